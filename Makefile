@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+#   make            build/leakmon            make demo     install what is missing, build, show a leak
+#   make STATIC=1   without shared libraries make test     the same set-up, then every test
+#   make install    DESTDIR= PREFIX=         make check    formatting, linting, warnings as errors
+#   make bench      ratios on this machine   make test-vm  Debian's 6.1 and 6.12 kernels under qemu
+
+VERSION := 0.1.0
+PREFIX  ?= /usr/local
+CC      ?= gcc
+CLANG   ?= clang
+BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
+B       := build
+
+WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wformat=2
+CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iinclude -I$(B)/gen
+CFLAGS   ?= -O2 -g
+CFLAGS   += -std=gnu11 $(WARNINGS) -MMD -MP
+LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lm -lpthread
+STATIC_LIBS := $(LIBS) -lz -llzma -lbz2
+ARCH     := $(shell $(CC) -print-multiarch)
+
+# clang 14 cannot put the result of an atomic addition to use without the v3 instruction set.
+BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_x86 -D__bpf__ -Iinclude -Ibpf \
+	-I/usr/include/$(ARCH) -Wall -Wno-unused-function -MMD -MP
+
+SOURCES  := $(sort $(wildcard user/*.c user/*/*.c))
+OBJECTS  := $(SOURCES:%.c=$(B)/%.o)
+HEAP_BPF := $(patsubst bpf/%.c,$(B)/bpf/%.o,$(filter-out bpf/trial.bpf.c,$(wildcard bpf/*.bpf.c)))
+SKELETONS := $(B)/gen/leakmon.skel.h $(B)/gen/trial.skel.h
+
+# The sanitised twin of every object, for the unit tests.
+SAN         := -fsanitize=address,undefined -fno-omit-frame-pointer
+SAN_OBJECTS := $(patsubst %.c,$(B)/san/%.o,$(filter-out user/main.c,$(SOURCES)))
+UNIT_TESTS  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
+E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c))
+WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c)) \
+	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc))
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all deps demo test unit e2e check bench test-vm install clean
+
+all: $(B)/leakmon
+
+$(B)/leakmon: $(OBJECTS)
+ifeq ($(STATIC),1)
+	$(CC) $(CFLAGS) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+else
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+endif
+
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c
+	@mkdir -p $(@D)
+	$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+$(B)/gen/leakmon.bpf.o: $(HEAP_BPF)
+	@mkdir -p $(@D)
+	$(BPFTOOL) gen object $@ $^
+
+$(B)/gen/trial.bpf.o: $(B)/bpf/trial.bpf.o
+	@mkdir -p $(@D)
+	$(BPFTOOL) gen object $@ $^
+
+$(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
+	$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+$(B)/user/%.o: user/%.c | $(SKELETONS)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$(B)/san/%.o: %.c | $(SKELETONS)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -c $< -o $@
+
+$(B)/unit/%: tests/unit/%.c $(SAN_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests $< $(SAN_OBJECTS) -o $@ \
+		-lcmocka -ljansson $(LIBS)
+
+$(B)/e2e/%: tests/e2e/%.c tests/e2e/harness.c tests/e2e/harness.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -Werror=unused-function -Itests/e2e $< tests/e2e/harness.c -o $@ \
+		-lcmocka -ljansson -lpthread
+
+# Targets keep their frame pointers: the walk follows them. Their truth must not be optimised away.
+WORKLOAD_CFLAGS := -O2 -g -fno-omit-frame-pointer -fno-builtin -pthread -Wall -Wextra
+$(B)/workloads/%: tests/workloads/%.c $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) $< -o $@ $(WORKLOAD_LIBS)
+
+$(B)/workloads/%: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(CXX) $(WORKLOAD_CFLAGS) $< -o $@
+
+deps:
+	@scripts/deps.sh
+
+demo: deps
+	@$(MAKE) --no-print-directory all $(B)/workloads/demo_server
+	@scripts/demo.sh
+
+test: deps
+	@$(MAKE) --no-print-directory unit e2e
+
+unit: $(UNIT_TESTS)
+	@scripts/run_tests.sh $(UNIT_TESTS)
+
+e2e: all $(WORKLOADS) $(E2E_TESTS)
+	@scripts/run_tests.sh $(E2E_TESTS)
+
+install: all
+	install -D -m 0755 $(B)/leakmon $(DESTDIR)$(PREFIX)/sbin/leakmon
+	install -D -m 0644 user/man/leakmon.8 $(DESTDIR)$(PREFIX)/share/man/man8/leakmon.8
+
+clean:
+	rm -rf $(B)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

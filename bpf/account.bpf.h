@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Birth and death of a block: the only writer of the live set, the sites and the books.
+ *
+ * Whatever happens to an allocation is counted exactly once, so that, with no call in flight,
+ * allocations = frees + outstanding + purged + sum(dropped).
+ */
+#ifndef LEAKMON_BPF_ACCOUNT_H
+#define LEAKMON_BPF_ACCOUNT_H
+
+#include "maps.bpf.h"
+#include "process.bpf.h"
+#include "sample.bpf.h"
+#include "unwind.bpf.h"
+
+static __always_inline void site_count_birth(u32 index, u64 size)
+{
+	struct lm_site *site = bpf_map_lookup_elem(&sites, &index);
+	u64 weight = sample_weight(size);
+
+	if (!site)
+		return;
+	__sync_fetch_and_add(&site->allocated_bytes, size * weight);
+	__sync_fetch_and_add(&site->allocated_count, weight);
+}
+
+static __always_inline void site_count_death(u32 index, u64 size)
+{
+	struct lm_site *site = bpf_map_lookup_elem(&sites, &index);
+	u64 weight = sample_weight(size);
+
+	if (!site)
+		return;
+	__sync_fetch_and_add(&site->freed_bytes, size * weight);
+	__sync_fetch_and_add(&site->freed_count, weight);
+}
+
+/* Gives a new stack its index. The stack is written before the index is published. */
+static __noinline u32 site_open(struct thread *thread, u64 hash, u32 depth)
+{
+	u32 index = __sync_fetch_and_add(&site_count, 1);
+	struct lm_stack *stack = NULL;
+	struct lm_site *site = NULL;
+
+	if (!thread)
+		return LM_SITE_LOST;
+	if (index < max_sites) {
+		stack = bpf_map_lookup_elem(&stacks, &index);
+		site = bpf_map_lookup_elem(&sites, &index);
+	}
+	if (!stack || !site || depth > LM_MAX_FRAMES) {
+		__sync_fetch_and_add(&site_count, -1);
+		return LM_SITE_LOST;
+	}
+	bpf_probe_read_kernel(stack->frames, depth * sizeof(u64), thread->frames);
+	site->born_ns = bpf_ktime_get_ns();
+	site->depth = depth;
+	site->process = thread->process;
+	if (bpf_map_update_elem(&site_index, &hash, &index, BPF_NOEXIST)) {
+		u32 *winner = bpf_map_lookup_elem(&site_index, &hash);
+
+		site->process = 0; /* another thread was first */
+		return winner ? *winner : LM_SITE_LOST;
+	}
+	return index;
+}
+
+static __always_inline u32 site_current(struct pt_regs *ctx, struct thread *thread,
+					struct lm_ledger *ledger)
+{
+	struct stack_walk walk = unwind_user(ctx, thread);
+	u32 *known, index;
+
+	if (walk.hash == thread->last_hash)
+		return thread->last_site;
+	known = bpf_map_lookup_elem(&site_index, &walk.hash);
+	index = known ? *known : site_open(thread, walk.hash, walk.depth);
+	if (index == LM_SITE_LOST) {
+		ledger_add(&ledger->lost_stacks[LM_LOST_SITES_FULL], 1);
+		return index;
+	}
+	thread->last_hash = walk.hash;
+	thread->last_site = index;
+	return index;
+}
+
+/*
+ * Takes the block at `address` off the live set into *block. The value is copied before the entry
+ * goes; of two threads that free at once only the one whose delete succeeds is told true.
+ */
+static __always_inline bool block_remove(lm_process_key process, u64 address,
+					 struct lm_block *block)
+{
+	struct lm_block_key key = {.address = address, .process = process};
+	struct lm_block *found = bpf_map_lookup_elem(&blocks, &key);
+
+	if (!found)
+		return false;
+	*block = *found;
+	return bpf_map_delete_elem(&blocks, &key) == 0;
+}
+
+/* Puts a block on the live set; what stood at its address was freed without our seeing it. */
+static __always_inline bool block_insert(struct thread *thread, struct lm_ledger *ledger,
+					 u64 address, struct lm_block *block)
+{
+	struct lm_block_key key = {.address = address, .process = thread->process};
+	struct lm_block old;
+	long error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
+
+	if (error == -EEXIST && block_remove(thread->process, address, &old)) {
+		ledger_add(&ledger->dropped[LM_DROP_MISSED_FREE], 1);
+		site_count_death(old.site, old.size);
+		error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
+	}
+	return !error;
+}
+
+static __always_inline void account_birth(struct pt_regs *ctx, struct thread *thread,
+					  struct lm_ledger *ledger, u64 address,
+					  const struct call *call)
+{
+	u64 size = call->size;
+	struct lm_block block = {.size = size};
+
+	if (size < min_size || size > max_size) {
+		ledger_add(&ledger->filtered, 1);
+		return;
+	}
+	if (!sample_keeps(size)) {
+		ledger_add(&ledger->unsampled, 1);
+		return;
+	}
+	block.born_ns = bpf_ktime_get_ns();
+	block.tid = (u32)bpf_get_current_pid_tgid();
+	block.site = site_current(ctx, thread, ledger);
+	ledger_add(&ledger->allocations, 1);
+	if (!block_insert(thread, ledger, address, &block)) {
+		ledger_add(&ledger->dropped[LM_DROP_BLOCKS_FULL], 1);
+		return;
+	}
+	site_count_birth(block.site, size);
+	if (trace)
+		event_send(LM_EVENT_ALLOCATE, thread->process, address, size, block.site,
+			   call->function);
+}
+
+/* A free of a block that is not on the books: inherited over fork, or simply from before. */
+static __always_inline void account_untracked(struct thread *thread, struct lm_ledger *ledger,
+					      u64 address)
+{
+	struct lm_process *process = bpf_map_lookup_elem(&processes, &thread->slot);
+	struct lm_block_key key = {.address = address};
+
+	key.process = process ? process->parent : 0;
+	if (key.process && bpf_map_lookup_elem(&blocks, &key))
+		ledger_add(&ledger->inherited_frees, 1);
+	else
+		ledger_add(&ledger->untracked_frees, 1);
+}
+
+static __always_inline void account_death(struct thread *thread, struct lm_ledger *ledger,
+					  u64 address, const struct lm_block *block,
+					  u32 function)
+{
+	ledger_add(&ledger->frees, 1);
+	site_count_death(block->site, block->size);
+	if (trace)
+		event_send(LM_EVENT_FREE, thread->process, address, block->size, block->site,
+			   function);
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls in flight. The outermost call of an allocator wins: calloc may call malloc on the same
+ * thread, reallocarray jumps to realloc, a preloaded allocator may call the one below. Inner calls
+ * are invisible.
+ */
+#ifndef LEAKMON_BPF_CALL_H
+#define LEAKMON_BPF_CALL_H
+
+#include "process.bpf.h"
+
+/* sigaltstack(2): a handler on its own stack is a context of its own. */
+static __always_inline bool on_signal_stack(u64 sp)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return sp - task->sas_ss_sp < task->sas_ss_size;
+}
+
+/*
+ * Whether the call that entered at stack pointer `sp` is still running: then its return address
+ * is the kernel's uretprobe trampoline. After a longjmp or an exception past it, it is not.
+ */
+static __always_inline bool call_is_alive(u64 sp)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 trampoline = 0, return_address = 0;
+
+	if (task->mm)
+		trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	if (bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
+		return false;
+	return trampoline && return_address == trampoline;
+}
+
+/* The call ends without a result: its allocation never was, its old block is gone with it. */
+static __always_inline void call_abandon(struct call *call, struct lm_ledger *ledger)
+{
+	if (call->kind == CALL_NONE)
+		return;
+	ledger_add(&ledger->abandoned, 1);
+	if (call->kind == CALL_RESIZE && call->old_tracked)
+		ledger_add(&ledger->purged, 1);
+	call->kind = CALL_NONE;
+}
+
+/*
+ * Where to note a call that begins now; NULL when it is an inner one.
+ */
+static __always_inline struct call *call_slot(struct pt_regs *ctx, struct thread *thread,
+					      struct lm_ledger *ledger)
+{
+	u64 sp = PT_REGS_SP(ctx);
+	struct call *call = &thread->calls[on_signal_stack(sp)];
+
+	if (call->kind != CALL_NONE) {
+		if (sp <= call->sp && call_is_alive(call->sp))
+			return NULL;
+		call_abandon(call, ledger);
+	}
+	return call;
+}
+
+/* The call whose return this is, or NULL: an inner one's, or one begun before the attach. */
+static __always_inline struct call *call_returning(struct pt_regs *ctx, struct thread *thread)
+{
+	u64 sp = PT_REGS_SP(ctx);
+	struct call *call = &thread->calls[on_signal_stack(sp - sizeof(u64))];
+
+	/* `ret` has popped the return address. */
+	return call->kind != CALL_NONE && call->sp + sizeof(u64) == sp ? call : NULL;
+}
+
+#endif

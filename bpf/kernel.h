@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The few kernel structs that leakmon reads, relocated against the running kernel's BTF (CO-RE).
+ * Only fields that exist from 6.1 on; a field that moves is found, one that goes fails the load.
+ */
+#ifndef LEAKMON_BPF_KERNEL_H
+#define LEAKMON_BPF_KERNEL_H
+
+#include <stdbool.h>
+
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "leakmon_abi.h"
+
+typedef __u8 u8;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s64 s64;
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct xol_area {
+	unsigned long vaddr; /* the trampoline that a uretprobe puts in place of a return address */
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
+struct task_struct;
+
+struct mm_struct {
+	struct task_struct *owner;
+	struct uprobes_state uprobes_state;
+};
+
+struct signal_struct {
+	atomic_t live; /* threads that have not yet exited */
+};
+
+struct task_struct {
+	int pid;
+	int tgid;
+	u64 start_boottime;
+	u64 self_exec_id;
+	struct mm_struct *mm;
+	struct task_struct *group_leader;
+	struct task_struct *real_parent;
+	struct signal_struct *signal;
+	unsigned long sas_ss_sp;
+	unsigned long sas_ss_size;
+	char comm[16];
+};
+
+#pragma clang attribute pop
+
+/* include/uapi/asm-generic/signal.h */
+#define SIGSTOP 19
+/* include/uapi/asm-generic/errno-base.h */
+#define EEXIST 17
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Every shared map and every knob. Definitions are weak, so that each .bpf.c may include this file
+ * and the linked object holds one of each. Sizes marked "set at load" come from the command line.
+ */
+#ifndef LEAKMON_BPF_MAPS_H
+#define LEAKMON_BPF_MAPS_H
+
+#include "kernel.h"
+
+/* --- knobs, constant once loaded: the verifier removes what is switched off --- */
+
+const volatile bool empty_programs __weak = false; /* --empty-programs: the floor of any uprobe tool */
+const volatile bool trace __weak = false;	   /* --trace: an event per call */
+const volatile __u64 min_size __weak = 0;
+const volatile __u64 max_size __weak = ~0ull;
+const volatile __u32 max_sites __weak = 0;
+const volatile __u32 max_processes __weak = 0;
+const volatile __u64 sample_rate __weak = 1;  /* each allocation with probability 1/N */
+const volatile __u64 sample_bytes __weak = 0; /* each byte with probability 1/N; 0: off */
+/* e^-x in 32-bit fixed point, for account.bpf.h: row 0 for whole x (0..31), row r for the
+ * r-th hexadecimal digit of the fraction. Filled at load. */
+const volatile __u32 exp_table[9][32] __weak = {};
+/* The process that leakmon itself started (-c): stopped at each exec, until probed. 0: none. */
+const volatile __u32 launched_tgid __weak = 0;
+
+/* --- counters --- */
+
+__u32 site_count __weak = 1;    /* next free index in `sites`; 0 is LM_SITE_LOST */
+__u32 process_count __weak = 1; /* next free index in `processes`; 0 is LM_SLOT_LOST */
+__u64 events_lost __weak = 0;   /* ring buffer full */
+
+/* --- the live set: one entry per outstanding block --- */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set at load: --max-blocks */
+	__type(key, struct lm_block_key);
+	__type(value, struct lm_block);
+} blocks __weak SEC(".maps");
+
+/* --- sites: hash of (process, stack) -> index; the arrays are mapped by user space --- */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set at load: --max-sites */
+	__type(key, u64);
+	__type(value, u32);
+} site_index __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set at load: --max-sites */
+	__type(key, u32);
+	__type(value, struct lm_site);
+} sites __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set at load: --max-sites */
+	__type(key, u32);
+	__type(value, struct lm_stack);
+} stacks __weak SEC(".maps");
+
+/* --- processes: incarnation -> slot; the slot's books, one copy per CPU --- */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set at load */
+	__type(key, lm_process_key);
+	__type(value, u32);
+} process_index __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set at load */
+	__type(key, u32);
+	__type(value, struct lm_process);
+} processes __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1); /* set at load */
+	__type(key, u32);
+	__type(value, struct lm_ledger);
+} ledgers __weak SEC(".maps");
+
+/* --- a call of an allocator that has not returned yet --- */
+enum call_kind {
+	CALL_NONE,
+	CALL_ALLOCATE, /* the result is the return value */
+	CALL_OUT,      /* the result is at *pointer when the return value is 0 */
+	CALL_RESIZE,   /* `pointer` goes when the result is not NULL, or when size is 0 */
+};
+
+struct call {
+	u64 sp; /* at entry: the address of the return address */
+	u64 size;
+	u64 pointer;	     /* CALL_OUT: where the result goes; CALL_RESIZE: the old block, or NULL */
+	struct lm_block old; /* CALL_RESIZE: what was on the books for it */
+	u32 kind;	     /* enum call_kind */
+	u32 function;	     /* attach cookie; only with --trace */
+	bool old_tracked;
+};
+
+/*
+ * What a thread carries between events. In task storage and not per CPU: uprobe programs can be
+ * preempted by another thread's on the same CPU.
+ */
+struct thread {
+	lm_process_key process;
+	u64 exec_id;
+	u32 slot;
+	bool known;	      /* the three fields above are filled */
+	struct call calls[2]; /* on the thread's stack; on its alternate signal stack */
+	u64 last_hash;	      /* of the latest stack, and its site */
+	u32 last_site;
+	u64 frames[LM_MAX_FRAMES + 1];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads __weak SEC(".maps");
+
+/* --- to user space: process events, and --trace --- */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 * 1024); /* --trace: set at load */
+} events __weak SEC(".maps");
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who is calling: the process incarnation, its slot, and the state of the calling thread. */
+#ifndef LEAKMON_BPF_PROCESS_H
+#define LEAKMON_BPF_PROCESS_H
+
+#include "maps.bpf.h"
+
+/* See lm_process_key. exec_id is a parameter because exec closes the books of the one before. */
+static __always_inline lm_process_key process_key(struct task_struct *task, u64 exec_id)
+{
+	u64 ticks = task->group_leader->start_boottime / LM_TICK_NS;
+	u32 epoch = (u32)ticks + (u32)exec_id * LM_EPOCH_EXEC;
+
+	return (u64)(u32)task->tgid << 32 | epoch;
+}
+
+static __always_inline struct lm_ledger *ledger_of(u32 slot)
+{
+	return bpf_map_lookup_elem(&ledgers, &slot);
+}
+
+static __always_inline void ledger_add(u64 *counter, u64 amount)
+{
+	/* Per CPU, but a preempted program may resume after another one counted here. */
+	__sync_fetch_and_add(counter, amount);
+}
+
+static __always_inline void event_send(u32 type, lm_process_key process, u64 address, u64 size,
+				       u32 site, u32 function)
+{
+	struct lm_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+
+	if (!event) {
+		__sync_fetch_and_add(&events_lost, 1);
+		return;
+	}
+	*event = (struct lm_event){
+		.type = type,
+		.tid = (u32)bpf_get_current_pid_tgid(),
+		.process = process,
+		.address = address,
+		.size = size,
+		.time_ns = bpf_ktime_get_ns(),
+		.site = site,
+		.function = function,
+	};
+	bpf_ringbuf_submit(event, 0);
+}
+
+/* A forked child is told apart from a stranger: its frees of inherited blocks are no errors. */
+static __always_inline lm_process_key process_traced_parent(struct task_struct *leader)
+{
+	struct task_struct *parent = leader->real_parent;
+	lm_process_key key;
+
+	if (!parent)
+		return 0;
+	key = process_key(parent, parent->self_exec_id);
+	return bpf_map_lookup_elem(&process_index, &key) ? key : 0;
+}
+
+static __noinline u32 process_open(struct task_struct *owner, lm_process_key key)
+{
+	struct task_struct *leader = owner->group_leader;
+	struct lm_process *process;
+	u32 slot = __sync_fetch_and_add(&process_count, 1);
+
+	process = slot < max_processes ? bpf_map_lookup_elem(&processes, &slot) : NULL;
+	if (!process) {
+		__sync_fetch_and_add(&process_count, -1);
+		return LM_SLOT_LOST;
+	}
+	process->parent = process_traced_parent(leader);
+	process->start_boottime_ns = leader->start_boottime;
+	process->tgid = owner->tgid;
+	process->state = LM_PROCESS_ALIVE;
+	bpf_probe_read_kernel(process->comm, sizeof(process->comm), leader->comm);
+	process->key = key;
+	if (bpf_map_update_elem(&process_index, &key, &slot, BPF_NOEXIST)) {
+		u32 *winner = bpf_map_lookup_elem(&process_index, &key);
+
+		process->key = 0; /* another thread was first */
+		return winner ? *winner : LM_SLOT_LOST;
+	}
+	return slot;
+}
+
+/*
+ * The calling thread's state, with its process filled in; NULL when the kernel has no memory for
+ * it. The process is that of the address space's owner: a vfork child works on its parent's heap.
+ */
+static __always_inline struct thread *thread_current(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread;
+	struct task_struct *owner;
+	u32 *slot;
+
+	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		return NULL;
+	if (thread->known && thread->exec_id == task->self_exec_id)
+		return thread;
+	if (!task->mm)
+		return NULL;
+	owner = task->mm->owner;
+	if (!owner)
+		owner = task;
+	thread->calls[0].kind = CALL_NONE;
+	thread->calls[1].kind = CALL_NONE;
+	thread->last_hash = 0;
+	thread->exec_id = task->self_exec_id;
+	thread->process = process_key(owner, owner->self_exec_id);
+	slot = bpf_map_lookup_elem(&process_index, &thread->process);
+	thread->slot = slot ? *slot : process_open(owner, thread->process);
+	/* Without a slot the next call tries again: slots come free. */
+	thread->known = thread->slot != LM_SLOT_LOST;
+	return thread;
+}
+
+#endif

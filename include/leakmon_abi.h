@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The only types that the kernel side (bpf/) and the user side (user/) share.
+ *
+ * Rules: fixed-width fields, explicit padding, no pointers, a size assert per struct. Times are
+ * nanoseconds of CLOCK_MONOTONIC (bpf_ktime_get_ns),
+ * sizes are bytes as the program asked for them, not as the allocator rounded them.
+ */
+#ifndef LEAKMON_ABI_H
+#define LEAKMON_ABI_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+/* The kernel's own limit of a user callchain, sysctl kernel.perf_event_max_stack. */
+#define LM_MAX_FRAMES 127
+
+/*
+ * A process incarnation: the thread group that owns an address space, since its last exec.
+ *
+ *   high 32 bits  tgid in the initial PID namespace
+ *   low 32 bits   epoch = start time in 10 ms ticks + exec count * LM_EPOCH_EXEC
+ *
+ * The start time is task_struct.start_boottime, what /proc/PID/stat shows as field 22; the exec
+ * count is task_struct.self_exec_id, which every execve raises by one. A PID alone is never an
+ * identity: PIDs are reused, and an exec gives the same PID an empty heap.
+ */
+typedef __u64 lm_process_key;
+#define LM_EPOCH_EXEC 0x9E3779B1u /* odd, so that successive execs never share an epoch */
+#define LM_TICK_NS 10000000ull
+
+/* Why an allocation that happened is not in the books. Each one breaks exactness. */
+enum lm_drop {
+	LM_DROP_BLOCKS_FULL,	/* --max-blocks reached */
+	LM_DROP_PROCESSES_FULL, /* no room for one more process */
+	LM_DROP_THREAD_STATE,	/* no memory for the per-thread state */
+	LM_DROP_OUT_POINTER,	/* posix_memalign's result could not be read */
+	LM_DROP_RESTORE,	/* a failed realloc's block could not be put back */
+	LM_DROP_MISSED_FREE,	/* an address came back while still on the books: its free was not seen */
+	LM_DROP_MAX_,
+};
+
+/* Why a block is kept under a `[lost: CAUSE]` site and not under its call stack. */
+enum lm_lost {
+	LM_LOST_NONE,
+	LM_LOST_SITES_FULL, /* --max-sites reached */
+	LM_LOST_MAX_,
+};
+
+/* Identity of one outstanding allocation. */
+struct lm_block_key {
+	__u64 address;
+	lm_process_key process;
+};
+
+/* One outstanding allocation; the value of the live set. */
+struct lm_block {
+	__u64 size;
+	__u64 born_ns;
+	__u32 site;  /* index into `sites` */
+	__u32 tid;   /* of the thread that allocated, initial PID namespace */
+};
+
+/*
+ * One (process, user stack) that allocates. Counters only grow; outstanding = allocated - freed.
+ * In sampling mode they are estimates, scaled by 2^LM_WEIGHT_SHIFT (see lm_weight in account.bpf.h);
+ * otherwise they are plain exact counts.
+ */
+struct lm_site {
+	lm_process_key process; /* 0: this index is not in use */
+	__u64 allocated_bytes;
+	__u64 allocated_count;
+	__u64 freed_bytes;
+	__u64 freed_count;
+	__u64 born_ns; /* first allocation */
+	__u32 depth;   /* frames in `stacks` at the same index */
+	__u32 lost;    /* enum lm_lost; not NONE: depth is 0 */
+	__u64 padding_;
+};
+
+/* Return addresses from the caller of the allocator (first) to the root (last). */
+struct lm_stack {
+	__u64 frames[LM_MAX_FRAMES];
+	__u64 padding_;
+};
+
+enum lm_process_state {
+	LM_PROCESS_ALIVE = 1,
+	LM_PROCESS_EXITED, /* its last thread is gone */
+	LM_PROCESS_EXECED, /* replaced itself; a new incarnation follows */
+};
+
+struct lm_process {
+	lm_process_key key; /* 0: this slot is not in use */
+	lm_process_key parent; /* the incarnation it was forked from, if that one is traced; else 0 */
+	__u64 start_boottime_ns;
+	__u64 ended_ns;
+	__u32 tgid;
+	__u32 state; /* enum lm_process_state */
+	char comm[16];
+};
+
+/*
+ * The books of one process. Summed over CPUs they satisfy, whenever no call is in flight,
+ *
+ *   allocations = frees + outstanding + purged + sum(dropped)
+ */
+struct lm_ledger {
+	__u64 allocations; /* successful calls that passed the size filter and the sampler */
+	__u64 allocated_bytes;
+	__u64 frees; /* that matched an outstanding block */
+	__u64 freed_bytes;
+	__u64 purged;		/* blocks given up in the kernel (thread killed inside realloc) */
+	__u64 untracked_frees;	/* of a block that was not on the books: from before the attach, filtered, unsampled */
+	__u64 inherited_frees;	/* of a block that a forked child inherited from its traced parent */
+	__u64 filtered;		/* allocations outside --min-size..--max-size */
+	__u64 unsampled;	/* allocations that the sampler passed over */
+	__u64 failed;		/* allocator returned NULL or an error */
+	__u64 abandoned;	/* calls that never returned (longjmp, thread killed) */
+	__u64 dropped[LM_DROP_MAX_];
+	__u64 lost_stacks[LM_LOST_MAX_];
+};
+
+enum lm_event_type {
+	LM_EVENT_ALLOCATE = 1, /* --trace */
+	LM_EVENT_FREE,	       /* --trace */
+	LM_EVENT_EXEC,	       /* a traced process replaced itself */
+	LM_EVENT_EXIT,	       /* a traced process' last thread ended */
+	LM_EVENT_STOPPED,      /* the launched process stands stopped at its first instruction */
+};
+
+struct lm_event {
+	__u32 type; /* enum lm_event_type */
+	__u32 tid;
+	lm_process_key process;
+	__u64 address;
+	__u64 size;
+	__u64 time_ns;
+	__u32 site;
+	__u32 function; /* index into the allocator table (attach cookie) */
+};
+
+/* Fixed point of sampling weights: site counters count 1/2^16 blocks and bytes in sampling mode. */
+#define LM_WEIGHT_SHIFT 16
+
+/* Site 0 takes every block for which no site could be had. */
+#define LM_SITE_LOST 0u
+/* Ledger slot 0 takes what happens where no process slot could be had. */
+#define LM_SLOT_LOST 0u
+
+_Static_assert(sizeof(struct lm_block_key) == 16, "ABI");
+_Static_assert(sizeof(struct lm_block) == 24, "ABI");
+_Static_assert(sizeof(struct lm_site) == 64, "ABI: one cache line");
+_Static_assert(sizeof(struct lm_stack) == 1024, "ABI");
+_Static_assert(sizeof(struct lm_process) == 56, "ABI");
+_Static_assert(sizeof(struct lm_event) == 48, "ABI");
+
+#endif

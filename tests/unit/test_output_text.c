@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "golden.h"
+#include "report_fixture.h"
+
+static int setup(void **state)
+{
+	(void)state;
+	setenv("TZ", "UTC", 1);
+	tzset();
+	return 0;
+}
+
+static void an_ordinary_report_is_written_to_the_byte(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_plain(&fixture);
+	text = golden_render("text", &fixture.report);
+	golden_check("tests/golden/report.txt", text);
+	fixture_free(&fixture);
+}
+
+/* Takes "ESC [ ... m" out of text. */
+static void strip_colour(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++) {
+		if (*from == '\033')
+			from = strchr(from, 'm');
+		else
+			*to++ = *from;
+	}
+	*to = '\0';
+}
+
+static void colour_adds_escapes_and_changes_no_character(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_plain(&fixture);
+	fixture.report.colour = true;
+	text = golden_render("text", &fixture.report);
+	golden_check("tests/golden/report_colour.txt", text);
+	strip_colour(text);
+	golden_check("tests/golden/report.txt", text);
+	fixture_free(&fixture);
+}
+
+static void hostile_names_stay_on_their_line(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+	size_t length;
+
+	(void)state;
+	fixture_hostile(&fixture);
+	text = golden_render("text", &fixture.report);
+	golden_check("tests/golden/hostile.txt", text);
+	for (const char *at = text; *at; at += length) {
+		uint32_t code = 0;
+
+		length = text_decode_utf8(at, &code);
+		assert_int_not_equal(length, 0);
+		assert_true(code == '\n' || code == '\t' || text_is_printable(code));
+	}
+	fixture_free(&fixture);
+}
+
+static void ages_are_cut_to_the_unit_a_person_would_use(void **state)
+{
+	static const struct {
+		uint64_t age_ns;
+		const char *line;
+	} cases[] = {
+		{0, "oldest 0 ms;"},
+		{999 * SECOND / 1000, "oldest 999 ms;"},
+		{SECOND - 1, "oldest 999 ms;"},
+		{SECOND, "oldest 1.0 s;"},
+		{60 * SECOND - 1, "oldest 59.9 s;"},
+		{60 * SECOND, "oldest 1.0 min;"},
+		{3600 * SECOND - 1, "oldest 59.9 min;"},
+		{3600 * SECOND, "oldest 1.0 h;"},
+		{48 * 3600 * SECOND - 1, "oldest 47.9 h;"},
+		{48 * 3600 * SECOND, "oldest 2.0 d;"},
+		{UINT64_MAX, "oldest 213503.9 d;"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct report_options options = {0};
+		struct fixture fixture = {.snapshot = {.has_ages = true}};
+		_cleanup_free_ char *text = NULL;
+
+		fixture_site(fixture_process(&fixture, 1, "p", NULL), 1, 8, 1, cases[i].age_ns);
+		report_build(&fixture.report, &fixture.snapshot, &options);
+		text = golden_render("text", &fixture.report);
+		assert_non_null(strstr(text, cases[i].line));
+		fixture_free(&fixture);
+	}
+}
+
+static void the_check_of_the_books_speaks_only_beyond_what_moved(void **state)
+{
+	static const struct {
+		uint64_t outstanding, scanned, moved;
+		bool has_ages, speaks;
+	} cases[] = {
+		{10, 10, 0, true, false}, {10, 12, 2, true, false}, {10, 8, 2, true, false},
+		{10, 13, 2, true, true},  {10, 7, 2, true, true},   {10, 0, 0, false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct snapshot snapshot = {.has_ages = cases[i].has_ages,
+					    .ledger = {.outstanding = cases[i].outstanding,
+						       .scanned = cases[i].scanned,
+						       .moved = cases[i].moved}};
+		const struct report report = {.snapshot = &snapshot};
+		_cleanup_free_ char *text = golden_render("text", &report);
+
+		assert_int_equal(strstr(text, "inexact: the live set holds ") != NULL,
+				 cases[i].speaks);
+	}
+}
+
+static void a_quiet_report_is_two_lines_and_an_empty_one(void **state)
+{
+	struct snapshot snapshot = {.has_ages = true};
+	const struct report report = {.snapshot = &snapshot};
+	_cleanup_free_ char *text = golden_render("text", &report);
+
+	(void)state;
+	assert_string_equal(text, "[00:00:00] Top 0 stacks with outstanding allocations:\n"
+				  "ledger: 0 allocations = 0 frees + 0 outstanding + 0 purged + "
+				  "0 dropped; 0 frees of untracked blocks\n\n");
+}
+
+static void every_cause_of_loss_has_a_line_of_its_own(void **state)
+{
+	struct snapshot snapshot = {0};
+	const struct report report = {.snapshot = &snapshot};
+	_cleanup_free_ char *text = NULL;
+	const char *line;
+	size_t lines = 0;
+
+	(void)state;
+	for (size_t i = 0; i < LM_DROP_MAX_; i++)
+		snapshot.ledger.dropped[i] = i + 1;
+	for (size_t i = 0; i < LM_LOST_MAX_; i++)
+		snapshot.ledger.lost_stacks[i] = i + 1;
+	text = golden_render("text", &report);
+	for (line = strstr(text, "\ninexact: "); line; line = strstr(line + 1, "\ninexact: "))
+		lines++;
+	/* LM_LOST_NONE is no loss. */
+	assert_int_equal(lines, LM_DROP_MAX_ + LM_LOST_MAX_ - 1);
+}
+
+static void a_full_disk_is_eio(void **state)
+{
+	struct snapshot snapshot = {0};
+	const struct report report = {.snapshot = &snapshot};
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(full);
+	for (size_t i = 0; output_at(i); i++)
+		assert_int_equal(output_at(i)->write(full, &report), -EIO);
+	fclose(full);
+}
+
+static void formats_are_found_by_name_and_by_number(void **state)
+{
+	(void)state;
+	assert_int_equal(output_find("text")->default_top, 10);
+	assert_int_equal(output_find("json")->default_top, 0);
+	assert_null(output_find("xml"));
+	assert_null(output_find(""));
+	assert_ptr_equal(output_at(0), output_find("text"));
+	assert_ptr_equal(output_at(1), output_find("json"));
+	assert_null(output_at(2));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_ordinary_report_is_written_to_the_byte),
+		cmocka_unit_test(colour_adds_escapes_and_changes_no_character),
+		cmocka_unit_test(hostile_names_stay_on_their_line),
+		cmocka_unit_test(ages_are_cut_to_the_unit_a_person_would_use),
+		cmocka_unit_test(the_check_of_the_books_speaks_only_beyond_what_moved),
+		cmocka_unit_test(a_quiet_report_is_two_lines_and_an_empty_one),
+		cmocka_unit_test(every_cause_of_loss_has_a_line_of_its_own),
+		cmocka_unit_test(a_full_disk_is_eio),
+		cmocka_unit_test(formats_are_found_by_name_and_by_number),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

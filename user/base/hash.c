@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/hash.h"
+
+#include <stdlib.h>
+
+static struct hash_entry *hash_slot(const struct hash *hash, uint64_t key)
+{
+	size_t index = hash_mix(key) & (hash->capacity - 1);
+
+	while (hash->entries[index].used && hash->entries[index].key != key)
+		index = (index + 1) & (hash->capacity - 1);
+	return &hash->entries[index];
+}
+
+static bool hash_grow(struct hash *hash)
+{
+	struct hash grown = {.capacity = hash->capacity ? hash->capacity * 2 : 64,
+			     .count = hash->count};
+
+	grown.entries = calloc(grown.capacity, sizeof(*grown.entries));
+	if (!grown.entries)
+		return false;
+	for (size_t i = 0; i < hash->capacity; i++) {
+		if (hash->entries[i].used)
+			*hash_slot(&grown, hash->entries[i].key) = hash->entries[i];
+	}
+	free(hash->entries);
+	*hash = grown;
+	return true;
+}
+
+uint64_t *hash_put(struct hash *hash, uint64_t key, bool *fresh)
+{
+	struct hash_entry *entry;
+
+	/* At most two thirds full: probe runs stay short. */
+	if (hash->count * 3 >= hash->capacity * 2 && !hash_grow(hash))
+		return NULL;
+	entry = hash_slot(hash, key);
+	if (fresh)
+		*fresh = !entry->used;
+	if (!entry->used) {
+		*entry = (struct hash_entry){.key = key, .used = true};
+		hash->count++;
+	}
+	return &entry->value;
+}
+
+uint64_t *hash_get(const struct hash *hash, uint64_t key)
+{
+	struct hash_entry *entry;
+
+	if (!hash->capacity)
+		return NULL;
+	entry = hash_slot(hash, key);
+	return entry->used ? &entry->value : NULL;
+}
+
+void hash_free(struct hash *hash)
+{
+	free(hash->entries);
+	*hash = (struct hash){0};
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A hash table from 64-bit keys to 64-bit values: open addressing, linear probing, never shrinks.
+ * Key 0 is allowed.
+ */
+#ifndef LEAKMON_BASE_HASH_H
+#define LEAKMON_BASE_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hash_entry {
+	uint64_t key;
+	uint64_t value;
+	bool used;
+};
+
+struct hash {
+	struct hash_entry *entries;
+	size_t count, capacity; /* capacity is 0 or a power of two */
+};
+
+/* The value slot of key, made with value 0 if absent (*fresh tells, may be NULL); NULL: out of
+ * memory. Good until the next hash_put. */
+uint64_t *hash_put(struct hash *hash, uint64_t key, bool *fresh);
+/* The value slot of key, or NULL if absent. */
+uint64_t *hash_get(const struct hash *hash, uint64_t key);
+void hash_free(struct hash *hash);
+
+/* Finaliser of MurmurHash3 (Austin Appleby, public domain): mixes all bits. */
+static inline uint64_t hash_mix(uint64_t value)
+{
+	value ^= value >> 33;
+	value *= 0xff51afd7ed558ccdULL;
+	value ^= value >> 33;
+	value *= 0xc4ceb9fe1a85ec53ULL;
+	return value ^ (value >> 33);
+}
+
+#endif

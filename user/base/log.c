@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/text.h"
+
+static enum log_level current_level = LOG_INFO;
+
+void log_set_level(enum log_level level)
+{
+	current_level = level;
+}
+
+enum log_level log_get_level(void)
+{
+	return current_level;
+}
+
+void log_print(enum log_level level, const char *format, ...)
+{
+	char message[2048];
+	va_list arguments;
+
+	if (level > current_level)
+		return;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	fputs("leakmon: ", stderr);
+	text_print_inert(stderr, message);
+	fputc('\n', stderr);
+}

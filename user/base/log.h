@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Messages for the operator. Everything goes to stderr, so that stdout carries data only.
+ * An error is logged once, where it stops travelling, and names what, why and what to do.
+ */
+#ifndef LEAKMON_BASE_LOG_H
+#define LEAKMON_BASE_LOG_H
+
+enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+
+/* The default is LOG_INFO; -v gives LOG_DEBUG. */
+void log_set_level(enum log_level level);
+enum log_level log_get_level(void);
+
+/* Prints "leakmon: MESSAGE\n". Control characters and invalid UTF-8 in MESSAGE are replaced. */
+void log_print(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_print(LOG_ERROR, __VA_ARGS__)
+#define log_warning(...) log_print(LOG_WARNING, __VA_ARGS__)
+#define log_info(...) log_print(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_print(LOG_DEBUG, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Text that came from a target: made inert before it reaches a terminal or a file. */
+#ifndef LEAKMON_BASE_TEXT_H
+#define LEAKMON_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * Decodes one UTF-8 sequence at text (NUL-terminated) and returns its length in bytes, or 0 if it
+ * is invalid (overlong, surrogate, above U+10FFFF, truncated; RFC 3629) or the end of the text.
+ * *code gets the code point; untouched on 0.
+ */
+size_t text_decode_utf8(const char *text, uint32_t *code);
+
+/* Whether a code point may reach a terminal: no C0/C1 control, no bidi or other format control. */
+int text_is_printable(uint32_t code);
+
+/*
+ * Writes text as valid UTF-8 without control characters: bytes that are not valid UTF-8 become
+ * U+FFFD, what is not printable becomes \xNN or \u{NNNN}. Newline and tab are escaped too.
+ */
+void text_print_inert(FILE *out, const char *text);
+
+/* The same into a string that the caller frees, or NULL when out of memory. */
+char *text_inert(const char *text);
+
+#endif

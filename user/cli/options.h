@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The command line as one struct. Options are rows of one table in options.c. */
+#ifndef LEAKMON_CLI_OPTIONS_H
+#define LEAKMON_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "analyze/report.h"
+#include "base/vec.h"
+
+/* What the process exits with. */
+enum exit_code { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_LEAK = 3 };
+
+enum probe_at { PROBE_AT_BEST, PROBE_AT_ENTRY };
+enum attach_method { ATTACH_AUTO, ATTACH_MULTI, ATTACH_PERF };
+
+struct options {
+	const char *subcommand; /* "watch", "doctor" */
+	/* target */
+	VEC(int) pids;
+	char **command; /* NULL-terminated argv to start, or NULL; owned */
+	/* time */
+	uint64_t interval_ns; /* 5 s */
+	uint64_t count;	      /* 0: until interrupted */
+	/* what is counted */
+	uint64_t older_ns; /* -o: leave out blocks younger than this; 500 ms */
+	uint64_t min_size, max_size;
+	uint64_t sample_rate;  /* -s N: each allocation with probability 1/N; 1: all */
+	uint64_t sample_bytes; /* Poisson by bytes with this mean; 0: off */
+	uint64_t max_blocks, max_sites;
+	bool combined_only; /* -C: per-site counters only, no ages */
+	/* where probes go */
+	const char *object;	 /* -O: only this file, instead of every mapped one with an allocator */
+	const char *symbol_prefix; /* -S: "je_" for je_malloc, ... ; "" */
+	enum probe_at probe_at;
+	enum attach_method attach_method;
+	bool empty_programs; /* benchmark: probes that do nothing */
+	/* output */
+	const char *format;
+	const char *output; /* file, or NULL: stdout */
+	struct report_options report;
+	bool top_given;
+	uint64_t fail_over; /* exit 3 when more bytes are outstanding at the end; UINT64_MAX: off */
+	bool trace, verbose, no_color;
+};
+
+/*
+ * Fills *options from argv (which must outlive it). Returns -1 to go on, or the exit code to leave
+ * with: EXIT_OK after --help or --version (printed to stdout), EXIT_USAGE after a message on stderr
+ * that says what is wrong, why, and what would be right.
+ */
+int options_parse(struct options *options, int argc, char **argv);
+void options_free(struct options *options);
+
+#endif

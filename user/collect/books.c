@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/books.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+
+#include "base/cleanup.h"
+
+/* struct lm_ledger is counters only, so that it can be summed as an array of them. */
+#define LEDGER_COUNTERS (sizeof(struct lm_ledger) / sizeof(uint64_t))
+_Static_assert(sizeof(struct lm_ledger) % sizeof(uint64_t) == 0, "counters only");
+#define REPORT_COUNTERS (sizeof(struct ledger) / sizeof(uint64_t))
+_Static_assert(sizeof(struct ledger) % sizeof(uint64_t) == 0, "counters only");
+
+static void sum_counters(void *total, const void *part, size_t count)
+{
+	uint64_t *to = total;
+	const uint64_t *from = part;
+
+	for (size_t i = 0; i < count; i++)
+		to[i] += from[i];
+}
+
+void ledger_add(struct ledger *total, const struct ledger *part)
+{
+	sum_counters(total, part, REPORT_COUNTERS);
+}
+
+int books_read(const struct bpf_side *bpf, struct books *books)
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint32_t count = MIN(__atomic_load_n(bpf->process_count, __ATOMIC_ACQUIRE),
+			     bpf->max_processes);
+	_cleanup_free_ struct lm_ledger *per_cpu = NULL;
+	_cleanup_free_ struct lm_ledger *slots = calloc(count, sizeof(*slots));
+
+	if (cpus < 0)
+		return cpus;
+	per_cpu = calloc((size_t)cpus, sizeof(*per_cpu));
+	if (!slots || !per_cpu)
+		return -ENOMEM;
+	for (uint32_t slot = 0; slot < count; slot++) {
+		if (bpf_map_lookup_elem(bpf->ledgers_fd, &slot, per_cpu))
+			return -errno;
+		for (int cpu = 0; cpu < cpus; cpu++)
+			sum_counters(&slots[slot], &per_cpu[cpu], LEDGER_COUNTERS);
+	}
+	books->slots = TAKE_PTR(slots);
+	books->count = count;
+	return 0;
+}
+
+void books_free(struct books *books)
+{
+	free(books->slots);
+	*books = (struct books){0};
+}
+
+uint64_t books_moved(const struct lm_ledger *before, const struct lm_ledger *after)
+{
+	return after->allocations - before->allocations + after->frees - before->frees;
+}
+
+void books_to_ledger(const struct lm_ledger *raw, uint64_t purged, struct ledger *ledger)
+{
+	uint64_t gone = raw->frees + raw->purged + purged;
+
+	*ledger = (struct ledger){
+		.allocations = raw->allocations,
+		.frees = raw->frees,
+		.purged = raw->purged + purged,
+		.untracked_frees = raw->untracked_frees,
+		.inherited_frees = raw->inherited_frees,
+		.filtered = raw->filtered,
+		.unsampled = raw->unsampled,
+		.failed = raw->failed,
+		.abandoned = raw->abandoned,
+	};
+	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
+		ledger->dropped[i] = raw->dropped[i];
+		gone += raw->dropped[i];
+	}
+	for (size_t i = 0; i < LM_LOST_MAX_; i++)
+		ledger->lost_stacks[i] = raw->lost_stacks[i];
+	/* Counters are read one after the other: a free may be seen whose birth was not yet. */
+	ledger->outstanding = raw->allocations > gone ? raw->allocations - gone : 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The books of every process slot, summed over CPUs. Internal to collect/. */
+#ifndef LEAKMON_COLLECT_BOOKS_H
+#define LEAKMON_COLLECT_BOOKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/snapshot.h"
+#include "probe/loader.h"
+
+struct books {
+	struct lm_ledger *slots; /* owned */
+	size_t count;		 /* slot 0 included */
+};
+
+/* 0 or -errno, and *books untouched. Free with books_free. */
+int books_read(const struct bpf_side *bpf, struct books *books);
+void books_free(struct books *books);
+
+/* What happened between two readings of one slot. */
+uint64_t books_moved(const struct lm_ledger *before, const struct lm_ledger *after);
+
+/* The report's ledger of one slot; `purged` is what user space gave up. */
+void books_to_ledger(const struct lm_ledger *raw, uint64_t purged, struct ledger *ledger);
+
+/* *total += *part, field by field. */
+void ledger_add(struct ledger *total, const struct ledger *part);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From the BPF maps to a struct snapshot: the last stage that makes a BPF call. */
+#ifndef LEAKMON_COLLECT_COLLECT_H
+#define LEAKMON_COLLECT_COLLECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collect/snapshot.h"
+#include "probe/loader.h"
+
+struct collect_options {
+	uint64_t older_ns;  /* leave out younger blocks */
+	bool combined_only; /* site counters only: no walk over the live set, no ages */
+	bool keep_blocks;   /* fill snapshot_process.blocks */
+	uint64_t sample_rate, sample_bytes;
+	bool keep_exited;   /* a process that ended still shows its blocks (the last report) */
+};
+
+struct collector;
+
+/* `bpf` and `options` are borrowed for the collector's life. NULL: out of memory. */
+struct collector *collector_new(const struct bpf_side *bpf, const struct collect_options *options);
+void collector_free(struct collector *collector);
+
+/*
+ * Reads everything into *snapshot, which the caller frees. The target runs on meanwhile: with
+ * activity, the live set is read at slightly different times, which ledger.moved bounds.
+ * 0 or -errno, and *snapshot untouched.
+ */
+int collector_read(struct collector *collector, struct snapshot *snapshot);
+
+/*
+ * Gives up the blocks of processes that ended or replaced themselves: they are deleted and
+ * counted as purged. 0 or -errno.
+ */
+int collector_purge(struct collector *collector);
+
+#endif

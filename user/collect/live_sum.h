@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sums the live set by site and by process while it is walked. Internal to collect/. */
+#ifndef LEAKMON_COLLECT_LIVE_SUM_H
+#define LEAKMON_COLLECT_LIVE_SUM_H
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "collect/collect.h"
+
+/* Bytes and counts are scaled like the counters of lm_site. */
+struct live_site {
+	uint64_t bytes;
+	uint64_t count;
+	uint64_t oldest_born_ns; /* UINT64_MAX: no block */
+};
+
+struct live_process {
+	uint64_t scanned; /* blocks, unscaled, whatever their age */
+	struct live_site lost; /* those whose site is LM_SITE_LOST */
+};
+
+/* A block that --show-allocs will print. */
+struct live_block {
+	lm_process_key process;
+	uint64_t address, size, born_ns;
+	uint32_t site, tid;
+};
+
+struct live_sum {
+	const struct collect_options *options;
+	uint64_t now_ns;
+	const struct hash *slots; /* process key -> slot */
+	struct live_site *sites;  /* by site index; owned */
+	size_t site_count;
+	struct live_process *processes; /* by slot; owned */
+	VEC(struct live_block) blocks;	/* owned */
+};
+
+/* A live_visit: `context` is a struct live_sum. */
+struct live_batch;
+int live_sum_visit(const struct live_batch *batch, void *context);
+
+/* How many blocks one kept block stands for, scaled as in lm_site; 1 without sampling. */
+uint64_t live_weight(const struct collect_options *options, uint64_t size);
+/* Turns a scaled number into a plain one. */
+uint64_t live_unscale(const struct collect_options *options, uint64_t scaled);
+
+#endif

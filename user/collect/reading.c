@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/reading.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "collect/live_set.h"
+
+uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void reading_free(struct reading *reading)
+{
+	books_free(&reading->before);
+	books_free(&reading->after);
+	hash_free(&reading->slots);
+	free(reading->sum.sites);
+	free(reading->sum.processes);
+	vec_free(&reading->sum.blocks);
+}
+
+static int index_slots(const struct bpf_side *bpf, size_t count, struct hash *slots)
+{
+	for (size_t slot = 1; slot < count; slot++) {
+		uint64_t *value;
+
+		if (!bpf->processes[slot].key)
+			continue;
+		value = hash_put(slots, bpf->processes[slot].key, NULL);
+		if (!value)
+			return -ENOMEM;
+		*value = slot;
+	}
+	return 0;
+}
+
+static int sum_prepare(struct live_sum *sum, const struct reading *reading)
+{
+	sum->site_count = reading->site_count;
+	sum->sites = calloc(sum->site_count, sizeof(*sum->sites));
+	sum->processes = calloc(reading->before.count, sizeof(*sum->processes));
+	if (!sum->sites || !sum->processes)
+		return -ENOMEM;
+	for (size_t i = 0; i < sum->site_count; i++)
+		sum->sites[i].oldest_born_ns = UINT64_MAX;
+	for (size_t i = 0; i < reading->before.count; i++)
+		sum->processes[i].lost.oldest_born_ns = UINT64_MAX;
+	return 0;
+}
+
+int reading_take(struct reading *reading, const struct bpf_side *bpf,
+		 const struct collect_options *options)
+{
+	int error;
+
+	*reading = (struct reading){.bpf = bpf, .options = options};
+	error = books_read(bpf, &reading->before);
+
+	if (error)
+		return error;
+	reading->site_count = MIN(__atomic_load_n(bpf->site_count, __ATOMIC_ACQUIRE),
+				  bpf->max_sites);
+	error = index_slots(bpf, reading->before.count, &reading->slots);
+	if (!error)
+		error = sum_prepare(&reading->sum, reading);
+	if (error)
+		return error;
+	reading->sum.options = options;
+	reading->sum.slots = &reading->slots;
+	reading->sum.now_ns = monotonic_ns();
+	if (!options->combined_only)
+		error = live_set_walk(bpf->blocks_fd, live_sum_visit, &reading->sum);
+	return error ? error : books_read(bpf, &reading->after);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/snapshot.h"
+
+#include "base/cleanup.h"
+
+/* A cause of loss: its name in JSON and `[lost: …]`, and the sentence that says what to do. */
+struct cause {
+	const char *name, *advice;
+};
+
+static const struct cause drops[] = {
+	[LM_DROP_BLOCKS_FULL] = {"blocks_full", "--max-blocks reached (raise it)"},
+	[LM_DROP_PROCESSES_FULL] = {"processes_full",
+				    "too many processes at once (narrow the target)"},
+	[LM_DROP_THREAD_STATE] = {"thread_state", "the kernel had no memory for a thread's state "
+						  "(free memory, or raise leakmon's limit)"},
+	[LM_DROP_OUT_POINTER] = {"out_pointer", "posix_memalign's result could not be read "
+						"(take the totals as a lower bound)"},
+	[LM_DROP_RESTORE] = {"restore", "a block could not be put back after its realloc failed "
+					"(raise --max-blocks)"},
+	[LM_DROP_MISSED_FREE] = {"missed_free", "an address came back before its free was seen "
+						"(run `leakmon doctor`: some allocator function "
+						"has no probe)"},
+};
+_Static_assert(ARRAY_SIZE(drops) == LM_DROP_MAX_, "a row for every cause");
+
+static const struct cause losts[] = {
+	[LM_LOST_NONE] = {"none", "nothing is lost"},
+	[LM_LOST_SITES_FULL] = {"sites_full", "--max-sites reached (raise it)"},
+};
+_Static_assert(ARRAY_SIZE(losts) == LM_LOST_MAX_, "a row for every cause");
+
+const char *drop_name(enum lm_drop cause)
+{
+	return drops[cause].name;
+}
+
+const char *drop_advice(enum lm_drop cause)
+{
+	return drops[cause].advice;
+}
+
+const char *lost_name(enum lm_lost cause)
+{
+	return losts[cause].name;
+}
+
+const char *lost_advice(enum lm_lost cause)
+{
+	return losts[cause].advice;
+}
+
+static void process_free(struct snapshot_process *process)
+{
+	for (size_t i = 0; i < process->sites.count; i++)
+		free(process->sites.items[i].addresses);
+	vec_free(&process->sites);
+	vec_free(&process->blocks);
+	free(process->exe);
+}
+
+void snapshot_free(struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->processes.count; i++)
+		process_free(&snapshot->processes.items[i]);
+	free(snapshot->processes.items);
+	*snapshot = (struct snapshot){0};
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the maps held at one time: the struct that collect hands on. It holds addresses, no names;
+ * nothing in it refers to BPF. Snapshots own everything they point to.
+ */
+#ifndef LEAKMON_COLLECT_SNAPSHOT_H
+#define LEAKMON_COLLECT_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/vec.h"
+#include "leakmon_abi.h"
+
+/* The books: allocations = frees + outstanding + purged + sum(dropped). */
+struct ledger {
+	uint64_t allocations;
+	uint64_t frees;
+	uint64_t outstanding; /* what the books say must still be there */
+	uint64_t purged;      /* given up because the process exited or replaced itself */
+	uint64_t untracked_frees;
+	uint64_t inherited_frees;
+	uint64_t filtered;
+	uint64_t unsampled;
+	uint64_t failed;
+	uint64_t abandoned;
+	uint64_t dropped[LM_DROP_MAX_];
+	uint64_t lost_stacks[LM_LOST_MAX_];
+	uint64_t outstanding_bytes;
+	/* The check: blocks counted one by one in the live set, and events that came between. */
+	uint64_t scanned;
+	uint64_t moved;
+};
+
+/* One (process, user stack). Bytes and counts are of the blocks that passed --older. */
+struct site {
+	uint64_t bytes;
+	uint64_t count;
+	uint64_t allocated_bytes;
+	uint64_t allocated_count;
+	uint64_t freed_bytes;
+	uint64_t freed_count;
+	uint64_t oldest_ns; /* age of the oldest block; 0 if ages were not read (-C) */
+	uint64_t *addresses; /* return addresses, caller of the allocator first; owned */
+	size_t depth;
+	enum lm_lost lost; /* not NONE: no stack, depth is 0 */
+	uint32_t index;	   /* identifies the site within this monitor's run */
+};
+
+/* One outstanding block, only with --show-allocs. */
+struct block {
+	uint64_t address;
+	uint64_t size;
+	uint64_t age_ns;
+	uint32_t site; /* equals site.index */
+	uint32_t tid;
+};
+
+struct snapshot_process {
+	lm_process_key key;
+	uint32_t pid;
+	char comm[16];
+	char *exe; /* as /proc/PID/exe said while it lived, or NULL; untrusted; owned */
+	bool exited;
+	bool exact; /* no drop, no lost stack, no sampling: every number below is exact */
+	struct ledger ledger;
+	uint64_t outstanding_bytes; /* of the blocks that passed --older */
+	uint64_t outstanding_count;
+	VEC(struct site) sites;
+	VEC(struct block) blocks;
+};
+
+struct snapshot {
+	uint64_t sequence; /* 1 for the first of a run */
+	struct timespec time; /* CLOCK_REALTIME */
+	uint64_t monotonic_ns;
+	bool sampled;  /* numbers are estimates */
+	bool has_ages; /* false with -C */
+	uint64_t scan_ns; /* how long reading took */
+	struct ledger ledger; /* sum over the processes, and what no process could be charged with */
+	VEC(struct snapshot_process) processes;
+};
+
+void snapshot_free(struct snapshot *snapshot);
+
+/* Names of the causes as they stand in reports and JSON: "blocks_full", "sites_full", ... */
+const char *drop_name(enum lm_drop cause);
+const char *lost_name(enum lm_lost cause);
+/* What happened and what the operator can do about it, to follow "N allocations dropped: ". */
+const char *drop_advice(enum lm_drop cause);
+const char *lost_advice(enum lm_lost cause);
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* leakmon doctor: what this kernel, these capabilities and these processes allow. */
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "command/command.h"
+#include "probe/privileges.h"
+#include "probe/target.h"
+#include "probe/trial.h"
+
+static int print_kernel(struct trial *trial, enum attach_method method)
+{
+	struct utsname name;
+	struct stat status;
+	bool btf = !stat("/sys/kernel/btf/vmlinux", &status);
+	int error;
+
+	uname(&name);
+	printf("kernel %s %s\n", name.release, name.machine);
+	printf("  type information (BTF)   %s\n",
+	       btf ? "yes" : "MISSING: use a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+	error = trial_run(trial, method);
+	if (error)
+		return error;
+	printf("  uprobe_multi             %s%s%s\n", trial->multi ? "yes" : "no",
+	       trial->multi ? "" : ": attaching one perf event per function; ",
+	       trial->multi_reason);
+	printf("  return probes and seccomp %s\n",
+	       trial->seccomp_safe
+		       ? "yes: a filtered process survives them"
+		       : "NO: processes under a seccomp filter are not probed on this kernel");
+	return btf ? 0 : -1;
+}
+
+int command_doctor(const struct options *options)
+{
+	struct target_config config = {.object = options->object,
+				       .symbol_prefix = options->symbol_prefix,
+				       .probe_at = options->probe_at};
+	char missing[128];
+	int error = print_kernel(&config.trial, options->attach_method);
+
+	printf("capabilities\n");
+	privileges_print(stdout);
+	privileges_missing(missing, sizeof(missing));
+	error |= missing[0] != '\0';
+	for (size_t i = 0; i < options->pids.count; i++) {
+		printf("process %d\n", options->pids.items[i]);
+		fflush(stdout);
+		error |= target_check(options->pids.items[i], &config) ||
+			 target_describe(stdout, options->pids.items[i], &config);
+	}
+	return error ? EXIT_ERROR : EXIT_OK;
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "command/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+/* Incarnations that one run can tell apart: targets, and what they exec. */
+#define MAX_PROCESSES 1024
+
+static int open_output(struct session *session)
+{
+	const struct options *options = session->options;
+
+	session->format = output_find(options->format);
+	if (!session->format)
+		return -EINVAL; /* the options were checked */
+	if (!options->output) {
+		session->out = stdout;
+		return 0;
+	}
+	session->out = fopen(options->output, "we");
+	if (session->out)
+		return 0;
+	log_error("cannot write to %s: %s; name a file in a directory that you may write to",
+		  options->output, strerror(errno));
+	return -errno;
+}
+
+static int try_kernel(struct session *session)
+{
+	const struct options *options = session->options;
+	int error = trial_run(&session->target_config.trial, options->attach_method);
+
+	session->target_config.object = options->object;
+	session->target_config.symbol_prefix = options->symbol_prefix;
+	session->target_config.probe_at = options->probe_at;
+	if (!error && !session->target_config.trial.multi)
+		log_debug("attaching through perf events: %s",
+			  session->target_config.trial.multi_reason);
+	return error;
+}
+
+static int load(struct session *session)
+{
+	const struct options *options = session->options;
+	struct loader_config config = {
+		.empty_programs = options->empty_programs,
+		.trace = options->trace,
+		.multi = session->target_config.trial.multi,
+		.min_size = options->min_size,
+		.max_size = options->max_size,
+		.sample_rate = options->sample_rate,
+		.sample_bytes = options->sample_bytes,
+		.max_blocks = options->max_blocks,
+		.max_sites = (uint32_t)options->max_sites,
+		.max_processes = MAX_PROCESSES,
+		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,
+	};
+
+	return loader_open(&session->bpf, &config);
+}
+
+static int open_stages(struct session *session)
+{
+	const struct options *options = session->options;
+
+	session->collect_options = (struct collect_options){
+		.older_ns = options->older_ns,
+		.combined_only = options->combined_only,
+		.keep_blocks = options->report.show_allocs,
+		.keep_exited = true,
+		.sample_rate = options->sample_rate,
+		.sample_bytes = options->sample_bytes,
+	};
+	session->collector = collector_new(&session->bpf, &session->collect_options);
+	session->symbolizer = symbolizer_new();
+	if (session->collector && session->symbolizer)
+		return 0;
+	log_error("out of memory");
+	return -ENOMEM;
+}
+
+static struct target *target_find(struct session *session, pid_t pid)
+{
+	for (size_t i = 0; i < session->targets.count; i++) {
+		if (session->targets.items[i].pid == pid)
+			return &session->targets.items[i];
+	}
+	return NULL;
+}
+
+static struct target *target_add(struct session *session, pid_t pid)
+{
+	struct target *target = vec_push(&session->targets);
+
+	if (target)
+		target->pid = pid;
+	else
+		log_error("out of memory");
+	return target;
+}
+
+static void log_attached(const struct session *session, const struct target *target)
+{
+	size_t files = 0;
+
+	for (size_t i = 0; i < target->files.count; i++)
+		files += target->files.items[i].functions > 0;
+	log_info("attached to PID %d: %zu functions in %zu file%s%s", target->pid,
+		 target->functions, files, files == 1 ? "" : "s",
+		 session->target_config.trial.multi ? "" : " (perf events)");
+}
+
+static int attach_pid(struct session *session, pid_t pid)
+{
+	struct target *target;
+	int error = target_check(pid, &session->target_config);
+
+	if (error)
+		return error;
+	target = target_add(session, pid);
+	if (!target)
+		return -ENOMEM;
+	error = target_attach(target, &session->target_config, &session->bpf);
+	if (error == -ESRCH) {
+		log_error("process %d ended while leakmon was attaching to it", pid);
+		return error;
+	}
+	if (!error && !target->functions) {
+		target_explain_nothing(target, &session->target_config);
+		return -ENOENT;
+	}
+	if (error)
+		return error;
+	symbolizer_refresh(session->symbolizer, (uint64_t)pid, pid);
+	log_attached(session, target);
+	return 0;
+}
+
+static int on_mapped(void *context)
+{
+	struct session *session = context;
+	struct target *target = target_find(session, session->launch.pid);
+	int error = target_attach(target, &session->target_config, &session->bpf);
+
+	if (error)
+		return error;
+	symbolizer_refresh(session->symbolizer, (uint64_t)target->pid, target->pid);
+	return (int)target->functions;
+}
+
+int session_follow(struct session *session)
+{
+	struct target *target = target_find(session, session->launch.pid);
+	int error = launch_follow(target->pid, on_mapped, session);
+
+	if (error && error != -ESRCH)
+		return error;
+	if (target->functions)
+		log_attached(session, target);
+	else
+		log_warning("process %d maps no allocator that leakmon knows yet; if it execs one "
+			    "that does, it will be probed",
+			    target->pid);
+	return 0;
+}
+
+int session_attach_again(struct session *session, pid_t pid)
+{
+	struct target *target = target_find(session, pid);
+	size_t before = target ? target->functions : 0;
+	int error;
+
+	if (!target)
+		return 0;
+	error = target_attach(target, &session->target_config, &session->bpf);
+	if (!error && target->functions > before)
+		log_info("PID %d replaced itself with another program: probed %zu more functions; "
+			 "allocations before this moment were not seen",
+			 pid, target->functions - before);
+	return error;
+}
+
+static int start_command(struct session *session)
+{
+	char *const *argv = session->options->command;
+	int error;
+
+	if (!target_add(session, session->launch.pid))
+		return -ENOMEM;
+	error = launch_start(&session->launch);
+	if (error) {
+		log_error("cannot run %s: %s", argv[0], strerror(-error));
+		return error;
+	}
+	return session_follow(session);
+}
+
+static int open_all(struct session *session)
+{
+	const struct options *options = session->options;
+	int error = open_output(session);
+
+	if (!error)
+		error = try_kernel(session);
+	for (size_t i = 0; i < options->pids.count && !error; i++)
+		error = target_check(options->pids.items[i], &session->target_config);
+	if (!error && options->command)
+		error = launch_prepare(&session->launch, options->command);
+	if (!error)
+		error = load(session);
+	if (!error)
+		error = open_stages(session);
+	for (size_t i = 0; i < options->pids.count && !error; i++)
+		error = attach_pid(session, options->pids.items[i]);
+	if (!error && options->command)
+		error = start_command(session);
+	return error;
+}
+
+int session_open(struct session *session, const struct options *options)
+{
+	int error;
+
+	*session = (struct session){.options = options,
+				    .launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};
+	error = open_all(session);
+	if (error)
+		session_close(session);
+	return error;
+}
+
+void session_close(struct session *session)
+{
+	for (size_t i = 0; i < session->targets.count; i++)
+		target_detach(&session->targets.items[i]);
+	vec_free(&session->targets);
+	launch_close(&session->launch);
+	collector_free(session->collector);
+	symbolizer_free(session->symbolizer);
+	loader_close(&session->bpf);
+	if (session->out && session->out != stdout)
+		fclose(session->out);
+	*session = (struct session){.launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};
+}
+
+static int name_sites(struct session *session, struct report_process *process)
+{
+	/* The symbolizer knows a target by its PID: its mappings change with exec, by refresh. */
+	uint64_t pid = process->process->pid;
+
+	for (size_t i = 0; i < process->sites.count; i++) {
+		struct report_site *site = &process->sites.items[i];
+
+		if (symbolizer_name(session->symbolizer, pid, site->site->addresses,
+				    site->site->depth, true, &site->frames))
+			return -ENOMEM;
+		site->id = symbolizer_stack_id(&site->frames);
+	}
+	return 0;
+}
+
+static int write_report(struct session *session, const struct snapshot *snapshot)
+{
+	struct report report = {0};
+	int error = report_build(&report, snapshot, &session->options->report);
+
+	for (size_t i = 0; i < report.processes.count && !error; i++)
+		error = name_sites(session, &report.processes.items[i]);
+	report.show_allocs = session->options->report.show_allocs;
+	report.colour = !session->options->no_color && session->out == stdout &&
+			isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	if (error) {
+		log_error("out of memory");
+	} else {
+		error = session->format->write(session->out, &report);
+		if (error)
+			log_error("cannot write the report: %s", strerror(errno));
+	}
+	report_free(&report);
+	return error;
+}
+
+int session_report(struct session *session)
+{
+	struct snapshot snapshot = {0};
+	int error = collector_purge(session->collector);
+
+	if (!error)
+		error = collector_read(session->collector, &snapshot);
+	if (error) {
+		log_error("cannot read the maps: %s", strerror(-error));
+		return error;
+	}
+	for (size_t i = 0; i < session->targets.count; i++)
+		symbolizer_refresh(session->symbolizer, (uint64_t)session->targets.items[i].pid,
+				   session->targets.items[i].pid);
+	session->outstanding_bytes = snapshot.ledger.outstanding_bytes;
+	error = write_report(session, &snapshot);
+	snapshot_free(&snapshot);
+	return error;
+}

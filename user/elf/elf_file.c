@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "elf/elf_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_sections.h"
+
+#define MAX_PROGRAM_HEADERS 65536
+#define MAX_NOTES_BYTES 65536
+#define MAX_BUILD_ID_BYTES 40
+
+_Static_assert(sizeof(((struct elf_file *)0)->build_id) > 2 * MAX_BUILD_ID_BYTES, "hex fits");
+
+ssize_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t size)
+{
+	size_t done = 0;
+
+	if (offset >= file->size)
+		return 0;
+	size = MIN(size, file->size - offset);
+	while (done < size) {
+		ssize_t got = pread(file->fd, (char *)buffer + done, size - done,
+				    (off_t)(offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
+int elf_file_read_exact(const struct elf_file *file, uint64_t offset, void *buffer, size_t size)
+{
+	ssize_t got = elf_file_read(file, offset, buffer, size);
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == size ? 0 : -EBADMSG;
+}
+
+static int read_header(struct elf_file *file, Elf64_Ehdr *header)
+{
+	struct stat status;
+	int err;
+
+	if (fstat(file->fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(*header))
+		return -ENOEXEC;
+	file->size = (uint64_t)status.st_size;
+	err = elf_file_read_exact(file, 0, header, sizeof(*header));
+	if (err)
+		return err;
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
+	    header->e_machine != EM_X86_64)
+		return -ENOEXEC;
+	/* ET_REL is what dwz makes of the debug information that several files share. */
+	if (header->e_type != ET_EXEC && header->e_type != ET_DYN && header->e_type != ET_REL)
+		return -ENOEXEC;
+	file->type = header->e_type;
+	file->entry = header->e_entry;
+	return 0;
+}
+
+/* With 0xffff headers or more, their number is in section 0 (gABI, ELF header, e_phnum). */
+static int count_program_headers(const struct elf_file *file, const Elf64_Ehdr *header,
+				 size_t *count)
+{
+	Elf64_Shdr first;
+	int err;
+
+	*count = header->e_phnum;
+	if (header->e_phnum == PN_XNUM) {
+		err = elf_file_read_exact(file, header->e_shoff, &first, sizeof(first));
+		if (err)
+			return err;
+		*count = first.sh_info;
+	}
+	if (*count > MAX_PROGRAM_HEADERS)
+		return -EBADMSG;
+	return *count && header->e_phentsize != sizeof(Elf64_Phdr) ? -EBADMSG : 0;
+}
+
+static int add_segment(struct elf_file *file, const Elf64_Phdr *program)
+{
+	struct elf_segment *segment;
+	uint64_t ignored;
+
+	if (program->p_filesz > program->p_memsz ||
+	    __builtin_add_overflow(program->p_vaddr, program->p_memsz, &ignored) ||
+	    __builtin_add_overflow(program->p_offset, program->p_filesz, &ignored))
+		return -EBADMSG;
+	segment = vec_push(&file->segments);
+	if (!segment)
+		return -ENOMEM;
+	*segment = (struct elf_segment){
+		.offset = program->p_offset,
+		.vaddr = program->p_vaddr,
+		.file_size = program->p_filesz,
+		.memory_size = program->p_memsz,
+		.executable = program->p_flags & PF_X,
+		.writable = program->p_flags & PF_W,
+	};
+	return 0;
+}
+
+static void print_hex(const uint8_t *bytes, size_t size, char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < size; i++) {
+		*text++ = digits[bytes[i] >> 4];
+		*text++ = digits[bytes[i] & 15];
+	}
+	*text = '\0';
+}
+
+static uint64_t round_up(uint64_t value, uint64_t alignment)
+{
+	return (value + alignment - 1) & ~(alignment - 1);
+}
+
+/* Notes are padded to 4 bytes, or to 8 in segments aligned to 8 (gABI, "Note Section"). */
+static void parse_notes(const uint8_t *notes, uint64_t size, uint64_t alignment, char *build_id)
+{
+	uint64_t at = 0;
+
+	while (at < size && size - at >= sizeof(Elf64_Nhdr)) {
+		uint64_t name = at + sizeof(Elf64_Nhdr), text;
+		Elf64_Nhdr note;
+
+		memcpy(&note, notes + at, sizeof(note));
+		text = round_up(name + note.n_namesz, alignment);
+		if (text + note.n_descsz > size)
+			return;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
+		    !memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) &&
+		    note.n_descsz > 0 && note.n_descsz <= MAX_BUILD_ID_BYTES) {
+			print_hex(notes + text, note.n_descsz, build_id);
+			return;
+		}
+		at = round_up(text + note.n_descsz, alignment);
+	}
+}
+
+static int read_notes(struct elf_file *file, uint64_t offset, uint64_t size, uint64_t alignment)
+{
+	_cleanup_free_ uint8_t *notes = NULL;
+	ssize_t got;
+
+	size = MIN(size, MAX_NOTES_BYTES);
+	notes = malloc(size ? size : 1);
+	if (!notes)
+		return -ENOMEM;
+	got = elf_file_read(file, offset, notes, size);
+	if (got < 0)
+		return (int)got;
+	parse_notes(notes, (uint64_t)got, alignment == 8 ? 8 : 4, file->build_id);
+	return 0;
+}
+
+static int take_program_header(struct elf_file *file, const Elf64_Phdr *program)
+{
+	if (program->p_type == PT_LOAD)
+		return add_segment(file, program);
+	if (program->p_type == PT_NOTE && !file->build_id[0])
+		return read_notes(file, program->p_offset, program->p_filesz, program->p_align);
+	if (program->p_type == PT_DYNAMIC) {
+		file->dynamic_offset = program->p_offset;
+		file->dynamic_size = program->p_filesz;
+	}
+	return 0;
+}
+
+static int read_program_headers(struct elf_file *file, const Elf64_Ehdr *header)
+{
+	_cleanup_free_ Elf64_Phdr *programs = NULL;
+	size_t count;
+	int err;
+
+	err = count_program_headers(file, header, &count);
+	if (err || !count)
+		return err;
+	programs = calloc(count, sizeof(*programs));
+	if (!programs)
+		return -ENOMEM;
+	err = elf_file_read_exact(file, header->e_phoff, programs, count * sizeof(*programs));
+	for (size_t i = 0; !err && i < count; i++)
+		err = take_program_header(file, &programs[i]);
+	return err;
+}
+
+/* Separate debug files may have lost the PT_NOTE's place but keep the section. */
+static int read_build_id_section(struct elf_file *file)
+{
+	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
+	const struct elf_section *section;
+	int err = elf_sections_read(file, &sections);
+
+	if (err)
+		return err == -ENOMEM || err == -EIO ? err : 0;
+	section = elf_sections_find(&sections, ".note.gnu.build-id");
+	if (!section || section->type != SHT_NOTE)
+		return 0;
+	return read_notes(file, section->offset, section->size, 4);
+}
+
+int elf_file_open(int fd, struct elf_file *file)
+{
+	_cleanup_(elf_file_close) struct elf_file opened = { .fd = fd };
+	Elf64_Ehdr header;
+	int err;
+
+	err = read_header(&opened, &header);
+	if (!err)
+		err = read_program_headers(&opened, &header);
+	if (!err && !opened.build_id[0])
+		err = read_build_id_section(&opened);
+	if (err)
+		return err;
+	*file = opened;
+	memset(&opened.segments, 0, sizeof(opened.segments));
+	return 0;
+}
+
+void elf_file_close(struct elf_file *file)
+{
+	vec_free(&file->segments);
+	file->fd = -1;
+}
+
+int elf_file_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset)
+{
+	for (size_t i = 0; i < file->segments.count; i++) {
+		const struct elf_segment *segment = &file->segments.items[i];
+
+		if (vaddr < segment->vaddr || vaddr - segment->vaddr >= segment->file_size)
+			continue;
+		*offset = vaddr - segment->vaddr + segment->offset;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *vaddr)
+{
+	for (size_t i = 0; i < file->segments.count; i++) {
+		const struct elf_segment *segment = &file->segments.items[i];
+
+		if (!segment->executable || offset < segment->offset ||
+		    offset - segment->offset >= segment->file_size)
+			continue;
+		*vaddr = offset - segment->offset + segment->vaddr;
+		return 0;
+	}
+	return -ENOENT;
+}

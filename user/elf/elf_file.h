@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Our own reader of 64-bit little-endian x86-64 ELF files, for files that a target mapped and that
+ * may be hostile: every offset and count is checked against the file's size, nothing is mapped
+ * (a file truncated under us gives a short read, never SIGBUS), and sizes are capped.
+ * Source of the layout: System V gABI, chapters 4 and 5; psABI x86-64.
+ */
+#ifndef LEAKMON_ELF_ELF_FILE_H
+#define LEAKMON_ELF_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+
+struct elf_symbol {
+	uint64_t value; /* virtual address in the file's own numbering */
+	uint64_t size;
+	uint64_t limit;	  /* end of the section (else segment) it lies in; 0 if unknown */
+	const char *name; /* raw, NUL-terminated, owned by the table */
+	uint8_t type;	  /* STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, ... */
+	uint8_t binding;  /* STB_GLOBAL, STB_WEAK, STB_LOCAL */
+};
+
+/* A PT_LOAD segment. */
+struct elf_segment {
+	uint64_t offset, vaddr, file_size, memory_size;
+	bool executable, writable;
+};
+
+struct elf_file {
+	int fd; /* borrowed */
+	uint64_t size;
+	uint16_t type; /* ET_EXEC, ET_DYN, ET_REL */
+	uint64_t entry;
+	VEC(struct elf_segment) segments;
+	uint64_t dynamic_offset, dynamic_size; /* PT_DYNAMIC in the file; 0, 0: there is none */
+	char build_id[41 * 2]; /* lower-case hex, "" when there is none */
+};
+
+struct elf_symbols {
+	VEC(struct elf_symbol) list; /* defined symbols with a non-zero value, unsorted */
+	char *strings[2];	     /* owned string tables */
+	bool has_symtab;	     /* .symtab was there: static functions are in the list too */
+};
+
+/*
+ * Reads header, segments and build-id. 0; -ENOEXEC: not an ELF file we can read (wrong class,
+ * machine or byte order); -EBADMSG: it contradicts itself; -EIO; -ENOMEM. *file untouched on error.
+ */
+int elf_file_open(int fd, struct elf_file *file);
+void elf_file_close(struct elf_file *file);
+
+/* Where virtual address `vaddr` lies in the file; -ENOENT if no segment's file part holds it. */
+int elf_file_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset);
+/* The inverse: the virtual address of file offset `offset` in an executable segment. */
+int elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *vaddr);
+
+/* Reads up to `size` bytes at a file offset: the number read, or -errno. */
+ssize_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t size);
+
+/* Reads exactly `size` bytes: 0; -EBADMSG when the file ends before; -errno. */
+int elf_file_read_exact(const struct elf_file *file, uint64_t offset, void *buffer, size_t size);
+
+/*
+ * Functions (STT_FUNC, STT_GNU_IFUNC, and sized STT_NOTYPE inside executable segments) of .symtab
+ * and .dynsym. When section headers are missing, .dynsym is found through PT_DYNAMIC
+ * (DT_SYMTAB, DT_STRTAB, and DT_HASH or DT_GNU_HASH for the count).
+ * Symbol and string tables of more than ELF_MAX_TABLE_BYTES together are not read: -EFBIG.
+ * A table that is broken or too large does not hide the other one.
+ * 0 (also when there are none), or -errno as above.
+ */
+#define ELF_MAX_TABLE_BYTES (256ull << 20)
+#define ELF_MAX_SYMBOLS (16u << 20)
+int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols);
+void elf_symbols_free(struct elf_symbols *symbols);
+
+#endif

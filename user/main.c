@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* leakmon: which code leaks, in a process that runs. This file is the table of subcommands. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cli/options.h"
+#include "command/command.h"
+
+struct subcommand {
+	const char *name;
+	int (*run)(const struct options *options);
+};
+
+static const struct subcommand subcommands[] = {
+	{"watch", command_watch},
+	{"doctor", command_doctor},
+};
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	int code = options_parse(&options, argc, argv);
+
+	if (code >= 0)
+		return code;
+	if (options.verbose)
+		log_set_level(LOG_DEBUG);
+	for (size_t i = 0; i < ARRAY_SIZE(subcommands); i++) {
+		if (!strcmp(options.subcommand, subcommands[i].name))
+			code = subcommands[i].run(&options);
+	}
+	options_free(&options);
+	return code;
+}

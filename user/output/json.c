@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One object on one line per snapshot: schema 1. Fields may be added, none changes its meaning. */
+#include <inttypes.h>
+#include <time.h>
+
+#include "output/formats.h"
+#include "output/json_writer.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+static void time_write(struct json_writer *json, const char *key, const struct timespec *time)
+{
+	char seconds[32], text[40];
+	struct tm utc = {0};
+
+	gmtime_r(&time->tv_sec, &utc);
+	strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(text, sizeof(text), "%s.%03uZ", seconds,
+		 (unsigned int)(time->tv_nsec / NS_PER_MS) % 1000);
+	json_string(json, key, text);
+}
+
+static void dropped_write(struct json_writer *json, const struct ledger *ledger)
+{
+	json_open(json, "dropped", '{');
+	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
+		if (ledger->dropped[i])
+			json_number(json, drop_name(i), ledger->dropped[i]);
+	}
+	json_close(json, '}');
+}
+
+static void lost_stacks_write(struct json_writer *json, const struct ledger *ledger)
+{
+	json_open(json, "lost_stacks", '{');
+	for (size_t i = LM_LOST_NONE + 1; i < LM_LOST_MAX_; i++) {
+		if (ledger->lost_stacks[i])
+			json_number(json, lost_name(i), ledger->lost_stacks[i]);
+	}
+	json_close(json, '}');
+}
+
+static void ledger_write(struct json_writer *json, const struct snapshot *snapshot)
+{
+	const struct ledger *ledger = &snapshot->ledger;
+
+	json_open(json, "ledger", '{');
+	json_number(json, "allocations", ledger->allocations);
+	json_number(json, "frees", ledger->frees);
+	json_number(json, "outstanding", ledger->outstanding);
+	json_number(json, "purged", ledger->purged);
+	dropped_write(json, ledger);
+	json_number(json, "untracked_frees", ledger->untracked_frees);
+	json_number(json, "outstanding_bytes", ledger->outstanding_bytes);
+	json_number(json, "inherited_frees", ledger->inherited_frees);
+	json_number(json, "filtered", ledger->filtered);
+	json_number(json, "unsampled", ledger->unsampled);
+	json_number(json, "failed", ledger->failed);
+	json_number(json, "abandoned", ledger->abandoned);
+	lost_stacks_write(json, ledger);
+	/* Without ages the live set was not read: no count to show. */
+	if (snapshot->has_ages)
+		json_number(json, "scanned", ledger->scanned);
+	else
+		json_null(json, "scanned");
+	json_number(json, "moved", ledger->moved);
+	json_close(json, '}');
+}
+
+static void frame_write(struct json_writer *json, const struct frame *frame)
+{
+	json_open(json, NULL, '{');
+	json_string(json, "function", frame->function);
+	json_number(json, "offset", frame->offset);
+	json_string(json, "module", frame->module);
+	json_string(json, "build_id", frame->build_id);
+	json_number(json, "address", frame->address);
+	json_string(json, "file", frame->file);
+	if (frame->line)
+		json_number(json, "line", frame->line);
+	else
+		json_null(json, "line");
+	json_bool(json, "inlined", frame->inlined);
+	if (frame->module)
+		json_number(json, "module_offset", frame->module_offset);
+	if (!frame->function)
+		json_string(json, "why", frame->why);
+	json_close(json, '}');
+}
+
+static void frames_write(struct json_writer *json, const struct report_site *site)
+{
+	json_open(json, "frames", '[');
+	for (size_t i = 0; i < site->frames.list.count; i++)
+		frame_write(json, &site->frames.list.items[i]);
+	for (size_t i = 0; !site->frames.list.count && i < site->site->depth; i++)
+		frame_write(json, &(struct frame){.address = site->site->addresses[i],
+						  .why = "not looked up"});
+	json_close(json, ']');
+}
+
+static void age_write(struct json_writer *json, const char *key, bool has_ages, uint64_t age_ns)
+{
+	if (has_ages)
+		json_number(json, key, age_ns / NS_PER_MS);
+	else
+		json_null(json, key);
+}
+
+static void blocks_write(struct json_writer *json, const struct report_site *site, bool has_ages)
+{
+	json_open(json, "blocks", '[');
+	for (size_t i = 0; i < site->blocks.count; i++) {
+		const struct block *block = &site->blocks.items[i];
+
+		json_open(json, NULL, '{');
+		json_number(json, "address", block->address);
+		json_number(json, "size", block->size);
+		age_write(json, "age_ms", has_ages, block->age_ns);
+		json_number(json, "tid", block->tid);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void site_write(struct json_writer *json, const struct report *report,
+		       const struct report_site *ranked)
+{
+	const struct site *site = ranked->site;
+	bool has_ages = report->snapshot->has_ages;
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, ranked->id);
+	json_open(json, NULL, '{');
+	json_string(json, "id", id);
+	json_string(json, "lost", site->lost ? lost_name(site->lost) : NULL);
+	json_number(json, "bytes", site->bytes);
+	json_number(json, "count", site->count);
+	json_number(json, "allocated_bytes", site->allocated_bytes);
+	json_number(json, "allocated_count", site->allocated_count);
+	json_number(json, "freed_bytes", site->freed_bytes);
+	json_number(json, "freed_count", site->freed_count);
+	age_write(json, "oldest_ms", has_ages, site->oldest_ns);
+	frames_write(json, ranked);
+	if (report->show_allocs)
+		blocks_write(json, ranked, has_ages);
+	json_close(json, '}');
+}
+
+static void process_write(struct json_writer *json, const struct report *report,
+			  const struct report_process *ranked)
+{
+	const struct snapshot_process *process = ranked->process;
+
+	json_open(json, NULL, '{');
+	json_number(json, "pid", process->pid);
+	json_string(json, "comm", process->comm);
+	json_string(json, "exe", process->exe);
+	json_null(json, "container");
+	json_bool(json, "exact", process->exact);
+	json_bool(json, "exited", process->exited);
+	json_number(json, "outstanding_bytes", process->outstanding_bytes);
+	json_number(json, "outstanding_count", process->outstanding_count);
+	json_number(json, "sites_total", ranked->sites_total);
+	json_open(json, "sites", '[');
+	for (size_t i = 0; i < ranked->sites.count; i++)
+		site_write(json, report, &ranked->sites.items[i]);
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+int output_json_write(FILE *out, const struct report *report)
+{
+	const struct snapshot *snapshot = report->snapshot;
+	struct json_writer json = {.out = out};
+
+	json_open(&json, NULL, '{');
+	json_number(&json, "schema", 1);
+	time_write(&json, "time", &snapshot->time);
+	json_number(&json, "sequence", snapshot->sequence);
+	json_bool(&json, "sampled", snapshot->sampled);
+	ledger_write(&json, snapshot);
+	json_open(&json, "processes", '[');
+	for (size_t i = 0; i < report->processes.count; i++)
+		process_write(&json, report, &report->processes.items[i]);
+	json_close(&json, ']');
+	json_close(&json, '}');
+	fputc('\n', out);
+	return output_finish(out);
+}

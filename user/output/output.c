@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "output/output.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "output/formats.h"
+
+static const struct output_format formats[] = {
+	{.name = "text", .write = output_text_write, .default_top = 10},
+	{.name = "json", .write = output_json_write, .default_top = 0},
+};
+
+const struct output_format *output_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		if (!strcmp(name, formats[i].name))
+			return &formats[i];
+	}
+	return NULL;
+}
+
+const struct output_format *output_at(size_t i)
+{
+	return i < ARRAY_SIZE(formats) ? &formats[i] : NULL;
+}
+
+int output_finish(FILE *out)
+{
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

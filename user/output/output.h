@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Output formats: one file each, one row in output.c. A format writes a finished report to a
+ * stream and looks nothing up. Everything that came from the target is made inert on the way.
+ */
+#ifndef LEAKMON_OUTPUT_OUTPUT_H
+#define LEAKMON_OUTPUT_OUTPUT_H
+
+#include <stdio.h>
+
+#include "analyze/report.h"
+
+struct output_format {
+	const char *name;
+	/* 0, or -EIO when the stream failed. Flushes. */
+	int (*write)(FILE *out, const struct report *report);
+	size_t default_top; /* sites per process unless -T is given; 0: all */
+};
+
+/* NULL if there is no such format. */
+const struct output_format *output_find(const char *name);
+/* The i-th format, NULL past the last. For --help. */
+const struct output_format *output_at(size_t i);
+
+#endif

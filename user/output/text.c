@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * For people, and for scripts that read memleak: its two lines, "[HH:MM:SS] Top N stacks with
+ * outstanding allocations:" and "B bytes in K allocations from stack", stand alone on their lines.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "output/formats.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+struct style {
+	const char *bold, *dim, *plain;
+};
+
+static const struct style styles[] = {
+	[false] = {"", "", ""},
+	[true] = {"\033[1m", "\033[2m", "\033[0m"},
+};
+
+static const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Cut, not rounded: "60.0 s" would be a minute. */
+static void age_write(FILE *out, uint64_t age_ns)
+{
+	static const struct {
+		uint64_t below_ns, unit_ns;
+		const char *unit;
+	} scales[] = {
+		{60 * NS_PER_S, NS_PER_S, "s"},
+		{3600 * NS_PER_S, 60 * NS_PER_S, "min"},
+		{48 * 3600 * NS_PER_S, 3600 * NS_PER_S, "h"},
+		{UINT64_MAX, 24 * 3600 * NS_PER_S, "d"},
+	};
+	size_t i = 0;
+
+	if (age_ns < NS_PER_S) {
+		fprintf(out, "%" PRIu64 " ms", age_ns / (NS_PER_S / 1000));
+		return;
+	}
+	while (i < ARRAY_SIZE(scales) - 1 && age_ns >= scales[i].below_ns)
+		i++;
+	fprintf(out, "%" PRIu64 ".%" PRIu64 " %s", age_ns / scales[i].unit_ns,
+		age_ns / (scales[i].unit_ns / 10) % 10, scales[i].unit);
+}
+
+static void frame_write_named(FILE *out, const struct style *style, const struct frame *frame)
+{
+	text_print_inert(out, frame->function);
+	/* An inlined function has no start to count from. */
+	if (frame->inlined)
+		fputs(" (inlined)", out);
+	else
+		fprintf(out, "%s+0x%" PRIx64 "%s", style->dim, frame->offset, style->plain);
+	if (frame->file) {
+		fputc(' ', out);
+		text_print_inert(out, frame->file);
+		if (frame->line)
+			fprintf(out, ":%" PRIu32, frame->line);
+	}
+	if (frame->module) {
+		fprintf(out, " %s[", style->dim);
+		text_print_inert(out, path_base(frame->module));
+		fprintf(out, "]%s", style->plain);
+	}
+}
+
+static void frame_write_unnamed(FILE *out, const struct style *style, const struct frame *frame)
+{
+	fputs(style->dim, out);
+	if (frame->module) {
+		fputc('[', out);
+		text_print_inert(out, path_base(frame->module));
+		fprintf(out, "+0x%" PRIx64 "]", frame->module_offset);
+	} else {
+		fprintf(out, "0x%" PRIx64, frame->address);
+	}
+	fputs(style->plain, out);
+	if (frame->why) {
+		fputs(" (", out);
+		text_print_inert(out, frame->why);
+		fputc(')', out);
+	}
+}
+
+static void frame_write(FILE *out, const struct style *style, const struct frame *frame)
+{
+	fputs("\t\t", out);
+	if (frame->function)
+		frame_write_named(out, style, frame);
+	else
+		frame_write_unnamed(out, style, frame);
+	fputc('\n', out);
+}
+
+static void stack_write(FILE *out, const struct style *style, const struct report_site *ranked)
+{
+	const struct site *site = ranked->site;
+
+	if (site->lost)
+		fprintf(out, "\t\t[lost: %s]\n", lost_name(site->lost));
+	for (size_t i = 0; i < ranked->frames.list.count; i++)
+		frame_write(out, style, &ranked->frames.list.items[i]);
+	for (size_t i = 0; !ranked->frames.list.count && i < site->depth; i++)
+		frame_write(out, style, &(struct frame){.address = site->addresses[i],
+							.why = "not looked up"});
+}
+
+static void blocks_write(FILE *out, const struct report_site *ranked, bool has_ages)
+{
+	for (size_t i = 0; i < ranked->blocks.count; i++) {
+		const struct block *block = &ranked->blocks.items[i];
+
+		fprintf(out, "\taddr = %" PRIx64 " size = %" PRIu64, block->address, block->size);
+		if (has_ages) {
+			fputs(" age = ", out);
+			age_write(out, block->age_ns);
+		}
+		fputc('\n', out);
+	}
+}
+
+static void site_write(FILE *out, const struct report *report, const struct report_site *ranked)
+{
+	const struct site *site = ranked->site;
+	bool has_ages = report->snapshot->has_ages;
+
+	if (report->show_allocs)
+		blocks_write(out, ranked, has_ages);
+	fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " allocations from stack\n\t\t", site->bytes,
+		site->count);
+	if (has_ages) {
+		fputs("oldest ", out);
+		age_write(out, site->oldest_ns);
+		fputs("; ", out);
+	}
+	fprintf(out, "allocated %" PRIu64 ", freed %" PRIu64 " since attach\n",
+		site->allocated_count, site->freed_count);
+	stack_write(out, &styles[report->colour], ranked);
+}
+
+static void cut_write(FILE *out, const struct report_process *ranked)
+{
+	uint64_t bytes = 0;
+
+	if (ranked->sites.count == ranked->sites_total)
+		return;
+	for (size_t i = 0; i < ranked->process->sites.count; i++)
+		bytes += ranked->process->sites.items[i].bytes;
+	for (size_t i = 0; i < ranked->sites.count; i++)
+		bytes -= ranked->sites.items[i].site->bytes;
+	fprintf(out, "\t… and %zu more stacks (%" PRIu64 " bytes)\n",
+		ranked->sites_total - ranked->sites.count, bytes);
+}
+
+static void heading_write(FILE *out, const struct report *report, size_t sites)
+{
+	const struct style *style = &styles[report->colour];
+	struct tm local = {0};
+	char clock[16];
+
+	localtime_r(&report->snapshot->time.tv_sec, &local);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	fprintf(out, "%s[%s] Top %zu stacks with outstanding allocations:%s\n", style->bold, clock,
+		sites, style->plain);
+}
+
+static void process_write(FILE *out, const struct report *report,
+			  const struct report_process *ranked)
+{
+	const struct snapshot_process *process = ranked->process;
+
+	fprintf(out, "process %" PRIu32 " ", process->pid);
+	text_print_inert(out, process->comm);
+	if (process->exited)
+		fputs(" (exited)", out);
+	if (!process->exact)
+		fputs(report->snapshot->sampled ? " (estimated)" : " (inexact)", out);
+	fprintf(out, ": %" PRIu64 " bytes in %" PRIu64 " blocks outstanding\n",
+		process->outstanding_bytes, process->outstanding_count);
+	heading_write(out, report, ranked->sites.count);
+	for (size_t i = 0; i < ranked->sites.count; i++)
+		site_write(out, report, &ranked->sites.items[i]);
+	cut_write(out, ranked);
+}
+
+static void ledger_write(FILE *out, const struct ledger *ledger)
+{
+	static const struct {
+		size_t offset;
+		const char *label;
+	} extras[] = {
+		{offsetof(struct ledger, inherited_frees), "frees of inherited blocks"},
+		{offsetof(struct ledger, filtered), "allocations outside --min-size and --max-size"},
+		{offsetof(struct ledger, unsampled), "allocations not sampled"},
+		{offsetof(struct ledger, failed), "allocations failed"},
+		{offsetof(struct ledger, abandoned), "calls never returned"},
+	};
+	uint64_t dropped = 0;
+
+	for (size_t i = 0; i < LM_DROP_MAX_; i++)
+		dropped += ledger->dropped[i];
+	fprintf(out,
+		"ledger: %" PRIu64 " allocations = %" PRIu64 " frees + %" PRIu64
+		" outstanding + %" PRIu64 " purged + %" PRIu64 " dropped; %" PRIu64
+		" frees of untracked blocks",
+		ledger->allocations, ledger->frees, ledger->outstanding, ledger->purged, dropped,
+		ledger->untracked_frees);
+	for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
+		const char *field = (const char *)ledger + extras[i].offset;
+		uint64_t value = *(const uint64_t *)field;
+
+		if (value)
+			fprintf(out, ", %" PRIu64 " %s", value, extras[i].label);
+	}
+	fputc('\n', out);
+}
+
+static void losses_write(FILE *out, const struct ledger *ledger)
+{
+	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
+		if (ledger->dropped[i])
+			fprintf(out, "inexact: %" PRIu64 " allocations dropped: %s\n",
+				ledger->dropped[i], drop_advice(i));
+	}
+	for (size_t i = LM_LOST_NONE + 1; i < LM_LOST_MAX_; i++) {
+		if (ledger->lost_stacks[i])
+			fprintf(out, "inexact: %" PRIu64 " allocations without a stack: %s\n",
+				ledger->lost_stacks[i], lost_advice(i));
+	}
+}
+
+static void checks_write(FILE *out, const struct snapshot *snapshot)
+{
+	const struct ledger *ledger = &snapshot->ledger;
+	uint64_t difference = MAX(ledger->scanned, ledger->outstanding) -
+			      MIN(ledger->scanned, ledger->outstanding);
+
+	/* Without ages the live set was not read: there is nothing to compare. */
+	if (snapshot->has_ages && difference > ledger->moved)
+		fprintf(out,
+			"inexact: the live set holds %" PRIu64 " blocks, the books say %" PRIu64
+			"\n",
+			ledger->scanned, ledger->outstanding);
+	if (snapshot->sampled)
+		fputs("estimated from a sample: bytes and counts by stack; "
+		      "the ledger counts the sampled blocks\n",
+		      out);
+}
+
+/* Else the stacks would seem to contradict the ledger. */
+static void young_write(FILE *out, const struct snapshot *snapshot)
+{
+	uint64_t young = 0;
+
+	if (!snapshot->has_ages || snapshot->sampled)
+		return;
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		const struct snapshot_process *process = &snapshot->processes.items[i];
+
+		if (process->ledger.scanned > process->outstanding_count)
+			young += process->ledger.scanned - process->outstanding_count;
+	}
+	if (young)
+		fprintf(out, "not listed: %" PRIu64 " blocks younger than --older\n", young);
+}
+
+int output_text_write(FILE *out, const struct report *report)
+{
+	const struct snapshot *snapshot = report->snapshot;
+
+	for (size_t i = 0; i < report->processes.count; i++)
+		process_write(out, report, &report->processes.items[i]);
+	if (!report->processes.count)
+		heading_write(out, report, 0);
+	ledger_write(out, &snapshot->ledger);
+	young_write(out, snapshot);
+	losses_write(out, &snapshot->ledger);
+	checks_write(out, snapshot);
+	fputc('\n', out);
+	return output_finish(out);
+}

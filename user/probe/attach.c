@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/attach.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* The head of union bpf_attr for BPF_LINK_CREATE with uprobe_multi (include/uapi/linux/bpf.h). */
+struct link_create_uprobe_multi {
+	uint32_t prog_fd;
+	uint32_t target_fd;
+	uint32_t attach_type;
+	uint32_t flags;
+	uint64_t path;
+	uint64_t offsets;
+	uint64_t ref_ctr_offsets;
+	uint64_t cookies;
+	uint32_t cnt;
+	uint32_t multi_flags;
+	uint32_t pid;
+	uint32_t padding;
+};
+
+/* A path that names exactly the file we hold, whatever its name has become. */
+static void descriptor_path(char *path, size_t size, int fd)
+{
+	snprintf(path, size, "/proc/self/fd/%d", fd);
+}
+
+static int attachments_add(struct attachments *attachments, int fd)
+{
+	int *slot = vec_push(&attachments->fds);
+
+	if (!slot) {
+		close(fd);
+		return -ENOMEM;
+	}
+	*slot = fd;
+	return 0;
+}
+
+int attach_multi(struct attachments *attachments, const struct attach_request *request)
+{
+	char path[64];
+	struct link_create_uprobe_multi attr = {
+		.prog_fd = (uint32_t)request->program_fd,
+		.attach_type = LM_BPF_TRACE_UPROBE_MULTI,
+		.path = (uint64_t)(uintptr_t)path,
+		.offsets = (uint64_t)(uintptr_t)request->offsets,
+		.cookies = (uint64_t)(uintptr_t)request->cookies,
+		.cnt = (uint32_t)request->count,
+		.multi_flags = request->at_return ? LM_BPF_F_UPROBE_MULTI_RETURN : 0,
+		.pid = (uint32_t)request->pid,
+	};
+	int fd;
+
+	descriptor_path(path, sizeof(path), request->file_fd);
+	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (fd < 0)
+		return -errno;
+	return attachments_add(attachments, fd);
+}
+
+/* The number that this kernel gave a dynamic event source, or a bit in its config. */
+static int read_uprobe_sysfs(const char *file, const char *format, int *value)
+{
+	char path[96];
+	_cleanup_fclose_ FILE *stream = NULL;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/uprobe/%s", file);
+	stream = fopen(path, "re");
+	if (!stream)
+		return -errno;
+	return fscanf(stream, format, value) == 1 ? 0 : -EINVAL;
+}
+
+static int perf_open(const struct attach_request *request, uint64_t offset)
+{
+	char path[64];
+	struct perf_event_attr attr = {.size = sizeof(attr)};
+	int type, return_bit, error, fd;
+
+	error = read_uprobe_sysfs("type", "%d", &type);
+	if (!error)
+		error = read_uprobe_sysfs("format/retprobe", "config:%d", &return_bit);
+	if (error)
+		return error;
+	descriptor_path(path, sizeof(path), request->file_fd);
+	attr.type = (uint32_t)type;
+	attr.config = request->at_return ? 1ull << return_bit : 0;
+	attr.uprobe_path = (uint64_t)(uintptr_t)path;
+	attr.probe_offset = offset;
+	fd = (int)syscall(SYS_perf_event_open, &attr, request->pid ? request->pid : -1,
+			  request->pid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int perf_attach_one(struct attachments *attachments, const struct attach_request *request,
+			   size_t i)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, options,
+		    .perf_event.bpf_cookie = request->cookies ? request->cookies[i] : 0);
+	_cleanup_close_ int event_fd = perf_open(request, request->offsets[i]);
+	_cleanup_close_ int link_fd = -1;
+
+	if (event_fd < 0)
+		return event_fd;
+	link_fd = bpf_link_create(request->program_fd, event_fd, BPF_PERF_EVENT, &options);
+	if (link_fd < 0)
+		return -errno;
+	if (ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0))
+		return -errno;
+	/* The link first: closing it detaches the program, closing the event the breakpoint. */
+	if (attachments_add(attachments, TAKE_FD(link_fd)))
+		return -ENOMEM;
+	return attachments_add(attachments, TAKE_FD(event_fd));
+}
+
+int attach_perf(struct attachments *attachments, const struct attach_request *request)
+{
+	struct attachments added = {0};
+	int error = 0;
+
+	for (size_t i = 0; i < request->count && !error; i++)
+		error = perf_attach_one(&added, request, i);
+	for (size_t i = 0; i < added.fds.count && !error; i++)
+		error = attachments_add(attachments, added.fds.items[i]);
+	if (error)
+		attachments_close(&added);
+	vec_free(&added.fds);
+	return error;
+}
+
+static void *close_one(void *fd)
+{
+	close((int)(intptr_t)fd);
+	return NULL;
+}
+
+void attachments_close(struct attachments *attachments)
+{
+	size_t count = attachments->fds.count;
+	_cleanup_free_ pthread_t *threads = calloc(count + 1, sizeof(*threads));
+
+	for (size_t i = 0; i < count; i++) {
+		void *fd = (void *)(intptr_t)attachments->fds.items[i];
+
+		if (!threads || pthread_create(&threads[i], NULL, close_one, fd)) {
+			close_one(fd);
+			if (threads)
+				threads[i] = pthread_self();
+		}
+	}
+	for (size_t i = 0; threads && i < count; i++) {
+		if (!pthread_equal(threads[i], pthread_self()))
+			pthread_join(threads[i], NULL);
+	}
+	vec_free(&attachments->fds);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Loads the BPF object: the only place that knows the skeleton. */
+#ifndef LEAKMON_PROBE_LOADER_H
+#define LEAKMON_PROBE_LOADER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "leakmon_abi.h"
+#include "probe/allocators.h"
+
+struct loader_config {
+	bool empty_programs;
+	bool trace;
+	bool multi; /* programs will be attached through uprobe_multi links */
+	uint64_t min_size, max_size;
+	uint64_t sample_rate, sample_bytes;
+	uint64_t max_blocks;
+	uint32_t max_sites, max_processes;
+	uint32_t launched_tgid;
+};
+
+/* The loaded object, as attach and collect see it. Arrays are the maps themselves, read-only. */
+struct bpf_side {
+	struct leakmon_bpf *skeleton;
+	int blocks_fd, ledgers_fd, events_fd, process_index_fd;
+	const struct lm_site *sites;
+	const struct lm_stack *stacks;
+	const struct lm_process *processes;
+	const uint32_t *site_count, *process_count;
+	const __u64 *events_lost;
+	uint32_t max_sites, max_processes;
+	int shape_fds[SHAPE_MAX_];
+	int return_fd;
+};
+
+/*
+ * 0, or -errno after an error message that says what the kernel refused and what would help.
+ */
+int loader_open(struct bpf_side *bpf, const struct loader_config *config);
+void loader_close(struct bpf_side *bpf);
+
+/* Sampling's table of e^-x (bpf/sample.bpf.h). */
+void loader_fill_exp_table(uint32_t table[9][32]);
+
+#endif

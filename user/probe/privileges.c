@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/privileges.h"
+
+#include <linux/capability.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+struct privilege {
+	unsigned capability;
+	const char *name;
+	const char *purpose;
+};
+
+static const struct privilege privileges[] = {
+	{CAP_BPF, "CAP_BPF", "load BPF programs and maps"},
+	{CAP_PERFMON, "CAP_PERFMON", "read the stacks of other processes"},
+	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "read other users' /proc/PID/maps and files"},
+	{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE",
+	 "open deleted or replaced files through /proc/PID/map_files"},
+	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "attach on kernels without uprobe_multi (before 6.6)"},
+};
+
+/* The ones without which nothing works. */
+#define PRIVILEGES_REQUIRED 3
+
+static uint64_t effective_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	if (syscall(SYS_capget, &header, data))
+		return 0;
+	return (uint64_t)data[1].effective << 32 | data[0].effective;
+}
+
+static bool has_privilege(const struct privilege *privilege)
+{
+	uint64_t effective = effective_capabilities();
+
+	/* CAP_SYS_ADMIN implies CAP_BPF and CAP_PERFMON (include/linux/capability.h). */
+	if ((privilege->capability == CAP_BPF || privilege->capability == CAP_PERFMON ||
+	     privilege->capability == CAP_CHECKPOINT_RESTORE) &&
+	    effective & 1ull << CAP_SYS_ADMIN)
+		return true;
+	return effective & 1ull << privilege->capability;
+}
+
+void privileges_missing(char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < PRIVILEGES_REQUIRED; i++) {
+		if (has_privilege(&privileges[i]) || used >= size)
+			continue;
+		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 privileges[i].name);
+	}
+}
+
+void privileges_explain(void)
+{
+	char missing[128];
+
+	privileges_missing(missing, sizeof(missing));
+	if (missing[0])
+		log_error("not permitted: %s missing; run as root, or give the binary the "
+			  "capabilities (setcap cap_bpf,cap_perfmon,cap_sys_ptrace,"
+			  "cap_checkpoint_restore+ep)",
+			  missing);
+	else
+		log_error("not permitted, although no required capability is missing: a security "
+			  "module, a seccomp profile or kernel lockdown refuses BPF; -v shows the "
+			  "kernel's own words");
+}
+
+void privileges_print(FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(privileges); i++)
+		fprintf(out, "  %-24s %-8s %s\n", privileges[i].name,
+			has_privilege(&privileges[i]) ? "yes"
+			: i < PRIVILEGES_REQUIRED     ? "MISSING"
+						      : "no",
+			privileges[i].purpose);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which of the capabilities that leakmon needs are missing. */
+#ifndef LEAKMON_PROBE_PRIVILEGES_H
+#define LEAKMON_PROBE_PRIVILEGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* Names of the missing ones, comma-separated; "" when none is missing. */
+void privileges_missing(char *text, size_t size);
+
+/* Logs an error that names them and says how to get them. */
+void privileges_explain(void);
+
+/* For `leakmon doctor`: one line per capability. */
+void privileges_print(FILE *out);
+
+#endif

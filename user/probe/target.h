@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One process under observation: may it be probed at all, which of its files hold an allocator,
+ * and the probes on them.
+ */
+#ifndef LEAKMON_PROBE_TARGET_H
+#define LEAKMON_PROBE_TARGET_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "probe/attach.h"
+#include "probe/loader.h"
+#include "probe/plan.h"
+#include "probe/trial.h"
+
+struct target_config {
+	const char *object;	   /* -O, or NULL: every mapped file */
+	const char *symbol_prefix; /* -S */
+	enum probe_at probe_at;
+	struct trial trial;
+};
+
+/* A file that was looked at, identified by its real device and inode. */
+struct target_file {
+	uint64_t device, inode;
+	char *path; /* untrusted; owned */
+	size_t functions; /* probed in it */
+};
+
+struct target {
+	pid_t pid;
+	struct attachments attachments;
+	VEC(struct target_file) files;
+	size_t functions; /* probed in all */
+};
+
+/*
+ * The rules of no harm: 0 when probing `pid` cannot hurt it, else -errno after an error that says
+ * why not and what to do. -ESRCH: no such process.
+ */
+int target_check(pid_t pid, const struct target_config *config);
+
+/*
+ * Probes what is mapped and not yet probed; may be called again after the process mapped more.
+ * 0 (also when nothing was found: see target->functions), or -errno after an error message.
+ */
+int target_attach(struct target *target, const struct target_config *config,
+		  const struct bpf_side *bpf);
+
+/* Logs that none of the files that were looked at is a known allocator. */
+void target_explain_nothing(const struct target *target, const struct target_config *config);
+
+/* For `leakmon doctor`: what would be probed, where and why. 0 or -errno. */
+int target_describe(FILE *out, pid_t pid, const struct target_config *config);
+
+void target_detach(struct target *target);
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* May this process be probed? The rules of no harm. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "proc/maps.h"
+#include "probe/privileges.h"
+#include "probe/target.h"
+
+struct process_status {
+	int tracer_pid;
+	int seccomp; /* 0 none, 1 strict, 2 filter */
+	char state;
+};
+
+static int status_read(pid_t pid, struct process_status *status)
+{
+	char path[64], line[256];
+	_cleanup_fclose_ FILE *stream = NULL;
+	struct process_status read = {0};
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	stream = fopen(path, "re");
+	if (!stream)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (fgets(line, sizeof(line), stream)) {
+		sscanf(line, "TracerPid: %d", &read.tracer_pid);
+		sscanf(line, "Seccomp: %d", &read.seccomp);
+		sscanf(line, "State: %c", &read.state);
+	}
+	*status = read;
+	return 0;
+}
+
+static int check_status(pid_t pid, const struct process_status *status,
+			const struct target_config *config)
+{
+	if (status->state == 'Z' || status->state == 'X') {
+		log_error("process %d has already ended (it is a zombie): it holds no memory", pid);
+		return -ESRCH;
+	}
+	if (status->tracer_pid) {
+		log_error("process %d is traced by process %d (a debugger, strace, ...): two sets "
+			  "of breakpoints can kill it, so it is left alone; end the tracer first",
+			  pid, status->tracer_pid);
+		return -EBUSY;
+	}
+	if (status->seccomp && !config->trial.seccomp_safe) {
+		log_error("process %d runs under a seccomp filter, and on this kernel a return probe "
+			  "kills such a process (a trial child has just shown it); update the "
+			  "kernel to one with commit cf6cb56ef244 (6.14, or a stable update)",
+			  pid);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int check_memory(pid_t pid)
+{
+	struct maps maps = {0};
+	int error = maps_read(pid, MAPS_EXECUTABLE, &maps);
+	size_t count = maps.list.count;
+
+	maps_free(&maps);
+	if (error == -EACCES || error == -EPERM) {
+		privileges_explain();
+		return error;
+	}
+	if (error == -ESRCH || (!error && !count)) {
+		log_error("process %d has no user memory: it is a kernel thread, or it is just "
+			  "ending; leakmon watches programs",
+			  pid);
+		return -EINVAL;
+	}
+	if (error)
+		log_error("cannot read the mappings of process %d: %s", pid, strerror(-error));
+	return error;
+}
+
+int target_check(pid_t pid, const struct target_config *config)
+{
+	struct process_status status;
+	int error = status_read(pid, &status);
+
+	if (error == -ESRCH) {
+		log_error("there is no process %d; `ps -e` lists those there are (a PID inside a "
+			  "container is not the one outside)",
+			  pid);
+		return error;
+	}
+	if (error) {
+		log_error("cannot read the status of process %d: %s", pid, strerror(-error));
+		return error;
+	}
+	error = check_status(pid, &status, config);
+	return error ? error : check_memory(pid);
+}

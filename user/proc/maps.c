@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "proc/maps.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/cleanup.h"
+
+/* A path is at most PATH_MAX bytes, of which each may be written as four. */
+#define BUFFER_BYTES 65536
+
+static int digit_value(char digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	if (digit >= 'a' && digit <= 'f')
+		return digit - 'a' + 10;
+	return 16;
+}
+
+/* Takes digits and the one character after them, which must be `end`. */
+static bool take_number(char **at, unsigned base, char end, uint64_t *value)
+{
+	uint64_t number = 0;
+	char *digit = *at;
+
+	for (; (unsigned)digit_value(*digit) < base; digit++) {
+		if (__builtin_mul_overflow(number, base, &number) ||
+		    __builtin_add_overflow(number, (unsigned)digit_value(*digit), &number))
+			return false;
+	}
+	if (digit == *at || *digit != end)
+		return false;
+	*at = digit + 1;
+	*value = number;
+	return true;
+}
+
+static bool take_permissions(char **at, struct mapping *mapping)
+{
+	const char *text = *at;
+
+	for (size_t i = 0; i < 4; i++) {
+		if (text[i] != "rwxs"[i] && text[i] != "---p"[i])
+			return false;
+	}
+	if (text[4] != ' ')
+		return false;
+	mapping->readable = text[0] == 'r';
+	mapping->writable = text[1] == 'w';
+	mapping->executable = text[2] == 'x';
+	mapping->shared = text[3] == 's';
+	*at += 5;
+	return true;
+}
+
+static bool take_device(char **at, struct mapping *mapping)
+{
+	uint64_t major, minor;
+
+	if (!take_number(at, 16, ':', &major) || !take_number(at, 16, ' ', &minor) ||
+	    major > UINT32_MAX || minor > UINT32_MAX)
+		return false;
+	mapping->major = (uint32_t)major;
+	mapping->minor = (uint32_t)minor;
+	return true;
+}
+
+static void take_path(char *at, struct mapping *mapping)
+{
+	static const char suffix[] = " (deleted)";
+	size_t length;
+
+	while (*at == ' ')
+		at++;
+	length = strlen(at);
+	if (length >= sizeof(suffix) && !strcmp(at + length - strlen(suffix), suffix)) {
+		at[length - strlen(suffix)] = '\0';
+		mapping->deleted = true;
+	}
+	mapping->path = at;
+}
+
+int maps_parse_line(char *line, struct mapping *mapping)
+{
+	struct mapping parsed = {0};
+	char *at = line;
+
+	if (!take_number(&at, 16, '-', &parsed.start) || !take_number(&at, 16, ' ', &parsed.end) ||
+	    parsed.start >= parsed.end || !take_permissions(&at, &parsed) ||
+	    !take_number(&at, 16, ' ', &parsed.offset) || !take_device(&at, &parsed))
+		return -EINVAL;
+	/* Without a path some kernels end the line right after the inode. */
+	if (!take_number(&at, 10, ' ', &parsed.inode)) {
+		if (!take_number(&at, 10, '\0', &parsed.inode))
+			return -EINVAL;
+		at--;
+	}
+	take_path(at, &parsed);
+	*mapping = parsed;
+	return 0;
+}
+
+static int add_line(char *line, enum maps_filter filter, struct maps *maps)
+{
+	struct mapping parsed, *mapping;
+
+	if (maps_parse_line(line, &parsed))
+		return -EBADMSG;
+	if (filter == MAPS_EXECUTABLE && !parsed.executable)
+		return 0;
+	parsed.path = strdup(parsed.path);
+	if (!parsed.path)
+		return -ENOMEM;
+	mapping = vec_push(&maps->list);
+	if (!mapping) {
+		free(parsed.path);
+		return -ENOMEM;
+	}
+	*mapping = parsed;
+	return 0;
+}
+
+/* Takes the whole lines of buffer[0..*filled) and moves what is left to its front. */
+static int add_lines(char *buffer, size_t *filled, enum maps_filter filter, struct maps *maps)
+{
+	char *line = buffer, *end;
+
+	while ((end = memchr(line, '\n', *filled - (size_t)(line - buffer)))) {
+		int err;
+
+		*end = '\0';
+		err = add_line(line, filter, maps);
+		if (err)
+			return err;
+		line = end + 1;
+	}
+	*filled -= (size_t)(line - buffer);
+	memmove(buffer, line, *filled);
+	return *filled == BUFFER_BYTES ? -EBADMSG : 0;
+}
+
+/* *empty: the task shows no mappings at all. */
+static int read_stream(int fd, enum maps_filter filter, struct maps *maps, bool *empty)
+{
+	_cleanup_free_ char *buffer = malloc(BUFFER_BYTES);
+	size_t filled = 0;
+	ssize_t got;
+	int err = 0;
+
+	*empty = true;
+	if (!buffer)
+		return -ENOMEM;
+	while (!err) {
+		got = read(fd, buffer + filled, BUFFER_BYTES - filled);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return filled ? -EBADMSG : 0;
+		*empty = false;
+		filled += (size_t)got;
+		err = add_lines(buffer, &filled, filter, maps);
+	}
+	return err;
+}
+
+static int read_task(int task, enum maps_filter filter, struct maps *maps)
+{
+	_cleanup_(maps_free) struct maps read = { .task = task };
+	_cleanup_close_ int fd = -1;
+	bool empty;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", task);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	err = read_stream(fd, filter, &read, &empty);
+	if (err)
+		return err;
+	if (empty)
+		return -ESRCH;
+	*maps = read;
+	memset(&read.list, 0, sizeof(read.list));
+	return 0;
+}
+
+static int read_other_threads(int pid, enum maps_filter filter, struct maps *maps)
+{
+	_cleanup_closedir_ DIR *tasks = NULL;
+	struct dirent *entry;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		int err;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		err = read_task(atoi(entry->d_name), filter, maps);
+		if (err != -ESRCH)
+			return err;
+	}
+	return -ESRCH;
+}
+
+int maps_read(int pid, enum maps_filter filter, struct maps *maps)
+{
+	int err = read_task(pid, filter, maps);
+
+	return err == -ESRCH ? read_other_threads(pid, filter, maps) : err;
+}
+
+void maps_free(struct maps *maps)
+{
+	for (size_t i = 0; i < maps->list.count; i++)
+		free(maps->list.items[i].path);
+	vec_free(&maps->list);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The memory mappings of a process, from /proc/PID/maps (man 5 proc).
+ *
+ * The path in a line is for people. It can hold anything (spaces, escapes, a fake library name), so
+ * nothing decides by it which file is mapped: see target_file.h for how to open that file.
+ */
+#ifndef LEAKMON_PROC_MAPS_H
+#define LEAKMON_PROC_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct mapping {
+	uint64_t start, end; /* [start, end) in the process */
+	uint64_t offset;     /* of start in the file, in bytes */
+	uint64_t inode;	     /* 0: no file behind it */
+	uint32_t major, minor; /* device, as the kernel shows it here; stat may show another one */
+	bool readable, writable, executable, shared;
+	bool deleted; /* the path ended in " (deleted)", which was cut off */
+	char *path;   /* untrusted, newlines still as \012; "" if none; or "[heap]", "[vdso]", ... */
+};
+
+enum maps_filter { MAPS_ALL, MAPS_EXECUTABLE };
+
+struct maps {
+	VEC(struct mapping) list; /* by ascending address; paths are owned */
+	/*
+	 * The task whose /proc directory shows this address space. It is the pid asked for, or
+	 * another live thread of it: a main thread that ended before the others shows nothing.
+	 */
+	int task;
+};
+
+/*
+ * Parses one line without its newline. *mapping points into `line`, in which " (deleted)" is cut.
+ * 0, or -EINVAL (then *mapping is untouched).
+ */
+int maps_parse_line(char *line, struct mapping *mapping);
+
+/*
+ * 0; -ESRCH: no such process, a zombie or a kernel thread (no user memory); -EACCES; -EBADMSG: not
+ * a text that a kernel writes; -ENOMEM. *maps is untouched on error.
+ */
+int maps_read(int pid, enum maps_filter filter, struct maps *maps);
+void maps_free(struct maps *maps);
+
+#endif

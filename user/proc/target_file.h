@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Opening files of a process, for reading, without being led astray by it: a container's path is
+ * resolved inside the container, nothing but a regular file is ever opened (a FIFO would block us,
+ * a device may have side effects), and the result is known to be the mapped file.
+ */
+#ifndef LEAKMON_PROC_TARGET_FILE_H
+#define LEAKMON_PROC_TARGET_FILE_H
+
+#include "proc/maps.h"
+
+/*
+ * Opens the file behind a mapping of `task` (maps.task): through /proc/TASK/map_files, which also
+ * works when the file was deleted or replaced; without the right to use that (it takes
+ * CAP_CHECKPOINT_RESTORE) by path under /proc/TASK/root, if the inode there is the mapped one.
+ * A descriptor that the caller closes; -ENOENT: no file behind it, or it is gone; -ESTALE: another
+ * file lies at the path now; -EINVAL: not a regular file; -EACCES, -EPERM, ...
+ */
+int target_file_open_mapping(int task, const struct mapping *mapping);
+
+/*
+ * Opens a regular file by an absolute path as `task` sees it, symbolic links included, never
+ * leaving its root. task 0: our own root. A descriptor that the caller closes, or -errno as above.
+ */
+int target_file_open_path(int task, const char *path);
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "symbol/debug_sections.h"
+
+#include <elf.h>
+#include <endian.h>
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "elf/elf_sections.h"
+
+/* elf.h knows it from glibc 2.37. */
+#define COMPRESSED_ZSTD 2
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/* SHF_COMPRESSED (gABI, "Section Compression"): a header with the size to come. */
+static int compressed_size(const struct elf_file *file, const struct elf_section *section,
+			   uint64_t *size)
+{
+	Elf64_Chdr header;
+	int err = elf_file_read_exact(file, section->offset, &header, sizeof(header));
+
+	if (err)
+		return err;
+	if (header.ch_type == COMPRESSED_ZSTD) {
+		log_debug("zstd-compressed debug sections: no file:line (build-id %s)",
+			  file->build_id);
+		return -ENOTSUP;
+	}
+	*size = header.ch_size;
+	return 0;
+}
+
+/* GNU's older way: named .zdebug_*, "ZLIB", then the size to come, big-endian. */
+static int zdebug_size(const struct elf_file *file, const struct elf_section *section,
+		       uint64_t *size)
+{
+	uint8_t header[12];
+	int err = elf_file_read_exact(file, section->offset, header, sizeof(header));
+
+	if (err)
+		return err;
+	memcpy(size, header + 4, sizeof(*size));
+	*size = be64toh(*size);
+	return 0;
+}
+
+/* 0 when libdw may read all of them. */
+static int check_sizes(const struct elf_file *file, const struct elf_sections *sections)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < sections->list.count; i++) {
+		const struct elf_section *section = &sections->list.items[i];
+		uint64_t size = section->size;
+		int err = 0;
+
+		if (section->type == SHT_NOBITS)
+			continue;
+		if (section->compressed)
+			err = compressed_size(file, section, &size);
+		else if (starts_with(section->name, ".zdebug_"))
+			err = zdebug_size(file, section, &size);
+		else if (!starts_with(section->name, ".debug_"))
+			continue;
+		if (err)
+			return err;
+		if (size > DEBUG_MAX_BYTES - total)
+			return -EFBIG;
+		total += size;
+	}
+	return 0;
+}
+
+/* A path, NUL, and the bytes of the build-id. */
+static int read_link(const struct elf_file *file, const struct elf_section *section,
+		     struct debug_link *link)
+{
+	struct debug_link read = {0};
+	char raw[PATH_MAX + 40];
+	size_t name, bytes;
+	ssize_t got;
+
+	got = elf_file_read(file, section->offset, raw, MIN(section->size, sizeof(raw)));
+	if (got < 0)
+		return (int)got;
+	name = strnlen(raw, (size_t)got);
+	if (!name || name >= PATH_MAX || name + 1 >= (size_t)got)
+		return -EBADMSG;
+	memcpy(read.name, raw, name);
+	bytes = MIN((size_t)got - name - 1, 40);
+	for (size_t i = 0; i < bytes; i++)
+		snprintf(read.build_id + 2 * i, 3, "%02x", (uint8_t)raw[name + 1 + i]);
+	*link = read;
+	return 0;
+}
+
+static int check_sections(const struct elf_file *file, const struct elf_sections *sections,
+			  struct debug_link *link)
+{
+	const struct elf_section *alt = elf_sections_find(sections, ".gnu_debugaltlink");
+	const char *wanted = link ? ".debug_line" : ".debug_str";
+	int err;
+
+	if (!elf_sections_find(sections, wanted) &&
+	    (!link || !elf_sections_find(sections, ".zdebug_line")))
+		return -ENOENT;
+	err = check_sizes(file, sections);
+	if (err || !link)
+		return err;
+	if (alt)
+		return read_link(file, alt, link);
+	memset(link, 0, sizeof(*link));
+	return 0;
+}
+
+int debug_sections_check(int fd, struct debug_link *link)
+{
+	_cleanup_(elf_file_close) struct elf_file file = { .fd = -1 };
+	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
+	int err = elf_file_open(fd, &file);
+
+	if (!err)
+		err = elf_sections_read(&file, &sections);
+	return err ? err : check_sections(&file, &sections, link);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a file has in debug sections, looked at before libdw gets to read them. */
+#ifndef LEAKMON_SYMBOL_DEBUG_SECTIONS_H
+#define LEAKMON_SYMBOL_DEBUG_SECTIONS_H
+
+#include <limits.h>
+
+#define DEBUG_MAX_BYTES (1ull << 30)
+
+/* .gnu_debugaltlink: the file that dwz shares between several. */
+struct debug_link {
+	char name[PATH_MAX]; /* "": there is none */
+	char build_id[82];   /* lower-case hex */
+};
+
+/*
+ * 0: it has line information, and libdw may read it; -ENOENT: it has none (with link == NULL: no
+ * DWARF at all); -ENOTSUP: zstd-compressed; -EFBIG: more than DEBUG_MAX_BYTES once decompressed;
+ * -EBADMSG, -ENOEXEC; -EIO; -ENOMEM. *link, if not NULL, is filled when the result is 0.
+ */
+int debug_sections_check(int fd, struct debug_link *link);
+
+#endif

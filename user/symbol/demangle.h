@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Readable names of C++ (Itanium ABI) and Rust (legacy and v0) functions. */
+#ifndef LEAKMON_SYMBOL_DEMANGLE_H
+#define LEAKMON_SYMBOL_DEMANGLE_H
+
+/*
+ * "_ZN3foo3barEi" -> "foo::bar(int)": with parameter types, without the return type of templates.
+ * NULL: the name is not mangled, is longer than 4096 bytes, or its readable form would be longer
+ * than 16384 (a short mangled name can expand without end), or out of memory. The caller frees.
+ */
+char *demangle(const char *name);
+
+#endif

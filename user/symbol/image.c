@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "symbol/image.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+
+static int read_table(struct image *image)
+{
+	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0};
+	int err = elf_symbols_read(&image->file, &symbols);
+
+	if (err == -ENOMEM || err == -EIO)
+		return err;
+	/* With broken tables, segments and build-id are still worth having. */
+	image->has_symtab = symbols.has_symtab;
+	return symbol_table_build(&symbols, &image->table);
+}
+
+int image_read(int fd, struct image *image)
+{
+	_cleanup_(image_free) struct image read = { .file.fd = -1 };
+	int err = elf_file_open(fd, &read.file);
+
+	if (!err)
+		err = read_table(&read);
+	if (err)
+		return err;
+	*image = read;
+	image->file.fd = -1;
+	memset(&read, 0, sizeof(read));
+	return 0;
+}
+
+int image_add_debug_file(struct image *image, int debug_fd)
+{
+	_cleanup_(image_free) struct image debug = { .file.fd = -1 };
+	struct symbol_table replaced = image->table;
+	int err = image_read(debug_fd, &debug);
+
+	if (err)
+		return err;
+	if (!image->file.build_id[0] || strcmp(image->file.build_id, debug.file.build_id) != 0 ||
+	    debug.table.count <= image->table.count)
+		return -ENOENT;
+	image->table = debug.table;
+	image->has_symtab = debug.has_symtab;
+	debug.table = replaced;
+	return 0;
+}
+
+void image_free(struct image *image)
+{
+	elf_file_close(&image->file);
+	symbol_table_free(&image->table);
+	image->has_symtab = false;
+}

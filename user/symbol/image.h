@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What naming needs of an ELF file, as plain data: made from a descriptor alone, so that a process
+ * with no rights can make it.
+ */
+#ifndef LEAKMON_SYMBOL_IMAGE_H
+#define LEAKMON_SYMBOL_IMAGE_H
+
+#include <stdbool.h>
+
+#include "elf/elf_file.h"
+#include "symbol/symbol_table.h"
+
+struct image {
+	struct elf_file file; /* its fd is -1: segments and build-id only */
+	struct symbol_table table;
+	bool has_symtab; /* static functions are in the table too */
+};
+
+/* 0; -ENOEXEC, -EBADMSG: not an ELF file we can read; -EIO; -ENOMEM. *image untouched on error. */
+int image_read(int fd, struct image *image);
+
+/*
+ * Replaces the symbol table by that of a separate debug file, if that has the same build-id and
+ * names more. 0, -ENOENT if it does not, or -errno as above; *image is whole in any case.
+ */
+int image_add_debug_file(struct image *image, int debug_fd);
+
+void image_free(struct image *image);
+
+#endif

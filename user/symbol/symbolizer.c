@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "symbol/symbolizer.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "symbol/address_space.h"
+#include "symbol/intern.h"
+#include "symbol/module.h"
+
+/* Named addresses kept per process; a process with more distinct ones starts over. */
+#define MAX_NAMED (1u << 17)
+
+struct named {
+	struct frame frame;
+	const struct code_range *range; /* NULL: no code there */
+	bool has_lines;			/* file:line was looked up */
+};
+
+struct process {
+	struct address_space space;
+	struct hash index; /* address -> place in named, plus 1 */
+	VEC(struct named) named;
+};
+
+struct symbolizer {
+	struct intern strings;
+	struct modules modules;
+	struct hash processes; /* key -> struct process *, or 0 once forgotten */
+};
+
+struct symbolizer *symbolizer_new(void)
+{
+	return calloc(1, sizeof(struct symbolizer));
+}
+
+static void forget_names(struct process *process)
+{
+	hash_free(&process->index);
+	vec_free(&process->named);
+}
+
+static void free_process(struct process *process)
+{
+	if (!process)
+		return;
+	forget_names(process);
+	address_space_free(&process->space);
+	free(process);
+}
+
+void symbolizer_free(struct symbolizer *symbolizer)
+{
+	if (!symbolizer)
+		return;
+	for (size_t i = 0; i < symbolizer->processes.capacity; i++) {
+		const struct hash_entry *entry = &symbolizer->processes.entries[i];
+
+		if (entry->used)
+			free_process((struct process *)(uintptr_t)entry->value);
+	}
+	hash_free(&symbolizer->processes);
+	modules_free(&symbolizer->modules);
+	intern_free(&symbolizer->strings);
+	free(symbolizer);
+}
+
+void symbolizer_release_lines(struct symbolizer *symbolizer)
+{
+	modules_release_lines(&symbolizer->modules);
+}
+
+void symbolizer_forget(struct symbolizer *symbolizer, uint64_t process)
+{
+	uint64_t *slot = hash_get(&symbolizer->processes, process);
+
+	if (!slot)
+		return;
+	free_process((struct process *)(uintptr_t)*slot);
+	*slot = 0;
+}
+
+static struct process *find_process(const struct symbolizer *symbolizer, uint64_t key)
+{
+	const uint64_t *slot = hash_get(&symbolizer->processes, key);
+
+	return slot ? (struct process *)(uintptr_t)*slot : NULL;
+}
+
+static struct process *find_or_add_process(struct symbolizer *symbolizer, uint64_t key)
+{
+	uint64_t *slot = hash_put(&symbolizer->processes, key, NULL);
+
+	if (slot && !*slot)
+		*slot = (uintptr_t)calloc(1, sizeof(struct process));
+	return slot ? (struct process *)(uintptr_t)*slot : NULL;
+}
+
+int symbolizer_refresh(struct symbolizer *symbolizer, uint64_t process, int pid)
+{
+	struct process *known = find_or_add_process(symbolizer, process);
+	bool changed = false;
+	int err;
+
+	if (!known)
+		return -ENOMEM;
+	err = address_space_refresh(&known->space, pid, &symbolizer->modules,
+				    &symbolizer->strings, &changed);
+	if (changed)
+		forget_names(known);
+	return err;
+}
+
+/* The byte before a return address belongs to the call. */
+static uint64_t file_offset(const struct code_range *range, uint64_t address)
+{
+	return address - 1 - range->mapping.start + range->mapping.offset;
+}
+
+static int name_function(struct symbolizer *symbolizer, const struct code_range *range,
+			 struct frame *frame)
+{
+	struct module_place place = { range->task, &range->mapping };
+	struct image *image = &range->module->image;
+	struct module_function function;
+	uint64_t vaddr;
+	int err;
+
+	frame->why = module_load(range->module, &place);
+	if (frame->why)
+		return 0;
+	if (image->file.build_id[0])
+		frame->build_id = image->file.build_id;
+	if (elf_file_vaddr(&image->file, file_offset(range, frame->address), &vaddr)) {
+		frame->why = "no symbol at this address";
+		return 0;
+	}
+	frame->module_offset = vaddr + 1;
+	err = module_function(range->module, &symbolizer->strings, vaddr, &function);
+	if (err == -ENOENT) {
+		frame->why = image->table.count ? "no symbol at this address" : "no symbols";
+		return 0;
+	}
+	if (err)
+		return err;
+	frame->function = function.name;
+	frame->offset = frame->module_offset - function.start;
+	return 0;
+}
+
+static int name_address(struct symbolizer *symbolizer, const struct process *process,
+			uint64_t address, struct named *named)
+{
+	const struct code_range *range = NULL;
+	struct frame *frame = &named->frame;
+
+	frame->address = address;
+	if (address)
+		range = address_space_find(&process->space, address - 1);
+	named->range = range;
+	if (!range) {
+		frame->why = "unmapped address";
+		return 0;
+	}
+	frame->why = range->why;
+	if (!range->mapping.inode)
+		return 0;
+	frame->module = range->mapping.path;
+	/* Until the file's own numbering is known. */
+	frame->module_offset = file_offset(range, address) + 1;
+	return range->module ? name_function(symbolizer, range, frame) : 0;
+}
+
+static int find_or_name(struct symbolizer *symbolizer, struct process *process, uint64_t address,
+			struct named **result)
+{
+	struct named named = {0}, *kept;
+	uint64_t *slot;
+	int err;
+
+	slot = hash_get(&process->index, address);
+	if (slot && *slot) {
+		*result = &process->named.items[*slot - 1];
+		return 0;
+	}
+	if (process->named.count >= MAX_NAMED)
+		forget_names(process);
+	err = name_address(symbolizer, process, address, &named);
+	if (err)
+		return err;
+	slot = hash_put(&process->index, address, NULL);
+	kept = slot ? vec_push(&process->named) : NULL;
+	if (!kept)
+		return -ENOMEM;
+	*kept = named;
+	*slot = process->named.count;
+	*result = kept;
+	return 0;
+}
+
+static int add_lines(struct symbolizer *symbolizer, struct named *named)
+{
+	const struct code_range *range = named->range;
+	struct module_place place;
+	struct source_line line;
+	int err;
+
+	if (named->has_lines)
+		return 0;
+	if (range && range->module && range->module->loaded && !range->module->why) {
+		place = (struct module_place){ range->task, &range->mapping };
+		err = module_line(range->module, &place, &symbolizer->strings,
+				  named->frame.module_offset - 1, &line);
+		if (err)
+			return err;
+		named->frame.file = line.file;
+		named->frame.line = line.line;
+	}
+	named->has_lines = true;
+	return 0;
+}
+
+/* The seam for inlined frames: one address may give several, innermost first. */
+static int append_address(struct symbolizer *symbolizer, struct process *process,
+			  uint64_t address, bool lines, struct frames *frames)
+{
+	struct frame *frame = vec_push(&frames->list);
+	struct named *named;
+	int err;
+
+	if (!frame)
+		return -ENOMEM;
+	if (!process) {
+		*frame = (struct frame){ .address = address, .why = "unknown process" };
+		return 0;
+	}
+	err = find_or_name(symbolizer, process, address, &named);
+	if (!err && lines)
+		err = add_lines(symbolizer, named);
+	if (!err)
+		*frame = named->frame;
+	return err;
+}
+
+int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint64_t *addresses,
+		    size_t depth, bool lines, struct frames *frames)
+{
+	struct process *known = find_process(symbolizer, process);
+	struct frames named = {0};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < depth; i++)
+		err = append_address(symbolizer, known, addresses[i], lines, &named);
+	if (err) {
+		vec_free(&named.list);
+		return err;
+	}
+	*frames = named;
+	return 0;
+}
+
+uint64_t symbolizer_stack_id(const struct frames *frames)
+{
+	uint64_t id = 0;
+
+	for (size_t i = 0; i < frames->list.count; i++) {
+		const struct frame *frame = &frames->list.items[i];
+		const char *module = frame->build_id ? frame->build_id : frame->module;
+
+		/* The same stack with and without debug information is one stack. */
+		if (frame->inlined)
+			continue;
+		id = hash_mix(id ^ intern_hash(module ? module : ""));
+		id = hash_mix(id ^ frame->module_offset);
+	}
+	return id;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From return addresses of a process to frames with names.
+ *
+ * The symbolizer keeps, per process, the executable mappings (with an open descriptor per file, so
+ * that names can be had after the process is gone or the file was replaced), and per file one
+ * sorted symbol table, shared between processes. file:line comes from libdw, only on demand.
+ * Everything a target's file says is untrusted: bounds are checked, no name is printed raw here.
+ */
+#ifndef LEAKMON_SYMBOL_SYMBOLIZER_H
+#define LEAKMON_SYMBOL_SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+/* One line of a stack. Strings are owned by the symbolizer and live as long as it does. */
+struct frame {
+	uint64_t address;     /* return address in the target */
+	const char *function; /* demangled, or NULL: see `why` */
+	uint64_t offset;      /* of address from the function's start */
+	const char *module;   /* path as the target mapped it; NULL: in no known file */
+	uint64_t module_offset; /* address as the file's own symbol table counts it (st_value) */
+	const char *build_id; /* lower-case hex, or NULL */
+	const char *file;     /* source file, or NULL */
+	uint32_t line;	      /* 0 if unknown */
+	bool inlined;	      /* this frame was inlined into the next one; same address */
+	const char *why;      /* why there is no function: one of "no symbols",
+			       * "no symbol at this address", "file gone", "not an ELF file",
+			       * "anonymous code", "unmapped address", ...; else NULL */
+};
+
+struct frames {
+	VEC(struct frame) list;
+};
+
+struct symbolizer;
+
+struct symbolizer *symbolizer_new(void); /* NULL: out of memory */
+void symbolizer_free(struct symbolizer *symbolizer);
+
+/*
+ * Reads /proc/PID/maps and opens what is new. Call it when the process is first seen and before
+ * each report; mappings that vanished are kept, so that old addresses keep their names.
+ * `process` is any number that stands for this incarnation (lm_process_key).
+ * 0, -ESRCH when the process is gone (what was known stays), or -errno.
+ */
+int symbolizer_refresh(struct symbolizer *symbolizer, uint64_t process, int pid);
+
+/*
+ * Gives up what is known of a process (names in frames stay good). For processes that are gone and
+ * will not be reported again.
+ */
+void symbolizer_forget(struct symbolizer *symbolizer, uint64_t process);
+
+/* Closes the debug information that lines were looked up in; call it after each report. */
+void symbolizer_release_lines(struct symbolizer *symbolizer);
+
+/*
+ * Names `depth` return addresses (caller first) of a process into `frames`, which the caller owns
+ * (vec_free(&frames->list)). Function lookups use address - 1: a return address may be the first
+ * byte of the next function (DWARF 5, 6.4.4 "Call Frame Calling Address").
+ * With `lines`, file:line is looked up through libdw.
+ * *frames is overwritten, not appended to. 0 or -ENOMEM (then it is untouched).
+ */
+int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint64_t *addresses,
+		    size_t depth, bool lines, struct frames *frames);
+
+/*
+ * A number for a stack that is the same on every run, host and load address: a hash over
+ * (build-id or path, module_offset) of its frames. Code in no file counts as one place: stacks
+ * that differ only inside it share a number.
+ */
+uint64_t symbolizer_stack_id(const struct frames *frames);
+
+#endif
