@@ -116,7 +116,8 @@ static void every_letter_sets_its_field(void **state)
 	const struct options *options = &line.options;
 
 	(void)state;
-	line_parse(&line, "leakmon watch -p 7,8 -o 250 -a -s 3 -T 4 -z 16 -Z 1K -O /lib/x.so -S je_ -tv");
+	line_parse(&line,
+		   "leakmon watch -p 7,8 -o 250 -a -s 3 -T 4 -z 16 -Z 1K -O /lib/x.so -S je_ -tv");
 	assert_int_equal(options->pids.count, 2);
 	assert_int_equal(options->pids.items[1], 8);
 	assert_int_equal(options->older_ns, 250000000);
@@ -142,10 +143,11 @@ static void every_long_name_sets_its_field(void **state)
 	const struct options *options = &line.options;
 
 	(void)state;
-	line_parse(&line, "leakmon --pid=9 --older=0 --show-allocs --sample-bytes 64K --top 0 "
-			  "--min-size 2 --max-size 3 --obj x --symbols-prefix= --trace --verbose "
-			  "--format json --output y --max-blocks 5 --max-sites 6 --sort count "
-			  "--fail-over 1M --no-color --probe-at=entry --attach=perf --empty-programs");
+	line_parse(&line,
+		   "leakmon --pid=9 --older=0 --show-allocs --sample-bytes 64K --top 0 "
+		   "--min-size 2 --max-size 3 --obj x --symbols-prefix= --trace --verbose "
+		   "--format json --output y --max-blocks 5 --max-sites 6 --sort count "
+		   "--fail-over 1M --no-color --probe-at=entry --attach=perf --empty-programs");
 	assert_int_equal(options->pids.items[0], 9);
 	assert_int_equal(options->older_ns, 0);
 	assert_true(options->report.show_allocs);
@@ -319,7 +321,8 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon -p 1 -- ls", "--pid and --command contradict each other"},
 		{"leakmon -c ls -- ls", "a command is there twice"},
 		{"leakmon -c ls -c ls", "--command is there twice"},
-		{"leakmon -c \"ls 'x\"", "--command `ls 'x`: give a command with all quotes closed"},
+		{"leakmon -c \"ls 'x\"",
+		 "--command `ls 'x`: give a command with all quotes closed"},
 		{"leakmon -c ''", "--command ``: give a command"},
 		{"leakmon -c \"''\"", "--command `''`: give a command"},
 		{"leakmon --", "`--` must be followed by a command"},

@@ -57,8 +57,8 @@ static void check(const struct example *example)
 	if (placement.offset != example->offset || placement.emulated != example->emulated ||
 	    placement.refused != example->refused || !strstr(placement.reason, example->reason))
 		fail_msg("%s: +%u%s%s, %s", example->name, placement.offset,
-			 placement.emulated ? " emulated" : "",
-			 placement.refused ? " refused" : "", placement.reason);
+			 placement.emulated ? " emulated" : "", placement.refused ? " refused" : "",
+			 placement.reason);
 }
 
 static void check_all(const struct example *examples, size_t count)
@@ -71,8 +71,8 @@ static void check_all(const struct example *examples, size_t count)
 static void debian_12_functions_get_the_best_place(void **state)
 {
 	static const struct example examples[] = {
-		{"malloc", "4154 55 53 4889fb 4883ec10 803d461b140000 0f84f8010000 4885db", TAKES(1),
-		 .offset = 0, .emulated = true, .reason = "`push r12` at +0: emulated"},
+		{"malloc", "4154 55 53 4889fb 4883ec10 803d461b140000 0f84f8010000 4885db",
+		 TAKES(1), .offset = 0, .emulated = true, .reason = "`push r12` at +0: emulated"},
 		{"free", "4885ff 0f84bf000000 55 488d77f0 53 4883ec18", FREES, .offset = 9,
 		 .emulated = true, .reason = "`push rbp` at +9: emulated, NULL already filtered"},
 		{"calloc", "4155 4889f8 4154 55 53 4883ec18 48f7e6", TAKES(2), .offset = 0,
@@ -89,8 +89,8 @@ static void debian_12_functions_get_the_best_place(void **state)
 		 TAKES(3), .offset = 0, .reason = "`mul rdx` at +3 writes an argument"},
 		{"valloc", "803d310e140000 53 4889fb 741b", TAKES(1), .offset = 7, .emulated = true,
 		 .reason = "`push rbx` at +7"},
-		{"pvalloc", "803d010e140000 53 4889fb 742b", TAKES(1), .offset = 7, .emulated = true,
-		 .reason = "`push rbx` at +7"},
+		{"pvalloc", "803d010e140000 53 4889fb 742b", TAKES(1), .offset = 7,
+		 .emulated = true, .reason = "`push rbx` at +7"},
 		{"operator new", "f30f1efa 4885ff b801000000 53 480f45c7 4889c3", TAKES(1),
 		 .offset = 12, .emulated = true, .reason = "`push rbx` at +12"},
 	};
@@ -106,8 +106,8 @@ static void five_byte_nops_are_never_chosen(void **state)
 		 .emulated = true, .reason = "`push rbp` at +9"},
 		{"nop5, push", "0f1f440000 55", TAKES(1), .offset = 5, .emulated = true,
 		 .reason = "`push rbp` at +5"},
-		{"nop5, then only stepped code", "0f1f440000 4883ec18 4889fb", TAKES(1), .offset = 5,
-		 .reason = "`sub rsp, 0x18` at +5: stepped"},
+		{"nop5, then only stepped code", "0f1f440000 4883ec18 4889fb", TAKES(1),
+		 .offset = 5, .reason = "`sub rsp, 0x18` at +5: stepped"},
 		{"nop5, then the end", "0f1f440000", TAKES(1), .refused = true,
 		 .reason = "must not be probed"},
 		{"nop5, then an argument is gone at once", "0f1f440000 c3", TAKES(1), .offset = 5,
@@ -152,8 +152,8 @@ static void only_what_every_kernel_emulates_is_called_emulated(void **state)
 		 .reason = "at +4 moves the stack pointer"},
 		{"long nop where nothing better is", "f30f1efa 0f1f00 4883ec18 c3", TAKES(1),
 		 .offset = 4, .reason = "newer kernels only"},
-		{"long nop, but a push follows", "0f1f00 55", TAKES(1), .offset = 3, .emulated = true,
-		 .reason = "`push rbp` at +3"},
+		{"long nop, but a push follows", "0f1f00 55", TAKES(1), .offset = 3,
+		 .emulated = true, .reason = "`push rbp` at +3"},
 		{"66 90 at the entry is refused by 6.1", "6690 4889fb c3", TAKES(1), .offset = 2,
 		 .reason = "`mov rbx, rdi` at +2: stepped"},
 		{"cs prefix is refused", "662e0f1f840000000000 4889fb c3", TAKES(1), .offset = 10,
@@ -206,8 +206,8 @@ static void jumps_back_keep_the_probe_out_of_loops(void **state)
 	static const struct example examples[] = {
 		{"to the push", "4889f8 55 48ffc8 75fa c3", .arguments = 1, .offset = 0,
 		 .reason = "`push rbp` at +3 is in a loop"},
-		{"to before the push", "4889f8 4889f9 55 48ffc8 75f7 c3", .arguments = 1, .offset = 0,
-		 .reason = "`push rbp` at +6 is in a loop"},
+		{"to before the push", "4889f8 4889f9 55 48ffc8 75f7 c3", .arguments = 1,
+		 .offset = 0, .reason = "`push rbp` at +6 is in a loop"},
 		{"to behind the push", "4889f8 55 48ffc8 75fb c3", .arguments = 1, .offset = 3,
 		 .emulated = true, .reason = "`push rbp` at +3"},
 		{"to the entry: a new call in effect", "4889f8 55 48ffc8 75f7 c3", .arguments = 1,
@@ -288,7 +288,8 @@ static void a_probed_return_needs_the_return_address_at_the_stack_pointer(void *
 		 .emulated = true, .reason = "`push rbp` at +4"},
 		{"lea rsp", "488d6424e8 55", TAKES(1), .offset = 0,
 		 .reason = "moves the stack pointer"},
-		{"and rsp", "4883e4f0 55", TAKES(1), .offset = 0, .reason = "moves the stack pointer"},
+		{"and rsp", "4883e4f0 55", TAKES(1), .offset = 0,
+		 .reason = "moves the stack pointer"},
 		{"pop", "58 55", TAKES(1), .offset = 0, .reason = "moves the stack pointer"},
 		{"a stepped push, then an emulated one", "6a00 55", TAKES(1), .offset = 0,
 		 .reason = "moves the stack pointer"},

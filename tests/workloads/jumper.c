@@ -7,7 +7,9 @@
  *   altstack      raise(): the handler allocates 3 blocks of 48 bytes
  *   nested_low    posix_memalign(…, 500) faults; the handler, on a stack below the thread's own,
  *                 allocates 2 blocks of 56 bytes and lets the call finish: 3 blocks outstanding
- *   nested_high   the same with a handler stack above the interrupted frame
+ *   nested_high   the same with a handler stack above the interrupted frame. Under return probes
+ *                 the kernel kills a process that does this (arch_uretprobe_is_alive compares stack
+ *                 pointers and knows no alternate stack): not for a test, but to show the limit
  *   longjmp       posix_memalign(…, 600) faults and is left by siglongjmp: a call that never
  *                 returns; then 1 block of 72 bytes
  */

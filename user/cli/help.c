@@ -41,10 +41,11 @@ void help_print(FILE *out, const struct subcommand *subcommand)
 		print_group(out, group, subcommand->bit);
 	if (subcommand->bit & FOR_WATCH)
 		fprintf(out, "\nBYTES may end in K, M or G (1024, 1024^2, 1024^3).\n");
-	fprintf(out, "\nExit codes:\n"
-		     "  %d  done; also after Ctrl-C, and when the process has ended\n"
-		     "  %d  error: the message says what, why and what to do\n"
-		     "  %d  wrong usage\n",
+	fprintf(out,
+		"\nExit codes:\n"
+		"  %d  done; also after Ctrl-C, and when the process has ended\n"
+		"  %d  error: the message says what, why and what to do\n"
+		"  %d  wrong usage\n",
 		EXIT_OK, EXIT_ERROR, EXIT_USAGE);
 	if (subcommand->bit & FOR_WATCH)
 		fprintf(out, "  %d  more outstanding than --fail-over allows\n", EXIT_LEAK);

@@ -17,12 +17,9 @@
 #define BLOCKS_LIMIT (1u << 30)
 
 const char *const option_group_titles[GROUP_MAX_] = {
-	[GROUP_TARGET] = "Target",
-	[GROUP_COUNTED] = "What is counted",
-	[GROUP_PROBES] = "Where probes go",
-	[GROUP_OUTPUT] = "Output",
-	[GROUP_GENERAL] = "General",
-	[GROUP_HIDDEN] = "For benchmarks",
+	[GROUP_TARGET] = "Target",	    [GROUP_COUNTED] = "What is counted",
+	[GROUP_PROBES] = "Where probes go", [GROUP_OUTPUT] = "Output",
+	[GROUP_GENERAL] = "General",	    [GROUP_HIDDEN] = "For benchmarks",
 };
 
 const struct option_row option_rows[] = {
@@ -38,8 +35,9 @@ const struct option_row option_rows[] = {
 	 .maximum = UINT64_MAX / 1000000, .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
 	{"min-size", 'z', "BYTES", "only allocations of at least BYTES (0)", option_set_size, BYTES,
 	 FIELD(min_size), .maximum = UINT64_MAX, .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
-	{"max-size", 'Z', "BYTES", "only allocations of at most BYTES (any)", option_set_size, BYTES,
-	 FIELD(max_size), .maximum = UINT64_MAX, .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
+	{"max-size", 'Z', "BYTES", "only allocations of at most BYTES (any)", option_set_size,
+	 BYTES, FIELD(max_size), .maximum = UINT64_MAX, .group = GROUP_COUNTED,
+	 .subcommands = FOR_WATCH},
 	{"combined-only", 'C', NULL, "count per call stack only: cheaper, but no ages",
 	 option_set_flag, FIELD(combined_only), .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
 	{"sample-rate", 's', "N", "track each allocation with probability 1/N (1: all)",
@@ -94,8 +92,8 @@ const struct option_row option_rows[] = {
 	{"version", 0, NULL, "print the version", option_show_version, .group = GROUP_GENERAL,
 	 .subcommands = FOR_ALL},
 
-	{"empty-programs", 0, NULL, "probes that do nothing", option_set_flag, FIELD(empty_programs),
-	 .group = GROUP_HIDDEN, .subcommands = FOR_WATCH},
+	{"empty-programs", 0, NULL, "probes that do nothing", option_set_flag,
+	 FIELD(empty_programs), .group = GROUP_HIDDEN, .subcommands = FOR_WATCH},
 };
 const size_t option_row_count = ARRAY_SIZE(option_rows);
 _Static_assert(ARRAY_SIZE(option_rows) <= OPTION_ROWS_MAX, "raise OPTION_ROWS_MAX");
@@ -108,29 +106,32 @@ const struct subcommand subcommands[] = {
 			 "  leakmon [watch] [OPTION...] [INTERVAL [COUNT]] -c 'CMD ARGS'\n"
 			 "  leakmon [watch] [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n"
 			 "  leakmon doctor [-p PID[,PID...]]     (leakmon doctor --help)\n",
-		.about = "Prints what running programs have allocated and not freed, by call stack:\n"
-			 "every INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the\n"
-			 "end. The programs need no restart and no rebuild.\n",
+		.about = "Prints what running programs have allocated and not freed, by call\n"
+			 "stack: every INTERVAL seconds (5), COUNT times (until Ctrl-C), and once\n"
+			 "more at the end. The programs need no restart and no rebuild.\n",
 		.examples =
-			"  leakmon -p 1234                          report every 5 s until Ctrl-C\n"
-			"  leakmon -p 1234 10 6                     six reports, 10 s apart\n"
-			"  leakmon -p 1234 -o 60000 -T 3 60         top 3, only blocks older than 1 min\n"
+			"  leakmon -p 1234                       report every 5 s until Ctrl-C\n"
+			"  leakmon -p 1234 10 6                  six reports, 10 s apart\n"
+			"  leakmon -p 1234 -o 60000 -T 3 60      top 3, only blocks over 1 min "
+			"old\n"
 			"  leakmon -p 1234 --format json 60 >> leaks.ndjson\n"
-			"                                           a JSON line every minute, for scripts\n"
-			"  leakmon --fail-over 1M -- ./server -x    start it; exit 3 if over 1 MiB is left\n",
+			"                                        a line of JSON every minute\n"
+			"  leakmon --fail-over 1M -- ./server    start it; exit 3 if 1 MiB is "
+			"left\n",
 	},
 	{
 		.name = "doctor",
 		.bit = FOR_DOCTOR,
 		.usage = "  leakmon doctor [-p PID[,PID...]] [OPTION...]\n",
-		.about = "Says what this kernel, your privileges and the given processes allow, where\n"
-			 "probes would go and why, and how to mend what is missing. Attaches nothing.\n",
+		.about = "Says what this kernel, your privileges and the given processes allow,\n"
+			 "where probes would go and why, and how to mend what is missing.\n",
 		.examples =
-			"  leakmon doctor                           kernel and privileges\n"
-			"  leakmon doctor -p 1234                   also: can this process be watched?\n"
-			"  leakmon doctor -p 1234 -v                with the address of every probe\n"
-			"  leakmon doctor -p 1234 --attach perf     as if only perf uprobes worked\n"
-			"  leakmon doctor -p 1234 -S je_            with je_malloc, je_free, ...\n",
+			"  leakmon doctor                        kernel and privileges\n"
+			"  leakmon doctor -p 1234                also: can this process be "
+			"watched?\n"
+			"  leakmon doctor -p 1234 -v             with the address of every probe\n"
+			"  leakmon doctor -p 1234 --attach perf  as if only perf uprobes worked\n"
+			"  leakmon doctor -p 1234 -S je_         with je_malloc, je_free, ...\n",
 	},
 };
 const size_t subcommand_count = ARRAY_SIZE(subcommands);

@@ -19,14 +19,14 @@ enum option_group {
 };
 
 struct option_row {
-	const char *name; /* long, without dashes */
-	char letter;	  /* 0: none */
+	const char *name;     /* long, without dashes */
+	char letter;	      /* 0: none */
 	const char *argument; /* as --help shows it; NULL: the option takes none */
 	const char *help;
 	/*
-	 * Puts what `text` says into options (at `offset`, where it has one field). 0; 1: the option was
-	 * all there is to do (--help); -EINVAL: not of the right form; -ERANGE: outside
-	 * minimum..maximum; -ENOMEM. On failure options are untouched.
+	 * Puts what `text` says into options (at `offset`, where it has one field). 0; 1: the
+	 * option was all there is to do (--help); -EINVAL: not of the right form; -ERANGE:
+	 * outside minimum..maximum; -ENOMEM. On failure options are untouched.
 	 */
 	int (*parse)(struct options *options, const struct option_row *row, const char *text);
 	const char *expects; /* "give ...", completes the message for -EINVAL */

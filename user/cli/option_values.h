@@ -5,21 +5,28 @@
 
 #include "cli/option_table.h"
 
-/* The contract of all of them is that of option_row.parse; the comment names the field's type. */
-int option_set_flag(struct options *, const struct option_row *, const char *);	  /* bool */
-int option_set_text(struct options *, const struct option_row *, const char *);	  /* const char *, not empty */
-int option_set_prefix(struct options *, const struct option_row *, const char *); /* const char * */
-int option_set_number(struct options *, const struct option_row *, const char *); /* uint64_t */
-int option_set_size(struct options *, const struct option_row *, const char *);	  /* uint64_t, bytes */
-int option_set_milliseconds(struct options *, const struct option_row *, const char *); /* uint64_t, ns */
-int option_set_top(struct options *, const struct option_row *, const char *);
-int option_set_pids(struct options *, const struct option_row *, const char *);
-int option_set_command(struct options *, const struct option_row *, const char *);
-int option_set_format(struct options *, const struct option_row *, const char *);
-int option_set_sort(struct options *, const struct option_row *, const char *);
-int option_set_probe_at(struct options *, const struct option_row *, const char *);
-int option_set_attach(struct options *, const struct option_row *, const char *);
-int option_show_help(struct options *, const struct option_row *, const char *);
-int option_show_version(struct options *, const struct option_row *, const char *);
+/* The contract of all of them is that of option_row.parse. */
+typedef int option_parse(struct options *options, const struct option_row *row, const char *text);
+
+/* Into the field at row->offset. */
+option_parse option_set_flag;	      /* bool: true */
+option_parse option_set_text;	      /* const char *, not empty */
+option_parse option_set_prefix;	      /* const char * */
+option_parse option_set_number;	      /* uint64_t */
+option_parse option_set_size;	      /* uint64_t, bytes */
+option_parse option_set_milliseconds; /* uint64_t, ns */
+
+/* Into the fields of that name. */
+option_parse option_set_top;
+option_parse option_set_pids;
+option_parse option_set_command;
+option_parse option_set_format;
+option_parse option_set_sort;
+option_parse option_set_probe_at;
+option_parse option_set_attach;
+
+/* To standard output. */
+option_parse option_show_help;
+option_parse option_show_version;
 
 #endif

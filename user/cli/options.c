@@ -49,7 +49,8 @@ static const struct options defaults = {
 
 static void getopt_tables_fill(struct getopt_tables *tables)
 {
-	/* '-': words that are no options come in their order. ':': a missing value is told apart. */
+	/* '-': words that are no options come in their order. ':': a missing value is told apart.
+	 */
 	char *letter = stpcpy(tables->letters, "-:");
 
 	for (size_t i = 0; i < option_row_count; i++) {
@@ -155,8 +156,10 @@ static int read_interval(struct options *options, const char *word)
 
 	if (error == -EINVAL)
 		log_error("`%s` is no INTERVAL: give seconds such as 5 or 0.5; to watch a command, "
-			  "write `-- CMD ARGS`", word);
-	else if (error || options->interval_ns < INTERVAL_MIN_NS || options->interval_ns > INT64_MAX)
+			  "write `-- CMD ARGS`",
+			  word);
+	else if (error || options->interval_ns < INTERVAL_MIN_NS ||
+		 options->interval_ns > INT64_MAX)
 		log_error("INTERVAL `%s` is out of range: give 0.001 seconds or more, such as 5",
 			  word);
 	else
@@ -171,7 +174,8 @@ static int read_count(struct options *options, const char *word)
 	if (!error && options->count)
 		return 0;
 	log_error("`%s` is no COUNT of reports: give a whole number from 1, or leave it out to go "
-		  "on until Ctrl-C", word);
+		  "on until Ctrl-C",
+		  word);
 	return -EINVAL;
 }
 
@@ -263,7 +267,8 @@ static int read_subcommand(struct parse *parse, int *argc, char ***argv)
 	parse->subcommand = subcommand_find(word);
 	if (!parse->subcommand) {
 		log_error("unknown subcommand `%s`: there are `watch` and `doctor`; to watch a "
-			  "command, write `leakmon -- %s`", word, word);
+			  "command, write `leakmon -- %s`",
+			  word, word);
 		return -EINVAL;
 	}
 	parse->options.subcommand = parse->subcommand->name;
@@ -283,8 +288,7 @@ int options_parse(struct options *options, int argc, char **argv)
 		result = option_check(&parse.options, parse.given);
 	if (!result) {
 		if (!parse.options.top_given)
-			parse.options.report.top =
-				output_find(parse.options.format)->default_top;
+			parse.options.report.top = output_find(parse.options.format)->default_top;
 		*options = parse.options;
 		return -1;
 	}

@@ -33,7 +33,7 @@ struct options {
 	uint64_t max_blocks, max_sites;
 	bool combined_only; /* -C: per-site counters only, no ages */
 	/* where probes go */
-	const char *object;	 /* -O: only this file, instead of every mapped one with an allocator */
+	const char *object;	   /* -O: only this file, not every mapped one with an allocator */
 	const char *symbol_prefix; /* -S: "je_" for je_malloc, ... ; "" */
 	enum probe_at probe_at;
 	enum attach_method attach_method;

@@ -8,7 +8,7 @@
 #include "probe/placement.h"
 
 enum effect {
-	EFFECT_UNKNOWN,	  /* not on the list: nothing is claimed, not even that the next one follows */
+	EFFECT_UNKNOWN,	  /* not on the list: not even the next one need follow */
 	EFFECT_REGISTERS, /* registers or memory, never the flags */
 	EFFECT_FLAGS,	  /* the flags too */
 };

@@ -45,8 +45,8 @@ static bool is_null_test(const cs_insn *instruction)
 
 static void instruction_text(const cs_insn *instruction, char *text, size_t size)
 {
-	snprintf(text, size, "%.10s%s%.20s", instruction->mnemonic,
-		 *instruction->op_str ? " " : "", instruction->op_str);
+	snprintf(text, size, "%.10s%s%.20s", instruction->mnemonic, *instruction->op_str ? " " : "",
+		 instruction->op_str);
 }
 
 static bool decode_next(struct walk *walk, const uint8_t **code, size_t *left, uint64_t *address)

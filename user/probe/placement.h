@@ -31,18 +31,19 @@
 #include <stdint.h>
 
 struct placement_request {
-	const uint8_t *code; /* the function's first bytes, from the file */
-	size_t size;	     /* at most as many as the function has; better all of them: back jumps */
-	unsigned arguments;  /* integer argument registers that must be intact: rdi, rsi, rdx, ... */
-	bool returns;	     /* the return is probed too */
+	const uint8_t *code;  /* the function's first bytes, from the file */
+	size_t size;	      /* never beyond the function; best all of it, for the jumps back */
+	unsigned arguments;   /* how many of rdi, rsi, rdx, rcx, r8, r9 must be intact */
+	bool returns;	      /* the return is probed too */
 	bool null_is_trivial; /* a call with rdi == 0 need not be seen */
 };
 
 struct placement {
-	uint32_t offset;  /* from the function's first byte */
-	bool emulated;	  /* the kernel emulates the instruction there */
-	bool refused;	  /* no safe place at all (5-byte nop at an entry that cannot be passed) */
-	char reason[128]; /* for -v and doctor, Intel syntax: "`push rbp` at +9: emulated, NULL already filtered" */
+	uint32_t offset; /* from the function's first byte */
+	bool emulated;	 /* the kernel emulates the instruction there */
+	bool refused;	 /* no safe place at all (5-byte nop at an entry that cannot be passed) */
+	/* For -v and doctor, Intel syntax: "`push rbp` at +9: emulated, NULL already filtered". */
+	char reason[128];
 };
 
 void placement_choose(const struct placement_request *request, struct placement *placement);

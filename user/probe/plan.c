@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 
-/* As much of a prologue as is worth decoding. */
-#define PROLOGUE_BYTES 64
+/* As much of a function as is decoded: jumps back to its beginning come from anywhere in it. */
+#define CODE_BYTES 8192
 
 /* The row whose name is `symbol` behind the prefix, or -ENOENT. */
 static int find_function(const char *symbol, const char *prefix)
@@ -50,7 +50,7 @@ static int add_symbol(struct probe_plan *plan, const struct elf_symbol *symbol, 
 		return -ENOMEM;
 	point->function = (size_t)function;
 	point->vaddr = symbol->value;
-	point->placement.offset = (uint32_t)MIN(symbol->size, PROLOGUE_BYTES); /* until placed */
+	point->placement.offset = (uint32_t)MIN(symbol->size, CODE_BYTES); /* until placed */
 	return 0;
 }
 
@@ -77,7 +77,7 @@ static bool is_allocator(const struct probe_plan *plan)
 static int place(const struct elf_file *file, enum probe_at probe_at, struct probe_point *point)
 {
 	enum call_shape shape = allocator_functions[point->function].shape;
-	uint8_t code[PROLOGUE_BYTES];
+	uint8_t code[CODE_BYTES];
 	struct placement_request request = {
 		.code = code,
 		.arguments = call_shapes[shape].arguments,

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The numbers: what leakmon counts is what happened, to the last block and byte. */
+#include "harness.h"
+
+#include <signal.h>
+
+/* Attach, `go`, compare. */
+static void expect_exact(struct harness *harness, struct child *workload, json_t *report)
+{
+	expect_truth(report, workload_ask(harness, workload, "ledger"));
+}
+
+static void every_allocator_function_is_counted_exactly(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "allocators");
+
+	expect_exact(harness, workload, WATCH(harness, workload, "go"));
+}
+
+static void probes_at_the_entry_count_the_same(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "allocators");
+
+	expect_exact(harness, workload, WATCH(harness, workload, "go", "--probe-at=entry"));
+}
+
+static void perf_uprobes_count_the_same(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "allocators");
+
+	expect_exact(harness, workload, WATCH(harness, workload, "go", "--attach", "perf"));
+}
+
+static void counters_without_ages_say_the_same(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "allocators");
+	struct child *monitor =
+		MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-C", "--format", "json", "3600");
+
+	workload_do(harness, workload, "go");
+	expect_exact(harness, workload, monitor_stop(harness, monitor));
+}
+
+/* LEAKMON_TEST_CALLS: how many, in place of 5 million. */
+static void five_million_mixed_calls_balance_to_the_last_byte(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const char *setting = getenv("LEAKMON_TEST_CALLS");
+	long calls = setting ? atol(setting) : 5000000;
+	struct child *workload;
+	char per_thread[32];
+
+	harness->limit_ms *= 10;
+	snprintf(per_thread, sizeof(per_thread), "%ld", calls / 4);
+	workload = WORKLOAD(harness, "mixed", "4", per_thread, "20261120");
+	expect_exact(harness, workload, WATCH(harness, workload, "go"));
+}
+
+static void an_address_that_bounces_between_threads_is_never_lost(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "pingpong", "500000");
+
+	expect_exact(harness, workload, WATCH(harness, workload, "go"));
+}
+
+static void ten_thousand_stacks_are_ten_thousand_sites(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "sites", "10000");
+	json_t *report = WATCH(harness, workload, "go");
+
+	expect_exact(harness, workload, report);
+	assert_int_equal(held_by(process_of(report, workload->pid), "leak_leaf").sites, 10000);
+}
+
+static void a_million_blocks_come_and_go(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "blocks", "1000000");
+	struct child *monitor =
+		MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--format", "json",
+				 "--max-blocks", "1500000", "3600");
+
+	workload_do(harness, workload, "go");
+	child_signal(monitor, SIGUSR1);
+	expect_exact(harness, workload, monitor_report(harness, monitor));
+	workload_do(harness, workload, "free");
+	expect_exact(harness, workload, monitor_stop(harness, monitor));
+}
+
+/* What does not fit is counted by its cause, and never silently. */
+static void a_full_block_table_is_confessed_and_the_ledger_balances(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "blocks", "5000");
+	json_t *report = WATCH(harness, workload, "go", "--max-blocks", "1000");
+	json_t *dropped = json_object_get(json_object_get(report, "ledger"), "dropped");
+	json_t *process = process_of(report, workload->pid);
+
+	expect_balance(report);
+	assert_int_equal(ledger_at(report, "allocations"), 5000);
+	assert_int_equal(number_at(dropped, "blocks_full"), 4000);
+	assert_int_equal(ledger_at(report, "outstanding"), 1000);
+	assert_true(json_is_false(json_object_get(process, "exact")));
+	expect_held(process, "leak_block", 1000, 16000);
+}
+
+static void a_full_block_table_makes_room_when_blocks_are_freed(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "blocks", "5000");
+	struct child *monitor =
+		MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--format", "json",
+				 "--max-blocks", "1000", "3600");
+	json_t *report;
+
+	workload_do(harness, workload, "go");
+	workload_do(harness, workload, "free");
+	workload_do(harness, workload, "go");
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(ledger_at(report, "allocations"), 10000);
+	assert_int_equal(ledger_at(report, "frees"), 1000);
+	assert_int_equal(ledger_at(report, "untracked_frees"), 4000);
+	assert_int_equal(ledger_at(report, "outstanding"), 1000);
+}
+
+static void blocks_without_a_site_are_kept_under_lost(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "sites", "1000");
+	json_t *report = WATCH(harness, workload, "go", "--max-sites", "100");
+	json_t *truth = workload_ask(harness, workload, "ledger");
+	json_t *process = process_of(report, workload->pid);
+	json_t *lost = json_object_get(json_object_get(report, "ledger"), "lost_stacks");
+	struct held named = held_by(process, "leak_leaf");
+
+	expect_balance(report);
+	assert_int_equal(dropped_sum(report), 0);
+	assert_int_equal(named.count + number_at(lost, "sites_full"), 1000);
+	assert_in_range(named.sites, 1, 100);
+	assert_int_equal(number_at(process, "outstanding_count"), 1000);
+	assert_int_equal(number_at(process, "outstanding_bytes"),
+			 number_at(truth, "outstanding_bytes"));
+	assert_true(json_is_false(json_object_get(process, "exact")));
+}
+
+static void jumper_is_exact(void **state, const char *command)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "jumper");
+
+	expect_exact(harness, workload, WATCH(harness, workload, command));
+}
+
+static void a_handler_on_an_alternate_stack_is_counted(void **state)
+{
+	jumper_is_exact(state, "altstack");
+}
+
+static void a_handler_below_an_interrupted_call_is_no_inner_call(void **state)
+{
+	jumper_is_exact(state, "nested_low");
+}
+
+static void a_call_left_by_longjmp_is_abandoned(void **state)
+{
+	jumper_is_exact(state, "longjmp");
+}
+
+static void two_monitors_on_one_process_both_count_exactly(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "allocators");
+	struct child *other = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+					       "--format", "json", "3600");
+
+	expect_exact(harness, workload, WATCH(harness, workload, "go"));
+	expect_exact(harness, workload, monitor_stop(harness, other));
+}
+
+/* Attached in the middle of the storm: blocks from before are untracked, none is miscounted. */
+static void attaching_to_a_busy_process_keeps_the_books_balanced(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "crasher");
+	struct child *monitor;
+	json_t *report, *truth;
+
+	workload_do(harness, workload, "storm");
+	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--format", "json",
+				   "3600");
+	child_signal(monitor, SIGUSR1);
+	expect_balance(monitor_report(harness, monitor));
+	workload_do(harness, workload, "calm");
+	report = monitor_stop(harness, monitor);
+	truth = workload_ask(harness, workload, "ledger");
+	expect_balance(report);
+	assert_int_equal(dropped_sum(report), 0);
+	assert_in_range(ledger_at(report, "outstanding"), 1, number_at(truth, "outstanding_count"));
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(every_allocator_function_is_counted_exactly),
+		e2e_test(probes_at_the_entry_count_the_same),
+		e2e_test(perf_uprobes_count_the_same),
+		e2e_test(counters_without_ages_say_the_same),
+		e2e_test(five_million_mixed_calls_balance_to_the_last_byte),
+		e2e_test(an_address_that_bounces_between_threads_is_never_lost),
+		e2e_test(ten_thousand_stacks_are_ten_thousand_sites),
+		e2e_test(a_million_blocks_come_and_go),
+		e2e_test(a_full_block_table_is_confessed_and_the_ledger_balances),
+		e2e_test(a_full_block_table_makes_room_when_blocks_are_freed),
+		e2e_test(blocks_without_a_site_are_kept_under_lost),
+		e2e_test(a_handler_on_an_alternate_stack_is_counted),
+		e2e_test(a_handler_below_an_interrupted_call_is_no_inner_call),
+		e2e_test(a_call_left_by_longjmp_is_abandoned),
+		e2e_test(two_monitors_on_one_process_both_count_exactly),
+		e2e_test(attaching_to_a_busy_process_keeps_the_books_balanced),
+	};
+
+	return cmocka_run_group_tests_name("e2e_ledger", tests, NULL, NULL);
+}
