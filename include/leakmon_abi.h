@@ -149,6 +149,31 @@ struct lm_event {
 /* Ledger slot 0 takes what happens where no process slot could be had. */
 #define LM_SLOT_LOST 0u
 
+/*
+ * Unwind rows: what .eh_frame says, reduced to what a walk in the kernel needs. One row holds from
+ * its `pc` up to the next row's. The return address is always at CFA - 8 (psABI x86-64).
+ */
+enum lm_unwind_kind {
+	LM_UNWIND_NONE,	     /* no FDE covers this: try the frame pointer */
+	LM_UNWIND_END,	     /* the return address is undefined: the root of the stack */
+	LM_UNWIND_SP,	     /* CFA = rsp + offset */
+	LM_UNWIND_FP,	     /* CFA = rbp + offset */
+	LM_UNWIND_FP_DEREF,  /* CFA = *(rbp + offset): a function that realigned its stack */
+	LM_UNWIND_SP_DEREF,  /* CFA = *(rsp + offset) */
+	LM_UNWIND_PLT,	     /* CFA = rsp + 8 + ((rip & 15) >= cfa_words ? 8 : 0) */
+	LM_UNWIND_SIGNAL,    /* a signal frame: the registers are saved at rsp + 40 (struct ucontext) */
+	LM_UNWIND_UNSUPPORTED, /* a rule that rows cannot express: the walk ends, and says so */
+	LM_UNWIND_MAX_,
+};
+
+struct lm_unwind_row {
+	__u32 pc;	 /* relative to the module's lowest PT_LOAD address */
+	__s16 cfa_words; /* offset of the CFA in units of 8 bytes */
+	__s8 fp_words;	 /* rbp was saved at CFA + 8 * fp_words; 0: rbp still has the caller's value */
+	__u8 kind;	 /* enum lm_unwind_kind */
+};
+
+_Static_assert(sizeof(struct lm_unwind_row) == 8, "ABI");
 _Static_assert(sizeof(struct lm_block_key) == 16, "ABI");
 _Static_assert(sizeof(struct lm_block) == 24, "ABI");
 _Static_assert(sizeof(struct lm_site) == 64, "ABI: one cache line");
