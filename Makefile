@@ -39,16 +39,25 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo test unit e2e check bench test-vm install clean
+.PHONY: FORCE all deps demo test unit e2e check bench test-vm install clean
 
 all: $(B)/leakmon
 
-$(B)/leakmon: $(OBJECTS)
 ifeq ($(STATIC),1)
-	$(CC) $(CFLAGS) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+LINK := -static $(LDFLAGS)
+LINK_LIBS := $(STATIC_LIBS)
 else
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+LINK := $(LDFLAGS)
+LINK_LIBS := $(LIBS)
 endif
+
+# Holds the link mode, and changes only when the mode does: then the binary is linked anew.
+$(B)/link-mode: FORCE
+	@mkdir -p $(@D)
+	@echo '$(LINK)' | cmp -s - $@ || echo '$(LINK)' > $@
+
+$(B)/leakmon: $(OBJECTS) $(B)/link-mode
+	$(CC) $(CFLAGS) $(LINK) -o $@ $(OBJECTS) $(LINK_LIBS)
 
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
@@ -78,9 +87,10 @@ $(B)/unit/%: tests/unit/%.c $(SAN_OBJECTS)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests $< $(SAN_OBJECTS) -o $@ \
 		-lcmocka -ljansson $(LIBS)
 
-$(B)/e2e/%: tests/e2e/%.c tests/e2e/harness.c tests/e2e/harness.h
+E2E_SUPPORT := $(filter-out tests/e2e/test_%.c,$(wildcard tests/e2e/*.c))
+$(B)/e2e/%: tests/e2e/%.c $(E2E_SUPPORT) $(wildcard tests/e2e/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -Werror=unused-function -Itests/e2e $< tests/e2e/harness.c -o $@ \
+	$(CC) $(CPPFLAGS) $(CFLAGS) -Werror=unused-function -Itests/e2e $< $(E2E_SUPPORT) -o $@ \
 		-lcmocka -ljansson -lpthread
 
 # Targets keep their frame pointers: the walk follows them. Their truth must not be optimised away.

@@ -147,7 +147,8 @@ static void child_exec(const char *path, const char *const *argv, before_exec pr
 	if (prepare)
 		prepare();
 	fexecve(program, (char *const *)argv, environ);
-	dprintf(STDERR_FILENO, "cannot execute %s: %s\n", path, strerror(errno));
+	dprintf(STDERR_FILENO, "cannot execute %s: %s\n", path,
+		program < 0 ? "no such program: run `make`" : strerror(errno));
 	_exit(127);
 }
 

@@ -26,7 +26,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#define MAX_CHILDREN 8
+#define MAX_CHILDREN 64
 
 /* What a child wrote to one stream so far. */
 struct stream {

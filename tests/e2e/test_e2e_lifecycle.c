@@ -142,16 +142,16 @@ static void the_main_thread_may_leave_first(void **state)
 	expect_held(process_of(report, workload->pid), "leak_worker", 12, 960);
 }
 
-static void a_process_whose_main_thread_has_left_can_be_watched(void **state)
+/* The kernel keeps no address space for such a main thread: probes cannot be bound to it. */
+static void a_process_whose_main_thread_has_left_is_refused_with_the_reason(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leader_exit");
-	json_t *report;
 
 	workload_do(harness, workload, "leave");
-	report = WATCH(harness, workload, "go");
-	expect_balance(report);
-	expect_held(process_of(report, workload->pid), "leak_worker", 6, 480);
+	monitor_expect_error(harness, MONITOR(harness, "-p", workload->pid_text), 1,
+			     "main thread");
+	workload_do(harness, workload, "go");
 }
 
 /* What the child does with its copy of the heap changes nothing in the parent's books. */
@@ -195,7 +195,7 @@ int main(void)
 		e2e_test(one_of_two_targets_may_end),
 		e2e_test(an_exec_purges_the_old_program_and_follows_the_new_one),
 		e2e_test(the_main_thread_may_leave_first),
-		e2e_test(a_process_whose_main_thread_has_left_can_be_watched),
+		e2e_test(a_process_whose_main_thread_has_left_is_refused_with_the_reason),
 		e2e_test(a_fork_does_not_touch_the_parents_books),
 		e2e_test(a_pid_that_ends_between_reports_ends_the_monitor),
 	};

@@ -61,7 +61,8 @@ static void every_site_has_its_functions_and_lines(void **state)
 		expect_ends_with(frame, "file", "leak.c");
 		assert_int_equal(number_at(frame, "line"), number_at(leak, "line"));
 		expect_ends_with(frame, "module", "/workloads/leak");
-		expect_text(frame_at(site, 1), "function", "go");
+		expect_text(frame_at(site, 1), "function", "repeat");
+		expect_text(frame_at(site, 2), "function", "go");
 	}
 }
 
@@ -141,7 +142,8 @@ static void text_has_the_two_lines_of_memleak_and_the_leaking_line(void **state)
 static void show_allocs_lists_every_block(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	const char *report = TEXT(harness, WORKLOAD(harness, "leak"), "-a");
+	struct child *workload = WORKLOAD(harness, "leak");
+	const char *report = TEXT(harness, workload, "-a");
 
 	assert_int_equal(occurrences(report, "\taddr = "), 18);
 	assert_int_equal(occurrences(report, " size = 100 "), 10);
@@ -297,8 +299,9 @@ static void fail_over_exits_with_3_only_above_the_limit(void **state)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct child *workload = WORKLOAD(harness, "leak");
-		struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text,
-							 "--fail-over", cases[i].limit, "3600");
+		struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o",
+							 "0", "--fail-over", cases[i].limit,
+							 "3600");
 
 		workload_do(harness, workload, "go");
 		child_signal(monitor, SIGINT);

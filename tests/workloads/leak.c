@@ -45,16 +45,20 @@ static SITE void balanced(void)
 	truth_died(&truth, BALANCED, 200);
 }
 
+/* One call site each, so that each function has one stack: an unrolled loop would have many. */
+static SITE void repeat(void (*function)(void), int times)
+{
+	for (int i = 0; i < times; i++)
+		function();
+}
+
 static SITE void go(void)
 {
-	for (int i = 0; i < 10; i++)
-		leak_a();
-	for (int i = 0; i < 5; i++)
-		leak_b();
-	for (int i = 0; i < 3; i++)
-		leak_c();
-	for (int i = 0; i < 7; i++)
-		balanced();
+	repeat(leak_a, 10);
+	repeat(leak_b, 5);
+	repeat(leak_c, 3);
+	repeat(balanced, 7);
+	__asm__ volatile("" : : : "memory");
 }
 
 int main(void)

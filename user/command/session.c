@@ -158,13 +158,14 @@ static int on_mapped(void *context)
 int session_follow(struct session *session)
 {
 	struct target *target = target_find(session, session->launch.pid);
+	size_t before = target->functions;
 	int error = launch_follow(target->pid, on_mapped, session);
 
 	if (error && error != -ESRCH)
 		return error;
-	if (target->functions)
+	if (target->functions > before)
 		log_attached(session, target);
-	else
+	else if (!before)
 		log_warning("process %d maps no allocator that leakmon knows yet; if it execs one "
 			    "that does, it will be probed",
 			    target->pid);

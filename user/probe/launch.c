@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -30,6 +31,8 @@ static void __attribute__((noreturn)) child_run(const int go[2], const int resul
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	/* Should the monitor be killed while the program stands stopped, the program goes on. */
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (read(go[0], &byte, 1) != 1)
 		_exit(127);
 	execvp(argv[0], argv);

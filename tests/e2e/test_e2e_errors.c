@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Bad input: what, why and what to do on stderr, the right exit code, the target untouched. */
+#include "harness.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+struct usage_case {
+	const char *words; /* on stderr */
+	const char *argv[8];
+};
+
+/* Exit code 2, before anything is attached; no root needed. */
+static void a_usage_error_exits_with_2_and_says_what_is_wrong(void **state)
+{
+	static const struct usage_case cases[] = {
+		{"abc", {"leakmon", "-p", "abc"}},
+		{"1,,2", {"leakmon", "-p", "1,,2"}},
+		{"--pid", {"leakmon", "-p", ""}},
+		{"-1", {"leakmon", "-p", "-1"}},
+		{"--pid", {"leakmon", "-p", "99999999999999999999"}},
+		{"12x", {"leakmon", "-p", "12x"}},
+		{"COUNT", {"leakmon", "-p", "1", "5", "0"}},
+		{"COUNT", {"leakmon", "-p", "1", "5", "x"}},
+		{"INTERVAL", {"leakmon", "-p", "1", "0"}},
+		{"INTERVAL", {"leakmon", "-p", "1", "-5"}},
+		{"one word too many", {"leakmon", "-p", "1", "5", "2", "7"}},
+		{"--min-size", {"leakmon", "-p", "1", "-z", "100", "-Z", "99"}},
+		{"--older", {"leakmon", "-p", "1", "-o", "soon"}},
+		{"--format", {"leakmon", "-p", "1", "--format", "xml"}},
+		{"--sort", {"leakmon", "-p", "1", "--sort", "colour"}},
+		{"--max-blocks", {"leakmon", "-p", "1", "--max-blocks", "0"}},
+		{"--no-such-option", {"leakmon", "-p", "1", "--no-such-option"}},
+		{"no target", {"leakmon", "--format", "json"}},
+		{"--command", {"leakmon", "-c", "'unclosed"}},
+		{"`--`", {"leakmon", "--"}},
+	};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct child *monitor = monitor_start(harness, cases[i].argv, NULL);
+
+		monitor_expect_error(harness, monitor, 2, cases[i].words);
+		assert_int_equal(monitor->out.size, 0);
+	}
+}
+
+static void help_and_version_go_to_stdout(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *help = MONITOR(harness, "--help"), *version = MONITOR(harness, "--version");
+
+	assert_int_equal(child_end(harness, help), 0);
+	assert_non_null(strstr(help->out.text, "--pid"));
+	assert_int_equal(help->err.size, 0);
+	assert_int_equal(child_end(harness, version), 0);
+	assert_int_equal(strncmp(version->out.text, "leakmon", 7), 0);
+}
+
+static void a_pid_that_is_not_there_is_named(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+
+	/* Above the largest pid_max there is. */
+	monitor_expect_error(harness, MONITOR(harness, "-p", "4194304"), 1, "4194304");
+}
+
+static void a_kernel_thread_is_refused(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+
+	if (access("/proc/2/exe", F_OK) == 0) {
+		fprintf(stderr, "SKIPPED, nothing was tested: PID 2 is no kernel thread here\n");
+		skip();
+	}
+	monitor_expect_error(harness, MONITOR(harness, "-p", "2"), 1, "kernel thread");
+}
+
+static void a_zombie_is_refused(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	siginfo_t info;
+
+	workload_send(workload, "quit");
+	assert_int_equal(waitid(P_PID, workload->pid, &info, WEXITED | WNOWAIT), 0);
+	monitor_expect_error(harness, MONITOR(harness, "-p", workload->pid_text), 1,
+			     workload->pid_text);
+}
+
+static void a_traced_process_is_left_alone(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+
+	assert_int_equal(ptrace(PTRACE_SEIZE, workload->pid, 0, 0), 0);
+	monitor_expect_error(harness, MONITOR(harness, "-p", workload->pid_text), 1, "traced");
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, workload->pid, 0, 0), 0);
+	assert_int_equal(waitpid(workload->pid, NULL, 0), workload->pid);
+	assert_int_equal(ptrace(PTRACE_DETACH, workload->pid, 0, 0), 0);
+	workload_do(harness, workload, "go");
+}
+
+/* A static program of two system calls: `for (;;) pause();`, with no symbol at all. */
+static void program_write(const char *path)
+{
+	static const unsigned char code[] = {
+		0xb8, 34, 0, 0, 0, /* mov $SYS_pause, %eax */
+		0x0f, 0x05, /* syscall */
+		0xeb, 0xf7, /* jmp to the start */
+	};
+	const Elf64_Addr base = 0x400000;
+	const size_t headers = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
+	const Elf64_Ehdr header = {
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+		.e_entry = base + headers, .e_phoff = sizeof(Elf64_Ehdr),
+		.e_ehsize = sizeof(Elf64_Ehdr), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1};
+	const Elf64_Phdr segment = {
+		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = base, .p_paddr = base,
+		.p_filesz = headers + sizeof(code), .p_memsz = headers + sizeof(code),
+		.p_align = 4096};
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
+	assert_int_equal(write(fd, &segment, sizeof(segment)), sizeof(segment));
+	assert_int_equal(write(fd, code, sizeof(code)), sizeof(code));
+	assert_int_equal(close(fd), 0);
+}
+
+static void a_target_without_an_allocator_is_named_with_its_files(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	char path[64], comm[64];
+	struct child *target;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/bare", harness->directory);
+	program_write(path);
+	target = child_start(harness, path, ARGUMENTS("bare"), NULL);
+	/* Its standard output closes at exec only: wait for the new name. */
+	snprintf(comm, sizeof(comm), "/proc/%s/exe", target->pid_text);
+	do {
+		char link[128] = {0};
+
+		fd = (int)readlink(comm, link, sizeof(link) - 1);
+		if (fd > 0 && strcmp(link, path) == 0)
+			break;
+	} while (kill(target->pid, 0) == 0);
+	monitor_expect_error(harness, MONITOR(harness, "-p", target->pid_text), 1, path);
+	child_signal(target, SIGTERM);
+	assert_int_equal(child_end(harness, target), 128 + SIGTERM);
+}
+
+static void a_prefix_that_no_function_has_is_refused(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+
+	monitor_expect_error(harness, MONITOR(harness, "-p", workload->pid_text, "-S", "zz_"), 1,
+			     "zz_malloc");
+	monitor_expect_error(harness,
+			     MONITOR(harness, "-p", workload->pid_text, "-O", "/nonexistent.so"), 1,
+			     "/nonexistent.so");
+}
+
+static void an_output_that_cannot_be_written_is_named(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+
+	monitor_expect_error(harness,
+			     MONITOR(harness, "-p", workload->pid_text, "--output",
+				     "/nonexistent/report"),
+			     1, "/nonexistent/report");
+	monitor_expect_error(harness,
+			     MONITOR(harness, "-p", workload->pid_text, "--output", "/"), 1,
+			     "cannot write to /");
+}
+
+static void a_full_disk_is_an_error(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+
+	monitor_expect_error(harness,
+			     MONITOR(harness, "-p", workload->pid_text, "--output", "/dev/full",
+				     "0.05"),
+			     1, "No space left on device");
+	workload_do(harness, workload, "go");
+}
+
+/* `leakmon … | head -n 1`: an error and not a death by SIGPIPE, since probes must be taken out. */
+static void a_closed_pipe_ends_the_monitor_with_an_error(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct child *monitor =
+		MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "3600");
+
+	close(monitor->out.fd);
+	monitor->out.fd = -1;
+	child_signal(monitor, SIGUSR1);
+	monitor_expect_error(harness, monitor, 1, "Broken pipe");
+	workload_do(harness, workload, "go");
+}
+
+static void close_stdout(void)
+{
+	close(STDOUT_FILENO);
+}
+
+/* Descriptor 1 must not become a map that the report is then written to. */
+static void a_stdout_that_was_never_open_is_an_error(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct child *monitor = monitor_start(
+		harness, ARGUMENTS("leakmon", "-p", workload->pid_text, "0.05"), close_stdout);
+
+	assert_int_equal(child_end(harness, monitor), 1);
+	assert_true(monitor->err.size > 0);
+	workload_do(harness, workload, "go");
+}
+
+static void drop_capabilities(void)
+{
+	for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
+		prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+}
+
+static void become_nobody(void)
+{
+	if (setgid(65534) || setuid(65534))
+		_exit(126);
+}
+
+static void a_missing_capability_is_named(void **state)
+{
+	static const before_exec ways[] = {drop_capabilities, become_nobody};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct child *monitor = monitor_start(
+			harness, ARGUMENTS("leakmon", "-p", workload->pid_text), ways[i]);
+
+		monitor_expect_error(harness, monitor, 1, "CAP_BPF");
+	}
+}
+
+static void a_size_that_the_kernel_refuses_is_said(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct child *monitor =
+		MONITOR(harness, "-p", workload->pid_text, "--max-blocks", "1073741824");
+
+	monitor_expect_error(harness, monitor, 1, "MiB");
+	workload_do(harness, workload, "go");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(a_usage_error_exits_with_2_and_says_what_is_wrong),
+		e2e_test(help_and_version_go_to_stdout),
+		e2e_test(a_pid_that_is_not_there_is_named),
+		e2e_test(a_kernel_thread_is_refused),
+		e2e_test(a_zombie_is_refused),
+		e2e_test(a_traced_process_is_left_alone),
+		e2e_test(a_target_without_an_allocator_is_named_with_its_files),
+		e2e_test(a_prefix_that_no_function_has_is_refused),
+		e2e_test(an_output_that_cannot_be_written_is_named),
+		e2e_test(a_full_disk_is_an_error),
+		e2e_test(a_closed_pipe_ends_the_monitor_with_an_error),
+		e2e_test(a_stdout_that_was_never_open_is_an_error),
+		e2e_test(a_missing_capability_is_named),
+		e2e_test(a_size_that_the_kernel_refuses_is_said),
+	};
+
+	return cmocka_run_group_tests_name("e2e_errors", tests, NULL, NULL);
+}
