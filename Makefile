@@ -59,7 +59,7 @@ $(B)/link-mode: FORCE
 $(B)/leakmon: $(OBJECTS) $(B)/link-mode
 	$(CC) $(CFLAGS) $(LINK) -o $@ $(OBJECTS) $(LINK_LIBS)
 
-$(B)/bpf/%.bpf.o: bpf/%.bpf.c
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h include/*.h)
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 

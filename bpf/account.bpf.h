@@ -36,7 +36,7 @@ static __always_inline void site_count_death(u32 index, u64 size)
 }
 
 /* Gives a new stack its index. The stack is written before the index is published. */
-static __noinline u32 site_open(struct thread *thread, u64 hash, u32 depth)
+static __noinline u32 site_open(struct thread *thread, u64 hash, u32 depth, u32 end)
 {
 	u32 index = __sync_fetch_and_add(&site_count, 1);
 	struct lm_stack *stack = NULL;
@@ -55,6 +55,7 @@ static __noinline u32 site_open(struct thread *thread, u64 hash, u32 depth)
 	bpf_probe_read_kernel(stack->frames, depth * sizeof(u64), thread->frames);
 	site->born_ns = bpf_ktime_get_ns();
 	site->depth = depth;
+	site->end = end;
 	site->process = thread->process;
 	if (bpf_map_update_elem(&site_index, &hash, &index, BPF_NOEXIST)) {
 		u32 *winner = bpf_map_lookup_elem(&site_index, &hash);
@@ -71,10 +72,12 @@ static __always_inline u32 site_current(struct pt_regs *ctx, struct thread *thre
 	struct stack_walk walk = unwind_user(ctx, thread);
 	u32 *known, index;
 
+	if (walk.end != LM_WALK_ROOT && walk.end < LM_WALK_MAX_)
+		ledger_add(&ledger->walk_ends[walk.end], 1);
 	if (walk.hash == thread->last_hash)
 		return thread->last_site;
 	known = bpf_map_lookup_elem(&site_index, &walk.hash);
-	index = known ? *known : site_open(thread, walk.hash, walk.depth);
+	index = known ? *known : site_open(thread, walk.hash, walk.depth, walk.end);
 	if (index == LM_SITE_LOST) {
 		ledger_add(&ledger->lost_stacks[LM_LOST_SITES_FULL], 1);
 		return index;

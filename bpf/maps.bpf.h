@@ -21,6 +21,7 @@ const volatile __u64 sample_bytes __weak = 0; /* each byte with probability 1/N;
 /* e^-x in 32-bit fixed point, for account.bpf.h: row 0 for whole x (0..31), row r for the
  * r-th hexadecimal digit of the fraction. Filled at load. */
 const volatile __u32 exp_table[9][32] __weak = {};
+const volatile __u32 stack_walk __weak = LM_STACK_WALK_AUTO; /* enum lm_stack_walk */
 /* The process that leakmon itself started (-c): stopped at each exec, until probed. 0: none. */
 const volatile __u32 launched_tgid __weak = 0;
 
@@ -29,6 +30,9 @@ const volatile __u32 launched_tgid __weak = 0;
 __u32 site_count __weak = 1;    /* next free index in `sites`; 0 is LM_SITE_LOST */
 __u32 process_count __weak = 1; /* next free index in `processes`; 0 is LM_SLOT_LOST */
 __u64 events_lost __weak = 0;   /* ring buffer full */
+
+/* Raised by user space whenever it changed some process' mappings or rows. */
+__u32 unwind_generation __weak = 1;
 
 /* --- the live set: one entry per outstanding block --- */
 struct {
@@ -103,6 +107,17 @@ struct call {
 	bool old_tracked;
 };
 
+/* A stack walk in progress: the registers of the frame it has come to. */
+struct unwind_state {
+	u64 ip, sp, fp;
+	struct lm_range range; /* the mapping that the latest ip was in */
+	u32 tgid;
+	u32 generation; /* `range` is from this unwind_generation */
+	u32 missing;	/* the generation in which user space was told of missing rows */
+	u32 end;	/* enum lm_walk_end, once the walk has ended */
+	bool exact_ip; /* ip is where the frame stands (a signal interrupted it), not a return address */
+};
+
 /*
  * What a thread carries between events. In task storage and not per CPU: uprobe programs can be
  * preempted by another thread's on the same CPU.
@@ -115,6 +130,7 @@ struct thread {
 	struct call calls[2]; /* on the thread's stack; on its alternate signal stack */
 	u64 last_hash;	      /* of the latest stack, and its site */
 	u32 last_site;
+	struct unwind_state walk;
 	u64 frames[LM_MAX_FRAMES + 1];
 };
 

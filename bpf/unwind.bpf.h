@@ -4,20 +4,28 @@
  *
  * It runs where an allocator returned: the instruction pointer is already in the caller, and every
  * callee-saved register has the caller's value again (psABI x86-64, 3.2.1), so the allocator's own
- * frame needs no unwinding. From there it follows frame pointers.
+ * frame needs no unwinding. From there each frame is left by the unwind row that covers it, or by
+ * its frame pointer where no row does.
  */
 #ifndef LEAKMON_BPF_UNWIND_H
 #define LEAKMON_BPF_UNWIND_H
 
-#include "maps.bpf.h"
+#include "process.bpf.h"
+#include "unwind_rows.bpf.h"
 
-/* The largest step between two frames that is believed: more is a register that holds data. */
+/* The largest step between two frames that is believed of a frame pointer: more is data. */
 #define UNWIND_MAX_STEP (8ull << 20)
 /* Addresses below are never code (vm.mmap_min_addr). */
 #define UNWIND_MIN_ADDRESS 4096ull
 
+/* struct rt_sigframe at the handler's return: where struct sigcontext keeps what we need
+ * (arch/x86/include/uapi/asm/sigcontext.h, behind uc_flags, uc_link and uc_stack). */
+#define SIGNAL_FRAME_FP 120
+#define SIGNAL_FRAME_SP 160 /* followed by the instruction pointer */
+
 struct stack_walk {
 	u32 depth;
+	u32 end; /* enum lm_walk_end */
 	u64 hash;
 };
 
@@ -27,28 +35,155 @@ static __always_inline u64 unwind_hash(u64 hash, u64 address)
 	return hash ^ hash >> 29;
 }
 
+static __always_inline int walk_end(struct unwind_state *state, u32 end)
+{
+	state->end = end;
+	return 1;
+}
+
+/* Leaves a frame whose caller's stack pointer is `cfa` and whose return address is below it. */
+static __always_inline int leave_frame(struct unwind_state *state, u64 cfa, u64 fp_at)
+{
+	u64 saved[2];
+
+	if (fp_at == cfa - sizeof(saved)) { /* push %rbp first: both in one read */
+		if (bpf_probe_read_user(saved, sizeof(saved), (void *)fp_at))
+			return walk_end(state, LM_WALK_UNREADABLE);
+		state->fp = saved[0];
+	} else {
+		if (bpf_probe_read_user(&saved[1], sizeof(u64), (void *)(cfa - sizeof(u64))))
+			return walk_end(state, LM_WALK_UNREADABLE);
+		if (fp_at && bpf_probe_read_user(&state->fp, sizeof(u64), (void *)fp_at))
+			return walk_end(state, LM_WALK_UNREADABLE);
+	}
+	if (saved[1] < UNWIND_MIN_ADDRESS)
+		return walk_end(state, LM_WALK_ROOT);
+	state->ip = saved[1];
+	state->sp = cfa;
+	state->exact_ip = false;
+	return 0;
+}
+
+/* By the chain of frame pointers: %rbp points at the caller's %rbp, above it the return address. */
+static __always_inline int step_by_frame_pointer(struct unwind_state *state, u32 otherwise)
+{
+	u64 fp = state->fp;
+
+	if (fp - state->sp > UNWIND_MAX_STEP || fp & 7)
+		return walk_end(state, otherwise);
+	return leave_frame(state, fp + 2 * sizeof(u64), fp);
+}
+
+static __always_inline int step_out_of_signal(struct unwind_state *state)
+{
+	u64 saved[2];
+
+	if (bpf_probe_read_user(saved, sizeof(saved), (void *)(state->sp + SIGNAL_FRAME_SP)) ||
+	    bpf_probe_read_user(&state->fp, sizeof(u64), (void *)(state->sp + SIGNAL_FRAME_FP)))
+		return walk_end(state, LM_WALK_UNREADABLE);
+	state->sp = saved[0];
+	state->ip = saved[1];
+	state->exact_ip = true;
+	return state->ip < UNWIND_MIN_ADDRESS ? walk_end(state, LM_WALK_ROOT) : 0;
+}
+
+static __always_inline int step_by_row(struct unwind_state *state, struct lm_unwind_row row)
+{
+	s64 offset = (s64)row.cfa_words * 8;
+	u64 cfa = 0, fp_at;
+
+	switch (row.kind) {
+	case LM_UNWIND_SP:
+		cfa = state->sp + offset;
+		break;
+	case LM_UNWIND_FP:
+		cfa = state->fp + offset;
+		break;
+	case LM_UNWIND_PLT:
+		cfa = state->sp + 8 + ((state->ip & 15) >= row.cfa_words ? 8 : 0);
+		break;
+	case LM_UNWIND_FP_DEREF:
+		if (bpf_probe_read_user(&cfa, sizeof(cfa), (void *)(state->fp + offset)))
+			return walk_end(state, LM_WALK_UNREADABLE);
+		break;
+	case LM_UNWIND_SP_DEREF:
+		if (bpf_probe_read_user(&cfa, sizeof(cfa), (void *)(state->sp + offset)))
+			return walk_end(state, LM_WALK_UNREADABLE);
+		break;
+	case LM_UNWIND_SIGNAL:
+		return step_out_of_signal(state);
+	case LM_UNWIND_END:
+		return walk_end(state, LM_WALK_ROOT);
+	default:
+		return walk_end(state, LM_WALK_UNSUPPORTED);
+	}
+	fp_at = row.fp_words ? cfa + (s64)row.fp_words * 8 : 0;
+	if (row.kind == LM_UNWIND_FP_DEREF && !row.fp_words)
+		fp_at = state->fp;
+	return leave_frame(state, cfa, fp_at);
+}
+
+/*
+ * From one frame to its caller: 0, or 1 when the walk has ended. A global function, so that the
+ * verifier checks it once and not once per frame.
+ */
+__noinline int unwind_step(struct unwind_state *state)
+{
+	struct lm_unwind_row row = {};
+	u64 address;
+	int found;
+
+	if (!state)
+		return 1;
+	if (stack_walk == LM_STACK_WALK_FP)
+		return step_by_frame_pointer(state, LM_WALK_ROOT);
+	address = state->exact_ip ? state->ip : state->ip - 1;
+	found = unwind_row_find(state, address, &row);
+	if (found == UNWIND_ROW_FOUND && row.kind != LM_UNWIND_NONE)
+		return step_by_row(state, row);
+	if (stack_walk == LM_STACK_WALK_CFI)
+		return walk_end(state, found == UNWIND_ROW_FOUND ? LM_WALK_NO_FDE : LM_WALK_NO_ROWS);
+	return step_by_frame_pointer(state, found == UNWIND_ROW_FOUND ? LM_WALK_NO_FDE
+								      : LM_WALK_NO_ROWS);
+}
+
+/* Tells user space, once for each state of the rows, that code runs for which it has none. */
+static __always_inline void report_missing_rows(struct thread *thread)
+{
+	if (thread->walk.missing == thread->walk.generation)
+		return;
+	thread->walk.missing = thread->walk.generation;
+	event_send(LM_EVENT_NO_ROWS, thread->process, thread->walk.ip, 0, 0, 0);
+}
+
 /* Fills thread->frames, caller first; the hash also takes in the process. */
 static __always_inline struct stack_walk unwind_user(struct pt_regs *ctx, struct thread *thread)
 {
 	struct stack_walk walk = {.depth = 1};
-	u64 frame_pointer = PT_REGS_FP(ctx), lowest = PT_REGS_SP(ctx);
-	u64 record[2]; /* the caller's frame pointer, the return address */
+	struct unwind_state *state = &thread->walk;
 
-	thread->frames[0] = PT_REGS_IP(ctx);
-	walk.hash = unwind_hash(thread->process * 0xff51afd7ed558ccdull, thread->frames[0]);
-	for (u32 i = 1; i < LM_MAX_FRAMES; i++) {
-		if (frame_pointer - lowest > UNWIND_MAX_STEP || frame_pointer & 7)
-			break;
-		if (bpf_probe_read_user(record, sizeof(record), (void *)frame_pointer))
-			break;
-		if (record[1] < UNWIND_MIN_ADDRESS)
-			break;
-		thread->frames[i] = record[1];
-		walk.hash = unwind_hash(walk.hash, record[1]);
-		walk.depth = i + 1;
-		lowest = frame_pointer + sizeof(record);
-		frame_pointer = record[0];
+	state->ip = PT_REGS_IP(ctx);
+	state->sp = PT_REGS_SP(ctx);
+	state->fp = PT_REGS_FP(ctx);
+	state->tgid = thread->process >> 32;
+	state->exact_ip = false;
+	state->end = LM_WALK_TOO_DEEP;
+	if (state->generation != unwind_generation) {
+		state->generation = unwind_generation;
+		state->range = (struct lm_range){};
 	}
+	thread->frames[0] = state->ip;
+	walk.hash = unwind_hash(thread->process * 0xff51afd7ed558ccdull, state->ip);
+	for (u32 i = 1; i < LM_MAX_FRAMES; i++) {
+		if (unwind_step(state))
+			break;
+		thread->frames[i] = state->ip;
+		walk.hash = unwind_hash(walk.hash, state->ip);
+		walk.depth = i + 1;
+	}
+	walk.end = state->end;
+	if (walk.end == LM_WALK_NO_ROWS)
+		report_missing_rows(thread);
 	return walk;
 }
 

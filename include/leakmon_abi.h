@@ -48,6 +48,70 @@ enum lm_lost {
 	LM_LOST_MAX_,
 };
 
+/*
+ * Unwind rows: what .eh_frame says, reduced to what a walk in the kernel needs. One row holds from
+ * its `pc` up to the next row's. The return address is always at CFA - 8 (psABI x86-64).
+ */
+enum lm_unwind_kind {
+	LM_UNWIND_NONE,	     /* no FDE covers this: try the frame pointer */
+	LM_UNWIND_END,	     /* the return address is undefined: the root of the stack */
+	LM_UNWIND_SP,	     /* CFA = rsp + offset */
+	LM_UNWIND_FP,	     /* CFA = rbp + offset */
+	LM_UNWIND_FP_DEREF,  /* CFA = *(rbp + offset): a function that realigned its stack */
+	LM_UNWIND_SP_DEREF,  /* CFA = *(rsp + offset) */
+	LM_UNWIND_PLT,	     /* CFA = rsp + 8 + ((rip & 15) >= cfa_words ? 8 : 0) */
+	LM_UNWIND_SIGNAL,    /* a signal frame: the registers are saved at rsp + 40 (struct ucontext) */
+	LM_UNWIND_UNSUPPORTED, /* a rule that rows cannot express: the walk ends, and says so */
+	LM_UNWIND_MAX_,
+};
+
+struct lm_unwind_row {
+	__u32 pc;	 /* relative to the module's lowest PT_LOAD address */
+	__s16 cfa_words; /* offset of the CFA in units of 8 bytes */
+	__s8 fp_words;	 /* rbp was saved at CFA + 8 * fp_words; 0: rbp still has the caller's value */
+	__u8 kind;	 /* enum lm_unwind_kind */
+};
+
+/*
+ * A module's rows as one array of 8-byte cells, so that one kind of map holds them all:
+ *
+ *   cell 0               the number of pages
+ *   cells 1 .. pages + 1 for each page of LM_UNWIND_PAGE bytes, the cell of the row that covers its
+ *                        first byte (or of the module's first row); one more than pages, so that a
+ *                        page's rows end where the next page's begin
+ *   the rest             struct lm_unwind_row, ascending
+ */
+#define LM_UNWIND_PAGE_SHIFT 12
+
+/* One executable mapping of a process; cell 0 of its array holds the number of the others in
+ * `start`, and they ascend. */
+struct lm_range {
+	__u64 start, end;
+	__u64 bias;   /* row pc = address - bias */
+	__u32 module; /* index into `unwind_modules` */
+	__u32 padding_;
+};
+
+#define LM_MAX_MODULES 4096
+#define LM_MAX_RANGES 4096 /* of one process */
+
+/* How a walk ended. */
+enum lm_walk_end {
+	LM_WALK_ROOT,	     /* at the frame that has no caller */
+	LM_WALK_NO_ROWS,     /* in code whose unwind rows are not loaded (yet) */
+	LM_WALK_NO_FDE,	     /* in code without unwind information, and its frame pointer led nowhere */
+	LM_WALK_UNREADABLE,  /* the stack could not be read there */
+	LM_WALK_UNSUPPORTED, /* at a rule that rows cannot express */
+	LM_WALK_TOO_DEEP,    /* LM_MAX_FRAMES frames were read, and there are more */
+	LM_WALK_MAX_,
+};
+
+enum lm_stack_walk {
+	LM_STACK_WALK_AUTO, /* unwind rows, and the frame pointer where there are none */
+	LM_STACK_WALK_CFI,  /* unwind rows only */
+	LM_STACK_WALK_FP,   /* frame pointers only */
+};
+
 /* Identity of one outstanding allocation. */
 struct lm_block_key {
 	__u64 address;
@@ -76,7 +140,8 @@ struct lm_site {
 	__u64 born_ns; /* first allocation */
 	__u32 depth;   /* frames in `stacks` at the same index */
 	__u32 lost;    /* enum lm_lost; not NONE: depth is 0 */
-	__u64 padding_;
+	__u32 end;     /* enum lm_walk_end */
+	__u32 padding_;
 };
 
 /* Return addresses from the caller of the allocator (first) to the root (last). */
@@ -120,6 +185,7 @@ struct lm_ledger {
 	__u64 abandoned;	/* calls that never returned (longjmp, thread killed) */
 	__u64 dropped[LM_DROP_MAX_];
 	__u64 lost_stacks[LM_LOST_MAX_];
+	__u64 walk_ends[LM_WALK_MAX_]; /* stacks that ended before the root; [ROOT] stays 0 */
 };
 
 enum lm_event_type {
@@ -127,6 +193,7 @@ enum lm_event_type {
 	LM_EVENT_FREE,	       /* --trace */
 	LM_EVENT_EXEC,	       /* a traced process replaced itself */
 	LM_EVENT_EXIT,	       /* a traced process' last thread ended */
+	LM_EVENT_NO_ROWS,      /* a walk came to `address`, for which no unwind rows are loaded */
 	LM_EVENT_STOPPED,      /* the launched process stands stopped at its first instruction */
 };
 
@@ -149,31 +216,8 @@ struct lm_event {
 /* Ledger slot 0 takes what happens where no process slot could be had. */
 #define LM_SLOT_LOST 0u
 
-/*
- * Unwind rows: what .eh_frame says, reduced to what a walk in the kernel needs. One row holds from
- * its `pc` up to the next row's. The return address is always at CFA - 8 (psABI x86-64).
- */
-enum lm_unwind_kind {
-	LM_UNWIND_NONE,	     /* no FDE covers this: try the frame pointer */
-	LM_UNWIND_END,	     /* the return address is undefined: the root of the stack */
-	LM_UNWIND_SP,	     /* CFA = rsp + offset */
-	LM_UNWIND_FP,	     /* CFA = rbp + offset */
-	LM_UNWIND_FP_DEREF,  /* CFA = *(rbp + offset): a function that realigned its stack */
-	LM_UNWIND_SP_DEREF,  /* CFA = *(rsp + offset) */
-	LM_UNWIND_PLT,	     /* CFA = rsp + 8 + ((rip & 15) >= cfa_words ? 8 : 0) */
-	LM_UNWIND_SIGNAL,    /* a signal frame: the registers are saved at rsp + 40 (struct ucontext) */
-	LM_UNWIND_UNSUPPORTED, /* a rule that rows cannot express: the walk ends, and says so */
-	LM_UNWIND_MAX_,
-};
-
-struct lm_unwind_row {
-	__u32 pc;	 /* relative to the module's lowest PT_LOAD address */
-	__s16 cfa_words; /* offset of the CFA in units of 8 bytes */
-	__s8 fp_words;	 /* rbp was saved at CFA + 8 * fp_words; 0: rbp still has the caller's value */
-	__u8 kind;	 /* enum lm_unwind_kind */
-};
-
 _Static_assert(sizeof(struct lm_unwind_row) == 8, "ABI");
+_Static_assert(sizeof(struct lm_range) == 32, "ABI");
 _Static_assert(sizeof(struct lm_block_key) == 16, "ABI");
 _Static_assert(sizeof(struct lm_block) == 24, "ABI");
 _Static_assert(sizeof(struct lm_site) == 64, "ABI: one cache line");

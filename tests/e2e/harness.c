@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "harness.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/bpf.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 
 static const char *setting(const char *name, const char *otherwise)
 {
 	const char *value = getenv(name);
 
 	return value && *value ? value : otherwise;
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 int harness_setup(void **state)
@@ -41,15 +27,6 @@ int harness_setup(void **state)
 	return mkdtemp(harness->directory) ? 0 : -1;
 }
 
-static void stream_close(struct stream *stream)
-{
-	if (stream->fd >= 0)
-		close(stream->fd);
-	stream->fd = -1;
-	free(stream->text);
-	stream->text = NULL;
-}
-
 static void directory_remove(const char *directory)
 {
 	char command[64];
@@ -63,18 +40,8 @@ int harness_teardown(void **state)
 {
 	struct harness *harness = *state;
 
-	for (size_t i = 0; i < harness->count; i++) {
-		struct child *child = &harness->children[i];
-
-		if (child->pid) {
-			kill(child->pid, SIGKILL);
-			waitpid(child->pid, NULL, 0);
-		}
-		if (child->in >= 0)
-			close(child->in);
-		stream_close(&child->out);
-		stream_close(&child->err);
-	}
+	for (size_t i = 0; i < harness->count; i++)
+		child_kill(&harness->children[i]);
 	json_decref(harness->documents);
 	directory_remove(harness->directory);
 	free(harness);
@@ -118,145 +85,6 @@ struct harness *harness_bpf(void **state)
 	return harness_any(state);
 }
 
-void child_fail(const struct child *child, const char *format, ...)
-{
-	char message[512];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(message, sizeof(message), format, arguments);
-	va_end(arguments);
-	print_error("stderr of PID %s:\n%s\n", child->pid_text,
-		    child->err.text ? child->err.text : "");
-	fail_msg("%s", message);
-	abort();
-}
-
-static void child_exec(const char *path, const char *const *argv, before_exec prepare, int in,
-		       int out, int err)
-{
-	/* The program is opened first: `prepare` may take away the right to reach it. */
-	int program = open(path, O_RDONLY | O_CLOEXEC);
-
-	dup2(in, STDIN_FILENO);
-	dup2(out, STDOUT_FILENO);
-	dup2(err, STDERR_FILENO);
-	signal(SIGPIPE, SIG_DFL);
-	/* A killed test program leaves no process behind. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (prepare)
-		prepare();
-	fexecve(program, (char *const *)argv, environ);
-	dprintf(STDERR_FILENO, "cannot execute %s: %s\n", path,
-		program < 0 ? "no such program: run `make`" : strerror(errno));
-	_exit(127);
-}
-
-struct child *child_start(struct harness *harness, const char *path, const char *const *argv,
-			  before_exec prepare)
-{
-	struct child *child = &harness->children[harness->count];
-	int in[2], out[2], err[2];
-
-	assert_true(harness->count < MAX_CHILDREN);
-	assert_false(pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC));
-	*child = (struct child){.in = in[1], .out = {.fd = out[0]}, .err = {.fd = err[0]}};
-	harness->count++;
-	child->pid = fork();
-	assert_true(child->pid >= 0);
-	if (child->pid == 0)
-		child_exec(path, argv, prepare, in[0], out[1], err[1]);
-	snprintf(child->pid_text, sizeof(child->pid_text), "%d", child->pid);
-	close(in[0]);
-	close(out[1]);
-	close(err[1]);
-	return child;
-}
-
-void child_signal(const struct child *child, int signal)
-{
-	assert_int_equal(kill(child->pid, signal), 0);
-}
-
-static void stream_read(struct stream *stream)
-{
-	char buffer[65536];
-	ssize_t got = read(stream->fd, buffer, sizeof(buffer));
-
-	if (got <= 0) {
-		close(stream->fd);
-		stream->fd = -1;
-		return;
-	}
-	stream->text = realloc(stream->text, stream->size + got + 1);
-	assert_non_null(stream->text);
-	memcpy(stream->text + stream->size, buffer, got);
-	stream->size += got;
-	stream->text[stream->size] = '\0';
-}
-
-/* Reads what there is of both streams, so that the child never blocks on the other one. */
-static void child_pump(struct child *child, int64_t deadline)
-{
-	struct pollfd ends[] = {{.fd = child->out.fd, .events = POLLIN},
-				{.fd = child->err.fd, .events = POLLIN}};
-	int64_t left = deadline - now_ms();
-
-	if (left <= 0)
-		child_fail(child, "PID %s: nothing more within the limit", child->pid_text);
-	poll(ends, 2, (int)left);
-	if (ends[0].revents)
-		stream_read(&child->out);
-	if (ends[1].revents)
-		stream_read(&child->err);
-}
-
-void child_wait_text(struct harness *harness, struct child *child, struct stream *stream,
-		     const char *text)
-{
-	int64_t deadline = now_ms() + harness->limit_ms;
-
-	while (!stream->text || !strstr(stream->text, text)) {
-		if (stream->fd < 0)
-			child_fail(child, "PID %s ended without saying `%s`", child->pid_text,
-				   text);
-		child_pump(child, deadline);
-	}
-}
-
-char *child_line(struct harness *harness, struct child *child, struct stream *stream)
-{
-	int64_t deadline = now_ms() + harness->limit_ms;
-	char *start, *end;
-
-	for (;;) {
-		start = stream->text ? stream->text + stream->taken : NULL;
-		end = start ? strchr(start, '\n') : NULL;
-		if (end)
-			break;
-		if (stream->fd < 0)
-			child_fail(child, "PID %s ended before its next line", child->pid_text);
-		child_pump(child, deadline);
-	}
-	stream->taken = end + 1 - stream->text;
-	return strndup(start, end - start);
-}
-
-int child_end(struct harness *harness, struct child *child)
-{
-	int64_t deadline = now_ms() + harness->limit_ms;
-	int status;
-
-	while (child->out.fd >= 0 || child->err.fd >= 0)
-		child_pump(child, deadline);
-	if (child->pid) {
-		assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
-		child->pid = 0;
-		child->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	}
-	return child->code;
-}
-
 static json_t *document_parse(struct harness *harness, struct child *child)
 {
 	char *line = child_line(harness, child, &child->out);
@@ -276,7 +104,8 @@ struct child *workload_start(struct harness *harness, const char *name, const ch
 	struct child *workload;
 	char path[256], *line;
 
-	snprintf(path, sizeof(path), "%s/%s", setting("LEAKMON_WORKLOADS", "build/workloads"), name);
+	snprintf(path, sizeof(path), "%s/%s", setting("LEAKMON_WORKLOADS", "build/workloads"),
+		 name);
 	workload = child_start(harness, path, argv, NULL);
 	line = child_line(harness, workload, &workload->out);
 	assert_int_equal(strncmp(line, "ready ", 6), 0);

@@ -30,13 +30,15 @@
 
 /* What a child wrote to one stream so far. */
 struct stream {
-	int fd; /* -1: closed */
-	char *text; /* NUL-terminated */
+	int fd;		    /* -1: closed */
+	char *text;	    /* NUL-terminated */
 	size_t size, taken; /* `taken` bytes were handed out as lines */
 };
 
 struct child {
-	pid_t pid; /* 0: reaped */
+	pid_t pid;   /* 0: reaped */
+	pid_t group; /* of its own, with what it starts */
+	int pidfd;
 	char pid_text[16];
 	int in; /* -1: closed */
 	struct stream out, err;
@@ -46,7 +48,7 @@ struct child {
 struct harness {
 	struct child children[MAX_CHILDREN];
 	size_t count;
-	json_t *documents; /* owns what the functions below return */
+	json_t *documents;  /* owns what the functions below return */
 	char directory[32]; /* of this test, removed at its end */
 	long limit_ms;
 };
@@ -79,6 +81,9 @@ char *child_line(struct harness *harness, struct child *child, struct stream *st
 /* Until it has ended; returns its exit code, or 128 + signal. */
 int child_end(struct harness *harness, struct child *child);
 
+/* Ends it, with what it started itself, and releases all of it. The teardown does that. */
+void child_kill(struct child *child);
+
 /* workload_start(h, "mixed", ARGUMENTS("mixed", "4")): returns when it is ready. */
 struct child *workload_start(struct harness *harness, const char *name, const char *const *argv);
 #define WORKLOAD(harness, ...)                                                                     \
@@ -94,8 +99,7 @@ json_t *workload_ask(struct harness *harness, struct child *workload, const char
 struct child *monitor_start(struct harness *harness, const char *const *argv, before_exec prepare);
 #define MONITOR(harness, ...) monitor_start(harness, ARGUMENTS("leakmon", __VA_ARGS__), NULL)
 /* The same, returning when it is attached. */
-#define MONITOR_ATTACHED(harness, ...)                                                             \
-	monitor_attached(harness, MONITOR(harness, __VA_ARGS__))
+#define MONITOR_ATTACHED(harness, ...) monitor_attached(harness, MONITOR(harness, __VA_ARGS__))
 struct child *monitor_attached(struct harness *harness, struct child *monitor);
 /* The next report, as JSON. */
 json_t *monitor_report(struct harness *harness, struct child *monitor);

@@ -23,8 +23,7 @@ json_int_t dropped_sum(json_t *report)
 	const char *cause;
 
 	assert_true(json_is_object(dropped));
-	json_object_foreach(dropped, cause, number)
-		sum += json_integer_value(number);
+	json_object_foreach(dropped, cause, number) sum += json_integer_value(number);
 	return sum;
 }
 
@@ -33,9 +32,8 @@ json_t *process_of(json_t *report, pid_t pid)
 	json_t *process;
 	size_t i;
 
-	json_array_foreach(json_object_get(report, "processes"), i, process)
-		if (number_at(process, "pid") == pid)
-			return process;
+	json_array_foreach(json_object_get(report, "processes"), i,
+			   process) if (number_at(process, "pid") == pid) return process;
 	fail_msg("process %d is not in the report", pid);
 	return NULL;
 }
@@ -54,7 +52,8 @@ struct held held_by(json_t *process, const char *function)
 	json_t *site;
 	size_t i;
 
-	json_array_foreach(json_object_get(process, "sites"), i, site) {
+	json_array_foreach(json_object_get(process, "sites"), i, site)
+	{
 		if (!site_is_of(site, function))
 			continue;
 		held.sites++;
@@ -83,7 +82,8 @@ static void expect_sites(json_t *process, json_t *truth)
 	json_t *site;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth, "sites"), i, site) {
+	json_array_foreach(json_object_get(truth, "sites"), i, site)
+	{
 		const char *function = json_string_value(json_object_get(site, "function"));
 		struct held held = held_by(process, function);
 
@@ -94,8 +94,8 @@ static void expect_sites(json_t *process, json_t *truth)
 
 void expect_truth(json_t *report, json_t *truth)
 {
-	static const char *const keys[] = {"allocations", "frees", "untracked_frees", "failed",
-					   "abandoned", "outstanding_bytes"};
+	static const char *const keys[] = {"allocations", "frees",     "untracked_frees",
+					   "failed",	  "abandoned", "outstanding_bytes"};
 	json_t *process = process_of(report, (pid_t)number_at(truth, "pid"));
 
 	expect_balance(report);

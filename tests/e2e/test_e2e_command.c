@@ -104,7 +104,8 @@ static void an_exec_chain_is_followed(void **state)
 	report = run_to_the_end(harness, monitor);
 	expect_balance(report);
 	assert_int_equal(dropped_sum(report), 0);
-	json_array_foreach(json_object_get(report, "processes"), i, process) {
+	json_array_foreach(json_object_get(report, "processes"), i, process)
+	{
 		if (strcmp(json_string_value(json_object_get(process, "comm")), "quick") != 0)
 			continue;
 		expect_held(process, "leak_early", 1, 33);
@@ -126,7 +127,17 @@ static void a_command_that_is_not_there_is_named(void **state)
 }
 
 /* Ctrl-C reaches the whole foreground group: the last report must come nevertheless. */
-static void sigint_ends_the_watching_of_a_command_with_a_report(void **state)
+static void ctrl_c_ends_command_and_monitor_with_a_report(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *monitor = MONITOR_ATTACHED(harness, "-o", "0", "--format", "json", "3600",
+						 "--", "sleep", "3600");
+
+	assert_int_equal(kill(-monitor->pid, SIGINT), 0);
+	expect_balance(run_to_the_end(harness, monitor));
+}
+
+static void sigint_to_the_monitor_alone_gives_a_report(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *monitor = MONITOR_ATTACHED(harness, "-o", "0", "--format", "json", "3600",
@@ -144,7 +155,8 @@ int main(void)
 		e2e_test(fail_over_catches_a_command_that_ends_at_once),
 		e2e_test(an_exec_chain_is_followed),
 		e2e_test(a_command_that_is_not_there_is_named),
-		e2e_test(sigint_ends_the_watching_of_a_command_with_a_report),
+		e2e_test(ctrl_c_ends_command_and_monitor_with_a_report),
+		e2e_test(sigint_to_the_monitor_alone_gives_a_report),
 	};
 
 	return cmocka_run_group_tests_name("e2e_command", tests, NULL, NULL);

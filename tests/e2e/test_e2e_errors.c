@@ -27,7 +27,7 @@ static void a_usage_error_exits_with_2_and_says_what_is_wrong(void **state)
 		{"COUNT", {"leakmon", "-p", "1", "5", "0"}},
 		{"COUNT", {"leakmon", "-p", "1", "5", "x"}},
 		{"INTERVAL", {"leakmon", "-p", "1", "0"}},
-		{"INTERVAL", {"leakmon", "-p", "1", "-5"}},
+		{"`-5`", {"leakmon", "-p", "1", "-5"}},
 		{"one word too many", {"leakmon", "-p", "1", "5", "2", "7"}},
 		{"--min-size", {"leakmon", "-p", "1", "-z", "100", "-Z", "99"}},
 		{"--older", {"leakmon", "-p", "1", "-o", "soon"}},
@@ -109,21 +109,29 @@ static void a_traced_process_is_left_alone(void **state)
 static void program_write(const char *path)
 {
 	static const unsigned char code[] = {
-		0xb8, 34, 0, 0, 0, /* mov $SYS_pause, %eax */
-		0x0f, 0x05, /* syscall */
-		0xeb, 0xf7, /* jmp to the start */
+		0xb8, 34,   0, 0, 0, /* mov $SYS_pause, %eax */
+		0x0f, 0x05,	     /* syscall */
+		0xeb, 0xf7,	     /* jmp to the start */
 	};
 	const Elf64_Addr base = 0x400000;
 	const size_t headers = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
-	const Elf64_Ehdr header = {
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-		.e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
-		.e_entry = base + headers, .e_phoff = sizeof(Elf64_Ehdr),
-		.e_ehsize = sizeof(Elf64_Ehdr), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1};
-	const Elf64_Phdr segment = {
-		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = base, .p_paddr = base,
-		.p_filesz = headers + sizeof(code), .p_memsz = headers + sizeof(code),
-		.p_align = 4096};
+	const Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					       ELFDATA2LSB, EV_CURRENT},
+				   .e_type = ET_EXEC,
+				   .e_machine = EM_X86_64,
+				   .e_version = EV_CURRENT,
+				   .e_entry = base + headers,
+				   .e_phoff = sizeof(Elf64_Ehdr),
+				   .e_ehsize = sizeof(Elf64_Ehdr),
+				   .e_phentsize = sizeof(Elf64_Phdr),
+				   .e_phnum = 1};
+	const Elf64_Phdr segment = {.p_type = PT_LOAD,
+				    .p_flags = PF_R | PF_X,
+				    .p_vaddr = base,
+				    .p_paddr = base,
+				    .p_filesz = headers + sizeof(code),
+				    .p_memsz = headers + sizeof(code),
+				    .p_align = 4096};
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
 
 	assert_true(fd >= 0);
@@ -174,13 +182,12 @@ static void an_output_that_cannot_be_written_is_named(void **state)
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
 
-	monitor_expect_error(harness,
-			     MONITOR(harness, "-p", workload->pid_text, "--output",
-				     "/nonexistent/report"),
-			     1, "/nonexistent/report");
-	monitor_expect_error(harness,
-			     MONITOR(harness, "-p", workload->pid_text, "--output", "/"), 1,
-			     "cannot write to /");
+	monitor_expect_error(
+		harness,
+		MONITOR(harness, "-p", workload->pid_text, "--output", "/nonexistent/report"), 1,
+		"/nonexistent/report");
+	monitor_expect_error(harness, MONITOR(harness, "-p", workload->pid_text, "--output", "/"),
+			     1, "cannot write to /");
 }
 
 static void a_full_disk_is_an_error(void **state)
@@ -188,10 +195,10 @@ static void a_full_disk_is_an_error(void **state)
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
 
-	monitor_expect_error(harness,
-			     MONITOR(harness, "-p", workload->pid_text, "--output", "/dev/full",
-				     "0.05"),
-			     1, "No space left on device");
+	monitor_expect_error(
+		harness,
+		MONITOR(harness, "-p", workload->pid_text, "--output", "/dev/full", "0.05"), 1,
+		"No space left on device");
 	workload_do(harness, workload, "go");
 }
 

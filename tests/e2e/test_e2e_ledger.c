@@ -38,8 +38,8 @@ static void counters_without_ages_say_the_same(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "allocators");
-	struct child *monitor =
-		MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-C", "--format", "json", "3600");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-C",
+						 "--format", "json", "3600");
 
 	workload_do(harness, workload, "go");
 	expect_exact(harness, workload, monitor_stop(harness, monitor));

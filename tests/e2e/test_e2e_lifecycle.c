@@ -149,8 +149,7 @@ static void a_process_whose_main_thread_has_left_is_refused_with_the_reason(void
 	struct child *workload = WORKLOAD(harness, "leader_exit");
 
 	workload_do(harness, workload, "leave");
-	monitor_expect_error(harness, MONITOR(harness, "-p", workload->pid_text), 1,
-			     "main thread");
+	monitor_expect_error(harness, MONITOR(harness, "-p", workload->pid_text), 1, "main thread");
 	workload_do(harness, workload, "go");
 }
 

@@ -147,7 +147,7 @@ static void every_long_name_sets_its_field(void **state)
 		   "leakmon --pid=9 --older=0 --show-allocs --sample-bytes 64K --top 0 "
 		   "--min-size 2 --max-size 3 --obj x --symbols-prefix= --trace --verbose "
 		   "--format json --output y --max-blocks 5 --max-sites 6 --sort count "
-		   "--fail-over 1M --no-color --probe-at=entry --attach=perf --empty-programs");
+		   "--fail-over 1M --no-color --probe-at=entry --attach=perf --stack-walk=fp --empty-programs");
 	assert_int_equal(options->pids.items[0], 9);
 	assert_int_equal(options->older_ns, 0);
 	assert_true(options->report.show_allocs);
@@ -165,6 +165,7 @@ static void every_long_name_sets_its_field(void **state)
 	assert_int_equal(options->report.sort, SORT_COUNT);
 	assert_int_equal(options->fail_over, 1048576);
 	assert_int_equal(options->probe_at, PROBE_AT_ENTRY);
+	assert_int_equal(options->stack_walk, LM_STACK_WALK_FP);
 	assert_int_equal(options->attach_method, ATTACH_PERF);
 	assert_true(options->empty_programs);
 	line_free(&line);
@@ -310,6 +311,7 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon -p 1 -T ten", "--top `ten`: give a whole number such as 10"},
 		{"leakmon -p 1 --format xml", "--format `xml`: choose text or json"},
 		{"leakmon -p 1 --sort age", "--sort `age`: choose bytes or count"},
+		{"leakmon -p 1 --stack-walk dwarf", "--stack-walk `dwarf`: choose auto, cfi or fp"},
 		{"leakmon -p 1 --probe-at end", "--probe-at `end`: choose best or entry"},
 		{"leakmon -p 1 --attach x", "--attach `x`: choose auto, multi or perf"},
 		{"leakmon -p 1 --output ''", "--output ``: give a file name"},

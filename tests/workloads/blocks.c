@@ -7,7 +7,7 @@
 
 #include "workload.h"
 
-static struct truth truth = { .sites[0] = { .function = "leak_block" } };
+static struct truth truth = {.sites[0] = {.function = "leak_block"}};
 static void **blocks;
 static size_t count, size, used;
 
@@ -35,8 +35,8 @@ static void free_all(void)
 int main(int argc, char **argv)
 {
 	static const struct command commands[] = {
-		{ .name = "go", .run = go },
-		{ .name = "free", .run = free_all },
+		{.name = "go", .run = go},
+		{.name = "free", .run = free_all},
 	};
 
 	count = argument(argc, argv, 1, 1000000);

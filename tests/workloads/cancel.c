@@ -61,8 +61,8 @@ static void leave(void)
 int main(void)
 {
 	static const struct command commands[] = {
-		{ .name = "go", .run = go },
-		{ .name = "leave", .run = leave, .silent = true },
+		{.name = "go", .run = go},
+		{.name = "leave", .run = leave, .silent = true},
 	};
 
 	return workload_serve(commands, ARRAY_SIZE(commands), &truth);

@@ -12,8 +12,8 @@
 #define THREADS 2
 
 static struct truth truths[THREADS + 1], truth = {
-	.sites[0] = { .function = "leak_before_crash" },
-	.sites[1] = { .function = "storm_allocate" },
+						 .sites[0] = {.function = "leak_before_crash"},
+						 .sites[1] = {.function = "storm_allocate"},
 };
 static atomic_bool storming;
 static pthread_barrier_t start, finish;
@@ -79,9 +79,9 @@ static void calm(void)
 int main(void)
 {
 	static const struct command commands[] = {
-		{ .name = "crash", .run = crash },
-		{ .name = "storm", .run = storm },
-		{ .name = "calm", .run = calm },
+		{.name = "crash", .run = crash},
+		{.name = "storm", .run = storm},
+		{.name = "calm", .run = calm},
 	};
 
 	pthread_barrier_init(&start, NULL, THREADS + 1);

@@ -8,7 +8,7 @@
 enum { FIRST, SECOND };
 
 static struct truth truth = {
-	.sites = { [FIRST] = { .function = "leak_first" }, [SECOND] = { .function = "leak_second" } },
+	.sites = {[FIRST] = {.function = "leak_first"}, [SECOND] = {.function = "leak_second"}},
 };
 static bool second;
 
@@ -36,7 +36,7 @@ static void go(void)
 
 static void replace(void)
 {
-	char *const arguments[] = { (char *)"execer", (char *)"second", NULL };
+	char *const arguments[] = {(char *)"execer", (char *)"second", NULL};
 
 	execv("/proc/self/exe", arguments);
 	_exit(115);
@@ -45,8 +45,8 @@ static void replace(void)
 int main(int argc, char **argv)
 {
 	static const struct command commands[] = {
-		{ .name = "go", .run = go },
-		{ .name = "exec", .run = replace, .silent = true },
+		{.name = "go", .run = go},
+		{.name = "exec", .run = replace, .silent = true},
 	};
 
 	second = argc > 1 && strcmp(argv[1], "second") == 0;

@@ -11,7 +11,7 @@
 enum { PARENT, CHILD };
 
 static struct truth truth = {
-	.sites = { [PARENT] = { .function = "leak_parent" }, [CHILD] = { .function = "leak_child" } },
+	.sites = {[PARENT] = {.function = "leak_parent"}, [CHILD] = {.function = "leak_child"}},
 };
 static void *blocks[16];
 static pid_t child;
@@ -31,7 +31,7 @@ static SITE void leak_child(void)
 
 static void child_work(void)
 {
-	struct truth own = { .sites = { [CHILD] = { .function = "leak_child" } } };
+	struct truth own = {.sites = {[CHILD] = {.function = "leak_child"}}};
 	char end;
 
 	truth = own;
@@ -86,9 +86,9 @@ static void end(void)
 int main(void)
 {
 	static const struct command commands[] = {
-		{ .name = "go", .run = go },
-		{ .name = "child", .run = child_truth, .silent = true },
-		{ .name = "end", .run = end, .silent = true },
+		{.name = "go", .run = go},
+		{.name = "child", .run = child_truth, .silent = true},
+		{.name = "end", .run = end, .silent = true},
 	};
 
 	if (pipe(to_child) || pipe(to_parent))

@@ -22,11 +22,12 @@
 enum { HANDLER, INTERRUPTED, AFTER_JUMP };
 
 static struct truth truth = {
-	.sites = {
-		[HANDLER] = { .function = "handler_allocate" },
-		[INTERRUPTED] = { .function = "interrupted_allocate" },
-		[AFTER_JUMP] = { .function = "after_jump_allocate" },
-	},
+	.sites =
+		{
+			[HANDLER] = {.function = "handler_allocate"},
+			[INTERRUPTED] = {.function = "interrupted_allocate"},
+			[AFTER_JUMP] = {.function = "after_jump_allocate"},
+		},
 };
 static void **read_only; /* a page of its own */
 static volatile bool jump_away;
@@ -72,7 +73,7 @@ static void on_fault(int signal)
 
 static void use_stack(char *stack)
 {
-	const stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(low_stack) };
+	const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(low_stack)};
 
 	if (sigaltstack(&alternate, NULL) || mprotect(read_only, 4096, PROT_READ))
 		_exit(115);
@@ -109,7 +110,7 @@ static SITE void jump(void)
 
 static void handle(int signal, void (*handler)(int))
 {
-	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
 
 	sigaction(signal, &action, NULL);
 }
@@ -117,10 +118,10 @@ static void handle(int signal, void (*handler)(int))
 int main(void)
 {
 	static const struct command commands[] = {
-		{ .name = "altstack", .run = altstack },
-		{ .name = "nested_low", .run = nested_low },
-		{ .name = "nested_high", .run = nested_high },
-		{ .name = "longjmp", .run = jump },
+		{.name = "altstack", .run = altstack},
+		{.name = "nested_low", .run = nested_low},
+		{.name = "nested_high", .run = nested_high},
+		{.name = "longjmp", .run = jump},
 	};
 	char in_this_frame[sizeof(low_stack)];
 

@@ -7,7 +7,7 @@
 
 #include "workload.h"
 
-static struct truth truth = { .sites[0] = { .function = "leak_worker" } };
+static struct truth truth = {.sites[0] = {.function = "leak_worker"}};
 static pthread_barrier_t leave;
 static pthread_t leader;
 
@@ -32,8 +32,8 @@ static void leader_leave(void)
 static void *worker(void *unused)
 {
 	static const struct command commands[] = {
-		{ .name = "go", .run = go },
-		{ .name = "leave", .run = leader_leave },
+		{.name = "go", .run = go},
+		{.name = "leave", .run = leader_leave},
 	};
 
 	_exit(workload_serve(commands, ARRAY_SIZE(commands), &truth));

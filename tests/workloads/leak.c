@@ -5,12 +5,13 @@
 enum { LEAK_A, LEAK_B, LEAK_C, BALANCED };
 
 static struct truth truth = {
-	.sites = {
-		[LEAK_A] = { .function = "leak_a" },
-		[LEAK_B] = { .function = "leak_b" },
-		[LEAK_C] = { .function = "leak_c" },
-		[BALANCED] = { .function = "balanced" },
-	},
+	.sites =
+		{
+			[LEAK_A] = {.function = "leak_a"},
+			[LEAK_B] = {.function = "leak_b"},
+			[LEAK_C] = {.function = "leak_c"},
+			[BALANCED] = {.function = "balanced"},
+		},
 };
 
 #define LEAK(site, size)                                                                           \
@@ -63,7 +64,7 @@ static SITE void go(void)
 
 int main(void)
 {
-	static const struct command commands[] = { { .name = "go", .run = go } };
+	static const struct command commands[] = {{.name = "go", .run = go}};
 
 	return workload_serve(commands, ARRAY_SIZE(commands), &truth);
 }

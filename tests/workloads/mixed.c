@@ -15,9 +15,19 @@
 #define SHARED 256
 
 enum site {
-	MALLOC, CALLOC, REALLOC_NULL, REALLOCARRAY_NULL, MEMALIGN, ALIGNED_ALLOC, POSIX_MEMALIGN,
-	VALLOC, PVALLOC, ALLOCATORS_, /* those that need no block */
-	REALLOC = ALLOCATORS_, REALLOCARRAY, SITES_,
+	MALLOC,
+	CALLOC,
+	REALLOC_NULL,
+	REALLOCARRAY_NULL,
+	MEMALIGN,
+	ALIGNED_ALLOC,
+	POSIX_MEMALIGN,
+	VALLOC,
+	PVALLOC,
+	ALLOCATORS_, /* those that need no block */
+	REALLOC = ALLOCATORS_,
+	REALLOCARRAY,
+	SITES_,
 	BEFORE = SITES_, /* allocated before `ready` */
 };
 _Static_assert(SITES_ <= MAX_SITES, "truth has room");
@@ -189,7 +199,7 @@ static void block_born(struct worker *worker, struct block *block, void *address
 {
 	if (!address)
 		_exit(113);
-	*block = (struct block){ .address = address, .size = size, .site = site };
+	*block = (struct block){.address = address, .size = size, .site = site};
 	truth_born(&worker->truth, site, size);
 }
 
@@ -282,13 +292,13 @@ static int worker_start(struct worker *worker, uint64_t seed)
 
 	worker->random = seed;
 	for (int i = 0; i < EARLY; i++)
-		worker->blocks[i] = (struct block){ OPAQUE(malloc(40)), 40, BEFORE };
+		worker->blocks[i] = (struct block){OPAQUE(malloc(40)), 40, BEFORE};
 	return pthread_create(&thread, NULL, work, worker);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct command commands[] = { { .name = "go", .run = go } };
+	static const struct command commands[] = {{.name = "go", .run = go}};
 	uint64_t seed = argument(argc, argv, 3, 1);
 
 	threads = argument(argc, argv, 1, 4);

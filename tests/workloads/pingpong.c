@@ -61,7 +61,7 @@ static void go(void)
 
 int main(int argc, char **argv)
 {
-	static const struct command commands[] = { { .name = "go", .run = go } };
+	static const struct command commands[] = {{.name = "go", .run = go}};
 
 	rounds = argument(argc, argv, 1, 1000000);
 	mallopt(M_ARENA_MAX, 1);

@@ -8,7 +8,7 @@
 
 #define LEVELS 14
 
-static struct truth truth = { .sites[0] = { .function = "leak_leaf" } };
+static struct truth truth = {.sites[0] = {.function = "leak_leaf"}};
 static unsigned count;
 
 static void step(unsigned number, unsigned level);
@@ -53,7 +53,7 @@ static void go(void)
 
 int main(int argc, char **argv)
 {
-	static const struct command commands[] = { { .name = "go", .run = go } };
+	static const struct command commands[] = {{.name = "go", .run = go}};
 
 	count = argument(argc, argv, 1, 10000);
 	if (count > 1u << LEVELS)

@@ -160,8 +160,8 @@ static inline void truth_say(const struct truth *truth)
 	say("{\"pid\":%d,\"allocations\":%lu,\"frees\":%lu,\"untracked_frees\":%lu,"
 	    "\"failed\":%lu,\"abandoned\":%lu,\"outstanding_count\":%lu,"
 	    "\"outstanding_bytes\":%lu,\"sites\":[%s]}\n",
-	    truth->pid ? truth->pid : getpid(), truth->allocations, truth->frees, truth->untracked_frees, truth->failed,
-	    truth->abandoned, count, bytes, sites);
+	    truth->pid ? truth->pid : getpid(), truth->allocations, truth->frees,
+	    truth->untracked_frees, truth->failed, truth->abandoned, count, bytes, sites);
 }
 
 struct command {

@@ -44,7 +44,7 @@ const struct option_row option_rows[] = {
 	 option_set_number, "give a whole number such as 10", FIELD(sample_rate), .minimum = 1,
 	 .maximum = UINT32_MAX, .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
 	{"sample-bytes", 0, "BYTES", "track one allocation per BYTES allocated, on average",
-	 option_set_size, BYTES, FIELD(sample_bytes), .minimum = 1, .maximum = INT64_MAX,
+	 option_set_size, BYTES, FIELD(sample_bytes), .minimum = 1, .maximum = 16 << 20,
 	 .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
 	{"max-blocks", 0, "N", "room for N outstanding blocks (1000000)", option_set_number,
 	 "give a whole number such as 1000000", FIELD(max_blocks), .minimum = 1,
@@ -64,6 +64,9 @@ const struct option_row option_rows[] = {
 	{"attach", 0, "auto|multi|perf", "kind of uprobe: whichever works, or only this (auto)",
 	 option_set_attach, "choose auto, multi or perf", .group = GROUP_PROBES,
 	 .subcommands = FOR_ALL},
+	{"stack-walk", 0, "auto|cfi|fp", "by unwind information, by frame pointer, or both (auto)",
+	 option_set_stack_walk, "choose auto, cfi or fp", .group = GROUP_PROBES,
+	 .subcommands = FOR_WATCH},
 
 	{"format", 0, "text|json", "JSON is one object a line per report (text)", option_set_format,
 	 "choose text or json", .group = GROUP_OUTPUT, .subcommands = FOR_WATCH},

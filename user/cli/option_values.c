@@ -194,6 +194,22 @@ int option_set_probe_at(struct options *options, const struct option_row *row, c
 	return 0;
 }
 
+int option_set_stack_walk(struct options *options, const struct option_row *row, const char *text)
+{
+	static const char *const words[] = {
+		[LM_STACK_WALK_AUTO] = "auto",
+		[LM_STACK_WALK_CFI] = "cfi",
+		[LM_STACK_WALK_FP] = "fp",
+	};
+	int found = choice(text, words, ARRAY_SIZE(words));
+
+	(void)row;
+	if (found < 0)
+		return found;
+	options->stack_walk = (enum lm_stack_walk)found;
+	return 0;
+}
+
 int option_set_attach(struct options *options, const struct option_row *row, const char *text)
 {
 	static const char *const words[] = {

@@ -24,6 +24,7 @@ option_parse option_set_format;
 option_parse option_set_sort;
 option_parse option_set_probe_at;
 option_parse option_set_attach;
+option_parse option_set_stack_walk;
 
 /* To standard output. */
 option_parse option_show_help;

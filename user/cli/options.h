@@ -10,6 +10,7 @@
 
 #include "analyze/report.h"
 #include "base/vec.h"
+#include "leakmon_abi.h"
 
 /* What the process exits with. */
 enum exit_code { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_LEAK = 3 };
@@ -36,6 +37,7 @@ struct options {
 	const char *object;	   /* -O: only this file, not every mapped one with an allocator */
 	const char *symbol_prefix; /* -S: "je_" for je_malloc, ... ; "" */
 	enum probe_at probe_at;
+	enum lm_stack_walk stack_walk;
 	enum attach_method attach_method;
 	bool empty_programs; /* benchmark: probes that do nothing */
 	/* output */

@@ -66,6 +66,8 @@ static void ledger_fill(const struct reading *reading, const uint64_t *purged, s
 	ledger->scanned = reading->options->combined_only
 				  ? ledger->outstanding
 				  : reading->sum.processes[slot].scanned;
+	ledger->outstanding_bytes =
+		live_unscale(reading->options, reading->sum.processes[slot].bytes);
 }
 
 static int add_site(const struct reading *reading,
@@ -193,7 +195,7 @@ static int add_blocks(const struct reading *reading, struct snapshot *snapshot,
 	return 0;
 }
 
-static void add_totals(struct snapshot *snapshot)
+static void add_totals(const struct reading *reading, struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
 		struct snapshot_process *process = &snapshot->processes.items[i];
@@ -202,6 +204,9 @@ static void add_totals(struct snapshot *snapshot)
 			process->outstanding_bytes += process->sites.items[j].bytes;
 			process->outstanding_count += process->sites.items[j].count;
 		}
+		if (!reading->options->combined_only)
+			continue;
+		/* Without a walk over the live set, the sites are all there is to add up. */
 		process->ledger.outstanding_bytes = process->outstanding_bytes;
 		snapshot->ledger.outstanding_bytes += process->outstanding_bytes;
 	}
@@ -221,6 +226,6 @@ int reading_to_snapshot(const struct reading *reading, const uint64_t *purged,
 	if (!error)
 		error = add_blocks(reading, snapshot, positions);
 	if (!error)
-		add_totals(snapshot);
+		add_totals(reading, snapshot);
 	return error;
 }

@@ -56,20 +56,19 @@ static int sum_one(struct live_sum *sum, const struct lm_block_key *key,
 {
 	uint64_t *slot = hash_get(sum->slots, key->process);
 	struct live_process *process = slot ? &sum->processes[*slot] : NULL;
-	struct live_site *site;
-
-	if (!process)
-		return 0; /* appeared after the slots were read: the next snapshot has it */
-	process->scanned++;
+	uint64_t weight = live_weight(sum->options, block->size);
 	/* A block may be born after `now` was read. */
-	if (block->born_ns > sum->now_ns || sum->now_ns - block->born_ns < sum->options->older_ns) {
-		if (sum->options->older_ns)
-			return 0;
-	}
-	site = block->site == LM_SITE_LOST ? &process->lost : &sum->sites[block->site];
-	if (block->site >= sum->site_count)
-		return 0; /* likewise a site */
-	site_add(site, block, live_weight(sum->options, block->size));
+	uint64_t age_ns = sum->now_ns - MIN(sum->now_ns, block->born_ns);
+
+	/* What appeared after slots and sites were read is for the next snapshot. */
+	if (!process || block->site >= sum->site_count)
+		return 0;
+	process->scanned++;
+	process->bytes += block->size * weight;
+	if (age_ns < sum->options->older_ns && !process->ended)
+		return 0;
+	site_add(block->site == LM_SITE_LOST ? &process->lost : &sum->sites[block->site], block,
+		 weight);
 	return sum->options->keep_blocks ? block_keep(sum, key, block) : 0;
 }
 

@@ -15,7 +15,9 @@ struct live_site {
 };
 
 struct live_process {
+	bool ended;	  /* its blocks are shown whatever their age: none will be freed any more */
 	uint64_t scanned; /* blocks, unscaled, whatever their age */
+	uint64_t bytes;	  /* scaled, whatever their age */
 	struct live_site lost; /* those whose site is LM_SITE_LOST */
 };
 

@@ -49,8 +49,10 @@ static int sum_prepare(struct live_sum *sum, const struct reading *reading)
 		return -ENOMEM;
 	for (size_t i = 0; i < sum->site_count; i++)
 		sum->sites[i].oldest_born_ns = UINT64_MAX;
-	for (size_t i = 0; i < reading->before.count; i++)
+	for (size_t i = 0; i < reading->before.count; i++) {
 		sum->processes[i].lost.oldest_born_ns = UINT64_MAX;
+		sum->processes[i].ended = reading->bpf->processes[i].state != LM_PROCESS_ALIVE;
+	}
 	return 0;
 }
 

@@ -60,6 +60,7 @@ static int load(struct session *session)
 		.max_blocks = options->max_blocks,
 		.max_sites = (uint32_t)options->max_sites,
 		.max_processes = MAX_PROCESSES,
+		.stack_walk = options->stack_walk,
 		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,
 	};
 
@@ -80,10 +81,22 @@ static int open_stages(struct session *session)
 	};
 	session->collector = collector_new(&session->bpf, &session->collect_options);
 	session->symbolizer = symbolizer_new();
-	if (session->collector && session->symbolizer)
+	session->unwind = unwind_store_new(&session->bpf);
+	if (session->collector && session->symbolizer && session->unwind)
 		return 0;
 	log_error("out of memory");
 	return -ENOMEM;
+}
+
+void session_refresh(struct session *session, pid_t pid)
+{
+	int error = unwind_store_refresh(session->unwind, pid);
+
+	if (error && error != -ESRCH)
+		log_warning("process %d: its stacks are walked by frame pointer where new code is "
+			    "mapped: %s",
+			    pid, strerror(-error));
+	symbolizer_refresh(session->symbolizer, (uint64_t)pid, pid);
 }
 
 static struct target *target_find(struct session *session, pid_t pid)
@@ -127,6 +140,7 @@ static int attach_pid(struct session *session, pid_t pid)
 	target = target_add(session, pid);
 	if (!target)
 		return -ENOMEM;
+	session_refresh(session, pid);
 	error = target_attach(target, &session->target_config, &session->bpf);
 	if (error == -ESRCH) {
 		log_error("process %d ended while leakmon was attaching to it", pid);
@@ -138,7 +152,6 @@ static int attach_pid(struct session *session, pid_t pid)
 	}
 	if (error)
 		return error;
-	symbolizer_refresh(session->symbolizer, (uint64_t)pid, pid);
 	log_attached(session, target);
 	return 0;
 }
@@ -147,12 +160,11 @@ static int on_mapped(void *context)
 {
 	struct session *session = context;
 	struct target *target = target_find(session, session->launch.pid);
-	int error = target_attach(target, &session->target_config, &session->bpf);
+	int error;
 
-	if (error)
-		return error;
-	symbolizer_refresh(session->symbolizer, (uint64_t)target->pid, target->pid);
-	return (int)target->functions;
+	session_refresh(session, target->pid);
+	error = target_attach(target, &session->target_config, &session->bpf);
+	return error ? error : (int)target->functions;
 }
 
 int session_follow(struct session *session)
@@ -245,6 +257,7 @@ void session_close(struct session *session)
 	launch_close(&session->launch);
 	collector_free(session->collector);
 	symbolizer_free(session->symbolizer);
+	unwind_store_free(session->unwind);
 	loader_close(&session->bpf);
 	if (session->out && session->out != stdout)
 		fclose(session->out);
@@ -300,10 +313,10 @@ int session_report(struct session *session)
 		return error;
 	}
 	for (size_t i = 0; i < session->targets.count; i++)
-		symbolizer_refresh(session->symbolizer, (uint64_t)session->targets.items[i].pid,
-				   session->targets.items[i].pid);
+		session_refresh(session, session->targets.items[i].pid);
 	session->outstanding_bytes = snapshot.ledger.outstanding_bytes;
 	error = write_report(session, &snapshot);
+	symbolizer_release_lines(session->symbolizer);
 	snapshot_free(&snapshot);
 	return error;
 }

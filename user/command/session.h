@@ -12,6 +12,7 @@
 #include "probe/loader.h"
 #include "probe/target.h"
 #include "symbol/symbolizer.h"
+#include "unwind/unwind_store.h"
 
 struct session {
 	const struct options *options;
@@ -24,6 +25,7 @@ struct session {
 	struct collect_options collect_options;
 	struct collector *collector;
 	struct symbolizer *symbolizer;
+	struct unwind_store *unwind;
 	uint64_t outstanding_bytes; /* of the latest report, for --fail-over */
 };
 
@@ -38,6 +40,9 @@ int session_report(struct session *session);
 
 /* Probes what a target has mapped meanwhile (after an exec). */
 int session_attach_again(struct session *session, pid_t pid);
+
+/* Reads a target's mappings again: for the stack walk, and for names. */
+void session_refresh(struct session *session, pid_t pid);
 
 /* Follows the loader of the launched program, which stands stopped after an exec. */
 int session_follow(struct session *session);

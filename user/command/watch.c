@@ -42,6 +42,8 @@ static void on_event(const struct lm_event *event, void *context)
 		watch->stopped_by_exec = true;
 	else if (event->type == LM_EVENT_EXEC && pid != watch->session.launch.pid)
 		session_attach_again(&watch->session, pid);
+	else if (event->type == LM_EVENT_NO_ROWS)
+		session_refresh(&watch->session, pid);
 	else if (watch->session.options->trace)
 		trace_print(watch->session.out, event);
 }

@@ -56,6 +56,7 @@ static void set_knobs(struct leakmon_bpf *skeleton, const struct loader_config *
 	skeleton->rodata->sample_bytes = config->sample_bytes;
 	skeleton->rodata->max_sites = config->max_sites;
 	skeleton->rodata->max_processes = config->max_processes;
+	skeleton->rodata->stack_walk = config->stack_walk;
 	skeleton->rodata->launched_tgid = config->launched_tgid;
 	loader_fill_exp_table(skeleton->rodata->exp_table);
 }
@@ -69,6 +70,7 @@ static void set_sizes(struct leakmon_bpf *skeleton, const struct loader_config *
 	bpf_map__set_max_entries(skeleton->maps.process_index, config->max_processes);
 	bpf_map__set_max_entries(skeleton->maps.processes, config->max_processes);
 	bpf_map__set_max_entries(skeleton->maps.ledgers, config->max_processes);
+	bpf_map__set_max_entries(skeleton->maps.unwind_ranges, config->max_processes);
 	bpf_map__set_max_entries(skeleton->maps.events,
 				 config->trace ? EVENTS_TRACE_BYTES : EVENTS_BYTES);
 }
@@ -140,6 +142,9 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 	bpf->site_count = &skeleton->data->site_count;
 	bpf->process_count = &skeleton->data->process_count;
 	bpf->events_lost = &skeleton->bss->events_lost;
+	bpf->unwind_modules_fd = bpf_map__fd(skeleton->maps.unwind_modules);
+	bpf->unwind_ranges_fd = bpf_map__fd(skeleton->maps.unwind_ranges);
+	bpf->unwind_generation = &skeleton->data->unwind_generation;
 	bpf->return_fd = bpf_program__fd(skeleton->progs.heap_return);
 	for (size_t i = 0; i < SHAPE_MAX_; i++) {
 		struct bpf_program *program = bpf_object__find_program_by_name(

@@ -18,6 +18,7 @@ struct loader_config {
 	uint64_t max_blocks;
 	uint32_t max_sites, max_processes;
 	uint32_t launched_tgid;
+	enum lm_stack_walk stack_walk;
 };
 
 /* The loaded object, as attach and collect see it. Arrays are the maps themselves, read-only. */
@@ -29,6 +30,8 @@ struct bpf_side {
 	const struct lm_process *processes;
 	const uint32_t *site_count, *process_count;
 	const __u64 *events_lost;
+	int unwind_modules_fd, unwind_ranges_fd;
+	__u32 *unwind_generation; /* raised after either of the two changed */
 	uint32_t max_sites, max_processes;
 	int shape_fds[SHAPE_MAX_];
 	int return_fd;

@@ -12,6 +12,7 @@
 
 struct process_status {
 	int tracer_pid;
+	int threads;
 	int seccomp; /* 0 none, 1 strict, 2 filter */
 	char state;
 };
@@ -29,6 +30,7 @@ static int status_read(pid_t pid, struct process_status *status)
 	while (fgets(line, sizeof(line), stream)) {
 		sscanf(line, "TracerPid: %d", &read.tracer_pid);
 		sscanf(line, "Seccomp: %d", &read.seccomp);
+		sscanf(line, "Threads: %d", &read.threads);
 		sscanf(line, "State: %c", &read.state);
 	}
 	*status = read;
@@ -38,6 +40,13 @@ static int status_read(pid_t pid, struct process_status *status)
 static int check_status(pid_t pid, const struct process_status *status,
 			const struct target_config *config)
 {
+	if (status->state == 'Z' && status->threads > 1) {
+		log_error("the main thread of process %d has ended while other threads go on: the "
+			  "kernel offers no way to attach to what is left; watch it from its start, "
+			  "or at least from before that",
+			  pid);
+		return -EOPNOTSUPP;
+	}
 	if (status->state == 'Z' || status->state == 'X') {
 		log_error("process %d has already ended (it is a zombie): it holds no memory", pid);
 		return -ESRCH;

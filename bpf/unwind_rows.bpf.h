@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds the unwind row that covers an address: mapping, page, row; two binary searches. */
+#ifndef LEAKMON_BPF_UNWIND_ROWS_H
+#define LEAKMON_BPF_UNWIND_ROWS_H
+
+#include "unwind_maps.bpf.h"
+
+#define UNWIND_ROW_FOUND 0
+#define UNWIND_ROW_MISSING 1
+
+/* Steps of a binary search over LM_MAX_RANGES mappings; over the rows of one page (4096 bytes of
+ * code have at most as many rows). */
+#define RANGE_SEARCH_STEPS 13
+#define ROW_SEARCH_STEPS 13
+
+/* The last mapping that starts at or below the address; its end is checked by the caller. */
+static __always_inline int range_find(struct unwind_state *state, u64 address)
+{
+	void *mappings = bpf_map_lookup_elem(&unwind_ranges, &state->tgid);
+	struct lm_range *range;
+	u32 low = 1, high, first = 0;
+
+	range = mappings ? bpf_map_lookup_elem(mappings, &first) : NULL;
+	if (!range)
+		return UNWIND_ROW_MISSING;
+	high = range->start + 1;
+	for (int i = 0; i < RANGE_SEARCH_STEPS && high - low > 1; i++) {
+		u32 middle = (low + high) / 2;
+
+		range = bpf_map_lookup_elem(mappings, &middle);
+		if (!range)
+			return UNWIND_ROW_MISSING;
+		if (range->start <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	range = bpf_map_lookup_elem(mappings, &low);
+	if (!range || address < range->start || address >= range->end)
+		return UNWIND_ROW_MISSING;
+	state->range = *range;
+	return UNWIND_ROW_FOUND;
+}
+
+/* The row within the module: the last one whose pc is at or below ours. */
+static __always_inline int row_find(u32 module, u32 pc, struct lm_unwind_row *row)
+{
+	void *cells = bpf_map_lookup_elem(&unwind_modules, &module);
+	u32 page = (pc >> LM_UNWIND_PAGE_SHIFT) + 1, next = page + 1, low, high, header = 0;
+	struct lm_unwind_row *cell;
+
+	cell = cells ? bpf_map_lookup_elem(cells, &header) : NULL;
+	if (!cell || page > cell->pc)
+		return UNWIND_ROW_MISSING;
+	cell = bpf_map_lookup_elem(cells, &page);
+	if (!cell)
+		return UNWIND_ROW_MISSING;
+	low = cell->pc;
+	cell = bpf_map_lookup_elem(cells, &next);
+	if (!cell)
+		return UNWIND_ROW_MISSING;
+	high = cell->pc + 1; /* the next page's first row may begin inside this page */
+	for (int i = 0; i < ROW_SEARCH_STEPS && high - low > 1; i++) {
+		u32 middle = (low + high) / 2;
+
+		cell = bpf_map_lookup_elem(cells, &middle);
+		if (!cell)
+			return UNWIND_ROW_MISSING;
+		if (cell->pc <= pc)
+			low = middle;
+		else
+			high = middle;
+	}
+	cell = bpf_map_lookup_elem(cells, &low);
+	if (!cell || cell->pc > pc)
+		return UNWIND_ROW_MISSING;
+	*row = *cell;
+	return UNWIND_ROW_FOUND;
+}
+
+static __always_inline int unwind_row_find(struct unwind_state *state, u64 address,
+					   struct lm_unwind_row *row)
+{
+	/* Successive frames are mostly in the same mapping. */
+	if (address < state->range.start || address >= state->range.end) {
+		if (range_find(state, address))
+			return UNWIND_ROW_MISSING;
+	}
+	return row_find(state->range.module, (u32)(address - state->range.bias), row);
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the sections of the benchmark share. A section starts its own processes, adds samples, and
+ * returns 0 even when a figure could not be had: the table says why. Only -EINTR ends the run.
+ */
+#ifndef LEAKMON_BENCH_BENCH_H
+#define LEAKMON_BENCH_BENCH_H
+
+#include <stdbool.h>
+
+#include "figures.h"
+
+struct bench {
+	struct results results;
+	bool quick;	     /* one repetition, short */
+	int repetitions;     /* odd */
+	const char *pair_ms; /* how long one pair measurement lasts */
+	char directory[32];  /* scratch, removed at the end */
+};
+
+int section_pairs(struct bench *bench);
+int section_bystander(struct bench *bench);
+int section_lifecycle(struct bench *bench);
+int section_blocks(struct bench *bench);
+int section_sites(struct bench *bench);
+int section_idle(struct bench *bench);
+int section_sqlite(struct bench *bench);
+
+/* Says on stderr how far the run is. */
+void progress(const char *section, int repetition, int repetitions);
+
+#endif

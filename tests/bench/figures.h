@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Every figure that is measured, with what it aims at, and the samples taken of each. */
+#ifndef LEAKMON_BENCH_FIGURES_H
+#define LEAKMON_BENCH_FIGURES_H
+
+#include <math.h>
+#include <stddef.h>
+
+#include "child.h"
+#include "base/vec.h"
+
+enum figure {
+	PAIR_UNTRACED,
+	PAIR_TRACKED,
+	PAIR_FLOOR,
+	PAIR_ENTRY,
+	PAIR_ENTRY_FLOOR,
+	PAIR_HEAPTRACK,
+	PAIR_MEMLEAK,
+	RATIO_FLOOR,
+	RATIO_ENTRY,
+	RATIO_HEAPTRACK,
+	RATIO_MEMLEAK,
+	BYSTANDER_UNTRACED,
+	BYSTANDER_TRACED,
+	RATIO_BYSTANDER,
+	ATTACH_MULTI,
+	ATTACH_PERF,
+	LAUNCH,
+	STOP_MULTI,
+	STOP_PERF,
+	DETACH_MULTI,
+	DETACH_PERF,
+	BLOCKS_SNAPSHOT,
+	BLOCKS_RSS,
+	BLOCKS_MISSING,
+	SITES_FIRST,
+	SITES_LATER,
+	SITES_MISSING,
+	SITES_LOST,
+	IDLE_CPU,
+	IDLE_RSS,
+	SQLITE_ALLOCATIONS,
+	SQLITE_UNTRACED,
+	SQLITE_LEAKMON,
+	SQLITE_HEAPTRACK,
+	SQLITE_RATIO_LEAKMON,
+	SQLITE_RATIO_HEAPTRACK,
+	FIGURE_MAX_,
+};
+
+#define NO_AIM NAN
+
+struct figure_row {
+	const char *key; /* in JSON; never changes its meaning */
+	const char *title;
+	const char *unit;
+	int decimals;
+	double aim; /* what the median must not exceed, or NO_AIM */
+	/* A ratio: sample by sample, of figures taken in the same repetition. Else both are 0. */
+	enum figure over, under;
+};
+
+extern const struct figure_row figure_rows[FIGURE_MAX_];
+
+struct samples {
+	VEC(double) values; /* in the order of repetitions */
+	struct why why;	    /* why there are none, or fewer than there should be; "" if so */
+};
+
+struct results {
+	struct samples figures[FIGURE_MAX_];
+	struct why why; /* what went wrong last */
+};
+
+struct summary {
+	double median, minimum, maximum;
+	const char *verdict; /* "met", "missed", "not measured", or "" without an aim */
+};
+
+void results_add(struct results *results, enum figure figure, double value);
+/* Keeps the first reason that a figure has. */
+void results_fail(struct results *results, enum figure figure, const struct why *why);
+/* 0 when the measurement may go on with other figures: -EINTR travels, everything else becomes the
+ * figure's reason, out of results->why. */
+int results_settle(struct results *results, enum figure figure, int error);
+/* Fills in what the samples imply. */
+void results_ratios(struct results *results);
+/* Leaves the numbers NAN when there are no samples. */
+void figure_summarise(const struct results *results, enum figure figure, struct summary *summary);
+void results_free(struct results *results);
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How long leakmon takes to be there, and to be gone. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "bench.h"
+#include "monitor.h"
+
+#define TARGET_PROGRAM "build/bench/pair"
+
+struct way {
+	const char *option;
+	enum figure attach, stop, detach;
+};
+
+static const struct way ways[] = {
+	{"--attach=multi", ATTACH_MULTI, STOP_MULTI, DETACH_MULTI},
+	{"--attach=perf", ATTACH_PERF, STOP_PERF, DETACH_PERF},
+};
+
+static double ms_since(int64_t start_ns)
+{
+	return (double)(now_ns() - start_ns) / 1e6;
+}
+
+/* The kernel takes the breakpoints out before the process is gone, so its end is the end. */
+static int detach_time(struct results *results, const struct way *way, struct child *monitor)
+{
+	int64_t stop_ns = now_ns(), report_ns = 0;
+	int error;
+
+	if (kill(monitor->pid, SIGTERM))
+		return child_fail(monitor, -errno, "was gone already");
+	error = child_line(monitor, &monitor->out, "{", NULL, NULL);
+	report_ns = now_ns();
+	if (!error)
+		error = child_end(monitor);
+	if (error)
+		return error;
+	results_add(results, way->stop, ms_since(stop_ns));
+	results_add(results, way->detach, ms_since(report_ns));
+	return 0;
+}
+
+static int way_run(struct bench *bench, const struct way *way)
+{
+	_cleanup_(child_cleanup) struct child *target = NULL, *monitor = NULL;
+	struct why *why = &bench->results.why;
+	pid_t pid;
+	int error = workload_start(&target, ARGUMENTS(TARGET_PROGRAM), &pid, why);
+
+	if (!error)
+		error = monitor_start(&monitor, pid, ARGUMENTS(way->option), "3600", why);
+	if (error)
+		return error;
+	results_add(&bench->results, way->attach, ms_since(monitor->started_ns));
+	return detach_time(&bench->results, way, monitor);
+}
+
+static int launch_run(struct bench *bench)
+{
+	_cleanup_(child_cleanup) struct child *monitor = NULL;
+	/* The launched program speaks through the monitor's own pipes. */
+	int error = workload_start(
+		&monitor,
+		ARGUMENTS(monitor_program(), "--format=json", "3600", "--", TARGET_PROGRAM), NULL,
+		&bench->results.why);
+
+	if (error)
+		return error;
+	results_add(&bench->results, LAUNCH, ms_since(monitor->started_ns));
+	if (dprintf(monitor->in, "quit\n") < 0)
+		return child_fail(monitor, -EPIPE, "takes no more commands");
+	return child_end(monitor);
+}
+
+static int ways_run(struct bench *bench)
+{
+	struct results *results = &bench->results;
+	int error = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways) && !error; i++) {
+		if (!results->figures[ways[i].detach].why.text[0])
+			error = results_settle(results, ways[i].detach, way_run(bench, &ways[i]));
+	}
+	return error;
+}
+
+int section_lifecycle(struct bench *bench)
+{
+	struct results *results = &bench->results;
+	int error = 0;
+
+	for (int i = 0; i < bench->repetitions && !error; i++) {
+		progress("lifecycle", i, bench->repetitions);
+		error = ways_run(bench);
+		if (!error && !results->figures[LAUNCH].why.text[0])
+			error = results_settle(results, LAUNCH, launch_run(bench));
+	}
+	return error;
+}

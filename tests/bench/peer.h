@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* bcc's memleak, from its libbpf tools (`memleak`) or its Python ones (`memleak-bpfcc`). */
+#ifndef LEAKMON_BENCH_PEER_H
+#define LEAKMON_BENCH_PEER_H
+
+#include "child.h"
+
+/* Attaches whichever is installed and works to `target`, a running `pair` with this PID, and
+ * returns when its probes are in. LEAKMON_BENCH_MEMLEAK names another program of that usage. */
+int memleak_start(struct child **peer, struct child *target, pid_t pid, struct why *why);
+
+#endif

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "unwind/unwind_store.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "proc/maps.h"
+#include "proc/target_file.h"
+#include "unwind/unwind_cells.h"
+#include "unwind/unwind_table.h"
+
+/* include/uapi/linux/bpf.h: inner arrays may differ in size. */
+#define INNER_MAP_FLAGS BPF_F_INNER_MAP
+
+#define NO_MODULE UINT32_MAX
+
+/* One file version, by what fstat says of it. */
+struct unwind_module {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec changed;
+	uint32_t index; /* in `unwind_modules`, or NO_MODULE: it has no usable rows */
+	uint64_t base;	/* rows count from this address of the file */
+	struct elf_segment *segments; /* owned: from file offset to address */
+	size_t segment_count;
+};
+
+struct unwind_process {
+	int pid;
+	uint64_t maps_hash; /* of the mappings that are loaded */
+};
+
+struct unwind_store {
+	const struct bpf_side *bpf;
+	VEC(struct unwind_module) modules;
+	VEC(struct unwind_process) processes;
+	struct unwind_stats stats;
+	uint32_t next_index;
+};
+
+struct unwind_store *unwind_store_new(const struct bpf_side *bpf)
+{
+	struct unwind_store *store = calloc(1, sizeof(*store));
+
+	if (store)
+		store->bpf = bpf;
+	return store;
+}
+
+void unwind_store_free(struct unwind_store *store)
+{
+	if (!store)
+		return;
+	for (size_t i = 0; i < store->modules.count; i++)
+		free(store->modules.items[i].segments);
+	vec_free(&store->modules);
+	vec_free(&store->processes);
+	free(store);
+}
+
+/* Creates an inner array, fills it, and puts it at `key` of the outer map. */
+static int put_array(int outer_fd, uint32_t key, const void *items, uint32_t count,
+		     uint32_t item_size)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, create, .map_flags = INNER_MAP_FLAGS);
+	_cleanup_close_ int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind", sizeof(uint32_t),
+						item_size, count, &create);
+	_cleanup_free_ uint32_t *keys = calloc(count, sizeof(*keys));
+	uint32_t done = count;
+
+	if (fd < 0)
+		return -errno;
+	if (!keys)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		keys[i] = i;
+	if (bpf_map_update_batch(fd, keys, items, &done, NULL))
+		return -errno;
+	return bpf_map_update_elem(outer_fd, &key, &fd, BPF_ANY) ? -errno : 0;
+}
+
+static int load_rows(struct unwind_store *store, struct unwind_module *module,
+		     const struct unwind_table *table)
+{
+	struct unwind_cells cells = {0};
+	int error = unwind_cells_build(table, &cells);
+
+	if (!error && store->next_index >= LM_MAX_MODULES)
+		error = -ENOSPC;
+	if (!error)
+		error = put_array(store->bpf->unwind_modules_fd, store->next_index, cells.items,
+				  cells.count, sizeof(*cells.items));
+	unwind_cells_free(&cells);
+	if (error)
+		return error;
+	module->base = table->base;
+	module->index = store->next_index++;
+	store->stats.modules++;
+	store->stats.rows += table->count;
+	return 0;
+}
+
+static int compile(struct unwind_store *store, struct unwind_module *module, int fd)
+{
+	struct unwind_table table = {0};
+	struct elf_file file;
+	int error = elf_file_open(fd, &file);
+
+	if (error)
+		return error;
+	error = unwind_table_compile(&file, &table);
+	if (!error)
+		error = load_rows(store, module, &table);
+	if (!error) {
+		module->segment_count = file.segments.count;
+		module->segments = TAKE_PTR(file.segments.items);
+	}
+	unwind_table_free(&table);
+	elf_file_close(&file);
+	return error;
+}
+
+static struct unwind_module *module_find(struct unwind_store *store, const struct stat *status)
+{
+	for (size_t i = 0; i < store->modules.count; i++) {
+		struct unwind_module *module = &store->modules.items[i];
+
+		if (module->device == status->st_dev && module->inode == status->st_ino &&
+		    module->size == status->st_size &&
+		    module->changed.tv_sec == status->st_mtim.tv_sec &&
+		    module->changed.tv_nsec == status->st_mtim.tv_nsec)
+			return module;
+	}
+	return NULL;
+}
+
+static struct unwind_module *module_of(struct unwind_store *store, int task,
+				       const struct mapping *mapping)
+{
+	_cleanup_close_ int fd = target_file_open_mapping(task, mapping);
+	struct unwind_module *module;
+	struct stat status;
+	int error;
+
+	if (fd < 0 || fstat(fd, &status))
+		return NULL;
+	module = module_find(store, &status);
+	if (module)
+		return module;
+	module = vec_push(&store->modules);
+	if (!module)
+		return NULL;
+	*module = (struct unwind_module){.device = status.st_dev, .inode = status.st_ino,
+					 .size = status.st_size, .changed = status.st_mtim,
+					 .index = NO_MODULE};
+	error = compile(store, module, fd);
+	if (error) {
+		store->stats.failures++;
+		log_debug("%s: no unwind rows: %s", mapping->path, strerror(-error));
+	}
+	return module;
+}
+
+/* Where the mapping's first byte lies, as the file counts addresses. */
+static int mapping_vaddr(const struct unwind_module *module, const struct mapping *mapping,
+			 uint64_t *vaddr)
+{
+	for (size_t i = 0; i < module->segment_count; i++) {
+		const struct elf_segment *segment = &module->segments[i];
+		uint64_t page_offset = segment->offset & ~4095ull;
+
+		if (segment->executable && mapping->offset >= page_offset &&
+		    mapping->offset < segment->offset + segment->file_size) {
+			*vaddr = segment->vaddr - segment->offset + mapping->offset;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+struct ranges {
+	VEC(struct lm_range) list;
+};
+
+static int ranges_add(struct unwind_store *store, struct ranges *ranges, int task,
+		      const struct mapping *mapping)
+{
+	struct unwind_module *module;
+	struct lm_range *range;
+	uint64_t vaddr;
+
+	if (!mapping->inode || ranges->list.count >= LM_MAX_RANGES)
+		return 0;
+	module = module_of(store, task, mapping);
+	if (!module || module->index == NO_MODULE || mapping_vaddr(module, mapping, &vaddr))
+		return 0;
+	range = vec_push(&ranges->list);
+	if (!range)
+		return -ENOMEM;
+	*range = (struct lm_range){.start = mapping->start, .end = mapping->end,
+				   .bias = mapping->start - (vaddr - module->base),
+				   .module = module->index};
+	return 0;
+}
+
+static int load_ranges(struct unwind_store *store, int pid, const struct maps *maps)
+{
+	struct ranges ranges = {0};
+	struct lm_range *header = vec_push(&ranges.list);
+	int error = header ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < maps->list.count && !error; i++)
+		error = ranges_add(store, &ranges, maps->task, &maps->list.items[i]);
+	if (!error) {
+		ranges.list.items[0].start = ranges.list.count - 1;
+		error = put_array(store->bpf->unwind_ranges_fd, (uint32_t)pid, ranges.list.items,
+				  (uint32_t)ranges.list.count, sizeof(struct lm_range));
+	}
+	vec_free(&ranges.list);
+	if (!error)
+		__atomic_add_fetch(store->bpf->unwind_generation, 1, __ATOMIC_RELEASE);
+	return error;
+}
+
+static uint64_t maps_hash(const struct maps *maps)
+{
+	uint64_t hash = maps->list.count;
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		hash = hash_mix(hash ^ mapping->start);
+		hash = hash_mix(hash ^ mapping->end);
+		hash = hash_mix(hash ^ mapping->inode);
+		hash = hash_mix(hash ^ mapping->offset);
+	}
+	return hash;
+}
+
+static struct unwind_process *process_of(struct unwind_store *store, int pid)
+{
+	struct unwind_process *process;
+
+	for (size_t i = 0; i < store->processes.count; i++) {
+		if (store->processes.items[i].pid == pid)
+			return &store->processes.items[i];
+	}
+	process = vec_push(&store->processes);
+	if (process)
+		process->pid = pid;
+	return process;
+}
+
+int unwind_store_refresh(struct unwind_store *store, int pid)
+{
+	struct unwind_process *process = process_of(store, pid);
+	struct maps maps = {0};
+	uint64_t hash;
+	int error;
+
+	if (!process)
+		return -ENOMEM;
+	error = maps_read(pid, MAPS_EXECUTABLE, &maps);
+	if (error)
+		return error;
+	hash = maps_hash(&maps);
+	if (hash != process->maps_hash) {
+		error = load_ranges(store, pid, &maps);
+		if (!error)
+			process->maps_hash = hash;
+	}
+	maps_free(&maps);
+	return error;
+}
+
+void unwind_store_forget(struct unwind_store *store, int pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	bpf_map_delete_elem(store->bpf->unwind_ranges_fd, &key);
+	for (size_t i = 0; i < store->processes.count; i++) {
+		if (store->processes.items[i].pid == pid)
+			store->processes.items[i] =
+				store->processes.items[--store->processes.count];
+	}
+}
+
+void unwind_store_stats(const struct unwind_store *store, struct unwind_stats *stats)
+{
+	*stats = store->stats;
+}
