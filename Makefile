@@ -16,7 +16,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wfo
 CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iinclude -I$(B)/gen
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 $(WARNINGS) -MMD -MP
-LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lm -lpthread
+LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -lcap-ng -lm -lpthread
 STATIC_LIBS := $(LIBS) -lz -llzma -lbz2
 ARCH     := $(shell $(CC) -print-multiarch)
 
@@ -103,10 +103,27 @@ $(B)/workloads/%: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
 	$(CXX) $(WORKLOAD_CFLAGS) $< -o $@
 
+# The driver is a program of ours; what it measures keeps its frame pointers, like every workload.
+BENCH_SOURCES := $(filter-out tests/bench/pair.c,$(wildcard tests/bench/*.c))
+$(B)/bench/bench: $(BENCH_SOURCES) $(wildcard tests/bench/*.h user/base/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(BENCH_SOURCES) -o $@ -ljansson -lm
+
+$(B)/bench/pair: tests/bench/pair.c tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) $< -o $@
+
+# make bench BENCH='--quick', BENCH='--only pairs'
+bench: deps
+	@$(MAKE) --no-print-directory all $(B)/bench/bench $(B)/bench/pair \
+		$(addprefix $(B)/workloads/,blocks sites leak)
+	@$(B)/bench/bench --json $(B)/bench/bench.json $(BENCH)
+
 deps:
 	@scripts/deps.sh
 
-demo: deps
+demo:
+	@scripts/deps.sh build
 	@$(MAKE) --no-print-directory all $(B)/workloads/demo_server
 	@scripts/demo.sh
 
@@ -118,6 +135,21 @@ unit: $(UNIT_TESTS)
 
 e2e: all $(WORKLOADS) $(E2E_TESTS)
 	@scripts/run_tests.sh $(E2E_TESTS)
+
+# tests/vm/init runs these in the virtual machine.
+VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer)
+test-vm:
+	@scripts/deps.sh build vm
+	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)
+	@scripts/vm.sh
+
+C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] include/*.h bpf/*.[ch] tests/*/*.[ch])
+check: deps
+	@clang-format --dry-run --Werror $(C_FILES)
+	@$(MAKE) --no-print-directory B=$(B)/check CFLAGS='-O2 -g -Werror' all
+	@printf '%s\n' $(SOURCES) | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- \
+		-std=gnu11 $(subst ",\",$(subst ',,$(CPPFLAGS))) 2>/dev/null' tidy
+	@echo 'check: formatted, linted, without warnings'
 
 install: all
 	install -D -m 0755 $(B)/leakmon $(DESTDIR)$(PREFIX)/sbin/leakmon

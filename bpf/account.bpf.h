@@ -66,14 +66,22 @@ static __noinline u32 site_open(struct thread *thread, u64 hash, u32 depth, u32 
 	return index;
 }
 
+static __always_inline void count_walk_end(struct lm_ledger *ledger, u32 end)
+{
+	if (end == LM_WALK_ROOT)
+		return;
+	barrier_var(end); /* or clang merges both checks, and older verifiers lose the bound */
+	if (end < LM_WALK_MAX_)
+		ledger_add(&ledger->walk_ends[end], 1);
+}
+
 static __always_inline u32 site_current(struct pt_regs *ctx, struct thread *thread,
 					struct lm_ledger *ledger)
 {
 	struct stack_walk walk = unwind_user(ctx, thread);
 	u32 *known, index;
 
-	if (walk.end != LM_WALK_ROOT && walk.end < LM_WALK_MAX_)
-		ledger_add(&ledger->walk_ends[walk.end], 1);
+	count_walk_end(ledger, walk.end);
 	if (walk.hash == thread->last_hash)
 		return thread->last_site;
 	known = bpf_map_lookup_elem(&site_index, &walk.hash);
@@ -163,8 +171,7 @@ static __always_inline void account_untracked(struct thread *thread, struct lm_l
 }
 
 static __always_inline void account_death(struct thread *thread, struct lm_ledger *ledger,
-					  u64 address, const struct lm_block *block,
-					  u32 function)
+					  u64 address, const struct lm_block *block, u32 function)
 {
 	ledger_add(&ledger->frees, 1);
 	site_count_death(block->site, block->size);

@@ -45,8 +45,18 @@ static __always_inline void call_abandon(struct call *call, struct lm_ledger *le
 }
 
 /*
- * Where to note a call that begins now; NULL when it is an inner one.
+ * A signal handler on an alternate stack above the interrupted frame allocates inside an
+ * allocation. A second return probe would then kill the process: the kernel, comparing stack
+ * pointers, takes the first one for dead (arch_uretprobe_is_alive, arch/x86/kernel/uprobes.c) and
+ * finds nothing to return to. Only a session program can forgo it.
  */
+static __always_inline bool call_would_kill(u64 sp, struct thread *thread)
+{
+	return session && thread->calls[0].kind != CALL_NONE && on_signal_stack(sp) &&
+	       sp > thread->calls[0].sp && call_is_alive(thread->calls[0].sp);
+}
+
+/* Where to note a call that begins now; NULL when it is an inner one. */
 static __always_inline struct call *call_slot(struct pt_regs *ctx, struct thread *thread,
 					      struct lm_ledger *ledger)
 {

@@ -10,6 +10,10 @@
 #include "account.bpf.h"
 #include "call.bpf.h"
 
+/* What an entry program answers: with a session, whether the return is of interest. */
+#define WANT_RETURN 0
+#define SKIP_RETURN (session ? 1 : 0)
+
 /* Where a thread's state cannot be had, the loss is charged to the slot that nobody owns. */
 static __always_inline void count_no_thread(void)
 {
@@ -32,25 +36,29 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 	struct call *call;
 
 	if (empty_programs)
-		return 0;
+		return WANT_RETURN;
 	thread = thread_current();
 	ledger = thread ? ledger_of(thread->slot) : NULL;
 	if (!ledger) {
 		count_no_thread();
-		return 0;
+		return SKIP_RETURN;
+	}
+	if (call_would_kill(PT_REGS_SP(ctx), thread)) {
+		ledger_add(&ledger->allocations, 1);
+		ledger_add(&ledger->dropped[LM_DROP_HANDLER], 1);
+		return SKIP_RETURN;
 	}
 	call = call_slot(ctx, thread, ledger);
 	if (!call)
-		return 0;
+		return SKIP_RETURN;
 	call->sp = PT_REGS_SP(ctx);
 	call->size = size;
 	call->pointer = pointer;
 	call->kind = kind;
 	call->function = function_current(ctx);
 	if (kind == CALL_RESIZE)
-		call->old_tracked =
-			pointer && block_remove(thread->process, pointer, &call->old);
-	return 0;
+		call->old_tracked = pointer && block_remove(thread->process, pointer, &call->old);
+	return WANT_RETURN;
 }
 
 /* 64-bit product; an overflow becomes a size that no allocator can serve. */
@@ -63,46 +71,6 @@ static __always_inline u64 product(u64 count, u64 size)
 	limit = ~0ull / size;
 	barrier_var(limit); /* or clang makes it a 128-bit multiplication, which BPF lacks */
 	return count > limit ? ~0ull : count * size;
-}
-
-SEC("uprobe")
-int heap_size(struct pt_regs *ctx)
-{
-	return call_begin(ctx, CALL_ALLOCATE, PT_REGS_PARM1(ctx), 0);
-}
-
-SEC("uprobe")
-int heap_count_size(struct pt_regs *ctx)
-{
-	u64 size = empty_programs ? 0 : product(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
-
-	return call_begin(ctx, CALL_ALLOCATE, size, 0);
-}
-
-SEC("uprobe")
-int heap_align_size(struct pt_regs *ctx)
-{
-	return call_begin(ctx, CALL_ALLOCATE, PT_REGS_PARM2(ctx), 0);
-}
-
-SEC("uprobe")
-int heap_out_align_size(struct pt_regs *ctx)
-{
-	return call_begin(ctx, CALL_OUT, PT_REGS_PARM3(ctx), PT_REGS_PARM1(ctx));
-}
-
-SEC("uprobe")
-int heap_resize(struct pt_regs *ctx)
-{
-	return call_begin(ctx, CALL_RESIZE, PT_REGS_PARM2(ctx), PT_REGS_PARM1(ctx));
-}
-
-SEC("uprobe")
-int heap_resize_count(struct pt_regs *ctx)
-{
-	u64 size = empty_programs ? 0 : product(PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx));
-
-	return call_begin(ctx, CALL_RESIZE, size, PT_REGS_PARM1(ctx));
 }
 
 /* The old block of a realloc: freed when the call did it, else put back as it was. */
@@ -142,8 +110,7 @@ static __always_inline u64 call_result(struct pt_regs *ctx, struct lm_ledger *le
 	return result;
 }
 
-SEC("uprobe")
-int heap_return(struct pt_regs *ctx)
+static __noinline int call_end(struct pt_regs *ctx)
 {
 	struct lm_ledger *ledger;
 	struct thread *thread;
@@ -168,6 +135,70 @@ int heap_return(struct pt_regs *ctx)
 		ledger_add(&ledger->failed, 1);
 	call->kind = CALL_NONE;
 	return 0;
+}
+
+SEC("uprobe")
+int heap_return(struct pt_regs *ctx)
+{
+	return call_end(ctx);
+}
+
+/* A session program also runs at the return; the others have heap_return there. */
+static __always_inline bool at_return(void)
+{
+	return session && bpf_session_is_return();
+}
+
+SEC("uprobe")
+int heap_size(struct pt_regs *ctx)
+{
+	if (at_return())
+		return call_end(ctx);
+	return call_begin(ctx, CALL_ALLOCATE, PT_REGS_PARM1(ctx), 0);
+}
+
+SEC("uprobe")
+int heap_count_size(struct pt_regs *ctx)
+{
+	u64 size = empty_programs ? 0 : product(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
+
+	if (at_return())
+		return call_end(ctx);
+	return call_begin(ctx, CALL_ALLOCATE, size, 0);
+}
+
+SEC("uprobe")
+int heap_align_size(struct pt_regs *ctx)
+{
+	if (at_return())
+		return call_end(ctx);
+	return call_begin(ctx, CALL_ALLOCATE, PT_REGS_PARM2(ctx), 0);
+}
+
+SEC("uprobe")
+int heap_out_align_size(struct pt_regs *ctx)
+{
+	if (at_return())
+		return call_end(ctx);
+	return call_begin(ctx, CALL_OUT, PT_REGS_PARM3(ctx), PT_REGS_PARM1(ctx));
+}
+
+SEC("uprobe")
+int heap_resize(struct pt_regs *ctx)
+{
+	if (at_return())
+		return call_end(ctx);
+	return call_begin(ctx, CALL_RESIZE, PT_REGS_PARM2(ctx), PT_REGS_PARM1(ctx));
+}
+
+SEC("uprobe")
+int heap_resize_count(struct pt_regs *ctx)
+{
+	u64 size = empty_programs ? 0 : product(PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx));
+
+	if (at_return())
+		return call_end(ctx);
+	return call_begin(ctx, CALL_RESIZE, size, PT_REGS_PARM1(ctx));
 }
 
 SEC("uprobe")

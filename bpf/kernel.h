@@ -68,4 +68,7 @@ struct task_struct {
 /* include/uapi/asm-generic/errno-base.h */
 #define EEXIST 17
 
+/* Since 6.13, and only in session programs, which run at a function's entry and at its return. */
+extern bool bpf_session_is_return(void) __weak __ksym;
+
 #endif

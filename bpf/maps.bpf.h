@@ -10,8 +10,11 @@
 
 /* --- knobs, constant once loaded: the verifier removes what is switched off --- */
 
-const volatile bool empty_programs __weak = false; /* --empty-programs: the floor of any uprobe tool */
-const volatile bool trace __weak = false;	   /* --trace: an event per call */
+/* --empty-programs: the floor of any uprobe tool */
+const volatile bool empty_programs __weak = false;
+/* Allocating functions have one session program each, for entry and return, instead of two. */
+const volatile bool session __weak = false;
+const volatile bool trace __weak = false; /* --trace: an event per call */
 const volatile __u64 min_size __weak = 0;
 const volatile __u64 max_size __weak = ~0ull;
 const volatile __u32 max_sites __weak = 0;
@@ -27,9 +30,9 @@ const volatile __u32 launched_tgid __weak = 0;
 
 /* --- counters --- */
 
-__u32 site_count __weak = 1;    /* next free index in `sites`; 0 is LM_SITE_LOST */
+__u32 site_count __weak = 1;	/* next free index in `sites`; 0 is LM_SITE_LOST */
 __u32 process_count __weak = 1; /* next free index in `processes`; 0 is LM_SLOT_LOST */
-__u64 events_lost __weak = 0;   /* ring buffer full */
+__u64 events_lost __weak = 0;	/* ring buffer full */
 
 /* Raised by user space whenever it changed some process' mappings or rows. */
 __u32 unwind_generation __weak = 1;
@@ -100,7 +103,7 @@ enum call_kind {
 struct call {
 	u64 sp; /* at entry: the address of the return address */
 	u64 size;
-	u64 pointer;	     /* CALL_OUT: where the result goes; CALL_RESIZE: the old block, or NULL */
+	u64 pointer; /* CALL_OUT: where the result goes; CALL_RESIZE: the old block, or NULL */
 	struct lm_block old; /* CALL_RESIZE: what was on the books for it */
 	u32 kind;	     /* enum call_kind */
 	u32 function;	     /* attach cookie; only with --trace */
@@ -115,7 +118,8 @@ struct unwind_state {
 	u32 generation; /* `range` is from this unwind_generation */
 	u32 missing;	/* the generation in which user space was told of missing rows */
 	u32 end;	/* enum lm_walk_end, once the walk has ended */
-	bool exact_ip; /* ip is where the frame stands (a signal interrupted it), not a return address */
+	bool exact_ip;	/* ip is where the frame stands (a signal interrupted it), not a return
+			   address */
 };
 
 /*

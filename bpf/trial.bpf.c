@@ -19,4 +19,11 @@ int trial_return(struct pt_regs *ctx)
 	return 0;
 }
 
+SEC("uprobe")
+int trial_session(struct pt_regs *ctx)
+{
+	__sync_fetch_and_add(bpf_session_is_return() ? &trial_returns : &trial_entries, 1);
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";

@@ -142,9 +142,10 @@ __noinline int unwind_step(struct unwind_state *state)
 	if (found == UNWIND_ROW_FOUND && row.kind != LM_UNWIND_NONE)
 		return step_by_row(state, row);
 	if (stack_walk == LM_STACK_WALK_CFI)
-		return walk_end(state, found == UNWIND_ROW_FOUND ? LM_WALK_NO_FDE : LM_WALK_NO_ROWS);
-	return step_by_frame_pointer(state, found == UNWIND_ROW_FOUND ? LM_WALK_NO_FDE
-								      : LM_WALK_NO_ROWS);
+		return walk_end(state,
+				found == UNWIND_ROW_FOUND ? LM_WALK_NO_FDE : LM_WALK_NO_ROWS);
+	return step_by_frame_pointer(state,
+				     found == UNWIND_ROW_FOUND ? LM_WALK_NO_FDE : LM_WALK_NO_ROWS);
 }
 
 /* Tells user space, once for each state of the rows, that code runs for which it has none. */

@@ -16,7 +16,8 @@
 /* The last mapping that starts at or below the address; its end is checked by the caller. */
 static __always_inline int range_find(struct unwind_state *state, u64 address)
 {
-	void *mappings = bpf_map_lookup_elem(&unwind_ranges, &state->tgid);
+	u32 tgid = state->tgid; /* on the stack, where 6.1 wants keys */
+	void *mappings = bpf_map_lookup_elem(&unwind_ranges, &tgid);
 	struct lm_range *range;
 	u32 low = 1, high, first = 0;
 

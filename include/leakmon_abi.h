@@ -37,7 +37,9 @@ enum lm_drop {
 	LM_DROP_THREAD_STATE,	/* no memory for the per-thread state */
 	LM_DROP_OUT_POINTER,	/* posix_memalign's result could not be read */
 	LM_DROP_RESTORE,	/* a failed realloc's block could not be put back */
-	LM_DROP_MISSED_FREE,	/* an address came back while still on the books: its free was not seen */
+	LM_DROP_MISSED_FREE, /* an address came back while still on the books: its free was not seen
+			      */
+	LM_DROP_HANDLER,	/* made by a signal handler that interrupted an allocation */
 	LM_DROP_MAX_,
 };
 
@@ -53,14 +55,15 @@ enum lm_lost {
  * its `pc` up to the next row's. The return address is always at CFA - 8 (psABI x86-64).
  */
 enum lm_unwind_kind {
-	LM_UNWIND_NONE,	     /* no FDE covers this: try the frame pointer */
-	LM_UNWIND_END,	     /* the return address is undefined: the root of the stack */
-	LM_UNWIND_SP,	     /* CFA = rsp + offset */
-	LM_UNWIND_FP,	     /* CFA = rbp + offset */
-	LM_UNWIND_FP_DEREF,  /* CFA = *(rbp + offset): a function that realigned its stack */
-	LM_UNWIND_SP_DEREF,  /* CFA = *(rsp + offset) */
-	LM_UNWIND_PLT,	     /* CFA = rsp + 8 + ((rip & 15) >= cfa_words ? 8 : 0) */
-	LM_UNWIND_SIGNAL,    /* a signal frame: the registers are saved at rsp + 40 (struct ucontext) */
+	LM_UNWIND_NONE,	    /* no FDE covers this: try the frame pointer */
+	LM_UNWIND_END,	    /* the return address is undefined: the root of the stack */
+	LM_UNWIND_SP,	    /* CFA = rsp + offset */
+	LM_UNWIND_FP,	    /* CFA = rbp + offset */
+	LM_UNWIND_FP_DEREF, /* CFA = *(rbp + offset): a function that realigned its stack */
+	LM_UNWIND_SP_DEREF, /* CFA = *(rsp + offset) */
+	LM_UNWIND_PLT,	    /* CFA = rsp + 8 + ((rip & 15) >= cfa_words ? 8 : 0) */
+	LM_UNWIND_SIGNAL,   /* a signal frame: the registers are saved at rsp + 40 (struct ucontext)
+			     */
 	LM_UNWIND_UNSUPPORTED, /* a rule that rows cannot express: the walk ends, and says so */
 	LM_UNWIND_MAX_,
 };
@@ -68,7 +71,8 @@ enum lm_unwind_kind {
 struct lm_unwind_row {
 	__u32 pc;	 /* relative to the module's lowest PT_LOAD address */
 	__s16 cfa_words; /* offset of the CFA in units of 8 bytes */
-	__s8 fp_words;	 /* rbp was saved at CFA + 8 * fp_words; 0: rbp still has the caller's value */
+	__s8 fp_words;	 /* rbp was saved at CFA + 8 * fp_words; 0: rbp still has the caller's value
+			  */
 	__u8 kind;	 /* enum lm_unwind_kind */
 };
 
@@ -97,9 +101,9 @@ struct lm_range {
 
 /* How a walk ended. */
 enum lm_walk_end {
-	LM_WALK_ROOT,	     /* at the frame that has no caller */
-	LM_WALK_NO_ROWS,     /* in code whose unwind rows are not loaded (yet) */
-	LM_WALK_NO_FDE,	     /* in code without unwind information, and its frame pointer led nowhere */
+	LM_WALK_ROOT,	 /* at the frame that has no caller */
+	LM_WALK_NO_ROWS, /* in code whose unwind rows are not loaded (yet) */
+	LM_WALK_NO_FDE,	 /* in code without unwind information, and its frame pointer led nowhere */
 	LM_WALK_UNREADABLE,  /* the stack could not be read there */
 	LM_WALK_UNSUPPORTED, /* at a rule that rows cannot express */
 	LM_WALK_TOO_DEEP,    /* LM_MAX_FRAMES frames were read, and there are more */
@@ -122,14 +126,14 @@ struct lm_block_key {
 struct lm_block {
 	__u64 size;
 	__u64 born_ns;
-	__u32 site;  /* index into `sites` */
-	__u32 tid;   /* of the thread that allocated, initial PID namespace */
+	__u32 site; /* index into `sites` */
+	__u32 tid;  /* of the thread that allocated, initial PID namespace */
 };
 
 /*
  * One (process, user stack) that allocates. Counters only grow; outstanding = allocated - freed.
- * In sampling mode they are estimates, scaled by 2^LM_WEIGHT_SHIFT (see lm_weight in account.bpf.h);
- * otherwise they are plain exact counts.
+ * In sampling mode they are estimates, scaled by 2^LM_WEIGHT_SHIFT (see lm_weight in
+ * account.bpf.h); otherwise they are plain exact counts.
  */
 struct lm_site {
 	lm_process_key process; /* 0: this index is not in use */
@@ -158,7 +162,8 @@ enum lm_process_state {
 
 struct lm_process {
 	lm_process_key key; /* 0: this slot is not in use */
-	lm_process_key parent; /* the incarnation it was forked from, if that one is traced; else 0 */
+	lm_process_key
+		parent; /* the incarnation it was forked from, if that one is traced; else 0 */
 	__u64 start_boottime_ns;
 	__u64 ended_ns;
 	__u32 tgid;
@@ -176,13 +181,14 @@ struct lm_ledger {
 	__u64 allocated_bytes;
 	__u64 frees; /* that matched an outstanding block */
 	__u64 freed_bytes;
-	__u64 purged;		/* blocks given up in the kernel (thread killed inside realloc) */
-	__u64 untracked_frees;	/* of a block that was not on the books: from before the attach, filtered, unsampled */
-	__u64 inherited_frees;	/* of a block that a forked child inherited from its traced parent */
-	__u64 filtered;		/* allocations outside --min-size..--max-size */
-	__u64 unsampled;	/* allocations that the sampler passed over */
-	__u64 failed;		/* allocator returned NULL or an error */
-	__u64 abandoned;	/* calls that never returned (longjmp, thread killed) */
+	__u64 purged;	       /* blocks given up in the kernel (thread killed inside realloc) */
+	__u64 untracked_frees; /* of a block that was not on the books: from before the attach,
+				  filtered, unsampled */
+	__u64 inherited_frees; /* of a block that a forked child inherited from its traced parent */
+	__u64 filtered;	       /* allocations outside --min-size..--max-size */
+	__u64 unsampled;       /* allocations that the sampler passed over */
+	__u64 failed;	       /* allocator returned NULL or an error */
+	__u64 abandoned;       /* calls that never returned (longjmp, thread killed) */
 	__u64 dropped[LM_DROP_MAX_];
 	__u64 lost_stacks[LM_LOST_MAX_];
 	__u64 walk_ends[LM_WALK_MAX_]; /* stacks that ended before the root; [ROOT] stays 0 */

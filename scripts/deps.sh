@@ -10,11 +10,11 @@
 set -eu
 
 build="clang llvm bpftool gcc g++ make pkg-config libbpf-dev libelf-dev libdw-dev libiberty-dev
-	libcapstone-dev linux-libc-dev libc6-dev zlib1g-dev"
-test="libcmocka-dev libjansson-dev clang-format clang-tidy gdb redis-tools sqlite3 python3 heaptrack
+	libcapstone-dev libseccomp-dev libcap-ng-dev linux-libc-dev libc6-dev zlib1g-dev"
+test="libclang-rt-14-dev libcmocka-dev libjansson-dev clang-format clang-tidy gdb redis-tools sqlite3 python3 heaptrack
 	util-linux"
 vm="qemu-system-x86 cpio busybox-static"
-static="libc6-dev liblzma-dev libbz2-dev"
+static="libc6-dev liblzma-dev libbz2-dev libseccomp-dev libcap-ng-dev"
 
 if ! command -v dpkg-query >/dev/null; then
 	echo "deps.sh: this is no Debian; go on without checking. Needed:" $build $test >&2

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cli/options.h"
 #include "command/command.h"
+#include "worker/process.h"
 
 struct subcommand {
 	const char *name;
@@ -20,8 +21,10 @@ static const struct subcommand subcommands[] = {
 int main(int argc, char **argv)
 {
 	struct options options;
-	int code = options_parse(&options, argc, argv);
+	int code;
 
+	worker_process_enter(argc, argv);
+	code = options_parse(&options, argc, argv);
 	if (code >= 0)
 		return code;
 	if (options.verbose)

@@ -184,6 +184,8 @@ static int bench_run(const struct settings *settings)
 	error = sections_run(&bench, settings->only);
 	if (!error)
 		error = report(&bench, settings, &machine);
+	else
+		fprintf(stderr, "bench: %s\n", error == -EINTR ? "interrupted" : strerror(-error));
 	directory_remove(bench.directory);
 	results_free(&bench.results);
 	return error;

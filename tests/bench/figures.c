@@ -9,57 +9,63 @@
 
 /* MB are 10^6 bytes. */
 const struct figure_row figure_rows[FIGURE_MAX_] = {
-	[PAIR_UNTRACED] = {"pair_untraced", "pair: untraced", "ns", 1, NO_AIM},
-	[PAIR_TRACKED] = {"pair_tracked", "pair: leakmon, full tracking", "ns", 0, NO_AIM},
-	[PAIR_FLOOR] = {"pair_floor", "pair: --empty-programs (the floor)", "ns", 0, NO_AIM},
-	[PAIR_ENTRY] = {"pair_entry", "pair: --probe-at=entry", "ns", 0, NO_AIM},
+	[PAIR_UNTRACED] = {"pair_untraced", "pair: untraced", "ns", 1, .aim = NO_AIM},
+	[PAIR_TRACKED] = {"pair_tracked", "pair: leakmon, full tracking", "ns", 0, .aim = NO_AIM},
+	[PAIR_FLOOR] = {"pair_floor", "pair: --empty-programs (the floor)", "ns", 0, .aim = NO_AIM},
+	[PAIR_ENTRY] = {"pair_entry", "pair: --probe-at=entry", "ns", 0, .aim = NO_AIM},
 	[PAIR_ENTRY_FLOOR] = {"pair_entry_floor", "pair: --probe-at=entry --empty-programs", "ns",
-			      0, NO_AIM},
-	[PAIR_HEAPTRACK] = {"pair_heaptrack", "pair: heaptrack, from launch", "ns", 0, NO_AIM},
-	[PAIR_MEMLEAK] = {"pair_memleak", "pair: memleak", "ns", 0, NO_AIM},
-	[RATIO_FLOOR] = {"ratio_floor", "full tracking / floor", "x", 2, 1.5, PAIR_TRACKED,
-			 PAIR_FLOOR},
-	[RATIO_ENTRY] = {"ratio_entry", "full tracking / --probe-at=entry", "x", 3, 0.2,
-			 PAIR_TRACKED, PAIR_ENTRY},
-	[RATIO_HEAPTRACK] = {"ratio_heaptrack", "full tracking / heaptrack", "x", 2, NO_AIM,
-			     PAIR_TRACKED, PAIR_HEAPTRACK},
-	[RATIO_MEMLEAK] = {"ratio_memleak", "full tracking / memleak", "x", 3, NO_AIM, PAIR_TRACKED,
-			   PAIR_MEMLEAK},
+			      0, .aim = NO_AIM},
+	[PAIR_HEAPTRACK] = {"pair_heaptrack", "pair: heaptrack, from launch", "ns", 0,
+			    .aim = NO_AIM},
+	[PAIR_MEMLEAK] = {"pair_memleak", "pair: memleak", "ns", 0, .aim = NO_AIM},
+	[RATIO_FLOOR] = {"ratio_floor", "full tracking / floor", "x", 2, .aim = 1.5,
+			 .over = PAIR_TRACKED, .under = PAIR_FLOOR},
+	[RATIO_ENTRY] = {"ratio_entry", "full tracking / --probe-at=entry", "x", 3, .aim = 0.2,
+			 .over = PAIR_TRACKED, .under = PAIR_ENTRY},
+	[RATIO_HEAPTRACK] = {"ratio_heaptrack", "full tracking / heaptrack", "x", 2, .aim = NO_AIM,
+			     .over = PAIR_TRACKED, .under = PAIR_HEAPTRACK},
+	[RATIO_MEMLEAK] = {"ratio_memleak", "full tracking / memleak", "x", 3, .aim = NO_AIM,
+			   .over = PAIR_TRACKED, .under = PAIR_MEMLEAK},
 	[BYSTANDER_UNTRACED] = {"bystander_untraced", "bystander's pair: nothing traced", "ns", 2,
-				NO_AIM},
+				.aim = NO_AIM},
 	[BYSTANDER_TRACED] = {"bystander_traced", "bystander's pair: target traced", "ns", 2,
-			      NO_AIM},
-	[RATIO_BYSTANDER] = {"ratio_bystander", "bystander, traced / untraced", "x", 3, 1.05,
-			     BYSTANDER_TRACED, BYSTANDER_UNTRACED},
+			      .aim = NO_AIM},
+	[RATIO_BYSTANDER] = {"ratio_bystander", "bystander, traced / untraced", "x", 3, .aim = 1.05,
+			     .over = BYSTANDER_TRACED, .under = BYSTANDER_UNTRACED},
 	[ATTACH_MULTI] = {"attach_multi", "attach, --attach=multi: start to attached", "ms", 0,
-			  1000},
-	[ATTACH_PERF] = {"attach_perf", "attach, --attach=perf: start to attached", "ms", 0, 1000},
-	[LAUNCH] = {"launch", "launch, -- CMD: start to CMD ready", "ms", 0, NO_AIM},
+			  .aim = 1000},
+	[ATTACH_PERF] = {"attach_perf", "attach, --attach=perf: start to attached", "ms", 0,
+			 .aim = 1000},
+	[LAUNCH] = {"launch", "launch, -- CMD: start to CMD ready", "ms", 0, .aim = NO_AIM},
 	[STOP_MULTI] = {"stop_multi", "stop, multi: SIGTERM to exit, with last report", "ms", 0,
-			NO_AIM},
+			.aim = NO_AIM},
 	[STOP_PERF] = {"stop_perf", "stop, perf: SIGTERM to exit, with last report", "ms", 0,
-		       NO_AIM},
-	[DETACH_MULTI] = {"detach_multi", "detach, multi: last report to exit", "ms", 0, 300},
-	[DETACH_PERF] = {"detach_perf", "detach, perf: last report to exit", "ms", 0, 300},
+		       .aim = NO_AIM},
+	[DETACH_MULTI] = {"detach_multi", "detach, multi: last report to exit", "ms", 0,
+			  .aim = 300},
+	[DETACH_PERF] = {"detach_perf", "detach, perf: last report to exit", "ms", 0, .aim = 300},
 	[BLOCKS_SNAPSHOT] = {"blocks_snapshot", "1,000,000 blocks: snapshot with ages", "ms", 0,
-			     1000},
-	[BLOCKS_RSS] = {"blocks_rss", "1,000,000 blocks: monitor's peak RSS", "MB", 1, 200},
-	[BLOCKS_MISSING] = {"blocks_missing", "1,000,000 blocks: not in the report", "", 0, 0},
-	[SITES_FIRST] = {"sites_first", "10,000 sites: first snapshot", "ms", 0, NO_AIM},
-	[SITES_LATER] = {"sites_later", "10,000 sites: later snapshot", "ms", 0, NO_AIM},
-	[SITES_MISSING] = {"sites_missing", "10,000 sites: not in the report", "", 0, 0},
-	[SITES_LOST] = {"sites_lost", "10,000 sites: blocks without a stack", "", 0, 0},
-	[IDLE_CPU] = {"idle_cpu", "idle monitor, every 5 s: CPU of one core", "%", 3, 0.5},
-	[IDLE_RSS] = {"idle_rss", "idle monitor: peak RSS", "MB", 1, 64},
+			     .aim = 1000},
+	[BLOCKS_RSS] = {"blocks_rss", "1,000,000 blocks: monitor's peak RSS", "MB", 1, .aim = 200},
+	[BLOCKS_MISSING] = {"blocks_missing", "1,000,000 blocks: not in the report", "", 0,
+			    .aim = 0},
+	[SITES_FIRST] = {"sites_first", "10,000 sites: first snapshot", "ms", 0, .aim = NO_AIM},
+	[SITES_LATER] = {"sites_later", "10,000 sites: later snapshot", "ms", 0, .aim = NO_AIM},
+	[SITES_MISSING] = {"sites_missing", "10,000 sites: not in the report", "", 0, .aim = 0},
+	[SITES_LOST] = {"sites_lost", "10,000 sites: blocks without a stack", "", 0, .aim = 0},
+	[IDLE_CPU] = {"idle_cpu", "idle monitor, every 5 s: CPU of one core", "%", 3, .aim = 0.5},
+	[IDLE_RSS] = {"idle_rss", "idle monitor: peak RSS", "MB", 1, .aim = 64},
 	[SQLITE_ALLOCATIONS] = {"sqlite_allocations", "sqlite3: allocations, as leakmon counts", "",
-				0, NO_AIM},
-	[SQLITE_UNTRACED] = {"sqlite_untraced", "sqlite3: untraced", "s", 3, NO_AIM},
-	[SQLITE_LEAKMON] = {"sqlite_leakmon", "sqlite3: leakmon -- sqlite3", "s", 3, NO_AIM},
-	[SQLITE_HEAPTRACK] = {"sqlite_heaptrack", "sqlite3: heaptrack sqlite3", "s", 3, NO_AIM},
+				0, .aim = NO_AIM},
+	[SQLITE_UNTRACED] = {"sqlite_untraced", "sqlite3: untraced", "s", 3, .aim = NO_AIM},
+	[SQLITE_LEAKMON] = {"sqlite_leakmon", "sqlite3: leakmon -- sqlite3", "s", 3, .aim = NO_AIM},
+	[SQLITE_HEAPTRACK] = {"sqlite_heaptrack", "sqlite3: heaptrack sqlite3", "s", 3,
+			      .aim = NO_AIM},
 	[SQLITE_RATIO_LEAKMON] = {"sqlite_ratio_leakmon", "sqlite3: leakmon / untraced", "x", 2,
-				  NO_AIM, SQLITE_LEAKMON, SQLITE_UNTRACED},
+				  .aim = NO_AIM, .over = SQLITE_LEAKMON, .under = SQLITE_UNTRACED},
 	[SQLITE_RATIO_HEAPTRACK] = {"sqlite_ratio_heaptrack", "sqlite3: heaptrack / untraced", "x",
-				    2, NO_AIM, SQLITE_HEAPTRACK, SQLITE_UNTRACED},
+				    2, .aim = NO_AIM, .over = SQLITE_HEAPTRACK,
+				    .under = SQLITE_UNTRACED},
 };
 
 void results_add(struct results *results, enum figure figure, double value)
@@ -70,7 +76,8 @@ void results_add(struct results *results, enum figure figure, double value)
 		*sample = value;
 }
 
-void results_fail(struct results *results, enum figure figure, const struct why *why)
+/* The first reason stays. */
+static void results_fail(struct results *results, enum figure figure, const struct why *why)
 {
 	struct samples *samples = &results->figures[figure];
 
@@ -78,13 +85,14 @@ void results_fail(struct results *results, enum figure figure, const struct why 
 		samples->why = *why;
 }
 
-int results_settle(struct results *results, enum figure figure, int error)
+int results_settle(struct results *results, enum figure first, enum figure last, int error)
 {
 	if (error && error != -EINTR) {
 		if (!results->why.text[0])
 			snprintf(results->why.text, sizeof(results->why.text), "%s",
 				 strerror(-error));
-		results_fail(results, figure, &results->why);
+		for (enum figure figure = first; figure <= last; figure++)
+			results_fail(results, figure, &results->why);
 		error = 0;
 	}
 	results->why.text[0] = '\0';

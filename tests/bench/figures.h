@@ -25,12 +25,12 @@ enum figure {
 	BYSTANDER_TRACED,
 	RATIO_BYSTANDER,
 	ATTACH_MULTI,
-	ATTACH_PERF,
-	LAUNCH,
 	STOP_MULTI,
-	STOP_PERF,
 	DETACH_MULTI,
+	ATTACH_PERF,
+	STOP_PERF,
 	DETACH_PERF,
+	LAUNCH,
 	BLOCKS_SNAPSHOT,
 	BLOCKS_RSS,
 	BLOCKS_MISSING,
@@ -79,11 +79,9 @@ struct summary {
 };
 
 void results_add(struct results *results, enum figure figure, double value);
-/* Keeps the first reason that a figure has. */
-void results_fail(struct results *results, enum figure figure, const struct why *why);
-/* 0 when the measurement may go on with other figures: -EINTR travels, everything else becomes the
- * figure's reason, out of results->why. */
-int results_settle(struct results *results, enum figure figure, int error);
+/* 0 when the measurement may go on with other figures: -EINTR travels, everything else becomes,
+ * out of results->why, the reason of the figures from first to last, which are taken together. */
+int results_settle(struct results *results, enum figure first, enum figure last, int error);
 /* Fills in what the samples imply. */
 void results_ratios(struct results *results);
 /* Leaves the numbers NAN when there are no samples. */

@@ -76,5 +76,5 @@ static int idle_run(struct bench *bench)
 
 int section_idle(struct bench *bench)
 {
-	return results_settle(&bench->results, IDLE_CPU, idle_run(bench));
+	return results_settle(&bench->results, IDLE_CPU, IDLE_RSS, idle_run(bench));
 }

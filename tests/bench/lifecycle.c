@@ -83,7 +83,8 @@ static int ways_run(struct bench *bench)
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways) && !error; i++) {
 		if (!results->figures[ways[i].detach].why.text[0])
-			error = results_settle(results, ways[i].detach, way_run(bench, &ways[i]));
+			error = results_settle(results, ways[i].attach, ways[i].detach,
+					       way_run(bench, &ways[i]));
 	}
 	return error;
 }
@@ -97,7 +98,7 @@ int section_lifecycle(struct bench *bench)
 		progress("lifecycle", i, bench->repetitions);
 		error = ways_run(bench);
 		if (!error && !results->figures[LAUNCH].why.text[0])
-			error = results_settle(results, LAUNCH, launch_run(bench));
+			error = results_settle(results, LAUNCH, LAUNCH, launch_run(bench));
 	}
 	return error;
 }

@@ -116,7 +116,7 @@ static int mode_run(struct bench *bench, const struct mode *mode)
 	error = mode->run(bench, mode->options, &ns);
 	if (!error)
 		results_add(results, mode->figure, ns);
-	return results_settle(results, mode->figure, error);
+	return results_settle(results, mode->figure, mode->figure, error);
 }
 
 int section_pairs(struct bench *bench)
@@ -164,5 +164,5 @@ int section_bystander(struct bench *bench)
 		progress("bystander", i, bench->repetitions);
 		error = bystander_run(bench);
 	}
-	return results_settle(&bench->results, BYSTANDER_TRACED, error);
+	return results_settle(&bench->results, BYSTANDER_UNTRACED, BYSTANDER_TRACED, error);
 }

@@ -71,7 +71,7 @@ static int blocks_run(struct bench *bench)
 int section_blocks(struct bench *bench)
 {
 	progress("blocks", 0, 1);
-	return results_settle(&bench->results, BLOCKS_SNAPSHOT, blocks_run(bench));
+	return results_settle(&bench->results, BLOCKS_SNAPSHOT, BLOCKS_MISSING, blocks_run(bench));
 }
 
 static int sites_missing(struct bench *bench, const struct child *monitor, const char *line)
@@ -118,5 +118,5 @@ int section_sites(struct bench *bench)
 		progress("sites", i, repetitions);
 		error = sites_run(bench);
 	}
-	return results_settle(&bench->results, SITES_FIRST, error);
+	return results_settle(&bench->results, SITES_FIRST, SITES_LOST, error);
 }

@@ -88,7 +88,7 @@ static int mode_run(struct bench *bench, size_t mode)
 	error = modes[mode].run(bench, &seconds);
 	if (!error)
 		results_add(results, figure, seconds);
-	return results_settle(results, figure, error);
+	return results_settle(results, figure, figure, error);
 }
 
 int section_sqlite(struct bench *bench)

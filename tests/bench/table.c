@@ -18,15 +18,6 @@ static void number_print(FILE *out, int width, int decimals, double value)
 		fprintf(out, " %*.*f", width, decimals, value);
 }
 
-static void aim_print(FILE *out, double aim)
-{
-	char text[16] = "";
-
-	if (!isnan(aim))
-		snprintf(text, sizeof(text), "<=%g", aim);
-	fprintf(out, " %7s", text);
-}
-
 static void row_print(FILE *out, const struct results *results, enum figure figure)
 {
 	const struct figure_row *row = &figure_rows[figure];
@@ -38,19 +29,20 @@ static void row_print(FILE *out, const struct results *results, enum figure figu
 	number_print(out, 9, row->decimals, summary.minimum);
 	number_print(out, 9, row->decimals, summary.maximum);
 	fprintf(out, " %-2s %3zu", row->unit, results->figures[figure].values.count);
-	aim_print(out, row->aim);
-	fprintf(out, "%s%s\n", *summary.verdict ? "  " : "", summary.verdict);
+	if (!isnan(row->aim))
+		fprintf(out, "  <=%-5g  %s", row->aim, summary.verdict);
+	fputc('\n', out);
 }
 
 static void reasons_print(FILE *out, const struct results *results)
 {
 	for (enum figure figure = 0; figure < FIGURE_MAX_; figure++) {
 		const struct figure_row *row = &figure_rows[figure];
-		const struct why *why = &results->figures[figure].why;
+		const char *why = results->figures[figure].why.text;
 
 		/* What a ratio lacks is said where it lacks. */
-		if (why->text[0] && row->over == row->under)
-			fprintf(out, "  %s: %s\n", row->title, why->text);
+		if (*why && row->over == row->under)
+			fprintf(out, "  %s: %s\n", row->title, why);
 	}
 }
 
@@ -65,8 +57,8 @@ void table_print(FILE *out, const struct machine *machine, const struct results 
 	if (quick)
 		fputs("A quick run: it shows that the benchmark works, not how fast leakmon is.\n",
 		      out);
-	fprintf(out, "\n%-47s %9s %9s %9s    %3s %7s  %s\n", "figure", "median", "min", "max", "n",
-		"aim", "verdict");
+	fprintf(out, "\n%-47s %9s %9s %9s    %3s  %-7s  %s\n", "figure", "median", "min", "max",
+		"n", "aim", "verdict");
 	for (enum figure figure = 0; figure < FIGURE_MAX_; figure++) {
 		if (is_shown(&results->figures[figure]))
 			row_print(out, results, figure);

@@ -71,7 +71,7 @@ static inline Elf64_Sym fixture_symbol(uint32_t name, uint8_t info, uint64_t at,
 static inline void fixture_headers(struct elf_fixture *elf)
 {
 	elf->header = (Elf64_Ehdr){
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_DYN,
 		.e_machine = EM_X86_64,
 		.e_version = EV_CURRENT,
@@ -145,21 +145,21 @@ static inline void fixture_init(struct elf_fixture *elf)
 {
 	memset(elf, 0, sizeof(*elf));
 	fixture_headers(elf);
-	elf->note.header = (Elf64_Nhdr){ 4, sizeof(elf->note.build_id), NT_GNU_BUILD_ID };
+	elf->note.header = (Elf64_Nhdr){4, sizeof(elf->note.build_id), NT_GNU_BUILD_ID};
 	memcpy(elf->note.name, "GNU", 4);
 	for (size_t i = 0; i < sizeof(elf->note.build_id); i++)
 		elf->note.build_id[i] = (uint8_t)(0xa0 + i);
 	elf->hash[0] = 1;
 	elf->hash[1] = 4;
 	/* nbuckets, symoffset, bloom_size, bloom_shift; bloom; bucket; chains of symbols 1, 2, 3 */
-	memcpy(elf->gnu_hash, (uint32_t[]){ 1, 1, 1, 0, ~0u, ~0u, 1, 2, 4, 7 },
+	memcpy(elf->gnu_hash, (uint32_t[]){1, 1, 1, 0, ~0u, ~0u, 1, 2, 4, 7},
 	       sizeof(elf->gnu_hash));
-	elf->dynamic[0] = (Elf64_Dyn){ DT_SYMTAB, { FIXTURE_VADDR(dynsym) } };
-	elf->dynamic[1] = (Elf64_Dyn){ DT_STRTAB, { FIXTURE_VADDR(strings) } };
-	elf->dynamic[2] = (Elf64_Dyn){ DT_STRSZ, { sizeof(elf->strings) } };
-	elf->dynamic[3] = (Elf64_Dyn){ DT_SYMENT, { sizeof(Elf64_Sym) } };
-	elf->dynamic[4] = (Elf64_Dyn){ DT_HASH, { FIXTURE_VADDR(hash) } };
-	elf->dynamic[5] = (Elf64_Dyn){ DT_GNU_HASH, { FIXTURE_VADDR(gnu_hash) } };
+	elf->dynamic[0] = (Elf64_Dyn){DT_SYMTAB, {FIXTURE_VADDR(dynsym)}};
+	elf->dynamic[1] = (Elf64_Dyn){DT_STRTAB, {FIXTURE_VADDR(strings)}};
+	elf->dynamic[2] = (Elf64_Dyn){DT_STRSZ, {sizeof(elf->strings)}};
+	elf->dynamic[3] = (Elf64_Dyn){DT_SYMENT, {sizeof(Elf64_Sym)}};
+	elf->dynamic[4] = (Elf64_Dyn){DT_HASH, {FIXTURE_VADDR(hash)}};
+	elf->dynamic[5] = (Elf64_Dyn){DT_GNU_HASH, {FIXTURE_VADDR(gnu_hash)}};
 	fixture_sections(elf);
 	fixture_symbols(elf);
 }

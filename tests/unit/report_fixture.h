@@ -114,24 +114,25 @@ static inline void fixture_plain(struct fixture *fixture)
 	struct snapshot_process *process;
 
 	*fixture = (struct fixture){
-		.snapshot = {.sequence = 3,
-			     .time = {.tv_sec = 1795179600, .tv_nsec = 123999999},
-			     .has_ages = true,
-			     .ledger = {.allocations = 1000,
-					.frees = 980,
-					.outstanding = 11,
-					.purged = 4,
-					.untracked_frees = 6,
-					.inherited_frees = 1,
-					.filtered = 2,
-					.failed = 8,
-					.abandoned = 9,
-					.dropped = {[LM_DROP_BLOCKS_FULL] = 3,
-						    [LM_DROP_MISSED_FREE] = 2},
-					.lost_stacks = {[LM_LOST_SITES_FULL] = 1},
-					.outstanding_bytes = 12545,
-					.scanned = 14,
-					.moved = 2}}};
+		.snapshot = {
+			.sequence = 3,
+			.time = {.tv_sec = 1795179600, .tv_nsec = 123999999},
+			.has_ages = true,
+			.ledger = {
+				.allocations = 1000,
+				.frees = 980,
+				.outstanding = 11,
+				.purged = 4,
+				.untracked_frees = 6,
+				.inherited_frees = 1,
+				.filtered = 2,
+				.failed = 8,
+				.abandoned = 9,
+				.dropped = {[LM_DROP_BLOCKS_FULL] = 3, [LM_DROP_MISSED_FREE] = 2},
+				.lost_stacks = {[LM_LOST_SITES_FULL] = 1},
+				.outstanding_bytes = 12545,
+				.scanned = 14,
+				.moved = 2}}};
 	process = fixture_process(fixture, 77, "idle", NULL);
 	fixture_site(process, 9, 1, 1, 90 * SECOND);
 	process = fixture_process(fixture, 1234, "redis-server", "/usr/bin/redis-server");
@@ -161,13 +162,13 @@ static inline void fixture_hostile(struct fixture *fixture)
 	report_build(&fixture->report, &fixture->snapshot, &options);
 	site = &fixture->report.processes.items[0].sites.items[0];
 	site->id = UINT64_MAX;
-	fixture_frame(site, (struct frame){
-				    .address = 0x1000,
-				    .function = "evil\n\t4096 bytes in 2 allocations from stack",
-				    .module = "/tmp/lib\xe2\x80\xae.so]\033]0;owned\a",
-				    .file = "\xe2\x80\xa8\xc2\x9b\x7f\xf3\xa0\x81\x81/\xf0\x9f",
-				    .build_id = "00",
-				    .line = UINT32_MAX});
+	fixture_frame(site,
+		      (struct frame){.address = 0x1000,
+				     .function = "evil\n\t4096 bytes in 2 allocations from stack",
+				     .module = "/tmp/lib\xe2\x80\xae.so]\033]0;owned\a",
+				     .file = "\xe2\x80\xa8\xc2\x9b\x7f\xf3\xa0\x81\x81/\xf0\x9f",
+				     .build_id = "00",
+				     .line = UINT32_MAX});
 	fixture_frame(site, (struct frame){.address = 0x2000,
 					   .function = "stra\xc3\x9f"
 						       "e::\xe6\xbc\xa2::\xf0\x9f\x90\x9b",

@@ -16,18 +16,18 @@ static void cxx_and_rust_names_become_readable_and_others_stay(void **state)
 	static const struct {
 		const char *mangled, *readable;
 	} cases[] = {
-		{ "_ZN3foo3barEi", "foo::bar(int)" },
-		{ "_Znwm", "operator new(unsigned long)" },
-		{ "_Z5applyIiEvT_", "apply<int>(int)" },
-		{ "_ZN3foo3barEv.cold", "foo::bar() [clone .cold]" },
-		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
-		{ "_RNvC7mycrate4main", "mycrate::main" },
-		{ "malloc", NULL },
-		{ "_start", NULL },
-		{ "__libc_malloc", NULL },
-		{ "_Z", NULL },
-		{ "_ZN3fooE3", NULL },
-		{ "", NULL },
+		{"_ZN3foo3barEi", "foo::bar(int)"},
+		{"_Znwm", "operator new(unsigned long)"},
+		{"_Z5applyIiEvT_", "apply<int>(int)"},
+		{"_ZN3foo3barEv.cold", "foo::bar() [clone .cold]"},
+		{"_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"},
+		{"_RNvC7mycrate4main", "mycrate::main"},
+		{"malloc", NULL},
+		{"_start", NULL},
+		{"__libc_malloc", NULL},
+		{"_Z", NULL},
+		{"_ZN3fooE3", NULL},
+		{"", NULL},
 	};
 
 	(void)state;

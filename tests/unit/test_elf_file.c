@@ -73,8 +73,8 @@ static void the_build_id_is_found_by_its_section_when_there_is_no_note_segment(v
 	fixture_init(&elf);
 	elf.programs[FIXTURE_NOTE].p_type = PT_NULL;
 	memcpy(elf.names + 7, ".note.gnu.build-id", 19);
-	elf.sections[FIXTURE_TEXT] = fixture_section(
-		SHT_NOTE, offsetof(struct elf_fixture, note), sizeof(elf.note), 0, 0);
+	elf.sections[FIXTURE_TEXT] = fixture_section(SHT_NOTE, offsetof(struct elf_fixture, note),
+						     sizeof(elf.note), 0, 0);
 	elf.sections[FIXTURE_TEXT].sh_name = 7;
 	assert_int_equal(open_contents(&elf, sizeof(elf), &file), 0);
 	assert_string_equal(file.build_id, FIXTURE_BUILD_ID);
@@ -142,17 +142,17 @@ static const struct {
 	void (*mutate)(struct elf_fixture *elf);
 	int expected;
 } refusals[] = {
-	{ break_magic, -ENOEXEC },
-	{ make_32_bit, -ENOEXEC },
-	{ make_big_endian, -ENOEXEC },
-	{ make_aarch64, -ENOEXEC },
-	{ make_core, -ENOEXEC },
-	{ break_program_header_size, -EBADMSG },
-	{ put_program_headers_outside, -EBADMSG },
-	{ claim_four_billion_program_headers, -EBADMSG },
-	{ put_more_in_the_file_than_in_memory, -EBADMSG },
-	{ wrap_the_address_space, -EBADMSG },
-	{ wrap_the_file, -EBADMSG },
+	{break_magic, -ENOEXEC},
+	{make_32_bit, -ENOEXEC},
+	{make_big_endian, -ENOEXEC},
+	{make_aarch64, -ENOEXEC},
+	{make_core, -ENOEXEC},
+	{break_program_header_size, -EBADMSG},
+	{put_program_headers_outside, -EBADMSG},
+	{claim_four_billion_program_headers, -EBADMSG},
+	{put_more_in_the_file_than_in_memory, -EBADMSG},
+	{wrap_the_address_space, -EBADMSG},
+	{wrap_the_file, -EBADMSG},
 };
 
 static void a_file_that_is_foreign_or_contradicts_itself_is_refused(void **state)
@@ -214,9 +214,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_file_gives_type_entry_segments_and_build_id),
 		cmocka_unit_test(addresses_and_offsets_convert_both_ways_and_only_inside_the_file),
-		cmocka_unit_test(the_build_id_is_found_by_its_section_when_there_is_no_note_segment),
 		cmocka_unit_test(
-			a_file_that_is_foreign_or_contradicts_itself_is_refused),
+			the_build_id_is_found_by_its_section_when_there_is_no_note_segment),
+		cmocka_unit_test(a_file_that_is_foreign_or_contradicts_itself_is_refused),
 		cmocka_unit_test(what_is_no_regular_file_is_not_read),
 		cmocka_unit_test(reading_past_the_end_is_short_and_never_exact),
 	};

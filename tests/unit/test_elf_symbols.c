@@ -27,7 +27,8 @@ static const char *names_of(int fd, char text[256])
 		err = elf_symbols_read(&file, &symbols);
 	snprintf(text, 256, "%s", err ? strerrorname_np(-err) : "");
 	for (size_t i = 0; i < symbols.list.count && used < 255; i++)
-		used += (size_t)snprintf(text + used, 256 - used, "%s ", symbols.list.items[i].name);
+		used += (size_t)snprintf(text + used, 256 - used, "%s ",
+					 symbols.list.items[i].name);
 	return text;
 }
 
@@ -87,8 +88,8 @@ static void set_no_sections_and_a_chain_that_does_not_end(struct elf_fixture *el
 	set_no_sections_and_gnu_hash_only(elf);
 	elf->gnu_hash[1] = 0;
 	/* Bloom size: the chains start in the zeroes of `code`. */
-	elf->gnu_hash[2] = (offsetof(struct elf_fixture, code) -
-			    offsetof(struct elf_fixture, gnu_hash)) / 8;
+	elf->gnu_hash[2] =
+		(offsetof(struct elf_fixture, code) - offsetof(struct elf_fixture, gnu_hash)) / 8;
 }
 
 static void set_no_sections_and_four_billion_chains(struct elf_fixture *elf)
@@ -158,20 +159,20 @@ static const struct {
 	void (*mutate)(struct elf_fixture *elf);
 	const char *expected;
 } cases[] = {
-	{ set_no_sections, "exported weak " },
-	{ set_no_sections_and_gnu_hash_only, "exported weak " },
-	{ set_no_sections_and_a_chain_outside_the_file, "EBADMSG" },
-	{ set_no_sections_and_a_chain_that_does_not_end, "EBADMSG" },
-	{ set_no_sections_and_four_billion_buckets, "EBADMSG" },
-	{ set_no_sections_and_no_dynamic, "" },
-	{ set_entry_sizes_to_0, "exported weak " },
-	{ set_sections_outside_the_file, "exported weak " },
-	{ set_four_billion_sections, "exported weak " },
-	{ set_name_outside_the_strings, "unsized exported weak " },
-	{ set_strings_without_end, "static_one exp exp " },
-	{ set_link_outside_the_sections, "exported weak " },
-	{ set_only_no_functions, "" },
-	{ set_untyped, "static_one exported exported weak " },
+	{set_no_sections, "exported weak "},
+	{set_no_sections_and_gnu_hash_only, "exported weak "},
+	{set_no_sections_and_a_chain_outside_the_file, "EBADMSG"},
+	{set_no_sections_and_a_chain_that_does_not_end, "EBADMSG"},
+	{set_no_sections_and_four_billion_buckets, "EBADMSG"},
+	{set_no_sections_and_no_dynamic, ""},
+	{set_entry_sizes_to_0, "exported weak "},
+	{set_sections_outside_the_file, "exported weak "},
+	{set_four_billion_sections, "exported weak "},
+	{set_name_outside_the_strings, "unsized exported weak "},
+	{set_strings_without_end, "static_one exp exp "},
+	{set_link_outside_the_sections, "exported weak "},
+	{set_only_no_functions, ""},
+	{set_untyped, "static_one exported exported weak "},
 };
 
 static void broken_tables_give_what_can_be_read(void **state)
@@ -239,7 +240,7 @@ static void a_file_cut_at_any_byte_is_read_without_harm(void **state)
 
 static void any_byte_may_hold_anything(void **state)
 {
-	static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
+	static const uint8_t values[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
 	_cleanup_close_ int fd = -1;
 	struct elf_fixture elf;
 	char text[256];

@@ -42,19 +42,19 @@ static void a_path_may_contain_anything(void **state)
 		const char *text, *path;
 		bool deleted;
 	} cases[] = {
-		{ "", "", false },
-		{ " ", "", false },
-		{ "         [heap]", "[heap]", false },
-		{ " /a", "/a", false },
-		{ " /tmp/libc.so.6 X", "/tmp/libc.so.6 X", false },
-		{ " /tmp/two  blanks  ", "/tmp/two  blanks  ", false },
-		{ " /tmp/new\\012line", "/tmp/new\\012line", false },
-		{ " /tmp/x (deleted)", "/tmp/x", true },
-		{ " /tmp/x (deleted) (deleted)", "/tmp/x (deleted)", true },
-		{ " /tmp/x (deleted) ", "/tmp/x (deleted) ", false },
-		{ " /memfd:jit (deleted)", "/memfd:jit", true },
-		{ " (deleted)", "(deleted)", false },
-		{ " \xff\x01\x1b[31m", "\xff\x01\x1b[31m", false },
+		{"", "", false},
+		{" ", "", false},
+		{"         [heap]", "[heap]", false},
+		{" /a", "/a", false},
+		{" /tmp/libc.so.6 X", "/tmp/libc.so.6 X", false},
+		{" /tmp/two  blanks  ", "/tmp/two  blanks  ", false},
+		{" /tmp/new\\012line", "/tmp/new\\012line", false},
+		{" /tmp/x (deleted)", "/tmp/x", true},
+		{" /tmp/x (deleted) (deleted)", "/tmp/x (deleted)", true},
+		{" /tmp/x (deleted) ", "/tmp/x (deleted) ", false},
+		{" /memfd:jit (deleted)", "/memfd:jit", true},
+		{" (deleted)", "(deleted)", false},
+		{" \xff\x01\x1b[31m", "\xff\x01\x1b[31m", false},
 	};
 
 	(void)state;
@@ -157,7 +157,7 @@ static void a_path_with_a_newline_is_one_mapping(void **state)
 
 static void no_process_and_no_user_memory_are_esrch(void **state)
 {
-	struct maps maps = { .task = 77 };
+	struct maps maps = {.task = 77};
 	pid_t child = fork();
 	siginfo_t info;
 

@@ -143,11 +143,11 @@ static void every_long_name_sets_its_field(void **state)
 	const struct options *options = &line.options;
 
 	(void)state;
-	line_parse(&line,
-		   "leakmon --pid=9 --older=0 --show-allocs --sample-bytes 64K --top 0 "
-		   "--min-size 2 --max-size 3 --obj x --symbols-prefix= --trace --verbose "
-		   "--format json --output y --max-blocks 5 --max-sites 6 --sort count "
-		   "--fail-over 1M --no-color --probe-at=entry --attach=perf --stack-walk=fp --empty-programs");
+	line_parse(&line, "leakmon --pid=9 --older=0 --show-allocs --sample-bytes 64K --top 0 "
+			  "--min-size 2 --max-size 3 --obj x --symbols-prefix= --trace --verbose "
+			  "--format json --output y --max-blocks 5 --max-sites 6 --sort count "
+			  "--fail-over 1M --no-color --probe-at=entry --attach=perf "
+			  "--stack-walk=fp --empty-programs");
 	assert_int_equal(options->pids.items[0], 9);
 	assert_int_equal(options->older_ns, 0);
 	assert_true(options->report.show_allocs);
@@ -313,7 +313,7 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon -p 1 --sort age", "--sort `age`: choose bytes or count"},
 		{"leakmon -p 1 --stack-walk dwarf", "--stack-walk `dwarf`: choose auto, cfi or fp"},
 		{"leakmon -p 1 --probe-at end", "--probe-at `end`: choose best or entry"},
-		{"leakmon -p 1 --attach x", "--attach `x`: choose auto, multi or perf"},
+		{"leakmon -p 1 --attach x", "--attach `x`: choose auto, session, multi or perf"},
 		{"leakmon -p 1 --output ''", "--output ``: give a file name"},
 		{"leakmon -p 1 --oldr 5", "unknown option `--oldr`: did you mean `--older`?"},
 		{"leakmon -p 1 --quux", "unknown option `--quux`: see `leakmon watch --help`"},

@@ -40,17 +40,42 @@ static void an_ordinary_report_is_written_to_the_byte(void **state)
 
 static void the_fields_of_the_contract_come_in_its_order(void **state)
 {
-	static const char *const fields[] = {
-		"\"schema\":1,", "\"time\":\"2026-11-20T13:00:00.123Z\",", "\"sequence\":3,",
-		"\"ledger\":{", "\"allocations\":", "\"frees\":", "\"outstanding\":",
-		"\"purged\":", "\"dropped\":{\"blocks_full\":3,\"missed_free\":2}",
-		"\"untracked_frees\":", "\"processes\":[{", "\"pid\":1234,", "\"comm\":",
-		"\"exe\":", "\"container\":null", "\"exact\":false", "\"outstanding_bytes\":",
-		"\"outstanding_count\":", "\"sites\":[{", "\"id\":\"", "\"bytes\":", "\"count\":",
-		"\"allocated_bytes\":", "\"allocated_count\":", "\"freed_bytes\":",
-		"\"freed_count\":", "\"oldest_ms\":", "\"frames\":[{", "\"function\":",
-		"\"offset\":", "\"module\":", "\"build_id\":", "\"address\":", "\"file\":",
-		"\"line\":", "\"inlined\":"};
+	static const char *const fields[] = {"\"schema\":1,",
+					     "\"time\":\"2026-11-20T13:00:00.123Z\",",
+					     "\"sequence\":3,",
+					     "\"ledger\":{",
+					     "\"allocations\":",
+					     "\"frees\":",
+					     "\"outstanding\":",
+					     "\"purged\":",
+					     "\"dropped\":{\"blocks_full\":3,\"missed_free\":2}",
+					     "\"untracked_frees\":",
+					     "\"processes\":[{",
+					     "\"pid\":1234,",
+					     "\"comm\":",
+					     "\"exe\":",
+					     "\"container\":null",
+					     "\"exact\":false",
+					     "\"outstanding_bytes\":",
+					     "\"outstanding_count\":",
+					     "\"sites\":[{",
+					     "\"id\":\"",
+					     "\"bytes\":",
+					     "\"count\":",
+					     "\"allocated_bytes\":",
+					     "\"allocated_count\":",
+					     "\"freed_bytes\":",
+					     "\"freed_count\":",
+					     "\"oldest_ms\":",
+					     "\"frames\":[{",
+					     "\"function\":",
+					     "\"offset\":",
+					     "\"module\":",
+					     "\"build_id\":",
+					     "\"address\":",
+					     "\"file\":",
+					     "\"line\":",
+					     "\"inlined\":"};
 	_cleanup_free_ char *text = NULL;
 	struct fixture fixture;
 	const char *at;
@@ -104,8 +129,7 @@ static void names_survive_the_round_trip(void **state)
 	text = golden_render("json", &fixture.report);
 	object = parse(text);
 	process = json_array_get(json_object_get(object, "processes"), 0);
-	assert_string_equal(json_string_value(json_object_get(process, "comm")),
-			    "a\"\\\n\033[2Jb");
+	assert_string_equal(json_string_value(json_object_get(process, "comm")), "a\"\\\n\033[2Jb");
 	frame = json_array_get(json_object_get(first_site(object), "frames"), 0);
 	assert_string_equal(json_string_value(json_object_get(frame, "module")),
 			    "/tmp/lib\xe2\x80\xae.so]\033]0;owned\a");
@@ -150,8 +174,7 @@ static void without_ages_there_is_null_and_not_zero(void **state)
 	text = golden_render("json", &fixture.report);
 	object = parse(text);
 	assert_true(json_is_null(json_object_get(first_site(object), "oldest_ms")));
-	assert_true(json_is_null(
-		json_object_get(json_object_get(object, "ledger"), "scanned")));
+	assert_true(json_is_null(json_object_get(json_object_get(object, "ledger"), "scanned")));
 	assert_true(json_is_true(json_object_get(object, "sampled")));
 	json_decref(object);
 	fixture_free(&fixture);

@@ -19,8 +19,13 @@
 #include "base/cleanup.h"
 #include "proc/maps.h"
 #include "symbol/symbolizer.h"
+#include "worker/process.h"
+#include "worker/worker.h"
 
 #define PROCESS 42
+
+/* Everything holds with files read in this process (NULL) and in the sandbox. */
+static struct worker *parser;
 
 /* A function whose return address is known, and the line that it lies on. */
 enum { KNOWN_LINE = __LINE__ + 7 };
@@ -64,7 +69,7 @@ static struct frame name_one(struct symbolizer *symbolizer, uint64_t address, bo
 
 static struct symbolizer *new_for(int pid)
 {
-	struct symbolizer *symbolizer = symbolizer_new();
+	struct symbolizer *symbolizer = symbolizer_new(parser);
 
 	assert_non_null(symbolizer);
 	assert_int_equal(symbolizer_refresh(symbolizer, PROCESS, pid), 0);
@@ -319,7 +324,8 @@ static void many_addresses_are_named_in_order(void **state)
 		addresses[i] = i;
 	addresses[0] = addresses[ARRAY_SIZE(addresses) - 1] = known_address();
 	assert_int_equal(symbolizer_name(symbolizer, PROCESS, addresses, ARRAY_SIZE(addresses),
-					 false, &frames), 0);
+					 false, &frames),
+			 0);
 	assert_int_equal(frames.list.count, ARRAY_SIZE(addresses));
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
 		assert_true(frames.list.items[i].address == addresses[i]);
@@ -526,8 +532,9 @@ static void a_debug_file_of_another_build_is_not_believed(void **state)
 	separate_debug_file(child);
 	/* Another build-id in the debug file, the same everything else. */
 	run_command("head -c 20 /dev/zero > %s/note", child->directory);
-	run_command("printf '\\4\\0\\0\\0\\24\\0\\0\\0\\3\\0\\0\\0GNU\\0' | cat - %s/note > %s/note2",
-		    child->directory, child->directory);
+	run_command(
+		"printf '\\4\\0\\0\\0\\24\\0\\0\\0\\3\\0\\0\\0GNU\\0' | cat - %s/note > %s/note2",
+		child->directory, child->directory);
 	run_command("objcopy --update-section .note.gnu.build-id=%s/note2 %s/.debug/copy.debug",
 		    child->directory, child->directory);
 	start(child);
@@ -563,7 +570,14 @@ int main(int argc, char **argv)
 		CHILD_TEST(a_debug_file_of_another_build_is_not_believed),
 	};
 
+	int failed;
+
+	worker_process_enter(argc, argv);
 	if (argc == 2 && !strcmp(argv[1], "--child"))
 		return run_as_child();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("in this process", tests, NULL, NULL);
+	parser = worker_new(NULL);
+	failed += cmocka_run_group_tests_name("in the sandbox", tests, NULL, NULL);
+	worker_free(parser);
+	return failed;
 }

@@ -42,22 +42,22 @@ static void valid_sequences_decode_to_their_code_point(void **state)
 static void invalid_sequences_give_0_and_leave_the_code_alone(void **state)
 {
 	static const char *const cases[] = {
-		"",		      /* the end */
-		"\x80",		      /* continuation without a lead */
-		"\xbf",		      /* the same */
-		"\xc3",		      /* truncated */
-		"\xe2\x82",	      /* truncated */
-		"\xf0\x9f\x90",	      /* truncated */
-		"\xc3(",	      /* no continuation */
-		"\xe2(\xa1",	      /* no continuation */
-		"\xc0\x80",	      /* overlong NUL */
-		"\xc1\xbf",	      /* overlong */
-		"\xe0\x9f\xbf",	      /* overlong */
-		"\xf0\x8f\xbf\xbf",   /* overlong */
-		"\xed\xa0\x80",	      /* surrogate */
-		"\xed\xbf\xbf",	      /* surrogate */
-		"\xf4\x90\x80\x80",   /* above U+10FFFF */
-		"\xf7\xbf\xbf\xbf",   /* above U+10FFFF */
+		"",			/* the end */
+		"\x80",			/* continuation without a lead */
+		"\xbf",			/* the same */
+		"\xc3",			/* truncated */
+		"\xe2\x82",		/* truncated */
+		"\xf0\x9f\x90",		/* truncated */
+		"\xc3(",		/* no continuation */
+		"\xe2(\xa1",		/* no continuation */
+		"\xc0\x80",		/* overlong NUL */
+		"\xc1\xbf",		/* overlong */
+		"\xe0\x9f\xbf",		/* overlong */
+		"\xf0\x8f\xbf\xbf",	/* overlong */
+		"\xed\xa0\x80",		/* surrogate */
+		"\xed\xbf\xbf",		/* surrogate */
+		"\xf4\x90\x80\x80",	/* above U+10FFFF */
+		"\xf7\xbf\xbf\xbf",	/* above U+10FFFF */
 		"\xf8\x88\x80\x80\x80", /* five bytes */
 		"\xfe",
 		"\xff",
@@ -77,10 +77,10 @@ static void controls_and_invisible_code_points_are_not_printable(void **state)
 	static const struct {
 		uint32_t first, last;
 	} hidden[] = {
-		{0x00, 0x1f},	    {0x7f, 0x9f},	{0xad, 0xad},	    {0x61c, 0x61c},
-		{0x180e, 0x180e},   {0x200b, 0x200f},	{0x2028, 0x202e},   {0x2060, 0x206f},
-		{0xd800, 0xdfff},   {0xfdd0, 0xfdef},	{0xfeff, 0xfeff},   {0xfff9, 0xfffb},
-		{0xfffe, 0xffff},   {0x1fffe, 0x1ffff}, {0xe0000, 0xe007f}, {0xefffe, 0xeffff},
+		{0x00, 0x1f},	      {0x7f, 0x9f},	  {0xad, 0xad},	      {0x61c, 0x61c},
+		{0x180e, 0x180e},     {0x200b, 0x200f},	  {0x2028, 0x202e},   {0x2060, 0x206f},
+		{0xd800, 0xdfff},     {0xfdd0, 0xfdef},	  {0xfeff, 0xfeff},   {0xfff9, 0xfffb},
+		{0xfffe, 0xffff},     {0x1fffe, 0x1ffff}, {0xe0000, 0xe007f}, {0xefffe, 0xeffff},
 		{0x10fffe, 0x10ffff},
 	};
 
@@ -98,8 +98,8 @@ static void controls_and_invisible_code_points_are_not_printable(void **state)
 
 static void letters_of_every_script_are_printable(void **state)
 {
-	static const uint32_t codes[] = {' ',	 '~',	 0xa0,	 0xac,	 0xae,	 0xe9,	 0x61b,
-					 0x61d,	 0x200a, 0x2010, 0x2027, 0x202f, 0x2070, 0x6f22,
+	static const uint32_t codes[] = {' ',	 '~',	 0xa0,	 0xac,	 0xae,	  0xe9,	  0x61b,
+					 0x61d,	 0x200a, 0x2010, 0x2027, 0x202f,  0x2070, 0x6f22,
 					 0xfdcf, 0xfdf0, 0xfffc, 0xfffd, 0x1f41b, 0xe0100};
 
 	(void)state;

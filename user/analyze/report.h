@@ -10,15 +10,15 @@ enum sort_key { SORT_BYTES, SORT_COUNT, SORT_MAX_ };
 
 struct report_site {
 	const struct site *site;
-	uint64_t id; /* symbolizer_stack_id */
-	struct frames frames; /* owned; empty for a lost site */
+	uint64_t id;		  /* symbolizer_stack_id */
+	struct frames frames;	  /* owned; empty for a lost site */
 	VEC(struct block) blocks; /* owned; with --show-allocs: of this site, oldest first */
 };
 
 struct report_process {
 	const struct snapshot_process *process;
 	VEC(struct report_site) sites; /* ranked, at most `top` */
-	size_t sites_total; /* before the cut */
+	size_t sites_total;	       /* before the cut */
 };
 
 struct report {

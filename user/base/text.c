@@ -89,7 +89,8 @@ void text_print_inert(FILE *out, const char *text)
 		size_t length = inert_prefix(text);
 		uint32_t code;
 
-		/* In runs: stderr is unbuffered, a call per character would be a write per character. */
+		/* In runs: stderr is unbuffered, a call per character would be a write per
+		 * character. */
 		fwrite(text, 1, length, out);
 		text += length;
 		if (!*text)

@@ -214,6 +214,7 @@ int option_set_attach(struct options *options, const struct option_row *row, con
 {
 	static const char *const words[] = {
 		[ATTACH_AUTO] = "auto",
+		[ATTACH_SESSION] = "session",
 		[ATTACH_MULTI] = "multi",
 		[ATTACH_PERF] = "perf",
 	};

@@ -16,7 +16,8 @@
 enum exit_code { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_LEAK = 3 };
 
 enum probe_at { PROBE_AT_BEST, PROBE_AT_ENTRY };
-enum attach_method { ATTACH_AUTO, ATTACH_MULTI, ATTACH_PERF };
+/* In the order of preference; what each is, see probe/attach.h. */
+enum attach_method { ATTACH_AUTO, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
 
 struct options {
 	const char *subcommand; /* "watch", "doctor" */

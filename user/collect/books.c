@@ -30,8 +30,8 @@ void ledger_add(struct ledger *total, const struct ledger *part)
 int books_read(const struct bpf_side *bpf, struct books *books)
 {
 	int cpus = libbpf_num_possible_cpus();
-	uint32_t count = MIN(__atomic_load_n(bpf->process_count, __ATOMIC_ACQUIRE),
-			     bpf->max_processes);
+	uint32_t count =
+		MIN(__atomic_load_n(bpf->process_count, __ATOMIC_ACQUIRE), bpf->max_processes);
 	_cleanup_free_ struct lm_ledger *per_cpu = NULL;
 	_cleanup_free_ struct lm_ledger *slots = calloc(count, sizeof(*slots));
 

@@ -98,9 +98,9 @@ static int find_ended(const struct collector *collector, struct purge *purge)
 
 	for (uint32_t slot = 1; slot < count; slot++) {
 		const struct lm_process *process = &collector->bpf->processes[slot];
-		bool ended = process->state == LM_PROCESS_EXECED ||
-			     (process->state == LM_PROCESS_EXITED &&
-			      !collector->options->keep_exited);
+		bool ended =
+			process->state == LM_PROCESS_EXECED ||
+			(process->state == LM_PROCESS_EXITED && !collector->options->keep_exited);
 		uint64_t *value;
 
 		if (!process->key || !ended || collector->settled[slot])

@@ -14,7 +14,7 @@ struct collect_options {
 	bool combined_only; /* site counters only: no walk over the live set, no ages */
 	bool keep_blocks;   /* fill snapshot_process.blocks */
 	uint64_t sample_rate, sample_bytes;
-	bool keep_exited;   /* a process that ended still shows its blocks (the last report) */
+	bool keep_exited; /* a process that ended still shows its blocks (the last report) */
 };
 
 struct collector;

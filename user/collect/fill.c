@@ -63,15 +63,13 @@ static void ledger_fill(const struct reading *reading, const uint64_t *purged, s
 		return;
 	}
 	ledger->moved = books_moved(&reading->before.slots[slot], after);
-	ledger->scanned = reading->options->combined_only
-				  ? ledger->outstanding
-				  : reading->sum.processes[slot].scanned;
+	ledger->scanned = reading->options->combined_only ? ledger->outstanding
+							  : reading->sum.processes[slot].scanned;
 	ledger->outstanding_bytes =
 		live_unscale(reading->options, reading->sum.processes[slot].bytes);
 }
 
-static int add_site(const struct reading *reading,
-		    uint32_t index, struct snapshot_process *process)
+static int add_site(const struct reading *reading, uint32_t index, struct snapshot_process *process)
 {
 	const struct collect_options *options = reading->options;
 	const struct lm_site *raw = &reading->bpf->sites[index];
@@ -124,8 +122,8 @@ static int add_lost_site(const struct reading *reading, const struct live_proces
 		.lost = LM_LOST_SITES_FULL,
 		.bytes = live_unscale(reading->options, live->lost.bytes),
 		.count = live_unscale(reading->options, live->lost.count),
-		.oldest_ns = reading->sum.now_ns -
-			     MIN(reading->sum.now_ns, live->lost.oldest_born_ns),
+		.oldest_ns =
+			reading->sum.now_ns - MIN(reading->sum.now_ns, live->lost.oldest_born_ns),
 	};
 	return 0;
 }
@@ -154,8 +152,8 @@ static int add_processes(const struct reading *reading, const uint64_t *purged,
 	return 0;
 }
 
-static int add_sites(const struct reading *reading,
-		     struct snapshot *snapshot, const size_t *positions)
+static int add_sites(const struct reading *reading, struct snapshot *snapshot,
+		     const size_t *positions)
 {
 	int error = 0;
 
@@ -187,10 +185,12 @@ static int add_blocks(const struct reading *reading, struct snapshot *snapshot,
 		block = vec_push(&snapshot->processes.items[positions[*slot] - 1].blocks);
 		if (!block)
 			return -ENOMEM;
-		*block = (struct block){.address = live->address, .size = live->size,
+		*block = (struct block){.address = live->address,
+					.size = live->size,
 					.age_ns = reading->sum.now_ns -
 						  MIN(live->born_ns, reading->sum.now_ns),
-					.site = live->site, .tid = live->tid};
+					.site = live->site,
+					.tid = live->tid};
 	}
 	return 0;
 }

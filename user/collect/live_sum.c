@@ -45,9 +45,12 @@ static int block_keep(struct live_sum *sum, const struct lm_block_key *key,
 
 	if (!kept)
 		return -ENOMEM;
-	*kept = (struct live_block){.process = key->process, .address = key->address,
-				    .size = block->size, .born_ns = block->born_ns,
-				    .site = block->site, .tid = block->tid};
+	*kept = (struct live_block){.process = key->process,
+				    .address = key->address,
+				    .size = block->size,
+				    .born_ns = block->born_ns,
+				    .site = block->site,
+				    .tid = block->tid};
 	return 0;
 }
 

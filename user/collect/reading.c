@@ -66,8 +66,8 @@ int reading_take(struct reading *reading, const struct bpf_side *bpf,
 
 	if (error)
 		return error;
-	reading->site_count = MIN(__atomic_load_n(bpf->site_count, __ATOMIC_ACQUIRE),
-				  bpf->max_sites);
+	reading->site_count =
+		MIN(__atomic_load_n(bpf->site_count, __ATOMIC_ACQUIRE), bpf->max_sites);
 	error = index_slots(bpf, reading->before.count, &reading->slots);
 	if (!error)
 		error = sum_prepare(&reading->sum, reading);

@@ -21,6 +21,8 @@ static const struct cause drops[] = {
 	[LM_DROP_MISSED_FREE] = {"missed_free", "an address came back before its free was seen "
 						"(run `leakmon doctor`: some allocator function "
 						"has no probe)"},
+	[LM_DROP_HANDLER] = {"handler", "a signal handler allocated while it interrupted an "
+					"allocation (POSIX forbids it; nothing can be done here)"},
 };
 _Static_assert(ARRAY_SIZE(drops) == LM_DROP_MAX_, "a row for every cause");
 

@@ -42,7 +42,7 @@ struct site {
 	uint64_t allocated_count;
 	uint64_t freed_bytes;
 	uint64_t freed_count;
-	uint64_t oldest_ns; /* age of the oldest block; 0 if ages were not read (-C) */
+	uint64_t oldest_ns;  /* age of the oldest block; 0 if ages were not read (-C) */
 	uint64_t *addresses; /* return addresses, caller of the allocator first; owned */
 	size_t depth;
 	enum lm_lost lost; /* not NONE: no stack, depth is 0 */
@@ -73,13 +73,14 @@ struct snapshot_process {
 };
 
 struct snapshot {
-	uint64_t sequence; /* 1 for the first of a run */
+	uint64_t sequence;    /* 1 for the first of a run */
 	struct timespec time; /* CLOCK_REALTIME */
 	uint64_t monotonic_ns;
-	bool sampled;  /* numbers are estimates */
-	bool has_ages; /* false with -C */
+	bool sampled;	  /* numbers are estimates */
+	bool has_ages;	  /* false with -C */
 	uint64_t scan_ns; /* how long reading took */
-	struct ledger ledger; /* sum over the processes, and what no process could be charged with */
+	struct ledger
+		ledger; /* sum over the processes, and what no process could be charged with */
 	VEC(struct snapshot_process) processes;
 };
 

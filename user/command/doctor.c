@@ -23,9 +23,7 @@ static int print_kernel(struct trial *trial, enum attach_method method)
 	error = trial_run(trial, method);
 	if (error)
 		return error;
-	printf("  uprobe_multi             %s%s%s\n", trial->multi ? "yes" : "no",
-	       trial->multi ? "" : ": attaching one perf event per function; ",
-	       trial->multi_reason);
+	printf("  probes attach through    %s\n", attach_method_name(trial->method));
 	printf("  return probes and seccomp %s\n",
 	       trial->seccomp_safe
 		       ? "yes: a filtered process survives them"

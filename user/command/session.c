@@ -40,9 +40,6 @@ static int try_kernel(struct session *session)
 	session->target_config.object = options->object;
 	session->target_config.symbol_prefix = options->symbol_prefix;
 	session->target_config.probe_at = options->probe_at;
-	if (!error && !session->target_config.trial.multi)
-		log_debug("attaching through perf events: %s",
-			  session->target_config.trial.multi_reason);
 	return error;
 }
 
@@ -52,7 +49,7 @@ static int load(struct session *session)
 	struct loader_config config = {
 		.empty_programs = options->empty_programs,
 		.trace = options->trace,
-		.multi = session->target_config.trial.multi,
+		.method = session->target_config.trial.method,
 		.min_size = options->min_size,
 		.max_size = options->max_size,
 		.sample_rate = options->sample_rate,
@@ -80,7 +77,8 @@ static int open_stages(struct session *session)
 		.sample_bytes = options->sample_bytes,
 	};
 	session->collector = collector_new(&session->bpf, &session->collect_options);
-	session->symbolizer = symbolizer_new();
+	session->worker = worker_new(NULL);
+	session->symbolizer = session->worker ? symbolizer_new(session->worker) : NULL;
 	session->unwind = unwind_store_new(&session->bpf);
 	if (session->collector && session->symbolizer && session->unwind)
 		return 0;
@@ -125,9 +123,9 @@ static void log_attached(const struct session *session, const struct target *tar
 
 	for (size_t i = 0; i < target->files.count; i++)
 		files += target->files.items[i].functions > 0;
-	log_info("attached to PID %d: %zu functions in %zu file%s%s", target->pid,
+	log_info("attached to PID %d: %zu functions in %zu file%s (%s)", target->pid,
 		 target->functions, files, files == 1 ? "" : "s",
-		 session->target_config.trial.multi ? "" : " (perf events)");
+		 attach_method_name(session->target_config.trial.method));
 }
 
 static int attach_pid(struct session *session, pid_t pid)
@@ -257,6 +255,7 @@ void session_close(struct session *session)
 	launch_close(&session->launch);
 	collector_free(session->collector);
 	symbolizer_free(session->symbolizer);
+	worker_free(session->worker);
 	unwind_store_free(session->unwind);
 	loader_close(&session->bpf);
 	if (session->out && session->out != stdout)
@@ -273,7 +272,7 @@ static int name_sites(struct session *session, struct report_process *process)
 		struct report_site *site = &process->sites.items[i];
 
 		if (symbolizer_name(session->symbolizer, pid, site->site->addresses,
-				    site->site->depth, true, &site->frames))
+				    site->site->depth, LINES_WAIT, &site->frames))
 			return -ENOMEM;
 		site->id = symbolizer_stack_id(&site->frames);
 	}

@@ -12,6 +12,7 @@
 #include "probe/loader.h"
 #include "probe/target.h"
 #include "symbol/symbolizer.h"
+#include "worker/worker.h"
 #include "unwind/unwind_store.h"
 
 struct session {
@@ -24,6 +25,7 @@ struct session {
 	struct launch launch; /* pid -1: nothing was launched */
 	struct collect_options collect_options;
 	struct collector *collector;
+	struct worker *worker;
 	struct symbolizer *symbolizer;
 	struct unwind_store *unwind;
 	uint64_t outstanding_bytes; /* of the latest report, for --fail-over */

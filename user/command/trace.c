@@ -12,7 +12,7 @@ void trace_print(FILE *out, const struct lm_event *event)
 
 	if (event->type != LM_EVENT_ALLOCATE && event->type != LM_EVENT_FREE)
 		return;
-	fprintf(out, "%.6f pid %u tid %u %s %s %llu bytes at %#llx\n",
-		(double)event->time_ns / 1e9, (unsigned)(event->process >> 32), event->tid, name,
-		verb, (unsigned long long)event->size, (unsigned long long)event->address);
+	fprintf(out, "%.6f pid %u tid %u %s %s %llu bytes at %#llx\n", (double)event->time_ns / 1e9,
+		(unsigned)(event->process >> 32), event->tid, name, verb,
+		(unsigned long long)event->size, (unsigned long long)event->address);
 }

@@ -22,8 +22,8 @@ ssize_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer
 		return 0;
 	size = MIN(size, file->size - offset);
 	while (done < size) {
-		ssize_t got = pread(file->fd, (char *)buffer + done, size - done,
-				    (off_t)(offset + done));
+		ssize_t got =
+			pread(file->fd, (char *)buffer + done, size - done, (off_t)(offset + done));
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -215,7 +215,7 @@ static int read_build_id_section(struct elf_file *file)
 
 int elf_file_open(int fd, struct elf_file *file)
 {
-	_cleanup_(elf_file_close) struct elf_file opened = { .fd = fd };
+	_cleanup_(elf_file_close) struct elf_file opened = {.fd = fd};
 	Elf64_Ehdr header;
 	int err;
 

@@ -37,7 +37,7 @@ struct elf_file {
 	uint64_t entry;
 	VEC(struct elf_segment) segments;
 	uint64_t dynamic_offset, dynamic_size; /* PT_DYNAMIC in the file; 0, 0: there is none */
-	char build_id[41 * 2]; /* lower-case hex, "" when there is none */
+	char build_id[41 * 2];		       /* lower-case hex, "" when there is none */
 };
 
 struct elf_symbols {

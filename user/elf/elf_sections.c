@@ -93,9 +93,8 @@ static int fill_list(struct elf_sections *sections, const struct section_headers
 		if (!section)
 			return -ENOMEM;
 		*section = (struct elf_section){
-			.name = header->sh_name < names_size ?
-					sections->names + header->sh_name :
-					"",
+			.name = header->sh_name < names_size ? sections->names + header->sh_name
+							     : "",
 			.type = header->sh_type,
 			.link = header->sh_link,
 			.address = header->sh_addr,

@@ -51,8 +51,7 @@ static uint64_t limit_of(const struct reader *reader, const Elf64_Sym *symbol)
 	const struct elf_segment *segment;
 
 	if (symbol->st_shndx < MIN(reader->sections->list.count, SHN_LORESERVE)) {
-		const struct elf_section *section =
-			&reader->sections->list.items[symbol->st_shndx];
+		const struct elf_section *section = &reader->sections->list.items[symbol->st_shndx];
 
 		if (symbol->st_value >= section->address &&
 		    symbol->st_value - section->address < section->size &&

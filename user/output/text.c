@@ -111,8 +111,8 @@ static void stack_write(FILE *out, const struct style *style, const struct repor
 	for (size_t i = 0; i < ranked->frames.list.count; i++)
 		frame_write(out, style, &ranked->frames.list.items[i]);
 	for (size_t i = 0; !ranked->frames.list.count && i < site->depth; i++)
-		frame_write(out, style, &(struct frame){.address = site->addresses[i],
-							.why = "not looked up"});
+		frame_write(out, style,
+			    &(struct frame){.address = site->addresses[i], .why = "not looked up"});
 }
 
 static void blocks_write(FILE *out, const struct report_site *ranked, bool has_ages)
@@ -200,7 +200,8 @@ static void ledger_write(FILE *out, const struct ledger *ledger)
 		const char *label;
 	} extras[] = {
 		{offsetof(struct ledger, inherited_frees), "frees of inherited blocks"},
-		{offsetof(struct ledger, filtered), "allocations outside --min-size and --max-size"},
+		{offsetof(struct ledger, filtered),
+		 "allocations outside --min-size and --max-size"},
 		{offsetof(struct ledger, unsampled), "allocations not sampled"},
 		{offsetof(struct ledger, failed), "allocations failed"},
 		{offsetof(struct ledger, abandoned), "calls never returned"},

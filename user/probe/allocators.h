@@ -11,13 +11,13 @@
 
 /* What the arguments mean; each shape has a program of its own in bpf/heap.bpf.c. */
 enum call_shape {
-	SHAPE_SIZE,	       /* (size) -> pointer */
-	SHAPE_COUNT_SIZE,      /* (n, size) -> pointer */
-	SHAPE_ALIGN_SIZE,      /* (alignment, size) -> pointer */
-	SHAPE_OUT_ALIGN_SIZE,  /* (pointer *out, alignment, size) -> error number */
-	SHAPE_RESIZE,	       /* (pointer, size) -> pointer */
-	SHAPE_RESIZE_COUNT,    /* (pointer, n, size) -> pointer */
-	SHAPE_FREE,	       /* (pointer) */
+	SHAPE_SIZE,	      /* (size) -> pointer */
+	SHAPE_COUNT_SIZE,     /* (n, size) -> pointer */
+	SHAPE_ALIGN_SIZE,     /* (alignment, size) -> pointer */
+	SHAPE_OUT_ALIGN_SIZE, /* (pointer *out, alignment, size) -> error number */
+	SHAPE_RESIZE,	      /* (pointer, size) -> pointer */
+	SHAPE_RESIZE_COUNT,   /* (pointer, n, size) -> pointer */
+	SHAPE_FREE,	      /* (pointer) */
 	SHAPE_MAX_,
 };
 

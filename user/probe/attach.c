@@ -48,17 +48,24 @@ static int attachments_add(struct attachments *attachments, int fd)
 	return 0;
 }
 
-int attach_multi(struct attachments *attachments, const struct attach_request *request)
+unsigned attach_type(enum attach_method method, enum attach_point point)
+{
+	if (method == ATTACH_PERF)
+		return 0;
+	return point == POINT_BOTH ? LM_BPF_TRACE_UPROBE_SESSION : LM_BPF_TRACE_UPROBE_MULTI;
+}
+
+static int attach_multi(struct attachments *attachments, const struct attach_request *request)
 {
 	char path[64];
 	struct link_create_uprobe_multi attr = {
 		.prog_fd = (uint32_t)request->program_fd,
-		.attach_type = LM_BPF_TRACE_UPROBE_MULTI,
+		.attach_type = attach_type(ATTACH_MULTI, request->point),
 		.path = (uint64_t)(uintptr_t)path,
 		.offsets = (uint64_t)(uintptr_t)request->offsets,
 		.cookies = (uint64_t)(uintptr_t)request->cookies,
 		.cnt = (uint32_t)request->count,
-		.multi_flags = request->at_return ? LM_BPF_F_UPROBE_MULTI_RETURN : 0,
+		.multi_flags = request->point == POINT_RETURN ? LM_BPF_F_UPROBE_MULTI_RETURN : 0,
 		.pid = (uint32_t)request->pid,
 	};
 	int fd;
@@ -70,17 +77,26 @@ int attach_multi(struct attachments *attachments, const struct attach_request *r
 	return attachments_add(attachments, fd);
 }
 
-/* The number that this kernel gave a dynamic event source, or a bit in its config. */
-static int read_uprobe_sysfs(const char *file, const char *format, int *value)
+/* Opens one of the files that describe this kernel's uprobe event source. */
+static FILE *open_uprobe_sysfs(const char *file)
 {
 	char path[96];
-	_cleanup_fclose_ FILE *stream = NULL;
 
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/uprobe/%s", file);
-	stream = fopen(path, "re");
-	if (!stream)
+	return fopen(path, "re");
+}
+
+/* The number that this kernel gave the event source, and the bit in its config for returns. */
+static int read_uprobe_source(int *type, int *return_bit)
+{
+	_cleanup_fclose_ FILE *type_file = open_uprobe_sysfs("type");
+	_cleanup_fclose_ FILE *bit_file = open_uprobe_sysfs("format/retprobe");
+
+	if (!type_file || !bit_file)
 		return -errno;
-	return fscanf(stream, format, value) == 1 ? 0 : -EINVAL;
+	if (fscanf(type_file, "%d", type) != 1 || fscanf(bit_file, "config:%d", return_bit) != 1)
+		return -EINVAL;
+	return 0;
 }
 
 static int perf_open(const struct attach_request *request, uint64_t offset)
@@ -89,14 +105,12 @@ static int perf_open(const struct attach_request *request, uint64_t offset)
 	struct perf_event_attr attr = {.size = sizeof(attr)};
 	int type, return_bit, error, fd;
 
-	error = read_uprobe_sysfs("type", "%d", &type);
-	if (!error)
-		error = read_uprobe_sysfs("format/retprobe", "config:%d", &return_bit);
+	error = read_uprobe_source(&type, &return_bit);
 	if (error)
 		return error;
 	descriptor_path(path, sizeof(path), request->file_fd);
 	attr.type = (uint32_t)type;
-	attr.config = request->at_return ? 1ull << return_bit : 0;
+	attr.config = request->point == POINT_RETURN ? 1ull << return_bit : 0;
 	attr.uprobe_path = (uint64_t)(uintptr_t)path;
 	attr.probe_offset = offset;
 	fd = (int)syscall(SYS_perf_event_open, &attr, request->pid ? request->pid : -1,
@@ -125,7 +139,7 @@ static int perf_attach_one(struct attachments *attachments, const struct attach_
 	return attachments_add(attachments, TAKE_FD(event_fd));
 }
 
-int attach_perf(struct attachments *attachments, const struct attach_request *request)
+static int attach_perf(struct attachments *attachments, const struct attach_request *request)
 {
 	struct attachments added = {0};
 	int error = 0;
@@ -138,6 +152,13 @@ int attach_perf(struct attachments *attachments, const struct attach_request *re
 		attachments_close(&added);
 	vec_free(&added.fds);
 	return error;
+}
+
+int attach(struct attachments *attachments, enum attach_method method,
+	   const struct attach_request *request)
+{
+	return method == ATTACH_PERF ? attach_perf(attachments, request)
+				     : attach_multi(attachments, request);
 }
 
 static void *close_one(void *fd)

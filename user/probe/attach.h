@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Puts programs on offsets of a file, for one process: through one uprobe_multi link where the
- * kernel has it, through a perf event per offset otherwise.
+ * Puts programs on offsets of a file, for one process.
+ *
+ *   ATTACH_SESSION  uprobe_multi links whose programs run at entry and at return, and may forgo the
+ *                   return (6.13)
+ *   ATTACH_MULTI    uprobe_multi links, entry and return apart (6.6; right from 6.10)
+ *   ATTACH_PERF     a perf event per offset, entry and return apart
  */
 #ifndef LEAKMON_PROBE_ATTACH_H
 #define LEAKMON_PROBE_ATTACH_H
@@ -12,9 +16,11 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
+#include "cli/options.h"
 
 /* include/uapi/linux/bpf.h since 6.6; Debian 12's header is older. */
 #define LM_BPF_TRACE_UPROBE_MULTI 48
+#define LM_BPF_TRACE_UPROBE_SESSION 57
 #define LM_BPF_F_UPROBE_MULTI_RETURN 1
 
 /* Descriptors whose closing detaches: BPF links, and the perf events below them. */
@@ -22,22 +28,28 @@ struct attachments {
 	VEC(int) fds;
 };
 
+/* Where a program runs; POINT_BOTH only with ATTACH_SESSION. */
+enum attach_point { POINT_ENTRY, POINT_RETURN, POINT_BOTH };
+
 struct attach_request {
 	int program_fd;
-	int file_fd; /* of the file that holds the code */
+	int file_fd;		 /* of the file that holds the code */
 	const uint64_t *offsets; /* in the file */
 	const uint64_t *cookies;
 	size_t count;
 	pid_t pid; /* only this process; 0: every process that maps the file */
-	bool at_return;
+	enum attach_point point;
 };
 
 /*
- * Both add to *attachments. 0, or -errno with nothing added.
- * -ENOENT / -EINVAL from attach_multi: this kernel has no uprobe_multi.
+ * Adds to *attachments. 0, or -errno with nothing added; -ENOENT or -EINVAL mostly mean that this
+ * kernel does not know the method.
  */
-int attach_multi(struct attachments *attachments, const struct attach_request *request);
-int attach_perf(struct attachments *attachments, const struct attach_request *request);
+int attach(struct attachments *attachments, enum attach_method method,
+	   const struct attach_request *request);
+
+/* The attach type that a program at `point` is loaded with; 0: the default one. */
+unsigned attach_type(enum attach_method method, enum attach_point point);
 
 /* Detaches everything, in parallel: each detach waits for the kernel's grace period. */
 void attachments_close(struct attachments *attachments);

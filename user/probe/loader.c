@@ -23,16 +23,13 @@
 /* What the hash map needs per entry beside key and value (kernel/bpf/hashtab.c, htab_elem). */
 #define HASH_ENTRY_OVERHEAD 64
 
-static int libbpf_log(enum libbpf_print_level level, const char *format, va_list arguments)
+/* The verifier's log runs over many lines, and is the kernel's own: it is passed on as it is. */
+__attribute__((format(printf, 2, 0))) static int libbpf_log(enum libbpf_print_level level,
+							    const char *format, va_list arguments)
 {
-	char line[1024];
-
 	if (log_get_level() < LOG_DEBUG || level == LIBBPF_DEBUG)
 		return 0;
-	vsnprintf(line, sizeof(line), format, arguments);
-	line[strcspn(line, "\n")] = '\0';
-	log_debug("%s", line);
-	return 0;
+	return vfprintf(stderr, format, arguments);
 }
 
 void loader_fill_exp_table(uint32_t table[9][32])
@@ -75,20 +72,28 @@ static void set_sizes(struct leakmon_bpf *skeleton, const struct loader_config *
 				 config->trace ? EVENTS_TRACE_BYTES : EVENTS_BYTES);
 }
 
-static void set_multi(struct bpf_object *object)
+static void set_attach_types(struct leakmon_bpf *skeleton, enum attach_method method)
 {
-	struct bpf_program *program;
+	bool session = method == ATTACH_SESSION;
 
-	bpf_object__for_each_program(program, object) {
-		if (bpf_program__type(program) == BPF_PROG_TYPE_KPROBE)
-			bpf_program__set_expected_attach_type(
-				program, (enum bpf_attach_type)LM_BPF_TRACE_UPROBE_MULTI);
+	skeleton->rodata->session = session;
+	bpf_program__set_autoload(skeleton->progs.heap_return, !session);
+	bpf_program__set_expected_attach_type(skeleton->progs.heap_return,
+					      attach_type(method, POINT_RETURN));
+	for (size_t i = 0; i < SHAPE_MAX_; i++) {
+		struct bpf_program *program =
+			bpf_object__find_program_by_name(skeleton->obj, call_shapes[i].program);
+		bool both = session && call_shapes[i].returns;
+
+		bpf_program__set_expected_attach_type(
+			program, attach_type(method, both ? POINT_BOTH : POINT_ENTRY));
 	}
 }
 
 static uint64_t memory_asked(const struct loader_config *config)
 {
-	uint64_t block = sizeof(struct lm_block_key) + sizeof(struct lm_block) + HASH_ENTRY_OVERHEAD;
+	uint64_t block =
+		sizeof(struct lm_block_key) + sizeof(struct lm_block) + HASH_ENTRY_OVERHEAD;
 	uint64_t site = sizeof(struct lm_site) + sizeof(struct lm_stack) + 12 + HASH_ENTRY_OVERHEAD;
 
 	return config->max_blocks * block + config->max_sites * site;
@@ -108,12 +113,13 @@ static int explain_load(int error, const struct loader_config *config)
 			  "limit of this cgroup",
 			  (unsigned long long)(memory_asked(config) >> 20),
 			  (unsigned long long)config->max_blocks, config->max_sites);
-	} else if (error == -EPERM || error == -EACCES) {
+	} else if (error == -EPERM) {
 		privileges_explain();
 	} else {
-		log_error("the kernel refused leakmon's BPF programs: %s; -v shows the kernel's "
-			  "own words",
-			  strerror(-error));
+		log_error(
+			"this kernel refused leakmon's BPF programs (%s); -v shows its own words: "
+			"please report them, with `uname -r`",
+			strerror(-error));
 	}
 	return error;
 }
@@ -147,8 +153,8 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 	bpf->unwind_generation = &skeleton->data->unwind_generation;
 	bpf->return_fd = bpf_program__fd(skeleton->progs.heap_return);
 	for (size_t i = 0; i < SHAPE_MAX_; i++) {
-		struct bpf_program *program = bpf_object__find_program_by_name(
-			skeleton->obj, call_shapes[i].program);
+		struct bpf_program *program =
+			bpf_object__find_program_by_name(skeleton->obj, call_shapes[i].program);
 
 		bpf->shape_fds[i] = program ? bpf_program__fd(program) : -ENOENT;
 	}
@@ -169,8 +175,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 		return explain_load(-errno, config);
 	set_knobs(skeleton, config);
 	set_sizes(skeleton, config);
-	if (config->multi)
-		set_multi(skeleton->obj);
+	set_attach_types(skeleton, config->method);
 	error = leakmon_bpf__load(skeleton);
 	if (!error)
 		error = leakmon_bpf__attach(skeleton);

@@ -6,13 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/options.h"
 #include "leakmon_abi.h"
 #include "probe/allocators.h"
 
 struct loader_config {
 	bool empty_programs;
 	bool trace;
-	bool multi; /* programs will be attached through uprobe_multi links */
+	enum attach_method method; /* how the programs will be attached */
 	uint64_t min_size, max_size;
 	uint64_t sample_rate, sample_bytes;
 	uint64_t max_blocks;

@@ -9,9 +9,9 @@
 #include "probe/placement.h"
 
 struct probe_point {
-	size_t function;       /* row of allocator_functions */
-	uint64_t vaddr;	       /* of the function, as the file counts */
-	uint64_t offset;       /* of the probe, in the file */
+	size_t function; /* row of allocator_functions */
+	uint64_t vaddr;	 /* of the function, as the file counts */
+	uint64_t offset; /* of the probe, in the file */
 	struct placement placement;
 };
 

@@ -56,10 +56,12 @@ static int offsets_select(struct offsets *offsets, const struct probe_plan *plan
 	return error;
 }
 
+/* SHAPE_MAX_: the returns of all shapes that have one. */
 static int attach_shape(struct target *target, const struct target_config *config,
 			const struct bpf_side *bpf, const struct probe_plan *plan, int fd,
 			enum call_shape shape)
 {
+	bool session = config->trial.method == ATTACH_SESSION;
 	struct offsets selected = {0};
 	int error = offsets_select(&selected, plan, shape);
 	struct attach_request request = {
@@ -69,12 +71,14 @@ static int attach_shape(struct target *target, const struct target_config *confi
 		.cookies = selected.cookies.items,
 		.count = selected.offsets.count,
 		.pid = target->pid,
-		.at_return = shape == SHAPE_MAX_,
 	};
 
-	if (!error && request.count)
-		error = (config->trial.multi ? attach_multi : attach_perf)(&target->attachments,
-									   &request);
+	if (shape == SHAPE_MAX_)
+		request.point = POINT_RETURN;
+	else if (session && call_shapes[shape].returns)
+		request.point = POINT_BOTH;
+	if (!error && request.count && !(session && request.point == POINT_RETURN))
+		error = attach(&target->attachments, config->trial.method, &request);
 	vec_free(&selected.offsets);
 	vec_free(&selected.cookies);
 	return error;
@@ -170,16 +174,16 @@ static int visit_mapping(struct target *target, const struct target_config *conf
 	return error;
 }
 
-static int visit_files(struct target *target, const struct target_config *config,
-		       file_visit visit, void *context)
+static int visit_files(struct target *target, const struct target_config *config, file_visit visit,
+		       void *context)
 {
 	struct maps maps = {0};
 	int error = maps_read(target->pid, MAPS_EXECUTABLE, &maps);
 
 	for (size_t i = 0; i < maps.list.count && !error; i++) {
 		if (maps.list.items[i].inode)
-			error = visit_mapping(target, config, maps.task, &maps.list.items[i],
-					      visit, context);
+			error = visit_mapping(target, config, maps.task, &maps.list.items[i], visit,
+					      context);
 	}
 	maps_free(&maps);
 	return error;

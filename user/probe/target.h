@@ -24,7 +24,7 @@ struct target_config {
 /* A file that was looked at, identified by its real device and inode. */
 struct target_file {
 	uint64_t device, inode;
-	char *path; /* untrusted; owned */
+	char *path;	  /* untrusted; owned */
 	size_t functions; /* probed in it */
 };
 

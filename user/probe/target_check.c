@@ -41,10 +41,11 @@ static int check_status(pid_t pid, const struct process_status *status,
 			const struct target_config *config)
 {
 	if (status->state == 'Z' && status->threads > 1) {
-		log_error("the main thread of process %d has ended while other threads go on: the "
-			  "kernel offers no way to attach to what is left; watch it from its start, "
-			  "or at least from before that",
-			  pid);
+		log_error(
+			"the main thread of process %d has ended while other threads go on: the "
+			"kernel offers no way to attach to what is left; watch it from its start, "
+			"or at least from before that",
+			pid);
 		return -EOPNOTSUPP;
 	}
 	if (status->state == 'Z' || status->state == 'X') {
@@ -58,10 +59,11 @@ static int check_status(pid_t pid, const struct process_status *status,
 		return -EBUSY;
 	}
 	if (status->seccomp && !config->trial.seccomp_safe) {
-		log_error("process %d runs under a seccomp filter, and on this kernel a return probe "
-			  "kills such a process (a trial child has just shown it); update the "
-			  "kernel to one with commit cf6cb56ef244 (6.14, or a stable update)",
-			  pid);
+		log_error(
+			"process %d runs under a seccomp filter, and on this kernel a return probe "
+			"kills such a process (a trial child has just shown it); update the "
+			"kernel to one with commit cf6cb56ef244 (6.14, or a stable update)",
+			pid);
 		return -EOPNOTSUPP;
 	}
 	return 0;

@@ -57,18 +57,19 @@ static int target_offset(int self_fd, uint64_t *offset)
 	return error;
 }
 
-static struct trial_bpf *load(bool multi)
+static struct trial_bpf *load(enum attach_method method)
 {
 	struct trial_bpf *skeleton = trial_bpf__open();
 
 	if (!skeleton)
 		return NULL;
-	if (multi) {
-		enum bpf_attach_type type = (enum bpf_attach_type)LM_BPF_TRACE_UPROBE_MULTI;
-
-		bpf_program__set_expected_attach_type(skeleton->progs.trial_entry, type);
-		bpf_program__set_expected_attach_type(skeleton->progs.trial_return, type);
-	}
+	bpf_program__set_autoload(skeleton->progs.trial_session, method == ATTACH_SESSION);
+	bpf_program__set_expected_attach_type(skeleton->progs.trial_session,
+					      attach_type(ATTACH_SESSION, POINT_BOTH));
+	bpf_program__set_expected_attach_type(skeleton->progs.trial_entry,
+					      attach_type(method, POINT_ENTRY));
+	bpf_program__set_expected_attach_type(skeleton->progs.trial_return,
+					      attach_type(method, POINT_RETURN));
 	if (trial_bpf__load(skeleton)) {
 		trial_bpf__destroy(skeleton);
 		return NULL;
@@ -76,34 +77,60 @@ static struct trial_bpf *load(bool multi)
 	return skeleton;
 }
 
-/* Whether a multi link with a PID filter sees a thread that is not the main one. */
-static bool multi_works(const struct attach_request *probe, char *reason, size_t size)
+/* Probes entry and return of trial_target as a target's functions will be. */
+static int attach_both(struct attachments *attachments, enum attach_method method,
+		       const struct attach_request *probe, const struct trial_bpf *skeleton)
 {
 	struct attach_request request = *probe;
+	int error;
+
+	if (method == ATTACH_SESSION) {
+		request.program_fd = bpf_program__fd(skeleton->progs.trial_session);
+		request.point = POINT_BOTH;
+		return attach(attachments, method, &request);
+	}
+	request.program_fd = bpf_program__fd(skeleton->progs.trial_return);
+	request.point = POINT_RETURN;
+	error = attach(attachments, method, &request);
+	request.program_fd = bpf_program__fd(skeleton->progs.trial_entry);
+	request.point = POINT_ENTRY;
+	return error ? error : attach(attachments, method, &request);
+}
+
+/* Whether a thread that is not the main one is seen, once at the entry and once at the return. */
+static bool method_works(enum attach_method method, const struct attach_request *probe)
+{
+	struct trial_bpf *skeleton = load(method);
 	struct attachments attachments = {0};
-	struct trial_bpf *skeleton = load(true);
 	pthread_t thread;
 	bool works = false;
 	int error;
 
 	if (!skeleton) {
-		snprintf(reason, size, "the programs do not load as uprobe_multi");
+		log_debug("trial: %s: the programs do not load", attach_method_name(method));
 		return false;
 	}
-	request.program_fd = bpf_program__fd(skeleton->progs.trial_entry);
-	error = attach_multi(&attachments, &request);
+	error = attach_both(&attachments, method, probe, skeleton);
 	if (error) {
-		snprintf(reason, size, "this kernel has no uprobe_multi (%s)", strerror(-error));
+		log_debug("trial: %s: %s", attach_method_name(method), strerror(-error));
 	} else if (!pthread_create(&thread, NULL, call_target, NULL)) {
 		pthread_join(thread, NULL);
-		works = skeleton->bss->trial_entries == 1;
-		if (!works)
-			snprintf(reason, size,
-				 "its PID filter sees only the main thread on this kernel");
+		works = skeleton->bss->trial_entries == 1 && skeleton->bss->trial_returns == 1;
+		log_debug("trial: %s: %s", attach_method_name(method),
+			  works ? "works" : "does not see every thread");
 	}
 	attachments_close(&attachments);
 	trial_bpf__destroy(skeleton);
 	return works;
+}
+
+static enum attach_method best_method(const struct attach_request *probe)
+{
+	for (enum attach_method method = ATTACH_SESSION; method < ATTACH_PERF; method++) {
+		if (method_works(method, probe))
+			return method;
+	}
+	return ATTACH_PERF;
 }
 
 /* Refuses the kernel's uretprobe and uprobe system calls, as container profiles of 2024 do. */
@@ -134,42 +161,53 @@ static void __attribute__((noreturn)) seccomp_child(const int go[2])
 	_exit(trial_target(7) == 7 ? 0 : 1);
 }
 
-static bool child_survives(const struct attach_request *probe, bool multi,
-			   struct trial_bpf *skeleton)
+static bool child_survives(const struct attach_request *probe, enum attach_method method)
 {
+	struct trial_bpf *skeleton = load(method);
 	struct attach_request request = *probe;
 	struct attachments attachments = {0};
 	int go[2], status = -1;
-	pid_t child;
 
-	if (pipe2(go, O_CLOEXEC))
+	if (!skeleton || pipe2(go, O_CLOEXEC)) {
+		trial_bpf__destroy(skeleton);
 		return false;
-	child = fork();
-	if (!child)
+	}
+	request.pid = fork();
+	if (!request.pid)
 		seccomp_child(go);
 	close(go[0]);
-	request.program_fd = bpf_program__fd(skeleton->progs.trial_return);
-	request.at_return = true;
-	request.pid = child;
-	if (child > 0 &&
-	    !(multi ? attach_multi : attach_perf)(&attachments, &request) &&
+	if (request.pid > 0 && !attach_both(&attachments, method, &request, skeleton) &&
 	    write(go[1], "g", 1) == 1)
-		log_debug("trial: a child under seccomp runs through a uretprobe");
+		log_debug("trial: a child under seccomp runs through a return probe");
 	close(go[1]);
-	if (child > 0)
-		waitpid(child, &status, 0);
+	if (request.pid > 0)
+		waitpid(request.pid, &status, 0);
 	attachments_close(&attachments);
+	trial_bpf__destroy(skeleton);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+const char *attach_method_name(enum attach_method method)
+{
+	static const char *const names[] = {
+		[ATTACH_AUTO] = "auto",
+		[ATTACH_SESSION] = "session",
+		[ATTACH_MULTI] = "multi",
+		[ATTACH_PERF] = "perf",
+	};
+
+	return names[method];
 }
 
 int trial_run(struct trial *trial, enum attach_method method)
 {
 	_cleanup_close_ int self_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct trial result = {0};
 	uint64_t offset = 0, cookie = 0;
-	struct attach_request probe = {.file_fd = self_fd, .offsets = &offset,
-				       .cookies = &cookie, .count = 1, .pid = getpid()};
-	struct trial_bpf *skeleton;
+	struct attach_request probe = {.file_fd = self_fd,
+				       .offsets = &offset,
+				       .cookies = &cookie,
+				       .count = 1,
+				       .pid = getpid()};
 	int error = self_fd < 0 ? -errno : target_offset(self_fd, &offset);
 
 	if (error) {
@@ -178,19 +216,14 @@ int trial_run(struct trial *trial, enum attach_method method)
 			  strerror(-error));
 		return error;
 	}
-	if (method == ATTACH_PERF)
-		snprintf(result.multi_reason, sizeof(result.multi_reason), "--attach=perf");
-	else
-		result.multi = multi_works(&probe, result.multi_reason,
-					   sizeof(result.multi_reason));
-	if (method == ATTACH_MULTI && !result.multi) {
-		log_error("--attach=multi: %s; use --attach=auto", result.multi_reason);
+	if (method == ATTACH_AUTO)
+		method = best_method(&probe);
+	else if (method != ATTACH_PERF && !method_works(method, &probe)) {
+		log_error("--attach=%s does not work on this kernel; use --attach=auto",
+			  attach_method_name(method));
 		return -EOPNOTSUPP;
 	}
-	skeleton = load(result.multi);
-	if (skeleton)
-		result.seccomp_safe = child_survives(&probe, result.multi, skeleton);
-	trial_bpf__destroy(skeleton);
-	*trial = result;
+	trial->method = method;
+	trial->seccomp_safe = child_survives(&probe, method);
 	return 0;
 }

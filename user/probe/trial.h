@@ -11,14 +11,17 @@
 #include "cli/options.h"
 
 struct trial {
-	/* uprobe_multi links exist, and their PID filter lets every thread of a process through
-	 * (6.6-6.9 let only the main thread through). */
-	bool multi;
+	/* The best way to attach that works here: the probe fires at entry and return, in every
+	 * thread of the process that was named (6.6-6.9 let only the main thread through). */
+	enum attach_method method;
 	/* A process under a seccomp filter survives a uretprobe. On 6.11 to early 6.13 the kernel's
-	 * own uretprobe system call is refused by filters such as Docker's, and the process dies. */
+	 * own uretprobe system call is refused by filters such as Docker's, and the process dies.
+	 */
 	bool seccomp_safe;
-	char multi_reason[128]; /* why not, for -v and doctor; "" when it works */
 };
+
+/* "session", "multi", "perf". */
+const char *attach_method_name(enum attach_method method);
 
 /* 0, or -errno after an error message. */
 int trial_run(struct trial *trial, enum attach_method method);

@@ -169,7 +169,7 @@ static int read_stream(int fd, enum maps_filter filter, struct maps *maps, bool 
 
 static int read_task(int task, enum maps_filter filter, struct maps *maps)
 {
-	_cleanup_(maps_free) struct maps read = { .task = task };
+	_cleanup_(maps_free) struct maps read = {.task = task};
 	_cleanup_close_ int fd = -1;
 	bool empty;
 	char path[64];

@@ -15,13 +15,13 @@
 #include "base/vec.h"
 
 struct mapping {
-	uint64_t start, end; /* [start, end) in the process */
-	uint64_t offset;     /* of start in the file, in bytes */
-	uint64_t inode;	     /* 0: no file behind it */
+	uint64_t start, end;   /* [start, end) in the process */
+	uint64_t offset;       /* of start in the file, in bytes */
+	uint64_t inode;	       /* 0: no file behind it */
 	uint32_t major, minor; /* device, as the kernel shows it here; stat may show another one */
 	bool readable, writable, executable, shared;
 	bool deleted; /* the path ended in " (deleted)", which was cut off */
-	char *path;   /* untrusted, newlines still as \012; "" if none; or "[heap]", "[vdso]", ... */
+	char *path; /* untrusted, newlines still as \012; "" if none; or "[heap]", "[vdso]", ... */
 };
 
 enum maps_filter { MAPS_ALL, MAPS_EXECUTABLE };

@@ -12,7 +12,7 @@
 
 static int open_beneath(int directory, const char *path, uint64_t resolve)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = resolve };
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
 	long fd = syscall(SYS_openat2, directory, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;

@@ -81,8 +81,7 @@ static int open_range(struct code_range *range, struct modules *modules, struct 
 
 /* Fills next->current from maps, and takes over from `space` what has stayed. */
 static int build_current(const struct address_space *space, const struct maps *maps,
-			 struct modules *modules, struct intern *intern,
-			 struct address_space *next)
+			 struct modules *modules, struct intern *intern, struct address_space *next)
 {
 	for (size_t i = 0; i < maps->list.count; i++) {
 		const struct code_range *known = find_same(space, &maps->list.items[i]);

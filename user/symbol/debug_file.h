@@ -6,20 +6,26 @@
 #ifndef LEAKMON_SYMBOL_DEBUG_FILE_H
 #define LEAKMON_SYMBOL_DEBUG_FILE_H
 
+#include "symbol/debug_sections.h"
+
+struct worker;
+
 struct debug_request {
-	int fd;		      /* the stripped file */
-	const char *build_id; /* its build-id; "": nothing can be found */
-	const char *path;     /* where its process maps it from; may be "" */
-	int task;	      /* whose root is searched before our own; 0: our own only */
+	struct worker *worker; /* looks into what is found */
+	const char *build_id;  /* of the stripped file; "": nothing can be found */
+	const char *link;      /* its .gnu_debuglink; "": none */
+	const char *path;      /* where its process maps it from; may be "" */
+	int task;	       /* whose root is searched before our own; 0: our own only */
 };
 
-/* A descriptor that the caller closes; -ENOENT; -ENOMEM. */
-int debug_file_open(const struct debug_request *request);
+/* A descriptor that the caller closes, and what is in it; -ENOENT. */
+int debug_file_open(const struct debug_request *request, struct debug_description *found);
 
 /*
- * The same for what dwz moved out into a file shared by several (.gnu_debugaltlink). `name` may be
- * relative to the directory of the debug file, for which the usual place is taken.
+ * The same for what dwz moved out into a file shared by several (.gnu_debugaltlink), of which
+ * request->build_id and request->link tell. The link may be relative to the directory of the debug
+ * file, for which the usual place is taken.
  */
-int debug_file_open_alt(int task, const char *name, const char *build_id);
+int debug_file_open_alternate(const struct debug_request *request);
 
 #endif

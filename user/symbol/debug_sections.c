@@ -120,11 +120,47 @@ static int check_sections(const struct elf_file *file, const struct elf_sections
 
 int debug_sections_check(int fd, struct debug_link *link)
 {
-	_cleanup_(elf_file_close) struct elf_file file = { .fd = -1 };
+	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
 	int err = elf_file_open(fd, &file);
 
 	if (!err)
 		err = elf_sections_read(&file, &sections);
 	return err ? err : check_sections(&file, &sections, link);
+}
+
+/* The section starts with the name, NUL-terminated; a checksum follows, which build-ids replace. */
+static void read_link_name(const struct elf_file *file, const struct elf_sections *sections,
+			   char name[NAME_MAX + 1])
+{
+	const struct elf_section *section = elf_sections_find(sections, ".gnu_debuglink");
+	ssize_t got = 0;
+
+	if (section)
+		got = elf_file_read(file, section->offset, name, MIN(section->size, NAME_MAX));
+	name[MAX(got, 0)] = '\0';
+	if (strchr(name, '/'))
+		name[0] = '\0';
+}
+
+int debug_describe(int fd, struct debug_description *description)
+{
+	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
+	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
+	struct debug_description read = {0};
+	int err = elf_file_open(fd, &file);
+
+	if (err)
+		return err;
+	_Static_assert(sizeof(read.build_id) == sizeof(file.build_id), "the same text");
+	memcpy(read.build_id, file.build_id, sizeof(read.build_id));
+	read.lines = elf_sections_read(&file, &sections);
+	if (!read.lines) {
+		read_link_name(&file, &sections, read.link);
+		read.lines = check_sections(&file, &sections, &read.alternate);
+	}
+	if (read.lines == -ENOMEM || read.lines == -EIO)
+		return read.lines;
+	*description = read;
+	return 0;
 }

@@ -4,6 +4,7 @@
 #define LEAKMON_SYMBOL_DEBUG_SECTIONS_H
 
 #include <limits.h>
+#include <stdint.h>
 
 #define DEBUG_MAX_BYTES (1ull << 30)
 
@@ -19,5 +20,16 @@ struct debug_link {
  * -EBADMSG, -ENOEXEC; -EIO; -ENOMEM. *link, if not NULL, is filled when the result is 0.
  */
 int debug_sections_check(int fd, struct debug_link *link);
+
+/* Where the debug information of a file is to be found. */
+struct debug_description {
+	char build_id[82];	     /* lower-case hex; "": it has none */
+	char link[NAME_MAX + 1];     /* .gnu_debuglink: a file name; "": it has none */
+	int32_t lines;		     /* of its own: as debug_sections_check() with a link */
+	struct debug_link alternate; /* if `lines` is 0 */
+};
+
+/* 0; -ENOEXEC, -EBADMSG: not an ELF file we can read; -EIO; -ENOMEM. Untouched on error. */
+int debug_describe(int fd, struct debug_description *description);
 
 #endif

@@ -21,7 +21,7 @@ static int add_unit(struct dwarf_units *units, Dwarf_Die *unit)
 		range = vec_push(&units->ranges);
 		if (!range)
 			return -ENOMEM;
-		*range = (struct dwarf_unit_range){ low, high, dwarf_dieoffset(unit) };
+		*range = (struct dwarf_unit_range){low, high, dwarf_dieoffset(unit)};
 	}
 	return 0;
 }

@@ -19,7 +19,7 @@ static int read_table(struct image *image)
 
 int image_read(int fd, struct image *image)
 {
-	_cleanup_(image_free) struct image read = { .file.fd = -1 };
+	_cleanup_(image_free) struct image read = {.file.fd = -1};
 	int err = elf_file_open(fd, &read.file);
 
 	if (!err)
@@ -32,21 +32,16 @@ int image_read(int fd, struct image *image)
 	return 0;
 }
 
-int image_add_debug_file(struct image *image, int debug_fd)
+void image_take_debug_symbols(struct image *image, struct image *debug)
 {
-	_cleanup_(image_free) struct image debug = { .file.fd = -1 };
 	struct symbol_table replaced = image->table;
-	int err = image_read(debug_fd, &debug);
 
-	if (err)
-		return err;
-	if (!image->file.build_id[0] || strcmp(image->file.build_id, debug.file.build_id) != 0 ||
-	    debug.table.count <= image->table.count)
-		return -ENOENT;
-	image->table = debug.table;
-	image->has_symtab = debug.has_symtab;
-	debug.table = replaced;
-	return 0;
+	if (!image->file.build_id[0] || strcmp(image->file.build_id, debug->file.build_id) != 0 ||
+	    debug->table.count <= image->table.count)
+		return;
+	image->table = debug->table;
+	image->has_symtab = debug->has_symtab;
+	debug->table = replaced;
 }
 
 void image_free(struct image *image)

@@ -22,9 +22,9 @@ int image_read(int fd, struct image *image);
 
 /*
  * Replaces the symbol table by that of a separate debug file, if that has the same build-id and
- * names more. 0, -ENOENT if it does not, or -errno as above; *image is whole in any case.
+ * names more: then *debug gets the old one.
  */
-int image_add_debug_file(struct image *image, int debug_fd);
+void image_take_debug_symbols(struct image *image, struct image *debug);
 
 void image_free(struct image *image);
 

@@ -31,17 +31,18 @@ static void close_handle(struct dwarf_handle *handle)
 		elf_end(handle->elf);
 	if (handle->fd >= 0)
 		close(handle->fd);
-	*handle = (struct dwarf_handle){ .fd = -1 };
+	*handle = (struct dwarf_handle){.fd = -1};
 }
 
-/* Takes fd over, also on errors. */
 static int open_handle(int fd, struct dwarf_handle *handle)
 {
-	struct dwarf_handle opened = { .fd = fd };
+	struct dwarf_handle opened = {.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
 
+	if (opened.fd < 0)
+		return -errno;
 	elf_version(EV_CURRENT);
 	/* Read, not mapped: a file cut short while mapped would kill us with SIGBUS. */
-	opened.elf = elf_begin(fd, ELF_C_READ, NULL);
+	opened.elf = elf_begin(opened.fd, ELF_C_READ, NULL);
 	if (opened.elf)
 		opened.dwarf = dwarf_begin_elf(opened.elf, DWARF_C_READ, NULL);
 	if (!opened.dwarf) {
@@ -56,59 +57,35 @@ static int open_handle(int fd, struct dwarf_handle *handle)
  * Left alone, libdw opens by itself whatever path the file names as its alternate, on our root and
  * even if it is a FIFO. So it is given the right one, or the file is not used.
  */
-static int attach_alt(struct lines *lines, const struct debug_link *link, int task)
+static int attach_alternate(struct lines *lines, const struct debug_link *link, int fd)
 {
-	int fd, err;
+	int err;
 
 	if (!link->name[0])
 		return 0;
-	fd = debug_file_open_alt(task, link->name, link->build_id);
-	if (fd < 0)
-		return fd;
-	err = debug_sections_check(fd, NULL);
-	if (err) {
-		close(fd);
-		return err;
-	}
-	err = open_handle(fd, &lines->alt);
+	err = fd < 0 ? -ENOENT : debug_sections_check(fd, NULL);
+	if (!err)
+		err = open_handle(fd, &lines->alt);
 	if (!err)
 		dwarf_setalt(lines->main.dwarf, lines->alt.dwarf);
 	return err;
 }
 
-/* Finds a descriptor with line information, checked; the caller closes it. */
-static int find_file(const struct debug_request *request, struct debug_link *link)
-{
-	_cleanup_close_ int fd = fcntl(request->fd, F_DUPFD_CLOEXEC, 0);
-	int err = fd < 0 ? -errno : debug_sections_check(fd, link);
-
-	if (err != -ENOENT)
-		return err ? err : TAKE_FD(fd);
-	close(fd);
-	fd = debug_file_open(request);
-	if (fd < 0)
-		return TAKE_FD(fd);
-	err = debug_sections_check(fd, link);
-	return err ? err : TAKE_FD(fd);
-}
-
-int lines_open(const struct debug_request *request, struct lines **lines)
+int lines_open(int fd, int alternate_fd, struct lines **lines)
 {
 	struct debug_link link = {0};
 	struct lines *opened;
-	int fd = find_file(request, &link), err;
+	int err = debug_sections_check(fd, &link);
 
-	if (fd < 0)
-		return fd;
+	if (err)
+		return err;
 	opened = calloc(1, sizeof(*opened));
-	if (!opened) {
-		close(fd);
+	if (!opened)
 		return -ENOMEM;
-	}
 	opened->main.fd = opened->alt.fd = -1;
 	err = open_handle(fd, &opened->main);
 	if (!err)
-		err = attach_alt(opened, &link, request->task);
+		err = attach_alternate(opened, &link, alternate_fd);
 	if (err) {
 		lines_close(opened);
 		return err;
@@ -129,7 +106,7 @@ void lines_close(struct lines *lines)
 
 /*
  * For want of DW_AT_comp_dir libdw looks for it in the split file (.dwo), by a path that the target
- * chose: see attach_alt().
+ * chose: see attach_alternate().
  */
 static bool leads_elsewhere(Dwarf_Die *unit)
 {
@@ -139,21 +116,20 @@ static bool leads_elsewhere(Dwarf_Die *unit)
 	       (type == DW_UT_skeleton && !dwarf_hasattr(unit, DW_AT_comp_dir));
 }
 
-int lines_find(struct lines *lines, uint64_t vaddr, const char **file, uint32_t *line)
+size_t lines_find(struct lines *lines, uint64_t vaddr, struct line_frame *frames, size_t max)
 {
 	const char *name;
 	Dwarf_Line *found;
 	Dwarf_Die unit;
 	int number;
 
-	if (dwarf_units_find(&lines->units, lines->main.dwarf, vaddr, &unit) ||
+	if (!max || dwarf_units_find(&lines->units, lines->main.dwarf, vaddr, &unit) ||
 	    leads_elsewhere(&unit))
-		return -ENOENT;
+		return 0;
 	found = dwarf_getsrc_die(&unit, vaddr);
 	name = found ? dwarf_linesrc(found, NULL, NULL) : NULL;
 	if (!name || dwarf_lineno(found, &number) || number <= 0)
-		return -ENOENT;
-	*file = name;
-	*line = (uint32_t)number;
-	return 0;
+		return 0;
+	frames[0] = (struct line_frame){.file = name, .line = (uint32_t)number};
+	return 1;
 }

@@ -6,24 +6,31 @@
 #ifndef LEAKMON_SYMBOL_LINES_H
 #define LEAKMON_SYMBOL_LINES_H
 
+#include <stddef.h>
 #include <stdint.h>
-
-#include "symbol/debug_file.h"
 
 struct lines;
 
 /*
- * Finds and opens the line information that `request` describes; nothing in it is kept.
- * 0; -ENOENT: there is none; -ENOTSUP: compressed in a way this libdw cannot read (zstd);
- * -EFBIG: more than 1 GiB of it; -EBADMSG; -ENOMEM.
+ * Opens the line information in `fd`, which came through debug_describe(), and in `alternate_fd`
+ * what dwz moved out of it; -1: there is none. Both stay the caller's.
+ * 0; -ENOENT: there is none, or the alternate is missing; -ENOTSUP: compressed in a way this libdw
+ * cannot read (zstd); -EFBIG: more than 1 GiB of it; -EBADMSG; -ENOMEM; -EMFILE.
  */
-int lines_open(const struct debug_request *request, struct lines **lines);
+int lines_open(int fd, int alternate_fd, struct lines **lines);
 void lines_close(struct lines *lines);
 
+struct line_frame {
+	const char *function; /* of one that was inlined: its raw name; else NULL */
+	const char *file;     /* untrusted; NULL: unknown */
+	uint32_t line;
+};
+
 /*
- * The line of the instruction at `vaddr`, in the file's own numbering. For a return address ask for
- * the byte before it. *file is owned by `lines`, untrusted. 0 or -ENOENT.
+ * The line of the instruction at `vaddr`, in the file's own numbering, as up to `max` frames: first
+ * the innermost inlined function, last the function itself. For a return address ask for the byte
+ * before it. Strings are owned by `lines`. Returns how many frames were filled; 0: no line.
  */
-int lines_find(struct lines *lines, uint64_t vaddr, const char **file, uint32_t *line);
+size_t lines_find(struct lines *lines, uint64_t vaddr, struct line_frame *frames, size_t max);
 
 #endif

@@ -8,58 +8,47 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "proc/maps.h"
+#include "symbol/identity.h"
 #include "symbol/image.h"
 #include "symbol/intern.h"
-#include "symbol/lines.h"
+#include "symbol/module_lines.h"
 
-/* One version of one file. The inode alone may be reused, or its contents replaced in place. */
-struct module_identity {
-	uint64_t device, inode, size;
-	struct timespec modified;
-};
-
-struct source_line {
-	const char *file; /* interned, or NULL */
-	uint32_t line;
-};
+struct worker;
 
 struct module {
-	struct module_identity identity;
-	int fd;		    /* -1: too many are open; opened again when needed */
-	bool loaded;	    /* `why` and `image` are final */
-	const char *why;    /* why there is no image, or NULL */
-	struct image image; /* zero while there is none */
+	struct file_identity identity;
+	uint32_t number;       /* no other module has it */
+	int fd;		       /* -1: too many are open; opened again when needed */
+	bool loaded;	       /* `why` and `image` are final */
+	const char *why;       /* why there is no image, or NULL */
+	struct image image;    /* zero while there is none */
 	struct hash functions; /* index of a symbol -> its readable name, interned */
-	struct hash line_index; /* vaddr -> place in source_lines, plus 1 */
-	VEC(struct source_line) source_lines;
-	struct lines *lines; /* open only between two calls of modules_release_lines() */
-	bool no_lines;	     /* there is no line information: not looked for again */
+	struct module_lines lines;
 };
 
 struct modules {
 	VEC(struct module *) list;
 	struct hash index; /* of identities -> place in list, plus 1 */
 	size_t open_files;
-};
-
-/* Where a module can be opened anew, and around which its debug files are looked for. */
-struct module_place {
-	int task;
-	const struct mapping *mapping;
+	struct worker *worker; /* reads the files */
+	size_t opened_lines;   /* how many modules' line information is open */
+	struct module *asked;  /* whose lines are being looked for, or NULL */
+	size_t asked_count;    /* how many: the first of those it wants */
 };
 
 /* The module of an open file, which is taken over in any case. NULL: out of memory or no file. */
 struct module *modules_add(struct modules *modules, int fd);
-void modules_release_lines(struct modules *modules);
 void modules_free(struct modules *modules);
 
 /* Reads the symbols if that was not done yet. NULL, or why there are none, as a static string. */
-const char *module_load(struct module *module, const struct module_place *place);
+const char *module_load(struct modules *modules, struct module *module,
+			const struct module_place *place);
+
+/* A descriptor of the module's file that the caller closes; -ESTALE: another version is there. */
+int module_open(const struct module *module, const struct module_place *place);
 
 struct module_function {
 	const char *name; /* demangled, interned */
@@ -73,8 +62,7 @@ struct module_function {
 int module_function(struct module *module, struct intern *intern, uint64_t vaddr,
 		    struct module_function *function);
 
-/* file:line of vaddr, of a loaded module; *line is zero if there is none. 0 or -ENOMEM. */
-int module_line(struct module *module, const struct module_place *place, struct intern *intern,
-		uint64_t vaddr, struct source_line *line);
+/* A raw name from a file as people read it, interned; NULL: out of memory. */
+const char *module_readable_name(struct intern *intern, const char *raw);
 
 #endif

@@ -6,8 +6,10 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "symbol/address_space.h"
+#include "symbol/frames.h"
 #include "symbol/intern.h"
 #include "symbol/module.h"
+#include "worker/worker.h"
 
 /* Named addresses kept per process; a process with more distinct ones starts over. */
 #define MAX_NAMED (1u << 17)
@@ -15,7 +17,6 @@
 struct named {
 	struct frame frame;
 	const struct code_range *range; /* NULL: no code there */
-	bool has_lines;			/* file:line was looked up */
 };
 
 struct process {
@@ -28,11 +29,22 @@ struct symbolizer {
 	struct intern strings;
 	struct modules modules;
 	struct hash processes; /* key -> struct process *, or 0 once forgotten */
+	struct worker *own_worker;
 };
 
-struct symbolizer *symbolizer_new(void)
+struct symbolizer *symbolizer_new(struct worker *worker)
 {
-	return calloc(1, sizeof(struct symbolizer));
+	struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+
+	if (!symbolizer)
+		return NULL;
+	if (!worker)
+		worker = symbolizer->own_worker = worker_new_local();
+	symbolizer->modules.worker = worker;
+	if (worker)
+		return symbolizer;
+	free(symbolizer);
+	return NULL;
 }
 
 static void forget_names(struct process *process)
@@ -63,6 +75,7 @@ void symbolizer_free(struct symbolizer *symbolizer)
 	hash_free(&symbolizer->processes);
 	modules_free(&symbolizer->modules);
 	intern_free(&symbolizer->strings);
+	worker_free(symbolizer->own_worker);
 	free(symbolizer);
 }
 
@@ -105,8 +118,8 @@ int symbolizer_refresh(struct symbolizer *symbolizer, uint64_t process, int pid)
 
 	if (!known)
 		return -ENOMEM;
-	err = address_space_refresh(&known->space, pid, &symbolizer->modules,
-				    &symbolizer->strings, &changed);
+	err = address_space_refresh(&known->space, pid, &symbolizer->modules, &symbolizer->strings,
+				    &changed);
 	if (changed)
 		forget_names(known);
 	return err;
@@ -121,13 +134,13 @@ static uint64_t file_offset(const struct code_range *range, uint64_t address)
 static int name_function(struct symbolizer *symbolizer, const struct code_range *range,
 			 struct frame *frame)
 {
-	struct module_place place = { range->task, &range->mapping };
+	struct module_place place = {range->task, &range->mapping};
 	struct image *image = &range->module->image;
 	struct module_function function;
 	uint64_t vaddr;
 	int err;
 
-	frame->why = module_load(range->module, &place);
+	frame->why = module_load(&symbolizer->modules, range->module, &place);
 	if (frame->why)
 		return 0;
 	if (image->file.build_id[0])
@@ -199,59 +212,77 @@ static int find_or_name(struct symbolizer *symbolizer, struct process *process, 
 	return 0;
 }
 
-static int add_lines(struct symbolizer *symbolizer, struct named *named)
+/* The lines of what was named, as far as they are known; NULL: no file, so no lines. */
+static int want_lines(const struct named *named, const struct source_lines **source)
 {
 	const struct code_range *range = named->range;
 	struct module_place place;
-	struct source_line line;
-	int err;
 
-	if (named->has_lines)
+	*source = NULL;
+	if (!range || !range->module || !range->module->loaded || range->module->why)
 		return 0;
-	if (range && range->module && range->module->loaded && !range->module->why) {
-		place = (struct module_place){ range->task, &range->mapping };
-		err = module_line(range->module, &place, &symbolizer->strings,
-				  named->frame.module_offset - 1, &line);
-		if (err)
-			return err;
-		named->frame.file = line.file;
-		named->frame.line = line.line;
-	}
-	named->has_lines = true;
-	return 0;
+	place = (struct module_place){range->task, &range->mapping};
+	*source = module_want_lines(range->module, &place, named->frame.module_offset - 1);
+	return *source ? 0 : -ENOMEM;
 }
 
-/* The seam for inlined frames: one address may give several, innermost first. */
-static int append_address(struct symbolizer *symbolizer, struct process *process,
-			  uint64_t address, bool lines, struct frames *frames)
+static int want_all_lines(struct symbolizer *symbolizer, struct process *process,
+			  const uint64_t *addresses, size_t depth)
 {
-	struct frame *frame = vec_push(&frames->list);
-	struct named *named;
-	int err;
+	int err = 0;
 
-	if (!frame)
-		return -ENOMEM;
-	if (!process) {
-		*frame = (struct frame){ .address = address, .why = "unknown process" };
-		return 0;
+	for (size_t i = 0; !err && i < depth; i++) {
+		const struct source_lines *ignored;
+		struct named *named;
+
+		err = find_or_name(symbolizer, process, addresses[i], &named);
+		if (!err)
+			err = want_lines(named, &ignored);
 	}
-	err = find_or_name(symbolizer, process, address, &named);
-	if (!err && lines)
-		err = add_lines(symbolizer, named);
-	if (!err)
-		*frame = named->frame;
+	return err;
+}
+
+static int append_address(struct symbolizer *symbolizer, struct process *process, uint64_t address,
+			  enum frame_lines lines, struct frames *frames)
+{
+	const struct source_lines *source = NULL;
+	struct named *named;
+	int err = find_or_name(symbolizer, process, address, &named);
+
+	if (!err && lines != LINES_NONE)
+		err = want_lines(named, &source);
+	if (err)
+		return err;
+	return frames_append(frames, &named->frame, source);
+}
+
+static int name_all(struct symbolizer *symbolizer, struct process *process,
+		    const uint64_t *addresses, size_t depth, enum frame_lines lines,
+		    struct frames *frames)
+{
+	int err = 0;
+
+	if (process && lines == LINES_WAIT) {
+		err = want_all_lines(symbolizer, process, addresses, depth);
+		if (!err)
+			err = symbolizer_find_lines(symbolizer, -1);
+	}
+	for (size_t i = 0; !err && i < depth; i++) {
+		struct frame unknown = {.address = addresses[i], .why = "unknown process"};
+
+		err = process ? append_address(symbolizer, process, addresses[i], lines, frames)
+			      : frames_append(frames, &unknown, NULL);
+	}
 	return err;
 }
 
 int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint64_t *addresses,
-		    size_t depth, bool lines, struct frames *frames)
+		    size_t depth, enum frame_lines lines, struct frames *frames)
 {
 	struct process *known = find_process(symbolizer, process);
 	struct frames named = {0};
-	int err = 0;
+	int err = name_all(symbolizer, known, addresses, depth, lines, &named);
 
-	for (size_t i = 0; !err && i < depth; i++)
-		err = append_address(symbolizer, known, addresses[i], lines, &named);
 	if (err) {
 		vec_free(&named.list);
 		return err;
@@ -260,19 +291,12 @@ int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint6
 	return 0;
 }
 
-uint64_t symbolizer_stack_id(const struct frames *frames)
+int symbolizer_find_lines(struct symbolizer *symbolizer, int timeout_ms)
 {
-	uint64_t id = 0;
+	return modules_find_lines(&symbolizer->modules, &symbolizer->strings, timeout_ms);
+}
 
-	for (size_t i = 0; i < frames->list.count; i++) {
-		const struct frame *frame = &frames->list.items[i];
-		const char *module = frame->build_id ? frame->build_id : frame->module;
-
-		/* The same stack with and without debug information is one stack. */
-		if (frame->inlined)
-			continue;
-		id = hash_mix(id ^ intern_hash(module ? module : ""));
-		id = hash_mix(id ^ frame->module_offset);
-	}
-	return id;
+int symbolizer_lines_fd(const struct symbolizer *symbolizer)
+{
+	return worker_lines_fd(symbolizer->modules.worker);
 }

@@ -18,18 +18,18 @@
 
 /* One line of a stack. Strings are owned by the symbolizer and live as long as it does. */
 struct frame {
-	uint64_t address;     /* return address in the target */
-	const char *function; /* demangled, or NULL: see `why` */
-	uint64_t offset;      /* of address from the function's start */
-	const char *module;   /* path as the target mapped it; NULL: in no known file */
+	uint64_t address;	/* return address in the target */
+	const char *function;	/* demangled, or NULL: see `why` */
+	uint64_t offset;	/* of address from the function's start */
+	const char *module;	/* path as the target mapped it; NULL: in no known file */
 	uint64_t module_offset; /* address as the file's own symbol table counts it (st_value) */
-	const char *build_id; /* lower-case hex, or NULL */
-	const char *file;     /* source file, or NULL */
-	uint32_t line;	      /* 0 if unknown */
-	bool inlined;	      /* this frame was inlined into the next one; same address */
-	const char *why;      /* why there is no function: one of "no symbols",
-			       * "no symbol at this address", "file gone", "not an ELF file",
-			       * "anonymous code", "unmapped address", ...; else NULL */
+	const char *build_id;	/* lower-case hex, or NULL */
+	const char *file;	/* source file, or NULL */
+	uint32_t line;		/* 0 if unknown */
+	bool inlined;		/* this frame was inlined into the next one; same address */
+	const char *why;	/* why there is no function: one of "no symbols",
+				 * "no symbol at this address", "file gone", "not an ELF file",
+				 * "anonymous code", "unmapped address", ...; else NULL */
 };
 
 struct frames {
@@ -37,8 +37,13 @@ struct frames {
 };
 
 struct symbolizer;
+struct worker;
 
-struct symbolizer *symbolizer_new(void); /* NULL: out of memory */
+/*
+ * Files are read by `worker`, which must outlive the symbolizer; NULL: in this very process, for
+ * tests. NULL: out of memory.
+ */
+struct symbolizer *symbolizer_new(struct worker *worker);
 void symbolizer_free(struct symbolizer *symbolizer);
 
 /*
@@ -55,18 +60,36 @@ int symbolizer_refresh(struct symbolizer *symbolizer, uint64_t process, int pid)
  */
 void symbolizer_forget(struct symbolizer *symbolizer, uint64_t process);
 
-/* Closes the debug information that lines were looked up in; call it after each report. */
+/*
+ * Closes the debug information that lines were looked up in; call it after each report. While
+ * lines are still being looked for, it does nothing.
+ */
 void symbolizer_release_lines(struct symbolizer *symbolizer);
+
+enum frame_lines {
+	LINES_NONE,
+	LINES_WAIT,  /* looked up now, which can take seconds for each file */
+	LINES_KNOWN, /* those known already; the others are queued for symbolizer_find_lines() */
+};
 
 /*
  * Names `depth` return addresses (caller first) of a process into `frames`, which the caller owns
  * (vec_free(&frames->list)). Function lookups use address - 1: a return address may be the first
  * byte of the next function (DWARF 5, 6.4.4 "Call Frame Calling Address").
- * With `lines`, file:line is looked up through libdw.
  * *frames is overwritten, not appended to. 0 or -ENOMEM (then it is untouched).
  */
 int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint64_t *addresses,
-		    size_t depth, bool lines, struct frames *frames);
+		    size_t depth, enum frame_lines lines, struct frames *frames);
+
+/*
+ * Looks up lines that are queued, for at most timeout_ms (-1: until done; 0: takes what has been
+ * found meanwhile, and asks on). 0: all are known, name again to see them; -EAGAIN: not all yet;
+ * -ENOMEM.
+ */
+int symbolizer_find_lines(struct symbolizer *symbolizer, int timeout_ms);
+
+/* Becomes readable when symbolizer_find_lines() has something to take; -1: nothing is awaited. */
+int symbolizer_lines_fd(const struct symbolizer *symbolizer);
 
 /*
  * A number for a stack that is the same on every run, host and load address: a hash over

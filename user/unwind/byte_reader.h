@@ -19,7 +19,7 @@ struct byte_reader {
 
 static inline struct byte_reader byte_reader(const uint8_t *bytes, size_t size)
 {
-	return (struct byte_reader){ .at = bytes, .end = bytes + size };
+	return (struct byte_reader){.at = bytes, .end = bytes + size};
 }
 
 static inline size_t byte_reader_left(const struct byte_reader *reader)

@@ -8,13 +8,10 @@
 #include "unwind/byte_reader.h"
 
 static const uint8_t plt_formula[] = {
-	DW_OP_breg7, 8,
-	DW_OP_breg16, 0,
-	DW_OP_lit15, DW_OP_and,
-	DW_OP_lit0, /* and above: where in the stub its push has been done */
-	DW_OP_ge,
-	DW_OP_lit3, DW_OP_shl,
-	DW_OP_plus,
+	DW_OP_breg7, 8,		 DW_OP_breg16, 0,
+	DW_OP_lit15, DW_OP_and,	 DW_OP_lit0, /* and above: where in the stub its push has been done
+					      */
+	DW_OP_ge,    DW_OP_lit3, DW_OP_shl,    DW_OP_plus,
 };
 #define PLT_LITERAL 6
 
@@ -49,7 +46,7 @@ struct saved_rule cfa_expression_saved(const uint8_t *bytes, size_t size)
 {
 	struct byte_reader reader = byte_reader(bytes, size);
 	uint8_t first = byte_reader_u8(&reader);
-	struct saved_rule rule = { .offset = byte_reader_sleb128(&reader), .place = SAVED_OTHER };
+	struct saved_rule rule = {.offset = byte_reader_sleb128(&reader), .place = SAVED_OTHER};
 
 	if (reader.failed || byte_reader_left(&reader))
 		return rule;

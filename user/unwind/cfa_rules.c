@@ -58,15 +58,15 @@ static bool fp_words(const struct cfa_rules *rules, __s8 *words)
 struct lm_unwind_row cfa_rules_row(const struct cfa_rules *rules, bool signal_frame)
 {
 	const struct saved_rule *ra = &rules->saved[SAVED_RA], *sp = &rules->saved[SAVED_SP];
-	struct lm_unwind_row row = { .kind = (__u8)kinds[rules->cfa] };
+	struct lm_unwind_row row = {.kind = (__u8)kinds[rules->cfa]};
 
 	if (ra->place == SAVED_UNDEFINED)
-		return (struct lm_unwind_row){ .kind = LM_UNWIND_END };
+		return (struct lm_unwind_row){.kind = LM_UNWIND_END};
 	if (signal_frame && is_at(ra, SAVED_AT_SP, SIGNAL_RIP_OFFSET))
-		return (struct lm_unwind_row){ .kind = LM_UNWIND_SIGNAL };
+		return (struct lm_unwind_row){.kind = LM_UNWIND_SIGNAL};
 	if (row.kind == LM_UNWIND_UNSUPPORTED || !is_at(ra, SAVED_AT_CFA, -WORD) ||
 	    sp->place != SAVED_UNSPECIFIED || !cfa_words(rules, &row.cfa_words) ||
 	    !fp_words(rules, &row.fp_words))
-		return (struct lm_unwind_row){ .kind = LM_UNWIND_UNSUPPORTED };
+		return (struct lm_unwind_row){.kind = LM_UNWIND_UNSUPPORTED};
 	return row;
 }

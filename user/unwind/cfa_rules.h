@@ -69,7 +69,8 @@ static inline bool cfa_is_register(enum cfa_base cfa)
  *
  * LM_UNWIND_FP_DEREF with fp_words 0 stands for rbp saved at *(rbp): what gcc emits for functions
  * that realign their stack (DRAP) is
- *     DW_CFA_expression rbp (DW_OP_breg6 0); DW_CFA_def_cfa_expression (DW_OP_breg6 n; DW_OP_deref).
+ *     DW_CFA_expression rbp (DW_OP_breg6 0); DW_CFA_def_cfa_expression (DW_OP_breg6 n;
+ * DW_OP_deref).
  */
 struct lm_unwind_row cfa_rules_row(const struct cfa_rules *rules, bool signal_frame);
 

@@ -26,7 +26,7 @@ static uint32_t offset_of(const struct parser *parser, const uint8_t *at)
 
 static struct eh_code code_left(const struct parser *parser, const struct byte_reader *record)
 {
-	return (struct eh_code){ offset_of(parser, record->at), (uint32_t)byte_reader_left(record) };
+	return (struct eh_code){offset_of(parser, record->at), (uint32_t)byte_reader_left(record)};
 }
 
 /* The letters after 'z'. An unknown one ends them: the length of its data is not known. */
@@ -42,8 +42,8 @@ static bool parse_augmentation(const struct parser *parser, const char *letters,
 			byte_reader_u8(data);
 		else if (*letters == 'S')
 			cie->signal_frame = true;
-		else if (*letters == 'P' && !eh_pointer_read(data, byte_reader_u8(data),
-							     &parser->place, &personality))
+		else if (*letters == 'P' &&
+			 !eh_pointer_read(data, byte_reader_u8(data), &parser->place, &personality))
 			return false;
 		else if (!strchr("PB", *letters))
 			return false;
@@ -92,7 +92,7 @@ static bool parse_cie(const struct parser *parser, struct byte_reader *record, s
 
 static int add_cie(struct parser *parser, uint32_t offset, struct byte_reader *record)
 {
-	struct eh_cie parsed = { .offset = offset }, *cie;
+	struct eh_cie parsed = {.offset = offset}, *cie;
 
 	if (!parse_cie(parser, record, &parsed))
 		return 0;
@@ -199,7 +199,7 @@ static int parse_records(const struct eh_section *section, struct parser *parser
 
 int eh_frame_parse(const struct eh_section *section, struct eh_frame *frame)
 {
-	struct parser parser = { .place = { section->bytes, section->address } };
+	struct parser parser = {.place = {section->bytes, section->address}};
 	int err = parse_records(section, &parser);
 
 	if (err)

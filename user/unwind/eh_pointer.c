@@ -15,16 +15,16 @@ struct format {
 };
 
 static const struct format formats[FORMAT_MASK + 1] = {
-	[DW_EH_PE_absptr] = { NUMBER_FIXED, 8, false },
-	[DW_EH_PE_uleb128] = { NUMBER_LEB128, 0, false },
-	[DW_EH_PE_udata2] = { NUMBER_FIXED, 2, false },
-	[DW_EH_PE_udata4] = { NUMBER_FIXED, 4, false },
-	[DW_EH_PE_udata8] = { NUMBER_FIXED, 8, false },
-	[DW_EH_PE_signed] = { NUMBER_FIXED, 8, true },
-	[DW_EH_PE_sleb128] = { NUMBER_LEB128, 0, true },
-	[DW_EH_PE_sdata2] = { NUMBER_FIXED, 2, true },
-	[DW_EH_PE_sdata4] = { NUMBER_FIXED, 4, true },
-	[DW_EH_PE_sdata8] = { NUMBER_FIXED, 8, true },
+	[DW_EH_PE_absptr] = {NUMBER_FIXED, 8, false},
+	[DW_EH_PE_uleb128] = {NUMBER_LEB128, 0, false},
+	[DW_EH_PE_udata2] = {NUMBER_FIXED, 2, false},
+	[DW_EH_PE_udata4] = {NUMBER_FIXED, 4, false},
+	[DW_EH_PE_udata8] = {NUMBER_FIXED, 8, false},
+	[DW_EH_PE_signed] = {NUMBER_FIXED, 8, true},
+	[DW_EH_PE_sleb128] = {NUMBER_LEB128, 0, true},
+	[DW_EH_PE_sdata2] = {NUMBER_FIXED, 2, true},
+	[DW_EH_PE_sdata4] = {NUMBER_FIXED, 4, true},
+	[DW_EH_PE_sdata8] = {NUMBER_FIXED, 8, true},
 };
 
 static uint64_t read_number(struct byte_reader *reader, const struct format *format)
@@ -72,6 +72,7 @@ bool eh_pointer_fits_code(uint8_t encoding)
 {
 	uint8_t relative = encoding & (RELATIVE_MASK | DW_EH_PE_indirect);
 
-	return encoding != DW_EH_PE_omit && formats[encoding & FORMAT_MASK].kind != NUMBER_INVALID &&
+	return encoding != DW_EH_PE_omit &&
+	       formats[encoding & FORMAT_MASK].kind != NUMBER_INVALID &&
 	       (relative == DW_EH_PE_absptr || relative == DW_EH_PE_pcrel);
 }

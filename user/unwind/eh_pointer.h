@@ -23,7 +23,10 @@ struct eh_place {
 bool eh_pointer_read(struct byte_reader *reader, uint8_t encoding, const struct eh_place *place,
 		     uint64_t *value);
 
-/* Can addresses of code in .eh_frame be encoded so? Only datarel has no base there on x86-64. */
+/*
+ * Can addresses of code in .eh_frame be encoded so? Absolute or relative to their own place: for
+ * datarel there libgcc knows no base on x86-64.
+ */
 bool eh_pointer_fits_code(uint8_t encoding);
 
 #endif

@@ -93,7 +93,7 @@ static int read_frame_pointer(const struct elf_file *file, uint64_t *address)
 	if (got < 0)
 		return (int)got;
 	reader = byte_reader(bytes, (size_t)got);
-	place = (struct eh_place){ bytes, program.p_vaddr };
+	place = (struct eh_place){bytes, program.p_vaddr};
 	if (byte_reader_u8(&reader) != HEADER_VERSION)
 		return -EBADMSG;
 	encoding = byte_reader_u8(&reader);
@@ -121,10 +121,10 @@ static int read_by_segment(const struct elf_file *file, struct eh_section *secti
 			return -EBADMSG;
 		section->address = address;
 		section->exact = false;
-		return read_bytes(file, offset,
-				  MIN(MIN(segment->file_size - skipped, file->size - offset),
-				      EH_MAX_BYTES),
-				  section);
+		return read_bytes(
+			file, offset,
+			MIN(MIN(segment->file_size - skipped, file->size - offset), EH_MAX_BYTES),
+			section);
 	}
 	return -EBADMSG;
 }

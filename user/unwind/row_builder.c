@@ -15,8 +15,7 @@ static int push(struct row_builder *builder, uint64_t start, const struct lm_unw
 {
 	struct lm_unwind_row *pushed;
 
-	if (builder->rows.count &&
-	    same_rule(&builder->rows.items[builder->rows.count - 1], row))
+	if (builder->rows.count && same_rule(&builder->rows.items[builder->rows.count - 1], row))
 		return 0;
 	if (builder->rows.count >= UNWIND_MAX_ROWS)
 		return -EFBIG;
@@ -31,7 +30,7 @@ static int push(struct row_builder *builder, uint64_t start, const struct lm_unw
 int row_builder_add(struct row_builder *builder, uint64_t start, uint64_t end,
 		    struct lm_unwind_row row)
 {
-	static const struct lm_unwind_row none = { .kind = LM_UNWIND_NONE };
+	static const struct lm_unwind_row none = {.kind = LM_UNWIND_NONE};
 	int err = 0;
 
 	if (!builder->rows.count)
@@ -50,7 +49,7 @@ int row_builder_add(struct row_builder *builder, uint64_t start, uint64_t end,
 
 int row_builder_finish(struct row_builder *builder)
 {
-	static const struct lm_unwind_row none = { .kind = LM_UNWIND_NONE };
+	static const struct lm_unwind_row none = {.kind = LM_UNWIND_NONE};
 
 	return builder->rows.count ? push(builder, builder->end, &none) : 0;
 }

@@ -26,8 +26,8 @@ struct unwind_module {
 	ino_t inode;
 	off_t size;
 	struct timespec changed;
-	uint32_t index; /* in `unwind_modules`, or NO_MODULE: it has no usable rows */
-	uint64_t base;	/* rows count from this address of the file */
+	uint32_t index;		      /* in `unwind_modules`, or NO_MODULE: it has no usable rows */
+	uint64_t base;		      /* rows count from this address of the file */
 	struct elf_segment *segments; /* owned: from file offset to address */
 	size_t segment_count;
 };
@@ -157,8 +157,10 @@ static struct unwind_module *module_of(struct unwind_store *store, int task,
 	module = vec_push(&store->modules);
 	if (!module)
 		return NULL;
-	*module = (struct unwind_module){.device = status.st_dev, .inode = status.st_ino,
-					 .size = status.st_size, .changed = status.st_mtim,
+	*module = (struct unwind_module){.device = status.st_dev,
+					 .inode = status.st_ino,
+					 .size = status.st_size,
+					 .changed = status.st_mtim,
 					 .index = NO_MODULE};
 	error = compile(store, module, fd);
 	if (error) {
@@ -204,7 +206,8 @@ static int ranges_add(struct unwind_store *store, struct ranges *ranges, int tas
 	range = vec_push(&ranges->list);
 	if (!range)
 		return -ENOMEM;
-	*range = (struct lm_range){.start = mapping->start, .end = mapping->end,
+	*range = (struct lm_range){.start = mapping->start,
+				   .end = mapping->end,
 				   .bias = mapping->start - (vaddr - module->base),
 				   .module = module->index};
 	return 0;

@@ -96,7 +96,7 @@ static int find_code(const struct elf_file *file, uint64_t base, struct ranges *
 		range = vec_push(&ranges->list);
 		if (!range)
 			return -ENOMEM;
-		*range = (struct range){ segment->vaddr, end };
+		*range = (struct range){segment->vaddr, end};
 	}
 	if (ranges->list.count)
 		qsort(ranges->list.items, ranges->list.count, sizeof(struct range), compare_ranges);
@@ -147,9 +147,8 @@ static int run_cies(struct compiler *compiler)
 	if (!compiler->initial || !compiler->understood)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		compiler->understood[i] = cfa_program_initial(&compiler->section,
-							      &compiler->frame.cies.items[i],
-							      &compiler->initial[i]);
+		compiler->understood[i] = cfa_program_initial(
+			&compiler->section, &compiler->frame.cies.items[i], &compiler->initial[i]);
 	return 0;
 }
 
@@ -162,12 +161,10 @@ static int run_fdes(struct compiler *compiler)
 
 		if (compiler->builder.rows.count && fde->end <= compiler->builder.end)
 			continue;
-		err = cfa_program_run(&compiler->section, &compiler->frame.cies.items[fde->cie],
-				      fde,
-				      compiler->understood[fde->cie] ?
-					      &compiler->initial[fde->cie] :
-					      NULL,
-				      &compiler->builder);
+		err = cfa_program_run(
+			&compiler->section, &compiler->frame.cies.items[fde->cie], fde,
+			compiler->understood[fde->cie] ? &compiler->initial[fde->cie] : NULL,
+			&compiler->builder);
 	}
 	return err ? err : row_builder_finish(&compiler->builder);
 }
@@ -191,7 +188,7 @@ static int compile(const struct elf_file *file, struct compiler *compiler)
 
 int unwind_table_compile(const struct elf_file *file, struct unwind_table *table)
 {
-	_cleanup_(compiler_free) struct compiler compiler = { .builder.base = lowest_page(file) };
+	_cleanup_(compiler_free) struct compiler compiler = {.builder.base = lowest_page(file)};
 	int err = compile(file, &compiler);
 
 	if (err)

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * libFuzzer harness of the readers of symbols and debug sections: the input is a whole ELF file.
+ * What they make of any file must pass the monitor's checks, or the honest parser would be taken
+ * for a hostile one.
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuser -Iinclude \
+ *       tests/fuzz/fuzz_elf_symbols.c user/elf/elf_*.c \
+ *       user/symbol/{image,symbol_table,debug_sections}.c \
+ *       user/worker/{bytes,cursor,decode,encode,line_answer}.c ...
+ *
+ * Seeds: small shared objects, whole, and debug files. -max_len must hold them.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "worker/decode.h"
+#include "worker/encode.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void read_image(int fd)
+{
+	_cleanup_(image_free) struct image image = {0}, decoded = {0};
+	_cleanup_(bytes_free) struct bytes body = {0};
+
+	if (image_read(fd, &image))
+		return;
+	check(!encode_image(&image, &body) && !decode_image(&body, &decoded));
+	check(decoded.table.count == image.table.count);
+	for (size_t i = 0; i < image.table.count; i++) {
+		const struct symbol *symbol = &image.table.symbols[i];
+
+		check(!strcmp(image.table.names + symbol->name,
+			      decoded.table.names + decoded.table.symbols[i].name));
+		symbol_table_find(&decoded.table, symbol->address + symbol->size);
+	}
+}
+
+static void read_debug_sections(int fd)
+{
+	struct debug_description description, decoded;
+	_cleanup_(bytes_free) struct bytes body = {0};
+
+	if (debug_describe(fd, &description))
+		return;
+	check(!encode_description(&description, &body) && !decode_description(&body, &decoded));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_close_ int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		return 0;
+	read_image(fd);
+	read_debug_sections(fd);
+	return 0;
+}

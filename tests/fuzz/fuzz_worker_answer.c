@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * libFuzzer harness of the monitor's reader of answers. The first byte of the input chooses: a body
+ * of one kind, or a series of packets (a length of two bytes, then that many).
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuser -Iinclude \
+ *       tests/fuzz/fuzz_worker_answer.c user/worker/{bytes,child,cursor,decode,line_answer}.c \
+ *       user/symbol/{image,symbol_table}.c user/elf/elf_*.c ...
+ *
+ * Seeds: what tests/unit/test_decode.c encodes; empty ones do, too.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "worker/child.h"
+#include "worker/decode.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { ID = 0x01010101, ADDRESSES = 3, MAX_NAME = 4096 };
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void use_description(const struct bytes *body)
+{
+	struct debug_description description;
+
+	if (decode_description(body, &description))
+		return;
+	check(strlen(description.link) <= NAME_MAX && !strchr(description.link, '/'));
+	check(!strpbrk(description.build_id, "./") && description.lines <= 0);
+	check(strlen(description.alternate.name) < PATH_MAX);
+}
+
+static void use_image(const struct bytes *body)
+{
+	_cleanup_(image_free) struct image image = {0};
+	uint64_t vaddr;
+
+	if (decode_image(body, &image))
+		return;
+	elf_file_vaddr(&image.file, 0x1234, &vaddr);
+	elf_file_offset(&image.file, 0x1234, &vaddr);
+	for (size_t i = 0; i < image.table.count; i++) {
+		const struct symbol *symbol = &image.table.symbols[i];
+		const struct symbol *found = symbol_table_find(&image.table, symbol->address);
+
+		check(strlen(image.table.names + symbol->name) <= MAX_NAME);
+		check(!found || found <= symbol);
+	}
+}
+
+static void use_lines(const struct bytes *body)
+{
+	_cleanup_(line_answer_free) struct line_answer answer = {0};
+	size_t length = 0;
+
+	if (decode_lines(body, ADDRESSES, &answer))
+		return;
+	check(answer.count == ADDRESSES);
+	for (size_t i = 0; i < ADDRESSES; i++) {
+		const struct line_range *range = &answer.ranges[i];
+
+		for (uint32_t k = 0; k < range->count; k++) {
+			const struct line_frame *frame = &answer.frames[range->first + k];
+
+			length += frame->file ? strlen(frame->file) : 0;
+			length += frame->function ? strlen(frame->function) : 0;
+		}
+	}
+	check(length <= 2ul * ADDRESSES * WIRE_MAX_FRAMES * WIRE_MAX_STRING);
+}
+
+static void use_unwind(const struct bytes *body)
+{
+	_cleanup_(unwind_table_free) struct unwind_table table = {0};
+	_cleanup_(elf_file_close) struct elf_file file = {0};
+
+	if (decode_unwind(body, &file, &table))
+		return;
+	for (size_t i = 0; i < table.count; i++)
+		check(unwind_table_find(&table, table.rows[i].pc) == &table.rows[i]);
+}
+
+static void receive(const struct bytes *packets)
+{
+	struct receipt receipt = {.id = ID};
+	int ends[2], err = -EAGAIN;
+	size_t at = 0;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return;
+	while (err == -EAGAIN && packets->size - at >= 2) {
+		size_t length = packets->data[at] | packets->data[at + 1] << 8;
+
+		at += 2;
+		length = MIN(length, packets->size - at);
+		check(send(ends[1], packets->data + at, length, MSG_DONTWAIT) == (ssize_t)length);
+		at += length;
+		err = child_receive(&(struct child){.fd = ends[0]}, &receipt);
+	}
+	check(err || receipt.body.size == receipt.header.size);
+	check(receipt.body.capacity <= 4 * WORKER_CHUNK_BYTES + 2 * packets->size);
+	bytes_free(&receipt.body);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static void (*const uses[])(const struct bytes *) = {use_description, use_image, use_lines,
+							     use_unwind, receive};
+	_cleanup_(bytes_free) struct bytes body = {0};
+
+	if (!size)
+		return 0;
+	/* Of exactly its size, so that the sanitizer sees a read past the end. */
+	body.data = malloc(MAX(size - 1, 1u));
+	body.size = body.capacity = size - 1;
+	memcpy(body.data, data + 1, size - 1);
+	uses[data[0] % ARRAY_SIZE(uses)](&body);
+	return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* leakmon's report against the file of truth.h: for each block the return addresses, one by one. */
+#ifndef LEAKMON_TRUTH_COMPARE_H
+#define LEAKMON_TRUTH_COMPARE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "truth.h"
+
+#define COMPARE_KINDS 64
+
+enum difference {
+	DIFFERENCE_OTHER_CALLER,  /* both go on, to different callers */
+	DIFFERENCE_LEAKMON_ENDS,  /* leakmon's stack ends here */
+	DIFFERENCE_UNWINDER_ENDS, /* libgcc's unwinder ends here */
+	DIFFERENCE_SIZE,	  /* the stacks are equal, the sizes are not */
+	DIFFERENCE_MAX_,
+};
+
+struct stack_view {
+	const uint64_t *frames;
+	size_t depth;
+};
+
+/* All blocks whose stacks part in the same way at the same frame, and the first of them. */
+struct difference_kind {
+	enum difference how;
+	uint64_t parting; /* the last frame that both have; 0: none */
+	uint64_t count;
+	uint64_t address;	    /* of the first block */
+	uint64_t leakmon[TRUTH_FRAMES]; /* its stacks */
+	size_t leakmon_depth;
+	struct stack_view truth; /* in the truth file */
+};
+
+struct comparison {
+	uint64_t equal, different;
+	uint64_t missing; /* blocks that leakmon does not have */
+	uint64_t cut;	  /* of the equal ones: leakmon's stack is full, and equal so far */
+	uint64_t lost;	  /* allocations for which the truth file had no room */
+	size_t kind_count;
+	struct difference_kind kinds[COMPARE_KINDS];
+};
+
+/* Writable, so that header.recording can be set. NULL with errno; EINVAL: this is no truth file. */
+struct truth_file *truth_map(const char *path);
+void truth_unmap(struct truth_file *truth);
+
+/* `report` is one report with blocks (-a -T 0 -o 0). *comparison is filled from zero. */
+void compare(json_t *report, const struct truth_file *truth, struct comparison *comparison);
+
+/* One line of figures, then the first kinds of differences with both stacks. Addresses are named
+ * by /proc/PID/maps while the process lives. */
+void comparison_print(FILE *out, const char *name, const struct comparison *comparison,
+		      const struct truth_file *truth);
+
+#endif

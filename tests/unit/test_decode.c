@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the monitor makes of answers: honest ones come through whole, no others do any harm. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/cleanup.h"
+#include "worker/decode.h"
+#include "worker/encode.h"
+#include "worker/parser.h"
+
+enum { TABLE_SYMBOLS = 3 };
+
+static struct image small_image(void)
+{
+	static const struct symbol symbols[] = {{0x100, 0x10, 0}, {0x200, 0, 4}, {0x300, 8, 8}};
+	static const char names[] = "one\0two\0three";
+	struct image image = {.file = {.fd = -1, .size = 77, .type = 3, .entry = 0x100}};
+	struct elf_segment *segment = vec_push(&image.file.segments);
+
+	*segment = (struct elf_segment){0x1000, 0x2000, 0x300, 0x400, true, false};
+	strcpy(image.file.build_id, "0123456789abcdef");
+	image.has_symtab = true;
+	image.table.count = TABLE_SYMBOLS;
+	image.table.symbols = memcpy(malloc(sizeof(symbols)), symbols, sizeof(symbols));
+	image.table.names = memcpy(malloc(sizeof(names)), names, sizeof(names));
+	return image;
+}
+
+static struct bytes encoded_image(void)
+{
+	struct image image = small_image();
+	struct bytes body = {0};
+
+	assert_int_equal(encode_image(&image, &body), 0);
+	image_free(&image);
+	return body;
+}
+
+static void an_image_comes_through_whole(void **state)
+{
+	struct image sent = small_image(), got = {0};
+	struct bytes body = encoded_image();
+
+	(void)state;
+	assert_int_equal(decode_image(&body, &got), 0);
+	assert_int_equal(got.file.fd, -1);
+	assert_int_equal(got.file.size, 77);
+	assert_int_equal(got.file.type, 3);
+	assert_int_equal(got.file.entry, 0x100);
+	assert_string_equal(got.file.build_id, "0123456789abcdef");
+	assert_int_equal(got.file.segments.count, 1);
+	assert_memory_equal(got.file.segments.items, sent.file.segments.items,
+			    sizeof(struct elf_segment));
+	assert_true(got.has_symtab);
+	assert_int_equal(got.table.count, TABLE_SYMBOLS);
+	assert_memory_equal(got.table.symbols, sent.table.symbols,
+			    TABLE_SYMBOLS * sizeof(struct symbol));
+	assert_memory_equal(got.table.names, "one\0two\0three", 14);
+	image_free(&sent);
+	image_free(&got);
+	bytes_free(&body);
+}
+
+static void an_image_without_symbols_is_an_image(void **state)
+{
+	struct image empty = {.file.fd = -1}, got = {0};
+	struct bytes body = {0};
+
+	(void)state;
+	assert_int_equal(encode_image(&empty, &body), 0);
+	assert_int_equal(decode_image(&body, &got), 0);
+	assert_int_equal(got.table.count, 0);
+	assert_null(symbol_table_find(&got.table, 0x100));
+	image_free(&got);
+	bytes_free(&body);
+}
+
+/* One lie each about the small image. */
+static void broken_images_are_refused(void **state)
+{
+	enum { SEGMENT = sizeof(struct wire_image) };
+	enum { SYMBOLS = SEGMENT + sizeof(struct wire_segment) };
+	enum { NAMES = SYMBOLS + TABLE_SYMBOLS * sizeof(struct symbol) };
+	static const struct {
+		size_t at;
+		uint8_t value;
+	} lies[] = {
+		{offsetof(struct wire_image, symbol_count), 2},
+		{offsetof(struct wire_image, symbol_count), 4},
+		{offsetof(struct wire_image, symbol_count) + 7, 0x80},
+		{offsetof(struct wire_image, names_size), 13},
+		{offsetof(struct wire_image, names_size), 15},
+		{offsetof(struct wire_image, names_size) + 7, 0xff},
+		{offsetof(struct wire_image, segment_count), 0},
+		{offsetof(struct wire_image, segment_count) + 3, 0xff},
+		{offsetof(struct wire_image, has_symtab), 2},
+		{offsetof(struct wire_image, build_id), 'G'},
+		{offsetof(struct wire_image, build_id) + 3, '/'},
+		{SEGMENT + offsetof(struct wire_segment, vaddr) + 7, 0xff},
+		{SEGMENT + offsetof(struct wire_segment, file_size) + 7, 0xff},
+		{SEGMENT + offsetof(struct wire_segment, file_size) + 2, 1},
+		{SEGMENT + offsetof(struct wire_segment, executable), 2},
+		{SYMBOLS + offsetof(struct symbol, address) + 1, 2},
+		{SYMBOLS + offsetof(struct symbol, name), 1},
+		{SYMBOLS + sizeof(struct symbol) + offsetof(struct symbol, name), 0},
+		{SYMBOLS + sizeof(struct symbol) + offsetof(struct symbol, name), 9},
+		{NAMES + 3, 'x'},
+		{NAMES + 13, 'x'},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
+		struct bytes body = encoded_image();
+		struct image got = {.table.count = 99};
+		uint8_t *byte = body.data + lies[i].at;
+
+		/* The overflow of vaddr needs the size, that of the file size the memory's. */
+		if (lies[i].at == SEGMENT + offsetof(struct wire_segment, vaddr) + 7)
+			memset(body.data + SEGMENT + offsetof(struct wire_segment, vaddr), 0xff, 7);
+		assert_int_not_equal(*byte, lies[i].value);
+		*byte = lies[i].value;
+		if (decode_image(&body, &got) != -EPROTO)
+			fail_msg("lie %zu was believed", i);
+		assert_int_equal(got.table.count, 99);
+		bytes_free(&body);
+	}
+}
+
+static void names_that_overlap_or_never_end_are_refused(void **state)
+{
+	struct wire_image wire = {.symbol_count = 1, .names_size = 5000};
+	struct symbol symbol = {.address = 1};
+	struct bytes body = {0};
+	struct image got = {0};
+	char name[5000];
+
+	(void)state;
+	memset(name, 'a', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	bytes_append(&body, &wire, sizeof(wire));
+	bytes_append(&body, &symbol, sizeof(symbol));
+	bytes_append(&body, name, sizeof(name));
+	assert_int_equal(decode_image(&body, &got), -EPROTO);
+	bytes_free(&body);
+}
+
+static const struct line_frame inlined[] = {
+	{"inner", "a.h", 7}, {"middle", "a.h", 70}, {NULL, "b.c", 8}};
+
+static struct bytes encoded_lines(void)
+{
+	struct line_encoder encoder = {0};
+	struct bytes body = {0};
+
+	assert_int_equal(line_encoder_add(&encoder, inlined, 3), 0);
+	assert_int_equal(line_encoder_add(&encoder, NULL, 0), 0);
+	assert_int_equal(line_encoder_add(&encoder, &inlined[2], 1), 0);
+	assert_int_equal(line_encoder_finish(&encoder, &body), 0);
+	line_encoder_free(&encoder);
+	return body;
+}
+
+static void assert_frame(const struct line_frame *got, const struct line_frame *sent)
+{
+	assert_int_equal(got->line, sent->line);
+	assert_string_equal(got->file, sent->file);
+	if (sent->function)
+		assert_string_equal(got->function, sent->function);
+	else
+		assert_null(got->function);
+}
+
+static void lines_come_through_with_what_was_inlined(void **state)
+{
+	struct bytes body = encoded_lines();
+	struct line_answer got = {0};
+
+	(void)state;
+	assert_int_equal(decode_lines(&body, 2, &got), -EPROTO);
+	assert_int_equal(decode_lines(&body, 3, &got), 0);
+	assert_int_equal(got.count, 3);
+	assert_int_equal(got.ranges[0].count, 3);
+	assert_int_equal(got.ranges[1].count, 0);
+	assert_int_equal(got.ranges[2].count, 1);
+	for (size_t i = 0; i < 3; i++)
+		assert_frame(&got.frames[got.ranges[0].first + i], &inlined[i]);
+	assert_frame(&got.frames[got.ranges[2].first], &inlined[2]);
+	line_answer_free(&got);
+	bytes_free(&body);
+}
+
+static void a_source_file_with_an_endless_name_has_no_name(void **state)
+{
+	char name[WIRE_MAX_STRING + 1];
+	struct line_frame frame = {NULL, name, 5};
+	struct line_encoder encoder = {0};
+	struct line_answer got = {0};
+	struct bytes body = {0};
+
+	(void)state;
+	memset(name, 'a', sizeof(name));
+	name[WIRE_MAX_STRING] = '\0';
+	assert_int_equal(line_encoder_add(&encoder, &frame, 1), 0);
+	name[WIRE_MAX_STRING - 1] = '\0';
+	assert_int_equal(line_encoder_add(&encoder, &frame, 1), 0);
+	assert_int_equal(line_encoder_finish(&encoder, &body), 0);
+	assert_int_equal(decode_lines(&body, 2, &got), 0);
+	assert_null(got.frames[0].file);
+	assert_string_equal(got.frames[1].file, name);
+	line_answer_free(&got);
+	line_encoder_free(&encoder);
+	bytes_free(&body);
+}
+
+static struct bytes encoded_unwind(void)
+{
+	struct lm_unwind_row rows[] = {{0x10, 2, 0, LM_UNWIND_SP}, {0x20, 4, -2, LM_UNWIND_FP}};
+	struct unwind_table table = {0x400000, rows, 2};
+	struct image image = small_image();
+	struct bytes body = {0};
+
+	assert_int_equal(encode_unwind(&image.file, &table, &body), 0);
+	image_free(&image);
+	return body;
+}
+
+static void unwind_rows_come_through_in_order_only(void **state)
+{
+	struct bytes body = encoded_unwind();
+	size_t rows = body.size - 2 * sizeof(struct lm_unwind_row);
+	struct unwind_table table = {0};
+	struct elf_file file = {0};
+
+	(void)state;
+	assert_int_equal(decode_unwind(&body, &file, &table), 0);
+	assert_int_equal(table.base, 0x400000);
+	assert_int_equal(table.count, 2);
+	assert_int_equal(table.rows[1].pc, 0x20);
+	assert_int_equal(table.rows[1].fp_words, -2);
+	assert_int_equal(file.segments.count, 1);
+	assert_int_equal(file.fd, -1);
+	free(table.rows);
+	elf_file_close(&file);
+	body.data[rows] = 0x20; /* the same pc twice */
+	assert_int_equal(decode_unwind(&body, &file, &table), -EPROTO);
+	body.data[rows] = 0x10;
+	body.data[rows + offsetof(struct lm_unwind_row, kind)] = LM_UNWIND_MAX_;
+	assert_int_equal(decode_unwind(&body, &file, &table), -EPROTO);
+	bytes_free(&body);
+}
+
+static struct bytes encoded_description(void)
+{
+	struct debug_description description = {
+		.build_id = "0af9",
+		.link = "x.debug",
+		.lines = -ENOENT,
+		.alternate = {"/usr/lib/debug/.dwz/y", "ff"},
+	};
+	struct bytes body = {0};
+
+	assert_int_equal(encode_description(&description, &body), 0);
+	return body;
+}
+
+static void a_description_leads_nowhere_else(void **state)
+{
+	static const struct {
+		size_t at;
+		uint8_t value;
+	} lies[] = {
+		{offsetof(struct debug_description, build_id), '/'},
+		{offsetof(struct debug_description, build_id) + 1, '.'},
+		{offsetof(struct debug_description, link), '/'},
+		{offsetof(struct debug_description, lines) + 3, 0x7f},
+		{offsetof(struct debug_description, alternate.build_id), '/'},
+	};
+	struct bytes body = encoded_description();
+	struct debug_description got = {0};
+
+	(void)state;
+	assert_int_equal(decode_description(&body, &got), 0);
+	assert_string_equal(got.link, "x.debug");
+	assert_int_equal(got.lines, -ENOENT);
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
+		uint8_t honest = body.data[lies[i].at];
+
+		body.data[lies[i].at] = lies[i].value;
+		assert_int_equal(decode_description(&body, &got), -EPROTO);
+		body.data[lies[i].at] = honest;
+	}
+	memset(body.data + offsetof(struct debug_description, alternate.name), 'a', PATH_MAX);
+	assert_int_equal(decode_description(&body, &got), -EPROTO);
+	bytes_free(&body);
+}
+
+/* A small generator of our own: the same mutations on every run (Vigna, splitmix64). */
+static uint64_t next_random(uint64_t *seed)
+{
+	uint64_t value = *seed += 0x9e3779b97f4a7c15ull;
+
+	value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
+	value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
+	return value ^ (value >> 31);
+}
+
+static void use_everything(const struct bytes *body)
+{
+	struct debug_description description;
+	struct unwind_table table = {0};
+	struct line_answer lines = {0};
+	struct image image = {0};
+	struct elf_file file = {0};
+	uint64_t vaddr = 0;
+
+	decode_description(body, &description);
+	if (!decode_image(body, &image)) {
+		elf_file_vaddr(&image.file, 0x1010, &vaddr);
+		symbol_table_find(&image.table, vaddr);
+		image_free(&image);
+	}
+	if (!decode_unwind(body, &file, &table)) {
+		unwind_table_find(&table, 0x15);
+		unwind_table_free(&table);
+		elf_file_close(&file);
+	}
+	if (!decode_lines(body, 3, &lines)) {
+		for (size_t i = 0; i < lines.ranges[2].first + lines.ranges[2].count; i++)
+			assert_true(!lines.frames[i].file || strlen(lines.frames[i].file) < 9999);
+		line_answer_free(&lines);
+	}
+}
+
+static void mutated_answers_do_no_harm(void **state)
+{
+	struct bytes (*const makers[])(void) = {encoded_image, encoded_lines, encoded_unwind,
+						encoded_description};
+	uint64_t seed = 1;
+
+	(void)state;
+	for (size_t turn = 0; turn < 40000; turn++) {
+		struct bytes body = makers[turn % ARRAY_SIZE(makers)]();
+		struct bytes exact;
+		size_t changes = 1 + next_random(&seed) % 4;
+
+		while (changes--)
+			body.data[next_random(&seed) % body.size] ^= 1u << next_random(&seed) % 8;
+		if (next_random(&seed) % 4 == 0)
+			body.size = next_random(&seed) % body.size;
+		/* Of exactly its size, so that the sanitizer sees a read past the end. */
+		exact = (struct bytes){malloc(body.size + !body.size), body.size, body.size};
+		memcpy(exact.data, body.data, body.size);
+		use_everything(&exact);
+		bytes_free(&exact);
+		bytes_free(&body);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_image_comes_through_whole),
+		cmocka_unit_test(an_image_without_symbols_is_an_image),
+		cmocka_unit_test(broken_images_are_refused),
+		cmocka_unit_test(names_that_overlap_or_never_end_are_refused),
+		cmocka_unit_test(lines_come_through_with_what_was_inlined),
+		cmocka_unit_test(a_source_file_with_an_endless_name_has_no_name),
+		cmocka_unit_test(unwind_rows_come_through_in_order_only),
+		cmocka_unit_test(a_description_leads_nowhere_else),
+		cmocka_unit_test(mutated_answers_do_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/cleanup.h"
+#include "unit/elf_fixture.h"
+#include "worker/decode.h"
+#include "worker/parser.h"
+
+static void requests_that_make_no_sense_are_refused(void **state)
+{
+	static const struct worker_request cases[] = {
+		{.kind = WORKER_KIND_MAX_, .file_count = 1},
+		{.kind = UINT32_MAX, .file_count = 1},
+		{.kind = WORKER_DESCRIBE},
+		{.kind = WORKER_IMAGE, .file_count = 2},
+		{.kind = WORKER_UNWIND},
+		{.kind = WORKER_LINES},
+		{.kind = WORKER_LINES, .file_count = 3},
+		{.kind = WORKER_LINES, .file_count = 1, .address_count = WORKER_MAX_ADDRESSES + 1},
+		{.kind = WORKER_RELEASE, .file_count = 1},
+	};
+	static const int files[] = {-1, -1};
+	struct parser *parser = parser_new();
+	struct bytes body = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(parser_run(parser, &cases[i], files, &body), -EINVAL);
+	assert_int_equal(body.size, 0);
+	parser_free(parser);
+}
+
+static int count_files(void)
+{
+	int next = dup(0);
+
+	close(next);
+	return next;
+}
+
+/* Files that differ in their key only: each is opened, and the oldest gives way. */
+static void more_files_than_stay_open_can_be_asked_about(void **state)
+{
+	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct parser *parser = parser_new();
+	int before = count_files();
+
+	(void)state;
+	for (uint64_t key = 0; key < 100; key++) {
+		struct worker_request request = {
+			.kind = WORKER_LINES, .file_count = 1, .address_count = 2, .key = key % 40};
+		_cleanup_(line_answer_free) struct line_answer answer = {0};
+		_cleanup_(bytes_free) struct bytes body = {0};
+
+		assert_int_equal(parser_run(parser, &request, &own, &body), 0);
+		assert_int_equal(decode_lines(&body, 2, &answer), 0);
+	}
+	assert_int_not_equal(count_files(), before);
+	assert_int_equal(
+		parser_run(parser, &(struct worker_request){.kind = WORKER_RELEASE}, NULL, NULL),
+		0);
+	assert_int_equal(count_files(), before);
+	parser_free(parser);
+}
+
+static void a_file_without_lines_says_so(void **state)
+{
+	struct worker_request request = {.kind = WORKER_LINES, .file_count = 1};
+	struct parser *parser = parser_new();
+	struct elf_fixture elf = {0};
+	struct bytes body = {0};
+	int fd;
+
+	(void)state;
+	fixture_init(&elf);
+	fd = fixture_file(&elf, sizeof(elf));
+	assert_int_equal(parser_run(parser, &request, &fd, &body), -ENOENT);
+	assert_int_equal(body.size, 0);
+	close(fd);
+	parser_free(parser);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(requests_that_make_no_sense_are_refused),
+		cmocka_unit_test(more_files_than_stay_open_can_be_asked_about),
+		cmocka_unit_test(a_file_without_lines_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The files that a parser failed at, so that none is tried twice. */
+#ifndef LEAKMON_WORKER_MARKED_H
+#define LEAKMON_WORKER_MARKED_H
+
+#include "base/vec.h"
+#include "symbol/identity.h"
+#include "worker/protocol.h"
+
+struct marked_file {
+	struct file_identity identity;
+	enum worker_kind kind;
+	int error;
+};
+
+struct marked_files {
+	VEC(struct marked_file) list;
+};
+
+/* The error that the file got for this kind of request, or 0. */
+int marked_find(const struct marked_files *marked, const struct file_identity *identity,
+		enum worker_kind kind);
+/* The oldest are forgotten when there are many. */
+void marked_add(struct marked_files *marked, const struct marked_file *file);
+
+#endif
