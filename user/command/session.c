@@ -79,7 +79,7 @@ static int open_stages(struct session *session)
 	session->collector = collector_new(&session->bpf, &session->collect_options);
 	session->worker = worker_new(NULL);
 	session->symbolizer = session->worker ? symbolizer_new(session->worker) : NULL;
-	session->unwind = unwind_store_new(&session->bpf);
+	session->unwind = session->worker ? unwind_store_new(&session->bpf, session->worker) : NULL;
 	if (session->collector && session->symbolizer && session->unwind)
 		return 0;
 	log_error("out of memory");

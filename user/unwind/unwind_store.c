@@ -14,6 +14,7 @@
 #include "proc/target_file.h"
 #include "unwind/unwind_cells.h"
 #include "unwind/unwind_table.h"
+#include "worker/worker.h"
 
 /* include/uapi/linux/bpf.h: inner arrays may differ in size. */
 #define INNER_MAP_FLAGS BPF_F_INNER_MAP
@@ -39,18 +40,21 @@ struct unwind_process {
 
 struct unwind_store {
 	const struct bpf_side *bpf;
+	struct worker *worker;
 	VEC(struct unwind_module) modules;
 	VEC(struct unwind_process) processes;
 	struct unwind_stats stats;
 	uint32_t next_index;
 };
 
-struct unwind_store *unwind_store_new(const struct bpf_side *bpf)
+struct unwind_store *unwind_store_new(const struct bpf_side *bpf, struct worker *worker)
 {
 	struct unwind_store *store = calloc(1, sizeof(*store));
 
-	if (store)
-		store->bpf = bpf;
+	if (!store)
+		return NULL;
+	store->bpf = bpf;
+	store->worker = worker;
 	return store;
 }
 
@@ -110,14 +114,12 @@ static int load_rows(struct unwind_store *store, struct unwind_module *module,
 static int compile(struct unwind_store *store, struct unwind_module *module, int fd)
 {
 	struct unwind_table table = {0};
-	struct elf_file file;
-	int error = elf_file_open(fd, &file);
+	struct elf_file file = {0};
+	int error = worker_compile_unwind(store->worker, fd, &file, &table);
 
 	if (error)
 		return error;
-	error = unwind_table_compile(&file, &table);
-	if (!error)
-		error = load_rows(store, module, &table);
+	error = load_rows(store, module, &table);
 	if (!error) {
 		module->segment_count = file.segments.count;
 		module->segments = TAKE_PTR(file.segments.items);
@@ -165,7 +167,8 @@ static struct unwind_module *module_of(struct unwind_store *store, int task,
 	error = compile(store, module, fd);
 	if (error) {
 		store->stats.failures++;
-		log_debug("%s: no unwind rows: %s", mapping->path, strerror(-error));
+		log_debug("%s: no unwind rows: %s", mapping->path,
+			  worker_failure(error) ? worker_failure(error) : strerror(-error));
 	}
 	return module;
 }

@@ -11,6 +11,7 @@
 #include "probe/loader.h"
 
 struct unwind_store;
+struct worker;
 
 struct unwind_stats {
 	size_t modules;	 /* files whose rows are loaded */
@@ -18,7 +19,8 @@ struct unwind_stats {
 	size_t failures; /* files whose .eh_frame could not be used */
 };
 
-struct unwind_store *unwind_store_new(const struct bpf_side *bpf); /* NULL: out of memory */
+/* Files are compiled by `worker`. Both are borrowed. NULL: out of memory. */
+struct unwind_store *unwind_store_new(const struct bpf_side *bpf, struct worker *worker);
 void unwind_store_free(struct unwind_store *store);
 
 /*
