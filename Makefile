@@ -12,6 +12,12 @@ CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
 B       := build
 
+# make V=1 shows the commands.
+ifneq ($(V),1)
+Q := @
+say = @printf '  %-6s %s\n' $(1) $@
+endif
+
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wformat=2
 CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iinclude -I$(B)/gen
 CFLAGS   ?= -O2 -g
@@ -57,61 +63,74 @@ $(B)/link-mode: FORCE
 	@echo '$(LINK)' | cmp -s - $@ || echo '$(LINK)' > $@
 
 $(B)/leakmon: $(OBJECTS) $(B)/link-mode
-	$(CC) $(CFLAGS) $(LINK) -o $@ $(OBJECTS) $(LINK_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS) $(LINK) -o $@ $(OBJECTS) $(LINK_LIBS)
 
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h include/*.h)
 	@mkdir -p $(@D)
-	$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+	$(call say,BPF)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 
 $(B)/gen/leakmon.bpf.o: $(HEAP_BPF)
 	@mkdir -p $(@D)
-	$(BPFTOOL) gen object $@ $^
+	$(call say,BPF)
+	$(Q)$(BPFTOOL) gen object $@ $^
 
 $(B)/gen/trial.bpf.o: $(B)/bpf/trial.bpf.o
 	@mkdir -p $(@D)
-	$(BPFTOOL) gen object $@ $^
+	$(call say,BPF)
+	$(Q)$(BPFTOOL) gen object $@ $^
 
 $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
-	$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+	$(call say,BPF)
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 $(B)/user/%.o: user/%.c | $(SKELETONS)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 $(B)/san/%.o: %.c | $(SKELETONS)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -c $< -o $@
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -c $< -o $@
 
 $(B)/unit/%: tests/unit/%.c $(SAN_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests $< $(SAN_OBJECTS) -o $@ \
+	$(call say,LD)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests $< $(SAN_OBJECTS) -o $@ \
 		-lcmocka -ljansson $(LIBS)
 
 E2E_SUPPORT := $(filter-out tests/e2e/test_%.c,$(wildcard tests/e2e/*.c))
 $(B)/e2e/%: tests/e2e/%.c $(E2E_SUPPORT) $(wildcard tests/e2e/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -Werror=unused-function -Itests/e2e $< $(E2E_SUPPORT) -o $@ \
+	$(call say,LD)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Werror=unused-function -Itests/e2e $< $(E2E_SUPPORT) -o $@ \
 		-lcmocka -ljansson -lpthread
 
 # Targets keep their frame pointers: the walk follows them. Their truth must not be optimised away.
 WORKLOAD_CFLAGS := -O2 -g -fno-omit-frame-pointer -fno-builtin -pthread -Wall -Wextra
 $(B)/workloads/%: tests/workloads/%.c $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) $< -o $@ $(WORKLOAD_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@ $(WORKLOAD_LIBS)
 
 $(B)/workloads/%: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
-	$(CXX) $(WORKLOAD_CFLAGS) $< -o $@
+	$(call say,CXX)
+	$(Q)$(CXX) $(WORKLOAD_CFLAGS) $< -o $@
 
 # The driver is a program of ours; what it measures keeps its frame pointers, like every workload.
 BENCH_SOURCES := $(filter-out tests/bench/pair.c,$(wildcard tests/bench/*.c))
 $(B)/bench/bench: $(BENCH_SOURCES) $(wildcard tests/bench/*.h user/base/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(BENCH_SOURCES) -o $@ -ljansson -lm
+	$(call say,LD)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(BENCH_SOURCES) -o $@ -ljansson -lm
 
 $(B)/bench/pair: tests/bench/pair.c tests/workloads/workload.h
 	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) $< -o $@
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@
 
 # make bench BENCH='--quick', BENCH='--only pairs'
 bench: deps

@@ -28,6 +28,7 @@ struct allocator {
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
 	void (*free)(void *);
+	size_t (*usable_size)(void *);
 	bool ready;
 };
 
@@ -74,6 +75,7 @@ static bool next_ready(void)
 	next.valloc = next_symbol("valloc");
 	next.pvalloc = next_symbol("pvalloc");
 	next.free = next_symbol("free");
+	next.usable_size = next_symbol("malloc_usable_size");
 	next.ready = true;
 	busy--;
 	return true;
@@ -144,9 +146,13 @@ PUBLIC void *calloc(size_t count, size_t size)
 	return leave(outer, next.calloc(count, size), count * size);
 }
 
-/* A block that is kept, or that dlsym got from us, is copied instead of moved. */
-static void *copy(void *fresh, const void *old, size_t old_size, size_t size)
+/* A block that is kept, or that dlsym got from us, is copied instead of moved; the program may have
+ * used all of it. */
+static void *copy(void *fresh, void *old, size_t size)
 {
+	size_t old_size = is_bootstrap(old) ? (size_t)(bootstrap + sizeof(bootstrap) - (char *)old)
+					    : next.usable_size(old);
+
 	return fresh ? memcpy(fresh, old, old_size < size ? old_size : size) : NULL;
 }
 
@@ -161,11 +167,8 @@ PUBLIC void *realloc(void *block, size_t size)
 	outer = enter();
 	if (outer)
 		old = recorder_take(block);
-	if (is_bootstrap(block))
-		fresh = copy(next.realloc(NULL, size), block,
-			     (size_t)(bootstrap + sizeof(bootstrap) - (const char *)block), size);
-	else if (old.address && recorder_keeps())
-		fresh = copy(next.realloc(NULL, size), block, old.size, size);
+	if (is_bootstrap(block) || (old.address && recorder_keeps()))
+		fresh = copy(next.realloc(NULL, size), block, size);
 	else
 		fresh = next.realloc(block, size);
 	return leave(outer, fresh, size);
@@ -181,7 +184,7 @@ PUBLIC void *reallocarray(void *block, size_t count, size_t size)
 	if (outer)
 		old = recorder_take(block);
 	if (old.address && recorder_keeps())
-		fresh = copy(next.reallocarray(NULL, count, size), block, old.size, bytes);
+		fresh = copy(next.reallocarray(NULL, count, size), block, bytes);
 	else
 		fresh = next.reallocarray(block, count, size);
 	return leave(outer, fresh, bytes);

@@ -83,6 +83,8 @@ void books_to_ledger(const struct lm_ledger *raw, uint64_t purged, struct ledger
 	}
 	for (size_t i = 0; i < LM_LOST_MAX_; i++)
 		ledger->lost_stacks[i] = raw->lost_stacks[i];
+	for (size_t i = 0; i < LM_WALK_MAX_; i++)
+		ledger->walk_ends[i] = raw->walk_ends[i];
 	/* Counters are read one after the other: a free may be seen whose birth was not yet. */
 	ledger->outstanding = raw->allocations > gone ? raw->allocations - gone : 0;
 }

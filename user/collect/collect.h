@@ -14,6 +14,8 @@ struct collect_options {
 	bool combined_only; /* site counters only: no walk over the live set, no ages */
 	bool keep_blocks;   /* fill snapshot_process.blocks */
 	uint64_t sample_rate, sample_bytes;
+	const int *pids; /* processes that are shown even before their first event; borrowed */
+	size_t pid_count;
 	bool keep_exited; /* a process that ended still shows its blocks (the last report) */
 };
 

@@ -95,6 +95,7 @@ static int add_site(const struct reading *reading, uint32_t index, struct snapsh
 		.freed_count = live_unscale(options, raw->freed_count),
 		.depth = MIN(raw->depth, LM_MAX_FRAMES),
 		.lost = raw->lost < LM_LOST_MAX_ ? raw->lost : LM_LOST_NONE,
+		.end = raw->end < LM_WALK_MAX_ ? raw->end : LM_WALK_ROOT,
 	};
 	if (live.oldest_born_ns <= reading->sum.now_ns)
 		site->oldest_ns = reading->sum.now_ns - live.oldest_born_ns;
@@ -148,6 +149,34 @@ static int add_processes(const struct reading *reading, const uint64_t *purged,
 		process->ledger = ledger;
 		process->exact = is_exact(reading, &ledger);
 		describe(process, raw);
+	}
+	return 0;
+}
+
+static bool has_pid(const struct snapshot *snapshot, uint32_t pid)
+{
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		if (snapshot->processes.items[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+/* A target that has not allocated since the attach holds nothing that we know of: it says so. */
+static int add_quiet(const struct reading *reading, struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < reading->options->pid_count; i++) {
+		struct lm_process quiet = {.tgid = (uint32_t)reading->options->pids[i],
+					   .state = LM_PROCESS_ALIVE};
+		struct snapshot_process *process;
+
+		if (has_pid(snapshot, quiet.tgid))
+			continue;
+		process = vec_push(&snapshot->processes);
+		if (!process)
+			return -ENOMEM;
+		process->exact = is_exact(reading, &process->ledger);
+		describe(process, &quiet);
 	}
 	return 0;
 }
@@ -227,5 +256,7 @@ int reading_to_snapshot(const struct reading *reading, const uint64_t *purged,
 		error = add_blocks(reading, snapshot, positions);
 	if (!error)
 		add_totals(reading, snapshot);
+	if (!error)
+		error = add_quiet(reading, snapshot);
 	return error;
 }

@@ -32,6 +32,19 @@ static const struct cause losts[] = {
 };
 _Static_assert(ARRAY_SIZE(losts) == LM_LOST_MAX_, "a row for every cause");
 
+static const struct cause walk_ends[] = {
+	[LM_WALK_ROOT] = {"root", "the stack is complete"},
+	[LM_WALK_NO_ROWS] = {"no_rows",
+			     "no unwind info yet: the code was mapped a moment ago, or it "
+			     "was made at run time"},
+	[LM_WALK_NO_FDE] = {"no_fde", "code without unwind information or frame pointers"},
+	[LM_WALK_UNREADABLE] = {"unreadable", "the stack could not be read there"},
+	[LM_WALK_UNSUPPORTED] = {"unsupported", "hand-written code whose unwind rule leakmon "
+						"does not follow"},
+	[LM_WALK_TOO_DEEP] = {"too_deep", "127 frames were read, and there are more"},
+};
+_Static_assert(ARRAY_SIZE(walk_ends) == LM_WALK_MAX_, "a row for every end");
+
 const char *drop_name(enum lm_drop cause)
 {
 	return drops[cause].name;
@@ -50,6 +63,16 @@ const char *lost_name(enum lm_lost cause)
 const char *lost_advice(enum lm_lost cause)
 {
 	return losts[cause].advice;
+}
+
+const char *walk_end_name(enum lm_walk_end end)
+{
+	return walk_ends[end].name;
+}
+
+const char *walk_end_advice(enum lm_walk_end end)
+{
+	return walk_ends[end].advice;
 }
 
 static void process_free(struct snapshot_process *process)

@@ -28,6 +28,7 @@ struct ledger {
 	uint64_t abandoned;
 	uint64_t dropped[LM_DROP_MAX_];
 	uint64_t lost_stacks[LM_LOST_MAX_];
+	uint64_t walk_ends[LM_WALK_MAX_]; /* stacks that end before the root, by reason */
 	uint64_t outstanding_bytes;
 	/* The check: blocks counted one by one in the live set, and events that came between. */
 	uint64_t scanned;
@@ -45,8 +46,9 @@ struct site {
 	uint64_t oldest_ns;  /* age of the oldest block; 0 if ages were not read (-C) */
 	uint64_t *addresses; /* return addresses, caller of the allocator first; owned */
 	size_t depth;
-	enum lm_lost lost; /* not NONE: no stack, depth is 0 */
-	uint32_t index;	   /* identifies the site within this monitor's run */
+	enum lm_lost lost;    /* not NONE: no stack, depth is 0 */
+	enum lm_walk_end end; /* not ROOT: frames are missing behind the last one */
+	uint32_t index;	      /* identifies the site within this monitor's run */
 };
 
 /* One outstanding block, only with --show-allocs. */
@@ -89,8 +91,10 @@ void snapshot_free(struct snapshot *snapshot);
 /* Names of the causes as they stand in reports and JSON: "blocks_full", "sites_full", ... */
 const char *drop_name(enum lm_drop cause);
 const char *lost_name(enum lm_lost cause);
+const char *walk_end_name(enum lm_walk_end end);
 /* What happened and what the operator can do about it, to follow "N allocations dropped: ". */
 const char *drop_advice(enum lm_drop cause);
 const char *lost_advice(enum lm_lost cause);
+const char *walk_end_advice(enum lm_walk_end end);
 
 #endif

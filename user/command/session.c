@@ -73,6 +73,8 @@ static int open_stages(struct session *session)
 		.combined_only = options->combined_only,
 		.keep_blocks = options->report.show_allocs,
 		.keep_exited = true,
+		.pids = options->pids.items,
+		.pid_count = options->pids.count,
 		.sample_rate = options->sample_rate,
 		.sample_bytes = options->sample_bytes,
 	};

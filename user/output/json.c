@@ -40,6 +40,16 @@ static void lost_stacks_write(struct json_writer *json, const struct ledger *led
 	json_close(json, '}');
 }
 
+static void walk_ends_write(struct json_writer *json, const struct ledger *ledger)
+{
+	json_open(json, "walk_ends", '{');
+	for (size_t i = LM_WALK_ROOT + 1; i < LM_WALK_MAX_; i++) {
+		if (ledger->walk_ends[i])
+			json_number(json, walk_end_name(i), ledger->walk_ends[i]);
+	}
+	json_close(json, '}');
+}
+
 static void ledger_write(struct json_writer *json, const struct snapshot *snapshot)
 {
 	const struct ledger *ledger = &snapshot->ledger;
@@ -58,6 +68,7 @@ static void ledger_write(struct json_writer *json, const struct snapshot *snapsh
 	json_number(json, "failed", ledger->failed);
 	json_number(json, "abandoned", ledger->abandoned);
 	lost_stacks_write(json, ledger);
+	walk_ends_write(json, ledger);
 	/* Without ages the live set was not read: no count to show. */
 	if (snapshot->has_ages)
 		json_number(json, "scanned", ledger->scanned);
@@ -134,6 +145,7 @@ static void site_write(struct json_writer *json, const struct report *report,
 	json_open(json, NULL, '{');
 	json_string(json, "id", id);
 	json_string(json, "lost", site->lost ? lost_name(site->lost) : NULL);
+	json_string(json, "end", walk_end_name(site->end));
 	json_number(json, "bytes", site->bytes);
 	json_number(json, "count", site->count);
 	json_number(json, "allocated_bytes", site->allocated_bytes);

@@ -113,6 +113,8 @@ static void stack_write(FILE *out, const struct style *style, const struct repor
 	for (size_t i = 0; !ranked->frames.list.count && i < site->depth; i++)
 		frame_write(out, style,
 			    &(struct frame){.address = site->addresses[i], .why = "not looked up"});
+	if (site->end != LM_WALK_ROOT)
+		fprintf(out, "\t\t[the stack ends early: %s]\n", walk_end_advice(site->end));
 }
 
 static void blocks_write(FILE *out, const struct report_site *ranked, bool has_ages)
@@ -240,6 +242,16 @@ static void losses_write(FILE *out, const struct ledger *ledger)
 	}
 }
 
+/* Bytes and counts are right all the same: this is no inexactness. */
+static void walk_ends_write(FILE *out, const struct ledger *ledger)
+{
+	for (size_t i = LM_WALK_ROOT + 1; i < LM_WALK_MAX_; i++) {
+		if (ledger->walk_ends[i])
+			fprintf(out, "stacks: %" PRIu64 " ended early: %s\n", ledger->walk_ends[i],
+				walk_end_advice(i));
+	}
+}
+
 static void checks_write(FILE *out, const struct snapshot *snapshot)
 {
 	const struct ledger *ledger = &snapshot->ledger;
@@ -286,6 +298,7 @@ int output_text_write(FILE *out, const struct report *report)
 	ledger_write(out, &snapshot->ledger);
 	young_write(out, snapshot);
 	losses_write(out, &snapshot->ledger);
+	walk_ends_write(out, &snapshot->ledger);
 	checks_write(out, snapshot);
 	fputc('\n', out);
 	return output_finish(out);
