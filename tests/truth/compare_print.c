@@ -6,6 +6,8 @@
 #include "leakmon_abi.h"
 
 #define KINDS_SHOWN 10
+#define FRAMES_BEFORE 2 /* of those that both stacks have */
+#define FRAMES_AFTER 4
 
 static const char *const difference_names[] = {
 	[DIFFERENCE_OTHER_CALLER] = "other caller",
@@ -41,11 +43,18 @@ static void address_print(FILE *out, uint32_t pid, uint64_t address)
 		fclose(maps);
 }
 
-static void stack_print(FILE *out, const char *title, struct stack_view stack, uint32_t pid)
+/* The frames around the one at which the stacks part. */
+static void stack_print(FILE *out, const char *title, struct stack_view stack, uint64_t parting,
+			uint32_t pid)
 {
+	size_t common = 0;
+
+	for (size_t i = 0; i < stack.depth && parting && !common; i++)
+		common = stack.frames[i] == parting ? i + 1 : 0;
 	fprintf(out, "    %s, %zu frames\n", title, stack.depth);
-	for (size_t i = 0; i < stack.depth; i++) {
-		fprintf(out, "      %2zu  ", i);
+	for (size_t i = common > FRAMES_BEFORE ? common - FRAMES_BEFORE : 0;
+	     i < stack.depth && i < common + FRAMES_AFTER; i++) {
+		fprintf(out, "      %3zu  ", i);
 		address_print(out, pid, stack.frames[i]);
 		fputc('\n', out);
 	}
@@ -53,11 +62,13 @@ static void stack_print(FILE *out, const char *title, struct stack_view stack, u
 
 static void kind_print(FILE *out, const struct difference_kind *kind, uint32_t pid)
 {
+	struct stack_view leakmon = {kind->leakmon, kind->leakmon_depth};
+
 	fprintf(out, "  %" PRIu64 " blocks: %s after ", kind->count, difference_names[kind->how]);
 	address_print(out, pid, kind->parting);
 	fprintf(out, " (block %#" PRIx64 ")\n", kind->address);
-	stack_print(out, "leakmon", (struct stack_view){kind->leakmon, kind->leakmon_depth}, pid);
-	stack_print(out, "_Unwind_Backtrace", kind->truth, pid);
+	stack_print(out, "leakmon", leakmon, kind->parting, pid);
+	stack_print(out, "_Unwind_Backtrace", kind->truth, kind->parting, pid);
 }
 
 void comparison_print(FILE *out, const char *name, const struct comparison *comparison,
