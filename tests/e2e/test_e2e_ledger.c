@@ -168,6 +168,30 @@ static void a_handler_below_an_interrupted_call_is_no_inner_call(void **state)
 	jumper_is_exact(state, "nested_low");
 }
 
+/*
+ * Above the interrupted call a second return probe would kill the process. A session probe forgoes
+ * it, unless another tool probes the same file: this test wants the machine to itself.
+ */
+static void a_handler_above_an_interrupted_call_survives_a_session(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "jumper");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	json_t *report;
+
+	if (!strstr(monitor->err.text, "(session)")) {
+		fprintf(stderr, "SKIP: this kernel has no session probes (6.13)\n");
+		skip();
+	}
+	workload_do(harness, workload, "nested_high");
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(
+		number_at(json_object_get(json_object_get(report, "ledger"), "dropped"), "handler"),
+		2);
+}
+
 static void a_call_left_by_longjmp_is_abandoned(void **state)
 {
 	jumper_is_exact(state, "longjmp");
@@ -222,6 +246,7 @@ int main(void)
 		e2e_test(a_full_block_table_makes_room_when_blocks_are_freed),
 		e2e_test(blocks_without_a_site_are_kept_under_lost),
 		e2e_test(a_handler_on_an_alternate_stack_is_counted),
+		e2e_test(a_handler_above_an_interrupted_call_survives_a_session),
 		e2e_test(a_handler_below_an_interrupted_call_is_no_inner_call),
 		e2e_test(a_call_left_by_longjmp_is_abandoned),
 		e2e_test(two_monitors_on_one_process_both_count_exactly),

@@ -138,13 +138,13 @@ figure_redis() {
 		"redis-cli -s $directory/socket shutdown nosave"
 }
 
+# Every Python object is a block of its own.
 figure_python3() {
 	export PYTHONMALLOC=malloc
 	start 5 /usr/bin/python3 -c '
-import sys
+import sys, unittest, test.test_json
 print("ready", flush=True)
 sys.stdin.readline()
-import unittest
 unittest.main(module="test.test_json", argv=["test"], exit=False)
 print("done", flush=True)
 sys.stdin.readline()'

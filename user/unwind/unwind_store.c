@@ -2,8 +2,11 @@
 #include "unwind/unwind_store.h"
 
 #include <bpf/bpf.h>
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -111,6 +114,11 @@ static int load_rows(struct unwind_store *store, struct unwind_module *module,
 	return 0;
 }
 
+static bool is_vdso(const struct mapping *mapping)
+{
+	return !mapping->inode && !strcmp(mapping->path, "[vdso]");
+}
+
 static int compile(struct unwind_store *store, struct unwind_module *module, int fd)
 {
 	struct unwind_table table = {0};
@@ -143,10 +151,33 @@ static struct unwind_module *module_find(struct unwind_store *store, const struc
 	return NULL;
 }
 
+/* The kernel maps the same vDSO into every 64-bit process: our own stands for the target's. */
+static int open_vdso(void)
+{
+	const char *image =
+		(const char *)getauxval(AT_SYSINFO_EHDR); // NOLINT(performance-no-int-to-ptr)
+	_cleanup_close_ int fd = image ? memfd_create("vdso", MFD_CLOEXEC) : -1;
+	const Elf64_Ehdr *header = (const void *)image;
+	size_t size;
+
+	if (fd < 0)
+		return -ENOENT;
+	/* Its section headers come last (arch/x86/entry/vdso/vdso2c.h). */
+	size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+	if (write(fd, image, size) != (ssize_t)size)
+		return -EIO;
+	return TAKE_FD(fd);
+}
+
+static int open_module(int task, const struct mapping *mapping)
+{
+	return is_vdso(mapping) ? open_vdso() : target_file_open_mapping(task, mapping);
+}
+
 static struct unwind_module *module_of(struct unwind_store *store, int task,
 				       const struct mapping *mapping)
 {
-	_cleanup_close_ int fd = target_file_open_mapping(task, mapping);
+	_cleanup_close_ int fd = open_module(task, mapping);
 	struct unwind_module *module;
 	struct stat status;
 	int error;
@@ -201,7 +232,7 @@ static int ranges_add(struct unwind_store *store, struct ranges *ranges, int tas
 	struct lm_range *range;
 	uint64_t vaddr;
 
-	if (!mapping->inode || ranges->list.count >= LM_MAX_RANGES)
+	if ((!mapping->inode && !is_vdso(mapping)) || ranges->list.count >= LM_MAX_RANGES)
 		return 0;
 	module = module_of(store, task, mapping);
 	if (!module || module->index == NO_MODULE || mapping_vaddr(module, mapping, &vaddr))
