@@ -37,8 +37,11 @@ int session_open(struct session *session, const struct options *options);
 /* Detaches, ends what was launched and never ran, and closes everything. */
 void session_close(struct session *session);
 
-/* Takes a snapshot, names it and writes it. 0, or -errno after an error message. */
-int session_report(struct session *session);
+/*
+ * Takes a snapshot, names it and writes it; the last report of a run waits longer for line numbers.
+ * 0, or -errno after an error message.
+ */
+int session_report(struct session *session, bool last);
 
 /* Probes what a target has mapped meanwhile (after an exec). */
 int session_attach_again(struct session *session, pid_t pid);

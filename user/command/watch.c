@@ -120,10 +120,10 @@ static void watch_close(struct watch *watch)
 	cleanup_close(&watch->signal_fd);
 }
 
-static int report(struct watch *watch)
+static int report(struct watch *watch, bool last)
 {
 	watch->reports++;
-	return session_report(&watch->session);
+	return session_report(&watch->session, last);
 }
 
 /* The launched program stopped (after an exec) or ended. */
@@ -154,7 +154,7 @@ static int on_signal(struct watch *watch)
 		if (info.ssi_signo == SIGCHLD)
 			error = on_child(watch);
 		else if (info.ssi_signo == SIGUSR1)
-			error = report(watch);
+			error = report(watch, false);
 		else
 			watch->finished = true;
 	}
@@ -168,9 +168,8 @@ static int on_timer(struct watch *watch)
 
 	if (read(watch->timer_fd, &expirations, sizeof(expirations)) < 0)
 		return 0;
-	error = report(watch);
-	if (count && watch->reports >= count)
-		watch->finished = true;
+	watch->finished = count && watch->reports + 1 >= count;
+	error = report(watch, watch->finished);
 	return error;
 }
 
@@ -184,7 +183,7 @@ static void on_exit_of(struct watch *watch, struct watched *process)
 
 static int wait_and_handle(struct watch *watch)
 {
-	enum { SIGNAL, TIMER, EVENTS, PROCESSES };
+	enum { SIGNAL, TIMER, EVENTS, LINES, PROCESSES };
 	size_t count = PROCESSES + watch->processes.count;
 	_cleanup_free_ struct pollfd *fds = calloc(count, sizeof(*fds));
 	int error = 0;
@@ -194,6 +193,7 @@ static int wait_and_handle(struct watch *watch)
 	fds[SIGNAL].fd = watch->signal_fd;
 	fds[TIMER].fd = watch->timer_fd;
 	fds[EVENTS].fd = events_fd(watch->events);
+	fds[LINES].fd = symbolizer_lines_fd(watch->session.symbolizer);
 	for (size_t i = 0; i < watch->processes.count; i++)
 		fds[PROCESSES + i].fd = watch->processes.items[i].pidfd;
 	for (size_t i = 0; i < count; i++)
@@ -202,6 +202,8 @@ static int wait_and_handle(struct watch *watch)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[EVENTS].revents)
 		error = events_consume(watch->events);
+	if (fds[LINES].revents) /* line numbers for the next report */
+		symbolizer_find_lines(watch->session.symbolizer, 0);
 	if (!error && fds[SIGNAL].revents)
 		error = on_signal(watch);
 	for (size_t i = 0; i < watch->processes.count; i++) {
@@ -228,7 +230,7 @@ static int watch_loop(struct watch *watch)
 	while (!error && watch->alive && !watch->finished)
 		error = wait_and_handle(watch);
 	if (!error && owes_report(watch))
-		error = report(watch);
+		error = report(watch, true);
 	return error;
 }
 
