@@ -115,11 +115,29 @@ struct unwind_state {
 	u64 ip, sp, fp;
 	struct lm_range range; /* the mapping that the latest ip was in */
 	u32 tgid;
-	u32 generation; /* `range` is from this unwind_generation */
-	u32 missing;	/* the generation in which user space was told of missing rows */
-	u32 end;	/* enum lm_walk_end, once the walk has ended */
-	bool exact_ip;	/* ip is where the frame stands (a signal interrupted it), not a return
-			   address */
+	u32 generation;	 /* `range` is from this unwind_generation */
+	u32 missing;	 /* the generation in which user space was told of missing rows */
+	u32 end;	 /* enum lm_walk_end, once the walk has ended */
+	u64 cfa;	 /* of the frame that the latest step left */
+	u64 fp_at;	 /* where that step read %rbp; 0: it did not */
+	bool replayable; /* every step so far read nothing but return addresses and %rbp */
+	bool exact_ip;	 /* ip is where the frame stands (a signal interrupted it), not a return
+			    address */
+};
+
+/* What one step of a walk read from the stack. */
+struct unwind_step {
+	u64 cfa;   /* the return address lies below: it is frames[i] */
+	u64 fp_at; /* 0: %rbp was not read */
+	u64 fp;
+};
+
+/* The latest walk of a thread, kept to be replayed. */
+struct unwind_trail {
+	u64 ip, sp, fp, hash;
+	u32 depth;	/* 0: nothing to replay */
+	u32 generation; /* of the rows */
+	struct unwind_step steps[LM_MAX_FRAMES + 1];
 };
 
 /*
@@ -135,6 +153,7 @@ struct thread {
 	u64 last_hash;	      /* of the latest stack, and its site */
 	u32 last_site;
 	struct unwind_state walk;
+	struct unwind_trail trail;
 	u64 frames[LM_MAX_FRAMES + 1];
 };
 

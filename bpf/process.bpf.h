@@ -109,6 +109,7 @@ static __always_inline struct thread *thread_current(void)
 	thread->calls[0].kind = CALL_NONE;
 	thread->calls[1].kind = CALL_NONE;
 	thread->last_hash = 0;
+	thread->trail.depth = 0;
 	thread->exec_id = task->self_exec_id;
 	thread->process = process_key(owner, owner->self_exec_id);
 	slot = bpf_map_lookup_elem(&process_index, &thread->process);

@@ -46,6 +46,8 @@ static __always_inline int leave_frame(struct unwind_state *state, u64 cfa, u64 
 {
 	u64 saved[2];
 
+	state->cfa = cfa;
+	state->fp_at = fp_at;
 	if (fp_at == cfa - sizeof(saved)) { /* push %rbp first: both in one read */
 		if (bpf_probe_read_user(saved, sizeof(saved), (void *)fp_at))
 			return walk_end(state, LM_WALK_UNREADABLE);
@@ -56,8 +58,10 @@ static __always_inline int leave_frame(struct unwind_state *state, u64 cfa, u64 
 		if (fp_at && bpf_probe_read_user(&state->fp, sizeof(u64), (void *)fp_at))
 			return walk_end(state, LM_WALK_UNREADABLE);
 	}
-	if (saved[1] < UNWIND_MIN_ADDRESS)
+	if (saved[1] < UNWIND_MIN_ADDRESS) {
+		state->replayable = false; /* the end was read, too */
 		return walk_end(state, LM_WALK_ROOT);
+	}
 	state->ip = saved[1];
 	state->sp = cfa;
 	state->exact_ip = false;
@@ -78,6 +82,7 @@ static __always_inline int step_out_of_signal(struct unwind_state *state)
 {
 	u64 saved[2];
 
+	state->replayable = false;
 	if (bpf_probe_read_user(saved, sizeof(saved), (void *)(state->sp + SIGNAL_FRAME_SP)) ||
 	    bpf_probe_read_user(&state->fp, sizeof(u64), (void *)(state->sp + SIGNAL_FRAME_FP)))
 		return walk_end(state, LM_WALK_UNREADABLE);
@@ -103,10 +108,12 @@ static __always_inline int step_by_row(struct unwind_state *state, struct lm_unw
 		cfa = state->sp + 8 + ((state->ip & 15) >= row.cfa_words ? 8 : 0);
 		break;
 	case LM_UNWIND_FP_DEREF:
+		state->replayable = false;
 		if (bpf_probe_read_user(&cfa, sizeof(cfa), (void *)(state->fp + offset)))
 			return walk_end(state, LM_WALK_UNREADABLE);
 		break;
 	case LM_UNWIND_SP_DEREF:
+		state->replayable = false;
 		if (bpf_probe_read_user(&cfa, sizeof(cfa), (void *)(state->sp + offset)))
 			return walk_end(state, LM_WALK_UNREADABLE);
 		break;
@@ -157,10 +164,48 @@ static __always_inline void report_missing_rows(struct thread *thread)
 	event_send(LM_EVENT_NO_ROWS, thread->process, thread->walk.ip, 0, 0, 0);
 }
 
-/* Fills thread->frames, caller first; the hash also takes in the process. */
-static __always_inline struct stack_walk unwind_user(struct pt_regs *ctx, struct thread *thread)
+/* Whether the stack still holds what the step read, so that it would do the same again. */
+static __always_inline bool step_holds(const struct unwind_step *step, u64 return_address)
 {
-	struct stack_walk walk = {.depth = 1};
+	u64 saved[2];
+
+	if (step->fp_at == step->cfa - sizeof(saved)) {
+		if (bpf_probe_read_user(saved, sizeof(saved), (void *)step->fp_at))
+			return false;
+		return saved[0] == step->fp && saved[1] == return_address;
+	}
+	if (bpf_probe_read_user(&saved[1], sizeof(u64), (void *)(step->cfa - sizeof(u64))))
+		return false;
+	if (!step->fp_at)
+		return saved[1] == return_address;
+	if (bpf_probe_read_user(&saved[0], sizeof(u64), (void *)step->fp_at))
+		return false;
+	return saved[0] == step->fp && saved[1] == return_address;
+}
+
+/*
+ * Whether the latest walk can be had again without searching rows. It began with the same
+ * registers, over the same rows; a step depends on nothing else but the words that it reads from
+ * the stack, and these are compared one by one.
+ */
+static __always_inline bool trail_replays(struct thread *thread)
+{
+	struct unwind_trail *trail = &thread->trail;
+
+	if (!trail->depth || trail->ip != thread->walk.ip || trail->sp != thread->walk.sp ||
+	    trail->fp != thread->walk.fp || trail->generation != unwind_generation)
+		return false;
+	for (u32 i = 1; i < LM_MAX_FRAMES; i++) {
+		if (i >= trail->depth)
+			break;
+		if (!step_holds(&trail->steps[i], thread->frames[i]))
+			return false;
+	}
+	return true;
+}
+
+static __always_inline void walk_begin(struct pt_regs *ctx, struct thread *thread)
+{
 	struct unwind_state *state = &thread->walk;
 
 	state->ip = PT_REGS_IP(ctx);
@@ -168,21 +213,47 @@ static __always_inline struct stack_walk unwind_user(struct pt_regs *ctx, struct
 	state->fp = PT_REGS_FP(ctx);
 	state->tgid = thread->process >> 32;
 	state->exact_ip = false;
+	state->replayable = true;
 	state->end = LM_WALK_TOO_DEEP;
 	if (state->generation != unwind_generation) {
 		state->generation = unwind_generation;
 		state->range = (struct lm_range){};
 	}
+}
+
+/* Fills thread->frames, caller first; the hash also takes in the process. */
+static __always_inline struct stack_walk unwind_user(struct pt_regs *ctx, struct thread *thread)
+{
+	struct stack_walk walk = {.depth = 1};
+	struct unwind_state *state = &thread->walk;
+	struct unwind_trail *trail = &thread->trail;
+
+	walk_begin(ctx, thread);
+	if (trail_replays(thread)) {
+		walk.depth = trail->depth;
+		walk.hash = trail->hash;
+		walk.end = LM_WALK_ROOT;
+		return walk;
+	}
+	trail->ip = state->ip;
+	trail->sp = state->sp;
+	trail->fp = state->fp;
 	thread->frames[0] = state->ip;
 	walk.hash = unwind_hash(thread->process * 0xff51afd7ed558ccdull, state->ip);
 	for (u32 i = 1; i < LM_MAX_FRAMES; i++) {
 		if (unwind_step(state))
 			break;
 		thread->frames[i] = state->ip;
+		trail->steps[i].cfa = state->cfa;
+		trail->steps[i].fp_at = state->fp_at;
+		trail->steps[i].fp = state->fp;
 		walk.hash = unwind_hash(walk.hash, state->ip);
 		walk.depth = i + 1;
 	}
 	walk.end = state->end;
+	trail->depth = state->replayable && walk.end == LM_WALK_ROOT ? walk.depth : 0;
+	trail->hash = walk.hash;
+	trail->generation = state->generation;
 	if (walk.end == LM_WALK_NO_ROWS)
 		report_missing_rows(thread);
 	return walk;
