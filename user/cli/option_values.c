@@ -169,62 +169,21 @@ int option_set_sort(struct options *options, const struct option_row *row, const
 	return sort_key_parse(text, &options->report.sort);
 }
 
-/* The place of text among the words, or -EINVAL. */
-static int choice(const char *text, const char *const *words, size_t count)
+int option_set_choice(struct options *options, const struct option_row *row, const char *text)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (!strcmp(text, words[i]))
-			return (int)i;
+	const char *word = row->argument;
+	size_t length = strlen(text);
+
+	for (unsigned i = 0; word; i++) {
+		size_t end = strcspn(word, "|");
+
+		if (end == length && !strncmp(word, text, length)) {
+			*(unsigned *)((char *)options + row->offset) = i;
+			return 0;
+		}
+		word = word[end] ? word + end + 1 : NULL;
 	}
 	return -EINVAL;
-}
-
-int option_set_probe_at(struct options *options, const struct option_row *row, const char *text)
-{
-	static const char *const words[] = {
-		[PROBE_AT_BEST] = "best",
-		[PROBE_AT_ENTRY] = "entry",
-	};
-	int found = choice(text, words, ARRAY_SIZE(words));
-
-	(void)row;
-	if (found < 0)
-		return found;
-	options->probe_at = (enum probe_at)found;
-	return 0;
-}
-
-int option_set_stack_walk(struct options *options, const struct option_row *row, const char *text)
-{
-	static const char *const words[] = {
-		[LM_STACK_WALK_AUTO] = "auto",
-		[LM_STACK_WALK_CFI] = "cfi",
-		[LM_STACK_WALK_FP] = "fp",
-	};
-	int found = choice(text, words, ARRAY_SIZE(words));
-
-	(void)row;
-	if (found < 0)
-		return found;
-	options->stack_walk = (enum lm_stack_walk)found;
-	return 0;
-}
-
-int option_set_attach(struct options *options, const struct option_row *row, const char *text)
-{
-	static const char *const words[] = {
-		[ATTACH_AUTO] = "auto",
-		[ATTACH_SESSION] = "session",
-		[ATTACH_MULTI] = "multi",
-		[ATTACH_PERF] = "perf",
-	};
-	int found = choice(text, words, ARRAY_SIZE(words));
-
-	(void)row;
-	if (found < 0)
-		return found;
-	options->attach_method = (enum attach_method)found;
-	return 0;
 }
 
 int option_show_help(struct options *options, const struct option_row *row, const char *text)

@@ -15,6 +15,7 @@ option_parse option_set_prefix;	      /* const char * */
 option_parse option_set_number;	      /* uint64_t */
 option_parse option_set_size;	      /* uint64_t, bytes */
 option_parse option_set_milliseconds; /* uint64_t, ns */
+option_parse option_set_choice;	      /* an enum whose values are the argument's words, in order */
 
 /* Into the fields of that name. */
 option_parse option_set_top;
@@ -22,9 +23,6 @@ option_parse option_set_pids;
 option_parse option_set_command;
 option_parse option_set_format;
 option_parse option_set_sort;
-option_parse option_set_probe_at;
-option_parse option_set_attach;
-option_parse option_set_stack_walk;
 
 /* To standard output. */
 option_parse option_show_help;
