@@ -3,6 +3,7 @@
 #   make            build/leakmon            make demo     install what is missing, build, show a leak
 #   make STATIC=1   without shared libraries make test     the same set-up, then every test
 #   make install    DESTDIR= PREFIX=         make check    formatting, linting, warnings as errors
+#   make fuzz       TIME=S  libFuzzer on every reader of hostile input (5 s each)
 #   make bench      ratios on this machine   make test-vm  Debian's 6.1 and 6.12 kernels under qemu
 
 VERSION := 0.1.0
@@ -22,7 +23,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wfo
 CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iinclude -I$(B)/gen
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 $(WARNINGS) -MMD -MP
-LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -lcap-ng -lm -lpthread
+LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -lcap-ng -llzma -lm -lpthread
 STATIC_LIBS := $(LIBS) -lz -llzma -lbz2
 ARCH     := $(shell $(CC) -print-multiarch)
 
@@ -45,7 +46,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: FORCE all deps demo test unit e2e check bench test-vm install clean
+.PHONY: FORCE truth all deps demo test unit e2e check bench test-vm install clean
 
 all: $(B)/leakmon
 
@@ -101,7 +102,8 @@ $(B)/unit/%: tests/unit/%.c $(SAN_OBJECTS)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests $< $(SAN_OBJECTS) -o $@ \
 		-lcmocka -ljansson $(LIBS)
 
-E2E_SUPPORT := $(filter-out tests/e2e/test_%.c,$(wildcard tests/e2e/*.c))
+E2E_SUPPORT := $(filter-out tests/e2e/test_%.c,$(wildcard tests/e2e/*.c)) tests/truth/compare.c \
+	tests/truth/compare_print.c
 $(B)/e2e/%: tests/e2e/%.c $(E2E_SUPPORT) $(wildcard tests/e2e/*.h)
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -119,6 +121,12 @@ $(B)/workloads/%: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
 	$(call say,CXX)
 	$(Q)$(CXX) $(WORKLOAD_CFLAGS) $< -o $@
+
+# What optimised C++ is in production: the walk has nothing but .eh_frame.
+$(B)/workloads/deep: tests/workloads/deep.cc $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -pthread -Wall -Wextra $< -o $@ -ldl
 
 # The driver is a program of ours; what it measures keeps its frame pointers, like every workload.
 BENCH_SOURCES := $(filter-out tests/bench/pair.c,$(wildcard tests/bench/*.c))
@@ -138,6 +146,23 @@ bench: deps
 		$(addprefix $(B)/workloads/,blocks sites leak)
 	@$(B)/bench/bench --json $(B)/bench/bench.json $(BENCH)
 
+# What libgcc's unwinder says of every allocation, for comparison with leakmon's stacks.
+TRUTH_COMPARE := tests/truth/compare.c tests/truth/compare_print.c
+$(B)/truth/backtrace_preload.so: tests/truth/backtrace_preload.c tests/truth/recorder.c \
+		$(wildcard tests/truth/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(filter-out -MMD -MP,$(CPPFLAGS) $(CFLAGS)) -fPIC -shared -fvisibility=hidden \
+		-fno-builtin -o $@ $(filter %.c,$^) -ldl -lgcc_s
+
+$(B)/truth/compare: tests/truth/compare_main.c $(TRUTH_COMPARE) $(wildcard tests/truth/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(filter-out -MMD -MP,$(CPPFLAGS) $(CFLAGS)) -o $@ $(filter %.c,$^) -ljansson
+
+truth: all $(B)/truth/backtrace_preload.so $(B)/truth/compare $(B)/workloads/deep
+	@tests/truth/figures.sh
+
 deps:
 	@scripts/deps.sh
 
@@ -147,12 +172,12 @@ demo:
 	@scripts/demo.sh
 
 test: deps
-	@$(MAKE) --no-print-directory unit e2e
+	@$(MAKE) --no-print-directory unit e2e fuzz
 
 unit: $(UNIT_TESTS)
 	@scripts/run_tests.sh $(UNIT_TESTS)
 
-e2e: all $(WORKLOADS) $(E2E_TESTS)
+e2e: all $(WORKLOADS) $(E2E_TESTS) $(B)/truth/backtrace_preload.so
 	@scripts/run_tests.sh $(E2E_TESTS)
 
 # tests/vm/init runs these in the virtual machine.
@@ -161,6 +186,8 @@ test-vm:
 	@scripts/deps.sh build vm
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)
 	@scripts/vm.sh
+
+include tests/fuzz/fuzz.mk
 
 C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] include/*.h bpf/*.[ch] tests/*/*.[ch])
 check: deps

@@ -17,6 +17,8 @@
 #define UNWIND_MAX_STEP (8ull << 20)
 /* Addresses below are never code (vm.mmap_min_addr). */
 #define UNWIND_MIN_ADDRESS 4096ull
+/* Nor above: user space ends there, with five levels of page tables. */
+#define UNWIND_MAX_ADDRESS (1ull << 56)
 
 /* struct rt_sigframe at the handler's return: where struct sigcontext keeps what we need
  * (arch/x86/include/uapi/asm/sigcontext.h, behind uc_flags, uc_link and uc_stack). */
@@ -62,6 +64,8 @@ static __always_inline int leave_frame(struct unwind_state *state, u64 cfa, u64 
 		state->replayable = false; /* the end was read, too */
 		return walk_end(state, LM_WALK_ROOT);
 	}
+	if (saved[1] >= UNWIND_MAX_ADDRESS)
+		return walk_end(state, LM_WALK_UNREADABLE);
 	state->ip = saved[1];
 	state->sp = cfa;
 	state->exact_ip = false;
@@ -148,11 +152,15 @@ __noinline int unwind_step(struct unwind_state *state)
 	found = unwind_row_find(state, address, &row);
 	if (found == UNWIND_ROW_FOUND && row.kind != LM_UNWIND_NONE)
 		return step_by_row(state, row);
-	if (stack_walk == LM_STACK_WALK_CFI)
-		return walk_end(state,
-				found == UNWIND_ROW_FOUND ? LM_WALK_NO_FDE : LM_WALK_NO_ROWS);
-	return step_by_frame_pointer(state,
-				     found == UNWIND_ROW_FOUND ? LM_WALK_NO_FDE : LM_WALK_NO_ROWS);
+	if (found != UNWIND_ROW_FOUND)
+		return walk_end(state, LM_WALK_NO_ROWS);
+	if (stack_walk == LM_STACK_WALK_CFI || step_by_frame_pointer(state, LM_WALK_NO_FDE))
+		return walk_end(state, LM_WALK_NO_FDE);
+	/* %rbp may have been data: only what leads to code is believed. */
+	if (unwind_row_find(state, state->ip - 1, &row) != UNWIND_ROW_FOUND)
+		return walk_end(state, LM_WALK_NO_FDE);
+	state->replayable = false; /* that was a guess */
+	return 0;
 }
 
 /* Tells user space, once for each state of the rows, that code runs for which it has none. */

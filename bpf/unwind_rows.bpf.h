@@ -47,12 +47,15 @@ static __always_inline int range_find(struct unwind_state *state, u64 address)
 static __always_inline int row_find(u32 module, u32 pc, struct lm_unwind_row *row)
 {
 	void *cells = bpf_map_lookup_elem(&unwind_modules, &module);
-	u32 page = (pc >> LM_UNWIND_PAGE_SHIFT) + 1, next = page + 1, low, high, header = 0;
+	u32 page = (pc >> LM_UNWIND_PAGE_SHIFT) + 1, next, low, high, header = 0;
 	struct lm_unwind_row *cell;
 
 	cell = cells ? bpf_map_lookup_elem(cells, &header) : NULL;
-	if (!cell || page > cell->pc)
+	if (!cell)
 		return UNWIND_ROW_MISSING;
+	if (page > cell->pc)
+		page = cell->pc; /* behind the last row: it reaches to the end */
+	next = page + 1;
 	cell = bpf_map_lookup_elem(cells, &page);
 	if (!cell)
 		return UNWIND_ROW_MISSING;
@@ -86,6 +89,10 @@ static __always_inline int unwind_row_find(struct unwind_state *state, u64 addre
 	if (address < state->range.start || address >= state->range.end) {
 		if (range_find(state, address))
 			return UNWIND_ROW_MISSING;
+	}
+	if (state->range.module == LM_MODULE_NONE) {
+		row->kind = LM_UNWIND_NONE;
+		return UNWIND_ROW_FOUND;
 	}
 	return row_find(state->range.module, (u32)(address - state->range.bias), row);
 }

@@ -92,11 +92,12 @@ struct lm_unwind_row {
 struct lm_range {
 	__u64 start, end;
 	__u64 bias;   /* row pc = address - bias */
-	__u32 module; /* index into `unwind_modules` */
+	__u32 module; /* index into `unwind_modules`, or LM_MODULE_NONE */
 	__u32 padding_;
 };
 
 #define LM_MAX_MODULES 4096
+#define LM_MODULE_NONE 0xffffffffu /* code without unwind rows: made at run time, or no ELF file */
 #define LM_MAX_RANGES 4096 /* of one process */
 
 /* How a walk ended. */

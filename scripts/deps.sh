@@ -10,7 +10,7 @@
 set -eu
 
 build="clang llvm bpftool gcc g++ make pkg-config libbpf-dev libelf-dev libdw-dev libiberty-dev
-	libcapstone-dev libseccomp-dev libcap-ng-dev linux-libc-dev libc6-dev zlib1g-dev"
+	libcapstone-dev libseccomp-dev libcap-ng-dev liblzma-dev linux-libc-dev libc6-dev zlib1g-dev"
 test="libclang-rt-14-dev libcmocka-dev libjansson-dev clang-format clang-tidy gdb redis-tools sqlite3 python3 heaptrack
 	util-linux"
 vm="qemu-system-x86 cpio busybox-static"

@@ -4,11 +4,6 @@
  * What they make of any file must pass the monitor's checks, or the honest parser would be taken
  * for a hostile one.
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuser -Iinclude \
- *       tests/fuzz/fuzz_elf_symbols.c user/elf/elf_*.c \
- *       user/symbol/{image,symbol_table,debug_sections}.c \
- *       user/worker/{bytes,cursor,decode,encode,line_answer}.c ...
- *
  * Seeds: small shared objects, whole, and debug files. -max_len must hold them.
  */
 #include <stddef.h>

@@ -2,9 +2,6 @@
 /*
  * libFuzzer harness of the reader of /proc/PID/maps lines: the input is the whole text.
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuser -Iinclude \
- *       tests/fuzz/fuzz_maps.c user/proc/maps.c
- *
  * Seeds: /proc/PID/maps of anything.
  */
 #include <stddef.h>

@@ -2,10 +2,6 @@
 /*
  * libFuzzer harness of the row compiler: the input is a whole ELF file.
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuser -Iinclude \
- *       tests/fuzz/fuzz_unwind_table.c user/unwind/{unwind_table,eh_*,cfa_*,row_builder}.c \
- *       user/elf/elf_{file,sections}.c
- *
  * Seeds: small shared objects, whole. -max_len must hold them.
  */
 #include <stddef.h>

@@ -3,11 +3,7 @@
  * libFuzzer harness of the monitor's reader of answers. The first byte of the input chooses: a body
  * of one kind, or a series of packets (a length of two bytes, then that many).
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuser -Iinclude \
- *       tests/fuzz/fuzz_worker_answer.c user/worker/{bytes,child,cursor,decode,line_answer}.c \
- *       user/symbol/{image,symbol_table}.c user/elf/elf_*.c ...
- *
- * Seeds: what tests/unit/test_decode.c encodes; empty ones do, too.
+ * Seeds: seed_worker_answer.c.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -17,12 +13,13 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "fuzz/worker_answer.h"
 #include "worker/child.h"
 #include "worker/decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { ID = 0x01010101, ADDRESSES = 3, MAX_NAME = 4096 };
+enum { ID = 0x01010101, MAX_NAME = 4096, FILE_SIZE = 1 << 20 };
 
 static void check(bool holds)
 {
@@ -64,10 +61,10 @@ static void use_lines(const struct bytes *body)
 	_cleanup_(line_answer_free) struct line_answer answer = {0};
 	size_t length = 0;
 
-	if (decode_lines(body, ADDRESSES, &answer))
+	if (decode_lines(body, FUZZ_ADDRESSES, &answer))
 		return;
-	check(answer.count == ADDRESSES);
-	for (size_t i = 0; i < ADDRESSES; i++) {
+	check(answer.count == FUZZ_ADDRESSES);
+	for (size_t i = 0; i < FUZZ_ADDRESSES; i++) {
 		const struct line_range *range = &answer.ranges[i];
 
 		for (uint32_t k = 0; k < range->count; k++) {
@@ -77,7 +74,7 @@ static void use_lines(const struct bytes *body)
 			length += frame->function ? strlen(frame->function) : 0;
 		}
 	}
-	check(length <= 2ul * ADDRESSES * WIRE_MAX_FRAMES * WIRE_MAX_STRING);
+	check(length <= 2ul * FUZZ_ADDRESSES * WIRE_MAX_FRAMES * WIRE_MAX_STRING);
 }
 
 static void use_unwind(const struct bytes *body)
@@ -89,6 +86,22 @@ static void use_unwind(const struct bytes *body)
 		return;
 	for (size_t i = 0; i < table.count; i++)
 		check(unwind_table_find(&table, table.rows[i].pc) == &table.rows[i]);
+}
+
+static void use_plan(const struct bytes *body)
+{
+	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
+
+	if (decode_plan(body, FILE_SIZE, &plan))
+		return;
+	check(plan.points.count <= PLAN_MAX_POINTS);
+	for (size_t i = 0; i < plan.points.count; i++) {
+		const struct probe_point *point = &plan.points.items[i];
+
+		check(point->function < allocator_function_count && point->offset < FILE_SIZE);
+		check(point->placement.offset < PLAN_CODE_BYTES);
+		check(strlen(point->placement.reason) < sizeof(point->placement.reason));
+	}
 }
 
 static void receive(const struct bytes *packets)
@@ -117,8 +130,15 @@ static void receive(const struct bytes *packets)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static void (*const uses[])(const struct bytes *) = {use_description, use_image, use_lines,
-							     use_unwind, receive};
+	static void (*const uses[])(const struct bytes *) = {
+		[FUZZ_DESCRIPTION] = use_description,
+		[FUZZ_IMAGE] = use_image,
+		[FUZZ_LINES] = use_lines,
+		[FUZZ_UNWIND] = use_unwind,
+		[FUZZ_PLAN] = use_plan,
+		[FUZZ_PACKETS] = receive,
+	};
+	_Static_assert(ARRAY_SIZE(uses) == FUZZ_USE_MAX_, "a row for every use");
 	_cleanup_(bytes_free) struct bytes body = {0};
 
 	if (!size)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -59,8 +60,7 @@ static size_t report_stack(json_t *site, uint64_t *frames)
 	{
 		if (json_is_true(json_object_get(frame, "inlined")) || depth == TRUTH_FRAMES)
 			continue;
-		frames[depth++] =
-			(uint64_t)json_integer_value(json_object_get(frame, "address"));
+		frames[depth++] = (uint64_t)json_integer_value(json_object_get(frame, "address"));
 	}
 	return depth;
 }
@@ -106,19 +106,25 @@ struct pair {
 	uint64_t address;
 };
 
-static void differ(struct comparison *comparison, const struct pair *pair, enum difference how,
-		   size_t common)
+static void kind_add(struct comparison *comparison, const struct pair *pair, enum difference how,
+		     size_t common)
 {
 	struct difference_kind *kind =
 		kind_find(comparison, how, common ? pair->truth.frames[common - 1] : 0);
 
-	comparison->different++;
 	if (!kind || kind->count++)
 		return;
 	kind->address = pair->address;
 	kind->truth = pair->truth;
 	kind->leakmon_depth = pair->leakmon.depth;
 	memcpy(kind->leakmon, pair->leakmon.frames, pair->leakmon.depth * sizeof(uint64_t));
+}
+
+static void differ(struct comparison *comparison, const struct pair *pair, enum difference how,
+		   size_t common)
+{
+	comparison->different++;
+	kind_add(comparison, pair, how, common);
 }
 
 static void compare_stacks(struct comparison *comparison, const struct pair *pair, bool full)
@@ -139,8 +145,17 @@ static void compare_stacks(struct comparison *comparison, const struct pair *pai
 	}
 }
 
+static void compare_block(struct comparison *comparison, const struct pair *pair, bool sizes_agree,
+			  bool full)
+{
+	if (sizes_agree)
+		compare_stacks(comparison, pair, full);
+	else
+		differ(comparison, pair, DIFFERENCE_SIZE, 0);
+}
+
 static void compare_site(struct comparison *comparison, json_t *site,
-			 const struct truth_file *truth)
+			 const struct truth_file *truth, bool *seen)
 {
 	uint64_t frames[TRUTH_FRAMES];
 	struct stack_view whole = {frames, report_stack(site, frames)};
@@ -151,33 +166,51 @@ static void compare_site(struct comparison *comparison, json_t *site,
 	{
 		uint64_t address = (uint64_t)json_integer_value(json_object_get(block, "address"));
 		uint64_t size = (uint64_t)json_integer_value(json_object_get(block, "size"));
-		const struct truth_block *known = &truth->blocks[truth_slot(truth, address)];
+		uint64_t slot = truth_slot(truth, address);
 		struct pair pair = {.address = address};
 
-		if (!known->address)
+		if (!truth->blocks[slot].address || seen[slot])
 			continue;
+		seen[slot] = true;
 		pair.leakmon = drop_library(&truth->header, whole);
-		pair.truth = truth_stack(truth, known);
-		if (known->size != size)
-			differ(comparison, &pair, DIFFERENCE_SIZE, 0);
-		else
-			compare_stacks(comparison, &pair, whole.depth == LM_MAX_FRAMES);
+		pair.truth = truth_stack(truth, &truth->blocks[slot]);
+		compare_block(comparison, &pair, truth->blocks[slot].size == size,
+			      whole.depth == LM_MAX_FRAMES);
 	}
 }
 
-void compare(json_t *report, const struct truth_file *truth, struct comparison *comparison)
+static void count_missing(struct comparison *comparison, const struct truth_file *truth,
+			  const bool *seen)
 {
+	for (uint64_t slot = 0; slot < TRUTH_BLOCKS; slot++) {
+		const struct truth_block *block = &truth->blocks[slot];
+		struct pair pair = {.address = block->address};
+
+		if (!block->address || seen[slot])
+			continue;
+		pair.truth = truth_stack(truth, block);
+		comparison->missing++;
+		kind_add(comparison, &pair, DIFFERENCE_MISSING, 1);
+	}
+}
+
+int compare(json_t *report, const struct truth_file *truth, struct comparison *comparison)
+{
+	bool *seen = calloc(TRUTH_BLOCKS, sizeof(*seen));
 	json_t *process, *site;
 	size_t i, j;
 
+	if (!seen)
+		return -ENOMEM;
 	*comparison = (struct comparison){.lost = truth->header.lost};
 	json_array_foreach(json_object_get(report, "processes"), i, process)
 	{
 		if (json_integer_value(json_object_get(process, "pid")) != truth->header.pid)
 			continue;
 		json_array_foreach(json_object_get(process, "sites"), j, site)
-			compare_site(comparison, site, truth);
+			compare_site(comparison, site, truth, seen);
 	}
-	comparison->missing =
-		truth->header.blocks_used - comparison->equal - comparison->different;
+	count_missing(comparison, truth, seen);
+	free(seen);
+	return 0;
 }

@@ -17,7 +17,8 @@ enum difference {
 	DIFFERENCE_OTHER_CALLER,  /* both go on, to different callers */
 	DIFFERENCE_LEAKMON_ENDS,  /* leakmon's stack ends here */
 	DIFFERENCE_UNWINDER_ENDS, /* libgcc's unwinder ends here */
-	DIFFERENCE_SIZE,	  /* the stacks are equal, the sizes are not */
+	DIFFERENCE_SIZE,	  /* the sizes are not equal */
+	DIFFERENCE_MISSING,	  /* leakmon does not have the block; counted apart */
 	DIFFERENCE_MAX_,
 };
 
@@ -31,7 +32,7 @@ struct difference_kind {
 	enum difference how;
 	uint64_t parting; /* the last frame that both have; 0: none */
 	uint64_t count;
-	uint64_t address;	    /* of the first block */
+	uint64_t address;		/* of the first block */
 	uint64_t leakmon[TRUTH_FRAMES]; /* its stacks */
 	size_t leakmon_depth;
 	struct stack_view truth; /* in the truth file */
@@ -50,8 +51,9 @@ struct comparison {
 struct truth_file *truth_map(const char *path);
 void truth_unmap(struct truth_file *truth);
 
-/* `report` is one report with blocks (-a -T 0 -o 0). *comparison is filled from zero. */
-void compare(json_t *report, const struct truth_file *truth, struct comparison *comparison);
+/* `report` is one report with blocks (-a -T 0 -o 0). *comparison is filled from zero.
+ * 0 or -ENOMEM. */
+int compare(json_t *report, const struct truth_file *truth, struct comparison *comparison);
 
 /* One line of figures, then the first kinds of differences with both stacks. Addresses are named
  * by /proc/PID/maps while the process lives. */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * compare start TRUTH              from now on allocations are recorded
+ * compare stop TRUTH               no more; to be said before leakmon ends
  * compare NAME TRUTH REPORT SHARE  compares the last report of REPORT (JSON lines); exit code 1 if
- *                                  less than SHARE percent of the stacks are equal
+ *                                  less than SHARE percent of the stacks are equal, or if a block
+ *                                  is missing
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,14 +33,13 @@ static int judge(const char *name, const struct truth_file *truth, const char *p
 	json_t *report = last_report(path);
 	bool enough = false;
 
-	if (comparison && report) {
-		compare(report, truth, comparison);
+	if (comparison && report && !compare(report, truth, comparison)) {
 		comparison_print(stdout, name, comparison, truth);
-		enough = comparison->equal &&
+		enough = comparison->equal && !comparison->missing &&
 			 (double)comparison->different * share <=
 				 (double)comparison->equal * (100.0 - share);
 	} else {
-		fprintf(stderr, "compare: %s holds no report\n", path);
+		fprintf(stderr, "compare: %s holds no report, or there is no memory\n", path);
 	}
 	json_decref(report);
 	free(comparison);
@@ -54,8 +55,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "compare: %s: %s\n", argc > 2 ? argv[2] : "usage", strerror(errno));
 		return 2;
 	}
-	if (argc == 3 && !strcmp(argv[1], "start"))
-		__atomic_store_n(&truth->header.recording, 1, __ATOMIC_RELEASE);
+	if (argc == 3)
+		__atomic_store_n(&truth->header.recording, !strcmp(argv[1], "start"),
+				 __ATOMIC_RELEASE);
 	else if (argc == 5)
 		code = judge(argv[1], truth, argv[3], atof(argv[4]));
 	else

@@ -14,6 +14,7 @@ static const char *const difference_names[] = {
 	[DIFFERENCE_LEAKMON_ENDS] = "leakmon's stack ends",
 	[DIFFERENCE_UNWINDER_ENDS] = "the unwinder's stack ends",
 	[DIFFERENCE_SIZE] = "other size",
+	[DIFFERENCE_MISSING] = "missing",
 };
 _Static_assert(sizeof(difference_names) / sizeof(difference_names[0]) == DIFFERENCE_MAX_,
 	       "a name for every difference");
@@ -78,8 +79,8 @@ void comparison_print(FILE *out, const char *name, const struct comparison *comp
 
 	fprintf(out,
 		"%s: %" PRIu64 " of %" PRIu64 " stacks equal (%.4f%%), %" PRIu64
-		" different in %zu ways, %" PRIu64 " missing, %" PRIu64 " cut at %d frames, %" PRIu64
-		" not recorded; %" PRIu32 " different stacks\n",
+		" different in %zu ways, %" PRIu64 " missing, %" PRIu64
+		" cut at %d frames, %" PRIu64 " not recorded; %" PRIu32 " different stacks\n",
 		name, comparison->equal, compared,
 		compared ? 100.0 * (double)comparison->equal / (double)compared : 0.0,
 		comparison->different, comparison->kind_count, comparison->missing, comparison->cut,

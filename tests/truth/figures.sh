@@ -72,6 +72,7 @@ watch() {
 # stdin ends
 finish() {
 	end=${2:-:}
+	"$tools/compare" stop truth
 	kill -INT "$monitor"
 	wait "$monitor" || cat messages >&2
 	monitor=

@@ -56,10 +56,15 @@ void recorder_open(void)
 	truth = file;
 }
 
-bool recorder_is_on(void)
+/* A fork of the process that opened the file has blocks of its own. */
+static bool is_ours(void)
 {
-	return truth && __atomic_load_n(&truth->header.recording, __ATOMIC_ACQUIRE) &&
-	       (uint32_t)getpid() == truth->header.pid;
+	return truth && (uint32_t)getpid() == truth->header.pid;
+}
+
+static bool is_recording(void)
+{
+	return truth && __atomic_load_n(&truth->header.recording, __ATOMIC_ACQUIRE) && is_ours();
 }
 
 bool recorder_keeps(void)
@@ -134,8 +139,8 @@ static void block_insert(void *address, size_t size, const struct trace *trace)
 		return;
 	}
 	header->blocks_used += !truth->blocks[slot].address;
-	truth->blocks[slot] = (struct truth_block){
-		.address = (uintptr_t)address, .size = size, .stack = stack};
+	truth->blocks[slot] =
+		(struct truth_block){.address = (uintptr_t)address, .size = size, .stack = stack};
 }
 
 /* Closes the gap, so that linear probing finds all others again. */
@@ -171,7 +176,7 @@ void recorder_add(void *block, size_t size)
 {
 	struct trace trace;
 
-	if (!recorder_is_on() || !is_sampled())
+	if (!is_recording() || !is_sampled())
 		return;
 	trace.depth = 0;
 	_Unwind_Backtrace(trace_frame, &trace);
@@ -185,7 +190,8 @@ struct truth_block recorder_take(const void *block)
 	struct truth_block taken = {0};
 	uint64_t slot;
 
-	if (!block || !recorder_is_on())
+	/* Also when nothing more is recorded: what is on the books must stay true. */
+	if (!block || !is_ours())
 		return taken;
 	lock();
 	slot = truth_slot(truth, (uintptr_t)block);

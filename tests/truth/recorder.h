@@ -11,8 +11,6 @@
 /* Does nothing where LEAKMON_TRUTH is not set; ends the process where its file cannot be had. */
 void recorder_open(void);
 
-/* Whether allocations are on the books now: not in forks of the process that opened the file. */
-bool recorder_is_on(void);
 /* Whether what is recorded must never be given back. */
 bool recorder_keeps(void);
 

@@ -301,6 +301,146 @@ static void a_description_leads_nowhere_else(void **state)
 	bytes_free(&body);
 }
 
+enum { PLANNED_FILE_SIZE = 0x9000 };
+
+static struct bytes encoded_plan(void)
+{
+	struct probe_point points[] = {
+		{0, 0x405010, 0x5010, {.reason = "at +0", .emulated = true}},
+		{9, 0x406020, 0x6029, {.offset = 9, .reason = "at +9", .refused = true}},
+	};
+	const struct probe_plan plan = {.build_id = "0af9",
+					.points = {.items = points, .count = ARRAY_SIZE(points)}};
+	struct bytes body = {0};
+
+	assert_int_equal(encode_plan(&plan, &body), 0);
+	return body;
+}
+
+static void a_plan_comes_through_whole(void **state)
+{
+	_cleanup_(probe_plan_free) struct probe_plan got = {0};
+	_cleanup_(bytes_free) struct bytes body = encoded_plan();
+	const struct probe_point *point;
+
+	(void)state;
+	assert_int_equal(decode_plan(&body, PLANNED_FILE_SIZE, &got), 0);
+	assert_string_equal(got.build_id, "0af9");
+	assert_int_equal(got.points.count, 2);
+	point = &got.points.items[0];
+	assert_int_equal(point->function, 0);
+	assert_true(point->placement.emulated);
+	assert_false(point->placement.refused);
+	point = &got.points.items[1];
+	assert_int_equal(point->function, 9);
+	assert_int_equal(point->vaddr, 0x406020);
+	assert_int_equal(point->offset, 0x6029);
+	assert_int_equal(point->placement.offset, 9);
+	assert_true(point->placement.refused);
+	assert_string_equal(point->placement.reason, "at +9");
+}
+
+static void a_file_without_an_allocator_has_an_empty_plan(void **state)
+{
+	struct probe_plan got = {.points.count = 99};
+	_cleanup_(bytes_free) struct bytes body = {0};
+
+	(void)state;
+	assert_int_equal(encode_plan(&(struct probe_plan){0}, &body), 0);
+	assert_int_equal(decode_plan(&body, 0, &got), 0);
+	assert_int_equal(got.points.count, 0);
+	assert_string_equal(got.build_id, "");
+}
+
+/* One lie each about the plan above. */
+static void no_plan_leads_out_of_its_file_or_function(void **state)
+{
+	enum { FIRST = sizeof(struct wire_plan), SECOND = FIRST + sizeof(struct wire_point) };
+	static const struct {
+		size_t at;
+		uint8_t value;
+	} lies[] = {
+		{offsetof(struct wire_plan, build_id), '/'},
+		{offsetof(struct wire_plan, count), 1},
+		{offsetof(struct wire_plan, count), 3},
+		{offsetof(struct wire_plan, count) + 3, 0xff},
+		/* no such function; not in the order of the table */
+		{FIRST + offsetof(struct wire_point, function), 11},
+		{FIRST + offsetof(struct wire_point, function), 10},
+		{FIRST + offsetof(struct wire_point, function) + 3, 0x80},
+		/* behind the file; before it; on another place in its page */
+		{FIRST + offsetof(struct wire_point, offset) + 1, 0x90},
+		{FIRST + offsetof(struct wire_point, offset) + 7, 0xff},
+		{FIRST + offsetof(struct wire_point, offset), 0x11},
+		{FIRST + offsetof(struct wire_point, vaddr), 0x18},
+		/* far from the function */
+		{SECOND + offsetof(struct wire_point, placement_offset), 8},
+		{SECOND + offsetof(struct wire_point, placement_offset) + 1, 0x20},
+		{SECOND + offsetof(struct wire_point, placement_offset) + 3, 0xf0},
+		{FIRST + offsetof(struct wire_point, emulated), 2},
+		{FIRST + offsetof(struct wire_point, refused), 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
+		_cleanup_(bytes_free) struct bytes body = encoded_plan();
+		struct probe_plan got = {.points.count = 99};
+
+		body.data[lies[i].at] = lies[i].value;
+		if (decode_plan(&body, PLANNED_FILE_SIZE, &got) != -EPROTO)
+			fail_msg("lie %zu was believed", i);
+		assert_int_equal(got.points.count, 99);
+	}
+}
+
+static struct bytes encoded_points(size_t count, uint64_t distance)
+{
+	struct bytes body = {0};
+	struct wire_plan wire = {.count = (uint32_t)count};
+
+	bytes_append(&body, &wire, sizeof(wire));
+	for (size_t i = 0; i < count; i++) {
+		struct wire_point point = {.vaddr = i * distance, .offset = i * distance};
+
+		bytes_append(&body, &point, sizeof(point));
+	}
+	return body;
+}
+
+static void plans_of_too_many_points_or_twice_the_same_are_refused(void **state)
+{
+	static const struct {
+		size_t count;
+		uint64_t distance;
+		int error;
+	} cases[] = {
+		{2, 16, 0},
+		{2, 0, -EPROTO},
+		{PLAN_MAX_POINTS, 16, 0},
+		{PLAN_MAX_POINTS + 1, 16, -EPROTO},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(bytes_free) struct bytes body =
+			encoded_points(cases[i].count, cases[i].distance);
+		_cleanup_(probe_plan_free) struct probe_plan got = {0};
+
+		assert_int_equal(decode_plan(&body, PLANNED_FILE_SIZE, &got), cases[i].error);
+	}
+}
+
+static void a_reason_without_an_end_is_refused(void **state)
+{
+	_cleanup_(bytes_free) struct bytes body = encoded_plan();
+	struct probe_plan got = {0};
+
+	(void)state;
+	memset(body.data + sizeof(struct wire_plan) + offsetof(struct wire_point, reason), 'a',
+	       sizeof(((struct wire_point *)0)->reason));
+	assert_int_equal(decode_plan(&body, PLANNED_FILE_SIZE, &got), -EPROTO);
+}
+
 /* A small generator of our own: the same mutations on every run (Vigna, splitmix64). */
 static uint64_t next_random(uint64_t *seed)
 {
@@ -318,9 +458,15 @@ static void use_everything(const struct bytes *body)
 	struct line_answer lines = {0};
 	struct image image = {0};
 	struct elf_file file = {0};
+	struct probe_plan plan = {0};
 	uint64_t vaddr = 0;
 
 	decode_description(body, &description);
+	if (!decode_plan(body, PLANNED_FILE_SIZE, &plan)) {
+		for (size_t i = 0; i < plan.points.count; i++)
+			assert_true(plan.points.items[i].offset < PLANNED_FILE_SIZE);
+		probe_plan_free(&plan);
+	}
 	if (!decode_image(body, &image)) {
 		elf_file_vaddr(&image.file, 0x1010, &vaddr);
 		symbol_table_find(&image.table, vaddr);
@@ -341,7 +487,7 @@ static void use_everything(const struct bytes *body)
 static void mutated_answers_do_no_harm(void **state)
 {
 	struct bytes (*const makers[])(void) = {encoded_image, encoded_lines, encoded_unwind,
-						encoded_description};
+						encoded_description, encoded_plan};
 	uint64_t seed = 1;
 
 	(void)state;
@@ -374,6 +520,11 @@ int main(void)
 		cmocka_unit_test(a_source_file_with_an_endless_name_has_no_name),
 		cmocka_unit_test(unwind_rows_come_through_in_order_only),
 		cmocka_unit_test(a_description_leads_nowhere_else),
+		cmocka_unit_test(a_plan_comes_through_whole),
+		cmocka_unit_test(a_file_without_an_allocator_has_an_empty_plan),
+		cmocka_unit_test(no_plan_leads_out_of_its_file_or_function),
+		cmocka_unit_test(plans_of_too_many_points_or_twice_the_same_are_refused),
+		cmocka_unit_test(a_reason_without_an_end_is_refused),
 		cmocka_unit_test(mutated_answers_do_no_harm),
 	};
 

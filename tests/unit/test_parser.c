@@ -26,6 +26,9 @@ static void requests_that_make_no_sense_are_refused(void **state)
 		{.kind = WORKER_LINES, .file_count = 3},
 		{.kind = WORKER_LINES, .file_count = 1, .address_count = WORKER_MAX_ADDRESSES + 1},
 		{.kind = WORKER_RELEASE, .file_count = 1},
+		{.kind = WORKER_PLAN},
+		{.kind = WORKER_PLAN, .file_count = 2},
+		{.kind = WORKER_PLAN, .file_count = 1, .probe_at = PROBE_AT_ENTRY + 1},
 	};
 	static const int files[] = {-1, -1};
 	struct parser *parser = parser_new();
@@ -35,6 +38,21 @@ static void requests_that_make_no_sense_are_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_int_equal(parser_run(parser, &cases[i], files, &body), -EINVAL);
 	assert_int_equal(body.size, 0);
+	parser_free(parser);
+}
+
+static void a_prefix_without_an_end_is_refused(void **state)
+{
+	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct worker_request request = {.kind = WORKER_PLAN, .file_count = 1};
+	struct parser *parser = parser_new();
+	_cleanup_(bytes_free) struct bytes body = {0};
+
+	(void)state;
+	memset(request.symbol_prefix, 'a', sizeof(request.symbol_prefix));
+	assert_int_equal(parser_run(parser, &request, &own, &body), -EINVAL);
+	request.symbol_prefix[sizeof(request.symbol_prefix) - 1] = '\0';
+	assert_int_equal(parser_run(parser, &request, &own, &body), 0);
 	parser_free(parser);
 }
 
@@ -92,6 +110,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_that_make_no_sense_are_refused),
+		cmocka_unit_test(a_prefix_without_an_end_is_refused),
 		cmocka_unit_test(more_files_than_stay_open_can_be_asked_about),
 		cmocka_unit_test(a_file_without_lines_says_so),
 	};

@@ -93,6 +93,25 @@ static void assert_same_unwind(struct worker *left, struct worker *right, int fd
 	elf_file_close(&other_file);
 }
 
+static void assert_same_plan(struct worker *left, struct worker *right, int fd)
+{
+	_cleanup_(probe_plan_free) struct probe_plan one = {0}, other = {0};
+
+	assert_int_equal(worker_plan(left, fd, "", PROBE_AT_BEST, &one), 0);
+	assert_int_equal(worker_plan(right, fd, "", PROBE_AT_BEST, &other), 0);
+	assert_string_equal(one.build_id, other.build_id);
+	assert_int_equal(one.points.count, other.points.count);
+	for (size_t i = 0; i < one.points.count; i++) {
+		const struct probe_point *point = &one.points.items[i];
+
+		assert_int_equal(point->function, other.points.items[i].function);
+		assert_int_equal(point->vaddr, other.points.items[i].vaddr);
+		assert_int_equal(point->offset, other.points.items[i].offset);
+		assert_string_equal(point->placement.reason,
+				    other.points.items[i].placement.reason);
+	}
+}
+
 static void the_sandbox_reads_what_this_process_reads(void **state)
 {
 	struct worker *worker = new_worker(0), *local = worker_new_local();
@@ -108,10 +127,62 @@ static void the_sandbox_reads_what_this_process_reads(void **state)
 		assert_int_equal(strlen(one.build_id), 40);
 		assert_same_image(worker, local, files[i]);
 		assert_same_unwind(worker, local, files[i]);
+		assert_same_plan(worker, local, files[i]);
 		close(files[i]);
 	}
 	worker_free(worker);
 	worker_free(local);
+}
+
+static void probes_are_planned_for_one_target_by_one_parser(void **state)
+{
+	_cleanup_(probe_plan_free) struct probe_plan plan = {0}, again = {0}, entry = {0};
+	struct worker *worker = new_worker(0);
+	int fd = open_libc();
+	pid_t first;
+
+	(void)state;
+	worker_start_plans(worker, 1);
+	assert_int_equal(worker_plan(worker, fd, "", PROBE_AT_BEST, &plan), 0);
+	assert_true(plan.points.count >= 9);
+	first = worker_pid(worker, WORKER_LANE_PLANS);
+	worker_start_plans(worker, 1);
+	assert_int_equal(worker_plan(worker, fd, "je_", PROBE_AT_BEST, &again), 0);
+	assert_int_equal(again.points.count, 0);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_PLANS), first);
+	worker_start_plans(worker, 2);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_PLANS), 0);
+	/* Ended and waited for. */
+	assert_int_equal(kill(first, 0), -1);
+	assert_int_equal(errno, ESRCH);
+	assert_int_equal(worker_plan(worker, fd, "", PROBE_AT_ENTRY, &entry), 0);
+	assert_int_equal(entry.points.count, plan.points.count);
+	for (size_t i = 0; i < entry.points.count; i++)
+		assert_int_equal(entry.points.items[i].placement.offset, 0);
+	assert_int_not_equal(worker_pid(worker, WORKER_LANE_PLANS), first);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_NAMES), 0);
+	worker_end_plans(worker);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_PLANS), 0);
+	close(fd);
+	worker_free(worker);
+}
+
+static void a_prefix_that_no_request_holds_is_refused(void **state)
+{
+	struct worker *worker = new_worker(0);
+	char prefix[WORKER_MAX_PREFIX + 1];
+	struct probe_plan plan = {0};
+	int fd = open_own();
+
+	(void)state;
+	memset(prefix, 'a', sizeof(prefix));
+	prefix[WORKER_MAX_PREFIX] = '\0';
+	assert_int_equal(worker_plan(worker, fd, prefix, PROBE_AT_BEST, &plan), -ENAMETOOLONG);
+	prefix[WORKER_MAX_PREFIX - 1] = '\0';
+	assert_int_equal(worker_plan(worker, fd, prefix, PROBE_AT_BEST, &plan), 0);
+	assert_int_equal(plan.points.count, 0);
+	close(fd);
+	worker_free(worker);
 }
 
 /* Of a function of this program, in the file's numbering. */
@@ -358,6 +429,7 @@ static void what_is_no_elf_file_says_so(void **state)
 	int fd = memfd_create("text", MFD_CLOEXEC);
 	struct debug_description description;
 	struct unwind_table table;
+	struct probe_plan plan;
 	struct elf_file file;
 	struct image image;
 
@@ -367,6 +439,7 @@ static void what_is_no_elf_file_says_so(void **state)
 		assert_int_equal(worker_read_image(worker, fd, &image), -ENOEXEC);
 		assert_int_equal(worker_describe(worker, fd, &description), -ENOEXEC);
 		assert_int_equal(worker_compile_unwind(worker, fd, &file, &table), -ENOEXEC);
+		assert_int_equal(worker_plan(worker, fd, "", PROBE_AT_BEST, &plan), -ENOEXEC);
 	}
 	assert_null(worker_failure(-ENOEXEC));
 	close(fd);
@@ -525,6 +598,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_sandbox_reads_what_this_process_reads),
+		cmocka_unit_test(probes_are_planned_for_one_target_by_one_parser),
+		cmocka_unit_test(a_prefix_that_no_request_holds_is_refused),
 		cmocka_unit_test(lines_are_found_also_after_a_release),
 		cmocka_unit_test(lines_need_not_be_waited_for),
 		cmocka_unit_test(a_file_that_hangs_the_parser_costs_that_file),

@@ -40,8 +40,8 @@ SITE static void go()
 // zlib allocates its state by calls of its own.
 SITE static void library()
 {
-	using compress_t = int (*)(unsigned char *, unsigned long *, const unsigned char *,
-				   unsigned long);
+	using compress_t =
+		int (*)(unsigned char *, unsigned long *, const unsigned char *, unsigned long);
 	void *handle = dlopen("libz.so.1", RTLD_NOW);
 	auto compress = handle ? reinterpret_cast<compress_t>(dlsym(handle, "compress")) : nullptr;
 	unsigned char in[1000] = {}, out[2000];
@@ -79,7 +79,10 @@ SITE static void park_below(int depth)
 
 static void *park(void *)
 {
-	std::function<void()> function = [] { park_below(10); };
+	std::function<void()> function = [] {
+		park_below(10);
+		opaque(0);
+	};
 
 	opaque(&function)->operator()();
 	return nullptr;

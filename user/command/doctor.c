@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "base/log.h"
 #include "command/command.h"
 #include "probe/privileges.h"
 #include "probe/target.h"
 #include "probe/trial.h"
+#include "worker/worker.h"
 
 static int print_kernel(struct trial *trial, enum attach_method method)
 {
@@ -35,10 +37,15 @@ int command_doctor(const struct options *options)
 {
 	struct target_config config = {.object = options->object,
 				       .symbol_prefix = options->symbol_prefix,
-				       .probe_at = options->probe_at};
+				       .probe_at = options->probe_at,
+				       .worker = worker_new(NULL)};
 	char missing[128];
 	int error = print_kernel(&config.trial, options->attach_method);
 
+	if (!config.worker) {
+		log_error("out of memory");
+		return EXIT_ERROR;
+	}
 	printf("capabilities\n");
 	privileges_print(stdout);
 	privileges_missing(missing, sizeof(missing));
@@ -49,5 +56,6 @@ int command_doctor(const struct options *options)
 		error |= target_check(options->pids.items[i], &config) ||
 			 target_describe(stdout, options->pids.items[i], &config);
 	}
+	worker_free(config.worker);
 	return error ? EXIT_ERROR : EXIT_OK;
 }

@@ -80,6 +80,7 @@ static int open_stages(struct session *session)
 	};
 	session->collector = collector_new(&session->bpf, &session->collect_options);
 	session->worker = worker_new(NULL);
+	session->target_config.worker = session->worker;
 	session->symbolizer = session->worker ? symbolizer_new(session->worker) : NULL;
 	session->unwind = session->worker ? unwind_store_new(&session->bpf, session->worker) : NULL;
 	if (session->collector && session->symbolizer && session->unwind)
@@ -234,6 +235,8 @@ static int open_all(struct session *session)
 		error = attach_pid(session, options->pids.items[i]);
 	if (!error && options->command)
 		error = start_command(session);
+	if (session->worker)
+		worker_end_plans(session->worker);
 	return error;
 }
 

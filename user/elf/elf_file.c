@@ -21,6 +21,10 @@ ssize_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer
 	if (offset >= file->size)
 		return 0;
 	size = MIN(size, file->size - offset);
+	if (file->memory) {
+		memcpy(buffer, (const char *)file->memory + offset, size);
+		return (ssize_t)size;
+	}
 	while (done < size) {
 		ssize_t got =
 			pread(file->fd, (char *)buffer + done, size - done, (off_t)(offset + done));
@@ -47,14 +51,10 @@ int elf_file_read_exact(const struct elf_file *file, uint64_t offset, void *buff
 
 static int read_header(struct elf_file *file, Elf64_Ehdr *header)
 {
-	struct stat status;
 	int err;
 
-	if (fstat(file->fd, &status) < 0)
-		return -errno;
-	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(*header))
+	if (file->size < sizeof(*header))
 		return -ENOEXEC;
-	file->size = (uint64_t)status.st_size;
 	err = elf_file_read_exact(file, 0, header, sizeof(*header));
 	if (err)
 		return err;
@@ -213,9 +213,9 @@ static int read_build_id_section(struct elf_file *file)
 	return read_notes(file, section->offset, section->size, 4);
 }
 
-int elf_file_open(int fd, struct elf_file *file)
+static int open_sized(const struct elf_file *sized, struct elf_file *file)
 {
-	_cleanup_(elf_file_close) struct elf_file opened = {.fd = fd};
+	_cleanup_(elf_file_close) struct elf_file opened = *sized;
 	Elf64_Ehdr header;
 	int err;
 
@@ -229,6 +229,26 @@ int elf_file_open(int fd, struct elf_file *file)
 	*file = opened;
 	memset(&opened.segments, 0, sizeof(opened.segments));
 	return 0;
+}
+
+int elf_file_open(int fd, struct elf_file *file)
+{
+	struct elf_file sized = {.fd = fd};
+	struct stat status;
+
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return -ENOEXEC;
+	sized.size = (uint64_t)status.st_size;
+	return open_sized(&sized, file);
+}
+
+int elf_file_open_memory(const void *memory, size_t size, struct elf_file *file)
+{
+	struct elf_file sized = {.fd = -1, .memory = memory, .size = size};
+
+	return open_sized(&sized, file);
 }
 
 void elf_file_close(struct elf_file *file)

@@ -31,7 +31,8 @@ struct elf_segment {
 };
 
 struct elf_file {
-	int fd; /* borrowed */
+	int fd;		    /* borrowed */
+	const void *memory; /* borrowed; where the file is, if it is not behind fd, else NULL */
 	uint64_t size;
 	uint16_t type; /* ET_EXEC, ET_DYN, ET_REL */
 	uint64_t entry;
@@ -51,6 +52,8 @@ struct elf_symbols {
  * machine or byte order); -EBADMSG: it contradicts itself; -EIO; -ENOMEM. *file untouched on error.
  */
 int elf_file_open(int fd, struct elf_file *file);
+/* The same of a file in memory, which stays the caller's. */
+int elf_file_open_memory(const void *memory, size_t size, struct elf_file *file);
 void elf_file_close(struct elf_file *file);
 
 /* Where virtual address `vaddr` lies in the file; -ENOENT if no segment's file part holds it. */

@@ -9,15 +9,12 @@
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 
-/* As much of a function as is decoded: jumps back to its beginning come from anywhere in it. */
-#define CODE_BYTES 8192
-
 /* The row whose name is `symbol` behind the prefix, or -ENOENT. */
 static int find_function(const char *symbol, const char *prefix)
 {
 	size_t length = strlen(prefix);
 
-	if (strncmp(symbol, prefix, length))
+	if (strncmp(symbol, prefix, length) != 0)
 		return -ENOENT;
 	for (size_t i = 0; i < allocator_function_count; i++) {
 		if (!strcmp(symbol + length, allocator_functions[i].name))
@@ -45,12 +42,14 @@ static int add_symbol(struct probe_plan *plan, const struct elf_symbol *symbol, 
 		return 0;
 	if (has_address(plan, symbol->value))
 		return 0;
+	if (plan->points.count == PLAN_MAX_POINTS)
+		return -E2BIG;
 	point = vec_push(&plan->points);
 	if (!point)
 		return -ENOMEM;
 	point->function = (size_t)function;
 	point->vaddr = symbol->value;
-	point->placement.offset = (uint32_t)MIN(symbol->size, CODE_BYTES); /* until placed */
+	point->placement.offset = (uint32_t)MIN(symbol->size, PLAN_CODE_BYTES); /* until placed */
 	return 0;
 }
 
@@ -77,7 +76,7 @@ static bool is_allocator(const struct probe_plan *plan)
 static int place(const struct elf_file *file, enum probe_at probe_at, struct probe_point *point)
 {
 	enum call_shape shape = allocator_functions[point->function].shape;
-	uint8_t code[CODE_BYTES];
+	uint8_t code[PLAN_CODE_BYTES];
 	struct placement_request request = {
 		.code = code,
 		.arguments = call_shapes[shape].arguments,
@@ -90,6 +89,8 @@ static int place(const struct elf_file *file, enum probe_at probe_at, struct pro
 
 	if (error)
 		return error;
+	if (!plan_is_congruent(point->vaddr, entry))
+		return -EBADMSG;
 	count = elf_file_read(file, entry, code, point->placement.offset);
 	if (count <= 0)
 		return -EBADMSG;

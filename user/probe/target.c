@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "proc/maps.h"
 #include "proc/target_file.h"
+#include "worker/worker.h"
 
 /*
  * The order in which shapes are attached. Returns come before all (a call without a noted
@@ -146,6 +147,31 @@ static bool is_wanted(const struct target_config *config, const struct mapping *
 /* Called for each file that holds an allocator. */
 typedef int (*file_visit)(int fd, const char *path, const struct probe_plan *plan, void *context);
 
+static int plan_file(const struct target_config *config, int fd, struct probe_plan *plan)
+{
+	if (!config->worker)
+		return probe_plan_file(fd, config->symbol_prefix, config->probe_at, plan);
+	return worker_plan(config->worker, fd, config->symbol_prefix, config->probe_at, plan);
+}
+
+/* What is no ELF file is no allocator; -errno, after a message, when no file could be read. */
+static int explain_unread(const char *path, int error)
+{
+	const char *failure = worker_failure(error);
+
+	if (error == -ECHILD || error == -ENOMEM || error == -EMFILE || error == -ENFILE) {
+		log_error("%s could not be read: %s", path, failure ? failure : strerror(-error));
+		/* Of a process that is launched, -ECHILD would say that it has ended. */
+		return error == -ECHILD ? -EPERM : error;
+	}
+	if (failure)
+		log_warning("%s is not probed: %s; if it is an allocator, its blocks are not seen",
+			    path, failure);
+	else
+		log_debug("%s: not read: %s", path, strerror(-error));
+	return 0;
+}
+
 static int visit_mapping(struct target *target, const struct target_config *config, int task,
 			 const struct mapping *mapping, file_visit visit, void *context)
 {
@@ -160,11 +186,9 @@ static int visit_mapping(struct target *target, const struct target_config *conf
 	file = target_file_note(target, &status, mapping->path);
 	if (!file)
 		return 0;
-	error = probe_plan_file(fd, config->symbol_prefix, config->probe_at, &plan);
-	if (error) {
-		log_debug("%s: not read: %s", mapping->path, strerror(-error));
-		return 0; /* not an allocator that we could know */
-	}
+	error = plan_file(config, fd, &plan);
+	if (error)
+		return explain_unread(mapping->path, error);
 	error = plan.points.count ? visit(fd, mapping->path, &plan, context) : 0;
 	if (!error) {
 		file->functions = plan.points.count;
@@ -180,6 +204,8 @@ static int visit_files(struct target *target, const struct target_config *config
 	struct maps maps = {0};
 	int error = maps_read(target->pid, MAPS_EXECUTABLE, &maps);
 
+	if (config->worker)
+		worker_start_plans(config->worker, target->pid);
 	for (size_t i = 0; i < maps.list.count && !error; i++) {
 		if (maps.list.items[i].inode)
 			error = visit_mapping(target, config, maps.task, &maps.list.items[i], visit,
@@ -240,9 +266,10 @@ static int describe_file(int fd, const char *path, const struct probe_plan *plan
 	for (size_t i = 0; i < plan->points.count; i++) {
 		const struct probe_point *point = &plan->points.items[i];
 
-		fprintf(out, "    %-16s 0x%llx+%u  %s\n", allocator_functions[point->function].name,
-			(unsigned long long)point->vaddr, point->placement.offset,
-			point->placement.reason);
+		fprintf(out, "    %-16s 0x%llx+%u  ", allocator_functions[point->function].name,
+			(unsigned long long)point->vaddr, point->placement.offset);
+		text_print_inert(out, point->placement.reason);
+		fputc('\n', out);
 	}
 	return 0;
 }

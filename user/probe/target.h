@@ -14,11 +14,14 @@
 #include "probe/plan.h"
 #include "probe/trial.h"
 
+struct worker;
+
 struct target_config {
 	const char *object;	   /* -O, or NULL: every mapped file */
 	const char *symbol_prefix; /* -S */
 	enum probe_at probe_at;
 	struct trial trial;
+	struct worker *worker; /* borrowed; reads the target's files. NULL: this process does */
 };
 
 /* A file that was looked at, identified by its real device and inode. */

@@ -52,6 +52,10 @@ uint64_t symbolizer_stack_id(const struct frames *frames)
 		const struct frame *frame = &frames->list.items[i];
 		const char *module = frame->build_id ? frame->build_id : frame->module;
 
+		/* Compiled code lies elsewhere in each run, and may get its name later. */
+		if (module && !strcmp(module, FRAME_JIT))
+			module = NULL;
+
 		/* The same stack with and without debug information is one stack. */
 		if (frame->inlined)
 			continue;

@@ -4,16 +4,35 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "symbol/mini_debug.h"
+
+static int add_all(struct elf_symbols *symbols, const struct elf_symbols *more)
+{
+	for (size_t i = 0; i < more->list.count; i++) {
+		struct elf_symbol *symbol = vec_push(&symbols->list);
+
+		if (!symbol)
+			return -ENOMEM;
+		*symbol = more->list.items[i];
+	}
+	return 0;
+}
 
 static int read_table(struct image *image)
 {
-	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0};
+	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0}, mini = {0};
 	int err = elf_symbols_read(&image->file, &symbols);
 
 	if (err == -ENOMEM || err == -EIO)
 		return err;
 	/* With broken tables, segments and build-id are still worth having. */
 	image->has_symtab = symbols.has_symtab;
+	if (!image->has_symtab && !mini_debug_read(&image->file, &mini)) {
+		image->has_symtab = mini.has_symtab;
+		err = add_all(&symbols, &mini);
+		if (err)
+			return err;
+	}
 	return symbol_table_build(&symbols, &image->table);
 }
 

@@ -8,7 +8,11 @@
 
 #include "base/cleanup.h"
 #include "symbol/debug_sections.h"
+#include "symbol/dwarf_inlines.h"
 #include "symbol/dwarf_units.h"
+
+/* How deep calls inlined into each other are followed. */
+#define MAX_INLINED 63
 
 /* A DWARF file as libdw has it. libdw does not own the lower two. */
 struct dwarf_handle {
@@ -21,6 +25,7 @@ struct lines {
 	struct dwarf_handle main;
 	struct dwarf_handle alt; /* what dwz moved out of it, if anything */
 	struct dwarf_units units;
+	struct dwarf_inlines inlines;
 };
 
 static void close_handle(struct dwarf_handle *handle)
@@ -99,6 +104,7 @@ void lines_close(struct lines *lines)
 	if (!lines)
 		return;
 	dwarf_units_free(&lines->units);
+	dwarf_inlines_free(&lines->inlines);
 	close_handle(&lines->main);
 	close_handle(&lines->alt);
 	free(lines);
@@ -116,20 +122,74 @@ static bool leads_elsewhere(Dwarf_Die *unit)
 	       (type == DW_UT_skeleton && !dwarf_hasattr(unit, DW_AT_comp_dir));
 }
 
-size_t lines_find(struct lines *lines, uint64_t vaddr, struct line_frame *frames, size_t max)
+/* What the line table says. */
+static bool find_row(Dwarf_Die *unit, uint64_t vaddr, struct line_frame *frame)
 {
-	const char *name;
-	Dwarf_Line *found;
-	Dwarf_Die unit;
+	Dwarf_Line *found = dwarf_getsrc_die(unit, vaddr);
+	const char *file = found ? dwarf_linesrc(found, NULL, NULL) : NULL;
 	int number;
 
+	if (!file || dwarf_lineno(found, &number) || number <= 0)
+		return false;
+	*frame = (struct line_frame){.file = file, .line = (uint32_t)number};
+	return true;
+}
+
+/* C++ and Rust give the name that the linker would see, C does not need to. */
+static const char *raw_name(Dwarf_Die *inlined)
+{
+	static const unsigned int names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name,
+					     DW_AT_name};
+	const char *name = NULL;
+
+	for (size_t i = 0; !name && i < ARRAY_SIZE(names); i++) {
+		Dwarf_Attribute attribute;
+
+		if (dwarf_attr_integrate(inlined, names[i], &attribute))
+			name = dwarf_formstring(&attribute);
+	}
+	return name && name[0] ? name : NULL;
+}
+
+static bool read_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr(die, name, &attribute) && !dwarf_formudata(&attribute, number);
+}
+
+/* Where the call stood that was inlined: a line of the next frame. */
+static struct line_frame call_place(Dwarf_Die *unit, Dwarf_Die *inlined)
+{
+	struct line_frame frame = {0};
+	Dwarf_Word file, line;
+	Dwarf_Files *files;
+	size_t count;
+
+	if (!read_number(inlined, DW_AT_call_file, &file) ||
+	    !read_number(inlined, DW_AT_call_line, &line) || !line || line > UINT32_MAX ||
+	    dwarf_getsrcfiles(unit, &files, &count) || file >= count)
+		return frame;
+	frame.file = dwarf_filesrc(files, file, NULL, NULL);
+	frame.line = frame.file ? (uint32_t)line : 0;
+	return frame;
+}
+
+size_t lines_find(struct lines *lines, uint64_t vaddr, struct line_frame *frames, size_t max)
+{
+	Dwarf_Die unit, inlined[MAX_INLINED];
+	size_t count;
+
 	if (!max || dwarf_units_find(&lines->units, lines->main.dwarf, vaddr, &unit) ||
-	    leads_elsewhere(&unit))
+	    leads_elsewhere(&unit) || !find_row(&unit, vaddr, &frames[0]))
 		return 0;
-	found = dwarf_getsrc_die(&unit, vaddr);
-	name = found ? dwarf_linesrc(found, NULL, NULL) : NULL;
-	if (!name || dwarf_lineno(found, &number) || number <= 0)
-		return 0;
-	frames[0] = (struct line_frame){.file = name, .line = (uint32_t)number};
-	return 1;
+	count = dwarf_inlines_find(&lines->inlines, lines->main.dwarf, &unit, vaddr, inlined,
+				   MIN(max - 1, MAX_INLINED));
+	for (size_t i = 0; i < count; i++) {
+		Dwarf_Die *call = &inlined[count - 1 - i];
+
+		frames[i].function = raw_name(call);
+		frames[i + 1] = call_place(&unit, call);
+	}
+	return count + 1;
 }

@@ -8,6 +8,7 @@
 #include "symbol/address_space.h"
 #include "symbol/frames.h"
 #include "symbol/intern.h"
+#include "symbol/jit_names.h"
 #include "symbol/module.h"
 #include "worker/worker.h"
 
@@ -21,6 +22,7 @@ struct named {
 
 struct process {
 	struct address_space space;
+	struct jit_names jit;
 	struct hash index; /* address -> place in named, plus 1 */
 	VEC(struct named) named;
 };
@@ -59,6 +61,7 @@ static void free_process(struct process *process)
 		return;
 	forget_names(process);
 	address_space_free(&process->space);
+	jit_names_free(&process->jit);
 	free(process);
 }
 
@@ -120,7 +123,8 @@ int symbolizer_refresh(struct symbolizer *symbolizer, uint64_t process, int pid)
 		return -ENOMEM;
 	err = address_space_refresh(&known->space, pid, &symbolizer->modules, &symbolizer->strings,
 				    &changed);
-	if (changed)
+	/* After an exit too: the end of its map may be read still. */
+	if (jit_names_refresh(&known->jit, &known->space) || changed)
 		forget_names(known);
 	return err;
 }
@@ -162,27 +166,45 @@ static int name_function(struct symbolizer *symbolizer, const struct code_range 
 	return 0;
 }
 
-static int name_address(struct symbolizer *symbolizer, const struct process *process,
-			uint64_t address, struct named *named)
+/* What no file names may be in the list that its compiler keeps. */
+static int name_compiled(struct symbolizer *symbolizer, struct process *process,
+			 struct frame *frame)
+{
+	struct module_function function;
+	int err = jit_names_find(&process->jit, symbolizer->modules.worker, &symbolizer->strings,
+				 frame->address - 1, &function);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	frame->function = function.name;
+	frame->offset = frame->address - function.start;
+	frame->module = FRAME_JIT;
+	frame->module_offset = 0;
+	frame->why = NULL;
+	return 0;
+}
+
+static int name_address(struct symbolizer *symbolizer, struct process *process, uint64_t address,
+			struct named *named)
 {
 	const struct code_range *range = NULL;
 	struct frame *frame = &named->frame;
+	int err = 0;
 
 	frame->address = address;
 	if (address)
 		range = address_space_find(&process->space, address - 1);
 	named->range = range;
-	if (!range) {
-		frame->why = "unmapped address";
-		return 0;
+	frame->why = range ? range->why : "unmapped address";
+	if (range && range->mapping.inode) {
+		frame->module = range->mapping.path;
+		/* Until the file's own numbering is known. */
+		frame->module_offset = file_offset(range, address) + 1;
+		err = range->module ? name_function(symbolizer, range, frame) : 0;
 	}
-	frame->why = range->why;
-	if (!range->mapping.inode)
-		return 0;
-	frame->module = range->mapping.path;
-	/* Until the file's own numbering is known. */
-	frame->module_offset = file_offset(range, address) + 1;
-	return range->module ? name_function(symbolizer, range, frame) : 0;
+	if (err || !address || (range && range->module && !range->module->why))
+		return err;
+	return name_compiled(symbolizer, process, frame);
 }
 
 static int find_or_name(struct symbolizer *symbolizer, struct process *process, uint64_t address,

@@ -16,12 +16,15 @@
 
 #include "base/vec.h"
 
+/* The module of a frame that a perf map names: compiled while the process ran, in no file. */
+#define FRAME_JIT "jit"
+
 /* One line of a stack. Strings are owned by the symbolizer and live as long as it does. */
 struct frame {
 	uint64_t address;	/* return address in the target */
 	const char *function;	/* demangled, or NULL: see `why` */
 	uint64_t offset;	/* of address from the function's start */
-	const char *module;	/* path as the target mapped it; NULL: in no known file */
+	const char *module;	/* path as the target mapped it, or FRAME_JIT; NULL: in no file */
 	uint64_t module_offset; /* address as the file's own symbol table counts it (st_value) */
 	const char *build_id;	/* lower-case hex, or NULL */
 	const char *file;	/* source file, or NULL */

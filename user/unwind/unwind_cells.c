@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 /* Fills the page index: each entry is the cell of the last row at or below the page's start. */
 static void index_pages(const struct unwind_table *table, struct lm_unwind_row *cells,
 			uint32_t pages)
@@ -53,8 +55,9 @@ const struct lm_unwind_row *unwind_cells_find(const struct unwind_cells *cells, 
 {
 	uint32_t page = (pc >> LM_UNWIND_PAGE_SHIFT) + 1, low, high;
 
-	if (!cells->count || page > cells->items[0].pc)
+	if (!cells->count)
 		return NULL;
+	page = MIN(page, cells->items[0].pc); /* behind the last row: it reaches to the end */
 	low = cells->items[page].pc;
 	high = cells->items[page + 1].pc + 1;
 	while (high - low > 1) {

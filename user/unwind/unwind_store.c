@@ -22,16 +22,14 @@
 /* include/uapi/linux/bpf.h: inner arrays may differ in size. */
 #define INNER_MAP_FLAGS BPF_F_INNER_MAP
 
-#define NO_MODULE UINT32_MAX
-
 /* One file version, by what fstat says of it. */
 struct unwind_module {
 	dev_t device;
 	ino_t inode;
 	off_t size;
 	struct timespec changed;
-	uint32_t index;		      /* in `unwind_modules`, or NO_MODULE: it has no usable rows */
-	uint64_t base;		      /* rows count from this address of the file */
+	uint32_t index; /* in `unwind_modules`, or LM_MODULE_NONE: it has no usable rows */
+	uint64_t base;	/* rows count from this address of the file */
 	struct elf_segment *segments; /* owned: from file offset to address */
 	size_t segment_count;
 };
@@ -194,7 +192,7 @@ static struct unwind_module *module_of(struct unwind_store *store, int task,
 					 .inode = status.st_ino,
 					 .size = status.st_size,
 					 .changed = status.st_mtim,
-					 .index = NO_MODULE};
+					 .index = LM_MODULE_NONE};
 	error = compile(store, module, fd);
 	if (error) {
 		store->stats.failures++;
@@ -225,25 +223,34 @@ struct ranges {
 	VEC(struct lm_range) list;
 };
 
+/* Code without rows gets a range all the same: the walk goes on there by frame pointer. */
+static struct lm_range range_of(struct unwind_store *store, int task, const struct mapping *mapping)
+{
+	struct lm_range range = {
+		.start = mapping->start, .end = mapping->end, .module = LM_MODULE_NONE};
+	struct unwind_module *module = NULL;
+	uint64_t vaddr;
+
+	if (mapping->inode || is_vdso(mapping))
+		module = module_of(store, task, mapping);
+	if (!module || module->index == LM_MODULE_NONE || mapping_vaddr(module, mapping, &vaddr))
+		return range;
+	range.bias = mapping->start - (vaddr - module->base);
+	range.module = module->index;
+	return range;
+}
+
 static int ranges_add(struct unwind_store *store, struct ranges *ranges, int task,
 		      const struct mapping *mapping)
 {
-	struct unwind_module *module;
 	struct lm_range *range;
-	uint64_t vaddr;
 
-	if ((!mapping->inode && !is_vdso(mapping)) || ranges->list.count >= LM_MAX_RANGES)
-		return 0;
-	module = module_of(store, task, mapping);
-	if (!module || module->index == NO_MODULE || mapping_vaddr(module, mapping, &vaddr))
+	if (ranges->list.count >= LM_MAX_RANGES)
 		return 0;
 	range = vec_push(&ranges->list);
 	if (!range)
 		return -ENOMEM;
-	*range = (struct lm_range){.start = mapping->start,
-				   .end = mapping->end,
-				   .bias = mapping->start - (vaddr - module->base),
-				   .module = module->index};
+	*range = range_of(store, task, mapping);
 	return 0;
 }
 

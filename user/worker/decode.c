@@ -242,3 +242,66 @@ int decode_unwind(const struct bytes *body, struct elf_file *file, struct unwind
 	memset(&read_file.segments, 0, sizeof(read_file.segments));
 	return 0;
 }
+
+static bool has_vaddr(const struct probe_plan *plan, uint64_t vaddr)
+{
+	for (size_t i = 0; i < plan->points.count; i++) {
+		if (plan->points.items[i].vaddr == vaddr)
+			return true;
+	}
+	return false;
+}
+
+static bool is_point(const struct wire_point *wire, uint64_t file_size)
+{
+	return wire->function < allocator_function_count && wire->emulated <= 1 &&
+	       wire->refused <= 1 && is_terminated(wire->reason, sizeof(wire->reason)) &&
+	       wire->placement_offset < PLAN_CODE_BYTES && wire->offset < file_size &&
+	       wire->offset >= wire->placement_offset &&
+	       plan_is_congruent(wire->vaddr, wire->offset - wire->placement_offset);
+}
+
+static int add_point(const struct wire_point *wire, uint64_t file_size, struct probe_plan *plan)
+{
+	size_t count = plan->points.count;
+	struct probe_point *point;
+
+	if (!is_point(wire, file_size) || has_vaddr(plan, wire->vaddr) ||
+	    (count && wire->function < plan->points.items[count - 1].function))
+		return -EPROTO;
+	point = vec_push(&plan->points);
+	if (!point)
+		return -ENOMEM;
+	*point = (struct probe_point){.function = wire->function,
+				      .vaddr = wire->vaddr,
+				      .offset = wire->offset,
+				      .placement = {.offset = wire->placement_offset,
+						    .emulated = wire->emulated,
+						    .refused = wire->refused}};
+	memcpy(point->placement.reason, wire->reason, sizeof(point->placement.reason));
+	return 0;
+}
+
+int decode_plan(const struct bytes *body, uint64_t file_size, struct probe_plan *plan)
+{
+	_cleanup_(probe_plan_free) struct probe_plan read = {0};
+	struct cursor cursor = {body->data, body->size};
+	struct wire_plan wire;
+	int err = cursor_take_one(&cursor, &wire, sizeof(wire));
+
+	if (err || wire.count > PLAN_MAX_POINTS || !is_hex(wire.build_id, sizeof(wire.build_id)))
+		return -EPROTO;
+	for (uint32_t i = 0; !err && i < wire.count; i++) {
+		struct wire_point point;
+
+		err = cursor_take_one(&cursor, &point, sizeof(point));
+		if (!err)
+			err = add_point(&point, file_size, &read);
+	}
+	if (err || cursor.left)
+		return err ? err : -EPROTO;
+	memcpy(read.build_id, wire.build_id, sizeof(read.build_id));
+	*plan = read;
+	read = (struct probe_plan){0};
+	return 0;
+}

@@ -9,6 +9,7 @@
 #ifndef LEAKMON_WORKER_DECODE_H
 #define LEAKMON_WORKER_DECODE_H
 
+#include "probe/plan.h"
 #include "symbol/debug_sections.h"
 #include "symbol/image.h"
 #include "unwind/unwind_table.h"
@@ -20,5 +21,10 @@ int decode_image(const struct bytes *body, struct image *image);
 int decode_lines(const struct bytes *body, size_t addresses, struct line_answer *answer);
 /* Of *file only segments and build-id, as in an image. */
 int decode_unwind(const struct bytes *body, struct elf_file *file, struct unwind_table *table);
+/*
+ * Points of known functions, inside a file of `file_size` bytes, near the function they belong to.
+ * Whether an instruction begins there, only the parser knows: see worker_start_plans().
+ */
+int decode_plan(const struct bytes *body, uint64_t file_size, struct probe_plan *plan);
 
 #endif

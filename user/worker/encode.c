@@ -87,6 +87,35 @@ int encode_unwind(const struct elf_file *file, const struct unwind_table *table,
 	return err ? err : bytes_append(body, table->rows, rows_size);
 }
 
+static int encode_point(const struct probe_point *point, struct bytes *body)
+{
+	struct wire_point wire = {
+		.vaddr = point->vaddr,
+		.offset = point->offset,
+		.function = (uint32_t)point->function,
+		.placement_offset = point->placement.offset,
+		.emulated = point->placement.emulated,
+		.refused = point->placement.refused,
+	};
+
+	_Static_assert(sizeof(wire.reason) == sizeof(point->placement.reason), "the same text");
+	memcpy(wire.reason, point->placement.reason, sizeof(wire.reason));
+	return bytes_append(body, &wire, sizeof(wire));
+}
+
+int encode_plan(const struct probe_plan *plan, struct bytes *body)
+{
+	struct wire_plan wire = {.count = (uint32_t)plan->points.count};
+	int err;
+
+	_Static_assert(sizeof(wire.build_id) == sizeof(plan->build_id), "the same text");
+	memcpy(wire.build_id, plan->build_id, sizeof(wire.build_id));
+	err = bytes_append(body, &wire, sizeof(wire));
+	for (size_t i = 0; !err && i < plan->points.count; i++)
+		err = encode_point(&plan->points.items[i], body);
+	return err;
+}
+
 /* Neighbours mostly share their file: `last` is where that string was put. */
 static int add_string(struct line_encoder *encoder, const char *text, uint32_t last,
 		      uint32_t *place)

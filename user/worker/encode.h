@@ -3,6 +3,7 @@
 #ifndef LEAKMON_WORKER_ENCODE_H
 #define LEAKMON_WORKER_ENCODE_H
 
+#include "probe/plan.h"
 #include "symbol/debug_sections.h"
 #include "symbol/image.h"
 #include "symbol/lines.h"
@@ -14,6 +15,7 @@ int encode_description(const struct debug_description *description, struct bytes
 int encode_image(const struct image *image, struct bytes *body);
 int encode_unwind(const struct elf_file *file, const struct unwind_table *table,
 		  struct bytes *body);
+int encode_plan(const struct probe_plan *plan, struct bytes *body);
 
 /* Lines are collected address by address. */
 struct line_encoder {

@@ -5,6 +5,7 @@
 #include <malloc.h>
 
 #include "base/cleanup.h"
+#include "symbol/perf_map.h"
 #include "worker/encode.h"
 
 /* Files whose line information stays open between requests. Each takes up to two descriptors. */
@@ -63,6 +64,17 @@ static int run_image(struct parser *parser, const struct worker_request *request
 	return err ? err : encode_image(&image, body);
 }
 
+static int run_perf_map(struct parser *parser, const struct worker_request *request,
+			const int *files, struct bytes *body)
+{
+	_cleanup_(image_free) struct image image = {.file.fd = -1};
+	int err = perf_map_read(files[0], &image.table);
+
+	(void)parser;
+	(void)request;
+	return err ? err : encode_image(&image, body);
+}
+
 static int run_unwind(struct parser *parser, const struct worker_request *request, const int *files,
 		      struct bytes *body)
 {
@@ -75,6 +87,20 @@ static int run_unwind(struct parser *parser, const struct worker_request *reques
 	if (!err)
 		err = unwind_table_compile(&file, &table);
 	return err ? err : encode_unwind(&file, &table, body);
+}
+
+static int run_plan(struct parser *parser, const struct worker_request *request, const int *files,
+		    struct bytes *body)
+{
+	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
+	int err;
+
+	(void)parser;
+	if (request->probe_at > PROBE_AT_ENTRY ||
+	    !memchr(request->symbol_prefix, '\0', sizeof(request->symbol_prefix)))
+		return -EINVAL;
+	err = probe_plan_file(files[0], request->symbol_prefix, request->probe_at, &plan);
+	return err ? err : encode_plan(&plan, body);
 }
 
 static int find_or_open_lines(struct parser *parser, const struct worker_request *request,
@@ -139,6 +165,7 @@ static const struct task {
 } tasks[] = {
 	[WORKER_DESCRIBE] = {run_describe, 1, 1}, [WORKER_IMAGE] = {run_image, 1, 1},
 	[WORKER_LINES] = {run_lines, 1, 2},	  [WORKER_UNWIND] = {run_unwind, 1, 1},
+	[WORKER_PLAN] = {run_plan, 1, 1},	  [WORKER_PERF_MAP] = {run_perf_map, 1, 1},
 	[WORKER_RELEASE] = {run_release, 0, 0},
 };
 _Static_assert(ARRAY_SIZE(tasks) == WORKER_KIND_MAX_, "a row for every kind");

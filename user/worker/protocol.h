@@ -20,12 +20,15 @@ enum worker_kind {
 	WORKER_IMAGE,	 /* file -> struct wire_image, segments, symbols, names */
 	WORKER_LINES,	 /* file [, alternate], key, addresses -> struct wire_lines, ... */
 	WORKER_UNWIND,	 /* file -> struct wire_image without symbols, segments, base, rows */
+	WORKER_PLAN,	 /* file, symbol prefix, probe_at -> struct wire_plan, points */
+	WORKER_PERF_MAP, /* perf map -> struct wire_image of no file, symbols, names */
 	WORKER_RELEASE,	 /* gives up what WORKER_LINES keeps open; no body */
 	WORKER_KIND_MAX_
 };
 
 #define WORKER_MAX_FILES 2
 #define WORKER_MAX_ADDRESSES 256
+#define WORKER_MAX_PREFIX 256 /* with its NUL */
 #define WORKER_CHUNK_BYTES (64u << 10)
 #define WORKER_MAX_ANSWER_BYTES (512ull << 20)
 
@@ -35,9 +38,10 @@ struct worker_request {
 	uint32_t file_count;
 	uint32_t address_count;
 	uint32_t cpu_seconds; /* after which the parser ends itself */
-	uint32_t padding_;
+	uint32_t probe_at;    /* enum probe_at */
 	uint64_t key; /* the same for requests about the same files, until a WORKER_RELEASE */
 	uint64_t addresses[WORKER_MAX_ADDRESSES];
+	char symbol_prefix[WORKER_MAX_PREFIX];
 };
 
 /* The first one, with id 0, tells how the sandbox went: 0, and it is closed now; or -errno. */
@@ -81,7 +85,23 @@ struct wire_unwind {
 	uint64_t base, count;
 };
 
+struct wire_point {
+	uint64_t vaddr, offset;
+	uint32_t function, placement_offset;
+	uint8_t emulated, refused, padding_[6];
+	char reason[128];
+};
+
+/* Then points. */
+struct wire_plan {
+	char build_id[83];
+	uint8_t padding_;
+	uint32_t count;
+};
+
 _Static_assert(sizeof(struct wire_segment) == 40, "no holes");
 _Static_assert(sizeof(struct wire_image) == 128, "no holes");
+_Static_assert(sizeof(struct wire_point) == 160, "no holes");
+_Static_assert(sizeof(struct wire_plan) == 88, "no holes");
 
 #endif

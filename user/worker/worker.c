@@ -22,6 +22,7 @@ struct worker {
 	struct lane lanes[WORKER_LANE_MAX_];
 	struct asked asked[WORKER_LANE_MAX_];
 	struct marked_files marked;
+	pid_t planned_for; /* 0: no target yet */
 };
 
 static const struct {
@@ -123,16 +124,24 @@ static int mark(struct worker *worker, enum worker_lane lane, int err)
 	return err;
 }
 
-/* One file, one answer, and the wait for it. */
-static int ask(struct worker *worker, enum worker_kind kind, int fd, struct bytes *body)
+/* The wait for the answer. */
+static int begin_and_finish(struct worker *worker, enum worker_lane lane,
+			    struct worker_request *request, int fd, struct bytes *body)
 {
-	struct worker_request request = {.kind = kind, .file_count = 1};
-	int err = begin(worker, WORKER_LANE_NAMES, &request, &fd);
+	int err = begin(worker, lane, request, &fd);
 
 	if (err)
 		return err;
-	err = lane_finish(&worker->lanes[WORKER_LANE_NAMES], -1, body);
-	return err ? mark(worker, WORKER_LANE_NAMES, err) : 0;
+	err = lane_finish(&worker->lanes[lane], -1, body);
+	return err ? mark(worker, lane, err) : 0;
+}
+
+/* One file, one answer. */
+static int ask(struct worker *worker, enum worker_kind kind, int fd, struct bytes *body)
+{
+	struct worker_request request = {.kind = kind, .file_count = 1};
+
+	return begin_and_finish(worker, WORKER_LANE_NAMES, &request, fd, body);
 }
 
 int worker_describe(struct worker *worker, int fd, struct debug_description *description)
@@ -157,6 +166,22 @@ int worker_read_image(struct worker *worker, int fd, struct image *image)
 	return err ? mark(worker, WORKER_LANE_NAMES, err) : 0;
 }
 
+int worker_read_perf_map(struct worker *worker, int fd, struct symbol_table *table)
+{
+	_cleanup_(image_free) struct image image = {.file.fd = -1};
+	_cleanup_(bytes_free) struct bytes body = {0};
+	int err = ask(worker, WORKER_PERF_MAP, fd, &body);
+
+	if (err)
+		return err;
+	err = decode_image(&body, &image);
+	if (err)
+		return mark(worker, WORKER_LANE_NAMES, err);
+	*table = image.table;
+	image.table = (struct symbol_table){0};
+	return 0;
+}
+
 int worker_compile_unwind(struct worker *worker, int fd, struct elf_file *file,
 			  struct unwind_table *table)
 {
@@ -167,6 +192,38 @@ int worker_compile_unwind(struct worker *worker, int fd, struct elf_file *file,
 		return err;
 	err = decode_unwind(&body, file, table);
 	return err ? mark(worker, WORKER_LANE_NAMES, err) : 0;
+}
+
+int worker_plan(struct worker *worker, int fd, const char *symbol_prefix, enum probe_at probe_at,
+		struct probe_plan *plan)
+{
+	struct worker_request request = {
+		.kind = WORKER_PLAN, .file_count = 1, .probe_at = probe_at};
+	_cleanup_(bytes_free) struct bytes body = {0};
+	size_t length = strlen(symbol_prefix);
+	int err;
+
+	if (length >= sizeof(request.symbol_prefix))
+		return -ENAMETOOLONG;
+	memcpy(request.symbol_prefix, symbol_prefix, length);
+	err = begin_and_finish(worker, WORKER_LANE_PLANS, &request, fd, &body);
+	if (err)
+		return err;
+	err = decode_plan(&body, worker->asked[WORKER_LANE_PLANS].identity.size, plan);
+	return err ? mark(worker, WORKER_LANE_PLANS, err) : 0;
+}
+
+void worker_end_plans(struct worker *worker)
+{
+	lane_stop(&worker->lanes[WORKER_LANE_PLANS]);
+	dying_reap(&worker->lanes[WORKER_LANE_PLANS].dying, true);
+}
+
+void worker_start_plans(struct worker *worker, pid_t target)
+{
+	if (target != worker->planned_for)
+		worker_end_plans(worker);
+	worker->planned_for = target;
 }
 
 int worker_start_lines(struct worker *worker, const struct line_request *request)

@@ -8,8 +8,8 @@
  * file (its identity, not its name) and kind of request is marked, and asking again gives the same
  * error at once.
  *
- * There are two children, each started when first needed: one names, and is waited for; one finds
- * lines, which can take seconds and need not be waited for.
+ * There are three children, each started when first needed: one names, and is waited for; one finds
+ * lines, which can take seconds and need not be waited for; one plans probes, for one target.
  *
  * Besides what they list, all requests can fail with
  *   -ECONNRESET  the file made the parser crash           -EPROTO  the parser's answer is broken
@@ -22,6 +22,7 @@
 
 #include <sys/types.h>
 
+#include "probe/plan.h"
 #include "symbol/debug_sections.h"
 #include "symbol/image.h"
 #include "unwind/unwind_table.h"
@@ -30,7 +31,7 @@
 
 struct worker;
 
-enum worker_lane { WORKER_LANE_NAMES, WORKER_LANE_LINES, WORKER_LANE_MAX_ };
+enum worker_lane { WORKER_LANE_NAMES, WORKER_LANE_LINES, WORKER_LANE_PLANS, WORKER_LANE_MAX_ };
 
 struct worker_limits {
 	uint64_t memory_bytes; /* of each child's address space; 0: 1 GiB */
@@ -47,9 +48,22 @@ void worker_free(struct worker *worker);
 int worker_describe(struct worker *worker, int fd, struct debug_description *description);
 /* Segments, build-id and functions. Errors as image_read(). */
 int worker_read_image(struct worker *worker, int fd, struct image *image);
+/* Functions by their addresses in the process. Errors as perf_map_read(); the caller frees. */
+int worker_read_perf_map(struct worker *worker, int fd, struct symbol_table *table);
 /* Unwind rows, and the file's segments. Errors as elf_file_open() and unwind_table_compile(). */
 int worker_compile_unwind(struct worker *worker, int fd, struct elf_file *file,
 			  struct unwind_table *table);
+
+/* Where to probe a file; the caller frees *plan. Errors as probe_plan_file(); -ENAMETOOLONG. */
+int worker_plan(struct worker *worker, int fd, const char *symbol_prefix, enum probe_at probe_at,
+		struct probe_plan *plan);
+/*
+ * What follows is planned for process `target`. A file that took the child over could have a probe
+ * put into the middle of an instruction: so none plans for two targets, and each harms only itself.
+ */
+void worker_start_plans(struct worker *worker, pid_t target);
+/* Ends the child that plans, until it is needed again. */
+void worker_end_plans(struct worker *worker);
 
 struct line_request {
 	int fd, alternate_fd; /* borrowed; alternate_fd: what dwz moved out of fd, or -1 */

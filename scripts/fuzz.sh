@@ -1,0 +1,162 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# fuzz.sh DIRECTORY SECONDS PROGRAM…: runs libFuzzer programs, two at a time, each for SECONDS.
+#
+# DIRECTORY/corpus/NAME   seeds from real files, and what libFuzzer adds; kept for the next run
+# DIRECTORY/crashes       inputs that were findings, tried again first in every run
+# DIRECTORY/NAME.log      what the program said
+set -eu
+
+directory=$1 seconds=$2
+shift 2
+seeds=$directory/seeds
+passed=0 failed=0 running=''
+mkdir -p "$seeds" "$directory/crashes"
+trap 'kill $running 2>/dev/null || true' EXIT
+trap 'exit 130' INT TERM
+
+# A small allocator, with unwind information of most kinds in it.
+write_source() {
+	cat <<'END'
+#include <stddef.h>
+void *malloc(size_t);
+void free(void *);
+void *je_malloc(size_t);
+void je_free(void *);
+static char heap[4096];
+static size_t used;
+__attribute__((noinline)) static void *take(size_t size)
+{
+	volatile char scratch[64];
+	scratch[size % 64] = 1;
+	used += size;
+	return heap + used % 4096 - scratch[0] % 2;
+}
+void *malloc(size_t size) { return size > 4096 ? NULL : take(size); }
+void *je_malloc(size_t size) { return size ? take(size) : NULL; }
+void *calloc(size_t n, size_t size)
+{
+	char *zeroed = malloc(n * size);
+	for (size_t i = 0; zeroed && i < n * size; i++)
+		zeroed[i] = 0;
+	return zeroed;
+}
+void *realloc(void *p, size_t size)
+{
+	char variable[size % 100 + 1], *moved = take(size);
+	for (size_t i = 0; p && i < sizeof(variable); i++)
+		variable[i] = moved[i] = ((char *)p)[i];
+	return moved + variable[0] % 2;
+}
+void free(void *p) { if (p) used -= (char *)p - heap; }
+void je_free(void *p) { if (p) used--; }
+END
+}
+
+# Shared objects of a few kilobytes: our own in several dresses, and the system's smallest.
+make_elf_seeds() {
+	write_source >"$seeds/source.c"
+	cc='gcc -w -shared -fPIC -nostdlib -ffreestanding -Wl,--build-id'
+	$cc -O2 -o "$seeds/plain.elf" "$seeds/source.c"
+	$cc -O2 -g -o "$seeds/debug.elf" "$seeds/source.c"
+	$cc -O1 -g -gz=zlib -fno-omit-frame-pointer -Wl,--hash-style=sysv -o "$seeds/gz.elf" \
+		"$seeds/source.c"
+	$cc -O0 -mstackrealign -Wl,-z,now -o "$seeds/frames.elf" "$seeds/source.c"
+	strip -o "$seeds/stripped.elf" "$seeds/debug.elf"
+	objcopy --only-keep-debug "$seeds/debug.elf" "$seeds/only_debug.elf"
+	objcopy --add-gnu-debuglink="$seeds/only_debug.elf" "$seeds/stripped.elf" \
+		"$seeds/link.elf"
+	xz -c "$seeds/plain.elf" >"$seeds/mini.xz" 2>/dev/null &&
+		objcopy --add-section .gnu_debugdata="$seeds/mini.xz" "$seeds/stripped.elf" \
+			"$seeds/mini.elf"
+	# Of the C library, what the readers look at.
+	library=$(gcc -print-file-name=libc.so.6)
+	objcopy -j .dynsym -j .dynstr -j .gnu.hash -j .note.gnu.build-id -j .eh_frame \
+		-j .eh_frame_hdr "$library" "$seeds/libc.elf" 2>/dev/null || true
+	find "$(dirname "$(readlink -f "$library")")" -maxdepth 1 -name '*.so.*' -type f \
+		-size -40k | sort | head -n 12 | while read -r small; do
+		cp "$small" "$seeds/${small##*/}.elf"
+	done
+}
+
+write_perf_map() {
+	cat <<'END'
+7f0000001000 40 LazyCompile:~add /srv/app.js:12
+7f0000001040 1a0 Builtin:ArgumentsAdaptorTrampoline
+0x7f0000001200 80 void [Demo] Program::Main(string[])[OptimizedTier1]
+7f0000001010 20 LazyCompile:*add /srv/app.js:12
+7f0000002000 0 empty
+ffffffffffffff00 100 Ljava/lang/Object;::<init>
+END
+}
+
+# One line per harness: where its seeds come from.
+make_seeds() {
+	case $1 in
+	fuzz_maps)
+		cp /proc/self/maps "$2/self"
+		printf '%s\n' '7f00-7f01 r-xp 00000000 fe:01 77 /tmp/a b (deleted)' \
+			'7f02-7f03 rw-s 00001000 00:05 9 /memfd:x\012y (deleted)' >"$2/odd"
+		;;
+	fuzz_perf_map) write_perf_map >"$2/map" ;;
+	fuzz_worker_answer) "$directory/seed_worker_answer" "$2" "$seeds"/*.elf ;;
+	*) cp "$seeds"/*.elf "$2" ;;
+	esac
+}
+
+start() {
+	name=${1##*/} corpus=$directory/corpus/${1##*/}
+	mkdir -p "$corpus"
+	make_seeds "$name" "$corpus"
+	for input in "$directory/crashes/$name"-*; do
+		[ ! -f "$input" ] || cp "$input" "$corpus"
+	done
+	"$1" -max_total_time="$seconds" -max_len=400000 -timeout=20 -rss_limit_mb=2048 \
+		-report_slow_units=60 -print_final_stats=1 \
+		-artifact_prefix="$directory/crashes/$name-" "$corpus" \
+		>"$directory/$name.log" 2>&1 &
+	running="$running $!"
+}
+
+# finish NAME PID
+finish() {
+	status=0
+	wait "$2" || status=$?
+	log=$directory/$1.log
+	executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+	if [ "$status" -eq 0 ]; then
+		passed=$((passed + 1))
+		printf '%-20s %9s executions, no finding\n' "$1" "${executions:-0}"
+		return
+	fi
+	failed=$((failed + 1))
+	printf '%-20s %9s executions, 1 FINDING:\n' "$1" "${executions:-0}"
+	grep -v -e '^#[0-9]*	' -e '^stat::' -e '^INFO: ' "$log" | tail -n 60
+}
+
+# Both of a pair take the same time.
+run_pair() {
+	running=''
+	start "$1"
+	first=$!
+	if [ "$#" -eq 1 ]; then
+		finish "${1##*/}" "$first"
+		running=''
+		return
+	fi
+	start "$2"
+	second=$!
+	finish "${1##*/}" "$first"
+	finish "${2##*/}" "$second"
+	running=''
+}
+
+make_elf_seeds
+while [ "$#" -gt 1 ]; do
+	run_pair "$1" "$2"
+	shift 2
+done
+[ "$#" -eq 0 ] || run_pair "$1"
+printf '%d passed, %d failed, 0 skipped\n' "$passed" "$failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The same stack that gdb shows: a thread that stands where it has just allocated. */
+#include "harness.h"
+
+#include <inttypes.h>
+
+#define GDB "/usr/bin/gdb"
+#define MAX_FRAMES 128
+#define BLOCK_SIZE 12345
+
+struct stack {
+	uint64_t frames[MAX_FRAMES];
+	size_t depth;
+};
+
+/* One line a thread, innermost frame first; inlined calls have no frame of their own. */
+static const char print_stacks[] =
+	"python\n"
+	"for thread in gdb.selected_inferior().threads():\n"
+	"    thread.switch()\n"
+	"    frame, line = gdb.newest_frame(), 'stack:'\n"
+	"    while frame:\n"
+	"        if frame.type() != gdb.INLINE_FRAME: line += ' %d' % frame.pc()\n"
+	"        frame = frame.older()\n"
+	"    print(line)\n"
+	"end\n";
+
+static void stack_push(struct stack *stack, uint64_t address)
+{
+	assert_true(stack->depth < MAX_FRAMES);
+	stack->frames[stack->depth++] = address;
+}
+
+static void stack_of_block(json_t *process, struct stack *stack)
+{
+	json_t *site, *frame;
+	size_t i, j;
+
+	*stack = (struct stack){0};
+	json_array_foreach(json_object_get(process, "sites"), i, site)
+	{
+		if (number_at(site, "bytes") != BLOCK_SIZE)
+			continue;
+		json_array_foreach(json_object_get(site, "frames"), j, frame)
+		{
+			if (!json_is_true(json_object_get(frame, "inlined")))
+				stack_push(stack, (uint64_t)number_at(frame, "address"));
+		}
+		return;
+	}
+	fail_msg("no site holds %d bytes", BLOCK_SIZE);
+}
+
+static bool stack_parse(char *line, struct stack *stack)
+{
+	char *rest, *word = strtok_r(line, " ", &rest);
+
+	*stack = (struct stack){0};
+	if (!word || strcmp(word, "stack:") != 0)
+		return false;
+	while ((word = strtok_r(NULL, " ", &rest)))
+		stack_push(stack, strtoull(word, NULL, 10));
+	return true;
+}
+
+/* The innermost frame that allocated has gone on since; all that called it stand as they stood. */
+static bool stacks_agree(const struct stack *leakmon, const struct stack *gdb)
+{
+	size_t callers = leakmon->depth - 1;
+
+	return gdb->depth > callers &&
+	       !memcmp(&leakmon->frames[1], &gdb->frames[gdb->depth - callers],
+		       callers * sizeof(uint64_t)) &&
+	       gdb->frames[gdb->depth - callers - 1] - leakmon->frames[0] < 256;
+}
+
+static struct child *gdb_start(struct harness *harness, const struct child *workload)
+{
+	static char script[64];
+	FILE *file;
+
+	snprintf(script, sizeof(script), "%s/gdb", harness->directory);
+	file = fopen(script, "we");
+	assert_true(file && fputs(print_stacks, file) >= 0 && fclose(file) == 0);
+	return child_start(harness, GDB,
+			   ARGUMENTS("gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off",
+				     "-iex", "set backtrace past-main on", "-p", workload->pid_text,
+				     "-x", script),
+			   NULL);
+}
+
+static void skip_without_gdb(struct harness *harness)
+{
+	struct child *gdb;
+
+	if (access(GDB, X_OK) == 0) {
+		gdb = child_start(harness, GDB,
+				  ARGUMENTS("gdb", "-nx", "-batch", "-ex", "python print(1)"),
+				  NULL);
+		if (child_end(harness, gdb) == 0 && gdb->out.size)
+			return;
+	}
+	fprintf(stderr, "SKIPPED, nothing was tested: there is no gdb with Python\n");
+	skip();
+}
+
+static void a_stack_is_what_gdb_shows(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct stack leakmon, gdb_stack;
+	struct child *workload, *gdb;
+	char *line, *rest;
+	json_t *report;
+
+	skip_without_gdb(harness);
+	workload = WORKLOAD(harness, "deep");
+	report = WATCH(harness, workload, "park", "-T", "0");
+	stack_of_block(process_of(report, workload->pid), &leakmon);
+	/* park_here, 11 × park_below, std::function, park, and what starts a thread. */
+	assert_true(leakmon.depth >= 16);
+	gdb = gdb_start(harness, workload);
+	child_end(harness, gdb);
+	line = gdb->out.text ? strtok_r(gdb->out.text, "\n", &rest) : NULL;
+	for (; line; line = strtok_r(NULL, "\n", &rest)) {
+		if (stack_parse(line, &gdb_stack) && stacks_agree(&leakmon, &gdb_stack))
+			return;
+	}
+	for (size_t i = 0; i < leakmon.depth; i++)
+		print_error("leakmon: %" PRIu64 "\n", leakmon.frames[i]);
+	child_fail(gdb, "no thread stands where leakmon saw it allocate");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(a_stack_is_what_gdb_shows),
+	};
+
+	return cmocka_run_group_tests_name("e2e_gdb", tests, NULL, NULL);
+}

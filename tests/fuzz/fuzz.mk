@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+#   make fuzz TIME=SECONDS   libFuzzer under ASan and UBSan on every reader of hostile input
+#
+# Included by the Makefile. A harness is one file tests/fuzz/fuzz_NAME.c; scripts/fuzz.sh has its
+# seeds.
+FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+FUZZ_CFLAGS  := -O1 -g -fno-omit-frame-pointer -std=gnu11 $(WARNINGS) -MMD -MP $(FUZZ_SAN)
+FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/%.o,$(filter-out user/main.c,$(SOURCES)))
+FUZZERS      := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+TIME         ?= 5
+
+$(B)/fuzz/user/%.o: user/%.c | $(SKELETONS)
+	@mkdir -p $(@D)
+	$(call say,CLANG)
+	$(Q)$(CLANG) $(CPPFLAGS) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
+
+$(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJECTS)
+	$(call say,LD)
+	$(Q)$(CLANG) $(CPPFLAGS) $(FUZZ_CFLAGS) -fsanitize=fuzzer -Itests $< $(FUZZ_OBJECTS) -o $@ \
+		$(LIBS)
+
+$(B)/fuzz/seed_worker_answer: tests/fuzz/seed_worker_answer.c $(FUZZ_OBJECTS)
+	$(call say,LD)
+	$(Q)$(CLANG) $(CPPFLAGS) $(FUZZ_CFLAGS) -Itests $< $(FUZZ_OBJECTS) -o $@ $(LIBS)
+
+.PHONY: fuzz fuzz-programs
+fuzz-programs: $(FUZZERS) $(B)/fuzz/seed_worker_answer
+
+fuzz: deps
+	@$(MAKE) --no-print-directory fuzz-programs
+	@scripts/fuzz.sh $(B)/fuzz $(TIME) $(FUZZERS)

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which functions of a file are probed, and where. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+
+#include "base/cleanup.h"
+#include "probe/plan.h"
+#include "unit/elf_fixture.h"
+
+#define MAX_SYMBOLS 80
+#define GLOBAL_FUNCTION ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
+/* The code lies at another place in the file than in memory. */
+#define SHIFT 0x4000
+
+/* A file with functions that the test names. */
+struct scene {
+	struct elf_fixture elf;
+	Elf64_Sym symbols[MAX_SYMBOLS];
+	char strings[1024];
+	size_t count, strings_size;
+};
+
+static void scene_init(struct scene *scene)
+{
+	memset(scene, 0, sizeof(*scene));
+	fixture_init(&scene->elf);
+	scene->elf.programs[FIXTURE_LOAD].p_vaddr += SHIFT;
+	scene->elf.programs[FIXTURE_DYNAMIC].p_type = PT_NULL;
+	scene->elf.sections[FIXTURE_DYNSYM].sh_type = SHT_NULL;
+	scene->elf.sections[FIXTURE_SYMTAB].sh_offset = offsetof(struct scene, symbols);
+	scene->elf.sections[FIXTURE_STRTAB].sh_offset = offsetof(struct scene, strings);
+	scene->elf.sections[FIXTURE_STRTAB].sh_size = sizeof(scene->strings);
+	/* push rbp, again and again: emulated, at each of these bytes */
+	memset(scene->elf.code, 0x55, sizeof(scene->elf.code));
+	scene->count = scene->strings_size = 1;
+	scene->elf.sections[FIXTURE_SYMTAB].sh_size = sizeof(Elf64_Sym);
+}
+
+static Elf64_Sym *scene_add(struct scene *scene, const char *name, uint64_t at)
+{
+	Elf64_Sym *symbol = &scene->symbols[scene->count++];
+	size_t length = strlen(name) + 1;
+
+	assert_true(scene->count <= MAX_SYMBOLS &&
+		    scene->strings_size + length <= sizeof(scene->strings));
+	memcpy(scene->strings + scene->strings_size, name, length);
+	*symbol = fixture_symbol((uint32_t)scene->strings_size, GLOBAL_FUNCTION, at + SHIFT, 16);
+	scene->strings_size += length;
+	scene->elf.sections[FIXTURE_SYMTAB].sh_size = scene->count * sizeof(*symbol);
+	return symbol;
+}
+
+static int plan_scene(const struct scene *scene, const char *prefix, enum probe_at probe_at,
+		      struct probe_plan *plan)
+{
+	_cleanup_close_ int fd = fixture_file(scene, sizeof(*scene));
+
+	assert_true(fd >= 0);
+	return probe_plan_file(fd, prefix, probe_at, plan);
+}
+
+/* The names of what is probed, with blanks in between. */
+static void assert_planned(const struct scene *scene, const char *prefix, const char *names)
+{
+	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
+	char found[1024] = "";
+
+	assert_int_equal(plan_scene(scene, prefix, PROBE_AT_BEST, &plan), 0);
+	for (size_t i = 0; i < plan.points.count; i++) {
+		strcat(found, i ? " " : "");
+		strcat(found, allocator_functions[plan.points.items[i].function].name);
+	}
+	assert_string_equal(found, names);
+	assert_string_equal(plan.build_id, FIXTURE_BUILD_ID);
+}
+
+static void functions_come_in_the_order_of_the_table(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene_add(&scene, "free", 0);
+	scene_add(&scene, "posix_memalign", 16);
+	scene_add(&scene, "other", 32);
+	scene_add(&scene, "malloc", 48);
+	scene_add(&scene, "calloc", 64);
+	assert_planned(&scene, "", "malloc calloc posix_memalign free");
+}
+
+static void what_only_frees_or_only_allocates_is_no_allocator(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	assert_planned(&scene, "", "");
+	scene_add(&scene, "free", 0);
+	scene_add(&scene, "cfree", 16);
+	assert_planned(&scene, "", "");
+	scene_init(&scene);
+	scene_add(&scene, "malloc", 0);
+	scene_add(&scene, "realloc", 16);
+	assert_planned(&scene, "", "");
+	scene_add(&scene, "free", 32);
+	assert_planned(&scene, "", "malloc realloc free");
+}
+
+static void only_exported_functions_count(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene_add(&scene, "malloc", 0);
+	scene_add(&scene, "free", 16);
+	scene_add(&scene, "calloc", 32)->st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+	scene_add(&scene, "realloc", 48)->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+	scene_add(&scene, "valloc", 64)->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC);
+	scene_add(&scene, "memalign", 80)->st_shndx = SHN_UNDEF;
+	scene_add(&scene, "pvalloc", 96)->st_info = ELF64_ST_INFO(STB_WEAK, STT_FUNC);
+	assert_planned(&scene, "", "malloc pvalloc free");
+}
+
+static void names_that_share_an_address_are_probed_once(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene_add(&scene, "malloc", 0);
+	scene_add(&scene, "free", 16);
+	scene_add(&scene, "cfree", 16);
+	assert_planned(&scene, "", "malloc free");
+}
+
+static void a_name_with_two_addresses_is_probed_at_both(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene_add(&scene, "malloc", 0);
+	scene_add(&scene, "free", 16);
+	scene_add(&scene, "malloc", 32);
+	assert_planned(&scene, "", "malloc malloc free");
+}
+
+static void a_prefix_names_another_allocator(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene_add(&scene, "malloc", 0);
+	scene_add(&scene, "free", 16);
+	scene_add(&scene, "je_malloc", 32);
+	scene_add(&scene, "je_calloc", 48);
+	scene_add(&scene, "je_free", 64);
+	scene_add(&scene, "je_freed", 80);
+	assert_planned(&scene, "", "malloc free");
+	assert_planned(&scene, "je_", "malloc calloc free");
+	assert_planned(&scene, "j", "");
+	assert_planned(&scene, "je_malloc", "");
+}
+
+static void a_probe_lies_where_the_file_has_the_function(void **state)
+{
+	static const uint8_t free_code[] = {0x48, 0x85, 0xff, 0x74, 0x05, 0x55};
+	_cleanup_(probe_plan_free) struct probe_plan best = {0}, entry = {0};
+	const struct probe_point *point;
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene_add(&scene, "malloc", 32);
+	scene_add(&scene, "free", 64);
+	memcpy(scene.elf.code + 64, free_code, sizeof(free_code));
+	assert_int_equal(plan_scene(&scene, "", PROBE_AT_BEST, &best), 0);
+	assert_int_equal(best.points.count, 2);
+	point = &best.points.items[0];
+	assert_int_equal(point->vaddr, FIXTURE_VADDR(code) + SHIFT + 32);
+	assert_int_equal(point->placement.offset, 0);
+	assert_true(point->placement.emulated);
+	assert_int_equal(point->offset, offsetof(struct elf_fixture, code) + 32);
+	point = &best.points.items[1];
+	assert_int_equal(point->vaddr, FIXTURE_VADDR(code) + SHIFT + 64);
+	/* `test rdi, rdi` is single-stepped, the `je` behind it is emulated. */
+	assert_in_range(point->placement.offset, 3, 5);
+	assert_int_equal(point->offset,
+			 offsetof(struct elf_fixture, code) + 64 + point->placement.offset);
+	assert_int_equal(plan_scene(&scene, "", PROBE_AT_ENTRY, &entry), 0);
+	point = &entry.points.items[1];
+	assert_int_equal(point->placement.offset, 0);
+	assert_int_equal(point->offset, offsetof(struct elf_fixture, code) + 64);
+	assert_non_null(strstr(point->placement.reason, "--probe-at=entry"));
+}
+
+static void assert_refused(const struct scene *scene, int error)
+{
+	struct probe_plan plan = {.build_id = "as it was"};
+
+	assert_int_equal(plan_scene(scene, "", PROBE_AT_BEST, &plan), error);
+	assert_string_equal(plan.build_id, "as it was");
+	assert_int_equal(plan.points.count, 0);
+}
+
+static void files_that_contradict_themselves_are_refused(void **state)
+{
+	struct scene scene, good;
+
+	(void)state;
+	scene_init(&good);
+	scene_add(&good, "malloc", 0);
+	scene_add(&good, "free", 16);
+	scene = good;
+	scene.elf.header.e_machine = EM_AARCH64;
+	assert_refused(&scene, -ENOEXEC);
+	scene = good;
+	scene.symbols[1].st_value = 0x7000000000000000;
+	assert_refused(&scene, -ENOENT);
+	scene = good;
+	scene.symbols[1].st_size = 0; /* no code to look at */
+	assert_refused(&scene, -EBADMSG);
+	scene = good;
+	scene.elf.programs[FIXTURE_LOAD].p_vaddr += 8; /* no kernel would map it */
+	assert_refused(&scene, -EBADMSG);
+	assert_planned(&good, "", "malloc free");
+}
+
+static void more_points_than_an_allocator_has_are_refused(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene_add(&scene, "free", 0);
+	for (uint64_t i = 1; i < PLAN_MAX_POINTS; i++)
+		scene_add(&scene, "malloc", i);
+	for (size_t i = 1; i < scene.count; i++)
+		scene.symbols[i].st_size = 1;
+	{
+		_cleanup_(probe_plan_free) struct probe_plan plan = {0};
+
+		assert_int_equal(plan_scene(&scene, "", PROBE_AT_BEST, &plan), 0);
+		assert_int_equal(plan.points.count, PLAN_MAX_POINTS);
+	}
+	scene_add(&scene, "malloc", PLAN_MAX_POINTS);
+	assert_refused(&scene, -E2BIG);
+}
+
+static void code_that_reaches_beyond_the_file_is_read_up_to_its_end(void **state)
+{
+	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene_add(&scene, "malloc", 0)->st_size = UINT64_MAX;
+	scene_add(&scene, "free", 16)->st_size = UINT32_MAX;
+	assert_int_equal(plan_scene(&scene, "", PROBE_AT_BEST, &plan), 0);
+	assert_int_equal(plan.points.count, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_true(plan.points.items[i].placement.offset < PLAN_CODE_BYTES);
+}
+
+static void libc_is_an_allocator_with_every_function_of_its_manual(void **state)
+{
+	static const char *const names[] = {"malloc",	    "calloc",	"realloc",
+					    "reallocarray", "memalign", "posix_memalign",
+					    "valloc",	    "pvalloc",	"free"};
+	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	_cleanup_close_ int fd = -1;
+	struct link_map *map;
+
+	(void)state;
+	assert_non_null(libc);
+	assert_int_equal(dlinfo(libc, RTLD_DI_LINKMAP, &map), 0);
+	fd = open(map->l_name, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(probe_plan_file(fd, "", PROBE_AT_BEST, &plan), 0);
+	for (size_t i = 0, at = 0; i < ARRAY_SIZE(names); i++) {
+		while (at < plan.points.count &&
+		       strcmp(allocator_functions[plan.points.items[at].function].name, names[i]))
+			at++;
+		if (at == plan.points.count)
+			fail_msg("%s is missing", names[i]);
+		assert_false(plan.points.items[at].placement.refused);
+		/* Where it really is: the sanitizer has a malloc of its own, but not libc's. */
+		assert_ptr_equal(dlsym(libc, names[i]), map->l_addr + plan.points.items[at].vaddr);
+	}
+	dlclose(libc);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_come_in_the_order_of_the_table),
+		cmocka_unit_test(what_only_frees_or_only_allocates_is_no_allocator),
+		cmocka_unit_test(only_exported_functions_count),
+		cmocka_unit_test(names_that_share_an_address_are_probed_once),
+		cmocka_unit_test(a_name_with_two_addresses_is_probed_at_both),
+		cmocka_unit_test(a_prefix_names_another_allocator),
+		cmocka_unit_test(a_probe_lies_where_the_file_has_the_function),
+		cmocka_unit_test(files_that_contradict_themselves_are_refused),
+		cmocka_unit_test(more_points_than_an_allocator_has_are_refused),
+		cmocka_unit_test(code_that_reaches_beyond_the_file_is_read_up_to_its_end),
+		cmocka_unit_test(libc_is_an_allocator_with_every_function_of_its_manual),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
