@@ -39,7 +39,7 @@ enum lm_drop {
 	LM_DROP_RESTORE,	/* a failed realloc's block could not be put back */
 	LM_DROP_MISSED_FREE, /* an address came back while still on the books: its free was not seen
 			      */
-	LM_DROP_HANDLER,	/* made by a signal handler that interrupted an allocation */
+	LM_DROP_HANDLER,     /* made by a signal handler that interrupted an allocation */
 	LM_DROP_MAX_,
 };
 
@@ -97,7 +97,8 @@ struct lm_range {
 };
 
 #define LM_MAX_MODULES 4096
-#define LM_MODULE_NONE 0xffffffffu /* code without unwind rows: made at run time, or no ELF file */
+/* Code without unwind rows: made at run time, or in no ELF file. */
+#define LM_MODULE_NONE 0xffffffffu
 #define LM_MAX_RANGES 4096 /* of one process */
 
 /* How a walk ended. */

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -39,6 +40,13 @@ struct unwind_process {
 	uint64_t maps_hash; /* of the mappings that are loaded */
 };
 
+/* Arrays that are filled but not yet in `unwind_modules`: every update of a map of maps waits for
+ * an RCU grace period (5 to 30 ms), so that all of one refresh go in by one batch. */
+struct pending {
+	VEC(uint32_t) keys;
+	VEC(int) fds;
+};
+
 struct unwind_store {
 	const struct bpf_side *bpf;
 	struct worker *worker;
@@ -46,6 +54,8 @@ struct unwind_store {
 	VEC(struct unwind_process) processes;
 	struct unwind_stats stats;
 	uint32_t next_index;
+	int vdso_fd; /* one for all processes, so that it is one module; -1: not yet */
+	struct pending pending;
 };
 
 struct unwind_store *unwind_store_new(const struct bpf_side *bpf, struct worker *worker)
@@ -56,7 +66,16 @@ struct unwind_store *unwind_store_new(const struct bpf_side *bpf, struct worker 
 		return NULL;
 	store->bpf = bpf;
 	store->worker = worker;
+	store->vdso_fd = -1;
 	return store;
+}
+
+static void pending_drop(struct unwind_store *store)
+{
+	for (size_t i = 0; i < store->pending.fds.count; i++)
+		close(store->pending.fds.items[i]);
+	vec_free(&store->pending.fds);
+	vec_free(&store->pending.keys);
 }
 
 void unwind_store_free(struct unwind_store *store)
@@ -67,12 +86,14 @@ void unwind_store_free(struct unwind_store *store)
 		free(store->modules.items[i].segments);
 	vec_free(&store->modules);
 	vec_free(&store->processes);
+	pending_drop(store);
+	if (store->vdso_fd >= 0)
+		close(store->vdso_fd);
 	free(store);
 }
 
-/* Creates an inner array, fills it, and puts it at `key` of the outer map. */
-static int put_array(int outer_fd, uint32_t key, const void *items, uint32_t count,
-		     uint32_t item_size)
+/* A new inner array with these items, or -errno. */
+static int array_new(const void *items, uint32_t count, uint32_t item_size)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, create, .map_flags = INNER_MAP_FLAGS);
 	_cleanup_close_ int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind", sizeof(uint32_t),
@@ -88,21 +109,48 @@ static int put_array(int outer_fd, uint32_t key, const void *items, uint32_t cou
 		keys[i] = i;
 	if (bpf_map_update_batch(fd, keys, items, &done, NULL))
 		return -errno;
-	return bpf_map_update_elem(outer_fd, &key, &fd, BPF_ANY) ? -errno : 0;
+	return TAKE_FD(fd);
+}
+
+static int pending_add(struct unwind_store *store, uint32_t key, int fd)
+{
+	uint32_t *new_key = vec_push(&store->pending.keys);
+	int *new_fd = new_key ? vec_push(&store->pending.fds) : NULL;
+
+	if (!new_fd) {
+		close(fd);
+		return -ENOMEM;
+	}
+	*new_key = key;
+	*new_fd = fd;
+	return 0;
+}
+
+static int pending_load(struct unwind_store *store)
+{
+	uint32_t count = (uint32_t)store->pending.fds.count;
+	int error = 0;
+
+	if (count && bpf_map_update_batch(store->bpf->unwind_modules_fd, store->pending.keys.items,
+					  store->pending.fds.items, &count, NULL))
+		error = -errno;
+	pending_drop(store);
+	return error;
 }
 
 static int load_rows(struct unwind_store *store, struct unwind_module *module,
 		     const struct unwind_table *table)
 {
 	struct unwind_cells cells = {0};
-	int error = unwind_cells_build(table, &cells);
+	int error = unwind_cells_build(table, &cells), fd = -1;
 
 	if (!error && store->next_index >= LM_MAX_MODULES)
 		error = -ENOSPC;
 	if (!error)
-		error = put_array(store->bpf->unwind_modules_fd, store->next_index, cells.items,
-				  cells.count, sizeof(*cells.items));
+		fd = array_new(cells.items, cells.count, sizeof(*cells.items));
 	unwind_cells_free(&cells);
+	if (!error)
+		error = fd < 0 ? fd : pending_add(store, store->next_index, fd);
 	if (error)
 		return error;
 	module->base = table->base;
@@ -150,7 +198,7 @@ static struct unwind_module *module_find(struct unwind_store *store, const struc
 }
 
 /* The kernel maps the same vDSO into every 64-bit process: our own stands for the target's. */
-static int open_vdso(void)
+static int copy_vdso(void)
 {
 	const char *image =
 		(const char *)getauxval(AT_SYSINFO_EHDR); // NOLINT(performance-no-int-to-ptr)
@@ -167,15 +215,19 @@ static int open_vdso(void)
 	return TAKE_FD(fd);
 }
 
-static int open_module(int task, const struct mapping *mapping)
+static int open_module(struct unwind_store *store, int task, const struct mapping *mapping)
 {
-	return is_vdso(mapping) ? open_vdso() : target_file_open_mapping(task, mapping);
+	if (!is_vdso(mapping))
+		return target_file_open_mapping(task, mapping);
+	if (store->vdso_fd < 0)
+		store->vdso_fd = copy_vdso();
+	return store->vdso_fd < 0 ? -ENOENT : fcntl(store->vdso_fd, F_DUPFD_CLOEXEC, 0);
 }
 
 static struct unwind_module *module_of(struct unwind_store *store, int task,
 				       const struct mapping *mapping)
 {
-	_cleanup_close_ int fd = open_module(task, mapping);
+	_cleanup_close_ int fd = open_module(store, task, mapping);
 	struct unwind_module *module;
 	struct stat status;
 	int error;
@@ -259,14 +311,21 @@ static int load_ranges(struct unwind_store *store, int pid, const struct maps *m
 	struct ranges ranges = {0};
 	struct lm_range *header = vec_push(&ranges.list);
 	int error = header ? 0 : -ENOMEM;
+	_cleanup_close_ int fd = -1;
+	uint32_t key = (uint32_t)pid;
 
 	for (size_t i = 0; i < maps->list.count && !error; i++)
 		error = ranges_add(store, &ranges, maps->task, &maps->list.items[i]);
+	if (!error)
+		error = pending_load(store);
 	if (!error) {
 		ranges.list.items[0].start = ranges.list.count - 1;
-		error = put_array(store->bpf->unwind_ranges_fd, (uint32_t)pid, ranges.list.items,
-				  (uint32_t)ranges.list.count, sizeof(struct lm_range));
+		fd = array_new(ranges.list.items, (uint32_t)ranges.list.count,
+			       sizeof(struct lm_range));
+		error = fd < 0 ? fd : 0;
 	}
+	if (!error && bpf_map_update_elem(store->bpf->unwind_ranges_fd, &key, &fd, BPF_ANY))
+		error = -errno;
 	vec_free(&ranges.list);
 	if (!error)
 		__atomic_add_fetch(store->bpf->unwind_generation, 1, __ATOMIC_RELEASE);
