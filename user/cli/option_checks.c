@@ -20,7 +20,7 @@ bool *option_given(bool given[OPTION_ROWS_MAX], const char *name)
 {
 	size_t i = 0;
 
-	while (strcmp(option_rows[i].name, name))
+	while (strcmp(option_rows[i].name, name) != 0)
 		i++;
 	return &given[i];
 }

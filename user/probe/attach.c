@@ -103,7 +103,7 @@ static int perf_open(const struct attach_request *request, uint64_t offset)
 {
 	char path[64];
 	struct perf_event_attr attr = {.size = sizeof(attr)};
-	int type, return_bit, error, fd;
+	int type = 0, return_bit = 0, error, fd;
 
 	error = read_uprobe_source(&type, &return_bit);
 	if (error)

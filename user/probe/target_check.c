@@ -93,7 +93,7 @@ static int check_memory(pid_t pid)
 
 int target_check(pid_t pid, const struct target_config *config)
 {
-	struct process_status status;
+	struct process_status status = {0};
 	int error = status_read(pid, &status);
 
 	if (error == -ESRCH) {
