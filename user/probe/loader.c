@@ -32,6 +32,11 @@ __attribute__((format(printf, 2, 0))) static int libbpf_log(enum libbpf_print_le
 	return vfprintf(stderr, format, arguments);
 }
 
+void loader_quiet_libbpf(void)
+{
+	libbpf_set_print(libbpf_log);
+}
+
 void loader_fill_exp_table(uint32_t table[9][32])
 {
 	for (unsigned whole = 1; whole < 32; whole++)
@@ -169,7 +174,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 	struct leakmon_bpf *skeleton;
 	int error;
 
-	libbpf_set_print(libbpf_log);
+	loader_quiet_libbpf();
 	skeleton = leakmon_bpf__open();
 	if (!skeleton)
 		return explain_load(-errno, config);

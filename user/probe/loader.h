@@ -38,6 +38,9 @@ struct bpf_side {
 	int return_fd;
 };
 
+/* Keeps libbpf's own messages for -v; call it before anything is loaded. */
+void loader_quiet_libbpf(void);
+
 /*
  * 0, or -errno after an error message that says what the kernel refused and what would help.
  */

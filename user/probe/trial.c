@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "elf/elf_file.h"
 #include "probe/attach.h"
+#include "probe/loader.h"
 #include "trial.skel.h"
 
 /* arch/x86/entry/syscalls/syscall_64.tbl since 6.11 */
@@ -210,6 +211,7 @@ int trial_run(struct trial *trial, enum attach_method method)
 				       .pid = getpid()};
 	int error = self_fd < 0 ? -errno : target_offset(self_fd, &offset);
 
+	loader_quiet_libbpf();
 	if (error) {
 		log_error("cannot read my own executable through /proc/self/exe: %s; is /proc "
 			  "mounted?",
