@@ -23,7 +23,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wfo
 CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iinclude -I$(B)/gen
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 $(WARNINGS) -MMD -MP
-LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -lcap-ng -llzma -lm -lpthread
+LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -lcap-ng -llzma -ljansson -lsqlite3 -lz -lm -lpthread
 STATIC_LIBS := $(LIBS) -lz -llzma -lbz2
 ARCH     := $(shell $(CC) -print-multiarch)
 
@@ -33,8 +33,9 @@ BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_x86 -D__bpf__ -Iinclud
 
 SOURCES  := $(sort $(wildcard user/*.c user/*/*.c))
 OBJECTS  := $(SOURCES:%.c=$(B)/%.o)
-HEAP_BPF := $(patsubst bpf/%.c,$(B)/bpf/%.o,$(filter-out bpf/trial.bpf.c,$(wildcard bpf/*.bpf.c)))
-SKELETONS := $(B)/gen/leakmon.skel.h $(B)/gen/trial.skel.h
+HEAP_BPF := $(patsubst bpf/%.c,$(B)/bpf/%.o,$(filter-out \
+	bpf/trial.bpf.c bpf/kernel.bpf.c,$(wildcard bpf/*.bpf.c)))
+SKELETONS := $(B)/gen/leakmon.skel.h $(B)/gen/trial.skel.h $(B)/gen/kernel.skel.h
 
 # The sanitised twin of every object, for the unit tests.
 SAN         := -fsanitize=address,undefined -fno-omit-frame-pointer
@@ -46,7 +47,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: FORCE truth all deps demo test unit e2e check bench test-vm install clean
+.PHONY: FORCE truth all deps demo demo-retain demo-threads test unit e2e check bench test-vm install clean
 
 all: $(B)/leakmon
 
@@ -77,7 +78,7 @@ $(B)/gen/leakmon.bpf.o: $(HEAP_BPF)
 	$(call say,BPF)
 	$(Q)$(BPFTOOL) gen object $@ $^
 
-$(B)/gen/trial.bpf.o: $(B)/bpf/trial.bpf.o
+$(B)/gen/trial.bpf.o $(B)/gen/kernel.bpf.o: $(B)/gen/%.bpf.o: $(B)/bpf/%.bpf.o
 	@mkdir -p $(@D)
 	$(call say,BPF)
 	$(Q)$(BPFTOOL) gen object $@ $^
@@ -120,7 +121,47 @@ $(B)/workloads/%: tests/workloads/%.c $(wildcard tests/workloads/*.h)
 $(B)/workloads/%: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
 	$(call say,CXX)
-	$(Q)$(CXX) $(WORKLOAD_CFLAGS) $< -o $@
+	$(Q)$(CXX) $(WORKLOAD_CFLAGS) $< -o $@ $(WORKLOAD_LIBS)
+
+# Each allocator, as real programs come to have it.
+$(B)/workloads/jemalloc_api: WORKLOAD_LIBS := -ljemalloc
+$(B)/workloads/tcmalloc_api: WORKLOAD_LIBS := -ltcmalloc_minimal
+$(B)/workloads/mimalloc_api: WORKLOAD_LIBS := -lmimalloc
+$(B)/workloads/late: WORKLOAD_LIBS := -ldl
+
+MUSL_CC ?= musl-gcc
+BUILD_OF_static := $(CC) -static
+BUILD_OF_static_pie := $(CC) -static-pie
+BUILD_OF_stripped := $(CC) -static -s
+BUILD_OF_musl := $(MUSL_CC)
+BUILD_OF_musl_static := $(MUSL_CC) -static
+PORTABLE := $(addprefix $(B)/workloads/portable_,static static_pie stripped musl musl_static)
+WORKLOADS += $(PORTABLE) $(B)/workloads/operators_static
+$(PORTABLE): $(B)/workloads/portable_%: tests/workloads/portable.c tests/workloads/allocators.c \
+		$(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
+
+$(B)/workloads/operators_static: tests/workloads/operators.cc $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -static $(WORKLOAD_CFLAGS) $< -o $@
+
+# What a program loads later (shapes), and what is preloaded to it (loser).
+$(B)/workloads/%.so: tests/workloads/plugin/%.c
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) -O2 -g -fPIC -shared -Wall -Wextra -o $@ $< -ldl
+
+$(B)/workloads/shapes: $(B)/workloads/plugin.so
+$(B)/workloads/holder: $(B)/workloads/loser.so
+
+# The second opinion of `make demo-retain`.
+$(B)/workloads/holder_lsan: tests/workloads/holder.c tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fsanitize=leak $< -o $@
 
 # What optimised C++ is in production: the walk has nothing but .eh_frame.
 $(B)/workloads/deep: tests/workloads/deep.cc $(wildcard tests/workloads/*.h)
@@ -129,7 +170,8 @@ $(B)/workloads/deep: tests/workloads/deep.cc $(wildcard tests/workloads/*.h)
 	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -pthread -Wall -Wextra $< -o $@ -ldl
 
 # The driver is a program of ours; what it measures keeps its frame pointers, like every workload.
-BENCH_SOURCES := $(filter-out tests/bench/pair.c,$(wildcard tests/bench/*.c))
+BENCH_PROGRAMS := pair depth maps_many store
+BENCH_SOURCES := $(filter-out $(BENCH_PROGRAMS:%=tests/bench/%.c),$(wildcard tests/bench/*.c))
 $(B)/bench/bench: $(BENCH_SOURCES) $(wildcard tests/bench/*.h user/base/*.h)
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -140,10 +182,27 @@ $(B)/bench/pair: tests/bench/pair.c tests/workloads/workload.h
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@
 
+# Without frame pointers: the walk has nothing but .eh_frame, as in production.
+$(B)/bench/depth: tests/bench/depth.c tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fomit-frame-pointer $< -o $@
+
+$(B)/bench/maps_many: tests/bench/maps_many.c tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@
+
+# A day's recording, by a simulated clock: build/bench/store [--all-change]
+$(B)/bench/store: tests/bench/store.c tests/unit/site_kinds.h $(filter-out $(B)/user/main.o,$(OBJECTS))
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) -Itests $(filter-out %.h,$^) -o $@ $(LIBS)
+
 # make bench BENCH='--quick', BENCH='--only pairs'
 bench: deps
-	@$(MAKE) --no-print-directory all $(B)/bench/bench $(B)/bench/pair \
-		$(addprefix $(B)/workloads/,blocks sites leak)
+	@$(MAKE) --no-print-directory all $(B)/bench/bench $(BENCH_PROGRAMS:%=$(B)/bench/%) \
+		$(addprefix $(B)/workloads/,blocks sites leak grower)
 	@$(B)/bench/bench --json $(B)/bench/bench.json $(BENCH)
 
 # What libgcc's unwinder says of every allocation, for comparison with leakmon's stacks.
@@ -154,6 +213,13 @@ $(B)/truth/backtrace_preload.so: tests/truth/backtrace_preload.c tests/truth/rec
 	$(call say,LD)
 	$(Q)$(CC) $(filter-out -MMD -MP,$(CPPFLAGS) $(CFLAGS)) -fPIC -shared -fvisibility=hidden \
 		-fno-builtin -o $@ $(filter %.c,$^) -ldl -lgcc_s
+
+# Counts every allocation beside leakmon, for comparison of the numbers.
+$(B)/truth/counting_preload.so: tests/truth/counting_preload.c tests/truth/counts.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(filter-out -MMD -MP,$(CPPFLAGS) $(CFLAGS)) -fPIC -shared -fvisibility=hidden \
+		-fno-builtin -o $@ $< -ldl
 
 $(B)/truth/compare: tests/truth/compare_main.c $(TRUTH_COMPARE) $(wildcard tests/truth/*.h)
 	@mkdir -p $(@D)
@@ -171,17 +237,33 @@ demo:
 	@$(MAKE) --no-print-directory all $(B)/workloads/demo_server
 	@scripts/demo.sh
 
+demo-threads:
+	@scripts/deps.sh build
+	@$(MAKE) --no-print-directory all $(B)/workloads/thread_server
+	@scripts/demo_threads.sh
+
+demo-retain:
+	@scripts/deps.sh build
+	@$(MAKE) --no-print-directory all $(B)/workloads/holder $(B)/workloads/holder_lsan
+	@scripts/demo_retain.sh
+
 test: deps
 	@$(MAKE) --no-print-directory unit e2e fuzz
 
 unit: $(UNIT_TESTS)
 	@scripts/run_tests.sh $(UNIT_TESTS)
 
-e2e: all $(WORKLOADS) $(E2E_TESTS) $(B)/truth/backtrace_preload.so
+# Readers of our formats whose packages would start daemons: unpacked, not installed.
+$(B)/consumers/packages: scripts/consumers.sh
+	@scripts/consumers.sh $(B)/consumers
+	@touch $@
+
+e2e: all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS) $(B)/truth/backtrace_preload.so $(B)/truth/counting_preload.so
 	@scripts/run_tests.sh $(E2E_TESTS)
 
 # tests/vm/init runs these in the virtual machine.
-VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer)
+VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
+	kernelmem)
 test-vm:
 	@scripts/deps.sh build vm
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)

@@ -35,35 +35,85 @@ static __always_inline void site_count_death(u32 index, u64 size)
 	__sync_fetch_and_add(&site->freed_count, weight);
 }
 
-/* Gives a new stack its index. The stack is written before the index is published. */
-static __noinline u32 site_open(struct thread *thread, u64 hash, u32 depth, u32 end)
+/*
+ * The room is shared: its last quarter is for processes that hold less than an even share of the
+ * whole, so that one that leaks fast cannot blind leakmon to the others.
+ */
+static __always_inline bool over_share(s64 used, s64 own, u64 room)
 {
-	u32 index = __sync_fetch_and_add(&site_count, 1);
-	struct lm_stack *stack = NULL;
-	struct lm_site *site = NULL;
+	u64 alive = processes_alive > 0 ? processes_alive : 1;
 
-	if (!thread)
+	return used > (s64)(room - room / 4) && own > (s64)(room / alive);
+}
+
+/* Counts one more (or less) of something that processes share. */
+static __always_inline void share_add(s64 *used, s64 *own, s64 amount)
+{
+	if (!fair_share)
+		return;
+	__sync_fetch_and_add(used, amount);
+	__sync_fetch_and_add(own, amount);
+}
+
+static __always_inline u32 site_take(void)
+{
+	u32 index = LM_SITE_LOST;
+
+	if (!bpf_map_pop_elem(&free_sites, &index))
+		return index;
+	index = __sync_fetch_and_add(&site_count, 1);
+	if (index < max_sites)
+		return index;
+	__sync_fetch_and_add(&site_count, -1);
+	return LM_SITE_LOST;
+}
+
+/* Gives a new stack its index. The stack is written before the index is published. */
+static __always_inline u32 site_open(struct thread *thread, struct lm_process *process,
+				     const struct stack_walk *walk)
+{
+	u32 index = site_take(), depth = walk->depth;
+	u64 hash = walk->hash; /* on the stack: older verifiers take keys from nowhere else */
+	struct lm_stack *stack;
+	struct lm_site *site;
+
+	stack = bpf_map_lookup_elem(&stacks, &index);
+	site = bpf_map_lookup_elem(&sites, &index);
+	if (index == LM_SITE_LOST || !stack || !site || depth > LM_MAX_FRAMES)
 		return LM_SITE_LOST;
-	if (index < max_sites) {
-		stack = bpf_map_lookup_elem(&stacks, &index);
-		site = bpf_map_lookup_elem(&sites, &index);
-	}
-	if (!stack || !site || depth > LM_MAX_FRAMES) {
-		__sync_fetch_and_add(&site_count, -1);
-		return LM_SITE_LOST;
-	}
-	bpf_probe_read_kernel(stack->frames, depth * sizeof(u64), thread->frames);
-	site->born_ns = bpf_ktime_get_ns();
+	barrier_var(depth); /* older verifiers forget the bound of what was spilled */
+	bpf_probe_read_kernel(stack->frames, (depth & LM_MAX_FRAMES) * sizeof(u64), thread->frames);
+	site->hash = hash;
 	site->depth = depth;
-	site->end = end;
+	site->end = walk->end;
 	site->process = thread->process;
 	if (bpf_map_update_elem(&site_index, &hash, &index, BPF_NOEXIST)) {
 		u32 *winner = bpf_map_lookup_elem(&site_index, &hash);
 
 		site->process = 0; /* another thread was first */
+		bpf_map_push_elem(&free_sites, &index, BPF_ANY);
 		return winner ? *winner : LM_SITE_LOST;
 	}
+	share_add(&sites_used, &process->sites, 1);
 	return index;
+}
+
+/* The index of a stack that was not met before; *cause says why there is none. */
+static __noinline u32 site_new(struct thread *thread, const struct stack_walk *walk, u32 *cause)
+{
+	struct lm_process *process;
+
+	if (!thread || !walk || !cause)
+		return LM_SITE_LOST;
+	process = bpf_map_lookup_elem(&processes, &thread->slot);
+	*cause = LM_LOST_SITES_FULL;
+	if (!process)
+		return LM_SITE_LOST;
+	if (fair_share && over_share(sites_used, process->sites, max_sites)) {
+		*cause = LM_LOST_SITE_SHARE;
+		return LM_SITE_LOST;
+	}
+	return site_open(thread, process, walk);
 }
 
 static __always_inline void count_walk_end(struct lm_ledger *ledger, u32 end)
@@ -79,15 +129,15 @@ static __always_inline u32 site_current(struct pt_regs *ctx, struct thread *thre
 					struct lm_ledger *ledger)
 {
 	struct stack_walk walk = unwind_user(ctx, thread);
-	u32 *known, index;
+	u32 *known, index, cause = LM_LOST_SITES_FULL;
 
 	count_walk_end(ledger, walk.end);
 	if (walk.hash == thread->last_hash)
 		return thread->last_site;
 	known = bpf_map_lookup_elem(&site_index, &walk.hash);
-	index = known ? *known : site_open(thread, walk.hash, walk.depth, walk.end);
+	index = known ? *known : site_new(thread, &walk, &cause);
 	if (index == LM_SITE_LOST) {
-		ledger_add(&ledger->lost_stacks[LM_LOST_SITES_FULL], 1);
+		ledger_add(&ledger->lost_stacks[cause], 1);
 		return index;
 	}
 	thread->last_hash = walk.hash;
@@ -95,20 +145,44 @@ static __always_inline u32 site_current(struct pt_regs *ctx, struct thread *thre
 	return index;
 }
 
+/* Counts one block more or less against its process' share. */
+static __always_inline void block_share(struct thread *thread, s64 amount)
+{
+	struct lm_process *process;
+
+	if (!fair_share)
+		return;
+	process = bpf_map_lookup_elem(&processes, &thread->slot);
+	if (process)
+		share_add(&blocks_used, &process->blocks, amount);
+}
+
+static __always_inline bool block_over_share(struct thread *thread)
+{
+	struct lm_process *process;
+
+	if (!fair_share)
+		return false;
+	process = bpf_map_lookup_elem(&processes, &thread->slot);
+	return process && over_share(blocks_used, process->blocks, max_blocks);
+}
+
 /*
  * Takes the block at `address` off the live set into *block. The value is copied before the entry
  * goes; of two threads that free at once only the one whose delete succeeds is told true.
  */
-static __always_inline bool block_remove(lm_process_key process, u64 address,
-					 struct lm_block *block)
+static __always_inline bool block_remove(struct thread *thread, u64 address, struct lm_block *block)
 {
-	struct lm_block_key key = {.address = address, .process = process};
+	struct lm_block_key key = {.address = address, .process = thread->process};
 	struct lm_block *found = bpf_map_lookup_elem(&blocks, &key);
 
 	if (!found)
 		return false;
 	*block = *found;
-	return bpf_map_delete_elem(&blocks, &key) == 0;
+	if (bpf_map_delete_elem(&blocks, &key))
+		return false;
+	block_share(thread, -1);
+	return true;
 }
 
 /* Puts a block on the live set; what stood at its address was freed without our seeing it. */
@@ -119,11 +193,13 @@ static __always_inline bool block_insert(struct thread *thread, struct lm_ledger
 	struct lm_block old;
 	long error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
 
-	if (error == -EEXIST && block_remove(thread->process, address, &old)) {
+	if (error == -EEXIST && block_remove(thread, address, &old)) {
 		ledger_add(&ledger->dropped[LM_DROP_MISSED_FREE], 1);
 		site_count_death(old.site, old.size);
 		error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
 	}
+	if (!error)
+		block_share(thread, 1);
 	return !error;
 }
 
@@ -142,10 +218,18 @@ static __always_inline void account_birth(struct pt_regs *ctx, struct thread *th
 		ledger_add(&ledger->unsampled, 1);
 		return;
 	}
+	ledger_add(&ledger->allocations, 1);
+	if (thread->slot == LM_SLOT_LOST) {
+		ledger_add(&ledger->dropped[LM_DROP_PROCESSES_FULL], 1);
+		return;
+	}
+	if (block_over_share(thread)) {
+		ledger_add(&ledger->dropped[LM_DROP_SHARE], 1);
+		return;
+	}
 	block.born_ns = bpf_ktime_get_ns();
 	block.tid = (u32)bpf_get_current_pid_tgid();
 	block.site = site_current(ctx, thread, ledger);
-	ledger_add(&ledger->allocations, 1);
 	if (!block_insert(thread, ledger, address, &block)) {
 		ledger_add(&ledger->dropped[LM_DROP_BLOCKS_FULL], 1);
 		return;

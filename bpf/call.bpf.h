@@ -17,20 +17,30 @@ static __always_inline bool on_signal_stack(u64 sp)
 	return sp - task->sas_ss_sp < task->sas_ss_size;
 }
 
+/* What a return probe puts in place of a return address; 0: this process has met none. */
+static __always_inline u64 return_trampoline(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->mm ? BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr) : 0;
+}
+
 /*
  * Whether the call that entered at stack pointer `sp` is still running: then its return address
  * is the kernel's uretprobe trampoline. After a longjmp or an exception past it, it is not.
  */
 static __always_inline bool call_is_alive(u64 sp)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	u64 trampoline = 0, return_address = 0;
+	u64 trampoline = return_trampoline(), return_address = 0;
 
-	if (task->mm)
-		trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 	if (bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
 		return false;
 	return trampoline && return_address == trampoline;
+}
+
+static __always_inline bool is_resize(u32 kind)
+{
+	return kind >= CALL_RESIZE;
 }
 
 /* The call ends without a result: its allocation never was, its old block is gone with it. */
@@ -39,9 +49,17 @@ static __always_inline void call_abandon(struct call *call, struct lm_ledger *le
 	if (call->kind == CALL_NONE)
 		return;
 	ledger_add(&ledger->abandoned, 1);
-	if (call->kind == CALL_RESIZE && call->old_tracked)
+	if (is_resize(call->kind) && call->old_tracked)
 		ledger_add(&ledger->purged, 1);
 	call->kind = CALL_NONE;
+}
+
+/* The same of a call that may throw: it had begun nothing. */
+static __always_inline void throwing_abandon(struct throwing_call *call, struct lm_ledger *ledger)
+{
+	if (call->pending)
+		ledger_add(&ledger->abandoned, 1);
+	call->pending = false;
 }
 
 /*

@@ -8,7 +8,9 @@
  * gone.
  */
 #include "account.bpf.h"
+#include "arguments.bpf.h"
 #include "call.bpf.h"
+#include "throwing.bpf.h"
 
 /* What an entry program answers: with a session, whether the return is of interest. */
 #define WANT_RETURN 0
@@ -19,14 +21,37 @@ static __always_inline void count_no_thread(void)
 {
 	struct lm_ledger *ledger = ledger_of(LM_SLOT_LOST);
 
-	if (ledger)
-		ledger_add(&ledger->dropped[LM_DROP_THREAD_STATE], 1);
+	if (!ledger)
+		return;
+	ledger_add(&ledger->allocations, 1);
+	ledger_add(&ledger->dropped[LM_DROP_THREAD_STATE], 1);
+}
+
+/* A free by such a thread: what it takes is little, and a block left on the books would be a lie.
+ */
+static __noinline int free_without_thread(u64 address)
+{
+	struct task_struct *owner = heap_owner(bpf_get_current_task_btf());
+	struct lm_block_key key = {.address = address,
+				   .process = process_key(owner, owner->self_exec_id)};
+	struct lm_block *found = bpf_map_lookup_elem(&blocks, &key), block;
+	u32 *slot = bpf_map_lookup_elem(&process_index, &key.process);
+	struct lm_ledger *ledger = slot ? ledger_of(*slot) : NULL;
+
+	if (!found || !ledger)
+		return 0;
+	block = *found;
+	if (bpf_map_delete_elem(&blocks, &key))
+		return 0;
+	ledger_add(&ledger->frees, 1);
+	site_count_death(block.site, block.size);
+	return 0;
 }
 
 /* Which row of the allocator table is being called; only --trace asks. */
 static __always_inline u32 function_current(struct pt_regs *ctx)
 {
-	return trace ? bpf_get_attach_cookie(ctx) : 0;
+	return trace ? bpf_get_attach_cookie(ctx) & LM_COOKIE_FUNCTION_MASK : 0;
 }
 
 static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u64 pointer)
@@ -56,21 +81,9 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 	call->pointer = pointer;
 	call->kind = kind;
 	call->function = function_current(ctx);
-	if (kind == CALL_RESIZE)
-		call->old_tracked = pointer && block_remove(thread->process, pointer, &call->old);
+	if (is_resize(kind))
+		call->old_tracked = pointer && block_remove(thread, pointer, &call->old);
 	return WANT_RETURN;
-}
-
-/* 64-bit product; an overflow becomes a size that no allocator can serve. */
-static __always_inline u64 product(u64 count, u64 size)
-{
-	u64 limit;
-
-	if (!size)
-		return 0;
-	limit = ~0ull / size;
-	barrier_var(limit); /* or clang makes it a 128-bit multiplication, which BPF lacks */
-	return count > limit ? ~0ull : count * size;
 }
 
 /* The old block of a realloc: freed when the call did it, else put back as it was. */
@@ -79,7 +92,7 @@ static __always_inline void resize_settle(struct thread *thread, struct lm_ledge
 {
 	if (!call->pointer)
 		return;
-	if (!result && call->size) {
+	if (!result && call->size && call->kind != CALL_RESIZE_OR_FREE) {
 		if (call->old_tracked && !block_insert(thread, ledger, call->pointer, &call->old)) {
 			ledger_add(&ledger->dropped[LM_DROP_RESTORE], 1);
 			site_count_death(call->old.site, call->old.size);
@@ -98,6 +111,8 @@ static __always_inline u64 call_result(struct pt_regs *ctx, struct lm_ledger *le
 {
 	u64 result = PT_REGS_RC(ctx);
 
+	if (call->kind == CALL_RESIZE_IN_PLACE)
+		return result >= call->size ? call->pointer : 0;
 	if (call->kind != CALL_OUT)
 		return result;
 	if ((u32)result)
@@ -127,12 +142,15 @@ static __noinline int call_end(struct pt_regs *ctx)
 	if (!call)
 		return 0;
 	result = call_result(ctx, ledger, call);
-	if (call->kind == CALL_RESIZE)
+	if (is_resize(call->kind))
 		resize_settle(thread, ledger, call, result);
 	if (result)
 		account_birth(ctx, thread, ledger, result, call);
-	else if (call->size || call->kind != CALL_RESIZE)
+	else if (call->size || !is_resize(call->kind))
 		ledger_add(&ledger->failed, 1);
+	thread->returned = result;
+	if (result == thread->freed)
+		thread->freed = 0;
 	call->kind = CALL_NONE;
 	return 0;
 }
@@ -147,6 +165,12 @@ int heap_return(struct pt_regs *ctx)
 static __always_inline bool at_return(void)
 {
 	return session && bpf_session_is_return();
+}
+
+/* For the other families: the linker takes a kernel function from one object only. */
+__noinline int session_is_return(void)
+{
+	return at_return();
 }
 
 SEC("uprobe")
@@ -201,6 +225,48 @@ int heap_resize_count(struct pt_regs *ctx)
 	return call_begin(ctx, CALL_RESIZE, size, PT_REGS_PARM1(ctx));
 }
 
+/* Rare shapes: the cookie says which argument is what. */
+SEC("uprobe")
+int heap_any(struct pt_regs *ctx)
+{
+	u64 cookie, size, pointer;
+	u32 kind;
+
+	if (at_return())
+		return call_end(ctx);
+	if (empty_programs)
+		return WANT_RETURN;
+	cookie = bpf_get_attach_cookie(ctx);
+	size = cookie_size(ctx, cookie);
+	pointer = operand_at(ctx, cookie, LM_COOKIE_POINTER_SHIFT);
+	kind = !(cookie >> LM_COOKIE_POINTER_SHIFT & LM_COOKIE_OPERAND_MASK) ? CALL_ALLOCATE
+	       : cookie & LM_COOKIE_OR_FREE				     ? CALL_RESIZE_OR_FREE
+	       : cookie & LM_COOKIE_IN_PLACE				     ? CALL_RESIZE_IN_PLACE
+									     : CALL_RESIZE;
+	return call_begin(ctx, kind, size, pointer);
+}
+
+SEC("uprobe")
+int heap_new(struct pt_regs *ctx)
+{
+	return throwing_begin(ctx);
+}
+
+SEC("uprobe")
+int heap_result(struct pt_regs *ctx)
+{
+	return throwing_end(ctx);
+}
+
+/*
+ * Whether this free is the lower part of the latest one: operator delete and interposers go on to
+ * the free below with the same block, which is off the books by then.
+ */
+static __always_inline bool free_goes_on(struct thread *thread, u64 address, u64 sp)
+{
+	return thread->freed == address && sp <= thread->freed_sp;
+}
+
 SEC("uprobe")
 int heap_free(struct pt_regs *ctx)
 {
@@ -212,13 +278,19 @@ int heap_free(struct pt_regs *ctx)
 	if (empty_programs || !address)
 		return 0;
 	thread = thread_current();
-	ledger = thread ? ledger_of(thread->slot) : NULL;
+	if (!thread)
+		return free_without_thread(address);
+	ledger = ledger_of(thread->slot);
 	if (!ledger || !call_slot(ctx, thread, ledger))
 		return 0;
-	if (block_remove(thread->process, address, &block))
+	if (block_remove(thread, address, &block))
 		account_death(thread, ledger, address, &block, function_current(ctx));
+	else if (free_goes_on(thread, address, PT_REGS_SP(ctx)))
+		return 0;
 	else
 		account_untracked(thread, ledger, address);
+	thread->freed = address;
+	thread->freed_sp = PT_REGS_SP(ctx);
 	return 0;
 }
 

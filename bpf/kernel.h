@@ -41,13 +41,36 @@ struct task_struct;
 struct mm_struct {
 	struct task_struct *owner;
 	struct uprobes_state uprobes_state;
+	unsigned long start_brk, brk; /* the program break */
 };
 
 struct signal_struct {
 	atomic_t live; /* threads that have not yet exited */
+	unsigned int flags;
+	struct task_struct *group_exec_task; /* not NULL: its exec ends the other threads */
+};
+
+struct thread_struct {
+	unsigned long fsbase; /* as it was when the thread last left the CPU */
+};
+
+/* A return address that a return probe keeps, and the place on the stack that it took it from. */
+struct return_instance {
+	unsigned long stack;
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
+struct thread_info {
+	u32 status; /* arch/x86/include/asm/thread_info.h */
 };
 
 struct task_struct {
+	struct thread_info thread_info;
 	int pid;
 	int tgid;
 	u64 start_boottime;
@@ -56,8 +79,10 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
 	struct signal_struct *signal;
+	struct uprobe_task *utask;
 	unsigned long sas_ss_sp;
 	unsigned long sas_ss_size;
+	struct thread_struct thread;
 	char comm[16];
 };
 

@@ -25,6 +25,11 @@ const volatile __u64 sample_bytes __weak = 0; /* each byte with probability 1/N;
  * r-th hexadecimal digit of the fraction. Filled at load. */
 const volatile __u32 exp_table[9][32] __weak = {};
 const volatile __u32 stack_walk __weak = LM_STACK_WALK_AUTO; /* enum lm_stack_walk */
+/* Several processes share the room: --max-blocks and --max-sites, see account.bpf.h. */
+const volatile bool fair_share __weak = false;
+const volatile __u64 max_blocks __weak = 0;
+/* Every exec is told to user space, and every fork of a traced process: it decides who joins. */
+const volatile bool announce __weak = false;
 /* The process that leakmon itself started (-c): stopped at each exec, until probed. 0: none. */
 const volatile __u32 launched_tgid __weak = 0;
 
@@ -33,6 +38,12 @@ const volatile __u32 launched_tgid __weak = 0;
 __u32 site_count __weak = 1;	/* next free index in `sites`; 0 is LM_SITE_LOST */
 __u32 process_count __weak = 1; /* next free index in `processes`; 0 is LM_SLOT_LOST */
 __u64 events_lost __weak = 0;	/* ring buffer full */
+__s64 blocks_used __weak = 0;	/* in `blocks`; only with fair_share */
+__s64 sites_used __weak = 0;	/* of `sites` */
+__s64 processes_alive __weak = 0;
+
+/* Raised by user space when slots and sites of ended processes came free. */
+__u32 recycle_generation __weak = 1;
 
 /* Raised by user space whenever it changed some process' mappings or rows. */
 __u32 unwind_generation __weak = 1;
@@ -69,6 +80,19 @@ struct {
 	__type(value, struct lm_stack);
 } stacks __weak SEC(".maps");
 
+/* Indices that user space has given back, all zeroed: taken before new ones. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 1); /* set at load: --max-sites */
+	__type(value, u32);
+} free_sites __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 1); /* set at load */
+	__type(value, u32);
+} free_slots __weak SEC(".maps");
+
 /* --- processes: incarnation -> slot; the slot's books, one copy per CPU --- */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -95,29 +119,47 @@ struct {
 /* --- a call of an allocator that has not returned yet --- */
 enum call_kind {
 	CALL_NONE,
-	CALL_ALLOCATE, /* the result is the return value */
-	CALL_OUT,      /* the result is at *pointer when the return value is 0 */
-	CALL_RESIZE,   /* `pointer` goes when the result is not NULL, or when size is 0 */
+	CALL_ALLOCATE,	      /* the result is the return value */
+	CALL_OUT,	      /* the result is at *pointer when the return value is 0 */
+	CALL_RESIZE,	      /* `pointer` goes when the result is not NULL, or when size is 0 */
+	CALL_RESIZE_OR_FREE,  /* `pointer` goes in any case */
+	CALL_RESIZE_IN_PLACE, /* `pointer` stays; it grew when the result reaches `size` */
 };
 
 struct call {
 	u64 sp; /* at entry: the address of the return address */
 	u64 size;
-	u64 pointer; /* CALL_OUT: where the result goes; CALL_RESIZE: the old block, or NULL */
-	struct lm_block old; /* CALL_RESIZE: what was on the books for it */
+	u64 pointer; /* CALL_OUT: where the result goes; CALL_RESIZE*: the old block, or NULL */
+	struct lm_block old; /* CALL_RESIZE*: what was on the books for it */
 	u32 kind;	     /* enum call_kind */
 	u32 function;	     /* attach cookie; only with --trace */
 	bool old_tracked;
 };
+
+/* --- one that may throw, and so may never return: see throwing.bpf.h --- */
+struct throwing_call {
+	u64 sp; /* as above */
+	u64 return_address;
+	u64 fp; /* of the caller */
+	u64 size;
+	u32 function;
+	bool pending;
+};
+
+/* Code without rows that one thread reports in one generation: new libraries come in groups. */
+#define UNWIND_MISSING_PAGES 4
 
 /* A stack walk in progress: the registers of the frame it has come to. */
 struct unwind_state {
 	u64 ip, sp, fp;
 	struct lm_range range; /* the mapping that the latest ip was in */
 	u32 tgid;
-	u32 generation;	 /* `range` is from this unwind_generation */
-	u32 missing;	 /* the generation in which user space was told of missing rows */
-	u32 end;	 /* enum lm_walk_end, once the walk has ended */
+	u32 generation; /* `range` is from this unwind_generation */
+	u32 missing;	/* the generation of what follows */
+	u32 missing_count;
+	u64 missing_pages[UNWIND_MISSING_PAGES]; /* user space was told that rows are missing */
+	u32 end;				 /* enum lm_walk_end, once the walk has ended */
+	u64 trampoline;	 /* what return probes put in place of return addresses; 0: none are met */
 	u64 cfa;	 /* of the frame that the latest step left */
 	u64 fp_at;	 /* where that step read %rbp; 0: it did not */
 	bool replayable; /* every step so far read nothing but return addresses and %rbp */
@@ -148,10 +190,15 @@ struct thread {
 	lm_process_key process;
 	u64 exec_id;
 	u32 slot;
-	bool known;	      /* the three fields above are filled */
+	u32 recycled;	      /* `slot` and `last_site` are from this recycle_generation */
+	bool known;	      /* the four fields above are filled */
 	struct call calls[2]; /* on the thread's stack; on its alternate signal stack */
-	u64 last_hash;	      /* of the latest stack, and its site */
+	struct throwing_call throwing[2]; /* the same */
+	u64 returned;	     /* what the latest call gave, until it is freed; for throwing.bpf.h */
+	u64 freed, freed_sp; /* the latest free: an interposer's goes on to the one below */
+	u64 last_hash;	     /* of the latest stack, and its site */
 	u32 last_site;
+	u64 brk; /* --mappings: where the break stood when a brk call began */
 	struct unwind_state walk;
 	struct unwind_trail trail;
 	u64 frames[LM_MAX_FRAMES + 1];

@@ -28,8 +28,11 @@ static __always_inline void ledger_add(u64 *counter, u64 amount)
 static __always_inline void event_send(u32 type, lm_process_key process, u64 address, u64 size,
 				       u32 site, u32 function)
 {
-	struct lm_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	struct lm_event *event;
 
+	if (type == LM_EVENT_NONE)
+		return;
+	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 	if (!event) {
 		__sync_fetch_and_add(&events_lost, 1);
 		return;
@@ -59,17 +62,28 @@ static __always_inline lm_process_key process_traced_parent(struct task_struct *
 	return bpf_map_lookup_elem(&process_index, &key) ? key : 0;
 }
 
+static __always_inline u32 slot_take(void)
+{
+	u32 slot = LM_SLOT_LOST;
+
+	if (!bpf_map_pop_elem(&free_slots, &slot))
+		return slot;
+	slot = __sync_fetch_and_add(&process_count, 1);
+	if (slot < max_processes)
+		return slot;
+	__sync_fetch_and_add(&process_count, -1);
+	return LM_SLOT_LOST;
+}
+
 static __noinline u32 process_open(struct task_struct *owner, lm_process_key key)
 {
 	struct task_struct *leader = owner->group_leader;
 	struct lm_process *process;
-	u32 slot = __sync_fetch_and_add(&process_count, 1);
+	u32 slot = slot_take();
 
-	process = slot < max_processes ? bpf_map_lookup_elem(&processes, &slot) : NULL;
-	if (!process) {
-		__sync_fetch_and_add(&process_count, -1);
+	process = bpf_map_lookup_elem(&processes, &slot);
+	if (!process || slot == LM_SLOT_LOST)
 		return LM_SLOT_LOST;
-	}
 	process->parent = process_traced_parent(leader);
 	process->start_boottime_ns = leader->start_boottime;
 	process->tgid = owner->tgid;
@@ -80,40 +94,61 @@ static __noinline u32 process_open(struct task_struct *owner, lm_process_key key
 		u32 *winner = bpf_map_lookup_elem(&process_index, &key);
 
 		process->key = 0; /* another thread was first */
+		bpf_map_push_elem(&free_slots, &slot, BPF_ANY);
 		return winner ? *winner : LM_SLOT_LOST;
 	}
+	__sync_fetch_and_add(&processes_alive, 1);
 	return slot;
+}
+
+/* The process whose heap `task` works on: a vfork child works on its parent's. */
+static __always_inline struct task_struct *heap_owner(struct task_struct *task)
+{
+	struct task_struct *owner = task->mm ? task->mm->owner : NULL;
+
+	return owner ? owner : task;
+}
+
+/* A thread's first event, or its first after an exec: no call is in flight. */
+static __always_inline void thread_reset(struct thread *thread, struct task_struct *task)
+{
+	struct task_struct *owner = heap_owner(task);
+
+	thread->calls[0].kind = CALL_NONE;
+	thread->calls[1].kind = CALL_NONE;
+	thread->throwing[0].pending = false;
+	thread->throwing[1].pending = false;
+	thread->returned = 0;
+	thread->freed = 0;
+	thread->trail.depth = 0;
+	thread->exec_id = task->self_exec_id;
+	thread->process = process_key(owner, owner->self_exec_id);
 }
 
 /*
  * The calling thread's state, with its process filled in; NULL when the kernel has no memory for
- * it. The process is that of the address space's owner: a vfork child works on its parent's heap.
+ * it, or the thread is ending.
  */
 static __always_inline struct thread *thread_current(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread;
-	struct task_struct *owner;
 	u32 *slot;
 
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread)
 		return NULL;
-	if (thread->known && thread->exec_id == task->self_exec_id)
+	if (thread->known && thread->exec_id == task->self_exec_id &&
+	    thread->recycled == recycle_generation)
 		return thread;
 	if (!task->mm)
 		return NULL;
-	owner = task->mm->owner;
-	if (!owner)
-		owner = task;
-	thread->calls[0].kind = CALL_NONE;
-	thread->calls[1].kind = CALL_NONE;
+	if (!thread->process || thread->exec_id != task->self_exec_id)
+		thread_reset(thread, task);
 	thread->last_hash = 0;
-	thread->trail.depth = 0;
-	thread->exec_id = task->self_exec_id;
-	thread->process = process_key(owner, owner->self_exec_id);
+	thread->recycled = recycle_generation;
 	slot = bpf_map_lookup_elem(&process_index, &thread->process);
-	thread->slot = slot ? *slot : process_open(owner, thread->process);
+	thread->slot = slot ? *slot : process_open(heap_owner(task), thread->process);
 	/* Without a slot the next call tries again: slots come free. */
 	thread->known = thread->slot != LM_SLOT_LOST;
 	return thread;

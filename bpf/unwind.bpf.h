@@ -11,7 +11,9 @@
 #define LEAKMON_BPF_UNWIND_H
 
 #include "process.bpf.h"
+#ifndef LEAKMON_UNWIND_ELSEWHERE
 #include "unwind_rows.bpf.h"
+#endif
 
 /* The largest step between two frames that is believed of a frame pointer: more is data. */
 #define UNWIND_MAX_STEP (8ull << 20)
@@ -43,6 +45,23 @@ static __always_inline int walk_end(struct unwind_state *state, u32 end)
 	return 1;
 }
 
+/* As many calls as can be inside each other under return probes, and be told apart here. */
+#define UNWIND_HIJACKED_MAX 8
+
+/* The address that a return probe took from this place on the stack; 0: none did. */
+static __noinline u64 return_hijacked(u64 place)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct return_instance *instance = BPF_CORE_READ(task, utask, return_instances);
+
+	for (u32 i = 0; i < UNWIND_HIJACKED_MAX && instance; i++) {
+		if (BPF_CORE_READ(instance, stack) == place)
+			return BPF_CORE_READ(instance, orig_ret_vaddr);
+		instance = BPF_CORE_READ(instance, next);
+	}
+	return 0;
+}
+
 /* Leaves a frame whose caller's stack pointer is `cfa` and whose return address is below it. */
 static __always_inline int leave_frame(struct unwind_state *state, u64 cfa, u64 fp_at)
 {
@@ -59,6 +78,10 @@ static __always_inline int leave_frame(struct unwind_state *state, u64 cfa, u64 
 			return walk_end(state, LM_WALK_UNREADABLE);
 		if (fp_at && bpf_probe_read_user(&state->fp, sizeof(u64), (void *)fp_at))
 			return walk_end(state, LM_WALK_UNREADABLE);
+	}
+	if (state->trampoline && saved[1] == state->trampoline) {
+		state->replayable = false;
+		saved[1] = return_hijacked(cfa - sizeof(u64));
 	}
 	if (saved[1] < UNWIND_MIN_ADDRESS) {
 		state->replayable = false; /* the end was read, too */
@@ -93,6 +116,8 @@ static __always_inline int step_out_of_signal(struct unwind_state *state)
 	state->sp = saved[0];
 	state->ip = saved[1];
 	state->exact_ip = true;
+	if (state->ip >= UNWIND_MAX_ADDRESS)
+		return walk_end(state, LM_WALK_UNREADABLE);
 	return state->ip < UNWIND_MIN_ADDRESS ? walk_end(state, LM_WALK_ROOT) : 0;
 }
 
@@ -134,6 +159,10 @@ static __always_inline int step_by_row(struct unwind_state *state, struct lm_unw
 	return leave_frame(state, cfa, fp_at);
 }
 
+#ifdef LEAKMON_UNWIND_ELSEWHERE
+/* The maps of rows are in one object only (unwind_maps.bpf.h), and this with them. */
+extern int unwind_step(struct unwind_state *state);
+#else
 /*
  * From one frame to its caller: 0, or 1 when the walk has ended. A global function, so that the
  * verifier checks it once and not once per frame.
@@ -162,14 +191,35 @@ __noinline int unwind_step(struct unwind_state *state)
 	state->replayable = false; /* that was a guess */
 	return 0;
 }
+#endif
 
-/* Tells user space, once for each state of the rows, that code runs for which it has none. */
+/* Whether user space was told of this page, or of enough others, since it changed any rows. */
+static __always_inline bool missing_is_told(struct unwind_state *state)
+{
+	u64 page = state->ip >> LM_UNWIND_PAGE_SHIFT;
+	u32 count;
+
+	if (state->missing != state->generation) {
+		state->missing = state->generation;
+		state->missing_count = 0;
+	}
+	count = state->missing_count;
+	for (u32 i = 0; i < UNWIND_MISSING_PAGES; i++) {
+		if (i < count && state->missing_pages[i] == page)
+			return true;
+	}
+	if (count >= UNWIND_MISSING_PAGES)
+		return true;
+	state->missing_pages[count] = page;
+	state->missing_count = count + 1;
+	return false;
+}
+
+/* Tells user space that code runs for which there are no rows. */
 static __always_inline void report_missing_rows(struct thread *thread)
 {
-	if (thread->walk.missing == thread->walk.generation)
-		return;
-	thread->walk.missing = thread->walk.generation;
-	event_send(LM_EVENT_NO_ROWS, thread->process, thread->walk.ip, 0, 0, 0);
+	if (!missing_is_told(&thread->walk))
+		event_send(LM_EVENT_NO_ROWS, thread->process, thread->walk.ip, 0, 0, 0);
 }
 
 /* Whether the stack still holds what the step read, so that it would do the same again. */
@@ -235,6 +285,7 @@ static __always_inline struct stack_walk unwind_user(struct pt_regs *ctx, struct
 	struct stack_walk walk = {.depth = 1};
 	struct unwind_state *state = &thread->walk;
 	struct unwind_trail *trail = &thread->trail;
+	u64 frame;
 
 	walk_begin(ctx, thread);
 	if (trail_replays(thread)) {
@@ -251,11 +302,12 @@ static __always_inline struct stack_walk unwind_user(struct pt_regs *ctx, struct
 	for (u32 i = 1; i < LM_MAX_FRAMES; i++) {
 		if (unwind_step(state))
 			break;
-		thread->frames[i] = state->ip;
+		frame = state->ip | (state->exact_ip ? LM_FRAME_EXACT : 0);
+		thread->frames[i] = frame;
 		trail->steps[i].cfa = state->cfa;
 		trail->steps[i].fp_at = state->fp_at;
 		trail->steps[i].fp = state->fp;
-		walk.hash = unwind_hash(walk.hash, state->ip);
+		walk.hash = unwind_hash(walk.hash, frame);
 		walk.depth = i + 1;
 	}
 	walk.end = state->end;

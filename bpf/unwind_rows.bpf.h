@@ -19,12 +19,15 @@ static __always_inline int range_find(struct unwind_state *state, u64 address)
 	u32 tgid = state->tgid; /* on the stack, where 6.1 wants keys */
 	void *mappings = bpf_map_lookup_elem(&unwind_ranges, &tgid);
 	struct lm_range *range;
-	u32 low = 1, high, first = 0;
+	u32 low, high, first = 0;
+	u64 at;
 
 	range = mappings ? bpf_map_lookup_elem(mappings, &first) : NULL;
 	if (!range)
 		return UNWIND_ROW_MISSING;
-	high = range->start + 1;
+	at = range->start; /* read once: it may change under us */
+	low = at >> 32;
+	high = low + (u32)at;
 	for (int i = 0; i < RANGE_SEARCH_STEPS && high - low > 1; i++) {
 		u32 middle = (low + high) / 2;
 
@@ -44,13 +47,12 @@ static __always_inline int range_find(struct unwind_state *state, u64 address)
 }
 
 /* The row within the module: the last one whose pc is at or below ours. */
-static __always_inline int row_find(u32 module, u32 pc, struct lm_unwind_row *row)
+static __always_inline int row_search(void *cells, u32 pc, struct lm_unwind_row *row)
 {
-	void *cells = bpf_map_lookup_elem(&unwind_modules, &module);
 	u32 page = (pc >> LM_UNWIND_PAGE_SHIFT) + 1, next, low, high, header = 0;
 	struct lm_unwind_row *cell;
 
-	cell = cells ? bpf_map_lookup_elem(cells, &header) : NULL;
+	cell = bpf_map_lookup_elem(cells, &header);
 	if (!cell)
 		return UNWIND_ROW_MISSING;
 	if (page > cell->pc)
@@ -79,6 +81,18 @@ static __always_inline int row_find(u32 module, u32 pc, struct lm_unwind_row *ro
 	if (!cell || cell->pc > pc)
 		return UNWIND_ROW_MISSING;
 	*row = *cell;
+	return UNWIND_ROW_FOUND;
+}
+
+/* What a module with rows says nothing about is code without unwind information. */
+static __always_inline int row_find(u32 module, u32 pc, struct lm_unwind_row *row)
+{
+	void *cells = bpf_map_lookup_elem(&unwind_modules, &module);
+
+	if (!cells)
+		return UNWIND_ROW_MISSING;
+	if (row_search(cells, pc, row))
+		row->kind = LM_UNWIND_NONE;
 	return UNWIND_ROW_FOUND;
 }
 

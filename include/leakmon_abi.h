@@ -14,7 +14,14 @@
 #endif
 
 /* The kernel's own limit of a user callchain, sysctl kernel.perf_event_max_stack. */
-#define LM_MAX_FRAMES 127
+#define LM_MAX_FRAMES 127 /* a mask, too: all ones in binary */
+/*
+ * Set in a frame's address (no user address has this bit): a signal interrupted the function right
+ * there. All others are return addresses, and the call lies before them.
+ */
+#define LM_FRAME_EXACT (1ull << 63)
+/* The address alone; those of the kernel, which begin with more ones, as they are. */
+#define LM_FRAME_ADDRESS(frame) ((frame) >> 62 == 2 ? (frame) & ~LM_FRAME_EXACT : (frame))
 
 /*
  * A process incarnation: the thread group that owns an address space, since its last exec.
@@ -34,12 +41,14 @@ typedef __u64 lm_process_key;
 enum lm_drop {
 	LM_DROP_BLOCKS_FULL,	/* --max-blocks reached */
 	LM_DROP_PROCESSES_FULL, /* no room for one more process */
-	LM_DROP_THREAD_STATE,	/* no memory for the per-thread state */
-	LM_DROP_OUT_POINTER,	/* posix_memalign's result could not be read */
-	LM_DROP_RESTORE,	/* a failed realloc's block could not be put back */
+	LM_DROP_SHARE, /* its process holds its share of --max-blocks, which is running short */
+	LM_DROP_THREAD_STATE, /* no memory for the per-thread state */
+	LM_DROP_OUT_POINTER,  /* posix_memalign's result could not be read */
+	LM_DROP_RESTORE,      /* a failed realloc's block could not be put back */
 	LM_DROP_MISSED_FREE, /* an address came back while still on the books: its free was not seen
 			      */
 	LM_DROP_HANDLER,     /* made by a signal handler that interrupted an allocation */
+	LM_DROP_UNTRACED_FREE, /* --kernel: the same; some ways to free memory have no tracepoint */
 	LM_DROP_MAX_,
 };
 
@@ -47,6 +56,7 @@ enum lm_drop {
 enum lm_lost {
 	LM_LOST_NONE,
 	LM_LOST_SITES_FULL, /* --max-sites reached */
+	LM_LOST_SITE_SHARE, /* the process has its share of --max-sites, which is running short */
 	LM_LOST_MAX_,
 };
 
@@ -87,8 +97,12 @@ struct lm_unwind_row {
  */
 #define LM_UNWIND_PAGE_SHIFT 12
 
-/* One executable mapping of a process; cell 0 of its array holds the number of the others in
- * `start`, and they ascend. */
+/*
+ * One executable mapping of a process. `start` of cell 0 of its array says where the others are
+ * (LM_RANGES_AT): they ascend. The array has room for two sets: a new one is written beside the one
+ * that walks may be searching, and then announced by one store.
+ */
+#define LM_RANGES_AT(first, count) ((__u64)(first) << 32 | (count))
 struct lm_range {
 	__u64 start, end;
 	__u64 bias;   /* row pc = address - bias */
@@ -143,14 +157,14 @@ struct lm_site {
 	__u64 allocated_count;
 	__u64 freed_bytes;
 	__u64 freed_count;
-	__u64 born_ns; /* first allocation */
-	__u32 depth;   /* frames in `stacks` at the same index */
-	__u32 lost;    /* enum lm_lost; not NONE: depth is 0 */
-	__u32 end;     /* enum lm_walk_end */
-	__u32 padding_;
+	__u64 hash;  /* its key in `site_index` */
+	__u32 depth; /* frames in `stacks` at the same index */
+	__u32 lost;  /* enum lm_lost; not NONE: depth is 0 */
+	__u32 end;   /* enum lm_walk_end */
+	__u32 kind;  /* --kernel: enum lm_kernel_kind; else 0 */
 };
 
-/* Return addresses from the caller of the allocator (first) to the root (last). */
+/* From the caller of the allocator (first) to the root (last); see LM_FRAME_EXACT. */
 struct lm_stack {
 	__u64 frames[LM_MAX_FRAMES];
 	__u64 padding_;
@@ -171,6 +185,9 @@ struct lm_process {
 	__u32 tgid;
 	__u32 state; /* enum lm_process_state */
 	char comm[16];
+	/* Its share of the room, counted only when several processes are watched (`fair_share`). */
+	__s64 blocks;
+	__s64 sites;
 };
 
 /*
@@ -197,9 +214,11 @@ struct lm_ledger {
 };
 
 enum lm_event_type {
+	LM_EVENT_NONE,
 	LM_EVENT_ALLOCATE = 1, /* --trace */
 	LM_EVENT_FREE,	       /* --trace */
-	LM_EVENT_EXEC,	       /* a traced process replaced itself */
+	LM_EVENT_EXEC,	       /* a traced process replaced itself; with `announce`, any process */
+	LM_EVENT_FORK,	       /* a traced process made a child: `process` is the child's key */
 	LM_EVENT_EXIT,	       /* a traced process' last thread ended */
 	LM_EVENT_NO_ROWS,      /* a walk came to `address`, for which no unwind rows are loaded */
 	LM_EVENT_STOPPED,      /* the launched process stands stopped at its first instruction */
@@ -216,6 +235,25 @@ struct lm_event {
 	__u32 function; /* index into the allocator table (attach cookie) */
 };
 
+/*
+ * Attach cookies. All: the row of the allocator table. Programs that several shapes share: in which
+ * register what is, as 1 + its number in x86 encodings (0: there is none). Where a result is known:
+ * in which register, how many words above the stack pointer the return address lies, and under
+ * which condition of the branch that stands there (0: always; else 1 + the low four bits of its
+ * opcode).
+ */
+#define LM_COOKIE_FUNCTION_MASK 0xffffu
+#define LM_COOKIE_OPERAND_MASK 0x1fu
+#define LM_COOKIE_SIZE_SHIFT 16
+#define LM_COOKIE_COUNT_SHIFT 21
+#define LM_COOKIE_POINTER_SHIFT 26
+#define LM_COOKIE_OR_FREE (1ull << 31)	/* a failed resize frees the old block */
+#define LM_COOKIE_IN_PLACE (1ull << 32) /* the result is the size that the block has now */
+#define LM_COOKIE_REGISTER_SHIFT 36	/* its number; no 1 is added */
+#define LM_COOKIE_CONDITION_SHIFT 40
+#define LM_COOKIE_CONDITION_MASK 0x1fu
+#define LM_COOKIE_WORDS_SHIFT 48
+
 /* Fixed point of sampling weights: site counters count 1/2^16 blocks and bytes in sampling mode. */
 #define LM_WEIGHT_SHIFT 16
 
@@ -230,7 +268,7 @@ _Static_assert(sizeof(struct lm_block_key) == 16, "ABI");
 _Static_assert(sizeof(struct lm_block) == 24, "ABI");
 _Static_assert(sizeof(struct lm_site) == 64, "ABI: one cache line");
 _Static_assert(sizeof(struct lm_stack) == 1024, "ABI");
-_Static_assert(sizeof(struct lm_process) == 56, "ABI");
+_Static_assert(sizeof(struct lm_process) == 72, "ABI");
 _Static_assert(sizeof(struct lm_event) == 48, "ABI");
 
 #endif

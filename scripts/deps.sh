@@ -10,9 +10,11 @@
 set -eu
 
 build="clang llvm bpftool gcc g++ make pkg-config libbpf-dev libelf-dev libdw-dev libiberty-dev
-	libcapstone-dev libseccomp-dev libcap-ng-dev liblzma-dev linux-libc-dev libc6-dev zlib1g-dev"
-test="libclang-rt-14-dev libcmocka-dev libjansson-dev clang-format clang-tidy gdb redis-tools sqlite3 python3 heaptrack
-	util-linux"
+	libcapstone-dev libseccomp-dev libcap-ng-dev liblzma-dev libjansson-dev linux-libc-dev libc6-dev zlib1g-dev libsqlite3-dev"
+test="libclang-rt-14-dev libcmocka-dev clang-format clang-tidy gdb musl-tools
+	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-tools sqlite3 python3 heaptrack
+	util-linux golang-1.19-go python3-jsonschema debuginfod python3.11-dbg libpython3.11-testsuite
+	crun runc busybox-static"
 vm="qemu-system-x86 cpio busybox-static"
 static="libc6-dev liblzma-dev libbz2-dev libseccomp-dev libcap-ng-dev"
 

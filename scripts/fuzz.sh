@@ -91,6 +91,31 @@ ffffffffffffff00 100 Ljava/lang/Object;::<init>
 END
 }
 
+# What goes wrong in perf maps: in the middle of a write, other line ends, numbers without an end,
+# names with anything in them, code that lies across other code.
+write_odd_perf_map() {
+	printf '7f0000003000 40 cut\r\n7f0000003040 0x40 a\tb\033[31m\377\n\n'
+	printf '10000000000000000 1 too_large\nffffffffffffffff ffffffffffffffff wraps\n'
+	printf '%0300d 10 zeros\n7f0000003080 -1 negative\n 7f0000003090 8 indented\n' 0
+	printf '7f0000003000 100 around\n7f0000003020 10 inside\n7f0000003020 10 inside_again\n'
+	printf '7f00000030f0 20 %02000d\n7f0000004000 40 unfini' 7
+}
+
+# Real ones, where a program that writes them is installed.
+make_perf_map_seeds() {
+	write_perf_map >"$1/map"
+	write_odd_perf_map >"$1/odd"
+	: >"$1/empty"
+	if command -v node >/dev/null; then
+		node --perf-basic-prof -e 'for (let i = 0; i < 1e4; i++) JSON.stringify([i])' &
+		node_pid=$!
+		wait "$node_pid" || :
+		[ ! -f "/tmp/perf-$node_pid.map" ] ||
+			head -c 60000 "/tmp/perf-$node_pid.map" >"$1/node"
+		rm -f "/tmp/perf-$node_pid.map"
+	fi
+}
+
 # One line per harness: where its seeds come from.
 make_seeds() {
 	case $1 in
@@ -99,7 +124,7 @@ make_seeds() {
 		printf '%s\n' '7f00-7f01 r-xp 00000000 fe:01 77 /tmp/a b (deleted)' \
 			'7f02-7f03 rw-s 00001000 00:05 9 /memfd:x\012y (deleted)' >"$2/odd"
 		;;
-	fuzz_perf_map) write_perf_map >"$2/map" ;;
+	fuzz_perf_map) make_perf_map_seeds "$2" ;;
 	fuzz_worker_answer) "$directory/seed_worker_answer" "$2" "$seeds"/*.elf ;;
 	*) cp "$seeds"/*.elf "$2" ;;
 	esac

@@ -14,8 +14,9 @@ struct subcommand {
 };
 
 static const struct subcommand subcommands[] = {
-	{"watch", command_watch},
-	{"doctor", command_doctor},
+	{"watch", command_watch},     {"doctor", command_doctor}, {"record", command_record},
+	{"report", command_report},   {"diff", command_diff},	  {"retain", command_retain},
+	{"threads", command_threads},
 };
 
 int main(int argc, char **argv)

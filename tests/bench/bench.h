@@ -19,12 +19,17 @@ struct bench {
 };
 
 int section_pairs(struct bench *bench);
+int section_walk(struct bench *bench);
+int section_libraries(struct bench *bench);
+int section_naming(struct bench *bench);
 int section_bystander(struct bench *bench);
 int section_lifecycle(struct bench *bench);
 int section_blocks(struct bench *bench);
 int section_sites(struct bench *bench);
 int section_idle(struct bench *bench);
+int section_triage(struct bench *bench);
 int section_sqlite(struct bench *bench);
+int section_redis(struct bench *bench);
 
 /* Says on stderr how far the run is. */
 void progress(const char *section, int repetition, int repetitions);

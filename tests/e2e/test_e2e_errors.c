@@ -35,7 +35,7 @@ static void a_usage_error_exits_with_2_and_says_what_is_wrong(void **state)
 		{"--sort", {"leakmon", "-p", "1", "--sort", "colour"}},
 		{"--max-blocks", {"leakmon", "-p", "1", "--max-blocks", "0"}},
 		{"--no-such-option", {"leakmon", "-p", "1", "--no-such-option"}},
-		{"no target", {"leakmon", "--format", "json"}},
+		{"no target", {"leakmon", "--trace"}},
 		{"--command", {"leakmon", "-c", "'unclosed"}},
 		{"`--`", {"leakmon", "--"}},
 	};

@@ -74,14 +74,15 @@ static bool stacks_agree(const struct stack *leakmon, const struct stack *gdb)
 	       gdb->frames[gdb->depth - callers - 1] - leakmon->frames[0] < 256;
 }
 
-static struct child *gdb_start(struct harness *harness, const struct child *workload)
+static struct child *gdb_start(struct harness *harness, const struct child *workload,
+			       const char *commands)
 {
 	static char script[64];
 	FILE *file;
 
 	snprintf(script, sizeof(script), "%s/gdb", harness->directory);
 	file = fopen(script, "we");
-	assert_true(file && fputs(print_stacks, file) >= 0 && fclose(file) == 0);
+	assert_true(file && fputs(commands, file) >= 0 && fclose(file) == 0);
 	return child_start(harness, GDB,
 			   ARGUMENTS("gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off",
 				     "-iex", "set backtrace past-main on", "-p", workload->pid_text,
@@ -118,7 +119,7 @@ static void a_stack_is_what_gdb_shows(void **state)
 	stack_of_block(process_of(report, workload->pid), &leakmon);
 	/* park_here, 11 × park_below, std::function, park, and what starts a thread. */
 	assert_true(leakmon.depth >= 16);
-	gdb = gdb_start(harness, workload);
+	gdb = gdb_start(harness, workload, print_stacks);
 	child_end(harness, gdb);
 	line = gdb->out.text ? strtok_r(gdb->out.text, "\n", &rest) : NULL;
 	for (; line; line = strtok_r(NULL, "\n", &rest)) {
@@ -130,10 +131,101 @@ static void a_stack_is_what_gdb_shows(void **state)
 	child_fail(gdb, "no thread stands where leakmon saw it allocate");
 }
 
+/* From the handler to where the thread began: names, inlined calls too. */
+static const char print_names[] =
+	"python\n"
+	"for thread in gdb.selected_inferior().threads():\n"
+	"    thread.switch()\n"
+	"    frame, names = gdb.newest_frame(), []\n"
+	"    while frame:\n"
+	"        signal = frame.type() == gdb.SIGTRAMP_FRAME\n"
+	"        names.append('<signal handler called>' if signal else str(frame.name()))\n"
+	"        frame = frame.older()\n"
+	"    if 'on_illegal' in names and 'stand' in names:\n"
+	"        first, last = names.index('on_illegal'), names.index('stand')\n"
+	"        print('names: ' + ' '.join(names[first:last + 1]))\n"
+	"end\n";
+
+static json_t *site_of_size(json_t *process, json_int_t bytes)
+{
+	json_t *site;
+	size_t i;
+
+	json_array_foreach(json_object_get(process, "sites"), i, site)
+	{
+		if (number_at(site, "bytes") == bytes)
+			return site;
+	}
+	fail_msg("no site holds %lld bytes", (long long)bytes);
+	return NULL;
+}
+
+/* "names: on_illegal … stand", as gdb prints them. */
+static void names_print(json_t *site, char *text, size_t size)
+{
+	size_t length = (size_t)snprintf(text, size, "names:");
+	json_t *frame;
+	size_t i;
+
+	json_array_foreach(json_object_get(site, "frames"), i, frame)
+	{
+		const char *function = json_string_value(json_object_get(frame, "function"));
+
+		length += (size_t)snprintf(text + length, size - length, " %s",
+					   function ? function : "?");
+		assert_true(length < size);
+		if (function && !strcmp(function, "stand"))
+			break;
+	}
+}
+
+/* A function that a signal interrupted at its first instruction: not the one before it. */
+static void an_interrupted_function_is_named_as_gdb_names_it(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload, *gdb;
+	char expected[512];
+	json_t *report, *site;
+
+	skip_without_gdb(harness);
+	workload = WORKLOAD(harness, "interrupted");
+	report = WATCH(harness, workload, "park", "-T", "0");
+	site = site_of_size(process_of(report, workload->pid), 4242);
+	names_print(site, expected, sizeof(expected));
+	assert_string_equal(expected, "names: on_illegal <signal handler called> raises_at_once "
+				      "interrupted_caller stand");
+	gdb = gdb_start(harness, workload, print_names);
+	child_end(harness, gdb);
+	if (!gdb->out.text || !strstr(gdb->out.text, expected))
+		child_fail(gdb, "gdb does not say `%s` but `%s`", expected, gdb->out.text);
+}
+
+static void an_interrupted_frame_has_its_exact_address(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "interrupted");
+	json_t *report = WATCH(harness, workload, "go", "-T", "0"), *frames, *handler, *frame;
+	json_t *site = site_of_size(process_of(report, workload->pid), 7770);
+
+	frames = json_object_get(site, "frames");
+	handler = json_array_get(frames, 1);
+	frame = json_array_get(frames, 2);
+	assert_string_equal(json_string_value(json_object_get(handler, "function")),
+			    "<signal handler called>");
+	assert_int_equal(number_at(handler, "offset"), 0);
+	assert_string_equal(json_string_value(json_object_get(frame, "function")),
+			    "raises_at_once");
+	assert_int_equal(number_at(frame, "offset"), 0);
+	assert_true(number_at(frame, "address") > 0);
+	expect_truth(report, workload_ask(harness, workload, "ledger"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_stack_is_what_gdb_shows),
+		e2e_test(an_interrupted_function_is_named_as_gdb_names_it),
+		e2e_test(an_interrupted_frame_has_its_exact_address),
 	};
 
 	return cmocka_run_group_tests_name("e2e_gdb", tests, NULL, NULL);

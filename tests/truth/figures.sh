@@ -4,7 +4,7 @@
 # figures.sh [deep|sqlite3|redis|python3]…: how many of leakmon's stacks equal those of libgcc's
 # unwinder, address by address; all four by default. Exit code 1 if in one of them it is less than
 # 99.9%, or a block is missing. Needs root, and the programs of Debian's redis-tools, sqlite3,
-# python3 and libpython3-testsuite.
+# python3 and libpython3.11-testsuite.
 #
 # LEAKMON_PROGRAM (build/leakmon), LEAKMON_WORKLOADS (build/workloads) and LEAKMON_TRUTH_TOOLS
 # (build/truth) say what is used.
@@ -34,7 +34,7 @@ wait_for() {
 	tries=0
 	until grep -q -e "$1" "$2"; do
 		tries=$((tries + 1))
-		if [ $tries -gt 6000 ]; then
+		if [ $tries -gt 6000 ] || ! kill -0 "$program" ${monitor:+"$monitor"}; then
 			echo "figures.sh: \`$1\` did not come; $2 says:" >&2
 			cat "$2" >&2
 			exit 1

@@ -7,6 +7,7 @@
 #define LEAKMON_TESTS_REPORT_FIXTURE_H
 
 #include "analyze/report.h"
+#include "proc/container.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -26,6 +27,18 @@ static inline struct snapshot_process *fixture_process(struct fixture *fixture, 
 	process->exe = exe ? strdup(exe) : NULL;
 	process->exact = true;
 	return process;
+}
+
+static inline void fixture_container(struct snapshot_process *process, const char *namespace,
+				     const char *pod, const char *name)
+{
+	struct container container = {
+		.id = "3f2a91c0b7d54e6688aa0011223344556677889900aabbccddeeff0123456789"};
+
+	container.namespace = (char *)namespace;
+	container.pod = (char *)pod;
+	container.name = (char *)name;
+	process->container = container_copy(&container);
 }
 
 /* A site all of whose other numbers follow from these; its one address is 0x1000 + index. */
@@ -136,6 +149,7 @@ static inline void fixture_plain(struct fixture *fixture)
 	process = fixture_process(fixture, 77, "idle", NULL);
 	fixture_site(process, 9, 1, 1, 90 * SECOND);
 	process = fixture_process(fixture, 1234, "redis-server", "/usr/bin/redis-server");
+	fixture_container(process, "shop", "cache-0", "redis");
 	process->exited = true;
 	process->exact = false;
 	process->ledger.scanned = 13;
@@ -158,6 +172,7 @@ static inline void fixture_hostile(struct fixture *fixture)
 		.snapshot = {.sequence = 1, .sampled = true, .time = {.tv_nsec = 999999999}}};
 	fixture_process(fixture, 1, "a\"\\\n\033[2Jb", "/tmp/\xff\xc0\xaf/\xed\xa0\x80");
 	fixture->snapshot.processes.items[0].exact = false;
+	fixture_container(&fixture->snapshot.processes.items[0], NULL, "p\"\xff\n}", "evil\033[2J");
 	fixture_site(&fixture->snapshot.processes.items[0], 1, 10, 1, 0);
 	report_build(&fixture->report, &fixture->snapshot, &options);
 	site = &fixture->report.processes.items[0].sites.items[0];

@@ -306,10 +306,25 @@ enum { PLANNED_FILE_SIZE = 0x9000 };
 static struct bytes encoded_plan(void)
 {
 	struct probe_point points[] = {
-		{0, 0x405010, 0x5010, {.reason = "at +0", .emulated = true}},
-		{9, 0x406020, 0x6029, {.offset = 9, .reason = "at +9", .refused = true}},
+		{.vaddr = 0x405010,
+		 .offset = 0x5010,
+		 .placement = {.reason = "at +0", .emulated = true}},
+		{.function = 9,
+		 .prefix = PREFIX_TC,
+		 .vaddr = 0x406020,
+		 .offset = 0x6029,
+		 .placement = {.offset = 9, .reason = "at +9", .refused = true, .needless = true}},
+		{.function = 3,
+		 .vaddr = 0x406020,
+		 .offset = 0x6020,
+		 .placement = {.reason = "known"},
+		 .is_result = true,
+		 .result = {.vaddr = 0x406020, .number = 11, .condition = 16, .words = 4096}},
 	};
 	const struct probe_plan plan = {.build_id = "0af9",
+					.family = 2,
+					.has_names = true,
+					.is_static = true,
 					.points = {.items = points, .count = ARRAY_SIZE(points)}};
 	struct bytes body = {0};
 
@@ -326,7 +341,9 @@ static void a_plan_comes_through_whole(void **state)
 	(void)state;
 	assert_int_equal(decode_plan(&body, PLANNED_FILE_SIZE, &got), 0);
 	assert_string_equal(got.build_id, "0af9");
-	assert_int_equal(got.points.count, 2);
+	assert_int_equal(got.points.count, 3);
+	assert_int_equal(got.family, 2);
+	assert_true(got.has_names && got.is_static);
 	point = &got.points.items[0];
 	assert_int_equal(point->function, 0);
 	assert_true(point->placement.emulated);
@@ -338,6 +355,14 @@ static void a_plan_comes_through_whole(void **state)
 	assert_int_equal(point->placement.offset, 9);
 	assert_true(point->placement.refused);
 	assert_string_equal(point->placement.reason, "at +9");
+	assert_true(point->placement.needless);
+	assert_int_equal(point->prefix, PREFIX_TC);
+	point = &got.points.items[2];
+	assert_true(point->is_result);
+	assert_int_equal(point->result.vaddr, 0x406020);
+	assert_int_equal(point->result.number, 11);
+	assert_int_equal(point->result.condition, 16);
+	assert_int_equal(point->result.words, 4096);
 }
 
 static void a_file_without_an_allocator_has_an_empty_plan(void **state)
@@ -355,17 +380,24 @@ static void a_file_without_an_allocator_has_an_empty_plan(void **state)
 /* One lie each about the plan above. */
 static void no_plan_leads_out_of_its_file_or_function(void **state)
 {
-	enum { FIRST = sizeof(struct wire_plan), SECOND = FIRST + sizeof(struct wire_point) };
+	enum {
+		FIRST = sizeof(struct wire_plan),
+		SECOND = FIRST + sizeof(struct wire_point),
+		THIRD = SECOND + sizeof(struct wire_point)
+	};
 	static const struct {
 		size_t at;
 		uint8_t value;
 	} lies[] = {
 		{offsetof(struct wire_plan, build_id), '/'},
-		{offsetof(struct wire_plan, count), 1},
-		{offsetof(struct wire_plan, count), 3},
+		{offsetof(struct wire_plan, count), 2},
+		{offsetof(struct wire_plan, count), 4},
+		{offsetof(struct wire_plan, family), 0xff},
+		{offsetof(struct wire_plan, has_names), 2},
+		{offsetof(struct wire_plan, is_static), 2},
 		{offsetof(struct wire_plan, count) + 3, 0xff},
 		/* no such function; not in the order of the table */
-		{FIRST + offsetof(struct wire_point, function), 11},
+		{FIRST + offsetof(struct wire_point, function), 0xff},
 		{FIRST + offsetof(struct wire_point, function), 10},
 		{FIRST + offsetof(struct wire_point, function) + 3, 0x80},
 		/* behind the file; before it; on another place in its page */
@@ -379,6 +411,19 @@ static void no_plan_leads_out_of_its_file_or_function(void **state)
 		{SECOND + offsetof(struct wire_point, placement_offset) + 3, 0xf0},
 		{FIRST + offsetof(struct wire_point, emulated), 2},
 		{FIRST + offsetof(struct wire_point, refused), 2},
+		{FIRST + offsetof(struct wire_point, needless), 2},
+		{FIRST + offsetof(struct wire_point, is_result), 2},
+		{FIRST + offsetof(struct wire_point, prefix), PREFIX_MAX_},
+		/* an entry has no result; a result before an entry; one that nobody can read */
+		{FIRST + offsetof(struct wire_point, number), 1},
+		{FIRST + offsetof(struct wire_point, condition), 1},
+		{FIRST + offsetof(struct wire_point, words), 1},
+		{FIRST + offsetof(struct wire_point, is_result), 1},
+		{THIRD + offsetof(struct wire_point, is_result), 0},
+		{THIRD + offsetof(struct wire_point, number), 16},
+		{THIRD + offsetof(struct wire_point, condition), 17},
+		{THIRD + offsetof(struct wire_point, words), 1},
+		{THIRD + offsetof(struct wire_point, placement_offset), 1},
 	};
 
 	(void)state;

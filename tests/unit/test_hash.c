@@ -67,6 +67,41 @@ static void growth_loses_no_key_and_invents_none(void **state)
 	assert_true(hash.capacity * 2 >= hash.count * 3);
 }
 
+static void what_was_taken_out_is_gone_and_all_else_is_still_found(void **state)
+{
+	_cleanup_(hash_free) struct hash hash = {0};
+	const uint64_t keys = 20000;
+
+	(void)state;
+	hash_remove(&hash, 1); /* of nothing */
+	for (uint64_t i = 0; i < keys; i++)
+		*hash_put(&hash, i, NULL) = i;
+	for (uint64_t i = 0; i < keys; i += 3) {
+		hash_remove(&hash, i);
+		hash_remove(&hash, i);
+	}
+	assert_int_equal(hash.count, keys - (keys + 2) / 3);
+	for (uint64_t i = 0; i < keys; i++) {
+		const uint64_t *value = hash_get(&hash, i);
+
+		assert_true(i % 3 ? value && *value == i : !value);
+	}
+}
+
+static void keys_that_come_and_go_do_not_make_it_grow(void **state)
+{
+	_cleanup_(hash_free) struct hash hash = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 100000; i++) {
+		assert_non_null(hash_put(&hash, i, NULL));
+		if (i >= 10)
+			hash_remove(&hash, i - 10);
+	}
+	assert_int_equal(hash.count, 10);
+	assert_int_equal(hash.capacity, 64);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -74,6 +109,8 @@ int main(void)
 		cmocka_unit_test(the_first_put_is_fresh_and_zero_and_the_second_finds_it),
 		cmocka_unit_test(key_0_is_a_key_like_any_other),
 		cmocka_unit_test(growth_loses_no_key_and_invents_none),
+		cmocka_unit_test(what_was_taken_out_is_gone_and_all_else_is_still_found),
+		cmocka_unit_test(keys_that_come_and_go_do_not_make_it_grow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

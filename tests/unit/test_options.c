@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "cli/help.h"
 #include "cli/options.h"
+#include "cli/triage_options.h"
 #include "cli/words.h"
 
 #define GO_ON (-1)
@@ -134,6 +135,34 @@ static void every_letter_sets_its_field(void **state)
 	line_parse(&line, "leakmon -C -c 'a b'");
 	assert_true(options->combined_only);
 	assert_string_equal(options->command[1], "b");
+	line_free(&line);
+}
+
+static void without_a_target_it_is_the_triage(void **state)
+{
+	struct line line;
+	const struct options *options = &line.options;
+
+	(void)state;
+	line_parse(&line, "leakmon 2 10");
+	assert_true(options_want_triage(options));
+	assert_float_equal(options->budget, 0.01, 1e-12);
+	assert_int_equal(options->escalate, 0);
+	assert_int_equal(options->window_ns, 30000000000);
+	line_free(&line);
+	line_parse(&line, "leakmon --budget 0.25% --escalate --window 2m -o 5 --obj x 5");
+	assert_float_equal(options->budget, 0.0025, 1e-12);
+	assert_int_equal(options->escalate, 3);
+	assert_int_equal(options->window_ns, 120000000000);
+	assert_int_equal(options->interval_ns, 5000000000);
+	line_free(&line);
+	line_parse(&line, "leakmon --budget 100 --escalate=7 --window 90");
+	assert_float_equal(options->budget, 1, 1e-12);
+	assert_int_equal(options->escalate, 7);
+	assert_int_equal(options->window_ns, 90000000000);
+	line_free(&line);
+	line_parse(&line, "leakmon -p 1");
+	assert_false(options_want_triage(options));
 	line_free(&line);
 }
 
@@ -278,9 +307,24 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 	static const struct {
 		const char *text, *message;
 	} examples[] = {
-		{"leakmon", "no target: name what to watch, `leakmon -p PID`"},
-		{"leakmon 5 10", "no target"},
-		{"leakmon record", "unknown subcommand `record`: there are `watch` and `doctor`"},
+		{"leakmon --trace", "no target, and --trace is about the allocations"},
+		{"leakmon -o 5", "no target, and --older is about probes"},
+		{"leakmon --window 5s", "no target, and --window is for --escalate"},
+		{"leakmon -p 1 --budget 2%", "--budget is for the triage"},
+		{"leakmon --budget 0", "--budget `0`: out of range"},
+		{"leakmon --budget 1%%", "--budget `1%%`: give a percentage"},
+		{"leakmon --escalate=0", "--escalate `0`: out of range"},
+		{"leakmon --escalate --window 5d", "--window `5d`: give a time"},
+		{"leakmon recrod", "unknown subcommand `recrod`: there are watch, "},
+		{"leakmon record -p 1", "no file to record to: name one"},
+		{"leakmon report", "no recording: name one that `leakmon record -o FILE` made"},
+		{"leakmon report a b", "`b` is one word too many: there is only one FILE"},
+		{"leakmon diff a b c", "`c` is one word too many: there are only two FILEs"},
+		{"leakmon diff a --format prom", "--format prom has no form for a difference"},
+		{"leakmon record -p 1 -o f --keep 30m", "--keep `30m`: give a size"},
+		{"leakmon record -p 1 -o f --keep 10", "--keep `10`: give a size"},
+		{"leakmon report a --older 1", "--older is not for `leakmon report`"},
+		{"leakmon -p 1 --textfile-dir /tmp", "--textfile-dir is for --format prom"},
 		{"leakmon top -p 1", "unknown subcommand `top`"},
 		{"leakmon -p abc", "--pid `abc`: give process IDs separated by commas"},
 		{"leakmon -p 1,,2", "--pid `1,,2`: give process IDs"},
@@ -309,8 +353,10 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon -p 1 --max-blocks 0", "--max-blocks `0`: out of range"},
 		{"leakmon -p 1 --max-sites -1", "--max-sites `-1`: give a whole number"},
 		{"leakmon -p 1 -T ten", "--top `ten`: give a whole number such as 10"},
-		{"leakmon -p 1 --format xml", "--format `xml`: choose text or json"},
-		{"leakmon -p 1 --sort age", "--sort `age`: choose bytes or count"},
+		{"leakmon -p 1 --format xml",
+		 "--format `xml`: choose text, json, folded, pprof or prom"},
+		{"leakmon -p 1 --sort age",
+		 "--sort `age`: choose bytes, count, growth or integral"},
 		{"leakmon -p 1 --stack-walk dwarf", "--stack-walk `dwarf`: choose auto, cfi or fp"},
 		{"leakmon -p 1 --probe-at end", "--probe-at `end`: choose best or entry"},
 		{"leakmon -p 1 --attach x", "--attach `x`: choose auto, session, multi or perf"},
@@ -408,6 +454,24 @@ static void help_names_every_option_within_100_columns(void **state)
 	}
 }
 
+/* Among the rows that a subcommand takes. */
+static void expect_unique(unsigned bits)
+{
+	for (size_t i = 0; i < option_row_count; i++) {
+		char letter = option_letter(&option_rows[i], bits);
+
+		for (size_t j = 0; j < i; j++) {
+			if (!(option_rows[i].subcommands & option_rows[j].subcommands & bits) &&
+			    !(option_rows[i].subcommands & bits &&
+			      option_rows[j].subcommands & bits))
+				continue;
+			assert_string_not_equal(option_rows[i].name, option_rows[j].name);
+			if (letter)
+				assert_int_not_equal(letter, option_letter(&option_rows[j], bits));
+		}
+	}
+}
+
 static void names_and_letters_are_unique_and_every_value_has_advice(void **state)
 {
 	(void)state;
@@ -416,12 +480,52 @@ static void names_and_letters_are_unique_and_every_value_has_advice(void **state
 		assert_non_null(option_rows[i].help);
 		if (option_rows[i].argument)
 			assert_non_null(option_rows[i].expects);
-		for (size_t j = 0; j < i; j++) {
-			assert_string_not_equal(option_rows[i].name, option_rows[j].name);
-			if (option_rows[i].letter)
-				assert_int_not_equal(option_rows[i].letter, option_rows[j].letter);
-		}
 	}
+	for (size_t i = 0; i < subcommand_count; i++)
+		expect_unique(subcommands[i].bit);
+}
+
+static void a_recording_has_its_own_output_and_watch_its_own_older(void **state)
+{
+	struct line line;
+
+	(void)state;
+	line_parse(&line, "leakmon record -p 1 -o x.lkm --keep 7d --label now 60");
+	assert_string_equal(line.options.recording, "x.lkm");
+	assert_null(line.options.output);
+	assert_int_equal(line.options.keep_ns, 7 * 86400 * 1000000000ull);
+	assert_string_equal(line.options.label, "now");
+	assert_int_equal(line.options.interval_ns, 60000000000ull);
+	line_free(&line);
+	line_parse(&line, "leakmon record -p 1 --output y --keep 64M --older 7");
+	assert_string_equal(line.options.recording, "y");
+	assert_int_equal(line.options.keep_bytes, 64 << 20);
+	assert_int_equal(line.options.older_ns, 7000000);
+	line_free(&line);
+	line_parse(&line, "leakmon -p 1 -o 7 --output z");
+	assert_null(line.options.recording);
+	assert_string_equal(line.options.output, "z");
+	assert_int_equal(line.options.older_ns, 7000000);
+	line_free(&line);
+}
+
+static void recordings_are_named_by_words(void **state)
+{
+	struct line line;
+
+	(void)state;
+	line_parse(&line, "leakmon diff a@1 b@last --by function --fail-over 1K");
+	assert_int_equal(line.options.file_count, 2);
+	assert_string_equal(line.options.files[0], "a@1");
+	assert_string_equal(line.options.files[1], "b@last");
+	assert_int_equal(line.options.by, DIFF_BY_FUNCTION);
+	assert_int_equal(line.options.fail_over, 1024);
+	line_free(&line);
+	line_parse(&line, "leakmon report a --at -10min --sort integral");
+	assert_string_equal(line.options.files[0], "a");
+	assert_string_equal(line.options.at, "-10min");
+	assert_int_equal(line.options.report.sort, SORT_INTEGRAL);
+	line_free(&line);
 }
 
 int main(void)
@@ -429,6 +533,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_those_of_the_manual),
 		cmocka_unit_test(every_letter_sets_its_field),
+		cmocka_unit_test(a_recording_has_its_own_output_and_watch_its_own_older),
+		cmocka_unit_test(recordings_are_named_by_words),
+		cmocka_unit_test(without_a_target_it_is_the_triage),
 		cmocka_unit_test(every_long_name_sets_its_field),
 		cmocka_unit_test(interval_and_count_stand_anywhere_among_the_options),
 		cmocka_unit_test(pids_are_gathered_and_folded),

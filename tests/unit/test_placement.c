@@ -262,6 +262,73 @@ static void a_written_argument_ends_the_search(void **state)
 	check_all(examples, ARRAY_SIZE(examples));
 }
 
+/* mimalloc's malloc, calloc and realloc as Debian 12 ships them, and what is no copy. */
+static void an_argument_may_move_where_the_program_can_be_told(void **state)
+{
+	static const struct {
+		const char *name, *code;
+		unsigned arguments;
+		uint32_t offset;
+		bool emulated, moved;
+		uint8_t registers[PLACEMENT_ARGUMENTS];
+	} examples[] = {
+		{"malloc",
+		 "488b0549b40000 4889fe 64488b38 4881fe00040000 7729",
+		 1,
+		 21,
+		 true,
+		 true,
+		 {6}},
+		{"calloc",
+		 "488b1549b40000 4889f8 64488b3a 4883f801 740c",
+		 2,
+		 18,
+		 true,
+		 true,
+		 {0, 6}},
+		{"realloc",
+		 "488b0549b40000 4889f2 4889fe 64488b00 4889c7 e9f74effff",
+		 2,
+		 20,
+		 true,
+		 true,
+		 {6, 2}},
+		{"nothing moves", "4889fb 55", 1, 3, true, false, {7}},
+		{"a copy, and the original stays", "4889fe 55", 1, 3, true, false, {7}},
+		{"the copy is gone too", "4889fe 31ff 31f6 55", 1, 0, false, false, {7}},
+		{"half a copy is none", "89fe 31ff 55", 1, 0, false, false, {7}},
+		{"a sum is no copy", "488d7e01 55", 1, 0, false, false, {7}},
+		{"back again", "4889f8 31ff 4889c7 55", 1, 8, true, false, {7}},
+		{"into r12", "4989fc 31ff 55", 1, 5, true, true, {12}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
+		uint8_t code[256];
+		struct placement placement;
+		struct placement_request request = {
+			.code = code,
+			.size = bytes_from_hex(examples[i].code, code, sizeof(code)),
+			.arguments = examples[i].arguments,
+			.returns = true,
+			.movable = true,
+		};
+
+		placement_choose(&request, &placement);
+		if (placement.offset != examples[i].offset ||
+		    placement.emulated != examples[i].emulated ||
+		    placement.moved != examples[i].moved ||
+		    memcmp(placement.registers, examples[i].registers, PLACEMENT_ARGUMENTS) != 0)
+			fail_msg("%s: +%u, %s%u, %u", examples[i].name, placement.offset,
+				 placement.moved ? "moved to " : "", placement.registers[0],
+				 placement.registers[1]);
+		/* Where no program can be told, everything stays where it came in. */
+		request.movable = false;
+		placement_choose(&request, &placement);
+		assert_false(placement.moved);
+	}
+}
+
 static void other_registers_and_memory_may_be_touched(void **state)
 {
 	static const struct example examples[] = {
@@ -325,6 +392,7 @@ int main(void)
 		cmocka_unit_test(null_checks_are_passed_only_where_null_does_not_count),
 		cmocka_unit_test(jumps_back_keep_the_probe_out_of_loops),
 		cmocka_unit_test(a_written_argument_ends_the_search),
+		cmocka_unit_test(an_argument_may_move_where_the_program_can_be_told),
 		cmocka_unit_test(other_registers_and_memory_may_be_touched),
 		cmocka_unit_test(a_probed_return_needs_the_return_address_at_the_stack_pointer),
 		cmocka_unit_test(code_that_ends_or_makes_no_sense_keeps_the_entry),

@@ -16,7 +16,7 @@
 #include "probe/plan.h"
 #include "unit/elf_fixture.h"
 
-#define MAX_SYMBOLS 80
+#define MAX_SYMBOLS 520
 #define GLOBAL_FUNCTION ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
 /* The code lies at another place in the file than in memory. */
 #define SHIFT 0x4000
@@ -25,7 +25,7 @@
 struct scene {
 	struct elf_fixture elf;
 	Elf64_Sym symbols[MAX_SYMBOLS];
-	char strings[1024];
+	char strings[8192];
 	size_t count, strings_size;
 };
 
@@ -167,10 +167,49 @@ static void a_prefix_names_another_allocator(void **state)
 	scene_add(&scene, "je_calloc", 48);
 	scene_add(&scene, "je_free", 64);
 	scene_add(&scene, "je_freed", 80);
-	assert_planned(&scene, "", "malloc free");
+	scene_add(&scene, "my_malloc", 96);
+	scene_add(&scene, "my_free", 112);
+	assert_planned(&scene, "", "malloc malloc calloc free free");
 	assert_planned(&scene, "je_", "malloc calloc free");
+	assert_planned(&scene, "my_", "malloc free");
 	assert_planned(&scene, "j", "");
 	assert_planned(&scene, "je_malloc", "");
+}
+
+static void names_that_share_an_address_go_by_the_one_that_may_throw(void **state)
+{
+	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene_add(&scene, "malloc", 0);
+	scene_add(&scene, "_Znwm", 0);
+	scene_add(&scene, "calloc", 16);
+	scene_add(&scene, "free", 32);
+	scene_add(&scene, "_ZdlPv", 32);
+	assert_int_equal(plan_scene(&scene, "", PROBE_AT_BEST, &plan), 0);
+	assert_int_equal(plan.points.count, 3);
+	assert_string_equal(allocator_functions[plan.points.items[0].function].name, "calloc");
+	assert_string_equal(allocator_functions[plan.points.items[1].function].name, "free");
+	assert_string_equal(allocator_functions[plan.points.items[2].function].name, "_Znwm");
+	/* It has no unwind information: no proof, no probe. */
+	assert_true(plan.points.items[2].placement.refused);
+	assert_non_null(strstr(plan.points.items[2].placement.reason, "no unwind information"));
+}
+
+/* operator new of libstdc++ gets its blocks from malloc, wherever that is. */
+static void operators_alone_are_no_allocator(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene_add(&scene, "_Znwm", 0);
+	scene_add(&scene, "_ZdlPv", 16);
+	assert_planned(&scene, "", "");
+	scene_add(&scene, "malloc", 32);
+	assert_planned(&scene, "", "");
 }
 
 static void a_probe_lies_where_the_file_has_the_function(void **state)
@@ -243,6 +282,8 @@ static void more_points_than_an_allocator_has_are_refused(void **state)
 
 	(void)state;
 	scene_init(&scene);
+	scene.elf.programs[FIXTURE_LOAD].p_filesz = sizeof(scene); /* there is code enough */
+	scene.elf.programs[FIXTURE_LOAD].p_memsz = sizeof(scene);
 	scene_add(&scene, "free", 0);
 	for (uint64_t i = 1; i < PLAN_MAX_POINTS; i++)
 		scene_add(&scene, "malloc", i);
@@ -310,6 +351,8 @@ int main(void)
 		cmocka_unit_test(names_that_share_an_address_are_probed_once),
 		cmocka_unit_test(a_name_with_two_addresses_is_probed_at_both),
 		cmocka_unit_test(a_prefix_names_another_allocator),
+		cmocka_unit_test(names_that_share_an_address_go_by_the_one_that_may_throw),
+		cmocka_unit_test(operators_alone_are_no_allocator),
 		cmocka_unit_test(a_probe_lies_where_the_file_has_the_function),
 		cmocka_unit_test(files_that_contradict_themselves_are_refused),
 		cmocka_unit_test(more_points_than_an_allocator_has_are_refused),

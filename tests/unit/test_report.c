@@ -159,7 +159,7 @@ static void an_empty_snapshot_gives_an_empty_report(void **state)
 
 static void sort_keys_parse_by_name_only(void **state)
 {
-	static const char *const unknown[] = {"", "byte", "bytesx", "BYTES", "growth"};
+	static const char *const unknown[] = {"", "byte", "bytesx", "BYTES", "age"};
 	enum sort_key key = SORT_MAX_;
 
 	(void)state;

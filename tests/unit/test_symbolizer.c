@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "leakmon_abi.h"
 #include "proc/maps.h"
 #include "symbol/symbolizer.h"
 #include "worker/process.h"
@@ -132,6 +133,63 @@ static void a_return_address_right_after_a_function_is_that_function(void **stat
 	symbolizer_free(symbolizer);
 }
 
+/* A signal can interrupt a function at its first instruction: that is not the function before. */
+static void an_interrupted_frame_is_named_where_it_stands(void **state)
+{
+	struct symbolizer *symbolizer = new_for(getpid());
+	uint64_t start = (uintptr_t)known_function, addresses[] = {start | LM_FRAME_EXACT};
+	struct frames frames = {0};
+	const struct frame *frame;
+
+	(void)state;
+	assert_int_equal(symbolizer_name(symbolizer, PROCESS, addresses, 1, LINES_WAIT, &frames),
+			 0);
+	assert_int_equal(frames.list.count, 1);
+	frame = &frames.list.items[0];
+	assert_string_equal(frame->function, "known_function");
+	assert_int_equal(frame->offset, 0);
+	assert_true(frame->address == start);
+	assert_in_range(frame->line, KNOWN_LINE - 3, KNOWN_LINE - 1); /* before its first call */
+	vec_free(&frames.list);
+	symbolizer_free(symbolizer);
+}
+
+static void what_leads_to_an_interrupted_frame_is_the_call_of_its_handler(void **state)
+{
+	struct symbolizer *symbolizer = new_for(getpid());
+	uint64_t start = (uintptr_t)known_function;
+	uint64_t addresses[] = {start + 2, start + 3, start | LM_FRAME_EXACT, start + 4};
+	struct frames frames = {0};
+
+	(void)state;
+	assert_int_equal(symbolizer_name(symbolizer, PROCESS, addresses, 4, LINES_NONE, &frames),
+			 0);
+	assert_int_equal(frames.list.count, 4);
+	assert_string_equal(frames.list.items[0].function, "known_function");
+	assert_string_equal(frames.list.items[1].function, FRAME_SIGNAL_HANDLER);
+	assert_int_equal(frames.list.items[1].offset, 0);
+	assert_true(frames.list.items[1].address == start + 3);
+	assert_string_equal(frames.list.items[2].function, "known_function");
+	assert_int_equal(frames.list.items[2].offset, 0);
+	assert_int_equal(frames.list.items[3].offset, 4);
+	vec_free(&frames.list);
+	symbolizer_free(symbolizer);
+}
+
+static void frames_of_an_unknown_process_show_plain_addresses(void **state)
+{
+	struct symbolizer *symbolizer = symbolizer_new(parser);
+	uint64_t addresses[] = {0x1000, 0x2000 | LM_FRAME_EXACT};
+	struct frames frames = {0};
+
+	(void)state;
+	assert_int_equal(symbolizer_name(symbolizer, 77, addresses, 2, LINES_NONE, &frames), 0);
+	assert_true(frames.list.items[1].address == 0x2000);
+	assert_string_equal(frames.list.items[1].why, "unknown process");
+	vec_free(&frames.list);
+	symbolizer_free(symbolizer);
+}
+
 static void mangled_names_are_readable(void **state)
 {
 	struct symbolizer *symbolizer = new_for(getpid());
@@ -182,7 +240,7 @@ static void what_has_no_name_says_why(void **state)
 	assert_why(&frame, "unmapped address");
 	frame = name_one(symbolizer, 1, true);
 	assert_why(&frame, "unmapped address");
-	frame = name_one(symbolizer, UINT64_MAX, true);
+	frame = name_one(symbolizer, INT64_MAX, true);
 	assert_why(&frame, "unmapped address");
 	assert_null(frame.module);
 	munmap(code, 4096);
@@ -552,6 +610,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(our_own_function_has_name_offset_module_and_line),
 		cmocka_unit_test(a_return_address_right_after_a_function_is_that_function),
+		cmocka_unit_test(an_interrupted_frame_is_named_where_it_stands),
+		cmocka_unit_test(what_leads_to_an_interrupted_frame_is_the_call_of_its_handler),
+		cmocka_unit_test(frames_of_an_unknown_process_show_plain_addresses),
 		cmocka_unit_test(mangled_names_are_readable),
 		cmocka_unit_test(libc_functions_have_their_public_names),
 		cmocka_unit_test(what_has_no_name_says_why),

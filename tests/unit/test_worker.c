@@ -134,7 +134,7 @@ static void the_sandbox_reads_what_this_process_reads(void **state)
 	worker_free(local);
 }
 
-static void probes_are_planned_for_one_target_by_one_parser(void **state)
+static void the_parser_that_plans_is_replaced_when_told(void **state)
 {
 	_cleanup_(probe_plan_free) struct probe_plan plan = {0}, again = {0}, entry = {0};
 	struct worker *worker = new_worker(0);
@@ -142,15 +142,13 @@ static void probes_are_planned_for_one_target_by_one_parser(void **state)
 	pid_t first;
 
 	(void)state;
-	worker_start_plans(worker, 1);
 	assert_int_equal(worker_plan(worker, fd, "", PROBE_AT_BEST, &plan), 0);
 	assert_true(plan.points.count >= 9);
 	first = worker_pid(worker, WORKER_LANE_PLANS);
-	worker_start_plans(worker, 1);
 	assert_int_equal(worker_plan(worker, fd, "je_", PROBE_AT_BEST, &again), 0);
 	assert_int_equal(again.points.count, 0);
 	assert_int_equal(worker_pid(worker, WORKER_LANE_PLANS), first);
-	worker_start_plans(worker, 2);
+	worker_end_plans(worker);
 	assert_int_equal(worker_pid(worker, WORKER_LANE_PLANS), 0);
 	/* Ended and waited for. */
 	assert_int_equal(kill(first, 0), -1);
@@ -598,7 +596,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_sandbox_reads_what_this_process_reads),
-		cmocka_unit_test(probes_are_planned_for_one_target_by_one_parser),
+		cmocka_unit_test(the_parser_that_plans_is_replaced_when_told),
 		cmocka_unit_test(a_prefix_that_no_request_holds_is_refused),
 		cmocka_unit_test(lines_are_found_also_after_a_release),
 		cmocka_unit_test(lines_need_not_be_waited_for),

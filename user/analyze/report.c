@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "analyze/history.h"
+#include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 
@@ -16,11 +18,16 @@ static int first_of(int order, int fallback)
 	return order ? order : fallback;
 }
 
+struct ranked {
+	const struct site *site;
+	double weight; /* what a key that needs the history ranks by */
+};
+
 /* The site index last: equal sites keep their order from one report to the next. */
 static int site_compare_bytes(const void *left, const void *right)
 {
-	const struct site *a = *(const struct site *const *)left;
-	const struct site *b = *(const struct site *const *)right;
+	const struct site *a = ((const struct ranked *)left)->site;
+	const struct site *b = ((const struct ranked *)right)->site;
 
 	return first_of(descending(a->bytes, b->bytes),
 			first_of(descending(a->count, b->count), descending(b->index, a->index)));
@@ -28,18 +35,43 @@ static int site_compare_bytes(const void *left, const void *right)
 
 static int site_compare_count(const void *left, const void *right)
 {
-	const struct site *a = *(const struct site *const *)left;
-	const struct site *b = *(const struct site *const *)right;
+	const struct site *a = ((const struct ranked *)left)->site;
+	const struct site *b = ((const struct ranked *)right)->site;
 
 	return first_of(descending(a->count, b->count), site_compare_bytes(left, right));
+}
+
+static int site_compare_weight(const void *left, const void *right)
+{
+	double a = ((const struct ranked *)left)->weight,
+	       b = ((const struct ranked *)right)->weight;
+
+	return first_of((a < b) - (a > b), site_compare_bytes(left, right));
+}
+
+static double growth_of(const struct history *history, const struct history_site *site)
+{
+	struct site_trend trend;
+
+	site_trend_of(&trend, history, site);
+	return site_trend_growth(&trend);
+}
+
+static double integral_of(const struct history *history, const struct history_site *site)
+{
+	(void)history;
+	return site->series.integral_byte_s;
 }
 
 static const struct {
 	const char *name;
 	int (*compare)(const void *left, const void *right);
+	double (*weight)(const struct history *history, const struct history_site *site);
 } sort_keys[] = {
-	[SORT_BYTES] = {"bytes", site_compare_bytes},
-	[SORT_COUNT] = {"count", site_compare_count},
+	[SORT_BYTES] = {"bytes", site_compare_bytes, NULL},
+	[SORT_COUNT] = {"count", site_compare_count, NULL},
+	[SORT_GROWTH] = {"growth", site_compare_weight, growth_of},
+	[SORT_INTEGRAL] = {"integral", site_compare_weight, integral_of},
 };
 _Static_assert(ARRAY_SIZE(sort_keys) == SORT_MAX_, "a row for every sort key");
 
@@ -77,29 +109,57 @@ static bool site_is_retainer(const struct site *site)
 	return site->count || site->bytes;
 }
 
-static int sites_build(struct report_process *process, const struct report_options *options)
+static double weight_of(const struct snapshot_process *process, const struct site *site,
+			const struct report_options *options)
 {
-	size_t total = 0, candidates = process->process->sites.count;
-	_cleanup_free_ const struct site **ranked = calloc(candidates + 1, sizeof(*ranked));
+	const struct history_site *series;
 
-	if (!ranked)
-		return -ENOMEM;
-	for (size_t i = 0; i < candidates; i++) {
+	if (!options->history || !sort_keys[options->sort].weight)
+		return 0;
+	series = history_site_find(options->history, process->key, site);
+	return series ? sort_keys[options->sort].weight(options->history, series) : 0;
+}
+
+/* Families are ranked and cut apart: `ranked` has room for all sites. */
+static int family_build(struct report_process *process, enum site_family family,
+			const struct report_options *options, struct ranked *ranked)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < process->process->sites.count; i++) {
 		const struct site *site = &process->process->sites.items[i];
 
-		if (site_is_retainer(site))
-			ranked[total++] = site;
+		if (site->family == family && site_is_retainer(site))
+			ranked[total++] =
+				(struct ranked){site, weight_of(process->process, site, options)};
 	}
 	qsort(ranked, total, sizeof(*ranked), sort_keys[options->sort].compare);
-	process->sites_total = total;
+	process->family_totals[family] = total;
+	process->sites_total += total;
 	for (size_t i = 0; i < total && (!options->top || i < options->top); i++) {
 		struct report_site *site = vec_push(&process->sites);
 
 		if (!site)
 			return -ENOMEM;
-		site->site = ranked[i];
+		site->site = ranked[i].site;
+		if (options->history)
+			site->series = history_site_find(options->history, process->process->key,
+							 site->site);
 	}
 	return 0;
+}
+
+static int sites_build(struct report_process *process, const struct report_options *options)
+{
+	size_t candidates = process->process->sites.count;
+	_cleanup_free_ struct ranked *ranked = calloc(candidates + 1, sizeof(*ranked));
+	int error = 0;
+
+	if (!ranked)
+		return -ENOMEM;
+	for (size_t family = 0; family < FAMILY_MAX_ && !error; family++)
+		error = family_build(process, family, options, ranked);
+	return error;
 }
 
 static int blocks_distribute(struct report_process *process, struct hash *positions)
@@ -158,6 +218,7 @@ int report_build(struct report *report, const struct snapshot *snapshot,
 	_cleanup_(report_free) struct report built = {
 		.snapshot = snapshot,
 		.show_allocs = options->show_allocs,
+		.history = options->history,
 	};
 
 	for (size_t i = 0; i < snapshot->processes.count; i++) {

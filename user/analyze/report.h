@@ -6,32 +6,47 @@
 #include "collect/snapshot.h"
 #include "symbol/symbolizer.h"
 
-enum sort_key { SORT_BYTES, SORT_COUNT, SORT_MAX_ };
+/* Growth and integral need a history; without one they rank by bytes. */
+enum sort_key { SORT_BYTES, SORT_COUNT, SORT_GROWTH, SORT_INTEGRAL, SORT_MAX_ };
+
+struct history;
+struct history_site;
+
+/* What the monitor itself has cost so far; all zero: not known. */
+struct report_cost {
+	double cpu_s;
+	uint64_t rss_bytes;
+};
 
 struct report_site {
 	const struct site *site;
 	uint64_t id;		  /* symbolizer_stack_id */
 	struct frames frames;	  /* owned; empty for a lost site */
 	VEC(struct block) blocks; /* owned; with --show-allocs: of this site, oldest first */
+	const struct history_site *series; /* of the report's history, or NULL */
 };
 
 struct report_process {
 	const struct snapshot_process *process;
-	VEC(struct report_site) sites; /* ranked, at most `top` */
+	VEC(struct report_site) sites; /* family by family: ranked, at most `top` of each */
 	size_t sites_total;	       /* before the cut */
+	size_t family_totals[FAMILY_MAX_];
 };
 
 struct report {
 	const struct snapshot *snapshot; /* borrowed, must outlive the report */
+	const struct history *history;	 /* borrowed: what came before, with it; or NULL */
+	struct report_cost cost;
 	bool show_allocs;
 	bool colour;
 	VEC(struct report_process) processes; /* most outstanding bytes first */
 };
 
 struct report_options {
-	size_t top; /* sites per process; 0: all */
+	size_t top; /* sites per process and family; 0: all */
 	enum sort_key sort;
 	bool show_allocs;
+	const struct history *history; /* that holds the snapshot already; or NULL */
 };
 
 /* Ranks and cuts; frames are still empty. 0 or -ENOMEM (then *report is untouched). */

@@ -56,6 +56,30 @@ uint64_t *hash_get(const struct hash *hash, uint64_t key)
 	return entry->used ? &entry->value : NULL;
 }
 
+/*
+ * What follows moves up, unless it stands between its own place and the gap already (Knuth, The Art
+ * of Computer Programming, volume 3, 6.4, algorithm R): no tombstones pile up.
+ */
+void hash_remove(struct hash *hash, uint64_t key)
+{
+	struct hash_entry *gap = hash->capacity ? hash_slot(hash, key) : NULL;
+	size_t mask = hash->capacity - 1, empty, next;
+
+	if (!gap || !gap->used)
+		return;
+	empty = (size_t)(gap - hash->entries);
+	for (next = (empty + 1) & mask; hash->entries[next].used; next = (next + 1) & mask) {
+		size_t own = hash_mix(hash->entries[next].key) & mask;
+
+		if (((next - own) & mask) < ((next - empty) & mask))
+			continue;
+		hash->entries[empty] = hash->entries[next];
+		empty = next;
+	}
+	hash->entries[empty] = (struct hash_entry){0};
+	hash->count--;
+}
+
 void hash_free(struct hash *hash)
 {
 	free(hash->entries);

@@ -26,6 +26,8 @@ struct hash {
 uint64_t *hash_put(struct hash *hash, uint64_t key, bool *fresh);
 /* The value slot of key, or NULL if absent. */
 uint64_t *hash_get(const struct hash *hash, uint64_t key);
+/* Takes a key out, if it is there; slots of others may move. */
+void hash_remove(struct hash *hash, uint64_t key);
 void hash_free(struct hash *hash);
 
 /* Finaliser of MurmurHash3 (Austin Appleby, public domain): mixes all bits. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/help.h"
 
+#include <string.h>
+
 #ifndef LEAKMON_VERSION
 #define LEAKMON_VERSION "0.1.0"
 #endif
@@ -8,14 +10,19 @@
 /* Width of the left column, with names and argument. */
 #define NAMES_WIDTH 31
 
-static void print_row(FILE *out, const struct option_row *row)
+static void print_row(FILE *out, const struct option_row *row, unsigned subcommand)
 {
-	char names[64];
+	char names[64], letter = option_letter(row, subcommand);
 
-	snprintf(names, sizeof(names), "%c%c%s--%s%s%s", row->letter ? '-' : ' ',
-		 row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name,
-		 row->argument ? " " : "", row->argument ? row->argument : "");
-	fprintf(out, "  %-*s %s\n", NAMES_WIDTH, names, row->help);
+	snprintf(names, sizeof(names), "%c%c%s--%s%s%s", letter ? '-' : ' ', letter ? letter : ' ',
+		 letter ? ", " : "  ", row->name,
+		 row->argument && strncmp(row->argument, "[=", 2) != 0 ? " " : "",
+		 row->argument ? row->argument : "");
+	/* What is too long for its column has a line of its own. */
+	if (strlen(names) > NAMES_WIDTH)
+		fprintf(out, "  %s\n  %-*s %s\n", names, NAMES_WIDTH, "", row->help);
+	else
+		fprintf(out, "  %-*s %s\n", NAMES_WIDTH, names, row->help);
 }
 
 static void print_group(FILE *out, enum option_group group, unsigned subcommand)
@@ -30,7 +37,7 @@ static void print_group(FILE *out, enum option_group group, unsigned subcommand)
 		if (!titled)
 			fprintf(out, "\n%s:\n", option_group_titles[group]);
 		titled = true;
-		print_row(out, row);
+		print_row(out, row, subcommand);
 	}
 }
 
@@ -47,7 +54,7 @@ void help_print(FILE *out, const struct subcommand *subcommand)
 		"  %d  error: the message says what, why and what to do\n"
 		"  %d  wrong usage\n",
 		EXIT_OK, EXIT_ERROR, EXIT_USAGE);
-	if (subcommand->bit & FOR_WATCH)
+	if (subcommand->bit & (FOR_WATCH | FOR_DIFF))
 		fprintf(out, "  %d  more outstanding than --fail-over allows\n", EXIT_LEAK);
 	fprintf(out, "\nExamples:\n%s", subcommand->examples);
 }

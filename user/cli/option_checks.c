@@ -6,12 +6,27 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/targets.h"
+#include "output/output.h"
+#include "cli/triage_options.h"
 
 /* Options that contradict each other. */
 static const struct {
 	const char *one, *other, *why;
 } conflicts[] = {
 	{"pid", "command", "watch processes that run already or start one, not both"},
+	{"comm", "command", "watch processes that run already or start one, not both"},
+	{"cgroup", "command", "watch processes that run already or start one, not both"},
+	{"container", "command", "watch processes that run already or start one, not both"},
+	{"pod", "command", "watch processes that run already or start one, not both"},
+	{"kernel", "pid", "the kernel's memory is of no process: watch it by itself"},
+	{"kernel", "comm", "the kernel's memory is of no process: watch it by itself"},
+	{"kernel", "cgroup", "the kernel's memory is of no process: watch it by itself"},
+	{"kernel", "container", "the kernel's memory is of no process: watch it by itself"},
+	{"kernel", "pod", "the kernel's memory is of no process: watch it by itself"},
+	{"kernel", "command", "the kernel's memory is of no process: watch it by itself"},
+	{"kernel", "mappings", "the kernel's memory is of no process: watch it by itself"},
+	{"kernel", "trace", "the kernel allocates too often for a line each: leave --trace out"},
 	{"sample-rate", "sample-bytes", "choose one way of sampling"},
 	{"combined-only", "show-allocs", "without single blocks there are none to show"},
 };
@@ -38,6 +53,65 @@ static int check_conflicts(bool given[OPTION_ROWS_MAX])
 	return 0;
 }
 
+/* What a subcommand cannot do without. */
+static int check_files(const struct options *options)
+{
+	unsigned bit = subcommand_find(options->subcommand)->bit;
+
+	if (bit & FOR_RECORD && !options->recording) {
+		log_error("no file to record to: name one, as in `leakmon record -p PID -o FILE`");
+		return -EINVAL;
+	}
+	if (bit & FOR_FILES && !options->file_count) {
+		log_error("no recording: name one that `leakmon record -o FILE` made, as in "
+			  "`leakmon %s FILE`",
+			  options->subcommand);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_format(const struct options *options)
+{
+	unsigned bit = subcommand_find(options->subcommand)->bit;
+
+	if (bit & FOR_DIFF && !output_find(options->format)->write_diff) {
+		log_error("--format %s has no form for a difference: choose text, json or folded",
+			  options->format);
+		return -EINVAL;
+	}
+	if (options->mappings && strcmp(options->format, "text") != 0 &&
+	    strcmp(options->format, "json") != 0) {
+		log_error("--format %s cannot tell mappings from the blocks in them: choose text "
+			  "or json, or leave --mappings out",
+			  options->format);
+		return -EINVAL;
+	}
+	if (!options->textfile_dir)
+		return 0;
+	if (strcmp(options->format, "prom") != 0 || options->output) {
+		log_error("--textfile-dir is for --format prom, and names its file itself");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int option_check_retain(const struct options *options)
+{
+	if (!(subcommand_find(options->subcommand)->bit & (FOR_RETAIN | FOR_THREADS)))
+		return 0;
+	if (!options->pids.count) {
+		log_error("no target: name the process, as in `leakmon %s -p PID`",
+			  options->subcommand);
+		return -EINVAL;
+	}
+	if (strcmp(options->format, "text") != 0 && strcmp(options->format, "json") != 0) {
+		log_error("--format %s has no form for this: choose text or json", options->format);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int option_check(const struct options *options, bool given[OPTION_ROWS_MAX])
 {
 	if (check_conflicts(given))
@@ -52,8 +126,14 @@ int option_check(const struct options *options, bool given[OPTION_ROWS_MAX])
 		log_error("--older needs ages, and --combined-only keeps none: leave one out");
 		return -EINVAL;
 	}
-	if (subcommand_find(options->subcommand)->bit & FOR_WATCH && !options->pids.count &&
-	    !options->command) {
+	if (check_files(options) || check_format(options))
+		return -EINVAL;
+	if (option_check_retain(options))
+		return -EINVAL;
+	if (option_check_triage(options, given))
+		return -EINVAL;
+	if (subcommand_find(options->subcommand)->bit & FOR_WATCH && !targets_given(options) &&
+	    !options->command && !options->kernel && !options_want_triage(options)) {
 		log_error("no target: name what to watch, `leakmon -p PID` for a running process "
 			  "or `leakmon -- CMD ARGS` to start one (see `leakmon --help`)");
 		return -EINVAL;

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "cli/option_values.h"
+#include "cli/triage_options.h"
 
 #define FIELD(name) .offset = offsetof(struct options, name)
 #define PATH "give a file name that is not empty"
@@ -17,18 +18,79 @@
 #define BLOCKS_LIMIT (1u << 30)
 
 const char *const option_group_titles[GROUP_MAX_] = {
-	[GROUP_TARGET] = "Target",	    [GROUP_COUNTED] = "What is counted",
-	[GROUP_PROBES] = "Where probes go", [GROUP_OUTPUT] = "Output",
-	[GROUP_GENERAL] = "General",	    [GROUP_HIDDEN] = "For benchmarks",
+	[GROUP_TARGET] = "Target",	     [GROUP_TRIAGE] = "Without a target",
+	[GROUP_COUNTED] = "What is counted", [GROUP_PROBES] = "Where probes go",
+	[GROUP_OUTPUT] = "Output",	     [GROUP_GENERAL] = "General",
+	[GROUP_HIDDEN] = "For benchmarks",
 };
 
 const struct option_row option_rows[] = {
 	{"pid", 'p', "PID[,PID...]", "processes that are running already", option_set_pids,
 	 "give process IDs separated by commas, such as 1234 or 1234,1240", .minimum = 1,
 	 .maximum = PID_LIMIT, .group = GROUP_TARGET, .subcommands = FOR_ALL},
+	{"comm", 'n', "NAME", "processes of that name, also those that start later",
+	 option_add_word, "give a name as `ps -o comm` shows it, such as redis-server",
+	 FIELD(comms), .group = GROUP_TARGET, .subcommands = FOR_ALL},
+	{"cgroup", 0, "PATH", "processes in that cgroup, or below it", option_add_word,
+	 "give a path such as /system.slice/web.service", FIELD(cgroups), .group = GROUP_TARGET,
+	 .subcommands = FOR_ALL},
+	{"container", 0, "ID", "processes in the container whose id begins so",
+	 option_add_container, "give the first digits of an id, such as 3f2a91c0b7d5",
+	 FIELD(containers), .group = GROUP_TARGET, .subcommands = FOR_ALL},
+	{"pod", 0, "[NAMESPACE/]NAME", "processes in that Kubernetes pod", option_add_pod,
+	 "give NAME or NAMESPACE/NAME, such as shop/web-0", FIELD(pods), .group = GROUP_TARGET,
+	 .subcommands = FOR_ALL},
+	{"follow-forks", 'f', NULL, "what these processes fork is watched, too", option_set_flag,
+	 FIELD(follow_forks), .group = GROUP_TARGET, .subcommands = FOR_WATCH},
+	{"kernel", 0, NULL, "the kernel itself: kmalloc, slab caches, pages, by kernel stack",
+	 option_set_flag, FIELD(kernel), .group = GROUP_TARGET, .subcommands = FOR_WATCH},
 	{"command", 'c', "'CMD ARGS'", "start a command, watched from its first allocation",
 	 option_set_command, "give a command with all quotes closed, such as 'server --port 80'",
 	 .group = GROUP_TARGET, .subcommands = FOR_WATCH},
+
+	{"budget", 0, "PERCENT",
+	 "CPU time for all this, of one core; what does not fit is shed (1%)", option_set_percent,
+	 "give a percentage such as 1% or 0.2%", FIELD(budget), .minimum = 1000000,
+	 .maximum = 100 * 1000000000ull, .group = GROUP_TRIAGE, .subcommands = FOR_WATCH},
+	{"escalate", 0, "[=K]", "track the heap of the K first suspects for a while (3)",
+	 option_set_count_or_three, "give a whole number such as 3, as in --escalate=3",
+	 FIELD(escalate), .minimum = 1, .maximum = 50, .group = GROUP_TRIAGE,
+	 .subcommands = FOR_WATCH},
+	{"window", 0, "TIME", "how long --escalate tracks them (30s)", option_set_duration,
+	 "give a time such as 30s or 2m", FIELD(window_ns), .minimum = 1000000000ull,
+	 .maximum = 3600 * 1000000000ull, .group = GROUP_TRIAGE, .subcommands = FOR_WATCH},
+
+	{"output", 'o', "FILE", "the recording to make, which must not be there yet",
+	 option_set_text, PATH, FIELD(recording), .group = GROUP_OUTPUT, .subcommands = FOR_RECORD},
+	{"keep", 0, "TIME|SIZE", "forget what is older, or what is beyond a size (190M)",
+	 option_set_keep, "give a size such as 200M or a time such as 24h or 7d; 0: everything",
+	 .group = GROUP_OUTPUT, .subcommands = FOR_RECORD},
+	{"label", 0, "TEXT", "name the snapshots taken on SIGUSR1: they are never forgotten",
+	 option_set_text, "give a text that is not empty", FIELD(label), .group = GROUP_OUTPUT,
+	 .subcommands = FOR_RECORD},
+	{"at", 0, "TIME|SEQ", "the snapshot to show: a number, a label, 13:00, -10min (last)",
+	 option_set_text, "give a number, a label, `first`, `last` or a time", FIELD(at),
+	 .group = GROUP_OUTPUT, .subcommands = FOR_REPORT},
+	{"by", 0, "site|function|module|file|container", "what is compared (site)",
+	 option_set_choice, "choose site, function, module, file or container", FIELD(by),
+	 .group = GROUP_OUTPUT, .subcommands = FOR_DIFF},
+
+	{"census", 0, NULL, "only what the heap itself tells: no probes, no BPF, no call stacks",
+	 option_set_flag, FIELD(census), .group = GROUP_COUNTED, .subcommands = FOR_RETAIN},
+	{"no-stop", 0, NULL, "never stop the process: two scans must agree instead",
+	 option_set_flag, FIELD(no_stop), .group = GROUP_COUNTED, .subcommands = FOR_RETAIN},
+	{"max-pause", 0, "MS", "stop it no longer than that (100 per GiB, at least 100)",
+	 option_set_milliseconds, "give whole milliseconds such as 200", FIELD(max_pause_ns),
+	 .minimum = 1, .maximum = 60000, .group = GROUP_COUNTED, .subcommands = FOR_RETAIN},
+	{"class", 0, "NAME", "how blocks of the class with NAME in its name are held",
+	 option_set_text, "give a part of a class name", FIELD(retain_class), .group = GROUP_OUTPUT,
+	 .subcommands = FOR_RETAIN},
+	{"site", 0, "FUNCTION", "how blocks allocated below FUNCTION are held", option_set_text,
+	 "give a part of a function name", FIELD(retain_site), .group = GROUP_OUTPUT,
+	 .subcommands = FOR_RETAIN},
+	{"addr", 0, "ADDRESS", "how the block at that address is held", option_set_address,
+	 "give an address such as 0x55d0c0de1000", FIELD(retain_address), .group = GROUP_OUTPUT,
+	 .subcommands = FOR_RETAIN},
 
 	{"older", 'o', "MS", "only blocks that are at least MS milliseconds old (500)",
 	 option_set_milliseconds, "give whole milliseconds such as 500", FIELD(older_ns),
@@ -46,12 +108,14 @@ const struct option_row option_rows[] = {
 	{"sample-bytes", 0, "BYTES", "track one allocation per BYTES allocated, on average",
 	 option_set_size, BYTES, FIELD(sample_bytes), .minimum = 1, .maximum = 16 << 20,
 	 .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
+	{"mappings", 0, NULL, "mmap, mremap and brk, too; slows all system calls of the machine",
+	 option_set_flag, FIELD(mappings), .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
 	{"max-blocks", 0, "N", "room for N outstanding blocks (1000000)", option_set_number,
 	 "give a whole number such as 1000000", FIELD(max_blocks), .minimum = 1,
-	 .maximum = BLOCKS_LIMIT, .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
+	 .maximum = BLOCKS_LIMIT, .group = GROUP_COUNTED, .subcommands = FOR_WATCH | FOR_RETAIN},
 	{"max-sites", 0, "N", "room for N different call stacks (16384)", option_set_number,
 	 "give a whole number such as 16384", FIELD(max_sites), .minimum = 1,
-	 .maximum = SITES_LIMIT, .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
+	 .maximum = SITES_LIMIT, .group = GROUP_COUNTED, .subcommands = FOR_WATCH | FOR_RETAIN},
 
 	{"obj", 'O', "PATH", "probe the allocator in this file only, not in every mapped one",
 	 option_set_text, PATH, FIELD(object), .group = GROUP_PROBES, .subcommands = FOR_ALL},
@@ -67,34 +131,45 @@ const struct option_row option_rows[] = {
 	 .subcommands = FOR_ALL},
 	{"stack-walk", 0, "auto|cfi|fp", "by unwind information, by frame pointer, or both (auto)",
 	 option_set_choice, "choose auto, cfi or fp", FIELD(stack_walk), .group = GROUP_PROBES,
-	 .subcommands = FOR_WATCH},
+	 .subcommands = FOR_WATCH | FOR_RETAIN},
+	{"debuginfod", 0, NULL, "fetch missing debug files from the servers in $DEBUGINFOD_URLS",
+	 option_set_flag, FIELD(debuginfod), .group = GROUP_OUTPUT, .subcommands = FOR_WATCH},
 
-	{"format", 0, "text|json", "JSON is one object a line per report (text)", option_set_format,
-	 "choose text or json", .group = GROUP_OUTPUT, .subcommands = FOR_WATCH},
+	{"format", 0, "text|json|folded|pprof|prom", "JSON is one object a line per report (text)",
+	 option_set_format, "choose text, json, folded, pprof or prom", .group = GROUP_OUTPUT,
+	 .subcommands = FOR_PRINT | FOR_FILES | FOR_RETAIN | FOR_THREADS},
 	{"output", 0, "FILE", "write reports to FILE instead of standard output", option_set_text,
-	 PATH, FIELD(output), .group = GROUP_OUTPUT, .subcommands = FOR_WATCH},
+	 PATH, FIELD(output), .group = GROUP_OUTPUT,
+	 .subcommands = FOR_PRINT | FOR_FILES | FOR_RETAIN | FOR_THREADS},
 	{"top", 'T', "N", "the N call stacks that hold most; 0: all (text 10, json all)",
 	 option_set_top, "give a whole number such as 10", .maximum = SIZE_MAX,
-	 .group = GROUP_OUTPUT, .subcommands = FOR_WATCH},
-	{"sort", 0, "bytes|count", "what ranks a call stack (bytes)", option_set_sort,
-	 "choose bytes or count", .group = GROUP_OUTPUT, .subcommands = FOR_WATCH},
+	 .group = GROUP_OUTPUT, .subcommands = FOR_PRINT | FOR_FILES | FOR_RETAIN},
+	{"sort", 0, "bytes|count|growth|integral", "what ranks a call stack (bytes)",
+	 option_set_sort, "choose bytes, count, growth or integral", .group = GROUP_OUTPUT,
+	 .subcommands = FOR_PRINT | FOR_FILES},
 	{"show-allocs", 'a', NULL, "list the outstanding blocks below each call stack",
 	 option_set_flag, FIELD(report.show_allocs), .group = GROUP_OUTPUT,
-	 .subcommands = FOR_WATCH},
+	 .subcommands = FOR_PRINT},
 	{"trace", 't', NULL, "also print every allocation and free as it happens", option_set_flag,
-	 FIELD(trace), .group = GROUP_OUTPUT, .subcommands = FOR_WATCH},
+	 FIELD(trace), .group = GROUP_OUTPUT, .subcommands = FOR_PRINT},
 	{"fail-over", 0, "BYTES", "exit code 3 if more is outstanding at the end", option_set_size,
 	 BYTES, FIELD(fail_over), .maximum = UINT64_MAX - 1, .group = GROUP_OUTPUT,
-	 .subcommands = FOR_WATCH},
+	 .subcommands = FOR_WATCH | FOR_DIFF},
+	{"textfile-dir", 0, "DIR", "with --format prom: keep DIR/leakmon.prom up to date",
+	 option_set_text, "give the directory that node-exporter reads", FIELD(textfile_dir),
+	 .group = GROUP_OUTPUT, .subcommands = FOR_PRINT},
 	{"no-color", 0, NULL, "no colours on a terminal either; so does NO_COLOR=1",
-	 option_set_flag, FIELD(no_color), .group = GROUP_OUTPUT, .subcommands = FOR_ALL},
+	 option_set_flag, FIELD(no_color), .group = GROUP_OUTPUT,
+	 .subcommands = FOR_ALL | FOR_FILES},
 
+	{"show-threads", 0, NULL, "list every dead thread", option_set_flag, FIELD(show_threads),
+	 .group = GROUP_OUTPUT, .subcommands = FOR_THREADS},
 	{"verbose", 'v', NULL, "say which probe goes where and why", option_set_flag,
-	 FIELD(verbose), .group = GROUP_GENERAL, .subcommands = FOR_ALL},
+	 FIELD(verbose), .group = GROUP_GENERAL, .subcommands = FOR_ALL | FOR_FILES},
 	{"help", 'h', NULL, "print this", option_show_help, .group = GROUP_GENERAL,
-	 .subcommands = FOR_ALL},
+	 .subcommands = FOR_ALL | FOR_FILES},
 	{"version", 0, NULL, "print the version", option_show_version, .group = GROUP_GENERAL,
-	 .subcommands = FOR_ALL},
+	 .subcommands = FOR_ALL | FOR_FILES},
 
 	{"empty-programs", 0, NULL, "probes that do nothing", option_set_flag,
 	 FIELD(empty_programs), .group = GROUP_HIDDEN, .subcommands = FOR_WATCH},
@@ -105,15 +180,22 @@ _Static_assert(ARRAY_SIZE(option_rows) <= OPTION_ROWS_MAX, "raise OPTION_ROWS_MA
 const struct subcommand subcommands[] = {
 	{
 		.name = "watch",
-		.bit = FOR_WATCH,
+		.bit = FOR_WATCH | FOR_PRINT,
 		.usage = "  leakmon [watch] -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n"
 			 "  leakmon [watch] [OPTION...] [INTERVAL [COUNT]] -c 'CMD ARGS'\n"
 			 "  leakmon [watch] [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n"
+			 "  leakmon [OPTION...] [INTERVAL [COUNT]]\n"
 			 "  leakmon doctor [-p PID[,PID...]]     (leakmon doctor --help)\n",
-		.about = "Prints what running programs have allocated and not freed, by call\n"
+		.about = "Without a target: what grows on this machine, process by process, how "
+			 "fast\n"
+			 "and how surely, read from /proc for next to no cost. With one:\n"
+			 "prints what running programs have allocated and not freed, by call\n"
 			 "stack: every INTERVAL seconds (5), COUNT times (until Ctrl-C), and once\n"
 			 "more at the end. The programs need no restart and no rebuild.\n",
 		.examples =
+			"  leakmon                               which processes leak? (in 3 "
+			"minutes)\n"
+			"  leakmon --escalate 30                 and from which call stacks?\n"
 			"  leakmon -p 1234                       report every 5 s until Ctrl-C\n"
 			"  leakmon -p 1234 10 6                  six reports, 10 s apart\n"
 			"  leakmon -p 1234 -o 60000 -T 3 60      top 3, only blocks over 1 min "
@@ -122,6 +204,81 @@ const struct subcommand subcommands[] = {
 			"                                        a line of JSON every minute\n"
 			"  leakmon --fail-over 1M -- ./server    start it; exit 3 if 1 MiB is "
 			"left\n",
+	},
+	{
+		.name = "record",
+		.bit = FOR_WATCH | FOR_RECORD,
+		.usage = "  leakmon record -o FILE -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n"
+			 "  leakmon record -o FILE [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
+		.about = "Writes what running programs hold into a recording: every INTERVAL\n"
+			 "seconds (5), COUNT times (until Ctrl-C), and once more at the end.\n"
+			 "`leakmon report` and `leakmon diff` read it, here or elsewhere. SIGUSR1\n"
+			 "takes a snapshot now.\n",
+		.examples = "  leakmon record -p 1234 -o web.lkm     every 5 s until Ctrl-C\n"
+			    "  leakmon record -p 1234 -o web.lkm --keep 7d 60\n"
+			    "                                        a week, by the minute\n"
+			    "  leakmon record -o run.lkm -- ./server start it\n"
+			    "  kill -USR1 $(pidof leakmon)           one snapshot now\n",
+	},
+	{
+		.name = "report",
+		.bit = FOR_REPORT,
+		.usage = "  leakmon report FILE [--at TIME|SEQ] [OPTION...]\n",
+		.about =
+			"Shows one snapshot of a recording, the last unless --at says which, with\n"
+			"the evolution up to it. The target is not needed.\n",
+		.examples =
+			"  leakmon report web.lkm                as it was at the end\n"
+			"  leakmon report web.lkm --at 13:00     as it was at one o'clock\n"
+			"  leakmon report web.lkm --sort growth  what grows fastest comes first\n"
+			"  leakmon report web.lkm --format pprof --output web.pb.gz\n"
+			"  leakmon report web.lkm --format folded | flamegraph.pl > web.svg\n",
+	},
+	{
+		.name = "diff",
+		.bit = FOR_DIFF,
+		.usage = "  leakmon diff FILE[@SEQ] FILE[@SEQ] [OPTION...]\n"
+			 "  leakmon diff FILE [OPTION...]     (its first snapshot against its "
+			 "last)\n",
+		.about = "Shows what grew between two snapshots, of one recording or of two: new,\n"
+			 "grown, shrunk and gone call stacks, most bytes first.\n",
+		.examples = "  leakmon diff web.lkm                  from the first to the last "
+			    "snapshot\n"
+			    "  leakmon diff web.lkm@3 web.lkm@last   from the third one on\n"
+			    "  leakmon diff old.lkm new.lkm --by function\n"
+			    "                                        before and after a fix\n"
+			    "  leakmon diff base.lkm run.lkm --fail-over 1M\n"
+			    "                                        exit 3 if it grew by more\n",
+	},
+	{
+		.name = "retain",
+		.bit = FOR_RETAIN,
+		.usage = "  leakmon retain -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n",
+		.about = "Says who holds a process's memory, or that nothing does: what is\n"
+			 "unreachable, what each variable, stack and thread retains, of which\n"
+			 "classes it is, and the path from a root to it. The process is stopped "
+			 "for\n"
+			 "a fraction of a second. With an INTERVAL, it is done again, and changes "
+			 "are\n"
+			 "shown.\n",
+		.examples = "  leakmon retain -p 1234 --census       of a process that never was "
+			    "watched\n"
+			    "  leakmon retain -p 1234 60 2           twice, with what changed "
+			    "meanwhile\n"
+			    "  leakmon retain -p 1234 --class Cache  how such objects are held\n"
+			    "  leakmon retain -p 1234 --no-stop      without stopping it\n",
+	},
+	{
+		.name = "threads",
+		.bit = FOR_THREADS,
+		.usage = "  leakmon threads -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n",
+		.about = "Prints the threads that have ended and were never joined, which keep "
+			 "their\n"
+			 "stacks mapped: who created them, what they ran, how much they hold.\n",
+		.examples =
+			"  leakmon threads -p 1234               report every 5 s until Ctrl-C\n"
+			"  leakmon threads -p 1234 60 1 --show-threads\n"
+			"                                        one report, each dead thread\n",
 	},
 	{
 		.name = "doctor",
@@ -147,4 +304,13 @@ const struct subcommand *subcommand_find(const char *name)
 			return &subcommands[i];
 	}
 	return NULL;
+}
+
+char option_letter(const struct option_row *row, unsigned bits)
+{
+	for (const struct option_row *other = option_rows; other < row; other++) {
+		if (other->letter == row->letter && other->subcommands & bits)
+			return 0;
+	}
+	return row->letter;
 }

@@ -5,11 +5,26 @@
 
 #include "cli/options.h"
 
-/* Bits of option_row.subcommands, in the order of the rows in `subcommands`. */
-enum { FOR_WATCH = 1, FOR_DOCTOR = 2, FOR_ALL = FOR_WATCH | FOR_DOCTOR };
+/*
+ * Who takes an option: bits of option_row.subcommands, of which subcommand.bit has one or more.
+ * FOR_WATCH is for whatever collects, FOR_PRINT for what prints reports while it does.
+ */
+enum {
+	FOR_WATCH = 1,
+	FOR_DOCTOR = 2,
+	FOR_RETAIN = 256,
+	FOR_THREADS = 512,
+	FOR_ALL = FOR_WATCH | FOR_DOCTOR | FOR_RETAIN | FOR_THREADS,
+	FOR_PRINT = 4,
+	FOR_RECORD = 8,
+	FOR_REPORT = 16,
+	FOR_DIFF = 32,
+	FOR_FILES = FOR_REPORT | FOR_DIFF,
+};
 
 enum option_group {
 	GROUP_TARGET,
+	GROUP_TRIAGE,
 	GROUP_COUNTED,
 	GROUP_PROBES,
 	GROUP_OUTPUT,
@@ -44,11 +59,18 @@ struct subcommand {
 	const char *examples;
 };
 
-/* At most OPTION_ROWS_MAX of them. */
+/*
+ * At most OPTION_ROWS_MAX of them. Two rows may share a name or a letter when they are for
+ * different subcommands (record's -o FILE, watch's -o MS): the first row that the subcommand takes
+ * has it.
+ */
 #define OPTION_ROWS_MAX 64
 extern const struct option_row option_rows[];
 extern const size_t option_row_count;
 extern const char *const option_group_titles[GROUP_MAX_];
+
+/* The letter by which subcommands with one of these bits know the row; 0: none. */
+char option_letter(const struct option_row *row, unsigned bits);
 
 /* The default comes first. */
 extern const struct subcommand subcommands[];

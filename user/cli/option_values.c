@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/option_values.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 #include "cli/values.h"
 #include "cli/words.h"
 #include "output/output.h"
+#include "proc/container_id.h"
+#include "store/recorder.h"
 
 #define NS_PER_MS 1000000ull
 
@@ -65,6 +68,21 @@ int option_set_size(struct options *options, const struct option_row *row, const
 	if (!error)
 		*(uint64_t *)field_of(options, row) = value;
 	return error;
+}
+
+int option_set_address(struct options *options, const struct option_row *row, const char *text)
+{
+	uint64_t value;
+	char *end;
+
+	if (!isxdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	value = strtoull(text, &end, 16);
+	if (*end || errno || !value)
+		return -EINVAL;
+	*(uint64_t *)field_of(options, row) = value;
+	return 0;
 }
 
 int option_set_milliseconds(struct options *options, const struct option_row *row, const char *text)
@@ -136,6 +154,41 @@ int option_set_pids(struct options *options, const struct option_row *row, const
 	return error;
 }
 
+static int word_add(struct options *options, const struct option_row *row, const char *word)
+{
+	const char **slot = vec_push((struct option_words *)field_of(options, row));
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = word;
+	return 0;
+}
+
+int option_add_word(struct options *options, const struct option_row *row, const char *text)
+{
+	return *text ? word_add(options, row, text) : -EINVAL;
+}
+
+int option_add_container(struct options *options, const struct option_row *row, const char *text)
+{
+	const char *scheme = strstr(text, "://");
+	const char *id = scheme ? scheme + 3 : text;
+	size_t length = strlen(id);
+
+	if (!length || length > CONTAINER_ID_LENGTH || strspn(id, "0123456789abcdef") != length)
+		return -EINVAL;
+	return word_add(options, row, id);
+}
+
+int option_add_pod(struct options *options, const struct option_row *row, const char *text)
+{
+	const char *slash = strchr(text, '/');
+
+	if (!*text || slash == text || (slash && (!slash[1] || strchr(slash + 1, '/'))))
+		return -EINVAL;
+	return word_add(options, row, text);
+}
+
 int option_set_command(struct options *options, const struct option_row *row, const char *text)
 {
 	char **words = NULL;
@@ -167,6 +220,51 @@ int option_set_sort(struct options *options, const struct option_row *row, const
 {
 	(void)row;
 	return sort_key_parse(text, &options->report.sort);
+}
+
+/* "30s", "30min", "24h", "7d". */
+static int parse_time(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t seconds;
+	} units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
+	size_t digits = strspn(text, "0123456789");
+	char number[16];
+	uint64_t value;
+
+	if (!digits || digits >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, text, digits);
+	number[digits] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strcmp(text + digits, units[i].name) != 0)
+			continue;
+		if (value_parse_number(number, &value) || value > UINT32_MAX)
+			return -ERANGE;
+		*ns = value * units[i].seconds * 1000000000ull;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int option_set_keep(struct options *options, const struct option_row *row, const char *text)
+{
+	uint64_t bytes;
+	int error = parse_time(text, &options->keep_ns);
+
+	(void)row;
+	if (error != -EINVAL)
+		return error;
+	/* 30m could be minutes. */
+	if (strchr(text, 'm'))
+		return -EINVAL;
+	error = value_parse_size(text, &bytes);
+	if (!error && bytes && bytes < RECORDER_KEEP_BYTES_MIN)
+		return -EINVAL;
+	if (!error)
+		options->keep_bytes = bytes;
+	return error;
 }
 
 int option_set_choice(struct options *options, const struct option_row *row, const char *text)

@@ -14,8 +14,14 @@ option_parse option_set_text;	      /* const char *, not empty */
 option_parse option_set_prefix;	      /* const char * */
 option_parse option_set_number;	      /* uint64_t */
 option_parse option_set_size;	      /* uint64_t, bytes */
+option_parse option_set_address;      /* uint64_t, hexadecimal, 0x or not */
 option_parse option_set_milliseconds; /* uint64_t, ns */
 option_parse option_set_choice;	      /* an enum whose values are the argument's words, in order */
+
+/* Appended to the struct option_words at row->offset. */
+option_parse option_add_word;	   /* not empty */
+option_parse option_add_container; /* the first digits of an id; containerd://ID is taken too */
+option_parse option_add_pod;	   /* NAME, NAMESPACE/NAME */
 
 /* Into the fields of that name. */
 option_parse option_set_top;
@@ -23,6 +29,7 @@ option_parse option_set_pids;
 option_parse option_set_command;
 option_parse option_set_format;
 option_parse option_set_sort;
+option_parse option_set_keep; /* a size into keep_bytes, a time into keep_ns */
 
 /* To standard output. */
 option_parse option_show_help;

@@ -14,6 +14,7 @@
 #include "cli/values.h"
 #include "cli/words.h"
 #include "output/output.h"
+#include "store/recorder.h"
 
 /* getopt's value of row i; above any letter. */
 #define ROW_VALUE(i) ((int)(i) + 256)
@@ -36,6 +37,8 @@ struct getopt_tables {
 static const struct options defaults = {
 	.subcommand = "watch",
 	.interval_ns = 5000000000ull,
+	.budget = 0.01,
+	.window_ns = 30000000000ull,
 	.older_ns = 500000000ull,
 	.max_size = UINT64_MAX,
 	.sample_rate = 1,
@@ -45,42 +48,72 @@ static const struct options defaults = {
 	.format = "text",
 	.report.sort = SORT_BYTES,
 	.fail_over = UINT64_MAX,
+	.keep_bytes = RECORDER_KEEP_BYTES_DEFAULT,
 };
 
-static void getopt_tables_fill(struct getopt_tables *tables)
+/* "[=K]" may be left out. */
+static int argument_kind(const char *argument)
+{
+	if (!argument)
+		return no_argument;
+	return strncmp(argument, "[=", 2) ? required_argument : optional_argument;
+}
+
+static void getopt_table_add(struct getopt_tables *tables, size_t *count, size_t i)
+{
+	const struct option_row *row = &option_rows[i];
+
+	for (size_t j = 0; j < *count; j++) {
+		if (!strcmp(tables->longs[j].name, row->name))
+			return;
+	}
+	tables->longs[(*count)++] = (struct option){
+		.name = row->name,
+		.has_arg = argument_kind(row->argument),
+		.val = ROW_VALUE(i),
+	};
+}
+
+/* The subcommand's own options first; others are known, to be refused by name. */
+static void getopt_tables_fill(struct getopt_tables *tables, unsigned bits)
 {
 	/* '-': words that are no options come in their order. ':': a missing value is told apart.
 	 */
 	char *letter = stpcpy(tables->letters, "-:");
+	size_t count = 0;
 
+	for (int own = 1; own >= 0; own--) {
+		for (size_t i = 0; i < option_row_count; i++) {
+			if (own == !!(option_rows[i].subcommands & bits))
+				getopt_table_add(tables, &count, i);
+		}
+	}
+	tables->longs[count] = (struct option){0};
 	for (size_t i = 0; i < option_row_count; i++) {
-		const struct option_row *row = &option_rows[i];
-
-		tables->longs[i] = (struct option){
-			.name = row->name,
-			.has_arg = row->argument ? required_argument : no_argument,
-			.val = ROW_VALUE(i),
-		};
-		if (!row->letter)
+		if (!option_rows[i].letter)
 			continue;
-		*letter++ = row->letter;
-		if (row->argument)
+		*letter++ = option_rows[i].letter;
+		if (option_rows[i].argument)
 			*letter++ = ':';
 	}
 	*letter = '\0';
-	tables->longs[option_row_count] = (struct option){0};
 }
 
-/* The row that a value of getopt stands for, or NULL. */
-static const struct option_row *row_of(int value)
+/* The row that a value of getopt stands for, or NULL: the subcommand's own before another's. */
+static const struct option_row *row_of(const struct parse *parse, int value)
 {
+	const struct option_row *other = NULL;
+
 	if (value >= ROW_VALUE(0) && value < ROW_VALUE(option_row_count))
 		return &option_rows[value - ROW_VALUE(0)];
-	for (size_t i = 0; i < option_row_count; i++) {
-		if (value && option_rows[i].letter == value)
+	for (size_t i = 0; i < option_row_count && value; i++) {
+		if (option_rows[i].letter != value)
+			continue;
+		if (option_rows[i].subcommands & parse->subcommand->bit)
 			return &option_rows[i];
+		other = &option_rows[i];
 	}
-	return NULL;
+	return other;
 }
 
 /* `letter` is 0 for a long one. */
@@ -110,7 +143,7 @@ static int unknown_option(const struct parse *parse, const char *word, int lette
 
 static int bad_option(const struct parse *parse, const char *word, int value)
 {
-	const struct option_row *row = row_of(value);
+	const struct option_row *row = row_of(parse, value);
 
 	if (!row)
 		return unknown_option(parse, word, value);
@@ -179,23 +212,55 @@ static int read_count(struct options *options, const char *word)
 	return -EINVAL;
 }
 
+static int read_repeat(struct options *options, const char *word)
+{
+	int error = read_interval(options, word);
+
+	options->repeat = !error;
+	return error;
+}
+
+static int read_file(struct options *options, const char *word)
+{
+	if (!*word) {
+		log_error("FILE is empty: name a recording that `leakmon record -o FILE` made");
+		return -EINVAL;
+	}
+	options->files[options->file_count++] = word;
+	return 0;
+}
+
+/* The words of each subcommand, in order. */
+static const struct {
+	unsigned bit;
+	int (*readers[2])(struct options *options, const char *word);
+	const char *these;
+} positionals[] = {
+	{FOR_WATCH, {read_interval, read_count}, "INTERVAL and COUNT"},
+	{FOR_RETAIN, {read_repeat, read_count}, "INTERVAL and COUNT"},
+	{FOR_THREADS, {read_interval, read_count}, "INTERVAL and COUNT"},
+	{FOR_REPORT, {read_file}, "one FILE"},
+	{FOR_DIFF, {read_file, read_file}, "two FILEs"},
+};
+
 static int read_positional(struct parse *parse, const char *word)
 {
-	static int (*const readers[])(struct options *, const char *) = {
-		read_interval,
-		read_count,
-	};
+	for (size_t i = 0; i < ARRAY_SIZE(positionals); i++) {
+		unsigned at = parse->positionals;
 
-	if (!(parse->subcommand->bit & FOR_WATCH)) {
-		log_error("`%s`: `leakmon %s` takes only options: see `leakmon %s --help`", word,
-			  parse->subcommand->name, parse->subcommand->name);
+		if (!(parse->subcommand->bit & positionals[i].bit))
+			continue;
+		if (at < ARRAY_SIZE(positionals[i].readers) && positionals[i].readers[at]) {
+			parse->positionals++;
+			return positionals[i].readers[at](&parse->options, word);
+		}
+		log_error("`%s` is one word too many: there %s only %s", word,
+			  positionals[i].bit == FOR_REPORT ? "is" : "are", positionals[i].these);
 		return -EINVAL;
 	}
-	if (parse->positionals == ARRAY_SIZE(readers)) {
-		log_error("`%s` is one word too many: there are only INTERVAL and COUNT", word);
-		return -EINVAL;
-	}
-	return readers[parse->positionals++](&parse->options, word);
+	log_error("`%s`: `leakmon %s` takes only options: see `leakmon %s --help`", word,
+		  parse->subcommand->name, parse->subcommand->name);
+	return -EINVAL;
 }
 
 /* Everything behind `--`. */
@@ -221,7 +286,7 @@ static int read_command(struct parse *parse, char **words)
 /* One round of getopt. 0; 1: nothing more to do at all; -errno after a message. */
 static int read_word(struct parse *parse, char **argv, int value)
 {
-	const struct option_row *row = row_of(value);
+	const struct option_row *row = row_of(parse, value);
 
 	parse->last_value = value == '?' ? NULL : optarg;
 	if (value == 1)
@@ -229,7 +294,7 @@ static int read_word(struct parse *parse, char **argv, int value)
 	if (value == '?')
 		return bad_option(parse, argv[optind - 1], optopt);
 	if (value == ':') {
-		row = row_of(optopt);
+		row = row_of(parse, optopt);
 		log_error("--%s needs a value: %s", row->name, row->expects);
 		return -EINVAL;
 	}
@@ -241,7 +306,7 @@ static int read_words(struct parse *parse, int argc, char **argv)
 	struct getopt_tables tables;
 	int value, result = 0;
 
-	getopt_tables_fill(&tables);
+	getopt_tables_fill(&tables, parse->subcommand->bit);
 	optind = 0; /* glibc: start afresh */
 	opterr = 0;
 	while (!result) {
@@ -256,6 +321,22 @@ static int read_words(struct parse *parse, int argc, char **argv)
 	return result;
 }
 
+static void unknown_subcommand(const char *word)
+{
+	char names[256] = "";
+	size_t length = 0;
+
+	for (size_t i = 0; i < subcommand_count; i++)
+		length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
+					   !i			      ? ""
+					   : i + 1 < subcommand_count ? ", "
+								      : " and ",
+					   subcommands[i].name);
+	log_error("unknown subcommand `%s`: there are %s; to watch a command, write "
+		  "`leakmon -- %s`",
+		  word, names, word);
+}
+
 /* Takes the subcommand off the words; the default one if the first word is none. */
 static int read_subcommand(struct parse *parse, int *argc, char ***argv)
 {
@@ -266,9 +347,7 @@ static int read_subcommand(struct parse *parse, int *argc, char ***argv)
 		return 0;
 	parse->subcommand = subcommand_find(word);
 	if (!parse->subcommand) {
-		log_error("unknown subcommand `%s`: there are `watch` and `doctor`; to watch a "
-			  "command, write `leakmon -- %s`",
-			  word, word);
+		unknown_subcommand(word);
 		return -EINVAL;
 	}
 	parse->options.subcommand = parse->subcommand->name;
@@ -304,6 +383,10 @@ int options_parse(struct options *options, int argc, char **argv)
 void options_free(struct options *options)
 {
 	vec_free(&options->pids);
+	vec_free(&options->comms);
+	vec_free(&options->cgroups);
+	vec_free(&options->containers);
+	vec_free(&options->pods);
 	words_free(options->command);
 	options->command = NULL;
 }

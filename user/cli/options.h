@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analyze/diff.h"
 #include "analyze/report.h"
 #include "base/vec.h"
 #include "leakmon_abi.h"
@@ -19,11 +20,23 @@ enum probe_at { PROBE_AT_BEST, PROBE_AT_ENTRY };
 /* In the order of preference; what each is, see probe/attach.h. */
 enum attach_method { ATTACH_AUTO, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
 
+/* The values of an option that may be repeated; they point into argv. */
+struct option_words {
+	const char **items;
+	size_t count, capacity;
+};
+
 struct options {
 	const char *subcommand; /* "watch", "doctor" */
 	/* target */
 	VEC(int) pids;
-	char **command; /* NULL-terminated argv to start, or NULL; owned */
+	struct option_words comms, cgroups, containers, pods; /* what each means: proc/selector.h */
+	char **command;	   /* NULL-terminated argv to start, or NULL; owned */
+	bool follow_forks; /* -f: what targets fork become targets */
+	/* triage: no target at all */
+	double budget;	    /* of one core, ours and our probes': 0.01 */
+	uint64_t escalate;  /* heap tracking for the first so many suspects; 0: for none */
+	uint64_t window_ns; /* and for so long; 30 s */
 	/* time */
 	uint64_t interval_ns; /* 5 s */
 	uint64_t count;	      /* 0: until interrupted */
@@ -33,21 +46,39 @@ struct options {
 	uint64_t sample_rate;  /* -s N: each allocation with probability 1/N; 1: all */
 	uint64_t sample_bytes; /* Poisson by bytes with this mean; 0: off */
 	uint64_t max_blocks, max_sites;
+	bool kernel;	    /* the kernel's own memory, in place of a target */
+	bool mappings;	    /* also mmap, munmap, mremap, brk */
 	bool combined_only; /* -C: per-site counters only, no ages */
 	/* where probes go */
 	const char *object;	   /* -O: only this file, not every mapped one with an allocator */
 	const char *symbol_prefix; /* -S: "je_" for je_malloc, ... ; "" */
 	enum probe_at probe_at;
 	enum lm_stack_walk stack_walk;
+	bool debuginfod; /* fetch missing debug files from $DEBUGINFOD_URLS */
 	enum attach_method attach_method;
 	bool empty_programs; /* benchmark: probes that do nothing */
 	/* output */
 	const char *format;
-	const char *output; /* file, or NULL: stdout */
+	const char *output;	  /* file, or NULL: stdout */
+	const char *textfile_dir; /* prom: the directory whose leakmon.prom is kept up to date */
+	/* recordings */
+	const char *recording;	      /* record: the file to make */
+	uint64_t keep_bytes, keep_ns; /* see store/recorder.h */
+	const char *label, *at;
+	const char *files[2]; /* report: one; diff: one or two, each perhaps with @SEQ */
+	unsigned file_count;
+	enum diff_group by;
 	struct report_options report;
 	bool top_given;
 	uint64_t fail_over; /* exit 3 when more bytes are outstanding at the end; UINT64_MAX: off */
 	bool trace, verbose, no_color;
+	bool show_threads; /* threads: list each dead one */
+	/* retain */
+	bool census, no_stop;
+	bool repeat;		 /* an INTERVAL was given */
+	uint64_t max_pause_ns;	 /* 0: by the size of the process */
+	uint64_t retain_address; /* 0: none */
+	const char *retain_class, *retain_site;
 };
 
 /*

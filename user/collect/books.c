@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -27,25 +28,55 @@ void ledger_add(struct ledger *total, const struct ledger *part)
 	sum_counters(total, part, REPORT_COUNTERS);
 }
 
+/* One copy of a slot's books per CPU; NULL when out of memory. */
+static struct lm_ledger *per_cpu_new(int *cpus)
+{
+	*cpus = libbpf_num_possible_cpus();
+	return *cpus > 0 ? calloc((size_t)*cpus, sizeof(struct lm_ledger)) : NULL;
+}
+
+static int read_slot(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *per_cpu, int cpus,
+		     struct lm_ledger *sum)
+{
+	*sum = (struct lm_ledger){0};
+	if (bpf_map_lookup_elem(bpf->ledgers_fd, &slot, per_cpu))
+		return -errno;
+	for (int cpu = 0; cpu < cpus; cpu++)
+		sum_counters(sum, &per_cpu[cpu], LEDGER_COUNTERS);
+	return 0;
+}
+
+int books_close(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum)
+{
+	int cpus, error;
+	_cleanup_free_ struct lm_ledger *per_cpu = per_cpu_new(&cpus);
+
+	if (!per_cpu)
+		return -ENOMEM;
+	error = read_slot(bpf, slot, per_cpu, cpus, sum);
+	if (error)
+		return error;
+	memset(per_cpu, 0, (size_t)cpus * sizeof(*per_cpu));
+	return bpf_map_update_elem(bpf->ledgers_fd, &slot, per_cpu, BPF_ANY) ? -errno : 0;
+}
+
 int books_read(const struct bpf_side *bpf, struct books *books)
 {
-	int cpus = libbpf_num_possible_cpus();
+	int cpus, error = 0;
 	uint32_t count =
 		MIN(__atomic_load_n(bpf->process_count, __ATOMIC_ACQUIRE), bpf->max_processes);
-	_cleanup_free_ struct lm_ledger *per_cpu = NULL;
+	_cleanup_free_ struct lm_ledger *per_cpu = per_cpu_new(&cpus);
 	_cleanup_free_ struct lm_ledger *slots = calloc(count, sizeof(*slots));
 
-	if (cpus < 0)
-		return cpus;
-	per_cpu = calloc((size_t)cpus, sizeof(*per_cpu));
 	if (!slots || !per_cpu)
 		return -ENOMEM;
-	for (uint32_t slot = 0; slot < count; slot++) {
-		if (bpf_map_lookup_elem(bpf->ledgers_fd, &slot, per_cpu))
-			return -errno;
-		for (int cpu = 0; cpu < cpus; cpu++)
-			sum_counters(&slots[slot], &per_cpu[cpu], LEDGER_COUNTERS);
+	/* Slot 0 and the slots in use: the others are all zero. */
+	for (uint32_t slot = 0; slot < count && !error; slot++) {
+		if (!slot || bpf->processes[slot].key)
+			error = read_slot(bpf, slot, per_cpu, cpus, &slots[slot]);
 	}
+	if (error)
+		return error;
 	books->slots = TAKE_PTR(slots);
 	books->count = count;
 	return 0;

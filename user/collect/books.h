@@ -18,6 +18,9 @@ struct books {
 int books_read(const struct bpf_side *bpf, struct books *books);
 void books_free(struct books *books);
 
+/* Reads one slot for the last time, and zeroes it for the next process. 0 or -errno. */
+int books_close(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum);
+
 /* What happened between two readings of one slot. */
 uint64_t books_moved(const struct lm_ledger *before, const struct lm_ledger *after);
 

@@ -9,6 +9,8 @@
 #include "collect/snapshot.h"
 #include "probe/loader.h"
 
+struct container_cache;
+
 struct collect_options {
 	uint64_t older_ns;  /* leave out younger blocks */
 	bool combined_only; /* site counters only: no walk over the live set, no ages */
@@ -16,7 +18,9 @@ struct collect_options {
 	uint64_t sample_rate, sample_bytes;
 	const int *pids; /* processes that are shown even before their first event; borrowed */
 	size_t pid_count;
-	bool keep_exited; /* a process that ended still shows its blocks (the last report) */
+	struct container_cache
+		*containers; /* proc/container.h; NULL: none is looked up; borrowed */
+	bool keep_exited;    /* a process that ended still shows its blocks (the last report) */
 };
 
 struct collector;

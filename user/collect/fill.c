@@ -99,6 +99,8 @@ static int add_site(const struct reading *reading, uint32_t index, struct snapsh
 	};
 	if (live.oldest_born_ns <= reading->sum.now_ns)
 		site->oldest_ns = reading->sum.now_ns - live.oldest_born_ns;
+	for (size_t i = 0; i < SITE_AGES_MAX_; i++)
+		site->ages[i] = live_unscale(options, live.ages[i]);
 	site->addresses = calloc(site->depth + 1, sizeof(*site->addresses));
 	if (!site->addresses)
 		return -ENOMEM;

@@ -31,11 +31,14 @@ uint64_t live_unscale(const struct collect_options *options, uint64_t scaled)
 	return sampling(options) ? scaled >> LM_WEIGHT_SHIFT : scaled;
 }
 
-static void site_add(struct live_site *site, const struct lm_block *block, uint64_t weight)
+static void site_add(struct live_site *site, const struct lm_block *block, uint64_t age_ns,
+		     uint64_t weight)
 {
 	site->bytes += block->size * weight;
 	site->count += weight;
 	site->oldest_born_ns = MIN(site->oldest_born_ns, block->born_ns);
+	for (size_t i = 0; i < SITE_AGES_MAX_ && age_ns >= site_age_limits_ns[i]; i++)
+		site->ages[i] += weight;
 }
 
 static int block_keep(struct live_sum *sum, const struct lm_block_key *key,
@@ -71,7 +74,7 @@ static int sum_one(struct live_sum *sum, const struct lm_block_key *key,
 	if (age_ns < sum->options->older_ns && !process->ended)
 		return 0;
 	site_add(block->site == LM_SITE_LOST ? &process->lost : &sum->sites[block->site], block,
-		 weight);
+		 age_ns, weight);
 	return sum->options->keep_blocks ? block_keep(sum, key, block) : 0;
 }
 

@@ -6,12 +6,14 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "collect/collect.h"
+#include "collect/snapshot.h"
 
 /* Bytes and counts are scaled like the counters of lm_site. */
 struct live_site {
 	uint64_t bytes;
 	uint64_t count;
-	uint64_t oldest_born_ns; /* UINT64_MAX: no block */
+	uint64_t oldest_born_ns;       /* UINT64_MAX: no block */
+	uint64_t ages[SITE_AGES_MAX_]; /* blocks at least so old, scaled like count */
 };
 
 struct live_process {

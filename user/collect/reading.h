@@ -28,7 +28,4 @@ void reading_free(struct reading *reading);
 int reading_to_snapshot(const struct reading *reading, const uint64_t *purged,
 			struct snapshot *snapshot);
 
-/* CLOCK_MONOTONIC, the clock of the BPF side. */
-uint64_t monotonic_ns(void);
-
 #endif

@@ -2,6 +2,14 @@
 #include "collect/snapshot.h"
 
 #include "base/cleanup.h"
+#include "proc/container.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+const uint64_t site_age_limits_ns[SITE_AGES_MAX_] = {
+	SECOND_NS,	  10 * SECOND_NS,	60 * SECOND_NS,	       600 * SECOND_NS,
+	3600 * SECOND_NS, 6 * 3600 * SECOND_NS, 24 * 3600 * SECOND_NS,
+};
 
 /* A cause of loss: its name in JSON and `[lost: …]`, and the sentence that says what to do. */
 struct cause {
@@ -12,6 +20,8 @@ static const struct cause drops[] = {
 	[LM_DROP_BLOCKS_FULL] = {"blocks_full", "--max-blocks reached (raise it)"},
 	[LM_DROP_PROCESSES_FULL] = {"processes_full",
 				    "too many processes at once (narrow the target)"},
+	[LM_DROP_SHARE] = {"share", "the process holds its share of --max-blocks, which is running "
+				    "short (raise it, or watch fewer processes)"},
 	[LM_DROP_THREAD_STATE] = {"thread_state", "the kernel had no memory for a thread's state "
 						  "(free memory, or raise leakmon's limit)"},
 	[LM_DROP_OUT_POINTER] = {"out_pointer", "posix_memalign's result could not be read "
@@ -23,12 +33,17 @@ static const struct cause drops[] = {
 						"has no probe)"},
 	[LM_DROP_HANDLER] = {"handler", "a signal handler allocated while it interrupted an "
 					"allocation (POSIX forbids it; nothing can be done here)"},
+	[LM_DROP_UNTRACED_FREE] =
+		{"untraced_free", "an address came back whose free no tracepoint tells of "
+				  "(kfree_rcu and kmem_cache_free_bulk; nothing can be done here)"},
 };
 _Static_assert(ARRAY_SIZE(drops) == LM_DROP_MAX_, "a row for every cause");
 
 static const struct cause losts[] = {
 	[LM_LOST_NONE] = {"none", "nothing is lost"},
 	[LM_LOST_SITES_FULL] = {"sites_full", "--max-sites reached (raise it)"},
+	[LM_LOST_SITE_SHARE] = {"site_share", "the process has its share of --max-sites, which is "
+					      "running short (raise it, or watch fewer processes)"},
 };
 _Static_assert(ARRAY_SIZE(losts) == LM_LOST_MAX_, "a row for every cause");
 
@@ -82,6 +97,7 @@ static void process_free(struct snapshot_process *process)
 	vec_free(&process->sites);
 	vec_free(&process->blocks);
 	free(process->exe);
+	container_free(process->container);
 }
 
 void snapshot_free(struct snapshot *snapshot)

@@ -12,6 +12,8 @@
 #include <time.h>
 
 #include "base/vec.h"
+#include "collect/family.h"
+#include "collect/mapping_ledger.h"
 #include "leakmon_abi.h"
 
 /* The books: allocations = frees + outstanding + purged + sum(dropped). */
@@ -35,6 +37,10 @@ struct ledger {
 	uint64_t moved;
 };
 
+/* The ages at which a site's blocks are counted: 1 s, 10 s, 1 min, 10 min, 1 h, 6 h, 1 day. */
+#define SITE_AGES_MAX_ 7
+extern const uint64_t site_age_limits_ns[SITE_AGES_MAX_];
+
 /* One (process, user stack). Bytes and counts are of the blocks that passed --older. */
 struct site {
 	uint64_t bytes;
@@ -43,12 +49,15 @@ struct site {
 	uint64_t allocated_count;
 	uint64_t freed_bytes;
 	uint64_t freed_count;
-	uint64_t oldest_ns;  /* age of the oldest block; 0 if ages were not read (-C) */
-	uint64_t *addresses; /* return addresses, caller of the allocator first; owned */
+	uint64_t oldest_ns;	       /* age of the oldest block; 0 if ages were not read (-C) */
+	uint64_t ages[SITE_AGES_MAX_]; /* blocks at least site_age_limits_ns[i] old; 0 with -C */
+	uint64_t *addresses; /* caller of the allocator first, see LM_FRAME_EXACT; owned */
 	size_t depth;
 	enum lm_lost lost;    /* not NONE: no stack, depth is 0 */
 	enum lm_walk_end end; /* not ROOT: frames are missing behind the last one */
 	uint32_t index;	      /* identifies the site within this monitor's run */
+	enum site_family family;
+	enum site_kind kind; /* counts are of ranges in the mapping family */
 };
 
 /* One outstanding block, only with --show-allocs. */
@@ -60,16 +69,21 @@ struct block {
 	uint32_t tid;
 };
 
+struct container;
+
 struct snapshot_process {
 	lm_process_key key;
 	uint32_t pid;
 	char comm[16];
 	char *exe; /* as /proc/PID/exe said while it lived, or NULL; untrusted; owned */
+	struct container *container; /* proc/container.h; NULL: none, or not known; owned */
 	bool exited;
 	bool exact; /* no drop, no lost stack, no sampling: every number below is exact */
 	struct ledger ledger;
-	uint64_t outstanding_bytes; /* of the blocks that passed --older */
+	/* Of the blocks that passed --older; mappings are apart, for they hold the blocks. */
+	uint64_t outstanding_bytes;
 	uint64_t outstanding_count;
+	struct mapping_ledger mapping; /* with snapshot.has_mappings */
 	VEC(struct site) sites;
 	VEC(struct block) blocks;
 };
@@ -82,7 +96,9 @@ struct snapshot {
 	bool has_ages;	  /* false with -C */
 	uint64_t scan_ns; /* how long reading took */
 	struct ledger
-		ledger; /* sum over the processes, and what no process could be charged with */
+		ledger;	   /* sum over the processes, and what no process could be charged with */
+	bool has_mappings; /* --mappings */
+	struct mapping_ledger mapping; /* sum over the processes, and those that are gone */
 	VEC(struct snapshot_process) processes;
 };
 

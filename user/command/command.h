@@ -6,6 +6,15 @@
 #include "cli/options.h"
 
 int command_watch(const struct options *options);
+/* watch without a target */
+int command_triage(const struct options *options);
+/* With --kernel: what the kernel itself holds. */
+int command_kernel(const struct options *options);
 int command_doctor(const struct options *options);
+int command_record(const struct options *options);
+int command_report(const struct options *options);
+int command_retain(const struct options *options);
+int command_threads(const struct options *options);
+int command_diff(const struct options *options);
 
 #endif

@@ -38,11 +38,12 @@ int command_doctor(const struct options *options)
 	struct target_config config = {.object = options->object,
 				       .symbol_prefix = options->symbol_prefix,
 				       .probe_at = options->probe_at,
-				       .worker = worker_new(NULL)};
+				       .worker = worker_new(NULL),
+				       .plans = plan_cache_new()};
 	char missing[128];
 	int error = print_kernel(&config.trial, options->attach_method);
 
-	if (!config.worker) {
+	if (!config.worker || !config.plans) {
 		log_error("out of memory");
 		return EXIT_ERROR;
 	}
@@ -57,5 +58,6 @@ int command_doctor(const struct options *options)
 			 target_describe(stdout, options->pids.items[i], &config);
 	}
 	worker_free(config.worker);
+	plan_cache_free(config.plans);
 	return error ? EXIT_ERROR : EXIT_OK;
 }

@@ -4,14 +4,19 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 
+/* How long one file may take to come from a server. */
+#define DEBUGINFOD_DEADLINE_MS 60000
 /* Incarnations that one run can tell apart: targets, and what they exec. */
 #define MAX_PROCESSES 1024
+/* With targets that come and go; slots of those that are gone are used again. */
+#define MAX_PROCESSES_MANY 8192
 
 static int open_output(struct session *session)
 {
@@ -20,16 +25,7 @@ static int open_output(struct session *session)
 	session->format = output_find(options->format);
 	if (!session->format)
 		return -EINVAL; /* the options were checked */
-	if (!options->output) {
-		session->out = stdout;
-		return 0;
-	}
-	session->out = fopen(options->output, "we");
-	if (session->out)
-		return 0;
-	log_error("cannot write to %s: %s; name a file in a directory that you may write to",
-		  options->output, strerror(errno));
-	return -errno;
+	return emit_open(options, session->format, &session->out);
 }
 
 static int try_kernel(struct session *session)
@@ -56,12 +52,25 @@ static int load(struct session *session)
 		.sample_bytes = options->sample_bytes,
 		.max_blocks = options->max_blocks,
 		.max_sites = (uint32_t)options->max_sites,
-		.max_processes = MAX_PROCESSES,
+		.max_processes = session->many ? MAX_PROCESSES_MANY : MAX_PROCESSES,
 		.stack_walk = options->stack_walk,
+		.many = session->many,
+		.mappings = options->mappings,
 		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,
 	};
 
 	return loader_open(&session->bpf, &config);
+}
+
+/* Without it, reports only lack some names: no reason to stop. */
+static void use_debuginfod(struct session *session)
+{
+	const char *obstacle = NULL;
+
+	if (session->options->debuginfod && session->symbolizer)
+		obstacle = symbolizer_use_debuginfod(session->symbolizer, DEBUGINFOD_DEADLINE_MS);
+	if (obstacle)
+		log_warning("--debuginfod fetches nothing: %s", obstacle);
 }
 
 static int open_stages(struct session *session)
@@ -72,18 +81,20 @@ static int open_stages(struct session *session)
 		.older_ns = options->older_ns,
 		.combined_only = options->combined_only,
 		.keep_blocks = options->report.show_allocs,
-		.keep_exited = true,
-		.pids = options->pids.items,
-		.pid_count = options->pids.count,
+		.keep_exited = !session->selector && !options->follow_forks,
 		.sample_rate = options->sample_rate,
 		.sample_bytes = options->sample_bytes,
+		.containers = session->containers,
 	};
 	session->collector = collector_new(&session->bpf, &session->collect_options);
 	session->worker = worker_new(NULL);
 	session->target_config.worker = session->worker;
 	session->symbolizer = session->worker ? symbolizer_new(session->worker) : NULL;
 	session->unwind = session->worker ? unwind_store_new(&session->bpf, session->worker) : NULL;
-	if (session->collector && session->symbolizer && session->unwind)
+	use_debuginfod(session);
+	session->mappings = options->mappings ? mapping_stream_new(&session->bpf) : NULL;
+	if (session->collector && session->symbolizer && session->unwind &&
+	    (session->mappings || !options->mappings))
 		return 0;
 	log_error("out of memory");
 	return -ENOMEM;
@@ -100,67 +111,16 @@ void session_refresh(struct session *session, pid_t pid)
 	symbolizer_refresh(session->symbolizer, (uint64_t)pid, pid);
 }
 
-static struct target *target_find(struct session *session, pid_t pid)
+void session_forget(struct session *session, pid_t pid)
 {
-	for (size_t i = 0; i < session->targets.count; i++) {
-		if (session->targets.items[i].pid == pid)
-			return &session->targets.items[i];
-	}
-	return NULL;
-}
-
-static struct target *target_add(struct session *session, pid_t pid)
-{
-	struct target *target = vec_push(&session->targets);
-
-	if (target)
-		target->pid = pid;
-	else
-		log_error("out of memory");
-	return target;
-}
-
-static void log_attached(const struct session *session, const struct target *target)
-{
-	size_t files = 0;
-
-	for (size_t i = 0; i < target->files.count; i++)
-		files += target->files.items[i].functions > 0;
-	log_info("attached to PID %d: %zu functions in %zu file%s (%s)", target->pid,
-		 target->functions, files, files == 1 ? "" : "s",
-		 attach_method_name(session->target_config.trial.method));
-}
-
-static int attach_pid(struct session *session, pid_t pid)
-{
-	struct target *target;
-	int error = target_check(pid, &session->target_config);
-
-	if (error)
-		return error;
-	target = target_add(session, pid);
-	if (!target)
-		return -ENOMEM;
-	session_refresh(session, pid);
-	error = target_attach(target, &session->target_config, &session->bpf);
-	if (error == -ESRCH) {
-		log_error("process %d ended while leakmon was attaching to it", pid);
-		return error;
-	}
-	if (!error && !target->functions) {
-		target_explain_nothing(target, &session->target_config);
-		return -ENOENT;
-	}
-	if (error)
-		return error;
-	log_attached(session, target);
-	return 0;
+	unwind_store_forget(session->unwind, pid);
+	symbolizer_forget(session->symbolizer, (uint64_t)pid);
 }
 
 static int on_mapped(void *context)
 {
 	struct session *session = context;
-	struct target *target = target_find(session, session->launch.pid);
+	struct target *target = &targets_find(session, session->launch.pid)->probes;
 	int error;
 
 	session_refresh(session, target->pid);
@@ -170,14 +130,14 @@ static int on_mapped(void *context)
 
 int session_follow(struct session *session)
 {
-	struct target *target = target_find(session, session->launch.pid);
+	struct target *target = &targets_find(session, session->launch.pid)->probes;
 	size_t before = target->functions;
 	int error = launch_follow(target->pid, on_mapped, session);
 
 	if (error && error != -ESRCH)
 		return error;
 	if (target->functions > before)
-		log_attached(session, target);
+		targets_log_attached(session, target, NULL);
 	else if (!before)
 		log_warning("process %d maps no allocator that leakmon knows yet; if it execs one "
 			    "that does, it will be probed",
@@ -185,29 +145,14 @@ int session_follow(struct session *session)
 	return 0;
 }
 
-int session_attach_again(struct session *session, pid_t pid)
-{
-	struct target *target = target_find(session, pid);
-	size_t before = target ? target->functions : 0;
-	int error;
-
-	if (!target)
-		return 0;
-	error = target_attach(target, &session->target_config, &session->bpf);
-	if (!error && target->functions > before)
-		log_info("PID %d replaced itself with another program: probed %zu more functions; "
-			 "allocations before this moment were not seen",
-			 pid, target->functions - before);
-	return error;
-}
-
 static int start_command(struct session *session)
 {
 	char *const *argv = session->options->command;
 	int error;
 
-	if (!target_add(session, session->launch.pid))
-		return -ENOMEM;
+	error = targets_add_launched(session, session->launch.pid);
+	if (error)
+		return error;
 	error = launch_start(&session->launch);
 	if (error) {
 		log_error("cannot run %s: %s", argv[0], strerror(-error));
@@ -216,11 +161,54 @@ static int start_command(struct session *session)
 	return session_follow(session);
 }
 
+/* What the words of the command line choose, besides PIDs. */
+static int open_selector(struct session *session)
+{
+	const struct options *options = session->options;
+	struct selector_config config = {
+		.words =
+			{
+				[SELECT_COMM] = {options->comms.items, options->comms.count},
+				[SELECT_CGROUP] = {options->cgroups.items, options->cgroups.count},
+				[SELECT_CONTAINER] = {options->containers.items,
+						      options->containers.count},
+				[SELECT_POD] = {options->pods.items, options->pods.count},
+			},
+	};
+	bool open = false;
+
+	for (size_t i = 0; i < SELECT_MAX_; i++)
+		open |= config.words[i].count > 0;
+	session->many = open || options->pids.count > 1 || options->follow_forks;
+	session->containers = container_cache_new();
+	session->target_config.plans = plan_cache_new();
+	if (open)
+		session->selector = selector_new(&config, session->containers);
+	if (session->containers && session->target_config.plans && (session->selector || !open))
+		return 0;
+	log_error("out of memory");
+	return -ENOMEM;
+}
+
+/* Each process takes about ten descriptors. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int open_all(struct session *session)
 {
 	const struct options *options = session->options;
 	int error = open_output(session);
 
+	raise_descriptor_limit();
+	if (!error)
+		error = open_selector(session);
 	if (!error)
 		error = try_kernel(session);
 	for (size_t i = 0; i < options->pids.count && !error; i++)
@@ -232,7 +220,9 @@ static int open_all(struct session *session)
 	if (!error)
 		error = open_stages(session);
 	for (size_t i = 0; i < options->pids.count && !error; i++)
-		error = attach_pid(session, options->pids.items[i]);
+		error = targets_attach_named(session, options->pids.items[i]);
+	if (!error && session->selector)
+		error = targets_attach_selected(session);
 	if (!error && options->command)
 		error = start_command(session);
 	if (session->worker)
@@ -254,15 +244,18 @@ int session_open(struct session *session, const struct options *options)
 
 void session_close(struct session *session)
 {
-	for (size_t i = 0; i < session->targets.count; i++)
-		target_detach(&session->targets.items[i]);
-	vec_free(&session->targets);
+	targets_close(session);
 	launch_close(&session->launch);
 	collector_free(session->collector);
+	mapping_stream_free(session->mappings);
 	symbolizer_free(session->symbolizer);
 	worker_free(session->worker);
 	unwind_store_free(session->unwind);
+	selector_free(session->selector);
+	container_cache_free(session->containers);
+	plan_cache_free(session->target_config.plans);
 	loader_close(&session->bpf);
+	history_free(&session->history);
 	if (session->out && session->out != stdout)
 		fclose(session->out);
 	*session = (struct session){.launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};

@@ -5,12 +5,16 @@
 
 #include <stdio.h>
 
+#include "analyze/history.h"
 #include "cli/options.h"
 #include "collect/collect.h"
+#include "collect/mapping_stream.h"
+#include "command/emit.h"
+#include "command/targets.h"
 #include "output/output.h"
 #include "probe/launch.h"
 #include "probe/loader.h"
-#include "probe/target.h"
+#include "proc/selector.h"
 #include "symbol/symbolizer.h"
 #include "worker/worker.h"
 #include "unwind/unwind_store.h"
@@ -21,14 +25,23 @@ struct session {
 	FILE *out;
 	struct target_config target_config;
 	struct bpf_side bpf;
-	VEC(struct target) targets;
-	struct launch launch; /* pid -1: nothing was launched */
+	struct targets targets;
+	struct selector *selector; /* what --comm, --cgroup, ... choose; NULL: nothing */
+	struct launch launch;	   /* pid -1: nothing was launched */
 	struct collect_options collect_options;
 	struct collector *collector;
+	struct container_cache *containers;
+	bool many; /* more than one process may come to be watched */
 	struct worker *worker;
 	struct symbolizer *symbolizer;
 	struct unwind_store *unwind;
-	uint64_t outstanding_bytes; /* of the latest report, for --fail-over */
+	bool progress_shown;		 /* a line on the terminal that is not ended yet */
+	struct mapping_stream *mappings; /* NULL without --mappings */
+	uint64_t outstanding_bytes;	 /* of the latest report, for --fail-over */
+	bool keeps_history;		 /* reports show how it came about */
+	struct history history;
+	const struct report_sink *sink; /* takes the reports instead of `format`; or NULL */
+	const char *label;		/* of the snapshot being taken, or NULL */
 };
 
 /* Opens the output, tries the kernel, loads, attaches. 0, or -errno after an error message. */
@@ -43,11 +56,23 @@ void session_close(struct session *session);
  */
 int session_report(struct session *session, bool last);
 
-/* Probes what a target has mapped meanwhile (after an exec). */
-int session_attach_again(struct session *session, pid_t pid);
+/*
+ * Takes a snapshot and names it, for whoever writes it; the report borrows from the snapshot, and
+ * both borrow names from the session. 0, or -errno after an error message (nothing to free then).
+ */
+int session_examine(struct session *session, struct snapshot *snapshot, struct report *report);
+
+/* Takes line numbers that were found, and what --debuginfod brought, for the next report. */
+void session_take_lines(struct session *session);
 
 /* Reads a target's mappings again: for the stack walk, and for names. */
 void session_refresh(struct session *session, pid_t pid);
+
+/* Says what each mapping of a snapshot is for, where its call stack tells. */
+void session_label_mappings(struct session *session, struct snapshot *snapshot);
+
+/* Drops what names and walks the stacks of a process that is gone. */
+void session_forget(struct session *session, pid_t pid);
 
 /* Follows the loader of the launched program, which stands stopped after an exec. */
 int session_follow(struct session *session);

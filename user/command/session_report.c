@@ -4,7 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "command/session.h"
 
 /* How long a report waits for line numbers: names come first, lines when they are there. */
@@ -39,72 +41,184 @@ static int name_sites(struct session *session, struct report *report)
 	return error;
 }
 
+static void progress_hide(struct session *session)
+{
+	if (session->progress_shown)
+		fputs("\r\033[K", stderr);
+	session->progress_shown = false;
+}
+
+static void progress_show(struct session *session, const char *text)
+{
+	progress_hide(session);
+	if (!*text || !isatty(STDERR_FILENO))
+		return;
+	fputs("leakmon: ", stderr);
+	text_print_inert(stderr, text);
+	session->progress_shown = true;
+}
+
+void session_take_lines(struct session *session)
+{
+	char text[80];
+
+	progress_hide(session); /* messages may come */
+	symbolizer_find_lines(session->symbolizer, 0);
+	symbolizer_progress(session->symbolizer, text, sizeof(text));
+	progress_show(session, text);
+}
+
 /* 0: every line is known; -EAGAIN: some come with a later report; -ENOMEM. */
 static int wait_for_lines(struct session *session, bool last)
 {
 	int limit_ms = last ? LINES_LAST_WAIT_MS : LINES_WAIT_MS;
-	int error = symbolizer_find_lines(session->symbolizer, LINES_SILENT_MS);
-	bool terminal = isatty(STDERR_FILENO);
+	int error;
 
+	progress_hide(session);
+	error = symbolizer_find_lines(session->symbolizer, LINES_SILENT_MS);
 	if (error != -EAGAIN)
 		return error;
-	if (terminal)
-		fputs("leakmon: reading debug information for line numbers...", stderr);
+	progress_show(session, "reading debug information for line numbers...");
+	/* Only the last report waits for servers: the others go on without. */
+	if (last)
+		symbolizer_wait_for_files(session->symbolizer, limit_ms);
 	error = symbolizer_find_lines(session->symbolizer, limit_ms - LINES_SILENT_MS);
-	if (terminal)
-		fputs("\r\033[K", stderr);
+	progress_hide(session);
 	if (error == -EAGAIN)
 		log_debug("some line numbers are still being looked for");
 	return error;
 }
 
+/* How long it took, for benchmarks. */
+static void log_naming(uint64_t start_ns, uint64_t named_ns, int lines_error)
+{
+	log_debug("names after %llu ms, lines after %llu ms: %s",
+		  (unsigned long long)(named_ns - start_ns) / 1000000,
+		  (unsigned long long)(monotonic_ns() - start_ns) / 1000000,
+		  lines_error ? "not all yet" : "all");
+}
+
 static int name_report(struct session *session, struct report *report, bool last)
 {
+	uint64_t start_ns = monotonic_ns(), named_ns;
 	int error = name_sites(session, report);
 
-	if (!error)
-		error = wait_for_lines(session, last);
+	if (error)
+		return error;
+	named_ns = monotonic_ns();
+	error = wait_for_lines(session, last);
+	log_naming(start_ns, named_ns, error);
 	/* Again: with the lines that were found. */
 	return error && error != -EAGAIN ? error : name_sites(session, report);
+}
+
+/* What came before, if reports are to show it; a sink gets all sites. */
+static int build_report(struct session *session, const struct snapshot *snapshot,
+			struct report *report)
+{
+	struct report_options options = session->options->report;
+	int error = 0;
+
+	if (session->sink)
+		options.top = 0;
+	if (session->keeps_history) {
+		error = history_add(&session->history, snapshot, session->label);
+		options.history = &session->history;
+	}
+	return error ? error : report_build(report, snapshot, &options);
 }
 
 static int write_report(struct session *session, const struct snapshot *snapshot, bool last)
 {
 	struct report report = {0};
-	int error = report_build(&report, snapshot, &session->options->report);
+	int error = build_report(session, snapshot, &report);
 
 	if (!error)
 		error = name_report(session, &report, last);
+	if (!error && session->keeps_history)
+		error = history_name(&session->history, &report);
 	report.show_allocs = session->options->report.show_allocs;
 	report.colour = !session->options->no_color && session->out == stdout &&
 			isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-	if (error) {
+	report.cost = emit_cost();
+	if (error)
 		log_error("out of memory");
-	} else {
-		error = session->format->write(session->out, &report);
-		if (error)
-			log_error("cannot write the report: %s", strerror(errno));
-	}
+	else if (session->sink)
+		error = session->sink->take(session->sink->context, &report, session->label, last);
+	else
+		error = emit_report(session->options, session->format, session->out, &report, last);
 	report_free(&report);
 	return error;
+}
+
+/* 0, or -errno after an error message. */
+static int take_snapshot(struct session *session, struct snapshot *snapshot)
+{
+	int error;
+
+	targets_notice_ends(session);
+	if (session->selector)
+		targets_rescan(session);
+	error = targets_list_pids(session);
+	session->collect_options.pids = session->targets.pids.items;
+	session->collect_options.pid_count = session->targets.pids.count;
+	if (!error)
+		error = collector_purge(session->collector);
+	if (!error)
+		error = collector_read(session->collector, snapshot);
+	if (!error && session->mappings)
+		error = mapping_stream_fill(session->mappings, &session->collect_options, snapshot);
+	if (error) {
+		log_error("cannot read the maps: %s", strerror(-error));
+		return error;
+	}
+	for (size_t i = 0; i < session->targets.list.count; i++) {
+		struct tracked *tracked = &session->targets.list.items[i];
+
+		if (tracked->ended)
+			continue;
+		session_refresh(session, tracked->probes.pid);
+		targets_attach_again(session, tracked);
+	}
+	if (session->mappings)
+		session_label_mappings(session, snapshot);
+	return 0;
+}
+
+int session_examine(struct session *session, struct snapshot *snapshot, struct report *report)
+{
+	struct snapshot taken = {0};
+	struct report built = {0};
+	int error = take_snapshot(session, &taken);
+
+	if (error)
+		return error;
+	error = report_build(&built, &taken, &session->options->report);
+	if (!error)
+		error = name_report(session, &built, true);
+	if (error) {
+		log_error("out of memory");
+		report_free(&built);
+		snapshot_free(&taken);
+		return error;
+	}
+	*snapshot = taken;
+	*report = built;
+	report->snapshot = snapshot; /* where it lives from now on */
+	return 0;
 }
 
 int session_report(struct session *session, bool last)
 {
 	struct snapshot snapshot = {0};
-	int error = collector_purge(session->collector);
+	int error = take_snapshot(session, &snapshot);
 
-	if (!error)
-		error = collector_read(session->collector, &snapshot);
-	if (error) {
-		log_error("cannot read the maps: %s", strerror(-error));
+	if (error)
 		return error;
-	}
-	for (size_t i = 0; i < session->targets.count; i++)
-		session_refresh(session, session->targets.items[i].pid);
 	session->outstanding_bytes = snapshot.ledger.outstanding_bytes;
 	error = write_report(session, &snapshot, last);
 	symbolizer_release_lines(session->symbolizer);
 	snapshot_free(&snapshot);
+	targets_drop_ended(session);
 	return error;
 }

@@ -12,38 +12,56 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/triage_options.h"
 #include "collect/events.h"
 #include "command/command.h"
 #include "command/session.h"
 #include "command/trace.h"
+#include "command/watch.h"
 
-struct watched {
-	pid_t pid;
-	int pidfd; /* readable when the whole process has ended; -1: it has */
-};
+/* Of a run without end; every verdict and every sparkline is made of fewer. */
+#define HISTORY_TIMES 120
 
 struct watch {
 	struct session session;
 	struct events *events;
 	int signal_fd, timer_fd;
-	VEC(struct watched) processes;
-	size_t alive;
 	uint64_t reports;
 	bool stopped_by_exec; /* the launched program waits to be followed */
 	bool finished;
 };
 
+/* A process that was forked by a traced one, or execed: it may join the targets, or leave them. */
+static void on_arrival(struct watch *watch, const struct lm_event *event)
+{
+	struct arrival arrival = {.how = event->type == LM_EVENT_FORK ? "was forked" : "execed",
+				  .event_ns = event->time_ns};
+	pid_t pid = (pid_t)(event->process >> 32);
+
+	if (pid != watch->session.launch.pid)
+		targets_consider(&watch->session, pid, &arrival);
+}
+
+/* A walk came to code that was mapped a moment ago: perhaps an allocator, too. */
+static void on_new_code(struct watch *watch, pid_t pid)
+{
+	struct tracked *tracked = targets_find(&watch->session, pid);
+
+	session_refresh(&watch->session, pid);
+	if (tracked)
+		targets_attach_again(&watch->session, tracked);
+}
+
 static void on_event(const struct lm_event *event, void *context)
 {
 	struct watch *watch = context;
-	pid_t pid = (pid_t)(event->process >> 32);
 
 	if (event->type == LM_EVENT_STOPPED)
 		watch->stopped_by_exec = true;
-	else if (event->type == LM_EVENT_EXEC && pid != watch->session.launch.pid)
-		session_attach_again(&watch->session, pid);
+	else if (event->type == LM_EVENT_EXEC || event->type == LM_EVENT_FORK)
+		on_arrival(watch, event);
 	else if (event->type == LM_EVENT_NO_ROWS)
-		session_refresh(&watch->session, pid);
+		on_new_code(watch, (pid_t)(event->process >> 32));
 	else if (watch->session.options->trace)
 		trace_print(watch->session.out, event);
 }
@@ -76,21 +94,8 @@ static int open_timer(struct watch *watch)
 	return 0;
 }
 
-static int open_processes(struct watch *watch)
-{
-	for (size_t i = 0; i < watch->session.targets.count; i++) {
-		struct watched *process = vec_push(&watch->processes);
-
-		if (!process)
-			return -ENOMEM;
-		process->pid = watch->session.targets.items[i].pid;
-		process->pidfd = pidfd_open(process->pid, 0);
-		watch->alive += process->pidfd >= 0;
-	}
-	return 0;
-}
-
-static int watch_open(struct watch *watch, const struct options *options)
+static int watch_open(struct watch *watch, const struct options *options,
+		      const struct report_sink *sink)
 {
 	int error = open_signals(watch);
 
@@ -99,9 +104,11 @@ static int watch_open(struct watch *watch, const struct options *options)
 	error = session_open(&watch->session, options);
 	if (error)
 		return error;
+	watch->session.sink = sink;
+	/* One report has no history. */
+	watch->session.keeps_history = !sink && options->count != 1;
+	watch->session.history.limits.max_times = HISTORY_TIMES;
 	error = open_timer(watch);
-	if (!error)
-		error = open_processes(watch);
 	watch->events = events_new(&watch->session.bpf, on_event, watch);
 	if (!error && watch->events)
 		return 0;
@@ -111,9 +118,6 @@ static int watch_open(struct watch *watch, const struct options *options)
 
 static void watch_close(struct watch *watch)
 {
-	for (size_t i = 0; i < watch->processes.count; i++)
-		cleanup_close(&watch->processes.items[i].pidfd);
-	vec_free(&watch->processes);
 	events_free(watch->events);
 	session_close(&watch->session);
 	cleanup_close(&watch->timer_fd);
@@ -124,6 +128,17 @@ static int report(struct watch *watch, bool last)
 {
 	watch->reports++;
 	return session_report(&watch->session, last);
+}
+
+/* By SIGUSR1. */
+static int report_asked(struct watch *watch)
+{
+	int error;
+
+	watch->session.label = watch->session.options->label;
+	error = report(watch, false);
+	watch->session.label = NULL;
+	return error;
 }
 
 /* The launched program stopped (after an exec) or ended. */
@@ -154,7 +169,7 @@ static int on_signal(struct watch *watch)
 		if (info.ssi_signo == SIGCHLD)
 			error = on_child(watch);
 		else if (info.ssi_signo == SIGUSR1)
-			error = report(watch, false);
+			error = report_asked(watch);
 		else
 			watch->finished = true;
 	}
@@ -173,44 +188,54 @@ static int on_timer(struct watch *watch)
 	return error;
 }
 
-static void on_exit_of(struct watch *watch, struct watched *process)
+/* Whether there is, or may come, something to report. */
+static bool has_targets(const struct watch *watch)
 {
-	log_info("PID %d has ended", process->pid);
-	close(process->pidfd);
-	process->pidfd = -1;
-	watch->alive--;
+	return watch->session.selector || targets_alive(&watch->session);
+}
+
+/* Descriptors that are polled beside those of the targets. */
+enum { SIGNAL, TIMER, EVENTS, MAPPINGS, LINES, TARGETS };
+
+static struct pollfd *pollfds_new(const struct watch *watch)
+{
+	const struct targets *targets = &watch->session.targets;
+	struct pollfd *fds = calloc(TARGETS + targets->list.count, sizeof(*fds));
+
+	if (!fds)
+		return NULL;
+	fds[SIGNAL].fd = watch->signal_fd;
+	fds[TIMER].fd = watch->timer_fd;
+	fds[EVENTS].fd = events_fd(watch->events);
+	fds[MAPPINGS].fd =
+		watch->session.mappings ? mapping_stream_fd(watch->session.mappings) : -1;
+	fds[LINES].fd = symbolizer_lines_fd(watch->session.symbolizer);
+	for (size_t i = 0; i < targets->list.count; i++)
+		fds[TARGETS + i].fd = targets->list.items[i].pidfd;
+	for (size_t i = 0; i < TARGETS + targets->list.count; i++)
+		fds[i].events = POLLIN;
+	return fds;
 }
 
 static int wait_and_handle(struct watch *watch)
 {
-	enum { SIGNAL, TIMER, EVENTS, LINES, PROCESSES };
-	size_t count = PROCESSES + watch->processes.count;
-	_cleanup_free_ struct pollfd *fds = calloc(count, sizeof(*fds));
+	_cleanup_free_ struct pollfd *fds = pollfds_new(watch);
 	int error = 0;
 
 	if (!fds)
 		return -ENOMEM;
-	fds[SIGNAL].fd = watch->signal_fd;
-	fds[TIMER].fd = watch->timer_fd;
-	fds[EVENTS].fd = events_fd(watch->events);
-	fds[LINES].fd = symbolizer_lines_fd(watch->session.symbolizer);
-	for (size_t i = 0; i < watch->processes.count; i++)
-		fds[PROCESSES + i].fd = watch->processes.items[i].pidfd;
-	for (size_t i = 0; i < count; i++)
-		fds[i].events = POLLIN;
-	if (poll(fds, count, -1) < 0)
+	if (poll(fds, TARGETS + watch->session.targets.list.count, -1) < 0)
 		return errno == EINTR ? 0 : -errno;
+	targets_notice_ends(&watch->session);
 	if (fds[EVENTS].revents)
 		error = events_consume(watch->events);
+	if (!error && fds[MAPPINGS].revents)
+		error = mapping_stream_consume(watch->session.mappings);
 	if (fds[LINES].revents) /* line numbers for the next report */
-		symbolizer_find_lines(watch->session.symbolizer, 0);
+		session_take_lines(&watch->session);
 	if (!error && fds[SIGNAL].revents)
 		error = on_signal(watch);
-	for (size_t i = 0; i < watch->processes.count; i++) {
-		if (fds[PROCESSES + i].revents)
-			on_exit_of(watch, &watch->processes.items[i]);
-	}
-	if (!error && watch->alive && !watch->finished && fds[TIMER].revents)
+	if (!error && has_targets(watch) && !watch->finished && fds[TIMER].revents)
 		error = on_timer(watch);
 	return error;
 }
@@ -227,20 +252,22 @@ static int watch_loop(struct watch *watch)
 {
 	int error = 0;
 
-	while (!error && watch->alive && !watch->finished)
+	while (!error && has_targets(watch) && !watch->finished)
 		error = wait_and_handle(watch);
 	if (!error && owes_report(watch))
 		error = report(watch, true);
 	return error;
 }
 
-int command_watch(const struct options *options)
+int watch_run(const struct options *options, const struct report_sink *sink)
 {
 	struct watch watch = {.signal_fd = -1, .timer_fd = -1};
-	int error = watch_open(&watch, options), code = EXIT_OK;
+	int error = watch_open(&watch, options, sink), code = EXIT_OK;
 
 	if (!error)
 		error = watch_loop(&watch);
+	if (!error)
+		emit_finish(options);
 	if (error)
 		code = EXIT_ERROR;
 	else if (watch.session.outstanding_bytes > options->fail_over)
@@ -250,4 +277,11 @@ int command_watch(const struct options *options)
 			  (unsigned long long)watch.session.outstanding_bytes);
 	watch_close(&watch);
 	return code;
+}
+
+int command_watch(const struct options *options)
+{
+	if (options->kernel)
+		return command_kernel(options);
+	return options_want_triage(options) ? command_triage(options) : watch_run(options, NULL);
 }

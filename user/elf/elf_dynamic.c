@@ -10,6 +10,8 @@
 
 struct dynamic {
 	uint64_t symbols, strings, strings_size, hash, gnu_hash;
+	uint64_t flags;
+	bool needs_libraries;
 };
 
 static void take_entry(struct dynamic *dynamic, const Elf64_Dyn *entry)
@@ -29,6 +31,12 @@ static void take_entry(struct dynamic *dynamic, const Elf64_Dyn *entry)
 		break;
 	case DT_GNU_HASH:
 		dynamic->gnu_hash = entry->d_un.d_ptr;
+		break;
+	case DT_FLAGS_1:
+		dynamic->flags = entry->d_un.d_val;
+		break;
+	case DT_NEEDED:
+		dynamic->needs_libraries = true;
 		break;
 	}
 }
@@ -164,4 +172,16 @@ int elf_dynamic_symbols(const struct elf_file *file, struct elf_symbol_place *pl
 	found.strings_size = dynamic.strings_size;
 	*place = found;
 	return 0;
+}
+
+bool elf_is_static(const struct elf_file *file)
+{
+	struct dynamic dynamic = {0};
+
+	if (!file->dynamic_size)
+		return file->type == ET_EXEC;
+	/* -ENOENT: it has no symbol table, which does not matter here. */
+	if (read_dynamic(file, &dynamic) && !dynamic.flags)
+		return false;
+	return dynamic.flags & DF_1_PIE && !dynamic.needs_libraries;
 }

@@ -3,6 +3,7 @@
 #ifndef LEAKMON_ELF_ELF_DYNAMIC_H
 #define LEAKMON_ELF_ELF_DYNAMIC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "elf/elf_file.h"
@@ -18,5 +19,8 @@ struct elf_symbol_place {
  * 0; -ENOENT: the file has no dynamic symbols; -EBADMSG; -EIO; -ENOMEM. *place untouched on error.
  */
 int elf_dynamic_symbols(const struct elf_file *file, struct elf_symbol_place *place);
+
+/* A program that was linked without shared libraries, at a fixed place or not (static-pie). */
+bool elf_is_static(const struct elf_file *file);
 
 #endif

@@ -78,6 +78,8 @@ int elf_file_read_exact(const struct elf_file *file, uint64_t offset, void *buff
 #define ELF_MAX_TABLE_BYTES (256ull << 20)
 #define ELF_MAX_SYMBOLS (16u << 20)
 int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols);
+/* Likewise the data objects (STT_OBJECT) that have a size: variables, constants, vtables. */
+int elf_objects_read(const struct elf_file *file, struct elf_symbols *symbols);
 void elf_symbols_free(struct elf_symbols *symbols);
 
 #endif

@@ -15,6 +15,7 @@ struct reader {
 	struct elf_symbols *symbols;
 	uint64_t budget; /* bytes of tables that may still be read */
 	size_t tables;	 /* how many were read */
+	bool objects;	 /* data instead of functions */
 };
 
 static const struct elf_segment *segment_of(const struct elf_file *file, uint64_t vaddr)
@@ -45,6 +46,18 @@ static bool is_function(const struct elf_file *file, const Elf64_Sym *symbol)
 	return false;
 }
 
+/* Data with a size: what is defined by address alone (_end, __bss_start) names no object. */
+static bool is_object(const Elf64_Sym *symbol)
+{
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_value && symbol->st_size &&
+	       ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
+}
+
+static bool is_wanted(const struct reader *reader, const Elf64_Sym *symbol)
+{
+	return reader->objects ? is_object(symbol) : is_function(reader->file, symbol);
+}
+
 /* How far an unsized symbol can reach at most. */
 static uint64_t limit_of(const struct reader *reader, const Elf64_Sym *symbol)
 {
@@ -67,7 +80,7 @@ static int take_symbol(const struct reader *reader, const Elf64_Sym *symbol, con
 {
 	struct elf_symbol *taken;
 
-	if (!is_function(reader->file, symbol) || symbol->st_name >= strings_size ||
+	if (!is_wanted(reader, symbol) || symbol->st_name >= strings_size ||
 	    !strings[symbol->st_name])
 		return 0;
 	taken = vec_push(&reader->symbols->list);
@@ -200,7 +213,7 @@ static int read_all(struct reader *reader)
 	return dynsym_err == -ENOENT ? 0 : dynsym_err;
 }
 
-int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols)
+static int read_kind(const struct elf_file *file, bool objects, struct elf_symbols *symbols)
 {
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
 	_cleanup_(elf_symbols_free) struct elf_symbols read = {0};
@@ -209,6 +222,7 @@ int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols)
 		.sections = &sections,
 		.symbols = &read,
 		.budget = ELF_MAX_TABLE_BYTES,
+		.objects = objects,
 	};
 	int err = elf_sections_read(file, &sections);
 
@@ -220,6 +234,16 @@ int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols)
 	*symbols = read;
 	memset(&read, 0, sizeof(read));
 	return 0;
+}
+
+int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols)
+{
+	return read_kind(file, false, symbols);
+}
+
+int elf_objects_read(const struct elf_file *file, struct elf_symbols *symbols)
+{
+	return read_kind(file, true, symbols);
 }
 
 void elf_symbols_free(struct elf_symbols *symbols)

@@ -5,10 +5,29 @@
 
 #include <stdio.h>
 
+#include "analyze/diff.h"
 #include "analyze/report.h"
 
 int output_text_write(FILE *out, const struct report *report);
 int output_json_write(FILE *out, const struct report *report);
+int output_folded_write(FILE *out, const struct report *report);
+int output_pprof_write(FILE *out, const struct report *report);
+int output_prom_write(FILE *out, const struct report *report);
+
+int output_text_diff_write(FILE *out, const struct diff *diff);
+int output_json_diff_write(FILE *out, const struct diff *diff);
+int output_folded_diff_write(FILE *out, const struct diff *diff);
+
+/* Pieces of the two for reports that are not of a snapshot. */
+struct json_writer;
+void output_text_site_write(FILE *out, const struct report *report,
+			    const struct report_site *ranked);
+void output_json_site_write(struct json_writer *json, const struct report *report,
+			    const struct report_site *ranked);
+void output_text_stack_write(FILE *out, bool colour, const struct report_site *ranked);
+void output_json_frames_write(struct json_writer *json, const struct report_site *site);
+void output_folded_stack_write(FILE *out, const char *comm, const struct report_site *site);
+void output_json_time(struct json_writer *json, const char *key, const struct timespec *time);
 
 /* Flushes. 0, or -EIO when anything written to the stream so far failed. */
 int output_finish(FILE *out);

@@ -4,7 +4,9 @@
 #include <time.h>
 
 #include "output/formats.h"
+#include "output/json_container.h"
 #include "output/json_writer.h"
+#include "output/trend_parts.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -78,6 +80,27 @@ static void ledger_write(struct json_writer *json, const struct snapshot *snapsh
 	json_close(json, '}');
 }
 
+/* Bytes, but for `ranges` and `events_lost`. */
+static void mapping_write(struct json_writer *json, const struct mapping_ledger *ledger)
+{
+	json_open(json, "mappings", '{');
+	json_number(json, "mapped_bytes", ledger->mapped);
+	json_number(json, "unmapped_bytes", ledger->unmapped);
+	json_number(json, "outstanding_bytes", ledger->outstanding);
+	json_number(json, "purged_bytes", ledger->purged);
+	json_number(json, "ranges", ledger->ranges);
+	json_number(json, "events_lost", ledger->events_lost);
+	json_number(json, "missed_bytes", ledger->missed);
+	json_number(json, "healed_bytes", ledger->healed);
+	json_close(json, '}');
+}
+
+/* Readers refuse numbers from 2^63 on: addresses in the kernel lose their highest bit. */
+static void address_write(struct json_writer *json, uint64_t address)
+{
+	json_number(json, "address", address & INT64_MAX);
+}
+
 static void frame_write(struct json_writer *json, const struct frame *frame)
 {
 	json_open(json, NULL, '{');
@@ -85,7 +108,7 @@ static void frame_write(struct json_writer *json, const struct frame *frame)
 	json_number(json, "offset", frame->offset);
 	json_string(json, "module", frame->module);
 	json_string(json, "build_id", frame->build_id);
-	json_number(json, "address", frame->address);
+	address_write(json, frame->address);
 	json_string(json, "file", frame->file);
 	if (frame->line)
 		json_number(json, "line", frame->line);
@@ -99,14 +122,15 @@ static void frame_write(struct json_writer *json, const struct frame *frame)
 	json_close(json, '}');
 }
 
-static void frames_write(struct json_writer *json, const struct report_site *site)
+void output_json_frames_write(struct json_writer *json, const struct report_site *site)
 {
 	json_open(json, "frames", '[');
 	for (size_t i = 0; i < site->frames.list.count; i++)
 		frame_write(json, &site->frames.list.items[i]);
 	for (size_t i = 0; !site->frames.list.count && i < site->site->depth; i++)
-		frame_write(json, &(struct frame){.address = site->site->addresses[i],
-						  .why = "not looked up"});
+		frame_write(json,
+			    &(struct frame){.address = LM_FRAME_ADDRESS(site->site->addresses[i]),
+					    .why = "not looked up"});
 	json_close(json, ']');
 }
 
@@ -125,7 +149,7 @@ static void blocks_write(struct json_writer *json, const struct report_site *sit
 		const struct block *block = &site->blocks.items[i];
 
 		json_open(json, NULL, '{');
-		json_number(json, "address", block->address);
+		address_write(json, block->address);
 		json_number(json, "size", block->size);
 		age_write(json, "age_ms", has_ages, block->age_ns);
 		json_number(json, "tid", block->tid);
@@ -146,6 +170,8 @@ static void site_write(struct json_writer *json, const struct report *report,
 	json_string(json, "id", id);
 	json_string(json, "lost", site->lost ? lost_name(site->lost) : NULL);
 	json_string(json, "end", walk_end_name(site->end));
+	json_string(json, "family", family_name(site->family));
+	json_string(json, "kind", kind_name(site->kind));
 	json_number(json, "bytes", site->bytes);
 	json_number(json, "count", site->count);
 	json_number(json, "allocated_bytes", site->allocated_bytes);
@@ -153,7 +179,8 @@ static void site_write(struct json_writer *json, const struct report *report,
 	json_number(json, "freed_bytes", site->freed_bytes);
 	json_number(json, "freed_count", site->freed_count);
 	age_write(json, "oldest_ms", has_ages, site->oldest_ns);
-	frames_write(json, ranked);
+	output_json_frames_write(json, ranked);
+	output_json_trend_write(json, report, ranked);
 	if (report->show_allocs)
 		blocks_write(json, ranked, has_ages);
 	json_close(json, '}');
@@ -168,17 +195,30 @@ static void process_write(struct json_writer *json, const struct report *report,
 	json_number(json, "pid", process->pid);
 	json_string(json, "comm", process->comm);
 	json_string(json, "exe", process->exe);
-	json_null(json, "container");
+	json_container(json, process->container);
 	json_bool(json, "exact", process->exact);
 	json_bool(json, "exited", process->exited);
 	json_number(json, "outstanding_bytes", process->outstanding_bytes);
 	json_number(json, "outstanding_count", process->outstanding_count);
 	json_number(json, "sites_total", ranked->sites_total);
+	if (report->snapshot->has_mappings)
+		mapping_write(json, &process->mapping);
 	json_open(json, "sites", '[');
 	for (size_t i = 0; i < ranked->sites.count; i++)
 		site_write(json, report, &ranked->sites.items[i]);
 	json_close(json, ']');
 	json_close(json, '}');
+}
+
+void output_json_site_write(struct json_writer *json, const struct report *report,
+			    const struct report_site *ranked)
+{
+	site_write(json, report, ranked);
+}
+
+void output_json_time(struct json_writer *json, const char *key, const struct timespec *time)
+{
+	time_write(json, key, time);
 }
 
 int output_json_write(FILE *out, const struct report *report)
@@ -192,6 +232,8 @@ int output_json_write(FILE *out, const struct report *report)
 	json_number(&json, "sequence", snapshot->sequence);
 	json_bool(&json, "sampled", snapshot->sampled);
 	ledger_write(&json, snapshot);
+	if (snapshot->has_mappings)
+		mapping_write(&json, &snapshot->mapping);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(&json, report, &report->processes.items[i]);

@@ -19,6 +19,9 @@ void json_open(struct json_writer *json, const char *key, char bracket);
 void json_close(struct json_writer *json, char bracket);
 
 void json_number(struct json_writer *json, const char *key, uint64_t value);
+void json_signed(struct json_writer *json, const char *key, int64_t value);
+/* Nine significant digits; null if it is no finite number. */
+void json_real(struct json_writer *json, const char *key, double value);
 void json_bool(struct json_writer *json, const char *key, bool value);
 void json_null(struct json_writer *json, const char *key);
 

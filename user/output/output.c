@@ -6,10 +6,25 @@
 
 #include "base/cleanup.h"
 #include "output/formats.h"
+#include "output/triage_format.h"
 
 static const struct output_format formats[] = {
-	{.name = "text", .write = output_text_write, .default_top = 10},
-	{.name = "json", .write = output_json_write, .default_top = 0},
+	{.name = "text",
+	 .write = output_text_write,
+	 .write_triage = output_triage_text_write,
+	 .write_diff = output_text_diff_write,
+	 .default_top = 10},
+	{.name = "json",
+	 .write = output_json_write,
+	 .write_triage = output_triage_json_write,
+	 .write_diff = output_json_diff_write,
+	 .default_top = 0},
+	{.name = "folded",
+	 .write = output_folded_write,
+	 .write_diff = output_folded_diff_write,
+	 .single = true},
+	{.name = "pprof", .write = output_pprof_write, .single = true},
+	{.name = "prom", .write = output_prom_write, .single = true},
 };
 
 const struct output_format *output_find(const char *name)

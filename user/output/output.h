@@ -8,12 +8,20 @@
 
 #include <stdio.h>
 
+#include "analyze/diff.h"
 #include "analyze/report.h"
+
+struct triage_report;
 
 struct output_format {
 	const char *name;
 	/* 0, or -EIO when the stream failed. Flushes. */
 	int (*write)(FILE *out, const struct report *report);
+	/* The same of a triage; NULL: this format has none. */
+	int (*write_triage)(FILE *out, const struct triage_report *report);
+	/* What changed; NULL: this format has no way to say it. */
+	int (*write_diff)(FILE *out, const struct diff *diff);
+	bool single;	    /* a file holds one report: each replaces the one before */
 	size_t default_top; /* sites per process unless -T is given; 0: all */
 };
 

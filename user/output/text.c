@@ -10,6 +10,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "output/formats.h"
+#include "proc/container.h"
+#include "output/text_mapping.h"
+#include "output/trend_parts.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -56,10 +59,10 @@ static void age_write(FILE *out, uint64_t age_ns)
 static void frame_write_named(FILE *out, const struct style *style, const struct frame *frame)
 {
 	text_print_inert(out, frame->function);
-	/* An inlined function has no start to count from. */
+	/* An inlined function has no start to count from; what the kernel called has no offset. */
 	if (frame->inlined)
 		fputs(" (inlined)", out);
-	else
+	else if (strcmp(frame->function, FRAME_SIGNAL_HANDLER) != 0)
 		fprintf(out, "%s+0x%" PRIx64 "%s", style->dim, frame->offset, style->plain);
 	if (frame->file) {
 		fputc(' ', out);
@@ -102,8 +105,9 @@ static void frame_write(FILE *out, const struct style *style, const struct frame
 	fputc('\n', out);
 }
 
-static void stack_write(FILE *out, const struct style *style, const struct report_site *ranked)
+void output_text_stack_write(FILE *out, bool colour, const struct report_site *ranked)
 {
+	const struct style *style = &styles[colour];
 	const struct site *site = ranked->site;
 
 	if (site->lost)
@@ -112,7 +116,8 @@ static void stack_write(FILE *out, const struct style *style, const struct repor
 		frame_write(out, style, &ranked->frames.list.items[i]);
 	for (size_t i = 0; !ranked->frames.list.count && i < site->depth; i++)
 		frame_write(out, style,
-			    &(struct frame){.address = site->addresses[i], .why = "not looked up"});
+			    &(struct frame){.address = LM_FRAME_ADDRESS(site->addresses[i]),
+					    .why = "not looked up"});
 	if (site->end != LM_WALK_ROOT)
 		fprintf(out, "\t\t[the stack ends early: %s]\n", walk_end_advice(site->end));
 }
@@ -131,6 +136,24 @@ static void blocks_write(FILE *out, const struct report_site *ranked, bool has_a
 	}
 }
 
+/* What a row of each family counts. */
+static const char *const family_nouns[] = {
+	[FAMILY_HEAP] = "allocations",
+	[FAMILY_MAPPING] = "mappings",
+	[FAMILY_KERNEL] = "allocations",
+};
+_Static_assert(ARRAY_SIZE(family_nouns) == FAMILY_MAX_, "a noun for every family");
+
+static void kind_write(FILE *out, const struct site *site)
+{
+	if (!kind_name(site->kind))
+		return;
+	fputs(kind_name(site->kind), out);
+	if (kind_note(site->kind))
+		fprintf(out, " (%s)", kind_note(site->kind));
+	fputs("; ", out);
+}
+
 static void site_write(FILE *out, const struct report *report, const struct report_site *ranked)
 {
 	const struct site *site = ranked->site;
@@ -138,33 +161,45 @@ static void site_write(FILE *out, const struct report *report, const struct repo
 
 	if (report->show_allocs)
 		blocks_write(out, ranked, has_ages);
-	fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " allocations from stack\n\t\t", site->bytes,
-		site->count);
+	fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " %s from stack\n\t\t", site->bytes,
+		site->count, family_nouns[site->family]);
+	kind_write(out, site);
 	if (has_ages) {
 		fputs("oldest ", out);
 		age_write(out, site->oldest_ns);
 		fputs("; ", out);
 	}
-	fprintf(out, "allocated %" PRIu64 ", freed %" PRIu64 " since attach\n",
-		site->allocated_count, site->freed_count);
-	stack_write(out, &styles[report->colour], ranked);
+	if (site->family == FAMILY_MAPPING)
+		fprintf(out, "mapped %" PRIu64 " bytes in %" PRIu64 " calls since attach\n",
+			site->allocated_bytes, site->allocated_count);
+	else
+		fprintf(out, "allocated %" PRIu64 ", freed %" PRIu64 " since attach\n",
+			site->allocated_count, site->freed_count);
+	output_text_trend_write(out, report, ranked);
+	output_text_stack_write(out, report->colour, ranked);
 }
 
-static void cut_write(FILE *out, const struct report_process *ranked)
+static void cut_write(FILE *out, const struct report_process *ranked, enum site_family family,
+		      size_t shown)
 {
 	uint64_t bytes = 0;
 
-	if (ranked->sites.count == ranked->sites_total)
+	if (shown == ranked->family_totals[family])
 		return;
-	for (size_t i = 0; i < ranked->process->sites.count; i++)
-		bytes += ranked->process->sites.items[i].bytes;
-	for (size_t i = 0; i < ranked->sites.count; i++)
-		bytes -= ranked->sites.items[i].site->bytes;
+	for (size_t i = 0; i < ranked->process->sites.count; i++) {
+		if (ranked->process->sites.items[i].family == family)
+			bytes += ranked->process->sites.items[i].bytes;
+	}
+	for (size_t i = 0; i < ranked->sites.count; i++) {
+		if (ranked->sites.items[i].site->family == family)
+			bytes -= ranked->sites.items[i].site->bytes;
+	}
 	fprintf(out, "\t… and %zu more stacks (%" PRIu64 " bytes)\n",
-		ranked->sites_total - ranked->sites.count, bytes);
+		ranked->family_totals[family] - shown, bytes);
 }
 
-static void heading_write(FILE *out, const struct report *report, size_t sites)
+static void heading_write(FILE *out, const struct report *report, enum site_family family,
+			  size_t sites)
 {
 	const struct style *style = &styles[report->colour];
 	struct tm local = {0};
@@ -172,8 +207,39 @@ static void heading_write(FILE *out, const struct report *report, size_t sites)
 
 	localtime_r(&report->snapshot->time.tv_sec, &local);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
-	fprintf(out, "%s[%s] Top %zu stacks with outstanding allocations:%s\n", style->bold, clock,
-		sites, style->plain);
+	fprintf(out, "%s[%s] Top %zu stacks with outstanding %s:%s\n", style->bold, clock, sites,
+		family_nouns[family], style->plain);
+}
+
+static void family_write(FILE *out, const struct report *report,
+			 const struct report_process *ranked, enum site_family family)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < ranked->sites.count; i++)
+		shown += ranked->sites.items[i].site->family == family;
+	heading_write(out, report, family, shown);
+	for (size_t i = 0; i < ranked->sites.count; i++) {
+		if (ranked->sites.items[i].site->family == family)
+			site_write(out, report, &ranked->sites.items[i]);
+	}
+	cut_write(out, ranked, family, shown);
+}
+
+/* container NAME (pod NAMESPACE/POD) ID */
+static void container_write(FILE *out, const struct container *container)
+{
+	fputs("container ", out);
+	if (container->name)
+		text_print_inert(out, container->name);
+	if (container->pod) {
+		fputs(container->name ? " (pod " : "(pod ", out);
+		text_print_inert(out, container->namespace ? container->namespace : "?");
+		fputc('/', out);
+		text_print_inert(out, container->pod);
+		fputc(')', out);
+	}
+	fprintf(out, "%s%.12s\n", container->name || container->pod ? " " : "", container->id);
 }
 
 static void process_write(FILE *out, const struct report *report,
@@ -189,10 +255,14 @@ static void process_write(FILE *out, const struct report *report,
 		fputs(report->snapshot->sampled ? " (estimated)" : " (inexact)", out);
 	fprintf(out, ": %" PRIu64 " bytes in %" PRIu64 " blocks outstanding\n",
 		process->outstanding_bytes, process->outstanding_count);
-	heading_write(out, report, ranked->sites.count);
-	for (size_t i = 0; i < ranked->sites.count; i++)
-		site_write(out, report, &ranked->sites.items[i]);
-	cut_write(out, ranked);
+	if (process->container)
+		container_write(out, process->container);
+	for (size_t family = 0; family < FAMILY_MAX_; family++) {
+		/* Of a user process the heap is always there, if only to say that it holds nothing.
+		 */
+		if (ranked->family_totals[family] || (family == FAMILY_HEAP && process->pid))
+			family_write(out, report, ranked, family);
+	}
 }
 
 static void ledger_write(FILE *out, const struct ledger *ledger)
@@ -287,6 +357,12 @@ static void young_write(FILE *out, const struct snapshot *snapshot)
 		fprintf(out, "not listed: %" PRIu64 " blocks younger than --older\n", young);
 }
 
+void output_text_site_write(FILE *out, const struct report *report,
+			    const struct report_site *ranked)
+{
+	site_write(out, report, ranked);
+}
+
 int output_text_write(FILE *out, const struct report *report)
 {
 	const struct snapshot *snapshot = report->snapshot;
@@ -294,8 +370,10 @@ int output_text_write(FILE *out, const struct report *report)
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(out, report, &report->processes.items[i]);
 	if (!report->processes.count)
-		heading_write(out, report, 0);
+		heading_write(out, report, FAMILY_HEAP, 0);
 	ledger_write(out, &snapshot->ledger);
+	if (snapshot->has_mappings)
+		text_mapping_write(out, &snapshot->mapping);
 	young_write(out, snapshot);
 	losses_write(out, &snapshot->ledger);
 	walk_ends_write(out, &snapshot->ledger);

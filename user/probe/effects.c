@@ -22,16 +22,28 @@ static const unsigned writes_flags[] = {
 	X86_INS_SAR,  X86_INS_IMUL, X86_INS_MUL, X86_INS_BT,  X86_INS_BSR, X86_INS_BSF,
 };
 
-/* psABI x86-64, section 3.2.3: integer arguments in order, each under all its names. */
-static const unsigned argument_registers[][4] = {
-	{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
+/* x86 encodings: the number is the place in the list. */
+static const unsigned registers[][5] = {
+	{X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH},
+	{X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
+	{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
+	{X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH},
+	{X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL},
+	{X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL},
 	{X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
-	{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL},
-	{X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL},
+	{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
 	{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B},
 	{X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
+	{X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B},
+	{X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B},
+	{X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B},
+	{X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B},
+	{X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B},
+	{X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B},
 };
-static const unsigned stack_pointer[] = {X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL};
+
+/* psABI x86-64, section 3.2.3: rdi, rsi, rdx, rcx, r8, r9. */
+const uint8_t effect_arguments[EFFECT_MAX_ARGUMENTS] = {7, 6, 2, 1, 8, 9};
 
 static bool is_listed(unsigned id, const unsigned *list, size_t count)
 {
@@ -51,30 +63,41 @@ enum effect effect_of(const cs_insn *instruction)
 	return EFFECT_UNKNOWN;
 }
 
-/* dh and ch: of the argument registers only rdx and rcx have a name for their second byte. */
-static bool is_argument(unsigned id, unsigned arguments)
+static int register_number(unsigned id)
 {
-	for (size_t i = 0; i < MIN(arguments, ARRAY_SIZE(argument_registers)); i++) {
-		if (is_listed(id, argument_registers[i], ARRAY_SIZE(argument_registers[i])))
-			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(registers) && id != X86_REG_INVALID; i++) {
+		if (is_listed(id, registers[i], ARRAY_SIZE(registers[i])))
+			return (int)i;
 	}
-	return (arguments > 2 && id == X86_REG_DH) || (arguments > 3 && id == X86_REG_CH);
+	return -1;
 }
 
-const char *effect_destroys(csh decoder, const cs_insn *instruction,
-			    const struct placement_request *request)
+bool effect_writes(csh decoder, const cs_insn *instruction, uint32_t *written)
 {
-	cs_regs read, written;
-	uint8_t read_count, written_count;
+	cs_regs read, write;
+	uint8_t read_count, write_count;
 
-	if (cs_regs_access(decoder, instruction, read, &read_count, written, &written_count))
-		return "has unknown effects";
-	for (uint8_t i = 0; i < written_count; i++) {
-		if (is_argument(written[i], request->arguments))
-			return "writes an argument";
-		if (request->returns &&
-		    is_listed(written[i], stack_pointer, ARRAY_SIZE(stack_pointer)))
-			return "moves the stack pointer";
+	*written = 0;
+	if (cs_regs_access(decoder, instruction, read, &read_count, write, &write_count))
+		return false;
+	for (uint8_t i = 0; i < write_count; i++) {
+		int number = register_number(write[i]);
+
+		if (number >= 0)
+			*written |= 1u << number;
 	}
-	return NULL;
+	return true;
+}
+
+bool effect_is_move(const cs_insn *instruction, int *from, int *to)
+{
+	const cs_x86 *x86 = &instruction->detail->x86;
+
+	if (instruction->id != X86_INS_MOV || x86->op_count != 2 ||
+	    x86->operands[0].type != X86_OP_REG || x86->operands[1].type != X86_OP_REG ||
+	    x86->operands[0].size != 8 || x86->operands[1].size != 8)
+		return false;
+	*to = register_number(x86->operands[0].reg);
+	*from = register_number(x86->operands[1].reg);
+	return *from >= 0 && *to >= 0;
 }

@@ -4,8 +4,8 @@
 #define LEAKMON_PROBE_EFFECTS_H
 
 #include <capstone/capstone.h>
-
-#include "probe/placement.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 enum effect {
 	EFFECT_UNKNOWN,	  /* not on the list: not even the next one need follow */
@@ -15,12 +15,18 @@ enum effect {
 
 enum effect effect_of(const cs_insn *instruction);
 
+/* Integer arguments in order, as x86 encodes their registers. */
+#define EFFECT_MAX_ARGUMENTS 6
+extern const uint8_t effect_arguments[EFFECT_MAX_ARGUMENTS];
+
 /*
- * Why a probe behind this instruction would miss something ("writes an argument"), or NULL. A write
- * to a part of a register counts as one to the whole. Only for instructions of known effect,
- * decoded with CS_OPT_DETAIL.
+ * The registers that it writes, a bit for each x86 number; a write to a part counts as one to the
+ * whole. False: the decoder does not say. Only for instructions of known effect, decoded with
+ * CS_OPT_DETAIL.
  */
-const char *effect_destroys(csh decoder, const cs_insn *instruction,
-			    const struct placement_request *request);
+bool effect_writes(csh decoder, const cs_insn *instruction, uint32_t *written);
+
+/* `mov` of one whole register to another. */
+bool effect_is_move(const cs_insn *instruction, int *from, int *to);
 
 #endif

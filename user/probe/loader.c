@@ -16,9 +16,12 @@
 #include "probe/attach.h"
 #include "probe/privileges.h"
 
-/* A ring of page-sized records for process events; larger when every call is traced. */
+/* A ring for process events; larger when every exec, and when every call is told. */
 #define EVENTS_BYTES (64 * 1024)
+#define EVENTS_MANY_BYTES (1024 * 1024)
 #define EVENTS_TRACE_BYTES (16 * 1024 * 1024)
+/* A hundred thousand calls, while a report is being written. */
+#define MAPPING_EVENTS_BYTES (16 * 1024 * 1024)
 
 /* What the hash map needs per entry beside key and value (kernel/bpf/hashtab.c, htab_elem). */
 #define HASH_ENTRY_OVERHEAD 64
@@ -60,7 +63,17 @@ static void set_knobs(struct leakmon_bpf *skeleton, const struct loader_config *
 	skeleton->rodata->max_processes = config->max_processes;
 	skeleton->rodata->stack_walk = config->stack_walk;
 	skeleton->rodata->launched_tgid = config->launched_tgid;
+	skeleton->rodata->max_blocks = config->max_blocks;
+	skeleton->rodata->fair_share = config->many;
+	skeleton->rodata->announce = config->many;
 	loader_fill_exp_table(skeleton->rodata->exp_table);
+}
+
+static uint32_t events_bytes(const struct loader_config *config)
+{
+	if (config->trace)
+		return EVENTS_TRACE_BYTES;
+	return config->many ? EVENTS_MANY_BYTES : EVENTS_BYTES;
 }
 
 static void set_sizes(struct leakmon_bpf *skeleton, const struct loader_config *config)
@@ -73,8 +86,67 @@ static void set_sizes(struct leakmon_bpf *skeleton, const struct loader_config *
 	bpf_map__set_max_entries(skeleton->maps.processes, config->max_processes);
 	bpf_map__set_max_entries(skeleton->maps.ledgers, config->max_processes);
 	bpf_map__set_max_entries(skeleton->maps.unwind_ranges, config->max_processes);
-	bpf_map__set_max_entries(skeleton->maps.events,
-				 config->trace ? EVENTS_TRACE_BYTES : EVENTS_BYTES);
+	bpf_map__set_max_entries(skeleton->maps.free_sites, config->max_sites);
+	bpf_map__set_max_entries(skeleton->maps.free_slots, config->max_processes);
+	bpf_map__set_max_entries(skeleton->maps.events, events_bytes(config));
+}
+
+/* Without --mappings their programs stay out of the kernel, and their maps are as small as can be.
+ */
+static void set_mappings(struct leakmon_bpf *skeleton, const struct loader_config *config)
+{
+	bpf_program__set_autoload(skeleton->progs.mapping_begin, config->mappings);
+	bpf_program__set_autoload(skeleton->progs.mapping_end, config->mappings);
+	bpf_program__set_autoload(skeleton->progs.mapping_exit, config->mappings);
+	if (!config->mappings)
+		return;
+	bpf_map__set_max_entries(skeleton->maps.mapping_targets, config->max_processes);
+	bpf_map__set_max_entries(skeleton->maps.mapping_events, MAPPING_EVENTS_BYTES);
+}
+
+/* Room for threads that live or are dead, of all processes together. */
+#define MAX_THREADS (1u << 18)
+
+static struct bpf_program *thread_program(const struct leakmon_bpf *skeleton, size_t probe)
+{
+	return bpf_object__find_program_by_name(skeleton->obj, thread_probes[probe].program);
+}
+
+static void set_threads(struct leakmon_bpf *skeleton, const struct loader_config *config)
+{
+	bool session = config->method == ATTACH_SESSION;
+
+	bpf_program__set_autoload(skeleton->progs.thread_fork, config->threads);
+	bpf_program__set_autoload(skeleton->progs.thread_exit, config->threads);
+	for (size_t i = 0; i < THREAD_PROBE_MAX_; i++) {
+		enum attach_point point = POINT_ENTRY;
+
+		if (i == THREAD_PROBE_RETURN)
+			point = POINT_RETURN;
+		else if (session && thread_probes[i].returns)
+			point = POINT_BOTH;
+		bpf_program__set_autoload(thread_program(skeleton, i),
+					  config->threads &&
+						  !(session && i == THREAD_PROBE_RETURN));
+		bpf_program__set_expected_attach_type(thread_program(skeleton, i),
+						      attach_type(config->method, point));
+	}
+	if (!config->threads)
+		return;
+	bpf_map__set_max_entries(skeleton->maps.thread_records, MAX_THREADS);
+	bpf_map__set_max_entries(skeleton->maps.thread_handles, MAX_THREADS);
+	bpf_map__set_max_entries(skeleton->maps.thread_tids, MAX_THREADS);
+	bpf_map__set_max_entries(skeleton->maps.thread_books, config->max_processes);
+}
+
+static void export_threads(struct bpf_side *bpf, const struct leakmon_bpf *skeleton)
+{
+	bpf->thread_records_fd = bpf_map__fd(skeleton->maps.thread_records);
+	bpf->thread_handles_fd = bpf_map__fd(skeleton->maps.thread_handles);
+	bpf->thread_tids_fd = bpf_map__fd(skeleton->maps.thread_tids);
+	bpf->thread_books_fd = bpf_map__fd(skeleton->maps.thread_books);
+	for (size_t i = 0; i < THREAD_PROBE_MAX_; i++)
+		bpf->thread_fds[i] = bpf_program__fd(thread_program(skeleton, i));
 }
 
 static void set_attach_types(struct leakmon_bpf *skeleton, enum attach_method method)
@@ -85,6 +157,8 @@ static void set_attach_types(struct leakmon_bpf *skeleton, enum attach_method me
 	bpf_program__set_autoload(skeleton->progs.heap_return, !session);
 	bpf_program__set_expected_attach_type(skeleton->progs.heap_return,
 					      attach_type(method, POINT_RETURN));
+	bpf_program__set_expected_attach_type(skeleton->progs.heap_result,
+					      attach_type(method, POINT_ENTRY));
 	for (size_t i = 0; i < SHAPE_MAX_; i++) {
 		struct bpf_program *program =
 			bpf_object__find_program_by_name(skeleton->obj, call_shapes[i].program);
@@ -129,7 +203,7 @@ static int explain_load(int error, const struct loader_config *config)
 	return error;
 }
 
-static const void *map_array(struct bpf_map *map, size_t value_size)
+const void *loader_map_array(struct bpf_map *map, size_t value_size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t size = bpf_map__max_entries(map) * value_size;
@@ -141,28 +215,42 @@ static const void *map_array(struct bpf_map *map, size_t value_size)
 
 static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 {
-	bpf->sites = map_array(skeleton->maps.sites, sizeof(*bpf->sites));
-	bpf->stacks = map_array(skeleton->maps.stacks, sizeof(*bpf->stacks));
-	bpf->processes = map_array(skeleton->maps.processes, sizeof(*bpf->processes));
+	bpf->sites = loader_map_array(skeleton->maps.sites, sizeof(*bpf->sites));
+	bpf->stacks = loader_map_array(skeleton->maps.stacks, sizeof(*bpf->stacks));
+	bpf->processes = loader_map_array(skeleton->maps.processes, sizeof(*bpf->processes));
 	if (!bpf->sites || !bpf->stacks || !bpf->processes)
 		return -errno;
 	bpf->blocks_fd = bpf_map__fd(skeleton->maps.blocks);
 	bpf->ledgers_fd = bpf_map__fd(skeleton->maps.ledgers);
 	bpf->events_fd = bpf_map__fd(skeleton->maps.events);
 	bpf->process_index_fd = bpf_map__fd(skeleton->maps.process_index);
+	bpf->site_index_fd = bpf_map__fd(skeleton->maps.site_index);
+	bpf->sites_fd = bpf_map__fd(skeleton->maps.sites);
+	bpf->processes_fd = bpf_map__fd(skeleton->maps.processes);
+	bpf->free_sites_fd = bpf_map__fd(skeleton->maps.free_sites);
+	bpf->free_slots_fd = bpf_map__fd(skeleton->maps.free_slots);
+	bpf->blocks_used = &skeleton->bss->blocks_used;
+	bpf->sites_used = &skeleton->bss->sites_used;
+	bpf->recycle_generation = &skeleton->data->recycle_generation;
 	bpf->site_count = &skeleton->data->site_count;
 	bpf->process_count = &skeleton->data->process_count;
 	bpf->events_lost = &skeleton->bss->events_lost;
+	bpf->mapping_events_fd = bpf_map__fd(skeleton->maps.mapping_events);
+	bpf->mapping_targets_fd = bpf_map__fd(skeleton->maps.mapping_targets);
+	bpf->mapping_events_lost = &skeleton->bss->mapping_events_lost;
 	bpf->unwind_modules_fd = bpf_map__fd(skeleton->maps.unwind_modules);
 	bpf->unwind_ranges_fd = bpf_map__fd(skeleton->maps.unwind_ranges);
 	bpf->unwind_generation = &skeleton->data->unwind_generation;
 	bpf->return_fd = bpf_program__fd(skeleton->progs.heap_return);
+	bpf->any_fd = bpf_program__fd(skeleton->progs.heap_any);
+	bpf->result_fd = bpf_program__fd(skeleton->progs.heap_result);
 	for (size_t i = 0; i < SHAPE_MAX_; i++) {
 		struct bpf_program *program =
 			bpf_object__find_program_by_name(skeleton->obj, call_shapes[i].program);
 
 		bpf->shape_fds[i] = program ? bpf_program__fd(program) : -ENOENT;
 	}
+	export_threads(bpf, skeleton);
 	bpf->skeleton = skeleton;
 	return 0;
 }
@@ -180,6 +268,8 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 		return explain_load(-errno, config);
 	set_knobs(skeleton, config);
 	set_sizes(skeleton, config);
+	set_mappings(skeleton, config);
+	set_threads(skeleton, config);
 	set_attach_types(skeleton, config->method);
 	error = leakmon_bpf__load(skeleton);
 	if (!error)

@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "leakmon_abi.h"
 #include "probe/allocators.h"
+#include "threads/thread_library.h"
 
 struct loader_config {
 	bool empty_programs;
@@ -19,7 +20,10 @@ struct loader_config {
 	uint64_t max_blocks;
 	uint32_t max_sites, max_processes;
 	uint32_t launched_tgid;
+	bool many; /* more than one process: they share the room, and new ones are announced */
 	enum lm_stack_walk stack_walk;
+	bool mappings; /* also mmap, munmap, mremap, brk */
+	bool threads;  /* also the creation, end and reaping of threads */
 };
 
 /* The loaded object, as attach and collect see it. Arrays are the maps themselves, read-only. */
@@ -31,12 +35,27 @@ struct bpf_side {
 	const struct lm_process *processes;
 	const uint32_t *site_count, *process_count;
 	const __u64 *events_lost;
+	/* Giving back what ended processes had (collect/recycle.h). */
+	int site_index_fd, sites_fd, processes_fd, free_sites_fd, free_slots_fd;
+	__s64 *blocks_used, *sites_used;
+	__u32 *recycle_generation;
+	int mapping_events_fd, mapping_targets_fd; /* empty without loader_config.mappings */
+	const __u64 *mapping_events_lost;
+	/* Without loader_config.threads the maps are empty and there are no programs. */
+	int thread_records_fd, thread_handles_fd, thread_tids_fd, thread_books_fd;
+	int thread_fds[THREAD_PROBE_MAX_];
 	int unwind_modules_fd, unwind_ranges_fd;
 	__u32 *unwind_generation; /* raised after either of the two changed */
 	uint32_t max_sites, max_processes;
 	int shape_fds[SHAPE_MAX_];
 	int return_fd;
+	int any_fd;    /* of shapes whose arguments are told */
+	int result_fd; /* where calls that may throw have their result */
 };
+
+/* A memory-mapped array map, read-only; NULL with errno. It stays until this process ends. */
+struct bpf_map;
+const void *loader_map_array(struct bpf_map *map, size_t value_size);
 
 /* Keeps libbpf's own messages for -v; call it before anything is loaded. */
 void loader_quiet_libbpf(void);

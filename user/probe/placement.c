@@ -11,11 +11,14 @@
 /* How far beyond a NULL check a place is sought that NULL does not reach. */
 #define AFTER_NULL_CHECK 4
 
+#define STACK_POINTER 4 /* %rsp, as x86 encodes it */
+
 /* A place that has been proven. */
 struct spot {
 	bool found;
 	bool null_filtered;
 	uint32_t offset;
+	uint32_t holders[EFFECT_MAX_ARGUMENTS];
 	char text[32];
 };
 
@@ -26,6 +29,8 @@ struct walk {
 	bool null_tested;     /* the zero flag says whether rdi is NULL */
 	bool null_filtered;   /* NULL has left through a branch */
 	unsigned since_filter;
+	/* The registers that hold each argument, a bit for each x86 number. */
+	uint32_t holders[EFFECT_MAX_ARGUMENTS];
 	struct spot emulated; /* best: costs one trap everywhere */
 	struct spot nop;      /* one trap on newer kernels, two on older ones */
 	struct spot usable;   /* the first place that the kernel accepts and that does no harm */
@@ -105,6 +110,7 @@ static void spot_take(struct walk *walk, struct spot *spot)
 	spot->found = true;
 	spot->null_filtered = walk->null_filtered;
 	spot->offset = (uint32_t)walk->instruction->address;
+	memcpy(spot->holders, walk->holders, sizeof(spot->holders));
 	instruction_text(walk->instruction, spot->text, sizeof(spot->text));
 }
 
@@ -141,6 +147,30 @@ static void consider(struct walk *walk, enum trap_kind trap)
 		spot_take(walk, &walk->emulated);
 }
 
+/* What the current instruction does to the arguments; why it loses one, or NULL. */
+static const char *follow_arguments(struct walk *walk)
+{
+	const struct placement_request *request = walk->request;
+	bool is_move;
+	uint32_t written;
+	int from, to;
+
+	if (!effect_writes(walk->decoder, walk->instruction, &written))
+		return "has unknown effects";
+	is_move = effect_is_move(walk->instruction, &from, &to);
+	for (unsigned i = 0; i < MIN(request->arguments, EFFECT_MAX_ARGUMENTS); i++) {
+		bool copied = is_move && walk->holders[i] & 1u << from;
+
+		walk->holders[i] &= ~written;
+		if (copied)
+			walk->holders[i] |= 1u << to;
+		if (!walk->holders[i] ||
+		    (!request->movable && !(walk->holders[i] & 1u << effect_arguments[i])))
+			return "writes an argument";
+	}
+	return request->returns && written & 1u << STACK_POINTER ? "moves the stack pointer" : NULL;
+}
+
 /* Goes past the current instruction; false when nothing can be proven beyond it. */
 static bool pass(struct walk *walk)
 {
@@ -153,7 +183,7 @@ static bool pass(struct walk *walk)
 	}
 	if (effect == EFFECT_UNKNOWN)
 		return stop(walk, "ends what can be proven");
-	destroyed = effect_destroys(walk->decoder, walk->instruction, walk->request);
+	destroyed = follow_arguments(walk);
 	if (destroyed)
 		return stop(walk, destroyed);
 	if (walk->request->null_is_trivial && is_null_test(walk->instruction))
@@ -189,6 +219,21 @@ static void walk_prologue(struct walk *walk)
 			 left ? "undecodable code" : "the code known ends", (size_t)address);
 }
 
+/* Where the arguments are there: in their own registers if they can be. */
+static void tell_registers(const struct placement_request *request, const struct spot *spot,
+			   struct placement *placement)
+{
+	for (unsigned i = 0; i < MIN(request->arguments, PLACEMENT_ARGUMENTS); i++) {
+		uint8_t own = effect_arguments[i];
+
+		placement->registers[i] = own;
+		if (spot->holders[i] & 1u << own)
+			continue;
+		placement->registers[i] = (uint8_t)__builtin_ctz(spot->holders[i]);
+		placement->moved = true;
+	}
+}
+
 /* From what the walk found to an answer: emulated, else a nop, else the entry, else anything. */
 static void conclude(const struct walk *walk, struct placement *placement)
 {
@@ -214,12 +259,15 @@ static void conclude(const struct walk *walk, struct placement *placement)
 		return;
 	}
 	placement->offset = spot->offset;
+	tell_registers(walk->request, spot, placement);
 }
 
 void placement_choose(const struct placement_request *request, struct placement *placement)
 {
 	struct walk walk = {.request = request};
 
+	for (unsigned i = 0; i < EFFECT_MAX_ARGUMENTS; i++)
+		walk.holders[i] = 1u << effect_arguments[i];
 	memset(placement, 0, sizeof(*placement));
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &walk.decoder)) {
 		placement->refused = true;

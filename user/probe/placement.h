@@ -12,7 +12,8 @@
  *   - that every call with a non-trivial argument reaches: only fall-through, and a conditional
  *     branch may be passed only where the shape says that the taken side is trivial
  *     (free: `test rdi, rdi; je` skips NULL);
- *   - up to which no argument register of the shape was written;
+ *   - up to which no argument register of the shape was written; or, where the program can be told
+ *     another register (`movable`), up to which each argument is still in some register;
  *   - for functions whose return is probed too: up to which the stack pointer was not moved, so
  *     that the return address is still at (%rsp);
  *   - that no jump from later code in the given bytes leads back to (a loop head, or a loop
@@ -36,12 +37,18 @@ struct placement_request {
 	unsigned arguments;   /* how many of rdi, rsi, rdx, rcx, r8, r9 must be intact */
 	bool returns;	      /* the return is probed too */
 	bool null_is_trivial; /* a call with rdi == 0 need not be seen */
+	bool movable;	      /* an argument may have gone to another register meanwhile */
 };
+
+#define PLACEMENT_ARGUMENTS 4
 
 struct placement {
 	uint32_t offset; /* from the function's first byte */
 	bool emulated;	 /* the kernel emulates the instruction there */
 	bool refused;	 /* no safe place at all (5-byte nop at an entry that cannot be passed) */
+	bool needless;	 /* what it does is seen elsewhere: no probe */
+	bool moved;	 /* some argument is elsewhere than it came in: see `registers` */
+	uint8_t registers[PLACEMENT_ARGUMENTS]; /* where each is there, as x86 encodes it */
 	/* For -v and doctor, Intel syntax: "`push rbp` at +9: emulated, NULL already filtered". */
 	char reason[128];
 };

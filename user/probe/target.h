@@ -11,7 +11,7 @@
 
 #include "probe/attach.h"
 #include "probe/loader.h"
-#include "probe/plan.h"
+#include "probe/plan_cache.h"
 #include "probe/trial.h"
 
 struct worker;
@@ -21,7 +21,8 @@ struct target_config {
 	const char *symbol_prefix; /* -S */
 	enum probe_at probe_at;
 	struct trial trial;
-	struct worker *worker; /* borrowed; reads the target's files. NULL: this process does */
+	struct worker *worker;	  /* borrowed; reads the target's files. NULL: this process does */
+	struct plan_cache *plans; /* made already; owned by the session */
 };
 
 /* A file that was looked at, identified by its real device and inode. */
@@ -29,12 +30,20 @@ struct target_file {
 	uint64_t device, inode;
 	char *path;	  /* untrusted; owned */
 	size_t functions; /* probed in it */
+	bool nameless;	  /* linked statically and stripped: an allocator in it cannot be found */
+};
+
+/* The same as /proc/PID/maps shows it, which may be another device: known without opening it. */
+struct seen_mapping {
+	uint64_t inode;
+	uint32_t major, minor;
 };
 
 struct target {
 	pid_t pid;
 	struct attachments attachments;
 	VEC(struct target_file) files;
+	VEC(struct seen_mapping) seen;
 	size_t functions; /* probed in all */
 };
 
@@ -45,8 +54,10 @@ struct target {
 int target_check(pid_t pid, const struct target_config *config);
 
 /*
- * Probes what is mapped and not yet probed; may be called again after the process mapped more.
- * 0 (also when nothing was found: see target->functions), or -errno after an error message.
+ * Probes what is mapped and not yet probed; may be called again whenever the process may have
+ * mapped more (dlopen): of files that were seen before nothing is read but their line in
+ * /proc/PID/maps. 0 (also when nothing was found: see target->functions), or -errno after an error
+ * message.
  */
 int target_attach(struct target *target, const struct target_config *config,
 		  const struct bpf_side *bpf);

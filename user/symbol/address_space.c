@@ -79,6 +79,21 @@ static int open_range(struct code_range *range, struct modules *modules, struct 
 	return range->module ? 0 : -ENOMEM;
 }
 
+/* Each range holds its module. */
+static void copy_range(const struct address_space *space, const struct code_range *range,
+		       struct code_range *copy)
+{
+	*copy = *range;
+	if (copy->module)
+		modules_hold(space->modules, copy->module);
+}
+
+static void release_range(const struct address_space *space, const struct code_range *range)
+{
+	if (range->module)
+		modules_release(space->modules, range->module);
+}
+
 /* Fills next->current from maps, and takes over from `space` what has stayed. */
 static int build_current(const struct address_space *space, const struct maps *maps,
 			 struct modules *modules, struct intern *intern, struct address_space *next)
@@ -91,7 +106,7 @@ static int build_current(const struct address_space *space, const struct maps *m
 		if (!range)
 			return -ENOMEM;
 		if (known) {
-			*range = *known;
+			copy_range(next, known, range);
 			continue;
 		}
 		range->mapping = maps->list.items[i];
@@ -105,6 +120,7 @@ static int build_current(const struct address_space *space, const struct maps *m
 
 static void forget_past(struct address_space *space, size_t i)
 {
+	release_range(space, &space->past.items[i]);
 	space->past.count--;
 	memmove(&space->past.items[i], &space->past.items[i + 1],
 		(space->past.count - i) * sizeof(*space->past.items));
@@ -125,7 +141,7 @@ static int remember_past(struct address_space *space, const struct code_range *r
 	past = vec_push(&space->past);
 	if (!past)
 		return -ENOMEM;
-	*past = *range;
+	copy_range(space, range, past);
 	return 0;
 }
 
@@ -156,10 +172,11 @@ int address_space_refresh(struct address_space *space, int pid, struct modules *
 			  struct intern *intern, bool *changed)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
-	_cleanup_(address_space_free) struct address_space next = {0};
+	_cleanup_(address_space_free) struct address_space next = {.modules = modules};
 	__typeof__(space->current) replaced = space->current;
 	int err;
 
+	space->modules = modules;
 	err = maps_read(pid, MAPS_EXECUTABLE, &maps);
 	if (!err)
 		err = build_current(space, &maps, modules, intern, &next);
@@ -175,6 +192,7 @@ int address_space_refresh(struct address_space *space, int pid, struct modules *
 	space->current.count = next.current.count;
 	space->current.capacity = next.current.capacity;
 	next.current.items = replaced.items;
+	next.current.count = replaced.count;
 	return 0;
 }
 
@@ -193,6 +211,10 @@ const struct code_range *address_space_find(const struct address_space *space, u
 
 void address_space_free(struct address_space *space)
 {
+	for (size_t i = 0; i < space->current.count; i++)
+		release_range(space, &space->current.items[i]);
+	for (size_t i = 0; i < space->past.count; i++)
+		release_range(space, &space->past.items[i]);
 	vec_free(&space->current);
 	vec_free(&space->past);
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "proc/maps.h"
-#include "symbol/module.h"
+#include "symbol/modules.h"
 
 struct code_range {
 	struct mapping mapping; /* its path is interned */
@@ -16,6 +16,7 @@ struct code_range {
 };
 
 struct address_space {
+	struct modules *modules;	/* whose modules the ranges hold; NULL: there are none */
 	VEC(struct code_range) current; /* by ascending address */
 	VEC(struct code_range) past;	/* vanished, the latest last; bounded */
 };

@@ -5,9 +5,17 @@
 
 #include "base/cleanup.h"
 #include "proc/target_file.h"
+#include "symbol/debuginfod.h"
 #include "worker/worker.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
+
+/* Whoever made it or sent it: another file's lines would be lies. */
+static bool is_the_one(const struct debug_request *request, int fd, struct debug_description *found)
+{
+	return !worker_describe(request->worker, fd, found) &&
+	       !strcmp(found->build_id, request->build_id);
+}
 
 /* The target's own root first; a container seldom has debug files, the host may. */
 static int open_verified(const struct debug_request *request, const char *path,
@@ -18,8 +26,7 @@ static int open_verified(const struct debug_request *request, const char *path,
 	for (size_t i = request->task ? 0 : 1; i < ARRAY_SIZE(roots); i++) {
 		_cleanup_close_ int fd = target_file_open_path(roots[i], path);
 
-		if (fd >= 0 && !worker_describe(request->worker, fd, found) &&
-		    !strcmp(found->build_id, request->build_id))
+		if (fd >= 0 && is_the_one(request, fd, found))
 			return TAKE_FD(fd);
 	}
 	return -ENOENT;
@@ -60,6 +67,18 @@ static int open_by_link(const struct debug_request *request, struct debug_descri
 	return -ENOENT;
 }
 
+int debug_file_fetch(const struct debug_request *request, struct debug_description *found)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (!request->debuginfod || !request->build_id[0])
+		return -ENOENT;
+	fd = debuginfod_open(request->debuginfod, request->build_id, request->path);
+	if (fd < 0)
+		return TAKE_FD(fd);
+	return is_the_one(request, fd, found) ? TAKE_FD(fd) : -ENOENT;
+}
+
 int debug_file_open(const struct debug_request *request, struct debug_description *found)
 {
 	int fd;
@@ -67,21 +86,30 @@ int debug_file_open(const struct debug_request *request, struct debug_descriptio
 	if (!request->build_id[0])
 		return -ENOENT;
 	fd = open_by_build_id(request, found);
-	return fd >= 0 ? fd : open_by_link(request, found);
+	if (fd < 0)
+		fd = open_by_link(request, found);
+	return fd >= 0 ? fd : debug_file_fetch(request, found);
 }
 
-int debug_file_open_alternate(const struct debug_request *request)
+static int open_alternate(const struct debug_request *request, struct debug_description *found)
 {
 	const char *file = strstr(request->link, "/.dwz/");
-	struct debug_description ignored;
 	char path[PATH_MAX];
-	int fd = open_by_build_id(request, &ignored);
+	int fd = open_by_build_id(request, found);
 
 	if (fd >= 0)
 		return fd;
 	if (request->link[0] == '/')
-		return open_verified(request, request->link, &ignored);
+		return open_verified(request, request->link, found);
 	if (!file || snprintf(path, sizeof(path), DEBUG_ROOT "%s", file) >= (int)sizeof(path))
 		return -ENOENT;
-	return open_verified(request, path, &ignored);
+	return open_verified(request, path, found);
+}
+
+int debug_file_open_alternate(const struct debug_request *request)
+{
+	struct debug_description ignored;
+	int fd = open_alternate(request, &ignored);
+
+	return fd >= 0 ? fd : debug_file_fetch(request, &ignored);
 }

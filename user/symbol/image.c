@@ -51,6 +51,27 @@ int image_read(int fd, struct image *image)
 	return 0;
 }
 
+int image_read_objects(int fd, struct image *image)
+{
+	_cleanup_(image_free) struct image read = {.file.fd = -1};
+	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0};
+	int err = elf_file_open(fd, &read.file);
+
+	if (err)
+		return err;
+	err = elf_objects_read(&read.file, &symbols);
+	if (err == -ENOMEM || err == -EIO)
+		return err;
+	read.has_symtab = symbols.has_symtab;
+	err = symbol_table_build(&symbols, &read.table);
+	if (err)
+		return err;
+	*image = read;
+	image->file.fd = -1;
+	memset(&read, 0, sizeof(read));
+	return 0;
+}
+
 void image_take_debug_symbols(struct image *image, struct image *debug)
 {
 	struct symbol_table replaced = image->table;

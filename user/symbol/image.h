@@ -20,6 +20,9 @@ struct image {
 /* 0; -ENOEXEC, -EBADMSG: not an ELF file we can read; -EIO; -ENOMEM. *image untouched on error. */
 int image_read(int fd, struct image *image);
 
+/* The same with the file's data objects in place of its functions. */
+int image_read_objects(int fd, struct image *image);
+
 /*
  * Replaces the symbol table by that of a separate debug file, if that has the same build-id and
  * names more: then *debug gets the old one.

@@ -9,81 +9,8 @@
 #include "proc/target_file.h"
 #include "symbol/debug_file.h"
 #include "symbol/demangle.h"
+#include "symbol/modules.h"
 #include "worker/worker.h"
-
-/* RLIMIT_NOFILE is 1024 by default, and the probes need some too. */
-#define MAX_OPEN_FILES 512
-
-static struct module *add_new(struct modules *modules, const struct file_identity *identity,
-			      uint64_t key)
-{
-	struct module *module = calloc(1, sizeof(*module));
-	struct module **place = module ? vec_push(&modules->list) : NULL;
-	uint64_t *slot = place ? hash_put(&modules->index, key, NULL) : NULL;
-
-	if (!slot) {
-		if (place)
-			modules->list.count--;
-		free(module);
-		return NULL;
-	}
-	module->identity = *identity;
-	module->number = (uint32_t)modules->list.count;
-	module->fd = -1;
-	module->image.file.fd = -1;
-	*place = module;
-	*slot = modules->list.count;
-	return module;
-}
-
-static struct module *find_or_add(struct modules *modules, const struct file_identity *identity)
-{
-	uint64_t key = hash_mix(hash_mix(identity->device) ^ identity->inode), *place;
-
-	/* Two versions of one file, like two files of one hash, take the next keys in turn. */
-	for (; (place = hash_get(&modules->index, key)) && *place; key++) {
-		struct module *module = modules->list.items[*place - 1];
-
-		if (file_identity_equal(&module->identity, identity))
-			return module;
-	}
-	return add_new(modules, identity, key);
-}
-
-struct module *modules_add(struct modules *modules, int fd)
-{
-	_cleanup_close_ int owned = fd;
-	struct file_identity identity = {0};
-	struct module *module;
-
-	if (file_identity_read(owned, &identity))
-		return NULL;
-	module = find_or_add(modules, &identity);
-	if (module && module->fd < 0 && modules->open_files < MAX_OPEN_FILES) {
-		module->fd = TAKE_FD(owned);
-		modules->open_files++;
-	}
-	return module;
-}
-
-static void free_module(struct module *module)
-{
-	if (module->fd >= 0)
-		close(module->fd);
-	image_free(&module->image);
-	hash_free(&module->functions);
-	module_lines_free(&module->lines);
-	free(module);
-}
-
-void modules_free(struct modules *modules)
-{
-	for (size_t i = 0; i < modules->list.count; i++)
-		free_module(modules->list.items[i]);
-	vec_free(&modules->list);
-	hash_free(&modules->index);
-	modules->open_files = 0;
-}
 
 int module_open(const struct module *module, const struct module_place *place)
 {
@@ -104,26 +31,58 @@ int module_open(const struct module *module, const struct module_place *place)
 	return file_identity_equal(&identity, &module->identity) ? TAKE_FD(fd) : -ESTALE;
 }
 
-/* A stripped file names only what it exports; its debug file, if installed, names the rest. */
+/* What a separate debug file names, if that is more. Takes the descriptor over. */
+static bool take_debug_file(struct modules *modules, struct module *module, int fd)
+{
+	_cleanup_(image_free) struct image debug = {.file.fd = -1};
+	_cleanup_close_ int owned = fd;
+	size_t before = module->image.table.count;
+
+	if (owned >= 0 && !worker_read_image(modules->worker, owned, &debug))
+		image_take_debug_symbols(&module->image, &debug);
+	return module->image.table.count != before;
+}
+
+/* A stripped file names only what it exports; its debug file, if there is one, names the rest. */
 static void add_debug_symbols(struct modules *modules, struct module *module, int fd,
 			      const struct module_place *place)
 {
-	_cleanup_(image_free) struct image debug = {.file.fd = -1};
 	struct debug_description description;
 	struct debug_request request = {
 		.worker = modules->worker,
+		.debuginfod = modules->debuginfod,
 		.build_id = module->image.file.build_id,
 		.link = description.link,
 		.path = place->mapping->path,
 		.task = place->task,
 	};
-	_cleanup_close_ int debug_fd = -1;
+	int debug_fd;
 
 	if (worker_describe(modules->worker, fd, &description))
 		return;
 	debug_fd = debug_file_open(&request, &(struct debug_description){0});
-	if (debug_fd >= 0 && !worker_read_image(modules->worker, debug_fd, &debug))
-		image_take_debug_symbols(&module->image, &debug);
+	module->awaits_symbols = debug_fd == -EAGAIN;
+	take_debug_file(modules, module, debug_fd);
+}
+
+bool module_take_symbols(struct modules *modules, struct module *module)
+{
+	struct debug_request request = {
+		.worker = modules->worker,
+		.debuginfod = modules->debuginfod,
+		.build_id = module->image.file.build_id,
+		.path = "",
+	};
+	int fd;
+
+	if (!module->awaits_symbols)
+		return false;
+	fd = debug_file_fetch(&request, &(struct debug_description){0});
+	module->awaits_symbols = fd == -EAGAIN;
+	if (!take_debug_file(modules, module, fd))
+		return false;
+	hash_free(&module->functions);
+	return true;
 }
 
 static const char *why_no_image(int err)

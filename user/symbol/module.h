@@ -16,11 +16,16 @@
 #include "symbol/intern.h"
 #include "symbol/module_lines.h"
 
-struct worker;
+struct modules;
 
 struct module {
 	struct file_identity identity;
 	uint32_t number;       /* no other module has it */
+	uint64_t key;	       /* of modules.index */
+	size_t place;	       /* in modules.list */
+	size_t users;	       /* how often it is held, see modules.h */
+	uint64_t unused_since; /* while `users` is 0: modules.releases then */
+	bool awaits_symbols;   /* a debug file that names more may still come */
 	int fd;		       /* -1: too many are open; opened again when needed */
 	bool loaded;	       /* `why` and `image` are final */
 	const char *why;       /* why there is no image, or NULL */
@@ -29,23 +34,15 @@ struct module {
 	struct module_lines lines;
 };
 
-struct modules {
-	VEC(struct module *) list;
-	struct hash index; /* of identities -> place in list, plus 1 */
-	size_t open_files;
-	struct worker *worker; /* reads the files */
-	size_t opened_lines;   /* how many modules' line information is open */
-	struct module *asked;  /* whose lines are being looked for, or NULL */
-	size_t asked_count;    /* how many: the first of those it wants */
-};
-
-/* The module of an open file, which is taken over in any case. NULL: out of memory or no file. */
-struct module *modules_add(struct modules *modules, int fd);
-void modules_free(struct modules *modules);
-
 /* Reads the symbols if that was not done yet. NULL, or why there are none, as a static string. */
 const char *module_load(struct modules *modules, struct module *module,
 			const struct module_place *place);
+
+/*
+ * Looks whether the debug file that it waits for has come, and takes the names in it. Whether there
+ * were any: names found before may be wrong then.
+ */
+bool module_take_symbols(struct modules *modules, struct module *module);
 
 /* A descriptor of the module's file that the caller closes; -ESTALE: another version is there. */
 int module_open(const struct module *module, const struct module_place *place);

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "symbol/debug_file.h"
-#include "symbol/module.h"
+#include "symbol/modules.h"
 #include "worker/worker.h"
 
 /* Modules whose debug files we keep open between two batches. */
@@ -67,6 +67,7 @@ static int open_source(const struct modules *modules, const struct module *modul
 	struct debug_description own;
 	struct debug_request request = {
 		.worker = modules->worker,
+		.debuginfod = modules->debuginfod,
 		.build_id = module->image.file.build_id,
 		.link = own.link,
 		.path = lines->mapping.path,
@@ -92,9 +93,10 @@ static int open_files(struct modules *modules, struct module *module)
 	_cleanup_close_ int fd = open_source(modules, module, &description);
 	struct debug_request request = {
 		.worker = modules->worker,
+		.debuginfod = modules->debuginfod,
 		.build_id = description.alternate.build_id,
 		.link = description.alternate.name,
-		.path = "",
+		.path = module->lines.mapping.path,
 		.task = module->lines.task,
 	};
 	int alternate_fd = -1;
@@ -117,11 +119,19 @@ static int open_files(struct modules *modules, struct module *module)
 
 static void forget_wanted(struct module_lines *lines, size_t count)
 {
+	if (!count)
+		return;
 	for (size_t i = 0; i < count; i++)
 		lines->list.items[lines->wanted.items[i]].known = true;
 	lines->wanted.count -= count;
 	memmove(lines->wanted.items, lines->wanted.items + count,
 		lines->wanted.count * sizeof(*lines->wanted.items));
+}
+
+void modules_abandon_lines(struct modules *modules, struct module *module)
+{
+	forget_wanted(&module->lines, module->lines.wanted.count);
+	close_files(modules, &module->lines);
 }
 
 static int give_up(struct modules *modules, struct module *module, int err)
@@ -152,6 +162,9 @@ static int ask(struct modules *modules, struct module *module)
 		request.addresses[i] = lines->list.items[lines->wanted.items[i]].vaddr;
 	if (!err)
 		err = worker_start_lines(modules->worker, &request);
+	lines->awaits_file = err == -EAGAIN;
+	if (lines->awaits_file)
+		return 0;
 	if (err)
 		return give_up(modules, module, err);
 	modules->asked = module;
@@ -200,14 +213,21 @@ static int take_answer(struct modules *modules, struct intern *intern, int timeo
 	for (size_t i = 0; !err && i < answer.count; i++)
 		err = keep_lines(intern, &answer, i, &lines->list.items[lines->wanted.items[i]]);
 	forget_wanted(lines, modules->asked_count);
+	if (!module->users)
+		modules_abandon_lines(modules, module);
 	return err;
 }
 
-static struct module *find_wanting(const struct modules *modules)
+/* *waiting: there is one that waits for its file. */
+static struct module *find_wanting(const struct modules *modules, bool *waiting)
 {
+	*waiting = false;
 	for (size_t i = 0; i < modules->list.count; i++) {
-		if (modules->list.items[i]->lines.wanted.count)
+		const struct module_lines *lines = &modules->list.items[i]->lines;
+
+		if (lines->wanted.count && !lines->awaits_file)
 			return modules->list.items[i];
+		*waiting |= lines->wanted.count > 0;
 	}
 	return NULL;
 }
@@ -223,15 +243,17 @@ static int64_t now_ms(void)
 int modules_find_lines(struct modules *modules, struct intern *intern, int timeout_ms)
 {
 	int64_t end = now_ms() + timeout_ms;
+	bool waiting = false;
 	int err = 0;
 
+	modules_take_fetched(modules);
 	while (!err) {
-		struct module *module = modules->asked ? NULL : find_wanting(modules);
+		struct module *module = modules->asked ? NULL : find_wanting(modules, &waiting);
 
 		if (module)
 			err = ask(modules, module);
 		else if (!modules->asked)
-			return 0;
+			return waiting ? -EAGAIN : 0;
 		else
 			err = take_answer(modules, intern,
 					  timeout_ms < 0 ? -1 : (int)MAX(end - now_ms(), 0));

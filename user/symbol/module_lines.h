@@ -41,6 +41,7 @@ struct module_lines {
 	struct hash index; /* vaddr -> place in list, plus 1 */
 	VEC(struct source_lines) list;
 	VEC(size_t) wanted; /* places in list */
+	bool awaits_file;   /* it is being fetched: not looked for meanwhile */
 	bool none;	    /* there are none to be had: not looked for again */
 	bool opened;	    /* the descriptors are there; only until a release */
 	int fd, alternate_fd;
@@ -57,9 +58,13 @@ const struct source_lines *module_want_lines(struct module *module,
 
 /*
  * Works on what is queued for at most timeout_ms (-1: until done; 0: takes what has arrived, and
- * asks on). 0: nothing is queued any more; -EAGAIN: something is; -ENOMEM.
+ * asks on). 0: nothing is queued any more; -EAGAIN: something is, or waits for a file that is being
+ * fetched, for which this does not wait; -ENOMEM.
  */
 int modules_find_lines(struct modules *modules, struct intern *intern, int timeout_ms);
+
+/* Gives up what a module wants, and closes its files; not of the one that is asked about. */
+void modules_abandon_lines(struct modules *modules, struct module *module);
 
 /* Closes the files that lines were looked up in. Not while something is asked for. */
 void modules_release_lines(struct modules *modules);

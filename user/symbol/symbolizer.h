@@ -19,9 +19,12 @@
 /* The module of a frame that a perf map names: compiled while the process ran, in no file. */
 #define FRAME_JIT "jit"
 
+/* The function of the frame through which the kernel called a signal handler; gdb's words. */
+#define FRAME_SIGNAL_HANDLER "<signal handler called>"
+
 /* One line of a stack. Strings are owned by the symbolizer and live as long as it does. */
 struct frame {
-	uint64_t address;	/* return address in the target */
+	uint64_t address;	/* return address in the target, or where a signal interrupted it */
 	const char *function;	/* demangled, or NULL: see `why` */
 	uint64_t offset;	/* of address from the function's start */
 	const char *module;	/* path as the target mapped it, or FRAME_JIT; NULL: in no file */
@@ -78,7 +81,8 @@ enum frame_lines {
 /*
  * Names `depth` return addresses (caller first) of a process into `frames`, which the caller owns
  * (vec_free(&frames->list)). Function lookups use address - 1: a return address may be the first
- * byte of the next function (DWARF 5, 6.4.4 "Call Frame Calling Address").
+ * byte of the next function (DWARF 5, 6.4.4 "Call Frame Calling Address"). Not so those marked with
+ * LM_FRAME_EXACT, which stand where they are; the frame before such a one is FRAME_SIGNAL_HANDLER.
  * *frames is overwritten, not appended to. 0 or -ENOMEM (then it is untouched).
  */
 int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint64_t *addresses,
@@ -87,11 +91,22 @@ int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint6
 /*
  * Looks up lines that are queued, for at most timeout_ms (-1: until done; 0: takes what has been
  * found meanwhile, and asks on). 0: all are known, name again to see them; -EAGAIN: not all yet;
- * -ENOMEM.
+ * -ENOMEM. Files that debuginfod fetches are not waited for.
  */
 int symbolizer_find_lines(struct symbolizer *symbolizer, int timeout_ms);
 
-/* Becomes readable when symbolizer_find_lines() has something to take; -1: nothing is awaited. */
+/*
+ * From now on, debug files that are nowhere on this machine are fetched (debuginfod.h), which may
+ * take deadline_ms each. Why that cannot be and what to do about it, as a static string, or NULL.
+ */
+const char *symbolizer_use_debuginfod(struct symbolizer *symbolizer, uint32_t deadline_ms);
+/* Waits for the files that are being fetched, at most timeout_ms (-1: until done). 0 or -EAGAIN. */
+int symbolizer_wait_for_files(struct symbolizer *symbolizer, int timeout_ms);
+/* What is being fetched, on one line of a terminal; "": nothing is. */
+void symbolizer_progress(const struct symbolizer *symbolizer, char *text, size_t size);
+
+/* Becomes readable when symbolizer_find_lines() has something to take, and once a second while
+ * files are fetched; -1: nothing is awaited. */
 int symbolizer_lines_fd(const struct symbolizer *symbolizer);
 
 /*

@@ -14,7 +14,8 @@ struct unwind_store;
 struct worker;
 
 struct unwind_stats {
-	size_t modules;	 /* files whose rows are loaded */
+	size_t processes;
+	size_t modules;	 /* sets of rows that are loaded */
 	size_t rows;	 /* in all of them */
 	size_t failures; /* files whose .eh_frame could not be used */
 };
@@ -26,11 +27,22 @@ void unwind_store_free(struct unwind_store *store);
 /*
  * Reads the mappings of a process and loads what is new; cheap when nothing changed. A file whose
  * rows cannot be had is left out (its frames are walked by frame pointer) and not tried again.
+ * What a process maps anew is there for its walks before this returns: new entries in the kernel's
+ * maps of maps cost an RCU grace period (5 to 30 ms) each time, but only after they took effect.
  * 0; -ESRCH: the process is gone; or -errno when the kernel refused a map.
  */
 int unwind_store_refresh(struct unwind_store *store, int pid);
 
-/* Drops the mappings of a process that ended. Rows stay for others and for the next start. */
+/*
+ * The same for many processes, with one wait for all of them. Those that are gone are passed over.
+ * 0, or the first -errno; the others are refreshed all the same.
+ */
+int unwind_store_refresh_all(struct unwind_store *store, const int *pids, size_t count);
+
+/*
+ * Drops what belongs to a process that ended: at once here, in the kernel together with others.
+ * Rows that nobody maps any more stay for the next start of the program, those of 256 files.
+ */
 void unwind_store_forget(struct unwind_store *store, int pid);
 
 void unwind_store_stats(const struct unwind_store *store, struct unwind_stats *stats);

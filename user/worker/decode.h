@@ -13,6 +13,7 @@
 #include "symbol/debug_sections.h"
 #include "symbol/image.h"
 #include "unwind/unwind_table.h"
+#include "threads/thread_library.h"
 #include "worker/bytes.h"
 #include "worker/line_answer.h"
 
@@ -23,8 +24,11 @@ int decode_lines(const struct bytes *body, size_t addresses, struct line_answer 
 int decode_unwind(const struct bytes *body, struct elf_file *file, struct unwind_table *table);
 /*
  * Points of known functions, inside a file of `file_size` bytes, near the function they belong to.
- * Whether an instruction begins there, only the parser knows: see worker_start_plans().
+ * Whether an instruction begins there, only the parser knows: see worker_end_plans().
  */
 int decode_plan(const struct bytes *body, uint64_t file_size, struct probe_plan *plan);
+
+/* Points of known kinds, in their order, inside a file of `file_size` bytes; a sound layout. */
+int decode_threads(const struct bytes *body, uint64_t file_size, struct thread_library *library);
 
 #endif

@@ -96,16 +96,28 @@ static int encode_point(const struct probe_point *point, struct bytes *body)
 		.placement_offset = point->placement.offset,
 		.emulated = point->placement.emulated,
 		.refused = point->placement.refused,
+		.needless = point->placement.needless,
+		.prefix = (uint8_t)point->prefix,
+		.is_result = point->is_result,
+		.number = point->result.number,
+		.condition = point->result.condition,
+		.words = point->result.words,
+		.moved = point->placement.moved,
 	};
 
 	_Static_assert(sizeof(wire.reason) == sizeof(point->placement.reason), "the same text");
+	_Static_assert(sizeof(wire.registers) == sizeof(point->placement.registers), "as many");
 	memcpy(wire.reason, point->placement.reason, sizeof(wire.reason));
+	memcpy(wire.registers, point->placement.registers, sizeof(wire.registers));
 	return bytes_append(body, &wire, sizeof(wire));
 }
 
 int encode_plan(const struct probe_plan *plan, struct bytes *body)
 {
-	struct wire_plan wire = {.count = (uint32_t)plan->points.count};
+	struct wire_plan wire = {.count = (uint32_t)plan->points.count,
+				 .family = plan->family,
+				 .has_names = plan->has_names,
+				 .is_static = plan->is_static};
 	int err;
 
 	_Static_assert(sizeof(wire.build_id) == sizeof(plan->build_id), "the same text");

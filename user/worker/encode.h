@@ -8,6 +8,7 @@
 #include "symbol/image.h"
 #include "symbol/lines.h"
 #include "unwind/unwind_table.h"
+#include "threads/thread_library.h"
 #include "worker/bytes.h"
 #include "worker/protocol.h"
 
@@ -16,6 +17,7 @@ int encode_image(const struct image *image, struct bytes *body);
 int encode_unwind(const struct elf_file *file, const struct unwind_table *table,
 		  struct bytes *body);
 int encode_plan(const struct probe_plan *plan, struct bytes *body);
+int encode_threads(const struct thread_library *library, struct bytes *body);
 
 /* Lines are collected address by address. */
 struct line_encoder {

@@ -64,6 +64,17 @@ static int run_image(struct parser *parser, const struct worker_request *request
 	return err ? err : encode_image(&image, body);
 }
 
+static int run_objects(struct parser *parser, const struct worker_request *request,
+		       const int *files, struct bytes *body)
+{
+	_cleanup_(image_free) struct image image = {.file.fd = -1};
+	int err = image_read_objects(files[0], &image);
+
+	(void)parser;
+	(void)request;
+	return err ? err : encode_image(&image, body);
+}
+
 static int run_perf_map(struct parser *parser, const struct worker_request *request,
 			const int *files, struct bytes *body)
 {
@@ -101,6 +112,17 @@ static int run_plan(struct parser *parser, const struct worker_request *request,
 		return -EINVAL;
 	err = probe_plan_file(files[0], request->symbol_prefix, request->probe_at, &plan);
 	return err ? err : encode_plan(&plan, body);
+}
+
+static int run_threads(struct parser *parser, const struct worker_request *request,
+		       const int *files, struct bytes *body)
+{
+	_cleanup_(thread_library_free) struct thread_library library = {0};
+	int err = thread_library_read(files[0], &library);
+
+	(void)parser;
+	(void)request;
+	return err ? err : encode_threads(&library, body);
 }
 
 static int find_or_open_lines(struct parser *parser, const struct worker_request *request,
@@ -166,6 +188,7 @@ static const struct task {
 	[WORKER_DESCRIBE] = {run_describe, 1, 1}, [WORKER_IMAGE] = {run_image, 1, 1},
 	[WORKER_LINES] = {run_lines, 1, 2},	  [WORKER_UNWIND] = {run_unwind, 1, 1},
 	[WORKER_PLAN] = {run_plan, 1, 1},	  [WORKER_PERF_MAP] = {run_perf_map, 1, 1},
+	[WORKER_OBJECTS] = {run_objects, 1, 1},	  [WORKER_THREADS] = {run_threads, 1, 1},
 	[WORKER_RELEASE] = {run_release, 0, 0},
 };
 _Static_assert(ARRAY_SIZE(tasks) == WORKER_KIND_MAX_, "a row for every kind");

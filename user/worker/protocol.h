@@ -22,6 +22,8 @@ enum worker_kind {
 	WORKER_UNWIND,	 /* file -> struct wire_image without symbols, segments, base, rows */
 	WORKER_PLAN,	 /* file, symbol prefix, probe_at -> struct wire_plan, points */
 	WORKER_PERF_MAP, /* perf map -> struct wire_image of no file, symbols, names */
+	WORKER_OBJECTS,	 /* file -> as WORKER_IMAGE, with data objects for functions */
+	WORKER_THREADS,	 /* file -> struct wire_threads, struct thread_point */
 	WORKER_RELEASE,	 /* gives up what WORKER_LINES keeps open; no body */
 	WORKER_KIND_MAX_
 };
@@ -88,20 +90,39 @@ struct wire_unwind {
 struct wire_point {
 	uint64_t vaddr, offset;
 	uint32_t function, placement_offset;
-	uint8_t emulated, refused, padding_[6];
+	uint8_t emulated, refused, needless, is_result;
+	uint8_t prefix, number, condition, padding_; /* the latter two of a result */
+	uint16_t words;
+	uint8_t registers[4], moved, padding_2_; /* where the arguments are */
 	char reason[128];
 };
 
 /* Then points. */
 struct wire_plan {
 	char build_id[83];
-	uint8_t padding_;
+	uint8_t family;
 	uint32_t count;
+	uint8_t has_names, is_static, padding_[2];
+};
+
+/* Then struct wire_thread_point. */
+struct wire_threads {
+	uint64_t attr_cookie, rtld_global_at;
+	uint32_t layout[8]; /* the rest of struct thread_layout, in its order */
+	uint32_t count;
+	uint8_t has_layout;
+	char why[96];
+	uint8_t padding_[7];
+};
+
+struct wire_thread_point {
+	uint64_t offset;
+	uint32_t probe, padding_;
 };
 
 _Static_assert(sizeof(struct wire_segment) == 40, "no holes");
 _Static_assert(sizeof(struct wire_image) == 128, "no holes");
-_Static_assert(sizeof(struct wire_point) == 160, "no holes");
-_Static_assert(sizeof(struct wire_plan) == 88, "no holes");
+_Static_assert(sizeof(struct wire_point) == 168, "no holes");
+_Static_assert(sizeof(struct wire_plan) == 92, "no holes");
 
 #endif

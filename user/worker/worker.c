@@ -22,7 +22,6 @@ struct worker {
 	struct lane lanes[WORKER_LANE_MAX_];
 	struct asked asked[WORKER_LANE_MAX_];
 	struct marked_files marked;
-	pid_t planned_for; /* 0: no target yet */
 };
 
 static const struct {
@@ -155,15 +154,25 @@ int worker_describe(struct worker *worker, int fd, struct debug_description *des
 	return err ? mark(worker, WORKER_LANE_NAMES, err) : 0;
 }
 
-int worker_read_image(struct worker *worker, int fd, struct image *image)
+static int read_symbols(struct worker *worker, enum worker_kind kind, int fd, struct image *image)
 {
 	_cleanup_(bytes_free) struct bytes body = {0};
-	int err = ask(worker, WORKER_IMAGE, fd, &body);
+	int err = ask(worker, kind, fd, &body);
 
 	if (err)
 		return err;
 	err = decode_image(&body, image);
 	return err ? mark(worker, WORKER_LANE_NAMES, err) : 0;
+}
+
+int worker_read_image(struct worker *worker, int fd, struct image *image)
+{
+	return read_symbols(worker, WORKER_IMAGE, fd, image);
+}
+
+int worker_read_objects(struct worker *worker, int fd, struct image *image)
+{
+	return read_symbols(worker, WORKER_OBJECTS, fd, image);
 }
 
 int worker_read_perf_map(struct worker *worker, int fd, struct symbol_table *table)
@@ -213,17 +222,22 @@ int worker_plan(struct worker *worker, int fd, const char *symbol_prefix, enum p
 	return err ? mark(worker, WORKER_LANE_PLANS, err) : 0;
 }
 
+int worker_read_threads(struct worker *worker, int fd, struct thread_library *library)
+{
+	struct worker_request request = {.kind = WORKER_THREADS, .file_count = 1};
+	_cleanup_(bytes_free) struct bytes body = {0};
+	int err = begin_and_finish(worker, WORKER_LANE_PLANS, &request, fd, &body);
+
+	if (err)
+		return err;
+	err = decode_threads(&body, worker->asked[WORKER_LANE_PLANS].identity.size, library);
+	return err ? mark(worker, WORKER_LANE_PLANS, err) : 0;
+}
+
 void worker_end_plans(struct worker *worker)
 {
 	lane_stop(&worker->lanes[WORKER_LANE_PLANS]);
 	dying_reap(&worker->lanes[WORKER_LANE_PLANS].dying, true);
-}
-
-void worker_start_plans(struct worker *worker, pid_t target)
-{
-	if (target != worker->planned_for)
-		worker_end_plans(worker);
-	worker->planned_for = target;
 }
 
 int worker_start_lines(struct worker *worker, const struct line_request *request)

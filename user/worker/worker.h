@@ -9,7 +9,7 @@
  * error at once.
  *
  * There are three children, each started when first needed: one names, and is waited for; one finds
- * lines, which can take seconds and need not be waited for; one plans probes, for one target.
+ * lines, which can take seconds and need not be waited for; one plans probes.
  *
  * Besides what they list, all requests can fail with
  *   -ECONNRESET  the file made the parser crash           -EPROTO  the parser's answer is broken
@@ -48,21 +48,24 @@ void worker_free(struct worker *worker);
 int worker_describe(struct worker *worker, int fd, struct debug_description *description);
 /* Segments, build-id and functions. Errors as image_read(). */
 int worker_read_image(struct worker *worker, int fd, struct image *image);
+/* The same with data objects in place of functions. Errors as image_read_objects(). */
+int worker_read_objects(struct worker *worker, int fd, struct image *image);
 /* Functions by their addresses in the process. Errors as perf_map_read(); the caller frees. */
 int worker_read_perf_map(struct worker *worker, int fd, struct symbol_table *table);
 /* Unwind rows, and the file's segments. Errors as elf_file_open() and unwind_table_compile(). */
 int worker_compile_unwind(struct worker *worker, int fd, struct elf_file *file,
 			  struct unwind_table *table);
 
+/* What a file says of threads; the caller frees *library. Errors as thread_library_read(). */
+int worker_read_threads(struct worker *worker, int fd, struct thread_library *library);
+
 /* Where to probe a file; the caller frees *plan. Errors as probe_plan_file(); -ENAMETOOLONG. */
 int worker_plan(struct worker *worker, int fd, const char *symbol_prefix, enum probe_at probe_at,
 		struct probe_plan *plan);
 /*
- * What follows is planned for process `target`. A file that took the child over could have a probe
- * put into the middle of an instruction: so none plans for two targets, and each harms only itself.
+ * Ends the child that plans: the next plan starts another. A file that took the child over could
+ * have a probe put into the middle of an instruction of the next file; call this between files.
  */
-void worker_start_plans(struct worker *worker, pid_t target);
-/* Ends the child that plans, until it is needed again. */
 void worker_end_plans(struct worker *worker);
 
 struct line_request {

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The kernel family: what the kernel itself allocates, by kernel stack. An object of its own (it
+ * shares no program with the others), on the same maps: the kernel is one process of the books.
+ *
+ * Raw tracepoints, whose arguments are plain numbers: up to 6.12 the verifier refuses `const void
+ * *` arguments of others. Which argument is which is checked by user space (tracepoint_check.h).
+ *
+ * An interrupt may come while one of these programs runs, and allocate: a program that interrupts
+ * itself is skipped by the kernel, which counts that (recursion_misses in bpf_prog_info); one that
+ * interrupts another has its own stack buffer (level_enter).
+ */
+#define LEAKMON_UNWIND_ELSEWHERE
+#include "account.bpf.h"
+#include "leakmon_kernel.h"
+
+/* kmalloc(0) gives (void *)16, and free takes it (include/linux/slab.h, ZERO_SIZE_PTR). */
+#define ZERO_SIZE_PTR 16ull
+#define PAGE_SIZE 4096ull
+/* enum migratetype, include/linux/mmzone.h: pages of processes and of the page cache */
+#define MIGRATE_MOVABLE 1
+/* More than the contexts that can interrupt each other: task, softirq, irq, NMI. */
+#define LEVELS 4
+/* Frames that one rcu_invoke_kfree_bulk_callback may name: a page of pointers. */
+#define BULK_MAX 512
+
+/* What leakmon's own system calls allocate is not the machine's. */
+const volatile __u32 own_tgid = 0;
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct kmem_cache {
+	unsigned int object_size;
+};
+#pragma clang attribute pop
+
+struct kernel_stack {
+	u64 frames[LM_MAX_FRAMES + 1];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LEVELS);
+	__type(key, u32);
+	__type(value, struct kernel_stack);
+} kernel_stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} kernel_level SEC(".maps");
+
+static __always_inline bool is_own(void)
+{
+	return bpf_get_current_pid_tgid() >> 32 == own_tgid;
+}
+
+static __always_inline u32 *level_of(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&kernel_level, &zero);
+}
+
+/* Tracepoints run with preemption off: whoever comes in between is done before we go on. */
+static __always_inline struct kernel_stack *level_enter(void)
+{
+	u32 *level = level_of(), mine;
+
+	if (!level)
+		return NULL;
+	mine = *level;
+	*level = mine + 1;
+	return bpf_map_lookup_elem(&kernel_stacks, &mine);
+}
+
+static __always_inline void level_leave(void)
+{
+	u32 *level = level_of();
+
+	if (level)
+		*level -= 1;
+}
+
+/* Gives a new stack its index, like site_open. */
+static __noinline u32 kernel_site_open(struct kernel_stack *from, u64 hash, u32 depth, u32 kind)
+{
+	u32 index = site_take();
+	struct lm_stack *stack = bpf_map_lookup_elem(&stacks, &index);
+	struct lm_site *site = bpf_map_lookup_elem(&sites, &index);
+
+	if (index == LM_SITE_LOST || !stack || !site || !from || depth > LM_MAX_FRAMES)
+		return LM_SITE_LOST;
+	barrier_var(depth);
+	bpf_probe_read_kernel(stack->frames, (depth & LM_MAX_FRAMES) * sizeof(u64), from->frames);
+	site->hash = hash;
+	site->depth = depth;
+	site->end = LM_WALK_ROOT;
+	site->kind = kind;
+	site->process = LM_KERNEL_KEY;
+	if (bpf_map_update_elem(&site_index, &hash, &index, BPF_NOEXIST)) {
+		u32 *winner = bpf_map_lookup_elem(&site_index, &hash);
+
+		site->process = 0; /* another CPU was first */
+		bpf_map_push_elem(&free_sites, &index, BPF_ANY);
+		return winner ? *winner : LM_SITE_LOST;
+	}
+	return index;
+}
+
+static __always_inline u32 kernel_site(void *ctx, struct lm_ledger *ledger, u32 kind)
+{
+	struct kernel_stack *stack = level_enter();
+	u32 index = LM_SITE_LOST, depth = 0;
+	u64 hash = kind + 1;
+	long size = -1;
+	u32 *known;
+
+	if (stack)
+		size = bpf_get_stack(ctx, stack->frames, LM_MAX_FRAMES * sizeof(u64), 0);
+	if (stack && size > 0) {
+		depth = (u32)size / sizeof(u64);
+		for (u32 i = 0; i < LM_MAX_FRAMES; i++) {
+			if (i >= depth)
+				break;
+			hash = unwind_hash(hash, stack->frames[i]);
+		}
+		known = bpf_map_lookup_elem(&site_index, &hash);
+		index = known ? *known : kernel_site_open(stack, hash, depth, kind);
+	}
+	level_leave();
+	if (index == LM_SITE_LOST)
+		ledger_add(&ledger->lost_stacks[LM_LOST_SITES_FULL], 1);
+	return index;
+}
+
+/* Takes a block off the live set; of two that try at once one is told true. */
+static __always_inline bool kernel_remove(u64 address, struct lm_block *block)
+{
+	struct lm_block_key key = {.address = address, .process = LM_KERNEL_KEY};
+	struct lm_block *found = bpf_map_lookup_elem(&blocks, &key);
+
+	if (!found)
+		return false;
+	*block = *found;
+	return bpf_map_delete_elem(&blocks, &key) == 0;
+}
+
+static __always_inline bool kernel_insert(struct lm_ledger *ledger, u64 address,
+					  struct lm_block *block)
+{
+	struct lm_block_key key = {.address = address, .process = LM_KERNEL_KEY};
+	struct lm_block old;
+	long error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
+
+	if (error == -EEXIST && kernel_remove(address, &old)) {
+		ledger_add(&ledger->dropped[LM_DROP_UNTRACED_FREE], 1);
+		site_count_death(old.site, old.size);
+		error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
+	}
+	return !error;
+}
+
+static __always_inline int kernel_birth(void *ctx, u64 address, u64 size, u32 kind)
+{
+	struct lm_ledger *ledger = ledger_of(LM_KERNEL_SLOT);
+	struct lm_block block = {.size = size};
+
+	if (!ledger || address == ZERO_SIZE_PTR || is_own())
+		return 0;
+	if (!address) {
+		ledger_add(&ledger->failed, 1);
+		return 0;
+	}
+	if (size < min_size || size > max_size) {
+		ledger_add(&ledger->filtered, 1);
+		return 0;
+	}
+	if (!sample_keeps(size)) {
+		ledger_add(&ledger->unsampled, 1);
+		return 0;
+	}
+	block.born_ns = bpf_ktime_get_ns();
+	block.tid = (u32)bpf_get_current_pid_tgid();
+	block.site = kernel_site(ctx, ledger, kind);
+	ledger_add(&ledger->allocations, 1);
+	if (kernel_insert(ledger, address, &block))
+		site_count_birth(block.site, size);
+	else
+		ledger_add(&ledger->dropped[LM_DROP_BLOCKS_FULL], 1);
+	return 0;
+}
+
+static __always_inline int kernel_death(u64 address, bool count_untracked)
+{
+	struct lm_ledger *ledger = ledger_of(LM_KERNEL_SLOT);
+	struct lm_block block;
+
+	if (!ledger || address <= ZERO_SIZE_PTR)
+		return 0;
+	if (kernel_remove(address, &block)) {
+		ledger_add(&ledger->frees, 1);
+		site_count_death(block.site, block.size);
+	} else if (count_untracked && !is_own()) {
+		ledger_add(&ledger->untracked_frees, 1);
+	}
+	return 0;
+}
+
+SEC("raw_tp/kmalloc")
+int BPF_PROG(kernel_kmalloc, unsigned long caller, const void *pointer, unsigned long bytes_asked)
+{
+	return kernel_birth(ctx, (u64)pointer, bytes_asked, LM_KERNEL_KMALLOC);
+}
+
+SEC("raw_tp/kfree")
+int BPF_PROG(kernel_kfree, unsigned long caller, const void *pointer)
+{
+	return kernel_death((u64)pointer, true);
+}
+
+SEC("raw_tp/kmem_cache_alloc")
+int BPF_PROG(kernel_cache_alloc, unsigned long caller, const void *pointer,
+	     struct kmem_cache *cache)
+{
+	return kernel_birth(ctx, (u64)pointer, BPF_CORE_READ(cache, object_size), LM_KERNEL_CACHE);
+}
+
+SEC("raw_tp/kmem_cache_free")
+int BPF_PROG(kernel_cache_free, unsigned long caller, const void *pointer)
+{
+	return kernel_death((u64)pointer, true);
+}
+
+/* Pages are known by the address of their struct page, which no block has. */
+SEC("raw_tp/mm_page_alloc")
+int BPF_PROG(kernel_page_alloc, void *page, unsigned int order, unsigned int flags,
+	     int migrate_type)
+{
+	if (migrate_type == MIGRATE_MOVABLE)
+		return 0;
+	return kernel_birth(ctx, (u64)page, PAGE_SIZE << (order & 31), LM_KERNEL_PAGES);
+}
+
+/* Most are pages of processes: their frees are no untracked ones. */
+SEC("raw_tp/mm_page_free")
+int BPF_PROG(kernel_page_free, void *page)
+{
+	return kernel_death((u64)page, false);
+}
+
+/* What kfree_rcu frees by the hundred has no event of its own. */
+SEC("raw_tp/rcu_invoke_kfree_bulk_callback")
+int BPF_PROG(kernel_rcu_bulk, const char *name, unsigned long count, void **pointers)
+{
+	void *pointer;
+
+	for (u32 i = 0; i < BULK_MAX; i++) {
+		if (i >= count || bpf_probe_read_kernel(&pointer, sizeof(pointer), pointers + i))
+			break;
+		kernel_death((u64)pointer, true);
+	}
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

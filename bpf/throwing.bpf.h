@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Functions that may throw: operator new and its kin, where the allocator does not come back to
+ * malloc. A return probe puts the kernel's address in place of the return address; an exception
+ * finds no unwind information there and ends the process. So plain probes only: one at the entry,
+ * and one at each place from which the function surely returns with the result in a known register
+ * (user/probe/results.h).
+ *
+ * Nothing hides behind such a call, since nobody can tell when an exception has ended it: calls of
+ * malloc inside it are counted as they come, and what one of them gave is not counted again.
+ */
+#ifndef LEAKMON_BPF_THROWING_H
+#define LEAKMON_BPF_THROWING_H
+
+#include "account.bpf.h"
+#include "arguments.bpf.h"
+#include "call.bpf.h"
+
+/* A tail call enters the next function at the same place: that is one call. */
+static __always_inline bool is_continued(const struct throwing_call *call, u64 sp,
+					 u64 return_address, u32 function)
+{
+	return call->sp == sp && call->return_address == return_address &&
+	       call->function != function;
+}
+
+static __always_inline int throwing_begin(struct pt_regs *ctx)
+{
+	u64 sp = PT_REGS_SP(ctx), return_address = 0, cookie;
+	struct throwing_call *call;
+	struct lm_ledger *ledger;
+	struct thread *thread;
+	u32 function;
+
+	if (empty_programs)
+		return 0;
+	thread = thread_current();
+	ledger = thread ? ledger_of(thread->slot) : NULL;
+	if (!ledger || !call_slot(ctx, thread, ledger))
+		return 0;
+	if (bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	function = cookie & LM_COOKIE_FUNCTION_MASK;
+	call = &thread->throwing[on_signal_stack(sp)];
+	if (!is_continued(call, sp, return_address, function))
+		throwing_abandon(call, ledger);
+	call->sp = sp;
+	call->return_address = return_address;
+	call->fp = PT_REGS_FP(ctx);
+	call->size = cookie_size(ctx, cookie);
+	call->function = function;
+	call->pending = true;
+	thread->returned = 0;
+	return 0;
+}
+
+/* Intel SDM, volume 1, appendix B: the low four bits of a conditional jump's opcode. */
+static __always_inline bool condition_holds(u64 flags, u32 code)
+{
+	bool carry = flags & 0x1, parity = flags & 0x4, zero = flags & 0x40, sign = flags & 0x80,
+	     overflow = flags & 0x800, holds = sign != overflow || zero;
+	u32 kind = code >> 1;
+
+	if (kind == 0)
+		holds = overflow;
+	else if (kind == 1)
+		holds = carry;
+	else if (kind == 2)
+		holds = zero;
+	else if (kind == 3)
+		holds = carry || zero;
+	else if (kind == 4)
+		holds = sign;
+	else if (kind == 5)
+		holds = parity;
+	else if (kind == 6)
+		holds = sign != overflow;
+	return holds != (code & 1);
+}
+
+/* The call whose result is known now, or NULL: shared code has other callers. */
+static __always_inline struct throwing_call *throwing_ending(struct thread *thread, u64 sp)
+{
+	struct throwing_call *call = &thread->throwing[on_signal_stack(sp)];
+	u64 return_address = 0;
+
+	if (!call->pending || call->sp != sp ||
+	    bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
+		return NULL;
+	return return_address == call->return_address ? call : NULL;
+}
+
+/* The stack is the caller's, as it will be after the return. */
+static __always_inline void new_account(struct thread *thread, struct lm_ledger *ledger,
+					const struct throwing_call *call, u64 result)
+{
+	struct call born = {.size = call->size, .function = call->function};
+	struct pt_regs caller = {};
+
+	caller.rip = call->return_address;
+	caller.rsp = call->sp + sizeof(u64);
+	caller.rbp = call->fp;
+	if (!result)
+		ledger_add(&ledger->failed, 1);
+	else if (result != thread->returned)
+		account_birth(&caller, thread, ledger, result, &born);
+	if (result == thread->freed)
+		thread->freed = 0;
+}
+
+static __always_inline int throwing_end(struct pt_regs *ctx)
+{
+	struct throwing_call *call;
+	struct lm_ledger *ledger;
+	struct thread *thread;
+	u64 cookie, result;
+	u32 condition;
+
+	if (empty_programs)
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	condition = cookie >> LM_COOKIE_CONDITION_SHIFT & LM_COOKIE_CONDITION_MASK;
+	if (condition && !condition_holds(ctx->eflags, condition - 1))
+		return 0;
+	thread = thread_current();
+	ledger = thread ? ledger_of(thread->slot) : NULL;
+	if (!ledger)
+		return 0;
+	call = throwing_ending(thread,
+			       PT_REGS_SP(ctx) + (cookie >> LM_COOKIE_WORDS_SHIFT) * sizeof(u64));
+	if (!call)
+		return 0;
+	result = register_at(ctx, cookie >> LM_COOKIE_REGISTER_SHIFT & 0xf);
+	call->pending = false;
+	new_account(thread, ledger, call, result);
+	return 0;
+}
+
+#endif

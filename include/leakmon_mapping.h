@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The mapping family's part of the ABI (see leakmon_abi.h for the rules): what the system calls
+ * that change an address space did, as ordered events.
+ *
+ * What goes is told when the call begins, what comes when it has returned: of two threads one can
+ * only be given a range that the other's call has freed by then, so that the events stand in the
+ * order in which the kernel acted. A call that took something off is always followed, on the same
+ * thread, by LM_MAPPING_DONE, _FAILED, _INSERT or _MOVE; after _FAILED what it took stands again.
+ */
+#ifndef LEAKMON_MAPPING_H
+#define LEAKMON_MAPPING_H
+
+#include "leakmon_abi.h"
+
+enum lm_mapping_op {
+	LM_MAPPING_REMOVE = 1, /* begins to take [start, start + length) away */
+	LM_MAPPING_LIFT,       /* mremap begins to move or resize it */
+	LM_MAPPING_INSERT,     /* [start, start + length) was mapped */
+	LM_MAPPING_MOVE,       /* what was lifted (old_*) is now at start, length bytes long */
+	LM_MAPPING_COPY,       /* the same, and what was lifted stays as well (MREMAP_DONTUNMAP) */
+	LM_MAPPING_DONE,       /* the call returned; nothing new is mapped */
+	LM_MAPPING_FAILED,     /* the call returned an error */
+};
+
+/* What a range is for. */
+enum lm_mapping_kind {
+	LM_KIND_MAPPING,      /* anonymous memory */
+	LM_KIND_FILE,	      /* a file's pages */
+	LM_KIND_RESERVATION,  /* PROT_NONE when it was mapped: addresses, no memory yet */
+	LM_KIND_THREAD_STACK, /* MAP_STACK */
+	LM_KIND_ARENA, /* mapped from inside an allocator: its blocks are the heap family's */
+	LM_KIND_BRK,   /* the program break, moved by the program itself */
+	LM_KIND_MAX_,
+};
+
+struct lm_mapping_event {
+	__u32 op; /* enum lm_mapping_op */
+	__u32 tid;
+	lm_process_key process;
+	__u64 start, length;
+	__u64 old_start, old_length; /* LM_MAPPING_MOVE, LM_MAPPING_COPY */
+	__u64 time_ns;
+	__u32 site; /* INSERT, MOVE, COPY: index into `sites` */
+	__u32 kind; /* INSERT, MOVE, COPY: enum lm_mapping_kind */
+};
+
+_Static_assert(sizeof(struct lm_mapping_event) == 64, "ABI");
+
+#endif

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# consumers.sh DIRECTORY: unpacks the programs that read what leakmon writes there, for the tests.
+# The packages prometheus and prometheus-node-exporter start daemons when they are installed; an
+# unpacked one starts nothing. What cannot be had is said, and its tests skip.
+set -eu
+directory=$1
+mkdir -p "$directory/packages"
+cd "$directory/packages"
+for package in prometheus prometheus-node-exporter; do
+	ls "${package}"_*.deb >/dev/null 2>&1 && continue
+	apt-get download -q "$package" >/dev/null 2>&1 ||
+		{ apt-get update -q >/dev/null 2>&1 && apt-get download -q "$package" >/dev/null 2>&1; } ||
+		echo "consumers.sh: the package $package cannot be downloaded: its tests will skip" >&2
+done
+# Only the programs: make would take etc/init.d for one of its own files.
+for archive in *.deb; do
+	[ -e "$archive" ] && dpkg --fsys-tarfile "$archive" | tar -x -C .. ./usr/bin
+done

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "containers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#define MAX_CONTAINERS 8
+
+/* cmocka hands the harness to a test; what is beside it has to be found by the teardown. */
+static struct running containers[MAX_CONTAINERS];
+static size_t container_count;
+
+static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int shell(const char *format, ...)
+{
+	char command[4096];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(command, sizeof(command), format, arguments);
+	va_end(arguments);
+	return system(command);
+}
+
+int containers_setup(void **state)
+{
+	container_count = 0;
+	return harness_setup(state);
+}
+
+int containers_teardown(void **state)
+{
+	for (size_t i = 0; i < container_count; i++) {
+		container_kill(&containers[i]);
+		shell("timeout 20 %s delete --force %s >/dev/null 2>&1", containers[i].runtime,
+		      containers[i].id);
+	}
+	/* The kernel lets go of an emptied cgroup a moment later. */
+	for (int i = 0; i < 20 && shell("! find /sys/fs/cgroup -maxdepth 2 -name '%s' 2>/dev/null |"
+					" grep -q .",
+					CONTAINERS_CGROUP + 1);
+	     i++) {
+		shell("find /sys/fs/cgroup -depth -path '*%s*' -type d -exec rmdir {} + "
+		      "2>/dev/null; sleep 0.1",
+		      CONTAINERS_CGROUP);
+	}
+	return harness_teardown(state);
+}
+
+struct harness *containers_bpf(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+
+	if (shell("command -v runc crun busybox musl-gcc >/dev/null") ||
+	    shell("test -w /sys/fs/cgroup/cgroup.procs || test -w "
+		  "/sys/fs/cgroup/memory/cgroup.procs")) {
+		print_message("SKIPPED: containers need runc, crun, busybox-static, musl-tools and "
+			      "writable cgroups\n");
+		skip();
+	}
+	return harness;
+}
+
+void image_make(const char *path, enum image image)
+{
+	static const char musl_flags[] = "-O2 -g -fno-omit-frame-pointer -fno-builtin -pthread";
+	const char *workloads = getenv("LEAKMON_WORKLOADS");
+	int failed = shell("mkdir -p %s/bin %s/proc %s/lib %s/dev", path, path, path, path);
+
+	if (!workloads)
+		workloads = "build/workloads";
+	if (!failed && image == IMAGE_GLIBC)
+		failed = shell("cp %s/leak %s/bin/ && for l in $(ldd %s/leak | grep -o '/[^ ]*'); "
+			       "do mkdir -p %s/$(dirname $l) && cp -L $l %s/$l || exit; done",
+			       workloads, path, workloads, path, path);
+	else if (!failed)
+		failed = shell("cp $(command -v busybox) %s/bin/ && musl-gcc %s %s "
+			       "tests/workloads/leak.c -o %s/bin/leak",
+			       path, musl_flags, image == IMAGE_STATIC ? "-static" : "", path);
+	if (!failed && image == IMAGE_MUSL)
+		failed = shell("cp -L /lib/ld-musl-*.so.1 %s/lib/", path);
+	assert_int_equal(failed, 0);
+}
+
+static json_t *annotations_of(const char *pod)
+{
+	if (!pod)
+		return json_object();
+	return json_pack("{s:s, s:s, s:s, s:s}", "io.kubernetes.cri.container-name", "app",
+			 "io.kubernetes.cri.sandbox-name", pod,
+			 "io.kubernetes.cri.sandbox-namespace", "shop",
+			 "io.kubernetes.cri.sandbox-uid", "0aa1b2c3-d4e5-4f60-8123-456789abcdef");
+}
+
+/* config.json, OCI runtime specification 1.0. */
+static void config_write(const struct running *container, const char *pod)
+{
+	char cgroup[256], path[256];
+	json_t *config;
+
+	snprintf(cgroup, sizeof(cgroup), "%s/kubepods/burstable/pod%s/%s", CONTAINERS_CGROUP,
+		 "0aa1b2c3-d4e5-4f60-8123-456789abcdef", container->id);
+	config = json_pack("{s:s, s:{s:b, s:{s:i, s:i}, s:[s], s:[s], s:s}, s:{s:s, s:b}, s:s,"
+			   " s:[{s:s, s:s, s:s}], s:o, s:{s:s, s:[{s:s}, {s:s}, {s:s}, {s:s}]}}",
+			   "ociVersion", "1.0.0", "process", "terminal", 0, "user", "uid", 0, "gid",
+			   0, "args", "/bin/leak", "env", "PATH=/bin", "cwd", "/", "root", "path",
+			   "rootfs", "readonly", 0, "hostname", "leakmon-test", "mounts",
+			   "destination", "/proc", "type", "proc", "source", "proc", "annotations",
+			   annotations_of(pod), "linux", "cgroupsPath", cgroup, "namespaces",
+			   "type", "pid", "type", "mount", "type", "ipc", "type", "uts");
+	assert_non_null(config);
+	snprintf(path, sizeof(path), "%s/config.json", container->bundle);
+	assert_int_equal(json_dump_file(config, path, 0), 0);
+	json_decref(config);
+}
+
+/* What the runtime says of its container. */
+static pid_t host_pid(const struct running *container)
+{
+	bool runc = !strcmp(container->runtime, "runc");
+	char path[256];
+	json_t *state;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "/run/%s/%s/%s", container->runtime, container->id,
+		 runc ? "state.json" : "status");
+	state = json_load_file(path, 0, NULL);
+	assert_non_null(state);
+	pid = (pid_t)json_integer_value(json_object_get(state, runc ? "init_process_pid" : "pid"));
+	json_decref(state);
+	assert_true(pid > 1);
+	return pid;
+}
+
+static void bundle_make(struct harness *harness, struct running *container,
+			const struct container_spec *spec)
+{
+	char rootfs[192];
+
+	snprintf(container->bundle, sizeof(container->bundle), "%s/bundle-%zu", harness->directory,
+		 container_count);
+	snprintf(rootfs, sizeof(rootfs), "%s/rootfs", container->bundle);
+	assert_int_equal(
+		shell("mkdir -p %s %s/upper %s/work", rootfs, container->bundle, container->bundle),
+		0);
+	if (!spec->lower)
+		image_make(rootfs, spec->image);
+	config_write(container, spec->pod);
+}
+
+struct running *container_start(struct harness *harness, const struct container_spec *spec)
+{
+	struct running *container = &containers[container_count];
+	char script[1024], overlay[512] = "";
+	char *line;
+
+	assert_true(container_count < MAX_CONTAINERS);
+	*container = (struct running){0};
+	snprintf(container->runtime, sizeof(container->runtime), "%s", spec->runtime);
+	snprintf(container->id, sizeof(container->id), "%08x%056zx", (unsigned)getpid(),
+		 container_count + 1);
+	bundle_make(harness, container, spec);
+	container_count++;
+	if (spec->lower)
+		snprintf(
+			overlay, sizeof(overlay),
+			"mount -t overlay overlay -o lowerdir=%s,upperdir=%s/upper,workdir=%s/work "
+			"%s/rootfs || exit;",
+			spec->lower, container->bundle, container->bundle, container->bundle);
+	snprintf(script, sizeof(script), "%s %s exec %s run --bundle %s %s",
+		 strcmp(spec->runtime, "crun") ? ""
+					       : "umount -l /sys/fs/cgroup/unified 2>/dev/null;",
+		 overlay, strcmp(spec->runtime, "crun") ? "runc" : "crun --cgroup-manager=cgroupfs",
+		 container->bundle, container->id);
+	container->child = child_start(harness, "/usr/bin/unshare",
+				       ARGUMENTS("unshare", "--mount", "sh", "-c", script), NULL);
+	line = child_line(harness, container->child, &container->child->out);
+	assert_int_equal(strncmp(line, "ready ", 6), 0);
+	free(line);
+	container->pid = host_pid(container);
+	return container;
+}
+
+void container_kill(const struct running *container)
+{
+	if (container->pid > 1)
+		kill(container->pid, SIGKILL);
+}

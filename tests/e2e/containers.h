@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Real containers for tests: a bundle made on the spot, run in the foreground by runc or crun as
+ * the kubelet would have it (cgroup path, annotations), with a workload on its standard streams.
+ *
+ * crun refuses a hybrid cgroup set-up, so it gets a mount namespace of its own without the v2
+ * hierarchy. containers_teardown removes containers, mounts and cgroups, also after a failure.
+ */
+#ifndef LEAKMON_E2E_CONTAINERS_H
+#define LEAKMON_E2E_CONTAINERS_H
+
+#include "harness.h"
+
+/* Parent of all cgroups of these tests. */
+#define CONTAINERS_CGROUP "/leakmon-test"
+
+enum image {
+	IMAGE_GLIBC, /* Debian's libc, copied in */
+	IMAGE_MUSL,  /* musl, dynamically linked */
+	IMAGE_STATIC /* musl, static, beside a busybox */
+};
+
+struct container_spec {
+	const char *runtime; /* "runc", "crun" */
+	enum image image;
+	const char *pod;   /* NULL: no annotations */
+	const char *lower; /* directory of an image to run over with overlayfs, or NULL */
+};
+
+struct running {
+	struct child *child; /* its streams are those of the workload inside */
+	char runtime[8];
+	char id[65];
+	char bundle[128];
+	pid_t pid; /* of the workload, on the host */
+};
+
+#define container_test(name)                                                                       \
+	cmocka_unit_test_setup_teardown(name, containers_setup, containers_teardown)
+int containers_setup(void **state);
+int containers_teardown(void **state);
+
+/* As harness_bpf; skips, loudly, without the runtimes or the right to make cgroups. */
+struct harness *containers_bpf(void **state);
+
+/* Makes a root file system at `path`. */
+void image_make(const char *path, enum image image);
+/* Returns when the workload inside is ready. */
+struct running *container_start(struct harness *harness, const struct container_spec *spec);
+/* The workload is told to quit, or killed. */
+void container_kill(const struct running *container);
+
+#endif

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Several processes at once: chosen by name, forked, started later, ended; and their fair share. */
+#include "harness.h"
+
+#include <dirent.h>
+#include <signal.h>
+
+#define STORM 2000
+
+static pid_t child_of(struct harness *harness, struct child *brood)
+{
+	return (pid_t)number_at(workload_ask(harness, brood, "child"), "pid");
+}
+
+static void wait_attached(struct harness *harness, struct child *monitor, pid_t pid)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "attached to PID %d:", pid);
+	child_wait_text(harness, monitor, &monitor->err, text);
+}
+
+static json_t *snapshot_now(struct harness *harness, struct child *monitor)
+{
+	child_signal(monitor, SIGUSR1);
+	return monitor_report(harness, monitor);
+}
+
+static size_t descriptors_of(pid_t pid)
+{
+	char path[64];
+	size_t count = 0;
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	directory = opendir(path);
+	assert_non_null(directory);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+static long resident_kb(pid_t pid)
+{
+	char path[64], line[256];
+	FILE *status;
+	long kb = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = fopen(path, "re");
+	assert_non_null(status);
+	while (fgets(line, sizeof(line), status))
+		sscanf(line, "VmRSS: %ld", &kb);
+	fclose(status);
+	return kb;
+}
+
+static void inherited_frees_are_no_errors_and_children_have_books_of_their_own(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *brood = WORKLOAD(harness, "brood");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", brood->pid_text, "-f", "-o", "0",
+						 "--format", "json", "3600");
+	json_t *report, *truth, *child;
+
+	workload_do(harness, brood, "seed");
+	workload_do(harness, brood, "fork");
+	wait_attached(harness, monitor, child_of(harness, brood));
+	truth = workload_ask(harness, brood, "work");
+	workload_do(harness, brood, "late");
+	report = snapshot_now(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(ledger_at(report, "inherited_frees"), 4);
+	assert_int_equal(ledger_at(report, "untracked_frees"), 0);
+	expect_held(process_of(report, brood->pid), "leak_seed", 13, 13 * 64);
+	child = process_of(report, child_of(harness, brood));
+	expect_held(child, "leak_own", number_at(truth, "outstanding_count"),
+		    number_at(truth, "outstanding_bytes"));
+	assert_true(json_is_true(json_object_get(child, "exact")));
+
+	/* What the child held goes with it. */
+	workload_do(harness, brood, "end");
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(ledger_at(report, "purged"), 5);
+	assert_int_equal(ledger_at(report, "outstanding"), 13);
+	assert_int_equal(json_array_size(json_object_get(report, "processes")), 1);
+}
+
+static void a_name_chooses_those_that_run_and_those_that_start_later(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *first = WORKLOAD(harness, "blocks", "7", "100"), *second;
+	struct child *other = WORKLOAD(harness, "leak");
+	struct child *monitor = MONITOR_ATTACHED(harness, "--comm", "blocks", "-o", "0", "--format",
+						 "json", "3600");
+	json_t *report;
+
+	second = WORKLOAD(harness, "blocks", "9", "10");
+	wait_attached(harness, monitor, second->pid);
+	workload_do(harness, first, "go");
+	workload_do(harness, second, "go");
+	workload_do(harness, other, "go");
+	report = snapshot_now(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(json_array_size(json_object_get(report, "processes")), 2);
+	expect_held(process_of(report, first->pid), "leak_block", 7, 700);
+	expect_held(process_of(report, second->pid), "leak_block", 9, 90);
+
+	/* The monitor goes on when all have ended: more may come. */
+	child_kill(first);
+	child_kill(second);
+	report = snapshot_now(harness, monitor);
+	assert_int_equal(json_array_size(json_object_get(report, "processes")), 0);
+	assert_int_equal(ledger_at(report, "purged"), 16);
+	expect_balance(monitor_stop(harness, monitor));
+}
+
+static void a_name_that_nobody_has_lists_the_names_there_are(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+
+	monitor_expect_error(harness, MONITOR(harness, "--comm", "nobody-is-called-so", "1"), 1,
+			     "processes here: ");
+}
+
+static void a_fork_storm_loses_no_target_and_leaks_nothing_of_ours(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *brood = WORKLOAD(harness, "brood", "2000");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", brood->pid_text, "-f", "-o", "0",
+						 "--format", "json", "3600");
+	size_t descriptors;
+	json_t *report;
+	long kb;
+
+	/* Whatever is made once has been made after the first of two storms. */
+	workload_do(harness, brood, "seed");
+	workload_do(harness, brood, "storm");
+	snapshot_now(harness, monitor);
+	snapshot_now(harness, monitor);
+	descriptors = descriptors_of(monitor->pid);
+	kb = resident_kb(monitor->pid);
+	workload_do(harness, brood, "storm");
+	workload_do(harness, brood, "late");
+	snapshot_now(harness, monitor);
+	report = snapshot_now(harness, monitor);
+	assert_in_range(descriptors_of(monitor->pid), descriptors - 16, descriptors + 1);
+	assert_true(resident_kb(monitor->pid) - kb < 4096);
+	expect_held(process_of(report, brood->pid), "leak_seed", 13, 13 * 64);
+	assert_int_equal(json_array_size(json_object_get(report, "processes")), 1);
+	expect_balance(report);
+	assert_int_equal(dropped_sum(report), 0);
+	expect_balance(monitor_stop(harness, monitor));
+}
+
+static void one_process_that_leaks_fast_leaves_the_others_their_share(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *greedy = WORKLOAD(harness, "blocks", "5000", "16");
+	struct child *modest = WORKLOAD(harness, "leak");
+	const json_int_t taken = 751 - 18; /* the modest one had 18 by then */
+	char pids[32];
+	struct child *monitor;
+	json_t *report, *dropped;
+
+	snprintf(pids, sizeof(pids), "%d,%d", greedy->pid, modest->pid);
+	monitor = MONITOR(harness, "-p", pids, "-o", "0", "--max-blocks", "1000", "--format",
+			  "json", "3600");
+	wait_attached(harness, monitor, greedy->pid);
+	wait_attached(harness, monitor, modest->pid);
+	workload_do(harness, modest, "go");
+	workload_do(harness, greedy, "go");
+	workload_do(harness, modest, "go");
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	/* Together they may fill three quarters; the rest is for those below their share. */
+	expect_held(process_of(report, greedy->pid), "leak_block", taken, taken * 16);
+	assert_true(json_is_false(json_object_get(process_of(report, greedy->pid), "exact")));
+	dropped = json_object_get(json_object_get(report, "ledger"), "dropped");
+	assert_int_equal(number_at(dropped, "share"), 5000 - taken);
+	assert_true(json_is_true(json_object_get(process_of(report, modest->pid), "exact")));
+	expect_held(process_of(report, modest->pid), "leak_a", 20, 2000);
+	expect_held(process_of(report, modest->pid), "leak_b", 10, 10000);
+	expect_held(process_of(report, modest->pid), "leak_c", 6, 6 * 4096);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(inherited_frees_are_no_errors_and_children_have_books_of_their_own),
+		e2e_test(a_name_chooses_those_that_run_and_those_that_start_later),
+		e2e_test(a_name_that_nobody_has_lists_the_names_there_are),
+		e2e_test(a_fork_storm_loses_no_target_and_leaks_nothing_of_ours),
+		e2e_test(one_process_that_leaks_fast_leaves_the_others_their_share),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

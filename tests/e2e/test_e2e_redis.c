@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* redis-server with its jemalloc, as Debian ships it, from its first allocation on. */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "../truth/counts.h"
+
+struct redis {
+	struct harness *harness;
+	struct child *monitor; /* which started the server */
+	const volatile struct counts *counts;
+	char socket[64];
+};
+
+/* redis-tools carries the server: it chooses by its name. */
+static void link_server(struct harness *harness, char *path, size_t size)
+{
+	char program[PATH_MAX];
+
+	if (!realpath("/usr/bin/redis-check-rdb", program))
+		fail_msg("redis-server is not there: run scripts/deps.sh");
+	snprintf(path, size, "%s/redis-server", harness->directory);
+	assert_int_equal(symlink(program, path), 0);
+}
+
+static struct child *run(struct harness *harness, const char *path, const char *const *argv)
+{
+	struct child *child = child_start(harness, path, argv, NULL);
+	int code = child_end(harness, child);
+
+	if (code)
+		child_fail(child, "%s ended with %d", path, code);
+	return child;
+}
+
+#define CLI(redis, ...)                                                                            \
+	run((redis)->harness, "/usr/bin/redis-cli",                                                \
+	    ARGUMENTS("redis-cli", "-s", (redis)->socket, __VA_ARGS__))
+
+static void wait_for_server(struct redis *redis)
+{
+	const struct timespec pause = {.tv_nsec = 50000000};
+
+	for (int tries = 0; tries < 600; tries++) {
+		if (!access(redis->socket, F_OK)) {
+			CLI(redis, "ping");
+			return;
+		}
+		nanosleep(&pause, NULL);
+	}
+	child_fail(redis->monitor, "redis-server did not start");
+}
+
+static char preload[PATH_MAX + 32], counts_file[64]; /* for the child that is started next */
+
+static void set_preload(void)
+{
+	setenv("LD_PRELOAD", preload, 1);
+	setenv(COUNTS_VARIABLE, counts_file, 1);
+	setenv(COUNTS_PROGRAM_VARIABLE, "redis-server", 1);
+}
+
+/* leakmon starts the server, below a library that counts the same calls. */
+static void redis_start(struct redis *redis, struct harness *harness)
+{
+	const char *directory = getenv("LEAKMON_TRUTH");
+	char server[64], library[PATH_MAX];
+	int fd;
+
+	redis->harness = harness;
+	link_server(harness, server, sizeof(server));
+	assert_non_null(realpath(directory ? directory : "build/truth", library));
+	snprintf(preload, sizeof(preload), "%s/counting_preload.so", library);
+	snprintf(counts_file, sizeof(counts_file), "%s/counts", harness->directory);
+	snprintf(redis->socket, sizeof(redis->socket), "%s/socket", harness->directory);
+	redis->monitor = monitor_start(harness,
+				       ARGUMENTS("leakmon", "-o", "0", "--format", "json", "3600",
+						 "--", server, "--port", "0", "--unixsocket",
+						 redis->socket, "--save", "", "--hz", "1", "--dir",
+						 harness->directory, "--logfile", "log"),
+				       set_preload);
+	wait_for_server(redis);
+	fd = open(counts_file, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	redis->counts = mmap(NULL, sizeof(*redis->counts), PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(redis->counts != MAP_FAILED);
+	close(fd);
+}
+
+static void benchmark(struct redis *redis)
+{
+	run(redis->harness, "/usr/bin/redis-benchmark",
+	    ARGUMENTS("redis-benchmark", "-s", redis->socket, "-n", "10000", "-r", "50000", "-t",
+		      "set,get,lpush", "-q"));
+}
+
+static json_int_t used_memory(struct redis *redis)
+{
+	struct child *cli = CLI(redis, "info", "memory");
+	const char *line = cli->out.text ? strstr(cli->out.text, "used_memory:") : NULL;
+
+	assert_non_null(line);
+	return atoll(line + strlen("used_memory:"));
+}
+
+/* A report during which nothing happened, with the counts that belong to it. */
+static json_t *quiet_report(struct redis *redis, struct counts *counts)
+{
+	for (int tries = 0; tries < 100; tries++) {
+		struct counts before = *redis->counts;
+		json_t *report;
+
+		child_signal(redis->monitor, SIGUSR1);
+		report = monitor_report(redis->harness, redis->monitor);
+		*counts = *redis->counts;
+		if (!memcmp(&before, counts, sizeof(before)))
+			return report;
+	}
+	fail_msg("redis-server is never idle");
+	return NULL;
+}
+
+static void expect_same_counts(json_t *report, const struct counts *counts)
+{
+	json_t *process = json_array_get(json_object_get(report, "processes"), 0);
+
+	assert_int_equal(counts->lost, 0);
+	assert_int_equal(dropped_sum(report), 0);
+	assert_int_equal(ledger_at(report, "untracked_frees"), 0);
+	assert_int_equal(ledger_at(report, "allocations"), counts->allocations);
+	assert_int_equal(ledger_at(report, "frees"), counts->frees);
+	assert_int_equal(ledger_at(report, "outstanding"), counts->allocations - counts->frees);
+	assert_int_equal(ledger_at(report, "outstanding_bytes"), counts->bytes);
+	assert_int_equal(number_at(process, "outstanding_bytes"), counts->bytes);
+	assert_true(json_is_true(json_object_get(process, "exact")));
+	expect_balance(report);
+}
+
+static void redis_holds_exactly_what_a_counting_library_says(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct redis redis = {0};
+	struct counts first, last;
+	json_int_t used_first, used_last, rounding;
+	json_t *report;
+
+	redis_start(&redis, harness);
+	used_first = used_memory(&redis);
+	report = quiet_report(&redis, &first);
+	expect_same_counts(report, &first);
+	benchmark(&redis);
+	used_last = used_memory(&redis);
+	report = quiet_report(&redis, &last);
+	expect_same_counts(report, &last);
+	assert_true(last.allocations - first.allocations > 50000);
+	/*
+	 * redis counts what the allocator rounded its own blocks to; beside it the libraries that
+	 * it uses hold a few blocks that do not change. So the growth is the same, but for what the
+	 * commands in between needed themselves.
+	 */
+	rounding = (json_int_t)(last.usable - last.bytes);
+	print_message("  %lld bytes in %lld blocks; rounded by the allocator %lld bytes more; "
+		      "used_memory grew by %lld, the rounded blocks by %lld\n",
+		      (long long)last.bytes, (long long)(last.allocations - last.frees),
+		      (long long)rounding, (long long)(used_last - used_first),
+		      (long long)(last.usable - first.usable));
+	assert_in_range(llabs((used_last - used_first) - (json_int_t)(last.usable - first.usable)),
+			0, 65536);
+	/* jemalloc's size classes are at most a quarter apart, and the least is 8 bytes. */
+	assert_in_range(rounding, 0,
+			(json_int_t)last.bytes / 4 +
+				8 * (json_int_t)(last.allocations - last.frees));
+	CLI(&redis, "shutdown", "nosave");
+	assert_int_equal(child_end(harness, redis.monitor), 0);
+	munmap((void *)redis.counts, sizeof(*redis.counts));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(redis_holds_exactly_what_a_counting_library_says),
+	};
+
+	return cmocka_run_group_tests_name("e2e_redis", tests, NULL, NULL);
+}

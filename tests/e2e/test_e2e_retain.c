@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `leakmon retain --census` on programs that know their own heap; no BPF is needed. */
+#include "harness.h"
+
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static json_t *report_of(struct harness *harness, struct child *monitor)
+{
+	int code = child_end(harness, monitor);
+
+	if (code)
+		child_fail(monitor, "leakmon exited with %d", code);
+	return monitor_report(harness, monitor);
+}
+
+#define RETAIN(harness, target, ...)                                                               \
+	report_of(harness, MONITOR(harness, "retain", "-p", (target)->pid_text, "--census",        \
+				   "--format", "json", ##__VA_ARGS__))
+
+static json_int_t total_at(json_t *report, const char *verdict, const char *what)
+{
+	return number_at(json_object_get(json_object_get(report, "totals"), verdict), what);
+}
+
+static const char *text_at(json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static struct child *holder_start(struct harness *harness, const char *entries, const char *lost,
+				  json_t **truth)
+{
+	struct child *target = WORKLOAD(harness, "holder", entries, lost);
+
+	workload_do(harness, target, "go");
+	*truth = workload_ask(harness, target, "truth");
+	return target;
+}
+
+/* What the program counted with malloc_usable_size() is what the heap walk finds; to the byte. */
+static void expect_holder(json_t *report, json_t *truth)
+{
+	json_t *root = json_array_get(json_object_get(report, "roots"), 0);
+
+	assert_true(json_is_true(json_object_get(report, "settled")));
+	assert_int_equal(total_at(report, "unreachable", "blocks"),
+			 number_at(truth, "lost_blocks") + number_at(truth, "ring_blocks"));
+	assert_int_equal(total_at(report, "unreachable", "bytes"),
+			 number_at(truth, "lost_bytes") + number_at(truth, "ring_bytes"));
+	assert_int_equal(total_at(report, "direct", "blocks"), 2);
+	assert_string_equal(text_at(root, "name"), "cache");
+	assert_string_equal(text_at(root, "kind"), "global");
+	assert_int_equal(number_at(root, "retained_blocks"), number_at(truth, "cache_blocks"));
+	assert_int_equal(number_at(root, "retained_bytes"), number_at(truth, "cache_bytes"));
+}
+
+static void a_heap_that_was_never_watched_is_known_to_the_byte(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	json_t *truth, *report;
+
+	target = holder_start(harness, "1000", "300", &truth);
+	report = RETAIN(harness, target);
+	expect_holder(report, truth);
+	assert_true(json_is_true(json_object_get(json_object_get(report, "picture"), "stopped")));
+	workload_do(harness, target, "go");
+}
+
+static void without_a_stop_two_scans_say_the_same(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	json_t *truth, *report;
+
+	target = holder_start(harness, "1000", "300", &truth);
+	report = RETAIN(harness, target, "--no-stop");
+	expect_holder(report, truth);
+	assert_false(json_is_true(json_object_get(json_object_get(report, "picture"), "stopped")));
+}
+
+static void a_traced_process_is_not_stopped_but_scanned_twice(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	json_t *truth, *report, *picture;
+
+	target = holder_start(harness, "100", "30", &truth);
+	assert_int_equal(ptrace(PTRACE_SEIZE, target->pid, 0, 0), 0);
+	report = RETAIN(harness, target);
+	picture = json_object_get(report, "picture");
+	assert_false(json_is_true(json_object_get(picture, "stopped")));
+	assert_non_null(strstr(text_at(picture, "why_not_stopped"), "refuses"));
+	expect_holder(report, truth);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, target->pid, 0, 0), 0);
+	assert_int_equal(waitpid(target->pid, NULL, __WALL), target->pid);
+	assert_int_equal(ptrace(PTRACE_DETACH, target->pid, 0, 0), 0);
+	workload_do(harness, target, "go");
+}
+
+static char state_of(pid_t pid)
+{
+	char path[64], text[512] = "", *state;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	state = strrchr(text, ')');
+	return state ? state[2] : '?';
+}
+
+static void a_process_that_job_control_stopped_stays_stopped(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	json_t *truth;
+	int status;
+
+	target = holder_start(harness, "100", "30", &truth);
+	assert_int_equal(kill(target->pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(target->pid, &status, WUNTRACED), target->pid);
+	expect_holder(RETAIN(harness, target), truth);
+	assert_int_equal(state_of(target->pid), 'T');
+	assert_int_equal(kill(target->pid, SIGCONT), 0);
+	workload_do(harness, target, "go");
+}
+
+static json_int_t wrong_requests(struct harness *harness, struct child *target)
+{
+	return number_at(workload_ask(harness, target, "check"), "wrong");
+}
+
+static void a_busy_process_loses_nothing_and_nothing_of_it_seems_lost(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "busy", "4", "1000");
+	json_int_t served = 0;
+
+	workload_do(harness, target, "go");
+	for (int i = 0; i < 30; i++) {
+		json_t *report = RETAIN(harness, target), *check;
+
+		assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
+		check = workload_ask(harness, target, "check");
+		assert_int_equal(number_at(check, "wrong"), 0);
+		assert_true(number_at(check, "served") > served);
+		served = number_at(check, "served");
+	}
+}
+
+static void wait_ms(long ms)
+{
+	struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
+
+	nanosleep(&pause, NULL);
+}
+
+/* At every stage: killed while it reads, while it holds the target, while it computes. */
+static void a_killed_monitor_leaves_the_process_running(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "busy", "4", "300000");
+	json_int_t served = 0;
+
+	workload_do(harness, target, "go");
+	for (int i = 0; i < 30; i++) {
+		struct child *monitor = MONITOR(harness, "retain", "-p", target->pid_text,
+						"--census", "--format", "json");
+		json_t *check;
+
+		wait_ms(2 + i * 4);
+		child_signal(monitor, SIGKILL);
+		child_end(harness, monitor);
+		wait_ms(20);
+		check = workload_ask(harness, target, "check");
+		assert_true(number_at(check, "served") > served);
+		served = number_at(check, "served");
+		assert_int_not_equal(state_of(target->pid), 't');
+	}
+	assert_int_equal(wrong_requests(harness, target), 0);
+}
+
+static void signals_that_arrive_meanwhile_are_delivered(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "busy", "0", "300000");
+	json_int_t before;
+
+	/* No timer of its own would do: signals of one kind are not counted while one waits. */
+	workload_do(harness, target, "go");
+	before = number_at(workload_ask(harness, target, "check"), "signals");
+	for (int i = 0; i < 10; i++)
+		RETAIN(harness, target);
+	/* One each millisecond: had one stop eaten the timer's signal, the rest would still come;
+	 * had one been left pending, they would not. */
+	wait_ms(200);
+	assert_true(number_at(workload_ask(harness, target, "check"), "signals") > before + 150);
+}
+
+static void a_corrupted_heap_is_walked_up_to_there_and_the_place_is_named(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	json_t *truth, *report, *heap, *corrupt;
+
+	target = holder_start(harness, "1000", "300", &truth);
+	corrupt = workload_ask(harness, target, "corrupt");
+	report = RETAIN(harness, target);
+	heap = json_object_get(report, "heap");
+	assert_int_equal(number_at(heap, "broken"), 1);
+	assert_int_equal(number_at(heap, "broken_at"), number_at(corrupt, "corrupt"));
+	/* cache, table, and the entries before with their values, but for the last one: whether it
+	 * is in use stood in the broken place. Nothing seems lost. */
+	assert_int_equal(number_at(heap, "blocks"), 2 + 2 * 500 - 1);
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
+}
+
+/* The process ends at any moment of the run: an error or a report, never a hang or a crash. */
+static void a_process_may_end_at_any_moment(void **state)
+{
+	struct harness *harness = harness_any(state);
+
+	for (int i = 0; i < 20; i++) {
+		struct child *target = WORKLOAD(harness, "busy", "2", "200000"), *monitor;
+		int code;
+
+		workload_do(harness, target, "go");
+		monitor = MONITOR(harness, "retain", "-p", target->pid_text, "--census", "--format",
+				  "json");
+		wait_ms(1 + i * 5);
+		child_signal(target, SIGKILL);
+		code = child_end(harness, monitor);
+		if (code != 0 && code != 1)
+			child_fail(monitor, "exit code %d", code);
+	}
+}
+
+static void what_has_no_memory_is_refused_with_a_reason(void **state)
+{
+	struct harness *harness = harness_any(state);
+
+	monitor_expect_error(harness, MONITOR(harness, "retain", "-p", "4194304", "--census"), 1,
+			     "4194304");
+	monitor_expect_error(harness, MONITOR(harness, "retain", "--census"), 2, "no target");
+	monitor_expect_error(harness, MONITOR(harness, "retain", "-p", "1", "--format", "folded"),
+			     2, "text or json");
+	monitor_expect_error(harness, MONITOR(harness, "retain", "-p", "1", "--addr", "here"), 2,
+			     "--addr");
+}
+
+static json_int_t count_of(json_t *class, const char *verdict)
+{
+	return number_at(json_object_get(class, verdict), "blocks");
+}
+
+static bool is_of_shape(json_t *class, json_t *shape)
+{
+	const char *type = text_at(shape, "type"), *name = text_at(class, "name");
+
+	if (*type)
+		return !strcmp(name, type);
+	return !strcmp(text_at(class, "kind"), "size") &&
+	       number_at(class, "size") == number_at(shape, "size");
+}
+
+static void expect_shape(json_t *report, json_t *shape)
+{
+	json_int_t held = 0, lost = 0, untracked = 0;
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (!is_of_shape(class, shape))
+			continue;
+		held += count_of(class, "held");
+		lost += count_of(class, "unreachable");
+		untracked += count_of(class, "untracked");
+	}
+	if (held != number_at(shape, "held") || lost != number_at(shape, "lost") ||
+	    untracked != number_at(shape, "untracked"))
+		fail_msg("%s: held %lld, lost %lld, untracked %lld", text_at(shape, "shape"), held,
+			 lost, untracked);
+}
+
+static void every_known_graph_gets_the_verdict_it_must_get(void **state)
+{
+	struct harness *harness = harness_any(state);
+	const char *workloads = getenv("LEAKMON_WORKLOADS");
+	char plugin[256];
+	struct child *target;
+	json_t *report, *shape;
+	size_t i;
+
+	snprintf(plugin, sizeof(plugin), "%s/plugin.so", workloads ? workloads : "build/workloads");
+	target = WORKLOAD(harness, "shapes", plugin);
+	workload_do(harness, target, "go");
+	report = RETAIN(harness, target);
+	json_array_foreach(json_object_get(workload_ask(harness, target, "truth"), "shapes"), i,
+			   shape) expect_shape(report, shape);
+	assert_true(i > 35);
+}
+
+static void the_path_of_a_class_names_its_variable_and_fields(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	json_t *truth, *report, *path, *steps;
+
+	target = holder_start(harness, "400", "30", &truth);
+	report = RETAIN(harness, target);
+	/* The greatest class are the values: cache -> table -> entry -> value. */
+	path = json_array_get(json_object_get(report, "paths"), 0);
+	steps = json_object_get(path, "steps");
+	assert_string_equal(text_at(json_object_get(path, "root"), "name"), "cache");
+	assert_int_equal(number_at(path, "sharing"), 300);
+	assert_int_equal(number_at(path, "sampled"), 300);
+	assert_int_equal(json_array_size(steps), 4);
+	assert_int_equal(number_at(json_array_get(steps, 1), "offset"), 16);
+	assert_int_equal(number_at(json_array_get(steps, 2), "width"), 400);
+	assert_int_equal(number_at(json_array_get(steps, 3), "offset"), 40);
+}
+
+static void a_second_run_shows_what_changed(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target, *monitor;
+	json_t *truth, *report = NULL, *class, *change;
+	size_t i;
+
+	target = holder_start(harness, "50", "30", &truth);
+	monitor = MONITOR(harness, "retain", "-p", target->pid_text, "--census", "--format", "json",
+			  "1", "2");
+	monitor_report(harness, monitor);
+	workload_do(harness, target, "go");
+	report = report_of(harness, monitor);
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		change = json_object_get(class, "change");
+		/* The nodes of the list and of the ring. */
+		if (number_at(class, "size") == 72)
+			assert_int_equal(number_at(change, "count"), 40);
+	}
+}
+
+static const char *allocator_of(json_t *leak)
+{
+	json_t *frames = json_object_get(json_object_get(leak, "site"), "frames");
+
+	return text_at(json_array_get(frames, 0), "function");
+}
+
+/* What was watched since its allocation has its size as requested, and its call stack. */
+static void tracked_blocks_carry_their_stacks_and_exact_sizes(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *target = WORKLOAD(harness, "holder", "1000", "300"), *monitor;
+	json_t *report, *leaks;
+
+	monitor = MONITOR_ATTACHED(harness, "retain", "-p", target->pid_text, "--format", "json",
+				   "2", "1");
+	workload_do(harness, target, "go");
+	report = report_of(harness, monitor);
+	leaks = json_object_get(report, "leaks");
+	assert_int_equal(number_at(json_object_get(report, "heap"), "tracked"), 2002 + 310);
+	assert_int_equal(total_at(report, "unreachable", "bytes"), 310 * 64);
+	assert_int_equal(json_array_size(leaks), 2);
+	assert_string_equal(allocator_of(json_array_get(leaks, 0)), "lose_list");
+	assert_string_equal(allocator_of(json_array_get(leaks, 1)), "lose_ring");
+	assert_int_equal(number_at(json_object_get(json_array_get(leaks, 0), "indirect"), "blocks"),
+			 299);
+	assert_int_equal(number_at(json_object_get(json_array_get(leaks, 1), "indirect"), "blocks"),
+			 9);
+}
+
+/* sqlite3 with a library before it that loses a block of its own with every 1,000th. */
+static struct child *start_losing(struct harness *harness, char *told, size_t size)
+{
+	const char *workloads = getenv("LEAKMON_WORKLOADS");
+	struct child *target;
+	char preload[256];
+
+	snprintf(told, size, "%s/told", harness->directory);
+	snprintf(preload, sizeof(preload), "%s/loser.so",
+		 workloads ? workloads : "build/workloads");
+	setenv("LD_PRELOAD", preload, 1);
+	setenv("LOSER_FILE", told, 1);
+	target = child_start(harness, "/usr/bin/sqlite3", ARGUMENTS("sqlite3", ":memory:"), NULL);
+	unsetenv("LD_PRELOAD");
+	unsetenv("LOSER_FILE");
+	dprintf(target->in, ".print here\n");
+	child_wait_text(harness, target, &target->out, "here");
+	return target;
+}
+
+static uint64_t lost_blocks(const char *told)
+{
+	uint64_t blocks = 0;
+	FILE *file = fopen(told, "r");
+
+	assert_non_null(file);
+	assert_int_equal(fread(&blocks, sizeof(blocks), 1, file), 1);
+	fclose(file);
+	return blocks;
+}
+
+static void a_leak_injected_into_sqlite_is_found_with_its_exact_count(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *target, *monitor;
+	json_t *report;
+	char told[64];
+
+	target = start_losing(harness, told, sizeof(told));
+	monitor = MONITOR_ATTACHED(harness, "retain", "-p", target->pid_text, "--format", "json",
+				   "5", "1");
+	dprintf(target->in, "create table t(a, b);\n");
+	for (int i = 0; i < 5000; i++)
+		dprintf(target->in, "insert into t values(%d, 'some text %d');\n", i, i);
+	dprintf(target->in, ".print done\n");
+	child_wait_text(harness, target, &target->out, "done");
+	report = report_of(harness, monitor);
+	assert_true(lost_blocks(told) > 50);
+	assert_int_equal(total_at(report, "unreachable", "blocks"), lost_blocks(told));
+	assert_int_equal(total_at(report, "direct", "blocks"), lost_blocks(told));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(a_heap_that_was_never_watched_is_known_to_the_byte),
+		e2e_test(without_a_stop_two_scans_say_the_same),
+		e2e_test(a_traced_process_is_not_stopped_but_scanned_twice),
+		e2e_test(a_process_that_job_control_stopped_stays_stopped),
+		e2e_test(a_busy_process_loses_nothing_and_nothing_of_it_seems_lost),
+		e2e_test(a_killed_monitor_leaves_the_process_running),
+		e2e_test(signals_that_arrive_meanwhile_are_delivered),
+		e2e_test(a_corrupted_heap_is_walked_up_to_there_and_the_place_is_named),
+		e2e_test(a_process_may_end_at_any_moment),
+		e2e_test(what_has_no_memory_is_refused_with_a_reason),
+		e2e_test(every_known_graph_gets_the_verdict_it_must_get),
+		e2e_test(the_path_of_a_class_names_its_variable_and_fields),
+		e2e_test(a_second_run_shows_what_changed),
+		e2e_test(tracked_blocks_carry_their_stacks_and_exact_sizes),
+		e2e_test(a_leak_injected_into_sqlite_is_found_with_its_exact_count),
+	};
+
+	return cmocka_run_group_tests_name("e2e_retain", tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `leakmon threads` against a program that knows what became of each of its threads. */
+#include "harness.h"
+
+#include <signal.h>
+
+static json_t *threads_of(json_t *report)
+{
+	json_t *processes = json_object_get(report, "processes");
+
+	assert_int_equal(json_array_size(processes), 1);
+	return json_object_get(json_array_get(processes, 0), "threads");
+}
+
+static const char *function_at(json_t *frames, size_t i)
+{
+	const char *name =
+		json_string_value(json_object_get(json_array_get(frames, i), "function"));
+
+	return name ? name : "";
+}
+
+/* How many dead threads `function` created; create() is what all go through. */
+static json_int_t dead_created_by(json_t *threads, const char *function)
+{
+	json_int_t sum = 0;
+	json_t *group;
+	size_t i;
+
+	json_array_foreach(json_object_get(threads, "groups"), i, group)
+	{
+		json_t *frames = json_object_get(group, "frames");
+		const char *name = function_at(frames, 0);
+
+		if (!strcmp(name, "create"))
+			name = function_at(frames, 1);
+		if (!strcmp(name, function))
+			sum += number_at(group, "count");
+	}
+	return sum;
+}
+
+static json_t *report_now(struct harness *harness, struct child *monitor)
+{
+	child_signal(monitor, SIGUSR1);
+	return monitor_report(harness, monitor);
+}
+
+static void expect_threads(json_t *threads, json_t *truth)
+{
+	static const char *const same[] = {"created", "joined", "detached", "dead"};
+	static const char *const none[] = {"reaped_unseen", "dropped", "failed", "untracked_joins",
+					   "untracked_ends"};
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		assert_int_equal(number_at(threads, same[i]), number_at(truth, same[i]));
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_int_equal(number_at(threads, none[i]), 0);
+	assert_int_equal(number_at(threads, "alive"), 1);
+	assert_int_equal(dead_created_by(threads, "forget_one"), number_at(truth, "forget_one"));
+	assert_int_equal(dead_created_by(threads, "forget_other"),
+			 number_at(truth, "forget_other"));
+	assert_int_equal(dead_created_by(threads, "keep"), number_at(truth, "kept"));
+}
+
+/* 20,000 threads: joined in every way, detached, cancelled and forgotten, from four threads. */
+static void rounds_agree(void **state, const char *method)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "threads", "7");
+	struct child *monitor = MONITOR_ATTACHED(harness, "threads", "-p", workload->pid_text,
+						 "--attach", method, "--format", "json", "3600");
+
+	for (unsigned round = 0; round < 12; round++) {
+		workload_do(harness, workload, "some");
+		expect_threads(threads_of(report_now(harness, monitor)),
+			       workload_ask(harness, workload, "truth"));
+	}
+	monitor_stop(harness, monitor);
+}
+
+static void every_dead_thread_is_counted_and_none_else(void **state)
+{
+	rounds_agree(state, "auto");
+}
+
+static void so_it_is_without_session_probes(void **state)
+{
+	rounds_agree(state, "perf");
+}
+
+static void show_threads_lists_each(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "threads", "3");
+	struct child *monitor = MONITOR_ATTACHED(harness, "threads", "-p", workload->pid_text,
+						 "--show-threads", "--format", "json", "3600");
+	json_int_t listed = 0;
+	json_t *threads, *group;
+	size_t i;
+
+	workload_do(harness, workload, "some");
+	threads = threads_of(report_now(harness, monitor));
+	json_array_foreach(json_object_get(threads, "groups"), i, group) listed +=
+		json_array_size(json_object_get(group, "threads"));
+	assert_int_equal(listed, number_at(threads, "dead"));
+	/* Default stacks: 8 MiB each, without the guard page. */
+	assert_int_equal(number_at(threads, "dead_stack_bytes"), listed * (8 << 20));
+	monitor_stop(harness, monitor);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(every_dead_thread_is_counted_and_none_else),
+		e2e_test(so_it_is_without_session_probes),
+		e2e_test(show_threads_lists_each),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * leakmon without a target, on this machine as it is, with workloads that grow in known ways. At
+ * five polls a second a verdict takes about five seconds; the figures of the issue, with polls
+ * every five seconds and a leak of 1 MiB a minute, are those of tests/unit/test_triage_detection.c
+ * (simulated clock) and of `make bench`.
+ */
+#include "harness.h"
+
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#define MONITOR_JSON(harness, ...) MONITOR(harness, "--format", "json", ##__VA_ARGS__)
+
+static json_t *entry_of(json_t *report, pid_t pid, size_t *rank)
+{
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "processes"), i, entry)
+	{
+		if (number_at(entry, "pid") != pid)
+			continue;
+		if (rank)
+			*rank = i;
+		return entry;
+	}
+	return NULL;
+}
+
+static size_t rank_of(json_t *report, pid_t pid)
+{
+	size_t rank = SIZE_MAX;
+
+	assert_non_null(entry_of(report, pid, &rank));
+	return rank;
+}
+
+static const char *word_at(json_t *entry, const char *key)
+{
+	return json_string_value(json_object_get(json_object_get(entry, "growth"), key));
+}
+
+static double real_at(json_t *entry, const char *key)
+{
+	return json_number_value(json_object_get(json_object_get(entry, "growth"), key));
+}
+
+/* Reports until the process has that verdict; the harness limits how long. */
+static json_t *report_with_verdict(struct harness *harness, struct child *monitor, pid_t pid,
+				   const char *verdict)
+{
+	for (;;) {
+		json_t *report = monitor_report(harness, monitor);
+		json_t *entry = entry_of(report, pid, NULL);
+
+		if (entry && !strcmp(word_at(entry, "verdict"), verdict))
+			return report;
+	}
+}
+
+static void interrupt(struct harness *harness, struct child *monitor)
+{
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+}
+
+/* 12 MiB a minute. */
+static void a_leak_is_the_first_of_all_with_its_rate(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *cache = WORKLOAD(harness, "grower", "cache", "30000", "1");
+	struct child *leaker = WORKLOAD(harness, "grower", "leak", "200");
+	struct child *monitor = MONITOR_JSON(harness, "0.2");
+	json_t *report = report_with_verdict(harness, monitor, leaker->pid, "leaking"), *entry;
+	size_t rank;
+
+	entry = entry_of(report, leaker->pid, &rank);
+	/* Of what else runs on this machine something may grow as well. */
+	assert_true(rank < rank_of(report, cache->pid));
+	assert_string_equal(word_at(entry, "kind"), "heap");
+	assert_true(real_at(entry, "confidence") > 0.7);
+	/* glibc adds 8 bytes and more to a block. */
+	assert_true(real_at(entry, "bytes_per_s") > 200 * 1024 * 0.9);
+	assert_true(real_at(entry, "bytes_per_s") < 200 * 1024 * 1.2);
+	assert_true(number_at(entry, "memory_bytes") > 200 * 1024 * 4);
+	entry = entry_of(report, cache->pid, NULL);
+	assert_int_not_equal(strcmp(word_at(entry, "verdict"), "leaking"), 0);
+	interrupt(harness, monitor);
+}
+
+static void every_kind_of_growth_is_named(void **state)
+{
+	static const char *const courses[][2] = {
+		{"threads", "threads"}, {"files", "files"}, {"maps", "mapping"}};
+	struct harness *harness = harness_any(state);
+	struct child *growers[3], *monitor;
+
+	for (size_t i = 0; i < 3; i++)
+		growers[i] = WORKLOAD(harness, "grower", courses[i][0], "10");
+	monitor = MONITOR_JSON(harness, "0.2");
+	for (size_t i = 0; i < 3; i++) {
+		json_t *report = report_with_verdict(harness, monitor, growers[i]->pid, "leaking");
+		json_t *entry = entry_of(report, growers[i]->pid, NULL);
+
+		assert_string_equal(word_at(entry, "kind"), courses[i][1]);
+		/* Threads come with mappings of their own; rates are those of the kind. */
+		assert_true(real_at(entry, "per_s") > 9 * 1.0);
+		assert_true(real_at(entry, "per_s") < 11 * (i == 2 ? 2.0 : 1.0));
+	}
+	interrupt(harness, monitor);
+}
+
+/* Fills 20 MiB in 3 s, then turns over; works up to 20 MiB every second and frees it. */
+static void what_has_settled_is_not_accused(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *cache = WORKLOAD(harness, "grower", "cache", "20000", "3");
+	struct child *batch = WORKLOAD(harness, "grower", "batch", "20000", "1000");
+	struct child *idle = WORKLOAD(harness, "grower", "idle");
+	struct child *monitor = MONITOR_JSON(harness, "0.2", "60");
+	json_t *report = NULL;
+
+	for (int i = 0; i < 60; i++)
+		report = monitor_report(harness, monitor);
+	assert_int_equal(child_end(harness, monitor), 0);
+	assert_string_equal(word_at(entry_of(report, cache->pid, NULL), "verdict"), "plateau");
+	assert_string_equal(word_at(entry_of(report, batch->pid, NULL), "verdict"), "churning");
+	assert_string_equal(word_at(entry_of(report, idle->pid, NULL), "verdict"), "steady");
+}
+
+static void count_and_contract_are_those_of_every_report(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *idle = WORKLOAD(harness, "grower", "idle");
+	struct child *monitor = MONITOR_JSON(harness, "0.1", "3");
+
+	for (int i = 1; i <= 3; i++) {
+		json_t *report = monitor_report(harness, monitor), *entry;
+
+		assert_int_equal(number_at(report, "schema"), 1);
+		assert_int_equal(number_at(report, "sequence"), i);
+		assert_int_equal(ledger_at(report, "allocations"), 0);
+		entry = entry_of(report, idle->pid, NULL);
+		assert_string_equal(word_at(entry, "verdict"), "too-early");
+		assert_string_equal(json_string_value(json_object_get(entry, "comm")), "grower");
+		assert_int_equal(number_at(json_object_get(entry, "threads"), "alive"), 1);
+		assert_null(entry_of(report, monitor->pid, NULL)); /* itself */
+	}
+	assert_int_equal(child_end(harness, monitor), 0);
+	assert_int_equal(monitor->out.taken, monitor->out.size);
+}
+
+static void top_cuts_and_sigusr1_reports_now(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *monitor = MONITOR_JSON(harness, "-T", "1", "3600");
+	json_t *report;
+
+	child_wait_text(harness, monitor, &monitor->err, "first verdicts in about");
+	child_signal(monitor, SIGUSR1);
+	report = monitor_report(harness, monitor);
+	assert_int_equal(json_array_size(json_object_get(report, "processes")), 1);
+	assert_true(number_at(report, "processes_total") > 1);
+	child_signal(monitor, SIGINT);
+	report = monitor_report(harness, monitor);
+	assert_int_equal(number_at(report, "sequence"), 2);
+	assert_int_equal(child_end(harness, monitor), 0);
+}
+
+/* One part in a million of a core: everything must go, and the user must know. */
+static void what_the_budget_does_not_cover_is_shed_and_said(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *monitor = MONITOR(harness, "--budget", "0.001", "0.05", "60");
+
+	assert_int_equal(child_end(harness, monitor), 0);
+	assert_non_null(strstr(monitor->out.text, "shed to keep --budget: mappings"));
+	assert_non_null(strstr(monitor->err.text, "not counting mappings"));
+}
+
+/* Half, a third and a sixth of what grows come from three sites. */
+static void escalation_finds_the_sites_and_their_shares(void **state)
+{
+	static const char *const order[] = {"leak_half", "leak_third", "leak_sixth"};
+	struct harness *harness = harness_bpf(state);
+	struct child *leaker = WORKLOAD(harness, "grower", "leak", "400");
+	struct child *monitor =
+		MONITOR_JSON(harness, "--budget", "100%", "--escalate=1", "--window", "5s", "0.2");
+	json_t *found = NULL, *explained;
+	double sum = 0;
+
+	while (!found) {
+		json_t *entry = entry_of(monitor_report(harness, monitor), leaker->pid, NULL);
+
+		found = entry ? json_object_get(entry, "sites") : NULL;
+		if (!found)
+			continue;
+		explained = json_object_get(json_object_get(entry, "escalation"), "explained");
+		for (size_t i = 0; i < json_array_size(explained); i++)
+			sum += json_number_value(json_array_get(explained, i));
+		assert_int_equal(json_array_size(found), 3);
+	}
+	/* What malloc adds to each block is growth that no site asked for. */
+	assert_true(sum > 0.75 && sum < 1.15);
+	for (size_t i = 0; i < 3; i++) {
+		json_t *frames = json_object_get(json_array_get(found, i), "frames");
+		json_t *second = json_array_get(frames, 1);
+
+		assert_string_equal(json_string_value(json_object_get(second, "function")),
+				    order[i]);
+	}
+	interrupt(harness, monitor);
+}
+
+/* Two mappings each time: the half that was made writable, and the rest. */
+static void escalation_finds_who_maps(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *mapper = WORKLOAD(harness, "grower", "maps", "50");
+	struct child *monitor =
+		MONITOR(harness, "--budget", "100%", "--escalate=1", "--window", "5s", "0.2");
+
+	child_wait_text(harness, monitor, &monitor->out, "mapping tracked for");
+	child_wait_text(harness, monitor, &monitor->out, "one_mapping");
+	interrupt(harness, monitor);
+	(void)mapper;
+}
+
+/* A suspect that may not be probed stops nothing. */
+static void a_suspect_that_is_traced_is_reported_and_left_alone(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *leaker = WORKLOAD(harness, "grower", "leak", "400");
+	struct child *monitor;
+
+	assert_int_equal(ptrace(PTRACE_SEIZE, leaker->pid, 0, 0), 0);
+	monitor = MONITOR(harness, "--budget", "100%", "--escalate=1", "--window", "2s", "0.2");
+	child_wait_text(harness, monitor, &monitor->out, "heap not tracked");
+	assert_non_null(strstr(monitor->err.text, "traced"));
+	interrupt(harness, monitor);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, leaker->pid, 0, 0), 0);
+	assert_int_equal(waitpid(leaker->pid, NULL, 0), leaker->pid);
+	assert_int_equal(ptrace(PTRACE_DETACH, leaker->pid, 0, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(a_leak_is_the_first_of_all_with_its_rate),
+		e2e_test(every_kind_of_growth_is_named),
+		e2e_test(what_has_settled_is_not_accused),
+		e2e_test(count_and_contract_are_those_of_every_report),
+		e2e_test(top_cuts_and_sigusr1_reports_now),
+		e2e_test(what_the_budget_does_not_cover_is_shed_and_said),
+		e2e_test(escalation_finds_the_sites_and_their_shares),
+		e2e_test(escalation_finds_who_maps),
+		e2e_test(a_suspect_that_is_traced_is_reported_and_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

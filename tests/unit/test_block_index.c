@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analyze/block_index.h"
+#include "base/cleanup.h"
+
+struct question {
+	uint64_t address;
+	uint32_t block;
+};
+
+static void an_address_belongs_to_the_block_around_it_and_one_past_the_end_to_none(void **state)
+{
+	static const uint64_t starts[] = {0x1000, 0x1020, 0x10f8, 0x7ffff0000000},
+			      sizes[] = {24, 0, 100, 0x300000};
+	static const struct question questions[] = {
+		{0xfff, BLOCK_NONE},
+		{0x1000, 0},
+		{0x1017, 0},
+		{0x1018, BLOCK_NONE},
+		{0x1020, 1}, /* nothing was asked for, but its address was given */
+		{0x1021, BLOCK_NONE},
+		{0x10f8, 2},
+		{0x115b, 2},
+		{0x115c, BLOCK_NONE},
+		{0x7fffefffffff, BLOCK_NONE},
+		{0x7ffff0000000, 3},
+		{0x7ffff02fffff, 3},
+		{0x7ffff0300000, BLOCK_NONE},
+		{0, BLOCK_NONE},
+		{UINT64_MAX, BLOCK_NONE},
+		{1ull << 47 | 0x1000, BLOCK_NONE},
+	};
+	struct block_index index;
+
+	(void)state;
+	assert_int_equal(block_index_build(starts, sizes, ARRAY_SIZE(starts), &index), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(questions); i++)
+		assert_int_equal(block_index_find(&index, questions[i].address),
+				 questions[i].block);
+	block_index_free(&index);
+}
+
+static uint64_t random_state = 0x9e3779b97f4a7c15ull;
+
+static uint64_t random_below(uint64_t limit)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state % limit;
+}
+
+#define BLOCKS 20000
+
+static void any_address_is_answered_as_a_search_through_all_would(void **state)
+{
+	static uint64_t starts[BLOCKS], sizes[BLOCKS];
+	uint64_t at = 0x555500000000;
+	struct block_index index;
+
+	(void)state;
+	for (size_t i = 0; i < BLOCKS; i++) {
+		at += random_below(8) ? random_below(64) : random_below(100000);
+		starts[i] = at;
+		sizes[i] = random_below(50) ? random_below(600) : random_below(300000);
+		at += sizes[i] + !sizes[i];
+	}
+	assert_int_equal(block_index_build(starts, sizes, BLOCKS, &index), 0);
+	for (size_t i = 0; i < BLOCKS; i++) {
+		uint64_t size = sizes[i] + !sizes[i];
+
+		assert_int_equal(block_index_find(&index, starts[i]), i);
+		assert_int_equal(block_index_find(&index, starts[i] + random_below(size)), i);
+		assert_int_equal(block_index_find(&index, starts[i] + size),
+				 i + 1 < BLOCKS && starts[i + 1] == starts[i] + size ? i + 1
+										     : BLOCK_NONE);
+	}
+	block_index_free(&index);
+}
+
+static void no_blocks_hold_no_address(void **state)
+{
+	struct block_index index;
+
+	(void)state;
+	assert_int_equal(block_index_build(NULL, NULL, 0, &index), 0);
+	assert_int_equal(block_index_find(&index, 0x1000), BLOCK_NONE);
+	block_index_free(&index);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			an_address_belongs_to_the_block_around_it_and_one_past_the_end_to_none),
+		cmocka_unit_test(any_address_is_answered_as_a_search_through_all_would),
+		cmocka_unit_test(no_blocks_hold_no_address),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

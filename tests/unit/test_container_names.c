@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What runtimes and the kubelet leave on a machine, and what a hostile one may. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "proc/container_logs.h"
+#include "proc/oci_files.h"
+
+#define ID "3f2a91c0b7d54e6688aa0011223344556677889900aabbccddeeff0123456789"
+#define UID "0aa1b2c3-d4e5-4f60-8123-456789abcdef"
+
+static void names_free(struct container *container)
+{
+	free(container->namespace);
+	free(container->pod);
+	free(container->name);
+	container->namespace = container->pod = container->name = NULL;
+}
+
+static int read_config(const char *text, bool trusted, struct container *container)
+{
+	return oci_read_config(text, strlen(text), trusted, container);
+}
+
+static void containerd_annotations_name_everything(void **state)
+{
+	struct container container = {.id = ID};
+
+	(void)state;
+	assert_int_equal(
+		read_config("{\"annotations\":{\"io.kubernetes.cri.sandbox-name\":\"web-0\","
+			    "\"io.kubernetes.cri.sandbox-namespace\":\"shop\","
+			    "\"io.kubernetes.cri.container-name\":\"nginx\","
+			    "\"io.kubernetes.cri.sandbox-uid\":\"" UID "\"}}",
+			    true, &container),
+		0);
+	assert_string_equal(container.pod, "web-0");
+	assert_string_equal(container.namespace, "shop");
+	assert_string_equal(container.name, "nginx");
+	assert_string_equal(container.pod_uid, UID);
+	names_free(&container);
+}
+
+static void crio_annotations_name_everything(void **state)
+{
+	struct container container = {.id = ID};
+
+	(void)state;
+	assert_int_equal(read_config("{\"annotations\":{\"io.kubernetes.pod.name\":\"web-0\","
+				     "\"io.kubernetes.pod.namespace\":\"shop\","
+				     "\"io.kubernetes.container.name\":\"nginx\","
+				     "\"io.kubernetes.pod.uid\":\"" UID "\"}}",
+				     true, &container),
+			 0);
+	assert_string_equal(container.pod, "web-0");
+	assert_string_equal(container.namespace, "shop");
+	assert_string_equal(container.name, "nginx");
+	assert_string_equal(container.pod_uid, UID);
+	names_free(&container);
+}
+
+static void a_config_that_may_be_of_another_must_name_the_cgroup(void **state)
+{
+	static const char other[] =
+		"{\"annotations\":{\"io.kubernetes.pod.name\":\"evil\"},\"linux\":{\"cgroupsPath\":"
+		"\"/kubepods/x\"}}";
+	static const char ours[] = "{\"annotations\":{\"io.kubernetes.pod.name\":\"web-0\"},"
+				   "\"linux\":{\"cgroupsPath\":"
+				   "\"kubepods-x.slice:cri-containerd:" ID "\"}}";
+	struct container container = {.id = ID};
+
+	(void)state;
+	assert_int_equal(read_config(other, false, &container), -ENOENT);
+	assert_int_equal(read_config("{}", false, &container), -ENOENT);
+	assert_null(container.pod);
+	assert_int_equal(read_config(ours, false, &container), 0);
+	assert_string_equal(container.pod, "web-0");
+	names_free(&container);
+}
+
+static void what_is_no_such_object_changes_nothing(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"[]",
+		"1",
+		"{",
+		"{\"annotations\":",
+		"\"a\"",
+		"{\"annotations\":{\"a\":\"\xff\"}}",
+	};
+	static const char *const empty[] = {
+		"{}",
+		"{\"annotations\":[1,2]}",
+		"{\"annotations\":{\"io.kubernetes.pod.name\":[\"x\"]}}",
+		"{\"annotations\":{\"io.kubernetes.pod.name\":\"\"}}",
+		"{\"annotations\":{\"io.kubernetes.pod.uid\":\"" UID UID "\"}}",
+	};
+	struct container container = {.id = ID};
+	char *bundle = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		assert_int_equal(read_config(texts[i], true, &container), -EINVAL);
+		assert_int_equal(oci_read_state(texts[i], strlen(texts[i]), &container, &bundle),
+				 -EINVAL);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(empty); i++)
+		assert_int_equal(read_config(empty[i], true, &container), 0);
+	assert_null(container.pod);
+	assert_null(bundle);
+	assert_string_equal(container.pod_uid, "");
+}
+
+static void a_name_longer_than_dns_allows_is_not_taken(void **state)
+{
+	struct container container = {.id = ID};
+	char text[512], name[255];
+
+	(void)state;
+	memset(name, 'a', 254);
+	name[254] = '\0';
+	snprintf(text, sizeof(text), "{\"annotations\":{\"io.kubernetes.pod.name\":\"%s\"}}", name);
+	assert_int_equal(read_config(text, true, &container), 0);
+	assert_null(container.pod);
+	name[253] = '\0';
+	snprintf(text, sizeof(text), "{\"annotations\":{\"io.kubernetes.pod.name\":\"%s\"}}", name);
+	assert_int_equal(read_config(text, true, &container), 0);
+	assert_string_equal(container.pod, name);
+	names_free(&container);
+}
+
+static void the_state_of_runc_names_pod_and_bundle(void **state)
+{
+	static const char text[] =
+		"{\"id\":\"x\",\"config\":{\"labels\":[\"io.kubernetes.cri.sandbox-name=web-0\",7,"
+		"\"none\",\"io.kubernetes.cri.container-name=a=b\",\"bundle=/run/b\"]}}";
+	struct container container = {.id = ID};
+	_cleanup_free_ char *bundle = NULL;
+
+	(void)state;
+	assert_int_equal(oci_read_state(text, strlen(text), &container, &bundle), 0);
+	assert_string_equal(bundle, "/run/b");
+	assert_string_equal(container.pod, "web-0");
+	assert_string_equal(container.name, "a=b");
+	names_free(&container);
+}
+
+static void the_status_of_crun_names_the_bundle(void **state)
+{
+	static const char text[] = "{\"pid\":1,\"bundle\":\"/run/b\"}";
+	struct container container = {.id = ID};
+	_cleanup_free_ char *bundle = NULL;
+
+	(void)state;
+	assert_int_equal(oci_read_state(text, strlen(text), &container, &bundle), 0);
+	assert_string_equal(bundle, "/run/b");
+	assert_null(container.pod);
+}
+
+static void a_log_link_names_everything_by_id(void **state)
+{
+	struct container container = {.id = ID};
+
+	(void)state;
+	assert_false(container_logs_take_link("web-0_shop_nginx-0.log", &container));
+	assert_false(container_logs_take_link("-" ID ".log", &container));
+	assert_false(container_logs_take_link("web-0_shop-" ID ".log", &container));
+	assert_null(container.pod);
+	assert_true(container_logs_take_link("web-0_shop_ng-inx-" ID ".log", &container));
+	assert_string_equal(container.pod, "web-0");
+	assert_string_equal(container.namespace, "shop");
+	assert_string_equal(container.name, "ng-inx");
+	names_free(&container);
+}
+
+static void a_log_directory_names_the_pod_by_uid(void **state)
+{
+	struct container container = {.id = ID}, podless = {.id = ID};
+
+	(void)state;
+	snprintf(container.pod_uid, sizeof(container.pod_uid), "%s", UID);
+	assert_false(container_logs_take_pod("shop_web-0_" UID, &podless));
+	assert_false(container_logs_take_pod("shop_web-0_1" UID, &container));
+	assert_false(container_logs_take_pod("web-0_" UID, &container));
+	assert_true(container_logs_take_pod("shop_web-0_" UID, &container));
+	assert_string_equal(container.namespace, "shop");
+	assert_string_equal(container.pod, "web-0");
+	names_free(&container);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(containerd_annotations_name_everything),
+		cmocka_unit_test(crio_annotations_name_everything),
+		cmocka_unit_test(a_config_that_may_be_of_another_must_name_the_cgroup),
+		cmocka_unit_test(what_is_no_such_object_changes_nothing),
+		cmocka_unit_test(a_name_longer_than_dns_allows_is_not_taken),
+		cmocka_unit_test(the_state_of_runc_names_pod_and_bundle),
+		cmocka_unit_test(the_status_of_crun_names_the_bundle),
+		cmocka_unit_test(a_log_link_names_everything_by_id),
+		cmocka_unit_test(a_log_directory_names_the_pod_by_uid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

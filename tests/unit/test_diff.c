@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "analyze/diff.h"
+#include "base/cleanup.h"
+#include "output/formats.h"
+
+/* One side: a snapshot whose sites are named by hand. */
+struct side {
+	struct snapshot snapshot;
+	struct report report;
+};
+
+static void side_free(struct side *side)
+{
+	report_free(&side->report);
+	snapshot_free(&side->snapshot);
+}
+
+struct row {
+	uint32_t pid;
+	const char *comm, *function, *file;
+	uint32_t line;
+	uint64_t bytes, count;
+};
+
+static void side_add(struct side *side, const struct row *row)
+{
+	struct snapshot_process *process = NULL;
+	struct site *site;
+
+	for (size_t i = 0; i < side->snapshot.processes.count; i++) {
+		if (side->snapshot.processes.items[i].pid == row->pid)
+			process = &side->snapshot.processes.items[i];
+	}
+	if (!process) {
+		process = vec_push(&side->snapshot.processes);
+		process->pid = row->pid;
+		strcpy(process->comm, row->comm);
+	}
+	site = vec_push(&process->sites);
+	site->index = (uint32_t)process->sites.count;
+	site->bytes = row->bytes;
+	site->count = row->count;
+}
+
+static void side_make(struct side *side, const struct row *rows)
+{
+	const struct report_options all = {.sort = SORT_BYTES};
+
+	for (const struct row *row = rows; row->comm; row++)
+		side_add(side, row);
+	assert_int_equal(report_build(&side->report, &side->snapshot, &all), 0);
+	for (size_t i = 0; i < side->report.processes.count; i++) {
+		struct report_process *process = &side->report.processes.items[i];
+
+		for (size_t j = 0; j < process->sites.count; j++) {
+			struct report_site *site = &process->sites.items[j];
+			const struct row *row = rows;
+			uint32_t left = site->site->index;
+
+			/* The left-th row of this process. */
+			while (row->pid != process->process->pid || --left)
+				row++;
+			*(struct frame *)vec_push(&site->frames.list) =
+				(struct frame){.function = row->function,
+					       .file = row->file,
+					       .line = row->line,
+					       .module = "/bin/server",
+					       .module_offset = row->line};
+			site->id = symbolizer_stack_id(&site->frames);
+		}
+	}
+}
+
+static const struct row before_rows[] = {
+	{10, "server", "parse", "a.c", 1, 1000, 10}, {10, "server", "parse", "a.c", 2, 500, 5},
+	{10, "server", "serve", "b.c", 3, 800, 8},   {10, "server", "quit", "b.c", 4, 70, 7},
+	{10, "server", "idle", "c.c", 5, 64, 1},     {0}};
+/* Another process of the same program. */
+static const struct row after_rows[] = {
+	{20, "server", "parse", "a.c", 1, 4000, 40}, {20, "server", "parse", "a.c", 2, 100, 1},
+	{20, "server", "serve", "b.c", 3, 800, 16},  {20, "server", "fresh", "d.c", 6, 300, 3},
+	{20, "server", "idle", "c.c", 5, 64, 1},     {0}};
+
+struct expected {
+	const char *name;
+	enum diff_state state;
+	int64_t bytes, count;
+};
+
+static void expect(enum diff_group by, enum sort_key sort, const struct expected *rows,
+		   size_t count)
+{
+	_cleanup_(side_free) struct side before = {0}, after = {0};
+	_cleanup_(diff_free) struct diff diff = {0};
+
+	side_make(&before, before_rows);
+	side_make(&after, after_rows);
+	assert_int_equal(diff_build(&diff, &before.report, &after.report, by, sort), 0);
+	assert_int_equal(diff.rows.count, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct diff_row *row = &diff.rows.items[i];
+		const char *name = row->name ? row->name : row->site->frames.list.items[0].function;
+
+		assert_string_equal(name, rows[i].name);
+		assert_int_equal(row->state, rows[i].state);
+		assert_int_equal(diff_bytes(row), rows[i].bytes);
+		assert_int_equal(diff_count(row), rows[i].count);
+	}
+	assert_int_equal(diff.total_after.bytes - diff.total_before.bytes, 5264 - 2434);
+	assert_false(diff.unrelated);
+}
+
+static void sites_match_across_processes_and_rank_by_growth(void **state)
+{
+	static const struct expected rows[] = {
+		{"parse", DIFF_GROWN, 3000, 30}, {"fresh", DIFF_NEW, 300, 3},
+		{"serve", DIFF_GROWN, 0, 8},	 {"idle", DIFF_SAME, 0, 0},
+		{"quit", DIFF_GONE, -70, -7},	 {"parse", DIFF_SHRUNK, -400, -4},
+	};
+
+	(void)state;
+	expect(DIFF_BY_SITE, SORT_BYTES, rows, ARRAY_SIZE(rows));
+}
+
+static void count_ranks_by_blocks(void **state)
+{
+	static const struct expected rows[] = {
+		{"parse", DIFF_GROWN, 3000, 30},  {"serve", DIFF_GROWN, 0, 8},
+		{"fresh", DIFF_NEW, 300, 3},	  {"idle", DIFF_SAME, 0, 0},
+		{"parse", DIFF_SHRUNK, -400, -4}, {"quit", DIFF_GONE, -70, -7},
+	};
+
+	(void)state;
+	expect(DIFF_BY_SITE, SORT_COUNT, rows, ARRAY_SIZE(rows));
+}
+
+static void groups_add_up_their_sites(void **state)
+{
+	static const struct expected functions[] = {
+		{"parse", DIFF_GROWN, 2600, 26}, {"fresh", DIFF_NEW, 300, 3},
+		{"serve", DIFF_GROWN, 0, 8},	 {"idle", DIFF_SAME, 0, 0},
+		{"quit", DIFF_GONE, -70, -7},
+	};
+	static const struct expected files[] = {
+		{"a.c:1", DIFF_GROWN, 3000, 30}, {"d.c:6", DIFF_NEW, 300, 3},
+		{"b.c:3", DIFF_GROWN, 0, 8},	 {"c.c:5", DIFF_SAME, 0, 0},
+		{"b.c:4", DIFF_GONE, -70, -7},	 {"a.c:2", DIFF_SHRUNK, -400, -4},
+	};
+	static const struct expected modules[] = {{"/bin/server", DIFF_GROWN, 2830, 30}};
+	static const struct expected containers[] = {{"(no container)", DIFF_GROWN, 2830, 30}};
+
+	(void)state;
+	expect(DIFF_BY_FUNCTION, SORT_BYTES, functions, ARRAY_SIZE(functions));
+	expect(DIFF_BY_FILE, SORT_BYTES, files, ARRAY_SIZE(files));
+	expect(DIFF_BY_MODULE, SORT_BYTES, modules, ARRAY_SIZE(modules));
+	expect(DIFF_BY_CONTAINER, SORT_BYTES, containers, ARRAY_SIZE(containers));
+}
+
+static void two_programs_are_unrelated(void **state)
+{
+	static const struct row other[] = {{30, "other", "parse", "a.c", 1, 10, 1}, {0}};
+	static const struct row nothing[] = {{0}};
+	_cleanup_(side_free) struct side before = {0}, after = {0}, empty = {0};
+	_cleanup_(diff_free) struct diff diff = {0}, none = {0};
+
+	(void)state;
+	side_make(&before, before_rows);
+	side_make(&after, other);
+	side_make(&empty, nothing);
+	assert_int_equal(diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
+			 0);
+	assert_true(diff.unrelated);
+	/* Everything that was freed is no other program. */
+	assert_int_equal(diff_build(&none, &before.report, &empty.report, DIFF_BY_SITE, SORT_BYTES),
+			 0);
+	assert_false(none.unrelated);
+}
+
+static char *written(int (*write)(FILE *, const struct diff *), const struct diff *diff)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(write(out, diff), 0);
+	fclose(out);
+	return text;
+}
+
+static void text_names_what_changed_and_leaves_out_the_same(void **state)
+{
+	_cleanup_(side_free) struct side before = {0}, after = {0};
+	_cleanup_(diff_free) struct diff diff = {0};
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	side_make(&before, before_rows);
+	side_make(&after, after_rows);
+	assert_int_equal(diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
+			 0);
+	diff.top = 2;
+	diff.before_name = "evil\n\033[2Jname";
+	text = written(output_text_diff_write, &diff);
+	assert_non_null(strstr(text, "+2830 bytes, +30 blocks (2434 -> 5264 bytes, 31 -> 61 "
+				     "blocks)"));
+	assert_non_null(strstr(text, "1 new, 2 grown, 1 shrunk, 1 gone, 1 same by site"));
+	assert_non_null(strstr(text, "+3000 bytes, +30 blocks  grown (1000 -> 4000 bytes, 10 -> "
+				     "40 blocks) in server from stack\n\t\tparse+0x0 a.c:1"));
+	assert_non_null(strstr(text, "and 3 more that changed"));
+	assert_null(strstr(text, "idle"));
+	assert_null(strchr(text, '\033'));
+	assert_non_null(strstr(text, "evil\\x0a\\x1b[2Jname"));
+}
+
+static void json_and_folded_carry_the_same_numbers(void **state)
+{
+	_cleanup_(side_free) struct side before = {0}, after = {0};
+	_cleanup_(diff_free) struct diff diff = {0};
+	_cleanup_free_ char *text = NULL, *folded = NULL;
+	json_t *document, *row;
+
+	(void)state;
+	side_make(&before, before_rows);
+	side_make(&after, after_rows);
+	assert_int_equal(diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
+			 0);
+	text = written(output_json_diff_write, &diff);
+	document = json_loads(text, 0, NULL);
+	assert_non_null(document);
+	assert_int_equal(json_array_size(json_object_get(document, "rows")), 5);
+	row = json_array_get(json_object_get(document, "rows"), 4);
+	assert_string_equal(json_string_value(json_object_get(row, "state")), "shrunk");
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(row, "bytes"), "difference")),
+		-400);
+	json_decref(document);
+	folded = written(output_folded_diff_write, &diff);
+	assert_string_equal(folded, "server;parse 3000\nserver;fresh 300\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sites_match_across_processes_and_rank_by_growth),
+		cmocka_unit_test(count_ranks_by_blocks),
+		cmocka_unit_test(groups_add_up_their_sites),
+		cmocka_unit_test(two_programs_are_unrelated),
+		cmocka_unit_test(text_names_what_changed_and_leaves_out_the_same),
+		cmocka_unit_test(json_and_folded_carry_the_same_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

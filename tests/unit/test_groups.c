@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "triage/groups.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void memory_is_where_the_controller_is(void **state)
+{
+	static const struct {
+		const char *text, *path;
+	} cases[] = {
+		{"0::/system.slice/web.service\n", "/system.slice/web.service"},
+		{"4:memory:/a\n0::/b\n", "/a"},
+		{"0::/b\n4:cpu,memory,pids:/a\n", "/a"},
+		{"4:memoryless:/a\n0::/b\n", "/b"},
+		{"3:cpu:/a\n", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct cgroup_paths paths = {0};
+		const char *found;
+
+		assert_int_equal(cgroup_paths_parse(cases[i].text, &paths), 0);
+		found = groups_memory_path(&paths);
+		if (cases[i].path)
+			assert_string_equal(found, cases[i].path);
+		else
+			assert_null(found);
+		cgroup_paths_free(&paths);
+	}
+}
+
+static void what_a_container_makes_below_itself_is_one_group(void **state)
+{
+	static const char *const cases[][2] = {
+		{"/system.slice/docker-" ID ".scope/init", "/system.slice/docker-" ID ".scope"},
+		{"/docker/" ID, "/docker/" ID},
+		{"/kubepods/pod1/" ID "/a/b", "/kubepods/pod1/" ID},
+		{"/user.slice", "/user.slice"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char path[256];
+
+		strcpy(path, cases[i][0]);
+		groups_cut_path(path, ID);
+		assert_string_equal(path, cases[i][1]);
+	}
+}
+
+static void anonymous_memory_and_swap_are_charged(void **state)
+{
+	static const char v1[] = "cache 1\nrss 2\nswap 4\ntotal_rss_huge 8\ntotal_rss 4096\n"
+				 "total_swap 100\n";
+	static const char v2[] = "anon 8192\nfile 1\nanon_thp 7\n";
+
+	(void)state;
+	assert_float_equal(groups_parse_stat(v1, false), 4196, 0);
+	assert_float_equal(groups_parse_stat(v2, true), 8192, 0);
+	assert_float_equal(groups_parse_stat("total_rss 5\n", false), 5, 0);
+	assert_true(isnan(groups_parse_stat(v2, false)));
+	assert_true(isnan(groups_parse_stat("", true)));
+	assert_true(isnan(groups_parse_stat("anon\n", true)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_is_where_the_controller_is),
+		cmocka_unit_test(what_a_container_makes_below_itself_is_one_group),
+		cmocka_unit_test(anonymous_memory_and_swap_are_charged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

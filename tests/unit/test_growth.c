@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "triage/growth.h"
+
+#define MIB (1024.0 * 1024)
+#define PAUSE_S 5
+
+/* A reading every 5 s from `from_s` to `to_s`; what is not given stays. */
+struct plan {
+	double from_s, to_s;
+	double start[QUANTITY_MAX_], per_minute[QUANTITY_MAX_];
+};
+
+static void follow(struct series *series, const struct plan *plan)
+{
+	for (double now_s = plan->from_s; now_s < plan->to_s; now_s += PAUSE_S) {
+		struct quantities quantities;
+
+		for (size_t i = 0; i < QUANTITY_MAX_; i++)
+			quantities.values[i] = floor(
+				plan->start[i] + plan->per_minute[i] * (now_s - plan->from_s) / 60);
+		assert_int_equal(series_add(series, now_s, &quantities), 0);
+	}
+}
+
+static struct growth growth_after(const struct plan *plans, size_t count)
+{
+	struct series series = {0};
+	struct growth growth;
+
+	for (size_t i = 0; i < count; i++)
+		follow(&series, &plans[i]);
+	growth_of(&growth, &series);
+	series_free(&series);
+	return growth;
+}
+
+#define AFTER(...)                                                                                 \
+	growth_after((const struct plan[]){__VA_ARGS__},                                           \
+		     sizeof((const struct plan[]){__VA_ARGS__}) / sizeof(struct plan))
+
+static void nothing_is_said_before_two_minutes(void **state)
+{
+	struct growth growth = AFTER({0, 115, {100 * MIB, 50, 4, 9}, {60 * MIB, 100, 100, 100}});
+
+	(void)state;
+	assert_int_equal(growth.verdict, TREND_TOO_EARLY);
+	growth = AFTER({0, 120, {100 * MIB, 50, 4, 9}, {60 * MIB, 0, 0, 0}});
+	assert_int_equal(growth.verdict, TREND_LEAKING);
+}
+
+static void a_leak_has_its_rate(void **state)
+{
+	struct growth growth = AFTER({0, 180, {100 * MIB, 50, 4, 9}, {MIB, 0, 0, 0}});
+
+	(void)state;
+	assert_int_equal(growth.kind, QUANTITY_HEAP);
+	assert_int_equal(growth.verdict, TREND_LEAKING);
+	assert_float_equal(growth.per_s, MIB / 60, 20);
+	assert_float_equal(growth.memory_per_s, growth.per_s, 0);
+	assert_true(growth.confidence > 0.99);
+}
+
+/* The cause is named and not its effect: a leaked thread brings two mappings and some memory. */
+static void the_kind_that_grows_is_named(void **state)
+{
+	static const struct {
+		enum quantity kind;
+		double per_minute[QUANTITY_MAX_];
+	} cases[] = {
+		{QUANTITY_HEAP, {MIB, 0, 0, 0}},
+		{QUANTITY_MAPPING, {0, 60, 0, 0}},
+		{QUANTITY_THREADS, {20 * 64 * 1024, 40, 20, 0}},
+		{QUANTITY_FILES, {60 * 4096, 0, 0, 60}},
+		{QUANTITY_HEAP, {60 * 256 * 1024, 60, 0, 0}}, /* blocks that malloc maps */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct plan plan = {0, 300, {100 * MIB, 50, 4, 9}, {0}};
+		struct growth growth;
+
+		memcpy(plan.per_minute, cases[i].per_minute, sizeof(plan.per_minute));
+		growth = growth_after(&plan, 1);
+		assert_int_equal(growth.kind, cases[i].kind);
+		assert_int_equal(growth.verdict, TREND_LEAKING);
+		assert_float_equal(growth.memory_per_s, cases[i].per_minute[QUANTITY_HEAP] / 60,
+				   MIB / 600);
+	}
+}
+
+/* 1 MiB an hour does not show in five minutes, but in four hours. */
+static void a_slow_leak_shows_in_a_longer_window(void **state)
+{
+	struct growth growth = AFTER({0, 4 * 3600, {100 * MIB, 50, 4, 9}, {MIB / 60, 0, 0, 0}});
+
+	(void)state;
+	assert_int_equal(growth.verdict, TREND_LEAKING);
+	assert_int_equal(growth.level, 2);
+	assert_float_equal(growth.per_s * 3600, MIB, MIB / 20);
+}
+
+/* A leak behind a steep beginning: hidden at first, then seen in the window that forgot it. */
+static void a_leak_after_a_large_start_is_found(void **state)
+{
+	struct growth growth = AFTER({0, 60, {2 * MIB, 50, 4, 9}, {500 * MIB, 0, 0, 0}},
+				     {60, 600, {502 * MIB, 50, 4, 9}, {1.5 * MIB, 0, 0, 0}});
+
+	(void)state;
+	assert_int_equal(growth.verdict, TREND_LEAKING);
+	assert_float_equal(growth.per_s * 60, 1.5 * MIB, MIB / 20);
+}
+
+static void a_leak_that_ended_is_a_plateau(void **state)
+{
+	struct growth growth = AFTER({0, 900, {100 * MIB, 50, 4, 9}, {10 * MIB, 0, 0, 0}},
+				     {900, 1800, {250 * MIB, 50, 4, 9}, {0}});
+
+	(void)state;
+	assert_int_equal(growth.verdict, TREND_PLATEAU);
+	assert_float_equal(growth.confidence, 0, 0);
+}
+
+/* Each ramp fills the finest window and looks like a leak there. */
+static void a_batch_of_ten_minutes_is_no_leak_once_it_was_seen(void **state)
+{
+	struct series series = {0};
+	struct growth growth;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct plan ramp = {i * 600, i * 600 + 400, {100 * MIB, 50, 4, 9}, {20 * MIB}};
+		struct plan rest = {i * 600 + 400, i * 600 + 600, {100 * MIB, 50, 4, 9}, {0}};
+
+		ramp.per_minute[QUANTITY_MAPPING] = 0;
+		follow(&series, &ramp);
+		if (i == 3) {
+			growth_of(&growth, &series);
+			assert_int_equal(growth.verdict, TREND_CHURNING);
+			assert_float_equal(growth.confidence, 0, 0);
+		}
+		follow(&series, &rest);
+	}
+	series_free(&series);
+}
+
+/* 0.2 % of 10 GiB in five minutes is what a busy process does anyway. */
+static void growth_is_measured_by_what_is_there(void **state)
+{
+	struct growth growth = AFTER({0, 300, {10240 * MIB, 50, 4, 9}, {MIB, 0, 0, 0}});
+
+	(void)state;
+	assert_int_equal(growth.verdict, TREND_STEADY);
+	growth = AFTER({0, 300, {10240 * MIB, 50, 4, 9}, {6 * MIB, 0, 0, 0}});
+	assert_int_equal(growth.verdict, TREND_LEAKING);
+}
+
+static void what_grows_ranks_before_what_does_not(void **state)
+{
+	struct growth steady = {.verdict = TREND_CHURNING, .urgency = 1e9};
+	struct growth growing = {.verdict = TREND_GROWING, .urgency = 1e6};
+	struct growth leaking = {.verdict = TREND_LEAKING, .urgency = 1};
+	struct growth faster = {.verdict = TREND_LEAKING, .urgency = 2};
+
+	(void)state;
+	assert_true(growth_compare(&growing, &steady) < 0);
+	assert_true(growth_compare(&leaking, &growing) < 0);
+	assert_true(growth_compare(&faster, &leaking) < 0);
+	assert_true(growth_compare(&steady, &faster) > 0);
+	assert_int_equal(growth_compare(&leaking, &leaking), 0);
+}
+
+static void kinds_are_called_as_in_json(void **state)
+{
+	(void)state;
+	assert_string_equal(growth_kind_name(QUANTITY_HEAP), "heap");
+	assert_string_equal(growth_kind_name(QUANTITY_MAPPING), "mapping");
+	assert_string_equal(growth_kind_name(QUANTITY_THREADS), "threads");
+	assert_string_equal(growth_kind_name(QUANTITY_FILES), "files");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_said_before_two_minutes),
+		cmocka_unit_test(a_leak_has_its_rate),
+		cmocka_unit_test(the_kind_that_grows_is_named),
+		cmocka_unit_test(a_slow_leak_shows_in_a_longer_window),
+		cmocka_unit_test(a_leak_after_a_large_start_is_found),
+		cmocka_unit_test(a_leak_that_ended_is_a_plateau),
+		cmocka_unit_test(a_batch_of_ten_minutes_is_no_leak_once_it_was_seen),
+		cmocka_unit_test(growth_is_measured_by_what_is_there),
+		cmocka_unit_test(what_grows_ranks_before_what_does_not),
+		cmocka_unit_test(kinds_are_called_as_in_json),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

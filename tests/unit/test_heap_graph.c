@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From pages, chunks and zones made by hand to blocks, edges and roots; and how it is written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "output/retain.h"
+#include "retain/heap_graph.h"
+
+#define MEMORY 0x555500000000ull /* pages of tracked blocks, and what lies between them */
+
+struct word {
+	uint64_t address, value;
+};
+
+struct fixture {
+	struct picture picture;
+	struct heap_graph graph;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct page_range *range = vec_push(&fixture->picture.pages.ranges);
+
+	range->start = MEMORY;
+	range->end = MEMORY + 4 * MEMORY_PAGE;
+	*state = fixture;
+	return pages_prepare(&fixture->picture.pages);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	heap_graph_free(&fixture->graph);
+	picture_free(&fixture->picture);
+	free(fixture);
+	return 0;
+}
+
+/* Words come by ascending address. */
+static void put_words(struct fixture *fixture, const struct word *words, size_t count)
+{
+	struct page_table *pages = &fixture->picture.pages;
+
+	pages->found.items = calloc(count, sizeof(uint64_t));
+	pages->found.count = count;
+	for (size_t i = 0; i < count; i++) {
+		struct page *page = &pages->pages[(words[i].address - MEMORY) / MEMORY_PAGE];
+
+		if (!page->count++)
+			page->first = (uint32_t)i;
+		pages->found.items[i] =
+			found_pack(words[i].value, words[i].address % MEMORY_PAGE / 8);
+	}
+}
+
+static void add_zone(struct fixture *fixture, uint64_t start, uint64_t end, enum zone_kind kind)
+{
+	struct zone *zone = vec_push(&fixture->picture.zones);
+
+	*zone = (struct zone){MEMORY + start, MEMORY + end, kind, 0};
+}
+
+static bool has_edge(const struct heap_graph *graph, uint32_t source, uint32_t target,
+		     uint32_t place)
+{
+	for (uint32_t i = graph->graph.first[source]; i < graph->graph.first[source + 1]; i++) {
+		if (graph->graph.targets[i] == target && graph->places[i] == place)
+			return true;
+	}
+	return false;
+}
+
+static const struct tracked_block tracked[] = {
+	{MEMORY + 0x100, 0x40, 1},
+	{MEMORY + 0x200, 20, 2},   /* ends inside a word */
+	{MEMORY + 0xff0, 0x20, 1}, /* in two pages */
+};
+
+static void words_in_blocks_are_edges_and_others_are_roots(void **state)
+{
+	static const struct word words[] = {
+		{MEMORY + 0x008, MEMORY + 0x100},  /* a root */
+		{MEMORY + 0x100, MEMORY + 0x108},  /* to itself */
+		{MEMORY + 0x108, MEMORY + 0x213},  /* to the last byte of the second */
+		{MEMORY + 0x110, MEMORY + 0x214},  /* one past its end */
+		{MEMORY + 0x138, MEMORY + 0xff0},  /* the last word of the first */
+		{MEMORY + 0x140, MEMORY + 0x200},  /* behind it: a root */
+		{MEMORY + 0x210, MEMORY + 0x100},  /* only half inside: of nobody */
+		{MEMORY + 0x1008, MEMORY + 0x100}, /* in the second page of the third */
+	};
+	struct fixture *fixture = *state;
+	struct heap_graph *graph = &fixture->graph;
+
+	put_words(fixture, words, ARRAY_SIZE(words));
+	assert_int_equal(heap_graph_build(&fixture->picture, tracked, ARRAY_SIZE(tracked), graph),
+			 0);
+	assert_int_equal(graph->blocks, 3);
+	assert_int_equal(graph->tracked_blocks, 3);
+	assert_int_equal(graph->graph.first[3], 3);
+	assert_true(has_edge(graph, 0, 1, 1));
+	assert_true(has_edge(graph, 0, 2, 7));
+	assert_true(has_edge(graph, 2, 0, 3));
+	assert_int_equal(graph->roots.count, 2);
+	assert_int_equal(graph->roots.items[0].address, MEMORY + 0x008);
+	assert_int_equal(graph->roots.items[0].target, 0);
+	assert_int_equal(graph->roots.items[1].target, 1);
+	assert_int_equal(graph->sites[0], 1);
+	assert_int_equal(graph->sites[1], 2);
+}
+
+static void memory_that_nobody_uses_holds_nothing(void **state)
+{
+	static const struct word words[] = {
+		{MEMORY + 0x400, MEMORY + 0x100}, {MEMORY + 0x500, MEMORY + 0x100},
+		{MEMORY + 0x600, MEMORY + 0x100}, {MEMORY + 0x700, MEMORY + 0x100},
+		{MEMORY + 0x800, MEMORY + 0x100},
+	};
+	struct fixture *fixture = *state;
+
+	add_zone(fixture, 0x400, 0x408, ZONE_NOTHING);
+	add_zone(fixture, 0x500, 0x508, ZONE_ALLOCATOR);
+	add_zone(fixture, 0x600, 0x608, ZONE_HEAP);
+	add_zone(fixture, 0x700, 0x708, ZONE_STACK);
+	put_words(fixture, words, ARRAY_SIZE(words));
+	assert_int_equal(
+		heap_graph_build(&fixture->picture, tracked, ARRAY_SIZE(tracked), &fixture->graph),
+		0);
+	assert_int_equal(fixture->graph.roots.count, 2);
+	assert_int_equal(fixture->graph.roots.items[0].address, MEMORY + 0x700);
+	assert_int_equal(fixture->graph.roots.items[1].address, MEMORY + 0x800);
+}
+
+static void registers_are_roots(void **state)
+{
+	struct fixture *fixture = *state;
+	struct picture_thread *thread = vec_push(&fixture->picture.threads);
+
+	thread->registers.rbx = MEMORY + 0x200;
+	thread->vectors[3] = MEMORY + 0x100;
+	assert_int_equal(
+		heap_graph_build(&fixture->picture, tracked, ARRAY_SIZE(tracked), &fixture->graph),
+		0);
+	assert_int_equal(fixture->graph.roots.count, 2);
+	assert_string_equal(register_name(fixture->graph.roots.items[0].address), "rbx");
+	assert_string_equal(register_name(fixture->graph.roots.items[1].address), "xmm1");
+	assert_int_equal(fixture->graph.roots.items[1].thread, 1);
+}
+
+/* One block held by a global, one lost; both names are hostile. */
+static void make_retain(struct fixture *fixture, struct retain *retain)
+{
+	static const struct word words[] = {{MEMORY + 0x008, MEMORY + 0x100}};
+	struct root_group *group = vec_push(&retain->groups.list);
+	struct block_class *class = vec_push(&retain->classes.list);
+	struct retain_leak *leak = vec_push(&retain->leaks);
+	uint64_t zero = 0;
+
+	put_words(fixture, words, 1);
+	assert_int_equal(heap_graph_build(&fixture->picture, tracked, 2, &retain->graph), 0);
+	*group =
+		(struct root_group){.kind = ROOT_GLOBAL, .name = "evil\033[2J\n", .module = "/a/b"};
+	*class =
+		(struct block_class){.kind = CLASS_CXX, .name = "\xff<T>", .count = 2, .bytes = 84};
+	*leak = (struct retain_leak){.direct = {1, 20}, .example = 1};
+	retain->pid = 42;
+	strcpy(retain->comm, "\033]0;x");
+	retain->settled = true;
+	retain->classes.of_blocks = calloc(2, sizeof(uint32_t));
+	retain->retention.retained = calloc(1, sizeof(uint64_t));
+	retain->retention.retained_blocks = calloc(1, sizeof(uint64_t));
+	retain->retention.retained[0] = 64;
+	retain->retention.retained_blocks[0] = 1;
+	retain->retention.totals[VERDICT_HELD] = (struct retention_total){1, 64};
+	retain->retention.totals[VERDICT_LOST] = (struct retention_total){1, 20};
+	retain->retention.direct = (struct retention_total){1, 20};
+	*(uint32_t *)vec_push(&retain->ranked_roots.list) = (uint32_t)zero;
+	*(uint32_t *)vec_push(&retain->ranked_classes.list) = (uint32_t)zero;
+}
+
+typedef int report_writer(FILE *out, const struct retain_report *report);
+
+static char *written(struct fixture *fixture, report_writer *write)
+{
+	struct retain retain = {0};
+	struct class_change change = {.count = -3, .bytes = 7, .farther = 9};
+	struct retain_report report = {.retain = &retain, .changes = &change};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	make_retain(fixture, &retain);
+	assert_int_equal(write(out, &report), 0);
+	fclose(out);
+	retain_free(&retain);
+	return text;
+}
+
+static void text_names_leaks_roots_and_changes_and_lets_no_control_character_through(void **state)
+{
+	char *text = written(*state, retain_text_write);
+
+	assert_non_null(strstr(text, "process 42 \\x1b]0;x: who holds its 2 blocks"));
+	assert_non_null(strstr(text, "20 bytes in 1 blocks: class \xef\xbf\xbd<T>"));
+	assert_non_null(strstr(text, "100.0%  64 bytes in 1 blocks: global evil\\x1b[2J\\x0a [b]"));
+	assert_non_null(strstr(text, "(-3 blocks, +7 bytes)  GROWING CHAIN: 9 steps longer"));
+	assert_null(strchr(text, '\033'));
+	free(text);
+}
+
+static void json_is_one_line_with_the_same_numbers(void **state)
+{
+	char *text = written(*state, retain_json_write);
+	json_t *report = json_loads(text, 0, NULL);
+	json_t *root, *class;
+
+	assert_non_null(report);
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+	root = json_array_get(json_object_get(report, "roots"), 0);
+	assert_int_equal(json_integer_value(json_object_get(root, "retained_bytes")), 64);
+	assert_string_equal(json_string_value(json_object_get(root, "name")), "evil\033[2J\n");
+	class = json_array_get(json_object_get(report, "classes"), 0);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(class, "change"), "farther")),
+		9);
+	json_decref(report);
+	free(text);
+}
+
+int main(void)
+{
+#define WITH_PICTURE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		WITH_PICTURE(words_in_blocks_are_edges_and_others_are_roots),
+		WITH_PICTURE(memory_that_nobody_uses_holds_nothing),
+		WITH_PICTURE(registers_are_roots),
+		WITH_PICTURE(
+			text_names_leaks_roots_and_changes_and_lets_no_control_character_through),
+		WITH_PICTURE(json_is_one_line_with_the_same_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

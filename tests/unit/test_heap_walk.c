@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Heaps made by hand in this process's own memory, walked as another one's would be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "retain/free_lists.h"
+#include "retain/heap_blocks.h"
+
+#define HEAP_BYTES (256ull << 10)
+#define FREE_CHUNK 0 /* what follows it says that it is not in use */
+
+struct fixture {
+	uint64_t *heap;
+	uint64_t start, at; /* where the next chunk goes */
+	bool previous_in_use;
+	struct heap_span span;
+	struct heap_spans spans;
+	struct peek peek;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	fixture->heap =
+		mmap(NULL, HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fixture->start = fixture->at = (uintptr_t)fixture->heap;
+	fixture->previous_in_use = true;
+	fixture->peek = (struct peek){.task = getpid(), .pagemap = -1};
+	peek_forget(&fixture->peek);
+	*state = fixture;
+	return fixture->heap == MAP_FAILED;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	peek_free(&fixture->peek);
+	vec_free(&fixture->span.chunks);
+	heap_spans_free(&fixture->spans);
+	munmap(fixture->heap, HEAP_BYTES);
+	free(fixture);
+	return 0;
+}
+
+static uint64_t *word(const struct fixture *fixture, uint64_t address)
+{
+	return &fixture->heap[(address - fixture->start) / 8];
+}
+
+/* The address of the chunk. */
+static uint64_t add_chunk(struct fixture *fixture, uint64_t size, bool in_use)
+{
+	uint64_t chunk = fixture->at;
+
+	word(fixture, chunk)[1] = size | fixture->previous_in_use;
+	fixture->previous_in_use = in_use;
+	fixture->at += size;
+	return chunk;
+}
+
+static void finish(struct fixture *fixture)
+{
+	*word(fixture, fixture->at + 8) =
+		(fixture->start + HEAP_BYTES - fixture->at) | fixture->previous_in_use;
+	fixture->span = (struct heap_span){.start = fixture->start,
+					   .end = fixture->start + HEAP_BYTES,
+					   .top = fixture->at,
+					   .main = true,
+					   .next = fixture->start};
+}
+
+static size_t walk(struct fixture *fixture)
+{
+	struct heap_span *kept;
+
+	assert_int_equal(heap_span_finish(&fixture->span, &fixture->peek), 0);
+	kept = vec_push(&fixture->spans.list);
+	*kept = fixture->span;
+	memset(&fixture->span.chunks, 0, sizeof(fixture->span.chunks));
+	return kept->chunks.count;
+}
+
+static void chunks_in_use_become_blocks_and_free_ones_do_not(void **state)
+{
+	struct fixture *fixture = *state;
+	struct picture picture = {0};
+	struct heap_graph graph = {0};
+	uint64_t first, third;
+
+	first = add_chunk(fixture, 0x20, true);
+	add_chunk(fixture, 0x110, false);
+	third = add_chunk(fixture, 0x40, true);
+	finish(fixture);
+	assert_int_equal(walk(fixture), 4);
+	picture.spans = fixture->spans;
+	assert_int_equal(heap_blocks_list(&picture, NULL, 0, &graph), 0);
+	assert_int_equal(graph.blocks, 2);
+	assert_int_equal(graph.starts[0], first + 16);
+	assert_int_equal(graph.sizes[0], 0x18);
+	assert_int_equal(graph.starts[1], third + 16);
+	assert_int_equal(graph.sizes[1], 0x38);
+	heap_graph_free(&graph);
+}
+
+static void a_walk_fed_in_windows_is_the_same_walk(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t i = 0; fixture->at - fixture->start < HEAP_BYTES - 4096; i++)
+		add_chunk(fixture, 0x20 + i % 37 * 16, i % 5 != FREE_CHUNK);
+	finish(fixture);
+	for (uint64_t at = 0; at < HEAP_BYTES; at += 8192)
+		assert_int_equal(heap_span_feed(&fixture->span, fixture->start + at,
+						fixture->heap + at / 8, 1024),
+				 0);
+	assert_true(fixture->span.done);
+	assert_false(fixture->span.broken);
+	assert_int_equal(fixture->span.next, fixture->at);
+}
+
+struct damage {
+	const char *what;
+	uint64_t size_word;
+};
+
+static void a_broken_heap_ends_the_walk_at_the_broken_chunk(void **state)
+{
+	static const struct damage damages[] = {
+		{"no size", 0},
+		{"smaller than any chunk", 0x10 | 1},
+		{"not aligned", 0x28 | 1},
+		{"beyond the top", 0x100000 | 1},
+		{"of another arena", 0x40 | 5},
+		{"mapped", 0x40 | 3},
+		{"overwritten", 0x4141414141414141ull},
+	};
+	struct fixture *fixture = *state;
+	uint64_t broken;
+
+	add_chunk(fixture, 0x20, true);
+	broken = add_chunk(fixture, 0x40, true);
+	add_chunk(fixture, 0x40, true);
+	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
+		finish(fixture);
+		vec_free(&fixture->span.chunks);
+		*word(fixture, broken + 8) = damages[i].size_word;
+		peek_forget(&fixture->peek);
+		assert_int_equal(heap_span_finish(&fixture->span, &fixture->peek), 0);
+		assert_true(fixture->span.broken);
+		assert_int_equal(fixture->span.next, broken);
+		vec_free(&fixture->span.chunks);
+	}
+}
+
+static void fence_posts_end_a_heap_that_is_used_no_more(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_chunk(fixture, HEAP_BYTES - 32, true);
+	finish(fixture);
+	*word(fixture, fixture->at + 8) = 0x10 | 1;
+	fixture->span.top = 0;
+	assert_int_equal(walk(fixture), 2);
+	assert_false(fixture->spans.list.items[0].broken);
+}
+
+/* Safe-linking: what is stored is mangled with where it is stored. */
+static void link_mangled(struct fixture *fixture, uint64_t place, uint64_t target)
+{
+	*word(fixture, place) = target ^ place >> 12;
+}
+
+static void fast_bins_are_followed_mangled_or_not(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_arenas arenas = {0};
+	struct free_chunks free_chunks = {0};
+	struct malloc_arena *arena = vec_push(&arenas.list);
+	uint64_t chunks[4];
+
+	for (size_t i = 0; i < 4; i++)
+		chunks[i] = add_chunk(fixture, i < 2 ? 0x20 : 0x40, true);
+	finish(fixture);
+	walk(fixture);
+	link_mangled(fixture, chunks[0] + 16, chunks[1]);
+	link_mangled(fixture, chunks[1] + 16, 0);
+	*word(fixture, chunks[2] + 16) = chunks[3];
+	*word(fixture, chunks[3] + 16) = 0;
+	arena->fastbins[0] = chunks[0];
+	arena->fastbins[2] = chunks[2];
+	peek_forget(&fixture->peek);
+	assert_int_equal(
+		free_lists_add_fastbins(&free_chunks, &fixture->peek, &arenas, &fixture->spans), 0);
+	free_lists_finish(&free_chunks);
+	assert_int_equal(free_chunks.list.count, 4);
+	assert_int_equal(free_chunks.broken, 0);
+	for (size_t i = 0; i < 4; i++)
+		assert_true(free_lists_has(&free_chunks, chunks[i]));
+	free_lists_free(&free_chunks);
+	vec_free(&arenas.list);
+}
+
+static void a_fast_bin_that_leads_nowhere_is_counted_as_broken(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_arenas arenas = {0};
+	struct free_chunks free_chunks = {0};
+	struct malloc_arena *arena = vec_push(&arenas.list);
+	uint64_t chunk = add_chunk(fixture, 0x20, true);
+
+	finish(fixture);
+	walk(fixture);
+	*word(fixture, chunk + 16) = 0x1234567890;
+	arena->fastbins[0] = chunk;
+	peek_forget(&fixture->peek);
+	assert_int_equal(
+		free_lists_add_fastbins(&free_chunks, &fixture->peek, &arenas, &fixture->spans), 0);
+	assert_int_equal(free_chunks.broken, 1);
+	free_lists_free(&free_chunks);
+	vec_free(&arenas.list);
+}
+
+/* counts, then entries, of a cache in the first chunk; one entry of 0x20 and two of 0x30 bytes. */
+static void fill_cache(struct fixture *fixture, uint64_t cache, const uint64_t *chunks)
+{
+	uint16_t *counts = (uint16_t *)word(fixture, cache + 16);
+	uint64_t *entries = word(fixture, cache + 16 + 128);
+
+	counts[0] = 1;
+	entries[0] = chunks[0] + 16;
+	link_mangled(fixture, chunks[0] + 16, 0);
+	counts[1] = 2;
+	entries[1] = chunks[1] + 16;
+	link_mangled(fixture, chunks[1] + 16, chunks[2] + 16);
+	link_mangled(fixture, chunks[2] + 16, 0);
+}
+
+static void a_thread_cache_is_found_through_its_thread_and_so_are_its_chunks(void **state)
+{
+	struct fixture *fixture = *state;
+	struct free_chunks free_chunks = {0};
+	uint64_t thread_locals[4] = {0}, cache, chunks[3];
+
+	cache = add_chunk(fixture, 0x290, true);
+	chunks[0] = add_chunk(fixture, 0x20, true);
+	chunks[1] = add_chunk(fixture, 0x30, true);
+	chunks[2] = add_chunk(fixture, 0x30, true);
+	add_chunk(fixture, 0x50, true);
+	finish(fixture);
+	walk(fixture);
+	fill_cache(fixture, cache, chunks);
+	thread_locals[1] = cache + 16;
+	peek_forget(&fixture->peek);
+	assert_int_equal(free_lists_add_cache(&free_chunks, &fixture->peek,
+					      (uintptr_t)&thread_locals[4], &fixture->spans),
+			 0);
+	free_lists_finish(&free_chunks);
+	assert_int_equal(free_chunks.list.count, 4);
+	assert_true(free_lists_has(&free_chunks, cache));
+	for (size_t i = 0; i < 3; i++)
+		assert_true(free_lists_has(&free_chunks, chunks[i]));
+	free_lists_free(&free_chunks);
+}
+
+static void a_cache_caught_between_linking_and_counting_is_still_read(void **state)
+{
+	struct fixture *fixture = *state;
+	struct free_chunks free_chunks = {0};
+	uint64_t cache, chunks[3];
+
+	cache = add_chunk(fixture, 0x290, true);
+	chunks[0] = add_chunk(fixture, 0x20, true);
+	chunks[1] = add_chunk(fixture, 0x30, true);
+	chunks[2] = add_chunk(fixture, 0x30, true);
+	finish(fixture);
+	walk(fixture);
+	fill_cache(fixture, cache, chunks);
+	((uint16_t *)word(fixture, cache + 16))[1] = 1;
+	peek_forget(&fixture->peek);
+	assert_int_equal(free_lists_add_all_caches(&free_chunks, &fixture->peek, &fixture->spans),
+			 0);
+	assert_int_equal(free_chunks.list.count, 4);
+	free_lists_free(&free_chunks);
+}
+
+static void a_block_of_the_same_size_as_a_cache_stays_a_block(void **state)
+{
+	struct fixture *fixture = *state;
+	struct free_chunks free_chunks = {0};
+	uint64_t zeroed, filled;
+
+	add_chunk(fixture, 0x20, true);
+	zeroed = add_chunk(fixture, 0x290, true);
+	filled = add_chunk(fixture, 0x290, true);
+	*word(fixture, filled + 16 + 128) = zeroed;
+	finish(fixture);
+	walk(fixture);
+	assert_int_equal(free_lists_add_all_caches(&free_chunks, &fixture->peek, &fixture->spans),
+			 0);
+	assert_int_equal(free_chunks.list.count, 0);
+	free_lists_free(&free_chunks);
+}
+
+int main(void)
+{
+#define WITH_HEAP(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		WITH_HEAP(chunks_in_use_become_blocks_and_free_ones_do_not),
+		WITH_HEAP(a_walk_fed_in_windows_is_the_same_walk),
+		WITH_HEAP(a_broken_heap_ends_the_walk_at_the_broken_chunk),
+		WITH_HEAP(fence_posts_end_a_heap_that_is_used_no_more),
+		WITH_HEAP(fast_bins_are_followed_mangled_or_not),
+		WITH_HEAP(a_fast_bin_that_leads_nowhere_is_counted_as_broken),
+		WITH_HEAP(a_thread_cache_is_found_through_its_thread_and_so_are_its_chunks),
+		WITH_HEAP(a_cache_caught_between_linking_and_counting_is_still_read),
+		WITH_HEAP(a_block_of_the_same_size_as_a_cache_stays_a_block),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

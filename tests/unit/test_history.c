@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analyze/history.h"
+#include "base/cleanup.h"
+
+#define TICK_NS UINT64_C(2000000000)
+
+struct course {
+	struct snapshot snapshot;
+	struct history history;
+};
+
+static struct snapshot_process *process_of(struct course *course, uint32_t pid)
+{
+	for (size_t i = 0; i < course->snapshot.processes.count; i++) {
+		if (course->snapshot.processes.items[i].pid == pid)
+			return &course->snapshot.processes.items[i];
+	}
+	struct snapshot_process *process = vec_push(&course->snapshot.processes);
+
+	process->pid = pid;
+	process->key = (uint64_t)pid << 32;
+	memcpy(process->comm, "server", 7);
+	return process;
+}
+
+static struct site *site_of(struct snapshot_process *process, uint32_t index)
+{
+	for (size_t i = 0; i < process->sites.count; i++) {
+		if (process->sites.items[i].index == index)
+			return &process->sites.items[i];
+	}
+	struct site *site = vec_push(&process->sites);
+
+	site->index = index;
+	return site;
+}
+
+static void hold(struct course *course, uint32_t pid, uint32_t index, uint64_t bytes)
+{
+	struct site *site = site_of(process_of(course, pid), index);
+
+	site->bytes = bytes;
+	site->count = bytes ? 1 : 0;
+	site->allocated_bytes = bytes + 8;
+	site->freed_bytes = 8;
+}
+
+static void tick(struct course *course, const char *label)
+{
+	course->snapshot.sequence++;
+	course->snapshot.monotonic_ns += TICK_NS;
+	for (size_t i = 0; i < course->snapshot.processes.count; i++) {
+		struct snapshot_process *process = &course->snapshot.processes.items[i];
+
+		process->outstanding_bytes = process->outstanding_count = 0;
+		for (size_t j = 0; j < process->sites.count; j++) {
+			process->outstanding_bytes += process->sites.items[j].bytes;
+			process->outstanding_count += process->sites.items[j].count;
+		}
+	}
+	assert_int_equal(history_add(&course->history, &course->snapshot, label), 0);
+}
+
+static void course_free(struct course *course)
+{
+	snapshot_free(&course->snapshot);
+	history_free(&course->history);
+}
+
+static const struct history_site *find(const struct course *course, uint32_t pid, uint32_t index)
+{
+	return history_site_find(&course->history, (uint64_t)pid << 32,
+				 &(struct site){.index = index});
+}
+
+static void points_follow_the_snapshots(void **state)
+{
+	_cleanup_(course_free) struct course course = {0};
+	const struct history_site *site;
+
+	(void)state;
+	hold(&course, 1, 7, 100);
+	tick(&course, NULL);
+	hold(&course, 1, 7, 150);
+	hold(&course, 1, 8, 20);
+	tick(&course, "second");
+	vec_free(&course.snapshot.processes.items[0].sites);
+	hold(&course, 1, 8, 30);
+	tick(&course, NULL);
+	assert_int_equal(course.history.times.count, 3);
+	assert_string_equal(course.history.times.items[1].label, "second");
+	site = find(&course, 1, 7);
+	assert_int_equal(site->series.first, 0);
+	assert_int_equal(site->series.points.count, 3);
+	assert_int_equal(history_point_at(&site->series, 1).bytes, 150);
+	assert_int_equal(history_point_at(&site->series, 2).bytes, 0);
+	/* What is gone was freed. */
+	assert_int_equal(history_point_at(&site->series, 2).freed_bytes, 158);
+	assert_true(site->series.integral_byte_s == (100 + 150) / 2.0 * 2 + 150 / 2.0 * 2);
+	site = find(&course, 1, 8);
+	assert_int_equal(site->series.first, 1);
+	assert_int_equal(history_point_at(&site->series, 0).bytes, 0);
+	assert_int_equal(history_point_at(&site->series, 2).bytes, 30);
+	assert_true(site->series.integral_byte_s == 20 / 2.0 * 2 + (20 + 30) / 2.0 * 2);
+	assert_int_equal(course.history.processes.items[0].series.points.items[1].bytes, 170);
+	assert_null(find(&course, 2, 8));
+	assert_null(find(&course, 1, 9));
+}
+
+static void thinning_keeps_the_whole_time_and_the_exact_integral(void **state)
+{
+	_cleanup_(course_free) struct course course = {.history.limits.max_times = 16};
+	const struct history_site *site;
+	double integral = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++) {
+		hold(&course, 1, 1, i * 10);
+		if (i >= 500)
+			hold(&course, 1, 2, i);
+		tick(&course, i == 333 ? "kept" : NULL);
+		integral += i ? (double)(i * 10 + (i - 1) * 10) / 2 * 2 : 0;
+		assert_true(course.history.times.count <= 16);
+	}
+	site = find(&course, 1, 1);
+	assert_int_equal(course.history.times.items[0].sequence, 1);
+	assert_int_equal(course.history.times.items[course.history.times.count - 1].sequence, 1000);
+	assert_true(site->series.integral_byte_s == integral);
+	for (size_t i = 0; i < course.history.times.count; i++) {
+		uint64_t sequence = course.history.times.items[i].sequence;
+
+		assert_int_equal(history_point_at(&site->series, i).bytes, (sequence - 1) * 10);
+		assert_int_equal(history_point_at(&find(&course, 1, 2)->series, i).bytes,
+				 sequence > 500 ? sequence - 1 : 0);
+		if (course.history.times.items[i].label)
+			assert_int_equal(sequence, 334);
+	}
+}
+
+static void labels_alone_cannot_fill_the_history(void **state)
+{
+	_cleanup_(course_free) struct course course = {.history.limits.max_times = 8};
+
+	(void)state;
+	for (uint64_t i = 0; i < 100; i++) {
+		hold(&course, 1, 1, i);
+		tick(&course, "all the same");
+		assert_true(course.history.times.count <= 8);
+	}
+}
+
+static void sites_beyond_the_limit_are_counted_and_the_empty_ones_give_way(void **state)
+{
+	_cleanup_(course_free) struct course course = {.history.limits.max_sites = 10};
+
+	(void)state;
+	for (uint32_t i = 1; i <= 8; i++)
+		hold(&course, 1, i, 100);
+	tick(&course, NULL);
+	for (uint32_t i = 1; i <= 4; i++)
+		hold(&course, 1, i, 0);
+	tick(&course, NULL);
+	vec_free(&course.snapshot.processes.items[0].sites);
+	for (uint32_t i = 5; i <= 16; i++)
+		hold(&course, 1, i, 100);
+	tick(&course, NULL);
+	assert_int_equal(course.history.sites.count, 10);
+	assert_int_equal(course.history.untracked_sites, 2);
+	assert_null(find(&course, 1, 2));
+	assert_int_equal(history_point_at(&find(&course, 1, 5)->series, 0).bytes, 100);
+}
+
+static void a_storm_of_processes_does_not_fill_the_history(void **state)
+{
+	_cleanup_(course_free) struct course course = {.history.limits.max_sites = 50};
+
+	(void)state;
+	hold(&course, 1, 1, 100);
+	for (uint32_t pid = 2; pid < 1000; pid++) {
+		if (course.snapshot.processes.count > 1) {
+			vec_free(&course.snapshot.processes.items[1].sites);
+			course.snapshot.processes.count = 1;
+		}
+		hold(&course, pid, 1, 10);
+		tick(&course, NULL);
+		assert_true(course.history.processes.count <= 50);
+		assert_true(course.history.sites.count <= 50);
+		assert_int_equal(course.history.untracked_sites, 0);
+	}
+	assert_non_null(find(&course, 1, 1));
+	assert_int_equal(course.history.processes.items[find(&course, 999, 1)->process_index].pid,
+			 999);
+}
+
+static void a_sparkline_shows_peaks_and_never_nothing_for_something(void **state)
+{
+	_cleanup_(course_free) struct course course = {0};
+	char text[SPARKLINE_SIZE];
+
+	(void)state;
+	for (uint64_t i = 0; i < 8; i++) {
+		hold(&course, 1, 1, i == 5 ? 8000 : i);
+		tick(&course, NULL);
+	}
+	assert_string_equal(
+		history_sparkline(&course.history, &find(&course, 1, 1)->series, 8, text),
+		" ▁▁▁▁█▁▁");
+	assert_string_equal(
+		history_sparkline(&course.history, &find(&course, 1, 1)->series, 4, text), "▁▁█▁");
+	assert_string_equal(
+		history_sparkline(&course.history, &find(&course, 1, 1)->series, 0, text), "");
+}
+
+static void names_are_those_of_the_latest_report(void **state)
+{
+	_cleanup_(course_free) struct course course = {0};
+	_cleanup_(report_free) struct report report = {0};
+	struct report_options all = {.history = &course.history};
+	struct report_site *site;
+
+	(void)state;
+	hold(&course, 1, 1, 100);
+	tick(&course, NULL);
+	assert_int_equal(report_build(&report, &course.snapshot, &all), 0);
+	site = &report.processes.items[0].sites.items[0];
+	assert_ptr_equal(site->series, find(&course, 1, 1));
+	site->id = 4711;
+	((struct frame *)vec_push(&site->frames.list))->function = "leaker";
+	assert_int_equal(history_name(&course.history, &report), 0);
+	assert_int_equal(find(&course, 1, 1)->id, 4711);
+	assert_string_equal(find(&course, 1, 1)->frames.list.items[0].function, "leaker");
+}
+
+static void growth_and_integral_rank_sites(void **state)
+{
+	_cleanup_(course_free) struct course course = {0};
+	static const struct {
+		enum sort_key sort;
+		uint32_t first;
+	} cases[] = {{SORT_BYTES, 1}, {SORT_GROWTH, 2}, {SORT_INTEGRAL, 3}};
+
+	(void)state;
+	/* 1 holds most now, 2 grows, 3 has held most for most of the time. */
+	for (uint64_t i = 0; i < 60; i++) {
+		hold(&course, 1, 1, i < 59 ? 100000 : 900000);
+		hold(&course, 1, 2, 1000 * i);
+		hold(&course, 1, 3, i < 59 ? 800000 : 10);
+		tick(&course, NULL);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(report_free) struct report report = {0};
+		struct report_options options = {
+			.history = &course.history, .sort = cases[i].sort, .top = 1};
+
+		assert_int_equal(report_build(&report, &course.snapshot, &options), 0);
+		assert_int_equal(report.processes.items[0].sites.items[0].site->index,
+				 cases[i].first);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(points_follow_the_snapshots),
+		cmocka_unit_test(thinning_keeps_the_whole_time_and_the_exact_integral),
+		cmocka_unit_test(labels_alone_cannot_fill_the_history),
+		cmocka_unit_test(sites_beyond_the_limit_are_counted_and_the_empty_ones_give_way),
+		cmocka_unit_test(a_storm_of_processes_does_not_fill_the_history),
+		cmocka_unit_test(a_sparkline_shows_peaks_and_never_nothing_for_something),
+		cmocka_unit_test(names_are_those_of_the_latest_report),
+		cmocka_unit_test(growth_and_integral_rank_sites),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

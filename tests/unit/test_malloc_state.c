@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Arenas made by hand in this process: what is one is found, what only resembles one is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "retain/heap_walk.h"
+#include "retain/malloc_state.h"
+
+#define TOP 96
+#define BINS 112
+#define NEXT 2160
+#define SYSTEM_MEM 2184
+#define STATE_BYTES 2200
+/* An arena of its own stands in its first heap, behind the heap's description. */
+#define HEAP_INFO_BYTES 0x30
+
+struct fixture {
+	uint64_t data[2048] __attribute__((aligned(16))); /* of a module */
+	uint64_t *heaps; /* two of MALLOC_HEAP_BYTES, aligned to that */
+	void *mapped;
+	struct filter filter;
+	struct peek peek;
+};
+
+static uint64_t *at(uint64_t address)
+{
+	return (uint64_t *)(uintptr_t)address;
+}
+
+static uint64_t data_start(const struct fixture *fixture)
+{
+	return (uintptr_t)fixture->data;
+}
+
+static uint64_t heap_start(const struct fixture *fixture)
+{
+	return (uintptr_t)fixture->heaps;
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = aligned_alloc(16, (sizeof(*fixture) + 15) / 16 * 16);
+	uint64_t start;
+
+	memset(fixture, 0, sizeof(*fixture));
+	fixture->mapped = mmap(NULL, 3 * MALLOC_HEAP_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	start = ((uintptr_t)fixture->mapped + MALLOC_HEAP_BYTES - 1) & ~(MALLOC_HEAP_BYTES - 1);
+	fixture->heaps = (uint64_t *)(uintptr_t)start;
+	fixture->peek = (struct peek){.task = getpid(), .pagemap = -1};
+	peek_forget(&fixture->peek);
+	*state = fixture;
+	return fixture->mapped == MAP_FAILED ||
+	       filter_add(&fixture->filter, start, start + 2 * MALLOC_HEAP_BYTES) ||
+	       filter_finish(&fixture->filter);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	peek_free(&fixture->peek);
+	filter_free(&fixture->filter);
+	munmap(fixture->mapped, 3 * MALLOC_HEAP_BYTES);
+	free(fixture);
+	return 0;
+}
+
+static void make_state(uint64_t address, uint64_t top, uint64_t next)
+{
+	for (uint64_t i = 0; i < MALLOC_BINS - 1; i++) {
+		*at(address + BINS + i * 16) = address + BINS + i * 16 - 16;
+		*at(address + BINS + i * 16 + 8) = address + BINS + i * 16 - 16;
+	}
+	*at(address + TOP) = top;
+	*at(address + NEXT) = next;
+	*at(address + SYSTEM_MEM) = 0x21000;
+	*at(address + SYSTEM_MEM + 8) = 0x21000;
+}
+
+static size_t find(struct fixture *fixture, struct malloc_arenas *arenas)
+{
+	peek_forget(&fixture->peek);
+	assert_int_equal(malloc_arenas_find(&fixture->peek, &fixture->filter, data_start(fixture),
+					    data_start(fixture) + sizeof(fixture->data), arenas),
+			 0);
+	return arenas->list.count;
+}
+
+static void a_ring_of_arenas_is_found_through_the_one_in_the_data(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_arenas arenas = {0};
+	uint64_t main_arena = data_start(fixture) + 800;
+	uint64_t other = heap_start(fixture) + HEAP_INFO_BYTES;
+
+	make_state(main_arena, heap_start(fixture) + 0x100000, other);
+	make_state(other, heap_start(fixture) + 0x2000, main_arena);
+	assert_int_equal(find(fixture, &arenas), 2);
+	assert_int_equal(arenas.list.items[0].address, main_arena);
+	assert_true(arenas.list.items[0].main);
+	assert_int_equal(arenas.list.items[1].address, other);
+	assert_false(arenas.list.items[1].main);
+	assert_int_equal(arenas.list.items[1].top, heap_start(fixture) + 0x2000);
+	vec_free(&arenas.list);
+}
+
+struct damage {
+	const char *what;
+	uint64_t offset, value;
+};
+
+static void what_contradicts_itself_anywhere_is_no_arena(void **state)
+{
+	static const struct damage damages[] = {
+		{"a bin whose one pointer is not its own", BINS + 70 * 16, 0},
+		{"a bin that points outside all heaps", BINS + 8, 0x1234},
+		{"a top outside all heaps", TOP, 0x400000},
+		{"a ring that does not close", NEXT, 0x400000},
+		{"more memory than ever", SYSTEM_MEM, 0x42000},
+		{"a lock that is none", 0, 77},
+	};
+	struct fixture *fixture = *state;
+	uint64_t arena = data_start(fixture) + 1600;
+
+	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
+		struct malloc_arenas arenas = {0};
+
+		memset(fixture->data, 0, sizeof(fixture->data));
+		make_state(arena, heap_start(fixture) + 0x1000, arena);
+		assert_int_equal(find(fixture, &arenas), 1);
+		vec_free(&arenas.list);
+		*at(arena + damages[i].offset) = damages[i].value;
+		if (find(fixture, &arenas))
+			fail_msg("%s", damages[i].what);
+		vec_free(&arenas.list);
+	}
+}
+
+static void heaps_of_an_arena_are_followed_from_its_top_back(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_arenas arenas = {0};
+	struct heap_spans spans = {0};
+	struct maps maps = {0};
+	uint64_t first = heap_start(fixture), second = first + MALLOC_HEAP_BYTES, lost = 0;
+	uint64_t arena = first + HEAP_INFO_BYTES, main_arena = data_start(fixture);
+
+	make_state(main_arena, main_arena + TOP, arena);
+	*at(main_arena + SYSTEM_MEM) = 0;
+	make_state(arena, second + 0x4000, main_arena);
+	memcpy(at(first), (uint64_t[]){arena, 0, 0x21000}, 24);
+	memcpy(at(second), (uint64_t[]){arena, first, 0x9000}, 24);
+	assert_int_equal(find(fixture, &arenas), 2);
+	assert_int_equal(heap_spans_find(&fixture->peek, &arenas, &maps, 0, &spans, &lost), 0);
+	assert_int_equal(spans.list.count, 2);
+	assert_int_equal(spans.list.items[0].start, (arena + STATE_BYTES + 15) & ~15ull);
+	assert_int_equal(spans.list.items[0].end, first + 0x21000);
+	assert_int_equal(spans.list.items[0].top, 0);
+	assert_int_equal(spans.list.items[1].start, second + HEAP_INFO_BYTES);
+	assert_int_equal(spans.list.items[1].top, second + 0x4000);
+	heap_spans_free(&spans);
+
+	*at(second) = 0;
+	peek_forget(&fixture->peek);
+	assert_int_equal(heap_spans_find(&fixture->peek, &arenas, &maps, 0, &spans, &lost),
+			 -EBADMSG);
+	assert_int_equal(lost, second);
+	heap_spans_free(&spans);
+	vec_free(&arenas.list);
+}
+
+/* n_mmaps and so on, up to what the caches may hold. */
+static void the_count_of_mapped_chunks_is_found_by_what_stands_around_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_mapped mapped = {0};
+	int32_t *counts = (int32_t *)&fixture->data[10];
+
+	counts[0] = 3;
+	counts[1] = 65536;
+	counts[2] = 5;
+	fixture->data[12] = 0x63000;
+	fixture->data[13] = 0x90000;
+	fixture->data[14] = 0x555500000000;
+	fixture->data[15] = 64;
+	fixture->data[16] = 1032;
+	fixture->data[17] = 7;
+	assert_true(malloc_mapped_find(&fixture->peek, data_start(fixture),
+				       data_start(fixture) + 4096, &mapped));
+	assert_int_equal(mapped.count, 3);
+	assert_int_equal(mapped.bytes, 0x63000);
+	assert_int_equal(mapped.heap_start, 0x555500000000);
+	fixture->data[12] = 0x91000;
+	peek_forget(&fixture->peek);
+	assert_false(malloc_mapped_find(&fixture->peek, data_start(fixture),
+					data_start(fixture) + 4096, &mapped));
+}
+
+int main(void)
+{
+#define WITH_MEMORY(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		WITH_MEMORY(a_ring_of_arenas_is_found_through_the_one_in_the_data),
+		WITH_MEMORY(what_contradicts_itself_anywhere_is_no_arena),
+		WITH_MEMORY(heaps_of_an_arena_are_followed_from_its_top_back),
+		WITH_MEMORY(the_count_of_mapped_chunks_is_found_by_what_stands_around_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

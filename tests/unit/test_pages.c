@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Reads pages of this very process, as it would another one's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "retain/pages.h"
+#include "retain/picture_ranges.h"
+#include "retain/stop.h"
+
+#define PAGES 600 /* more than two windows */
+
+struct fixture {
+	uint64_t *memory;
+	uint64_t start;
+	int pagemap;
+	struct filter filter;
+	struct page_table table;
+};
+
+static void add_range(struct page_table *table, uint64_t start, size_t pages)
+{
+	struct page_range *range = vec_push(&table->ranges);
+
+	range->start = start;
+	range->end = start + pages * MEMORY_PAGE;
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	fixture->memory = mmap(NULL, PAGES * MEMORY_PAGE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fixture->start = (uintptr_t)fixture->memory;
+	fixture->pagemap = pagemap_open(getpid());
+	add_range(&fixture->table, fixture->start, PAGES);
+	*state = fixture;
+	return fixture->pagemap < 0 || pages_prepare(&fixture->table) ||
+	       filter_add(&fixture->filter, 0x555500000000, 0x555500100000) ||
+	       filter_finish(&fixture->filter);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	pages_free(&fixture->table);
+	filter_free(&fixture->filter);
+	close(fixture->pagemap);
+	munmap(fixture->memory, PAGES * MEMORY_PAGE);
+	free(fixture);
+	return 0;
+}
+
+static struct page_scan scan_of(const struct fixture *fixture)
+{
+	return (struct page_scan){.task = getpid(),
+				  .pagemap = fixture->pagemap,
+				  .filter = &fixture->filter,
+				  .deadline_ns = stop_clock_ns() + 60000000000ull,
+				  .threads = 2};
+}
+
+static uint64_t *page(const struct fixture *fixture, size_t number)
+{
+	return fixture->memory + number * PAGE_WORDS;
+}
+
+static size_t resident(const struct fixture *fixture)
+{
+	uint64_t entries[PAGES];
+	size_t count = 0;
+
+	pagemap_read(fixture->pagemap, fixture->start, entries, PAGES);
+	for (size_t i = 0; i < PAGES; i++)
+		count += pagemap_is_present(entries[i]);
+	return count;
+}
+
+static void only_pages_that_are_there_are_read_and_absent_ones_stay_absent(void **state)
+{
+	struct fixture *fixture = *state;
+	struct page_scan scan = scan_of(fixture);
+
+	page(fixture, 3)[0] = 0x555500000010;
+	page(fixture, 300)[511] = 0x555500000020;
+	page(fixture, 300)[0] = 0x777700000000; /* points nowhere */
+	assert_int_equal(pages_read(&fixture->table, &scan), 0);
+	assert_int_equal(resident(fixture), 2);
+	assert_int_equal(fixture->table.found.count, 2);
+	assert_int_equal(found_value(fixture->table.found.items[0]), 0x555500000010);
+	assert_int_equal(found_place(fixture->table.found.items[0]), 0);
+	assert_int_equal(found_value(fixture->table.found.items[1]), 0x555500000020);
+	assert_int_equal(found_place(fixture->table.found.items[1]), 511);
+	assert_int_equal(fixture->table.pages[3].flags, PAGE_WAS_READ);
+	assert_int_equal(fixture->table.pages[4].flags, 0);
+}
+
+/* The second table, as after a stop. */
+static void take_again(struct fixture *fixture, struct page_table *table)
+{
+	struct page_scan scan = scan_of(fixture);
+	size_t checked;
+
+	add_range(table, fixture->start, PAGES);
+	assert_int_equal(pages_prepare(table), 0);
+	assert_int_equal(pages_inherit(table, &fixture->table), 0);
+	assert_int_equal(pages_check(table, &scan, &checked), 0);
+	assert_int_equal(checked, resident(fixture));
+}
+
+static void the_second_reading_finds_what_changed_came_and_went(void **state)
+{
+	struct fixture *fixture = *state;
+	struct page_scan scan = scan_of(fixture);
+	struct page_table again = {0};
+	const struct page *pages;
+
+	page(fixture, 0)[5] = 0x555500000100;
+	page(fixture, 1)[5] = 0x555500000200;
+	page(fixture, 2)[5] = 0x555500000300;
+	assert_int_equal(pages_read(&fixture->table, &scan), 0);
+	page(fixture, 1)[5] = 0;
+	page(fixture, 1)[6] = 0x555500000400;
+	page(fixture, 500)[7] = 0x555500000500;
+	assert_int_equal(madvise(page(fixture, 2), MEMORY_PAGE, MADV_DONTNEED), 0);
+	take_again(fixture, &again);
+	pages = again.pages;
+	assert_int_equal(pages[0].flags, PAGE_WAS_READ);
+	assert_int_equal(pages[0].count, 1);
+	assert_int_equal(pages[1].flags, PAGE_WAS_READ | PAGE_CHANGED);
+	assert_int_equal(found_value(again.found.items[pages[1].first]), 0x555500000400);
+	assert_int_equal(found_place(again.found.items[pages[1].first]), 6);
+	assert_int_equal(pages[2].flags, PAGE_CHANGED);
+	assert_int_equal(pages[2].count, 0);
+	assert_int_equal(pages[500].flags, PAGE_WAS_READ | PAGE_CHANGED);
+	pages_free(&again);
+}
+
+static void a_deadline_that_has_passed_leaves_pages_marked(void **state)
+{
+	struct fixture *fixture = *state;
+	struct page_scan scan = scan_of(fixture);
+	size_t checked;
+
+	page(fixture, 0)[0] = 1;
+	assert_int_equal(pages_read(&fixture->table, &scan), 0);
+	scan.deadline_ns = 1;
+	assert_int_equal(pages_check(&fixture->table, &scan, &checked), -ETIMEDOUT);
+	assert_int_equal(checked, 0);
+	assert_true(fixture->table.pages[0].flags & PAGE_UNCHECKED);
+}
+
+/* A mapping of its own, as malloc makes it: at the front, or behind an aligned address. */
+static void headers_of_mapped_chunks_are_told_from_other_words(void **state)
+{
+	static const struct {
+		uint64_t distance, previous, size_word;
+		bool is;
+	} cases[] = {
+		{0, 0, 0x21000 | 2, true},
+		{0, 0, 0x21000 | 3, false},  /* in an arena */
+		{0, 0, 0x21010 | 2, false},  /* not whole pages */
+		{0, 0, 0x100000 | 2, false}, /* longer than the mapping */
+		{0, 16, 0x21000 | 2, false}, /* nothing before it to be 16 bytes long */
+		{48, 48, 0x20fd0 | 2, true}, /* aligned to 64 */
+		{48, 32, 0x20fd0 | 2, false},
+		{4080, 4080, 0x20010 | 2, true}, /* aligned to a page */
+		{4080, 8176, 0x20010 | 2, true}, /* or more */
+		{0, 0, 0, false},
+	};
+	uint64_t words[PAGE_WORDS];
+	struct mapped_chunk chunk;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		memset(words, 0, sizeof(words));
+		words[cases[i].distance / 8] = cases[i].previous;
+		words[cases[i].distance / 8 + 1] = cases[i].size_word;
+		assert_int_equal(
+			page_has_mapped_chunk(0x7f0000000000, words, 0x7f0000022000, &chunk),
+			cases[i].is);
+		if (cases[i].is)
+			assert_int_equal(chunk.address, 0x7f0000000000 + cases[i].distance);
+	}
+}
+
+static void a_hash_changes_with_any_bit(void **state)
+{
+	uint64_t words[PAGE_WORDS] = {0}, before = page_hash(words);
+
+	(void)state;
+	for (size_t i = 0; i < PAGE_WORDS; i++) {
+		words[i] = 1ull << i % 64;
+		assert_true(page_hash(words) != before);
+		words[i] = 0;
+	}
+	assert_true(page_hash(words) == before);
+}
+
+static void a_filter_passes_exactly_its_ranges(void **state)
+{
+	struct filter filter = {0};
+
+	(void)state;
+	assert_int_equal(filter_add(&filter, 0x400000, 0x401000), 0);
+	assert_int_equal(filter_add(&filter, 0x401000, 0x402000), 0);
+	assert_int_equal(filter_add(&filter, 0x7f0000001000, 0x7f0001000000), 0);
+	assert_int_equal(filter_finish(&filter), 0);
+	assert_int_equal(filter.ranges.count, 2);
+	assert_false(filter_has(&filter, 0));
+	assert_false(filter_has(&filter, 0x3fffff));
+	assert_true(filter_has(&filter, 0x400000));
+	assert_true(filter_has(&filter, 0x401fff));
+	assert_false(filter_has(&filter, 0x402000));
+	assert_false(filter_has(&filter, 0x555555554000));
+	assert_false(filter_has(&filter, 0x7f0000000fff));
+	assert_true(filter_has(&filter, 0x7f0000001000));
+	assert_true(filter_has(&filter, 0x7f0000ffffff));
+	assert_false(filter_has(&filter, 0x7f0001000000));
+	assert_false(filter_has(&filter, UINT64_MAX));
+	filter_free(&filter);
+}
+
+struct mapping_case {
+	const char *line;
+	bool memory, read;
+};
+
+static void devices_and_the_kernels_own_pages_are_never_read(void **state)
+{
+	static const struct mapping_case cases[] = {
+		{"7f0000000000-7f0000001000 rw-p 00000000 00:00 0 [heap]", true, true},
+		{"7f0000000000-7f0000001000 rw-p 00000000 00:00 0", true, true},
+		{"7f0000000000-7f0000001000 rw-s 00000000 00:05 9 /dev/nvidia0", false, false},
+		{"7f0000000000-7f0000001000 rw-s 00000000 00:05 9 /dev/shm/x", true, true},
+		{"7f0000000000-7f0000001000 rw-s 00000000 00:01 9 /memfd:x", true, true},
+		{"7f0000000000-7f0000001000 rw-s 00000000 fe:00 9 /data/base", true, false},
+		{"7f0000000000-7f0000001000 r--p 00000000 00:00 0 [vvar]", false, false},
+		{"7f0000000000-7f0000001000 r--p 00000000 00:00 0 [vvar_vclock]", false, false},
+		{"7f0000000000-7f0000001000 r-xp 00000000 00:00 0 [vdso]", false, false},
+		{"7f0000000000-7f0000001000 --xp 00000000 00:00 0 [uprobes]", false, false},
+		{"7f0000000000-7f0000001000 ---p 00000000 00:00 0", false, false},
+		{"7f0000000000-7f0000001000 r-xp 00000000 fe:00 9 /bin/x", true, false},
+		{"7f0000000000-7f0000001000 r--p 00000000 fe:00 9 /bin/x", true, true},
+		{"7f0000000000-7f0000001000 rw-p 00000000 fe:00 9 /bin/x", true, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char line[128];
+		struct maps maps = {0};
+		struct page_table table = {0};
+		uint64_t writable;
+
+		snprintf(line, sizeof(line), "%s", cases[i].line);
+		assert_int_equal(maps_parse_line(line, vec_push(&maps.list)), 0);
+		assert_int_equal(mapping_is_memory(maps.list.items), cases[i].memory);
+		assert_int_equal(ranges_from_maps(&maps, &table, &writable), 0);
+		assert_int_equal(table.ranges.count, cases[i].read);
+		pages_free(&table);
+		vec_free(&maps.list);
+	}
+}
+
+int main(void)
+{
+#define WITH_MEMORY(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		WITH_MEMORY(only_pages_that_are_there_are_read_and_absent_ones_stay_absent),
+		WITH_MEMORY(the_second_reading_finds_what_changed_came_and_went),
+		WITH_MEMORY(a_deadline_that_has_passed_leaves_pages_marked),
+		cmocka_unit_test(headers_of_mapped_chunks_are_told_from_other_words),
+		cmocka_unit_test(a_hash_changes_with_any_bit),
+		cmocka_unit_test(a_filter_passes_exactly_its_ranges),
+		cmocka_unit_test(devices_and_the_kernels_own_pages_are_never_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "proc/process_list.h"
+
+#define REST                                                                                       \
+	" 0 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 990011 1000 200 18446744073709551615 0 0 0 0 "   \
+	"0\n"
+
+static void a_line_of_the_kernel_is_understood(void **state)
+{
+	struct process_entry entry;
+
+	(void)state;
+	assert_int_equal(process_parse_stat("42 (redis-server) S 7 42" REST, &entry), 0);
+	assert_int_equal(entry.pid, 42);
+	assert_int_equal(entry.parent, 7);
+	assert_int_equal(entry.state, 'S');
+	assert_int_equal(entry.threads, 3);
+	assert_int_equal(entry.start_ticks, 990011);
+	assert_string_equal(entry.comm, "redis-server");
+	assert_false(entry.kernel_thread);
+}
+
+static void a_name_may_hold_parentheses_and_newlines(void **state)
+{
+	struct process_entry entry;
+
+	(void)state;
+	assert_int_equal(process_parse_stat("42 (a) S 1 1 (b)\n) R 7 42" REST, &entry), 0);
+	assert_string_equal(entry.comm, "a) S 1 1 (b)\n");
+	assert_int_equal(entry.parent, 7);
+	assert_int_equal(entry.state, 'R');
+	assert_int_equal(process_parse_stat("42 () R 7 42" REST, &entry), 0);
+	assert_string_equal(entry.comm, "");
+}
+
+static void a_kernel_thread_is_marked_and_its_long_name_is_cut(void **state)
+{
+	struct process_entry entry;
+
+	(void)state;
+	assert_int_equal(process_parse_stat("9 (kworker/u8:3-events_unbound) I 2 0 0 0 -1 69238880 "
+					    "0 0 0 0 0 0 0 0 20 0 1 0 12 0 0\n",
+					    &entry),
+			 0);
+	assert_true(entry.kernel_thread);
+	assert_string_equal(entry.comm, "kworker/u8:3-ev");
+}
+
+static void what_no_kernel_writes_is_refused(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"42",
+		"42 (a",
+		"42 a) S 7",
+		")(",
+		"42 (a) S",
+		"x (a) S 7 42" REST,
+		"42 (a) S 7 42 0 0 -1 4194304\n",
+	};
+	struct process_entry entry = {.pid = -5};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		assert_int_equal(process_parse_stat(lines[i], &entry), -EBADMSG);
+	assert_int_equal(entry.pid, -5);
+}
+
+static const struct process_entry *find(const struct process_list *processes, pid_t pid)
+{
+	for (size_t i = 0; i < processes->list.count; i++) {
+		if (processes->list.items[i].pid == pid)
+			return &processes->list.items[i];
+	}
+	return NULL;
+}
+
+static void a_child_is_listed_with_its_name_until_it_is_gone(void **state)
+{
+	struct process_list processes = {0};
+	const struct process_entry *found;
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_NAME, "odd) name (x");
+		write(ready[1], "", 1);
+		pause();
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(process_list_read(1 << 22, &processes), 0);
+	found = find(&processes, child);
+	assert_non_null(found);
+	assert_string_equal(found->comm, "odd) name (x");
+	assert_int_equal(found->parent, getpid());
+	assert_int_equal(found->threads, 1);
+	assert_false(found->kernel_thread);
+	assert_false(processes.truncated);
+	for (size_t i = 1; i < processes.list.count; i++)
+		assert_true(processes.list.items[i - 1].pid < processes.list.items[i].pid);
+	process_list_free(&processes);
+
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+	assert_int_equal(process_list_read(1 << 22, &processes), 0);
+	assert_null(find(&processes, child));
+	process_list_free(&processes);
+	assert_int_equal(process_read(child, &(struct process_entry){0}), -ESRCH);
+}
+
+static void the_limit_is_kept_and_said(void **state)
+{
+	struct process_list processes = {0};
+
+	(void)state;
+	assert_int_equal(process_list_read(1, &processes), 0);
+	assert_int_equal(processes.list.count, 1);
+	assert_true(processes.truncated);
+	process_list_free(&processes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_line_of_the_kernel_is_understood),
+		cmocka_unit_test(a_name_may_hold_parentheses_and_newlines),
+		cmocka_unit_test(a_kernel_thread_is_marked_and_its_long_name_is_cut),
+		cmocka_unit_test(what_no_kernel_writes_is_refused),
+		cmocka_unit_test(a_child_is_listed_with_its_name_until_it_is_gone),
+		cmocka_unit_test(the_limit_is_kept_and_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

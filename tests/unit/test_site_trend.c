@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analyze/site_trend.h"
+#include "base/cleanup.h"
+#include "unit/site_kinds.h"
+
+#define TICK_NS UINT64_C(5000000000)
+#define TICKS 200
+#define SEEDS 24
+
+/* A history of one process with one site of every kind. */
+static void history_make(struct history *history, uint64_t seed, size_t ticks)
+{
+	struct simulated_site *sites = calloc(BEHAVIOURS, sizeof(*sites));
+	struct snapshot snapshot = {.has_ages = true};
+	struct snapshot_process *process = vec_push(&snapshot.processes);
+
+	assert_non_null(sites);
+	*process = (struct snapshot_process){.key = 77ull << 32 | 1, .pid = 77, .comm = "kinds"};
+	for (uint32_t i = 0; i < BEHAVIOURS; i++) {
+		simulated_init(&sites[i], (enum site_behaviour)i, seed);
+		((struct site *)vec_push(&process->sites))->index = i + 1;
+	}
+	for (size_t tick = 0; tick < ticks; tick++) {
+		snapshot.sequence++;
+		snapshot.monotonic_ns += TICK_NS;
+		for (size_t i = 0; i < BEHAVIOURS; i++)
+			simulated_step(&sites[i], TICK_NS, &process->sites.items[i]);
+		assert_int_equal(history_add(history, &snapshot, NULL), 0);
+	}
+	free(sites);
+	snapshot_free(&snapshot);
+}
+
+static void matrix_print(size_t matrix[BEHAVIOURS][TREND_MAX_])
+{
+	print_message("%-22s", "kind \\ verdict");
+	for (enum trend_verdict v = 0; v < TREND_MAX_; v++)
+		print_message("%10s", trend_verdict_name(v));
+	print_message("\n");
+	for (size_t kind = 0; kind < BEHAVIOURS; kind++) {
+		print_message("%-22s", behaviours[kind].name);
+		for (size_t v = 0; v < TREND_MAX_; v++)
+			print_message("%9zu%c", matrix[kind][v],
+				      matrix[kind][v] && !(behaviours[kind].right >> v & 1) ? '!'
+											    : ' ');
+		print_message("\n");
+	}
+}
+
+static void no_cache_is_called_a_leak_and_no_leak_is_overlooked(void **state)
+{
+	size_t matrix[BEHAVIOURS][TREND_MAX_] = {0}, right = 0, false_leaks = 0, missed = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		_cleanup_(history_free) struct history history = {0};
+
+		history_make(&history, seed, TICKS);
+		assert_int_equal(history.sites.count, BEHAVIOURS);
+		for (size_t kind = 0; kind < BEHAVIOURS; kind++) {
+			struct site_trend trend;
+
+			site_trend_of(&trend, &history, &history.sites.items[kind]);
+			matrix[kind][trend.verdict]++;
+			right += behaviours[kind].right >> trend.verdict & 1;
+			false_leaks += !behaviours[kind].leaks && trend.verdict == TREND_LEAKING;
+			missed += behaviours[kind].leaks && !trend_is_suspect(trend.verdict);
+		}
+	}
+	matrix_print(matrix);
+	print_message("%zu of %d right, %zu false leaks, %zu leaks missed\n", right,
+		      SEEDS * BEHAVIOURS, false_leaks, missed);
+	assert_int_equal(false_leaks, 0);
+	assert_int_equal(missed, 0);
+	assert_true(right * 100 >= (size_t)SEEDS * BEHAVIOURS * 97);
+}
+
+static void survival_is_the_share_of_blocks_that_are_still_there(void **state)
+{
+	_cleanup_(history_free) struct history history = {0};
+	struct site_trend trend;
+
+	(void)state;
+	history_make(&history, 1, TICKS);
+	site_trend_of(&trend, &history, &history.sites.items[LEAK_STEADY]);
+	assert_true(trend.survival == 1);
+	assert_true(trend.turnover == 0);
+	site_trend_of(&trend, &history, &history.sites.items[LEAK_PARTIAL]);
+	assert_true(trend.survival > 0.0099 && trend.survival < 0.0101);
+	site_trend_of(&trend, &history, &history.sites.items[START_UP]);
+	assert_true(trend.survival < 0); /* nothing was allocated since */
+}
+
+static void shares_older_than_each_age_follow_the_blocks(void **state)
+{
+	_cleanup_(history_free) struct history history = {0};
+	struct site_trend trend;
+
+	(void)state;
+	/* Of a steady leak over 600 s, after 120 ticks of 5 s: all are over 1 s old, 118 of 120
+	 * ticks over 10 s, 108 over a minute, none over ten minutes. */
+	history_make(&history, 3, 120);
+	site_trend_of(&trend, &history, &history.sites.items[LEAK_STEADY]);
+	assert_true(trend.has_ages);
+	assert_true(fabs(trend.older_share[0] - 1) < 1e-9);
+	assert_true(fabs(trend.older_share[1] - 118.0 / 120) < 1e-9);
+	assert_true(fabs(trend.older_share[2] - 108.0 / 120) < 1e-9);
+	assert_true(trend.older_share[3] == 0);
+	site_trend_of(&trend, &history, &history.sites.items[START_UP]);
+	assert_true(trend.older_share[2] == 1);
+}
+
+static void growth_ranks_only_what_grows_for_sure(void **state)
+{
+	_cleanup_(history_free) struct history history = {0};
+
+	(void)state;
+	history_make(&history, 5, TICKS);
+	for (size_t kind = 0; kind < BEHAVIOURS; kind++) {
+		struct site_trend trend;
+
+		site_trend_of(&trend, &history, &history.sites.items[kind]);
+		if (behaviours[kind].leaks)
+			assert_true(site_trend_growth(&trend) > 0);
+		else if (kind != RISING_TRAFFIC)
+			assert_true(site_trend_growth(&trend) == 0);
+	}
+}
+
+static void a_steady_leak_is_measured_to_the_byte_per_second(void **state)
+{
+	_cleanup_(history_free) struct history history = {0};
+	struct simulated_site site;
+	char evidence[EVIDENCE_SIZE];
+	struct site_trend trend;
+
+	(void)state;
+	history_make(&history, 7, TICKS);
+	simulated_init(&site, LEAK_STEADY, 7);
+	site_trend_of(&trend, &history, &history.sites.items[LEAK_STEADY]);
+	assert_true(fabs(trend.trend.slope - (double)(site.rate * site.size) / 5) < 1e-6);
+	assert_true(trend.trend.r_squared > 0.9999);
+	assert_non_null(strstr(site_trend_evidence(&trend, evidence),
+			       "100% of the blocks it allocated since are still there"));
+	assert_non_null(strstr(evidence, "% of its blocks are over 1 min old"));
+}
+
+static void too_few_snapshots_give_no_verdict(void **state)
+{
+	_cleanup_(history_free) struct history history = {0};
+	char evidence[EVIDENCE_SIZE];
+	struct site_trend trend;
+
+	(void)state;
+	history_make(&history, 9, 5);
+	site_trend_of(&trend, &history, &history.sites.items[LEAK_STEADY]);
+	assert_int_equal(trend.verdict, TREND_TOO_EARLY);
+	assert_string_equal(site_trend_evidence(&trend, evidence), "only 5 snapshots yet");
+	site_trend_of_process(&trend, &history, &history.processes.items[0]);
+	assert_int_equal(trend.verdict, TREND_TOO_EARLY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_cache_is_called_a_leak_and_no_leak_is_overlooked),
+		cmocka_unit_test(survival_is_the_share_of_blocks_that_are_still_there),
+		cmocka_unit_test(shares_older_than_each_age_follow_the_blocks),
+		cmocka_unit_test(growth_ranks_only_what_grows_for_sure),
+		cmocka_unit_test(a_steady_leak_is_measured_to_the_byte_per_second),
+		cmocka_unit_test(too_few_snapshots_give_no_verdict),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

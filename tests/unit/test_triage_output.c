@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+
+#include "base/cleanup.h"
+#include "golden.h"
+#include "output/triage_format.h"
+#include "triage/triage_report.h"
+
+static char hostile_comm[] = "a\"b\\\x1b[2J\n\xff\xe2\x80\xae";
+
+struct fixture {
+	struct container container;
+	struct triage_entry processes[5], groups[3];
+	struct triage_report report;
+	struct triage_sites refused;
+};
+
+static struct growth grown(enum quantity kind, enum trend_verdict verdict, double per_s)
+{
+	return (struct growth){
+		.kind = kind,
+		.verdict = verdict,
+		.confidence = trend_is_suspect(verdict) ? 0.985 : 0,
+		.per_s = per_s,
+		.low_per_s = per_s * 0.98,
+		.high_per_s = per_s * 1.02,
+		.memory_per_s = kind == QUANTITY_HEAP ? per_s : 4096,
+		.evidence = {.points = 64,
+			     .span_s = 315,
+			     .growth = per_s * 315,
+			     .p = 1e-9,
+			     .r_squared = 0.994,
+			     .recent = 1.02,
+			     .consistency = 1},
+	};
+}
+
+static void spark_fill(struct triage_entry *entry, float from, float to)
+{
+	entry->spark_count = TRIAGE_SPARK_POINTS;
+	for (size_t i = 0; i < TRIAGE_SPARK_POINTS; i++)
+		entry->spark[i] = from + (to - from) * (float)i / (TRIAGE_SPARK_POINTS - 1);
+}
+
+static void fixture_fill(struct fixture *fixture)
+{
+	*fixture = (struct fixture){
+		.container = {.id = "3f2a91c0b7d5",
+			      .namespace = "shop",
+			      .pod = "web-0",
+			      .name = "app"},
+		.refused = {.refusal = "the reason is on standard error"},
+		.report = {.sequence = 37,
+			   .time = {1795352405, 250000000},
+			   .running_s = 315,
+			   .poll_interval_s = 5,
+			   .budget_limit = 0.01,
+			   .budget_used = 0.00042,
+			   .stretch = 1,
+			   .resident_bytes = 9 << 20},
+	};
+	fixture->processes[0] =
+		(struct triage_entry){.pid = 1234,
+				      .comm = "server",
+				      .exe = "/usr/bin/server",
+				      .container = &fixture->container,
+				      .cgroup = "/kubepods/pod1/3f2a91c0b7d5",
+				      .processes = 1,
+				      .age_s = 315,
+				      .now = {{126248550, 61, 4, 12}},
+				      .growth = grown(QUANTITY_HEAP, TREND_LEAKING, 17476.27),
+				      .sites = &fixture->refused};
+	fixture->processes[1] =
+		(struct triage_entry){.pid = 99,
+				      .comm = hostile_comm,
+				      .exe = NULL,
+				      .processes = 1,
+				      .now = {{2048000, 200, 65, NAN}},
+				      .growth = grown(QUANTITY_THREADS, TREND_GROWING, 0.1)};
+	fixture->processes[2] =
+		(struct triage_entry){.pid = 7,
+				      .comm = "cache",
+				      .exe = "/bin/c",
+				      .cgroup = "/system.slice/cache.service",
+				      .processes = 1,
+				      .now = {{5e9, 61, 4, 12}},
+				      .growth = grown(QUANTITY_HEAP, TREND_PLATEAU, 0)};
+	fixture->groups[0] =
+		(struct triage_entry){.comm = "",
+				      .container = &fixture->container,
+				      .cgroup = "/kubepods/pod1/3f2a91c0b7d5",
+				      .processes = 3,
+				      .now = {{150000000, NAN, 9, 40}},
+				      .growth = grown(QUANTITY_HEAP, TREND_LEAKING, 17476.27)};
+	fixture->groups[1] =
+		(struct triage_entry){.comm = "",
+				      .cgroup = "/system.slice/cache.service",
+				      .processes = 1,
+				      .now = {{5e9, NAN, 4, 12}},
+				      .growth = grown(QUANTITY_HEAP, TREND_PLATEAU, 0)};
+	spark_fill(&fixture->processes[0], 100, 200);
+	spark_fill(&fixture->processes[1], 5, 5);
+	spark_fill(&fixture->groups[0], 1, 0);
+	fixture->report.processes = (struct triage_entries){
+		.items = fixture->processes,
+		.count = 3,
+		.total = 203,
+		.verdicts = {[TREND_LEAKING] = 1, [TREND_GROWING] = 1, [TREND_STEADY] = 201}};
+	fixture->report.groups =
+		(struct triage_entries){.items = fixture->groups, .count = 2, .total = 2};
+}
+
+static char *render(const char *format, const struct triage_report *report)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(output_find(format)->write_triage(out, report), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(strlen(text), size);
+	return text;
+}
+
+static void text_is_written_to_the_byte(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	text = render("text", &fixture.report);
+	golden_check("tests/golden/triage.txt", text);
+}
+
+static void what_was_shed_is_said(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	fixture.report.shed_mappings = fixture.report.shed_files = fixture.report.hidden = true;
+	fixture.report.stretch = 4;
+	text = render("text", &fixture.report);
+	assert_non_null(strstr(text, "mappings are not counted, nor open files\n"));
+	assert_non_null(strstr(text, "polls come 4 times as rarely\n"));
+	assert_non_null(strstr(text, "hidden (hidepid) and not judged\n"));
+}
+
+static void text_has_no_control_characters_of_a_target(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	text = render("text", &fixture.report);
+	assert_null(strchr(text, '\x1b'));
+	assert_null(strstr(text, "\xe2\x80\xae"));
+	fixture.report.colour = true;
+	free(text);
+	text = render("text", &fixture.report);
+	assert_non_null(strstr(text, "\033[31mleaking"));
+	assert_null(strstr(text, "\033[2J"));
+}
+
+static void json_is_written_to_the_byte(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+	json_error_t error;
+	json_t *object;
+
+	(void)state;
+	fixture_fill(&fixture);
+	text = render("json", &fixture.report);
+	golden_check("tests/golden/triage.json", text);
+	object = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	assert_non_null(object);
+	json_decref(object);
+}
+
+/* DESIGN's contract: the object of every report, processes in order of rank, each with growth. */
+static void json_keeps_the_contract(void **state)
+{
+	static const char *const top[] = {"schema", "time", "sequence", "ledger", "processes"};
+	static const char *const growth[] = {"kind", "bytes_per_s", "confidence", "verdict"};
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+	json_t *object, *process;
+
+	(void)state;
+	fixture_fill(&fixture);
+	text = render("json", &fixture.report);
+	object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(top); i++)
+		assert_non_null(json_object_get(object, top[i]));
+	process = json_array_get(json_object_get(object, "processes"), 0);
+	assert_int_equal(json_integer_value(json_object_get(process, "pid")), 1234);
+	process = json_object_get(process, "growth");
+	for (size_t i = 0; i < ARRAY_SIZE(growth); i++)
+		assert_non_null(json_object_get(process, growth[i]));
+	json_decref(object);
+}
+
+static void a_full_disk_is_an_error(void **state)
+{
+	FILE *full = fopen("/dev/full", "w");
+	struct fixture fixture;
+
+	(void)state;
+	assert_non_null(full);
+	fixture_fill(&fixture);
+	assert_int_equal(output_find("text")->write_triage(full, &fixture.report), -EIO);
+	assert_int_equal(output_find("json")->write_triage(full, &fixture.report), -EIO);
+	fclose(full);
+}
+
+/* Of 1 MiB that came in the part of the window that counts, a site that holds half explains half.
+ */
+static void a_share_is_of_the_growth_in_the_window(void **state)
+{
+	struct triage_sites sites = {.window_s = 30, .counted_s = 27, .growth_per_s = 1000};
+	struct site site = {.bytes = 13500};
+
+	(void)state;
+	assert_float_equal(output_triage_share(&sites, &site), 0.5, 1e-9);
+	sites.growth_per_s = -5;
+	assert_float_equal(output_triage_share(&sites, &site), 0, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_is_written_to_the_byte),
+		cmocka_unit_test(what_was_shed_is_said),
+		cmocka_unit_test(text_has_no_control_characters_of_a_target),
+		cmocka_unit_test(json_is_written_to_the_byte),
+		cmocka_unit_test(json_keeps_the_contract),
+		cmocka_unit_test(a_full_disk_is_an_error),
+		cmocka_unit_test(a_share_is_of_the_growth_in_the_window),
+	};
+
+	setenv("TZ", "UTC", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

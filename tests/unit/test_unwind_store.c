@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* With real BPF maps, as leakmon.bpf.o has them; without the right to make them it is skipped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "unwind/unwind_store.h"
+#include "worker/worker.h"
+
+struct fixture {
+	struct bpf_side bpf;
+	uint32_t generation;
+	struct worker *worker;
+	struct unwind_store *store;
+};
+
+static int inner_map(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, create, .map_flags = BPF_F_INNER_MAP);
+
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "inner", 4, 8, 1, &create);
+}
+
+static int outer_map(enum bpf_map_type type, uint32_t value_size, uint32_t entries)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, inner, .map_flags = BPF_F_INNER_MAP);
+	LIBBPF_OPTS(bpf_map_create_opts, create);
+	_cleanup_close_ int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "t", 4, value_size, 1, &inner);
+
+	create.inner_map_fd = (uint32_t)fd;
+	return bpf_map_create(type, "outer", 4, 4, entries, &create);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	int probe = inner_map();
+
+	*state = fixture;
+	if (!fixture || probe < 0)
+		return 0;
+	close(probe);
+	fixture->bpf.unwind_modules_fd =
+		outer_map(BPF_MAP_TYPE_ARRAY_OF_MAPS, sizeof(struct lm_unwind_row), LM_MAX_MODULES);
+	fixture->bpf.unwind_ranges_fd =
+		outer_map(BPF_MAP_TYPE_HASH_OF_MAPS, sizeof(struct lm_range), 8);
+	fixture->bpf.unwind_generation = &fixture->generation;
+	fixture->worker = worker_new_local();
+	fixture->store = unwind_store_new(&fixture->bpf, fixture->worker);
+	return fixture->store ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	unwind_store_free(fixture->store);
+	worker_free(fixture->worker);
+	if (fixture->store) {
+		close(fixture->bpf.unwind_modules_fd);
+		close(fixture->bpf.unwind_ranges_fd);
+	}
+	free(fixture);
+	return 0;
+}
+
+static struct fixture *fixture_of(void **state)
+{
+	struct fixture *fixture = *state;
+
+	if (!fixture->store) {
+		fprintf(stderr, "SKIPPED, nothing was tested: BPF maps cannot be made here\n");
+		skip();
+	}
+	return fixture;
+}
+
+static size_t open_files(void)
+{
+	_cleanup_closedir_ DIR *opened = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	while (readdir(opened))
+		count++;
+	return count;
+}
+
+/* A child that stands still, with what we have mapped. */
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void stop_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static bool kernel_has(const struct fixture *fixture, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid, id;
+
+	return !bpf_map_lookup_elem(fixture->bpf.unwind_ranges_fd, &key, &id);
+}
+
+static struct unwind_stats stats_of(const struct fixture *fixture)
+{
+	struct unwind_stats stats;
+
+	unwind_store_stats(fixture->store, &stats);
+	return stats;
+}
+
+static void a_process_is_loaded_once_and_only_read_again_while_nothing_changes(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	struct unwind_stats first;
+	uint32_t generation;
+
+	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	first = stats_of(fixture);
+	assert_true(kernel_has(fixture, getpid()));
+	assert_int_equal(first.processes, 1);
+	assert_true(first.modules >= 3); /* we, libc, the loader, ... */
+	assert_true(first.rows > 20000);
+	generation = fixture->generation;
+	assert_int_equal(generation, 1);
+	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	assert_int_equal(fixture->generation, generation);
+	assert_int_equal(stats_of(fixture).modules, first.modules);
+}
+
+/* No new array, and so no grace period: the kernel's map of maps keeps the same inner map. */
+static void a_new_mapping_is_written_in_place(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	uint32_t key = (uint32_t)getpid(), before = 0, after = 0;
+	void *code;
+
+	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	bpf_map_lookup_elem(fixture->bpf.unwind_ranges_fd, &key, &before);
+	for (int i = 0; i < 10; i++) {
+		code = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+		assert_int_equal(fixture->generation, 2 + 2 * i);
+		munmap(code, 8192);
+		assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	}
+	bpf_map_lookup_elem(fixture->bpf.unwind_ranges_fd, &key, &after);
+	assert_int_not_equal(before, 0);
+	assert_int_equal(before, after);
+}
+
+static void many_processes_are_loaded_together_and_those_that_are_gone_passed_over(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	pid_t pids[4] = {start_child(), start_child(), start_child(), start_child()};
+	size_t before = open_files();
+
+	stop_child(pids[1]);
+	assert_int_equal(unwind_store_refresh_all(fixture->store, pids, 4), 0);
+	assert_int_equal(fixture->generation, 1);
+	assert_int_equal(stats_of(fixture).processes, 3);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(kernel_has(fixture, pids[i]), i != 1);
+	/* One array each, and the copy of the vDSO. */
+	assert_true(open_files() <= before + 4);
+	for (int i = 0; i < 4; i++) {
+		unwind_store_forget(fixture->store, pids[i]);
+		if (i != 1)
+			stop_child(pids[i]);
+	}
+	assert_int_equal(stats_of(fixture).processes, 0);
+	assert_true(open_files() <= before + 1);
+}
+
+/* The map has room for 8: those that ended make room for those that come. */
+static void processes_may_come_and_go_for_ever(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	size_t before;
+
+	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	before = open_files();
+	for (int i = 0; i < 60; i++) {
+		pid_t pid = start_child();
+
+		assert_int_equal(unwind_store_refresh(fixture->store, pid), 0);
+		assert_true(kernel_has(fixture, pid));
+		stop_child(pid);
+		unwind_store_forget(fixture->store, pid);
+		assert_int_equal(open_files(), before);
+	}
+	assert_int_equal(unwind_store_refresh(fixture->store, 0x3fffff), -ESRCH);
+	assert_int_equal(stats_of(fixture).processes, 1);
+}
+
+/* Copies of libc that differ in nothing but their inode share rows; not so files that differ. */
+static void copies_of_a_file_share_their_rows(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	struct unwind_stats before;
+	void *codes[2];
+
+	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	before = stats_of(fixture);
+	for (int i = 0; i < 2; i++) {
+		char path[] = "/tmp/leakmon-copy-XXXXXX", command[128];
+		int fd = mkstemp(path);
+
+		snprintf(command, sizeof(command), "cp /usr/lib/x86_64-linux-gnu/libc.so.6 %s",
+			 path);
+		assert_int_equal(system(command), 0);
+		codes[i] = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0x28000);
+		assert_ptr_not_equal(codes[i], MAP_FAILED);
+		close(fd);
+		unlink(path);
+	}
+	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	assert_int_equal(stats_of(fixture).modules, before.modules);
+	assert_int_equal(stats_of(fixture).rows, before.rows);
+	assert_int_equal(stats_of(fixture).failures, before.failures);
+	munmap(codes[0], 4096);
+	munmap(codes[1], 4096);
+}
+
+/* A shared object with one function, another one for each number. */
+static void *map_library(int number)
+{
+	char path[] = "/tmp/leakmon-library-XXXXXX", command[512];
+	int fd = mkstemp(path);
+	void *code;
+
+	snprintf(command, sizeof(command),
+		 "sh -c \"echo 'int f(int x) { return x * %d; }' | "
+		 "gcc -x c -shared -fPIC -nostdlib -Wl,--build-id -o %s -\"",
+		 number + 3, path);
+	assert_int_equal(system(command), 0);
+	close(fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0x1000);
+	assert_ptr_not_equal(code, MAP_FAILED);
+	close(fd);
+	unlink(path);
+	return code;
+}
+
+static void rows_of_files_that_nobody_maps_stay_for_the_next_and_then_go(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	struct unwind_stats base;
+
+	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	base = stats_of(fixture);
+	for (int i = 0; i < 300; i++) {
+		void *code = map_library(i);
+
+		assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+		munmap(code, 4096);
+		assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	}
+	assert_int_equal(stats_of(fixture).failures, base.failures);
+	/* The latest 256 files, and what we have mapped all the time. */
+	assert_int_equal(stats_of(fixture).modules, base.modules + 256);
+}
+
+#define STORE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STORE_TEST(a_process_is_loaded_once_and_only_read_again_while_nothing_changes),
+		STORE_TEST(a_new_mapping_is_written_in_place),
+		STORE_TEST(many_processes_are_loaded_together_and_those_that_are_gone_passed_over),
+		STORE_TEST(processes_may_come_and_go_for_ever),
+		STORE_TEST(copies_of_a_file_share_their_rows),
+		STORE_TEST(rows_of_files_that_nobody_maps_stay_for_the_next_and_then_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

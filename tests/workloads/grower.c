@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A process whose memory, threads, files or mappings take a known course, until stdin ends:
+ *
+ *   grower leak KIB_PER_S        allocates and never frees, at three sites: half, a third, a sixth
+ *   grower cache KIB SECONDS     fills a cache, then only turns it over
+ *   grower batch KIB PERIOD_MS   works up to KIB, frees it all, again and again
+ *   grower idle                  sleeps
+ *   grower threads|files|maps PER_S
+ */
+#include "workload.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define STEP_MS 100
+#define CHUNK 1024
+#define BATCH_CHUNK (256 * 1024)
+#define BLOCKS_MAX (1 << 20)
+
+static double start_s;
+static uint64_t first, second;
+static uint64_t done; /* units so far */
+static void *blocks[BLOCKS_MAX];
+static size_t block_count;
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static double elapsed_s(void)
+{
+	return now_s() - start_s;
+}
+
+static SITE void *touched(size_t size)
+{
+	void *block = OPAQUE(malloc(size));
+
+	if (!block)
+		_exit(112);
+	return memset(block, 1, size);
+}
+
+static SITE void leak_half(void)
+{
+	OPAQUE(touched(CHUNK / 2));
+}
+
+static SITE void leak_third(void)
+{
+	OPAQUE(touched(CHUNK / 3));
+}
+
+static SITE void leak_sixth(void)
+{
+	OPAQUE(touched(CHUNK / 6));
+}
+
+static void leak(void)
+{
+	while (done < (uint64_t)(elapsed_s() * (double)first)) {
+		leak_half();
+		leak_third();
+		leak_sixth();
+		done++;
+	}
+}
+
+static void cache(void)
+{
+	double share = elapsed_s() / (double)second;
+	uint64_t wanted = (uint64_t)((share < 1 ? share : 1) * (double)first);
+
+	while (block_count < wanted && block_count < BLOCKS_MAX)
+		blocks[block_count++] = touched(CHUNK);
+	for (int i = 0; i < 10 && block_count; i++) { /* an entry gives way to another */
+		size_t victim = (size_t)rand() % block_count;
+
+		free(blocks[victim]);
+		blocks[victim] = touched(CHUNK);
+	}
+}
+
+static void batch(void)
+{
+	double periods = elapsed_s() * 1000 / (double)second, phase = periods - (uint64_t)periods;
+	uint64_t kib = phase < 0.6 ? (uint64_t)(phase / 0.6 * (double)first) : 0;
+
+	/* Of a size that glibc gives back when it is freed. */
+	while (block_count > kib * 1024 / BATCH_CHUNK)
+		free(blocks[--block_count]);
+	while (block_count < kib * 1024 / BATCH_CHUNK && block_count < BLOCKS_MAX)
+		blocks[block_count++] = touched(BATCH_CHUNK);
+}
+
+static void *sleep_for_ever(void *unused)
+{
+	pause();
+	return unused;
+}
+
+static void one_thread(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 65536);
+	if (pthread_create(&thread, &attributes, sleep_for_ever, NULL))
+		_exit(113);
+	pthread_attr_destroy(&attributes);
+}
+
+static void one_file(void)
+{
+	if (dup(STDIN_FILENO) < 0)
+		_exit(114);
+}
+
+static void one_mapping(void)
+{
+	/* Neighbours with other rights are not merged. */
+	char *at = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED || mprotect(at, 4096, PROT_READ | PROT_WRITE))
+		_exit(115);
+}
+
+static void by_rate(void (*one)(void))
+{
+	while (done < (uint64_t)(elapsed_s() * (double)first)) {
+		one();
+		done++;
+	}
+}
+
+static void threads(void)
+{
+	by_rate(one_thread);
+}
+
+static void files(void)
+{
+	by_rate(one_file);
+}
+
+static void maps(void)
+{
+	by_rate(one_mapping);
+}
+
+static void idle(void)
+{
+}
+
+static const struct command courses[] = {
+	{"leak", leak, false},	     {"cache", cache, false}, {"batch", batch, false},
+	{"threads", threads, false}, {"files", files, false}, {"maps", maps, false},
+	{"idle", idle, false},
+};
+
+int main(int argc, char **argv)
+{
+	const struct command *course =
+		command_find(courses, ARRAY_SIZE(courses), argc > 1 ? argv[1] : "");
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	if (!course)
+		return 2;
+	first = argument(argc, argv, 2, 0);
+	second = argument(argc, argv, 3, 1);
+	say("ready %d\n", getpid());
+	start_s = now_s();
+	while (!poll(&in, 1, course->run == idle ? -1 : STEP_MS))
+		course->run();
+	return 0;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a process maps for different purposes, one command each: its own memory, a file, reserved
+ * addresses, a thread's stack, what malloc needs, the program break; and what becomes of mappings
+ * over fork, vfork and exec. Sizes are constants that the test knows.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "workload.h"
+
+#define PAGE 4096ul
+#define WRITABLE (PROT_READ | PROT_WRITE)
+
+static char **arguments;
+
+static void must(bool right)
+{
+	if (!right)
+		_exit(120);
+}
+
+static SITE void map_own(void)
+{
+	must(OPAQUE(mmap(NULL, 3 * PAGE, WRITABLE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) !=
+	     MAP_FAILED);
+}
+
+static SITE void map_file(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+
+	must(OPAQUE(mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE, fd, 0)) != MAP_FAILED);
+	close(fd);
+}
+
+static SITE void map_reserve(void)
+{
+	must(OPAQUE(mmap(NULL, 100 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			 -1, 0)) != MAP_FAILED);
+}
+
+static void *thread_park(void *nothing)
+{
+	pause();
+	return nothing;
+}
+
+/* 1 MiB of stack, and a page to guard it. */
+static SITE void map_stack(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 256 * PAGE);
+	must(!OPAQUE(pthread_create(&thread, &attributes, thread_park, NULL)));
+}
+
+/* Above malloc's threshold: a mapping of its own, with a header in front. */
+static SITE void map_by_malloc(void)
+{
+	must(OPAQUE(malloc(256 * PAGE)) != NULL);
+}
+
+static SITE void map_break(void)
+{
+	must(OPAQUE(sbrk(5 * PAGE)) != (void *)-1);
+}
+
+static SITE void *map_child(void)
+{
+	return OPAQUE(mmap(NULL, 7 * PAGE, WRITABLE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+static int child_maps(void *nothing)
+{
+	(void)nothing;
+	_exit(map_child() == MAP_FAILED);
+}
+
+/* A child in the same address space, as vfork makes it: what it maps is its parent's. */
+static void shared_child(void)
+{
+	static char stack[16384] __attribute__((aligned(16)));
+	int status = 1;
+	pid_t pid =
+		clone(child_maps, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+
+	must(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* A child of its own: what it does is not its parent's, and it is not watched. */
+static void forked_child(void)
+{
+	void *mine = mmap(NULL, PAGE, WRITABLE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int status = 1;
+	pid_t pid;
+
+	must(mine != MAP_FAILED);
+	pid = fork();
+	if (!pid)
+		_exit(munmap(mine, PAGE) || map_child() == MAP_FAILED);
+	must(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+	must(!munmap(mine, PAGE));
+}
+
+static void again(void)
+{
+	execv("/proc/self/exe", arguments);
+	_exit(121);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct command commands[] = {
+		{.name = "own", .run = map_own},
+		{.name = "file", .run = map_file},
+		{.name = "reserve", .run = map_reserve},
+		{.name = "stack", .run = map_stack},
+		{.name = "malloc", .run = map_by_malloc},
+		{.name = "break", .run = map_break},
+		{.name = "vfork", .run = shared_child},
+		{.name = "fork", .run = forked_child},
+		{.name = "exec", .run = again, .silent = true},
+	};
+	static const struct truth none;
+
+	(void)argc;
+	arguments = argv;
+	return workload_serve(commands, ARRAY_SIZE(commands), &none);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What changed between two snapshots, of one run or of two: the sites of both, matched by what is
+ * the same on every run and host (the program's name and the stack's number), and their difference.
+ */
+#ifndef LEAKMON_ANALYZE_DIFF_H
+#define LEAKMON_ANALYZE_DIFF_H
+
+#include "analyze/report.h"
+
+/* What makes two sites one row. The last four: of the frame that called the allocator. */
+enum diff_group {
+	DIFF_BY_SITE,
+	DIFF_BY_FUNCTION,
+	DIFF_BY_MODULE,
+	DIFF_BY_FILE, /* file:line */
+	DIFF_BY_CONTAINER,
+	DIFF_GROUP_MAX_,
+};
+
+enum diff_state { DIFF_NEW, DIFF_GROWN, DIFF_SHRUNK, DIFF_GONE, DIFF_SAME, DIFF_STATE_MAX_ };
+
+struct diff_amount {
+	uint64_t bytes, count;
+};
+
+struct diff_row {
+	char *name;	  /* of the group, untrusted; NULL for a site; owned */
+	const char *comm; /* of the process, for a site; NULL: a group of several */
+	const struct report_site
+		*site; /* one of the group's, of the later snapshot if it is there */
+	size_t sites;  /* how many of both snapshots it stands for */
+	struct diff_amount before, after;
+	enum diff_state state;
+};
+
+struct diff {
+	const struct report *before, *after;  /* borrowed */
+	const char *before_name, *after_name; /* of the recordings, untrusted; or NULL; borrowed */
+	const char *before_label, *after_label; /* or NULL; borrowed */
+	enum diff_group by;
+	size_t top;	/* rows to print; 0: all */
+	bool same_run;	/* both are of one run: the time between them means something */
+	bool unrelated; /* no site of one is in the other, and both have some */
+	bool colour;
+	struct diff_amount total_before, total_after; /* without mappings, which hold the rest */
+	VEC(struct diff_row) rows; /* that differ, or are in both: greatest growth first */
+};
+
+/*
+ * Both reports must be named and without a cut, and outlive the diff. `sort`: SORT_COUNT ranks by
+ * blocks, all else by bytes. 0 or -ENOMEM (then *diff is untouched).
+ */
+int diff_build(struct diff *diff, const struct report *before, const struct report *after,
+	       enum diff_group by, enum sort_key sort);
+void diff_free(struct diff *diff);
+
+/* "new", "grown", "shrunk", "gone", "same". */
+const char *diff_state_name(enum diff_state state);
+/* "site", "function", "module", "file", "container". */
+const char *diff_group_name(enum diff_group group);
+
+/* after - before; the sums of a process fit. */
+static inline int64_t diff_bytes(const struct diff_row *row)
+{
+	return (int64_t)(row->after.bytes - row->before.bytes);
+}
+static inline int64_t diff_count(const struct diff_row *row)
+{
+	return (int64_t)(row->after.count - row->before.count);
+}
+
+#endif

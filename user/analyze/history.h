@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How processes and sites evolved: a series of snapshots as plain data, the same for a live run and
+ * for a recording. For every snapshot, in order:
+ *
+ *	history_add(&history, &snapshot);	numbers of all its processes and sites
+ *	history_name(&history, &report);	names of those sites that the report names
+ *
+ * Memory is bounded: when there are `max_times` snapshots, every second one is forgotten (never the
+ * first, never the latest, never one with a label), so that the whole run stays in view at half the
+ * resolution; beyond `max_sites`, sites that hold nothing give way, and what finds no place is
+ * counted in `untracked_sites`. Sums over time (integral_byte_s) are kept exact all the same.
+ *
+ * Pointers to sites and processes are good until the next history_add().
+ */
+#ifndef LEAKMON_ANALYZE_HISTORY_H
+#define LEAKMON_ANALYZE_HISTORY_H
+
+#include "analyze/report.h"
+#include "base/hash.h"
+#include "collect/snapshot.h"
+
+struct history_time {
+	uint64_t sequence;    /* snapshot.sequence */
+	struct timespec time; /* CLOCK_REALTIME */
+	uint64_t monotonic_ns;
+	char *label; /* from --label, untrusted text, or NULL; owned */
+};
+
+struct history_point {
+	uint64_t bytes, count; /* outstanding */
+	uint64_t allocated_bytes, allocated_count;
+	uint64_t freed_bytes, freed_count;
+	uint64_t oldest_ns; /* 0: not known */
+};
+
+/* Dense: points.items[i] belongs to history.times.items[first + i], up to the latest time. */
+struct history_series {
+	size_t first;
+	VEC(struct history_point)
+	points;			/* a site that is gone goes on with zero bytes and count */
+	double integral_byte_s; /* bytes held × seconds, by the trapezoid rule, of every snapshot */
+};
+
+struct history_process {
+	lm_process_key key;
+	uint32_t pid;
+	char comm[16];	 /* untrusted */
+	char *container; /* untrusted, or NULL: in none, or not known; owned */
+	bool exited;
+	struct history_series series;
+};
+
+struct history_site {
+	uint64_t id; /* symbolizer_stack_id: the same on every run and host; 0: not named yet */
+	lm_process_key process;
+	size_t process_index; /* into history.processes */
+	uint32_t index;	      /* site.index, within its family */
+	enum site_family family;
+	enum site_kind kind;
+	enum lm_lost lost;
+	struct frames frames; /* of the latest report that named it; the list is owned, the strings
+				 are the symbolizer's or the recording's; may be empty */
+	uint64_t ages[SITE_AGES_MAX_]; /* blocks by age, when last known (see snapshot.h) */
+	struct history_series series;
+};
+
+struct history_limits {
+	size_t max_times; /* at least 4; 0: 240 */
+	size_t max_sites; /* 0: 4096 */
+};
+
+struct history {
+	struct history_limits limits;
+	VEC(struct history_time) times;
+	VEC(struct history_process) processes;
+	VEC(struct history_site) sites;
+	size_t untracked_sites; /* of the latest snapshot */
+	struct hash site_positions;
+};
+
+/* `label` may be NULL. 0 or -ENOMEM (then the history is good for history_free() only). */
+int history_add(struct history *history, const struct snapshot *snapshot, const char *label);
+
+/* Strings in the report's frames must outlive the history. 0 or -ENOMEM. */
+int history_name(struct history *history, const struct report *report);
+
+/* NULL: not tracked. */
+const struct history_site *history_site_find(const struct history *history, lm_process_key process,
+					     const struct site *site);
+const struct history_process *history_process_find(const struct history *history,
+						   lm_process_key process);
+
+/* The point at times.items[time]; all zero before the first. */
+struct history_point history_point_at(const struct history_series *series, size_t time);
+
+/*
+ * Bytes held as a line of at most `width` (1 to 64) block characters, oldest first, scaled to the
+ * series' own maximum. Returns text (of SPARKLINE_SIZE bytes), empty when there is no point.
+ */
+#define SPARKLINE_SIZE (64 * 3 + 1)
+char *history_sparkline(const struct history *history, const struct history_series *series,
+			size_t width, char text[SPARKLINE_SIZE]);
+
+void history_free(struct history *history);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who holds which blocks: verdicts, retained sizes, shortest paths. Pure computation.
+ *
+ * Nodes 0 to blocks - 1 of the graph are blocks; the others are groups of roots, strong ones (known
+ * to be in use) before weak ones (memory of which nobody knows what it is). A block that strong
+ * roots reach is held; what only weak roots reach may be held; the rest is lost. What a group
+ * retains is what would be lost without it, among blocks of the same verdict.
+ */
+#ifndef LEAKMON_ANALYZE_RETENTION_H
+#define LEAKMON_ANALYZE_RETENTION_H
+
+#include <stdbool.h>
+
+#include "analyze/graph.h"
+
+enum verdict { VERDICT_HELD, VERDICT_UNTRACKED, VERDICT_LOST, VERDICT_MAX_ };
+
+struct retention_total {
+	uint64_t blocks, bytes;
+};
+
+struct retention {
+	uint32_t blocks, strong, weak; /* counts of nodes, in this order */
+	uint8_t *verdicts;	       /* of blocks: enum verdict */
+	uint32_t *parents;	   /* of nodes: on the shortest path from a root; itself: a root */
+	uint32_t *distances;	   /* of nodes that are held: steps from a root */
+	uint32_t *owners;	   /* of lost blocks: the direct leak they are lost with */
+	uint64_t *retained;	   /* of groups, strong then weak */
+	uint64_t *retained_blocks; /* likewise, in blocks */
+	struct retention_total totals[VERDICT_MAX_];
+	struct retention_total direct, indirect; /* of the lost */
+};
+
+/*
+ * sizes: of blocks. The graph has blocks + strong + weak + 1 nodes: the last one leads to all
+ * groups. 0 or -ENOMEM, then *retention is untouched.
+ */
+int retention_compute(const struct graph *graph, const uint64_t *sizes, uint32_t blocks,
+		      uint32_t strong, uint32_t weak, struct retention *retention);
+
+/*
+ * Lost blocks that may be held after all: they, and what is lost only with them, become untracked.
+ * 0 or -ENOMEM.
+ */
+int retention_take_back(const struct graph *graph, const uint64_t *sizes, const uint32_t *doubtful,
+			uint32_t count, struct retention *retention);
+void retention_free(struct retention *retention);
+
+#endif

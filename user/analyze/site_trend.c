@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyze/site_trend.h"
+
+#include "base/cleanup.h"
+
+/* Of a longer history, evenly spaced ones: a trough between two of them is not seen. */
+#define POINTS_MAX 320
+/* Less than this is noise for whoever looks for leaks. */
+#define QUANTUM_BYTES 512
+/* A site whose oldest block is younger than this share of the time it has held some keeps none. */
+#define KEPT_SHARE 0.5
+/* So many blocks freed per block held, and none of them is the one that was there before. */
+#define TURNOVER_MIN 1.0
+/* Of a series cut into so many parts, the low points rise from each to the next: by chance that
+ * happens once in 40,320. */
+#define PARTS 8
+#define PART_POINTS_MIN 8
+/* The default of trend_options.points_min. */
+#define LEVEL_POINTS_MIN 12
+#define NS_PER_S 1e9
+
+static double seconds_at(const struct history *history, size_t time)
+{
+	return (double)(history->times.items[time].monotonic_ns -
+			history->times.items[0].monotonic_ns) /
+	       NS_PER_S;
+}
+
+/* The first and the latest are among them. Returns how many. */
+static size_t points_pick(const struct history *history, const struct history_series *series,
+			  struct trend_point points[POINTS_MAX])
+{
+	size_t times = history->times.count, count = MIN(times, POINTS_MAX);
+
+	for (size_t i = 0; i < count; i++) {
+		size_t time = count > 1 ? i * (times - 1) / (count - 1) : 0;
+
+		points[i] = (struct trend_point){
+			.time_s = seconds_at(history, time),
+			.value = (double)history_point_at(series, time).bytes,
+		};
+	}
+	return count;
+}
+
+static void fate_of_blocks(struct site_trend *trend, const struct history_series *series)
+{
+	struct history_point last = series->points.items[series->points.count - 1], first = {0};
+	double allocated, freed, held;
+
+	/* What came with the very first snapshot was allocated before the series began. */
+	if (!series->first)
+		first = series->points.items[0];
+	allocated =
+		(double)(last.allocated_count - MIN(last.allocated_count, first.allocated_count));
+	freed = (double)(last.freed_count - MIN(last.freed_count, first.freed_count));
+	held = (double)last.allocated_count - (double)last.freed_count;
+	trend->turnover = freed / MAX(held, 1);
+	if (allocated <= 0)
+		trend->survival = -1;
+	else
+		/* Frees hit the old blocks first where nothing else is known. */
+		trend->survival = MAX(allocated - freed, 0) / allocated;
+}
+
+/* Since when the site has held something without a break, in seconds. */
+static double held_for_s(const struct history *history, const struct history_series *series)
+{
+	size_t i = series->points.count;
+
+	while (i && series->points.items[i - 1].count)
+		i--;
+	if (i == series->points.count)
+		return 0;
+	return seconds_at(history, history->times.count - 1) -
+	       seconds_at(history, series->first + i);
+}
+
+static bool keeps_no_block(const struct site_trend *trend, const struct history *history,
+			   const struct history_series *series)
+{
+	uint64_t oldest_ns = series->points.items[series->points.count - 1].oldest_ns;
+	double held_s = held_for_s(history, series);
+
+	return oldest_ns && held_s > 0 && (double)oldest_ns / NS_PER_S < KEPT_SHARE * held_s &&
+	       trend->turnover >= TURNOVER_MIN;
+}
+
+/*
+ * Whether what is never freed grows, below whatever comes and goes: a working set hides a slow leak
+ * from every statistic of the whole, but not from its low points.
+ */
+static bool low_points_rise(const struct trend_point *points, size_t count)
+{
+	double before = 0, first = 0, low = 0;
+
+	if (count < (size_t)PARTS * PART_POINTS_MIN)
+		return false;
+	for (size_t part = 0; part < PARTS; part++) {
+		size_t from = part * count / PARTS, to = (part + 1) * count / PARTS;
+
+		low = points[from].value;
+		for (size_t i = from; i < to; i++)
+			low = MIN(low, points[i].value);
+		if (part && low <= before)
+			return false;
+		if (!part)
+			first = low;
+		before = low;
+	}
+	return low - first >= QUANTUM_BYTES;
+}
+
+static enum trend_verdict verdict_of(const struct site_trend *trend, const struct history *history,
+				     const struct history_series *series)
+{
+	enum trend_verdict verdict = trend->trend.verdict;
+
+	bool hides_growth =
+		trend->low_points_rise &&
+		(verdict == TREND_CHURNING || verdict == TREND_ONE_OFF || verdict == TREND_STEADY);
+
+	if (hides_growth)
+		verdict = TREND_GROWING;
+	if (trend_is_suspect(verdict) && keeps_no_block(trend, history, series))
+		return TREND_CHURNING;
+	if (verdict == TREND_STEADY && trend->turnover >= TURNOVER_MIN)
+		return TREND_CHURNING;
+	return verdict;
+}
+
+/* Most sites of a long run never move, and need no statistics. */
+static bool judge_level(struct trend *trend, const struct trend_point *points, size_t count)
+{
+	if (!count)
+		return false;
+	for (size_t i = 1; i < count; i++) {
+		if (points[i].value != points[0].value)
+			return false;
+	}
+	*trend = (struct trend){
+		.verdict = count < LEVEL_POINTS_MIN ? TREND_TOO_EARLY : TREND_STEADY,
+		.points = count,
+		.span_s = points[count - 1].time_s - points[0].time_s,
+		.first = points[0].value,
+		.last = points[0].value,
+		.minimum = points[0].value,
+		.maximum = points[0].value,
+		.p = 0.5,
+	};
+	return true;
+}
+
+static void series_judge(struct site_trend *trend, const struct history *history,
+			 const struct history_series *series)
+{
+	const struct trend_options options = {.quantum = QUANTUM_BYTES};
+	struct trend_point points[POINTS_MAX];
+	size_t count;
+
+	*trend = (struct site_trend){.survival = -1, .integral_byte_s = series->integral_byte_s};
+	if (!series->points.count)
+		return;
+	count = points_pick(history, series, points);
+	if (!judge_level(&trend->trend, points, count))
+		trend_judge(&trend->trend, points, count, &options);
+	fate_of_blocks(trend, series);
+	trend->low_points_rise = low_points_rise(points, count);
+	trend->verdict = verdict_of(trend, history, series);
+}
+
+void site_trend_of(struct site_trend *trend, const struct history *history,
+		   const struct history_site *site)
+{
+	const struct history_series *series = &site->series;
+	uint64_t count;
+
+	series_judge(trend, history, series);
+	if (!series->points.count)
+		return;
+	count = series->points.items[series->points.count - 1].count;
+	trend->has_ages = count && series->points.items[series->points.count - 1].oldest_ns;
+	for (size_t i = 0; trend->has_ages && i < SITE_AGES_MAX_; i++)
+		trend->older_share[i] = MIN((double)site->ages[i] / (double)count, 1.0);
+}
+
+void site_trend_of_process(struct site_trend *trend, const struct history *history,
+			   const struct history_process *process)
+{
+	series_judge(trend, history, &process->series);
+}
+
+double site_trend_growth(const struct site_trend *trend)
+{
+	/* Whoever shrinks or churns comes behind whoever grows, however little. */
+	return trend_is_suspect(trend->verdict) ? MAX(trend->trend.slope, 0) : 0;
+}
+
+/* "+1.2 KiB": three significant digits, powers of 1024. */
+static void bytes_print(FILE *out, double bytes)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double size = bytes < 0 ? -bytes : bytes;
+	size_t unit = 0;
+
+	while (size >= 1024 && unit + 1 < ARRAY_SIZE(units)) {
+		size /= 1024;
+		unit++;
+	}
+	fprintf(out, "%c%.3g %s", bytes < 0 ? '-' : '+', size, units[unit]);
+}
+
+/* The age that says most: the greatest that at least half of the blocks have reached. */
+static void age_print(FILE *out, const struct site_trend *trend)
+{
+	static const char *const ages[SITE_AGES_MAX_] = {"1 s", "10 s", "1 min", "10 min",
+							 "1 h", "6 h",	"1 day"};
+	size_t i = SITE_AGES_MAX_;
+
+	while (i && trend->older_share[i - 1] < 0.5)
+		i--;
+	if (trend->has_ages && i)
+		fprintf(out, ", %.0f%% of its blocks are over %s old",
+			100 * trend->older_share[i - 1], ages[i - 1]);
+}
+
+static void evidence_print(FILE *out, const struct site_trend *trend)
+{
+	if (trend->verdict == TREND_TOO_EARLY) {
+		fprintf(out, "only %zu snapshots yet", trend->trend.points);
+		return;
+	}
+	bytes_print(out, trend->trend.slope);
+	fputs("/s (95%: ", out);
+	bytes_print(out, trend->trend.slope_low);
+	fputs(" to ", out);
+	bytes_print(out, trend->trend.slope_high);
+	fprintf(out, "), R\xc2\xb2 %.2f", trend->trend.r_squared);
+	if (trend->survival >= 0)
+		fprintf(out, ", %.3g%% of the blocks it allocated since are still there",
+			100 * trend->survival);
+	age_print(out, trend);
+	if (trend->verdict == TREND_GROWING && trend->low_points_rise)
+		fputs(", its low points rise all the time", out);
+}
+
+char *site_trend_evidence(const struct site_trend *trend, char text[EVIDENCE_SIZE])
+{
+	FILE *out = fmemopen(text, EVIDENCE_SIZE, "w");
+
+	*text = '\0';
+	if (!out)
+		return text;
+	evidence_print(out, trend);
+	fclose(out);
+	text[EVIDENCE_SIZE - 1] = '\0';
+	return text;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a series of one site (or process) says: growth with its confidence, and a verdict in a word
+ * with its evidence. Adds to analyze/trend.h what only allocations have: how much of what was
+ * allocated survives (a cache that turns over holds a lot, allocates a lot and leaks nothing), how
+ * old it is, and how many byte-seconds it has cost.
+ */
+#ifndef LEAKMON_ANALYZE_SITE_TREND_H
+#define LEAKMON_ANALYZE_SITE_TREND_H
+
+#include "analyze/history.h"
+#include "analyze/trend.h"
+
+struct site_trend {
+	/*
+	 * trend.verdict, but for three things that it does not see: where what was allocated early
+	 * is gone again, nothing leaks, however the total grows; what is held steadily by other
+	 * blocks each time is churning, not steady; and where the low points rise all the time,
+	 * something grows below what comes and goes.
+	 */
+	enum trend_verdict verdict;
+	struct trend trend; /* of the bytes held, per second */
+	double integral_byte_s;
+	double survival; /* of the blocks allocated since the first snapshot, the share that is
+			    still there, 0..1; negative: none were allocated */
+	double turnover; /* blocks freed since the first snapshot, per block held at the end */
+	double older_share[SITE_AGES_MAX_]; /* share of its blocks that are at least
+					       site_age_limits_ns[i] old; only if has_ages */
+	bool has_ages;
+	bool low_points_rise; /* from each eighth of the time to the next */
+};
+
+/* About 100 microseconds for a site that moves. trend_verdict_name() puts the verdict into a word.
+ */
+void site_trend_of(struct site_trend *trend, const struct history *history,
+		   const struct history_site *site);
+/* The same for a process' total, without ages. */
+void site_trend_of_process(struct site_trend *trend, const struct history *history,
+			   const struct history_process *process);
+
+/* What a site is ranked by with --sort growth: bytes per second, and only if it is real. */
+double site_trend_growth(const struct site_trend *trend);
+
+/*
+ * One line of evidence, such as "+1.2 KiB/s (95%: +1.1 to +1.3), R² 0.98, 100% of the blocks it
+ * allocated are still there". Returns text.
+ */
+#define EVIDENCE_SIZE 256
+char *site_trend_evidence(const struct site_trend *trend, char text[EVIDENCE_SIZE]);
+
+#endif

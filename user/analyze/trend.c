@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyze/trend.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analyze/trend_parts.h"
+#include "base/cleanup.h"
+
+#define POINTS_MIN 12
+#define PARTS 6
+
+/* One-sided; strict, since a node has thousands of series and each is judged again and again. */
+#define P_LEAKING 1e-4
+#define P_GROWING 1e-2
+/* A trend must stand out of the noise by this many of its standard deviations. */
+#define NOISE_MARGIN 2.0
+#define LEVEL_MARGIN 3.0
+/* Below this share of the whole rate the last third has come to rest. */
+#define RECENT_PLATEAU 0.2
+#define RECENT_STEADY_RATE 0.5
+/* The first third grew by so much more than the last. */
+#define STEEP_BEGINNING 3.0
+#define CONSISTENT 0.75
+#define STEP_ONE_OFF 0.75
+/* Without a new high for longer than ever, and for this share of the window: it has stopped. */
+#define STALL_FACTOR 2.0
+#define STALL_SPAN 0.1
+/* A new high is higher by this share of the growth. */
+#define NEW_HIGH 0.02
+/* Up and down again: what fell, as a share of what rose. */
+#define FALL_CHURNING 0.5
+/* A movement stands out by this share of the range; */
+#define ZIGZAG_RANGE 0.2
+/* and a range below this share of the level is no churning. */
+#define RANGE_STEADY 0.05
+
+/* Groups of neighbours become their mean, so that at most TREND_POINTS_MAX are left. */
+static size_t thin(struct trend_point *thinned, const struct trend_point *points, size_t count)
+{
+	size_t group = (count + TREND_POINTS_MAX - 1) / TREND_POINTS_MAX, result = 0;
+
+	for (size_t begin = 0; begin < count; begin += group) {
+		size_t size = MIN(group, count - begin);
+		struct trend_point *mean = &thinned[result++];
+
+		*mean = (struct trend_point){0};
+		for (size_t i = begin; i < begin + size; i++) {
+			mean->time_s += points[i].time_s / (double)size;
+			mean->value += points[i].value / (double)size;
+		}
+	}
+	return result;
+}
+
+static void measure_range(struct trend *trend, const struct trend_point *points, size_t count)
+{
+	trend->points = count;
+	trend->first = trend->minimum = trend->maximum = points[0].value;
+	trend->last = points[count - 1].value;
+	trend->span_s = points[count - 1].time_s - points[0].time_s;
+	for (size_t i = 1; i < count; i++) {
+		trend->minimum = MIN(trend->minimum, points[i].value);
+		trend->maximum = MAX(trend->maximum, points[i].value);
+		trend->integral += (points[i].value + points[i - 1].value) / 2 *
+				   (points[i].time_s - points[i - 1].time_s);
+	}
+}
+
+static double noise_about(const struct trend_point *points, size_t count, double slope)
+{
+	double intercept = trend_intercept(points, count, slope), deviations[TREND_POINTS_MAX];
+
+	for (size_t i = 0; i < count; i++)
+		deviations[i] = fabs(points[i].value - intercept - slope * points[i].time_s);
+	return 1.4826 * trend_median(deviations, count); /* of a normal distribution */
+}
+
+static void measure_line(struct trend *trend, const struct trend_point *points, size_t count)
+{
+	struct trend_slope line = trend_theil_sen(points, count, 0);
+	struct trend_rank_test test = trend_mann_kendall(points, count, line.slope);
+
+	line = trend_theil_sen(points, count, test.deviation);
+	trend->slope = line.slope;
+	trend->slope_low = line.low;
+	trend->slope_high = line.high;
+	trend->growth = line.slope * trend->span_s;
+	trend->z = test.z;
+	trend->p = test.p;
+	trend->effective_points = (double)count / test.correction;
+	trend->r_squared = trend_r_squared(points, count);
+	trend->noise = noise_about(points, count, line.slope);
+}
+
+/* From the median absolute deviation of the steps: no trend, and no single jump, shows in it. */
+static double jitter_of(const struct trend_point *points, size_t count)
+{
+	double steps[TREND_POINTS_MAX], median;
+
+	for (size_t i = 1; i < count; i++)
+		steps[i - 1] = points[i].value - points[i - 1].value;
+	median = trend_median(steps, count - 1);
+	for (size_t i = 0; i < count - 1; i++)
+		steps[i] = fabs(steps[i] - median);
+	return 1.4826 * trend_median(steps, count - 1) / M_SQRT2;
+}
+
+/* The window in six parts, by their medians: a growth in steps has no slope, but levels. */
+static void measure_parts(struct trend *trend, const struct trend_point *points, size_t count)
+{
+	size_t parts = MIN(count, (size_t)PARTS), rising = 0;
+	double medians[PARTS] = {0}, net;
+
+	if (parts < 2)
+		return;
+	for (size_t i = 0; i < parts; i++) {
+		size_t begin = i * count / parts, end = (i + 1) * count / parts;
+
+		medians[i] = trend_median_of(points + begin, end - begin);
+	}
+	/* A tenth of its share is enough to count as a rise, so that noise of equals does not. */
+	net = fabs(medians[parts - 1] - medians[0]) / (double)(parts - 1);
+	for (size_t i = 1; i < parts; i++)
+		rising += medians[i] - medians[i - 1] > net / 10;
+	trend->consistency = (double)rising / (double)(parts - 1);
+	for (size_t i = 0; parts == PARTS && i < ARRAY_SIZE(trend->thirds); i++) {
+		static const size_t ends[] = {2, 4, 5}, begins[] = {0, 1, 3};
+
+		trend->thirds[i] =
+			(medians[ends[i]] - medians[begins[i]]) * 2 / (double)(ends[i] - begins[i]);
+	}
+}
+
+static double largest_step(const struct trend_point *points, size_t count)
+{
+	size_t edge = MAX(count / 10, (size_t)1);
+	double net = trend_median_of(points + count - edge, edge) - trend_median_of(points, edge);
+	double largest = 0;
+
+	for (size_t i = 1; i < count; i++)
+		largest = MAX(largest, points[MIN(i + 1, count - 1)].value - points[i - 1].value);
+	return net > 0 ? largest / net : 0;
+}
+
+static void measure_stalls(struct trend *trend, const struct trend_point *points, size_t count)
+{
+	double high = points[0].value, since_s = points[0].time_s;
+	bool risen = false;
+
+	for (size_t i = 1; i < count; i++) {
+		if (points[i].value < high + NEW_HIGH * trend->growth)
+			continue;
+		/* Before the first rise there was no growth that could stall. */
+		if (risen)
+			trend->stall_max_s = MAX(trend->stall_max_s, points[i].time_s - since_s);
+		risen = true;
+		high = points[i].value;
+		since_s = points[i].time_s;
+	}
+	trend->stalled_s = points[count - 1].time_s - since_s;
+}
+
+static bool has_stopped(const struct trend *trend)
+{
+	return trend->stalled_s > STALL_FACTOR * trend->stall_max_s &&
+	       trend->stalled_s > STALL_SPAN * trend->span_s;
+}
+
+static void measure_course(struct trend *trend, const struct trend_point *points, size_t count)
+{
+	measure_parts(trend, points, count);
+	trend->jitter = jitter_of(points, count);
+	trend->recent = trend->growth > 0 ? trend->thirds[2] / (trend->growth / 3) : 0;
+	trend->step_share = largest_step(points, count);
+	if (trend->growth > 0)
+		measure_stalls(trend, points, count);
+}
+
+/*
+ * Came to rest, or is about to: nothing in the last third, or far less than in the first one, and
+ * not by chance. What grows on slowly behind a steep beginning is judged again once the window has
+ * passed the beginning.
+ */
+static bool has_flattened(const struct trend *trend)
+{
+	double first = trend->thirds[0], last = trend->thirds[2];
+
+	if (trend->recent < RECENT_PLATEAU)
+		return true;
+	return last * STEEP_BEGINNING < first && first - last > NOISE_MARGIN * trend->jitter;
+}
+
+/* A rise that is there, matters, and is no noise. */
+static bool rises(const struct trend *trend, double quantum)
+{
+	return trend->p < P_GROWING && trend->growth >= quantum &&
+	       trend->growth >= NOISE_MARGIN * trend->noise;
+}
+
+/*
+ * Below a sawtooth the level after each fall tells: what a collector or a batch leaves behind. The
+ * whole series must rise with it, since one low point among few makes a trend of troughs.
+ */
+static bool rises_by_troughs(struct trend *trend, const struct trend_zigzag *zigzag,
+			     const struct trend_options *options)
+{
+	struct trend below = {.span_s = trend->span_s};
+
+	if (zigzag->trough_count < 5 || trend->p >= P_GROWING)
+		return false;
+	measure_line(&below, zigzag->troughs, zigzag->trough_count);
+	measure_course(&below, zigzag->troughs, zigzag->trough_count);
+	if (!rises(&below, options->quantum) || below.recent < RECENT_PLATEAU)
+		return false;
+	trend->by_troughs = true;
+	trend->slope = below.slope;
+	trend->slope_low = below.slope_low;
+	trend->slope_high = below.slope_high;
+	trend->growth = below.growth;
+	trend->recent = below.recent;
+	memcpy(trend->thirds, below.thirds, sizeof(trend->thirds));
+	return true;
+}
+
+static bool churns(const struct trend *trend)
+{
+	double level = MAX(fabs(trend->minimum), fabs(trend->maximum));
+
+	return trend->falls >= 2 && trend->fall >= FALL_CHURNING * trend->rise &&
+	       trend->maximum - trend->minimum >= RANGE_STEADY * level;
+}
+
+static enum trend_verdict verdict_of_rise(const struct trend *trend)
+{
+	if (trend->step_share >= STEP_ONE_OFF)
+		return TREND_ONE_OFF;
+	if (has_flattened(trend) || (!trend->by_troughs && has_stopped(trend)))
+		return TREND_PLATEAU;
+	if (trend->p < P_LEAKING && trend->slope_low > 0 && trend->recent >= RECENT_STEADY_RATE &&
+	    trend->thirds[2] >= trend->jitter && trend->consistency >= CONSISTENT)
+		return TREND_LEAKING;
+	return TREND_GROWING;
+}
+
+/* Grew by more than noise although no trend goes through the window: it has ended, or just begun.
+ */
+static enum trend_verdict verdict_of_level(const struct trend *trend,
+					   const struct trend_point *points, size_t count,
+					   double quantum)
+{
+	size_t edge = MAX(count / 10, (size_t)1);
+	double net = trend_median_of(points + count - edge, edge) - trend_median_of(points, edge);
+
+	if (net < quantum || net < LEVEL_MARGIN * trend->noise)
+		return TREND_STEADY;
+	if (trend->step_share >= STEP_ONE_OFF)
+		return TREND_ONE_OFF;
+	return trend->recent < RECENT_PLATEAU ? TREND_PLATEAU : TREND_STEADY;
+}
+
+static enum trend_verdict verdict_of(struct trend *trend, const struct trend_point *points,
+				     size_t count, const struct trend_zigzag *zigzag,
+				     const struct trend_options *options)
+{
+	bool churning = churns(trend);
+
+	if (churning && !rises_by_troughs(trend, zigzag, options))
+		return TREND_CHURNING;
+	if (churning || rises(trend, options->quantum))
+		return verdict_of_rise(trend);
+	return verdict_of_level(trend, points, count, options->quantum);
+}
+
+static double confidence_of(const struct trend *trend)
+{
+	double sure = MAX(1 - 2 * trend->p, 0.0), lasting = MIN(MAX(trend->recent, 0.0), 1.0);
+
+	return trend_is_suspect(trend->verdict) ? sure * trend->consistency * lasting : 0;
+}
+
+void trend_judge(struct trend *trend, const struct trend_point *points, size_t count,
+		 const struct trend_options *options)
+{
+	size_t needed = options->points_min ? options->points_min : POINTS_MIN;
+	struct trend_point thinned[TREND_POINTS_MAX];
+	struct trend_zigzag zigzag;
+	size_t kept;
+
+	*trend = (struct trend){.p = 0.5};
+	if (count)
+		measure_range(trend, points, count);
+	if (count < needed || trend->span_s <= 0)
+		return;
+	trend->verdict = TREND_STEADY;
+	if (trend->maximum - trend->minimum < options->quantum)
+		return;
+	trend_zigzag(&zigzag, points, count,
+		     MAX(options->quantum, ZIGZAG_RANGE * (trend->maximum - trend->minimum)));
+	trend->rise = zigzag.rise;
+	trend->fall = zigzag.fall;
+	trend->falls = zigzag.falls;
+	kept = thin(thinned, points, count);
+	measure_line(trend, thinned, kept);
+	measure_course(trend, thinned, kept);
+	trend->verdict = verdict_of(trend, thinned, kept, &zigzag, options);
+	trend->confidence = confidence_of(trend);
+}
+
+const char *trend_verdict_name(enum trend_verdict verdict)
+{
+	static const char *const names[] = {
+		[TREND_TOO_EARLY] = "too-early", [TREND_STEADY] = "steady",
+		[TREND_ONE_OFF] = "one-off",	 [TREND_PLATEAU] = "plateau",
+		[TREND_CHURNING] = "churning",	 [TREND_GROWING] = "growing",
+		[TREND_LEAKING] = "leaking",
+	};
+	_Static_assert(ARRAY_SIZE(names) == TREND_MAX_, "a name for every verdict");
+
+	return names[verdict];
+}
+
+bool trend_is_suspect(enum trend_verdict verdict)
+{
+	return verdict == TREND_GROWING || verdict == TREND_LEAKING;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One process' ranges and books. Internal to collect/. */
+#ifndef LEAKMON_COLLECT_MAPPING_RANGES_H
+#define LEAKMON_COLLECT_MAPPING_RANGES_H
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "collect/mappings.h"
+
+/* The kind of what was there before: known, so that it can be told from what is new. */
+#define KIND_BEFORE LM_KIND_MAX_
+
+/* A call in progress on one thread, and what it took off the set so far. */
+struct mapping_call {
+	uint32_t tid;
+	struct ranges removed, lifted;
+};
+
+struct mapping_process {
+	lm_process_key key;
+	bool inexact;
+	struct ranges ranges;
+	struct mapping_ledger ledger; /* `outstanding` and `ranges` are not kept */
+	VEC(struct mapping_call) calls;
+	VEC(struct mapping_site) sites;
+	struct hash site_index; /* MAPPING_SITE_KEY -> place in `sites` */
+};
+
+#define MAPPING_SITE_KEY(site, kind) ((uint64_t)(site) << 8 | (kind))
+
+/* Bytes of a set that are counted. */
+uint64_t mapping_bytes(const struct ranges *ranges);
+
+/* What was there before the process was watched. 0 or -ENOMEM. */
+int mapping_process_begin(struct mapping_process *process, const struct maps *maps);
+int mapping_process_apply(struct mapping_process *process, const struct lm_mapping_event *event);
+/* 0 or -ENOMEM. */
+int mapping_process_heal(struct mapping_process *process, const struct maps *maps);
+void mapping_process_free(struct mapping_process *process);
+
+/*
+ * Puts a range that came into being on the books. What is still counted there was missed: the event
+ * that took it away was lost. 0 or -ENOMEM.
+ */
+int mapping_place(struct mapping_process *process, uint64_t start, uint64_t end,
+		  const struct range_tag *tag);
+
+#endif

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/mapping_stream.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "collect/mapping_fill.h"
+#include "collect/mappings.h"
+
+struct mapping_stream {
+	const struct bpf_side *bpf;
+	struct ring_buffer *ring;
+	struct mappings *mappings;
+	uint64_t lost; /* that were mended already */
+};
+
+static int on_record(void *context, void *data, size_t size)
+{
+	struct mapping_stream *stream = context;
+
+	/* Out of memory: the process is marked as inexact, and the others go on. */
+	if (size >= sizeof(struct lm_mapping_event))
+		mappings_apply(stream->mappings, data);
+	return 0;
+}
+
+struct mapping_stream *mapping_stream_new(const struct bpf_side *bpf)
+{
+	struct mapping_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->bpf = bpf;
+	stream->mappings = mappings_new(maps_read);
+	stream->ring = ring_buffer__new(bpf->mapping_events_fd, on_record, stream, NULL);
+	if (stream->mappings && stream->ring)
+		return stream;
+	mapping_stream_free(stream);
+	return NULL;
+}
+
+void mapping_stream_free(struct mapping_stream *stream)
+{
+	if (!stream)
+		return;
+	ring_buffer__free(stream->ring);
+	mappings_free(stream->mappings);
+	free(stream);
+}
+
+int mapping_stream_follow(struct mapping_stream *stream, int pid)
+{
+	uint32_t tgid = (uint32_t)pid, value = 1;
+
+	if (bpf_map_update_elem(stream->bpf->mapping_targets_fd, &tgid, &value, BPF_ANY))
+		return -errno;
+	/* Only now: what is mapped between the two is told of, and was there before, which is
+	 * right. */
+	mappings_watch(stream->mappings, pid);
+	return 0;
+}
+
+void mapping_stream_forget(struct mapping_stream *stream, int pid)
+{
+	uint32_t tgid = (uint32_t)pid;
+
+	bpf_map_delete_elem(stream->bpf->mapping_targets_fd, &tgid);
+}
+
+int mapping_stream_fd(const struct mapping_stream *stream)
+{
+	return ring_buffer__epoll_fd(stream->ring);
+}
+
+int mapping_stream_consume(struct mapping_stream *stream)
+{
+	int count = ring_buffer__consume(stream->ring);
+
+	return count < 0 ? count : 0;
+}
+
+/* Processes whose books are open: alive, or ended and still shown. */
+struct open_books {
+	struct hash keys;
+};
+
+static bool is_over(lm_process_key process, const void *context)
+{
+	const struct open_books *open = context;
+
+	return !hash_get(&open->keys, process);
+}
+
+static int find_open(const struct bpf_side *bpf, bool keep_exited, struct open_books *open)
+{
+	uint32_t count =
+		MIN(__atomic_load_n(bpf->process_count, __ATOMIC_ACQUIRE), bpf->max_processes);
+
+	for (uint32_t slot = 1; slot < count; slot++) {
+		const struct lm_process *process = &bpf->processes[slot];
+
+		if (!process->key || process->state == LM_PROCESS_EXECED ||
+		    (process->state == LM_PROCESS_EXITED && !keep_exited))
+			continue;
+		if (!hash_put(&open->keys, process->key, NULL))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int mapping_stream_fill(struct mapping_stream *stream, const struct collect_options *options,
+			struct snapshot *snapshot)
+{
+	/* Read first: what is lost from here on is mended next time. */
+	uint64_t lost = __atomic_load_n(stream->bpf->mapping_events_lost, __ATOMIC_ACQUIRE);
+	struct open_books open = {0};
+	int error = mapping_stream_consume(stream);
+
+	if (lost != stream->lost)
+		mappings_heal(stream->mappings, lost);
+	stream->lost = lost;
+	if (!error)
+		error = find_open(stream->bpf, options->keep_exited, &open);
+	if (!error)
+		mappings_purge(stream->mappings, is_over, &open);
+	hash_free(&open.keys);
+	return error ? error : mapping_fill(stream->mappings, stream->bpf, options, snapshot);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the processes have mapped since they are watched: the events of include/leakmon_mapping.h
+ * replayed, in their order, on one set of ranges per process. Ranges from before are known, too,
+ * but not counted.
+ */
+#ifndef LEAKMON_COLLECT_MAPPINGS_H
+#define LEAKMON_COLLECT_MAPPINGS_H
+
+#include <stdbool.h>
+
+#include "base/hash.h"
+#include "collect/mapping_ledger.h"
+#include "collect/ranges.h"
+#include "leakmon_mapping.h"
+#include "proc/maps.h"
+
+struct mappings;
+
+/* Reads the mappings of a process: maps_read, or what a test puts in its place. */
+typedef int (*maps_reader)(int pid, enum maps_filter filter, struct maps *maps);
+
+/* NULL: out of memory. */
+struct mappings *mappings_new(maps_reader read);
+void mappings_free(struct mappings *mappings);
+
+/*
+ * This process' events come from now on: what it has mapped already is known, and not counted.
+ * 0, or -errno: then it is read when the first event comes.
+ */
+int mappings_watch(struct mappings *mappings, int pid);
+
+/* Replays one event. 0, or -ENOMEM: then the process is inexact from now on. */
+int mappings_apply(struct mappings *mappings, const struct lm_mapping_event *event);
+
+/*
+ * Events were lost: reads /proc/PID/maps of every process. What is no longer there is given up,
+ * what is new goes to the site LM_SITE_LOST, and all are inexact from now on.
+ */
+void mappings_heal(struct mappings *mappings, uint64_t events_lost);
+
+/* Purges every process that `is_over` says has exited or replaced itself. */
+typedef bool (*process_is_over)(lm_process_key process, const void *context);
+void mappings_purge(struct mappings *mappings, process_is_over is_over, const void *context);
+
+/* What one call stack maps for one purpose. */
+struct mapping_site {
+	uint32_t site, kind;
+	uint64_t mapped_bytes, mapped_calls;
+};
+
+/* One process, as a snapshot needs it. Pointers are good until the next call that changes it. */
+struct mapping_view {
+	lm_process_key process;
+	bool exact;
+	struct mapping_ledger ledger;
+	const struct ranges *ranges; /* not all are counted: see mapping_is_counted */
+	const struct mapping_site *sites;
+	size_t site_count;
+	const struct hash *site_index; /* for mapping_site_find */
+};
+
+/* The i-th process; false when there are no more. */
+bool mappings_view(const struct mappings *mappings, size_t i, struct mapping_view *view);
+
+/* False: it was there before the process was watched. */
+bool mapping_is_counted(const struct range *range);
+
+/* Place of (site, kind) in view->sites, or -1. */
+long mapping_site_find(const struct mapping_view *view, uint32_t site, uint32_t kind);
+
+/* Over all processes, those that are gone included. */
+void mappings_total(const struct mappings *mappings, struct mapping_ledger *total);
+
+#endif

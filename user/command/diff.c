@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* leakmon diff: what changed between two snapshots of one recording or of two. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyze/diff.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "command/command.h"
+#include "command/emit.h"
+#include "store/recording.h"
+
+struct side {
+	struct recording *recording; /* owned by the first side that opened it */
+	char *path;		     /* without @SEQ */
+	const char *at;		     /* into path's allocation; NULL: not said */
+	size_t position;
+	struct snapshot snapshot;
+	struct report report;
+};
+
+static void side_free(struct side *side)
+{
+	report_free(&side->report);
+	snapshot_free(&side->snapshot);
+	free(side->path);
+}
+
+/* FILE@SEQ. A file whose very name holds an @ is that file. */
+static int side_parse(struct side *side, const char *word)
+{
+	char *at;
+
+	side->path = strdup(word);
+	if (!side->path)
+		return -ENOMEM;
+	at = strrchr(side->path, '@');
+	if (!at || !at[1] || at == side->path || !access(word, F_OK))
+		return 0;
+	*at = '\0';
+	side->at = at + 1;
+	return 0;
+}
+
+static int side_read(struct side *side)
+{
+	const struct report_options all = {.sort = SORT_BYTES};
+	int error = recording_find(side->recording, side->at, &side->position);
+
+	if (!error)
+		error = recording_read(side->recording, side->position, &side->snapshot);
+	if (error)
+		return error;
+	error = report_build(&side->report, &side->snapshot, &all);
+	if (error)
+		log_error("out of memory");
+	return error ? error : recording_name(side->recording, &side->report);
+}
+
+struct comparison {
+	struct side before, after;
+	bool one_recording;
+	struct diff diff;
+};
+
+static void comparison_free(struct comparison *comparison)
+{
+	diff_free(&comparison->diff);
+	side_free(&comparison->before);
+	side_free(&comparison->after);
+	if (!comparison->one_recording)
+		recording_close(comparison->after.recording);
+	recording_close(comparison->before.recording);
+}
+
+/* One FILE alone: its first snapshot, or the one it names, against its last. */
+static int parse(struct comparison *comparison, const struct options *options)
+{
+	bool alone = options->file_count == 1;
+	int error = side_parse(&comparison->before, options->files[0]);
+
+	if (!error)
+		error = side_parse(&comparison->after,
+				   alone ? comparison->before.path : options->files[1]);
+	if (error) {
+		log_error("out of memory");
+		return error;
+	}
+	comparison->one_recording = !strcmp(comparison->before.path, comparison->after.path);
+	/* Two recordings are compared as they ended, one as it began and ended. */
+	if (comparison->one_recording && !comparison->before.at)
+		comparison->before.at = "first";
+	return 0;
+}
+
+static int compare(struct comparison *comparison, const struct options *options)
+{
+	int error = recording_open(&comparison->before.recording, comparison->before.path);
+
+	if (error)
+		return error;
+	if (comparison->one_recording)
+		comparison->after.recording = comparison->before.recording;
+	else
+		error = recording_open(&comparison->after.recording, comparison->after.path);
+	if (!error)
+		error = side_read(&comparison->before);
+	if (!error)
+		error = side_read(&comparison->after);
+	if (error)
+		return error;
+	error = diff_build(&comparison->diff, &comparison->before.report, &comparison->after.report,
+			   options->by, options->report.sort);
+	if (error)
+		log_error("out of memory");
+	return error;
+}
+
+static const char *label_of(const struct side *side)
+{
+	size_t count;
+
+	return recording_snapshots(side->recording, &count)[side->position].label;
+}
+
+static void describe(struct comparison *comparison, const struct options *options)
+{
+	struct diff *diff = &comparison->diff;
+
+	diff->before_name = comparison->before.path;
+	diff->after_name = comparison->after.path;
+	diff->before_label = label_of(&comparison->before);
+	diff->after_label = label_of(&comparison->after);
+	diff->same_run = comparison->one_recording;
+	diff->top = options->report.top;
+	diff->colour = !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
+		       !getenv("NO_COLOR");
+	if (diff->unrelated)
+		log_warning("no call stack of %s is in %s: are they of the same program?",
+			    comparison->before.path, comparison->after.path);
+}
+
+static int write_out(const struct comparison *comparison, const struct options *options)
+{
+	const struct output_format *format = output_find(options->format);
+	FILE *out = stdout;
+	int error;
+
+	if (options->output)
+		out = fopen(options->output, "we");
+	if (!out) {
+		log_error("cannot write to %s: %s; name a file in a directory that you may write "
+			  "to",
+			  options->output, strerror(errno));
+		return -errno;
+	}
+	error = format->write_diff(out, &comparison->diff);
+	if (error)
+		log_error("cannot write the difference: %s", strerror(errno));
+	if (out != stdout)
+		fclose(out);
+	return error;
+}
+
+int command_diff(const struct options *options)
+{
+	_cleanup_(comparison_free) struct comparison comparison = {0};
+	int error = parse(&comparison, options);
+	int64_t growth;
+
+	if (!error)
+		error = compare(&comparison, options);
+	if (error)
+		return EXIT_ERROR;
+	describe(&comparison, options);
+	if (write_out(&comparison, options))
+		return EXIT_ERROR;
+	growth = (int64_t)(comparison.diff.total_after.bytes - comparison.diff.total_before.bytes);
+	if (growth <= 0 || (uint64_t)growth <= options->fail_over)
+		return EXIT_OK;
+	log_error("it grew by %lld bytes, more than --fail-over allows", (long long)growth);
+	return EXIT_LEAK;
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "command/emit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "output/replace_file.h"
+
+#define TEXTFILE_NAME "leakmon.prom"
+/* node-exporter runs as a user of its own. */
+#define TEXTFILE_MODE 0644
+
+/* The file that each report replaces; NULL: none, or no memory. */
+static char *replaced_path(const struct options *options)
+{
+	char *path;
+
+	if (!options->textfile_dir)
+		return options->output ? strdup(options->output) : NULL;
+	return asprintf(&path, "%s/" TEXTFILE_NAME, options->textfile_dir) < 0 ? NULL : path;
+}
+
+static int check_replaceable(const struct options *options)
+{
+	_cleanup_free_ char *path = replaced_path(options);
+	struct replace_file file = {0};
+	int error = path ? replace_file_open(&file, path) : -ENOMEM;
+
+	if (error)
+		log_error("cannot write to %s: %s; name a file in a directory that you may write "
+			  "to",
+			  path ? path : "a file", strerror(-error));
+	replace_file_abort(&file);
+	return error;
+}
+
+int emit_open(const struct options *options, const struct output_format *format, FILE **out)
+{
+	if (format->single && (options->output || options->textfile_dir)) {
+		*out = stdout; /* it is not written to */
+		return check_replaceable(options);
+	}
+	*out = options->output ? fopen(options->output, "we") : stdout;
+	if (*out)
+		return 0;
+	log_error("cannot write to %s: %s; name a file in a directory that you may write to",
+		  options->output, strerror(errno));
+	return -errno;
+}
+
+/* 0666 as the umask has it: what fopen() would give. */
+static mode_t default_mode(void)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return 0666 & ~mask;
+}
+
+static int report_replace(const struct options *options, const struct output_format *format,
+			  const char *path, const struct report *report)
+{
+	struct replace_file file = {0};
+	int error = replace_file_open(&file, path);
+
+	if (!error)
+		error = format->write(file.out, report);
+	if (!error)
+		error = replace_file_commit(&file,
+					    options->textfile_dir ? TEXTFILE_MODE : default_mode());
+	replace_file_abort(&file);
+	if (error)
+		log_error("cannot replace %s: %s; what was there is still there", path,
+			  strerror(-error));
+	return error;
+}
+
+int emit_report(const struct options *options, const struct output_format *format, FILE *out,
+		const struct report *report, bool last)
+{
+	_cleanup_free_ char *path = format->single ? replaced_path(options) : NULL;
+	int error;
+
+	if (path)
+		return report_replace(options, format, path, report);
+	if (format->single && !last)
+		return 0;
+	error = format->write(out, report);
+	if (error)
+		log_error("cannot write the report: %s", strerror(errno ? errno : -error));
+	return error;
+}
+
+void emit_finish(const struct options *options)
+{
+	_cleanup_free_ char *path = options->textfile_dir ? replaced_path(options) : NULL;
+
+	if (path)
+		unlink(path);
+}
+
+struct report_cost emit_cost(void)
+{
+	struct report_cost cost = {0};
+	struct rusage usage = {0};
+	_cleanup_fclose_ FILE *statm = fopen("/proc/self/statm", "re");
+	unsigned long pages;
+
+	getrusage(RUSAGE_SELF, &usage);
+	cost.cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+		     (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	if (statm && fscanf(statm, "%*u %lu", &pages) == 1)
+		cost.rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return cost;
+}

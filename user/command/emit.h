@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the reports of a session go: to a sink, to a stream, or each into a file that it replaces.
+ */
+#ifndef LEAKMON_COMMAND_EMIT_H
+#define LEAKMON_COMMAND_EMIT_H
+
+#include "analyze/report.h"
+#include "cli/options.h"
+#include "output/output.h"
+
+/* Takes named reports of all sites instead of an output format: `record` does. */
+struct report_sink {
+	/* `label` is NULL but for a snapshot that was asked for by signal. 0, or -errno after a
+	 * message, which ends the run; what can be mended is the sink's to count. */
+	int (*take)(void *context, const struct report *report, const char *label, bool last);
+	void *context;
+};
+
+/* Opens standard output or --output's file, or sees whether a file can be replaced there. 0, or
+ * -errno after a message. */
+int emit_open(const struct options *options, const struct output_format *format, FILE **out);
+
+/*
+ * Writes a report in `format`. A format of which a file holds one report replaces --output's file
+ * (or --textfile-dir's), and prints only the last one to standard output. 0, or -errno after a
+ * message; a file that could not be replaced is as it was.
+ */
+int emit_report(const struct options *options, const struct output_format *format, FILE *out,
+		const struct report *report, bool last);
+
+/* After a run without an error: takes --textfile-dir's file away, for it would grow stale. */
+void emit_finish(const struct options *options);
+
+/* What this process has cost so far. */
+struct report_cost emit_cost(void);
+
+#endif

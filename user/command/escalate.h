@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * --escalate: heap tracking of the first suspects of a triage, for a bounded window. Each gets a
+ * session of its own, so that one that cannot be probed stops none of the others. What survived a
+ * window's first tenth is set against what the process grew by meanwhile.
+ *
+ * A suspect is escalated once in COOLDOWN; a window ends early when the estimated time of the
+ * probes in the targets exceeds what --budget has saved up so far.
+ */
+#ifndef LEAKMON_COMMAND_ESCALATE_H
+#define LEAKMON_COMMAND_ESCALATE_H
+
+#include "cli/options.h"
+#include "triage/triage.h"
+
+#define ESCALATE_COOLDOWN_S 600.0
+
+struct escalation;
+
+/* `options` and `triage` are borrowed. NULL: out of memory. */
+struct escalation *escalation_new(const struct options *options, struct triage *triage);
+void escalation_free(struct escalation *escalation);
+
+bool escalation_is_running(const struct escalation *escalation);
+
+/* Attaches to the suspects of a report that are due, if there are any and no window is open. */
+void escalation_begin(struct escalation *escalation, const struct triage_report *report);
+
+/* Now and then while a window is open. True: its time, or its budget, is over. */
+bool escalation_is_over(struct escalation *escalation);
+
+/*
+ * Ends the window: the next report shows what was found. After it, escalation_clear(). Both may be
+ * called when no window is open.
+ */
+void escalation_end(struct escalation *escalation);
+void escalation_clear(struct escalation *escalation);
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* leakmon report: one snapshot of a recording, with what came before it. */
+#include <unistd.h>
+
+#include "analyze/history.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "command/command.h"
+#include "command/emit.h"
+#include "store/recording.h"
+
+struct source {
+	struct recording *recording;
+	struct history history;
+	struct snapshot snapshot;
+	struct report report;
+};
+
+static void source_free(struct source *source)
+{
+	report_free(&source->report);
+	snapshot_free(&source->snapshot);
+	history_free(&source->history);
+	recording_close(source->recording);
+}
+
+static int source_open(struct source *source, const struct options *options)
+{
+	struct report_options report = options->report;
+	size_t position;
+	int error = recording_open(&source->recording, options->files[0]);
+
+	if (!error)
+		error = recording_find(source->recording, options->at, &position);
+	if (!error)
+		error = recording_history(source->recording, position, &source->history);
+	if (!error)
+		error = recording_read(source->recording, position, &source->snapshot);
+	if (error)
+		return error;
+	report.history = &source->history;
+	error = report_build(&source->report, &source->snapshot, &report);
+	if (error)
+		log_error("out of memory");
+	return error ? error : recording_name(source->recording, &source->report);
+}
+
+static int write_out(const struct source *source, const struct options *options)
+{
+	const struct output_format *format = output_find(options->format);
+	FILE *out;
+	int error = emit_open(options, format, &out);
+
+	if (error)
+		return error;
+	error = emit_report(options, format, out, &source->report, true);
+	if (out != stdout && fclose(out) && !error)
+		error = -1;
+	return error;
+}
+
+int command_report(const struct options *options)
+{
+	_cleanup_(source_free) struct source source = {0};
+	int error = source_open(&source, options);
+
+	source.report.colour = !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
+			       !getenv("NO_COLOR");
+	if (!error)
+		error = write_out(&source, options);
+	return error ? EXIT_ERROR : EXIT_OK;
+}

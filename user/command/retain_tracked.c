@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * leakmon retain with tracking: the pictures are taken at one report of the watch loop, and a
+ * second report, right after, tells which blocks were there all the while: their sites are added to
+ * what the heap itself tells, or are all that is known of another allocator's blocks.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "command/retain_run.h"
+#include "command/watch.h"
+
+struct tracking {
+	struct retain_run run;
+	VEC(struct retain *) pictures;
+	bool done;
+};
+
+static int compare_blocks(const void *left_pointer, const void *right_pointer)
+{
+	const struct tracked_block *left = left_pointer, *right = right_pointer;
+
+	return left->address < right->address ? -1 : left->address > right->address;
+}
+
+/* Places of sites by their index, plus 1. */
+static int number_sites(const struct report_process *process, struct hash *numbers,
+			struct retain_tracked *tracked)
+{
+	tracked->sites = calloc(process->sites.count + 1, sizeof(*tracked->sites));
+	if (!tracked->sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->sites.count; i++) {
+		const struct report_site *site = &process->sites.items[i];
+		uint64_t *number = hash_put(numbers, site->site->index, NULL);
+
+		if (!number)
+			return -ENOMEM;
+		tracked->sites[i] = site;
+		*number = i + 1;
+	}
+	tracked->site_count = process->sites.count;
+	return 0;
+}
+
+/* Blocks that were there before the picture was begun, and still are. */
+static int list_blocks(const struct snapshot *snapshot, const struct snapshot_process *process,
+		       uint64_t since_ns, const struct hash *numbers,
+		       struct retain_tracked *tracked)
+{
+	uint64_t age_ns = snapshot->monotonic_ns - MIN(since_ns, snapshot->monotonic_ns);
+
+	tracked->blocks = calloc(process->blocks.count + 1, sizeof(*tracked->blocks));
+	if (!tracked->blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->blocks.count; i++) {
+		const struct block *block = &process->blocks.items[i];
+		const uint64_t *number = hash_get(numbers, block->site);
+
+		if (block->age_ns < age_ns)
+			continue;
+		tracked->blocks[tracked->count++] = (struct tracked_block){
+			block->address, block->size, number ? (uint32_t)*number : 0};
+	}
+	qsort(tracked->blocks, tracked->count, sizeof(*tracked->blocks), compare_blocks);
+	return 0;
+}
+
+static int read_tracked(const struct report *report, const struct retain *retain,
+			struct retain_tracked *tracked)
+{
+	struct hash numbers = {0};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < report->processes.count; i++) {
+		const struct report_process *process = &report->processes.items[i];
+
+		if (process->process->pid != (uint32_t)retain->pid || process->process->exited)
+			continue;
+		free(tracked->sites);
+		free(tracked->blocks);
+		*tracked = (struct retain_tracked){0};
+		err = number_sites(process, &numbers, tracked);
+		if (!err)
+			err = list_blocks(report->snapshot, process->process,
+					  retain->picture.started_ns, &numbers, tracked);
+	}
+	hash_free(&numbers);
+	return err;
+}
+
+static int take_pictures(struct tracking *tracking)
+{
+	const struct options *options = tracking->run.options;
+
+	for (size_t i = 0; i < options->pids.count; i++) {
+		struct retain *retain = retain_run_begin(&tracking->run, options->pids.items[i]);
+		struct retain **kept = retain ? vec_push(&tracking->pictures) : NULL;
+
+		if (!kept)
+			return -ESRCH;
+		*kept = retain;
+	}
+	/* The next report, now. */
+	kill(getpid(), SIGUSR1);
+	return 0;
+}
+
+static int finish_one(struct tracking *tracking, const struct report *report, struct retain *retain)
+{
+	struct retain_tracked tracked = {0};
+	int err = read_tracked(report, retain, &tracked);
+
+	if (!err) {
+		err = retain_run_finish(&tracking->run, retain, &tracked);
+	} else {
+		retain_free(retain);
+		free(retain);
+	}
+	free(tracked.blocks);
+	free(tracked.sites);
+	return err;
+}
+
+static int finish_pictures(struct tracking *tracking, const struct report *report)
+{
+	const struct options *options = tracking->run.options;
+	int err = 0;
+
+	for (size_t i = 0; i < tracking->pictures.count; i++) {
+		int failed = finish_one(tracking, report, tracking->pictures.items[i]);
+
+		err = err ? err : failed;
+	}
+	tracking->pictures.count = 0;
+	tracking->run.runs++;
+	tracking->done =
+		err || !options->repeat || (options->count && tracking->run.runs >= options->count);
+	if (tracking->done)
+		kill(getpid(), SIGTERM);
+	return err;
+}
+
+static int take(void *context, const struct report *report, const char *label, bool last)
+{
+	struct tracking *tracking = context;
+
+	(void)label;
+	if (tracking->done)
+		return 0;
+	if (tracking->pictures.count)
+		return finish_pictures(tracking, report);
+	return last ? 0 : take_pictures(tracking);
+}
+
+int retain_run_tracked(const struct options *options)
+{
+	struct options watched = *options;
+	struct tracking tracking = {0};
+	int err = retain_run_open(&tracking.run, options), code = EXIT_ERROR;
+
+	watched.report.show_allocs = true;
+	watched.older_ns = 0;
+	watched.count = 0;
+	watched.output = NULL;
+	if (!err)
+		code = watch_run(&watched,
+				 &(struct report_sink){.take = take, .context = &tracking});
+	if (!err && code != EXIT_OK && !tracking.run.runs)
+		log_error("to see what the heap itself tells, without probes: leakmon retain "
+			  "--census");
+	for (size_t i = 0; i < tracking.pictures.count; i++) {
+		retain_free(tracking.pictures.items[i]);
+		free(tracking.pictures.items[i]);
+	}
+	vec_free(&tracking.pictures);
+	retain_run_close(&tracking.run);
+	return code;
+}

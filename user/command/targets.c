@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "command/targets.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "command/session.h"
+#include "proc/process_list.h"
+
+/* An arrival that was seen later than this may have allocated much before. */
+#define GAP_WORTH_SAYING_NS 1000000ull
+#define REFUSED_MAX 65536
+
+struct tracked *targets_find(struct session *session, pid_t pid)
+{
+	struct targets *targets = &session->targets;
+
+	for (size_t i = 0; i < targets->list.count; i++) {
+		struct tracked *tracked = &targets->list.items[i];
+
+		if (tracked->probes.pid == pid && !tracked->ended)
+			return tracked;
+	}
+	return NULL;
+}
+
+size_t targets_alive(const struct session *session)
+{
+	size_t alive = 0;
+
+	for (size_t i = 0; i < session->targets.list.count; i++)
+		alive += !session->targets.list.items[i].ended;
+	return alive;
+}
+
+static struct tracked *target_add(struct session *session, pid_t pid)
+{
+	struct tracked *tracked = vec_push(&session->targets.list);
+
+	if (!tracked) {
+		log_error("out of memory");
+		return NULL;
+	}
+	tracked->probes.pid = pid;
+	tracked->pidfd = pidfd_open(pid, 0);
+	return tracked;
+}
+
+/* Of the list only: its probes are gone already. */
+static void target_remove(struct targets *targets, size_t i)
+{
+	targets->list.items[i] = targets->list.items[--targets->list.count];
+}
+
+int targets_list_pids(struct session *session)
+{
+	struct targets *targets = &session->targets;
+
+	targets->pids.count = 0;
+	for (size_t i = 0; i < targets->list.count; i++) {
+		const struct tracked *tracked = &targets->list.items[i];
+		int *pid;
+
+		if (tracked->ended && !session->collect_options.keep_exited)
+			continue;
+		pid = vec_push(&targets->pids);
+		if (!pid)
+			return -ENOMEM;
+		*pid = tracked->probes.pid;
+	}
+	return 0;
+}
+
+/* Undoes the addition of the last one. */
+static void target_drop_last(struct session *session)
+{
+	struct targets *targets = &session->targets;
+	struct tracked *last = &targets->list.items[targets->list.count - 1];
+
+	target_detach(&last->probes);
+	cleanup_close(&last->pidfd);
+	session_forget(session, last->probes.pid);
+	target_remove(targets, targets->list.count - 1);
+}
+
+void targets_log_attached(const struct session *session, const struct target *target,
+			  const struct arrival *arrival)
+{
+	size_t files = 0;
+	uint64_t gap_ns = arrival && arrival->how ? monotonic_ns() - arrival->event_ns : 0;
+	char gap[96] = "";
+
+	for (size_t i = 0; i < target->files.count; i++)
+		files += target->files.items[i].functions > 0;
+	if (gap_ns > GAP_WORTH_SAYING_NS)
+		snprintf(gap, sizeof(gap),
+			 "; it %s %.1f ms before, and what it allocated "
+			 "in them was not seen",
+			 arrival->how, (double)gap_ns / 1e6);
+	log_info("attached to PID %d: %zu functions in %zu file%s (%s)%s", target->pid,
+		 target->functions, files, files == 1 ? "" : "s",
+		 attach_method_name(session->target_config.trial.method), gap);
+}
+
+/* Checks and probes; what was begun is undone on failure. */
+static int attach_pid(struct session *session, pid_t pid, const struct arrival *arrival, bool named)
+{
+	struct tracked *tracked;
+	int error = target_check(pid, &session->target_config);
+
+	if (error)
+		return error;
+	tracked = target_add(session, pid);
+	if (!tracked)
+		return -ENOMEM;
+	tracked->named = named;
+	session_refresh(session, pid);
+	error = target_attach(&tracked->probes, &session->target_config, &session->bpf);
+	if (!error && !tracked->probes.functions) {
+		if (named)
+			target_explain_nothing(&tracked->probes, &session->target_config);
+		error = -ENOENT;
+	}
+	if (error) {
+		target_drop_last(session);
+		return error;
+	}
+	if (session->mappings)
+		mapping_stream_follow(session->mappings, pid);
+	targets_log_attached(session, &tracked->probes, arrival);
+	return 0;
+}
+
+int targets_attach_named(struct session *session, pid_t pid)
+{
+	static const struct arrival running;
+	int error = attach_pid(session, pid, &running, true);
+
+	if (error == -ESRCH)
+		log_error("process %d ended while leakmon was attaching to it", pid);
+	return error;
+}
+
+int targets_add_launched(struct session *session, pid_t pid)
+{
+	struct tracked *tracked = target_add(session, pid);
+
+	if (!tracked)
+		return -ENOMEM;
+	tracked->named = true;
+	if (session->mappings)
+		mapping_stream_follow(session->mappings, pid);
+	return 0;
+}
+
+static uint64_t refusal_key(const struct process_entry *process)
+{
+	return (uint64_t)process->pid << 32 ^ process->start_ticks;
+}
+
+/* What is forgotten is tried, and explained, once more. */
+static void remember_refusal(struct targets *targets, const struct process_entry *process)
+{
+	if (targets->refused.count >= REFUSED_MAX)
+		hash_free(&targets->refused);
+	hash_put(&targets->refused, refusal_key(process), NULL);
+}
+
+static void explain_refusal(const struct process_entry *process, int error)
+{
+	if (error == -ENOENT) /* everything else was said where it was found */
+		log_warning("process %d (%s) has no allocator that leakmon knows: it is not traced",
+			    process->pid, process->comm);
+	else if (error == -EMFILE || error == -ENFILE)
+		log_warning("process %d (%s) is not traced: out of file descriptors; raise "
+			    "`ulimit -n`, or watch fewer processes",
+			    process->pid, process->comm);
+}
+
+/* Attaches to one that is not named, unless it was refused before. */
+static void attach_unnamed(struct session *session, pid_t pid, const struct arrival *arrival)
+{
+	struct process_entry process;
+	int error;
+
+	if (targets_find(session, pid) || process_read(pid, &process))
+		return;
+	if (!arrival->how && hash_get(&session->targets.refused, refusal_key(&process)))
+		return;
+	error = attach_pid(session, pid, arrival, false);
+	if (!error || error == -ESRCH)
+		return;
+	explain_refusal(&process, error);
+	remember_refusal(&session->targets, &process);
+}
+
+static int attach_selection(struct session *session, bool first)
+{
+	static const struct arrival running;
+	struct selection selection = {0};
+	int error = selector_list(session->selector, &selection);
+
+	if (error)
+		return error;
+	if (first)
+		error = selection_explain(&selection);
+	for (size_t i = 0; i < selection.pids.count && !error; i++)
+		attach_unnamed(session, selection.pids.items[i], &running);
+	selection_free(&selection);
+	return error;
+}
+
+int targets_attach_selected(struct session *session)
+{
+	return attach_selection(session, true);
+}
+
+void targets_rescan(struct session *session)
+{
+	attach_selection(session, false);
+}
+
+/* Whether a process that execed or was forked belongs to the targets. */
+static bool is_wanted(struct session *session, pid_t pid, const struct tracked *tracked)
+{
+	if (tracked && (tracked->named || session->options->follow_forks))
+		return true;
+	return session->selector && selector_matches(session->selector, pid) == 1;
+}
+
+static void target_end(struct session *session, struct tracked *tracked)
+{
+	if (tracked->named)
+		log_info("PID %d has ended", tracked->probes.pid);
+	else
+		log_debug("PID %d has ended", tracked->probes.pid);
+	if (session->mappings)
+		mapping_stream_forget(session->mappings, tracked->probes.pid);
+	target_detach(&tracked->probes);
+	cleanup_close(&tracked->pidfd);
+	tracked->pidfd = -1;
+	tracked->ended = true;
+}
+
+void targets_consider(struct session *session, pid_t pid, const struct arrival *arrival)
+{
+	struct tracked *tracked = targets_find(session, pid);
+	bool wanted = is_wanted(session, pid, tracked);
+
+	if (tracked && wanted)
+		targets_attach_again(session, tracked);
+	else if (tracked)
+		target_end(session, tracked); /* it became another program */
+	else if (wanted || (session->options->follow_forks && !strcmp(arrival->how, "was forked")))
+		attach_unnamed(session, pid, arrival);
+}
+
+void targets_attach_again(struct session *session, struct tracked *tracked)
+{
+	struct target *target = &tracked->probes;
+	size_t before = target->functions;
+	int error = target_attach(target, &session->target_config, &session->bpf);
+
+	if (!error && target->functions > before)
+		log_info("PID %d has mapped another allocator: probed %zu more functions; "
+			 "allocations before this moment were not seen",
+			 target->pid, target->functions - before);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+	return fd >= 0 && poll(&poll_fd, 1, 0) == 1;
+}
+
+void targets_notice_ends(struct session *session)
+{
+	struct targets *targets = &session->targets;
+
+	for (size_t i = 0; i < targets->list.count; i++) {
+		if (is_readable(targets->list.items[i].pidfd))
+			target_end(session, &targets->list.items[i]);
+	}
+}
+
+void targets_drop_ended(struct session *session)
+{
+	struct targets *targets = &session->targets;
+
+	for (size_t i = targets->list.count; i-- > 0;) {
+		struct tracked *tracked = &targets->list.items[i];
+
+		if (!tracked->ended || session->collect_options.keep_exited)
+			continue;
+		if (!targets_find(session, tracked->probes.pid))
+			session_forget(session, tracked->probes.pid);
+		target_remove(targets, i);
+	}
+}
+
+void targets_close(struct session *session)
+{
+	struct targets *targets = &session->targets;
+
+	for (size_t i = 0; i < targets->list.count; i++) {
+		target_detach(&targets->list.items[i].probes);
+		cleanup_close(&targets->list.items[i].pidfd);
+	}
+	vec_free(&targets->list);
+	vec_free(&targets->pids);
+	hash_free(&targets->refused);
+}

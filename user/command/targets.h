@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The processes under observation, and how they come and go: those that were named are there from
+ * the beginning, and one that cannot be attached to ends the run; those that a word selects, or
+ * that a traced process forks, join when they are met, and one that cannot be is left out, with a
+ * line that says why.
+ */
+#ifndef LEAKMON_COMMAND_TARGETS_H
+#define LEAKMON_COMMAND_TARGETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "probe/target.h"
+
+struct session;
+
+struct tracked {
+	struct target probes;
+	int pidfd;  /* readable when the whole process has ended; -1: it has */
+	bool named; /* by -p or -c */
+	bool ended; /* its probes are gone; what it held is in the reports until it is purged */
+};
+
+struct targets {
+	VEC(struct tracked) list;
+	/* (pid, start time) of processes that were left out: said once, not tried again before they
+	 * exec. */
+	struct hash refused;
+	VEC(int) pids; /* those that reports show even before their first allocation */
+};
+
+/* How leakmon came to know of a process, for the message that it is attached to. */
+struct arrival {
+	const char *how;   /* "was forked", "execed"; NULL: it had been running */
+	uint64_t event_ns; /* CLOCK_MONOTONIC of the event */
+};
+
+/* -p: attaches to a process, or says why not. 0 or -errno. */
+int targets_attach_named(struct session *session, pid_t pid);
+
+/* -c: the process is known, its probes come as it maps its allocators. 0 or -ENOMEM. */
+int targets_add_launched(struct session *session, pid_t pid);
+
+/* Attaches to all that match now. 0; -ENOENT, after a message: a word matches nothing. */
+int targets_attach_selected(struct session *session);
+
+/* The same later on: what came unseen is found. */
+void targets_rescan(struct session *session);
+
+/* A process that was forked by a traced one, or that has just execed. */
+void targets_consider(struct session *session, pid_t pid, const struct arrival *arrival);
+
+/* Probes what a target has mapped meanwhile. */
+void targets_attach_again(struct session *session, struct tracked *tracked);
+
+/*
+ * Those that have ended lose their probes at once; what is known of them goes after the next
+ * report.
+ */
+void targets_notice_ends(struct session *session);
+/* Drops what has ended and is not to be reported again. */
+void targets_drop_ended(struct session *session);
+
+/* Fills targets.pids. 0 or -ENOMEM. */
+int targets_list_pids(struct session *session);
+
+/* Says what is probed; `arrival` may be NULL. */
+void targets_log_attached(const struct session *session, const struct target *target,
+			  const struct arrival *arrival);
+
+/* NULL if there is none. */
+struct tracked *targets_find(struct session *session, pid_t pid);
+size_t targets_alive(const struct session *session);
+void targets_close(struct session *session);
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* leakmon threads: dead threads, at intervals, until interrupted. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "command/command.h"
+#include "command/threads_run.h"
+
+struct loop {
+	struct threads_run run;
+	int signal_fd, timer_fd;
+	uint64_t reports;
+	bool finished;
+};
+
+static int open_signals(struct loop *loop)
+{
+	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		sigaddset(&set, wanted[i]);
+	signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	loop->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return loop->signal_fd < 0 ? -errno : 0;
+}
+
+static int open_timer(struct loop *loop)
+{
+	uint64_t ns = loop->run.options->interval_ns;
+	struct timespec interval = {.tv_sec = (time_t)(ns / 1000000000u),
+				    .tv_nsec = (long)(ns % 1000000000u)};
+	struct itimerspec timer = {.it_value = interval, .it_interval = interval};
+
+	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (loop->timer_fd < 0 || timerfd_settime(loop->timer_fd, 0, &timer, NULL))
+		return -errno;
+	return 0;
+}
+
+static int report(struct loop *loop, bool last)
+{
+	loop->reports++;
+	return threads_run_report(&loop->run, last);
+}
+
+static int on_signal(struct loop *loop)
+{
+	struct signalfd_siginfo info;
+	int error = 0;
+
+	while (!error && read(loop->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGUSR1)
+			error = report(loop, false);
+		else
+			loop->finished = true;
+	}
+	return error;
+}
+
+static int on_timer(struct loop *loop)
+{
+	uint64_t count = loop->run.options->count, expirations;
+
+	if (read(loop->timer_fd, &expirations, sizeof(expirations)) < 0)
+		return 0;
+	loop->finished = count && loop->reports + 1 >= count;
+	return report(loop, loop->finished);
+}
+
+static bool targets_live(const struct loop *loop)
+{
+	for (size_t i = 0; i < loop->run.targets.count; i++) {
+		if (!kill(loop->run.targets.items[i].pid, 0) || errno != ESRCH)
+			return true;
+	}
+	return false;
+}
+
+static int wait_and_handle(struct loop *loop)
+{
+	struct pollfd fds[] = {{.fd = loop->signal_fd, .events = POLLIN},
+			       {.fd = loop->timer_fd, .events = POLLIN},
+			       {.fd = events_fd(loop->run.events), .events = POLLIN}};
+	int error = 0;
+
+	if (poll(fds, ARRAY_SIZE(fds), 1000) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (fds[2].revents)
+		error = events_consume(loop->run.events);
+	if (!error && fds[0].revents)
+		error = on_signal(loop);
+	if (!error && !loop->finished && fds[1].revents)
+		error = on_timer(loop);
+	if (!targets_live(loop))
+		loop->finished = true;
+	return error;
+}
+
+static int open_all(struct loop *loop, const struct options *options)
+{
+	int error = open_signals(loop);
+
+	if (!error)
+		error = threads_run_open(&loop->run, options);
+	if (error)
+		return error;
+	error = open_timer(loop);
+	if (error)
+		log_error("cannot set up the event loop: %s", strerror(-error));
+	return error;
+}
+
+int command_threads(const struct options *options)
+{
+	struct loop loop = {.signal_fd = -1, .timer_fd = -1};
+	int error = open_all(&loop, options), code = EXIT_OK;
+
+	while (!error && !loop.finished)
+		error = wait_and_handle(&loop);
+	if (!error && (!options->count || loop.reports < options->count))
+		error = report(&loop, true);
+	if (error)
+		code = EXIT_ERROR;
+	threads_run_close(&loop.run);
+	cleanup_close(&loop.timer_fd);
+	cleanup_close(&loop.signal_fd);
+	return code;
+}

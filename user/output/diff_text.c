@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What changed, for people: one row per site or group, the greatest growth first. */
+#include <inttypes.h>
+#include <math.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "output/formats.h"
+
+struct style {
+	const char *bold, *more, *less, *plain;
+};
+
+static const struct style styles[] = {
+	[false] = {"", "", "", ""},
+	[true] = {"\033[1m", "\033[31m", "\033[32m", "\033[0m"},
+};
+
+static void side_write(FILE *out, const char *name, const char *label, const struct report *report)
+{
+	struct tm local = {0};
+	char clock[32];
+
+	localtime_r(&report->snapshot->time.tv_sec, &local);
+	strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &local);
+	if (name) {
+		text_print_inert(out, name);
+		fputc(' ', out);
+	}
+	fprintf(out, "snapshot %" PRIu64 " (%s", report->snapshot->sequence, clock);
+	if (label) {
+		fputs(", ", out);
+		text_print_inert(out, label);
+	}
+	fputc(')', out);
+}
+
+static void heading_write(FILE *out, const struct diff *diff)
+{
+	double seconds = (double)(diff->after->snapshot->monotonic_ns -
+				  diff->before->snapshot->monotonic_ns) /
+			 1e9;
+	int64_t bytes = (int64_t)(diff->total_after.bytes - diff->total_before.bytes);
+	int64_t count = (int64_t)(diff->total_after.count - diff->total_before.count);
+
+	side_write(out, diff->before_name, diff->before_label, diff->before);
+	fputs(" -> ", out);
+	side_write(out, diff->after_name, diff->after_label, diff->after);
+	fprintf(out,
+		"\n%s%+" PRId64 " bytes, %+" PRId64 " blocks%s (%" PRIu64 " -> %" PRIu64
+		" bytes, %" PRIu64 " -> %" PRIu64 " blocks)",
+		styles[diff->colour].bold, bytes, count, styles[diff->colour].plain,
+		diff->total_before.bytes, diff->total_after.bytes, diff->total_before.count,
+		diff->total_after.count);
+	if (diff->same_run && seconds > 0)
+		fprintf(out, " in %.1f s, %+.0f bytes/s", seconds, round((double)bytes / seconds));
+	fputc('\n', out);
+	if (diff->unrelated)
+		fputs("no call stack of one is in the other: these look like two different "
+		      "programs\n",
+		      out);
+	if (diff->before->snapshot->sampled || diff->after->snapshot->sampled)
+		fputs("estimated from a sample\n", out);
+}
+
+static void row_write(FILE *out, const struct diff *diff, const struct diff_row *row)
+{
+	const struct style *style = &styles[diff->colour];
+	bool more = row->state == DIFF_NEW || row->state == DIFF_GROWN;
+
+	fprintf(out, "\t%s%+" PRId64 " bytes, %+" PRId64 " blocks%s  %s",
+		more ? style->more : style->less, diff_bytes(row), diff_count(row), style->plain,
+		diff_state_name(row->state));
+	if (row->before.count && row->after.count)
+		fprintf(out,
+			" (%" PRIu64 " -> %" PRIu64 " bytes, %" PRIu64 " -> %" PRIu64 " blocks)",
+			row->before.bytes, row->after.bytes, row->before.count, row->after.count);
+	if (row->name) {
+		fprintf(out, " %s ", diff_group_name(diff->by));
+		text_print_inert(out, row->name);
+		fputc('\n', out);
+		return;
+	}
+	fputs(" in ", out);
+	text_print_inert(out, row->comm);
+	fputs(" from stack\n", out);
+	output_text_stack_write(out, diff->colour, row->site);
+}
+
+static void states_write(FILE *out, const struct diff *diff)
+{
+	size_t counts[DIFF_STATE_MAX_] = {0};
+
+	for (size_t i = 0; i < diff->rows.count; i++)
+		counts[diff->rows.items[i].state]++;
+	for (enum diff_state state = 0; state < DIFF_STATE_MAX_; state++)
+		fprintf(out, "%s%zu %s", state ? ", " : "", counts[state], diff_state_name(state));
+	fprintf(out, " by %s\n", diff_group_name(diff->by));
+}
+
+/* The greatest growth comes first, the greatest shrinking last; in between lies what is the same.
+ */
+static bool is_shown(const struct diff *diff, size_t i, size_t changed)
+{
+	if (diff->rows.items[i].state == DIFF_SAME)
+		return false;
+	return !diff->top || changed < diff->top;
+}
+
+int output_text_diff_write(FILE *out, const struct diff *diff)
+{
+	size_t changed = 0, shown = 0;
+
+	heading_write(out, diff);
+	states_write(out, diff);
+	for (size_t i = 0; i < diff->rows.count; i++) {
+		if (is_shown(diff, i, changed)) {
+			row_write(out, diff, &diff->rows.items[i]);
+			shown++;
+		}
+		changed += diff->rows.items[i].state != DIFF_SAME;
+	}
+	if (shown < changed)
+		fprintf(out, "\t\xe2\x80\xa6 and %zu more that changed\n", changed - shown);
+	fputc('\n', out);
+	return output_finish(out);
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Folded stacks, as flame graph programs read them: one line per site, the root first, frames
+ * separated by ";", a blank, and the bytes it holds. The root of all is the program's name.
+ */
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "output/formats.h"
+
+/* Nothing in a name may end the frame or the line. */
+static void name_write(FILE *out, const char *name)
+{
+	_cleanup_free_ char *inert = text_inert(name);
+
+	for (char *c = inert; c && *c; c++) {
+		if (*c == ';')
+			*c = ':';
+	}
+	/* An empty name would be no frame; the reader may cut blanks off both ends. */
+	fputs(inert && *inert ? inert : "?", out);
+}
+
+static const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void frame_write(FILE *out, const struct frame *frame)
+{
+	fputc(';', out);
+	if (frame->function) {
+		name_write(out, frame->function);
+	} else if (frame->module) {
+		fputc('[', out);
+		name_write(out, path_base(frame->module));
+		fprintf(out, "+0x%" PRIx64 "]", frame->module_offset);
+	} else {
+		fprintf(out, "[0x%" PRIx64 "]", frame->address);
+	}
+}
+
+void output_folded_stack_write(FILE *out, const char *comm, const struct report_site *site)
+{
+	const struct site *numbers = site->site;
+
+	name_write(out, comm);
+	if (numbers->family != FAMILY_HEAP)
+		fprintf(out, ";[%s]", family_name(numbers->family));
+	if (numbers->lost)
+		fprintf(out, ";[lost: %s]", lost_name(numbers->lost));
+	for (size_t i = site->frames.list.count; i-- > 0;)
+		frame_write(out, &site->frames.list.items[i]);
+	for (size_t i = site->frames.list.count ? 0 : numbers->depth; i-- > 0;)
+		fprintf(out, ";[0x%" PRIx64 "]",
+			(uint64_t)(numbers->addresses[i] & ~LM_FRAME_EXACT));
+}
+
+int output_folded_write(FILE *out, const struct report *report)
+{
+	for (size_t i = 0; i < report->processes.count; i++) {
+		const struct report_process *process = &report->processes.items[i];
+
+		for (size_t j = 0; j < process->sites.count; j++) {
+			const struct report_site *site = &process->sites.items[j];
+
+			if (!site->site->bytes)
+				continue;
+			output_folded_stack_write(out, process->process->comm, site);
+			fprintf(out, " %" PRIu64 "\n", site->site->bytes);
+		}
+	}
+	return output_finish(out);
+}
+
+/* What grew, as a flame graph of the growth: what shrank has no place in one. */
+int output_folded_diff_write(FILE *out, const struct diff *diff)
+{
+	for (size_t i = 0; i < diff->rows.count; i++) {
+		const struct diff_row *row = &diff->rows.items[i];
+
+		if (diff_bytes(row) <= 0)
+			continue;
+		if (row->name)
+			name_write(out, row->name);
+		else
+			output_folded_stack_write(out, row->comm, row->site);
+		fprintf(out, " %" PRId64 "\n", diff_bytes(row));
+	}
+	return output_finish(out);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "output/formats.h"
+#include "output/json_writer.h"
+#include "threads/thread_report.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+static void age_write(struct json_writer *json, const char *key, uint64_t now_ns, uint64_t then_ns)
+{
+	if (then_ns)
+		json_number(json, key,
+			    (now_ns - (then_ns < now_ns ? then_ns : now_ns)) / NS_PER_MS);
+	else
+		json_null(json, key);
+}
+
+static void frames_write(struct json_writer *json, const uint64_t *addresses, size_t depth,
+			 const struct frames *frames)
+{
+	struct site site = {.addresses = (uint64_t *)addresses, .depth = depth};
+	struct report_site stack = {.site = &site};
+
+	stack.frames = *frames;
+	output_json_frames_write(json, &stack);
+}
+
+static void dead_write(struct json_writer *json, const struct thread_report *report,
+		       const struct dead_thread *dead)
+{
+	json_open(json, NULL, '{');
+	json_number(json, "tid", dead->thread.tid);
+	json_number(json, "pthread_t", dead->thread.handle);
+	age_write(json, "born_ms", report->now_ns, dead->thread.born_ns);
+	age_write(json, "ended_ms", report->now_ns, dead->thread.died_ns);
+	json_bool(json, "before_attach", dead->thread.flags & LM_THREAD_BEFORE_ATTACH);
+	json_number(json, "stack_bytes", dead->stack_end - dead->stack_start);
+	json_number(json, "resident_bytes", dead->resident_bytes);
+	json_close(json, '}');
+}
+
+static void group_write(struct json_writer *json, const struct thread_report *report,
+			const struct thread_census *census, const struct thread_group *group)
+{
+	json_open(json, NULL, '{');
+	json_number(json, "count", group->count);
+	age_write(json, "oldest_ms", report->now_ns, group->oldest_died_ns);
+	age_write(json, "newest_ms", report->now_ns, group->newest_died_ns);
+	json_number(json, "stack_bytes", group->stack_bytes);
+	json_number(json, "resident_bytes", group->resident_bytes);
+	json_open(json, "start_routine", '{');
+	frames_write(json, &group->start_routine, 1, &group->start);
+	json_close(json, '}');
+	frames_write(json, group->addresses, group->depth, &group->stack);
+	if (report->show_threads) {
+		json_open(json, "threads", '[');
+		for (size_t i = 0; i < group->count; i++)
+			dead_write(json, report, &census->dead.items[group->first + i]);
+		json_close(json, ']');
+	}
+	json_close(json, '}');
+}
+
+static void census_write(struct json_writer *json, const struct thread_report *report,
+			 const struct thread_census *census)
+{
+	const struct lm_thread_books *books = &census->books;
+
+	json_open(json, NULL, '{');
+	json_number(json, "pid", census->pid);
+	json_string(json, "comm", census->comm);
+	json_open(json, "threads", '{');
+	json_number(json, "alive", census->alive);
+	json_number(json, "dead", census->dead.count);
+	json_number(json, "dead_stack_bytes", census->stack_bytes);
+	json_number(json, "dead_resident_bytes", census->resident_bytes);
+	json_number(json, "created", books->created);
+	json_number(json, "ended", books->ended);
+	json_number(json, "joined", books->joined);
+	json_number(json, "detached", books->detached);
+	json_number(json, "failed", books->failed);
+	json_number(json, "reaped_unseen", books->reaped_unseen);
+	json_number(json, "dropped", books->dropped);
+	json_number(json, "untracked_joins", books->untracked_joins);
+	json_number(json, "untracked_ends", books->untracked_ends);
+	json_string(json, "cannot_tell", census->why);
+	json_open(json, "groups", '[');
+	for (size_t i = 0; i < census->groups.count; i++)
+		group_write(json, report, census, &census->groups.items[i]);
+	json_close(json, ']');
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
+int thread_report_json(FILE *out, const struct thread_report *report)
+{
+	struct json_writer json = {.out = out};
+
+	json_open(&json, NULL, '{');
+	json_number(&json, "schema", 1);
+	output_json_time(&json, "time", &report->time);
+	json_number(&json, "sequence", report->sequence);
+	json_open(&json, "processes", '[');
+	for (size_t i = 0; i < report->processes.count; i++)
+		census_write(&json, report, &report->processes.items[i]);
+	json_close(&json, ']');
+	json_close(&json, '}');
+	fputc('\n', out);
+	return output_finish(out);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "output/formats.h"
+#include "threads/thread_report.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+static void bytes_write(FILE *out, uint64_t bytes)
+{
+	if (bytes >= 10ull << 20)
+		fprintf(out, "%" PRIu64 " MiB", bytes >> 20);
+	else
+		fprintf(out, "%" PRIu64 " KiB", bytes >> 10);
+}
+
+static void when_write(FILE *out, const char *label, uint64_t now_ns, uint64_t then_ns)
+{
+	uint64_t ns;
+
+	if (!then_ns) {
+		fprintf(out, "%s before the attach", label);
+		return;
+	}
+	ns = now_ns - (then_ns < now_ns ? then_ns : now_ns);
+	fprintf(out, "%s %" PRIu64 ".%" PRIu64 " s ago", label, ns / NS_PER_S,
+		ns / (NS_PER_S / 10) % 10);
+}
+
+static void start_write(FILE *out, const struct thread_group *group)
+{
+	const struct frame *frame = group->start.list.count ? &group->start.list.items[0] : NULL;
+
+	if (!frame || !frame->function) {
+		fprintf(out, "0x%" PRIx64, group->start_routine);
+		return;
+	}
+	text_print_inert(out, frame->function);
+	if (frame->file) {
+		fputc(' ', out);
+		text_print_inert(out, frame->file);
+		if (frame->line)
+			fprintf(out, ":%" PRIu32, frame->line);
+	}
+}
+
+static void dead_write(FILE *out, const struct thread_report *report,
+		       const struct dead_thread *dead)
+{
+	fprintf(out, "\t\ttid %" PRIu32 " pthread_t 0x%" PRIx64, dead->thread.tid,
+		(uint64_t)dead->thread.handle);
+	when_write(out, " born", report->now_ns, dead->thread.born_ns);
+	when_write(out, " ended", report->now_ns, dead->thread.died_ns);
+	fputs(" resident ", out);
+	bytes_write(out, dead->resident_bytes);
+	fputc('\n', out);
+}
+
+static void group_write(FILE *out, const struct thread_report *report,
+			const struct thread_census *census, const struct thread_group *group)
+{
+	struct site site = {.addresses = (uint64_t *)group->addresses,
+			    .depth = group->depth,
+			    .end = group->end};
+	struct report_site stack = {.site = &site};
+
+	stack.frames = group->stack;
+	fprintf(out, "\t%zu dead thread%s that ran ", group->count, group->count == 1 ? "" : "s");
+	start_write(out, group);
+	fputs("\n\t\t", out);
+	when_write(out, "oldest ended", report->now_ns, group->oldest_died_ns);
+	when_write(out, ", newest", report->now_ns, group->newest_died_ns);
+	fputs("; stacks: ", out);
+	bytes_write(out, group->stack_bytes);
+	fputs(" mapped, ", out);
+	bytes_write(out, group->resident_bytes);
+	fputs(" resident; created by\n", out);
+	if (group->depth)
+		output_text_stack_write(out, report->colour, &stack);
+	else
+		fputs("\t\t[not known]\n", out);
+	for (size_t i = 0; report->show_threads && i < group->count; i++)
+		dead_write(out, report, &census->dead.items[group->first + i]);
+}
+
+static void losses_write(FILE *out, const struct lm_thread_books *books)
+{
+	if (books->reaped_unseen)
+		fprintf(out, "\tinexact: %" PRIu64 " threads were reaped unseen\n",
+			(uint64_t)books->reaped_unseen);
+	if (books->dropped)
+		fprintf(out, "\tinexact: %" PRIu64 " threads are not counted: no room\n",
+			(uint64_t)books->dropped);
+	if (books->untracked_ends)
+		fprintf(out,
+			"\tcannot tell: %" PRIu64 " threads from before the attach have ended, "
+			"joined or not\n",
+			(uint64_t)books->untracked_ends);
+}
+
+static void process_write(FILE *out, const struct thread_report *report,
+			  const struct thread_census *census)
+{
+	fprintf(out, "process %" PRIu32 " ", census->pid);
+	text_print_inert(out, census->comm);
+	fprintf(out,
+		": %" PRIu64 " alive, %zu dead and not joined; since the attach %" PRIu64
+		" created, %" PRIu64 " joined, %" PRIu64 " detached\n",
+		census->alive, census->dead.count, (uint64_t)census->books.created,
+		(uint64_t)census->books.joined, (uint64_t)census->books.detached);
+	if (census->why)
+		fprintf(out, "\tcannot tell: %s\n", census->why);
+	for (size_t i = 0; i < census->groups.count; i++)
+		group_write(out, report, census, &census->groups.items[i]);
+	losses_write(out, &census->books);
+}
+
+int thread_report_text(FILE *out, const struct thread_report *report)
+{
+	struct tm local = {0};
+	char clock[16];
+
+	localtime_r(&report->time.tv_sec, &local);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	fprintf(out, "[%s] Dead threads: ended, never joined\n", clock);
+	for (size_t i = 0; i < report->processes.count; i++)
+		process_write(out, report, &report->processes.items[i]);
+	fputc('\n', out);
+	return output_finish(out);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a report with a history says of a site beyond its numbers. */
+#ifndef LEAKMON_OUTPUT_TREND_PARTS_H
+#define LEAKMON_OUTPUT_TREND_PARTS_H
+
+#include "analyze/report.h"
+#include "output/json_writer.h"
+
+/* A line with a sparkline, the verdict and its evidence; nothing while there are too few points. */
+void output_text_trend_write(FILE *out, const struct report *report,
+			     const struct report_site *site);
+/* The member "trend"; nothing without a history. */
+void output_json_trend_write(struct json_writer *json, const struct report *report,
+			     const struct report_site *site);
+
+#endif

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/kernel_loader.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "kernel.skel.h"
+#include "probe/privileges.h"
+#include "probe/tracepoint_check.h"
+
+#define EVENTS_BYTES 4096
+
+/* Slots of the process maps: nobody, and the kernel. */
+#define KERNEL_PROCESSES 2
+
+enum { RCU = LM_KERNEL_MAX_, GROUPS };
+
+/* A group whose births or deaths cannot be seen is left out as a whole. */
+static const struct tracepoint {
+	const char *program, *name, *signature;
+	unsigned group;
+	bool birth;
+} tracepoints[] = {
+	{"kernel_kmalloc", "kmalloc", "8p8", LM_KERNEL_KMALLOC, true},
+	{"kernel_kfree", "kfree", "8p", LM_KERNEL_KMALLOC, false},
+	{"kernel_cache_alloc", "kmem_cache_alloc", "8pp4", LM_KERNEL_CACHE, true},
+	{"kernel_cache_free", "kmem_cache_free", "8p", LM_KERNEL_CACHE, false},
+	{"kernel_page_alloc", "mm_page_alloc", "p444", LM_KERNEL_PAGES, true},
+	{"kernel_page_free", "mm_page_free", "p4", LM_KERNEL_PAGES, false},
+	{"kernel_rcu_bulk", "rcu_invoke_kfree_bulk_callback", "p8p", RCU, false},
+};
+
+static const char *const group_names[GROUPS] = {
+	[LM_KERNEL_KMALLOC] = "kmalloc",
+	[LM_KERNEL_CACHE] = "kmem_cache_alloc",
+	[LM_KERNEL_PAGES] = "page allocations",
+	[RCU] = "kfree_rcu in bulk",
+};
+
+static int probe_tracepoints(struct kernel_bpf *skeleton, bool *works)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	if (!btf)
+		return -errno;
+	for (size_t i = 0; i < GROUPS; i++)
+		works[i] = true;
+	for (size_t i = 0; i < ARRAY_SIZE(tracepoints); i++)
+		works[tracepoints[i].group] &=
+			tracepoint_has(btf, tracepoints[i].name, tracepoints[i].signature);
+	for (size_t i = 0; i < ARRAY_SIZE(tracepoints); i++)
+		bpf_program__set_autoload(
+			bpf_object__find_program_by_name(skeleton->obj, tracepoints[i].program),
+			works[tracepoints[i].group]);
+	btf__free(btf);
+	return 0;
+}
+
+static void say_what_is_missing(const bool *works)
+{
+	for (size_t i = 0; i < LM_KERNEL_MAX_; i++) {
+		if (!works[i])
+			log_warning("this kernel's tracepoints of %s are not those that leakmon "
+				    "knows: they are left out",
+				    group_names[i]);
+	}
+	if (!works[RCU])
+		log_info("this kernel does not tell what kfree_rcu frees in bulk "
+			 "(CONFIG_RCU_TRACE): "
+			 "such memory looks outstanding until its address is used again");
+}
+
+static void set_up(struct kernel_bpf *skeleton, const struct loader_config *config)
+{
+	skeleton->rodata->min_size = config->min_size;
+	skeleton->rodata->max_size = config->max_size;
+	skeleton->rodata->sample_rate = config->sample_rate;
+	skeleton->rodata->sample_bytes = config->sample_bytes;
+	skeleton->rodata->max_sites = config->max_sites;
+	skeleton->rodata->max_processes = KERNEL_PROCESSES;
+	skeleton->rodata->own_tgid = (uint32_t)getpid();
+	skeleton->data->process_count = KERNEL_PROCESSES;
+	loader_fill_exp_table(skeleton->rodata->exp_table);
+	bpf_map__set_max_entries(skeleton->maps.blocks, (uint32_t)config->max_blocks);
+	bpf_map__set_max_entries(skeleton->maps.site_index, config->max_sites);
+	bpf_map__set_max_entries(skeleton->maps.sites, config->max_sites);
+	bpf_map__set_max_entries(skeleton->maps.stacks, config->max_sites);
+	bpf_map__set_max_entries(skeleton->maps.free_sites, config->max_sites);
+	bpf_map__set_max_entries(skeleton->maps.process_index, KERNEL_PROCESSES);
+	bpf_map__set_max_entries(skeleton->maps.processes, KERNEL_PROCESSES);
+	bpf_map__set_max_entries(skeleton->maps.ledgers, KERNEL_PROCESSES);
+	bpf_map__set_max_entries(skeleton->maps.events, EVENTS_BYTES);
+}
+
+/* The kernel is the only process of the books. */
+static int open_books(struct kernel_bpf *skeleton)
+{
+	struct lm_process kernel = {
+		.key = LM_KERNEL_KEY, .state = LM_PROCESS_ALIVE, .comm = "kernel"};
+	uint32_t slot = LM_KERNEL_SLOT;
+
+	if (bpf_map__update_elem(skeleton->maps.processes, &slot, sizeof(slot), &kernel,
+				 sizeof(kernel), BPF_ANY))
+		return -errno;
+	return bpf_map__update_elem(skeleton->maps.process_index, &kernel.key, sizeof(kernel.key),
+				    &slot, sizeof(slot), BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+static int export_side(struct bpf_side *bpf, struct kernel_bpf *skeleton)
+{
+	bpf->sites = loader_map_array(skeleton->maps.sites, sizeof(*bpf->sites));
+	bpf->stacks = loader_map_array(skeleton->maps.stacks, sizeof(*bpf->stacks));
+	bpf->processes = loader_map_array(skeleton->maps.processes, sizeof(*bpf->processes));
+	if (!bpf->sites || !bpf->stacks || !bpf->processes)
+		return -errno;
+	bpf->blocks_fd = bpf_map__fd(skeleton->maps.blocks);
+	bpf->ledgers_fd = bpf_map__fd(skeleton->maps.ledgers);
+	bpf->events_fd = bpf_map__fd(skeleton->maps.events);
+	bpf->process_index_fd = bpf_map__fd(skeleton->maps.process_index);
+	bpf->site_index_fd = bpf_map__fd(skeleton->maps.site_index);
+	bpf->sites_fd = bpf_map__fd(skeleton->maps.sites);
+	bpf->processes_fd = bpf_map__fd(skeleton->maps.processes);
+	bpf->free_sites_fd = bpf_map__fd(skeleton->maps.free_sites);
+	bpf->free_slots_fd = bpf_map__fd(skeleton->maps.free_slots);
+	bpf->blocks_used = &skeleton->bss->blocks_used;
+	bpf->sites_used = &skeleton->bss->sites_used;
+	bpf->recycle_generation = &skeleton->data->recycle_generation;
+	bpf->site_count = &skeleton->data->site_count;
+	bpf->process_count = &skeleton->data->process_count;
+	bpf->events_lost = &skeleton->bss->events_lost;
+	return 0;
+}
+
+static int explain(int error)
+{
+	if (error == -EPERM)
+		privileges_explain();
+	else if (error == -ENOMEM || error == -E2BIG)
+		log_error("the kernel refused memory for the maps: ask for less with --max-blocks "
+			  "and --max-sites, or raise the memory limit of this cgroup");
+	else
+		log_error("this kernel refused leakmon's BPF programs for --kernel (%s); -v shows "
+			  "its own words: please report them, with `uname -r`",
+			  strerror(-error));
+	return error;
+}
+
+static int load(struct kernel_bpf *skeleton, const struct loader_config *config, bool *works)
+{
+	int error = probe_tracepoints(skeleton, works);
+
+	if (error)
+		return error;
+	say_what_is_missing(works);
+	set_up(skeleton, config);
+	error = kernel_bpf__load(skeleton);
+	if (!error)
+		error = open_books(skeleton);
+	return error ? error : kernel_bpf__attach(skeleton);
+}
+
+int kernel_loader_open(struct kernel_side *side, const struct loader_config *config)
+{
+	struct kernel_side opened = {
+		.bpf = {.max_sites = config->max_sites, .max_processes = KERNEL_PROCESSES}};
+	bool works[GROUPS] = {false};
+	int error;
+
+	loader_quiet_libbpf();
+	opened.skeleton = kernel_bpf__open();
+	if (!opened.skeleton)
+		return explain(-errno);
+	error = load(opened.skeleton, config, works);
+	if (!error)
+		error = export_side(&opened.bpf, opened.skeleton);
+	if (error) {
+		kernel_bpf__destroy(opened.skeleton);
+		return explain(error);
+	}
+	memcpy(opened.followed, works, sizeof(opened.followed));
+	opened.sees_rcu = works[RCU];
+	*side = opened;
+	return 0;
+}
+
+void kernel_loader_close(struct kernel_side *side)
+{
+	if (side->skeleton)
+		kernel_bpf__destroy(side->skeleton);
+	memset(side, 0, sizeof(*side));
+}
+
+void kernel_loader_misses(const struct kernel_side *side, uint64_t *births, uint64_t *deaths)
+{
+	*births = *deaths = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(tracepoints); i++) {
+		struct bpf_program *program = bpf_object__find_program_by_name(
+			side->skeleton->obj, tracepoints[i].program);
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+
+		if (bpf_program__fd(program) >= 0 &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
+			*(tracepoints[i].birth ? births : deaths) += info.recursion_misses;
+	}
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/target_probes.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+
+/*
+ * The order in which shapes are attached. Returns and results come before all (one without a noted
+ * beginning is ignored), then whatever ends a block, and only then what begins one: no block can
+ * get on the books whose end would be missed.
+ */
+static const enum call_shape attach_order[] = {
+	SHAPE_FREE,
+	SHAPE_RESIZE,
+	SHAPE_RESIZE_COUNT,
+	SHAPE_HEAP_RESIZE,
+	SHAPE_HEAP_RESIZE_COUNT,
+	SHAPE_RESIZE_OR_FREE,
+	SHAPE_HEAP_RESIZE_OR_FREE,
+	SHAPE_RESIZE_IN_PLACE,
+	SHAPE_SIZE,
+	SHAPE_COUNT_SIZE,
+	SHAPE_ALIGN_SIZE,
+	SHAPE_OUT_ALIGN_SIZE,
+	SHAPE_HEAP_COUNT_SIZE,
+	SHAPE_NEW,
+	SHAPE_NEW_COUNT,
+	SHAPE_HEAP_NEW,
+	SHAPE_HEAP_NEW_COUNT,
+};
+_Static_assert(ARRAY_SIZE(attach_order) == SHAPE_MAX_, "every shape is attached");
+
+/* Which of a plan's points go into one request. */
+enum selection { SELECT_SHAPE, SELECT_MOVED, SELECT_RETURNS, SELECT_RESULTS };
+
+struct offsets {
+	VEC(uint64_t) offsets;
+	VEC(uint64_t) cookies;
+};
+
+static int offsets_add(struct offsets *offsets, const struct probe_point *point)
+{
+	uint64_t *offset = vec_push(&offsets->offsets);
+	uint64_t *cookie = vec_push(&offsets->cookies);
+
+	if (!offset || !cookie)
+		return -ENOMEM;
+	*offset = point->offset;
+	*cookie = point->is_result ? point->function | result_cookie(&point->result)
+				   : allocator_cookie(point->function, point->placement.registers);
+	return 0;
+}
+
+static bool is_selected(const struct probe_point *point, enum selection selection,
+			enum call_shape wanted)
+{
+	enum call_shape shape = allocator_functions[point->function].shape;
+
+	if (!plan_is_used(point) || point->is_result != (selection == SELECT_RESULTS))
+		return false;
+	if (selection == SELECT_RETURNS || selection == SELECT_RESULTS)
+		return point->is_result || call_shapes[shape].returns;
+	return shape == wanted && point->placement.moved == (selection == SELECT_MOVED);
+}
+
+static int select_and_attach(struct attachments *attachments, const struct probes_request *request,
+			     enum selection selection, enum call_shape shape,
+			     const struct attach_request *program)
+{
+	struct attach_request wanted = *program;
+	struct offsets selected = {0};
+	int error = 0;
+
+	for (size_t i = 0; i < request->plan->points.count && !error; i++) {
+		if (is_selected(&request->plan->points.items[i], selection, shape))
+			error = offsets_add(&selected, &request->plan->points.items[i]);
+	}
+	wanted.file_fd = request->file_fd;
+	wanted.pid = request->pid;
+	wanted.offsets = selected.offsets.items;
+	wanted.cookies = selected.cookies.items;
+	wanted.count = selected.offsets.count;
+	if (!error && wanted.count)
+		error = attach(attachments, request->method, &wanted);
+	vec_free(&selected.offsets);
+	vec_free(&selected.cookies);
+	return error;
+}
+
+static int attach_shape(struct attachments *attachments, const struct probes_request *request,
+			enum call_shape shape)
+{
+	struct attach_request program = {.program_fd = request->bpf->shape_fds[shape]};
+	int error;
+
+	if (request->method == ATTACH_SESSION && call_shapes[shape].returns)
+		program.point = POINT_BOTH;
+	error = select_and_attach(attachments, request, SELECT_SHAPE, shape, &program);
+	if (error)
+		return error;
+	/* Where an argument has moved, only a program that is told so finds it. */
+	if (!call_shapes[shape].throws)
+		program.program_fd = request->bpf->any_fd;
+	return select_and_attach(attachments, request, SELECT_MOVED, shape, &program);
+}
+
+int probes_attach(struct attachments *attachments, const struct probes_request *request)
+{
+	struct attach_request returns = {.program_fd = request->bpf->return_fd,
+					 .point = POINT_RETURN};
+	struct attach_request results = {.program_fd = request->bpf->result_fd};
+	int error = 0;
+
+	if (request->method != ATTACH_SESSION)
+		error = select_and_attach(attachments, request, SELECT_RETURNS, SHAPE_MAX_,
+					  &returns);
+	if (!error)
+		error = select_and_attach(attachments, request, SELECT_RESULTS, SHAPE_MAX_,
+					  &results);
+	for (size_t i = 0; i < ARRAY_SIZE(attach_order) && !error; i++)
+		error = attach_shape(attachments, request, attach_order[i]);
+	return error;
+}
+
+int probes_check(const struct probe_plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->points.count; i++) {
+		const struct probe_point *point = &plan->points.items[i];
+		const struct allocator_function *function = &allocator_functions[point->function];
+		const char *prefix = allocator_prefixes[point->prefix];
+
+		log_debug("%s%s in %s: %s", prefix, function->name, path, point->placement.reason);
+		if (!point->placement.refused)
+			continue;
+		if (call_shapes[function->shape].throws) {
+			log_warning("%s%s in %s is not probed: %s; the blocks that it gives are "
+				    "not seen",
+				    prefix, function->name, path, point->placement.reason);
+			continue;
+		}
+		log_error("%s%s in %s cannot be probed without risk to the process: %s; it is left "
+			  "alone",
+			  prefix, function->name, path, point->placement.reason);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+size_t probes_count(const struct probe_plan *plan)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < plan->points.count; i++)
+		count += plan_is_used(&plan->points.items[i]) && !plan->points.items[i].is_result;
+	return count;
+}
+
+void probes_print(FILE *out, const struct probe_plan *plan)
+{
+	fprintf(out, "    allocator %s\n",
+		plan->family ? allocator_families[plan->family - 1].name : "of its own");
+	for (size_t i = 0; i < plan->points.count; i++) {
+		const struct probe_point *point = &plan->points.items[i];
+		const struct allocator_function *function = &allocator_functions[point->function];
+		const char *prefix = point->is_result ? "" : allocator_prefixes[point->prefix];
+
+		fprintf(out, "    %s%-*s 0x%llx+%u  ", prefix, 16 - (int)strlen(prefix),
+			point->is_result ? "(result)" : function->name,
+			(unsigned long long)point->vaddr, point->placement.offset);
+		text_print_inert(out, point->placement.reason);
+		fputc('\n', out);
+	}
+}

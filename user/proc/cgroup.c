@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "proc/cgroup.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "proc/small_file.h"
+
+/* A dozen hierarchies of v1, and v2, with a page of path each. */
+#define TEXT_MAX_BYTES (64 * 4096)
+
+static bool is_known(const struct cgroup_paths *paths, unsigned long hierarchy)
+{
+	for (size_t i = 0; i < paths->list.count; i++) {
+		if (paths->list.items[i].hierarchy == hierarchy)
+			return true;
+	}
+	return false;
+}
+
+/* The kernel's mark of a cgroup that was removed under its process. */
+static bool cut_deleted(char *path)
+{
+	static const char mark[] = " (deleted)";
+	size_t length = strlen(path);
+
+	if (length < sizeof(mark) || strcmp(path + length - strlen(mark), mark) != 0)
+		return false;
+	path[length - strlen(mark)] = '\0';
+	return true;
+}
+
+/* HIERARCHY:CONTROLLERS:PATH */
+static int add_line(const char *line, size_t length, struct cgroup_paths *paths)
+{
+	const char *end = line + length, *controllers, *path;
+	struct cgroup_path *added;
+	unsigned long hierarchy;
+	char *digits_end;
+
+	if (!length || *line < '0' || *line > '9')
+		return -EBADMSG;
+	hierarchy = strtoul(line, &digits_end, 10);
+	controllers = digits_end + 1;
+	path = *digits_end == ':' ? memchr(controllers, ':', (size_t)(end - controllers)) : NULL;
+	if (!path || path + 1 == end || path[1] != '/' || hierarchy > UINT32_MAX ||
+	    is_known(paths, hierarchy))
+		return -EBADMSG;
+	added = vec_push(&paths->list);
+	if (!added)
+		return -ENOMEM;
+	added->hierarchy = (uint32_t)hierarchy;
+	added->controllers = strndup(controllers, (size_t)(path - controllers));
+	added->path = strndup(path + 1, (size_t)(end - path - 1));
+	if (!added->controllers || !added->path)
+		return -ENOMEM;
+	added->deleted = cut_deleted(added->path);
+	return 0;
+}
+
+int cgroup_paths_parse(const char *text, struct cgroup_paths *paths)
+{
+	_cleanup_(cgroup_paths_free) struct cgroup_paths parsed = {0};
+	int error = 0;
+
+	while (*text && !error) {
+		size_t length = strcspn(text, "\n");
+
+		error = add_line(text, length, &parsed);
+		text += length + (text[length] == '\n');
+	}
+	if (error)
+		return error;
+	*paths = parsed;
+	parsed = (struct cgroup_paths){0};
+	return 0;
+}
+
+int cgroup_paths_read(pid_t pid, struct cgroup_paths *paths)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64];
+	int error;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	error = small_file_read(path, TEXT_MAX_BYTES, &text);
+	if (error)
+		return error == -ENOENT ? -ESRCH : error;
+	return cgroup_paths_parse(text, paths);
+}
+
+void cgroup_paths_free(struct cgroup_paths *paths)
+{
+	for (size_t i = 0; i < paths->list.count; i++) {
+		free(paths->list.items[i].controllers);
+		free(paths->list.items[i].path);
+	}
+	vec_free(&paths->list);
+}
+
+static bool begins_with(const char *path, const char *group, size_t length)
+{
+	return !strncmp(path, group, length) && (!path[length] || path[length] == '/');
+}
+
+bool cgroup_is_within(const char *path, const char *group)
+{
+	size_t length = strlen(group);
+
+	while (length && group[length - 1] == '/')
+		length--;
+	if (!length)
+		return *group == '/';
+	if (*group == '/')
+		return begins_with(path, group, length);
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		if (begins_with(slash + 1, group, length))
+			return true;
+	}
+	return false;
+}
+
+/* One line of mountinfo: ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG...] - TYPE SOURCE SUPER */
+struct mount_line {
+	char root[4096], point[4096], type[32];
+};
+
+static bool mount_line_parse(const char *line, struct mount_line *mount)
+{
+	const char *separator = strstr(line, " - ");
+	const char *end = line + strcspn(line, "\n");
+
+	return separator && separator < end &&
+	       sscanf(line, "%*u %*u %*s %4095s %4095s ", mount->root, mount->point) == 2 &&
+	       sscanf(separator, " - %31s", mount->type) == 1;
+}
+
+/* The part of argument below the mount point, or NULL. */
+static const char *below(const char *argument, const struct mount_line *mount)
+{
+	size_t length = strlen(mount->point);
+
+	if (strcmp(mount->type, "cgroup") != 0 && strcmp(mount->type, "cgroup2") != 0)
+		return NULL;
+	return begins_with(argument, mount->point, length) ? argument + length : NULL;
+}
+
+static char *joined(const char *root, const char *rest)
+{
+	char *path = NULL;
+
+	if (!strcmp(root, "/"))
+		root = "";
+	if (!*root && !*rest)
+		rest = "/";
+	return asprintf(&path, "%s%s", root, rest) < 0 ? NULL : path;
+}
+
+char *cgroup_path_from_argument(const char *argument, const char *mountinfo)
+{
+	_cleanup_free_ struct mount_line *mount = malloc(sizeof(*mount));
+
+	if (!mount)
+		return NULL;
+	for (const char *line = mountinfo; *line && *argument == '/';) {
+		const char *rest = mount_line_parse(line, mount) ? below(argument, mount) : NULL;
+
+		if (rest)
+			return joined(mount->root, rest);
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	return strdup(argument);
+}

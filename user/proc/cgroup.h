@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The control groups of a process (man 7 cgroups): one path in v2, one per hierarchy in v1, both in
+ * a hybrid set-up. A path is relative to the root of leakmon's own cgroup namespace, and begins
+ * with /.. when the process is outside of it.
+ */
+#ifndef LEAKMON_PROC_CGROUP_H
+#define LEAKMON_PROC_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+
+struct cgroup_path {
+	uint32_t hierarchy; /* 0: v2 */
+	char *controllers;  /* "memory", "cpu,cpuacct", "name=systemd"; "" in v2; owned */
+	char *path;	    /* untrusted; begins with '/'; owned */
+	bool deleted;	    /* " (deleted)" was cut off */
+};
+
+struct cgroup_paths {
+	VEC(struct cgroup_path) list; /* in the kernel's order */
+};
+
+/*
+ * Parses the text of /proc/PID/cgroup, whose paths may hold colons. 0; -ENOMEM; -EBADMSG: a line
+ * is malformed or names a hierarchy twice. No kernel since 3.16 lets a newline into a path (they
+ * refuse the mkdir): a text that shows one is not to be trusted in any of its lines.
+ */
+int cgroup_paths_parse(const char *text, struct cgroup_paths *paths);
+
+/*
+ * 0; -ESRCH: no such process; -ENAMETOOLONG: the kernel does not print paths of 4,096 bytes;
+ * -EACCES (hidepid), -ENOMEM, -EBADMSG. *paths is untouched on error.
+ */
+int cgroup_paths_read(pid_t pid, struct cgroup_paths *paths);
+void cgroup_paths_free(struct cgroup_paths *paths);
+
+/*
+ * Whether `path` is `group` or below it, component by component: /a/bc is not below /a/b. A group
+ * without a leading slash may begin at any component: "web.service" matches
+ * /system.slice/web.service. Slashes at the end of group mean nothing. "/" holds everything.
+ */
+bool cgroup_is_within(const char *path, const char *group);
+
+/*
+ * What an operator wrote, as a path of /proc/PID/cgroup: a directory below a mounted hierarchy
+ * (/sys/fs/cgroup/memory/web) loses the mount point; anything else stays. NULL: out of memory. The
+ * caller frees it. `mountinfo` is the text of /proc/self/mountinfo.
+ */
+char *cgroup_path_from_argument(const char *argument, const char *mountinfo);
+
+#endif

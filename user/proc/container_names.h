@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names of a container and its pod, cheapest source first:
+ *
+ *  1. the annotations in the OCI bundle (config.json, OCI runtime specification) that the runtime's
+ *     shim has as its working directory, or beside it: a shim serves all containers of a pod;
+ *  2. the state that runc and crun keep by container id, which names the bundle;
+ *  3. the log files that the kubelet names after pod and container (container_logs.h).
+ *
+ * Files are looked for below leakmon's own root, then below that of process 1, which is the host's
+ * when leakmon runs in a container with the host's PID namespace.
+ */
+#ifndef LEAKMON_PROC_CONTAINER_NAMES_H
+#define LEAKMON_PROC_CONTAINER_NAMES_H
+
+#include "proc/container.h"
+
+/*
+ * Fills the names of container (and its pod_uid) that are still unknown, as far as they can be
+ * found; `pid` is any process in it, and may be gone.
+ */
+void container_names_find(pid_t pid, struct container *container);
+
+/* What a name may have: a DNS subdomain name (RFC 1123). */
+#define CONTAINER_NAME_MAX 253
+
+/* Sets *name to a copy, unless it is set already or the text is empty or too long. */
+void container_name_set(char **name, const char *text, size_t length);
+
+#endif

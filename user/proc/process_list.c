@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "proc/process_list.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/cleanup.h"
+
+/* PF_KTHREAD, include/linux/sched.h */
+#define FLAG_KERNEL_THREAD 0x00200000u
+
+int process_parse_stat(const char *text, struct process_entry *entry)
+{
+	struct process_entry parsed = {0};
+	const char *name = strchr(text, '('), *end = strrchr(text, ')');
+	unsigned long long start;
+	unsigned flags;
+	size_t length;
+
+	/* A name may hold parentheses and newlines: the last one closes it. */
+	if (!name || !end || end < name)
+		return -EBADMSG;
+	if (sscanf(text, "%d (", &parsed.pid) != 1 ||
+	    sscanf(end,
+		   ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u %*d %llu",
+		   &parsed.state, &parsed.parent, &flags, &parsed.threads, &start) != 5)
+		return -EBADMSG;
+	length = (size_t)(end - name - 1);
+	memcpy(parsed.comm, name + 1, MIN(length, sizeof(parsed.comm) - 1));
+	parsed.start_ticks = start;
+	parsed.kernel_thread = flags & FLAG_KERNEL_THREAD;
+	*entry = parsed;
+	return 0;
+}
+
+int process_read(pid_t pid, struct process_entry *entry)
+{
+	_cleanup_close_ int fd = -1;
+	char path[64], text[1024];
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	got = read(fd, text, sizeof(text) - 1);
+	if (got < 0)
+		return -errno;
+	text[got] = '\0';
+	return process_parse_stat(text, entry);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	pid_t one = *(const pid_t *)a, other = *(const pid_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+struct pids {
+	VEC(pid_t) list;
+};
+
+static void pids_free(struct pids *pids)
+{
+	vec_free(&pids->list);
+}
+
+static int pids_read(struct pids *pids)
+{
+	_cleanup_closedir_ DIR *directory = opendir("/proc");
+	struct dirent *entry;
+
+	if (!directory)
+		return -errno;
+	while ((entry = readdir(directory))) {
+		pid_t *pid;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		pid = vec_push(&pids->list);
+		if (!pid)
+			return -ENOMEM;
+		*pid = (pid_t)strtol(entry->d_name, NULL, 10);
+	}
+	if (pids->list.count)
+		qsort(pids->list.items, pids->list.count, sizeof(*pids->list.items), by_pid);
+	return 0;
+}
+
+static int add_process(pid_t pid, struct process_list *processes)
+{
+	struct process_entry entry, *slot;
+	int error = process_read(pid, &entry);
+
+	if (error == -EACCES || error == -EPERM)
+		processes->hidden = true;
+	if (error)
+		return 0;
+	slot = vec_push(&processes->list);
+	if (!slot)
+		return -ENOMEM;
+	*slot = entry;
+	return 0;
+}
+
+int process_list_read(size_t max, struct process_list *processes)
+{
+	_cleanup_(pids_free) struct pids pids = {0};
+	_cleanup_(process_list_free) struct process_list read = {0};
+	int error = pids_read(&pids);
+
+	if (error)
+		return error;
+	/* Every PID namespace has a process 1; who does not see it sees only their own. */
+	read.hidden = !pids.list.count || pids.list.items[0] != 1;
+	for (size_t i = 0; i < pids.list.count && !error; i++) {
+		if (read.list.count == max) {
+			read.truncated = true;
+			break;
+		}
+		error = add_process(pids.list.items[i], &read);
+	}
+	if (error)
+		return error;
+	*processes = read;
+	read = (struct process_list){0};
+	return 0;
+}
+
+void process_list_free(struct process_list *processes)
+{
+	vec_free(&processes->list);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The processes that there are, from /proc (man 5 proc): thread group leaders only. PIDs are as
+ * leakmon's own PID namespace numbers them, which is how its user sees them.
+ */
+#ifndef LEAKMON_PROC_PROCESS_LIST_H
+#define LEAKMON_PROC_PROCESS_LIST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+
+struct process_entry {
+	pid_t pid, parent;
+	/* Since boot, in clock ticks: (pid, start_ticks) is one process, a PID alone is not. */
+	uint64_t start_ticks;
+	unsigned threads;
+	char state; /* 'R', 'S', 'Z', ... */
+	bool kernel_thread;
+	char comm[16]; /* untrusted: any bytes; the name of a kernel thread is cut */
+};
+
+struct process_list {
+	VEC(struct process_entry) list; /* by ascending PID */
+	bool truncated;			/* there are more than `max` */
+	bool hidden; /* /proc is mounted with hidepid: processes of other users are missing */
+};
+
+/*
+ * One small read. 0; -ESRCH: no such process; -EACCES or -EPERM: hidepid; -EBADMSG: not a line that
+ * a kernel writes. *entry is untouched on error.
+ */
+int process_read(pid_t pid, struct process_entry *entry);
+
+/* What process_read makes of the text of /proc/PID/stat. 0 or -EBADMSG. */
+int process_parse_stat(const char *text, struct process_entry *entry);
+
+/*
+ * At most `max` processes, those with the lowest PIDs; what ends meanwhile, or is hidden, is left
+ * out. 0, -ENOMEM, or -errno of opening /proc. *processes is untouched on error.
+ */
+int process_list_read(size_t max, struct process_list *processes);
+void process_list_free(struct process_list *processes);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What kind of thing a block is, as far as it shows: a C++ object by its vtable and the type
+ * information beside it (Itanium C++ ABI, 2.5 and 2.9), a C object by the table of functions that
+ * its first word points to; else where it was allocated, where that is known; else only its size.
+ */
+#ifndef LEAKMON_RETAIN_CLASSES_H
+#define LEAKMON_RETAIN_CLASSES_H
+
+#include "analyze/retention.h"
+#include "retain/data_modules.h"
+#include "retain/heap_graph.h"
+
+enum class_kind {
+	CLASS_CXX,	 /* name: the class */
+	CLASS_CXX_ARRAY, /* likewise, of `new T[n]` */
+	CLASS_OPS,	 /* name: the table's symbol, or NULL: module and offset tell */
+	CLASS_SITE,	 /* site: where it was allocated */
+	CLASS_SIZE,	 /* size: as usable */
+	CLASS_KIND_MAX_
+};
+
+struct block_class {
+	enum class_kind kind;
+	const char *name, *module; /* interned or the picture's; untrusted */
+	uint64_t offset;	   /* CLASS_OPS: in the module's file; CLASS_SITE: a number
+				    * for its stack that is the same in every run, or 0 */
+	uint64_t size;		   /* CLASS_SIZE */
+	uint32_t site;		   /* CLASS_SITE */
+	uint64_t count, bytes;
+	struct retention_total verdicts[VERDICT_MAX_]; /* once classes_count() has run */
+	uint32_t distance; /* the longest shortest path from a root to one of them; 0: none */
+};
+
+struct classes {
+	VEC(struct block_class) list;
+	uint32_t *of_blocks; /* place in list, by block */
+};
+
+/* Reads type information from the process, which may run meanwhile: it is constant. 0 or -ENOMEM.
+ */
+int classes_find(const struct picture *picture, const struct data_modules *modules,
+		 const struct heap_graph *graph, struct intern *intern, struct classes *classes);
+
+/* Fills verdicts and distances. 0 or -ENOMEM. */
+int classes_count(struct classes *classes, const struct heap_graph *graph,
+		  const struct retention *retention);
+void classes_free(struct classes *classes);
+
+/* "class", "ops table", ... */
+const char *class_kind_name(enum class_kind kind);
+
+#endif

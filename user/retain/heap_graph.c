@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "retain/heap_graph.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "retain/heap_blocks.h"
+
+struct builder {
+	const struct picture *picture;
+	struct heap_graph *graph;
+	struct hash type_index;	    /* of a type word -> its place in type_words, plus 1 */
+	const struct mapping *seen; /* the mapping that the last type word pointed to */
+	uint32_t block;		    /* the first one that ends behind the word looked at */
+	uint32_t edges, capacity;
+};
+
+const struct mapping *picture_mapping(const struct picture *picture, uint64_t address)
+{
+	const struct maps *maps = &picture->maps;
+	size_t low = 0, high = maps->list.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (maps->list.items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < maps->list.count && maps->list.items[low].start <= address)
+		return &maps->list.items[low];
+	return NULL;
+}
+
+static int add_edge(struct builder *builder, uint32_t target, uint64_t place)
+{
+	struct heap_graph *graph = builder->graph;
+
+	if (builder->edges == builder->capacity) {
+		size_t grown = MAX((size_t)builder->capacity * 3 / 2, (size_t)4096);
+		uint32_t *targets, *places;
+
+		if (grown >= UINT32_MAX)
+			return -ENOMEM;
+		targets = reallocarray(graph->graph.targets, grown, sizeof(uint32_t));
+		if (targets)
+			graph->graph.targets = targets;
+		places = reallocarray(graph->places, grown, sizeof(uint32_t));
+		if (places)
+			graph->places = places;
+		if (!targets || !places)
+			return -ENOMEM;
+		builder->capacity = (uint32_t)grown;
+	}
+	graph->graph.targets[builder->edges] = target;
+	graph->places[builder->edges++] = (uint32_t)MIN(place, UINT32_MAX);
+	return 0;
+}
+
+/* Only what a file holds and nobody runs: vtables, tables of functions. */
+static bool may_be_type(struct builder *builder, uint64_t address)
+{
+	const struct mapping *mapping = builder->seen;
+
+	if (address % 8)
+		return false;
+	if (!mapping || address < mapping->start || address >= mapping->end)
+		mapping = picture_mapping(builder->picture, address);
+	if (!mapping)
+		return false;
+	builder->seen = mapping;
+	return mapping->inode && !mapping->executable && !mapping->shared;
+}
+
+static int set_type(struct builder *builder, uint32_t block, uint64_t place, uint64_t value)
+{
+	struct heap_graph *graph = builder->graph;
+	struct type_word *word;
+	uint64_t *slot;
+
+	if (place > 1 || graph->types[block] != TYPE_NONE || !may_be_type(builder, value))
+		return 0;
+	slot = hash_put(&builder->type_index, value << 1 | place, NULL);
+	if (!slot)
+		return -ENOMEM;
+	if (!*slot) {
+		word = vec_push(&graph->type_words);
+		if (!word)
+			return -ENOMEM;
+		*word = (struct type_word){value, place == 1};
+		*slot = graph->type_words.count;
+	}
+	graph->types[block] = (uint32_t)*slot - 1;
+	return 0;
+}
+
+static int add_from_block(struct builder *builder, uint32_t block, uint64_t address, uint64_t value)
+{
+	struct heap_graph *graph = builder->graph;
+	uint64_t place = (address - graph->starts[block]) / 8;
+	uint32_t target = block_index_find(&graph->index, value);
+
+	if (address + 8 > graph->starts[block] + graph->sizes[block] || target == block)
+		return 0;
+	if (target == BLOCK_NONE)
+		return set_type(builder, block, place, value);
+	return add_edge(builder, target, place);
+}
+
+static int add_root(struct builder *builder, uint64_t address, uint64_t value, uint32_t thread)
+{
+	uint32_t target = block_index_find(&builder->graph->index, value);
+	const struct zone *zone = thread ? NULL : picture_zone(builder->picture, address);
+	struct root_word *root;
+
+	if (target == BLOCK_NONE)
+		return 0;
+	if (zone && zone->kind != ZONE_STACK && zone->kind != ZONE_TLS)
+		return 0;
+	root = vec_push(&builder->graph->roots);
+	if (!root)
+		return -ENOMEM;
+	*root = (struct root_word){address, target, thread};
+	return 0;
+}
+
+/* Words come by ascending address: so do the blocks they lie in. */
+static int add_word(struct builder *builder, uint64_t address, uint64_t value)
+{
+	struct heap_graph *graph = builder->graph;
+
+	while (builder->block < graph->blocks &&
+	       graph->starts[builder->block] + graph->sizes[builder->block] <= address) {
+		builder->block++;
+		graph->graph.first[builder->block] = builder->edges;
+	}
+	if (builder->block < graph->blocks && graph->starts[builder->block] <= address)
+		return add_from_block(builder, builder->block, address, value);
+	return add_root(builder, address, value, 0);
+}
+
+static int add_page(struct builder *builder, uint64_t address, const struct page *page)
+{
+	const uint64_t *found = builder->picture->pages.found.items + page->first;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < page->count; i++)
+		err = add_word(builder, address + found_place(found[i]) * 8, found_value(found[i]));
+	return err;
+}
+
+static int add_memory(struct builder *builder)
+{
+	const struct page_table *pages = &builder->picture->pages;
+	struct heap_graph *graph = builder->graph;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < pages->ranges.count; i++) {
+		const struct page_range *range = &pages->ranges.items[i];
+		const struct page *page = pages->pages + range->first;
+
+		for (uint64_t at = range->start; !err && !range->unseen && at < range->end;
+		     at += MEMORY_PAGE, page++)
+			err = add_page(builder, at, page);
+	}
+	while (builder->block < graph->blocks)
+		graph->graph.first[++builder->block] = builder->edges;
+	return err;
+}
+
+static const struct {
+	const char *name;
+	size_t offset;
+} registers[REGISTER_COUNT] = {
+#define REGISTER(name)                                                                             \
+	{                                                                                          \
+#name, offsetof(struct user_regs_struct, name)                                     \
+	}
+	REGISTER(rax), REGISTER(rbx),	   REGISTER(rcx), REGISTER(rdx), REGISTER(rsi),
+	REGISTER(rdi), REGISTER(rbp),	   REGISTER(rsp), REGISTER(r8),	 REGISTER(r9),
+	REGISTER(r10), REGISTER(r11),	   REGISTER(r12), REGISTER(r13), REGISTER(r14),
+	REGISTER(r15), REGISTER(orig_rax),
+#undef REGISTER
+};
+
+const char *register_name(uint64_t number)
+{
+	static const char *const vectors[] = {"xmm0",  "xmm1",	"xmm2",	 "xmm3", "xmm4",  "xmm5",
+					      "xmm6",  "xmm7",	"xmm8",	 "xmm9", "xmm10", "xmm11",
+					      "xmm12", "xmm13", "xmm14", "xmm15"};
+
+	if (number < REGISTER_COUNT)
+		return registers[number].name;
+	number = (number - REGISTER_VECTORS) / 2;
+	return number < ARRAY_SIZE(vectors) ? vectors[number] : "register";
+}
+
+static int add_registers(struct builder *builder)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < builder->picture->threads.count; i++) {
+		const struct picture_thread *thread = &builder->picture->threads.items[i];
+
+		for (size_t j = 0; !err && j < REGISTER_COUNT; j++) {
+			uint64_t value;
+
+			memcpy(&value, (const char *)&thread->registers + registers[j].offset,
+			       sizeof(value));
+			err = add_root(builder, j, value, (uint32_t)i + 1);
+		}
+		for (size_t j = 0; !err && j < STOP_VECTOR_WORDS; j++)
+			err = add_root(builder, REGISTER_VECTORS + j, thread->vectors[j],
+				       (uint32_t)i + 1);
+	}
+	return err;
+}
+
+static int prepare(struct builder *builder)
+{
+	struct heap_graph *graph = builder->graph;
+	size_t nodes = (size_t)graph->blocks + 1;
+
+	graph->types = malloc(nodes * sizeof(uint32_t));
+	graph->graph.first = calloc(nodes, sizeof(uint32_t));
+	graph->graph.nodes = graph->blocks;
+	if (!graph->types || !graph->graph.first)
+		return -ENOMEM;
+	memset(graph->types, 0xff, nodes * sizeof(uint32_t));
+	return block_index_build(graph->starts, graph->sizes, graph->blocks, &graph->index);
+}
+
+int heap_graph_build(const struct picture *picture, const struct tracked_block *tracked,
+		     size_t tracked_count, struct heap_graph *graph)
+{
+	_cleanup_(heap_graph_free) struct heap_graph built = {0};
+	struct builder builder = {.picture = picture, .graph = &built};
+	int err = heap_blocks_list(picture, tracked, tracked_count, &built);
+
+	if (!err)
+		err = prepare(&builder);
+	if (!err)
+		err = add_memory(&builder);
+	if (!err)
+		err = add_registers(&builder);
+	hash_free(&builder.type_index);
+	if (err)
+		return err;
+	*graph = built;
+	built = (struct heap_graph){0};
+	return 0;
+}
+
+void heap_graph_free(struct heap_graph *graph)
+{
+	free(graph->starts);
+	free(graph->sizes);
+	free(graph->sites);
+	free(graph->types);
+	free(graph->places);
+	free(graph->graph.first);
+	free(graph->graph.targets);
+	block_index_free(&graph->index);
+	vec_free(&graph->type_words);
+	vec_free(&graph->roots);
+	*graph = (struct heap_graph){0};
+}

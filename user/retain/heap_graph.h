@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From a picture to blocks and what points to them: the rules of what is a pointer are here.
+ *
+ * A word at an 8-aligned address that holds an address inside [start, start + size) of a block
+ * points to it; one past the end does not, nor does a block to itself. A word outside all blocks is
+ * a root, unless it lies in memory that malloc or nobody uses.
+ */
+#ifndef LEAKMON_RETAIN_HEAP_GRAPH_H
+#define LEAKMON_RETAIN_HEAP_GRAPH_H
+
+#include "analyze/block_index.h"
+#include "analyze/graph.h"
+#include "base/hash.h"
+#include "retain/picture.h"
+
+/* A block that was watched since its allocation. */
+struct tracked_block {
+	uint64_t address, size;
+	uint32_t site; /* the caller's numbering, from 1; 0: not known */
+};
+
+/* What the first word of a block (second: of those with an array's length before it) points to. */
+struct type_word {
+	uint64_t address;
+	bool second;
+};
+
+struct root_word {
+	uint64_t address; /* where it stands; in a register: its number */
+	uint32_t target;
+	uint32_t thread; /* of a register, plus 1; 0: in memory */
+};
+
+#define TYPE_NONE UINT32_MAX
+#define REGISTER_COUNT 17
+#define REGISTER_VECTORS 32 /* from here on: words of xmm0 to xmm15 */
+
+struct heap_graph {
+	uint32_t blocks;	  /* nodes 0 to blocks - 1, by ascending address */
+	uint64_t *starts, *sizes; /* sizes as requested where that is known, else as usable */
+	uint32_t *sites;	  /* 0: not tracked; NULL: none is */
+	uint32_t *types;	  /* in type_words, or TYPE_NONE */
+	struct block_index index;
+	struct graph graph; /* blocks only, until root_groups_add() */
+	uint32_t *places;   /* per edge: which word of its source it is, counted in words */
+	VEC(struct type_word) type_words;
+	VEC(struct root_word) roots;
+	size_t census_blocks, tracked_blocks; /* both, where a block is known from both */
+};
+
+/* `tracked` is sorted by address; may be NULL. *graph is untouched on failure. 0 or -ENOMEM. */
+int heap_graph_build(const struct picture *picture, const struct tracked_block *tracked,
+		     size_t tracked_count, struct heap_graph *graph);
+void heap_graph_free(struct heap_graph *graph);
+
+/* The mapping that holds address, or NULL. */
+const struct mapping *picture_mapping(const struct picture *picture, uint64_t address);
+
+/* "rax", ..., "xmm0"; of root_word.address. */
+const char *register_name(uint64_t number);
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "retain/kernel_held.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+
+static int add(struct kernel_held *held, uint64_t value, bool timer, int number)
+{
+	struct kernel_word *word = vec_push(&held->list);
+
+	if (!word)
+		return -ENOMEM;
+	*word = (struct kernel_word){value, timer, number};
+	return 0;
+}
+
+/* "tfd:        5 events:       19 data: 55d0c0de1000  pos:0 ino:..." */
+static int read_epoll(pid_t pid, int fd, struct kernel_held *held)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64], line[256];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+	file = fopen(path, "re");
+	while (file && !err && fgets(line, sizeof(line), file)) {
+		const char *data = strstr(line, " data:");
+
+		if (!strncmp(line, "tfd:", 4) && data)
+			err = add(held, strtoull(data + 6, NULL, 16), false, fd);
+	}
+	return err;
+}
+
+static bool is_epoll(pid_t pid, const char *name)
+{
+	char path[64], target[64];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, name);
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length < 0)
+		return false;
+	target[length] = '\0';
+	return !strcmp(target, "anon_inode:[eventpoll]");
+}
+
+static int read_all_epolls(pid_t pid, struct kernel_held *held)
+{
+	_cleanup_closedir_ DIR *directory = NULL;
+	struct dirent *entry;
+	char path[64];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	directory = opendir(path);
+	while (directory && !err && (entry = readdir(directory))) {
+		if (isdigit((unsigned char)entry->d_name[0]) && is_epoll(pid, entry->d_name))
+			err = read_epoll(pid, atoi(entry->d_name), held);
+	}
+	return err;
+}
+
+/* "ID: 3", then "signal: 60/00007fff86e452a8". */
+static int read_timers(pid_t pid, struct kernel_held *held)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64], line[256];
+	int number = 0, err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/timers", pid);
+	file = fopen(path, "re");
+	while (file && !err && fgets(line, sizeof(line), file)) {
+		const char *slash = strchr(line, '/');
+
+		if (!strncmp(line, "ID:", 3))
+			number = atoi(line + 3);
+		else if (!strncmp(line, "signal:", 7) && slash)
+			err = add(held, strtoull(slash + 1, NULL, 16), true, number);
+	}
+	return err;
+}
+
+int kernel_held_read(pid_t pid, struct kernel_held *held)
+{
+	int err = read_all_epolls(pid, held);
+
+	return err ? err : read_timers(pid, held);
+}
+
+void kernel_held_free(struct kernel_held *held)
+{
+	vec_free(&held->list);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Pointers that the kernel keeps for a process and gives back later: the data of epoll entries
+ * (proc(5), /proc/PID/fdinfo) and of POSIX timers (/proc/PID/timers).
+ */
+#ifndef LEAKMON_RETAIN_KERNEL_HELD_H
+#define LEAKMON_RETAIN_KERNEL_HELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+
+struct kernel_word {
+	uint64_t value;
+	bool timer; /* else epoll */
+	int number; /* of the epoll descriptor, or of the timer */
+};
+
+struct kernel_held {
+	VEC(struct kernel_word) list;
+};
+
+/* What can be read; the rest is left out. 0 or -ENOMEM. */
+int kernel_held_read(pid_t pid, struct kernel_held *held);
+void kernel_held_free(struct kernel_held *held);
+
+#endif

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "retain/paths.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+
+#define MAX_SAMPLES 300
+#define MAX_WIDTH 4096
+/* Steps that are followed for one pattern, over all samples: lists can be millions long. */
+#define MAX_STEPS (4u << 20)
+
+/* Where in its parent the pointer to a block stands, in bytes; 0 if there are very many. */
+static uint64_t offset_in_block(const struct heap_graph *graph, uint32_t parent, uint32_t block)
+{
+	uint32_t first = graph->graph.first[parent], end = graph->graph.first[parent + 1];
+
+	/* Of a table with thousands of pointers, nobody asks which one it is. */
+	for (uint32_t i = first; end - first < MAX_WIDTH && i < end; i++) {
+		if (graph->graph.targets[i] == block)
+			return (uint64_t)graph->places[i] * 8;
+	}
+	return 0;
+}
+
+/* Where in its root; only variables have an offset that says something. */
+static uint64_t offset_in_root(const struct path_maker *maker, uint32_t number, uint32_t block)
+{
+	const struct root_group *group = &maker->groups->list.items[number];
+
+	for (size_t i = 0; group->kind == ROOT_GLOBAL && i < maker->graph->roots.count; i++) {
+		const struct root_word *word = &maker->graph->roots.items[i];
+
+		if (word->target == block && maker->groups->word_groups[i] == number)
+			return word->address - group->address;
+	}
+	return 0;
+}
+
+static int push_step(struct path *path, const struct path_step *fresh)
+{
+	struct path_step *step = vec_push(&path->steps);
+
+	if (!step)
+		return -ENOMEM;
+	*step = *fresh;
+	return 0;
+}
+
+static void reverse(struct path *path)
+{
+	for (size_t i = 0, j = path->steps.count; i + 1 < j; i++) {
+		struct path_step held = path->steps.items[i];
+
+		path->steps.items[i] = path->steps.items[--j];
+		path->steps.items[j] = held;
+	}
+}
+
+/* From the block up to its root. */
+static int climb(const struct path_maker *maker, uint32_t block, struct path *path)
+{
+	const struct retention *retention = maker->retention;
+	uint32_t node = block;
+
+	while (node < retention->blocks) {
+		uint32_t parent = retention->parents[node];
+		struct path_step *last, step = {.class = maker->classes->of_blocks[node],
+						.block = node,
+						.repeated = 1};
+
+		step.width =
+			maker->graph->graph.first[parent + 1] - maker->graph->graph.first[parent];
+		if (parent >= retention->blocks)
+			step.offset = offset_in_root(maker, parent - retention->blocks, node);
+		else
+			step.offset = offset_in_block(maker->graph, parent, node);
+		last = path->steps.count ? &path->steps.items[path->steps.count - 1] : NULL;
+		/* The farther block is named: the nearer ones are as many as `repeated` says. */
+		if (last && last->class == step.class && last->offset == step.offset &&
+		    parent < retention->blocks)
+			last->repeated++;
+		else if (push_step(path, &step))
+			return -ENOMEM;
+		node = parent;
+	}
+	path->group = node - retention->blocks;
+	reverse(path);
+	return 0;
+}
+
+int path_find(const struct path_maker *maker, uint32_t block, struct path *path)
+{
+	struct path made = {.sharing = 1, .sampled = 1};
+	int err;
+
+	if (maker->retention->parents[block] == GRAPH_NONE)
+		return -ENOENT;
+	err = climb(maker, block, &made);
+	if (err) {
+		path_free(&made);
+		return err;
+	}
+	*path = made;
+	return 0;
+}
+
+/* What of a step's place is the same for the whole pattern. */
+static uint64_t field_of(const struct path_step *step)
+{
+	return step->width >= PATH_WIDE ? UINT64_MAX : step->offset;
+}
+
+static uint64_t pattern_of(const struct path *path)
+{
+	uint64_t hash = hash_mix(path->group + 1);
+
+	for (size_t i = 0; i < path->steps.count; i++)
+		hash = hash_mix(hash_mix(hash ^ field_of(&path->steps.items[i])) +
+				path->steps.items[i].class);
+	return hash;
+}
+
+/* Blocks of the class that are held, evenly spread; their number. */
+static size_t sample(const struct path_maker *maker, uint32_t class, uint32_t *samples)
+{
+	const struct block_class *wanted = &maker->classes->list.items[class];
+	uint64_t held =
+		wanted->verdicts[VERDICT_HELD].blocks + wanted->verdicts[VERDICT_UNTRACKED].blocks;
+	uint64_t every = MAX(held / MAX_SAMPLES, 1), seen = 0;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < maker->graph->blocks && count < MAX_SAMPLES; i++) {
+		if (maker->classes->of_blocks[i] == class &&
+		    maker->retention->verdicts[i] != VERDICT_LOST && seen++ % every == 0)
+			samples[count++] = i;
+	}
+	return count;
+}
+
+struct tally {
+	struct hash counts; /* of a pattern */
+	uint64_t best_count;
+	uint32_t example;
+	size_t sampled;
+};
+
+static int count_patterns(const struct path_maker *maker, const uint32_t *samples, size_t count,
+			  struct tally *tally)
+{
+	uint64_t steps = 0;
+
+	for (size_t i = 0; i < count && steps < MAX_STEPS; i++) {
+		_cleanup_(path_free) struct path path = {0};
+		uint64_t pattern, *slot;
+
+		if (path_find(maker, samples[i], &path))
+			return -ENOMEM;
+		steps += maker->retention->distances[samples[i]];
+		pattern = pattern_of(&path);
+		slot = hash_put(&tally->counts, pattern, NULL);
+		if (!slot)
+			return -ENOMEM;
+		tally->sampled++;
+		if (++*slot <= tally->best_count)
+			continue;
+		tally->best_count = *slot;
+		tally->example = samples[i];
+	}
+	return 0;
+}
+
+int path_find_typical(const struct path_maker *maker, uint32_t class, struct path *path)
+{
+	uint32_t samples[MAX_SAMPLES];
+	struct tally tally = {0};
+	size_t count = sample(maker, class, samples);
+	int err = count ? count_patterns(maker, samples, count, &tally) : -ENOENT;
+
+	hash_free(&tally.counts);
+	if (!err)
+		err = path_find(maker, tally.example, path);
+	if (err)
+		return err;
+	path->sharing = tally.best_count;
+	path->sampled = tally.sampled;
+	return 0;
+}
+
+void path_free(struct path *path)
+{
+	vec_free(&path->steps);
+}

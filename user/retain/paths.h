@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Shortest paths from roots to blocks, and the pattern that most blocks of a class share: the same
+ * root, and step by step the same field and the same class. Equal steps in a row count as one, so
+ * that the blocks of one list share a pattern, and where many pointers stand beside each other
+ * (PATH_WIDE and more) it is no matter which one it is, so that those of one table do, too.
+ */
+#ifndef LEAKMON_RETAIN_PATHS_H
+#define LEAKMON_RETAIN_PATHS_H
+
+#include "retain/classes.h"
+#include "retain/root_groups.h"
+
+/* From the block before (first: the root) through its word at `offset` to a block. */
+struct path_step {
+	uint64_t offset;
+	uint32_t width; /* how many pointers there are where this one stands */
+	uint32_t class, block;
+	uint32_t repeated; /* how many such steps follow each other: 1 and more */
+};
+
+#define PATH_WIDE 16
+
+struct path {
+	uint32_t group;
+	VEC(struct path_step) steps;
+	uint64_t sharing, sampled; /* so many of the blocks looked at share it; 1, 1: one block's */
+};
+
+struct path_maker {
+	const struct heap_graph *graph;
+	const struct root_groups *groups;
+	const struct classes *classes;
+	const struct retention *retention;
+};
+
+/* The path to one block. 0; -ENOENT: nothing holds it; -ENOMEM. */
+int path_find(const struct path_maker *maker, uint32_t block, struct path *path);
+
+/*
+ * The most frequent pattern among up to 300 blocks that are held, of those for which class is
+ * `class`. 0; -ENOENT: none of them is held; -ENOMEM. *path is untouched on failure.
+ */
+int path_find_typical(const struct path_maker *maker, uint32_t class, struct path *path);
+void path_free(struct path *path);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A picture of a process's memory at one moment: which words in it may be pointers, how glibc's
+ * heaps are cut into chunks, where its threads stand. Contents are not kept.
+ *
+ * Most is read while the process runs; then it is stopped, and what changed is read again: the
+ * picture is that of the stop. Without a stop it is a blurred one, in which a pointer that moved at
+ * the wrong moment is missing: two of them must agree before anything is concluded (verdict.h).
+ */
+#ifndef LEAKMON_RETAIN_PICTURE_H
+#define LEAKMON_RETAIN_PICTURE_H
+
+#include "proc/maps.h"
+#include "retain/free_lists.h"
+#include "retain/heap_walk.h"
+#include "retain/malloc_state.h"
+#include "retain/pages.h"
+#include "retain/stop.h"
+
+struct picture_options {
+	bool no_stop;
+	uint64_t max_pause_ns; /* 0: 100 ms per GiB of writable memory, at least 100 ms */
+	unsigned int threads;  /* that read while the process stands; 0: one per CPU */
+};
+
+/* What a thread had on its stack, for naming its frames. */
+struct picture_thread {
+	pid_t tid;
+	char comm[16];
+	struct user_regs_struct registers;
+	uint64_t vectors[STOP_VECTOR_WORDS];
+	uint64_t stack_start, stack_end; /* in use; 0: nowhere known */
+	uint64_t *stack;		 /* copied from stack_start on; owned */
+	size_t stack_words;
+};
+
+enum zone_kind {
+	ZONE_STACK,	/* of a thread, from its red zone up, thread-locals at its end included */
+	ZONE_TLS,	/* thread-locals that do not lie on a stack, and what ld.so keeps there */
+	ZONE_NOTHING,	/* unused stack: left-over words */
+	ZONE_ALLOCATOR, /* what malloc keeps for itself */
+	ZONE_HEAP,
+};
+
+/* What a stretch of memory is for. */
+struct zone {
+	uint64_t start, end;
+	enum zone_kind kind;
+	uint32_t thread; /* of ZONE_STACK and ZONE_TLS */
+};
+
+struct picture {
+	pid_t pid;
+	struct maps maps;
+	struct page_table pages;
+	struct malloc_arenas arenas;
+	struct heap_spans spans;
+	struct free_chunks free_chunks;
+	struct malloc_mapped mapped;
+	VEC(struct picture_thread) threads;
+	VEC(struct zone) zones; /* ascending, not overlapping */
+
+	bool stopped;		     /* what follows is of one moment */
+	const char *why_not_stopped; /* static; NULL if it was, or was not to be */
+	bool soft_dirty, pagemap_readable;
+	uint64_t pause_ns, max_pause_ns, read_ns, started_ns;
+	uint64_t writable_bytes, read_bytes, swapped_bytes;
+	size_t pages_checked, pages_changed;
+	size_t broken_spans;
+	uint64_t broken_address; /* of the first one */
+};
+
+/*
+ * 0; -ESRCH: the process is gone, or none; -EPERM, -EACCES: it must not be read; -ENOMEM.
+ * A process that cannot be stopped is pictured without (see why_not_stopped).
+ * *picture is untouched on failure.
+ */
+int picture_take(pid_t pid, const struct picture_options *options, struct picture *picture);
+void picture_free(struct picture *picture);
+
+/* What lies at address, or NULL: nothing known. */
+const struct zone *picture_zone(const struct picture *picture, uint64_t address);
+
+#endif

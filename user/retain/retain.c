@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "retain/retain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+static struct path_maker maker_of(const struct retain *retain)
+{
+	return (struct path_maker){&retain->graph, &retain->groups, &retain->classes,
+				   &retain->retention};
+}
+
+static int push_number(struct ranking *ranking, uint32_t number)
+{
+	uint32_t *slot = vec_push(&ranking->list);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = number;
+	return 0;
+}
+
+static int compare_roots(const void *left_pointer, const void *right_pointer, void *context)
+{
+	const struct retention *retention = context;
+	uint32_t left = *(const uint32_t *)left_pointer, right = *(const uint32_t *)right_pointer;
+
+	if (retention->retained[left] != retention->retained[right])
+		return retention->retained[left] > retention->retained[right] ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+static int compare_classes(const void *left_pointer, const void *right_pointer, void *context)
+{
+	const struct classes *classes = context;
+	uint32_t left = *(const uint32_t *)left_pointer, right = *(const uint32_t *)right_pointer;
+
+	if (classes->list.items[left].bytes != classes->list.items[right].bytes)
+		return classes->list.items[left].bytes > classes->list.items[right].bytes ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+static uint64_t leak_bytes(const struct retain_leak *leak)
+{
+	return leak->direct.bytes + leak->indirect.bytes;
+}
+
+static int compare_leaks(const void *left_pointer, const void *right_pointer)
+{
+	const struct retain_leak *left = left_pointer, *right = right_pointer;
+
+	if (leak_bytes(left) != leak_bytes(right))
+		return leak_bytes(left) > leak_bytes(right) ? -1 : 1;
+	return left->example < right->example ? -1 : left->example > right->example;
+}
+
+static int rank(struct retain *retain)
+{
+	uint32_t groups = retain->retention.strong + retain->retention.weak;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < groups; i++) {
+		/* A root whose blocks others hold too retains nothing by itself. */
+		if (retain->retention.retained[i])
+			err = push_number(&retain->ranked_roots, i);
+	}
+	for (uint32_t i = 0; !err && i < retain->classes.list.count; i++)
+		err = push_number(&retain->ranked_classes, i);
+	if (err)
+		return err;
+	if (retain->ranked_roots.list.count)
+		qsort_r(retain->ranked_roots.list.items, retain->ranked_roots.list.count,
+			sizeof(uint32_t), compare_roots, &retain->retention);
+	if (retain->ranked_classes.list.count)
+		qsort_r(retain->ranked_classes.list.items, retain->ranked_classes.list.count,
+			sizeof(uint32_t), compare_classes, &retain->classes);
+	return 0;
+}
+
+/* The row of leaks for where, else as what, direct leaks were allocated. */
+static struct retain_leak *leak_of(struct retain *retain, struct hash *rows, uint32_t block)
+{
+	uint32_t class = retain->classes.of_blocks[block];
+	uint32_t site = retain->graph.sites ? retain->graph.sites[block] : 0;
+	uint64_t *row = hash_put(rows, site ? (uint64_t)site << 32 : class, NULL);
+	struct retain_leak *leak;
+
+	if (!row)
+		return NULL;
+	if (!*row) {
+		leak = vec_push(&retain->leaks);
+		if (!leak)
+			return NULL;
+		*leak = (struct retain_leak){.site = site, .class = class, .example = block};
+		*row = retain->leaks.count;
+	}
+	return &retain->leaks.items[*row - 1];
+}
+
+static int add_to_leaks(struct retain *retain, struct hash *rows)
+{
+	for (uint32_t i = 0; i < retain->graph.blocks; i++) {
+		uint32_t owner = retain->retention.owners[i];
+		struct retention_total *total;
+		struct retain_leak *leak;
+
+		if (retain->retention.verdicts[i] != VERDICT_LOST)
+			continue;
+		leak = leak_of(retain, rows, owner);
+		if (!leak)
+			return -ENOMEM;
+		total = owner == i ? &leak->direct : &leak->indirect;
+		total->blocks++;
+		total->bytes += retain->graph.sizes[i];
+	}
+	return 0;
+}
+
+static int list_leaks(struct retain *retain)
+{
+	struct hash rows = {0};
+	int err;
+
+	retain->leaks.count = 0;
+	err = add_to_leaks(retain, &rows);
+	hash_free(&rows);
+	if (!err && retain->leaks.count)
+		qsort(retain->leaks.items, retain->leaks.count, sizeof(*retain->leaks.items),
+		      compare_leaks);
+	return err;
+}
+
+int retain_count_again(struct retain *retain)
+{
+	int err = classes_count(&retain->classes, &retain->graph, &retain->retention);
+
+	return err ? err : list_leaks(retain);
+}
+
+static int name_roots(struct retain *retain, const struct retain_sources *sources)
+{
+	struct root_sources roots = {.picture = &retain->picture,
+				     .modules = &retain->modules,
+				     .frames = &retain->frames,
+				     .held = &retain->held,
+				     .functions = &retain->functions};
+	int err = data_modules_read(&retain->picture, sources->worker, &retain->modules);
+
+	if (!err)
+		err = stack_frames_find(&retain->picture, sources->worker, &retain->frames);
+	if (!err)
+		err = kernel_held_read(retain->pid, &retain->held);
+	/* Gone meanwhile: then functions stay without names. */
+	symbolizer_refresh(sources->symbolizer, (uint64_t)retain->pid, retain->pid);
+	retain->functions = (struct root_functions){.symbolizer = sources->symbolizer,
+						    .process = (uint64_t)retain->pid,
+						    .intern = &retain->intern};
+	return err ? err
+		   : root_groups_add(&roots, &retain->intern, &retain->graph, &retain->groups);
+}
+
+/* What resolves pointers is needed no more, and is large. */
+static void drop_words(struct retain *retain)
+{
+	free(retain->picture.pages.found.items);
+	retain->picture.pages.found = (struct found_words){0};
+	free(retain->picture.pages.pages);
+	retain->picture.pages.pages = NULL;
+	for (size_t i = 0; i < retain->picture.spans.list.count; i++)
+		vec_free(&retain->picture.spans.list.items[i].chunks);
+}
+
+/* How long each part took, for benchmarks. */
+static void log_step(const char *what, uint64_t *since_ns)
+{
+	uint64_t now_ns = stop_clock_ns();
+
+	log_debug("%s: %llu ms", what, (unsigned long long)(now_ns - *since_ns) / 1000000);
+	*since_ns = now_ns;
+}
+
+static int analyze(struct retain *retain, const struct retain_sources *sources)
+{
+	struct heap_graph *graph = &retain->graph;
+	uint64_t since_ns = stop_clock_ns();
+	int err =
+		heap_graph_build(&retain->picture, sources->tracked, sources->tracked_count, graph);
+
+	drop_words(retain);
+	log_step("graph", &since_ns);
+	if (!err)
+		err = name_roots(retain, sources);
+	log_step("roots", &since_ns);
+	if (!err)
+		err = classes_find(&retain->picture, &retain->modules, graph, &retain->intern,
+				   &retain->classes);
+	log_step("classes", &since_ns);
+	if (!err)
+		err = retention_compute(&graph->graph, graph->sizes, graph->blocks,
+					retain->groups.strong, retain->groups.weak,
+					&retain->retention);
+	log_step("retention", &since_ns);
+	if (!err)
+		err = rank(retain);
+	return err ? err : retain_count_again(retain);
+}
+
+static void read_comm(struct retain *retain)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", retain->pid);
+	file = fopen(path, "re");
+	if (file && fgets(retain->comm, sizeof(retain->comm), file))
+		retain->comm[strcspn(retain->comm, "\n")] = '\0';
+}
+
+static void sum_up(struct retain *retain)
+{
+	struct rusage usage;
+
+	if (retain->picture.arenas.list.count)
+		retain->allocator = retain->picture.arenas.list.items[0].layout->versions;
+	retain->settled = retain->picture.stopped;
+	if (!getrusage(RUSAGE_SELF, &usage))
+		retain->rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+}
+
+int retain_begin(pid_t pid, const struct picture_options *options, struct retain *retain)
+{
+	uint64_t began_ns = stop_clock_ns();
+	int err;
+
+	*retain = (struct retain){.pid = pid};
+	clock_gettime(CLOCK_REALTIME, &retain->time);
+	read_comm(retain);
+	err = picture_take(pid, options, &retain->picture);
+	retain->total_ns = stop_clock_ns() - began_ns;
+	return err;
+}
+
+int retain_finish(struct retain *retain, const struct retain_sources *sources)
+{
+	uint64_t began_ns = stop_clock_ns();
+	int err = analyze(retain, sources);
+
+	sum_up(retain);
+	retain->total_ns += stop_clock_ns() - began_ns;
+	return err;
+}
+
+static int add_path(struct retain *retain, uint32_t class, struct path *path)
+{
+	struct retain_path *added = vec_push(&retain->paths);
+
+	if (!added) {
+		path_free(path);
+		return -ENOMEM;
+	}
+	added->class = class;
+	added->path = *path;
+	return 0;
+}
+
+int retain_add_address_path(struct retain *retain, uint64_t address)
+{
+	struct path_maker maker = maker_of(retain);
+	uint32_t block = block_index_find(&retain->graph.index, address);
+	struct path path = {0};
+	int err = block == BLOCK_NONE ? -ENOENT : path_find(&maker, block, &path);
+
+	return err ? err : add_path(retain, retain->classes.of_blocks[block], &path);
+}
+
+int retain_add_class_path(struct retain *retain, uint32_t class)
+{
+	struct path_maker maker = maker_of(retain);
+	struct path path = {0};
+	int err = path_find_typical(&maker, class, &path);
+
+	return err ? err : add_path(retain, class, &path);
+}
+
+int retain_add_top_paths(struct retain *retain, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < MIN(count, retain->ranked_classes.list.count); i++) {
+		err = retain_add_class_path(retain, retain->ranked_classes.list.items[i]);
+		if (err == -ENOENT)
+			err = 0;
+	}
+	return err;
+}
+
+void retain_free(struct retain *retain)
+{
+	for (size_t i = 0; i < retain->paths.count; i++)
+		path_free(&retain->paths.items[i].path);
+	vec_free(&retain->paths);
+	free(retain->lost_hashes);
+	vec_free(&retain->leaks);
+	vec_free(&retain->ranked_roots.list);
+	vec_free(&retain->ranked_classes.list);
+	retention_free(&retain->retention);
+	classes_free(&retain->classes);
+	root_groups_free(&retain->groups);
+	root_functions_free(&retain->functions);
+	intern_free(&retain->intern);
+	kernel_held_free(&retain->held);
+	stack_frames_free(&retain->frames);
+	data_modules_free(&retain->modules);
+	heap_graph_free(&retain->graph);
+	picture_free(&retain->picture);
+	*retain = (struct retain){0};
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Everything that `leakmon retain` found out about one process at one moment, ready to be shown. */
+#ifndef LEAKMON_RETAIN_RETAIN_H
+#define LEAKMON_RETAIN_RETAIN_H
+
+#include <time.h>
+
+#include "retain/paths.h"
+
+struct worker;
+
+/* Blocks that are lost, by where they were allocated, else by what they are: definite leaks. */
+struct retain_leak {
+	uint32_t site;	/* of the direct ones, as in tracked_block; 0: not known */
+	uint32_t class; /* of one of them */
+	struct retention_total direct, indirect;
+	uint32_t example; /* a block */
+};
+
+/* Places in another list. */
+struct ranking {
+	VEC(uint32_t) list;
+};
+
+/* A path that is shown, and to what. */
+struct retain_path {
+	uint32_t class;
+	struct path path;
+};
+
+struct retain {
+	struct timespec time; /* CLOCK_REALTIME */
+	pid_t pid;
+	char comm[16];
+	const char *allocator; /* "glibc 2.27 to 2.41", or NULL: its heap could not be walked */
+	bool settled;	       /* of one moment, or agreed on by two scans */
+	uint64_t total_ns, rss_bytes; /* of our own work */
+
+	struct picture picture;
+	struct heap_graph graph;
+	struct data_modules modules;
+	struct stack_frames frames;
+	struct kernel_held held;
+	struct intern intern;
+	struct root_functions functions;
+	struct root_groups groups;
+	struct classes classes;
+	struct retention retention;
+
+	uint64_t
+		*lost_hashes; /* of the contents of lost blocks; NULL unless two scans must agree */
+
+	/* Ranked, the greatest first. */
+	struct ranking ranked_roots;
+	struct ranking ranked_classes;
+	VEC(struct retain_leak) leaks;
+	VEC(struct retain_path) paths;
+};
+
+struct retain_sources {
+	struct worker *worker;		     /* borrowed; reads the target's files */
+	struct symbolizer *symbolizer;	     /* borrowed; names functions */
+	const struct tracked_block *tracked; /* by address; or NULL */
+	size_t tracked_count;
+};
+
+/*
+ * Takes the picture. *retain is filled in any case, must not move from here on, and is freed by the
+ * caller. Errors as picture_take().
+ */
+int retain_begin(pid_t pid, const struct picture_options *options, struct retain *retain);
+
+/* Draws every conclusion from it but paths. 0 or -ENOMEM. */
+int retain_finish(struct retain *retain, const struct retain_sources *sources);
+
+/* Hashes the contents of what is lost, as they are now, for retain_agree(). 0 or -ENOMEM. */
+int retain_remember_lost(struct retain *retain);
+/*
+ * Blocks that were not lost in `earlier` too, with the same size and contents, are taken back:
+ * nothing was stopped, so one scan alone proves nothing. 0 or -ENOMEM.
+ */
+int retain_agree(struct retain *retain, const struct retain *earlier);
+
+/* Classes and leaks, after verdicts have changed. 0 or -ENOMEM. */
+int retain_count_again(struct retain *retain);
+
+/* Adds paths: to the block at an address; to those of a class; or to the greatest classes. */
+int retain_add_address_path(struct retain *retain, uint64_t address);
+int retain_add_class_path(struct retain *retain, uint32_t class);
+int retain_add_top_paths(struct retain *retain, size_t count);
+
+void retain_free(struct retain *retain);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Root words put together by what people would name: a variable, the frames of a function, a
+ * thread's thread-locals or registers, a stretch of memory that nobody knows.
+ */
+#ifndef LEAKMON_RETAIN_ROOT_GROUPS_H
+#define LEAKMON_RETAIN_ROOT_GROUPS_H
+
+#include "retain/data_modules.h"
+#include "retain/heap_graph.h"
+#include "retain/kernel_held.h"
+#include "retain/root_functions.h"
+#include "retain/stack_frames.h"
+
+enum root_kind {
+	ROOT_GLOBAL,
+	ROOT_STACK,
+	ROOT_THREAD_LOCAL,
+	ROOT_REGISTER,
+	ROOT_KERNEL,
+	ROOT_UNTRACKED, /* the only weak kind */
+	ROOT_KIND_MAX_
+};
+
+struct root_group {
+	enum root_kind kind;
+	const char *name;   /* variable, function, register, "epoll", ...; NULL: see address */
+	const char *module; /* path of the file, or of the mapping; NULL or "": none */
+	uint64_t address;   /* of the variable, frame or memory */
+	uint64_t offset;    /* the same as the module's file counts it; 0: in no file */
+	pid_t tid;	    /* of a thread's; 0: of several */
+	char comm[16];	    /* likewise */
+	uint64_t words;	    /* that hold something */
+};
+
+struct root_groups {
+	VEC(struct root_group) list; /* strong ones first */
+	uint32_t strong, weak;
+	uint32_t *word_groups; /* of graph->roots, in their order */
+};
+
+/* What names roots; all borrowed. */
+struct root_sources {
+	const struct picture *picture;
+	const struct data_modules *modules;
+	const struct stack_frames *frames;
+	const struct kernel_held *held;
+	struct root_functions *functions;
+};
+
+/*
+ * Groups the roots of `graph`, and adds to graph->graph a node for each group and one more that
+ * leads to all of them. Names are interned. 0 or -ENOMEM.
+ */
+int root_groups_add(const struct root_sources *sources, struct intern *intern,
+		    struct heap_graph *graph, struct root_groups *groups);
+void root_groups_free(struct root_groups *groups);
+
+/* "global", "stack", ... */
+const char *root_kind_name(enum root_kind kind);
+
+#endif

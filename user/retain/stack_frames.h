@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which part of a thread's stack belongs to which function, by unwinding the copy that a picture
+ * holds: rows of .eh_frame, and the frame pointer where there are none.
+ */
+#ifndef LEAKMON_RETAIN_STACK_FRAMES_H
+#define LEAKMON_RETAIN_STACK_FRAMES_H
+
+#include "retain/picture.h"
+
+struct worker;
+
+struct stack_frame {
+	uint64_t low, high; /* [low, high): from its stack pointer to its caller's */
+	uint64_t address;   /* one past an instruction of its function, as a return address is */
+	uint32_t thread;
+	bool outermost; /* no caller: what lies above is not of a function */
+};
+
+struct stack_frames {
+	VEC(struct stack_frame) list; /* by ascending address */
+};
+
+/* 0 or -ENOMEM. Stacks that cannot be unwound have the frames up to there. */
+int stack_frames_find(const struct picture *picture, struct worker *worker,
+		      struct stack_frames *frames);
+void stack_frames_free(struct stack_frames *frames);
+
+/* The frame that holds address; else the next one below it, or NULL. */
+const struct stack_frame *stack_frames_at(const struct stack_frames *frames, uint64_t address);
+
+#endif

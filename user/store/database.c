@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "store/database.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+#include "base/cleanup.h"
+
+int database_errno(int code)
+{
+	static const struct {
+		int code, error;
+	} errors[] = {
+		{SQLITE_OK, 0},
+		{SQLITE_ROW, 0},
+		{SQLITE_DONE, 0},
+		{SQLITE_FULL, -ENOSPC},
+		{SQLITE_NOTADB, -EUCLEAN},
+		{SQLITE_CORRUPT, -EUCLEAN},
+		{SQLITE_BUSY, -EBUSY},
+		{SQLITE_LOCKED, -EBUSY},
+		{SQLITE_READONLY, -EROFS},
+		{SQLITE_CANTOPEN, -ENOENT},
+		{SQLITE_NOMEM, -ENOMEM},
+		{SQLITE_INTERRUPT, -EINTR},
+		{SQLITE_TOOBIG, -EUCLEAN},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		if (errors[i].code == (code & 0xff))
+			return errors[i].error;
+	}
+	return -EIO;
+}
+
+int database_run(sqlite3 *database, const char *sql)
+{
+	return database_errno(sqlite3_exec(database, sql, NULL, NULL, NULL));
+}
+
+int database_integer(sqlite3 *database, const char *sql, int64_t *value)
+{
+	_cleanup_statement_ sqlite3_stmt *statement = NULL;
+	int code = sqlite3_prepare_v2(database, sql, -1, &statement, NULL);
+
+	if (code)
+		return database_errno(code);
+	code = sqlite3_step(statement);
+	if (code == SQLITE_ROW)
+		*value = sqlite3_column_int64(statement, 0);
+	return code == SQLITE_DONE ? -ENODATA : database_errno(code);
+}
+
+static int bind_all(sqlite3_stmt *statement, const char *types, va_list arguments)
+{
+	int code = SQLITE_OK;
+
+	for (int i = 1; *types && !code; i++, types++) {
+		if (*types == 'i')
+			code = sqlite3_bind_int64(statement, i, va_arg(arguments, int64_t));
+		else if (*types == 't')
+			code = sqlite3_bind_text(statement, i, va_arg(arguments, const char *), -1,
+						 SQLITE_STATIC);
+		else if (*types == 'd')
+			code = sqlite3_bind_double(statement, i, va_arg(arguments, double));
+		else
+			code = sqlite3_bind_null(statement, i);
+	}
+	return database_errno(code);
+}
+
+int database_bind(sqlite3_stmt *statement, const char *types, ...)
+{
+	va_list arguments;
+	int error;
+
+	va_start(arguments, types);
+	error = bind_all(statement, types, arguments);
+	va_end(arguments);
+	return error;
+}
+
+int database_next(sqlite3_stmt *statement)
+{
+	int code = sqlite3_step(statement);
+
+	if (code == SQLITE_ROW)
+		return 1;
+	sqlite3_reset(statement);
+	return database_errno(code);
+}
+
+int database_do(sqlite3_stmt *statement, const char *types, ...)
+{
+	va_list arguments;
+	int error, more;
+
+	va_start(arguments, types);
+	error = bind_all(statement, types, arguments);
+	va_end(arguments);
+	if (error)
+		return error;
+	while ((more = database_next(statement)) > 0)
+		;
+	/* Texts were borrowed. */
+	sqlite3_clear_bindings(statement);
+	return more;
+}
+
+uint64_t database_unsigned(sqlite3_stmt *statement, int column, int *error)
+{
+	int64_t value = sqlite3_column_int64(statement, column);
+
+	if (sqlite3_column_type(statement, column) != SQLITE_INTEGER || value < 0) {
+		*error = -EUCLEAN;
+		return 0;
+	}
+	return (uint64_t)value;
+}
+
+const char *database_text(sqlite3_stmt *statement, int column)
+{
+	return (const char *)sqlite3_column_text(statement, column);
+}

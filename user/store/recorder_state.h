@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The recorder's parts. Internal to store/. All functions return 0 or -errno. */
+#ifndef LEAKMON_STORE_RECORDER_STATE_H
+#define LEAKMON_STORE_RECORDER_STATE_H
+
+#include "base/hash.h"
+#include "store/database.h"
+#include "store/ledger_columns.h"
+#include "store/recorder.h"
+
+enum recorder_statement {
+	PUT_SNAPSHOT,
+	PUT_PROCESS,
+	PUT_MODULE,
+	PUT_MAPPING,
+	PUT_FRAME,
+	PUT_SITE,
+	CLEAR_STACK,
+	PUT_STACK,
+	PUT_POINT,
+	PUT_AGES,
+	PUT_LEDGER,
+	PUT_LOSS,
+	SET_ROWS,
+	/* Forgetting one snapshot: ?1 it, ?2 the next one. In this order. */
+	MOVE_POINTS,
+	DROP_POINTS,
+	MOVE_AGES,
+	DROP_AGES,
+	MOVE_LEDGERS,
+	DROP_LEDGERS,
+	MOVE_LOSSES,
+	DROP_LOSSES,
+	MOVE_THREADS,
+	DROP_THREADS,
+	HAND_ON_FULL,
+	DROP_SNAPSHOT,
+	COUNT_ROWS,
+	ALL_SNAPSHOTS,
+	RECORDER_STATEMENTS,
+};
+
+/* What was written last of a process: it is written again when it differs. */
+struct recorded_process {
+	lm_process_key key;
+	uint32_t pid;
+	uint64_t described; /* hash of its names */
+	uint64_t numbers;   /* hash of its ledger row */
+	uint64_t seen;	    /* the append that saw it last */
+	bool gone;
+};
+
+struct recorded_site {
+	lm_process_key process;
+	int64_t process_row;
+	uint32_t index;
+	enum site_family family;
+	int64_t row;
+	uint64_t stack; /* hash of its frames as written */
+	uint64_t seen;
+	struct site last; /* the numbers; its addresses are not kept */
+};
+
+struct kept_snapshot {
+	int64_t sequence;
+	uint64_t monotonic_ns;
+	bool labelled, full;
+};
+
+/* Rows there are: ids count up, so that a rollback takes away the last ones. */
+struct recorded_counts {
+	uint64_t processes, modules, frames, mappings, sites;
+};
+
+struct recorder {
+	sqlite3 *database;
+	sqlite3_stmt *statements[RECORDER_STATEMENTS];
+	char *path;
+	struct recorder_options options;
+	VEC(struct recorded_process) processes; /* row id - 1 */
+	VEC(struct recorded_site) sites;
+	struct hash site_positions; /* (process row, index) -> position in sites */
+	/* From a hash of the contents to the row id; of mappings, to a running number. */
+	struct hash process_rows, module_rows, frame_rows, mapping_rows;
+	struct recorded_counts counts, committed;
+	VEC(struct kept_snapshot) kept;
+	int64_t sequence; /* of the latest snapshot; in the file they are counted by the recorder */
+	uint64_t appends, missed;
+	int64_t rows;	     /* in points, of the snapshot being written */
+	uint64_t since_full; /* snapshots since the last full one */
+	bool full;	     /* this one is */
+	bool ages;	     /* this one gets its histogram */
+};
+
+/* recorder_rows.c: the row of a process, of a site (written if new or if its frames changed). */
+int recorder_put_process(struct recorder *recorder, const struct snapshot_process *process,
+			 int64_t *row);
+int recorder_put_site(struct recorder *recorder, int64_t process,
+		      const struct snapshot_process *owner, const struct report_site *site,
+		      struct recorded_site **recorded);
+/* After a rollback: forgets the rows that were not committed. */
+int recorder_forget_rows(struct recorder *recorder);
+/* After sites were taken out of the array. */
+int recorder_index_sites(struct recorder *recorder);
+
+/* recorder_points.c: all numbers of one snapshot. */
+int recorder_put_numbers(struct recorder *recorder, const struct report *report);
+
+/* recorder_keep.c: forgets what --keep no longer allows. */
+int recorder_keep(struct recorder *recorder);
+
+#endif

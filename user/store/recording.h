@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reads a recording: the same structs that a live run hands on, so that every format and every
+ * comparison works without the target, on any machine.
+ *
+ * A recording may come from somebody else: nothing in it is believed. Numbers are checked for type
+ * and range, references for existence, texts for length; what does not fit ends the reading with a
+ * message. Nothing that the file's schema says is run (no triggers, no views, no functions).
+ */
+#ifndef LEAKMON_STORE_RECORDING_H
+#define LEAKMON_STORE_RECORDING_H
+
+#include "analyze/history.h"
+#include "analyze/report.h"
+
+struct recording;
+
+struct recording_snapshot {
+	uint64_t sequence; /* ascending, not without gaps */
+	struct timespec time;
+	uint64_t monotonic_ns;
+	char *label; /* untrusted, or NULL; owned by the recording */
+	bool full;
+	uint64_t rows;
+};
+
+/* Opens and checks. 0, or -errno after a message that says what is wrong with the file. */
+int recording_open(struct recording **recording, const char *path);
+void recording_close(struct recording *recording);
+
+/* All of them, in order; at least one. Good until recording_close(). */
+const struct recording_snapshot *recording_snapshots(const struct recording *recording,
+						     size_t *count);
+/* Where it was made, untrusted; "" if not known. */
+const char *recording_host(const struct recording *recording);
+
+/*
+ * The snapshot meant by `at`: a sequence number; "first" or "last"; a label; a time, "2026-11-20
+ * 13:00[:05]", "13:00[:05]" (of the day of the last snapshot) or "-10min" before the last: the
+ * latest snapshot that is not after it. NULL: the last. 0; -ENOENT or -EINVAL after a message.
+ */
+int recording_find(const struct recording *recording, const char *at, size_t *position);
+
+/*
+ * What was held at that snapshot. site.index is a number of the recording, sites have no
+ * addresses. 0, or -errno after a message. Free with snapshot_free().
+ */
+int recording_read(struct recording *recording, size_t position, struct snapshot *snapshot);
+
+/* Fills ids and frames of a report on such a snapshot; strings live as long as the recording. */
+int recording_name(struct recording *recording, struct report *report);
+
+/*
+ * The series up to and with that snapshot, named. Of a long recording, full snapshots only: that
+ * many points are enough for every graph, and reading them all would take seconds.
+ */
+int recording_history(struct recording *recording, size_t position, struct history *history);
+
+#endif

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Follows the rows of a recording from snapshot to snapshot. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "proc/container.h"
+#include "store/recording_state.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+void state_clear(struct state *state)
+{
+	vec_free(&state->sites);
+	vec_free(&state->processes);
+	hash_free(&state->site_positions);
+	hash_free(&state->process_positions);
+}
+
+void state_free(struct state *state)
+{
+	state_clear(state);
+}
+
+static struct site_state *site_put(struct state *state, uint64_t row)
+{
+	bool fresh;
+	uint64_t *position = hash_put(&state->site_positions, row, &fresh);
+	struct site_state *site;
+
+	if (!position)
+		return NULL;
+	if (!fresh)
+		return &state->sites.items[*position];
+	*position = state->sites.count;
+	site = vec_push(&state->sites);
+	if (site)
+		site->numbers.index = (uint32_t)row;
+	return site;
+}
+
+static void point_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+		       int *error)
+{
+	uint64_t row = database_unsigned(statement, 1, error), *known;
+	struct site_state *site;
+	struct site *numbers;
+
+	known = hash_get(&recording->site_rows, row);
+	if (*error || !known) {
+		*error = -EUCLEAN;
+		return;
+	}
+	site = site_put(state, row);
+	if (!site) {
+		*error = -ENOMEM;
+		return;
+	}
+	numbers = &site->numbers;
+	numbers->bytes = database_unsigned(statement, 2, error);
+	numbers->count = database_unsigned(statement, 3, error);
+	numbers->allocated_bytes = database_unsigned(statement, 4, error);
+	numbers->allocated_count = database_unsigned(statement, 5, error);
+	numbers->freed_bytes = database_unsigned(statement, 6, error);
+	numbers->freed_count = database_unsigned(statement, 7, error);
+	numbers->oldest_ns = 0;
+	if (sqlite3_column_type(statement, 8) != SQLITE_NULL)
+		numbers->oldest_ns = database_unsigned(statement, 8, error) * NS_PER_MS;
+	site->monotonic_ns = database_unsigned(statement, 9, error);
+}
+
+static void ages_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+		      int *error)
+{
+	uint64_t row = database_unsigned(statement, 0, error);
+	const uint64_t *position = hash_get(&state->site_positions, row);
+
+	(void)recording;
+	/* Of a site that has no point, nothing is shown. */
+	for (int i = 0; position && i < SITE_AGES_MAX_; i++)
+		state->sites.items[*position].numbers.ages[i] =
+			database_unsigned(statement, 1 + i, error);
+}
+
+static struct process_state_at *process_put(struct state *state, uint64_t row)
+{
+	bool fresh;
+	uint64_t *position = hash_put(&state->process_positions, row, &fresh);
+	struct process_state_at *process;
+
+	if (!position)
+		return NULL;
+	if (!fresh)
+		return &state->processes.items[*position];
+	*position = state->processes.count;
+	process = vec_push(&state->processes);
+	if (process)
+		process->row = row;
+	return process;
+}
+
+static void ledger_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+			int *error)
+{
+	uint64_t row = database_unsigned(statement, 0, error);
+	struct process_state_at *process;
+
+	if (row && !hash_get(&recording->process_rows, row)) {
+		*error = -EUCLEAN;
+		return;
+	}
+	process = process_put(state, row);
+	if (!process) {
+		*error = -ENOMEM;
+		return;
+	}
+	*process = (struct process_state_at){.row = row};
+	process->state = (int64_t)database_unsigned(statement, 1, error);
+	process->exact = database_unsigned(statement, 2, error) != 0;
+	process->bytes = database_unsigned(statement, 3, error);
+	process->count = database_unsigned(statement, 4, error);
+	for (int i = 0; i < LEDGER_COLUMNS; i++) {
+		uint64_t *field = (void *)((char *)&process->ledger + ledger_columns[i]);
+
+		*field = database_unsigned(statement, 5 + i, error);
+	}
+}
+
+static void loss_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+		      int *error)
+{
+	uint64_t row = database_unsigned(statement, 0, error);
+	uint64_t count = database_unsigned(statement, 3, error), *counts;
+	const uint64_t *position = hash_get(&state->process_positions, row);
+	const char *kind = database_text(statement, 1), *cause = database_text(statement, 2);
+
+	(void)recording;
+	if (!position || !kind || !cause)
+		return;
+	for (size_t k = 0; k < LOSS_KINDS; k++) {
+		if (strcmp(loss_kinds[k].name, kind) != 0)
+			continue;
+		counts = (void *)((char *)&state->processes.items[*position].ledger +
+				  loss_kinds[k].offset);
+		for (unsigned i = 0; i < loss_kinds[k].max; i++) {
+			if (!strcmp(loss_kinds[k].cause(i), cause))
+				counts[i] = count;
+		}
+	}
+}
+
+static const struct {
+	enum recording_statement statement;
+	void (*read)(struct recording *, struct state *, sqlite3_stmt *, int *);
+	const char *what;
+} readers[] = {
+	{GET_POINTS, point_read, "the numbers of its sites"},
+	{GET_AGES, ages_read, "the ages of its blocks"},
+	{GET_LEDGERS, ledger_read, "its ledgers"},
+	/* Behind the ledgers: they belong to their rows. */
+	{GET_LOSSES, loss_read, "its losses"},
+};
+
+int state_advance(struct recording *recording, struct state *state, uint64_t from, uint64_t to)
+{
+	int error = 0, more = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(readers) && !error; i++) {
+		sqlite3_stmt *statement = recording->statements[readers[i].statement];
+
+		error = database_bind(statement, "ii", (int64_t)from, (int64_t)to);
+		while (!error && (more = database_next(statement)) != 0) {
+			if (more < 0)
+				error = more;
+			else
+				readers[i].read(recording, state, statement, &error);
+		}
+		sqlite3_reset(statement);
+		if (error)
+			return recording_fail(recording, error, readers[i].what);
+	}
+	return 0;
+}
+
+static struct container *container_of_row(const struct known_process *known, int *error)
+{
+	struct container *container;
+
+	if (!known->container_id)
+		return NULL;
+	container = calloc(1, sizeof(*container));
+	if (!container) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	snprintf(container->id, sizeof(container->id), "%s", known->container_id);
+	container->namespace = known->namespace ? strdup(known->namespace) : NULL;
+	container->pod = known->pod ? strdup(known->pod) : NULL;
+	container->name = known->container ? strdup(known->container) : NULL;
+	return container;
+}
+
+static int process_fill(struct snapshot_process *process, const struct known_process *known,
+			const struct process_state_at *state)
+{
+	int error = 0;
+
+	process->key = known->key;
+	process->pid = known->pid;
+	memcpy(process->comm, known->comm, sizeof(process->comm));
+	process->exe = known->exe ? strdup(known->exe) : NULL;
+	process->container = container_of_row(known, &error);
+	process->exited = state->state != PROCESS_ALIVE;
+	process->exact = state->exact;
+	process->outstanding_bytes = state->bytes;
+	process->outstanding_count = state->count;
+	process->ledger = state->ledger;
+	return error;
+}
+
+/* positions: of a process' row in the snapshot, +1. */
+static int processes_fill(const struct recording *recording, const struct state *state,
+			  struct snapshot *snapshot, struct hash *positions)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < state->processes.count && !error; i++) {
+		const struct process_state_at *at = &state->processes.items[i];
+		struct snapshot_process *process;
+		uint64_t *position;
+
+		if (!at->row)
+			snapshot->ledger = at->ledger;
+		if (!at->row || at->state >= PROCESS_GONE)
+			continue;
+		process = vec_push(&snapshot->processes);
+		position = hash_put(positions, at->row, NULL);
+		if (!process || !position)
+			return -ENOMEM;
+		*position = snapshot->processes.count;
+		error = process_fill(
+			process,
+			&recording->processes.items[*hash_get(&recording->process_rows, at->row)],
+			at);
+	}
+	return error;
+}
+
+static int sites_fill(const struct recording *recording, const struct state *state,
+		      struct snapshot *snapshot, const struct hash *positions)
+{
+	if (!snapshot->processes.items)
+		return 0;
+	for (size_t i = 0; i < state->sites.count; i++) {
+		const struct site_state *at = &state->sites.items[i];
+		const struct known_site *known =
+			&recording->sites
+				 .items[*hash_get(&recording->site_rows, at->numbers.index)];
+		const uint64_t *position = hash_get(positions, known->process);
+		struct site *site;
+
+		if (!position || (!at->numbers.count && !at->numbers.bytes))
+			continue;
+		site = vec_push(&snapshot->processes.items[*position - 1].sites);
+		if (!site)
+			return -ENOMEM;
+		*site = at->numbers;
+		site->lost = known->lost;
+		site->family = known->family;
+		site->kind = known->kind;
+		site->end = known->end;
+		/* The row says how old the oldest block was then, and it is still there. */
+		if (site->oldest_ns && snapshot->monotonic_ns > at->monotonic_ns)
+			site->oldest_ns += snapshot->monotonic_ns - at->monotonic_ns;
+	}
+	return 0;
+}
+
+int state_to_snapshot(const struct recording *recording, const struct state *state, size_t position,
+		      struct snapshot *snapshot)
+{
+	const struct recording_snapshot *at = &recording->snapshots.items[position];
+	_cleanup_(hash_free) struct hash positions = {0};
+	struct snapshot built = {
+		.sequence = at->sequence, .time = at->time, .monotonic_ns = at->monotonic_ns};
+	sqlite3_stmt *statement = recording->statements[GET_SNAPSHOT];
+	int error = database_bind(statement, "i", (int64_t)at->sequence);
+
+	if (!error && database_next(statement) > 0) {
+		built.has_ages = database_unsigned(statement, 0, &error) != 0;
+		built.sampled = database_unsigned(statement, 1, &error) != 0;
+		built.scan_ns = database_unsigned(statement, 2, &error);
+	}
+	sqlite3_reset(statement);
+	if (!error)
+		error = processes_fill(recording, state, &built, &positions);
+	if (!error)
+		error = sites_fill(recording, state, &built, &positions);
+	if (error) {
+		snapshot_free(&built);
+		return recording_fail(recording, error, "a snapshot");
+	}
+	*snapshot = built;
+	return 0;
+}

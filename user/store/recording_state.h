@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The reader's parts. Internal to store/. */
+#ifndef LEAKMON_STORE_RECORDING_STATE_H
+#define LEAKMON_STORE_RECORDING_STATE_H
+
+#include "base/hash.h"
+#include "store/database.h"
+#include "store/ledger_columns.h"
+#include "store/recording.h"
+#include "symbol/intern.h"
+
+/* No run of ours makes more; a file that says so was made to be read for ever. */
+#define RECORDING_SNAPSHOTS_MAX 10000000
+#define RECORDING_SITES_MAX (1u << 22)
+#define RECORDING_PROCESSES_MAX (1u << 22)
+#define RECORDING_DEPTH_MAX 4096
+#define RECORDING_TEXT_MAX 65536
+
+enum recording_statement {
+	GET_SNAPSHOT,
+	GET_PROCESSES,
+	GET_POINTS,
+	GET_AGES,
+	GET_LEDGERS,
+	GET_LOSSES,
+	GET_SITES,
+	GET_STACK,
+	RECORDING_STATEMENTS,
+};
+
+/* A row of `processes`. */
+struct known_process {
+	uint64_t row;
+	lm_process_key key;
+	uint32_t pid;
+	char comm[16];
+	const char *exe, *container_id, *namespace, *pod, *container;
+};
+
+/* A row of `sites`. */
+struct known_site {
+	uint64_t row, process; /* row ids */
+	uint64_t stack;
+	enum lm_lost lost;
+	enum lm_walk_end end;
+	enum site_family family;
+	enum site_kind kind;
+};
+
+/* The latest numbers of a site while points are read in order. */
+struct site_state {
+	struct site numbers;
+	uint64_t monotonic_ns; /* of the snapshot whose row this is */
+	uint64_t count_at_ages;
+};
+
+/* The latest numbers of a process. */
+struct process_state_at {
+	uint64_t row;
+	int64_t state;
+	bool exact;
+	uint64_t bytes, count;
+	struct ledger ledger;
+};
+
+/* All numbers as of one snapshot. */
+struct state {
+	VEC(struct site_state) sites; /* numbers.index is the row id */
+	struct hash site_positions;   /* row id -> position */
+	VEC(struct process_state_at) processes;
+	struct hash process_positions;
+};
+
+struct recording {
+	sqlite3 *database;
+	sqlite3_stmt *statements[RECORDING_STATEMENTS];
+	char *path;
+	char *host;
+	VEC(struct recording_snapshot) snapshots;
+	VEC(struct known_process) processes;
+	struct hash process_rows; /* row id -> position in processes */
+	VEC(struct known_site) sites;
+	struct hash site_rows;
+	struct intern strings;
+};
+
+/* recording_open.c: 0, or -errno after a message. A regular file is there; it opens, and it is a
+ * recording of a known schema whose pages are whole. */
+int recording_check_file(const char *path);
+int recording_open_database(struct recording *recording);
+
+/* Says what is wrong with the file, and returns the error. */
+int recording_fail(const struct recording *recording, int error, const char *what);
+
+/* The interned text of a column, cut at RECORDING_TEXT_MAX; NULL: null, or no memory (*error). */
+const char *recording_text(struct recording *recording, sqlite3_stmt *statement, int column,
+			   int *error);
+
+/* recording_state.c: brings a state from the snapshots before `from` to that of `to`. */
+int state_advance(struct recording *recording, struct state *state, uint64_t from, uint64_t to);
+/* Forgets everything, for a full snapshot. */
+void state_clear(struct state *state);
+int state_to_snapshot(const struct recording *recording, const struct state *state, size_t position,
+		      struct snapshot *snapshot);
+void state_free(struct state *state);
+
+#endif

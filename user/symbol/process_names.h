@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The names of one process' addresses, kept so that asking again costs a hash lookup. */
+#ifndef LEAKMON_SYMBOL_PROCESS_NAMES_H
+#define LEAKMON_SYMBOL_PROCESS_NAMES_H
+
+#include "base/hash.h"
+#include "symbol/address_space.h"
+#include "symbol/intern.h"
+#include "symbol/jit_names.h"
+#include "symbol/modules.h"
+#include "symbol/symbolizer.h"
+
+struct named {
+	struct frame frame;
+	const struct code_range *range; /* NULL: no code there */
+	uint64_t vaddr;			/* what was looked up, in the file's own numbering */
+};
+
+/* Zeroed at first. */
+struct process_names {
+	struct address_space space;
+	struct jit_names jit;
+	struct hash index; /* address, as asked for -> place in list, plus 1 */
+	VEC(struct named) list;
+	uint64_t fetched; /* modules.fetched when the names were made */
+};
+
+/* Reads the mappings again; names that may be wrong now are forgotten. 0 or -errno. */
+int process_names_refresh(struct process_names *names, int pid, struct modules *modules,
+			  struct intern *intern);
+
+/*
+ * The name of an address, which may carry LM_FRAME_EXACT; without it, it is looked up by the byte
+ * before it. *named is good until the next call. 0 or -ENOMEM.
+ */
+int process_names_find(struct process_names *names, struct modules *modules, struct intern *intern,
+		       uint64_t address, struct named **named);
+
+/* The lines of what was named, as far as they are known; *source is NULL: no file, so no lines. */
+int named_want_lines(const struct named *named, const struct source_lines **source);
+
+/* Also lets go of the modules. */
+void process_names_free(struct process_names *names);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The threads of the watched processes at one time: what `leakmon threads` prints. */
+#ifndef LEAKMON_THREADS_THREAD_REPORT_H
+#define LEAKMON_THREADS_THREAD_REPORT_H
+
+#include <stdio.h>
+#include <time.h>
+
+#include "symbol/symbolizer.h"
+#include "threads/thread_table.h"
+
+struct dead_thread {
+	struct lm_thread thread;
+	uint64_t stack_start, stack_end; /* equal: given by the program, or not found */
+	uint64_t resident_bytes;	 /* of it */
+};
+
+/* Dead threads that were made by the same stack to run the same function. */
+struct thread_group {
+	uint32_t site;
+	uint64_t start_routine;
+	size_t first, count; /* in thread_census.dead */
+	uint64_t oldest_died_ns, newest_died_ns;
+	uint64_t stack_bytes, resident_bytes;
+	size_t depth;
+	uint64_t addresses[LM_MAX_FRAMES]; /* of pthread_create's caller, and its callers */
+	enum lm_walk_end end;
+	struct frames stack, start; /* owned */
+};
+
+struct thread_census {
+	uint32_t pid;
+	char comm[16];
+	const char *why; /* its threads cannot be followed; NULL: they are. Borrowed */
+	uint64_t alive;
+	struct lm_thread_books books;
+	uint64_t stack_bytes, resident_bytes; /* of dead threads */
+	VEC(struct dead_thread) dead;	      /* by group, then by age */
+	VEC(struct thread_group) groups;      /* most threads first */
+};
+
+struct thread_report {
+	struct timespec time;
+	uint64_t sequence, now_ns; /* CLOCK_MONOTONIC */
+	bool show_threads, colour;
+	VEC(struct thread_census) processes;
+};
+
+/*
+ * The census of one process from the table; names are not filled in. `pid` is what the operator
+ * knows it by. 0 or -ENOMEM.
+ */
+int thread_census_take(struct thread_census *census, pid_t pid, const struct thread_table *table,
+		       const struct bpf_side *bpf);
+void thread_census_free(struct thread_census *census);
+void thread_report_free(struct thread_report *report);
+
+/* 0 or -EIO. */
+int thread_report_text(FILE *out, const struct thread_report *report);
+int thread_report_json(FILE *out, const struct thread_report *report);
+
+/* Finds the stack mappings of dead threads, and what of them is in memory. 0 or -errno. */
+int stack_memory_fill(pid_t pid, struct dead_thread *dead, size_t count);
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "threads/thread_target.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "proc/maps.h"
+#include "proc/target_file.h"
+#include "worker/worker.h"
+
+struct attaching {
+	struct thread_target *target;
+	const struct bpf_side *bpf;
+	enum attach_method method;
+	struct worker *worker;
+};
+
+/* The points of one probe as one request; `which` THREAD_PROBE_RETURN: returns of those that have.
+ */
+static int attach_probe(const struct attaching *attaching, const struct thread_library *library,
+			int fd, enum thread_probe which)
+{
+	uint64_t offsets[THREAD_MAX_POINTS], cookies[THREAD_MAX_POINTS];
+	bool session = attaching->method == ATTACH_SESSION;
+	bool returning = which == THREAD_PROBE_RETURN;
+	struct attach_request request = {
+		.program_fd = attaching->bpf->thread_fds[which],
+		.file_fd = fd,
+		.offsets = offsets,
+		.cookies = cookies,
+		.pid = attaching->target->pid,
+		.point = returning				   ? POINT_RETURN
+			 : session && thread_probes[which].returns ? POINT_BOTH
+								   : POINT_ENTRY,
+	};
+
+	for (size_t i = 0; i < library->points.count; i++) {
+		const struct thread_point *point = &library->points.items[i];
+
+		if (returning ? !thread_probes[point->probe].returns : point->probe != which)
+			continue;
+		offsets[request.count] = point->offset;
+		cookies[request.count++] = library->attr_cookie;
+	}
+	if (!request.count || (returning && session))
+		return 0;
+	return attach(&attaching->target->attachments, attaching->method, &request);
+}
+
+static bool note_seen(struct thread_target *target, const struct mapping *mapping)
+{
+	struct thread_seen *seen;
+
+	for (size_t i = 0; i < target->seen.count; i++) {
+		seen = &target->seen.items[i];
+		if (seen->inode == mapping->inode && seen->major == mapping->major &&
+		    seen->minor == mapping->minor)
+			return false;
+	}
+	seen = vec_push(&target->seen);
+	if (seen)
+		*seen = (struct thread_seen){mapping->inode, mapping->major, mapping->minor};
+	return seen != NULL;
+}
+
+static int attach_library(const struct attaching *attaching, const struct mapping *mapping,
+			  const struct thread_library *library, int fd)
+{
+	struct thread_target *target = attaching->target;
+	int error = 0;
+
+	if (library->why[0]) {
+		log_warning("threads of process %d are not followed: %s: %s", target->pid,
+			    mapping->path, library->why);
+		snprintf(target->why, sizeof(target->why), "%s", library->why);
+	}
+	for (size_t i = 0; i < THREAD_PROBE_MAX_ && !error; i++)
+		error = attach_probe(attaching, library, fd, i);
+	if (error)
+		return error;
+	target->points += library->points.count;
+	return 0;
+}
+
+static int visit_mapping(const struct attaching *attaching, int task, const struct mapping *mapping)
+{
+	_cleanup_(thread_library_free) struct thread_library library = {0};
+	_cleanup_close_ int fd = -1;
+	int error;
+
+	if (!mapping->inode || !note_seen(attaching->target, mapping))
+		return 0;
+	fd = target_file_open_mapping(task, mapping);
+	if (fd < 0)
+		return 0;
+	error = worker_read_threads(attaching->worker, fd, &library);
+	if (error) {
+		log_debug("%s: not read: %s", mapping->path, strerror(-error));
+		return error == -ENOMEM ? error : 0;
+	}
+	return attach_library(attaching, mapping, &library, fd);
+}
+
+int thread_target_attach(struct thread_target *target, const struct bpf_side *bpf,
+			 enum attach_method method, struct worker *worker)
+{
+	struct attaching attaching = {target, bpf, method, worker};
+	struct maps maps = {0};
+	int error = maps_read(target->pid, MAPS_EXECUTABLE, &maps);
+
+	for (size_t i = 0; i < maps.list.count && !error; i++)
+		error = visit_mapping(&attaching, maps.task, &maps.list.items[i]);
+	maps_free(&maps);
+	return error;
+}
+
+void thread_target_detach(struct thread_target *target)
+{
+	attachments_close(&target->attachments);
+	vec_free(&target->seen);
+}

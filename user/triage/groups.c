@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "triage/groups.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "proc/small_file.h"
+
+#define MOUNTINFO_MAX_BYTES (1u << 20)
+
+struct mount_line {
+	char root[PATH_MAX], point[PATH_MAX], type[32], super[256];
+};
+
+/* ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG...] - TYPE SOURCE SUPER (man 5 proc) */
+static bool mount_line_parse(const char *line, struct mount_line *mount)
+{
+	const char *separator = strstr(line, " - "), *end = line + strcspn(line, "\n");
+
+	_Static_assert(PATH_MAX == 4096, "the widths below");
+	return separator && separator < end &&
+	       sscanf(line, "%*u %*u %*s %4095s %4095s ", mount->root, mount->point) == 2 &&
+	       sscanf(separator, " - %31s %*s %255s", mount->type, mount->super) == 2;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = strstr(words, word); at; at = strstr(at + 1, word)) {
+		if ((at == words || at[-1] == ',') && (!at[length] || at[length] == ','))
+			return true;
+	}
+	return false;
+}
+
+static int mount_take(struct groups *groups, const struct mount_line *mount, bool unified)
+{
+	free(groups->mount);
+	free(groups->root);
+	groups->mount = strdup(mount->point);
+	groups->root = strdup(mount->root);
+	groups->unified = unified;
+	return groups->mount && groups->root ? 0 : -ENOMEM;
+}
+
+/* In a hybrid set-up both are there, and memory is with v1. */
+static int find_mount(struct groups *groups, const char *mountinfo)
+{
+	_cleanup_free_ struct mount_line *mount = malloc(sizeof(*mount));
+	int error = mount ? 0 : -ENOMEM;
+
+	for (const char *line = mountinfo; *line && !error;) {
+		if (mount_line_parse(line, mount)) {
+			if (!strcmp(mount->type, "cgroup") && has_word(mount->super, "memory"))
+				return mount_take(groups, mount, false);
+			if (!strcmp(mount->type, "cgroup2"))
+				error = mount_take(groups, mount, true);
+		}
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	return error;
+}
+
+int groups_init(struct groups *groups)
+{
+	_cleanup_free_ char *mountinfo = NULL;
+
+	*groups = (struct groups){.containers = container_cache_new()};
+	if (!groups->containers)
+		return -ENOMEM;
+	if (small_file_read("/proc/self/mountinfo", MOUNTINFO_MAX_BYTES, &mountinfo))
+		return 0; /* sums it is */
+	return find_mount(groups, mountinfo);
+}
+
+static void group_free(struct group *group)
+{
+	cleanup_close(&group->stat_fd);
+	cleanup_close(&group->swap_fd);
+	container_free(group->container);
+	series_free(&group->series);
+	free(group->path);
+	free(group);
+}
+
+void groups_free(struct groups *groups)
+{
+	for (size_t i = 0; i < groups->list.count; i++)
+		group_free(groups->list.items[i]);
+	vec_free(&groups->list);
+	container_cache_free(groups->containers);
+	free(groups->mount);
+	free(groups->root);
+	*groups = (struct groups){0};
+}
+
+const char *groups_memory_path(const struct cgroup_paths *paths)
+{
+	const char *unified = NULL;
+
+	for (size_t i = 0; i < paths->list.count; i++) {
+		if (has_word(paths->list.items[i].controllers, "memory"))
+			return paths->list.items[i].path;
+		if (!paths->list.items[i].hierarchy)
+			unified = paths->list.items[i].path;
+	}
+	return unified;
+}
+
+void groups_cut_path(char *path, const char *id)
+{
+	char *found = strstr(path, id);
+
+	if (found)
+		found[strcspn(found, "/")] = '\0';
+}
+
+/* The group's directory seen through the mount; false: outside of what is mounted. */
+static bool directory_of(const struct groups *groups, const char *path, char directory[PATH_MAX])
+{
+	size_t length = strcmp(groups->root, "/") ? strlen(groups->root) : 0;
+	int size;
+
+	if (!strncmp(path, "/..", 3) || strncmp(path, groups->root, length) != 0)
+		return false;
+	size = snprintf(directory, PATH_MAX, "%s%s", groups->mount, path + length);
+	return size > 0 && size < PATH_MAX;
+}
+
+static void open_files(const struct groups *groups, struct group *group)
+{
+	_cleanup_free_ char *directory = malloc(PATH_MAX);
+	_cleanup_close_ int fd = -1;
+
+	if (!directory || !groups->mount || !directory_of(groups, group->path, directory))
+		return;
+	fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	group->stat_fd = openat(fd, "memory.stat", O_RDONLY | O_CLOEXEC);
+	if (groups->unified)
+		group->swap_fd = openat(fd, "memory.swap.current", O_RDONLY | O_CLOEXEC);
+}
+
+static struct group *group_new(struct groups *groups, const char *path,
+			       const struct container *container, double now_s)
+{
+	struct group **slot, *group = calloc(1, sizeof(*group));
+
+	if (!group)
+		return NULL;
+	group->stat_fd = group->swap_fd = -1;
+	group->first_seen_s = now_s;
+	group->path = strdup(path);
+	group->container = container_copy(container);
+	slot = group->path && (group->container || !container) ? vec_push(&groups->list) : NULL;
+	if (!slot) {
+		group_free(group);
+		return NULL;
+	}
+	*slot = group;
+	open_files(groups, group);
+	return group;
+}
+
+/* NULL: in the root cgroup, or unknown. */
+static struct group *group_of(struct groups *groups, pid_t pid, double now_s)
+{
+	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
+	_cleanup_free_ char *path = NULL;
+	const struct container *container;
+	const char *memory;
+
+	if (cgroup_paths_read(pid, &paths))
+		return NULL;
+	container = container_find_by_paths(groups->containers, pid, &paths);
+	memory = groups_memory_path(&paths);
+	/* A container that a runtime put only into other hierarchies has no memory of its own. */
+	if (!memory || (!strcmp(memory, "/") && !container))
+		return NULL;
+	path = strdup(memory);
+	if (!path)
+		return NULL;
+	if (container)
+		groups_cut_path(path, container->id);
+	for (size_t i = 0; i < groups->list.count; i++) {
+		if (!strcmp(groups->list.items[i]->path, path))
+			return groups->list.items[i];
+	}
+	return group_new(groups, path, container, now_s);
+}
+
+static void count_member(struct group *group, const struct quantities *quantities)
+{
+	group->processes++;
+	for (size_t i = 0; i < QUANTITY_MAX_; i++) {
+		if (!isnan(quantities->values[i]))
+			group->quantities.values[i] += quantities->values[i];
+	}
+}
+
+static void count_members(struct groups *groups, struct population *population, double now_s)
+{
+	for (size_t i = 0; i < groups->list.count; i++) {
+		groups->list.items[i]->processes = 0;
+		groups->list.items[i]->quantities = (struct quantities){0};
+	}
+	for (size_t i = 0; i < population->members.count; i++) {
+		struct member *member = population->members.items[i];
+
+		if (!member->reading.has_memory) {
+			member->group = NULL; /* which may end now */
+			continue;
+		}
+		/* A runtime moves a process into its container after the fork. */
+		if (process_reading_is_refresh(&member->reading))
+			member->group = group_of(groups, member->reading.pid, now_s);
+		if (member->group)
+			count_member(member->group, &member->reading.quantities);
+	}
+}
+
+static void drop_empty(struct groups *groups)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < groups->list.count; i++) {
+		struct group *group = groups->list.items[i];
+
+		if (group->processes)
+			groups->list.items[kept++] = group;
+		else
+			group_free(group);
+	}
+	groups->list.count = kept;
+}
+
+static bool stat_number(const char *text, const char *name, uint64_t *number)
+{
+	size_t length = strlen(name);
+
+	while (*text) {
+		if (!strncmp(text, name, length) && text[length] == ' ')
+			return sscanf(text + length, "%" SCNu64, number) == 1;
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return false;
+}
+
+double groups_parse_stat(const char *text, bool unified)
+{
+	uint64_t anonymous, swap = 0;
+
+	if (!stat_number(text, unified ? "anon" : "total_rss", &anonymous))
+		return NAN;
+	if (!unified)
+		stat_number(text, "total_swap", &swap);
+	return (double)anonymous + (double)swap;
+}
+
+static bool file_text(int fd, char *text, size_t size)
+{
+	ssize_t got = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
+
+	if (got < 0)
+		return false;
+	text[got] = '\0';
+	return true;
+}
+
+static void read_charge(const struct groups *groups, struct group *group)
+{
+	char text[8192];
+	double bytes;
+
+	if (!file_text(group->stat_fd, text, sizeof(text)))
+		return;
+	bytes = groups_parse_stat(text, groups->unified);
+	if (isnan(bytes))
+		return;
+	if (groups->unified && file_text(group->swap_fd, text, sizeof(text)))
+		bytes += strtod(text, NULL);
+	group->quantities.values[QUANTITY_HEAP] = bytes;
+	group->charged = true;
+}
+
+int groups_poll(struct groups *groups, struct population *population, double now_s)
+{
+	int error = 0;
+
+	count_members(groups, population, now_s);
+	drop_empty(groups);
+	for (size_t i = 0; i < groups->list.count && !error; i++) {
+		struct group *group = groups->list.items[i];
+
+		read_charge(groups, group);
+		/* Sums over processes that come and go say nothing about mappings. */
+		group->quantities.values[QUANTITY_MAPPING] = NAN;
+		error = series_add(&group->series, now_s, &group->quantities);
+	}
+	return error;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The cgroups that hold processes, with their pasts: containers, and what systemd runs as services.
+ * Their memory is what the kernel charges to them (cgroup v1 and hybrid: total_rss and total_swap
+ * of memory.stat; v2: anon of memory.stat and memory.swap.current), so that a leak spread over many
+ * short processes shows as well. Where their files cannot be found or read, it is the sum over
+ * their processes.
+ */
+#ifndef LEAKMON_TRIAGE_GROUPS_H
+#define LEAKMON_TRIAGE_GROUPS_H
+
+#include "base/vec.h"
+#include "proc/container.h"
+#include "triage/population.h"
+#include "triage/series.h"
+
+struct group {
+	char *path;		     /* cgroup, cut behind the container's own; untrusted; owned */
+	struct container *container; /* owned; NULL: none */
+	int stat_fd, swap_fd;	     /* -1: not open */
+	bool charged;		     /* memory is what the kernel charges, and no sum */
+	size_t processes;	     /* of the latest poll */
+	struct quantities quantities;
+	struct series series;
+	double first_seen_s;
+};
+
+struct groups {
+	VEC(struct group *) list; /* owned */
+	struct container_cache *containers;
+	char *mount;  /* where the memory hierarchy is mounted; NULL: nowhere; owned */
+	char *root;   /* what of the hierarchy is mounted there */
+	bool unified; /* cgroup v2 */
+};
+
+/* 0 or -ENOMEM. */
+int groups_init(struct groups *groups);
+void groups_free(struct groups *groups);
+
+/* After population_poll(): who is where, who is gone, and a reading of every group. 0 or -ENOMEM.
+ */
+int groups_poll(struct groups *groups, struct population *population, double now_s);
+
+/* "path of the memory hierarchy" among the paths of a process, or NULL. Exposed for the tests. */
+const char *groups_memory_path(const struct cgroup_paths *paths);
+
+/* Cuts a container's cgroup path behind the component with its id: /a/docker-ID.scope/init loses
+ * its last part. Exposed for the tests. */
+void groups_cut_path(char *path, const char *id);
+
+/* Bytes of anonymous memory and swap in the text of memory.stat; NAN: not there. */
+double groups_parse_stat(const char *text, bool unified);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What of a process grows, how fast and how surely: the trends of its series on every resolution
+ * and of every quantity, weighed against each other.
+ */
+#ifndef LEAKMON_TRIAGE_GROWTH_H
+#define LEAKMON_TRIAGE_GROWTH_H
+
+#include "analyze/trend.h"
+#include "triage/series.h"
+
+/* Everything grows in its first minutes: the readings that a first verdict takes. */
+#define GROWTH_READINGS_MIN 24
+
+struct growth {
+	enum quantity kind;
+	enum trend_verdict verdict;
+	double confidence;     /* 0..1, of the verdict's growth; 0 when nothing grows */
+	double per_s;	       /* of the kind's own unit */
+	double low_per_s;      /* 95 % */
+	double high_per_s;     /* 95 % */
+	double memory_per_s;   /* bytes of anonymous memory, whatever the kind */
+	double urgency;	       /* for ranking: per_s in bytes (see growth.c) times confidence */
+	struct trend evidence; /* of the window that decided */
+	size_t level;	       /* of the series: its resolution */
+};
+
+/*
+ * The verdict on one quantity. Resolutions that disagree are settled so: growth that stays within
+ * the range of an older churning is churning; growth that is the tail of an older one that slows
+ * down is a plateau; else the longest window that grows decides, since it knows the rate best.
+ */
+void growth_judge(struct growth *growth, const struct series *series, enum quantity quantity);
+
+/* The most urgent of all quantities; the heap if none grows. */
+void growth_of(struct growth *growth, const struct series *series);
+
+/* For sorting: below 0 when `one` concerns an operator more than `other`. */
+int growth_compare(const struct growth *one, const struct growth *other);
+
+/* "heap", "mapping", "threads", "files": as JSON has it. */
+const char *growth_kind_name(enum quantity kind);
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "triage/population.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* Descriptors that are not for processes: output, cgroups, and what an escalation opens. */
+#define DESCRIPTORS_SPARED 256
+
+struct pids {
+	VEC(pid_t) list;
+};
+
+static void pids_free(struct pids *pids)
+{
+	vec_free(&pids->list);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	pid_t one = *(const pid_t *)a, other = *(const pid_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+static int pids_read(struct pids *pids)
+{
+	_cleanup_closedir_ DIR *directory = opendir("/proc");
+	const struct dirent *entry;
+
+	if (!directory)
+		return -errno;
+	while ((entry = readdir(directory))) {
+		pid_t *pid;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		pid = vec_push(&pids->list);
+		if (!pid)
+			return -ENOMEM;
+		*pid = (pid_t)strtol(entry->d_name, NULL, 10);
+	}
+	if (pids->list.count)
+		qsort(pids->list.items, pids->list.count, sizeof(*pids->list.items), by_pid);
+	return 0;
+}
+
+void population_init(struct population *population)
+{
+	struct rlimit limit = {0};
+
+	*population = (struct population){0};
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur > 2 * DESCRIPTORS_SPARED)
+		population->max_descriptors = (size_t)limit.rlim_cur - DESCRIPTORS_SPARED;
+}
+
+static void member_free(struct population *population, struct member *member)
+{
+	if (!member)
+		return;
+	population->descriptors -= member->reading.statm_fd >= 0;
+	process_reading_close(&member->reading);
+	series_free(&member->series);
+	free(member->exe);
+	free(member);
+}
+
+void population_free(struct population *population)
+{
+	for (size_t i = 0; i < population->members.count; i++)
+		member_free(population, population->members.items[i]);
+	vec_free(&population->members);
+}
+
+static struct member *member_new(pid_t pid, double now_s)
+{
+	struct member *member = calloc(1, sizeof(*member));
+
+	if (!member || process_reading_open(&member->reading, pid)) {
+		free(member);
+		return NULL;
+	}
+	/* Our own children work for an escalation: their cost is in the budget. */
+	if (member->reading.parent == getpid()) {
+		free(member);
+		return NULL;
+	}
+	member->first_seen_s = now_s;
+	member->escalated_s = -1;
+	return member;
+}
+
+/* The path of its program; true if it is another one than before: it has execed. */
+static bool exe_changed(struct member *member)
+{
+	char path[40], target[PATH_MAX];
+	ssize_t length;
+	bool changed;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", member->reading.pid);
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length < 0)
+		return false;
+	target[length] = '\0';
+	if (member->exe && !strcmp(member->exe, target))
+		return false;
+	changed = member->exe;
+	free(member->exe);
+	member->exe = strdup(target);
+	return changed;
+}
+
+/* 0; -ESRCH; -ENOMEM. */
+static int member_poll(struct population *population, struct member *member, double now_s,
+		       const struct reading_effort *effort)
+{
+	struct process_reading *reading = &member->reading;
+	bool had = reading->statm_fd >= 0, renamed;
+	struct reading_effort mine = *effort;
+	char comm[sizeof(reading->comm)];
+	int error;
+
+	mine.keep_descriptor = population->descriptors < population->max_descriptors;
+	memcpy(comm, reading->comm, sizeof(comm));
+	error = process_reading_update(reading, &mine);
+	population->descriptors += !had && reading->statm_fd >= 0;
+	if (error || !reading->has_memory)
+		return error;
+	renamed = memcmp(comm, reading->comm, sizeof(comm)) != 0;
+	/* A new program begins a new past. */
+	if ((renamed || process_reading_is_refresh(reading)) && exe_changed(member))
+		series_free(&member->series);
+	return series_add(&member->series, now_s, &reading->quantities);
+}
+
+/* The member of that PID if it still is the same process, else a new one, or NULL: it has ended. */
+static struct member *member_renew(struct population *population, struct member *member, pid_t pid,
+				   double now_s, const struct reading_effort *effort)
+{
+	if (member && member_poll(population, member, now_s, effort) != -ESRCH)
+		return member;
+	member_free(population, member);
+	member = member_new(pid, now_s);
+	if (!member)
+		return NULL;
+	if (member_poll(population, member, now_s, effort) != -ESRCH)
+		return member;
+	member_free(population, member);
+	return NULL;
+}
+
+static int merge(struct population *population, const struct pids *pids, double now_s,
+		 const struct reading_effort *effort)
+{
+	__typeof__(population->members) old = population->members, merged = {0};
+	size_t next = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < pids->list.count; i++) {
+		pid_t pid = pids->list.items[i];
+		struct member *member = NULL, **slot;
+
+		while (next < old.count && old.items[next]->reading.pid < pid)
+			member_free(population, old.items[next++]);
+		if (next < old.count && old.items[next]->reading.pid == pid)
+			member = old.items[next++];
+		member = pid == getpid() ? NULL
+					 : member_renew(population, member, pid, now_s, effort);
+		if (!member)
+			continue;
+		slot = vec_push(&merged);
+		if (slot)
+			*slot = member;
+		else
+			member_free(population, member);
+		error = slot ? error : -ENOMEM;
+	}
+	while (next < old.count)
+		member_free(population, old.items[next++]);
+	vec_free(&old);
+	population->members = merged;
+	return error;
+}
+
+int population_poll(struct population *population, double now_s,
+		    const struct reading_effort *effort)
+{
+	_cleanup_(pids_free) struct pids pids = {0};
+	int error = pids_read(&pids);
+
+	if (error)
+		return error;
+	/* Every PID namespace has a process 1; who does not see it sees only their own. */
+	population->hidden = !pids.list.count || pids.list.items[0] != 1;
+	return merge(population, &pids, now_s, effort);
+}
+
+struct member *population_find(const struct population *population, pid_t pid)
+{
+	size_t low = 0, high = population->members.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (population->members.items[middle]->reading.pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == population->members.count || population->members.items[low]->reading.pid != pid)
+		return NULL;
+	return population->members.items[low];
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All processes of the machine with their pasts, kept up to date poll by poll. */
+#ifndef LEAKMON_TRIAGE_POPULATION_H
+#define LEAKMON_TRIAGE_POPULATION_H
+
+#include "base/vec.h"
+#include "triage/process_reading.h"
+#include "triage/series.h"
+
+struct group;	     /* triage/groups.h */
+struct triage_sites; /* triage/triage_report.h */
+
+struct member {
+	struct process_reading reading;
+	struct series series;
+	struct group *group; /* borrowed, or NULL: the cgroup it was in when last looked at */
+	char *exe;	     /* as /proc/PID/exe says, untrusted; owned; NULL: not known */
+	double first_seen_s;
+	double escalated_s;		  /* negative: never */
+	const struct triage_sites *sites; /* what that found; borrowed from the escalation */
+};
+
+struct population {
+	VEC(struct member *) members; /* by ascending PID; owned */
+	size_t descriptors, max_descriptors;
+	bool hidden; /* /proc hides processes of others (hidepid) */
+};
+
+/* Learns how many descriptors may be kept, and asks for as many as are allowed. */
+void population_init(struct population *population);
+void population_free(struct population *population);
+
+/*
+ * One poll at `now_s`, seconds since the triage began: who is new, who is gone, and a reading of
+ * everyone who has memory. 0, -ENOMEM, or -errno of reading /proc itself.
+ */
+int population_poll(struct population *population, double now_s,
+		    const struct reading_effort *effort);
+
+/* NULL: there is none. */
+struct member *population_find(const struct population *population, pid_t pid);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What grows on this machine: polls /proc and the cgroups, remembers, judges and ranks. No BPF, no
+ * printing. The caller owns the clock: it polls and reports when it wants.
+ */
+#ifndef LEAKMON_TRIAGE_TRIAGE_H
+#define LEAKMON_TRIAGE_TRIAGE_H
+
+#include "triage/budget.h"
+#include "triage/groups.h"
+#include "triage/population.h"
+#include "triage/triage_report.h"
+
+/* The pause between polls that --budget allows by default, and that intervals above it keep to. */
+#define TRIAGE_POLL_NS 5000000000ull
+
+struct triage {
+	struct population population;
+	struct groups groups;
+	struct budget budget;
+	double poll_interval_s; /* before the budget stretches it */
+	double begin_s;		/* CLOCK_MONOTONIC */
+	double polled_s;	/* since the begin; negative: never */
+	double due_s;		/* of the next poll */
+	uint64_t random;	/* state */
+	/* CPU time so far: of ours, what went into escalation; and the estimated time of probes in
+	 * targets. */
+	double escalation_cpu_s, probe_s;
+	uint64_t reports;
+};
+
+/* 0 or -errno after an error message. */
+int triage_open(struct triage *triage, double poll_interval_s, double budget);
+void triage_close(struct triage *triage);
+
+/* Seconds since triage_open(). */
+double triage_now(const struct triage *triage);
+
+/*
+ * Seconds until the next poll, 0: now. Pauses vary by a fifth, by chance: read at even times, a
+ * program with a period near a multiple of the pause seems to change slowly (aliasing).
+ */
+double triage_pause_s(const struct triage *triage);
+
+/* CPU time of leakmon and its children so far. */
+double triage_cpu_s(void);
+
+/* CPU seconds that the budget has saved up: what an escalation may cost. */
+double triage_credit_s(const struct triage *triage);
+
+/* 0 or -errno after an error message. Says when something is shed, or taken up again. */
+int triage_poll(struct triage *triage);
+
+/*
+ * Judges and ranks; at most `top` processes and as many groups (0: all). 0 or -ENOMEM. The report
+ * borrows from the triage, until the next poll.
+ */
+int triage_report(struct triage *triage, size_t top, struct triage_report *report);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The executable mappings of one process, here and in the kernel. */
+#ifndef LEAKMON_UNWIND_PROCESS_RANGES_H
+#define LEAKMON_UNWIND_PROCESS_RANGES_H
+
+#include "unwind/row_array.h"
+#include "unwind/row_modules.h"
+
+struct process_ranges {
+	uint64_t maps_hash; /* of the mappings that are loaded */
+	struct range_array array;
+	VEC(struct row_module *) held; /* once for each range that lies in it */
+};
+
+struct process_ranges *process_ranges_new(void);
+/* Lets go of the modules, too. */
+void process_ranges_free(struct process_ranges *ranges, struct row_modules *modules);
+
+enum ranges_change {
+	RANGES_SAME,
+	RANGES_WRITTEN, /* walks use them already */
+	RANGES_FRESH,	/* array.fd is a new array, to be put into the map of maps */
+};
+
+/*
+ * Reads the mappings and writes them into the array; new modules wait for row_sets_load().
+ * 0; -ESRCH: the process is gone; -errno. On errors the next refresh tries it all again.
+ */
+int process_ranges_refresh(struct process_ranges *ranges, int pid, struct row_modules *modules,
+			   enum ranges_change *change);
+
+#endif
