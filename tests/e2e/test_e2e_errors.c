@@ -4,7 +4,9 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -272,6 +274,25 @@ static void a_size_that_the_kernel_refuses_is_said(void **state)
 	workload_do(harness, workload, "go");
 }
 
+/* An empty directory in place of /sys/kernel/btf, for this process alone. */
+static void hide_btf(void)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/sys/kernel/btf", "tmpfs", 0, NULL))
+		_exit(99);
+}
+
+static void a_kernel_without_type_information_is_told_apart(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct child *monitor = monitor_start(
+		harness, ARGUMENTS("leakmon", "-p", workload->pid_text, "1"), hide_btf);
+
+	monitor_expect_error(harness, monitor, 1, "CONFIG_DEBUG_INFO_BTF=y");
+	workload_do(harness, workload, "go");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +310,7 @@ int main(void)
 		e2e_test(a_stdout_that_was_never_open_is_an_error),
 		e2e_test(a_missing_capability_is_named),
 		e2e_test(a_size_that_the_kernel_refuses_is_said),
+		e2e_test(a_kernel_without_type_information_is_told_apart),
 	};
 
 	return cmocka_run_group_tests_name("e2e_errors", tests, NULL, NULL);

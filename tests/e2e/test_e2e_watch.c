@@ -209,6 +209,32 @@ static void sampling_is_called_an_estimate(void **state)
 	}
 }
 
+static size_t lines_with(const char *text, const char *word)
+{
+	size_t count = 0;
+
+	for (text = strstr(text, word); text; text = strstr(text + 1, word))
+		count++;
+	return count;
+}
+
+/* 25 allocations, of which 7 are freed. */
+static void trace_prints_every_allocation_and_every_free(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct child *monitor =
+		MONITOR_ATTACHED(harness, "-p", workload->pid_text, "--trace", "3600");
+
+	workload_do(harness, workload, "go");
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	assert_int_equal(lines_with(monitor->out.text, " malloc allocated "), 25);
+	assert_int_equal(lines_with(monitor->out.text, " free freed "), 7);
+	assert_int_equal(lines_with(monitor->out.text, " allocated 4096 bytes at 0x"), 3);
+	assert_int_equal(lines_with(monitor->out.text, " freed 200 bytes at 0x"), 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +249,7 @@ int main(void)
 		e2e_test(a_process_that_was_not_named_is_not_counted),
 		e2e_test(object_names_the_file_to_probe),
 		e2e_test(sampling_is_called_an_estimate),
+		e2e_test(trace_prints_every_allocation_and_every_free),
 	};
 
 	return cmocka_run_group_tests_name("e2e_watch", tests, NULL, NULL);

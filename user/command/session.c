@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "proc/pid_namespace.h"
 
 /* How long one file may take to come from a server. */
 #define DEBUGINFOD_DEADLINE_MS 60000
@@ -190,6 +191,19 @@ static int open_selector(struct session *session)
 	return -ENOMEM;
 }
 
+/* BPF numbers processes as the machine does, /proc as leakmon's own PID namespace does. */
+static int check_pid_namespace(void)
+{
+	struct pid_namespace namespace;
+
+	if (pid_namespace_read(&namespace) || namespace.initial)
+		return 0;
+	log_error("leakmon runs in a PID namespace of its own and cannot tell its processes from "
+		  "the kernel's numbers; run it in the host's (docker: --pid=host, Kubernetes: "
+		  "hostPID: true)");
+	return -EOPNOTSUPP;
+}
+
 /* Each process takes about ten descriptors. */
 static void raise_descriptor_limit(void)
 {
@@ -208,6 +222,8 @@ static int open_all(struct session *session)
 
 	raise_descriptor_limit();
 	if (!error)
+		error = check_pid_namespace();
+	if (!error)
 		error = open_selector(session);
 	if (!error)
 		error = try_kernel(session);
@@ -219,6 +235,8 @@ static int open_all(struct session *session)
 		error = load(session);
 	if (!error)
 		error = open_stages(session);
+	if (!error && options->pids.count) /* one wait for all: see unwind_store.h */
+		unwind_store_refresh_all(session->unwind, options->pids.items, options->pids.count);
 	for (size_t i = 0; i < options->pids.count && !error; i++)
 		error = targets_attach_named(session, options->pids.items[i]);
 	if (!error && session->selector)

@@ -197,6 +197,7 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 	error = attach_pid(session, pid, arrival, false);
 	if (!error || error == -ESRCH)
 		return;
+	session_forget(session, pid);
 	explain_refusal(&process, error);
 	remember_refusal(&session->targets, &process);
 }
@@ -211,6 +212,9 @@ static int attach_selection(struct session *session, bool first)
 		return error;
 	if (first)
 		error = selection_explain(&selection);
+	if (first && !error) /* one wait for all: each by itself would wait for the kernel */
+		unwind_store_refresh_all(session->unwind, selection.pids.items,
+					 selection.pids.count);
 	for (size_t i = 0; i < selection.pids.count && !error; i++)
 		attach_unnamed(session, selection.pids.items[i], &running);
 	selection_free(&selection);
@@ -309,11 +313,14 @@ void targets_drop_ended(struct session *session)
 void targets_close(struct session *session)
 {
 	struct targets *targets = &session->targets;
+	struct attachments all = {0};
 
 	for (size_t i = 0; i < targets->list.count; i++) {
+		attachments_move(&all, &targets->list.items[i].probes.attachments);
 		target_detach(&targets->list.items[i].probes);
 		cleanup_close(&targets->list.items[i].pidfd);
 	}
+	attachments_close(&all);
 	vec_free(&targets->list);
 	vec_free(&targets->pids);
 	hash_free(&targets->refused);

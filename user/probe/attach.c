@@ -14,6 +14,9 @@
 
 #include "base/cleanup.h"
 
+/* Each detach waits for the kernel, and those that wait at once wait together. */
+#define CLOSING_THREADS 128
+
 /* The head of union bpf_attr for BPF_LINK_CREATE with uprobe_multi (include/uapi/linux/bpf.h). */
 struct link_create_uprobe_multi {
 	uint32_t prog_fd;
@@ -161,29 +164,45 @@ int attach(struct attachments *attachments, enum attach_method method,
 				     : attach_multi(attachments, request);
 }
 
-static void *close_one(void *fd)
+/* Descriptors that several threads close: whoever is free takes the next. */
+struct closing {
+	const int *fds;
+	size_t count, next;
+};
+
+static void *close_some(void *context)
 {
-	close((int)(intptr_t)fd);
+	struct closing *closing = context;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&closing->next, 1, __ATOMIC_RELAXED)) < closing->count)
+		close(closing->fds[i]);
 	return NULL;
 }
 
 void attachments_close(struct attachments *attachments)
 {
-	size_t count = attachments->fds.count;
-	_cleanup_free_ pthread_t *threads = calloc(count + 1, sizeof(*threads));
+	struct closing closing = {.fds = attachments->fds.items, .count = attachments->fds.count};
+	pthread_t threads[CLOSING_THREADS];
+	size_t started = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		void *fd = (void *)(intptr_t)attachments->fds.items[i];
-
-		if (!threads || pthread_create(&threads[i], NULL, close_one, fd)) {
-			close_one(fd);
-			if (threads)
-				threads[i] = pthread_self();
-		}
-	}
-	for (size_t i = 0; threads && i < count; i++) {
-		if (!pthread_equal(threads[i], pthread_self()))
-			pthread_join(threads[i], NULL);
-	}
+	while (started < MIN(closing.count, CLOSING_THREADS) &&
+	       !pthread_create(&threads[started], NULL, close_some, &closing))
+		started++;
+	close_some(&closing);
+	while (started > 0)
+		pthread_join(threads[--started], NULL);
 	vec_free(&attachments->fds);
+}
+
+int attachments_move(struct attachments *to, struct attachments *from)
+{
+	while (from->fds.count) {
+		int *slot = vec_push(&to->fds);
+
+		if (!slot)
+			return -ENOMEM;
+		*slot = from->fds.items[--from->fds.count];
+	}
+	return 0;
 }

@@ -54,4 +54,7 @@ unsigned attach_type(enum attach_method method, enum attach_point point);
 /* Detaches everything, in parallel: each detach waits for the kernel's grace period. */
 void attachments_close(struct attachments *attachments);
 
+/* Moves what it can, so that many are closed at once. 0 or -ENOMEM. */
+int attachments_move(struct attachments *to, struct attachments *from);
+
 #endif
