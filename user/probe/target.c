@@ -53,7 +53,7 @@ static int make_plan(const struct target_config *config, int fd, struct probe_pl
 		return probe_plan_file(fd, config->symbol_prefix, config->probe_at, plan);
 	/* A parser of its own for each file: a plan is used for every process that maps the file,
 	 * and a hostile file must not have a say in the plan of another. */
-	worker_end_plans(config->worker);
+	worker_leave_planner(config->worker);
 	return worker_plan(config->worker, fd, config->symbol_prefix, config->probe_at, plan);
 }
 

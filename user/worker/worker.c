@@ -234,9 +234,14 @@ int worker_read_threads(struct worker *worker, int fd, struct thread_library *li
 	return err ? mark(worker, WORKER_LANE_PLANS, err) : 0;
 }
 
-void worker_end_plans(struct worker *worker)
+void worker_leave_planner(struct worker *worker)
 {
 	lane_stop(&worker->lanes[WORKER_LANE_PLANS]);
+}
+
+void worker_end_plans(struct worker *worker)
+{
+	worker_leave_planner(worker);
 	dying_reap(&worker->lanes[WORKER_LANE_PLANS].dying, true);
 }
 

@@ -66,6 +66,8 @@ int worker_plan(struct worker *worker, int fd, const char *symbol_prefix, enum p
  * Ends the child that plans: the next plan starts another. A file that took the child over could
  * have a probe put into the middle of an instruction of the next file; call this between files.
  */
+void worker_leave_planner(struct worker *worker);
+/* The same, and waits for all that are ending. */
 void worker_end_plans(struct worker *worker);
 
 struct line_request {
