@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 work=build/vm
 timeout=${VM_TIMEOUT:-300}
 programs="build/leakmon"
-workloads="leak allocators mixed quick execer mapper kernelmem"
+workloads="leak allocators mixed quick execer mapper kernelmem threads"
 
 explain() {
 	echo "vm.sh: $*" >&2
@@ -58,6 +58,9 @@ initramfs_make() {
 	for program in $programs; do
 		install_program "$program"
 	done
+	# glibc loads it when a thread is cancelled or calls pthread_exit.
+	unwinder=$(gcc -print-file-name=libgcc_s.so.1)
+	install -D -m 755 "$unwinder" "$root/lib/$(gcc -print-multiarch)/libgcc_s.so.1"
 	for workload in $workloads; do
 		install_program "build/workloads/$workload"
 	done

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon doctor: what this kernel, these capabilities and these processes allow. */
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "base/log.h"
+#include "cli/targets.h"
 #include "command/command.h"
 #include "probe/privileges.h"
 #include "probe/target.h"
@@ -33,6 +35,27 @@ static int print_kernel(struct trial *trial, enum attach_method method)
 	return btf ? 0 : -1;
 }
 
+/* 0, or whether anything stands in the way of one of the targets. */
+static int describe_targets(const struct options *options, const struct target_config *config)
+{
+	struct selector_config wanted = targets_config(options);
+	struct selector *selector = selector_new(&wanted, NULL);
+	struct selection selection = {0};
+	int error = selector ? selector_list(selector, &selection) : -ENOMEM;
+
+	if (!error)
+		error = selection_explain(&selection);
+	for (size_t i = 0; i < selection.pids.count; i++) {
+		printf("process %d\n", selection.pids.items[i]);
+		fflush(stdout);
+		error |= target_check(selection.pids.items[i], config) ||
+			 target_describe(stdout, selection.pids.items[i], config);
+	}
+	selection_free(&selection);
+	selector_free(selector);
+	return error;
+}
+
 int command_doctor(const struct options *options)
 {
 	struct target_config config = {.object = options->object,
@@ -51,12 +74,7 @@ int command_doctor(const struct options *options)
 	privileges_print(stdout);
 	privileges_missing(missing, sizeof(missing));
 	error |= missing[0] != '\0';
-	for (size_t i = 0; i < options->pids.count; i++) {
-		printf("process %d\n", options->pids.items[i]);
-		fflush(stdout);
-		error |= target_check(options->pids.items[i], &config) ||
-			 target_describe(stdout, options->pids.items[i], &config);
-	}
+	error |= describe_targets(options, &config);
 	worker_free(config.worker);
 	plan_cache_free(config.plans);
 	return error ? EXIT_ERROR : EXIT_OK;

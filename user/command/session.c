@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/targets.h"
 #include "proc/pid_namespace.h"
 
 /* How long one file may take to come from a server. */
@@ -166,29 +167,23 @@ static int start_command(struct session *session)
 static int open_selector(struct session *session)
 {
 	const struct options *options = session->options;
-	struct selector_config config = {
-		.words =
-			{
-				[SELECT_COMM] = {options->comms.items, options->comms.count},
-				[SELECT_CGROUP] = {options->cgroups.items, options->cgroups.count},
-				[SELECT_CONTAINER] = {options->containers.items,
-						      options->containers.count},
-				[SELECT_POD] = {options->pods.items, options->pods.count},
-			},
-	};
-	bool open = false;
+	struct selector_config config = targets_config(options);
+	bool open;
 
-	for (size_t i = 0; i < SELECT_MAX_; i++)
-		open |= config.words[i].count > 0;
-	session->many = open || options->pids.count > 1 || options->follow_forks;
 	session->containers = container_cache_new();
 	session->target_config.plans = plan_cache_new();
-	if (open)
-		session->selector = selector_new(&config, session->containers);
-	if (session->containers && session->target_config.plans && (session->selector || !open))
-		return 0;
-	log_error("out of memory");
-	return -ENOMEM;
+	session->selector = selector_new(&config, session->containers);
+	if (!session->containers || !session->target_config.plans || !session->selector) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	open = selector_is_open(session->selector);
+	session->many = open || options->pids.count > 1 || options->follow_forks;
+	if (!open) {
+		selector_free(session->selector);
+		session->selector = NULL;
+	}
+	return 0;
 }
 
 /* BPF numbers processes as the machine does, /proc as leakmon's own PID namespace does. */

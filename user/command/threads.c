@@ -5,11 +5,11 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/pollable.h"
 #include "command/command.h"
 #include "command/threads_run.h"
 
@@ -19,34 +19,6 @@ struct loop {
 	uint64_t reports;
 	bool finished;
 };
-
-static int open_signals(struct loop *loop)
-{
-	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		sigaddset(&set, wanted[i]);
-	signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	loop->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return loop->signal_fd < 0 ? -errno : 0;
-}
-
-static int open_timer(struct loop *loop)
-{
-	uint64_t ns = loop->run.options->interval_ns;
-	struct timespec interval = {.tv_sec = (time_t)(ns / 1000000000u),
-				    .tv_nsec = (long)(ns % 1000000000u)};
-	struct itimerspec timer = {.it_value = interval, .it_interval = interval};
-
-	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (loop->timer_fd < 0 || timerfd_settime(loop->timer_fd, 0, &timer, NULL))
-		return -errno;
-	return 0;
-}
 
 static int report(struct loop *loop, bool last)
 {
@@ -109,13 +81,17 @@ static int wait_and_handle(struct loop *loop)
 
 static int open_all(struct loop *loop, const struct options *options)
 {
-	int error = open_signals(loop);
+	int error;
+
+	loop->signal_fd = pollable_signals(false);
+	error = MIN(loop->signal_fd, 0);
 
 	if (!error)
 		error = threads_run_open(&loop->run, options);
 	if (error)
 		return error;
-	error = open_timer(loop);
+	loop->timer_fd = pollable_interval(options->interval_ns);
+	error = MIN(loop->timer_fd, 0);
 	if (error)
 		log_error("cannot set up the event loop: %s", strerror(-error));
 	return error;

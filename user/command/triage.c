@@ -5,11 +5,11 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/pollable.h"
 #include "command/command.h"
 #include "command/escalate.h"
 #include "output/output.h"
@@ -28,33 +28,6 @@ struct run {
 	uint64_t reports;
 	bool finished;
 };
-
-static int open_signals(struct run *run)
-{
-	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		sigaddset(&set, wanted[i]);
-	signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return run->signal_fd < 0 ? -errno : 0;
-}
-
-static int open_timer(int *fd, uint64_t ns)
-{
-	struct timespec interval = {.tv_sec = (time_t)(ns / 1000000000u),
-				    .tv_nsec = (long)(ns % 1000000000u)};
-	struct itimerspec timer = {.it_value = interval, .it_interval = interval};
-
-	*fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (*fd < 0 || timerfd_settime(*fd, 0, &timer, NULL))
-		return -errno;
-	return 0;
-}
 
 static int open_output(struct run *run)
 {
@@ -77,10 +50,15 @@ static int open_output(struct run *run)
 static int open_loop(struct run *run)
 {
 	uint64_t interval_ns = run->options->interval_ns;
-	int error = open_signals(run);
+	int error;
 
-	if (!error)
-		error = open_timer(&run->report_fd, interval_ns);
+	run->signal_fd = pollable_signals(false);
+	error = MIN(run->signal_fd, 0);
+
+	if (!error) {
+		run->report_fd = pollable_interval(interval_ns);
+		error = MIN(run->report_fd, 0);
+	}
 	if (error)
 		log_error("cannot set up the event loop: %s", strerror(-error));
 	return error;

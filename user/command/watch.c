@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/pollable.h"
 #include "cli/triage_options.h"
 #include "collect/events.h"
 #include "command/command.h"
@@ -66,38 +66,13 @@ static void on_event(const struct lm_event *event, void *context)
 		trace_print(watch->session.out, event);
 }
 
-static int open_signals(struct watch *watch)
-{
-	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		sigaddset(&set, wanted[i]);
-	signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	watch->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return watch->signal_fd < 0 ? -errno : 0;
-}
-
-static int open_timer(struct watch *watch)
-{
-	uint64_t ns = watch->session.options->interval_ns;
-	struct timespec interval = {.tv_sec = (time_t)(ns / 1000000000u),
-				    .tv_nsec = (long)(ns % 1000000000u)};
-	struct itimerspec timer = {.it_value = interval, .it_interval = interval};
-
-	watch->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (watch->timer_fd < 0 || timerfd_settime(watch->timer_fd, 0, &timer, NULL))
-		return -errno;
-	return 0;
-}
-
 static int watch_open(struct watch *watch, const struct options *options,
 		      const struct report_sink *sink)
 {
-	int error = open_signals(watch);
+	int error;
+
+	watch->signal_fd = pollable_signals(true);
+	error = MIN(watch->signal_fd, 0);
 
 	if (error)
 		return error;
@@ -108,7 +83,8 @@ static int watch_open(struct watch *watch, const struct options *options,
 	/* One report has no history. */
 	watch->session.keeps_history = !sink && options->count != 1;
 	watch->session.history.limits.max_times = HISTORY_TIMES;
-	error = open_timer(watch);
+	watch->timer_fd = pollable_interval(options->interval_ns);
+	error = MIN(watch->timer_fd, 0);
 	watch->events = events_new(&watch->session.bpf, on_event, watch);
 	if (!error && watch->events)
 		return 0;
