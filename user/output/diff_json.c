@@ -9,10 +9,10 @@ static void side_write(struct json_writer *json, const char *key, const char *na
 		       const char *label, const struct report *report)
 {
 	json_open(json, key, '{');
-	json_string(json, "recording", name);
-	json_number(json, "sequence", report->snapshot->sequence);
+	json_put_string(json, "recording", name);
+	json_put_number(json, "sequence", report->snapshot->sequence);
 	output_json_time(json, "time", &report->snapshot->time);
-	json_string(json, "label", label);
+	json_put_string(json, "label", label);
 	json_close(json, '}');
 }
 
@@ -20,9 +20,9 @@ static void amounts_write(struct json_writer *json, const char *key, uint64_t be
 			  uint64_t after)
 {
 	json_open(json, key, '{');
-	json_number(json, "before", before);
-	json_number(json, "after", after);
-	json_signed(json, "difference", (int64_t)(after - before));
+	json_put_number(json, "before", before);
+	json_put_number(json, "after", after);
+	json_put_signed(json, "difference", (int64_t)(after - before));
 	json_close(json, '}');
 }
 
@@ -31,16 +31,16 @@ static void row_write(struct json_writer *json, const struct diff_row *row)
 	char id[17];
 
 	json_open(json, NULL, '{');
-	json_string(json, "state", diff_state_name(row->state));
-	json_string(json, "name", row->name);
+	json_put_string(json, "state", diff_state_name(row->state));
+	json_put_string(json, "name", row->name);
 	amounts_write(json, "bytes", row->before.bytes, row->after.bytes);
 	amounts_write(json, "count", row->before.count, row->after.count);
-	json_number(json, "sites", row->sites);
+	json_put_number(json, "sites", row->sites);
 	if (!row->name) {
 		snprintf(id, sizeof(id), "%016" PRIx64, row->site->id);
-		json_string(json, "id", id);
-		json_string(json, "comm", row->comm);
-		json_string(json, "family", family_name(row->site->site->family));
+		json_put_string(json, "id", id);
+		json_put_string(json, "comm", row->comm);
+		json_put_string(json, "family", family_name(row->site->site->family));
 		output_json_frames_write(json, row->site);
 	}
 	json_close(json, '}');
@@ -52,13 +52,13 @@ int output_json_diff_write(FILE *out, const struct diff *diff)
 	size_t shown = 0;
 
 	json_open(&json, NULL, '{');
-	json_number(&json, "schema", 1);
-	json_string(&json, "kind", "diff");
-	json_string(&json, "by", diff_group_name(diff->by));
+	json_put_number(&json, "schema", 1);
+	json_put_string(&json, "kind", "diff");
+	json_put_string(&json, "by", diff_group_name(diff->by));
 	side_write(&json, "from", diff->before_name, diff->before_label, diff->before);
 	side_write(&json, "to", diff->after_name, diff->after_label, diff->after);
-	json_bool(&json, "same_run", diff->same_run);
-	json_bool(&json, "unrelated", diff->unrelated);
+	json_put_bool(&json, "same_run", diff->same_run);
+	json_put_bool(&json, "unrelated", diff->unrelated);
 	amounts_write(&json, "bytes", diff->total_before.bytes, diff->total_after.bytes);
 	amounts_write(&json, "count", diff->total_before.count, diff->total_after.count);
 	json_open(&json, "rows", '[');

@@ -19,7 +19,7 @@ static void time_write(struct json_writer *json, const char *key, const struct t
 	strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
 	snprintf(text, sizeof(text), "%s.%03uZ", seconds,
 		 (unsigned int)(time->tv_nsec / NS_PER_MS) % 1000);
-	json_string(json, key, text);
+	json_put_string(json, key, text);
 }
 
 static void dropped_write(struct json_writer *json, const struct ledger *ledger)
@@ -27,7 +27,7 @@ static void dropped_write(struct json_writer *json, const struct ledger *ledger)
 	json_open(json, "dropped", '{');
 	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
 		if (ledger->dropped[i])
-			json_number(json, drop_name(i), ledger->dropped[i]);
+			json_put_number(json, drop_name(i), ledger->dropped[i]);
 	}
 	json_close(json, '}');
 }
@@ -37,7 +37,7 @@ static void lost_stacks_write(struct json_writer *json, const struct ledger *led
 	json_open(json, "lost_stacks", '{');
 	for (size_t i = LM_LOST_NONE + 1; i < LM_LOST_MAX_; i++) {
 		if (ledger->lost_stacks[i])
-			json_number(json, lost_name(i), ledger->lost_stacks[i]);
+			json_put_number(json, lost_name(i), ledger->lost_stacks[i]);
 	}
 	json_close(json, '}');
 }
@@ -47,7 +47,7 @@ static void walk_ends_write(struct json_writer *json, const struct ledger *ledge
 	json_open(json, "walk_ends", '{');
 	for (size_t i = LM_WALK_ROOT + 1; i < LM_WALK_MAX_; i++) {
 		if (ledger->walk_ends[i])
-			json_number(json, walk_end_name(i), ledger->walk_ends[i]);
+			json_put_number(json, walk_end_name(i), ledger->walk_ends[i]);
 	}
 	json_close(json, '}');
 }
@@ -57,26 +57,26 @@ static void ledger_write(struct json_writer *json, const struct snapshot *snapsh
 	const struct ledger *ledger = &snapshot->ledger;
 
 	json_open(json, "ledger", '{');
-	json_number(json, "allocations", ledger->allocations);
-	json_number(json, "frees", ledger->frees);
-	json_number(json, "outstanding", ledger->outstanding);
-	json_number(json, "purged", ledger->purged);
+	json_put_number(json, "allocations", ledger->allocations);
+	json_put_number(json, "frees", ledger->frees);
+	json_put_number(json, "outstanding", ledger->outstanding);
+	json_put_number(json, "purged", ledger->purged);
 	dropped_write(json, ledger);
-	json_number(json, "untracked_frees", ledger->untracked_frees);
-	json_number(json, "outstanding_bytes", ledger->outstanding_bytes);
-	json_number(json, "inherited_frees", ledger->inherited_frees);
-	json_number(json, "filtered", ledger->filtered);
-	json_number(json, "unsampled", ledger->unsampled);
-	json_number(json, "failed", ledger->failed);
-	json_number(json, "abandoned", ledger->abandoned);
+	json_put_number(json, "untracked_frees", ledger->untracked_frees);
+	json_put_number(json, "outstanding_bytes", ledger->outstanding_bytes);
+	json_put_number(json, "inherited_frees", ledger->inherited_frees);
+	json_put_number(json, "filtered", ledger->filtered);
+	json_put_number(json, "unsampled", ledger->unsampled);
+	json_put_number(json, "failed", ledger->failed);
+	json_put_number(json, "abandoned", ledger->abandoned);
 	lost_stacks_write(json, ledger);
 	walk_ends_write(json, ledger);
 	/* Without ages the live set was not read: no count to show. */
 	if (snapshot->has_ages)
-		json_number(json, "scanned", ledger->scanned);
+		json_put_number(json, "scanned", ledger->scanned);
 	else
-		json_null(json, "scanned");
-	json_number(json, "moved", ledger->moved);
+		json_put_null(json, "scanned");
+	json_put_number(json, "moved", ledger->moved);
 	json_close(json, '}');
 }
 
@@ -84,41 +84,41 @@ static void ledger_write(struct json_writer *json, const struct snapshot *snapsh
 static void mapping_write(struct json_writer *json, const struct mapping_ledger *ledger)
 {
 	json_open(json, "mappings", '{');
-	json_number(json, "mapped_bytes", ledger->mapped);
-	json_number(json, "unmapped_bytes", ledger->unmapped);
-	json_number(json, "outstanding_bytes", ledger->outstanding);
-	json_number(json, "purged_bytes", ledger->purged);
-	json_number(json, "ranges", ledger->ranges);
-	json_number(json, "events_lost", ledger->events_lost);
-	json_number(json, "missed_bytes", ledger->missed);
-	json_number(json, "healed_bytes", ledger->healed);
+	json_put_number(json, "mapped_bytes", ledger->mapped);
+	json_put_number(json, "unmapped_bytes", ledger->unmapped);
+	json_put_number(json, "outstanding_bytes", ledger->outstanding);
+	json_put_number(json, "purged_bytes", ledger->purged);
+	json_put_number(json, "ranges", ledger->ranges);
+	json_put_number(json, "events_lost", ledger->events_lost);
+	json_put_number(json, "missed_bytes", ledger->missed);
+	json_put_number(json, "healed_bytes", ledger->healed);
 	json_close(json, '}');
 }
 
 /* Readers refuse numbers from 2^63 on: addresses in the kernel lose their highest bit. */
 static void address_write(struct json_writer *json, uint64_t address)
 {
-	json_number(json, "address", address & INT64_MAX);
+	json_put_number(json, "address", address & INT64_MAX);
 }
 
 static void frame_write(struct json_writer *json, const struct frame *frame)
 {
 	json_open(json, NULL, '{');
-	json_string(json, "function", frame->function);
-	json_number(json, "offset", frame->offset);
-	json_string(json, "module", frame->module);
-	json_string(json, "build_id", frame->build_id);
+	json_put_string(json, "function", frame->function);
+	json_put_number(json, "offset", frame->offset);
+	json_put_string(json, "module", frame->module);
+	json_put_string(json, "build_id", frame->build_id);
 	address_write(json, frame->address);
-	json_string(json, "file", frame->file);
+	json_put_string(json, "file", frame->file);
 	if (frame->line)
-		json_number(json, "line", frame->line);
+		json_put_number(json, "line", frame->line);
 	else
-		json_null(json, "line");
-	json_bool(json, "inlined", frame->inlined);
+		json_put_null(json, "line");
+	json_put_bool(json, "inlined", frame->inlined);
 	if (frame->module)
-		json_number(json, "module_offset", frame->module_offset);
+		json_put_number(json, "module_offset", frame->module_offset);
 	if (!frame->function)
-		json_string(json, "why", frame->why);
+		json_put_string(json, "why", frame->why);
 	json_close(json, '}');
 }
 
@@ -137,9 +137,9 @@ void output_json_frames_write(struct json_writer *json, const struct report_site
 static void age_write(struct json_writer *json, const char *key, bool has_ages, uint64_t age_ns)
 {
 	if (has_ages)
-		json_number(json, key, age_ns / NS_PER_MS);
+		json_put_number(json, key, age_ns / NS_PER_MS);
 	else
-		json_null(json, key);
+		json_put_null(json, key);
 }
 
 static void blocks_write(struct json_writer *json, const struct report_site *site, bool has_ages)
@@ -150,9 +150,9 @@ static void blocks_write(struct json_writer *json, const struct report_site *sit
 
 		json_open(json, NULL, '{');
 		address_write(json, block->address);
-		json_number(json, "size", block->size);
+		json_put_number(json, "size", block->size);
 		age_write(json, "age_ms", has_ages, block->age_ns);
-		json_number(json, "tid", block->tid);
+		json_put_number(json, "tid", block->tid);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -167,17 +167,17 @@ static void site_write(struct json_writer *json, const struct report *report,
 
 	snprintf(id, sizeof(id), "%016" PRIx64, ranked->id);
 	json_open(json, NULL, '{');
-	json_string(json, "id", id);
-	json_string(json, "lost", site->lost ? lost_name(site->lost) : NULL);
-	json_string(json, "end", walk_end_name(site->end));
-	json_string(json, "family", family_name(site->family));
-	json_string(json, "kind", kind_name(site->kind));
-	json_number(json, "bytes", site->bytes);
-	json_number(json, "count", site->count);
-	json_number(json, "allocated_bytes", site->allocated_bytes);
-	json_number(json, "allocated_count", site->allocated_count);
-	json_number(json, "freed_bytes", site->freed_bytes);
-	json_number(json, "freed_count", site->freed_count);
+	json_put_string(json, "id", id);
+	json_put_string(json, "lost", site->lost ? lost_name(site->lost) : NULL);
+	json_put_string(json, "end", walk_end_name(site->end));
+	json_put_string(json, "family", family_name(site->family));
+	json_put_string(json, "kind", kind_name(site->kind));
+	json_put_number(json, "bytes", site->bytes);
+	json_put_number(json, "count", site->count);
+	json_put_number(json, "allocated_bytes", site->allocated_bytes);
+	json_put_number(json, "allocated_count", site->allocated_count);
+	json_put_number(json, "freed_bytes", site->freed_bytes);
+	json_put_number(json, "freed_count", site->freed_count);
 	age_write(json, "oldest_ms", has_ages, site->oldest_ns);
 	output_json_frames_write(json, ranked);
 	output_json_trend_write(json, report, ranked);
@@ -192,15 +192,15 @@ static void process_write(struct json_writer *json, const struct report *report,
 	const struct snapshot_process *process = ranked->process;
 
 	json_open(json, NULL, '{');
-	json_number(json, "pid", process->pid);
-	json_string(json, "comm", process->comm);
-	json_string(json, "exe", process->exe);
+	json_put_number(json, "pid", process->pid);
+	json_put_string(json, "comm", process->comm);
+	json_put_string(json, "exe", process->exe);
 	json_container(json, process->container);
-	json_bool(json, "exact", process->exact);
-	json_bool(json, "exited", process->exited);
-	json_number(json, "outstanding_bytes", process->outstanding_bytes);
-	json_number(json, "outstanding_count", process->outstanding_count);
-	json_number(json, "sites_total", ranked->sites_total);
+	json_put_bool(json, "exact", process->exact);
+	json_put_bool(json, "exited", process->exited);
+	json_put_number(json, "outstanding_bytes", process->outstanding_bytes);
+	json_put_number(json, "outstanding_count", process->outstanding_count);
+	json_put_number(json, "sites_total", ranked->sites_total);
 	if (report->snapshot->has_mappings)
 		mapping_write(json, &process->mapping);
 	json_open(json, "sites", '[');
@@ -227,10 +227,10 @@ int output_json_write(FILE *out, const struct report *report)
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
-	json_number(&json, "schema", 1);
+	json_put_number(&json, "schema", 1);
 	time_write(&json, "time", &snapshot->time);
-	json_number(&json, "sequence", snapshot->sequence);
-	json_bool(&json, "sampled", snapshot->sampled);
+	json_put_number(&json, "sequence", snapshot->sequence);
+	json_put_bool(&json, "sampled", snapshot->sampled);
 	ledger_write(&json, snapshot);
 	if (snapshot->has_mappings)
 		mapping_write(&json, &snapshot->mapping);

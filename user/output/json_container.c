@@ -4,13 +4,13 @@
 void json_container(struct json_writer *json, const struct container *container)
 {
 	if (!container) {
-		json_null(json, "container");
+		json_put_null(json, "container");
 		return;
 	}
 	json_open(json, "container", '{');
-	json_string(json, "id", container->id);
-	json_string(json, "namespace", container->namespace);
-	json_string(json, "pod", container->pod);
-	json_string(json, "name", container->name);
+	json_put_string(json, "id", container->id);
+	json_put_string(json, "namespace", container->namespace);
+	json_put_string(json, "pod", container->pod);
+	json_put_string(json, "name", container->name);
 	json_close(json, '}');
 }

@@ -41,7 +41,7 @@ void json_close(struct json_writer *json, char bracket)
 	json->follows = true;
 }
 
-void json_number(struct json_writer *json, const char *key, uint64_t value)
+void json_put_number(struct json_writer *json, const char *key, uint64_t value)
 {
 	char digits[20], *first = digits + sizeof(digits);
 
@@ -52,29 +52,29 @@ void json_number(struct json_writer *json, const char *key, uint64_t value)
 	put(json, first, (size_t)(digits + sizeof(digits) - first));
 }
 
-void json_real(struct json_writer *json, const char *key, double value)
+void json_put_real(struct json_writer *json, const char *key, double value)
 {
 	if (!isfinite(value)) {
-		json_null(json, key);
+		json_put_null(json, key);
 		return;
 	}
 	json_begin(json, key);
 	fprintf(json->out, "%.9g", value);
 }
 
-void json_signed(struct json_writer *json, const char *key, int64_t value)
+void json_put_signed(struct json_writer *json, const char *key, int64_t value)
 {
 	json_begin(json, key);
 	fprintf(json->out, "%" PRId64, value);
 }
 
-void json_bool(struct json_writer *json, const char *key, bool value)
+void json_put_bool(struct json_writer *json, const char *key, bool value)
 {
 	json_begin(json, key);
 	fputs(value ? "true" : "false", json->out);
 }
 
-void json_null(struct json_writer *json, const char *key)
+void json_put_null(struct json_writer *json, const char *key)
 {
 	json_begin(json, key);
 	fputs("null", json->out);
@@ -121,10 +121,10 @@ static size_t plain_length(const char *text)
 	return length;
 }
 
-void json_string(struct json_writer *json, const char *key, const char *value)
+void json_put_string(struct json_writer *json, const char *key, const char *value)
 {
 	if (!value) {
-		json_null(json, key);
+		json_put_null(json, key);
 		return;
 	}
 	json_begin(json, key);

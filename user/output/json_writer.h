@@ -18,18 +18,18 @@ struct json_writer {
 void json_open(struct json_writer *json, const char *key, char bracket);
 void json_close(struct json_writer *json, char bracket);
 
-void json_number(struct json_writer *json, const char *key, uint64_t value);
-void json_signed(struct json_writer *json, const char *key, int64_t value);
+void json_put_number(struct json_writer *json, const char *key, uint64_t value);
+void json_put_signed(struct json_writer *json, const char *key, int64_t value);
 /* Nine significant digits; null if it is no finite number. */
-void json_real(struct json_writer *json, const char *key, double value);
-void json_bool(struct json_writer *json, const char *key, bool value);
-void json_null(struct json_writer *json, const char *key);
+void json_put_real(struct json_writer *json, const char *key, double value);
+void json_put_bool(struct json_writer *json, const char *key, bool value);
+void json_put_null(struct json_writer *json, const char *key);
 
 /*
  * Any bytes; NULL gives null. Bytes that are not valid UTF-8 become U+FFFD. Control characters
  * and whatever else text_is_printable refuses are written as \uXXXX escapes: nothing is lost, and
  * the line is safe on a terminal.
  */
-void json_string(struct json_writer *json, const char *key, const char *value);
+void json_put_string(struct json_writer *json, const char *key, const char *value);
 
 #endif

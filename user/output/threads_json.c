@@ -8,10 +8,10 @@
 static void age_write(struct json_writer *json, const char *key, uint64_t now_ns, uint64_t then_ns)
 {
 	if (then_ns)
-		json_number(json, key,
-			    (now_ns - (then_ns < now_ns ? then_ns : now_ns)) / NS_PER_MS);
+		json_put_number(json, key,
+				(now_ns - (then_ns < now_ns ? then_ns : now_ns)) / NS_PER_MS);
 	else
-		json_null(json, key);
+		json_put_null(json, key);
 }
 
 static void frames_write(struct json_writer *json, const uint64_t *addresses, size_t depth,
@@ -28,13 +28,13 @@ static void dead_write(struct json_writer *json, const struct thread_report *rep
 		       const struct dead_thread *dead)
 {
 	json_open(json, NULL, '{');
-	json_number(json, "tid", dead->thread.tid);
-	json_number(json, "pthread_t", dead->thread.handle);
+	json_put_number(json, "tid", dead->thread.tid);
+	json_put_number(json, "pthread_t", dead->thread.handle);
 	age_write(json, "born_ms", report->now_ns, dead->thread.born_ns);
 	age_write(json, "ended_ms", report->now_ns, dead->thread.died_ns);
-	json_bool(json, "before_attach", dead->thread.flags & LM_THREAD_BEFORE_ATTACH);
-	json_number(json, "stack_bytes", dead->stack_end - dead->stack_start);
-	json_number(json, "resident_bytes", dead->resident_bytes);
+	json_put_bool(json, "before_attach", dead->thread.flags & LM_THREAD_BEFORE_ATTACH);
+	json_put_number(json, "stack_bytes", dead->stack_end - dead->stack_start);
+	json_put_number(json, "resident_bytes", dead->resident_bytes);
 	json_close(json, '}');
 }
 
@@ -42,11 +42,11 @@ static void group_write(struct json_writer *json, const struct thread_report *re
 			const struct thread_census *census, const struct thread_group *group)
 {
 	json_open(json, NULL, '{');
-	json_number(json, "count", group->count);
+	json_put_number(json, "count", group->count);
 	age_write(json, "oldest_ms", report->now_ns, group->oldest_died_ns);
 	age_write(json, "newest_ms", report->now_ns, group->newest_died_ns);
-	json_number(json, "stack_bytes", group->stack_bytes);
-	json_number(json, "resident_bytes", group->resident_bytes);
+	json_put_number(json, "stack_bytes", group->stack_bytes);
+	json_put_number(json, "resident_bytes", group->resident_bytes);
 	json_open(json, "start_routine", '{');
 	frames_write(json, &group->start_routine, 1, &group->start);
 	json_close(json, '}');
@@ -66,23 +66,23 @@ static void census_write(struct json_writer *json, const struct thread_report *r
 	const struct lm_thread_books *books = &census->books;
 
 	json_open(json, NULL, '{');
-	json_number(json, "pid", census->pid);
-	json_string(json, "comm", census->comm);
+	json_put_number(json, "pid", census->pid);
+	json_put_string(json, "comm", census->comm);
 	json_open(json, "threads", '{');
-	json_number(json, "alive", census->alive);
-	json_number(json, "dead", census->dead.count);
-	json_number(json, "dead_stack_bytes", census->stack_bytes);
-	json_number(json, "dead_resident_bytes", census->resident_bytes);
-	json_number(json, "created", books->created);
-	json_number(json, "ended", books->ended);
-	json_number(json, "joined", books->joined);
-	json_number(json, "detached", books->detached);
-	json_number(json, "failed", books->failed);
-	json_number(json, "reaped_unseen", books->reaped_unseen);
-	json_number(json, "dropped", books->dropped);
-	json_number(json, "untracked_joins", books->untracked_joins);
-	json_number(json, "untracked_ends", books->untracked_ends);
-	json_string(json, "cannot_tell", census->why);
+	json_put_number(json, "alive", census->alive);
+	json_put_number(json, "dead", census->dead.count);
+	json_put_number(json, "dead_stack_bytes", census->stack_bytes);
+	json_put_number(json, "dead_resident_bytes", census->resident_bytes);
+	json_put_number(json, "created", books->created);
+	json_put_number(json, "ended", books->ended);
+	json_put_number(json, "joined", books->joined);
+	json_put_number(json, "detached", books->detached);
+	json_put_number(json, "failed", books->failed);
+	json_put_number(json, "reaped_unseen", books->reaped_unseen);
+	json_put_number(json, "dropped", books->dropped);
+	json_put_number(json, "untracked_joins", books->untracked_joins);
+	json_put_number(json, "untracked_ends", books->untracked_ends);
+	json_put_string(json, "cannot_tell", census->why);
 	json_open(json, "groups", '[');
 	for (size_t i = 0; i < census->groups.count; i++)
 		group_write(json, report, census, &census->groups.items[i]);
@@ -96,9 +96,9 @@ int thread_report_json(FILE *out, const struct thread_report *report)
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
-	json_number(&json, "schema", 1);
+	json_put_number(&json, "schema", 1);
 	output_json_time(&json, "time", &report->time);
-	json_number(&json, "sequence", report->sequence);
+	json_put_number(&json, "sequence", report->sequence);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		census_write(&json, report, &report->processes.items[i]);

@@ -30,8 +30,8 @@ static void ages_write(struct json_writer *json, const struct site_trend *trend)
 	json_open(json, "older_share", '[');
 	for (size_t i = 0; trend->has_ages && i < SITE_AGES_MAX_; i++) {
 		json_open(json, NULL, '{');
-		json_number(json, "seconds", site_age_limits_ns[i] / 1000000000u);
-		json_real(json, "share", trend->older_share[i]);
+		json_put_number(json, "seconds", site_age_limits_ns[i] / 1000000000u);
+		json_put_real(json, "share", trend->older_share[i]);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -47,21 +47,21 @@ void output_json_trend_write(struct json_writer *json, const struct report *repo
 		return;
 	site_trend_of(&trend, report->history, site->series);
 	json_open(json, "trend", '{');
-	json_string(json, "verdict", trend_verdict_name(trend.verdict));
-	json_string(json, "evidence", site_trend_evidence(&trend, evidence));
-	json_number(json, "snapshots", trend.trend.points);
-	json_real(json, "span_s", trend.trend.span_s);
-	json_real(json, "bytes_per_s", trend.trend.slope);
-	json_real(json, "bytes_per_s_low", trend.trend.slope_low);
-	json_real(json, "bytes_per_s_high", trend.trend.slope_high);
-	json_real(json, "confidence", trend.trend.confidence);
-	json_real(json, "r_squared", trend.trend.r_squared);
-	json_real(json, "integral_byte_s", trend.integral_byte_s);
+	json_put_string(json, "verdict", trend_verdict_name(trend.verdict));
+	json_put_string(json, "evidence", site_trend_evidence(&trend, evidence));
+	json_put_number(json, "snapshots", trend.trend.points);
+	json_put_real(json, "span_s", trend.trend.span_s);
+	json_put_real(json, "bytes_per_s", trend.trend.slope);
+	json_put_real(json, "bytes_per_s_low", trend.trend.slope_low);
+	json_put_real(json, "bytes_per_s_high", trend.trend.slope_high);
+	json_put_real(json, "confidence", trend.trend.confidence);
+	json_put_real(json, "r_squared", trend.trend.r_squared);
+	json_put_real(json, "integral_byte_s", trend.integral_byte_s);
 	if (trend.survival >= 0)
-		json_real(json, "survival", trend.survival);
+		json_put_real(json, "survival", trend.survival);
 	else
-		json_null(json, "survival");
-	json_real(json, "turnover", trend.turnover);
+		json_put_null(json, "survival");
+	json_put_real(json, "turnover", trend.turnover);
 	ages_write(json, &trend);
 	json_close(json, '}');
 }

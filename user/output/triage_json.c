@@ -13,9 +13,9 @@
 static void count_write(struct json_writer *json, const char *key, double count)
 {
 	if (isnan(count))
-		json_null(json, key);
+		json_put_null(json, key);
 	else
-		json_number(json, key, (uint64_t)count);
+		json_put_number(json, key, (uint64_t)count);
 }
 
 static void growth_write(struct json_writer *json, const struct growth *growth)
@@ -23,33 +23,33 @@ static void growth_write(struct json_writer *json, const struct growth *growth)
 	const struct trend *evidence = &growth->evidence;
 
 	json_open(json, "growth", '{');
-	json_string(json, "kind", growth_kind_name(growth->kind));
-	json_real(json, "bytes_per_s", growth->memory_per_s);
-	json_real(json, "confidence", growth->confidence);
-	json_string(json, "verdict", trend_verdict_name(growth->verdict));
-	json_real(json, "per_s", growth->per_s);
-	json_real(json, "low_per_s", growth->low_per_s);
-	json_real(json, "high_per_s", growth->high_per_s);
-	json_real(json, "window_s", evidence->span_s);
-	json_number(json, "points", evidence->points);
-	json_real(json, "p", evidence->p);
-	json_real(json, "r_squared", evidence->r_squared);
-	json_real(json, "recent", evidence->recent);
-	json_real(json, "consistency", evidence->consistency);
+	json_put_string(json, "kind", growth_kind_name(growth->kind));
+	json_put_real(json, "bytes_per_s", growth->memory_per_s);
+	json_put_real(json, "confidence", growth->confidence);
+	json_put_string(json, "verdict", trend_verdict_name(growth->verdict));
+	json_put_real(json, "per_s", growth->per_s);
+	json_put_real(json, "low_per_s", growth->low_per_s);
+	json_put_real(json, "high_per_s", growth->high_per_s);
+	json_put_real(json, "window_s", evidence->span_s);
+	json_put_number(json, "points", evidence->points);
+	json_put_real(json, "p", evidence->p);
+	json_put_real(json, "r_squared", evidence->r_squared);
+	json_put_real(json, "recent", evidence->recent);
+	json_put_real(json, "consistency", evidence->consistency);
 	json_close(json, '}');
 }
 
 static void sites_write(struct json_writer *json, const struct triage_sites *sites)
 {
 	json_open(json, "escalation", '{');
-	json_string(json, "kind", growth_kind_name(sites->kind));
-	json_real(json, "window_s", sites->window_s);
-	json_real(json, "growth_per_s", sites->growth_per_s);
-	json_string(json, "refused", sites->refusal);
+	json_put_string(json, "kind", growth_kind_name(sites->kind));
+	json_put_real(json, "window_s", sites->window_s);
+	json_put_real(json, "growth_per_s", sites->growth_per_s);
+	json_put_string(json, "refused", sites->refusal);
 	json_open(json, "explained", '[');
 	for (size_t i = 0; sites->process && i < sites->process->sites.count; i++)
-		json_real(json, NULL,
-			  output_triage_share(sites, sites->process->sites.items[i].site));
+		json_put_real(json, NULL,
+			      output_triage_share(sites, sites->process->sites.items[i].site));
 	json_close(json, ']');
 	json_close(json, '}');
 	json_open(json, "sites", '[');
@@ -64,13 +64,13 @@ static void entry_write(struct json_writer *json, const struct triage_entry *ent
 
 	json_open(json, NULL, '{');
 	if (entry->pid) {
-		json_number(json, "pid", (uint64_t)entry->pid);
-		json_string(json, "comm", entry->comm);
-		json_string(json, "exe", entry->exe);
+		json_put_number(json, "pid", (uint64_t)entry->pid);
+		json_put_string(json, "comm", entry->comm);
+		json_put_string(json, "exe", entry->exe);
 	} else {
-		json_number(json, "processes", entry->processes);
+		json_put_number(json, "processes", entry->processes);
 	}
-	json_string(json, "cgroup", entry->cgroup);
+	json_put_string(json, "cgroup", entry->cgroup);
 	json_container(json, entry->container);
 	count_write(json, "memory_bytes", now[QUANTITY_HEAP]);
 	json_open(json, "threads", '{');
@@ -100,7 +100,7 @@ static void ledger_write(struct json_writer *json)
 
 	json_open(json, "ledger", '{');
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		json_number(json, numbers[i], 0);
+		json_put_number(json, numbers[i], 0);
 	json_open(json, "dropped", '{');
 	json_close(json, '}');
 	json_close(json, '}');
@@ -109,17 +109,17 @@ static void ledger_write(struct json_writer *json)
 static void budget_write(struct json_writer *json, const struct triage_report *report)
 {
 	json_open(json, "budget", '{');
-	json_real(json, "limit", report->budget_limit);
-	json_real(json, "used", report->budget_used);
-	json_number(json, "resident_bytes", report->resident_bytes);
-	json_real(json, "poll_interval_s", report->poll_interval_s);
+	json_put_real(json, "limit", report->budget_limit);
+	json_put_real(json, "used", report->budget_used);
+	json_put_number(json, "resident_bytes", report->resident_bytes);
+	json_put_real(json, "poll_interval_s", report->poll_interval_s);
 	json_open(json, "shed", '[');
 	if (report->shed_mappings)
-		json_string(json, NULL, "mappings");
+		json_put_string(json, NULL, "mappings");
 	if (report->shed_files)
-		json_string(json, NULL, "files");
+		json_put_string(json, NULL, "files");
 	if (report->stretch > 1)
-		json_string(json, NULL, "polls");
+		json_put_string(json, NULL, "polls");
 	json_close(json, ']');
 	json_close(json, '}');
 }
@@ -129,16 +129,16 @@ int output_triage_json_write(FILE *out, const struct triage_report *report)
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
-	json_number(&json, "schema", 1);
+	json_put_number(&json, "schema", 1);
 	output_json_time(&json, "time", &report->time);
-	json_number(&json, "sequence", report->sequence);
-	json_bool(&json, "triage", true);
+	json_put_number(&json, "sequence", report->sequence);
+	json_put_bool(&json, "triage", true);
 	ledger_write(&json);
 	budget_write(&json, report);
-	json_bool(&json, "hidden", report->hidden);
-	json_number(&json, "processes_total", report->processes.total);
+	json_put_bool(&json, "hidden", report->hidden);
+	json_put_number(&json, "processes_total", report->processes.total);
 	entries_write(&json, "processes", &report->processes);
-	json_number(&json, "groups_total", report->groups.total);
+	json_put_number(&json, "groups_total", report->groups.total);
 	entries_write(&json, "groups", &report->groups);
 	json_close(&json, '}');
 	fputc('\n', out);
