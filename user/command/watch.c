@@ -193,6 +193,15 @@ static struct pollfd *pollfds_new(const struct watch *watch)
 	return fds;
 }
 
+static bool any_is_ready(const struct pollfd *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (fds[i].revents)
+			return true;
+	}
+	return false;
+}
+
 static int wait_and_handle(struct watch *watch)
 {
 	_cleanup_free_ struct pollfd *fds = pollfds_new(watch);
@@ -202,7 +211,8 @@ static int wait_and_handle(struct watch *watch)
 		return -ENOMEM;
 	if (poll(fds, TARGETS + watch->session.targets.list.count, -1) < 0)
 		return errno == EINTR ? 0 : -errno;
-	targets_notice_ends(&watch->session);
+	if (any_is_ready(fds + TARGETS, watch->session.targets.list.count))
+		targets_notice_ends(&watch->session);
 	if (fds[EVENTS].revents)
 		error = events_consume(watch->events);
 	if (!error && fds[MAPPINGS].revents)

@@ -222,3 +222,20 @@ void maps_free(struct maps *maps)
 		free(maps->list.items[i].path);
 	vec_free(&maps->list);
 }
+
+const struct mapping *maps_find(const struct maps *maps, uint64_t address)
+{
+	size_t low = 0, high = maps->list.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (maps->list.items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < maps->list.count && maps->list.items[low].start <= address)
+		return &maps->list.items[low];
+	return NULL;
+}

@@ -48,4 +48,7 @@ int maps_parse_line(char *line, struct mapping *mapping);
 int maps_read(int pid, enum maps_filter filter, struct maps *maps);
 void maps_free(struct maps *maps);
 
+/* The mapping that holds an address, or NULL. */
+const struct mapping *maps_find(const struct maps *maps, uint64_t address);
+
 #endif

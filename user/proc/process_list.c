@@ -58,16 +58,12 @@ static int by_pid(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-struct pids {
-	VEC(pid_t) list;
-};
-
-static void pids_free(struct pids *pids)
+void pid_list_free(struct pid_list *pids)
 {
 	vec_free(&pids->list);
 }
 
-static int pids_read(struct pids *pids)
+int pid_list_read(struct pid_list *pids)
 {
 	_cleanup_closedir_ DIR *directory = opendir("/proc");
 	struct dirent *entry;
@@ -89,6 +85,11 @@ static int pids_read(struct pids *pids)
 	return 0;
 }
 
+bool pid_list_is_partial(const struct pid_list *pids)
+{
+	return !pids->list.count || pids->list.items[0] != 1;
+}
+
 static int add_process(pid_t pid, struct process_list *processes)
 {
 	struct process_entry entry, *slot;
@@ -107,14 +108,13 @@ static int add_process(pid_t pid, struct process_list *processes)
 
 int process_list_read(size_t max, struct process_list *processes)
 {
-	_cleanup_(pids_free) struct pids pids = {0};
+	_cleanup_(pid_list_free) struct pid_list pids = {0};
 	_cleanup_(process_list_free) struct process_list read = {0};
-	int error = pids_read(&pids);
+	int error = pid_list_read(&pids);
 
 	if (error)
 		return error;
-	/* Every PID namespace has a process 1; who does not see it sees only their own. */
-	read.hidden = !pids.list.count || pids.list.items[0] != 1;
+	read.hidden = pid_list_is_partial(&pids);
 	for (size_t i = 0; i < pids.list.count && !error; i++) {
 		if (read.list.count == max) {
 			read.truncated = true;

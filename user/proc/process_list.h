@@ -22,6 +22,17 @@ struct process_entry {
 	char comm[16]; /* untrusted: any bytes; the name of a kernel thread is cut */
 };
 
+/* Thread group leaders by ascending PID, without a look at any of them. */
+struct pid_list {
+	VEC(pid_t) list;
+};
+
+/* 0, -ENOMEM, or -errno of opening /proc; free it in either case. */
+int pid_list_read(struct pid_list *pids);
+void pid_list_free(struct pid_list *pids);
+/* Every PID namespace has a process 1; who does not see it sees only their own (hidepid). */
+bool pid_list_is_partial(const struct pid_list *pids);
+
 struct process_list {
 	VEC(struct process_entry) list; /* by ascending PID */
 	bool truncated;			/* there are more than `max` */

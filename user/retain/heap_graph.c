@@ -15,24 +15,6 @@ struct builder {
 	uint32_t edges, capacity;
 };
 
-const struct mapping *picture_mapping(const struct picture *picture, uint64_t address)
-{
-	const struct maps *maps = &picture->maps;
-	size_t low = 0, high = maps->list.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (maps->list.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < maps->list.count && maps->list.items[low].start <= address)
-		return &maps->list.items[low];
-	return NULL;
-}
-
 static int add_edge(struct builder *builder, uint32_t target, uint64_t place)
 {
 	struct heap_graph *graph = builder->graph;
@@ -66,7 +48,7 @@ static bool may_be_type(struct builder *builder, uint64_t address)
 	if (address % 8)
 		return false;
 	if (!mapping || address < mapping->start || address >= mapping->end)
-		mapping = picture_mapping(builder->picture, address);
+		mapping = maps_find(&builder->picture->maps, address);
 	if (!mapping)
 		return false;
 	builder->seen = mapping;

@@ -54,9 +54,6 @@ int heap_graph_build(const struct picture *picture, const struct tracked_block *
 		     size_t tracked_count, struct heap_graph *graph);
 void heap_graph_free(struct heap_graph *graph);
 
-/* The mapping that holds address, or NULL. */
-const struct mapping *picture_mapping(const struct picture *picture, uint64_t address);
-
 /* "rax", ..., "xmm0"; of root_word.address. */
 const char *register_name(uint64_t number);
 

@@ -16,23 +16,6 @@
 /* Of a stack, what is copied to find its frames. */
 #define STACK_COPY_BYTES (256ull << 10)
 
-static const struct mapping *mapping_at(const struct maps *maps, uint64_t address)
-{
-	size_t low = 0, high = maps->list.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (maps->list.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < maps->list.count && maps->list.items[low].start <= address)
-		return &maps->list.items[low];
-	return NULL;
-}
-
 static int add(struct picture *picture, enum zone_kind kind, uint64_t start, uint64_t end,
 	       size_t thread)
 {
@@ -127,7 +110,7 @@ static int add_stack(struct picture *picture, size_t i, const struct mapping *ma
 static int add_thread_locals(struct picture *picture, size_t i, const struct mapping *stack)
 {
 	uint64_t pointer = picture->threads.items[i].registers.fs_base;
-	const struct mapping *mapping = mapping_at(&picture->maps, pointer);
+	const struct mapping *mapping = maps_find(&picture->maps, pointer);
 	uint64_t end, start;
 
 	if (!mapping || !mapping->writable || mapping->inode || is_in_heap(picture, pointer))
@@ -166,7 +149,7 @@ static int add_thread(struct picture *picture, const struct stopped_thread *stop
 	thread->tid = stopped->tid;
 	thread->registers = stopped->registers;
 	memcpy(thread->vectors, stopped->vectors, sizeof(thread->vectors));
-	mapping = mapping_at(&picture->maps, thread->registers.rsp);
+	mapping = maps_find(&picture->maps, thread->registers.rsp);
 	if (mapping &&
 	    (!mapping->writable || mapping->inode || is_in_heap(picture, thread->registers.rsp)))
 		mapping = NULL;

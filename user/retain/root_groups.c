@@ -148,7 +148,7 @@ static int join_register(struct grouper *grouper, const struct root_word *word, 
 
 static int join_untracked(struct grouper *grouper, uint64_t address, uint32_t *number)
 {
-	const struct mapping *mapping = picture_mapping(grouper->picture, address);
+	const struct mapping *mapping = maps_find(&grouper->picture->maps, address);
 	struct root_group group = {.kind = ROOT_UNTRACKED, .address = address};
 
 	if (mapping) {

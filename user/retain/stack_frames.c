@@ -59,7 +59,7 @@ static const struct code_rows *read_code(struct unwinder *unwinder, const struct
 
 static const struct code_rows *code_at(struct unwinder *unwinder, uint64_t address)
 {
-	const struct mapping *mapping = picture_mapping(unwinder->picture, address);
+	const struct mapping *mapping = maps_find(&unwinder->picture->maps, address);
 
 	if (!mapping || !mapping->executable || !mapping->inode)
 		return NULL;

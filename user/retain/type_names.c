@@ -15,14 +15,14 @@
 
 static bool is_code(const struct picture *picture, uint64_t address)
 {
-	const struct mapping *mapping = picture_mapping(picture, address);
+	const struct mapping *mapping = maps_find(&picture->maps, address);
 
 	return mapping && mapping->executable && mapping->inode;
 }
 
 static bool is_constant(const struct picture *picture, uint64_t address)
 {
-	const struct mapping *mapping = picture_mapping(picture, address);
+	const struct mapping *mapping = maps_find(&picture->maps, address);
 
 	return address % 8 == 0 && mapping && mapping->inode && !mapping->executable &&
 	       !mapping->shared;
@@ -50,8 +50,8 @@ static char *read_mangled(const struct picture *picture, uint64_t address)
 	ssize_t got;
 	size_t length;
 
-	if (!name || !picture_mapping(picture, address) ||
-	    !picture_mapping(picture, address)->inode)
+	if (!name || !maps_find(&picture->maps, address) ||
+	    !maps_find(&picture->maps, address)->inode)
 		return NULL;
 	got = memory_read(picture->maps.task, address, name, MAX_NAME_BYTES - 1);
 	if (got <= 0)
@@ -117,7 +117,7 @@ static char *class_name(const struct picture *picture, const struct data_modules
 
 static bool is_ops_table(const struct picture *picture, uint64_t address)
 {
-	const struct mapping *mapping = picture_mapping(picture, address);
+	const struct mapping *mapping = maps_find(&picture->maps, address);
 	uint64_t words[OPS_WORDS];
 
 	if (!mapping || mapping->writable ||

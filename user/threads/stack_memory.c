@@ -13,21 +13,6 @@
 /* A thread stack of more is not believed. */
 #define STACK_MAX_BYTES (1ull << 36)
 
-static const struct mapping *mapping_of(const struct maps *maps, uint64_t address)
-{
-	size_t low = 0, high = maps->list.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (maps->list.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < maps->list.items[low - 1].end ? &maps->list.items[low - 1] : NULL;
-}
-
 static uint64_t count_present(int pagemap, uint64_t start, uint64_t end)
 {
 	uint64_t entries[PAGES_AT_ONCE], present = 0;
@@ -53,7 +38,7 @@ static uint64_t count_present(int pagemap, uint64_t start, uint64_t end)
 static void find_stack(struct dead_thread *dead, const struct maps *maps, const uint64_t *handles,
 		       size_t count)
 {
-	const struct mapping *mapping = mapping_of(maps, dead->thread.handle);
+	const struct mapping *mapping = maps_find(maps, dead->thread.handle);
 	size_t low = 0, high = count;
 
 	if (!mapping || !mapping->writable || dead->thread.flags & LM_THREAD_OWN_STACK ||

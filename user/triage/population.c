@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "triage/population.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -9,47 +8,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "proc/process_list.h"
 
 /* Descriptors that are not for processes: output, cgroups, and what an escalation opens. */
 #define DESCRIPTORS_SPARED 256
-
-struct pids {
-	VEC(pid_t) list;
-};
-
-static void pids_free(struct pids *pids)
-{
-	vec_free(&pids->list);
-}
-
-static int by_pid(const void *a, const void *b)
-{
-	pid_t one = *(const pid_t *)a, other = *(const pid_t *)b;
-
-	return (one > other) - (one < other);
-}
-
-static int pids_read(struct pids *pids)
-{
-	_cleanup_closedir_ DIR *directory = opendir("/proc");
-	const struct dirent *entry;
-
-	if (!directory)
-		return -errno;
-	while ((entry = readdir(directory))) {
-		pid_t *pid;
-
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		pid = vec_push(&pids->list);
-		if (!pid)
-			return -ENOMEM;
-		*pid = (pid_t)strtol(entry->d_name, NULL, 10);
-	}
-	if (pids->list.count)
-		qsort(pids->list.items, pids->list.count, sizeof(*pids->list.items), by_pid);
-	return 0;
-}
 
 void population_init(struct population *population)
 {
@@ -159,7 +121,7 @@ static struct member *member_renew(struct population *population, struct member 
 	return NULL;
 }
 
-static int merge(struct population *population, const struct pids *pids, double now_s,
+static int merge(struct population *population, const struct pid_list *pids, double now_s,
 		 const struct reading_effort *effort)
 {
 	__typeof__(population->members) old = population->members, merged = {0};
@@ -195,13 +157,12 @@ static int merge(struct population *population, const struct pids *pids, double 
 int population_poll(struct population *population, double now_s,
 		    const struct reading_effort *effort)
 {
-	_cleanup_(pids_free) struct pids pids = {0};
-	int error = pids_read(&pids);
+	_cleanup_(pid_list_free) struct pid_list pids = {0};
+	int error = pid_list_read(&pids);
 
 	if (error)
 		return error;
-	/* Every PID namespace has a process 1; who does not see it sees only their own. */
-	population->hidden = !pids.list.count || pids.list.items[0] != 1;
+	population->hidden = pid_list_is_partial(&pids);
 	return merge(population, &pids, now_s, effort);
 }
 
