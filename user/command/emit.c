@@ -96,12 +96,19 @@ int emit_report(const struct options *options, const struct output_format *forma
 	return error;
 }
 
-void emit_finish(const struct options *options)
+int emit_finish(const struct options *options, int error, uint64_t outstanding_bytes)
 {
 	_cleanup_free_ char *path = options->textfile_dir ? replaced_path(options) : NULL;
 
+	if (error)
+		return EXIT_ERROR;
 	if (path)
 		unlink(path);
+	if (outstanding_bytes <= options->fail_over)
+		return EXIT_OK;
+	log_error("%llu bytes are outstanding, more than --fail-over allows",
+		  (unsigned long long)outstanding_bytes);
+	return EXIT_LEAK;
 }
 
 struct report_cost emit_cost(void)

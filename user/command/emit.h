@@ -28,8 +28,12 @@ int emit_open(const struct options *options, const struct output_format *format,
 int emit_report(const struct options *options, const struct output_format *format, FILE *out,
 		const struct report *report, bool last);
 
-/* After a run without an error: takes --textfile-dir's file away, for it would grow stale. */
-void emit_finish(const struct options *options);
+/*
+ * The end of a run: the exit code for its `error` (0: none) and for what --fail-over says of what
+ * is outstanding, with a message. After a run without an error --textfile-dir's file is taken away,
+ * for it would grow stale.
+ */
+int emit_finish(const struct options *options, int error, uint64_t outstanding_bytes);
 
 /* What this process has cost so far. */
 struct report_cost emit_cost(void);

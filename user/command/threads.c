@@ -1,115 +1,68 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon threads: dead threads, at intervals, until interrupted. */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/log.h"
-#include "base/pollable.h"
 #include "command/command.h"
+#include "command/report_loop.h"
 #include "command/threads_run.h"
 
-struct loop {
-	struct threads_run run;
-	int signal_fd, timer_fd;
-	uint64_t reports;
-	bool finished;
-};
+/* How often the ends of targets are looked for. */
+#define ALIVE_CHECK_MS 1000
 
-static int report(struct loop *loop, bool last)
+static int make_report(void *context, enum report_cause cause)
 {
-	loop->reports++;
-	return threads_run_report(&loop->run, last);
+	return threads_run_report(context, cause == REPORT_LAST);
 }
 
-static int on_signal(struct loop *loop)
+static int wait_for(void *context, struct pollfds *fds)
 {
-	struct signalfd_siginfo info;
-	int error = 0;
+	struct threads_run *run = context;
 
-	while (!error && read(loop->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGUSR1)
-			error = report(loop, false);
-		else
-			loop->finished = true;
+	return pollfds_add(fds, events_fd(run->events));
+}
+
+static int handle(void *context, const struct pollfd *fds, size_t count)
+{
+	struct threads_run *run = context;
+
+	return count && fds->revents ? events_consume(run->events) : 0;
+}
+
+static int timeout_ms(void *context)
+{
+	(void)context;
+	return ALIVE_CHECK_MS;
+}
+
+static bool is_done(void *context)
+{
+	const struct threads_run *run = context;
+
+	for (size_t i = 0; i < run->targets.count; i++) {
+		if (!kill(run->targets.items[i].pid, 0) || errno != ESRCH)
+			return false;
 	}
-	return error;
-}
-
-static int on_timer(struct loop *loop)
-{
-	uint64_t count = loop->run.options->count, expirations;
-
-	if (read(loop->timer_fd, &expirations, sizeof(expirations)) < 0)
-		return 0;
-	loop->finished = count && loop->reports + 1 >= count;
-	return report(loop, loop->finished);
-}
-
-static bool targets_live(const struct loop *loop)
-{
-	for (size_t i = 0; i < loop->run.targets.count; i++) {
-		if (!kill(loop->run.targets.items[i].pid, 0) || errno != ESRCH)
-			return true;
-	}
-	return false;
-}
-
-static int wait_and_handle(struct loop *loop)
-{
-	struct pollfd fds[] = {{.fd = loop->signal_fd, .events = POLLIN},
-			       {.fd = loop->timer_fd, .events = POLLIN},
-			       {.fd = events_fd(loop->run.events), .events = POLLIN}};
-	int error = 0;
-
-	if (poll(fds, ARRAY_SIZE(fds), 1000) < 0)
-		return errno == EINTR ? 0 : -errno;
-	if (fds[2].revents)
-		error = events_consume(loop->run.events);
-	if (!error && fds[0].revents)
-		error = on_signal(loop);
-	if (!error && !loop->finished && fds[1].revents)
-		error = on_timer(loop);
-	if (!targets_live(loop))
-		loop->finished = true;
-	return error;
-}
-
-static int open_all(struct loop *loop, const struct options *options)
-{
-	int error;
-
-	loop->signal_fd = pollable_signals(false);
-	error = MIN(loop->signal_fd, 0);
-
-	if (!error)
-		error = threads_run_open(&loop->run, options);
-	if (error)
-		return error;
-	loop->timer_fd = pollable_interval(options->interval_ns);
-	error = MIN(loop->timer_fd, 0);
-	if (error)
-		log_error("cannot set up the event loop: %s", strerror(-error));
-	return error;
+	return true;
 }
 
 int command_threads(const struct options *options)
 {
-	struct loop loop = {.signal_fd = -1, .timer_fd = -1};
-	int error = open_all(&loop, options), code = EXIT_OK;
+	struct report_loop loop = REPORT_LOOP_CLOSED;
+	struct threads_run run = {0};
+	const struct reporter reporter = {.context = &run,
+					  .report = make_report,
+					  .wait_for = wait_for,
+					  .handle = handle,
+					  .timeout_ms = timeout_ms,
+					  .is_done = is_done};
+	int error = report_loop_open(&loop, options, false);
 
-	while (!error && !loop.finished)
-		error = wait_and_handle(&loop);
-	if (!error && (!options->count || loop.reports < options->count))
-		error = report(&loop, true);
-	if (error)
-		code = EXIT_ERROR;
-	threads_run_close(&loop.run);
-	cleanup_close(&loop.timer_fd);
-	cleanup_close(&loop.signal_fd);
-	return code;
+	if (!error)
+		error = threads_run_open(&run, options);
+	if (!error)
+		error = report_loop_run(&loop, &reporter);
+	threads_run_close(&run);
+	report_loop_close(&loop);
+	return error ? EXIT_ERROR : EXIT_OK;
 }

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon without a target: what grows on this machine, every INTERVAL. */
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/pollable.h"
 #include "command/command.h"
 #include "command/escalate.h"
+#include "command/report_loop.h"
 #include "output/output.h"
 #include "triage/triage.h"
 
@@ -24,9 +21,7 @@ struct run {
 	FILE *out;
 	struct triage triage;
 	struct escalation *escalation; /* NULL: not asked for */
-	int signal_fd, report_fd;
-	uint64_t reports;
-	bool finished;
+	struct report_loop loop;
 };
 
 static int open_output(struct run *run)
@@ -47,23 +42,6 @@ static int open_output(struct run *run)
 	return -errno;
 }
 
-static int open_loop(struct run *run)
-{
-	uint64_t interval_ns = run->options->interval_ns;
-	int error;
-
-	run->signal_fd = pollable_signals(false);
-	error = MIN(run->signal_fd, 0);
-
-	if (!error) {
-		run->report_fd = pollable_interval(interval_ns);
-		error = MIN(run->report_fd, 0);
-	}
-	if (error)
-		log_error("cannot set up the event loop: %s", strerror(-error));
-	return error;
-}
-
 static int run_open(struct run *run)
 {
 	const struct options *options = run->options;
@@ -71,9 +49,9 @@ static int run_open(struct run *run)
 	int error = open_output(run);
 
 	if (!error)
-		error = triage_open(&run->triage, poll_interval_s, options->budget);
+		error = report_loop_open(&run->loop, options, false);
 	if (!error)
-		error = open_loop(run);
+		error = triage_open(&run->triage, poll_interval_s, options->budget);
 	if (error || !options->escalate)
 		return error;
 	run->escalation = escalation_new(options, &run->triage);
@@ -87,13 +65,12 @@ static void run_close(struct run *run)
 {
 	escalation_free(run->escalation);
 	triage_close(&run->triage);
-	cleanup_close(&run->signal_fd);
-	cleanup_close(&run->report_fd);
+	report_loop_close(&run->loop);
 	if (run->out && run->out != stdout)
 		fclose(run->out);
 }
 
-static int report(struct run *run, bool last)
+static int write_report(struct run *run, bool last)
 {
 	struct triage_report report = {0};
 	int error = triage_report(&run->triage, run->options->report.top, &report);
@@ -107,7 +84,6 @@ static int report(struct run *run, bool last)
 	error = run->format->write_triage(run->out, &report);
 	if (error)
 		log_error("cannot write the report: %s", strerror(errno));
-	run->reports++;
 	if (!error && run->escalation && !last)
 		escalation_begin(run->escalation, &report);
 	triage_report_free(&report);
@@ -120,49 +96,27 @@ static int end_window(struct run *run)
 	int error;
 
 	escalation_end(run->escalation);
-	error = report(run, true);
+	error = write_report(run, true);
 	escalation_clear(run->escalation);
 	return error;
 }
 
 /* Between reports, too: what is polled more often than it is reported. */
-static int poll_if_due(struct run *run)
+static int poll_if_due(void *context, const struct pollfd *fds, size_t count)
 {
+	struct run *run = context;
 	int error = triage_pause_s(&run->triage) > 0 ? 0 : triage_poll(&run->triage);
 
+	(void)fds;
+	(void)count;
 	if (!error && run->escalation && escalation_is_over(run->escalation))
 		error = end_window(run);
 	return error;
 }
 
-static int on_signal(struct run *run)
+static int timeout_ms(void *context)
 {
-	struct signalfd_siginfo info;
-	int error = 0;
-
-	while (!error && read(run->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGUSR1)
-			error = report(run, false);
-		else
-			run->finished = true;
-	}
-	return error;
-}
-
-static bool is_last(const struct run *run)
-{
-	return run->options->count && run->reports + 1 >= run->options->count;
-}
-
-static bool timer_fired(int fd)
-{
-	uint64_t expirations;
-
-	return read(fd, &expirations, sizeof(expirations)) == sizeof(expirations);
-}
-
-static int timeout_ms(const struct run *run)
-{
+	struct run *run = context;
 	double pause_s = triage_pause_s(&run->triage);
 
 	if (run->escalation && escalation_is_running(run->escalation))
@@ -170,52 +124,36 @@ static int timeout_ms(const struct run *run)
 	return (int)(pause_s * 1000) + 1;
 }
 
-static int wait_and_handle(struct run *run)
+/* The last report comes with what an open window has found so far. */
+static int make_report(void *context, enum report_cause cause)
 {
-	struct pollfd fds[] = {
-		{.fd = run->signal_fd, .events = POLLIN},
-		{.fd = run->report_fd, .events = POLLIN},
-	};
-	int error = 0;
+	struct run *run = context;
+	bool last = cause == REPORT_LAST;
 
-	if (poll(fds, ARRAY_SIZE(fds), timeout_ms(run)) < 0)
-		return errno == EINTR ? 0 : -errno;
-	if (fds[0].revents)
-		error = on_signal(run);
-	if (!error && !run->finished && fds[1].revents && timer_fired(run->report_fd)) {
-		run->finished = is_last(run);
-		if (!run->finished)
-			error = report(run, false);
-	}
-	if (!error && !run->finished)
-		error = poll_if_due(run);
-	return error;
-}
-
-/* The last report, with what an open window has found so far. */
-static int finish(struct run *run)
-{
-	if (run->escalation && escalation_is_running(run->escalation))
+	if (last && run->escalation && escalation_is_running(run->escalation))
 		return end_window(run);
-	return report(run, true);
+	return write_report(run, last);
 }
 
 static int loop(struct run *run)
 {
+	const struct reporter reporter = {.context = run,
+					  .report = make_report,
+					  .handle = poll_if_due,
+					  .timeout_ms = timeout_ms};
 	int error = triage_poll(&run->triage);
 
-	if (!error)
-		log_info("watching %zu processes; first verdicts in about %.3g s",
-			 run->triage.population.members.count,
-			 GROWTH_READINGS_MIN * run->triage.poll_interval_s);
-	while (!error && !run->finished)
-		error = wait_and_handle(run);
-	return error ? error : finish(run);
+	if (error)
+		return error;
+	log_info("watching %zu processes; first verdicts in about %.3g s",
+		 run->triage.population.members.count,
+		 GROWTH_READINGS_MIN * run->triage.poll_interval_s);
+	return report_loop_run(&run->loop, &reporter);
 }
 
 int command_triage(const struct options *options)
 {
-	struct run run = {.options = options, .signal_fd = -1, .report_fd = -1};
+	struct run run = {.options = options, .loop = REPORT_LOOP_CLOSED};
 	int error = run_open(&run);
 
 	if (!error)

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon watch: reports at intervals, until interrupted or until the targets are gone. */
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/pollable.h"
 #include "cli/triage_options.h"
+#include "base/vec.h"
 #include "collect/events.h"
 #include "command/command.h"
+#include "command/report_loop.h"
 #include "command/session.h"
 #include "command/trace.h"
 #include "command/watch.h"
@@ -25,10 +22,8 @@
 struct watch {
 	struct session session;
 	struct events *events;
-	int signal_fd, timer_fd;
-	uint64_t reports;
+	struct report_loop loop;
 	bool stopped_by_exec; /* the launched program waits to be followed */
-	bool finished;
 };
 
 /* A process that was forked by a traced one, or execed: it may join the targets, or leave them. */
@@ -69,57 +64,45 @@ static void on_event(const struct lm_event *event, void *context)
 static int watch_open(struct watch *watch, const struct options *options,
 		      const struct report_sink *sink)
 {
-	int error;
+	int error = report_loop_open(&watch->loop, options, true);
 
-	watch->signal_fd = pollable_signals(true);
-	error = MIN(watch->signal_fd, 0);
-
-	if (error)
-		return error;
-	error = session_open(&watch->session, options);
+	if (!error)
+		error = session_open(&watch->session, options);
 	if (error)
 		return error;
 	watch->session.sink = sink;
 	/* One report has no history. */
 	watch->session.keeps_history = !sink && options->count != 1;
 	watch->session.history.limits.max_times = HISTORY_TIMES;
-	watch->timer_fd = pollable_interval(options->interval_ns);
-	error = MIN(watch->timer_fd, 0);
 	watch->events = events_new(&watch->session.bpf, on_event, watch);
-	if (!error && watch->events)
+	if (watch->events)
 		return 0;
-	log_error("cannot set up the event loop: %s", strerror(error ? -error : ENOMEM));
-	return error ? error : -ENOMEM;
+	log_error("out of memory");
+	return -ENOMEM;
 }
 
 static void watch_close(struct watch *watch)
 {
 	events_free(watch->events);
 	session_close(&watch->session);
-	cleanup_close(&watch->timer_fd);
-	cleanup_close(&watch->signal_fd);
+	report_loop_close(&watch->loop);
 }
 
-static int report(struct watch *watch, bool last)
+static int make_report(void *context, enum report_cause cause)
 {
-	watch->reports++;
-	return session_report(&watch->session, last);
-}
-
-/* By SIGUSR1. */
-static int report_asked(struct watch *watch)
-{
+	struct watch *watch = context;
 	int error;
 
-	watch->session.label = watch->session.options->label;
-	error = report(watch, false);
+	watch->session.label = cause == REPORT_ASKED ? watch->session.options->label : NULL;
+	error = session_report(&watch->session, cause == REPORT_LAST);
 	watch->session.label = NULL;
 	return error;
 }
 
 /* The launched program stopped (after an exec) or ended. */
-static int on_child(struct watch *watch)
+static int on_child(void *context)
 {
+	struct watch *watch = context;
 	int status, error = events_consume(watch->events);
 	pid_t pid = watch->session.launch.pid;
 
@@ -136,61 +119,33 @@ static int on_child(struct watch *watch)
 	return 0;
 }
 
-static int on_signal(struct watch *watch)
+/* Nothing to report, and nothing that may come. */
+static bool is_done(void *context)
 {
-	struct signalfd_siginfo info;
+	struct watch *watch = context;
+
+	return !watch->session.selector && !targets_alive(&watch->session);
+}
+
+/* What is waited for, those of the targets last. */
+enum { EVENTS, MAPPINGS, LINES, TARGETS };
+
+static int wait_for(void *context, struct pollfds *fds)
+{
+	struct watch *watch = context;
+	const struct session *session = &watch->session;
+	const int own[TARGETS] = {
+		[EVENTS] = events_fd(watch->events),
+		[MAPPINGS] = session->mappings ? mapping_stream_fd(session->mappings) : -1,
+		[LINES] = symbolizer_lines_fd(session->symbolizer),
+	};
 	int error = 0;
 
-	while (!error && read(watch->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
-			error = on_child(watch);
-		else if (info.ssi_signo == SIGUSR1)
-			error = report_asked(watch);
-		else
-			watch->finished = true;
-	}
+	for (size_t i = 0; i < TARGETS && !error; i++)
+		error = pollfds_add(fds, own[i]);
+	for (size_t i = 0; i < session->targets.list.count && !error; i++)
+		error = pollfds_add(fds, session->targets.list.items[i].pidfd);
 	return error;
-}
-
-static int on_timer(struct watch *watch)
-{
-	uint64_t count = watch->session.options->count, expirations;
-	int error;
-
-	if (read(watch->timer_fd, &expirations, sizeof(expirations)) < 0)
-		return 0;
-	watch->finished = count && watch->reports + 1 >= count;
-	error = report(watch, watch->finished);
-	return error;
-}
-
-/* Whether there is, or may come, something to report. */
-static bool has_targets(const struct watch *watch)
-{
-	return watch->session.selector || targets_alive(&watch->session);
-}
-
-/* Descriptors that are polled beside those of the targets. */
-enum { SIGNAL, TIMER, EVENTS, MAPPINGS, LINES, TARGETS };
-
-static struct pollfd *pollfds_new(const struct watch *watch)
-{
-	const struct targets *targets = &watch->session.targets;
-	struct pollfd *fds = calloc(TARGETS + targets->list.count, sizeof(*fds));
-
-	if (!fds)
-		return NULL;
-	fds[SIGNAL].fd = watch->signal_fd;
-	fds[TIMER].fd = watch->timer_fd;
-	fds[EVENTS].fd = events_fd(watch->events);
-	fds[MAPPINGS].fd =
-		watch->session.mappings ? mapping_stream_fd(watch->session.mappings) : -1;
-	fds[LINES].fd = symbolizer_lines_fd(watch->session.symbolizer);
-	for (size_t i = 0; i < targets->list.count; i++)
-		fds[TARGETS + i].fd = targets->list.items[i].pidfd;
-	for (size_t i = 0; i < TARGETS + targets->list.count; i++)
-		fds[i].events = POLLIN;
-	return fds;
 }
 
 static bool any_is_ready(const struct pollfd *fds, size_t count)
@@ -202,16 +157,12 @@ static bool any_is_ready(const struct pollfd *fds, size_t count)
 	return false;
 }
 
-static int wait_and_handle(struct watch *watch)
+static int handle(void *context, const struct pollfd *fds, size_t count)
 {
-	_cleanup_free_ struct pollfd *fds = pollfds_new(watch);
+	struct watch *watch = context;
 	int error = 0;
 
-	if (!fds)
-		return -ENOMEM;
-	if (poll(fds, TARGETS + watch->session.targets.list.count, -1) < 0)
-		return errno == EINTR ? 0 : -errno;
-	if (any_is_ready(fds + TARGETS, watch->session.targets.list.count))
+	if (any_is_ready(fds + TARGETS, count - TARGETS))
 		targets_notice_ends(&watch->session);
 	if (fds[EVENTS].revents)
 		error = events_consume(watch->events);
@@ -219,48 +170,23 @@ static int wait_and_handle(struct watch *watch)
 		error = mapping_stream_consume(watch->session.mappings);
 	if (fds[LINES].revents) /* line numbers for the next report */
 		session_take_lines(&watch->session);
-	if (!error && fds[SIGNAL].revents)
-		error = on_signal(watch);
-	if (!error && has_targets(watch) && !watch->finished && fds[TIMER].revents)
-		error = on_timer(watch);
-	return error;
-}
-
-/* Whether the end of the loop still owes the last report. */
-static bool owes_report(const struct watch *watch)
-{
-	uint64_t count = watch->session.options->count;
-
-	return !count || watch->reports < count;
-}
-
-static int watch_loop(struct watch *watch)
-{
-	int error = 0;
-
-	while (!error && has_targets(watch) && !watch->finished)
-		error = wait_and_handle(watch);
-	if (!error && owes_report(watch))
-		error = report(watch, true);
 	return error;
 }
 
 int watch_run(const struct options *options, const struct report_sink *sink)
 {
-	struct watch watch = {.signal_fd = -1, .timer_fd = -1};
-	int error = watch_open(&watch, options, sink), code = EXIT_OK;
+	struct watch watch = {.loop = REPORT_LOOP_CLOSED};
+	const struct reporter reporter = {.context = &watch,
+					  .report = make_report,
+					  .wait_for = wait_for,
+					  .handle = handle,
+					  .on_child = on_child,
+					  .is_done = is_done};
+	int code, error = watch_open(&watch, options, sink);
 
 	if (!error)
-		error = watch_loop(&watch);
-	if (!error)
-		emit_finish(options);
-	if (error)
-		code = EXIT_ERROR;
-	else if (watch.session.outstanding_bytes > options->fail_over)
-		code = EXIT_LEAK;
-	if (code == EXIT_LEAK)
-		log_error("%llu bytes are outstanding, more than --fail-over allows",
-			  (unsigned long long)watch.session.outstanding_bytes);
+		error = report_loop_run(&watch.loop, &reporter);
+	code = emit_finish(options, error, watch.session.outstanding_bytes);
 	watch_close(&watch);
 	return code;
 }
