@@ -120,6 +120,62 @@ static inline void fixture_frames_plain(struct report_site *site)
 	fixture_frame(site, (struct frame){.address = 0x7fffdeadbeef, .why = "in no mapped file"});
 }
 
+/* Of two creators: one known, one from before the attach. */
+static inline void fixture_threads(struct snapshot_process *process)
+{
+	struct thread_figures *threads = &process->threads;
+
+	*threads = (struct thread_figures){.counted = true,
+					   .followed = true,
+					   .alive = 12,
+					   .dead = 113,
+					   .dead_stack_bytes = 113 * (8ull << 20),
+					   .dead_resident_bytes = 113 * 8192,
+					   .dead_heap_bytes = 7200,
+					   .dead_heap_count = 100,
+					   .created = 150,
+					   .joined = 40,
+					   .detached = 7};
+	*vec_push(&threads->groups) = (struct dead_group){.count = 100,
+							  .oldest_ns = 3600 * SECOND,
+							  .newest_ns = SECOND / 10,
+							  .stack_bytes = 100 * (8ull << 20),
+							  .resident_bytes = 100 * 8192,
+							  .heap_bytes = 7200,
+							  .heap_count = 100,
+							  .start_routine = 0x55d0c0de5000,
+							  .addresses = calloc(1, sizeof(uint64_t)),
+							  .depth = 1,
+							  .site = 12};
+	threads->groups.items[0].addresses[0] = 0x55d0c0de1234;
+	*vec_push(&threads->groups) = (struct dead_group){.count = 13,
+							  .before_attach = 13,
+							  .stack_bytes = 13 * (8ull << 20),
+							  .resident_bytes = 13 * 8192};
+}
+
+static inline void fixture_dead_named(struct report_dead *dead)
+{
+	dead->id = 0xdead;
+	*(struct frame *)vec_push(&dead->stack.list) =
+		(struct frame){.address = 0x55d0c0de1234,
+			       .function = "request_dispatch",
+			       .offset = 0x48,
+			       .module = "/usr/bin/redis-server",
+			       .module_offset = 0x1234,
+			       .build_id = "0123abcd",
+			       .file = "src/server.c",
+			       .line = 52};
+	*(struct frame *)vec_push(&dead->start.list) =
+		(struct frame){.address = 0x55d0c0de5000,
+			       .function = "request_serve",
+			       .module = "/usr/bin/redis-server",
+			       .module_offset = 0x5000,
+			       .build_id = "0123abcd",
+			       .file = "src/server.c",
+			       .line = 26};
+}
+
 /* Two processes, a cut, a lost site, blocks, drops: everything that a report can say. */
 static inline void fixture_plain(struct fixture *fixture)
 {
@@ -158,8 +214,10 @@ static inline void fixture_plain(struct fixture *fixture)
 	fixture_site(process, 5, 256, 4, 5 * SECOND);
 	fixture_block(process, 3, 0x55d0d0000010, 96, SECOND / 4);
 	fixture_block(process, 3, 0x55d0d0000800, 4000, 12399 * SECOND / 1000);
+	fixture_threads(process);
 	report_build(&fixture->report, &fixture->snapshot, &options);
 	fixture_frames_plain(&fixture->report.processes.items[0].sites.items[1]);
+	fixture_dead_named(&fixture->report.processes.items[0].dead.items[0]);
 }
 
 /* Quotes, newlines, terminal escapes, bytes that are no UTF-8, text that runs backwards. */

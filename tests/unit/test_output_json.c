@@ -78,7 +78,9 @@ static void the_fields_of_the_contract_come_in_its_order(void **state)
 					     "\"address\":",
 					     "\"file\":",
 					     "\"line\":",
-					     "\"inlined\":"};
+					     "\"inlined\":",
+					     "\"threads\":{\"alive\":12,\"dead\":113,",
+					     "\"dead_stack_bytes\":947912704,"};
 	_cleanup_free_ char *text = NULL;
 	struct fixture fixture;
 	const char *at;

@@ -203,10 +203,24 @@ static int blocks_build(struct report_process *process)
 	return 0;
 }
 
+static int dead_build(struct report_process *process)
+{
+	for (size_t i = 0; i < process->process->threads.groups.count; i++) {
+		struct report_dead *dead = vec_push(&process->dead);
+
+		if (!dead)
+			return -ENOMEM;
+		dead->group = &process->process->threads.groups.items[i];
+	}
+	return 0;
+}
+
 static int process_build(struct report_process *process, const struct report_options *options)
 {
 	int error = sites_build(process, options);
 
+	if (!error)
+		error = dead_build(process);
 	if (!error && options->show_allocs)
 		error = blocks_build(process);
 	return error;
@@ -245,6 +259,11 @@ static void report_process_free(struct report_process *process)
 		vec_free(&process->sites.items[i].blocks);
 	}
 	vec_free(&process->sites);
+	for (size_t i = 0; i < process->dead.count; i++) {
+		vec_free(&process->dead.items[i].stack.list);
+		vec_free(&process->dead.items[i].start.list);
+	}
+	vec_free(&process->dead);
 }
 
 void report_free(struct report *report)

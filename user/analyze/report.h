@@ -26,11 +26,19 @@ struct report_site {
 	const struct history_site *series; /* of the report's history, or NULL */
 };
 
+/* Dead threads of one creator, named. */
+struct report_dead {
+	const struct dead_group *group;
+	uint64_t id;		    /* symbolizer_stack_id of the creating stack */
+	struct frames stack, start; /* owned; `start` has one frame, or none: not known */
+};
+
 struct report_process {
 	const struct snapshot_process *process;
 	VEC(struct report_site) sites; /* family by family: ranked, at most `top` of each */
 	size_t sites_total;	       /* before the cut */
 	size_t family_totals[FAMILY_MAX_];
+	VEC(struct report_dead) dead; /* all of process->threads.groups, in their order */
 };
 
 struct report {

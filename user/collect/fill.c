@@ -28,8 +28,10 @@ static void describe(struct snapshot_process *process, const struct lm_process *
 	process->exited = raw->state != LM_PROCESS_ALIVE;
 	memcpy(process->comm, raw->comm, sizeof(process->comm));
 	process->comm[sizeof(process->comm) - 1] = '\0';
+	process->threads.counted = process->exited;
 	if (process->exited)
 		return;
+	thread_figures_count(&process->threads, (pid_t)raw->tgid);
 	snprintf(path, sizeof(path), "/proc/%u/exe", raw->tgid);
 	length = readlink(path, link, sizeof(link) - 1);
 	if (length > 0)

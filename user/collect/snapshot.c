@@ -96,6 +96,7 @@ static void process_free(struct snapshot_process *process)
 		free(process->sites.items[i].addresses);
 	vec_free(&process->sites);
 	vec_free(&process->blocks);
+	thread_figures_free(&process->threads);
 	free(process->exe);
 	container_free(process->container);
 }

@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "collect/family.h"
 #include "collect/mapping_ledger.h"
+#include "collect/thread_figures.h"
 #include "leakmon_abi.h"
 
 /* The books: allocations = frees + outstanding + purged + sum(dropped). */
@@ -84,6 +85,7 @@ struct snapshot_process {
 	uint64_t outstanding_bytes;
 	uint64_t outstanding_count;
 	struct mapping_ledger mapping; /* with snapshot.has_mappings */
+	struct thread_figures threads;
 	VEC(struct site) sites;
 	VEC(struct block) blocks;
 };

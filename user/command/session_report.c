@@ -16,6 +16,22 @@
 /* A wait that is longer says what it waits for. */
 #define LINES_SILENT_MS 200
 
+static int name_dead(struct session *session, uint64_t pid, struct report_dead *dead)
+{
+	const struct dead_group *group = dead->group;
+	/* The function's first byte is what is meant, not the byte before it. */
+	uint64_t start = group->start_routine | LM_FRAME_EXACT;
+	int error = symbolizer_name(session->symbolizer, pid, group->addresses, group->depth,
+				    LINES_KNOWN, &dead->stack);
+
+	if (!error && group->start_routine)
+		error = symbolizer_name(session->symbolizer, pid, &start, 1, LINES_KNOWN,
+					&dead->start);
+	if (!error)
+		dead->id = symbolizer_stack_id(&dead->stack);
+	return error;
+}
+
 static int name_process(struct session *session, struct report_process *process)
 {
 	/* The symbolizer knows a target by its PID: its mappings change with exec, by refresh. */
@@ -28,6 +44,10 @@ static int name_process(struct session *session, struct report_process *process)
 				    site->site->depth, LINES_KNOWN, &site->frames))
 			return -ENOMEM;
 		site->id = symbolizer_stack_id(&site->frames);
+	}
+	for (size_t i = 0; i < process->dead.count; i++) {
+		if (name_dead(session, pid, &process->dead.items[i]))
+			return -ENOMEM;
 	}
 	return 0;
 }

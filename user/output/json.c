@@ -207,6 +207,7 @@ static void process_write(struct json_writer *json, const struct report *report,
 	for (size_t i = 0; i < ranked->sites.count; i++)
 		site_write(json, report, &ranked->sites.items[i]);
 	json_close(json, ']');
+	output_json_threads_write(json, ranked);
 	json_close(json, '}');
 }
 
