@@ -214,13 +214,8 @@ static void *other_thread(void *unused)
 	return unused;
 }
 
-struct test_case {
-	const char *name;
-	void (*run)(void);
-};
-
 #define CASE(site, function) [site] = {#function, function}
-static const struct test_case cases[] = {
+static const struct site_case cases[] = {
 	CASE(MALLOC, case_malloc),
 	CASE(MALLOC_ZERO, case_malloc_zero),
 	CASE(CALLOC, case_calloc),
@@ -246,10 +241,7 @@ _Static_assert(ARRAY_SIZE(cases) == SITES_, "a case for every site");
 
 static void go(void)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		truth.sites[i].function = cases[i].name;
-		cases[i].run();
-	}
+	cases_run(cases, ARRAY_SIZE(cases), &truth);
 }
 
 int main(void)

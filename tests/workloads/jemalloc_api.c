@@ -96,10 +96,7 @@ static SITE void case_asked(void)
 		_exit(112);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} cases[] = {
+static const struct site_case cases[] = {
 	[MALLOCX] = {"case_mallocx", case_mallocx},
 	[RALLOCX] = {"case_rallocx", case_rallocx},
 	[RALLOCX_FAIL] = {"case_rallocx_fail", case_rallocx_fail},
@@ -112,10 +109,7 @@ _Static_assert(ARRAY_SIZE(cases) == SITES_, "a case for every site");
 
 static void go(void)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		truth.sites[i].function = cases[i].name;
-		cases[i].run();
-	}
+	cases_run(cases, ARRAY_SIZE(cases), &truth);
 }
 
 int main(void)

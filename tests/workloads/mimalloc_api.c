@@ -155,10 +155,7 @@ static SITE void freed(void)
 	truth_died(&truth, FREED, 96);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} cases[] = {
+static const struct site_case cases[] = {
 	[ALLOCATED] = {"allocated", allocated},
 	[COUNTED] = {"counted", counted},
 	[ALIGNED] = {"aligned", aligned},
@@ -173,10 +170,7 @@ _Static_assert(ARRAY_SIZE(cases) == SITES_, "a case for every site");
 
 static void go(void)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		truth.sites[i].function = cases[i].name;
-		cases[i].run();
-	}
+	cases_run(cases, ARRAY_SIZE(cases), &truth);
 }
 
 int main(void)

@@ -164,6 +164,20 @@ static inline void truth_say(const struct truth *truth)
 	    truth->untracked_frees, truth->failed, truth->abandoned, count, bytes, sites);
 }
 
+/* A function that allocates as its name says, one for every site of the truth. */
+struct site_case {
+	const char *name;
+	void (*run)(void);
+};
+
+static inline void cases_run(const struct site_case *cases, size_t count, struct truth *truth)
+{
+	for (size_t i = 0; i < count; i++) {
+		truth->sites[i].function = cases[i].name;
+		cases[i].run();
+	}
+}
+
 struct command {
 	const char *name;
 	void (*run)(void);

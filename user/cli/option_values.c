@@ -46,28 +46,33 @@ int option_set_prefix(struct options *options, const struct option_row *row, con
 	return 0;
 }
 
-int option_set_number(struct options *options, const struct option_row *row, const char *text)
+/* The limits of a row are those of what was typed, before it is scaled to the field's unit. */
+static int set_scaled(struct options *options, const struct option_row *row, const char *text,
+		      int (*parse)(const char *text, uint64_t *value), uint64_t unit)
 {
 	uint64_t value;
-	int error = value_parse_number(text, &value);
+	int error = parse(text, &value);
 
 	if (!error)
 		error = in_range(row, value);
 	if (!error)
-		*(uint64_t *)field_of(options, row) = value;
+		*(uint64_t *)field_of(options, row) = value * unit;
 	return error;
+}
+
+int option_set_number(struct options *options, const struct option_row *row, const char *text)
+{
+	return set_scaled(options, row, text, value_parse_number, 1);
 }
 
 int option_set_size(struct options *options, const struct option_row *row, const char *text)
 {
-	uint64_t value;
-	int error = value_parse_size(text, &value);
+	return set_scaled(options, row, text, value_parse_size, 1);
+}
 
-	if (!error)
-		error = in_range(row, value);
-	if (!error)
-		*(uint64_t *)field_of(options, row) = value;
-	return error;
+int option_set_milliseconds(struct options *options, const struct option_row *row, const char *text)
+{
+	return set_scaled(options, row, text, value_parse_number, NS_PER_MS);
 }
 
 int option_set_address(struct options *options, const struct option_row *row, const char *text)
@@ -83,18 +88,6 @@ int option_set_address(struct options *options, const struct option_row *row, co
 		return -EINVAL;
 	*(uint64_t *)field_of(options, row) = value;
 	return 0;
-}
-
-int option_set_milliseconds(struct options *options, const struct option_row *row, const char *text)
-{
-	uint64_t value;
-	int error = value_parse_number(text, &value);
-
-	if (!error)
-		error = in_range(row, value);
-	if (!error)
-		*(uint64_t *)field_of(options, row) = value * NS_PER_MS;
-	return error;
 }
 
 int option_set_top(struct options *options, const struct option_row *row, const char *text)

@@ -33,17 +33,7 @@ int mapping_process_begin(struct mapping_process *process, const struct maps *ma
 /* Takes off what lies between two mappings. */
 static int give_up(struct mapping_process *process, uint64_t start, uint64_t end)
 {
-	struct ranges taken;
-	uint64_t bytes;
-	int error = ranges_cut(&process->ranges, start, end, &taken);
-
-	if (error)
-		return error;
-	bytes = mapping_bytes(&taken);
-	process->ledger.unmapped += bytes;
-	process->ledger.healed += bytes;
-	ranges_free(&taken);
-	return 0;
+	return mapping_give_up(process, start, end, &process->ledger.healed);
 }
 
 /* The holes of the set inside one mapping. */

@@ -64,8 +64,7 @@ static int take(struct mapping_process *process, const struct lm_mapping_event *
 	return 0;
 }
 
-/* What stands where something comes to be: the event that took it away is missing. */
-static int clear(struct mapping_process *process, uint64_t start, uint64_t end)
+int mapping_give_up(struct mapping_process *process, uint64_t start, uint64_t end, uint64_t *loss)
 {
 	struct ranges taken;
 	uint64_t bytes;
@@ -75,10 +74,16 @@ static int clear(struct mapping_process *process, uint64_t start, uint64_t end)
 		return error;
 	bytes = mapping_bytes(&taken);
 	process->ledger.unmapped += bytes;
-	process->ledger.missed += bytes;
+	*loss += bytes;
 	process->inexact |= bytes > 0;
 	ranges_free(&taken);
 	return 0;
+}
+
+/* What stands where something comes to be: the event that took it away is missing. */
+static int clear(struct mapping_process *process, uint64_t start, uint64_t end)
+{
+	return mapping_give_up(process, start, end, &process->ledger.missed);
 }
 
 static int clear_one(const struct range *range, void *context)

@@ -39,6 +39,12 @@ int mapping_process_heal(struct mapping_process *process, const struct maps *map
 void mapping_process_free(struct mapping_process *process);
 
 /*
+ * Takes what is counted between `start` and `end` off the books without the event that would say
+ * so; *loss, a field of the ledger, says why. 0 or -ENOMEM.
+ */
+int mapping_give_up(struct mapping_process *process, uint64_t start, uint64_t end, uint64_t *loss);
+
+/*
  * Puts a range that came into being on the books. What is still counted there was missed: the event
  * that took it away was lost. 0 or -ENOMEM.
  */
