@@ -47,7 +47,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: FORCE truth all deps demo demo-retain demo-threads test unit e2e check bench test-vm install clean
+.PHONY: FORCE truth all deps demo demo-retain demo-threads demo-report html-bundle test unit e2e check bench test-vm install clean
 
 all: $(B)/leakmon
 
@@ -91,6 +91,9 @@ $(B)/user/%.o: user/%.c | $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+# The page is embedded as it is committed; `make html-bundle` makes it of its sources, with npm.
+$(B)/user/html/page.o $(B)/san/user/html/page.o: user/html/report.html
 
 $(B)/san/%.o: %.c | $(SKELETONS)
 	@mkdir -p $(@D)
@@ -156,6 +159,11 @@ $(B)/workloads/%.so: tests/workloads/plugin/%.c
 
 $(B)/workloads/shapes: $(B)/workloads/plugin.so
 $(B)/workloads/holder: $(B)/workloads/loser.so
+
+$(B)/workloads/shop_fixed: tests/workloads/shop.c
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DFIXED $< -o $@
 
 # The second opinion of `make demo-retain`.
 $(B)/workloads/holder_lsan: tests/workloads/holder.c tests/workloads/workload.h
@@ -246,6 +254,15 @@ demo-retain:
 	@scripts/deps.sh build
 	@$(MAKE) --no-print-directory all $(B)/workloads/holder $(B)/workloads/holder_lsan
 	@scripts/demo_retain.sh
+
+demo-report:
+	@scripts/deps.sh build
+	@$(MAKE) --no-print-directory all $(B)/workloads/shop $(B)/workloads/shop_fixed
+	@scripts/demo_report.sh
+
+# The page, anew from its sources in user/html/src. Needs npm; a C build does not.
+html-bundle:
+	cd user/html && npm ci --no-audit --no-fund && npm run build
 
 test: deps
 	@$(MAKE) --no-print-directory unit e2e fuzz

@@ -3,10 +3,11 @@
  * What a day's recording costs: 24 hours at 5 s with 1,000 sites, by a simulated clock. Prints
  *size, time per append, drift of our memory, and how long a diff and a report take to read.
  *
- *	build/bench/store [--all-change] [DIRECTORY]
+ *	build/bench/store [--all-change] [--leave] [DIRECTORY]
  *
  * Sites behave in eighteen ways (tests/unit/site_kinds.h). In a program that runs for a day most
- * call stacks are quiet after its start: seven of ten of these. With --all-change none is.
+ * call stacks are quiet after its start: seven of ten of these. With --all-change none is. With
+ * --leave the recording stays, as leakmon-bench-store.lkm.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,6 +19,7 @@
 #include "analyze/diff.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
+#include "output/output.h"
 #include "store/recorder.h"
 #include "store/recording.h"
 #include "unit/site_kinds.h"
@@ -213,6 +215,37 @@ static void read_side(struct read_back *back, int side, const char *at)
 		exit(1);
 }
 
+/* As `leakmon report FILE --format html` does it, from the opening on. */
+static void write_page(const char *path)
+{
+	struct report_options options = {.sort = SORT_BYTES};
+	struct recording *recording;
+	struct snapshot snapshot;
+	struct history history = {0};
+	struct report report;
+	double from = now_ms();
+	char *page = NULL;
+	size_t position, size;
+	FILE *out = open_memstream(&page, &size);
+
+	options.history = &history;
+	if (!out || recording_open(&recording, path) ||
+	    recording_find(recording, NULL, &position) ||
+	    recording_history(recording, position, &history) ||
+	    recording_read(recording, position, &snapshot) ||
+	    report_build(&report, &snapshot, &options) || recording_name(recording, &report) ||
+	    output_find("html")->write(out, &report))
+		exit(1);
+	fclose(out);
+	printf("HTML page             %10.2f s with opening, %.1f MB\n", (now_ms() - from) / 1e3,
+	       (double)size / 1e6);
+	free(page);
+	report_free(&report);
+	snapshot_free(&snapshot);
+	history_free(&history);
+	recording_close(recording);
+}
+
 static void read_all(const char *path)
 {
 	struct read_back back = {0};
@@ -251,11 +284,14 @@ int main(int argc, char **argv)
 {
 	struct day day = {0};
 	const char *directory = "/tmp";
+	bool leave = false;
 	char path[4096];
 
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--all-change"))
 			day.all_change = true;
+		else if (!strcmp(argv[i], "--leave"))
+			leave = true;
 		else
 			directory = argv[i];
 	}
@@ -266,6 +302,8 @@ int main(int argc, char **argv)
 	       day.all_change ? ", all of which change every time" : "");
 	record(&day, path);
 	read_all(path);
-	unlink(path);
+	write_page(path);
+	if (!leave)
+		unlink(path);
 	return 0;
 }

@@ -44,6 +44,7 @@ struct report_process {
 struct report {
 	const struct snapshot *snapshot; /* borrowed, must outlive the report */
 	const struct history *history;	 /* borrowed: what came before, with it; or NULL */
+	const char *host; /* where it was taken, untrusted; NULL: not known; borrowed */
 	struct report_cost cost;
 	bool show_allocs;
 	bool colour;

@@ -76,14 +76,15 @@ static int check_format(const struct options *options)
 	unsigned bit = subcommand_find(options->subcommand)->bit;
 
 	if (bit & FOR_DIFF && !output_find(options->format)->write_diff) {
-		log_error("--format %s has no form for a difference: choose text, json or folded",
+		log_error("--format %s has no form for a difference: choose text, json, folded "
+			  "or html",
 			  options->format);
 		return -EINVAL;
 	}
 	if (options->mappings && strcmp(options->format, "text") != 0 &&
-	    strcmp(options->format, "json") != 0) {
-		log_error("--format %s cannot tell mappings from the blocks in them: choose text "
-			  "or json, or leave --mappings out",
+	    strcmp(options->format, "json") != 0 && strcmp(options->format, "html") != 0) {
+		log_error("--format %s cannot tell mappings from the blocks in them: choose text, "
+			  "json or html, or leave --mappings out",
 			  options->format);
 		return -EINVAL;
 	}

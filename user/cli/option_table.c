@@ -136,8 +136,8 @@ const struct option_row option_rows[] = {
 	{"debuginfod", 0, NULL, "fetch missing debug files from the servers in $DEBUGINFOD_URLS",
 	 option_set_flag, FIELD(debuginfod), .group = GROUP_OUTPUT, .subcommands = FOR_WATCH},
 
-	{"format", 0, "text|json|folded|pprof|prom", "JSON is one object a line per report (text)",
-	 option_set_format, "choose text, json, folded, pprof or prom", .group = GROUP_OUTPUT,
+	{"format", 0, "text|json|folded|pprof|prom|html", "JSON is one object a line per report (text)",
+	 option_set_format, "choose text, json, folded, pprof, prom or html", .group = GROUP_OUTPUT,
 	 .subcommands = FOR_PRINT | FOR_FILES | FOR_RETAIN | FOR_THREADS},
 	{"output", 0, "FILE", "write reports to FILE instead of standard output", option_set_text,
 	 PATH, FIELD(output), .group = GROUP_OUTPUT,
@@ -232,6 +232,8 @@ const struct subcommand subcommands[] = {
 			"  leakmon report web.lkm                as it was at the end\n"
 			"  leakmon report web.lkm --at 13:00     as it was at one o'clock\n"
 			"  leakmon report web.lkm --sort growth  what grows fastest comes first\n"
+			"  leakmon report web.lkm --format html > web.html\n"
+			"                                        a page for any browser, offline\n"
 			"  leakmon report web.lkm --format pprof --output web.pb.gz\n"
 			"  leakmon report web.lkm --format folded | flamegraph.pl > web.svg\n",
 	},
@@ -248,6 +250,7 @@ const struct subcommand subcommands[] = {
 			    "  leakmon diff web.lkm@3 web.lkm@last   from the third one on\n"
 			    "  leakmon diff old.lkm new.lkm --by function\n"
 			    "                                        before and after a fix\n"
+			    "  leakmon diff old.lkm new.lkm --format html > fix.html\n"
 			    "  leakmon diff base.lkm run.lkm --fail-over 1M\n"
 			    "                                        exit 3 if it grew by more\n",
 	},

@@ -16,6 +16,7 @@ struct side {
 	char *path;		     /* without @SEQ */
 	const char *at;		     /* into path's allocation; NULL: not said */
 	size_t position;
+	struct history history; /* empty unless the format wants it */
 	struct snapshot snapshot;
 	struct report report;
 };
@@ -24,6 +25,7 @@ static void side_free(struct side *side)
 {
 	report_free(&side->report);
 	snapshot_free(&side->snapshot);
+	history_free(&side->history);
 	free(side->path);
 }
 
@@ -43,16 +45,21 @@ static int side_parse(struct side *side, const char *word)
 	return 0;
 }
 
-static int side_read(struct side *side)
+static int side_read(struct side *side, bool with_history)
 {
-	const struct report_options all = {.sort = SORT_BYTES};
+	struct report_options all = {.sort = SORT_BYTES};
 	int error = recording_find(side->recording, side->at, &side->position);
 
+	if (with_history)
+		all.history = &side->history;
+	if (!error && with_history)
+		error = recording_history(side->recording, side->position, &side->history);
 	if (!error)
 		error = recording_read(side->recording, side->position, &side->snapshot);
 	if (error)
 		return error;
 	error = report_build(&side->report, &side->snapshot, &all);
+	side->report.host = recording_host(side->recording);
 	if (error)
 		log_error("out of memory");
 	return error ? error : recording_name(side->recording, &side->report);
@@ -96,6 +103,7 @@ static int parse(struct comparison *comparison, const struct options *options)
 
 static int compare(struct comparison *comparison, const struct options *options)
 {
+	bool with_history = output_find(options->format)->wants_history;
 	int error = recording_open(&comparison->before.recording, comparison->before.path);
 
 	if (error)
@@ -105,9 +113,9 @@ static int compare(struct comparison *comparison, const struct options *options)
 	else
 		error = recording_open(&comparison->after.recording, comparison->after.path);
 	if (!error)
-		error = side_read(&comparison->before);
+		error = side_read(&comparison->before, with_history);
 	if (!error)
-		error = side_read(&comparison->after);
+		error = side_read(&comparison->after, with_history);
 	if (error)
 		return error;
 	error = diff_build(&comparison->diff, &comparison->before.report, &comparison->after.report,

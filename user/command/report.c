@@ -64,6 +64,7 @@ int command_report(const struct options *options)
 	_cleanup_(source_free) struct source source = {0};
 	int error = source_open(&source, options);
 
+	source.report.host = error ? NULL : recording_host(source.recording);
 	source.report.colour = !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
 			       !getenv("NO_COLOR");
 	if (!error)

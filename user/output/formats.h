@@ -13,10 +13,12 @@ int output_json_write(FILE *out, const struct report *report);
 int output_folded_write(FILE *out, const struct report *report);
 int output_pprof_write(FILE *out, const struct report *report);
 int output_prom_write(FILE *out, const struct report *report);
+int output_html_write(FILE *out, const struct report *report);
 
 int output_text_diff_write(FILE *out, const struct diff *diff);
 int output_json_diff_write(FILE *out, const struct diff *diff);
 int output_folded_diff_write(FILE *out, const struct diff *diff);
+int output_html_diff_write(FILE *out, const struct diff *diff);
 
 /* Pieces of the two for reports that are not of a snapshot. */
 struct json_writer;
@@ -28,6 +30,9 @@ void output_text_stack_write(FILE *out, bool colour, const struct report_site *r
 void output_json_threads_write(struct json_writer *json, const struct report_process *ranked);
 void output_json_frames_write(struct json_writer *json, const struct report_site *site);
 void output_folded_stack_write(FILE *out, const char *comm, const struct report_site *site);
+/* The members "ledger" and "mappings". */
+void output_json_ledger_write(struct json_writer *json, const struct snapshot *snapshot);
+void output_json_mapping_write(struct json_writer *json, const struct mapping_ledger *ledger);
 void output_json_time(struct json_writer *json, const char *key, const struct timespec *time);
 
 /* Flushes. 0, or -EIO when anything written to the stream so far failed. */

@@ -52,7 +52,7 @@ static void walk_ends_write(struct json_writer *json, const struct ledger *ledge
 	json_close(json, '}');
 }
 
-static void ledger_write(struct json_writer *json, const struct snapshot *snapshot)
+void output_json_ledger_write(struct json_writer *json, const struct snapshot *snapshot)
 {
 	const struct ledger *ledger = &snapshot->ledger;
 
@@ -81,7 +81,7 @@ static void ledger_write(struct json_writer *json, const struct snapshot *snapsh
 }
 
 /* Bytes, but for `ranges` and `events_lost`. */
-static void mapping_write(struct json_writer *json, const struct mapping_ledger *ledger)
+void output_json_mapping_write(struct json_writer *json, const struct mapping_ledger *ledger)
 {
 	json_open(json, "mappings", '{');
 	json_put_number(json, "mapped_bytes", ledger->mapped);
@@ -202,7 +202,7 @@ static void process_write(struct json_writer *json, const struct report *report,
 	json_put_number(json, "outstanding_count", process->outstanding_count);
 	json_put_number(json, "sites_total", ranked->sites_total);
 	if (report->snapshot->has_mappings)
-		mapping_write(json, &process->mapping);
+		output_json_mapping_write(json, &process->mapping);
 	json_open(json, "sites", '[');
 	for (size_t i = 0; i < ranked->sites.count; i++)
 		site_write(json, report, &ranked->sites.items[i]);
@@ -232,9 +232,9 @@ int output_json_write(FILE *out, const struct report *report)
 	time_write(&json, "time", &snapshot->time);
 	json_put_number(&json, "sequence", snapshot->sequence);
 	json_put_bool(&json, "sampled", snapshot->sampled);
-	ledger_write(&json, snapshot);
+	output_json_ledger_write(&json, snapshot);
 	if (snapshot->has_mappings)
-		mapping_write(&json, &snapshot->mapping);
+		output_json_mapping_write(&json, &snapshot->mapping);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(&json, report, &report->processes.items[i]);

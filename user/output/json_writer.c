@@ -91,22 +91,34 @@ static void escape_code(FILE *out, uint32_t code)
 	fprintf(out, "\\u%04x\\u%04x", 0xd800 | code >> 10, 0xdc00 | (code & 0x3ff));
 }
 
+/* What is read back is the escape itself. */
+static void show_code(FILE *out, uint32_t code)
+{
+	fprintf(out, code < 0x100 ? "\\\\x%02x" : "\\\\u{%04x}", code);
+}
+
 /* Writes the character at text and returns the bytes it took. */
-static size_t character_write(FILE *out, const char *text)
+static size_t character_write(const struct json_writer *json, const char *text)
 {
 	uint32_t code = 0;
 	size_t length = text_decode_utf8(text, &code);
 
 	if (!length) {
-		fputs("\xef\xbf\xbd", out);
+		fputs("\xef\xbf\xbd", json->out);
 		return 1;
 	}
+	if (json->embedded && code == '<') {
+		escape_code(json->out, code);
+		return length;
+	}
 	if (code == '"' || code == '\\')
-		fputc('\\', out);
+		fputc('\\', json->out);
 	if (text_is_printable(code))
-		fwrite(text, 1, length, out);
+		fwrite(text, 1, length, json->out);
+	else if (json->embedded)
+		show_code(json->out, code);
 	else
-		escape_code(out, code);
+		escape_code(json->out, code);
 	return length;
 }
 
@@ -116,7 +128,7 @@ static size_t plain_length(const char *text)
 	size_t length = 0;
 
 	while (text[length] >= ' ' && text[length] < 0x7f && text[length] != '"' &&
-	       text[length] != '\\')
+	       text[length] != '\\' && text[length] != '<')
 		length++;
 	return length;
 }
@@ -134,7 +146,7 @@ void json_put_string(struct json_writer *json, const char *key, const char *valu
 		if (length)
 			put(json, value, length);
 		else
-			length = character_write(json->out, value);
+			length = character_write(json, value);
 	}
 	putc_unlocked('"', json->out);
 }

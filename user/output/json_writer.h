@@ -12,7 +12,8 @@
 
 struct json_writer {
 	FILE *out;
-	bool follows; /* a value was written before in the open object or array */
+	bool follows;  /* a value was written before in the open object or array */
+	bool embedded; /* in an HTML page: see json_put_string() */
 };
 
 void json_open(struct json_writer *json, const char *key, char bracket);
@@ -28,7 +29,8 @@ void json_put_null(struct json_writer *json, const char *key);
 /*
  * Any bytes; NULL gives null. Bytes that are not valid UTF-8 become U+FFFD. Control characters
  * and whatever else text_is_printable refuses are written as \uXXXX escapes: nothing is lost, and
- * the line is safe on a terminal.
+ * the line is safe on a terminal. Embedded, they become what text_print_inert() makes of them, for
+ * a page shows what it reads; and no `<` is left that could end or begin an element.
  */
 void json_put_string(struct json_writer *json, const char *key, const char *value);
 

@@ -25,6 +25,11 @@ static const struct output_format formats[] = {
 	 .single = true},
 	{.name = "pprof", .write = output_pprof_write, .single = true},
 	{.name = "prom", .write = output_prom_write, .single = true},
+	{.name = "html",
+	 .write = output_html_write,
+	 .write_diff = output_html_diff_write,
+	 .single = true,
+	 .wants_history = true},
 };
 
 const struct output_format *output_find(const char *name)

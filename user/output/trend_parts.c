@@ -37,31 +37,37 @@ static void ages_write(struct json_writer *json, const struct site_trend *trend)
 	json_close(json, ']');
 }
 
+void output_json_trend_fields(struct json_writer *json, const struct site_trend *trend)
+{
+	char evidence[EVIDENCE_SIZE];
+
+	json_open(json, "trend", '{');
+	json_put_string(json, "verdict", trend_verdict_name(trend->verdict));
+	json_put_string(json, "evidence", site_trend_evidence(trend, evidence));
+	json_put_number(json, "snapshots", trend->trend.points);
+	json_put_real(json, "span_s", trend->trend.span_s);
+	json_put_real(json, "bytes_per_s", trend->trend.slope);
+	json_put_real(json, "bytes_per_s_low", trend->trend.slope_low);
+	json_put_real(json, "bytes_per_s_high", trend->trend.slope_high);
+	json_put_real(json, "confidence", trend->trend.confidence);
+	json_put_real(json, "r_squared", trend->trend.r_squared);
+	json_put_real(json, "integral_byte_s", trend->integral_byte_s);
+	if (trend->survival >= 0)
+		json_put_real(json, "survival", trend->survival);
+	else
+		json_put_null(json, "survival");
+	json_put_real(json, "turnover", trend->turnover);
+	ages_write(json, trend);
+	json_close(json, '}');
+}
+
 void output_json_trend_write(struct json_writer *json, const struct report *report,
 			     const struct report_site *site)
 {
-	char evidence[EVIDENCE_SIZE];
 	struct site_trend trend;
 
 	if (!report->history || !site->series)
 		return;
 	site_trend_of(&trend, report->history, site->series);
-	json_open(json, "trend", '{');
-	json_put_string(json, "verdict", trend_verdict_name(trend.verdict));
-	json_put_string(json, "evidence", site_trend_evidence(&trend, evidence));
-	json_put_number(json, "snapshots", trend.trend.points);
-	json_put_real(json, "span_s", trend.trend.span_s);
-	json_put_real(json, "bytes_per_s", trend.trend.slope);
-	json_put_real(json, "bytes_per_s_low", trend.trend.slope_low);
-	json_put_real(json, "bytes_per_s_high", trend.trend.slope_high);
-	json_put_real(json, "confidence", trend.trend.confidence);
-	json_put_real(json, "r_squared", trend.trend.r_squared);
-	json_put_real(json, "integral_byte_s", trend.integral_byte_s);
-	if (trend.survival >= 0)
-		json_put_real(json, "survival", trend.survival);
-	else
-		json_put_null(json, "survival");
-	json_put_real(json, "turnover", trend.turnover);
-	ages_write(json, &trend);
-	json_close(json, '}');
+	output_json_trend_fields(json, &trend);
 }

@@ -4,12 +4,15 @@
 #define LEAKMON_OUTPUT_TREND_PARTS_H
 
 #include "analyze/report.h"
+#include "analyze/site_trend.h"
 #include "output/json_writer.h"
 
 /* A line with a sparkline, the verdict and its evidence; nothing while there are too few points. */
 void output_text_trend_write(FILE *out, const struct report *report,
 			     const struct report_site *site);
-/* The member "trend"; nothing without a history. */
+/* The member "trend". */
+void output_json_trend_fields(struct json_writer *json, const struct site_trend *trend);
+/* The same of a site; nothing without a history. */
 void output_json_trend_write(struct json_writer *json, const struct report *report,
 			     const struct report_site *site);
 

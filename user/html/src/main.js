@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import { el } from './dom.js';
+import { books } from './books.js';
+import { comparison, evolution } from './chart.js';
+import { flame } from './flame.js';
+import { diffHeader, reportHeader } from './header.js';
+import { decode } from './model.js';
+import { retention } from './retention.js';
+import { makeRows, visibleSites } from './rows.js';
+import { makeState } from './state.js';
+import { table } from './table.js';
+import { threads } from './threads.js';
+import { toolbar } from './toolbar.js';
+
+// What the views share beside the state: the sites and rows that it leaves, and how they reach
+// one another.
+function makeView(model, state) {
+  const view = { reveal() {}, focusFlame() {} };
+  const refresh = () => {
+    view.sites = visibleSites(model, state);
+    view.rows = makeRows(model, state, view.sites);
+  };
+  refresh();
+  state.listen((changed) => ['query', 'group', 'process', 'family'].some((key) => changed.has(key)) && refresh());
+  return view;
+}
+
+function sections(model) {
+  const { data } = model;
+  const diff = model.kind === 'diff';
+  model.family = ['heap', 'kernel', 'mapping'].find((family) => model.sites.some((site) => site.family === family)) ?? 'heap';
+  const state = makeState({
+    from: 0, to: model.last, query: '', group: data.by ?? 'site', process: '', measure: 'bytes',
+    family: model.family, flame: diff ? 'change' : 'retained',
+  });
+  const view = makeView(model, state);
+  return [
+    diff ? diffHeader(model) : reportHeader(model),
+    toolbar(model, state),
+    model.evolves ? evolution(model, state, view) : diff ? comparison(model, state) : null,
+    table(model, state, view), flame(model, state, view),
+    threads(data), retention(data), books(data),
+  ];
+}
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const model = decode(data);
+document.getElementById('page').append(...sections(model).filter(Boolean),
+  el('footer', {}, `Made by leakmon ${data.version}. This page holds all it shows, and loads nothing.`));

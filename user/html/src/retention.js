@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Who holds it, in the shape of `leakmon retain --format json`.
+import { el } from './dom.js';
+import { stackList } from './detail.js';
+import * as format from './format.js';
+import { plainStack } from './threads.js';
+
+const SHOWN = 50;
+
+function className(found) {
+  if (found.kind === 'site' || found.site) {
+    const [first] = plainStack(found.site?.frames);
+    return first ? `blocks of ${first.name}` : 'blocks of an unknown call stack';
+  }
+  if (found.name) return found.name;
+  return found.size === undefined ? found.kind : `blocks of ${format.count(found.size)} bytes`;
+}
+
+function rootName(root) {
+  const place = root.module ? ` [${format.fileName(root.module)}]` : '';
+  const thread = root.tid ? ` of thread ${root.tid} ${root.comm ?? ''}` : '';
+  return `${root.kind}${root.name ? ` ${root.name}` : ''}${root.offset ? `+0x${root.offset.toString(16)}` : ''}${place}${thread}`;
+}
+
+const held = (total) => `${format.bytes(total.bytes)} in ${format.many(total.blocks, 'block')}`;
+
+function bar(share) {
+  const line = el('span', { class: 'bar', 'aria-hidden': 'true' });
+  line.style.width = `${Math.min(share, 1) * 100}%`;
+  return line;
+}
+
+function list(title, heads, rows) {
+  if (!rows.length) return null;
+  return [el('h3', {}, title), el('table', { class: 'plain-table' },
+    el('thead', {}, el('tr', {}, heads.map(([label, number]) => el('th', { scope: 'col', class: number ? 'number' : null }, label)))),
+    el('tbody', {}, rows.slice(0, SHOWN).map((cells) => el('tr', {}, cells.map((cell, i) => el('td', { class: heads[i][1] ? 'number' : null }, cell)))))),
+  rows.length > SHOWN ? el('p', { class: 'note' }, `and ${format.count(rows.length - SHOWN)} more`) : null];
+}
+
+function totals(found) {
+  const all = ['unreachable', 'held', 'untracked'].map((key) => found.totals[key]);
+  const bytes = all.reduce((sum, total) => sum + total.bytes, 0) || 1;
+  const names = ['Unreachable: nothing points to them', 'Held by roots', 'Held only through untracked memory'];
+  return el('dl', { class: 'figures' }, all.map((total, i) => (total.blocks || i < 2
+    ? el('div', { class: 'figure' }, el('dt', {}, names[i]), el('dd', { class: i === 0 && total.blocks ? 'more' : null }, format.bytes(total.bytes),
+      el('small', {}, `${format.many(total.blocks, 'block')}, ${format.percent(total.bytes / bytes)}`))) : null)));
+}
+
+const leakRow = (leak) => {
+  const stack = plainStack(leak.site?.frames);
+  return [held(leak.direct), held(leak.indirect), stack.length ? el('details', {}, el('summary', {}, className(leak.class)), stackList(stack)) : className(leak.class)];
+};
+
+function path(found) {
+  return el('details', {}, el('summary', {}, `to ${className(found.class)}, from ${rootName(found.root)}`,
+    el('span', { class: 'dim' }, ` \u00b7 ${found.sharing} of ${found.sampled} looked at are held so`)),
+  el('ol', { class: 'stack' }, el('li', { class: 'is-title' }, rootName(found.root)), found.steps.map((step) => el('li', {},
+    el('span', { class: 'note' }, step.width > 1 ? `one of ${format.count(step.width)} pointers` : `+0x${step.offset.toString(16)}`),
+    `${className(step.class)}`, step.repeated > 1 ? el('span', { class: 'note' }, `${format.count(step.repeated)} in a row`) : null,
+    el('span', { class: 'source' }, format.bytes(step.size))))));
+}
+
+function picture(found) {
+  const total = found.totals.unreachable.bytes + found.totals.held.bytes + found.totals.untracked.bytes || 1;
+  return [
+    el('h3', {}, `${found.comm} `, el('span', { class: 'dim' }, `PID ${found.pid}`)),
+    el('p', { class: 'help' }, found.picture.stopped ? `Stopped for ${(found.picture.pause_ns / 1e6).toFixed(1)} ms to take the picture.`
+      : `Not stopped for the picture: ${found.picture.why_not_stopped ?? ''}`),
+    totals(found),
+    list('Unreachable', [['Nothing points to', true], ['and with them', true], ['What']], found.leaks.map(leakRow)),
+    list('Roots, by what they alone hold', [['Retained', true], ['Share', true], ['Blocks', true], ['Root']],
+      found.roots.map((root) => [format.bytes(root.retained_bytes), [format.percent(root.retained_bytes / total), bar(root.retained_bytes / total)],
+        format.count(root.retained_blocks), rootName(root)])),
+    list('Classes', [['Bytes', true], ['Blocks', true], ['Unreachable', true], ['Class']],
+      found.classes.map((one) => [format.bytes(one.bytes), format.count(one.count), one.unreachable.bytes ? format.bytes(one.unreachable.bytes) : '', className(one)])),
+    found.paths.length ? [el('h3', {}, 'Shortest paths from roots'), found.paths.map(path)] : null,
+  ];
+}
+
+export function retention(data) {
+  const pictures = [data.retention ?? []].flat().filter((found) => found.totals);
+  if (!pictures.length) return null;
+  return el('section', { id: 'retention', 'aria-labelledby': 'retention-title' },
+    el('div', { class: 'title' }, el('h2', { id: 'retention-title' }, 'Who holds it')), pictures.map(picture));
+}
