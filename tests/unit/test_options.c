@@ -354,7 +354,7 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon -p 1 --max-sites -1", "--max-sites `-1`: give a whole number"},
 		{"leakmon -p 1 -T ten", "--top `ten`: give a whole number such as 10"},
 		{"leakmon -p 1 --format xml",
-		 "--format `xml`: choose text, json, folded, pprof or prom"},
+		 "--format `xml`: choose text, json, folded, pprof, prom or html"},
 		{"leakmon -p 1 --sort age",
 		 "--sort `age`: choose bytes, count, growth or integral"},
 		{"leakmon -p 1 --stack-walk dwarf", "--stack-walk `dwarf`: choose auto, cfi or fp"},

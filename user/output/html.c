@@ -59,6 +59,7 @@ static void process_write(struct page *page, const struct report_process *ranked
 	json_put_number(json, "sites_total", ranked->sites_total);
 	json_put_number(json, "allocations", ledger->allocations);
 	json_put_number(json, "frees", ledger->frees);
+	output_json_threads_write(json, ranked);
 	series_write(page, series_of(page, ranked));
 	json_close(json, '}');
 	page->process_count++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Dead threads, in the shape of `leakmon threads --format json`.
+// Dead threads: in a report's processes, in the shape of schema/report.schema.json.
 import { el } from './dom.js';
 import { stackList } from './detail.js';
 import * as format from './format.js';
@@ -12,29 +12,40 @@ const plainFrame = (frame) => ({
 
 export const plainStack = (frames) => (frames ?? []).map(plainFrame);
 
+const ended = (found) => (found.oldest_ms === null || found.oldest_ms === undefined ? ''
+  : ` \u00b7 the oldest ended ${format.duration(found.oldest_ms / 1000)} ago`);
+
+function holding(found) {
+  const heap = found.heap_count ? ` and ${format.bytes(found.heap_bytes)} of heap in ${format.many(found.heap_count, 'block')}` : '';
+  return `stacks: ${format.bytes(found.stack_bytes)} mapped, ${format.bytes(found.resident_bytes)} resident${heap}`;
+}
+
 function group(found) {
   const [start] = plainStack(found.start_routine?.frames);
-  const stacks = format.bytes(found.stack_bytes);
   return el('details', { open: true },
     el('summary', {}, el('strong', {}, format.many(found.count, 'thread')), ' that ran ', el('code', {}, start?.name ?? 'an unknown function'),
       start?.source ? el('span', { class: 'source' }, start.source) : null,
-      el('span', { class: 'dim' }, ` \u00b7 stacks: ${stacks} mapped, ${format.bytes(found.resident_bytes)} resident` +
-        (found.oldest_ms === null ? '' : ` \u00b7 oldest ended ${format.duration(found.oldest_ms / 1000)} ago`))),
+      el('span', { class: 'dim' }, ` \u00b7 ${holding(found)}${ended(found)}`,
+        found.before_attach ? ` \u00b7 ${format.count(found.before_attach)} ended before the attach` : '')),
     el('p', { class: 'help' }, 'Created by'), stackList(plainStack(found.frames)));
 }
+
+const since = (threads) => (threads.created === undefined ? ''
+  : `; since the attach ${format.count(threads.created)} created, ${format.count(threads.joined)} joined, ${format.count(threads.detached)} detached`);
 
 function process({ pid, comm, threads }) {
   return el('div', {},
     el('h3', {}, `${comm} `, el('span', { class: 'dim' }, `PID ${pid}`)),
-    el('p', {}, `${format.count(threads.alive)} alive, `, el('strong', { class: threads.dead ? 'more' : null }, `${format.count(threads.dead)} dead and not joined`),
-      `; ${format.count(threads.created)} created, ${format.count(threads.joined)} joined, ${format.count(threads.detached)} detached since the attach`),
+    el('p', {}, threads.alive === null ? '' : `${format.count(threads.alive)} alive, `,
+      el('strong', { class: threads.dead ? 'more' : null }, `${format.count(threads.dead)} dead and not joined`), since(threads)),
     threads.cannot_tell ? el('p', { class: 'note' }, threads.cannot_tell) : null,
     (threads.groups ?? []).map(group));
 }
 
+// Where nobody followed threads, `dead` is null.
 export function threads(data) {
-  const processes = (data.threads ?? []).filter((one) => one.threads);
-  if (!processes.length) return null;
+  const followed = (data.processes ?? []).filter((one) => typeof one.threads?.dead === 'number');
+  if (!followed.length) return null;
   return el('section', { id: 'threads', 'aria-labelledby': 'threads-title' },
-    el('div', { class: 'title' }, el('h2', { id: 'threads-title' }, 'Dead threads')), processes.map(process));
+    el('div', { class: 'title' }, el('h2', { id: 'threads-title' }, 'Dead threads')), followed.map(process));
 }
