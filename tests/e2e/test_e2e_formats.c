@@ -3,47 +3,11 @@
  * What the real readers make of our files: Go's pprof, promtool, node-exporter, a folded-stack
  * parser, and a JSON Schema validator. One run is recorded, and every format made of it.
  */
-#include "harness.h"
+#include "shell.h"
 
 #include <signal.h>
 
 #define GO_PPROF "/usr/lib/go-1.19/pkg/tool/linux_amd64/pprof"
-
-static const char *consumer(const char *name)
-{
-	static char path[256];
-	const char *root = getenv("LEAKMON_CONSUMERS");
-
-	snprintf(path, sizeof(path), "%s/usr/bin/%s", root && *root ? root : "build/consumers",
-		 name);
-	if (!access(path, X_OK))
-		return path;
-	fprintf(stderr, "SKIPPED, nothing was tested: %s is not there (scripts/consumers.sh)\n",
-		path);
-	skip();
-	return NULL;
-}
-
-/* Standard output of a shell command that must end with `code`; the caller frees it. */
-static char *shell(struct harness *harness, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-static char *shell(struct harness *harness, int code, const char *format, ...)
-{
-	struct child *child;
-	char command[2048];
-	va_list arguments;
-	int got;
-
-	va_start(arguments, format);
-	vsnprintf(command, sizeof(command), format, arguments);
-	va_end(arguments);
-	child = child_start(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
-	got = child_end(harness, child);
-	if (got != code)
-		child_fail(child, "`%s` ended with %d: %s", command, got,
-			   child->out.text ? child->out.text : "");
-	return strdup(child->out.text ? child->out.text : "");
-}
 
 /* One snapshot after one `go`, the next after four. */
 static void record(struct harness *harness)

@@ -184,6 +184,37 @@ static void json_is_written_to_the_byte(void **state)
 	json_decref(object);
 }
 
+static void prom_is_written_to_the_byte(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	text = render("prom", &fixture.report);
+	golden_check("tests/golden/triage.prom", text);
+}
+
+/* Two series with the same labels would make node-exporter refuse the whole file. */
+static void suspects_of_one_name_and_place_are_one_series(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	fixture.processes[2] = fixture.processes[0];
+	fixture.processes[2].pid = 1235;
+	fixture.processes[2].growth.confidence = 0.999;
+	text = render("prom", &fixture.report);
+	assert_non_null(strstr(text, "leakmon_suspect_growth_per_second{scope=\"process\","
+				     "comm=\"server\",cgroup=\"/kubepods/pod1/3f2a91c0b7d5\","
+				     "namespace=\"shop\",pod=\"web-0\",container=\"app\","
+				     "kind=\"heap\",verdict=\"leaking\"} 34952.54\n"));
+	assert_non_null(strstr(text, "verdict=\"leaking\"} 0.999\n"));
+	assert_null(strstr(text, "} 17476.27\nleakmon_suspect_growth_per_second{scope=\"process\""));
+}
+
 /* DESIGN's contract: the object of every report, processes in order of rank, each with growth. */
 static void json_keeps_the_contract(void **state)
 {
@@ -217,6 +248,7 @@ static void a_full_disk_is_an_error(void **state)
 	fixture_fill(&fixture);
 	assert_int_equal(output_find("text")->write_triage(full, &fixture.report), -EIO);
 	assert_int_equal(output_find("json")->write_triage(full, &fixture.report), -EIO);
+	assert_int_equal(output_find("prom")->write_triage(full, &fixture.report), -EIO);
 	fclose(full);
 }
 
@@ -240,6 +272,8 @@ int main(void)
 		cmocka_unit_test(what_was_shed_is_said),
 		cmocka_unit_test(text_has_no_control_characters_of_a_target),
 		cmocka_unit_test(json_is_written_to_the_byte),
+		cmocka_unit_test(prom_is_written_to_the_byte),
+		cmocka_unit_test(suspects_of_one_name_and_place_are_one_series),
 		cmocka_unit_test(json_keeps_the_contract),
 		cmocka_unit_test(a_full_disk_is_an_error),
 		cmocka_unit_test(a_share_is_of_the_growth_in_the_window),

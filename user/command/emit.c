@@ -62,14 +62,26 @@ static mode_t default_mode(void)
 	return 0666 & ~mask;
 }
 
-static int report_replace(const struct options *options, const struct output_format *format,
-			  const char *path, const struct report *report)
+/* Exactly one of the two. */
+struct emission {
+	const struct report *report;
+	const struct triage_report *triage;
+};
+
+static int write_to(FILE *out, const struct output_format *format, const struct emission *emission)
+{
+	return emission->triage ? format->write_triage(out, emission->triage)
+				: format->write(out, emission->report);
+}
+
+static int replace_with(const struct options *options, const struct output_format *format,
+			const char *path, const struct emission *emission)
 {
 	struct replace_file file = {0};
 	int error = replace_file_open(&file, path);
 
 	if (!error)
-		error = format->write(file.out, report);
+		error = write_to(file.out, format, emission);
 	if (!error)
 		error = replace_file_commit(&file,
 					    options->textfile_dir ? TEXTFILE_MODE : default_mode());
@@ -80,20 +92,32 @@ static int report_replace(const struct options *options, const struct output_for
 	return error;
 }
 
-int emit_report(const struct options *options, const struct output_format *format, FILE *out,
-		const struct report *report, bool last)
+static int emit(const struct options *options, const struct output_format *format, FILE *out,
+		const struct emission *emission, bool last)
 {
 	_cleanup_free_ char *path = format->single ? replaced_path(options) : NULL;
 	int error;
 
 	if (path)
-		return report_replace(options, format, path, report);
+		return replace_with(options, format, path, emission);
 	if (format->single && !last)
 		return 0;
-	error = format->write(out, report);
+	error = write_to(out, format, emission);
 	if (error)
 		log_error("cannot write the report: %s", strerror(errno ? errno : -error));
 	return error;
+}
+
+int emit_report(const struct options *options, const struct output_format *format, FILE *out,
+		const struct report *report, bool last)
+{
+	return emit(options, format, out, &(struct emission){.report = report}, last);
+}
+
+int emit_triage(const struct options *options, const struct output_format *format, FILE *out,
+		const struct triage_report *report, bool last)
+{
+	return emit(options, format, out, &(struct emission){.triage = report}, last);
 }
 
 int emit_finish(const struct options *options, int error, uint64_t outstanding_bytes)

@@ -27,6 +27,8 @@ int emit_open(const struct options *options, const struct output_format *format,
  */
 int emit_report(const struct options *options, const struct output_format *format, FILE *out,
 		const struct report *report, bool last);
+int emit_triage(const struct options *options, const struct output_format *format, FILE *out,
+		const struct triage_report *report, bool last);
 
 /*
  * The end of a run: the exit code for its `error` (0: none) and for what --fail-over says of what

@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "command/command.h"
+#include "command/emit.h"
 #include "command/escalate.h"
 #include "command/report_loop.h"
-#include "output/output.h"
 #include "triage/triage.h"
 
 /* How often an open window is looked at. */
@@ -29,17 +29,11 @@ static int open_output(struct run *run)
 	const struct options *options = run->options;
 
 	run->format = output_find(options->format);
-	if (!run->format || !run->format->write_triage) {
-		log_error("--format %s needs a target: without one there are text and json",
-			  options->format);
-		return -EINVAL;
-	}
-	run->out = options->output ? fopen(options->output, "we") : stdout;
-	if (run->out)
-		return 0;
-	log_error("cannot write to %s: %s; name a file in a directory that you may write to",
-		  options->output, strerror(errno));
-	return -errno;
+	if (run->format && run->format->write_triage)
+		return emit_open(options, run->format, &run->out);
+	log_error("--format %s needs a target: without one there are text, json and prom",
+		  options->format);
+	return -EINVAL;
 }
 
 static int run_open(struct run *run)
@@ -81,9 +75,8 @@ static int write_report(struct run *run, bool last)
 	}
 	report.colour = !run->options->no_color && run->out == stdout && isatty(STDOUT_FILENO) &&
 			!getenv("NO_COLOR");
-	error = run->format->write_triage(run->out, &report);
-	if (error)
-		log_error("cannot write the report: %s", strerror(errno));
+	report.cpu_s = triage_cpu_s();
+	error = emit_triage(run->options, run->format, run->out, &report, last);
 	if (!error && run->escalation && !last)
 		escalation_begin(run->escalation, &report);
 	triage_report_free(&report);
@@ -159,5 +152,5 @@ int command_triage(const struct options *options)
 	if (!error)
 		error = loop(&run);
 	run_close(&run);
-	return error ? EXIT_ERROR : EXIT_OK;
+	return emit_finish(options, error, 0);
 }

@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "base/text.h"
 #include "output/formats.h"
+#include "output/prom_labels.h"
 #include "proc/container.h"
 #include "symbol/intern.h"
 
@@ -37,38 +37,10 @@ struct exposition {
 	VEC(struct ranked_site) sites;
 };
 
-static void header(FILE *out, const char *name, const char *type, const char *help)
-{
-	fprintf(out, "# HELP leakmon_%s %s\n# TYPE leakmon_%s %s\n", name, help, name, type);
-}
-
-/* Inert first: no control character and no invalid UTF-8 may reach the reader. */
-static void label(FILE *out, const char *key, const char *value, const char *before)
-{
-	_cleanup_free_ char *inert = text_inert(value ? value : "");
-
-	fprintf(out, "%s%s=\"", before, key);
-	for (const char *c = inert ? inert : ""; *c; c++) {
-		if (*c == '\\' || *c == '"')
-			fputc('\\', out);
-		fputc(*c, out);
-	}
-	fputc('"', out);
-}
-
-/* As cAdvisor names them; a process outside any container has none of them. */
 static void process_labels(FILE *out, const struct snapshot_process *process)
 {
-	const struct container *container = process ? process->container : NULL;
-
-	label(out, "comm", process ? process->comm : "other", "{");
-	if (!container)
-		return;
-	if (container->namespace)
-		label(out, "namespace", container->namespace, ",");
-	if (container->pod)
-		label(out, "pod", container->pod, ",");
-	label(out, "container", container->name ? container->name : container->id, ",");
+	prom_label(out, "comm", process ? process->comm : "other", "{");
+	prom_container_labels(out, process ? process->container : NULL);
 }
 
 static void site_labels(FILE *out, const struct ranked_site *ranked)
@@ -79,13 +51,13 @@ static void site_labels(FILE *out, const struct ranked_site *ranked)
 
 	process_labels(out, ranked->process);
 	snprintf(id, sizeof(id), "%016" PRIx64, ranked->site->id);
-	label(out, "site", id, ",");
-	label(out, "family", family_name(ranked->site->site->family), ",");
-	label(out, "function", caller ? caller->function : NULL, ",");
-	label(out, "module", caller ? caller->module : NULL, ",");
-	label(out, "file", caller ? caller->file : NULL, ",");
+	prom_label(out, "site", id, ",");
+	prom_label(out, "family", family_name(ranked->site->site->family), ",");
+	prom_label(out, "function", caller ? caller->function : NULL, ",");
+	prom_label(out, "module", caller ? caller->module : NULL, ",");
+	prom_label(out, "file", caller ? caller->file : NULL, ",");
 	snprintf(place, sizeof(place), "%" PRIu32, caller ? caller->line : 0);
-	label(out, "line", place, ",");
+	prom_label(out, "line", place, ",");
 }
 
 static uint64_t group_key(const struct snapshot_process *process)
@@ -212,7 +184,7 @@ static void groups_write(const struct exposition *exposition)
 	FILE *out = exposition->out;
 
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
-		header(out, metrics[i].name, "gauge", metrics[i].help);
+		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
 		for (size_t j = 0; j < exposition->groups.count; j++) {
 			const struct group *group = &exposition->groups.items[j];
 			const char *field = (const char *)group + metrics[i].offset;
@@ -238,7 +210,7 @@ static void sites_write(const struct exposition *exposition)
 	FILE *out = exposition->out;
 
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
-		header(out, metrics[i].name, "gauge", metrics[i].help);
+		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
 		for (size_t j = 0; j < exposition->sites.count; j++) {
 			const struct ranked_site *ranked = &exposition->sites.items[j];
 			const char *field = (const char *)ranked->site->site + metrics[i].offset;
@@ -267,7 +239,7 @@ static void ledger_write(const struct exposition *exposition)
 	const char *ledger = (const char *)&exposition->report->snapshot->ledger;
 
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
-		header(exposition->out, metrics[i].name, "counter", metrics[i].help);
+		prom_header(exposition->out, metrics[i].name, "counter", metrics[i].help);
 		fprintf(exposition->out, "leakmon_%s %" PRIu64 "\n", metrics[i].name,
 			*(const uint64_t *)(const void *)(ledger + metrics[i].offset));
 	}
@@ -279,16 +251,18 @@ static void losses_write(const struct exposition *exposition)
 	const struct ledger *ledger = &exposition->report->snapshot->ledger;
 	FILE *out = exposition->out;
 
-	header(out, "dropped_allocations_total", "counter",
-	       "Allocations that are not in the books, by cause.");
+	prom_header(out, "dropped_allocations_total", "counter",
+		    "Allocations that are not in the books, by cause.");
 	for (unsigned i = 0; i < LM_DROP_MAX_; i++)
 		fprintf(out, "leakmon_dropped_allocations_total{cause=\"%s\"} %" PRIu64 "\n",
 			drop_name(i), ledger->dropped[i]);
-	header(out, "lost_stacks_total", "counter", "Allocations kept without a stack, by cause.");
+	prom_header(out, "lost_stacks_total", "counter",
+		    "Allocations kept without a stack, by cause.");
 	for (unsigned i = LM_LOST_NONE + 1; i < LM_LOST_MAX_; i++)
 		fprintf(out, "leakmon_lost_stacks_total{cause=\"%s\"} %" PRIu64 "\n", lost_name(i),
 			ledger->lost_stacks[i]);
-	header(out, "short_stacks_total", "counter", "Stacks that end before the root, by cause.");
+	prom_header(out, "short_stacks_total", "counter",
+		    "Stacks that end before the root, by cause.");
 	for (unsigned i = LM_WALK_ROOT + 1; i < LM_WALK_MAX_; i++)
 		fprintf(out, "leakmon_short_stacks_total{cause=\"%s\"} %" PRIu64 "\n",
 			walk_end_name(i), ledger->walk_ends[i]);
@@ -300,20 +274,21 @@ static void snapshot_write(const struct exposition *exposition)
 	const struct report_cost *cost = &exposition->report->cost;
 	FILE *out = exposition->out;
 
-	header(out, "snapshot_timestamp_seconds", "gauge", "When this was measured.");
+	prom_header(out, "snapshot_timestamp_seconds", "gauge", "When this was measured.");
 	fprintf(out, "leakmon_snapshot_timestamp_seconds %.3f\n",
 		(double)snapshot->time.tv_sec + (double)snapshot->time.tv_nsec / NS_PER_S);
-	header(out, "snapshot_duration_seconds", "gauge", "How long reading the maps took.");
+	prom_header(out, "snapshot_duration_seconds", "gauge", "How long reading the maps took.");
 	fprintf(out, "leakmon_snapshot_duration_seconds %.6f\n",
 		(double)snapshot->scan_ns / NS_PER_S);
-	header(out, "sampled", "gauge", "1 if the numbers are estimates from a sample.");
+	prom_header(out, "sampled", "gauge", "1 if the numbers are estimates from a sample.");
 	fprintf(out, "leakmon_sampled %d\n", snapshot->sampled);
 	if (!cost->rss_bytes)
 		return;
-	header(out, "cpu_seconds_total", "counter",
-	       "CPU time of the monitor itself, without its probes.");
+	prom_header(out, "cpu_seconds_total", "counter",
+		    "CPU time of the monitor itself, without its probes.");
 	fprintf(out, "leakmon_cpu_seconds_total %.3f\n", cost->cpu_s);
-	header(out, "resident_memory_bytes", "gauge", "Resident memory of the monitor itself.");
+	prom_header(out, "resident_memory_bytes", "gauge",
+		    "Resident memory of the monitor itself.");
 	fprintf(out, "leakmon_resident_memory_bytes %" PRIu64 "\n", cost->rss_bytes);
 }
 

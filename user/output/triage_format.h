@@ -8,6 +8,7 @@
 
 int output_triage_text_write(FILE *out, const struct triage_report *report);
 int output_triage_json_write(FILE *out, const struct triage_report *report);
+int output_triage_prom_write(FILE *out, const struct triage_report *report);
 
 /* What an escalation found, below its process. */
 void output_triage_sites_write(FILE *out, const struct triage_sites *sites);

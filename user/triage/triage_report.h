@@ -62,6 +62,7 @@ struct triage_report {
 	bool shed_mappings, shed_files;
 	unsigned stretch;	 /* 1: polls as often as asked for */
 	uint64_t resident_bytes; /* of leakmon */
+	double cpu_s;		 /* of leakmon and its children so far */
 };
 
 void triage_report_free(struct triage_report *report);

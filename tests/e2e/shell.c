@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "shell.h"
+
+const char *consumer(const char *name)
+{
+	static char path[256];
+	const char *root = getenv("LEAKMON_CONSUMERS");
+
+	snprintf(path, sizeof(path), "%s/usr/bin/%s", root && *root ? root : "build/consumers",
+		 name);
+	if (!access(path, X_OK))
+		return path;
+	fprintf(stderr, "SKIPPED, nothing was tested: %s is not there (scripts/consumers.sh)\n",
+		path);
+	skip();
+	return NULL;
+}
+
+char *shell(struct harness *harness, int code, const char *format, ...)
+{
+	struct child *child;
+	char command[2048];
+	va_list arguments;
+	int got;
+
+	va_start(arguments, format);
+	vsnprintf(command, sizeof(command), format, arguments);
+	va_end(arguments);
+	child = child_start(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
+	got = child_end(harness, child);
+	if (got != code)
+		child_fail(child, "`%s` ended with %d: %s", command, got,
+			   child->out.text ? child->out.text : "");
+	return strdup(child->out.text ? child->out.text : "");
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What scripts/deploy/ hands out: alerts that fire on our metrics, a dashboard that shows no other,
+ * a systemd unit and a DaemonSet whose command lines leakmon takes.
+ */
+#include "shell.h"
+
+#define ALERTS "scripts/deploy/alerts.yml"
+#define DASHBOARD "scripts/deploy/grafana.json"
+
+static void alerts_fire_when_they_should(void **state)
+{
+	struct harness *harness = harness_any(state);
+	const char *promtool = consumer("promtool");
+
+	free(shell(harness, 0, "%s check rules " ALERTS " 2>&1", promtool));
+	free(shell(harness, 0, "%s test rules tests/golden/alerts_test.yml 2>&1", promtool));
+}
+
+static void triage_metrics_have_no_fault(void **state)
+{
+	struct harness *harness = harness_any(state);
+	const char *promtool = consumer("promtool");
+	char *text = shell(harness, 0, "%s check metrics < tests/golden/triage.prom", promtool);
+
+	assert_string_equal(text, "");
+	free(text);
+}
+
+/* The golden files hold every metric. */
+static void only_metrics_that_exist_are_asked_for(void **state)
+{
+	struct harness *harness = harness_any(state);
+	char *unknown =
+		shell(harness, 0,
+		      "grep -oh 'leakmon_[a-z_]*' " ALERTS " " DASHBOARD " | sort -u > %s/asked; "
+		      "grep -oh '^leakmon_[a-z_]*' tests/golden/*.prom | sort -u > %s/there; "
+		      "test -s %s/asked && comm -23 %s/asked %s/there",
+		      harness->directory, harness->directory, harness->directory,
+		      harness->directory, harness->directory);
+
+	assert_string_equal(unknown, "");
+	free(unknown);
+}
+
+static void the_dashboard_is_one_that_grafana_reads(void **state)
+{
+	json_t *dashboard, *panels, *panel;
+	size_t i;
+
+	(void)harness_any(state);
+	dashboard = json_load_file(DASHBOARD, JSON_REJECT_DUPLICATES, NULL);
+	panels = json_object_get(dashboard, "panels");
+	assert_true(json_array_size(panels) >= 8);
+	json_array_foreach(panels, i, panel)
+	{
+		json_t *place = json_object_get(panel, "gridPos");
+
+		assert_true(number_at(place, "x") + number_at(place, "w") <= 24);
+		assert_true(json_array_size(json_object_get(panel, "targets")) > 0);
+	}
+	json_decref(dashboard);
+}
+
+/* The first list of arguments that a python expression finds in a file of deploy/, tried: a second
+ * of triage into a directory of the test's. */
+static void expect_arguments_work(struct harness *harness, const char *find)
+{
+	char *line = shell(harness, 0,
+			   "python3 -c \"import re, yaml; text = open('scripts/deploy/%s "
+			   "print(re.sub(r'(--textfile-dir) \\S+ ?(.*) [0-9]+$', "
+			   "r'\\1 %s \\2 1 1', ' '.join(a)))\"",
+			   find, harness->directory);
+	char *text;
+
+	free(shell(harness, 0, "%s %.*s 2>&1", getenv("LEAKMON_PROGRAM") ?: "build/leakmon",
+		   (int)strcspn(line, "\n"), line));
+	free(line);
+	/* A clean end takes the file away. */
+	text = shell(harness, 0, "ls %s", harness->directory);
+	assert_null(strstr(text, "leakmon.prom"));
+	free(text);
+}
+
+static void the_daemon_set_runs_a_triage(void **state)
+{
+	struct harness *harness = harness_any(state);
+
+	expect_arguments_work(harness,
+			      "kubernetes.yaml').read(); parts = list(yaml.safe_load_all(text)); "
+			      "pod = parts[1]['spec']['template']['spec']; assert pod['hostPID']; "
+			      "a = pod['containers'][0]['args'];");
+}
+
+static void the_unit_runs_a_triage(void **state)
+{
+	struct harness *harness = harness_any(state);
+
+	expect_arguments_work(harness, "leakmon.service').read(); "
+				       "a = re.search('ExecStart=\\S+ (.*)', text)[1]"
+				       ".replace('\\$OPTIONS ', '').split();");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(alerts_fire_when_they_should),
+		e2e_test(triage_metrics_have_no_fault),
+		e2e_test(only_metrics_that_exist_are_asked_for),
+		e2e_test(the_dashboard_is_one_that_grafana_reads),
+		e2e_test(the_daemon_set_runs_a_triage),
+		e2e_test(the_unit_runs_a_triage),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

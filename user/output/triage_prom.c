@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Triage for node-exporter's textfile collector: how many processes there are of each verdict, and
+ * of the suspects, which are few, how they grow. Suspects of one name, place, kind and verdict are
+ * one series: their growth is summed up, and their confidence is that of the surest.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "output/prom_labels.h"
+#include "output/triage_format.h"
+
+/* Suspects by scope; the most urgent come first. */
+#define TOP_SUSPECTS 20
+
+struct suspect {
+	const char *scope;
+	const struct triage_entry *entry; /* the first of them, for the labels */
+	double per_s, memory_per_s, confidence, memory_bytes;
+};
+
+struct suspects {
+	struct suspect *items;
+	size_t count, capacity;
+};
+
+static bool same_text(const char *a, const char *b)
+{
+	return !strcmp(a ? a : "", b ? b : "");
+}
+
+static const char *container_id(const struct triage_entry *entry)
+{
+	return entry->container ? entry->container->id : NULL;
+}
+
+static bool same_series(const struct triage_entry *a, const struct triage_entry *b)
+{
+	return a->growth.kind == b->growth.kind && a->growth.verdict == b->growth.verdict &&
+	       same_text(a->comm, b->comm) && same_text(a->cgroup, b->cgroup) &&
+	       same_text(container_id(a), container_id(b));
+}
+
+static struct suspect *suspect_find(struct suspects *suspects, const char *scope,
+				    const struct triage_entry *entry)
+{
+	for (size_t i = 0; i < suspects->count; i++) {
+		struct suspect *suspect = &suspects->items[i];
+
+		if (suspect->scope == scope && same_series(suspect->entry, entry))
+			return suspect;
+	}
+	return NULL;
+}
+
+static int suspects_collect(struct suspects *suspects, const char *scope,
+			    const struct triage_entries *entries)
+{
+	size_t before = suspects->count;
+
+	for (size_t i = 0; i < entries->count; i++) {
+		const struct triage_entry *entry = &entries->items[i];
+		struct suspect *suspect;
+
+		if (!trend_is_suspect(entry->growth.verdict))
+			continue;
+		suspect = suspect_find(suspects, scope, entry);
+		if (!suspect && suspects->count - before == TOP_SUSPECTS)
+			continue;
+		if (!suspect)
+			suspect = vec_push(suspects);
+		if (!suspect)
+			return -ENOMEM;
+		if (!suspect->entry)
+			*suspect = (struct suspect){.scope = scope, .entry = entry};
+		suspect->per_s += entry->growth.per_s;
+		suspect->memory_per_s += entry->growth.memory_per_s;
+		suspect->confidence = fmax(suspect->confidence, entry->growth.confidence);
+		if (!isnan(entry->now.values[QUANTITY_HEAP]))
+			suspect->memory_bytes += entry->now.values[QUANTITY_HEAP];
+	}
+	return 0;
+}
+
+static void suspect_labels(FILE *out, const struct suspect *suspect)
+{
+	const struct triage_entry *entry = suspect->entry;
+
+	prom_label(out, "scope", suspect->scope, "{");
+	prom_label(out, "comm", entry->comm, ",");
+	prom_label(out, "cgroup", entry->cgroup, ",");
+	prom_container_labels(out, entry->container);
+	prom_label(out, "kind", growth_kind_name(entry->growth.kind), ",");
+	prom_label(out, "verdict", trend_verdict_name(entry->growth.verdict), ",");
+}
+
+static void suspects_write(FILE *out, const struct suspects *suspects)
+{
+	static const struct {
+		const char *name, *help;
+		size_t offset;
+	} metrics[] = {
+		{"suspect_growth_per_second",
+		 "Growth of the kind: bytes of heap, mappings, threads, files.",
+		 offsetof(struct suspect, per_s)},
+		{"suspect_memory_growth_bytes_per_second", "Growth of anonymous memory.",
+		 offsetof(struct suspect, memory_per_s)},
+		{"suspect_memory_bytes", "Anonymous memory, resident and swapped out.",
+		 offsetof(struct suspect, memory_bytes)},
+		{"suspect_confidence_ratio", "That the growth is real and goes on.",
+		 offsetof(struct suspect, confidence)},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
+		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
+		for (size_t j = 0; j < suspects->count; j++) {
+			const struct suspect *suspect = &suspects->items[j];
+			const char *field = (const char *)suspect + metrics[i].offset;
+
+			fprintf(out, "leakmon_%s", metrics[i].name);
+			suspect_labels(out, suspect);
+			fprintf(out, "} %.10g\n", *(const double *)(const void *)field);
+		}
+	}
+}
+
+/* Every verdict, also those of nobody: an alert needs a series before the first suspect. */
+static void verdicts_write(FILE *out, const struct triage_report *report)
+{
+	const struct {
+		const char *name, *help;
+		const struct triage_entries *entries;
+	} metrics[] = {
+		{"triage_processes", "Processes by verdict.", &report->processes},
+		{"triage_groups", "Containers and cgroups by verdict.", &report->groups},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
+		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
+		for (unsigned verdict = 0; verdict < TREND_MAX_; verdict++)
+			fprintf(out, "leakmon_%s{verdict=\"%s\"} %zu\n", metrics[i].name,
+				trend_verdict_name(verdict), metrics[i].entries->verdicts[verdict]);
+	}
+}
+
+static void shed_write(FILE *out, const struct triage_report *report)
+{
+	const struct {
+		const char *name;
+		bool shed;
+	} rows[] = {
+		{"mappings", report->shed_mappings},
+		{"files", report->shed_files},
+		{"polls", report->stretch > 1},
+	};
+
+	prom_header(out, "shed", "gauge", "1 for what is left out to keep to the budget.");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		fprintf(out, "leakmon_shed{what=\"%s\"} %d\n", rows[i].name, rows[i].shed);
+}
+
+static void cost_write(FILE *out, const struct triage_report *report)
+{
+	const struct {
+		const char *name, *type, *help;
+		double value;
+	} rows[] = {
+		{"budget_limit_ratio", "gauge", "Share of one core that leakmon may use.",
+		 report->budget_limit},
+		{"budget_used_ratio", "gauge", "Share of one core that leakmon has used.",
+		 report->budget_used},
+		{"cpu_seconds_total", "counter", "CPU time of the monitor itself.", report->cpu_s},
+		{"resident_memory_bytes", "gauge", "Resident memory of the monitor itself.",
+		 (double)report->resident_bytes},
+		{"snapshot_timestamp_seconds", "gauge", "When this was measured.",
+		 (double)report->time.tv_sec + (double)report->time.tv_nsec / 1e9},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		prom_header(out, rows[i].name, rows[i].type, rows[i].help);
+		fprintf(out, "leakmon_%s %.13g\n", rows[i].name, rows[i].value);
+	}
+}
+
+int output_triage_prom_write(FILE *out, const struct triage_report *report)
+{
+	struct suspects suspects = {0};
+	int error = suspects_collect(&suspects, "process", &report->processes);
+
+	if (!error)
+		error = suspects_collect(&suspects, "group", &report->groups);
+	if (!error) {
+		suspects_write(out, &suspects);
+		verdicts_write(out, report);
+		shed_write(out, report);
+		cost_write(out, report);
+		error = output_finish(out);
+	}
+	vec_free(&suspects);
+	return error;
+}
