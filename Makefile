@@ -151,7 +151,7 @@ $(B)/workloads/operators_static: tests/workloads/operators.cc $(wildcard tests/w
 	$(call say,CXX)
 	$(Q)$(CXX) -static $(WORKLOAD_CFLAGS) $< -o $@
 
-# What a program loads later (shapes), and what is preloaded to it (loser).
+# What a program loads later (shapes), and what is preloaded to it (loser) or to leakmon (killer).
 $(B)/workloads/%.so: tests/workloads/plugin/%.c
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -159,6 +159,7 @@ $(B)/workloads/%.so: tests/workloads/plugin/%.c
 
 $(B)/workloads/shapes: $(B)/workloads/plugin.so
 $(B)/workloads/holder: $(B)/workloads/loser.so
+$(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so
 
 $(B)/workloads/shop_fixed: tests/workloads/shop.c
 	@mkdir -p $(@D)

@@ -95,7 +95,7 @@ static json_t *annotations_of(const char *pod)
 }
 
 /* config.json, OCI runtime specification 1.0. */
-static void config_write(const struct running *container, const char *pod)
+static void config_write(const struct running *container, const struct container_spec *spec)
 {
 	char cgroup[256], path[256];
 	json_t *config;
@@ -106,10 +106,11 @@ static void config_write(const struct running *container, const char *pod)
 			   " s:[{s:s, s:s, s:s}], s:o, s:{s:s, s:[{s:s}, {s:s}, {s:s}, {s:s}]}}",
 			   "ociVersion", "1.0.0", "process", "terminal", 0, "user", "uid", 0, "gid",
 			   0, "args", "/bin/leak", "env", "PATH=/bin", "cwd", "/", "root", "path",
-			   "rootfs", "readonly", 0, "hostname", "leakmon-test", "mounts",
-			   "destination", "/proc", "type", "proc", "source", "proc", "annotations",
-			   annotations_of(pod), "linux", "cgroupsPath", cgroup, "namespaces",
-			   "type", "pid", "type", "mount", "type", "ipc", "type", "uts");
+			   "rootfs", "readonly", spec->read_only, "hostname", "leakmon-test",
+			   "mounts", "destination", "/proc", "type", "proc", "source", "proc",
+			   "annotations", annotations_of(spec->pod), "linux", "cgroupsPath", cgroup,
+			   "namespaces", "type", "pid", "type", "mount", "type", "ipc", "type",
+			   "uts");
 	assert_non_null(config);
 	snprintf(path, sizeof(path), "%s/config.json", container->bundle);
 	assert_int_equal(json_dump_file(config, path, 0), 0);
@@ -147,7 +148,7 @@ static void bundle_make(struct harness *harness, struct running *container,
 		0);
 	if (!spec->lower)
 		image_make(rootfs, spec->image);
-	config_write(container, spec->pod);
+	config_write(container, spec);
 }
 
 struct running *container_start(struct harness *harness, const struct container_spec *spec)

@@ -25,6 +25,7 @@ struct container_spec {
 	enum image image;
 	const char *pod;   /* NULL: no annotations */
 	const char *lower; /* directory of an image to run over with overlayfs, or NULL */
+	bool read_only;	   /* the root file system */
 };
 
 struct running {

@@ -145,6 +145,14 @@ struct child *monitor_attached(struct harness *harness, struct child *monitor)
 	return monitor;
 }
 
+void monitor_wait_attached(struct harness *harness, struct child *monitor, pid_t pid)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "attached to PID %d:", pid);
+	child_wait_text(harness, monitor, &monitor->err, text);
+}
+
 json_t *monitor_report(struct harness *harness, struct child *monitor)
 {
 	return document_parse(harness, monitor);

@@ -101,6 +101,8 @@ struct child *monitor_start(struct harness *harness, const char *const *argv, be
 /* The same, returning when it is attached. */
 #define MONITOR_ATTACHED(harness, ...) monitor_attached(harness, MONITOR(harness, __VA_ARGS__))
 struct child *monitor_attached(struct harness *harness, struct child *monitor);
+/* Until it is attached to that one. */
+void monitor_wait_attached(struct harness *harness, struct child *monitor, pid_t pid);
 /* The next report, as JSON. */
 json_t *monitor_report(struct harness *harness, struct child *monitor);
 /* SIGINT, exit code 0, and the last report. */

@@ -4,6 +4,7 @@
 #include "harness.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 static const char *quick_path(void)
 {
@@ -146,6 +147,25 @@ static void sigint_to_the_monitor_alone_gives_a_report(void **state)
 	expect_balance(monitor_stop(harness, monitor));
 }
 
+/* Leakmon itself takes as many descriptors as it may. */
+static void a_command_keeps_its_limit_of_open_files(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct rlimit limit;
+	struct child *monitor;
+	char words[64];
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(limit.rlim_cur > 200);
+	limit.rlim_cur -= 1; /* not what leakmon would choose */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	monitor = MONITOR(harness, "--output", "/dev/null", "3600", "--", "sh", "-c",
+			  "echo limit $(ulimit -n)");
+	snprintf(words, sizeof(words), "limit %llu\n", (unsigned long long)limit.rlim_cur);
+	child_wait_text(harness, monitor, &monitor->out, words);
+	assert_int_equal(child_end(harness, monitor), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +177,7 @@ int main(void)
 		e2e_test(a_command_that_is_not_there_is_named),
 		e2e_test(ctrl_c_ends_command_and_monitor_with_a_report),
 		e2e_test(sigint_to_the_monitor_alone_gives_a_report),
+		e2e_test(a_command_keeps_its_limit_of_open_files),
 	};
 
 	return cmocka_run_group_tests_name("e2e_command", tests, NULL, NULL);

@@ -87,15 +87,6 @@ static void a_container_is_found_by_pid_by_id_and_by_cgroup(void **state)
 	}
 }
 
-static void wait_attached(struct harness *harness, struct child *monitor,
-			  const struct running *container)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "attached to PID %d:", container->pid);
-	child_wait_text(harness, monitor, &monitor->err, text);
-}
-
 /* They map one real inode, while stat shows two. */
 static void two_containers_over_one_layer_are_counted_once_each(void **state)
 {
@@ -112,8 +103,8 @@ static void two_containers_over_one_layer_are_counted_once_each(void **state)
 	spec.pod = "web-1";
 	other = container_start(harness, &spec);
 	monitor = MONITOR(harness, "--cgroup", CONTAINERS_CGROUP, NAMED);
-	wait_attached(harness, monitor, one);
-	wait_attached(harness, monitor, other);
+	monitor_wait_attached(harness, monitor, one->pid);
+	monitor_wait_attached(harness, monitor, other->pid);
 	workload_do(harness, one->child, "go");
 	workload_do(harness, other->child, "go");
 	report = monitor_stop(harness, monitor);
@@ -160,6 +151,84 @@ static void an_unreadable_bundle_leaves_the_id(void **state)
 	expect_container(process_of(report, container->pid), container, NULL);
 }
 
+#define DOCKER_RECORDS "/var/lib/docker/containers"
+
+/* Docker keeps it where only root can write, by the id. */
+static void docker_record_write(const struct running *container)
+{
+	char path[256];
+	FILE *record;
+
+	snprintf(path, sizeof(path), "mkdir -p " DOCKER_RECORDS "/%s", container->id);
+	assert_int_equal(system(path), 0);
+	snprintf(path, sizeof(path), DOCKER_RECORDS "/%s/config.v2.json", container->id);
+	record = fopen(path, "we");
+	assert_non_null(record);
+	fprintf(record, "{\"ID\":\"%s\",\"Config\":{\"Labels\":{}},\"Name\":\"/web\"}",
+		container->id);
+	fclose(record);
+}
+
+static void docker_record_remove(const struct running *container)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command),
+		 "rm -r " DOCKER_RECORDS "/%s && rmdir -p " DOCKER_RECORDS " 2>/dev/null",
+		 container->id);
+	if (system(command))
+		print_message("%s: something is left, or was there before\n", DOCKER_RECORDS);
+}
+
+static void docker_names_a_container_that_no_annotation_names(void **state)
+{
+	struct harness *harness = containers_bpf(state);
+	const struct container_spec spec = {.runtime = "runc", .image = IMAGE_STATIC};
+	struct running *container = container_start(harness, &spec);
+	struct child *monitor;
+	json_t *report, *named;
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", container->pid);
+	docker_record_write(container);
+	monitor = MONITOR_ATTACHED(harness, "-p", pid, NAMED);
+	report = monitor_stop(harness, monitor);
+	docker_record_remove(container);
+	named = json_object_get(process_of(report, container->pid), "container");
+	assert_string_equal(text_at(named, "id"), container->id);
+	assert_string_equal(text_at(named, "name"), "web");
+	assert_true(json_is_null(json_object_get(named, "pod")));
+}
+
+/* The kernel holds what is mapped: nothing is looked for by its name. */
+static void a_root_that_is_read_only_or_gone_changes_nothing(void **state)
+{
+	static const struct container_spec specs[] = {
+		{.runtime = "runc", .image = IMAGE_GLIBC, .pod = "web-0", .read_only = true},
+		{.runtime = "crun", .image = IMAGE_MUSL, .pod = "web-0"},
+	};
+	struct harness *harness = containers_bpf(state);
+
+	for (size_t i = 0; i < sizeof(specs) / sizeof(*specs); i++) {
+		struct running *container = container_start(harness, &specs[i]);
+		char pid[16], command[256];
+		struct child *monitor;
+		json_t *report;
+
+		snprintf(command, sizeof(command), "rm -rf %s", container->bundle);
+		if (!specs[i].read_only)
+			assert_int_equal(system(command), 0);
+		snprintf(pid, sizeof(pid), "%d", container->pid);
+		monitor = MONITOR_ATTACHED(harness, "-p", pid, NAMED);
+		workload_do(harness, container->child, "go");
+		report = monitor_stop(harness, monitor);
+		expect_balance(report);
+		expect_leaks(process_of(report, container->pid));
+		expect_container(process_of(report, container->pid), container,
+				 specs[i].read_only ? "web-0" : NULL);
+	}
+}
+
 /* Its last report still says what it was. */
 static void a_container_that_dies_keeps_its_name(void **state)
 {
@@ -191,6 +260,8 @@ int main(void)
 		container_test(two_containers_over_one_layer_are_counted_once_each),
 		container_test(a_pod_that_is_not_there_lists_those_that_are),
 		container_test(an_unreadable_bundle_leaves_the_id),
+		container_test(docker_names_a_container_that_no_annotation_names),
+		container_test(a_root_that_is_read_only_or_gone_changes_nothing),
 		container_test(a_container_that_dies_keeps_its_name),
 	};
 

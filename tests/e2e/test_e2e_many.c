@@ -12,14 +12,6 @@ static pid_t child_of(struct harness *harness, struct child *brood)
 	return (pid_t)number_at(workload_ask(harness, brood, "child"), "pid");
 }
 
-static void wait_attached(struct harness *harness, struct child *monitor, pid_t pid)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "attached to PID %d:", pid);
-	child_wait_text(harness, monitor, &monitor->err, text);
-}
-
 static json_t *snapshot_now(struct harness *harness, struct child *monitor)
 {
 	child_signal(monitor, SIGUSR1);
@@ -66,7 +58,7 @@ static void inherited_frees_are_no_errors_and_children_have_books_of_their_own(v
 
 	workload_do(harness, brood, "seed");
 	workload_do(harness, brood, "fork");
-	wait_attached(harness, monitor, child_of(harness, brood));
+	monitor_wait_attached(harness, monitor, child_of(harness, brood));
 	truth = workload_ask(harness, brood, "work");
 	workload_do(harness, brood, "late");
 	report = snapshot_now(harness, monitor);
@@ -98,7 +90,7 @@ static void a_name_chooses_those_that_run_and_those_that_start_later(void **stat
 	json_t *report;
 
 	second = WORKLOAD(harness, "blocks", "9", "10");
-	wait_attached(harness, monitor, second->pid);
+	monitor_wait_attached(harness, monitor, second->pid);
 	workload_do(harness, first, "go");
 	workload_do(harness, second, "go");
 	workload_do(harness, other, "go");
@@ -168,8 +160,8 @@ static void one_process_that_leaks_fast_leaves_the_others_their_share(void **sta
 	snprintf(pids, sizeof(pids), "%d,%d", greedy->pid, modest->pid);
 	monitor = MONITOR(harness, "-p", pids, "-o", "0", "--max-blocks", "1000", "--format",
 			  "json", "3600");
-	wait_attached(harness, monitor, greedy->pid);
-	wait_attached(harness, monitor, modest->pid);
+	monitor_wait_attached(harness, monitor, greedy->pid);
+	monitor_wait_attached(harness, monitor, modest->pid);
 	workload_do(harness, modest, "go");
 	workload_do(harness, greedy, "go");
 	workload_do(harness, modest, "go");

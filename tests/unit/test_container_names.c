@@ -165,6 +165,95 @@ static void the_status_of_crun_names_the_bundle(void **state)
 	assert_null(container.pod);
 }
 
+/* As dockerd 20.10 to 27 write it, shortened where nothing is read. */
+#define DOCKER_CONFIG(id, labels, name)                                                            \
+	"{\"StreamConfig\":{},\"State\":{\"Running\":true,\"Paused\":false,\"Restarting\":false,"  \
+	"\"OOMKilled\":false,\"RemovalInProgress\":false,\"Dead\":false,\"Pid\":2211,"             \
+	"\"ExitCode\":0,"                                                                          \
+	"\"Error\":\"\",\"StartedAt\":\"2026-11-02T08:11:09.613Z\",\"FinishedAt\":"                \
+	"\"0001-01-01T00:00:00Z\",\"Health\":null},\"ID\":\"" id "\",\"Created\":"                 \
+	"\"2026-11-02T08:11:09.1Z\",\"Managed\":false,\"Path\":\"/"                                \
+	"docker-entrypoint.sh\",\"Args\":"                                                         \
+	"[\"nginx\",\"-g\",\"daemon off;\"],\"Config\":{\"Hostname\":\"web\",\"Domainname\":\"\"," \
+	"\"User\":\"\",\"ExposedPorts\":{\"80/tcp\":{}},\"Tty\":false,\"Env\":[\"PATH=/"           \
+	"bin\"],\"Cmd\":"                                                                          \
+	"null,\"Image\":\"nginx\",\"Volumes\":null,\"WorkingDir\":\"\",\"OnBuild\":null,"          \
+	"\"Labels\":" labels "},\"Image\":\"sha256:1ff6\",\"NetworkSettings\":{\"Bridge\":\"\","   \
+	"\"Networks\":{\"bridge\":{\"IPAMConfig\":null}}},\"LogPath\":\"/var/lib/docker/"          \
+	"x-json.log\","                                                                            \
+	"\"Name\":" name ",\"Driver\":\"overlay2\",\"OS\":\"linux\",\"RestartCount\":0,"           \
+	"\"MountPoints\":{},\"SecretReferences\":null,\"AppArmorProfile\":\"docker-default\","     \
+	"\"SeccompProfile\":\"\",\"NoNewPrivileges\":false,\"LocalLogCacheMeta\":{}}"
+
+static int read_docker(const char *text, struct container *container)
+{
+	return docker_read_config(text, strlen(text), container);
+}
+
+static void a_container_of_docker_alone_has_a_name_and_no_pod(void **state)
+{
+	struct container container = {.id = ID};
+
+	(void)state;
+	assert_int_equal(read_docker(DOCKER_CONFIG(ID, "{\"maintainer\":\"NGINX\"}", "\"/web\""),
+				     &container),
+			 0);
+	assert_string_equal(container.name, "web");
+	assert_null(container.pod);
+	assert_null(container.namespace);
+	names_free(&container);
+}
+
+static void a_container_of_the_kubelet_upon_docker_has_the_names_of_its_labels(void **state)
+{
+	struct container container = {.id = ID};
+
+	(void)state;
+	assert_int_equal(
+		read_docker(DOCKER_CONFIG(ID,
+					  "{\"annotation.io.kubernetes.container.hash\":\"5a7\","
+					  "\"io.kubernetes.container.logpath\":\"/var/log/x\","
+					  "\"io.kubernetes.container.name\":\"nginx\","
+					  "\"io.kubernetes.docker.type\":\"container\","
+					  "\"io.kubernetes.pod.name\":\"web-0\","
+					  "\"io.kubernetes.pod.namespace\":\"shop\","
+					  "\"io.kubernetes.pod.uid\":\"" UID "\"}",
+					  "\"/k8s_nginx_web-0_shop_" UID "_0\""),
+			    &container),
+		0);
+	assert_string_equal(container.name, "nginx");
+	assert_string_equal(container.pod, "web-0");
+	assert_string_equal(container.namespace, "shop");
+	assert_string_equal(container.pod_uid, UID);
+	names_free(&container);
+}
+
+static void a_record_of_another_container_or_of_none_is_not_taken(void **state)
+{
+	static const struct {
+		const char *text;
+		int error;
+	} cases[] = {
+		{DOCKER_CONFIG("1" ID, "{}", "\"/web\""), -ENOENT},
+		{DOCKER_CONFIG("", "{}", "\"/web\""), -ENOENT},
+		{"{\"ID\":[],\"Name\":\"/web\"}", -ENOENT},
+		{"{}", -ENOENT},
+		{"[]", -EINVAL},
+		{"{\"ID\":", -EINVAL},
+		{DOCKER_CONFIG(ID, "null", "null"), 0},
+		{DOCKER_CONFIG(ID, "[\"a=b\"]", "{\"a\":1}"), 0},
+		{DOCKER_CONFIG(ID, "{\"io.kubernetes.pod.name\":7}", "\"/\""), 0},
+	};
+	struct container container = {.id = ID};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(read_docker(cases[i].text, &container), cases[i].error);
+		assert_null(container.name);
+		assert_null(container.pod);
+	}
+}
+
 static void a_log_link_names_everything_by_id(void **state)
 {
 	struct container container = {.id = ID};
@@ -206,6 +295,10 @@ int main(void)
 		cmocka_unit_test(a_name_longer_than_dns_allows_is_not_taken),
 		cmocka_unit_test(the_state_of_runc_names_pod_and_bundle),
 		cmocka_unit_test(the_status_of_crun_names_the_bundle),
+		cmocka_unit_test(a_container_of_docker_alone_has_a_name_and_no_pod),
+		cmocka_unit_test(
+			a_container_of_the_kubelet_upon_docker_has_the_names_of_its_labels),
+		cmocka_unit_test(a_record_of_another_container_or_of_none_is_not_taken),
 		cmocka_unit_test(a_log_link_names_everything_by_id),
 		cmocka_unit_test(a_log_directory_names_the_pod_by_uid),
 	};

@@ -6,9 +6,12 @@
  *   fork    one child, which waits; "child" says who it is
  *   work    the child frees 4 blocks that it inherited, leaks 5 of 32 bytes of its own, and waits
  *   storm   STORM (2,000) children, 16 at a time, each leaks 10 blocks of 100 bytes and ends
+ *   crowd   STORM children that wait until this process ends
  *   late    3 more blocks of 64 bytes
  *   end     the child ends
  */
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "workload.h"
@@ -114,6 +117,21 @@ static void storm(void)
 		wait(NULL);
 }
 
+static void crowd(void)
+{
+	for (size_t i = 0; i < storm_size; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			_exit(117);
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				pause();
+		}
+	}
+}
+
 static void end(void)
 {
 	close(to_child[1]);
@@ -128,6 +146,7 @@ int main(int argc, char **argv)
 		{.name = "child", .run = say_child, .silent = true},
 		{.name = "work", .run = work, .silent = true},
 		{.name = "storm", .run = storm},
+		{.name = "crowd", .run = crowd},
 		{.name = "late", .run = late},
 		{.name = "end", .run = end},
 	};

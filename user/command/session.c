@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "cli/targets.h"
 #include "proc/pid_namespace.h"
@@ -199,33 +199,23 @@ static int check_pid_namespace(void)
 	return -EOPNOTSUPP;
 }
 
-/* Each process takes about ten descriptors. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int open_all(struct session *session)
 {
 	const struct options *options = session->options;
 	int error = open_output(session);
 
-	raise_descriptor_limit();
 	if (!error)
 		error = check_pid_namespace();
+	if (!error && options->command)
+		error = launch_prepare(&session->launch, options->command);
+	/* What was launched keeps its own limit. */
+	descriptors_raise_limit();
 	if (!error)
 		error = open_selector(session);
 	if (!error)
 		error = try_kernel(session);
 	for (size_t i = 0; i < options->pids.count && !error; i++)
 		error = target_check(options->pids.items[i], &session->target_config);
-	if (!error && options->command)
-		error = launch_prepare(&session->launch, options->command);
 	if (!error)
 		error = load(session);
 	if (!error)

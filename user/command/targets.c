@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "command/session.h"
 #include "proc/process_list.h"
@@ -17,6 +18,8 @@
 /* An arrival that was seen later than this may have allocated much before. */
 #define GAP_WORTH_SAYING_NS 1000000ull
 #define REFUSED_MAX 65536
+/* Of descriptors: what a target takes, and what names, reports and the parser need besides. */
+#define DESCRIPTORS_NEEDED 64
 
 struct tracked *targets_find(struct session *session, pid_t pid)
 {
@@ -109,14 +112,14 @@ void targets_log_attached(const struct session *session, const struct target *ta
 		 attach_method_name(session->target_config.trial.method), gap);
 }
 
-/* Checks and probes; what was begun is undone on failure. */
+/* Probes what was checked; what was begun is undone on failure. */
 static int attach_pid(struct session *session, pid_t pid, const struct arrival *arrival, bool named)
 {
 	struct tracked *tracked;
-	int error = target_check(pid, &session->target_config);
+	int error;
 
-	if (error)
-		return error;
+	if (targets_alive(session) && !descriptors_left(DESCRIPTORS_NEEDED))
+		return -EMFILE;
 	tracked = target_add(session, pid);
 	if (!tracked)
 		return -ENOMEM;
@@ -138,14 +141,35 @@ static int attach_pid(struct session *session, pid_t pid, const struct arrival *
 	return 0;
 }
 
+static void explain_refusal(const char *name, pid_t pid, int error)
+{
+	const char *space = *name ? " " : "";
+
+	if (error == -ENOENT)
+		log_warning("process %d%s%s has no allocator that leakmon knows: it is not traced",
+			    pid, space, name);
+	else if (descriptors_are_out(error))
+		log_warning("process %d%s%s is not traced: out of file descriptors; raise "
+			    "`ulimit -n` (its hard limit), or watch fewer processes",
+			    pid, space, name);
+	else
+		log_warning("process %d%s%s is not traced: %s", pid, space, name, strerror(-error));
+}
+
 int targets_attach_named(struct session *session, pid_t pid)
 {
 	static const struct arrival running;
-	int error = attach_pid(session, pid, &running, true);
+	int error = target_check(pid, &session->target_config);
 
+	if (!error)
+		error = attach_pid(session, pid, &running, true);
 	if (error == -ESRCH)
 		log_error("process %d ended while leakmon was attaching to it", pid);
-	return error;
+	if (!descriptors_are_out(error))
+		return error;
+	explain_refusal("", pid, error);
+	/* The others are watched all the same. */
+	return targets_alive(session) ? 0 : error;
 }
 
 int targets_add_launched(struct session *session, pid_t pid)
@@ -173,32 +197,28 @@ static void remember_refusal(struct targets *targets, const struct process_entry
 	hash_put(&targets->refused, refusal_key(process), NULL);
 }
 
-static void explain_refusal(const struct process_entry *process, int error)
-{
-	if (error == -ENOENT) /* everything else was said where it was found */
-		log_warning("process %d (%s) has no allocator that leakmon knows: it is not traced",
-			    process->pid, process->comm);
-	else if (error == -EMFILE || error == -ENFILE)
-		log_warning("process %d (%s) is not traced: out of file descriptors; raise "
-			    "`ulimit -n`, or watch fewer processes",
-			    process->pid, process->comm);
-}
-
 /* Attaches to one that is not named, unless it was refused before. */
 static void attach_unnamed(struct session *session, pid_t pid, const struct arrival *arrival)
 {
 	struct process_entry process;
+	char name[sizeof(process.comm) + 2];
 	int error;
 
 	if (targets_find(session, pid) || process_read(pid, &process))
 		return;
 	if (!arrival->how && hash_get(&session->targets.refused, refusal_key(&process)))
 		return;
-	error = attach_pid(session, pid, arrival, false);
+	snprintf(name, sizeof(name), "(%s)", process.comm);
+	error = target_check(pid, &session->target_config); /* says itself what is wrong */
+	if (!error) {
+		error = attach_pid(session, pid, arrival, false);
+		if (error && error != -ESRCH)
+			explain_refusal(name, pid, error);
+		session->targets.starved |= descriptors_are_out(error);
+	}
 	if (!error || error == -ESRCH)
 		return;
 	session_forget(session, pid);
-	explain_refusal(&process, error);
 	remember_refusal(&session->targets, &process);
 }
 
@@ -251,6 +271,10 @@ static void target_end(struct session *session, struct tracked *tracked)
 	cleanup_close(&tracked->pidfd);
 	tracked->pidfd = -1;
 	tracked->ended = true;
+	/* Its descriptors are free: who got none is tried once more. */
+	if (session->targets.starved)
+		hash_free(&session->targets.refused);
+	session->targets.starved = false;
 }
 
 void targets_consider(struct session *session, pid_t pid, const struct arrival *arrival)

@@ -30,6 +30,7 @@ struct targets {
 	/* (pid, start time) of processes that were left out: said once, not tried again before they
 	 * exec. */
 	struct hash refused;
+	bool starved;  /* some of them because descriptors had run out */
 	VEC(int) pids; /* those that reports show even before their first allocation */
 };
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "kernel.skel.h"
 #include "probe/privileges.h"
@@ -172,8 +173,10 @@ int kernel_loader_open(struct kernel_side *side, const struct loader_config *con
 	struct kernel_side opened = {
 		.bpf = {.max_sites = config->max_sites, .max_processes = KERNEL_PROCESSES}};
 	bool works[GROUPS] = {false};
-	int error;
+	int error = descriptors_check_start();
 
+	if (error)
+		return error;
 	loader_quiet_libbpf();
 	opened.skeleton = kernel_bpf__open();
 	if (!opened.skeleton)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* May this process be probed? The rules of no harm. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,15 +92,26 @@ static int check_memory(pid_t pid)
 	return error;
 }
 
+static void explain_absence(pid_t pid)
+{
+	if (kill(pid, 0) && errno == ESRCH)
+		log_error("there is no process %d; `ps -e` lists those there are (a PID inside a "
+			  "container is not the one outside)",
+			  pid);
+	else
+		log_error("process %d is there, but /proc does not show it: it is mounted with "
+			  "hidepid, and leakmon may not see the processes of others; run it as "
+			  "root, or with CAP_SYS_PTRACE",
+			  pid);
+}
+
 int target_check(pid_t pid, const struct target_config *config)
 {
 	struct process_status status = {0};
 	int error = status_read(pid, &status);
 
 	if (error == -ESRCH) {
-		log_error("there is no process %d; `ps -e` lists those there are (a PID inside a "
-			  "container is not the one outside)",
-			  pid);
+		explain_absence(pid);
 		return error;
 	}
 	if (error) {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "elf/elf_file.h"
 #include "probe/attach.h"
@@ -209,9 +210,12 @@ int trial_run(struct trial *trial, enum attach_method method)
 				       .cookies = &cookie,
 				       .count = 1,
 				       .pid = getpid()};
-	int error = self_fd < 0 ? -errno : target_offset(self_fd, &offset);
+	int error = descriptors_check_start();
 
 	loader_quiet_libbpf();
+	if (error)
+		return error;
+	error = self_fd < 0 ? -errno : target_offset(self_fd, &offset);
 	if (error) {
 		log_error("cannot read my own executable through /proc/self/exe: %s; is /proc "
 			  "mounted?",

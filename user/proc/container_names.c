@@ -135,12 +135,26 @@ static void names_from_state(struct container *container)
 	}
 }
 
+/* Docker has no pods: more than a name there is only where the kubelet runs upon it. */
+static void names_from_docker(struct container *container)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[128];
+	size_t length;
+
+	snprintf(path, sizeof(path), "/var/lib/docker/containers/%s/config.v2.json", container->id);
+	if (!host_file_read(path, OCI_FILE_MAX_BYTES, &text, &length))
+		docker_read_config(text, length, container);
+}
+
 void container_names_find(pid_t pid, struct container *container)
 {
 	if (!is_complete(container))
 		names_from_shim(pid, container);
 	if (!is_complete(container))
 		names_from_state(container);
+	if (!is_complete(container))
+		names_from_docker(container);
 	if (!is_complete(container))
 		container_logs_find(container);
 }

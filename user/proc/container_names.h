@@ -5,7 +5,8 @@
  *  1. the annotations in the OCI bundle (config.json, OCI runtime specification) that the runtime's
  *     shim has as its working directory, or beside it: a shim serves all containers of a pod;
  *  2. the state that runc and crun keep by container id, which names the bundle;
- *  3. the log files that the kubelet names after pod and container (container_logs.h).
+ *  3. Docker's record of the container, by its id;
+ *  4. the log files that the kubelet names after pod and container (container_logs.h).
  *
  * Files are looked for below leakmon's own root, then below that of process 1, which is the host's
  * when leakmon runs in a container with the host's PID namespace.

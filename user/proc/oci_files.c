@@ -51,6 +51,19 @@ static void take_annotation(const char *key, size_t key_length, const char *valu
 	}
 }
 
+static void take_annotations(json_t *annotations, struct container *container)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(annotations, key, value)
+	{
+		if (json_is_string(value))
+			take_annotation(key, strlen(key), json_string_value(value),
+					json_string_length(value), container);
+	}
+}
+
 static json_t *load_object(const char *text, size_t length)
 {
 	json_t *root = json_loadb(text, length, 0, NULL);
@@ -64,20 +77,14 @@ static json_t *load_object(const char *text, size_t length)
 int oci_read_config(const char *text, size_t length, bool trusted, struct container *container)
 {
 	_cleanup_json_ json_t *root = load_object(text, length);
-	json_t *annotations = json_object_get(root, "annotations"), *value;
-	const char *cgroup, *key;
+	const char *cgroup;
 
 	if (!root)
 		return -EINVAL;
 	cgroup = json_string_value(json_object_get(json_object_get(root, "linux"), "cgroupsPath"));
 	if (!trusted && (!cgroup || !strstr(cgroup, container->id)))
 		return -ENOENT;
-	json_object_foreach(annotations, key, value)
-	{
-		if (json_is_string(value))
-			take_annotation(key, strlen(key), json_string_value(value),
-					json_string_length(value), container);
-	}
+	take_annotations(json_object_get(root, "annotations"), container);
 	return 0;
 }
 
@@ -117,5 +124,23 @@ int oci_read_state(const char *text, size_t length, struct container *container,
 		}
 	}
 	*bundle = TAKE_PTR(found);
+	return 0;
+}
+
+int docker_read_config(const char *text, size_t length, struct container *container)
+{
+	_cleanup_json_ json_t *root = load_object(text, length);
+	const char *id = json_string_value(json_object_get(root, "ID"));
+	const char *name = json_string_value(json_object_get(root, "Name"));
+
+	if (!root)
+		return -EINVAL;
+	if (!id || strcmp(id, container->id) != 0)
+		return -ENOENT;
+	take_annotations(json_object_get(json_object_get(root, "Config"), "Labels"), container);
+	if (name && *name == '/')
+		name++;
+	if (name)
+		container_name_set(&container->name, name, strlen(name));
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The JSON files of OCI runtimes. They are read with a limit on their size, and everything in them
- * is untrusted: a user may run a runtime of their own.
+ * The JSON files of OCI runtimes, and of Docker. They are read with a limit on their size, and
+ * everything in them is untrusted: a user may run a runtime of their own.
  */
 #ifndef LEAKMON_PROC_OCI_FILES_H
 #define LEAKMON_PROC_OCI_FILES_H
@@ -24,5 +24,12 @@ int oci_read_config(const char *text, size_t length, bool trusted, struct contai
  * none. 0 or -EINVAL (then *bundle is untouched).
  */
 int oci_read_state(const char *text, size_t length, struct container *container, char **bundle);
+
+/*
+ * Docker's own record of a container, config.v2.json: the labels that the kubelet gave it
+ * (cri-dockerd), or else its name ("/web": what `docker ps` shows), without the slash.
+ * 0; -EINVAL: no JSON object; -ENOENT: it is another container's.
+ */
+int docker_read_config(const char *text, size_t length, struct container *container);
 
 #endif

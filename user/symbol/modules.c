@@ -2,10 +2,12 @@
 #include "symbol/modules.h"
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "symbol/debuginfod.h"
 
-/* RLIMIT_NOFILE is 1024 by default, and the probes need some too. */
 #define MAX_OPEN_FILES 512
+/* For what cannot do without, as reports and the parser: a file can be opened again. */
+#define DESCRIPTORS_SPARED 32
 /* Modules that nobody holds: their tables are kept for the next process that maps them. */
 #define MAX_UNUSED 64
 
@@ -67,7 +69,8 @@ struct module *modules_add(struct modules *modules, int fd)
 	module = find_or_add(modules, &identity);
 	if (!module)
 		return NULL;
-	if (module->fd < 0 && modules->open_files < MAX_OPEN_FILES) {
+	if (module->fd < 0 && modules->open_files < MAX_OPEN_FILES &&
+	    descriptors_left(DESCRIPTORS_SPARED)) {
 		module->fd = TAKE_FD(owned);
 		modules->open_files++;
 	}

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "proc/process_list.h"
 
 /* Descriptors that are not for processes: output, cgroups, and what an escalation opens. */
@@ -15,15 +15,11 @@
 
 void population_init(struct population *population)
 {
-	struct rlimit limit = {0};
+	size_t allowed = descriptors_raise_limit();
 
 	*population = (struct population){0};
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur > 2 * DESCRIPTORS_SPARED)
-		population->max_descriptors = (size_t)limit.rlim_cur - DESCRIPTORS_SPARED;
+	if (allowed > 2 * DESCRIPTORS_SPARED)
+		population->max_descriptors = allowed - DESCRIPTORS_SPARED;
 }
 
 static void member_free(struct population *population, struct member *member)

@@ -49,10 +49,14 @@ static int drop_privileges(void)
 	return capng_apply(CAPNG_SELECT_CAPS) ? -EPERM : 0;
 }
 
+/* A limit that is lower already stays: nobody here may raise it. */
 static int set_limit(int resource, uint64_t value)
 {
-	struct rlimit limit = {value, value};
+	struct rlimit limit;
 
+	if (getrlimit(resource, &limit))
+		return -errno;
+	limit.rlim_cur = limit.rlim_max = MIN(value, limit.rlim_max);
 	return setrlimit(resource, &limit) < 0 ? -errno : 0;
 }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/descriptors.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/vec.h"
+
+/* Maps and programs, the sandboxed parser, and what one target and a report take. */
+#define NEEDED_TO_START 112
+
+size_t descriptors_raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	return getrlimit(RLIMIT_NOFILE, &limit) ? 0 : (size_t)limit.rlim_cur;
+}
+
+bool descriptors_left(size_t wanted)
+{
+	VEC(int) held = {0};
+	bool left = true;
+
+	for (size_t i = 0; i < wanted && left; i++) {
+		int *fd = vec_push(&held);
+
+		if (fd)
+			*fd = eventfd(0, EFD_CLOEXEC);
+		left = fd && *fd >= 0;
+	}
+	for (size_t i = 0; i < held.count; i++)
+		cleanup_close(&held.items[i]);
+	vec_free(&held);
+	return left;
+}
+
+int descriptors_check_start(void)
+{
+	struct rlimit limit = {0};
+
+	if (descriptors_left(NEEDED_TO_START))
+		return 0;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	log_error("out of file descriptors: this process may have %llu, and leakmon needs %d more "
+		  "to start, and about ten for each target; raise `ulimit -n` (its hard limit)",
+		  (unsigned long long)limit.rlim_max, NEEDED_TO_START);
+	return -EMFILE;
+}
+
+bool descriptors_are_out(int error)
+{
+	return error == -EMFILE || error == -ENFILE;
+}
