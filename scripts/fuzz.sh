@@ -116,6 +116,46 @@ make_perf_map_seeds() {
 	fi
 }
 
+# The first character chooses the reader (tests/fuzz/fuzz_container_files.c).
+make_container_seeds() {
+	id=3f2a91c0b7d54e6688aa0011223344556677889900aabbccddeeff0123456789
+	uid=0aa1b2c3-d4e5-4f60-8123-456789abcdef
+	cri=io.kubernetes.cri
+	names="\"$cri.sandbox-name\":\"web-0\",\"$cri.sandbox-namespace\":\"shop\",
+		\"$cri.container-name\":\"app\",\"$cri.sandbox-uid\":\"$uid\""
+	group="\"linux\":{\"cgroupsPath\":\"/kubepods/pod$uid/$id\"}"
+	for reader in 0 1; do
+		printf '%s{"ociVersion":"1.0.0","annotations":{%s},%s}' "$reader" "$names" "$group" \
+			>"$1/config$reader"
+	done
+	printf '2{"ID":"%s","Config":{"Labels":{%s,"io.kubernetes.pod.name":"x"}},"Name":"/web"}' \
+		"$id" "$names" >"$1/docker"
+	printf '3{"id":"%s","bundle":"/run/b","config":{"labels":["a=b","bundle=/run/c",
+		"%s.sandbox-name=web"]}}' "$id" "$cri" >"$1/state"
+	printf '4web-0_shop_app-%s.log' "$id" >"$1/link"
+	printf '<shop_web-0_%s' "$uid" >"$1/pod"
+}
+
+make_cgroup_seeds() {
+	id=3f2a91c0b7d54e6688aa0011223344556677889900aabbccddeeff0123456789
+	uid=0aa1b2c3_d4e5_4f60_8123_456789abcdef
+	cp /proc/self/cgroup "$1/self"
+	printf '/sys/fs/cgroup/memory/web\n' | cat - /proc/self/mountinfo >"$1/mounts"
+	printf '0::/../../kubepods.slice/kubepods-pod%s.slice/cri-containerd-%s.scope\n' \
+		"$uid" "$id" >"$1/v2"
+	printf '5:cpu,cpuacct:/a:b/docker-%s.scope/init (deleted)\n1:name=systemd:/crio-conmon-%s\n' \
+		"$id" "$id" >"$1/v1"
+}
+
+make_process_seeds() {
+	cp /proc/self/stat "$1/stat"
+	cp /proc/self/status "$1/status"
+	printf '7 (a) b (\n) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 99 1 1\nName:\tx\nThreads:\t-1\n' \
+		>"$1/odd"
+	printf 'Name:\ta\\nRssAnon:\t9\nRssAnon:\t99999999999999999999 kB\nVmSwap:\t-7\n' \
+		>"$1/large"
+}
+
 # One line per harness: where its seeds come from.
 make_seeds() {
 	case $1 in
@@ -125,6 +165,9 @@ make_seeds() {
 			'7f02-7f03 rw-s 00001000 00:05 9 /memfd:x\012y (deleted)' >"$2/odd"
 		;;
 	fuzz_perf_map) make_perf_map_seeds "$2" ;;
+	fuzz_container_files) make_container_seeds "$2" ;;
+	fuzz_cgroup) make_cgroup_seeds "$2" ;;
+	fuzz_process_text) make_process_seeds "$2" ;;
 	fuzz_worker_answer) "$directory/seed_worker_answer" "$2" "$seeds"/*.elf ;;
 	*) cp "$seeds"/*.elf "$2" ;;
 	esac

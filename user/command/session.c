@@ -189,9 +189,7 @@ static int open_selector(struct session *session)
 /* BPF numbers processes as the machine does, /proc as leakmon's own PID namespace does. */
 static int check_pid_namespace(void)
 {
-	struct pid_namespace namespace;
-
-	if (pid_namespace_read(&namespace) || namespace.initial)
+	if (!pid_namespace_is_own())
 		return 0;
 	log_error("leakmon runs in a PID namespace of its own and cannot tell its processes from "
 		  "the kernel's numbers; run it in the host's (docker: --pid=host, Kubernetes: "

@@ -117,14 +117,11 @@ static void read_name(struct process_reading *reading, const char *text)
 	memcpy(reading->comm, text, length);
 }
 
-static void read_status(struct process_reading *reading)
+void process_reading_take_status(struct process_reading *reading, const char *text)
 {
 	struct quantities *quantities = &reading->quantities;
 	uint64_t anonymous_kib, swap_kib = 0, threads;
-	char text[4096];
 
-	if (proc_read(reading, "status", text, sizeof(text)) <= 0)
-		return;
 	read_name(reading, text);
 	status_number(text, "\nVmSwap:", &swap_kib);
 	reading->swap_bytes = swap_kib * KIB;
@@ -133,6 +130,14 @@ static void read_status(struct process_reading *reading)
 			(double)(anonymous_kib * KIB + reading->swap_bytes);
 	if (status_number(text, "\nThreads:", &threads))
 		quantities->values[QUANTITY_THREADS] = (double)threads;
+}
+
+static void read_status(struct process_reading *reading)
+{
+	char text[4096];
+
+	if (proc_read(reading, "status", text, sizeof(text)) > 0)
+		process_reading_take_status(reading, text);
 }
 
 /* Before Linux 6.2, and where there is no open file at all. */
