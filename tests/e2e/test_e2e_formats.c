@@ -111,6 +111,78 @@ static void pprof_serves_our_profile_in_its_web_view(void **state)
 	expect_words(text, "Flame Graph");
 }
 
+/* One live report of a process that maps and allocates, or of the kernel. */
+static const char *live(struct harness *harness, char path[96], const char *format, bool kernel)
+{
+	struct child *workload = WORKLOAD(harness, "mapkinds"), *monitor;
+
+	snprintf(path, 96, "%s/live.%s", harness->directory, format);
+	if (kernel)
+		monitor = MONITOR(harness, "--kernel", "-o", "0", "-s", "50", "--format", format,
+				  "--output", path, "3600");
+	else
+		monitor = MONITOR(harness, "-p", workload->pid_text, "-o", "0", "--mappings",
+				  "--format", format, "--output", path, "3600");
+	child_wait_text(harness, monitor, &monitor->err, "attached to ");
+	workload_do(harness, workload, "own");
+	workload_do(harness, workload, "malloc");
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	return path;
+}
+
+static void mappings_are_told_from_blocks_in_every_format(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	char path[96];
+	char *text;
+
+	pprof_or_skip();
+	live(harness, path, "folded", false);
+	text = shell(harness, 0, "cat %s", path);
+	assert_non_null(strstr(text, "mapkinds;[mapping];[allocator arena];"));
+	expect_words(text, ";map_own 12288\n");
+	live(harness, path, "pprof", false);
+	text = shell(harness, 0, GO_PPROF " -top -unit B %s", path);
+	assert_null(strstr(text, "map_own"));
+	expect_words(text, "1048576B   100%   100%");
+	text = shell(harness, 0, GO_PPROF " -top -unit B -sample_index=mapped_space %s", path);
+	assert_non_null(strstr(text, "Type: mapped_space"));
+	expect_words(text, "12288B");
+	text = shell(harness, 0,
+		     GO_PPROF " -top -unit B -sample_index=mapped_space "
+			      "-tagignore='kind=allocator arena' %s",
+		     path);
+	expect_words(text, "12288B   100%");
+	live(harness, path, "prom", false);
+	text = shell(harness, 0, "%s check metrics < %s 2>&1", consumer("promtool"), path);
+	assert_string_equal(text, "");
+	free(text);
+	text = shell(harness, 0, "cat %s", path);
+	expect_words(text, "leakmon_mapping_outstanding_bytes{comm=\"mapkinds\"} 1064960\n");
+}
+
+static void the_kernel_has_every_format_too(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	char path[96];
+	char *text;
+
+	pprof_or_skip();
+	live(harness, path, "folded", true);
+	text = shell(harness, 0, "cat %s", path);
+	expect_words(text, "kernel;[kernel];[");
+	live(harness, path, "pprof", true);
+	text = shell(harness, 0, GO_PPROF " -top %s", path);
+	expect_words(text, "Type: inuse_space");
+	live(harness, path, "prom", true);
+	text = shell(harness, 0, "%s check metrics < %s 2>&1", consumer("promtool"), path);
+	assert_string_equal(text, "");
+	free(text);
+	text = shell(harness, 0, "cat %s", path);
+	expect_words(text, "leakmon_outstanding_bytes{comm=\"kernel\"} ");
+}
+
 static void promtool_finds_no_fault(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -260,6 +332,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(pprof_shows_and_subtracts_our_profiles),
 		e2e_test(pprof_serves_our_profile_in_its_web_view),
+		e2e_test(mappings_are_told_from_blocks_in_every_format),
+		e2e_test(the_kernel_has_every_format_too),
 		e2e_test(promtool_finds_no_fault),
 		e2e_test(node_exporter_serves_the_file_while_it_is_rewritten),
 		e2e_test(folded_stacks_add_up_in_a_reader),

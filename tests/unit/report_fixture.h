@@ -220,6 +220,34 @@ static inline void fixture_plain(struct fixture *fixture)
 	fixture_dead_named(&fixture->report.processes.items[0].dead.items[0]);
 }
 
+/* Two kinds of mappings beside the heap: 4096 + 2 * 65536 bytes in 3 ranges, and 512 in 1 block. */
+static inline void fixture_mapped(struct fixture *fixture)
+{
+	const struct report_options options = {.sort = SORT_BYTES};
+	struct snapshot_process *process;
+	struct site *site;
+
+	*fixture = (struct fixture){.snapshot = {.sequence = 1,
+						 .has_mappings = true,
+						 .mapping = {.mapped = 200704,
+							     .unmapped = 65536,
+							     .outstanding = 135168,
+							     .events_lost = 7,
+							     .ranges = 3}}};
+	process = fixture_process(fixture, 77, "web", NULL);
+	process->mapping = fixture->snapshot.mapping;
+	site = fixture_site(process, 1, 131072, 2, 0);
+	site->family = FAMILY_MAPPING;
+	site->kind = KIND_THREAD_STACK;
+	site = fixture_site(process, 2, 4096, 1, 0);
+	site->family = FAMILY_MAPPING;
+	site->kind = KIND_ARENA;
+	/* What the heap alone holds. */
+	process->outstanding_bytes = process->outstanding_count = 0;
+	fixture_site(process, 3, 512, 1, 0);
+	report_build(&fixture->report, &fixture->snapshot, &options);
+}
+
 /* Quotes, newlines, terminal escapes, bytes that are no UTF-8, text that runs backwards. */
 static inline void fixture_hostile(struct fixture *fixture)
 {

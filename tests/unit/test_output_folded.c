@@ -64,12 +64,28 @@ static void the_lines_add_up_to_what_the_report_shows(void **state)
 	fixture_free(&fixture);
 }
 
+static void mappings_stand_on_roots_of_their_own(void **state)
+{
+	struct fixture fixture;
+	char *text;
+
+	(void)state;
+	fixture_mapped(&fixture);
+	text = golden_render("folded", &fixture.report);
+	assert_string_equal(text, "web;[0x1003] 512\n"
+				  "web;[mapping];[thread stack];[0x1001] 131072\n"
+				  "web;[mapping];[allocator arena];[0x1002] 4096\n");
+	free(text);
+	fixture_free(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(root_comes_first_and_bytes_last),
 		cmocka_unit_test(hostile_names_end_neither_frame_nor_line),
 		cmocka_unit_test(semicolons_in_names_are_no_separators),
+		cmocka_unit_test(mappings_stand_on_roots_of_their_own),
 		cmocka_unit_test(the_lines_add_up_to_what_the_report_shows),
 	};
 

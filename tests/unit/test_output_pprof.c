@@ -53,7 +53,8 @@ struct profile {
 	struct bytes all;
 	VEC(char *) strings;
 	size_t samples, mappings, locations, functions, sample_types;
-	uint64_t sums[4]; /* of the four values */
+	size_t values;	  /* of every sample */
+	uint64_t sums[6]; /* of the values */
 	uint64_t time_nanos, default_type;
 	bool period_type;
 };
@@ -65,12 +66,15 @@ static void sample_read(struct profile *profile, struct bytes message)
 
 	profile->samples++;
 	while (next(&message, &field)) {
-		while (field.number == 2 && field.bytes.at < field.bytes.end)
+		while (field.number == 2 && field.bytes.at < field.bytes.end) {
+			assert_true(values < 6);
 			profile->sums[values++] += varint(&field.bytes);
+		}
 		while (field.number == 1 && field.bytes.at < field.bytes.end)
 			assert_true(varint(&field.bytes) > 0);
 	}
-	assert_int_equal(values, 4);
+	assert_true(profile->samples == 1 || values == profile->values);
+	profile->values = values;
 }
 
 static void profile_read(struct profile *profile, const char *zipped, size_t size)
@@ -143,6 +147,7 @@ static void four_sample_types_add_up(void **state)
 	fixture_plain(&fixture);
 	profile_of(&profile, &fixture.report);
 	assert_int_equal(profile.sample_types, 4);
+	assert_int_equal(profile.values, 4);
 	assert_int_equal(profile.samples, 3);
 	/* 4096 in 2, 8192 in 3, 1 in 1; the fixture adds 64 bytes and 2 blocks to what is
 	 * allocated. */
@@ -161,6 +166,31 @@ static void four_sample_types_add_up(void **state)
 	assert_true(has_string(&profile, "0123abcd"));
 	assert_true(has_string(&profile, "pid"));
 	assert_true(has_string(&profile, "redis-server"));
+	fixture_free(&fixture);
+}
+
+/* Blocks lie in mappings: each has columns of its own. */
+static void mappings_and_blocks_are_never_in_one_sum(void **state)
+{
+	_cleanup_(profile_free) struct profile profile = {0};
+	struct fixture fixture;
+
+	(void)state;
+	fixture_mapped(&fixture);
+	profile_of(&profile, &fixture.report);
+	assert_int_equal(profile.sample_types, 6);
+	assert_int_equal(profile.values, 6);
+	assert_int_equal(profile.samples, 3);
+	assert_int_equal(profile.sums[0], 1 + 2);
+	assert_int_equal(profile.sums[1], 512 + 64);
+	assert_int_equal(profile.sums[2], 1);
+	assert_int_equal(profile.sums[3], 512);
+	assert_int_equal(profile.sums[4], 2 + 1);
+	assert_int_equal(profile.sums[5], 131072 + 4096);
+	assert_string_equal(profile.strings.items[profile.default_type], "inuse_space");
+	assert_true(has_string(&profile, "mapped_space"));
+	assert_true(has_string(&profile, "thread stack"));
+	assert_true(has_string(&profile, "allocator arena"));
 	fixture_free(&fixture);
 }
 
@@ -197,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(four_sample_types_add_up),
+		cmocka_unit_test(mappings_and_blocks_are_never_in_one_sum),
 		cmocka_unit_test(hostile_names_are_valid_strings),
 		cmocka_unit_test(an_empty_report_is_a_valid_profile),
 	};

@@ -114,6 +114,63 @@ static void every_metric_has_help_and_type_and_ends_in_a_newline(void **state)
 	fixture_free(&fixture);
 }
 
+static void expect_line(const char *text, const char *line)
+{
+	assert_non_null(text);
+	if (!strstr(text, line))
+		fail_msg("`%s` is not in:\n%s", line, text);
+}
+
+static void mappings_have_metrics_of_their_own(void **state)
+{
+	struct fixture fixture;
+	char *text;
+
+	(void)state;
+	fixture_mapped(&fixture);
+	text = golden_render("prom", &fixture.report);
+	expect_line(text, "\nleakmon_outstanding_bytes{comm=\"web\"} 512\n");
+	expect_line(text, "\nleakmon_mapping_outstanding_bytes{comm=\"web\"} 135168\n");
+	expect_line(text, "\nleakmon_mapping_outstanding_ranges{comm=\"web\"} 3\n");
+	expect_line(text, "\nleakmon_mapping_mapped_bytes_total 200704\n");
+	expect_line(text, "\nleakmon_mapping_unmapped_bytes_total 65536\n");
+	expect_line(text, "\nleakmon_mapping_events_lost_total 7\n");
+	expect_line(text, "family=\"mapping\",kind=\"thread stack\",function=\"\",module=\"\","
+			  "file=\"\",line=\"0\"} 131072\n");
+	free(text);
+	fixture_free(&fixture);
+
+	fixture_plain(&fixture);
+	text = golden_render("prom", &fixture.report);
+	assert_null(strstr(text, "leakmon_mapping_"));
+	free(text);
+	fixture_free(&fixture);
+}
+
+/* Mappings are larger than blocks, and would leave no room for them. */
+static void the_first_sites_of_each_family_are_shown(void **state)
+{
+	const struct report_options all = {.sort = SORT_BYTES};
+	struct fixture fixture = {.snapshot.has_mappings = true};
+	struct snapshot_process *process;
+	char *text;
+
+	(void)state;
+	process = fixture_process(&fixture, 1, "web", NULL);
+	for (uint32_t site = 1; site <= 30; site++)
+		fixture_site(process, site, site, 1, 0)->family =
+			site <= 15 ? FAMILY_HEAP : FAMILY_MAPPING;
+	report_build(&fixture.report, &fixture.snapshot, &all);
+	for (size_t i = 0; i < 30; i++)
+		fixture.report.processes.items[0].sites.items[i].id = i;
+	text = golden_render("prom", &fixture.report);
+	assert_int_equal(lines_with(text, "leakmon_site_outstanding_bytes{"), 20);
+	expect_line(text, "family=\"heap\",function=\"\",module=\"\",file=\"\",line=\"0\"} 6\n");
+	assert_null(strstr(text, "line=\"0\"} 5\n"));
+	free(text);
+	fixture_free(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +179,8 @@ int main(void)
 		cmocka_unit_test(a_container_is_named_as_cadvisor_names_it),
 		cmocka_unit_test(series_are_few_and_no_two_are_the_same),
 		cmocka_unit_test(every_metric_has_help_and_type_and_ends_in_a_newline),
+		cmocka_unit_test(mappings_have_metrics_of_their_own),
+		cmocka_unit_test(the_first_sites_of_each_family_are_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,13 +81,6 @@ static int check_format(const struct options *options)
 			  options->format);
 		return -EINVAL;
 	}
-	if (options->mappings && strcmp(options->format, "text") != 0 &&
-	    strcmp(options->format, "json") != 0 && strcmp(options->format, "html") != 0) {
-		log_error("--format %s cannot tell mappings from the blocks in them: choose text, "
-			  "json or html, or leave --mappings out",
-			  options->format);
-		return -EINVAL;
-	}
 	if (!options->textfile_dir)
 		return 0;
 	if (strcmp(options->format, "prom") != 0 || options->output) {

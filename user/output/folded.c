@@ -48,8 +48,11 @@ void output_folded_stack_write(FILE *out, const char *comm, const struct report_
 	const struct site *numbers = site->site;
 
 	name_write(out, comm);
+	/* Roots of their own: blocks lie in mappings, and in the kernel slabs in pages. */
 	if (numbers->family != FAMILY_HEAP)
 		fprintf(out, ";[%s]", family_name(numbers->family));
+	if (kind_name(numbers->kind))
+		fprintf(out, ";[%s]", kind_name(numbers->kind));
 	if (numbers->lost)
 		fprintf(out, ";[lost: %s]", lost_name(numbers->lost));
 	for (size_t i = site->frames.list.count; i-- > 0;)

@@ -6,6 +6,9 @@
  * Every module gets one mapping, at a place of its own choosing and of one size, with the frames'
  * file-relative addresses in it. pprof merges and subtracts profiles by mapping size, build id and
  * relative address; where a process happened to map the file would only be in the way.
+ *
+ * Mappings, when they are followed, have two sample types of their own: blocks lie in them, and a
+ * sum over both would count such bytes twice (`pprof -sample_index=mapped_space`).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -53,6 +56,15 @@ enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION = 1, LINE_NUMBER };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME };
 
+static const struct {
+	const char *type, *unit;
+} sample_types[] = {
+	{"alloc_objects", "count"}, {"alloc_space", "bytes"},	{"inuse_objects", "count"},
+	{"inuse_space", "bytes"},   {"mapped_ranges", "count"}, {"mapped_space", "bytes"},
+};
+#define SAMPLE_TYPES ARRAY_SIZE(sample_types)
+#define HEAP_SAMPLE_TYPES 4 /* the last two only with mappings */
+
 #define MODULE_BYTES (UINT64_C(1) << 36) /* no file's addresses go beyond */
 
 struct module {
@@ -66,6 +78,7 @@ struct profile {
 	struct hash strings, functions, locations, module_rows;
 	uint64_t string_count, function_count, location_count;
 	VEC(struct module) modules; /* id - 1 */
+	bool has_mappings;
 	bool failed;
 };
 
@@ -225,6 +238,7 @@ static void labels(struct profile *profile, const struct snapshot_process *proce
 	label(profile, "comm", process->comm, 0);
 	if (site->family != FAMILY_HEAP)
 		label(profile, "family", family_name(site->family), 0);
+	label(profile, "kind", kind_name(site->kind), 0);
 	if (!container)
 		return;
 	label(profile, "container_id", container->id, 0);
@@ -255,8 +269,11 @@ static void sample(struct profile *profile, const struct snapshot_process *proce
 		   const struct report_site *site)
 {
 	const struct site *numbers = site->site;
-	uint64_t values[] = {numbers->allocated_count, numbers->allocated_bytes, numbers->count,
-			     numbers->bytes};
+	const bool is_mapping = numbers->family == FAMILY_MAPPING;
+	const uint64_t blocks[SAMPLE_TYPES] = {numbers->allocated_count, numbers->allocated_bytes,
+					       numbers->count, numbers->bytes};
+	const uint64_t ranges[SAMPLE_TYPES] = {[HEAP_SAMPLE_TYPES] = numbers->count,
+					       numbers->bytes};
 	_cleanup_free_ uint64_t *ids = calloc(site->frames.list.count + 1, sizeof(*ids));
 	size_t count;
 
@@ -266,7 +283,8 @@ static void sample(struct profile *profile, const struct snapshot_process *proce
 	}
 	count = locations(profile, site, ids);
 	protobuf_numbers(&profile->message, SAMPLE_LOCATION, ids, count);
-	protobuf_numbers(&profile->message, SAMPLE_VALUE, values, ARRAY_SIZE(values));
+	protobuf_numbers(&profile->message, SAMPLE_VALUE, is_mapping ? ranges : blocks,
+			 profile->has_mappings ? SAMPLE_TYPES : HEAP_SAMPLE_TYPES);
 	labels(profile, process, numbers);
 	protobuf_message(&profile->out, PROFILE_SAMPLE, &profile->message);
 }
@@ -315,10 +333,10 @@ static void profile_fill(struct profile *profile, const struct report *report)
 	const struct timespec *time = &report->snapshot->time;
 
 	protobuf_bytes(&profile->out, PROFILE_STRING, "", 0);
-	value_type(profile, PROFILE_SAMPLE_TYPE, "alloc_objects", "count");
-	value_type(profile, PROFILE_SAMPLE_TYPE, "alloc_space", "bytes");
-	value_type(profile, PROFILE_SAMPLE_TYPE, "inuse_objects", "count");
-	value_type(profile, PROFILE_SAMPLE_TYPE, "inuse_space", "bytes");
+	profile->has_mappings = report->snapshot->has_mappings;
+	for (size_t i = 0; i < (profile->has_mappings ? SAMPLE_TYPES : HEAP_SAMPLE_TYPES); i++)
+		value_type(profile, PROFILE_SAMPLE_TYPE, sample_types[i].type,
+			   sample_types[i].unit);
 	if (report->processes.count)
 		program_first(profile, &report->processes.items[0]);
 	for (size_t i = 0; i < report->processes.count; i++) {

@@ -14,7 +14,7 @@
 #include "proc/container.h"
 #include "symbol/intern.h"
 
-#define TOP_SITES 10
+#define TOP_SITES 10 /* of each family */
 /* Beyond these, programs share the label comm="other". */
 #define TOP_GROUPS 20
 #define NS_PER_S 1e9
@@ -23,6 +23,13 @@
 struct group {
 	const struct snapshot_process *process; /* one of them, for the labels; NULL: "other" */
 	uint64_t bytes, count, processes;
+	uint64_t mapped_bytes, mapped_ranges;
+};
+
+/* A line of a table of metrics: which field of a struct it shows. */
+struct metric {
+	const char *name, *help;
+	size_t offset;
 };
 
 struct ranked_site {
@@ -53,11 +60,18 @@ static void site_labels(FILE *out, const struct ranked_site *ranked)
 	snprintf(id, sizeof(id), "%016" PRIx64, ranked->site->id);
 	prom_label(out, "site", id, ",");
 	prom_label(out, "family", family_name(ranked->site->site->family), ",");
+	if (kind_name(ranked->site->site->kind))
+		prom_label(out, "kind", kind_name(ranked->site->site->kind), ",");
 	prom_label(out, "function", caller ? caller->function : NULL, ",");
 	prom_label(out, "module", caller ? caller->module : NULL, ",");
 	prom_label(out, "file", caller ? caller->file : NULL, ",");
 	snprintf(place, sizeof(place), "%" PRIu32, caller ? caller->line : 0);
 	prom_label(out, "line", place, ",");
+}
+
+static uint64_t value_at(const void *object, const struct metric *metric)
+{
+	return *(const uint64_t *)(const void *)((const char *)object + metric->offset);
 }
 
 static uint64_t group_key(const struct snapshot_process *process)
@@ -89,6 +103,8 @@ static int groups_collect(struct exposition *exposition)
 		group->process = fresh ? process : group->process;
 		group->bytes += process->outstanding_bytes;
 		group->count += process->outstanding_count;
+		group->mapped_bytes += process->mapping.outstanding;
+		group->mapped_ranges += process->mapping.ranges;
 		group->processes++;
 	}
 	return 0;
@@ -114,6 +130,8 @@ static void groups_cut(struct exposition *exposition)
 	for (size_t i = TOP_GROUPS - 1; i < exposition->groups.count; i++) {
 		other.bytes += exposition->groups.items[i].bytes;
 		other.count += exposition->groups.items[i].count;
+		other.mapped_bytes += exposition->groups.items[i].mapped_bytes;
+		other.mapped_ranges += exposition->groups.items[i].mapped_ranges;
 		other.processes += exposition->groups.items[i].processes;
 	}
 	exposition->groups.items[TOP_GROUPS - 1] = other;
@@ -133,12 +151,13 @@ static int site_compare(const void *left, const void *right)
 static bool same_series(const struct ranked_site *a, const struct ranked_site *b)
 {
 	return a->site->id == b->site->id && a->site->site->family == b->site->site->family &&
+	       a->site->site->kind == b->site->site->kind &&
 	       group_key(a->process) == group_key(b->process);
 }
 
 static int sites_collect(struct exposition *exposition)
 {
-	size_t kept = 0;
+	size_t kept = 0, of_family[FAMILY_MAX_] = {0};
 
 	for (size_t i = 0; i < exposition->report->processes.count; i++) {
 		const struct report_process *process = &exposition->report->processes.items[i];
@@ -155,25 +174,52 @@ static int sites_collect(struct exposition *exposition)
 	if (exposition->sites.count)
 		qsort(exposition->sites.items, exposition->sites.count,
 		      sizeof(*exposition->sites.items), site_compare);
-	for (size_t i = 0; i < exposition->sites.count && kept < TOP_SITES; i++) {
-		bool known = false;
+	for (size_t i = 0; i < exposition->sites.count; i++) {
+		enum site_family family = exposition->sites.items[i].site->site->family;
+		bool known = of_family[family] == TOP_SITES;
 
 		for (size_t j = 0; j < kept && !known; j++)
 			known = same_series(&exposition->sites.items[j],
 					    &exposition->sites.items[i]);
-		if (!known)
-			exposition->sites.items[kept++] = exposition->sites.items[i];
+		if (known)
+			continue;
+		of_family[family]++;
+		exposition->sites.items[kept++] = exposition->sites.items[i];
 	}
 	exposition->sites.count = kept;
 	return 0;
 }
 
-static void groups_write(const struct exposition *exposition)
+static void groups_write(const struct exposition *exposition, const struct metric *metrics,
+			 size_t count)
 {
-	static const struct {
-		const char *name, *help;
-		size_t offset;
-	} metrics[] = {
+	FILE *out = exposition->out;
+
+	for (size_t i = 0; i < count; i++) {
+		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
+		for (size_t j = 0; j < exposition->groups.count; j++) {
+			const struct group *group = &exposition->groups.items[j];
+
+			fprintf(out, "leakmon_%s", metrics[i].name);
+			process_labels(out, group->process);
+			fprintf(out, "} %" PRIu64 "\n", value_at(group, &metrics[i]));
+		}
+	}
+}
+
+static void counters_write(FILE *out, const struct metric *metrics, size_t count,
+			   const void *values)
+{
+	for (size_t i = 0; i < count; i++) {
+		prom_header(out, metrics[i].name, "counter", metrics[i].help);
+		fprintf(out, "leakmon_%s %" PRIu64 "\n", metrics[i].name,
+			value_at(values, &metrics[i]));
+	}
+}
+
+static void blocks_write(const struct exposition *exposition)
+{
+	static const struct metric metrics[] = {
 		{"outstanding_bytes", "Bytes allocated and not freed since the attach.",
 		 offsetof(struct group, bytes)},
 		{"outstanding_blocks", "Blocks allocated and not freed since the attach.",
@@ -181,27 +227,41 @@ static void groups_write(const struct exposition *exposition)
 		{"watched_processes", "Processes that are summed up here.",
 		 offsetof(struct group, processes)},
 	};
-	FILE *out = exposition->out;
 
-	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
-		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
-		for (size_t j = 0; j < exposition->groups.count; j++) {
-			const struct group *group = &exposition->groups.items[j];
-			const char *field = (const char *)group + metrics[i].offset;
+	groups_write(exposition, metrics, ARRAY_SIZE(metrics));
+}
 
-			fprintf(out, "leakmon_%s", metrics[i].name);
-			process_labels(out, group->process);
-			fprintf(out, "} %" PRIu64 "\n", *(const uint64_t *)(const void *)field);
-		}
-	}
+/* Names of their own: blocks lie in mappings, and a sum over both would count them twice. */
+static void mappings_write(const struct exposition *exposition)
+{
+	static const struct metric gauges[] = {
+		{"mapping_outstanding_bytes", "Bytes mapped and not unmapped since the attach.",
+		 offsetof(struct group, mapped_bytes)},
+		{"mapping_outstanding_ranges", "Ranges mapped and not unmapped since the attach.",
+		 offsetof(struct group, mapped_ranges)},
+	};
+	static const struct metric counters[] = {
+		{"mapping_mapped_bytes_total", "Bytes that were mapped.",
+		 offsetof(struct mapping_ledger, mapped)},
+		{"mapping_unmapped_bytes_total", "Bytes that were unmapped again.",
+		 offsetof(struct mapping_ledger, unmapped)},
+		{"mapping_purged_bytes_total",
+		 "Bytes given up because their process ended or replaced itself.",
+		 offsetof(struct mapping_ledger, purged)},
+		{"mapping_events_lost_total", "Mapping calls that were not seen.",
+		 offsetof(struct mapping_ledger, events_lost)},
+	};
+
+	if (!exposition->report->snapshot->has_mappings)
+		return;
+	groups_write(exposition, gauges, ARRAY_SIZE(gauges));
+	counters_write(exposition->out, counters, ARRAY_SIZE(counters),
+		       &exposition->report->snapshot->mapping);
 }
 
 static void sites_write(const struct exposition *exposition)
 {
-	static const struct {
-		const char *name, *help;
-		size_t offset;
-	} metrics[] = {
+	static const struct metric metrics[] = {
 		{"site_outstanding_bytes", "Bytes held by the call stacks that hold most.",
 		 offsetof(struct site, bytes)},
 		{"site_outstanding_blocks", "Blocks held by the call stacks that hold most.",
@@ -213,21 +273,17 @@ static void sites_write(const struct exposition *exposition)
 		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
 		for (size_t j = 0; j < exposition->sites.count; j++) {
 			const struct ranked_site *ranked = &exposition->sites.items[j];
-			const char *field = (const char *)ranked->site->site + metrics[i].offset;
 
 			fprintf(out, "leakmon_%s", metrics[i].name);
 			site_labels(out, ranked);
-			fprintf(out, "} %" PRIu64 "\n", *(const uint64_t *)(const void *)field);
+			fprintf(out, "} %" PRIu64 "\n", value_at(ranked->site->site, &metrics[i]));
 		}
 	}
 }
 
 static void ledger_write(const struct exposition *exposition)
 {
-	static const struct {
-		const char *name, *help;
-		size_t offset;
-	} metrics[] = {
+	static const struct metric metrics[] = {
 		{"allocations_total", "Allocations seen.", offsetof(struct ledger, allocations)},
 		{"frees_total", "Frees that ended an allocation seen.",
 		 offsetof(struct ledger, frees)},
@@ -236,13 +292,9 @@ static void ledger_write(const struct exposition *exposition)
 		{"untracked_frees_total", "Frees of blocks from before the attach.",
 		 offsetof(struct ledger, untracked_frees)},
 	};
-	const char *ledger = (const char *)&exposition->report->snapshot->ledger;
 
-	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
-		prom_header(exposition->out, metrics[i].name, "counter", metrics[i].help);
-		fprintf(exposition->out, "leakmon_%s %" PRIu64 "\n", metrics[i].name,
-			*(const uint64_t *)(const void *)(ledger + metrics[i].offset));
-	}
+	counters_write(exposition->out, metrics, ARRAY_SIZE(metrics),
+		       &exposition->report->snapshot->ledger);
 }
 
 /* Every cause, also those that are zero: an alert needs a series before the first loss. */
@@ -301,7 +353,8 @@ int output_prom_write(FILE *out, const struct report *report)
 		error = sites_collect(&exposition);
 	if (!error) {
 		groups_cut(&exposition);
-		groups_write(&exposition);
+		blocks_write(&exposition);
+		mappings_write(&exposition);
 		sites_write(&exposition);
 		ledger_write(&exposition);
 		losses_write(&exposition);
