@@ -36,13 +36,15 @@ static __noinline int free_without_thread(u64 address)
 				   .process = process_key(owner, owner->self_exec_id)};
 	struct lm_block *found = bpf_map_lookup_elem(&blocks, &key), block;
 	u32 *slot = bpf_map_lookup_elem(&process_index, &key.process);
+	struct lm_process *process = slot ? bpf_map_lookup_elem(&processes, slot) : NULL;
 	struct lm_ledger *ledger = slot ? ledger_of(*slot) : NULL;
 
-	if (!found || !ledger)
+	if (!found || !process || !ledger)
 		return 0;
 	block = *found;
 	if (bpf_map_delete_elem(&blocks, &key))
 		return 0;
+	share_add(&blocks_used, &process->blocks, -1);
 	ledger_add(&ledger->frees, 1);
 	site_count_death(block.site, block.size);
 	return 0;
@@ -65,6 +67,8 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 	thread = thread_current();
 	ledger = thread ? ledger_of(thread->slot) : NULL;
 	if (!ledger) {
+		if (is_resize(kind) && pointer)
+			free_without_thread(pointer);
 		count_no_thread();
 		return SKIP_RETURN;
 	}

@@ -3,7 +3,11 @@
 #include "harness.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #define STORM 2000
 
@@ -178,6 +182,115 @@ static void one_process_that_leaks_fast_leaves_the_others_their_share(void **sta
 	expect_held(process_of(report, modest->pid), "leak_c", 6, 6 * 4096);
 }
 
+static void a_process_without_a_slot_is_counted_as_dropped(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *first = WORKLOAD(harness, "blocks", "7", "100");
+	struct child *second = WORKLOAD(harness, "blocks", "9", "10");
+	struct child *third = WORKLOAD(harness, "blocks", "5", "16");
+	struct child *monitor;
+	json_t *report;
+	char pids[48];
+
+	snprintf(pids, sizeof(pids), "%d,%d,%d", first->pid, second->pid, third->pid);
+	monitor = MONITOR(harness, "-p", pids, "-o", "0", "--max-processes", "2", "--format",
+			  "json", "3600");
+	monitor_wait_attached(harness, monitor, third->pid);
+	workload_do(harness, first, "go");
+	workload_do(harness, second, "go");
+	workload_do(harness, third, "go");
+	workload_do(harness, third, "free");
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(ledger_at(report, "allocations"), 7 + 9 + 5);
+	assert_int_equal(number_at(json_object_get(json_object_get(report, "ledger"), "dropped"),
+				   "processes_full"),
+			 5);
+	assert_int_equal(dropped_sum(report), 5);
+	expect_held(process_of(report, first->pid), "leak_block", 7, 700);
+	expect_held(process_of(report, second->pid), "leak_block", 9, 90);
+	assert_true(json_is_true(json_object_get(process_of(report, first->pid), "exact")));
+	assert_true(json_is_true(json_object_get(process_of(report, second->pid), "exact")));
+	assert_true(json_is_false(json_object_get(process_of(report, third->pid), "exact")));
+}
+
+#define MEMORY_CGROUP "/sys/fs/cgroup/memory/leakmon-test-memory"
+
+/* True, unless the file does not take it. */
+static bool cgroup_write(const char *file, long long value)
+{
+	char path[128], digits[24];
+	int fd, length = snprintf(digits, sizeof(digits), "%lld", value);
+	bool written;
+
+	snprintf(path, sizeof(path), MEMORY_CGROUP "/%s", file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	written = fd >= 0 && write(fd, digits, (size_t)length) == length;
+	if (fd >= 0)
+		close(fd);
+	return written;
+}
+
+static long long cgroup_read(const char *file)
+{
+	char path[128];
+	long long value = -1;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), MEMORY_CGROUP "/%s", file);
+	stream = fopen(path, "re");
+	assert_non_null(stream);
+	assert_int_equal(fscanf(stream, "%lld", &value), 1);
+	fclose(stream);
+	return value;
+}
+
+static void enter_memory_cgroup(void)
+{
+	if (!cgroup_write("cgroup.procs", getpid()))
+		_exit(99);
+}
+
+static void leave_memory_cgroup(void)
+{
+	const struct timespec pause = {.tv_nsec = 50000000};
+
+	for (int i = 0; i < 100 && rmdir(MEMORY_CGROUP) && errno == EBUSY; i++)
+		nanosleep(&pause, NULL);
+}
+
+/* What the kernel keeps for each thread is charged to the monitor, which may be limited. */
+static void threads_without_memory_for_their_state_are_counted_as_dropped(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload, *monitor;
+	json_t *report, *dropped;
+
+	if (mkdir(MEMORY_CGROUP, 0755) && errno != EEXIST) {
+		fprintf(stderr, "SKIPPED, nothing was tested: no memory cgroups (v1) here\n");
+		skip();
+	}
+	workload = WORKLOAD(harness, "swarm", "2000");
+	monitor = monitor_attached(harness,
+				   monitor_start(harness,
+						 ARGUMENTS("leakmon", "-p", workload->pid_text,
+							   "-o", "0", "--format", "json", "3600"),
+						 enter_memory_cgroup));
+	assert_true(cgroup_write("memory.limit_in_bytes",
+				 cgroup_read("memory.usage_in_bytes") + (512 << 10)));
+	workload_do(harness, workload, "go");
+	assert_true(cgroup_write("memory.limit_in_bytes", -1));
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(ledger_at(report, "allocations"), 2000 * 3);
+	dropped = json_object_get(json_object_get(report, "ledger"), "dropped");
+	assert_in_range(number_at(dropped, "thread_state"), 3, 2000 * 3);
+	assert_int_equal(number_at(dropped, "thread_state"), dropped_sum(report));
+	assert_true(json_is_false(json_object_get(process_of(report, workload->pid), "exact")));
+	child_kill(monitor);
+	leave_memory_cgroup();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +299,8 @@ int main(void)
 		e2e_test(a_name_that_nobody_has_lists_the_names_there_are),
 		e2e_test(a_fork_storm_loses_no_target_and_leaks_nothing_of_ours),
 		e2e_test(one_process_that_leaks_fast_leaves_the_others_their_share),
+		e2e_test(a_process_without_a_slot_is_counted_as_dropped),
+		e2e_test(threads_without_memory_for_their_state_are_counted_as_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

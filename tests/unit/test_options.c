@@ -174,7 +174,8 @@ static void every_long_name_sets_its_field(void **state)
 	(void)state;
 	line_parse(&line, "leakmon --pid=9 --older=0 --show-allocs --sample-bytes 64K --top 0 "
 			  "--min-size 2 --max-size 3 --obj x --symbols-prefix= --trace --verbose "
-			  "--format json --output y --max-blocks 5 --max-sites 6 --sort count "
+			  "--format json --output y --max-blocks 5 --max-sites 6 --max-processes 7 "
+			  "--sort count "
 			  "--fail-over 1M --no-color --probe-at=entry --attach=perf "
 			  "--stack-walk=fp --empty-programs");
 	assert_int_equal(options->pids.items[0], 9);
@@ -191,6 +192,7 @@ static void every_long_name_sets_its_field(void **state)
 	assert_string_equal(options->output, "y");
 	assert_int_equal(options->max_blocks, 5);
 	assert_int_equal(options->max_sites, 6);
+	assert_int_equal(options->max_processes, 7);
 	assert_int_equal(options->report.sort, SORT_COUNT);
 	assert_int_equal(options->fail_over, 1048576);
 	assert_int_equal(options->probe_at, PROBE_AT_ENTRY);
@@ -351,6 +353,7 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		 "--sample-rate and --sample-bytes contradict each other: choose one"},
 		{"leakmon -p 1 --sample-bytes 0", "--sample-bytes `0`: out of range"},
 		{"leakmon -p 1 --max-blocks 0", "--max-blocks `0`: out of range"},
+		{"leakmon -p 1 --max-processes 0", "--max-processes `0`: out of range"},
 		{"leakmon -p 1 --max-sites -1", "--max-sites `-1`: give a whole number"},
 		{"leakmon -p 1 -T ten", "--top `ten`: give a whole number such as 10"},
 		{"leakmon -p 1 --format xml",

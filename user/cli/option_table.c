@@ -16,6 +16,7 @@
 /* A stack takes 1 KiB of locked memory per site, a block about 64 bytes. */
 #define SITES_LIMIT (1u << 22)
 #define BLOCKS_LIMIT (1u << 30)
+#define PROCESSES_LIMIT (1u << 20)
 
 const char *const option_group_titles[GROUP_MAX_] = {
 	[GROUP_TARGET] = "Target",	     [GROUP_TRIAGE] = "Without a target",
@@ -116,6 +117,9 @@ const struct option_row option_rows[] = {
 	{"max-sites", 0, "N", "room for N different call stacks (16384)", option_set_number,
 	 "give a whole number such as 16384", FIELD(max_sites), .minimum = 1,
 	 .maximum = SITES_LIMIT, .group = GROUP_COUNTED, .subcommands = FOR_WATCH | FOR_RETAIN},
+	{"max-processes", 0, "N", "room for N processes at once (1023; 8191 when more can join)",
+	 option_set_number, "give a whole number such as 8191", FIELD(max_processes), .minimum = 1,
+	 .maximum = PROCESSES_LIMIT, .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
 
 	{"obj", 'O', "PATH", "probe the allocator in this file only, not in every mapped one",
 	 option_set_text, PATH, FIELD(object), .group = GROUP_PROBES,

@@ -166,8 +166,16 @@ static bool has_pid(const struct snapshot *snapshot, uint32_t pid)
 	return false;
 }
 
+/* Losses that nobody could be charged with may be anybody's. */
+static void doubt_all(struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->processes.count; i++)
+		snapshot->processes.items[i].exact = false;
+}
+
 /* A target that has not allocated since the attach holds nothing that we know of: it says so. */
-static int add_quiet(const struct reading *reading, struct snapshot *snapshot)
+static int add_quiet(const struct reading *reading, const struct ledger *nobody,
+		     struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < reading->options->pid_count; i++) {
 		struct lm_process quiet = {.tgid = (uint32_t)reading->options->pids[i],
@@ -179,7 +187,8 @@ static int add_quiet(const struct reading *reading, struct snapshot *snapshot)
 		process = vec_push(&snapshot->processes);
 		if (!process)
 			return -ENOMEM;
-		process->exact = is_exact(reading, &process->ledger);
+		/* Or there was no room to know it. */
+		process->exact = is_exact(reading, nobody);
 		describe(process, &quiet);
 	}
 	return 0;
@@ -249,10 +258,12 @@ int reading_to_snapshot(const struct reading *reading, const uint64_t *purged,
 			struct snapshot *snapshot)
 {
 	_cleanup_free_ size_t *positions = calloc(reading->after.count + 1, sizeof(*positions));
+	struct ledger nobody = {0};
 	int error;
 
 	if (!positions)
 		return -ENOMEM;
+	ledger_fill(reading, purged, LM_SLOT_LOST, &nobody);
 	error = add_processes(reading, purged, snapshot, positions);
 	if (!error)
 		error = add_sites(reading, snapshot, positions);
@@ -261,6 +272,8 @@ int reading_to_snapshot(const struct reading *reading, const uint64_t *purged,
 	if (!error)
 		add_totals(reading, snapshot);
 	if (!error)
-		error = add_quiet(reading, snapshot);
+		error = add_quiet(reading, &nobody, snapshot);
+	if (nobody.dropped[LM_DROP_THREAD_STATE])
+		doubt_all(snapshot);
 	return error;
 }

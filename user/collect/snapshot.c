@@ -19,7 +19,7 @@ struct cause {
 static const struct cause drops[] = {
 	[LM_DROP_BLOCKS_FULL] = {"blocks_full", "--max-blocks reached (raise it)"},
 	[LM_DROP_PROCESSES_FULL] = {"processes_full",
-				    "too many processes at once (narrow the target)"},
+				    "--max-processes reached (raise it, or narrow the target)"},
 	[LM_DROP_SHARE] = {"share", "the process holds its share of --max-blocks, which is running "
 				    "short (raise it, or watch fewer processes)"},
 	[LM_DROP_THREAD_STATE] = {"thread_state", "the kernel had no memory for a thread's state "

@@ -41,6 +41,14 @@ static int try_kernel(struct session *session)
 	return error;
 }
 
+/* One slot more: what has none of its own is charged to it. */
+static uint32_t process_slots(const struct session *session)
+{
+	if (session->options->max_processes)
+		return (uint32_t)session->options->max_processes + 1;
+	return session->many ? MAX_PROCESSES_MANY : MAX_PROCESSES;
+}
+
 static int load(struct session *session)
 {
 	const struct options *options = session->options;
@@ -54,7 +62,7 @@ static int load(struct session *session)
 		.sample_bytes = options->sample_bytes,
 		.max_blocks = options->max_blocks,
 		.max_sites = (uint32_t)options->max_sites,
-		.max_processes = session->many ? MAX_PROCESSES_MANY : MAX_PROCESSES,
+		.max_processes = process_slots(session),
 		.stack_walk = options->stack_walk,
 		.many = session->many,
 		.mappings = options->mappings,
