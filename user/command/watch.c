@@ -23,6 +23,7 @@ struct watch {
 	struct session session;
 	struct events *events;
 	struct report_loop loop;
+	VEC(pid_t) new_code;  /* who came to code without rows, in the latest batch of events */
 	bool stopped_by_exec; /* the launched program waits to be followed */
 };
 
@@ -47,6 +48,22 @@ static void on_new_code(struct watch *watch, pid_t pid)
 		targets_attach_again(&watch->session, tracked);
 }
 
+/* Many threads come to the same code at once: it is read once for all of them. */
+static void note_new_code(struct watch *watch, pid_t pid)
+{
+	pid_t *slot;
+
+	for (size_t i = 0; i < watch->new_code.count; i++) {
+		if (watch->new_code.items[i] == pid)
+			return;
+	}
+	slot = vec_push(&watch->new_code);
+	if (slot)
+		*slot = pid;
+	else
+		on_new_code(watch, pid);
+}
+
 static void on_event(const struct lm_event *event, void *context)
 {
 	struct watch *watch = context;
@@ -56,9 +73,19 @@ static void on_event(const struct lm_event *event, void *context)
 	else if (event->type == LM_EVENT_EXEC || event->type == LM_EVENT_FORK)
 		on_arrival(watch, event);
 	else if (event->type == LM_EVENT_NO_ROWS)
-		on_new_code(watch, (pid_t)(event->process >> 32));
+		note_new_code(watch, (pid_t)(event->process >> 32));
 	else if (watch->session.options->trace)
 		trace_print(watch->session.out, event);
+}
+
+static int take_events(struct watch *watch)
+{
+	int error = events_consume(watch->events);
+
+	for (size_t i = 0; i < watch->new_code.count; i++)
+		on_new_code(watch, watch->new_code.items[i]);
+	watch->new_code.count = 0;
+	return error;
 }
 
 static int watch_open(struct watch *watch, const struct options *options,
@@ -84,6 +111,7 @@ static int watch_open(struct watch *watch, const struct options *options,
 static void watch_close(struct watch *watch)
 {
 	events_free(watch->events);
+	vec_free(&watch->new_code);
 	session_close(&watch->session);
 	report_loop_close(&watch->loop);
 }
@@ -103,7 +131,7 @@ static int make_report(void *context, enum report_cause cause)
 static int on_child(void *context)
 {
 	struct watch *watch = context;
-	int status, error = events_consume(watch->events);
+	int status, error = take_events(watch);
 	pid_t pid = watch->session.launch.pid;
 
 	if (error || pid <= 0 || waitpid(pid, &status, WNOHANG | WUNTRACED) != pid)
@@ -165,7 +193,7 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 	if (any_is_ready(fds + TARGETS, count - TARGETS))
 		targets_notice_ends(&watch->session);
 	if (fds[EVENTS].revents)
-		error = events_consume(watch->events);
+		error = take_events(watch);
 	if (!error && fds[MAPPINGS].revents)
 		error = mapping_stream_consume(watch->session.mappings);
 	if (fds[LINES].revents) /* line numbers for the next report */

@@ -51,7 +51,7 @@ void output_folded_stack_write(FILE *out, const char *comm, const struct report_
 	/* Roots of their own: blocks lie in mappings, and in the kernel slabs in pages. */
 	if (numbers->family != FAMILY_HEAP)
 		fprintf(out, ";[%s]", family_name(numbers->family));
-	if (kind_name(numbers->kind))
+	if (kind_name(numbers->kind) && numbers->kind != KIND_MAPPING)
 		fprintf(out, ";[%s]", kind_name(numbers->kind));
 	if (numbers->lost)
 		fprintf(out, ";[lost: %s]", lost_name(numbers->lost));

@@ -6,13 +6,13 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "kernel.skel.h"
-#include "probe/privileges.h"
+#include "probe/books_maps.h"
 #include "probe/tracepoint_check.h"
 
 #define EVENTS_BYTES 4096
@@ -79,23 +79,13 @@ static void say_what_is_missing(const bool *works)
 
 static void set_up(struct kernel_bpf *skeleton, const struct loader_config *config)
 {
-	skeleton->rodata->min_size = config->min_size;
-	skeleton->rodata->max_size = config->max_size;
-	skeleton->rodata->sample_rate = config->sample_rate;
-	skeleton->rodata->sample_bytes = config->sample_bytes;
-	skeleton->rodata->max_sites = config->max_sites;
-	skeleton->rodata->max_processes = KERNEL_PROCESSES;
+	struct loader_config sized = *config;
+
+	sized.max_processes = KERNEL_PROCESSES;
+	books_set_knobs(skeleton, &sized);
+	books_maps_size(skeleton->obj, &sized);
 	skeleton->rodata->own_tgid = (uint32_t)getpid();
 	skeleton->data->process_count = KERNEL_PROCESSES;
-	loader_fill_exp_table(skeleton->rodata->exp_table);
-	bpf_map__set_max_entries(skeleton->maps.blocks, (uint32_t)config->max_blocks);
-	bpf_map__set_max_entries(skeleton->maps.site_index, config->max_sites);
-	bpf_map__set_max_entries(skeleton->maps.sites, config->max_sites);
-	bpf_map__set_max_entries(skeleton->maps.stacks, config->max_sites);
-	bpf_map__set_max_entries(skeleton->maps.free_sites, config->max_sites);
-	bpf_map__set_max_entries(skeleton->maps.process_index, KERNEL_PROCESSES);
-	bpf_map__set_max_entries(skeleton->maps.processes, KERNEL_PROCESSES);
-	bpf_map__set_max_entries(skeleton->maps.ledgers, KERNEL_PROCESSES);
 	bpf_map__set_max_entries(skeleton->maps.events, EVENTS_BYTES);
 }
 
@@ -113,45 +103,6 @@ static int open_books(struct kernel_bpf *skeleton)
 				    &slot, sizeof(slot), BPF_ANY)
 		       ? -errno
 		       : 0;
-}
-
-static int export_side(struct bpf_side *bpf, struct kernel_bpf *skeleton)
-{
-	bpf->sites = loader_map_array(skeleton->maps.sites, sizeof(*bpf->sites));
-	bpf->stacks = loader_map_array(skeleton->maps.stacks, sizeof(*bpf->stacks));
-	bpf->processes = loader_map_array(skeleton->maps.processes, sizeof(*bpf->processes));
-	if (!bpf->sites || !bpf->stacks || !bpf->processes)
-		return -errno;
-	bpf->blocks_fd = bpf_map__fd(skeleton->maps.blocks);
-	bpf->ledgers_fd = bpf_map__fd(skeleton->maps.ledgers);
-	bpf->events_fd = bpf_map__fd(skeleton->maps.events);
-	bpf->process_index_fd = bpf_map__fd(skeleton->maps.process_index);
-	bpf->site_index_fd = bpf_map__fd(skeleton->maps.site_index);
-	bpf->sites_fd = bpf_map__fd(skeleton->maps.sites);
-	bpf->processes_fd = bpf_map__fd(skeleton->maps.processes);
-	bpf->free_sites_fd = bpf_map__fd(skeleton->maps.free_sites);
-	bpf->free_slots_fd = bpf_map__fd(skeleton->maps.free_slots);
-	bpf->blocks_used = &skeleton->bss->blocks_used;
-	bpf->sites_used = &skeleton->bss->sites_used;
-	bpf->recycle_generation = &skeleton->data->recycle_generation;
-	bpf->site_count = &skeleton->data->site_count;
-	bpf->process_count = &skeleton->data->process_count;
-	bpf->events_lost = &skeleton->bss->events_lost;
-	return 0;
-}
-
-static int explain(int error)
-{
-	if (error == -EPERM)
-		privileges_explain();
-	else if (error == -ENOMEM || error == -E2BIG)
-		log_error("the kernel refused memory for the maps: ask for less with --max-blocks "
-			  "and --max-sites, or raise the memory limit of this cgroup");
-	else
-		log_error("this kernel refused leakmon's BPF programs for --kernel (%s); -v shows "
-			  "its own words: please report them, with `uname -r`",
-			  strerror(-error));
-	return error;
 }
 
 static int load(struct kernel_bpf *skeleton, const struct loader_config *config, bool *works)
@@ -180,14 +131,15 @@ int kernel_loader_open(struct kernel_side *side, const struct loader_config *con
 	loader_quiet_libbpf();
 	opened.skeleton = kernel_bpf__open();
 	if (!opened.skeleton)
-		return explain(-errno);
+		return loader_explain(-errno, config);
 	error = load(opened.skeleton, config, works);
 	if (!error)
-		error = export_side(&opened.bpf, opened.skeleton);
+		error = books_maps_export(&opened.bpf, opened.skeleton->obj);
 	if (error) {
 		kernel_bpf__destroy(opened.skeleton);
-		return explain(error);
+		return loader_explain(error, config);
 	}
+	books_export_counters(&opened.bpf, opened.skeleton);
 	memcpy(opened.followed, works, sizeof(opened.followed));
 	opened.sees_rcu = works[RCU];
 	*side = opened;

@@ -4,16 +4,15 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "leakmon.skel.h"
 #include "probe/attach.h"
+#include "probe/books_maps.h"
 #include "probe/privileges.h"
 
 /* A ring for process events; larger when every exec, and when every call is told. */
@@ -40,33 +39,16 @@ void loader_quiet_libbpf(void)
 	libbpf_set_print(libbpf_log);
 }
 
-void loader_fill_exp_table(uint32_t table[9][32])
-{
-	for (unsigned whole = 1; whole < 32; whole++)
-		table[0][whole] = (uint32_t)(exp(-(double)whole) * 4294967296.0);
-	for (unsigned row = 1; row <= 8; row++) {
-		for (unsigned digit = 1; digit < 16; digit++)
-			table[row][digit] =
-				(uint32_t)(exp(-ldexp(digit, -4 * (int)row)) * 4294967296.0);
-	}
-}
-
 static void set_knobs(struct leakmon_bpf *skeleton, const struct loader_config *config)
 {
+	books_set_knobs(skeleton, config);
 	skeleton->rodata->empty_programs = config->empty_programs;
 	skeleton->rodata->trace = config->trace;
-	skeleton->rodata->min_size = config->min_size;
-	skeleton->rodata->max_size = config->max_size;
-	skeleton->rodata->sample_rate = config->sample_rate;
-	skeleton->rodata->sample_bytes = config->sample_bytes;
-	skeleton->rodata->max_sites = config->max_sites;
-	skeleton->rodata->max_processes = config->max_processes;
 	skeleton->rodata->stack_walk = config->stack_walk;
 	skeleton->rodata->launched_tgid = config->launched_tgid;
 	skeleton->rodata->max_blocks = config->max_blocks;
 	skeleton->rodata->fair_share = config->many;
 	skeleton->rodata->announce = config->many;
-	loader_fill_exp_table(skeleton->rodata->exp_table);
 }
 
 static uint32_t events_bytes(const struct loader_config *config)
@@ -78,16 +60,8 @@ static uint32_t events_bytes(const struct loader_config *config)
 
 static void set_sizes(struct leakmon_bpf *skeleton, const struct loader_config *config)
 {
-	bpf_map__set_max_entries(skeleton->maps.blocks, config->max_blocks);
-	bpf_map__set_max_entries(skeleton->maps.site_index, config->max_sites);
-	bpf_map__set_max_entries(skeleton->maps.sites, config->max_sites);
-	bpf_map__set_max_entries(skeleton->maps.stacks, config->max_sites);
-	bpf_map__set_max_entries(skeleton->maps.process_index, config->max_processes);
-	bpf_map__set_max_entries(skeleton->maps.processes, config->max_processes);
-	bpf_map__set_max_entries(skeleton->maps.ledgers, config->max_processes);
+	books_maps_size(skeleton->obj, config);
 	bpf_map__set_max_entries(skeleton->maps.unwind_ranges, config->max_processes);
-	bpf_map__set_max_entries(skeleton->maps.free_sites, config->max_sites);
-	bpf_map__set_max_entries(skeleton->maps.free_slots, config->max_processes);
 	bpf_map__set_max_entries(skeleton->maps.events, events_bytes(config));
 }
 
@@ -178,7 +152,7 @@ static uint64_t memory_asked(const struct loader_config *config)
 	return config->max_blocks * block + config->max_sites * site;
 }
 
-static int explain_load(int error, const struct loader_config *config)
+int loader_explain(int error, const struct loader_config *config)
 {
 	struct stat status;
 
@@ -203,38 +177,13 @@ static int explain_load(int error, const struct loader_config *config)
 	return error;
 }
 
-const void *loader_map_array(struct bpf_map *map, size_t value_size)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t size = bpf_map__max_entries(map) * value_size;
-	void *memory = mmap(NULL, (size + page - 1) / page * page, PROT_READ, MAP_SHARED,
-			    bpf_map__fd(map), 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 {
-	bpf->sites = loader_map_array(skeleton->maps.sites, sizeof(*bpf->sites));
-	bpf->stacks = loader_map_array(skeleton->maps.stacks, sizeof(*bpf->stacks));
-	bpf->processes = loader_map_array(skeleton->maps.processes, sizeof(*bpf->processes));
-	if (!bpf->sites || !bpf->stacks || !bpf->processes)
-		return -errno;
-	bpf->blocks_fd = bpf_map__fd(skeleton->maps.blocks);
-	bpf->ledgers_fd = bpf_map__fd(skeleton->maps.ledgers);
-	bpf->events_fd = bpf_map__fd(skeleton->maps.events);
-	bpf->process_index_fd = bpf_map__fd(skeleton->maps.process_index);
-	bpf->site_index_fd = bpf_map__fd(skeleton->maps.site_index);
-	bpf->sites_fd = bpf_map__fd(skeleton->maps.sites);
-	bpf->processes_fd = bpf_map__fd(skeleton->maps.processes);
-	bpf->free_sites_fd = bpf_map__fd(skeleton->maps.free_sites);
-	bpf->free_slots_fd = bpf_map__fd(skeleton->maps.free_slots);
-	bpf->blocks_used = &skeleton->bss->blocks_used;
-	bpf->sites_used = &skeleton->bss->sites_used;
-	bpf->recycle_generation = &skeleton->data->recycle_generation;
-	bpf->site_count = &skeleton->data->site_count;
-	bpf->process_count = &skeleton->data->process_count;
-	bpf->events_lost = &skeleton->bss->events_lost;
+	int error = books_maps_export(bpf, skeleton->obj);
+
+	if (error)
+		return error;
+	books_export_counters(bpf, skeleton);
 	bpf->mapping_events_fd = bpf_map__fd(skeleton->maps.mapping_events);
 	bpf->mapping_targets_fd = bpf_map__fd(skeleton->maps.mapping_targets);
 	bpf->mapping_events_lost = &skeleton->bss->mapping_events_lost;
@@ -265,7 +214,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 	loader_quiet_libbpf();
 	skeleton = leakmon_bpf__open();
 	if (!skeleton)
-		return explain_load(-errno, config);
+		return loader_explain(-errno, config);
 	set_knobs(skeleton, config);
 	set_sizes(skeleton, config);
 	set_mappings(skeleton, config);
@@ -278,7 +227,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 		error = export_side(&opened, skeleton);
 	if (error) {
 		leakmon_bpf__destroy(skeleton);
-		return explain_load(error, config);
+		return loader_explain(error, config);
 	}
 	*bpf = opened;
 	return 0;

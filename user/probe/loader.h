@@ -53,10 +53,6 @@ struct bpf_side {
 	int result_fd; /* where calls that may throw have their result */
 };
 
-/* A memory-mapped array map, read-only; NULL with errno. It stays until this process ends. */
-struct bpf_map;
-const void *loader_map_array(struct bpf_map *map, size_t value_size);
-
 /* Keeps libbpf's own messages for -v; call it before anything is loaded. */
 void loader_quiet_libbpf(void);
 
@@ -66,7 +62,7 @@ void loader_quiet_libbpf(void);
 int loader_open(struct bpf_side *bpf, const struct loader_config *config);
 void loader_close(struct bpf_side *bpf);
 
-/* Sampling's table of e^-x (bpf/sample.bpf.h). */
-void loader_fill_exp_table(uint32_t table[9][32]);
+/* Says why the kernel refused what was loaded, and what would help. Returns `error`. */
+int loader_explain(int error, const struct loader_config *config);
 
 #endif
