@@ -156,7 +156,7 @@ static void mappings_are_told_from_blocks_in_every_format(void **state)
 		     GO_PPROF " -top -unit B -sample_index=mapped_space "
 			      "-tagignore='kind=allocator arena' %s",
 		     path);
-	expect_words(text, "12288B   100%");
+	expect_words(text, "Showing nodes accounting for 12288B");
 	live(harness, path, "prom", false);
 	text = shell(harness, 0, "%s check metrics < %s 2>&1", consumer("promtool"), path);
 	assert_string_equal(text, "");
