@@ -140,8 +140,9 @@ const struct option_row option_rows[] = {
 	{"debuginfod", 0, NULL, "fetch missing debug files from the servers in $DEBUGINFOD_URLS",
 	 option_set_flag, FIELD(debuginfod), .group = GROUP_OUTPUT, .subcommands = FOR_WATCH},
 
-	{"format", 0, "text|json|folded|pprof|prom|html", "JSON is one object a line per report (text)",
-	 option_set_format, "choose text, json, folded, pprof, prom or html", .group = GROUP_OUTPUT,
+	{"format", 0, "text|json|folded|pprof|prom|html",
+	 "JSON is one object a line per report (text)", option_set_format,
+	 "choose text, json, folded, pprof, prom or html", .group = GROUP_OUTPUT,
 	 .subcommands = FOR_PRINT | FOR_FILES | FOR_RETAIN | FOR_THREADS},
 	{"output", 0, "FILE", "write reports to FILE instead of standard output", option_set_text,
 	 PATH, FIELD(output), .group = GROUP_OUTPUT,

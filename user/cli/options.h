@@ -47,9 +47,9 @@ struct options {
 	uint64_t sample_bytes; /* Poisson by bytes with this mean; 0: off */
 	uint64_t max_blocks, max_sites;
 	uint64_t max_processes; /* 0: as many as the targets ask for */
-	bool kernel;	    /* the kernel's own memory, in place of a target */
-	bool mappings;	    /* also mmap, munmap, mremap, brk */
-	bool combined_only; /* -C: per-site counters only, no ages */
+	bool kernel;		/* the kernel's own memory, in place of a target */
+	bool mappings;		/* also mmap, munmap, mremap, brk */
+	bool combined_only;	/* -C: per-site counters only, no ages */
 	/* where probes go */
 	const char *object;	   /* -O: only this file, not every mapped one with an allocator */
 	const char *symbol_prefix; /* -S: "je_" for je_malloc, ... ; "" */
