@@ -27,7 +27,7 @@ function axis(values, extra) {
 const timeAxis = () => axis((_, splits, __, ___, step) => splits.map((time) => {
   const clock = format.clock(time);
   return clock === '00:00:00' ? format.day(time) : step < 60 ? clock : clock.slice(0, 5);
-}), { space: 90 });
+}), { space: 90, size: 30 });
 
 const valueAxis = (measure) => axis((_, splits) => splits.map((value) => format.amount(value, measure)),
   { size: 76, gap: 8, incrs: measure === 'bytes' ? BYTE_STEPS : COUNT_STEPS });
@@ -225,7 +225,7 @@ export function comparison(model, state) {
       width: plot.clientWidth, height: HEIGHT, padding: [12, 16, 0, 0], legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false } },
       scales: { x: { time: false }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
-      axes: [axis((_, splits) => splits.map((value) => format.duration(value)), { space: 90 }), valueAxis(state.measure)],
+      axes: [axis((_, splits) => splits.map((value) => format.duration(value)), { space: 90, size: 30 }), valueAxis(state.measure)],
       series: [{}, ...shown.map((_, i) => ({
         stroke: colours[i], width: 2, fill: alpha(colours[i], 0.12), spanGaps: true, points: { show: false },
       }))],
