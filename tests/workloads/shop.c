@@ -183,7 +183,7 @@ int main(int argc, char **argv)
 
 	puts("ready");
 	fflush(stdout);
-	sleep(1); /* until somebody watches */
+	sleep(2); /* until somebody watches */
 	config_load();
 	for (; shop.tick < seconds * TICKS_A_SECOND; shop.tick++) {
 		timer_run();

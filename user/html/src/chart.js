@@ -32,7 +32,8 @@ const timeAxis = () => axis((_, splits, __, ___, step) => splits.map((time) => {
 const valueAxis = (measure) => axis((_, splits) => splits.map((value) => format.amount(value, measure)),
   { size: 76, gap: 8, incrs: measure === 'bytes' ? BYTE_STEPS : COUNT_STEPS });
 
-// The stack's layers from the bottom up: the rest, then what grew least, then what grew most.
+// The stack's layers from the bottom up: the rest, then what grew least, what grew
+// most, and above all what leaks: its rise is not shifted by what is below it.
 function layersOf(rows, state) {
   const { measure, from, to } = state;
   const peak = (row) => {
@@ -44,7 +45,8 @@ function layersOf(rows, state) {
   const top = ranked.slice(0, TOP).filter(([most]) => most > 0).map(([, row]) => row);
   const rest = ranked.slice(top.length).map(([, row]) => row);
   const growth = (row) => row.series[measure][to] - row.series[measure][from];
-  top.sort((a, b) => growth(b) - growth(a));
+  const suspect = (row) => (['leaking', 'growing'].includes(row.trend?.verdict) ? 1 : 0);
+  top.sort((a, b) => suspect(b) - suspect(a) || growth(b) - growth(a));
   const layers = top.map((row, i) => ({ row, name: row.title, values: row.series[measure], colour: themeColour(`series-${i + 1}`) }));
   if (rest.length) {
     const values = new Float64Array(rows[0].series[measure].length);

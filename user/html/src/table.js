@@ -80,10 +80,13 @@ function diffColumns(model, state) {
   ];
 }
 
+// After a fix, what shrank comes first.
+const shrinks = (model) => model.sites.reduce((sum, site) => sum + site.series.bytes[1] - site.series.bytes[0], 0) < 0;
+
 export function table(model, state, view) {
   const columns = model.kind === 'diff' ? diffColumns(model, state) : reportColumns(model, state);
   const suspect = model.sites.some((site) => ['leaking', 'growing'].includes(site.trend?.verdict));
-  const sort = model.kind === 'diff' ? { key: 'change', down: true } : { key: suspect ? 'verdict' : 'bytes', down: true };
+  const sort = model.kind === 'diff' ? { key: 'change', down: !shrinks(model) } : { key: suspect ? 'verdict' : 'bytes', down: true };
   const expanded = new Map(); // row key -> height of its detail, 0 until it was measured
   let rows = [];
   let cells = new Map(); // row key -> elements
