@@ -23,7 +23,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wfo
 CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iinclude -I$(B)/gen
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 $(WARNINGS) -MMD -MP
-LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -lcap-ng -llzma -ljansson -lsqlite3 -lz -lm -lpthread
+LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -lcap-ng -llzma -ljansson -lsqlite3 -lncursesw -ltinfo -lz -lm -lpthread
 STATIC_LIBS := $(LIBS) -lz -llzma -lbz2
 ARCH     := $(shell $(CC) -print-multiarch)
 
@@ -161,7 +161,7 @@ $(B)/workloads/shapes: $(B)/workloads/plugin.so
 $(B)/workloads/holder: $(B)/workloads/loser.so
 $(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so
 
-$(B)/workloads/fixed/shop: tests/workloads/shop.c
+$(B)/workloads/shop_fixed: tests/workloads/shop.c
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DFIXED $< -o $@
@@ -258,7 +258,7 @@ demo-retain:
 
 demo-report:
 	@scripts/deps.sh build
-	@$(MAKE) --no-print-directory all $(B)/workloads/shop $(B)/workloads/fixed/shop
+	@$(MAKE) --no-print-directory all $(B)/workloads/shop $(B)/workloads/shop_fixed
 	@scripts/demo_report.sh
 
 # The page, anew from its sources in user/html/src. Needs npm; a C build does not.

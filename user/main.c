@@ -16,7 +16,7 @@ struct subcommand {
 static const struct subcommand subcommands[] = {
 	{"watch", command_watch},     {"doctor", command_doctor}, {"record", command_record},
 	{"report", command_report},   {"diff", command_diff},	  {"retain", command_retain},
-	{"threads", command_threads},
+	{"threads", command_threads}, {"top", command_top},
 };
 
 int main(int argc, char **argv)

@@ -25,7 +25,8 @@ static void sites_make(struct fixture *fixture)
 	*fixture = (struct fixture){0};
 	process = fixture_process(fixture, 1, "a", NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(sites); i++)
-		fixture_site(process, sites[i].index, sites[i].bytes, sites[i].count, 0);
+		fixture_site(process, sites[i].index, sites[i].bytes, sites[i].count,
+			     sites[i].index / 2 * SECOND);
 }
 
 static void assert_order(const struct report *report, const uint32_t *indices, size_t count)
@@ -45,6 +46,7 @@ static void sites_rank_by_the_key_then_the_other_key_then_the_index(void **state
 	} cases[] = {
 		{SORT_BYTES, {1, 2, 3, 7, 5, 6}},
 		{SORT_COUNT, {7, 1, 2, 3, 5, 6}},
+		{SORT_AGE, {7, 6, 5, 2, 3, 1}}, /* of the oldest block, here index / 2 s */
 	};
 	struct fixture fixture;
 
@@ -159,7 +161,7 @@ static void an_empty_snapshot_gives_an_empty_report(void **state)
 
 static void sort_keys_parse_by_name_only(void **state)
 {
-	static const char *const unknown[] = {"", "byte", "bytesx", "BYTES", "age"};
+	static const char *const unknown[] = {"", "byte", "bytesx", "BYTES", "ages"};
 	enum sort_key key = SORT_MAX_;
 
 	(void)state;
@@ -169,6 +171,9 @@ static void sort_keys_parse_by_name_only(void **state)
 	}
 	assert_int_equal(sort_key_parse("bytes", &key), 0);
 	assert_int_equal(key, SORT_BYTES);
+	assert_int_equal(sort_key_parse("age", &key), 0);
+	assert_int_equal(key, SORT_AGE);
+	assert_string_equal(sort_key_name(key), "age");
 	assert_int_equal(sort_key_parse("count", &key), 0);
 	assert_int_equal(key, SORT_COUNT);
 }

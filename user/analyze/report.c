@@ -41,6 +41,15 @@ static int site_compare_count(const void *left, const void *right)
 	return first_of(descending(a->count, b->count), site_compare_bytes(left, right));
 }
 
+/* Of the oldest block. */
+static int site_compare_age(const void *left, const void *right)
+{
+	const struct site *a = ((const struct ranked *)left)->site;
+	const struct site *b = ((const struct ranked *)right)->site;
+
+	return first_of(descending(a->oldest_ns, b->oldest_ns), site_compare_bytes(left, right));
+}
+
 static int site_compare_weight(const void *left, const void *right)
 {
 	double a = ((const struct ranked *)left)->weight,
@@ -72,6 +81,7 @@ static const struct {
 	[SORT_COUNT] = {"count", site_compare_count, NULL},
 	[SORT_GROWTH] = {"growth", site_compare_weight, growth_of},
 	[SORT_INTEGRAL] = {"integral", site_compare_weight, integral_of},
+	[SORT_AGE] = {"age", site_compare_age, NULL},
 };
 _Static_assert(ARRAY_SIZE(sort_keys) == SORT_MAX_, "a row for every sort key");
 
@@ -84,6 +94,11 @@ int sort_key_parse(const char *text, enum sort_key *key)
 		}
 	}
 	return -EINVAL;
+}
+
+const char *sort_key_name(enum sort_key key)
+{
+	return sort_keys[key].name;
 }
 
 static int block_compare(const void *left, const void *right)

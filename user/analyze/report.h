@@ -6,8 +6,8 @@
 #include "collect/snapshot.h"
 #include "symbol/symbolizer.h"
 
-/* Growth and integral need a history; without one they rank by bytes. */
-enum sort_key { SORT_BYTES, SORT_COUNT, SORT_GROWTH, SORT_INTEGRAL, SORT_MAX_ };
+/* Growth and integral need a history, age needs ages; without, they rank by bytes. */
+enum sort_key { SORT_BYTES, SORT_COUNT, SORT_GROWTH, SORT_INTEGRAL, SORT_AGE, SORT_MAX_ };
 
 struct history;
 struct history_site;
@@ -65,5 +65,6 @@ void report_free(struct report *report);
 
 /* "bytes" -> SORT_BYTES; -EINVAL for anything unknown. */
 int sort_key_parse(const char *text, enum sort_key *key);
+const char *sort_key_name(enum sort_key key);
 
 #endif

@@ -35,23 +35,38 @@ static uint64_t cell_of(const struct history_series *series, size_t from, size_t
 	return most;
 }
 
-char *history_sparkline(const struct history *history, const struct history_series *series,
-			size_t width, char text[SPARKLINE_SIZE])
+size_t history_heights(const struct history *history, const struct history_series *series,
+		       size_t width, unsigned char heights[SPARKLINE_WIDTH_MAX])
 {
 	size_t times = history->times.count;
 	uint64_t maximum = maximum_of(series);
+
+	width = MIN(MIN(width, SPARKLINE_WIDTH_MAX), times);
+	for (size_t i = 0; i < width; i++) {
+		uint64_t cell = cell_of(series, i * times / width, (i + 1) * times / width);
+
+		heights[i] = maximum ? (unsigned char)((double)cell / (double)maximum * 8) : 0;
+		/* A little is not nothing. */
+		if (cell && !heights[i])
+			heights[i] = 1;
+	}
+	return width;
+}
+
+const char *sparkline_block(unsigned char height)
+{
+	return blocks[MIN(height, ARRAY_SIZE(blocks) - 1)];
+}
+
+char *history_sparkline(const struct history *history, const struct history_series *series,
+			size_t width, char text[SPARKLINE_SIZE])
+{
+	unsigned char heights[SPARKLINE_WIDTH_MAX];
 	char *end = text;
 
 	*text = '\0';
-	width = MIN(MIN(width, 64), times);
-	for (size_t i = 0; i < width; i++) {
-		uint64_t cell = cell_of(series, i * times / width, (i + 1) * times / width);
-		size_t height = maximum ? (size_t)((double)cell / (double)maximum * 8) : 0;
-
-		/* A little is not nothing. */
-		if (cell && !height)
-			height = 1;
-		end = stpcpy(end, blocks[height]);
-	}
+	width = history_heights(history, series, width, heights);
+	for (size_t i = 0; i < width; i++)
+		end = stpcpy(end, sparkline_block(heights[i]));
 	return text;
 }

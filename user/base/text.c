@@ -41,6 +41,20 @@ size_t text_decode_utf8(const char *text, uint32_t *code)
 	return length;
 }
 
+size_t text_encode_utf8(uint32_t code, char *bytes)
+{
+	size_t length = 1;
+
+	while (length + 1 < ARRAY_SIZE(forms) && code >= forms[length + 1].least)
+		length++;
+	for (size_t i = length - 1; i > 0; i--) {
+		bytes[i] = (char)(0x80 | (code & 0x3f));
+		code >>= 6;
+	}
+	bytes[0] = (char)(forms[length].lead | code);
+	return length;
+}
+
 /* Sorted. Unicode general categories Cc, Cf, Zl, Zp as far as they can deceive a reader. */
 static const struct {
 	uint32_t first, last;

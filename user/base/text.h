@@ -14,6 +14,10 @@
  */
 size_t text_decode_utf8(const char *text, uint32_t *code);
 
+/* The other way round: fills `bytes` (of 4, not terminated) and returns how many; code is at most
+ * U+10FFFF. */
+size_t text_encode_utf8(uint32_t code, char *bytes);
+
 /* Whether a code point may reach a terminal: no C0/C1 control, no bidi or other format control. */
 int text_is_printable(uint32_t code);
 

@@ -63,12 +63,14 @@ const struct option_row option_rows[] = {
 
 	{"output", 'o', "FILE", "the recording to make, which must not be there yet",
 	 option_set_text, PATH, FIELD(recording), .group = GROUP_OUTPUT, .subcommands = FOR_RECORD},
+	{"output", 0, "FILE", "the recording that snapshots go to (leakmon-TIME.lkm)",
+	 option_set_text, PATH, FIELD(recording), .group = GROUP_OUTPUT, .subcommands = FOR_TOP},
 	{"keep", 0, "TIME|SIZE", "forget what is older, or what is beyond a size (190M)",
 	 option_set_keep, "give a size such as 200M or a time such as 24h or 7d; 0: everything",
 	 .group = GROUP_OUTPUT, .subcommands = FOR_RECORD},
 	{"label", 0, "TEXT", "name the snapshots taken on SIGUSR1: they are never forgotten",
 	 option_set_text, "give a text that is not empty", FIELD(label), .group = GROUP_OUTPUT,
-	 .subcommands = FOR_RECORD},
+	 .subcommands = FOR_RECORD | FOR_TOP},
 	{"at", 0, "TIME|SEQ", "the snapshot to show: a number, a label, 13:00, -10min (last)",
 	 option_set_text, "give a number, a label, `first`, `last` or a time", FIELD(at),
 	 .group = GROUP_OUTPUT, .subcommands = FOR_REPORT},
@@ -150,9 +152,9 @@ const struct option_row option_rows[] = {
 	{"top", 'T', "N", "the N call stacks that hold most; 0: all (text 10, json all)",
 	 option_set_top, "give a whole number such as 10", .maximum = SIZE_MAX,
 	 .group = GROUP_OUTPUT, .subcommands = FOR_PRINT | FOR_FILES | FOR_RETAIN},
-	{"sort", 0, "bytes|count|growth|integral", "what ranks a call stack (bytes)",
-	 option_set_sort, "choose bytes, count, growth or integral", .group = GROUP_OUTPUT,
-	 .subcommands = FOR_PRINT | FOR_FILES},
+	{"sort", 0, "bytes|count|growth|integral|age", "what ranks a call stack (bytes)",
+	 option_set_sort, "choose bytes, count, growth, integral or age", .group = GROUP_OUTPUT,
+	 .subcommands = FOR_PRINT | FOR_FILES | FOR_TOP},
 	{"show-allocs", 'a', NULL, "list the outstanding blocks below each call stack",
 	 option_set_flag, FIELD(report.show_allocs), .group = GROUP_OUTPUT,
 	 .subcommands = FOR_PRINT},
@@ -288,6 +290,29 @@ const struct subcommand subcommands[] = {
 			"  leakmon threads -p 1234               report every 5 s until Ctrl-C\n"
 			"  leakmon threads -p 1234 60 1 --show-threads\n"
 			"                                        one report, each dead thread\n",
+	},
+	{
+		.name = "top",
+		.bit = FOR_WATCH | FOR_TOP,
+		.usage = "  leakmon top [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
+			 "  leakmon top [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
+		.about =
+			"Full-screen, every INTERVAL seconds (2). Without a target: the processes\n"
+			"of this machine, what grows first; Enter tracks what one allocates. With\n"
+			"one: processes and call stacks with growth, verdict and course over "
+			"time;\n"
+			"Enter shows the frames of one. F1 lists the keys. A started command's "
+			"own\n"
+			"output is not shown.\n",
+		.examples =
+			"  leakmon top                           what grows on this machine?\n"
+			"  leakmon top -p 1234                   which call stacks of this "
+			"process?\n"
+			"  leakmon top -n postgres --sort growth 10\n"
+			"                                        of all of these, every 10 s\n"
+			"  leakmon top --output web.lkm -- ./server\n"
+			"                                        F2 puts snapshots into web.lkm\n",
+		.interval_ns = 2000000000,
 	},
 	{
 		.name = "doctor",

@@ -19,6 +19,7 @@ enum {
 	FOR_RECORD = 8,
 	FOR_REPORT = 16,
 	FOR_DIFF = 32,
+	FOR_TOP = 1024,
 	FOR_FILES = FOR_REPORT | FOR_DIFF,
 };
 
@@ -57,6 +58,7 @@ struct subcommand {
 	const char *usage; /* lines */
 	const char *about;
 	const char *examples;
+	uint64_t interval_ns; /* unless INTERVAL is given; 0: 5 s */
 };
 
 /*

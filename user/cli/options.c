@@ -351,6 +351,8 @@ static int read_subcommand(struct parse *parse, int *argc, char ***argv)
 		return -EINVAL;
 	}
 	parse->options.subcommand = parse->subcommand->name;
+	if (parse->subcommand->interval_ns)
+		parse->options.interval_ns = parse->subcommand->interval_ns;
 	(*argc)--;
 	(*argv)++;
 	return 0;

@@ -31,6 +31,7 @@ struct options {
 	/* target */
 	VEC(int) pids;
 	struct option_words comms, cgroups, containers, pods; /* what each means: proc/selector.h */
+	bool silent_command; /* what it prints is not shown: the terminal is taken */
 	char **command;	   /* NULL-terminated argv to start, or NULL; owned */
 	bool follow_forks; /* -f: what targets fork become targets */
 	/* triage: no target at all */

@@ -69,10 +69,14 @@ int option_set_duration(struct options *options, const struct option_row *row, c
 	return error;
 }
 
+static bool no_target(const struct options *options)
+{
+	return !targets_given(options) && !options->command && !options->kernel;
+}
+
 bool options_want_triage(const struct options *options)
 {
-	return !strcmp(options->subcommand, "watch") && !targets_given(options) &&
-	       !options->command && !options->kernel;
+	return !strcmp(options->subcommand, "watch") && no_target(options);
 }
 
 static int refuse(const char *name, const char *why)
@@ -111,7 +115,7 @@ int option_check_triage(const struct options *options, bool given[OPTION_ROWS_MA
 		return check_without_target(options, given);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(triage_only); i++) {
-		if (!*option_given(given, triage_only[i]))
+		if (!*option_given(given, triage_only[i]) || no_target(options))
 			continue;
 		log_error("--%s is for the triage of the whole system: leave out the target",
 			  triage_only[i]);

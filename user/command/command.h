@@ -16,5 +16,6 @@ int command_report(const struct options *options);
 int command_retain(const struct options *options);
 int command_threads(const struct options *options);
 int command_diff(const struct options *options);
+int command_top(const struct options *options);
 
 #endif

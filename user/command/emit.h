@@ -8,11 +8,30 @@
 #include "cli/options.h"
 #include "output/output.h"
 
+/* In command/report_loop.h. */
+struct pollfd;
+struct pollfds;
+
+/* What a sink that somebody looks at, such as a screen, has to say between reports. Its reports have
+ * a history, and do not wait for line numbers. */
+struct live_sink {
+	/* As reporter.wait_for of command/report_loop.h. */
+	int (*wait_for)(void *context, struct pollfds *fds);
+	/* As reporter.handle; and 1: a report is wanted now. */
+	int (*handle)(void *context, const struct pollfd *fds, size_t count);
+	/* Whether the run is to end: not before, also when all targets have. */
+	bool (*is_done)(void *context);
+	/* Once, when all targets are gone: the report before was the last. */
+	void (*targets_gone)(void *context);
+};
+
 /* Takes named reports of all sites instead of an output format: `record` does. */
 struct report_sink {
 	/* `label` is NULL but for a snapshot that was asked for by signal. 0, or -errno after a
 	 * message, which ends the run; what can be mended is the sink's to count. */
 	int (*take)(void *context, const struct report *report, const char *label, bool last);
+	/* Of a sink that is looked at; NULL for others. */
+	const struct live_sink *live;
 	void *context;
 };
 

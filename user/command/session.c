@@ -213,7 +213,7 @@ static int open_all(struct session *session)
 	if (!error)
 		error = check_pid_namespace();
 	if (!error && options->command)
-		error = launch_prepare(&session->launch, options->command);
+		error = launch_prepare(&session->launch, options->command, options->silent_command);
 	/* What was launched keeps its own limit. */
 	descriptors_raise_limit();
 	if (!error)

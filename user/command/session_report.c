@@ -95,6 +95,8 @@ static int wait_for_lines(struct session *session, bool last)
 	int error;
 
 	progress_hide(session);
+	if (session->sink && session->sink->live) /* somebody waits for the next key to work */
+		return symbolizer_find_lines(session->symbolizer, 0);
 	error = symbolizer_find_lines(session->symbolizer, LINES_SILENT_MS);
 	if (error != -EAGAIN)
 		return error;

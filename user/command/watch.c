@@ -23,7 +23,10 @@ struct watch {
 	struct session session;
 	struct events *events;
 	struct report_loop loop;
-	VEC(pid_t) new_code;  /* who came to code without rows, in the latest batch of events */
+	VEC(pid_t) new_code; /* who came to code without rows, in the latest batch of events */
+	const struct live_sink *live; /* the sink's, or NULL */
+	size_t targets_waited_for;
+	bool gone;	      /* a live sink knows that no target is left */
 	bool stopped_by_exec; /* the launched program waits to be followed */
 };
 
@@ -98,8 +101,9 @@ static int watch_open(struct watch *watch, const struct options *options,
 	if (error)
 		return error;
 	watch->session.sink = sink;
+	watch->live = sink ? sink->live : NULL;
 	/* One report has no history. */
-	watch->session.keeps_history = !sink && options->count != 1;
+	watch->session.keeps_history = (!sink || watch->live) && options->count != 1;
 	watch->session.history.limits.max_times = HISTORY_TIMES;
 	watch->events = events_new(&watch->session.bpf, on_event, watch);
 	if (watch->events)
@@ -121,6 +125,9 @@ static int make_report(void *context, enum report_cause cause)
 	struct watch *watch = context;
 	int error;
 
+	/* A live sink keeps what it has when all is gone, and wants nothing when it ends. */
+	if (watch->gone || (watch->live && cause == REPORT_LAST))
+		return 0;
 	watch->session.label = cause == REPORT_ASKED ? watch->session.options->label : NULL;
 	error = session_report(&watch->session, cause == REPORT_LAST);
 	watch->session.label = NULL;
@@ -148,11 +155,16 @@ static int on_child(void *context)
 }
 
 /* Nothing to report, and nothing that may come. */
+static bool all_gone(struct watch *watch)
+{
+	return !watch->session.selector && !targets_alive(&watch->session);
+}
+
 static bool is_done(void *context)
 {
 	struct watch *watch = context;
 
-	return !watch->session.selector && !targets_alive(&watch->session);
+	return watch->live ? watch->live->is_done(watch->session.sink->context) : all_gone(watch);
 }
 
 /* What is waited for, those of the targets last. */
@@ -173,6 +185,9 @@ static int wait_for(void *context, struct pollfds *fds)
 		error = pollfds_add(fds, own[i]);
 	for (size_t i = 0; i < session->targets.list.count && !error; i++)
 		error = pollfds_add(fds, session->targets.list.items[i].pidfd);
+	watch->targets_waited_for = session->targets.list.count;
+	if (!error && watch->live)
+		error = watch->live->wait_for(session->sink->context, fds);
 	return error;
 }
 
@@ -185,12 +200,29 @@ static bool any_is_ready(const struct pollfd *fds, size_t count)
 	return false;
 }
 
+/* What a live sink wants, `fds` being its own. */
+static int handle_live(struct watch *watch, const struct pollfd *fds, size_t count)
+{
+	void *context = watch->session.sink->context;
+	int error = watch->live->handle(context, fds, count);
+
+	if (error > 0)
+		error = make_report(watch, REPORT_ASKED);
+	if (error || watch->gone || !all_gone(watch))
+		return error;
+	error = make_report(watch, REPORT_INTERVAL);
+	watch->gone = true;
+	watch->live->targets_gone(context);
+	return error;
+}
+
 static int handle(void *context, const struct pollfd *fds, size_t count)
 {
 	struct watch *watch = context;
+	size_t own = TARGETS + watch->targets_waited_for;
 	int error = 0;
 
-	if (any_is_ready(fds + TARGETS, count - TARGETS))
+	if (any_is_ready(fds + TARGETS, watch->targets_waited_for))
 		targets_notice_ends(&watch->session);
 	if (fds[EVENTS].revents)
 		error = take_events(watch);
@@ -198,6 +230,8 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 		error = mapping_stream_consume(watch->session.mappings);
 	if (fds[LINES].revents) /* line numbers for the next report */
 		session_take_lines(&watch->session);
+	if (!error && watch->live)
+		error = handle_live(watch, fds + own, count - own);
 	return error;
 }
 

@@ -10,6 +10,23 @@ int output_triage_text_write(FILE *out, const struct triage_report *report);
 int output_triage_json_write(FILE *out, const struct triage_report *report);
 int output_triage_prom_write(FILE *out, const struct triage_report *report);
 
+/* Where it runs, as shortly as it can be told: pod/container, container id, service. Untrusted.
+ * Returns text. */
+#define TRIAGE_PLACE_SIZE 128
+char *output_triage_place(char text[TRIAGE_PLACE_SIZE], const struct triage_entry *entry);
+
+/* Its course between the lowest and the highest point, for what moves is what matters: heights for
+ * sparkline_block(). Returns how many. */
+size_t output_triage_heights(const struct triage_entry *entry,
+			     unsigned char heights[TRIAGE_SPARK_POINTS]);
+
+/* "+2.32 MiB", "+1.5 threads": what comes in a minute. Returns text. */
+#define TRIAGE_RATE_SIZE 32
+char *output_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double per_s);
+
+/* Why a verdict is what it is, without a newline. */
+void output_triage_evidence_write(FILE *out, const struct growth *growth);
+
 /* What an escalation found, below its process. */
 void output_triage_sites_write(FILE *out, const struct triage_sites *sites);
 

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "analyze/history.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "output/triage_format.h"
-
-#define KIB 1024.0
 
 struct style {
 	const char *bold, *dim, *red, *yellow, *plain;
@@ -19,21 +19,6 @@ static const struct style styles[] = {
 	[false] = {"", "", "", "", ""},
 	[true] = {"\033[1m", "\033[2m", "\033[31m", "\033[33m", "\033[0m"},
 };
-
-/* "120.4 MiB", of at most 10 characters; the sign is for rates. */
-static void bytes_format(char text[16], double bytes, const char *sign)
-{
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	double size = fabs(bytes);
-	size_t unit = 0;
-
-	while (size >= 1000 && unit + 1 < ARRAY_SIZE(units)) {
-		size /= KIB;
-		unit++;
-	}
-	snprintf(text, 16, "%s%.*f %s", bytes < 0 ? "-" : sign, unit ? (size < 10 ? 2 : 1) : 0,
-		 size, units[unit]);
-}
 
 /* At most `width` characters of what a target calls itself, filled up with blanks. */
 static void column_write(FILE *out, const char *text, size_t width)
@@ -51,21 +36,21 @@ static void column_write(FILE *out, const char *text, size_t width)
 	fprintf(out, "%*s", (int)(width - used), "");
 }
 
-/* Where it runs, as shortly as it can be told: pod/container, container id, service. */
-static void place_format(char text[128], const struct triage_entry *entry)
+char *output_triage_place(char text[TRIAGE_PLACE_SIZE], const struct triage_entry *entry)
 {
 	const struct container *container = entry->container;
 	const char *slash = entry->cgroup ? strrchr(entry->cgroup, '/') : NULL;
 
 	if (container && container->pod)
-		snprintf(text, 128, "%s/%s", container->pod,
+		snprintf(text, TRIAGE_PLACE_SIZE, "%s/%s", container->pod,
 			 container->name ? container->name : "");
 	else if (container && container->name)
-		snprintf(text, 128, "%s", container->name);
+		snprintf(text, TRIAGE_PLACE_SIZE, "%s", container->name);
 	else if (container)
-		snprintf(text, 128, "%.12s", container->id);
+		snprintf(text, TRIAGE_PLACE_SIZE, "%.12s", container->id);
 	else
-		snprintf(text, 128, "%s", slash && slash[1] ? slash + 1 : "-");
+		snprintf(text, TRIAGE_PLACE_SIZE, "%s", slash && slash[1] ? slash + 1 : "-");
+	return text;
 }
 
 static void count_write(FILE *out, double count, int width)
@@ -76,7 +61,7 @@ static void count_write(FILE *out, double count, int width)
 		fprintf(out, " %*.0f", width, count);
 }
 
-static void rate_format(char text[32], const struct growth *growth, double per_s)
+char *output_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double per_s)
 {
 	static const char *const units[] = {
 		[QUANTITY_HEAP] = NULL,
@@ -86,17 +71,16 @@ static void rate_format(char text[32], const struct growth *growth, double per_s
 	};
 	_Static_assert(ARRAY_SIZE(units) == QUANTITY_MAX_, "a unit for every kind");
 
-	if (growth->kind == QUANTITY_HEAP)
-		bytes_format(text, 60 * per_s, "+");
-	else
-		snprintf(text, 32, "%+.*f %s", fabs(60 * per_s) < 10, 60 * per_s,
-			 units[growth->kind]);
+	if (kind == QUANTITY_HEAP)
+		return units_bytes(text, 60 * per_s, "+");
+	snprintf(text, TRIAGE_RATE_SIZE, "%+.*f %s", fabs(60 * per_s) < 10, 60 * per_s,
+		 units[kind]);
+	return text;
 }
 
-/* Between the lowest and the highest point: what moves is what matters. */
-static void spark_write(FILE *out, const struct triage_entry *entry)
+size_t output_triage_heights(const struct triage_entry *entry,
+			     unsigned char heights[TRIAGE_SPARK_POINTS])
 {
-	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	float low = INFINITY, high = -INFINITY;
 
 	for (size_t i = 0; i < entry->spark_count; i++) {
@@ -106,8 +90,18 @@ static void spark_write(FILE *out, const struct triage_entry *entry)
 	for (size_t i = 0; i < entry->spark_count; i++) {
 		float share = high > low ? (entry->spark[i] - low) / (high - low) : 0;
 
-		fputs(blocks[(size_t)(share * 7.99F)], out);
+		heights[i] = (unsigned char)(1 + share * 7.99F);
 	}
+	return entry->spark_count;
+}
+
+static void spark_write(FILE *out, const struct triage_entry *entry)
+{
+	unsigned char heights[TRIAGE_SPARK_POINTS];
+	size_t count = output_triage_heights(entry, heights);
+
+	for (size_t i = 0; i < count; i++)
+		fputs(sparkline_block(heights[i]), out);
 }
 
 static const char *colour_of(const struct style *style, enum trend_verdict verdict)
@@ -129,46 +123,41 @@ static void verdict_write(FILE *out, const struct style *style, const struct gro
 		fputs("      -  ", out);
 }
 
-static void time_format(char text[24], double seconds)
+void output_triage_evidence_write(FILE *out, const struct growth *growth)
 {
-	if (seconds < 90)
-		snprintf(text, 24, "%.0f s", seconds);
-	else if (seconds < 90 * 60)
-		snprintf(text, 24, "%.1f min", seconds / 60);
-	else
-		snprintf(text, 24, "%.1f h", seconds / 3600);
+	const struct trend *evidence = &growth->evidence;
+	char low[TRIAGE_RATE_SIZE], high[TRIAGE_RATE_SIZE], total[TRIAGE_RATE_SIZE], span[16];
+
+	output_triage_rate(low, growth->kind, growth->low_per_s);
+	output_triage_rate(high, growth->kind, growth->high_per_s);
+	output_triage_rate(total, growth->kind, evidence->growth / 60);
+	fprintf(out,
+		"%s: %s in %s, 95 %% sure of %s to %s a minute; R² %.2f, rose in %.0f %% of its "
+		"parts%s",
+		growth_kind_name(growth->kind), total, units_time(span, evidence->span_s), low,
+		high, evidence->r_squared, 100 * evidence->consistency,
+		evidence->by_troughs ? ", below ups and downs" : "");
 }
 
 /* Why it is called so. */
 static void evidence_write(FILE *out, const struct style *style, const struct growth *growth)
 {
-	const struct trend *evidence = &growth->evidence;
-	char low[32], high[32], span[24], total[32];
-
-	rate_format(low, growth, growth->low_per_s);
-	rate_format(high, growth, growth->high_per_s);
-	time_format(span, evidence->span_s);
-	rate_format(total, growth, evidence->growth / 60);
-	fprintf(out,
-		"         %s%s: %s in %s, 95 %% sure of %s to %s a minute; R² %.2f, rose in %.0f "
-		"%% "
-		"of its parts%s%s\n",
-		style->dim, growth_kind_name(growth->kind), total, span, low, high,
-		evidence->r_squared, 100 * evidence->consistency,
-		evidence->by_troughs ? ", below ups and downs" : "", style->plain);
+	fprintf(out, "         %s", style->dim);
+	output_triage_evidence_write(out, growth);
+	fprintf(out, "%s\n", style->plain);
 }
 
 static void entry_write(FILE *out, const struct triage_report *report,
 			const struct triage_entry *entry)
 {
 	const struct style *style = &styles[report->colour];
-	char place[128], memory[16] = "-", rate[32] = "-";
+	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_RATE_SIZE] = "-";
 
-	place_format(place, entry);
+	output_triage_place(place, entry);
 	if (!isnan(entry->now.values[QUANTITY_HEAP]))
-		bytes_format(memory, entry->now.values[QUANTITY_HEAP], "");
+		units_bytes(memory, entry->now.values[QUANTITY_HEAP], "");
 	if (trend_is_suspect(entry->growth.verdict))
-		rate_format(rate, &entry->growth, entry->growth.per_s);
+		output_triage_rate(rate, entry->growth.kind, entry->growth.per_s);
 	if (entry->pid) {
 		fprintf(out, "%7d  ", entry->pid);
 		column_write(out, entry->comm, 15);
@@ -229,11 +218,11 @@ static void heading_write(FILE *out, const struct triage_report *report)
 	const struct triage_entries *processes = &report->processes;
 	const struct style *style = &styles[report->colour];
 	struct tm local = {0};
-	char clock[16], running[24];
+	char clock[16], running[16];
 
 	localtime_r(&report->time.tv_sec, &local);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
-	time_format(running, report->running_s);
+	units_time(running, report->running_s);
 	fprintf(out, "%s[%s] %zu processes for %s: %zu leaking, %zu growing%s", style->bold, clock,
 		processes->total, running, processes->verdicts[TREND_LEAKING],
 		processes->verdicts[TREND_GROWING], style->plain);
@@ -246,7 +235,7 @@ static void cost_write(FILE *out, const struct triage_report *report)
 {
 	char resident[16];
 
-	bytes_format(resident, (double)report->resident_bytes, "");
+	units_bytes(resident, (double)report->resident_bytes, "");
 	fprintf(out, "cost: %.2g %% of a core (--budget %.3g %%), %s; polled every %.3g s\n",
 		100 * report->budget_used, 100 * report->budget_limit, resident,
 		report->poll_interval_s);

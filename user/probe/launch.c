@@ -19,6 +19,14 @@
 /* No loader makes more system calls than this before the program's own code runs. */
 #define FOLLOW_MAX_STOPS 20000
 
+static void streams_to_null(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+}
+
 static void __attribute__((noreturn)) child_run(const int go[2], const int result[2], char **argv)
 {
 	sigset_t none;
@@ -42,7 +50,7 @@ static void __attribute__((noreturn)) child_run(const int go[2], const int resul
 	_exit(127);
 }
 
-int launch_prepare(struct launch *launch, char **argv)
+int launch_prepare(struct launch *launch, char **argv, bool silent)
 {
 	int go[2], result[2];
 	pid_t pid;
@@ -55,6 +63,8 @@ int launch_prepare(struct launch *launch, char **argv)
 		return -errno;
 	}
 	pid = fork();
+	if (!pid && silent)
+		streams_to_null();
 	if (!pid)
 		child_run(go, result, argv);
 	close(go[0]);

@@ -19,8 +19,8 @@ struct launch {
 	int result_fd; /* read end: the errno of a failed exec, or end of file */
 };
 
-/* Forks the waiting child. 0 or -errno. */
-int launch_prepare(struct launch *launch, char **argv);
+/* Forks the waiting child; a `silent` one reads and writes /dev/null. 0 or -errno. */
+int launch_prepare(struct launch *launch, char **argv, bool silent);
 
 /* Lets it exec. 0 when it stands stopped at its first instruction, or -errno of the exec. */
 int launch_start(struct launch *launch);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A terminal for tests: a tmux of its own, without configuration, in which a script runs. What is
+ * on it is read as text; nothing sleeps but between two looks.
+ */
+#ifndef LEAKMON_E2E_SCREEN_H
+#define LEAKMON_E2E_SCREEN_H
+
+#include "harness.h"
+
+struct screen {
+	struct harness *harness;
+	char socket[64];
+	char text[65536]; /* of the latest look */
+};
+
+/*
+ * Runs `leakmon ARGUMENTS` in a terminal of that size, the modes of which are kept in the test's
+ * directory; afterwards it shows `left with CODE`, and waits. Skips the test without tmux.
+ */
+void screen_start(struct screen *screen, struct harness *harness, int columns, int lines,
+		  const char *arguments);
+
+/* tmux COMMAND for this terminal; its output is in screen->text. */
+void screen_tmux(struct screen *screen, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* tmux's names for keys: "Enter", "C-c", "F6", "q". */
+void screen_press(struct screen *screen, const char *keys);
+
+/* Looks until the text is there, or is not. */
+void screen_expect(struct screen *screen, const char *text);
+void screen_expect_no(struct screen *screen, const char *text);
+
+/* The PID of leakmon in there. */
+pid_t screen_program(struct screen *screen);
+
+/* leakmon has ended with that code, and the terminal is as it was: modes, screen, cursor. */
+void screen_expect_left(struct screen *screen, int code);
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* leakmon top: full-screen in the terminal. */
+#include <stdlib.h>
+
+#include "cli/targets.h"
+#include "command/command.h"
+#include "command/top_track.h"
+
+bool top_wants_colour(const struct options *options)
+{
+	return !options->no_color && !getenv("NO_COLOR");
+}
+
+int command_top(const struct options *options)
+{
+	struct top_terminal terminal = TOP_TERMINAL_CLOSED;
+	bool leave = false;
+	int code;
+
+	if (top_terminal_check())
+		return EXIT_ERROR;
+	if (targets_given(options) || options->command)
+		code = top_track(options, &terminal, NULL, &leave);
+	else
+		code = top_triage(options, &terminal);
+	top_terminal_close(&terminal);
+	return code;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The screen in a report loop: its descriptors, its keys, its messages. */
+#ifndef LEAKMON_COMMAND_TOP_FRONT_H
+#define LEAKMON_COMMAND_TOP_FRONT_H
+
+#include "command/report_loop.h"
+#include "top/model.h"
+#include "top/terminal.h"
+
+struct top_front {
+	struct top_terminal *terminal; /* borrowed; open */
+	struct top_model model;
+	char *title; /* owned; untrusted */
+};
+
+void top_front_close(struct top_front *front);
+
+/* For reporter.wait_for. */
+int top_front_wait_for(const struct top_front *front, struct pollfds *fds);
+
+/*
+ * For reporter.handle: takes keys and resizes, and draws. Returns the first action that is the
+ * command's; keys behind it wait for the next call.
+ */
+enum top_action top_front_handle(struct top_front *front, const struct pollfd *fds);
+
+/* With what was said meanwhile. */
+void top_front_draw(struct top_front *front);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* leakmon top without a target: what grows on this machine, and from there to single processes. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "command/top_front.h"
+#include "command/top_track.h"
+#include "output/output.h"
+#include "output/replace_file.h"
+
+struct overview {
+	const struct options *options;
+	struct top_front front;
+	struct triage triage;
+	pid_t chosen; /* to be tracked; 0: none */
+	bool snapshot_wanted;
+	bool done;
+};
+
+/* Into a file of its own: a triage has no recording. */
+static void take_snapshot(struct overview *overview, const struct triage_report *report)
+{
+	struct replace_file file = {0};
+	time_t now = time(NULL);
+	char name[64];
+	struct tm local;
+	int error;
+
+	overview->snapshot_wanted = false;
+	localtime_r(&now, &local);
+	strftime(name, sizeof(name), "leakmon-%Y%m%d-%H%M%S.txt", &local);
+	error = replace_file_open(&file, name);
+	if (!error)
+		error = output_find("text")->write_triage(file.out, report);
+	if (!error)
+		error = replace_file_commit(&file, 0644);
+	replace_file_abort(&file);
+	if (error)
+		log_error("cannot write %s here: %s; start leakmon in a directory that you may "
+			  "write to",
+			  name, strerror(-error));
+	else
+		log_info("what grows is written to %s", name);
+}
+
+static int make_report(void *context, enum report_cause cause)
+{
+	struct overview *overview = context;
+	struct triage_report report = {0};
+	int error;
+
+	if (cause == REPORT_LAST)
+		return 0;
+	error = triage_report(&overview->triage, 0, &report);
+	if (!error)
+		error = top_model_take_triage(&overview->front.model, &report);
+	if (error)
+		log_error("no report: %s", strerror(-error));
+	if (!error && overview->snapshot_wanted)
+		take_snapshot(overview, &report);
+	triage_report_free(&report);
+	top_front_draw(&overview->front);
+	return error;
+}
+
+static int wait_for(void *context, struct pollfds *fds)
+{
+	return top_front_wait_for(&((struct overview *)context)->front, fds);
+}
+
+static int act(struct overview *overview, enum top_action action)
+{
+	switch (action) {
+	case TOP_QUIT:
+		overview->done = true;
+		return 0;
+	case TOP_TRACK:
+		overview->chosen = overview->front.model.wanted_pid;
+		return 0;
+	case TOP_SNAPSHOT:
+		overview->snapshot_wanted = true;
+		return make_report(overview, REPORT_ASKED);
+	case TOP_REFRESH:
+		return make_report(overview, REPORT_ASKED);
+	default:
+		return 0;
+	}
+}
+
+static int handle(void *context, const struct pollfd *fds, size_t count)
+{
+	struct overview *overview = context;
+	int error = 0;
+
+	(void)count;
+	if (triage_pause_s(&overview->triage) <= 0)
+		error = triage_poll(&overview->triage);
+	return error ? error : act(overview, top_front_handle(&overview->front, fds));
+}
+
+static int timeout_ms(void *context)
+{
+	return (int)(triage_pause_s(&((struct overview *)context)->triage) * 1000) + 1;
+}
+
+static bool is_done(void *context)
+{
+	const struct overview *overview = context;
+
+	return overview->done || overview->chosen;
+}
+
+/* Until it is quit, or a process is chosen. 0, or -errno after a message. */
+static int look_around(struct overview *overview)
+{
+	const struct reporter reporter = {.context = overview,
+					  .report = make_report,
+					  .wait_for = wait_for,
+					  .handle = handle,
+					  .timeout_ms = timeout_ms,
+					  .is_done = is_done};
+	struct report_loop loop = REPORT_LOOP_CLOSED;
+	int error = report_loop_open(&loop, overview->options, false);
+
+	overview->chosen = 0;
+	if (!error)
+		error = make_report(overview, REPORT_ASKED);
+	if (!error)
+		error = report_loop_run(&loop, &reporter);
+	overview->done |= loop.finished; /* by a signal, or by COUNT */
+	report_loop_close(&loop);
+	return error;
+}
+
+/* Returns the exit code, or -1 to go on. */
+static int track(struct overview *overview)
+{
+	struct options options = *overview->options;
+	bool leave = false;
+	char text[64];
+	int code;
+
+	options.pids.items = &overview->chosen;
+	options.pids.count = options.pids.capacity = 1;
+	snprintf(text, sizeof(text), "attaching to PID %d...", overview->chosen);
+	top_model_say(&overview->front.model, text);
+	top_front_draw(&overview->front);
+	code = top_track(&options, overview->front.terminal, &overview->triage, &leave);
+	/* What could not be tracked has said why: the overview shows it. */
+	return leave || code == EXIT_ERROR ? -1 : code;
+}
+
+static int run(struct overview *overview)
+{
+	int error = triage_poll(&overview->triage), code = -1;
+
+	while (!error && code < 0) {
+		error = look_around(overview);
+		if (!error && overview->done)
+			code = EXIT_OK;
+		else if (!error)
+			code = track(overview);
+	}
+	return error ? EXIT_ERROR : code;
+}
+
+int top_triage(const struct options *options, struct top_terminal *terminal)
+{
+	struct overview overview = {.options = options};
+	double poll_interval_s = (double)MIN(options->interval_ns, TRIAGE_POLL_NS) / 1e9;
+	int code = EXIT_ERROR;
+
+	overview.front.terminal = terminal;
+	top_model_init(&overview.front.model, TOP_TRIAGE, NULL);
+	if (asprintf(&overview.front.title, "this machine, every %.3g s",
+		     (double)options->interval_ns / 1e9) < 0) {
+		overview.front.title = NULL;
+		log_error("out of memory");
+		return EXIT_ERROR;
+	}
+	if (!triage_open(&overview.triage, poll_interval_s, options->budget)) {
+		if (!top_terminal_open(terminal, top_wants_colour(options)))
+			code = run(&overview);
+		triage_close(&overview.triage);
+	}
+	top_front_close(&overview.front);
+	return code;
+}

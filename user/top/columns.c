@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "top/columns.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "analyze/history.h"
+#include "base/cleanup.h"
+#include "base/units.h"
+#include "output/triage_format.h"
+
+/* How many callers a call stack's row names. */
+#define CALLERS_SHOWN 6
+
+static const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void format_pid(const struct top_row *row, const struct top_column *column, size_t width,
+		       char *text)
+{
+	(void)column, (void)width;
+	snprintf(text, COLUMN_TEXT_SIZE, "%d", row->pid);
+}
+
+static void format_name(const struct top_row *row, const struct top_column *column, size_t width,
+			char *text)
+{
+	(void)column, (void)width;
+	snprintf(text, COLUMN_TEXT_SIZE, "%s", row->name);
+}
+
+static void format_place(const struct top_row *row, const struct top_column *column, size_t width,
+			 char *text)
+{
+	(void)column, (void)width;
+	snprintf(text, COLUMN_TEXT_SIZE, "%s", row->place ? row->place : "-");
+}
+
+static void format_number(const struct top_row *row, const struct top_column *column, size_t width,
+			  char *text)
+{
+	double value = row->fields[column->field];
+
+	(void)width;
+	if (isnan(value))
+		snprintf(text, COLUMN_TEXT_SIZE, "-");
+	else
+		snprintf(text, COLUMN_TEXT_SIZE, "%.0f", value);
+}
+
+static void format_bytes(const struct top_row *row, const struct top_column *column, size_t width,
+			 char *text)
+{
+	double value = row->fields[column->field];
+	char bytes[16] = "-";
+
+	(void)width;
+	if (!isnan(value))
+		units_bytes(bytes, value, "");
+	/* A mark on a number that is not exact; the heading says why. */
+	snprintf(text, COLUMN_TEXT_SIZE, "%s%s", bytes,
+		 row->inexact && column->field == TOP_BYTES ? "~" : "");
+}
+
+static void format_rate(const struct top_row *row, const struct top_column *column, size_t width,
+			char *text)
+{
+	double value = row->fields[column->field];
+
+	(void)width;
+	if (isnan(value))
+		snprintf(text, COLUMN_TEXT_SIZE, "-");
+	else if (!value)
+		snprintf(text, COLUMN_TEXT_SIZE, "0");
+	else
+		units_bytes(text, value, "+");
+}
+
+static void format_triage_rate(const struct top_row *row, const struct top_column *column,
+			       size_t width, char *text)
+{
+	double value = row->fields[column->field];
+
+	(void)width;
+	if (isnan(value))
+		snprintf(text, COLUMN_TEXT_SIZE, "-");
+	else
+		output_triage_rate(text, row->kind, value);
+}
+
+static void format_age(const struct top_row *row, const struct top_column *column, size_t width,
+		       char *text)
+{
+	double value = row->fields[column->field];
+
+	(void)width;
+	if (isnan(value))
+		snprintf(text, COLUMN_TEXT_SIZE, "-");
+	else
+		units_time(text, value);
+}
+
+static void format_sure(const struct top_row *row, const struct top_column *column, size_t width,
+			char *text)
+{
+	double value = row->fields[column->field];
+
+	(void)width;
+	if (isnan(value))
+		snprintf(text, COLUMN_TEXT_SIZE, "-");
+	else
+		snprintf(text, COLUMN_TEXT_SIZE, "%.0f %%", 100 * value);
+}
+
+static void format_verdict(const struct top_row *row, const struct top_column *column, size_t width,
+			   char *text)
+{
+	(void)column, (void)width;
+	snprintf(text, COLUMN_TEXT_SIZE, "%s", trend_verdict_name(row->verdict));
+}
+
+/* Of the heights that fall into one column, the greatest. */
+static unsigned char height_at(const struct top_row *row, size_t column, size_t columns)
+{
+	size_t from = column * row->spark_count / columns;
+	size_t to = (column + 1) * row->spark_count / columns;
+	unsigned char height = row->spark[from];
+
+	for (size_t i = from; i < to; i++)
+		height = MAX(height, row->spark[i]);
+	return height;
+}
+
+static void format_course(const struct top_row *row, const struct top_column *column, size_t width,
+			  char *text)
+{
+	static const char plain[] = " _.:-=+*#";
+	size_t columns = MIN(width, row->spark_count);
+	bool blocks = wcwidth(L'\u2581') == 1;
+
+	(void)column;
+	*text = '\0';
+	for (size_t i = 0; i < columns; i++) {
+		unsigned char height = height_at(row, i, columns);
+
+		if (blocks)
+			text = stpcpy(text, sparkline_block(height));
+		else
+			text = stpcpy(text, (char[2]){plain[MIN(height, 8)]});
+	}
+}
+
+static void frame_print(FILE *out, const struct frame *frame, bool with_line)
+{
+	if (frame->function)
+		fputs(frame->function, out);
+	else if (frame->module)
+		fprintf(out, "[%s+0x%" PRIx64 "]", path_base(frame->module), frame->module_offset);
+	else
+		fprintf(out, "0x%" PRIx64, frame->address);
+	if (with_line && frame->file && frame->line)
+		fprintf(out, " %s:%" PRIu32, path_base(frame->file), frame->line);
+}
+
+/* Who allocates, and on whose behalf. */
+static void format_where(const struct top_row *row, const struct top_column *column, size_t width,
+			 char *text)
+{
+	FILE *out = fmemopen(text, COLUMN_TEXT_SIZE, "w");
+
+	(void)column, (void)width;
+	*text = '\0';
+	if (!out)
+		return;
+	if (row->site.family != FAMILY_HEAP && kind_name(row->site.kind))
+		fprintf(out, "(%s) ", kind_name(row->site.kind));
+	if (row->site.lost)
+		fprintf(out, "[lost: %s]", lost_name(row->site.lost));
+	for (size_t i = 0; i < row->frames.list.count && i < CALLERS_SHOWN; i++) {
+		fputs(i ? " < " : "", out);
+		frame_print(out, &row->frames.list.items[i], !i);
+	}
+	fclose(out);
+	text[COLUMN_TEXT_SIZE - 1] = '\0';
+}
+
+#define SORT_OF_TRIAGE                                                                             \
+	{                                                                                          \
+		{"urgency", 'u', TOP_URGENCY}, {"bytes", 'b', TOP_BYTES},                          \
+			{"growth", 'g', TOP_GROWTH}, {"threads", 't', TOP_THREADS},                \
+			{"files", 'o', TOP_FILES}, {"mappings", 'm', TOP_MAPPINGS},                \
+			{"age", 'a', TOP_AGE},                                                     \
+	}
+#define SORT_OF_TRACKED                                                                            \
+	{                                                                                          \
+		{"bytes", 'b', TOP_BYTES}, {"count", 'c', TOP_COUNT}, {"growth", 'g', TOP_GROWTH}, \
+			{"integral", 'i', TOP_INTEGRAL}, {"age", 'a', TOP_AGE},                    \
+	}
+
+#define COLUMNS_OF_TRIAGE                                                                          \
+	{"IN", 8, true, CELLS_LEFT, 7, 0, format_place},                                           \
+		{"ANON+SWAP", 10, false, CELLS_RIGHT, 3, TOP_BYTES, format_bytes},                 \
+		{"GROWTH/MIN", 14, false, CELLS_RIGHT, 2, TOP_GROWTH, format_triage_rate},         \
+		{"THREADS", 7, false, CELLS_RIGHT, 8, TOP_THREADS, format_number},                 \
+		{"FILES", 6, false, CELLS_RIGHT, 9, TOP_FILES, format_number},                     \
+		{"MAPS", 6, false, CELLS_RIGHT, 10, TOP_MAPPINGS, format_number},                  \
+		{"VERDICT", 9, false, CELLS_LEFT, 1, 0, format_verdict},                           \
+		{"SURE", 5, false, CELLS_RIGHT, 5, TOP_SURE, format_sure},                         \
+		{"COURSE", 16, false, CELLS_LEFT, 4, 0, format_course},
+
+const struct top_list top_lists[TOP_LISTS_] = {
+	[TOP_TRIAGE] =
+		{
+			"Processes",
+			"no process is seen yet",
+			{{"PID", 7, false, CELLS_RIGHT, 0, 0, format_pid},
+			 {"COMM", 15, false, CELLS_LEFT, 0, 0, format_name},
+			 COLUMNS_OF_TRIAGE},
+			SORT_OF_TRIAGE,
+		},
+	[TOP_GROUPS] =
+		{
+			"Containers and cgroups",
+			"no container or cgroup is seen yet",
+			{{"PROCS", 7, false, CELLS_RIGHT, 6, TOP_PROCESSES, format_number},
+			 {"WHAT", 11, false, CELLS_LEFT, 11, 0, format_name},
+			 COLUMNS_OF_TRIAGE},
+			SORT_OF_TRIAGE,
+		},
+	[TOP_TARGETS] =
+		{
+			"Tracked processes",
+			"no process has allocated anything yet",
+			{
+				{"PID", 7, false, CELLS_RIGHT, 0, 0, format_pid},
+				{"COMM", 15, false, CELLS_LEFT, 0, 0, format_name},
+				{"IN", 8, true, CELLS_LEFT, 9, 0, format_place},
+				{"BYTES", 11, false, CELLS_RIGHT, 2, TOP_BYTES, format_bytes},
+				{"BLOCKS", 9, false, CELLS_RIGHT, 5, TOP_COUNT, format_number},
+				{"STACKS", 6, false, CELLS_RIGHT, 7, TOP_SITES, format_number},
+				{"GROWTH/S", 11, false, CELLS_RIGHT, 3, TOP_GROWTH, format_rate},
+				{"VERDICT", 9, false, CELLS_LEFT, 1, 0, format_verdict},
+				{"SURE", 5, false, CELLS_RIGHT, 6, TOP_SURE, format_sure},
+				{"COURSE", 24, false, CELLS_LEFT, 4, 0, format_course},
+			},
+			SORT_OF_TRACKED,
+		},
+	[TOP_CALLS] =
+		{
+			"Call stacks",
+			"nothing is outstanding",
+			{
+				{"BYTES", 11, false, CELLS_RIGHT, 0, TOP_BYTES, format_bytes},
+				{"COUNT", 8, false, CELLS_RIGHT, 3, TOP_COUNT, format_number},
+				{"GROWTH/S", 11, false, CELLS_RIGHT, 2, TOP_GROWTH, format_rate},
+				{"OLDEST", 8, false, CELLS_RIGHT, 5, TOP_AGE, format_age},
+				{"BYTES·S", 10, false, CELLS_RIGHT, 7, TOP_INTEGRAL, format_bytes},
+				{"VERDICT", 9, false, CELLS_LEFT, 1, 0, format_verdict},
+				{"COURSE", 16, false, CELLS_LEFT, 4, 0, format_course},
+				{"PID", 7, false, CELLS_RIGHT, 6, 0, format_pid},
+				{"ALLOCATED BY", 24, true, CELLS_LEFT, 0, 0, format_where},
+			},
+			SORT_OF_TRACKED,
+		},
+};
+
+/* What the shown columns need, with blanks between them. */
+static size_t width_of(const struct top_list *list, const size_t widths[COLUMNS_MAX])
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < COLUMNS_MAX && list->columns[i].title; i++)
+		sum += widths[i] ? widths[i] + 1 : 0;
+	return sum ? sum - 1 : 0;
+}
+
+/* The shown column that matters least; COLUMNS_MAX: all that are left must stay. */
+static size_t least_of(const struct top_list *list, const size_t widths[COLUMNS_MAX])
+{
+	size_t least = COLUMNS_MAX;
+
+	for (size_t i = 0; i < COLUMNS_MAX && list->columns[i].title; i++) {
+		if (widths[i] && list->columns[i].drop &&
+		    (least == COLUMNS_MAX || list->columns[i].drop > list->columns[least].drop))
+			least = i;
+	}
+	return least;
+}
+
+/* What is left goes to the column that takes it, or is taken from the last ones. */
+static void settle(const struct top_list *list, size_t width, size_t widths[COLUMNS_MAX])
+{
+	size_t needed = width_of(list, widths);
+
+	for (size_t i = 0; i < COLUMNS_MAX && list->columns[i].title; i++) {
+		if (list->columns[i].takes_rest && widths[i] && needed < width)
+			widths[i] += width - needed;
+	}
+	for (size_t i = COLUMNS_MAX; i-- > 0 && needed > width;) {
+		size_t cut = MIN(widths[i], needed - width);
+
+		widths[i] -= cut;
+		needed = width_of(list, widths);
+	}
+}
+
+void top_columns_fit(const struct top_list *list, size_t width, size_t widths[COLUMNS_MAX])
+{
+	size_t least;
+
+	for (size_t i = 0; i < COLUMNS_MAX; i++)
+		widths[i] = list->columns[i].title ? list->columns[i].width : 0;
+	while (width_of(list, widths) > width && (least = least_of(list, widths)) != COLUMNS_MAX)
+		widths[least] = 0;
+	settle(list, width, widths);
+}

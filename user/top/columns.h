@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The lists of `leakmon top` and their columns: one table each. */
+#ifndef LEAKMON_TOP_COLUMNS_H
+#define LEAKMON_TOP_COLUMNS_H
+
+#include "top/cells.h"
+#include "top/row.h"
+
+#define COLUMN_TEXT_SIZE 2048
+#define COLUMNS_MAX 12
+
+struct top_column {
+	const char *title;
+	size_t width; /* the one that takes what is left: the least it needs */
+	bool takes_rest;
+	enum cells_align align;
+	unsigned char drop; /* the highest goes first when the screen is narrow; 0: never */
+	enum top_field field;
+	/* Fills text (of COLUMN_TEXT_SIZE), untrusted, for at most `width` columns. */
+	void (*format)(const struct top_row *row, const struct top_column *column, size_t width,
+		       char *text);
+};
+
+struct top_sort {
+	const char *name;
+	char key; /* that chooses it */
+	enum top_field field;
+};
+
+struct top_list {
+	const char *title;
+	const char *empty; /* what to say when there is no row */
+	struct top_column columns[COLUMNS_MAX];
+	struct top_sort sorts[8]; /* the default first */
+};
+
+enum top_screen {
+	TOP_TRIAGE,  /* processes of the machine */
+	TOP_GROUPS,  /* its containers and cgroups */
+	TOP_TARGETS, /* processes that are tracked */
+	TOP_CALLS,   /* their call stacks */
+	TOP_LISTS_,
+	TOP_STACK = TOP_LISTS_, /* one of them, a page */
+	TOP_SCREENS_,
+};
+
+extern const struct top_list top_lists[TOP_LISTS_];
+
+/* The width of each column on a screen of `width`, 0: not shown. Between two is a blank. */
+void top_columns_fit(const struct top_list *list, size_t width, size_t widths[COLUMNS_MAX]);
+
+#endif

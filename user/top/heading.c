@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "top/heading.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/units.h"
+
+void top_heading_free(struct top_heading *heading)
+{
+	for (size_t i = 0; i < HEADING_LINES_; i++)
+		free(heading->lines[i]);
+	*heading = (struct top_heading){0};
+}
+
+static void set_clock(struct top_heading *heading, const struct timespec *time)
+{
+	struct tm local = {0};
+
+	localtime_r(&time->tv_sec, &local);
+	strftime(heading->clock, sizeof(heading->clock), "%H:%M:%S", &local);
+}
+
+static void total_write(FILE *out, const struct report *report)
+{
+	uint64_t bytes = 0, blocks = 0;
+	size_t stacks = 0;
+	char text[16];
+
+	for (size_t i = 0; i < report->processes.count; i++) {
+		bytes += report->processes.items[i].process->outstanding_bytes;
+		blocks += report->processes.items[i].process->outstanding_count;
+		stacks += report->processes.items[i].sites_total;
+	}
+	fprintf(out,
+		"Outstanding: %s (%" PRIu64 " bytes) in %" PRIu64
+		" blocks from %zu call stack%s of %zu process%s",
+		units_bytes(text, (double)bytes, ""), bytes, blocks, stacks, stacks == 1 ? "" : "s",
+		report->processes.count, report->processes.count == 1 ? "" : "es");
+}
+
+static uint64_t sum(const uint64_t *numbers, size_t count)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < count; i++)
+		all += numbers[i];
+	return all;
+}
+
+/* The most of one cause, with its remedy: there is room for one. */
+static void loss_write(FILE *out, const struct ledger *ledger)
+{
+	size_t drop = 0, lost = LM_LOST_NONE + 1;
+
+	for (size_t i = 0; i < LM_DROP_MAX_; i++)
+		drop = ledger->dropped[i] > ledger->dropped[drop] ? i : drop;
+	for (size_t i = LM_LOST_NONE + 1; i < LM_LOST_MAX_; i++)
+		lost = ledger->lost_stacks[i] > ledger->lost_stacks[lost] ? i : lost;
+	if (ledger->dropped[drop])
+		fprintf(out, "; INEXACT: %s", drop_advice((enum lm_drop)drop));
+	else if (ledger->lost_stacks[lost])
+		fprintf(out, "; %" PRIu64 " WITHOUT A STACK: %s", ledger->lost_stacks[lost],
+			lost_advice((enum lm_lost)lost));
+}
+
+static bool ledger_write(FILE *out, const struct snapshot *snapshot)
+{
+	const struct ledger *ledger = &snapshot->ledger;
+	uint64_t dropped = sum(ledger->dropped, LM_DROP_MAX_);
+	uint64_t lost = sum(ledger->lost_stacks, LM_LOST_MAX_);
+
+	fprintf(out,
+		"Ledger: %" PRIu64 " allocations = %" PRIu64 " frees + %" PRIu64
+		" outstanding + %" PRIu64 " purged + %" PRIu64 " dropped",
+		ledger->allocations, ledger->frees, ledger->outstanding, ledger->purged, dropped);
+	if (dropped || lost)
+		loss_write(out, ledger);
+	else
+		fputs(snapshot->sampled ? "; estimated from a sample" : "; exact", out);
+	return dropped || lost;
+}
+
+static void cost_write(FILE *out, const struct report *report)
+{
+	char text[16];
+
+	fprintf(out, "Own cost: %.2f s of CPU time, %s; this reading took %.1f ms",
+		report->cost.cpu_s, units_bytes(text, (double)report->cost.rss_bytes, ""),
+		(double)report->snapshot->scan_ns / 1e6);
+}
+
+/* A line is written by one of these; true: it is to be noticed. */
+static bool line_write(FILE *out, enum top_heading_line line, const struct report *report)
+{
+	if (line == HEADING_LEDGER)
+		return ledger_write(out, report->snapshot);
+	if (line == HEADING_TOTAL)
+		total_write(out, report);
+	else
+		cost_write(out, report);
+	return false;
+}
+
+int top_heading_of_report(struct top_heading *heading, const struct report *report)
+{
+	struct top_heading made = {0};
+	size_t size;
+
+	set_clock(&made, &report->snapshot->time);
+	for (size_t i = 0; i < HEADING_LINES_; i++) {
+		FILE *out = open_memstream(&made.lines[i], &size);
+
+		if (!out) {
+			top_heading_free(&made);
+			return -ENOMEM;
+		}
+		made.inexact |= line_write(out, i, report);
+		fclose(out);
+	}
+	top_heading_free(heading);
+	*heading = made;
+	return 0;
+}
+
+int top_heading_of_triage(struct top_heading *heading, const struct triage_report *report)
+{
+	const struct triage_entries *processes = &report->processes;
+	struct top_heading made = {0};
+	char running[16], resident[16];
+	int length;
+
+	set_clock(&made, &report->time);
+	length = asprintf(&made.lines[HEADING_TOTAL],
+			  "%zu processes for %s: %zu leaking, %zu growing, %zu too early to say",
+			  processes->total, units_time(running, report->running_s),
+			  processes->verdicts[TREND_LEAKING], processes->verdicts[TREND_GROWING],
+			  processes->verdicts[TREND_TOO_EARLY]);
+	if (length >= 0)
+		length =
+			asprintf(&made.lines[HEADING_COST],
+				 "Own cost: %.2g %% of a core (--budget %.3g %%), %s; polled every "
+				 "%.3g s%s",
+				 100 * report->budget_used, 100 * report->budget_limit,
+				 units_bytes(resident, (double)report->resident_bytes, ""),
+				 report->poll_interval_s,
+				 report->shed_mappings ? "; what costs most is shed" : "");
+	if (length < 0) {
+		top_heading_free(&made);
+		return -ENOMEM;
+	}
+	top_heading_free(heading);
+	*heading = made;
+	return 0;
+}

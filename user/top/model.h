@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What `leakmon top` shows and how keys change it, without a terminal: rows, order, filter,
+ * selection, pages of text.
+ *
+ *	top_model_take_report(&model, &report);	 new numbers; nothing while it is paused
+ *	top_model_key(&model, key);		 a key; says what the program has to do
+ *
+ * A selection sticks to its row, wherever that goes, but the first row is only the first row until
+ * a key moves the selection.
+ */
+#ifndef LEAKMON_TOP_MODEL_H
+#define LEAKMON_TOP_MODEL_H
+
+#include "top/columns.h"
+#include "top/heading.h"
+#include "top/key.h"
+#include "top/page.h"
+#include "top/row.h"
+
+enum top_action {
+	TOP_NOTHING, /* but to draw */
+	TOP_QUIT,
+	TOP_LEAVE,	   /* back to what was there before these targets */
+	TOP_TRACK,	   /* track the process model.wanted_pid */
+	TOP_SNAPSHOT,	   /* write one down */
+	TOP_REFRESH,	   /* a report now */
+	TOP_SHOW_MESSAGES, /* puts them on model.page */
+	TOP_REDRAW,	   /* the terminal may have been written over */
+};
+
+enum top_mode { TOP_NORMAL, TOP_HELP, TOP_MESSAGES, TOP_SORTING, TOP_FILTERING, TOP_SEARCHING };
+
+struct top_view {
+	VEC(size_t) order; /* of rows, after the filter */
+	size_t selected;   /* position in order */
+	size_t first;	   /* position of the uppermost row on the screen */
+	uint64_t identity; /* of the selected row */
+	bool moved;
+	size_t sort; /* of top_lists[].sorts */
+	bool inverted;
+};
+
+#define TOP_WORDS_SIZE 64
+
+struct top_model {
+	struct top_rows rows[TOP_LISTS_];
+	struct top_view views[TOP_LISTS_];
+	enum top_screen screen;
+	enum top_mode mode;
+	bool nested; /* there is something to leave for */
+	bool triage; /* rows are of a triage */
+	bool ended;  /* all targets have: this is the last of them */
+	bool paused;
+	size_t missed;	  /* reports since */
+	bool taken;	  /* there has been a report */
+	uint64_t process; /* call stacks of this one only; 0: of all */
+	uint64_t opened;  /* the call stack on the page */
+	char filter[TOP_WORDS_SIZE], search[TOP_WORDS_SIZE];
+	char typed[TOP_WORDS_SIZE]; /* while filtering or searching */
+	size_t choice;		    /* while sorting */
+	struct top_heading heading; /* of the rows */
+	struct top_page page;	    /* while there is one: stack, help or messages */
+	size_t page_first;	    /* its uppermost line on the screen */
+	size_t height;		    /* rows that the screen has for a list or a page */
+	char message[256];	    /* until the next key */
+	pid_t wanted_pid;
+};
+
+/* `screen` is where it begins; `sort` is what --sort says, by name, or NULL. */
+void top_model_init(struct top_model *model, enum top_screen screen, const char *sort);
+void top_model_free(struct top_model *model);
+
+/* 0 or -ENOMEM. */
+int top_model_take_report(struct top_model *model, const struct report *report);
+int top_model_take_triage(struct top_model *model, const struct triage_report *report);
+
+enum top_action top_model_key(struct top_model *model, int key);
+
+/* Shown until the next key; untrusted. */
+void top_model_say(struct top_model *model, const char *text);
+
+/* The rows of the screen: the i-th of the view's order. */
+const struct top_row *top_model_row(const struct top_model *model, size_t position);
+/* NULL: the list is empty. */
+const struct top_row *top_model_selected(const struct top_model *model);
+
+/* Keeps selection and scroll position within what there is; after model.height has changed. */
+void top_model_scroll(struct top_model *model);
+
+#endif
