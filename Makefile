@@ -161,7 +161,7 @@ $(B)/workloads/shapes: $(B)/workloads/plugin.so
 $(B)/workloads/holder: $(B)/workloads/loser.so
 $(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so
 
-$(B)/workloads/shop_fixed: tests/workloads/shop.c
+$(B)/workloads/fixed/shop: tests/workloads/shop.c
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DFIXED $< -o $@
@@ -258,7 +258,7 @@ demo-retain:
 
 demo-report:
 	@scripts/deps.sh build
-	@$(MAKE) --no-print-directory all $(B)/workloads/shop $(B)/workloads/shop_fixed
+	@$(MAKE) --no-print-directory all $(B)/workloads/shop $(B)/workloads/fixed/shop
 	@scripts/demo_report.sh
 
 # The page, anew from its sources in user/html/src. Needs npm; a C build does not.

@@ -17,9 +17,9 @@ server= && trap 'kill $server 2>/dev/null || true' EXIT INT TERM
 
 record() {
 	rm -f "$directory/$1.lkm" "$directory/$1.lkm-wal" "$directory/$1.lkm-shm"
-	build/workloads/"$1" 60 >/dev/null &
+	"$2" 60 >/dev/null &
 	server=$!
-	sleep 0.2
+	sleep 0.1
 	echo "+ leakmon record -p $server -o $directory/$1.lkm 0.25 120     # half a minute"
 	build/leakmon record -p "$server" -o "$directory/$1.lkm" 0.25 120
 	kill "$server"
@@ -32,8 +32,8 @@ page() {
 	build/leakmon "$@" --format html >"$output"
 }
 
-record shop
-record shop_fixed
+record shop build/workloads/shop
+record shop_fixed build/workloads/fixed/shop
 page "$directory/shop.html" report "$directory/shop.lkm"
 page "$directory/shop_fixed.html" report "$directory/shop_fixed.lkm"
 page "$directory/fix.html" diff "$directory/shop.lkm" "$directory/shop_fixed.lkm"

@@ -164,6 +164,47 @@ static void groups_add_up_their_sites(void **state)
 	expect(DIFF_BY_CONTAINER, SORT_BYTES, containers, ARRAY_SIZE(containers));
 }
 
+/* As if the program had been built anew: other addresses in a file with another build-id. */
+static void side_rebuild(struct side *side)
+{
+	struct report_process *process = &side->report.processes.items[0];
+
+	for (size_t i = 0; i < process->sites.count; i++) {
+		struct frame *frame = &process->sites.items[i].frames.list.items[0];
+
+		frame->build_id = "feed";
+		frame->module_offset += 4096;
+		process->sites.items[i].id = symbolizer_stack_id(&process->sites.items[i].frames);
+	}
+}
+
+static void stacks_of_another_build_match_by_their_functions(void **state)
+{
+	static const struct expected rows[] = {
+		{"parse", DIFF_GROWN, 2600, 26}, {"fresh", DIFF_NEW, 300, 3},
+		{"serve", DIFF_GROWN, 0, 8},	 {"idle", DIFF_SAME, 0, 0},
+		{"quit", DIFF_GONE, -70, -7},
+	};
+	_cleanup_(side_free) struct side before = {0}, after = {0};
+	_cleanup_(diff_free) struct diff diff = {0};
+
+	(void)state;
+	side_make(&before, before_rows);
+	side_make(&after, after_rows);
+	side_rebuild(&after);
+	assert_int_equal(diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
+			 0);
+	assert_false(diff.unrelated);
+	assert_int_equal(diff.rows.count, ARRAY_SIZE(rows));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct diff_row *row = &diff.rows.items[i];
+
+		assert_string_equal(row->site->frames.list.items[0].function, rows[i].name);
+		assert_int_equal(row->state, rows[i].state);
+		assert_int_equal(diff_bytes(row), rows[i].bytes);
+	}
+}
+
 static void two_programs_are_unrelated(void **state)
 {
 	static const struct row other[] = {{30, "other", "parse", "a.c", 1, 10, 1}, {0}};
@@ -252,6 +293,7 @@ int main(void)
 		cmocka_unit_test(sites_match_across_processes_and_rank_by_growth),
 		cmocka_unit_test(count_ranks_by_blocks),
 		cmocka_unit_test(groups_add_up_their_sites),
+		cmocka_unit_test(stacks_of_another_build_match_by_their_functions),
 		cmocka_unit_test(two_programs_are_unrelated),
 		cmocka_unit_test(text_names_what_changed_and_leaves_out_the_same),
 		cmocka_unit_test(json_and_folded_carry_the_same_numbers),

@@ -3,7 +3,7 @@
  * shop [SECONDS]: a server's inner life without its sockets, for `make demo-report`. Its memory
  * does what memory of real servers does: a configuration that stays, a cache that fills up, an
  * index that is built once, reports that come and go, and sessions, of which those whose token has
- * expired are lost: search for BUG. Built with -DFIXED as shop_fixed, without the bug.
+ * expired are lost: search for BUG. Built with -DFIXED as fixed/shop, without the bug.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* In a program of many source files these would be calls, too. */
 #define CALLED __attribute__((noinline))
@@ -134,7 +135,7 @@ CALLED static void report_send(void)
 
 	for (unsigned i = 0; i < 120; i++)
 		rows[i] = row_format(3000);
-	nanosleep(&(struct timespec){.tv_nsec = 350000000}, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = 800000000}, NULL);
 	for (unsigned i = 0; i < 120; i++)
 		free(rows[i]);
 }
@@ -161,7 +162,8 @@ CALLED static void log_line(void)
 CALLED static void request_handle(void)
 {
 	log_line();
-	page_show(pick(PAGES));
+	if (shop.tick % 8 == 0)
+		page_show(pick(PAGES));
 	if (shop.tick % 2)
 		login();
 }
@@ -179,9 +181,10 @@ int main(int argc, char **argv)
 	unsigned seconds = argc > 1 ? (unsigned)atoi(argv[1]) : 30;
 	const struct timespec pause = {.tv_nsec = TICK_MS * 1000000};
 
-	config_load();
 	puts("ready");
 	fflush(stdout);
+	sleep(2); /* until somebody watches */
+	config_load();
 	for (; shop.tick < seconds * TICKS_A_SECOND; shop.tick++) {
 		timer_run();
 		request_handle();

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "analyze/diff_builds.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "proc/container.h"
@@ -106,11 +107,12 @@ _Static_assert(ARRAY_SIZE(name_of) == DIFF_GROUP_MAX_, "a name function for ever
 
 struct builder {
 	struct diff diff;
-	struct hash rows; /* hash of what makes a row -> its position */
+	struct hash builds[2]; /* before, after */
+	struct hash rows;      /* hash of what makes a row -> its position */
 };
 
-static uint64_t row_key(const struct snapshot_process *process, const struct report_site *site,
-			const char *name)
+static uint64_t row_key(const struct builder *builder, const struct snapshot_process *process,
+			const struct report_site *site, const char *name, bool after)
 {
 	uint64_t kinds = (uint64_t)site->site->family << 16 | (uint64_t)site->site->kind << 8 |
 			 (uint64_t)site->site->lost;
@@ -118,11 +120,11 @@ static uint64_t row_key(const struct snapshot_process *process, const struct rep
 	if (name)
 		return hash_mix(intern_hash(name) ^ hash_mix(site->site->family));
 	return hash_mix(hash_mix(intern_hash(process->comm) ^ hash_mix(kinds)) ^
-			hash_mix(site->id));
+			hash_mix(diff_stack_id(&builder->builds[!after], site)));
 }
 
 static struct diff_row *row_put(struct builder *builder, const struct snapshot_process *process,
-				const struct report_site *site)
+				const struct report_site *site, bool after)
 {
 	char *(*naming)(const struct snapshot_process *, const struct report_site *) =
 		name_of[builder->diff.by];
@@ -133,7 +135,7 @@ static struct diff_row *row_put(struct builder *builder, const struct snapshot_p
 
 	if (naming && !name)
 		return NULL;
-	position = hash_put(&builder->rows, row_key(process, site, name), &fresh);
+	position = hash_put(&builder->rows, row_key(builder, process, site, name, after), &fresh);
 	if (!position)
 		return NULL;
 	if (!fresh)
@@ -162,7 +164,7 @@ static int side_add(struct builder *builder, const struct report *report, bool a
 
 		for (size_t j = 0; j < process->sites.count; j++) {
 			const struct report_site *site = &process->sites.items[j];
-			struct diff_row *row = row_put(builder, process->process, site);
+			struct diff_row *row = row_put(builder, process->process, site, after);
 
 			if (!row)
 				return -ENOMEM;
@@ -237,11 +239,17 @@ int diff_build(struct diff *diff, const struct report *before, const struct repo
 	       enum diff_group by, enum sort_key sort)
 {
 	struct builder builder = {.diff = {.before = before, .after = after, .by = by}};
-	int error = side_add(&builder, before, false);
+	int error = diff_builds_of(&builder.builds[false], before);
 
+	if (!error)
+		error = diff_builds_of(&builder.builds[true], after);
+	if (!error)
+		error = side_add(&builder, before, false);
 	if (!error)
 		error = side_add(&builder, after, true);
 	hash_free(&builder.rows);
+	hash_free(&builder.builds[false]);
+	hash_free(&builder.builds[true]);
 	if (error) {
 		diff_free(&builder.diff);
 		return error;

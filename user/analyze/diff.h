@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What changed between two snapshots, of one run or of two: the sites of both, matched by what is
- * the same on every run and host (the program's name and the stack's number), and their difference.
+ * the same on every run and host (the program's name and the stack's number; between two builds of
+ * a file the names of the functions), and their difference.
  */
 #ifndef LEAKMON_ANALYZE_DIFF_H
 #define LEAKMON_ANALYZE_DIFF_H

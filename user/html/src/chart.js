@@ -27,12 +27,13 @@ function axis(values, extra) {
 const timeAxis = () => axis((_, splits, __, ___, step) => splits.map((time) => {
   const clock = format.clock(time);
   return clock === '00:00:00' ? format.day(time) : step < 60 ? clock : clock.slice(0, 5);
-}), { space: 90 });
+}), { space: 90, size: 30 });
 
 const valueAxis = (measure) => axis((_, splits) => splits.map((value) => format.amount(value, measure)),
   { size: 76, gap: 8, incrs: measure === 'bytes' ? BYTE_STEPS : COUNT_STEPS });
 
-// The stack's layers from the bottom up: the rest, then what grew least, then what grew most.
+// The stack's layers from the bottom up: the rest, then what grew least, what grew
+// most, and above all what leaks: its rise is not shifted by what is below it.
 function layersOf(rows, state) {
   const { measure, from, to } = state;
   const peak = (row) => {
@@ -44,7 +45,8 @@ function layersOf(rows, state) {
   const top = ranked.slice(0, TOP).filter(([most]) => most > 0).map(([, row]) => row);
   const rest = ranked.slice(top.length).map(([, row]) => row);
   const growth = (row) => row.series[measure][to] - row.series[measure][from];
-  top.sort((a, b) => growth(b) - growth(a));
+  const suspect = (row) => (['leaking', 'growing'].includes(row.trend?.verdict) ? 1 : 0);
+  top.sort((a, b) => suspect(b) - suspect(a) || growth(b) - growth(a));
   const layers = top.map((row, i) => ({ row, name: row.title, values: row.series[measure], colour: themeColour(`series-${i + 1}`) }));
   if (rest.length) {
     const values = new Float64Array(rows[0].series[measure].length);
@@ -225,7 +227,7 @@ export function comparison(model, state) {
       width: plot.clientWidth, height: HEIGHT, padding: [12, 16, 0, 0], legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false } },
       scales: { x: { time: false }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
-      axes: [axis((_, splits) => splits.map((value) => format.duration(value)), { space: 90 }), valueAxis(state.measure)],
+      axes: [axis((_, splits) => splits.map((value) => format.duration(value)), { space: 90, size: 30 }), valueAxis(state.measure)],
       series: [{}, ...shown.map((_, i) => ({
         stroke: colours[i], width: 2, fill: alpha(colours[i], 0.12), spanGaps: true, points: { show: false },
       }))],

@@ -62,6 +62,9 @@ function sentence(model) {
 
 function figures(model) {
   const { data, processes } = model;
+  const judged = model.sites.filter((site) => site.trend && site.trend.verdict !== 'too-early');
+  const suspects = judged.filter((site) => ['leaking', 'growing'].includes(site.trend.verdict));
+  const leaking = suspects.filter((site) => site.trend.verdict === 'leaking').length;
   const bytes = processes.reduce((sum, process) => sum + process.outstanding_bytes, 0);
   const blocks = processes.reduce((sum, process) => sum + process.outstanding_count, 0);
   const only = processes.length === 1 ? processes[0].trend : null;
@@ -71,7 +74,7 @@ function figures(model) {
     figure('Outstanding', format.bytes(bytes), format.many(blocks, 'block')),
     growth === null ? null : figure('Since the first snapshot', format.bytes(growth, true),
       only && only.verdict !== 'too-early' ? format.rate(only.bytes_per_s) : null),
-    only ? figure('The process is', verdictBadge(only.verdict), null) : null,
+    judged.length ? figure('Growing call stacks', format.count(suspects.length), suspects.length ? `${format.count(leaking)} leaking` : null) : null,
     figure('Call stacks', format.count(model.sites.filter((site) => site.held_count).length),
       processes.length > 1 ? format.many(processes.length, 'process').replace('processs', 'processes') : null),
     figure('Allocations', format.count(data.ledger.allocations), `${format.count(data.ledger.frees)} freed`));

@@ -11,11 +11,14 @@ const ROW = 46;
 const OVERSCAN = 8;
 const PAGE = 10;
 
+// Every stack comes from there.
+const START_UP = new Set(['_start', '__libc_start_main', '__libc_start_call_main', 'start_thread', 'clone', 'clone3', '__clone3']);
+
 function stackCell(row, model) {
   const [site] = row.sites;
   const several = row.sites.length > 1;
-  const callers = several ? '' : site.stack.slice(site.titleAt + 1, site.titleAt + 6)
-    .map((frame) => frame.name.replace(/\(.*/s, '')).join(' \u2190 ');
+  const callers = several ? '' : site.stack.slice(site.titleAt + 1, site.titleAt + 8)
+    .filter((frame) => !START_UP.has(frame.name)).map((frame) => frame.name.replace(/\(.*/s, '')).join(' \u2190 ');
   const second = several ? format.many(row.sites.length, 'call stack') : callers && `\u2190 ${callers}`;
   return [
     el('span', { class: 'first' }, el('span', { class: 'function', title: row.title }, row.title),
@@ -38,11 +41,11 @@ function reportColumns(model, state) {
     { key: 'trend', label: 'Trend', width: 132, cell: (row) => sparkline(row.series.bytes, 116, 30, state.from, state.to) },
     { key: 'change', label: 'Change', hint: 'over the selected time', width: 104, ...NUMBER,
       value: (row) => change(row, state), cell: (row) => signed(change(row, state), state.measure) },
-    { key: 'growth', label: 'Growth', hint: 'median slope (Theil\u2013Sen) of the whole time', width: 112, ...NUMBER,
+    { key: 'growth', label: 'Growth', hint: 'median slope (Theil\u2013Sen) of the whole time', width: 124, ...NUMBER,
       value: (row) => row.trend?.bytes_per_s ?? 0, cell: (row) => (row.trend ? format.rate(row.trend.bytes_per_s) : '') },
     { key: 'integral', label: 'Integral', hint: 'bytes held, times how long', width: 104, ...NUMBER,
       value: (row) => row.trend?.integral_byte_s ?? 0, cell: (row) => (row.trend ? format.integral(row.trend.integral_byte_s) : '') },
-    { key: 'verdict', label: 'Verdict', width: 98,
+    { key: 'verdict', label: 'Verdict', width: 116,
       value: (row) => (VERDICTS.length - VERDICTS.indexOf(row.trend?.verdict ?? 'too-early')) * 1e15 +
         (row.trend?.bytes_per_s ?? 0), cell: (row) => verdictBadge(row.trend?.verdict) },
   ];
@@ -77,10 +80,13 @@ function diffColumns(model, state) {
   ];
 }
 
+// After a fix, what shrank comes first.
+const shrinks = (model) => model.sites.reduce((sum, site) => sum + site.series.bytes[1] - site.series.bytes[0], 0) < 0;
+
 export function table(model, state, view) {
   const columns = model.kind === 'diff' ? diffColumns(model, state) : reportColumns(model, state);
   const suspect = model.sites.some((site) => ['leaking', 'growing'].includes(site.trend?.verdict));
-  const sort = model.kind === 'diff' ? { key: 'change', down: true } : { key: suspect ? 'verdict' : 'bytes', down: true };
+  const sort = model.kind === 'diff' ? { key: 'change', down: !shrinks(model) } : { key: suspect ? 'verdict' : 'bytes', down: true };
   const expanded = new Map(); // row key -> height of its detail, 0 until it was measured
   let rows = [];
   let cells = new Map(); // row key -> elements

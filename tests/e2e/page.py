@@ -1,0 +1,373 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Opens pages of leakmon in headless Chromium and operates them as a reader would.
+
+page.py REPORT DIFFERENCE: pages of the runs that test_e2e_html.c makes, whose numbers it knows.
+Prints a line per check; ends with 1 at the first that fails. Nothing is asserted about time, but
+what a page of 1,000 call stacks and 500 snapshots takes is printed.
+"""
+import json
+import re
+import sys
+import time
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+GOES = 16
+GO_BYTES, GO_BLOCKS = 18288, 18  # tests/workloads/leak.c
+HOSTILE = '<b>x\\u{202e}&"\''  # the process' name, as it must be shown
+
+
+def browser():
+    options = webdriver.ChromeOptions()
+    # Root has no user namespace to put Chromium's sandbox into; the page is our own.
+    for argument in ('--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--window-size=1400,1000'):
+        options.add_argument(argument)
+    options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
+    options.set_capability('timeouts', {'script': 60000})
+    return webdriver.Chrome(service=Service('/usr/bin/chromedriver'), options=options)
+
+
+class Page:
+    def __init__(self, driver, path):
+        self.driver = driver
+        driver.get_log('performance')
+        self.since = time.monotonic()
+        driver.get(f'file://{path}')
+        self.wait(lambda: self.rows() and self.text('#flame-status'))
+        self.opened_s = time.monotonic() - self.since
+
+    def wait(self, condition, what='something'):
+        WebDriverWait(self.driver, 20, 0.02).until(lambda _: condition(), f'waited in vain for {what}')
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def one(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def text(self, selector):
+        return self.run('return document.querySelector(arguments[0])?.textContent ?? ""', selector)
+
+    def rows(self):
+        """The rows in sight: name, and every cell's text by its column's key."""
+        return self.run('''
+            const keys = [...document.querySelectorAll('.rows th')].map((head) => head.dataset.key);
+            return [...document.querySelectorAll('.rows tr.row')].map((row) => Object.fromEntries(
+                [...row.cells].map((cell, i) => [keys[i], i ? cell.textContent :
+                    cell.querySelector('.first .function').textContent])));''')
+
+    def names(self):
+        return [row['name'] for row in self.rows()]
+
+    def sort_by(self, key):
+        self.run('document.querySelector(`th[data-key="${arguments[0]}"] button`).click()', key)
+        return self.run('return document.querySelector(`th[data-key="${arguments[0]}"]`).getAttribute("aria-sort")', key)
+
+    def search(self, query, rows):
+        field = self.one('#search')
+        field.clear()
+        # clear() tells nobody.
+        field.send_keys(query or 'x', *([] if query else [Keys.BACKSPACE]))
+        self.wait(lambda: len(self.rows()) == rows, f'{rows} rows for "{query}"')
+
+    def press(self, *keys):
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def frame(self):
+        """Lets the page draw."""
+        self.driver.execute_async_script('requestAnimationFrame(() => requestAnimationFrame(arguments[0]))')
+
+    def nothing_went_wrong(self):
+        messages = [entry['message'] for entry in self.driver.get_log('browser')]
+        expect(messages, [])
+        requests = [json.loads(entry['message'])['message'] for entry in self.driver.get_log('performance')]
+        asked = [message['params']['request']['url'] for message in requests if message['method'] == 'Network.requestWillBeSent']
+        expect([url for url in asked if not url.startswith(('file://', 'data:'))], [])
+        expect(self.run('return performance.getEntriesByType("resource").map(({ name }) => name)'), [])
+
+
+def expect(actual, wanted):
+    if actual != wanted:
+        raise AssertionError(f'{actual!r} is not {wanted!r}')
+
+
+def expect_in(part, whole):
+    if part not in whole:
+        raise AssertionError(f'{part!r} is not in {whole!r}')
+
+
+def kib(number):
+    """As the page writes a number of bytes."""
+    if number < 1024:
+        return f'{number} B'
+    size, unit = (number / 1024, 'KiB') if number < 1023.5 * 1024 else (number / 1024 ** 2, 'MiB')
+    return f'{size:.0f} {unit}' if size >= 100 or size == int(size) else f'{size:.1f} {unit}' if size >= 10 else f'{size:.2f} {unit}'
+
+
+def the_header_says_what_was_measured(page):
+    expect_in(HOSTILE, page.text('h1'))
+    expect(page.run('return document.querySelectorAll("#page b, #page img").length'), 0)
+    expect_in('Exact', page.text('header .badge'))
+    expect_in(kib(GOES * GO_BYTES), page.text('.figures'))
+    expect_in(f'{GOES * GO_BLOCKS} blocks', page.text('.figures'))
+    expect_in('3 of 3 call stacks grow', page.text('.answer'))
+
+
+def rows_are_exact_and_sorted(page):
+    rows = {row['name']: row for row in page.rows()}
+    expect(sorted(rows), ['leak_a', 'leak_b', 'leak_c'])
+    for name, count, size in (('leak_a', 10, 100), ('leak_b', 5, 1000), ('leak_c', 3, 4096)):
+        expect(rows[name]['bytes'], kib(GOES * count * size))
+        expect(rows[name]['blocks'], str(GOES * count))
+        expect(rows[name]['change'], '+' + kib((GOES - 1) * count * size))
+        expect(rows[name]['verdict'], 'leaking')
+    expect(page.sort_by('bytes'), 'descending')
+    expect(page.names(), ['leak_c', 'leak_b', 'leak_a'])
+    expect(page.sort_by('bytes'), 'ascending')
+    expect(page.names(), ['leak_a', 'leak_b', 'leak_c'])
+    expect(page.sort_by('blocks'), 'descending')
+    expect(page.names(), ['leak_a', 'leak_b', 'leak_c'])
+    for key in ('change', 'growth', 'integral', 'verdict'):
+        expect(page.sort_by(key), 'descending')
+        expect(page.names(), ['leak_c', 'leak_b', 'leak_a'])
+    expect(page.sort_by('name'), 'ascending')
+    expect(page.run('return document.querySelectorAll(".rows th[aria-sort=none]").length'), 6)
+
+
+def the_search_narrows_everything(page):
+    page.run('document.activeElement.blur()')
+    page.press('/')
+    expect(page.run('return document.activeElement.id'), 'search')
+    page.search('LEAK_b', 1)
+    expect(page.names(), ['leak_b'])
+    expect_in('1 call stack,', page.text('#row-count'))
+    expect_in(kib(GOES * 5000), page.text('#flame-status'))
+    page.search('leak.c repeat', 3)
+    page.search('no such thing', 0)
+    expect_in('Nothing matches', page.text('.rows'))
+    page.search('', 3)
+
+
+def a_row_opens_and_moves_by_keyboard(page):
+    page.run('document.querySelector(".expand[tabindex=\\"0\\"]").focus()')
+    page.press(Keys.ENTER)
+    page.frame()
+    expect(page.run('return document.activeElement.getAttribute("aria-expanded")'), 'true')
+    stack = page.text('tr.detail .stack')
+    for part in ('leak_a', 'leak.c:', 'repeat', 'main'):
+        expect_in(part, stack)
+    expect_in('160 blocks', page.text('tr.detail dl'))
+    page.press(Keys.ARROW_DOWN)
+    expect(page.run('return document.activeElement.closest("tr").querySelector(".function").textContent'), 'leak_b')
+    page.press(Keys.ARROW_UP, Keys.ENTER)
+    page.frame()
+    expect(len(page.all('tr.detail')), 0)
+    expect(page.run('return document.activeElement.getAttribute("aria-expanded")'), 'false')
+
+
+def whole_time(page):
+    return page.run('return document.getElementById("whole").hidden')
+
+
+def the_evolution_selects_a_time(page):
+    expect_in(f'snapshot {GOES}', page.text('#readout'))
+    expect_in(kib(GOES * GO_BYTES), page.text('#readout'))
+    page.run('document.getElementById("plot").focus()')
+    page.press(Keys.HOME)
+    expect_in(kib(GO_BYTES), page.text('#readout'))
+    page.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    expect_in(f'snapshot 3  \u00b7  {kib(3 * GO_BYTES)}', page.text('#readout'))
+    # From snapshot 3 to 7, by keyboard: the rows speak of these.
+    ActionChains(page.driver).key_down(Keys.SHIFT).send_keys(Keys.ARROW_RIGHT * 4).key_up(Keys.SHIFT).send_keys(Keys.ENTER).perform()
+    page.wait(lambda: not whole_time(page), 'the selection')
+    page.wait(lambda: page.rows()[0]['change'] == '+' + kib(4 * 1000), 'the change between snapshots 3 and 7')
+    expect(page.rows()[0]['bytes'], kib(7 * 1000))
+    page.run('document.getElementById("plot").focus()')
+    page.press(Keys.ESCAPE)
+    page.wait(lambda: whole_time(page) and page.rows()[0]['bytes'] == kib(GOES * 1000), 'the whole time')
+    # The same with the mouse.
+    page.frame()
+    page.run('scrollTo(0, 0)')
+    over = page.one('#plot .u-over')
+    width = over.size['width']
+    ActionChains(page.driver).move_to_element_with_offset(over, -width // 4, 0).click_and_hold() \
+        .move_by_offset(width // 3, 0).release().perform()
+    page.wait(lambda: not whole_time(page), 'the selection by mouse')
+    page.run('document.getElementById("whole").click()')
+    page.wait(lambda: whole_time(page), 'the whole time again')
+    page.frame()
+
+
+def groups_and_measures_can_be_chosen(page):
+    page.run('''const list = document.querySelector('.toolbar select');
+        list.value = 'module';
+        list.dispatchEvent(new Event('change'));''')
+    page.wait(lambda: len(page.rows()) == 1, 'one module')
+    expect_in('3 call stacks', page.text('.second'))
+    expect(page.rows()[0]['bytes'], kib(GOES * GO_BYTES))
+    page.run('''const list = document.querySelector('.toolbar select');
+        list.value = 'site';
+        list.dispatchEvent(new Event('change'));''')
+    page.wait(lambda: len(page.rows()) == 3, 'three call stacks')
+    page.run('document.querySelector(\'input[value="blocks"]\').click()')
+    page.wait(lambda: page.text('#flame-status') == f'all: {GOES * GO_BLOCKS}, 100 % of all', 'blocks')
+    page.run('document.querySelector(\'input[value="bytes"]\').click()')
+
+
+def the_flame_graph_zooms(page):
+    page.run('''document.getElementById('flame').scrollIntoView({ behavior: 'instant' });
+        document.getElementById('flame-canvas').focus({ preventScroll: true })''')
+    expect_in(f'all: {kib(GOES * GO_BYTES)}, 100 % of all', page.text('#flame-status'))
+    for _ in range(12):  # down the widest branch, to its leaf
+        page.press(Keys.ARROW_DOWN)
+    expect_in(f'leak_c: {kib(GOES * 3 * 4096)}, 67 % of all', page.text('#flame-status'))
+    expect_in('leak_c', page.run('return document.getElementById("flame-canvas").getAttribute("aria-label")'))
+    page.press(Keys.ARROW_LEFT)
+    expect_in('leak_b: ', page.text('#flame-status'))
+    page.press(Keys.ENTER)
+    page.frame()
+    expect(page.run('return document.getElementById("flame-reset").hidden'), False)
+    page.press(Keys.ESCAPE)
+    page.frame()
+    expect(page.run('return document.getElementById("flame-reset").hidden'), True)
+    # The row in the middle of the graph's last line is leak_c's, by mouse.
+    canvas = page.one('#flame-canvas')
+    ActionChains(page.driver).move_to_element_with_offset(canvas, canvas.size['width'] // 4, canvas.size['height'] // 2 - 10).click().perform()
+    page.frame()
+    expect_in('leak_c: ', page.text('#flame-status'))
+    page.run('document.getElementById("flame-reset").click()')
+    page.run('document.querySelector(\'input[value="change"]\').click()')
+    page.wait(lambda: page.text('#flame-status').startswith(f'all: +{kib((GOES - 1) * GO_BYTES)}'), 'the change')
+    page.run('document.querySelector(\'input[value="retained"]\').click()')
+
+
+def background(page):
+    return [int(part) for part in re.findall(r'\d+', page.run('return getComputedStyle(document.documentElement).backgroundColor'))][:3]
+
+
+def dark_and_light_both_work(page):
+    for scheme, is_light in (('dark', False), ('light', True)):
+        page.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': [{'name': 'prefers-color-scheme', 'value': scheme}]})
+        page.frame()
+        expect(sum(background(page)) > 384, is_light)
+    page.run('document.getElementById("theme").click()')
+    page.frame()
+    expect(sum(background(page)) > 384, False)
+    expect_in('Light', page.text('#theme'))
+    page.run('document.getElementById("theme").click()')
+
+
+def the_books_balance(page):
+    numbers = [int(text.replace(',', '')) for text in page.run(
+        'return [...document.querySelectorAll("#books .term strong")].map(({ textContent }) => textContent)')]
+    expect(numbers[0], sum(numbers[1:]))
+    expect(numbers[2], GOES * GO_BLOCKS)
+    expect_in('Nothing was lost', page.text('#books'))
+
+
+def every_control_has_a_name(page):
+    expect(page.run('''
+        const named = (node) => node.getAttribute('aria-label') || node.textContent.trim() || node.labels?.length;
+        return [...document.querySelectorAll('button, input, select, [tabindex], section')]
+            .filter((node) => !named(node) && !node.getAttribute('aria-labelledby')).map((node) => node.outerHTML);'''), [])
+
+
+def the_difference_shows_both_sides(page):
+    expect_in('+' + kib(3 * GO_BYTES), page.text('.figures'))
+    rows = {row['name']: row for row in page.rows()}
+    expect(sorted(rows), ['leak_a', 'leak_b', 'leak_c'])
+    expect((rows['leak_c']['state'], rows['leak_c']['change'], rows['leak_c']['change-blocks']), ('grown', '+' + kib(3 * 3 * 4096), '+9'))
+    expect((rows['leak_a']['before'], rows['leak_a']['after']), (kib(1000), kib(4000)))
+    expect(page.names()[0], 'leak_c')
+    expect_in(f'all: +{kib(3 * GO_BYTES)} ({kib(GO_BYTES)} \u2192 {kib(4 * GO_BYTES)})', page.text('#flame-status'))
+
+
+def large_data(data, sites=1000, columns=500):
+    """The report's own data, with as many sites and snapshots: every row moves."""
+    strings = [None] + [f'server::handlers::Request<{i}>::step(std::string const&)' for i in range(sites)] + ['/usr/bin/server', '/usr/src/handlers.cc']
+    frames = [[i + 1, 16, sites + 1, f'{i:x}', sites + 2, i + 1, 0, 0, 0] for i in range(sites)]
+    trend = dict(data['sites'][0]['trend'])
+    made = [{
+        **data['sites'][0], 'id': f'{i:016x}', 'held_bytes': 0, 'held_count': 0,
+        'stack': [i] + [i >> depth for depth in range(1, 20)],
+        'first': 0, 'bytes': [(i * 7919) % 100000] + [(i + j) % 97 for j in range(columns - 1)], 'counts': [1] + [1] * (columns - 1),
+        'trend': {**trend, 'bytes_per_s': (i * 104729) % 5000, 'verdict': ['leaking', 'growing', 'plateau', 'churning', 'steady'][i % 5]},
+    } for i in range(sites)]
+    return {**data, 'strings': strings, 'frames': frames, 'sites': made,
+            'times': [data['times'][0]] + [5000] * (columns - 1), 'sequences': [1] * columns}
+
+
+def enlarge(path):
+    page = open(path, encoding='utf-8').read()
+    data = re.search(r'(<script type="application/json" id="data">)(.*?)(</script>)', page, re.S)
+    large = json.dumps(large_data(json.loads(data[2])), separators=(',', ':')).replace('<', '\\u003c')
+    with open(f'{path}.large.html', 'w', encoding='utf-8') as out:
+        out.write(page[:data.start(2)] + large + page[data.end(2):])
+    return f'{path}.large.html', len(large) / 1e6
+
+
+MEASURE = '''
+    const [act, done] = arguments, start = performance.now();
+    const actions = {
+        sort: () => document.querySelector('th[data-key="growth"] button').click(),
+        search: () => { const field = document.getElementById('search'); field.value = 'Request<99'; field.dispatchEvent(new Event('input')); },
+        clear: () => { const field = document.getElementById('search'); field.value = ''; field.dispatchEvent(new Event('input')); },
+        scroll: () => { document.getElementById('rows').scrollTop += 12000; },
+        blocks: () => document.querySelector('input[value="blocks"]').click(),
+    };
+    actions[act]();
+    const wait = act === 'search' || act === 'clear' ? 80 : 0;
+    setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - start - wait))), wait);'''
+
+
+def a_large_page_stays_quick(driver, path):
+    large, megabytes = enlarge(path)
+    page = Page(driver, large)
+    expect_in('1,000 call stacks', page.text('#row-count'))
+    expect(len(page.rows()) < 60, True)  # of 1,000, those in sight
+    times = {act: driver.execute_async_script(MEASURE, act) for act in ('sort', 'scroll', 'blocks', 'search', 'clear')}
+    page.wait(lambda: '1,000 call stacks' in page.text('#row-count'), 'all rows')
+    # Rows keep coming, down to the last one.
+    page.run('document.getElementById("rows").scrollTop = 1e9')
+    page.frame()
+    expect(page.run('return Math.max(...[...document.querySelectorAll("tr.row")].map((row) => Number(row.getAttribute("aria-rowindex"))))'), 1001)
+    page.nothing_went_wrong()
+    print(f'1,000 call stacks x 500 snapshots, {megabytes:.1f} MB of data: opened in {page.opened_s * 1e3:.0f} ms; two frames after '
+          + ', '.join(f'{act} {time:.0f} ms' for act, time in times.items()))
+
+
+REPORT = (the_header_says_what_was_measured, rows_are_exact_and_sorted, the_search_narrows_everything,
+          a_row_opens_and_moves_by_keyboard, the_evolution_selects_a_time, groups_and_measures_can_be_chosen,
+          the_flame_graph_zooms, dark_and_light_both_work, the_books_balance, every_control_has_a_name)
+
+
+def main(report, difference):
+    driver = browser()
+    try:
+        page = Page(driver, report)
+        for check in REPORT:
+            check(page)
+            print(f'ok {check.__name__}', flush=True)
+        page.nothing_went_wrong()
+        page = Page(driver, difference)
+        the_difference_shows_both_sides(page)
+        every_control_has_a_name(page)
+        page.nothing_went_wrong()
+        print('ok the_difference_shows_both_sides', flush=True)
+        a_large_page_stays_quick(driver, report)
+        print('ok a_large_page_stays_quick')
+    finally:
+        driver.quit()
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
