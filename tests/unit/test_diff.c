@@ -164,47 +164,6 @@ static void groups_add_up_their_sites(void **state)
 	expect(DIFF_BY_CONTAINER, SORT_BYTES, containers, ARRAY_SIZE(containers));
 }
 
-/* As if the program had been built anew: other addresses in a file with another build-id. */
-static void side_rebuild(struct side *side)
-{
-	struct report_process *process = &side->report.processes.items[0];
-
-	for (size_t i = 0; i < process->sites.count; i++) {
-		struct frame *frame = &process->sites.items[i].frames.list.items[0];
-
-		frame->build_id = "feed";
-		frame->module_offset += 4096;
-		process->sites.items[i].id = symbolizer_stack_id(&process->sites.items[i].frames);
-	}
-}
-
-static void stacks_of_another_build_match_by_their_functions(void **state)
-{
-	static const struct expected rows[] = {
-		{"parse", DIFF_GROWN, 2600, 26}, {"fresh", DIFF_NEW, 300, 3},
-		{"serve", DIFF_GROWN, 0, 8},	 {"idle", DIFF_SAME, 0, 0},
-		{"quit", DIFF_GONE, -70, -7},
-	};
-	_cleanup_(side_free) struct side before = {0}, after = {0};
-	_cleanup_(diff_free) struct diff diff = {0};
-
-	(void)state;
-	side_make(&before, before_rows);
-	side_make(&after, after_rows);
-	side_rebuild(&after);
-	assert_int_equal(diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
-			 0);
-	assert_false(diff.unrelated);
-	assert_int_equal(diff.rows.count, ARRAY_SIZE(rows));
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct diff_row *row = &diff.rows.items[i];
-
-		assert_string_equal(row->site->frames.list.items[0].function, rows[i].name);
-		assert_int_equal(row->state, rows[i].state);
-		assert_int_equal(diff_bytes(row), rows[i].bytes);
-	}
-}
-
 static void two_programs_are_unrelated(void **state)
 {
 	static const struct row other[] = {{30, "other", "parse", "a.c", 1, 10, 1}, {0}};
@@ -223,6 +182,88 @@ static void two_programs_are_unrelated(void **state)
 	assert_int_equal(diff_build(&none, &before.report, &empty.report, DIFF_BY_SITE, SORT_BYTES),
 			 0);
 	assert_false(none.unrelated);
+}
+
+/* Like before_rows, of another build: every address moved. */
+static void rebuild(struct side *side, const char *build_id, uint64_t moved)
+{
+	for (size_t i = 0; i < side->report.processes.count; i++) {
+		struct report_process *process = &side->report.processes.items[i];
+
+		for (size_t j = 0; j < process->sites.count; j++) {
+			struct report_site *site = &process->sites.items[j];
+			struct frame *frame = &site->frames.list.items[0];
+
+			frame->build_id = build_id;
+			frame->module_offset += moved;
+			site->id = symbolizer_stack_id(&site->frames);
+		}
+	}
+}
+
+static void expect_rebuilt(const struct row *old_rows, const struct row *new_rows,
+			   const struct expected *rows, size_t count, size_t by_name)
+{
+	_cleanup_(side_free) struct side before = {0}, after = {0};
+	_cleanup_(diff_free) struct diff diff = {0};
+
+	side_make(&before, old_rows);
+	side_make(&after, new_rows);
+	rebuild(&before, NULL, 0); /* a file without a build-id */
+	rebuild(&after, "0b", 4096);
+	assert_int_equal(diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
+			 0);
+	assert_int_equal(diff.by_name, by_name);
+	assert_int_equal(diff.rows.count, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct diff_row *row = &diff.rows.items[i];
+
+		assert_string_equal(row->site->frames.list.items[0].function, rows[i].name);
+		assert_int_equal(row->state, rows[i].state);
+		assert_int_equal(diff_bytes(row), rows[i].bytes);
+		assert_int_equal(diff_count(row), rows[i].count);
+		assert_int_equal(row->by_name, row->state != DIFF_NEW && row->state != DIFF_GONE);
+	}
+	assert_false(diff.unrelated);
+}
+
+static void sites_of_two_builds_match_by_name_and_order(void **state)
+{
+	static const struct expected rows[] = {
+		{"parse", DIFF_GROWN, 3000, 30}, {"fresh", DIFF_NEW, 300, 3},
+		{"serve", DIFF_GROWN, 0, 8},	 {"idle", DIFF_SAME, 0, 0},
+		{"quit", DIFF_GONE, -70, -7},	 {"parse", DIFF_SHRUNK, -400, -4},
+	};
+
+	(void)state;
+	expect_rebuilt(before_rows, after_rows, rows, ARRAY_SIZE(rows), 4);
+}
+
+static void a_renamed_build_of_one_program_matches(void **state)
+{
+	static const struct row old_rows[] = {{1, "server-1", "parse", "a.c", 1, 100, 1}, {0}};
+	static const struct row new_rows[] = {{2, "server-2", "parse", "a.c", 9, 160, 2}, {0}};
+	static const struct expected rows[] = {{"parse", DIFF_GROWN, 60, 1}};
+
+	(void)state;
+	expect_rebuilt(old_rows, new_rows, rows, ARRAY_SIZE(rows), 1);
+}
+
+/* A call was taken out of parse(): which one cannot be known. */
+static void sites_that_cannot_be_told_apart_are_one_row(void **state)
+{
+	static const struct row one_less[] = {{2, "server", "parse", "a.c", 1, 2000, 20},
+					      {2, "server", "idle", "c.c", 5, 64, 1},
+					      {0}};
+	static const struct row old_rows[] = {{1, "server", "parse", "a.c", 1, 1000, 10},
+					      {1, "server", "parse", "a.c", 2, 500, 5},
+					      {1, "server", "idle", "c.c", 5, 64, 1},
+					      {0}};
+	static const struct expected rows[] = {{"parse", DIFF_GROWN, 500, 5},
+					       {"idle", DIFF_SAME, 0, 0}};
+
+	(void)state;
+	expect_rebuilt(old_rows, one_less, rows, ARRAY_SIZE(rows), 2);
 }
 
 static char *written(int (*write)(FILE *, const struct diff *), const struct diff *diff)
@@ -293,7 +334,9 @@ int main(void)
 		cmocka_unit_test(sites_match_across_processes_and_rank_by_growth),
 		cmocka_unit_test(count_ranks_by_blocks),
 		cmocka_unit_test(groups_add_up_their_sites),
-		cmocka_unit_test(stacks_of_another_build_match_by_their_functions),
+		cmocka_unit_test(sites_of_two_builds_match_by_name_and_order),
+		cmocka_unit_test(a_renamed_build_of_one_program_matches),
+		cmocka_unit_test(sites_that_cannot_be_told_apart_are_one_row),
 		cmocka_unit_test(two_programs_are_unrelated),
 		cmocka_unit_test(text_names_what_changed_and_leaves_out_the_same),
 		cmocka_unit_test(json_and_folded_carry_the_same_numbers),

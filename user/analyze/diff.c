@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "analyze/diff_builds.h"
+#include "analyze/diff_match.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "proc/container.h"
@@ -107,35 +107,33 @@ _Static_assert(ARRAY_SIZE(name_of) == DIFF_GROUP_MAX_, "a name function for ever
 
 struct builder {
 	struct diff diff;
-	struct hash builds[2]; /* before, after */
-	struct hash rows;      /* hash of what makes a row -> its position */
+	struct diff_match match;
+	struct hash rows; /* hash of what makes a row -> its position */
 };
 
 static uint64_t row_key(const struct builder *builder, const struct snapshot_process *process,
-			const struct report_site *site, const char *name, bool after)
+			const struct report_site *site, const char *name, bool *by_name)
 {
-	uint64_t kinds = (uint64_t)site->site->family << 16 | (uint64_t)site->site->kind << 8 |
-			 (uint64_t)site->site->lost;
-
+	*by_name = false;
 	if (name)
 		return hash_mix(intern_hash(name) ^ hash_mix(site->site->family));
-	return hash_mix(hash_mix(intern_hash(process->comm) ^ hash_mix(kinds)) ^
-			hash_mix(diff_stack_id(&builder->builds[!after], site)));
+	return diff_match_key(&builder->match, process, site, by_name);
 }
 
 static struct diff_row *row_put(struct builder *builder, const struct snapshot_process *process,
-				const struct report_site *site, bool after)
+				const struct report_site *site)
 {
 	char *(*naming)(const struct snapshot_process *, const struct report_site *) =
 		name_of[builder->diff.by];
 	_cleanup_free_ char *name = naming ? naming(process, site) : NULL;
 	uint64_t *position;
 	struct diff_row *row;
-	bool fresh;
+	bool fresh, by_name;
 
 	if (naming && !name)
 		return NULL;
-	position = hash_put(&builder->rows, row_key(builder, process, site, name, after), &fresh);
+	position =
+		hash_put(&builder->rows, row_key(builder, process, site, name, &by_name), &fresh);
 	if (!position)
 		return NULL;
 	if (!fresh)
@@ -146,6 +144,8 @@ static struct diff_row *row_put(struct builder *builder, const struct snapshot_p
 		return NULL;
 	row->comm = naming ? NULL : process->comm;
 	row->name = TAKE_PTR(name);
+	row->by_name = by_name;
+	builder->diff.by_name += by_name;
 	return row;
 }
 
@@ -164,11 +164,12 @@ static int side_add(struct builder *builder, const struct report *report, bool a
 
 		for (size_t j = 0; j < process->sites.count; j++) {
 			const struct report_site *site = &process->sites.items[j];
-			struct diff_row *row = row_put(builder, process->process, site, after);
+			struct diff_row *row = row_put(builder, process->process, site);
 
 			if (!row)
 				return -ENOMEM;
 			row->site = site;
+			row->comm = row->comm ? process->process->comm : NULL;
 			row->sites++;
 			amount_add(after ? &row->after : &row->before, site->site);
 			/* Mappings hold the blocks: together they would count twice. */
@@ -239,17 +240,14 @@ int diff_build(struct diff *diff, const struct report *before, const struct repo
 	       enum diff_group by, enum sort_key sort)
 {
 	struct builder builder = {.diff = {.before = before, .after = after, .by = by}};
-	int error = diff_builds_of(&builder.builds[false], before);
+	int error = diff_match_build(&builder.match, before, after);
 
-	if (!error)
-		error = diff_builds_of(&builder.builds[true], after);
 	if (!error)
 		error = side_add(&builder, before, false);
 	if (!error)
 		error = side_add(&builder, after, true);
+	diff_match_free(&builder.match);
 	hash_free(&builder.rows);
-	hash_free(&builder.builds[false]);
-	hash_free(&builder.builds[true]);
 	if (error) {
 		diff_free(&builder.diff);
 		return error;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What changed between two snapshots, of one run or of two: the sites of both, matched by what is
- * the same on every run and host (the program's name and the stack's number; between two builds of
- * a file the names of the functions), and their difference.
+ * the same on every run and host (diff_match.h), and their difference.
  */
 #ifndef LEAKMON_ANALYZE_DIFF_H
 #define LEAKMON_ANALYZE_DIFF_H
@@ -31,6 +30,7 @@ struct diff_row {
 	const struct report_site
 		*site; /* one of the group's, of the later snapshot if it is there */
 	size_t sites;  /* how many of both snapshots it stands for */
+	bool by_name;  /* of two builds: the names of their functions say that they are the same */
 	struct diff_amount before, after;
 	enum diff_state state;
 };
@@ -44,6 +44,7 @@ struct diff {
 	bool same_run;	/* both are of one run: the time between them means something */
 	bool unrelated; /* no site of one is in the other, and both have some */
 	bool colour;
+	size_t by_name; /* rows that are matched by the names of their functions */
 	struct diff_amount total_before, total_after; /* without mappings, which hold the rest */
 	VEC(struct diff_row) rows; /* that differ, or are in both: greatest growth first */
 };

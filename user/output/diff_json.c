@@ -40,6 +40,7 @@ static void row_write(struct json_writer *json, const struct diff_row *row)
 		snprintf(id, sizeof(id), "%016" PRIx64, row->site->id);
 		json_put_string(json, "id", id);
 		json_put_string(json, "comm", row->comm);
+		json_put_bool(json, "by_name", row->by_name);
 		json_put_string(json, "family", family_name(row->site->site->family));
 		output_json_frames_write(json, row->site);
 	}

@@ -60,6 +60,11 @@ static void heading_write(FILE *out, const struct diff *diff)
 		fputs("no call stack of one is in the other: these look like two different "
 		      "programs\n",
 		      out);
+	if (diff->by_name)
+		fprintf(out,
+			"the program was built anew: %zu rows are matched by the names of their "
+			"functions\n",
+			diff->by_name);
 	if (diff->before->snapshot->sampled || diff->after->snapshot->sampled)
 		fputs("estimated from a sample\n", out);
 }
