@@ -49,7 +49,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 .SECONDARY:
 .PHONY: FORCE truth all deps demo demo-retain demo-threads demo-report html-bundle test unit e2e check bench test-vm install clean
 
-all: $(B)/leakmon
+all: $(B)/leakmon $(B)/gen/leakmon.bash
 
 ifeq ($(STATIC),1)
 LINK := -static $(LDFLAGS)
@@ -67,6 +67,11 @@ $(B)/link-mode: FORCE
 $(B)/leakmon: $(OBJECTS) $(B)/link-mode
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LINK) -o $@ $(OBJECTS) $(LINK_LIBS)
+
+# From the option table.
+$(B)/gen/leakmon.bash: $(B)/leakmon
+	$(call say,GEN)
+	$(Q)$(B)/leakmon --completion bash > $@
 
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h include/*.h)
 	@mkdir -p $(@D)
@@ -300,6 +305,8 @@ check: deps
 install: all
 	install -D -m 0755 $(B)/leakmon $(DESTDIR)$(PREFIX)/sbin/leakmon
 	install -D -m 0644 user/man/leakmon.8 $(DESTDIR)$(PREFIX)/share/man/man8/leakmon.8
+	install -D -m 0644 $(B)/gen/leakmon.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/leakmon
 
 clean:
 	rm -rf $(B)

@@ -16,7 +16,7 @@ test="libclang-rt-14-dev libcmocka-dev clang-format clang-tidy gdb musl-tools
 	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-tools sqlite3 python3 heaptrack
 	util-linux golang-1.19-go python3-jsonschema python3-yaml debuginfod python3.11-dbg libpython3.11-testsuite
 	chromium chromium-driver python3-selenium
-	crun runc busybox-static tmux"
+	crun runc busybox-static tmux mandoc man-db"
 vm="qemu-system-x86 cpio busybox-static"
 static="libc6-dev liblzma-dev libbz2-dev libseccomp-dev libcap-ng-dev"
 

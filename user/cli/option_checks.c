@@ -99,26 +99,6 @@ static bool needs_target(const struct options *options)
 	       !options_want_triage(options);
 }
 
-static int check_top(const struct options *options, bool given[OPTION_ROWS_MAX])
-{
-	static const struct {
-		const char *name, *why;
-	} refused[] = {
-		{"kernel", "the kernel's memory has no screen yet: use `leakmon --kernel`"},
-		{"escalate", "there, Enter tracks the process that is chosen"},
-		{"window", "there, Enter tracks the process that is chosen"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
-		if (!(subcommand_find(options->subcommand)->bit & FOR_TOP) ||
-		    !*option_given(given, refused[i].name))
-			continue;
-		log_error("--%s is not for `leakmon top`: %s", refused[i].name, refused[i].why);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int option_check_retain(const struct options *options)
 {
 	if (!(subcommand_find(options->subcommand)->bit & (FOR_RETAIN | FOR_THREADS)))
@@ -153,7 +133,7 @@ int option_check(const struct options *options, bool given[OPTION_ROWS_MAX])
 		return -EINVAL;
 	if (option_check_retain(options))
 		return -EINVAL;
-	if (check_top(options, given) || option_check_triage(options, given))
+	if (option_check_triage(options, given))
 		return -EINVAL;
 	if (needs_target(options) && !targets_given(options) && !options->command) {
 		log_error("no target: name what to watch, `leakmon -p PID` for a running process "

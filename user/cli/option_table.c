@@ -19,10 +19,13 @@
 #define PROCESSES_LIMIT (1u << 20)
 
 const char *const option_group_titles[GROUP_MAX_] = {
-	[GROUP_TARGET] = "Target",	     [GROUP_TRIAGE] = "Without a target",
-	[GROUP_COUNTED] = "What is counted", [GROUP_PROBES] = "Where probes go",
-	[GROUP_OUTPUT] = "Output",	     [GROUP_GENERAL] = "General",
-	[GROUP_HIDDEN] = "For benchmarks",
+	[GROUP_TARGET] = "Target",
+	[GROUP_TRIAGE] = "Without a target",
+	[GROUP_COUNTED] = "What is counted",
+	[GROUP_PROBES] = "Where probes go",
+	[GROUP_OUTPUT] = "Output",
+	[GROUP_GENERAL] = "General",
+	[GROUP_HIDDEN] = "For builds and benchmarks",
 };
 
 const struct option_row option_rows[] = {
@@ -44,7 +47,7 @@ const struct option_row option_rows[] = {
 	{"follow-forks", 'f', NULL, "what these processes fork is watched, too", option_set_flag,
 	 FIELD(follow_forks), .group = GROUP_TARGET, .subcommands = FOR_WATCH},
 	{"kernel", 0, NULL, "the kernel itself: kmalloc, slab caches, pages, by kernel stack",
-	 option_set_flag, FIELD(kernel), .group = GROUP_TARGET, .subcommands = FOR_WATCH},
+	 option_set_flag, FIELD(kernel), .group = GROUP_TARGET, .subcommands = FOR_PRINT},
 	{"command", 'c', "'CMD ARGS'", "start a command, watched from its first allocation",
 	 option_set_command, "give a command with all quotes closed, such as 'server --port 80'",
 	 .group = GROUP_TARGET, .subcommands = FOR_WATCH},
@@ -52,14 +55,14 @@ const struct option_row option_rows[] = {
 	{"budget", 0, "PERCENT",
 	 "CPU time for all this, of one core; what does not fit is shed (1%)", option_set_percent,
 	 "give a percentage such as 1% or 0.2%", FIELD(budget), .minimum = 1000000,
-	 .maximum = 100 * 1000000000ull, .group = GROUP_TRIAGE, .subcommands = FOR_WATCH},
+	 .maximum = 100 * 1000000000ull, .group = GROUP_TRIAGE, .subcommands = FOR_PRINT | FOR_TOP},
 	{"escalate", 0, "[=K]", "track the heap of the K first suspects for a while (3)",
 	 option_set_count_or_three, "give a whole number such as 3, as in --escalate=3",
 	 FIELD(escalate), .minimum = 1, .maximum = 50, .group = GROUP_TRIAGE,
-	 .subcommands = FOR_WATCH},
+	 .subcommands = FOR_PRINT},
 	{"window", 0, "TIME", "how long --escalate tracks them (30s)", option_set_duration,
 	 "give a time such as 30s or 2m", FIELD(window_ns), .minimum = 1000000000ull,
-	 .maximum = 3600 * 1000000000ull, .group = GROUP_TRIAGE, .subcommands = FOR_WATCH},
+	 .maximum = 3600 * 1000000000ull, .group = GROUP_TRIAGE, .subcommands = FOR_PRINT},
 
 	{"output", 'o', "FILE", "the recording to make, which must not be there yet",
 	 option_set_text, PATH, FIELD(recording), .group = GROUP_OUTPUT, .subcommands = FOR_RECORD},
@@ -179,6 +182,8 @@ const struct option_row option_rows[] = {
 	{"version", 0, NULL, "print the version", option_show_version, .group = GROUP_GENERAL,
 	 .subcommands = FOR_ALL | FOR_FILES},
 
+	{"completion", 0, "bash", "print the completion script for a shell", option_show_completion,
+	 "choose bash", .group = GROUP_HIDDEN, .subcommands = FOR_WATCH},
 	{"empty-programs", 0, NULL, "probes that do nothing", option_set_flag,
 	 FIELD(empty_programs), .group = GROUP_HIDDEN, .subcommands = FOR_WATCH},
 };

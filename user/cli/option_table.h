@@ -30,7 +30,7 @@ enum option_group {
 	GROUP_PROBES,
 	GROUP_OUTPUT,
 	GROUP_GENERAL,
-	GROUP_HIDDEN, /* for our own benchmark: parsed, not shown */
+	GROUP_HIDDEN, /* for our own build and benchmark: parsed, not shown */
 	GROUP_MAX_,
 };
 

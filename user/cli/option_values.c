@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/values.h"
 #include "cli/words.h"
@@ -282,6 +283,16 @@ int option_show_help(struct options *options, const struct option_row *row, cons
 	(void)row;
 	(void)text;
 	help_print(stdout, subcommand_find(options->subcommand));
+	return 1;
+}
+
+int option_show_completion(struct options *options, const struct option_row *row, const char *text)
+{
+	(void)options;
+	(void)row;
+	if (strcmp(text, "bash") != 0)
+		return -EINVAL;
+	completion_print(stdout);
 	return 1;
 }
 

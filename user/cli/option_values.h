@@ -34,5 +34,6 @@ option_parse option_set_keep; /* a size into keep_bytes, a time into keep_ns */
 /* To standard output. */
 option_parse option_show_help;
 option_parse option_show_version;
+option_parse option_show_completion; /* "bash" */
 
 #endif

@@ -32,8 +32,8 @@ struct options {
 	VEC(int) pids;
 	struct option_words comms, cgroups, containers, pods; /* what each means: proc/selector.h */
 	bool silent_command; /* what it prints is not shown: the terminal is taken */
-	char **command;	   /* NULL-terminated argv to start, or NULL; owned */
-	bool follow_forks; /* -f: what targets fork become targets */
+	char **command;	     /* NULL-terminated argv to start, or NULL; owned */
+	bool follow_forks;   /* -f: what targets fork become targets */
 	/* triage: no target at all */
 	double budget;	    /* of one core, ours and our probes': 0.01 */
 	uint64_t escalate;  /* heap tracking for the first so many suspects; 0: for none */
