@@ -155,6 +155,16 @@ static void amount_add(struct diff_amount *amount, const struct site *site)
 	amount->count += site->count;
 }
 
+static void row_represent(struct diff_row *row, const struct report_site *site, bool after)
+{
+	bool is_first = !row->site || (after && row->site == row->earlier);
+
+	if (is_first || row->site->site->bytes < site->site->bytes)
+		row->site = site;
+	if (!after)
+		row->earlier = row->site;
+}
+
 static int side_add(struct builder *builder, const struct report *report, bool after)
 {
 	struct diff *diff = &builder->diff;
@@ -168,7 +178,7 @@ static int side_add(struct builder *builder, const struct report *report, bool a
 
 			if (!row)
 				return -ENOMEM;
-			row->site = site;
+			row_represent(row, site, after);
 			row->comm = row->comm ? process->process->comm : NULL;
 			row->sites++;
 			amount_add(after ? &row->after : &row->before, site->site);

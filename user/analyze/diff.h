@@ -27,10 +27,11 @@ struct diff_amount {
 struct diff_row {
 	char *name;	  /* of the group, untrusted; NULL for a site; owned */
 	const char *comm; /* of the process, for a site; NULL: a group of several */
-	const struct report_site
-		*site; /* one of the group's, of the later snapshot if it is there */
-	size_t sites;  /* how many of both snapshots it stands for */
-	bool by_name;  /* of two builds: the names of their functions say that they are the same */
+	/* Of the group's sites the one that holds most; of the later snapshot if it is there. */
+	const struct report_site *site;
+	const struct report_site *earlier; /* the same of the earlier one; NULL: not there */
+	size_t sites;			   /* how many of both snapshots it stands for */
+	bool by_name; /* of two builds: the names of their functions say that they are the same */
 	struct diff_amount before, after;
 	enum diff_state state;
 };

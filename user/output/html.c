@@ -44,7 +44,7 @@ static void series_write(struct page *page, const struct history_process *proces
 		page->process_count;
 	html_series_write(&page->json, &page->columns, &process->series);
 	site_trend_of_process(&trend, page->report->history, process);
-	output_json_trend_fields(&page->json, &trend);
+	output_json_trend_fields(&page->json, "trend", &trend);
 }
 
 static void process_write(struct page *page, const struct report_process *ranked)

@@ -10,6 +10,7 @@
 #include "output/formats.h"
 #include "output/html.h"
 #include "output/html_series.h"
+#include "output/trend_parts.h"
 
 static void side_write(struct json_writer *json, const char *key, const char *name,
 		       const char *label, const struct report *report)
@@ -40,7 +41,18 @@ static void side_write(struct json_writer *json, const char *key, const char *na
 	json_close(json, '}');
 }
 
-static void row_write(struct json_writer *json, struct html_names *names,
+static void trend_write(struct json_writer *json, const char *key, const struct report *report,
+			const struct report_site *site)
+{
+	struct site_trend trend;
+
+	if (!site || !site->series)
+		return;
+	site_trend_of(&trend, report->history, site->series);
+	output_json_trend_fields(json, key, &trend);
+}
+
+static void row_write(struct json_writer *json, struct html_names *names, const struct diff *diff,
 		      const struct diff_row *row)
 {
 	json_open(json, NULL, '{');
@@ -50,6 +62,11 @@ static void row_write(struct json_writer *json, struct html_names *names,
 	json_put_number(json, "before_count", row->before.count);
 	json_put_number(json, "held_bytes", row->after.bytes);
 	json_put_number(json, "held_count", row->after.count);
+	/* Of one run, the earlier trend is the beginning of the later one. */
+	if (!diff->same_run)
+		trend_write(json, "trend_before", diff->before, row->earlier);
+	if (row->site != row->earlier)
+		trend_write(json, "trend", diff->after, row->site);
 	json_close(json, '}');
 }
 
@@ -65,7 +82,7 @@ static void data_write(struct json_writer *json, struct html_names *names, const
 	side_write(json, "after", diff->after_name, diff->after_label, diff->after);
 	json_open(json, "sites", '[');
 	for (size_t i = 0; i < by_site->rows.count; i++)
-		row_write(json, names, &by_site->rows.items[i]);
+		row_write(json, names, diff, &by_site->rows.items[i]);
 	json_close(json, ']');
 	html_names_write(json, names);
 	json_close(json, '}');

@@ -37,11 +37,12 @@ static void ages_write(struct json_writer *json, const struct site_trend *trend)
 	json_close(json, ']');
 }
 
-void output_json_trend_fields(struct json_writer *json, const struct site_trend *trend)
+void output_json_trend_fields(struct json_writer *json, const char *key,
+			      const struct site_trend *trend)
 {
 	char evidence[EVIDENCE_SIZE];
 
-	json_open(json, "trend", '{');
+	json_open(json, key, '{');
 	json_put_string(json, "verdict", trend_verdict_name(trend->verdict));
 	json_put_string(json, "evidence", site_trend_evidence(trend, evidence));
 	json_put_number(json, "snapshots", trend->trend.points);
@@ -69,5 +70,5 @@ void output_json_trend_write(struct json_writer *json, const struct report *repo
 	if (!report->history || !site->series)
 		return;
 	site_trend_of(&trend, report->history, site->series);
-	output_json_trend_fields(json, &trend);
+	output_json_trend_fields(json, "trend", &trend);
 }

@@ -10,9 +10,10 @@
 /* A line with a sparkline, the verdict and its evidence; nothing while there are too few points. */
 void output_text_trend_write(FILE *out, const struct report *report,
 			     const struct report_site *site);
-/* The member "trend". */
-void output_json_trend_fields(struct json_writer *json, const struct site_trend *trend);
-/* The same of a site; nothing without a history. */
+/* A trend as an object. */
+void output_json_trend_fields(struct json_writer *json, const char *key,
+			      const struct site_trend *trend);
+/* That of a site, as the member "trend"; nothing without a history. */
 void output_json_trend_write(struct json_writer *json, const struct report *report,
 			     const struct report_site *site);
 

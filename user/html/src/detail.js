@@ -24,7 +24,6 @@ function trendFacts(trend) {
   return [
     ...fact('Growth', `${format.rate(trend.bytes_per_s)}`,
       el('span', { class: 'dim' }, ` (95 %: ${format.rate(trend.bytes_per_s_low)} to ${format.rate(trend.bytes_per_s_high)}), R\u00b2 ${trend.r_squared.toFixed(2)}`)),
-    ...fact('Evidence', trend.evidence),
     ...fact('Survival', trend.survival === null ? '' : `${format.percent(trend.survival)} of what it allocated since the first snapshot is still there`),
     ...fact('Turnover', trend.turnover > 0 ? `${format.count(trend.turnover)} blocks freed per block held` : ''),
     ...fact('Ages', ages(trend)),

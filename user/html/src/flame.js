@@ -52,6 +52,9 @@ export function flame(model, state, view) {
   const reset = el('button', { type: 'button', class: 'plain', id: 'flame-reset', onclick: () => zoom(root) }, 'Reset zoom');
   let root, top, focus, boxes = [], colours = {};
 
+  const key = el('p', { class: 'key' }, el('span', { class: 'swatch is-more' }), 'grew ', el('span', { class: 'swatch is-less' }), 'shrank ',
+    el('span', { class: 'swatch is-same' }), 'same');
+
   const retained = () => state.flame === 'retained';
 
   function colourOf(at) {
@@ -140,6 +143,7 @@ export function flame(model, state, view) {
     };
     if (!retained()) widest(root);
     top = focus = root;
+    key.hidden = retained();
     say();
     redraw();
   }
@@ -216,5 +220,5 @@ export function flame(model, state, view) {
       el('p', { class: 'help', id: 'flame-help' }, 'Click or Enter zooms, arrows move, Backspace goes up, Esc resets. The search marks frames.')),
     status,
     el('div', { class: 'canvas' }, canvas, tip),
-    el('p', { class: 'key' }, el('span', { class: 'swatch is-more' }), 'grew ', el('span', { class: 'swatch is-less' }), 'shrank ', el('span', { class: 'swatch is-same' }), 'same'));
+    key);
 }

@@ -8,8 +8,8 @@ import { themeButton } from './theme.js';
 const figure = (label, value, note) =>
   el('div', { class: 'figure' }, el('dt', {}, label), el('dd', {}, value, note ? el('small', {}, note) : null));
 
-export const verdictBadge = (verdict) =>
-  verdict ? el('span', { class: `verdict is-${verdict}` }, verdict.replace('-', ' ')) : null;
+export const verdictBadge = (verdict, title) =>
+  verdict ? el('span', { class: `verdict is-${verdict}`, title }, verdict.replace('-', ' ')) : null;
 
 function processTitle(processes) {
   const shown = processes.filter((process) => process.outstanding_bytes || processes.length === 1);
@@ -94,6 +94,26 @@ export function reportHeader(model) {
     sentence(model), figures(model));
 }
 
+const grows = (trend) => trend && ['leaking', 'growing'].includes(trend.verdict);
+
+function listed(sites) {
+  const names = [...new Set(sites.map((site) => site.title.name))];
+  return names.slice(0, 3).flatMap((name, i) => [i ? ', ' : '', el('code', {}, name)])
+    .concat(names.length > 3 ? [` and ${names.length - 3} more`] : []);
+}
+
+// What a repair has come to: who grew, and still grows.
+function diffSentence(model) {
+  const before = model.sites.filter((site) => grows(site.trend_before));
+  const now = model.sites.filter((site) => grows(site.trend));
+  const mended = before.filter((site) => !grows(site.trend));
+  if (model.data.same_run || (!before.length && !now.length)) return null;
+  if (!now.length)
+    return el('p', { class: 'answer is-calm' }, listed(mended), ` grew before. Of ${format.many(model.sites.length, 'call stack')}, none grows now.`);
+  return el('p', { class: 'answer' }, listed(now), ` ${now.length === 1 ? 'grows' : 'grow'} now`,
+    mended.length ? ['; ', listed(mended), ` grew before, and no ${mended.length === 1 ? 'longer does' : 'longer do'}.`] : '.');
+}
+
 const sideName = (side) => format.fileName(side.recording ?? 'the recording');
 
 function sideLine(name, side) {
@@ -117,6 +137,7 @@ export function diffHeader(model) {
     unrelated ? el('p', { class: 'badge is-warning' },
       '\u26a0 No call stack of one is in the other: these look like two different programs.') : null,
     el('p', { class: 'where' }, exactness([...before.processes, ...after.processes], before.sampled || after.sampled)),
+    diffSentence(model),
     el('dl', { class: 'figures' },
       figure('Difference', format.bytes(bytes[1] - bytes[0], true), `${format.count(blocks[1] - blocks[0], true)} blocks`),
       figure('Before', format.bytes(bytes[0]), format.many(blocks[0], 'block')),

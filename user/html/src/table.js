@@ -47,7 +47,7 @@ function reportColumns(model, state) {
       value: (row) => row.trend?.integral_byte_s ?? 0, cell: (row) => (row.trend ? format.integral(row.trend.integral_byte_s) : '') },
     { key: 'verdict', label: 'Verdict', width: 116,
       value: (row) => (VERDICTS.length - VERDICTS.indexOf(row.trend?.verdict ?? 'too-early')) * 1e15 +
-        (row.trend?.bytes_per_s ?? 0), cell: (row) => verdictBadge(row.trend?.verdict) },
+        (row.trend?.bytes_per_s ?? 0), cell: (row) => verdictBadge(row.trend?.verdict, row.trend?.evidence) },
   ];
   const [trend, ...rest] = evolution;
   return [
@@ -72,11 +72,18 @@ function diffColumns(model, state) {
     key, label, width: 108, ...NUMBER, value: (row) => row.series[state.measure][column],
     cell: (row) => format.amount(row.series[state.measure][column], state.measure),
   });
+  const verdict = (key, label, trendOf) => ({
+    key, label, width: 112, value: (row) => -VERDICTS.indexOf(trendOf(row)?.verdict ?? 'too-early'),
+    cell: (row) => verdictBadge(trendOf(row)?.verdict, trendOf(row)?.evidence),
+  });
+  const judged = model.sites.some((site) => site.trend_before) && model.sites.some((site) => site.trend);
   return [
     { key: 'name', label: 'Call stack', value: (row) => row.title.toLowerCase(), ascending: true, cell: (row) => stackCell(row, model) },
     { key: 'state', label: 'State', width: 92, value: (row) => -STATES.indexOf(stateName(row, state)),
       cell: (row) => el('span', { class: `verdict is-${stateName(row, state)}` }, stateName(row, state)) },
     difference('bytes'), difference('blocks'), at('before', 'Before', 0), at('after', 'After', 1),
+    ...(judged ? [verdict('was', 'Was', (row) => row.sites.length === 1 && row.sites[0].trend_before),
+      verdict('is', 'Is', (row) => row.sites.length === 1 && row.sites[0].trend)] : []),
   ];
 }
 
@@ -126,9 +133,8 @@ export function table(model, state, view) {
       totals.bytes += row.series.bytes[state.to];
       totals.blocks += row.series.blocks[state.to];
     }
-    for (const cell of head.children)
-      cell.setAttribute('aria-sort', cell.dataset.key === sort.key ? (sort.down ? 'descending' : 'ascending') : 'none');
-    head.querySelectorAll('th:not(:has(button))').forEach((cell) => cell.removeAttribute('aria-sort'));
+    columns.forEach((shown, i) => shown.value &&
+      head.children[i].setAttribute('aria-sort', shown === column ? (sort.down ? 'descending' : 'ascending') : 'none'));
     grid.setAttribute('aria-rowcount', String(rows.length + 1));
     const noun = { site: 'call stack', file: 'place' }[state.group] ?? state.group;
     status.textContent = `${format.many(rows.length, noun).replace('processs', 'processes')}, ${format.bytes(totals.bytes)} in ${format.many(totals.blocks, 'block')}`;
