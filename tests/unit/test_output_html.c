@@ -362,6 +362,39 @@ static void a_difference_has_both_sides_by_stack(void **state)
 	fixture_free(&after);
 }
 
+static const char *verdict_of(json_t *site, const char *key)
+{
+	return json_string_value(json_object_get(json_object_get(site, key), "verdict"));
+}
+
+/* Two runs: what leaked in the first one, and what it does in the second. */
+static void two_runs_are_told_with_both_verdicts(void **state)
+{
+	_cleanup_(run_free) struct run before = {0}, after = {0};
+	_cleanup_(diff_free) struct diff diff = {0};
+	_cleanup_free_ char *page = NULL;
+	json_t *data, *site;
+
+	(void)state;
+	run_make(&before, 60);
+	run_make(&after, 5);
+	before.report.processes.items[0].sites.items[0].id = 1;
+	before.report.processes.items[0].sites.items[1].id = 2;
+	after.report.processes.items[0].sites.items[0].id = 1;
+	after.report.processes.items[0].sites.items[1].id = 2;
+	assert_int_equal(diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
+			 0);
+	page = render_diff(&diff);
+	data = data_of(page);
+	site = site_with(data, (json_int_t)leak_at(4));
+	assert_int_equal(integer(site, "before_bytes"), leak_at(59));
+	assert_string_equal(verdict_of(site, "trend_before"), "leaking");
+	assert_string_equal(verdict_of(site, "trend"), "too-early");
+	assert_int_equal(json_array_size(json_object_get(json_object_get(data, "before"), "times")),
+			 60);
+	json_decref(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +405,7 @@ int main(void)
 		cmocka_unit_test(a_series_holds_every_snapshot),
 		cmocka_unit_test(a_long_series_keeps_its_peaks_and_its_ends),
 		cmocka_unit_test(a_difference_has_both_sides_by_stack),
+		cmocka_unit_test(two_runs_are_told_with_both_verdicts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
