@@ -45,7 +45,7 @@ function layersOf(rows, state) {
   const top = ranked.slice(0, TOP).filter(([most]) => most > 0).map(([, row]) => row);
   const rest = ranked.slice(top.length).map(([, row]) => row);
   const growth = (row) => row.series[measure][to] - row.series[measure][from];
-  const suspect = (row) => (['leaking', 'growing'].includes(row.trend?.verdict) ? 1 : 0);
+  const suspect = (row) => ['growing', 'leaking'].indexOf(row.trend?.verdict);
   top.sort((a, b) => suspect(b) - suspect(a) || growth(b) - growth(a));
   const layers = top.map((row, i) => ({ row, name: row.title, values: row.series[measure], colour: themeColour(`series-${i + 1}`) }));
   if (rest.length) {

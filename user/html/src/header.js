@@ -2,7 +2,7 @@
 // What was measured, where and when, whether the numbers are exact, and the answer in one sentence.
 import { el } from './dom.js';
 import * as format from './format.js';
-import { containerName } from './rows.js';
+import { containerName, VERDICTS } from './rows.js';
 import { themeButton } from './theme.js';
 
 const figure = (label, value, note) =>
@@ -46,7 +46,7 @@ function sentence(model) {
   const heap = model.sites.filter((site) => site.family === model.family);
   const judged = heap.filter((site) => site.trend && site.trend.verdict !== 'too-early');
   const leaks = judged.filter((site) => ['leaking', 'growing'].includes(site.trend.verdict))
-    .sort((a, b) => b.trend.bytes_per_s - a.trend.bytes_per_s);
+    .sort((a, b) => VERDICTS.indexOf(a.trend.verdict) - VERDICTS.indexOf(b.trend.verdict) || b.trend.bytes_per_s - a.trend.bytes_per_s);
   if (!judged.length) return null;
   if (!leaks.length)
     return el('p', { class: 'answer is-calm' }, `None of ${format.many(judged.length, 'call stack')} grows.`);
