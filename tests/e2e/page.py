@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Opens pages of leakmon in headless Chromium and operates them as a reader would.
 
-page.py REPORT DIFFERENCE: pages of the runs that test_e2e_html.c makes, whose numbers it knows.
+page.py REPORT DIFFERENCE RETAIN: pages of the runs that test_e2e_html.c makes, whose numbers it
+knows, and what `leakmon retain --format json` said of the same process.
 Prints a line per check; ends with 1 at the first that fails. Nothing is asserted about time, but
 what a page of 1,000 call stacks and 500 snapshots takes is printed.
 """
@@ -275,6 +276,7 @@ def the_books_balance(page):
 
 
 def every_control_has_a_name(page):
+    expect(re.findall(r'\[object|undefined|NaN', page.text('#page')), [])
     expect(page.run('''
         const named = (node) => node.getAttribute('aria-label') || node.textContent.trim() || node.labels?.length;
         return [...document.querySelectorAll('button, input, select, [tabindex], section')]
@@ -306,13 +308,46 @@ def large_data(data, sites=1000, columns=500):
             'times': [data['times'][0]] + [5000] * (columns - 1), 'sequences': [1] * columns}
 
 
-def enlarge(path):
+def with_other_data(path, change):
+    """A page like that at `path`, its data changed: where it is, and how many MB of data it has."""
     page = open(path, encoding='utf-8').read()
     data = re.search(r'(<script type="application/json" id="data">)(.*?)(</script>)', page, re.S)
-    large = json.dumps(large_data(json.loads(data[2])), separators=(',', ':')).replace('<', '\\u003c')
-    with open(f'{path}.large.html', 'w', encoding='utf-8') as out:
-        out.write(page[:data.start(2)] + large + page[data.end(2):])
-    return f'{path}.large.html', len(large) / 1e6
+    changed = json.dumps(change(json.loads(data[2])), separators=(',', ':')).replace('<', '\\u003c')
+    with open(f'{path}.other.html', 'w', encoding='utf-8') as out:
+        out.write(page[:data.start(2)] + changed + page[data.end(2):])
+    return f'{path}.other.html', len(changed) / 1e6
+
+
+def frames(*names):
+    return [{'function': name, 'offset': 1, 'module': '/bin/leak', 'build_id': None, 'address': 1, 'file': 'leak.c', 'line': 7, 'inlined': False}
+            for name in names]
+
+
+DEAD = {'alive': 2, 'dead': 5, 'dead_stack_bytes': 5 << 23, 'dead_resident_bytes': 5 << 13, 'dead_heap_bytes': 640, 'dead_heap_count': 5,
+        'created': 9, 'joined': 3, 'detached': 0, 'groups': [{
+            'id': '0' * 16, 'count': 5, 'before_attach': 1, 'oldest_ms': 4000, 'newest_ms': 10, 'stack_bytes': 5 << 23, 'resident_bytes': 5 << 13,
+            'heap_bytes': 640, 'heap_count': 5, 'start_routine': {'frames': frames('<i>work')}, 'frames': frames('start_worker', 'main')}]}
+
+
+def threads_and_retention_have_their_sections(driver, path, retain):
+    """The shapes that reports have them in: schema/report.schema.json, and what retain really said."""
+    said = json.load(open(retain, encoding='utf-8'))
+
+    def change(data):
+        data['processes'][0]['threads'] = DEAD
+        return {**data, 'retention': [said]}
+
+    page = Page(driver, with_other_data(path, change)[0])
+    for part in ('5 dead and not joined', '9 created, 3 joined', '<i>work', '640 B of heap in 5 blocks', 'start_worker', '1 ended before the attach'):
+        expect_in(part, page.text('#threads'))
+    expect_in(kib(said['totals']['unreachable']['bytes']), page.text('#retention .figures'))
+    expect_in(f'{said["totals"]["held"]["blocks"]:,} block', page.text('#retention .figures'))
+    for title, key in (('Unreachable', 'leaks'), ('Roots', 'roots'), ('Classes', 'classes')):
+        expect(any(head.startswith(title) for head in page.run('return [...document.querySelectorAll("#retention h3")].map((head) => head.textContent)')),
+               bool(said[key]))
+    for selector in ('#threads', '#retention'):
+        expect(re.findall(r'\[object|undefined|NaN', page.text(selector)), [])
+    page.nothing_went_wrong()
 
 
 MEASURE = '''
@@ -330,7 +365,7 @@ MEASURE = '''
 
 
 def a_large_page_stays_quick(driver, path):
-    large, megabytes = enlarge(path)
+    large, megabytes = with_other_data(path, large_data)
     page = Page(driver, large)
     expect_in('1,000 call stacks', page.text('#row-count'))
     expect(len(page.rows()) < 60, True)  # of 1,000, those in sight
@@ -350,7 +385,7 @@ REPORT = (the_header_says_what_was_measured, rows_are_exact_and_sorted, the_sear
           the_flame_graph_zooms, dark_and_light_both_work, the_books_balance, every_control_has_a_name)
 
 
-def main(report, difference):
+def main(report, difference, retain):
     driver = browser()
     try:
         page = Page(driver, report)
@@ -363,6 +398,8 @@ def main(report, difference):
         every_control_has_a_name(page)
         page.nothing_went_wrong()
         print('ok the_difference_shows_both_sides', flush=True)
+        threads_and_retention_have_their_sections(driver, report, retain)
+        print('ok threads_and_retention_have_their_sections', flush=True)
         a_large_page_stays_quick(driver, report)
         print('ok a_large_page_stays_quick')
     finally:

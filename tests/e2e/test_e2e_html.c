@@ -62,7 +62,7 @@ static void pages_show_a_real_run_and_can_be_operated(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload, *reader;
-	char recording[96], report[96], difference[96], from[112], to[112];
+	char recording[96], report[96], difference[96], retain[96], from[112], to[112];
 
 	if (access("/usr/bin/chromedriver", X_OK)) {
 		print_message("no chromedriver: no page is opened\n");
@@ -71,6 +71,7 @@ static void pages_show_a_real_run_and_can_be_operated(void **state)
 	path_of(harness, recording, "run.lkm");
 	path_of(harness, report, "report.html");
 	path_of(harness, difference, "difference.html");
+	path_of(harness, retain, "retain.json");
 	snprintf(from, sizeof(from), "%s@1", recording);
 	snprintf(to, sizeof(to), "%s@4", recording);
 	workload = hostile_start(harness);
@@ -79,8 +80,11 @@ static void pages_show_a_real_run_and_can_be_operated(void **state)
 	     ARGUMENTS("leakmon", "report", recording, "--format", "html", "--output", report));
 	page(harness,
 	     ARGUMENTS("leakmon", "diff", from, to, "--format", "html", "--output", difference));
+	page(harness, ARGUMENTS("leakmon", "retain", "--census", "-p", workload->pid_text,
+				"--format", "json", "--output", retain));
 	reader = child_start(harness, "/usr/bin/python3",
-			     ARGUMENTS("python3", "tests/e2e/page.py", report, difference), NULL);
+			     ARGUMENTS("python3", "tests/e2e/page.py", report, difference, retain),
+			     NULL);
 	if (child_end(harness, reader))
 		child_fail(reader, "what the pages show is not what happened:\n%s",
 			   reader->out.text ? reader->out.text : "");

@@ -19,7 +19,7 @@ function className(found) {
 function rootName(root) {
   const place = root.module ? ` [${format.fileName(root.module)}]` : '';
   const thread = root.tid ? ` of thread ${root.tid} ${root.comm ?? ''}` : '';
-  return `${root.kind}${root.name ? ` ${root.name}` : ''}${root.offset ? `+0x${root.offset.toString(16)}` : ''}${place}${thread}`;
+  return `${root.kind}${root.name ? ` ${root.name}` : root.offset ? ` +0x${root.offset.toString(16)}` : ''}${place}${thread}`;
 }
 
 const held = (total) => `${format.bytes(total.bytes)} in ${format.many(total.blocks, 'block')}`;
@@ -56,12 +56,21 @@ function path(found) {
   return el('details', {}, el('summary', {}, `to ${className(found.class)}, from ${rootName(found.root)}`,
     el('span', { class: 'dim' }, ` \u00b7 ${found.sharing} of ${found.sampled} looked at are held so`)),
   el('ol', { class: 'stack' }, el('li', { class: 'is-title' }, rootName(found.root)), found.steps.map((step) => el('li', {},
-    el('span', { class: 'note' }, step.width > 1 ? `one of ${format.count(step.width)} pointers` : `+0x${step.offset.toString(16)}`),
-    `${className(step.class)}`, step.repeated > 1 ? el('span', { class: 'note' }, `${format.count(step.repeated)} in a row`) : null,
+    el('span', { class: 'edge' }, `\u2192 ${step.width > 1 ? `one of ${format.count(step.width)} pointers` : `+0x${step.offset.toString(16)}`}`),
+    className(step.class), step.repeated > 1 ? el('span', { class: 'note' }, `${format.count(step.repeated)} in a row`) : null,
     el('span', { class: 'source' }, format.bytes(step.size))))));
 }
 
+const sameRoot = (one, other) => ['kind', 'name', 'module', 'address', 'offset', 'tid'].every((key) => one[key] === other[key]);
+
+// A root, and below it the ways from it to what it holds.
+function rootCell(root, paths) {
+  const own = paths.filter((found) => sameRoot(found.root, root));
+  return own.length ? el('details', {}, el('summary', {}, rootName(root)), own.map(path)) : rootName(root);
+}
+
 function picture(found) {
+  const others = found.paths.filter((one) => !found.roots.slice(0, SHOWN).some((root) => sameRoot(one.root, root)));
   const total = found.totals.unreachable.bytes + found.totals.held.bytes + found.totals.untracked.bytes || 1;
   return [
     el('h3', {}, `${found.comm} `, el('span', { class: 'dim' }, `PID ${found.pid}`)),
@@ -71,10 +80,10 @@ function picture(found) {
     list('Unreachable', [['Nothing points to', true], ['and with them', true], ['What']], found.leaks.map(leakRow)),
     list('Roots, by what they alone hold', [['Retained', true], ['Share', true], ['Blocks', true], ['Root']],
       found.roots.map((root) => [format.bytes(root.retained_bytes), [format.percent(root.retained_bytes / total), bar(root.retained_bytes / total)],
-        format.count(root.retained_blocks), rootName(root)])),
+        format.count(root.retained_blocks), rootCell(root, found.paths)])),
     list('Classes', [['Bytes', true], ['Blocks', true], ['Unreachable', true], ['Class']],
       found.classes.map((one) => [format.bytes(one.bytes), format.count(one.count), one.unreachable.bytes ? format.bytes(one.unreachable.bytes) : '', className(one)])),
-    found.paths.length ? [el('h3', {}, 'Shortest paths from roots'), found.paths.map(path)] : null,
+    others.length ? [el('h3', {}, 'Shortest paths from other roots'), others.map(path)] : null,
   ];
 }
 
