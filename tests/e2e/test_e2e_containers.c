@@ -63,20 +63,21 @@ static void every_runtime_and_libc_is_counted_exactly_and_named(void **state)
 	}
 }
 
-/* As many -p, --container, --cgroup: one container, three ways to it. */
-static void a_container_is_found_by_pid_by_id_and_by_cgroup(void **state)
+static void a_container_is_found_by_pid_by_id_by_name_and_by_cgroup(void **state)
 {
 	struct harness *harness = containers_bpf(state);
 	const struct container_spec spec = {
 		.runtime = "runc", .image = IMAGE_GLIBC, .pod = "web-0"};
 	struct running *container = container_start(harness, &spec);
 	char pid[16], id[13];
-	const char *const ways[][2] = {
-		{"-p", pid}, {"--container", id}, {"--cgroup", CONTAINERS_CGROUP "/kubepods"}};
+	const char *const ways[][2] = {{"-p", pid},
+				       {"--container", id},
+				       {"--container", "app"},
+				       {"--cgroup", CONTAINERS_CGROUP "/kubepods"}};
 
 	snprintf(pid, sizeof(pid), "%d", container->pid);
 	snprintf(id, sizeof(id), "%.12s", container->id);
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		struct child *monitor = MONITOR_ATTACHED(harness, ways[i][0], ways[i][1], NAMED);
 		json_t *report;
 
@@ -256,7 +257,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		container_test(every_runtime_and_libc_is_counted_exactly_and_named),
-		container_test(a_container_is_found_by_pid_by_id_and_by_cgroup),
+		container_test(a_container_is_found_by_pid_by_id_by_name_and_by_cgroup),
 		container_test(two_containers_over_one_layer_are_counted_once_each),
 		container_test(a_pod_that_is_not_there_lists_those_that_are),
 		container_test(an_unreadable_bundle_leaves_the_id),

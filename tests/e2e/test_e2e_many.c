@@ -182,6 +182,45 @@ static void one_process_that_leaks_fast_leaves_the_others_their_share(void **sta
 	expect_held(process_of(report, modest->pid), "leak_c", 6, 6 * 4096);
 }
 
+/* Three quarters of the room, of blocks and of stacks, are all that the greedy one gets. */
+static void one_greedy_process_starves_none_of_forty_nine(void **state)
+{
+	enum { OTHERS = 49, BLOCKS = 10000, TAKEN = 3001 };
+	struct harness *harness = harness_bpf(state);
+	struct child *greedy = WORKLOAD(harness, "sites", "10000"), *others[OTHERS], *monitor;
+	char pids[16 * (OTHERS + 1)];
+	json_t *report, *ledger;
+	int length;
+
+	length = snprintf(pids, sizeof(pids), "%d", greedy->pid);
+	for (size_t i = 0; i < OTHERS; i++) {
+		others[i] = WORKLOAD(harness, "leak");
+		length += snprintf(pids + length, sizeof(pids) - (size_t)length, ",%d",
+				   others[i]->pid);
+	}
+	monitor = MONITOR(harness, "-p", pids, "-o", "0", "--max-blocks", "4000", "--max-sites",
+			  "1000", "--format", "json", "3600");
+	monitor_wait_attached(harness, monitor, others[OTHERS - 1]->pid);
+	workload_do(harness, greedy, "go");
+	for (size_t i = 0; i < OTHERS; i++)
+		workload_do(harness, others[i], "go");
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	for (size_t i = 0; i < OTHERS; i++) {
+		json_t *process = process_of(report, others[i]->pid);
+
+		expect_held(process, "leak_a", 10, 1000);
+		expect_held(process, "leak_b", 5, 5000);
+		expect_held(process, "leak_c", 3, 12288);
+		assert_true(json_is_true(json_object_get(process, "exact")));
+	}
+	ledger = json_object_get(report, "ledger");
+	assert_int_equal(number_at(json_object_get(ledger, "dropped"), "share"), BLOCKS - TAKEN);
+	assert_int_equal(dropped_sum(report), BLOCKS - TAKEN);
+	assert_int_equal(number_at(process_of(report, greedy->pid), "outstanding_count"), TAKEN);
+	assert_in_range(held_by(process_of(report, greedy->pid), "leak_leaf").sites, 700, 751);
+}
+
 static void a_process_without_a_slot_is_counted_as_dropped(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -299,6 +338,7 @@ int main(void)
 		e2e_test(a_name_that_nobody_has_lists_the_names_there_are),
 		e2e_test(a_fork_storm_loses_no_target_and_leaks_nothing_of_ours),
 		e2e_test(one_process_that_leaks_fast_leaves_the_others_their_share),
+		e2e_test(one_greedy_process_starves_none_of_forty_nine),
 		e2e_test(a_process_without_a_slot_is_counted_as_dropped),
 		e2e_test(threads_without_memory_for_their_state_are_counted_as_dropped),
 	};

@@ -197,8 +197,8 @@ static void pids_alone_match_nothing_else(void **state)
 
 static void a_word_means_what_its_option_says(void **state)
 {
-	char namespace[] = "shop", pod[] = "web-0";
-	struct container container = {.id = ID, .namespace = namespace, .pod = pod};
+	char namespace[] = "shop", pod[] = "web-0", name[] = "app";
+	struct container container = {.id = ID, .namespace = namespace, .pod = pod, .name = name};
 	struct cgroup_path path = {.path = (char[]){"/kubepods/pod1/x"}};
 	struct cgroup_paths paths = {.list = {&path, 1, 1}};
 	struct word_subject in = {"nginx", &paths, {.id = ID}, &container};
@@ -218,6 +218,10 @@ static void a_word_means_what_its_option_says(void **state)
 		{SELECT_CONTAINER, ID, &in, true},
 		{SELECT_CONTAINER, "f2a", &in, false},
 		{SELECT_CONTAINER, "3f2a", &out, false},
+		{SELECT_CONTAINER, "app", &in, true},
+		{SELECT_CONTAINER, "ap", &in, false},
+		{SELECT_CONTAINER, "app", &unnamed, false},
+		{SELECT_CONTAINER, "app", &out, false},
 		{SELECT_POD, "web-0", &in, true},
 		{SELECT_POD, "shop/web-0", &in, true},
 		{SELECT_POD, "sho/web-0", &in, false},

@@ -11,7 +11,7 @@
 #include "cli/values.h"
 #include "cli/words.h"
 #include "output/output.h"
-#include "proc/container_id.h"
+#include "proc/container_names.h"
 #include "store/recorder.h"
 
 #define NS_PER_MS 1000000ull
@@ -165,11 +165,15 @@ int option_add_word(struct options *options, const struct option_row *row, const
 
 int option_add_container(struct options *options, const struct option_row *row, const char *text)
 {
+	/* Docker takes more than Kubernetes does; an id is a name of this kind, too. */
+	static const char name_characters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
 	const char *scheme = strstr(text, "://");
 	const char *id = scheme ? scheme + 3 : text;
 	size_t length = strlen(id);
 
-	if (!length || length > CONTAINER_ID_LENGTH || strspn(id, "0123456789abcdef") != length)
+	if (!length || length > CONTAINER_NAME_MAX || !isalnum((unsigned char)*id) ||
+	    strspn(id, name_characters) != length)
 		return -EINVAL;
 	return word_add(options, row, id);
 }

@@ -20,7 +20,7 @@ option_parse option_set_choice;	      /* an enum whose values are the argument's
 
 /* Appended to the struct option_words at row->offset. */
 option_parse option_add_word;	   /* not empty */
-option_parse option_add_container; /* the first digits of an id; containerd://ID is taken too */
+option_parse option_add_container; /* a name or digits of an id; containerd://ID, too */
 option_parse option_add_pod;	   /* NAME, NAMESPACE/NAME */
 
 /* Into the fields of that name. */

@@ -140,7 +140,7 @@ static bool match_process(struct selector *selector, const struct process_entry 
 	    selector->words[SELECT_POD].count)
 		cgroup_paths_read(entry->pid, &paths);
 	path = container_path(&paths, &subject.id);
-	if (path && selector->words[SELECT_POD].count)
+	if (path && (selector->words[SELECT_POD].count || selector->words[SELECT_CONTAINER].count))
 		subject.container =
 			container_find_by_paths(selector->containers, entry->pid, &paths);
 	return match_words(selector, &subject, marks);

@@ -18,7 +18,7 @@
 enum selector_kind {
 	SELECT_COMM,	  /* the whole name in /proc/PID/comm, of which 15 bytes count */
 	SELECT_CGROUP,	  /* the cgroup or one below it: cgroup_is_within() */
-	SELECT_CONTAINER, /* the first digits of the container's id */
+	SELECT_CONTAINER, /* the container's name, or the first digits of its id */
 	SELECT_POD,	  /* NAME, or NAMESPACE/NAME */
 	SELECT_MAX_,
 };
@@ -49,8 +49,8 @@ bool selector_is_open(const struct selector *selector);
 /*
  * Whether a process matches: 1, 0, or -ESRCH if it has ended. Reads /proc/PID/stat, and
  * /proc/PID/cgroup if a word needs it; the names of a container are looked up only when a word
- * asks for a pod, and only once per container. A runtime moves a process into its container
- * between fork and exec, and comm changes at exec: ask again after an exec.
+ * asks for a pod or a container, and only once per container. A runtime moves a process into its
+ * container between fork and exec, and comm changes at exec: ask again after an exec.
  */
 int selector_matches(struct selector *selector, pid_t pid);
 

@@ -120,7 +120,7 @@ static const struct {
 	[SELECT_COMM] = {"--comm", "no process has that name", "processes here", "", add_comm},
 	[SELECT_CGROUP] = {"--cgroup", "no process is in that cgroup or below it", "cgroups here",
 			   "no process shows its cgroup", add_cgroups},
-	[SELECT_CONTAINER] = {"--container", "no container has an id that begins so",
+	[SELECT_CONTAINER] = {"--container", "no container has that name, or an id that begins so",
 			      "containers here", "no process here runs in a container",
 			      add_container},
 	[SELECT_POD] = {"--pod", "no process runs in a pod of that name", "pods here",

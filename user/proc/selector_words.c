@@ -24,7 +24,12 @@ static bool matches_cgroup(const char *word, const struct word_subject *subject)
 
 static bool matches_container(const char *word, const struct word_subject *subject)
 {
-	return subject->id.id[0] && !strncmp(word, subject->id.id, strlen(word));
+	const struct container *container = subject->container;
+
+	if (!subject->id.id[0])
+		return false;
+	return !strncmp(word, subject->id.id, strlen(word)) ||
+	       (container && container->name && !strcmp(word, container->name));
 }
 
 static bool matches_pod(const char *word, const struct word_subject *subject)
