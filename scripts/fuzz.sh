@@ -132,6 +132,7 @@ make_container_seeds() {
 		"$id" "$names" >"$1/docker"
 	printf '3{"id":"%s","bundle":"/run/b","config":{"labels":["a=b","bundle=/run/c",
 		"%s.sandbox-name=web"]}}' "$id" "$cri" >"$1/state"
+	printf '8[{"id":"x"},{"id":"%s","names":["web","x"],"flags":{}}]' "$id" >"$1/storage"
 	printf '4web-0_shop_app-%s.log' "$id" >"$1/link"
 	printf '<shop_web-0_%s' "$uid" >"$1/pod"
 }

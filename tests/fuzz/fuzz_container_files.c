@@ -35,6 +35,8 @@ static int read_file(uint8_t reader, const char *text, size_t length, struct con
 {
 	_cleanup_free_ char *bundle = NULL;
 
+	if (reader & 8)
+		return storage_read_containers(text, length, container);
 	switch (reader % 4) {
 	case 0:
 		return oci_read_config(text, length, true, container);

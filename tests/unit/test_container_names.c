@@ -254,6 +254,41 @@ static void a_record_of_another_container_or_of_none_is_not_taken(void **state)
 	}
 }
 
+/* As podman 4.3 writes it. */
+static void podmans_list_names_a_container_by_its_id(void **state)
+{
+	static const char list[] =
+		"[{\"id\":\"7e635cae8b85502727a572ca2f04570c28ecaaa79bf5f90dddd1f94c6ba3ed77\","
+		"\"names\":[\"other\"],\"image\":\"\",\"layer\":\"82d4\"},7,{\"id\":\"" ID "\","
+		"\"names\":[\"web\",\"alias\"],\"image\":\"\",\"layer\":\"82d4318ec75c\","
+		"\"metadata\":\"{\\\"image-name\\\":\\\"\\\",\\\"name\\\":\\\"web\\\"}\","
+		"\"created\":\"2026-11-21T08:53:37.285165499Z\",\"flags\":{\"Volatile\":true}}]";
+	static const struct {
+		const char *text;
+		int error;
+	} cases[] = {
+		{"[]", -ENOENT},
+		{"{}", -EINVAL},
+		{"[{\"id\":", -EINVAL},
+		{"[{\"id\":7,\"names\":[\"x\"]}]", -ENOENT},
+		{"[{\"id\":\"" ID "\"}]", 0},
+		{"[{\"id\":\"" ID "\",\"names\":[]}]", 0},
+		{"[{\"id\":\"" ID "\",\"names\":[{}]}]", 0},
+	};
+	struct container container = {.id = ID};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(
+			storage_read_containers(cases[i].text, strlen(cases[i].text), &container),
+			cases[i].error);
+		assert_null(container.name);
+	}
+	assert_int_equal(storage_read_containers(list, strlen(list), &container), 0);
+	assert_string_equal(container.name, "web");
+	names_free(&container);
+}
+
 static void a_log_link_names_everything_by_id(void **state)
 {
 	struct container container = {.id = ID};
@@ -299,6 +334,7 @@ int main(void)
 		cmocka_unit_test(
 			a_container_of_the_kubelet_upon_docker_has_the_names_of_its_labels),
 		cmocka_unit_test(a_record_of_another_container_or_of_none_is_not_taken),
+		cmocka_unit_test(podmans_list_names_a_container_by_its_id),
 		cmocka_unit_test(a_log_link_names_everything_by_id),
 		cmocka_unit_test(a_log_directory_names_the_pod_by_uid),
 	};

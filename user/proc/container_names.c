@@ -147,6 +147,24 @@ static void names_from_docker(struct container *container)
 		docker_read_config(text, length, container);
 }
 
+/* Containers that are to be removed when they end are in the volatile list. */
+static void names_from_storage(struct container *container)
+{
+	static const char *const lists[] = {
+		"/var/lib/containers/storage/overlay-containers/containers.json",
+		"/run/containers/storage/overlay-containers/volatile-containers.json",
+		"/var/lib/containers/storage/vfs-containers/containers.json",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists) && !container->name; i++) {
+		_cleanup_free_ char *text = NULL;
+		size_t length;
+
+		if (!host_file_read(lists[i], OCI_FILE_MAX_BYTES, &text, &length))
+			storage_read_containers(text, length, container);
+	}
+}
+
 void container_names_find(pid_t pid, struct container *container)
 {
 	if (!is_complete(container))
@@ -157,4 +175,5 @@ void container_names_find(pid_t pid, struct container *container)
 		names_from_docker(container);
 	if (!is_complete(container))
 		container_logs_find(container);
+	names_from_storage(container);
 }

@@ -6,7 +6,8 @@
  *     shim has as its working directory, or beside it: a shim serves all containers of a pod;
  *  2. the state that runc and crun keep by container id, which names the bundle;
  *  3. Docker's record of the container, by its id;
- *  4. the log files that the kubelet names after pod and container (container_logs.h).
+ *  4. the log files that the kubelet names after pod and container (container_logs.h);
+ *  5. podman's list of containers, by the id.
  *
  * Files are looked for below leakmon's own root, then below that of process 1, which is the host's
  * when leakmon runs in a container with the host's PID namespace.

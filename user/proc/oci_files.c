@@ -144,3 +144,33 @@ int docker_read_config(const char *text, size_t length, struct container *contai
 		container_name_set(&container->name, name, strlen(name));
 	return 0;
 }
+
+/* The first of its names: the others are aliases. */
+static void take_first_name(const json_t *entry, struct container *container)
+{
+	const json_t *name = json_array_get(json_object_get(entry, "names"), 0);
+
+	if (json_is_string(name))
+		container_name_set(&container->name, json_string_value(name),
+				   json_string_length(name));
+}
+
+int storage_read_containers(const char *text, size_t length, struct container *container)
+{
+	_cleanup_json_ json_t *root = json_loadb(text, length, 0, NULL);
+	json_t *entry;
+	size_t i;
+
+	if (!json_is_array(root))
+		return -EINVAL;
+	json_array_foreach(root, i, entry)
+	{
+		const char *id = json_string_value(json_object_get(entry, "id"));
+
+		if (!id || strcmp(id, container->id) != 0)
+			continue;
+		take_first_name(entry, container);
+		return 0;
+	}
+	return -ENOENT;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The JSON files of OCI runtimes, and of Docker. They are read with a limit on their size, and
- * everything in them is untrusted: a user may run a runtime of their own.
+ * The JSON files of OCI runtimes, of Docker and of podman. They are read with a limit on their
+ * size, and everything in them is untrusted: a user may run a runtime of their own.
  */
 #ifndef LEAKMON_PROC_OCI_FILES_H
 #define LEAKMON_PROC_OCI_FILES_H
@@ -31,5 +31,11 @@ int oci_read_state(const char *text, size_t length, struct container *container,
  * 0; -EINVAL: no JSON object; -ENOENT: it is another container's.
  */
 int docker_read_config(const char *text, size_t length, struct container *container);
+
+/*
+ * The list of containers that podman and CRI-O keep (containers/storage): the name by the id.
+ * 0; -EINVAL: no JSON array; -ENOENT: the container is not in it.
+ */
+int storage_read_containers(const char *text, size_t length, struct container *container);
 
 #endif
