@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define MAX_CONTAINERS 8
 
@@ -120,6 +121,7 @@ static void config_write(const struct running *container, const struct container
 /* What the runtime says of its container. */
 static pid_t host_pid(const struct running *container)
 {
+	const struct timespec pause = {.tv_nsec = 20000000};
 	bool runc = !strcmp(container->runtime, "runc");
 	char path[256];
 	json_t *state;
@@ -127,7 +129,9 @@ static pid_t host_pid(const struct running *container)
 
 	snprintf(path, sizeof(path), "/run/%s/%s/%s", container->runtime, container->id,
 		 runc ? "state.json" : "status");
-	state = json_load_file(path, 0, NULL);
+	/* The runtime may write it a moment after the workload began. */
+	for (int tries = 0; !(state = json_load_file(path, 0, NULL)) && tries < 500; tries++)
+		nanosleep(&pause, NULL);
 	assert_non_null(state);
 	pid = (pid_t)json_integer_value(json_object_get(state, runc ? "init_process_pid" : "pid"));
 	json_decref(state);

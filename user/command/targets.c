@@ -17,9 +17,10 @@
 
 /* An arrival that was seen later than this may have allocated much before. */
 #define GAP_WORTH_SAYING_NS 1000000ull
-#define REFUSED_MAX 65536
 /* Of descriptors: what a target takes, and what names, reports and the parser need besides. */
 #define DESCRIPTORS_NEEDED 64
+/* From here on the user waits for seconds, and is told. */
+#define MANY_PROCESSES 300
 
 struct tracked *targets_find(struct session *session, pid_t pid)
 {
@@ -113,7 +114,7 @@ void targets_log_attached(const struct session *session, const struct target *ta
 }
 
 /* Probes what was checked; what was begun is undone on failure. */
-static int attach_pid(struct session *session, pid_t pid, const struct arrival *arrival, bool named)
+int targets_probe(struct session *session, pid_t pid, const struct arrival *arrival, bool named)
 {
 	struct tracked *tracked;
 	int error;
@@ -141,7 +142,7 @@ static int attach_pid(struct session *session, pid_t pid, const struct arrival *
 	return 0;
 }
 
-static void explain_refusal(const char *name, pid_t pid, int error)
+void targets_explain_refusal(const char *name, pid_t pid, int error)
 {
 	const char *space = *name ? " " : "";
 
@@ -162,12 +163,12 @@ int targets_attach_named(struct session *session, pid_t pid)
 	int error = target_check(pid, &session->target_config);
 
 	if (!error)
-		error = attach_pid(session, pid, &running, true);
+		error = targets_probe(session, pid, &running, true);
 	if (error == -ESRCH)
 		log_error("process %d ended while leakmon was attaching to it", pid);
 	if (!descriptors_are_out(error))
 		return error;
-	explain_refusal("", pid, error);
+	targets_explain_refusal("", pid, error);
 	/* The others are watched all the same. */
 	return targets_alive(session) ? 0 : error;
 }
@@ -184,82 +185,7 @@ int targets_add_launched(struct session *session, pid_t pid)
 	return 0;
 }
 
-static uint64_t refusal_key(const struct process_entry *process)
-{
-	return (uint64_t)process->pid << 32 ^ process->start_ticks;
-}
-
-/* What is forgotten is tried, and explained, once more. */
-static void remember_refusal(struct targets *targets, const struct process_entry *process)
-{
-	if (targets->refused.count >= REFUSED_MAX)
-		hash_free(&targets->refused);
-	hash_put(&targets->refused, refusal_key(process), NULL);
-}
-
-/* Attaches to one that is not named, unless it was refused before. */
-static void attach_unnamed(struct session *session, pid_t pid, const struct arrival *arrival)
-{
-	struct process_entry process;
-	char name[sizeof(process.comm) + 2];
-	int error;
-
-	if (targets_find(session, pid) || process_read(pid, &process))
-		return;
-	if (!arrival->how && hash_get(&session->targets.refused, refusal_key(&process)))
-		return;
-	snprintf(name, sizeof(name), "(%s)", process.comm);
-	error = target_check(pid, &session->target_config); /* says itself what is wrong */
-	if (!error) {
-		error = attach_pid(session, pid, arrival, false);
-		if (error && error != -ESRCH)
-			explain_refusal(name, pid, error);
-		session->targets.starved |= descriptors_are_out(error);
-	}
-	if (!error || error == -ESRCH)
-		return;
-	session_forget(session, pid);
-	remember_refusal(&session->targets, &process);
-}
-
-static int attach_selection(struct session *session, bool first)
-{
-	static const struct arrival running;
-	struct selection selection = {0};
-	int error = selector_list(session->selector, &selection);
-
-	if (error)
-		return error;
-	if (first)
-		error = selection_explain(&selection);
-	if (first && !error) /* one wait for all: each by itself would wait for the kernel */
-		unwind_store_refresh_all(session->unwind, selection.pids.items,
-					 selection.pids.count);
-	for (size_t i = 0; i < selection.pids.count && !error; i++)
-		attach_unnamed(session, selection.pids.items[i], &running);
-	selection_free(&selection);
-	return error;
-}
-
-int targets_attach_selected(struct session *session)
-{
-	return attach_selection(session, true);
-}
-
-void targets_rescan(struct session *session)
-{
-	attach_selection(session, false);
-}
-
-/* Whether a process that execed or was forked belongs to the targets. */
-static bool is_wanted(struct session *session, pid_t pid, const struct tracked *tracked)
-{
-	if (tracked && (tracked->named || session->options->follow_forks))
-		return true;
-	return session->selector && selector_matches(session->selector, pid) == 1;
-}
-
-static void target_end(struct session *session, struct tracked *tracked)
+void targets_end(struct session *session, struct tracked *tracked)
 {
 	if (tracked->named)
 		log_info("PID %d has ended", tracked->probes.pid);
@@ -275,19 +201,6 @@ static void target_end(struct session *session, struct tracked *tracked)
 	if (session->targets.starved)
 		hash_free(&session->targets.refused);
 	session->targets.starved = false;
-}
-
-void targets_consider(struct session *session, pid_t pid, const struct arrival *arrival)
-{
-	struct tracked *tracked = targets_find(session, pid);
-	bool wanted = is_wanted(session, pid, tracked);
-
-	if (tracked && wanted)
-		targets_attach_again(session, tracked);
-	else if (tracked)
-		target_end(session, tracked); /* it became another program */
-	else if (wanted || (session->options->follow_forks && !strcmp(arrival->how, "was forked")))
-		attach_unnamed(session, pid, arrival);
 }
 
 void targets_attach_again(struct session *session, struct tracked *tracked)
@@ -315,7 +228,7 @@ void targets_notice_ends(struct session *session)
 
 	for (size_t i = 0; i < targets->list.count; i++) {
 		if (is_readable(targets->list.items[i].pidfd))
-			target_end(session, &targets->list.items[i]);
+			targets_end(session, &targets->list.items[i]);
 	}
 }
 
@@ -334,11 +247,19 @@ void targets_drop_ended(struct session *session)
 	}
 }
 
+/* The kernel goes through all processes that map a file, for every one that is probed there. */
+void targets_say_it_takes_time(const char *what, size_t processes)
+{
+	if (processes >= MANY_PROCESSES)
+		log_info("%s %zu processes: this takes a while", what, processes);
+}
+
 void targets_close(struct session *session)
 {
 	struct targets *targets = &session->targets;
 	struct attachments all = {0};
 
+	targets_say_it_takes_time("detaching from", targets_alive(session));
 	for (size_t i = 0; i < targets->list.count; i++) {
 		attachments_move(&all, &targets->list.items[i].probes.attachments);
 		target_detach(&targets->list.items[i].probes);

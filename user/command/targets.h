@@ -73,6 +73,17 @@ int targets_list_pids(struct session *session);
 void targets_log_attached(const struct session *session, const struct target *target,
 			  const struct arrival *arrival);
 
+/*
+ * The steps of joining (targets_join.c): probes a process that target_check() lets pass, undoing
+ * what was begun on failure; 0, -ENOENT (no allocator), -EMFILE, ... Says why one is left out;
+ * `name` follows the PID, or is "". Takes a target's probes out. Tells the user to wait, if there
+ * are many.
+ */
+int targets_probe(struct session *session, pid_t pid, const struct arrival *arrival, bool named);
+void targets_explain_refusal(const char *name, pid_t pid, int error);
+void targets_end(struct session *session, struct tracked *tracked);
+void targets_say_it_takes_time(const char *what, size_t processes);
+
 /* NULL if there is none. */
 struct tracked *targets_find(struct session *session, pid_t pid);
 size_t targets_alive(const struct session *session);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Targets that nobody named: those that a word selects, that are forked, or that exec. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/descriptors.h"
+#include "command/session.h"
+#include "proc/process_list.h"
+
+#define REFUSED_MAX 65536
+
+static uint64_t refusal_key(const struct process_entry *process)
+{
+	return (uint64_t)process->pid << 32 ^ process->start_ticks;
+}
+
+/* What is forgotten is tried, and explained, once more. */
+static void remember_refusal(struct targets *targets, const struct process_entry *process)
+{
+	if (targets->refused.count >= REFUSED_MAX)
+		hash_free(&targets->refused);
+	hash_put(&targets->refused, refusal_key(process), NULL);
+}
+
+/* Attaches to one that is not named, unless it was refused before. */
+static void attach_unnamed(struct session *session, pid_t pid, const struct arrival *arrival)
+{
+	struct process_entry process;
+	char name[sizeof(process.comm) + 2];
+	int error;
+
+	if (targets_find(session, pid) || process_read(pid, &process))
+		return;
+	if (!arrival->how && hash_get(&session->targets.refused, refusal_key(&process)))
+		return;
+	snprintf(name, sizeof(name), "(%s)", process.comm);
+	error = target_check(pid, &session->target_config); /* says itself what is wrong */
+	if (!error) {
+		error = targets_probe(session, pid, arrival, false);
+		if (error && error != -ESRCH)
+			targets_explain_refusal(name, pid, error);
+		session->targets.starved |= descriptors_are_out(error);
+	}
+	if (!error || error == -ESRCH)
+		return;
+	session_forget(session, pid);
+	remember_refusal(&session->targets, &process);
+}
+
+static int attach_selection(struct session *session, bool first)
+{
+	static const struct arrival running;
+	struct selection selection = {0};
+	int error = selector_list(session->selector, &selection);
+
+	if (error)
+		return error;
+	if (first)
+		error = selection_explain(&selection);
+	if (first && !error)
+		targets_say_it_takes_time("attaching to", selection.pids.count);
+	if (first && !error) /* one wait for all: each by itself would wait for the kernel */
+		unwind_store_refresh_all(session->unwind, selection.pids.items,
+					 selection.pids.count);
+	for (size_t i = 0; i < selection.pids.count && !error; i++)
+		attach_unnamed(session, selection.pids.items[i], &running);
+	selection_free(&selection);
+	return error;
+}
+
+int targets_attach_selected(struct session *session)
+{
+	return attach_selection(session, true);
+}
+
+void targets_rescan(struct session *session)
+{
+	attach_selection(session, false);
+}
+
+/* Whether a process that execed or was forked belongs to the targets. */
+static bool is_wanted(struct session *session, pid_t pid, const struct tracked *tracked)
+{
+	if (tracked && (tracked->named || session->options->follow_forks))
+		return true;
+	return session->selector && selector_matches(session->selector, pid) == 1;
+}
+
+void targets_consider(struct session *session, pid_t pid, const struct arrival *arrival)
+{
+	struct tracked *tracked = targets_find(session, pid);
+	bool wanted = is_wanted(session, pid, tracked);
+
+	if (tracked && wanted)
+		targets_attach_again(session, tracked);
+	else if (tracked)
+		targets_end(session, tracked); /* it became another program */
+	else if (wanted || (session->options->follow_forks && !strcmp(arrival->how, "was forked")))
+		attach_unnamed(session, pid, arrival);
+}
