@@ -50,7 +50,7 @@ int descriptors_check_start(void)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	log_error("out of file descriptors: this process may have %llu, and leakmon needs %d more "
 		  "to start, and about ten for each target; raise `ulimit -n` (its hard limit)",
-		  (unsigned long long)limit.rlim_max, NEEDED_TO_START);
+		  (unsigned long long)limit.rlim_cur, NEEDED_TO_START);
 	return -EMFILE;
 }
 
