@@ -35,12 +35,12 @@ def browser():
 
 
 class Page:
-    def __init__(self, driver, path):
+    def __init__(self, driver, path, has_rows=True):
         self.driver = driver
         driver.get_log('performance')
         self.since = time.monotonic()
         driver.get(f'file://{path}')
-        self.wait(lambda: self.rows() and self.text('#flame-status'))
+        self.wait(lambda: self.text('#flame-status') and (self.rows() or not has_rows))
         self.opened_s = time.monotonic() - self.since
 
     def wait(self, condition, what='something'):
@@ -293,6 +293,24 @@ def the_difference_shows_both_sides(page):
     expect_in(f'all: +{kib(3 * GO_BYTES)} ({kib(GO_BYTES)} \u2192 {kib(4 * GO_BYTES)})', page.text('#flame-status'))
 
 
+def without_history(data):
+    """As a run of one report has it."""
+    bare = lambda one: {key: value for key, value in one.items() if key not in ('first', 'bytes', 'counts', 'trend')}
+    return {**data, 'times': [], 'sequences': [], 'labels': [], 'sites': [bare(site) for site in data['sites']],
+            'processes': [bare(process) for process in data['processes']]}
+
+
+def less_data_is_enough(driver, path):
+    page = Page(driver, with_other_data(path, without_history)[0])
+    expect(page.names(), ['leak_c', 'leak_b', 'leak_a'])
+    expect(page.all('#evolution'), [])
+    expect_in(f'all: {kib(GOES * GO_BYTES)}, 100 % of all', page.text('#flame-status'))
+    page.nothing_went_wrong()
+    page = Page(driver, with_other_data(path, lambda data: {**data, 'sites': []})[0], False)
+    expect_in('Nothing matches', page.text('.rows'))
+    page.nothing_went_wrong()
+
+
 def large_data(data, sites=1000, columns=500):
     """The report's own data, with as many sites and snapshots: every row moves."""
     strings = [None] + [f'server::handlers::Request<{i}>::step(std::string const&)' for i in range(sites)] + ['/usr/bin/server', '/usr/src/handlers.cc']
@@ -400,6 +418,8 @@ def main(report, difference, retain):
         print('ok the_difference_shows_both_sides', flush=True)
         threads_and_retention_have_their_sections(driver, report, retain)
         print('ok threads_and_retention_have_their_sections', flush=True)
+        less_data_is_enough(driver, report)
+        print('ok less_data_is_enough', flush=True)
         a_large_page_stays_quick(driver, report)
         print('ok a_large_page_stays_quick')
     finally:

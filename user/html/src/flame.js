@@ -79,7 +79,7 @@ export function flame(model, state, view) {
     const width = canvas.parentNode.clientWidth;
     const words = wordsOf(state.query);
     boxes = layout(top, width);
-    const rows = Math.max(...boxes.map((box) => box.depth), 0) + 1;
+    const rows = boxes.reduce((most, box) => Math.max(most, box.depth), 0) + 1;
     const ratio = devicePixelRatio || 1;
     const context = canvas.getContext('2d');
     canvas.width = Math.round(width * ratio);

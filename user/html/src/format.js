@@ -28,7 +28,7 @@ export const count = (value, plus = false) =>
 export const many = (value, what) => `${count(value)} ${what}${value === 1 ? '' : 's'}`;
 
 export const percent = (share) =>
-  share > 0 && share < 0.001 ? '<0.1 %' : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+  share > 0 && share < 0.001 ? '<0.1 %' : `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
 
 export const amount = (value, measure, plus) => (measure === 'bytes' ? bytes(value, plus) : count(value, plus));
 
