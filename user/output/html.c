@@ -88,8 +88,11 @@ static void processes_write(struct page *page)
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(page, &report->processes.items[i]);
 	for (size_t i = 0; report->history && i < report->history->processes.count; i++) {
-		if (page->process_numbers[i] == SIZE_MAX)
-			past_process_write(page, &report->history->processes.items[i]);
+		const struct history_process *process = &report->history->processes.items[i];
+
+		/* What had not allocated yet has no key, and came again with one. */
+		if (page->process_numbers[i] == SIZE_MAX && process->key)
+			past_process_write(page, process);
 	}
 	json_close(&page->json, ']');
 }
