@@ -26,6 +26,7 @@ function axis(values, extra) {
 // A tick says the day where it begins.
 const timeAxis = () => axis((_, splits, __, ___, step) => splits.map((time) => {
   const clock = format.clock(time);
+  if (step < 1) return `${clock}.${Math.round(time % 1 * 10)}`;
   return clock === '00:00:00' ? format.day(time) : step < 60 ? clock : clock.slice(0, 5);
 }), { space: 90, size: 30 });
 
@@ -158,7 +159,7 @@ export function evolution(model, state, view) {
   function options(width) {
     return {
       width, height: HEIGHT,
-      padding: [12, 8, 0, 0],
+      padding: [12, 24, 0, 0],
       legend: { show: false },
       focus: { alpha: 0.35 },
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },

@@ -13,7 +13,7 @@ export const verdictBadge = (verdict, title) =>
 
 function processTitle(processes) {
   const shown = processes.filter((process) => process.outstanding_bytes || processes.length === 1);
-  if (shown.length === 1) return [shown[0].comm || `PID ${shown[0].pid}`, el('span', { class: 'dim' }, ` PID ${shown[0].pid}`)];
+  if (shown.length === 1) return [shown[0].comm || `PID ${shown[0].pid}`, shown[0].pid ? el('span', { class: 'dim' }, ` PID ${shown[0].pid}`) : null];
   return [`${processes.length} processes`];
 }
 
