@@ -73,7 +73,8 @@ struct task_struct {
 	struct thread_info thread_info;
 	int pid;
 	int tgid;
-	u64 start_boottime;
+	u64 start_time, start_boottime;
+	unsigned int flags;
 	u64 self_exec_id;
 	struct mm_struct *mm;
 	struct task_struct *group_leader;

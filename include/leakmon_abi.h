@@ -146,6 +146,14 @@ struct lm_block {
 	__u32 tid;  /* of the thread that allocated, initial PID namespace */
 };
 
+/* A thread that lives: (tid, start) is its identity, for tids are used again. */
+struct lm_living {
+	lm_process_key process; /* on whose heap it allocates */
+	__u64 start_ns;
+	__u32 tid; /* initial PID namespace */
+	__u32 padding_;
+};
+
 /*
  * One (process, user stack) that allocates. Counters only grow; outstanding = allocated - freed.
  * In sampling mode they are estimates, scaled by 2^LM_WEIGHT_SHIFT (see lm_weight in
@@ -266,6 +274,7 @@ _Static_assert(sizeof(struct lm_unwind_row) == 8, "ABI");
 _Static_assert(sizeof(struct lm_range) == 32, "ABI");
 _Static_assert(sizeof(struct lm_block_key) == 16, "ABI");
 _Static_assert(sizeof(struct lm_block) == 24, "ABI");
+_Static_assert(sizeof(struct lm_living) == 24, "ABI");
 _Static_assert(sizeof(struct lm_site) == 64, "ABI: one cache line");
 _Static_assert(sizeof(struct lm_stack) == 1024, "ABI");
 _Static_assert(sizeof(struct lm_process) == 72, "ABI");

@@ -181,12 +181,14 @@ static inline void fixture_plain(struct fixture *fixture)
 {
 	const struct report_options options = {.top = 2, .show_allocs = true};
 	struct snapshot_process *process;
+	struct site *site;
 
 	*fixture = (struct fixture){
 		.snapshot = {
 			.sequence = 3,
 			.time = {.tv_sec = 1795179600, .tv_nsec = 123999999},
 			.has_ages = true,
+			.has_owners = true,
 			.ledger = {
 				.allocations = 1000,
 				.frees = 980,
@@ -209,11 +211,14 @@ static inline void fixture_plain(struct fixture *fixture)
 	process->exited = true;
 	process->exact = false;
 	process->ledger.scanned = 13;
-	fixture_site(process, 3, 4096, 2, 12399 * SECOND / 1000);
+	site = fixture_site(process, 3, 4096, 2, 12399 * SECOND / 1000);
+	site->by_dead_bytes = 4000;
+	site->by_dead_count = 1;
 	fixture_lose(fixture_site(process, 4, 8192, 3, 200 * 3600 * SECOND));
 	fixture_site(process, 5, 256, 4, 5 * SECOND);
 	fixture_block(process, 3, 0x55d0d0000010, 96, SECOND / 4);
 	fixture_block(process, 3, 0x55d0d0000800, 4000, 12399 * SECOND / 1000);
+	process->blocks.items[1].by_dead = true;
 	fixture_threads(process);
 	report_build(&fixture->report, &fixture->snapshot, &options);
 	fixture_frames_plain(&fixture->report.processes.items[0].sites.items[1]);

@@ -28,6 +28,8 @@ static const struct {
 	{"kernel", "mappings", "the kernel's memory is of no process: watch it by itself"},
 	{"kernel", "trace", "the kernel allocates too often for a line each: leave --trace out"},
 	{"sample-rate", "sample-bytes", "choose one way of sampling"},
+	{"combined-only", "by-dead-threads", "without single blocks nobody knows whose they are"},
+	{"kernel", "by-dead-threads", "the kernel's memory is of no thread: watch it by itself"},
 	{"combined-only", "show-allocs", "without single blocks there are none to show"},
 };
 

@@ -109,6 +109,8 @@ const struct option_row option_rows[] = {
 	 .subcommands = FOR_WATCH},
 	{"combined-only", 'C', NULL, "count per call stack only: cheaper, but no ages",
 	 option_set_flag, FIELD(combined_only), .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
+	{"by-dead-threads", 0, NULL, "only blocks that threads allocated which have ended since",
+	 option_set_flag, FIELD(by_dead_threads), .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
 	{"sample-rate", 's', "N", "track each allocation with probability 1/N (1: all)",
 	 option_set_number, "give a whole number such as 10", FIELD(sample_rate), .minimum = 1,
 	 .maximum = UINT32_MAX, .group = GROUP_COUNTED, .subcommands = FOR_WATCH},

@@ -6,15 +6,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collect/owners.h"
 #include "collect/snapshot.h"
 #include "probe/loader.h"
 
 struct container_cache;
 
 struct collect_options {
-	uint64_t older_ns;  /* leave out younger blocks */
-	bool combined_only; /* site counters only: no walk over the live set, no ages */
-	bool keep_blocks;   /* fill snapshot_process.blocks */
+	uint64_t older_ns;     /* leave out younger blocks */
+	bool combined_only;    /* site counters only: no walk over the live set, no ages */
+	bool keep_blocks;      /* fill snapshot_process.blocks */
+	bool only_by_dead;     /* leave out blocks of threads that live */
+	struct owners *owners; /* each reading fills in what they hold; or NULL; borrowed */
 	uint64_t sample_rate, sample_bytes;
 	const int *pids; /* processes that are shown even before their first event; borrowed */
 	size_t pid_count;

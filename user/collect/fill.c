@@ -95,6 +95,8 @@ static int add_site(const struct reading *reading, uint32_t index, struct snapsh
 		.allocated_count = live_unscale(options, raw->allocated_count),
 		.freed_bytes = live_unscale(options, raw->freed_bytes),
 		.freed_count = live_unscale(options, raw->freed_count),
+		.by_dead_bytes = live_unscale(options, live.by_dead_bytes),
+		.by_dead_count = live_unscale(options, live.by_dead_count),
 		.depth = MIN(raw->depth, LM_MAX_FRAMES),
 		.lost = raw->lost < LM_LOST_MAX_ ? raw->lost : LM_LOST_NONE,
 		.end = raw->end < LM_WALK_MAX_ ? raw->end : LM_WALK_ROOT,
@@ -127,6 +129,8 @@ static int add_lost_site(const struct reading *reading, const struct live_proces
 		.lost = LM_LOST_SITES_FULL,
 		.bytes = live_unscale(reading->options, live->lost.bytes),
 		.count = live_unscale(reading->options, live->lost.count),
+		.by_dead_bytes = live_unscale(reading->options, live->lost.by_dead_bytes),
+		.by_dead_count = live_unscale(reading->options, live->lost.by_dead_count),
 		.oldest_ns =
 			reading->sum.now_ns - MIN(reading->sum.now_ns, live->lost.oldest_born_ns),
 	};
@@ -232,7 +236,8 @@ static int add_blocks(const struct reading *reading, struct snapshot *snapshot,
 					.age_ns = reading->sum.now_ns -
 						  MIN(live->born_ns, reading->sum.now_ns),
 					.site = live->site,
-					.tid = live->tid};
+					.tid = live->tid,
+					.by_dead = live->by_dead};
 	}
 	return 0;
 }

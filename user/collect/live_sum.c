@@ -31,29 +31,51 @@ uint64_t live_unscale(const struct collect_options *options, uint64_t scaled)
 	return sampling(options) ? scaled >> LM_WEIGHT_SHIFT : scaled;
 }
 
-static void site_add(struct live_site *site, const struct lm_block *block, uint64_t age_ns,
-		     uint64_t weight)
+/* One block, as it counts. */
+struct weighed {
+	lm_process_key process;
+	const struct lm_block *block;
+	uint64_t weight, age_ns;
+	bool by_dead;
+};
+
+static void site_add(struct live_site *site, const struct weighed *weighed)
 {
-	site->bytes += block->size * weight;
-	site->count += weight;
-	site->oldest_born_ns = MIN(site->oldest_born_ns, block->born_ns);
-	for (size_t i = 0; i < SITE_AGES_MAX_ && age_ns >= site_age_limits_ns[i]; i++)
-		site->ages[i] += weight;
+	uint64_t bytes = weighed->block->size * weighed->weight;
+
+	site->bytes += bytes;
+	site->count += weighed->weight;
+	site->by_dead_bytes += weighed->by_dead ? bytes : 0;
+	site->by_dead_count += weighed->by_dead ? weighed->weight : 0;
+	site->oldest_born_ns = MIN(site->oldest_born_ns, weighed->block->born_ns);
+	for (size_t i = 0; i < SITE_AGES_MAX_ && weighed->age_ns >= site_age_limits_ns[i]; i++)
+		site->ages[i] += weighed->weight;
 }
 
-static int block_keep(struct live_sum *sum, const struct lm_block_key *key,
-		      const struct lm_block *block)
+static void owner_add(const struct owners *owners, const struct weighed *weighed)
+{
+	struct owner *owner =
+		owners_find(owners, weighed->process, weighed->block->tid, weighed->block->born_ns);
+
+	if (!owner)
+		return;
+	owner->bytes += weighed->block->size * weighed->weight;
+	owner->count += weighed->weight;
+}
+
+static int block_keep(struct live_sum *sum, uint64_t address, const struct weighed *weighed)
 {
 	struct live_block *kept = vec_push(&sum->blocks);
 
 	if (!kept)
 		return -ENOMEM;
-	*kept = (struct live_block){.process = key->process,
-				    .address = key->address,
-				    .size = block->size,
-				    .born_ns = block->born_ns,
-				    .site = block->site,
-				    .tid = block->tid};
+	*kept = (struct live_block){.process = weighed->process,
+				    .address = address,
+				    .size = weighed->block->size,
+				    .born_ns = weighed->block->born_ns,
+				    .site = weighed->block->site,
+				    .tid = weighed->block->tid,
+				    .by_dead = weighed->by_dead};
 	return 0;
 }
 
@@ -62,20 +84,27 @@ static int sum_one(struct live_sum *sum, const struct lm_block_key *key,
 {
 	uint64_t *slot = hash_get(sum->slots, key->process);
 	struct live_process *process = slot ? &sum->processes[*slot] : NULL;
-	uint64_t weight = live_weight(sum->options, block->size);
-	/* A block may be born after `now` was read. */
-	uint64_t age_ns = sum->now_ns - MIN(sum->now_ns, block->born_ns);
+	struct weighed weighed = {.process = key->process,
+				  .block = block,
+				  .weight = live_weight(sum->options, block->size),
+				  /* A block may be born after `now` was read. */
+				  .age_ns = sum->now_ns - MIN(sum->now_ns, block->born_ns)};
 
 	/* What appeared after slots and sites were read is for the next snapshot. */
 	if (!process || block->site >= sum->site_count)
 		return 0;
 	process->scanned++;
-	process->bytes += block->size * weight;
-	if (age_ns < sum->options->older_ns && !process->ended)
+	process->bytes += block->size * weighed.weight;
+	/* Of a process that has ended, no thread lives: that tells nothing. */
+	weighed.by_dead = !process->ended && living_has_ended(sum->living, key->process, block);
+	if (sum->options->owners)
+		owner_add(sum->options->owners, &weighed);
+	if (weighed.age_ns < sum->options->older_ns && !process->ended)
 		return 0;
-	site_add(block->site == LM_SITE_LOST ? &process->lost : &sum->sites[block->site], block,
-		 age_ns, weight);
-	return sum->options->keep_blocks ? block_keep(sum, key, block) : 0;
+	if (sum->options->only_by_dead && !weighed.by_dead)
+		return 0;
+	site_add(block->site == LM_SITE_LOST ? &process->lost : &sum->sites[block->site], &weighed);
+	return sum->options->keep_blocks ? block_keep(sum, key->address, &weighed) : 0;
 }
 
 int live_sum_visit(const struct live_batch *batch, void *context)

@@ -6,14 +6,16 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "collect/collect.h"
+#include "collect/living.h"
 #include "collect/snapshot.h"
 
 /* Bytes and counts are scaled like the counters of lm_site. */
 struct live_site {
 	uint64_t bytes;
 	uint64_t count;
-	uint64_t oldest_born_ns;       /* UINT64_MAX: no block */
-	uint64_t ages[SITE_AGES_MAX_]; /* blocks at least so old, scaled like count */
+	uint64_t oldest_born_ns;	       /* UINT64_MAX: no block */
+	uint64_t by_dead_bytes, by_dead_count; /* of threads that have ended */
+	uint64_t ages[SITE_AGES_MAX_];	       /* blocks at least so old, scaled like count */
 };
 
 struct live_process {
@@ -28,11 +30,13 @@ struct live_block {
 	lm_process_key process;
 	uint64_t address, size, born_ns;
 	uint32_t site, tid;
+	bool by_dead;
 };
 
 struct live_sum {
 	const struct collect_options *options;
 	uint64_t now_ns;
+	const struct living *living;
 	const struct hash *slots; /* process key -> slot */
 	struct live_site *sites;  /* by site index; owned */
 	size_t site_count;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "collect/reading.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -15,6 +16,7 @@ void reading_free(struct reading *reading)
 	free(reading->sum.sites);
 	free(reading->sum.processes);
 	vec_free(&reading->sum.blocks);
+	living_free(&reading->living);
 }
 
 static int index_slots(const struct bpf_side *bpf, size_t count, struct hash *slots)
@@ -48,6 +50,24 @@ static int sum_prepare(struct live_sum *sum, const struct reading *reading)
 	return 0;
 }
 
+/* Before the live set: who ends meanwhile has not ended yet. */
+static int take_living(struct reading *reading)
+{
+	_cleanup_close_ int fd = bpf_iter_create(reading->bpf->living_link_fd);
+
+	return fd < 0 ? -errno : living_read(&reading->living, fd);
+}
+
+static void unscale_owners(const struct collect_options *options)
+{
+	for (size_t i = 0; i < options->owners->list.count; i++) {
+		struct owner *owner = &options->owners->list.items[i];
+
+		owner->bytes = live_unscale(options, owner->bytes);
+		owner->count = live_unscale(options, owner->count);
+	}
+}
+
 int reading_take(struct reading *reading, const struct bpf_side *bpf,
 		 const struct collect_options *options)
 {
@@ -67,8 +87,13 @@ int reading_take(struct reading *reading, const struct bpf_side *bpf,
 		return error;
 	reading->sum.options = options;
 	reading->sum.slots = &reading->slots;
+	reading->sum.living = &reading->living;
 	reading->sum.now_ns = monotonic_ns();
 	if (!options->combined_only)
+		error = take_living(reading);
+	if (!error && !options->combined_only)
 		error = live_set_walk(bpf->blocks_fd, live_sum_visit, &reading->sum);
+	if (!error && options->owners)
+		unscale_owners(options);
 	return error ? error : books_read(bpf, &reading->after);
 }

@@ -50,6 +50,8 @@ struct site {
 	uint64_t allocated_count;
 	uint64_t freed_bytes;
 	uint64_t freed_count;
+	uint64_t by_dead_bytes; /* allocated by threads that have ended; 0 with -C */
+	uint64_t by_dead_count;
 	uint64_t oldest_ns;	       /* age of the oldest block; 0 if ages were not read (-C) */
 	uint64_t ages[SITE_AGES_MAX_]; /* blocks at least site_age_limits_ns[i] old; 0 with -C */
 	uint64_t *addresses; /* caller of the allocator first, see LM_FRAME_EXACT; owned */
@@ -68,6 +70,7 @@ struct block {
 	uint64_t age_ns;
 	uint32_t site; /* equals site.index */
 	uint32_t tid;
+	bool by_dead; /* that thread has ended */
 };
 
 struct container;
@@ -94,9 +97,11 @@ struct snapshot {
 	uint64_t sequence;    /* 1 for the first of a run */
 	struct timespec time; /* CLOCK_REALTIME */
 	uint64_t monotonic_ns;
-	bool sampled;	  /* numbers are estimates */
-	bool has_ages;	  /* false with -C */
-	uint64_t scan_ns; /* how long reading took */
+	bool sampled;	   /* numbers are estimates */
+	bool has_ages;	   /* false with -C */
+	bool has_owners;   /* by_dead is known of heap blocks */
+	bool only_by_dead; /* bytes and counts are of blocks whose threads have ended */
+	uint64_t scan_ns;  /* how long reading took */
 	struct ledger
 		ledger;	   /* sum over the processes, and what no process could be charged with */
 	bool has_mappings; /* --mappings */

@@ -91,6 +91,7 @@ static int open_stages(struct session *session)
 		.older_ns = options->older_ns,
 		.combined_only = options->combined_only,
 		.keep_blocks = options->report.show_allocs,
+		.only_by_dead = options->by_dead_threads,
 		.keep_exited = !session->selector && !options->follow_forks,
 		.sample_rate = options->sample_rate,
 		.sample_bytes = options->sample_bytes,

@@ -27,6 +27,7 @@ void output_text_site_write(FILE *out, const struct report *report,
 void output_json_site_write(struct json_writer *json, const struct report *report,
 			    const struct report_site *ranked);
 void output_text_stack_write(FILE *out, bool colour, const struct report_site *ranked);
+void output_text_threads_write(FILE *out, const struct report_process *ranked);
 void output_json_threads_write(struct json_writer *json, const struct report_process *ranked);
 void output_json_frames_write(struct json_writer *json, const struct report_site *site);
 void output_folded_stack_write(FILE *out, const char *comm, const struct report_site *site);

@@ -72,10 +72,7 @@ void output_json_ledger_write(struct json_writer *json, const struct snapshot *s
 	lost_stacks_write(json, ledger);
 	walk_ends_write(json, ledger);
 	/* Without ages the live set was not read: no count to show. */
-	if (snapshot->has_ages)
-		json_put_number(json, "scanned", ledger->scanned);
-	else
-		json_put_null(json, "scanned");
+	json_put_known(json, "scanned", snapshot->has_ages, ledger->scanned);
 	json_put_number(json, "moved", ledger->moved);
 	json_close(json, '}');
 }
@@ -110,10 +107,7 @@ static void frame_write(struct json_writer *json, const struct frame *frame)
 	json_put_string(json, "build_id", frame->build_id);
 	address_write(json, frame->address);
 	json_put_string(json, "file", frame->file);
-	if (frame->line)
-		json_put_number(json, "line", frame->line);
-	else
-		json_put_null(json, "line");
+	json_put_known(json, "line", frame->line, frame->line);
 	json_put_bool(json, "inlined", frame->inlined);
 	if (frame->module)
 		json_put_number(json, "module_offset", frame->module_offset);
@@ -136,13 +130,11 @@ void output_json_frames_write(struct json_writer *json, const struct report_site
 
 static void age_write(struct json_writer *json, const char *key, bool has_ages, uint64_t age_ns)
 {
-	if (has_ages)
-		json_put_number(json, key, age_ns / NS_PER_MS);
-	else
-		json_put_null(json, key);
+	json_put_known(json, key, has_ages, age_ns / NS_PER_MS);
 }
 
-static void blocks_write(struct json_writer *json, const struct report_site *site, bool has_ages)
+static void blocks_write(struct json_writer *json, const struct report_site *site, bool has_ages,
+			 bool has_owners)
 {
 	json_open(json, "blocks", '[');
 	for (size_t i = 0; i < site->blocks.count; i++) {
@@ -153,6 +145,8 @@ static void blocks_write(struct json_writer *json, const struct report_site *sit
 		json_put_number(json, "size", block->size);
 		age_write(json, "age_ms", has_ages, block->age_ns);
 		json_put_number(json, "tid", block->tid);
+		if (has_owners)
+			json_put_bool(json, "by_dead", block->by_dead);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -163,6 +157,7 @@ static void site_write(struct json_writer *json, const struct report *report,
 {
 	const struct site *site = ranked->site;
 	bool has_ages = report->snapshot->has_ages;
+	bool has_owners = report->snapshot->has_owners && site->family == FAMILY_HEAP;
 	char id[17];
 
 	snprintf(id, sizeof(id), "%016" PRIx64, ranked->id);
@@ -178,11 +173,13 @@ static void site_write(struct json_writer *json, const struct report *report,
 	json_put_number(json, "allocated_count", site->allocated_count);
 	json_put_number(json, "freed_bytes", site->freed_bytes);
 	json_put_number(json, "freed_count", site->freed_count);
+	json_put_known(json, "by_dead_bytes", has_owners, site->by_dead_bytes);
+	json_put_known(json, "by_dead_count", has_owners, site->by_dead_count);
 	age_write(json, "oldest_ms", has_ages, site->oldest_ns);
 	output_json_frames_write(json, ranked);
 	output_json_trend_write(json, report, ranked);
 	if (report->show_allocs)
-		blocks_write(json, ranked, has_ages);
+		blocks_write(json, ranked, has_ages, has_owners);
 	json_close(json, '}');
 }
 

@@ -8,14 +8,6 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
-static void known_write(struct json_writer *json, const char *key, bool known, uint64_t value)
-{
-	if (known)
-		json_put_number(json, key, value);
-	else
-		json_put_null(json, key);
-}
-
 static void stack_write(struct json_writer *json, const uint64_t *addresses, size_t depth,
 			const struct frames *frames)
 {
@@ -37,8 +29,8 @@ static void group_write(struct json_writer *json, const struct report_dead *dead
 	json_put_string(json, "id", id);
 	json_put_number(json, "count", group->count);
 	json_put_number(json, "before_attach", group->before_attach);
-	known_write(json, "oldest_ms", dated, group->oldest_ns / NS_PER_MS);
-	known_write(json, "newest_ms", dated, group->newest_ns / NS_PER_MS);
+	json_put_known(json, "oldest_ms", dated, group->oldest_ns / NS_PER_MS);
+	json_put_known(json, "newest_ms", dated, group->newest_ns / NS_PER_MS);
 	json_put_number(json, "stack_bytes", group->stack_bytes);
 	json_put_number(json, "resident_bytes", group->resident_bytes);
 	json_put_number(json, "heap_bytes", group->heap_bytes);
@@ -55,9 +47,9 @@ void output_json_threads_write(struct json_writer *json, const struct report_pro
 	const struct thread_figures *threads = &ranked->process->threads;
 
 	json_open(json, "threads", '{');
-	known_write(json, "alive", threads->counted, threads->alive);
-	known_write(json, "dead", threads->followed, threads->dead);
-	known_write(json, "dead_stack_bytes", threads->followed, threads->dead_stack_bytes);
+	json_put_known(json, "alive", threads->counted, threads->alive);
+	json_put_known(json, "dead", threads->followed, threads->dead);
+	json_put_known(json, "dead_stack_bytes", threads->followed, threads->dead_stack_bytes);
 	if (threads->followed) {
 		json_put_number(json, "dead_resident_bytes", threads->dead_resident_bytes);
 		json_put_number(json, "dead_heap_bytes", threads->dead_heap_bytes);

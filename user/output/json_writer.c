@@ -74,6 +74,14 @@ void json_put_bool(struct json_writer *json, const char *key, bool value)
 	fputs(value ? "true" : "false", json->out);
 }
 
+void json_put_known(struct json_writer *json, const char *key, bool known, uint64_t value)
+{
+	if (known)
+		json_put_number(json, key, value);
+	else
+		json_put_null(json, key);
+}
+
 void json_put_null(struct json_writer *json, const char *key)
 {
 	json_begin(json, key);

@@ -20,6 +20,8 @@ void json_open(struct json_writer *json, const char *key, char bracket);
 void json_close(struct json_writer *json, char bracket);
 
 void json_put_number(struct json_writer *json, const char *key, uint64_t value);
+/* null if it is not known */
+void json_put_known(struct json_writer *json, const char *key, bool known, uint64_t value);
 void json_put_signed(struct json_writer *json, const char *key, int64_t value);
 /* Nine significant digits; null if it is no finite number. */
 void json_put_real(struct json_writer *json, const char *key, double value);

@@ -132,6 +132,8 @@ static void blocks_write(FILE *out, const struct report_site *ranked, bool has_a
 			fputs(" age = ", out);
 			age_write(out, block->age_ns);
 		}
+		if (block->by_dead)
+			fputs(" by a thread that has ended", out);
 		fputc('\n', out);
 	}
 }
@@ -175,6 +177,10 @@ static void site_write(FILE *out, const struct report *report, const struct repo
 	else
 		fprintf(out, "allocated %" PRIu64 ", freed %" PRIu64 " since attach\n",
 			site->allocated_count, site->freed_count);
+	if (site->by_dead_count)
+		fprintf(out,
+			"\t\t%" PRIu64 " bytes in %" PRIu64 " of them by threads that have ended\n",
+			site->by_dead_bytes, site->by_dead_count);
 	output_text_trend_write(out, report, ranked);
 	output_text_stack_write(out, report->colour, ranked);
 }
@@ -257,6 +263,7 @@ static void process_write(FILE *out, const struct report *report,
 		process->outstanding_bytes, process->outstanding_count);
 	if (process->container)
 		container_write(out, process->container);
+	output_text_threads_write(out, ranked);
 	for (size_t family = 0; family < FAMILY_MAX_; family++) {
 		/* Of a user process the heap is always there, if only to say that it holds nothing.
 		 */
@@ -347,6 +354,10 @@ static void young_write(FILE *out, const struct snapshot *snapshot)
 
 	if (!snapshot->has_ages || snapshot->sampled)
 		return;
+	if (snapshot->only_by_dead) {
+		fputs("not listed: blocks of threads that live, or whose process has ended\n", out);
+		return;
+	}
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
 		const struct snapshot_process *process = &snapshot->processes.items[i];
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Blocks whose threads have ended, against a program that knows who allocated what. */
+#include "harness.h"
+
+#include <signal.h>
+
+/* What sites of one function hold, as "bytes" and "count" under some names. */
+static struct held sum_of(json_t *process, const char *function, const char *bytes,
+			  const char *count)
+{
+	struct held held = {0};
+	json_t *site;
+	size_t i;
+
+	json_array_foreach(json_object_get(process, "sites"), i, site)
+	{
+		json_t *frames = json_object_get(site, "frames");
+		json_t *name = json_object_get(json_array_get(frames, 0), "function");
+
+		if (!json_is_string(name) || strcmp(json_string_value(name), function) != 0)
+			continue;
+		held.sites++;
+		held.bytes += number_at(site, bytes);
+		held.count += number_at(site, count);
+	}
+	return held;
+}
+
+static struct held truth_of(json_t *truth, const char *function)
+{
+	struct held held = {0};
+	json_t *site;
+	size_t i;
+
+	json_array_foreach(json_object_get(truth, "sites"), i, site)
+	{
+		if (strcmp(json_string_value(json_object_get(site, "function")), function) != 0)
+			continue;
+		held.bytes = number_at(site, "bytes");
+		held.count = number_at(site, "count");
+	}
+	return held;
+}
+
+/* All that `function` allocated is there, and is marked, or none of it is. */
+static void expect_mark(json_t *process, json_t *truth, const char *function, bool dead)
+{
+	struct held is = truth_of(truth, function);
+	struct held marked = sum_of(process, function, "by_dead_bytes", "by_dead_count");
+
+	expect_held(process, function, is.count, is.bytes);
+	assert_int_equal(marked.count, dead ? is.count : 0);
+	assert_int_equal(marked.bytes, dead ? is.bytes : 0);
+}
+
+static json_t *report_now(struct harness *harness, struct child *workload, struct child *monitor)
+{
+	child_signal(monitor, SIGUSR1);
+	return process_of(monitor_report(harness, monitor), workload->pid);
+}
+
+static void blocks_of_threads_that_ended_are_marked(void **state)
+{
+	static const char *const ended[] = {"leak_joined", "leak_detached", "leak_forgotten"};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "thread_heap");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	json_t *process, *truth;
+
+	workload_do(harness, workload, "go");
+	process = report_now(harness, workload, monitor);
+	truth = workload_ask(harness, workload, "ledger");
+	for (size_t i = 0; i < sizeof(ended) / sizeof(ended[0]); i++)
+		expect_mark(process, truth, ended[i], true);
+	expect_mark(process, truth, "leak_staying", false);
+	expect_mark(process, truth, "leak_main", false);
+	workload_do(harness, workload, "end");
+	process = report_now(harness, workload, monitor);
+	expect_mark(process, truth, "leak_staying", true);
+	expect_mark(process, truth, "leak_main", false);
+	monitor_stop(harness, monitor);
+}
+
+/* With --by-dead-threads nothing else is listed; the ledger still counts everything. */
+static void the_filter_leaves_only_them(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "thread_heap");
+	struct child *monitor =
+		MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--by-dead-threads",
+				 "--show-allocs", "--format", "json", "3600");
+	json_t *report, *process, *truth, *site, *block;
+	size_t i, j, blocks = 0;
+
+	workload_do(harness, workload, "go");
+	child_signal(monitor, SIGUSR1);
+	report = monitor_report(harness, monitor);
+	expect_balance(report);
+	process = process_of(report, workload->pid);
+	truth = workload_ask(harness, workload, "ledger");
+	assert_int_equal(number_at(process, "outstanding_count"), 40 * 2 + 30 + 20 * 3);
+	assert_int_equal(number_at(process, "outstanding_bytes"),
+			 truth_of(truth, "leak_joined").bytes +
+				 truth_of(truth, "leak_detached").bytes +
+				 truth_of(truth, "leak_forgotten").bytes);
+	json_array_foreach(json_object_get(process, "sites"), i, site)
+		json_array_foreach(json_object_get(site, "blocks"), j, block)
+	{
+		assert_true(json_is_true(json_object_get(block, "by_dead")));
+		blocks++;
+	}
+	assert_int_equal(blocks, 40 * 2 + 30 + 20 * 3);
+	monitor_stop(harness, monitor);
+}
+
+/* The tid of a thread that left a block behind is given to another one, which lives. */
+static void a_tid_that_is_used_again_is_another_thread(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "thread_heap");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	json_t *process, *truth;
+
+	if (!json_is_true(json_object_get(workload_ask(harness, workload, "reuse"), "reused"))) {
+		print_message("SKIPPED: this kernel does not let tids be chosen\n");
+		skip();
+	}
+	process = report_now(harness, workload, monitor);
+	truth = workload_ask(harness, workload, "ledger");
+	expect_mark(process, truth, "leak_before", true);
+	expect_mark(process, truth, "leak_after", false);
+	monitor_stop(harness, monitor);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(blocks_of_threads_that_ended_are_marked),
+		e2e_test(the_filter_leaves_only_them),
+		e2e_test(a_tid_that_is_used_again_is_another_thread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
