@@ -127,6 +127,7 @@ static inline void fixture_threads(struct snapshot_process *process)
 
 	*threads = (struct thread_figures){.counted = true,
 					   .followed = true,
+					   .exact = true,
 					   .alive = 12,
 					   .dead = 113,
 					   .dead_stack_bytes = 113 * (8ull << 20),

@@ -119,6 +119,8 @@ const struct option_row option_rows[] = {
 	 .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
 	{"mappings", 0, NULL, "mmap, mremap and brk, too; slows all system calls of the machine",
 	 option_set_flag, FIELD(mappings), .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
+	{"no-threads", 0, NULL, "do not follow threads: no probes on their creation and joining",
+	 option_set_flag, FIELD(no_threads), .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
 	{"max-blocks", 0, "N", "room for N outstanding blocks (1000000)", option_set_number,
 	 "give a whole number such as 1000000", FIELD(max_blocks), .minimum = 1,
 	 .maximum = BLOCKS_LIMIT, .group = GROUP_COUNTED, .subcommands = FOR_WATCH | FOR_RETAIN},

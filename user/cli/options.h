@@ -49,6 +49,7 @@ struct options {
 	uint64_t max_blocks, max_sites;
 	uint64_t max_processes; /* 0: as many as the targets ask for */
 	bool kernel;		/* the kernel's own memory, in place of a target */
+	bool no_threads;	/* leave out who created threads, and which were joined */
 	bool mappings;		/* also mmap, munmap, mremap, brk */
 	bool by_dead_threads;	/* only blocks of threads that have ended */
 	bool combined_only;	/* -C: per-site counters only, no ages */

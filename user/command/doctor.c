@@ -62,7 +62,7 @@ int command_doctor(const struct options *options)
 				       .symbol_prefix = options->symbol_prefix,
 				       .probe_at = options->probe_at,
 				       .worker = worker_new(NULL),
-				       .plans = plan_cache_new()};
+				       .plans = target_plans_new()};
 	char missing[128];
 	int error = print_kernel(&config.trial, options->attach_method);
 
@@ -76,6 +76,6 @@ int command_doctor(const struct options *options)
 	error |= missing[0] != '\0';
 	error |= describe_targets(options, &config);
 	worker_free(config.worker);
-	plan_cache_free(config.plans);
+	file_cache_free(config.plans);
 	return error ? EXIT_ERROR : EXIT_OK;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "command/session.h"
+#include "command/session_threads.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -66,6 +67,7 @@ static int load(struct session *session)
 		.stack_walk = options->stack_walk,
 		.many = session->many,
 		.mappings = options->mappings,
+		.threads = session->follows_threads,
 		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,
 	};
 
@@ -104,8 +106,9 @@ static int open_stages(struct session *session)
 	session->unwind = session->worker ? unwind_store_new(&session->bpf, session->worker) : NULL;
 	use_debuginfod(session);
 	session->mappings = options->mappings ? mapping_stream_new(&session->bpf) : NULL;
+	session->thread_libraries = thread_libraries_new();
 	if (session->collector && session->symbolizer && session->unwind &&
-	    (session->mappings || !options->mappings))
+	    session->thread_libraries && (session->mappings || !options->mappings))
 		return 0;
 	log_error("out of memory");
 	return -ENOMEM;
@@ -135,6 +138,7 @@ static int on_mapped(void *context)
 	int error;
 
 	session_refresh(session, target->pid);
+	session_threads_attach(session, targets_find(session, target->pid));
 	error = target_attach(target, &session->target_config, &session->bpf);
 	return error ? error : (int)target->functions;
 }
@@ -180,7 +184,7 @@ static int open_selector(struct session *session)
 	bool open;
 
 	session->containers = container_cache_new();
-	session->target_config.plans = plan_cache_new();
+	session->target_config.plans = target_plans_new();
 	session->selector = selector_new(&config, session->containers);
 	if (!session->containers || !session->target_config.plans || !session->selector) {
 		log_error("out of memory");
@@ -245,6 +249,8 @@ int session_open(struct session *session, const struct options *options)
 	int error;
 
 	*session = (struct session){.options = options,
+				    .follows_threads =
+					    !options->no_threads && !options->empty_programs,
 				    .launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};
 	error = open_all(session);
 	if (error)
@@ -263,7 +269,8 @@ void session_close(struct session *session)
 	unwind_store_free(session->unwind);
 	selector_free(session->selector);
 	container_cache_free(session->containers);
-	plan_cache_free(session->target_config.plans);
+	file_cache_free(session->target_config.plans);
+	file_cache_free(session->thread_libraries);
 	loader_close(&session->bpf);
 	history_free(&session->history);
 	if (session->out && session->out != stdout)

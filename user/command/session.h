@@ -37,8 +37,10 @@ struct session {
 	struct unwind_store *unwind;
 	bool progress_shown;		 /* a line on the terminal that is not ended yet */
 	struct mapping_stream *mappings; /* NULL without --mappings */
-	uint64_t outstanding_bytes;	 /* of the latest report, for --fail-over */
-	bool keeps_history;		 /* reports show how it came about */
+	bool follows_threads;		 /* false with --no-threads */
+	struct file_cache *thread_libraries;
+	uint64_t outstanding_bytes; /* of the latest report, for --fail-over */
+	bool keeps_history;	    /* reports show how it came about */
 	struct history history;
 	const struct report_sink *sink; /* takes the reports instead of `format`; or NULL */
 	const char *label;		/* of the snapshot being taken, or NULL */

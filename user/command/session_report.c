@@ -4,10 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "command/session.h"
+#include "command/session_threads.h"
 
 /* How long a report waits for line numbers: names come first, lines when they are there. */
 #define LINES_WAIT_MS 2000
@@ -176,6 +178,7 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 /* 0, or -errno after an error message. */
 static int take_snapshot(struct session *session, struct snapshot *snapshot)
 {
+	_cleanup_(session_threads_free) struct session_threads threads = {0};
 	int error;
 
 	targets_notice_ends(session);
@@ -187,7 +190,11 @@ static int take_snapshot(struct session *session, struct snapshot *snapshot)
 	if (!error)
 		error = collector_purge(session->collector);
 	if (!error)
+		error = session_threads_take(session, &threads);
+	if (!error)
 		error = collector_read(session->collector, snapshot);
+	if (!error) /* before their stacks' mappings change */
+		error = session_threads_fill(session, &threads, snapshot);
 	if (!error && session->mappings)
 		error = mapping_stream_fill(session->mappings, &session->collect_options, snapshot);
 	if (error) {

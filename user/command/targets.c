@@ -13,6 +13,7 @@
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "command/session.h"
+#include "command/session_threads.h"
 #include "proc/process_list.h"
 
 /* An arrival that was seen later than this may have allocated much before. */
@@ -89,6 +90,7 @@ static void target_drop_last(struct session *session)
 	struct tracked *last = &targets->list.items[targets->list.count - 1];
 
 	target_detach(&last->probes);
+	thread_target_detach(&last->threads);
 	cleanup_close(&last->pidfd);
 	session_forget(session, last->probes.pid);
 	target_remove(targets, targets->list.count - 1);
@@ -126,6 +128,7 @@ int targets_probe(struct session *session, pid_t pid, const struct arrival *arri
 		return -ENOMEM;
 	tracked->named = named;
 	session_refresh(session, pid);
+	session_threads_attach(session, tracked);
 	error = target_attach(&tracked->probes, &session->target_config, &session->bpf);
 	if (!error && !tracked->probes.functions) {
 		if (named)
@@ -194,6 +197,7 @@ void targets_end(struct session *session, struct tracked *tracked)
 	if (session->mappings)
 		mapping_stream_forget(session->mappings, tracked->probes.pid);
 	target_detach(&tracked->probes);
+	thread_target_detach(&tracked->threads);
 	cleanup_close(&tracked->pidfd);
 	tracked->pidfd = -1;
 	tracked->ended = true;
@@ -209,6 +213,7 @@ void targets_attach_again(struct session *session, struct tracked *tracked)
 	size_t before = target->functions;
 	int error = target_attach(target, &session->target_config, &session->bpf);
 
+	session_threads_attach(session, tracked);
 	if (!error && target->functions > before)
 		log_info("PID %d has mapped another allocator: probed %zu more functions; "
 			 "allocations before this moment were not seen",
@@ -262,7 +267,9 @@ void targets_close(struct session *session)
 	targets_say_it_takes_time("detaching from", targets_alive(session));
 	for (size_t i = 0; i < targets->list.count; i++) {
 		attachments_move(&all, &targets->list.items[i].probes.attachments);
+		attachments_move(&all, &targets->list.items[i].threads.attachments);
 		target_detach(&targets->list.items[i].probes);
+		thread_target_detach(&targets->list.items[i].threads);
 		cleanup_close(&targets->list.items[i].pidfd);
 	}
 	attachments_close(&all);

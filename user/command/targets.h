@@ -15,13 +15,15 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "probe/target.h"
+#include "threads/thread_target.h"
 
 struct session;
 
 struct tracked {
 	struct target probes;
-	int pidfd;  /* readable when the whole process has ended; -1: it has */
-	bool named; /* by -p or -c */
+	struct thread_target threads; /* see session_threads.h */
+	int pidfd;		      /* readable when the whole process has ended; -1: it has */
+	bool named;		      /* by -p or -c */
 	bool ended; /* its probes are gone; what it held is in the reports until it is purged */
 };
 

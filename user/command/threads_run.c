@@ -48,6 +48,14 @@ static void refresh(struct threads_run *run, pid_t pid)
 	symbolizer_refresh(run->symbolizer, (uint64_t)pid, pid);
 }
 
+static int attach_target(struct threads_run *run, struct thread_target *target)
+{
+	const struct thread_config config = {&run->bpf, run->trial.method, run->worker,
+					     run->libraries};
+
+	return thread_target_attach(target, &config);
+}
+
 static struct thread_target *target_find(struct threads_run *run, pid_t pid)
 {
 	for (size_t i = 0; i < run->targets.count; i++) {
@@ -66,7 +74,7 @@ static void on_event(const struct lm_event *event, void *context)
 	if (!target || (event->type != LM_EVENT_NO_ROWS && event->type != LM_EVENT_EXEC))
 		return;
 	refresh(run, pid);
-	thread_target_attach(target, &run->bpf, run->trial.method, run->worker);
+	attach_target(run, target);
 }
 
 static int open_stages(struct threads_run *run)
@@ -75,7 +83,8 @@ static int open_stages(struct threads_run *run)
 	run->symbolizer = run->worker ? symbolizer_new(run->worker) : NULL;
 	run->unwind = run->worker ? unwind_store_new(&run->bpf, run->worker) : NULL;
 	run->events = events_new(&run->bpf, on_event, run);
-	if (run->symbolizer && run->unwind && run->events)
+	run->libraries = thread_libraries_new();
+	if (run->symbolizer && run->unwind && run->events && run->libraries)
 		return 0;
 	log_error("out of memory");
 	return -ENOMEM;
@@ -90,7 +99,7 @@ static int attach_pid(struct threads_run *run, pid_t pid)
 		return -ENOMEM;
 	target->pid = pid;
 	refresh(run, pid);
-	error = thread_target_attach(target, &run->bpf, run->trial.method, run->worker);
+	error = attach_target(run, target);
 	if (error == -ESRCH)
 		log_error("process %d ended while leakmon was attaching to it", pid);
 	else if (error)
@@ -133,6 +142,7 @@ void threads_run_close(struct threads_run *run)
 	for (size_t i = 0; i < run->targets.count; i++)
 		thread_target_detach(&run->targets.items[i]);
 	vec_free(&run->targets);
+	file_cache_free(run->libraries);
 	events_free(run->events);
 	symbolizer_free(run->symbolizer);
 	worker_free(run->worker);
@@ -183,7 +193,7 @@ static int take_census(struct threads_run *run, struct thread_report *report)
 			return -ENOMEM;
 		refresh(run, target->pid);
 		census->why = target->why[0] ? target->why : NULL;
-		error = thread_census_take(census, target->pid, &table, &run->bpf);
+		error = thread_census_take(census, target->pid, &table, NULL, &run->bpf);
 	}
 	return error;
 }

@@ -21,6 +21,7 @@ struct threads_run {
 	struct symbolizer *symbolizer;
 	struct unwind_store *unwind;
 	struct events *events;
+	struct file_cache *libraries;
 	VEC(struct thread_target) targets;
 	uint64_t sequence;
 };

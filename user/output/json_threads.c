@@ -50,7 +50,10 @@ void output_json_threads_write(struct json_writer *json, const struct report_pro
 	json_put_known(json, "alive", threads->counted, threads->alive);
 	json_put_known(json, "dead", threads->followed, threads->dead);
 	json_put_known(json, "dead_stack_bytes", threads->followed, threads->dead_stack_bytes);
+	json_put_string(json, "cannot_tell", threads->why[0] ? threads->why : NULL);
 	if (threads->followed) {
+		json_put_bool(json, "exact", threads->exact);
+		json_put_number(json, "untold", threads->untold);
 		json_put_number(json, "dead_resident_bytes", threads->dead_resident_bytes);
 		json_put_number(json, "dead_heap_bytes", threads->dead_heap_bytes);
 		json_put_number(json, "dead_heap_count", threads->dead_heap_count);

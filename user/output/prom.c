@@ -19,11 +19,16 @@
 #define TOP_GROUPS 20
 #define NS_PER_S 1e9
 
+/* Figures that not every process has. */
+enum known { KNOWN_ALWAYS, KNOWN_ALIVE, KNOWN_DEAD, KNOWN_MAX_ };
+
 /* All processes of one name in one container. */
 struct group {
 	const struct snapshot_process *process; /* one of them, for the labels; NULL: "other" */
 	uint64_t bytes, count, processes;
 	uint64_t mapped_bytes, mapped_ranges;
+	uint64_t alive, dead, dead_stack_bytes; /* threads */
+	bool known[KNOWN_MAX_];
 };
 
 /* A line of a table of metrics: which field of a struct it shows. */
@@ -81,6 +86,37 @@ static uint64_t group_key(const struct snapshot_process *process)
 	return process->container ? hash_mix(key) ^ intern_hash(process->container->id) : key;
 }
 
+static void group_add(struct group *group, const struct snapshot_process *process)
+{
+	const struct thread_figures *threads = &process->threads;
+
+	group->bytes += process->outstanding_bytes;
+	group->count += process->outstanding_count;
+	group->mapped_bytes += process->mapping.outstanding;
+	group->mapped_ranges += process->mapping.ranges;
+	group->processes++;
+	group->alive += threads->alive;
+	group->dead += threads->dead;
+	group->dead_stack_bytes += threads->dead_stack_bytes;
+	group->known[KNOWN_ALWAYS] = true;
+	group->known[KNOWN_ALIVE] |= threads->counted;
+	group->known[KNOWN_DEAD] |= threads->followed;
+}
+
+static void group_absorb(struct group *other, const struct group *group)
+{
+	other->bytes += group->bytes;
+	other->count += group->count;
+	other->mapped_bytes += group->mapped_bytes;
+	other->mapped_ranges += group->mapped_ranges;
+	other->processes += group->processes;
+	other->alive += group->alive;
+	other->dead += group->dead;
+	other->dead_stack_bytes += group->dead_stack_bytes;
+	for (size_t i = 0; i < KNOWN_MAX_; i++)
+		other->known[i] |= group->known[i];
+}
+
 static int groups_collect(struct exposition *exposition)
 {
 	_cleanup_(hash_free) struct hash positions = {0};
@@ -101,11 +137,7 @@ static int groups_collect(struct exposition *exposition)
 		if (!group)
 			return -ENOMEM;
 		group->process = fresh ? process : group->process;
-		group->bytes += process->outstanding_bytes;
-		group->count += process->outstanding_count;
-		group->mapped_bytes += process->mapping.outstanding;
-		group->mapped_ranges += process->mapping.ranges;
-		group->processes++;
+		group_add(group, process);
 	}
 	return 0;
 }
@@ -127,13 +159,8 @@ static void groups_cut(struct exposition *exposition)
 	qsort(exposition->groups.items, exposition->groups.count, sizeof(other), group_compare);
 	if (exposition->groups.count <= TOP_GROUPS)
 		return;
-	for (size_t i = TOP_GROUPS - 1; i < exposition->groups.count; i++) {
-		other.bytes += exposition->groups.items[i].bytes;
-		other.count += exposition->groups.items[i].count;
-		other.mapped_bytes += exposition->groups.items[i].mapped_bytes;
-		other.mapped_ranges += exposition->groups.items[i].mapped_ranges;
-		other.processes += exposition->groups.items[i].processes;
-	}
+	for (size_t i = TOP_GROUPS - 1; i < exposition->groups.count; i++)
+		group_absorb(&other, &exposition->groups.items[i]);
 	exposition->groups.items[TOP_GROUPS - 1] = other;
 	exposition->groups.count = TOP_GROUPS;
 }
@@ -190,8 +217,8 @@ static int sites_collect(struct exposition *exposition)
 	return 0;
 }
 
-static void groups_write(const struct exposition *exposition, const struct metric *metrics,
-			 size_t count)
+static void groups_write(const struct exposition *exposition, enum known known,
+			 const struct metric *metrics, size_t count)
 {
 	FILE *out = exposition->out;
 
@@ -200,6 +227,8 @@ static void groups_write(const struct exposition *exposition, const struct metri
 		for (size_t j = 0; j < exposition->groups.count; j++) {
 			const struct group *group = &exposition->groups.items[j];
 
+			if (!group->known[known])
+				continue;
 			fprintf(out, "leakmon_%s", metrics[i].name);
 			process_labels(out, group->process);
 			fprintf(out, "} %" PRIu64 "\n", value_at(group, &metrics[i]));
@@ -228,7 +257,23 @@ static void blocks_write(const struct exposition *exposition)
 		 offsetof(struct group, processes)},
 	};
 
-	groups_write(exposition, metrics, ARRAY_SIZE(metrics));
+	groups_write(exposition, KNOWN_ALWAYS, metrics, ARRAY_SIZE(metrics));
+}
+
+static void threads_write(const struct exposition *exposition)
+{
+	static const struct metric alive[] = {
+		{"threads_alive", "Threads that live.", offsetof(struct group, alive)},
+	};
+	static const struct metric dead[] = {
+		{"threads_dead", "Threads that have ended and were neither joined nor detached.",
+		 offsetof(struct group, dead)},
+		{"threads_dead_stack_bytes", "Bytes of stacks that dead threads keep mapped.",
+		 offsetof(struct group, dead_stack_bytes)},
+	};
+
+	groups_write(exposition, KNOWN_ALIVE, alive, ARRAY_SIZE(alive));
+	groups_write(exposition, KNOWN_DEAD, dead, ARRAY_SIZE(dead));
 }
 
 /* Names of their own: blocks lie in mappings, and a sum over both would count them twice. */
@@ -254,7 +299,7 @@ static void mappings_write(const struct exposition *exposition)
 
 	if (!exposition->report->snapshot->has_mappings)
 		return;
-	groups_write(exposition, gauges, ARRAY_SIZE(gauges));
+	groups_write(exposition, KNOWN_ALWAYS, gauges, ARRAY_SIZE(gauges));
 	counters_write(exposition->out, counters, ARRAY_SIZE(counters),
 		       &exposition->report->snapshot->mapping);
 }
@@ -354,6 +399,7 @@ int output_prom_write(FILE *out, const struct report *report)
 	if (!error) {
 		groups_cut(&exposition);
 		blocks_write(&exposition);
+		threads_write(&exposition);
 		mappings_write(&exposition);
 		sites_write(&exposition);
 		ledger_write(&exposition);

@@ -50,6 +50,12 @@ void output_text_threads_write(FILE *out, const struct report_process *ranked)
 	const struct thread_figures *threads = &ranked->process->threads;
 	uint64_t shown = 0;
 
+	if (threads->why[0]) {
+		fprintf(out,
+			"threads: %" PRIu64 " alive; cannot tell which are dead: ", threads->alive);
+		text_print_inert(out, threads->why);
+		fputc('\n', out);
+	}
 	if (!threads->followed)
 		return;
 	fprintf(out, "threads: %" PRIu64 " alive, %" PRIu64 " dead and not joined", threads->alive,
@@ -59,6 +65,11 @@ void output_text_threads_write(FILE *out, const struct report_process *ranked)
 			", which keep %" PRIu64 " KiB of stacks mapped, %" PRIu64
 			" KiB of them resident",
 			threads->dead_stack_bytes >> 10, threads->dead_resident_bytes >> 10);
+	if (!threads->exact)
+		fputs(" (inexact)", out);
+	if (threads->untold)
+		fprintf(out, "; %" PRIu64 " from before the attach have ended, joined or not",
+			threads->untold);
 	fputc('\n', out);
 	for (size_t i = 0; i < MIN(ranked->dead.count, TOP_CREATORS); i++) {
 		creator_write(out, &ranked->dead.items[i]);

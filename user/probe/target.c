@@ -57,22 +57,39 @@ static int make_plan(const struct target_config *config, int fd, struct probe_pl
 	return worker_plan(config->worker, fd, config->symbol_prefix, config->probe_at, plan);
 }
 
+static void plan_release(void *value)
+{
+	probe_plan_free(value);
+	free(value);
+}
+
+struct file_cache *target_plans_new(void)
+{
+	return file_cache_new(plan_release);
+}
+
 /* The plan of a file, made once; *plan belongs to the cache. 0 or -errno. */
 static int plan_file(const struct target_config *config, int fd, const struct stat *status,
 		     const struct probe_plan **plan)
 {
-	struct probe_plan made = {0};
-	int error = 0;
+	_cleanup_free_ struct probe_plan *made = NULL;
+	int error;
 
-	*plan = plan_cache_get(config->plans, status);
+	*plan = file_cache_get(config->plans, status);
 	if (*plan)
 		return 0;
-	error = make_plan(config, fd, &made);
-	if (error)
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return -ENOMEM;
+	error = make_plan(config, fd, made);
+	if (!error)
+		error = file_cache_put(config->plans, status, made);
+	if (error) {
+		probe_plan_free(made);
 		return error;
-	*plan = plan_cache_put(config->plans, status, &made);
-	probe_plan_free(&made);
-	return *plan ? 0 : -ENOMEM;
+	}
+	*plan = TAKE_PTR(made);
+	return 0;
 }
 
 /* What is no ELF file is no allocator; -errno, after a message, when no file could be read. */

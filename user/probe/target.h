@@ -11,8 +11,9 @@
 
 #include "probe/attach.h"
 #include "probe/loader.h"
-#include "probe/plan_cache.h"
+#include "probe/plan.h"
 #include "probe/trial.h"
+#include "proc/file_cache.h"
 
 struct worker;
 
@@ -22,7 +23,7 @@ struct target_config {
 	enum probe_at probe_at;
 	struct trial trial;
 	struct worker *worker;	  /* borrowed; reads the target's files. NULL: this process does */
-	struct plan_cache *plans; /* made already; owned by the session */
+	struct file_cache *plans; /* of struct probe_plan, made already; owned by the session */
 };
 
 /* A file that was looked at, identified by its real device and inode. */
@@ -46,6 +47,9 @@ struct target {
 	VEC(struct seen_mapping) seen;
 	size_t functions; /* probed in all */
 };
+
+/* For target_config.plans. NULL: out of memory. */
+struct file_cache *target_plans_new(void);
 
 /*
  * The rules of no harm: 0 when probing `pid` cannot hurt it, else -errno after an error that says

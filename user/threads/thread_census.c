@@ -45,8 +45,20 @@ static void fill_proc(struct thread_census *census)
 	}
 }
 
+static void take_heap(struct dead_thread *dead, const struct owners *owners)
+{
+	const struct lm_thread *thread = &dead->thread;
+	const struct owner *owner =
+		owners ? owners_find(owners, thread->process, thread->tid, thread->died_ns) : NULL;
+
+	if (!owner || owner->born_ns != thread->born_ns)
+		return;
+	dead->heap_bytes = owner->bytes;
+	dead->heap_count = owner->count;
+}
+
 static int take_dead(struct thread_census *census, lm_process_key key,
-		     const struct thread_table *table)
+		     const struct thread_table *table, const struct owners *owners)
 {
 	for (size_t i = 0; i < table->threads.count; i++) {
 		const struct lm_thread *thread = &table->threads.items[i];
@@ -58,6 +70,7 @@ static int take_dead(struct thread_census *census, lm_process_key key,
 		if (!dead)
 			return -ENOMEM;
 		dead->thread = *thread;
+		take_heap(dead, owners);
 	}
 	return 0;
 }
@@ -101,8 +114,12 @@ static int group_dead(struct thread_census *census, const struct bpf_side *bpf)
 		group->newest_died_ns = MAX(group->newest_died_ns, thread->died_ns);
 		group->stack_bytes += dead->stack_end - dead->stack_start;
 		group->resident_bytes += dead->resident_bytes;
+		group->heap_bytes += dead->heap_bytes;
+		group->heap_count += dead->heap_count;
 		census->stack_bytes += dead->stack_end - dead->stack_start;
 		census->resident_bytes += dead->resident_bytes;
+		census->heap_bytes += dead->heap_bytes;
+		census->heap_count += dead->heap_count;
 	}
 	return 0;
 }
@@ -126,7 +143,7 @@ static const struct thread_process *process_find(const struct thread_table *tabl
 }
 
 int thread_census_take(struct thread_census *census, pid_t pid, const struct thread_table *table,
-		       const struct bpf_side *bpf)
+		       const struct owners *owners, const struct bpf_side *bpf)
 {
 	const struct thread_process *process = process_find(table, pid, bpf);
 	int error = 0;
@@ -135,7 +152,7 @@ int thread_census_take(struct thread_census *census, pid_t pid, const struct thr
 	fill_proc(census);
 	if (process) {
 		census->books = process->books;
-		error = take_dead(census, process->key, table);
+		error = take_dead(census, process->key, table, owners);
 	}
 	if (error || !census->dead.count)
 		return error;

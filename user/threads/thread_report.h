@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "collect/owners.h"
+#include "collect/thread_figures.h"
 #include "symbol/symbolizer.h"
 #include "threads/thread_table.h"
 
@@ -13,6 +15,7 @@ struct dead_thread {
 	struct lm_thread thread;
 	uint64_t stack_start, stack_end; /* equal: given by the program, or not found */
 	uint64_t resident_bytes;	 /* of it */
+	uint64_t heap_bytes, heap_count; /* outstanding blocks that it allocated */
 };
 
 /* Dead threads that were made by the same stack to run the same function. */
@@ -21,7 +24,7 @@ struct thread_group {
 	uint64_t start_routine;
 	size_t first, count; /* in thread_census.dead */
 	uint64_t oldest_died_ns, newest_died_ns;
-	uint64_t stack_bytes, resident_bytes;
+	uint64_t stack_bytes, resident_bytes, heap_bytes, heap_count;
 	size_t depth;
 	uint64_t addresses[LM_MAX_FRAMES]; /* of pthread_create's caller, and its callers */
 	enum lm_walk_end end;
@@ -35,8 +38,9 @@ struct thread_census {
 	uint64_t alive;
 	struct lm_thread_books books;
 	uint64_t stack_bytes, resident_bytes; /* of dead threads */
-	VEC(struct dead_thread) dead;	      /* by group, then by age */
-	VEC(struct thread_group) groups;      /* most threads first */
+	uint64_t heap_bytes, heap_count;
+	VEC(struct dead_thread) dead;	 /* by group, then by age */
+	VEC(struct thread_group) groups; /* most threads first */
 };
 
 struct thread_report {
@@ -48,10 +52,15 @@ struct thread_report {
 
 /*
  * The census of one process from the table; names are not filled in. `pid` is what the operator
- * knows it by. 0 or -ENOMEM.
+ * knows it by. `owners` says what the dead hold on the heap; NULL: it is not tracked. 0 or -ENOMEM.
  */
 int thread_census_take(struct thread_census *census, pid_t pid, const struct thread_table *table,
-		       const struct bpf_side *bpf);
+		       const struct owners *owners, const struct bpf_side *bpf);
+/* The same as plain numbers; `alive` is left as it is. 0 or -ENOMEM (free the figures). */
+int thread_census_figures(const struct thread_census *census, uint64_t now_ns,
+			  struct thread_figures *figures);
+/* The dead threads of the table, to be filled in by a reading of the heap. 0 or -ENOMEM. */
+int thread_table_owners(const struct thread_table *table, struct owners *owners);
 void thread_census_free(struct thread_census *census);
 void thread_report_free(struct thread_report *report);
 

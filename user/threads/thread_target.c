@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -12,9 +15,7 @@
 
 struct attaching {
 	struct thread_target *target;
-	const struct bpf_side *bpf;
-	enum attach_method method;
-	struct worker *worker;
+	const struct thread_config *config;
 };
 
 /* The points of one probe as one request; `which` THREAD_PROBE_RETURN: returns of those that have.
@@ -23,10 +24,10 @@ static int attach_probe(const struct attaching *attaching, const struct thread_l
 			int fd, enum thread_probe which)
 {
 	uint64_t offsets[THREAD_MAX_POINTS], cookies[THREAD_MAX_POINTS];
-	bool session = attaching->method == ATTACH_SESSION;
+	bool session = attaching->config->method == ATTACH_SESSION;
 	bool returning = which == THREAD_PROBE_RETURN;
 	struct attach_request request = {
-		.program_fd = attaching->bpf->thread_fds[which],
+		.program_fd = attaching->config->bpf->thread_fds[which],
 		.file_fd = fd,
 		.offsets = offsets,
 		.cookies = cookies,
@@ -46,7 +47,7 @@ static int attach_probe(const struct attaching *attaching, const struct thread_l
 	}
 	if (!request.count || (returning && session))
 		return 0;
-	return attach(&attaching->target->attachments, attaching->method, &request);
+	return attach(&attaching->target->attachments, attaching->config->method, &request);
 }
 
 static bool note_seen(struct thread_target *target, const struct mapping *mapping)
@@ -84,9 +85,49 @@ static int attach_library(const struct attaching *attaching, const struct mappin
 	return 0;
 }
 
+static void library_release(void *value)
+{
+	thread_library_free(value);
+	free(value);
+}
+
+struct file_cache *thread_libraries_new(void)
+{
+	return file_cache_new(library_release);
+}
+
+/* What a file says of threads, read once; *library belongs to the cache. 0 or -errno. */
+static int library_get(const struct thread_config *config, int fd,
+		       const struct thread_library **library)
+{
+	struct thread_library *read;
+	struct stat status;
+	int error;
+
+	if (fstat(fd, &status))
+		return -errno;
+	*library = file_cache_get(config->libraries, &status);
+	if (*library)
+		return 0;
+	read = calloc(1, sizeof(*read));
+	if (!read)
+		return -ENOMEM;
+	/* A parser of its own for each file: see worker.h. */
+	worker_leave_planner(config->worker);
+	error = worker_read_threads(config->worker, fd, read);
+	/* What cannot be read now cannot be read later. */
+	if (!error || (error != -ENOMEM && error != -ECHILD))
+		error = file_cache_put(config->libraries, &status, read);
+	if (error)
+		library_release(read);
+	else
+		*library = read;
+	return error;
+}
+
 static int visit_mapping(const struct attaching *attaching, int task, const struct mapping *mapping)
 {
-	_cleanup_(thread_library_free) struct thread_library library = {0};
+	const struct thread_library *library = NULL;
 	_cleanup_close_ int fd = -1;
 	int error;
 
@@ -95,18 +136,17 @@ static int visit_mapping(const struct attaching *attaching, int task, const stru
 	fd = target_file_open_mapping(task, mapping);
 	if (fd < 0)
 		return 0;
-	error = worker_read_threads(attaching->worker, fd, &library);
+	error = library_get(attaching->config, fd, &library);
 	if (error) {
 		log_debug("%s: not read: %s", mapping->path, strerror(-error));
 		return error == -ENOMEM ? error : 0;
 	}
-	return attach_library(attaching, mapping, &library, fd);
+	return attach_library(attaching, mapping, library, fd);
 }
 
-int thread_target_attach(struct thread_target *target, const struct bpf_side *bpf,
-			 enum attach_method method, struct worker *worker)
+int thread_target_attach(struct thread_target *target, const struct thread_config *config)
 {
-	struct attaching attaching = {target, bpf, method, worker};
+	struct attaching attaching = {target, config};
 	struct maps maps = {0};
 	int error = maps_read(target->pid, MAPS_EXECUTABLE, &maps);
 

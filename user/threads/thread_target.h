@@ -5,6 +5,7 @@
 
 #include "probe/attach.h"
 #include "probe/loader.h"
+#include "proc/file_cache.h"
 #include "threads/thread_library.h"
 
 struct worker;
@@ -26,12 +27,21 @@ struct thread_target {
 	uint64_t library_bias; /* address in the process = bias + the file's own; with has_layout */
 };
 
+struct thread_config {
+	const struct bpf_side *bpf;
+	enum attach_method method;
+	struct worker *worker;	      /* borrowed; reads the files */
+	struct file_cache *libraries; /* of struct thread_library; borrowed */
+};
+
+/* For thread_config.libraries. NULL: out of memory. */
+struct file_cache *thread_libraries_new(void);
+
 /*
  * Probes the thread libraries that are mapped and not yet probed; may be called again whenever the
  * process may have mapped more. 0, also when there are none; -errno.
  */
-int thread_target_attach(struct thread_target *target, const struct bpf_side *bpf,
-			 enum attach_method method, struct worker *worker);
+int thread_target_attach(struct thread_target *target, const struct thread_config *config);
 void thread_target_detach(struct thread_target *target);
 
 #endif

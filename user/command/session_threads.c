@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "command/session_threads.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "threads/thread_report.h"
+
+void session_threads_attach(struct session *session, struct tracked *tracked)
+{
+	const struct thread_config config = {
+		.bpf = &session->bpf,
+		.method = session->target_config.trial.method,
+		.worker = session->worker,
+		.libraries = session->thread_libraries,
+	};
+	struct thread_target *target = &tracked->threads;
+	int error;
+
+	if (!session->follows_threads || target->why[0])
+		return;
+	target->pid = tracked->probes.pid;
+	error = thread_target_attach(target, &config);
+	if (!error || error == -ESRCH)
+		return;
+	snprintf(target->why, sizeof(target->why), "the kernel refused the probes: %s",
+		 strerror(-error));
+	log_warning("threads of process %d are not followed: %s", target->pid, target->why);
+}
+
+int session_threads_take(struct session *session, struct session_threads *threads)
+{
+	int error;
+
+	if (!session->follows_threads)
+		return 0;
+	error = thread_table_read(&session->bpf, &threads->table);
+	if (!error)
+		error = thread_table_owners(&threads->table, &threads->owners);
+	session->collect_options.owners = error ? NULL : &threads->owners;
+	return error;
+}
+
+static int fill_process(struct session *session, const struct session_threads *threads,
+			const struct thread_target *target, struct snapshot_process *process)
+{
+	_cleanup_(thread_census_free) struct thread_census census = {0};
+	int error;
+
+	if (!target->points) {
+		memcpy(process->threads.why, target->why, sizeof(process->threads.why));
+		return 0;
+	}
+	error = thread_census_take(&census, (pid_t)process->pid, &threads->table, &threads->owners,
+				   &session->bpf);
+	return error ? error : thread_census_figures(&census, monotonic_ns(), &process->threads);
+}
+
+/* The process that is gone, too, as long as it is in the reports. */
+static const struct thread_target *target_of(const struct session *session, uint32_t pid)
+{
+	for (size_t i = 0; i < session->targets.list.count; i++) {
+		const struct tracked *tracked = &session->targets.list.items[i];
+
+		if ((uint32_t)tracked->probes.pid == pid)
+			return &tracked->threads;
+	}
+	return NULL;
+}
+
+int session_threads_fill(struct session *session, const struct session_threads *threads,
+			 struct snapshot *snapshot)
+{
+	int error = 0;
+
+	session->collect_options.owners = NULL; /* they end with `threads` */
+	for (size_t i = 0; i < snapshot->processes.count && !error; i++) {
+		struct snapshot_process *process = &snapshot->processes.items[i];
+		const struct thread_target *target = target_of(session, process->pid);
+
+		if (session->follows_threads && target)
+			error = fill_process(session, threads, target, process);
+	}
+	return error;
+}
+
+void session_threads_free(struct session_threads *threads)
+{
+	thread_table_free(&threads->table);
+	owners_free(&threads->owners);
+}

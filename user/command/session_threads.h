@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The threads family beside the heap: attached to the same processes, shown in the same reports. */
+#ifndef LEAKMON_COMMAND_SESSION_THREADS_H
+#define LEAKMON_COMMAND_SESSION_THREADS_H
+
+#include "collect/owners.h"
+#include "command/session.h"
+#include "threads/thread_table.h"
+
+/* Threads at the time of one snapshot. Zero-initialise. */
+struct session_threads {
+	struct thread_table table;
+	struct owners owners;
+};
+
+/*
+ * Probes the thread libraries that a process has mapped. That it cannot be done is said, and no
+ * reason not to watch its heap. Nothing without session.follows_threads.
+ */
+void session_threads_attach(struct session *session, struct tracked *tracked);
+
+/* Before the heap is read. 0 or -errno. */
+int session_threads_take(struct session *session, struct session_threads *threads);
+
+/* After it: fills in snapshot_process.threads. 0 or -errno. */
+int session_threads_fill(struct session *session, const struct session_threads *threads,
+			 struct snapshot *snapshot);
+
+void session_threads_free(struct session_threads *threads);
+
+#endif
