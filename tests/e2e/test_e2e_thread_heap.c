@@ -59,6 +59,27 @@ static json_t *report_now(struct harness *harness, struct child *workload, struc
 	return process_of(monitor_report(harness, monitor), workload->pid);
 }
 
+/* Those that nobody joined, with the stacks they keep and the blocks they left. */
+static void expect_forgotten(json_t *process, json_t *truth, json_int_t alive)
+{
+	json_t *threads = json_object_get(process, "threads");
+	json_t *groups = json_object_get(threads, "groups");
+	json_t *group = json_array_get(groups, 0);
+	json_t *frame = json_array_get(json_object_get(group, "frames"), 1);
+	struct held forgotten = truth_of(truth, "leak_forgotten");
+
+	assert_int_equal(number_at(threads, "alive"), alive);
+	assert_int_equal(number_at(threads, "dead"), 20);
+	assert_int_equal(number_at(threads, "dead_stack_bytes"), 20 * (8 << 20));
+	assert_int_equal(number_at(threads, "dead_heap_count"), forgotten.count);
+	assert_int_equal(number_at(threads, "dead_heap_bytes"), forgotten.bytes);
+	assert_int_equal(json_array_size(groups), 1);
+	assert_int_equal(number_at(group, "count"), 20);
+	assert_int_equal(number_at(group, "heap_count"), forgotten.count);
+	assert_string_equal(json_string_value(json_object_get(frame, "function")),
+			    "create_forgotten");
+}
+
 static void blocks_of_threads_that_ended_are_marked(void **state)
 {
 	static const char *const ended[] = {"leak_joined", "leak_detached", "leak_forgotten"};
@@ -75,10 +96,12 @@ static void blocks_of_threads_that_ended_are_marked(void **state)
 		expect_mark(process, truth, ended[i], true);
 	expect_mark(process, truth, "leak_staying", false);
 	expect_mark(process, truth, "leak_main", false);
+	expect_forgotten(process, truth, 1 + 10);
 	workload_do(harness, workload, "end");
 	process = report_now(harness, workload, monitor);
 	expect_mark(process, truth, "leak_staying", true);
 	expect_mark(process, truth, "leak_main", false);
+	expect_forgotten(process, truth, 1);
 	monitor_stop(harness, monitor);
 }
 
@@ -134,12 +157,31 @@ static void a_tid_that_is_used_again_is_another_thread(void **state)
 	monitor_stop(harness, monitor);
 }
 
+static void without_thread_probes_only_the_living_are_counted(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "thread_heap");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "--no-threads",
+						 "-o", "0", "--format", "json", "3600");
+	json_t *process, *threads;
+
+	workload_do(harness, workload, "go");
+	process = report_now(harness, workload, monitor);
+	threads = json_object_get(process, "threads");
+	assert_int_equal(number_at(threads, "alive"), 11);
+	assert_true(json_is_null(json_object_get(threads, "dead")));
+	assert_true(json_is_null(json_object_get(threads, "dead_stack_bytes")));
+	expect_mark(process, workload_ask(harness, workload, "ledger"), "leak_joined", true);
+	monitor_stop(harness, monitor);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(blocks_of_threads_that_ended_are_marked),
 		e2e_test(the_filter_leaves_only_them),
 		e2e_test(a_tid_that_is_used_again_is_another_thread),
+		e2e_test(without_thread_probes_only_the_living_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,7 +154,6 @@ static void settle(unsigned count)
 
 static void go(void)
 {
-	pthread_mutex_lock(&leaving);
 	leak_main(12345);
 	for (size_t i = 0; i < JOINED; i++)
 		pthread_join(create(run_joined, i), NULL);
@@ -178,6 +177,7 @@ static void end(void)
 	if (has_reused)
 		pthread_join(reused, NULL);
 	settle(1);
+	pthread_mutex_lock(&leaving);
 }
 
 /* The kernel gives the tid after the one that stands there. */
@@ -217,5 +217,6 @@ int main(void)
 	static const struct command commands[] = {
 		{"go", go, false}, {"end", end, false}, {"reuse", reuse, true}};
 
+	pthread_mutex_lock(&leaving);
 	return workload_serve(commands, ARRAY_SIZE(commands), &truth);
 }

@@ -101,11 +101,29 @@ static bool needs_target(const struct options *options)
 	       !options_want_triage(options);
 }
 
-static int option_check_retain(const struct options *options)
+/* What would have no effect without --heap. */
+static int check_heap(const struct options *options, bool given[OPTION_ROWS_MAX])
 {
-	if (!(subcommand_find(options->subcommand)->bit & (FOR_RETAIN | FOR_THREADS)))
+	static const char *const of_heap[] = {"max-blocks", "probe-at"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_heap) && !options->heap; i++) {
+		if (!*option_given(given, of_heap[i]))
+			continue;
+		log_error("--%s is about the heap: add --heap, or leave it out", of_heap[i]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_target_and_form(const struct options *options, bool given[OPTION_ROWS_MAX])
+{
+	unsigned bit = subcommand_find(options->subcommand)->bit;
+
+	if (!(bit & (FOR_RETAIN | FOR_THREADS)))
 		return 0;
-	if (!options->pids.count) {
+	if (bit & FOR_THREADS && check_heap(options, given))
+		return -EINVAL;
+	if (!targets_given(options) && !options->command) {
 		log_error("no target: name the process, as in `leakmon %s -p PID`",
 			  options->subcommand);
 		return -EINVAL;
@@ -133,7 +151,7 @@ int option_check(const struct options *options, bool given[OPTION_ROWS_MAX])
 	}
 	if (check_files(options) || check_format(options))
 		return -EINVAL;
-	if (option_check_retain(options))
+	if (check_target_and_form(options, given))
 		return -EINVAL;
 	if (option_check_triage(options, given))
 		return -EINVAL;

@@ -34,24 +34,24 @@ const struct option_row option_rows[] = {
 	 .maximum = PID_LIMIT, .group = GROUP_TARGET, .subcommands = FOR_ALL},
 	{"comm", 'n', "NAME", "processes of that name, also those that start later",
 	 option_add_word, "give a name as `ps -o comm` shows it, such as redis-server",
-	 FIELD(comms), .group = GROUP_TARGET, .subcommands = FOR_WATCH | FOR_DOCTOR},
+	 FIELD(comms), .group = GROUP_TARGET, .subcommands = FOR_WATCH | FOR_DOCTOR | FOR_THREADS},
 	{"cgroup", 0, "PATH", "processes in that cgroup, or below it", option_add_word,
 	 "give a path such as /system.slice/web.service", FIELD(cgroups), .group = GROUP_TARGET,
-	 .subcommands = FOR_WATCH | FOR_DOCTOR},
+	 .subcommands = FOR_WATCH | FOR_DOCTOR | FOR_THREADS},
 	{"container", 0, "ID|NAME",
 	 "processes in the container of that name, or whose id begins so", option_add_container,
 	 "give a name, or the first digits of an id, such as 3f2a91c0b7d5", FIELD(containers),
-	 .group = GROUP_TARGET, .subcommands = FOR_WATCH | FOR_DOCTOR},
+	 .group = GROUP_TARGET, .subcommands = FOR_WATCH | FOR_DOCTOR | FOR_THREADS},
 	{"pod", 0, "[NAMESPACE/]NAME", "processes in that Kubernetes pod", option_add_pod,
 	 "give NAME or NAMESPACE/NAME, such as shop/web-0", FIELD(pods), .group = GROUP_TARGET,
-	 .subcommands = FOR_WATCH | FOR_DOCTOR},
+	 .subcommands = FOR_WATCH | FOR_DOCTOR | FOR_THREADS},
 	{"follow-forks", 'f', NULL, "what these processes fork is watched, too", option_set_flag,
-	 FIELD(follow_forks), .group = GROUP_TARGET, .subcommands = FOR_WATCH},
+	 FIELD(follow_forks), .group = GROUP_TARGET, .subcommands = FOR_WATCH | FOR_THREADS},
 	{"kernel", 0, NULL, "the kernel itself: kmalloc, slab caches, pages, by kernel stack",
 	 option_set_flag, FIELD(kernel), .group = GROUP_TARGET, .subcommands = FOR_PRINT},
 	{"command", 'c', "'CMD ARGS'", "start a command, watched from its first allocation",
 	 option_set_command, "give a command with all quotes closed, such as 'server --port 80'",
-	 .group = GROUP_TARGET, .subcommands = FOR_WATCH},
+	 .group = GROUP_TARGET, .subcommands = FOR_WATCH | FOR_THREADS},
 
 	{"budget", 0, "PERCENT",
 	 "CPU time for all this, of one core; what does not fit is shed (1%)", option_set_percent,
@@ -123,10 +123,12 @@ const struct option_row option_rows[] = {
 	 option_set_flag, FIELD(no_threads), .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
 	{"max-blocks", 0, "N", "room for N outstanding blocks (1000000)", option_set_number,
 	 "give a whole number such as 1000000", FIELD(max_blocks), .minimum = 1,
-	 .maximum = BLOCKS_LIMIT, .group = GROUP_COUNTED, .subcommands = FOR_WATCH | FOR_RETAIN},
+	 .maximum = BLOCKS_LIMIT, .group = GROUP_COUNTED,
+	 .subcommands = FOR_WATCH | FOR_RETAIN | FOR_THREADS},
 	{"max-sites", 0, "N", "room for N different call stacks (16384)", option_set_number,
 	 "give a whole number such as 16384", FIELD(max_sites), .minimum = 1,
-	 .maximum = SITES_LIMIT, .group = GROUP_COUNTED, .subcommands = FOR_WATCH | FOR_RETAIN},
+	 .maximum = SITES_LIMIT, .group = GROUP_COUNTED,
+	 .subcommands = FOR_WATCH | FOR_RETAIN | FOR_THREADS},
 	{"max-processes", 0, "N", "room for N processes at once (1023; 8191 when more can join)",
 	 option_set_number, "give a whole number such as 8191", FIELD(max_processes), .minimum = 1,
 	 .maximum = PROCESSES_LIMIT, .group = GROUP_COUNTED, .subcommands = FOR_WATCH},
@@ -146,9 +148,10 @@ const struct option_row option_rows[] = {
 	 .subcommands = FOR_ALL},
 	{"stack-walk", 0, "auto|cfi|fp", "by unwind information, by frame pointer, or both (auto)",
 	 option_set_choice, "choose auto, cfi or fp", FIELD(stack_walk), .group = GROUP_PROBES,
-	 .subcommands = FOR_WATCH | FOR_RETAIN},
+	 .subcommands = FOR_WATCH | FOR_RETAIN | FOR_THREADS},
 	{"debuginfod", 0, NULL, "fetch missing debug files from the servers in $DEBUGINFOD_URLS",
-	 option_set_flag, FIELD(debuginfod), .group = GROUP_OUTPUT, .subcommands = FOR_WATCH},
+	 option_set_flag, FIELD(debuginfod), .group = GROUP_OUTPUT,
+	 .subcommands = FOR_WATCH | FOR_THREADS},
 
 	{"format", 0, "text|json|folded|pprof|prom|html",
 	 "JSON is one object a line per report (text)", option_set_format,
@@ -180,6 +183,8 @@ const struct option_row option_rows[] = {
 
 	{"show-threads", 0, NULL, "list every dead thread", option_set_flag, FIELD(show_threads),
 	 .group = GROUP_OUTPUT, .subcommands = FOR_THREADS},
+	{"heap", 0, NULL, "track the heap, too: what dead threads allocated and nobody freed",
+	 option_set_flag, FIELD(heap), .group = GROUP_COUNTED, .subcommands = FOR_THREADS},
 	{"verbose", 'v', NULL, "say which probe goes where and why", option_set_flag,
 	 FIELD(verbose), .group = GROUP_GENERAL, .subcommands = FOR_ALL | FOR_FILES},
 	{"help", 'h', NULL, "print this", option_show_help, .group = GROUP_GENERAL,
@@ -292,14 +297,17 @@ const struct subcommand subcommands[] = {
 	{
 		.name = "threads",
 		.bit = FOR_THREADS,
-		.usage = "  leakmon threads -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n",
+		.usage = "  leakmon threads -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n"
+			 "  leakmon threads [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
 		.about = "Prints the threads that have ended and were never joined, which keep "
 			 "their\n"
 			 "stacks mapped: who created them, what they ran, how much they hold.\n",
 		.examples =
 			"  leakmon threads -p 1234               report every 5 s until Ctrl-C\n"
 			"  leakmon threads -p 1234 60 1 --show-threads\n"
-			"                                        one report, each dead thread\n",
+			"                                        one report, each dead thread\n"
+			"  leakmon threads -n java --heap        and the blocks that they left\n"
+			"  leakmon threads -- ./server           from its first thread on\n",
 	},
 	{
 		.name = "top",

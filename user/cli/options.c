@@ -266,7 +266,7 @@ static int read_positional(struct parse *parse, const char *word)
 /* Everything behind `--`. */
 static int read_command(struct parse *parse, char **words)
 {
-	if (!(parse->subcommand->bit & FOR_WATCH) || !*words || !**words) {
+	if (!(parse->subcommand->bit & (FOR_WATCH | FOR_THREADS)) || !*words || !**words) {
 		log_error("`--` must be followed by a command, as in `leakmon -- CMD ARGS`");
 		return -EINVAL;
 	}

@@ -77,6 +77,7 @@ struct options {
 	uint64_t fail_over; /* exit 3 when more bytes are outstanding at the end; UINT64_MAX: off */
 	bool trace, verbose, no_color;
 	bool show_threads; /* threads: list each dead one */
+	bool heap;	   /* threads: track the heap, too */
 	/* retain */
 	bool census, no_stop;
 	bool repeat;		 /* an INTERVAL was given */

@@ -12,8 +12,8 @@
 struct pollfd;
 struct pollfds;
 
-/* What a sink that somebody looks at, such as a screen, has to say between reports. Its reports have
- * a history, and do not wait for line numbers. */
+/* What a sink that somebody looks at, such as a screen, has to say between reports. Its reports
+ * have a history, and do not wait for line numbers. */
 struct live_sink {
 	/* As reporter.wait_for of command/report_loop.h. */
 	int (*wait_for)(void *context, struct pollfds *fds);

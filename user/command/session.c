@@ -61,7 +61,7 @@ static int load(struct session *session)
 		.max_size = options->max_size,
 		.sample_rate = options->sample_rate,
 		.sample_bytes = options->sample_bytes,
-		.max_blocks = options->max_blocks,
+		.max_blocks = session->tracks_heap ? options->max_blocks : 1,
 		.max_sites = (uint32_t)options->max_sites,
 		.max_processes = process_slots(session),
 		.stack_walk = options->stack_walk,
@@ -134,29 +134,29 @@ void session_forget(struct session *session, pid_t pid)
 static int on_mapped(void *context)
 {
 	struct session *session = context;
-	struct target *target = &targets_find(session, session->launch.pid)->probes;
+	struct tracked *tracked = targets_find(session, session->launch.pid);
 	int error;
 
-	session_refresh(session, target->pid);
-	session_threads_attach(session, targets_find(session, target->pid));
-	error = target_attach(target, &session->target_config, &session->bpf);
-	return error ? error : (int)target->functions;
+	session_refresh(session, tracked->probes.pid);
+	error = targets_probe_mapped(session, tracked);
+	return error ? error : (int)targets_probed(session, tracked);
 }
 
 int session_follow(struct session *session)
 {
-	struct target *target = &targets_find(session, session->launch.pid)->probes;
-	size_t before = target->functions;
-	int error = launch_follow(target->pid, on_mapped, session);
+	struct tracked *tracked = targets_find(session, session->launch.pid);
+	size_t before = targets_probed(session, tracked);
+	int error = launch_follow(tracked->probes.pid, on_mapped, session);
 
 	if (error && error != -ESRCH)
 		return error;
-	if (target->functions > before)
-		targets_log_attached(session, target, NULL);
+	if (targets_probed(session, tracked) > before)
+		targets_log_attached(session, tracked, NULL);
 	else if (!before)
-		log_warning("process %d maps no allocator that leakmon knows yet; if it execs one "
+		log_warning("process %d maps no %s that leakmon knows yet; if it execs one "
 			    "that does, it will be probed",
-			    target->pid);
+			    tracked->probes.pid,
+			    session->tracks_heap ? "allocator" : "thread library");
 	return 0;
 }
 
@@ -248,10 +248,11 @@ int session_open(struct session *session, const struct options *options)
 {
 	int error;
 
-	*session = (struct session){.options = options,
-				    .follows_threads =
-					    !options->no_threads && !options->empty_programs,
-				    .launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};
+	*session = (struct session){
+		.options = options,
+		.tracks_heap = options->heap || strcmp(options->subcommand, "threads") != 0,
+		.follows_threads = !options->no_threads && !options->empty_programs,
+		.launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};
 	error = open_all(session);
 	if (error)
 		session_close(session);

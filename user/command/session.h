@@ -37,6 +37,7 @@ struct session {
 	struct unwind_store *unwind;
 	bool progress_shown;		 /* a line on the terminal that is not ended yet */
 	struct mapping_stream *mappings; /* NULL without --mappings */
+	bool tracks_heap;		 /* false for `leakmon threads` without --heap */
 	bool follows_threads;		 /* false with --no-threads */
 	struct file_cache *thread_libraries;
 	uint64_t outstanding_bytes; /* of the latest report, for --fail-over */
@@ -57,6 +58,17 @@ void session_close(struct session *session);
  * 0, or -errno after an error message.
  */
 int session_report(struct session *session, bool last);
+
+/*
+ * Takes a snapshot; `threads` is filled in on the way (session_threads.h). The caller frees both.
+ * 0, or -errno after an error message, and *snapshot is untouched.
+ */
+struct session_threads;
+int session_snapshot(struct session *session, struct session_threads *threads,
+		     struct snapshot *snapshot);
+
+/* How long a report may wait for line numbers, in milliseconds. */
+int session_lines_wait_ms(bool last);
 
 /*
  * Takes a snapshot and names it, for whoever writes it; the report borrows from the snapshot, and

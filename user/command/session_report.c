@@ -90,10 +90,15 @@ void session_take_lines(struct session *session)
 	progress_show(session, text);
 }
 
+int session_lines_wait_ms(bool last)
+{
+	return last ? LINES_LAST_WAIT_MS : LINES_WAIT_MS;
+}
+
 /* 0: every line is known; -EAGAIN: some come with a later report; -ENOMEM. */
 static int wait_for_lines(struct session *session, bool last)
 {
-	int limit_ms = last ? LINES_LAST_WAIT_MS : LINES_WAIT_MS;
+	int limit_ms = session_lines_wait_ms(last);
 	int error;
 
 	progress_hide(session);
@@ -175,10 +180,9 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	return error;
 }
 
-/* 0, or -errno after an error message. */
-static int take_snapshot(struct session *session, struct snapshot *snapshot)
+/* Who is watched from now on; what ended processes held is given up. 0 or -errno. */
+static int update_targets(struct session *session)
 {
-	_cleanup_(session_threads_free) struct session_threads threads = {0};
 	int error;
 
 	targets_notice_ends(session);
@@ -187,18 +191,34 @@ static int take_snapshot(struct session *session, struct snapshot *snapshot)
 	error = targets_list_pids(session);
 	session->collect_options.pids = session->targets.pids.items;
 	session->collect_options.pid_count = session->targets.pids.count;
+	return error ? error : collector_purge(session->collector);
+}
+
+static int read_maps(struct session *session, struct session_threads *threads,
+		     struct snapshot *snapshot)
+{
+	int error = update_targets(session);
+
 	if (!error)
-		error = collector_purge(session->collector);
-	if (!error)
-		error = session_threads_take(session, &threads);
+		error = session_threads_take(session, threads);
 	if (!error)
 		error = collector_read(session->collector, snapshot);
-	if (!error) /* before their stacks' mappings change */
-		error = session_threads_fill(session, &threads, snapshot);
+	if (!error) /* before the mappings of their stacks change */
+		error = session_threads_fill(session, threads, snapshot);
 	if (!error && session->mappings)
 		error = mapping_stream_fill(session->mappings, &session->collect_options, snapshot);
+	return error;
+}
+
+int session_snapshot(struct session *session, struct session_threads *threads,
+		     struct snapshot *snapshot)
+{
+	struct snapshot taken = {0};
+	int error = read_maps(session, threads, &taken);
+
 	if (error) {
 		log_error("cannot read the maps: %s", strerror(-error));
+		snapshot_free(&taken);
 		return error;
 	}
 	for (size_t i = 0; i < session->targets.list.count; i++) {
@@ -210,8 +230,16 @@ static int take_snapshot(struct session *session, struct snapshot *snapshot)
 		targets_attach_again(session, tracked);
 	}
 	if (session->mappings)
-		session_label_mappings(session, snapshot);
+		session_label_mappings(session, &taken);
+	*snapshot = taken;
 	return 0;
+}
+
+static int take_snapshot(struct session *session, struct snapshot *snapshot)
+{
+	_cleanup_(session_threads_free) struct session_threads threads = {0};
+
+	return session_snapshot(session, &threads, snapshot);
 }
 
 int session_examine(struct session *session, struct snapshot *snapshot, struct report *report)

@@ -44,19 +44,30 @@ int session_threads_take(struct session *session, struct session_threads *thread
 	return error;
 }
 
-static int fill_process(struct session *session, const struct session_threads *threads,
+static int keep(struct session_threads *threads, struct thread_census *census)
+{
+	struct thread_census *kept = vec_push(&threads->censuses);
+
+	if (!kept)
+		return -ENOMEM;
+	*kept = *census;
+	*census = (struct thread_census){0};
+	return 0;
+}
+
+static int fill_process(struct session *session, struct session_threads *threads,
 			const struct thread_target *target, struct snapshot_process *process)
 {
 	_cleanup_(thread_census_free) struct thread_census census = {0};
 	int error;
 
-	if (!target->points) {
-		memcpy(process->threads.why, target->why, sizeof(process->threads.why));
-		return 0;
-	}
+	memcpy(process->threads.why, target->why, sizeof(process->threads.why));
+	census.why = target->why[0] ? target->why : NULL;
 	error = thread_census_take(&census, (pid_t)process->pid, &threads->table, &threads->owners,
 				   &session->bpf);
-	return error ? error : thread_census_figures(&census, monotonic_ns(), &process->threads);
+	if (!error && target->points)
+		error = thread_census_figures(&census, monotonic_ns(), &process->threads);
+	return !error && threads->keeps ? keep(threads, &census) : error;
 }
 
 /* The process that is gone, too, as long as it is in the reports. */
@@ -71,7 +82,7 @@ static const struct thread_target *target_of(const struct session *session, uint
 	return NULL;
 }
 
-int session_threads_fill(struct session *session, const struct session_threads *threads,
+int session_threads_fill(struct session *session, struct session_threads *threads,
 			 struct snapshot *snapshot)
 {
 	int error = 0;
@@ -91,4 +102,7 @@ void session_threads_free(struct session_threads *threads)
 {
 	thread_table_free(&threads->table);
 	owners_free(&threads->owners);
+	for (size_t i = 0; i < threads->censuses.count; i++)
+		thread_census_free(&threads->censuses.items[i]);
+	vec_free(&threads->censuses);
 }

@@ -5,12 +5,15 @@
 
 #include "collect/owners.h"
 #include "command/session.h"
+#include "threads/thread_report.h"
 #include "threads/thread_table.h"
 
 /* Threads at the time of one snapshot. Zero-initialise. */
 struct session_threads {
 	struct thread_table table;
 	struct owners owners;
+	bool keeps; /* what follows is filled in, for whoever asks for single threads */
+	VEC(struct thread_census) censuses; /* of each process of the snapshot, in its order */
 };
 
 /*
@@ -23,7 +26,7 @@ void session_threads_attach(struct session *session, struct tracked *tracked);
 int session_threads_take(struct session *session, struct session_threads *threads);
 
 /* After it: fills in snapshot_process.threads. 0 or -errno. */
-int session_threads_fill(struct session *session, const struct session_threads *threads,
+int session_threads_fill(struct session *session, struct session_threads *threads,
 			 struct snapshot *snapshot);
 
 void session_threads_free(struct session_threads *threads);

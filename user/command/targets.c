@@ -96,23 +96,62 @@ static void target_drop_last(struct session *session)
 	target_remove(targets, targets->list.count - 1);
 }
 
-void targets_log_attached(const struct session *session, const struct target *target,
-			  const struct arrival *arrival)
+static void what_is_probed(const struct session *session, const struct tracked *tracked,
+			   char text[96])
 {
+	const struct target *target = &tracked->probes;
 	size_t files = 0;
-	uint64_t gap_ns = arrival && arrival->how ? monotonic_ns() - arrival->event_ns : 0;
-	char gap[96] = "";
 
 	for (size_t i = 0; i < target->files.count; i++)
 		files += target->files.items[i].functions > 0;
+	if (session->tracks_heap)
+		snprintf(text, 96, "%zu functions in %zu file%s", target->functions, files,
+			 files == 1 ? "" : "s");
+	else
+		snprintf(text, 96, "%zu places in its thread library", tracked->threads.points);
+}
+
+void targets_log_attached(const struct session *session, const struct tracked *tracked,
+			  const struct arrival *arrival)
+{
+	uint64_t gap_ns = arrival && arrival->how ? monotonic_ns() - arrival->event_ns : 0;
+	char probed[96], gap[96] = "";
+
 	if (gap_ns > GAP_WORTH_SAYING_NS)
-		snprintf(gap, sizeof(gap),
-			 "; it %s %.1f ms before, and what it allocated "
-			 "in them was not seen",
-			 arrival->how, (double)gap_ns / 1e6);
-	log_info("attached to PID %d: %zu functions in %zu file%s (%s)%s", target->pid,
-		 target->functions, files, files == 1 ? "" : "s",
+		snprintf(gap, sizeof(gap), "; it %s %.1f ms before, and what it %s was not seen",
+			 arrival->how, (double)gap_ns / 1e6,
+			 session->tracks_heap ? "allocated in them" : "did in them");
+	what_is_probed(session, tracked, probed);
+	log_info("attached to PID %d: %s (%s)%s", tracked->probes.pid, probed,
 		 attach_method_name(session->target_config.trial.method), gap);
+}
+
+int targets_probe_mapped(struct session *session, struct tracked *tracked)
+{
+	session_threads_attach(session, tracked);
+	return session->tracks_heap
+		       ? target_attach(&tracked->probes, &session->target_config, &session->bpf)
+		       : 0;
+}
+
+size_t targets_probed(const struct session *session, const struct tracked *tracked)
+{
+	return session->tracks_heap ? tracked->probes.functions : tracked->threads.points;
+}
+
+static int explain_nothing(const struct session *session, const struct tracked *tracked)
+{
+	/* Why its threads cannot be followed stands in the reports. */
+	if (!session->tracks_heap && tracked->threads.why[0])
+		return 0;
+	if (session->tracks_heap && tracked->named)
+		target_explain_nothing(&tracked->probes, &session->target_config);
+	else if (tracked->named)
+		log_error(
+			"process %d maps no file with pthread_create, pthread_join and "
+			"pthread_detach: if it has threads, leakmon does not know by what library",
+			tracked->probes.pid);
+	return -ENOENT;
 }
 
 /* Probes what was checked; what was begun is undone on failure. */
@@ -128,30 +167,26 @@ int targets_probe(struct session *session, pid_t pid, const struct arrival *arri
 		return -ENOMEM;
 	tracked->named = named;
 	session_refresh(session, pid);
-	session_threads_attach(session, tracked);
-	error = target_attach(&tracked->probes, &session->target_config, &session->bpf);
-	if (!error && !tracked->probes.functions) {
-		if (named)
-			target_explain_nothing(&tracked->probes, &session->target_config);
-		error = -ENOENT;
-	}
+	error = targets_probe_mapped(session, tracked);
+	if (!error && !targets_probed(session, tracked))
+		error = explain_nothing(session, tracked);
 	if (error) {
 		target_drop_last(session);
 		return error;
 	}
 	if (session->mappings)
 		mapping_stream_follow(session->mappings, pid);
-	targets_log_attached(session, &tracked->probes, arrival);
+	targets_log_attached(session, tracked, arrival);
 	return 0;
 }
 
-void targets_explain_refusal(const char *name, pid_t pid, int error)
+void targets_explain_refusal(const struct session *session, const char *name, pid_t pid, int error)
 {
 	const char *space = *name ? " " : "";
 
 	if (error == -ENOENT)
-		log_warning("process %d%s%s has no allocator that leakmon knows: it is not traced",
-			    pid, space, name);
+		log_warning("process %d%s%s has no %s that leakmon knows: it is not traced", pid,
+			    space, name, session->tracks_heap ? "allocator" : "thread library");
 	else if (descriptors_are_out(error))
 		log_warning("process %d%s%s is not traced: out of file descriptors; raise "
 			    "`ulimit -n` (its hard limit), or watch fewer processes",
@@ -171,7 +206,7 @@ int targets_attach_named(struct session *session, pid_t pid)
 		log_error("process %d ended while leakmon was attaching to it", pid);
 	if (!descriptors_are_out(error))
 		return error;
-	targets_explain_refusal("", pid, error);
+	targets_explain_refusal(session, "", pid, error);
 	/* The others are watched all the same. */
 	return targets_alive(session) ? 0 : error;
 }
@@ -209,15 +244,17 @@ void targets_end(struct session *session, struct tracked *tracked)
 
 void targets_attach_again(struct session *session, struct tracked *tracked)
 {
-	struct target *target = &tracked->probes;
-	size_t before = target->functions;
-	int error = target_attach(target, &session->target_config, &session->bpf);
+	size_t before = targets_probed(session, tracked);
+	int error = targets_probe_mapped(session, tracked);
 
-	session_threads_attach(session, tracked);
-	if (!error && target->functions > before)
-		log_info("PID %d has mapped another allocator: probed %zu more functions; "
-			 "allocations before this moment were not seen",
-			 target->pid, target->functions - before);
+	if (error || targets_probed(session, tracked) <= before)
+		return;
+	log_info("PID %d has mapped another %s: probed %zu more %s; %s before this moment "
+		 "were not seen",
+		 tracked->probes.pid, session->tracks_heap ? "allocator" : "thread library",
+		 targets_probed(session, tracked) - before,
+		 session->tracks_heap ? "functions" : "places",
+		 session->tracks_heap ? "allocations" : "threads");
 }
 
 static bool is_readable(int fd)

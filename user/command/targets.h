@@ -72,7 +72,7 @@ void targets_drop_ended(struct session *session);
 int targets_list_pids(struct session *session);
 
 /* Says what is probed; `arrival` may be NULL. */
-void targets_log_attached(const struct session *session, const struct target *target,
+void targets_log_attached(const struct session *session, const struct tracked *tracked,
 			  const struct arrival *arrival);
 
 /*
@@ -82,9 +82,14 @@ void targets_log_attached(const struct session *session, const struct target *ta
  * are many.
  */
 int targets_probe(struct session *session, pid_t pid, const struct arrival *arrival, bool named);
-void targets_explain_refusal(const char *name, pid_t pid, int error);
+void targets_explain_refusal(const struct session *session, const char *name, pid_t pid, int error);
 void targets_end(struct session *session, struct tracked *tracked);
 void targets_say_it_takes_time(const char *what, size_t processes);
+
+/* Probes what is mapped and not yet probed. 0, or -errno after a message. */
+int targets_probe_mapped(struct session *session, struct tracked *tracked);
+/* How much is: functions of allocators, or places in thread libraries without a heap. */
+size_t targets_probed(const struct session *session, const struct tracked *tracked);
 
 /* NULL if there is none. */
 struct tracked *targets_find(struct session *session, pid_t pid);

@@ -39,7 +39,7 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 	if (!error) {
 		error = targets_probe(session, pid, arrival, false);
 		if (error && error != -ESRCH)
-			targets_explain_refusal(name, pid, error);
+			targets_explain_refusal(session, name, pid, error);
 		session->targets.starved |= descriptors_are_out(error);
 	}
 	if (!error || error == -ESRCH)

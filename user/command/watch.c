@@ -26,7 +26,8 @@ struct watch {
 	VEC(pid_t) new_code; /* who came to code without rows, in the latest batch of events */
 	const struct live_sink *live; /* the sink's, or NULL */
 	size_t targets_waited_for;
-	bool gone;	      /* a live sink knows that no target is left */
+	bool gone; /* a live sink knows that no target is left */
+	session_reporter report;
 	bool stopped_by_exec; /* the launched program waits to be followed */
 };
 
@@ -129,7 +130,7 @@ static int make_report(void *context, enum report_cause cause)
 	if (watch->gone || (watch->live && cause == REPORT_LAST))
 		return 0;
 	watch->session.label = cause == REPORT_ASKED ? watch->session.options->label : NULL;
-	error = session_report(&watch->session, cause == REPORT_LAST);
+	error = watch->report(&watch->session, cause == REPORT_LAST);
 	watch->session.label = NULL;
 	return error;
 }
@@ -235,9 +236,10 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 	return error;
 }
 
-int watch_run(const struct options *options, const struct report_sink *sink)
+static int run(const struct options *options, const struct report_sink *sink,
+	       session_reporter report)
 {
-	struct watch watch = {.loop = REPORT_LOOP_CLOSED};
+	struct watch watch = {.loop = REPORT_LOOP_CLOSED, .report = report};
 	const struct reporter reporter = {.context = &watch,
 					  .report = make_report,
 					  .wait_for = wait_for,
@@ -251,6 +253,16 @@ int watch_run(const struct options *options, const struct report_sink *sink)
 	code = emit_finish(options, error, watch.session.outstanding_bytes);
 	watch_close(&watch);
 	return code;
+}
+
+int watch_run(const struct options *options, const struct report_sink *sink)
+{
+	return run(options, sink, session_report);
+}
+
+int watch_run_reporter(const struct options *options, session_reporter report)
+{
+	return run(options, NULL, report);
 }
 
 int command_watch(const struct options *options)

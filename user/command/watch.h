@@ -10,4 +10,10 @@
 /* `sink` takes the reports instead of the output format, or is NULL. Returns the exit code. */
 int watch_run(const struct options *options, const struct report_sink *sink);
 
+struct session;
+/* Makes and writes a report. 0, or -errno after a message, which ends the run. */
+typedef int (*session_reporter)(struct session *session, bool last);
+/* The same with reports of another kind. */
+int watch_run_reporter(const struct options *options, session_reporter report);
+
 #endif

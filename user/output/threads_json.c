@@ -35,6 +35,8 @@ static void dead_write(struct json_writer *json, const struct thread_report *rep
 	json_put_bool(json, "before_attach", dead->thread.flags & LM_THREAD_BEFORE_ATTACH);
 	json_put_number(json, "stack_bytes", dead->stack_end - dead->stack_start);
 	json_put_number(json, "resident_bytes", dead->resident_bytes);
+	json_put_known(json, "heap_bytes", report->heap, dead->heap_bytes);
+	json_put_known(json, "heap_count", report->heap, dead->heap_count);
 	json_close(json, '}');
 }
 
@@ -47,6 +49,8 @@ static void group_write(struct json_writer *json, const struct thread_report *re
 	age_write(json, "newest_ms", report->now_ns, group->newest_died_ns);
 	json_put_number(json, "stack_bytes", group->stack_bytes);
 	json_put_number(json, "resident_bytes", group->resident_bytes);
+	json_put_known(json, "heap_bytes", report->heap, group->heap_bytes);
+	json_put_known(json, "heap_count", report->heap, group->heap_count);
 	json_open(json, "start_routine", '{');
 	frames_write(json, &group->start_routine, 1, &group->start);
 	json_close(json, '}');
@@ -73,6 +77,8 @@ static void census_write(struct json_writer *json, const struct thread_report *r
 	json_put_number(json, "dead", census->dead.count);
 	json_put_number(json, "dead_stack_bytes", census->stack_bytes);
 	json_put_number(json, "dead_resident_bytes", census->resident_bytes);
+	json_put_known(json, "dead_heap_bytes", report->heap, census->heap_bytes);
+	json_put_known(json, "dead_heap_count", report->heap, census->heap_count);
 	json_put_number(json, "created", books->created);
 	json_put_number(json, "ended", books->ended);
 	json_put_number(json, "joined", books->joined);

@@ -45,6 +45,13 @@ static void start_write(FILE *out, const struct thread_group *group)
 	}
 }
 
+static void heap_write(FILE *out, const struct thread_report *report, uint64_t bytes,
+		       uint64_t count)
+{
+	if (report->heap)
+		fprintf(out, "; heap: %" PRIu64 " bytes in %" PRIu64 " blocks", bytes, count);
+}
+
 static void dead_write(FILE *out, const struct thread_report *report,
 		       const struct dead_thread *dead)
 {
@@ -54,6 +61,7 @@ static void dead_write(FILE *out, const struct thread_report *report,
 	when_write(out, " ended", report->now_ns, dead->thread.died_ns);
 	fputs(" resident ", out);
 	bytes_write(out, dead->resident_bytes);
+	heap_write(out, report, dead->heap_bytes, dead->heap_count);
 	fputc('\n', out);
 }
 
@@ -75,7 +83,9 @@ static void group_write(FILE *out, const struct thread_report *report,
 	bytes_write(out, group->stack_bytes);
 	fputs(" mapped, ", out);
 	bytes_write(out, group->resident_bytes);
-	fputs(" resident; created by\n", out);
+	fputs(" resident", out);
+	heap_write(out, report, group->heap_bytes, group->heap_count);
+	fputs("; created by\n", out);
 	if (group->depth)
 		output_text_stack_write(out, report->colour, &stack);
 	else

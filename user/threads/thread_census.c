@@ -151,6 +151,7 @@ int thread_census_take(struct thread_census *census, pid_t pid, const struct thr
 	census->pid = (uint32_t)pid;
 	fill_proc(census);
 	if (process) {
+		census->process = process->key;
 		census->books = process->books;
 		error = take_dead(census, process->key, table, owners);
 	}

@@ -32,6 +32,7 @@ struct thread_group {
 };
 
 struct thread_census {
+	lm_process_key process; /* 0: it has no books yet */
 	uint32_t pid;
 	char comm[16];
 	const char *why; /* its threads cannot be followed; NULL: they are. Borrowed */
@@ -47,6 +48,7 @@ struct thread_report {
 	struct timespec time;
 	uint64_t sequence, now_ns; /* CLOCK_MONOTONIC */
 	bool show_threads, colour;
+	bool heap; /* heap_bytes and heap_count are known */
 	VEC(struct thread_census) processes;
 };
 
