@@ -123,7 +123,13 @@ static int check_target_and_form(const struct options *options, bool given[OPTIO
 		return 0;
 	if (bit & FOR_THREADS && check_heap(options, given))
 		return -EINVAL;
-	if (!targets_given(options) && !options->command) {
+	if (targets_everywhere(options) && (options->heap || options->follow_forks)) {
+		log_error(
+			"no target, and --%s is about one: name it, as in `leakmon threads -p PID`",
+			options->heap ? "heap" : "follow-forks");
+		return -EINVAL;
+	}
+	if (!targets_given(options) && !options->command && !targets_everywhere(options)) {
 		log_error("no target: name the process, as in `leakmon %s -p PID`",
 			  options->subcommand);
 		return -EINVAL;

@@ -297,12 +297,14 @@ const struct subcommand subcommands[] = {
 	{
 		.name = "threads",
 		.bit = FOR_THREADS,
-		.usage = "  leakmon threads -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n"
+		.usage = "  leakmon threads [OPTION...] [INTERVAL [COUNT]]\n"
+			 "  leakmon threads -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n"
 			 "  leakmon threads [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
 		.about = "Prints the threads that have ended and were never joined, which keep "
 			 "their\n"
 			 "stacks mapped: who created them, what they ran, how much they hold.\n",
 		.examples =
+			"  leakmon threads                       of all processes of this machine\n"
 			"  leakmon threads -p 1234               report every 5 s until Ctrl-C\n"
 			"  leakmon threads -p 1234 60 1 --show-threads\n"
 			"                                        one report, each dead thread\n"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/targets.h"
 
+#include <string.h>
+
 static struct selector_words words_of(const struct option_words *words)
 {
 	return (struct selector_words){.items = words->items, .count = words->count};
@@ -12,9 +14,16 @@ bool targets_given(const struct options *options)
 	       options->containers.count || options->pods.count;
 }
 
+bool targets_everywhere(const struct options *options)
+{
+	return !strcmp(options->subcommand, "threads") && !targets_given(options) &&
+	       !options->command;
+}
+
 struct selector_config targets_config(const struct options *options)
 {
 	return (struct selector_config){
+		.all = targets_everywhere(options),
 		.pids = options->pids.items,
 		.pid_count = options->pids.count,
 		.words =

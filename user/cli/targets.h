@@ -9,6 +9,9 @@
 /* Whether any option names running processes. */
 bool targets_given(const struct options *options);
 
+/* `leakmon threads` without a target: every process, by probes on files and not on processes. */
+bool targets_everywhere(const struct options *options);
+
 /* For selector_new(); it borrows from options. */
 struct selector_config targets_config(const struct options *options);
 

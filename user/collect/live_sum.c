@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "base/cleanup.h"
-#include "collect/live_set.h"
 
 static bool sampling(const struct collect_options *options)
 {
@@ -107,11 +106,13 @@ static int sum_one(struct live_sum *sum, const struct lm_block_key *key,
 	return sum->options->keep_blocks ? block_keep(sum, key->address, &weighed) : 0;
 }
 
-int live_sum_visit(const struct live_batch *batch, void *context)
+int live_sum_visit(const void *keys, const void *values, size_t count, void *context)
 {
+	const struct lm_block_key *key = keys;
+	const struct lm_block *block = values;
 	int error = 0;
 
-	for (size_t i = 0; i < batch->count && !error; i++)
-		error = sum_one(context, &batch->keys[i], &batch->values[i]);
+	for (size_t i = 0; i < count && !error; i++)
+		error = sum_one(context, &key[i], &block[i]);
 	return error;
 }

@@ -44,9 +44,8 @@ struct live_sum {
 	VEC(struct live_block) blocks;	/* owned */
 };
 
-/* A live_visit: `context` is a struct live_sum. */
-struct live_batch;
-int live_sum_visit(const struct live_batch *batch, void *context);
+/* A map_visit over the live set: `context` is a struct live_sum. */
+int live_sum_visit(const void *keys, const void *values, size_t count, void *context);
 
 /* How many blocks one kept block stands for, scaled as in lm_site; 1 without sampling. */
 uint64_t live_weight(const struct collect_options *options, uint64_t size);

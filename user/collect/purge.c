@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "collect/books.h"
 #include "collect/collector.h"
-#include "collect/live_set.h"
+#include "collect/map_walk.h"
 
 /* Processes that are no more, and what one walk found of them. */
 struct purge {
@@ -43,19 +43,21 @@ static int find_ended(struct purge *purge)
 	return 0;
 }
 
-static int visit_blocks(const struct live_batch *batch, void *context)
+static int visit_blocks(const void *keys, const void *values, size_t count, void *context)
 {
+	const struct lm_block_key *key = keys;
 	struct purge *purge = context;
 
-	for (size_t i = 0; i < batch->count; i++) {
-		struct lm_block_key *key;
+	(void)values;
+	for (size_t i = 0; i < count; i++) {
+		struct lm_block_key *ended;
 
-		if (!hash_get(&purge->ended, batch->keys[i].process))
+		if (!hash_get(&purge->ended, key[i].process))
 			continue;
-		key = vec_push(&purge->blocks);
-		if (!key)
+		ended = vec_push(&purge->blocks);
+		if (!ended)
 			return -ENOMEM;
-		*key = batch->keys[i];
+		*ended = key[i];
 	}
 	return 0;
 }
@@ -142,12 +144,15 @@ int collector_purge(struct collector *collector)
 	int error = find_ended(&purge);
 
 	if (!error && purge.ended.count) {
-		error = live_set_walk(collector->bpf->blocks_fd, visit_blocks, &purge);
+		error = map_walk(collector->bpf->blocks_fd, sizeof(struct lm_block_key),
+				 sizeof(struct lm_block), visit_blocks, &purge);
 		if (!error)
 			delete_blocks(&purge);
 		if (!error)
 			error = recycle(&purge);
 	}
+	if (!error && collector->options->on_ended)
+		error = collector->options->on_ended(collector->options->context, &purge.ended);
 	hash_free(&purge.ended);
 	vec_free(&purge.blocks);
 	return error;

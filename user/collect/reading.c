@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "collect/live_set.h"
+#include "collect/map_walk.h"
 
 void reading_free(struct reading *reading)
 {
@@ -53,8 +53,11 @@ static int sum_prepare(struct live_sum *sum, const struct reading *reading)
 /* Before the live set: who ends meanwhile has not ended yet. */
 static int take_living(struct reading *reading)
 {
-	_cleanup_close_ int fd = bpf_iter_create(reading->bpf->living_link_fd);
+	_cleanup_close_ int fd = -1;
 
+	if (reading->bpf->living_link_fd < 0)
+		return 0; /* nothing is older than a reading that never was: no block is marked */
+	fd = bpf_iter_create(reading->bpf->living_link_fd);
 	return fd < 0 ? -errno : living_read(&reading->living, fd);
 }
 
@@ -92,7 +95,8 @@ int reading_take(struct reading *reading, const struct bpf_side *bpf,
 	if (!options->combined_only)
 		error = take_living(reading);
 	if (!error && !options->combined_only)
-		error = live_set_walk(bpf->blocks_fd, live_sum_visit, &reading->sum);
+		error = map_walk(bpf->blocks_fd, sizeof(struct lm_block_key),
+				 sizeof(struct lm_block), live_sum_visit, &reading->sum);
 	if (!error && options->owners)
 		unscale_owners(options);
 	return error ? error : books_read(bpf, &reading->after);

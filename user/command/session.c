@@ -65,7 +65,7 @@ static int load(struct session *session)
 		.max_sites = (uint32_t)options->max_sites,
 		.max_processes = process_slots(session),
 		.stack_walk = options->stack_walk,
-		.many = session->many,
+		.many = session->many && !session->everywhere,
 		.mappings = options->mappings,
 		.threads = session->follows_threads,
 		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,
@@ -99,6 +99,10 @@ static int open_stages(struct session *session)
 		.sample_bytes = options->sample_bytes,
 		.containers = session->containers,
 	};
+	if (session->follows_threads) {
+		session->collect_options.on_ended = session_threads_ended;
+		session->collect_options.context = session;
+	}
 	session->collector = collector_new(&session->bpf, &session->collect_options);
 	session->worker = worker_new(NULL);
 	session->target_config.worker = session->worker;
@@ -235,6 +239,8 @@ static int open_all(struct session *session)
 		unwind_store_refresh_all(session->unwind, options->pids.items, options->pids.count);
 	for (size_t i = 0; i < options->pids.count && !error; i++)
 		error = targets_attach_named(session, options->pids.items[i]);
+	if (!error && session->everywhere)
+		error = session_threads_everywhere(session);
 	if (!error && session->selector)
 		error = targets_attach_selected(session);
 	if (!error && options->command)
@@ -250,6 +256,7 @@ int session_open(struct session *session, const struct options *options)
 
 	*session = (struct session){
 		.options = options,
+		.everywhere = targets_everywhere(options),
 		.tracks_heap = options->heap || strcmp(options->subcommand, "threads") != 0,
 		.follows_threads = !options->no_threads && !options->empty_programs,
 		.launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};
@@ -262,6 +269,7 @@ int session_open(struct session *session, const struct options *options)
 void session_close(struct session *session)
 {
 	targets_close(session);
+	thread_shared_detach(&session->thread_shared);
 	launch_close(&session->launch);
 	collector_free(session->collector);
 	mapping_stream_free(session->mappings);

@@ -39,6 +39,8 @@ struct session {
 	struct mapping_stream *mappings; /* NULL without --mappings */
 	bool tracks_heap;		 /* false for `leakmon threads` without --heap */
 	bool follows_threads;		 /* false with --no-threads */
+	bool everywhere;		 /* threads of all processes: see thread_shared */
+	struct thread_shared thread_shared;
 	struct file_cache *thread_libraries;
 	uint64_t outstanding_bytes; /* of the latest report, for --fail-over */
 	bool keeps_history;	    /* reports show how it came about */

@@ -224,7 +224,7 @@ int session_snapshot(struct session *session, struct session_threads *threads,
 	for (size_t i = 0; i < session->targets.list.count; i++) {
 		struct tracked *tracked = &session->targets.list.items[i];
 
-		if (tracked->ended)
+		if (tracked->ended || session->everywhere)
 			continue;
 		session_refresh(session, tracked->probes.pid);
 		targets_attach_again(session, tracked);

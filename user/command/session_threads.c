@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "proc/process_list.h"
 #include "threads/thread_report.h"
 
 void session_threads_attach(struct session *session, struct tracked *tracked)
@@ -16,6 +17,7 @@ void session_threads_attach(struct session *session, struct tracked *tracked)
 		.method = session->target_config.trial.method,
 		.worker = session->worker,
 		.libraries = session->thread_libraries,
+		.shared = session->everywhere ? &session->thread_shared : NULL,
 	};
 	struct thread_target *target = &tracked->threads;
 	int error;
@@ -29,6 +31,48 @@ void session_threads_attach(struct session *session, struct tracked *tracked)
 	snprintf(target->why, sizeof(target->why), "the kernel refused the probes: %s",
 		 strerror(-error));
 	log_warning("threads of process %d are not followed: %s", target->pid, target->why);
+}
+
+/* 0: nobody traces it. */
+static pid_t tracer_of(pid_t pid)
+{
+	char path[64], line[256];
+	_cleanup_fclose_ FILE *status = NULL;
+	int tracer = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status) &&
+	       sscanf(line, "TracerPid: %d", &tracer) != 1)
+		continue;
+	return tracer;
+}
+
+int session_threads_everywhere(struct session *session)
+{
+	_cleanup_(pid_list_free) struct pid_list pids = {0};
+	int error;
+
+	if (!session->target_config.trial.seccomp_safe) {
+		log_error("on this kernel a return probe kills processes that run under a seccomp "
+			  "filter (a trial child has just shown it): name processes that do not, "
+			  "as in `leakmon threads -p PID`");
+		return -EOPNOTSUPP;
+	}
+	error = pid_list_read(&pids);
+	for (size_t i = 0; i < pids.list.count && !error; i++) {
+		pid_t pid = pids.list.items[i], tracer = tracer_of(pid);
+
+		if (!tracer)
+			continue;
+		log_warning("process %d is traced by process %d (a debugger, strace, ...): the "
+			    "threads of all that use the same libraries are not followed",
+			    pid, tracer);
+		thread_shared_refuse(&session->thread_shared, pid);
+	}
+	if (error)
+		log_error("cannot list the processes: %s", strerror(-error));
+	return error;
 }
 
 int session_threads_take(struct session *session, struct session_threads *threads)
@@ -96,6 +140,13 @@ int session_threads_fill(struct session *session, struct session_threads *thread
 			error = fill_process(session, threads, target, process);
 	}
 	return error;
+}
+
+int session_threads_ended(void *session, const struct hash *ended)
+{
+	struct session *of = session;
+
+	return thread_table_purge(&of->bpf, ended);
 }
 
 void session_threads_free(struct session_threads *threads)

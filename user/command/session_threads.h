@@ -22,12 +22,21 @@ struct session_threads {
  */
 void session_threads_attach(struct session *session, struct tracked *tracked);
 
+/*
+ * Before anything is attached to, for probes that are not set on single processes: finds the files
+ * that must not have any. 0, or -errno after a message.
+ */
+int session_threads_everywhere(struct session *session);
+
 /* Before the heap is read. 0 or -errno. */
 int session_threads_take(struct session *session, struct session_threads *threads);
 
 /* After it: fills in snapshot_process.threads. 0 or -errno. */
 int session_threads_fill(struct session *session, struct session_threads *threads,
 			 struct snapshot *snapshot);
+
+/* A collect_options.on_ended: gives up what is known of the threads of ended processes. */
+int session_threads_ended(void *session, const struct hash *ended);
 
 void session_threads_free(struct session_threads *threads);
 

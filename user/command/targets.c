@@ -166,7 +166,8 @@ int targets_probe(struct session *session, pid_t pid, const struct arrival *arri
 	if (!tracked)
 		return -ENOMEM;
 	tracked->named = named;
-	session_refresh(session, pid);
+	if (!session->everywhere) /* there, by and by: when a walk comes to it */
+		session_refresh(session, pid);
 	error = targets_probe_mapped(session, tracked);
 	if (!error && !targets_probed(session, tracked))
 		error = explain_nothing(session, tracked);
@@ -176,7 +177,8 @@ int targets_probe(struct session *session, pid_t pid, const struct arrival *arri
 	}
 	if (session->mappings)
 		mapping_stream_follow(session->mappings, pid);
-	targets_log_attached(session, tracked, arrival);
+	if (!session->everywhere)
+		targets_log_attached(session, tracked, arrival);
 	return 0;
 }
 

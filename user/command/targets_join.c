@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/descriptors.h"
+#include "base/log.h"
 #include "command/session.h"
 #include "proc/process_list.h"
 
@@ -23,6 +26,15 @@ static void remember_refusal(struct targets *targets, const struct process_entry
 	hash_put(&targets->refused, refusal_key(process), NULL);
 }
 
+static bool is_young(const struct process_entry *process)
+{
+	uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * second < process->start_ticks + second;
+}
+
 /* Attaches to one that is not named, unless it was refused before. */
 static void attach_unnamed(struct session *session, pid_t pid, const struct arrival *arrival)
 {
@@ -32,13 +44,16 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 
 	if (targets_find(session, pid) || process_read(pid, &process))
 		return;
+	if (session->everywhere && is_young(&process))
+		return; /* it may not have mapped its libraries yet: the next report finds it */
 	if (!arrival->how && hash_get(&session->targets.refused, refusal_key(&process)))
 		return;
 	snprintf(name, sizeof(name), "(%s)", process.comm);
-	error = target_check(pid, &session->target_config); /* says itself what is wrong */
+	/* Says itself what is wrong; probes that are set on files were checked at the start. */
+	error = session->everywhere ? 0 : target_check(pid, &session->target_config);
 	if (!error) {
 		error = targets_probe(session, pid, arrival, false);
-		if (error && error != -ESRCH)
+		if (error && error != -ESRCH && !session->everywhere)
 			targets_explain_refusal(session, name, pid, error);
 		session->targets.starved |= descriptors_are_out(error);
 	}
@@ -60,7 +75,8 @@ static int attach_selection(struct session *session, bool first)
 		error = selection_explain(&selection);
 	if (first && !error)
 		targets_say_it_takes_time("attaching to", selection.pids.count);
-	if (first && !error) /* one wait for all: each by itself would wait for the kernel */
+	/* One wait for all: each by itself would wait for the kernel. */
+	if (first && !error && !session->everywhere)
 		unwind_store_refresh_all(session->unwind, selection.pids.items,
 					 selection.pids.count);
 	for (size_t i = 0; i < selection.pids.count && !error; i++)
@@ -71,7 +87,13 @@ static int attach_selection(struct session *session, bool first)
 
 int targets_attach_selected(struct session *session)
 {
-	return attach_selection(session, true);
+	int error = attach_selection(session, true);
+
+	if (!error && session->everywhere)
+		log_info("attached to %zu files for the threads of %zu processes (%s)",
+			 session->thread_shared.probed.count, targets_alive(session),
+			 attach_method_name(session->target_config.trial.method));
+	return error;
 }
 
 void targets_rescan(struct session *session)

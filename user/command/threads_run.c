@@ -74,8 +74,13 @@ static int take_census(struct session *session, struct snapshot *snapshot,
 
 static int name_report(struct session *session, struct thread_report *report, bool last)
 {
-	int error = name_all(session, report);
+	int error;
 
+	for (size_t i = 0; i < report->processes.count && session->everywhere; i++) {
+		if (report->processes.items[i].dead.count)
+			session_refresh(session, (pid_t)report->processes.items[i].pid);
+	}
+	error = name_all(session, report);
 	if (error)
 		return error;
 	symbolizer_find_lines(session->symbolizer, session_lines_wait_ms(last));
@@ -99,6 +104,7 @@ int threads_run_report(struct session *session, bool last)
 	_cleanup_(thread_report_free) struct thread_report report = {
 		.show_threads = session->options->show_threads,
 		.heap = session->tracks_heap,
+		.everywhere = session->everywhere,
 		.colour = !session->options->no_color && session->out == stdout &&
 			  isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
 	};

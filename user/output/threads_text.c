@@ -126,6 +126,20 @@ static void process_write(FILE *out, const struct thread_report *report,
 	losses_write(out, &census->books);
 }
 
+static void everywhere_write(FILE *out, const struct thread_report *report)
+{
+	size_t dead = 0, untold = 0;
+
+	for (size_t i = 0; i < report->processes.count; i++) {
+		dead += report->processes.items[i].dead.count > 0;
+		untold += report->processes.items[i].why != NULL;
+	}
+	fprintf(out, "%zu of %zu processes have dead threads", dead, report->processes.count);
+	if (untold)
+		fprintf(out, "; of %zu it cannot be told", untold);
+	fputc('\n', out);
+}
+
 int thread_report_text(FILE *out, const struct thread_report *report)
 {
 	struct tm local = {0};
@@ -134,8 +148,14 @@ int thread_report_text(FILE *out, const struct thread_report *report)
 	localtime_r(&report->time.tv_sec, &local);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
 	fprintf(out, "[%s] Dead threads: ended, never joined\n", clock);
-	for (size_t i = 0; i < report->processes.count; i++)
-		process_write(out, report, &report->processes.items[i]);
+	for (size_t i = 0; i < report->processes.count; i++) {
+		const struct thread_census *census = &report->processes.items[i];
+
+		if (!report->everywhere || census->dead.count)
+			process_write(out, report, census);
+	}
+	if (report->everywhere)
+		everywhere_write(out, report);
 	fputc('\n', out);
 	return output_finish(out);
 }

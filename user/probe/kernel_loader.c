@@ -121,8 +121,9 @@ static int load(struct kernel_bpf *skeleton, const struct loader_config *config,
 
 int kernel_loader_open(struct kernel_side *side, const struct loader_config *config)
 {
-	struct kernel_side opened = {
-		.bpf = {.max_sites = config->max_sites, .max_processes = KERNEL_PROCESSES}};
+	struct kernel_side opened = {.bpf = {.max_sites = config->max_sites,
+					     .max_processes = KERNEL_PROCESSES,
+					     .living_link_fd = -1}};
 	bool works[GROUPS] = {false};
 	int error = descriptors_check_start();
 

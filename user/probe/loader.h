@@ -46,7 +46,7 @@ struct bpf_side {
 	int thread_fds[THREAD_PROBE_MAX_];
 	int unwind_modules_fd, unwind_ranges_fd;
 	__u32 *unwind_generation; /* raised after either of the two changed */
-	int living_link_fd;	  /* reads of its iterator give struct lm_living */
+	int living_link_fd;	  /* reads of its iterator give struct lm_living; -1: none */
 	uint32_t max_sites, max_processes;
 	int shape_fds[SHAPE_MAX_];
 	int return_fd;

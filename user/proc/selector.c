@@ -18,6 +18,7 @@ struct selector {
 	struct word_list words[SELECT_MAX_];
 	struct container_cache *containers;
 	bool owns_containers;
+	bool all;
 	pid_t self;
 };
 
@@ -58,6 +59,7 @@ struct selector *selector_new(const struct selector_config *config,
 	if (!selector)
 		return NULL;
 	selector->self = getpid();
+	selector->all = config->all;
 	selector->owns_containers = !containers;
 	selector->containers = containers ? containers : container_cache_new();
 	if (config->words[SELECT_CGROUP].count)
@@ -85,6 +87,8 @@ void selector_free(struct selector *selector)
 
 bool selector_is_open(const struct selector *selector)
 {
+	if (selector->all)
+		return true;
 	for (enum selector_kind kind = 0; kind < SELECT_MAX_; kind++) {
 		if (selector->words[kind].count)
 			return true;
@@ -136,6 +140,8 @@ static bool match_process(struct selector *selector, const struct process_entry 
 	struct word_subject subject = {.comm = entry->comm, .paths = &paths};
 	const char *path;
 
+	if (selector->all)
+		return true;
 	if (selector->words[SELECT_CGROUP].count || selector->words[SELECT_CONTAINER].count ||
 	    selector->words[SELECT_POD].count)
 		cgroup_paths_read(entry->pid, &paths);

@@ -33,6 +33,7 @@ struct selector_config {
 	const int *pids;
 	size_t pid_count;
 	struct selector_words words[SELECT_MAX_];
+	bool all; /* every process, whatever the words say */
 };
 
 struct selector;

@@ -48,7 +48,8 @@ struct thread_report {
 	struct timespec time;
 	uint64_t sequence, now_ns; /* CLOCK_MONOTONIC */
 	bool show_threads, colour;
-	bool heap; /* heap_bytes and heap_count are known */
+	bool everywhere; /* all processes: those without dead threads are only counted */
+	bool heap;	 /* heap_bytes and heap_count are known */
 	VEC(struct thread_census) processes;
 };
 

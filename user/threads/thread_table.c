@@ -1,114 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "threads/thread_table.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "collect/map_walk.h"
 
-#define BATCH_ENTRIES 4096
-#define BATCH_ENTRIES_MAX (1u << 20)
-
-/* Return 0 to go on. */
-typedef int (*entry_visit)(const void *key, const void *value, void *context);
-
-struct batch {
-	int map_fd;
-	size_t key_size, value_size;
-	void *keys, *values;
-	uint32_t capacity;
-};
-
-static int batch_resize(struct batch *batch, uint32_t capacity)
+static int take_threads(const void *keys, const void *values, size_t count, void *context)
 {
-	void *keys = reallocarray(batch->keys, capacity, batch->key_size), *values;
+	struct thread_table *table = context;
 
-	if (!keys)
-		return -ENOMEM;
-	batch->keys = keys;
-	values = reallocarray(batch->values, capacity, batch->value_size);
-	if (!values)
-		return -ENOMEM;
-	batch->values = values;
-	batch->capacity = capacity;
-	return 0;
-}
+	(void)keys;
+	for (size_t i = 0; i < count; i++) {
+		struct lm_thread *thread = vec_push(&table->threads);
 
-static int visit_batch(const struct batch *batch, uint32_t count, entry_visit visit, void *context)
-{
-	int error = 0;
-
-	for (uint32_t i = 0; i < count && !error; i++)
-		error = visit((const char *)batch->keys + i * batch->key_size,
-			      (const char *)batch->values + i * batch->value_size, context);
-	return error;
-}
-
-static int walk_batches(struct batch *batch, entry_visit visit, void *context)
-{
-	uint32_t position, next, *from = NULL;
-	int error, last = 0;
-
-	while (!last) {
-		uint32_t count = batch->capacity;
-
-		errno = 0;
-		error = bpf_map_lookup_batch(batch->map_fd, from, &next, batch->keys, batch->values,
-					     &count, NULL)
-				? -errno
-				: 0;
-		if (error == -ENOSPC && batch->capacity < BATCH_ENTRIES_MAX) {
-			error = batch_resize(batch, batch->capacity * 2);
-			if (error)
-				return error;
-			continue; /* one bucket holds more */
-		}
-		if (error && error != -ENOENT)
-			return error;
-		last = error == -ENOENT;
-		error = visit_batch(batch, count, visit, context);
-		if (error)
-			return error;
-		position = next;
-		from = &position;
+		if (!thread)
+			return -ENOMEM;
+		*thread = ((const struct lm_thread *)values)[i];
 	}
 	return 0;
 }
 
-static int walk_map(int map_fd, size_t key_size, size_t value_size, entry_visit visit,
-		    void *context)
-{
-	struct batch batch = {map_fd, key_size, value_size, NULL, NULL, 0};
-	int error = batch_resize(&batch, BATCH_ENTRIES);
-
-	if (!error)
-		error = walk_batches(&batch, visit, context);
-	free(batch.keys);
-	free(batch.values);
-	return error;
-}
-
-static int take_thread(const void *key, const void *value, void *context)
+static int take_books(const void *keys, const void *values, size_t count, void *context)
 {
 	struct thread_table *table = context;
-	struct lm_thread *thread = vec_push(&table->threads);
 
-	(void)key;
-	if (!thread)
-		return -ENOMEM;
-	memcpy(thread, value, sizeof(*thread));
-	return 0;
-}
+	for (size_t i = 0; i < count; i++) {
+		struct thread_process *process = vec_push(&table->processes);
 
-static int take_books(const void *key, const void *value, void *context)
-{
-	struct thread_table *table = context;
-	struct thread_process *process = vec_push(&table->processes);
-
-	if (!process)
-		return -ENOMEM;
-	memcpy(&process->key, key, sizeof(process->key));
-	memcpy(&process->books, value, sizeof(process->books));
+		if (!process)
+			return -ENOMEM;
+		process->key = ((const lm_process_key *)keys)[i];
+		process->books = ((const struct lm_thread_books *)values)[i];
+	}
 	return 0;
 }
 
@@ -133,11 +57,11 @@ static int by_key(const void *left, const void *right)
 int thread_table_read(const struct bpf_side *bpf, struct thread_table *table)
 {
 	_cleanup_(thread_table_free) struct thread_table read = {0};
-	int error = walk_map(bpf->thread_records_fd, sizeof(lm_thread_id), sizeof(struct lm_thread),
-			     take_thread, &read);
+	int error = map_walk(bpf->thread_records_fd, sizeof(lm_thread_id), sizeof(struct lm_thread),
+			     take_threads, &read);
 
 	if (!error)
-		error = walk_map(bpf->thread_books_fd, sizeof(lm_process_key),
+		error = map_walk(bpf->thread_books_fd, sizeof(lm_process_key),
 				 sizeof(struct lm_thread_books), take_books, &read);
 	if (error)
 		return error;

@@ -3,6 +3,7 @@
 #ifndef LEAKMON_THREADS_THREAD_TABLE_H
 #define LEAKMON_THREADS_THREAD_TABLE_H
 
+#include "base/hash.h"
 #include "base/vec.h"
 #include "leakmon_thread.h"
 #include "probe/loader.h"
@@ -20,6 +21,11 @@ struct thread_process {
 /* 0 or -errno, and *table untouched. */
 int thread_table_read(const struct bpf_side *bpf, struct thread_table *table);
 void thread_table_free(struct thread_table *table);
+
+/*
+ * Gives up what the maps hold of processes that have ended: the keys of `ended`. 0 or -errno.
+ */
+int thread_table_purge(const struct bpf_side *bpf, const struct hash *ended);
 
 /* Whether it ended and nobody has taken its pthread_t. */
 static inline bool thread_is_dead(const struct lm_thread *thread)

@@ -26,12 +26,13 @@ static int attach_probe(const struct attaching *attaching, const struct thread_l
 	uint64_t offsets[THREAD_MAX_POINTS], cookies[THREAD_MAX_POINTS];
 	bool session = attaching->config->method == ATTACH_SESSION;
 	bool returning = which == THREAD_PROBE_RETURN;
+	struct thread_shared *shared = attaching->config->shared;
 	struct attach_request request = {
 		.program_fd = attaching->config->bpf->thread_fds[which],
 		.file_fd = fd,
 		.offsets = offsets,
 		.cookies = cookies,
-		.pid = attaching->target->pid,
+		.pid = shared ? 0 : attaching->target->pid,
 		.point = returning				   ? POINT_RETURN
 			 : session && thread_probes[which].returns ? POINT_BOTH
 								   : POINT_ENTRY,
@@ -47,23 +48,50 @@ static int attach_probe(const struct attaching *attaching, const struct thread_l
 	}
 	if (!request.count || (returning && session))
 		return 0;
-	return attach(&attaching->target->attachments, attaching->config->method, &request);
+	return attach(shared ? &shared->attachments : &attaching->target->attachments,
+		      attaching->config->method, &request);
 }
 
-static bool note_seen(struct thread_target *target, const struct mapping *mapping)
+static bool is_seen(const struct thread_seen_list *list, const struct mapping *mapping)
 {
-	struct thread_seen *seen;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct thread_seen *seen = &list->items[i];
 
-	for (size_t i = 0; i < target->seen.count; i++) {
-		seen = &target->seen.items[i];
 		if (seen->inode == mapping->inode && seen->major == mapping->major &&
 		    seen->minor == mapping->minor)
-			return false;
+			return true;
 	}
-	seen = vec_push(&target->seen);
+	return false;
+}
+
+/* Whether it was not there before; without memory it is seen as if it had been. */
+static bool note_seen(struct thread_seen_list *list, const struct mapping *mapping)
+{
+	struct thread_seen *seen = is_seen(list, mapping) ? NULL : vec_push(list);
+
 	if (seen)
 		*seen = (struct thread_seen){mapping->inode, mapping->major, mapping->minor};
 	return seen != NULL;
+}
+
+static bool is_refused(const struct thread_shared *shared, const struct mapping *mapping)
+{
+	return shared && is_seen(&shared->refused, mapping);
+}
+
+static bool is_shared_already(struct thread_shared *shared, const struct mapping *mapping)
+{
+	return shared && !note_seen(&shared->probed, mapping);
+}
+
+static int attach_probes(const struct attaching *attaching, const struct thread_library *library,
+			 int fd)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < THREAD_PROBE_MAX_ && !error; i++)
+		error = attach_probe(attaching, library, fd, i);
+	return error;
 }
 
 static int attach_library(const struct attaching *attaching, const struct mapping *mapping,
@@ -77,12 +105,35 @@ static int attach_library(const struct attaching *attaching, const struct mappin
 			    mapping->path, library->why);
 		snprintf(target->why, sizeof(target->why), "%s", library->why);
 	}
-	for (size_t i = 0; i < THREAD_PROBE_MAX_ && !error; i++)
-		error = attach_probe(attaching, library, fd, i);
+	if (is_refused(attaching->config->shared, mapping) && library->points.count) {
+		snprintf(target->why, sizeof(target->why),
+			 "a process that a debugger traces maps the same library");
+		return 0;
+	}
+	if (library->points.count && !is_shared_already(attaching->config->shared, mapping))
+		error = attach_probes(attaching, library, fd);
 	if (error)
 		return error;
 	target->points += library->points.count;
 	return 0;
+}
+
+int thread_shared_refuse(struct thread_shared *shared, pid_t pid)
+{
+	struct maps maps = {0};
+	int error = maps_read(pid, MAPS_EXECUTABLE, &maps);
+
+	for (size_t i = 0; i < maps.list.count; i++)
+		note_seen(&shared->refused, &maps.list.items[i]);
+	maps_free(&maps);
+	return error;
+}
+
+void thread_shared_detach(struct thread_shared *shared)
+{
+	attachments_close(&shared->attachments);
+	vec_free(&shared->probed);
+	vec_free(&shared->refused);
 }
 
 static void library_release(void *value)
@@ -131,13 +182,13 @@ static int visit_mapping(const struct attaching *attaching, int task, const stru
 	_cleanup_close_ int fd = -1;
 	int error;
 
-	if (!mapping->inode || !note_seen(attaching->target, mapping))
+	if (!mapping->inode || !note_seen(&attaching->target->seen, mapping))
 		return 0;
 	fd = target_file_open_mapping(task, mapping);
 	if (fd < 0)
 		return 0;
 	error = library_get(attaching->config, fd, &library);
-	if (error) {
+	if (error || !library) {
 		log_debug("%s: not read: %s", mapping->path, strerror(-error));
 		return error == -ENOMEM ? error : 0;
 	}

@@ -10,16 +10,20 @@
 
 struct worker;
 
-struct thread_seen {
-	uint64_t inode;
-	uint32_t major, minor;
+/* Files as /proc/PID/maps shows them. */
+struct thread_seen_list {
+	struct thread_seen {
+		uint64_t inode;
+		uint32_t major, minor;
+	} * items;
+	size_t count, capacity;
 };
 
 /* Zero-initialise it, except for `pid`. */
 struct thread_target {
 	pid_t pid;
 	struct attachments attachments;
-	VEC(struct thread_seen) seen; /* files that were looked at */
+	struct thread_seen_list seen; /* files that were looked at */
 	size_t points;		      /* probed in all; 0: no thread library is mapped (yet) */
 	char why[96];		      /* a thread library is mapped, but not probed; "" */
 	bool has_layout;
@@ -27,11 +31,28 @@ struct thread_target {
 	uint64_t library_bias; /* address in the process = bias + the file's own; with has_layout */
 };
 
+/*
+ * Probes that are set on files once, for every process that maps them: what is traced by a
+ * debugger must not be among these. Zero-initialise.
+ */
+struct thread_shared {
+	struct attachments attachments;
+	struct thread_seen_list probed, refused;
+};
+
+/*
+ * Leaves alone the files that a process maps; to be called before the first attachment. 0 or
+ * -errno.
+ */
+int thread_shared_refuse(struct thread_shared *shared, pid_t pid);
+void thread_shared_detach(struct thread_shared *shared);
+
 struct thread_config {
 	const struct bpf_side *bpf;
 	enum attach_method method;
 	struct worker *worker;	      /* borrowed; reads the files */
 	struct file_cache *libraries; /* of struct thread_library; borrowed */
+	struct thread_shared *shared; /* NULL: probes are set on the process alone; borrowed */
 };
 
 /* For thread_config.libraries. NULL: out of memory. */

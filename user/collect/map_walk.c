@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "collect/live_set.h"
+#include "collect/map_walk.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -8,23 +8,22 @@
 
 #define BATCH_ENTRIES 4096
 /* A bucket with more colliding entries than this does not exist. */
-#define BATCH_ENTRIES_MAX (1 << 20)
+#define BATCH_ENTRIES_MAX (1u << 20)
 
 struct batch_buffer {
-	struct lm_block_key *keys;
-	struct lm_block *values;
+	size_t key_size, value_size;
+	void *keys, *values;
 	uint32_t capacity;
 };
 
 static int buffer_resize(struct batch_buffer *buffer, uint32_t capacity)
 {
-	struct lm_block_key *keys = reallocarray(buffer->keys, capacity, sizeof(*keys));
-	struct lm_block *values;
+	void *keys = reallocarray(buffer->keys, capacity, buffer->key_size), *values;
 
 	if (!keys)
 		return -ENOMEM;
 	buffer->keys = keys;
-	values = reallocarray(buffer->values, capacity, sizeof(*values));
+	values = reallocarray(buffer->values, capacity, buffer->value_size);
 	if (!values)
 		return -ENOMEM;
 	buffer->values = values;
@@ -32,39 +31,29 @@ static int buffer_resize(struct batch_buffer *buffer, uint32_t capacity)
 	return 0;
 }
 
-static void buffer_free(struct batch_buffer *buffer)
-{
-	free(buffer->keys);
-	free(buffer->values);
-}
-
-static int walk(int map_fd, struct batch_buffer *buffer, live_visit visit, void *context)
+static int walk(int map_fd, struct batch_buffer *buffer, map_visit visit, void *context)
 {
 	uint32_t position, next, *from = NULL;
-	int error = 0, last = 0;
+	int error, last = 0;
 
 	while (!last) {
 		uint32_t count = buffer->capacity;
-		struct live_batch batch;
 
 		errno = 0;
 		error = bpf_map_lookup_batch(map_fd, from, &next, buffer->keys, buffer->values,
-					     &count, NULL);
-		if (error)
-			error = -errno;
-		if (error == -ENOSPC) { /* one bucket holds more than the buffer */
-			if (buffer->capacity >= BATCH_ENTRIES_MAX)
-				return error;
+					     &count, NULL)
+				? -errno
+				: 0;
+		if (error == -ENOSPC && buffer->capacity < BATCH_ENTRIES_MAX) {
 			error = buffer_resize(buffer, buffer->capacity * 2);
 			if (error)
 				return error;
-			continue;
+			continue; /* one bucket holds more than the buffer */
 		}
 		if (error && error != -ENOENT)
 			return error;
 		last = error == -ENOENT;
-		batch = (struct live_batch){buffer->keys, buffer->values, count};
-		error = visit(&batch, context);
+		error = visit(buffer->keys, buffer->values, count, context);
 		if (error)
 			return error;
 		position = next;
@@ -73,13 +62,14 @@ static int walk(int map_fd, struct batch_buffer *buffer, live_visit visit, void 
 	return 0;
 }
 
-int live_set_walk(int map_fd, live_visit visit, void *context)
+int map_walk(int map_fd, size_t key_size, size_t value_size, map_visit visit, void *context)
 {
-	struct batch_buffer buffer = {0};
+	struct batch_buffer buffer = {.key_size = key_size, .value_size = value_size};
 	int error = buffer_resize(&buffer, BATCH_ENTRIES);
 
 	if (!error)
 		error = walk(map_fd, &buffer, visit, context);
-	buffer_free(&buffer);
+	free(buffer.keys);
+	free(buffer.values);
 	return error;
 }
