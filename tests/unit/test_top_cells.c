@@ -114,7 +114,7 @@ static void test_columns_fit_every_screen_and_the_widest_has_all(void **state)
 	(void)state;
 	for (size_t list = 0; list < TOP_LISTS_; list++) {
 		for (size_t width = 1; width <= 300; width++) {
-			top_columns_fit(&top_lists[list], width, widths);
+			top_columns_fit(&top_lists[list], true, width, widths);
 			assert_true(shown_width(&top_lists[list], widths) <= width);
 			assert_true(widths[0] > 0 || list == TOP_GROUPS);
 		}
@@ -131,7 +131,7 @@ static void test_a_narrow_screen_keeps_what_matters_most(void **state)
 	size_t widths[COLUMNS_MAX], shown = 0;
 
 	(void)state;
-	top_columns_fit(list, 60, widths);
+	top_columns_fit(list, false, 60, widths);
 	for (size_t i = 0; i < COLUMNS_MAX && list->columns[i].title; i++) {
 		if (!widths[i])
 			continue;

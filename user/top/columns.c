@@ -262,7 +262,7 @@ const struct top_list top_lists[TOP_LISTS_] = {
 				{"BYTES·S", 10, false, CELLS_RIGHT, 7, TOP_INTEGRAL, format_bytes},
 				{"VERDICT", 9, false, CELLS_LEFT, 1, 0, format_verdict},
 				{"COURSE", 16, false, CELLS_LEFT, 4, 0, format_course},
-				{"PID", 7, false, CELLS_RIGHT, 6, 0, format_pid},
+				{"PID", 7, false, CELLS_RIGHT, 6, 0, format_pid, true},
 				{"ALLOCATED BY", 24, true, CELLS_LEFT, 0, 0, format_where},
 			},
 			SORT_OF_TRACKED,
@@ -309,12 +309,16 @@ static void settle(const struct top_list *list, size_t width, size_t widths[COLU
 	}
 }
 
-void top_columns_fit(const struct top_list *list, size_t width, size_t widths[COLUMNS_MAX])
+void top_columns_fit(const struct top_list *list, bool many, size_t width,
+		     size_t widths[COLUMNS_MAX])
 {
 	size_t least;
 
-	for (size_t i = 0; i < COLUMNS_MAX; i++)
-		widths[i] = list->columns[i].title ? list->columns[i].width : 0;
+	for (size_t i = 0; i < COLUMNS_MAX; i++) {
+		const struct top_column *column = &list->columns[i];
+
+		widths[i] = column->title && (many || !column->of_many) ? column->width : 0;
+	}
 	while (width_of(list, widths) > width && (least = least_of(list, widths)) != COLUMNS_MAX)
 		widths[least] = 0;
 	settle(list, width, widths);

@@ -19,6 +19,7 @@ struct top_column {
 	/* Fills text (of COLUMN_TEXT_SIZE), untrusted, for at most `width` columns. */
 	void (*format)(const struct top_row *row, const struct top_column *column, size_t width,
 		       char *text);
+	bool of_many; /* only where rows are of several processes */
 };
 
 struct top_sort {
@@ -46,7 +47,9 @@ enum top_screen {
 
 extern const struct top_list top_lists[TOP_LISTS_];
 
-/* The width of each column on a screen of `width`, 0: not shown. Between two is a blank. */
-void top_columns_fit(const struct top_list *list, size_t width, size_t widths[COLUMNS_MAX]);
+/* The width of each column on a screen of `width`, 0: not shown. Between two is a blank. `many`:
+ * rows are of several processes. */
+void top_columns_fit(const struct top_list *list, bool many, size_t width,
+		     size_t widths[COLUMNS_MAX]);
 
 #endif

@@ -166,7 +166,8 @@ static void draw_list(const struct top_terminal *terminal, const struct layout *
 	const struct top_list *list = &top_lists[model->screen];
 	size_t widths[COLUMNS_MAX];
 
-	top_columns_fit(list, (size_t)layout->width, widths);
+	top_columns_fit(list, !model->process && model->rows[TOP_TARGETS].list.count > 1,
+			(size_t)layout->width, widths);
 	draw_titles(layout, list, widths, list->sorts[view->sort].field);
 	for (size_t i = 0; i < model->height && view->first + i < view->order.count; i++)
 		draw_row(terminal, layout, layout->list + 1 + (int)i,
