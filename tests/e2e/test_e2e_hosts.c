@@ -96,6 +96,11 @@ static void a_pid_namespace_of_its_own_is_refused(void **state)
 			     monitor_start(harness, ARGUMENTS("leakmon", "-p", workload->pid_text),
 					   enter_pid_namespace),
 			     1, "--pid=host");
+	monitor_expect_error(
+		harness,
+		monitor_start(harness, ARGUMENTS("leakmon", "threads", "-p", workload->pid_text),
+			      enter_pid_namespace),
+		1, "--pid=host");
 	workload_do(harness, workload, "go");
 }
 
@@ -129,6 +134,33 @@ static void a_triage_says_that_processes_are_hidden(void **state)
 
 	monitor_expect_error(harness, monitor, 0, "hidepid");
 	assert_non_null(strstr(monitor->out.text, "hidden (hidepid)"));
+}
+
+static void limit_files_for_a_few(void);
+
+/* What stands in the way is said on stdout, with its remedy, and by the exit code. */
+static void doctor_says_what_the_host_lacks(void **state)
+{
+	static const struct {
+		before_exec prepare;
+		int code;
+		const char *words;
+	} cases[] = {
+		{NULL, 0, "  PID namespace            the host's\n  /proc shows              all"},
+		{enter_pid_namespace, 1, "(docker: --pid=host, Kubernetes: hostPID: true)"},
+		{hide_others, 1, "only processes of this user (hidepid): run as root"},
+		{limit_files_for_a_few, 0, "  file descriptors         140, for about 14 "},
+	};
+	struct harness *harness = harness_bpf(state);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct child *doctor =
+			monitor_start(harness, ARGUMENTS("leakmon", "doctor"), cases[i].prepare);
+
+		assert_int_equal(child_end(harness, doctor), cases[i].code);
+		if (!strstr(doctor->out.text, cases[i].words))
+			child_fail(doctor, "`%s` is not in:\n%s", cases[i].words, doctor->out.text);
+	}
 }
 
 static void limit_files(rlim_t files)
@@ -363,6 +395,7 @@ int main(void)
 		e2e_test(a_pid_namespace_of_its_own_is_refused),
 		e2e_test(a_process_that_proc_hides_is_told_from_one_that_is_not_there),
 		e2e_test(a_triage_says_that_processes_are_hidden),
+		e2e_test(doctor_says_what_the_host_lacks),
 		e2e_test(without_descriptors_to_start_with_the_limit_is_named),
 		e2e_test(out_of_descriptors_says_who_is_not_traced),
 		e2e_test(replaced_and_removed_files_are_traced_as_they_are_mapped),

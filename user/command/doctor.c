@@ -5,13 +5,20 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "cli/targets.h"
 #include "command/command.h"
 #include "probe/privileges.h"
 #include "probe/target.h"
 #include "probe/trial.h"
+#include "proc/pid_namespace.h"
+#include "proc/process_list.h"
 #include "worker/worker.h"
+
+/* A pidfd, and a link for each kind of function in its allocator. */
+#define DESCRIPTORS_PER_PROCESS 10
 
 static int print_kernel(struct trial *trial, enum attach_method method)
 {
@@ -33,6 +40,26 @@ static int print_kernel(struct trial *trial, enum attach_method method)
 		       ? "yes: a filtered process survives them"
 		       : "NO: processes under a seccomp filter are not probed on this kernel");
 	return btf ? 0 : -1;
+}
+
+/* What a container or another user may not have. */
+static int print_host(void)
+{
+	_cleanup_(pid_list_free) struct pid_list pids = {0};
+	size_t descriptors = descriptors_raise_limit();
+	bool own = pid_namespace_is_own(), hidden;
+
+	hidden = pid_list_read(&pids) || pid_list_is_partial(&pids);
+	printf("host\n");
+	printf("  PID namespace            %s\n", own ? "its own: MISSING is the host's (docker: "
+							"--pid=host, Kubernetes: hostPID: true)"
+						      : "the host's");
+	printf("  /proc shows              %s\n",
+	       hidden ? "only processes of this user (hidepid): run as root, or with CAP_SYS_PTRACE"
+		      : "all processes");
+	printf("  file descriptors         %zu, for about %zu processes at once\n", descriptors,
+	       descriptors / DESCRIPTORS_PER_PROCESS);
+	return own;
 }
 
 /* 0, or whether anything stands in the way of one of the targets. */
@@ -70,6 +97,7 @@ int command_doctor(const struct options *options)
 		log_error("out of memory");
 		return EXIT_ERROR;
 	}
+	error |= print_host();
 	printf("capabilities\n");
 	privileges_print(stdout);
 	privileges_missing(missing, sizeof(missing));

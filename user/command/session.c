@@ -203,24 +203,13 @@ static int open_selector(struct session *session)
 	return 0;
 }
 
-/* BPF numbers processes as the machine does, /proc as leakmon's own PID namespace does. */
-static int check_pid_namespace(void)
-{
-	if (!pid_namespace_is_own())
-		return 0;
-	log_error("leakmon runs in a PID namespace of its own and cannot tell its processes from "
-		  "the kernel's numbers; run it in the host's (docker: --pid=host, Kubernetes: "
-		  "hostPID: true)");
-	return -EOPNOTSUPP;
-}
-
 static int open_all(struct session *session)
 {
 	const struct options *options = session->options;
 	int error = open_output(session);
 
 	if (!error)
-		error = check_pid_namespace();
+		error = pid_namespace_check();
 	if (!error && options->command)
 		error = launch_prepare(&session->launch, options->command, options->silent_command);
 	/* What was launched keeps its own limit. */
