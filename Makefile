@@ -34,8 +34,8 @@ BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_x86 -D__bpf__ -Iinclud
 SOURCES  := $(sort $(wildcard user/*.c user/*/*.c))
 OBJECTS  := $(SOURCES:%.c=$(B)/%.o)
 HEAP_BPF := $(patsubst bpf/%.c,$(B)/bpf/%.o,$(filter-out \
-	bpf/trial.bpf.c bpf/kernel.bpf.c,$(wildcard bpf/*.bpf.c)))
-SKELETONS := $(B)/gen/leakmon.skel.h $(B)/gen/trial.skel.h $(B)/gen/kernel.skel.h
+	bpf/trial.bpf.c bpf/kernel.bpf.c bpf/suspect.bpf.c,$(wildcard bpf/*.bpf.c)))
+SKELETONS := $(B)/gen/leakmon.skel.h $(B)/gen/trial.skel.h $(B)/gen/kernel.skel.h $(B)/gen/suspect.skel.h
 
 # The sanitised twin of every object, for the unit tests.
 SAN         := -fsanitize=address,undefined -fno-omit-frame-pointer
@@ -83,7 +83,7 @@ $(B)/gen/leakmon.bpf.o: $(HEAP_BPF)
 	$(call say,BPF)
 	$(Q)$(BPFTOOL) gen object $@ $^
 
-$(B)/gen/trial.bpf.o $(B)/gen/kernel.bpf.o: $(B)/gen/%.bpf.o: $(B)/bpf/%.bpf.o
+$(B)/gen/trial.bpf.o $(B)/gen/kernel.bpf.o $(B)/gen/suspect.bpf.o: $(B)/gen/%.bpf.o: $(B)/bpf/%.bpf.o
 	@mkdir -p $(@D)
 	$(call say,BPF)
 	$(Q)$(BPFTOOL) gen object $@ $^
@@ -286,7 +286,7 @@ e2e: all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS) $(B)/truth/backtrace_
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
-	kernelmem threads)
+	kernelmem threads grower)
 test-vm:
 	@scripts/deps.sh build vm
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)

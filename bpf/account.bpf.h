@@ -126,10 +126,10 @@ static __always_inline void count_walk_end(struct lm_ledger *ledger, u32 end)
 		ledger_add(&ledger->walk_ends[end], 1);
 }
 
-static __always_inline u32 site_current(struct pt_regs *ctx, struct thread *thread,
-					struct lm_ledger *ledger)
+static __always_inline u32 site_walked(const struct unwind_start *start, struct thread *thread,
+				       struct lm_ledger *ledger)
 {
-	struct stack_walk walk = unwind_user(ctx, thread);
+	struct stack_walk walk = unwind_user(start, thread);
 	u32 *known, index, cause = LM_LOST_SITES_FULL;
 
 	count_walk_end(ledger, walk.end);
@@ -144,6 +144,15 @@ static __always_inline u32 site_current(struct pt_regs *ctx, struct thread *thre
 	thread->last_hash = walk.hash;
 	thread->last_site = index;
 	return index;
+}
+
+static __always_inline u32 site_current(struct pt_regs *ctx, struct thread *thread,
+					struct lm_ledger *ledger)
+{
+	struct unwind_start start = {
+		.ip = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx)};
+
+	return site_walked(&start, thread, ledger);
 }
 
 /* Counts one block more or less against its process' share. */

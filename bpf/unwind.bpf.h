@@ -262,16 +262,25 @@ static __always_inline bool trail_replays(struct thread *thread)
 	return true;
 }
 
-static __always_inline void walk_begin(struct pt_regs *ctx, struct thread *thread)
+/*
+ * The frame that a walk starts in. `exact`, a constant: it was interrupted right there; else `ip`
+ * is a return address.
+ */
+struct unwind_start {
+	u64 ip, sp, fp;
+	bool exact;
+};
+
+static __always_inline void walk_begin(const struct unwind_start *start, struct thread *thread)
 {
 	struct unwind_state *state = &thread->walk;
 
-	state->ip = PT_REGS_IP(ctx);
-	state->sp = PT_REGS_SP(ctx);
-	state->fp = PT_REGS_FP(ctx);
+	state->ip = start->ip;
+	state->sp = start->sp;
+	state->fp = start->fp;
 	state->tgid = thread->process >> 32;
-	state->exact_ip = false;
-	state->replayable = true;
+	state->exact_ip = start->exact;
+	state->replayable = !start->exact;
 	state->end = LM_WALK_TOO_DEEP;
 	if (state->generation != unwind_generation) {
 		state->generation = unwind_generation;
@@ -280,15 +289,16 @@ static __always_inline void walk_begin(struct pt_regs *ctx, struct thread *threa
 }
 
 /* Fills thread->frames, caller first; the hash also takes in the process. */
-static __always_inline struct stack_walk unwind_user(struct pt_regs *ctx, struct thread *thread)
+static __always_inline struct stack_walk unwind_user(const struct unwind_start *start,
+						     struct thread *thread)
 {
 	struct stack_walk walk = {.depth = 1};
 	struct unwind_state *state = &thread->walk;
 	struct unwind_trail *trail = &thread->trail;
 	u64 frame;
 
-	walk_begin(ctx, thread);
-	if (trail_replays(thread)) {
+	walk_begin(start, thread);
+	if (!start->exact && trail_replays(thread)) {
 		walk.depth = trail->depth;
 		walk.hash = trail->hash;
 		walk.end = LM_WALK_ROOT;
@@ -297,8 +307,9 @@ static __always_inline struct stack_walk unwind_user(struct pt_regs *ctx, struct
 	trail->ip = state->ip;
 	trail->sp = state->sp;
 	trail->fp = state->fp;
-	thread->frames[0] = state->ip;
-	walk.hash = unwind_hash(thread->process * 0xff51afd7ed558ccdull, state->ip);
+	frame = state->ip | (start->exact ? LM_FRAME_EXACT : 0);
+	thread->frames[0] = frame;
+	walk.hash = unwind_hash(thread->process * 0xff51afd7ed558ccdull, frame);
 	for (u32 i = 1; i < LM_MAX_FRAMES; i++) {
 		if (unwind_step(state))
 			break;

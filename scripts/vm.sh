@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 work=build/vm
 timeout=${VM_TIMEOUT:-300}
 programs="build/leakmon"
-workloads="leak allocators mixed quick execer mapper kernelmem threads"
+workloads="leak allocators mixed quick execer mapper kernelmem threads grower"
 
 explain() {
 	echo "vm.sh: $*" >&2

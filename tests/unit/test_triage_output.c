@@ -15,6 +15,9 @@ struct fixture {
 	struct triage_entry processes[5], groups[3];
 	struct triage_report report;
 	struct triage_sites refused;
+	struct triage_stack stacks[2];
+	struct triage_file_kind files[2];
+	struct triage_samples sampled[3];
 };
 
 static struct growth grown(enum quantity kind, enum trend_verdict verdict, double per_s)
@@ -42,6 +45,54 @@ static void spark_fill(struct triage_entry *entry, float from, float to)
 	entry->spark_count = TRIAGE_SPARK_POINTS;
 	for (size_t i = 0; i < TRIAGE_SPARK_POINTS; i++)
 		entry->spark[i] = from + (to - from) * (float)i / (TRIAGE_SPARK_POINTS - 1);
+}
+
+static struct frame named_frames[] = {
+	{.function = hostile_comm,
+	 .offset = 16,
+	 .module = "/usr/bin/server",
+	 .address = 0x401010,
+	 .file = "server.c",
+	 .line = 7},
+	{.module = "/usr/bin/server",
+	 .module_offset = 0x1020,
+	 .address = 0x401020,
+	 .why = "no symbols"},
+};
+
+static uint64_t unnamed_addresses[] = {0x7f0000001234};
+
+static void samples_fill(struct fixture *fixture)
+{
+	struct triage_stack *stacks = fixture->stacks;
+
+	stacks[0] = (struct triage_stack){.units = 3e6,
+					  .share = 0.75,
+					  .samples = 300,
+					  .named = {.site = &stacks[0].site,
+						    .id = 0x123456789abcdef0,
+						    .frames.list = {named_frames, 2, 2}}};
+	stacks[1] = (struct triage_stack){
+		.units = 4096,
+		.share = 0.001,
+		.samples = 1,
+		.site = {.addresses = unnamed_addresses, .depth = 1, .end = LM_WALK_NO_FDE},
+		.named = {.site = &stacks[1].site}};
+	fixture->sampled[0] = (struct triage_samples){.kind = QUANTITY_HEAP,
+						      .window_s = 62.4,
+						      .added = 4e6,
+						      .share = 0.76,
+						      .taken = 320,
+						      .lost = 3,
+						      .missed = 2,
+						      .stacks = {stacks, 2, 2},
+						      .stacks_total = 9};
+	fixture->sampled[1] = (struct triage_samples){.kind = QUANTITY_THREADS,
+						      .why = "--budget has to save up for it"};
+	fixture->files[0] = (struct triage_file_kind){"socket (TCP)", 800, 120};
+	fixture->files[1] = (struct triage_file_kind){hostile_comm, 9, 1};
+	fixture->sampled[2] = (struct triage_samples){
+		.kind = QUANTITY_FILES, .window_s = 40, .files = {fixture->files, 2, 2}};
 }
 
 static void fixture_fill(struct fixture *fixture)
@@ -100,6 +151,9 @@ static void fixture_fill(struct fixture *fixture)
 				      .processes = 1,
 				      .now = {{5e9, NAN, 4, 12}},
 				      .growth = grown(QUANTITY_HEAP, TREND_PLATEAU, 0)};
+	samples_fill(fixture);
+	for (size_t i = 0; i < 3; i++)
+		fixture->processes[i].sampled = &fixture->sampled[i];
 	spark_fill(&fixture->processes[0], 100, 200);
 	spark_fill(&fixture->processes[1], 5, 5);
 	spark_fill(&fixture->groups[0], 1, 0);

@@ -57,6 +57,8 @@ const struct option_row option_rows[] = {
 	 "CPU time for all this, of one core; what does not fit is shed (1%)", option_set_percent,
 	 "give a percentage such as 1% or 0.2%", FIELD(budget), .minimum = 1000000,
 	 .maximum = 100 * 1000000000ull, .group = GROUP_TRIAGE, .subcommands = FOR_PRINT | FOR_TOP},
+	{"no-stacks", 0, NULL, "suspects are not sampled for call stacks: no BPF, no privileges",
+	 option_set_flag, FIELD(no_stacks), .group = GROUP_TRIAGE, .subcommands = FOR_PRINT},
 	{"escalate", 0, "[=K]", "track the heap of the K first suspects for a while (3)",
 	 option_set_count_or_three, "give a whole number such as 3, as in --escalate=3",
 	 FIELD(escalate), .minimum = 1, .maximum = 50, .group = GROUP_TRIAGE,

@@ -36,6 +36,7 @@ struct options {
 	bool follow_forks;   /* -f: what targets fork become targets */
 	/* triage: no target at all */
 	double budget;	    /* of one core, ours and our probes': 0.01 */
+	bool no_stacks;	    /* --no-stacks: suspects get no probes but those of --escalate */
 	uint64_t escalate;  /* heap tracking for the first so many suspects; 0: for none */
 	uint64_t window_ns; /* and for so long; 30 s */
 	/* time */

@@ -107,7 +107,7 @@ static int check_without_target(const struct options *options, bool given[OPTION
 
 int option_check_triage(const struct options *options, bool given[OPTION_ROWS_MAX])
 {
-	static const char *const triage_only[] = {"budget", "escalate", "window"};
+	static const char *const triage_only[] = {"budget", "escalate", "window", "no-stacks"};
 
 	if (options_want_triage(options)) {
 		if (*option_given(given, "window") && !options->escalate)

@@ -76,14 +76,6 @@ bool escalation_is_running(const struct escalation *escalation)
 	return escalation->running;
 }
 
-/* NULL: it has ended. */
-static struct member *member_of(const struct escalation *escalation, const struct suspect *suspect)
-{
-	struct member *member = population_find(&escalation->triage->population, suspect->pid);
-
-	return member && member->reading.start_ticks == suspect->start_ticks ? member : NULL;
-}
-
 static bool is_due(const struct escalation *escalation, const struct triage_entry *entry,
 		   const struct member *member)
 {
@@ -121,18 +113,6 @@ static int suspect_attach(struct suspect *suspect, const struct options *options
 	return error;
 }
 
-/* Between two polls. */
-static double value_now(const struct member *member, enum quantity kind)
-{
-	const struct reading_effort effort = {.mappings = kind == QUANTITY_MAPPING};
-	struct process_reading reading = member->reading; /* its descriptor is borrowed */
-
-	reading.maps_due = 0;
-	reading.counted_size = 0;
-	process_reading_update(&reading, &effort);
-	return reading.quantities.values[kind];
-}
-
 static void suspect_add(struct escalation *escalation, struct member *member, enum quantity kind)
 {
 	struct suspect *suspect = &escalation->suspects[escalation->count++];
@@ -146,7 +126,7 @@ static void suspect_add(struct escalation *escalation, struct member *member, en
 	};
 	member->escalated_s = triage_now(escalation->triage);
 	error = suspect_attach(suspect, escalation->options);
-	suspect->value_begin = value_now(member, kind);
+	suspect->value_begin = member_value_now(member, kind);
 	suspect->begin_s = triage_now(escalation->triage);
 	if (error)
 		suspect->sites.refusal =
@@ -246,7 +226,7 @@ bool escalation_is_over(struct escalation *escalation)
 static void suspect_examine(struct suspect *suspect, const struct member *member, double now_s)
 {
 	struct triage_sites *sites = &suspect->sites;
-	double value = value_now(member, suspect->kind), lasted_s = now_s - suspect->begin_s;
+	double value = member_value_now(member, suspect->kind), lasted_s = now_s - suspect->begin_s;
 
 	/* A window that was cut short keeps the same share of it out. */
 	suspect->session.collect_options.older_ns = (uint64_t)(lasted_s * 1e9 * YOUNG_SHARE);
@@ -280,7 +260,8 @@ void escalation_end(struct escalation *escalation)
 	before_s = triage_cpu_s();
 	for (size_t i = 0; i < escalation->count; i++) {
 		struct suspect *suspect = &escalation->suspects[i];
-		struct member *member = member_of(escalation, suspect);
+		struct member *member = population_find_same(&escalation->triage->population,
+							     suspect->pid, suspect->start_ticks);
 
 		if (!member) {
 			log_info("PID %d ended while it was tracked", suspect->pid);
@@ -299,7 +280,8 @@ void escalation_clear(struct escalation *escalation)
 
 	for (size_t i = 0; i < escalation->count; i++) {
 		struct suspect *suspect = &escalation->suspects[i];
-		struct member *member = member_of(escalation, suspect);
+		struct member *member = population_find_same(&escalation->triage->population,
+							     suspect->pid, suspect->start_ticks);
 
 		if (member)
 			member->sites = NULL;

@@ -10,6 +10,7 @@
 #include "command/emit.h"
 #include "command/escalate.h"
 #include "command/report_loop.h"
+#include "command/sampling.h"
 #include "triage/triage.h"
 
 /* How often an open window is looked at. */
@@ -21,6 +22,7 @@ struct run {
 	FILE *out;
 	struct triage triage;
 	struct escalation *escalation; /* NULL: not asked for */
+	struct sampling *sampling;     /* NULL with --no-stacks */
 	struct report_loop loop;
 };
 
@@ -46,10 +48,13 @@ static int run_open(struct run *run)
 		error = report_loop_open(&run->loop, options, false);
 	if (!error)
 		error = triage_open(&run->triage, poll_interval_s, options->budget);
-	if (error || !options->escalate)
+	if (error)
 		return error;
-	run->escalation = escalation_new(options, &run->triage);
-	if (run->escalation)
+	if (options->escalate)
+		run->escalation = escalation_new(options, &run->triage);
+	if (!options->no_stacks)
+		run->sampling = sampling_new(options, &run->triage);
+	if (!run->escalation == !options->escalate && !run->sampling == options->no_stacks)
 		return 0;
 	log_error("out of memory");
 	return -ENOMEM;
@@ -58,6 +63,7 @@ static int run_open(struct run *run)
 static void run_close(struct run *run)
 {
 	escalation_free(run->escalation);
+	sampling_free(run->sampling);
 	triage_close(&run->triage);
 	report_loop_close(&run->loop);
 	if (run->out && run->out != stdout)
@@ -67,8 +73,11 @@ static void run_close(struct run *run)
 static int write_report(struct run *run, bool last)
 {
 	struct triage_report report = {0};
-	int error = triage_report(&run->triage, run->options->report.top, &report);
+	int error;
 
+	if (run->sampling)
+		sampling_examine(run->sampling, last);
+	error = triage_report(&run->triage, run->options->report.top, &report);
 	if (error) {
 		log_error("no report: %s", strerror(-error));
 		return error;
@@ -77,6 +86,8 @@ static int write_report(struct run *run, bool last)
 			!getenv("NO_COLOR");
 	report.cpu_s = triage_cpu_s();
 	error = emit_triage(run->options, run->format, run->out, &report, last);
+	if (!error && run->sampling && !last)
+		sampling_update(run->sampling, &report);
 	if (!error && run->escalation && !last)
 		escalation_begin(run->escalation, &report);
 	triage_report_free(&report);
@@ -98,10 +109,15 @@ static int end_window(struct run *run)
 static int poll_if_due(void *context, const struct pollfd *fds, size_t count)
 {
 	struct run *run = context;
-	int error = triage_pause_s(&run->triage) > 0 ? 0 : triage_poll(&run->triage);
+	int error = 0;
 
 	(void)fds;
 	(void)count;
+	if (triage_pause_s(&run->triage) <= 0) {
+		error = triage_poll(&run->triage);
+		if (run->sampling)
+			sampling_consume(run->sampling);
+	}
 	if (!error && run->escalation && escalation_is_over(run->escalation))
 		error = end_window(run);
 	return error;

@@ -34,4 +34,8 @@ void output_triage_sites_write(FILE *out, const struct triage_sites *sites);
  * above 1 when the program reused memory that it had. */
 double output_triage_share(const struct triage_sites *sites, const struct site *site);
 
+/* What sampling has shown, and what to run to see more, below its process. */
+void output_triage_samples_write(FILE *out, bool colour, const struct triage_entry *entry);
+void output_triage_samples_json(struct json_writer *json, const struct triage_entry *entry);
+
 #endif

@@ -79,6 +79,8 @@ static void entry_write(struct json_writer *json, const struct triage_entry *ent
 	count_write(json, "file_count", now[QUANTITY_FILES]);
 	count_write(json, "mapping_count", now[QUANTITY_MAPPING]);
 	growth_write(json, &entry->growth);
+	if (entry->sampled)
+		output_triage_samples_json(json, entry);
 	if (entry->sites)
 		sites_write(json, entry->sites);
 	json_close(json, '}');

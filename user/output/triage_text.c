@@ -176,6 +176,8 @@ static void entry_write(FILE *out, const struct triage_report *report,
 	fputc('\n', out);
 	if (trend_is_suspect(entry->growth.verdict))
 		evidence_write(out, style, &entry->growth);
+	if (entry->sampled)
+		output_triage_samples_write(out, report->colour, entry);
 	if (entry->sites)
 		output_triage_sites_write(out, entry->sites);
 }

@@ -44,16 +44,37 @@ void books_maps_size(const struct bpf_object *object, const struct loader_config
 					 sizes[maps[i].size]);
 }
 
-/* Read-only; NULL with errno. It stays until this process ends. */
+static size_t array_bytes(size_t count, size_t value_size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (count * value_size + page - 1) / page * page;
+}
+
+/* Read-only; NULL with errno. */
 static const void *map_array(const struct bpf_object *object, const char *name, size_t value_size)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(object, name);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t size = bpf_map__max_entries(map) * value_size;
-	void *memory = mmap(NULL, (size + page - 1) / page * page, PROT_READ, MAP_SHARED,
-			    bpf_map__fd(map), 0);
+	void *memory = mmap(NULL, array_bytes(bpf_map__max_entries(map), value_size), PROT_READ,
+			    MAP_SHARED, bpf_map__fd(map), 0);
 
 	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void unmap_array(const void *array, size_t count, size_t value_size)
+{
+	if (array)
+		munmap((void *)array, array_bytes(count, value_size));
+}
+
+void books_maps_close(struct bpf_side *bpf)
+{
+	unmap_array(bpf->sites, bpf->max_sites, sizeof(*bpf->sites));
+	unmap_array(bpf->stacks, bpf->max_sites, sizeof(*bpf->stacks));
+	unmap_array(bpf->processes, bpf->max_processes, sizeof(*bpf->processes));
+	bpf->sites = NULL;
+	bpf->stacks = NULL;
+	bpf->processes = NULL;
 }
 
 int books_maps_export(struct bpf_side *bpf, const struct bpf_object *object)

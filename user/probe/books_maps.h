@@ -13,8 +13,11 @@ struct bpf_object;
 /* Before the load. Of `config` the three sizes count. */
 void books_maps_size(const struct bpf_object *object, const struct loader_config *config);
 
-/* After it: descriptors, and the arrays memory-mapped. 0 or -errno. */
+/* After it: descriptors, and the arrays memory-mapped. 0 or -errno; books_maps_close in either
+ * case. */
 int books_maps_export(struct bpf_side *bpf, const struct bpf_object *object);
+/* What is mapped keeps a map in the kernel, whoever else lets go of it. */
+void books_maps_close(struct bpf_side *bpf);
 
 /* Variables have places of their own in each skeleton. */
 #define books_set_knobs(skeleton, config)                                                          \

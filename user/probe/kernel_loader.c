@@ -137,6 +137,7 @@ int kernel_loader_open(struct kernel_side *side, const struct loader_config *con
 	if (!error)
 		error = books_maps_export(&opened.bpf, opened.skeleton->obj);
 	if (error) {
+		books_maps_close(&opened.bpf);
 		kernel_bpf__destroy(opened.skeleton);
 		return loader_explain(error, config);
 	}
@@ -149,6 +150,7 @@ int kernel_loader_open(struct kernel_side *side, const struct loader_config *con
 
 void kernel_loader_close(struct kernel_side *side)
 {
+	books_maps_close(&side->bpf);
 	if (side->skeleton)
 		kernel_bpf__destroy(side->skeleton);
 	memset(side, 0, sizeof(*side));

@@ -227,6 +227,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 	if (!error)
 		error = export_side(&opened, skeleton);
 	if (error) {
+		books_maps_close(&opened);
 		leakmon_bpf__destroy(skeleton);
 		return loader_explain(error, config);
 	}
@@ -236,6 +237,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 
 void loader_close(struct bpf_side *bpf)
 {
+	books_maps_close(bpf);
 	if (bpf->skeleton)
 		leakmon_bpf__destroy(bpf->skeleton);
 	memset(bpf, 0, sizeof(*bpf));

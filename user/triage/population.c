@@ -178,3 +178,23 @@ struct member *population_find(const struct population *population, pid_t pid)
 		return NULL;
 	return population->members.items[low];
 }
+
+struct member *population_find_same(const struct population *population, pid_t pid,
+				    uint64_t start_ticks)
+{
+	struct member *member = population_find(population, pid);
+
+	return member && member->reading.start_ticks == start_ticks ? member : NULL;
+}
+
+double member_value_now(const struct member *member, enum quantity kind)
+{
+	const struct reading_effort effort = {.mappings = kind == QUANTITY_MAPPING,
+					      .files = kind == QUANTITY_FILES};
+	struct process_reading reading = member->reading; /* its descriptor is borrowed */
+
+	reading.maps_due = 0;
+	reading.counted_size = 0;
+	process_reading_update(&reading, &effort);
+	return reading.quantities.values[kind];
+}

@@ -9,6 +9,7 @@
 
 struct group;	     /* triage/groups.h */
 struct triage_sites; /* triage/triage_report.h */
+struct triage_samples;
 
 struct member {
 	struct process_reading reading;
@@ -16,8 +17,9 @@ struct member {
 	struct group *group; /* borrowed, or NULL: the cgroup it was in when last looked at */
 	char *exe;	     /* as /proc/PID/exe says, untrusted; owned; NULL: not known */
 	double first_seen_s;
-	double escalated_s;		  /* negative: never */
-	const struct triage_sites *sites; /* what that found; borrowed from the escalation */
+	double escalated_s;		      /* negative: never */
+	const struct triage_sites *sites;     /* what that found; borrowed from the escalation */
+	const struct triage_samples *sampled; /* borrowed from the sampling */
 };
 
 struct population {
@@ -39,5 +41,11 @@ int population_poll(struct population *population, double now_s,
 
 /* NULL: there is none. */
 struct member *population_find(const struct population *population, pid_t pid);
+/* The same process, whoever has its PID now; NULL: it has ended. */
+struct member *population_find_same(const struct population *population, pid_t pid,
+				    uint64_t start_ticks);
+
+/* Reads one quantity between two polls. NAN: cannot be read. */
+double member_value_now(const struct member *member, enum quantity kind);
 
 #endif

@@ -119,7 +119,7 @@ int triage_poll(struct triage *triage)
 	triage->polled_s = now_s;
 	triage->due_s = now_s + pause_s(triage) * next_variation(triage);
 	cost.polling_s = triage_cpu_s() - triage->escalation_cpu_s;
-	cost.escalation_s = triage->escalation_cpu_s + triage->probe_s;
+	cost.escalation_s = triage->escalation_cpu_s + triage->probe_s + triage->sampling_s;
 	if (budget_account(&triage->budget, now_s, &cost))
 		log_step(triage);
 	return 0;

@@ -23,9 +23,9 @@ struct triage {
 	double polled_s;	/* since the begin; negative: never */
 	double due_s;		/* of the next poll */
 	uint64_t random;	/* state */
-	/* CPU time so far: of ours, what went into escalation; and the estimated time of probes in
-	 * targets. */
-	double escalation_cpu_s, probe_s;
+	/* CPU time so far: of ours, what went into escalation and sampling; and the estimated time
+	 * of their probes in targets. */
+	double escalation_cpu_s, probe_s, sampling_s;
 	uint64_t reports;
 };
 

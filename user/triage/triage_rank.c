@@ -38,6 +38,7 @@ static void entry_of_member(struct triage_entry *entry, const struct member *mem
 		.age_s = now_s - member->first_seen_s,
 		.now = member->reading.quantities,
 		.sites = member->sites,
+		.sampled = member->sampled,
 	};
 	growth_of(&entry->growth, &member->series);
 	fill_spark(entry, &member->series);
@@ -150,6 +151,18 @@ int triage_report(struct triage *triage, size_t top, struct triage_report *repor
 	triage->reports++;
 	*report = built;
 	return 0;
+}
+
+void triage_samples_free(struct triage_samples *samples)
+{
+	for (size_t i = 0; i < samples->stacks.count; i++) {
+		free(samples->stacks.items[i].site.addresses);
+		vec_free(&samples->stacks.items[i].named.frames.list);
+	}
+	vec_free(&samples->stacks);
+	for (size_t i = 0; i < samples->files.count; i++)
+		free(samples->files.items[i].name);
+	vec_free(&samples->files);
 }
 
 void triage_report_free(struct triage_report *report)

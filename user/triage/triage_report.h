@@ -27,6 +27,37 @@ struct triage_sites {
 	const char *refusal;		      /* why it was not tracked, or NULL */
 };
 
+/* A call stack at which a suspect's growth was sampled. */
+struct triage_stack {
+	double units; /* bytes, mappings, threads that came there and are there now: an estimate */
+	double share; /* of what was added in the window, see triage_samples.share */
+	size_t samples;
+	struct site site;
+	struct report_site named; /* its site is the one above */
+};
+
+struct triage_file_kind {
+	char *name;	    /* untrusted; owned */
+	double open, added; /* now; since the window began */
+};
+
+/* What sampling has shown of one suspect. */
+struct triage_samples {
+	enum quantity kind;
+	double window_s;
+	double added;	 /* of the kind, in the window */
+	double share;	 /* of that, what all samples together explain; above 1: see weigh.h */
+	uint64_t taken;	 /* samples, also of what is gone again */
+	uint64_t lost;	 /* that found no room, of all suspects */
+	size_t missed;	 /* threads whose page faults are not sampled */
+	const char *why; /* there is nothing (yet), or NULL */
+	VEC(struct triage_stack) stacks;    /* largest first; owned */
+	size_t stacks_total;		    /* before the cut */
+	VEC(struct triage_file_kind) files; /* what grew most first; owned */
+};
+
+void triage_samples_free(struct triage_samples *samples);
+
 struct triage_entry {
 	pid_t pid;			   /* 0: a container or cgroup */
 	const char *comm;		   /* untrusted; "" for a cgroup */
@@ -40,7 +71,8 @@ struct triage_entry {
 	/* The kind's course over the window that decided, oldest first. */
 	float spark[TRIAGE_SPARK_POINTS];
 	size_t spark_count;
-	const struct triage_sites *sites; /* NULL: not escalated */
+	const struct triage_sites *sites;     /* NULL: not escalated */
+	const struct triage_samples *sampled; /* NULL: no suspect, or not asked for */
 };
 
 struct triage_entries {

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The suspect family: who touches new pages, who maps, who creates threads, in the few processes
+ * that the triage suspects. An object of its own, small enough to be loaded when the first suspect
+ * shows.
+ *
+ * Nobody else pays for it: page faults come from perf events of the suspects' own threads; the two
+ * tracepoints are of events that are rare and dear in themselves (there is none of the system calls
+ * alone that would not slow all of them), and are loaded only when a suspect needs them.
+ */
+#include <linux/bpf_perf_event.h>
+
+#include "account.bpf.h"
+#include "leakmon_suspect.h"
+
+#define MAX_ERRNO 4095ull
+/* arch/x86/include/asm/segment.h: the privilege level, in the code segment */
+#define USER_RPL 3
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct vm_unmapped_area_info {
+	unsigned long length;
+};
+#pragma clang attribute pop
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, LM_MAX_SUSPECTS);
+	__type(key, u32); /* tgid */
+	__type(value, struct lm_suspect);
+} suspects SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} samples SEC(".maps");
+
+__u64 samples_lost = 0;
+
+/* Fewer came than there may: the odds double with each window. */
+static __always_inline u32 pace_down(struct lm_suspect *suspect, u64 now_ns)
+{
+	u64 windows = (now_ns - suspect->window_ns) / LM_SAMPLES_NS;
+	u32 every = suspect->every;
+
+	if (!windows)
+		return every;
+	if (suspect->count < LM_SAMPLES_FEW)
+		every = windows < 31 ? every >> windows : 0;
+	suspect->every = every;
+	suspect->count = 0;
+	suspect->window_ns = now_ns;
+	return every;
+}
+
+/* More came than there may. Threads that do this at once lose a doubling: the next one makes it. */
+static __always_inline void pace_up(struct lm_suspect *suspect, u64 now_ns)
+{
+	if (__sync_fetch_and_add(&suspect->count, 1) + 1 < LM_SAMPLES_MANY)
+		return;
+	if (suspect->every < 1u << 30)
+		suspect->every = suspect->every ? suspect->every * 2 : 2;
+	suspect->count = 0;
+	suspect->window_ns = now_ns;
+}
+
+/* Whether this event is to be sampled; *weight is multiplied by what it stands for. */
+static __always_inline bool sampled(u32 kind, u64 *weight)
+{
+	u32 tgid = bpf_get_current_pid_tgid() >> 32, every;
+	struct lm_suspect *suspect = bpf_map_lookup_elem(&suspects, &tgid);
+	u64 now_ns;
+
+	if (!suspect || suspect->kind != kind)
+		return false;
+	now_ns = bpf_ktime_get_ns();
+	every = pace_down(suspect, now_ns);
+	if (every > 1 && bpf_get_prandom_u32() % every)
+		return false;
+	*weight *= every > 1 ? every : 1;
+	pace_up(suspect, now_ns);
+	return true;
+}
+
+static __always_inline void sample_send(struct thread *thread, const struct lm_sample *from)
+{
+	struct lm_sample *sample = bpf_ringbuf_reserve(&samples, sizeof(*sample), 0);
+
+	if (!sample) {
+		__sync_fetch_and_add(&samples_lost, 1);
+		return;
+	}
+	*sample = *from;
+	sample->process = thread->process;
+	bpf_ringbuf_submit(sample, 0);
+}
+
+static __always_inline int sample_take(struct lm_sample *sample, const struct unwind_start *start)
+{
+	struct thread *thread = thread_current();
+	struct lm_ledger *ledger = thread ? ledger_of(thread->slot) : NULL;
+
+	if (!ledger)
+		return 0;
+	sample->site = site_walked(start, thread, ledger);
+	sample_send(thread, sample);
+	return 0;
+}
+
+/* Where user space stood when it came into the kernel. */
+static __always_inline struct unwind_start user_start(bool exact)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct unwind_start start = {.exact = exact};
+
+	start.ip = regs->rip;
+	start.sp = regs->rsp;
+	start.fp = regs->rbp;
+	return start;
+}
+
+/* By user space itself, or by the kernel in a system call of its. */
+SEC("perf_event")
+int suspect_fault(struct bpf_perf_event_data *ctx)
+{
+	struct lm_sample sample = {
+		.kind = LM_SAMPLE_FAULT, .address = ctx->addr, .weight = ctx->sample_period};
+	struct unwind_start start;
+
+	if (!sampled(LM_SAMPLE_FAULT, &sample.weight))
+		return 0;
+	if ((ctx->regs.cs & USER_RPL) == USER_RPL)
+		start = user_start(true);
+	else
+		start = user_start(false);
+	return sample_take(&sample, &start);
+}
+
+SEC("tp_btf/vm_unmapped_area")
+int BPF_PROG(suspect_mapping, unsigned long address, struct vm_unmapped_area_info *info)
+{
+	struct lm_sample sample = {.kind = LM_SAMPLE_MAPPING, .address = address, .weight = 1};
+	struct unwind_start start;
+
+	if (address > ~0ull - MAX_ERRNO || !sampled(LM_SAMPLE_MAPPING, &sample.weight))
+		return 0;
+	sample.length = info->length;
+	start = user_start(false);
+	return sample_take(&sample, &start);
+}
+
+/*
+ * The C libraries' clone has no unwind information behind its system call, so that a new thread's
+ * stack ends there. It has pushed nothing: its return address is on top.
+ */
+static __always_inline void leave_clone(struct unwind_start *start)
+{
+	u64 caller = 0;
+
+	if (bpf_probe_read_user(&caller, sizeof(caller), (void *)start->sp) || !caller)
+		return;
+	start->ip = caller;
+	start->sp += sizeof(caller);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(suspect_thread, struct task_struct *parent, struct task_struct *child)
+{
+	struct lm_sample sample = {
+		.kind = LM_SAMPLE_THREAD, .address = (u32)child->pid, .weight = 1};
+	struct unwind_start start;
+
+	if (child->tgid != parent->tgid || !sampled(LM_SAMPLE_THREAD, &sample.weight))
+		return 0;
+	start = user_start(false);
+	leave_clone(&start);
+	return sample_take(&sample, &start);
+}
+
+char LICENSE[] SEC("license") = "GPL";
