@@ -108,7 +108,7 @@ static void child_end(const struct child *child)
 	assert_true(wait(NULL) > 0);
 }
 
-static const struct reading_effort all = {.files = true, .mappings = true};
+static const struct reading_effort all = {.files = true, .mappings = true, .admission_s = 60};
 
 static const struct quantities *polled(struct population *population, const struct child *child,
 				       double now_s)
@@ -238,7 +238,7 @@ static void it_works_without_descriptors_of_its_own(void **state)
 
 static void what_is_shed_keeps_its_last_value(void **state)
 {
-	static const struct reading_effort little = {.keep_descriptor = true};
+	static const struct reading_effort little = {.keep_descriptor = true, .admission_s = 60};
 	struct population population;
 	struct child child = child_start();
 	struct quantities before, after;
@@ -252,6 +252,26 @@ static void what_is_shed_keeps_its_last_value(void **state)
 	after = population_find(&population, child.pid)->reading.quantities;
 	assert_float_equal(after.values[QUANTITY_FILES], before.values[QUANTITY_FILES], 0);
 	assert_float_equal(after.values[QUANTITY_MAPPING], before.values[QUANTITY_MAPPING], 0);
+	child_end(&child);
+	population_free(&population);
+}
+
+static void who_is_new_waits_when_there_is_no_time(void **state)
+{
+	struct reading_effort none = {.files = true, .mappings = true};
+	struct population population;
+	struct child child = child_start();
+
+	(void)state;
+	population_init(&population);
+	assert_int_equal(population_poll(&population, 0, &none), 0);
+	assert_int_equal(population.members.count, 0);
+	assert_true(population.waiting > 1);
+	polled(&population, &child, 1);
+	assert_int_equal(population.waiting, 0);
+	/* Who is known is read all the same. */
+	assert_int_equal(population_poll(&population, 2, &none), 0);
+	assert_int_equal(population_find(&population, child.pid)->series.levels[0].count, 2);
 	child_end(&child);
 	population_free(&population);
 }
@@ -302,6 +322,7 @@ int main(void)
 		cmocka_unit_test(a_new_program_begins_a_new_past),
 		cmocka_unit_test(it_works_without_descriptors_of_its_own),
 		cmocka_unit_test(what_is_shed_keeps_its_last_value),
+		cmocka_unit_test(who_is_new_waits_when_there_is_no_time),
 		cmocka_unit_test(we_and_our_children_are_left_out),
 		cmocka_unit_test(a_kernel_thread_has_no_memory),
 	};

@@ -12,9 +12,11 @@
 
 /* One-sided; strict, since a node has thousands of series and each is judged again and again. */
 #define P_LEAKING 1e-4
-#define P_GROWING 1e-2
+#define P_GROWING 1e-3
 /* A trend must stand out of the noise by this many of its standard deviations. */
 #define NOISE_MARGIN 2.0
+/* By so many, what goes up and down beside it is noise and no churning. */
+#define NOISE_MARGIN_SURE 5.0
 #define LEVEL_MARGIN 3.0
 /* Below this share of the whole rate the last third has come to rest. */
 #define RECENT_PLATEAU 0.2
@@ -28,6 +30,13 @@
 #define STALL_SPAN 0.1
 /* A new high is higher by this share of the growth. */
 #define NEW_HIGH 0.02
+/* Level for so much of the time, it grows in steps; a step is larger by this share of the range. */
+#define STAIRS_LEVEL 0.6
+#define STAIRS_STEP 0.02
+/* Of so few steps, the least is no less than this share of the largest, or they say nothing yet:
+ * new highs of something that varies come in fewer and smaller steps. */
+#define STAIRS_FEW 6
+#define STAIRS_EQUAL 0.4
 /* Up and down again: what fell, as a share of what rose. */
 #define FALL_CHURNING 0.5
 /* A movement stands out by this share of the range; */
@@ -167,12 +176,50 @@ static bool has_stopped(const struct trend *trend)
 	       trend->stalled_s > STALL_SPAN * trend->span_s;
 }
 
+struct stairs {
+	size_t level; /* pairs of points without a movement */
+	size_t steps; /* neighbouring rises are one */
+	double least, largest, step;
+};
+
+static void stairs_end_step(struct stairs *stairs)
+{
+	if (stairs->step <= 0)
+		return;
+	stairs->least = stairs->steps ? MIN(stairs->least, stairs->step) : stairs->step;
+	stairs->largest = MAX(stairs->largest, stairs->step);
+	stairs->steps++;
+	stairs->step = 0;
+}
+
+static bool has_few_unequal_steps(const struct trend *trend, const struct trend_point *points,
+				  size_t count)
+{
+	double movement = STAIRS_STEP * (trend->maximum - trend->minimum);
+	struct stairs stairs = {0};
+
+	for (size_t i = 1; i < count; i++) {
+		double step = points[i].value - points[i - 1].value;
+
+		if (step > movement) {
+			stairs.step += step;
+			continue;
+		}
+		stairs_end_step(&stairs);
+		stairs.level += step >= -movement;
+	}
+	stairs_end_step(&stairs);
+	return (double)stairs.level >= STAIRS_LEVEL * (double)(count - 1) &&
+	       stairs.steps < STAIRS_FEW && stairs.least < STAIRS_EQUAL * stairs.largest;
+}
+
 static void measure_course(struct trend *trend, const struct trend_point *points, size_t count)
 {
 	measure_parts(trend, points, count);
 	trend->jitter = jitter_of(points, count);
 	trend->recent = trend->growth > 0 ? trend->thirds[2] / (trend->growth / 3) : 0;
 	trend->step_share = largest_step(points, count);
+	trend->few_unequal_steps = has_few_unequal_steps(trend, points, count);
 	if (trend->growth > 0)
 		measure_stalls(trend, points, count);
 }
@@ -227,6 +274,8 @@ static bool churns(const struct trend *trend)
 {
 	double level = MAX(fabs(trend->minimum), fabs(trend->maximum));
 
+	if (trend->p < P_LEAKING && trend->growth >= NOISE_MARGIN_SURE * trend->noise)
+		return false;
 	return trend->falls >= 2 && trend->fall >= FALL_CHURNING * trend->rise &&
 	       trend->maximum - trend->minimum >= RANGE_STEADY * level;
 }
@@ -234,6 +283,8 @@ static bool churns(const struct trend *trend)
 static enum trend_verdict verdict_of_rise(const struct trend *trend)
 {
 	if (trend->step_share >= STEP_ONE_OFF)
+		return TREND_ONE_OFF;
+	if (!trend->by_troughs && trend->few_unequal_steps)
 		return TREND_ONE_OFF;
 	if (has_flattened(trend) || (!trend->by_troughs && has_stopped(trend)))
 		return TREND_PLATEAU;

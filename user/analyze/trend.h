@@ -34,7 +34,7 @@ struct trend_point {
 enum trend_verdict {
 	TREND_TOO_EARLY, /* fewer than points_min points */
 	TREND_STEADY,	 /* no movement that matters, or downwards */
-	TREND_ONE_OFF,	 /* one jump upwards, level before and after */
+	TREND_ONE_OFF,	 /* one jump upwards, or a few unequal ones, level before and after */
 	TREND_PLATEAU,	 /* grew early in the window, not lately: a cache that is warm */
 	TREND_CHURNING,	 /* up and down again: batches, garbage collection, a cache that turns over
 			  */
@@ -73,12 +73,13 @@ struct trend {
 	double recent;	    /* that of the last third over a third of `growth`; 0 without growth */
 	double consistency; /* of six parts of the window, the share of steps that went up */
 	double step_share;  /* of the net growth, what came between a point and its next but one */
-	double stalled_s;   /* since the last new high */
-	double stall_max_s; /* between two new highs before that */
-	double rise, fall;  /* sums of the movements that stand out */
-	size_t falls;	    /* how many of them went down */
-	bool by_troughs;    /* the growth is that of the lower turning points */
-	double integral;    /* of value over time (trapezoid), e.g. byte-seconds of residency */
+	bool few_unequal_steps; /* it is level but for them */
+	double stalled_s;	/* since the last new high */
+	double stall_max_s;	/* between two new highs before that */
+	double rise, fall;	/* sums of the movements that stand out */
+	size_t falls;		/* how many of them went down */
+	bool by_troughs;	/* the growth is that of the lower turning points */
+	double integral;	/* of value over time (trapezoid), e.g. byte-seconds of residency */
 };
 
 /* Fills *trend. Allocates nothing; `count` may be 0. About 100 µs for 128 points. */

@@ -155,7 +155,7 @@ static int loop(struct run *run)
 	if (error)
 		return error;
 	log_info("watching %zu processes; first verdicts in about %.3g s",
-		 run->triage.population.members.count,
+		 run->triage.population.members.count + run->triage.population.waiting,
 		 GROWTH_READINGS_MIN * run->triage.poll_interval_s);
 	return report_loop_run(&run->loop, &reporter);
 }

@@ -247,6 +247,9 @@ static void cost_write(FILE *out, const struct triage_report *report)
 	if (report->stretch > 1)
 		fprintf(out, "shed to keep --budget: polls come %u times as rarely\n",
 			report->stretch);
+	if (report->waiting)
+		fprintf(out, "to keep --budget: %zu processes are looked at later\n",
+			report->waiting);
 	if (report->hidden)
 		fputs("processes of other users are hidden (hidepid) and not judged\n", out);
 }

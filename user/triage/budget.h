@@ -3,8 +3,13 @@
  * What the triage may cost, and what it does without to stay below that. Shares are of one core:
  * 0.01 is 10 ms of CPU time in a second. The clock and the CPU time are handed in.
  *
- * Steps are taken one at a time, after each PERIOD of polls that was too dear, and taken back one
- * at a time when twice the cost would have fitted for RELIEF periods, or eight times for one.
+ * What was spent is earned before more is: a poll that was dearer than the time since the one
+ * before allows makes the next one wait (debt_s). So the share is kept from the beginning, to
+ * within one poll.
+ *
+ * Where polls are too dear for their pauses, something is shed: at once and as many steps as it
+ * takes where they cost twice what they may, else after a period of polls. Steps are taken back
+ * one at a time, when twice the cost would have fitted for RELIEF periods, or eight times for one.
  */
 #ifndef LEAKMON_TRIAGE_BUDGET_H
 #define LEAKMON_TRIAGE_BUDGET_H
@@ -15,6 +20,7 @@
 #define BUDGET_RELIEF_PERIODS 3
 /* Steps: 1 mappings, 2 files; every further one doubles the pause between polls. */
 #define BUDGET_STEPS 8
+#define BUDGET_STRETCH_MAX (1u << (BUDGET_STEPS - 2))
 
 /* CPU time since the beginning, of leakmon and its children. */
 struct budget_cost {
@@ -24,14 +30,16 @@ struct budget_cost {
 
 struct budget {
 	double limit;	/* share of one core */
-	double used;	/* of the latest period; 0 before it has ended */
+	double pause_s; /* between polls, when nothing is shed */
+	double used;	/* of the latest period, or of the one that runs if it is the first */
 	double worst;	/* of all periods */
 	unsigned step;	/* 0: nothing is shed */
 	unsigned calm;	/* periods in a row that would have allowed one step less */
 	unsigned polls; /* of the period that runs */
-	double begin_wall_s;
-	struct budget_cost begin_cost;
-	bool begun;
+	unsigned periods;
+	double begin_wall_s, last_wall_s;
+	struct budget_cost begin_cost, last_cost;
+	double debt_s; /* CPU time that polling has had in advance */
 	/* What an escalation may spend: what was not spent so far, at most of CREDIT_SPAN. */
 	double credit_s;
 };
@@ -39,8 +47,13 @@ struct budget {
 #define BUDGET_CREDIT_SPAN_S 600.0
 
 /*
- * Called after each poll. True: a step was taken or taken back. The first call only begins: what
- * starting costs is paid once. Escalation takes no step: it is paid from what was saved up.
+ * Before the first poll. What was spent by then (starting) is owed, but says nothing about polls.
+ */
+void budget_begin(struct budget *budget, double wall_s, const struct budget_cost *cost);
+
+/*
+ * After each poll. True: steps were taken, or one was taken back. Escalation takes no step: it is
+ * paid from what was saved up.
  */
 bool budget_account(struct budget *budget, double wall_s, const struct budget_cost *cost);
 
@@ -48,5 +61,11 @@ bool budget_counts_mappings(const struct budget *budget);
 bool budget_counts_files(const struct budget *budget);
 /* By which the pause between polls is multiplied: 1, 2, 4, ... */
 unsigned budget_stretch(const struct budget *budget);
+
+/* Until the next poll: pause_s, stretched, or longer to pay what is owed. */
+double budget_pause_s(const struct budget *budget);
+
+/* CPU time of a poll that may go into processes that are new: the others must be read, too. */
+double budget_admission_s(const struct budget *budget);
 
 #endif

@@ -9,7 +9,9 @@
 
 /*
  * quantum   growth within one window that is worth a word. /proc may lag by 32 pages per CPU
- *           (percpu counters since Linux 6.2), and glibc takes memory in steps of 132 KiB.
+ *           (percpu counters since Linux 6.2), glibc takes memory in steps of 132 KiB, and
+ *           what wanders by hundreds of KiB rises for minutes now and then. Slower leaks show in
+ *           longer windows.
  * bytes     what one of it is worth when kinds are compared. Leaked threads and mappings hold
  *           memory too: a thread must outweigh its own touched stack and its two mappings, so that
  *           the cause is named and not its effect; a leaked block of 128 KiB or more is a mapping
@@ -19,7 +21,7 @@ static const struct {
 	const char *name;
 	double quantum, bytes;
 } kinds[] = {
-	[QUANTITY_HEAP] = {"heap", 512 * KIB, 1},
+	[QUANTITY_HEAP] = {"heap", 1024 * KIB, 1},
 	[QUANTITY_MAPPING] = {"mapping", 16, 16 * KIB},
 	[QUANTITY_THREADS] = {"threads", 4, 256 * KIB},
 	[QUANTITY_FILES] = {"files", 8, 32 * KIB},
@@ -64,16 +66,17 @@ static bool is_tail(const struct trend *coarse, const struct trend *fine)
 static bool explains(const struct window *coarse, const struct window *fine, bool next)
 {
 	const struct trend *older = &coarse->trend;
-	/* Means cut the tips off: by what is gained between two of them. */
+	/* Means cut the tips off: by what is gained from one to the next, and half of that. */
 	double tip = coarse->count > 1
-			     ? fine->trend.slope * older->span_s / (double)(coarse->count - 1)
+			     ? 1.5 * fine->trend.slope * older->span_s / (double)(coarse->count - 1)
 			     : 0;
 
 	if (older->verdict == TREND_CHURNING && fine->trend.last <= older->maximum + tip)
 		return true;
 	/* Only what was there not long before: a peak of hours ago hides no leak of today. */
 	if (next && older->verdict != TREND_TOO_EARLY && !trend_is_suspect(older->verdict) &&
-	    fine->trend.last <= maximum_before(coarse, fine->points[0].time_s))
+	    fine->trend.last <=
+		    maximum_before(coarse, fine->points[0].time_s) + (older->falls >= 2 ? tip : 0))
 		return true;
 	return is_tail(older, &fine->trend);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -117,13 +118,41 @@ static struct member *member_renew(struct population *population, struct member 
 	return NULL;
 }
 
+/* Taking a process in costs ten times what reading it again does. */
+struct admission {
+	double end_s; /* CPU time of this thread at which no more are taken in */
+	unsigned asked;
+	bool closed;
+};
+
+/* The clock costs what a reading does. */
+#define ADMISSIONS_PER_LOOK 8
+
+static double cpu_now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static bool admits(struct admission *admission)
+{
+	if (admission->asked++ % ADMISSIONS_PER_LOOK == 0)
+		admission->closed = cpu_now_s() > admission->end_s;
+	return !admission->closed;
+}
+
 static int merge(struct population *population, const struct pid_list *pids, double now_s,
 		 const struct reading_effort *effort)
 {
 	__typeof__(population->members) old = population->members, merged = {0};
+	struct admission admission = {.end_s = cpu_now_s() + effort->admission_s};
+	pid_t own = getpid();
 	size_t next = 0;
 	int error = 0;
 
+	population->waiting = 0;
 	for (size_t i = 0; i < pids->list.count; i++) {
 		pid_t pid = pids->list.items[i];
 		struct member *member = NULL, **slot;
@@ -132,8 +161,11 @@ static int merge(struct population *population, const struct pid_list *pids, dou
 			member_free(population, old.items[next++]);
 		if (next < old.count && old.items[next]->reading.pid == pid)
 			member = old.items[next++];
-		member = pid == getpid() ? NULL
-					 : member_renew(population, member, pid, now_s, effort);
+		if (!member && !admits(&admission)) {
+			population->waiting++;
+			continue;
+		}
+		member = pid == own ? NULL : member_renew(population, member, pid, now_s, effort);
 		if (!member)
 			continue;
 		slot = vec_push(&merged);

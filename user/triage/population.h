@@ -25,7 +25,8 @@ struct member {
 struct population {
 	VEC(struct member *) members; /* by ascending PID; owned */
 	size_t descriptors, max_descriptors;
-	bool hidden; /* /proc hides processes of others (hidepid) */
+	bool hidden;	/* /proc hides processes of others (hidepid) */
+	size_t waiting; /* processes that are known to be there, and were not looked at yet */
 };
 
 /* Learns how many descriptors may be kept, and asks for as many as are allowed. */

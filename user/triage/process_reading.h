@@ -35,6 +35,7 @@ struct process_reading {
 struct reading_effort {
 	bool keep_descriptor;
 	bool files, mappings; /* false: shed, keeps what is known */
+	double admission_s;   /* CPU time for processes that are new; the others wait */
 };
 
 #define READING_REFRESH 12

@@ -40,7 +40,7 @@ int triage_open(struct triage *triage, double poll_interval_s, double budget)
 {
 	*triage = (struct triage){
 		.poll_interval_s = poll_interval_s,
-		.budget.limit = budget,
+		.budget = {.limit = budget, .pause_s = poll_interval_s},
 		.begin_s = monotonic_s(),
 		.polled_s = -1,
 		.random = (uint64_t)getpid(),
@@ -61,11 +61,6 @@ void triage_close(struct triage *triage)
 double triage_now(const struct triage *triage)
 {
 	return monotonic_s() - triage->begin_s;
-}
-
-static double pause_s(const struct triage *triage)
-{
-	return triage->poll_interval_s * budget_stretch(&triage->budget);
 }
 
 double triage_pause_s(const struct triage *triage)
@@ -91,9 +86,17 @@ static void log_step(const struct triage *triage)
 
 	log_info("triage used %.2g %% of a core of the %.3g %% of --budget: polling every %.3g "
 		 "s%s%s",
-		 100 * budget->used, 100 * budget->limit, pause_s(triage),
+		 100 * budget->used, 100 * budget->limit, budget->pause_s * budget_stretch(budget),
 		 budget_counts_mappings(budget) ? "" : ", not counting mappings",
 		 budget_counts_files(budget) ? "" : ", nor open files");
+}
+
+static struct budget_cost cost_now(const struct triage *triage)
+{
+	return (struct budget_cost){
+		.polling_s = triage_cpu_s() - triage->escalation_cpu_s,
+		.escalation_s = triage->escalation_cpu_s + triage->probe_s + triage->sampling_s,
+	};
 }
 
 int triage_poll(struct triage *triage)
@@ -101,10 +104,17 @@ int triage_poll(struct triage *triage)
 	struct reading_effort effort = {
 		.files = budget_counts_files(&triage->budget),
 		.mappings = budget_counts_mappings(&triage->budget),
+		.admission_s = budget_admission_s(&triage->budget),
 	};
-	struct budget_cost cost;
 	double now_s = triage_now(triage);
-	int error = population_poll(&triage->population, now_s, &effort);
+	struct budget_cost cost;
+	int error;
+
+	if (triage->polled_s < 0) {
+		cost = cost_now(triage);
+		budget_begin(&triage->budget, now_s, &cost);
+	}
+	error = population_poll(&triage->population, now_s, &effort);
 
 	if (!error)
 		error = groups_poll(&triage->groups, &triage->population, now_s);
@@ -117,10 +127,9 @@ int triage_poll(struct triage *triage)
 		log_warning("/proc hides processes of other users (hidepid): they are not judged; "
 			    "run leakmon as root, or in the group that /proc is mounted with");
 	triage->polled_s = now_s;
-	triage->due_s = now_s + pause_s(triage) * next_variation(triage);
-	cost.polling_s = triage_cpu_s() - triage->escalation_cpu_s;
-	cost.escalation_s = triage->escalation_cpu_s + triage->probe_s + triage->sampling_s;
-	if (budget_account(&triage->budget, now_s, &cost))
+	cost = cost_now(triage);
+	if (budget_account(&triage->budget, triage_now(triage), &cost))
 		log_step(triage);
+	triage->due_s = now_s + budget_pause_s(&triage->budget) * next_variation(triage);
 	return 0;
 }

@@ -132,8 +132,9 @@ int triage_report(struct triage *triage, size_t top, struct triage_report *repor
 	struct triage_report built = {
 		.sequence = triage->reports + 1,
 		.running_s = triage_now(triage),
-		.poll_interval_s = triage->poll_interval_s * budget_stretch(budget),
+		.poll_interval_s = budget_pause_s(budget),
 		.hidden = triage->population.hidden,
+		.waiting = triage->population.waiting,
 		.budget_limit = budget->limit,
 		.budget_used = budget->used,
 		.shed_mappings = !budget_counts_mappings(budget),

@@ -87,7 +87,8 @@ struct triage_report {
 	struct timespec time; /* CLOCK_REALTIME */
 	double running_s, poll_interval_s;
 	struct triage_entries processes, groups;
-	bool hidden; /* hidepid */
+	bool hidden;	/* hidepid */
+	size_t waiting; /* processes that were not looked at yet, to keep the budget */
 	bool colour;
 	/* What it costs, as shares of one core. */
 	double budget_limit, budget_used;
