@@ -71,6 +71,7 @@ struct thread_info {
 
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int flags; /* PF_* */
 	int pid;
 	int tgid;
 	u64 start_time, start_boottime;
@@ -88,6 +89,10 @@ struct task_struct {
 };
 
 #pragma clang attribute pop
+
+/* include/linux/sched.h: threads that the kernel made for itself in a user process */
+#define PF_IO_WORKER 0x00000010
+#define PF_USER_WORKER 0x00004000
 
 /* include/uapi/asm-generic/signal.h */
 #define SIGSTOP 19

@@ -32,6 +32,7 @@ struct lm_thread {
 	__u32 site;  /* of pthread_create; LM_SITE_LOST: not known */
 	__u32 flags; /* enum lm_thread_flag */
 	__u32 padding_;
+	char name[16]; /* as it ended (pthread_setname_np); "" until then, and BEFORE_ATTACH */
 };
 
 struct lm_thread_handle {
@@ -60,7 +61,7 @@ struct lm_thread_books {
 	((__u64)(detach_at) | (__u64)(detach_mask) << 16 | (__u64)(stack_at) << 32 |               \
 	 (__u64)(stack_mask) << 48)
 
-_Static_assert(sizeof(struct lm_thread) == 56, "ABI");
+_Static_assert(sizeof(struct lm_thread) == 72, "ABI");
 _Static_assert(sizeof(struct lm_thread_handle) == 16, "ABI");
 _Static_assert(sizeof(struct lm_thread_books) == 72, "ABI");
 

@@ -55,7 +55,7 @@ static bool is_probed(const struct code_target *target, void *context)
 
 static void add_function(struct code *code, uint64_t at, size_t size)
 {
-	struct eh_fde *fde = vec_push(&code->frames.fdes);
+	struct code_extent *fde = vec_push(&code->frames);
 
 	assert_non_null(fde);
 	fde->start = FIXTURE_VADDR(code) + at;

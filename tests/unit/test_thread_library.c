@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,11 @@ static void read_file(const char *path, struct thread_library *library)
 	if (fd < 0)
 		skip();
 	assert_int_equal(thread_library_read(fd, library), 0);
+}
+
+static int *word_of(pthread_t thread, uint32_t at)
+{
+	return (int *)(thread + at);
 }
 
 static size_t count_of(const struct thread_library *library, enum thread_probe probe)
@@ -42,6 +48,13 @@ static void glibc_joins_are_seen_where_the_descriptor_is_freed(void **state)
 	assert_int_equal(count_of(&library, THREAD_PROBE_JOINED), 0);
 	assert_true(library.has_layout);
 	assert_true(thread_layout_is_sound(&library.layout));
+	assert_true(library.layout.indirect);
+	/* What a thread of this very library says of itself. */
+	assert_int_equal(*word_of(pthread_self(), library.layout.tid_at), gettid());
+	assert_int_equal(*word_of(pthread_self(), library.layout.joinid_at), 0);
+	pthread_detach(pthread_self());
+	assert_ptr_equal(*(void **)word_of(pthread_self(), library.layout.joinid_at),
+			 (void *)pthread_self());
 	assert_int_equal(library.attr_cookie, LM_ATTR_COOKIE(8, 1, 8, 8));
 	thread_library_free(&library);
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <string.h>
+
 #include "output/formats.h"
 #include "output/json_writer.h"
 #include "threads/thread_report.h"
@@ -27,9 +29,13 @@ static void frames_write(struct json_writer *json, const uint64_t *addresses, si
 static void dead_write(struct json_writer *json, const struct thread_report *report,
 		       const struct dead_thread *dead)
 {
+	char name[sizeof(dead->thread.name) + 1] = "";
+
+	memcpy(name, dead->thread.name, sizeof(dead->thread.name));
 	json_open(json, NULL, '{');
 	json_put_number(json, "tid", dead->thread.tid);
 	json_put_number(json, "pthread_t", dead->thread.handle);
+	json_put_string(json, "name", dead->thread.name[0] ? name : NULL);
 	age_write(json, "born_ms", report->now_ns, dead->thread.born_ns);
 	age_write(json, "ended_ms", report->now_ns, dead->thread.died_ns);
 	json_put_bool(json, "before_attach", dead->thread.flags & LM_THREAD_BEFORE_ATTACH);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "output/formats.h"
@@ -55,8 +56,12 @@ static void heap_write(FILE *out, const struct thread_report *report, uint64_t b
 static void dead_write(FILE *out, const struct thread_report *report,
 		       const struct dead_thread *dead)
 {
-	fprintf(out, "\t\ttid %" PRIu32 " pthread_t 0x%" PRIx64, dead->thread.tid,
+	char name[sizeof(dead->thread.name) + 1] = "";
+
+	memcpy(name, dead->thread.name, sizeof(dead->thread.name));
+	fprintf(out, "\t\ttid %" PRIu32 " pthread_t 0x%" PRIx64 " ", dead->thread.tid,
 		(uint64_t)dead->thread.handle);
+	text_print_inert(out, name);
 	when_write(out, " born", report->now_ns, dead->thread.born_ns);
 	when_write(out, " ended", report->now_ns, dead->thread.died_ns);
 	fputs(" resident ", out);

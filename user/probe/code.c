@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_sections.h"
+#include "unwind/eh_frame.h"
 #include "unwind/eh_section.h"
 
 #define LONGEST_INSTRUCTION 15
@@ -14,24 +15,55 @@
 
 static int by_start(const void *left, const void *right)
 {
-	const struct eh_fde *a = left, *b = right;
+	const struct code_extent *a = left, *b = right;
 
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
 static int read_frames(struct code *code)
 {
-	struct eh_section section = {0};
+	_cleanup_(eh_section_free) struct eh_section section = {0};
+	_cleanup_(eh_frame_free) struct eh_frame frame = {0};
 	int error = eh_section_read(code->file, &section);
 
-	if (error)
-		return error;
-	error = eh_frame_parse(&section, &code->frames);
-	eh_section_free(&section);
-	if (!error && code->frames.fdes.count)
-		qsort(code->frames.fdes.items, code->frames.fdes.count,
-		      sizeof(*code->frames.fdes.items), by_start);
+	if (!error)
+		error = eh_frame_parse(&section, &frame);
+	for (size_t i = 0; i < frame.fdes.count && !error; i++) {
+		struct code_extent *extent = vec_push(&code->frames);
+
+		if (!extent)
+			return -ENOMEM;
+		*extent = (struct code_extent){frame.fdes.items[i].start, frame.fdes.items[i].end};
+	}
+	if (!error && code->frames.count)
+		qsort(code->frames.items, code->frames.count, sizeof(*code->frames.items),
+		      by_start);
 	return error;
+}
+
+static int read_sizes(struct code *code, const struct elf_symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->list.count; i++) {
+		const struct elf_symbol *symbol = &symbols->list.items[i];
+		struct code_extent *extent;
+
+		if (!symbol->size || symbol->size > UINT64_MAX - symbol->value)
+			continue;
+		extent = vec_push(&code->sized);
+		if (!extent)
+			return -ENOMEM;
+		*extent = (struct code_extent){symbol->value, symbol->value + symbol->size};
+	}
+	if (code->sized.count)
+		qsort(code->sized.items, code->sized.count, sizeof(*code->sized.items), by_start);
+	return 0;
+}
+
+static int read_bounds(struct code *code, const struct elf_symbols *symbols)
+{
+	int error = read_frames(code);
+
+	return !symbols || error == -ENOMEM ? error : read_sizes(code, symbols);
 }
 
 static int add_slots(struct code *code, const Elf64_Rela *relocations, size_t count,
@@ -109,7 +141,7 @@ static int open_decoder(struct code *code)
 	return code->instruction ? 0 : -ENOMEM;
 }
 
-int code_open(const struct elf_file *file, struct code **code)
+int code_open(const struct elf_file *file, const struct elf_symbols *symbols, struct code **code)
 {
 	_cleanup_(code_close) struct code *opened = calloc(1, sizeof(*opened));
 	int error;
@@ -119,7 +151,7 @@ int code_open(const struct elf_file *file, struct code **code)
 	opened->file = file;
 	error = open_decoder(opened);
 	if (!error)
-		error = read_frames(opened);
+		error = read_bounds(opened, symbols);
 	if (!error)
 		error = read_slots(opened);
 	if (!error)
@@ -138,7 +170,8 @@ void code_close(struct code **code)
 		cs_free(closed->instruction, 1);
 	if (closed->decoder)
 		cs_close(&closed->decoder);
-	eh_frame_free(&closed->frames);
+	vec_free(&closed->frames);
+	vec_free(&closed->sized);
 	vec_free(&closed->slots);
 	free(closed);
 }
@@ -174,21 +207,27 @@ int code_decode(struct code *code, uint64_t vaddr)
 	return 0;
 }
 
-uint64_t code_function_end(const struct code *code, uint64_t vaddr)
+/* The end of the last one that starts at or below `vaddr`, if it reaches that far. */
+static uint64_t extent_end(const struct code_extent *extents, size_t count, uint64_t vaddr)
 {
-	size_t low = 0, high = code->frames.fdes.count;
+	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (code->frames.fdes.items[middle].start <= vaddr)
+		if (extents[middle].start <= vaddr)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low || vaddr >= code->frames.fdes.items[low - 1].end)
-		return 0;
-	return code->frames.fdes.items[low - 1].end;
+	return low && vaddr < extents[low - 1].end ? extents[low - 1].end : 0;
+}
+
+uint64_t code_function_end(const struct code *code, uint64_t vaddr)
+{
+	uint64_t end = extent_end(code->frames.items, code->frames.count, vaddr);
+
+	return end ? end : extent_end(code->sized.items, code->sized.count, vaddr);
 }
 
 bool code_direct_target(const cs_insn *instruction, uint64_t *target)

@@ -69,7 +69,7 @@ static struct probe_point *entry_at(const struct placer *placer, uint64_t vaddr)
 /* Reads what is needed to follow jumps. 0, -ENOMEM; `placer->code` stays NULL when it cannot. */
 static int open_code(struct placer *placer)
 {
-	int error = placer->code ? 0 : code_open(placer->file, &placer->code);
+	int error = placer->code ? 0 : code_open(placer->file, NULL, &placer->code);
 
 	return error == -ENOMEM ? error : 0;
 }

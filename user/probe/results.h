@@ -51,7 +51,8 @@ struct results {
 
 struct results_request {
 	uint64_t entry;
-	/* Whether a call of this target (by address, or by name alone) gives a block by itself. */
+	/* Whether a call of this target (by address, or by name alone) gives a block by itself.
+	 * control_flow_follow() with `through` does not ask. */
 	bool (*is_probed)(const struct code_target *target, void *context);
 	void *context;
 };

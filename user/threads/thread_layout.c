@@ -1,41 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "threads/thread_layout.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_dynamic.h"
-
-#define MAX_SYMBOLS (1u << 20)
-#define MAX_STRINGS (16u << 20)
 
 /* A descriptor: {size in bits, number of elements, offset}. */
 #define DESCRIPTOR_WORDS 3
 
+/* What a descriptor must describe. 0 bits: it is one word, the value itself. */
 static const struct {
 	const char *name;
-	size_t field;  /* in struct thread_layout */
-	uint32_t bits; /* what it must describe; 0: one word that is the value itself */
+	size_t field; /* in struct thread_layout */
+	uint32_t bits;
 } rows[] = {
-	{"_thread_db_rtld_global__dl_stack_used", offsetof(struct thread_layout, used_at), 128},
-	{"_thread_db_rtld_global__dl_stack_user", offsetof(struct thread_layout, user_at), 128},
 	{"_thread_db_pthread_list", offsetof(struct thread_layout, list_at), 128},
 	{"_thread_db_pthread_tid", offsetof(struct thread_layout, tid_at), 32},
 	{"_thread_db_pthread_start_routine", offsetof(struct thread_layout, start_routine_at), 64},
+	{"_thread_db_pthread_cancelhandling", offsetof(struct thread_layout, state_at), 32},
 	{"_thread_db_list_t_next", offsetof(struct thread_layout, next_at), 64},
 	{"_thread_db_list_t_prev", offsetof(struct thread_layout, prev_at), 64},
 	{"_thread_db_sizeof_pthread", offsetof(struct thread_layout, descriptor_size), 0},
+	/* A shared libc has them in _rtld_global; in a static program they are variables. */
+	{"_thread_db_rtld_global__dl_stack_used", offsetof(struct thread_layout, used_at), 128},
+	{"_thread_db_rtld_global__dl_stack_user", offsetof(struct thread_layout, user_at), 128},
 };
 
-static const char pointer_name[] = "__nptl_rtld_global";
+enum { HEADS = 7, ROWS_ALL = (1 << ARRAY_SIZE(rows)) - 1, ROWS_STATIC = (1 << HEADS) - 1 };
+
+/* Variables of the library. */
+enum { VARIABLE_GLOBAL, VARIABLE_USED, VARIABLE_USER, VARIABLE_MAX_ };
+static const char *const variables[VARIABLE_MAX_] = {"__nptl_rtld_global", "_dl_stack_used",
+						     "_dl_stack_user"};
 
 struct reading {
 	const struct elf_file *file;
 	struct thread_layout layout;
-	unsigned found; /* bit per row; the pointer is the one above */
+	unsigned found; /* bit per row */
+	uint64_t variables[VARIABLE_MAX_];
 };
 
 static int read_row(struct reading *reading, size_t row, uint64_t vaddr)
@@ -57,69 +61,65 @@ static int read_row(struct reading *reading, size_t row, uint64_t vaddr)
 	return 0;
 }
 
-static int take_symbol(struct reading *reading, const char *name, uint64_t vaddr)
+static int take_object(struct reading *reading, const struct elf_symbol *object)
 {
-	if (!strcmp(name, pointer_name)) {
-		reading->layout.rtld_global_at = vaddr;
-		reading->found |= 1u << ARRAY_SIZE(rows);
-		return 0;
+	for (size_t i = 0; i < VARIABLE_MAX_; i++) {
+		if (!strcmp(object->name, variables[i]))
+			reading->variables[i] = object->value;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (!strcmp(name, rows[i].name))
-			return read_row(reading, i, vaddr);
+		if (!strcmp(object->name, rows[i].name))
+			return read_row(reading, i, object->value);
 	}
 	return 0;
 }
 
-static int read_symbols(struct reading *reading, const struct elf_symbol_place *place)
+/* Where the heads are. */
+static bool find_heads(struct reading *reading)
 {
-	_cleanup_free_ char *strings = calloc(1, place->strings_size + 1);
-	_cleanup_free_ Elf64_Sym *symbols = calloc(place->count + 1, sizeof(*symbols));
-	int error;
+	const uint64_t used = reading->variables[VARIABLE_USED];
+	const uint64_t user = reading->variables[VARIABLE_USER];
+	struct thread_layout *layout = &reading->layout;
 
-	if (!strings || !symbols)
-		return -ENOMEM;
-	error = elf_file_read_exact(reading->file, place->strings_offset, strings,
-				    place->strings_size);
-	if (!error)
-		error = elf_file_read_exact(reading->file, place->offset, symbols,
-					    place->count * sizeof(*symbols));
-	for (size_t i = 0; !error && i < place->count; i++) {
-		const Elf64_Sym *symbol = &symbols[i];
-
-		if (symbol->st_shndx != SHN_UNDEF && symbol->st_name < place->strings_size &&
-		    ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT)
-			error = take_symbol(reading, strings + symbol->st_name, symbol->st_value);
+	if (reading->found == ROWS_ALL && reading->variables[VARIABLE_GLOBAL]) {
+		layout->heads_at = reading->variables[VARIABLE_GLOBAL];
+		layout->indirect = 1;
+		return true;
 	}
-	return error;
+	if (reading->found != ROWS_STATIC || !used || !user)
+		return false;
+	layout->heads_at = MIN(used, user);
+	if (MAX(used, user) - layout->heads_at > THREAD_LAYOUT_MAX)
+		return false;
+	layout->used_at = (uint32_t)(used - layout->heads_at);
+	layout->user_at = (uint32_t)(user - layout->heads_at);
+	return true;
 }
 
 bool thread_layout_is_sound(const struct thread_layout *layout)
 {
 	uint32_t size = layout->descriptor_size;
 
-	return layout->rtld_global_at && size <= THREAD_LAYOUT_MAX && size >= 64 &&
-	       layout->used_at <= THREAD_LAYOUT_MAX && layout->user_at <= THREAD_LAYOUT_MAX &&
-	       layout->used_at != layout->user_at && layout->list_at <= size - 16 &&
-	       layout->tid_at <= size - 4 && layout->start_routine_at <= size - 8 &&
-	       layout->next_at <= 8 && layout->prev_at <= 8 && layout->next_at != layout->prev_at;
+	return layout->heads_at && layout->indirect <= 1 && size <= THREAD_LAYOUT_MAX &&
+	       size >= 64 && layout->used_at <= THREAD_LAYOUT_MAX &&
+	       layout->user_at <= THREAD_LAYOUT_MAX && layout->used_at != layout->user_at &&
+	       layout->list_at <= size - 16 && layout->tid_at <= size - 4 &&
+	       layout->start_routine_at <= size - 8 && layout->state_at <= size - 4 &&
+	       layout->joinid_at <= size - 8 && layout->next_at <= 8 && layout->prev_at <= 8 &&
+	       layout->next_at != layout->prev_at;
 }
 
 int thread_layout_read(const struct elf_file *file, struct thread_layout *layout)
 {
+	_cleanup_(elf_symbols_free) struct elf_symbols objects = {0};
 	struct reading reading = {.file = file};
-	struct elf_symbol_place place;
-	int error = elf_dynamic_symbols(file, &place);
+	int error = elf_objects_read(file, &objects);
 
+	for (size_t i = 0; i < objects.list.count && !error; i++)
+		error = take_object(&reading, &objects.list.items[i]);
 	if (error)
 		return error;
-	if (place.count > MAX_SYMBOLS || place.strings_size > MAX_STRINGS)
-		return -ENOENT;
-	error = read_symbols(&reading, &place);
-	if (error)
-		return error;
-	if (reading.found != (2u << ARRAY_SIZE(rows)) - 1 ||
-	    !thread_layout_is_sound(&reading.layout))
+	if (!find_heads(&reading) || !thread_layout_is_sound(&reading.layout))
 		return -ENOENT;
 	*layout = reading.layout;
 	return 0;

@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "leakmon_thread.h"
-#include "probe/code_walk.h"
 #include "probe/plan.h"
+#include "threads/thread_reader.h"
 
 const struct thread_probe_info thread_probes[] = {
 	[THREAD_PROBE_RETURN] = {"thread_return"},
@@ -45,32 +45,18 @@ static const char *const glibc_names[] = {"gnu_get_libc_version", "__libc_fatal"
 /* pthread_attr_t: _a_detach is int 6, _a_stackaddr is long 2 (any bit of it). */
 #define MUSL_ATTR LM_ATTR_COOKIE(24, 0xffff, 16, 0xffff)
 
-struct function {
-	enum thread_probe probe;
-	uint64_t vaddr, size;
-};
-
-struct reader {
-	struct elf_file file;
-	struct elf_symbols symbols;
-	struct code_bounds bounds;
-	VEC(struct function) functions;
-	bool glibc;
-	struct thread_library library;
-};
-
-static void reader_free(struct reader *reader)
+static void reader_free(struct thread_reader *reader)
 {
 	elf_file_close(&reader->file);
 	elf_symbols_free(&reader->symbols);
-	code_bounds_free(&reader->bounds);
+	code_close(&reader->code);
 	vec_free(&reader->functions);
 	thread_library_free(&reader->library);
 }
 
 /* --- functions by name --- */
 
-static bool has_function(const struct reader *reader, uint64_t vaddr)
+static bool has_function(const struct thread_reader *reader, uint64_t vaddr)
 {
 	for (size_t i = 0; i < reader->functions.count; i++) {
 		if (reader->functions.items[i].vaddr == vaddr)
@@ -79,9 +65,9 @@ static bool has_function(const struct reader *reader, uint64_t vaddr)
 	return false;
 }
 
-static int take_symbol(struct reader *reader, const struct elf_symbol *symbol)
+static int take_symbol(struct thread_reader *reader, const struct elf_symbol *symbol)
 {
-	struct function *function;
+	struct thread_function *function;
 
 	if (symbol->binding == STB_LOCAL || symbol->type != STT_FUNC)
 		return 0;
@@ -96,12 +82,14 @@ static int take_symbol(struct reader *reader, const struct elf_symbol *symbol)
 		function = vec_push(&reader->functions);
 		if (!function)
 			return -ENOMEM;
-		*function = (struct function){functions[i].probe, symbol->value, symbol->size};
+		*function =
+			(struct thread_function){functions[i].probe, symbol->value, symbol->size};
 	}
 	return 0;
 }
 
-static const struct function *first_of(const struct reader *reader, enum thread_probe probe)
+const struct thread_function *thread_reader_first(const struct thread_reader *reader,
+						  enum thread_probe probe)
 {
 	for (size_t i = 0; i < reader->functions.count; i++) {
 		if (reader->functions.items[i].probe == probe)
@@ -110,15 +98,16 @@ static const struct function *first_of(const struct reader *reader, enum thread_
 	return NULL;
 }
 
-static bool is_thread_library(const struct reader *reader)
+static bool is_thread_library(const struct thread_reader *reader)
 {
-	return first_of(reader, THREAD_PROBE_CREATE) && first_of(reader, THREAD_PROBE_DETACH) &&
-	       first_of(reader, THREAD_PROBE_JOIN);
+	return thread_reader_first(reader, THREAD_PROBE_CREATE) &&
+	       thread_reader_first(reader, THREAD_PROBE_DETACH) &&
+	       thread_reader_first(reader, THREAD_PROBE_JOIN);
 }
 
 /* --- points --- */
 
-static int add_point(struct reader *reader, enum thread_probe probe, uint64_t offset)
+static int add_point(struct thread_reader *reader, enum thread_probe probe, uint64_t offset)
 {
 	struct thread_point *point;
 
@@ -136,7 +125,7 @@ static int add_point(struct reader *reader, enum thread_probe probe, uint64_t of
 	return 0;
 }
 
-static int add_point_at(struct reader *reader, enum thread_probe probe, uint64_t vaddr)
+int thread_reader_add(struct thread_reader *reader, enum thread_probe probe, uint64_t vaddr)
 {
 	uint64_t offset;
 	int error = elf_file_offset(&reader->file, vaddr, &offset);
@@ -147,7 +136,7 @@ static int add_point_at(struct reader *reader, enum thread_probe probe, uint64_t
 }
 
 /* Where the return address and the arguments are still as the caller left them. */
-static int add_entry(struct reader *reader, const struct function *function)
+int thread_reader_add_entry(struct thread_reader *reader, const struct thread_function *function)
 {
 	uint8_t code[PLAN_CODE_BYTES];
 	struct placement_request request = {
@@ -172,175 +161,13 @@ static int add_entry(struct reader *reader, const struct function *function)
 	return add_point(reader, function->probe, entry + placement.offset);
 }
 
-static int add_entries(struct reader *reader, enum thread_probe probe)
+static int add_entries(struct thread_reader *reader, enum thread_probe probe)
 {
 	int error = 0;
 
 	for (size_t i = 0; i < reader->functions.count && !error; i++) {
 		if (reader->functions.items[i].probe == probe)
-			error = add_entry(reader, &reader->functions.items[i]);
-	}
-	return error;
-}
-
-/* --- glibc: the function that frees a descriptor --- */
-
-struct detach_walk {
-	uint64_t freeing; /* what it calls */
-	size_t callees;	  /* different ones */
-	bool argument_lost;
-};
-
-static bool writes_rdi(csh decoder, const cs_insn *instruction)
-{
-	cs_regs read, written;
-	uint8_t read_count, written_count;
-
-	if (cs_regs_access(decoder, instruction, read, &read_count, written, &written_count))
-		return true;
-	for (uint8_t i = 0; i < written_count; i++) {
-		if (written[i] == X86_REG_RDI || written[i] == X86_REG_EDI ||
-		    written[i] == X86_REG_DI || written[i] == X86_REG_DIL)
-			return true;
-	}
-	return false;
-}
-
-static int visit_detach(csh decoder, const cs_insn *instruction, void *context)
-{
-	struct detach_walk *walk = context;
-	uint64_t target;
-
-	if (code_is_call(decoder, instruction, &target)) {
-		walk->callees += target != walk->freeing;
-		walk->freeing = target;
-	} else if (cs_insn_group(decoder, instruction, CS_GRP_CALL) ||
-		   writes_rdi(decoder, instruction)) {
-		walk->argument_lost = true;
-	}
-	return 0;
-}
-
-/* 0: not found. */
-static uint64_t freeing_function(const struct reader *reader)
-{
-	const struct function *detach = first_of(reader, THREAD_PROBE_DETACH);
-	struct detach_walk walk = {0};
-	int error = code_walk(&reader->file, &reader->bounds, detach->vaddr, visit_detach, &walk);
-
-	return error || walk.callees != 1 || walk.argument_lost ? 0 : walk.freeing;
-}
-
-struct join_walk {
-	struct reader *reader;
-	uint64_t freeing;
-	size_t sites;
-	bool marks_joined;
-};
-
-/* `movl $-1, tid(%reg)` */
-static bool stores_joined(const struct join_walk *walk, const cs_insn *instruction)
-{
-	const cs_x86_op *to = &instruction->detail->x86.operands[0];
-	const cs_x86_op *from = &instruction->detail->x86.operands[1];
-
-	return instruction->id == X86_INS_MOV && instruction->detail->x86.op_count == 2 &&
-	       to->type == X86_OP_MEM && from->type == X86_OP_IMM && (int32_t)from->imm == -1 &&
-	       to->size == 4 && to->mem.disp == walk->reader->library.layout.tid_at;
-}
-
-static int visit_join(csh decoder, const cs_insn *instruction, void *context)
-{
-	struct join_walk *walk = context;
-	uint64_t target;
-
-	walk->marks_joined |= stores_joined(walk, instruction);
-	if (!code_is_call(decoder, instruction, &target) &&
-	    !code_is_jump(decoder, instruction, &target))
-		return 0;
-	if (target != walk->freeing)
-		return 0;
-	walk->sites++;
-	return add_point_at(walk->reader, THREAD_PROBE_FREED, instruction->address);
-}
-
-/* Called functions are joins of their own: thrd_join calls pthread_join. */
-static bool calls_a_join(const struct reader *reader, uint64_t target)
-{
-	for (size_t i = 0; i < reader->functions.count; i++) {
-		if (reader->functions.items[i].probe == THREAD_PROBE_JOIN &&
-		    reader->functions.items[i].vaddr == target)
-			return true;
-	}
-	return false;
-}
-
-struct wrapper_walk {
-	const struct reader *reader;
-	bool wraps;
-};
-
-static int visit_wrapper(csh decoder, const cs_insn *instruction, void *context)
-{
-	struct wrapper_walk *walk = context;
-	uint64_t target;
-
-	walk->wraps |=
-		code_is_call(decoder, instruction, &target) && calls_a_join(walk->reader, target);
-	return 0;
-}
-
-static bool is_wrapper(const struct reader *reader, const struct function *join)
-{
-	struct wrapper_walk walk = {.reader = reader};
-
-	return !code_walk(&reader->file, &reader->bounds, join->vaddr, visit_wrapper, &walk) &&
-	       walk.wraps;
-}
-
-static int add_freed(struct reader *reader)
-{
-	uint64_t freeing = reader->glibc ? freeing_function(reader) : 0;
-	int error = freeing ? 0 : -EOPNOTSUPP;
-
-	for (size_t i = 0; i < reader->functions.count && !error; i++) {
-		const struct function *join = &reader->functions.items[i];
-		struct join_walk walk = {.reader = reader, .freeing = freeing};
-
-		if (join->probe != THREAD_PROBE_JOIN || is_wrapper(reader, join))
-			continue;
-		error = code_walk(&reader->file, &reader->bounds, join->vaddr, visit_join, &walk);
-		if (!error && (!walk.sites || (reader->library.has_layout && !walk.marks_joined)))
-			error = -EOPNOTSUPP;
-	}
-	return error;
-}
-
-/* --- elsewhere: every `ret` of the join functions --- */
-
-static int visit_return(csh decoder, const cs_insn *instruction, void *context)
-{
-	struct reader *reader = context;
-
-	(void)decoder;
-	if (instruction->id != X86_INS_RET)
-		return 0;
-	return add_point_at(reader, THREAD_PROBE_JOINED, instruction->address);
-}
-
-static int add_returns(struct reader *reader)
-{
-	int error = 0;
-
-	for (size_t i = 0; i < reader->functions.count && !error; i++) {
-		const struct function *join = &reader->functions.items[i];
-
-		if (join->probe != THREAD_PROBE_JOIN)
-			continue;
-		error = code_walk(&reader->file, &reader->bounds, join->vaddr, visit_return,
-				  reader);
-		if (!error)
-			error = add_entry(reader, join);
+			error = thread_reader_add_entry(reader, &reader->functions.items[i]);
 	}
 	return error;
 }
@@ -356,24 +183,14 @@ static int by_probe(const void *left, const void *right)
 	return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-static int add_joins(struct reader *reader)
-{
-	int error = add_freed(reader);
-
-	if (error != -EOPNOTSUPP)
-		return error;
-	reader->library.points.count = 0;
-	return add_returns(reader);
-}
-
-static int plan(struct reader *reader)
+static int plan(struct thread_reader *reader)
 {
 	struct thread_library *library = &reader->library;
 	int error;
 
 	library->attr_cookie = reader->glibc ? GLIBC_ATTR : MUSL_ATTR;
 	library->has_layout = !thread_layout_read(&reader->file, &library->layout);
-	error = add_joins(reader);
+	error = thread_joins_add(reader);
 	if (!error)
 		error = add_entries(reader, THREAD_PROBE_DETACH);
 	if (!error)
@@ -392,7 +209,7 @@ static int plan(struct reader *reader)
 
 int thread_library_read(int fd, struct thread_library *library)
 {
-	_cleanup_(reader_free) struct reader reader = {.file = {.fd = -1}};
+	_cleanup_(reader_free) struct thread_reader reader = {.file = {.fd = -1}};
 	int error = elf_file_open(fd, &reader.file);
 
 	if (!error)
@@ -400,7 +217,7 @@ int thread_library_read(int fd, struct thread_library *library)
 	for (size_t i = 0; i < reader.symbols.list.count && !error; i++)
 		error = take_symbol(&reader, &reader.symbols.list.items[i]);
 	if (!error && is_thread_library(&reader)) {
-		error = code_bounds_read(&reader.file, &reader.symbols, &reader.bounds);
+		error = code_open(&reader.file, &reader.symbols, &reader.code);
 		if (!error)
 			error = plan(&reader);
 	}

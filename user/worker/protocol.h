@@ -107,8 +107,8 @@ struct wire_plan {
 
 /* Then struct wire_thread_point. */
 struct wire_threads {
-	uint64_t attr_cookie, rtld_global_at;
-	uint32_t layout[8]; /* the rest of struct thread_layout, in its order */
+	uint64_t attr_cookie, heads_at;
+	uint32_t layout[11]; /* the rest of struct thread_layout, in its order */
 	uint32_t count;
 	uint8_t has_layout;
 	char why[96];

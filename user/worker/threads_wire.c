@@ -11,20 +11,20 @@
 
 #define WIRE_WORDS (sizeof(((struct wire_threads *)0)->layout) / sizeof(uint32_t))
 _Static_assert(sizeof(struct thread_layout) >= sizeof(uint64_t) + WIRE_WORDS * sizeof(uint32_t),
-	       "the words behind rtld_global_at");
+	       "the words behind heads_at");
 
 int encode_threads(const struct thread_library *library, struct bytes *body)
 {
 	struct wire_threads wire = {
 		.attr_cookie = library->attr_cookie,
-		.rtld_global_at = library->layout.rtld_global_at,
+		.heads_at = library->layout.heads_at,
 		.count = (uint32_t)library->points.count,
 		.has_layout = library->has_layout,
 	};
 	int err;
 
 	_Static_assert(sizeof(wire.why) == sizeof(library->why), "the same text");
-	memcpy(wire.layout, &library->layout.used_at, sizeof(wire.layout));
+	memcpy(wire.layout, &library->layout.indirect, sizeof(wire.layout));
 	memcpy(wire.why, library->why, sizeof(wire.why));
 	err = bytes_append(body, &wire, sizeof(wire));
 	for (size_t i = 0; !err && i < library->points.count; i++) {
@@ -65,8 +65,8 @@ static int take_header(const struct wire_threads *wire, struct thread_library *l
 		return -EPROTO;
 	library->attr_cookie = wire->attr_cookie;
 	library->has_layout = wire->has_layout;
-	library->layout.rtld_global_at = wire->rtld_global_at;
-	memcpy(&library->layout.used_at, wire->layout, sizeof(wire->layout));
+	library->layout.heads_at = wire->heads_at;
+	memcpy(&library->layout.indirect, wire->layout, sizeof(wire->layout));
 	memcpy(library->why, wire->why, sizeof(library->why));
 	return library->has_layout && !thread_layout_is_sound(&library->layout) ? -EPROTO : 0;
 }

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pthread_create: from the call to the record of the new thread. */
+#ifndef LEAKMON_BPF_THREAD_BIRTH_H
+#define LEAKMON_BPF_THREAD_BIRTH_H
+
+#include "thread_books.bpf.h"
+
+/* The attributes of the thread to be; what cannot be read (glibc's thrd_create) is the default. */
+static __always_inline u32 attributes(u64 attr, u64 cookie)
+{
+	u32 flags = 0, word;
+
+	if (!attr)
+		return 0;
+	if (!bpf_probe_read_user(&word, sizeof(word), (void *)(attr + (cookie & 0xffff))) &&
+	    word & (cookie >> 16 & 0xffff))
+		flags |= LM_THREAD_DETACHED;
+	if (!bpf_probe_read_user(&word, sizeof(word), (void *)(attr + (cookie >> 32 & 0xffff))) &&
+	    word & (u32)(s64)(short)(cookie >> 48))
+		flags |= LM_THREAD_OWN_STACK;
+	return flags;
+}
+
+/* The walk begins in the caller's frame, and here the function has only just been entered. */
+static __always_inline u32 site_of_caller(struct pt_regs *ctx, struct thread *thread)
+{
+	struct lm_ledger *ledger = ledger_of(thread->slot);
+	u64 sp = PT_REGS_SP(ctx);
+	struct pt_regs caller;
+	u64 return_address;
+
+	if (!ledger || thread->slot == LM_SLOT_LOST ||
+	    bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
+		return LM_SITE_LOST;
+	caller.rip = return_address;
+	caller.rsp = sp + sizeof(u64);
+	caller.rbp = PT_REGS_FP(ctx);
+	return site_current(&caller, thread, ledger);
+}
+
+static __always_inline int create_begin(struct pt_regs *ctx)
+{
+	u64 attr = PT_REGS_PARM2(ctx);
+	struct thread_call *call;
+	struct thread *thread;
+
+	call = bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), 0,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	thread = thread_current();
+	if (!call || !thread)
+		return session ? 1 : 0;
+	call->process = thread->process;
+	call->id = 0;
+	call->sp = PT_REGS_SP(ctx);
+	call->start_routine = PT_REGS_PARM3(ctx);
+	call->site = site_of_caller(ctx, thread);
+	call->flags = attributes(attr, bpf_get_attach_cookie(ctx));
+	call->kind = THREAD_CALL_CREATE;
+	/* Without attributes there is nothing to set in the new thread: it cannot fail late. */
+	return session && !attr ? 1 : 0;
+}
+
+/* pthread_create failed: a thread that was cloned already ends on its own, and is nobody's. */
+static __always_inline int create_end(struct pt_regs *ctx, struct thread_call *call)
+{
+	struct lm_thread_books *books;
+
+	call->kind = THREAD_CALL_NONE;
+	if (!(u32)PT_REGS_RC(ctx) || !call->id)
+		return 0;
+	books = books_of(call->process);
+	if (!bpf_map_delete_elem(&thread_records, &call->id) && books)
+		count(&books->failed);
+	return 0;
+}
+
+/* How the thread was reaped whose pthread_t comes back before the call that did it returns. */
+static __always_inline void count_reaped(struct lm_thread_books *books, u32 flags)
+{
+	if (flags & LM_THREAD_DETACHED)
+		return; /* counted when that became known */
+	if (flags & LM_THREAD_DETACHING)
+		count(&books->detached);
+	else if (flags & LM_THREAD_JOINING)
+		count(&books->joined);
+	else
+		count(&books->reaped_unseen);
+}
+
+/* Whose pthread_t comes back was reaped, seen or not. */
+static __always_inline void handle_take(const struct lm_thread_handle *key,
+					struct lm_thread_books *books, lm_thread_id id)
+{
+	lm_thread_id *old = bpf_map_lookup_elem(&thread_handles, key), old_id;
+	struct lm_thread *record;
+	u32 flags;
+
+	if (old) {
+		old_id = *old;
+		record = bpf_map_lookup_elem(&thread_records, &old_id);
+		flags = record ? record->flags : 0;
+		if (record && !bpf_map_delete_elem(&thread_records, &old_id))
+			count_reaped(books, flags);
+	}
+	if (bpf_map_update_elem(&thread_handles, key, &id, BPF_ANY))
+		count(&books->dropped);
+}
+
+static __always_inline void thread_born(struct thread_call *call, struct task_struct *child)
+{
+	struct lm_thread_books *books = books_open(call->process);
+	struct lm_thread_handle key = {.handle = child->thread.fsbase, .process = call->process};
+	struct lm_thread record = {
+		.process = call->process,
+		.handle = key.handle,
+		.born_ns = bpf_ktime_get_ns(),
+		.start_routine = call->start_routine,
+		.tid = child->pid,
+		.site = call->site,
+		.flags = call->flags,
+	};
+	lm_thread_id id = __sync_fetch_and_add(&thread_count, 1) + 1;
+	u32 tid = child->pid;
+
+	if (!books)
+		return;
+	count(&books->created);
+	if (call->flags & LM_THREAD_DETACHED)
+		count(&books->detached);
+	if (bpf_map_update_elem(&thread_records, &id, &record, BPF_NOEXIST)) {
+		count(&books->dropped);
+		return;
+	}
+	handle_take(&key, books, id);
+	bpf_map_update_elem(&thread_tids, &tid, &id, BPF_ANY);
+	call->id = id;
+}
+
+#endif

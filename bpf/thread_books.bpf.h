@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The threads family's maps: who is on the books, and what each thread is in the middle of. */
+#ifndef LEAKMON_BPF_THREAD_BOOKS_H
+#define LEAKMON_BPF_THREAD_BOOKS_H
+
+#include "account.bpf.h"
+#include "leakmon_thread.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1); /* set at load */
+	__type(key, lm_thread_id);
+	__type(value, struct lm_thread);
+} thread_records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1); /* set at load */
+	__type(key, struct lm_thread_handle);
+	__type(value, lm_thread_id);
+} thread_handles SEC(".maps");
+
+/* Of living threads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1); /* set at load */
+	__type(key, u32);
+	__type(value, lm_thread_id);
+} thread_tids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set at load */
+	__type(key, lm_process_key);
+	__type(value, struct lm_thread_books);
+} thread_books SEC(".maps");
+
+__u64 thread_count = 0; /* the latest lm_thread_id */
+
+enum thread_call_kind {
+	THREAD_CALL_NONE,
+	THREAD_CALL_CREATE,
+	THREAD_CALL_DETACH,
+	THREAD_CALL_JOIN,
+};
+
+/* A call in flight of one thread. */
+struct thread_call {
+	lm_process_key process;
+	lm_thread_id id; /* whom it is about; CREATE: whom it made, 0: nobody yet */
+	u64 sp;		 /* at the function's entry */
+	u64 start_routine;
+	u32 site;
+	u32 flags; /* enum lm_thread_flag */
+	u32 kind;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_call);
+} thread_calls SEC(".maps");
+
+static __always_inline lm_process_key process_of(struct task_struct *task)
+{
+	struct task_struct *owner = heap_owner(task);
+
+	return process_key(owner, owner->self_exec_id);
+}
+
+static __always_inline struct lm_thread_books *books_of(lm_process_key process)
+{
+	return bpf_map_lookup_elem(&thread_books, &process);
+}
+
+static __noinline struct lm_thread_books *books_open(lm_process_key process)
+{
+	struct lm_thread_books empty = {}, *books = books_of(process);
+
+	if (books)
+		return books;
+	bpf_map_update_elem(&thread_books, &process, &empty, BPF_NOEXIST);
+	return books_of(process);
+}
+
+static __always_inline void count(u64 *counter)
+{
+	__sync_fetch_and_add(counter, 1);
+}
+
+static __always_inline lm_thread_id id_of(lm_process_key process, u64 handle)
+{
+	struct lm_thread_handle key = {.handle = handle, .process = process};
+	lm_thread_id *id = bpf_map_lookup_elem(&thread_handles, &key);
+
+	return id ? *id : 0;
+}
+
+#endif
