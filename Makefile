@@ -156,6 +156,14 @@ $(B)/workloads/operators_static: tests/workloads/operators.cc $(wildcard tests/w
 	$(call say,CXX)
 	$(Q)$(CXX) -static $(WORKLOAD_CFLAGS) $< -o $@
 
+# Threads that a monitor finds when it comes late, by C library.
+OLDER := $(addprefix $(B)/workloads/older_,static musl)
+WORKLOADS += $(OLDER)
+$(OLDER): $(B)/workloads/older_%: tests/workloads/older.c $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
+
 # What a program loads later (shapes), and what is preloaded to it (loser) or to leakmon (killer).
 $(B)/workloads/%.so: tests/workloads/plugin/%.c
 	@mkdir -p $(@D)
@@ -286,7 +294,7 @@ e2e: all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS) $(B)/truth/backtrace_
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
-	kernelmem threads grower)
+	kernelmem threads older grower)
 test-vm:
 	@scripts/deps.sh build vm
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)

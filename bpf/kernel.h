@@ -38,6 +38,8 @@ struct uprobes_state {
 
 struct task_struct;
 
+struct pid;
+
 struct mm_struct {
 	struct task_struct *owner;
 	struct uprobes_state uprobes_state;
@@ -71,15 +73,15 @@ struct thread_info {
 
 struct task_struct {
 	struct thread_info thread_info;
-	unsigned int flags; /* PF_* */
 	int pid;
 	int tgid;
 	u64 start_time, start_boottime;
-	unsigned int flags;
+	unsigned int flags; /* PF_* */
 	u64 self_exec_id;
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
+	struct pid *thread_pid;
 	struct signal_struct *signal;
 	struct uprobe_task *utask;
 	unsigned long sas_ss_sp;
@@ -88,9 +90,30 @@ struct task_struct {
 	char comm[16];
 };
 
+/* include/linux/pid.h: one number for each PID namespace, the initial one first. */
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+/* What the program of a task iterator is given. */
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
 #pragma clang attribute pop
 
-/* include/linux/sched.h: threads that the kernel made for itself in a user process */
+/* include/linux/sched.h; *_WORKER: threads that the kernel made for itself in a process */
+#define PF_EXITING 0x00000004 /* it runs none of the program's code any more */
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000
 

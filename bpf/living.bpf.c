@@ -5,22 +5,6 @@
  */
 #include "process.bpf.h"
 
-/* include/linux/sched.h: it runs none of the program's code any more. */
-#define PF_EXITING 0x4
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-
-struct bpf_iter__task {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-};
-
-#pragma clang attribute pop
-
 SEC("iter/task")
 int living_threads(struct bpf_iter__task *ctx)
 {

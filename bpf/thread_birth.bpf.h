@@ -74,33 +74,41 @@ static __always_inline int create_end(struct pt_regs *ctx, struct thread_call *c
 	return 0;
 }
 
-/* How the thread was reaped whose pthread_t comes back before the call that did it returns. */
-static __always_inline void count_reaped(struct lm_thread_books *books, u32 flags)
+/*
+ * Whose pthread_t comes back was reaped: by a call that has not returned yet, or unseen. The call
+ * may return right now on another CPU: a detach is counted by whoever marks it, a join by whoever
+ * takes the record.
+ */
+static __always_inline void count_reaped(struct lm_thread_books *books, struct lm_thread *record,
+					 lm_thread_id id)
 {
+	u32 flags = record->flags;
+
+	if (flags & LM_THREAD_DETACHING)
+		flags = __sync_fetch_and_or(&record->flags, LM_THREAD_DETACHED);
+	if (bpf_map_delete_elem(&thread_records, &id) && !(flags & LM_THREAD_DETACHING))
+		return;
 	if (flags & LM_THREAD_DETACHED)
 		return; /* counted when that became known */
 	if (flags & LM_THREAD_DETACHING)
 		count(&books->detached);
 	else if (flags & LM_THREAD_JOINING)
 		count(&books->joined);
-	else
+	else if (!(flags & LM_THREAD_BEFORE_ATTACH)) /* may have been put on the books too late */
 		count(&books->reaped_unseen);
 }
 
-/* Whose pthread_t comes back was reaped, seen or not. */
 static __always_inline void handle_take(const struct lm_thread_handle *key,
 					struct lm_thread_books *books, lm_thread_id id)
 {
 	lm_thread_id *old = bpf_map_lookup_elem(&thread_handles, key), old_id;
 	struct lm_thread *record;
-	u32 flags;
 
 	if (old) {
 		old_id = *old;
 		record = bpf_map_lookup_elem(&thread_records, &old_id);
-		flags = record ? record->flags : 0;
-		if (record && !bpf_map_delete_elem(&thread_records, &old_id))
-			count_reaped(books, flags);
+		if (record)
+			count_reaped(books, record, old_id);
 	}
 	if (bpf_map_update_elem(&thread_handles, key, &id, BPF_ANY))
 		count(&books->dropped);

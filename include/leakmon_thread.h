@@ -53,6 +53,19 @@ struct lm_thread_books {
 	__u64 untracked_ends;
 };
 
+/* A thread as the kernel has it: what bpf/thread_list.bpf.c tells of each. */
+enum lm_task_flag {
+	LM_TASK_EXITING = 1,	    /* it will not run any more code of its own */
+	LM_TASK_WITHOUT_MEMORY = 2, /* and has given up its address space */
+};
+
+struct lm_task {
+	lm_process_key process; /* not of WITHOUT_MEMORY */
+	__u32 tid, inner_tid;	/* in the initial PID namespace; in its own one, 0: it is gone */
+	__u32 flags;		/* enum lm_task_flag */
+	__u32 padding_;
+};
+
 /*
  * How to read a pthread_attr_t, by which C library made it: the attach cookie of pthread_create.
  * The fields are four bytes wide.
@@ -62,6 +75,7 @@ struct lm_thread_books {
 	 (__u64)(stack_mask) << 48)
 
 _Static_assert(sizeof(struct lm_thread) == 72, "ABI");
+_Static_assert(sizeof(struct lm_task) == 24, "ABI");
 _Static_assert(sizeof(struct lm_thread_handle) == 16, "ABI");
 _Static_assert(sizeof(struct lm_thread_books) == 72, "ABI");
 

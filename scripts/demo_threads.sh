@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Starts a server that makes a thread per request and never joins one, and shows where.
+# Starts a server that makes a thread per request and never joins one, comes a second late, and
+# shows what has died until then and where the others are made.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,7 +12,8 @@ fi
 build/workloads/thread_server &
 server=$!
 trap 'kill $server 2>/dev/null || true' EXIT INT TERM
-sleep 0.5
+sleep 1
 echo "+ leakmon threads -p $server 2 2     # two reports, two seconds apart"
 build/leakmon threads -p "$server" 2 2
-echo 'The first line below "created by" is where threads are made that nobody joins.'
+echo 'Threads that had died before the attach are found in the server'"'"'s memory, with what they ran;'
+echo 'of the others, the first line below "created by" is where they are made and nobody joins them.'

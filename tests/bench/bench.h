@@ -19,6 +19,7 @@ struct bench {
 };
 
 int section_pairs(struct bench *bench);
+int section_threads(struct bench *bench);
 int section_walk(struct bench *bench);
 int section_libraries(struct bench *bench);
 int section_naming(struct bench *bench);

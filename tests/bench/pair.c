@@ -1,30 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * pair [MS]: what a malloc and a free cost. The answers are numbers:
+ * pair [MS] [threads]: what a malloc and a free cost, or a pthread_create and its join. The answers
+ * are numbers:
  *
- *   time      "PAIRS NANOSECONDS" of pairs of 100 bytes, for at least MS milliseconds (300)
+ *   time      "PAIRS NANOSECONDS" of pairs (of 100 bytes), for at least MS milliseconds (300)
  *   probed    how many of malloc and free have a breakpoint as their first byte: monitors that
  *             say nothing when they are ready show it so
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* CPU_SET */
 #endif
+#include <pthread.h>
 #include <sched.h>
 #include <time.h>
 
 #include "../workloads/workload.h"
 
 #define BATCH 1000
+#define THREAD_BATCH 50
 #define BREAKPOINT 0xcc
 
 static struct truth truth;
 static uint64_t budget_ns;
 
-static SITE void pairs(void)
+static SITE unsigned pairs(void)
 {
 	for (unsigned i = 0; i < BATCH; i++)
 		free(OPAQUE(malloc(100)));
+	return BATCH;
 }
+
+static void *thread_run(void *argument)
+{
+	return argument;
+}
+
+static SITE unsigned thread_pairs(void)
+{
+	for (unsigned i = 0; i < THREAD_BATCH; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, thread_run, NULL) || pthread_join(thread, NULL))
+			abort();
+	}
+	return THREAD_BATCH;
+}
+
+static unsigned (*batch)(void) = pairs;
 
 static uint64_t now_ns(void)
 {
@@ -39,8 +61,8 @@ static uint64_t run(uint64_t *elapsed)
 {
 	uint64_t start = now_ns(), count = 0;
 
-	for (*elapsed = 0; *elapsed < budget_ns; count += BATCH) {
-		pairs();
+	for (*elapsed = 0; *elapsed < budget_ns;) {
+		count += batch();
 		*elapsed = now_ns() - start;
 	}
 	return count;
@@ -90,7 +112,11 @@ int main(int argc, char **argv)
 	};
 
 	budget_ns = argument(argc, argv, 1, 300) * 1000000;
-	stay();
+	/* A new thread runs where the kernel puts it, as in other programs. */
+	if (argc > 2)
+		batch = thread_pairs;
+	else
+		stay();
 	free(OPAQUE(malloc(100)));
 	return workload_serve(commands, ARRAY_SIZE(commands), &truth);
 }

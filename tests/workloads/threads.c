@@ -3,13 +3,15 @@
  * Threads in every way they can come and go, counted: workers create, join, try to join, join with
  * a deadline, detach, cancel and forget threads in random order, on stacks that are used again.
  *
- *   threads [SEED]    commands: some (a round of 2000 threads), ledger, quit
+ *   threads [SEED]    commands: some (a round of 2000 threads), endless (rounds until SIGUSR1),
+ *                     truth, quit
  *
  * A round ends when every thread that it made has ended in the kernel's eyes.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 #include "workload.h"
@@ -220,6 +222,7 @@ static void settle(void)
 }
 
 static uint64_t extra_created, extra_joined;
+static volatile sig_atomic_t enough;
 
 static void some(void)
 {
@@ -232,6 +235,17 @@ static void some(void)
 	extra_created += WORKERS;
 	extra_joined += WORKERS;
 	settle();
+}
+
+static void stop(int signal)
+{
+	enough = signal;
+}
+
+static void endless(void)
+{
+	for (enough = 0; !enough;)
+		some();
 }
 
 static void report(void)
@@ -255,10 +269,12 @@ static void report(void)
 
 int main(int argc, char **argv)
 {
-	static const struct command commands[] = {{"some", some, false}, {"truth", report, true}};
+	static const struct command commands[] = {
+		{"some", some, false}, {"endless", endless, false}, {"truth", report, true}};
 	static const struct truth none;
 
 	for (unsigned i = 0; i < WORKERS; i++)
 		workers[i].random = (unsigned)argument(argc, argv, 1, 1) * 7919 + i;
+	signal(SIGUSR1, stop);
 	return workload_serve(commands, ARRAY_SIZE(commands), &none);
 }

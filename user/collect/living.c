@@ -2,45 +2,19 @@
 #include "collect/living.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-
-/* An iterator writes whole records, but a read may end within one. */
-static int read_all(struct living *living, int fd)
-{
-	_Alignas(struct lm_living) char buffer[128 * sizeof(struct lm_living)];
-	size_t used = 0;
-	ssize_t got;
-
-	while ((got = read(fd, buffer + used, sizeof(buffer) - used)) != 0) {
-		size_t count;
-
-		if (got < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (got < 0)
-			return -errno;
-		used += (size_t)got;
-		count = used / sizeof(struct lm_living);
-		for (size_t i = 0; i < count; i++) {
-			struct lm_living *thread = vec_push(&living->threads);
-
-			if (!thread)
-				return -ENOMEM;
-			memcpy(thread, buffer + i * sizeof(*thread), sizeof(*thread));
-		}
-		used -= count * sizeof(struct lm_living);
-		memmove(buffer, buffer + count * sizeof(struct lm_living), used);
-	}
-	return used ? -EPROTO : 0;
-}
+#include "base/records.h"
 
 int living_read(struct living *living, int fd)
 {
 	_cleanup_(living_free) struct living filled = {.taken_ns = monotonic_ns()};
-	int error = read_all(&filled, fd);
+	void *threads = NULL;
+	int error = records_read(fd, sizeof(struct lm_living), &threads, &filled.threads.count);
 
+	filled.threads.items = threads;
+	filled.threads.capacity = filled.threads.count;
 	for (size_t i = 0; i < filled.threads.count && !error; i++) {
 		uint64_t *index = hash_put(&filled.by_tid, filled.threads.items[i].tid, NULL);
 

@@ -21,14 +21,12 @@
 static int name_dead(struct session *session, uint64_t pid, struct report_dead *dead)
 {
 	const struct dead_group *group = dead->group;
-	/* The function's first byte is what is meant, not the byte before it. */
-	uint64_t start = group->start_routine | LM_FRAME_EXACT;
 	int error = symbolizer_name(session->symbolizer, pid, group->addresses, group->depth,
 				    LINES_KNOWN, &dead->stack);
 
 	if (!error && group->start_routine)
-		error = symbolizer_name(session->symbolizer, pid, &start, 1, LINES_KNOWN,
-					&dead->start);
+		error = symbolizer_name_function(session->symbolizer, pid, group->start_routine,
+						 LINES_KNOWN, &dead->start);
 	if (!error)
 		dead->id = symbolizer_stack_id(&dead->stack);
 	return error;

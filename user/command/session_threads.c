@@ -106,9 +106,13 @@ static int fill_process(struct session *session, struct session_threads *threads
 	int error;
 
 	memcpy(process->threads.why, target->why, sizeof(process->threads.why));
+	census.pid = process->pid;
+	census.process = process->key;
 	census.why = target->why[0] ? target->why : NULL;
-	error = thread_census_take(&census, (pid_t)process->pid, &threads->table, &threads->owners,
-				   &session->bpf);
+	census.why_before = target->why_before;
+	error = thread_census_take(&census, &threads->table, &threads->owners, &session->bpf);
+	census.books.untracked_ends -= MIN(target->missed.ends, census.books.untracked_ends);
+	census.books.untracked_joins -= MIN(target->missed.joins, census.books.untracked_joins);
 	if (!error && target->points)
 		error = thread_census_figures(&census, monotonic_ns(), &process->threads);
 	return !error && threads->keeps ? keep(threads, &census) : error;

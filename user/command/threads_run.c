@@ -12,14 +12,12 @@
 
 static int name_group(struct session *session, uint32_t pid, struct thread_group *group)
 {
-	/* The function's first byte is what is meant, not the byte before it. */
-	uint64_t start = group->start_routine | LM_FRAME_EXACT;
 	int error = symbolizer_name(session->symbolizer, pid, group->addresses, group->depth,
 				    LINES_KNOWN, &group->stack);
 
 	if (!error && group->start_routine)
-		error = symbolizer_name(session->symbolizer, pid, &start, 1, LINES_KNOWN,
-					&group->start);
+		error = symbolizer_name_function(session->symbolizer, pid, group->start_routine,
+						 LINES_KNOWN, &group->start);
 	return error;
 }
 

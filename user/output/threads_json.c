@@ -51,6 +51,7 @@ static void group_write(struct json_writer *json, const struct thread_report *re
 {
 	json_open(json, NULL, '{');
 	json_put_number(json, "count", group->count);
+	json_put_bool(json, "before_attach", group->before_attach);
 	age_write(json, "oldest_ms", report->now_ns, group->oldest_died_ns);
 	age_write(json, "newest_ms", report->now_ns, group->newest_died_ns);
 	json_put_number(json, "stack_bytes", group->stack_bytes);
@@ -81,6 +82,7 @@ static void census_write(struct json_writer *json, const struct thread_report *r
 	json_open(json, "threads", '{');
 	json_put_number(json, "alive", census->alive);
 	json_put_number(json, "dead", census->dead.count);
+	json_put_number(json, "dead_before_attach", census->dead_before);
 	json_put_number(json, "dead_stack_bytes", census->stack_bytes);
 	json_put_number(json, "dead_resident_bytes", census->resident_bytes);
 	json_put_known(json, "dead_heap_bytes", report->heap, census->heap_bytes);
@@ -95,6 +97,7 @@ static void census_write(struct json_writer *json, const struct thread_report *r
 	json_put_number(json, "untracked_joins", books->untracked_joins);
 	json_put_number(json, "untracked_ends", books->untracked_ends);
 	json_put_string(json, "cannot_tell", census->why);
+	json_put_string(json, "cannot_tell_before_attach", census->why_before);
 	json_open(json, "groups", '[');
 	for (size_t i = 0; i < census->groups.count; i++)
 		group_write(json, report, census, &census->groups.items[i]);

@@ -82,8 +82,12 @@ static void group_write(FILE *out, const struct thread_report *report,
 	fprintf(out, "\t%zu dead thread%s that ran ", group->count, group->count == 1 ? "" : "s");
 	start_write(out, group);
 	fputs("\n\t\t", out);
-	when_write(out, "oldest ended", report->now_ns, group->oldest_died_ns);
-	when_write(out, ", newest", report->now_ns, group->newest_died_ns);
+	if (group->newest_died_ns) {
+		when_write(out, "oldest ended", report->now_ns, group->oldest_died_ns);
+		when_write(out, ", newest", report->now_ns, group->newest_died_ns);
+	} else {
+		fputs("ended before the attach", out);
+	}
 	fputs("; stacks: ", out);
 	bytes_write(out, group->stack_bytes);
 	fputs(" mapped, ", out);
@@ -91,7 +95,9 @@ static void group_write(FILE *out, const struct thread_report *report,
 	fputs(" resident", out);
 	heap_write(out, report, group->heap_bytes, group->heap_count);
 	fputs("; created by\n", out);
-	if (group->depth)
+	if (group->before_attach)
+		fputs("\t\t[not known: before the attach]\n", out);
+	else if (group->depth)
 		output_text_stack_write(out, report->colour, &stack);
 	else
 		fputs("\t\t[not known]\n", out);
@@ -109,8 +115,8 @@ static void losses_write(FILE *out, const struct lm_thread_books *books)
 			(uint64_t)books->dropped);
 	if (books->untracked_ends)
 		fprintf(out,
-			"\tcannot tell: %" PRIu64 " threads from before the attach have ended, "
-			"joined or not\n",
+			"\tcannot tell: %" PRIu64 " threads whose creation was not seen have "
+			"ended, joined or not\n",
 			(uint64_t)books->untracked_ends);
 }
 
@@ -126,6 +132,9 @@ static void process_write(FILE *out, const struct thread_report *report,
 		(uint64_t)census->books.joined, (uint64_t)census->books.detached);
 	if (census->why)
 		fprintf(out, "\tcannot tell: %s\n", census->why);
+	if (census->why_before)
+		fprintf(out, "\tcannot tell which threads there were before the attach: %s\n",
+			census->why_before);
 	for (size_t i = 0; i < census->groups.count; i++)
 		group_write(out, report, census, &census->groups.items[i]);
 	losses_write(out, &census->books);

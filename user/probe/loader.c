@@ -92,6 +92,7 @@ static void set_threads(struct leakmon_bpf *skeleton, const struct loader_config
 
 	bpf_program__set_autoload(skeleton->progs.thread_fork, config->threads);
 	bpf_program__set_autoload(skeleton->progs.thread_exit, config->threads);
+	bpf_program__set_autoload(skeleton->progs.thread_list, config->threads);
 	for (size_t i = 0; i < THREAD_PROBE_MAX_; i++) {
 		enum attach_point point = POINT_ENTRY;
 
@@ -119,6 +120,11 @@ static void export_threads(struct bpf_side *bpf, const struct leakmon_bpf *skele
 	bpf->thread_handles_fd = bpf_map__fd(skeleton->maps.thread_handles);
 	bpf->thread_tids_fd = bpf_map__fd(skeleton->maps.thread_tids);
 	bpf->thread_books_fd = bpf_map__fd(skeleton->maps.thread_books);
+	bpf->thread_list_fd = -1;
+	if (skeleton->links.thread_list)
+		bpf->thread_list_fd = bpf_link__fd(skeleton->links.thread_list);
+	bpf->thread_list_tgid = &skeleton->bss->thread_list_tgid;
+	bpf->thread_list_opens = &skeleton->bss->thread_list_opens;
 	for (size_t i = 0; i < THREAD_PROBE_MAX_; i++)
 		bpf->thread_fds[i] = bpf_program__fd(thread_program(skeleton, i));
 }

@@ -44,6 +44,9 @@ struct bpf_side {
 	/* Without loader_config.threads the maps are empty and there are no programs. */
 	int thread_records_fd, thread_handles_fd, thread_tids_fd, thread_books_fd;
 	int thread_fds[THREAD_PROBE_MAX_];
+	int thread_list_fd; /* an iterator's link: it lists the threads of *thread_list_tgid */
+	__u32 *thread_list_tgid;
+	bool *thread_list_opens; /* it also gives the process a slot */
 	int unwind_modules_fd, unwind_ranges_fd;
 	__u32 *unwind_generation; /* raised after either of the two changed */
 	int living_link_fd;	  /* reads of its iterator give struct lm_living; -1: none */

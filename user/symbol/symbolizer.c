@@ -220,8 +220,23 @@ int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint6
 		vec_free(&named.list);
 		return err;
 	}
+	vec_free(&frames->list);
 	*frames = named;
 	return 0;
+}
+
+int symbolizer_name_function(struct symbolizer *symbolizer, uint64_t process, uint64_t address,
+			     enum frame_lines lines, struct frames *frames)
+{
+	uint64_t exact = address | LM_FRAME_EXACT;
+	int error = symbolizer_name(symbolizer, process, &exact, 1, lines, frames);
+	size_t count = frames->list.count;
+
+	if (!error && count > 1) {
+		frames->list.items[0] = frames->list.items[count - 1];
+		frames->list.count = 1;
+	}
+	return error;
 }
 
 int symbolizer_find_lines(struct symbolizer *symbolizer, int timeout_ms)

@@ -83,10 +83,13 @@ enum frame_lines {
  * (vec_free(&frames->list)). Function lookups use address - 1: a return address may be the first
  * byte of the next function (DWARF 5, 6.4.4 "Call Frame Calling Address"). Not so those marked with
  * LM_FRAME_EXACT, which stand where they are; the frame before such a one is FRAME_SIGNAL_HANDLER.
- * *frames is overwritten, not appended to. 0 or -ENOMEM (then it is untouched).
+ * *frames is replaced: what it held is freed. 0 or -ENOMEM (then it is untouched).
  */
 int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint64_t *addresses,
 		    size_t depth, enum frame_lines lines, struct frames *frames);
+/* Names the function that begins at `address`, itself: not what the compiler put there inline. */
+int symbolizer_name_function(struct symbolizer *symbolizer, uint64_t process, uint64_t address,
+			     enum frame_lines lines, struct frames *frames);
 
 /*
  * Looks up lines that are queued, for at most timeout_ms (-1: until done; 0: takes what has been

@@ -5,6 +5,11 @@
 #include "base/cleanup.h"
 #include "threads/thread_report.h"
 
+static bool is_older(const struct lm_thread *thread)
+{
+	return thread->flags & LM_THREAD_BEFORE_ATTACH;
+}
+
 static int by_group(const void *left, const void *right)
 {
 	const struct lm_thread *a = &((const struct dead_thread *)left)->thread;
@@ -12,6 +17,8 @@ static int by_group(const void *left, const void *right)
 
 	if (a->site != b->site)
 		return a->site < b->site ? -1 : 1;
+	if (is_older(a) != is_older(b))
+		return is_older(a) ? -1 : 1;
 	if (a->start_routine != b->start_routine)
 		return a->start_routine < b->start_routine ? -1 : 1;
 	if (a->died_ns != b->died_ns)
@@ -71,6 +78,7 @@ static int take_dead(struct thread_census *census, lm_process_key key,
 			return -ENOMEM;
 		dead->thread = *thread;
 		take_heap(dead, owners);
+		census->dead_before += is_older(thread);
 	}
 	return 0;
 }
@@ -85,6 +93,7 @@ static struct thread_group *open_group(struct thread_census *census, size_t firs
 		return NULL;
 	group->site = thread->site;
 	group->start_routine = thread->start_routine;
+	group->before_attach = is_older(thread);
 	group->first = first;
 	group->oldest_died_ns = UINT64_MAX;
 	if (thread->site == LM_SITE_LOST || thread->site >= bpf->max_sites)
@@ -105,6 +114,7 @@ static int group_dead(struct thread_census *census, const struct bpf_side *bpf)
 		const struct lm_thread *thread = &dead->thread;
 
 		if (!group || group->site != thread->site ||
+		    group->before_attach != is_older(thread) ||
 		    group->start_routine != thread->start_routine)
 			group = open_group(census, i, bpf);
 		if (!group)
@@ -124,34 +134,24 @@ static int group_dead(struct thread_census *census, const struct bpf_side *bpf)
 	return 0;
 }
 
-/* A process that replaced itself has several; the latest one is alive. */
-static const struct thread_process *process_find(const struct thread_table *table, pid_t pid,
-						 const struct bpf_side *bpf)
+static const struct thread_process *process_find(const struct thread_table *table,
+						 lm_process_key key)
 {
 	for (size_t i = 0; i < table->processes.count; i++) {
-		lm_process_key key = table->processes.items[i].key;
-
-		if (key >> 32 != (uint64_t)pid)
-			continue;
-		for (uint32_t slot = 1; slot < bpf->max_processes; slot++) {
-			if (bpf->processes[slot].key == key &&
-			    bpf->processes[slot].state != LM_PROCESS_EXECED)
-				return &table->processes.items[i];
-		}
+		if (table->processes.items[i].key == key)
+			return &table->processes.items[i];
 	}
 	return NULL;
 }
 
-int thread_census_take(struct thread_census *census, pid_t pid, const struct thread_table *table,
+int thread_census_take(struct thread_census *census, const struct thread_table *table,
 		       const struct owners *owners, const struct bpf_side *bpf)
 {
-	const struct thread_process *process = process_find(table, pid, bpf);
+	const struct thread_process *process = process_find(table, census->process);
 	int error = 0;
 
-	census->pid = (uint32_t)pid;
 	fill_proc(census);
 	if (process) {
-		census->process = process->key;
 		census->books = process->books;
 		error = take_dead(census, process->key, table, owners);
 	}
@@ -159,7 +159,7 @@ int thread_census_take(struct thread_census *census, pid_t pid, const struct thr
 		return error;
 	qsort(census->dead.items, census->dead.count, sizeof(*census->dead.items), by_group);
 	/* Of a process that has ended nothing is mapped any more. */
-	stack_memory_fill(pid, census->dead.items, census->dead.count);
+	stack_memory_fill((pid_t)census->pid, census->dead.items, census->dead.count);
 	error = group_dead(census, bpf);
 	if (!error)
 		qsort(census->groups.items, census->groups.count, sizeof(*census->groups.items),

@@ -183,14 +183,27 @@ static int by_probe(const void *left, const void *right)
 	return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
+static int read_code_shift(struct thread_reader *reader)
+{
+	uint64_t vaddr = thread_reader_first(reader, THREAD_PROBE_CREATE)->vaddr, offset;
+
+	if (elf_file_offset(&reader->file, vaddr, &offset))
+		return -EBADMSG;
+	reader->library.code_shift = vaddr - offset;
+	return 0;
+}
+
 static int plan(struct thread_reader *reader)
 {
 	struct thread_library *library = &reader->library;
 	int error;
 
+	library->glibc = reader->glibc;
 	library->attr_cookie = reader->glibc ? GLIBC_ATTR : MUSL_ATTR;
 	library->has_layout = !thread_layout_read(&reader->file, &library->layout);
-	error = thread_joins_add(reader);
+	error = read_code_shift(reader);
+	if (!error)
+		error = thread_joins_add(reader);
 	if (!error)
 		error = add_entries(reader, THREAD_PROBE_DETACH);
 	if (!error)

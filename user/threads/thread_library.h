@@ -55,6 +55,8 @@ struct thread_point {
 struct thread_library {
 	VEC(struct thread_point) points; /* none: not a thread library, or see `why` */
 	uint64_t attr_cookie;		 /* LM_ATTR_COOKIE; of THREAD_PROBE_CREATE */
+	uint64_t code_shift;		 /* of its code: virtual address minus file offset */
+	bool glibc;
 	bool has_layout;
 	struct thread_layout layout;
 	char why[96]; /* it is a thread library, but cannot be followed; "" */

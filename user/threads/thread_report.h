@@ -21,6 +21,7 @@ struct dead_thread {
 /* Dead threads that were made by the same stack to run the same function. */
 struct thread_group {
 	uint32_t site;
+	bool before_attach; /* that is when they were made: nobody saw by whom */
 	uint64_t start_routine;
 	size_t first, count; /* in thread_census.dead */
 	uint64_t oldest_died_ns, newest_died_ns;
@@ -35,7 +36,9 @@ struct thread_census {
 	lm_process_key process; /* 0: it has no books yet */
 	uint32_t pid;
 	char comm[16];
-	const char *why; /* its threads cannot be followed; NULL: they are. Borrowed */
+	const char *why;	/* its threads cannot be followed; NULL: they are. Borrowed */
+	const char *why_before; /* the same of those that were there before the attach */
+	size_t dead_before;	/* of `dead`: made before the attach */
 	uint64_t alive;
 	struct lm_thread_books books;
 	uint64_t stack_bytes, resident_bytes; /* of dead threads */
@@ -54,10 +57,11 @@ struct thread_report {
 };
 
 /*
- * The census of one process from the table; names are not filled in. `pid` is what the operator
- * knows it by. `owners` says what the dead hold on the heap; NULL: it is not tracked. 0 or -ENOMEM.
+ * The census of one process from the table; names are not filled in. Set census->pid and
+ * census->process before. `owners` says what the dead hold on the heap; NULL: it is not tracked.
+ * 0 or -ENOMEM.
  */
-int thread_census_take(struct thread_census *census, pid_t pid, const struct thread_table *table,
+int thread_census_take(struct thread_census *census, const struct thread_table *table,
 		       const struct owners *owners, const struct bpf_side *bpf);
 /* The same as plain numbers; `alive` is left as it is. 0 or -ENOMEM (free the figures). */
 int thread_census_figures(const struct thread_census *census, uint64_t now_ns,

@@ -94,6 +94,25 @@ static int attach_probes(const struct attaching *attaching, const struct thread_
 	return error;
 }
 
+static void find_older(const struct attaching *attaching, const struct mapping *mapping,
+		       const struct thread_library *library)
+{
+	struct thread_target *target = attaching->target;
+	struct thread_seed seed = {
+		.pid = target->pid,
+		.layout = &library->layout,
+		.bias = mapping->start - mapping->offset - library->code_shift,
+		.next_id = &target->seeded,
+	};
+
+	target->why_before = library->glibc ? "its C library does not tell where its lists are"
+					    : "its C library keeps no list of them";
+	if (!library->has_layout || !library->layout.joinid_at)
+		return;
+	target->why_before = NULL;
+	thread_seed(attaching->config->bpf, &seed, &target->missed, &target->why_before);
+}
+
 static int attach_library(const struct attaching *attaching, const struct mapping *mapping,
 			  const struct thread_library *library, int fd)
 {
@@ -115,6 +134,8 @@ static int attach_library(const struct attaching *attaching, const struct mappin
 	if (error)
 		return error;
 	target->points += library->points.count;
+	if (library->points.count)
+		find_older(attaching, mapping, library);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "probe/loader.h"
 #include "proc/file_cache.h"
 #include "threads/thread_library.h"
+#include "threads/thread_seed.h"
 
 struct worker;
 
@@ -26,9 +27,10 @@ struct thread_target {
 	struct thread_seen_list seen; /* files that were looked at */
 	size_t points;		      /* probed in all; 0: no thread library is mapped (yet) */
 	char why[96];		      /* a thread library is mapped, but not probed; "" */
-	bool has_layout;
-	struct thread_layout layout;
-	uint64_t library_bias; /* address in the process = bias + the file's own; with has_layout */
+	/* Which threads there were before the attach (thread_seed.h). */
+	const char *why_before;	     /* that cannot be told, a literal; NULL: it could */
+	struct thread_missed missed; /* to be taken off lm_thread_books */
+	uint32_t seeded;	     /* threads that were put on the books */
 };
 
 /*

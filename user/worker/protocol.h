@@ -107,12 +107,12 @@ struct wire_plan {
 
 /* Then struct wire_thread_point. */
 struct wire_threads {
-	uint64_t attr_cookie, heads_at;
+	uint64_t attr_cookie, code_shift, heads_at;
 	uint32_t layout[11]; /* the rest of struct thread_layout, in its order */
 	uint32_t count;
-	uint8_t has_layout;
+	uint8_t has_layout, glibc;
 	char why[96];
-	uint8_t padding_[7];
+	uint8_t padding_[6];
 };
 
 struct wire_thread_point {

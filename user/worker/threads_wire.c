@@ -17,6 +17,8 @@ int encode_threads(const struct thread_library *library, struct bytes *body)
 {
 	struct wire_threads wire = {
 		.attr_cookie = library->attr_cookie,
+		.code_shift = library->code_shift,
+		.glibc = library->glibc,
 		.heads_at = library->layout.heads_at,
 		.count = (uint32_t)library->points.count,
 		.has_layout = library->has_layout,
@@ -60,10 +62,12 @@ static int add_point(const struct wire_thread_point *wire, uint64_t file_size,
 
 static int take_header(const struct wire_threads *wire, struct thread_library *library)
 {
-	if (wire->count > THREAD_MAX_POINTS || wire->has_layout > 1 ||
+	if (wire->count > THREAD_MAX_POINTS || wire->has_layout > 1 || wire->glibc > 1 ||
 	    !memchr(wire->why, '\0', sizeof(wire->why)))
 		return -EPROTO;
 	library->attr_cookie = wire->attr_cookie;
+	library->code_shift = wire->code_shift;
+	library->glibc = wire->glibc;
 	library->has_layout = wire->has_layout;
 	library->layout.heads_at = wire->heads_at;
 	memcpy(&library->layout.indirect, wire->layout, sizeof(wire->layout));
