@@ -335,6 +335,62 @@ static void a_full_disk_loses_the_snapshots_of_that_time_and_no_other(void **sta
 	assert_int_equal(umount(run->directory), 0);
 }
 
+static void sql(const char *path, const char *text)
+{
+	sqlite3 *database;
+
+	assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, text, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(database), SQLITE_OK);
+}
+
+static void beside(const struct run *run, const char *ending, const char *content)
+{
+	char path[80];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s-%s", run->path, ending);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(content, file);
+	fclose(file);
+}
+
+static int open_read_only(const struct run *run)
+{
+	_cleanup_(recording_cleanup) struct recording *recording = NULL;
+	int error;
+
+	assert_int_equal(mount(NULL, run->directory, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	error = recording_open(&recording, run->path);
+	recording_close(recording);
+	recording = NULL;
+	assert_int_equal(mount(NULL, run->directory, NULL, MS_REMOUNT, NULL), 0);
+	return error;
+}
+
+/* SQLite needs to write beside a database with a log: if the log is empty, we know better. */
+static void read_only_media_open_unless_a_log_holds_snapshots(void **state)
+{
+	struct run *run = *state;
+
+	if (mount("none", run->directory, "tmpfs", 0, "size=1m")) {
+		print_message("SKIPPED: no tmpfs can be mounted here\n");
+		skip();
+	}
+	run_site(run_process(run, 1234, "server"), 1, 5, 64);
+	assert_int_equal(run_append(run, NULL, false), 0);
+	run_end(run);
+	assert_int_equal(open_read_only(run), 0);
+	sql(run->path, "PRAGMA journal_mode=WAL");
+	assert_int_equal(open_read_only(run), 0);
+	beside(run, "wal", "");
+	assert_int_equal(open_read_only(run), 0);
+	beside(run, "wal", "frames that were not put into the file yet");
+	assert_int_equal(open_read_only(run), -EROFS);
+	assert_int_equal(umount(run->directory), 0);
+}
+
 static void a_file_that_is_there_is_not_overwritten(void **state)
 {
 	struct run *run = *state;
@@ -393,6 +449,7 @@ int main(void)
 		store_test(a_killed_monitor_leaves_every_committed_snapshot),
 		store_test(readers_see_what_is_committed_while_it_records),
 		store_test(a_full_disk_loses_the_snapshots_of_that_time_and_no_other),
+		store_test(read_only_media_open_unless_a_log_holds_snapshots),
 		store_test(a_file_that_is_there_is_not_overwritten),
 		store_test(the_history_of_a_recording_is_that_of_the_run),
 	};

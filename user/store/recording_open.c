@@ -49,13 +49,14 @@ static int distrust(sqlite3 *database)
 static int open_immutable(struct recording *recording)
 {
 	_cleanup_free_ char *uri = NULL, *log = NULL;
+	struct stat status;
 	int code;
 
 	if (strpbrk(recording->path, "?#%") ||
 	    asprintf(&uri, "file:%s?immutable=1", recording->path) < 0 ||
 	    asprintf(&log, "%s-wal", recording->path) < 0)
 		return -ENOENT;
-	if (!access(log, F_OK))
+	if (!stat(log, &status) && status.st_size)
 		return -EROFS;
 	sqlite3_close(recording->database);
 	recording->database = NULL;
@@ -161,6 +162,13 @@ int recording_open_database(struct recording *recording)
 {
 	int error = open_somehow(recording);
 
+	if (error == -EROFS) {
+		log_error("cannot read %s: snapshots that were not put into it yet are in %s-wal, "
+			  "and this directory cannot be written to: copy both files to one that "
+			  "can, and name that copy",
+			  recording->path, recording->path);
+		return error;
+	}
 	if (error && error != -EUCLEAN)
 		return recording_fail(recording, error, "opening it");
 	error = check_version(recording);
