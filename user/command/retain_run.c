@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "output/retain.h"
+#include "retain/settle.h"
 
 #define DEFAULT_PATHS 3
 #define DEFAULT_TOP 10
@@ -32,14 +33,16 @@ int retain_run_open(struct retain_run *run, const struct options *options)
 
 void retain_run_close(struct retain_run *run)
 {
-	changes_free(&run->memory);
+	for (size_t i = 0; i < run->earlier.count; i++)
+		retain_result_free(&run->earlier.items[i]);
+	vec_free(&run->earlier);
 	symbolizer_free(run->symbolizer);
 	worker_free(run->worker);
 	if (run->out && run->out != stdout)
 		fclose(run->out);
 }
 
-static void explain(pid_t pid, int err)
+void retain_run_explain(pid_t pid, int err)
 {
 	if (err == -ESRCH)
 		log_error("there is no process %d, or it has ended, or it is a kernel thread", pid);
@@ -51,55 +54,52 @@ static void explain(pid_t pid, int err)
 		log_error("process %d: %s", pid, strerror(-err));
 }
 
-static struct retain *begin(pid_t pid, const struct picture_options *options)
+static struct picture_options picture_options_of(const struct retain_run *run)
 {
-	struct retain *retain = calloc(1, sizeof(*retain));
-	int err = retain ? retain_begin(pid, options, retain) : -ENOMEM;
-
-	if (!err)
-		return retain;
-	explain(pid, err);
-	if (retain)
-		retain_free(retain);
-	free(retain);
-	return NULL;
+	return (struct picture_options){.no_stop = run->options->no_stop,
+					.max_pause_ns = run->options->max_pause_ns};
 }
 
 struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 {
-	struct picture_options options = {.no_stop = run->options->no_stop,
-					  .max_pause_ns = run->options->max_pause_ns};
+	struct picture_options options = picture_options_of(run);
+	struct retain *retain = NULL;
+	int err = retain_open(pid, &options, &retain);
 
-	return begin(pid, &options);
+	if (err)
+		retain_run_explain(pid, err);
+	return retain;
 }
 
+typedef bool class_fits(const struct retain_tracked *, const struct block_class *, const char *);
+
 /* The first of the greatest classes that fits. */
-static int add_matching_class(struct retain *retain, const struct retain_report *report,
-			      bool (*fits)(const struct retain_report *, const struct block_class *,
-					   const char *),
-			      const char *wanted)
+static int add_matching_class(struct retain *retain, const struct retain_tracked *tracked,
+			      class_fits *fits, const char *wanted)
 {
 	for (size_t i = 0; i < retain->ranked_classes.list.count; i++) {
 		uint32_t class = retain->ranked_classes.list.items[i];
 
-		if (fits(report, &retain->classes.list.items[class], wanted))
+		if (fits(tracked, &retain->classes.list.items[class], wanted))
 			return retain_add_class_path(retain, class);
 	}
 	return -ENOENT;
 }
 
-static bool is_named(const struct retain_report *report, const struct block_class *class,
+static bool is_named(const struct retain_tracked *tracked, const struct block_class *class,
 		     const char *wanted)
 {
-	(void)report;
+	(void)tracked;
 	return class->name && strstr(class->name, wanted);
 }
 
-static bool is_allocated_below(const struct retain_report *report, const struct block_class *class,
-			       const char *wanted)
+static bool is_allocated_below(const struct retain_tracked *tracked,
+			       const struct block_class *class, const char *wanted)
 {
 	const struct report_site *site =
-		class->kind == CLASS_SITE ? retain_report_site(report, class->site) : NULL;
+		class->kind == CLASS_SITE && class->site && class->site <= tracked->site_count
+			? tracked->sites[class->site - 1]
+			: NULL;
 
 	for (size_t i = 0; site && i < site->frames.list.count; i++) {
 		const char *function = site->frames.list.items[i].function;
@@ -118,7 +118,7 @@ static int warn_missing(int err, const char *what, const char *wanted)
 	return 0;
 }
 
-static int add_paths(const struct options *options, const struct retain_report *report,
+static int add_paths(const struct options *options, const struct retain_tracked *tracked,
 		     struct retain *retain)
 {
 	char address[32];
@@ -132,104 +132,88 @@ static int add_paths(const struct options *options, const struct retain_report *
 				   "is at", address);
 	if (!err && options->retain_class)
 		err = warn_missing(
-			add_matching_class(retain, report, is_named, options->retain_class),
+			add_matching_class(retain, tracked, is_named, options->retain_class),
 			"has a class named", options->retain_class);
 	if (!err && options->retain_site)
-		err = warn_missing(add_matching_class(retain, report, is_allocated_below,
+		err = warn_missing(add_matching_class(retain, tracked, is_allocated_below,
 						      options->retain_site),
 				   "was allocated below", options->retain_site);
 	return err;
 }
 
-static int write_report(struct retain_run *run, struct retain *retain,
-			const struct retain_tracked *tracked)
+static struct retain_result *earlier_of(struct retain_run *run, pid_t pid)
+{
+	for (size_t i = 0; i < run->earlier.count; i++) {
+		if (run->earlier.items[i].pid == pid)
+			return &run->earlier.items[i];
+	}
+	return NULL;
+}
+
+static int write_report(struct retain_run *run, const struct retain_result *result,
+			const struct retain_diff *diff)
 {
 	const struct options *options = run->options;
 	bool json = !strcmp(options->format, "json");
-	_cleanup_free_ struct class_change *changes =
-		run->runs ? changes_find(&run->memory, retain) : NULL;
 	struct retain_report report = {
-		.retain = retain,
-		.changes = changes,
-		.sites = tracked->sites,
-		.site_count = tracked->site_count,
+		.result = result,
+		.diff = diff,
 		.top = options->top_given ? options->report.top
 		       : json		  ? 0
 					  : DEFAULT_TOP,
 		.colour = !options->no_color && run->out == stdout && isatty(STDOUT_FILENO) &&
 			  !getenv("NO_COLOR"),
 	};
-	int err = add_paths(options, &report, retain);
 
-	if (!err)
-		err = json ? retain_json_write(run->out, &report)
-			   : retain_text_write(run->out, &report);
-	return err ? err : changes_remember(&run->memory, retain);
+	return json ? retain_json_write(run->out, &report) : retain_text_write(run->out, &report);
 }
 
-/* A picture without a stop proves nothing alone: a second one must agree. */
-static struct retain *look_again(struct retain_run *run, struct retain *earlier,
-				 const struct retain_sources *sources)
+/* Compares with the run before, writes, and takes the result over for the next one. */
+static int report(struct retain_run *run, struct retain_result *result)
 {
-	static const struct picture_options no_stop = {.no_stop = true};
-	struct retain *retain;
-	int err = retain_remember_lost(earlier);
+	struct retain_result *earlier = earlier_of(run, result->pid);
+	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
+	int err = earlier ? retain_diff_build(earlier, result, &diff) : 0;
 
-	retain = err ? NULL : begin(earlier->pid, &no_stop);
-	if (!retain)
-		return NULL;
-	err = retain_finish(retain, sources);
 	if (!err)
-		err = retain_agree(retain, earlier);
-	if (err) {
-		explain(earlier->pid, err);
-		retain_free(retain);
-		free(retain);
-		return NULL;
+		err = write_report(run, result, earlier ? &diff : NULL);
+	if (err || !run->options->repeat) {
+		retain_result_free(result);
+		return err;
 	}
-	retain->picture.why_not_stopped = earlier->picture.why_not_stopped;
-	retain->picture.pause_ns = earlier->picture.pause_ns;
-	retain->picture.max_pause_ns = earlier->picture.max_pause_ns;
-	retain->total_ns += earlier->total_ns;
-	(void)run;
-	return retain;
-}
-
-/* Numbers of sites change from run to run, those of their stacks do not. */
-static void number_site_classes(struct retain *retain, const struct retain_tracked *tracked)
-{
-	for (size_t i = 0; i < retain->classes.list.count; i++) {
-		struct block_class *class = &retain->classes.list.items[i];
-
-		if (class->kind == CLASS_SITE && class->site <= tracked->site_count)
-			class->offset = tracked->sites[class->site - 1]->id;
-	}
+	if (earlier)
+		retain_result_free(earlier);
+	else
+		earlier = vec_push(&run->earlier);
+	if (earlier)
+		*earlier = *result;
+	else
+		retain_result_free(result);
+	return earlier ? 0 : -ENOMEM;
 }
 
 static int conclude(struct retain_run *run, struct retain **retain,
 		    const struct retain_tracked *tracked)
 {
+	struct picture_options options = picture_options_of(run);
 	struct retain_sources sources = {.worker = run->worker,
 					 .symbolizer = run->symbolizer,
 					 .tracked = tracked->blocks,
 					 .tracked_count = tracked->count};
-	struct retain *again;
-	int err = retain_finish(*retain, &sources);
+	struct retain_result_sources wanted = {.sites = tracked->sites,
+					       .site_count = tracked->site_count};
+	struct retain_result result = {0};
+	int err = retain_settle(retain, &options, &sources);
 
+	if (!err)
+		err = add_paths(run->options, tracked, *retain);
+	if (!err)
+		err = retain_result_build(*retain, &wanted, &result);
 	if (err) {
-		explain((*retain)->pid, err);
+		retain_run_explain((*retain)->pid, err);
 		return err;
 	}
-	if (!(*retain)->settled) {
-		again = look_again(run, *retain, &sources);
-		if (!again)
-			return -ESRCH;
-		retain_free(*retain);
-		free(*retain);
-		*retain = again;
-	}
-	number_site_classes(*retain, tracked);
-	return write_report(run, *retain, tracked);
+	return report(run, &result);
 }
 
 int retain_run_finish(struct retain_run *run, struct retain *retain,
@@ -237,7 +221,6 @@ int retain_run_finish(struct retain_run *run, struct retain *retain,
 {
 	int err = conclude(run, &retain, tracked);
 
-	retain_free(retain);
-	free(retain);
+	retain_close(retain);
 	return err;
 }

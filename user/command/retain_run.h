@@ -7,7 +7,7 @@
 
 #include "analyze/report.h"
 #include "cli/options.h"
-#include "retain/changes.h"
+#include "retain/result.h"
 #include "retain/retain.h"
 #include "symbol/symbolizer.h"
 #include "worker/worker.h"
@@ -17,7 +17,7 @@ struct retain_run {
 	FILE *out;
 	struct worker *worker;
 	struct symbolizer *symbolizer;
-	struct class_memory memory;
+	VEC(struct retain_result) earlier; /* the latest result of each process */
 	uint64_t runs;
 };
 
@@ -32,6 +32,9 @@ struct retain_tracked {
 /* 0, or -errno after an error message. */
 int retain_run_open(struct retain_run *run, const struct options *options);
 void retain_run_close(struct retain_run *run);
+
+/* Says why the memory of a process could not be read. */
+void retain_run_explain(pid_t pid, int err);
 
 /* The picture, on the heap; NULL after an error message. */
 struct retain *retain_run_begin(struct retain_run *run, pid_t pid);

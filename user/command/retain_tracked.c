@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "command/retain_run.h"
 #include "command/watch.h"
+#include "retain/settle.h"
 
 struct tracking {
 	struct retain_run run;
@@ -118,8 +119,7 @@ static int finish_one(struct tracking *tracking, const struct report *report, st
 	if (!err) {
 		err = retain_run_finish(&tracking->run, retain, &tracked);
 	} else {
-		retain_free(retain);
-		free(retain);
+		retain_close(retain);
 	}
 	free(tracked.blocks);
 	free(tracked.sites);
@@ -173,10 +173,8 @@ int retain_run_tracked(const struct options *options)
 	if (!err && code != EXIT_OK && !tracking.run.runs)
 		log_error("to see what the heap itself tells, without probes: leakmon retain "
 			  "--census");
-	for (size_t i = 0; i < tracking.pictures.count; i++) {
-		retain_free(tracking.pictures.items[i]);
-		free(tracking.pictures.items[i]);
-	}
+	for (size_t i = 0; i < tracking.pictures.count; i++)
+		retain_close(tracking.pictures.items[i]);
 	vec_free(&tracking.pictures);
 	retain_run_close(&tracking.run);
 	return code;

@@ -5,23 +5,38 @@
 
 #include <stdio.h>
 
-#include "analyze/report.h"
-#include "retain/changes.h"
+#include "retain/result.h"
+#include "retain/result_diff.h"
 
 struct retain_report {
-	const struct retain *retain;
-	const struct class_change *changes;	/* of its classes; NULL: this is the first run */
-	const struct report_site *const *sites; /* of tracked blocks, by number - 1; or NULL */
-	size_t site_count;
-	size_t top; /* rows of each list; 0: all */
+	const struct retain_result *result;
+	const struct retain_diff *diff; /* to the run before; NULL: this is the first one */
+	size_t top;			/* rows of each list; 0: all */
 	bool colour;
 };
-
-/* The site of a number, or NULL: not known. */
-const struct report_site *retain_report_site(const struct retain_report *report, uint32_t site);
 
 /* 0, or -EIO when the stream failed. Flushes. */
 int retain_text_write(FILE *out, const struct retain_report *report);
 int retain_json_write(FILE *out, const struct retain_report *report);
+
+/* Pieces of the two for other reports. "global cache [holder]": */
+void retain_root_write(FILE *out, const struct retained_root *root);
+/* "class std::string", "blocks of 56 bytes", ... */
+void retain_class_write(FILE *out, const struct retain_result *result,
+			const struct retained_class *class);
+/* The function that called the allocator. */
+void retain_site_write(FILE *out, const struct retained_site *site);
+
+/* The same as strings that the caller frees; NULL: out of memory. */
+char *retain_root_text(const struct retained_root *root);
+char *retain_class_text(const struct retain_result *result, const struct retained_class *class);
+
+struct json_writer;
+/* The members of an object. */
+void retain_json_root(struct json_writer *json, const struct retained_root *root);
+void retain_json_class(struct json_writer *json, const struct retain_result *result,
+		       const struct retained_class *class);
+void retain_json_path(struct json_writer *json, const struct retain_result *result,
+		      const struct retained_path *path);
 
 #endif

@@ -21,60 +21,51 @@ static void total_write(struct json_writer *json, const char *key,
 	json_close(json, '}');
 }
 
-static void totals_write(struct json_writer *json, const struct retention *retention)
+static void verdicts_write(struct json_writer *json, const struct retention_total *verdicts)
+{
+	total_write(json, "unreachable", &verdicts[VERDICT_LOST]);
+	total_write(json, "held", &verdicts[VERDICT_HELD]);
+	total_write(json, "untracked", &verdicts[VERDICT_UNTRACKED]);
+}
+
+static void totals_write(struct json_writer *json, const struct retain_result *result)
 {
 	json_open(json, "totals", '{');
-	total_write(json, "unreachable", &retention->totals[VERDICT_LOST]);
-	total_write(json, "direct", &retention->direct);
-	total_write(json, "indirect", &retention->indirect);
-	total_write(json, "held", &retention->totals[VERDICT_HELD]);
-	total_write(json, "untracked", &retention->totals[VERDICT_UNTRACKED]);
+	verdicts_write(json, result->totals);
+	total_write(json, "direct", &result->direct);
+	total_write(json, "indirect", &result->indirect);
 	json_close(json, '}');
 }
 
-static void picture_write(struct json_writer *json, const struct retain *retain)
+static void numbers_write(struct json_writer *json, const struct retain_result *result,
+			  size_t first, size_t end)
 {
-	const struct picture *picture = &retain->picture;
+	for (size_t i = first; i < end; i++) {
+		if (i == NUMBER_BROKEN_AT && !result->numbers[NUMBER_BROKEN])
+			continue;
+		json_put_number(json, retained_number_name(i), result->numbers[i]);
+	}
+}
 
+static void picture_write(struct json_writer *json, const struct retain_result *result)
+{
 	json_open(json, "picture", '{');
-	json_put_bool(json, "stopped", picture->stopped);
-	json_put_string(json, "why_not_stopped", picture->why_not_stopped);
-	json_put_number(json, "pause_ns", picture->pause_ns);
-	json_put_number(json, "max_pause_ns", picture->max_pause_ns);
-	json_put_number(json, "read_ns", picture->read_ns);
-	json_put_number(json, "total_ns", retain->total_ns);
-	json_put_number(json, "own_peak_bytes", retain->rss_bytes);
-	json_put_number(json, "writable_bytes", picture->writable_bytes);
-	json_put_number(json, "read_bytes", picture->read_bytes);
-	json_put_number(json, "swapped_bytes", picture->swapped_bytes);
-	json_put_number(json, "pages_checked", picture->pages_checked);
-	json_put_number(json, "pages_changed", picture->pages_changed);
-	json_put_bool(json, "soft_dirty", picture->soft_dirty);
-	json_put_bool(json, "pagemap", picture->pagemap_readable);
+	json_put_bool(json, "stopped", result->stopped);
+	json_put_string(json, "why_not_stopped", result->why_not_stopped);
+	numbers_write(json, result, 0, NUMBER_FIRST_OF_HEAP);
+	json_put_bool(json, "soft_dirty", result->soft_dirty);
+	json_put_bool(json, "pagemap", result->pagemap);
 	json_close(json, '}');
-}
-
-static void heap_write(struct json_writer *json, const struct retain *retain)
-{
-	const struct picture *picture = &retain->picture;
-
 	json_open(json, "heap", '{');
-	json_put_string(json, "allocator", retain->allocator);
-	json_put_number(json, "blocks", retain->graph.blocks);
-	json_put_number(json, "walked", retain->graph.census_blocks);
-	json_put_number(json, "tracked", retain->graph.tracked_blocks);
-	json_put_number(json, "arenas", picture->arenas.list.count);
-	json_put_number(json, "broken", picture->broken_spans);
-	if (picture->broken_spans)
-		json_put_number(json, "broken_at", picture->broken_address);
-	json_put_number(json, "broken_free_lists", picture->free_chunks.broken);
+	json_put_string(json, "allocator", result->allocator);
+	numbers_write(json, result, NUMBER_FIRST_OF_HEAP, RETAINED_NUMBER_MAX_);
 	json_close(json, '}');
 }
 
-static void site_write(struct json_writer *json, const struct retain_report *report,
-		       uint32_t number)
+static void site_write(struct json_writer *json, const struct retained_site *site)
 {
-	const struct report_site *site = retain_report_site(report, number);
+	static const struct site none;
+	struct report_site stack = {.site = &none};
 	char id[17];
 
 	if (!site) {
@@ -82,14 +73,15 @@ static void site_write(struct json_writer *json, const struct retain_report *rep
 		return;
 	}
 	snprintf(id, sizeof(id), "%016" PRIx64, site->id);
+	stack.frames = site->frames;
 	json_open(json, "site", '{');
 	json_put_string(json, "id", id);
-	output_json_frames_write(json, site);
+	output_json_frames_write(json, &stack);
 	json_close(json, '}');
 }
 
-static void class_fields(struct json_writer *json, const struct retain_report *report,
-			 const struct block_class *class)
+void retain_json_class(struct json_writer *json, const struct retain_result *result,
+		       const struct retained_class *class)
 {
 	json_put_string(json, "kind", class_kind_name(class->kind));
 	json_put_string(json, "name", class->name);
@@ -99,135 +91,136 @@ static void class_fields(struct json_writer *json, const struct retain_report *r
 	if (class->kind == CLASS_SIZE)
 		json_put_number(json, "size", class->size);
 	if (class->kind == CLASS_SITE)
-		site_write(json, report, class->site);
+		site_write(json, retained_site(result, class->site));
 }
 
-static void class_write(struct json_writer *json, const char *key,
-			const struct retain_report *report, const struct block_class *class)
+static void class_write(struct json_writer *json, const struct retain_result *result,
+			uint32_t class)
 {
-	json_open(json, key, '{');
-	class_fields(json, report, class);
+	json_open(json, "class", '{');
+	retain_json_class(json, result, &result->classes.items[class]);
 	json_close(json, '}');
 }
 
 static void leaks_write(struct json_writer *json, const struct retain_report *report)
 {
-	const struct retain *retain = report->retain;
+	const struct retain_result *result = report->result;
 
 	json_open(json, "leaks", '[');
-	for (size_t i = 0; i < shown(report, retain->leaks.count); i++) {
-		const struct retain_leak *leak = &retain->leaks.items[i];
+	for (size_t i = 0; i < shown(report, result->leaks.count); i++) {
+		const struct retained_leak *leak = &result->leaks.items[i];
 
 		json_open(json, NULL, '{');
-		class_write(json, "class", report, &retain->classes.list.items[leak->class]);
-		site_write(json, report, leak->site);
+		class_write(json, result, leak->class);
+		site_write(json, retained_site(result, leak->site));
 		total_write(json, "direct", &leak->direct);
 		total_write(json, "indirect", &leak->indirect);
-		json_put_number(json, "example", retain->graph.starts[leak->example]);
+		json_put_number(json, "example", leak->example);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
 }
 
-static void root_fields(struct json_writer *json, const struct root_group *group)
+void retain_json_root(struct json_writer *json, const struct retained_root *root)
 {
-	json_put_string(json, "kind", root_kind_name(group->kind));
-	json_put_string(json, "name", group->name);
-	json_put_string(json, "module", group->module && group->module[0] ? group->module : NULL);
-	json_put_number(json, "address", group->address);
-	json_put_number(json, "offset", group->offset);
-	if (group->tid) {
-		json_put_number(json, "tid", (uint64_t)group->tid);
-		json_put_string(json, "comm", group->comm);
+	json_put_string(json, "kind", root_kind_name(root->kind));
+	json_put_string(json, "name", root->name);
+	json_put_string(json, "module", root->module);
+	json_put_number(json, "address", root->address);
+	json_put_number(json, "offset", root->offset);
+	if (root->tid) {
+		json_put_number(json, "tid", (uint64_t)root->tid);
+		json_put_string(json, "comm", root->comm);
 	}
-	json_put_number(json, "words", group->words);
+	json_put_number(json, "words", root->words);
 }
 
 static void roots_write(struct json_writer *json, const struct retain_report *report)
 {
-	const struct retain *retain = report->retain;
+	const struct retain_result *result = report->result;
 
 	json_open(json, "roots", '[');
-	for (size_t i = 0; i < shown(report, retain->ranked_roots.list.count); i++) {
-		uint32_t group = retain->ranked_roots.list.items[i];
+	for (size_t i = 0; i < shown(report, result->retaining); i++) {
+		const struct retained_root *root = &result->roots.items[i];
 
 		json_open(json, NULL, '{');
-		root_fields(json, &retain->groups.list.items[group]);
-		json_put_number(json, "retained_bytes", retain->retention.retained[group]);
-		json_put_number(json, "retained_blocks", retain->retention.retained_blocks[group]);
+		retain_json_root(json, root);
+		json_put_number(json, "retained_bytes", root->retained.bytes);
+		json_put_number(json, "retained_blocks", root->retained.blocks);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
 }
 
-static void change_write(struct json_writer *json, const struct class_change *change)
+static void change_write(struct json_writer *json, const struct retain_report *report,
+			 uint32_t place)
 {
+	const struct retained_change *change;
+
+	if (!report->diff || report->diff->of_classes[place] == RESULT_NONE)
+		return;
+	change = &report->diff->classes.list.items[report->diff->of_classes[place]];
 	json_open(json, "change", '{');
-	json_put_signed(json, "count", change->count);
-	json_put_signed(json, "bytes", change->bytes);
+	json_put_signed(json, "count", change_blocks(change));
+	json_put_signed(json, "bytes", change_bytes(change));
 	json_put_number(json, "farther", change->farther);
 	json_close(json, '}');
 }
 
 static void classes_write(struct json_writer *json, const struct retain_report *report)
 {
-	const struct retain *retain = report->retain;
+	const struct retain_result *result = report->result;
 
 	json_open(json, "classes", '[');
-	for (size_t i = 0; i < shown(report, retain->ranked_classes.list.count); i++) {
-		uint32_t number = retain->ranked_classes.list.items[i];
-		const struct block_class *class = &retain->classes.list.items[number];
+	for (size_t i = 0; i < shown(report, result->classes.count); i++) {
+		const struct retained_class *class = &result->classes.items[i];
 
 		json_open(json, NULL, '{');
-		class_fields(json, report, class);
-		json_put_number(json, "count", class->count);
-		json_put_number(json, "bytes", class->bytes);
-		total_write(json, "unreachable", &class->verdicts[VERDICT_LOST]);
-		total_write(json, "held", &class->verdicts[VERDICT_HELD]);
-		total_write(json, "untracked", &class->verdicts[VERDICT_UNTRACKED]);
+		retain_json_class(json, result, class);
+		json_put_number(json, "count", class->total.blocks);
+		json_put_number(json, "bytes", class->total.bytes);
+		verdicts_write(json, class->verdicts);
 		json_put_number(json, "distance", class->distance);
-		if (report->changes)
-			change_write(json, &report->changes[number]);
+		change_write(json, report, (uint32_t)i);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
 }
 
-static void step_write(struct json_writer *json, const struct retain_report *report,
-		       const struct path_step *step)
+static void step_write(struct json_writer *json, const struct retain_result *result,
+		       const struct retained_step *step)
 {
-	const struct retain *retain = report->retain;
-
 	json_open(json, NULL, '{');
 	json_put_number(json, "offset", step->offset);
 	json_put_number(json, "width", step->width);
-	json_put_number(json, "address", retain->graph.starts[step->block]);
-	json_put_number(json, "size", retain->graph.sizes[step->block]);
+	json_put_number(json, "address", step->address);
+	json_put_number(json, "size", step->size);
 	json_put_number(json, "repeated", step->repeated);
-	class_write(json, "class", report, &retain->classes.list.items[step->class]);
+	class_write(json, result, step->class);
 	json_close(json, '}');
 }
 
-static void paths_write(struct json_writer *json, const struct retain_report *report)
+void retain_json_path(struct json_writer *json, const struct retain_result *result,
+		      const struct retained_path *path)
 {
-	const struct retain *retain = report->retain;
+	class_write(json, result, path->class);
+	json_put_number(json, "sharing", path->sharing);
+	json_put_number(json, "sampled", path->sampled);
+	json_open(json, "root", '{');
+	retain_json_root(json, &result->roots.items[path->root]);
+	json_close(json, '}');
+	json_open(json, "steps", '[');
+	for (size_t i = 0; i < path->steps.count; i++)
+		step_write(json, result, &path->steps.items[i]);
+	json_close(json, ']');
+}
 
+static void paths_write(struct json_writer *json, const struct retain_result *result)
+{
 	json_open(json, "paths", '[');
-	for (size_t i = 0; i < retain->paths.count; i++) {
-		const struct retain_path *shown_path = &retain->paths.items[i];
-		const struct path *path = &shown_path->path;
-
+	for (size_t i = 0; i < result->paths.count; i++) {
 		json_open(json, NULL, '{');
-		class_write(json, "class", report, &retain->classes.list.items[shown_path->class]);
-		json_put_number(json, "sharing", path->sharing);
-		json_put_number(json, "sampled", path->sampled);
-		json_open(json, "root", '{');
-		root_fields(json, &retain->groups.list.items[path->group]);
-		json_close(json, '}');
-		json_open(json, "steps", '[');
-		for (size_t j = 0; j < path->steps.count; j++)
-			step_write(json, report, &path->steps.items[j]);
-		json_close(json, ']');
+		retain_json_path(json, result, &result->paths.items[i]);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -235,22 +228,21 @@ static void paths_write(struct json_writer *json, const struct retain_report *re
 
 int retain_json_write(FILE *out, const struct retain_report *report)
 {
-	const struct retain *retain = report->retain;
+	const struct retain_result *result = report->result;
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
-	output_json_time(&json, "time", &retain->time);
-	json_put_number(&json, "pid", (uint64_t)retain->pid);
-	json_put_string(&json, "comm", retain->comm);
-	json_put_bool(&json, "settled", retain->settled);
-	picture_write(&json, retain);
-	heap_write(&json, retain);
-	totals_write(&json, &retain->retention);
+	output_json_time(&json, "time", &result->time);
+	json_put_number(&json, "pid", (uint64_t)result->pid);
+	json_put_string(&json, "comm", result->comm);
+	json_put_bool(&json, "settled", result->settled);
+	picture_write(&json, result);
+	totals_write(&json, result);
 	leaks_write(&json, report);
 	roots_write(&json, report);
 	classes_write(&json, report);
-	paths_write(&json, report);
+	paths_write(&json, result);
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);

@@ -13,18 +13,6 @@ struct classifier {
 	uint32_t *type_class; /* of type_words: place in the list, or TYPE_NONE */
 };
 
-const char *class_kind_name(enum class_kind kind)
-{
-	static const char *const names[] = {
-		[CLASS_CXX] = "class",	   [CLASS_CXX_ARRAY] = "array of class",
-		[CLASS_OPS] = "ops table", [CLASS_SITE] = "site",
-		[CLASS_SIZE] = "size",
-	};
-
-	_Static_assert(ARRAY_SIZE(names) == CLASS_KIND_MAX_, "a name for every kind");
-	return names[kind];
-}
-
 /* The class of that key; made from *fresh if it is the first. */
 static int join(struct classifier *classifier, uint64_t value, const struct block_class *fresh,
 		uint32_t *place)

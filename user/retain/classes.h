@@ -10,15 +10,7 @@
 #include "analyze/retention.h"
 #include "retain/data_modules.h"
 #include "retain/heap_graph.h"
-
-enum class_kind {
-	CLASS_CXX,	 /* name: the class */
-	CLASS_CXX_ARRAY, /* likewise, of `new T[n]` */
-	CLASS_OPS,	 /* name: the table's symbol, or NULL: module and offset tell */
-	CLASS_SITE,	 /* site: where it was allocated */
-	CLASS_SIZE,	 /* size: as usable */
-	CLASS_KIND_MAX_
-};
+#include "retain/kinds.h"
 
 struct block_class {
 	enum class_kind kind;
@@ -46,8 +38,5 @@ int classes_find(const struct picture *picture, const struct data_modules *modul
 int classes_count(struct classes *classes, const struct heap_graph *graph,
 		  const struct retention *retention);
 void classes_free(struct classes *classes);
-
-/* "class", "ops table", ... */
-const char *class_kind_name(enum class_kind kind);
 
 #endif

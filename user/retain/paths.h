@@ -19,8 +19,6 @@ struct path_step {
 	uint32_t repeated; /* how many such steps follow each other: 1 and more */
 };
 
-#define PATH_WIDE 16
-
 struct path {
 	uint32_t group;
 	VEC(struct path_step) steps;

@@ -24,21 +24,6 @@ struct grouper {
 	struct hash index; /* of a key -> place in groups, plus 1 */
 };
 
-const char *root_kind_name(enum root_kind kind)
-{
-	static const char *const names[] = {
-		[ROOT_GLOBAL] = "global",
-		[ROOT_STACK] = "stack",
-		[ROOT_THREAD_LOCAL] = "thread-local",
-		[ROOT_REGISTER] = "register",
-		[ROOT_KERNEL] = "kernel",
-		[ROOT_UNTRACKED] = "untracked memory",
-	};
-
-	_Static_assert(ARRAY_SIZE(names) == ROOT_KIND_MAX_, "a name for every kind");
-	return names[kind];
-}
-
 static uint64_t key_of(enum root_kind kind, uint64_t one, uint64_t other)
 {
 	return hash_mix(hash_mix(hash_mix((uint64_t)kind + 1) ^ one) + other);

@@ -9,18 +9,9 @@
 #include "retain/data_modules.h"
 #include "retain/heap_graph.h"
 #include "retain/kernel_held.h"
+#include "retain/kinds.h"
 #include "retain/root_functions.h"
 #include "retain/stack_frames.h"
-
-enum root_kind {
-	ROOT_GLOBAL,
-	ROOT_STACK,
-	ROOT_THREAD_LOCAL,
-	ROOT_REGISTER,
-	ROOT_KERNEL,
-	ROOT_UNTRACKED, /* the only weak kind */
-	ROOT_KIND_MAX_
-};
 
 struct root_group {
 	enum root_kind kind;
@@ -55,8 +46,5 @@ struct root_sources {
 int root_groups_add(const struct root_sources *sources, struct intern *intern,
 		    struct heap_graph *graph, struct root_groups *groups);
 void root_groups_free(struct root_groups *groups);
-
-/* "global", "stack", ... */
-const char *root_kind_name(enum root_kind kind);
 
 #endif

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What roots and classes are called. */
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "output/retain.h"
+
+static const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void write_thread(FILE *out, const struct retained_root *root)
+{
+	if (!root->tid) {
+		fputs(" (several threads)", out);
+		return;
+	}
+	fprintf(out, " (thread %d ", root->tid);
+	text_print_inert(out, root->comm);
+	fputc(')', out);
+}
+
+static void write_module(FILE *out, const char *module)
+{
+	fputs(" [", out);
+	text_print_inert(out, module && module[0] ? path_base(module) : "anonymous");
+	fputc(']', out);
+}
+
+static void write_global(FILE *out, const struct retained_root *root)
+{
+	fputs("global ", out);
+	if (root->name)
+		text_print_inert(out, root->name);
+	else
+		fprintf(out, "+0x%" PRIx64, root->offset);
+	write_module(out, root->module);
+}
+
+static void write_stack(FILE *out, const struct retained_root *root)
+{
+	fputs("stack of ", out);
+	if (root->name) {
+		text_print_inert(out, root->name);
+		write_module(out, root->module);
+	} else {
+		fputs("an unknown frame", out);
+	}
+	write_thread(out, root);
+}
+
+static void write_thread_local(FILE *out, const struct retained_root *root)
+{
+	fputs("thread-local storage", out);
+	write_thread(out, root);
+}
+
+static void write_register(FILE *out, const struct retained_root *root)
+{
+	fputs("register ", out);
+	text_print_inert(out, root->name ? root->name : "?");
+	write_thread(out, root);
+}
+
+static void write_kernel(FILE *out, const struct retained_root *root)
+{
+	text_print_inert(out, root->name ? root->name : "descriptor");
+	fprintf(out, " %" PRIu64 " (held by the kernel)", root->address);
+}
+
+static void write_untracked(FILE *out, const struct retained_root *root)
+{
+	fprintf(out, "memory at 0x%" PRIx64, root->address);
+	write_module(out, root->module);
+	fputs(" that no block is known in", out);
+}
+
+void retain_root_write(FILE *out, const struct retained_root *root)
+{
+	static void (*const writers[])(FILE *, const struct retained_root *) = {
+		[ROOT_GLOBAL] = write_global,
+		[ROOT_STACK] = write_stack,
+		[ROOT_THREAD_LOCAL] = write_thread_local,
+		[ROOT_REGISTER] = write_register,
+		[ROOT_KERNEL] = write_kernel,
+		[ROOT_UNTRACKED] = write_untracked,
+	};
+
+	_Static_assert(ARRAY_SIZE(writers) == ROOT_KIND_MAX_, "a writer for every kind");
+	writers[root->kind](out, root);
+}
+
+void retain_site_write(FILE *out, const struct retained_site *site)
+{
+	const struct frame *frame =
+		site && site->frames.list.count ? site->frames.list.items : NULL;
+
+	fputs("allocated by ", out);
+	if (frame && frame->function)
+		text_print_inert(out, frame->function);
+	else if (site)
+		fprintf(out, "stack %016" PRIx64, site->id);
+	else
+		fputs("an unknown stack", out);
+	if (frame && frame->module)
+		write_module(out, frame->module);
+}
+
+void retain_class_write(FILE *out, const struct retain_result *result,
+			const struct retained_class *class)
+{
+	switch (class->kind) {
+	case CLASS_SIZE:
+		fprintf(out, "blocks of %" PRIu64 " bytes", class->size);
+		return;
+	case CLASS_SITE:
+		retain_site_write(out, retained_site(result, class->site));
+		return;
+	case CLASS_OPS:
+		fputs("with ops table ", out);
+		if (!class->name)
+			fprintf(out, "+0x%" PRIx64, class->offset);
+		break;
+	default:
+		fputs(class->kind == CLASS_CXX_ARRAY ? "array of class " : "class ", out);
+	}
+	if (class->name)
+		text_print_inert(out, class->name);
+	if (class->module)
+		write_module(out, class->module);
+}
+
+char *retain_root_text(const struct retained_root *root)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	retain_root_write(out, root);
+	fclose(out);
+	return text;
+}
+
+char *retain_class_text(const struct retain_result *result, const struct retained_class *class)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	retain_class_write(out, result, class);
+	fclose(out);
+	return text;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "retain/result.h"
+
+#include "base/cleanup.h"
+
+const char *retained_number_name(enum retained_number number)
+{
+	static const char *const names[] = {
+		[NUMBER_PAUSE_NS] = "pause_ns",
+		[NUMBER_MAX_PAUSE_NS] = "max_pause_ns",
+		[NUMBER_READ_NS] = "read_ns",
+		[NUMBER_TOTAL_NS] = "total_ns",
+		[NUMBER_OWN_PEAK_BYTES] = "own_peak_bytes",
+		[NUMBER_WRITABLE_BYTES] = "writable_bytes",
+		[NUMBER_READ_BYTES] = "read_bytes",
+		[NUMBER_SWAPPED_BYTES] = "swapped_bytes",
+		[NUMBER_PAGES_CHECKED] = "pages_checked",
+		[NUMBER_PAGES_CHANGED] = "pages_changed",
+		[NUMBER_BLOCKS] = "blocks",
+		[NUMBER_WALKED] = "walked",
+		[NUMBER_TRACKED] = "tracked",
+		[NUMBER_ARENAS] = "arenas",
+		[NUMBER_BROKEN] = "broken",
+		[NUMBER_BROKEN_AT] = "broken_at",
+		[NUMBER_BROKEN_FREE_LISTS] = "broken_free_lists",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == RETAINED_NUMBER_MAX_, "a name for every number");
+	return names[number];
+}
+
+const struct retained_site *retained_site(const struct retain_result *result, uint32_t site)
+{
+	return site && site <= result->sites.count ? &result->sites.items[site - 1] : NULL;
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+	return hash_mix(hash ^ (text && text[0] ? intern_hash(text) : 1));
+}
+
+static uint64_t class_id(const struct retain_result *result, const struct retained_class *class)
+{
+	const struct retained_site *site = retained_site(result, class->site);
+	uint64_t id = mix_text(hash_mix((uint64_t) class->kind + 1), class->name);
+
+	id = mix_text(id, class->module);
+	return hash_mix(hash_mix(id ^ class->offset ^ class->size) + (site ? site->id : 0));
+}
+
+/* Addresses, TIDs and load addresses change from run to run, names and places in files do not. */
+static uint64_t root_id(const struct retained_root *root)
+{
+	bool in_file = root->kind == ROOT_GLOBAL && !root->name;
+	bool of_thread = !root->name || root->kind == ROOT_REGISTER;
+	uint64_t id = mix_text(hash_mix((uint64_t)root->kind + 1), root->name);
+
+	id = mix_text(id, root->module);
+	if (root->kind == ROOT_KERNEL)
+		return hash_mix(id ^ root->address);
+	if (root->kind == ROOT_GLOBAL || root->kind == ROOT_UNTRACKED)
+		return hash_mix(id ^ (in_file ? root->offset : 0));
+	return mix_text(id, of_thread ? root->comm : NULL);
+}
+
+void retain_result_identify(struct retain_result *result)
+{
+	for (size_t i = 0; i < result->classes.count; i++)
+		result->classes.items[i].id = class_id(result, &result->classes.items[i]);
+	for (size_t i = 0; i < result->roots.count; i++)
+		result->roots.items[i].id = root_id(&result->roots.items[i]);
+}
+
+void retain_result_free(struct retain_result *result)
+{
+	for (size_t i = 0; i < result->sites.count; i++)
+		vec_free(&result->sites.items[i].frames.list);
+	for (size_t i = 0; i < result->paths.count; i++)
+		vec_free(&result->paths.items[i].steps);
+	vec_free(&result->sites);
+	vec_free(&result->classes);
+	vec_free(&result->roots);
+	vec_free(&result->leaks);
+	vec_free(&result->paths);
+	vec_free(&result->samples);
+	intern_free(&result->strings);
+	*result = (struct retain_result){0};
+}

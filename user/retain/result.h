@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What `leakmon retain` found out about a process, as plain rows: this is printed, recorded and
+ * compared. It needs neither the process nor its picture any more, and owns all it points to.
+ * Names in it came from the target, or from a recording that somebody else made: untrusted.
+ */
+#ifndef LEAKMON_RETAIN_RESULT_H
+#define LEAKMON_RETAIN_RESULT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "analyze/retention.h"
+#include "retain/kinds.h"
+#include "symbol/intern.h"
+#include "symbol/symbolizer.h"
+
+#define RESULT_NONE UINT32_MAX
+
+/* Plain numbers, with one name each in JSON and in recordings. */
+enum retained_number {
+	/* of the picture */
+	NUMBER_PAUSE_NS,
+	NUMBER_MAX_PAUSE_NS,
+	NUMBER_READ_NS,
+	NUMBER_TOTAL_NS,
+	NUMBER_OWN_PEAK_BYTES,
+	NUMBER_WRITABLE_BYTES,
+	NUMBER_READ_BYTES,
+	NUMBER_SWAPPED_BYTES,
+	NUMBER_PAGES_CHECKED,
+	NUMBER_PAGES_CHANGED,
+	/* of the heap */
+	NUMBER_BLOCKS,
+	NUMBER_WALKED,
+	NUMBER_TRACKED,
+	NUMBER_ARENAS,
+	NUMBER_BROKEN,
+	NUMBER_BROKEN_AT, /* address; only with NUMBER_BROKEN */
+	NUMBER_BROKEN_FREE_LISTS,
+	RETAINED_NUMBER_MAX_
+};
+#define NUMBER_FIRST_OF_HEAP NUMBER_BLOCKS
+const char *retained_number_name(enum retained_number number);
+
+/* Where blocks were allocated. */
+struct retained_site {
+	uint64_t id; /* symbolizer_stack_id() */
+	struct frames frames;
+};
+
+/* Sites are meant by their place plus 1, so that 0 is none; classes and roots by their place. */
+struct retained_class {
+	uint64_t id; /* the same on every run */
+	enum class_kind kind;
+	const char *name, *module; /* or NULL */
+	uint64_t offset, size;	   /* of CLASS_OPS, of CLASS_SIZE */
+	uint32_t site;		   /* of CLASS_SITE */
+	uint32_t distance; /* the longest shortest path from a root to one of them; 0: none */
+	struct retention_total total, verdicts[VERDICT_MAX_];
+};
+
+struct retained_root {
+	uint64_t id; /* the same on every run; threads of one name have the same */
+	enum root_kind kind;
+	const char *name, *module; /* or NULL */
+	uint64_t address, offset;
+	pid_t tid; /* 0: of several threads, or of none */
+	char comm[16];
+	uint64_t words;
+	struct retention_total retained;
+};
+
+/* Lost blocks by where, else as what, the direct ones were allocated. */
+struct retained_leak {
+	uint32_t class, site;
+	struct retention_total direct, indirect;
+	uint64_t example; /* address */
+};
+
+struct retained_step {
+	uint64_t offset, address, size;
+	uint32_t class, width, repeated; /* see struct path_step */
+};
+
+struct retained_path {
+	uint32_t class, root;
+	uint64_t sharing, sampled;
+	VEC(struct retained_step) steps;
+};
+
+/* Every block is in one of these. */
+struct retained_sample {
+	enum verdict verdict;
+	uint32_t root;	/* that the shortest path to the blocks begins at, or RESULT_NONE */
+	uint32_t class; /* of the blocks */
+	uint32_t site;
+	struct retention_total total;
+};
+
+struct retain_result {
+	struct timespec time; /* CLOCK_REALTIME */
+	pid_t pid;
+	char comm[16];
+	const char *allocator;	     /* NULL: its heap could not be walked */
+	const char *why_not_stopped; /* NULL: it was, or was not to be */
+	bool settled, stopped, soft_dirty, pagemap;
+	uint64_t numbers[RETAINED_NUMBER_MAX_];
+	struct retention_total totals[VERDICT_MAX_], direct, indirect;
+	VEC(struct retained_site) sites;
+	VEC(struct retained_class) classes; /* the greatest first */
+	VEC(struct retained_root) roots;    /* what retains most first */
+	size_t retaining;		    /* so many of them retain something by themselves */
+	VEC(struct retained_leak) leaks;    /* the greatest first */
+	VEC(struct retained_path) paths;
+	VEC(struct retained_sample) samples;
+	struct intern strings;
+};
+
+struct retain;
+struct report_site;
+
+/* The site of a class or a leak, or NULL: not known. */
+const struct retained_site *retained_site(const struct retain_result *result, uint32_t site);
+
+struct retain_result_sources {
+	const struct report_site *const *sites; /* of tracked blocks, by number - 1; or NULL */
+	size_t site_count;
+	bool samples; /* they take a while */
+};
+
+/* 0 or -ENOMEM, then *result is untouched. */
+int retain_result_build(const struct retain *retain, const struct retain_result_sources *sources,
+			struct retain_result *result);
+
+/* Fills the ids of classes and roots from what they are called. */
+void retain_result_identify(struct retain_result *result);
+void retain_result_free(struct retain_result *result);
+
+#endif

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From a picture and what was concluded from it to plain rows. */
+#include <errno.h>
+
+#include "analyze/report.h"
+#include "base/cleanup.h"
+#include "retain/result.h"
+#include "retain/result_samples.h"
+#include "retain/retain.h"
+
+struct building {
+	const struct retain *retain;
+	const struct retain_result_sources *sources;
+	struct retain_result *result;
+	uint32_t *class_places, *root_places; /* from numbers of `retain` to places in the result */
+};
+
+/* The result's own copy; *err on failure. */
+static const char *text(struct building *building, const char *string, int *err)
+{
+	const char *kept = intern_string(&building->result->strings, string);
+
+	if (string && !kept)
+		*err = -ENOMEM;
+	return kept;
+}
+
+static int add_frames(struct building *building, const struct frames *frames, struct frames *copy)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < frames->list.count; i++) {
+		struct frame *frame = vec_push(&copy->list);
+
+		if (!frame)
+			return -ENOMEM;
+		*frame = frames->list.items[i];
+		frame->function = text(building, frame->function, &err);
+		frame->module = text(building, frame->module, &err);
+		frame->build_id = text(building, frame->build_id, &err);
+		frame->file = text(building, frame->file, &err);
+		frame->why = text(building, frame->why, &err);
+	}
+	return err;
+}
+
+static int add_sites(struct building *building)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < building->sources->site_count; i++) {
+		const struct report_site *site = building->sources->sites[i];
+		struct retained_site *added = vec_push(&building->result->sites);
+
+		if (!added)
+			return -ENOMEM;
+		added->id = site->id;
+		err = add_frames(building, &site->frames, &added->frames);
+	}
+	return err;
+}
+
+static uint32_t site_place(const struct building *building, uint32_t site)
+{
+	return site <= building->result->sites.count ? site : 0;
+}
+
+static int add_class(struct building *building, const struct block_class *class)
+{
+	struct retained_class *added = vec_push(&building->result->classes);
+	int err = 0;
+
+	if (!added)
+		return -ENOMEM;
+	added->kind = class->kind;
+	added->name = text(building, class->name, &err);
+	added->module = text(building, class->module, &err);
+	added->offset = class->kind == CLASS_OPS ? class->offset : 0;
+	added->size = class->kind == CLASS_SIZE ? class->size : 0;
+	added->site = class->kind == CLASS_SITE ? site_place(building, class->site) : 0;
+	added->distance = class->distance;
+	added->total = (struct retention_total){class->count, class->bytes};
+	memcpy(added->verdicts, class->verdicts, sizeof(added->verdicts));
+	return err;
+}
+
+static int add_classes(struct building *building)
+{
+	const struct retain *retain = building->retain;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < retain->ranked_classes.list.count; i++) {
+		uint32_t number = retain->ranked_classes.list.items[i];
+
+		building->class_places[number] = (uint32_t)i;
+		err = add_class(building, &retain->classes.list.items[number]);
+	}
+	return err;
+}
+
+static int add_root(struct building *building, uint32_t number)
+{
+	const struct retain *retain = building->retain;
+	const struct root_group *group = &retain->groups.list.items[number];
+	struct retained_root *added = vec_push(&building->result->roots);
+	int err = 0;
+
+	if (!added)
+		return -ENOMEM;
+	building->root_places[number] = (uint32_t)building->result->roots.count - 1;
+	added->kind = group->kind;
+	added->name = text(building, group->name, &err);
+	added->module =
+		text(building, group->module && group->module[0] ? group->module : NULL, &err);
+	added->address = group->address;
+	added->offset = group->offset;
+	added->tid = group->tid;
+	memcpy(added->comm, group->comm, sizeof(added->comm));
+	added->words = group->words;
+	added->retained = (struct retention_total){retain->retention.retained_blocks[number],
+						   retain->retention.retained[number]};
+	return err;
+}
+
+/* Those that retain something by themselves, ranked; then the others. */
+static int add_roots(struct building *building)
+{
+	const struct retain *retain = building->retain;
+	size_t groups = retain->groups.list.count;
+	int err = 0;
+
+	memset(building->root_places, 0xff, (groups + 1) * sizeof(*building->root_places));
+	for (size_t i = 0; !err && i < retain->ranked_roots.list.count; i++)
+		err = add_root(building, retain->ranked_roots.list.items[i]);
+	building->result->retaining = building->result->roots.count;
+	for (size_t i = 0; !err && i < groups; i++) {
+		if (building->root_places[i] == RESULT_NONE)
+			err = add_root(building, (uint32_t)i);
+	}
+	return err;
+}
+
+static int add_leaks(struct building *building)
+{
+	const struct retain *retain = building->retain;
+
+	for (size_t i = 0; i < retain->leaks.count; i++) {
+		const struct retain_leak *leak = &retain->leaks.items[i];
+		struct retained_leak *added = vec_push(&building->result->leaks);
+
+		if (!added)
+			return -ENOMEM;
+		*added = (struct retained_leak){.class = building->class_places[leak->class],
+						.site = site_place(building, leak->site),
+						.direct = leak->direct,
+						.indirect = leak->indirect,
+						.example = retain->graph.starts[leak->example]};
+	}
+	return 0;
+}
+
+static int add_path(struct building *building, const struct retain_path *shown)
+{
+	const struct heap_graph *graph = &building->retain->graph;
+	const struct path *path = &shown->path;
+	struct retained_path *added = vec_push(&building->result->paths);
+
+	if (!added)
+		return -ENOMEM;
+	added->class = building->class_places[shown->class];
+	added->root = building->root_places[path->group];
+	added->sharing = path->sharing;
+	added->sampled = path->sampled;
+	for (size_t i = 0; i < path->steps.count; i++) {
+		const struct path_step *step = &path->steps.items[i];
+		struct retained_step *copy = vec_push(&added->steps);
+
+		if (!copy)
+			return -ENOMEM;
+		*copy = (struct retained_step){.offset = step->offset,
+					       .address = graph->starts[step->block],
+					       .size = graph->sizes[step->block],
+					       .class = building->class_places[step->class],
+					       .width = step->width,
+					       .repeated = step->repeated};
+	}
+	return 0;
+}
+
+static int add_paths(struct building *building)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < building->retain->paths.count; i++)
+		err = add_path(building, &building->retain->paths.items[i]);
+	return err;
+}
+
+static void set_numbers(const struct retain *retain, uint64_t numbers[RETAINED_NUMBER_MAX_])
+{
+	const struct picture *picture = &retain->picture;
+
+	numbers[NUMBER_PAUSE_NS] = picture->pause_ns;
+	numbers[NUMBER_MAX_PAUSE_NS] = picture->max_pause_ns;
+	numbers[NUMBER_READ_NS] = picture->read_ns;
+	numbers[NUMBER_TOTAL_NS] = retain->total_ns;
+	numbers[NUMBER_OWN_PEAK_BYTES] = retain->rss_bytes;
+	numbers[NUMBER_WRITABLE_BYTES] = picture->writable_bytes;
+	numbers[NUMBER_READ_BYTES] = picture->read_bytes;
+	numbers[NUMBER_SWAPPED_BYTES] = picture->swapped_bytes;
+	numbers[NUMBER_PAGES_CHECKED] = picture->pages_checked;
+	numbers[NUMBER_PAGES_CHANGED] = picture->pages_changed;
+	numbers[NUMBER_BLOCKS] = retain->graph.blocks;
+	numbers[NUMBER_WALKED] = retain->graph.census_blocks;
+	numbers[NUMBER_TRACKED] = retain->graph.tracked_blocks;
+	numbers[NUMBER_ARENAS] = picture->arenas.list.count;
+	numbers[NUMBER_BROKEN] = picture->broken_spans;
+	numbers[NUMBER_BROKEN_AT] = picture->broken_spans ? picture->broken_address : 0;
+	numbers[NUMBER_BROKEN_FREE_LISTS] = picture->free_chunks.broken;
+}
+
+static int set_head(struct building *building)
+{
+	const struct retain *retain = building->retain;
+	struct retain_result *result = building->result;
+	int err = 0;
+
+	result->time = retain->time;
+	result->pid = retain->pid;
+	memcpy(result->comm, retain->comm, sizeof(result->comm));
+	result->allocator = text(building, retain->allocator, &err);
+	result->why_not_stopped = text(building, retain->picture.why_not_stopped, &err);
+	result->settled = retain->settled;
+	result->stopped = retain->picture.stopped;
+	result->soft_dirty = retain->picture.soft_dirty;
+	result->pagemap = retain->picture.pagemap_readable;
+	memcpy(result->totals, retain->retention.totals, sizeof(result->totals));
+	result->direct = retain->retention.direct;
+	result->indirect = retain->retention.indirect;
+	set_numbers(retain, result->numbers);
+	return err;
+}
+
+static int build(struct building *building)
+{
+	int err = set_head(building);
+
+	if (!err)
+		err = add_sites(building);
+	if (!err)
+		err = add_classes(building);
+	if (!err)
+		err = add_roots(building);
+	if (!err)
+		err = add_leaks(building);
+	if (!err)
+		err = add_paths(building);
+	if (!err && building->sources->samples)
+		err = retained_samples_add(building->retain, building->class_places,
+					   building->root_places, building->result);
+	retain_result_identify(building->result);
+	return err;
+}
+
+int retain_result_build(const struct retain *retain, const struct retain_result_sources *sources,
+			struct retain_result *result)
+{
+	struct retain_result made = {0};
+	_cleanup_free_ uint32_t *class_places =
+		calloc(retain->classes.list.count + 1, sizeof(*class_places));
+	_cleanup_free_ uint32_t *root_places =
+		calloc(retain->groups.list.count + 1, sizeof(*root_places));
+	struct building building = {.retain = retain,
+				    .sources = sources,
+				    .result = &made,
+				    .class_places = class_places,
+				    .root_places = root_places};
+	int err = class_places && root_places ? build(&building) : -ENOMEM;
+
+	if (err)
+		retain_result_free(&made);
+	else
+		*result = made;
+	return err;
+}
