@@ -87,10 +87,12 @@ const struct option_row option_rows[] = {
 	{"census", 0, NULL, "only what the heap itself tells: no probes, no BPF, no call stacks",
 	 option_set_flag, FIELD(census), .group = GROUP_COUNTED, .subcommands = FOR_RETAIN},
 	{"no-stop", 0, NULL, "never stop the process: two scans must agree instead",
-	 option_set_flag, FIELD(no_stop), .group = GROUP_COUNTED, .subcommands = FOR_RETAIN},
+	 option_set_flag, FIELD(no_stop), .group = GROUP_COUNTED,
+	 .subcommands = FOR_RETAIN | FOR_THREADS},
 	{"max-pause", 0, "MS", "stop it no longer than that (100 per GiB, at least 100)",
 	 option_set_milliseconds, "give whole milliseconds such as 200", FIELD(max_pause_ns),
-	 .minimum = 1, .maximum = 60000, .group = GROUP_COUNTED, .subcommands = FOR_RETAIN},
+	 .minimum = 1, .maximum = 60000, .group = GROUP_COUNTED,
+	 .subcommands = FOR_RETAIN | FOR_THREADS},
 	{"class", 0, "NAME", "how blocks of the class with NAME in its name are held",
 	 option_set_text, "give a part of a class name", FIELD(retain_class), .group = GROUP_OUTPUT,
 	 .subcommands = FOR_RETAIN},
@@ -187,6 +189,8 @@ const struct option_row option_rows[] = {
 	 .group = GROUP_OUTPUT, .subcommands = FOR_THREADS},
 	{"heap", 0, NULL, "track the heap, too: what dead threads allocated and nobody freed",
 	 option_set_flag, FIELD(heap), .group = GROUP_COUNTED, .subcommands = FOR_THREADS},
+	{"holders", 0, NULL, "who still holds their pthread_t: stops the process for a moment",
+	 option_set_flag, FIELD(holders), .group = GROUP_OUTPUT, .subcommands = FOR_THREADS},
 	{"verbose", 'v', NULL, "say which probe goes where and why", option_set_flag,
 	 FIELD(verbose), .group = GROUP_GENERAL, .subcommands = FOR_ALL | FOR_FILES},
 	{"help", 'h', NULL, "print this", option_show_help, .group = GROUP_GENERAL,
@@ -310,6 +314,9 @@ const struct subcommand subcommands[] = {
 			"  leakmon threads -p 1234               report every 5 s until Ctrl-C\n"
 			"  leakmon threads -p 1234 60 1 --show-threads\n"
 			"                                        one report, each dead thread\n"
+			"  leakmon threads -p 1234 60 1 --holders\n"
+			"                                        and where their pthread_t is "
+			"kept\n"
 			"  leakmon threads -n java --heap        and the blocks that they left\n"
 			"  leakmon threads -- ./server           from its first thread on\n",
 	},

@@ -79,6 +79,7 @@ struct options {
 	bool trace, verbose, no_color;
 	bool show_threads; /* threads: list each dead one */
 	bool heap;	   /* threads: track the heap, too */
+	bool holders;	   /* threads: who still holds their pthread_ts */
 	/* retain */
 	bool census, no_stop;
 	bool repeat;		 /* an INTERVAL was given */

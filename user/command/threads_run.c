@@ -70,6 +70,24 @@ static int take_census(struct session *session, struct snapshot *snapshot,
 	return 0;
 }
 
+static int find_holders(struct session *session, struct thread_report *report)
+{
+	const struct picture_options options = {.no_stop = session->options->no_stop,
+						.max_pause_ns = session->options->max_pause_ns};
+	const struct retain_sources sources = {.worker = session->worker,
+					       .symbolizer = session->symbolizer};
+	int error = 0;
+
+	if (!session->options->holders)
+		return 0;
+	for (size_t i = 0; !error && i < report->processes.count; i++) {
+		if (report->processes.items[i].dead.count)
+			error = thread_holders_find(&report->processes.items[i], &options,
+						    &session->bpf, &sources);
+	}
+	return error;
+}
+
 static int name_report(struct session *session, struct thread_report *report, bool last)
 {
 	int error;
@@ -110,7 +128,9 @@ int threads_run_report(struct session *session, bool last)
 
 	if (error)
 		return error;
-	error = name_report(session, &report, last);
+	error = find_holders(session, &report);
+	if (!error)
+		error = name_report(session, &report, last);
 	if (error)
 		log_error("out of memory");
 	else

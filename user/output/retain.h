@@ -27,6 +27,9 @@ void retain_class_write(FILE *out, const struct retain_result *result,
 /* The function that called the allocator. */
 void retain_site_write(FILE *out, const struct retained_site *site);
 
+/* "+0x8", or "one of 400 pointers" where many stand beside each other. */
+void retain_field_write(FILE *out, const struct retained_step *step);
+
 /* The same as strings that the caller frees; NULL: out of memory. */
 char *retain_root_text(const struct retained_root *root);
 char *retain_class_text(const struct retain_result *result, const struct retained_class *class);
@@ -36,7 +39,8 @@ struct json_writer;
 void retain_json_root(struct json_writer *json, const struct retained_root *root);
 void retain_json_class(struct json_writer *json, const struct retain_result *result,
 		       const struct retained_class *class);
-void retain_json_path(struct json_writer *json, const struct retain_result *result,
-		      const struct retained_path *path);
+/* "root" and the first `steps` of "steps". */
+void retain_json_way(struct json_writer *json, const struct retain_result *result,
+		     const struct retained_path *path, size_t steps);
 
 #endif

@@ -200,29 +200,34 @@ static void step_write(struct json_writer *json, const struct retain_result *res
 	json_close(json, '}');
 }
 
-void retain_json_path(struct json_writer *json, const struct retain_result *result,
-		      const struct retained_path *path)
+void retain_json_way(struct json_writer *json, const struct retain_result *result,
+		     const struct retained_path *path, size_t steps)
 {
-	class_write(json, result, path->class);
-	json_put_number(json, "sharing", path->sharing);
-	json_put_number(json, "sampled", path->sampled);
 	json_open(json, "root", '{');
 	retain_json_root(json, &result->roots.items[path->root]);
 	json_close(json, '}');
 	json_open(json, "steps", '[');
-	for (size_t i = 0; i < path->steps.count; i++)
+	for (size_t i = 0; i < steps; i++)
 		step_write(json, result, &path->steps.items[i]);
 	json_close(json, ']');
+}
+
+static void path_write(struct json_writer *json, const struct retain_result *result,
+		       const struct retained_path *path)
+{
+	json_open(json, NULL, '{');
+	class_write(json, result, path->class);
+	json_put_number(json, "sharing", path->sharing);
+	json_put_number(json, "sampled", path->sampled);
+	retain_json_way(json, result, path, path->steps.count);
+	json_close(json, '}');
 }
 
 static void paths_write(struct json_writer *json, const struct retain_result *result)
 {
 	json_open(json, "paths", '[');
-	for (size_t i = 0; i < result->paths.count; i++) {
-		json_open(json, NULL, '{');
-		retain_json_path(json, result, &result->paths.items[i]);
-		json_close(json, '}');
-	}
+	for (size_t i = 0; i < result->paths.count; i++)
+		path_write(json, result, &result->paths.items[i]);
 	json_close(json, ']');
 }
 

@@ -134,6 +134,14 @@ void retain_class_write(FILE *out, const struct retain_result *result,
 		write_module(out, class->module);
 }
 
+void retain_field_write(FILE *out, const struct retained_step *step)
+{
+	if (step->width >= PATH_WIDE)
+		fprintf(out, "one of %" PRIu32 " pointers", step->width);
+	else
+		fprintf(out, "+0x%" PRIx64, step->offset);
+}
+
 char *retain_root_text(const struct retained_root *root)
 {
 	char *text = NULL;

@@ -147,10 +147,9 @@ static void write_classes(FILE *out, const struct retain_report *report)
 static void write_step(FILE *out, const struct retain_result *result,
 		       const struct retained_step *step)
 {
-	if (step->width >= PATH_WIDE)
-		fprintf(out, "\t  → one of %" PRIu32 " pointers → ", step->width);
-	else
-		fprintf(out, "\t  → +0x%" PRIx64 " → ", step->offset);
+	fputs("\t  → ", out);
+	retain_field_write(out, step);
+	fputs(" → ", out);
 	retain_class_write(out, result, &result->classes.items[step->class]);
 	if (step->repeated > 1)
 		fprintf(out, ", %" PRIu32 " times one after the other", step->repeated);

@@ -3,6 +3,7 @@
 
 #include "output/formats.h"
 #include "output/json_writer.h"
+#include "output/threads_holders.h"
 #include "threads/thread_report.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -62,6 +63,7 @@ static void group_write(struct json_writer *json, const struct thread_report *re
 	frames_write(json, &group->start_routine, 1, &group->start);
 	json_close(json, '}');
 	frames_write(json, group->addresses, group->depth, &group->stack);
+	threads_holders_json(json, census, group);
 	if (report->show_threads) {
 		json_open(json, "threads", '[');
 		for (size_t i = 0; i < group->count; i++)

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "output/formats.h"
+#include "output/threads_holders.h"
 #include "threads/thread_report.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -101,6 +102,7 @@ static void group_write(FILE *out, const struct thread_report *report,
 		output_text_stack_write(out, report->colour, &stack);
 	else
 		fputs("\t\t[not known]\n", out);
+	threads_holders_text(out, census, group);
 	for (size_t i = 0; report->show_threads && i < group->count; i++)
 		dead_write(out, report, &census->dead.items[group->first + i]);
 }

@@ -360,6 +360,8 @@ static int take(struct taking *taking)
 	if (err == -EAGAIN)
 		err = settle_running(taking);
 	if (!err)
+		err = zones_add_idle(taking->picture, taking->options);
+	if (!err)
 		err = zones_finish(taking->picture);
 	if (!err)
 		sum_up(taking->picture);

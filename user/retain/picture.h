@@ -17,10 +17,17 @@
 #include "retain/pages.h"
 #include "retain/stop.h"
 
+/* Memory of which the caller knows that nobody uses it: words left there hold nothing. */
+struct idle_range {
+	uint64_t start, end;
+};
+
 struct picture_options {
 	bool no_stop;
-	uint64_t max_pause_ns; /* 0: 100 ms per GiB of writable memory, at least 100 ms */
-	unsigned int threads;  /* that read while the process stands; 0: one per CPU */
+	uint64_t max_pause_ns;	       /* 0: 100 ms per GiB of writable memory, at least 100 ms */
+	unsigned int threads;	       /* that read while the process stands; 0: one per CPU */
+	const struct idle_range *idle; /* stacks of dead threads; borrowed */
+	size_t idle_count;
 };
 
 /* What a thread had on its stack, for naming its frames. */

@@ -200,6 +200,15 @@ int zones_add_threads_unstopped(struct picture *picture)
 	return err;
 }
 
+int zones_add_idle(struct picture *picture, const struct picture_options *options)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < options->idle_count; i++)
+		err = add(picture, ZONE_NOTHING, options->idle[i].start, options->idle[i].end, 0);
+	return err;
+}
+
 /*
  * What lies behind a break may hold anything; so may the chunk before it: whether it is in use
  * stood in the broken one.

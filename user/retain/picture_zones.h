@@ -11,6 +11,9 @@ int zones_add_threads(struct picture *picture, const struct stop *stop, int page
 /* What /proc tells of threads that run: whole stacks, where they are known at all. */
 int zones_add_threads_unstopped(struct picture *picture);
 
+/* Unused memory, as options->idle says. 0 or -ENOMEM. */
+int zones_add_idle(struct picture *picture, const struct picture_options *options);
+
 /* Adds malloc's own, sorts, and cuts what overlaps. 0 or -ENOMEM. */
 int zones_finish(struct picture *picture);
 

@@ -3,33 +3,9 @@
 
 #include <errno.h>
 
+#include "analyze/retention_roots.h"
 #include "base/cleanup.h"
 #include "retain/retain.h"
-
-#define UNKNOWN (RESULT_NONE - 1)
-
-/* The group at the end of a block's shortest path; remembered for all blocks on the way. */
-static uint32_t group_of(const struct retention *retention, uint32_t block, uint32_t *groups)
-{
-	uint32_t node = block, group;
-
-	while (node < retention->blocks && groups[node] == UNKNOWN) {
-		if (retention->parents[node] == GRAPH_NONE)
-			break;
-		node = retention->parents[node];
-	}
-	if (node >= retention->blocks)
-		group = node - retention->blocks;
-	else
-		group = groups[node] == UNKNOWN ? RESULT_NONE : groups[node];
-	for (node = block; node < retention->blocks && groups[node] == UNKNOWN;
-	     node = retention->parents[node]) {
-		groups[node] = group;
-		if (retention->parents[node] == GRAPH_NONE)
-			break;
-	}
-	return group;
-}
 
 static uint64_t key_of(const struct retained_sample *sample)
 {
@@ -72,13 +48,12 @@ static int compare(const void *left_pointer, const void *right_pointer)
 }
 
 static int count_all(const struct retain *retain, const uint32_t *class_places,
-		     const uint32_t *root_places, struct retain_result *result, uint32_t *groups)
+		     const uint32_t *root_places, const uint32_t *groups,
+		     struct retain_result *result)
 {
 	_cleanup_(hash_free) struct hash index = {0};
 	int err = 0;
 
-	for (uint32_t i = 0; i < retain->graph.blocks; i++)
-		groups[i] = UNKNOWN;
 	for (uint32_t i = 0; !err && i < retain->graph.blocks; i++) {
 		struct retained_sample sample = {
 			.verdict = retain->retention.verdicts[i],
@@ -86,12 +61,9 @@ static int count_all(const struct retain *retain, const uint32_t *class_places,
 			.class = class_places[retain->classes.of_blocks[i]],
 			.site = retain->graph.sites ? retain->graph.sites[i] : 0,
 		};
-		uint32_t group = sample.verdict == VERDICT_LOST
-					 ? RESULT_NONE
-					 : group_of(&retain->retention, i, groups);
 
-		if (group != RESULT_NONE)
-			sample.root = root_places[group];
+		if (sample.verdict != VERDICT_LOST && groups[i] != ROOT_NONE)
+			sample.root = root_places[groups[i]];
 		if (sample.site > result->sites.count)
 			sample.site = 0;
 		err = count_block(result, &index, &sample, retain->graph.sizes[i]);
@@ -102,9 +74,8 @@ static int count_all(const struct retain *retain, const uint32_t *class_places,
 int retained_samples_add(const struct retain *retain, const uint32_t *class_places,
 			 const uint32_t *root_places, struct retain_result *result)
 {
-	_cleanup_free_ uint32_t *groups =
-		malloc(((size_t)retain->graph.blocks + 1) * sizeof(*groups));
-	int err = groups ? count_all(retain, class_places, root_places, result, groups) : -ENOMEM;
+	_cleanup_free_ uint32_t *groups = retention_roots(&retain->retention);
+	int err = groups ? count_all(retain, class_places, root_places, groups, result) : -ENOMEM;
 
 	if (!err && result->samples.count)
 		qsort(result->samples.items, result->samples.count, sizeof(*result->samples.items),

@@ -172,7 +172,9 @@ void thread_census_free(struct thread_census *census)
 	for (size_t i = 0; i < census->groups.count; i++) {
 		vec_free(&census->groups.items[i].stack.list);
 		vec_free(&census->groups.items[i].start.list);
+		vec_free(&census->groups.items[i].holders.list);
 	}
+	thread_holding_free(census->holding);
 	vec_free(&census->groups);
 	vec_free(&census->dead);
 }

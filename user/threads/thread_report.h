@@ -9,6 +9,7 @@
 #include "collect/owners.h"
 #include "collect/thread_figures.h"
 #include "symbol/symbolizer.h"
+#include "threads/thread_holders.h"
 #include "threads/thread_table.h"
 
 struct dead_thread {
@@ -30,6 +31,7 @@ struct thread_group {
 	uint64_t addresses[LM_MAX_FRAMES]; /* of pthread_create's caller, and its callers */
 	enum lm_walk_end end;
 	struct frames stack, start; /* owned */
+	struct thread_holder_list holders;
 };
 
 struct thread_census {
@@ -45,6 +47,7 @@ struct thread_census {
 	uint64_t heap_bytes, heap_count;
 	VEC(struct dead_thread) dead;	 /* by group, then by age */
 	VEC(struct thread_group) groups; /* most threads first */
+	struct thread_holding *holding; /* who has their pthread_ts; NULL: not asked */
 };
 
 struct thread_report {
