@@ -109,12 +109,89 @@ static void show_threads_lists_each(void **state)
 	monitor_stop(harness, monitor);
 }
 
+/* What the program knows of where it keeps the threads that each of its functions created. */
+static const struct {
+	const char *function, *verdict, *kind, *name;
+	size_t steps;
+	json_int_t first, last; /* of the pthread_ts in their root or block */
+} places[] = {
+	{"keep_in_array()", "held", "global", "handles", 0, 3 * 8, (3 + 40 - 1) * 8},
+	{"keep_in_list()", "held", "global", "list_head", 1, 32, 32},
+	{"keep_in_vector()", "held", "global", "pool", 2, 0, 19 * 8},
+	{"keep_on_stack()", "held", "stack", "keep_on_stack()", 0, -1, -1},
+	{"keep_in_lost_list()", "unreachable", NULL, NULL, 0, -1, -1},
+	{"lose()", "unreachable", NULL, NULL, 0, -1, -1},
+};
+
+static json_t *group_created_by(json_t *threads, const char *function)
+{
+	json_t *group, *frame;
+	size_t i, j;
+
+	json_array_foreach(json_object_get(threads, "groups"), i, group)
+	{
+		json_array_foreach(json_object_get(group, "frames"), j, frame)
+		{
+			if (!strcmp(function_at(json_object_get(group, "frames"), j), function))
+				return group;
+		}
+	}
+	fail_msg("no dead thread was created by %s", function);
+	return NULL;
+}
+
+static void expect_place(json_t *threads, json_t *truth, size_t i)
+{
+	json_t *group = group_created_by(threads, places[i].function);
+	json_t *holders = json_object_get(group, "holders"), *holder = json_array_get(holders, 0);
+	json_t *root = json_object_get(holder, "root");
+	char key[32];
+
+	snprintf(key, sizeof(key), "%.*s", (int)strcspn(places[i].function, "("),
+		 places[i].function);
+	assert_int_equal(number_at(group, "count"), number_at(truth, key));
+	assert_int_equal(number_at(group, "holders_unknown"), 0);
+	/* All of them in one place. */
+	assert_int_equal(json_array_size(holders), 1);
+	assert_int_equal(number_at(holder, "count"), number_at(truth, key));
+	assert_string_equal(json_string_value(json_object_get(holder, "verdict")),
+			    places[i].verdict);
+	if (!places[i].name) {
+		assert_null(root);
+		return;
+	}
+	assert_string_equal(json_string_value(json_object_get(root, "kind")), places[i].kind);
+	assert_string_equal(json_string_value(json_object_get(root, "name")), places[i].name);
+	assert_int_equal(json_array_size(json_object_get(holder, "steps")), places[i].steps);
+	if (places[i].first < 0)
+		return;
+	assert_int_equal(number_at(holder, "first_offset"), places[i].first);
+	assert_int_equal(number_at(holder, "last_offset"), places[i].last);
+}
+
+static void who_keeps_a_pthread_t_is_named(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "handles");
+	struct child *monitor = MONITOR_ATTACHED(harness, "threads", "-p", workload->pid_text,
+						 "--holders", "--format", "json", "3600");
+	json_t *threads, *truth;
+
+	workload_do(harness, workload, "go");
+	threads = threads_of(report_now(harness, monitor));
+	truth = workload_ask(harness, workload, "truth");
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		expect_place(threads, truth, i);
+	monitor_stop(harness, monitor);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(every_dead_thread_is_counted_and_none_else),
 		e2e_test(so_it_is_without_session_probes),
 		e2e_test(show_threads_lists_each),
+		e2e_test(who_keeps_a_pthread_t_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

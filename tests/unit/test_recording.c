@@ -88,7 +88,7 @@ static void a_newer_schema_is_refused(void **state)
 
 	run_record(run, 2);
 	assert_int_equal(read_everything(run->path), 0);
-	sql(run->path, "PRAGMA user_version=2");
+	sql(run->path, "PRAGMA user_version=3");
 	assert_int_equal(read_everything(run->path), -EPROTO);
 	sql(run->path, "PRAGMA user_version=0");
 	assert_int_equal(read_everything(run->path), -EPROTO);

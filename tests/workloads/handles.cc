@@ -21,7 +21,7 @@ struct node {
 };
 
 static pthread_t handles[64]; /* from the fourth on */
-static struct node *list_head;
+static struct node *volatile list_head;
 static std::vector<std::thread> *pool;
 static sem_t never, kept;
 static volatile pid_t last_tid;
@@ -65,7 +65,6 @@ static SITE struct node *list_of(size_t count)
 static SITE void keep_in_list()
 {
 	list_head = list_of(IN_LIST);
-	opaque_pointer(list_head);
 }
 
 static SITE void keep_in_lost_list()

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cli/targets.h"
 #include "output/output.h"
+#include "output/retain.h"
 #include "cli/triage_options.h"
 
 /* Options that contradict each other. */
@@ -73,10 +74,23 @@ static int check_files(const struct options *options)
 	return 0;
 }
 
+static int check_retain_format(const struct options *options, bool diff)
+{
+	const struct retain_format *format = retain_format_find(options->format);
+
+	if (format && (!diff || format->write_diff))
+		return 0;
+	log_error("--format %s has no form for this: choose %s", options->format,
+		  diff ? "text or json" : "text, json, folded or pprof");
+	return -EINVAL;
+}
+
 static int check_format(const struct options *options)
 {
 	unsigned bit = subcommand_find(options->subcommand)->bit;
 
+	if (options->retained)
+		return check_retain_format(options, bit & FOR_DIFF);
 	if (bit & FOR_DIFF && !output_find(options->format)->write_diff) {
 		log_error("--format %s has no form for a difference: choose text, json, folded "
 			  "or html",
@@ -134,6 +148,8 @@ static int check_target_and_form(const struct options *options, bool given[OPTIO
 			  options->subcommand);
 		return -EINVAL;
 	}
+	if (subcommand_find(options->subcommand)->bit & FOR_RETAIN)
+		return check_retain_format(options, false);
 	if (strcmp(options->format, "text") != 0 && strcmp(options->format, "json") != 0) {
 		log_error("--format %s has no form for this: choose text or json", options->format);
 		return -EINVAL;

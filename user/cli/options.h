@@ -67,7 +67,7 @@ struct options {
 	const char *output;	  /* file, or NULL: stdout */
 	const char *textfile_dir; /* prom: the directory whose leakmon.prom is kept up to date */
 	/* recordings */
-	const char *recording;	      /* record: the file to make */
+	const char *recording; /* record: the file to make; retain: to make or to add to, or NULL */
 	uint64_t keep_bytes, keep_ns; /* see store/recorder.h */
 	const char *label, *at;
 	const char *files[2]; /* report: one; diff: one or two, each perhaps with @SEQ */
@@ -81,6 +81,7 @@ struct options {
 	bool heap;	   /* threads: track the heap, too */
 	bool holders;	   /* threads: who still holds their pthread_ts */
 	/* retain */
+	bool retained; /* report, diff: of retain runs, not of snapshots */
 	bool census, no_stop;
 	bool repeat;		 /* an INTERVAL was given */
 	uint64_t max_pause_ns;	 /* 0: by the size of the process */

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "command/command.h"
 #include "command/emit.h"
+#include "command/retained.h"
 #include "store/recording.h"
 
 struct side {
@@ -101,9 +102,8 @@ static int parse(struct comparison *comparison, const struct options *options)
 	return 0;
 }
 
-static int compare(struct comparison *comparison, const struct options *options)
+static int open_both(struct comparison *comparison)
 {
-	bool with_history = output_find(options->format)->wants_history;
 	int error = recording_open(&comparison->before.recording, comparison->before.path);
 
 	if (error)
@@ -112,8 +112,14 @@ static int compare(struct comparison *comparison, const struct options *options)
 		comparison->after.recording = comparison->before.recording;
 	else
 		error = recording_open(&comparison->after.recording, comparison->after.path);
-	if (!error)
-		error = side_read(&comparison->before, with_history);
+	return error;
+}
+
+static int compare(struct comparison *comparison, const struct options *options)
+{
+	bool with_history = output_find(options->format)->wants_history;
+	int error = side_read(&comparison->before, with_history);
+
 	if (!error)
 		error = side_read(&comparison->after, with_history);
 	if (error)
@@ -171,22 +177,49 @@ static int write_out(const struct comparison *comparison, const struct options *
 	return error;
 }
 
-int command_diff(const struct options *options)
+static int exit_code_of(const struct options *options, int64_t growth)
 {
-	_cleanup_(comparison_free) struct comparison comparison = {0};
-	int error = parse(&comparison, options);
-	int64_t growth;
-
-	if (!error)
-		error = compare(&comparison, options);
-	if (error)
-		return EXIT_ERROR;
-	describe(&comparison, options);
-	if (write_out(&comparison, options))
-		return EXIT_ERROR;
-	growth = (int64_t)(comparison.diff.total_after.bytes - comparison.diff.total_before.bytes);
 	if (growth <= 0 || (uint64_t)growth <= options->fail_over)
 		return EXIT_OK;
 	log_error("it grew by %lld bytes, more than --fail-over allows", (long long)growth);
 	return EXIT_LEAK;
+}
+
+static int diff_snapshots(struct comparison *comparison, const struct options *options)
+{
+	const struct diff *diff = &comparison->diff;
+
+	if (compare(comparison, options))
+		return EXIT_ERROR;
+	describe(comparison, options);
+	if (write_out(comparison, options))
+		return EXIT_ERROR;
+	return exit_code_of(options, (int64_t)(diff->total_after.bytes - diff->total_before.bytes));
+}
+
+static int diff_retained(const struct comparison *comparison, const struct options *options)
+{
+	const struct side *before = &comparison->before, *after = &comparison->after;
+	int64_t growth = 0;
+	int error =
+		retained_diff(&(struct retained_side){before->recording, before->path, before->at},
+			      &(struct retained_side){after->recording, after->path, after->at},
+			      options, &growth);
+
+	return error ? EXIT_ERROR : exit_code_of(options, growth);
+}
+
+int command_diff(const struct options *options)
+{
+	_cleanup_(comparison_free) struct comparison comparison = {0};
+	int error = parse(&comparison, options);
+
+	if (!error)
+		error = open_both(&comparison);
+	if (error)
+		return EXIT_ERROR;
+	if (options->retained || (retained_only(comparison.before.recording) &&
+				  retained_only(comparison.after.recording)))
+		return diff_retained(&comparison, options);
+	return diff_snapshots(&comparison, options);
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "command/command.h"
 #include "command/emit.h"
+#include "command/retained.h"
 #include "store/recording.h"
 
 struct source {
@@ -24,14 +25,12 @@ static void source_free(struct source *source)
 	recording_close(source->recording);
 }
 
-static int source_open(struct source *source, const struct options *options)
+static int source_read(struct source *source, const struct options *options)
 {
 	struct report_options report = options->report;
 	size_t position;
-	int error = recording_open(&source->recording, options->files[0]);
+	int error = recording_find(source->recording, options->at, &position);
 
-	if (!error)
-		error = recording_find(source->recording, options->at, &position);
 	if (!error)
 		error = recording_history(source->recording, position, &source->history);
 	if (!error)
@@ -59,15 +58,26 @@ static int write_out(const struct source *source, const struct options *options)
 	return error;
 }
 
+static int report_snapshot(struct source *source, const struct options *options)
+{
+	int error = source_read(source, options);
+
+	source->report.host = error ? NULL : recording_host(source->recording);
+	source->report.colour = !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
+				!getenv("NO_COLOR");
+	return error ? error : write_out(source, options);
+}
+
 int command_report(const struct options *options)
 {
 	_cleanup_(source_free) struct source source = {0};
-	int error = source_open(&source, options);
+	int error = recording_open(&source.recording, options->files[0]);
 
-	source.report.host = error ? NULL : recording_host(source.recording);
-	source.report.colour = !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
-			       !getenv("NO_COLOR");
-	if (!error)
-		error = write_out(&source, options);
+	if (error)
+		return EXIT_ERROR;
+	if (options->retained || retained_only(source.recording))
+		error = retained_report(source.recording, options);
+	else
+		error = report_snapshot(&source, options);
 	return error ? EXIT_ERROR : EXIT_OK;
 }

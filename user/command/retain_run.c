@@ -6,15 +6,16 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "output/retain.h"
 #include "retain/settle.h"
+#include "store/retain_writer.h"
 
 #define DEFAULT_PATHS 3
-#define DEFAULT_TOP 10
 
 int retain_run_open(struct retain_run *run, const struct options *options)
 {
-	*run = (struct retain_run){.options = options, .worker = worker_new(NULL)};
+	*run = (struct retain_run){.options = options,
+				   .format = retain_format_find(options->format),
+				   .worker = worker_new(NULL)};
 	run->symbolizer = run->worker ? symbolizer_new(run->worker) : NULL;
 	run->out = options->output ? fopen(options->output, "we") : stdout;
 	if (!run->out) {
@@ -154,18 +155,32 @@ static int write_report(struct retain_run *run, const struct retain_result *resu
 			const struct retain_diff *diff)
 {
 	const struct options *options = run->options;
-	bool json = !strcmp(options->format, "json");
 	struct retain_report report = {
 		.result = result,
 		.diff = diff,
-		.top = options->top_given ? options->report.top
-		       : json		  ? 0
-					  : DEFAULT_TOP,
+		.top = options->top_given ? options->report.top : run->format->default_top,
 		.colour = !options->no_color && run->out == stdout && isatty(STDOUT_FILENO) &&
 			  !getenv("NO_COLOR"),
 	};
+	int err = run->format->write(run->out, &report);
 
-	return json ? retain_json_write(run->out, &report) : retain_text_write(run->out, &report);
+	if (err)
+		log_error("cannot write the report: %s", strerror(-err));
+	return err;
+}
+
+static int record(const struct options *options, const struct retain_result *result)
+{
+	int64_t number;
+	int err;
+
+	if (!options->recording)
+		return 0;
+	err = retain_writer_append(options->recording, result, options->label, &number);
+	if (!err)
+		log_info("recorded as run %lld of %s: `leakmon report %s --retain`",
+			 (long long)number, options->recording, options->recording);
+	return err;
 }
 
 /* Compares with the run before, writes, and takes the result over for the next one. */
@@ -177,6 +192,8 @@ static int report(struct retain_run *run, struct retain_result *result)
 
 	if (!err)
 		err = write_report(run, result, earlier ? &diff : NULL);
+	if (!err)
+		err = record(run->options, result);
 	if (err || !run->options->repeat) {
 		retain_result_free(result);
 		return err;
@@ -201,7 +218,9 @@ static int conclude(struct retain_run *run, struct retain **retain,
 					 .tracked = tracked->blocks,
 					 .tracked_count = tracked->count};
 	struct retain_result_sources wanted = {.sites = tracked->sites,
-					       .site_count = tracked->site_count};
+					       .site_count = tracked->site_count,
+					       .samples = run->format->samples ||
+							  run->options->recording};
 	struct retain_result result = {0};
 	int err = retain_settle(retain, &options, &sources);
 

@@ -7,6 +7,7 @@
 
 #include "analyze/report.h"
 #include "cli/options.h"
+#include "output/retain.h"
 #include "retain/result.h"
 #include "retain/retain.h"
 #include "symbol/symbolizer.h"
@@ -14,6 +15,7 @@
 
 struct retain_run {
 	const struct options *options;
+	const struct retain_format *format;
 	FILE *out;
 	struct worker *worker;
 	struct symbolizer *symbolizer;

@@ -16,8 +16,8 @@ static void side_write(struct json_writer *json, const char *key, const char *na
 	json_close(json, '}');
 }
 
-static void amounts_write(struct json_writer *json, const char *key, uint64_t before,
-			  uint64_t after)
+void output_json_amounts_write(struct json_writer *json, const char *key, uint64_t before,
+			       uint64_t after)
 {
 	json_open(json, key, '{');
 	json_put_number(json, "before", before);
@@ -33,8 +33,8 @@ static void row_write(struct json_writer *json, const struct diff_row *row)
 	json_open(json, NULL, '{');
 	json_put_string(json, "state", diff_state_name(row->state));
 	json_put_string(json, "name", row->name);
-	amounts_write(json, "bytes", row->before.bytes, row->after.bytes);
-	amounts_write(json, "count", row->before.count, row->after.count);
+	output_json_amounts_write(json, "bytes", row->before.bytes, row->after.bytes);
+	output_json_amounts_write(json, "count", row->before.count, row->after.count);
 	json_put_number(json, "sites", row->sites);
 	if (!row->name) {
 		snprintf(id, sizeof(id), "%016" PRIx64, row->site->id);
@@ -60,8 +60,10 @@ int output_json_diff_write(FILE *out, const struct diff *diff)
 	side_write(&json, "to", diff->after_name, diff->after_label, diff->after);
 	json_put_bool(&json, "same_run", diff->same_run);
 	json_put_bool(&json, "unrelated", diff->unrelated);
-	amounts_write(&json, "bytes", diff->total_before.bytes, diff->total_after.bytes);
-	amounts_write(&json, "count", diff->total_before.count, diff->total_after.count);
+	output_json_amounts_write(&json, "bytes", diff->total_before.bytes,
+				  diff->total_after.bytes);
+	output_json_amounts_write(&json, "count", diff->total_before.count,
+				  diff->total_after.count);
 	json_open(&json, "rows", '[');
 	for (size_t i = 0; i < diff->rows.count; i++) {
 		if (diff->rows.items[i].state == DIFF_SAME || (diff->top && shown == diff->top))

@@ -10,7 +10,7 @@
 #include "output/formats.h"
 
 /* Nothing in a name may end the frame or the line. */
-static void name_write(FILE *out, const char *name)
+void output_folded_name_write(FILE *out, const char *name)
 {
 	_cleanup_free_ char *inert = text_inert(name);
 
@@ -29,14 +29,14 @@ static const char *path_base(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static void frame_write(FILE *out, const struct frame *frame)
+void output_folded_frame_write(FILE *out, const struct frame *frame)
 {
 	fputc(';', out);
 	if (frame->function) {
-		name_write(out, frame->function);
+		output_folded_name_write(out, frame->function);
 	} else if (frame->module) {
 		fputc('[', out);
-		name_write(out, path_base(frame->module));
+		output_folded_name_write(out, path_base(frame->module));
 		fprintf(out, "+0x%" PRIx64 "]", frame->module_offset);
 	} else {
 		fprintf(out, "[0x%" PRIx64 "]", frame->address);
@@ -47,7 +47,7 @@ void output_folded_stack_write(FILE *out, const char *comm, const struct report_
 {
 	const struct site *numbers = site->site;
 
-	name_write(out, comm);
+	output_folded_name_write(out, comm);
 	/* Roots of their own: blocks lie in mappings, and in the kernel slabs in pages. */
 	if (numbers->family != FAMILY_HEAP)
 		fprintf(out, ";[%s]", family_name(numbers->family));
@@ -56,7 +56,7 @@ void output_folded_stack_write(FILE *out, const char *comm, const struct report_
 	if (numbers->lost)
 		fprintf(out, ";[lost: %s]", lost_name(numbers->lost));
 	for (size_t i = site->frames.list.count; i-- > 0;)
-		frame_write(out, &site->frames.list.items[i]);
+		output_folded_frame_write(out, &site->frames.list.items[i]);
 	for (size_t i = site->frames.list.count ? 0 : numbers->depth; i-- > 0;)
 		fprintf(out, ";[0x%" PRIx64 "]",
 			(uint64_t)(numbers->addresses[i] & ~LM_FRAME_EXACT));
@@ -88,7 +88,7 @@ int output_folded_diff_write(FILE *out, const struct diff *diff)
 		if (diff_bytes(row) <= 0)
 			continue;
 		if (row->name)
-			name_write(out, row->name);
+			output_folded_name_write(out, row->name);
 		else
 			output_folded_stack_write(out, row->comm, row->site);
 		fprintf(out, " %" PRId64 "\n", diff_bytes(row));

@@ -30,10 +30,16 @@ void output_text_stack_write(FILE *out, bool colour, const struct report_site *r
 void output_text_threads_write(FILE *out, const struct report_process *ranked);
 void output_json_threads_write(struct json_writer *json, const struct report_process *ranked);
 void output_json_frames_write(struct json_writer *json, const struct report_site *site);
+/* A name with nothing in it that would end the frame or the line; ";" and a frame. */
+void output_folded_name_write(FILE *out, const char *name);
+void output_folded_frame_write(FILE *out, const struct frame *frame);
 void output_folded_stack_write(FILE *out, const char *comm, const struct report_site *site);
 /* The members "ledger" and "mappings". */
 void output_json_ledger_write(struct json_writer *json, const struct snapshot *snapshot);
 void output_json_mapping_write(struct json_writer *json, const struct mapping_ledger *ledger);
+/* {"before", "after", "difference"}. */
+void output_json_amounts_write(struct json_writer *json, const char *key, uint64_t before,
+			       uint64_t after);
 void output_json_time(struct json_writer *json, const char *key, const struct timespec *time);
 
 /* Flushes. 0, or -EIO when anything written to the stream so far failed. */

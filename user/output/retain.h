@@ -15,9 +15,35 @@ struct retain_report {
 	bool colour;
 };
 
-/* 0, or -EIO when the stream failed. Flushes. */
+/* What changed from one run to another, of one recording or of two. */
+struct retain_diff_report {
+	const struct retain_diff *diff;
+	const char *before_name, *after_name;	/* of the recordings, untrusted */
+	int64_t before_number, after_number;	/* of the runs in them */
+	const char *before_label, *after_label; /* or NULL */
+	size_t top;
+	bool colour;
+};
+
+struct retain_format {
+	const char *name;
+	/* 0, or -EIO when the stream failed, or -ENOMEM. Flushes. */
+	int (*write)(FILE *out, const struct retain_report *report);
+	/* What changed; NULL: this format has no way to say it. */
+	int (*write_diff)(FILE *out, const struct retain_diff_report *report);
+	bool samples;	    /* needs result->samples */
+	size_t default_top; /* rows of each list unless -T is given; 0: all */
+};
+
+/* NULL: there is none of that name for this. */
+const struct retain_format *retain_format_find(const char *name);
+
 int retain_text_write(FILE *out, const struct retain_report *report);
 int retain_json_write(FILE *out, const struct retain_report *report);
+int retain_folded_write(FILE *out, const struct retain_report *report);
+int retain_pprof_write(FILE *out, const struct retain_report *report);
+int retain_text_diff_write(FILE *out, const struct retain_diff_report *report);
+int retain_json_diff_write(FILE *out, const struct retain_diff_report *report);
 
 /* Pieces of the two for other reports. "global cache [holder]": */
 void retain_root_write(FILE *out, const struct retained_root *root);
@@ -33,6 +59,9 @@ void retain_field_write(FILE *out, const struct retained_step *step);
 /* The same as strings that the caller frees; NULL: out of memory. */
 char *retain_root_text(const struct retained_root *root);
 char *retain_class_text(const struct retain_result *result, const struct retained_class *class);
+
+/* Who holds the blocks of a sample: a root, "[unreachable]", ... */
+char *retain_holder_text(const struct retain_result *result, const struct retained_sample *sample);
 
 struct json_writer;
 /* The members of an object. */

@@ -167,3 +167,11 @@ char *retain_class_text(const struct retain_result *result, const struct retaine
 	fclose(out);
 	return text;
 }
+
+char *retain_holder_text(const struct retain_result *result, const struct retained_sample *sample)
+{
+	if (sample->root != RESULT_NONE)
+		return retain_root_text(&result->roots.items[sample->root]);
+	/* A block of which two scans disagreed is in no path. */
+	return strdup(sample->verdict == VERDICT_LOST ? "[unreachable]" : "[not settled]");
+}

@@ -86,17 +86,12 @@ void threads_holders_text(FILE *out, const struct thread_census *census,
 static void holder_json(struct json_writer *json, const struct retain_result *result,
 			const struct thread_holder *holder)
 {
-	static const char *const verdicts[] = {
-		[VERDICT_HELD] = "held",
-		[VERDICT_UNTRACKED] = "untracked",
-		[VERDICT_LOST] = "unreachable",
-	};
 	const struct retained_path *path =
 		holder->path == RESULT_NONE ? NULL : &result->paths.items[holder->path];
 
 	json_open(json, NULL, '{');
 	json_put_number(json, "count", holder->count);
-	json_put_string(json, "verdict", verdicts[holder->verdict]);
+	json_put_string(json, "verdict", verdict_name(holder->verdict));
 	if (path) {
 		json_put_number(json, "first_offset", holder->first);
 		json_put_number(json, "last_offset", holder->last);

@@ -29,6 +29,18 @@ const char *retained_number_name(enum retained_number number)
 	return names[number];
 }
 
+const char *verdict_name(enum verdict verdict)
+{
+	static const char *const names[] = {
+		[VERDICT_HELD] = "held",
+		[VERDICT_UNTRACKED] = "untracked",
+		[VERDICT_LOST] = "unreachable",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == VERDICT_MAX_, "a name for every verdict");
+	return names[verdict];
+}
+
 const struct retained_site *retained_site(const struct retain_result *result, uint32_t site)
 {
 	return site && site <= result->sites.count ? &result->sites.items[site - 1] : NULL;

@@ -44,6 +44,9 @@ enum retained_number {
 #define NUMBER_FIRST_OF_HEAP NUMBER_BLOCKS
 const char *retained_number_name(enum retained_number number);
 
+/* "held", "untracked", "unreachable". */
+const char *verdict_name(enum verdict verdict);
+
 /* Where blocks were allocated. */
 struct retained_site {
 	uint64_t id; /* symbolizer_stack_id() */

@@ -33,6 +33,33 @@ int database_errno(int code)
 	return -EIO;
 }
 
+/* Whoever made the file made its schema too: none of it may run. */
+int database_distrust(sqlite3 *database)
+{
+	static const int switches[][2] = {
+		{SQLITE_DBCONFIG_DEFENSIVE, 1},	      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+		{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},  {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+		{SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+	};
+	int code = SQLITE_OK;
+
+	for (size_t i = 0; i < ARRAY_SIZE(switches) && !code; i++)
+		code = sqlite3_db_config(database, switches[i][0], switches[i][1], NULL);
+	sqlite3_limit(database, SQLITE_LIMIT_LENGTH, 16 << 20);
+	sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_limit(database, SQLITE_LIMIT_EXPR_DEPTH, 32);
+	sqlite3_busy_timeout(database, 2000);
+	return code ? -EIO
+		    : database_run(database, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0");
+}
+
+char *database_path(const char *path)
+{
+	char *plain;
+
+	return asprintf(&plain, "%s%s", *path == '/' ? "" : "./", path) < 0 ? NULL : plain;
+}
+
 int database_run(sqlite3 *database, const char *sql)
 {
 	return database_errno(sqlite3_exec(database, sql, NULL, NULL, NULL));

@@ -12,6 +12,15 @@
  */
 int database_errno(int code);
 
+/*
+ * For a file that anybody may have made: nothing that its schema says is run. 0 or -errno.
+ */
+int database_distrust(sqlite3 *database);
+
+/* SQLite gives some names a meaning: with a directory before it, a name is a name. To be freed by
+ * the caller; NULL: out of memory. */
+char *database_path(const char *path);
+
 /* One or several statements without parameters and results. */
 int database_run(sqlite3 *database, const char *sql);
 

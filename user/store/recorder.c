@@ -2,15 +2,12 @@
 #include "store/recorder.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "store/recorder_file.h"
 #include "store/recorder_state.h"
-#include "store/schema.h"
 
 /* A state is read from the full snapshot before it: this many others at most lie between. */
 #define FULL_EVERY 32
@@ -18,10 +15,6 @@
 #define AGES_FIRST 64
 /* ...and then one of so many. */
 #define AGES_EVERY 8
-
-#ifndef LEAKMON_VERSION
-#define LEAKMON_VERSION "0.1.0"
-#endif
 
 #define PUT_LEDGER_SQL "INSERT INTO ledgers VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 
@@ -76,74 +69,10 @@ static int prepare(struct recorder *recorder)
 	return database_errno(code);
 }
 
-static int meta_write(sqlite3 *database)
+static int database_make(struct recorder *recorder, const char *path)
 {
-	_cleanup_statement_ sqlite3_stmt *statement = NULL;
-	struct utsname host = {0};
-	int error = database_errno(
-		sqlite3_prepare_v2(database, "INSERT INTO meta VALUES(?,?)", -1, &statement, NULL));
+	int error = recorder_file_make(path, &recorder->database);
 
-	uname(&host);
-	if (!error)
-		error = database_do(statement, "tt", "leakmon", LEAKMON_VERSION);
-	if (!error)
-		error = database_do(statement, "tt", "host", host.nodename);
-	if (!error)
-		error = database_do(statement, "tt", "kernel", host.release);
-	return error;
-}
-
-static int create(sqlite3 *database)
-{
-	char pragmas[256];
-	int error;
-
-	snprintf(pragmas, sizeof(pragmas),
-		 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=250;"
-		 "PRAGMA application_id=%d;"
-		 "BEGIN; PRAGMA user_version=%d;",
-		 SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
-	error = database_run(database, pragmas);
-	if (!error)
-		error = database_run(database, schema_sql);
-	if (!error)
-		error = meta_write(database);
-	return error ? error : database_run(database, "COMMIT");
-}
-
-/* Readable by its owner only: a recording names files and functions of the targets. */
-static int file_make(const char *path)
-{
-	int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-
-	if (fd < 0) {
-		log_error("cannot record to %s: %s; %s", path, strerror(errno),
-			  errno == EEXIST ? "name another file, or remove this one"
-					  : "name a file in a directory that you may write to");
-		return -errno;
-	}
-	close(fd);
-	return 0;
-}
-
-/* SQLite gives some names a meaning: with a directory before it, a name is a name. */
-static char *plain_path(const char *path)
-{
-	char *plain;
-
-	return asprintf(&plain, "%s%s", *path == '/' ? "" : "./", path) < 0 ? NULL : plain;
-}
-
-static int database_make(struct recorder *recorder)
-{
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-	int error =
-		database_errno(sqlite3_open_v2(recorder->path, &recorder->database, flags, NULL));
-
-	if (!error) {
-		sqlite3_busy_timeout(recorder->database, 2000);
-		error = create(recorder->database);
-	}
 	return error ? error : prepare(recorder);
 }
 
@@ -154,7 +83,7 @@ int recorder_open(struct recorder **recorder, const char *path,
 	int error;
 
 	if (made)
-		made->path = plain_path(path);
+		made->path = strdup(path);
 	if (!made || !made->path) {
 		free(made);
 		log_error("out of memory");
@@ -162,16 +91,7 @@ int recorder_open(struct recorder **recorder, const char *path,
 	}
 	made->options = *options;
 	made->since_full = FULL_EVERY;
-	error = file_make(path);
-	if (!error) {
-		error = database_make(made);
-		if (error) {
-			log_error("cannot record to %s: %s; name a file on a local file system "
-				  "with room",
-				  path, strerror(-error));
-			unlink(path);
-		}
-	}
+	error = database_make(made, path);
 	if (error)
 		recorder_close(made);
 	else
@@ -310,10 +230,7 @@ void recorder_close(struct recorder *recorder)
 		return;
 	for (size_t i = 0; i < RECORDER_STATEMENTS; i++)
 		sqlite3_finalize(recorder->statements[i]);
-	/* One plain file, which opens on read-only media too; a reader may prevent that. */
-	if (recorder->database)
-		database_run(recorder->database, "PRAGMA journal_mode=DELETE");
-	sqlite3_close(recorder->database);
+	recorder_file_close(recorder->database);
 	vec_free(&recorder->processes);
 	vec_free(&recorder->sites);
 	vec_free(&recorder->kept);

@@ -125,7 +125,7 @@ static int list_snapshots(struct recording *recording)
 		return recording_fail(recording, error, "its snapshots");
 	if (recording->snapshots.count && !recording->snapshots.items[0].full)
 		return recording_fail(recording, -EUCLEAN, "its first snapshot is not whole");
-	if (recording->snapshots.count)
+	if (recording->snapshots.count || recording->retains.count)
 		return 0;
 	log_error("%s holds no snapshot: the monitor ended before its first one", recording->path);
 	return -ENODATA;
@@ -257,6 +257,8 @@ static int recording_load(struct recording *recording)
 	if (!error)
 		error = prepare(recording);
 	if (!error)
+		error = recording_list_retains(recording);
+	if (!error)
 		error = list_snapshots(recording);
 	if (!error)
 		error = read_rows(recording, GET_PROCESSES, process_read, "its processes");
@@ -275,7 +277,9 @@ int recording_open(struct recording **recording, const char *path)
 	if (error)
 		return error;
 	made = calloc(1, sizeof(*made));
-	if (!made || asprintf(&made->path, "%s%s", *path == '/' ? "" : "./", path) < 0) {
+	if (made)
+		made->path = database_path(path);
+	if (!made || !made->path) {
 		free(made);
 		log_error("out of memory");
 		return -ENOMEM;
@@ -310,6 +314,7 @@ void recording_close(struct recording *recording)
 	for (size_t i = 0; i < recording->snapshots.count; i++)
 		free(recording->snapshots.items[i].label);
 	vec_free(&recording->snapshots);
+	vec_free(&recording->retains);
 	vec_free(&recording->processes);
 	vec_free(&recording->sites);
 	hash_free(&recording->process_rows);

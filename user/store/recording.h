@@ -14,6 +14,7 @@
 #include "analyze/report.h"
 
 struct recording;
+struct retain_result;
 
 struct recording_snapshot {
 	uint64_t sequence; /* ascending, not without gaps */
@@ -24,11 +25,20 @@ struct recording_snapshot {
 	uint64_t rows;
 };
 
+/* A run of `leakmon retain`. */
+struct recording_retain {
+	int64_t number;
+	struct timespec time;
+	pid_t pid;
+	char comm[16];
+	const char *label; /* untrusted, or NULL; as long as the recording */
+};
+
 /* Opens and checks. 0, or -errno after a message that says what is wrong with the file. */
 int recording_open(struct recording **recording, const char *path);
 void recording_close(struct recording *recording);
 
-/* All of them, in order; at least one. Good until recording_close(). */
+/* All of them, in order; none if there are retain runs. Good until recording_close(). */
 const struct recording_snapshot *recording_snapshots(const struct recording *recording,
 						     size_t *count);
 /* Where it was made, untrusted; "" if not known. */
@@ -40,6 +50,14 @@ const char *recording_host(const struct recording *recording);
  * latest snapshot that is not after it. NULL: the last. 0; -ENOENT or -EINVAL after a message.
  */
 int recording_find(const struct recording *recording, const char *at, size_t *position);
+
+/* The runs of `leakmon retain`, in order; perhaps none. Good until recording_close(). */
+const struct recording_retain *recording_retains(const struct recording *recording, size_t *count);
+/* As recording_find(), among these. */
+int recording_find_retain(const struct recording *recording, const char *at, size_t *position);
+/* 0, or -errno after a message. Free with retain_result_free(). */
+int recording_read_retain(struct recording *recording, size_t position,
+			  struct retain_result *result);
 
 /*
  * What was held at that snapshot. site.index is a number of the recording, sites have no

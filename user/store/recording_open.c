@@ -24,25 +24,11 @@ int recording_check_file(const char *path)
 	return -ENOENT;
 }
 
-/* Whoever made the file made its schema too: none of it may run. */
 static int distrust(sqlite3 *database)
 {
-	static const int switches[][2] = {
-		{SQLITE_DBCONFIG_DEFENSIVE, 1},	      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
-		{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},  {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
-		{SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
-	};
-	int code = SQLITE_OK;
+	int error = database_distrust(database);
 
-	for (size_t i = 0; i < ARRAY_SIZE(switches) && !code; i++)
-		code = sqlite3_db_config(database, switches[i][0], switches[i][1], NULL);
-	sqlite3_limit(database, SQLITE_LIMIT_LENGTH, 16 << 20);
-	sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
-	sqlite3_limit(database, SQLITE_LIMIT_EXPR_DEPTH, 32);
-	sqlite3_busy_timeout(database, 2000);
-	return code ? -EIO
-		    : database_run(database, "PRAGMA cell_size_check=ON;"
-					     "PRAGMA mmap_size=0; PRAGMA query_only=ON");
+	return error ? error : database_run(database, "PRAGMA query_only=ON");
 }
 
 /* A log beside the file that nobody may open: read-only media; then the file itself must do. */
@@ -93,7 +79,7 @@ static bool has_our_header(const struct recording *recording)
 		       SCHEMA_APPLICATION_ID;
 }
 
-static int check_version(const struct recording *recording)
+static int check_version(struct recording *recording)
 {
 	int64_t application = 0, version = 0;
 	int error = database_integer(recording->database, "PRAGMA application_id", &application);
@@ -109,6 +95,7 @@ static int check_version(const struct recording *recording)
 	}
 	if (error)
 		return recording_fail(recording, error, "its header");
+	recording->version = version;
 	if (version > 0 && version <= SCHEMA_VERSION)
 		return 0;
 	log_error("%s has schema %lld, and this leakmon knows schemas up to %d: use the newer "
@@ -173,4 +160,16 @@ int recording_open_database(struct recording *recording)
 		return recording_fail(recording, error, "opening it");
 	error = check_version(recording);
 	return error ? error : check_pages(recording);
+}
+
+int recording_verify(const char *path)
+{
+	struct recording recording = {.path = database_path(path)};
+	int error = recording.path ? recording_check_file(path) : -ENOMEM;
+
+	if (!error)
+		error = recording_open_database(&recording);
+	sqlite3_close(recording.database);
+	free(recording.path);
+	return error;
 }

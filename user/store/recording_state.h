@@ -75,8 +75,10 @@ struct recording {
 	sqlite3 *database;
 	sqlite3_stmt *statements[RECORDING_STATEMENTS];
 	char *path;
+	int64_t version; /* of its schema */
 	char *host;
 	VEC(struct recording_snapshot) snapshots;
+	VEC(struct recording_retain) retains;
 	VEC(struct known_process) processes;
 	struct hash process_rows; /* row id -> position in processes */
 	VEC(struct known_site) sites;
@@ -89,12 +91,18 @@ struct recording {
 int recording_check_file(const char *path);
 int recording_open_database(struct recording *recording);
 
+/* All of these for a file that is to be written to. */
+int recording_verify(const char *path);
+
 /* Says what is wrong with the file, and returns the error. */
 int recording_fail(const struct recording *recording, int error, const char *what);
 
 /* The interned text of a column, cut at RECORDING_TEXT_MAX; NULL: null, or no memory (*error). */
 const char *recording_text(struct recording *recording, sqlite3_stmt *statement, int column,
 			   int *error);
+
+/* retain_reader.c */
+int recording_list_retains(struct recording *recording);
 
 /* recording_state.c: brings a state from the snapshots before `from` to that of `to`. */
 int state_advance(struct recording *recording, struct state *state, uint64_t from, uint64_t to);

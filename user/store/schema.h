@@ -12,9 +12,16 @@
 
 /* PRAGMA application_id: "LKMN"; what file(1) and we tell a recording by. */
 #define SCHEMA_APPLICATION_ID 0x4c4b4d4e
-/* PRAGMA user_version. Readers refuse what is newer. */
-#define SCHEMA_VERSION 1
+/*
+ * PRAGMA user_version. Readers refuse what is newer, and read what is older.
+ *
+ *   1  snapshots, sites, points, ledgers
+ *   2  retains and what belongs to them
+ */
+#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION_RETAINS 2
 
-extern const char schema_sql[];
+extern const char schema_sql[];	       /* of version 1 */
+extern const char schema_retain_sql[]; /* what version 2 adds */
 
 #endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "command/retained.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "output/retain.h"
+
+bool retained_only(const struct recording *recording)
+{
+	size_t snapshots, runs;
+
+	recording_snapshots(recording, &snapshots);
+	recording_retains(recording, &runs);
+	return !snapshots && runs;
+}
+
+static FILE *open_output(const struct options *options)
+{
+	FILE *out = options->output ? fopen(options->output, "we") : stdout;
+
+	if (!out)
+		log_error("cannot write to %s: %s; name a file in a directory that you may write "
+			  "to",
+			  options->output, strerror(errno));
+	return out;
+}
+
+static int close_output(FILE *out, int error)
+{
+	if (out != stdout && fclose(out) && !error)
+		error = -errno;
+	if (error)
+		log_error("cannot write the report: %s", strerror(-error));
+	return error;
+}
+
+static bool wants_colour(const struct options *options)
+{
+	return !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
+	       !getenv("NO_COLOR");
+}
+
+static size_t top_of(const struct options *options, const struct retain_format *format)
+{
+	return options->top_given ? options->report.top : format->default_top;
+}
+
+static int read_run(struct recording *recording, const char *at, size_t *position,
+		    struct retain_result *result)
+{
+	int error = recording_find_retain(recording, at, position);
+
+	return error ? error : recording_read_retain(recording, *position, result);
+}
+
+static const struct retain_format *format_of(const struct options *options)
+{
+	const struct retain_format *format = retain_format_find(options->format);
+
+	if (!format)
+		log_error("--format %s has no form for runs of `leakmon retain`: choose text, "
+			  "json, folded or pprof",
+			  options->format);
+	return format;
+}
+
+int retained_report(struct recording *recording, const struct options *options)
+{
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+	const struct retain_format *format = format_of(options);
+	struct retain_report report = {.result = &result, .colour = wants_colour(options)};
+	size_t position;
+	FILE *out;
+	int error = format ? read_run(recording, options->at, &position, &result) : -EINVAL;
+
+	if (error)
+		return error;
+	out = open_output(options);
+	if (!out)
+		return -EIO;
+	report.top = top_of(options, format);
+	return close_output(out, format->write(out, &report));
+}
+
+static void describe(struct retain_diff_report *report, const struct retained_side *before,
+		     size_t before_position, const struct retained_side *after,
+		     size_t after_position)
+{
+	size_t count;
+	const struct recording_retain *was =
+		&recording_retains(before->recording, &count)[before_position];
+	const struct recording_retain *is =
+		&recording_retains(after->recording, &count)[after_position];
+
+	report->before_name = before->path;
+	report->after_name = after->path;
+	report->before_number = was->number;
+	report->after_number = is->number;
+	report->before_label = was->label;
+	report->after_label = is->label;
+}
+
+static uint64_t bytes_of(const struct retain_result *result)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < VERDICT_MAX_; i++)
+		bytes += result->totals[i].bytes;
+	return bytes;
+}
+
+static int write_diff(const struct retain_diff_report *report, const struct options *options,
+		      const struct retain_format *format)
+{
+	FILE *out = open_output(options);
+
+	return out ? close_output(out, format->write_diff(out, report)) : -EIO;
+}
+
+int retained_diff(const struct retained_side *before, const struct retained_side *after,
+		  const struct options *options, int64_t *growth)
+{
+	_cleanup_(retain_result_free) struct retain_result was = {0}, is = {0};
+	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
+	const struct retain_format *format = format_of(options);
+	struct retain_diff_report report = {.diff = &diff, .colour = wants_colour(options)};
+	size_t before_position, after_position;
+	int error = format && format->write_diff ? 0 : -EINVAL;
+
+	if (!error)
+		error = read_run(before->recording, before->at, &before_position, &was);
+	if (!error)
+		error = read_run(after->recording, after->at, &after_position, &is);
+	if (error)
+		return error;
+	if (retain_diff_build(&was, &is, &diff)) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	describe(&report, before, before_position, after, after_position);
+	report.top = top_of(options, format);
+	*growth = (int64_t)(bytes_of(&is) - bytes_of(&was));
+	return write_diff(&report, options, format);
+}

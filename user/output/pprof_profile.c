@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "output/pprof_profile.h"
+
+#include <errno.h>
+#include <zlib.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "output/formats.h"
+#include "symbol/intern.h"
+
+/* Field numbers of profile.proto. */
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE,
+	PROFILE_MAPPING,
+	PROFILE_LOCATION,
+	PROFILE_FUNCTION,
+	PROFILE_STRING,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION,
+	PROFILE_PERIOD_TYPE,
+	PROFILE_PERIOD,
+	PROFILE_COMMENT,
+	PROFILE_DEFAULT_SAMPLE_TYPE
+};
+enum { VALUE_TYPE = 1, VALUE_UNIT };
+enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
+enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM };
+enum {
+	MAPPING_ID = 1,
+	MAPPING_START,
+	MAPPING_LIMIT,
+	MAPPING_OFFSET,
+	MAPPING_FILENAME,
+	MAPPING_BUILD_ID,
+	MAPPING_HAS_FUNCTIONS,
+	MAPPING_HAS_FILENAMES,
+	MAPPING_HAS_LINES,
+	MAPPING_HAS_INLINES
+};
+enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
+enum { LINE_FUNCTION = 1, LINE_NUMBER };
+enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME };
+
+#define MODULE_BYTES (UINT64_C(1) << 36) /* no file's addresses go beyond */
+
+/* The number of what `key` stands for, from 1; *fresh: it is new. 0: out of memory. */
+static uint64_t number_of(struct profile *profile, struct hash *hash, uint64_t key, uint64_t *count,
+			  bool *fresh)
+{
+	uint64_t *number = hash_put(hash, key, fresh);
+
+	if (!number) {
+		profile->failed = true;
+		return 0;
+	}
+	if (*fresh)
+		*number = ++*count;
+	return *number;
+}
+
+/* Index into the string table; NULL and "" are string 0. */
+static uint64_t string(struct profile *profile, const char *text)
+{
+	_cleanup_free_ char *inert = NULL;
+	uint64_t number;
+	bool fresh = false;
+
+	if (!text || !*text)
+		return 0;
+	number = number_of(profile, &profile->strings, intern_hash(text), &profile->string_count,
+			   &fresh);
+	if (!fresh)
+		return number;
+	inert = text_inert(text);
+	if (inert)
+		protobuf_bytes(&profile->out, PROFILE_STRING, inert, strlen(inert));
+	else
+		profile->failed = true;
+	return number;
+}
+
+static void value_type(struct profile *profile, unsigned field, const char *type, const char *unit)
+{
+	protobuf_number(&profile->message, VALUE_TYPE, string(profile, type));
+	protobuf_number(&profile->message, VALUE_UNIT, string(profile, unit));
+	protobuf_message(&profile->out, field, &profile->message);
+}
+
+static uint64_t function(struct profile *profile, const char *name, const char *file)
+{
+	uint64_t key = hash_mix(intern_hash(name)) ^ (file ? intern_hash(file) : 0), id;
+	bool fresh = false;
+
+	id = number_of(profile, &profile->functions, key, &profile->function_count, &fresh);
+	if (!fresh)
+		return id;
+	protobuf_number(&profile->part, FUNCTION_ID, id);
+	protobuf_number(&profile->part, FUNCTION_NAME, string(profile, name));
+	protobuf_number(&profile->part, FUNCTION_SYSTEM_NAME, string(profile, name));
+	protobuf_number(&profile->part, FUNCTION_FILENAME, string(profile, file));
+	protobuf_message(&profile->out, PROFILE_FUNCTION, &profile->part);
+	return id;
+}
+
+/* 0: in no file. */
+static uint64_t module_of(struct profile *profile, const struct frame *frame)
+{
+	uint64_t key, count = profile->modules.count, id;
+	struct profile_module *module;
+	bool fresh = false;
+
+	/* Code made at run time lies elsewhere each time: its name is all there is. */
+	if (!frame->module || !strcmp(frame->module, FRAME_JIT))
+		return 0;
+	key = hash_mix(intern_hash(frame->module)) ^
+	      (frame->build_id ? intern_hash(frame->build_id) : 0);
+	id = number_of(profile, &profile->module_rows, key, &count, &fresh);
+	if (!fresh)
+		return id;
+	module = vec_push(&profile->modules);
+	if (!module) {
+		profile->failed = true;
+		return 0;
+	}
+	module->filename = string(profile, frame->module);
+	module->build_id = string(profile, frame->build_id);
+	return id;
+}
+
+static void line(struct profile *profile, const struct frame *frame)
+{
+	struct protobuf entry = {0};
+	uint64_t id = function(profile, frame->function, frame->file);
+
+	protobuf_number(&entry, LINE_FUNCTION, id);
+	protobuf_number(&entry, LINE_NUMBER, frame->line);
+	protobuf_message(&profile->message, LOCATION_LINE, &entry);
+	protobuf_free(&entry);
+}
+
+static uint64_t location_key(const struct frame *frames, size_t count, uint64_t module)
+{
+	uint64_t key = hash_mix(module ^ hash_mix(module ? frames[count - 1].module_offset
+							 : frames[count - 1].address));
+
+	for (size_t i = 0; i < count; i++) {
+		if (frames[i].function)
+			key = hash_mix(key ^ intern_hash(frames[i].function));
+		key = hash_mix(key ^ frames[i].line);
+	}
+	return key;
+}
+
+/* One address: the frames inlined there, innermost first, and the function itself. */
+static uint64_t location(struct profile *profile, const struct frame *frames, size_t count)
+{
+	const struct frame *last = &frames[count - 1];
+	uint64_t module = module_of(profile, last), id;
+	bool fresh = false;
+
+	id = number_of(profile, &profile->locations, location_key(frames, count, module),
+		       &profile->location_count, &fresh);
+	if (!fresh)
+		return id;
+	protobuf_number(&profile->message, LOCATION_ID, id);
+	protobuf_number(&profile->message, LOCATION_MAPPING, module);
+	protobuf_number(&profile->message, LOCATION_ADDRESS,
+			module ? module * MODULE_BYTES + last->module_offset % MODULE_BYTES
+			       : last->address);
+	for (size_t i = 0; i < count; i++) {
+		if (frames[i].function)
+			line(profile, &frames[i]);
+		if (module && frames[i].function) {
+			profile->modules.items[module - 1].has_functions = true;
+			profile->modules.items[module - 1].has_files |= frames[i].file != NULL;
+			profile->modules.items[module - 1].has_inlines |= frames[i].inlined;
+		}
+	}
+	protobuf_message(&profile->out, PROFILE_LOCATION, &profile->message);
+	return id;
+}
+
+void profile_label(struct profile *profile, const char *key, const char *text, uint64_t number)
+{
+	if (!number && (!text || !*text))
+		return;
+	protobuf_number(&profile->part, LABEL_KEY, string(profile, key));
+	protobuf_number(&profile->part, LABEL_STR, string(profile, text));
+	protobuf_number(&profile->part, LABEL_NUM, number);
+	protobuf_message(&profile->message, SAMPLE_LABEL, &profile->part);
+}
+
+/* Leaf first. Fills `ids`, which has room for all frames. */
+static size_t locations(struct profile *profile, const struct frames *list, const char *otherwise,
+			uint64_t *ids)
+{
+	const struct frame *frames = list->list.items;
+	size_t count = 0, start = 0;
+	struct frame none = {.address = 1, .function = otherwise};
+
+	for (size_t i = 0; i < list->list.count; i++) {
+		if (frames[i].inlined && i + 1 < list->list.count)
+			continue;
+		ids[count++] = location(profile, &frames[start], i + 1 - start);
+		start = i + 1;
+	}
+	if (!count)
+		ids[count++] = location(profile, &none, 1);
+	return count;
+}
+
+void profile_sample_begin(struct profile *profile, const struct frames *frames,
+			  const char *otherwise, const uint64_t *values, size_t count)
+{
+	_cleanup_free_ uint64_t *ids = calloc(frames->list.count + 1, sizeof(*ids));
+	size_t depth;
+
+	if (!ids) {
+		profile->failed = true;
+		return;
+	}
+	depth = locations(profile, frames, otherwise, ids);
+	protobuf_numbers(&profile->message, SAMPLE_LOCATION, ids, depth);
+	protobuf_numbers(&profile->message, SAMPLE_VALUE, values, count);
+}
+
+void profile_sample_end(struct profile *profile)
+{
+	protobuf_message(&profile->out, PROFILE_SAMPLE, &profile->message);
+}
+
+void profile_program(struct profile *profile, const struct frame *frame)
+{
+	module_of(profile, frame);
+}
+
+void profile_begin(struct profile *profile, const struct profile_value *values, size_t count)
+{
+	protobuf_bytes(&profile->out, PROFILE_STRING, "", 0);
+	for (size_t i = 0; i < count; i++)
+		value_type(profile, PROFILE_SAMPLE_TYPE, values[i].type, values[i].unit);
+}
+
+static void mappings(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->modules.count; i++) {
+		const struct profile_module *module = &profile->modules.items[i];
+		struct protobuf *message = &profile->message;
+
+		protobuf_number(message, MAPPING_ID, i + 1);
+		protobuf_number(message, MAPPING_START, (i + 1) * MODULE_BYTES);
+		protobuf_number(message, MAPPING_LIMIT, (i + 2) * MODULE_BYTES);
+		protobuf_number(message, MAPPING_FILENAME, module->filename);
+		protobuf_number(message, MAPPING_BUILD_ID, module->build_id);
+		/* Without names, pprof may look for some itself. */
+		protobuf_number(message, MAPPING_HAS_FUNCTIONS, module->has_functions);
+		protobuf_number(message, MAPPING_HAS_FILENAMES, module->has_files);
+		protobuf_number(message, MAPPING_HAS_LINES, module->has_files);
+		protobuf_number(message, MAPPING_HAS_INLINES, module->has_inlines);
+		protobuf_message(&profile->out, PROFILE_MAPPING, message);
+	}
+}
+
+static int compressed_write(FILE *out, const struct protobuf *profile)
+{
+	z_stream zip = {.next_in = profile->bytes, .avail_in = (uInt)profile->count};
+	uint8_t chunk[16384];
+	int code;
+
+	/* 16 + 15: a gzip header, the whole window. */
+	if (profile->count > UINT32_MAX ||
+	    deflateInit2(&zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + 15, 8, Z_DEFAULT_STRATEGY))
+		return -ENOMEM;
+	do {
+		zip.next_out = chunk;
+		zip.avail_out = sizeof(chunk);
+		code = deflate(&zip, Z_FINISH);
+		fwrite(chunk, 1, sizeof(chunk) - zip.avail_out, out);
+	} while (code == Z_OK);
+	deflateEnd(&zip);
+	return code == Z_STREAM_END ? output_finish(out) : -EIO;
+}
+
+static void finish(struct profile *profile, const struct timespec *time, const char *shown)
+{
+	mappings(profile);
+	protobuf_number(&profile->out, PROFILE_TIME_NANOS,
+			(uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);
+	value_type(profile, PROFILE_PERIOD_TYPE, "space", "bytes");
+	protobuf_number(&profile->out, PROFILE_PERIOD, 1);
+	protobuf_number(&profile->out, PROFILE_DEFAULT_SAMPLE_TYPE, string(profile, shown));
+}
+
+int profile_write(FILE *out, struct profile *profile, const struct timespec *time,
+		  const char *shown)
+{
+	int error = -ENOMEM;
+
+	finish(profile, time, shown);
+	if (!profile->failed && !profile->out.failed && !profile->message.failed)
+		error = compressed_write(out, &profile->out);
+	protobuf_free(&profile->out);
+	protobuf_free(&profile->message);
+	protobuf_free(&profile->part);
+	hash_free(&profile->strings);
+	hash_free(&profile->functions);
+	hash_free(&profile->locations);
+	hash_free(&profile->module_rows);
+	vec_free(&profile->modules);
+	return error;
+}
