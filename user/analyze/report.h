@@ -11,6 +11,7 @@ enum sort_key { SORT_BYTES, SORT_COUNT, SORT_GROWTH, SORT_INTEGRAL, SORT_AGE, SO
 
 struct history;
 struct history_site;
+struct retain_result;
 
 /* What the monitor itself has cost so far; all zero: not known. */
 struct report_cost {
@@ -42,8 +43,10 @@ struct report_process {
 };
 
 struct report {
-	const struct snapshot *snapshot; /* borrowed, must outlive the report */
-	const struct history *history;	 /* borrowed: what came before, with it; or NULL */
+	const struct snapshot *snapshot;      /* borrowed, must outlive the report */
+	const struct history *history;	      /* borrowed: what came before, with it; or NULL */
+	const struct retain_result *retained; /* who holds what, by process; or NULL; borrowed */
+	size_t retained_count;
 	const char *host; /* where it was taken, untrusted; NULL: not known; borrowed */
 	struct report_cost cost;
 	bool show_allocs;

@@ -15,11 +15,13 @@ struct source {
 	struct history history;
 	struct snapshot snapshot;
 	struct report report;
+	struct retained_set retained;
 };
 
 static void source_free(struct source *source)
 {
 	report_free(&source->report);
+	retained_set_free(&source->retained);
 	snapshot_free(&source->snapshot);
 	history_free(&source->history);
 	recording_close(source->recording);
@@ -62,6 +64,10 @@ static int report_snapshot(struct source *source, const struct options *options)
 {
 	int error = source_read(source, options);
 
+	if (!error && output_find(options->format)->wants_retained)
+		error = retained_set_read(source->recording, &source->retained);
+	source->report.retained = source->retained.list.items;
+	source->report.retained_count = source->retained.list.count;
 	source->report.host = error ? NULL : recording_host(source->recording);
 	source->report.colour = !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
 				!getenv("NO_COLOR");

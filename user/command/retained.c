@@ -146,3 +146,37 @@ int retained_diff(const struct retained_side *before, const struct retained_side
 	*growth = (int64_t)(bytes_of(&is) - bytes_of(&was));
 	return write_diff(&report, options, format);
 }
+
+static bool is_latest(const struct recording_retain *runs, size_t count, size_t i)
+{
+	for (size_t j = i + 1; j < count; j++) {
+		if (runs[j].pid == runs[i].pid)
+			return false;
+	}
+	return true;
+}
+
+int retained_set_read(struct recording *recording, struct retained_set *set)
+{
+	size_t count;
+	const struct recording_retain *runs = recording_retains(recording, &count);
+	int error = 0;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		struct retain_result *result =
+			is_latest(runs, count, i) ? vec_push(&set->list) : NULL;
+
+		if (result)
+			error = recording_read_retain(recording, i, result);
+		else if (is_latest(runs, count, i))
+			error = -ENOMEM;
+	}
+	return error;
+}
+
+void retained_set_free(struct retained_set *set)
+{
+	for (size_t i = 0; i < set->list.count; i++)
+		retain_result_free(&set->list.items[i]);
+	vec_free(&set->list);
+}

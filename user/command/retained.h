@@ -4,6 +4,7 @@
 #define LEAKMON_COMMAND_RETAINED_H
 
 #include "cli/options.h"
+#include "retain/result.h"
 #include "store/recording.h"
 
 /* Whether it holds such runs and no snapshots. */
@@ -11,6 +12,15 @@ bool retained_only(const struct recording *recording);
 
 /* 0, or -errno after an error message. */
 int retained_report(struct recording *recording, const struct options *options);
+
+/* Of each process the latest run, in the order of their first ones. */
+struct retained_set {
+	VEC(struct retain_result) list;
+};
+
+/* 0, or -errno after an error message; to be freed in any case. */
+int retained_set_read(struct recording *recording, struct retained_set *set);
+void retained_set_free(struct retained_set *set);
 
 struct retained_side {
 	struct recording *recording;

@@ -12,9 +12,12 @@
 #include "html/page.h"
 #include "output/formats.h"
 #include "output/html_series.h"
+#include "output/retain.h"
 #include "output/trend_parts.h"
 
 #define NS_PER_MS UINT64_C(1000000)
+/* Of each list of a retain run. */
+#define RETAINED_ROWS 200
 
 struct page {
 	struct json_writer json;
@@ -174,6 +177,18 @@ static void cost_write(struct json_writer *json, const struct report_cost *cost)
 	json_close(json, '}');
 }
 
+/* The page shows the greatest of everything; all of it is in the recording. */
+static void retention_write(struct json_writer *json, const struct report *report)
+{
+	if (!report->retained_count)
+		return;
+	json_open(json, "retention", '[');
+	for (size_t i = 0; i < report->retained_count; i++)
+		retain_json_object(json, &(struct retain_report){.result = &report->retained[i],
+								 .top = RETAINED_ROWS});
+	json_close(json, ']');
+}
+
 static void data_write(struct page *page)
 {
 	struct json_writer *json = &page->json;
@@ -186,6 +201,7 @@ static void data_write(struct page *page)
 	html_columns_write(json, &page->columns);
 	processes_write(page);
 	sites_write(page);
+	retention_write(json, page->report);
 	html_names_write(json, &page->names);
 	json_close(json, '}');
 }

@@ -32,7 +32,8 @@ static const struct output_format formats[] = {
 	 .write = output_html_write,
 	 .write_diff = output_html_diff_write,
 	 .single = true,
-	 .wants_history = true},
+	 .wants_history = true,
+	 .wants_retained = true},
 };
 
 const struct output_format *output_find(const char *name)

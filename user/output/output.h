@@ -21,9 +21,10 @@ struct output_format {
 	int (*write_triage)(FILE *out, const struct triage_report *report);
 	/* What changed; NULL: this format has no way to say it. */
 	int (*write_diff)(FILE *out, const struct diff *diff);
-	bool single;	    /* a file holds one report: each replaces the one before */
-	bool wants_history; /* a difference is shown with what came before both sides */
-	size_t default_top; /* sites per process unless -T is given; 0: all */
+	bool single;	     /* a file holds one report: each replaces the one before */
+	bool wants_history;  /* a difference is shown with what came before both sides */
+	bool wants_retained; /* report->retained is shown */
+	size_t default_top;  /* sites per process unless -T is given; 0: all */
 };
 
 /* NULL if there is no such format. */

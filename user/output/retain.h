@@ -64,6 +64,8 @@ char *retain_class_text(const struct retain_result *result, const struct retaine
 char *retain_holder_text(const struct retain_result *result, const struct retained_sample *sample);
 
 struct json_writer;
+/* The whole of it, as a member of an array or a document of its own. */
+void retain_json_object(struct json_writer *json, const struct retain_report *report);
 /* The members of an object. */
 void retain_json_root(struct json_writer *json, const struct retained_root *root);
 void retain_json_class(struct json_writer *json, const struct retain_result *result,

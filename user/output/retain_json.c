@@ -231,24 +231,30 @@ static void paths_write(struct json_writer *json, const struct retain_result *re
 	json_close(json, ']');
 }
 
-int retain_json_write(FILE *out, const struct retain_report *report)
+void retain_json_object(struct json_writer *json, const struct retain_report *report)
 {
 	const struct retain_result *result = report->result;
+
+	json_open(json, NULL, '{');
+	json_put_number(json, "schema", 1);
+	output_json_time(json, "time", &result->time);
+	json_put_number(json, "pid", (uint64_t)result->pid);
+	json_put_string(json, "comm", result->comm);
+	json_put_bool(json, "settled", result->settled);
+	picture_write(json, result);
+	totals_write(json, result);
+	leaks_write(json, report);
+	roots_write(json, report);
+	classes_write(json, report);
+	paths_write(json, result);
+	json_close(json, '}');
+}
+
+int retain_json_write(FILE *out, const struct retain_report *report)
+{
 	struct json_writer json = {.out = out};
 
-	json_open(&json, NULL, '{');
-	json_put_number(&json, "schema", 1);
-	output_json_time(&json, "time", &result->time);
-	json_put_number(&json, "pid", (uint64_t)result->pid);
-	json_put_string(&json, "comm", result->comm);
-	json_put_bool(&json, "settled", result->settled);
-	picture_write(&json, result);
-	totals_write(&json, result);
-	leaks_write(&json, report);
-	roots_write(&json, report);
-	classes_write(&json, report);
-	paths_write(&json, result);
-	json_close(&json, '}');
+	retain_json_object(&json, report);
 	fputc('\n', out);
 	return output_finish(out);
 }

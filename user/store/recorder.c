@@ -40,6 +40,12 @@ static const char *const statements[] = {
 	[PUT_AGES] = "INSERT INTO ages VALUES(?,?,?,?,?,?,?,?,?)",
 	[PUT_LEDGER] = PUT_LEDGER_SQL,
 	[PUT_LOSS] = "INSERT INTO losses VALUES(?,?,?,?,?)",
+	[PUT_THREADS] = "INSERT OR REPLACE INTO threads VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+	[PUT_CREATOR] = "INSERT OR REPLACE INTO creators VALUES(?,?,?,?)",
+	[CLEAR_CREATOR_STACK] = "DELETE FROM creator_stacks WHERE creator=?",
+	[PUT_CREATOR_STACK] = "INSERT INTO creator_stacks VALUES(?,?,?)",
+	[PUT_DEAD] = "INSERT OR REPLACE INTO dead_threads VALUES(?,?,?,?,?,?,?,?,?,?)",
+	[PUT_MAPPING_LEDGER] = "INSERT OR REPLACE INTO mapping_ledgers VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[SET_ROWS] = "UPDATE snapshots SET rows=?2 WHERE sequence=?1",
 	[MOVE_POINTS] = "UPDATE OR IGNORE points SET snapshot=?2 WHERE snapshot=?1",
 	[DROP_POINTS] = "DELETE FROM points WHERE snapshot=?1",
@@ -51,6 +57,11 @@ static const char *const statements[] = {
 	[DROP_LOSSES] = "DELETE FROM losses WHERE snapshot=?1",
 	[MOVE_THREADS] = "UPDATE OR IGNORE threads SET snapshot=?2 WHERE snapshot=?1",
 	[DROP_THREADS] = "DELETE FROM threads WHERE snapshot=?1",
+	[MOVE_DEAD] = "UPDATE OR IGNORE dead_threads SET snapshot=?2 WHERE snapshot=?1",
+	[DROP_DEAD] = "DELETE FROM dead_threads WHERE snapshot=?1",
+	[MOVE_MAPPING_LEDGERS] =
+		"UPDATE OR IGNORE mapping_ledgers SET snapshot=?2 WHERE snapshot=?1",
+	[DROP_MAPPING_LEDGERS] = "DELETE FROM mapping_ledgers WHERE snapshot=?1",
 	[HAND_ON_FULL] = hand_on_full_sql,
 	[DROP_SNAPSHOT] = "DELETE FROM snapshots WHERE sequence=?1",
 	[COUNT_ROWS] = count_rows_sql,
@@ -233,12 +244,14 @@ void recorder_close(struct recorder *recorder)
 	recorder_file_close(recorder->database);
 	vec_free(&recorder->processes);
 	vec_free(&recorder->sites);
+	vec_free(&recorder->creators);
 	vec_free(&recorder->kept);
 	hash_free(&recorder->process_rows);
 	hash_free(&recorder->site_positions);
 	hash_free(&recorder->module_rows);
 	hash_free(&recorder->frame_rows);
 	hash_free(&recorder->mapping_rows);
+	hash_free(&recorder->creator_rows);
 	free(recorder->path);
 	free(recorder);
 }

@@ -44,6 +44,13 @@ static int set_number(sqlite3 *database, const char *pragma, int number)
 	return database_run(database, sql);
 }
 
+static int add_version_2(sqlite3 *database)
+{
+	int error = database_run(database, schema_retain_sql);
+
+	return error ? error : database_run(database, schema_threads_sql);
+}
+
 static int create(sqlite3 *database)
 {
 	int error = database_run(database, writing_sql);
@@ -57,7 +64,7 @@ static int create(sqlite3 *database)
 	if (!error)
 		error = database_run(database, schema_sql);
 	if (!error)
-		error = database_run(database, schema_retain_sql);
+		error = add_version_2(database);
 	if (!error)
 		error = meta_write(database);
 	return error ? error : database_run(database, "COMMIT");
@@ -71,8 +78,8 @@ static int upgrade(sqlite3 *database)
 
 	if (!error)
 		error = database_integer(database, "PRAGMA user_version", &version);
-	if (!error && version < SCHEMA_VERSION_RETAINS)
-		error = database_run(database, schema_retain_sql);
+	if (!error && version < 2)
+		error = add_version_2(database);
 	if (!error && version < SCHEMA_VERSION)
 		error = set_number(database, "user_version", SCHEMA_VERSION);
 	if (!error)

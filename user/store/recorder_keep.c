@@ -18,9 +18,22 @@ static const struct {
 	enum recorder_statement statement;
 	bool moves; /* rows to the next snapshot, which needs none if it is a full one */
 } steps[] = {
-	{MOVE_POINTS, true},  {DROP_POINTS, false},  {MOVE_AGES, true},	   {DROP_AGES, false},
-	{MOVE_LEDGERS, true}, {DROP_LEDGERS, false}, {MOVE_LOSSES, true},  {DROP_LOSSES, false},
-	{MOVE_THREADS, true}, {DROP_THREADS, false}, {HAND_ON_FULL, true}, {DROP_SNAPSHOT, false},
+	{MOVE_POINTS, true},
+	{DROP_POINTS, false},
+	{MOVE_AGES, true},
+	{DROP_AGES, false},
+	{MOVE_LEDGERS, true},
+	{DROP_LEDGERS, false},
+	{MOVE_LOSSES, true},
+	{DROP_LOSSES, false},
+	{MOVE_THREADS, true},
+	{DROP_THREADS, false},
+	{MOVE_DEAD, true},
+	{DROP_DEAD, false},
+	{MOVE_MAPPING_LEDGERS, true},
+	{DROP_MAPPING_LEDGERS, false},
+	{HAND_ON_FULL, true},
+	{DROP_SNAPSHOT, false},
 	{COUNT_ROWS, false},
 };
 

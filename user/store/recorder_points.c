@@ -130,7 +130,7 @@ static uint64_t ledger_hash(const struct ledger_row *row)
 }
 
 static int process_write(struct recorder *recorder, const struct report_process *process,
-			 bool has_ages)
+			 const struct snapshot *snapshot)
 {
 	const struct snapshot_process *seen = process->process;
 	struct ledger_row row = {.state = seen->exited ? PROCESS_EXITED : PROCESS_ALIVE,
@@ -148,8 +148,9 @@ static int process_write(struct recorder *recorder, const struct report_process 
 		error = ledger_write(recorder, &row);
 	recorder->processes.items[row.process - 1].numbers = numbers;
 	for (size_t i = 0; i < process->sites.count && !error; i++)
-		error = site_write(recorder, row.process, seen, &process->sites.items[i], has_ages);
-	return error;
+		error = site_write(recorder, row.process, seen, &process->sites.items[i],
+				   snapshot->has_ages);
+	return error ? error : recorder_put_threads(recorder, row.process, process, snapshot);
 }
 
 static int gone_processes_write(struct recorder *recorder)
@@ -163,7 +164,7 @@ static int gone_processes_write(struct recorder *recorder)
 		if (process->gone || process->seen == recorder->appends)
 			continue;
 		process->gone = true;
-		process->numbers = 0;
+		process->numbers = process->threads = process->mapping = 0;
 		if (!recorder->full)
 			error = ledger_write(recorder,
 					     &(struct ledger_row){.process = (int64_t)i + 1,
@@ -184,11 +185,13 @@ int recorder_put_numbers(struct recorder *recorder, const struct report *report)
 
 		total.bytes += (int64_t)process->process->outstanding_bytes;
 		total.count += (int64_t)process->process->outstanding_count;
-		error = process_write(recorder, process, snapshot->has_ages);
+		error = process_write(recorder, process, snapshot);
 	}
 	if (!error)
 		error = gone_processes_write(recorder);
 	if (!error)
 		error = gone_sites_write(recorder);
+	if (!error)
+		error = recorder_end_threads(recorder, snapshot);
 	return error ? error : ledger_write(recorder, &total);
 }

@@ -128,8 +128,8 @@ static uint64_t frame_hash(const struct frame *frame, int64_t module, uint64_t o
 	return mix(mix(hash, frame->line), frame->inlined);
 }
 
-static int put_frame(struct recorder *recorder, int64_t process, const struct frame *frame,
-		     int64_t *row)
+int recorder_put_frame(struct recorder *recorder, int64_t process, const struct frame *frame,
+		       int64_t *row)
 {
 	uint64_t offset = frame->module ? frame->module_offset : frame->address, *known;
 	int64_t module;
@@ -156,7 +156,7 @@ static int put_frame(struct recorder *recorder, int64_t process, const struct fr
 }
 
 /* Names and lines come late: the same addresses may get more frames. */
-static uint64_t stack_hash(const struct frames *frames)
+uint64_t recorder_stack_hash(const struct frames *frames)
 {
 	uint64_t hash = frames->list.count;
 
@@ -178,7 +178,7 @@ static int put_stack(struct recorder *recorder, int64_t process, int64_t site,
 	for (size_t i = 0; i < frames->list.count && !error; i++) {
 		int64_t frame;
 
-		error = put_frame(recorder, process, &frames->list.items[i], &frame);
+		error = recorder_put_frame(recorder, process, &frames->list.items[i], &frame);
 		if (!error)
 			error = database_do(recorder->statements[PUT_STACK], "iii", site,
 					    (int64_t)i, frame);
@@ -215,7 +215,7 @@ int recorder_put_site(struct recorder *recorder, int64_t process,
 		      struct recorded_site **recorded)
 {
 	struct recorded_site *place = site_of(recorder, process, owner, site->site);
-	uint64_t stack = stack_hash(&site->frames);
+	uint64_t stack = recorder_stack_hash(&site->frames);
 	char id[17];
 	int error = 0;
 
@@ -276,6 +276,12 @@ int recorder_index_sites(struct recorder *recorder)
 	return 0;
 }
 
+/* So that they are written again. */
+static void forget_numbers(struct recorded_process *process)
+{
+	process->described = process->numbers = process->threads = process->mapping = 0;
+}
+
 int recorder_forget_rows(struct recorder *recorder)
 {
 	size_t kept = 0;
@@ -284,7 +290,11 @@ int recorder_forget_rows(struct recorder *recorder)
 	recorder->counts = recorder->committed;
 	recorder->processes.count = recorder->committed.processes;
 	for (size_t i = 0; i < recorder->processes.count; i++)
-		recorder->processes.items[i].described = recorder->processes.items[i].numbers = 0;
+		forget_numbers(&recorder->processes.items[i]);
+	recorder->creators.count = recorder->committed.creators;
+	for (size_t i = 0; i < recorder->creators.count; i++)
+		recorder->creators.items[i].stack = recorder->creators.items[i].numbers = 0;
+	recorder->mapping_total = 0;
 	for (size_t i = 0; i < recorder->sites.count; i++) {
 		struct recorded_site *site = &recorder->sites.items[i];
 
@@ -303,5 +313,7 @@ int recorder_forget_rows(struct recorder *recorder)
 		error = hash_cut(&recorder->frame_rows, recorder->committed.frames);
 	if (!error)
 		error = hash_cut(&recorder->mapping_rows, recorder->committed.mappings);
+	if (!error)
+		error = hash_cut(&recorder->creator_rows, recorder->committed.creators);
 	return error;
 }

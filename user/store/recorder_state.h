@@ -21,6 +21,12 @@ enum recorder_statement {
 	PUT_AGES,
 	PUT_LEDGER,
 	PUT_LOSS,
+	PUT_THREADS,
+	PUT_CREATOR,
+	CLEAR_CREATOR_STACK,
+	PUT_CREATOR_STACK,
+	PUT_DEAD,
+	PUT_MAPPING_LEDGER,
 	SET_ROWS,
 	/* Forgetting one snapshot: ?1 it, ?2 the next one. In this order. */
 	MOVE_POINTS,
@@ -33,6 +39,10 @@ enum recorder_statement {
 	DROP_LOSSES,
 	MOVE_THREADS,
 	DROP_THREADS,
+	MOVE_DEAD,
+	DROP_DEAD,
+	MOVE_MAPPING_LEDGERS,
+	DROP_MAPPING_LEDGERS,
 	HAND_ON_FULL,
 	DROP_SNAPSHOT,
 	COUNT_ROWS,
@@ -44,9 +54,10 @@ enum recorder_statement {
 struct recorded_process {
 	lm_process_key key;
 	uint32_t pid;
-	uint64_t described; /* hash of its names */
-	uint64_t numbers;   /* hash of its ledger row */
-	uint64_t seen;	    /* the append that saw it last */
+	uint64_t described;	   /* hash of its names */
+	uint64_t numbers;	   /* hash of its ledger row */
+	uint64_t threads, mapping; /* likewise, of these */
+	uint64_t seen;		   /* the append that saw it last */
 	bool gone;
 };
 
@@ -61,6 +72,15 @@ struct recorded_site {
 	struct site last; /* the numbers; its addresses are not kept */
 };
 
+/* Dead threads of one creator. */
+struct recorded_creator {
+	int64_t process_row, row;
+	uint64_t stack;	  /* hash of its frames as written */
+	uint64_t numbers; /* of its row */
+	uint64_t seen;	  /* the append that saw it last */
+	bool gone;	  /* the last row says that none is left */
+};
+
 struct kept_snapshot {
 	int64_t sequence;
 	uint64_t monotonic_ns;
@@ -69,7 +89,7 @@ struct kept_snapshot {
 
 /* Rows there are: ids count up, so that a rollback takes away the last ones. */
 struct recorded_counts {
-	uint64_t processes, modules, frames, mappings, sites;
+	uint64_t processes, modules, frames, mappings, sites, creators;
 };
 
 struct recorder {
@@ -79,17 +99,19 @@ struct recorder {
 	struct recorder_options options;
 	VEC(struct recorded_process) processes; /* row id - 1 */
 	VEC(struct recorded_site) sites;
-	struct hash site_positions; /* (process row, index) -> position in sites */
+	VEC(struct recorded_creator) creators; /* row id - 1 */
+	struct hash site_positions;	       /* (process row, index) -> position in sites */
 	/* From a hash of the contents to the row id; of mappings, to a running number. */
-	struct hash process_rows, module_rows, frame_rows, mapping_rows;
+	struct hash process_rows, module_rows, frame_rows, mapping_rows, creator_rows;
 	struct recorded_counts counts, committed;
 	VEC(struct kept_snapshot) kept;
 	int64_t sequence; /* of the latest snapshot; in the file they are counted by the recorder */
 	uint64_t appends, missed;
-	int64_t rows;	     /* in points, of the snapshot being written */
-	uint64_t since_full; /* snapshots since the last full one */
-	bool full;	     /* this one is */
-	bool ages;	     /* this one gets its histogram */
+	uint64_t mapping_total; /* hash of the sum's row in mapping_ledgers */
+	int64_t rows;		/* in points, of the snapshot being written */
+	uint64_t since_full;	/* snapshots since the last full one */
+	bool full;		/* this one is */
+	bool ages;		/* this one gets its histogram */
 };
 
 /* recorder_rows.c: the row of a process, of a site (written if new or if its frames changed). */
@@ -98,10 +120,21 @@ int recorder_put_process(struct recorder *recorder, const struct snapshot_proces
 int recorder_put_site(struct recorder *recorder, int64_t process,
 		      const struct snapshot_process *owner, const struct report_site *site,
 		      struct recorded_site **recorded);
+/* The row of a frame that is seen in that process, written if it is new. */
+int recorder_put_frame(struct recorder *recorder, int64_t process, const struct frame *frame,
+		       int64_t *row);
+/* The same for the same frames; never 0. */
+uint64_t recorder_stack_hash(const struct frames *frames);
 /* After a rollback: forgets the rows that were not committed. */
 int recorder_forget_rows(struct recorder *recorder);
 /* After sites were taken out of the array. */
 int recorder_index_sites(struct recorder *recorder);
+
+/* recorder_threads.c: threads, dead ones by creator, and the mapping ledger of one process. */
+int recorder_put_threads(struct recorder *recorder, int64_t process,
+			 const struct report_process *report, const struct snapshot *snapshot);
+/* Creators of whose threads none is left, and the sum over all processes; at last. */
+int recorder_end_threads(struct recorder *recorder, const struct snapshot *snapshot);
 
 /* recorder_points.c: all numbers of one snapshot. */
 int recorder_put_numbers(struct recorder *recorder, const struct report *report);

@@ -31,6 +31,23 @@ static const char *const statements[] = {
 		      " LEFT JOIN modules ON modules.id=frames.module"
 		      " LEFT JOIN mappings ON mappings.module=frames.module"
 		      " AND mappings.process=?2 WHERE site=?1 ORDER BY position",
+	[GET_THREADS] = "SELECT process,alive,dead,dead_stack_bytes,dead_resident_bytes,"
+			"dead_heap_bytes,dead_heap_count,created,joined,detached FROM threads"
+			" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
+	[GET_DEAD] = "SELECT creator,count,before_attach,oldest_ns,newest_ns,stack_bytes,"
+		     "resident_bytes,heap_bytes,heap_count FROM dead_threads"
+		     " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
+	[GET_MAPPING_LEDGERS] = "SELECT process,mapped,unmapped,outstanding,purged,ranges,"
+				"events_lost,missed,healed FROM mapping_ledgers"
+				" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
+	[GET_CREATORS] = "SELECT id,process,stack,walk_end FROM creators",
+	[GET_CREATOR_STACK] =
+		"SELECT frames.module,frames.offset,function,function_offset,file,line,"
+		"inlined,why,path,build_id,bias,position FROM creator_stacks"
+		" JOIN frames ON frames.id=creator_stacks.frame"
+		" LEFT JOIN modules ON modules.id=frames.module"
+		" LEFT JOIN mappings ON mappings.module=frames.module"
+		" AND mappings.process=?2 WHERE creator=?1 ORDER BY position",
 };
 _Static_assert(ARRAY_SIZE(statements) == RECORDING_STATEMENTS, "a text for every statement");
 
@@ -74,9 +91,13 @@ const char *recording_text(struct recording *recording, sqlite3_stmt *statement,
 static int prepare(struct recording *recording)
 {
 	for (size_t i = 0; i < RECORDING_STATEMENTS; i++) {
-		int code = sqlite3_prepare_v3(recording->database, statements[i], -1,
-					      SQLITE_PREPARE_PERSISTENT, &recording->statements[i],
-					      NULL);
+		int code;
+
+		if (i >= GET_THREADS && recording->version < 2)
+			return 0;
+		code = sqlite3_prepare_v3(recording->database, statements[i], -1,
+					  SQLITE_PREPARE_PERSISTENT, &recording->statements[i],
+					  NULL);
 
 		if (code)
 			return recording_fail(recording, -EUCLEAN, "its tables");
@@ -159,7 +180,7 @@ static void process_read(struct recording *recording, sqlite3_stmt *statement, i
 		*error = -ENOMEM;
 }
 
-static unsigned name_index(const char *name, const char *(*name_of)(unsigned), unsigned max)
+unsigned recording_name_index(const char *name, const char *(*name_of)(unsigned), unsigned max)
 {
 	for (unsigned i = 0; name && i < max; i++) {
 		const char *candidate = name_of(i);
@@ -175,7 +196,7 @@ static const char *lost_name_of(unsigned i)
 	return lost_name((enum lm_lost)i);
 }
 
-static const char *walk_end_name_of(unsigned i)
+const char *recording_walk_end_name(unsigned i)
 {
 	return walk_end_name((enum lm_walk_end)i);
 }
@@ -203,14 +224,14 @@ static void site_read(struct recording *recording, sqlite3_stmt *statement, int 
 	site->row = database_unsigned(statement, 0, error);
 	site->process = database_unsigned(statement, 1, error);
 	site->stack = stack ? strtoull(stack, NULL, 16) : 0;
-	site->lost =
-		(enum lm_lost)name_index(database_text(statement, 3), lost_name_of, LM_LOST_MAX_);
-	site->end = (enum lm_walk_end)name_index(database_text(statement, 4), walk_end_name_of,
-						 LM_WALK_MAX_);
-	site->family = (enum site_family)name_index(database_text(statement, 5), family_name_of,
-						    FAMILY_MAX_);
-	site->kind =
-		(enum site_kind)name_index(database_text(statement, 6), kind_name_of, KIND_MAX_);
+	site->lost = (enum lm_lost)recording_name_index(database_text(statement, 3), lost_name_of,
+							LM_LOST_MAX_);
+	site->end = (enum lm_walk_end)recording_name_index(database_text(statement, 4),
+							   recording_walk_end_name, LM_WALK_MAX_);
+	site->family = (enum site_family)recording_name_index(database_text(statement, 5),
+							      family_name_of, FAMILY_MAX_);
+	site->kind = (enum site_kind)recording_name_index(database_text(statement, 6), kind_name_of,
+							  KIND_MAX_);
 	if (!*error && (site->row > UINT32_MAX || recording->sites.count > RECORDING_SITES_MAX ||
 			!hash_get(&recording->process_rows, site->process)))
 		*error = -EUCLEAN;
@@ -264,6 +285,8 @@ static int recording_load(struct recording *recording)
 		error = read_rows(recording, GET_PROCESSES, process_read, "its processes");
 	if (!error)
 		error = read_rows(recording, GET_SITES, site_read, "its sites");
+	if (!error && recording->version >= 2)
+		error = read_rows(recording, GET_CREATORS, creator_read, "who created its threads");
 	read_host(recording);
 	return error;
 }
@@ -319,6 +342,8 @@ void recording_close(struct recording *recording)
 	vec_free(&recording->sites);
 	hash_free(&recording->process_rows);
 	hash_free(&recording->site_rows);
+	vec_free(&recording->creators);
+	hash_free(&recording->creator_rows);
 	intern_free(&recording->strings);
 	free(recording->host);
 	free(recording->path);

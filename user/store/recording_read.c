@@ -46,6 +46,20 @@ static void frame_read(struct recording *recording, sqlite3_stmt *statement, str
 		offset + (frame->module ? (uint64_t)sqlite3_column_int64(statement, 10) : 0);
 }
 
+int recording_read_frame(struct recording *recording, sqlite3_stmt *statement,
+			 struct frames *frames)
+{
+	struct frame *frame = vec_push(&frames->list);
+	int error = 0;
+
+	if (!frame)
+		return -ENOMEM;
+	if (frames->list.count > RECORDING_DEPTH_MAX)
+		return -EUCLEAN;
+	frame_read(recording, statement, frame, &error);
+	return error;
+}
+
 static int stack_read(struct recording *recording, const struct known_site *site,
 		      struct frames *frames)
 {
@@ -53,18 +67,8 @@ static int stack_read(struct recording *recording, const struct known_site *site
 	int error = database_bind(statement, "ii", (int64_t)site->row, (int64_t)site->process);
 	int more;
 
-	while (!error && (more = database_next(statement)) != 0) {
-		struct frame *frame = more < 0 ? NULL : vec_push(&frames->list);
-
-		if (more < 0)
-			error = more;
-		else if (!frame)
-			error = -ENOMEM;
-		else if (frames->list.count > RECORDING_DEPTH_MAX)
-			error = -EUCLEAN;
-		else
-			frame_read(recording, statement, frame, &error);
-	}
+	while (!error && (more = database_next(statement)) != 0)
+		error = more < 0 ? more : recording_read_frame(recording, statement, frames);
 	sqlite3_reset(statement);
 	return error;
 }
@@ -89,6 +93,8 @@ int recording_name(struct recording *recording, struct report *report)
 			site->frames.list.count = 0;
 			error = stack_read(recording, known, &site->frames);
 		}
+		for (size_t j = 0; j < process->dead.count && !error; j++)
+			error = recording_name_dead(recording, &process->dead.items[j]);
 	}
 	return error ? recording_fail(recording, error, "its stacks") : 0;
 }

@@ -14,6 +14,12 @@ void state_clear(struct state *state)
 	vec_free(&state->processes);
 	hash_free(&state->site_positions);
 	hash_free(&state->process_positions);
+	vec_free(&state->threads);
+	vec_free(&state->dead);
+	vec_free(&state->mappings);
+	hash_free(&state->thread_positions);
+	hash_free(&state->dead_positions);
+	hash_free(&state->mapping_positions);
 }
 
 void state_free(struct state *state)
@@ -158,6 +164,9 @@ static const struct {
 	{GET_LEDGERS, ledger_read, "its ledgers"},
 	/* Behind the ledgers: they belong to their rows. */
 	{GET_LOSSES, loss_read, "its losses"},
+	{GET_THREADS, threads_read, "its threads"},
+	{GET_DEAD, dead_read, "its dead threads"},
+	{GET_MAPPING_LEDGERS, mapping_read, "its mapping ledgers"},
 };
 
 int state_advance(struct recording *recording, struct state *state, uint64_t from, uint64_t to)
@@ -167,6 +176,9 @@ int state_advance(struct recording *recording, struct state *state, uint64_t fro
 	for (size_t i = 0; i < ARRAY_SIZE(readers) && !error; i++) {
 		sqlite3_stmt *statement = recording->statements[readers[i].statement];
 
+		/* Not in a file of the first schema. */
+		if (!statement)
+			continue;
 		error = database_bind(statement, "ii", (int64_t)from, (int64_t)to);
 		while (!error && (more = database_next(statement)) != 0) {
 			if (more < 0)
@@ -295,6 +307,8 @@ int state_to_snapshot(const struct recording *recording, const struct state *sta
 		error = processes_fill(recording, state, &built, &positions);
 	if (!error)
 		error = sites_fill(recording, state, &built, &positions);
+	if (!error)
+		error = threads_fill(recording, state, &built, &positions);
 	if (error) {
 		snapshot_free(&built);
 		return recording_fail(recording, error, "a snapshot");

@@ -25,6 +25,12 @@ enum recording_statement {
 	GET_LOSSES,
 	GET_SITES,
 	GET_STACK,
+	/* In schema 1 there are none of these. */
+	GET_THREADS,
+	GET_DEAD,
+	GET_MAPPING_LEDGERS,
+	GET_CREATORS,
+	GET_CREATOR_STACK,
 	RECORDING_STATEMENTS,
 };
 
@@ -45,6 +51,30 @@ struct known_site {
 	enum lm_walk_end end;
 	enum site_family family;
 	enum site_kind kind;
+};
+
+/* A row of `creators`. */
+struct known_creator {
+	uint64_t row, process; /* row ids */
+	uint64_t stack;
+	enum lm_walk_end end;
+};
+
+/* The latest figures of a process. */
+struct threads_at {
+	uint64_t process;
+	struct thread_figures figures; /* without groups */
+};
+
+struct dead_at {
+	uint64_t creator;
+	struct dead_group group;       /* without addresses */
+	uint64_t oldest_ns, newest_ns; /* ended then, on the snapshots' clock */
+};
+
+struct mapping_at {
+	uint64_t process;
+	struct mapping_ledger ledger;
 };
 
 /* The latest numbers of a site while points are read in order. */
@@ -69,6 +99,10 @@ struct state {
 	struct hash site_positions;   /* row id -> position */
 	VEC(struct process_state_at) processes;
 	struct hash process_positions;
+	VEC(struct threads_at) threads;
+	VEC(struct dead_at) dead;
+	VEC(struct mapping_at) mappings;
+	struct hash thread_positions, dead_positions, mapping_positions;
 };
 
 struct recording {
@@ -83,6 +117,8 @@ struct recording {
 	struct hash process_rows; /* row id -> position in processes */
 	VEC(struct known_site) sites;
 	struct hash site_rows;
+	VEC(struct known_creator) creators;
+	struct hash creator_rows;
 	struct intern strings;
 };
 
@@ -111,5 +147,26 @@ void state_clear(struct state *state);
 int state_to_snapshot(const struct recording *recording, const struct state *state, size_t position,
 		      struct snapshot *snapshot);
 void state_free(struct state *state);
+
+/* recording_threads.c: rows of threads, dead_threads and mapping_ledgers. */
+void threads_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+		  int *error);
+void dead_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+	       int *error);
+void mapping_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+		  int *error);
+/* positions: of a process' row in the snapshot, +1. 0 or -ENOMEM. */
+int threads_fill(const struct recording *recording, const struct state *state,
+		 struct snapshot *snapshot, const struct hash *positions);
+void creator_read(struct recording *recording, sqlite3_stmt *statement, int *error);
+/* Fills ids and frames. 0 or -errno. */
+int recording_name_dead(struct recording *recording, struct report_dead *dead);
+/* Which name it is, 0 if none. */
+unsigned recording_name_index(const char *name, const char *(*name_of)(unsigned), unsigned max);
+const char *recording_walk_end_name(unsigned i);
+
+/* recording_read.c: appends one. */
+int recording_read_frame(struct recording *recording, sqlite3_stmt *statement,
+			 struct frames *frames);
 
 #endif

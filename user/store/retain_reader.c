@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "store/recording_state.h"
 #include "store/retain_columns.h"
-#include "store/schema.h"
 
 /* No run of ours has more; a file that says so was made to be read for ever. */
 #define ROWS_MAX (1u << 24)
@@ -406,7 +405,7 @@ int recording_list_retains(struct recording *recording)
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
 	int more = 0, error;
 
-	if (recording->version < SCHEMA_VERSION_RETAINS)
+	if (recording->version < 2)
 		return 0;
 	error = database_errno(sqlite3_prepare_v2(
 		recording->database, "SELECT id,time_ns,pid,comm,label FROM retains ORDER BY id",

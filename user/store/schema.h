@@ -16,12 +16,13 @@
  * PRAGMA user_version. Readers refuse what is newer, and read what is older.
  *
  *   1  snapshots, sites, points, ledgers
- *   2  retains and what belongs to them
+ *   2  retains and what belongs to them; threads, dead_threads, mapping_ledgers
  */
 #define SCHEMA_VERSION 2
-#define SCHEMA_VERSION_RETAINS 2
 
-extern const char schema_sql[];	       /* of version 1 */
-extern const char schema_retain_sql[]; /* what version 2 adds */
+extern const char schema_sql[]; /* of version 1 */
+/* What version 2 adds. */
+extern const char schema_retain_sql[];
+extern const char schema_threads_sql[];
 
 #endif
