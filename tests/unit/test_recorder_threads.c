@@ -54,6 +54,8 @@ static void set_threads(struct run *run, uint64_t tick)
 		threads->created = tick * 10;
 		threads->joined = threads->created - threads->dead;
 	}
+	process->outstanding_count = process->ledger.outstanding = 5;
+	process->outstanding_bytes = 5 * 64;
 	run->snapshot.has_mappings = true;
 	process->mapping = (struct mapping_ledger){
 		.mapped = tick / 10 * 4096, .outstanding = tick / 10 * 4096, .ranges = tick / 10};

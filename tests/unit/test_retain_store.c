@@ -151,6 +151,12 @@ static void make_old(struct run *run)
 	sql(run->path, "DROP TABLE retains; DROP TABLE retain_roots; DROP TABLE retain_classes;"
 		       "DROP TABLE retain_leaks; DROP TABLE retain_paths; DROP TABLE retain_steps;"
 		       "DROP TABLE retain_samples; DROP TABLE retain_stacks;"
+		       "DROP TABLE creators; DROP TABLE creator_stacks; DROP TABLE dead_threads;"
+		       "DROP TABLE mapping_ledgers; DROP TABLE threads;"
+		       "CREATE TABLE threads(snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
+		       " alive INTEGER NOT NULL, dead INTEGER NOT NULL,"
+		       " dead_stack_bytes INTEGER NOT NULL,"
+		       " PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
 		       "PRAGMA user_version=1");
 }
 

@@ -191,15 +191,18 @@ static int side_add(struct builder *builder, const struct report *report, bool a
 	return 0;
 }
 
-static enum diff_state state_of(const struct diff_row *row)
+enum diff_state diff_state_of(const struct diff_amount *before, const struct diff_amount *after)
 {
-	if (!row->before.count && !row->before.bytes)
+	int64_t bytes = (int64_t)(after->bytes - before->bytes);
+	int64_t count = (int64_t)(after->count - before->count);
+
+	if (!before->count && !before->bytes)
 		return DIFF_NEW;
-	if (!row->after.count && !row->after.bytes)
+	if (!after->count && !after->bytes)
 		return DIFF_GONE;
-	if (diff_bytes(row) > 0 || (!diff_bytes(row) && diff_count(row) > 0))
+	if (bytes > 0 || (!bytes && count > 0))
 		return DIFF_GROWN;
-	return diff_bytes(row) || diff_count(row) ? DIFF_SHRUNK : DIFF_SAME;
+	return bytes || count ? DIFF_SHRUNK : DIFF_SAME;
 }
 
 static int descending(int64_t a, int64_t b)
@@ -237,7 +240,7 @@ static void finish(struct diff *diff, enum sort_key sort)
 	for (size_t i = 0; i < diff->rows.count; i++) {
 		struct diff_row *row = &diff->rows.items[i];
 
-		row->state = state_of(row);
+		row->state = diff_state_of(&row->before, &row->after);
 		in_both |= row->state != DIFF_NEW && row->state != DIFF_GONE;
 	}
 	diff->unrelated = !in_both && diff->total_before.count && diff->total_after.count;
@@ -258,6 +261,8 @@ int diff_build(struct diff *diff, const struct report *before, const struct repo
 		error = side_add(&builder, after, true);
 	diff_match_free(&builder.match);
 	hash_free(&builder.rows);
+	if (!error)
+		error = diff_dead_build(&builder.diff);
 	if (error) {
 		diff_free(&builder.diff);
 		return error;
@@ -272,4 +277,5 @@ void diff_free(struct diff *diff)
 	for (size_t i = 0; i < diff->rows.count; i++)
 		free(diff->rows.items[i].name);
 	vec_free(&diff->rows);
+	vec_free(&diff->dead);
 }

@@ -36,6 +36,14 @@ struct diff_row {
 	enum diff_state state;
 };
 
+/* Dead threads of one creator: bytes are those of their stacks. */
+struct diff_dead {
+	const char *comm;
+	const struct report_dead *dead; /* of the later snapshot if it is there */
+	struct diff_amount before, after;
+	enum diff_state state;
+};
+
 struct diff {
 	const struct report *before, *after;  /* borrowed */
 	const char *before_name, *after_name; /* of the recordings, untrusted; or NULL; borrowed */
@@ -47,7 +55,9 @@ struct diff {
 	bool colour;
 	size_t by_name; /* rows that are matched by the names of their functions */
 	struct diff_amount total_before, total_after; /* without mappings, which hold the rest */
-	VEC(struct diff_row) rows; /* that differ, or are in both: greatest growth first */
+	VEC(struct diff_row) rows;  /* that differ, or are in both: greatest growth first */
+	VEC(struct diff_dead) dead; /* likewise */
+	struct diff_amount dead_before, dead_after;
 };
 
 /*
@@ -57,6 +67,12 @@ struct diff {
 int diff_build(struct diff *diff, const struct report *before, const struct report *after,
 	       enum diff_group by, enum sort_key sort);
 void diff_free(struct diff *diff);
+
+/* The dead threads of both reports; part of diff_build(). 0 or -ENOMEM. */
+int diff_dead_build(struct diff *diff);
+
+/* How it went from one amount to another. */
+enum diff_state diff_state_of(const struct diff_amount *before, const struct diff_amount *after);
 
 /* "new", "grown", "shrunk", "gone", "same". */
 const char *diff_state_name(enum diff_state state);

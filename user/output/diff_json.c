@@ -47,6 +47,38 @@ static void row_write(struct json_writer *json, const struct diff_row *row)
 	json_close(json, '}');
 }
 
+static void dead_row_write(struct json_writer *json, const struct diff_dead *row)
+{
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, row->dead->id);
+	json_open(json, NULL, '{');
+	json_put_string(json, "state", diff_state_name(row->state));
+	output_json_amounts_write(json, "count", row->before.count, row->after.count);
+	output_json_amounts_write(json, "stack_bytes", row->before.bytes, row->after.bytes);
+	json_put_string(json, "id", id);
+	json_put_string(json, "comm", row->comm);
+	json_open(json, "start_routine", '{');
+	output_json_named_write(json, &row->dead->start);
+	json_close(json, '}');
+	output_json_named_write(json, &row->dead->stack);
+	json_close(json, '}');
+}
+
+static void dead_write(struct json_writer *json, const struct diff *diff)
+{
+	size_t shown = 0;
+
+	json_open(json, "dead_threads", '[');
+	for (size_t i = 0; i < diff->dead.count; i++) {
+		if (diff->dead.items[i].state == DIFF_SAME || (diff->top && shown == diff->top))
+			continue;
+		dead_row_write(json, &diff->dead.items[i]);
+		shown++;
+	}
+	json_close(json, ']');
+}
+
 int output_json_diff_write(FILE *out, const struct diff *diff)
 {
 	struct json_writer json = {.out = out};
@@ -72,6 +104,7 @@ int output_json_diff_write(FILE *out, const struct diff *diff)
 		shown++;
 	}
 	json_close(&json, ']');
+	dead_write(&json, diff);
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);

@@ -113,6 +113,47 @@ static bool is_shown(const struct diff *diff, size_t i, size_t changed)
 	return !diff->top || changed < diff->top;
 }
 
+static void dead_row_write(FILE *out, const struct diff *diff, const struct diff_dead *row)
+{
+	const struct style *style = &styles[diff->colour];
+	const struct frame *start =
+		row->dead->start.list.count ? row->dead->start.list.items : NULL;
+	bool more = row->state == DIFF_NEW || row->state == DIFF_GROWN;
+
+	fprintf(out, "\t%s%+" PRId64 " dead threads%s  %s", more ? style->more : style->less,
+		(int64_t)(row->after.count - row->before.count), style->plain,
+		diff_state_name(row->state));
+	if (row->before.count && row->after.count)
+		fprintf(out, " (%" PRIu64 " -> %" PRIu64 ")", row->before.count, row->after.count);
+	fprintf(out, ", %+" PRId64 " bytes of stacks, in ",
+		(int64_t)(row->after.bytes - row->before.bytes));
+	text_print_inert(out, row->comm);
+	fputs(", that ran ", out);
+	text_print_inert(out, start && start->function ? start->function : "[not known]");
+	fputs(", created by\n", out);
+	output_text_frames_write(out, diff->colour, &row->dead->stack);
+}
+
+static void dead_write(FILE *out, const struct diff *diff)
+{
+	size_t changed = 0;
+
+	if (!diff->dead.count)
+		return;
+	fprintf(out,
+		"%+" PRId64 " dead threads (%" PRIu64 " -> %" PRIu64 "): ended, never joined\n",
+		(int64_t)(diff->dead_after.count - diff->dead_before.count),
+		diff->dead_before.count, diff->dead_after.count);
+	for (size_t i = 0; i < diff->dead.count; i++) {
+		if (diff->dead.items[i].state == DIFF_SAME)
+			continue;
+		if (!diff->top || changed++ < diff->top)
+			dead_row_write(out, diff, &diff->dead.items[i]);
+	}
+	if (diff->top && changed > diff->top)
+		fprintf(out, "\t\xe2\x80\xa6 and %zu more that changed\n", changed - diff->top);
+}
+
 int output_text_diff_write(FILE *out, const struct diff *diff)
 {
 	size_t changed = 0, shown = 0;
@@ -128,6 +169,7 @@ int output_text_diff_write(FILE *out, const struct diff *diff)
 	}
 	if (shown < changed)
 		fprintf(out, "\t\xe2\x80\xa6 and %zu more that changed\n", changed - shown);
+	dead_write(out, diff);
 	fputc('\n', out);
 	return output_finish(out);
 }

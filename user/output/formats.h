@@ -30,6 +30,9 @@ void output_text_stack_write(FILE *out, bool colour, const struct report_site *r
 void output_text_threads_write(FILE *out, const struct report_process *ranked);
 void output_json_threads_write(struct json_writer *json, const struct report_process *ranked);
 void output_json_frames_write(struct json_writer *json, const struct report_site *site);
+/* "frames" that have been named; the stack below, as in a report. */
+void output_json_named_write(struct json_writer *json, const struct frames *frames);
+void output_text_frames_write(FILE *out, bool colour, const struct frames *frames);
 /* A name with nothing in it that would end the frame or the line; ";" and a frame. */
 void output_folded_name_write(FILE *out, const char *name);
 void output_folded_frame_write(FILE *out, const struct frame *frame);

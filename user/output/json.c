@@ -128,6 +128,15 @@ void output_json_frames_write(struct json_writer *json, const struct report_site
 	json_close(json, ']');
 }
 
+void output_json_named_write(struct json_writer *json, const struct frames *frames)
+{
+	static const struct site none;
+	struct report_site stack = {.site = &none};
+
+	stack.frames = *frames;
+	output_json_frames_write(json, &stack);
+}
+
 static void age_write(struct json_writer *json, const char *key, bool has_ages, uint64_t age_ns)
 {
 	json_put_known(json, key, has_ages, age_ns / NS_PER_MS);

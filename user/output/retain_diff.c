@@ -12,15 +12,8 @@
 
 static enum diff_state state_of(const struct retained_change *change)
 {
-	if (!change->was.blocks && !change->was.bytes)
-		return DIFF_NEW;
-	if (!change->is.blocks && !change->is.bytes)
-		return DIFF_GONE;
-	if (change_bytes(change))
-		return change_bytes(change) > 0 ? DIFF_GROWN : DIFF_SHRUNK;
-	if (change_blocks(change))
-		return change_blocks(change) > 0 ? DIFF_GROWN : DIFF_SHRUNK;
-	return DIFF_SAME;
+	return diff_state_of(&(struct diff_amount){change->was.bytes, change->was.blocks},
+			     &(struct diff_amount){change->is.bytes, change->is.blocks});
 }
 
 /* A root that retains nothing by itself, in neither run, is no news; nor is what stayed. */

@@ -64,8 +64,6 @@ static void picture_write(struct json_writer *json, const struct retain_result *
 
 static void site_write(struct json_writer *json, const struct retained_site *site)
 {
-	static const struct site none;
-	struct report_site stack = {.site = &none};
 	char id[17];
 
 	if (!site) {
@@ -73,10 +71,9 @@ static void site_write(struct json_writer *json, const struct retained_site *sit
 		return;
 	}
 	snprintf(id, sizeof(id), "%016" PRIx64, site->id);
-	stack.frames = site->frames;
 	json_open(json, "site", '{');
 	json_put_string(json, "id", id);
-	output_json_frames_write(json, &stack);
+	output_json_named_write(json, &site->frames);
 	json_close(json, '}');
 }
 

@@ -52,16 +52,6 @@ static void write_totals(FILE *out, const struct retain_result *result)
 		    all);
 }
 
-static void write_stack(FILE *out, const struct retain_report *report,
-			const struct retained_site *site)
-{
-	static const struct site none;
-	struct report_site stack = {.site = &none, .id = site->id};
-
-	stack.frames = site->frames;
-	output_text_stack_write(out, report->colour, &stack);
-}
-
 static void write_leak(FILE *out, const struct retain_report *report,
 		       const struct retained_leak *leak)
 {
@@ -79,7 +69,7 @@ static void write_leak(FILE *out, const struct retain_report *report,
 			leak->indirect.bytes, leak->indirect.blocks);
 	fprintf(out, "; one is at 0x%" PRIx64 "\n", leak->example);
 	if (site)
-		write_stack(out, report, site);
+		output_text_frames_write(out, report->colour, &site->frames);
 }
 
 static void write_leaks(FILE *out, const struct retain_report *report)

@@ -122,6 +122,12 @@ void output_text_stack_write(FILE *out, bool colour, const struct report_site *r
 		fprintf(out, "\t\t[the stack ends early: %s]\n", walk_end_advice(site->end));
 }
 
+void output_text_frames_write(FILE *out, bool colour, const struct frames *frames)
+{
+	for (size_t i = 0; i < frames->list.count; i++)
+		frame_write(out, &styles[colour], &frames->list.items[i]);
+}
+
 static void blocks_write(FILE *out, const struct report_site *ranked, bool has_ages)
 {
 	for (size_t i = 0; i < ranked->blocks.count; i++) {

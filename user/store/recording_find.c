@@ -21,6 +21,7 @@ struct moment {
 
 struct moments {
 	const char *path, *what;
+	bool thinned;		 /* by --keep, perhaps */
 	VEC(struct moment) list; /* at least one */
 };
 
@@ -42,7 +43,8 @@ static int find_sequence(const struct moments *moments, uint64_t sequence, size_
 		  moments->what, (unsigned long long)sequence, moments->list.count,
 		  (unsigned long long)moments->list.items[0].number,
 		  (unsigned long long)last_of(moments)->number,
-		  moments->list.count > 1 ? " (--keep may have thinned them)" : "");
+		  moments->thinned && moments->list.count > 1 ? " (--keep may have thinned them)"
+							      : "");
 	return -ENOENT;
 }
 
@@ -176,7 +178,7 @@ static int add(struct moments *moments, uint64_t number, struct timespec time, c
 
 int recording_find(const struct recording *recording, const char *at, size_t *position)
 {
-	struct moments moments = {.path = recording->path, .what = "snapshot"};
+	struct moments moments = {.path = recording->path, .what = "snapshot", .thinned = true};
 	int error = 0;
 
 	if (!recording->snapshots.count) {
