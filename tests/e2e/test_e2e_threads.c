@@ -116,7 +116,7 @@ static const struct {
 	json_int_t first, last; /* of the pthread_ts in their root or block */
 } places[] = {
 	{"keep_in_array()", "held", "global", "handles", 0, 3 * 8, (3 + 40 - 1) * 8},
-	{"keep_in_list()", "held", "global", "list_head", 1, 32, 32},
+	{"keep_in_list()", "held", "global", "list_head", 2, 32, 32},
 	{"keep_in_vector()", "held", "global", "pool", 2, 0, 19 * 8},
 	{"keep_on_stack()", "held", "stack", "keep_on_stack()", 0, -1, -1},
 	{"keep_in_lost_list()", "unreachable", NULL, NULL, 0, -1, -1},

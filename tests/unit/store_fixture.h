@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "base/cleanup.h"
 #include "store/recorder.h"
@@ -58,6 +59,18 @@ static inline int run_teardown(void **state)
 	return system(command) ? -1 : (free(run), 0);
 }
 #define store_test(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
+
+/* What somebody else does to a recording. */
+static inline void store_sql(const char *path, const char *text)
+{
+	sqlite3 *database;
+	char *message = NULL;
+
+	assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+	if (sqlite3_exec(database, text, NULL, NULL, &message))
+		fail_msg("%s: %s", text, message);
+	sqlite3_close(database);
+}
 
 static inline struct snapshot_process *run_process(struct run *run, uint32_t pid, const char *comm)
 {

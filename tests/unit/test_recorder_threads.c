@@ -122,6 +122,9 @@ static void expect_dead(const struct report *report, uint32_t creator, uint64_t 
 	assert_int_equal(dead->group->oldest_ns, creator == 3 ? 0 : tick * 5 * SECOND);
 	assert_int_equal(dead->group->before_attach, creator == 3 ? dead_at(creator, tick) : 0);
 	assert_int_equal(dead->stack.list.count, 2);
+	assert_int_equal(dead->group->depth, 2);
+	assert_true(dead->group->addresses[1] == dead->stack.list.items[1].address);
+	assert_true(dead->group->start_routine == dead->start.list.items[0].address);
 	assert_string_equal(dead->stack.list.items[1].function, "serve");
 	assert_int_equal(dead->start.list.count, 1);
 	assert_string_equal(dead->start.list.items[0].function, "main");

@@ -20,17 +20,6 @@ static void run_record(struct run *run, size_t ticks)
 	run_end(run);
 }
 
-static void sql(const char *path, const char *text)
-{
-	sqlite3 *database;
-	char *message = NULL;
-
-	assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-	if (sqlite3_exec(database, text, NULL, NULL, &message))
-		fail_msg("%s: %s", text, message);
-	sqlite3_close(database);
-}
-
 /* Opens it and reads all that any command would. 0, or the error. */
 static int read_everything(const char *path)
 {
@@ -78,7 +67,7 @@ static void what_is_no_recording_is_refused(void **state)
 	assert_int_equal(read_everything("/nowhere/x.lkm"), -ENOENT);
 	assert_int_equal(read_everything("/dev/zero"), -ENOENT);
 	unlink(run->path);
-	sql(run->path, "CREATE TABLE snapshots(sequence INTEGER PRIMARY KEY)");
+	store_sql(run->path, "CREATE TABLE snapshots(sequence INTEGER PRIMARY KEY)");
 	assert_int_equal(read_everything(run->path), -EINVAL);
 }
 
@@ -88,9 +77,9 @@ static void a_newer_schema_is_refused(void **state)
 
 	run_record(run, 2);
 	assert_int_equal(read_everything(run->path), 0);
-	sql(run->path, "PRAGMA user_version=3");
+	store_sql(run->path, "PRAGMA user_version=3");
 	assert_int_equal(read_everything(run->path), -EPROTO);
-	sql(run->path, "PRAGMA user_version=0");
+	store_sql(run->path, "PRAGMA user_version=0");
 	assert_int_equal(read_everything(run->path), -EPROTO);
 }
 

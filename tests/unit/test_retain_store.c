@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 
@@ -12,17 +11,6 @@
 #include "unit/retain_fixture.h"
 #include "unit/site_kinds.h"
 #include "unit/store_fixture.h"
-
-static void sql(const char *path, const char *text)
-{
-	sqlite3 *database;
-	char *message = NULL;
-
-	assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-	if (sqlite3_exec(database, text, NULL, NULL, &message))
-		fail_msg("%s: %s", text, message);
-	sqlite3_close(database);
-}
 
 static char *written(const struct retain_result *result,
 		     int (*write)(FILE *, const struct retain_report *))
@@ -148,16 +136,17 @@ static void make_old(struct run *run)
 	run_site(run_process(run, 1234, "server"), 1, 5, 64);
 	assert_int_equal(run_append(run, NULL, false), 0);
 	run_end(run);
-	sql(run->path, "DROP TABLE retains; DROP TABLE retain_roots; DROP TABLE retain_classes;"
-		       "DROP TABLE retain_leaks; DROP TABLE retain_paths; DROP TABLE retain_steps;"
-		       "DROP TABLE retain_samples; DROP TABLE retain_stacks;"
-		       "DROP TABLE creators; DROP TABLE creator_stacks; DROP TABLE dead_threads;"
-		       "DROP TABLE mapping_ledgers; DROP TABLE threads;"
-		       "CREATE TABLE threads(snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
-		       " alive INTEGER NOT NULL, dead INTEGER NOT NULL,"
-		       " dead_stack_bytes INTEGER NOT NULL,"
-		       " PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
-		       "PRAGMA user_version=1");
+	store_sql(run->path,
+		  "DROP TABLE retains; DROP TABLE retain_roots; DROP TABLE retain_classes;"
+		  "DROP TABLE retain_leaks; DROP TABLE retain_paths; DROP TABLE retain_steps;"
+		  "DROP TABLE retain_samples; DROP TABLE retain_stacks;"
+		  "DROP TABLE creators; DROP TABLE creator_stacks; DROP TABLE dead_threads;"
+		  "DROP TABLE mapping_ledgers; DROP TABLE threads;"
+		  "CREATE TABLE threads(snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
+		  " alive INTEGER NOT NULL, dead INTEGER NOT NULL,"
+		  " dead_stack_bytes INTEGER NOT NULL,"
+		  " PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
+		  "PRAGMA user_version=1");
 }
 
 static void an_older_recording_is_read_and_brought_up_to_date_when_added_to(void **state)
@@ -195,7 +184,7 @@ static void what_is_no_recording_is_left_alone(void **state)
 	fclose(file);
 	unlink(run->path);
 	append_well(run->path, NULL, 1);
-	sql(run->path, "PRAGMA user_version=99");
+	store_sql(run->path, "PRAGMA user_version=99");
 	assert_int_equal(append(run->path, NULL, &number), -EPROTO);
 }
 
@@ -232,7 +221,7 @@ static void forged_values_are_refused(void **state)
 
 		unlink(run->path);
 		append_well(run->path, NULL, 1);
-		sql(run->path, forgeries[i]);
+		store_sql(run->path, forgeries[i]);
 		error = read_runs(run->path);
 		if (error >= 0)
 			fail_msg("%s: read", forgeries[i]);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analyze/retention.h"
+#include "analyze/retention_roots.h"
 #include "base/cleanup.h"
 
 #define MAX_NODES 64
@@ -281,12 +282,43 @@ static void doubtful_blocks_take_back_what_is_lost_with_them(void **state)
 	retention_free(&retention);
 }
 
+/* By climbing from every block on its own. */
+static uint32_t root_by_climbing(const struct retention *retention, uint32_t block)
+{
+	uint32_t node = block;
+
+	while (node < retention->blocks && retention->parents[node] != GRAPH_NONE)
+		node = retention->parents[node];
+	return node < retention->blocks ? ROOT_NONE : node - retention->blocks;
+}
+
+static void every_block_is_told_the_root_of_its_path(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < GRAPHS; i++) {
+		struct retention retention = {0};
+		struct sample sample;
+		uint32_t *roots;
+
+		sample_make(&sample);
+		assert_int_equal(retention_compute(&sample.graph, sample.sizes, sample.blocks,
+						   sample.strong, sample.weak, &retention),
+				 0);
+		roots = retention_roots(&retention);
+		for (uint32_t j = 0; j < sample.blocks; j++)
+			assert_int_equal(roots[j], root_by_climbing(&retention, j));
+		free(roots);
+		retention_free(&retention);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(retained_size_is_what_would_be_lost_without_the_root),
 		cmocka_unit_test(verdicts_and_leaks_are_those_of_the_definition),
 		cmocka_unit_test(paths_are_the_shortest),
+		cmocka_unit_test(every_block_is_told_the_root_of_its_path),
 		cmocka_unit_test(a_list_of_a_million_blocks_needs_no_stack),
 		cmocka_unit_test(doubtful_blocks_take_back_what_is_lost_with_them),
 	};

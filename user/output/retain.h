@@ -53,8 +53,9 @@ void retain_class_write(FILE *out, const struct retain_result *result,
 /* The function that called the allocator. */
 void retain_site_write(FILE *out, const struct retained_site *site);
 
-/* "+0x8", or "one of 400 pointers" where many stand beside each other. */
-void retain_field_write(FILE *out, const struct retained_step *step);
+/* " → +0x8 → blocks of 56 bytes", or " → one of 400 pointers → …" where many stand together. */
+void retain_step_write(FILE *out, const struct retain_result *result,
+		       const struct retained_step *step);
 
 /* The same as strings that the caller frees; NULL: out of memory. */
 char *retain_root_text(const struct retained_root *root);

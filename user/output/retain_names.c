@@ -134,12 +134,16 @@ void retain_class_write(FILE *out, const struct retain_result *result,
 		write_module(out, class->module);
 }
 
-void retain_field_write(FILE *out, const struct retained_step *step)
+void retain_step_write(FILE *out, const struct retain_result *result,
+		       const struct retained_step *step)
 {
 	if (step->width >= PATH_WIDE)
-		fprintf(out, "one of %" PRIu32 " pointers", step->width);
+		fprintf(out, " → one of %" PRIu32 " pointers → ", step->width);
 	else
-		fprintf(out, "+0x%" PRIx64, step->offset);
+		fprintf(out, " → +0x%" PRIx64 " → ", step->offset);
+	retain_class_write(out, result, &result->classes.items[step->class]);
+	if (step->repeated > 1)
+		fprintf(out, ", %" PRIu32 " times one after the other", step->repeated);
 }
 
 char *retain_root_text(const struct retained_root *root)

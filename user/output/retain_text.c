@@ -134,18 +134,6 @@ static void write_classes(FILE *out, const struct retain_report *report)
 	write_more(out, result->classes.count, count);
 }
 
-static void write_step(FILE *out, const struct retain_result *result,
-		       const struct retained_step *step)
-{
-	fputs("\t  → ", out);
-	retain_field_write(out, step);
-	fputs(" → ", out);
-	retain_class_write(out, result, &result->classes.items[step->class]);
-	if (step->repeated > 1)
-		fprintf(out, ", %" PRIu32 " times one after the other", step->repeated);
-	fputc('\n', out);
-}
-
 static void write_path(FILE *out, const struct retain_result *result,
 		       const struct retained_path *path)
 {
@@ -159,8 +147,11 @@ static void write_path(FILE *out, const struct retain_result *result,
 	fprintf(out, "; shown: 0x%" PRIx64 ", %" PRIu64 " bytes\n\t  ", last->address, last->size);
 	retain_root_write(out, &result->roots.items[path->root]);
 	fputc('\n', out);
-	for (size_t i = 0; i < path->steps.count; i++)
-		write_step(out, result, &path->steps.items[i]);
+	for (size_t i = 0; i < path->steps.count; i++) {
+		fputs("\t ", out);
+		retain_step_write(out, result, &path->steps.items[i]);
+		fputc('\n', out);
+	}
 }
 
 static void write_paths(FILE *out, const struct retain_report *report)

@@ -34,16 +34,8 @@ static void path_write(FILE *out, const struct retain_result *result,
 
 	retain_root_write(out, root);
 	/* The last step leads to the thread itself. */
-	for (size_t i = 0; i + 1 < path->steps.count; i++) {
-		const struct retained_step *step = &path->steps.items[i];
-
-		fputs(" → ", out);
-		retain_field_write(out, step);
-		fputs(" → ", out);
-		retain_class_write(out, result, &result->classes.items[step->class]);
-		if (step->repeated > 1)
-			fprintf(out, ", %" PRIu32 " times one after the other", step->repeated);
-	}
+	for (size_t i = 0; i + 1 < path->steps.count; i++)
+		retain_step_write(out, result, &path->steps.items[i]);
 	offsets_write(out, holder, path, root);
 }
 

@@ -48,6 +48,12 @@ static const char *const statements[] = {
 		" LEFT JOIN modules ON modules.id=frames.module"
 		" LEFT JOIN mappings ON mappings.module=frames.module"
 		" AND mappings.process=?2 WHERE creator=?1 ORDER BY position",
+	[GET_CREATOR_ADDRESSES] =
+		"SELECT creator,position,offset+ifnull(bias,0) FROM creator_stacks"
+		" JOIN creators ON creators.id=creator JOIN frames ON frames.id=frame"
+		" LEFT JOIN mappings ON mappings.module=frames.module"
+		" AND mappings.process=creators.process WHERE NOT inlined"
+		" ORDER BY creator,position",
 };
 _Static_assert(ARRAY_SIZE(statements) == RECORDING_STATEMENTS, "a text for every statement");
 
@@ -342,6 +348,8 @@ void recording_close(struct recording *recording)
 	vec_free(&recording->sites);
 	hash_free(&recording->process_rows);
 	hash_free(&recording->site_rows);
+	for (size_t i = 0; i < recording->creators.count; i++)
+		vec_free(&recording->creators.items[i].addresses);
 	vec_free(&recording->creators);
 	hash_free(&recording->creator_rows);
 	intern_free(&recording->strings);

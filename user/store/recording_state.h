@@ -31,6 +31,7 @@ enum recording_statement {
 	GET_MAPPING_LEDGERS,
 	GET_CREATORS,
 	GET_CREATOR_STACK,
+	GET_CREATOR_ADDRESSES,
 	RECORDING_STATEMENTS,
 };
 
@@ -58,6 +59,8 @@ struct known_creator {
 	uint64_t row, process; /* row ids */
 	uint64_t stack;
 	enum lm_walk_end end;
+	uint64_t start_routine;
+	VEC(uint64_t) addresses; /* as in struct dead_group */
 };
 
 /* The latest figures of a process. */
@@ -158,6 +161,7 @@ void mapping_read(struct recording *recording, struct state *state, sqlite3_stmt
 /* positions: of a process' row in the snapshot, +1. 0 or -ENOMEM. */
 int threads_fill(const struct recording *recording, const struct state *state,
 		 struct snapshot *snapshot, const struct hash *positions);
+void creator_address_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 void creator_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 /* Fills ids and frames. 0 or -errno. */
 int recording_name_dead(struct recording *recording, struct report_dead *dead);

@@ -111,6 +111,20 @@ static struct snapshot_process *process_at(struct snapshot *snapshot, const stru
 	return position ? &snapshot->processes.items[*position - 1] : NULL;
 }
 
+static int copy_addresses(const struct known_creator *creator, struct dead_group *group)
+{
+	group->start_routine = creator->start_routine;
+	if (!creator->addresses.count)
+		return 0;
+	group->addresses = calloc(creator->addresses.count, sizeof(*group->addresses));
+	if (!group->addresses)
+		return -ENOMEM;
+	group->depth = creator->addresses.count;
+	memcpy(group->addresses, creator->addresses.items,
+	       group->depth * sizeof(*group->addresses));
+	return 0;
+}
+
 static int fill_dead(const struct recording *recording, const struct dead_at *at,
 		     struct snapshot *snapshot, const struct hash *positions)
 {
@@ -133,7 +147,7 @@ static int fill_dead(const struct recording *recording, const struct dead_at *at
 	if (at->newest_ns)
 		group->newest_ns =
 			snapshot->monotonic_ns - MIN(snapshot->monotonic_ns, at->newest_ns);
-	return 0;
+	return copy_addresses(creator, group);
 }
 
 static int by_count(const void *left, const void *right)
@@ -168,7 +182,7 @@ int threads_fill(const struct recording *recording, const struct state *state,
 	}
 	for (size_t i = 0; i < state->dead.count && !error; i++)
 		error = fill_dead(recording, &state->dead.items[i], snapshot, positions);
-	for (size_t i = 0; i < snapshot->processes.count; i++) {
+	for (size_t i = 0; snapshot->processes.items && i < snapshot->processes.count; i++) {
 		struct thread_figures *threads = &snapshot->processes.items[i].threads;
 
 		if (threads->groups.count)
@@ -202,6 +216,29 @@ void creator_read(struct recording *recording, sqlite3_stmt *statement, int *err
 		*position = recording->creators.count - 1;
 	else
 		*error = -ENOMEM;
+}
+
+void creator_address_read(struct recording *recording, sqlite3_stmt *statement, int *error)
+{
+	uint64_t row = database_unsigned(statement, 0, error), *added;
+	const uint64_t *position = hash_get(&recording->creator_rows, row);
+	uint64_t address = (uint64_t)sqlite3_column_int64(statement, 2);
+	struct known_creator *creator;
+
+	if (!position)
+		return;
+	creator = &recording->creators.items[*position];
+	if (sqlite3_column_int64(statement, 1) < 0) {
+		creator->start_routine = address;
+		return;
+	}
+	added = vec_push(&creator->addresses);
+	if (!added)
+		*error = -ENOMEM;
+	else if (creator->addresses.count > RECORDING_DEPTH_MAX)
+		*error = -EUCLEAN;
+	else
+		*added = address;
 }
 
 int recording_name_dead(struct recording *recording, struct report_dead *dead)

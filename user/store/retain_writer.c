@@ -166,24 +166,28 @@ static int forget_frames(struct writer *writer, sqlite3_stmt *statement, size_t 
 	return database_do(statement, "t", stack_of(writer, (uint32_t)i + 1, &room));
 }
 
-#define COUNT_OF(list) offsetof(struct retain_result, list.count)
-
 static const struct {
 	const char *sql;
 	size_t count; /* offset in the result of how many there are */
 	int (*put)(struct writer *, sqlite3_stmt *, size_t);
 } tables[] = {
-	{"INSERT INTO retain_roots VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", COUNT_OF(roots), put_root},
-	{"INSERT INTO retain_classes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", COUNT_OF(classes),
-	 put_class},
-	{"INSERT INTO retain_leaks VALUES(?,?,?,?,?,?,?,?,?)", COUNT_OF(leaks), put_leak},
-	{"INSERT INTO retain_paths VALUES(?,?,?,?,?,?)", COUNT_OF(paths), put_path},
-	{"INSERT INTO retain_steps VALUES(?,?,?,?,?,?,?,?,?)", COUNT_OF(paths), put_steps},
-	{"INSERT INTO retain_samples VALUES(?,?,?,?,?,?,?,?)", COUNT_OF(samples), put_sample},
-	{"DELETE FROM retain_stacks WHERE stack=?", COUNT_OF(sites), forget_frames},
+	{"INSERT INTO retain_roots VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+	 offsetof(struct retain_result, roots.count), put_root},
+	{"INSERT INTO retain_classes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	 offsetof(struct retain_result, classes.count), put_class},
+	{"INSERT INTO retain_leaks VALUES(?,?,?,?,?,?,?,?,?)",
+	 offsetof(struct retain_result, leaks.count), put_leak},
+	{"INSERT INTO retain_paths VALUES(?,?,?,?,?,?)",
+	 offsetof(struct retain_result, paths.count), put_path},
+	{"INSERT INTO retain_steps VALUES(?,?,?,?,?,?,?,?,?)",
+	 offsetof(struct retain_result, paths.count), put_steps},
+	{"INSERT INTO retain_samples VALUES(?,?,?,?,?,?,?,?)",
+	 offsetof(struct retain_result, samples.count), put_sample},
+	{"DELETE FROM retain_stacks WHERE stack=?", offsetof(struct retain_result, sites.count),
+	 forget_frames},
 	/* Two sites of one stack differ in what is not compared. */
 	{"INSERT OR REPLACE INTO retain_stacks VALUES(?,?,?,?,?,?,?,?,?,nullif(?,0),?,?)",
-	 COUNT_OF(sites), put_frames},
+	 offsetof(struct retain_result, sites.count), put_frames},
 };
 
 static int put_table(struct writer *writer, size_t table)

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is written of results of `leakmon retain` and of their differences. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "output/retain.h"
+#include "unit/retain_fixture.h"
+
+static void the_roots_of_threads_with_one_name_are_one_change(void **state)
+{
+	_cleanup_(retain_result_free) struct retain_result was = {0}, is = {0};
+	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
+	const struct retained_change *change;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct retained_root *root = fixture_root(&was, ROOT_THREAD_LOCAL, NULL, 5, 500);
+
+		root->module = NULL;
+		root->tid = 10 + i;
+		strcpy(root->comm, "worker");
+	}
+	/* Another TID, another address, on another run. */
+	*fixture_root(&is, ROOT_THREAD_LOCAL, NULL, 0, 0) = was.roots.items[0];
+	is.roots.items[0].tid = 99;
+	is.roots.items[0].address += 4096;
+	is.roots.items[0].retained = (struct retention_total){25, 2500};
+	retain_result_identify(&was);
+	retain_result_identify(&is);
+	assert_int_equal(retain_diff_build(&was, &is, &diff), 0);
+	assert_int_equal(diff.roots.list.count, 1);
+	change = &diff.roots.list.items[0];
+	assert_int_equal(change_bytes(change), 1500);
+	assert_int_equal(change_blocks(change), 15);
+}
+
+/* A class that goes, one that comes, one that grows and whose chain gets longer. */
+static void make_two_runs(struct retain_result *was, struct retain_result *is)
+{
+	retain_fixture(was);
+	retain_fixture(is);
+	is->classes.items[0].total = (struct retention_total){350, 25000};
+	is->classes.items[0].distance = 9;
+	is->classes.items[2].size = 80;
+	is->totals[VERDICT_HELD] = (struct retention_total){450, 35000};
+	is->roots.items[0].retained = (struct retention_total){440, 34000};
+	retain_result_identify(is);
+}
+
+static const char diff_text[] =
+	"a.lkm retain run 1 of process 1234 ser\\n;ver (2026-11-20 13:00:00) -> b.lkm retain run 2 "
+	"of process 1234 ser\\n;ver (2026-11-20 13:00:00, fixed)\n"
+	"+5000 bytes, +50 blocks (30720 -> 35720 bytes, 410 -> 460 blocks)\n"
+	"unreachable: +0 bytes, +0 blocks (720 -> 720 bytes, 10 -> 10 blocks)\n"
+	"\n"
+	"Classes that changed:\n"
+	"\t+5000 bytes, +50 blocks  grown (20000 -> 25000 bytes, 300 -> 350 blocks): class "
+	"Cache\\u{202e} [server]  GROWING CHAIN: 6 steps longer than before\n"
+	"\t+720 bytes, +10 blocks  new: blocks of 80 bytes\n"
+	"\t-720 bytes, -10 blocks  gone: blocks of 72 bytes\n"
+	"\n"
+	"Roots that changed, by what they alone hold:\n"
+	"\t+5000 bytes, +50 blocks  grown (29000 -> 34000 bytes, 390 -> 440 blocks): global cache "
+	"[server]\n"
+	"\n";
+
+static void a_difference_is_written_as_a_difference(void **state)
+{
+	_cleanup_(retain_result_free) struct retain_result was = {0}, is = {0};
+	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	setenv("TZ", "UTC", 1);
+	make_two_runs(&was, &is);
+	assert_int_equal(retain_diff_build(&was, &is, &diff), 0);
+	assert_int_equal(
+		retain_text_diff_write(out, &(struct retain_diff_report){.diff = &diff,
+									 .before_name = "a.lkm",
+									 .after_name = "b.lkm",
+									 .before_number = 1,
+									 .after_number = 2,
+									 .after_label = "fixed"}),
+		0);
+	fclose(out);
+	assert_string_equal(text, diff_text);
+}
+
+static void nothing_in_a_name_ends_a_folded_line_or_frame(void **state)
+{
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	retain_fixture(&result);
+	assert_int_equal(retain_folded_write(out, &(struct retain_report){.result = &result}), 0);
+	fclose(out);
+	assert_string_equal(
+		text,
+		"global cache [server];class Cache\\u{202e} [server] 19000\n"
+		"global cache [server];[0x55];make:</script>\\x1b[31m 10000\n"
+		"stack of main [server] (thread 77 worker);class Cache\\u{202e} [server] 1000\n"
+		"[unreachable];[0x55];make:</script>\\x1b[31m;blocks of 72 bytes 720\n");
+}
+
+/* gzip, RFC 1952. What is in it, Go's pprof tells: tests/e2e/test_e2e_retain_record.c. */
+static void a_profile_is_a_gzip_file(void **state)
+{
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+	_cleanup_free_ char *bytes = NULL;
+	size_t size;
+	FILE *out = open_memstream(&bytes, &size);
+
+	(void)state;
+	retain_fixture(&result);
+	assert_int_equal(retain_pprof_write(out, &(struct retain_report){.result = &result}), 0);
+	fclose(out);
+	assert_true(size > 100);
+	assert_memory_equal(bytes, "\x1f\x8b\x08", 3);
+}
+
+static void a_full_disk_is_told(void **state)
+{
+	static const char *const formats[] = {"text", "json", "folded", "pprof"};
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+
+	(void)state;
+	retain_fixture(&result);
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		FILE *full = fopen("/dev/full", "w");
+
+		assert_int_equal(retain_format_find(formats[i])
+					 ->write(full, &(struct retain_report){.result = &result}),
+				 -5);
+		fclose(full);
+	}
+	assert_null(retain_format_find("prom"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_roots_of_threads_with_one_name_are_one_change),
+		cmocka_unit_test(a_difference_is_written_as_a_difference),
+		cmocka_unit_test(nothing_in_a_name_ends_a_folded_line_or_frame),
+		cmocka_unit_test(a_profile_is_a_gzip_file),
+		cmocka_unit_test(a_full_disk_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
