@@ -170,7 +170,7 @@ static void pprof_shows_bytes_by_root(void **state)
 	free(shell(harness, 0, "build/leakmon report %s --retain --format pprof --output %s.pb.gz",
 		   path, path));
 	text = shell(harness, 0, GO_PPROF " -tags -unit B %s.pb.gz 2>&1", path);
-	snprintf(expected, sizeof(expected), "%lldB", at_path(report, "totals", "held", "bytes"));
+	snprintf(expected, sizeof(expected), "%lld", at_path(report, "totals", "held", "bytes"));
 	if (!strstr(text, "root_kind:") || !strstr(text, "global cache [holder]") ||
 	    !strstr(text, expected))
 		fail_msg("%s is not in:\n%s", expected, text);
@@ -219,7 +219,7 @@ static void errors_say_what_to_do(void **state)
 			     "has no retain run 7");
 	monitor_expect_error(harness,
 			     MONITOR(harness, "report", path, "--retain", "--format", "prom"), 2,
-			     "text, json, folded or pprof");
+			     "text, json, folded, pprof or html");
 	monitor_expect_error(harness,
 			     MONITOR(harness, "diff", path, "--retain", "--format", "folded"), 2,
 			     "text or json");

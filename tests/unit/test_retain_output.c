@@ -54,8 +54,9 @@ static void make_two_runs(struct retain_result *was, struct retain_result *is)
 }
 
 static const char diff_text[] =
-	"a.lkm retain run 1 of process 1234 ser\\n;ver (2026-11-20 13:00:00) -> b.lkm retain run 2 "
-	"of process 1234 ser\\n;ver (2026-11-20 13:00:00, fixed)\n"
+	"a.lkm retain run 1 of process 1234 ser\\x0a;ver (2026-11-20 13:00:00) -> b.lkm retain run "
+	"2 "
+	"of process 1234 ser\\x0a;ver (2026-11-20 13:00:00, fixed)\n"
 	"+5000 bytes, +50 blocks (30720 -> 35720 bytes, 410 -> 460 blocks)\n"
 	"unreachable: +0 bytes, +0 blocks (720 -> 720 bytes, 10 -> 10 blocks)\n"
 	"\n"
@@ -129,9 +130,28 @@ static void a_profile_is_a_gzip_file(void **state)
 	assert_memory_equal(bytes, "\x1f\x8b\x08", 3);
 }
 
+/* What it looks like, Chromium tells: tests/e2e/test_e2e_html.c. */
+static void nothing_in_a_name_ends_the_script_of_the_page(void **state)
+{
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	char *data;
+
+	(void)state;
+	retain_fixture(&result);
+	assert_int_equal(retain_html_write(out, &(struct retain_report){.result = &result}), 0);
+	fclose(out);
+	data = strstr(text, "\"kind\":\"retention\"");
+	assert_non_null(data);
+	assert_null(strstr(data, "make;</script>"));
+	assert_non_null(strstr(data, "\"retention\":[{\"schema\":1"));
+}
+
 static void a_full_disk_is_told(void **state)
 {
-	static const char *const formats[] = {"text", "json", "folded", "pprof"};
+	static const char *const formats[] = {"text", "json", "folded", "pprof", "html"};
 	_cleanup_(retain_result_free) struct retain_result result = {0};
 
 	(void)state;
@@ -154,6 +174,7 @@ int main(void)
 		cmocka_unit_test(a_difference_is_written_as_a_difference),
 		cmocka_unit_test(nothing_in_a_name_ends_a_folded_line_or_frame),
 		cmocka_unit_test(a_profile_is_a_gzip_file),
+		cmocka_unit_test(nothing_in_a_name_ends_the_script_of_the_page),
 		cmocka_unit_test(a_full_disk_is_told),
 	};
 

@@ -81,7 +81,7 @@ static int check_retain_format(const struct options *options, bool diff)
 	if (format && (!diff || format->write_diff))
 		return 0;
 	log_error("--format %s has no form for this: choose %s", options->format,
-		  diff ? "text or json" : "text, json, folded or pprof");
+		  diff ? "text or json" : "text, json, folded, pprof or html");
 	return -EINVAL;
 }
 

@@ -42,6 +42,7 @@ int retain_text_write(FILE *out, const struct retain_report *report);
 int retain_json_write(FILE *out, const struct retain_report *report);
 int retain_folded_write(FILE *out, const struct retain_report *report);
 int retain_pprof_write(FILE *out, const struct retain_report *report);
+int retain_html_write(FILE *out, const struct retain_report *report);
 int retain_text_diff_write(FILE *out, const struct retain_diff_report *report);
 int retain_json_diff_write(FILE *out, const struct retain_diff_report *report);
 

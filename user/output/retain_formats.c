@@ -9,6 +9,7 @@ static const struct retain_format formats[] = {
 	{"json", retain_json_write, retain_json_diff_write, .samples = false},
 	{"folded", retain_folded_write, .samples = true},
 	{"pprof", retain_pprof_write, .samples = true},
+	{"html", retain_html_write, .default_top = 200},
 };
 
 const struct retain_format *retain_format_find(const char *name)

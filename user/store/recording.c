@@ -293,6 +293,9 @@ static int recording_load(struct recording *recording)
 		error = read_rows(recording, GET_SITES, site_read, "its sites");
 	if (!error && recording->version >= 2)
 		error = read_rows(recording, GET_CREATORS, creator_read, "who created its threads");
+	if (!error && recording->version >= 2)
+		error = read_rows(recording, GET_CREATOR_ADDRESSES, creator_address_read,
+				  "who created its threads");
 	read_host(recording);
 	return error;
 }

@@ -80,7 +80,7 @@ function figures(model) {
     figure('Allocations', format.count(data.ledger.allocations), `${format.count(data.ledger.frees)} freed`));
 }
 
-const brand = () => el('div', { class: 'brand' }, el('strong', {}, 'leakmon'), themeButton());
+export const brand = () => el('div', { class: 'brand' }, el('strong', {}, 'leakmon'), themeButton());
 
 const dotted = (parts) => parts.flatMap((part, i) => (i ? [el('span', { class: 'dot' }, '\u00b7'), part] : [part]));
 

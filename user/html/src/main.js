@@ -5,7 +5,7 @@ import { comparison, evolution } from './chart.js';
 import { flame } from './flame.js';
 import { diffHeader, reportHeader } from './header.js';
 import { decode } from './model.js';
-import { retention } from './retention.js';
+import { retention, retentionHeader } from './retention.js';
 import { makeRows, visibleSites } from './rows.js';
 import { makeState } from './state.js';
 import { table } from './table.js';
@@ -44,6 +44,6 @@ function sections(model) {
 }
 
 const data = JSON.parse(document.getElementById('data').textContent);
-const model = decode(data);
-document.getElementById('page').append(...sections(model).filter(Boolean),
+const parts = data.kind === 'retention' ? [retentionHeader(data), retention(data)] : sections(decode(data));
+document.getElementById('page').append(...parts.filter(Boolean),
   el('footer', {}, `Made by leakmon ${data.version}. This page holds all it shows, and loads nothing.`));

@@ -2,6 +2,7 @@
 // Who holds it, in the shape of `leakmon retain --format json`.
 import { el } from './dom.js';
 import { stackList } from './detail.js';
+import { brand } from './header.js';
 import * as format from './format.js';
 import { plainStack } from './threads.js';
 
@@ -87,9 +88,17 @@ function picture(found) {
   ];
 }
 
+export function retentionHeader(data) {
+  const [first] = data.retention;
+  const title = data.retention.length > 1 ? `${data.retention.length} processes` : first.comm || `PID ${first.pid}`;
+  document.title = `${title}: who holds it \u2013 leakmon`;
+  return el('header', {}, brand(), el('h1', {}, title),
+    el('p', { class: 'where' }, format.dateTime(Date.parse(first.time) / 1000)));
+}
+
 export function retention(data) {
   const pictures = [data.retention ?? []].flat().filter((found) => found.totals);
   if (!pictures.length) return null;
   return el('section', { id: 'retention', 'aria-labelledby': 'retention-title' },
-    el('div', { class: 'title' }, el('h2', { id: 'retention-title' }, 'Who holds it')), pictures.map(picture));
+    el('div', { class: 'title' }, el('h2', { id: 'retention-title' }, 'Who holds it')), pictures.flatMap(picture).flat(2));
 }
