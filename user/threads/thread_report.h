@@ -47,7 +47,7 @@ struct thread_census {
 	uint64_t heap_bytes, heap_count;
 	VEC(struct dead_thread) dead;	 /* by group, then by age */
 	VEC(struct thread_group) groups; /* most threads first */
-	struct thread_holding *holding; /* who has their pthread_ts; NULL: not asked */
+	struct thread_holding *holding;	 /* who has their pthread_ts; NULL: not asked */
 };
 
 struct thread_report {
