@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What each key does to the model. */
+/* What each key does to a list or a call stack; help, menu and prompts are in modes.c. */
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "top/model_state.h"
 
 static struct top_view *view_of(struct top_model *model)
@@ -77,7 +76,7 @@ static enum top_action key_end(struct top_model *model)
 	return TOP_NOTHING;
 }
 
-static void show(struct top_model *model, enum top_screen screen)
+void top_model_show(struct top_model *model, enum top_screen screen)
 {
 	top_page_free(&model->page);
 	model->page_first = 0;
@@ -95,17 +94,10 @@ static void show_page(struct top_model *model, enum top_mode mode)
 	model->page_first = 0;
 }
 
-/* From help or messages to where they were called. */
-static void end_page(struct top_model *model)
-{
-	model->mode = TOP_NORMAL;
-	show(model, model->screen);
-}
-
 static enum top_action open_group(struct top_model *model, const struct top_row *row)
 {
 	snprintf(model->filter, sizeof(model->filter), "%s", row->place);
-	show(model, TOP_TRIAGE);
+	top_model_show(model, TOP_TRIAGE);
 	return TOP_NOTHING;
 }
 
@@ -124,11 +116,11 @@ static enum top_action key_open(struct top_model *model)
 	case TOP_TARGETS:
 		model->process = row->identity;
 		model->views[TOP_CALLS].moved = false;
-		show(model, TOP_CALLS);
+		top_model_show(model, TOP_CALLS);
 		break;
 	default:
 		model->opened = row->identity;
-		show(model, TOP_STACK);
+		top_model_show(model, TOP_STACK);
 	}
 	return TOP_NOTHING;
 }
@@ -136,14 +128,14 @@ static enum top_action key_open(struct top_model *model)
 static enum top_action key_back(struct top_model *model)
 {
 	if (model->screen == TOP_STACK)
-		show(model, TOP_CALLS);
+		top_model_show(model, TOP_CALLS);
 	else if (*model->filter) {
 		*model->filter = '\0';
-		show(model, model->screen);
+		top_model_show(model, model->screen);
 	} else if (model->screen == TOP_CALLS && model->rows[TOP_TARGETS].list.count > 1) {
-		show(model, TOP_TARGETS);
+		top_model_show(model, TOP_TARGETS);
 	} else if (model->screen == TOP_GROUPS) {
-		show(model, TOP_TRIAGE);
+		top_model_show(model, TOP_TRIAGE);
 	} else if (model->nested) {
 		return TOP_LEAVE;
 	}
@@ -159,7 +151,7 @@ static enum top_action key_tab(struct top_model *model)
 
 	if (model->screen == TOP_TARGETS)
 		model->process = 0;
-	show(model, others[model->screen]);
+	top_model_show(model, others[model->screen]);
 	return TOP_NOTHING;
 }
 
@@ -181,8 +173,7 @@ static enum top_action key_search(struct top_model *model)
 	return TOP_NOTHING;
 }
 
-/* The next row with the words, round the list; the selected one counts only if `here`. */
-static void search(struct top_model *model, int direction, bool here)
+void top_model_search(struct top_model *model, int direction, bool here)
 {
 	struct top_view *view = view_of(model);
 	size_t count = view ? view->order.count : 0;
@@ -202,13 +193,13 @@ static void search(struct top_model *model, int direction, bool here)
 
 static enum top_action key_next(struct top_model *model)
 {
-	search(model, 1, false);
+	top_model_search(model, 1, false);
 	return TOP_NOTHING;
 }
 
 static enum top_action key_previous(struct top_model *model)
 {
-	search(model, -1, false);
+	top_model_search(model, -1, false);
 	return TOP_NOTHING;
 }
 
@@ -226,7 +217,7 @@ static enum top_action key_invert(struct top_model *model)
 	if (model->screen >= TOP_LISTS_)
 		return TOP_NOTHING;
 	view_of(model)->inverted = !view_of(model)->inverted;
-	show(model, model->screen);
+	top_model_show(model, model->screen);
 	return TOP_NOTHING;
 }
 
@@ -303,8 +294,7 @@ static const struct {
 	{{TOP_KEY_REDRAW}, key_redraw},
 };
 
-/* A letter of the list's sort keys. */
-static bool sort_by_letter(struct top_model *model, int key)
+bool top_model_sort_by(struct top_model *model, int key)
 {
 	struct top_view *view = view_of(model);
 
@@ -313,13 +303,13 @@ static bool sort_by_letter(struct top_model *model, int key)
 			continue;
 		view->sort = i;
 		view->inverted = false;
-		show(model, model->screen);
+		top_model_show(model, model->screen);
 		return true;
 	}
 	return false;
 }
 
-static enum top_action press(struct top_model *model, int key)
+enum top_action top_model_press(struct top_model *model, int key)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(bindings); i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(bindings[i].keys) && bindings[i].keys[j]; j++) {
@@ -327,118 +317,6 @@ static enum top_action press(struct top_model *model, int key)
 				return bindings[i].press(model);
 		}
 	}
-	sort_by_letter(model, key);
+	top_model_sort_by(model, key);
 	return TOP_NOTHING;
-}
-
-/* Help and messages: keys that move do, the others end the page. */
-static enum top_action press_on_page(struct top_model *model, int key)
-{
-	static const int moving[] = {TOP_KEY_UP,   TOP_KEY_DOWN,    'k',
-				     'j',	   TOP_KEY_PAGE_UP, TOP_KEY_PAGE_DOWN,
-				     TOP_KEY_HOME, TOP_KEY_END,	    TOP_KEY_REDRAW};
-
-	for (size_t i = 0; i < ARRAY_SIZE(moving); i++) {
-		if (key == moving[i])
-			return press(model, key);
-	}
-	end_page(model);
-	return key == TOP_KEY_F10 ? TOP_QUIT : TOP_NOTHING;
-}
-
-static size_t sort_count(const struct top_model *model)
-{
-	size_t count = 1; /* every list has its default */
-
-	while (count < ARRAY_SIZE(top_lists->sorts) && top_lists[model->screen].sorts[count].name)
-		count++;
-	return count;
-}
-
-static enum top_action press_on_menu(struct top_model *model, int key)
-{
-	size_t count = sort_count(model);
-
-	if (key == TOP_KEY_UP || key == 'k') {
-		model->choice = (model->choice + count - 1) % count;
-		return TOP_NOTHING;
-	}
-	if (key == TOP_KEY_DOWN || key == 'j' || key == '>') {
-		model->choice = (model->choice + 1) % count;
-		return TOP_NOTHING;
-	}
-	model->mode = TOP_NORMAL;
-	if (key == TOP_KEY_ENTER)
-		key = (unsigned char)top_lists[model->screen].sorts[model->choice].key;
-	sort_by_letter(model, key);
-	return TOP_NOTHING;
-}
-
-/* Takes the last character off, all of its bytes. */
-static void erase(char *text)
-{
-	size_t length = strlen(text);
-
-	while (length && ((unsigned char)text[--length] & 0xc0) == 0x80)
-		;
-	text[length] = '\0';
-}
-
-static void type(char text[TOP_WORDS_SIZE], uint32_t code)
-{
-	size_t length = strlen(text);
-	char bytes[4];
-	size_t more = text_is_printable(code) ? text_encode_utf8(code, bytes) : 0;
-
-	if (length + more >= TOP_WORDS_SIZE)
-		return;
-	memcpy(text + length, bytes, more);
-	text[length + more] = '\0';
-}
-
-/* What is typed takes effect at once. */
-static void apply_typed(struct top_model *model)
-{
-	if (model->mode == TOP_FILTERING) {
-		memcpy(model->filter, model->typed, sizeof(model->filter));
-		show(model, model->screen);
-	} else {
-		memcpy(model->search, model->typed, sizeof(model->search));
-		search(model, 1, true);
-	}
-}
-
-static enum top_action press_on_prompt(struct top_model *model, int key)
-{
-	if (key == TOP_KEY_ENTER) {
-		model->mode = TOP_NORMAL;
-		return TOP_NOTHING;
-	}
-	if (key == TOP_KEY_ESCAPE)
-		*model->typed = '\0';
-	else if (key == TOP_KEY_BACKSPACE)
-		erase(model->typed);
-	else if (key >= ' ' && key < TOP_KEY_UP)
-		type(model->typed, (uint32_t)key);
-	apply_typed(model);
-	if (key == TOP_KEY_ESCAPE)
-		model->mode = TOP_NORMAL;
-	return TOP_NOTHING;
-}
-
-enum top_action top_model_key(struct top_model *model, int key)
-{
-	*model->message = '\0';
-	switch (model->mode) {
-	case TOP_HELP:
-	case TOP_MESSAGES:
-		return press_on_page(model, key);
-	case TOP_SORTING:
-		return press_on_menu(model, key);
-	case TOP_FILTERING:
-	case TOP_SEARCHING:
-		return press_on_prompt(model, key);
-	default:
-		return press(model, key);
-	}
 }
