@@ -307,6 +307,10 @@ def less_data_is_enough(driver, path):
     expect(page.all('#evolution'), [])
     expect_in(f'all: {kib(GOES * GO_BYTES)}, 100 % of all', page.text('#flame-status'))
     page.nothing_went_wrong()
+    # One site had no room in the history.
+    page = Page(driver, with_other_data(path, lambda data: {**data, 'sites': [*data['sites'][:2], *without_history(data)['sites'][2:]]})[0])
+    expect(sorted(row['trend'] for row in page.rows()), ['', '', 'not known'])
+    page.nothing_went_wrong()
     page = Page(driver, with_other_data(path, lambda data: {**data, 'sites': []})[0], False)
     expect_in('Nothing matches', page.text('.rows'))
     page.nothing_went_wrong()

@@ -66,6 +66,8 @@ function siteOf(site, data, frames, columns) {
   } else if (site.bytes) {
     made.series = { bytes: unpack(site.first, site.bytes, columns), blocks: unpack(site.first, site.counts, columns) };
   } else {
+    // A site for which the history had no room: nobody knows how it came about.
+    made.pastUnknown = columns > 1;
     made.series = {
       bytes: new Float64Array(columns).fill(site.held_bytes),
       blocks: new Float64Array(columns).fill(site.held_count),

@@ -38,7 +38,9 @@ const NUMBER = { number: true };
 
 function reportColumns(model, state) {
   const evolution = [
-    { key: 'trend', label: 'Trend', width: 132, cell: (row) => sparkline(row.series.bytes, 116, 30, state.from, state.to) },
+    { key: 'trend', label: 'Trend', width: 132, 
+      cell: (row) => (row.sites.some((site) => site.pastUnknown) ? el('span', { class: 'dim' }, 'not known')
+        : sparkline(row.series.bytes, 116, 30, state.from, state.to)) },
     { key: 'change', label: 'Change', hint: 'over the selected time', width: 104, ...NUMBER,
       value: (row) => change(row, state), cell: (row) => signed(change(row, state), state.measure) },
     { key: 'growth', label: 'Growth', hint: 'median slope (Theil\u2013Sen) of the whole time', width: 124, ...NUMBER,
