@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "output/formats.h"
 
 /* Of those that created dead threads. */
@@ -48,6 +49,7 @@ static void creator_write(FILE *out, const struct report_dead *dead)
 void output_text_threads_write(FILE *out, const struct report_process *ranked)
 {
 	const struct thread_figures *threads = &ranked->process->threads;
+	char mapped[16], resident[16];
 	uint64_t shown = 0;
 
 	if (threads->why[0]) {
@@ -61,10 +63,9 @@ void output_text_threads_write(FILE *out, const struct report_process *ranked)
 	fprintf(out, "threads: %" PRIu64 " alive, %" PRIu64 " dead and not joined", threads->alive,
 		threads->dead);
 	if (threads->dead)
-		fprintf(out,
-			", which keep %" PRIu64 " KiB of stacks mapped, %" PRIu64
-			" KiB of them resident",
-			threads->dead_stack_bytes >> 10, threads->dead_resident_bytes >> 10);
+		fprintf(out, " (stacks: %s mapped, %s resident)",
+			units_bytes(mapped, (double)threads->dead_stack_bytes, ""),
+			units_bytes(resident, (double)threads->dead_resident_bytes, ""));
 	if (!threads->exact)
 		fputs(" (inexact)", out);
 	if (threads->untold)
