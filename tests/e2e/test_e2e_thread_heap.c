@@ -175,6 +175,61 @@ static void without_thread_probes_only_the_living_are_counted(void **state)
 	monitor_stop(harness, monitor);
 }
 
+/* What `leakmon threads` says of the 20 that nobody joined; three blocks each, with --heap. */
+static void expect_dead(json_t *process, json_t *truth, bool heap)
+{
+	json_t *threads = json_object_get(process, "threads");
+	json_t *group = json_array_get(json_object_get(threads, "groups"), 0), *dead;
+	struct held forgotten = truth_of(truth, "leak_forgotten"), sum = {0};
+	size_t i;
+
+	assert_int_equal(number_at(threads, "dead"), 20);
+	assert_int_equal(number_at(group, "count"), 20);
+	json_array_foreach(json_object_get(group, "threads"), i, dead)
+	{
+		if (!heap) {
+			assert_true(json_is_null(json_object_get(dead, "heap_count")));
+			continue;
+		}
+		assert_int_equal(number_at(dead, "heap_count"), 3);
+		sum.bytes += number_at(dead, "heap_bytes");
+	}
+	assert_int_equal(i, 20);
+	assert_int_equal(sum.bytes, heap ? forgotten.bytes : 0);
+}
+
+static void threads_says_what_each_left_on_the_heap(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "thread_heap");
+	struct child *monitor = MONITOR_ATTACHED(harness, "threads", "-n", "thread_heap", "--heap",
+						 "--show-threads", "--format", "json", "3600");
+
+	workload_do(harness, workload, "go");
+	expect_dead(report_now(harness, workload, monitor),
+		    workload_ask(harness, workload, "ledger"), true);
+	monitor_stop(harness, monitor);
+}
+
+/* One process was there before, one comes later. */
+static void threads_of_the_whole_machine_are_followed(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *before = WORKLOAD(harness, "thread_heap"), *after;
+	struct child *monitor =
+		MONITOR(harness, "threads", "--show-threads", "--format", "json", "3600");
+
+	child_wait_text(harness, monitor, &monitor->err, "for the threads of ");
+	after = WORKLOAD(harness, "thread_heap");
+	workload_do(harness, before, "go");
+	workload_do(harness, after, "go");
+	expect_dead(report_now(harness, before, monitor), workload_ask(harness, before, "ledger"),
+		    false);
+	expect_dead(report_now(harness, after, monitor), workload_ask(harness, after, "ledger"),
+		    false);
+	monitor_stop(harness, monitor);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +237,8 @@ int main(void)
 		e2e_test(the_filter_leaves_only_them),
 		e2e_test(a_tid_that_is_used_again_is_another_thread),
 		e2e_test(without_thread_probes_only_the_living_are_counted),
+		e2e_test(threads_says_what_each_left_on_the_heap),
+		e2e_test(threads_of_the_whole_machine_are_followed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,6 +133,8 @@ static const struct thread_target *target_of(const struct session *session, uint
 int session_threads_fill(struct session *session, struct session_threads *threads,
 			 struct snapshot *snapshot)
 {
+	/* Probes that are set on files also meet processes that nobody listed yet. */
+	static const struct thread_target unlisted = {.points = 1};
 	int error = 0;
 
 	session->collect_options.owners = NULL; /* they end with `threads` */
@@ -140,6 +142,8 @@ int session_threads_fill(struct session *session, struct session_threads *thread
 		struct snapshot_process *process = &snapshot->processes.items[i];
 		const struct thread_target *target = target_of(session, process->pid);
 
+		if (!target && session->everywhere)
+			target = &unlisted;
 		if (session->follows_threads && target)
 			error = fill_process(session, threads, target, process);
 	}
