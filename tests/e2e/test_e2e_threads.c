@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* `leakmon threads` against a program that knows what became of each of its threads. */
-#include "harness.h"
+#include "shell.h"
 
 #include <signal.h>
 
@@ -174,12 +174,19 @@ static void who_keeps_a_pthread_t_is_named(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "handles");
-	struct child *monitor = MONITOR_ATTACHED(harness, "threads", "-p", workload->pid_text,
-						 "--holders", "--format", "json", "3600");
-	json_t *threads, *truth;
+	struct child *monitor =
+		MONITOR_ATTACHED(harness, "threads", "-p", workload->pid_text, "--holders",
+				 "--show-threads", "--format", "json", "3600");
+	json_t *report, *threads, *truth;
+	char path[96];
 
 	workload_do(harness, workload, "go");
-	threads = threads_of(report_now(harness, monitor));
+	report = report_now(harness, monitor);
+	snprintf(path, sizeof(path), "%s/threads.json", harness->directory);
+	assert_int_equal(json_dump_file(report, path, 0), 0);
+	free(shell(harness, 0, "python3 -W ignore -m jsonschema -i %s schema/threads.schema.json",
+		   path));
+	threads = threads_of(report);
 	truth = workload_ask(harness, workload, "truth");
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		expect_place(threads, truth, i);

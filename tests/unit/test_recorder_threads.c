@@ -47,6 +47,9 @@ static void set_threads(struct run *run, uint64_t tick)
 	*threads = (struct thread_figures){.counted = tick % 3 != 0,
 					   .followed = tick > 2,
 					   .alive = tick % 3 ? 4 + tick / 9 : 0};
+	threads->exact = tick > 2 && tick % 5 != 0;
+	threads->untold = tick > 2 ? tick / 30 : 0;
+	strcpy(threads->why, tick > 2 ? "" : "not yet");
 	for (uint32_t creator = 1; creator <= GROUPS && threads->followed; creator++)
 		set_group(process, creator, tick);
 	if (threads->followed) {
@@ -137,6 +140,11 @@ static void expect_process(const struct snapshot *snapshot, uint64_t tick)
 
 	assert_int_equal(threads->counted, tick % 3 != 0);
 	assert_int_equal(threads->followed, tick > 2);
+	assert_int_equal(threads->exact, tick > 2 && tick % 5 != 0);
+	assert_int_equal(threads->untold, tick > 2 ? tick / 30 : 0);
+	/* Neither counted nor followed: there is nothing to say. */
+	if (threads->counted || threads->followed)
+		assert_string_equal(threads->why, tick > 2 ? "" : "not yet");
 	assert_int_equal(threads->alive, tick % 3 ? 4 + tick / 9 : 0);
 	assert_int_equal(threads->created, tick > 2 ? tick * 10 : 0);
 	assert_int_equal(threads->dead_stack_bytes, threads->dead << 23);

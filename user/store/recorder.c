@@ -40,7 +40,7 @@ static const char *const statements[] = {
 	[PUT_AGES] = "INSERT INTO ages VALUES(?,?,?,?,?,?,?,?,?)",
 	[PUT_LEDGER] = PUT_LEDGER_SQL,
 	[PUT_LOSS] = "INSERT INTO losses VALUES(?,?,?,?,?)",
-	[PUT_THREADS] = "INSERT OR REPLACE INTO threads VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+	[PUT_THREADS] = "INSERT OR REPLACE INTO threads VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[PUT_CREATOR] = "INSERT OR REPLACE INTO creators VALUES(?,?,?,?)",
 	[CLEAR_CREATOR_STACK] = "DELETE FROM creator_stacks WHERE creator=?",
 	[PUT_CREATOR_STACK] = "INSERT INTO creator_stacks VALUES(?,?,?)",

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "store/recorder_state.h"
+#include "symbol/intern.h"
 
 static uint64_t hash_words(const uint64_t *words, size_t count)
 {
@@ -16,19 +17,20 @@ static uint64_t hash_words(const uint64_t *words, size_t count)
 	return hash | 1; /* 0: never written */
 }
 
-/* Columns 3 to 11; what is not known is null. */
+/* Columns 3 to 13; what is not known is null. */
 static int threads_write(struct recorder *recorder, int64_t process,
 			 const struct thread_figures *threads)
 {
 	const struct thread_figures *t = threads;
 	sqlite3_stmt *statement = recorder->statements[PUT_THREADS];
-	int error = database_bind(statement, "iiiiiiiiiii", recorder->sequence, process,
+	int error = database_bind(statement, "iiiiiiiiiiiiit", recorder->sequence, process,
 				  (int64_t)t->alive, (int64_t)t->dead, (int64_t)t->dead_stack_bytes,
 				  (int64_t)t->dead_resident_bytes, (int64_t)t->dead_heap_bytes,
 				  (int64_t)t->dead_heap_count, (int64_t)t->created,
-				  (int64_t)t->joined, (int64_t)t->detached);
+				  (int64_t)t->joined, (int64_t)t->detached, (int64_t)t->exact,
+				  (int64_t)t->untold, t->why[0] ? t->why : NULL);
 
-	for (int column = 3; column <= 11 && !error; column++) {
+	for (int column = 3; column <= 13 && !error; column++) {
 		if (!(column == 3 ? t->counted : t->followed))
 			error = database_errno(sqlite3_bind_null(statement, column));
 	}
@@ -48,7 +50,10 @@ static int put_threads(struct recorder *recorder, int64_t process,
 				  threads->dead_heap_count,
 				  threads->created,
 				  threads->joined,
-				  threads->detached};
+				  threads->detached,
+				  threads->exact,
+				  threads->untold,
+				  intern_hash(threads->why)};
 	uint64_t *known = &recorder->processes.items[process - 1].threads;
 	uint64_t numbers = hash_words(words, ARRAY_SIZE(words));
 

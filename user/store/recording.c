@@ -32,7 +32,8 @@ static const char *const statements[] = {
 		      " LEFT JOIN mappings ON mappings.module=frames.module"
 		      " AND mappings.process=?2 WHERE site=?1 ORDER BY position",
 	[GET_THREADS] = "SELECT process,alive,dead,dead_stack_bytes,dead_resident_bytes,"
-			"dead_heap_bytes,dead_heap_count,created,joined,detached FROM threads"
+			"dead_heap_bytes,dead_heap_count,created,joined,detached,exact,untold,why"
+			" FROM threads"
 			" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
 	[GET_DEAD] = "SELECT creator,count,before_attach,oldest_ns,newest_ns,stack_bytes,"
 		     "resident_bytes,heap_bytes,heap_count FROM dead_threads"

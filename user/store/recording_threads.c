@@ -25,6 +25,7 @@ void threads_read(struct recording *recording, struct state *state, sqlite3_stmt
 		  int *error)
 {
 	uint64_t row = database_unsigned(statement, 0, error);
+	const char *why = database_text(statement, 12);
 	struct thread_figures figures = {0};
 	struct threads_at *at = element_of(&state->threads, &state->thread_positions, row);
 
@@ -46,7 +47,10 @@ void threads_read(struct recording *recording, struct state *state, sqlite3_stmt
 		figures.created = database_unsigned(statement, 7, error);
 		figures.joined = database_unsigned(statement, 8, error);
 		figures.detached = database_unsigned(statement, 9, error);
+		figures.exact = database_unsigned(statement, 10, error) != 0;
+		figures.untold = database_unsigned(statement, 11, error);
 	}
+	snprintf(figures.why, sizeof(figures.why), "%s", why ? why : "");
 	at->process = row;
 	at->figures = figures;
 }

@@ -15,6 +15,9 @@ const char schema_threads_sql[] =
 	" alive INTEGER, dead INTEGER, dead_stack_bytes INTEGER, dead_resident_bytes INTEGER,"
 	" dead_heap_bytes INTEGER, dead_heap_count INTEGER,"
 	" created INTEGER, joined INTEGER, detached INTEGER,"
+	" exact INTEGER,"  /* 0: some were missed */
+	" untold INTEGER," /* ended, joined or not: not known, not in `dead` */
+	" why TEXT,"	   /* why no more than `alive` is known */
 	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
 
 	/* Who created dead threads, and to run what. */
