@@ -341,6 +341,7 @@ static void a_difference_has_both_sides_by_stack(void **state)
 	fixture_plain(&after);
 	after.snapshot.sequence = 9;
 	((struct site *)after.report.processes.items[0].sites.items[1].site)->bytes += 500;
+	((struct dead_group *)after.report.processes.items[0].dead.items[0].group)->count += 7;
 	assert_int_equal(
 		diff_build(&diff, &before.report, &after.report, DIFF_BY_MODULE, SORT_BYTES), 0);
 	diff.before_name = "old.lkm";
@@ -356,6 +357,9 @@ static void a_difference_has_both_sides_by_stack(void **state)
 	assert_int_equal(integer(row, "before_bytes"), 4096);
 	assert_int_equal(integer(row, "held_bytes"), 4596);
 	assert_int_equal(json_array_size(json_object_get(row, "stack")), 5);
+	row = item(data, "dead_threads", 0);
+	assert_int_equal(integer(json_object_get(row, "count"), "difference"), 7);
+	assert_int_equal(json_array_size(json_object_get(data, "dead_threads")), 1);
 	json_decref(data);
 	diff_free(&diff);
 	fixture_free(&before);

@@ -65,7 +65,7 @@ static void dead_row_write(struct json_writer *json, const struct diff_dead *row
 	json_close(json, '}');
 }
 
-static void dead_write(struct json_writer *json, const struct diff *diff)
+void output_json_diff_dead_write(struct json_writer *json, const struct diff *diff)
 {
 	size_t shown = 0;
 
@@ -104,7 +104,7 @@ int output_json_diff_write(FILE *out, const struct diff *diff)
 		shown++;
 	}
 	json_close(&json, ']');
-	dead_write(&json, diff);
+	output_json_diff_dead_write(&json, diff);
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);

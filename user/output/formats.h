@@ -37,6 +37,8 @@ void output_text_frames_write(FILE *out, bool colour, const struct frames *frame
 void output_folded_name_write(FILE *out, const char *name);
 void output_folded_frame_write(FILE *out, const struct frame *frame);
 void output_folded_stack_write(FILE *out, const char *comm, const struct report_site *site);
+/* The member "dead_threads". */
+void output_json_diff_dead_write(struct json_writer *json, const struct diff *diff);
 /* The members "ledger" and "mappings". */
 void output_json_ledger_write(struct json_writer *json, const struct snapshot *snapshot);
 void output_json_mapping_write(struct json_writer *json, const struct mapping_ledger *ledger);

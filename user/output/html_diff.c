@@ -84,6 +84,7 @@ static void data_write(struct json_writer *json, struct html_names *names, const
 	for (size_t i = 0; i < by_site->rows.count; i++)
 		row_write(json, names, diff, &by_site->rows.items[i]);
 	json_close(json, ']');
+	output_json_diff_dead_write(json, diff);
 	html_names_write(json, names);
 	json_close(json, '}');
 }

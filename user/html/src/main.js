@@ -9,7 +9,7 @@ import { retention, retentionHeader } from './retention.js';
 import { makeRows, visibleSites } from './rows.js';
 import { makeState } from './state.js';
 import { table } from './table.js';
-import { threads } from './threads.js';
+import { changedThreads, threads } from './threads.js';
 import { toolbar } from './toolbar.js';
 
 // What the views share beside the state: the sites and rows that it leaves, and how they reach
@@ -39,7 +39,7 @@ function sections(model) {
     toolbar(model, state),
     model.evolves ? evolution(model, state, view) : diff ? comparison(model, state) : null,
     table(model, state, view), flame(model, state, view),
-    threads(data), retention(data), books(data),
+    diff ? changedThreads(data) : threads(data), retention(data), books(data),
   ];
 }
 

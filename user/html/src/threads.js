@@ -42,6 +42,25 @@ function process({ pid, comm, threads }) {
     (threads.groups ?? []).map(group));
 }
 
+function changedGroup(row) {
+  const [start] = plainStack(row.start_routine?.frames);
+  const { count, stack_bytes: stacks } = row;
+  return el('details', {},
+    el('summary', {}, el('span', { class: `verdict is-${row.state}` }, row.state), ' ',
+      el('strong', { class: count.difference > 0 ? 'more' : 'less' }, `${format.count(count.difference, true)} threads`),
+      ` (${format.count(count.before)} \u2192 ${format.count(count.after)}) that ran `, el('code', {}, start?.name ?? 'an unknown function'),
+      start?.source ? el('span', { class: 'source' }, start.source) : null,
+      el('span', { class: 'dim' }, ` \u00b7 ${format.bytes(stacks.difference, true)} of stacks in ${row.comm}`)),
+    el('p', { class: 'help' }, 'Created by'), stackList(plainStack(row.frames)));
+}
+
+// Of a difference: schema/diff.schema.json.
+export function changedThreads(data) {
+  if (!data.dead_threads?.length) return null;
+  return el('section', { id: 'threads', 'aria-labelledby': 'threads-title' },
+    el('div', { class: 'title' }, el('h2', { id: 'threads-title' }, 'Dead threads')), data.dead_threads.map(changedGroup));
+}
+
 // Where nobody followed threads, `dead` is null.
 export function threads(data) {
   const followed = (data.processes ?? []).filter((one) => typeof one.threads?.dead === 'number');
