@@ -266,7 +266,8 @@ static void suspects_of_one_name_and_place_are_one_series(void **state)
 				     "namespace=\"shop\",pod=\"web-0\",container=\"app\","
 				     "kind=\"heap\",verdict=\"leaking\"} 34952.54\n"));
 	assert_non_null(strstr(text, "verdict=\"leaking\"} 0.999\n"));
-	assert_null(strstr(text, "} 17476.27\nleakmon_suspect_growth_per_second{scope=\"process\""));
+	assert_null(
+		strstr(text, "} 17476.27\nleakmon_suspect_growth_per_second{scope=\"process\""));
 }
 
 /* DESIGN's contract: the object of every report, processes in order of rank, each with growth. */

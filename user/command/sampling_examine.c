@@ -11,7 +11,7 @@
 #define STACKS_SHOWN 5
 #define FILE_KINDS_SHOWN 5
 /* Looking at all descriptors takes milliseconds. */
-#define FILES_PAUSE_S 20.0
+#define FILES_PAUSE_S 5.0
 /* A handful of samples makes no shares. */
 #define SAMPLES_MIN 8
 /* Nor do seconds in which next to nothing grew. */
