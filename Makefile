@@ -224,7 +224,7 @@ $(B)/bench/store: tests/bench/store.c tests/unit/site_kinds.h $(filter-out $(B)/
 # make bench BENCH='--quick', BENCH='--only pairs'
 bench: deps
 	@$(MAKE) --no-print-directory all $(B)/bench/bench $(BENCH_PROGRAMS:%=$(B)/bench/%) \
-		$(addprefix $(B)/workloads/,blocks sites leak grower)
+		$(addprefix $(B)/workloads/,blocks sites leak grower brood)
 	@$(B)/bench/bench --json $(B)/bench/bench.json $(BENCH)
 
 # What libgcc's unwinder says of every allocation, for comparison with leakmon's stacks.

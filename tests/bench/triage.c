@@ -5,7 +5,6 @@
  * matrix over seeded scenarios is tests/unit/test_triage_detection.c.
  */
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +15,14 @@
 #include "base/vec.h"
 #include "bench.h"
 #include "monitor.h"
+#include "triage.h"
 
 #define GROWER "build/workloads/grower"
 #define COST_PROCESSES 200
 #define DETECT_PROCESSES 100
 #define DETECT_S 180.0
-#define REDIS_PORT "16379"
-#define REDIS_REQUESTS "200000"
+#define CROWD_PROCESSES "10000"
+#define CROWD_S 50.0
 
 struct node {
 	VEC(struct child *) children;
@@ -61,12 +61,12 @@ static int node_start(struct node *node, int count, struct why *why)
 	return error;
 }
 
-static int triage_start(struct child **monitor, struct why *why)
+int triage_start(struct child **monitor, struct why *why)
 {
 	return child_start(monitor, ARGUMENTS(monitor_program(), "--format", "json", "5"), why);
 }
 
-static int cpu_ns(struct child *monitor, int64_t *ns)
+int triage_cpu_ns(struct child *monitor, int64_t *ns)
 {
 	struct timespec cpu;
 	clockid_t clock;
@@ -87,11 +87,11 @@ static int cost_measure(struct bench *bench, struct child *monitor)
 	for (int i = 0; i < count && !error; i++) {
 		progress("triage", i, count);
 		wall_before = now_ns();
-		error = cpu_ns(monitor, &cpu_before);
+		error = triage_cpu_ns(monitor, &cpu_before);
 		if (!error)
 			error = child_line(monitor, &monitor->out, "{", NULL, NULL);
 		if (!error)
-			error = cpu_ns(monitor, &cpu_after);
+			error = triage_cpu_ns(monitor, &cpu_after);
 		if (!error)
 			results_add(&bench->results, TRIAGE_CPU,
 				    100.0 * (double)(cpu_after - cpu_before) /
@@ -120,89 +120,34 @@ static int cost_run(struct bench *bench)
 	return monitor_stop(monitor);
 }
 
-/* Requests per second of SET and GET together: one line "test","rps",... for each. */
-static int redis_load(double *rate, struct why *why)
+/* 10,000 processes from one; the share is of everything since the start. */
+static int crowd_run(struct bench *bench)
 {
-	_cleanup_(child_cleanup) struct child *load = NULL;
-	const char *const argv[] = {"redis-benchmark", "-p",	REDIS_PORT, "-t", "set,get", "-n",
-				    REDIS_REQUESTS,    "--csv", NULL};
-	static const char *const tests[] = {"\"SET\",\"", "\"GET\",\""};
-	int error = child_start(&load, argv, why);
-	double seconds = 0;
-	char *line;
-
-	for (size_t i = 0; i < ARRAY_SIZE(tests) && !error; i++) {
-		error = child_line(load, &load->out, tests[i], &line, NULL);
-		if (!error)
-			seconds += 1 / strtod(line + strlen(tests[i]), NULL);
-	}
-	*rate = 2 / seconds / 1000;
-	return error ? error : child_end(load);
-}
-
-static int beside_triage(double *rate, struct why *why)
-{
-	_cleanup_(child_cleanup) struct child *monitor = NULL;
-	int error = triage_start(&monitor, why);
-
-	if (!error)
-		error = redis_load(rate, why);
-	return error ? error : monitor_stop(monitor);
-}
-
-/* Each goes first every other time. */
-static int redis_repetition(struct bench *bench, int i)
-{
+	_cleanup_(child_cleanup) struct child *crowd = NULL, *monitor = NULL;
+	const char *count = bench->quick ? "500" : CROWD_PROCESSES;
 	struct why *why = &bench->results.why;
-	double alone, beside;
-	int error = 0;
+	double seconds = bench->quick ? 5 : CROWD_S;
+	int64_t begin_ns, cpu;
+	pid_t pid;
+	int error = workload_start(&crowd, ARGUMENTS("build/workloads/brood", count), &pid, why);
 
-	if (i % 2)
-		error = beside_triage(&beside, why);
 	if (!error)
-		error = redis_load(&alone, why);
-	if (!error && i % 2 == 0)
-		error = beside_triage(&beside, why);
+		error = child_do(crowd, "crowd");
+	begin_ns = now_ns();
+	if (!error)
+		error = triage_start(&monitor, why);
+	while (!error && (double)(now_ns() - begin_ns) / 1e9 < seconds) {
+		error = child_line(monitor, &monitor->out, "{", NULL, NULL);
+		progress("triage of 10,000, seconds", (int)((now_ns() - begin_ns) / 1000000000),
+			 (int)seconds);
+	}
+	if (!error)
+		error = triage_cpu_ns(monitor, &cpu);
 	if (error)
 		return error;
-	results_add(&bench->results, TRIAGE_REDIS_ALONE, alone);
-	results_add(&bench->results, TRIAGE_REDIS_BESIDE, beside);
-	return 0;
-}
-
-/* Debian's redis-tools carries the server's binary, which chooses by its name. */
-static int redis_link(const struct bench *bench, char path[64])
-{
-	char program[PATH_MAX];
-
-	snprintf(path, 64, "%s/redis-server", bench->directory);
-	if (!realpath("/usr/bin/redis-check-rdb", program))
-		return -errno;
-	return symlink(program, path) && errno != EEXIST ? -errno : 0;
-}
-
-static int redis_run(struct bench *bench)
-{
-	_cleanup_(child_cleanup) struct child *server = NULL;
-	struct why *why = &bench->results.why;
-	char path[64];
-	const char *const argv[] = {path, "--port",	  REDIS_PORT, "--save",
-				    "",	  "--appendonly", "no",	      NULL};
-	int error = redis_link(bench, path);
-	double warm;
-
-	if (!error)
-		error = child_start(&server, argv, why);
-	if (!error)
-		error = child_line(server, &server->out, "", NULL, NULL);
-	nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
-	if (!error)
-		error = redis_load(&warm, why);
-	for (int i = 0; i < bench->repetitions && !error; i++) {
-		progress("triage beside redis", i, bench->repetitions);
-		error = redis_repetition(bench, i);
-	}
-	return error;
+	results_add(&bench->results, TRIAGE_CROWD,
+		    100.0 * (double)cpu / (double)(now_ns() - begin_ns));
+	return monitor_stop(monitor);
 }
 
 /* Where `pid` stands, and how many others are accused. 0: it is not accused. */
@@ -273,8 +218,10 @@ int section_triage(struct bench *bench)
 	int error = results_settle(results, TRIAGE_CPU, TRIAGE_RSS, cost_run(bench));
 
 	if (!error)
-		error = results_settle(results, TRIAGE_REDIS_ALONE, TRIAGE_REDIS_BESIDE,
-				       redis_run(bench));
+		error = results_settle(results, TRIAGE_REDIS_ALONE, TRIAGE_REDIS_CPU_BESIDE,
+				       triage_redis_run(bench));
+	if (!error)
+		error = results_settle(results, TRIAGE_CROWD, TRIAGE_CROWD, crowd_run(bench));
 	if (!error)
 		error = results_settle(results, TRIAGE_RANK, TRIAGE_ACCUSED, detect_run(bench));
 	return error;

@@ -52,7 +52,8 @@ static void measure(struct budget *budget)
 	double span_s = budget->last_wall_s - budget->begin_wall_s;
 	bool over = budget->polls >= BUDGET_PERIOD_POLLS;
 
-	if (span_s <= 0 || (!over && budget->periods))
+	/* A moment says nothing yet. */
+	if (span_s <= 0 || (!over && (budget->periods || budget->polls < 2)))
 		return;
 	budget->used = (all_of(&budget->last_cost) - all_of(&budget->begin_cost)) / span_s;
 	if (over)

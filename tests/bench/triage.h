@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the measurements of leakmon without a target share. */
+#ifndef LEAKMON_BENCH_TRIAGE_H
+#define LEAKMON_BENCH_TRIAGE_H
+
+#include "bench.h"
+
+/* leakmon without a target, a report of JSON every 5 s. */
+int triage_start(struct child **monitor, struct why *why);
+/* CPU time of a child so far, of its own and of its threads. */
+int triage_cpu_ns(struct child *child, int64_t *ns);
+
+/* Whether redis-server notices. */
+int triage_redis_run(struct bench *bench);
+
+#endif
