@@ -100,7 +100,8 @@ static void words_in_blocks_are_edges_and_others_are_roots(void **state)
 	struct heap_graph *graph = &fixture->graph;
 
 	put_words(fixture, words, ARRAY_SIZE(words));
-	assert_int_equal(heap_graph_build(&fixture->picture, tracked, ARRAY_SIZE(tracked), graph),
+	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0}, tracked,
+					  ARRAY_SIZE(tracked), graph),
 			 0);
 	assert_int_equal(graph->blocks, 3);
 	assert_int_equal(graph->tracked_blocks, 3);
@@ -130,9 +131,9 @@ static void memory_that_nobody_uses_holds_nothing(void **state)
 	add_zone(fixture, 0x600, 0x608, ZONE_HEAP);
 	add_zone(fixture, 0x700, 0x708, ZONE_STACK);
 	put_words(fixture, words, ARRAY_SIZE(words));
-	assert_int_equal(
-		heap_graph_build(&fixture->picture, tracked, ARRAY_SIZE(tracked), &fixture->graph),
-		0);
+	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0}, tracked,
+					  ARRAY_SIZE(tracked), &fixture->graph),
+			 0);
 	assert_int_equal(fixture->graph.roots.count, 2);
 	assert_int_equal(fixture->graph.roots.items[0].address, MEMORY + 0x700);
 	assert_int_equal(fixture->graph.roots.items[1].address, MEMORY + 0x800);
@@ -145,9 +146,9 @@ static void registers_are_roots(void **state)
 
 	thread->registers.rbx = MEMORY + 0x200;
 	thread->vectors[3] = MEMORY + 0x100;
-	assert_int_equal(
-		heap_graph_build(&fixture->picture, tracked, ARRAY_SIZE(tracked), &fixture->graph),
-		0);
+	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0}, tracked,
+					  ARRAY_SIZE(tracked), &fixture->graph),
+			 0);
 	assert_int_equal(fixture->graph.roots.count, 2);
 	assert_string_equal(register_name(fixture->graph.roots.items[0].address), "rbx");
 	assert_string_equal(register_name(fixture->graph.roots.items[1].address), "xmm1");
@@ -164,7 +165,9 @@ static void make_retain(struct fixture *fixture, struct retain *retain)
 	uint64_t zero = 0;
 
 	put_words(fixture, words, 1);
-	assert_int_equal(heap_graph_build(&fixture->picture, tracked, 2, &retain->graph), 0);
+	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0}, tracked, 2,
+					  &retain->graph),
+			 0);
 	*group =
 		(struct root_group){.kind = ROOT_GLOBAL, .name = "evil\033[2J\n", .module = "/a/b"};
 	*class =

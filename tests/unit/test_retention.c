@@ -18,7 +18,7 @@
 #define GRAPHS 1000
 
 struct sample {
-	uint32_t blocks, strong, weak;
+	uint32_t blocks, strong, weak, through;
 	uint64_t sizes[MAX_NODES];
 	uint32_t first[MAX_NODES + 2];
 	uint32_t targets[MAX_EDGES];
@@ -44,6 +44,7 @@ static void sample_make(struct sample *sample)
 	sample->blocks = 1 + random_below(40);
 	sample->strong = random_below(6);
 	sample->weak = random_below(4);
+	sample->through = random_below(sample->weak + 1);
 	nodes = sample->blocks + sample->strong + sample->weak;
 	for (uint32_t i = 0; i < nodes; i++) {
 		uint32_t degree = random_below(4);
@@ -60,6 +61,16 @@ static void sample_make(struct sample *sample)
 		sample->targets[edges++] = i;
 	sample->first[nodes + 1] = edges;
 	sample->graph = (struct graph){nodes + 1, sample->first, sample->targets};
+}
+
+static void sample_compute(const struct sample *sample, struct retention *retention)
+{
+	struct retention_nodes nodes = {.blocks = sample->blocks,
+					.strong = sample->strong,
+					.weak = sample->weak,
+					.through = sample->through};
+
+	assert_int_equal(retention_compute(&sample->graph, sample->sizes, &nodes, retention), 0);
 }
 
 /* Marks what `node` reaches, without entering marked nodes. */
@@ -125,9 +136,7 @@ static void retained_size_is_what_would_be_lost_without_the_root(void **state)
 		struct sample sample;
 
 		sample_make(&sample);
-		assert_int_equal(retention_compute(&sample.graph, sample.sizes, sample.blocks,
-						   sample.strong, sample.weak, &retention),
-				 0);
+		sample_compute(&sample, &retention);
 		expect_retained(&sample, &retention);
 		retention_free(&retention);
 	}
@@ -142,6 +151,21 @@ static enum verdict verdict_of(const struct sample *sample, uint32_t block)
 	for (uint32_t i = 0; i < sample->weak; i++)
 		flood(sample, sample->blocks + sample->strong + i, maybe);
 	return held[block] ? VERDICT_HELD : maybe[block] ? VERDICT_UNTRACKED : VERDICT_LOST;
+}
+
+/* Bytes of what is untracked, and reached by one of the first weak roots. */
+static uint64_t led_through(const struct sample *sample, const struct retention *retention)
+{
+	bool reached[MAX_NODES] = {0};
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < sample->through; i++)
+		flood(sample, sample->blocks + sample->strong + i, reached);
+	for (uint32_t i = 0; i < sample->blocks; i++) {
+		if (reached[i] && retention->verdicts[i] == VERDICT_UNTRACKED)
+			bytes += sample->sizes[i];
+	}
+	return bytes;
 }
 
 /* Every lost block belongs to exactly one direct leak, which reaches it; none reaches another. */
@@ -174,9 +198,7 @@ static void verdicts_and_leaks_are_those_of_the_definition(void **state)
 		struct sample sample;
 
 		sample_make(&sample);
-		assert_int_equal(retention_compute(&sample.graph, sample.sizes, sample.blocks,
-						   sample.strong, sample.weak, &retention),
-				 0);
+		sample_compute(&sample, &retention);
 		for (uint32_t j = 0; j < sample.blocks; j++) {
 			assert_int_equal(retention.verdicts[j], verdict_of(&sample, j));
 			bytes[retention.verdicts[j]] += sample.sizes[j];
@@ -185,6 +207,7 @@ static void verdicts_and_leaks_are_those_of_the_definition(void **state)
 			assert_int_equal(retention.totals[j].bytes, bytes[j]);
 		assert_int_equal(retention.direct.bytes + retention.indirect.bytes,
 				 bytes[VERDICT_LOST]);
+		assert_int_equal(retention.through.bytes, led_through(&sample, &retention));
 		expect_owners(&sample, &retention);
 		retention_free(&retention);
 	}
@@ -199,9 +222,9 @@ static void paths_are_the_shortest(void **state)
 		struct sample sample;
 
 		sample_make(&sample);
-		assert_int_equal(retention_compute(&sample.graph, sample.sizes, sample.blocks,
-						   sample.strong, sample.weak, &retention),
-				 0);
+		/* What strong roots lead to is preferred to what is near. */
+		sample.through = 0;
+		sample_compute(&sample, &retention);
 		for (uint32_t j = 0; j < sample.blocks; j++) {
 			uint32_t parent = retention.parents[j];
 			bool edge = false;
@@ -229,6 +252,7 @@ static void paths_are_the_shortest(void **state)
 static void a_list_of_a_million_blocks_needs_no_stack(void **state)
 {
 	const uint32_t length = 1000000;
+	const struct retention_nodes nodes = {.blocks = length, .strong = 1};
 	struct graph graph = {.nodes = length + 2};
 	struct retention retention = {0};
 	uint64_t *sizes = calloc(length, sizeof(*sizes));
@@ -245,7 +269,7 @@ static void a_list_of_a_million_blocks_needs_no_stack(void **state)
 	graph.first[length + 1] = length + 1;
 	graph.targets[length + 1] = length;
 	graph.first[length + 2] = length + 2;
-	assert_int_equal(retention_compute(&graph, sizes, length, 1, 0, &retention), 0);
+	assert_int_equal(retention_compute(&graph, sizes, &nodes, &retention), 0);
 	assert_int_equal(retention.retained[0], length);
 	assert_int_equal(retention.distances[length - 1], length);
 	retention_free(&retention);
@@ -254,7 +278,7 @@ static void a_list_of_a_million_blocks_needs_no_stack(void **state)
 	graph.targets[length] = length;
 	graph.first[length + 1] = length;
 	graph.first[length + 2] = length + 1;
-	assert_int_equal(retention_compute(&graph, sizes, length, 1, 0, &retention), 0);
+	assert_int_equal(retention_compute(&graph, sizes, &nodes, &retention), 0);
 	assert_int_equal(retention.direct.blocks, 1);
 	assert_int_equal(retention.indirect.blocks, length - 1);
 	retention_free(&retention);
@@ -268,12 +292,13 @@ static void doubtful_blocks_take_back_what_is_lost_with_them(void **state)
 	/* 0 -> 1 -> 2, 3 alone; nothing holds any of them. */
 	static const uint64_t sizes[] = {1, 10, 100, 1000};
 	uint32_t first[] = {0, 1, 2, 2, 2, 2}, targets[] = {1, 2};
+	const struct retention_nodes nodes = {.blocks = 4};
 	struct graph graph = {5, first, targets};
 	struct retention retention = {0};
 	uint32_t doubtful[] = {1};
 
 	(void)state;
-	assert_int_equal(retention_compute(&graph, sizes, 4, 0, 0, &retention), 0);
+	assert_int_equal(retention_compute(&graph, sizes, &nodes, &retention), 0);
 	assert_int_equal(retention.direct.bytes, 1001);
 	assert_int_equal(retention_take_back(&graph, sizes, doubtful, 1, &retention), 0);
 	assert_int_equal(retention.totals[VERDICT_LOST].bytes, 1001);

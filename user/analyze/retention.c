@@ -24,8 +24,9 @@ static void mark(struct retention *retention, const uint32_t *nodes, size_t coun
 	}
 }
 
-/* Breadth first from the groups [from, from + count). */
-static int reach(struct computing *computing, uint32_t from, uint32_t count, enum verdict verdict)
+/* Breadth first from the groups [from, from + count); *total, unless NULL, gets what they reach. */
+static int reach(struct computing *computing, uint32_t from, uint32_t count, enum verdict verdict,
+		 struct retention_total *total)
 {
 	struct retention *result = computing->result;
 	_cleanup_free_ uint32_t *starts = malloc(((size_t)count + 1) * sizeof(uint32_t));
@@ -40,6 +41,10 @@ static int reach(struct computing *computing, uint32_t from, uint32_t count, enu
 	reached = graph_reach(computing->graph, starts, count, result->parents, result->distances,
 			      queue);
 	mark(result, queue, reached, verdict);
+	for (size_t i = 0; total && i < reached; i++) {
+		total->blocks += queue[i] < result->blocks;
+		total->bytes += queue[i] < result->blocks ? computing->sizes[queue[i]] : 0;
+	}
 	return 0;
 }
 
@@ -145,16 +150,19 @@ static int allocate(struct retention *retention)
 	return 0;
 }
 
-static int compute(struct computing *computing)
+static int compute(struct computing *computing, uint32_t through)
 {
 	struct retention *result = computing->result;
+	uint32_t weak = result->blocks + result->strong;
 	int err = allocate(result);
 
 	if (!err)
-		err = reach(computing, result->blocks, result->strong, VERDICT_HELD);
+		err = reach(computing, result->blocks, result->strong, VERDICT_HELD, NULL);
 	if (!err)
-		err = reach(computing, result->blocks + result->strong, result->weak,
-			    VERDICT_UNTRACKED);
+		err = reach(computing, weak, through, VERDICT_UNTRACKED, &result->through);
+	if (!err)
+		err = reach(computing, weak + through, result->weak - through, VERDICT_UNTRACKED,
+			    NULL);
 	if (err)
 		return err;
 	sum_up(computing);
@@ -162,13 +170,13 @@ static int compute(struct computing *computing)
 	return err ? err : find_retained(computing);
 }
 
-int retention_compute(const struct graph *graph, const uint64_t *sizes, uint32_t blocks,
-		      uint32_t strong, uint32_t weak, struct retention *retention)
+int retention_compute(const struct graph *graph, const uint64_t *sizes,
+		      const struct retention_nodes *nodes, struct retention *retention)
 {
 	_cleanup_(retention_free) struct retention made = {
-		.blocks = blocks, .strong = strong, .weak = weak};
+		.blocks = nodes->blocks, .strong = nodes->strong, .weak = nodes->weak};
 	struct computing computing = {graph, sizes, &made};
-	int err = compute(&computing);
+	int err = compute(&computing, nodes->through);
 
 	if (err)
 		return err;

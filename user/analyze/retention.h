@@ -3,9 +3,10 @@
  * Who holds which blocks: verdicts, retained sizes, shortest paths. Pure computation.
  *
  * Nodes 0 to blocks - 1 of the graph are blocks; the others are groups of roots, strong ones (known
- * to be in use) before weak ones (memory of which nobody knows what it is). A block that strong
- * roots reach is held; what only weak roots reach may be held; the rest is lost. What a group
- * retains is what would be lost without it, among blocks of the same verdict.
+ * to be in use) before weak ones (memory of which nobody knows what it is); of these, first those
+ * that a strong root leads to. A block that strong roots reach is held; what only weak roots reach
+ * may be held; the rest is lost. What a group retains is what would be lost without it, among
+ * blocks of the same verdict.
  */
 #ifndef LEAKMON_ANALYZE_RETENTION_H
 #define LEAKMON_ANALYZE_RETENTION_H
@@ -30,14 +31,21 @@ struct retention {
 	uint64_t *retained_blocks; /* likewise, in blocks */
 	struct retention_total totals[VERDICT_MAX_];
 	struct retention_total direct, indirect; /* of the lost */
+	struct retention_total
+		through; /* of the untracked: what a strong root leads to after all */
+};
+
+/* Nodes of a graph, in this order; `through` of the weak ones come first. */
+struct retention_nodes {
+	uint32_t blocks, strong, weak, through;
 };
 
 /*
  * sizes: of blocks. The graph has blocks + strong + weak + 1 nodes: the last one leads to all
  * groups. 0 or -ENOMEM, then *retention is untouched.
  */
-int retention_compute(const struct graph *graph, const uint64_t *sizes, uint32_t blocks,
-		      uint32_t strong, uint32_t weak, struct retention *retention);
+int retention_compute(const struct graph *graph, const uint64_t *sizes,
+		      const struct retention_nodes *nodes, struct retention *retention);
 
 /*
  * Lost blocks that may be held after all: they, and what is lost only with them, become untracked.

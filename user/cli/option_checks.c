@@ -31,6 +31,7 @@ static const struct {
 	{"sample-rate", "sample-bytes", "choose one way of sampling"},
 	{"combined-only", "by-dead-threads", "without single blocks nobody knows whose they are"},
 	{"kernel", "by-dead-threads", "the kernel's memory is of no thread: watch it by itself"},
+	{"census", "command", "what leakmon starts it also tracks: leave --census out"},
 	{"combined-only", "show-allocs", "without single blocks there are none to show"},
 };
 

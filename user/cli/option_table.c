@@ -34,24 +34,24 @@ const struct option_row option_rows[] = {
 	 .maximum = PID_LIMIT, .group = GROUP_TARGET, .subcommands = FOR_ALL},
 	{"comm", 'n', "NAME", "processes of that name, also those that start later",
 	 option_add_word, "give a name as `ps -o comm` shows it, such as redis-server",
-	 FIELD(comms), .group = GROUP_TARGET, .subcommands = FOR_WATCH | FOR_DOCTOR | FOR_THREADS},
+	 FIELD(comms), .group = GROUP_TARGET, .subcommands = FOR_ALL},
 	{"cgroup", 0, "PATH", "processes in that cgroup, or below it", option_add_word,
 	 "give a path such as /system.slice/web.service", FIELD(cgroups), .group = GROUP_TARGET,
-	 .subcommands = FOR_WATCH | FOR_DOCTOR | FOR_THREADS},
+	 .subcommands = FOR_ALL},
 	{"container", 0, "ID|NAME",
 	 "processes in the container of that name, or whose id begins so", option_add_container,
 	 "give a name, or the first digits of an id, such as 3f2a91c0b7d5", FIELD(containers),
-	 .group = GROUP_TARGET, .subcommands = FOR_WATCH | FOR_DOCTOR | FOR_THREADS},
+	 .group = GROUP_TARGET, .subcommands = FOR_ALL},
 	{"pod", 0, "[NAMESPACE/]NAME", "processes in that Kubernetes pod", option_add_pod,
 	 "give NAME or NAMESPACE/NAME, such as shop/web-0", FIELD(pods), .group = GROUP_TARGET,
-	 .subcommands = FOR_WATCH | FOR_DOCTOR | FOR_THREADS},
+	 .subcommands = FOR_ALL},
 	{"follow-forks", 'f', NULL, "what these processes fork is watched, too", option_set_flag,
 	 FIELD(follow_forks), .group = GROUP_TARGET, .subcommands = FOR_WATCH | FOR_THREADS},
 	{"kernel", 0, NULL, "the kernel itself: kmalloc, slab caches, pages, by kernel stack",
 	 option_set_flag, FIELD(kernel), .group = GROUP_TARGET, .subcommands = FOR_PRINT},
 	{"command", 'c', "'CMD ARGS'", "start a command, watched from its first allocation",
 	 option_set_command, "give a command with all quotes closed, such as 'server --port 80'",
-	 .group = GROUP_TARGET, .subcommands = FOR_WATCH | FOR_THREADS},
+	 .group = GROUP_TARGET, .subcommands = FOR_WATCH | FOR_RETAIN | FOR_THREADS},
 
 	{"budget", 0, "PERCENT",
 	 "CPU time for all this, of one core; what does not fit is shed (1%)", option_set_percent,
@@ -293,7 +293,8 @@ const struct subcommand subcommands[] = {
 	{
 		.name = "retain",
 		.bit = FOR_RETAIN,
-		.usage = "  leakmon retain -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n",
+		.usage = "  leakmon retain -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n"
+			 "  leakmon retain [OPTION...] INTERVAL -- CMD [ARG...]\n",
 		.about = "Says who holds a process's memory, or that nothing does: what is\n"
 			 "unreachable, what each variable, stack and thread retains, of which\n"
 			 "classes it is, and the path from a root to it. The process is stopped "
@@ -301,12 +302,16 @@ const struct subcommand subcommands[] = {
 			 "a fraction of a second. With an INTERVAL, it is done again, and changes "
 			 "are\n"
 			 "shown.\n",
-		.examples = "  leakmon retain -p 1234 --census       of a process that never was "
-			    "watched\n"
-			    "  leakmon retain -p 1234 60 2           twice, with what changed "
-			    "meanwhile\n"
-			    "  leakmon retain -p 1234 --class Cache  how such objects are held\n"
-			    "  leakmon retain -p 1234 --no-stop      without stopping it\n",
+		.examples =
+			"  leakmon retain -p 1234 --census       of a process that never was "
+			"watched\n"
+			"  leakmon retain -p 1234 60 2           twice, with what changed "
+			"meanwhile\n"
+			"  leakmon retain -p 1234 --class Cache  how such objects are held\n"
+			"  leakmon retain -p 1234 --no-stop      without stopping it\n"
+			"  leakmon retain 60 -- server --port 80 from its first allocation on,\n"
+			"                                        after a minute; for any "
+			"allocator\n",
 	},
 	{
 		.name = "threads",

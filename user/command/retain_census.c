@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/targets.h"
 #include "command/command.h"
 #include "command/retain_run.h"
 
@@ -34,18 +35,38 @@ static bool is_interrupted(const struct options *options, int signals)
 	return poll(&poll_fd, 1, (int)MIN(options->interval_ns / 1000000, INT32_MAX)) != 0;
 }
 
+/* 0, or -errno after an error message. */
+static int select_processes(const struct options *options, struct selection *selection)
+{
+	struct selector_config config = targets_config(options);
+	struct selector *selector = selector_new(&config, NULL);
+	int err = selector ? selector_list(selector, selection) : -ENOMEM;
+
+	if (err)
+		log_error("cannot list processes: %s", strerror(-err));
+	else
+		err = selection_explain(selection); /* it borrows from the selector */
+	selector_free(selector);
+	return err;
+}
+
 static int run_once(struct retain_run *run)
 {
-	const struct options *options = run->options;
-	int err = 0;
+	_cleanup_(selection_free) struct selection selection = {0};
+	int err = select_processes(run->options, &selection), done = 0, failed = 0;
 
-	for (size_t i = 0; !err && i < options->pids.count; i++) {
-		struct retain *retain = retain_run_begin(run, options->pids.items[i]);
+	for (size_t i = 0; !err && !failed && i < selection.pids.count; i++) {
+		struct retain *retain = retain_run_begin(run, selection.pids.items[i]);
 
-		err = retain ? retain_run_finish(run, retain, &(struct retain_tracked){0}) : -ESRCH;
+		failed = retain ? retain_run_finish(run, retain, &(struct retain_tracked){0})
+				: -ESRCH;
+		done += !failed;
+		/* Of a container's processes, one may end at any time. */
+		if (failed == -ESRCH && !run->options->pids.count)
+			failed = 0;
 	}
 	run->runs++;
-	return err;
+	return err ? err : failed ? failed : done ? 0 : -ESRCH;
 }
 
 static int run_all(struct retain_run *run, int signals)

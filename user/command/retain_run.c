@@ -216,7 +216,8 @@ static int conclude(struct retain_run *run, struct retain **retain,
 	struct retain_sources sources = {.worker = run->worker,
 					 .symbolizer = run->symbolizer,
 					 .tracked = tracked->blocks,
-					 .tracked_count = tracked->count};
+					 .tracked_count = tracked->count,
+					 .complete = tracked->complete};
 	struct retain_result_sources wanted = {.sites = tracked->sites,
 					       .site_count = tracked->site_count,
 					       .samples = run->format->samples ||

@@ -29,6 +29,7 @@ struct retain_tracked {
 	size_t count;
 	const struct report_site **sites; /* by number - 1 */
 	size_t site_count;
+	bool complete; /* since the process began, and none is missing */
 };
 
 /* 0, or -errno after an error message. */
@@ -40,6 +41,9 @@ void retain_run_explain(pid_t pid, int err);
 
 /* The picture, on the heap; NULL after an error message. */
 struct retain *retain_run_begin(struct retain_run *run, pid_t pid);
+
+/* Frees a picture of which nothing is concluded; NULL: nothing. */
+void retain_run_drop(struct retain *retain);
 
 /* Concludes, writes and frees it. 0, or -errno after an error message. */
 int retain_run_finish(struct retain_run *run, struct retain *retain,

@@ -71,7 +71,8 @@ static int list_blocks(const struct snapshot *snapshot, const struct snapshot_pr
 	return 0;
 }
 
-static int read_tracked(const struct report *report, const struct retain *retain,
+/* began_here: leakmon started the process, and saw its first allocation. */
+static int read_tracked(const struct report *report, const struct retain *retain, bool began_here,
 			struct retain_tracked *tracked)
 {
 	struct hash numbers = {0};
@@ -84,7 +85,8 @@ static int read_tracked(const struct report *report, const struct retain *retain
 			continue;
 		free(tracked->sites);
 		free(tracked->blocks);
-		*tracked = (struct retain_tracked){0};
+		*tracked =
+			(struct retain_tracked){.complete = began_here && process->process->exact};
 		err = number_sites(process, &numbers, tracked);
 		if (!err)
 			err = list_blocks(report->snapshot, process->process,
@@ -94,18 +96,33 @@ static int read_tracked(const struct report *report, const struct retain *retain
 	return err;
 }
 
-static int take_pictures(struct tracking *tracking)
+static int take_picture(struct tracking *tracking, pid_t pid)
 {
-	const struct options *options = tracking->run.options;
+	struct retain *retain = retain_run_begin(&tracking->run, pid);
+	struct retain **kept = retain ? vec_push(&tracking->pictures) : NULL;
 
-	for (size_t i = 0; i < options->pids.count; i++) {
-		struct retain *retain = retain_run_begin(&tracking->run, options->pids.items[i]);
-		struct retain **kept = retain ? vec_push(&tracking->pictures) : NULL;
-
-		if (!kept)
-			return -ESRCH;
-		*kept = retain;
+	if (!kept) {
+		retain_close(retain);
+		return -ESRCH;
 	}
+	*kept = retain;
+	return 0;
+}
+
+static int take_pictures(struct tracking *tracking, const struct report *report)
+{
+	bool named = tracking->run.options->pids.count;
+
+	for (size_t i = 0; i < report->processes.count; i++) {
+		const struct snapshot_process *process = report->processes.items[i].process;
+		int err = process->exited ? 0 : take_picture(tracking, (pid_t)process->pid);
+
+		/* Of a container's processes, one may end at any time. */
+		if (err && named)
+			return err;
+	}
+	if (!tracking->pictures.count)
+		return 0;
 	/* The next report, now. */
 	kill(getpid(), SIGUSR1);
 	return 0;
@@ -114,7 +131,7 @@ static int take_pictures(struct tracking *tracking)
 static int finish_one(struct tracking *tracking, const struct report *report, struct retain *retain)
 {
 	struct retain_tracked tracked = {0};
-	int err = read_tracked(report, retain, &tracked);
+	int err = read_tracked(report, retain, tracking->run.options->command, &tracked);
 
 	if (!err) {
 		err = retain_run_finish(&tracking->run, retain, &tracked);
@@ -154,7 +171,7 @@ static int take(void *context, const struct report *report, const char *label, b
 		return 0;
 	if (tracking->pictures.count)
 		return finish_pictures(tracking, report);
-	return last ? 0 : take_pictures(tracking);
+	return last ? 0 : take_pictures(tracking, report);
 }
 
 int retain_run_tracked(const struct options *options)
@@ -170,6 +187,10 @@ int retain_run_tracked(const struct options *options)
 	if (!err)
 		code = watch_run(&watched,
 				 &(struct report_sink){.take = take, .context = &tracking});
+	if (!err && code == EXIT_OK && !tracking.run.runs) {
+		log_error("no process was left to look at: give a shorter INTERVAL");
+		code = EXIT_ERROR;
+	}
 	if (!err && code != EXIT_OK && !tracking.run.runs)
 		log_error("to see what the heap itself tells, without probes: leakmon retain "
 			  "--census");

@@ -32,6 +32,7 @@ static void totals_write(struct json_writer *json, const struct retain_result *r
 {
 	json_open(json, "totals", '{');
 	verdicts_write(json, result->totals);
+	total_write(json, "through", &result->through);
 	total_write(json, "direct", &result->direct);
 	total_write(json, "indirect", &result->indirect);
 	json_close(json, '}');
@@ -129,6 +130,7 @@ void retain_json_root(struct json_writer *json, const struct retained_root *root
 		json_put_number(json, "tid", (uint64_t)root->tid);
 		json_put_string(json, "comm", root->comm);
 	}
+	json_put_bool(json, "through_untracked", root->through);
 	json_put_number(json, "words", root->words);
 }
 

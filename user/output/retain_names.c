@@ -92,6 +92,8 @@ void retain_root_write(FILE *out, const struct retained_root *root)
 
 	_Static_assert(ARRAY_SIZE(writers) == ROOT_KIND_MAX_, "a writer for every kind");
 	writers[root->kind](out, root);
+	if (root->through)
+		fputs(", through untracked memory", out);
 }
 
 void retain_site_write(FILE *out, const struct retained_site *site)

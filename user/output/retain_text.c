@@ -50,6 +50,8 @@ static void write_totals(FILE *out, const struct retain_result *result)
 	write_total(out, "held by roots", &result->totals[VERDICT_HELD], all);
 	write_total(out, "held only through untracked memory", &result->totals[VERDICT_UNTRACKED],
 		    all);
+	if (result->through.blocks)
+		write_total(out, "  to which a root leads", &result->through, all);
 }
 
 static void write_leak(FILE *out, const struct retain_report *report,

@@ -85,9 +85,11 @@ static int add_from_block(struct builder *builder, uint32_t block, uint64_t addr
 
 	if (address + 8 > graph->starts[block] + graph->sizes[block] || target == block)
 		return 0;
-	if (target == BLOCK_NONE)
-		return set_type(builder, block, place, value);
-	return add_edge(builder, target, place);
+	if (target != BLOCK_NONE)
+		return add_edge(builder, target, place);
+	if (set_type(builder, block, place, value))
+		return -ENOMEM;
+	return untracked_add_from_block(&graph->untracked, block, value);
 }
 
 static int add_root(struct builder *builder, uint64_t address, uint64_t value, uint32_t thread)
@@ -96,10 +98,10 @@ static int add_root(struct builder *builder, uint64_t address, uint64_t value, u
 	const struct zone *zone = thread ? NULL : picture_zone(builder->picture, address);
 	struct root_word *root;
 
-	if (target == BLOCK_NONE)
-		return 0;
 	if (zone && zone->kind != ZONE_STACK && zone->kind != ZONE_TLS)
 		return 0;
+	if (target == BLOCK_NONE)
+		return untracked_add_outside(&builder->graph->untracked, address, value, thread);
 	root = vec_push(&builder->graph->roots);
 	if (!root)
 		return -ENOMEM;
@@ -182,6 +184,7 @@ static int add_registers(struct builder *builder)
 {
 	int err = 0;
 
+	builder->graph->memory_roots = builder->graph->roots.count;
 	for (size_t i = 0; !err && i < builder->picture->threads.count; i++) {
 		const struct picture_thread *thread = &builder->picture->threads.items[i];
 
@@ -213,8 +216,9 @@ static int prepare(struct builder *builder)
 	return block_index_build(graph->starts, graph->sizes, graph->blocks, &graph->index);
 }
 
-int heap_graph_build(const struct picture *picture, const struct tracked_block *tracked,
-		     size_t tracked_count, struct heap_graph *graph)
+int heap_graph_build(const struct picture *picture, const struct data_modules *modules,
+		     const struct tracked_block *tracked, size_t tracked_count,
+		     struct heap_graph *graph)
 {
 	_cleanup_(heap_graph_free) struct heap_graph built = {0};
 	struct builder builder = {.picture = picture, .graph = &built};
@@ -222,6 +226,8 @@ int heap_graph_build(const struct picture *picture, const struct tracked_block *
 
 	if (!err)
 		err = prepare(&builder);
+	if (!err)
+		err = untracked_prepare(picture, modules, &built.untracked);
 	if (!err)
 		err = add_memory(&builder);
 	if (!err)
@@ -246,5 +252,6 @@ void heap_graph_free(struct heap_graph *graph)
 	block_index_free(&graph->index);
 	vec_free(&graph->type_words);
 	vec_free(&graph->roots);
+	untracked_free(&graph->untracked);
 	*graph = (struct heap_graph){0};
 }

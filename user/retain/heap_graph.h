@@ -13,6 +13,7 @@
 #include "analyze/graph.h"
 #include "base/hash.h"
 #include "retain/picture.h"
+#include "retain/untracked.h"
 
 /* A block that was watched since its allocation. */
 struct tracked_block {
@@ -45,13 +46,16 @@ struct heap_graph {
 	struct graph graph; /* blocks only, until root_groups_add() */
 	uint32_t *places;   /* per edge: which word of its source it is, counted in words */
 	VEC(struct type_word) type_words;
-	VEC(struct root_word) roots;
+	VEC(struct root_word) roots; /* those in memory first, by ascending address */
+	size_t memory_roots;
+	struct untracked untracked; /* what leads through memory that no block is known in */
 	size_t census_blocks, tracked_blocks; /* both, where a block is known from both */
 };
 
 /* `tracked` is sorted by address; may be NULL. *graph is untouched on failure. 0 or -ENOMEM. */
-int heap_graph_build(const struct picture *picture, const struct tracked_block *tracked,
-		     size_t tracked_count, struct heap_graph *graph);
+int heap_graph_build(const struct picture *picture, const struct data_modules *modules,
+		     const struct tracked_block *tracked, size_t tracked_count,
+		     struct heap_graph *graph);
 void heap_graph_free(struct heap_graph *graph);
 
 /* "rax", ..., "xmm0"; of root_word.address. */

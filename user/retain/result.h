@@ -71,6 +71,8 @@ struct retained_root {
 	uint64_t address, offset;
 	pid_t tid; /* 0: of several threads, or of none */
 	char comm[16];
+	bool through; /* it holds nothing of that itself: it leads to memory that no block is known
+		       * in, and that does */
 	uint64_t words;
 	struct retention_total retained;
 };
@@ -111,6 +113,7 @@ struct retain_result {
 	bool settled, stopped, soft_dirty, pagemap;
 	uint64_t numbers[RETAINED_NUMBER_MAX_];
 	struct retention_total totals[VERDICT_MAX_], direct, indirect;
+	struct retention_total through; /* of the untracked: see struct retention */
 	VEC(struct retained_site) sites;
 	VEC(struct retained_class) classes; /* the greatest first */
 	VEC(struct retained_root) roots;    /* what retains most first */

@@ -108,6 +108,10 @@ static int add_root(struct building *building, uint32_t number)
 	if (!added)
 		return -ENOMEM;
 	building->root_places[number] = (uint32_t)building->result->roots.count - 1;
+	added->words = group->words;
+	added->through = group->holder;
+	if (group->holder)
+		group = &retain->groups.list.items[group->holder - 1];
 	added->kind = group->kind;
 	added->name = text(building, group->name, &err);
 	added->module =
@@ -116,7 +120,6 @@ static int add_root(struct building *building, uint32_t number)
 	added->offset = group->offset;
 	added->tid = group->tid;
 	memcpy(added->comm, group->comm, sizeof(added->comm));
-	added->words = group->words;
 	added->retained = (struct retention_total){retain->retention.retained_blocks[number],
 						   retain->retention.retained[number]};
 	return err;
@@ -237,6 +240,7 @@ static int set_head(struct building *building)
 	memcpy(result->totals, retain->retention.totals, sizeof(result->totals));
 	result->direct = retain->retention.direct;
 	result->indirect = retain->retention.indirect;
+	result->through = retain->retention.through;
 	set_numbers(retain, result->numbers);
 	return err;
 }

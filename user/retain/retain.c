@@ -147,11 +147,9 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 				     .modules = &retain->modules,
 				     .frames = &retain->frames,
 				     .held = &retain->held,
-				     .functions = &retain->functions};
-	int err = data_modules_read(&retain->picture, sources->worker, &retain->modules);
-
-	if (!err)
-		err = stack_frames_find(&retain->picture, sources->worker, &retain->frames);
+				     .functions = &retain->functions,
+				     .complete = sources->complete};
+	int err = stack_frames_find(&retain->picture, sources->worker, &retain->frames);
 	if (!err)
 		err = kernel_held_read(retain->pid, &retain->held);
 	/* Gone meanwhile: then functions stay without names. */
@@ -183,13 +181,27 @@ static void log_step(const char *what, uint64_t *since_ns)
 	*since_ns = now_ns;
 }
 
+static int compute_retention(struct retain *retain)
+{
+	struct retention_nodes nodes = {.blocks = retain->graph.blocks,
+					.strong = retain->groups.strong,
+					.weak = retain->groups.weak,
+					.through = retain->groups.through};
+
+	return retention_compute(&retain->graph.graph, retain->graph.sizes, &nodes,
+				 &retain->retention);
+}
+
 static int analyze(struct retain *retain, const struct retain_sources *sources)
 {
 	struct heap_graph *graph = &retain->graph;
 	uint64_t since_ns = stop_clock_ns();
-	int err =
-		heap_graph_build(&retain->picture, sources->tracked, sources->tracked_count, graph);
+	int err = data_modules_read(&retain->picture, sources->worker, &retain->modules);
 
+	log_step("modules", &since_ns);
+	if (!err)
+		err = heap_graph_build(&retain->picture, &retain->modules, sources->tracked,
+				       sources->tracked_count, graph);
 	drop_words(retain);
 	log_step("graph", &since_ns);
 	if (!err)
@@ -200,9 +212,7 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 				   &retain->classes);
 	log_step("classes", &since_ns);
 	if (!err)
-		err = retention_compute(&graph->graph, graph->sizes, graph->blocks,
-					retain->groups.strong, retain->groups.weak,
-					&retain->retention);
+		err = compute_retention(retain);
 	log_step("retention", &since_ns);
 	if (!err)
 		err = rank(retain);

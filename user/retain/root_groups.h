@@ -22,12 +22,14 @@ struct root_group {
 	pid_t tid;	    /* of a thread's; 0: of several */
 	char comm[16];	    /* likewise */
 	uint64_t words;	    /* that hold something */
+	uint32_t holder;    /* ROOT_UNTRACKED: the root that leads there, its place in the list
+			     * plus 1; 0: none is known to */
 };
 
 struct root_groups {
-	VEC(struct root_group) list; /* strong ones first */
-	uint32_t strong, weak;
-	uint32_t *word_groups; /* of graph->roots, in their order */
+	VEC(struct root_group) list;	/* strong ones first; then weak ones that have a holder */
+	uint32_t strong, weak, through; /* through: of the weak ones, how many have a holder */
+	uint32_t *word_groups;		/* of graph->roots, in their order */
 };
 
 /* What names roots; all borrowed. */
@@ -37,6 +39,7 @@ struct root_sources {
 	const struct stack_frames *frames;
 	const struct kernel_held *held;
 	struct root_functions *functions;
+	bool complete; /* every block was tracked since the process began */
 };
 
 /*

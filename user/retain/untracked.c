@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "retain/untracked.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+
+/* 8 bytes each. What is beyond has no root's name. */
+#define MAX_EDGES (1u << 27)
+
+static int add_range(struct untracked *untracked, uint64_t start, uint64_t end)
+{
+	struct untracked_range *range;
+
+	if (start >= end || (end - start) / MEMORY_PAGE >= UNTRACKED_NONE - untracked->pages)
+		return 0;
+	range = vec_push(&untracked->ranges);
+	if (!range)
+		return -ENOMEM;
+	*range = (struct untracked_range){start, end, untracked->pages};
+	untracked->pages += (uint32_t)((end - start) / MEMORY_PAGE);
+	return filter_add(&untracked->filter, start, end);
+}
+
+/* What is known in a process's memory besides blocks, by ascending address. */
+struct known {
+	VEC(struct filter_range) list;
+	size_t at;
+};
+
+static int compare_known(const void *left_pointer, const void *right_pointer)
+{
+	const struct filter_range *left = left_pointer, *right = right_pointer;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+static int add_known(struct known *known, uint64_t start, uint64_t end)
+{
+	struct filter_range *range = vec_push(&known->list);
+
+	if (!range)
+		return -ENOMEM;
+	*range = (struct filter_range){start, end};
+	return 0;
+}
+
+static int list_known(const struct picture *picture, const struct data_modules *modules,
+		      struct known *known)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < picture->zones.count; i++)
+		err = add_known(known, picture->zones.items[i].start, picture->zones.items[i].end);
+	for (size_t i = 0; !err && i < modules->list.count; i++)
+		err = add_known(known, modules->list.items[i].start, modules->list.items[i].end);
+	if (known->list.count)
+		qsort(known->list.items, known->list.count, sizeof(*known->list.items),
+		      compare_known);
+	return err;
+}
+
+/* A mapping without what is known in it; whole pages only. Mappings come by ascending address. */
+static int add_mapping(struct untracked *untracked, struct known *known,
+		       const struct page_range *mapping)
+{
+	uint64_t at = mapping->start;
+	int err = 0;
+
+	for (; !err && known->at < known->list.count; known->at++) {
+		const struct filter_range *range = &known->list.items[known->at];
+
+		if (range->start >= mapping->end)
+			break;
+		if (range->start > at)
+			err = add_range(untracked, at, range->start & ~(MEMORY_PAGE - 1));
+		at = MAX(at, (range->end + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1));
+		/* It may reach into the next mapping, too. */
+		if (range->end > mapping->end)
+			break;
+	}
+	return err ? err : add_range(untracked, at, mapping->end);
+}
+
+int untracked_prepare(const struct picture *picture, const struct data_modules *modules,
+		      struct untracked *untracked)
+{
+	struct known known = {0};
+	int err = list_known(picture, modules, &known);
+
+	for (size_t i = 0; !err && i < picture->pages.ranges.count; i++) {
+		const struct page_range *range = &picture->pages.ranges.items[i];
+
+		if (!range->file && !range->unseen)
+			err = add_mapping(untracked, &known, range);
+	}
+	vec_free(&known.list);
+	if (!err)
+		err = filter_finish(&untracked->filter);
+	untracked->pointed = calloc((size_t)untracked->pages + 1, 1);
+	if (err || !untracked->pointed)
+		return -ENOMEM;
+	for (size_t i = 0; i < untracked->ranges.count; i++)
+		untracked->pointed[untracked->ranges.items[i].first] = 1;
+	return 0;
+}
+
+uint32_t untracked_page(const struct untracked *untracked, uint64_t address)
+{
+	size_t low = 0, high = untracked->ranges.count;
+	const struct untracked_range *range;
+
+	if (!high || !filter_has(&untracked->filter, address))
+		return UNTRACKED_NONE;
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (untracked->ranges.items[middle].start <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	range = &untracked->ranges.items[low];
+	return range->first + (uint32_t)((address - range->start) / MEMORY_PAGE);
+}
+
+uint64_t untracked_address(const struct untracked *untracked, uint32_t page)
+{
+	size_t low = 0, high = untracked->ranges.count;
+	const struct untracked_range *range;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (untracked->ranges.items[middle].first <= page)
+			low = middle;
+		else
+			high = middle;
+	}
+	range = &untracked->ranges.items[low];
+	return range->start + (uint64_t)(page - range->first) * MEMORY_PAGE;
+}
+
+/* Whether an edge was seen lately; it is from now on. */
+static bool is_recent(struct untracked *untracked, uint64_t source, uint32_t page)
+{
+	uint64_t key = hash_mix(hash_mix(source) + page) | 1;
+	uint64_t *slot = &untracked->recent[key >> 8 & (UNTRACKED_RECENT - 1)];
+	bool seen = *slot == key;
+
+	*slot = key;
+	return seen;
+}
+
+static bool is_full(struct untracked *untracked, size_t count)
+{
+	if (count >= MAX_EDGES)
+		untracked->truncated = true;
+	return count >= MAX_EDGES;
+}
+
+int untracked_add_from_block(struct untracked *untracked, uint32_t block, uint64_t value)
+{
+	uint32_t page = untracked_page(untracked, value);
+	struct untracked_edge *edge;
+
+	if (page == UNTRACKED_NONE || is_recent(untracked, block, page) ||
+	    is_full(untracked, untracked->from_blocks.count))
+		return 0;
+	untracked->pointed[page] = 1;
+	edge = vec_push(&untracked->from_blocks);
+	if (!edge)
+		return -ENOMEM;
+	*edge = (struct untracked_edge){block, page};
+	return 0;
+}
+
+static int add_from_page(struct untracked *untracked, uint32_t source, uint32_t page)
+{
+	struct untracked_edge *edge;
+
+	/* Not to be mixed up with a block of that number. */
+	if (source == page || is_recent(untracked, source | 1ull << 32, page) ||
+	    is_full(untracked, untracked->from_pages.count))
+		return 0;
+	edge = vec_push(&untracked->from_pages);
+	if (!edge)
+		return -ENOMEM;
+	*edge = (struct untracked_edge){source, page};
+	return 0;
+}
+
+int untracked_add_outside(struct untracked *untracked, uint64_t address, uint64_t value,
+			  uint32_t thread)
+{
+	uint32_t page = untracked_page(untracked, value), source;
+	struct untracked_root *root;
+
+	if (page == UNTRACKED_NONE)
+		return 0;
+	source = thread ? UNTRACKED_NONE : untracked_page(untracked, address);
+	untracked->pointed[page] = 1;
+	if (source != UNTRACKED_NONE)
+		return add_from_page(untracked, source, page);
+	root = vec_push(&untracked->roots);
+	if (!root)
+		return -ENOMEM;
+	*root = (struct untracked_root){address, page, thread};
+	return 0;
+}
+
+void untracked_free(struct untracked *untracked)
+{
+	vec_free(&untracked->ranges);
+	filter_free(&untracked->filter);
+	free(untracked->pointed);
+	vec_free(&untracked->from_blocks);
+	vec_free(&untracked->from_pages);
+	vec_free(&untracked->roots);
+}
