@@ -192,7 +192,7 @@ $(B)/workloads/deep: tests/workloads/deep.cc $(wildcard tests/workloads/*.h)
 	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -pthread -Wall -Wextra $< -o $@ -ldl
 
 # The driver is a program of ours; what it measures keeps its frame pointers, like every workload.
-BENCH_PROGRAMS := pair depth maps_many store
+BENCH_PROGRAMS := pair depth maps_many store graph_many
 BENCH_SOURCES := $(filter-out $(BENCH_PROGRAMS:%=tests/bench/%.c),$(wildcard tests/bench/*.c))
 $(B)/bench/bench: $(BENCH_SOURCES) $(wildcard tests/bench/*.h user/base/*.h)
 	@mkdir -p $(@D)
@@ -211,6 +211,11 @@ $(B)/bench/depth: tests/bench/depth.c tests/workloads/workload.h
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fomit-frame-pointer $< -o $@
 
 $(B)/bench/maps_many: tests/bench/maps_many.c tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@
+
+$(B)/bench/graph_many: tests/bench/graph_many.c tests/workloads/workload.h
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@

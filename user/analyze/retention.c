@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/dominators.h"
 #include "analyze/leak_roots.h"
 #include "base/cleanup.h"
 
@@ -13,6 +12,8 @@ struct computing {
 	const struct graph *graph;
 	const uint64_t *sizes;
 	struct retention *result;
+	uint32_t *order; /* the nodes that are reached, in the order that they are */
+	size_t ordered;
 };
 
 static void mark(struct retention *retention, const uint32_t *nodes, size_t count,
@@ -24,27 +25,30 @@ static void mark(struct retention *retention, const uint32_t *nodes, size_t coun
 	}
 }
 
-/* Breadth first from the groups [from, from + count); *total, unless NULL, gets what they reach. */
+/*
+ * Breadth first from the groups [from, from + count): what they reach is added to `order`; *total,
+ * unless NULL, gets how much it is.
+ */
 static int reach(struct computing *computing, uint32_t from, uint32_t count, enum verdict verdict,
 		 struct retention_total *total)
 {
 	struct retention *result = computing->result;
 	_cleanup_free_ uint32_t *starts = malloc(((size_t)count + 1) * sizeof(uint32_t));
-	_cleanup_free_ uint32_t *queue =
-		malloc(((size_t)computing->graph->nodes + 1) * sizeof(uint32_t));
-	size_t reached;
+	uint32_t *reached = computing->order + computing->ordered;
+	size_t found;
 
-	if (!starts || !queue)
+	if (!starts)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		starts[i] = from + i;
-	reached = graph_reach(computing->graph, starts, count, result->parents, result->distances,
-			      queue);
-	mark(result, queue, reached, verdict);
-	for (size_t i = 0; total && i < reached; i++) {
-		total->blocks += queue[i] < result->blocks;
-		total->bytes += queue[i] < result->blocks ? computing->sizes[queue[i]] : 0;
+	found = graph_reach(computing->graph, starts, count, result->parents, result->distances,
+			    reached);
+	mark(result, reached, found, verdict);
+	for (size_t i = 0; total && i < found; i++) {
+		total->blocks += reached[i] < result->blocks;
+		total->bytes += reached[i] < result->blocks ? computing->sizes[reached[i]] : 0;
 	}
+	computing->ordered += found;
 	return 0;
 }
 
@@ -85,6 +89,12 @@ static int find_owners(struct computing *computing)
 	return err;
 }
 
+/*
+ * A group retains what no other group reaches: groups are reached by nothing, so what a group
+ * dominates is what all its paths come from.
+ */
+#define SEVERAL (GRAPH_NONE - 1)
+
 /* The verdict that a node stands for: a group, that of what it holds first. */
 static uint8_t side_of(const struct retention *retention, uint32_t node)
 {
@@ -93,42 +103,83 @@ static uint8_t side_of(const struct retention *retention, uint32_t node)
 	return node < retention->blocks + retention->strong ? VERDICT_HELD : VERDICT_UNTRACKED;
 }
 
-/* What leads from a weak root or what it holds to what is held anyway does not count. */
-static int is_one_sided(const void *context, uint32_t source, uint32_t target)
+/* Each node's group by its shortest path. */
+static void name_first(const struct retention *retention, const uint32_t *order, size_t count,
+		       uint32_t *groups)
 {
-	const struct retention *retention = context;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t node = order[i], parent = retention->parents[node];
 
-	if (source == retention->blocks + retention->strong + retention->weak)
-		return 1;
-	return side_of(retention, source) == side_of(retention, target);
+		groups[node] = parent == node ? node : groups[parent];
+	}
 }
 
-static int take_retained(struct computing *computing, const struct dominators *dominators)
+/* Marks nodes that another group reaches, too, and puts them on the stack. */
+static size_t find_shared(const struct computing *computing, uint32_t *groups, uint32_t *stack)
+{
+	const struct graph *graph = computing->graph;
+	const struct retention *retention = computing->result;
+	size_t depth = 0;
+
+	for (uint32_t node = 0; node + 1 < graph->nodes; node++) {
+		uint32_t group = groups[node];
+
+		for (uint32_t i = graph->first[node];
+		     group != GRAPH_NONE && i < graph->first[node + 1]; i++) {
+			uint32_t target = graph->targets[i];
+
+			/* What leads from the weak side to what is held anyway does not count. */
+			if (groups[target] == group || groups[target] == SEVERAL ||
+			    side_of(retention, target) != side_of(retention, node))
+				continue;
+			groups[target] = SEVERAL;
+			stack[depth++] = target;
+		}
+	}
+	return depth;
+}
+
+/* What is reached from shared nodes is shared. */
+static void spread_shared(const struct computing *computing, uint32_t *groups, uint32_t *stack,
+			  size_t depth)
+{
+	const struct graph *graph = computing->graph;
+
+	while (depth) {
+		uint32_t node = stack[--depth];
+
+		for (uint32_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
+			uint32_t target = graph->targets[i];
+
+			if (groups[target] == SEVERAL ||
+			    side_of(computing->result, target) != side_of(computing->result, node))
+				continue;
+			groups[target] = SEVERAL;
+			stack[depth++] = target;
+		}
+	}
+}
+
+/* `order`: the nodes that roots reach, by distance. */
+static int find_retained(struct computing *computing, const uint32_t *order, size_t count)
 {
 	struct retention *result = computing->result;
-	_cleanup_free_ uint64_t *blocks = dominators_sum(dominators, NULL, result->blocks);
-	_cleanup_free_ uint64_t *bytes =
-		dominators_sum(dominators, computing->sizes, result->blocks);
+	size_t nodes = computing->graph->nodes;
+	_cleanup_free_ uint32_t *groups = malloc((nodes + 1) * sizeof(*groups));
+	_cleanup_free_ uint32_t *stack = malloc((nodes + 1) * sizeof(*stack));
 
-	if (!blocks || !bytes)
+	if (!groups || !stack)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < result->strong + result->weak; i++) {
-		uint32_t number = dominators->numbers[result->blocks + i];
-
-		result->retained[i] = bytes[number];
-		result->retained_blocks[i] = blocks[number];
+	memset(groups, 0xff, nodes * sizeof(*groups));
+	name_first(result, order, count, groups);
+	spread_shared(computing, groups, stack, find_shared(computing, groups, stack));
+	for (uint32_t i = 0; i < result->blocks; i++) {
+		if (groups[i] >= SEVERAL)
+			continue;
+		result->retained[groups[i] - result->blocks] += computing->sizes[i];
+		result->retained_blocks[groups[i] - result->blocks]++;
 	}
 	return 0;
-}
-
-static int find_retained(struct computing *computing)
-{
-	struct retention *result = computing->result;
-	_cleanup_(dominators_free) struct dominators dominators = {0};
-	int err = dominators_find(computing->graph, computing->graph->nodes - 1, is_one_sided,
-				  result, &dominators);
-
-	return err ? err : take_retained(computing, &dominators);
 }
 
 static int allocate(struct retention *retention)
@@ -154,8 +205,11 @@ static int compute(struct computing *computing, uint32_t through)
 {
 	struct retention *result = computing->result;
 	uint32_t weak = result->blocks + result->strong;
-	int err = allocate(result);
+	_cleanup_free_ uint32_t *order =
+		malloc(((size_t)computing->graph->nodes + 1) * sizeof(*order));
+	int err = order ? allocate(result) : -ENOMEM;
 
+	computing->order = order;
 	if (!err)
 		err = reach(computing, result->blocks, result->strong, VERDICT_HELD, NULL);
 	if (!err)
@@ -167,7 +221,7 @@ static int compute(struct computing *computing, uint32_t through)
 		return err;
 	sum_up(computing);
 	err = find_owners(computing);
-	return err ? err : find_retained(computing);
+	return err ? err : find_retained(computing, order, computing->ordered);
 }
 
 int retention_compute(const struct graph *graph, const uint64_t *sizes,
@@ -175,7 +229,7 @@ int retention_compute(const struct graph *graph, const uint64_t *sizes,
 {
 	_cleanup_(retention_free) struct retention made = {
 		.blocks = nodes->blocks, .strong = nodes->strong, .weak = nodes->weak};
-	struct computing computing = {graph, sizes, &made};
+	struct computing computing = {.graph = graph, .sizes = sizes, .result = &made};
 	int err = compute(&computing, nodes->through);
 
 	if (err)
@@ -216,7 +270,7 @@ static int spread(const struct graph *graph, const uint32_t *doubtful, uint32_t 
 int retention_take_back(const struct graph *graph, const uint64_t *sizes, const uint32_t *doubtful,
 			uint32_t count, struct retention *retention)
 {
-	struct computing computing = {graph, sizes, retention};
+	struct computing computing = {.graph = graph, .sizes = sizes, .result = retention};
 	int err = spread(graph, doubtful, count, retention);
 
 	if (err)
