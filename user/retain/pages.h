@@ -5,7 +5,9 @@
  *
  * Memory is read twice: first while the process runs, which takes long; then while it stands, where
  * only what changed is looked at again. Which pages changed, the kernel tells where it keeps
- * soft-dirty bits; elsewhere every page is read and its hash compared.
+ * soft-dirty bits; elsewhere every page is read and its hash compared. Where that would take longer
+ * than the process may stand, pages that have not changed lately are read a third time when it runs
+ * again: one that has not changed by then was at the stop what it was before and after.
  */
 #ifndef LEAKMON_RETAIN_PAGES_H
 #define LEAKMON_RETAIN_PAGES_H
@@ -44,6 +46,7 @@ enum page_flags {
 	PAGE_SWAPPED = 2,
 	PAGE_CHANGED = 4,   /* between the first and the second reading, or new since */
 	PAGE_UNCHECKED = 8, /* there was no time to look again */
+	PAGE_LATE = 16,	    /* has both its words from before the stop and those from after it */
 };
 
 struct page {
@@ -87,6 +90,9 @@ struct page_scan {
 	page_visitor *visit; /* may be NULL */
 	void *context;
 	uint64_t deadline_ns; /* for pages_check(): CLOCK_MONOTONIC */
+	uint64_t patience_ns; /* likewise: pages that did not change lately are left
+			       * PAGE_UNCHECKED from then on; 0: they are not */
+	bool late;	      /* only pages that are PAGE_UNCHECKED: the process runs again */
 	bool soft_dirty;      /* the kernel tells which pages changed since the first reading */
 	unsigned int threads;
 };
@@ -100,8 +106,8 @@ int pages_read(struct page_table *table, const struct page_scan *scan);
 /* Takes over what is known of pages that are in both tables; before pages_check(). 0 or -ENOMEM. */
 int pages_inherit(struct page_table *table, struct page_table *older);
 
-/* The second reading, while the process stands: *checked gets how many pages were compared.
- * 0; -ETIMEDOUT: not all by the deadline (the others are PAGE_UNCHECKED); errors as above. */
+/* The next reading: *checked gets how many pages were compared. 0; -ETIMEDOUT: not all by the
+ * deadline (the others are PAGE_UNCHECKED); errors as above. */
 int pages_check(struct page_table *table, const struct page_scan *scan, size_t *checked);
 
 /* The range that holds address, or NULL. */

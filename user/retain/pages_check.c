@@ -1,40 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The second reading. Several threads take windows in turn: the process stands meanwhile. */
+/* The second reading, and the third. Several threads take windows in turn. */
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "base/cleanup.h"
-#include "retain/page_window.h"
+#include "retain/page_checker.h"
 #include "retain/stop.h"
-
-#define MAX_THREADS 16
-
-struct changed_page {
-	size_t page;
-	uint32_t first;
-	uint16_t count;
-	uint16_t flags;
-	uint64_t hash;
-};
-
-/* What one thread finds; put together when all are done. */
-struct checker {
-	struct check *check;
-	struct page_window *window;
-	struct found_words found;
-	VEC(struct changed_page) changed;
-	VEC(struct mapped_chunk) mapped;
-	size_t checked;
-	int err;
-};
-
-struct check {
-	struct page_table *table;
-	const struct page_scan *scan;
-	VEC(struct page_range) windows; /* all of them, each at most WINDOW_PAGES long */
-	atomic_size_t next;
-};
 
 static int take_changed(struct checker *checker, const struct page_range *part, size_t place,
 			const uint64_t *words, uint64_t hash)
@@ -55,7 +26,7 @@ static int take_changed(struct checker *checker, const struct page_range *part, 
 	};
 	checker->found.count += changed->count;
 	/* part->mapping holds how many pages follow in the whole range. */
-	if (part->file ||
+	if (part->file || checker->check->scan->late ||
 	    !page_has_mapped_chunk(address, words, address + (uint64_t)part->mapping * MEMORY_PAGE,
 				   &chunk))
 		return 0;
@@ -130,6 +101,19 @@ static int check_window(struct checker *checker, const struct page_range *part)
 	return err;
 }
 
+/* Whether it is too late for a window: then it is left for later, or *err says so. */
+static bool is_too_late(const struct page_scan *scan, const struct check_window *window, int *err)
+{
+	uint64_t now_ns = stop_clock_ns();
+
+	if (scan->patience_ns && window->warmth != WINDOW_HOT && now_ns > scan->patience_ns)
+		return true;
+	if (now_ns <= scan->deadline_ns)
+		return false;
+	*err = -ETIMEDOUT;
+	return true;
+}
+
 static void *checker_run(void *argument)
 {
 	struct checker *checker = argument;
@@ -137,71 +121,93 @@ static void *checker_run(void *argument)
 	size_t i;
 
 	while (!checker->err && (i = atomic_fetch_add(&check->next, 1)) < check->windows.count) {
-		if (stop_clock_ns() > check->scan->deadline_ns) {
-			atomic_fetch_sub(&check->next, 1);
-			checker->err = -ETIMEDOUT;
-		} else {
-			checker->err = check_window(checker, &check->windows.items[i]);
-		}
+		struct check_window *window = &check->windows.items[i];
+
+		if (is_too_late(check->scan, window, &checker->err))
+			continue;
+		checker->err = check_window(checker, &window->part);
+		window->done = !checker->err;
 	}
 	return NULL;
 }
 
-static int split(struct check *check)
+#define WARM_BYTES (4ull << 20)
+
+static enum warmth warmth_of(const struct check *check, const struct page_range *range,
+			     const struct page_range *part)
 {
-	for (size_t i = 0; i < check->table->ranges.count; i++) {
-		const struct page_range *range = &check->table->ranges.items[i];
+	const struct page *pages = check->table->pages + part->first;
+	bool was_read = false;
 
-		for (uint64_t at = range->start; !range->unseen && at < range->end;
-		     at += WINDOW_PAGES * MEMORY_PAGE) {
-			struct page_range *part = vec_push(&check->windows);
-
-			if (!part)
-				return -ENOMEM;
-			*part = *range;
-			part->start = at;
-			part->end = MIN(range->end, at + WINDOW_PAGES * MEMORY_PAGE);
-			part->first = range->first + (at - range->start) / MEMORY_PAGE;
-			part->mapping = (uint32_t)MIN((range->end - at) / MEMORY_PAGE, UINT32_MAX);
-		}
+	for (size_t i = 0; i < (part->end - part->start) / MEMORY_PAGE; i++) {
+		if (pages[i].flags & PAGE_CHANGED)
+			return WINDOW_HOT;
+		was_read |= (pages[i].flags & PAGE_WAS_READ) != 0;
 	}
+	if (!was_read)
+		return WINDOW_HOT;
+	return range->end - range->start <= WARM_BYTES ? WINDOW_WARM : WINDOW_COLD;
+}
+
+static int add_window(struct check *check, const struct page_range *range, uint64_t at)
+{
+	struct page_range part = *range;
+	struct check_window *window;
+
+	part.start = at;
+	part.end = MIN(range->end, at + WINDOW_PAGES * MEMORY_PAGE);
+	part.first = range->first + (at - range->start) / MEMORY_PAGE;
+	part.mapping = (uint32_t)MIN((range->end - at) / MEMORY_PAGE, UINT32_MAX);
+	/* Pages of a window are unchecked all together. */
+	if (check->scan->late && !(check->table->pages[part.first].flags & PAGE_UNCHECKED))
+		return 0;
+	window = vec_push(&check->windows);
+	if (!window)
+		return -ENOMEM;
+	*window = (struct check_window){.part = part};
+	if (check->scan->patience_ns)
+		window->warmth = warmth_of(check, range, &part);
 	return 0;
 }
 
-static int merge(struct page_table *table, struct checker *checker)
+/* The warmer ones first, each kind by ascending address. */
+static int order(struct check *check)
 {
-	size_t base = table->found.count;
-	int err = found_reserve(&table->found, checker->found.count);
+	struct check_window *ordered = calloc(check->windows.count + 1, sizeof(*ordered));
+	size_t count = 0;
 
-	if (err)
-		return err;
-	if (checker->found.count)
-		memcpy(table->found.items + base, checker->found.items,
-		       checker->found.count * sizeof(*checker->found.items));
-	table->found.count += checker->found.count;
-	for (size_t i = 0; i < checker->changed.count; i++) {
-		const struct changed_page *changed = &checker->changed.items[i];
-		struct page *page = &table->pages[changed->page];
-
-		*page = (struct page){.hash = changed->hash,
-				      .first = (uint32_t)(base + changed->first),
-				      .count = changed->count,
-				      .flags = changed->flags};
+	if (!ordered)
+		return -ENOMEM;
+	for (enum warmth warmth = 0; warmth < WINDOW_MAX_; warmth++) {
+		for (size_t i = 0; i < check->windows.count; i++) {
+			if (check->windows.items[i].warmth == warmth)
+				ordered[count++] = check->windows.items[i];
+		}
 	}
-	for (size_t i = 0; i < checker->mapped.count; i++) {
-		struct mapped_chunk *chunk = vec_push(&table->mapped);
-
-		if (!chunk)
-			return -ENOMEM;
-		*chunk = checker->mapped.items[i];
-	}
+	free(check->windows.items);
+	check->windows.items = ordered;
+	check->windows.capacity = count + 1;
 	return 0;
+}
+
+static int split(struct check *check)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < check->table->ranges.count; i++) {
+		const struct page_range *range = &check->table->ranges.items[i];
+
+		for (uint64_t at = range->start; !err && !range->unseen && at < range->end;
+		     at += WINDOW_PAGES * MEMORY_PAGE)
+			err = add_window(check, range, at);
+	}
+	return err || !check->scan->patience_ns ? err : order(check);
 }
 
 static void run_all(struct checker *checkers, size_t count)
 {
-	pthread_t threads[MAX_THREADS];
-	bool started[MAX_THREADS] = {0};
+	pthread_t threads[CHECK_MAX_THREADS];
+	bool started[CHECK_MAX_THREADS] = {0};
 
 	for (size_t i = 1; i < count; i++)
 		started[i] = !pthread_create(&threads[i], NULL, checker_run, &checkers[i]);
@@ -212,62 +218,11 @@ static void run_all(struct checker *checkers, size_t count)
 	}
 }
 
-/* Of the `older` first ones, those whose page has changed since. */
-static void drop_stale_chunks(struct page_table *table, size_t older)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < table->mapped.count; i++) {
-		const struct mapped_chunk chunk = table->mapped.items[i];
-		const struct page *page = pages_find(table, chunk.page);
-
-		if (i < older && (!page || page->flags & PAGE_CHANGED))
-			continue;
-		table->mapped.items[kept++] = chunk;
-	}
-	table->mapped.count = kept;
-}
-
-static int collect(struct page_table *table, struct checker *checkers, size_t count,
-		   size_t *checked)
-{
-	size_t older = table->mapped.count;
-	int err = 0, late = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		*checked += checkers[i].checked;
-		if (checkers[i].err == -ETIMEDOUT)
-			late = -ETIMEDOUT;
-		else if (!err)
-			err = checkers[i].err;
-		if (!err)
-			err = merge(table, &checkers[i]);
-		free(checkers[i].window);
-		free(checkers[i].found.items);
-		vec_free(&checkers[i].changed);
-		vec_free(&checkers[i].mapped);
-	}
-	drop_stale_chunks(table, older);
-	return err ? err : late;
-}
-
-/* The windows that nobody got round to. */
-static void mark_unchecked(struct check *check)
-{
-	for (size_t i = atomic_load(&check->next); i < check->windows.count; i++) {
-		const struct page_range *part = &check->windows.items[i];
-		size_t count = (part->end - part->start) / MEMORY_PAGE;
-
-		for (size_t j = 0; j < count; j++)
-			check->table->pages[part->first + j].flags |= PAGE_UNCHECKED;
-	}
-}
-
 int pages_check(struct page_table *table, const struct page_scan *scan, size_t *checked)
 {
 	struct check check = {.table = table, .scan = scan};
-	struct checker checkers[MAX_THREADS] = {0};
-	size_t count = MAX(MIN(scan->threads, MAX_THREADS), 1u);
+	struct checker checkers[CHECK_MAX_THREADS] = {0};
+	size_t count = MAX(MIN(scan->threads, CHECK_MAX_THREADS), 1u);
 	int err = split(&check);
 
 	*checked = 0;
@@ -283,45 +238,8 @@ int pages_check(struct page_table *table, const struct page_scan *scan, size_t *
 		for (size_t i = 0; i < count; i++)
 			free(checkers[i].window);
 	} else {
-		err = collect(table, checkers, count, checked);
+		err = page_checkers_collect(&check, checkers, count, checked);
 	}
-	if (err == -ETIMEDOUT)
-		mark_unchecked(&check);
 	vec_free(&check.windows);
 	return err;
-}
-
-/* Both tables ascend: the place in the older one moves on only. */
-static void inherit_range(struct page_table *table, const struct page_range *range,
-			  const struct page_table *older, size_t *at)
-{
-	for (; *at < older->ranges.count && older->ranges.items[*at].start < range->end; (*at)++) {
-		const struct page_range *old = &older->ranges.items[*at];
-		uint64_t start = MAX(old->start, range->start), end = MIN(old->end, range->end);
-
-		if (start < end && !old->unseen && old->file == range->file)
-			memcpy(&table->pages[range->first + (start - range->start) / MEMORY_PAGE],
-			       &older->pages[old->first + (start - old->start) / MEMORY_PAGE],
-			       (end - start) / MEMORY_PAGE * sizeof(struct page));
-		/* It may reach into the next range, too. */
-		if (old->end > range->end)
-			break;
-	}
-}
-
-int pages_inherit(struct page_table *table, struct page_table *older)
-{
-	size_t at = 0;
-
-	for (size_t i = 0; i < table->ranges.count; i++) {
-		if (!table->ranges.items[i].unseen)
-			inherit_range(table, &table->ranges.items[i], older, &at);
-	}
-	table->found = older->found;
-	older->found = (struct found_words){0};
-	free(table->mapped.items);
-	memcpy(&table->mapped, &older->mapped, sizeof(table->mapped));
-	memset(&older->mapped, 0, sizeof(older->mapped));
-	table->swapped = older->swapped;
-	return 0;
 }

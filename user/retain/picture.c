@@ -2,32 +2,21 @@
 #include "retain/picture.h"
 
 #include <errno.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "retain/picture_ranges.h"
+#include "retain/picture_taking.h"
 #include "retain/picture_zones.h"
 #include "retain/soft_dirty.h"
 
-#define NS_PER_MS 1000000ull
-#define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
-#define PAUSE_MIN_NS (100 * NS_PER_MS)
 /* Data of a module beyond this is not searched for malloc's state. */
 #define MAX_DATA_BYTES (64ull << 20)
 /* While it runs, a heap can change under the walk: this often it is begun anew. */
 #define WALK_TRIES 3
-
-struct taking {
-	struct picture *picture;
-	const struct picture_options *options;
-	struct filter filter, heaps;
-	struct peek peek;
-	struct heap_spans walked; /* while it ran */
-	int pagemap;
-	int err; /* of a visit */
-};
+/* From here on it is worth knowing, before a stop, which pages change all the time. */
+#define MANY_PAGES 32768
 
 static int open_maps(struct taking *taking)
 {
@@ -81,7 +70,7 @@ static int find_arenas(struct taking *taking)
 	return err;
 }
 
-static int find_spans(struct taking *taking, struct heap_spans *spans)
+int taking_find_spans(struct taking *taking, struct heap_spans *spans)
 {
 	struct picture *picture = taking->picture;
 	int err = heap_spans_find(&taking->peek, &picture->arenas, &picture->maps,
@@ -131,7 +120,7 @@ static int finish_walks(struct taking *taking)
 	return err;
 }
 
-static struct page_scan scan_of(const struct taking *taking)
+struct page_scan taking_scan(const struct taking *taking)
 {
 	unsigned int threads = taking->options->threads;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -158,8 +147,8 @@ static int read_running(struct taking *taking)
 			      !soft_dirty_start(picture->pid);
 	err = find_arenas(taking);
 	if (!err)
-		err = find_spans(taking, &taking->walked);
-	scan = scan_of(taking);
+		err = taking_find_spans(taking, &taking->walked);
+	scan = taking_scan(taking);
 	scan.visit = feed_spans;
 	scan.context = taking;
 	if (!err)
@@ -169,49 +158,20 @@ static int read_running(struct taking *taking)
 	return err ? err : finish_walks(taking);
 }
 
-/* The mappings and their pages as they are now; what is known of them stays known. */
-static int look_again(struct taking *taking)
+/* Looks again while it still runs: what changes now is looked at first when it stands. */
+static int read_twice(struct taking *taking)
 {
 	struct picture *picture = taking->picture;
-	_cleanup_(pages_free) struct page_table older = picture->pages;
-	int err;
+	struct page_scan scan = taking_scan(taking);
+	size_t checked;
 
-	maps_free(&picture->maps);
-	picture->pages = (struct page_table){0};
-	err = maps_read(picture->pid, MAPS_ALL, &picture->maps);
-	if (!err)
-		err = ranges_from_maps(&picture->maps, &picture->pages, &picture->writable_bytes);
-	if (!err)
-		err = pages_prepare(&picture->pages);
-	if (!err)
-		err = pages_inherit(&picture->pages, &older);
-	filter_free(&taking->heaps);
-	return err ? err : filter_heaps_from_maps(&picture->maps, &taking->heaps);
+	if (taking->options->no_stop || picture->soft_dirty || picture->pages.count < MANY_PAGES)
+		return 0;
+	scan.deadline_ns = UINT64_MAX;
+	return pages_check(&picture->pages, &scan, &checked);
 }
 
-static struct heap_span *same_span(struct heap_spans *spans, const struct heap_span *wanted)
-{
-	struct heap_span *span = heap_spans_at(spans, wanted->start);
-
-	return span && span->start == wanted->start ? span : NULL;
-}
-
-static int mend_spans(struct taking *taking)
-{
-	struct picture *picture = taking->picture;
-	int err = find_spans(taking, &picture->spans);
-
-	for (size_t i = 0; !err && i < picture->spans.list.count; i++) {
-		struct heap_span *span = &picture->spans.list.items[i];
-		struct heap_span *older = same_span(&taking->walked, span);
-
-		err = older ? heap_span_mend(span, older, &picture->pages, &taking->peek)
-			    : heap_span_finish(span, &taking->peek);
-	}
-	return err;
-}
-
-static int find_free_chunks(struct taking *taking, const struct stop *stop)
+int taking_find_free_chunks(struct taking *taking, const struct stop *stop)
 {
 	struct picture *picture = taking->picture;
 	struct free_chunks *free_chunks = &picture->free_chunks;
@@ -227,97 +187,6 @@ static int find_free_chunks(struct taking *taking, const struct stop *stop)
 	return err;
 }
 
-static int read_heaps(struct taking *taking, const struct stop *stop)
-{
-	struct picture *picture = taking->picture;
-	int err;
-
-	peek_forget(&taking->peek);
-	err = malloc_arenas_refresh(&taking->peek, &taking->heaps, &picture->arenas);
-	if (err == -EBADMSG || err == -EFAULT)
-		vec_free(&picture->arenas.list);
-	else if (err)
-		return err;
-	if (picture->mapped.address)
-		malloc_mapped_read(&taking->peek, picture->mapped.address, &picture->mapped);
-	err = mend_spans(taking);
-	if (!err)
-		err = find_free_chunks(taking, stop);
-	return err ? err : zones_add_threads(picture, stop, taking->pagemap);
-}
-
-/* Everything that must be of one moment. */
-static int read_standing(struct taking *taking, const struct stop *stop)
-{
-	struct picture *picture = taking->picture;
-	uint64_t listed_ns, checked_ns;
-	struct page_scan scan;
-	int err = look_again(taking);
-
-	if (err)
-		return err;
-	scan = scan_of(taking);
-	scan.deadline_ns = stop->began_ns + picture->max_pause_ns;
-	listed_ns = stop_clock_ns();
-	err = pages_check(&picture->pages, &scan, &picture->pages_checked);
-	checked_ns = stop_clock_ns();
-	if (!err)
-		err = read_heaps(taking, stop);
-	log_debug("pause: mappings after %llu us, %zu pages compared after %llu us, heaps after "
-		  "%llu us",
-		  (unsigned long long)(listed_ns - stop->began_ns) / 1000, picture->pages_checked,
-		  (unsigned long long)(checked_ns - stop->began_ns) / 1000,
-		  (unsigned long long)(stop_clock_ns() - stop->began_ns) / 1000);
-	return err;
-}
-
-static const char *why_not(int err)
-{
-	if (err == -EPERM)
-		return "the kernel refuses to stop it (a debugger traces it, or yama forbids)";
-	if (err == -ETIMEDOUT)
-		return "a thread is in an uninterruptible call, or the time was up";
-	return "stopping it failed";
-}
-
-static uint64_t pause_limit(const struct taking *taking)
-{
-	uint64_t given = taking->options->max_pause_ns;
-	uint64_t scaled =
-		(uint64_t)((double)taking->picture->writable_bytes / (1 << 30) * PAUSE_NS_PER_GIB);
-
-	return given ? given : MAX(scaled, PAUSE_MIN_NS);
-}
-
-/* 0; -EAGAIN: it could not be stopped for long enough. */
-static int stop_and_read(struct taking *taking)
-{
-	struct picture *picture = taking->picture;
-	struct stop stop = {0};
-	int nice = getpriority(PRIO_PROCESS, 0), err;
-
-	picture->max_pause_ns = pause_limit(taking);
-	/* Others must not make the pause longer. Not everybody may: then it stays as it is. */
-	setpriority(PRIO_PROCESS, 0, -20);
-	err = stop_process(picture->pid, stop_clock_ns() + picture->max_pause_ns, &stop);
-	if (err) {
-		setpriority(PRIO_PROCESS, 0, nice);
-		picture->why_not_stopped = why_not(err);
-		return err == -ESRCH || err == -ENOMEM ? err : -EAGAIN;
-	}
-	err = read_standing(taking, &stop);
-	stop_resume(&stop);
-	setpriority(PRIO_PROCESS, 0, nice);
-	picture->pause_ns = stop.ended_ns - stop.began_ns;
-	stop_free(&stop);
-	if (err == -ETIMEDOUT) {
-		picture->why_not_stopped = "reading it took longer than --max-pause allows";
-		return -EAGAIN;
-	}
-	picture->stopped = !err;
-	return err;
-}
-
 /* What a stop would have settled. */
 static int settle_running(struct taking *taking)
 {
@@ -328,7 +197,7 @@ static int settle_running(struct taking *taking)
 	picture->spans = taking->walked;
 	taking->walked = (struct heap_spans){0};
 	peek_forget(&taking->peek);
-	err = find_free_chunks(taking, NULL);
+	err = taking_find_free_chunks(taking, NULL);
 	return err ? err : zones_add_threads_unstopped(picture);
 }
 
@@ -350,19 +219,43 @@ static void sum_up(struct picture *picture)
 	picture->read_ns = stop_clock_ns() - picture->started_ns;
 }
 
+static int list_late(struct picture *picture)
+{
+	for (size_t i = 0; i < picture->pages.ranges.count; i++) {
+		const struct page_range *range = &picture->pages.ranges.items[i];
+		const struct page *page = picture->pages.pages + range->first;
+		uint64_t *late;
+
+		for (uint64_t at = range->start; !range->unseen && at < range->end;
+		     at += MEMORY_PAGE, page++) {
+			if (!(page->flags & PAGE_LATE))
+				continue;
+			late = vec_push(&picture->late);
+			if (!late)
+				return -ENOMEM;
+			*late = at;
+		}
+	}
+	return 0;
+}
+
 static int take(struct taking *taking)
 {
 	int err = read_running(taking);
 
+	if (!err)
+		err = read_twice(taking);
 	if (err)
 		return err;
-	err = taking->options->no_stop ? -EAGAIN : stop_and_read(taking);
+	err = taking->options->no_stop ? -EAGAIN : taking_stop(taking);
 	if (err == -EAGAIN)
 		err = settle_running(taking);
 	if (!err)
 		err = zones_add_idle(taking->picture, taking->options);
 	if (!err)
 		err = zones_finish(taking->picture);
+	if (!err)
+		err = list_late(taking->picture);
 	if (!err)
 		sum_up(taking->picture);
 	return err;
@@ -400,6 +293,7 @@ void picture_free(struct picture *picture)
 	maps_free(&picture->maps);
 	pages_free(&picture->pages);
 	vec_free(&picture->arenas.list);
+	vec_free(&picture->late);
 	heap_spans_free(&picture->spans);
 	free_lists_free(&picture->free_chunks);
 	*picture = (struct picture){0};

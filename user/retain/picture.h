@@ -4,8 +4,10 @@
  * heaps are cut into chunks, where its threads stand. Contents are not kept.
  *
  * Most is read while the process runs; then it is stopped, and what changed is read again: the
- * picture is that of the stop. Without a stop it is a blurred one, in which a pointer that moved at
- * the wrong moment is missing: two of them must agree before anything is concluded (verdict.h).
+ * picture is that of the stop. Where that would take too long, see pages.h: blocks in pages of
+ * which nobody knows when they changed must not be called lost. Without a stop it is a blurred one,
+ * in which a pointer that moved at the wrong moment is missing: two of them must agree before
+ * anything is concluded (verdict.h).
  */
 #ifndef LEAKMON_RETAIN_PICTURE_H
 #define LEAKMON_RETAIN_PICTURE_H
@@ -73,6 +75,7 @@ struct picture {
 	uint64_t pause_ns, max_pause_ns, read_ns, started_ns;
 	uint64_t writable_bytes, read_bytes, swapped_bytes;
 	size_t pages_checked, pages_changed;
+	VEC(uint64_t) late; /* addresses of pages that are PAGE_LATE; ascending */
 	size_t broken_spans;
 	uint64_t broken_address; /* of the first one */
 };

@@ -213,6 +213,8 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 	log_step("classes", &since_ns);
 	if (!err)
 		err = compute_retention(retain);
+	if (!err)
+		err = retain_take_back_late(retain);
 	log_step("retention", &since_ns);
 	if (!err)
 		err = rank(retain);

@@ -82,6 +82,9 @@ int retain_remember_lost(struct retain *retain);
  */
 int retain_agree(struct retain *retain, const struct retain *earlier);
 
+/* Takes back what is lost only by pages that are PAGE_LATE. 0 or -ENOMEM. */
+int retain_take_back_late(struct retain *retain);
+
 /* Classes and leaks, after verdicts have changed. 0 or -ENOMEM. */
 int retain_count_again(struct retain *retain);
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Puts together what the threads of the second reading found. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "retain/page_checker.h"
+
+static void take_new(struct page *page, const struct changed_page *changed, size_t base)
+{
+	*page = (struct page){.hash = changed->hash,
+			      .first = (uint32_t)(base + changed->first),
+			      .count = changed->count,
+			      .flags = changed->flags};
+}
+
+/* Nobody knows when it changed: the words of both readings count, by ascending place. */
+static int take_both(struct page_table *table, struct page *page, const uint64_t *words,
+		     size_t count)
+{
+	size_t first = table->found.count, i = 0, j = 0;
+	const uint64_t *older;
+
+	page->flags = (uint16_t)((page->flags & ~PAGE_UNCHECKED) | PAGE_LATE | PAGE_WAS_READ);
+	if (found_reserve(&table->found, page->count + count))
+		return -ENOMEM;
+	older = table->found.items + page->first;
+	while (i < page->count || j < count) {
+		bool is_older = j == count ||
+				(i < page->count && found_place(older[i]) <= found_place(words[j]));
+
+		table->found.items[table->found.count++] = is_older ? older[i++] : words[j++];
+	}
+	page->first = (uint32_t)first;
+	page->count = (uint16_t)(table->found.count - first);
+	return 0;
+}
+
+static int merge_late(struct page_table *table, const struct checker *checker)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < checker->changed.count; i++) {
+		const struct changed_page *changed = &checker->changed.items[i];
+
+		err = take_both(table, &table->pages[changed->page],
+				checker->found.items + changed->first, changed->count);
+	}
+	return err;
+}
+
+static int merge(struct page_table *table, const struct checker *checker)
+{
+	size_t base = table->found.count;
+	int err = found_reserve(&table->found, checker->found.count);
+
+	if (err)
+		return err;
+	if (checker->found.count)
+		memcpy(table->found.items + base, checker->found.items,
+		       checker->found.count * sizeof(*checker->found.items));
+	table->found.count += checker->found.count;
+	for (size_t i = 0; i < checker->changed.count; i++) {
+		const struct changed_page *changed = &checker->changed.items[i];
+
+		take_new(&table->pages[changed->page], changed, base);
+	}
+	for (size_t i = 0; i < checker->mapped.count; i++) {
+		struct mapped_chunk *chunk = vec_push(&table->mapped);
+
+		if (!chunk)
+			return -ENOMEM;
+		*chunk = checker->mapped.items[i];
+	}
+	return 0;
+}
+
+/* Of the `older` first ones, those whose page has changed since. */
+static void drop_stale_chunks(struct page_table *table, size_t older)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->mapped.count; i++) {
+		const struct mapped_chunk chunk = table->mapped.items[i];
+		const struct page *page = pages_find(table, chunk.page);
+
+		if (i < older && (!page || page->flags & PAGE_CHANGED))
+			continue;
+		table->mapped.items[kept++] = chunk;
+	}
+	table->mapped.count = kept;
+}
+
+/* What nobody got round to; and, of a third reading, what was all the same. */
+static void mark_windows(struct check *check)
+{
+	for (size_t i = 0; i < check->windows.count; i++) {
+		const struct check_window *window = &check->windows.items[i];
+		size_t count = (window->part.end - window->part.start) / MEMORY_PAGE;
+		struct page *pages = check->table->pages + window->part.first;
+
+		for (size_t j = 0; j < count; j++) {
+			if (!window->done)
+				pages[j].flags |= PAGE_UNCHECKED;
+			else if (check->scan->late)
+				pages[j].flags &= (uint16_t)~PAGE_UNCHECKED;
+		}
+	}
+}
+
+int page_checkers_collect(struct check *check, struct checker *checkers, size_t count,
+			  size_t *checked)
+{
+	struct page_table *table = check->table;
+	size_t older = table->mapped.count;
+	int err = 0, timed_out = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		*checked += checkers[i].checked;
+		if (checkers[i].err == -ETIMEDOUT)
+			timed_out = -ETIMEDOUT;
+		else if (!err)
+			err = checkers[i].err;
+		if (!err)
+			err = check->scan->late ? merge_late(table, &checkers[i])
+						: merge(table, &checkers[i]);
+		free(checkers[i].window);
+		free(checkers[i].found.items);
+		vec_free(&checkers[i].changed);
+		vec_free(&checkers[i].mapped);
+	}
+	mark_windows(check);
+	if (!check->scan->late)
+		drop_stale_chunks(table, older);
+	return err ? err : timed_out;
+}

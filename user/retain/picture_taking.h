@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of picture.c share. */
+#ifndef LEAKMON_RETAIN_PICTURE_TAKING_H
+#define LEAKMON_RETAIN_PICTURE_TAKING_H
+
+#include "retain/picture.h"
+
+struct taking {
+	struct picture *picture;
+	const struct picture_options *options;
+	struct filter filter, heaps;
+	struct peek peek;
+	struct heap_spans walked; /* while it ran */
+	int pagemap;
+	int err; /* of a visit */
+};
+
+struct page_scan taking_scan(const struct taking *taking);
+
+/* The heaps as the arenas describe them now. 0 or -ENOMEM. */
+int taking_find_spans(struct taking *taking, struct heap_spans *spans);
+
+/* Without a stop, the threads' caches are found by what they look like. 0 or -ENOMEM. */
+int taking_find_free_chunks(struct taking *taking, const struct stop *stop);
+
+/* Stops the process, reads what must be of one moment, and lets it go on. 0; -EAGAIN: it could not
+ * be stopped, or not for long enough; -ESRCH; -ENOMEM. */
+int taking_stop(struct taking *taking);
+
+#endif
