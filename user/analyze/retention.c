@@ -104,13 +104,20 @@ static uint8_t side_of(const struct retention *retention, uint32_t node)
 }
 
 /* Each node's group by its shortest path. */
-static void name_first(const struct retention *retention, const uint32_t *order, size_t count,
-		       uint32_t *groups)
+static void name_first(struct computing *computing, uint32_t *groups)
 {
-	for (size_t i = 0; i < count; i++) {
-		uint32_t node = order[i], parent = retention->parents[node];
+	struct retention *result = computing->result;
+
+	for (size_t i = 0; i < computing->ordered; i++) {
+		uint32_t node = computing->order[i], parent = result->parents[node];
+		struct retention_total *led;
 
 		groups[node] = parent == node ? node : groups[parent];
+		if (node >= result->blocks)
+			continue;
+		led = &result->led[groups[node] - result->blocks];
+		led->blocks++;
+		led->bytes += computing->sizes[node];
 	}
 }
 
@@ -160,8 +167,7 @@ static void spread_shared(const struct computing *computing, uint32_t *groups, u
 	}
 }
 
-/* `order`: the nodes that roots reach, by distance. */
-static int find_retained(struct computing *computing, const uint32_t *order, size_t count)
+static int find_retained(struct computing *computing)
 {
 	struct retention *result = computing->result;
 	size_t nodes = computing->graph->nodes;
@@ -171,7 +177,7 @@ static int find_retained(struct computing *computing, const uint32_t *order, siz
 	if (!groups || !stack)
 		return -ENOMEM;
 	memset(groups, 0xff, nodes * sizeof(*groups));
-	name_first(result, order, count, groups);
+	name_first(computing, groups);
 	spread_shared(computing, groups, stack, find_shared(computing, groups, stack));
 	for (uint32_t i = 0; i < result->blocks; i++) {
 		if (groups[i] >= SEVERAL)
@@ -193,35 +199,48 @@ static int allocate(struct retention *retention)
 	retention->owners = malloc(((size_t)retention->blocks + 1) * sizeof(uint32_t));
 	retention->retained = calloc(groups + 1, sizeof(uint64_t));
 	retention->retained_blocks = calloc(groups + 1, sizeof(uint64_t));
-	if (!retention->verdicts || !retention->parents || !retention->distances ||
-	    !retention->owners || !retention->retained || !retention->retained_blocks)
+	retention->led = calloc(groups + 1, sizeof(*retention->led));
+	if (!retention->led || !retention->verdicts || !retention->parents ||
+	    !retention->distances || !retention->owners || !retention->retained ||
+	    !retention->retained_blocks)
 		return -ENOMEM;
 	memset(retention->verdicts, VERDICT_LOST, retention->blocks);
 	memset(retention->parents, 0xff, nodes * sizeof(uint32_t));
 	return 0;
 }
 
-static int compute(struct computing *computing, uint32_t through)
+/* One after the other, each to its end. */
+static int reach_all(struct computing *computing, const struct retention_nodes *nodes)
 {
-	struct retention *result = computing->result;
-	uint32_t weak = result->blocks + result->strong;
+	uint32_t strong = nodes->blocks, weak = strong + nodes->strong;
+	int err = reach(computing, strong, nodes->lasting, VERDICT_HELD, NULL);
+
+	if (!err)
+		err = reach(computing, strong + nodes->lasting, nodes->strong - nodes->lasting,
+			    VERDICT_HELD, NULL);
+	if (!err)
+		err = reach(computing, weak, nodes->through, VERDICT_UNTRACKED,
+			    &computing->result->through);
+	if (!err)
+		err = reach(computing, weak + nodes->through, nodes->weak - nodes->through,
+			    VERDICT_UNTRACKED, NULL);
+	return err;
+}
+
+static int compute(struct computing *computing, const struct retention_nodes *nodes)
+{
 	_cleanup_free_ uint32_t *order =
 		malloc(((size_t)computing->graph->nodes + 1) * sizeof(*order));
-	int err = order ? allocate(result) : -ENOMEM;
+	int err = order ? allocate(computing->result) : -ENOMEM;
 
 	computing->order = order;
 	if (!err)
-		err = reach(computing, result->blocks, result->strong, VERDICT_HELD, NULL);
-	if (!err)
-		err = reach(computing, weak, through, VERDICT_UNTRACKED, &result->through);
-	if (!err)
-		err = reach(computing, weak + through, result->weak - through, VERDICT_UNTRACKED,
-			    NULL);
+		err = reach_all(computing, nodes);
 	if (err)
 		return err;
 	sum_up(computing);
 	err = find_owners(computing);
-	return err ? err : find_retained(computing, order, computing->ordered);
+	return err ? err : find_retained(computing);
 }
 
 int retention_compute(const struct graph *graph, const uint64_t *sizes,
@@ -230,7 +249,7 @@ int retention_compute(const struct graph *graph, const uint64_t *sizes,
 	_cleanup_(retention_free) struct retention made = {
 		.blocks = nodes->blocks, .strong = nodes->strong, .weak = nodes->weak};
 	struct computing computing = {.graph = graph, .sizes = sizes, .result = &made};
-	int err = compute(&computing, nodes->through);
+	int err = compute(&computing, nodes);
 
 	if (err)
 		return err;
@@ -288,6 +307,7 @@ void retention_free(struct retention *retention)
 	free(retention->distances);
 	free(retention->owners);
 	free(retention->retained);
+	free(retention->led);
 	free(retention->retained_blocks);
 	*retention = (struct retention){0};
 }

@@ -3,10 +3,13 @@
  * Who holds which blocks: verdicts, retained sizes, shortest paths. Pure computation.
  *
  * Nodes 0 to blocks - 1 of the graph are blocks; the others are groups of roots, strong ones (known
- * to be in use) before weak ones (memory of which nobody knows what it is); of these, first those
- * that a strong root leads to. A block that strong roots reach is held; what only weak roots reach
- * may be held; the rest is lost. What a group retains is what would be lost without it, among
- * blocks of the same verdict.
+ * to be in use) before weak ones (memory of which nobody knows what it is). A block that strong
+ * roots reach is held; what only weak roots reach may be held; the rest is lost.
+ *
+ * What a group retains is what would be lost without it, among blocks of the same verdict. What it
+ * leads to is what the shortest paths from it end at, so each block that is held counts for one
+ * group: one that lasts (a variable) if there is any, only then one that may be gone in a moment (a
+ * stack, a register); of the weak ones, one that a strong root leads to, if there is any.
  */
 #ifndef LEAKMON_ANALYZE_RETENTION_H
 #define LEAKMON_ANALYZE_RETENTION_H
@@ -29,15 +32,17 @@ struct retention {
 	uint32_t *owners;	   /* of lost blocks: the direct leak they are lost with */
 	uint64_t *retained;	   /* of groups, strong then weak */
 	uint64_t *retained_blocks; /* likewise, in blocks */
+	struct retention_total *led; /* of groups: what each leads to */
 	struct retention_total totals[VERDICT_MAX_];
 	struct retention_total direct, indirect; /* of the lost */
 	struct retention_total
 		through; /* of the untracked: what a strong root leads to after all */
 };
 
-/* Nodes of a graph, in this order; `through` of the weak ones come first. */
+/* Nodes of a graph, in this order; first among the strong ones come `lasting` ones, first among the
+ * weak ones `through` ones, that a strong root leads to. */
 struct retention_nodes {
-	uint32_t blocks, strong, weak, through;
+	uint32_t blocks, strong, weak, lasting, through;
 };
 
 /*

@@ -144,6 +144,8 @@ static void roots_write(struct json_writer *json, const struct retain_report *re
 
 		json_open(json, NULL, '{');
 		retain_json_root(json, root);
+		json_put_number(json, "led_bytes", root->led.bytes);
+		json_put_number(json, "led_blocks", root->led.blocks);
 		json_put_number(json, "retained_bytes", root->retained.bytes);
 		json_put_number(json, "retained_blocks", root->retained.blocks);
 		json_close(json, '}');

@@ -92,13 +92,15 @@ static void write_roots(FILE *out, const struct retain_report *report)
 	size_t count = shown(report, result->retaining);
 	uint64_t all = result->totals[VERDICT_HELD].bytes + result->totals[VERDICT_UNTRACKED].bytes;
 
-	heading(out, report, "Roots by what they alone hold (retained size):");
+	heading(out, report,
+		"Roots by what the shortest paths from them end at; alone: what nothing else holds "
+		"(retained size):");
 	for (size_t i = 0; i < count; i++) {
 		const struct retained_root *root = &result->roots.items[i];
 
-		fprintf(out, "\t%5.1f%%  %" PRIu64 " bytes in %" PRIu64 " blocks: ",
-			share(root->retained.bytes, all), root->retained.bytes,
-			root->retained.blocks);
+		fprintf(out, "\t%5.1f%%  %" PRIu64 " bytes in %" PRIu64 " blocks, alone %.1f%%: ",
+			share(root->led.bytes, all), root->led.bytes, root->led.blocks,
+			share(root->retained.bytes, all));
 		retain_root_write(out, root);
 		fputc('\n', out);
 	}

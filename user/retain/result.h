@@ -74,6 +74,7 @@ struct retained_root {
 	bool through; /* it holds nothing of that itself: it leads to memory that no block is known
 		       * in, and that does */
 	uint64_t words;
+	struct retention_total led; /* what the shortest paths from it end at */
 	struct retention_total retained;
 };
 
@@ -116,8 +117,8 @@ struct retain_result {
 	struct retention_total through; /* of the untracked: see struct retention */
 	VEC(struct retained_site) sites;
 	VEC(struct retained_class) classes; /* the greatest first */
-	VEC(struct retained_root) roots;    /* what retains most first */
-	size_t retaining;		    /* so many of them retain something by themselves */
+	VEC(struct retained_root) roots;    /* what leads to most first */
+	size_t retaining;		    /* so many of them lead to something */
 	VEC(struct retained_leak) leaks;    /* the greatest first */
 	VEC(struct retained_path) paths;
 	VEC(struct retained_sample) samples;

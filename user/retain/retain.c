@@ -24,11 +24,14 @@ static int push_number(struct ranking *ranking, uint32_t number)
 	return 0;
 }
 
+/* By what they lead to; then by what they alone hold. */
 static int compare_roots(const void *left_pointer, const void *right_pointer, void *context)
 {
 	const struct retention *retention = context;
 	uint32_t left = *(const uint32_t *)left_pointer, right = *(const uint32_t *)right_pointer;
 
+	if (retention->led[left].bytes != retention->led[right].bytes)
+		return retention->led[left].bytes > retention->led[right].bytes ? -1 : 1;
 	if (retention->retained[left] != retention->retained[right])
 		return retention->retained[left] > retention->retained[right] ? -1 : 1;
 	return left < right ? -1 : left > right;
@@ -64,8 +67,8 @@ static int rank(struct retain *retain)
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < groups; i++) {
-		/* A root whose blocks others hold too retains nothing by itself. */
-		if (retain->retention.retained[i])
+		/* A root whose blocks others lead to, too, may have nothing of its own. */
+		if (retain->retention.led[i].blocks)
 			err = push_number(&retain->ranked_roots, i);
 	}
 	for (uint32_t i = 0; !err && i < retain->classes.list.count; i++)
@@ -186,6 +189,7 @@ static int compute_retention(struct retain *retain)
 	struct retention_nodes nodes = {.blocks = retain->graph.blocks,
 					.strong = retain->groups.strong,
 					.weak = retain->groups.weak,
+					.lasting = retain->groups.lasting,
 					.through = retain->groups.through};
 
 	return retention_compute(&retain->graph.graph, retain->graph.sizes, &nodes,

@@ -27,9 +27,10 @@ struct root_group {
 };
 
 struct root_groups {
-	VEC(struct root_group) list;	/* strong ones first; then weak ones that have a holder */
-	uint32_t strong, weak, through; /* through: of the weak ones, how many have a holder */
-	uint32_t *word_groups;		/* of graph->roots, in their order */
+	/* First strong ones that last; other strong ones; weak ones with a holder; others. */
+	VEC(struct root_group) list;
+	uint32_t strong, weak, lasting, through; /* see struct retention_nodes */
+	uint32_t *word_groups;			 /* of graph->roots, in their order */
 };
 
 /* What names roots; all borrowed. */

@@ -5,25 +5,30 @@
 #include "base/cleanup.h"
 #include "retain/root_grouper.h"
 
-/* Strong ones; weak ones that a strong one leads to; others. */
-enum rank { RANK_STRONG, RANK_THROUGH, RANK_WEAK, RANK_MAX_ };
+enum rank { RANK_LASTING, RANK_STRONG, RANK_THROUGH, RANK_WEAK, RANK_MAX_ };
 
 static enum rank rank_of(const struct root_group *group)
 {
-	if (group->kind != ROOT_UNTRACKED)
-		return RANK_STRONG;
-	return group->holder ? RANK_THROUGH : RANK_WEAK;
+	static const enum rank ranks[] = {
+		[ROOT_GLOBAL] = RANK_LASTING,  [ROOT_THREAD_LOCAL] = RANK_LASTING,
+		[ROOT_KERNEL] = RANK_LASTING,  [ROOT_STACK] = RANK_STRONG,
+		[ROOT_REGISTER] = RANK_STRONG, [ROOT_UNTRACKED] = RANK_WEAK,
+	};
+
+	_Static_assert(ARRAY_SIZE(ranks) == ROOT_KIND_MAX_, "a rank for every kind");
+	return group->holder ? RANK_THROUGH : ranks[group->kind];
 }
 
-static void count_ranks(struct root_groups *groups)
+static void count_ranks(struct root_groups *groups, uint32_t at[RANK_MAX_ + 1])
 {
-	uint32_t counts[RANK_MAX_] = {0};
-
 	for (size_t i = 0; i < groups->list.count; i++)
-		counts[rank_of(&groups->list.items[i])]++;
-	groups->strong = counts[RANK_STRONG];
-	groups->through = counts[RANK_THROUGH];
-	groups->weak = counts[RANK_THROUGH] + counts[RANK_WEAK];
+		at[rank_of(&groups->list.items[i]) + 1]++;
+	groups->lasting = at[RANK_LASTING + 1];
+	groups->strong = groups->lasting + at[RANK_STRONG + 1];
+	groups->through = at[RANK_THROUGH + 1];
+	groups->weak = groups->through + at[RANK_WEAK + 1];
+	for (size_t i = 1; i <= RANK_MAX_; i++)
+		at[i] += at[i - 1];
 }
 
 /* Puts the groups in order of rank, and what names them to their new places. */
@@ -33,15 +38,13 @@ static int order(struct grouper *grouper)
 	size_t count = groups->list.count;
 	_cleanup_free_ uint32_t *places = calloc(count + 1, sizeof(*places));
 	struct root_group *sorted = calloc(count + 1, sizeof(*sorted));
-	uint32_t at[RANK_MAX_] = {0};
+	uint32_t at[RANK_MAX_ + 1] = {0};
 
 	if (!places || !sorted) {
 		free(sorted);
 		return -ENOMEM;
 	}
-	count_ranks(groups);
-	at[RANK_THROUGH] = groups->strong;
-	at[RANK_WEAK] = groups->strong + groups->through;
+	count_ranks(groups, at);
 	for (size_t i = 0; i < count; i++) {
 		places[i] = at[rank_of(&groups->list.items[i])]++;
 		sorted[places[i]] = groups->list.items[i];
