@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From pages, chunks and zones made by hand to blocks, edges and roots; and how it is written. */
+/* From pages, chunks and zones made by hand to blocks, edges and roots. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
 #include "base/cleanup.h"
-#include "output/retain.h"
 #include "retain/heap_graph.h"
 
 #define MEMORY 0x555500000000ull /* pages of tracked blocks, and what lies between them */
@@ -155,88 +153,6 @@ static void registers_are_roots(void **state)
 	assert_int_equal(fixture->graph.roots.items[1].thread, 1);
 }
 
-/* One block held by a global, one lost; both names are hostile. */
-static void make_retain(struct fixture *fixture, struct retain *retain)
-{
-	static const struct word words[] = {{MEMORY + 0x008, MEMORY + 0x100}};
-	struct root_group *group = vec_push(&retain->groups.list);
-	struct block_class *class = vec_push(&retain->classes.list);
-	struct retain_leak *leak = vec_push(&retain->leaks);
-	uint64_t zero = 0;
-
-	put_words(fixture, words, 1);
-	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0}, tracked, 2,
-					  &retain->graph),
-			 0);
-	*group =
-		(struct root_group){.kind = ROOT_GLOBAL, .name = "evil\033[2J\n", .module = "/a/b"};
-	*class =
-		(struct block_class){.kind = CLASS_CXX, .name = "\xff<T>", .count = 2, .bytes = 84};
-	*leak = (struct retain_leak){.direct = {1, 20}, .example = 1};
-	retain->pid = 42;
-	strcpy(retain->comm, "\033]0;x");
-	retain->settled = true;
-	retain->classes.of_blocks = calloc(2, sizeof(uint32_t));
-	retain->retention.retained = calloc(1, sizeof(uint64_t));
-	retain->retention.retained_blocks = calloc(1, sizeof(uint64_t));
-	retain->retention.retained[0] = 64;
-	retain->retention.retained_blocks[0] = 1;
-	retain->retention.totals[VERDICT_HELD] = (struct retention_total){1, 64};
-	retain->retention.totals[VERDICT_LOST] = (struct retention_total){1, 20};
-	retain->retention.direct = (struct retention_total){1, 20};
-	*(uint32_t *)vec_push(&retain->ranked_roots.list) = (uint32_t)zero;
-	*(uint32_t *)vec_push(&retain->ranked_classes.list) = (uint32_t)zero;
-}
-
-typedef int report_writer(FILE *out, const struct retain_report *report);
-
-static char *written(struct fixture *fixture, report_writer *write)
-{
-	struct retain retain = {0};
-	struct class_change change = {.count = -3, .bytes = 7, .farther = 9};
-	struct retain_report report = {.retain = &retain, .changes = &change};
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-
-	make_retain(fixture, &retain);
-	assert_int_equal(write(out, &report), 0);
-	fclose(out);
-	retain_free(&retain);
-	return text;
-}
-
-static void text_names_leaks_roots_and_changes_and_lets_no_control_character_through(void **state)
-{
-	char *text = written(*state, retain_text_write);
-
-	assert_non_null(strstr(text, "process 42 \\x1b]0;x: who holds its 2 blocks"));
-	assert_non_null(strstr(text, "20 bytes in 1 blocks: class \xef\xbf\xbd<T>"));
-	assert_non_null(strstr(text, "100.0%  64 bytes in 1 blocks: global evil\\x1b[2J\\x0a [b]"));
-	assert_non_null(strstr(text, "(-3 blocks, +7 bytes)  GROWING CHAIN: 9 steps longer"));
-	assert_null(strchr(text, '\033'));
-	free(text);
-}
-
-static void json_is_one_line_with_the_same_numbers(void **state)
-{
-	char *text = written(*state, retain_json_write);
-	json_t *report = json_loads(text, 0, NULL);
-	json_t *root, *class;
-
-	assert_non_null(report);
-	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
-	root = json_array_get(json_object_get(report, "roots"), 0);
-	assert_int_equal(json_integer_value(json_object_get(root, "retained_bytes")), 64);
-	assert_string_equal(json_string_value(json_object_get(root, "name")), "evil\033[2J\n");
-	class = json_array_get(json_object_get(report, "classes"), 0);
-	assert_int_equal(
-		json_integer_value(json_object_get(json_object_get(class, "change"), "farther")),
-		9);
-	json_decref(report);
-	free(text);
-}
-
 int main(void)
 {
 #define WITH_PICTURE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -244,9 +160,6 @@ int main(void)
 		WITH_PICTURE(words_in_blocks_are_edges_and_others_are_roots),
 		WITH_PICTURE(memory_that_nobody_uses_holds_nothing),
 		WITH_PICTURE(registers_are_roots),
-		WITH_PICTURE(
-			text_names_leaks_roots_and_changes_and_lets_no_control_character_through),
-		WITH_PICTURE(json_is_one_line_with_the_same_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
