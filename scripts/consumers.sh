@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# consumers.sh DIRECTORY: unpacks the programs that read what leakmon writes there, for the tests.
-# The packages prometheus and prometheus-node-exporter start daemons when they are installed; an
-# unpacked one starts nothing. What cannot be had is said, and its tests skip.
+# consumers.sh DIRECTORY: unpacks programs there that tests need: those that read what leakmon writes,
+# and nginx, which leakmon looks at. Their packages start daemons when they are installed; an unpacked
+# one starts nothing. What cannot be had is said, and its tests skip.
 set -eu
 directory=$1
 mkdir -p "$directory/packages"
 cd "$directory/packages"
-for package in prometheus prometheus-node-exporter; do
+for package in prometheus prometheus-node-exporter nginx; do
 	ls "${package}"_*.deb >/dev/null 2>&1 && continue
 	apt-get download -q "$package" >/dev/null 2>&1 ||
 		{ apt-get update -q >/dev/null 2>&1 && apt-get download -q "$package" >/dev/null 2>&1; } ||
@@ -16,5 +16,5 @@ for package in prometheus prometheus-node-exporter; do
 done
 # Only the programs: make would take etc/init.d for one of its own files.
 for archive in *.deb; do
-	[ -e "$archive" ] && dpkg --fsys-tarfile "$archive" | tar -x -C .. ./usr/bin
+	[ -e "$archive" ] && dpkg --fsys-tarfile "$archive" | tar -x -C .. --wildcards './usr/*bin/*'
 done

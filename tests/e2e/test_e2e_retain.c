@@ -1,36 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* `leakmon retain --census` on programs that know their own heap; no BPF is needed. */
-#include "harness.h"
+#include "retain_json.h"
 
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
-
-static json_t *report_of(struct harness *harness, struct child *monitor)
-{
-	int code = child_end(harness, monitor);
-
-	if (code)
-		child_fail(monitor, "leakmon exited with %d", code);
-	return monitor_report(harness, monitor);
-}
-
-#define RETAIN(harness, target, ...)                                                               \
-	report_of(harness, MONITOR(harness, "retain", "-p", (target)->pid_text, "--census",        \
-				   "--format", "json", ##__VA_ARGS__))
-
-static json_int_t total_at(json_t *report, const char *verdict, const char *what)
-{
-	return number_at(json_object_get(json_object_get(report, "totals"), verdict), what);
-}
-
-static const char *text_at(json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
 
 static struct child *holder_start(struct harness *harness, const char *entries, const char *lost,
 				  json_t **truth)
@@ -381,58 +356,6 @@ static void tracked_blocks_carry_their_stacks_and_exact_sizes(void **state)
 			 9);
 }
 
-/* sqlite3 with a library before it that loses a block of its own with every 1,000th. */
-static struct child *start_losing(struct harness *harness, char *told, size_t size)
-{
-	const char *workloads = getenv("LEAKMON_WORKLOADS");
-	struct child *target;
-	char preload[256];
-
-	snprintf(told, size, "%s/told", harness->directory);
-	snprintf(preload, sizeof(preload), "%s/loser.so",
-		 workloads ? workloads : "build/workloads");
-	setenv("LD_PRELOAD", preload, 1);
-	setenv("LOSER_FILE", told, 1);
-	target = child_start(harness, "/usr/bin/sqlite3", ARGUMENTS("sqlite3", ":memory:"), NULL);
-	unsetenv("LD_PRELOAD");
-	unsetenv("LOSER_FILE");
-	dprintf(target->in, ".print here\n");
-	child_wait_text(harness, target, &target->out, "here");
-	return target;
-}
-
-static uint64_t lost_blocks(const char *told)
-{
-	uint64_t blocks = 0;
-	FILE *file = fopen(told, "r");
-
-	assert_non_null(file);
-	assert_int_equal(fread(&blocks, sizeof(blocks), 1, file), 1);
-	fclose(file);
-	return blocks;
-}
-
-static void a_leak_injected_into_sqlite_is_found_with_its_exact_count(void **state)
-{
-	struct harness *harness = harness_bpf(state);
-	struct child *target, *monitor;
-	json_t *report;
-	char told[64];
-
-	target = start_losing(harness, told, sizeof(told));
-	monitor = MONITOR_ATTACHED(harness, "retain", "-p", target->pid_text, "--format", "json",
-				   "5", "1");
-	dprintf(target->in, "create table t(a, b);\n");
-	for (int i = 0; i < 5000; i++)
-		dprintf(target->in, "insert into t values(%d, 'some text %d');\n", i, i);
-	dprintf(target->in, ".print done\n");
-	child_wait_text(harness, target, &target->out, "done");
-	report = report_of(harness, monitor);
-	assert_true(lost_blocks(told) > 50);
-	assert_int_equal(total_at(report, "unreachable", "blocks"), lost_blocks(told));
-	assert_int_equal(total_at(report, "direct", "blocks"), lost_blocks(told));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -450,7 +373,6 @@ int main(void)
 		e2e_test(the_path_of_a_class_names_its_variable_and_fields),
 		e2e_test(a_second_run_shows_what_changed),
 		e2e_test(tracked_blocks_carry_their_stacks_and_exact_sizes),
-		e2e_test(a_leak_injected_into_sqlite_is_found_with_its_exact_count),
 	};
 
 	return cmocka_run_group_tests_name("e2e_retain", tests, NULL, NULL);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * To be preloaded: with every 1,000th block of a program it allocates one more of the same size and
- * forgets it. How many, and how many bytes of usable size, it keeps in the file $LOSER_FILE.
+ * forgets it; $LOSER_EXTRA bytes larger: then it comes from memory that the program has not used
+ * and has left no old addresses of. How many, and how many bytes of usable size, it keeps in the
+ * file $LOSER_FILE.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,6 +23,7 @@ struct told {
 
 static struct told *told;
 static atomic_ulong calls;
+static size_t extra;
 static void *(*real_malloc)(size_t);
 
 static void open_told(void)
@@ -40,6 +43,8 @@ static void open_told(void)
 __attribute__((constructor)) static void start(void)
 {
 	real_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+	if (getenv("LOSER_EXTRA"))
+		extra = strtoul(getenv("LOSER_EXTRA"), NULL, 10);
 	open_told();
 }
 
@@ -71,7 +76,7 @@ void *malloc(size_t size)
 	if (!real_malloc)
 		real_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
 	if (told && atomic_fetch_add(&calls, 1) % EVERY == EVERY - 1) {
-		lose(size);
+		lose(size + extra);
 		wipe();
 	}
 	return real_malloc(size);

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `leakmon retain` on programs that nobody here wrote. */
+#include "losing.h"
+#include "retain_json.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+static void wait_ms(long ms)
+{
+	struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
+
+	nanosleep(&pause, NULL);
+}
+
+/* What was lost is unreachable, block by block, and nothing else is. */
+static void expect_lost(json_t *report, const struct losing *losing)
+{
+	assert_true(lost_blocks(losing) > 50);
+	assert_int_equal(total_at(report, "unreachable", "blocks"), lost_blocks(losing));
+	assert_int_equal(total_at(report, "direct", "blocks"), lost_blocks(losing));
+}
+
+static struct child *start_losing(struct harness *harness, const struct losing *losing,
+				  const char *const *argv)
+{
+	const char *all[16] = {"env", losing->preload, losing->file, losing->extra};
+
+	for (size_t i = 0; argv[i]; i++)
+		all[i + 4] = argv[i];
+	return child_start(harness, "/usr/bin/env", all, NULL);
+}
+
+static void a_leak_injected_into_sqlite_is_found_with_its_exact_count(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct losing losing = losing_in(harness);
+	struct child *target = start_losing(harness, &losing, ARGUMENTS("sqlite3", ":memory:"));
+	struct child *monitor;
+
+	dprintf(target->in, ".print here\n");
+	child_wait_text(harness, target, &target->out, "here");
+	monitor = MONITOR_ATTACHED(harness, "retain", "-p", target->pid_text, "--format", "json",
+				   "3600", "1");
+	dprintf(target->in, "create table t(a, b);\n");
+	for (int i = 0; i < 5000; i++)
+		dprintf(target->in, "insert into t values(%d, 'some text %d');\n", i, i);
+	dprintf(target->in, ".print done\n");
+	child_wait_text(harness, target, &target->out, "done");
+	child_signal(monitor, SIGUSR1);
+	expect_lost(report_of(harness, monitor), &losing);
+}
+
+/* What lies in its arenas is no block of malloc's, and what only they hold has a root all the same:
+ * the interpreter itself. */
+static void a_leak_injected_into_python_is_found_and_the_rest_is_the_interpreters(void **state)
+{
+	static const char script[] = "import sys\n"
+				     "keep = []\n"
+				     "for line in sys.stdin:\n"
+				     "    for i in range(int(line)):\n"
+				     "        keep.append('x' * (600 + i % 50))\n"
+				     "    print('done', line, flush=True)\n";
+	struct harness *harness = harness_bpf(state);
+	struct losing losing = losing_in(harness);
+	struct child *target, *monitor;
+	json_t *report;
+
+	target = start_losing(harness, &losing, ARGUMENTS("/usr/bin/python3", "-c", script));
+	dprintf(target->in, "7\n");
+	child_wait_text(harness, target, &target->out, "done 7");
+	monitor = MONITOR_ATTACHED(harness, "retain", "-p", target->pid_text, "--format", "json",
+				   "3600", "1");
+	dprintf(target->in, "60000\n");
+	child_wait_text(harness, target, &target->out, "done 60000");
+	child_signal(monitor, SIGUSR1);
+	report = report_of(harness, monitor);
+	expect_lost(report, &losing);
+	assert_string_equal(first_root(report), "_PyRuntime");
+	assert_true(total_at(report, "held", "bytes") + total_at(report, "through", "bytes") >=
+		    total_at(report, "untracked", "bytes"));
+}
+
+static void request(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char answer[512];
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(dprintf(fd, "GET / HTTP/1.0\r\n\r\n"), 18);
+	while (read(fd, answer, sizeof(answer)) > 0)
+		;
+	close(fd);
+}
+
+/* Unpacked, for its package would start a daemon. */
+static void find_nginx(char *path)
+{
+	const char *root = getenv("LEAKMON_CONSUMERS");
+	char program[PATH_MAX];
+
+	snprintf(program, sizeof(program), "%s/usr/sbin/nginx",
+		 root && *root ? root : "build/consumers");
+	if (realpath(program, path))
+		return;
+	fprintf(stderr, "SKIPPED, nothing was tested: %s is not there (scripts/consumers.sh)\n",
+		program);
+	skip();
+}
+
+static struct child *start_nginx(struct harness *harness, const struct losing *losing,
+				 const char *socket)
+{
+	const char *at = harness->directory;
+	struct child *nginx;
+	char path[64], program[PATH_MAX];
+	FILE *file;
+
+	find_nginx(program);
+	snprintf(path, sizeof(path), "%s/nginx.conf", at);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fprintf(file,
+		"daemon off; master_process off; pid %s/pid; error_log stderr;\n"
+		"events { }\n"
+		"http { access_log off; client_body_temp_path %s/b; proxy_temp_path %s/p;\n"
+		"fastcgi_temp_path %s/f; uwsgi_temp_path %s/u; scgi_temp_path %s/s;\n"
+		"server { listen unix:%s; location / { return 200 \"hello\"; } } }\n",
+		at, at, at, at, at, at, socket);
+	fclose(file);
+	nginx = start_losing(harness, losing, ARGUMENTS(program, "-e", "stderr", "-c", path));
+	for (int tries = 0; access(socket, F_OK); tries++) {
+		if (tries > 600)
+			child_fail(nginx, "nginx did not start");
+		wait_ms(20);
+	}
+	return nginx;
+}
+
+/*
+ * Without having watched it. Its pools are full of words from earlier requests, which would hide
+ * blocks that lie where something else lay before.
+ */
+static void a_leak_injected_into_nginx_is_found_by_what_its_heap_alone_tells(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct losing losing = losing_in(harness);
+	struct child *target;
+	json_t *report;
+	char socket[64];
+
+	losing.extra = "LOSER_EXTRA=50000";
+	snprintf(socket, sizeof(socket), "%s/socket", harness->directory);
+	target = start_nginx(harness, &losing, socket);
+	for (int i = 0; i < 60000; i++)
+		request(socket);
+	report = RETAIN(harness, target);
+	expect_lost(report, &losing);
+	assert_string_equal(first_root(report), "ngx_cycle");
+}
+
+/* A server with jemalloc, of which nothing is known but what leakmon saw. */
+struct redis {
+	struct harness *harness;
+	char server[64], socket[64];
+};
+
+#define REDIS_KEYS "100000"
+
+/* Returns what redis-cli printed. */
+static const char *redis_do(struct redis *redis, const char *const *command)
+{
+	const char *argv[12] = {"redis-cli", "-s", redis->socket};
+	struct child *child;
+	int code;
+
+	for (size_t i = 0; command[i]; i++)
+		argv[i + 3] = command[i];
+	child = child_start(redis->harness, "/usr/bin/redis-cli", argv, NULL);
+	code = child_end(redis->harness, child);
+	if (code)
+		child_fail(child, "redis-cli ended with %d", code);
+	return child->out.text ? child->out.text : "";
+}
+
+static void redis_wait(struct redis *redis, struct child *server)
+{
+	for (int tries = 0; access(redis->socket, F_OK); tries++) {
+		if (tries > 600)
+			child_fail(server, "redis-server did not start");
+		wait_ms(20);
+	}
+	redis_do(redis, ARGUMENTS("ping"));
+}
+
+/* redis-tools carries the server: it chooses by its name. */
+static struct redis redis_in(struct harness *harness)
+{
+	struct redis redis = {.harness = harness};
+	char program[PATH_MAX];
+
+	if (!realpath("/usr/bin/redis-check-rdb", program))
+		fail_msg("redis-server is not there: run scripts/deps.sh");
+	snprintf(redis.server, sizeof(redis.server), "%s/redis-server", harness->directory);
+	assert_int_equal(symlink(program, redis.server), 0);
+	snprintf(redis.socket, sizeof(redis.socket), "%s/socket", harness->directory);
+	return redis;
+}
+
+#define REDIS_ARGUMENTS(redis)                                                                     \
+	(redis)->server, "--port", "0", "--unixsocket", (redis)->socket, "--save", "", "--dir",    \
+		(redis)->harness->directory, "--logfile", "log", "--enable-debug-command", "yes"
+
+/* 99 of 100 blocks at least are held, and the server's own variable leads to most of them. */
+static void expect_server(json_t *report, bool through)
+{
+	json_t *root = json_array_get(json_object_get(report, "roots"), 0);
+	json_int_t blocks = number_at(json_object_get(report, "heap"), "blocks");
+	json_int_t held = total_at(report, "held", "blocks");
+
+	if (through)
+		held += total_at(report, "through", "blocks");
+	assert_true(blocks > 300000);
+	assert_true(held * 100 >= blocks * 99);
+	assert_string_equal(text_at(root, "name"), "server");
+	assert_string_equal(text_at(root, "kind"), "global");
+	assert_int_equal(json_is_true(json_object_get(root, "through_untracked")), through);
+	assert_true(number_at(root, "led_blocks") > 300000);
+}
+
+static void redis_from_its_start_is_known_to_the_block_and_what_it_lost_too(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct losing losing = losing_in(harness);
+	struct redis redis = redis_in(harness);
+	struct child *monitor;
+	json_t *report;
+
+	monitor = MONITOR(harness, "retain", "--format", "json", "3600", "1", "--", "env",
+			  losing.preload, losing.file, REDIS_ARGUMENTS(&redis));
+	redis_wait(&redis, monitor);
+	redis_do(&redis, ARGUMENTS("debug", "populate", REDIS_KEYS, "key", "24"));
+	child_signal(monitor, SIGUSR1);
+	child_wait_text(harness, monitor, &monitor->out, "}\n");
+	redis_do(&redis, ARGUMENTS("shutdown", "nosave"));
+	report = report_of(harness, monitor);
+	expect_server(report, false);
+	expect_lost(report, &losing);
+}
+
+/* Its tables and the memory that leads to them are older than the attach. */
+static void redis_that_ran_before_is_held_by_its_root_through_untracked_memory(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct redis redis = redis_in(harness);
+	struct child *server =
+		child_start(harness, redis.server, ARGUMENTS(REDIS_ARGUMENTS(&redis)), NULL);
+	struct child *monitor;
+	json_t *report;
+
+	redis_wait(&redis, server);
+	redis_do(&redis, ARGUMENTS("debug", "populate", "1000", "old", "24"));
+	monitor = MONITOR_ATTACHED(harness, "retain", "-p", server->pid_text, "--format", "json",
+				   "3600", "1");
+	redis_do(&redis, ARGUMENTS("debug", "populate", REDIS_KEYS, "key", "24"));
+	child_signal(monitor, SIGUSR1);
+	report = report_of(harness, monitor);
+	expect_server(report, true);
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(a_leak_injected_into_sqlite_is_found_with_its_exact_count),
+		e2e_test(a_leak_injected_into_python_is_found_and_the_rest_is_the_interpreters),
+		e2e_test(a_leak_injected_into_nginx_is_found_by_what_its_heap_alone_tells),
+		e2e_test(redis_from_its_start_is_known_to_the_block_and_what_it_lost_too),
+		e2e_test(redis_that_ran_before_is_held_by_its_root_through_untracked_memory),
+	};
+
+	return cmocka_run_group_tests_name("e2e_retain_programs", tests, NULL, NULL);
+}
