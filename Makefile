@@ -170,7 +170,12 @@ $(B)/workloads/%.so: tests/workloads/plugin/%.c
 	$(call say,LD)
 	$(Q)$(CC) -O2 -g -fPIC -shared -Wall -Wextra -o $@ $< -ldl
 
-$(B)/workloads/shapes: $(B)/workloads/plugin.so
+$(B)/workloads/nortti.so: tests/workloads/plugin/nortti.cc
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -O2 -g -fno-rtti -fPIC -shared -Wall -Wextra -o $@ $<
+
+$(B)/workloads/shapes: $(B)/workloads/plugin.so $(B)/workloads/nortti.so
 $(B)/workloads/holder: $(B)/workloads/loser.so
 $(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so
 

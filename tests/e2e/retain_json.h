@@ -3,6 +3,8 @@
 #ifndef LEAKMON_E2E_RETAIN_JSON_H
 #define LEAKMON_E2E_RETAIN_JSON_H
 
+#include <time.h>
+
 #include "harness.h"
 
 /* The report of a run that ends by itself. */
@@ -35,6 +37,13 @@ static inline const char *text_at(json_t *object, const char *key)
 static inline const char *first_root(json_t *report)
 {
 	return text_at(json_array_get(json_object_get(report, "roots"), 0), "name");
+}
+
+static inline void wait_ms(long ms)
+{
+	struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
+
+	nanosleep(&pause, NULL);
 }
 
 #endif

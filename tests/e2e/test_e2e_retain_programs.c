@@ -7,14 +7,6 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
-
-static void wait_ms(long ms)
-{
-	struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
-
-	nanosleep(&pause, NULL);
-}
 
 /* What was lost is unreachable, block by block, and nothing else is. */
 static void expect_lost(json_t *report, const struct losing *losing)

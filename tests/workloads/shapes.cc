@@ -2,7 +2,7 @@
 /*
  * shapes [PLUGIN]: `go` builds graphs of blocks whose verdict is known, each of blocks of a size (or
  * a class) that nothing else has; `truth` tells how many of which size are held, lost, or held by
- * untracked memory only. PLUGIN: path of plugin.so.
+ * untracked memory only. PLUGIN: path of plugin.so, with nortti.so beside it.
  *
  * Three of them are known misses, and expected as such: a pointer that is tagged, compressed or not
  * aligned is not seen, so what only it holds counts as lost.
@@ -17,6 +17,8 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <time.h>
+
+#include <string>
 
 struct expectation {
 	const char *shape;
@@ -297,7 +299,7 @@ static SITE void make_ops()
 
 /* Threads that hold something where only they can. */
 static pthread_barrier_t ready;
-static size_t register_size, below_size, stack_size, local_size;
+static size_t register_size, below_size, stack_size, stale_size, local_size;
 
 static void *hold_in_register(void *)
 {
@@ -346,7 +348,10 @@ static void *hold_below_stack(void *)
 static SITE void *hold_on_stack(void *)
 {
 	void *volatile held = block(stack_size);
+	/* Nobody will read it again; nothing tells that from one that somebody will. */
+	void *volatile stale = block(stale_size);
 
+	(void)stale;
 	pthread_barrier_wait(&ready);
 	for (;;)
 		pause();
@@ -373,6 +378,7 @@ static SITE void make_threads()
 {
 	register_size = shape("held by a register only", 1, 0, 0, 0);
 	stack_size = shape("held by a thread's stack", 1, 0, 0, 0);
+	stale_size = shape("held by a stale slot of a live frame (known: counts as held)", 1, 0, 0, 0);
 	local_size = shape("held by a thread-local", 1, 0, 0, 0);
 	below_size = shape("below a thread's red zone only", 0, 1, 0, 1);
 	pthread_barrier_init(&ready, nullptr, 3);
@@ -391,6 +397,19 @@ static SITE void make_plugin()
 
 	if (pointer)
 		*pointer = block(shape("held by a global of a plug-in", 1, 0, 0, 0));
+}
+
+static SITE void make_without_rtti()
+{
+	std::string path = plugin_path ? plugin_path : "";
+	void *library = dlopen((path.substr(0, path.rfind('/') + 1) + "nortti.so").c_str(), RTLD_NOW);
+	void (*make)() = library ? reinterpret_cast<void (*)()>(dlsym(library, "nortti_make")) : nullptr;
+
+	if (!make)
+		return;
+	make();
+	shape_of_type("compiled with -fno-rtti", "plain::Derived", 1, 0);
+	shape_of_type("compiled with -fno-rtti, lost", "plain::Untyped", 0, 3);
 }
 
 /* What calls left behind, below and in registers, must not hold anything. */
@@ -417,6 +436,7 @@ static void go()
 	make_ops();
 	make_threads();
 	make_plugin();
+	make_without_rtti();
 	make_freed();
 	wipe();
 }

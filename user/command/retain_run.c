@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "proc/memory_room.h"
 #include "retain/settle.h"
 #include "store/retain_writer.h"
 
@@ -51,6 +52,12 @@ void retain_run_explain(pid_t pid, int err)
 		log_error("the memory of process %d must not be read: run leakmon as root, or with "
 			  "CAP_SYS_PTRACE as the process's own user",
 			  pid);
+	else if (err == -ENOMEM)
+		log_error(
+			"process %d goes on unharmed, but leakmon has not enough memory to look at "
+			"it: about 70 bytes for each of its blocks, and 8 for each pointer%s",
+			pid,
+			memory_room() < UINT64_MAX ? "; its control group allows no more" : "");
 	else
 		log_error("process %d: %s", pid, strerror(-err));
 }
@@ -65,8 +72,11 @@ struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 {
 	struct picture_options options = picture_options_of(run);
 	struct retain *retain = NULL;
-	int err = retain_open(pid, &options, &retain);
+	int err;
 
+	/* Not before: what leakmon starts would inherit the limit. */
+	memory_room_keep();
+	err = retain_open(pid, &options, &retain);
 	if (err)
 		retain_run_explain(pid, err);
 	return retain;

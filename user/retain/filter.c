@@ -53,9 +53,10 @@ int filter_finish(struct filter *filter)
 	filter->low = filter->ranges.items[0].start & ~(GRANULE - 1);
 	filter->span = filter->ranges.items[count - 1].end - filter->low;
 	filter->granule_count = (filter->span >> FILTER_GRANULE_SHIFT) + 1;
-	/* Mostly never touched: between heap and libraries lie terabytes. */
+	/* Mostly never touched: between heap and libraries lie terabytes. Shared, so that it does
+	 * not count for a limit of our memory (memory_room_keep). */
 	room = mmap(NULL, filter->granule_count, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (room == MAP_FAILED) {
 		filter->span = 0;
 		return -ENOMEM;

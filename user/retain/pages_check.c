@@ -204,13 +204,19 @@ static int split(struct check *check)
 	return err || !check->scan->patience_ns ? err : order(check);
 }
 
+#define STACK_BYTES (256u << 10)
+
 static void run_all(struct checker *checkers, size_t count)
 {
 	pthread_t threads[CHECK_MAX_THREADS];
 	bool started[CHECK_MAX_THREADS] = {0};
+	pthread_attr_t attributes;
 
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	for (size_t i = 1; i < count; i++)
-		started[i] = !pthread_create(&threads[i], NULL, checker_run, &checkers[i]);
+		started[i] = !pthread_create(&threads[i], &attributes, checker_run, &checkers[i]);
+	pthread_attr_destroy(&attributes);
 	checker_run(&checkers[0]);
 	for (size_t i = 1; i < count; i++) {
 		if (started[i])

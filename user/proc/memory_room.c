@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "proc/memory_room.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "proc/cgroup.h"
+
+/* Not to be used: stacks, page tables, what others in the group take meanwhile. */
+#define KEPT_BYTES (8ull << 20)
+
+/* Where a hierarchy is usually mounted, and what its files are called. */
+static const struct hierarchy {
+	const char *mount, *limit, *usage, *idle;
+	bool unified;
+} hierarchies[] = {
+	{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", true},
+	{"/sys/fs/cgroup/unified", "memory.max", "memory.current", "inactive_file", true},
+	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+	 "total_inactive_file", false},
+};
+
+static FILE *open_in(const char *directory, const char *name)
+{
+	char path[4096 + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return fopen(path, "re");
+}
+
+/* "max" and what cannot be read: `otherwise`. */
+static uint64_t number_in(const char *directory, const char *name, uint64_t otherwise)
+{
+	_cleanup_fclose_ FILE *file = open_in(directory, name);
+	unsigned long long number;
+
+	return file && fscanf(file, "%llu", &number) == 1 ? number : otherwise;
+}
+
+/* Cached file contents that the kernel would drop first. */
+static uint64_t idle_in(const char *directory, const char *name)
+{
+	_cleanup_fclose_ FILE *file = open_in(directory, "memory.stat");
+	unsigned long long number;
+	char word[64];
+
+	while (file && fscanf(file, "%63s %llu", word, &number) == 2) {
+		if (!strcmp(word, name))
+			return number;
+	}
+	return 0;
+}
+
+static uint64_t room_in(const struct hierarchy *hierarchy, const char *directory)
+{
+	uint64_t limit = number_in(directory, hierarchy->limit, UINT64_MAX);
+	uint64_t usage = number_in(directory, hierarchy->usage, 0);
+	uint64_t idle = idle_in(directory, hierarchy->idle);
+
+	/* v1 writes "no limit" as a number beyond all memory. */
+	if (limit >= INT64_MAX / 2)
+		return UINT64_MAX;
+	usage -= MIN(usage, idle);
+	return limit - MIN(limit, usage);
+}
+
+/* The group itself and all above it. */
+static uint64_t room_of(const struct hierarchy *hierarchy, const char *path)
+{
+	uint64_t room = UINT64_MAX;
+	char directory[4096];
+	size_t mount = strlen(hierarchy->mount);
+
+	if ((size_t)snprintf(directory, sizeof(directory), "%s%s", hierarchy->mount, path) >=
+	    sizeof(directory))
+		return UINT64_MAX;
+	for (;;) {
+		char *slash = strrchr(directory, '/');
+
+		room = MIN(room, room_in(hierarchy, directory));
+		if (strlen(directory) <= mount || !slash)
+			return room;
+		*slash = '\0';
+	}
+}
+
+static bool is_of(const struct hierarchy *hierarchy, const struct cgroup_path *path)
+{
+	return hierarchy->unified ? path->hierarchy == 0 : !strcmp(path->controllers, "memory");
+}
+
+uint64_t memory_room(void)
+{
+	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
+	uint64_t room = UINT64_MAX;
+
+	if (cgroup_paths_read(getpid(), &paths))
+		return UINT64_MAX;
+	for (size_t i = 0; i < ARRAY_SIZE(hierarchies); i++) {
+		for (size_t j = 0; j < paths.list.count; j++) {
+			if (is_of(&hierarchies[i], &paths.list.items[j]))
+				room = MIN(room,
+					   room_of(&hierarchies[i], paths.list.items[j].path));
+		}
+	}
+	return room;
+}
+
+/* What RLIMIT_DATA counts, in bytes. */
+static uint64_t data_bytes(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/status", "re");
+	unsigned long long kib;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "VmData: %llu kB", &kib) == 1)
+			return kib * 1024;
+	}
+	return 0;
+}
+
+uint64_t memory_room_keep(void)
+{
+	uint64_t room = memory_room();
+	struct rlimit limit;
+
+	if (room == UINT64_MAX || getrlimit(RLIMIT_DATA, &limit))
+		return UINT64_MAX;
+	room -= MIN(room, KEPT_BYTES);
+	limit.rlim_cur = MIN(limit.rlim_max, data_bytes() + room);
+	return setrlimit(RLIMIT_DATA, &limit) ? UINT64_MAX : room;
+}
