@@ -54,7 +54,9 @@ static inline struct retained_root *fixture_root(struct retain_result *result, e
 	root->offset = 0x1000;
 	root->words = 2;
 	root->retained = (struct retention_total){blocks, bytes};
-	if (bytes)
+	root->led = (struct retention_total){2 * blocks, 2 * bytes};
+	root->through = kind == ROOT_STACK;
+	if (blocks)
 		result->retaining = result->roots.count;
 	return root;
 }
@@ -98,6 +100,7 @@ static inline void retain_fixture(struct retain_result *result)
 	result->totals[VERDICT_LOST] = (struct retention_total){10, 720};
 	result->direct = (struct retention_total){2, 144};
 	result->indirect = (struct retention_total){8, 576};
+	result->through = (struct retention_total){3, 33};
 	fixture_site(result, 0xabc, "make;</script>\x1b[31m");
 	fixture_class(result, CLASS_CXX, "Cache\u202e", 300, 20000);
 	fixture_class(result, CLASS_SITE, NULL, 100, 10000)->site = 1;

@@ -10,7 +10,9 @@ struct retention_total *retain_total_at(struct retain_result *result, size_t i)
 {
 	if (i < VERDICT_MAX_)
 		return &result->totals[i];
-	return i == VERDICT_MAX_ ? &result->direct : &result->indirect;
+	if (i == VERDICT_MAX_)
+		return &result->direct;
+	return i == VERDICT_MAX_ + 1 ? &result->indirect : &result->through;
 }
 
 const struct retention_total *retain_total_at_const(const struct retain_result *result, size_t i)

@@ -9,7 +9,7 @@
 /* Columns of `retains` from time_ns on, before its numbers, which come in their order. */
 #define RETAIN_HEAD_COLUMNS 10
 /* And behind them, two columns each: held, untracked, unreachable, direct, indirect. */
-#define RETAIN_TOTALS (VERDICT_MAX_ + 2)
+#define RETAIN_TOTALS (VERDICT_MAX_ + 3)
 
 struct retention_total *retain_total_at(struct retain_result *result, size_t i);
 const struct retention_total *retain_total_at_const(const struct retain_result *result, size_t i);

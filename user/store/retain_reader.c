@@ -135,8 +135,10 @@ static void root_read(struct reader *reader, sqlite3_stmt *row)
 	snprintf(root->comm, sizeof(root->comm), "%s", comm ? comm : "");
 	root->words = number(reader, row, 8);
 	root->retained = total(reader, row, 9);
-	/* Ranked: those that retain nothing come last. */
-	if (root->retained.bytes)
+	root->led = total(reader, row, 11);
+	root->through = number(reader, row, 13) != 0;
+	/* Ranked: those that lead to nothing come last. */
+	if (root->led.blocks)
 		result->retaining = result->roots.count;
 }
 
@@ -259,10 +261,11 @@ static const struct {
 	 "swapped_bytes,pages_checked,pages_changed,blocks,walked,tracked,arenas,broken,broken_at,"
 	 "broken_free_lists,held_blocks,held_bytes,untracked_blocks,untracked_bytes,"
 	 "unreachable_blocks,unreachable_bytes,direct_blocks,direct_bytes,indirect_blocks,"
-	 "indirect_bytes FROM retains WHERE id=?",
+	 "indirect_bytes,through_blocks,through_bytes FROM retains WHERE id=?",
 	 "a run", head_read},
 	{"SELECT root,kind,name,module,address,offset,tid,comm,words,retained_blocks,"
-	 "retained_bytes FROM retain_roots WHERE retain=? ORDER BY root",
+	 "retained_bytes,led_blocks,led_bytes,through FROM retain_roots WHERE retain=? ORDER BY "
+	 "root",
 	 "its roots", root_read},
 	{"SELECT class,kind,name,module,offset,size,stack,distance,blocks,bytes,held_blocks,"
 	 "held_bytes,untracked_blocks,untracked_bytes,unreachable_blocks,unreachable_bytes"
