@@ -94,8 +94,8 @@ static void what_has_no_memory_is_refused_with_a_reason(void **state)
 	monitor_expect_error(harness, MONITOR(harness, "retain", "-p", "4194304", "--census"), 1,
 			     "4194304");
 	monitor_expect_error(harness, MONITOR(harness, "retain", "--census"), 2, "no target");
-	monitor_expect_error(harness, MONITOR(harness, "retain", "-p", "1", "--format", "folded"),
-			     2, "text or json");
+	monitor_expect_error(harness, MONITOR(harness, "retain", "-p", "1", "--format", "prom"), 2,
+			     "text, json");
 	monitor_expect_error(harness, MONITOR(harness, "retain", "-p", "1", "--addr", "here"), 2,
 			     "--addr");
 }

@@ -68,7 +68,8 @@ static void build(struct fixture *fixture, const struct word *words, size_t coun
 static void expect_roots(const struct fixture *fixture, struct untracked_start *starts,
 			 size_t count, const uint32_t *expected)
 {
-	_cleanup_free_ uint32_t *found = untracked_roots_find(&fixture->graph, starts, count);
+	_cleanup_free_ uint32_t *found =
+		untracked_roots_find(&fixture->graph, starts, count, false);
 
 	assert_non_null(found);
 	for (uint32_t i = 0; i < fixture->graph.untracked.pages; i++)

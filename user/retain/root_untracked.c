@@ -26,10 +26,12 @@ static bool has_prefix(const char *text, const char *const *prefixes, size_t cou
 static bool is_allocator(const struct root_group *group)
 {
 	static const char *const libraries[] = {"libjemalloc.so", "libtcmalloc", "libmimalloc"};
+	static const char *const threads[] = {"jemalloc_bg_thd"};
 	static const char *const names[] = {"je_", "_rjem_", "tcmalloc", "_mi_", "mi_"};
 	const char *slash = group->module ? strrchr(group->module, '/') : NULL;
 
-	return has_prefix(slash ? slash + 1 : group->module, libraries, ARRAY_SIZE(libraries)) ||
+	return has_prefix(group->comm, threads, ARRAY_SIZE(threads)) ||
+	       has_prefix(slash ? slash + 1 : group->module, libraries, ARRAY_SIZE(libraries)) ||
 	       (group->kind == ROOT_GLOBAL && has_prefix(group->name, names, ARRAY_SIZE(names)));
 }
 
@@ -111,29 +113,30 @@ static bool has_block(const struct heap_graph *graph, uint64_t page)
 	return low < graph->blocks && graph->starts[low] < page + MEMORY_PAGE;
 }
 
-/*
- * Where every block is known, what lies between blocks is free, and what only the allocator's
- * books lead to are these books.
- */
-static bool is_nothing(const struct grouper *grouper, uint64_t address, uint32_t holder)
+/* By page: what leads there; and, where every block is known, the allocator's own books. */
+struct led {
+	uint32_t *holders, *books;
+};
+
+/* Where every block is known, what lies between blocks is free, and books hold nothing. */
+static bool is_nothing(const struct grouper *grouper, const struct led *led, uint32_t page,
+		       uint64_t address)
 {
-	if (!grouper->sources->complete)
+	if (!led->books)
 		return false;
-	if (holder && urgency_of(&grouper->groups->list.items[holder - 1]) >= URGENT_THREAD_LOCAL)
-		return true;
-	return has_block(grouper->graph, address & ~(MEMORY_PAGE - 1));
+	return (page != UNTRACKED_NONE && led->books[page]) ||
+	       has_block(grouper->graph, address & ~(MEMORY_PAGE - 1));
 }
 
-static int join(struct grouper *grouper, uint64_t address, const uint32_t *holders,
-		uint32_t *number)
+static int join(struct grouper *grouper, uint64_t address, const struct led *led, uint32_t *number)
 {
 	const struct mapping *mapping = maps_find(&grouper->sources->picture->maps, address);
 	uint32_t page = untracked_page(&grouper->graph->untracked, address);
 	struct root_group group = {.kind = ROOT_UNTRACKED,
 				   .address = address,
-				   .holder = page == UNTRACKED_NONE ? 0 : holders[page]};
+				   .holder = page == UNTRACKED_NONE ? 0 : led->holders[page]};
 
-	if (is_nothing(grouper, address, group.holder)) {
+	if (is_nothing(grouper, led, page, address)) {
 		*number = GROUP_NONE;
 		return 0;
 	}
@@ -147,11 +150,40 @@ static int join(struct grouper *grouper, uint64_t address, const uint32_t *holde
 			 &group, number);
 }
 
+/* Only the allocator's own variables are where a walk over its books begins. */
+static size_t keep_allocators(struct untracked_start *starts, size_t count, uint32_t blocks)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (starts[i].urgency == URGENT_ALLOCATOR && starts[i].node >= blocks)
+			starts[kept++] = starts[i];
+	}
+	return kept;
+}
+
+static int find_led(struct grouper *grouper, struct led *led)
+{
+	const struct heap_graph *graph = grouper->graph;
+	struct starts starts = {0};
+	size_t count;
+	int err = list_starts(grouper, &starts);
+
+	if (!err)
+		led->holders =
+			untracked_roots_find(graph, starts.list.items, starts.list.count, false);
+	if (led->holders && grouper->sources->complete) {
+		count = keep_allocators(starts.list.items, starts.list.count, graph->blocks);
+		led->books = untracked_roots_find(graph, starts.list.items, count, true);
+	}
+	vec_free(&starts.list);
+	return led->holders && (led->books || !grouper->sources->complete) ? 0 : -ENOMEM;
+}
+
 int root_join_untracked(struct grouper *grouper)
 {
 	uint32_t *words = grouper->groups->word_groups;
-	_cleanup_free_ uint32_t *holders = NULL;
-	struct starts starts = {0};
+	struct led led = {0};
 	size_t later = 0;
 	int err;
 
@@ -159,17 +191,13 @@ int root_join_untracked(struct grouper *grouper)
 		later += words[i] == GROUP_LATER;
 	if (!later)
 		return 0;
-	err = list_starts(grouper, &starts);
-	if (!err)
-		holders =
-			untracked_roots_find(grouper->graph, starts.list.items, starts.list.count);
-	vec_free(&starts.list);
-	if (!holders)
-		return -ENOMEM;
+	err = find_led(grouper, &led);
 	for (size_t i = 0; !err && i < grouper->graph->roots.count; i++) {
 		if (words[i] == GROUP_LATER)
-			err = join(grouper, grouper->graph->roots.items[i].address, holders,
+			err = join(grouper, grouper->graph->roots.items[i].address, &led,
 				   &words[i]);
 	}
+	free(led.holders);
+	free(led.books);
 	return err;
 }

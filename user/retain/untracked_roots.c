@@ -9,6 +9,7 @@ struct walk {
 	uint32_t *queue;
 	size_t taken, known;
 	uint64_t *leads; /* a bit per block: whether it points into pages */
+	bool pages_only;
 };
 
 static void visit(struct walk *walk, uint32_t node, uint32_t root)
@@ -76,7 +77,8 @@ static void leave_page(struct walk *walk, uint32_t page, uint32_t root)
 	const struct untracked *untracked = &graph->untracked;
 	uint64_t start = untracked_address(untracked, page);
 
-	for (size_t i = first_word(graph, start); i < graph->memory_roots; i++) {
+	for (size_t i = first_word(graph, start); !walk->pages_only && i < graph->memory_roots;
+	     i++) {
 		if (graph->roots.items[i].address >= start + MEMORY_PAGE)
 			break;
 		visit(walk, graph->roots.items[i].target, root);
@@ -121,13 +123,17 @@ static void mark_leads(struct walk *walk)
 }
 
 uint32_t *untracked_roots_find(const struct heap_graph *graph, struct untracked_start *starts,
-			       size_t count)
+			       size_t count, bool pages_only)
 {
 	size_t pages = graph->untracked.pages, nodes = graph->blocks + pages;
 	_cleanup_free_ uint32_t *roots = calloc(nodes + 1, sizeof(*roots));
 	_cleanup_free_ uint32_t *queue = malloc((nodes + 1) * sizeof(*queue));
 	_cleanup_free_ uint64_t *leads = calloc((size_t)graph->blocks / 64 + 1, sizeof(*leads));
-	struct walk walk = {.graph = graph, .roots = roots, .queue = queue, .leads = leads};
+	struct walk walk = {.graph = graph,
+			    .roots = roots,
+			    .queue = queue,
+			    .leads = leads,
+			    .pages_only = pages_only};
 	uint32_t *found = malloc((pages + 1) * sizeof(*found));
 
 	if (!roots || !queue || !leads || !found) {

@@ -14,9 +14,9 @@ struct untracked_start {
 
 /*
  * Breadth first from the starts, which get sorted. An array by page that the caller frees: the root
- * that leads there, 0: none. NULL: out of memory.
+ * that leads there, 0: none. NULL: out of memory. pages_only: not through blocks.
  */
 uint32_t *untracked_roots_find(const struct heap_graph *graph, struct untracked_start *starts,
-			       size_t count);
+			       size_t count, bool pages_only);
 
 #endif
