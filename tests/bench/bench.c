@@ -31,7 +31,7 @@ static const struct section {
 	{"blocks", section_blocks},   {"sites", section_sites},
 	{"idle", section_idle},	      {"sqlite", section_sqlite},
 	{"redis", section_redis},     {"triage", section_triage},
-	{"threads", section_threads},
+	{"threads", section_threads}, {"retain", section_retain},
 };
 
 struct settings {

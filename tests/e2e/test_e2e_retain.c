@@ -224,6 +224,31 @@ static void a_second_run_shows_what_changed(void **state)
 	}
 }
 
+static void a_list_that_is_never_cut_is_called_out(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "holder"), *monitor;
+	json_t *report, *class;
+	size_t i, found = 0;
+
+	workload_do(harness, target, "chain");
+	monitor = MONITOR(harness, "retain", "-p", target->pid_text, "--census", "--format", "json",
+			  "1", "2");
+	monitor_report(harness, monitor);
+	workload_do(harness, target, "chain");
+	report = report_of(harness, monitor);
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (number_at(class, "size") != 200)
+			continue;
+		found++;
+		assert_int_equal(number_at(class, "distance"), 200);
+		assert_int_equal(number_at(json_object_get(class, "change"), "farther"), 100);
+		assert_int_equal(number_at(json_object_get(class, "change"), "count"), 100);
+	}
+	assert_int_equal(found, 1);
+}
+
 static const char *allocator_of(json_t *leak)
 {
 	json_t *frames = json_object_get(json_object_get(leak, "site"), "frames");
@@ -266,6 +291,7 @@ int main(void)
 		e2e_test(every_known_graph_gets_the_verdict_it_must_get),
 		e2e_test(the_path_of_a_class_names_its_variable_and_fields),
 		e2e_test(a_second_run_shows_what_changed),
+		e2e_test(a_list_that_is_never_cut_is_called_out),
 		e2e_test(tracked_blocks_carry_their_stacks_and_exact_sizes),
 	};
 

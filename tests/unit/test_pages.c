@@ -16,6 +16,7 @@
 #include "retain/stop.h"
 
 #define PAGES 600 /* more than two windows */
+#define COLD 200  /* not in the first one */
 
 struct fixture {
 	uint64_t *memory;
@@ -143,6 +144,52 @@ static void the_second_reading_finds_what_changed_came_and_went(void **state)
 	assert_int_equal(pages[2].count, 0);
 	assert_int_equal(pages[500].flags, PAGE_WAS_READ | PAGE_CHANGED);
 	pages_free(&again);
+}
+
+static void expect_words(const struct page_table *table, const struct page *page,
+			 const uint64_t *values, size_t count)
+{
+	assert_int_equal(page->count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(found_value(table->found.items[page->first + i]), values[i]);
+}
+
+/*
+ * What changed lately is looked at although there is no time; the rest is read later, and what has
+ * changed by then has both its words.
+ */
+static void without_patience_only_what_changes_is_looked_at_in_time(void **state)
+{
+	struct fixture *fixture = *state;
+	struct page_scan scan = scan_of(fixture);
+	struct page_table *table = &fixture->table;
+	size_t checked;
+
+	page(fixture, 1)[5] = 0x555500000100;
+	page(fixture, COLD)[5] = 0x555500000200;
+	page(fixture, COLD)[9] = 0x555500000300;
+	page(fixture, COLD + 1)[5] = 0x555500000400;
+	assert_int_equal(pages_read(table, &scan), 0);
+	page(fixture, 1)[5] = 0x555500000500;
+	assert_int_equal(pages_check(table, &scan, &checked), 0);
+	assert_int_equal(table->pages[1].flags, PAGE_WAS_READ | PAGE_CHANGED);
+
+	page(fixture, 1)[5] = 0x555500000600;
+	scan.patience_ns = 1;
+	assert_int_equal(pages_check(table, &scan, &checked), 0);
+	assert_int_equal(checked, 1);
+	assert_int_equal(found_value(table->found.items[table->pages[1].first]), 0x555500000600);
+	assert_int_equal(table->pages[COLD].flags, PAGE_WAS_READ | PAGE_UNCHECKED);
+
+	page(fixture, COLD)[5] = 0x555500000700;
+	scan.patience_ns = 0;
+	scan.late = true;
+	assert_int_equal(pages_check(table, &scan, &checked), 0);
+	assert_int_equal(checked, 2);
+	assert_int_equal(table->pages[COLD + 1].flags, PAGE_WAS_READ);
+	assert_int_equal(table->pages[COLD].flags, PAGE_WAS_READ | PAGE_LATE);
+	expect_words(table, &table->pages[COLD],
+		     (uint64_t[]){0x555500000200, 0x555500000700, 0x555500000300}, 3);
 }
 
 static void a_deadline_that_has_passed_leaves_pages_marked(void **state)
@@ -277,6 +324,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_MEMORY(only_pages_that_are_there_are_read_and_absent_ones_stay_absent),
 		WITH_MEMORY(the_second_reading_finds_what_changed_came_and_went),
+		WITH_MEMORY(without_patience_only_what_changes_is_looked_at_in_time),
 		WITH_MEMORY(a_deadline_that_has_passed_leaves_pages_marked),
 		cmocka_unit_test(headers_of_mapped_chunks_are_told_from_other_words),
 		cmocka_unit_test(a_hash_changes_with_any_bit),

@@ -102,6 +102,23 @@ static void go(void)
 	wipe();
 }
 
+/* A list that a global holds and that nobody cuts: 100 more. */
+static struct job {
+	struct job *next;
+	char body[192];
+} * jobs;
+
+static SITE void chain(void)
+{
+	for (int i = 0; i < 100; i++) {
+		struct job *job = calloc(1, sizeof(*job));
+
+		job->next = jobs;
+		jobs = job;
+	}
+	wipe();
+}
+
 /* A write before the start of a block: over the size of its chunk. */
 static void corrupt(void)
 {
@@ -122,6 +139,7 @@ int main(int argc, char **argv)
 {
 	static const struct command commands[] = {
 		{.name = "go", .run = go},
+		{.name = "chain", .run = chain},
 		{.name = "truth", .run = tell, .silent = true},
 		{.name = "corrupt", .run = corrupt, .silent = true},
 	};

@@ -25,10 +25,14 @@ static int take_both(struct page_table *table, struct page *page, const uint64_t
 		return -ENOMEM;
 	older = table->found.items + page->first;
 	while (i < page->count || j < count) {
-		bool is_older = j == count ||
-				(i < page->count && found_place(older[i]) <= found_place(words[j]));
+		bool has_both = i < page->count && j < count;
 
-		table->found.items[table->found.count++] = is_older ? older[i++] : words[j++];
+		if (has_both && older[i] == words[j])
+			j++;
+		else if (j == count || (has_both && found_place(older[i]) <= found_place(words[j])))
+			table->found.items[table->found.count++] = older[i++];
+		else
+			table->found.items[table->found.count++] = words[j++];
 	}
 	page->first = (uint32_t)first;
 	page->count = (uint16_t)(table->found.count - first);
