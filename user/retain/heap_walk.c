@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "retain/stop.h"
 
 #define CHUNK_PREVIOUS_IN_USE 1ull
 #define CHUNK_IS_MAPPED 2ull
@@ -12,6 +13,8 @@
 #define CHUNK_MIN 32
 /* The two fence posts at the end of a heap that is used no more. */
 #define FENCE_BYTES 48
+/* It takes a microsecond to see whether it is too late. */
+#define STEPS_PER_LOOK 1024
 
 static int push(struct heap_span *span, uint64_t size_word)
 {
@@ -87,6 +90,7 @@ struct mending {
 	size_t at;     /* in older->chunks */
 	uint64_t page; /* the page looked at last */
 	bool page_is_clean;
+	uint64_t ahead; /* pages before it were read, if they had changed */
 };
 
 static bool is_clean(struct mending *mending, uint64_t address)
@@ -181,6 +185,24 @@ static int take_over(struct mending *mending)
 	return 0;
 }
 
+/* The next pages that changed are read together: one by one they would take most of a stop. */
+static void look_ahead(struct mending *mending, struct peek *peek)
+{
+	uint64_t pages[PEEK_AHEAD], at = mending->span->next & ~(MEMORY_PAGE - 1);
+	size_t count = 0, seen = 0;
+
+	for (; at < mending->span->end && count < PEEK_AHEAD && seen < PEEK_PAGES;
+	     at += MEMORY_PAGE, seen++) {
+		const struct page *page = pages_find(mending->table, at);
+
+		if (page && page->flags & PAGE_WAS_READ && page->flags & PAGE_CHANGED)
+			pages[count++] = at;
+	}
+	mending->ahead = at;
+	if (count)
+		peek_ahead(peek, pages, count);
+}
+
 static int mend_one(struct mending *mending, struct peek *peek)
 {
 	struct heap_span *span = mending->span;
@@ -189,6 +211,8 @@ static int mend_one(struct mending *mending, struct peek *peek)
 
 	if (known)
 		return take_over(mending);
+	if (span->next >= mending->ahead)
+		look_ahead(mending, peek);
 	if (peek_words(peek, span->next, header, 2)) {
 		span->broken = span->done = true;
 		return 0;
@@ -213,15 +237,20 @@ static bool take_whole(struct mending *mending, struct heap_span *older)
 }
 
 int heap_span_mend(struct heap_span *span, struct heap_span *older, const struct page_table *table,
-		   struct peek *peek)
+		   struct peek *peek, uint64_t deadline_ns)
 {
 	struct mending mending = {.span = span, .older = older, .table = table, .page = UINT64_MAX};
+	size_t steps = 0;
 	int err = 0;
 
 	if (take_whole(&mending, older))
 		return 0;
-	while (!err && !span->done)
-		err = mend_one(&mending, peek);
+	while (!err && !span->done) {
+		if (deadline_ns && ++steps % STEPS_PER_LOOK == 0 && stop_clock_ns() > deadline_ns)
+			err = -ETIMEDOUT;
+		else
+			err = mend_one(&mending, peek);
+	}
 	vec_free(&older->chunks);
 	return err;
 }

@@ -58,10 +58,11 @@ int heap_span_finish(struct heap_span *span, struct peek *peek);
 
 /*
  * While the process stands: takes over from an older walk of the same span what is still so, and
- * walks again what changed. `older` is used up. 0 or -ENOMEM.
+ * walks again what changed. `older` is used up. 0; -ENOMEM; -ETIMEDOUT: it is past deadline_ns
+ * (CLOCK_MONOTONIC; 0: none).
  */
 int heap_span_mend(struct heap_span *span, struct heap_span *older, const struct page_table *table,
-		   struct peek *peek);
+		   struct peek *peek, uint64_t deadline_ns);
 
 /* The span that holds address, or NULL. */
 struct heap_span *heap_spans_at(const struct heap_spans *spans, uint64_t address);

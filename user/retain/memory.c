@@ -106,6 +106,32 @@ int peek_words(struct peek *peek, uint64_t address, uint64_t *words, size_t coun
 	return 0;
 }
 
+void peek_ahead(struct peek *peek, const uint64_t *pages, size_t count)
+{
+	struct iovec local[PEEK_AHEAD] = {0}, remote[PEEK_AHEAD] = {0};
+	size_t slots[PEEK_AHEAD], used = 0;
+	ssize_t got;
+
+	for (size_t i = 0; i < count && used < PEEK_AHEAD; i++) {
+		size_t slot = pages[i] / MEMORY_PAGE % PEEK_PAGES;
+
+		if (!peek->pages[slot])
+			peek->pages[slot] = malloc(MEMORY_PAGE);
+		/* The first one of a slot is needed first. */
+		if (!peek->pages[slot] || peek->addresses[slot] == UINT64_MAX - 1)
+			continue;
+		peek->addresses[slot] = UINT64_MAX - 1;
+		local[used] = (struct iovec){peek->pages[slot], MEMORY_PAGE};
+		remote[used] = (struct iovec){(void *)(uintptr_t)pages[i], MEMORY_PAGE};
+		slots[used++] = slot;
+	}
+	got = process_vm_readv(peek->task, local, used, remote, used, 0);
+	for (size_t i = 0; i < used; i++)
+		peek->addresses[slots[i]] = got >= (ssize_t)((i + 1) * MEMORY_PAGE)
+						    ? (uint64_t)(uintptr_t)remote[i].iov_base
+						    : UINT64_MAX;
+}
+
 void peek_forget(struct peek *peek)
 {
 	for (size_t i = 0; i < PEEK_PAGES; i++)

@@ -57,6 +57,9 @@ struct peek {
 
 /* `count` words at an 8-aligned address. 0; -EFAULT: not there, or not present; -ENOMEM. */
 int peek_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count);
+/* Reads some of these pages ahead, all of which are there, with one call; as many as it can. */
+#define PEEK_AHEAD 64
+void peek_ahead(struct peek *peek, const uint64_t *pages, size_t count);
 /* Forgets what was read: the process has run meanwhile. */
 void peek_forget(struct peek *peek);
 void peek_free(struct peek *peek);

@@ -30,7 +30,7 @@ struct checker {
 
 /* Which windows are looked at first. */
 enum warmth {
-	WINDOW_HOT,  /* something in it has changed already, or it is new */
+	WINDOW_HOT,  /* of its pages, those that have changed already, or are new */
 	WINDOW_WARM, /* of a small mapping: data of a library, a stack */
 	WINDOW_COLD,
 	WINDOW_MAX_
@@ -39,6 +39,7 @@ enum warmth {
 struct check_window {
 	struct page_range part; /* at most WINDOW_PAGES long; mapping: pages to the range's end */
 	enum warmth warmth;
+	bool all; /* of its pages, whatever they have been */
 	bool done;
 };
 

@@ -72,13 +72,24 @@ static int take_gone(struct checker *checker, size_t page)
 	return 0;
 }
 
-static bool must_look(const struct page_scan *scan, const struct page *page, uint64_t entry)
+static bool is_hot(const struct page *page)
 {
+	return page->flags & PAGE_CHANGED || !(page->flags & PAGE_WAS_READ);
+}
+
+static bool must_look(const struct page_scan *scan, const struct check_window *window,
+		      const struct page *page, uint64_t entry)
+{
+	if (scan->late && !(page->flags & PAGE_UNCHECKED))
+		return false;
+	if (!window->all && is_hot(page) != (window->warmth == WINDOW_HOT))
+		return false;
 	return !scan->soft_dirty || !(page->flags & PAGE_WAS_READ) || pagemap_is_soft_dirty(entry);
 }
 
-static int check_window(struct checker *checker, const struct page_range *part)
+static int check_window(struct checker *checker, const struct check_window *window)
 {
+	const struct page_range *part = &window->part;
 	const struct page_scan *scan = checker->check->scan;
 	const struct page *pages = checker->check->table->pages + part->first;
 	const uint64_t *entries = checker->window->entries;
@@ -89,10 +100,11 @@ static int check_window(struct checker *checker, const struct page_range *part)
 	for (size_t i = 0; !err && i < count;) {
 		size_t run = 0;
 
-		if (!page_is_wanted(part, entries[i]) && pages[i].flags & PAGE_WAS_READ)
+		if (!page_is_wanted(part, entries[i]) && pages[i].flags & PAGE_WAS_READ &&
+		    (!scan->late || pages[i].flags & PAGE_UNCHECKED))
 			err = take_gone(checker, part->first + i);
 		while (i + run < count && page_is_wanted(part, entries[i + run]) &&
-		       must_look(scan, &pages[i + run], entries[i + run]))
+		       must_look(scan, window, &pages[i + run], entries[i + run]))
 			run++;
 		if (!err && run)
 			err = check_run(checker, part, i, run);
@@ -125,7 +137,7 @@ static void *checker_run(void *argument)
 
 		if (is_too_late(check->scan, window, &checker->err))
 			continue;
-		checker->err = check_window(checker, &window->part);
+		checker->err = check_window(checker, window);
 		window->done = !checker->err;
 	}
 	return NULL;
@@ -133,41 +145,59 @@ static void *checker_run(void *argument)
 
 #define WARM_BYTES (4ull << 20)
 
-static enum warmth warmth_of(const struct check *check, const struct page_range *range,
-			     const struct page_range *part)
+static bool any_is_hot(const struct check *check, const struct page_range *part)
 {
 	const struct page *pages = check->table->pages + part->first;
-	bool was_read = false;
 
 	for (size_t i = 0; i < (part->end - part->start) / MEMORY_PAGE; i++) {
-		if (pages[i].flags & PAGE_CHANGED)
-			return WINDOW_HOT;
-		was_read |= (pages[i].flags & PAGE_WAS_READ) != 0;
+		if (is_hot(&pages[i]))
+			return true;
 	}
-	if (!was_read)
-		return WINDOW_HOT;
-	return range->end - range->start <= WARM_BYTES ? WINDOW_WARM : WINDOW_COLD;
+	return false;
+}
+
+static bool any_has(const struct check *check, const struct page_range *part, uint16_t flag)
+{
+	const struct page *pages = check->table->pages + part->first;
+
+	for (size_t i = 0; i < (part->end - part->start) / MEMORY_PAGE; i++) {
+		if (pages[i].flags & flag)
+			return true;
+	}
+	return false;
+}
+
+static int push_window(struct check *check, const struct page_range *part, enum warmth warmth,
+		       bool all)
+{
+	struct check_window *window = vec_push(&check->windows);
+
+	if (!window)
+		return -ENOMEM;
+	*window = (struct check_window){.part = *part, .warmth = warmth, .all = all};
+	return 0;
 }
 
 static int add_window(struct check *check, const struct page_range *range, uint64_t at)
 {
 	struct page_range part = *range;
-	struct check_window *window;
+	int err = 0;
 
 	part.start = at;
 	part.end = MIN(range->end, at + WINDOW_PAGES * MEMORY_PAGE);
 	part.first = range->first + (at - range->start) / MEMORY_PAGE;
 	part.mapping = (uint32_t)MIN((range->end - at) / MEMORY_PAGE, UINT32_MAX);
-	/* Pages of a window are unchecked all together. */
-	if (check->scan->late && !(check->table->pages[part.first].flags & PAGE_UNCHECKED))
+	if (check->scan->late && !any_has(check, &part, PAGE_UNCHECKED))
 		return 0;
-	window = vec_push(&check->windows);
-	if (!window)
-		return -ENOMEM;
-	*window = (struct check_window){.part = part};
-	if (check->scan->patience_ns)
-		window->warmth = warmth_of(check, range, &part);
-	return 0;
+	if (!check->scan->patience_ns)
+		return push_window(check, &part, WINDOW_HOT, true);
+	if (any_is_hot(check, &part))
+		err = push_window(check, &part, WINDOW_HOT, false);
+	return err ? err
+		   : push_window(check, &part,
+				 range->end - range->start <= WARM_BYTES ? WINDOW_WARM
+									 : WINDOW_COLD,
+				 false);
 }
 
 /* The warmer ones first, each kind by ascending address. */

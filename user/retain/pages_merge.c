@@ -95,19 +95,19 @@ static void drop_stale_chunks(struct page_table *table, size_t older)
 }
 
 /* What nobody got round to; and, of a third reading, what was all the same. */
-static void mark_windows(struct check *check)
+static void mark_window(struct check *check, const struct check_window *window)
 {
-	for (size_t i = 0; i < check->windows.count; i++) {
-		const struct check_window *window = &check->windows.items[i];
-		size_t count = (window->part.end - window->part.start) / MEMORY_PAGE;
-		struct page *pages = check->table->pages + window->part.first;
+	size_t count = (window->part.end - window->part.start) / MEMORY_PAGE;
+	struct page *pages = check->table->pages + window->part.first;
 
-		for (size_t j = 0; j < count; j++) {
-			if (!window->done)
-				pages[j].flags |= PAGE_UNCHECKED;
-			else if (check->scan->late)
-				pages[j].flags &= (uint16_t)~PAGE_UNCHECKED;
-		}
+	for (size_t i = 0; i < count; i++) {
+		if (window->done && check->scan->late)
+			pages[i].flags &= (uint16_t)~PAGE_UNCHECKED;
+		/* What was hot was looked at with the hot ones. */
+		else if (!window->done &&
+			 (window->all || window->warmth == WINDOW_HOT ||
+			  (pages[i].flags & PAGE_WAS_READ && !(pages[i].flags & PAGE_CHANGED))))
+			pages[i].flags |= PAGE_UNCHECKED;
 	}
 }
 
@@ -132,7 +132,8 @@ int page_checkers_collect(struct check *check, struct checker *checkers, size_t 
 		vec_free(&checkers[i].changed);
 		vec_free(&checkers[i].mapped);
 	}
-	mark_windows(check);
+	for (size_t i = 0; i < check->windows.count; i++)
+		mark_window(check, &check->windows.items[i]);
 	if (!check->scan->late)
 		drop_stale_chunks(table, older);
 	return err ? err : timed_out;

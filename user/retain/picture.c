@@ -187,6 +187,17 @@ int taking_find_free_chunks(struct taking *taking, const struct stop *stop)
 	return err;
 }
 
+/* The stop was too short, and has used up the first walk. */
+static int walk_again(struct taking *taking)
+{
+	int err;
+
+	heap_spans_free(&taking->walked);
+	taking->picture->broken_spans = 0;
+	err = taking_find_spans(taking, &taking->walked);
+	return err ? err : finish_walks(taking);
+}
+
 /* What a stop would have settled. */
 static int settle_running(struct taking *taking)
 {
@@ -194,10 +205,12 @@ static int settle_running(struct taking *taking)
 	int err;
 
 	heap_spans_free(&picture->spans);
+	peek_forget(&taking->peek);
+	err = taking->walk_is_used ? walk_again(taking) : 0;
 	picture->spans = taking->walked;
 	taking->walked = (struct heap_spans){0};
-	peek_forget(&taking->peek);
-	err = taking_find_free_chunks(taking, NULL);
+	if (!err)
+		err = taking_find_free_chunks(taking, NULL);
 	return err ? err : zones_add_threads_unstopped(picture);
 }
 

@@ -40,7 +40,7 @@ static struct heap_span *same_span(struct heap_spans *spans, const struct heap_s
 	return span && span->start == wanted->start ? span : NULL;
 }
 
-static int mend_spans(struct taking *taking)
+static int mend_spans(struct taking *taking, uint64_t deadline_ns)
 {
 	struct picture *picture = taking->picture;
 	int err = taking_find_spans(taking, &picture->spans);
@@ -49,7 +49,8 @@ static int mend_spans(struct taking *taking)
 		struct heap_span *span = &picture->spans.list.items[i];
 		struct heap_span *older = same_span(&taking->walked, span);
 
-		err = older ? heap_span_mend(span, older, &picture->pages, &taking->peek)
+		err = older ? heap_span_mend(span, older, &picture->pages, &taking->peek,
+					     deadline_ns)
 			    : heap_span_finish(span, &taking->peek);
 	}
 	return err;
@@ -68,7 +69,8 @@ static int read_heaps(struct taking *taking, const struct stop *stop)
 		return err;
 	if (picture->mapped.address)
 		malloc_mapped_read(&taking->peek, picture->mapped.address, &picture->mapped);
-	err = mend_spans(taking);
+	taking->walk_is_used = true;
+	err = mend_spans(taking, stop->began_ns + picture->max_pause_ns);
 	if (!err)
 		err = taking_find_free_chunks(taking, stop);
 	return err ? err : zones_add_threads(picture, stop, taking->pagemap);

@@ -11,6 +11,7 @@ struct taking {
 	struct filter filter, heaps;
 	struct peek peek;
 	struct heap_spans walked; /* while it ran */
+	bool walk_is_used;	  /* it went into the picture of the stop */
 	int pagemap;
 	int err; /* of a visit */
 };
