@@ -107,11 +107,11 @@ static void nothing_in_a_name_ends_a_folded_line_or_frame(void **state)
 	assert_int_equal(retain_folded_write(out, &(struct retain_report){.result = &result}), 0);
 	fclose(out);
 	assert_string_equal(
-		text,
-		"global cache [server];class Cache\\u{202e} [server] 19000\n"
-		"global cache [server];[0x55];make:</script>\\x1b[31m 10000\n"
-		"stack of main [server] (thread 77 worker);class Cache\\u{202e} [server] 1000\n"
-		"[unreachable];[0x55];make:</script>\\x1b[31m;blocks of 72 bytes 720\n");
+		text, "global cache [server];class Cache\\u{202e} [server] 19000\n"
+		      "global cache [server];[0x55];make:</script>\\x1b[31m 10000\n"
+		      "stack of main [server] (thread 77 worker), through untracked memory;class "
+		      "Cache\\u{202e} [server] 1000\n"
+		      "[unreachable];[0x55];make:</script>\\x1b[31m;blocks of 72 bytes 720\n");
 }
 
 /* gzip, RFC 1952. What is in it, Go's pprof tells: tests/e2e/test_e2e_retain_record.c. */
