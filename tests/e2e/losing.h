@@ -9,14 +9,13 @@
 struct losing {
 	char preload[256]; /* "LD_PRELOAD=..." */
 	char file[256];	   /* "LOSER_FILE=..." */
-	const char *extra; /* "LOSER_EXTRA=..." */
 };
 
 static inline struct losing losing_in(const struct harness *harness)
 {
 	const char *workloads = getenv("LEAKMON_WORKLOADS");
 	char directory[128];
-	struct losing losing = {.extra = "LOSER_EXTRA=0"};
+	struct losing losing;
 
 	assert_non_null(realpath(workloads ? workloads : "build/workloads", directory));
 	snprintf(losing.preload, sizeof(losing.preload), "LD_PRELOAD=%s/loser.so", directory);

@@ -23,7 +23,6 @@ struct told {
 
 static struct told *told;
 static atomic_ulong calls;
-static size_t extra;
 static void *(*real_malloc)(size_t);
 
 static void open_told(void)
@@ -43,8 +42,6 @@ static void open_told(void)
 __attribute__((constructor)) static void start(void)
 {
 	real_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
-	if (getenv("LOSER_EXTRA"))
-		extra = strtoul(getenv("LOSER_EXTRA"), NULL, 10);
 	open_told();
 }
 
@@ -76,7 +73,7 @@ void *malloc(size_t size)
 	if (!real_malloc)
 		real_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
 	if (told && atomic_fetch_add(&calls, 1) % EVERY == EVERY - 1) {
-		lose(size + extra);
+		lose(size);
 		wipe();
 	}
 	return real_malloc(size);
