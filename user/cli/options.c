@@ -185,7 +185,8 @@ static int read_option(struct parse *parse, const struct option_row *row, const 
 /* Everything behind `--`. */
 static int read_command(struct parse *parse, char **words)
 {
-	if (!(parse->subcommand->bit & (FOR_WATCH | FOR_RETAIN | FOR_THREADS)) || !*words || !**words) {
+	if (!(parse->subcommand->bit & (FOR_WATCH | FOR_RETAIN | FOR_THREADS)) || !*words ||
+	    !**words) {
 		log_error("`--` must be followed by a command, as in `leakmon -- CMD ARGS`");
 		return -EINVAL;
 	}

@@ -12,8 +12,8 @@
 uint64_t memory_room(void);
 
 /*
- * From here on, memory that there is no room for is refused instead (RLIMIT_DATA): a process that is
- * told so can say it, one that is killed cannot. Bytes that may be used; UINT64_MAX: no limit is
+ * From here on, memory that there is no room for is refused instead (RLIMIT_DATA): a process that
+ * is told so can say it, one that is killed cannot. Bytes that may be used; UINT64_MAX: no limit is
  * known, and nothing was changed.
  */
 uint64_t memory_room_keep(void);
