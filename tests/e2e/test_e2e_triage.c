@@ -175,6 +175,24 @@ static void expect_sampled_files(struct harness *harness, struct child *monitor,
 	assert_int_equal(json_array_size(files), 1);
 }
 
+/* Threads that nobody joins grow as mappings do; what they are, their stacks say. */
+static void a_process_whose_dead_threads_grow_is_named_with_who_makes_them(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *grower = WORKLOAD(harness, "grower", "forgotten", "10");
+	struct child *monitor = MONITOR_JSON(harness, "--budget", "100%", "0.2");
+	char next[64];
+	json_t *sampled;
+
+	report_with_verdict(harness, monitor, grower->pid, "leaking");
+	sampled = sampled_wait(harness, monitor, grower->pid, 30);
+	assert_true(json_number_value(json_object_get(sampled, "dead_threads_added")) >= 10);
+	assert_true(explained_by(sampled, "one_forgotten") > 0.8);
+	snprintf(next, sizeof(next), "leakmon threads -p %d", grower->pid);
+	assert_string_equal(json_string_value(json_object_get(sampled, "next")), next);
+	interrupt(harness, monitor);
+}
+
 static void every_kind_of_growth_is_named_with_who_does_it(void **state)
 {
 	static const char *const courses[][2] = {
@@ -338,6 +356,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_leak_is_the_first_of_all_with_its_rate_and_stacks),
+		e2e_test(a_process_whose_dead_threads_grow_is_named_with_who_makes_them),
 		e2e_test(every_kind_of_growth_is_named_with_who_does_it),
 		e2e_test(what_has_settled_is_not_accused),
 		e2e_test(count_and_contract_are_those_of_every_report),

@@ -7,6 +7,7 @@
  *   grower batch KIB PERIOD_MS   works up to KIB, frees it all, again and again
  *   grower idle                  sleeps
  *   grower threads|files|maps PER_S
+ *   grower forgotten PER_S       threads that end at once and are never joined
  */
 #include "workload.h"
 
@@ -141,6 +142,24 @@ static void by_rate(void (*one)(void))
 	}
 }
 
+static void *end_at_once(void *argument)
+{
+	return argument;
+}
+
+static void one_forgotten(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, end_at_once, NULL))
+		_exit(116);
+}
+
+static void forgotten(void)
+{
+	by_rate(one_forgotten);
+}
+
 static void threads(void)
 {
 	by_rate(one_thread);
@@ -161,9 +180,9 @@ static void idle(void)
 }
 
 static const struct command courses[] = {
-	{"leak", leak, false},	     {"cache", cache, false}, {"batch", batch, false},
-	{"threads", threads, false}, {"files", files, false}, {"maps", maps, false},
-	{"idle", idle, false},
+	{"leak", leak, false},	     {"cache", cache, false},	      {"batch", batch, false},
+	{"threads", threads, false}, {"files", files, false},	      {"maps", maps, false},
+	{"idle", idle, false},	     {"forgotten", forgotten, false},
 };
 
 int main(int argc, char **argv)

@@ -228,6 +228,7 @@ static void sampled_begin(struct sampling *sampling, struct sampled *sampled,
 	sampled->result.why = follow(sampling, sampled);
 	sampled->begin_s = triage_now(sampling->triage);
 	sampled->value_begin = member_value_now(member, sampled->kind);
+	sampled->orphans_begin = sampled_orphans(member);
 	sampled->lost_before = sampling->loaded ? *sampling->side.samples_lost : 0;
 	if (sampled->kind == QUANTITY_FILES) {
 		file_kinds_free(&sampled->files_before);

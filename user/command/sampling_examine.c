@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "command/sampling_state.h"
+#include "triage/thread_stacks.h"
 #include "triage/weigh.h"
 
 #define STACKS_SHOWN 5
@@ -137,6 +138,29 @@ static int fill_files(struct triage_samples *result, struct sampled *sampled, do
 	return error;
 }
 
+double sampled_orphans(const struct member *member)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+
+	if (maps_read(member->reading.pid, MAPS_ALL, &maps))
+		return (double)NAN;
+	return thread_stacks_orphaned(&maps, member_value_now(member, QUANTITY_THREADS));
+}
+
+/* Memory and mappings grow by threads that ended and were never joined, too. */
+static void fill_orphans(struct triage_samples *result, const struct sampled *sampled,
+			 const struct member *member)
+{
+	double orphans = (double)NAN;
+
+	if (sampled->kind == QUANTITY_HEAP || sampled->kind == QUANTITY_MAPPING)
+		orphans = sampled_orphans(member);
+	if (isnan(orphans) || isnan(sampled->orphans_begin))
+		return;
+	result->orphans = orphans;
+	result->orphans_added = orphans - sampled->orphans_begin;
+}
+
 int sampled_examine(struct sampling *sampling, struct sampled *sampled, const struct member *member)
 {
 	double now_s = triage_now(sampling->triage), now = member_value_now(member, sampled->kind);
@@ -148,6 +172,7 @@ int sampled_examine(struct sampling *sampling, struct sampled *sampled, const st
 	};
 	int error = 0;
 
+	fill_orphans(&result, sampled, member);
 	if (sampled->kind == QUANTITY_FILES) {
 		if (sampled->result.files.count && now_s - sampled->files_read_s < FILES_PAUSE_S)
 			return 0;

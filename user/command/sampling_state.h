@@ -23,6 +23,7 @@ struct sampled {
 	uint64_t start_ticks;
 	enum quantity kind;
 	double begin_s, value_begin;
+	double orphans_begin; /* stacks of threads beyond those that live; NAN: not known */
 	struct fault_events faults;
 	bool followed; /* probes are in */
 	struct samples samples;
@@ -47,6 +48,9 @@ struct sampling {
 	struct symbolizer *symbolizer;
 	struct unwind_store *unwind;
 };
+
+/* Stacks of threads of `member` beyond those that live; NAN: not to be had. */
+double sampled_orphans(const struct member *member);
 
 /* What the samples of one suspect say now, into its result. 0 or -errno. */
 int sampled_examine(struct sampling *sampling, struct sampled *sampled,

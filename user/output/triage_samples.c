@@ -23,9 +23,19 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(kinds) == QUANTITY_MAX_, "a row for every quantity");
 
+/* So many stacks that came without a thread are no coincidence. */
+#define ORPHANS_MIN 3
+
+static bool has_dead_threads(const struct triage_samples *sampled)
+{
+	return sampled->orphans_added >= ORPHANS_MIN;
+}
+
 static void next_format(char text[64], const struct triage_entry *entry)
 {
-	const char *format = kinds[entry->sampled->kind].next;
+	enum quantity kind =
+		has_dead_threads(entry->sampled) ? QUANTITY_THREADS : entry->sampled->kind;
+	const char *format = kinds[kind].next;
 	size_t head = strcspn(format, "%");
 
 	snprintf(text, 64, "%.*s%d%s", (int)head, format, entry->pid, format + head + 2);
@@ -94,6 +104,12 @@ void output_triage_samples_write(FILE *out, bool colour, const struct triage_ent
 	else if (sampled->kind != QUANTITY_FILES)
 		stacks_write(out, colour, sampled);
 	files_write(out, sampled);
+	if (has_dead_threads(sampled))
+		fprintf(out,
+			"         ~%.0f threads ended and were not joined: their stacks are "
+			"mapped, "
+			"%.0f more than %.0f s ago\n",
+			sampled->orphans, sampled->orphans_added, sampled->window_s);
 	next_format(next, entry);
 	fprintf(out, "         next: %s\n", next);
 }
@@ -148,6 +164,8 @@ void output_triage_samples_json(struct json_writer *json, const struct triage_en
 		stack_json(json, &sampled->stacks.items[i]);
 	json_close(json, ']');
 	files_json(json, sampled);
+	json_put_real(json, "dead_threads", sampled->orphans);
+	json_put_real(json, "dead_threads_added", sampled->orphans_added);
 	next_format(next, entry);
 	json_put_string(json, "next", next);
 	json_close(json, '}');

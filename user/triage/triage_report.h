@@ -45,12 +45,15 @@ struct triage_file_kind {
 struct triage_samples {
 	enum quantity kind;
 	double window_s;
-	double added;	 /* of the kind, in the window */
-	double share;	 /* of that, what all samples together explain; above 1: see weigh.h */
-	uint64_t taken;	 /* samples, also of what is gone again */
-	uint64_t lost;	 /* that found no room, of all suspects */
-	size_t missed;	 /* threads whose page faults are not sampled */
-	const char *why; /* there is nothing (yet), or NULL */
+	double added;	/* of the kind, in the window */
+	double share;	/* of that, what all samples together explain; above 1: see weigh.h */
+	uint64_t taken; /* samples, also of what is gone again */
+	uint64_t lost;	/* that found no room, of all suspects */
+	size_t missed;	/* threads whose page faults are not sampled */
+	/* Stacks of threads beyond those that live, now, and how many of them came in the window:
+	 * an estimate (thread_stacks.h). */
+	double orphans, orphans_added;
+	const char *why;		    /* there is nothing (yet), or NULL */
 	VEC(struct triage_stack) stacks;    /* largest first; owned */
 	size_t stacks_total;		    /* before the cut */
 	VEC(struct triage_file_kind) files; /* what grew most first; owned */
