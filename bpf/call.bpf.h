@@ -17,14 +17,6 @@ static __always_inline bool on_signal_stack(u64 sp)
 	return sp - task->sas_ss_sp < task->sas_ss_size;
 }
 
-/* What a return probe puts in place of a return address; 0: this process has met none. */
-static __always_inline u64 return_trampoline(void)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	return task->mm ? BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr) : 0;
-}
-
 /*
  * Whether the call that entered at stack pointer `sp` is still running: then its return address
  * is the kernel's uretprobe trampoline. After a longjmp or an exception past it, it is not.

@@ -177,13 +177,10 @@ static __always_inline void mapping_settle(struct pt_regs *regs, struct thread *
 {
 	struct lm_ledger *ledger = ledger_of(thread->slot);
 
-	if (inside_allocator(regs, thread)) {
+	if (inside_allocator(regs, thread))
 		event->kind = LM_KIND_ARENA;
-		thread->walk.trampoline = return_trampoline();
-	}
 	if (ledger && event->op != LM_MAPPING_DONE && event->op != LM_MAPPING_FAILED)
 		event->site = site_current(regs, thread, ledger);
-	thread->walk.trampoline = 0;
 	event->process = thread->process;
 	mapping_send(event);
 }

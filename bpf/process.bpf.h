@@ -154,4 +154,12 @@ static __always_inline struct thread *thread_current(void)
 	return thread;
 }
 
+/* What a return probe puts in place of a return address; 0: this process has met none. */
+static __always_inline u64 return_trampoline(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->mm ? BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr) : 0;
+}
+
 #endif

@@ -48,12 +48,26 @@ static __always_inline int walk_end(struct unwind_state *state, u32 end)
 /* As many calls as can be inside each other under return probes, and be told apart here. */
 #define UNWIND_HIJACKED_MAX 8
 
-/* The address that a return probe took from this place on the stack; 0: none did. */
-static __noinline u64 return_hijacked(u64 place)
+/*
+ * The kernel puts the trampoline of return probes on the last page of user space, if it is free
+ * (kernel/events/uprobes.c, xol_add_vma): with four levels of page tables and with five, all these
+ * bits are set. Nothing else is worth a look.
+ */
+#define UNWIND_TRAMPOLINE_BITS 0x7ffffff00000ull
+
+/*
+ * What stood in this place on the stack before a return probe took it: some function up the stack
+ * is probed, ours (pthread_create while it maps a stack, an allocator that maps an arena) or
+ * another monitor's. `found` itself if none did; 0: it cannot be had.
+ */
+static __noinline u64 return_address_at(u64 place, u64 found)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct return_instance *instance = BPF_CORE_READ(task, utask, return_instances);
+	struct return_instance *instance;
 
+	if (found != return_trampoline())
+		return found;
+	instance = BPF_CORE_READ(task, utask, return_instances);
 	for (u32 i = 0; i < UNWIND_HIJACKED_MAX && instance; i++) {
 		if (BPF_CORE_READ(instance, stack) == place)
 			return BPF_CORE_READ(instance, orig_ret_vaddr);
@@ -79,9 +93,9 @@ static __always_inline int leave_frame(struct unwind_state *state, u64 cfa, u64 
 		if (fp_at && bpf_probe_read_user(&state->fp, sizeof(u64), (void *)fp_at))
 			return walk_end(state, LM_WALK_UNREADABLE);
 	}
-	if (state->trampoline && saved[1] == state->trampoline) {
+	if ((saved[1] & UNWIND_TRAMPOLINE_BITS) == UNWIND_TRAMPOLINE_BITS) {
 		state->replayable = false;
-		saved[1] = return_hijacked(cfa - sizeof(u64));
+		saved[1] = return_address_at(cfa - sizeof(u64), saved[1]);
 	}
 	if (saved[1] < UNWIND_MIN_ADDRESS) {
 		state->replayable = false; /* the end was read, too */

@@ -381,7 +381,7 @@ static void one_among_ten_thousand_is_found(void **state)
 	assert_int_equal(json_array_size(json_object_get(report, "processes")), 1);
 
 	/* The triage counts them all. */
-	monitor = MONITOR(harness, "--format", "json", "0.1", "1");
+	monitor = MONITOR(harness, "--budget", "100%", "--format", "json", "1", "1");
 	report = monitor_report(harness, monitor);
 	assert_int_equal(child_end(harness, monitor), 0);
 	assert_true(number_at(report, "processes_total") > 10000);
