@@ -41,15 +41,23 @@ static void format_place(const struct top_row *row, const struct top_column *col
 	snprintf(text, COLUMN_TEXT_SIZE, "%s", row->place ? row->place : "-");
 }
 
+/* The column's number in a row; one that is not known is written as such. */
+static bool number_of(const struct top_row *row, const struct top_column *column, char *text,
+		      double *value)
+{
+	*value = row->fields[column->field];
+	if (isnan(*value))
+		snprintf(text, COLUMN_TEXT_SIZE, "-");
+	return !isnan(*value);
+}
+
 static void format_number(const struct top_row *row, const struct top_column *column, size_t width,
 			  char *text)
 {
-	double value = row->fields[column->field];
+	double value;
 
 	(void)width;
-	if (isnan(value))
-		snprintf(text, COLUMN_TEXT_SIZE, "-");
-	else
+	if (number_of(row, column, text, &value))
 		snprintf(text, COLUMN_TEXT_SIZE, "%.0f", value);
 }
 
@@ -70,12 +78,12 @@ static void format_bytes(const struct top_row *row, const struct top_column *col
 static void format_rate(const struct top_row *row, const struct top_column *column, size_t width,
 			char *text)
 {
-	double value = row->fields[column->field];
+	double value;
 
 	(void)width;
-	if (isnan(value))
-		snprintf(text, COLUMN_TEXT_SIZE, "-");
-	else if (!value)
+	if (!number_of(row, column, text, &value))
+		return;
+	if (!value)
 		snprintf(text, COLUMN_TEXT_SIZE, "0");
 	else
 		units_bytes(text, value, "+");
@@ -84,36 +92,30 @@ static void format_rate(const struct top_row *row, const struct top_column *colu
 static void format_triage_rate(const struct top_row *row, const struct top_column *column,
 			       size_t width, char *text)
 {
-	double value = row->fields[column->field];
+	double value;
 
 	(void)width;
-	if (isnan(value))
-		snprintf(text, COLUMN_TEXT_SIZE, "-");
-	else
+	if (number_of(row, column, text, &value))
 		output_triage_rate(text, row->kind, value);
 }
 
 static void format_age(const struct top_row *row, const struct top_column *column, size_t width,
 		       char *text)
 {
-	double value = row->fields[column->field];
+	double value;
 
 	(void)width;
-	if (isnan(value))
-		snprintf(text, COLUMN_TEXT_SIZE, "-");
-	else
+	if (number_of(row, column, text, &value))
 		units_time(text, value);
 }
 
 static void format_sure(const struct top_row *row, const struct top_column *column, size_t width,
 			char *text)
 {
-	double value = row->fields[column->field];
+	double value;
 
 	(void)width;
-	if (isnan(value))
-		snprintf(text, COLUMN_TEXT_SIZE, "-");
-	else
+	if (number_of(row, column, text, &value))
 		snprintf(text, COLUMN_TEXT_SIZE, "%.0f %%", 100 * value);
 }
 
