@@ -18,19 +18,15 @@
 /* Nor do seconds in which next to nothing grew. */
 #define WINDOW_MIN_S 1.0
 
-static int weigh(struct sampled *sampled)
+static int weigh(struct sampled *sampled, const struct maps *maps)
 {
-	_cleanup_(maps_free) struct maps maps = {0};
-	int error;
-
 	if (sampled->kind == QUANTITY_HEAP)
 		return weigh_pages(&sampled->samples, sampled->pid);
 	if (sampled->kind == QUANTITY_THREADS) {
 		weigh_threads(&sampled->samples, sampled->pid);
 		return 0;
 	}
-	error = maps_read(sampled->pid, MAPS_ALL, &maps);
-	return error ? error : weigh_mappings(&sampled->samples, &maps);
+	return weigh_mappings(&sampled->samples, maps);
 }
 
 /* Copies a stack out of the map: site and stack were written before the sample was sent. */
@@ -76,10 +72,10 @@ static int stack_add(struct triage_samples *result, struct sampling *sampling, p
 }
 
 static int fill_stacks(struct triage_samples *result, struct sampling *sampling,
-		       struct sampled *sampled)
+		       struct sampled *sampled, const struct maps *maps)
 {
 	_cleanup_(sample_sums_free) struct sample_sums sums = {0};
-	int error = weigh(sampled);
+	int error = weigh(sampled, maps);
 
 	if (!error)
 		error = samples_prune(&sampled->samples);
@@ -138,27 +134,33 @@ static int fill_files(struct triage_samples *result, struct sampled *sampled, do
 	return error;
 }
 
+static double orphans_in(const struct maps *maps, const struct member *member)
+{
+	return thread_stacks_orphaned(maps, member_value_now(member, QUANTITY_THREADS));
+}
+
 double sampled_orphans(const struct member *member)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
 
-	if (maps_read(member->reading.pid, MAPS_ALL, &maps))
-		return (double)NAN;
-	return thread_stacks_orphaned(&maps, member_value_now(member, QUANTITY_THREADS));
+	return maps_read(member->reading.pid, MAPS_ALL, &maps) ? (double)NAN
+							       : orphans_in(&maps, member);
 }
 
 /* Memory and mappings grow by threads that ended and were never joined, too. */
 static void fill_orphans(struct triage_samples *result, const struct sampled *sampled,
-			 const struct member *member)
+			 const struct member *member, const struct maps *maps)
 {
-	double orphans = (double)NAN;
-
-	if (sampled->kind == QUANTITY_HEAP || sampled->kind == QUANTITY_MAPPING)
-		orphans = sampled_orphans(member);
-	if (isnan(orphans) || isnan(sampled->orphans_begin))
+	if (isnan(sampled->orphans_begin))
 		return;
-	result->orphans = orphans;
-	result->orphans_added = orphans - sampled->orphans_begin;
+	result->orphans = orphans_in(maps, member);
+	result->orphans_added = result->orphans - sampled->orphans_begin;
+}
+
+/* Whether a suspect of this kind is looked at by its mappings. */
+static bool needs_maps(enum quantity kind)
+{
+	return kind == QUANTITY_HEAP || kind == QUANTITY_MAPPING;
 }
 
 int sampled_examine(struct sampling *sampling, struct sampled *sampled, const struct member *member)
@@ -170,16 +172,21 @@ int sampled_examine(struct sampling *sampling, struct sampled *sampled, const st
 		.added = isnan(now) || isnan(sampled->value_begin) ? 0 : now - sampled->value_begin,
 		.why = sampled->followed ? NULL : sampled->result.why,
 	};
+	_cleanup_(maps_free) struct maps maps = {0};
+	int unreadable = needs_maps(sampled->kind) ? maps_read(sampled->pid, MAPS_ALL, &maps) : 0;
 	int error = 0;
 
-	fill_orphans(&result, sampled, member);
+	if (needs_maps(sampled->kind) && !unreadable)
+		fill_orphans(&result, sampled, member, &maps);
 	if (sampled->kind == QUANTITY_FILES) {
 		if (sampled->result.files.count && now_s - sampled->files_read_s < FILES_PAUSE_S)
 			return 0;
 		sampled->files_read_s = now_s;
 		error = fill_files(&result, sampled, now);
 	} else if (sampled->followed) {
-		error = fill_stacks(&result, sampling, sampled);
+		error = sampled->kind == QUANTITY_MAPPING ? unreadable : 0;
+		if (!error)
+			error = fill_stacks(&result, sampling, sampled, &maps);
 	}
 	if (error) {
 		triage_samples_free(&result);
