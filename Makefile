@@ -312,7 +312,8 @@ test-vm:
 
 include tests/fuzz/fuzz.mk
 
-C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] include/*.h bpf/*.[ch] tests/*/*.[ch])
+C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] include/*.h bpf/*.[ch] tests/*/*.[ch] \
+	tests/*/*/*.[ch] tests/*/*.cc tests/*/*/*.cc)
 check: deps
 	@clang-format --dry-run --Werror $(C_FILES)
 	@$(MAKE) --no-print-directory B=$(B)/check CFLAGS='-O2 -g -Werror' all

@@ -155,8 +155,7 @@ static void many()
 		for (unsigned i = 0; i < 1000; i++)
 			blocks[i] = make(i % LARGE, fitting(i % LARGE, 1 + i % 700));
 		for (unsigned i = 0; i < 1000; i++)
-			destroy(i % LARGE, blocks[i], fitting(i % LARGE, 1 + i % 700),
-				round & 1);
+			destroy(i % LARGE, blocks[i], fitting(i % LARGE, 1 + i % 700), round & 1);
 	}
 }
 
@@ -205,7 +204,7 @@ static void leave()
 int main()
 {
 	static const struct command commands[] = {
-		{"go", go, false},	   {"many", many, false},     {"fail", fail, false},
+		{"go", go, false},	 {"many", many, false},	    {"fail", fail, false},
 		{"limit", limit, false}, {"linger", linger, false}, {"leave", leave, true},
 	};
 

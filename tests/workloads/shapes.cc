@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * shapes [PLUGIN]: `go` builds graphs of blocks whose verdict is known, each of blocks of a size (or
- * a class) that nothing else has; `truth` tells how many of which size are held, lost, or held by
- * untracked memory only. PLUGIN: path of plugin.so, with nortti.so beside it.
+ * shapes [PLUGIN]: `go` builds graphs of blocks whose verdict is known, each of blocks of a size
+ * (or a class) that nothing else has; `truth` tells how many of which size are held, lost, or held
+ * by untracked memory only. PLUGIN: path of plugin.so, with nortti.so beside it.
  *
  * Three of them are known misses, and expected as such: a pointer that is tagged, compressed or not
  * aligned is not seen, so what only it holds counts as lost.
@@ -37,7 +37,8 @@ static size_t shape(const char *name, unsigned held, unsigned lost, unsigned unt
 		    unsigned direct)
 {
 	next_size += 16;
-	expectations[expectation_count++] = {name, nullptr, next_size, held, lost, untracked, direct};
+	expectations[expectation_count++] = {name, nullptr,   next_size, held,
+					     lost, untracked, direct};
 	return next_size;
 }
 
@@ -141,16 +142,17 @@ static SITE void make_missed()
 	root_tagged = reinterpret_cast<uint64_t>(block(shape("tagged (known miss)", 0, 1, 0, 1))) |
 		      0xab00000000000000;
 	root_compressed = static_cast<uint32_t>(
-		reinterpret_cast<uint64_t>(block(shape("compressed (known miss)", 0, 1, 0, 1))) >> 4);
+		reinterpret_cast<uint64_t>(block(shape("compressed (known miss)", 0, 1, 0, 1))) >>
+		4);
 	root_unaligned.pointer = block(shape("unaligned (known miss)", 0, 1, 0, 1));
-	root_inverted = ~reinterpret_cast<uint64_t>(
-		block(shape("inverted (known miss)", 0, 1, 0, 1)));
+	root_inverted =
+		~reinterpret_cast<uint64_t>(block(shape("inverted (known miss)", 0, 1, 0, 1)));
 }
 
 static SITE void make_mapped()
 {
-	mapped = static_cast<void **>(mmap(nullptr, 8192, PROT_READ | PROT_WRITE,
-					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	mapped = static_cast<void **>(
+		mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 	mapped[7] = block(shape("held by mapped memory only", 0, 0, 1, 0));
 }
 
@@ -201,7 +203,8 @@ static SITE void make_freed()
 	static void *many[40];
 
 	free(block(200));
-	expectations[expectation_count++] = {"freed: in a thread's cache", nullptr, 200, 0, 0, 0, 0};
+	expectations[expectation_count++] = {
+		"freed: in a thread's cache", nullptr, 200, 0, 0, 0, 0};
 	for (auto &one : many)
 		one = malloc(120);
 	for (auto &one : many)
@@ -211,45 +214,46 @@ static SITE void make_freed()
 
 /* C++ */
 struct Plain {
-	virtual ~Plain() {}
+	virtual ~Plain() = default;
 	uint64_t value = 1;
 };
 struct Left {
-	virtual ~Left() {}
+	virtual ~Left() = default;
 	uint64_t left = 2;
 };
 struct Right {
-	virtual ~Right() {}
+	virtual ~Right() = default;
 	uint64_t right = 3;
 };
 struct Multiple : Left, Right {
 	uint64_t own = 4;
 };
 struct Base {
-	virtual ~Base() {}
+	virtual ~Base() = default;
 	uint64_t base = 5;
 };
 struct Virtual : virtual Base {
 	uint64_t own = 6;
 };
 template <typename T> struct Box {
-	virtual ~Box() {}
+	virtual ~Box() = default;
 	T value = {};
 };
 struct LostClass {
-	virtual ~LostClass() {}
+	virtual ~LostClass() = default;
 	uint64_t value = 7;
 };
 struct Element {
-	virtual ~Element() {}
+	virtual ~Element() = default;
 	uint64_t value = 8;
 };
-namespace {
+namespace
+{
 struct Local {
-	virtual ~Local() {}
+	virtual ~Local() = default;
 	uint64_t value = 9;
 };
-}
+} // namespace
 
 Plain *volatile root_plain;
 Right *volatile root_right; /* an interior pointer: the second base */
@@ -282,8 +286,12 @@ struct ops {
 	void (*open)();
 	void (*close)();
 };
-static void file_open() {}
-static void file_close() {}
+static void file_open()
+{
+}
+static void file_close()
+{
+}
 extern const struct ops file_ops;
 const struct ops file_ops = {file_open, file_close};
 void *volatile root_file;
@@ -378,7 +386,8 @@ static SITE void make_threads()
 {
 	register_size = shape("held by a register only", 1, 0, 0, 0);
 	stack_size = shape("held by a thread's stack", 1, 0, 0, 0);
-	stale_size = shape("held by a stale slot of a live frame (known: counts as held)", 1, 0, 0, 0);
+	stale_size =
+		shape("held by a stale slot of a live frame (known: counts as held)", 1, 0, 0, 0);
 	local_size = shape("held by a thread-local", 1, 0, 0, 0);
 	below_size = shape("below a thread's red zone only", 0, 1, 0, 1);
 	pthread_barrier_init(&ready, nullptr, 3);
@@ -402,8 +411,10 @@ static SITE void make_plugin()
 static SITE void make_without_rtti()
 {
 	std::string path = plugin_path ? plugin_path : "";
-	void *library = dlopen((path.substr(0, path.rfind('/') + 1) + "nortti.so").c_str(), RTLD_NOW);
-	void (*make)() = library ? reinterpret_cast<void (*)()>(dlsym(library, "nortti_make")) : nullptr;
+	void *library =
+		dlopen((path.substr(0, path.rfind('/') + 1) + "nortti.so").c_str(), RTLD_NOW);
+	void (*make)() =
+		library ? reinterpret_cast<void (*)()>(dlsym(library, "nortti_make")) : nullptr;
 
 	if (!make)
 		return;

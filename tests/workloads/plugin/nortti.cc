@@ -15,9 +15,15 @@ struct Derived : Untyped {
 	uint64_t more = 2;
 };
 Untyped::~Untyped() = default;
-int Untyped::run() { return 1; }
-int Derived::run() { return 2; }
+int Untyped::run()
+{
+	return 1;
 }
+int Derived::run()
+{
+	return 2;
+}
+} // namespace plain
 
 plain::Untyped *nortti_held;
 
