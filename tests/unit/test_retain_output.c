@@ -95,6 +95,28 @@ static void a_difference_is_written_as_a_difference(void **state)
 	assert_string_equal(text, diff_text);
 }
 
+/* Left-over words hide some of what a call stack lost: they are named beside the others. */
+static void what_a_leaking_place_made_and_something_holds_is_said_beside_its_leak(void **state)
+{
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+	_cleanup_free_ char *text = NULL;
+	struct retained_leak *leak;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	retain_fixture(&result);
+	leak = &result.leaks.items[0];
+	leak->class = 1;
+	assert_int_equal(retain_text_write(out, &(struct retain_report){.result = &result}), 0);
+	leak->class = 0; /* others may be of that class, too */
+	assert_int_equal(retain_text_write(out, &(struct retain_report){.result = &result}), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "and with them 576 bytes in 8 blocks; 100 more from there are "
+				     "held; one is at 0x55550000\n"));
+	assert_null(strstr(strstr(text, "more from there") + 1, "more from there"));
+}
+
 static void nothing_in_a_name_ends_a_folded_line_or_frame(void **state)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
@@ -172,6 +194,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_roots_of_threads_with_one_name_are_one_change),
 		cmocka_unit_test(a_difference_is_written_as_a_difference),
+		cmocka_unit_test(
+			what_a_leaking_place_made_and_something_holds_is_said_beside_its_leak),
 		cmocka_unit_test(nothing_in_a_name_ends_a_folded_line_or_frame),
 		cmocka_unit_test(a_profile_is_a_gzip_file),
 		cmocka_unit_test(nothing_in_a_name_ends_the_script_of_the_page),

@@ -107,12 +107,15 @@ static void leaks_write(struct json_writer *json, const struct retain_report *re
 	json_open(json, "leaks", '[');
 	for (size_t i = 0; i < shown(report, result->leaks.count); i++) {
 		const struct retained_leak *leak = &result->leaks.items[i];
+		struct retention_total held;
 
 		json_open(json, NULL, '{');
 		class_write(json, result, leak->class);
 		site_write(json, retained_site(result, leak->site));
 		total_write(json, "direct", &leak->direct);
 		total_write(json, "indirect", &leak->indirect);
+		if (retained_leak_held(result, leak, &held))
+			total_write(json, "held", &held);
 		json_put_number(json, "example", leak->example);
 		json_close(json, '}');
 	}

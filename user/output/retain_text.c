@@ -59,6 +59,7 @@ static void write_leak(FILE *out, const struct retain_report *report,
 {
 	const struct retain_result *result = report->result;
 	const struct retained_site *site = retained_site(result, leak->site);
+	struct retention_total held;
 
 	fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " blocks: ", leak->direct.bytes,
 		leak->direct.blocks);
@@ -69,6 +70,8 @@ static void write_leak(FILE *out, const struct retain_report *report,
 	if (leak->indirect.blocks)
 		fprintf(out, ", and with them %" PRIu64 " bytes in %" PRIu64 " blocks",
 			leak->indirect.bytes, leak->indirect.blocks);
+	if (retained_leak_held(result, leak, &held) && held.blocks)
+		fprintf(out, "; %" PRIu64 " more from there are held", held.blocks);
 	fprintf(out, "; one is at 0x%" PRIx64 "\n", leak->example);
 	if (site)
 		output_text_frames_write(out, report->colour, &site->frames);

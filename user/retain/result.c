@@ -46,6 +46,20 @@ const struct retained_site *retained_site(const struct retain_result *result, ui
 	return site && site <= result->sites.count ? &result->sites.items[site - 1] : NULL;
 }
 
+bool retained_leak_held(const struct retain_result *result, const struct retained_leak *leak,
+			struct retention_total *held)
+{
+	const struct retained_class *class = &result->classes.items[leak->class];
+
+	if (leak->site && (class->kind != CLASS_SITE || class->site != leak->site))
+		return false;
+	held->blocks =
+		class->verdicts[VERDICT_HELD].blocks + class->verdicts[VERDICT_UNTRACKED].blocks;
+	held->bytes =
+		class->verdicts[VERDICT_HELD].bytes + class->verdicts[VERDICT_UNTRACKED].bytes;
+	return true;
+}
+
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
 	return hash_mix(hash ^ (text && text[0] ? intern_hash(text) : 1));

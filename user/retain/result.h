@@ -131,6 +131,14 @@ struct report_site;
 /* The site of a class or a leak, or NULL: not known. */
 const struct retained_site *retained_site(const struct retain_result *result, uint32_t site);
 
+/*
+ * What came from where a leak's direct blocks did and is held all the same: by a proper owner, or
+ * by a word left over in memory that is used again. False: only the blocks' class is known, and
+ * others are of that class too.
+ */
+bool retained_leak_held(const struct retain_result *result, const struct retained_leak *leak,
+			struct retention_total *held);
+
 struct retain_result_sources {
 	const struct report_site *const *sites; /* of tracked blocks, by number - 1; or NULL */
 	size_t site_count;

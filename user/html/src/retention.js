@@ -50,7 +50,7 @@ function totals(found) {
 
 const leakRow = (leak) => {
   const stack = plainStack(leak.site?.frames);
-  return [held(leak.direct), held(leak.indirect), stack.length ? el('details', {}, el('summary', {}, className(leak.class)), stackList(stack)) : className(leak.class)];
+  return [held(leak.direct), held(leak.indirect), leak.held?.blocks ? held(leak.held) : '', stack.length ? el('details', {}, el('summary', {}, className(leak.class)), stackList(stack)) : className(leak.class)];
 };
 
 function path(found) {
@@ -78,7 +78,7 @@ function picture(found) {
     el('p', { class: 'help' }, found.picture.stopped ? `Stopped for ${(found.picture.pause_ns / 1e6).toFixed(1)} ms to take the picture.`
       : `Not stopped for the picture: ${found.picture.why_not_stopped ?? ''}`),
     totals(found),
-    list('Unreachable', [['Nothing points to', true], ['and with them', true], ['What']], found.leaks.map(leakRow)),
+    list('Unreachable', [['Nothing points to', true], ['and with them', true], ['held from there', true], ['What']], found.leaks.map(leakRow)),
     list('Roots, by what they alone hold', [['Retained', true], ['Share', true], ['Blocks', true], ['Root']],
       found.roots.map((root) => [format.bytes(root.retained_bytes), [format.percent(root.retained_bytes / total), bar(root.retained_bytes / total)],
         format.count(root.retained_blocks), rootCell(root, found.paths)])),
