@@ -21,6 +21,27 @@ static void a_heap_that_was_never_watched_is_known_to_the_byte(void **state)
 	workload_do(harness, target, "go");
 }
 
+/* In a thread's heap, free chunks do not say whose they are (glibc's set_head() of remainders). */
+static void the_heaps_of_threads_are_known_to_the_byte_too(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "arenas");
+	json_t *truth, *report, *root;
+
+	workload_do(harness, target, "go");
+	truth = workload_ask(harness, target, "truth");
+	report = RETAIN(harness, target, "--max-pause", "20000");
+	root = json_array_get(json_object_get(report, "roots"), 0);
+	assert_int_equal(number_at(json_object_get(report, "heap"), "broken"), 0);
+	assert_int_equal(number_at(json_object_get(report, "heap"), "arenas"), 5);
+	assert_int_equal(total_at(report, "unreachable", "blocks"),
+			 number_at(truth, "lost_blocks"));
+	assert_int_equal(total_at(report, "unreachable", "bytes"), number_at(truth, "lost_bytes"));
+	assert_string_equal(text_at(root, "name"), "kept");
+	assert_int_equal(number_at(root, "retained_blocks"), number_at(truth, "kept_blocks"));
+	assert_int_equal(number_at(root, "retained_bytes"), number_at(truth, "kept_bytes"));
+}
+
 static void without_a_stop_two_scans_say_the_same(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -79,6 +100,7 @@ static void a_busy_process_loses_nothing_and_nothing_of_it_seems_lost(void **sta
 		json_t *report = RETAIN(harness, target), *check;
 
 		assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
+		assert_int_equal(number_at(json_object_get(report, "heap"), "broken"), 0);
 		check = workload_ask(harness, target, "check");
 		assert_int_equal(number_at(check, "wrong"), 0);
 		assert_true(number_at(check, "served") > served);
@@ -284,6 +306,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_heap_that_was_never_watched_is_known_to_the_byte),
+		e2e_test(the_heaps_of_threads_are_known_to_the_byte_too),
 		e2e_test(without_a_stop_two_scans_say_the_same),
 		e2e_test(a_process_that_job_control_stopped_stays_stopped),
 		e2e_test(a_busy_process_loses_nothing_and_nothing_of_it_seems_lost),

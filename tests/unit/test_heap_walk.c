@@ -127,6 +127,19 @@ static void a_walk_fed_in_windows_is_the_same_walk(void **state)
 	assert_int_equal(fixture->span.next, fixture->at);
 }
 
+static void free_chunks_of_a_threads_heap_are_not_marked_as_one(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint64_t not_main = 4;
+
+	for (int i = 0; i < 3; i++)
+		*word(fixture, add_chunk(fixture, 0x600, i != 1) + 8) |= i == 1 ? 0 : not_main;
+	finish(fixture);
+	fixture->span.main = false;
+	assert_int_equal(walk(fixture), 4);
+	assert_false(fixture->spans.list.items[0].broken);
+}
+
 struct damage {
 	const char *what;
 	uint64_t size_word;
@@ -315,6 +328,7 @@ int main(void)
 #define WITH_HEAP(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		WITH_HEAP(chunks_in_use_become_blocks_and_free_ones_do_not),
+		WITH_HEAP(free_chunks_of_a_threads_heap_are_not_marked_as_one),
 		WITH_HEAP(a_walk_fed_in_windows_is_the_same_walk),
 		WITH_HEAP(a_broken_heap_ends_the_walk_at_the_broken_chunk),
 		WITH_HEAP(fence_posts_end_a_heap_that_is_used_no_more),

@@ -26,13 +26,15 @@ static int push(struct heap_span *span, uint64_t size_word)
 	return 0;
 }
 
+/* In a thread's heap only chunks in use are marked as not the main one's: glibc makes free ones
+ * anew without the mark (malloc.c, _int_free() and _int_malloc(): set_head() of the remainder). */
 static bool is_chunk(const struct heap_span *span, uint64_t size_word)
 {
 	uint64_t size = size_word & ~CHUNK_FLAGS;
 	uint64_t limit = span->top > span->next ? span->top : span->end;
 
 	return size >= CHUNK_MIN && size % 16 == 0 && size <= limit - span->next &&
-	       !(size_word & CHUNK_IS_MAPPED) && !(size_word & CHUNK_NOT_MAIN) == span->main;
+	       !(size_word & CHUNK_IS_MAPPED) && !(span->main && size_word & CHUNK_NOT_MAIN);
 }
 
 /* One header, at span->next. */
