@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "store/checkpointer.h"
 #include "store/recorder_file.h"
 #include "store/recorder_state.h"
 
@@ -27,6 +28,14 @@ static const char count_rows_sql[] = "UPDATE snapshots SET rows="
 static const char all_snapshots_sql[] = "SELECT sequence,monotonic_ns,label IS NOT NULL,is_full"
 					" FROM snapshots ORDER BY sequence";
 
+/* Many frames at a time, which costs a third; a place without a frame is passed over: NOT NULL. */
+#define FRAME(place, parameter) ",(?1,?2+" #place ",?" #parameter ")"
+static const char put_stack_sql[] = "INSERT OR IGNORE INTO stacks VALUES(?1,?2,?3)" FRAME(1, 4)
+	FRAME(2, 5) FRAME(3, 6) FRAME(4, 7) FRAME(5, 8) FRAME(6, 9) FRAME(7, 10) FRAME(8, 11)
+		FRAME(9, 12) FRAME(10, 13) FRAME(11, 14) FRAME(12, 15) FRAME(13, 16) FRAME(14, 17)
+			FRAME(15, 18);
+_Static_assert(RECORDER_FRAMES_AT_ONCE == 16, "a row for every place");
+
 static const char *const statements[] = {
 	[PUT_SNAPSHOT] = "INSERT INTO snapshots VALUES(?,?,?,?,?,?,?,?,0)",
 	[PUT_PROCESS] = "INSERT OR REPLACE INTO processes VALUES(?,?,?,?,?,?,?,?,?)",
@@ -35,7 +44,7 @@ static const char *const statements[] = {
 	[PUT_FRAME] = "INSERT INTO frames VALUES(?,nullif(?,0),?,?,?,?,nullif(?,0),?,?)",
 	[PUT_SITE] = "INSERT OR REPLACE INTO sites VALUES(?,?,?,?,?,?,?)",
 	[CLEAR_STACK] = "DELETE FROM stacks WHERE site=?",
-	[PUT_STACK] = "INSERT INTO stacks VALUES(?,?,?)",
+	[PUT_STACK] = put_stack_sql,
 	[PUT_POINT] = "INSERT OR REPLACE INTO points VALUES(?,?,?,?,?,?,?,?,?)",
 	[PUT_AGES] = "INSERT INTO ages VALUES(?,?,?,?,?,?,?,?,?)",
 	[PUT_LEDGER] = PUT_LEDGER_SQL,
@@ -84,7 +93,11 @@ static int database_make(struct recorder *recorder, const char *path)
 {
 	int error = recorder_file_make(path, &recorder->database);
 
-	return error ? error : prepare(recorder);
+	if (!error)
+		error = prepare(recorder);
+	if (!error && checkpointer_start(&recorder->checkpointer, path, recorder->database))
+		log_debug("recording: no thread for checkpoints, commits make them");
+	return error;
 }
 
 int recorder_open(struct recorder **recorder, const char *path,
@@ -241,6 +254,7 @@ void recorder_close(struct recorder *recorder)
 		return;
 	for (size_t i = 0; i < RECORDER_STATEMENTS; i++)
 		sqlite3_finalize(recorder->statements[i]);
+	checkpointer_stop(recorder->checkpointer);
 	recorder_file_close(recorder->database);
 	vec_free(&recorder->processes);
 	vec_free(&recorder->sites);

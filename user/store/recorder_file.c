@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "store/checkpointer.h"
 #include "store/recording_state.h"
 #include "store/schema.h"
 
@@ -16,8 +17,7 @@
 #define LEAKMON_VERSION "0.1.0"
 #endif
 
-static const char writing_sql[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-				  "PRAGMA wal_autocheckpoint=250;";
+static const char writing_sql[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;";
 
 static int meta_write(sqlite3 *database)
 {
@@ -44,6 +44,13 @@ static int set_number(sqlite3 *database, const char *pragma, int number)
 	return database_run(database, sql);
 }
 
+static int prepare_to_write(sqlite3 *database)
+{
+	int error = database_run(database, writing_sql);
+
+	return error ? error : set_number(database, "wal_autocheckpoint", CHECKPOINT_PAGES);
+}
+
 static int add_version_2(sqlite3 *database)
 {
 	int error = database_run(database, schema_retain_sql);
@@ -53,7 +60,7 @@ static int add_version_2(sqlite3 *database)
 
 static int create(sqlite3 *database)
 {
-	int error = database_run(database, writing_sql);
+	int error = prepare_to_write(database);
 
 	if (!error)
 		error = set_number(database, "application_id", SCHEMA_APPLICATION_ID);
@@ -150,7 +157,7 @@ int recorder_file_reopen(const char *path, sqlite3 **database)
 		return error;
 	error = open_file(path, &opened);
 	if (!error)
-		error = database_run(opened, writing_sql);
+		error = prepare_to_write(opened);
 	if (!error)
 		error = upgrade(opened);
 	if (error) {

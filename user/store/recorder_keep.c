@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "store/recorder_state.h"
 
-/* The write-ahead log grows to this between checkpoints (250 pages of 4 KiB, and one snapshot).
+/* The log grows to this between checkpoints (CHECKPOINT_PAGES of 4 KiB, and one snapshot or two).
  */
 #define LOG_BYTES (UINT64_C(3) << 20)
 /* Per append: more than one, so that the file shrinks below its limit at last. */

@@ -2,15 +2,26 @@
 /* Rows that are written once: processes, modules, frames, sites and their stacks. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "proc/container.h"
 #include "store/recorder_state.h"
-#include "symbol/intern.h"
 
+/* Eight bytes at a time: each frame of each new stack has four texts. Never stored. */
 static uint64_t text_hash(const char *text)
 {
-	return text ? intern_hash(text) : 0x9e3779b97f4a7c15;
+	size_t length = text ? strlen(text) : 0;
+	uint64_t hash = text ? length : UINT64_MAX, word;
+
+	for (; length >= sizeof(word); length -= sizeof(word), text += sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		hash = hash_mix(hash ^ word);
+	}
+	word = 0;
+	if (length)
+		memcpy(&word, text, length);
+	return hash_mix(hash ^ word);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -170,19 +181,36 @@ uint64_t recorder_stack_hash(const struct frames *frames)
 	return hash | 1;
 }
 
+static int put_frames(struct recorder *recorder, int64_t process, int64_t site,
+		      const struct frames *frames, size_t first)
+{
+	sqlite3_stmt *statement = recorder->statements[PUT_STACK];
+	size_t count = MIN(frames->list.count - first, RECORDER_FRAMES_AT_ONCE);
+	int error = database_bind(statement, "ii", site, (int64_t)first);
+
+	for (size_t i = 0; i < count && !error; i++) {
+		int64_t frame;
+
+		error = recorder_put_frame(recorder, process, &frames->list.items[first + i],
+					   &frame);
+		if (!error)
+			error = database_errno(sqlite3_bind_int64(statement, (int)i + 3, frame));
+	}
+	if (!error)
+		error = database_next(statement);
+	sqlite3_clear_bindings(statement);
+	return error;
+}
+
 static int put_stack(struct recorder *recorder, int64_t process, int64_t site,
 		     const struct frames *frames)
 {
-	int error = database_do(recorder->statements[CLEAR_STACK], "i", site);
+	int error = 0;
 
-	for (size_t i = 0; i < frames->list.count && !error; i++) {
-		int64_t frame;
-
-		error = recorder_put_frame(recorder, process, &frames->list.items[i], &frame);
-		if (!error)
-			error = database_do(recorder->statements[PUT_STACK], "iii", site,
-					    (int64_t)i, frame);
-	}
+	if ((uint64_t)site <= recorder->committed.sites)
+		error = database_do(recorder->statements[CLEAR_STACK], "i", site);
+	for (size_t i = 0; i < frames->list.count && !error; i += RECORDER_FRAMES_AT_ONCE)
+		error = put_frames(recorder, process, site, frames, i);
 	return error;
 }
 

@@ -8,6 +8,9 @@
 #include "store/ledger_columns.h"
 #include "store/recorder.h"
 
+/* Of a stack: what PUT_STACK takes. */
+#define RECORDER_FRAMES_AT_ONCE 16
+
 enum recorder_statement {
 	PUT_SNAPSHOT,
 	PUT_PROCESS,
@@ -94,6 +97,7 @@ struct recorded_counts {
 
 struct recorder {
 	sqlite3 *database;
+	struct checkpointer *checkpointer; /* NULL: commits make checkpoints */
 	sqlite3_stmt *statements[RECORDER_STATEMENTS];
 	char *path;
 	struct recorder_options options;
