@@ -139,12 +139,19 @@ static double orphans_in(const struct maps *maps, const struct member *member)
 	return thread_stacks_orphaned(maps, member_value_now(member, QUANTITY_THREADS));
 }
 
-double sampled_orphans(const struct member *member)
+/* Whether a suspect is looked at by its mappings. */
+static bool needs_maps(const struct sampled *sampled)
+{
+	return sampled->kind == QUANTITY_HEAP || sampled->kind == QUANTITY_MAPPING;
+}
+
+double sampled_orphans(const struct sampled *sampled, const struct member *member)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
 
-	return maps_read(member->reading.pid, MAPS_ALL, &maps) ? (double)NAN
-							       : orphans_in(&maps, member);
+	if (!needs_maps(sampled) || maps_read(sampled->pid, MAPS_ALL, &maps))
+		return (double)NAN;
+	return orphans_in(&maps, member);
 }
 
 /* Memory and mappings grow by threads that ended and were never joined, too. */
@@ -157,12 +164,6 @@ static void fill_orphans(struct triage_samples *result, const struct sampled *sa
 	result->orphans_added = result->orphans - sampled->orphans_begin;
 }
 
-/* Whether a suspect of this kind is looked at by its mappings. */
-static bool needs_maps(enum quantity kind)
-{
-	return kind == QUANTITY_HEAP || kind == QUANTITY_MAPPING;
-}
-
 int sampled_examine(struct sampling *sampling, struct sampled *sampled, const struct member *member)
 {
 	double now_s = triage_now(sampling->triage), now = member_value_now(member, sampled->kind);
@@ -173,10 +174,10 @@ int sampled_examine(struct sampling *sampling, struct sampled *sampled, const st
 		.why = sampled->followed ? NULL : sampled->result.why,
 	};
 	_cleanup_(maps_free) struct maps maps = {0};
-	int unreadable = needs_maps(sampled->kind) ? maps_read(sampled->pid, MAPS_ALL, &maps) : 0;
+	int unreadable = needs_maps(sampled) ? maps_read(sampled->pid, MAPS_ALL, &maps) : 0;
 	int error = 0;
 
-	if (needs_maps(sampled->kind) && !unreadable)
+	if (needs_maps(sampled) && !unreadable)
 		fill_orphans(&result, sampled, member, &maps);
 	if (sampled->kind == QUANTITY_FILES) {
 		if (sampled->result.files.count && now_s - sampled->files_read_s < FILES_PAUSE_S)

@@ -23,7 +23,8 @@ struct sampled {
 	uint64_t start_ticks;
 	enum quantity kind;
 	double begin_s, value_begin;
-	double orphans_begin; /* stacks of threads beyond those that live; NAN: not known */
+	unsigned probes;      /* LM_SAMPLE_*; 0: none, /proc tells */
+	double orphans_begin; /* sampled_orphans() then */
 	struct fault_events faults;
 	bool followed; /* probes are in */
 	struct samples samples;
@@ -49,8 +50,33 @@ struct sampling {
 	struct unwind_store *unwind;
 };
 
-/* Stacks of threads of `member` beyond those that live; NAN: not to be had. */
-double sampled_orphans(const struct member *member);
+/* The one that is sampled with this pid, or NULL. */
+struct sampled *sampling_find(struct sampling *sampling, pid_t pid);
+
+/*
+ * The programs and their stages, unless they are loaded. 0 or -errno: then sampling->refusal says
+ * why, and it is not tried again.
+ */
+int sampling_load(struct sampling *sampling);
+void sampling_unload(struct sampling *sampling);
+
+/* The mappings of `pid` have changed. Needs the programs. */
+void sampling_refresh(struct sampling *sampling, pid_t pid);
+
+/* Begins with what `member` grows by. What hinders it is in the result. NULL: out of memory. */
+struct sampled *sampled_new(struct sampling *sampling, const struct member *member,
+			    enum quantity kind);
+void sampled_free(struct sampling *sampling, struct sampled *sampled);
+
+/* One that waits for the budget begins anew when there is enough; one that used it up waits. */
+void sampled_resume_or_pause(struct sampling *sampling, struct sampled *sampled,
+			     const struct member *member);
+
+/* Lets the kernel pass over more faults, or fewer, before a program runs. */
+void sampled_adapt_period(struct sampling *sampling, struct sampled *sampled);
+
+/* Stacks of threads beyond those that live; NAN: not to be had, or of no use for its kind. */
+double sampled_orphans(const struct sampled *sampled, const struct member *member);
 
 /* What the samples of one suspect say now, into its result. 0 or -errno. */
 int sampled_examine(struct sampling *sampling, struct sampled *sampled,
