@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "cli/help.h"
 #include "cli/options.h"
-#include "cli/triage_options.h"
+#include "cli/targets.h"
 #include "cli/words.h"
 
 #define GO_ON (-1)
@@ -145,7 +145,7 @@ static void without_a_target_it_is_the_triage(void **state)
 
 	(void)state;
 	line_parse(&line, "leakmon 2 10");
-	assert_true(options_want_triage(options));
+	assert_true(targets_triage(options));
 	assert_float_equal(options->budget, 0.01, 1e-12);
 	assert_int_equal(options->escalate, 0);
 	assert_int_equal(options->window_ns, 30000000000);
@@ -162,7 +162,7 @@ static void without_a_target_it_is_the_triage(void **state)
 	assert_int_equal(options->window_ns, 90000000000);
 	line_free(&line);
 	line_parse(&line, "leakmon -p 1");
-	assert_false(options_want_triage(options));
+	assert_false(targets_triage(options));
 	line_free(&line);
 }
 

@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/targets.h"
+#include "cli/triage_checks.h"
 #include "output/output.h"
 #include "output/retain.h"
-#include "cli/triage_options.h"
 
 /* Options that contradict each other. */
 static const struct {
@@ -34,15 +34,6 @@ static const struct {
 	{"census", "command", "what leakmon starts it also tracks: leave --census out"},
 	{"combined-only", "show-allocs", "without single blocks there are none to show"},
 };
-
-bool *option_given(bool given[OPTION_ROWS_MAX], const char *name)
-{
-	size_t i = 0;
-
-	while (strcmp(option_rows[i].name, name) != 0)
-		i++;
-	return &given[i];
-}
 
 static int check_conflicts(bool given[OPTION_ROWS_MAX])
 {
@@ -112,8 +103,7 @@ static bool needs_target(const struct options *options)
 {
 	unsigned bit = subcommand_find(options->subcommand)->bit;
 
-	return bit & FOR_WATCH && !(bit & FOR_TOP) && !options->kernel &&
-	       !options_want_triage(options);
+	return bit & FOR_WATCH && !(bit & FOR_TOP) && !options->kernel && !targets_triage(options);
 }
 
 /* What would have no effect without --heap. */

@@ -5,9 +5,6 @@
 
 #include "cli/option_table.h"
 
-/* The entry of the option with this long name, which must exist, in an array in row order. */
-bool *option_given(bool given[OPTION_ROWS_MAX], const char *name);
-
 /* 0, or -EINVAL after a message. `given` says which options were on the command line. */
 int option_check(const struct options *options, bool given[OPTION_ROWS_MAX]);
 

@@ -6,22 +6,19 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/completion.h"
-#include "cli/help.h"
 #include "cli/values.h"
-#include "cli/words.h"
 #include "output/output.h"
-#include "proc/container_names.h"
 #include "store/recorder.h"
 
 #define NS_PER_MS 1000000ull
+#define ESCALATE_DEFAULT 3
 
-static void *field_of(struct options *options, const struct option_row *row)
+void *option_field(struct options *options, const struct option_row *row)
 {
 	return (char *)options + row->offset;
 }
 
-static int in_range(const struct option_row *row, uint64_t value)
+int option_in_range(const struct option_row *row, uint64_t value)
 {
 	return value < row->minimum || value > row->maximum ? -ERANGE : 0;
 }
@@ -29,7 +26,7 @@ static int in_range(const struct option_row *row, uint64_t value)
 int option_set_flag(struct options *options, const struct option_row *row, const char *text)
 {
 	(void)text;
-	*(bool *)field_of(options, row) = true;
+	*(bool *)option_field(options, row) = true;
 	return 0;
 }
 
@@ -37,13 +34,13 @@ int option_set_text(struct options *options, const struct option_row *row, const
 {
 	if (!*text)
 		return -EINVAL;
-	*(const char **)field_of(options, row) = text;
+	*(const char **)option_field(options, row) = text;
 	return 0;
 }
 
 int option_set_prefix(struct options *options, const struct option_row *row, const char *text)
 {
-	*(const char **)field_of(options, row) = text;
+	*(const char **)option_field(options, row) = text;
 	return 0;
 }
 
@@ -55,9 +52,9 @@ static int set_scaled(struct options *options, const struct option_row *row, con
 	int error = parse(text, &value);
 
 	if (!error)
-		error = in_range(row, value);
+		error = option_in_range(row, value);
 	if (!error)
-		*(uint64_t *)field_of(options, row) = value * unit;
+		*(uint64_t *)option_field(options, row) = value * unit;
 	return error;
 }
 
@@ -87,7 +84,7 @@ int option_set_address(struct options *options, const struct option_row *row, co
 	value = strtoull(text, &end, 16);
 	if (*end || errno || !value)
 		return -EINVAL;
-	*(uint64_t *)field_of(options, row) = value;
+	*(uint64_t *)option_field(options, row) = value;
 	return 0;
 }
 
@@ -97,111 +94,11 @@ int option_set_top(struct options *options, const struct option_row *row, const 
 	int error = value_parse_number(text, &value);
 
 	if (!error)
-		error = in_range(row, value);
+		error = option_in_range(row, value);
 	if (error)
 		return error;
 	options->report.top = (size_t)value;
 	options->top_given = true;
-	return 0;
-}
-
-static bool has_pid(const struct options *options, int pid)
-{
-	for (size_t i = 0; i < options->pids.count; i++) {
-		if (options->pids.items[i] == pid)
-			return true;
-	}
-	return false;
-}
-
-static int pid_add(struct options *options, const struct option_row *row, const char *word)
-{
-	uint64_t value;
-	int error = value_parse_number(word, &value);
-	int *slot;
-
-	if (!error)
-		error = in_range(row, value);
-	if (error || has_pid(options, (int)value))
-		return error;
-	slot = vec_push(&options->pids);
-	if (!slot)
-		return -ENOMEM;
-	*slot = (int)value;
-	return 0;
-}
-
-int option_set_pids(struct options *options, const struct option_row *row, const char *text)
-{
-	_cleanup_free_ char *copy = strdup(text);
-	size_t before = options->pids.count;
-	char *rest = copy, *word;
-	int error = 0;
-
-	if (!copy)
-		return -ENOMEM;
-	/* strsep keeps empty words, which are refused as numbers. */
-	while (!error && (word = strsep(&rest, ",")))
-		error = pid_add(options, row, word);
-	if (error)
-		options->pids.count = before;
-	return error;
-}
-
-static int word_add(struct options *options, const struct option_row *row, const char *word)
-{
-	const char **slot = vec_push((struct option_words *)field_of(options, row));
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = word;
-	return 0;
-}
-
-int option_add_word(struct options *options, const struct option_row *row, const char *text)
-{
-	return *text ? word_add(options, row, text) : -EINVAL;
-}
-
-int option_add_container(struct options *options, const struct option_row *row, const char *text)
-{
-	/* Docker takes more than Kubernetes does; an id is a name of this kind, too. */
-	static const char name_characters[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-	const char *scheme = strstr(text, "://");
-	const char *id = scheme ? scheme + 3 : text;
-	size_t length = strlen(id);
-
-	if (!length || length > CONTAINER_NAME_MAX || !isalnum((unsigned char)*id) ||
-	    strspn(id, name_characters) != length)
-		return -EINVAL;
-	return word_add(options, row, id);
-}
-
-int option_add_pod(struct options *options, const struct option_row *row, const char *text)
-{
-	const char *slash = strchr(text, '/');
-
-	if (!*text || slash == text || (slash && (!slash[1] || strchr(slash + 1, '/'))))
-		return -EINVAL;
-	return word_add(options, row, text);
-}
-
-int option_set_command(struct options *options, const struct option_row *row, const char *text)
-{
-	char **words = NULL;
-	int error = words_split(text, &words);
-
-	(void)row;
-	/* An empty name can never be started. */
-	if (!error && !*words[0])
-		error = -EINVAL;
-	if (error) {
-		words_free(words);
-		return error;
-	}
-	words_free(options->command);
-	options->command = words;
 	return 0;
 }
 
@@ -218,6 +115,62 @@ int option_set_sort(struct options *options, const struct option_row *row, const
 {
 	(void)row;
 	return sort_key_parse(text, &options->report.sort);
+}
+
+/* Copies `text` without its last character if that is one of `units`, which is put into *unit. */
+static int unit_cut(const char *text, const char *units, char number[32], char *unit)
+{
+	size_t length = strlen(text);
+
+	if (!length || length >= 32)
+		return -EINVAL;
+	memcpy(number, text, length + 1);
+	*unit = '\0';
+	if (strchr(units, text[length - 1])) {
+		*unit = text[length - 1];
+		number[length - 1] = '\0';
+	}
+	return 0;
+}
+
+int option_set_percent(struct options *options, const struct option_row *row, const char *text)
+{
+	char number[32], unit = 0;
+	uint64_t billionths;
+	int error = unit_cut(text, "%", number, &unit);
+
+	if (!error) /* seconds and percent have the same form */
+		error = value_parse_seconds(number, &billionths);
+	if (!error)
+		error = option_in_range(row, billionths);
+	if (!error)
+		*(double *)option_field(options, row) = (double)billionths / 1e9 / 100;
+	return error;
+}
+
+int option_set_count_or_three(struct options *options, const struct option_row *row,
+			      const char *text)
+{
+	if (text)
+		return option_set_number(options, row, text);
+	*(uint64_t *)option_field(options, row) = ESCALATE_DEFAULT;
+	return 0;
+}
+
+int option_set_duration(struct options *options, const struct option_row *row, const char *text)
+{
+	char number[32], unit = 0;
+	uint64_t ns = 0, factor;
+	int error = unit_cut(text, "smh", number, &unit);
+
+	if (!error)
+		error = value_parse_seconds(number, &ns);
+	factor = unit == 'm' ? 60 : unit == 'h' ? 3600 : 1;
+	if (!error && (ns < row->minimum / factor || ns > row->maximum / factor))
+		error = -ERANGE;
+	if (!error)
+		*(uint64_t *)option_field(options, row) = ns * factor;
+	return error;
 }
 
 /* "30s", "30min", "24h", "7d". */
@@ -274,7 +227,7 @@ int option_set_choice(struct options *options, const struct option_row *row, con
 		size_t end = strcspn(word, "|");
 
 		if (end == length && !strncmp(word, text, length)) {
-			*(unsigned *)((char *)options + row->offset) = i;
+			*(unsigned *)option_field(options, row) = i;
 			return 0;
 		}
 		word = word[end] ? word + end + 1 : NULL;
@@ -284,20 +237,10 @@ int option_set_choice(struct options *options, const struct option_row *row, con
 
 int option_show_help(struct options *options, const struct option_row *row, const char *text)
 {
-	(void)row;
-	(void)text;
-	help_print(stdout, subcommand_find(options->subcommand));
-	return 1;
-}
-
-int option_show_completion(struct options *options, const struct option_row *row, const char *text)
-{
 	(void)options;
 	(void)row;
-	if (strcmp(text, "bash") != 0)
-		return -EINVAL;
-	completion_print(stdout);
-	return 1;
+	(void)text;
+	return SHOW_HELP;
 }
 
 int option_show_version(struct options *options, const struct option_row *row, const char *text)
@@ -305,6 +248,12 @@ int option_show_version(struct options *options, const struct option_row *row, c
 	(void)options;
 	(void)row;
 	(void)text;
-	help_print_version(stdout);
-	return 1;
+	return SHOW_VERSION;
+}
+
+int option_show_completion(struct options *options, const struct option_row *row, const char *text)
+{
+	(void)options;
+	(void)row;
+	return strcmp(text, "bash") ? -EINVAL : SHOW_COMPLETION;
 }

@@ -3,11 +3,13 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/completion.h"
+#include "cli/getopt_tables.h"
+#include "cli/help.h"
 #include "cli/option_checks.h"
 #include "cli/option_table.h"
 #include "cli/positionals.h"
@@ -16,21 +18,12 @@
 #include "output/output.h"
 #include "store/recorder.h"
 
-/* getopt's value of row i; above any letter. */
-#define ROW_VALUE(i) ((int)(i) + 256)
-
 struct parse {
 	struct options options;
 	const struct subcommand *subcommand;
 	bool given[OPTION_ROWS_MAX];
 	unsigned positionals;
 	const char *last_value; /* of the option read last: it may look like `--` */
-};
-
-/* What the tables mean to getopt_long. */
-struct getopt_tables {
-	struct option longs[OPTION_ROWS_MAX + 1];
-	char letters[2 + 2 * OPTION_ROWS_MAX + 1];
 };
 
 static const struct options defaults = {
@@ -49,71 +42,6 @@ static const struct options defaults = {
 	.fail_over = UINT64_MAX,
 	.keep_bytes = RECORDER_KEEP_BYTES_DEFAULT,
 };
-
-/* "[=K]" may be left out. */
-static int argument_kind(const char *argument)
-{
-	if (!argument)
-		return no_argument;
-	return strncmp(argument, "[=", 2) ? required_argument : optional_argument;
-}
-
-static void getopt_table_add(struct getopt_tables *tables, size_t *count, size_t i)
-{
-	const struct option_row *row = &option_rows[i];
-
-	for (size_t j = 0; j < *count; j++) {
-		if (!strcmp(tables->longs[j].name, row->name))
-			return;
-	}
-	tables->longs[(*count)++] = (struct option){
-		.name = row->name,
-		.has_arg = argument_kind(row->argument),
-		.val = ROW_VALUE(i),
-	};
-}
-
-/* The subcommand's own options first; others are known, to be refused by name. */
-static void getopt_tables_fill(struct getopt_tables *tables, unsigned bits)
-{
-	/* '-': words that are no options come in their order. ':': a missing value is told apart.
-	 */
-	char *letter = stpcpy(tables->letters, "-:");
-	size_t count = 0;
-
-	for (int own = 1; own >= 0; own--) {
-		for (size_t i = 0; i < option_row_count; i++) {
-			if (own == !!(option_rows[i].subcommands & bits))
-				getopt_table_add(tables, &count, i);
-		}
-	}
-	tables->longs[count] = (struct option){0};
-	for (size_t i = 0; i < option_row_count; i++) {
-		if (!option_rows[i].letter)
-			continue;
-		*letter++ = option_rows[i].letter;
-		if (option_rows[i].argument)
-			*letter++ = ':';
-	}
-	*letter = '\0';
-}
-
-/* The row that a value of getopt stands for, or NULL: the subcommand's own before another's. */
-static const struct option_row *row_of(const struct parse *parse, int value)
-{
-	const struct option_row *other = NULL;
-
-	if (value >= ROW_VALUE(0) && value < ROW_VALUE(option_row_count))
-		return &option_rows[value - ROW_VALUE(0)];
-	for (size_t i = 0; i < option_row_count && value; i++) {
-		if (option_rows[i].letter != value)
-			continue;
-		if (option_rows[i].subcommands & parse->subcommand->bit)
-			return &option_rows[i];
-		other = &option_rows[i];
-	}
-	return other;
-}
 
 /* `letter` is 0 for a long one. */
 static int unknown_option(const struct parse *parse, const char *word, int letter)
@@ -142,7 +70,7 @@ static int unknown_option(const struct parse *parse, const char *word, int lette
 
 static int bad_option(const struct parse *parse, const char *word, int value)
 {
-	const struct option_row *row = row_of(parse, value);
+	const struct option_row *row = getopt_row(parse->subcommand, value);
 
 	if (!row)
 		return unknown_option(parse, word, value);
@@ -203,10 +131,10 @@ static int read_command(struct parse *parse, char **words)
 	return 0;
 }
 
-/* One round of getopt. 0; 1: nothing more to do at all; -errno after a message. */
+/* One round of getopt. 0; enum option_show: nothing more to do at all; -errno after a message. */
 static int read_word(struct parse *parse, char **argv, int value)
 {
-	const struct option_row *row = row_of(parse, value);
+	const struct option_row *row = getopt_row(parse->subcommand, value);
 
 	parse->last_value = value == '?' ? NULL : optarg;
 	if (value == 1)
@@ -215,7 +143,7 @@ static int read_word(struct parse *parse, char **argv, int value)
 	if (value == '?')
 		return bad_option(parse, argv[optind - 1], optopt);
 	if (value == ':') {
-		row = row_of(parse, optopt);
+		row = getopt_row(parse->subcommand, optopt);
 		log_error("--%s needs a value: %s", row->name, row->expects);
 		return -EINVAL;
 	}
@@ -279,6 +207,16 @@ static int read_subcommand(struct parse *parse, int *argc, char ***argv)
 	return 0;
 }
 
+static void show(enum option_show what, const struct subcommand *subcommand)
+{
+	if (what == SHOW_HELP)
+		help_print(stdout, subcommand);
+	else if (what == SHOW_VERSION)
+		help_print_version(stdout);
+	else
+		completion_print(stdout);
+}
+
 int options_parse(struct options *options, int argc, char **argv)
 {
 	struct parse parse = {.options = defaults};
@@ -297,6 +235,7 @@ int options_parse(struct options *options, int argc, char **argv)
 	options_free(&parse.options);
 	if (result < 0)
 		return EXIT_USAGE;
+	show(result, parse.subcommand);
 	if (!fflush(stdout) && !ferror(stdout))
 		return EXIT_OK;
 	log_error("standard output: %s", strerror(errno));

@@ -14,6 +14,16 @@ bool targets_given(const struct options *options)
 	       options->containers.count || options->pods.count;
 }
 
+bool targets_none(const struct options *options)
+{
+	return !targets_given(options) && !options->command && !options->kernel;
+}
+
+bool targets_triage(const struct options *options)
+{
+	return !strcmp(options->subcommand, "watch") && targets_none(options);
+}
+
 bool targets_everywhere(const struct options *options)
 {
 	return !strcmp(options->subcommand, "threads") && !targets_given(options) &&

@@ -9,6 +9,12 @@
 /* Whether any option names running processes. */
 bool targets_given(const struct options *options);
 
+/* No target at all: no process, no command, not the kernel. */
+bool targets_none(const struct options *options);
+
+/* `leakmon [watch]` without a target: the triage of the whole machine. */
+bool targets_triage(const struct options *options);
+
 /* `leakmon threads` without a target: every process, by probes on files and not on processes. */
 bool targets_everywhere(const struct options *options);
 

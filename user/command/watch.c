@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cli/triage_options.h"
+#include "cli/targets.h"
 #include "base/vec.h"
 #include "collect/events.h"
 #include "command/command.h"
@@ -269,5 +269,5 @@ int command_watch(const struct options *options)
 {
 	if (options->kernel)
 		return command_kernel(options);
-	return options_want_triage(options) ? command_triage(options) : watch_run(options, NULL);
+	return targets_triage(options) ? command_triage(options) : watch_run(options, NULL);
 }
