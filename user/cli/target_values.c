@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "cli/values.h"
 #include "cli/words.h"
-#include "proc/container_names.h"
+#include "proc/container.h"
 
 static bool has_pid(const struct options *options, int pid)
 {

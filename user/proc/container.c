@@ -1,50 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "proc/container.h"
 
-#include <time.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "base/cleanup.h"
-#include "base/hash.h"
-#include "proc/container_names.h"
-
-/* Many more than a node runs: what is above are containers that ended long ago. */
-#define CACHE_MAX 4096
-/* A bundle may be written, or become readable, later; asking each time would not be cheap. */
-#define RETRY_SECONDS 60
-
-struct cached {
-	struct container container;
-	/*
-	 * The cgroup, up to the id. Who may make cgroups can give one the name of a container that
-	 * is not theirs: it must not answer for the real one.
-	 */
-	char *group;
-	time_t retry_at; /* CLOCK_MONOTONIC; 0: never */
-};
-
-struct container_cache {
-	VEC(struct cached *) list;
-	struct hash places; /* hash of the group -> place in list, +1 */
-};
-
-static void cached_free(struct cached *cached)
+void container_clear(struct container *container)
 {
-	if (!cached)
-		return;
-	free(cached->container.namespace);
-	free(cached->container.pod);
-	free(cached->container.name);
-	free(cached->group);
-	free(cached);
+	free(container->namespace);
+	free(container->pod);
+	free(container->name);
+	container->namespace = container->pod = container->name = NULL;
 }
 
 void container_free(struct container *container)
 {
 	if (!container)
 		return;
-	free(container->namespace);
-	free(container->pod);
-	free(container->name);
+	container_clear(container);
 	free(container);
 }
 
@@ -69,92 +41,6 @@ struct container *container_copy(const struct container *container)
 	return NULL;
 }
 
-struct container_cache *container_cache_new(void)
-{
-	return calloc(1, sizeof(struct container_cache));
-}
-
-static void cache_clear(struct container_cache *cache)
-{
-	for (size_t i = 0; i < cache->list.count; i++)
-		cached_free(cache->list.items[i]);
-	vec_free(&cache->list);
-	hash_free(&cache->places);
-}
-
-void container_cache_free(struct container_cache *cache)
-{
-	if (!cache)
-		return;
-	cache_clear(cache);
-	free(cache);
-}
-
-static time_t now_seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
-
-/* FNV-1a */
-static uint64_t key_of(const char *text)
-{
-	uint64_t key = 0xcbf29ce484222325;
-
-	for (; *text; text++)
-		key = (key ^ (uint8_t)*text) * 0x100000001b3;
-	return key;
-}
-
-/* Hashes may collide: the next keys are tried then. */
-static struct cached *cache_get(const struct container_cache *cache, const char *group,
-				uint64_t *key)
-{
-	uint64_t *place;
-
-	for (*key = key_of(group); (place = hash_get(&cache->places, *key)); (*key)++) {
-		struct cached *cached = cache->list.items[*place - 1];
-
-		if (!strcmp(cached->group, group))
-			return cached;
-	}
-	return NULL;
-}
-
-/* Takes group over. NULL: out of memory. */
-static struct cached *cache_add(struct container_cache *cache, const struct container_id *id,
-				char *group)
-{
-	struct cached *cached = calloc(1, sizeof(*cached)), **slot = NULL;
-	uint64_t key, *place;
-
-	if (cache->list.count == CACHE_MAX)
-		cache_clear(cache);
-	cache_get(cache, group, &key);
-	place = hash_put(&cache->places, key, NULL);
-	slot = cached && place ? vec_push(&cache->list) : NULL;
-	if (!slot) {
-		cache_clear(cache); /* with a key that leads nowhere, it would be of no use */
-		free(cached);
-		free(group);
-		return NULL;
-	}
-	*place = cache->list.count;
-	*slot = cached;
-	cached->group = group;
-	memcpy(cached->container.id, id->id, sizeof(id->id));
-	memcpy(cached->container.pod_uid, id->pod_uid, sizeof(id->pod_uid));
-	return cached;
-}
-
-static void look_up(struct cached *cached, pid_t pid)
-{
-	container_names_find(pid, &cached->container);
-	cached->retry_at = cached->container.name ? 0 : now_seconds() + RETRY_SECONDS;
-}
-
 const char *container_path(const struct cgroup_paths *paths, struct container_id *id)
 {
 	for (size_t i = 0; i < paths->list.count; i++) {
@@ -164,46 +50,8 @@ const char *container_path(const struct cgroup_paths *paths, struct container_id
 	return NULL;
 }
 
-/* The path up to its last mention of the id: what is below belongs to the container too. */
-static char *group_of(const char *path, const char *id)
+void container_name_set(char **name, const char *text, size_t length)
 {
-	const char *last = path;
-
-	for (const char *at = strstr(path, id); at; at = strstr(at + 1, id))
-		last = at;
-	return strndup(path, (size_t)(last - path) + strlen(id));
-}
-
-const struct container *container_find_by_paths(struct container_cache *cache, pid_t pid,
-						const struct cgroup_paths *paths)
-{
-	_cleanup_free_ char *group = NULL;
-	struct container_id id;
-	const char *path = container_path(paths, &id);
-	struct cached *cached;
-	uint64_t key;
-
-	if (!path)
-		return NULL;
-	group = group_of(path, id.id);
-	if (!group)
-		return NULL;
-	cached = cache_get(cache, group, &key);
-	if (cached && (!cached->retry_at || now_seconds() < cached->retry_at))
-		return &cached->container;
-	if (!cached)
-		cached = cache_add(cache, &id, TAKE_PTR(group));
-	if (!cached)
-		return NULL;
-	look_up(cached, pid);
-	return &cached->container;
-}
-
-const struct container *container_find(struct container_cache *cache, pid_t pid)
-{
-	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
-
-	if (cgroup_paths_read(pid, &paths))
-		return NULL;
-	return container_find_by_paths(cache, pid, &paths);
+	if (!*name && length && length <= CONTAINER_NAME_MAX)
+		*name = strndup(text, length);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The container a process runs in, with the names that Kubernetes gave it. The id comes from the
- * cgroup path (container_id.h); the names from what the runtimes leave on the machine
- * (container_names.h). Everything is looked up once per container, not once per process.
+ * A container, with the names that Kubernetes gave it. The id comes from the cgroup path
+ * (container_id.h), the names from what the runtimes leave on the machine (container_names.h);
+ * whose container it is, container_cache.h tells.
  */
 #ifndef LEAKMON_PROC_CONTAINER_H
 #define LEAKMON_PROC_CONTAINER_H
 
-#include <sys/types.h>
+#include <stddef.h>
 
 #include "proc/cgroup.h"
 #include "proc/container_id.h"
@@ -26,22 +26,13 @@ const char *container_path(const struct cgroup_paths *paths, struct container_id
 struct container *container_copy(const struct container *container);
 /* NULL is allowed. */
 void container_free(struct container *container);
+/* Frees the names only. */
+void container_clear(struct container *container);
 
-/* Containers by id. One that has no names is asked for again after a while, as is one that died. */
-struct container_cache;
+/* What a name may have: a DNS subdomain name (RFC 1123). */
+#define CONTAINER_NAME_MAX 253
 
-/* NULL: out of memory. */
-struct container_cache *container_cache_new(void);
-void container_cache_free(struct container_cache *cache);
-
-/*
- * The container of `pid`, or NULL: it is in none, it has ended, or there is no memory. It belongs
- * to the cache and is good until the next call.
- */
-const struct container *container_find(struct container_cache *cache, pid_t pid);
-
-/* The same when the paths are known already. */
-const struct container *container_find_by_paths(struct container_cache *cache, pid_t pid,
-						const struct cgroup_paths *paths);
+/* Sets *name to a copy, unless it is set already or the text is empty or too long. */
+void container_name_set(char **name, const char *text, size_t length);
 
 #endif

@@ -4,7 +4,6 @@
 #include <limits.h>
 
 #include "base/cleanup.h"
-#include "proc/container_names.h"
 #include "proc/host_file.h"
 
 /* A node has a few hundred; a directory with more is not read to its end. */

@@ -25,12 +25,6 @@ static const char *const state_roots[] = {
 };
 static const char *const state_files[] = {"state.json", "status"};
 
-void container_name_set(char **name, const char *text, size_t length)
-{
-	if (!*name && length && length <= CONTAINER_NAME_MAX)
-		*name = strndup(text, length);
-}
-
 static bool is_complete(const struct container *container)
 {
 	return container->name && container->pod && container->namespace;

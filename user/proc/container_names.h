@@ -23,10 +23,4 @@
  */
 void container_names_find(pid_t pid, struct container *container);
 
-/* What a name may have: a DNS subdomain name (RFC 1123). */
-#define CONTAINER_NAME_MAX 253
-
-/* Sets *name to a copy, unless it is set already or the text is empty or too long. */
-void container_name_set(char **name, const char *text, size_t length);
-
 #endif

@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
-#include "proc/container_names.h"
 
 static void cleanup_json(json_t *const *value)
 {

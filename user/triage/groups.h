@@ -10,7 +10,7 @@
 #define LEAKMON_TRIAGE_GROUPS_H
 
 #include "base/vec.h"
-#include "proc/container.h"
+#include "proc/container_cache.h"
 #include "triage/population.h"
 #include "triage/series.h"
 
