@@ -175,6 +175,19 @@ $(B)/workloads/nortti.so: tests/workloads/plugin/nortti.cc
 	$(call say,CXX)
 	$(Q)$(CXX) -O2 -g -fno-rtti -fPIC -shared -Wall -Wextra -o $@ $<
 
+# One library with thread-locals, in every way that it can come to a program (locals).
+LOCALS := $(addprefix $(B)/workloads/locals_,start.so later.so later_static.so later_stripped.so)
+FLAGS_OF_start := -DPADDING=64
+FLAGS_OF_later := -DPADDING=4096
+FLAGS_OF_later_static := -DPADDING=16 -ftls-model=initial-exec
+FLAGS_OF_later_stripped := -DPADDING=4096 -s
+$(LOCALS): $(B)/workloads/locals_%.so: tests/workloads/plugin/locals_part.cc
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -O2 -fPIC -shared -Wall -Wextra -DPART=$* $(FLAGS_OF_$*) -o $@ $<
+
+$(B)/workloads/locals: WORKLOAD_LIBS := $(B)/workloads/locals_start.so -Wl,-rpath,'$$ORIGIN'
+$(B)/workloads/locals: $(LOCALS)
 $(B)/workloads/shapes: $(B)/workloads/plugin.so $(B)/workloads/nortti.so
 $(B)/workloads/holder: $(B)/workloads/loser.so
 $(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so

@@ -14,7 +14,7 @@
 #define FIXTURE_VADDR(member) (FIXTURE_BASE + offsetof(struct elf_fixture, member))
 #define FIXTURE_BUILD_ID "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3"
 
-enum { FIXTURE_LOAD, FIXTURE_NOTE, FIXTURE_DYNAMIC, FIXTURE_PROGRAMS };
+enum { FIXTURE_LOAD, FIXTURE_NOTE, FIXTURE_DYNAMIC, FIXTURE_THREAD_LOCALS, FIXTURE_PROGRAMS };
 enum {
 	FIXTURE_NULL,
 	FIXTURE_SYMTAB,
@@ -104,6 +104,14 @@ static inline void fixture_headers(struct elf_fixture *elf)
 		.p_offset = offsetof(struct elf_fixture, dynamic),
 		.p_filesz = sizeof(elf->dynamic),
 		.p_memsz = sizeof(elf->dynamic),
+	};
+	/* For tests that make it PT_TLS. */
+	elf->programs[FIXTURE_THREAD_LOCALS] = (Elf64_Phdr){
+		.p_type = PT_NULL,
+		.p_vaddr = FIXTURE_BASE + 0x800,
+		.p_filesz = 16,
+		.p_memsz = 48,
+		.p_align = 16,
 	};
 }
 

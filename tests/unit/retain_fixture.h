@@ -108,6 +108,8 @@ static inline void retain_fixture(struct retain_result *result)
 	fixture_root(result, ROOT_GLOBAL, "cache", 390, 29000);
 	fixture_root(result, ROOT_STACK, "main", 10, 1000)->tid = 77;
 	strcpy(result->roots.items[1].comm, "worker");
+	fixture_root(result, ROOT_THREAD_LOCAL, "per\nthread", 5, 100)->threads = 3;
+	fixture_root(result, ROOT_THREAD_LOCAL, NULL, 2, 50)->threads = 2;
 	fixture_root(result, ROOT_REGISTER, "rbx", 0, 0)->tid = 77;
 	*(struct retained_leak *)vec_push(&result->leaks) =
 		(struct retained_leak){2, 1, result->direct, result->indirect, 0x55550000};

@@ -26,6 +26,13 @@ static struct image small_image(void)
 
 	*segment = (struct elf_segment){0x1000, 0x2000, 0x300, 0x400, true, false};
 	strcpy(image.file.build_id, "0123456789abcdef");
+	image.file.thread_locals = (struct elf_thread_locals){0x2000, 48, 16};
+	image.tls_layout = (struct tls_layout){.heads_at = 0x2100,
+					       .slots_at = 4208,
+					       .vector_at = TLS_VECTOR_AT,
+					       .thread_size = 2368,
+					       .keys_at = 1296,
+					       .key_value_at = 8};
 	image.has_symtab = true;
 	image.table.count = TABLE_SYMBOLS;
 	image.table.symbols = memcpy(malloc(sizeof(symbols)), symbols, sizeof(symbols));
@@ -58,6 +65,9 @@ static void an_image_comes_through_whole(void **state)
 	assert_int_equal(got.file.segments.count, 1);
 	assert_memory_equal(got.file.segments.items, sent.file.segments.items,
 			    sizeof(struct elf_segment));
+	assert_memory_equal(&got.file.thread_locals, &sent.file.thread_locals,
+			    sizeof(struct elf_thread_locals));
+	assert_memory_equal(&got.tls_layout, &sent.tls_layout, sizeof(struct tls_layout));
 	assert_true(got.has_symtab);
 	assert_int_equal(got.table.count, TABLE_SYMBOLS);
 	assert_memory_equal(got.table.symbols, sent.table.symbols,
@@ -101,6 +111,14 @@ static void broken_images_are_refused(void **state)
 		{offsetof(struct wire_image, segment_count), 0},
 		{offsetof(struct wire_image, segment_count) + 3, 0xff},
 		{offsetof(struct wire_image, has_symtab), 2},
+		{offsetof(struct wire_image, thread_locals.alignment), 24},
+		{offsetof(struct wire_image, thread_locals.alignment), 0},
+		{offsetof(struct wire_image, tls_layout.slots_at) + 2, 2},
+		{offsetof(struct wire_image, tls_layout.vector_at), 16},
+		{offsetof(struct wire_image, tls_layout.keys_at) + 1, 9},
+		{offsetof(struct wire_image, tls_layout.key_value_at), 9},
+		{offsetof(struct wire_image, tls_layout.slot_map_at), 9},
+		{offsetof(struct wire_image, tls_layout.thread_size) + 1, 1},
 		{offsetof(struct wire_image, build_id), 'G'},
 		{offsetof(struct wire_image, build_id) + 3, '/'},
 		{SEGMENT + offsetof(struct wire_segment, vaddr) + 7, 0xff},

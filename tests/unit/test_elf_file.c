@@ -174,6 +174,40 @@ static void a_file_that_is_foreign_or_contradicts_itself_is_refused(void **state
 	}
 }
 
+/* A lying one costs the names of thread-locals, not the file. */
+static void thread_locals_are_taken_if_they_can_be_true(void **state)
+{
+	static const struct {
+		Elf64_Phdr header;
+		struct elf_thread_locals taken;
+	} cases[] = {
+		{{.p_vaddr = 0x1800, .p_filesz = 16, .p_memsz = 48, .p_align = 16},
+		 {0x1800, 48, 16}},
+		{{.p_vaddr = 0x1800, .p_memsz = 48, .p_align = 0}, {0x1800, 48, 1}},
+		{{.p_vaddr = 0x1804, .p_memsz = 48, .p_align = 8}, {0x1804, 48, 8}},
+		{{.p_vaddr = 0x1800, .p_memsz = 1ull << 31, .p_align = 16}, {0}},
+		{{.p_vaddr = 0x1800, .p_memsz = UINT64_MAX, .p_align = 16}, {0}},
+		{{.p_vaddr = 0x1800, .p_filesz = 49, .p_memsz = 48, .p_align = 16}, {0}},
+		{{.p_vaddr = UINT64_MAX - 8, .p_memsz = 48, .p_align = 16}, {0}},
+		{{.p_vaddr = 0x1800, .p_memsz = 48, .p_align = 24}, {0}},
+		{{.p_vaddr = 0x1800, .p_memsz = 48, .p_align = 1ull << 63}, {0}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(elf_file_close) struct elf_file file = {0};
+		_cleanup_close_ int fd = -1;
+		struct elf_fixture elf;
+
+		fixture_init(&elf);
+		elf.programs[FIXTURE_THREAD_LOCALS] = cases[i].header;
+		elf.programs[FIXTURE_THREAD_LOCALS].p_type = PT_TLS;
+		fd = fixture_file(&elf, sizeof(elf));
+		assert_int_equal(elf_file_open(fd, &file), 0);
+		assert_memory_equal(&file.thread_locals, &cases[i].taken, sizeof(cases[i].taken));
+	}
+}
+
 static void what_is_no_regular_file_is_not_read(void **state)
 {
 	_cleanup_close_ int directory = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -217,6 +251,7 @@ int main(void)
 		cmocka_unit_test(
 			the_build_id_is_found_by_its_section_when_there_is_no_note_segment),
 		cmocka_unit_test(a_file_that_is_foreign_or_contradicts_itself_is_refused),
+		cmocka_unit_test(thread_locals_are_taken_if_they_can_be_true),
 		cmocka_unit_test(what_is_no_regular_file_is_not_read),
 		cmocka_unit_test(reading_past_the_end_is_short_and_never_exact),
 	};

@@ -66,6 +66,42 @@ static void functions_of_both_tables_are_read_with_their_places(void **state)
 	assert_int_equal(list[4].binding, STB_WEAK);
 }
 
+static void data_is_read_with_thread_locals_apart_from_addresses(void **state)
+{
+	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0};
+	_cleanup_(elf_file_close) struct elf_file file = {0};
+	_cleanup_close_ int fd = -1;
+	const struct elf_symbol *list;
+	struct elf_fixture elf;
+
+	(void)state;
+	fixture_init(&elf);
+	/* The first one lies at the start of the segment; nothing says that it ends in it. */
+	elf.symtab[1].st_info = ELF64_ST_INFO(STB_LOCAL, STT_TLS);
+	elf.symtab[1].st_value = 0;
+	elf.symtab[1].st_size = UINT64_MAX;
+	/* Two that would be where others are, and one without a size. */
+	elf.symtab[2].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_TLS);
+	elf.symtab[2].st_value = ELF_THREAD_LOCAL;
+	elf.symtab[3].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_TLS);
+	elf.symtab[5] = elf.symtab[4];
+	elf.symtab[5].st_value = ELF_THREAD_LOCAL + 8;
+	elf.dynsym[3].st_info = ELF64_ST_INFO(STB_WEAK, STT_TLS);
+	elf.dynsym[3].st_value = 24;
+	fd = fixture_file(&elf, sizeof(elf));
+	assert_int_equal(elf_file_open(fd, &file), 0);
+	assert_int_equal(elf_objects_read(&file, &symbols), 0);
+	list = symbols.list.items;
+	assert_int_equal(symbols.list.count, 3);
+	assert_string_equal(list[0].name, "static_one");
+	assert_int_equal(list[0].value, ELF_THREAD_LOCAL);
+	assert_string_equal(list[1].name, "exported");
+	assert_int_equal(list[1].value, FIXTURE_VADDR(code) + 200);
+	assert_string_equal(list[2].name, "weak");
+	assert_int_equal(list[2].value, ELF_THREAD_LOCAL + 24);
+	assert_int_equal(list[2].type, STT_TLS);
+}
+
 static void set_no_sections(struct elf_fixture *elf)
 {
 	elf->header.e_shoff = elf->header.e_shnum = 0;
@@ -303,6 +339,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_of_both_tables_are_read_with_their_places),
+		cmocka_unit_test(data_is_read_with_thread_locals_apart_from_addresses),
 		cmocka_unit_test(broken_tables_give_what_can_be_read),
 		cmocka_unit_test(a_count_beyond_the_file_ends_with_the_file),
 		cmocka_unit_test(tables_that_are_too_large_are_not_read_and_do_not_hide_the_other),

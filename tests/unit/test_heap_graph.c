@@ -98,8 +98,9 @@ static void words_in_blocks_are_edges_and_others_are_roots(void **state)
 	struct heap_graph *graph = &fixture->graph;
 
 	put_words(fixture, words, ARRAY_SIZE(words));
-	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0}, tracked,
-					  ARRAY_SIZE(tracked), graph),
+	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0},
+					  &(struct thread_blocks){0}, tracked, ARRAY_SIZE(tracked),
+					  graph),
 			 0);
 	assert_int_equal(graph->blocks, 3);
 	assert_int_equal(graph->tracked_blocks, 3);
@@ -129,12 +130,44 @@ static void memory_that_nobody_uses_holds_nothing(void **state)
 	add_zone(fixture, 0x600, 0x608, ZONE_HEAP);
 	add_zone(fixture, 0x700, 0x708, ZONE_STACK);
 	put_words(fixture, words, ARRAY_SIZE(words));
-	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0}, tracked,
-					  ARRAY_SIZE(tracked), &fixture->graph),
+	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0},
+					  &(struct thread_blocks){0}, tracked, ARRAY_SIZE(tracked),
+					  &fixture->graph),
 			 0);
 	assert_int_equal(fixture->graph.roots.count, 2);
 	assert_int_equal(fixture->graph.roots.items[0].address, MEMORY + 0x700);
 	assert_int_equal(fixture->graph.roots.items[1].address, MEMORY + 0x800);
+}
+
+/* ld.so allocates what a library that was loaded later needs: that is no object of the program. */
+static void thread_locals_in_a_block_are_roots(void **state)
+{
+	static const struct word words[] = {
+		{MEMORY + 0x100, MEMORY + 0x200}, /* in the block, before the thread-locals */
+		{MEMORY + 0x110, MEMORY + 0x200},
+		{MEMORY + 0x118, MEMORY + 0xff0},
+		{MEMORY + 0x120, MEMORY + 0x200}, /* behind them */
+		{MEMORY + 0x608, MEMORY + 0x200}, /* in memory of malloc's */
+		{MEMORY + 0x610, MEMORY + 0x200},
+	};
+	struct thread_block locals[] = {{.start = MEMORY + 0x110, .end = MEMORY + 0x120},
+					{.start = MEMORY + 0x610, .end = MEMORY + 0x618}};
+	struct thread_blocks blocks = {.list = {.items = locals, .count = ARRAY_SIZE(locals)}};
+	struct fixture *fixture = *state;
+	struct heap_graph *graph = &fixture->graph;
+
+	add_zone(fixture, 0x600, 0x700, ZONE_HEAP);
+	put_words(fixture, words, ARRAY_SIZE(words));
+	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0}, &blocks,
+					  tracked, ARRAY_SIZE(tracked), graph),
+			 0);
+	assert_int_equal(graph->graph.first[3], 2);
+	assert_true(has_edge(graph, 0, 1, 0));
+	assert_true(has_edge(graph, 0, 1, 4));
+	assert_int_equal(graph->roots.count, 3);
+	assert_int_equal(graph->roots.items[0].address, MEMORY + 0x110);
+	assert_int_equal(graph->roots.items[1].address, MEMORY + 0x118);
+	assert_int_equal(graph->roots.items[2].address, MEMORY + 0x610);
 }
 
 static void registers_are_roots(void **state)
@@ -144,8 +177,9 @@ static void registers_are_roots(void **state)
 
 	thread->registers.rbx = MEMORY + 0x200;
 	thread->vectors[3] = MEMORY + 0x100;
-	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0}, tracked,
-					  ARRAY_SIZE(tracked), &fixture->graph),
+	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0},
+					  &(struct thread_blocks){0}, tracked, ARRAY_SIZE(tracked),
+					  &fixture->graph),
 			 0);
 	assert_int_equal(fixture->graph.roots.count, 2);
 	assert_string_equal(register_name(fixture->graph.roots.items[0].address), "rbx");
@@ -159,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_PICTURE(words_in_blocks_are_edges_and_others_are_roots),
 		WITH_PICTURE(memory_that_nobody_uses_holds_nothing),
+		WITH_PICTURE(thread_locals_in_a_block_are_roots),
 		WITH_PICTURE(registers_are_roots),
 	};
 

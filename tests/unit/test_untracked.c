@@ -60,9 +60,9 @@ static void build(struct fixture *fixture, const struct word *words, size_t coun
 		pages->found.items[i] =
 			found_pack(words[i].value, words[i].address % MEMORY_PAGE / 8);
 	}
-	assert_int_equal(
-		heap_graph_build(&fixture->picture, &none, blocks, block_count, &fixture->graph),
-		0);
+	assert_int_equal(heap_graph_build(&fixture->picture, &none, &(struct thread_blocks){0},
+					  blocks, block_count, &fixture->graph),
+			 0);
 }
 
 static void expect_roots(const struct fixture *fixture, struct untracked_start *starts,

@@ -11,6 +11,7 @@
 #define MAX_PROGRAM_HEADERS 65536
 #define MAX_NOTES_BYTES 65536
 #define MAX_BUILD_ID_BYTES 40
+#define MAX_THREAD_LOCAL_BYTES (1ull << 30)
 
 _Static_assert(sizeof(((struct elf_file *)0)->build_id) > 2 * MAX_BUILD_ID_BYTES, "hex fits");
 
@@ -112,6 +113,19 @@ static int add_segment(struct elf_file *file, const Elf64_Phdr *program)
 	return 0;
 }
 
+/* One that lies about itself has none. */
+static void take_thread_locals(struct elf_file *file, const Elf64_Phdr *program)
+{
+	uint64_t alignment = program->p_align ? program->p_align : 1, ignored;
+
+	if (program->p_filesz > program->p_memsz || program->p_memsz > MAX_THREAD_LOCAL_BYTES ||
+	    alignment & (alignment - 1) || alignment > MAX_THREAD_LOCAL_BYTES ||
+	    __builtin_add_overflow(program->p_vaddr, program->p_memsz, &ignored))
+		return;
+	file->thread_locals =
+		(struct elf_thread_locals){program->p_vaddr, program->p_memsz, alignment};
+}
+
 static void print_hex(const uint8_t *bytes, size_t size, char *text)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -173,6 +187,8 @@ static int take_program_header(struct elf_file *file, const Elf64_Phdr *program)
 		return add_segment(file, program);
 	if (program->p_type == PT_NOTE && !file->build_id[0])
 		return read_notes(file, program->p_offset, program->p_filesz, program->p_align);
+	if (program->p_type == PT_TLS)
+		take_thread_locals(file, program);
 	if (program->p_type == PT_DYNAMIC) {
 		file->dynamic_offset = program->p_offset;
 		file->dynamic_size = program->p_filesz;

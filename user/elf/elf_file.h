@@ -30,6 +30,11 @@ struct elf_segment {
 	bool executable, writable;
 };
 
+/* PT_TLS: what each thread gets a copy of. */
+struct elf_thread_locals {
+	uint64_t vaddr, size, alignment; /* size 0: it has none; alignment: a power of two */
+};
+
 struct elf_file {
 	int fd;		    /* borrowed */
 	const void *memory; /* borrowed; where the file is, if it is not behind fd, else NULL */
@@ -37,6 +42,7 @@ struct elf_file {
 	uint16_t type; /* ET_EXEC, ET_DYN, ET_REL */
 	uint64_t entry;
 	VEC(struct elf_segment) segments;
+	struct elf_thread_locals thread_locals;
 	uint64_t dynamic_offset, dynamic_size; /* PT_DYNAMIC in the file; 0, 0: there is none */
 	char build_id[41 * 2];		       /* lower-case hex, "" when there is none */
 };
@@ -78,7 +84,11 @@ int elf_file_read_exact(const struct elf_file *file, uint64_t offset, void *buff
 #define ELF_MAX_TABLE_BYTES (256ull << 20)
 #define ELF_MAX_SYMBOLS (16u << 20)
 int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols);
-/* Likewise the data objects (STT_OBJECT) that have a size: variables, constants, vtables. */
+/*
+ * Likewise the data objects (STT_OBJECT) that have a size: variables, constants, vtables; and
+ * thread-locals (STT_TLS), whose value is ELF_THREAD_LOCAL plus their place in PT_TLS.
+ */
+#define ELF_THREAD_LOCAL (1ull << 63)
 int elf_objects_read(const struct elf_file *file, struct elf_symbols *symbols);
 void elf_symbols_free(struct elf_symbols *symbols);
 

@@ -49,8 +49,12 @@ static bool is_function(const struct elf_file *file, const Elf64_Sym *symbol)
 /* Data with a size: what is defined by address alone (_end, __bss_start) names no object. */
 static bool is_object(const Elf64_Sym *symbol)
 {
-	return symbol->st_shndx != SHN_UNDEF && symbol->st_value && symbol->st_size &&
-	       ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
+	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_size ||
+	    symbol->st_value >= ELF_THREAD_LOCAL)
+		return false;
+	if (ELF64_ST_TYPE(symbol->st_info) == STT_TLS)
+		return true;
+	return symbol->st_value && ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
 }
 
 static bool is_wanted(const struct reader *reader, const Elf64_Sym *symbol)
@@ -87,7 +91,8 @@ static int take_symbol(const struct reader *reader, const Elf64_Sym *symbol, con
 	if (!taken)
 		return -ENOMEM;
 	*taken = (struct elf_symbol){
-		.value = symbol->st_value,
+		.value = symbol->st_value |
+			 (ELF64_ST_TYPE(symbol->st_info) == STT_TLS ? ELF_THREAD_LOCAL : 0),
 		.size = symbol->st_size,
 		.limit = limit_of(reader, symbol),
 		.name = strings + symbol->st_name,

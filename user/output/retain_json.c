@@ -133,6 +133,8 @@ void retain_json_root(struct json_writer *json, const struct retained_root *root
 		json_put_number(json, "tid", (uint64_t)root->tid);
 		json_put_string(json, "comm", root->comm);
 	}
+	if (root->kind == ROOT_THREAD_LOCAL)
+		json_put_number(json, "threads", root->threads);
 	json_put_bool(json, "through_untracked", root->through);
 	json_put_number(json, "words", root->words);
 }

@@ -15,6 +15,10 @@ static const char *path_base(const char *path)
 
 static void write_thread(FILE *out, const struct retained_root *root)
 {
+	if (!root->tid && root->threads) {
+		fprintf(out, " (%" PRIu32 " threads)", root->threads);
+		return;
+	}
 	if (!root->tid) {
 		fputs(" (several threads)", out);
 		return;
@@ -55,7 +59,16 @@ static void write_stack(FILE *out, const struct retained_root *root)
 
 static void write_thread_local(FILE *out, const struct retained_root *root)
 {
-	fputs("thread-local storage", out);
+	if (root->name) {
+		fputs("thread-local ", out);
+		text_print_inert(out, root->name);
+		write_module(out, root->module);
+	} else if (root->module) {
+		fputs("thread-locals", out);
+		write_module(out, root->module);
+	} else {
+		fputs("thread-local storage", out);
+	}
 	write_thread(out, root);
 }
 

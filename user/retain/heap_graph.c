@@ -11,7 +11,9 @@ struct builder {
 	struct heap_graph *graph;
 	struct hash type_index;	    /* of a type word -> its place in type_words, plus 1 */
 	const struct mapping *seen; /* the mapping that the last type word pointed to */
-	uint32_t block;		    /* the first one that ends behind the word looked at */
+	const struct thread_blocks *locals;
+	size_t local;	/* the first one that ends behind the word looked at */
+	uint32_t block; /* the first one that ends behind the word looked at */
 	uint32_t edges, capacity;
 };
 
@@ -92,14 +94,18 @@ static int add_from_block(struct builder *builder, uint32_t block, uint64_t addr
 	return untracked_add_from_block(&graph->untracked, block, value);
 }
 
+static bool holds_nothing(const struct builder *builder, uint64_t address)
+{
+	const struct zone *zone = picture_zone(builder->picture, address);
+
+	return zone && zone->kind != ZONE_STACK && zone->kind != ZONE_TLS;
+}
+
 static int add_root(struct builder *builder, uint64_t address, uint64_t value, uint32_t thread)
 {
 	uint32_t target = block_index_find(&builder->graph->index, value);
-	const struct zone *zone = thread ? NULL : picture_zone(builder->picture, address);
 	struct root_word *root;
 
-	if (zone && zone->kind != ZONE_STACK && zone->kind != ZONE_TLS)
-		return 0;
 	if (target == BLOCK_NONE)
 		return untracked_add_outside(&builder->graph->untracked, address, value, thread);
 	root = vec_push(&builder->graph->roots);
@@ -107,6 +113,17 @@ static int add_root(struct builder *builder, uint64_t address, uint64_t value, u
 		return -ENOMEM;
 	*root = (struct root_word){address, target, thread};
 	return 0;
+}
+
+static bool is_thread_local(struct builder *builder, uint64_t address)
+{
+	const struct thread_blocks *locals = builder->locals;
+
+	while (builder->local < locals->list.count &&
+	       locals->list.items[builder->local].end <= address)
+		builder->local++;
+	return builder->local < locals->list.count &&
+	       locals->list.items[builder->local].start <= address;
 }
 
 /* Words come by ascending address: so do the blocks they lie in. */
@@ -119,9 +136,11 @@ static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 		builder->block++;
 		graph->graph.first[builder->block] = builder->edges;
 	}
+	if (is_thread_local(builder, address))
+		return add_root(builder, address, value, 0);
 	if (builder->block < graph->blocks && graph->starts[builder->block] <= address)
 		return add_from_block(builder, builder->block, address, value);
-	return add_root(builder, address, value, 0);
+	return holds_nothing(builder, address) ? 0 : add_root(builder, address, value, 0);
 }
 
 static int add_page(struct builder *builder, uint64_t address, const struct page *page)
@@ -217,11 +236,11 @@ static int prepare(struct builder *builder)
 }
 
 int heap_graph_build(const struct picture *picture, const struct data_modules *modules,
-		     const struct tracked_block *tracked, size_t tracked_count,
-		     struct heap_graph *graph)
+		     const struct thread_blocks *locals, const struct tracked_block *tracked,
+		     size_t tracked_count, struct heap_graph *graph)
 {
 	_cleanup_(heap_graph_free) struct heap_graph built = {0};
-	struct builder builder = {.picture = picture, .graph = &built};
+	struct builder builder = {.picture = picture, .locals = locals, .graph = &built};
 	int err = heap_blocks_list(picture, tracked, tracked_count, &built);
 
 	if (!err)

@@ -4,7 +4,8 @@
  *
  * A word at an 8-aligned address that holds an address inside [start, start + size) of a block
  * points to it; one past the end does not, nor does a block to itself. A word outside all blocks is
- * a root, unless it lies in memory that malloc or nobody uses.
+ * a root, unless it lies in memory that malloc or nobody uses. So is a word in a thread's block of
+ * thread-locals, also where ld.so has allocated that block.
  */
 #ifndef LEAKMON_RETAIN_HEAP_GRAPH_H
 #define LEAKMON_RETAIN_HEAP_GRAPH_H
@@ -13,6 +14,7 @@
 #include "analyze/graph.h"
 #include "base/hash.h"
 #include "retain/picture.h"
+#include "retain/thread_blocks.h"
 #include "retain/untracked.h"
 
 /* A block that was watched since its allocation. */
@@ -54,8 +56,8 @@ struct heap_graph {
 
 /* `tracked` is sorted by address; may be NULL. *graph is untouched on failure. 0 or -ENOMEM. */
 int heap_graph_build(const struct picture *picture, const struct data_modules *modules,
-		     const struct tracked_block *tracked, size_t tracked_count,
-		     struct heap_graph *graph);
+		     const struct thread_blocks *locals, const struct tracked_block *tracked,
+		     size_t tracked_count, struct heap_graph *graph);
 void heap_graph_free(struct heap_graph *graph);
 
 /* "rax", ..., "xmm0"; of root_word.address. */

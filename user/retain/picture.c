@@ -297,10 +297,18 @@ int picture_take(pid_t pid, const struct picture_options *options, struct pictur
 	return err;
 }
 
+void picture_forget_threads(struct picture *picture)
+{
+	for (size_t i = 0; i < picture->threads.count; i++) {
+		free(picture->threads.items[i].stack);
+		free(picture->threads.items[i].vector.blocks);
+	}
+	picture->threads.count = 0;
+}
+
 void picture_free(struct picture *picture)
 {
-	for (size_t i = 0; i < picture->threads.count; i++)
-		free(picture->threads.items[i].stack);
+	picture_forget_threads(picture);
 	vec_free(&picture->threads);
 	vec_free(&picture->zones);
 	maps_free(&picture->maps);

@@ -32,6 +32,13 @@ struct picture_options {
 	size_t idle_count;
 };
 
+/* Where a thread's copies of modules' thread-locals are: see thread_vectors.h. */
+struct thread_vector {
+	uint64_t address, generation;
+	uint64_t *blocks; /* of module 1, 2, ...; owned */
+	size_t count;	  /* 0: not known */
+};
+
 /* What a thread had on its stack, for naming its frames. */
 struct picture_thread {
 	pid_t tid;
@@ -41,6 +48,7 @@ struct picture_thread {
 	uint64_t stack_start, stack_end; /* in use; 0: nowhere known */
 	uint64_t *stack;		 /* copied from stack_start on; owned */
 	size_t stack_words;
+	struct thread_vector vector;
 };
 
 enum zone_kind {
@@ -79,6 +87,9 @@ struct picture {
 	size_t broken_spans;
 	uint64_t broken_address; /* of the first one */
 };
+
+/* Also what the threads own. */
+void picture_forget_threads(struct picture *picture);
 
 /*
  * 0; -ESRCH: the process is gone, or none; -EPERM, -EACCES: it must not be read; -ENOMEM.

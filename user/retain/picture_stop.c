@@ -8,6 +8,7 @@
 #include "retain/picture_ranges.h"
 #include "retain/picture_taking.h"
 #include "retain/picture_zones.h"
+#include "retain/thread_vectors.h"
 
 #define NS_PER_MS 1000000ull
 #define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
@@ -73,7 +74,11 @@ static int read_heaps(struct taking *taking, const struct stop *stop)
 	err = mend_spans(taking, stop->began_ns + picture->max_pause_ns);
 	if (!err)
 		err = taking_find_free_chunks(taking, stop);
-	return err ? err : zones_add_threads(picture, stop, taking->pagemap);
+	if (!err)
+		err = zones_add_threads(picture, stop, taking->pagemap);
+	return err ? err
+		   : thread_vectors_read(picture, &taking->peek,
+					 stop->began_ns + picture->max_pause_ns);
 }
 
 /* Everything that must be of one moment. */
@@ -142,14 +147,6 @@ static size_t count_broken(const struct heap_spans *spans)
 	return count;
 }
 
-static void forget_threads(struct picture *picture)
-{
-	for (size_t i = 0; i < picture->threads.count; i++)
-		free(picture->threads.items[i].stack);
-	picture->threads.count = 0;
-	picture->zones.count = 0;
-}
-
 int taking_stop(struct taking *taking)
 {
 	struct picture *picture = taking->picture;
@@ -178,7 +175,8 @@ int taking_stop(struct taking *taking)
 		err = read_late(taking);
 	/* A chunk's header changed after the second reading, and was not looked at again. */
 	if (!err && count_broken(&picture->spans) > count_broken(&taking->walked)) {
-		forget_threads(picture);
+		picture_forget_threads(picture);
+		picture->zones.count = 0;
 		picture->why_not_stopped = "its heap changed where there was no time to look: a "
 					   "longer --max-pause would do";
 		return -EAGAIN;

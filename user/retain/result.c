@@ -78,7 +78,8 @@ static uint64_t class_id(const struct retain_result *result, const struct retain
 static uint64_t root_id(const struct retained_root *root)
 {
 	bool in_file = root->kind == ROOT_GLOBAL && !root->name;
-	bool of_thread = !root->name || root->kind == ROOT_REGISTER;
+	bool of_module = root->kind == ROOT_THREAD_LOCAL && root->module;
+	bool of_thread = (!root->name && !of_module) || root->kind == ROOT_REGISTER;
 	uint64_t kind = (uint64_t)root->kind + 1 + (root->through ? ROOT_KIND_MAX_ : 0);
 	uint64_t id = mix_text(hash_mix(kind), root->name);
 

@@ -71,6 +71,7 @@ struct retained_root {
 	uint64_t address, offset;
 	pid_t tid; /* 0: of several threads, or of none */
 	char comm[16];
+	uint32_t threads; /* ROOT_THREAD_LOCAL: how many have one that holds something */
 	bool through; /* it holds nothing of that itself: it leads to memory that no block is known
 		       * in, and that does */
 	uint64_t words;

@@ -120,6 +120,7 @@ static int add_root(struct building *building, uint32_t number)
 	added->offset = group->offset;
 	added->tid = group->tid;
 	memcpy(added->comm, group->comm, sizeof(added->comm));
+	added->threads = group->threads;
 	added->led = retain->retention.led[number];
 	added->retained = (struct retention_total){retain->retention.retained_blocks[number],
 						   retain->retention.retained[number]};

@@ -148,6 +148,7 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 {
 	struct root_sources roots = {.picture = &retain->picture,
 				     .modules = &retain->modules,
+				     .locals = &retain->locals,
 				     .frames = &retain->frames,
 				     .held = &retain->held,
 				     .functions = &retain->functions,
@@ -204,8 +205,10 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 
 	log_step("modules", &since_ns);
 	if (!err)
-		err = heap_graph_build(&retain->picture, &retain->modules, sources->tracked,
-				       sources->tracked_count, graph);
+		err = thread_blocks_find(&retain->picture, &retain->modules, &retain->locals);
+	if (!err)
+		err = heap_graph_build(&retain->picture, &retain->modules, &retain->locals,
+				       sources->tracked, sources->tracked_count, graph);
 	drop_words(retain);
 	log_step("graph", &since_ns);
 	if (!err)
@@ -330,6 +333,7 @@ void retain_free(struct retain *retain)
 	intern_free(&retain->intern);
 	kernel_held_free(&retain->held);
 	stack_frames_free(&retain->frames);
+	thread_blocks_free(&retain->locals);
 	data_modules_free(&retain->modules);
 	heap_graph_free(&retain->graph);
 	picture_free(&retain->picture);

@@ -39,6 +39,7 @@ struct retain {
 	struct picture picture;
 	struct heap_graph graph;
 	struct data_modules modules;
+	struct thread_blocks locals;
 	struct stack_frames frames;
 	struct kernel_held held;
 	struct intern intern;

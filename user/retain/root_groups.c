@@ -2,6 +2,8 @@
 #include "retain/root_groups.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "retain/root_grouper.h"
@@ -14,6 +16,15 @@
 uint64_t root_key(enum root_kind kind, uint64_t one, uint64_t other)
 {
 	return hash_mix(hash_mix(hash_mix((uint64_t)kind + 1) ^ one) + other);
+}
+
+/* Words come by ascending address, and all of a thread's in one group stand together. */
+static void count_thread(struct root_group *group, const struct root_group *fresh)
+{
+	if (group->kind != ROOT_THREAD_LOCAL || group->last_tid == fresh->tid)
+		return;
+	group->last_tid = fresh->tid;
+	group->threads++;
 }
 
 int root_join(struct grouper *grouper, uint64_t key, const struct root_group *fresh,
@@ -34,6 +45,7 @@ int root_join(struct grouper *grouper, uint64_t key, const struct root_group *fr
 	group = &grouper->groups->list.items[*slot - 1];
 	if (group->tid != fresh->tid)
 		group->tid = 0;
+	count_thread(group, fresh);
 	*number = (uint32_t)*slot - 1;
 	return 0;
 }
@@ -62,6 +74,64 @@ static int join_global(struct grouper *grouper, const struct data_module *module
 			return -ENOMEM;
 	}
 	return root_join(grouper, root_key(ROOT_GLOBAL, group.address, 0), &group, number);
+}
+
+/* The name of a variable in a thread's block; NULL: it has none. 0 or -ENOMEM. */
+static int name_local(const struct grouper *grouper, const struct thread_block *block,
+		      uint64_t address, struct root_group *group)
+{
+	uint64_t place = ELF_THREAD_LOCAL + (address - block->start);
+	const struct symbol *symbol = symbol_table_find(&block->module->image.table, place);
+
+	group->address = block->start;
+	if (!symbol)
+		return 0;
+	group->offset = symbol->address - ELF_THREAD_LOCAL;
+	group->address += group->offset;
+	group->name = data_module_name(block->module, symbol, grouper->intern);
+	return group->name ? 0 : -ENOMEM;
+}
+
+static int name_key(const struct grouper *grouper, const struct thread_block *block,
+		    uint64_t address, struct root_group *group)
+{
+	uint64_t key = (address - block->start) / TLS_KEY_BYTES;
+	char name[64];
+
+	snprintf(name, sizeof(name), "pthread_setspecific key %" PRIu64, key);
+	group->address = block->start + key * TLS_KEY_BYTES;
+	group->name = intern_string(grouper->intern, name);
+	return group->name ? 0 : -ENOMEM;
+}
+
+/* One root for a variable of all threads. */
+static int join_local(struct grouper *grouper, const struct thread_block *block, uint64_t address,
+		      uint32_t *number)
+{
+	static const char *const names[] = {
+		[THREAD_BLOCK_MODULE] = NULL,
+		[THREAD_BLOCK_THREAD] = "struct pthread",
+		[THREAD_BLOCK_KEYS] = NULL,
+		[THREAD_BLOCK_VECTOR] = "dynamic thread vector",
+	};
+	struct root_group group = {.kind = ROOT_THREAD_LOCAL,
+				   .name = names[block->kind],
+				   .module = block->module->path,
+				   .address = block->start};
+	int err = 0;
+
+	_Static_assert(ARRAY_SIZE(names) == THREAD_BLOCK_KIND_MAX_, "a name for every kind");
+	set_thread(grouper, block->thread, &group);
+	if (block->kind == THREAD_BLOCK_MODULE)
+		err = name_local(grouper, block, address, &group);
+	else if (block->kind == THREAD_BLOCK_KEYS)
+		err = name_key(grouper, block, address, &group);
+	if (err)
+		return err;
+	return root_join(grouper,
+			 root_key(group.kind, hash_mix((uintptr_t)block->module) ^ group.offset,
+				  (uintptr_t)group.name),
+			 &group, number);
 }
 
 static bool is_thread_local(const struct grouper *grouper, const struct zone *zone,
@@ -122,6 +192,7 @@ static int join_register(struct grouper *grouper, uint64_t address, uint32_t thr
 
 int root_join_word(struct grouper *grouper, uint64_t address, uint32_t thread, uint32_t *number)
 {
+	const struct thread_block *block;
 	const struct data_module *module;
 	const struct zone *zone;
 
@@ -129,6 +200,9 @@ int root_join_word(struct grouper *grouper, uint64_t address, uint32_t thread, u
 		return join_kernel(grouper, address, number);
 	if (thread)
 		return join_register(grouper, address, thread, number);
+	block = thread_blocks_at(grouper->sources->locals, address);
+	if (block)
+		return join_local(grouper, block, address, number);
 	zone = picture_zone(grouper->sources->picture, address);
 	if (zone && (zone->kind == ZONE_STACK || zone->kind == ZONE_TLS))
 		return join_stack(grouper, zone, address, number);

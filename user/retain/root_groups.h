@@ -21,6 +21,8 @@ struct root_group {
 	uint64_t offset;    /* the same as the module's file counts it; 0: in no file */
 	pid_t tid;	    /* of a thread's; 0: of several */
 	char comm[16];	    /* likewise */
+	uint32_t threads;   /* ROOT_THREAD_LOCAL: how many have one that holds something */
+	pid_t last_tid;	    /* the last of these */
 	uint64_t words;	    /* that hold something */
 	uint32_t holder;    /* ROOT_UNTRACKED: the root that leads there, its place in the list
 			     * plus 1; 0: none is known to */
@@ -37,6 +39,7 @@ struct root_groups {
 struct root_sources {
 	const struct picture *picture;
 	const struct data_modules *modules;
+	const struct thread_blocks *locals;
 	const struct stack_frames *frames;
 	const struct kernel_held *held;
 	struct root_functions *functions;

@@ -137,6 +137,7 @@ static void root_read(struct reader *reader, sqlite3_stmt *row)
 	root->retained = total(reader, row, 9);
 	root->led = total(reader, row, 11);
 	root->through = number(reader, row, 13) != 0;
+	root->threads = place(reader, row, 14, UINT32_MAX);
 	/* Ranked: those that lead to nothing come last. */
 	if (root->led.blocks)
 		result->retaining = result->roots.count;
@@ -264,7 +265,8 @@ static const struct {
 	 "indirect_bytes,through_blocks,through_bytes FROM retains WHERE id=?",
 	 "a run", head_read},
 	{"SELECT root,kind,name,module,address,offset,tid,comm,words,retained_blocks,"
-	 "retained_bytes,led_blocks,led_bytes,through FROM retain_roots WHERE retain=? ORDER BY "
+	 "retained_bytes,led_blocks,led_bytes,through,threads FROM retain_roots WHERE retain=? "
+	 "ORDER BY "
 	 "root",
 	 "its roots", root_read},
 	{"SELECT class,kind,name,module,offset,size,stack,distance,blocks,bytes,held_blocks,"

@@ -66,12 +66,12 @@ static int put_root(struct writer *writer, sqlite3_stmt *statement, size_t i)
 {
 	const struct retained_root *root = &writer->result->roots.items[i];
 
-	return database_do(statement, "iitttiiitiiiiii", writer->number, (int64_t)i,
+	return database_do(statement, "iitttiiitiiiiiii", writer->number, (int64_t)i,
 			   root_kind_name(root->kind), root->name, root->module,
 			   plain(root->address), plain(root->offset), (int64_t)root->tid,
 			   root->comm, plain(root->words), plain(root->retained.blocks),
 			   plain(root->retained.bytes), plain(root->led.blocks),
-			   plain(root->led.bytes), (int64_t)root->through);
+			   plain(root->led.bytes), (int64_t)root->through, (int64_t)root->threads);
 }
 
 static int put_class(struct writer *writer, sqlite3_stmt *statement, size_t i)
@@ -172,7 +172,7 @@ static const struct {
 	size_t count; /* offset in the result of how many there are */
 	int (*put)(struct writer *, sqlite3_stmt *, size_t);
 } tables[] = {
-	{"INSERT INTO retain_roots VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	{"INSERT INTO retain_roots VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	 offsetof(struct retain_result, roots.count), put_root},
 	{"INSERT INTO retain_classes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	 offsetof(struct retain_result, classes.count), put_class},

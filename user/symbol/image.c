@@ -63,6 +63,7 @@ int image_read_objects(int fd, struct image *image)
 	if (err == -ENOMEM || err == -EIO)
 		return err;
 	read.has_symtab = symbols.has_symtab;
+	tls_layout_find(&read.file, &symbols, &read.tls_layout);
 	err = symbol_table_build(&symbols, &read.table);
 	if (err)
 		return err;

@@ -9,18 +9,20 @@
 #include <stdbool.h>
 
 #include "elf/elf_file.h"
+#include "elf/tls_layout.h"
 #include "symbol/symbol_table.h"
 
 struct image {
 	struct elf_file file; /* its fd is -1: segments and build-id only */
 	struct symbol_table table;
-	bool has_symtab; /* static functions are in the table too */
+	bool has_symtab;	      /* static functions are in the table too */
+	struct tls_layout tls_layout; /* of image_read_objects(); heads_at 0: it does not tell */
 };
 
 /* 0; -ENOEXEC, -EBADMSG: not an ELF file we can read; -EIO; -ENOMEM. *image untouched on error. */
 int image_read(int fd, struct image *image);
 
-/* The same with the file's data objects in place of its functions. */
+/* The same with the file's data objects and thread-locals in place of its functions. */
 int image_read_objects(int fd, struct image *image);
 
 /*

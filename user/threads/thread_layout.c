@@ -6,26 +6,20 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/glibc_descriptors.h"
 
-/* A descriptor: {size in bits, number of elements, offset}. */
-#define DESCRIPTOR_WORDS 3
-
-/* What a descriptor must describe. 0 bits: it is one word, the value itself. */
-static const struct {
-	const char *name;
-	size_t field; /* in struct thread_layout */
-	uint32_t bits;
-} rows[] = {
-	{"_thread_db_pthread_list", offsetof(struct thread_layout, list_at), 128},
-	{"_thread_db_pthread_tid", offsetof(struct thread_layout, tid_at), 32},
-	{"_thread_db_pthread_start_routine", offsetof(struct thread_layout, start_routine_at), 64},
-	{"_thread_db_pthread_cancelhandling", offsetof(struct thread_layout, state_at), 32},
-	{"_thread_db_list_t_next", offsetof(struct thread_layout, next_at), 64},
-	{"_thread_db_list_t_prev", offsetof(struct thread_layout, prev_at), 64},
-	{"_thread_db_sizeof_pthread", offsetof(struct thread_layout, descriptor_size), 0},
+static const struct glibc_descriptor rows[] = {
+	{"_thread_db_pthread_list", offsetof(struct thread_layout, list_at), 128, 1},
+	{"_thread_db_pthread_tid", offsetof(struct thread_layout, tid_at), 32, 1},
+	{"_thread_db_pthread_start_routine", offsetof(struct thread_layout, start_routine_at), 64,
+	 1},
+	{"_thread_db_pthread_cancelhandling", offsetof(struct thread_layout, state_at), 32, 1},
+	{"_thread_db_list_t_next", offsetof(struct thread_layout, next_at), 64, 1},
+	{"_thread_db_list_t_prev", offsetof(struct thread_layout, prev_at), 64, 1},
+	{"_thread_db_sizeof_pthread", offsetof(struct thread_layout, descriptor_size), 0, 0},
 	/* A shared libc has them in _rtld_global; in a static program they are variables. */
-	{"_thread_db_rtld_global__dl_stack_used", offsetof(struct thread_layout, used_at), 128},
-	{"_thread_db_rtld_global__dl_stack_user", offsetof(struct thread_layout, user_at), 128},
+	{"_thread_db_rtld_global__dl_stack_used", offsetof(struct thread_layout, used_at), 128, 1},
+	{"_thread_db_rtld_global__dl_stack_user", offsetof(struct thread_layout, user_at), 128, 1},
 };
 
 enum { HEADS = 7, ROWS_ALL = (1 << ARRAY_SIZE(rows)) - 1, ROWS_STATIC = (1 << HEADS) - 1 };
@@ -38,28 +32,9 @@ static const char *const variables[VARIABLE_MAX_] = {"__nptl_rtld_global", "_dl_
 struct reading {
 	const struct elf_file *file;
 	struct thread_layout layout;
-	unsigned found; /* bit per row */
+	struct glibc_descriptors descriptors;
 	uint64_t variables[VARIABLE_MAX_];
 };
-
-static int read_row(struct reading *reading, size_t row, uint64_t vaddr)
-{
-	uint32_t words[DESCRIPTOR_WORDS] = {0};
-	size_t size = rows[row].bits ? sizeof(words) : sizeof(words[0]);
-	uint64_t offset;
-	int error = elf_file_offset(reading->file, vaddr, &offset);
-
-	if (!error)
-		error = elf_file_read_exact(reading->file, offset, words, size);
-	if (error)
-		return error;
-	if (rows[row].bits && (words[0] != rows[row].bits || words[1] != 1))
-		return -ENOENT;
-	memcpy((char *)&reading->layout + rows[row].field, rows[row].bits ? &words[2] : &words[0],
-	       sizeof(words[0]));
-	reading->found |= 1u << row;
-	return 0;
-}
 
 static int take_object(struct reading *reading, const struct elf_symbol *object)
 {
@@ -67,11 +42,7 @@ static int take_object(struct reading *reading, const struct elf_symbol *object)
 		if (!strcmp(object->name, variables[i]))
 			reading->variables[i] = object->value;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (!strcmp(object->name, rows[i].name))
-			return read_row(reading, i, object->value);
-	}
-	return 0;
+	return glibc_descriptors_take(&reading->descriptors, reading->file, object);
 }
 
 /* Where the heads are. */
@@ -81,12 +52,12 @@ static bool find_heads(struct reading *reading)
 	const uint64_t user = reading->variables[VARIABLE_USER];
 	struct thread_layout *layout = &reading->layout;
 
-	if (reading->found == ROWS_ALL && reading->variables[VARIABLE_GLOBAL]) {
+	if (reading->descriptors.found == ROWS_ALL && reading->variables[VARIABLE_GLOBAL]) {
 		layout->heads_at = reading->variables[VARIABLE_GLOBAL];
 		layout->indirect = 1;
 		return true;
 	}
-	if (reading->found != ROWS_STATIC || !used || !user)
+	if (reading->descriptors.found != ROWS_STATIC || !used || !user)
 		return false;
 	layout->heads_at = MIN(used, user);
 	if (MAX(used, user) - layout->heads_at > THREAD_LAYOUT_MAX)
@@ -115,6 +86,8 @@ int thread_layout_read(const struct elf_file *file, struct thread_layout *layout
 	struct reading reading = {.file = file};
 	int error = elf_objects_read(file, &objects);
 
+	reading.descriptors = (struct glibc_descriptors){
+		.rows = rows, .count = ARRAY_SIZE(rows), .into = &reading.layout};
 	for (size_t i = 0; i < objects.list.count && !error; i++)
 		error = take_object(&reading, &objects.list.items[i]);
 	if (error)

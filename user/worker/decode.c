@@ -55,12 +55,23 @@ static int add_segment(const struct wire_segment *wire, struct elf_file *file)
 	return 0;
 }
 
+static bool is_sound(const struct wire_image *wire)
+{
+	uint64_t alignment = wire->thread_locals.alignment, ignored;
+
+	return wire->segment_count <= MAX_SEGMENTS && wire->has_symtab <= 1 &&
+	       is_hex(wire->build_id, sizeof(wire->build_id)) && !(alignment & (alignment - 1)) &&
+	       (alignment || !wire->thread_locals.size) &&
+	       !__builtin_add_overflow(wire->thread_locals.vaddr, wire->thread_locals.size,
+				       &ignored) &&
+	       (!wire->tls_layout.heads_at || tls_layout_is_sound(&wire->tls_layout));
+}
+
 static int decode_file(struct cursor *cursor, struct wire_image *wire, struct elf_file *file)
 {
 	int err = cursor_take_one(cursor, wire, sizeof(*wire));
 
-	if (err || wire->segment_count > MAX_SEGMENTS || wire->has_symtab > 1 ||
-	    !is_hex(wire->build_id, sizeof(wire->build_id)))
+	if (err || !is_sound(wire))
 		return -EPROTO;
 	for (uint32_t i = 0; !err && i < wire->segment_count; i++) {
 		struct wire_segment segment;
@@ -72,6 +83,7 @@ static int decode_file(struct cursor *cursor, struct wire_image *wire, struct el
 	file->size = wire->size;
 	file->entry = wire->entry;
 	file->type = wire->type;
+	file->thread_locals = wire->thread_locals;
 	memcpy(file->build_id, wire->build_id, sizeof(file->build_id));
 	return err;
 }
@@ -115,6 +127,7 @@ int decode_image(const struct bytes *body, struct image *image)
 		return err;
 	read.table.count = wire.symbol_count;
 	read.has_symtab = wire.has_symtab;
+	read.tls_layout = wire.tls_layout;
 	if (cursor.left || check_table(&read.table, wire.names_size))
 		return -EPROTO;
 	*image = read;

@@ -49,6 +49,7 @@ static int encode_file(const struct elf_file *file, const struct image *image, s
 		.entry = file->entry,
 		.symbol_count = image ? image->table.count : 0,
 		.names_size = image ? names_size(&image->table) : 0,
+		.thread_locals = file->thread_locals,
 		.segment_count = (uint32_t)file->segments.count,
 		.type = file->type,
 		.has_symtab = image && image->has_symtab,
@@ -57,6 +58,8 @@ static int encode_file(const struct elf_file *file, const struct image *image, s
 
 	_Static_assert(sizeof(wire.build_id) == sizeof(file->build_id), "the same text");
 	memcpy(wire.build_id, file->build_id, sizeof(wire.build_id));
+	if (image)
+		wire.tls_layout = image->tls_layout;
 	room += sizeof(wire) + file->segments.count * sizeof(struct wire_segment);
 	if (!bytes_reserve(body, room))
 		return -ENOMEM;

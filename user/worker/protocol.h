@@ -15,6 +15,8 @@
 
 #include <stdint.h>
 
+#include "elf/tls_layout.h"
+
 enum worker_kind {
 	WORKER_DESCRIBE, /* file -> struct debug_description */
 	WORKER_IMAGE,	 /* file -> struct wire_image, segments, symbols, names */
@@ -61,6 +63,8 @@ struct wire_segment {
 /* Then segments, then struct symbol, then their names, each ended by NUL, in the same order. */
 struct wire_image {
 	uint64_t size, entry, symbol_count, names_size;
+	struct elf_thread_locals thread_locals;
+	struct tls_layout tls_layout;
 	uint32_t segment_count;
 	uint16_t type;
 	uint8_t has_symtab;
@@ -121,7 +125,7 @@ struct wire_thread_point {
 };
 
 _Static_assert(sizeof(struct wire_segment) == 40, "no holes");
-_Static_assert(sizeof(struct wire_image) == 128, "no holes");
+_Static_assert(sizeof(struct wire_image) == 216, "no holes");
 _Static_assert(sizeof(struct wire_point) == 168, "no holes");
 _Static_assert(sizeof(struct wire_plan) == 92, "no holes");
 

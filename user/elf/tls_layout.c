@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "elf/tls_layout.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/glibc_descriptors.h"
+
+#define FIELD(member) offsetof(struct tls_layout, member)
+static const struct glibc_descriptor rows[] = {
+	{"_thread_db_rtld_global__dl_tls_dtv_slotinfo_list", FIELD(slots_at), 64, 1},
+	{"_thread_db_dtv_slotinfo_list_len", FIELD(list_length_at), 64, 1},
+	{"_thread_db_dtv_slotinfo_list_next", FIELD(list_next_at), 64, 1},
+	{"_thread_db_dtv_slotinfo_list_slotinfo", FIELD(list_slots_at), 8 * TLS_LAYOUT_SLOT_BYTES,
+	 0},
+	{"_thread_db_dtv_slotinfo_gen", FIELD(slot_generation_at), 64, 1},
+	{"_thread_db_dtv_slotinfo_map", FIELD(slot_map_at), 64, 1},
+	{"_thread_db_link_map_l_tls_offset", FIELD(map_offset_at), 64, 1},
+	{"_thread_db_pthread_dtvp", FIELD(vector_at), 64, 1},
+	{"_thread_db_dtv_t_pointer_val", FIELD(vector_pointer_at), 64, 1},
+	{"_thread_db_dtv_t_counter", FIELD(vector_counter_at), 64, 1},
+	{"_thread_db_sizeof_pthread", FIELD(thread_size), 0, 0},
+	/* An array that is described as one thing. */
+	{"_thread_db_pthread_specific", FIELD(keys_at), 64 * TLS_KEYS, 1},
+	{"_thread_db_pthread_key_data_data", FIELD(key_value_at), 64, 1},
+};
+#undef FIELD
+enum { ROWS_ALL = (1 << ARRAY_SIZE(rows)) - 1 };
+
+static bool is_heads(const struct elf_symbol *object)
+{
+	return !strcmp(object->name, "__nptl_rtld_global");
+}
+
+bool tls_layout_is_sound(const struct tls_layout *layout)
+{
+	return layout->heads_at && layout->slots_at <= TLS_LAYOUT_MAX &&
+	       layout->list_length_at <= TLS_LAYOUT_MAX && layout->list_next_at <= TLS_LAYOUT_MAX &&
+	       layout->list_slots_at <= TLS_LAYOUT_MAX &&
+	       layout->slot_generation_at <= TLS_LAYOUT_SLOT_BYTES - 8 &&
+	       layout->slot_map_at <= TLS_LAYOUT_SLOT_BYTES - 8 &&
+	       layout->map_offset_at <= TLS_LAYOUT_MAX && layout->vector_at == TLS_VECTOR_AT &&
+	       layout->vector_pointer_at == 0 && layout->vector_counter_at == 0 &&
+	       layout->thread_size <= TLS_LAYOUT_MAX &&
+	       layout->thread_size >= TLS_KEYS * TLS_KEY_BYTES &&
+	       layout->keys_at <= layout->thread_size - TLS_KEYS * 8 &&
+	       layout->key_value_at <= TLS_KEY_BYTES - 8 && !layout->padding;
+}
+
+bool tls_layout_find(const struct elf_file *file, const struct elf_symbols *objects,
+		     struct tls_layout *layout)
+{
+	struct tls_layout found = {0};
+	struct glibc_descriptors descriptors = {
+		.rows = rows, .count = ARRAY_SIZE(rows), .into = &found};
+
+	for (size_t i = 0; i < objects->list.count; i++) {
+		const struct elf_symbol *object = &objects->list.items[i];
+
+		if (is_heads(object))
+			found.heads_at = object->value;
+		else if (glibc_descriptors_take(&descriptors, file, object))
+			return false;
+	}
+	if (descriptors.found != ROWS_ALL || !tls_layout_is_sound(&found))
+		return false;
+	*layout = found;
+	return true;
+}

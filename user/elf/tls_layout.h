@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where glibc keeps which module's thread-locals, as its descriptors (glibc_descriptors.h) tell:
+ * every module that has thread-locals has a slot in a list, and its number there is its place in
+ * each thread's vector (DTV). Sources: Drepper, "ELF Handling For Thread-Local Storage", 3.4.2
+ * (x86-64, variant II: blocks lie below the thread pointer); nptl_db/td_thr_tlsbase.c for the
+ * rules.
+ */
+#ifndef LEAKMON_ELF_TLS_LAYOUT_H
+#define LEAKMON_ELF_TLS_LAYOUT_H
+
+#include "elf/elf_file.h"
+
+/* An entry of a vector: a pointer, and what to free. The first one is the vector's generation, the
+ * one before it how many there are. The same in every glibc for x86-64. */
+#define TLS_VECTOR_ENTRY 16
+/* At an offset from the thread pointer: psABI x86-64. */
+#define TLS_VECTOR_AT 8
+/* struct pthread.specific_1stblock: {sequence, value} of the first keys. */
+#define TLS_KEYS 32
+#define TLS_KEY_BYTES 16
+
+/* Offsets in bytes. No padding: it crosses the parser's socket as it is. */
+struct tls_layout {
+	uint64_t heads_at; /* in the file: of a pointer to _rtld_global; 0: nothing is known */
+	uint32_t slots_at; /* in _rtld_global: pointer to the first list of slots */
+	uint32_t list_length_at, list_next_at, list_slots_at;
+	uint32_t slot_generation_at, slot_map_at; /* a slot has 16 bytes */
+	uint32_t map_offset_at; /* in struct link_map: how far below the thread pointer it lies */
+	uint32_t vector_at, vector_pointer_at, vector_counter_at;
+	uint32_t thread_size;		/* of struct pthread */
+	uint32_t keys_at, key_value_at; /* struct pthread.specific; in an entry of it */
+	uint32_t padding;
+};
+#define TLS_LAYOUT_SLOT_BYTES 16
+
+/* No field lies further away. */
+#define TLS_LAYOUT_MAX 65536
+
+/* From a file's data objects. False: it does not tell, or contradicts itself. */
+bool tls_layout_find(const struct elf_file *file, const struct elf_symbols *objects,
+		     struct tls_layout *layout);
+
+/* Whether every field lies where it can: for a layout that comes from elsewhere. */
+bool tls_layout_is_sound(const struct tls_layout *layout);
+
+#endif
