@@ -14,7 +14,7 @@ build="clang llvm bpftool gcc g++ make pkg-config libbpf-dev libelf-dev libdw-de
 	libncurses-dev"
 test="libclang-rt-14-dev libcmocka-dev clang-format clang-tidy gdb musl-tools
 	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-tools sqlite3 python3 heaptrack
-	util-linux golang-1.19-go python3-jsonschema python3-yaml debuginfod python3.11-dbg libpython3.11-testsuite
+	util-linux golang-1.19-go python3-jsonschema python3-yaml debuginfod libc6-dbg python3.11-dbg libpython3.11-testsuite
 	chromium chromium-driver python3-selenium
 	crun runc busybox-static tmux mandoc man-db"
 vm="qemu-system-x86 cpio busybox-static"

@@ -23,15 +23,17 @@ static void write_source(FILE *out, const struct retain_result *result)
 		text_print_inert(out, result->allocator);
 		fputc(')', out);
 	} else {
-		fputs("heap: not glibc's, so it cannot be walked: blocks that were not tracked "
-		      "are unknown",
-		      out);
+		fprintf(out, "heap: %s: blocks that were not tracked are unknown",
+			numbers[NUMBER_BROKEN]
+				? "glibc's, but its arenas contradict themselves, or changed "
+				  "whenever they were read"
+				: "not glibc's, so it cannot be walked");
 	}
 	if (numbers[NUMBER_TRACKED])
 		fprintf(out, ", %" PRIu64 " blocks tracked since their allocation",
 			numbers[NUMBER_TRACKED]);
 	fputc('\n', out);
-	if (numbers[NUMBER_BROKEN])
+	if (numbers[NUMBER_BROKEN] && numbers[NUMBER_WALKED])
 		fprintf(out,
 			"heap: BROKEN at 0x%" PRIx64 ": no chunk can be there; nothing behind it "
 			"was walked, its memory counts as untracked\n",

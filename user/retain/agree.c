@@ -68,8 +68,5 @@ int retain_agree(struct retain *retain, const struct retain *earlier)
 	}
 	err = retention_take_back(&retain->graph.graph, retain->graph.sizes, doubtful, count,
 				  &retain->retention);
-	if (err)
-		return err;
-	retain->settled = true;
-	return retain_count_again(retain);
+	return err ? err : retain_count_again(retain);
 }

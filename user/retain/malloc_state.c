@@ -8,6 +8,10 @@
 /* Before the oldest layout's last field. */
 #define STATE_MAX_WORDS (2200 / 8)
 #define CHUNK_ALIGN 16
+/* So many bins point to themselves in nothing but an arena. */
+#define RESEMBLANCE_BINS 8
+/* And one of the first ones of an arena does. */
+#define RESEMBLANCE_AMONG 32
 
 static const struct malloc_layout layouts[] = {
 	{"glibc 2.27 to 2.41", .fastbins = 16, .top = 96, .bins = 112, .next = 2160,
@@ -26,21 +30,41 @@ static bool is_chunk(const struct filter *heaps, uint64_t address)
 	return address % CHUNK_ALIGN == 0 && filter_has(heaps, address);
 }
 
-/* Forward and backward pointer of every bin; the bin itself counts as a chunk (bin_at). */
+/* A bin counts as a chunk, whose list fields are its pointers (malloc.c, bin_at()). */
+static uint64_t bin_at(const struct malloc_layout *layout, uint64_t address, uint32_t bin)
+{
+	return address + layout->bins + bin * 16 - 16;
+}
+
+/*
+ * Forward and backward pointer of every bin. Each is looked at alone: a thread that is stopped
+ * within malloc may have set one of them and not yet the other.
+ */
 static bool bins_hold(const uint64_t *state, const struct malloc_layout *layout, uint64_t address,
 		      const struct filter *heaps)
 {
-	for (uint32_t i = 0; i < MALLOC_BINS - 1; i++) {
-		uint32_t offset = layout->bins + i * 16;
-		uint64_t self = address + offset - 16;
-		uint64_t forward = word_at(state, offset), back = word_at(state, offset + 8);
+	for (uint32_t i = 0; i < 2 * (MALLOC_BINS - 1); i++) {
+		uint64_t pointer = word_at(state, layout->bins + i * 8);
 
-		if ((forward == self) != (back == self))
-			return false;
-		if (forward != self && (!is_chunk(heaps, forward) || !is_chunk(heaps, back)))
+		if (pointer != bin_at(layout, address, i / 2) && !is_chunk(heaps, pointer))
 			return false;
 	}
 	return true;
+}
+
+/* Many bins are empty. */
+static bool resembles(struct peek *peek, uint64_t address, const struct malloc_layout *layout)
+{
+	uint32_t empty = 0;
+
+	for (uint32_t i = 0; i < MALLOC_BINS - 1 && (empty || i < RESEMBLANCE_AMONG); i++) {
+		uint64_t forward;
+
+		if (peek_words(peek, address + layout->bins + i * 16, &forward, 1))
+			return false;
+		empty += forward == bin_at(layout, address, i);
+	}
+	return empty >= RESEMBLANCE_BINS;
 }
 
 static bool sizes_hold(const uint64_t *state, const struct malloc_layout *layout)
@@ -116,7 +140,7 @@ static bool is_known(const struct malloc_arenas *arenas, uint64_t address)
 	return false;
 }
 
-/* The bin that is looked at first: cheap to reject by. */
+/* Cheap to reject by. */
 static bool may_be_state(struct peek *peek, uint64_t address, const struct malloc_layout *layout)
 {
 	uint64_t next;
@@ -125,24 +149,40 @@ static bool may_be_state(struct peek *peek, uint64_t address, const struct mallo
 	       next < 1ull << FILTER_ADDRESS_BITS;
 }
 
+/* One place and layout. 0; -EAGAIN: it looks like an arena that is at work; -ENOMEM. */
+static int try_arena(struct peek *peek, const struct filter *heaps, uint64_t address,
+		     const struct malloc_layout *layout, struct malloc_arenas *arenas)
+{
+	struct malloc_arena arena;
+	int err;
+
+	if (!may_be_state(peek, address, layout) || is_known(arenas, address))
+		return 0;
+	err = malloc_arena_read(peek, heaps, address, layout, &arena);
+	if (!err)
+		err = add_ring(peek, heaps, arena, arenas);
+	if (!err || err == -ENOMEM)
+		return err;
+	return resembles(peek, address, layout) ? -EAGAIN : 0;
+}
+
 int malloc_arenas_find(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
 		       struct malloc_arenas *arenas)
 {
+	size_t before = arenas->list.count;
+	bool again = false;
+
 	for (uint64_t at = start; at + layouts[0].size <= end; at += 8) {
 		for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-			struct malloc_arena arena;
-			int err;
+			int err = try_arena(peek, heaps, at, &layouts[i], arenas);
 
-			if (!may_be_state(peek, at, &layouts[i]) ||
-			    malloc_arena_read(peek, heaps, at, &layouts[i], &arena) ||
-			    is_known(arenas, at))
-				continue;
-			err = add_ring(peek, heaps, arena, arenas);
 			if (err == -ENOMEM)
 				return err;
+			again |= err == -EAGAIN;
 		}
 	}
-	return 0;
+	/* 16 bytes into an arena, or by another layout, it resembles one, too. */
+	return again && arenas->list.count == before ? -EAGAIN : 0;
 }
 
 int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
@@ -170,50 +210,34 @@ int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
 	return 0;
 }
 
-/* From n_mmaps to tcache_count, as the defaults have them. */
+/* struct malloc_par from mmapped_mem to tcache_count, as the defaults have them. */
 struct malloc_par_tail {
-	int32_t mapped, mapped_max, mapped_most, no_dynamic;
 	uint64_t mapped_bytes, mapped_bytes_most, heap_start;
 	uint64_t cache_bins, cache_max_bytes, cache_count;
 };
 #define CACHE_BINS 64
 #define CACHE_MAX_BYTES (CACHE_BINS * 16 + 8)
 
-static bool par_holds(const struct malloc_par_tail *tail)
+static bool par_holds(const struct malloc_par_tail *tail, const struct filter *heaps)
 {
-	return tail->cache_bins == CACHE_BINS && tail->cache_max_bytes <= CACHE_MAX_BYTES &&
-	       tail->cache_count <= UINT16_MAX && tail->mapped >= 0 && tail->mapped_max >= 0 &&
-	       tail->mapped <= tail->mapped_most && (tail->no_dynamic & ~1) == 0 &&
+	return tail->cache_max_bytes <= CACHE_MAX_BYTES && tail->cache_count <= UINT16_MAX &&
 	       tail->mapped_bytes <= tail->mapped_bytes_most &&
-	       tail->mapped_bytes % MEMORY_PAGE == 0 && tail->heap_start % 16 == 0;
+	       tail->mapped_bytes % MEMORY_PAGE == 0 && is_chunk(heaps, tail->heap_start);
 }
 
-int malloc_mapped_read(struct peek *peek, uint64_t address, struct malloc_mapped *mapped)
-{
-	uint64_t words[sizeof(struct malloc_par_tail) / 8];
-	struct malloc_par_tail tail;
-	int err = peek_words(peek, address, words, ARRAY_SIZE(words));
-
-	if (err)
-		return err;
-	memcpy(&tail, words, sizeof(tail));
-	if (!par_holds(&tail))
-		return -EBADMSG;
-	*mapped = (struct malloc_mapped){address, (uint64_t)tail.mapped, tail.mapped_bytes,
-					 tail.heap_start};
-	return 0;
-}
-
-bool malloc_mapped_find(struct peek *peek, uint64_t start, uint64_t end,
-			struct malloc_mapped *mapped)
+uint64_t malloc_heap_start(struct peek *peek, const struct filter *heaps, uint64_t start,
+			   uint64_t end)
 {
 	for (uint64_t at = start; at + sizeof(struct malloc_par_tail) <= end; at += 8) {
-		uint64_t bins;
+		uint64_t words[sizeof(struct malloc_par_tail) / 8];
+		struct malloc_par_tail tail;
 
-		if (!peek_words(peek, at + offsetof(struct malloc_par_tail, cache_bins), &bins,
-				1) &&
-		    bins == CACHE_BINS && !malloc_mapped_read(peek, at, mapped))
-			return true;
+		if (peek_words(peek, at + offsetof(struct malloc_par_tail, cache_bins), words, 1) ||
+		    words[0] != CACHE_BINS || peek_words(peek, at, words, ARRAY_SIZE(words)))
+			continue;
+		memcpy(&tail, words, sizeof(tail));
+		if (par_holds(&tail, heaps))
+			return tail.heap_start;
 	}
-	return false;
+	return 0;
 }

@@ -42,16 +42,11 @@ struct malloc_arenas {
 	VEC(struct malloc_arena) list; /* the main one of a ring first */
 };
 
-/* What malloc_par says about mapped chunks; all 0 if it was not found. */
-struct malloc_mapped {
-	uint64_t address, count, bytes;
-	uint64_t heap_start; /* where the main heap's first chunk is, up to alignment; or 0 */
-};
-
 /*
  * Looks for main arenas in [start, end) of a module's data, and adds them with the others of their
  * rings. `heaps`: where bins and tops can point to (anonymous writable memory).
- * 0, also when there is none; -ENOMEM.
+ * 0, also when there is none; -EAGAIN: one is there that changed while it was read, or that has
+ * grown since `heaps` was; -ENOMEM.
  */
 int malloc_arenas_find(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
 		       struct malloc_arenas *arenas);
@@ -64,9 +59,9 @@ int malloc_arena_read(struct peek *peek, const struct filter *heaps, uint64_t ad
 int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
 			  struct malloc_arenas *arenas);
 
-/* Looks for malloc_par in [start, end). */
-bool malloc_mapped_find(struct peek *peek, uint64_t start, uint64_t end,
-			struct malloc_mapped *mapped);
-int malloc_mapped_read(struct peek *peek, uint64_t address, struct malloc_mapped *mapped);
+/* Where the main heap's first chunk is, up to alignment, by malloc_par in [start, end); 0: it is
+ * not there, or there is no heap yet. */
+uint64_t malloc_heap_start(struct peek *peek, const struct filter *heaps, uint64_t start,
+			   uint64_t end);
 
 #endif

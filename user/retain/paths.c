@@ -121,7 +121,8 @@ static uint64_t pattern_of(const struct path *path)
 	return hash;
 }
 
-/* Blocks of the class that are held, evenly spread; their number. */
+/* Blocks of the class that a root leads to, evenly spread; their number. What only may be held,
+ * since its page changed too late (retention_take_back()), has no root. */
 static size_t sample(const struct path_maker *maker, uint32_t class, uint32_t *samples)
 {
 	const struct block_class *wanted = &maker->classes->list.items[class];
@@ -132,7 +133,7 @@ static size_t sample(const struct path_maker *maker, uint32_t class, uint32_t *s
 
 	for (uint32_t i = 0; i < maker->graph->blocks && count < MAX_SAMPLES; i++) {
 		if (maker->classes->of_blocks[i] == class &&
-		    maker->retention->verdicts[i] != VERDICT_LOST && seen++ % every == 0)
+		    maker->retention->parents[i] != GRAPH_NONE && seen++ % every == 0)
 			samples[count++] = i;
 	}
 	return count;
@@ -153,9 +154,10 @@ static int count_patterns(const struct path_maker *maker, const uint32_t *sample
 	for (size_t i = 0; i < count && steps < MAX_STEPS; i++) {
 		_cleanup_(path_free) struct path path = {0};
 		uint64_t pattern, *slot;
+		int err = path_find(maker, samples[i], &path);
 
-		if (path_find(maker, samples[i], &path))
-			return -ENOMEM;
+		if (err)
+			return err;
 		steps += maker->retention->distances[samples[i]];
 		pattern = pattern_of(&path);
 		slot = hash_put(&tally->counts, pattern, NULL);

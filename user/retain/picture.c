@@ -18,11 +18,22 @@
 /* From here on it is worth knowing, before a stop, which pages change all the time. */
 #define MANY_PAGES 32768
 
+static void forget_maps(struct taking *taking)
+{
+	maps_free(&taking->picture->maps);
+	pages_free(&taking->picture->pages);
+	filter_free(&taking->filter);
+	filter_free(&taking->heaps);
+	cleanup_close(&taking->pagemap);
+}
+
 static int open_maps(struct taking *taking)
 {
 	struct picture *picture = taking->picture;
-	int err = maps_read(picture->pid, MAPS_ALL, &picture->maps);
+	int err;
 
+	forget_maps(taking);
+	err = maps_read(picture->pid, MAPS_ALL, &picture->maps);
 	if (err)
 		return err;
 	taking->pagemap = pagemap_open(picture->maps.task);
@@ -50,6 +61,19 @@ static uint64_t data_end(const struct maps *maps, size_t i)
 	return mapping->end;
 }
 
+/* The arenas that malloc_data leads to. 0, -EAGAIN or -ENOMEM, as malloc_arenas_find(). */
+static int find_in_data(struct taking *taking)
+{
+	struct picture *picture = taking->picture;
+	uint64_t start = taking->malloc_data.start, end = taking->malloc_data.end;
+	int err = malloc_arenas_find(&taking->peek, &taking->heaps, start, end, &picture->arenas);
+
+	if (!err && picture->arenas.list.count && !picture->heap_start)
+		picture->heap_start = malloc_heap_start(&taking->peek, &taking->heaps, start, end);
+	return err;
+}
+
+/* 0; -EAGAIN: malloc was at work in the meantime, where is in taking->malloc_data; -ENOMEM. */
 static int find_arenas(struct taking *taking)
 {
 	struct picture *picture = taking->picture;
@@ -57,16 +81,46 @@ static int find_arenas(struct taking *taking)
 
 	for (size_t i = 0; !err && i < picture->maps.list.count; i++) {
 		const struct mapping *mapping = &picture->maps.list.items[i];
-		uint64_t end;
 
 		if (!mapping->inode || !mapping->writable || mapping->shared)
 			continue;
-		end = MIN(data_end(&picture->maps, i), mapping->start + MAX_DATA_BYTES);
-		err = malloc_arenas_find(&taking->peek, &taking->heaps, mapping->start, end,
-					 &picture->arenas);
-		if (!err && picture->arenas.list.count && !picture->mapped.address)
-			malloc_mapped_find(&taking->peek, mapping->start, end, &picture->mapped);
+		taking->malloc_data.start = mapping->start;
+		taking->malloc_data.end =
+			MIN(data_end(&picture->maps, i), mapping->start + MAX_DATA_BYTES);
+		err = find_in_data(taking);
 	}
+	return err;
+}
+
+int taking_read_arenas(struct taking *taking)
+{
+	struct picture *picture = taking->picture;
+	int err = taking->arenas_left
+			  ? find_in_data(taking)
+			  : malloc_arenas_refresh(&taking->peek, &taking->heaps, &picture->arenas);
+
+	if (!err || err == -ENOMEM)
+		return err;
+	picture->broken_address = picture->arenas.list.count ? picture->arenas.list.items[0].address
+							     : taking->malloc_data.start;
+	picture->broken_spans++;
+	vec_free(&picture->arenas.list);
+	return 0;
+}
+
+/* An arena that grows, or that a thread changes just now, may take more than one look. */
+static int open_heaps(struct taking *taking)
+{
+	int err = open_maps(taking);
+
+	for (size_t try = 0; !err && try < WALK_TRIES; try++) {
+		err = find_arenas(taking);
+		if (err != -EAGAIN)
+			return err;
+		vec_free(&taking->picture->arenas.list);
+		err = open_maps(taking);
+	}
+	taking->arenas_left = !err;
 	return err;
 }
 
@@ -74,7 +128,7 @@ int taking_find_spans(struct taking *taking, struct heap_spans *spans)
 {
 	struct picture *picture = taking->picture;
 	int err = heap_spans_find(&taking->peek, &picture->arenas, &picture->maps,
-				  picture->mapped.heap_start, spans, &picture->broken_address);
+				  picture->heap_start, spans, &picture->broken_address);
 
 	if (err != -EBADMSG)
 		return err;
@@ -139,15 +193,13 @@ static int read_running(struct taking *taking)
 {
 	struct picture *picture = taking->picture;
 	struct page_scan scan;
-	int err = open_maps(taking);
+	int err = open_heaps(taking);
 
 	if (err)
 		return err;
 	picture->soft_dirty = !taking->options->no_stop && picture->pagemap_readable &&
 			      !soft_dirty_start(picture->pid);
-	err = find_arenas(taking);
-	if (!err)
-		err = taking_find_spans(taking, &taking->walked);
+	err = taking_find_spans(taking, &taking->walked);
 	scan = taking_scan(taking);
 	scan.visit = feed_spans;
 	scan.context = taking;
@@ -206,7 +258,9 @@ static int settle_running(struct taking *taking)
 
 	heap_spans_free(&picture->spans);
 	peek_forget(&taking->peek);
-	err = taking->walk_is_used ? walk_again(taking) : 0;
+	err = taking->arenas_left ? taking_read_arenas(taking) : 0;
+	if (!err && (taking->walk_is_used || taking->arenas_left))
+		err = walk_again(taking);
 	picture->spans = taking->walked;
 	taking->walked = (struct heap_spans){0};
 	if (!err)

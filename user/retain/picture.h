@@ -73,7 +73,7 @@ struct picture {
 	struct malloc_arenas arenas;
 	struct heap_spans spans;
 	struct free_chunks free_chunks;
-	struct malloc_mapped mapped;
+	uint64_t heap_start; /* see malloc_heap_start() */
 	VEC(struct picture_thread) threads;
 	VEC(struct zone) zones; /* ascending, not overlapping */
 

@@ -63,13 +63,9 @@ static int read_heaps(struct taking *taking, const struct stop *stop)
 	int err;
 
 	peek_forget(&taking->peek);
-	err = malloc_arenas_refresh(&taking->peek, &taking->heaps, &picture->arenas);
-	if (err == -EBADMSG || err == -EFAULT)
-		vec_free(&picture->arenas.list);
-	else if (err)
+	err = taking_read_arenas(taking);
+	if (err)
 		return err;
-	if (picture->mapped.address)
-		malloc_mapped_read(&taking->peek, picture->mapped.address, &picture->mapped);
 	taking->walk_is_used = true;
 	err = mend_spans(taking, stop->began_ns + picture->max_pause_ns);
 	if (!err)

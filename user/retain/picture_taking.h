@@ -11,12 +11,20 @@ struct taking {
 	struct filter filter, heaps;
 	struct peek peek;
 	struct heap_spans walked; /* while it ran */
-	bool walk_is_used;	  /* it went into the picture of the stop */
+	struct {
+		uint64_t start, end;
+	} malloc_data;	   /* of the module whose arenas were looked for last */
+	bool arenas_left;  /* they could not be read while it ran */
+	bool walk_is_used; /* it went into the picture of the stop */
 	int pagemap;
 	int err; /* of a visit */
 };
 
 struct page_scan taking_scan(const struct taking *taking);
+
+/* The arenas as they are now; if they contradict themselves there are none, and a break is counted.
+ * 0 or -ENOMEM. */
+int taking_read_arenas(struct taking *taking);
 
 /* The heaps as the arenas describe them now. 0 or -ENOMEM. */
 int taking_find_spans(struct taking *taking, struct heap_spans *spans);

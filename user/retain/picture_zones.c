@@ -167,6 +167,27 @@ int zones_add_threads(struct picture *picture, const struct stop *stop, int page
 	return err;
 }
 
+/* What a thread gave to the system call that it waits in (proc(5), /proc/PID/syscall; psABI A.2.1).
+ * Of one that runs, nothing is known. */
+static void read_call(pid_t pid, struct picture_thread *thread)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	unsigned long long given[6];
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, thread->tid);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%*d %llx %llx %llx %llx %llx %llx", &given[0], &given[1],
+			    &given[2], &given[3], &given[4], &given[5]) != 6)
+		return;
+	thread->registers.rdi = given[0];
+	thread->registers.rsi = given[1];
+	thread->registers.rdx = given[2];
+	thread->registers.r10 = given[3];
+	thread->registers.r8 = given[4];
+	thread->registers.r9 = given[5];
+}
+
 static int add_running(struct picture *picture, pid_t tid)
 {
 	struct picture_thread *thread = vec_push(&picture->threads);
@@ -177,6 +198,7 @@ static int add_running(struct picture *picture, pid_t tid)
 		return -ENOMEM;
 	thread->tid = tid;
 	read_comm(picture->pid, thread);
+	read_call(picture->pid, thread);
 	for (size_t j = 0; tid == picture->pid && j < picture->maps.list.count; j++) {
 		if (is_main_stack(&picture->maps.list.items[j]))
 			mapping = &picture->maps.list.items[j];

@@ -51,7 +51,7 @@ bool retained_leak_held(const struct retain_result *result, const struct retaine
 {
 	const struct retained_class *class = &result->classes.items[leak->class];
 
-	if (leak->site && (class->kind != CLASS_SITE || class->site != leak->site))
+	if (!leak->site || class->kind != CLASS_SITE || class->site != leak->site)
 		return false;
 	held->blocks =
 		class->verdicts[VERDICT_HELD].blocks + class->verdicts[VERDICT_UNTRACKED].blocks;

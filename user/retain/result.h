@@ -133,9 +133,9 @@ struct report_site;
 const struct retained_site *retained_site(const struct retain_result *result, uint32_t site);
 
 /*
- * What came from where a leak's direct blocks did and is held all the same: by a proper owner, or
- * by a word left over in memory that is used again. False: only the blocks' class is known, and
- * others are of that class too.
+ * What came from the call stack of a leak's direct blocks and is held all the same: by a proper
+ * owner, or by a word left over in memory that is used again. False: their call stack is not known,
+ * or some of them have a class that says more.
  */
 bool retained_leak_held(const struct retain_result *result, const struct retained_leak *leak,
 			struct retention_total *held);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "retain/progress.h"
+
 int retain_open(pid_t pid, const struct picture_options *options, struct retain **retain)
 {
 	struct retain *made = calloc(1, sizeof(*made));
@@ -31,6 +33,7 @@ static int look_again(struct retain **retain, const struct picture_options *opti
 	struct picture_options no_stop = *options;
 	struct retain *again = NULL;
 	int err = retain_remember_lost(*retain);
+	bool progress = progress_wait((*retain)->pid);
 
 	no_stop.no_stop = true;
 	if (!err)
@@ -43,6 +46,7 @@ static int look_again(struct retain **retain, const struct picture_options *opti
 		retain_close(again);
 		return err;
 	}
+	again->settled = progress;
 	inherit(again, *retain);
 	retain_close(*retain);
 	*retain = again;
