@@ -124,15 +124,25 @@ int recorder_put_process(struct recorder *recorder, const struct snapshot_proces
 int recorder_put_site(struct recorder *recorder, int64_t process,
 		      const struct snapshot_process *owner, const struct report_site *site,
 		      struct recorded_site **recorded);
+/* After a rollback: forgets the rows that were not committed. */
+int recorder_forget_rows(struct recorder *recorder);
+/* After sites were taken out of the array. */
+int recorder_index_sites(struct recorder *recorder);
+
+/* recorder_stacks.c. For keys within a run only, never stored; NULL is a text of its own. */
+uint64_t recorder_text_hash(const char *text);
+static inline uint64_t recorder_mix(uint64_t hash, uint64_t value)
+{
+	return hash_mix(hash ^ hash_mix(value));
+}
 /* The row of a frame that is seen in that process, written if it is new. */
 int recorder_put_frame(struct recorder *recorder, int64_t process, const struct frame *frame,
 		       int64_t *row);
 /* The same for the same frames; never 0. */
 uint64_t recorder_stack_hash(const struct frames *frames);
-/* After a rollback: forgets the rows that were not committed. */
-int recorder_forget_rows(struct recorder *recorder);
-/* After sites were taken out of the array. */
-int recorder_index_sites(struct recorder *recorder);
+/* Of a site, instead of what was there. */
+int recorder_put_stack(struct recorder *recorder, int64_t process, int64_t site,
+		       const struct frames *frames);
 
 /* recorder_threads.c: threads, dead ones by creator, and the mapping ledger of one process. */
 int recorder_put_threads(struct recorder *recorder, int64_t process,

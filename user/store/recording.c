@@ -58,43 +58,6 @@ static const char *const statements[] = {
 };
 _Static_assert(ARRAY_SIZE(statements) == RECORDING_STATEMENTS, "a text for every statement");
 
-/* What SQLite says of it, if it is SQLite that complains. */
-static const char *detail(const struct recording *recording)
-{
-	int code = sqlite3_errcode(recording->database) & 0xff;
-
-	return code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE
-		       ? "a value that no recording holds"
-		       : sqlite3_errmsg(recording->database);
-}
-
-int recording_fail(const struct recording *recording, int error, const char *what)
-{
-	if (error == -ENOMEM)
-		log_error("out of memory");
-	else if (error == -EUCLEAN)
-		log_error("%s is damaged: %s (%s); `sqlite3 FILE .recover` may save part of it",
-			  recording->path, what, detail(recording));
-	else
-		log_error("cannot read %s: %s: %s", recording->path, what, strerror(-error));
-	return error;
-}
-
-const char *recording_text(struct recording *recording, sqlite3_stmt *statement, int column,
-			   int *error)
-{
-	_cleanup_free_ char *cut = NULL;
-	const char *text = database_text(statement, column), *kept;
-
-	if (!text)
-		return NULL;
-	cut = strndup(text, RECORDING_TEXT_MAX);
-	kept = cut ? intern_string(&recording->strings, cut) : NULL;
-	if (!kept)
-		*error = -ENOMEM;
-	return kept;
-}
-
 static int prepare(struct recording *recording)
 {
 	for (size_t i = 0; i < RECORDING_STATEMENTS; i++) {
@@ -159,96 +122,6 @@ static int list_snapshots(struct recording *recording)
 	return -ENODATA;
 }
 
-static void process_read(struct recording *recording, sqlite3_stmt *statement, int *error)
-{
-	struct known_process *process = vec_push(&recording->processes);
-	const char *comm = database_text(statement, 3);
-	uint64_t pid = database_unsigned(statement, 2, error), *position;
-
-	if (!process) {
-		*error = -ENOMEM;
-		return;
-	}
-	process->row = database_unsigned(statement, 0, error);
-	process->key = database_unsigned(statement, 1, error);
-	process->pid = (uint32_t)pid;
-	snprintf(process->comm, sizeof(process->comm), "%s", comm ? comm : "");
-	process->exe = recording_text(recording, statement, 4, error);
-	process->container_id = recording_text(recording, statement, 5, error);
-	process->namespace = recording_text(recording, statement, 6, error);
-	process->pod = recording_text(recording, statement, 7, error);
-	process->container = recording_text(recording, statement, 8, error);
-	if (!*error && (pid > UINT32_MAX || recording->processes.count > RECORDING_PROCESSES_MAX))
-		*error = -EUCLEAN;
-	position = hash_put(&recording->process_rows, process->row, NULL);
-	if (position)
-		*position = recording->processes.count - 1;
-	else
-		*error = -ENOMEM;
-}
-
-unsigned recording_name_index(const char *name, const char *(*name_of)(unsigned), unsigned max)
-{
-	for (unsigned i = 0; name && i < max; i++) {
-		const char *candidate = name_of(i);
-
-		if (candidate && !strcmp(name, candidate))
-			return i;
-	}
-	return 0;
-}
-
-static const char *lost_name_of(unsigned i)
-{
-	return lost_name((enum lm_lost)i);
-}
-
-const char *recording_walk_end_name(unsigned i)
-{
-	return walk_end_name((enum lm_walk_end)i);
-}
-
-static const char *family_name_of(unsigned i)
-{
-	return family_name((enum site_family)i);
-}
-
-static const char *kind_name_of(unsigned i)
-{
-	return kind_name((enum site_kind)i);
-}
-
-static void site_read(struct recording *recording, sqlite3_stmt *statement, int *error)
-{
-	struct known_site *site = vec_push(&recording->sites);
-	const char *stack = database_text(statement, 2);
-	uint64_t *position;
-
-	if (!site) {
-		*error = -ENOMEM;
-		return;
-	}
-	site->row = database_unsigned(statement, 0, error);
-	site->process = database_unsigned(statement, 1, error);
-	site->stack = stack ? strtoull(stack, NULL, 16) : 0;
-	site->lost = (enum lm_lost)recording_name_index(database_text(statement, 3), lost_name_of,
-							LM_LOST_MAX_);
-	site->end = (enum lm_walk_end)recording_name_index(database_text(statement, 4),
-							   recording_walk_end_name, LM_WALK_MAX_);
-	site->family = (enum site_family)recording_name_index(database_text(statement, 5),
-							      family_name_of, FAMILY_MAX_);
-	site->kind = (enum site_kind)recording_name_index(database_text(statement, 6), kind_name_of,
-							  KIND_MAX_);
-	if (!*error && (site->row > UINT32_MAX || recording->sites.count > RECORDING_SITES_MAX ||
-			!hash_get(&recording->process_rows, site->process)))
-		*error = -EUCLEAN;
-	position = hash_put(&recording->site_rows, site->row, NULL);
-	if (position)
-		*position = recording->sites.count - 1;
-	else
-		*error = -ENOMEM;
-}
-
 static int read_rows(struct recording *recording, enum recording_statement which,
 		     void (*read)(struct recording *, sqlite3_stmt *, int *), const char *what)
 {
@@ -289,9 +162,9 @@ static int recording_load(struct recording *recording)
 	if (!error)
 		error = list_snapshots(recording);
 	if (!error)
-		error = read_rows(recording, GET_PROCESSES, process_read, "its processes");
+		error = read_rows(recording, GET_PROCESSES, process_row_read, "its processes");
 	if (!error)
-		error = read_rows(recording, GET_SITES, site_read, "its sites");
+		error = read_rows(recording, GET_SITES, site_row_read, "its sites");
 	if (!error && recording->version >= 2)
 		error = read_rows(recording, GET_CREATORS, creator_read, "who created its threads");
 	if (!error && recording->version >= 2)

@@ -133,12 +133,22 @@ int recording_open_database(struct recording *recording);
 /* All of these for a file that is to be written to. */
 int recording_verify(const char *path);
 
-/* Says what is wrong with the file, and returns the error. */
+/* recording_values.c. Says what is wrong with the file, and returns the error. */
 int recording_fail(const struct recording *recording, int error, const char *what);
 
 /* The interned text of a column, cut at RECORDING_TEXT_MAX; NULL: null, or no memory (*error). */
+const char *recording_text_into(struct intern *strings, sqlite3_stmt *statement, int column,
+				int *error);
+/* Among the recording's own strings. */
 const char *recording_text(struct recording *recording, sqlite3_stmt *statement, int column,
 			   int *error);
+/* Which name it is, 0 if none. */
+unsigned recording_name_index(const char *name, const char *(*name_of)(unsigned), unsigned max);
+const char *recording_walk_end_name(unsigned i);
+
+/* recording_rows.c: adds what the row says. */
+void process_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
+void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 
 /* retain_reader.c */
 int recording_list_retains(struct recording *recording);
@@ -147,9 +157,11 @@ int recording_list_retains(struct recording *recording);
 int state_advance(struct recording *recording, struct state *state, uint64_t from, uint64_t to);
 /* Forgets everything, for a full snapshot. */
 void state_clear(struct state *state);
+void state_free(struct state *state);
+
+/* recording_fill.c: the state as a snapshot. 0 or -errno. */
 int state_to_snapshot(const struct recording *recording, const struct state *state, size_t position,
 		      struct snapshot *snapshot);
-void state_free(struct state *state);
 
 /* recording_threads.c: rows of threads, dead_threads and mapping_ledgers. */
 void threads_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
@@ -165,9 +177,6 @@ void creator_address_read(struct recording *recording, sqlite3_stmt *statement, 
 void creator_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 /* Fills ids and frames. 0 or -errno. */
 int recording_name_dead(struct recording *recording, struct report_dead *dead);
-/* Which name it is, 0 if none. */
-unsigned recording_name_index(const char *name, const char *(*name_of)(unsigned), unsigned max);
-const char *recording_walk_end_name(unsigned i);
 
 /* recording_read.c: appends one. */
 int recording_read_frame(struct recording *recording, sqlite3_stmt *statement,
