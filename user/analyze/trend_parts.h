@@ -45,4 +45,11 @@ struct trend_zigzag {
 void trend_zigzag(struct trend_zigzag *zigzag, const struct trend_point *points, size_t count,
 		  double threshold);
 
+/* Range, span and integral; of any number of points but none. */
+void trend_measure_range(struct trend *trend, const struct trend_point *points, size_t count);
+/* Slope, its significance, and the noise about it. */
+void trend_measure_line(struct trend *trend, const struct trend_point *points, size_t count);
+/* How it went: thirds, jitter, steps and stalls; growth and span_s are known. */
+void trend_measure_course(struct trend *trend, const struct trend_point *points, size_t count);
+
 #endif
