@@ -3,6 +3,8 @@
 #include <inttypes.h>
 
 #include "output/formats.h"
+#include "output/finish.h"
+#include "output/json_parts.h"
 #include "output/json_writer.h"
 
 static void side_write(struct json_writer *json, const char *key, const char *name,

@@ -6,7 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "output/finish.h"
 #include "output/formats.h"
+#include "output/text_parts.h"
 
 struct style {
 	const char *bold, *more, *less, *plain;

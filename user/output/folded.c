@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "output/finish.h"
+#include "output/folded_parts.h"
 #include "output/formats.h"
 
 /* Nothing in a name may end the frame or the line. */
@@ -43,7 +45,7 @@ void output_folded_frame_write(FILE *out, const struct frame *frame)
 	}
 }
 
-void output_folded_stack_write(FILE *out, const char *comm, const struct report_site *site)
+static void stack_write(FILE *out, const char *comm, const struct report_site *site)
 {
 	const struct site *numbers = site->site;
 
@@ -72,7 +74,7 @@ int output_folded_write(FILE *out, const struct report *report)
 
 			if (!site->site->bytes)
 				continue;
-			output_folded_stack_write(out, process->process->comm, site);
+			stack_write(out, process->process->comm, site);
 			fprintf(out, " %" PRIu64 "\n", site->site->bytes);
 		}
 	}
@@ -90,7 +92,7 @@ int output_folded_diff_write(FILE *out, const struct diff *diff)
 		if (row->name)
 			output_folded_name_write(out, row->name);
 		else
-			output_folded_stack_write(out, row->comm, row->site);
+			stack_write(out, row->comm, row->site);
 		fprintf(out, " %" PRId64 "\n", diff_bytes(row));
 	}
 	return output_finish(out);

@@ -9,9 +9,10 @@
 
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
-#include "html/page.h"
+#include "output/page.h"
 #include "output/formats.h"
 #include "output/html_series.h"
+#include "output/json_parts.h"
 #include "output/retain.h"
 #include "output/trend_parts.h"
 
@@ -56,7 +57,7 @@ static void process_write(struct page *page, const struct report_process *ranked
 	const struct ledger *ledger = &ranked->process->ledger;
 
 	json_open(json, NULL, '{');
-	html_process_write(json, ranked->process);
+	output_json_process_write(json, ranked->process);
 	json_put_number(json, "outstanding_bytes", ranked->process->outstanding_bytes);
 	json_put_number(json, "outstanding_count", ranked->process->outstanding_count);
 	json_put_number(json, "sites_total", ranked->sites_total);
@@ -75,7 +76,7 @@ static void past_process_write(struct page *page, const struct history_process *
 
 	memcpy(past.comm, process->comm, sizeof(past.comm));
 	json_open(&page->json, NULL, '{');
-	html_process_write(&page->json, &past);
+	output_json_process_write(&page->json, &past);
 	json_put_number(&page->json, "outstanding_bytes", 0);
 	json_put_number(&page->json, "outstanding_count", 0);
 	series_write(page, process);

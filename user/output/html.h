@@ -25,8 +25,6 @@ void html_head_write(struct json_writer *json, const char *kind);
 void html_snapshot_write(struct json_writer *json, const struct report *report);
 /* "ledger" and "losses": each cause that is not zero, with what to do about it. */
 void html_books_write(struct json_writer *json, const struct snapshot *snapshot);
-/* "pid", "comm", "exe", "container", "exact", "exited". */
-void html_process_write(struct json_writer *json, const struct snapshot_process *process);
 /* "id", "family", "kind", "lost", "end", "stack". */
 void html_site_write(struct json_writer *json, struct html_names *names,
 		     const struct report_site *site);

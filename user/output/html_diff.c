@@ -6,10 +6,11 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "html/page.h"
+#include "output/page.h"
 #include "output/formats.h"
 #include "output/html.h"
 #include "output/html_series.h"
+#include "output/json_parts.h"
 #include "output/trend_parts.h"
 
 static void side_write(struct json_writer *json, const char *key, const char *name,
@@ -27,7 +28,7 @@ static void side_write(struct json_writer *json, const char *key, const char *na
 	json_open(json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++) {
 		json_open(json, NULL, '{');
-		html_process_write(json, report->processes.items[i].process);
+		output_json_process_write(json, report->processes.items[i].process);
 		json_close(json, '}');
 	}
 	json_close(json, ']');

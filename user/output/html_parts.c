@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <inttypes.h>
 
-#include "output/formats.h"
 #include "output/html.h"
-#include "output/json_container.h"
+#include "output/json_parts.h"
 
 #define NS_PER_MS 1000000
 
@@ -57,16 +56,6 @@ void html_books_write(struct json_writer *json, const struct snapshot *snapshot)
 		loss_write(json, "stacks that end early", walk_end_name(i), ledger->walk_ends[i],
 			   walk_end_advice(i));
 	json_close(json, ']');
-}
-
-void html_process_write(struct json_writer *json, const struct snapshot_process *process)
-{
-	json_put_number(json, "pid", process->pid);
-	json_put_string(json, "comm", process->comm);
-	json_put_string(json, "exe", process->exe);
-	json_container(json, process->container);
-	json_put_bool(json, "exact", process->exact);
-	json_put_bool(json, "exited", process->exited);
 }
 
 void html_site_write(struct json_writer *json, struct html_names *names,

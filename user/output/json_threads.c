@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "output/formats.h"
+#include "output/json_parts.h"
 #include "output/json_writer.h"
 
 #define NS_PER_MS UINT64_C(1000000)

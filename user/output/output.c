@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "output/output.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -48,9 +47,4 @@ const struct output_format *output_find(const char *name)
 const struct output_format *output_at(size_t i)
 {
 	return i < ARRAY_SIZE(formats) ? &formats[i] : NULL;
-}
-
-int output_finish(FILE *out)
-{
-	return fflush(out) || ferror(out) ? -EIO : 0;
 }

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "output/formats.h"
+#include "output/finish.h"
 #include "symbol/intern.h"
 
 /* Field numbers of profile.proto. */

@@ -7,35 +7,15 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
+#include "output/finish.h"
 #include "output/formats.h"
 #include "output/prom_labels.h"
 #include "output/prom_parts.h"
-#include "proc/container.h"
-#include "symbol/intern.h"
 
 #define NS_PER_S 1e9
 
-void prom_process_labels(FILE *out, const struct snapshot_process *process)
-{
-	prom_label(out, "comm", process ? process->comm : "other", "{");
-	prom_container_labels(out, process ? process->container : NULL);
-}
-
-uint64_t prom_value(const void *object, const struct prom_metric *metric)
-{
-	return *(const uint64_t *)(const void *)((const char *)object + metric->offset);
-}
-
-uint64_t prom_process_key(const struct snapshot_process *process)
-{
-	uint64_t key = intern_hash(process->comm);
-
-	return process->container ? hash_mix(key) ^ intern_hash(process->container->id) : key;
-}
-
-void prom_counters_write(FILE *out, const struct prom_metric *metrics, size_t count,
-			 const void *values)
+static void counters_write(FILE *out, const struct prom_metric *metrics, size_t count,
+			   const void *values)
 {
 	for (size_t i = 0; i < count; i++) {
 		prom_header(out, metrics[i].name, "counter", metrics[i].help);
@@ -60,8 +40,7 @@ static void mappings_write(FILE *out, const struct report *report)
 	};
 
 	if (report->snapshot->has_mappings)
-		prom_counters_write(out, counters, ARRAY_SIZE(counters),
-				    &report->snapshot->mapping);
+		counters_write(out, counters, ARRAY_SIZE(counters), &report->snapshot->mapping);
 }
 
 static void ledger_write(FILE *out, const struct report *report)
@@ -76,7 +55,7 @@ static void ledger_write(FILE *out, const struct report *report)
 		 offsetof(struct ledger, untracked_frees)},
 	};
 
-	prom_counters_write(out, metrics, ARRAY_SIZE(metrics), &report->snapshot->ledger);
+	counters_write(out, metrics, ARRAY_SIZE(metrics), &report->snapshot->ledger);
 }
 
 /* Every cause, also those that are zero: an alert needs a series before the first loss. */

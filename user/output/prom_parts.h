@@ -14,8 +14,6 @@ struct prom_metric {
 };
 
 uint64_t prom_value(const void *object, const struct prom_metric *metric);
-void prom_counters_write(FILE *out, const struct prom_metric *metrics, size_t count,
-			 const void *values);
 
 /* Processes of one name in one container are one series: its labels, up to the closing brace, and
  * what makes it one. NULL: of all that have no series of their own. */

@@ -6,7 +6,8 @@
 #include "analyze/diff.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "output/formats.h"
+#include "output/finish.h"
+#include "output/json_parts.h"
 #include "output/json_writer.h"
 #include "output/retain.h"
 

@@ -7,7 +7,8 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "output/formats.h"
+#include "output/finish.h"
+#include "output/folded_parts.h"
 #include "output/retain.h"
 
 static bool write_sample(FILE *out, const struct retain_result *result,

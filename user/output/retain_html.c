@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A run of `leakmon retain` as a page of its own. */
-#include "html/page.h"
+#include "output/page.h"
 #include "output/html.h"
 #include "output/retain.h"
 

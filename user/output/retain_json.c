@@ -3,7 +3,8 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "output/formats.h"
+#include "output/finish.h"
+#include "output/json_parts.h"
 #include "output/json_writer.h"
 #include "output/retain.h"
 

@@ -2,7 +2,8 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "output/formats.h"
+#include "output/finish.h"
+#include "output/text_parts.h"
 #include "output/retain.h"
 #include "output/retain_text_head.h"
 

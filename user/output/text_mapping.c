@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "output/text_mapping.h"
+#include "output/text_parts.h"
 
 #include <inttypes.h>
 

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/formats.h"
+#include "output/text_parts.h"
 
 /* Of those that created dead threads. */
 #define TOP_CREATORS 3

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <string.h>
 
-#include "output/formats.h"
+#include "output/finish.h"
+#include "output/json_parts.h"
 #include "output/json_writer.h"
 #include "output/threads_holders.h"
 #include "threads/thread_report.h"

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "output/formats.h"
+#include "output/finish.h"
+#include "output/text_parts.h"
 #include "output/threads_holders.h"
 #include "threads/thread_report.h"
 

@@ -3,7 +3,7 @@
 #ifndef LEAKMON_OUTPUT_TRIAGE_FORMAT_H
 #define LEAKMON_OUTPUT_TRIAGE_FORMAT_H
 
-#include "output/formats.h"
+#include "output/json_writer.h"
 #include "triage/triage_report.h"
 
 int output_triage_text_write(FILE *out, const struct triage_report *report);

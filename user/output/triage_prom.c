@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "output/finish.h"
 #include "output/prom_labels.h"
 #include "output/triage_format.h"
 

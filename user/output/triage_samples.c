@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "output/json_writer.h"
+#include "output/text_parts.h"
+#include "output/json_parts.h"
 #include "output/triage_format.h"
 
 /*

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "output/text_parts.h"
 #include "output/triage_format.h"
 
 /* What was not asked about is tracked as well. */

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "output/finish.h"
 #include "output/triage_format.h"
 
 struct style {

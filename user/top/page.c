@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/formats.h"
+#include "output/text_parts.h"
 #include "top/cells.h"
 
 static const char help[] =

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "html/page.h"
+#include "output/page.h"
 
 #include <string.h>
 
-#include "output/formats.h"
+#include "output/finish.h"
 
-/* The bundle holds this once; see src/page.html. */
+/* The bundle holds this once; see user/html/src/page.html. */
 #define PLACE_OF_DATA "LEAKMON_DATA"
 
 __asm__(".pushsection .rodata\n"

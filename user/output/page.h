@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The HTML page: one file that needs nothing else, with a place for a JSON object. Its sources are
- * in src/; report.html, which is embedded here, is made of them by `make html-bundle`.
+ * in user/html/src/; report.html, which is embedded here, is made of them by `make html-bundle`.
  */
-#ifndef LEAKMON_HTML_PAGE_H
-#define LEAKMON_HTML_PAGE_H
+#ifndef LEAKMON_OUTPUT_PAGE_H
+#define LEAKMON_OUTPUT_PAGE_H
 
 #include <stdio.h>
 
