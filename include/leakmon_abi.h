@@ -156,8 +156,8 @@ struct lm_living {
 
 /*
  * One (process, user stack) that allocates. Counters only grow; outstanding = allocated - freed.
- * In sampling mode they are estimates, scaled by 2^LM_WEIGHT_SHIFT (see lm_weight in
- * account.bpf.h); otherwise they are plain exact counts.
+ * In sampling mode they are estimates, scaled by 2^LM_WEIGHT_SHIFT (see
+ * sample.bpf.h); otherwise they are plain exact counts.
  */
 struct lm_site {
 	lm_process_key process; /* 0: this index is not in use */

@@ -14,7 +14,7 @@
  *
  * A verdict speaks of the given window. A series that grew for hours and then stopped is judged
  * again when the window has moved past the growth; to see slow and fast growth alike, judge windows
- * of several lengths (triage/judge.h does).
+ * of several lengths (triage/growth.h does).
  */
 #ifndef LEAKMON_ANALYZE_TREND_H
 #define LEAKMON_ANALYZE_TREND_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command line as one struct. Options are rows of one table in options.c. */
+/* The command line as one struct. Options are rows of one table, option_table.h. */
 #ifndef LEAKMON_CLI_OPTIONS_H
 #define LEAKMON_CLI_OPTIONS_H
 
@@ -12,13 +12,10 @@
 #include "analyze/report.h"
 #include "base/vec.h"
 #include "leakmon_abi.h"
+#include "probe/choices.h"
 
 /* What the process exits with. */
 enum exit_code { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_LEAK = 3 };
-
-enum probe_at { PROBE_AT_BEST, PROBE_AT_ENTRY };
-/* In the order of preference; what each is, see probe/attach.h. */
-enum attach_method { ATTACH_AUTO, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
 
 /* The values of an option that may be repeated; they point into argv. */
 struct option_words {

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/options.h"
+#include "probe/choices.h"
 #include "leakmon_abi.h"
 #include "probe/allocators.h"
-#include "threads/thread_library.h"
+#include "probe/thread_probes.h"
 
 struct loader_config {
 	bool empty_programs;
@@ -35,7 +35,7 @@ struct bpf_side {
 	const struct lm_process *processes;
 	const uint32_t *site_count, *process_count;
 	const __u64 *events_lost;
-	/* Giving back what ended processes had (collect/recycle.h). */
+	/* Giving back what ended processes had (collect/purge.c). */
 	int site_index_fd, sites_fd, processes_fd, free_sites_fd, free_slots_fd;
 	__s64 *blocks_used, *sites_used;
 	__u32 *recycle_generation;

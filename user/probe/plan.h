@@ -4,7 +4,7 @@
 #define LEAKMON_PROBE_PLAN_H
 
 #include "base/vec.h"
-#include "cli/options.h"
+#include "probe/choices.h"
 #include "probe/allocators.h"
 #include "probe/placement.h"
 #include "probe/results.h"

@@ -3,6 +3,8 @@
 #ifndef LEAKMON_PROBE_SUSPECT_LOADER_H
 #define LEAKMON_PROBE_SUSPECT_LOADER_H
 
+#include <sys/types.h>
+
 #include "leakmon_suspect.h"
 #include "probe/loader.h"
 

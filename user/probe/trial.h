@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "cli/options.h"
+#include "probe/choices.h"
 
 struct trial {
 	/* The best way to attach that works here: the probe fires at entry and return, in every

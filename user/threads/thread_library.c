@@ -11,16 +11,6 @@
 #include "probe/plan.h"
 #include "threads/thread_reader.h"
 
-const struct thread_probe_info thread_probes[] = {
-	[THREAD_PROBE_RETURN] = {"thread_return"},
-	[THREAD_PROBE_FREED] = {"thread_freed", .arguments = 1},
-	[THREAD_PROBE_JOINED] = {"thread_joined"},
-	[THREAD_PROBE_JOIN] = {"thread_join", .arguments = 1},
-	[THREAD_PROBE_DETACH] = {"thread_detach", .arguments = 1, .returns = true},
-	[THREAD_PROBE_CREATE] = {"thread_create", .arguments = 3, .returns = true},
-};
-_Static_assert(ARRAY_SIZE(thread_probes) == THREAD_PROBE_MAX_, "a row for every probe");
-
 static const struct {
 	const char *name;
 	enum thread_probe probe;

@@ -9,8 +9,8 @@
  *          pthread_join_common.c; __free_tcb before 2.34). It has no name in a stripped file. It is
  *          the one function that pthread_detach calls, with its own argument still in %rdi; so
  *          whatever calls it hands it a thread to free, and a call of it that a join function can
- *          reach (code_walk.h) is reached by successful joins only. Where the descriptors tell at
- *          which offset a thread's tid is, the join must also store -1 there, as glibc does to mark
+ *          reach (probe/control_flow.h) is reached by successful joins only. Where the descriptors
+ * tell at which offset a thread's tid is, the join must also store -1 there, as glibc does to mark
  *          a thread as joined. A `call` is emulated by the kernel: one trap.
  *   musl, and a glibc where that cannot be proven
  *          the entry of each join function notes the thread, and each `ret` that the function can
@@ -25,25 +25,8 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "probe/thread_probes.h"
 #include "threads/thread_layout.h"
-
-enum thread_probe {
-	/* In the order of attaching: what ends a thread before what begins one. */
-	THREAD_PROBE_RETURN, /* no point of its own: of DETACH and CREATE, without sessions */
-	THREAD_PROBE_FREED,
-	THREAD_PROBE_JOINED,
-	THREAD_PROBE_JOIN,
-	THREAD_PROBE_DETACH,
-	THREAD_PROBE_CREATE,
-	THREAD_PROBE_MAX_,
-};
-
-struct thread_probe_info {
-	const char *program;
-	unsigned arguments; /* integer argument registers that the program reads */
-	bool returns;	    /* its return is probed too */
-};
-extern const struct thread_probe_info thread_probes[THREAD_PROBE_MAX_];
 
 struct thread_point {
 	enum thread_probe probe;
