@@ -216,6 +216,28 @@ static void a_limit_of_our_own_memory_ends_the_run_with_a_reason(void **state)
 	assert_int_equal(number_at(workload_ask(harness, target, "check"), "wrong"), 0);
 }
 
+/* Too little time for so much: it is let go, and two scans agree. */
+static void a_pause_that_is_too_short_is_given_up_and_costs_the_process_nothing(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "busy", "16", "400000");
+	json_t *report, *picture;
+	json_int_t served;
+
+	workload_do(harness, target, "go");
+	report = RETAIN(harness, target, "--max-pause", "1");
+	picture = json_object_get(report, "picture");
+	assert_false(json_is_true(json_object_get(picture, "stopped")));
+	assert_non_null(strstr(text_at(picture, "why_not_stopped"), "--max-pause"));
+	assert_true(json_is_true(json_object_get(report, "settled")));
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
+	served = number_at(workload_ask(harness, target, "check"), "served");
+	wait_ms(20);
+	assert_true(number_at(workload_ask(harness, target, "check"), "served") > served);
+	assert_int_equal(number_at(workload_ask(harness, target, "check"), "wrong"), 0);
+	assert_int_equal(ptrace(PTRACE_SEIZE, target->pid, 0, 0), 0);
+}
+
 /* As many as the kernel allows a process. */
 static void tens_of_thousands_of_mappings_are_no_trouble(void **state)
 {
@@ -245,6 +267,7 @@ int main(void)
 		e2e_test(a_process_in_other_namespaces_is_named_by_its_own_files),
 		e2e_test(without_the_right_to_look_it_says_what_is_missing),
 		e2e_test(a_limit_of_our_own_memory_ends_the_run_with_a_reason),
+		e2e_test(a_pause_that_is_too_short_is_given_up_and_costs_the_process_nothing),
 		e2e_test(tens_of_thousands_of_mappings_are_no_trouble),
 	};
 

@@ -167,7 +167,7 @@ static int teardown(void **state)
 
 static void find(struct scene *scene)
 {
-	assert_int_equal(thread_vectors_read(&scene->picture, scene->peek, UINT64_MAX), 0);
+	assert_int_equal(thread_vectors_read(&scene->picture, scene->peek), 0);
 	assert_int_equal(thread_blocks_find(&scene->picture, &scene->modules, &scene->blocks), 0);
 }
 

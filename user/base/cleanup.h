@@ -41,6 +41,13 @@ static inline void cleanup_closedir(DIR **directory)
 #define _cleanup_fclose_ _cleanup_(cleanup_fclose)
 #define _cleanup_closedir_ _cleanup_(cleanup_closedir)
 
+#define SWAP(a, b)                                                                                 \
+	do {                                                                                       \
+		__typeof__(a) swapped_ = (a);                                                      \
+		(a) = (b);                                                                         \
+		(b) = swapped_;                                                                    \
+	} while (0)
+
 /* Hands a scope-bound pointer or descriptor to a new owner. */
 #define TAKE_PTR(pointer)                                                                          \
 	({                                                                                         \

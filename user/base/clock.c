@@ -10,3 +10,10 @@ uint64_t monotonic_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+
+bool deadline_has_passed(struct deadline *deadline)
+{
+	if (deadline && deadline->at_ns && !deadline->passed)
+		deadline->passed = monotonic_ns() > deadline->at_ns;
+	return deadline && deadline->passed;
+}

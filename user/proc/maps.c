@@ -141,8 +141,14 @@ static int add_lines(char *buffer, size_t *filled, enum maps_filter filter, stru
 	return *filled == BUFFER_BYTES ? -EBADMSG : 0;
 }
 
+/* How mappings are read. */
+struct reading {
+	enum maps_filter filter;
+	struct deadline *deadline; /* NULL: none */
+};
+
 /* *empty: the task shows no mappings at all. */
-static int read_stream(int fd, enum maps_filter filter, struct maps *maps, bool *empty)
+static int read_stream(int fd, const struct reading *reading, struct maps *maps, bool *empty)
 {
 	_cleanup_free_ char *buffer = malloc(BUFFER_BYTES);
 	size_t filled = 0;
@@ -153,6 +159,8 @@ static int read_stream(int fd, enum maps_filter filter, struct maps *maps, bool 
 	if (!buffer)
 		return -ENOMEM;
 	while (!err) {
+		if (deadline_has_passed(reading->deadline))
+			return -ETIMEDOUT;
 		got = read(fd, buffer + filled, BUFFER_BYTES - filled);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -162,12 +170,12 @@ static int read_stream(int fd, enum maps_filter filter, struct maps *maps, bool 
 			return filled ? -EBADMSG : 0;
 		*empty = false;
 		filled += (size_t)got;
-		err = add_lines(buffer, &filled, filter, maps);
+		err = add_lines(buffer, &filled, reading->filter, maps);
 	}
 	return err;
 }
 
-static int read_task(int task, enum maps_filter filter, struct maps *maps)
+static int read_task(int task, const struct reading *reading, struct maps *maps)
 {
 	_cleanup_(maps_free) struct maps read = {.task = task};
 	_cleanup_close_ int fd = -1;
@@ -179,7 +187,7 @@ static int read_task(int task, enum maps_filter filter, struct maps *maps)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	err = read_stream(fd, filter, &read, &empty);
+	err = read_stream(fd, reading, &read, &empty);
 	if (err)
 		return err;
 	if (empty)
@@ -189,7 +197,7 @@ static int read_task(int task, enum maps_filter filter, struct maps *maps)
 	return 0;
 }
 
-static int read_other_threads(int pid, enum maps_filter filter, struct maps *maps)
+static int read_other_threads(int pid, const struct reading *reading, struct maps *maps)
 {
 	_cleanup_closedir_ DIR *tasks = NULL;
 	struct dirent *entry;
@@ -202,18 +210,28 @@ static int read_other_threads(int pid, enum maps_filter filter, struct maps *map
 
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		err = read_task(atoi(entry->d_name), filter, maps);
+		err = read_task(atoi(entry->d_name), reading, maps);
 		if (err != -ESRCH)
 			return err;
 	}
 	return -ESRCH;
 }
 
+static int read_process(int pid, const struct reading *reading, struct maps *maps)
+{
+	int err = read_task(pid, reading, maps);
+
+	return err == -ESRCH ? read_other_threads(pid, reading, maps) : err;
+}
+
 int maps_read(int pid, enum maps_filter filter, struct maps *maps)
 {
-	int err = read_task(pid, filter, maps);
+	return read_process(pid, &(struct reading){.filter = filter}, maps);
+}
 
-	return err == -ESRCH ? read_other_threads(pid, filter, maps) : err;
+int maps_read_until(int pid, struct deadline *deadline, struct maps *maps)
+{
+	return read_process(pid, &(struct reading){MAPS_ALL, deadline}, maps);
 }
 
 void maps_free(struct maps *maps)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 
 struct mapping {
@@ -46,6 +47,8 @@ int maps_parse_line(char *line, struct mapping *mapping);
  * a text that a kernel writes; -ENOMEM. *maps is untouched on error.
  */
 int maps_read(int pid, enum maps_filter filter, struct maps *maps);
+/* Likewise all of them; -ETIMEDOUT: not by the deadline, which may be NULL: none. */
+int maps_read_until(int pid, struct deadline *deadline, struct maps *maps);
 void maps_free(struct maps *maps);
 
 /* The mapping that holds an address, or NULL. */

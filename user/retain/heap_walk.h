@@ -53,16 +53,19 @@ void heap_spans_free(struct heap_spans *spans);
 /* Goes on with the walk as far as the words reach. 0 or -ENOMEM. */
 int heap_span_feed(struct heap_span *span, uint64_t address, const uint64_t *words, size_t count);
 
-/* Finishes the walk with words peeked one by one. 0 (also when it is broken) or -ENOMEM. */
+/* One chunk, by the size in its header at span->next. 0 (also when it is broken) or -ENOMEM. */
+int heap_span_step(struct heap_span *span, uint64_t size_word);
+
+/* Finishes the walk with words peeked one by one. 0 (also when it is broken); -ENOMEM; -ETIMEDOUT.
+ */
 int heap_span_finish(struct heap_span *span, struct peek *peek);
 
 /*
  * While the process stands: takes over from an older walk of the same span what is still so, and
- * walks again what changed. `older` is used up. 0; -ENOMEM; -ETIMEDOUT: it is past deadline_ns
- * (CLOCK_MONOTONIC; 0: none).
+ * walks again what changed. `older` is used up. 0; -ENOMEM; -ETIMEDOUT: peek's deadline is over.
  */
 int heap_span_mend(struct heap_span *span, struct heap_span *older, const struct page_table *table,
-		   struct peek *peek, uint64_t deadline_ns);
+		   struct peek *peek);
 
 /* The span that holds address, or NULL. */
 struct heap_span *heap_spans_at(const struct heap_spans *spans, uint64_t address);

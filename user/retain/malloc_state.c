@@ -173,6 +173,8 @@ int malloc_arenas_find(struct peek *peek, const struct filter *heaps, uint64_t s
 	bool again = false;
 
 	for (uint64_t at = start; at + layouts[0].size <= end; at += 8) {
+		if (deadline_step(peek->deadline))
+			return -ETIMEDOUT;
 		for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 			int err = try_arena(peek, heaps, at, &layouts[i], arenas);
 
@@ -232,6 +234,8 @@ uint64_t malloc_heap_start(struct peek *peek, const struct filter *heaps, uint64
 		uint64_t words[sizeof(struct malloc_par_tail) / 8];
 		struct malloc_par_tail tail;
 
+		if (deadline_step(peek->deadline))
+			break;
 		if (peek_words(peek, at + offsetof(struct malloc_par_tail, cache_bins), words, 1) ||
 		    words[0] != CACHE_BINS || peek_words(peek, at, words, ARRAY_SIZE(words)))
 			continue;

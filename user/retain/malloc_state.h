@@ -46,7 +46,7 @@ struct malloc_arenas {
  * Looks for main arenas in [start, end) of a module's data, and adds them with the others of their
  * rings. `heaps`: where bins and tops can point to (anonymous writable memory).
  * 0, also when there is none; -EAGAIN: one is there that changed while it was read, or that has
- * grown since `heaps` was; -ENOMEM.
+ * grown since `heaps` was; -ENOMEM; -ETIMEDOUT: by peek's deadline.
  */
 int malloc_arenas_find(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
 		       struct malloc_arenas *arenas);
@@ -55,7 +55,8 @@ int malloc_arenas_find(struct peek *peek, const struct filter *heaps, uint64_t s
 int malloc_arena_read(struct peek *peek, const struct filter *heaps, uint64_t address,
 		      const struct malloc_layout *layout, struct malloc_arena *arena);
 
-/* Reads the rings again from their main arenas: others may have joined. 0; -EBADMSG; -ENOMEM. */
+/* Reads the rings again from their main arenas: others may have joined. 0; -EBADMSG; -ENOMEM;
+ * -ETIMEDOUT. */
 int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
 			  struct malloc_arenas *arenas);
 

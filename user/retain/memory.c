@@ -81,9 +81,11 @@ static const uint64_t *peek_page(struct peek *peek, uint64_t page)
 
 	if (peek->pages[slot] && peek->addresses[slot] == page)
 		return peek->pages[slot];
-	pagemap_read(peek->pagemap, page, &entry, 1);
-	if (!pagemap_is_present(entry))
-		return NULL;
+	if (!peek->is_present || !peek->is_present(peek->known, page)) {
+		pagemap_read(peek->pagemap, page, &entry, 1);
+		if (!pagemap_is_present(entry))
+			return NULL;
+	}
 	if (!peek->pages[slot])
 		peek->pages[slot] = malloc(MEMORY_PAGE);
 	peek->addresses[slot] = UINT64_MAX;
@@ -96,6 +98,8 @@ static const uint64_t *peek_page(struct peek *peek, uint64_t page)
 
 int peek_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count)
 {
+	if (deadline_step(peek->deadline))
+		return -ETIMEDOUT;
 	for (size_t i = 0; i < count; i++, address += 8) {
 		const uint64_t *page = peek_page(peek, address & ~(MEMORY_PAGE - 1));
 

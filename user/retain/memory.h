@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
+
 #define MEMORY_PAGE 4096ull
 
 /* Up to `size` bytes from the start on: fewer where a page is missing; or -errno if none at all. */
@@ -50,12 +52,17 @@ static inline bool pagemap_is_soft_dirty(uint64_t entry)
 #define PEEK_PAGES 256
 struct peek {
 	pid_t task;
-	int pagemap; /* borrowed; -1: none */
+	int pagemap;		   /* borrowed; -1: none */
+	struct deadline *deadline; /* borrowed; NULL: none */
+	/* Whether a page is known to be there, without asking the kernel; NULL: of none. */
+	bool (*is_present)(const void *known, uint64_t page);
+	const void *known;
 	uint64_t *pages[PEEK_PAGES];
 	uint64_t addresses[PEEK_PAGES];
 };
 
-/* `count` words at an 8-aligned address. 0; -EFAULT: not there, or not present; -ENOMEM. */
+/* `count` words at an 8-aligned address. 0; -EFAULT: not there, or not present; -ENOMEM;
+ * -ETIMEDOUT: the deadline has passed, as for every later call. */
 int peek_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count);
 /* Reads some of these pages ahead, all of which are there, with one call; as many as it can. */
 #define PEEK_AHEAD 64

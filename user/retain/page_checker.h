@@ -48,6 +48,7 @@ struct check {
 	const struct page_scan *scan;
 	VEC(struct check_window) windows; /* the warmer ones first */
 	atomic_size_t next;
+	int nice; /* of the thread that began it */
 };
 
 /* Puts together what the checkers found, and frees it. 0; -ETIMEDOUT; an error of theirs. */

@@ -160,6 +160,13 @@ struct page *pages_find(const struct page_table *table, uint64_t address)
 	return &table->pages[range->first + (address - range->start) / MEMORY_PAGE];
 }
 
+bool page_is_surely_present(const struct page_table *table, uint64_t address)
+{
+	const struct page *page = pages_find(table, address);
+
+	return page && (page->flags & (PAGE_WAS_READ | PAGE_UNCHECKED)) == PAGE_WAS_READ;
+}
+
 void pages_free(struct page_table *table)
 {
 	vec_free(&table->ranges);

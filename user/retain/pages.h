@@ -106,12 +106,17 @@ int pages_read(struct page_table *table, const struct page_scan *scan);
 /* Takes over what is known of pages that are in both tables; before pages_check(). 0 or -ENOMEM. */
 int pages_inherit(struct page_table *table, struct page_table *older);
 
-/* The next reading: *checked gets how many pages were compared. 0; -ETIMEDOUT: not all by the
- * deadline (the others are PAGE_UNCHECKED); errors as above. */
+/* The next reading: *checked gets how many pages were compared. 0; -ETIMEDOUT: it was not done by
+ * the deadline (what is known of a page is then of this reading or the one before); errors as
+ * above. */
 int pages_check(struct page_table *table, const struct page_scan *scan, size_t *checked);
 
 /* The range that holds address, or NULL. */
 const struct page_range *pages_range_of(const struct page_table *table, uint64_t address);
+
+/* Whether the last reading has seen that a page is there: nothing is said of others. Of a process
+ * that has stood since. */
+bool page_is_surely_present(const struct page_table *table, uint64_t address);
 
 /* The page at a page's address, or NULL. */
 struct page *pages_find(const struct page_table *table, uint64_t address);

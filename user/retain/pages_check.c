@@ -2,10 +2,11 @@
 /* The second reading, and the third. Several threads take windows in turn. */
 #include <errno.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "retain/page_checker.h"
-#include "retain/stop.h"
 
 static int take_changed(struct checker *checker, const struct page_range *part, size_t place,
 			const uint64_t *words, uint64_t hash)
@@ -116,7 +117,7 @@ static int check_window(struct checker *checker, const struct check_window *wind
 /* Whether it is too late for a window: then it is left for later, or *err says so. */
 static bool is_too_late(const struct page_scan *scan, const struct check_window *window, int *err)
 {
-	uint64_t now_ns = stop_clock_ns();
+	uint64_t now_ns = monotonic_ns();
 
 	if (scan->patience_ns && window->warmth != WINDOW_HOT && now_ns > scan->patience_ns)
 		return true;
@@ -141,6 +142,15 @@ static void *checker_run(void *argument)
 		window->done = !checker->err;
 	}
 	return NULL;
+}
+
+/* What helps a thread whose priority helpers do not inherit is as nice as that one. */
+static void *checker_start(void *argument)
+{
+	struct checker *checker = argument;
+
+	setpriority(PRIO_PROCESS, 0, checker->check->nice);
+	return checker_run(checker);
 }
 
 #define WARM_BYTES (4ull << 20)
@@ -222,11 +232,14 @@ static int order(struct check *check)
 
 static int split(struct check *check)
 {
+	struct deadline deadline = {.at_ns = check->scan->deadline_ns};
 	int err = 0;
 
 	for (size_t i = 0; !err && i < check->table->ranges.count; i++) {
 		const struct page_range *range = &check->table->ranges.items[i];
 
+		if (deadline_step(&deadline))
+			return -ETIMEDOUT;
 		for (uint64_t at = range->start; !err && !range->unseen && at < range->end;
 		     at += WINDOW_PAGES * MEMORY_PAGE)
 			err = add_window(check, range, at);
@@ -245,7 +258,7 @@ static void run_all(struct checker *checkers, size_t count)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	for (size_t i = 1; i < count; i++)
-		started[i] = !pthread_create(&threads[i], &attributes, checker_run, &checkers[i]);
+		started[i] = !pthread_create(&threads[i], &attributes, checker_start, &checkers[i]);
 	pthread_attr_destroy(&attributes);
 	checker_run(&checkers[0]);
 	for (size_t i = 1; i < count; i++) {
@@ -256,7 +269,7 @@ static void run_all(struct checker *checkers, size_t count)
 
 int pages_check(struct page_table *table, const struct page_scan *scan, size_t *checked)
 {
-	struct check check = {.table = table, .scan = scan};
+	struct check check = {.table = table, .scan = scan, .nice = getpriority(PRIO_PROCESS, 0)};
 	struct checker checkers[CHECK_MAX_THREADS] = {0};
 	size_t count = MAX(MIN(scan->threads, CHECK_MAX_THREADS), 1u);
 	int err = split(&check);

@@ -83,7 +83,8 @@ struct picture {
 	uint64_t pause_ns, max_pause_ns, read_ns, started_ns;
 	uint64_t writable_bytes, read_bytes, swapped_bytes;
 	size_t pages_checked, pages_changed;
-	VEC(uint64_t) late; /* addresses of pages that are PAGE_LATE; ascending */
+	VEC(uint64_t) late;    /* addresses of pages that are PAGE_LATE; ascending */
+	size_t stacks_missing; /* of threads, for want of time: functions on them have no names */
 	size_t broken_spans;
 	uint64_t broken_address; /* of the first one */
 };

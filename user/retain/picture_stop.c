@@ -1,108 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The part of a picture that is taken while the process stands. */
+/* Stopping a process for a picture, and letting it go on in time. */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "retain/picture_ranges.h"
 #include "retain/picture_taking.h"
-#include "retain/picture_zones.h"
-#include "retain/thread_vectors.h"
 
 #define NS_PER_MS 1000000ull
 #define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
 #define PAUSE_MIN_NS (100 * NS_PER_MS)
-
-/* The mappings and their pages as they are now; what is known of them stays known. */
-static int look_again(struct taking *taking)
-{
-	struct picture *picture = taking->picture;
-	_cleanup_(pages_free) struct page_table older = picture->pages;
-	int err;
-
-	maps_free(&picture->maps);
-	picture->pages = (struct page_table){0};
-	err = maps_read(picture->pid, MAPS_ALL, &picture->maps);
-	if (!err)
-		err = ranges_from_maps(&picture->maps, &picture->pages, &picture->writable_bytes);
-	if (!err)
-		err = pages_prepare(&picture->pages);
-	if (!err)
-		err = pages_inherit(&picture->pages, &older);
-	filter_free(&taking->heaps);
-	return err ? err : filter_heaps_from_maps(&picture->maps, &taking->heaps);
-}
-
-static struct heap_span *same_span(struct heap_spans *spans, const struct heap_span *wanted)
-{
-	struct heap_span *span = heap_spans_at(spans, wanted->start);
-
-	return span && span->start == wanted->start ? span : NULL;
-}
-
-static int mend_spans(struct taking *taking, uint64_t deadline_ns)
-{
-	struct picture *picture = taking->picture;
-	int err = taking_find_spans(taking, &picture->spans);
-
-	for (size_t i = 0; !err && i < picture->spans.list.count; i++) {
-		struct heap_span *span = &picture->spans.list.items[i];
-		struct heap_span *older = same_span(&taking->walked, span);
-
-		err = older ? heap_span_mend(span, older, &picture->pages, &taking->peek,
-					     deadline_ns)
-			    : heap_span_finish(span, &taking->peek);
-	}
-	return err;
-}
-
-static int read_heaps(struct taking *taking, const struct stop *stop)
-{
-	struct picture *picture = taking->picture;
-	int err;
-
-	peek_forget(&taking->peek);
-	err = taking_read_arenas(taking);
-	if (err)
-		return err;
-	taking->walk_is_used = true;
-	err = mend_spans(taking, stop->began_ns + picture->max_pause_ns);
-	if (!err)
-		err = taking_find_free_chunks(taking, stop);
-	if (!err)
-		err = zones_add_threads(picture, stop, taking->pagemap);
-	return err ? err
-		   : thread_vectors_read(picture, &taking->peek,
-					 stop->began_ns + picture->max_pause_ns);
-}
-
-/* Everything that must be of one moment. */
-static int read_standing(struct taking *taking, const struct stop *stop)
-{
-	struct picture *picture = taking->picture;
-	uint64_t listed_ns, checked_ns;
-	struct page_scan scan;
-	int err = look_again(taking);
-
-	if (err)
-		return err;
-	scan = taking_scan(taking);
-	scan.deadline_ns = stop->began_ns + picture->max_pause_ns;
-	if (!picture->soft_dirty)
-		scan.patience_ns = stop->began_ns + picture->max_pause_ns / 2;
-	listed_ns = stop_clock_ns();
-	err = pages_check(&picture->pages, &scan, &picture->pages_checked);
-	checked_ns = stop_clock_ns();
-	if (!err)
-		err = read_heaps(taking, stop);
-	log_debug("pause: mappings after %llu us, %zu pages compared after %llu us, heaps after "
-		  "%llu us",
-		  (unsigned long long)(listed_ns - stop->began_ns) / 1000, picture->pages_checked,
-		  (unsigned long long)(checked_ns - stop->began_ns) / 1000,
-		  (unsigned long long)(stop_clock_ns() - stop->began_ns) / 1000);
-	return err;
-}
+/* Letting a thread go takes about as long; of the pause, at most a quarter is kept for that. */
+#define RESUME_NS 5000ull
+#define HOLDER_STACK_BYTES (1u << 20)
 
 /* What there was no time for while it stood. */
 static int read_late(struct taking *taking)
@@ -121,7 +33,8 @@ static const char *why_not(int err)
 	if (err == -EPERM)
 		return "the kernel refuses to stop it (a debugger traces it, or yama forbids)";
 	if (err == -ETIMEDOUT)
-		return "a thread is in an uninterruptible call, or the time was up";
+		return "a thread is in an uninterruptible call, or stopping all took longer than "
+		       "--max-pause allows";
 	return "stopping it failed";
 }
 
@@ -143,40 +56,108 @@ static size_t count_broken(const struct heap_spans *spans)
 	return count;
 }
 
-int taking_stop(struct taking *taking)
+struct holder {
+	struct taking *taking;
+	struct stop stop;
+	bool stood;
+	int err;
+};
+
+/*
+ * Others must not make the pause longer: not by a share of their own either, which nice leaves
+ * them. Not everybody may; then it stays as it is. Threads that are started to help get nice only:
+ * they keep all CPUs busy.
+ */
+static void go_first(void)
+{
+	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+
+	setpriority(PRIO_PROCESS, 0, -20);
+	sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest);
+}
+
+/*
+ * A thread of its own, so that its end lets go of every thread of the process, also of one that
+ * comes out of an uninterruptible call much later.
+ */
+static void *hold(void *argument)
+{
+	struct holder *holder = argument;
+	struct taking *taking = holder->taking;
+	struct picture *picture = taking->picture;
+	struct stop *stop = &holder->stop;
+
+	go_first();
+	holder->err = stop_process(picture->pid, picture->max_pause_ns, stop);
+	holder->stood = !holder->err;
+	if (holder->err)
+		return NULL;
+	taking->deadline = (struct deadline){
+		.at_ns = stop->began_ns + picture->max_pause_ns -
+			 MIN(stop->threads.count * RESUME_NS, picture->max_pause_ns / 4)};
+	holder->err = taking_read_standing(taking, stop);
+	stop_resume(stop);
+	return NULL;
+}
+
+/* 0; -EAGAIN: there can be no thread. */
+static int hold_by_thread(struct holder *holder)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int err;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, HOLDER_STACK_BYTES);
+	err = pthread_create(&thread, &attributes, hold, holder);
+	pthread_attr_destroy(&attributes);
+	if (err)
+		return -EAGAIN;
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+static int refuse(struct taking *taking, const char *why)
+{
+	taking->picture->why_not_stopped = why;
+	return -EAGAIN;
+}
+
+/* It runs again: what is left to do, and whether what was read is enough. */
+static int finish(struct taking *taking, int err)
 {
 	struct picture *picture = taking->picture;
-	struct stop stop = {0};
-	int nice = getpriority(PRIO_PROCESS, 0), err;
 
-	picture->max_pause_ns = pause_limit(taking);
-	/* Others must not make the pause longer. Not everybody may: then it stays as it is. */
-	setpriority(PRIO_PROCESS, 0, -20);
-	err = stop_process(picture->pid, stop_clock_ns() + picture->max_pause_ns, &stop);
-	if (err) {
-		setpriority(PRIO_PROCESS, 0, nice);
-		picture->why_not_stopped = why_not(err);
-		return err == -ESRCH || err == -ENOMEM ? err : -EAGAIN;
-	}
-	err = read_standing(taking, &stop);
-	stop_resume(&stop);
-	setpriority(PRIO_PROCESS, 0, nice);
-	picture->pause_ns = stop.ended_ns - stop.began_ns;
-	stop_free(&stop);
-	if (err == -ETIMEDOUT) {
-		picture->why_not_stopped = "reading it took longer than --max-pause allows";
-		return -EAGAIN;
-	}
+	if (err == -ETIMEDOUT)
+		return refuse(taking, "reading it took longer than --max-pause allows");
 	if (!err)
 		err = read_late(taking);
 	/* A chunk's header changed after the second reading, and was not looked at again. */
-	if (!err && count_broken(&picture->spans) > count_broken(&taking->walked)) {
-		picture_forget_threads(picture);
-		picture->zones.count = 0;
-		picture->why_not_stopped = "its heap changed where there was no time to look: a "
-					   "longer --max-pause would do";
-		return -EAGAIN;
-	}
+	if (!err && count_broken(&picture->spans) > count_broken(&taking->walked))
+		return refuse(taking, "its heap changed where there was no time to look: a "
+				      "longer --max-pause would do");
 	picture->stopped = !err;
+	if (picture->stacks_missing)
+		log_warning("process %d: there was no time to copy the stacks of %zu of its %zu "
+			    "threads, so functions on them are not named: a longer --max-pause "
+			    "would do",
+			    picture->pid, picture->stacks_missing, picture->threads.count);
 	return err;
+}
+
+int taking_stop(struct taking *taking)
+{
+	struct picture *picture = taking->picture;
+	struct holder holder = {.taking = taking};
+	int err;
+
+	picture->max_pause_ns = pause_limit(taking);
+	err = hold_by_thread(&holder);
+	if (!err)
+		err = holder.err;
+	picture->pause_ns = holder.stop.ended_ns - holder.stop.began_ns;
+	stop_free(&holder.stop);
+	if (holder.stood)
+		return finish(taking, err);
+	return err == -ESRCH || err == -ENOMEM ? err : refuse(taking, why_not(err));
 }

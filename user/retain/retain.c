@@ -179,7 +179,7 @@ static void drop_words(struct retain *retain)
 /* How long each part took, for benchmarks. */
 static void log_step(const char *what, uint64_t *since_ns)
 {
-	uint64_t now_ns = stop_clock_ns();
+	uint64_t now_ns = monotonic_ns();
 
 	log_debug("%s: %llu ms", what, (unsigned long long)(now_ns - *since_ns) / 1000000);
 	*since_ns = now_ns;
@@ -200,7 +200,7 @@ static int compute_retention(struct retain *retain)
 static int analyze(struct retain *retain, const struct retain_sources *sources)
 {
 	struct heap_graph *graph = &retain->graph;
-	uint64_t since_ns = stop_clock_ns();
+	uint64_t since_ns = monotonic_ns();
 	int err = data_modules_read(&retain->picture, sources->worker, &retain->modules);
 
 	log_step("modules", &since_ns);
@@ -252,24 +252,24 @@ static void sum_up(struct retain *retain)
 
 int retain_begin(pid_t pid, const struct picture_options *options, struct retain *retain)
 {
-	uint64_t began_ns = stop_clock_ns();
+	uint64_t began_ns = monotonic_ns();
 	int err;
 
 	*retain = (struct retain){.pid = pid};
 	clock_gettime(CLOCK_REALTIME, &retain->time);
 	read_comm(retain);
 	err = picture_take(pid, options, &retain->picture);
-	retain->total_ns = stop_clock_ns() - began_ns;
+	retain->total_ns = monotonic_ns() - began_ns;
 	return err;
 }
 
 int retain_finish(struct retain *retain, const struct retain_sources *sources)
 {
-	uint64_t began_ns = stop_clock_ns();
+	uint64_t began_ns = monotonic_ns();
 	int err = analyze(retain, sources);
 
 	sum_up(retain);
-	retain->total_ns += stop_clock_ns() - began_ns;
+	retain->total_ns += monotonic_ns() - began_ns;
 	return err;
 }
 

@@ -12,51 +12,52 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 /* Threads can be born while we list them: as often as that we look again. */
 #define MAX_ROUNDS 100
 #define POLL_NS 50000
-/* A thread in an uninterruptible call is waited for as long, to let it go. */
-#define LATE_NS 200000000ull
 
-uint64_t stop_clock_ns(void)
+/* A thread that has ended is listed until its parent, or the last other one, takes note. */
+static bool has_ended(pid_t pid, pid_t tid)
 {
-	struct timespec now;
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64], line[512], *state;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file))
+		return true;
+	/* Behind its name, which can hold anything. */
+	state = strrchr(line, ')');
+	return !state || !state[1] || state[2] == 'Z' || state[2] == 'X';
 }
 
-static bool is_known(const struct stop *stop, pid_t tid)
-{
-	for (size_t i = stop->threads.count; i-- > 0;) {
-		if (stop->threads.items[i].tid == tid)
-			return true;
-	}
-	return false;
-}
-
-static int seize(struct stop *stop, pid_t tid)
+static int seize(pid_t pid, pid_t tid, struct stop *stop)
 {
 	struct stopped_thread *thread;
+	bool fresh;
 
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
-		return errno == ESRCH ? 0 : -errno;
+	if (!hash_put(&stop->known, (uint64_t)tid, &fresh))
+		return -ENOMEM;
+	if (!fresh)
+		return 0;
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+		int err = -errno;
+
+		return err == -ESRCH || (err == -EPERM && has_ended(pid, tid)) ? 0 : err;
+	}
 	thread = vec_push(&stop->threads);
 	if (!thread) {
 		ptrace(PTRACE_DETACH, tid, NULL, NULL);
 		return -ENOMEM;
 	}
 	thread->tid = tid;
-	if (!stop->began_ns)
-		stop->began_ns = stop_clock_ns();
-	/* ESRCH: it is ending. waitpid() will tell. */
-	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	return 0;
 }
 
 /* *added: how many threads were not known before. */
-static int seize_listed(pid_t pid, struct stop *stop, size_t *added)
+static int seize_listed(pid_t pid, struct deadline *deadline, struct stop *stop, size_t *added)
 {
 	_cleanup_closedir_ DIR *tasks = NULL;
 	size_t before = stop->threads.count;
@@ -71,11 +72,26 @@ static int seize_listed(pid_t pid, struct stop *stop, size_t *added)
 	while (!err && (entry = readdir(tasks))) {
 		pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
 
-		if (tid && !is_known(stop, tid))
-			err = seize(stop, tid);
+		if (deadline_has_passed(deadline))
+			err = -ETIMEDOUT;
+		else if (tid)
+			err = seize(pid, tid, stop);
 	}
 	*added = stop->threads.count - before;
 	return err;
+}
+
+/* Seized threads run on: only from here on they stand. */
+static void interrupt_all(struct stop *stop)
+{
+	for (size_t i = 0; i < stop->threads.count; i++) {
+		struct stopped_thread *thread = &stop->threads.items[i];
+
+		/* ESRCH: it is ending. waitpid() will tell. */
+		if (!thread->interrupted)
+			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+		thread->interrupted = true;
+	}
 }
 
 static void drop(struct stop *stop, size_t i)
@@ -83,19 +99,16 @@ static void drop(struct stop *stop, size_t i)
 	stop->threads.items[i] = stop->threads.items[--stop->threads.count];
 }
 
-/* 1: it stands, or is gone (then its place holds another one); 0: not yet. */
-static int look_at(struct stop *stop, size_t i)
+/* 1: it stands; -ESRCH: it is gone; 0: not yet. */
+static int look_at(struct stopped_thread *thread)
 {
-	struct stopped_thread *thread = &stop->threads.items[i];
 	int status;
 	pid_t got = waitpid(thread->tid, &status, __WALL | WNOHANG);
 
 	if (!got || (got < 0 && errno == EINTR))
 		return 0;
-	if (got < 0 || !WIFSTOPPED(status)) {
-		drop(stop, i);
-		return 1;
-	}
+	if (got < 0 || !WIFSTOPPED(status))
+		return -ESRCH;
 	thread->stopped = true;
 	/* Not our interruption and no group stop: a signal on its way, which it gets later. */
 	if (status >> 16 != PTRACE_EVENT_STOP)
@@ -103,18 +116,25 @@ static int look_at(struct stop *stop, size_t i)
 	return 1;
 }
 
-static int wait_for_all(struct stop *stop, uint64_t deadline_ns)
+static int wait_for_all(struct stop *stop, struct deadline *deadline, uint64_t seized_ns)
 {
 	const struct timespec pause = {.tv_nsec = POLL_NS};
+	int stands;
 
 	for (size_t i = 0; i < stop->threads.count;) {
+		if (deadline_has_passed(deadline))
+			return -ETIMEDOUT;
 		if (stop->threads.items[i].stopped) {
 			i++;
-		} else if (!look_at(stop, i)) {
-			if (stop_clock_ns() > deadline_ns)
-				return -ETIMEDOUT;
-			nanosleep(&pause, NULL);
+			continue;
 		}
+		stands = look_at(&stop->threads.items[i]);
+		if (stands < 0)
+			drop(stop, i);
+		else if (!stands)
+			nanosleep(&pause, NULL);
+		else if (stop->threads.items[i].signal)
+			stop->began_ns = seized_ns;
 	}
 	return stop->threads.count ? 0 : -ESRCH;
 }
@@ -132,9 +152,11 @@ static int read_registers(struct stopped_thread *thread)
 	return 0;
 }
 
-static int read_all_registers(struct stop *stop)
+static int read_all_registers(struct stop *stop, struct deadline *deadline)
 {
 	for (size_t i = 0; i < stop->threads.count;) {
+		if (deadline_has_passed(deadline))
+			return -ETIMEDOUT;
 		/* Killed while it stood. */
 		if (read_registers(&stop->threads.items[i]))
 			drop(stop, i);
@@ -144,60 +166,53 @@ static int read_all_registers(struct stop *stop)
 	return stop->threads.count ? 0 : -ESRCH;
 }
 
-static int stop_all(pid_t pid, uint64_t deadline_ns, struct stop *stop)
+/* Seizes until no thread is new: what takes long with many threads is done while they run. */
+static int seize_all(pid_t pid, struct deadline *deadline, struct stop *stop)
+{
+	size_t added = 1;
+	int err = 0;
+
+	for (size_t round = 0; !err && added && round < MAX_ROUNDS; round++)
+		err = seize_listed(pid, deadline, stop, &added);
+	if (err)
+		return err;
+	return stop->threads.count ? 0 : -ESRCH;
+}
+
+/* Threads that were born meanwhile are found when those that could make more stand. */
+static int interrupt_until_stable(pid_t pid, struct deadline *deadline, uint64_t seized_ns,
+				  struct stop *stop)
 {
 	size_t added = 1;
 	int err = 0;
 
 	for (size_t round = 0; !err && added && round < MAX_ROUNDS; round++) {
-		err = seize_listed(pid, stop, &added);
+		interrupt_all(stop);
+		err = wait_for_all(stop, deadline, seized_ns);
 		if (!err)
-			err = wait_for_all(stop, deadline_ns);
+			err = seize_listed(pid, deadline, stop, &added);
 	}
-	if (!err && added)
-		err = -ETIMEDOUT;
-	return err ? err : read_all_registers(stop);
+	return err ? err : added ? -ETIMEDOUT : 0;
 }
 
-int stop_process(pid_t pid, uint64_t deadline_ns, struct stop *stop)
+int stop_process(pid_t pid, uint64_t max_pause_ns, struct stop *stop)
 {
-	struct stop made = {0};
-	int err = stop_all(pid, deadline_ns, &made);
+	uint64_t seized_ns = monotonic_ns();
+	struct deadline deadline = {.at_ns = seized_ns + max_pause_ns};
+	int err;
 
-	if (err) {
-		stop_resume(&made);
-		stop_free(&made);
-		return err;
+	*stop = (struct stop){0};
+	err = seize_all(pid, &deadline, stop);
+	if (!err) {
+		stop->began_ns = monotonic_ns();
+		deadline = (struct deadline){.at_ns = stop->began_ns + max_pause_ns};
+		err = interrupt_until_stable(pid, &deadline, seized_ns, stop);
 	}
-	*stop = made;
-	return 0;
-}
-
-/* Only a thread that stands can be let go: this one was told to stop, and will some day. */
-static void release_late(struct stopped_thread *thread)
-{
-	const struct timespec pause = {.tv_nsec = POLL_NS};
-	uint64_t deadline_ns = stop_clock_ns() + LATE_NS;
-	int status;
-	pid_t got;
-
-	while (!(got = waitpid(thread->tid, &status, __WALL | WNOHANG)) &&
-	       stop_clock_ns() < deadline_ns)
-		nanosleep(&pause, NULL);
-	if (got != thread->tid || !WIFSTOPPED(status))
-		return;
-	if (status >> 16 != PTRACE_EVENT_STOP)
-		thread->signal = WSTOPSIG(status);
-	thread->stopped = true;
-	ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
-}
-
-static void release_all_late(struct stop *stop)
-{
-	for (size_t i = 0; i < stop->threads.count; i++) {
-		if (!stop->threads.items[i].stopped)
-			release_late(&stop->threads.items[i]);
-	}
+	if (!err)
+		err = read_all_registers(stop, &deadline);
+	if (err)
+		stop_resume(stop);
+	return err;
 }
 
 void stop_resume(struct stop *stop)
@@ -207,16 +222,16 @@ void stop_resume(struct stop *stop)
 	for (size_t i = 0; i < stop->threads.count; i++) {
 		struct stopped_thread *thread = &stop->threads.items[i];
 
-		if (thread->stopped)
+		/* If it has not come to a stop, the kernel lets go of it when our thread ends. */
+		if (thread->stopped || look_at(thread) > 0)
 			ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
 	}
-	stop->ended_ns = stop_clock_ns();
-	release_all_late(stop);
+	if (stop->began_ns)
+		stop->ended_ns = monotonic_ns();
 }
 
 void stop_free(struct stop *stop)
 {
-	/* What still has not come to a stop is let go by the kernel when we end. */
-	release_all_late(stop);
 	vec_free(&stop->threads);
+	hash_free(&stop->known);
 }

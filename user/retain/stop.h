@@ -3,8 +3,10 @@
  * Holding every thread of a process for a moment (ptrace(2): PTRACE_SEIZE, PTRACE_INTERRUPT).
  *
  * Nothing of the process is changed. A signal that arrives meanwhile is delivered when it goes on,
- * a process that job control had stopped stays stopped, and should we die, the kernel lets go of
- * every thread by itself. To be called, from begin to end, by one thread of ours.
+ * and a process that job control had stopped stays stopped.
+ *
+ * To be called, from begin to end, by one thread of ours that ends soon after: the kernel lets go
+ * of whatever a thread still traces when it ends, also of threads that have not come to a stop yet.
  */
 #ifndef LEAKMON_RETAIN_STOP_H
 #define LEAKMON_RETAIN_STOP_H
@@ -14,13 +16,14 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+#include "base/hash.h"
 #include "base/vec.h"
 
 #define STOP_VECTOR_WORDS 32 /* xmm0 to xmm15 */
 
 struct stopped_thread {
 	pid_t tid;
-	bool stopped;
+	bool interrupted, stopped;
 	int signal; /* that it was about to get; 0: none */
 	struct user_regs_struct registers;
 	uint64_t vectors[STOP_VECTOR_WORDS];
@@ -28,17 +31,23 @@ struct stopped_thread {
 
 struct stop {
 	VEC(struct stopped_thread) threads; /* good after stop_resume() too */
-	uint64_t began_ns, ended_ns;	    /* CLOCK_MONOTONIC; 0: not yet */
+	struct hash known;		    /* the tids that were seized */
+	/*
+	 * From the first thread that was told to stop until the last one was let go (from the first
+	 * that was seized, if a signal made one stop before it was told). CLOCK_MONOTONIC; 0: not
+	 * yet.
+	 */
+	uint64_t began_ns, ended_ns;
 };
 
-uint64_t stop_clock_ns(void);
-
 /*
- * Stops all threads, at latest by deadline_ns (CLOCK_MONOTONIC), and reads their registers.
- * 0; -EPERM: refused (another tracer, yama, other user); -ETIMEDOUT: a thread does not stop (it is
- * in an uninterruptible call); -ESRCH: it ended; -ENOMEM. On failure nothing is held.
+ * Stops all threads, in at most max_pause_ns, and reads their registers. 0; -EPERM: refused
+ * (another tracer, yama, other user); -ETIMEDOUT: a thread does not stop (it is in an
+ * uninterruptible call), or there are too many; -ESRCH: it ended; -ENOMEM. On failure all that
+ * stopped go on, and began_ns and ended_ns say how long they stood. *stop is zeroed before, and
+ * freed by the caller in any case.
  */
-int stop_process(pid_t pid, uint64_t deadline_ns, struct stop *stop);
+int stop_process(pid_t pid, uint64_t max_pause_ns, struct stop *stop);
 
 /* Lets all of them go on. May be called twice. */
 void stop_resume(struct stop *stop);

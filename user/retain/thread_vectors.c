@@ -48,13 +48,13 @@ static int read_vector(struct picture_thread *thread, struct peek *peek, size_t 
 	return 0;
 }
 
-int thread_vectors_read(struct picture *picture, struct peek *peek, uint64_t deadline_ns)
+int thread_vectors_read(struct picture *picture, struct peek *peek)
 {
 	size_t left = MAX_ALL_ENTRIES;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < picture->threads.count; i++) {
-		if (stop_clock_ns() >= deadline_ns)
+		if (deadline_has_passed(peek->deadline))
 			break;
 		if (picture->threads.items[i].registers.fs_base)
 			err = read_vector(&picture->threads.items[i], peek, &left);

@@ -9,9 +9,9 @@
 #include "retain/picture.h"
 
 /*
- * Copies those that look like glibc's; what is swapped out, too large or not read by deadline_ns
- * (CLOCK_MONOTONIC) is left out: then names are missing, nothing else. 0 or -ENOMEM.
+ * Copies those that look like glibc's; what is swapped out, too large or not read by
+ * peek's deadline is left out: then names are missing, nothing else. 0 or -ENOMEM.
  */
-int thread_vectors_read(struct picture *picture, struct peek *peek, uint64_t deadline_ns);
+int thread_vectors_read(struct picture *picture, struct peek *peek);
 
 #endif
