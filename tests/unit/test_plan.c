@@ -193,9 +193,34 @@ static void names_that_share_an_address_go_by_the_one_that_may_throw(void **stat
 	assert_string_equal(allocator_functions[plan.points.items[0].function].name, "calloc");
 	assert_string_equal(allocator_functions[plan.points.items[1].function].name, "free");
 	assert_string_equal(allocator_functions[plan.points.items[2].function].name, "_Znwm");
-	/* It has no unwind information: no proof, no probe. */
+	/* No path through it comes to a return: no proof, no probe. */
 	assert_true(plan.points.items[2].placement.refused);
-	assert_non_null(strstr(plan.points.items[2].placement.reason, "no unwind information"));
+	assert_non_null(strstr(plan.points.items[2].placement.reason, "runs off the end"));
+}
+
+/* As browsers are built. Without the size nobody knows where it ends: then it is not probed. */
+static void of_a_file_without_unwind_information_symbols_say_where_functions_end(void **state)
+{
+	static const uint8_t code[] = {0x55, 0xff, 0x17, 0x5d, 0xc3}; /* returns what it calls */
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene_add(&scene, "malloc", 32);
+	scene_add(&scene, "free", 48);
+	scene_add(&scene, "_Znwm", 0);
+	memcpy(scene.elf.code, code, sizeof(code));
+	for (int sized = 0; sized <= 1; sized++) {
+		_cleanup_(probe_plan_free) struct probe_plan plan = {0};
+		const struct probe_point *last;
+
+		scene.symbols[3].st_size = sized ? sizeof(code) : 4;
+		assert_int_equal(plan_scene(&scene, "", PROBE_AT_BEST, &plan), 0);
+		assert_int_equal(plan.points.count, sized ? 4 : 3);
+		last = &plan.points.items[plan.points.count - 1];
+		assert_int_equal(last->is_result, sized);
+		assert_int_equal(last->placement.refused, !sized);
+	}
 }
 
 /* operator new of libstdc++ gets its blocks from malloc, wherever that is. */
@@ -352,6 +377,8 @@ int main(void)
 		cmocka_unit_test(a_name_with_two_addresses_is_probed_at_both),
 		cmocka_unit_test(a_prefix_names_another_allocator),
 		cmocka_unit_test(names_that_share_an_address_go_by_the_one_that_may_throw),
+		cmocka_unit_test(
+			of_a_file_without_unwind_information_symbols_say_where_functions_end),
 		cmocka_unit_test(operators_alone_are_no_allocator),
 		cmocka_unit_test(a_probe_lies_where_the_file_has_the_function),
 		cmocka_unit_test(files_that_contradict_themselves_are_refused),

@@ -165,8 +165,10 @@ static int plan_symbols(const struct elf_file *file, const char *own_prefix, enu
 		return error;
 	plan->has_names = symbols.list.count > 0;
 	error = add_symbols(&finder);
+	if (!error)
+		error = plan_place(file, &symbols, probe_at, plan);
 	elf_symbols_free(&symbols);
-	return error ? error : plan_place(file, probe_at, plan);
+	return error;
 }
 
 int probe_plan_file(int fd, const char *symbol_prefix, enum probe_at probe_at,

@@ -45,7 +45,8 @@ int probe_plan_file(int fd, const char *symbol_prefix, enum probe_at probe_at,
 void probe_plan_free(struct probe_plan *plan);
 
 /* plan.c's second half: chooses the place of each point, and adds the results. 0 or -errno. */
-int plan_place(const struct elf_file *file, enum probe_at probe_at, struct probe_plan *plan);
+int plan_place(const struct elf_file *file, const struct elf_symbols *symbols,
+	       enum probe_at probe_at, struct probe_plan *plan);
 
 /* Whether a probe goes there. */
 static inline bool plan_is_used(const struct probe_point *point)

@@ -11,8 +11,9 @@
 struct placer {
 	const struct elf_file *file;
 	struct probe_plan *plan;
-	struct code *code; /* NULL: not needed yet, or it cannot be had */
-	size_t entries;	   /* points before the results */
+	const struct elf_symbols *symbols; /* whose sizes bound functions without unwind rows */
+	struct code *code;		   /* NULL: not needed yet, or it cannot be had */
+	size_t entries;			   /* points before the results */
 };
 
 static const struct call_shape_info *shape_of(const struct probe_point *point)
@@ -69,7 +70,7 @@ static struct probe_point *entry_at(const struct placer *placer, uint64_t vaddr)
 /* Reads what is needed to follow jumps. 0, -ENOMEM; `placer->code` stays NULL when it cannot. */
 static int open_code(struct placer *placer)
 {
-	int error = placer->code ? 0 : code_open(placer->file, NULL, &placer->code);
+	int error = placer->code ? 0 : code_open(placer->file, placer->symbols, &placer->code);
 
 	return error == -ENOMEM ? error : 0;
 }
@@ -210,7 +211,7 @@ static int find_results(struct placer *placer, size_t index)
 		return error;
 	if (!placer->code) {
 		mark(point, &point->placement.refused, "it may throw, and ",
-		     "its file has no unwind information");
+		     "its file does not say where functions end");
 		return 0;
 	}
 	error = results_find(placer->code, &request, &results);
@@ -220,9 +221,11 @@ static int find_results(struct placer *placer, size_t index)
 	return error;
 }
 
-int plan_place(const struct elf_file *file, enum probe_at probe_at, struct probe_plan *plan)
+int plan_place(const struct elf_file *file, const struct elf_symbols *symbols,
+	       enum probe_at probe_at, struct probe_plan *plan)
 {
-	struct placer placer = {.file = file, .plan = plan, .entries = plan->points.count};
+	struct placer placer = {
+		.file = file, .symbols = symbols, .plan = plan, .entries = plan->points.count};
 	int error = 0;
 
 	for (size_t i = 0; i < placer.entries && !error; i++)
