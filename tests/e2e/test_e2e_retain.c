@@ -302,6 +302,43 @@ static void tracked_blocks_carry_their_stacks_and_exact_sizes(void **state)
 			 9);
 }
 
+static json_int_t blocks_of_type(json_t *report, const char *type)
+{
+	json_int_t blocks = 0;
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (!strcmp(text_at(class, "kind"), "site") &&
+		    !strcmp(text_at(class, "name"), type))
+			blocks += number_at(class, "count");
+	}
+	return blocks;
+}
+
+static void blocks_without_a_vtable_have_the_type_of_their_template(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *target = WORKLOAD(harness, "templates"), *monitor;
+	json_t *report, *type;
+	size_t i;
+
+	monitor = MONITOR_ATTACHED(harness, "retain", "-p", target->pid_text, "--format", "json",
+				   "2", "1");
+	workload_do(harness, target, "go");
+	report = report_of(harness, monitor);
+	json_array_foreach(json_object_get(workload_ask(harness, target, "truth"), "types"), i,
+			   type)
+	{
+		json_int_t blocks = blocks_of_type(report, text_at(type, "type"));
+
+		if (blocks != number_at(type, "blocks"))
+			fail_msg("%s: %lld blocks", text_at(type, "type"), blocks);
+	}
+	assert_int_equal(i, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +354,7 @@ int main(void)
 		e2e_test(a_second_run_shows_what_changed),
 		e2e_test(a_list_that_is_never_cut_is_called_out),
 		e2e_test(tracked_blocks_carry_their_stacks_and_exact_sizes),
+		e2e_test(blocks_without_a_vtable_have_the_type_of_their_template),
 	};
 
 	return cmocka_run_group_tests_name("e2e_retain", tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "proc/memory_room.h"
 #include "retain/settle.h"
+#include "retain/template_types.h"
 #include "store/retain_writer.h"
 
 #define DEFAULT_PATHS 3
@@ -219,9 +220,28 @@ static int report(struct retain_run *run, struct retain_result *result)
 	return earlier ? 0 : -ENOMEM;
 }
 
+static void site_types_free(struct site_types *types)
+{
+	for (size_t i = 0; types->names && i < types->count; i++)
+		free(types->names[i]);
+	free(types->names);
+}
+
+static int find_site_types(const struct retain_tracked *tracked, struct site_types *types)
+{
+	types->names = calloc(tracked->site_count + 1, sizeof(*types->names));
+	if (!types->names)
+		return -ENOMEM;
+	types->count = tracked->site_count;
+	for (size_t i = 0; i < types->count; i++)
+		types->names[i] = template_type_of_frames(&tracked->sites[i]->frames);
+	return 0;
+}
+
 static int conclude(struct retain_run *run, struct retain **retain,
 		    const struct retain_tracked *tracked)
 {
+	_cleanup_(site_types_free) struct site_types types = {0};
 	struct picture_options options = picture_options_of(run);
 	struct retain_sources sources = {.worker = run->worker,
 					 .symbolizer = run->symbolizer,
@@ -233,8 +253,11 @@ static int conclude(struct retain_run *run, struct retain **retain,
 					       .samples = run->format->samples ||
 							  run->options->recording};
 	struct retain_result result = {0};
-	int err = retain_settle(retain, &options, &sources);
+	int err = find_site_types(tracked, &types);
 
+	sources.types = types;
+	if (!err)
+		err = retain_settle(retain, &options, &sources);
 	if (!err)
 		err = add_paths(run->options, tracked, *retain);
 	if (!err)

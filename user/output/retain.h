@@ -51,7 +51,7 @@ void retain_root_write(FILE *out, const struct retained_root *root);
 /* "class std::string", "blocks of 56 bytes", ... */
 void retain_class_write(FILE *out, const struct retain_result *result,
 			const struct retained_class *class);
-/* The function that called the allocator. */
+/* The innermost function of its stack that is not the C++ library's. */
 void retain_site_write(FILE *out, const struct retained_site *site);
 
 /* " → +0x8 → blocks of 56 bytes", or " → one of 400 pointers → …" where many stand together. */

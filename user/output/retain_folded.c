@@ -25,9 +25,10 @@ static bool write_sample(FILE *out, const struct retain_result *result,
 	for (size_t i = site ? site->frames.list.count : 0; i-- > 0;)
 		output_folded_frame_write(out, &site->frames.list.items[i]);
 	/* What a stack allocated is told by the stack. */
-	if (!site || class->kind != CLASS_SITE) {
+	if (!site || class->kind != CLASS_SITE || class->name) {
 		fputc(';', out);
-		output_folded_name_write(out, name);
+		output_folded_name_write(out,
+					 class->kind == CLASS_SITE && site ? class->name : name);
 	}
 	fprintf(out, " %" PRIu64 "\n", sample->total.bytes);
 	return true;

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "output/retain.h"
+#include "retain/template_types.h"
 
 static const char *path_base(const char *path)
 {
@@ -109,10 +110,24 @@ void retain_root_write(FILE *out, const struct retained_root *root)
 		fputs(", through untracked memory", out);
 }
 
+/* The innermost frame that is not the C++ library's, for all allocate by way of that; else the
+ * innermost. NULL: none. */
+static const struct frame *telling_frame(const struct retained_site *site)
+{
+	size_t count = site ? site->frames.list.count : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct frame *frame = &site->frames.list.items[i];
+
+		if (!frame->function || !template_is_library(frame->function))
+			return frame;
+	}
+	return count ? site->frames.list.items : NULL;
+}
+
 void retain_site_write(FILE *out, const struct retained_site *site)
 {
-	const struct frame *frame =
-		site && site->frames.list.count ? site->frames.list.items : NULL;
+	const struct frame *frame = telling_frame(site);
 
 	fputs("allocated by ", out);
 	if (frame && frame->function)
@@ -133,6 +148,10 @@ void retain_class_write(FILE *out, const struct retain_result *result,
 		fprintf(out, "blocks of %" PRIu64 " bytes", class->size);
 		return;
 	case CLASS_SITE:
+		if (class->name) {
+			text_print_inert(out, class->name);
+			fputs(", ", out);
+		}
 		retain_site_write(out, retained_site(result, class->site));
 		return;
 	case CLASS_OPS:

@@ -8,6 +8,7 @@
 
 struct classifier {
 	const struct heap_graph *graph;
+	const struct site_types *types;
 	struct classes *classes;
 	struct hash index;    /* of a key -> place in the list, plus 1 */
 	uint32_t *type_class; /* of type_words: place in the list, or TYPE_NONE */
@@ -58,6 +59,24 @@ static int name_types(struct classifier *classifier, const struct picture *pictu
 	return 0;
 }
 
+/* When all blocks are in their classes: a site's class is named by its type. */
+static int name_sites(const struct classifier *classifier, struct intern *intern)
+{
+	for (size_t i = 0; i < classifier->classes->list.count; i++) {
+		struct block_class *class = &classifier->classes->list.items[i];
+		const char *type = class->site && class->site <= classifier->types->count
+					   ? classifier->types->names[class->site - 1]
+					   : NULL;
+
+		if (!type)
+			continue;
+		class->name = intern_string(intern, type);
+		if (!class->name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int classify(struct classifier *classifier, uint32_t block, uint32_t *place)
 {
 	const struct heap_graph *graph = classifier->graph;
@@ -90,10 +109,11 @@ static int classify_all(struct classifier *classifier)
 }
 
 int classes_find(const struct picture *picture, const struct data_modules *modules,
-		 const struct heap_graph *graph, struct intern *intern, struct classes *classes)
+		 const struct heap_graph *graph, const struct site_types *types,
+		 struct intern *intern, struct classes *classes)
 {
 	_cleanup_(classes_free) struct classes made = {0};
-	struct classifier classifier = {.graph = graph, .classes = &made};
+	struct classifier classifier = {.graph = graph, .types = types, .classes = &made};
 	int err = -ENOMEM;
 
 	made.of_blocks = malloc(((size_t)graph->blocks + 1) * sizeof(uint32_t));
@@ -102,6 +122,8 @@ int classes_find(const struct picture *picture, const struct data_modules *modul
 		err = name_types(&classifier, picture, modules, intern);
 	if (!err)
 		err = classify_all(&classifier);
+	if (!err)
+		err = name_sites(&classifier, intern);
 	hash_free(&classifier.index);
 	free(classifier.type_class);
 	if (err)

@@ -14,11 +14,13 @@
 
 struct block_class {
 	enum class_kind kind;
-	const char *name, *module; /* interned or the picture's; untrusted */
-	uint64_t offset;	   /* CLASS_OPS: in the module's file; CLASS_SITE: a number
-				    * for its stack that is the same in every run, or 0 */
-	uint64_t size;		   /* CLASS_SIZE */
-	uint32_t site;		   /* CLASS_SITE */
+	/* Interned or the picture's; untrusted. CLASS_SITE: what its call stack says of the type,
+	 * or NULL (template_types.h). */
+	const char *name, *module;
+	uint64_t offset; /* CLASS_OPS: in the module's file; CLASS_SITE: a number
+			  * for its stack that is the same in every run, or 0 */
+	uint64_t size;	 /* CLASS_SIZE */
+	uint32_t site;	 /* CLASS_SITE */
 	uint64_t count, bytes;
 	struct retention_total verdicts[VERDICT_MAX_]; /* once classes_count() has run */
 	uint32_t distance; /* the longest shortest path from a root to one of them; 0: none */
@@ -29,10 +31,17 @@ struct classes {
 	uint32_t *of_blocks; /* place in list, by block */
 };
 
+/* By number of a site - 1: the type, or NULL. */
+struct site_types {
+	char **names; /* owned */
+	size_t count;
+};
+
 /* Reads type information from the process, which may run meanwhile: it is constant. 0 or -ENOMEM.
  */
 int classes_find(const struct picture *picture, const struct data_modules *modules,
-		 const struct heap_graph *graph, struct intern *intern, struct classes *classes);
+		 const struct heap_graph *graph, const struct site_types *types,
+		 struct intern *intern, struct classes *classes);
 
 /* Fills verdicts and distances. 0 or -ENOMEM. */
 int classes_count(struct classes *classes, const struct heap_graph *graph,

@@ -7,7 +7,7 @@ enum class_kind {
 	CLASS_CXX,	 /* name: the class */
 	CLASS_CXX_ARRAY, /* likewise, of `new T[n]` */
 	CLASS_OPS,	 /* name: the table's symbol, or NULL: module and offset tell */
-	CLASS_SITE,	 /* site: where it was allocated */
+	CLASS_SITE,	 /* site: where it was allocated; name: its type, if the stack tells */
 	CLASS_SIZE,	 /* size: as usable */
 	CLASS_KIND_MAX_
 };

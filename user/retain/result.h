@@ -57,7 +57,7 @@ struct retained_site {
 struct retained_class {
 	uint64_t id; /* the same on every run */
 	enum class_kind kind;
-	const char *name, *module; /* or NULL */
+	const char *name, *module; /* or NULL; see struct block_class */
 	uint64_t offset, size;	   /* of CLASS_OPS, of CLASS_SIZE */
 	uint32_t site;		   /* of CLASS_SITE */
 	uint32_t distance; /* the longest shortest path from a root to one of them; 0: none */

@@ -215,8 +215,8 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 		err = name_roots(retain, sources);
 	log_step("roots", &since_ns);
 	if (!err)
-		err = classes_find(&retain->picture, &retain->modules, graph, &retain->intern,
-				   &retain->classes);
+		err = classes_find(&retain->picture, &retain->modules, graph, &sources->types,
+				   &retain->intern, &retain->classes);
 	log_step("classes", &since_ns);
 	if (!err)
 		err = compute_retention(retain);

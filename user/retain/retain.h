@@ -63,7 +63,8 @@ struct retain_sources {
 	struct symbolizer *symbolizer;	     /* borrowed; names functions */
 	const struct tracked_block *tracked; /* by address; or NULL */
 	size_t tracked_count;
-	bool complete; /* every block was tracked since the process began */
+	struct site_types types; /* of tracked blocks; borrowed */
+	bool complete;		 /* every block was tracked since the process began */
 };
 
 /*

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * To be preloaded: with every 1,000th block of a program it allocates one more of the same size and
- * forgets it; $LOSER_EXTRA bytes larger: then it comes from memory that the program has not used
- * and has left no old addresses of. How many, and how many bytes of usable size, it keeps in the
- * file $LOSER_FILE.
+ * forgets it. How many, and how many bytes of usable size, it keeps in the file $LOSER_FILE.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
