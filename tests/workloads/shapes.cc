@@ -307,27 +307,35 @@ static SITE void make_ops()
 
 /* Threads that hold something where only they can. */
 static pthread_barrier_t ready;
-static size_t register_size, below_size, stack_size, stale_size, local_size;
+static size_t register_size, call_size, below_size, stack_size, stale_size, local_size;
+
+/* Copies elsewhere would make this no test: wipe what malloc's callees left. */
+#define WAIT_WITH_BLOCK_IN(name, size)                                                             \
+	do {                                                                                       \
+		void *held = block(size);                                                          \
+                                                                                                   \
+		__asm__ volatile("mov %0, %%" name "\n\t"                                          \
+				 "xor %0, %0\n\t"                                                  \
+				 "lea -4096(%%rsp), %%rdi\n\t"                                     \
+				 "xor %%eax, %%eax\n\t"                                            \
+				 "mov $512, %%ecx\n\t"                                             \
+				 "rep stosq\n\t"                                                   \
+				 "mov $34, %%eax\n\t" /* pause */                                  \
+				 "syscall\n\t"                                                     \
+				 : "+d"(held)                                                      \
+				 :                                                                 \
+				 : "rax", "rcx", "rdi", "r11", "memory", name);                    \
+	} while (0)
 
 static void *hold_in_register(void *)
 {
-	void *held = block(register_size);
+	WAIT_WITH_BLOCK_IN("rbx", register_size);
+	return nullptr;
+}
 
-	/* Copies elsewhere would make this no test: wipe what malloc's callees left. */
-	__asm__ volatile("mov %0, %%rbx\n\t"
-			 "xor %0, %0\n\t"
-			 : "+r"(held)
-			 :
-			 : "rbx", "memory");
-	__asm__ volatile("lea -4096(%%rsp), %%rdi\n\t"
-			 "xor %%eax, %%eax\n\t"
-			 "mov $512, %%ecx\n\t"
-			 "rep stosq\n\t"
-			 "mov $34, %%eax\n\t" /* pause */
-			 "syscall\n\t"
-			 :
-			 :
-			 : "rax", "rcx", "rdi", "r11", "memory");
+static void *hold_in_call(void *)
+{
+	WAIT_WITH_BLOCK_IN("rsi", call_size);
 	return nullptr;
 }
 
@@ -385,6 +393,7 @@ static void start(void *(*run)(void *))
 static SITE void make_threads()
 {
 	register_size = shape("held by a register only", 1, 0, 0, 0);
+	call_size = shape("held by an argument of a system call only", 1, 0, 0, 0);
 	stack_size = shape("held by a thread's stack", 1, 0, 0, 0);
 	stale_size =
 		shape("held by a stale slot of a live frame (known: counts as held)", 1, 0, 0, 0);
@@ -392,6 +401,7 @@ static SITE void make_threads()
 	below_size = shape("below a thread's red zone only", 0, 1, 0, 1);
 	pthread_barrier_init(&ready, nullptr, 3);
 	start(hold_in_register);
+	start(hold_in_call);
 	start(hold_on_stack);
 	start(hold_in_thread_local);
 	start(hold_below_stack);
