@@ -6,49 +6,10 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_sections.h"
+#include "elf/elf_build_id.h"
 
 #define MAX_PROGRAM_HEADERS 65536
-#define MAX_NOTES_BYTES 65536
-#define MAX_BUILD_ID_BYTES 40
 #define MAX_THREAD_LOCAL_BYTES (1ull << 30)
-
-_Static_assert(sizeof(((struct elf_file *)0)->build_id) > 2 * MAX_BUILD_ID_BYTES, "hex fits");
-
-ssize_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t size)
-{
-	size_t done = 0;
-
-	if (offset >= file->size)
-		return 0;
-	size = MIN(size, file->size - offset);
-	if (file->memory) {
-		memcpy(buffer, (const char *)file->memory + offset, size);
-		return (ssize_t)size;
-	}
-	while (done < size) {
-		ssize_t got =
-			pread(file->fd, (char *)buffer + done, size - done, (off_t)(offset + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		done += (size_t)got;
-	}
-	return (ssize_t)done;
-}
-
-int elf_file_read_exact(const struct elf_file *file, uint64_t offset, void *buffer, size_t size)
-{
-	ssize_t got = elf_file_read(file, offset, buffer, size);
-
-	if (got < 0)
-		return (int)got;
-	return (size_t)got == size ? 0 : -EBADMSG;
-}
 
 static int read_header(struct elf_file *file, Elf64_Ehdr *header)
 {
@@ -126,67 +87,13 @@ static void take_thread_locals(struct elf_file *file, const Elf64_Phdr *program)
 		(struct elf_thread_locals){program->p_vaddr, program->p_memsz, alignment};
 }
 
-static void print_hex(const uint8_t *bytes, size_t size, char *text)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < size; i++) {
-		*text++ = digits[bytes[i] >> 4];
-		*text++ = digits[bytes[i] & 15];
-	}
-	*text = '\0';
-}
-
-static uint64_t round_up(uint64_t value, uint64_t alignment)
-{
-	return (value + alignment - 1) & ~(alignment - 1);
-}
-
-/* Notes are padded to 4 bytes, or to 8 in segments aligned to 8 (gABI, "Note Section"). */
-static void parse_notes(const uint8_t *notes, uint64_t size, uint64_t alignment, char *build_id)
-{
-	uint64_t at = 0;
-
-	while (at < size && size - at >= sizeof(Elf64_Nhdr)) {
-		uint64_t name = at + sizeof(Elf64_Nhdr), text;
-		Elf64_Nhdr note;
-
-		memcpy(&note, notes + at, sizeof(note));
-		text = round_up(name + note.n_namesz, alignment);
-		if (text + note.n_descsz > size)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
-		    !memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) &&
-		    note.n_descsz > 0 && note.n_descsz <= MAX_BUILD_ID_BYTES) {
-			print_hex(notes + text, note.n_descsz, build_id);
-			return;
-		}
-		at = round_up(text + note.n_descsz, alignment);
-	}
-}
-
-static int read_notes(struct elf_file *file, uint64_t offset, uint64_t size, uint64_t alignment)
-{
-	_cleanup_free_ uint8_t *notes = NULL;
-	ssize_t got;
-
-	size = MIN(size, MAX_NOTES_BYTES);
-	notes = malloc(size ? size : 1);
-	if (!notes)
-		return -ENOMEM;
-	got = elf_file_read(file, offset, notes, size);
-	if (got < 0)
-		return (int)got;
-	parse_notes(notes, (uint64_t)got, alignment == 8 ? 8 : 4, file->build_id);
-	return 0;
-}
-
 static int take_program_header(struct elf_file *file, const Elf64_Phdr *program)
 {
 	if (program->p_type == PT_LOAD)
 		return add_segment(file, program);
 	if (program->p_type == PT_NOTE && !file->build_id[0])
-		return read_notes(file, program->p_offset, program->p_filesz, program->p_align);
+		return elf_build_id_from_notes(file, program->p_offset, program->p_filesz,
+					       program->p_align);
 	if (program->p_type == PT_TLS)
 		take_thread_locals(file, program);
 	if (program->p_type == PT_DYNAMIC) {
@@ -214,21 +121,6 @@ static int read_program_headers(struct elf_file *file, const Elf64_Ehdr *header)
 	return err;
 }
 
-/* Separate debug files may have lost the PT_NOTE's place but keep the section. */
-static int read_build_id_section(struct elf_file *file)
-{
-	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
-	const struct elf_section *section;
-	int err = elf_sections_read(file, &sections);
-
-	if (err)
-		return err == -ENOMEM || err == -EIO ? err : 0;
-	section = elf_sections_find(&sections, ".note.gnu.build-id");
-	if (!section || section->type != SHT_NOTE)
-		return 0;
-	return read_notes(file, section->offset, section->size, 4);
-}
-
 static int open_sized(const struct elf_file *sized, struct elf_file *file)
 {
 	_cleanup_(elf_file_close) struct elf_file opened = *sized;
@@ -239,7 +131,7 @@ static int open_sized(const struct elf_file *sized, struct elf_file *file)
 	if (!err)
 		err = read_program_headers(&opened, &header);
 	if (!err && !opened.build_id[0])
-		err = read_build_id_section(&opened);
+		err = elf_build_id_from_section(&opened);
 	if (err)
 		return err;
 	*file = opened;
