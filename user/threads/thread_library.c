@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "leakmon_thread.h"
-#include "probe/plan.h"
 #include "threads/thread_reader.h"
 
 static const struct {
@@ -78,16 +77,6 @@ static int take_symbol(struct thread_reader *reader, const struct elf_symbol *sy
 	return 0;
 }
 
-const struct thread_function *thread_reader_first(const struct thread_reader *reader,
-						  enum thread_probe probe)
-{
-	for (size_t i = 0; i < reader->functions.count; i++) {
-		if (reader->functions.items[i].probe == probe)
-			return &reader->functions.items[i];
-	}
-	return NULL;
-}
-
 static bool is_thread_library(const struct thread_reader *reader)
 {
 	return thread_reader_first(reader, THREAD_PROBE_CREATE) &&
@@ -96,60 +85,6 @@ static bool is_thread_library(const struct thread_reader *reader)
 }
 
 /* --- points --- */
-
-static int add_point(struct thread_reader *reader, enum thread_probe probe, uint64_t offset)
-{
-	struct thread_point *point;
-
-	for (size_t i = 0; i < reader->library.points.count; i++) {
-		point = &reader->library.points.items[i];
-		if (point->offset == offset)
-			return point->probe == probe ? 0 : -EOPNOTSUPP;
-	}
-	if (reader->library.points.count == THREAD_MAX_POINTS)
-		return -E2BIG;
-	point = vec_push(&reader->library.points);
-	if (!point)
-		return -ENOMEM;
-	*point = (struct thread_point){probe, offset};
-	return 0;
-}
-
-int thread_reader_add(struct thread_reader *reader, enum thread_probe probe, uint64_t vaddr)
-{
-	uint64_t offset;
-	int error = elf_file_offset(&reader->file, vaddr, &offset);
-
-	if (error || !plan_is_congruent(vaddr, offset))
-		return -EBADMSG;
-	return add_point(reader, probe, offset);
-}
-
-/* Where the return address and the arguments are still as the caller left them. */
-int thread_reader_add_entry(struct thread_reader *reader, const struct thread_function *function)
-{
-	uint8_t code[PLAN_CODE_BYTES];
-	struct placement_request request = {
-		.code = code,
-		.arguments = thread_probes[function->probe].arguments,
-		.returns = true,
-	};
-	struct placement placement;
-	uint64_t entry;
-	ssize_t count;
-	int error = elf_file_offset(&reader->file, function->vaddr, &entry);
-
-	if (error || !plan_is_congruent(function->vaddr, entry))
-		return -EBADMSG;
-	count = elf_file_read(&reader->file, entry, code, MIN(function->size, sizeof(code)));
-	if (count <= 0)
-		return -EBADMSG;
-	request.size = (size_t)count;
-	placement_choose(&request, &placement);
-	if (placement.refused)
-		return -EOPNOTSUPP;
-	return add_point(reader, function->probe, entry + placement.offset);
-}
 
 static int add_entries(struct thread_reader *reader, enum thread_probe probe)
 {
