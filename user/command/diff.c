@@ -2,7 +2,6 @@
 /* leakmon diff: what changed between two snapshots of one recording or of two. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyze/diff.h"
 #include "base/cleanup.h"
@@ -148,8 +147,7 @@ static void describe(struct comparison *comparison, const struct options *option
 	diff->after_label = label_of(&comparison->after);
 	diff->same_run = comparison->one_recording;
 	diff->top = options->report.top;
-	diff->colour = !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
-		       !getenv("NO_COLOR");
+	diff->colour = emit_wants_colour(options);
 	if (diff->unrelated)
 		log_warning("no call stack of %s is in %s: are they of the same program?",
 			    comparison->before.path, comparison->after.path);
@@ -158,17 +156,11 @@ static void describe(struct comparison *comparison, const struct options *option
 static int write_out(const struct comparison *comparison, const struct options *options)
 {
 	const struct output_format *format = output_find(options->format);
-	FILE *out = stdout;
-	int error;
+	FILE *out;
+	int error = emit_open_stream(options, &out);
 
-	if (options->output)
-		out = fopen(options->output, "we");
-	if (!out) {
-		log_error("cannot write to %s: %s; name a file in a directory that you may write "
-			  "to",
-			  options->output, strerror(errno));
-		return -errno;
-	}
+	if (error)
+		return error;
 	error = format->write_diff(out, &comparison->diff);
 	if (error)
 		log_error("cannot write the difference: %s", strerror(errno));

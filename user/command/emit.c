@@ -39,18 +39,33 @@ static int check_replaceable(const struct options *options)
 	return error;
 }
 
+int emit_open_stream(const struct options *options, FILE **out)
+{
+	FILE *opened = options->output ? fopen(options->output, "we") : stdout;
+	int error = -errno;
+
+	if (opened) {
+		*out = opened;
+		return 0;
+	}
+	log_error("cannot write to %s: %s; name a file in a directory that you may write to",
+		  options->output, strerror(-error));
+	return error;
+}
+
+bool emit_wants_colour(const struct options *options)
+{
+	return !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
+	       !getenv("NO_COLOR");
+}
+
 int emit_open(const struct options *options, const struct output_format *format, FILE **out)
 {
 	if (format->single && (options->output || options->textfile_dir)) {
 		*out = stdout; /* it is not written to */
 		return check_replaceable(options);
 	}
-	*out = options->output ? fopen(options->output, "we") : stdout;
-	if (*out)
-		return 0;
-	log_error("cannot write to %s: %s; name a file in a directory that you may write to",
-		  options->output, strerror(errno));
-	return -errno;
+	return emit_open_stream(options, out);
 }
 
 /* 0666 as the umask has it: what fopen() would give. */

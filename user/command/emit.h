@@ -39,6 +39,12 @@ struct report_sink {
  * -errno after a message. */
 int emit_open(const struct options *options, const struct output_format *format, FILE **out);
 
+/* The same for what replaces no file: truncates --output's. On failure *out is untouched. */
+int emit_open_stream(const struct options *options, FILE **out);
+
+/* Whether text goes to a terminal that shows colours, and nobody asked for none. */
+bool emit_wants_colour(const struct options *options);
+
 /*
  * Writes a report in `format`. A format of which a file holds one report replaces --output's file
  * (or --textfile-dir's), and prints only the last one to standard output. 0, or -errno after a

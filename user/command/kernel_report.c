@@ -147,8 +147,7 @@ static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool 
 		error = report_build(&report, snapshot, &run->options->report);
 	for (size_t i = 0; i < report.processes.count && !error; i++)
 		error = sites_name(run, &report.processes.items[i]);
-	report.colour = !run->options->no_color && run->out == stdout && isatty(STDOUT_FILENO) &&
-			!getenv("NO_COLOR");
+	report.colour = emit_wants_colour(run->options);
 	report.cost = emit_cost();
 	if (error)
 		log_error("out of memory");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon report: one snapshot of a recording, with what came before it. */
-#include <unistd.h>
 
 #include "analyze/history.h"
 #include "base/cleanup.h"
@@ -69,8 +68,7 @@ static int report_snapshot(struct source *source, const struct options *options)
 	source->report.retained = source->retained.list.items;
 	source->report.retained_count = source->retained.list.count;
 	source->report.host = error ? NULL : recording_host(source->recording);
-	source->report.colour = !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
-				!getenv("NO_COLOR");
+	source->report.colour = emit_wants_colour(options);
 	return error ? error : write_out(source, options);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "command/emit.h"
 #include "proc/memory_room.h"
 #include "retain/settle.h"
 #include "retain/template_types.h"
@@ -15,19 +16,15 @@
 
 int retain_run_open(struct retain_run *run, const struct options *options)
 {
+	int err;
+
 	*run = (struct retain_run){.options = options,
 				   .format = retain_format_find(options->format),
 				   .worker = worker_new(NULL)};
 	run->symbolizer = run->worker ? symbolizer_new(run->worker) : NULL;
-	run->out = options->output ? fopen(options->output, "we") : stdout;
-	if (!run->out) {
-		int err = -errno;
-
-		log_error(
-			"cannot write to %s: %s; name a file in a directory that you may write to",
-			options->output, strerror(-err));
+	err = emit_open_stream(options, &run->out);
+	if (err)
 		return err;
-	}
 	if (run->symbolizer)
 		return 0;
 	log_error("out of memory");
@@ -170,8 +167,7 @@ static int write_report(struct retain_run *run, const struct retain_result *resu
 		.result = result,
 		.diff = diff,
 		.top = options->top_given ? options->report.top : run->format->default_top,
-		.colour = !options->no_color && run->out == stdout && isatty(STDOUT_FILENO) &&
-			  !getenv("NO_COLOR"),
+		.colour = emit_wants_colour(options),
 	};
 	int err = run->format->write(run->out, &report);
 

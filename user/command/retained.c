@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "command/emit.h"
 #include "output/retain.h"
 
 bool retained_only(const struct recording *recording)
@@ -18,17 +18,6 @@ bool retained_only(const struct recording *recording)
 	return !snapshots && runs;
 }
 
-static FILE *open_output(const struct options *options)
-{
-	FILE *out = options->output ? fopen(options->output, "we") : stdout;
-
-	if (!out)
-		log_error("cannot write to %s: %s; name a file in a directory that you may write "
-			  "to",
-			  options->output, strerror(errno));
-	return out;
-}
-
 static int close_output(FILE *out, int error)
 {
 	if (out != stdout && fclose(out) && !error)
@@ -36,12 +25,6 @@ static int close_output(FILE *out, int error)
 	if (error)
 		log_error("cannot write the report: %s", strerror(-error));
 	return error;
-}
-
-static bool wants_colour(const struct options *options)
-{
-	return !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
-	       !getenv("NO_COLOR");
 }
 
 static size_t top_of(const struct options *options, const struct retain_format *format)
@@ -72,16 +55,16 @@ int retained_report(struct recording *recording, const struct options *options)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
 	const struct retain_format *format = format_of(options);
-	struct retain_report report = {.result = &result, .colour = wants_colour(options)};
+	struct retain_report report = {.result = &result, .colour = emit_wants_colour(options)};
 	size_t position;
 	FILE *out;
 	int error = format ? read_run(recording, options->at, &position, &result) : -EINVAL;
 
 	if (error)
 		return error;
-	out = open_output(options);
-	if (!out)
-		return -EIO;
+	error = emit_open_stream(options, &out);
+	if (error)
+		return error;
 	report.top = top_of(options, format);
 	return close_output(out, format->write(out, &report));
 }
@@ -116,9 +99,10 @@ static uint64_t bytes_of(const struct retain_result *result)
 static int write_diff(const struct retain_diff_report *report, const struct options *options,
 		      const struct retain_format *format)
 {
-	FILE *out = open_output(options);
+	FILE *out;
+	int error = emit_open_stream(options, &out);
 
-	return out ? close_output(out, format->write_diff(out, report)) : -EIO;
+	return error ? error : close_output(out, format->write_diff(out, report));
 }
 
 int retained_diff(const struct retained_side *before, const struct retained_side *after,
@@ -127,7 +111,7 @@ int retained_diff(const struct retained_side *before, const struct retained_side
 	_cleanup_(retain_result_free) struct retain_result was = {0}, is = {0};
 	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
 	const struct retain_format *format = format_of(options);
-	struct retain_diff_report report = {.diff = &diff, .colour = wants_colour(options)};
+	struct retain_diff_report report = {.diff = &diff, .colour = emit_wants_colour(options)};
 	size_t before_position, after_position;
 	int error = format && format->write_diff ? 0 : -EINVAL;
 

@@ -118,23 +118,6 @@ static int open_stages(struct session *session)
 	return -ENOMEM;
 }
 
-void session_refresh(struct session *session, pid_t pid)
-{
-	int error = unwind_store_refresh(session->unwind, pid);
-
-	if (error && error != -ESRCH)
-		log_warning("process %d: its stacks are walked by frame pointer where new code is "
-			    "mapped: %s",
-			    pid, strerror(-error));
-	symbolizer_refresh(session->symbolizer, (uint64_t)pid, pid);
-}
-
-void session_forget(struct session *session, pid_t pid)
-{
-	unwind_store_forget(session->unwind, pid);
-	symbolizer_forget(session->symbolizer, (uint64_t)pid);
-}
-
 static int on_mapped(void *context)
 {
 	struct session *session = context;

@@ -165,8 +165,7 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	if (!error && session->keeps_history)
 		error = history_name(&session->history, &report);
 	report.show_allocs = session->options->report.show_allocs;
-	report.colour = !session->options->no_color && session->out == stdout &&
-			isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	report.colour = emit_wants_colour(session->options);
 	report.cost = emit_cost();
 	if (error)
 		log_error("out of memory");

@@ -71,25 +71,29 @@ void targets_drop_ended(struct session *session);
 /* Fills targets.pids. 0 or -ENOMEM. */
 int targets_list_pids(struct session *session);
 
-/* Says what is probed; `arrival` may be NULL. */
-void targets_log_attached(const struct session *session, const struct tracked *tracked,
-			  const struct arrival *arrival);
-
 /*
- * The steps of joining (targets_join.c): probes a process that target_check() lets pass, undoing
- * what was begun on failure; 0, -ENOENT (no allocator), -EMFILE, ... Says why one is left out;
- * `name` follows the PID, or is "". Takes a target's probes out. Tells the user to wait, if there
- * are many.
+ * Probes a process that target_check() lets pass, undoing what was begun on failure; 0, -ENOENT (no
+ * allocator), -EMFILE, ... Takes a target's probes out.
  */
 int targets_probe(struct session *session, pid_t pid, const struct arrival *arrival, bool named);
-void targets_explain_refusal(const struct session *session, const char *name, pid_t pid, int error);
 void targets_end(struct session *session, struct tracked *tracked);
-void targets_say_it_takes_time(const char *what, size_t processes);
 
 /* Probes what is mapped and not yet probed. 0, or -errno after a message. */
 int targets_probe_mapped(struct session *session, struct tracked *tracked);
 /* How much is: functions of allocators, or places in thread libraries without a heap. */
 size_t targets_probed(const struct session *session, const struct tracked *tracked);
+
+/*
+ * What the user is told (targets_explain.c): what is probed (`arrival` may be NULL); why nothing
+ * is, -ENOENT or 0 if it is a target all the same; why one is left out (`name` follows the PID, or
+ * is
+ * ""); to wait, if there are many.
+ */
+void targets_log_attached(const struct session *session, const struct tracked *tracked,
+			  const struct arrival *arrival);
+int targets_explain_nothing(const struct session *session, const struct tracked *tracked);
+void targets_explain_refusal(const struct session *session, const char *name, pid_t pid, int error);
+void targets_say_it_takes_time(const char *what, size_t processes);
 
 /* NULL if there is none. */
 struct tracked *targets_find(struct session *session, pid_t pid);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -121,8 +120,7 @@ int threads_run_report(struct session *session, bool last)
 		.show_threads = session->options->show_threads,
 		.heap = session->tracks_heap,
 		.everywhere = session->everywhere,
-		.colour = !session->options->no_color && session->out == stdout &&
-			  isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
+		.colour = emit_wants_colour(session->options),
 	};
 	int error = take_census(session, &snapshot, &report);
 

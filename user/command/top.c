@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon top: full-screen in the terminal. */
-#include <stdlib.h>
-
 #include "cli/targets.h"
 #include "command/command.h"
 #include "command/top_track.h"
-
-bool top_wants_colour(const struct options *options)
-{
-	return !options->no_color && !getenv("NO_COLOR");
-}
+#include "command/top_triage.h"
 
 int command_top(const struct options *options)
 {

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "command/top_front.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "top/draw.h"
 
 enum { KEYS, RESIZE };
+
+int top_front_open(struct top_terminal *terminal, const struct options *options)
+{
+	return top_terminal_open(terminal, !options->no_color && !getenv("NO_COLOR"));
+}
 
 void top_front_close(struct top_front *front)
 {

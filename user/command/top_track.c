@@ -81,7 +81,7 @@ static int wait_for(void *context, struct pollfds *fds)
 	struct top_terminal *terminal = track->front.terminal;
 
 	if (!terminal->open) {
-		int error = top_terminal_open(terminal, top_wants_colour(track->options));
+		int error = top_front_open(terminal, track->options);
 
 		if (error)
 			return error;

@@ -15,10 +15,4 @@
 int top_track(const struct options *options, struct top_terminal *terminal, struct triage *triage,
 	      bool *leave);
 
-/* The triage of the whole machine, and from there to single processes. Returns the exit code. */
-int top_triage(const struct options *options, struct top_terminal *terminal);
-
-/* As it was asked for, on a terminal that has them. */
-bool top_wants_colour(const struct options *options);
-
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "command/top_triage.h"
 #include "command/top_front.h"
 #include "command/top_track.h"
 #include "output/output.h"
@@ -183,7 +184,7 @@ int top_triage(const struct options *options, struct top_terminal *terminal)
 		return EXIT_ERROR;
 	}
 	if (!triage_open(&overview.triage, poll_interval_s, options->budget)) {
-		if (!top_terminal_open(terminal, top_wants_colour(options)))
+		if (!top_front_open(terminal, options))
 			code = run(&overview);
 		triage_close(&overview.triage);
 	}

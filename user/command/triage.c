@@ -2,7 +2,6 @@
 /* leakmon without a target: what grows on this machine, every INTERVAL. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -82,8 +81,7 @@ static int write_report(struct run *run, bool last)
 		log_error("no report: %s", strerror(-error));
 		return error;
 	}
-	report.colour = !run->options->no_color && run->out == stdout && isatty(STDOUT_FILENO) &&
-			!getenv("NO_COLOR");
+	report.colour = emit_wants_colour(run->options);
 	report.cpu_s = triage_cpu_s();
 	error = emit_triage(run->options, run->format, run->out, &report, last);
 	if (!error && run->sampling && !last)

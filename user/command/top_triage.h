@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `leakmon top` without a target. */
+#ifndef LEAKMON_COMMAND_TOP_TRIAGE_H
+#define LEAKMON_COMMAND_TOP_TRIAGE_H
+
+#include "cli/options.h"
+#include "top/terminal.h"
+
+/* The triage of the whole machine, and from there to single processes. Returns the exit code. */
+int top_triage(const struct options *options, struct top_terminal *terminal);
+
+#endif
