@@ -1,195 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "top/columns.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
-
-#include "analyze/history.h"
 #include "base/cleanup.h"
-#include "base/units.h"
-#include "output/triage_format.h"
-
-/* How many callers a call stack's row names. */
-#define CALLERS_SHOWN 6
-
-static const char *path_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
-static void format_pid(const struct top_row *row, const struct top_column *column, size_t width,
-		       char *text)
-{
-	(void)column, (void)width;
-	snprintf(text, COLUMN_TEXT_SIZE, "%d", row->pid);
-}
-
-static void format_name(const struct top_row *row, const struct top_column *column, size_t width,
-			char *text)
-{
-	(void)column, (void)width;
-	snprintf(text, COLUMN_TEXT_SIZE, "%s", row->name);
-}
-
-static void format_place(const struct top_row *row, const struct top_column *column, size_t width,
-			 char *text)
-{
-	(void)column, (void)width;
-	snprintf(text, COLUMN_TEXT_SIZE, "%s", row->place ? row->place : "-");
-}
-
-/* The column's number in a row; one that is not known is written as such. */
-static bool number_of(const struct top_row *row, const struct top_column *column, char *text,
-		      double *value)
-{
-	*value = row->fields[column->field];
-	if (isnan(*value))
-		snprintf(text, COLUMN_TEXT_SIZE, "-");
-	return !isnan(*value);
-}
-
-static void format_number(const struct top_row *row, const struct top_column *column, size_t width,
-			  char *text)
-{
-	double value;
-
-	(void)width;
-	if (number_of(row, column, text, &value))
-		snprintf(text, COLUMN_TEXT_SIZE, "%.0f", value);
-}
-
-static void format_bytes(const struct top_row *row, const struct top_column *column, size_t width,
-			 char *text)
-{
-	double value = row->fields[column->field];
-	char bytes[16] = "-";
-
-	(void)width;
-	if (!isnan(value))
-		units_bytes(bytes, value, "");
-	/* A mark on a number that is not exact; the heading says why. */
-	snprintf(text, COLUMN_TEXT_SIZE, "%s%s", bytes,
-		 row->inexact && column->field == TOP_BYTES ? "~" : "");
-}
-
-static void format_rate(const struct top_row *row, const struct top_column *column, size_t width,
-			char *text)
-{
-	double value;
-
-	(void)width;
-	if (!number_of(row, column, text, &value))
-		return;
-	if (!value)
-		snprintf(text, COLUMN_TEXT_SIZE, "0");
-	else
-		units_bytes(text, value, "+");
-}
-
-static void format_triage_rate(const struct top_row *row, const struct top_column *column,
-			       size_t width, char *text)
-{
-	double value;
-
-	(void)width;
-	if (number_of(row, column, text, &value))
-		output_triage_rate(text, row->kind, value);
-}
-
-static void format_age(const struct top_row *row, const struct top_column *column, size_t width,
-		       char *text)
-{
-	double value;
-
-	(void)width;
-	if (number_of(row, column, text, &value))
-		units_time(text, value);
-}
-
-static void format_sure(const struct top_row *row, const struct top_column *column, size_t width,
-			char *text)
-{
-	double value;
-
-	(void)width;
-	if (number_of(row, column, text, &value))
-		snprintf(text, COLUMN_TEXT_SIZE, "%.0f %%", 100 * value);
-}
-
-static void format_verdict(const struct top_row *row, const struct top_column *column, size_t width,
-			   char *text)
-{
-	(void)column, (void)width;
-	snprintf(text, COLUMN_TEXT_SIZE, "%s", trend_verdict_name(row->verdict));
-}
-
-/* Of the heights that fall into one column, the greatest. */
-static unsigned char height_at(const struct top_row *row, size_t column, size_t columns)
-{
-	size_t from = column * row->spark_count / columns;
-	size_t to = (column + 1) * row->spark_count / columns;
-	unsigned char height = row->spark[from];
-
-	for (size_t i = from; i < to; i++)
-		height = MAX(height, row->spark[i]);
-	return height;
-}
-
-static void format_course(const struct top_row *row, const struct top_column *column, size_t width,
-			  char *text)
-{
-	static const char plain[] = " _.:-=+*#";
-	size_t columns = MIN(width, row->spark_count);
-	bool blocks = wcwidth(L'\u2581') == 1;
-
-	(void)column;
-	*text = '\0';
-	for (size_t i = 0; i < columns; i++) {
-		unsigned char height = height_at(row, i, columns);
-
-		if (blocks)
-			text = stpcpy(text, sparkline_block(height));
-		else
-			text = stpcpy(text, (char[2]){plain[MIN(height, 8)]});
-	}
-}
-
-static void frame_print(FILE *out, const struct frame *frame, bool with_line)
-{
-	if (frame->function)
-		fputs(frame->function, out);
-	else if (frame->module)
-		fprintf(out, "[%s+0x%" PRIx64 "]", path_base(frame->module), frame->module_offset);
-	else
-		fprintf(out, "0x%" PRIx64, frame->address);
-	if (with_line && frame->file && frame->line)
-		fprintf(out, " %s:%" PRIu32, path_base(frame->file), frame->line);
-}
-
-/* Who allocates, and on whose behalf. */
-static void format_where(const struct top_row *row, const struct top_column *column, size_t width,
-			 char *text)
-{
-	FILE *out = fmemopen(text, COLUMN_TEXT_SIZE, "w");
-
-	(void)column, (void)width;
-	*text = '\0';
-	if (!out)
-		return;
-	if (row->site.family != FAMILY_HEAP && kind_name(row->site.kind))
-		fprintf(out, "(%s) ", kind_name(row->site.kind));
-	if (row->site.lost)
-		fprintf(out, "[lost: %s]", lost_name(row->site.lost));
-	for (size_t i = 0; i < row->frames.list.count && i < CALLERS_SHOWN; i++) {
-		fputs(i ? " < " : "", out);
-		frame_print(out, &row->frames.list.items[i], !i);
-	}
-	fclose(out);
-	text[COLUMN_TEXT_SIZE - 1] = '\0';
-}
+#include "top/column_formats.h"
 
 #define SORT_OF_TRIAGE                                                                             \
 	{                                                                                          \
@@ -205,23 +18,23 @@ static void format_where(const struct top_row *row, const struct top_column *col
 	}
 
 #define COLUMNS_OF_TRIAGE                                                                          \
-	{"IN", 8, true, CELLS_LEFT, 7, 0, format_place},                                           \
-		{"ANON+SWAP", 10, false, CELLS_RIGHT, 3, TOP_BYTES, format_bytes},                 \
-		{"GROWTH/MIN", 14, false, CELLS_RIGHT, 2, TOP_GROWTH, format_triage_rate},         \
-		{"THREADS", 7, false, CELLS_RIGHT, 8, TOP_THREADS, format_number},                 \
-		{"FILES", 6, false, CELLS_RIGHT, 9, TOP_FILES, format_number},                     \
-		{"MAPS", 6, false, CELLS_RIGHT, 10, TOP_MAPPINGS, format_number},                  \
-		{"VERDICT", 9, false, CELLS_LEFT, 1, 0, format_verdict},                           \
-		{"SURE", 5, false, CELLS_RIGHT, 5, TOP_SURE, format_sure},                         \
-		{"COURSE", 16, false, CELLS_LEFT, 4, 0, format_course},
+	{"IN", 8, true, CELLS_LEFT, 7, 0, column_format_place},                                    \
+		{"ANON+SWAP", 10, false, CELLS_RIGHT, 3, TOP_BYTES, column_format_bytes},          \
+		{"GROWTH/MIN", 14, false, CELLS_RIGHT, 2, TOP_GROWTH, column_format_triage_rate},  \
+		{"THREADS", 7, false, CELLS_RIGHT, 8, TOP_THREADS, column_format_number},          \
+		{"FILES", 6, false, CELLS_RIGHT, 9, TOP_FILES, column_format_number},              \
+		{"MAPS", 6, false, CELLS_RIGHT, 10, TOP_MAPPINGS, column_format_number},           \
+		{"VERDICT", 9, false, CELLS_LEFT, 1, 0, column_format_verdict},                    \
+		{"SURE", 5, false, CELLS_RIGHT, 5, TOP_SURE, column_format_sure},                  \
+		{"COURSE", 16, false, CELLS_LEFT, 4, 0, column_format_course},
 
 const struct top_list top_lists[TOP_LISTS_] = {
 	[TOP_TRIAGE] =
 		{
 			"Processes",
 			"no process is seen yet",
-			{{"PID", 7, false, CELLS_RIGHT, 0, 0, format_pid},
-			 {"COMM", 15, false, CELLS_LEFT, 0, 0, format_name},
+			{{"PID", 7, false, CELLS_RIGHT, 0, 0, column_format_pid},
+			 {"COMM", 15, false, CELLS_LEFT, 0, 0, column_format_name},
 			 COLUMNS_OF_TRIAGE},
 			SORT_OF_TRIAGE,
 		},
@@ -229,8 +42,8 @@ const struct top_list top_lists[TOP_LISTS_] = {
 		{
 			"Containers and cgroups",
 			"no container or cgroup is seen yet",
-			{{"PROCS", 7, false, CELLS_RIGHT, 6, TOP_PROCESSES, format_number},
-			 {"WHAT", 11, false, CELLS_LEFT, 11, 0, format_name},
+			{{"PROCS", 7, false, CELLS_RIGHT, 6, TOP_PROCESSES, column_format_number},
+			 {"WHAT", 11, false, CELLS_LEFT, 11, 0, column_format_name},
 			 COLUMNS_OF_TRIAGE},
 			SORT_OF_TRIAGE,
 		},
@@ -239,16 +52,20 @@ const struct top_list top_lists[TOP_LISTS_] = {
 			"Tracked processes",
 			"no process has allocated anything yet",
 			{
-				{"PID", 7, false, CELLS_RIGHT, 0, 0, format_pid},
-				{"COMM", 15, false, CELLS_LEFT, 0, 0, format_name},
-				{"IN", 8, true, CELLS_LEFT, 9, 0, format_place},
-				{"BYTES", 11, false, CELLS_RIGHT, 2, TOP_BYTES, format_bytes},
-				{"BLOCKS", 9, false, CELLS_RIGHT, 5, TOP_COUNT, format_number},
-				{"STACKS", 6, false, CELLS_RIGHT, 7, TOP_SITES, format_number},
-				{"GROWTH/S", 11, false, CELLS_RIGHT, 3, TOP_GROWTH, format_rate},
-				{"VERDICT", 9, false, CELLS_LEFT, 1, 0, format_verdict},
-				{"SURE", 5, false, CELLS_RIGHT, 6, TOP_SURE, format_sure},
-				{"COURSE", 24, false, CELLS_LEFT, 4, 0, format_course},
+				{"PID", 7, false, CELLS_RIGHT, 0, 0, column_format_pid},
+				{"COMM", 15, false, CELLS_LEFT, 0, 0, column_format_name},
+				{"IN", 8, true, CELLS_LEFT, 9, 0, column_format_place},
+				{"BYTES", 11, false, CELLS_RIGHT, 2, TOP_BYTES,
+				 column_format_bytes},
+				{"BLOCKS", 9, false, CELLS_RIGHT, 5, TOP_COUNT,
+				 column_format_number},
+				{"STACKS", 6, false, CELLS_RIGHT, 7, TOP_SITES,
+				 column_format_number},
+				{"GROWTH/S", 11, false, CELLS_RIGHT, 3, TOP_GROWTH,
+				 column_format_rate},
+				{"VERDICT", 9, false, CELLS_LEFT, 1, 0, column_format_verdict},
+				{"SURE", 5, false, CELLS_RIGHT, 6, TOP_SURE, column_format_sure},
+				{"COURSE", 24, false, CELLS_LEFT, 4, 0, column_format_course},
 			},
 			SORT_OF_TRACKED,
 		},
@@ -257,15 +74,19 @@ const struct top_list top_lists[TOP_LISTS_] = {
 			"Call stacks",
 			"nothing is outstanding",
 			{
-				{"BYTES", 11, false, CELLS_RIGHT, 0, TOP_BYTES, format_bytes},
-				{"COUNT", 8, false, CELLS_RIGHT, 3, TOP_COUNT, format_number},
-				{"GROWTH/S", 11, false, CELLS_RIGHT, 2, TOP_GROWTH, format_rate},
-				{"OLDEST", 8, false, CELLS_RIGHT, 5, TOP_AGE, format_age},
-				{"BYTES·S", 10, false, CELLS_RIGHT, 7, TOP_INTEGRAL, format_bytes},
-				{"VERDICT", 9, false, CELLS_LEFT, 1, 0, format_verdict},
-				{"COURSE", 16, false, CELLS_LEFT, 4, 0, format_course},
-				{"PID", 7, false, CELLS_RIGHT, 6, 0, format_pid, true},
-				{"ALLOCATED BY", 24, true, CELLS_LEFT, 0, 0, format_where},
+				{"BYTES", 11, false, CELLS_RIGHT, 0, TOP_BYTES,
+				 column_format_bytes},
+				{"COUNT", 8, false, CELLS_RIGHT, 3, TOP_COUNT,
+				 column_format_number},
+				{"GROWTH/S", 11, false, CELLS_RIGHT, 2, TOP_GROWTH,
+				 column_format_rate},
+				{"OLDEST", 8, false, CELLS_RIGHT, 5, TOP_AGE, column_format_age},
+				{"BYTES·S", 10, false, CELLS_RIGHT, 7, TOP_INTEGRAL,
+				 column_format_bytes},
+				{"VERDICT", 9, false, CELLS_LEFT, 1, 0, column_format_verdict},
+				{"COURSE", 16, false, CELLS_LEFT, 4, 0, column_format_course},
+				{"PID", 7, false, CELLS_RIGHT, 6, 0, column_format_pid, true},
+				{"ALLOCATED BY", 24, true, CELLS_LEFT, 0, 0, column_format_where},
 			},
 			SORT_OF_TRACKED,
 		},

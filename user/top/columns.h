@@ -9,6 +9,11 @@
 #define COLUMN_TEXT_SIZE 2048
 #define COLUMNS_MAX 12
 
+struct top_column;
+/* Fills text (of COLUMN_TEXT_SIZE), untrusted, for at most `width` columns. */
+typedef void column_format(const struct top_row *row, const struct top_column *column, size_t width,
+			   char *text);
+
 struct top_column {
 	const char *title;
 	size_t width; /* the one that takes what is left: the least it needs */
@@ -16,9 +21,7 @@ struct top_column {
 	enum cells_align align;
 	unsigned char drop; /* the highest goes first when the screen is narrow; 0: never */
 	enum top_field field;
-	/* Fills text (of COLUMN_TEXT_SIZE), untrusted, for at most `width` columns. */
-	void (*format)(const struct top_row *row, const struct top_column *column, size_t width,
-		       char *text);
+	column_format *format;
 	bool of_many; /* only where rows are of several processes */
 };
 

@@ -5,74 +5,42 @@
 #include "base/cleanup.h"
 #include "top/model_state.h"
 
-static struct top_view *view_of(struct top_model *model)
-{
-	return model->screen < TOP_LISTS_ ? &model->views[model->screen] : NULL;
-}
-
-static bool has_page(const struct top_model *model)
-{
-	return model->screen == TOP_STACK || model->mode == TOP_HELP || model->mode == TOP_MESSAGES;
-}
-
-/* -1 and +1: one row; the others are screens and ends. */
-static void move(struct top_model *model, long rows)
-{
-	struct top_view *view = view_of(model);
-	long last, to;
-
-	if (has_page(model)) {
-		to = (long)model->page_first + rows;
-		model->page_first = to < 0 ? 0 : (size_t)to;
-		top_model_scroll(model);
-		return;
-	}
-	last = (long)view->order.count - 1;
-	if (last < 0)
-		return;
-	to = (long)view->selected + rows;
-	view->selected = (size_t)(to < 0 ? 0 : MIN(to, last));
-	view->moved = true;
-	view->identity = top_model_row(model, view->selected)->identity;
-	top_model_scroll(model);
-}
-
 static enum top_action key_up(struct top_model *model)
 {
-	move(model, -1);
+	top_model_move(model, -1);
 	return TOP_NOTHING;
 }
 
 static enum top_action key_down(struct top_model *model)
 {
-	move(model, 1);
+	top_model_move(model, 1);
 	return TOP_NOTHING;
 }
 
 static enum top_action key_page_up(struct top_model *model)
 {
-	move(model, -(long)MAX(model->height, 1));
+	top_model_move(model, -(long)MAX(model->height, 1));
 	return TOP_NOTHING;
 }
 
 static enum top_action key_page_down(struct top_model *model)
 {
-	move(model, (long)MAX(model->height, 1));
+	top_model_move(model, (long)MAX(model->height, 1));
 	return TOP_NOTHING;
 }
 
 /* Also gives up a selection that sticks to its row. */
 static enum top_action key_home(struct top_model *model)
 {
-	move(model, -(1 << 30));
-	if (!has_page(model))
-		view_of(model)->moved = false;
+	top_model_move(model, -(1 << 30));
+	if (!top_model_has_page(model))
+		top_model_view(model)->moved = false;
 	return TOP_NOTHING;
 }
 
 static enum top_action key_end(struct top_model *model)
 {
-	move(model, 1 << 30);
+	top_model_move(model, 1 << 30);
 	return TOP_NOTHING;
 }
 
@@ -173,24 +141,6 @@ static enum top_action key_search(struct top_model *model)
 	return TOP_NOTHING;
 }
 
-void top_model_search(struct top_model *model, int direction, bool here)
-{
-	struct top_view *view = view_of(model);
-	size_t count = view ? view->order.count : 0;
-
-	for (size_t i = here ? 0 : 1; i <= count && *model->search && count; i++) {
-		size_t step = direction > 0 ? i % count : count - i % count;
-		size_t position = (view->selected + step) % count;
-
-		if (!top_row_holds(top_model_row(model, position), model->search))
-			continue;
-		move(model, (long)position - (long)view->selected);
-		return;
-	}
-	if (*model->search)
-		top_model_say(model, "not found");
-}
-
 static enum top_action key_next(struct top_model *model)
 {
 	top_model_search(model, 1, false);
@@ -208,7 +158,7 @@ static enum top_action key_sort(struct top_model *model)
 	if (model->screen >= TOP_LISTS_)
 		return TOP_NOTHING;
 	model->mode = TOP_SORTING;
-	model->choice = view_of(model)->sort;
+	model->choice = top_model_view(model)->sort;
 	return TOP_NOTHING;
 }
 
@@ -216,7 +166,7 @@ static enum top_action key_invert(struct top_model *model)
 {
 	if (model->screen >= TOP_LISTS_)
 		return TOP_NOTHING;
-	view_of(model)->inverted = !view_of(model)->inverted;
+	top_model_view(model)->inverted = !top_model_view(model)->inverted;
 	top_model_show(model, model->screen);
 	return TOP_NOTHING;
 }
@@ -296,7 +246,7 @@ static const struct {
 
 bool top_model_sort_by(struct top_model *model, int key)
 {
-	struct top_view *view = view_of(model);
+	struct top_view *view = top_model_view(model);
 
 	for (size_t i = 0; view && i < ARRAY_SIZE(top_lists->sorts); i++) {
 		if (!key || top_lists[model->screen].sorts[i].key != key)
