@@ -191,6 +191,7 @@ static void every_known_graph_gets_the_verdict_it_must_get(void **state)
 {
 	struct harness *harness = harness_any(state);
 	const char *workloads = getenv("LEAKMON_WORKLOADS");
+	json_int_t lost = 0, direct = 0;
 	char plugin[256];
 	struct child *target;
 	json_t *report, *shape;
@@ -201,8 +202,16 @@ static void every_known_graph_gets_the_verdict_it_must_get(void **state)
 	workload_do(harness, target, "go");
 	report = RETAIN(harness, target);
 	json_array_foreach(json_object_get(workload_ask(harness, target, "truth"), "shapes"), i,
-			   shape) expect_shape(report, shape);
+			   shape)
+	{
+		expect_shape(report, shape);
+		lost += number_at(shape, "lost");
+		direct += number_at(shape, "direct");
+	}
 	assert_int_equal(i, 43);
+	/* And nothing else is lost. */
+	assert_int_equal(total_at(report, "unreachable", "blocks"), lost);
+	assert_int_equal(total_at(report, "direct", "blocks"), direct);
 }
 
 /* Of a register nothing is known then, unless it is an argument of the call that a thread waits in.
@@ -359,6 +368,7 @@ static void blocks_without_a_vtable_have_the_type_of_their_template(void **state
 			fail_msg("%s: %lld blocks", text_at(type, "type"), blocks);
 	}
 	assert_int_equal(i, 8);
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
 }
 
 int main(void)

@@ -74,13 +74,33 @@ static void any_address_is_answered_as_a_search_through_all_would(void **state)
 	assert_int_equal(block_index_build(starts, sizes, BLOCKS, &index), 0);
 	for (size_t i = 0; i < BLOCKS; i++) {
 		uint64_t size = sizes[i] + !sizes[i];
+		uint32_t behind = sizes[i] == 8 ? (uint32_t)i : BLOCK_NONE;
 
 		assert_int_equal(block_index_find(&index, starts[i]), i);
 		assert_int_equal(block_index_find(&index, starts[i] + random_below(size)), i);
 		assert_int_equal(block_index_find(&index, starts[i] + size),
 				 i + 1 < BLOCKS && starts[i + 1] == starts[i] + size ? i + 1
-										     : BLOCK_NONE);
+										     : behind);
 	}
+	block_index_free(&index);
+}
+
+/* The program has the address behind the count, unless another block begins there. */
+static void an_array_of_nothing_is_held_by_the_address_behind_its_count(void **state)
+{
+	static const uint64_t starts[] = {0x1000, 0x1008, 0x1020, 0xfff8, 0x20000},
+			      sizes[] = {8, 8, 16, 8, 7};
+	static const struct question questions[] = {
+		{0x1007, 0},	      {0x1008, 1},  {0x1010, 1},	   {0x1011, BLOCK_NONE},
+		{0x1030, BLOCK_NONE}, {0x10000, 3}, {0x10001, BLOCK_NONE}, {0x20007, BLOCK_NONE},
+	};
+	struct block_index index;
+
+	(void)state;
+	assert_int_equal(block_index_build(starts, sizes, ARRAY_SIZE(starts), &index), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(questions); i++)
+		assert_int_equal(block_index_find(&index, questions[i].address),
+				 questions[i].block);
 	block_index_free(&index);
 }
 
@@ -100,6 +120,7 @@ int main(void)
 		cmocka_unit_test(
 			an_address_belongs_to_the_block_around_it_and_one_past_the_end_to_none),
 		cmocka_unit_test(any_address_is_answered_as_a_search_through_all_would),
+		cmocka_unit_test(an_array_of_nothing_is_held_by_the_address_behind_its_count),
 		cmocka_unit_test(no_blocks_hold_no_address),
 	};
 

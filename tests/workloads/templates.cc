@@ -29,6 +29,12 @@ static std::map<int, shop::Item> map;
 static std::vector<std::unique_ptr<shop::Item>> items;
 static std::vector<std::unique_ptr<shop::Owner>> owners;
 static std::vector<std::string> strings;
+/* Of `new Closed[0]` there is only a count, and the program has the address behind that. */
+struct Closed {
+	uint64_t value;
+	~Closed() { __asm__ volatile("" : : "r"(this) : "memory"); }
+};
+static Closed *volatile none[20];
 
 static SITE void fill()
 {
@@ -44,6 +50,8 @@ static SITE void fill()
 		items.push_back(std::make_unique<shop::Item>());
 	for (int i = 0; i < 7; i++)
 		owners.push_back(std::make_unique<shop::Owner>());
+	for (auto &one : none)
+		one = new Closed[0];
 	for (int i = 0; i < 5; i++)
 		strings.emplace_back(100, 'x');
 }

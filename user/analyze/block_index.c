@@ -34,7 +34,8 @@ static int list_regions(const struct block_index *index, struct regions *regions
 
 	for (uint32_t i = 0; i < index->count; i++) {
 		uint64_t first = index->starts[i] >> REGION_SHIFT;
-		uint64_t last = (index->starts[i] + MAX(index->sizes[i], 1) - 1) >> REGION_SHIFT;
+		uint64_t last =
+			(index->starts[i] + block_reach(index->sizes[i]) - 1) >> REGION_SHIFT;
 
 		for (uint64_t region = first; !err && region <= last; region++)
 			err = add_region(regions, region);

@@ -16,7 +16,7 @@
 
 struct block_index {
 	const uint64_t *starts,
-		*sizes; /* borrowed; ascending, not overlapping; size 0 counts as 1 */
+		*sizes; /* borrowed; ascending, not overlapping; see block_reach() */
 	uint32_t count;
 	uint32_t *keys,
 		*regions; /* a hash table: number of a region plus 1 -> its place in lines */
@@ -29,12 +29,22 @@ int block_index_build(const uint64_t *starts, const uint64_t *sizes, uint32_t co
 		      struct block_index *index);
 void block_index_free(struct block_index *index);
 
+/*
+ * How many bytes from its start belong to a block. One of size 0 has an address all the same. One
+ * of 8 bytes may be `new T[0]`: it has nothing but the count of T's to destroy, and the program
+ * keeps the address behind that (Itanium C++ ABI, 2.7).
+ */
+static inline uint64_t block_reach(uint64_t size)
+{
+	return size + (size == 0 || size == 8);
+}
+
 static inline uint32_t region_slot(uint32_t key, uint32_t mask)
 {
 	return (uint32_t)(key * 0x9e3779b1u) & mask;
 }
 
-/* The block that holds the address, not counting the one past its end; or BLOCK_NONE. */
+/* The block that holds the address, as block_reach() says; or BLOCK_NONE. */
 static inline uint32_t block_index_find(const struct block_index *index, uint64_t address)
 {
 	uint32_t key = (uint32_t)(address >> REGION_SHIFT) + 1, slot, at;
@@ -50,7 +60,7 @@ static inline uint32_t block_index_find(const struct block_index *index, uint64_
 			  (address >> LINE_SHIFT & (REGION_LINES - 1))];
 	while (at < index->count && index->starts[at] <= address)
 		at++;
-	if (!at || address - index->starts[at - 1] >= index->sizes[at - 1] + !index->sizes[at - 1])
+	if (!at || address - index->starts[at - 1] >= block_reach(index->sizes[at - 1]))
 		return BLOCK_NONE;
 	return at - 1;
 }

@@ -8,10 +8,15 @@ import { plainStack } from './threads.js';
 
 const SHOWN = 50;
 
+// All allocate by way of the C++ library: it tells nothing.
+const isLibrary = (frame) => /^(std::|__gnu_cxx::|operator new)/.test(frame.name);
+
 function className(found) {
   if (found.kind === 'site' || found.site) {
-    const [first] = plainStack(found.site?.frames);
-    return first ? `blocks of ${first.name}` : 'blocks of an unknown call stack';
+    const stack = plainStack(found.site?.frames);
+    const telling = stack.find((frame) => !isLibrary(frame)) ?? stack[0];
+    const type = found.kind === 'site' && found.name ? found.name : 'blocks';
+    return telling ? `${type} of ${telling.name}` : `${type} of an unknown call stack`;
   }
   if (found.name) return found.name;
   return found.size === undefined ? found.kind : `blocks of ${format.count(found.size)} bytes`;
@@ -19,7 +24,8 @@ function className(found) {
 
 function rootName(root) {
   const place = root.module ? ` [${format.fileName(root.module)}]` : '';
-  const thread = root.tid ? ` of thread ${root.tid} ${root.comm ?? ''}` : '';
+  const several = root.threads ? ` of ${format.many(root.threads, 'thread')}` : '';
+  const thread = root.tid ? ` of thread ${root.tid} ${root.comm ?? ''}` : several;
   return `${root.kind}${root.name ? ` ${root.name}` : root.offset ? ` +0x${root.offset.toString(16)}` : ''}${place}${thread}`;
 }
 
