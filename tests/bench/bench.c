@@ -44,6 +44,18 @@ void progress(const char *section, int repetition, int repetitions)
 	fprintf(stderr, "bench: %s %d of %d\n", section, repetition + 1, repetitions);
 }
 
+int repeat(struct bench *bench, const char *section, int repetitions,
+	   int (*measure)(struct bench *bench))
+{
+	int error = 0;
+
+	for (int i = 0; i < repetitions && !error; i++) {
+		progress(section, i, repetitions);
+		error = measure(bench);
+	}
+	return error;
+}
+
 static int usage(FILE *out, int code)
 {
 	fputs("Usage: bench [--quick] [--only SECTION] [--json FILE]\n"

@@ -36,4 +36,8 @@ int section_retain(struct bench *bench);
 /* Says on stderr how far the run is. */
 void progress(const char *section, int repetition, int repetitions);
 
+/* Runs a measurement so many times, with progress, until it fails. 0 or its -errno. */
+int repeat(struct bench *bench, const char *section, int repetitions,
+	   int (*measure)(struct bench *bench));
+
 #endif

@@ -195,6 +195,20 @@ int child_ask(struct child *child, const char *command, char **answer)
 	return child_line(child, &child->out, "", answer, NULL);
 }
 
+int child_time(struct child *child, double *ns)
+{
+	unsigned long count, elapsed_ns;
+	char *answer;
+	int error = child_ask(child, "time", &answer);
+
+	if (error)
+		return error;
+	if (sscanf(answer, "%lu %lu", &count, &elapsed_ns) != 2)
+		return child_fail(child, -EPROTO, "did not answer with two numbers");
+	*ns = (double)elapsed_ns / (double)count;
+	return 0;
+}
+
 int child_do(struct child *child, const char *command)
 {
 	char *answer;

@@ -50,6 +50,8 @@ int child_line(struct child *child, struct stream *stream, const char *prefix, c
 int child_ask(struct child *child, const char *command, char **answer);
 /* Sends a command and expects `done`. */
 int child_do(struct child *child, const char *command);
+/* Asks a workload to `time` what it does: how long one takes, by its answer "COUNT NANOSECONDS". */
+int child_time(struct child *child, double *ns);
 /* Waits at most so long for anything the child does, and takes in what it wrote. */
 int child_drain(struct child *child, const struct timespec *wait);
 /* Until it has ended; -EPROTO unless its exit code is 0. */

@@ -35,11 +35,7 @@ static int libraries_run(struct bench *bench)
 
 int section_libraries(struct bench *bench)
 {
-	int error = 0;
+	int error = repeat(bench, "libraries", bench->repetitions, libraries_run);
 
-	for (int i = 0; i < bench->repetitions && !error; i++) {
-		progress("libraries", i, bench->repetitions);
-		error = libraries_run(bench);
-	}
 	return results_settle(&bench->results, LIBRARIES_ATTACH, LIBRARIES_MAPPED, error);
 }

@@ -86,19 +86,12 @@ static int ways_run(struct bench *bench)
 			error = results_settle(results, ways[i].attach, ways[i].detach,
 					       way_run(bench, &ways[i]));
 	}
+	if (!error && !results->figures[LAUNCH].why.text[0])
+		error = results_settle(results, LAUNCH, LAUNCH, launch_run(bench));
 	return error;
 }
 
 int section_lifecycle(struct bench *bench)
 {
-	struct results *results = &bench->results;
-	int error = 0;
-
-	for (int i = 0; i < bench->repetitions && !error; i++) {
-		progress("lifecycle", i, bench->repetitions);
-		error = ways_run(bench);
-		if (!error && !results->figures[LAUNCH].why.text[0])
-			error = results_settle(results, LAUNCH, LAUNCH, launch_run(bench));
-	}
-	return error;
+	return repeat(bench, "lifecycle", bench->repetitions, ways_run);
 }

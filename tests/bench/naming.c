@@ -143,11 +143,7 @@ static int naming_run(struct bench *bench)
 
 int section_naming(struct bench *bench)
 {
-	int repetitions = bench->quick ? 1 : 3, error = 0;
+	int error = repeat(bench, "naming", bench->quick ? 1 : 3, naming_run);
 
-	for (int i = 0; i < repetitions && !error; i++) {
-		progress("naming", i, repetitions);
-		error = naming_run(bench);
-	}
 	return results_settle(&bench->results, NAMES_SITES, NAMES_RSS_AFTER, error);
 }

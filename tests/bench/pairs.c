@@ -18,27 +18,13 @@ static int pair_start(const struct bench *bench, struct child **target, pid_t *p
 	return workload_start(target, ARGUMENTS(PAIR_PROGRAM, bench->pair_ms), pid, why);
 }
 
-static int pair_time(struct child *target, double *ns)
-{
-	unsigned long pairs, elapsed_ns;
-	char *answer;
-	int error = child_ask(target, "time", &answer);
-
-	if (error)
-		return error;
-	if (sscanf(answer, "%lu %lu", &pairs, &elapsed_ns) != 2)
-		return child_fail(target, -EPROTO, "did not answer with two numbers");
-	*ns = (double)elapsed_ns / (double)pairs;
-	return 0;
-}
-
 static int time_untraced(struct bench *bench, const char *const *options, double *ns)
 {
 	_cleanup_(child_cleanup) struct child *target = NULL;
 	int error = pair_start(bench, &target, NULL, &bench->results.why);
 
 	(void)options;
-	return error ? error : pair_time(target, ns);
+	return error ? error : child_time(target, ns);
 }
 
 static int time_monitored(struct bench *bench, const char *const *options, double *ns)
@@ -51,7 +37,7 @@ static int time_monitored(struct bench *bench, const char *const *options, doubl
 	if (!error)
 		error = monitor_start(&monitor, pid, options, NEVER, why);
 	if (!error)
-		error = pair_time(target, ns);
+		error = child_time(target, ns);
 	return error ? error : monitor_stop(monitor);
 }
 
@@ -67,7 +53,7 @@ static int time_heaptrack(struct bench *bench, const char *const *options, doubl
 			       ARGUMENTS("heaptrack", "-o", output, PAIR_PROGRAM, bench->pair_ms),
 			       NULL, &bench->results.why);
 	if (!error)
-		error = pair_time(target, ns);
+		error = child_time(target, ns);
 	if (error)
 		return error;
 	if (dprintf(target->in, "quit\n") < 0)
@@ -85,7 +71,7 @@ static int time_memleak(struct bench *bench, const char *const *options, double 
 	(void)options;
 	if (!error)
 		error = memleak_start(&peer, target, pid, why);
-	return error ? error : pair_time(target, ns);
+	return error ? error : child_time(target, ns);
 }
 
 struct mode {
@@ -119,16 +105,18 @@ static int mode_run(struct bench *bench, const struct mode *mode)
 	return results_settle(results, mode->figure, mode->figure, error);
 }
 
-int section_pairs(struct bench *bench)
+static int modes_run(struct bench *bench)
 {
 	int error = 0;
 
-	for (int i = 0; i < bench->repetitions && !error; i++) {
-		progress("pairs", i, bench->repetitions);
-		for (size_t j = 0; j < ARRAY_SIZE(modes) && !error; j++)
-			error = mode_run(bench, &modes[j]);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(modes) && !error; i++)
+		error = mode_run(bench, &modes[i]);
 	return error;
+}
+
+int section_pairs(struct bench *bench)
+{
+	return repeat(bench, "pairs", bench->repetitions, modes_run);
 }
 
 static int bystander_run(struct bench *bench)
@@ -142,11 +130,11 @@ static int bystander_run(struct bench *bench)
 	if (!error)
 		error = pair_start(bench, &bystander, NULL, why);
 	if (!error)
-		error = pair_time(bystander, &untraced_ns);
+		error = child_time(bystander, &untraced_ns);
 	if (!error)
 		error = monitor_start(&monitor, pid, NULL, NEVER, why);
 	if (!error)
-		error = pair_time(bystander, &traced_ns);
+		error = child_time(bystander, &traced_ns);
 	if (!error)
 		error = monitor_stop(monitor);
 	if (error)
@@ -158,11 +146,7 @@ static int bystander_run(struct bench *bench)
 
 int section_bystander(struct bench *bench)
 {
-	int error = 0;
+	int error = repeat(bench, "bystander", bench->repetitions, bystander_run);
 
-	for (int i = 0; i < bench->repetitions && !error; i++) {
-		progress("bystander", i, bench->repetitions);
-		error = bystander_run(bench);
-	}
 	return results_settle(&bench->results, BYSTANDER_UNTRACED, BYSTANDER_TRACED, error);
 }

@@ -129,14 +129,16 @@ static int mode_run(struct bench *bench, enum mode mode)
 			      commands[ARRAY_SIZE(commands) - 1].figures[mode], error);
 }
 
+static int modes_run(struct bench *bench)
+{
+	int error = 0;
+
+	for (enum mode mode = UNTRACED; mode < MODES && !error; mode++)
+		error = mode_run(bench, mode);
+	return error;
+}
+
 int section_redis(struct bench *bench)
 {
-	int repetitions = bench->quick ? 1 : REPETITIONS, error = 0;
-
-	for (int i = 0; i < repetitions && !error; i++) {
-		progress("redis", i, repetitions);
-		for (enum mode mode = UNTRACED; mode < MODES && !error; mode++)
-			error = mode_run(bench, mode);
-	}
-	return error;
+	return repeat(bench, "redis", bench->quick ? 1 : REPETITIONS, modes_run);
 }

@@ -112,11 +112,7 @@ static int sites_run(struct bench *bench)
 
 int section_sites(struct bench *bench)
 {
-	int repetitions = bench->quick ? 1 : 3, error = 0;
+	int error = repeat(bench, "sites", bench->quick ? 1 : 3, sites_run);
 
-	for (int i = 0; i < repetitions && !error; i++) {
-		progress("sites", i, repetitions);
-		error = sites_run(bench);
-	}
 	return results_settle(&bench->results, SITES_FIRST, SITES_LOST, error);
 }

@@ -91,14 +91,16 @@ static int mode_run(struct bench *bench, size_t mode)
 	return results_settle(results, figure, figure, error);
 }
 
-int section_sqlite(struct bench *bench)
+static int modes_run(struct bench *bench)
 {
 	int error = 0;
 
-	for (int i = 0; i < bench->repetitions && !error; i++) {
-		progress("sqlite", i, bench->repetitions);
-		for (size_t j = 0; j < ARRAY_SIZE(modes) && !error; j++)
-			error = mode_run(bench, j);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(modes) && !error; i++)
+		error = mode_run(bench, i);
 	return error;
+}
+
+int section_sqlite(struct bench *bench)
+{
+	return repeat(bench, "sqlite", bench->repetitions, modes_run);
 }

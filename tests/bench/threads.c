@@ -11,20 +11,6 @@
 #include "bench.h"
 #include "monitor.h"
 
-static int pair_time(struct child *target, double *ns)
-{
-	unsigned long pairs, elapsed_ns;
-	char *answer;
-	int error = child_ask(target, "time", &answer);
-
-	if (error)
-		return error;
-	if (sscanf(answer, "%lu %lu", &pairs, &elapsed_ns) != 2)
-		return child_fail(target, -EPROTO, "did not answer with two numbers");
-	*ns = (double)elapsed_ns / (double)pairs;
-	return 0;
-}
-
 static int threads_start(struct child **monitor, pid_t pid, struct why *why)
 {
 	char pid_text[16];
@@ -47,15 +33,15 @@ static int measure(struct bench *bench)
 		&target, ARGUMENTS("build/bench/pair", bench->pair_ms, "threads"), &pid, why);
 
 	if (!error)
-		error = pair_time(target, &before);
+		error = child_time(target, &before);
 	if (!error)
 		error = threads_start(&monitor, pid, why);
 	if (!error)
-		error = pair_time(target, &during);
+		error = child_time(target, &during);
 	if (!error)
 		error = monitor_stop(monitor);
 	if (!error)
-		error = pair_time(target, &after);
+		error = child_time(target, &after);
 	if (error)
 		return error;
 	results_add(&bench->results, THREAD_UNTRACED, (before + after) / 2);
@@ -65,11 +51,7 @@ static int measure(struct bench *bench)
 
 int section_threads(struct bench *bench)
 {
-	int error = 0;
+	int error = repeat(bench, "threads", bench->repetitions, measure);
 
-	for (int i = 0; i < bench->repetitions && !error; i++) {
-		progress("threads", i, bench->repetitions);
-		error = measure(bench);
-	}
 	return results_settle(&bench->results, THREAD_UNTRACED, THREAD_TRACKED, error);
 }

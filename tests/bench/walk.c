@@ -73,11 +73,7 @@ static int walk_run(struct bench *bench)
 
 int section_walk(struct bench *bench)
 {
-	int error = 0;
+	int error = repeat(bench, "walk", bench->repetitions, walk_run);
 
-	for (int i = 0; i < bench->repetitions && !error; i++) {
-		progress("walk", i, bench->repetitions);
-		error = walk_run(bench);
-	}
 	return results_settle(&bench->results, DEPTH_FLOOR, WALK_20_AGAIN, error);
 }
