@@ -54,6 +54,34 @@ void je_free(void *p) { if (p) used--; }
 END
 }
 
+# Thread-locals, and what glibc says of them.
+write_locals() {
+	cat <<'END'
+static __thread char *mine;
+__thread long exported[4] = {1};
+char exported_data[64];
+void *__nptl_rtld_global = exported_data;
+void *get(void) { exported[1]++; return &mine; }
+END
+	while read -r name bits elements at; do
+		echo "const unsigned _thread_db_$name[] = {$bits, $elements, $at};"
+	done <<'END'
+rtld_global__dl_tls_dtv_slotinfo_list 64 1 4208
+dtv_slotinfo_list_len 64 1 0
+dtv_slotinfo_list_next 64 1 8
+dtv_slotinfo_list_slotinfo 128 0 16
+dtv_slotinfo_gen 64 1 0
+dtv_slotinfo_map 64 1 8
+link_map_l_tls_offset 64 1 1144
+pthread_dtvp 64 1 8
+dtv_t_pointer_val 64 1 0
+dtv_t_counter 64 1 0
+sizeof_pthread 2368 0 0
+pthread_specific 2048 1 1296
+pthread_key_data_data 64 1 8
+END
+}
+
 # Shared objects of a few kilobytes: our own in several dresses, and the system's smallest.
 make_elf_seeds() {
 	write_source >"$seeds/source.c"
@@ -63,6 +91,8 @@ make_elf_seeds() {
 	$cc -O1 -g -gz=zlib -fno-omit-frame-pointer -Wl,--hash-style=sysv -o "$seeds/gz.elf" \
 		"$seeds/source.c"
 	$cc -O0 -mstackrealign -Wl,-z,now -o "$seeds/frames.elf" "$seeds/source.c"
+	write_locals >"$seeds/locals.c"
+	$cc -O2 -o "$seeds/locals.elf" "$seeds/locals.c"
 	strip -o "$seeds/stripped.elf" "$seeds/debug.elf"
 	objcopy --only-keep-debug "$seeds/debug.elf" "$seeds/only_debug.elf"
 	objcopy --add-gnu-debuglink="$seeds/only_debug.elf" "$seeds/stripped.elf" \

@@ -24,15 +24,17 @@ static void check(bool holds)
 		abort();
 }
 
-static void read_image(int fd)
+static void read_image(int fd, int (*read)(int fd, struct image *image))
 {
 	_cleanup_(image_free) struct image image = {0}, decoded = {0};
 	_cleanup_(bytes_free) struct bytes body = {0};
 
-	if (image_read(fd, &image))
+	if (read(fd, &image))
 		return;
 	check(!encode_image(&image, &body) && !decode_image(&body, &decoded));
 	check(decoded.table.count == image.table.count);
+	check(decoded.file.thread_locals.size == image.file.thread_locals.size);
+	check(decoded.tls_layout.heads_at == image.tls_layout.heads_at);
 	for (size_t i = 0; i < image.table.count; i++) {
 		const struct symbol *symbol = &image.table.symbols[i];
 
@@ -58,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		return 0;
-	read_image(fd);
+	read_image(fd, image_read);
+	read_image(fd, image_read_objects);
 	read_debug_sections(fd);
 	return 0;
 }
