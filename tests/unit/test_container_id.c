@@ -146,21 +146,11 @@ static void a_path_of_4096_bytes_is_read_to_its_end(void **state)
 	assert_false(container_id_from_path(path, &id));
 }
 
-static void only_64_lower_case_digits_are_an_id(void **state)
-{
-	(void)state;
-	assert_true(container_id_is_valid(ID));
-	assert_false(container_id_is_valid(ID "0"));
-	assert_false(container_id_is_valid(ID + 1));
-	assert_false(container_id_is_valid(""));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_form_of_path_gives_its_container_and_pod),
 		cmocka_unit_test(a_path_of_4096_bytes_is_read_to_its_end),
-		cmocka_unit_test(only_64_lower_case_digits_are_an_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/completion.h"
 #include "cli/getopt_tables.h"

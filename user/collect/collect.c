@@ -2,7 +2,6 @@
 #include "collect/collect.h"
 
 #include <bpf/bpf.h>
-#include <errno.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"

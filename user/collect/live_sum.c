@@ -12,7 +12,7 @@ static bool sampling(const struct collect_options *options)
 }
 
 /* The inverse of the probability in bpf/sample.bpf.h. */
-uint64_t live_weight(const struct collect_options *options, uint64_t size)
+static uint64_t live_weight(const struct collect_options *options, uint64_t size)
 {
 	double probability;
 

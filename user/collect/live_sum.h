@@ -47,8 +47,6 @@ struct live_sum {
 /* A map_visit over the live set: `context` is a struct live_sum. */
 int live_sum_visit(const void *keys, const void *values, size_t count, void *context);
 
-/* How many blocks one kept block stands for, scaled as in lm_site; 1 without sampling. */
-uint64_t live_weight(const struct collect_options *options, uint64_t size);
 /* Turns a scaled number into a plain one. */
 uint64_t live_unscale(const struct collect_options *options, uint64_t scaled);
 

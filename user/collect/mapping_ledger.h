@@ -17,7 +17,4 @@ struct mapping_ledger {
 	uint64_t healed;      /* found or given up when /proc/PID/maps was read to mend a loss */
 };
 
-/* *total += *part, field by field. */
-void mapping_ledger_add(struct mapping_ledger *total, const struct mapping_ledger *part);
-
 #endif

@@ -21,7 +21,7 @@ struct mappings {
 	uint64_t events_lost;
 };
 
-void mapping_ledger_add(struct mapping_ledger *total, const struct mapping_ledger *part)
+static void mapping_ledger_add(struct mapping_ledger *total, const struct mapping_ledger *part)
 {
 	total->mapped += part->mapped;
 	total->unmapped += part->unmapped;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "collect/place.h"
 
-#include "base/cleanup.h"
-
 static const struct container *place_find(const struct places *places, lm_process_key key)
 {
 	for (size_t i = 0; i < places->list.count; i++) {

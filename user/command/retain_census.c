@@ -81,7 +81,8 @@ static int run_all(struct retain_run *run, int signals)
 	return err;
 }
 
-int retain_run_census(const struct options *options)
+/* Without BPF: reads no more than the heap itself. Returns the exit code. */
+static int run_census(const struct options *options)
 {
 	_cleanup_close_ int signals = open_signals();
 	struct retain_run run;
@@ -95,5 +96,5 @@ int retain_run_census(const struct options *options)
 
 int command_retain(const struct options *options)
 {
-	return options->census ? retain_run_census(options) : retain_run_tracked(options);
+	return options->census ? run_census(options) : retain_run_tracked(options);
 }

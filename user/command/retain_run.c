@@ -42,7 +42,8 @@ void retain_run_close(struct retain_run *run)
 		fclose(run->out);
 }
 
-void retain_run_explain(pid_t pid, int err)
+/* Says why the memory of a process could not be read. */
+static void explain(pid_t pid, int err)
 {
 	if (err == -ESRCH)
 		log_error("there is no process %d, or it has ended, or it is a kernel thread", pid);
@@ -76,7 +77,7 @@ struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 	memory_room_keep();
 	err = retain_open(pid, &options, &retain);
 	if (err)
-		retain_run_explain(pid, err);
+		explain(pid, err);
 	return retain;
 }
 
@@ -259,7 +260,7 @@ static int conclude(struct retain_run *run, struct retain **retain,
 	if (!err)
 		err = retain_result_build(*retain, &wanted, &result);
 	if (err) {
-		retain_run_explain((*retain)->pid, err);
+		explain((*retain)->pid, err);
 		return err;
 	}
 	return report(run, &result);

@@ -36,21 +36,13 @@ struct retain_tracked {
 int retain_run_open(struct retain_run *run, const struct options *options);
 void retain_run_close(struct retain_run *run);
 
-/* Says why the memory of a process could not be read. */
-void retain_run_explain(pid_t pid, int err);
-
 /* The picture, on the heap; NULL after an error message. */
 struct retain *retain_run_begin(struct retain_run *run, pid_t pid);
-
-/* Frees a picture of which nothing is concluded; NULL: nothing. */
-void retain_run_drop(struct retain *retain);
 
 /* Concludes, writes and frees it. 0, or -errno after an error message. */
 int retain_run_finish(struct retain_run *run, struct retain *retain,
 		      const struct retain_tracked *tracked);
 
-/* Without BPF: reads no more than the heap itself. Returns the exit code. */
-int retain_run_census(const struct options *options);
 /* Watches for an interval first, so that blocks have call stacks. Returns the exit code. */
 int retain_run_tracked(const struct options *options);
 

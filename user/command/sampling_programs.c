@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "probe/privileges.h"
 #include "proc/pid_namespace.h"

@@ -3,7 +3,6 @@
 #include "command/session_threads.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -5,14 +5,12 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "command/session.h"
 #include "command/session_threads.h"
-#include "proc/process_list.h"
 
 /* Of descriptors: what a target takes, and what names, reports and the parser need besides. */
 #define DESCRIPTORS_NEEDED 64

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyze/history.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "command/top_front.h"

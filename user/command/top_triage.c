@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon top without a target: what grows on this machine, and from there to single processes. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -5,7 +5,6 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/targets.h"
 #include "base/vec.h"

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <time.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "output/finish.h"
 #include "output/formats.h"

@@ -6,7 +6,7 @@
 
 #include "symbol/intern.h"
 
-uint32_t html_string(struct html_names *names, const char *text)
+static uint32_t string_number(struct html_names *names, const char *text)
 {
 	uint64_t *number;
 	bool fresh;
@@ -49,11 +49,11 @@ static bool frame_is(const struct html_frame *a, const struct html_frame *b)
 static size_t frame_number(struct html_names *names, const struct frame *frame)
 {
 	struct html_frame wanted = {
-		.function = html_string(names, frame->function),
-		.module = html_string(names, frame->module),
-		.build_id = html_string(names, frame->build_id),
-		.file = html_string(names, frame->file),
-		.why = frame->function ? 0 : html_string(names, frame->why),
+		.function = string_number(names, frame->function),
+		.module = string_number(names, frame->module),
+		.build_id = string_number(names, frame->build_id),
+		.file = string_number(names, frame->file),
+		.why = frame->function ? 0 : string_number(names, frame->why),
 		.line = frame->line,
 		.offset = frame->offset,
 		.place = frame->module ? frame->module_offset : frame->address,

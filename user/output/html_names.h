@@ -25,8 +25,6 @@ struct html_names {
 	bool failed; /* out of memory: what was written is no page */
 };
 
-uint32_t html_string(struct html_names *names, const char *text);
-
 /* A member "stack": numbers of frames, the allocator's caller first. */
 void html_stack_write(struct json_writer *json, struct html_names *names,
 		      const struct report_site *site);

@@ -2,7 +2,6 @@
 /* The "threads" of one process: null is not known, which is not zero. */
 #include <inttypes.h>
 
-#include "base/cleanup.h"
 #include "output/json_parts.h"
 #include "output/json_writer.h"
 

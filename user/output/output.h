@@ -29,7 +29,7 @@ struct output_format {
 
 /* NULL if there is no such format. */
 const struct output_format *output_find(const char *name);
-/* The i-th format, NULL past the last. For --help. */
+/* The i-th format, NULL past the last. */
 const struct output_format *output_at(size_t i);
 
 #endif

@@ -5,7 +5,6 @@
  * Mappings, when they are followed, have two sample types of their own: blocks lie in them, and a
  * sum over both would count such bytes twice (`pprof -sample_index=mapped_space`).
  */
-#include <errno.h>
 
 #include "base/cleanup.h"
 #include "output/formats.h"

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "analyze/diff.h"
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "output/finish.h"
 #include "output/json_parts.h"

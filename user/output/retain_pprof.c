@@ -3,7 +3,6 @@
  * Who holds what as a profile: a sample for each call stack (else kind of block) and root, with the
  * root as a label, so that `go tool pprof -tagroot root` puts the roots below the stacks.
  */
-#include <errno.h>
 
 #include "base/cleanup.h"
 #include "output/pprof_profile.h"

@@ -3,7 +3,6 @@
 
 #include "analyze/history.h"
 #include "analyze/site_trend.h"
-#include "base/cleanup.h"
 
 /* A sparkline of fewer points shows nothing. */
 #define SPARKLINE_POINTS 3

@@ -5,7 +5,6 @@
  * one series: their growth is summed up, and their confidence is that of the surest.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the sites of an escalation explain. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/text.h"

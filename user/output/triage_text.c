@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Triage for people: one row per process, what grows on top, with its evidence below the row. */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>

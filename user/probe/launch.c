@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 
 /* No loader makes more system calls than this before the program's own code runs. */
 #define FOLLOW_MAX_STOPS 20000

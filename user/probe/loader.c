@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "leakmon.skel.h"
 #include "probe/attach.h"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Where the probes of a plan go, which are needless, and where results are known. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "probe/plan.h"
 
 struct placer {

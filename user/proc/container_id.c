@@ -22,11 +22,6 @@ static size_t hex_run(const char *text)
 	return length;
 }
 
-bool container_id_is_valid(const char *text)
-{
-	return hex_run(text) == CONTAINER_ID_LENGTH && !text[CONTAINER_ID_LENGTH];
-}
-
 /* The id that the component name[0..length) ends with, or NULL. */
 static const char *id_at_end(const char *name, size_t length)
 {

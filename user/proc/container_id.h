@@ -31,7 +31,4 @@ struct container_id {
  */
 bool container_id_from_path(const char *path, struct container_id *id);
 
-/* Whether text is a whole container id: 64 lower-case hexadecimal digits. */
-bool container_id_is_valid(const char *text);
-
 #endif

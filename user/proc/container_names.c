@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "proc/container_names.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 

@@ -3,7 +3,6 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
-#include "base/cleanup.h"
 #include "retain/memory.h"
 #include "threads/thread_seeding.h"
 

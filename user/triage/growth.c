@@ -144,7 +144,12 @@ static void judge_still(struct growth *growth, const struct series *series,
 	trend_judge(&growth->evidence, points, count, &options);
 }
 
-void growth_judge(struct growth *growth, const struct series *series, enum quantity quantity)
+/*
+ * The verdict on one quantity. Resolutions that disagree are settled so: growth that stays within
+ * the range of an older churning is churning; growth that is the tail of an older one that slows
+ * down is a plateau; else the longest window that grows decides, since it knows the rate best.
+ */
+static void judge(struct growth *growth, const struct series *series, enum quantity quantity)
 {
 	struct trend_options options = {
 		.quantum = fmax(kinds[quantity].quantum,
@@ -179,12 +184,12 @@ void growth_of(struct growth *growth, const struct series *series)
 {
 	double memory_per_s;
 
-	growth_judge(growth, series, QUANTITY_HEAP);
+	judge(growth, series, QUANTITY_HEAP);
 	memory_per_s = growth->per_s;
 	for (enum quantity i = QUANTITY_HEAP + 1; i < QUANTITY_MAX_; i++) {
 		struct growth other;
 
-		growth_judge(&other, series, i);
+		judge(&other, series, i);
 		if (growth_compare(&other, growth) < 0)
 			*growth = other;
 	}

@@ -25,13 +25,6 @@ struct growth {
 	size_t level;	       /* of the series: its resolution */
 };
 
-/*
- * The verdict on one quantity. Resolutions that disagree are settled so: growth that stays within
- * the range of an older churning is churning; growth that is the tail of an older one that slows
- * down is a plateau; else the longest window that grows decides, since it knows the rate best.
- */
-void growth_judge(struct growth *growth, const struct series *series, enum quantity quantity);
-
 /* The most urgent of all quantities; the heap if none grows. */
 void growth_of(struct growth *growth, const struct series *series);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* From what is remembered to what is reported. */
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"

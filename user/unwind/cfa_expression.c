@@ -4,7 +4,6 @@
 #include <dwarf.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "unwind/byte_reader.h"
 
 static const uint8_t plt_formula[] = {

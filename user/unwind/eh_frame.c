@@ -4,7 +4,6 @@
 #include <dwarf.h>
 #include <errno.h>
 
-#include "base/cleanup.h"
 #include "unwind/byte_reader.h"
 #include "unwind/eh_pointer.h"
 

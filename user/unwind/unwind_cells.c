@@ -50,23 +50,3 @@ void unwind_cells_free(struct unwind_cells *cells)
 	free(cells->items);
 	*cells = (struct unwind_cells){0};
 }
-
-const struct lm_unwind_row *unwind_cells_find(const struct unwind_cells *cells, uint32_t pc)
-{
-	uint32_t page = (pc >> LM_UNWIND_PAGE_SHIFT) + 1, low, high;
-
-	if (!cells->count)
-		return NULL;
-	page = MIN(page, cells->items[0].pc); /* behind the last row: it reaches to the end */
-	low = cells->items[page].pc;
-	high = cells->items[page + 1].pc + 1;
-	while (high - low > 1) {
-		uint32_t middle = (low + high) / 2;
-
-		if (cells->items[middle].pc <= pc)
-			low = middle;
-		else
-			high = middle;
-	}
-	return cells->items[low].pc <= pc ? &cells->items[low] : NULL;
-}

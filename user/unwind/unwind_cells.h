@@ -14,7 +14,4 @@ struct unwind_cells {
 int unwind_cells_build(const struct unwind_table *table, struct unwind_cells *cells);
 void unwind_cells_free(struct unwind_cells *cells);
 
-/* The search that bpf/unwind_rows.bpf.h makes, for tests: NULL if no row covers pc. */
-const struct lm_unwind_row *unwind_cells_find(const struct unwind_cells *cells, uint32_t pc);
-
 #endif

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "base/cleanup.h"
-
 /* What does not fit any more has no line. */
 #define MAX_STRINGS_BYTES (1u << 20)
 
