@@ -121,6 +121,33 @@ static void a_name_that_nobody_has_lists_the_names_there_are(void **state)
 			     "processes here: ");
 }
 
+/* The sum of the numbers that lines beginning so go on with; without a number, a line counts 1. */
+static long sum_of_lines(const char *text, const char *beginning, const char *end)
+{
+	long sum = 0;
+
+	for (const char *at = text; (at = strstr(at, beginning)); at++) {
+		char *behind;
+		long number = strtol(at + strlen(beginning), &behind, 10);
+
+		if (!end)
+			sum++;
+		else if (!strncmp(behind, end, strlen(end)))
+			sum += number;
+	}
+	return sum;
+}
+
+/* Each was attached to, or is counted as gone before that. */
+static void expect_children_accounted_for(struct child *monitor, long children)
+{
+	const char *said = monitor->err.text;
+
+	assert_int_equal(sum_of_lines(said, "attached to PID ", NULL) - 1 +
+				 sum_of_lines(said, "leakmon: ", " process"),
+			 children);
+}
+
 static void a_fork_storm_loses_no_target_and_leaks_nothing_of_ours(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -149,6 +176,7 @@ static void a_fork_storm_loses_no_target_and_leaks_nothing_of_ours(void **state)
 	expect_balance(report);
 	assert_int_equal(dropped_sum(report), 0);
 	expect_balance(monitor_stop(harness, monitor));
+	expect_children_accounted_for(monitor, 4000);
 }
 
 static void one_process_that_leaks_fast_leaves_the_others_their_share(void **state)

@@ -75,7 +75,7 @@ static int describe_targets(const struct options *options, const struct target_c
 	for (size_t i = 0; i < selection.pids.count; i++) {
 		printf("process %d\n", selection.pids.items[i]);
 		fflush(stdout);
-		error |= target_check(selection.pids.items[i], config) ||
+		error |= target_check(selection.pids.items[i], config, true) ||
 			 target_describe(stdout, selection.pids.items[i], config);
 	}
 	selection_free(&selection);

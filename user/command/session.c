@@ -201,7 +201,7 @@ static int open_all(struct session *session)
 	if (!error)
 		error = try_kernel(session);
 	for (size_t i = 0; i < options->pids.count && !error; i++)
-		error = target_check(options->pids.items[i], &session->target_config);
+		error = target_check(options->pids.items[i], &session->target_config, true);
 	if (!error)
 		error = load(session);
 	if (!error)

@@ -183,6 +183,7 @@ static int update_targets(struct session *session)
 	int error;
 
 	targets_notice_ends(session);
+	targets_say_missed(session);
 	if (session->selector)
 		targets_rescan(session);
 	error = targets_list_pids(session);

@@ -132,7 +132,7 @@ int targets_probe(struct session *session, pid_t pid, const struct arrival *arri
 int targets_attach_named(struct session *session, pid_t pid)
 {
 	static const struct arrival running;
-	int error = target_check(pid, &session->target_config);
+	int error = target_check(pid, &session->target_config, true);
 
 	if (!error)
 		error = targets_probe(session, pid, &running, true);

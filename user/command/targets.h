@@ -33,6 +33,7 @@ struct targets {
 	 * exec. */
 	struct hash refused;
 	bool starved;  /* some of them because descriptors had run out */
+	size_t missed; /* ended before they could be attached to, since that was said last */
 	VEC(int) pids; /* those that reports show even before their first allocation */
 };
 
@@ -53,6 +54,9 @@ int targets_attach_selected(struct session *session);
 
 /* The same later on: what came unseen is found. */
 void targets_rescan(struct session *session);
+
+/* Says how many that targets forked ended before they could be attached to. */
+void targets_say_missed(struct session *session);
 
 /* A process that was forked by a traced one, or that has just execed. */
 void targets_consider(struct session *session, pid_t pid, const struct arrival *arrival);

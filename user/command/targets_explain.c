@@ -80,3 +80,15 @@ void targets_say_it_takes_time(const char *what, size_t processes)
 	if (processes >= MANY_PROCESSES)
 		log_info("%s %zu processes: this takes a while", what, processes);
 }
+
+void targets_say_missed(struct session *session)
+{
+	size_t missed = session->targets.missed;
+
+	session->targets.missed = 0;
+	if (missed)
+		log_info(
+			"%zu %s that a target had forked ended before leakmon could look: what was "
+			"allocated there is in no report",
+			missed, missed == 1 ? "process" : "processes");
+}

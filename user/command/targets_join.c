@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Targets that nobody named: those that a word selects, that are forked, or that exec. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -42,21 +43,27 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 	char name[sizeof(process.comm) + 2];
 	int error;
 
-	if (targets_find(session, pid) || process_read(pid, &process))
+	if (targets_find(session, pid))
 		return;
+	if (process_read(pid, &process) || (arrival->how && target_is_ending(pid))) {
+		session->targets.missed += arrival->how != NULL;
+		return;
+	}
 	if (session->everywhere && is_young(&process))
 		return; /* it may not have mapped its libraries yet: the next report finds it */
 	if (!arrival->how && hash_get(&session->targets.refused, refusal_key(&process)))
 		return;
 	snprintf(name, sizeof(name), "(%s)", process.comm);
 	/* Says itself what is wrong; probes that are set on files were checked at the start. */
-	error = session->everywhere ? 0 : target_check(pid, &session->target_config);
+	error = session->everywhere ? 0 : target_check(pid, &session->target_config, !arrival->how);
 	if (!error) {
 		error = targets_probe(session, pid, arrival, false);
 		if (error && error != -ESRCH && !session->everywhere)
 			targets_explain_refusal(session, name, pid, error);
 		session->targets.starved |= descriptors_are_out(error);
 	}
+	if (error && arrival->how && target_is_ending(pid))
+		session->targets.missed++;
 	if (!error || error == -ESRCH)
 		return;
 	session_forget(session, pid);
@@ -120,4 +127,6 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 		targets_end(session, tracked); /* it became another program */
 	else if (wanted || (session->options->follow_forks && !strcmp(arrival->how, "was forked")))
 		attach_unnamed(session, pid, arrival);
+	else if (session->selector && kill(pid, 0) && errno == ESRCH)
+		session->targets.missed++; /* what it was cannot be told any more */
 }

@@ -53,9 +53,13 @@ struct file_cache *target_plans_new(void);
 
 /*
  * The rules of no harm: 0 when probing `pid` cannot hurt it, else -errno after an error that says
- * why not and what to do. -ESRCH: no such process.
+ * why not and what to do; that it has ended is news only of one that the user named. -ESRCH: no
+ * such process.
  */
-int target_check(pid_t pid, const struct target_config *config);
+int target_check(pid_t pid, const struct target_config *config, bool named);
+
+/* Whether it has given up its memory, or never had any (a kernel thread). Says nothing. */
+bool target_is_ending(pid_t pid);
 
 /*
  * Probes what is mapped and not yet probed; may be called again whenever the process may have

@@ -39,7 +39,7 @@ static int status_read(pid_t pid, struct process_status *status)
 }
 
 static int check_status(pid_t pid, const struct process_status *status,
-			const struct target_config *config)
+			const struct target_config *config, enum log_level if_ended)
 {
 	if (status->state == 'Z' && status->threads > 1) {
 		log_error(
@@ -50,7 +50,8 @@ static int check_status(pid_t pid, const struct process_status *status,
 		return -EOPNOTSUPP;
 	}
 	if (status->state == 'Z' || status->state == 'X') {
-		log_error("process %d has already ended (it is a zombie): it holds no memory", pid);
+		log_print(if_ended,
+			  "process %d has already ended (it is a zombie): it holds no memory", pid);
 		return -ESRCH;
 	}
 	if (status->tracer_pid) {
@@ -70,7 +71,7 @@ static int check_status(pid_t pid, const struct process_status *status,
 	return 0;
 }
 
-static int check_memory(pid_t pid)
+static int check_memory(pid_t pid, enum log_level if_ended)
 {
 	struct maps maps = {0};
 	int error = maps_read(pid, MAPS_EXECUTABLE, &maps);
@@ -82,7 +83,8 @@ static int check_memory(pid_t pid)
 		return error;
 	}
 	if (error == -ESRCH || (!error && !count)) {
-		log_error("process %d has no user memory: it is a kernel thread, or it is just "
+		log_print(if_ended,
+			  "process %d has no user memory: it is a kernel thread, or it is just "
 			  "ending; leakmon watches programs",
 			  pid);
 		return -EINVAL;
@@ -90,6 +92,17 @@ static int check_memory(pid_t pid)
 	if (error)
 		log_error("cannot read the mappings of process %d: %s", pid, strerror(-error));
 	return error;
+}
+
+bool target_is_ending(pid_t pid)
+{
+	struct maps maps = {0};
+	int error = maps_read(pid, MAPS_EXECUTABLE, &maps);
+	size_t count = maps.list.count;
+
+	maps_free(&maps);
+	/* What may not be read is for target_check() to explain. */
+	return error ? error == -ESRCH : !count;
 }
 
 static void explain_absence(pid_t pid)
@@ -105,19 +118,21 @@ static void explain_absence(pid_t pid)
 			  pid);
 }
 
-int target_check(pid_t pid, const struct target_config *config)
+int target_check(pid_t pid, const struct target_config *config, bool named)
 {
+	enum log_level if_ended = named ? LOG_ERROR : LOG_DEBUG;
 	struct process_status status = {0};
 	int error = status_read(pid, &status);
 
 	if (error == -ESRCH) {
-		explain_absence(pid);
+		if (named)
+			explain_absence(pid);
 		return error;
 	}
 	if (error) {
 		log_error("cannot read the status of process %d: %s", pid, strerror(-error));
 		return error;
 	}
-	error = check_status(pid, &status, config);
-	return error ? error : check_memory(pid);
+	error = check_status(pid, &status, config, if_ended);
+	return error ? error : check_memory(pid, if_ended);
 }
