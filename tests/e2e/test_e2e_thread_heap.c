@@ -105,6 +105,73 @@ static void blocks_of_threads_that_ended_are_marked(void **state)
 	monitor_stop(harness, monitor);
 }
 
+static json_t *read_recording(struct harness *harness, const char *const *argv)
+{
+	struct child *reader = monitor_start(harness, argv, NULL);
+	json_t *document = monitor_report(harness, reader);
+
+	assert_int_equal(child_end(harness, reader), 0);
+	return document;
+}
+
+#define READ(harness, ...)                                                                         \
+	read_recording(harness, ARGUMENTS("leakmon", __VA_ARGS__, "--format", "json"))
+
+static void snapshot_into_recording(struct harness *harness, struct child *monitor,
+				    const char *word)
+{
+	child_signal(monitor, SIGUSR1);
+	child_wait_text(harness, monitor, &monitor->err, word);
+}
+
+static void expect_growth(json_t *diff, json_t *truth, const char *function)
+{
+	struct held is = truth_of(truth, function), grown = {0};
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(diff, "rows"), i, row)
+	{
+		json_t *frame = json_array_get(json_object_get(row, "frames"), 0);
+		json_t *name = json_object_get(frame, "function");
+
+		if (!json_is_string(name) || strcmp(json_string_value(name), function) != 0)
+			continue;
+		grown.bytes += number_at(json_object_get(row, "by_dead_bytes"), "difference");
+		grown.count += number_at(json_object_get(row, "by_dead_count"), "difference");
+	}
+	assert_int_equal(grown.bytes, is.bytes);
+	assert_int_equal(grown.count, is.count);
+}
+
+/* Before all threads, while some stay, and when they have ended. */
+static void recordings_keep_the_marks(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "thread_heap");
+	char path[96];
+	struct child *monitor;
+	json_t *process, *truth;
+
+	snprintf(path, sizeof(path), "%s/heap.lkm", harness->directory);
+	monitor = MONITOR_ATTACHED(harness, "record", "-p", workload->pid_text, "-o", path,
+				   "--older", "0", "--label", "asked", "3600");
+	snapshot_into_recording(harness, monitor, "snapshot 1 is recorded");
+	workload_do(harness, workload, "go");
+	snapshot_into_recording(harness, monitor, "snapshot 2 is recorded");
+	workload_do(harness, workload, "end");
+	truth = workload_ask(harness, workload, "ledger");
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	process = process_of(READ(harness, "report", path, "--at", "2"), workload->pid);
+	expect_mark(process, truth, "leak_joined", true);
+	expect_mark(process, truth, "leak_staying", false);
+	process = process_of(READ(harness, "report", path), workload->pid);
+	expect_mark(process, truth, "leak_staying", true);
+	expect_mark(process, truth, "leak_main", false);
+	expect_growth(READ(harness, "diff", path), truth, "leak_staying");
+}
+
 /* With --by-dead-threads nothing else is listed; the ledger still counts everything. */
 static void the_filter_leaves_only_them(void **state)
 {
@@ -234,6 +301,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(blocks_of_threads_that_ended_are_marked),
+		e2e_test(recordings_keep_the_marks),
 		e2e_test(the_filter_leaves_only_them),
 		e2e_test(a_tid_that_is_used_again_is_another_thread),
 		e2e_test(without_thread_probes_only_the_living_are_counted),

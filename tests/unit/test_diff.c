@@ -302,6 +302,71 @@ static void text_names_what_changed_and_leaves_out_the_same(void **state)
 	assert_non_null(strstr(text, "evil\\x0a\\x1b[2Jname"));
 }
 
+/* Of the first site's blocks, half; of each side. */
+static void side_set_owners(struct side *side)
+{
+	struct site *site = &side->snapshot.processes.items[0].sites.items[0];
+
+	side->snapshot.has_owners = true;
+	site->by_dead_bytes = site->bytes / 2;
+	site->by_dead_count = site->count / 2;
+}
+
+static void what_ended_threads_left_is_told_if_both_sides_tell_it(void **state)
+{
+	static const char *const line = "in server from stack\n\t\t+1500 bytes, +15 blocks of it "
+					"by threads that have ended "
+					"(500 -> 2000 bytes, 5 -> 20 blocks)\n\t\tparse+0x0 a.c:1";
+
+	(void)state;
+	for (int told = 0; told < 4; told++) {
+		_cleanup_(side_free) struct side before = {0}, after = {0};
+		_cleanup_(diff_free) struct diff diff = {0};
+		_cleanup_free_ char *text = NULL, *json = NULL;
+		bool both = told == 3;
+
+		side_make(&before, before_rows);
+		side_make(&after, after_rows);
+		if (told & 1)
+			side_set_owners(&before);
+		if (told & 2)
+			side_set_owners(&after);
+		assert_int_equal(
+			diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
+			0);
+		text = written(output_text_diff_write, &diff);
+		json = written(output_json_diff_write, &diff);
+		assert_int_equal(both, strstr(text, line) != NULL);
+		assert_int_equal(both, strstr(text, "by threads that have ended") != NULL);
+		assert_int_equal(both,
+				 strstr(json, "\"by_dead_bytes\":{\"before\":500,\"after\":2000,"
+					      "\"difference\":1500}") != NULL);
+		assert_int_equal(both, strstr(json, "by_dead_count") != NULL);
+	}
+}
+
+static void snapshots_that_count_other_blocks_are_told_apart(void **state)
+{
+	(void)state;
+	for (int only = 0; only < 4; only++) {
+		_cleanup_(side_free) struct side before = {0}, after = {0};
+		_cleanup_(diff_free) struct diff diff = {0};
+		_cleanup_free_ char *text = NULL;
+
+		side_make(&before, before_rows);
+		side_make(&after, after_rows);
+		before.snapshot.only_by_dead = only & 1;
+		after.snapshot.only_by_dead = only & 2;
+		assert_int_equal(
+			diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
+			0);
+		text = written(output_text_diff_write, &diff);
+		assert_int_equal(only == 1 || only == 2,
+				 strstr(text, "only one of them was taken with "
+					      "--by-dead-threads") != NULL);
+	}
+}
+
 static void json_and_folded_carry_the_same_numbers(void **state)
 {
 	_cleanup_(side_free) struct side before = {0}, after = {0};
@@ -339,6 +404,8 @@ int main(void)
 		cmocka_unit_test(sites_that_cannot_be_told_apart_are_one_row),
 		cmocka_unit_test(two_programs_are_unrelated),
 		cmocka_unit_test(text_names_what_changed_and_leaves_out_the_same),
+		cmocka_unit_test(what_ended_threads_left_is_told_if_both_sides_tell_it),
+		cmocka_unit_test(snapshots_that_count_other_blocks_are_told_apart),
 		cmocka_unit_test(json_and_folded_carry_the_same_numbers),
 	};
 

@@ -141,7 +141,9 @@ static void make_old(struct run *run)
 		  "DROP TABLE retain_leaks; DROP TABLE retain_paths; DROP TABLE retain_steps;"
 		  "DROP TABLE retain_samples; DROP TABLE retain_stacks;"
 		  "DROP TABLE creators; DROP TABLE creator_stacks; DROP TABLE dead_threads;"
-		  "DROP TABLE mapping_ledgers; DROP TABLE threads;"
+		  "DROP TABLE mapping_ledgers; DROP TABLE threads; DROP TABLE by_dead;"
+		  "ALTER TABLE snapshots DROP COLUMN has_owners;"
+		  "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
 		  "CREATE TABLE threads(snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
 		  " alive INTEGER NOT NULL, dead INTEGER NOT NULL,"
 		  " dead_stack_bytes INTEGER NOT NULL,"
@@ -163,6 +165,27 @@ static void an_older_recording_is_read_and_brought_up_to_date_when_added_to(void
 	assert_int_equal(recording_open(&recording, run->path), 0);
 	assert_int_equal(recording_read(recording, 0, &snapshot), 0);
 	assert_int_equal(snapshot.processes.items[0].outstanding_count, 5);
+}
+
+/* The second version did not say how many threads have a root. */
+static void runs_of_the_second_schema_are_read_and_added_to(void **state)
+{
+	_cleanup_(recording_cleanup) struct recording *recording = NULL;
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+	struct run *run = *state;
+
+	append_well(run->path, NULL, 1);
+	store_sql(run->path, "DROP TABLE by_dead; ALTER TABLE retain_roots DROP COLUMN threads;"
+			     "ALTER TABLE snapshots DROP COLUMN has_owners;"
+			     "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
+			     "PRAGMA user_version=2");
+	assert_int_equal(recording_open(&recording, run->path), 0);
+	assert_int_equal(recording_read_retain(recording, 0, &result), 0);
+	assert_true(result.roots.count > 1);
+	for (size_t i = 0; i < result.roots.count; i++)
+		assert_int_equal(result.roots.items[i].threads, 0);
+	append_well(run->path, NULL, 2);
+	expect_same(run->path, 1);
 }
 
 static void what_is_no_recording_is_left_alone(void **state)
@@ -311,6 +334,7 @@ int main(void)
 		store_test(runs_are_found_by_number_and_label_and_snapshots_are_missed),
 		store_test(snapshots_and_runs_share_a_file_that_both_write_to),
 		store_test(an_older_recording_is_read_and_brought_up_to_date_when_added_to),
+		store_test(runs_of_the_second_schema_are_read_and_added_to),
 		store_test(what_is_no_recording_is_left_alone),
 		store_test(forged_values_are_refused),
 		store_test(flipped_bits_do_no_harm),

@@ -155,6 +155,16 @@ static void amount_add(struct diff_amount *amount, const struct site *site)
 	amount->count += site->count;
 }
 
+static void row_add(struct diff_row *row, const struct site *site, bool after)
+{
+	struct diff_amount *by_dead = after ? &row->by_dead_after : &row->by_dead_before;
+
+	amount_add(after ? &row->after : &row->before, site);
+	by_dead->bytes += site->by_dead_bytes;
+	by_dead->count += site->by_dead_count;
+	row->sites++;
+}
+
 static void row_represent(struct diff_row *row, const struct report_site *site, bool after)
 {
 	bool is_first = !row->site || (after && row->site == row->earlier);
@@ -180,8 +190,7 @@ static int side_add(struct builder *builder, const struct report *report, bool a
 				return -ENOMEM;
 			row_represent(row, site, after);
 			row->comm = row->comm ? process->process->comm : NULL;
-			row->sites++;
-			amount_add(after ? &row->after : &row->before, site->site);
+			row_add(row, site->site, after);
 			/* Mappings hold the blocks: together they would count twice. */
 			if (site->site->family != FAMILY_MAPPING)
 				amount_add(after ? &diff->total_after : &diff->total_before,
@@ -237,6 +246,7 @@ static void finish(struct diff *diff, enum sort_key sort)
 {
 	bool in_both = false;
 
+	diff->has_owners = diff->before->snapshot->has_owners && diff->after->snapshot->has_owners;
 	for (size_t i = 0; i < diff->rows.count; i++) {
 		struct diff_row *row = &diff->rows.items[i];
 

@@ -33,6 +33,8 @@ struct diff_row {
 	size_t sites;			   /* how many of both snapshots it stands for */
 	bool by_name; /* of two builds: the names of their functions say that they are the same */
 	struct diff_amount before, after;
+	/* Of these, what threads allocated that have ended; with diff.has_owners. */
+	struct diff_amount by_dead_before, by_dead_after;
 	enum diff_state state;
 };
 
@@ -49,9 +51,10 @@ struct diff {
 	const char *before_name, *after_name; /* of the recordings, untrusted; or NULL; borrowed */
 	const char *before_label, *after_label; /* or NULL; borrowed */
 	enum diff_group by;
-	size_t top;	/* rows to print; 0: all */
-	bool same_run;	/* both are of one run: the time between them means something */
-	bool unrelated; /* no site of one is in the other, and both have some */
+	size_t top;	 /* rows to print; 0: all */
+	bool same_run;	 /* both are of one run: the time between them means something */
+	bool unrelated;	 /* no site of one is in the other, and both have some */
+	bool has_owners; /* both snapshots tell which threads allocated what is there */
 	bool colour;
 	size_t by_name; /* rows that are matched by the names of their functions */
 	struct diff_amount total_before, total_after; /* without mappings, which hold the rest */

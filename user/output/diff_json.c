@@ -28,7 +28,7 @@ void output_json_amounts_write(struct json_writer *json, const char *key, uint64
 	json_close(json, '}');
 }
 
-static void row_write(struct json_writer *json, const struct diff_row *row)
+static void row_write(struct json_writer *json, const struct diff *diff, const struct diff_row *row)
 {
 	char id[17];
 
@@ -37,6 +37,12 @@ static void row_write(struct json_writer *json, const struct diff_row *row)
 	json_put_string(json, "name", row->name);
 	output_json_amounts_write(json, "bytes", row->before.bytes, row->after.bytes);
 	output_json_amounts_write(json, "count", row->before.count, row->after.count);
+	if (diff->has_owners) {
+		output_json_amounts_write(json, "by_dead_bytes", row->by_dead_before.bytes,
+					  row->by_dead_after.bytes);
+		output_json_amounts_write(json, "by_dead_count", row->by_dead_before.count,
+					  row->by_dead_after.count);
+	}
 	json_put_number(json, "sites", row->sites);
 	if (!row->name) {
 		snprintf(id, sizeof(id), "%016" PRIx64, row->site->id);
@@ -102,7 +108,7 @@ int output_json_diff_write(FILE *out, const struct diff *diff)
 	for (size_t i = 0; i < diff->rows.count; i++) {
 		if (diff->rows.items[i].state == DIFF_SAME || (diff->top && shown == diff->top))
 			continue;
-		row_write(&json, &diff->rows.items[i]);
+		row_write(&json, diff, &diff->rows.items[i]);
 		shown++;
 	}
 	json_close(&json, ']');

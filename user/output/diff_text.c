@@ -68,6 +68,25 @@ static void heading_write(FILE *out, const struct diff *diff)
 			diff->by_name);
 	if (diff->before->snapshot->sampled || diff->after->snapshot->sampled)
 		fputs("estimated from a sample\n", out);
+	if (diff->before->snapshot->only_by_dead != diff->after->snapshot->only_by_dead)
+		fputs("only one of them was taken with --by-dead-threads: they do not count the "
+		      "same blocks\n",
+		      out);
+}
+
+/* Behind a row's own figures. */
+static void by_dead_write(FILE *out, const struct diff *diff, const struct diff_row *row)
+{
+	const struct diff_amount *before = &row->by_dead_before, *after = &row->by_dead_after;
+
+	if (!diff->has_owners || (!before->count && !after->count))
+		return;
+	fprintf(out,
+		"\t\t%+" PRId64 " bytes, %+" PRId64
+		" blocks of it by threads that have ended (%" PRIu64 " -> %" PRIu64
+		" bytes, %" PRIu64 " -> %" PRIu64 " blocks)\n",
+		(int64_t)(after->bytes - before->bytes), (int64_t)(after->count - before->count),
+		before->bytes, after->bytes, before->count, after->count);
 }
 
 static void row_write(FILE *out, const struct diff *diff, const struct diff_row *row)
@@ -86,11 +105,13 @@ static void row_write(FILE *out, const struct diff *diff, const struct diff_row 
 		fprintf(out, " %s ", diff_group_name(diff->by));
 		text_print_inert(out, row->name);
 		fputc('\n', out);
+		by_dead_write(out, diff, row);
 		return;
 	}
 	fputs(" in ", out);
 	text_print_inert(out, row->comm);
 	fputs(" from stack\n", out);
+	by_dead_write(out, diff, row);
 	output_text_stack_write(out, diff->colour, row->site);
 }
 

@@ -37,7 +37,7 @@ static const char put_stack_sql[] = "INSERT OR IGNORE INTO stacks VALUES(?1,?2,?
 _Static_assert(RECORDER_FRAMES_AT_ONCE == 16, "a row for every place");
 
 static const char *const statements[] = {
-	[PUT_SNAPSHOT] = "INSERT INTO snapshots VALUES(?,?,?,?,?,?,?,?,0)",
+	[PUT_SNAPSHOT] = "INSERT INTO snapshots VALUES(?,?,?,?,?,?,?,?,0,?,?)",
 	[PUT_PROCESS] = "INSERT OR REPLACE INTO processes VALUES(?,?,?,?,?,?,?,?,?)",
 	[PUT_MODULE] = "INSERT INTO modules VALUES(?,?,?)",
 	[PUT_MAPPING] = "INSERT OR REPLACE INTO mappings VALUES(?,?,?)",
@@ -47,6 +47,7 @@ static const char *const statements[] = {
 	[PUT_STACK] = put_stack_sql,
 	[PUT_POINT] = "INSERT OR REPLACE INTO points VALUES(?,?,?,?,?,?,?,?,?)",
 	[PUT_AGES] = "INSERT INTO ages VALUES(?,?,?,?,?,?,?,?,?)",
+	[PUT_BY_DEAD] = "INSERT INTO by_dead VALUES(?,?,?,?)",
 	[PUT_LEDGER] = PUT_LEDGER_SQL,
 	[PUT_LOSS] = "INSERT INTO losses VALUES(?,?,?,?,?)",
 	[PUT_THREADS] = "INSERT OR REPLACE INTO threads VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
@@ -60,6 +61,8 @@ static const char *const statements[] = {
 	[DROP_POINTS] = "DELETE FROM points WHERE snapshot=?1",
 	[MOVE_AGES] = "UPDATE OR IGNORE ages SET snapshot=?2 WHERE snapshot=?1",
 	[DROP_AGES] = "DELETE FROM ages WHERE snapshot=?1",
+	[MOVE_BY_DEAD] = "UPDATE OR IGNORE by_dead SET snapshot=?2 WHERE snapshot=?1",
+	[DROP_BY_DEAD] = "DELETE FROM by_dead WHERE snapshot=?1",
 	[MOVE_LEDGERS] = "UPDATE OR IGNORE ledgers SET snapshot=?2 WHERE snapshot=?1",
 	[DROP_LEDGERS] = "DELETE FROM ledgers WHERE snapshot=?1",
 	[MOVE_LOSSES] = "UPDATE OR IGNORE losses SET snapshot=?2 WHERE snapshot=?1",
@@ -157,10 +160,11 @@ static int snapshot_write(struct recorder *recorder, const struct snapshot *snap
 				       .monotonic_ns = snapshot->monotonic_ns,
 				       .labelled = label,
 				       .full = recorder->full};
-	return database_do(recorder->statements[PUT_SNAPSHOT], "iiitiiii", recorder->sequence,
+	return database_do(recorder->statements[PUT_SNAPSHOT], "iiitiiiiii", recorder->sequence,
 			   time_ns, (int64_t)snapshot->monotonic_ns, label, (int64_t)recorder->full,
 			   (int64_t)snapshot->has_ages, (int64_t)snapshot->sampled,
-			   (int64_t)snapshot->scan_ns);
+			   (int64_t)snapshot->scan_ns, (int64_t)snapshot->has_owners,
+			   (int64_t)snapshot->only_by_dead);
 }
 
 static int transaction(struct recorder *recorder, const struct report *report, const char *label)

@@ -73,6 +73,8 @@ static int create(sqlite3 *database)
 	if (!error)
 		error = add_version_2(database);
 	if (!error)
+		error = database_run(database, schema_owners_sql);
+	if (!error)
 		error = meta_write(database);
 	return error ? error : database_run(database, "COMMIT");
 }
@@ -87,6 +89,8 @@ static int upgrade(sqlite3 *database)
 		error = database_integer(database, "PRAGMA user_version", &version);
 	if (!error && version < 2)
 		error = add_version_2(database);
+	if (!error && version < 3)
+		error = database_run(database, schema_owners_sql);
 	if (!error && version < SCHEMA_VERSION)
 		error = set_number(database, "user_version", SCHEMA_VERSION);
 	if (!error)

@@ -22,6 +22,8 @@ static const struct {
 	{DROP_POINTS, false},
 	{MOVE_AGES, true},
 	{DROP_AGES, false},
+	{MOVE_BY_DEAD, true},
+	{DROP_BY_DEAD, false},
 	{MOVE_LEDGERS, true},
 	{DROP_LEDGERS, false},
 	{MOVE_LOSSES, true},

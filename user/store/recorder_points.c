@@ -37,6 +37,20 @@ static int ages_write(struct recorder *recorder, int64_t row, const uint64_t age
 			   (int64_t)ages[4], (int64_t)ages[5], (int64_t)ages[6]);
 }
 
+/* Most sites have none: no row, no cost. */
+static int by_dead_write(struct recorder *recorder, int64_t row, const struct site *before,
+			 const struct site *site)
+{
+	bool same = before->by_dead_bytes == site->by_dead_bytes &&
+		    before->by_dead_count == site->by_dead_count;
+
+	/* In a full snapshot, what has no row is not there. */
+	if (recorder->full ? !site->by_dead_count : same)
+		return 0;
+	return database_do(recorder->statements[PUT_BY_DEAD], "iiii", recorder->sequence, row,
+			   (int64_t)site->by_dead_bytes, (int64_t)site->by_dead_count);
+}
+
 static int site_write(struct recorder *recorder, int64_t process,
 		      const struct snapshot_process *owner, const struct report_site *site,
 		      bool has_ages)
@@ -50,6 +64,8 @@ static int site_write(struct recorder *recorder, int64_t process,
 		error = point_write(recorder, recorded->row, site->site, has_ages);
 	if (!error && recorder->ages && has_ages)
 		error = ages_write(recorder, recorded->row, site->site->ages);
+	if (!error)
+		error = by_dead_write(recorder, recorded->row, &recorded->last, site->site);
 	recorded->last = *site->site;
 	recorded->last.addresses = NULL;
 	recorded->seen = recorder->appends;
@@ -63,17 +79,21 @@ static int gone_sites_write(struct recorder *recorder)
 
 	for (size_t i = 0; i < recorder->sites.count && !error; i++) {
 		struct recorded_site *site = &recorder->sites.items[i];
+		struct site before = site->last;
 
 		if (site->seen == recorder->appends)
 			continue;
 		if (!site->last.count && !site->last.bytes)
 			continue;
 		site->last.bytes = site->last.count = site->last.oldest_ns = 0;
+		site->last.by_dead_bytes = site->last.by_dead_count = 0;
 		site->last.freed_bytes = site->last.allocated_bytes;
 		site->last.freed_count = site->last.allocated_count;
 		/* In a full snapshot, what has no row is not there. */
 		if (!recorder->full)
 			error = point_write(recorder, site->row, &site->last, false);
+		if (!error)
+			error = by_dead_write(recorder, site->row, &before, &site->last);
 	}
 	return error;
 }

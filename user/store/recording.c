@@ -8,67 +8,81 @@
 #include "base/log.h"
 #include "store/recording_state.h"
 
-static const char *const statements[] = {
-	[GET_SNAPSHOT] = "SELECT has_ages,sampled,scan_ns FROM snapshots WHERE sequence=?",
-	[GET_PROCESSES] = "SELECT id,key,pid,comm,exe,container_id,namespace,pod,container"
-			  " FROM processes",
-	[GET_POINTS] = "SELECT points.snapshot,site,bytes,count,allocated_bytes,allocated_count,"
-		       "freed_bytes,freed_count,oldest_ms,snapshots.monotonic_ns"
-		       " FROM points CROSS JOIN snapshots ON snapshots.sequence=points.snapshot"
-		       " WHERE points.snapshot BETWEEN ? AND ? ORDER BY points.snapshot",
-	[GET_AGES] = "SELECT site,s1,s10,min1,min10,h1,h6,day1 FROM ages"
-		     " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
-	[GET_LEDGERS] = "SELECT process,state,exact,shown_bytes,shown_count,allocations,frees,"
-			"outstanding,purged,untracked_frees,inherited_frees,filtered,unsampled,"
-			"failed,abandoned,outstanding_bytes,scanned,moved FROM ledgers"
-			" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
-	[GET_LOSSES] = "SELECT process,kind,cause,count FROM losses"
-		       " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
-	[GET_SITES] = "SELECT id,process,stack,lost,walk_end,family,kind FROM sites",
-	[GET_STACK] = "SELECT frames.module,frames.offset,function,function_offset,file,line,"
-		      "inlined,why,path,build_id,bias FROM stacks"
-		      " JOIN frames ON frames.id=stacks.frame"
-		      " LEFT JOIN modules ON modules.id=frames.module"
-		      " LEFT JOIN mappings ON mappings.module=frames.module"
-		      " AND mappings.process=?2 WHERE site=?1 ORDER BY position",
-	[GET_THREADS] = "SELECT process,alive,dead,dead_stack_bytes,dead_resident_bytes,"
-			"dead_heap_bytes,dead_heap_count,created,joined,detached,exact,untold,why"
-			" FROM threads"
-			" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
-	[GET_DEAD] = "SELECT creator,count,before_attach,oldest_ns,newest_ns,stack_bytes,"
-		     "resident_bytes,heap_bytes,heap_count FROM dead_threads"
-		     " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
-	[GET_MAPPING_LEDGERS] = "SELECT process,mapped,unmapped,outstanding,purged,ranges,"
-				"events_lost,missed,healed FROM mapping_ledgers"
-				" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
-	[GET_CREATORS] = "SELECT id,process,stack,walk_end FROM creators",
+static const struct {
+	const char *sql;
+	int64_t since;	     /* the schema that has all that it names; 0: the first */
+	const char *instead; /* for an older one; NULL: nothing */
+} statements[] = {
+	[GET_SNAPSHOT] = {"SELECT has_ages,sampled,scan_ns,has_owners,only_by_dead FROM snapshots "
+			  "WHERE sequence=?",
+			  3, "SELECT has_ages,sampled,scan_ns,0,0 FROM snapshots WHERE sequence=?"},
+	[GET_PROCESSES] = {"SELECT id,key,pid,comm,exe,container_id,namespace,pod,container"
+			   " FROM processes"},
+	[GET_POINTS] = {"SELECT points.snapshot,site,bytes,count,allocated_bytes,allocated_count,"
+			"freed_bytes,freed_count,oldest_ms,snapshots.monotonic_ns"
+			" FROM points CROSS JOIN snapshots ON snapshots.sequence=points.snapshot"
+			" WHERE points.snapshot BETWEEN ? AND ? ORDER BY points.snapshot"},
+	[GET_AGES] = {"SELECT site,s1,s10,min1,min10,h1,h6,day1 FROM ages"
+		      " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot"},
+	[GET_BY_DEAD] = {"SELECT site,bytes,count FROM by_dead WHERE snapshot BETWEEN ? AND ? "
+			 "ORDER BY snapshot",
+			 3},
+	[GET_LEDGERS] = {"SELECT process,state,exact,shown_bytes,shown_count,allocations,frees,"
+			 "outstanding,purged,untracked_frees,inherited_frees,filtered,unsampled,"
+			 "failed,abandoned,outstanding_bytes,scanned,moved FROM ledgers"
+			 " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot"},
+	[GET_LOSSES] = {"SELECT process,kind,cause,count FROM losses"
+			" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot"},
+	[GET_SITES] = {"SELECT id,process,stack,lost,walk_end,family,kind FROM sites"},
+	[GET_STACK] = {"SELECT frames.module,frames.offset,function,function_offset,file,line,"
+		       "inlined,why,path,build_id,bias FROM stacks"
+		       " JOIN frames ON frames.id=stacks.frame"
+		       " LEFT JOIN modules ON modules.id=frames.module"
+		       " LEFT JOIN mappings ON mappings.module=frames.module"
+		       " AND mappings.process=?2 WHERE site=?1 ORDER BY position"},
+	[GET_THREADS] = {"SELECT process,alive,dead,dead_stack_bytes,dead_resident_bytes,"
+			 "dead_heap_bytes,dead_heap_count,created,joined,detached,exact,untold,why"
+			 " FROM threads"
+			 " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
+			 2},
+	[GET_DEAD] = {"SELECT creator,count,before_attach,oldest_ns,newest_ns,stack_bytes,"
+		      "resident_bytes,heap_bytes,heap_count FROM dead_threads"
+		      " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
+		      2},
+	[GET_MAPPING_LEDGERS] = {"SELECT process,mapped,unmapped,outstanding,purged,ranges,"
+				 "events_lost,missed,healed FROM mapping_ledgers"
+				 " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
+				 2},
+	[GET_CREATORS] = {"SELECT id,process,stack,walk_end FROM creators", 2},
 	[GET_CREATOR_STACK] =
-		"SELECT frames.module,frames.offset,function,function_offset,file,line,"
-		"inlined,why,path,build_id,bias,position FROM creator_stacks"
-		" JOIN frames ON frames.id=creator_stacks.frame"
-		" LEFT JOIN modules ON modules.id=frames.module"
-		" LEFT JOIN mappings ON mappings.module=frames.module"
-		" AND mappings.process=?2 WHERE creator=?1 ORDER BY position",
+		{"SELECT frames.module,frames.offset,function,function_offset,file,line,"
+		 "inlined,why,path,build_id,bias,position FROM creator_stacks"
+		 " JOIN frames ON frames.id=creator_stacks.frame"
+		 " LEFT JOIN modules ON modules.id=frames.module"
+		 " LEFT JOIN mappings ON mappings.module=frames.module"
+		 " AND mappings.process=?2 WHERE creator=?1 ORDER BY position",
+		 2},
 	[GET_CREATOR_ADDRESSES] =
-		"SELECT creator,position,offset+ifnull(bias,0) FROM creator_stacks"
-		" JOIN creators ON creators.id=creator JOIN frames ON frames.id=frame"
-		" LEFT JOIN mappings ON mappings.module=frames.module"
-		" AND mappings.process=creators.process WHERE NOT inlined"
-		" ORDER BY creator,position",
+		{"SELECT creator,position,offset+ifnull(bias,0) FROM creator_stacks"
+		 " JOIN creators ON creators.id=creator JOIN frames ON frames.id=frame"
+		 " LEFT JOIN mappings ON mappings.module=frames.module"
+		 " AND mappings.process=creators.process WHERE NOT inlined"
+		 " ORDER BY creator,position",
+		 2},
 };
 _Static_assert(ARRAY_SIZE(statements) == RECORDING_STATEMENTS, "a text for every statement");
 
 static int prepare(struct recording *recording)
 {
 	for (size_t i = 0; i < RECORDING_STATEMENTS; i++) {
+		bool has = recording->version >= statements[i].since;
+		const char *sql = has ? statements[i].sql : statements[i].instead;
 		int code;
 
-		if (i >= GET_THREADS && recording->version < 2)
-			return 0;
-		code = sqlite3_prepare_v3(recording->database, statements[i], -1,
-					  SQLITE_PREPARE_PERSISTENT, &recording->statements[i],
-					  NULL);
-
+		if (!sql)
+			continue;
+		code = sqlite3_prepare_v3(recording->database, sql, -1, SQLITE_PREPARE_PERSISTENT,
+					  &recording->statements[i], NULL);
 		if (code)
 			return recording_fail(recording, -EUCLEAN, "its tables");
 	}

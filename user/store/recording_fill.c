@@ -116,6 +116,8 @@ int state_to_snapshot(const struct recording *recording, const struct state *sta
 		built.has_ages = database_unsigned(statement, 0, &error) != 0;
 		built.sampled = database_unsigned(statement, 1, &error) != 0;
 		built.scan_ns = database_unsigned(statement, 2, &error);
+		built.has_owners = database_unsigned(statement, 3, &error) != 0;
+		built.only_by_dead = database_unsigned(statement, 4, &error) != 0;
 	}
 	sqlite3_reset(statement);
 	if (!error)

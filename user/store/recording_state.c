@@ -86,6 +86,22 @@ static void ages_read(struct recording *recording, struct state *state, sqlite3_
 			database_unsigned(statement, 1 + i, error);
 }
 
+static void by_dead_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+			 int *error)
+{
+	const uint64_t *position =
+		hash_get(&state->site_positions, database_unsigned(statement, 0, error));
+	struct site *numbers;
+
+	(void)recording;
+	/* As with ages. */
+	if (!position)
+		return;
+	numbers = &state->sites.items[*position].numbers;
+	numbers->by_dead_bytes = database_unsigned(statement, 1, error);
+	numbers->by_dead_count = database_unsigned(statement, 2, error);
+}
+
 static struct process_state_at *process_put(struct state *state, uint64_t row)
 {
 	bool fresh;
@@ -160,6 +176,7 @@ static const struct {
 } readers[] = {
 	{GET_POINTS, point_read, "the numbers of its sites"},
 	{GET_AGES, ages_read, "the ages of its blocks"},
+	{GET_BY_DEAD, by_dead_read, "the blocks of its ended threads"},
 	{GET_LEDGERS, ledger_read, "its ledgers"},
 	/* Behind the ledgers: they belong to their rows. */
 	{GET_LOSSES, loss_read, "its losses"},
@@ -175,7 +192,7 @@ int state_advance(struct recording *recording, struct state *state, uint64_t fro
 	for (size_t i = 0; i < ARRAY_SIZE(readers) && !error; i++) {
 		sqlite3_stmt *statement = recording->statements[readers[i].statement];
 
-		/* Not in a file of the first schema. */
+		/* Not in a file of this schema. */
 		if (!statement)
 			continue;
 		error = database_bind(statement, "ii", (int64_t)from, (int64_t)to);

@@ -21,11 +21,11 @@ enum recording_statement {
 	GET_PROCESSES,
 	GET_POINTS,
 	GET_AGES,
+	GET_BY_DEAD,
 	GET_LEDGERS,
 	GET_LOSSES,
 	GET_SITES,
 	GET_STACK,
-	/* In schema 1 there are none of these. */
 	GET_THREADS,
 	GET_DEAD,
 	GET_MAPPING_LEDGERS,

@@ -12,19 +12,21 @@
 
 static int read_table(struct retain_reader *reader, size_t table, int64_t run)
 {
+	const struct retain_table *it = &retain_tables[table];
+	bool old = reader->recording->version == 2 && it->sql_of_2;
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
-	int more = 0,
-	    error = database_errno(sqlite3_prepare_v2(
-		    reader->recording->database, retain_tables[table].sql, -1, &statement, NULL));
+	int more = 0, error = database_errno(sqlite3_prepare_v2(reader->recording->database,
+								old ? it->sql_of_2 : it->sql, -1,
+								&statement, NULL));
 
 	if (!error)
 		error = database_bind(statement, "i", run);
 	while (!error && (more = database_next(statement)) != 0) {
 		if (more > 0)
-			retain_tables[table].read(reader, statement);
+			it->read(reader, statement);
 		error = more < 0 ? more : reader->error;
 	}
-	return error ? recording_fail(reader->recording, error, retain_tables[table].what) : 0;
+	return error ? recording_fail(reader->recording, error, it->what) : 0;
 }
 
 static void frame_read(struct retain_reader *reader, sqlite3_stmt *row, struct frame *frame)

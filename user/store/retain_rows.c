@@ -233,25 +233,28 @@ const struct retain_table retain_tables[] = {
 	 "broken_free_lists,held_blocks,held_bytes,untracked_blocks,untracked_bytes,"
 	 "unreachable_blocks,unreachable_bytes,direct_blocks,direct_bytes,indirect_blocks,"
 	 "indirect_bytes,through_blocks,through_bytes FROM retains WHERE id=?",
-	 "a run", head_read},
+	 "a run", head_read, NULL},
 	{"SELECT root,kind,name,module,address,offset,tid,comm,words,retained_blocks,"
 	 "retained_bytes,led_blocks,led_bytes,through,threads FROM retain_roots WHERE retain=?"
 	 " ORDER BY root",
-	 "its roots", root_read},
+	 "its roots", root_read,
+	 "SELECT root,kind,name,module,address,offset,tid,comm,words,retained_blocks,"
+	 "retained_bytes,led_blocks,led_bytes,through,0 FROM retain_roots WHERE retain=?"
+	 " ORDER BY root"},
 	{"SELECT class,kind,name,module,offset,size,stack,distance,blocks,bytes,held_blocks,"
 	 "held_bytes,untracked_blocks,untracked_bytes,unreachable_blocks,unreachable_bytes"
 	 " FROM retain_classes WHERE retain=? ORDER BY class",
-	 "its classes", class_read},
+	 "its classes", class_read, NULL},
 	{"SELECT position,class,stack,example,direct_blocks,direct_bytes,indirect_blocks,"
 	 "indirect_bytes FROM retain_leaks WHERE retain=? ORDER BY position",
-	 "its leaks", leak_read},
+	 "its leaks", leak_read, NULL},
 	{"SELECT path,class,root,sharing,sampled FROM retain_paths WHERE retain=? ORDER BY path",
-	 "its paths", path_read},
+	 "its paths", path_read, NULL},
 	{"SELECT position,path,offset,address,size,class,width,repeated FROM retain_steps"
 	 " WHERE retain=? ORDER BY path,position",
-	 "its paths", step_read},
+	 "its paths", step_read, NULL},
 	{"SELECT position,verdict,root,class,stack,blocks,bytes FROM retain_samples"
 	 " WHERE retain=? ORDER BY position",
-	 "its samples", sample_read},
+	 "its samples", sample_read, NULL},
 };
 _Static_assert(ARRAY_SIZE(retain_tables) == RETAIN_TABLES, "every table");

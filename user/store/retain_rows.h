@@ -17,6 +17,7 @@ struct retain_table {
 	const char *sql;  /* of a run's rows; one parameter: its number */
 	const char *what; /* for a message that they are damaged */
 	void (*read)(struct retain_reader *reader, sqlite3_stmt *row);
+	const char *sql_of_2; /* for a recording of schema 2; NULL: the same */
 };
 
 /* In the order in which they must be read. */

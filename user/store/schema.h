@@ -17,12 +17,15 @@
  *
  *   1  snapshots, sites, points, ledgers
  *   2  retains and what belongs to them; threads, dead_threads, mapping_ledgers
+ *   3  by_dead, and columns about it in snapshots; retain_roots.threads
  */
-#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION 3
 
 extern const char schema_sql[]; /* of version 1 */
 /* What version 2 adds. */
 extern const char schema_retain_sql[];
 extern const char schema_threads_sql[];
+/* What version 3 adds. */
+extern const char schema_owners_sql[];
 
 #endif

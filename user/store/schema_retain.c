@@ -37,7 +37,6 @@ const char schema_retain_sql[] =
 	" tid INTEGER NOT NULL, comm TEXT NOT NULL, words INTEGER NOT NULL,"
 	" retained_blocks INTEGER NOT NULL, retained_bytes INTEGER NOT NULL,"
 	" led_blocks INTEGER NOT NULL, led_bytes INTEGER NOT NULL, through INTEGER NOT NULL,"
-	" threads INTEGER NOT NULL," /* that have one, of a thread-local; else 0 */
 	" PRIMARY KEY(retain, root)) WITHOUT ROWID;"
 
 	"CREATE TABLE retain_classes("
