@@ -164,6 +164,14 @@ $(OLDER): $(B)/workloads/older_%: tests/workloads/older.c $(wildcard tests/workl
 	$(call say,LD)
 	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
 
+# Thread-locals of which no C library tells.
+WORKLOADS += $(B)/workloads/alone_static
+$(B)/workloads/alone_static: $(B)/workloads/alone_%: tests/workloads/alone.c \
+		$(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
+
 # What a program loads later (shapes), and what is preloaded to it (loser) or to leakmon (killer).
 $(B)/workloads/%.so: tests/workloads/plugin/%.c
 	@mkdir -p $(@D)

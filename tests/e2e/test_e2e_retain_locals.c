@@ -66,10 +66,27 @@ static void a_thread_local_is_one_root_by_name_over_all_threads(void **state)
 	assert_int_equal(i, 14);
 }
 
+/* No C library's descriptors: the block's place is known all the same. */
+static void a_static_program_s_thread_locals_have_names_too(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "alone_static");
+	json_t *report, *local;
+	size_t i;
+
+	workload_do(harness, target, "go");
+	report = RETAIN(harness, target);
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
+	json_array_foreach(json_object_get(workload_ask(harness, target, "truth"), "locals"), i,
+			   local) expect_local(report, local);
+	assert_int_equal(i, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_thread_local_is_one_root_by_name_over_all_threads),
+		e2e_test(a_static_program_s_thread_locals_have_names_too),
 	};
 
 	return cmocka_run_group_tests_name("e2e_retain_locals", tests, NULL, NULL);
