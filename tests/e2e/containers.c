@@ -50,10 +50,8 @@ int containers_teardown(void **state)
 	return harness_teardown(state);
 }
 
-struct harness *containers_bpf(void **state)
+static void need_containers(void)
 {
-	struct harness *harness = harness_bpf(state);
-
 	if (shell("command -v runc crun busybox musl-gcc >/dev/null") ||
 	    shell("test -w /sys/fs/cgroup/cgroup.procs || test -w "
 		  "/sys/fs/cgroup/memory/cgroup.procs")) {
@@ -61,17 +59,35 @@ struct harness *containers_bpf(void **state)
 			      "writable cgroups\n");
 		skip();
 	}
+}
+
+struct harness *containers_any(void **state)
+{
+	need_containers();
+	return harness_any(state);
+}
+
+struct harness *containers_bpf(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+
+	need_containers();
 	return harness;
+}
+
+static const char *workloads_directory(void)
+{
+	const char *workloads = getenv("LEAKMON_WORKLOADS");
+
+	return workloads ? workloads : "build/workloads";
 }
 
 void image_make(const char *path, enum image image)
 {
 	static const char musl_flags[] = "-O2 -g -fno-omit-frame-pointer -fno-builtin -pthread";
-	const char *workloads = getenv("LEAKMON_WORKLOADS");
+	const char *workloads = workloads_directory();
 	int failed = shell("mkdir -p %s/bin %s/proc %s/lib %s/dev", path, path, path, path);
 
-	if (!workloads)
-		workloads = "build/workloads";
 	if (!failed && image == IMAGE_GLIBC)
 		failed = shell("cp %s/leak %s/bin/ && for l in $(ldd %s/leak | grep -o '/[^ ]*'); "
 			       "do mkdir -p %s/$(dirname $l) && cp -L $l %s/$l || exit; done",
@@ -106,12 +122,12 @@ static void config_write(const struct running *container, const struct container
 	config = json_pack("{s:s, s:{s:b, s:{s:i, s:i}, s:[s], s:[s], s:s}, s:{s:s, s:b}, s:s,"
 			   " s:[{s:s, s:s, s:s}], s:o, s:{s:s, s:[{s:s}, {s:s}, {s:s}, {s:s}]}}",
 			   "ociVersion", "1.0.0", "process", "terminal", 0, "user", "uid", 0, "gid",
-			   0, "args", "/bin/leak", "env", "PATH=/bin", "cwd", "/", "root", "path",
-			   "rootfs", "readonly", spec->read_only, "hostname", "leakmon-test",
-			   "mounts", "destination", "/proc", "type", "proc", "source", "proc",
-			   "annotations", annotations_of(spec->pod), "linux", "cgroupsPath", cgroup,
-			   "namespaces", "type", "pid", "type", "mount", "type", "ipc", "type",
-			   "uts");
+			   0, "args", spec->path ? spec->path : "/bin/leak", "env", "PATH=/bin",
+			   "cwd", "/", "root", "path", "rootfs", "readonly", spec->read_only,
+			   "hostname", "leakmon-test", "mounts", "destination", "/proc", "type",
+			   "proc", "source", "proc", "annotations", annotations_of(spec->pod),
+			   "linux", "cgroupsPath", cgroup, "namespaces", "type", "pid", "type",
+			   "mount", "type", "ipc", "type", "uts");
 	assert_non_null(config);
 	snprintf(path, sizeof(path), "%s/config.json", container->bundle);
 	assert_int_equal(json_dump_file(config, path, 0), 0);
@@ -152,6 +168,11 @@ static void bundle_make(struct harness *harness, struct running *container,
 		0);
 	if (!spec->lower)
 		image_make(rootfs, spec->image);
+	if (spec->program)
+		assert_int_equal(shell("mkdir -p $(dirname %s%s) && cp %s/%s %s%s", rootfs,
+				       spec->path, workloads_directory(), spec->program, rootfs,
+				       spec->path),
+				 0);
 	config_write(container, spec);
 }
 

@@ -23,9 +23,11 @@ enum image {
 struct container_spec {
 	const char *runtime; /* "runc", "crun" */
 	enum image image;
-	const char *pod;   /* NULL: no annotations */
-	const char *lower; /* directory of an image to run over with overlayfs, or NULL */
-	bool read_only;	   /* the root file system */
+	const char *pod;     /* NULL: no annotations */
+	const char *program; /* a workload, glibc's; NULL: leak */
+	const char *path;    /* of it inside, absolute; NULL: /bin/leak */
+	const char *lower;   /* directory of an image to run over with overlayfs, or NULL */
+	bool read_only;	     /* the root file system */
 };
 
 struct running {
@@ -41,7 +43,9 @@ struct running {
 int containers_setup(void **state);
 int containers_teardown(void **state);
 
-/* As harness_bpf; skips, loudly, without the runtimes or the right to make cgroups. */
+/* As harness_any and harness_bpf; skip, loudly, without the runtimes or the right to make cgroups.
+ */
+struct harness *containers_any(void **state);
 struct harness *containers_bpf(void **state);
 
 /* Makes a root file system at `path`. */

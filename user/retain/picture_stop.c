@@ -12,8 +12,6 @@
 #define NS_PER_MS 1000000ull
 #define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
 #define PAUSE_MIN_NS (100 * NS_PER_MS)
-/* Letting a thread go takes about as long; of the pause, at most a quarter is kept for that. */
-#define RESUME_NS 5000ull
 #define HOLDER_STACK_BYTES (1u << 20)
 
 /* What there was no time for while it stood. */
@@ -92,9 +90,7 @@ static void *hold(void *argument)
 	holder->stood = !holder->err;
 	if (holder->err)
 		return NULL;
-	taking->deadline = (struct deadline){
-		.at_ns = stop->began_ns + picture->max_pause_ns -
-			 MIN(stop->threads.count * RESUME_NS, picture->max_pause_ns / 4)};
+	taking->deadline = (struct deadline){.at_ns = stop->resume_ns};
 	holder->err = taking_read_standing(taking, stop);
 	stop_resume(stop);
 	return NULL;

@@ -17,6 +17,8 @@
 /* Threads can be born while we list them: as often as that we look again. */
 #define MAX_ROUNDS 100
 #define POLL_NS 50000
+/* Letting a thread go takes about as long; of a pause, at most half is kept for that. */
+#define RESUME_NS 5000ull
 
 /* A thread that has ended is listed until its parent, or the last other one, takes note. */
 static bool has_ended(pid_t pid, pid_t tid)
@@ -205,7 +207,9 @@ int stop_process(pid_t pid, uint64_t max_pause_ns, struct stop *stop)
 	err = seize_all(pid, &deadline, stop);
 	if (!err) {
 		stop->began_ns = monotonic_ns();
-		deadline = (struct deadline){.at_ns = stop->began_ns + max_pause_ns};
+		stop->resume_ns = stop->began_ns + max_pause_ns -
+				  MIN(stop->threads.count * RESUME_NS, max_pause_ns / 2);
+		deadline = (struct deadline){.at_ns = stop->resume_ns};
 		err = interrupt_until_stable(pid, &deadline, seized_ns, stop);
 	}
 	if (!err)

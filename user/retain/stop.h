@@ -38,6 +38,7 @@ struct stop {
 	 * yet.
 	 */
 	uint64_t began_ns, ended_ns;
+	uint64_t resume_ns; /* from then on, letting all go takes the rest of the pause */
 };
 
 /*
