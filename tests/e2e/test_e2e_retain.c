@@ -208,7 +208,7 @@ static void every_known_graph_gets_the_verdict_it_must_get(void **state)
 		lost += number_at(shape, "lost");
 		direct += number_at(shape, "direct");
 	}
-	assert_int_equal(i, 43);
+	assert_int_equal(i, 45);
 	/* And nothing else is lost. */
 	assert_int_equal(total_at(report, "unreachable", "blocks"), lost);
 	assert_int_equal(total_at(report, "direct", "blocks"), direct);

@@ -5,7 +5,8 @@
  * by untracked memory only. PLUGIN: path of plugin.so, with nortti.so beside it.
  *
  * Three of them are known misses, and expected as such: a pointer that is tagged, compressed or not
- * aligned is not seen, so what only it holds counts as lost.
+ * aligned is not seen, so what only it holds counts as lost. And stale words hold what is lost: in
+ * a frame, and behind a block's end, which only a tracked block's size tells.
  */
 #include "workload.h"
 
@@ -55,7 +56,7 @@ static SITE void **block(size_t size)
 /* Roots. Volatile, so that every store happens. */
 void *volatile root_tree, *volatile root_list, *volatile root_ring, *volatile root_shared[2];
 void *volatile root_interior, *volatile root_last_byte, *volatile root_past_end;
-void *volatile root_static_in_array[100];
+void *volatile root_static_in_array[100], *volatile root_short;
 uint64_t root_tagged, root_inverted;
 uint32_t root_compressed;
 struct __attribute__((packed)) {
@@ -147,6 +148,23 @@ static SITE void make_missed()
 	root_unaligned.pointer = block(shape("unaligned (known miss)", 0, 1, 0, 1));
 	root_inverted =
 		~reinterpret_cast<uint64_t>(block(shape("inverted (known miss)", 0, 1, 0, 1)));
+}
+
+/* What an earlier block left behind the end of the one that has its place now. */
+static SITE void make_stale_end()
+{
+	size_t held =
+		shape("held by a stale word behind the end (known: counts as held)", 1, 0, 0, 0);
+	size_t size = shape("block with a stale word behind its end", 1, 0, 0, 0);
+	char *volatile older = static_cast<char *>(malloc(size));
+
+	*reinterpret_cast<void *volatile *>(older + size - 16) = block(held);
+	free(older);
+	/* One byte into that word, which nobody writes: the allocator rounds up to the same size.
+	 */
+	root_short = malloc(size - 15);
+	if (root_short != older)
+		abort();
 }
 
 static SITE void make_mapped()
@@ -450,6 +468,7 @@ static void go()
 	make_lost();
 	make_interior();
 	make_missed();
+	make_stale_end();
 	make_mapped();
 	make_kernel_held();
 	make_big();
