@@ -14,39 +14,6 @@ static struct path_maker maker_of(const struct retain *retain)
 				   &retain->retention};
 }
 
-static int push_number(struct ranking *ranking, uint32_t number)
-{
-	uint32_t *slot = vec_push(&ranking->list);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = number;
-	return 0;
-}
-
-/* By what they lead to; then by what they alone hold. */
-static int compare_roots(const void *left_pointer, const void *right_pointer, void *context)
-{
-	const struct retention *retention = context;
-	uint32_t left = *(const uint32_t *)left_pointer, right = *(const uint32_t *)right_pointer;
-
-	if (retention->led[left].bytes != retention->led[right].bytes)
-		return retention->led[left].bytes > retention->led[right].bytes ? -1 : 1;
-	if (retention->retained[left] != retention->retained[right])
-		return retention->retained[left] > retention->retained[right] ? -1 : 1;
-	return left < right ? -1 : left > right;
-}
-
-static int compare_classes(const void *left_pointer, const void *right_pointer, void *context)
-{
-	const struct classes *classes = context;
-	uint32_t left = *(const uint32_t *)left_pointer, right = *(const uint32_t *)right_pointer;
-
-	if (classes->list.items[left].bytes != classes->list.items[right].bytes)
-		return classes->list.items[left].bytes > classes->list.items[right].bytes ? -1 : 1;
-	return left < right ? -1 : left > right;
-}
-
 static uint64_t leak_bytes(const struct retain_leak *leak)
 {
 	return leak->direct.bytes + leak->indirect.bytes;
@@ -59,29 +26,6 @@ static int compare_leaks(const void *left_pointer, const void *right_pointer)
 	if (leak_bytes(left) != leak_bytes(right))
 		return leak_bytes(left) > leak_bytes(right) ? -1 : 1;
 	return left->example < right->example ? -1 : left->example > right->example;
-}
-
-static int rank(struct retain *retain)
-{
-	uint32_t groups = retain->retention.strong + retain->retention.weak;
-	int err = 0;
-
-	for (uint32_t i = 0; !err && i < groups; i++) {
-		/* A root whose blocks others lead to, too, may have nothing of its own. */
-		if (retain->retention.led[i].blocks)
-			err = push_number(&retain->ranked_roots, i);
-	}
-	for (uint32_t i = 0; !err && i < retain->classes.list.count; i++)
-		err = push_number(&retain->ranked_classes, i);
-	if (err)
-		return err;
-	if (retain->ranked_roots.list.count)
-		qsort_r(retain->ranked_roots.list.items, retain->ranked_roots.list.count,
-			sizeof(uint32_t), compare_roots, &retain->retention);
-	if (retain->ranked_classes.list.count)
-		qsort_r(retain->ranked_classes.list.items, retain->ranked_classes.list.count,
-			sizeof(uint32_t), compare_classes, &retain->classes);
-	return 0;
 }
 
 /* The row of leaks for where, else as what, direct leaks were allocated. */
@@ -224,7 +168,7 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 		err = retain_take_back_late(retain);
 	log_step("retention", &since_ns);
 	if (!err)
-		err = rank(retain);
+		err = retain_rank(retain);
 	return err ? err : retain_count_again(retain);
 }
 

@@ -87,6 +87,9 @@ int retain_agree(struct retain *retain, const struct retain *earlier);
 /* Takes back what is lost only by pages that are PAGE_LATE. 0 or -ENOMEM. */
 int retain_take_back_late(struct retain *retain);
 
+/* Fills ranked_roots and ranked_classes. 0 or -ENOMEM. */
+int retain_rank(struct retain *retain);
+
 /* Classes and leaks, after verdicts have changed. 0 or -ENOMEM. */
 int retain_count_again(struct retain *retain);
 
