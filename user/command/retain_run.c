@@ -247,6 +247,7 @@ static int conclude(struct retain_run *run, struct retain **retain,
 					 .complete = tracked->complete};
 	struct retain_result_sources wanted = {.sites = tracked->sites,
 					       .site_count = tracked->site_count,
+					       .dropped = tracked->dropped,
 					       .samples = run->format->samples ||
 							  run->options->recording};
 	struct retain_result result = {0};

@@ -29,7 +29,8 @@ struct retain_tracked {
 	size_t count;
 	const struct report_site **sites; /* by number - 1 */
 	size_t site_count;
-	bool complete; /* since the process began, and none is missing */
+	uint64_t dropped; /* allocations that could not be tracked */
+	bool complete;	  /* since the process began, and none is missing */
 };
 
 /* 0, or -errno after an error message. */

@@ -5,6 +5,7 @@
  * what the heap itself tells, or are all that is known of another allocator's blocks.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -71,6 +72,20 @@ static int list_blocks(const struct snapshot *snapshot, const struct snapshot_pr
 	return 0;
 }
 
+/* Says of each cause what to do about it. How many allocations were not tracked. */
+static uint64_t explain_drops(const struct snapshot_process *process)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
+		if (process->ledger.dropped[i])
+			log_warning("process %" PRIu32 ": %" PRIu64 " allocations dropped: %s",
+				    process->pid, process->ledger.dropped[i], drop_advice(i));
+		sum += process->ledger.dropped[i];
+	}
+	return sum;
+}
+
 /* began_here: leakmon started the process, and saw its first allocation. */
 static int read_tracked(const struct report *report, const struct retain *retain, bool began_here,
 			struct retain_tracked *tracked)
@@ -86,7 +101,8 @@ static int read_tracked(const struct report *report, const struct retain *retain
 		free(tracked->sites);
 		free(tracked->blocks);
 		*tracked =
-			(struct retain_tracked){.complete = began_here && process->process->exact};
+			(struct retain_tracked){.complete = began_here && process->process->exact,
+						.dropped = explain_drops(process->process)};
 		err = number_sites(process, &numbers, tracked);
 		if (!err)
 			err = list_blocks(report->snapshot, process->process,

@@ -38,6 +38,11 @@ static void write_source(FILE *out, const struct retain_result *result)
 			"heap: BROKEN at 0x%" PRIx64 ": no chunk can be there; nothing behind it "
 			"was walked, its memory counts as untracked\n",
 			numbers[NUMBER_BROKEN_AT]);
+	if (numbers[NUMBER_DROPPED])
+		fprintf(out,
+			"inexact: %" PRIu64 " allocations were not tracked: their blocks have no "
+			"call stack, or are taken for untracked memory\n",
+			numbers[NUMBER_DROPPED]);
 	if (numbers[NUMBER_BROKEN_FREE_LISTS])
 		fprintf(out,
 			"heap: %" PRIu64 " free lists contradict themselves; their blocks may "

@@ -23,6 +23,7 @@ const char *retained_number_name(enum retained_number number)
 		[NUMBER_BROKEN] = "broken",
 		[NUMBER_BROKEN_AT] = "broken_at",
 		[NUMBER_BROKEN_FREE_LISTS] = "broken_free_lists",
+		[NUMBER_DROPPED] = "dropped",
 	};
 
 	_Static_assert(ARRAY_SIZE(names) == RETAINED_NUMBER_MAX_, "a name for every number");

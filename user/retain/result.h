@@ -39,6 +39,7 @@ enum retained_number {
 	NUMBER_BROKEN,
 	NUMBER_BROKEN_AT, /* address; only with NUMBER_BROKEN */
 	NUMBER_BROKEN_FREE_LISTS,
+	NUMBER_DROPPED, /* allocations since the attach that could not be tracked */
 	RETAINED_NUMBER_MAX_
 };
 #define NUMBER_FIRST_OF_HEAP NUMBER_BLOCKS
@@ -143,7 +144,8 @@ bool retained_leak_held(const struct retain_result *result, const struct retaine
 struct retain_result_sources {
 	const struct report_site *const *sites; /* of tracked blocks, by number - 1; or NULL */
 	size_t site_count;
-	bool samples; /* they take a while */
+	uint64_t dropped; /* see NUMBER_DROPPED */
+	bool samples;	  /* they take a while */
 };
 
 /* 0 or -ENOMEM, then *result is untouched. */

@@ -244,6 +244,7 @@ static int set_head(struct building *building)
 	result->indirect = retain->retention.indirect;
 	result->through = retain->retention.through;
 	set_numbers(retain, result->numbers);
+	result->numbers[NUMBER_DROPPED] = building->sources->dropped;
 	return err;
 }
 

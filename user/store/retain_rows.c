@@ -227,13 +227,8 @@ static void sample_read(struct retain_reader *reader, sqlite3_stmt *row)
 }
 
 const struct retain_table retain_tables[] = {
-	{"SELECT time_ns,label,pid,comm,allocator,why_not_stopped,settled,stopped,soft_dirty,"
-	 "pagemap,pause_ns,max_pause_ns,read_ns,total_ns,own_peak_bytes,writable_bytes,read_bytes,"
-	 "swapped_bytes,pages_checked,pages_changed,blocks,walked,tracked,arenas,broken,broken_at,"
-	 "broken_free_lists,held_blocks,held_bytes,untracked_blocks,untracked_bytes,"
-	 "unreachable_blocks,unreachable_bytes,direct_blocks,direct_bytes,indirect_blocks,"
-	 "indirect_bytes,through_blocks,through_bytes FROM retains WHERE id=?",
-	 "a run", head_read, NULL},
+	{"SELECT " RETAIN_RUN_COLUMNS("dropped") " FROM retains WHERE id=?", "a run", head_read,
+	 "SELECT " RETAIN_RUN_COLUMNS("0") " FROM retains WHERE id=?"},
 	{"SELECT root,kind,name,module,address,offset,tid,comm,words,retained_blocks,"
 	 "retained_bytes,led_blocks,led_bytes,through,threads FROM retain_roots WHERE retain=?"
 	 " ORDER BY root",

@@ -205,9 +205,9 @@ static int put_table(struct writer *writer, size_t table)
 }
 
 #define FIVE "?,?,?,?,?,"
-static const char put_retain_sql[] =
-	"INSERT INTO retains VALUES(NULL," FIVE FIVE FIVE FIVE FIVE FIVE FIVE "?,?,?,?)";
-_Static_assert(RETAIN_HEAD_COLUMNS + RETAINED_NUMBER_MAX_ + 2 * RETAIN_TOTALS == 39,
+static const char put_retain_sql[] = "INSERT INTO retains(" RETAIN_RUN_COLUMNS(
+	"dropped") ") VALUES(" FIVE FIVE FIVE FIVE FIVE FIVE FIVE "?,?,?,?,?)";
+_Static_assert(RETAIN_HEAD_COLUMNS + RETAINED_NUMBER_MAX_ + 2 * RETAIN_TOTALS == 40,
 	       "a mark for every column");
 
 static int put_all(struct writer *writer, const char *label)

@@ -17,7 +17,8 @@
  *
  *   1  snapshots, sites, points, ledgers
  *   2  retains and what belongs to them; threads, dead_threads, mapping_ledgers
- *   3  by_dead, and columns about it in snapshots; retain_roots.threads
+ *   3  by_dead, and columns about it in snapshots; retain_roots.threads,
+ *      retains.dropped
  */
 #define SCHEMA_VERSION 3
 

@@ -16,4 +16,7 @@ const char schema_owners_sql[] =
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;"
 
 	/* That have one, of a thread-local; else 0. */
-	"ALTER TABLE retain_roots ADD COLUMN threads INTEGER NOT NULL DEFAULT 0;";
+	"ALTER TABLE retain_roots ADD COLUMN threads INTEGER NOT NULL DEFAULT 0;"
+
+	/* Allocations that could not be tracked. */
+	"ALTER TABLE retains ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;";
