@@ -167,7 +167,7 @@ static void an_older_recording_is_read_and_brought_up_to_date_when_added_to(void
 	assert_int_equal(snapshot.processes.items[0].outstanding_count, 5);
 }
 
-/* The second version did not say how many threads have a root. */
+/* The second version did not say how many threads have a root, nor what was not tracked. */
 static void runs_of_the_second_schema_are_read_and_added_to(void **state)
 {
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;
@@ -176,6 +176,7 @@ static void runs_of_the_second_schema_are_read_and_added_to(void **state)
 
 	append_well(run->path, NULL, 1);
 	store_sql(run->path, "DROP TABLE by_dead; ALTER TABLE retain_roots DROP COLUMN threads;"
+			     "ALTER TABLE retains DROP COLUMN dropped;"
 			     "ALTER TABLE snapshots DROP COLUMN has_owners;"
 			     "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
 			     "PRAGMA user_version=2");
@@ -184,6 +185,7 @@ static void runs_of_the_second_schema_are_read_and_added_to(void **state)
 	assert_true(result.roots.count > 1);
 	for (size_t i = 0; i < result.roots.count; i++)
 		assert_int_equal(result.roots.items[i].threads, 0);
+	assert_int_equal(result.numbers[NUMBER_DROPPED], 0);
 	append_well(run->path, NULL, 2);
 	expect_same(run->path, 1);
 }

@@ -125,13 +125,26 @@ static const struct frame *telling_frame(const struct retained_site *site)
 	return count ? site->frames.list.items : NULL;
 }
 
+/* Programs have allocators of their own above malloc: who called it tells more. */
+static void write_caller_and_its(FILE *out, const struct retained_site *site,
+				 const struct frame *frame)
+{
+	const struct frame *next = frame + 1;
+
+	text_print_inert(out, frame->function);
+	if (next == site->frames.list.items + site->frames.list.count || !next->function)
+		return;
+	fputs(" ← ", out);
+	text_print_inert(out, next->function);
+}
+
 void retain_site_write(FILE *out, const struct retained_site *site)
 {
 	const struct frame *frame = telling_frame(site);
 
 	fputs("allocated by ", out);
 	if (frame && frame->function)
-		text_print_inert(out, frame->function);
+		write_caller_and_its(out, site, frame);
 	else if (site)
 		fprintf(out, "stack %016" PRIx64, site->id);
 	else

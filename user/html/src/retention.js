@@ -14,9 +14,10 @@ const isLibrary = (frame) => /^(std::|__gnu_cxx::|operator new)/.test(frame.name
 function className(found) {
   if (found.kind === 'site' || found.site) {
     const stack = plainStack(found.site?.frames);
-    const telling = stack.find((frame) => !isLibrary(frame)) ?? stack[0];
+    const at = Math.max(stack.findIndex((frame) => !isLibrary(frame)), 0);
+    const callers = stack.slice(at, at + 2).map((frame) => frame.name).join(' \u2190 ');
     const type = found.kind === 'site' && found.name ? found.name : 'blocks';
-    return telling ? `${type} of ${telling.name}` : `${type} of an unknown call stack`;
+    return callers ? `${type} of ${callers}` : `${type} of an unknown call stack`;
   }
   if (found.name) return found.name;
   return found.size === undefined ? found.kind : `blocks of ${format.count(found.size)} bytes`;
