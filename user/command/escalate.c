@@ -9,8 +9,6 @@
 #include "collect/books.h"
 #include "command/session.h"
 
-/* Below this confidence a suspect is not worth its probes. */
-#define CONFIDENCE_MIN 0.5
 /* What one call costs its program, probes and stack walk: an estimate on the safe side of what
  * `make bench` measures for a pair. */
 #define ALLOCATION_COST_S 2.0e-6
@@ -84,8 +82,7 @@ static bool is_due(const struct escalation *escalation, const struct triage_entr
 	/* Nothing probed here opens files; dead threads are another command's. */
 	return member &&
 	       (entry->growth.kind == QUANTITY_HEAP || entry->growth.kind == QUANTITY_MAPPING) &&
-	       trend_is_suspect(entry->growth.verdict) &&
-	       entry->growth.confidence >= CONFIDENCE_MIN &&
+	       growth_is_worth_probes(&entry->growth) &&
 	       (member->escalated_s < 0 || now_s - member->escalated_s >= ESCALATE_COOLDOWN_S);
 }
 

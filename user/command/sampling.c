@@ -6,8 +6,6 @@
 
 #include "base/cleanup.h"
 
-/* Below this confidence a suspect is not worth its probes. */
-#define CONFIDENCE_MIN 0.5
 /* A process that stops growing for a moment stays. */
 #define UNSUSPECTED_REPORTS 3
 #define LAST_LINES_WAIT_MS 2000
@@ -21,12 +19,6 @@ struct sampling *sampling_new(const struct options *options, struct triage *tria
 	sampling->options = options;
 	sampling->triage = triage;
 	return sampling;
-}
-
-static bool is_worth_it(const struct triage_entry *entry)
-{
-	return trend_is_suspect(entry->growth.verdict) &&
-	       entry->growth.confidence >= CONFIDENCE_MIN;
 }
 
 static void add_suspect(struct sampling *sampling, const struct triage_entry *entry)
@@ -47,7 +39,8 @@ static bool is_suspected(const struct sampled *sampled, const struct triage_repo
 		const struct triage_entry *entry = &report->processes.items[i];
 
 		if (entry->pid == sampled->pid)
-			return is_worth_it(entry) && entry->growth.kind == sampled->kind;
+			return growth_is_worth_probes(&entry->growth) &&
+			       entry->growth.kind == sampled->kind;
 	}
 	return false;
 }
@@ -93,7 +86,7 @@ void sampling_update(struct sampling *sampling, const struct triage_report *repo
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct triage_entry *entry = &report->processes.items[i];
 
-		if (is_worth_it(entry) && !sampling_find(sampling, entry->pid))
+		if (growth_is_worth_probes(&entry->growth) && !sampling_find(sampling, entry->pid))
 			add_suspect(sampling, entry);
 	}
 	if (sampling->loaded && !kinds_followed(sampling))

@@ -134,56 +134,56 @@ static int fill_files(struct triage_samples *result, struct sampled *sampled, do
 	return error;
 }
 
-static double orphans_in(const struct maps *maps, const struct member *member)
-{
-	return thread_stacks_orphaned(maps, member_value_now(member, QUANTITY_THREADS));
-}
-
 /* Whether a suspect is looked at by its mappings. */
 static bool needs_maps(const struct sampled *sampled)
 {
 	return sampled->kind == QUANTITY_HEAP || sampled->kind == QUANTITY_MAPPING;
 }
 
-double sampled_orphans(const struct sampled *sampled, const struct member *member)
+int sampled_count(const struct sampled *sampled, const struct member *member,
+		  struct sampled_count *count, struct maps *maps)
 {
-	_cleanup_(maps_free) struct maps maps = {0};
+	int error = needs_maps(sampled) ? maps_read(sampled->pid, MAPS_ALL, maps) : 0;
+	bool has_maps = needs_maps(sampled) && !error;
 
-	if (!needs_maps(sampled) || maps_read(sampled->pid, MAPS_ALL, &maps))
-		return (double)NAN;
-	return orphans_in(&maps, member);
+	count->value = has_maps && sampled->kind == QUANTITY_MAPPING
+			       ? (double)maps->list.count
+			       : member_value_now(member, sampled->kind);
+	count->orphans =
+		has_maps ? thread_stacks_orphaned(maps, member_value_now(member, QUANTITY_THREADS))
+			 : (double)NAN;
+	return error;
 }
 
 /* Memory and mappings grow by threads that ended and were never joined, too. */
 static void fill_orphans(struct triage_samples *result, const struct sampled *sampled,
-			 const struct member *member, const struct maps *maps)
+			 const struct sampled_count *now)
 {
-	if (isnan(sampled->orphans_begin))
+	if (isnan(sampled->before.orphans) || isnan(now->orphans))
 		return;
-	result->orphans = orphans_in(maps, member);
-	result->orphans_added = result->orphans - sampled->orphans_begin;
+	result->orphans = now->orphans;
+	result->orphans_added = now->orphans - sampled->before.orphans;
 }
 
 int sampled_examine(struct sampling *sampling, struct sampled *sampled, const struct member *member)
 {
-	double now_s = triage_now(sampling->triage), now = member_value_now(member, sampled->kind);
+	_cleanup_(maps_free) struct maps maps = {0};
+	struct sampled_count now;
+	int error = 0, unreadable = sampled_count(sampled, member, &now, &maps);
+	double now_s = triage_now(sampling->triage), added = now.value - sampled->before.value;
 	struct triage_samples result = {
 		.kind = sampled->kind,
 		.window_s = now_s - sampled->begin_s,
-		.added = isnan(now) || isnan(sampled->value_begin) ? 0 : now - sampled->value_begin,
+		.added = isnan(added) ? 0 : added,
 		.why = sampled->followed ? NULL : sampled->result.why,
 	};
-	_cleanup_(maps_free) struct maps maps = {0};
-	int unreadable = needs_maps(sampled) ? maps_read(sampled->pid, MAPS_ALL, &maps) : 0;
-	int error = 0;
 
-	if (needs_maps(sampled) && !unreadable)
-		fill_orphans(&result, sampled, member, &maps);
+	fill_orphans(&result, sampled, &now);
 	if (sampled->kind == QUANTITY_FILES) {
 		if (sampled->result.files.count && now_s - sampled->files_read_s < FILES_PAUSE_S)
 			return 0;
 		sampled->files_read_s = now_s;
-		error = fill_files(&result, sampled, now);
+		error = fill_files(&result, sampled, now.value);
 	} else if (sampled->followed) {
 		error = sampled->kind == QUANTITY_MAPPING ? unreadable : 0;
 		if (!error)

@@ -7,6 +7,7 @@
 #include "command/sampling.h"
 #include "probe/fault_events.h"
 #include "probe/suspect_loader.h"
+#include "proc/maps.h"
 #include "symbol/symbolizer.h"
 #include "triage/file_kinds.h"
 #include "triage/samples.h"
@@ -18,13 +19,19 @@
 
 struct ring_buffer;
 
+/* What is there of a suspect at one moment. */
+struct sampled_count {
+	double value;	/* of the quantity that it grows by; NAN: not to be had */
+	double orphans; /* stacks of threads beyond those that live; NAN: nor of use for its kind */
+};
+
 struct sampled {
 	pid_t pid;
 	uint64_t start_ticks;
 	enum quantity kind;
-	double begin_s, value_begin;
-	unsigned probes;      /* LM_SAMPLE_*; 0: none, /proc tells */
-	double orphans_begin; /* sampled_orphans() then */
+	double begin_s;
+	struct sampled_count before; /* when it began */
+	unsigned probes;	     /* LM_SAMPLE_*; 0: none, /proc tells */
 	struct fault_events faults;
 	bool followed; /* probes are in */
 	struct samples samples;
@@ -75,8 +82,12 @@ void sampled_resume_or_pause(struct sampling *sampling, struct sampled *sampled,
 /* Lets the kernel pass over more faults, or fewer, before a program runs. */
 void sampled_adapt_period(struct sampling *sampling, struct sampled *sampled);
 
-/* Stacks of threads beyond those that live; NAN: not to be had, or of no use for its kind. */
-double sampled_orphans(const struct sampled *sampled, const struct member *member);
+/*
+ * Counts it. Where the kind is looked at by the mappings, they are read, once, and left in *maps,
+ * for maps_free(): 0 or -errno, and nothing there. *count is filled in any case.
+ */
+int sampled_count(const struct sampled *sampled, const struct member *member,
+		  struct sampled_count *count, struct maps *maps);
 
 /* What the samples of one suspect say now, into its result. 0 or -errno. */
 int sampled_examine(struct sampling *sampling, struct sampled *sampled,

@@ -77,15 +77,16 @@ static const char *follow(struct sampling *sampling, struct sampled *sampled)
 static void sampled_begin(struct sampling *sampling, struct sampled *sampled,
 			  const struct member *member)
 {
+	_cleanup_(maps_free) struct maps maps = {0};
+
 	samples_free(&sampled->samples);
 	sampled->result.why = follow(sampling, sampled);
 	sampled->begin_s = triage_now(sampling->triage);
-	sampled->value_begin = member_value_now(member, sampled->kind);
-	sampled->orphans_begin = sampled_orphans(sampled, member);
+	sampled_count(sampled, member, &sampled->before, &maps);
 	sampled->lost_before = sampling->loaded ? *sampling->side.samples_lost : 0;
 	if (sampled->kind == QUANTITY_FILES) {
 		file_kinds_free(&sampled->files_before);
-		file_kinds_read(&sampled->files_before, sampled->pid, sampled->value_begin);
+		file_kinds_read(&sampled->files_before, sampled->pid, sampled->before.value);
 	}
 }
 

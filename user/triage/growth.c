@@ -5,6 +5,8 @@
 
 #include "base/cleanup.h"
 
+/* Below this confidence a suspect is not worth its probes. */
+#define CONFIDENCE_MIN 0.5
 #define KIB 1024.0
 
 /*
@@ -199,4 +201,9 @@ void growth_of(struct growth *growth, const struct series *series)
 const char *growth_kind_name(enum quantity kind)
 {
 	return kinds[kind].name;
+}
+
+bool growth_is_worth_probes(const struct growth *growth)
+{
+	return trend_is_suspect(growth->verdict) && growth->confidence >= CONFIDENCE_MIN;
 }

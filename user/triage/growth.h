@@ -25,6 +25,9 @@ struct growth {
 	size_t level;	       /* of the series: its resolution */
 };
 
+/* Whether it is a suspect, and as surely as is worth the probes of a closer look. */
+bool growth_is_worth_probes(const struct growth *growth);
+
 /* The most urgent of all quantities; the heap if none grows. */
 void growth_of(struct growth *growth, const struct series *series);
 
