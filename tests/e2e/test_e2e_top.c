@@ -16,6 +16,19 @@ start(struct screen *screen, struct harness *harness, const char *format, ...)
 	screen_start(screen, harness, 150, 30, arguments);
 }
 
+/* The workload, tracked, when it has allocated and the screen shows it. */
+static struct child *start_with_blocks(struct screen *screen, void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+
+	start(screen, harness, "top -o 0 -p %s 0.2", workload->pid_text);
+	screen_expect(screen, "Outstanding:");
+	workload_do(harness, workload, "go");
+	screen_expect(screen, "leak_c leak.c:");
+	return workload;
+}
+
 static size_t lines_with(const struct screen *screen, const char *text)
 {
 	size_t count = 0;
@@ -58,14 +71,9 @@ static void call_stacks_show_numbers_and_open_to_their_frames(void **state)
 /* From 150 × 30 to next to nothing and back. */
 static void every_size_has_its_picture(void **state)
 {
-	struct harness *harness = harness_bpf(state);
-	struct child *workload = WORKLOAD(harness, "leak");
 	struct screen screen;
 
-	start(&screen, harness, "top -o 0 -p %s 0.2", workload->pid_text);
-	screen_expect(&screen, "Outstanding:");
-	workload_do(harness, workload, "go");
-	screen_expect(&screen, "leak_c leak.c:");
+	start_with_blocks(&screen, state);
 	screen_tmux(&screen, "resize-window -x 50 -y 8");
 	screen_expect_no(&screen, "OLDEST");
 	screen_expect(&screen, "12.0 KiB");
@@ -83,14 +91,9 @@ static void every_size_has_its_picture(void **state)
 
 static void what_has_ended_stays_on_the_screen(void **state)
 {
-	struct harness *harness = harness_bpf(state);
-	struct child *workload = WORKLOAD(harness, "leak");
 	struct screen screen;
+	struct child *workload = start_with_blocks(&screen, state);
 
-	start(&screen, harness, "top -o 0 -p %s 0.2", workload->pid_text);
-	screen_expect(&screen, "Outstanding:");
-	workload_do(harness, workload, "go");
-	screen_expect(&screen, "leak_c leak.c:");
 	workload_send(workload, "quit");
 	screen_expect(&screen, "ALL HAVE ENDED: the last that was seen");
 	screen_expect(&screen, "(18288 bytes) in 18 blocks");

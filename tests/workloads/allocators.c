@@ -239,14 +239,8 @@ static const struct site_case cases[] = {
 };
 _Static_assert(ARRAY_SIZE(cases) == SITES_, "a case for every site");
 
-static void go(void)
-{
-	cases_run(cases, ARRAY_SIZE(cases), &truth);
-}
-
 int main(void)
 {
-	static const struct command commands[] = {{.name = "go", .run = go}};
 	pthread_t thread;
 
 	early[0] = OPAQUE(malloc(1000));
@@ -255,5 +249,5 @@ int main(void)
 	pthread_barrier_init(&finish, NULL, 2);
 	if (pthread_create(&thread, NULL, other_thread, NULL))
 		return 1;
-	return workload_serve(commands, ARRAY_SIZE(commands), &truth);
+	return workload_serve_cases(cases, ARRAY_SIZE(cases), &truth);
 }

@@ -107,14 +107,7 @@ static const struct site_case cases[] = {
 };
 _Static_assert(ARRAY_SIZE(cases) == SITES_, "a case for every site");
 
-static void go(void)
-{
-	cases_run(cases, ARRAY_SIZE(cases), &truth);
-}
-
 int main(void)
 {
-	static const struct command commands[] = {{.name = "go", .run = go}};
-
-	return workload_serve(commands, ARRAY_SIZE(commands), &truth);
+	return workload_serve_cases(cases, ARRAY_SIZE(cases), &truth);
 }

@@ -193,6 +193,26 @@ static inline const struct command *command_find(const struct command *commands,
 	return NULL;
 }
 
+/* Does what a line asks for, and answers; false: it is "quit". */
+static inline bool workload_answer(const char *line, const struct command *commands, size_t count,
+				   const struct truth *truth)
+{
+	const struct command *command = command_find(commands, count, line);
+
+	if (command) {
+		command->run();
+		if (!command->silent)
+			say("done\n");
+	} else if (strcmp(line, "ledger") == 0) {
+		truth_say(truth);
+	} else if (strcmp(line, "quit") == 0) {
+		return false;
+	} else {
+		say("unknown command %s\n", line);
+	}
+	return true;
+}
+
 /* Runs commands until "quit" or end of file; returns what main() should. */
 static inline int workload_serve(const struct command *commands, size_t count,
 				 const struct truth *truth)
@@ -200,19 +220,24 @@ static inline int workload_serve(const struct command *commands, size_t count,
 	char line[64];
 
 	say("ready %d\n", getpid());
-	while (hear(line, sizeof(line))) {
-		const struct command *command = command_find(commands, count, line);
+	while (hear(line, sizeof(line)) && workload_answer(line, commands, count, truth))
+		;
+	return 0;
+}
 
-		if (command) {
-			command->run();
-			if (!command->silent)
-				say("done\n");
-		} else if (strcmp(line, "ledger") == 0) {
-			truth_say(truth);
-		} else if (strcmp(line, "quit") == 0) {
-			return 0;
-		} else {
-			say("unknown command %s\n", line);
+/* The same of a workload that has cases: its one command, `go`, runs them all. */
+static inline int workload_serve_cases(const struct site_case *cases, size_t count,
+				       struct truth *truth)
+{
+	char line[64];
+
+	say("ready %d\n", getpid());
+	while (hear(line, sizeof(line))) {
+		if (strcmp(line, "go") == 0) {
+			cases_run(cases, count, truth);
+			say("done\n");
+		} else if (!workload_answer(line, NULL, 0, truth)) {
+			break;
 		}
 	}
 	return 0;
