@@ -30,7 +30,7 @@ static void memory_is_where_the_controller_is(void **state)
 		const char *found;
 
 		assert_int_equal(cgroup_paths_parse(cases[i].text, &paths), 0);
-		found = groups_memory_path(&paths);
+		found = memory_mount_path(&paths);
 		if (cases[i].path)
 			assert_string_equal(found, cases[i].path);
 		else

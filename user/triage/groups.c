@@ -9,75 +9,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proc/small_file.h"
-
-#define MOUNTINFO_MAX_BYTES (1u << 20)
-
-struct mount_line {
-	char root[PATH_MAX], point[PATH_MAX], type[32], super[256];
-};
-
-/* ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG...] - TYPE SOURCE SUPER (man 5 proc) */
-static bool mount_line_parse(const char *line, struct mount_line *mount)
-{
-	const char *separator = strstr(line, " - "), *end = line + strcspn(line, "\n");
-
-	_Static_assert(PATH_MAX == 4096, "the widths below");
-	return separator && separator < end &&
-	       sscanf(line, "%*u %*u %*s %4095s %4095s ", mount->root, mount->point) == 2 &&
-	       sscanf(separator, " - %31s %*s %255s", mount->type, mount->super) == 2;
-}
-
-static bool has_word(const char *words, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = strstr(words, word); at; at = strstr(at + 1, word)) {
-		if ((at == words || at[-1] == ',') && (!at[length] || at[length] == ','))
-			return true;
-	}
-	return false;
-}
-
-static int mount_take(struct groups *groups, const struct mount_line *mount, bool unified)
-{
-	free(groups->mount);
-	free(groups->root);
-	groups->mount = strdup(mount->point);
-	groups->root = strdup(mount->root);
-	groups->unified = unified;
-	return groups->mount && groups->root ? 0 : -ENOMEM;
-}
-
-/* In a hybrid set-up both are there, and memory is with v1. */
-static int find_mount(struct groups *groups, const char *mountinfo)
-{
-	_cleanup_free_ struct mount_line *mount = malloc(sizeof(*mount));
-	int error = mount ? 0 : -ENOMEM;
-
-	for (const char *line = mountinfo; *line && !error;) {
-		if (mount_line_parse(line, mount)) {
-			if (!strcmp(mount->type, "cgroup") && has_word(mount->super, "memory"))
-				return mount_take(groups, mount, false);
-			if (!strcmp(mount->type, "cgroup2"))
-				error = mount_take(groups, mount, true);
-		}
-		line += strcspn(line, "\n");
-		line += *line == '\n';
-	}
-	return error;
-}
 
 int groups_init(struct groups *groups)
 {
-	_cleanup_free_ char *mountinfo = NULL;
-
 	*groups = (struct groups){.containers = container_cache_new()};
-	if (!groups->containers)
-		return -ENOMEM;
-	if (small_file_read("/proc/self/mountinfo", MOUNTINFO_MAX_BYTES, &mountinfo))
-		return 0; /* sums it is */
-	return find_mount(groups, mountinfo);
+	return groups->containers ? memory_mount_find(&groups->mount) : -ENOMEM;
 }
 
 static void group_free(struct group *group)
@@ -96,22 +32,8 @@ void groups_free(struct groups *groups)
 		group_free(groups->list.items[i]);
 	vec_free(&groups->list);
 	container_cache_free(groups->containers);
-	free(groups->mount);
-	free(groups->root);
+	memory_mount_free(&groups->mount);
 	*groups = (struct groups){0};
-}
-
-const char *groups_memory_path(const struct cgroup_paths *paths)
-{
-	const char *unified = NULL;
-
-	for (size_t i = 0; i < paths->list.count; i++) {
-		if (has_word(paths->list.items[i].controllers, "memory"))
-			return paths->list.items[i].path;
-		if (!paths->list.items[i].hierarchy)
-			unified = paths->list.items[i].path;
-	}
-	return unified;
 }
 
 void groups_cut_path(char *path, const char *id)
@@ -122,30 +44,18 @@ void groups_cut_path(char *path, const char *id)
 		found[strcspn(found, "/")] = '\0';
 }
 
-/* The group's directory seen through the mount; false: outside of what is mounted. */
-static bool directory_of(const struct groups *groups, const char *path, char directory[PATH_MAX])
-{
-	size_t length = strcmp(groups->root, "/") ? strlen(groups->root) : 0;
-	int size;
-
-	if (!strncmp(path, "/..", 3) || strncmp(path, groups->root, length) != 0)
-		return false;
-	size = snprintf(directory, PATH_MAX, "%s%s", groups->mount, path + length);
-	return size > 0 && size < PATH_MAX;
-}
-
 static void open_files(const struct groups *groups, struct group *group)
 {
 	_cleanup_free_ char *directory = malloc(PATH_MAX);
 	_cleanup_close_ int fd = -1;
 
-	if (!directory || !groups->mount || !directory_of(groups, group->path, directory))
+	if (!directory || !memory_mount_directory(&groups->mount, group->path, directory))
 		return;
 	fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	group->stat_fd = openat(fd, "memory.stat", O_RDONLY | O_CLOEXEC);
-	if (groups->unified)
+	if (groups->mount.unified)
 		group->swap_fd = openat(fd, "memory.swap.current", O_RDONLY | O_CLOEXEC);
 }
 
@@ -181,7 +91,7 @@ static struct group *group_of(struct groups *groups, pid_t pid, double now_s)
 	if (cgroup_paths_read(pid, &paths))
 		return NULL;
 	container = container_find_by_paths(groups->containers, pid, &paths);
-	memory = groups_memory_path(&paths);
+	memory = memory_mount_path(&paths);
 	/* A container that a runtime put only into other hierarchies has no memory of its own. */
 	if (!memory || (!strcmp(memory, "/") && !container))
 		return NULL;
@@ -283,10 +193,10 @@ static void read_charge(const struct groups *groups, struct group *group)
 
 	if (!file_text(group->stat_fd, text, sizeof(text)))
 		return;
-	bytes = groups_parse_stat(text, groups->unified);
+	bytes = groups_parse_stat(text, groups->mount.unified);
 	if (isnan(bytes))
 		return;
-	if (groups->unified && file_text(group->swap_fd, text, sizeof(text)))
+	if (groups->mount.unified && file_text(group->swap_fd, text, sizeof(text)))
 		bytes += strtod(text, NULL);
 	group->quantities.values[QUANTITY_HEAP] = bytes;
 	group->charged = true;

@@ -11,6 +11,7 @@
 
 #include "base/vec.h"
 #include "proc/container_cache.h"
+#include "triage/memory_mount.h"
 #include "triage/population.h"
 #include "triage/series.h"
 
@@ -28,9 +29,7 @@ struct group {
 struct groups {
 	VEC(struct group *) list; /* owned */
 	struct container_cache *containers;
-	char *mount;  /* where the memory hierarchy is mounted; NULL: nowhere; owned */
-	char *root;   /* what of the hierarchy is mounted there */
-	bool unified; /* cgroup v2 */
+	struct memory_mount mount;
 };
 
 /* 0 or -ENOMEM. */
@@ -40,9 +39,6 @@ void groups_free(struct groups *groups);
 /* After population_poll(): who is where, who is gone, and a reading of every group. 0 or -ENOMEM.
  */
 int groups_poll(struct groups *groups, struct population *population, double now_s);
-
-/* "path of the memory hierarchy" among the paths of a process, or NULL. Exposed for the tests. */
-const char *groups_memory_path(const struct cgroup_paths *paths);
 
 /* Cuts a container's cgroup path behind the component with its id: /a/docker-ID.scope/init loses
  * its last part. Exposed for the tests. */
