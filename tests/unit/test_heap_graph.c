@@ -144,8 +144,7 @@ static void thread_locals_in_a_block_are_roots(void **state)
 {
 	static const struct word words[] = {
 		{MEMORY + 0x100, MEMORY + 0x200}, /* in the block, before the thread-locals */
-		{MEMORY + 0x110, MEMORY + 0x200},
-		{MEMORY + 0x118, MEMORY + 0xff0},
+		{MEMORY + 0x110, MEMORY + 0x200}, {MEMORY + 0x118, MEMORY + 0xff0},
 		{MEMORY + 0x120, MEMORY + 0x200}, /* behind them */
 		{MEMORY + 0x608, MEMORY + 0x200}, /* in memory of malloc's */
 		{MEMORY + 0x610, MEMORY + 0x200},

@@ -66,7 +66,8 @@ static void tell(void)
 
 	say("{\"locals\":[");
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		say("%s{\"name\":\"%s\",\"module\":\"%s\",\"threads\":%d,\"blocks\":%d,\"size\":%zu}",
+		say("%s{\"name\":\"%s\",\"module\":\"%s\",\"threads\":%d,\"blocks\":%d,\"size\":%"
+		    "zu}",
 		    i ? "," : "", names[i], program_invocation_short_name, THREADS, THREADS,
 		    sizes[i]);
 	say("]}\n");

@@ -48,12 +48,20 @@ namespace cache
 {
 struct Keeper {
 	void *volatile held;
-	Keeper() : held(block(keeper_size)) {}
-	~Keeper() { free(held); }
-	void touch() { __asm__ volatile("" : : "r"(this) : "memory"); }
+	Keeper() : held(block(keeper_size))
+	{
+	}
+	~Keeper()
+	{
+		free(held);
+	}
+	void touch()
+	{
+		__asm__ volatile("" : : "r"(this) : "memory");
+	}
 };
 thread_local Keeper keeper;
-}
+} // namespace cache
 
 static SITE void keep_nested()
 {
@@ -134,9 +142,11 @@ static void make_expectations()
 	later_sizes[0][0] = expect("private_local", "locals_later.so", THREADS, THREADS);
 	later_sizes[0][1] = expect("later_exported", "locals_later.so", THREADS, THREADS);
 	later_sizes[1][0] = expect("private_local", "locals_later_static.so", THREADS, THREADS);
-	later_sizes[1][1] = expect("later_static_exported", "locals_later_static.so", THREADS, THREADS);
+	later_sizes[1][1] =
+		expect("later_static_exported", "locals_later_static.so", THREADS, THREADS);
 	later_sizes[2][0] = expect("", "locals_later_stripped.so", THREADS, THREADS);
-	later_sizes[2][1] = expect("later_stripped_exported", "locals_later_stripped.so", THREADS, THREADS);
+	later_sizes[2][1] =
+		expect("later_stripped_exported", "locals_later_stripped.so", THREADS, THREADS);
 }
 
 static void go()
@@ -169,7 +179,8 @@ static void tell()
 	for (size_t i = 0; i < expectation_count; i++) {
 		const expectation &one = expectations[i];
 
-		say("%s{\"name\":\"%s\",\"module\":\"%s\",\"threads\":%u,\"blocks\":%u,\"size\":%zu}",
+		say("%s{\"name\":\"%s\",\"module\":\"%s\",\"threads\":%u,\"blocks\":%u,\"size\":%"
+		    "zu}",
 		    i ? "," : "", one.name, one.module, one.threads, one.blocks, one.size);
 	}
 	say("]}\n");

@@ -19,9 +19,11 @@ struct Item {
 /* Its constructor allocates something else. */
 struct Owner {
 	uint64_t *owned;
-	Owner() : owned(static_cast<uint64_t *>(malloc(24))) {}
+	Owner() : owned(static_cast<uint64_t *>(malloc(24)))
+	{
+	}
 };
-}
+} // namespace shop
 
 static std::vector<shop::Item> vector;
 static std::list<shop::Item> list;
@@ -32,7 +34,10 @@ static std::vector<std::string> strings;
 /* Of `new Closed[0]` there is only a count, and the program has the address behind that. */
 struct Closed {
 	uint64_t value;
-	~Closed() { __asm__ volatile("" : : "r"(this) : "memory"); }
+	~Closed()
+	{
+		__asm__ volatile("" : : "r"(this) : "memory");
+	}
 };
 static Closed *volatile none[20];
 
