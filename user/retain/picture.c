@@ -37,14 +37,16 @@ int taking_find_free_chunks(struct taking *taking, const struct stop *stop)
 	return err;
 }
 
-/* The stop was too short, and has used up the first walk. */
+/* The stop was too short, and has used up the first walk, or there was none. */
 static int walk_again(struct taking *taking)
 {
 	int err;
 
 	heap_spans_free(&taking->walked);
 	taking->picture->broken_spans = 0;
-	err = taking_find_spans(taking, &taking->walked);
+	err = taking->arenas_left ? taking_read_arenas(taking) : 0;
+	if (!err)
+		err = taking_find_spans(taking, &taking->walked);
 	return err ? err : taking_finish_walks(taking);
 }
 
@@ -56,9 +58,7 @@ static int settle_running(struct taking *taking)
 
 	heap_spans_free(&picture->spans);
 	taking_forget_standing(taking);
-	err = taking->arenas_left ? taking_read_arenas(taking) : 0;
-	if (!err && (taking->walk_is_used || taking->arenas_left))
-		err = walk_again(taking);
+	err = taking->walk_is_used || taking->arenas_left ? walk_again(taking) : 0;
 	picture->spans = taking->walked;
 	taking->walked = (struct heap_spans){0};
 	if (!err)

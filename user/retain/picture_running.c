@@ -58,14 +58,18 @@ static uint64_t data_end(const struct maps *maps, size_t i)
 	return mapping->end;
 }
 
-/* The arenas that malloc_data leads to. 0, -EAGAIN or -ENOMEM, as malloc_arenas_find(). */
-static int find_in_data(struct taking *taking)
+/* What leads to arenas becomes malloc_data. 0, -EAGAIN or -ENOMEM, as malloc_arenas_find(). */
+static int find_in_data(struct taking *taking, uint64_t start, uint64_t end)
 {
 	struct picture *picture = taking->picture;
-	uint64_t start = taking->malloc_data.start, end = taking->malloc_data.end;
+	size_t before = picture->arenas.list.count;
 	int err = malloc_arenas_find(&taking->peek, &taking->heaps, start, end, &picture->arenas);
 
-	if (!err && picture->arenas.list.count && !picture->heap_start)
+	if (err == -EAGAIN || picture->arenas.list.count > before) {
+		taking->malloc_data.start = start;
+		taking->malloc_data.end = end;
+	}
+	if (!err && picture->arenas.list.count > before && !picture->heap_start)
 		picture->heap_start = malloc_heap_start(&taking->peek, &taking->heaps, start, end);
 	return err;
 }
@@ -81,10 +85,9 @@ static int find_arenas(struct taking *taking)
 
 		if (!mapping->inode || !mapping->writable || mapping->shared)
 			continue;
-		taking->malloc_data.start = mapping->start;
-		taking->malloc_data.end =
-			MIN(data_end(&picture->maps, i), mapping->start + MAX_DATA_BYTES);
-		err = find_in_data(taking);
+		err = find_in_data(
+			taking, mapping->start,
+			MIN(data_end(&picture->maps, i), mapping->start + MAX_DATA_BYTES));
 	}
 	return err;
 }
@@ -93,7 +96,7 @@ int taking_read_arenas(struct taking *taking)
 {
 	struct picture *picture = taking->picture;
 	int err = taking->arenas_left
-			  ? find_in_data(taking)
+			  ? find_in_data(taking, taking->malloc_data.start, taking->malloc_data.end)
 			  : malloc_arenas_refresh(&taking->peek, &taking->heaps, &picture->arenas);
 
 	if (!err || err == -ENOMEM || err == -ETIMEDOUT)
@@ -102,6 +105,7 @@ int taking_read_arenas(struct taking *taking)
 							     : taking->malloc_data.start;
 	picture->broken_spans++;
 	vec_free(&picture->arenas.list);
+	taking->arenas_left = true;
 	return 0;
 }
 

@@ -15,7 +15,7 @@ struct taking {
 	struct heap_spans walked; /* while it ran */
 	struct {
 		uint64_t start, end;
-	} malloc_data;	   /* of the module whose arenas were looked for last */
+	} malloc_data;	   /* of the module that leads to arenas */
 	bool arenas_left;  /* they could not be read while it ran */
 	bool walk_is_used; /* it went into the picture of the stop */
 	int pagemap;
