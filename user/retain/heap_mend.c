@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Taking over an older walk of a heap, but for what has changed since. */
 #include <errno.h>
+#include <sys/mman.h>
 
 #include "base/cleanup.h"
 #include "retain/heap_walk.h"
+
+#define HUGE_PAGE (2ul << 20)
 
 /* Where a mended walk is in the older one, and in the pages. */
 struct mending {
@@ -165,6 +168,24 @@ static bool take_whole(struct mending *mending, struct heap_span *older)
 	return true;
 }
 
+/*
+ * Room for as many chunks as there were, at once: growing step by step, and a fault for each page,
+ * would cost more of a stop than all the copying.
+ */
+static int make_room(struct heap_span *span, size_t count)
+{
+	size_t bytes = (count * sizeof(*span->chunks.items) / HUGE_PAGE + 1) * HUGE_PAGE;
+
+	if (count < HUGE_PAGE / sizeof(*span->chunks.items))
+		return 0;
+	span->chunks.items = aligned_alloc(HUGE_PAGE, bytes);
+	if (!span->chunks.items)
+		return -ENOMEM;
+	span->chunks.capacity = bytes / sizeof(*span->chunks.items);
+	madvise(span->chunks.items, bytes, MADV_HUGEPAGE); /* slower without, and no less right */
+	return 0;
+}
+
 int heap_span_mend(struct heap_span *span, struct heap_span *older, const struct page_table *table,
 		   struct peek *peek)
 {
@@ -177,6 +198,7 @@ int heap_span_mend(struct heap_span *span, struct heap_span *older, const struct
 
 	if (take_whole(&mending, older))
 		return 0;
+	err = make_room(span, older->chunks.count);
 	while (!err && !span->done)
 		err = deadline_step(mending.deadline) ? -ETIMEDOUT : mend_one(&mending, peek);
 	vec_free(&older->chunks);

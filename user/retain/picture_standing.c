@@ -9,6 +9,9 @@
 #include "retain/picture_zones.h"
 #include "retain/thread_vectors.h"
 
+/* Of the longest pause, for comparing pages: walking heaps that change takes about as long. */
+#define PATIENCE_PERCENT 40
+
 /* The mappings as they are now, and what is made of them. */
 struct view {
 	struct maps maps;
@@ -146,7 +149,7 @@ int taking_read_standing(struct taking *taking, const struct stop *stop)
 	scan = taking_scan(taking);
 	scan.deadline_ns = taking->deadline.at_ns;
 	if (!picture->soft_dirty)
-		scan.patience_ns = stop->began_ns + picture->max_pause_ns / 2;
+		scan.patience_ns = stop->began_ns + picture->max_pause_ns * PATIENCE_PERCENT / 100;
 	listed_ns = monotonic_ns();
 	err = pages_check(&picture->pages, &scan, &picture->pages_checked);
 	checked_ns = monotonic_ns();
