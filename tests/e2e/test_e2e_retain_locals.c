@@ -51,10 +51,8 @@ static void expect_local(json_t *report, json_t *local)
 	assert_int_equal(number_at(root, "retained_bytes"), blocks * number_at(local, "size"));
 }
 
-static void a_thread_local_is_one_root_by_name_over_all_threads(void **state)
+static void expect_locals(struct harness *harness, struct child *target, size_t count)
 {
-	struct harness *harness = harness_any(state);
-	struct child *target = WORKLOAD(harness, "locals", directory());
 	json_t *report, *local;
 	size_t i;
 
@@ -63,23 +61,22 @@ static void a_thread_local_is_one_root_by_name_over_all_threads(void **state)
 	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
 	json_array_foreach(json_object_get(workload_ask(harness, target, "truth"), "locals"), i,
 			   local) expect_local(report, local);
-	assert_int_equal(i, 14);
+	assert_int_equal(i, count);
+}
+
+static void a_thread_local_is_one_root_by_name_over_all_threads(void **state)
+{
+	struct harness *harness = harness_any(state);
+
+	expect_locals(harness, WORKLOAD(harness, "locals", directory()), 14);
 }
 
 /* No C library's descriptors: the block's place is known all the same. */
 static void a_static_program_s_thread_locals_have_names_too(void **state)
 {
 	struct harness *harness = harness_any(state);
-	struct child *target = WORKLOAD(harness, "alone_static");
-	json_t *report, *local;
-	size_t i;
 
-	workload_do(harness, target, "go");
-	report = RETAIN(harness, target);
-	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
-	json_array_foreach(json_object_get(workload_ask(harness, target, "truth"), "locals"), i,
-			   local) expect_local(report, local);
-	assert_int_equal(i, 2);
+	expect_locals(harness, WORKLOAD(harness, "alone_static"), 2);
 }
 
 int main(void)

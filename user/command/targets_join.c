@@ -41,11 +41,12 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 {
 	struct process_entry process;
 	char name[sizeof(process.comm) + 2];
+	bool ended;
 	int error;
 
 	if (targets_find(session, pid))
 		return;
-	if (process_read(pid, &process) || (arrival->how && target_is_ending(pid))) {
+	if (process_read(pid, &process)) {
 		session->targets.missed += arrival->how != NULL;
 		return;
 	}
@@ -62,12 +63,13 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 			targets_explain_refusal(session, name, pid, error);
 		session->targets.starved |= descriptors_are_out(error);
 	}
-	if (error && arrival->how && target_is_ending(pid))
-		session->targets.missed++;
+	ended = error && arrival->how && target_is_ending(pid);
+	session->targets.missed += ended;
 	if (!error || error == -ESRCH)
 		return;
 	session_forget(session, pid);
-	remember_refusal(&session->targets, &process);
+	if (!ended)
+		remember_refusal(&session->targets, &process);
 }
 
 static int attach_selection(struct session *session, bool first)

@@ -71,13 +71,22 @@ static int check_status(pid_t pid, const struct process_status *status,
 	return 0;
 }
 
-static int check_memory(pid_t pid, enum log_level if_ended)
+/* How many mappings hold code. 0, or -errno as maps_read(). */
+static int count_code(pid_t pid, size_t *count)
 {
 	struct maps maps = {0};
 	int error = maps_read(pid, MAPS_EXECUTABLE, &maps);
-	size_t count = maps.list.count;
 
+	*count = maps.list.count;
 	maps_free(&maps);
+	return error;
+}
+
+static int check_memory(pid_t pid, enum log_level if_ended)
+{
+	size_t count;
+	int error = count_code(pid, &count);
+
 	if (error == -EACCES || error == -EPERM) {
 		privileges_explain();
 		return error;
@@ -96,11 +105,9 @@ static int check_memory(pid_t pid, enum log_level if_ended)
 
 bool target_is_ending(pid_t pid)
 {
-	struct maps maps = {0};
-	int error = maps_read(pid, MAPS_EXECUTABLE, &maps);
-	size_t count = maps.list.count;
+	size_t count;
+	int error = count_code(pid, &count);
 
-	maps_free(&maps);
 	/* What may not be read is for target_check() to explain. */
 	return error ? error == -ESRCH : !count;
 }

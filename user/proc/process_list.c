@@ -34,13 +34,12 @@ int process_parse_stat(const char *text, struct process_entry *entry)
 	return 0;
 }
 
-int process_read(pid_t pid, struct process_entry *entry)
+static int read_stat(const char *path, struct process_entry *entry)
 {
 	_cleanup_close_ int fd = -1;
-	char path[64], text[1024];
+	char text[1024];
 	ssize_t got;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -49,6 +48,23 @@ int process_read(pid_t pid, struct process_entry *entry)
 		return -errno;
 	text[got] = '\0';
 	return process_parse_stat(text, entry);
+}
+
+int process_read(pid_t pid, struct process_entry *entry)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return read_stat(path, entry);
+}
+
+char process_task_state(pid_t pid, pid_t tid)
+{
+	struct process_entry task = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	return read_stat(path, &task) ? '\0' : task.state;
 }
 
 static int by_pid(const void *a, const void *b)

@@ -45,6 +45,9 @@ struct process_list {
  */
 int process_read(pid_t pid, struct process_entry *entry);
 
+/* Of one thread, as process_entry.state; 0: it is gone, or cannot be read. */
+char process_task_state(pid_t pid, pid_t tid);
+
 /* What process_read makes of the text of /proc/PID/stat. 0 or -EBADMSG. */
 int process_parse_stat(const char *text, struct process_entry *entry);
 

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "proc/process_list.h"
 
 #define STEP_NS 2000000
 #define STEPS_MAX 1000
@@ -22,33 +23,15 @@ struct ready_threads {
 	VEC(struct ready_thread) list;
 };
 
-static FILE *open_task(pid_t pid, pid_t tid, const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
-	return fopen(path, "re");
-}
-
-/* Not: it sleeps, is stopped, or is gone. */
-static bool is_ready(pid_t pid, pid_t tid)
-{
-	_cleanup_fclose_ FILE *file = open_task(pid, tid, "stat");
-	char text[128] = "";
-	const char *end;
-
-	if (!file || !fgets(text, sizeof(text), file))
-		return false;
-	end = strrchr(text, ')');
-	return end && end[1] == ' ' && end[2] == 'R';
-}
-
 /* 0: not known. */
 static uint64_t run_time(pid_t pid, pid_t tid)
 {
-	_cleanup_fclose_ FILE *file = open_task(pid, tid, "schedstat");
+	_cleanup_fclose_ FILE *file = NULL;
 	uint64_t run_ns = 0;
+	char path[64];
 
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
+	file = fopen(path, "re");
 	return file && fscanf(file, "%" SCNu64, &run_ns) == 1 ? run_ns : 0;
 }
 
@@ -65,7 +48,8 @@ static bool list_ready(pid_t pid, struct ready_threads *ready)
 		pid_t tid = atoi(entry->d_name);
 		struct ready_thread *thread;
 
-		if (!isdigit((unsigned char)entry->d_name[0]) || !is_ready(pid, tid))
+		if (!isdigit((unsigned char)entry->d_name[0]) ||
+		    process_task_state(pid, tid) != 'R')
 			continue;
 		thread = vec_push(&ready->list);
 		if (!thread)
@@ -82,7 +66,8 @@ static void drop_those_that_ran(pid_t pid, struct ready_threads *ready)
 	for (size_t i = 0; i < ready->list.count; i++) {
 		struct ready_thread thread = ready->list.items[i];
 
-		if (is_ready(pid, thread.tid) && run_time(pid, thread.tid) == thread.run_ns)
+		if (process_task_state(pid, thread.tid) == 'R' &&
+		    run_time(pid, thread.tid) == thread.run_ns)
 			ready->list.items[kept++] = thread;
 	}
 	ready->list.count = kept;

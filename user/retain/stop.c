@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "proc/process_list.h"
 
 /* Threads can be born while we list them: as often as that we look again. */
 #define MAX_ROUNDS 100
@@ -23,16 +24,9 @@
 /* A thread that has ended is listed until its parent, or the last other one, takes note. */
 static bool has_ended(pid_t pid, pid_t tid)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64], line[512], *state;
+	char state = process_task_state(pid, tid);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	file = fopen(path, "re");
-	if (!file || !fgets(line, sizeof(line), file))
-		return true;
-	/* Behind its name, which can hold anything. */
-	state = strrchr(line, ')');
-	return !state || !state[1] || state[2] == 'Z' || state[2] == 'X';
+	return !state || state == 'Z' || state == 'X';
 }
 
 static int seize(pid_t pid, pid_t tid, struct stop *stop)
