@@ -105,10 +105,15 @@ $(B)/san/%.o: %.c | $(SKELETONS)
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -c $< -o $@
 
-$(B)/unit/%: tests/unit/%.c $(SAN_OBJECTS)
+# An archive: each test takes what it uses.
+$(B)/san/leakmon.a: $(SAN_OBJECTS)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(SAN_OBJECTS)
+
+$(B)/unit/%: tests/unit/%.c $(B)/san/leakmon.a
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests $< $(SAN_OBJECTS) -o $@ \
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests $< $(B)/san/leakmon.a -o $@ \
 		-lcmocka -ljansson $(LIBS)
 
 E2E_SUPPORT := $(filter-out tests/e2e/test_%.c,$(wildcard tests/e2e/*.c)) tests/truth/compare.c \
