@@ -9,7 +9,7 @@
 #include <dwarf.h>
 
 #include "unit/unwind_fixture.h"
-#include "unwind/cfa_program.h"
+#include "unwind/cfa.h"
 
 /* One function of 64 bytes at the base, compiled by hand. */
 #define SIZE 64

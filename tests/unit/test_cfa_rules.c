@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "unwind/cfa_rules.h"
+#include "unwind/cfa.h"
 
 #define RA                                                                                         \
 	{                                                                                          \

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "store/checkpointer.h"
-#include "store/recorder_file.h"
+#include "store/recorder_state.h"
 #include "unit/store_fixture.h"
 
 /* Of 4,096 bytes, as SQLite makes them. */

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "unit/unwind_fixture.h"
-#include "unwind/eh_section.h"
+#include "unwind/eh_frame.h"
 
 static int read_section(const struct unwind_fixture *elf, struct eh_section *section)
 {

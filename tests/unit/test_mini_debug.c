@@ -11,7 +11,7 @@
 #include <lzma.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_sections.h"
+#include "elf/elf_file.h"
 #include "symbol/image.h"
 #include "symbol/mini_debug.h"
 #include "unit/elf_fixture.h"

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "output/retain.h"
-#include "store/retain_writer.h"
+#include "store/retain_runs.h"
 #include "unit/retain_fixture.h"
 #include "unit/site_kinds.h"
 #include "unit/store_fixture.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "analyze/retention.h"
-#include "analyze/retention_roots.h"
 #include "base/cleanup.h"
 
 #define MAX_NODES 64

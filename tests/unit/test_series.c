@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "triage/series.h"
+#include "triage/growth.h"
 
 static struct quantities of(double heap)
 {

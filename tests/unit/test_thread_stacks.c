@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "triage/thread_stacks.h"
+#include "triage/process_reading.h"
 
 static size_t count_in(const char *text)
 {

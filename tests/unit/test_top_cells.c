@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "top/cells.h"
 #include "top/columns.h"
 
 static size_t columns_of(const wchar_t *cells)

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "analyze/trend.h"
-#include "analyze/trend_parts.h"
 #include "base/cleanup.h"
 #include "series_fixture.h"
 

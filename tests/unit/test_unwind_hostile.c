@@ -8,7 +8,7 @@
 
 #include <time.h>
 
-#include "elf/elf_sections.h"
+#include "elf/elf_file.h"
 #include "unit/unwind_fixture.h"
 
 #define VICTIM "/lib64/ld-linux-x86-64.so.2"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What changed between two snapshots, of one run or of two: the sites of both, matched by what is
- * the same on every run and host (diff_match.h), and their difference.
+ * the same on every run and host, and their difference.
  */
 #ifndef LEAKMON_ANALYZE_DIFF_H
 #define LEAKMON_ANALYZE_DIFF_H
@@ -70,9 +70,6 @@ struct diff {
 int diff_build(struct diff *diff, const struct report *before, const struct report *after,
 	       enum diff_group by, enum sort_key sort);
 void diff_free(struct diff *diff);
-
-/* The dead threads of both reports; part of diff_build(). 0 or -ENOMEM. */
-int diff_dead_build(struct diff *diff);
 
 /* How it went from one amount to another. */
 enum diff_state diff_state_of(const struct diff_amount *before, const struct diff_amount *after);

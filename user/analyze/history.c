@@ -3,9 +3,301 @@
 
 #include <errno.h>
 
-#include "analyze/history_room.h"
-#include "analyze/history_series.h"
 #include "base/cleanup.h"
+
+/* What a history may hold: what is gone gives way to what comes. */
+
+#define DEFAULT_MAX_SITES 4096
+
+static size_t history_max_sites(const struct history *history)
+{
+	return history->limits.max_sites ? history->limits.max_sites : DEFAULT_MAX_SITES;
+}
+
+/* Into site_positions. Two sites may have one key. */
+static uint64_t history_site_key(lm_process_key process, enum site_family family, uint32_t index)
+{
+	return hash_mix(process) ^ hash_mix(~((uint64_t)family << 32 | index));
+}
+
+static bool history_site_is(const struct history_site *site, lm_process_key process,
+			    const struct site *seen)
+{
+	return site->process == process && site->family == seen->family &&
+	       site->index == seen->index;
+}
+
+const struct history_site *history_site_find(const struct history *history, lm_process_key process,
+					     const struct site *site)
+{
+	const uint64_t *position = hash_get(&history->site_positions,
+					    history_site_key(process, site->family, site->index));
+	const struct history_site *found;
+
+	if (!position)
+		return NULL;
+	found = &history->sites.items[*position];
+	/* Two sites with one hash: the second one is not tracked. */
+	return history_site_is(found, process, site) ? found : NULL;
+}
+
+static bool holds_nothing(const struct history_series *series)
+{
+	return !series->points.count || !series->points.items[series->points.count - 1].count;
+}
+
+static void history_site_free(struct history_site *site)
+{
+	vec_free(&site->frames.list);
+	vec_free(&site->series.points);
+}
+
+static int positions_rebuild(struct history *history)
+{
+	hash_free(&history->site_positions);
+	for (size_t i = 0; i < history->sites.count; i++) {
+		const struct history_site *site = &history->sites.items[i];
+		uint64_t *position =
+			hash_put(&history->site_positions,
+				 history_site_key(site->process, site->family, site->index), NULL);
+
+		if (!position)
+			return -ENOMEM;
+		*position = i;
+	}
+	return 0;
+}
+
+/* Makes room. A site that comes back after this begins anew. */
+static int sites_drop_empty(struct history *history)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < history->sites.count; i++) {
+		struct history_site *site = &history->sites.items[i];
+
+		if (holds_nothing(&site->series))
+			history_site_free(site);
+		else
+			history->sites.items[kept++] = *site;
+	}
+	history->sites.count = kept;
+	return positions_rebuild(history);
+}
+
+static void process_free(struct history_process *process)
+{
+	free(process->container);
+	vec_free(&process->series.points);
+}
+
+static void processes_drop_empty(struct history *history)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < history->processes.count; i++) {
+		struct history_process *process = &history->processes.items[i];
+
+		if (holds_nothing(&process->series))
+			process_free(process);
+		else
+			history->processes.items[kept++] = *process;
+	}
+	history->processes.count = kept;
+}
+
+static size_t new_sites(const struct history *history, const struct snapshot *snapshot)
+{
+	size_t fresh = 0;
+
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		const struct snapshot_process *process = &snapshot->processes.items[i];
+
+		for (size_t j = 0; j < process->sites.count; j++)
+			fresh +=
+				!history_site_find(history, process->key, &process->sites.items[j]);
+	}
+	return fresh;
+}
+
+/*
+ * Forgets sites and processes that hold nothing, where what is new in the snapshot finds no room: a
+ * storm of short processes must not fill the history with what is gone. 0 or -ENOMEM.
+ */
+static int history_make_room(struct history *history, const struct snapshot *snapshot)
+{
+	bool processes_full =
+		history->processes.count + snapshot->processes.count > history_max_sites(history);
+	int error = 0;
+
+	if (processes_full ||
+	    history->sites.count + new_sites(history, snapshot) > history_max_sites(history))
+		error = sites_drop_empty(history);
+	/* Their sites hold nothing either, and went first. */
+	if (processes_full)
+		processes_drop_empty(history);
+	return error;
+}
+
+void history_free(struct history *history)
+{
+	for (size_t i = 0; i < history->times.count; i++)
+		free(history->times.items[i].label);
+	for (size_t i = 0; i < history->processes.count; i++)
+		process_free(&history->processes.items[i]);
+	for (size_t i = 0; i < history->sites.count; i++)
+		history_site_free(&history->sites.items[i]);
+	vec_free(&history->times);
+	vec_free(&history->processes);
+	vec_free(&history->sites);
+	hash_free(&history->site_positions);
+	*history = (struct history){.limits = history->limits};
+}
+
+#define DEFAULT_MAX_TIMES 240
+#define NS_PER_S 1e9
+
+static size_t max_times(const struct history *history)
+{
+	return history->limits.max_times ? MAX(history->limits.max_times, 4) : DEFAULT_MAX_TIMES;
+}
+
+struct history_point history_point_at(const struct history_series *series, size_t time)
+{
+	if (time < series->first || time - series->first >= series->points.count)
+		return (struct history_point){0};
+	return series->points.items[time - series->first];
+}
+
+/* Whether time `i` stays when the others make room. */
+static bool time_stays(const struct history *history, size_t i)
+{
+	return i % 2 == 0 || history->times.items[i].label || i + 1 == history->times.count;
+}
+
+static void series_thin(const struct history *history, struct history_series *series)
+{
+	size_t kept = 0, before = 0;
+
+	for (size_t i = 0; i < series->first; i++)
+		before += time_stays(history, i);
+	for (size_t i = 0; i < series->points.count; i++) {
+		if (time_stays(history, series->first + i))
+			series->points.items[kept++] = series->points.items[i];
+	}
+	series->first = before;
+	series->points.count = kept;
+}
+
+/* Forgets every second time. */
+static void history_thin(struct history *history)
+{
+	size_t kept = 0, count = history->times.count;
+
+	for (size_t i = 0; i < history->sites.count; i++)
+		series_thin(history, &history->sites.items[i].series);
+	for (size_t i = 0; i < history->processes.count; i++)
+		series_thin(history, &history->processes.items[i].series);
+	for (size_t i = 0; i < count; i++) {
+		struct history_time time = history->times.items[i];
+
+		if (time_stays(history, i))
+			history->times.items[kept++] = time;
+		else
+			free(time.label);
+	}
+	history->times.count = kept;
+}
+
+/* Labels alone could fill the room: then the oldest ones give way too. */
+static void make_room_for_time(struct history *history)
+{
+	size_t limit = max_times(history);
+
+	if (history->times.count < limit)
+		return;
+	history_thin(history);
+	if (history->times.count < limit)
+		return;
+	for (size_t i = 1; i + 1 < history->times.count; i++) {
+		free(history->times.items[i].label);
+		history->times.items[i].label = NULL;
+	}
+	history_thin(history);
+}
+
+/* Adds the snapshot's time; forgets every second one first where there is no room. */
+static int history_time_add(struct history *history, const struct snapshot *snapshot,
+			    const char *label)
+{
+	_cleanup_free_ char *copy = label ? strdup(label) : NULL;
+	struct history_time *time;
+
+	if (label && !copy)
+		return -ENOMEM;
+	make_room_for_time(history);
+	time = vec_push(&history->times);
+	if (!time)
+		return -ENOMEM;
+	*time = (struct history_time){.sequence = snapshot->sequence,
+				      .time = snapshot->time,
+				      .monotonic_ns = snapshot->monotonic_ns,
+				      .label = TAKE_PTR(copy)};
+	return 0;
+}
+
+/* Seconds between the latest snapshot and the one before. */
+static double latest_step_s(const struct history *history)
+{
+	size_t count = history->times.count;
+	uint64_t from, to;
+
+	if (count < 2)
+		return 0;
+	from = history->times.items[count - 2].monotonic_ns;
+	to = history->times.items[count - 1].monotonic_ns;
+	return to > from ? (double)(to - from) / NS_PER_S : 0;
+}
+
+/* The series' point at the latest time. */
+static int history_series_add(const struct history *history, struct history_series *series,
+			      struct history_point point)
+{
+	size_t now = history->times.count - 1;
+	struct history_point before = history_point_at(series, now ? now - 1 : 0), *place;
+
+	if (!series->points.count) {
+		series->first = now;
+		before = (struct history_point){0};
+	}
+	if (now)
+		series->integral_byte_s +=
+			((double)before.bytes + (double)point.bytes) / 2 * latest_step_s(history);
+	place = vec_push(&series->points);
+	if (!place)
+		return -ENOMEM;
+	*place = point;
+	return 0;
+}
+
+/* What is no longer there has been freed, as far as anybody can tell. */
+static struct history_point gone_after(const struct history_series *series)
+{
+	struct history_point point = series->points.items[series->points.count - 1];
+
+	point.bytes = point.count = point.oldest_ns = 0;
+	point.freed_bytes = point.allocated_bytes;
+	point.freed_count = point.allocated_count;
+	return point;
+}
+
+/* Brings a series that the snapshot did not mention up to the latest time. */
+static int history_series_catch_up(const struct history *history, struct history_series *series)
+{
+	if (!series->points.count || series->first + series->points.count == history->times.count)
+		return 0;
+	return history_series_add(history, series, gone_after(series));
+}
 
 const struct history_process *history_process_find(const struct history *history,
 						   lm_process_key process)

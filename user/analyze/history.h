@@ -100,15 +100,18 @@ struct history_point history_point_at(const struct history_series *series, size_
  */
 #define SPARKLINE_WIDTH_MAX 64
 #define SPARKLINE_SIZE (SPARKLINE_WIDTH_MAX * 3 + 1)
+
 char *history_sparkline(const struct history *history, const struct history_series *series,
 			size_t width, char text[SPARKLINE_SIZE]);
 
 /* The same as heights, 0 (nothing) to 8. Returns how many. */
 size_t history_heights(const struct history *history, const struct history_series *series,
 		       size_t width, unsigned char heights[SPARKLINE_WIDTH_MAX]);
+
 /* The character for a height. */
 const char *sparkline_block(unsigned char height);
-
 void history_free(struct history *history);
+
+/* The times of a history and the points at them. Internal to history.c. All: 0 or -ENOMEM. */
 
 #endif

@@ -60,4 +60,12 @@ int retention_take_back(const struct graph *graph, const uint64_t *sizes, const 
 			uint32_t count, struct retention *retention);
 void retention_free(struct retention *retention);
 
+#define ROOT_NONE UINT32_MAX
+
+/*
+ * The group of roots that each block's shortest path begins at, by block; ROOT_NONE: nothing holds
+ * it. An array that the caller frees, or NULL: out of memory.
+ */
+uint32_t *retention_roots(const struct retention *retention);
+
 #endif

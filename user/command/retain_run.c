@@ -10,7 +10,7 @@
 #include "proc/memory_room.h"
 #include "retain/settle.h"
 #include "retain/template_types.h"
-#include "store/retain_writer.h"
+#include "store/retain_runs.h"
 
 #define DEFAULT_PATHS 3
 

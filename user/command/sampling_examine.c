@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "command/sampling_state.h"
-#include "triage/thread_stacks.h"
+#include "triage/process_reading.h"
 #include "triage/weigh.h"
 
 #define STACKS_SHOWN 5

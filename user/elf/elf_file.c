@@ -4,9 +4,261 @@
 #include <elf.h>
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_build_id.h"
+
+/* Bytes of an ELF file, wherever it is. */
+
+ssize_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t size)
+{
+	size_t done = 0;
+
+	if (offset >= file->size)
+		return 0;
+	size = MIN(size, file->size - offset);
+	if (file->memory) {
+		memcpy(buffer, (const char *)file->memory + offset, size);
+		return (ssize_t)size;
+	}
+	while (done < size) {
+		ssize_t got =
+			pread(file->fd, (char *)buffer + done, size - done, (off_t)(offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
+int elf_file_read_exact(const struct elf_file *file, uint64_t offset, void *buffer, size_t size)
+{
+	ssize_t got = elf_file_read(file, offset, buffer, size);
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == size ? 0 : -EBADMSG;
+}
+
+#define MAX_NOTES_BYTES 65536
+#define MAX_BUILD_ID_BYTES 40
+
+_Static_assert(sizeof(((struct elf_file *)0)->build_id) > 2 * MAX_BUILD_ID_BYTES, "hex fits");
+
+static void print_hex(const uint8_t *bytes, size_t size, char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < size; i++) {
+		*text++ = digits[bytes[i] >> 4];
+		*text++ = digits[bytes[i] & 15];
+	}
+	*text = '\0';
+}
+
+static uint64_t round_up(uint64_t value, uint64_t alignment)
+{
+	return (value + alignment - 1) & ~(alignment - 1);
+}
+
+/* Notes are padded to 4 bytes, or to 8 in segments aligned to 8 (gABI, "Note Section"). */
+static void parse_notes(const uint8_t *notes, uint64_t size, uint64_t alignment, char *build_id)
+{
+	uint64_t at = 0;
+
+	while (at < size && size - at >= sizeof(Elf64_Nhdr)) {
+		uint64_t name = at + sizeof(Elf64_Nhdr), text;
+		Elf64_Nhdr note;
+
+		memcpy(&note, notes + at, sizeof(note));
+		text = round_up(name + note.n_namesz, alignment);
+		if (text + note.n_descsz > size)
+			return;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
+		    !memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) &&
+		    note.n_descsz > 0 && note.n_descsz <= MAX_BUILD_ID_BYTES) {
+			print_hex(notes + text, note.n_descsz, build_id);
+			return;
+		}
+		at = round_up(text + note.n_descsz, alignment);
+	}
+}
+
+static int elf_build_id_from_notes(struct elf_file *file, uint64_t offset, uint64_t size,
+				   uint64_t alignment)
+{
+	_cleanup_free_ uint8_t *notes = NULL;
+	ssize_t got;
+
+	size = MIN(size, MAX_NOTES_BYTES);
+	notes = malloc(size ? size : 1);
+	if (!notes)
+		return -ENOMEM;
+	got = elf_file_read(file, offset, notes, size);
+	if (got < 0)
+		return (int)got;
+	parse_notes(notes, (uint64_t)got, alignment == 8 ? 8 : 4, file->build_id);
+	return 0;
+}
+
+static int elf_build_id_from_section(struct elf_file *file)
+{
+	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
+	const struct elf_section *section;
+	int err = elf_sections_read(file, &sections);
+
+	if (err)
+		return err == -ENOMEM || err == -EIO ? err : 0;
+	section = elf_sections_find(&sections, ".note.gnu.build-id");
+	if (!section || section->type != SHT_NOTE)
+		return 0;
+	return elf_build_id_from_notes(file, section->offset, section->size, 4);
+}
+
+#define MAX_SECTIONS (1u << 18)
+#define MAX_NAMES_BYTES (16u << 20)
+
+struct section_headers {
+	Elf64_Shdr *items;
+	size_t count;
+	uint32_t names; /* index of the section that holds the names */
+};
+
+/* Section 0 takes what does not fit the ELF header (gABI, ELF header, e_shnum and e_shstrndx). */
+static int count_headers(const struct elf_file *file, const Elf64_Ehdr *header,
+			 struct section_headers *headers)
+{
+	Elf64_Shdr first;
+	uint64_t count = header->e_shnum;
+	int err;
+
+	headers->names = header->e_shstrndx;
+	if (!header->e_shoff)
+		return 0;
+	if (header->e_shentsize != sizeof(first))
+		return -EBADMSG;
+	err = elf_file_read_exact(file, header->e_shoff, &first, sizeof(first));
+	if (err)
+		return err;
+	if (!count)
+		count = first.sh_size;
+	if (headers->names == SHN_XINDEX)
+		headers->names = first.sh_link;
+	if (count > MAX_SECTIONS)
+		return -EBADMSG;
+	headers->count = count;
+	return 0;
+}
+
+static int read_headers(const struct elf_file *file, struct section_headers *headers)
+{
+	_cleanup_free_ Elf64_Shdr *items = NULL;
+	Elf64_Ehdr header;
+	int err;
+
+	err = elf_file_read_exact(file, 0, &header, sizeof(header));
+	if (!err)
+		err = count_headers(file, &header, headers);
+	if (err || !headers->count)
+		return err;
+	items = calloc(headers->count, sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	err = elf_file_read_exact(file, header.e_shoff, items, headers->count * sizeof(*items));
+	if (err)
+		return err;
+	headers->items = TAKE_PTR(items);
+	return 0;
+}
+
+/* A NUL is added, so that every offset below *size starts a string. Without names: "". */
+static int read_names(const struct elf_file *file, const struct section_headers *headers,
+		      char **names, size_t *size)
+{
+	const Elf64_Shdr *section = NULL;
+	ssize_t got = 0;
+
+	*size = 0;
+	if (headers->names < headers->count && headers->items[headers->names].sh_type == SHT_STRTAB)
+		section = &headers->items[headers->names];
+	if (section && section->sh_offset < file->size)
+		*size = MIN(MIN(section->sh_size, file->size - section->sh_offset),
+			    MAX_NAMES_BYTES);
+	*names = calloc(*size + 1, 1);
+	if (!*names)
+		return -ENOMEM;
+	if (*size)
+		got = elf_file_read(file, section->sh_offset, *names, *size);
+	return got < 0 ? (int)got : 0;
+}
+
+static int fill_list(struct elf_sections *sections, const struct section_headers *headers,
+		     size_t names_size)
+{
+	for (size_t i = 0; i < headers->count; i++) {
+		const Elf64_Shdr *header = &headers->items[i];
+		struct elf_section *section = vec_push(&sections->list);
+
+		if (!section)
+			return -ENOMEM;
+		*section = (struct elf_section){
+			.name = header->sh_name < names_size ? sections->names + header->sh_name
+							     : "",
+			.type = header->sh_type,
+			.link = header->sh_link,
+			.address = header->sh_addr,
+			.offset = header->sh_offset,
+			.size = header->sh_size,
+			.entry_size = header->sh_entsize,
+			.compressed = header->sh_flags & SHF_COMPRESSED,
+		};
+	}
+	return 0;
+}
+
+int elf_sections_read(const struct elf_file *file, struct elf_sections *sections)
+{
+	_cleanup_(elf_sections_free) struct elf_sections read = {0};
+	struct section_headers headers = {0};
+	_cleanup_free_ Elf64_Shdr *items = NULL;
+	size_t names_size;
+	int err;
+
+	err = read_headers(file, &headers);
+	items = headers.items;
+	if (!err)
+		err = read_names(file, &headers, &read.names, &names_size);
+	if (!err)
+		err = fill_list(&read, &headers, names_size);
+	if (err)
+		return err;
+	*sections = read;
+	memset(&read, 0, sizeof(read));
+	return 0;
+}
+
+void elf_sections_free(struct elf_sections *sections)
+{
+	vec_free(&sections->list);
+	free(sections->names);
+	sections->names = NULL;
+}
+
+const struct elf_section *elf_sections_find(const struct elf_sections *sections, const char *name)
+{
+	for (size_t i = 0; i < sections->list.count; i++) {
+		const struct elf_section *section = &sections->list.items[i];
+
+		if (section->type != SHT_NOBITS && !strcmp(section->name, name))
+			return section;
+	}
+	return NULL;
+}
 
 #define MAX_PROGRAM_HEADERS 65536
 #define MAX_THREAD_LOCAL_BYTES (1ull << 30)

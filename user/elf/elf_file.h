@@ -58,12 +58,14 @@ struct elf_symbols {
  * machine or byte order); -EBADMSG: it contradicts itself; -EIO; -ENOMEM. *file untouched on error.
  */
 int elf_file_open(int fd, struct elf_file *file);
+
 /* The same of a file in memory, which stays the caller's. */
 int elf_file_open_memory(const void *memory, size_t size, struct elf_file *file);
 void elf_file_close(struct elf_file *file);
 
 /* Where virtual address `vaddr` lies in the file; -ENOENT if no segment's file part holds it. */
 int elf_file_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset);
+
 /* The inverse: the virtual address of file offset `offset` in an executable segment. */
 int elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *vaddr);
 
@@ -83,13 +85,51 @@ int elf_file_read_exact(const struct elf_file *file, uint64_t offset, void *buff
  */
 #define ELF_MAX_TABLE_BYTES (256ull << 20)
 #define ELF_MAX_SYMBOLS (16u << 20)
+
 int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols);
+
 /*
  * Likewise the data objects (STT_OBJECT) that have a size: variables, constants, vtables; and
  * thread-locals (STT_TLS), whose value is ELF_THREAD_LOCAL plus their place in PT_TLS.
  */
 #define ELF_THREAD_LOCAL (1ull << 63)
+
 int elf_objects_read(const struct elf_file *file, struct elf_symbols *symbols);
 void elf_symbols_free(struct elf_symbols *symbols);
+
+/* The build-id of an ELF file while elf_file_open() reads it. Internal to elf/. */
+
+/*
+ * Fills file->build_id from the notes at `offset`, or from the section of that name: separate debug
+ * files may have lost the PT_NOTE's place but keep the section. 0, also when there is none; -EIO;
+ * -ENOMEM.
+ */
+
+/* The section headers of an ELF file, with the same mistrust as elf_file.h. */
+
+struct elf_section {
+	const char *name; /* "" if it has none; owned by the sections */
+	uint32_t type;	  /* SHT_SYMTAB, SHT_NOBITS, ... */
+	uint32_t link;
+	uint64_t address, offset, size;
+	uint64_t entry_size;
+	bool compressed; /* SHF_COMPRESSED: starts with an Elf64_Chdr */
+};
+
+struct elf_sections {
+	VEC(struct elf_section) list; /* in the file's order, for sh_link and st_shndx */
+	char *names;
+};
+
+/*
+ * 0, also when the file has none; -EBADMSG: they lie outside the file or are too many; -EIO;
+ * -ENOMEM. *sections is untouched on error. Offsets and sizes of single sections are not checked:
+ * readers do that.
+ */
+int elf_sections_read(const struct elf_file *file, struct elf_sections *sections);
+void elf_sections_free(struct elf_sections *sections);
+
+/* The first section of that name with contents in the file (not SHT_NOBITS), or NULL. */
+const struct elf_section *elf_sections_find(const struct elf_sections *sections, const char *name);
 
 #endif

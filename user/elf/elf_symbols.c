@@ -5,7 +5,6 @@
 #include "base/cleanup.h"
 #include "elf/elf_dynamic.h"
 #include "elf/elf_file.h"
-#include "elf/elf_sections.h"
 
 #define CHUNK_SYMBOLS 4096
 

@@ -1,12 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "elf/tls_layout.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "elf/glibc_descriptors.h"
+
+#define DESCRIPTOR_WORDS 3
+
+static int read_row(struct glibc_descriptors *descriptors, size_t i, const struct elf_file *file,
+		    uint64_t vaddr)
+{
+	const struct glibc_descriptor *row = &descriptors->rows[i];
+	uint32_t words[DESCRIPTOR_WORDS] = {0};
+	size_t size = row->bits ? sizeof(words) : sizeof(words[0]);
+	uint64_t offset;
+	int error = elf_file_offset(file, vaddr, &offset);
+
+	if (!error)
+		error = elf_file_read_exact(file, offset, words, size);
+	if (error)
+		return error;
+	if (row->bits && (words[0] != row->bits || words[1] != row->elements))
+		return -ENOENT;
+	memcpy((char *)descriptors->into + row->field, row->bits ? &words[2] : &words[0],
+	       sizeof(words[0]));
+	descriptors->found |= 1u << i;
+	return 0;
+}
+
+int glibc_descriptors_take(struct glibc_descriptors *descriptors, const struct elf_file *file,
+			   const struct elf_symbol *object)
+{
+	for (size_t i = 0; i < descriptors->count; i++) {
+		if (!strcmp(object->name, descriptors->rows[i].name))
+			return read_row(descriptors, i, file, object->value);
+	}
+	return 0;
+}
 
 #define FIELD(member) offsetof(struct tls_layout, member)
+
 static const struct glibc_descriptor rows[] = {
 	{"_thread_db_rtld_global__dl_tls_dtv_slotinfo_list", FIELD(slots_at), 64, 1},
 	{"_thread_db_dtv_slotinfo_list_len", FIELD(list_length_at), 64, 1},
@@ -24,7 +58,9 @@ static const struct glibc_descriptor rows[] = {
 	{"_thread_db_pthread_specific", FIELD(keys_at), 64 * TLS_KEYS, 1},
 	{"_thread_db_pthread_key_data_data", FIELD(key_value_at), 64, 1},
 };
+
 #undef FIELD
+
 enum { ROWS_ALL = (1 << ARRAY_SIZE(rows)) - 1 };
 
 static bool is_heads(const struct elf_symbol *object)

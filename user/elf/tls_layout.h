@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where glibc keeps which module's thread-locals, as its descriptors (glibc_descriptors.h) tell:
+ * Where glibc keeps which module's thread-locals, as its descriptors tell:
  * every module that has thread-locals has a slot in a list, and its number there is its place in
  * each thread's vector (DTV). Sources: Drepper, "ELF Handling For Thread-Local Storage", 3.4.2
  * (x86-64, variant II: blocks lie below the thread pointer); nptl_db/td_thr_tlsbase.c for the
@@ -14,8 +14,10 @@
 /* An entry of a vector: a pointer, and what to free. The first one is the vector's generation, the
  * one before it how many there are. The same in every glibc for x86-64. */
 #define TLS_VECTOR_ENTRY 16
+
 /* At an offset from the thread pointer: psABI x86-64. */
 #define TLS_VECTOR_AT 8
+
 /* struct pthread.specific_1stblock: {sequence, value} of the first keys. */
 #define TLS_KEYS 32
 #define TLS_KEY_BYTES 16
@@ -32,6 +34,7 @@ struct tls_layout {
 	uint32_t keys_at, key_value_at; /* struct pthread.specific; in an entry of it */
 	uint32_t padding;
 };
+
 #define TLS_LAYOUT_SLOT_BYTES 16
 
 /* No field lies further away. */
@@ -43,5 +46,34 @@ bool tls_layout_find(const struct elf_file *file, const struct elf_symbols *obje
 
 /* Whether every field lies where it can: for a layout that comes from elsewhere. */
 bool tls_layout_is_sound(const struct tls_layout *layout);
+
+/*
+ * What glibc tells debuggers about its structures: constants named `_thread_db_*` (nptl_db/
+ * structs.def), each {size in bits, number of elements, offset in bytes}, or one word, the value
+ * itself. Many of them share one address, so they are found by name among all of a file's symbols.
+ */
+
+/* What a descriptor must describe, and where its offset goes: a uint32_t in the caller's struct. */
+struct glibc_descriptor {
+	const char *name;
+	size_t field;
+	uint32_t bits; /* 0: it is one word */
+	uint32_t elements;
+};
+
+/* At most 31. */
+struct glibc_descriptors {
+	const struct glibc_descriptor *rows;
+	size_t count;
+	void *into;
+	unsigned found; /* a bit per row, set by glibc_descriptors_take() */
+};
+
+/*
+ * Reads the descriptor that `object` is, if it is one of the rows. 0, also if it is not; -ENOENT:
+ * it describes something else; -EBADMSG, -EIO.
+ */
+int glibc_descriptors_take(struct glibc_descriptors *descriptors, const struct elf_file *file,
+			   const struct elf_symbol *object);
 
 #endif

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_sections.h"
+#include "elf/elf_file.h"
 #include "unwind/eh_frame.h"
-#include "unwind/eh_section.h"
 
 #define LONGEST_INSTRUCTION 15
 #define CHUNK_RELOCATIONS 1024

@@ -2,38 +2,366 @@
 #include "store/recorder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "store/checkpointer.h"
-#include "store/recorder_file.h"
+#include "store/database.h"
 #include "store/recorder_state.h"
+#include "store/recording_state.h"
+#include "store/schema.h"
+
+/* Recordings as files: made, opened to add to them, and closed as one plain file. */
+
+#ifndef LEAKMON_VERSION
+#define LEAKMON_VERSION "0.1.0"
+#endif
+
+static const char writing_sql[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;";
+
+static int meta_write(sqlite3 *database)
+{
+	_cleanup_statement_ sqlite3_stmt *statement = NULL;
+	struct utsname host = {0};
+	int error = database_errno(
+		sqlite3_prepare_v2(database, "INSERT INTO meta VALUES(?,?)", -1, &statement, NULL));
+
+	uname(&host);
+	if (!error)
+		error = database_do(statement, "tt", "leakmon", LEAKMON_VERSION);
+	if (!error)
+		error = database_do(statement, "tt", "host", host.nodename);
+	if (!error)
+		error = database_do(statement, "tt", "kernel", host.release);
+	return error;
+}
+
+static int set_number(sqlite3 *database, const char *pragma, int number)
+{
+	char sql[64];
+
+	snprintf(sql, sizeof(sql), "PRAGMA %s=%d", pragma, number);
+	return database_run(database, sql);
+}
+
+static int prepare_to_write(sqlite3 *database)
+{
+	int error = database_run(database, writing_sql);
+
+	return error ? error : set_number(database, "wal_autocheckpoint", CHECKPOINT_PAGES);
+}
+
+static int add_version_2(sqlite3 *database)
+{
+	int error = database_run(database, schema_retain_sql);
+
+	return error ? error : database_run(database, schema_threads_sql);
+}
+
+static int create(sqlite3 *database)
+{
+	int error = prepare_to_write(database);
+
+	if (!error)
+		error = set_number(database, "application_id", SCHEMA_APPLICATION_ID);
+	if (!error)
+		error = database_run(database, "BEGIN");
+	if (!error)
+		error = set_number(database, "user_version", SCHEMA_VERSION);
+	if (!error)
+		error = database_run(database, schema_sql);
+	if (!error)
+		error = add_version_2(database);
+	if (!error)
+		error = database_run(database, schema_owners_sql);
+	if (!error)
+		error = meta_write(database);
+	return error ? error : database_run(database, "COMMIT");
+}
+
+/* In one transaction: others see the old schema or the new one. */
+static int upgrade(sqlite3 *database)
+{
+	int64_t version;
+	int error = database_run(database, "BEGIN IMMEDIATE");
+
+	if (!error)
+		error = database_integer(database, "PRAGMA user_version", &version);
+	if (!error && version < 2)
+		error = add_version_2(database);
+	if (!error && version < 3)
+		error = database_run(database, schema_owners_sql);
+	if (!error && version < SCHEMA_VERSION)
+		error = set_number(database, "user_version", SCHEMA_VERSION);
+	if (!error)
+		error = database_run(database, "COMMIT");
+	if (error)
+		database_run(database, "ROLLBACK");
+	return error;
+}
+
+/* Readable by its owner only: a recording names files and functions of the targets. */
+static int file_make(const char *path)
+{
+	int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+
+	if (fd < 0) {
+		log_error("cannot record to %s: %s; %s", path, strerror(errno),
+			  errno == EEXIST ? "name another file, or remove this one"
+					  : "name a file in a directory that you may write to");
+		return -errno;
+	}
+	close(fd);
+	return 0;
+}
+
+static int open_file(const char *path, sqlite3 **database)
+{
+	_cleanup_free_ char *plain = database_path(path);
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+	int error = plain ? database_errno(sqlite3_open_v2(plain, database, flags, NULL)) : -ENOMEM;
+
+	return error ? error : database_distrust(*database);
+}
+
+static void complain(const char *path, int error)
+{
+	log_error("cannot record to %s: %s; name a file on a local file system with room", path,
+		  strerror(-error));
+}
+
+/* Makes the file, which must not be there yet. 0, or -errno after an error message. */
+int recorder_file_make(const char *path, sqlite3 **database)
+{
+	_cleanup_database_ sqlite3 *opened = NULL;
+	int error = file_make(path);
+
+	if (error)
+		return error;
+	error = open_file(path, &opened);
+	if (!error)
+		error = create(opened);
+	if (error) {
+		complain(path, error);
+		unlink(path);
+		return error;
+	}
+	*database = TAKE_PTR(opened);
+	return 0;
+}
+
+/*
+ * Opens one that is there, and brings it to the present schema; or makes it. 0, or -errno after an
+ * error message.
+ */
+int recorder_file_reopen(const char *path, sqlite3 **database)
+{
+	_cleanup_database_ sqlite3 *opened = NULL;
+	int error;
+
+	if (access(path, F_OK) && errno == ENOENT)
+		return recorder_file_make(path, database);
+	error = recording_verify(path);
+	if (error)
+		return error;
+	error = open_file(path, &opened);
+	if (!error)
+		error = prepare_to_write(opened);
+	if (!error)
+		error = upgrade(opened);
+	if (error) {
+		complain(path, error);
+		return error;
+	}
+	*database = TAKE_PTR(opened);
+	return 0;
+}
+
+/* Puts everything into the one file, unless others have it open too. NULL is allowed. */
+void recorder_file_close(sqlite3 *database)
+{
+	if (!database)
+		return;
+	/* One plain file, which opens on read-only media too; others that have it open prevent it:
+	 * they are not waited for. */
+	sqlite3_busy_timeout(database, 0);
+	database_run(database, "PRAGMA journal_mode=DELETE");
+	sqlite3_close(database);
+}
+
+/*
+ * --keep: which snapshots give way. Rows hold until the next row of their site, so a snapshot is
+ * forgotten by handing those of its rows that the next one does not replace on to the next one.
+ */
+
+/* The log grows to this between checkpoints (CHECKPOINT_PAGES of 4 KiB, and one snapshot or two).
+ */
+#define LOG_BYTES (UINT64_C(3) << 20)
+
+/* Per append: more than one, so that the file shrinks below its limit at last. */
+#define DROPS_MAX 2
+
+static const struct {
+	enum recorder_statement statement;
+	bool moves; /* rows to the next snapshot, which needs none if it is a full one */
+} steps[] = {
+	{MOVE_POINTS, true},
+	{DROP_POINTS, false},
+	{MOVE_AGES, true},
+	{DROP_AGES, false},
+	{MOVE_BY_DEAD, true},
+	{DROP_BY_DEAD, false},
+	{MOVE_LEDGERS, true},
+	{DROP_LEDGERS, false},
+	{MOVE_LOSSES, true},
+	{DROP_LOSSES, false},
+	{MOVE_THREADS, true},
+	{DROP_THREADS, false},
+	{MOVE_DEAD, true},
+	{DROP_DEAD, false},
+	{MOVE_MAPPING_LEDGERS, true},
+	{DROP_MAPPING_LEDGERS, false},
+	{HAND_ON_FULL, true},
+	{DROP_SNAPSHOT, false},
+	{COUNT_ROWS, false},
+};
+
+static int snapshot_drop(struct recorder *recorder, size_t i)
+{
+	struct kept_snapshot *it = &recorder->kept.items[i], *next = it + 1;
+	int error = 0;
+
+	for (size_t s = 0; s < ARRAY_SIZE(steps) && !error; s++) {
+		sqlite3_stmt *statement = recorder->statements[steps[s].statement];
+		bool takes_next = sqlite3_bind_parameter_count(statement) == 2;
+
+		if (steps[s].moves && next->full)
+			continue;
+		error = database_do(statement, takes_next ? "ii" : "i", it->sequence,
+				    next->sequence);
+	}
+	if (error)
+		return error;
+	next->full |= it->full;
+	memmove(&recorder->kept.items[i], &recorder->kept.items[i + 1],
+		(recorder->kept.count - i - 1) * sizeof(*recorder->kept.items));
+	recorder->kept.count--;
+	return 0;
+}
+
+/* The one that is missed least: its gap is smallest for its age. 0: none may go. */
+static size_t least_missed(const struct recorder *recorder)
+{
+	const struct kept_snapshot *kept = recorder->kept.items;
+	size_t count = recorder->kept.count, best = 0;
+	double least = 0;
+
+	for (size_t i = 1; i + 1 < count; i++) {
+		double gap = (double)(kept[i + 1].monotonic_ns - kept[i - 1].monotonic_ns);
+		double age = (double)(kept[count - 1].monotonic_ns - kept[i].monotonic_ns);
+
+		if (kept[i].labelled || (best && gap / age >= least))
+			continue;
+		least = gap / age;
+		best = i;
+	}
+	return best;
+}
+
+static int bytes_used(struct recorder *recorder, uint64_t *bytes)
+{
+	int64_t pages, free_pages, page_size;
+	int error = database_integer(recorder->database, "PRAGMA page_count", &pages);
+
+	if (!error)
+		error = database_integer(recorder->database, "PRAGMA freelist_count", &free_pages);
+	if (!error)
+		error = database_integer(recorder->database, "PRAGMA page_size", &page_size);
+	if (!error)
+		*bytes = (uint64_t)((pages - free_pages) * page_size);
+	return error;
+}
+
+static int keep_size(struct recorder *recorder)
+{
+	uint64_t limit = recorder->options.keep_bytes, bytes;
+	int error = bytes_used(recorder, &bytes);
+
+	if (error || !limit)
+		return error;
+	limit -= limit > 2 * LOG_BYTES ? LOG_BYTES : limit / 4;
+	for (int i = 0; i < DROPS_MAX && bytes > limit && !error; i++) {
+		size_t victim = least_missed(recorder);
+
+		if (!victim)
+			return 0;
+		error = snapshot_drop(recorder, victim);
+	}
+	return error;
+}
+
+static int keep_time(struct recorder *recorder)
+{
+	uint64_t keep_ns = recorder->options.keep_ns, now;
+	int error = 0;
+
+	if (!keep_ns || !recorder->kept.count)
+		return 0;
+	now = recorder->kept.items[recorder->kept.count - 1].monotonic_ns;
+	for (size_t i = 0; i + 1 < recorder->kept.count && !error;) {
+		if (recorder->kept.items[i].monotonic_ns + keep_ns >= now)
+			break;
+		if (recorder->kept.items[i].labelled)
+			i++;
+		else
+			error = snapshot_drop(recorder, i);
+	}
+	return error;
+}
+
+/* Forgets what --keep no longer allows. */
+static int recorder_keep(struct recorder *recorder)
+{
+	int error = keep_time(recorder);
+
+	return error ? error : keep_size(recorder);
+}
 
 /* A state is read from the full snapshot before it: this many others at most lie between. */
 #define FULL_EVERY 32
+
 /* The histograms of ages cost as much as all other numbers: so many snapshots have them all... */
 #define AGES_FIRST 64
+
 /* ...and then one of so many. */
 #define AGES_EVERY 8
-
 #define PUT_LEDGER_SQL "INSERT INTO ledgers VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 
 static const char hand_on_full_sql[] = "UPDATE snapshots SET is_full="
 				       "(SELECT is_full FROM snapshots WHERE sequence=?1)"
 				       " WHERE sequence=?2";
+
 static const char count_rows_sql[] = "UPDATE snapshots SET rows="
 				     "(SELECT count(*) FROM points WHERE snapshot=?2)"
 				     " WHERE sequence=?2";
+
 static const char all_snapshots_sql[] = "SELECT sequence,monotonic_ns,label IS NOT NULL,is_full"
 					" FROM snapshots ORDER BY sequence";
 
 /* Many frames at a time, which costs a third; a place without a frame is passed over: NOT NULL. */
 #define FRAME(place, parameter) ",(?1,?2+" #place ",?" #parameter ")"
+
 static const char put_stack_sql[] = "INSERT OR IGNORE INTO stacks VALUES(?1,?2,?3)" FRAME(1, 4)
 	FRAME(2, 5) FRAME(3, 6) FRAME(4, 7) FRAME(5, 8) FRAME(6, 9) FRAME(7, 10) FRAME(8, 11)
+
 		FRAME(9, 12) FRAME(10, 13) FRAME(11, 14) FRAME(12, 15) FRAME(13, 16) FRAME(14, 17)
+
 			FRAME(15, 18);
+
 _Static_assert(RECORDER_FRAMES_AT_ONCE == 16, "a row for every place");
 
 static const char *const statements[] = {
@@ -79,6 +407,7 @@ static const char *const statements[] = {
 	[COUNT_ROWS] = count_rows_sql,
 	[ALL_SNAPSHOTS] = all_snapshots_sql,
 };
+
 _Static_assert(ARRAY_SIZE(statements) == RECORDER_STATEMENTS, "a text for every statement");
 
 static int prepare(struct recorder *recorder)

@@ -121,42 +121,32 @@ struct recorder {
 	bool ages;		/* this one gets its histogram */
 };
 
-/* recorder_rows.c: the row of a process, of a site (written if new or if its frames changed). */
-int recorder_put_process(struct recorder *recorder, const struct snapshot_process *process,
-			 int64_t *row);
-int recorder_put_site(struct recorder *recorder, int64_t process,
-		      const struct snapshot_process *owner, const struct report_site *site,
-		      struct recorded_site **recorded);
 /* After a rollback: forgets the rows that were not committed. */
 int recorder_forget_rows(struct recorder *recorder);
 /* After sites were taken out of the array. */
 int recorder_index_sites(struct recorder *recorder);
 
-/* recorder_stacks.c. For keys within a run only, never stored; NULL is a text of its own. */
-uint64_t recorder_text_hash(const char *text);
+/* For keys within a run only, never stored; NULL is a text of its own. */
 static inline uint64_t recorder_mix(uint64_t hash, uint64_t value)
 {
 	return hash_mix(hash ^ hash_mix(value));
 }
-/* The row of a frame that is seen in that process, written if it is new. */
-int recorder_put_frame(struct recorder *recorder, int64_t process, const struct frame *frame,
-		       int64_t *row);
-/* The same for the same frames; never 0. */
-uint64_t recorder_stack_hash(const struct frames *frames);
-/* Of a site, instead of what was there. */
-int recorder_put_stack(struct recorder *recorder, int64_t process, int64_t site,
-		       const struct frames *frames);
 
-/* recorder_threads.c: threads, dead ones by creator, and the mapping ledger of one process. */
-int recorder_put_threads(struct recorder *recorder, int64_t process,
-			 const struct report_process *report, const struct snapshot *snapshot);
-/* Creators of whose threads none is left, and the sum over all processes; at last. */
-int recorder_end_threads(struct recorder *recorder, const struct snapshot *snapshot);
-
-/* recorder_points.c: all numbers of one snapshot. */
+/* All numbers of one snapshot. */
 int recorder_put_numbers(struct recorder *recorder, const struct report *report);
 
-/* recorder_keep.c: forgets what --keep no longer allows. */
-int recorder_keep(struct recorder *recorder);
+/* Recordings as files (recorder.c). */
+
+/* Makes the file, which must not be there yet. 0, or -errno after an error message. */
+int recorder_file_make(const char *path, sqlite3 **database);
+
+/*
+ * Opens one that is there, and brings it to the present schema; or makes it. 0, or -errno after an
+ * error message.
+ */
+int recorder_file_reopen(const char *path, sqlite3 **database);
+
+/* Puts everything into the one file, unless others have it open too. NULL is allowed. */
+void recorder_file_close(sqlite3 *database);
 
 #endif

@@ -1,10 +1,554 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From a recording to snapshots, names and histories. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
+#include "proc/container.h"
 #include "store/recording_state.h"
+
+/* Values of a recording, in which nothing is believed, and what is said of one that is damaged. */
+
+static int threads_fill(const struct recording *recording, const struct state *state,
+			struct snapshot *snapshot, const struct hash *positions);
+
+static int recording_read_frame(struct recording *recording, sqlite3_stmt *statement,
+				struct frames *frames);
+
+/* What SQLite says of it, if it is SQLite that complains. */
+static const char *detail(const struct recording *recording)
+{
+	int code = sqlite3_errcode(recording->database) & 0xff;
+
+	return code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE
+		       ? "a value that no recording holds"
+		       : sqlite3_errmsg(recording->database);
+}
+
+int recording_fail(const struct recording *recording, int error, const char *what)
+{
+	if (error == -ENOMEM)
+		log_error("out of memory");
+	else if (error == -EUCLEAN)
+		log_error("%s is damaged: %s (%s); `sqlite3 FILE .recover` may save part of it",
+			  recording->path, what, detail(recording));
+	else
+		log_error("cannot read %s: %s: %s", recording->path, what, strerror(-error));
+	return error;
+}
+
+const char *recording_text_into(struct intern *strings, sqlite3_stmt *statement, int column,
+				int *error)
+{
+	_cleanup_free_ char *cut = NULL;
+	const char *text = database_text(statement, column), *kept;
+
+	if (!text)
+		return NULL;
+	cut = strndup(text, RECORDING_TEXT_MAX);
+	kept = cut ? intern_string(strings, cut) : NULL;
+	if (!kept)
+		*error = -ENOMEM;
+	return kept;
+}
+
+const char *recording_text(struct recording *recording, sqlite3_stmt *statement, int column,
+			   int *error)
+{
+	return recording_text_into(&recording->strings, statement, column, error);
+}
+
+static unsigned recording_name_index(const char *name, const char *(*name_of)(unsigned),
+				     unsigned max)
+{
+	for (unsigned i = 0; name && i < max; i++) {
+		const char *candidate = name_of(i);
+
+		if (candidate && !strcmp(name, candidate))
+			return i;
+	}
+	return 0;
+}
+
+static const char *recording_walk_end_name(unsigned i)
+{
+	return walk_end_name((enum lm_walk_end)i);
+}
+
+/* Processes and sites: what is read once, when a recording is opened. */
+
+void process_row_read(struct recording *recording, sqlite3_stmt *statement, int *error)
+{
+	struct known_process *process = vec_push(&recording->processes);
+	const char *comm = database_text(statement, 3);
+	uint64_t pid = database_unsigned(statement, 2, error), *position;
+
+	if (!process) {
+		*error = -ENOMEM;
+		return;
+	}
+	process->row = database_unsigned(statement, 0, error);
+	process->key = database_unsigned(statement, 1, error);
+	process->pid = (uint32_t)pid;
+	snprintf(process->comm, sizeof(process->comm), "%s", comm ? comm : "");
+	process->exe = recording_text(recording, statement, 4, error);
+	process->container_id = recording_text(recording, statement, 5, error);
+	process->namespace = recording_text(recording, statement, 6, error);
+	process->pod = recording_text(recording, statement, 7, error);
+	process->container = recording_text(recording, statement, 8, error);
+	if (!*error && (pid > UINT32_MAX || recording->processes.count > RECORDING_PROCESSES_MAX))
+		*error = -EUCLEAN;
+	position = hash_put(&recording->process_rows, process->row, NULL);
+	if (position)
+		*position = recording->processes.count - 1;
+	else
+		*error = -ENOMEM;
+}
+
+static const char *lost_name_of(unsigned i)
+{
+	return lost_name((enum lm_lost)i);
+}
+
+static const char *family_name_of(unsigned i)
+{
+	return family_name((enum site_family)i);
+}
+
+static const char *kind_name_of(unsigned i)
+{
+	return kind_name((enum site_kind)i);
+}
+
+void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *error)
+{
+	struct known_site *site = vec_push(&recording->sites);
+	const char *stack = database_text(statement, 2);
+	uint64_t *position;
+
+	if (!site) {
+		*error = -ENOMEM;
+		return;
+	}
+	site->row = database_unsigned(statement, 0, error);
+	site->process = database_unsigned(statement, 1, error);
+	site->stack = stack ? strtoull(stack, NULL, 16) : 0;
+	site->lost = (enum lm_lost)recording_name_index(database_text(statement, 3), lost_name_of,
+							LM_LOST_MAX_);
+	site->end = (enum lm_walk_end)recording_name_index(database_text(statement, 4),
+							   recording_walk_end_name, LM_WALK_MAX_);
+	site->family = (enum site_family)recording_name_index(database_text(statement, 5),
+							      family_name_of, FAMILY_MAX_);
+	site->kind = (enum site_kind)recording_name_index(database_text(statement, 6), kind_name_of,
+							  KIND_MAX_);
+	if (!*error && (site->row > UINT32_MAX || recording->sites.count > RECORDING_SITES_MAX ||
+			!hash_get(&recording->process_rows, site->process)))
+		*error = -EUCLEAN;
+	position = hash_put(&recording->site_rows, site->row, NULL);
+	if (position)
+		*position = recording->sites.count - 1;
+	else
+		*error = -ENOMEM;
+}
+
+/* A state that was read, as the snapshot that a live run would hand on. */
+
+static struct container *container_of_row(const struct known_process *known, int *error)
+{
+	struct container *container;
+
+	if (!known->container_id)
+		return NULL;
+	container = calloc(1, sizeof(*container));
+	if (!container) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	snprintf(container->id, sizeof(container->id), "%s", known->container_id);
+	container->namespace = known->namespace ? strdup(known->namespace) : NULL;
+	container->pod = known->pod ? strdup(known->pod) : NULL;
+	container->name = known->container ? strdup(known->container) : NULL;
+	return container;
+}
+
+static int process_fill(struct snapshot_process *process, const struct known_process *known,
+			const struct process_state_at *state)
+{
+	int error = 0;
+
+	process->key = known->key;
+	process->pid = known->pid;
+	memcpy(process->comm, known->comm, sizeof(process->comm));
+	process->exe = known->exe ? strdup(known->exe) : NULL;
+	process->container = container_of_row(known, &error);
+	process->exited = state->state != PROCESS_ALIVE;
+	process->exact = state->exact;
+	process->outstanding_bytes = state->bytes;
+	process->outstanding_count = state->count;
+	process->ledger = state->ledger;
+	return error;
+}
+
+/* positions: of a process' row in the snapshot, +1. */
+static int processes_fill(const struct recording *recording, const struct state *state,
+			  struct snapshot *snapshot, struct hash *positions)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < state->processes.count && !error; i++) {
+		const struct process_state_at *at = &state->processes.items[i];
+		struct snapshot_process *process;
+		uint64_t *position;
+
+		if (!at->row)
+			snapshot->ledger = at->ledger;
+		if (!at->row || at->state >= PROCESS_GONE)
+			continue;
+		process = vec_push(&snapshot->processes);
+		position = hash_put(positions, at->row, NULL);
+		if (!process || !position)
+			return -ENOMEM;
+		*position = snapshot->processes.count;
+		error = process_fill(
+			process,
+			&recording->processes.items[*hash_get(&recording->process_rows, at->row)],
+			at);
+	}
+	return error;
+}
+
+static int sites_fill(const struct recording *recording, const struct state *state,
+		      struct snapshot *snapshot, const struct hash *positions)
+{
+	if (!snapshot->processes.items)
+		return 0;
+	for (size_t i = 0; i < state->sites.count; i++) {
+		const struct site_state *at = &state->sites.items[i];
+		const struct known_site *known =
+			&recording->sites
+				 .items[*hash_get(&recording->site_rows, at->numbers.index)];
+		const uint64_t *position = hash_get(positions, known->process);
+		struct site *site;
+
+		if (!position || (!at->numbers.count && !at->numbers.bytes))
+			continue;
+		site = vec_push(&snapshot->processes.items[*position - 1].sites);
+		if (!site)
+			return -ENOMEM;
+		*site = at->numbers;
+		site->lost = known->lost;
+		site->family = known->family;
+		site->kind = known->kind;
+		site->end = known->end;
+		/* The row says how old the oldest block was then, and it is still there. */
+		if (site->oldest_ns && snapshot->monotonic_ns > at->monotonic_ns)
+			site->oldest_ns += snapshot->monotonic_ns - at->monotonic_ns;
+	}
+	return 0;
+}
+
+/* The state as a snapshot. 0 or -errno. */
+static int state_to_snapshot(const struct recording *recording, const struct state *state,
+			     size_t position, struct snapshot *snapshot)
+{
+	const struct recording_snapshot *at = &recording->snapshots.items[position];
+	_cleanup_(hash_free) struct hash positions = {0};
+	struct snapshot built = {
+		.sequence = at->sequence, .time = at->time, .monotonic_ns = at->monotonic_ns};
+	sqlite3_stmt *statement = recording->statements[GET_SNAPSHOT];
+	int error = database_bind(statement, "i", (int64_t)at->sequence);
+
+	if (!error && database_next(statement) > 0) {
+		built.has_ages = database_unsigned(statement, 0, &error) != 0;
+		built.sampled = database_unsigned(statement, 1, &error) != 0;
+		built.scan_ns = database_unsigned(statement, 2, &error);
+		built.has_owners = database_unsigned(statement, 3, &error) != 0;
+		built.only_by_dead = database_unsigned(statement, 4, &error) != 0;
+	}
+	sqlite3_reset(statement);
+	if (!error)
+		error = processes_fill(recording, state, &built, &positions);
+	if (!error)
+		error = sites_fill(recording, state, &built, &positions);
+	if (!error)
+		error = threads_fill(recording, state, &built, &positions);
+	if (error) {
+		snapshot_free(&built);
+		return recording_fail(recording, error, "a snapshot");
+	}
+	*snapshot = built;
+	return 0;
+}
+
+/* Threads and mapping ledgers of a recording. */
+
+/* The element of a row id, made if it is the first time; NULL: out of memory. */
+#define element_of(list, positions, row)                                                           \
+	({                                                                                         \
+		bool fresh_;                                                                       \
+		uint64_t *position_ = hash_put((positions), (row), &fresh_);                       \
+		__typeof__((list)->items) element_ = NULL;                                         \
+		if (position_ && !fresh_) {                                                        \
+			element_ = &(list)->items[*position_];                                     \
+		} else if (position_) {                                                            \
+			*position_ = (list)->count;                                                \
+			element_ = vec_push(list);                                                 \
+		}                                                                                  \
+		element_;                                                                          \
+	})
+
+void threads_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+		  int *error)
+{
+	uint64_t row = database_unsigned(statement, 0, error);
+	const char *why = database_text(statement, 12);
+	struct thread_figures figures = {0};
+	struct threads_at *at = element_of(&state->threads, &state->thread_positions, row);
+
+	(void)recording;
+	if (!at) {
+		*error = -ENOMEM;
+		return;
+	}
+	figures.counted = sqlite3_column_type(statement, 1) != SQLITE_NULL;
+	figures.followed = sqlite3_column_type(statement, 2) != SQLITE_NULL;
+	if (figures.counted)
+		figures.alive = database_unsigned(statement, 1, error);
+	if (figures.followed) {
+		figures.dead = database_unsigned(statement, 2, error);
+		figures.dead_stack_bytes = database_unsigned(statement, 3, error);
+		figures.dead_resident_bytes = database_unsigned(statement, 4, error);
+		figures.dead_heap_bytes = database_unsigned(statement, 5, error);
+		figures.dead_heap_count = database_unsigned(statement, 6, error);
+		figures.created = database_unsigned(statement, 7, error);
+		figures.joined = database_unsigned(statement, 8, error);
+		figures.detached = database_unsigned(statement, 9, error);
+		figures.exact = database_unsigned(statement, 10, error) != 0;
+		figures.untold = database_unsigned(statement, 11, error);
+	}
+	snprintf(figures.why, sizeof(figures.why), "%s", why ? why : "");
+	at->process = row;
+	at->figures = figures;
+}
+
+void dead_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+	       int *error)
+{
+	uint64_t row = database_unsigned(statement, 0, error);
+	struct dead_at *at;
+
+	if (*error || !hash_get(&recording->creator_rows, row)) {
+		*error = -EUCLEAN;
+		return;
+	}
+	at = element_of(&state->dead, &state->dead_positions, row);
+	if (!at) {
+		*error = -ENOMEM;
+		return;
+	}
+	*at = (struct dead_at){.creator = row};
+	at->group.count = database_unsigned(statement, 1, error);
+	at->group.before_attach = database_unsigned(statement, 2, error);
+	if (sqlite3_column_type(statement, 3) != SQLITE_NULL) {
+		at->oldest_ns = database_unsigned(statement, 3, error);
+		at->newest_ns = database_unsigned(statement, 4, error);
+	}
+	at->group.stack_bytes = database_unsigned(statement, 5, error);
+	at->group.resident_bytes = database_unsigned(statement, 6, error);
+	at->group.heap_bytes = database_unsigned(statement, 7, error);
+	at->group.heap_count = database_unsigned(statement, 8, error);
+	if (!*error && at->group.before_attach > at->group.count)
+		*error = -EUCLEAN;
+}
+
+void mapping_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+		  int *error)
+{
+	uint64_t row = database_unsigned(statement, 0, error);
+	struct mapping_at *at = element_of(&state->mappings, &state->mapping_positions, row);
+
+	(void)recording;
+	if (!at) {
+		*error = -ENOMEM;
+		return;
+	}
+	at->process = row;
+	at->ledger.mapped = database_unsigned(statement, 1, error);
+	at->ledger.unmapped = database_unsigned(statement, 2, error);
+	at->ledger.outstanding = database_unsigned(statement, 3, error);
+	at->ledger.purged = database_unsigned(statement, 4, error);
+	at->ledger.ranges = database_unsigned(statement, 5, error);
+	at->ledger.events_lost = database_unsigned(statement, 6, error);
+	at->ledger.missed = database_unsigned(statement, 7, error);
+	at->ledger.healed = database_unsigned(statement, 8, error);
+}
+
+static struct snapshot_process *process_at(struct snapshot *snapshot, const struct hash *positions,
+					   uint64_t row)
+{
+	const uint64_t *position = hash_get(positions, row);
+
+	return position ? &snapshot->processes.items[*position - 1] : NULL;
+}
+
+static int copy_addresses(const struct known_creator *creator, struct dead_group *group)
+{
+	group->start_routine = creator->start_routine;
+	if (!creator->addresses.count)
+		return 0;
+	group->addresses = calloc(creator->addresses.count, sizeof(*group->addresses));
+	if (!group->addresses)
+		return -ENOMEM;
+	group->depth = creator->addresses.count;
+	memcpy(group->addresses, creator->addresses.items,
+	       group->depth * sizeof(*group->addresses));
+	return 0;
+}
+
+static int fill_dead(const struct recording *recording, const struct dead_at *at,
+		     struct snapshot *snapshot, const struct hash *positions)
+{
+	const struct known_creator *creator =
+		&recording->creators.items[*hash_get(&recording->creator_rows, at->creator)];
+	struct snapshot_process *process = process_at(snapshot, positions, creator->process);
+	struct dead_group *group;
+
+	if (!process || !at->group.count)
+		return 0;
+	group = vec_push(&process->threads.groups);
+	if (!group)
+		return -ENOMEM;
+	*group = at->group;
+	group->end = creator->end;
+	group->site = (uint32_t)creator->row;
+	if (at->oldest_ns)
+		group->oldest_ns =
+			snapshot->monotonic_ns - MIN(snapshot->monotonic_ns, at->oldest_ns);
+	if (at->newest_ns)
+		group->newest_ns =
+			snapshot->monotonic_ns - MIN(snapshot->monotonic_ns, at->newest_ns);
+	return copy_addresses(creator, group);
+}
+
+static int by_count(const void *left, const void *right)
+{
+	const struct dead_group *a = left, *b = right;
+
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	return (a->site > b->site) - (a->site < b->site);
+}
+
+static int threads_fill(const struct recording *recording, const struct state *state,
+			struct snapshot *snapshot, const struct hash *positions)
+{
+	struct snapshot_process *process;
+	int error = 0;
+
+	for (size_t i = 0; i < state->threads.count; i++) {
+		process = process_at(snapshot, positions, state->threads.items[i].process);
+		if (process)
+			process->threads = state->threads.items[i].figures;
+	}
+	for (size_t i = 0; i < state->mappings.count; i++) {
+		const struct mapping_at *at = &state->mappings.items[i];
+
+		snapshot->has_mappings = true;
+		process = process_at(snapshot, positions, at->process);
+		if (process)
+			process->mapping = at->ledger;
+		if (!at->process)
+			snapshot->mapping = at->ledger;
+	}
+	for (size_t i = 0; i < state->dead.count && !error; i++)
+		error = fill_dead(recording, &state->dead.items[i], snapshot, positions);
+	for (size_t i = 0; snapshot->processes.items && i < snapshot->processes.count; i++) {
+		struct thread_figures *threads = &snapshot->processes.items[i].threads;
+
+		if (threads->groups.count)
+			qsort(threads->groups.items, threads->groups.count,
+			      sizeof(*threads->groups.items), by_count);
+	}
+	return error;
+}
+
+void creator_read(struct recording *recording, sqlite3_stmt *statement, int *error)
+{
+	struct known_creator *creator = vec_push(&recording->creators);
+	const char *stack = database_text(statement, 2);
+	uint64_t *position;
+
+	if (!creator) {
+		*error = -ENOMEM;
+		return;
+	}
+	creator->row = database_unsigned(statement, 0, error);
+	creator->process = database_unsigned(statement, 1, error);
+	creator->stack = stack ? strtoull(stack, NULL, 16) : 0;
+	creator->end = (enum lm_walk_end)recording_name_index(
+		database_text(statement, 3), recording_walk_end_name, LM_WALK_MAX_);
+	if (!*error &&
+	    (creator->row > UINT32_MAX || recording->creators.count > RECORDING_SITES_MAX ||
+	     !hash_get(&recording->process_rows, creator->process)))
+		*error = -EUCLEAN;
+	position = hash_put(&recording->creator_rows, creator->row, NULL);
+	if (position)
+		*position = recording->creators.count - 1;
+	else
+		*error = -ENOMEM;
+}
+
+void creator_address_read(struct recording *recording, sqlite3_stmt *statement, int *error)
+{
+	uint64_t row = database_unsigned(statement, 0, error), *added;
+	const uint64_t *position = hash_get(&recording->creator_rows, row);
+	uint64_t address = (uint64_t)sqlite3_column_int64(statement, 2);
+	struct known_creator *creator;
+
+	if (!position)
+		return;
+	creator = &recording->creators.items[*position];
+	if (sqlite3_column_int64(statement, 1) < 0) {
+		creator->start_routine = address;
+		return;
+	}
+	added = vec_push(&creator->addresses);
+	if (!added)
+		*error = -ENOMEM;
+	else if (creator->addresses.count > RECORDING_DEPTH_MAX)
+		*error = -EUCLEAN;
+	else
+		*added = address;
+}
+
+/* Fills ids and frames. 0 or -errno. */
+static int recording_name_dead(struct recording *recording, struct report_dead *dead)
+{
+	const uint64_t *position = hash_get(&recording->creator_rows, dead->group->site);
+	const struct known_creator *creator;
+	sqlite3_stmt *statement = recording->statements[GET_CREATOR_STACK];
+	int error, more;
+
+	if (!position)
+		return 0;
+	creator = &recording->creators.items[*position];
+	dead->id = creator->stack;
+	dead->stack.list.count = dead->start.list.count = 0;
+	error = database_bind(statement, "ii", (int64_t)creator->row, (int64_t)creator->process);
+	while (!error && (more = database_next(statement)) != 0) {
+		bool start = sqlite3_column_int64(statement, 11) < 0;
+
+		error = more < 0 ? more
+				 : recording_read_frame(recording, statement,
+							start ? &dead->start : &dead->stack);
+	}
+	sqlite3_reset(statement);
+	return error;
+}
+
+/* From a recording to snapshots, names and histories. */
 
 /* More rows than this take more than a second to read. */
 #define ROWS_MAX 1500000
@@ -46,8 +590,9 @@ static void frame_read(struct recording *recording, sqlite3_stmt *statement, str
 		offset + (frame->module ? (uint64_t)sqlite3_column_int64(statement, 10) : 0);
 }
 
-int recording_read_frame(struct recording *recording, sqlite3_stmt *statement,
-			 struct frames *frames)
+/* Appends one. */
+static int recording_read_frame(struct recording *recording, sqlite3_stmt *statement,
+				struct frames *frames)
 {
 	struct frame *frame = vec_push(&frames->list);
 	int error = 0;

@@ -125,15 +125,13 @@ struct recording {
 	struct intern strings;
 };
 
-/* recording_open.c: 0, or -errno after a message. A regular file is there; it opens, and it is a
+/* 0, or -errno after a message. A regular file is there; it opens, and it is a
  * recording of a known schema whose pages are whole. */
-int recording_check_file(const char *path);
-int recording_open_database(struct recording *recording);
 
 /* All of these for a file that is to be written to. */
 int recording_verify(const char *path);
 
-/* recording_values.c. Says what is wrong with the file, and returns the error. */
+/* Says what is wrong with the file, and returns the error. */
 int recording_fail(const struct recording *recording, int error, const char *what);
 
 /* The interned text of a column, cut at RECORDING_TEXT_MAX; NULL: null, or no memory (*error). */
@@ -143,14 +141,12 @@ const char *recording_text_into(struct intern *strings, sqlite3_stmt *statement,
 const char *recording_text(struct recording *recording, sqlite3_stmt *statement, int column,
 			   int *error);
 /* Which name it is, 0 if none. */
-unsigned recording_name_index(const char *name, const char *(*name_of)(unsigned), unsigned max);
-const char *recording_walk_end_name(unsigned i);
 
-/* recording_rows.c: adds what the row says. */
+/* Adds what the row says. */
 void process_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 
-/* retain_reader.c */
+/* retain_runs.c */
 int recording_list_retains(struct recording *recording);
 
 /* recording_state.c: brings a state from the snapshots before `from` to that of `to`. */
@@ -159,11 +155,7 @@ int state_advance(struct recording *recording, struct state *state, uint64_t fro
 void state_clear(struct state *state);
 void state_free(struct state *state);
 
-/* recording_fill.c: the state as a snapshot. 0 or -errno. */
-int state_to_snapshot(const struct recording *recording, const struct state *state, size_t position,
-		      struct snapshot *snapshot);
-
-/* recording_threads.c: rows of threads, dead_threads and mapping_ledgers. */
+/* Rows of threads, dead_threads and mapping_ledgers. */
 void threads_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
 		  int *error);
 void dead_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
@@ -171,15 +163,7 @@ void dead_read(struct recording *recording, struct state *state, sqlite3_stmt *s
 void mapping_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
 		  int *error);
 /* positions: of a process' row in the snapshot, +1. 0 or -ENOMEM. */
-int threads_fill(const struct recording *recording, const struct state *state,
-		 struct snapshot *snapshot, const struct hash *positions);
 void creator_address_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 void creator_read(struct recording *recording, sqlite3_stmt *statement, int *error);
-/* Fills ids and frames. 0 or -errno. */
-int recording_name_dead(struct recording *recording, struct report_dead *dead);
-
-/* recording_read.c: appends one. */
-int recording_read_frame(struct recording *recording, sqlite3_stmt *statement,
-			 struct frames *frames);
 
 #endif

@@ -1,10 +1,150 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "store/schema.h"
 
+/* What threads that have ended left behind, and thread-locals as roots. */
+
+const char schema_owners_sql[] =
+	/* 1: what is in no row of by_dead was allocated by threads that live. */
+	"ALTER TABLE snapshots ADD COLUMN has_owners INTEGER NOT NULL DEFAULT 0;"
+	/* 1: the numbers of all sites are of blocks whose threads have ended (--by-dead-threads).
+	 */
+	"ALTER TABLE snapshots ADD COLUMN only_by_dead INTEGER NOT NULL DEFAULT 0;"
+	/* Of a site's outstanding blocks, those whose threads have ended; holds as in `points`. */
+	"CREATE TABLE by_dead("
+	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
+	" bytes INTEGER NOT NULL, count INTEGER NOT NULL,"
+	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;"
+	/* That have one, of a thread-local; else 0. */
+	"ALTER TABLE retain_roots ADD COLUMN threads INTEGER NOT NULL DEFAULT 0;"
+	/* Allocations that could not be tracked. */
+	"ALTER TABLE retains ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;";
+
+/*
+ * Threads and mappings of each process. As everywhere, a row holds until the next one of the same
+ * process or creator, and snapshots with `is_full` have a row for everything.
+ */
+
+const char schema_threads_sql[] =
+	/* Of version 1; nothing was ever written to it. */
+	"DROP TABLE threads;"
+	/* NULL: not known. What comes behind `alive` is known together. */
+	"CREATE TABLE threads("
+	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
+	" alive INTEGER, dead INTEGER, dead_stack_bytes INTEGER, dead_resident_bytes INTEGER,"
+	" dead_heap_bytes INTEGER, dead_heap_count INTEGER,"
+	" created INTEGER, joined INTEGER, detached INTEGER,"
+	" exact INTEGER,"  /* 0: some were missed */
+	" untold INTEGER," /* ended, joined or not: not known, not in `dead` */
+	" why TEXT,"	   /* why no more than `alive` is known */
+	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
+	/* Who created dead threads, and to run what. */
+	"CREATE TABLE creators("
+	" id INTEGER PRIMARY KEY,"
+	" process INTEGER NOT NULL,"
+	" stack TEXT NOT NULL," /* the same on every run, host and load address */
+	" walk_end TEXT NOT NULL);"
+	"CREATE TABLE creator_stacks("
+	" creator INTEGER NOT NULL,"
+	" position INTEGER NOT NULL," /* 0: pthread_create's caller; -1: what the threads ran */
+	" frame INTEGER NOT NULL,"
+	" PRIMARY KEY(creator, position)) WITHOUT ROWID;"
+	"CREATE TABLE dead_threads("
+	" snapshot INTEGER NOT NULL, creator INTEGER NOT NULL,"
+	" count INTEGER NOT NULL, before_attach INTEGER NOT NULL,"
+	" oldest_ns INTEGER, newest_ns INTEGER," /* ended then, as snapshots.monotonic_ns */
+	" stack_bytes INTEGER NOT NULL, resident_bytes INTEGER NOT NULL,"
+	" heap_bytes INTEGER NOT NULL, heap_count INTEGER NOT NULL,"
+	" PRIMARY KEY(snapshot, creator)) WITHOUT ROWID;"
+	/* Bytes, but for the ranges and events_lost. process 0: the sum. Only with --mappings. */
+	"CREATE TABLE mapping_ledgers("
+	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
+	" mapped INTEGER NOT NULL, unmapped INTEGER NOT NULL, outstanding INTEGER NOT NULL,"
+	" purged INTEGER NOT NULL, ranges INTEGER NOT NULL, events_lost INTEGER NOT NULL,"
+	" missed INTEGER NOT NULL, healed INTEGER NOT NULL,"
+	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;";
+
+/*
+ * Results of `leakmon retain`, beside the snapshots but independent of them: a recording may have
+ * only these, or get them while another process adds snapshots. Classes and roots are meant by
+ * their number within the run; `stack` is the number of a stack as in `sites`.
+ */
+
+const char schema_retain_sql[] =
+	"CREATE TABLE retains("
+	" id INTEGER PRIMARY KEY,"
+	" time_ns INTEGER NOT NULL," /* since 1970 */
+	" label TEXT,"
+	" pid INTEGER NOT NULL, comm TEXT NOT NULL,"
+	" allocator TEXT, why_not_stopped TEXT,"
+	" settled INTEGER NOT NULL, stopped INTEGER NOT NULL,"
+	" soft_dirty INTEGER NOT NULL, pagemap INTEGER NOT NULL,"
+	" pause_ns INTEGER NOT NULL, max_pause_ns INTEGER NOT NULL, read_ns INTEGER NOT NULL,"
+	" total_ns INTEGER NOT NULL, own_peak_bytes INTEGER NOT NULL,"
+	" writable_bytes INTEGER NOT NULL, read_bytes INTEGER NOT NULL,"
+	" swapped_bytes INTEGER NOT NULL, pages_checked INTEGER NOT NULL,"
+	" pages_changed INTEGER NOT NULL, blocks INTEGER NOT NULL, walked INTEGER NOT NULL,"
+	" tracked INTEGER NOT NULL, arenas INTEGER NOT NULL, broken INTEGER NOT NULL,"
+	" broken_at INTEGER NOT NULL, broken_free_lists INTEGER NOT NULL,"
+	" held_blocks INTEGER NOT NULL, held_bytes INTEGER NOT NULL,"
+	" untracked_blocks INTEGER NOT NULL, untracked_bytes INTEGER NOT NULL,"
+	" unreachable_blocks INTEGER NOT NULL, unreachable_bytes INTEGER NOT NULL,"
+	" direct_blocks INTEGER NOT NULL, direct_bytes INTEGER NOT NULL,"
+	" indirect_blocks INTEGER NOT NULL, indirect_bytes INTEGER NOT NULL,"
+	" through_blocks INTEGER NOT NULL, through_bytes INTEGER NOT NULL);"
+	/* What leads to most comes first. */
+	"CREATE TABLE retain_roots("
+	" retain INTEGER NOT NULL, root INTEGER NOT NULL,"
+	" kind TEXT NOT NULL, name TEXT, module TEXT,"
+	" address INTEGER NOT NULL, offset INTEGER NOT NULL,"
+	" tid INTEGER NOT NULL, comm TEXT NOT NULL, words INTEGER NOT NULL,"
+	" retained_blocks INTEGER NOT NULL, retained_bytes INTEGER NOT NULL,"
+	" led_blocks INTEGER NOT NULL, led_bytes INTEGER NOT NULL, through INTEGER NOT NULL,"
+	" PRIMARY KEY(retain, root)) WITHOUT ROWID;"
+	"CREATE TABLE retain_classes("
+	" retain INTEGER NOT NULL, class INTEGER NOT NULL,"
+	" kind TEXT NOT NULL, name TEXT, module TEXT,"
+	" offset INTEGER NOT NULL, size INTEGER NOT NULL, stack TEXT,"
+	" distance INTEGER NOT NULL," /* most steps from a root */
+	" blocks INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+	" held_blocks INTEGER NOT NULL, held_bytes INTEGER NOT NULL,"
+	" untracked_blocks INTEGER NOT NULL, untracked_bytes INTEGER NOT NULL,"
+	" unreachable_blocks INTEGER NOT NULL, unreachable_bytes INTEGER NOT NULL,"
+	" PRIMARY KEY(retain, class)) WITHOUT ROWID;"
+	"CREATE TABLE retain_leaks("
+	" retain INTEGER NOT NULL, position INTEGER NOT NULL,"
+	" class INTEGER NOT NULL, stack TEXT, example INTEGER NOT NULL," /* address */
+	" direct_blocks INTEGER NOT NULL, direct_bytes INTEGER NOT NULL,"
+	" indirect_blocks INTEGER NOT NULL, indirect_bytes INTEGER NOT NULL,"
+	" PRIMARY KEY(retain, position)) WITHOUT ROWID;"
+	"CREATE TABLE retain_paths("
+	" retain INTEGER NOT NULL, path INTEGER NOT NULL,"
+	" class INTEGER NOT NULL, root INTEGER NOT NULL,"
+	" sharing INTEGER NOT NULL, sampled INTEGER NOT NULL,"
+	" PRIMARY KEY(retain, path)) WITHOUT ROWID;"
+	"CREATE TABLE retain_steps("
+	" retain INTEGER NOT NULL, path INTEGER NOT NULL, position INTEGER NOT NULL,"
+	" offset INTEGER NOT NULL, address INTEGER NOT NULL, size INTEGER NOT NULL,"
+	" class INTEGER NOT NULL, width INTEGER NOT NULL, repeated INTEGER NOT NULL,"
+	" PRIMARY KEY(retain, path, position)) WITHOUT ROWID;"
+	/* Every block is counted in one row: by verdict, root of its shortest path, class, stack.
+	 */
+	"CREATE TABLE retain_samples("
+	" retain INTEGER NOT NULL, position INTEGER NOT NULL,"
+	" verdict TEXT NOT NULL, root INTEGER, class INTEGER NOT NULL, stack TEXT,"
+	" blocks INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+	" PRIMARY KEY(retain, position)) WITHOUT ROWID;"
+	/* Stacks of all runs, each once. */
+	"CREATE TABLE retain_stacks("
+	" stack TEXT NOT NULL, position INTEGER NOT NULL," /* 0: the allocator's caller */
+	" module TEXT, build_id TEXT,"			   /* NULL: in no file */
+	" offset INTEGER NOT NULL, address INTEGER NOT NULL,"
+	" function TEXT, function_offset INTEGER NOT NULL,"
+	" file TEXT, line INTEGER, inlined INTEGER NOT NULL, why TEXT,"
+	" PRIMARY KEY(stack, position)) WITHOUT ROWID;";
+
 /* Row ids instead of names where rows are many; no index where a primary key will do. */
 const char schema_sql[] =
 	"CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
-
 	"CREATE TABLE snapshots("
 	" sequence INTEGER PRIMARY KEY,"
 	" time_ns INTEGER NOT NULL," /* since 1970 */
@@ -15,21 +155,17 @@ const char schema_sql[] =
 	" sampled INTEGER NOT NULL,"
 	" scan_ns INTEGER NOT NULL,"
 	" rows INTEGER NOT NULL);" /* in points */
-
 	"CREATE TABLE processes("
 	" id INTEGER PRIMARY KEY,"
 	" key INTEGER NOT NULL," /* PID and start time: one incarnation */
 	" pid INTEGER NOT NULL,"
 	" comm TEXT NOT NULL, exe TEXT,"
 	" container_id TEXT, namespace TEXT, pod TEXT, container TEXT);"
-
 	"CREATE TABLE modules(id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id TEXT);"
-
 	/* Where a module lay in a process: address = bias + frames.offset. */
 	"CREATE TABLE mappings("
 	" process INTEGER NOT NULL, module INTEGER NOT NULL, bias INTEGER NOT NULL,"
 	" PRIMARY KEY(process, module)) WITHOUT ROWID;"
-
 	"CREATE TABLE frames("
 	" id INTEGER PRIMARY KEY,"
 	" module INTEGER,"	    /* NULL: in no file */
@@ -37,19 +173,16 @@ const char schema_sql[] =
 	" function TEXT, function_offset INTEGER NOT NULL,"
 	" file TEXT, line INTEGER, inlined INTEGER NOT NULL,"
 	" why TEXT);" /* why there is no function */
-
 	"CREATE TABLE sites("
 	" id INTEGER PRIMARY KEY,"
 	" process INTEGER NOT NULL,"
 	" stack TEXT NOT NULL,"		    /* the same on every run, host and load address */
 	" family TEXT NOT NULL, kind TEXT," /* heap, mapping, kernel; what for */
 	" lost TEXT, walk_end TEXT NOT NULL);"
-
 	"CREATE TABLE stacks("
 	" site INTEGER NOT NULL, position INTEGER NOT NULL," /* 0: the allocator's caller */
 	" frame INTEGER NOT NULL,"
 	" PRIMARY KEY(site, position)) WITHOUT ROWID;"
-
 	"CREATE TABLE points("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" bytes INTEGER NOT NULL, count INTEGER NOT NULL," /* outstanding */
@@ -57,14 +190,12 @@ const char schema_sql[] =
 	" freed_bytes INTEGER NOT NULL, freed_count INTEGER NOT NULL,"
 	" oldest_ms INTEGER," /* NULL: ages were not read */
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;"
-
 	/* Blocks at least so old. */
 	"CREATE TABLE ages("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" s1 INTEGER, s10 INTEGER, min1 INTEGER, min10 INTEGER, h1 INTEGER, h6 INTEGER,"
 	" day1 INTEGER,"
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;"
-
 	/* process 0: the sum over all, with what no process could be charged with. */
 	"CREATE TABLE ledgers("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
@@ -77,14 +208,12 @@ const char schema_sql[] =
 	" failed INTEGER NOT NULL, abandoned INTEGER NOT NULL, outstanding_bytes INTEGER NOT NULL,"
 	" scanned INTEGER NOT NULL, moved INTEGER NOT NULL,"
 	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
-
 	/* Only what is not zero; written with each row of ledgers. */
 	"CREATE TABLE losses("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
 	" kind TEXT NOT NULL," /* dropped, lost_stack, walk_end */
 	" cause TEXT NOT NULL, count INTEGER NOT NULL,"
 	" PRIMARY KEY(snapshot, process, kind, cause)) WITHOUT ROWID;"
-
 	"CREATE TABLE threads("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
 	" alive INTEGER NOT NULL, dead INTEGER NOT NULL, dead_stack_bytes INTEGER NOT NULL,"

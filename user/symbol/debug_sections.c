@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "elf/elf_sections.h"
+#include "elf/elf_file.h"
 
 /* elf.h knows it from glibc 2.37. */
 #define COMPRESSED_ZSTD 2

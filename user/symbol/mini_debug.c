@@ -5,7 +5,7 @@
 #include <lzma.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_sections.h"
+#include "elf/elf_file.h"
 
 #define CHUNK_BYTES (64u << 10)
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "analyze/retention_roots.h"
+#include "analyze/retention.h"
 #include "base/cleanup.h"
 #include "retain/settle.h"
 #include "threads/thread_report.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "elf/glibc_descriptors.h"
+#include "elf/tls_layout.h"
 
 static const struct glibc_descriptor rows[] = {
 	{"_thread_db_pthread_list", offsetof(struct thread_layout, list_at), 128, 1},

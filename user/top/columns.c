@@ -1,8 +1,342 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "top/columns.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "analyze/history.h"
 #include "base/cleanup.h"
-#include "top/column_formats.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "output/triage_format.h"
+
+/* What stands in one cell of a list: one function per kind of column. */
+
+/* What the row says of itself. */
+column_format column_format_pid;
+
+column_format column_format_name;
+
+column_format column_format_place; /* "-": nowhere in particular */
+
+column_format column_format_verdict;
+
+column_format column_format_course; /* a sparkline */
+
+column_format column_format_where; /* who allocates, and on whose behalf */
+
+/* The column's number in the row; "-": it is not known. */
+column_format column_format_number;
+
+column_format column_format_bytes; /* "~" behind it: not exact; the heading says why */
+
+column_format column_format_rate; /* bytes per second */
+
+column_format column_format_triage_rate;
+
+column_format column_format_age; /* seconds */
+
+column_format column_format_sure; /* 0..1, as a percentage */
+
+#define ELLIPSIS L'\u2026'
+
+struct line {
+	wchar_t *cells;
+	size_t used;	/* cells */
+	size_t columns; /* taken */
+	size_t marks;	/* combined with the latest character */
+};
+
+/* The columns of a character; what the locale does not know is shown as `?`. */
+static size_t columns_of(uint32_t code, wchar_t *shown)
+{
+	int columns = wcwidth((wchar_t)code);
+
+	*shown = columns < 0 ? L'?' : (wchar_t)code;
+	return columns < 0 ? 1 : (size_t)columns;
+}
+
+/* False: it does not fit any more. */
+static bool line_add(struct line *line, uint32_t code, size_t width)
+{
+	wchar_t shown;
+	size_t columns = columns_of(code, &shown);
+
+	if (line->columns + columns > width)
+		return false;
+	line->marks = columns ? 0 : line->marks + 1;
+	/* Nothing to combine with, or a pile of marks that would overflow a cell. */
+	if (!columns && (!line->columns || line->marks >= CELLS_PER_COLUMN))
+		return true;
+	line->cells[line->used++] = shown;
+	line->columns += columns;
+	return true;
+}
+
+/* Takes characters off until `columns` are left, or one less before a wide one. */
+static void line_cut(struct line *line, size_t columns)
+{
+	while (line->used && line->columns > columns) {
+		int width = wcwidth(line->cells[--line->used]);
+
+		line->columns -= (size_t)MAX(width, 0);
+	}
+}
+
+static void line_fill(struct line *line, size_t width)
+{
+	for (; line->columns < width; line->columns++)
+		line->cells[line->used++] = L' ';
+	line->cells[line->used] = L'\0';
+}
+
+static void line_shift(struct line *line, size_t width)
+{
+	size_t blanks = width - line->columns;
+
+	wmemmove(line->cells + blanks, line->cells, line->used);
+	wmemset(line->cells, L' ', blanks);
+	line->used += blanks;
+	line->columns = width;
+}
+
+static void line_cut_short(struct line *line, size_t width)
+{
+	wchar_t ellipsis;
+
+	line_cut(line, width - 1);
+	columns_of(ELLIPSIS, &ellipsis);
+	line->cells[line->used++] = ellipsis;
+	line->columns++;
+}
+
+void cells_fit(wchar_t *cells, const char *text, size_t width, enum cells_align align)
+{
+	_cleanup_free_ char *inert = text_inert(text);
+	const char *at = inert ? inert : "?";
+	struct line line = {0};
+	size_t length;
+	uint32_t code;
+
+	line.cells = cells;
+	width = MIN(width, CELLS_COLUMNS_MAX);
+	while ((length = text_decode_utf8(at, &code)) && line_add(&line, code, width))
+		at += length;
+	if (*at && width)
+		line_cut_short(&line, width);
+	if (align == CELLS_RIGHT)
+		line_shift(&line, width);
+	line_fill(&line, width);
+}
+
+size_t cells_wrap(wchar_t *cells, const char *text, size_t width)
+{
+	struct line line = {0};
+	size_t length, used = 0, blank_used = 0, blank_columns = 0, blank_cells = 0;
+	uint32_t code;
+
+	line.cells = cells;
+	width = MIN(MAX(width, 2), CELLS_COLUMNS_MAX);
+	while ((length = text_decode_utf8(text + used, &code)) && line_add(&line, code, width)) {
+		used += length;
+		if (code != ' ')
+			continue;
+		blank_used = used;
+		blank_columns = line.columns;
+		blank_cells = line.used;
+	}
+	/* Not so far back that a long name would leave most of the line empty. */
+	if (text[used] && blank_columns > width / 2) {
+		used = blank_used;
+		line.used = blank_cells;
+		line.columns = blank_columns;
+	}
+	line_fill(&line, width);
+	return used;
+}
+
+/* How many callers a call stack's row names. */
+#define CALLERS_SHOWN 6
+
+static const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+void column_format_pid(const struct top_row *row, const struct top_column *column, size_t width,
+		       char *text)
+{
+	(void)column, (void)width;
+	snprintf(text, COLUMN_TEXT_SIZE, "%d", row->pid);
+}
+
+void column_format_name(const struct top_row *row, const struct top_column *column, size_t width,
+			char *text)
+{
+	(void)column, (void)width;
+	snprintf(text, COLUMN_TEXT_SIZE, "%s", row->name);
+}
+
+void column_format_place(const struct top_row *row, const struct top_column *column, size_t width,
+			 char *text)
+{
+	(void)column, (void)width;
+	snprintf(text, COLUMN_TEXT_SIZE, "%s", row->place ? row->place : "-");
+}
+
+/* The column's number in a row; one that is not known is written as such. */
+static bool number_of(const struct top_row *row, const struct top_column *column, char *text,
+		      double *value)
+{
+	*value = row->fields[column->field];
+	if (isnan(*value))
+		snprintf(text, COLUMN_TEXT_SIZE, "-");
+	return !isnan(*value);
+}
+
+void column_format_number(const struct top_row *row, const struct top_column *column, size_t width,
+			  char *text)
+{
+	double value;
+
+	(void)width;
+	if (number_of(row, column, text, &value))
+		snprintf(text, COLUMN_TEXT_SIZE, "%.0f", value);
+}
+
+void column_format_bytes(const struct top_row *row, const struct top_column *column, size_t width,
+			 char *text)
+{
+	double value = row->fields[column->field];
+	char bytes[16] = "-";
+
+	(void)width;
+	if (!isnan(value))
+		units_bytes(bytes, value, "");
+	snprintf(text, COLUMN_TEXT_SIZE, "%s%s", bytes,
+		 row->inexact && column->field == TOP_BYTES ? "~" : "");
+}
+
+void column_format_rate(const struct top_row *row, const struct top_column *column, size_t width,
+			char *text)
+{
+	double value;
+
+	(void)width;
+	if (!number_of(row, column, text, &value))
+		return;
+	if (!value)
+		snprintf(text, COLUMN_TEXT_SIZE, "0");
+	else
+		units_bytes(text, value, "+");
+}
+
+void column_format_triage_rate(const struct top_row *row, const struct top_column *column,
+			       size_t width, char *text)
+{
+	double value;
+
+	(void)width;
+	if (number_of(row, column, text, &value))
+		output_triage_rate(text, row->kind, value);
+}
+
+void column_format_age(const struct top_row *row, const struct top_column *column, size_t width,
+		       char *text)
+{
+	double value;
+
+	(void)width;
+	if (number_of(row, column, text, &value))
+		units_time(text, value);
+}
+
+void column_format_sure(const struct top_row *row, const struct top_column *column, size_t width,
+			char *text)
+{
+	double value;
+
+	(void)width;
+	if (number_of(row, column, text, &value))
+		snprintf(text, COLUMN_TEXT_SIZE, "%.0f %%", 100 * value);
+}
+
+void column_format_verdict(const struct top_row *row, const struct top_column *column, size_t width,
+			   char *text)
+{
+	(void)column, (void)width;
+	snprintf(text, COLUMN_TEXT_SIZE, "%s", trend_verdict_name(row->verdict));
+}
+
+/* Of the heights that fall into one column, the greatest. */
+static unsigned char height_at(const struct top_row *row, size_t column, size_t columns)
+{
+	size_t from = column * row->spark_count / columns;
+	size_t to = (column + 1) * row->spark_count / columns;
+	unsigned char height = row->spark[from];
+
+	for (size_t i = from; i < to; i++)
+		height = MAX(height, row->spark[i]);
+	return height;
+}
+
+void column_format_course(const struct top_row *row, const struct top_column *column, size_t width,
+			  char *text)
+{
+	static const char plain[] = " _.:-=+*#";
+	size_t columns = MIN(width, row->spark_count);
+	bool blocks = wcwidth(L'\u2581') == 1;
+
+	(void)column;
+	*text = '\0';
+	for (size_t i = 0; i < columns; i++) {
+		unsigned char height = height_at(row, i, columns);
+
+		if (blocks)
+			text = stpcpy(text, sparkline_block(height));
+		else
+			text = stpcpy(text, (char[2]){plain[MIN(height, 8)]});
+	}
+}
+
+static void frame_print(FILE *out, const struct frame *frame, bool with_line)
+{
+	if (frame->function)
+		fputs(frame->function, out);
+	else if (frame->module)
+		fprintf(out, "[%s+0x%" PRIx64 "]", path_base(frame->module), frame->module_offset);
+	else
+		fprintf(out, "0x%" PRIx64, frame->address);
+	if (with_line && frame->file && frame->line)
+		fprintf(out, " %s:%" PRIu32, path_base(frame->file), frame->line);
+}
+
+void column_format_where(const struct top_row *row, const struct top_column *column, size_t width,
+			 char *text)
+{
+	FILE *out = fmemopen(text, COLUMN_TEXT_SIZE, "w");
+
+	(void)column, (void)width;
+	*text = '\0';
+	if (!out)
+		return;
+	if (row->site.family != FAMILY_HEAP && kind_name(row->site.kind))
+		fprintf(out, "(%s) ", kind_name(row->site.kind));
+	if (row->site.lost)
+		fprintf(out, "[lost: %s]", lost_name(row->site.lost));
+	for (size_t i = 0; i < row->frames.list.count && i < CALLERS_SHOWN; i++) {
+		fputs(i ? " < " : "", out);
+		frame_print(out, &row->frames.list.items[i], !i);
+	}
+	fclose(out);
+	text[COLUMN_TEXT_SIZE - 1] = '\0';
+}
 
 #define SORT_OF_TRIAGE                                                                             \
 	{                                                                                          \
@@ -16,7 +350,6 @@
 		{"bytes", 'b', TOP_BYTES}, {"count", 'c', TOP_COUNT}, {"growth", 'g', TOP_GROWTH}, \
 			{"integral", 'i', TOP_INTEGRAL}, {"age", 'a', TOP_AGE},                    \
 	}
-
 #define COLUMNS_OF_TRIAGE                                                                          \
 	{"IN", 8, true, CELLS_LEFT, 7, 0, column_format_place},                                    \
 		{"ANON+SWAP", 10, false, CELLS_RIGHT, 3, TOP_BYTES, column_format_bytes},          \

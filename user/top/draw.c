@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "top/cells.h"
+#include "top/columns.h"
 
 enum colour { PLAIN, RED, YELLOW, COLOURS_ };
 

@@ -82,10 +82,32 @@ void top_model_say(struct top_model *model, const char *text);
 
 /* The rows of the screen: the i-th of the view's order. */
 const struct top_row *top_model_row(const struct top_model *model, size_t position);
+
 /* NULL: the list is empty. */
 const struct top_row *top_model_selected(const struct top_model *model);
 
 /* Keeps selection and scroll position within what there is; after model.height has changed. */
 void top_model_scroll(struct top_model *model);
+
+/* What model.c and keys.c share. */
+
+/* Filters and sorts a list anew. 0 or -ENOMEM. */
+int top_model_arrange(struct top_model *model, enum top_screen list);
+
+/* Writes the page of the opened call stack. */
+void top_model_open_stack(struct top_model *model);
+
+/* The shown list's; NULL: a page is shown. */
+struct top_view *top_model_view(struct top_model *model);
+bool top_model_has_page(const struct top_model *model);
+
+/* Selects the row that is so many below, or scrolls the page, as far as there are any. */
+void top_model_move(struct top_model *model, long rows);
+
+/* The next row with model.search, round the list; the selected one counts only if `here`. */
+void top_model_search(struct top_model *model, int direction, bool here);
+
+/* A key where no page, menu or prompt has it. */
+enum top_action top_model_press(struct top_model *model, int key);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "output/text_parts.h"
-#include "top/cells.h"
+#include "top/columns.h"
 
 static const char help[] =
 	"Keys\n"

@@ -1,4 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the kernel tells what it charges to cgroups: the mount of the memory hierarchy. */
+#ifndef LEAKMON_TRIAGE_GROUPS_H
+#define LEAKMON_TRIAGE_GROUPS_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/vec.h"
+#include "proc/cgroup.h"
+#include "proc/container_cache.h"
+#include "triage/population.h"
+#include "triage/growth.h"
+
+struct memory_mount {
+	char *point;  /* NULL: it is mounted nowhere; owned */
+	char *root;   /* what of the hierarchy is mounted there; owned */
+	bool unified; /* cgroup v2 */
+};
+
+/* 0, also when there is none; -ENOMEM. In any case for memory_mount_free(). */
+
+/* The path in the memory hierarchy among the paths of a process, or NULL. */
+const char *memory_mount_path(const struct cgroup_paths *paths);
+
 /*
  * The cgroups that hold processes, with their pasts: containers, and what systemd runs as services.
  * Their memory is what the kernel charges to them (cgroup v1 and hybrid: total_rss and total_swap
@@ -6,14 +30,6 @@
  * short processes shows as well. Where their files cannot be found or read, it is the sum over
  * their processes.
  */
-#ifndef LEAKMON_TRIAGE_GROUPS_H
-#define LEAKMON_TRIAGE_GROUPS_H
-
-#include "base/vec.h"
-#include "proc/container_cache.h"
-#include "triage/memory_mount.h"
-#include "triage/population.h"
-#include "triage/series.h"
 
 struct group {
 	char *path;		     /* cgroup, cut behind the container's own; untrusted; owned */

@@ -1,13 +1,73 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What triage follows of a process or a container. */
+#ifndef LEAKMON_TRIAGE_GROWTH_H
+#define LEAKMON_TRIAGE_GROWTH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/trend.h"
+
+enum quantity {
+	QUANTITY_HEAP,	  /* anonymous memory, resident and swapped out, in bytes */
+	QUANTITY_MAPPING, /* mappings */
+	QUANTITY_THREADS, /* threads that live */
+	QUANTITY_FILES,	  /* open files */
+	QUANTITY_MAX_,
+};
+
+/* One reading; NAN: not known. */
+struct quantities {
+	double values[QUANTITY_MAX_];
+};
+
+/*
+ * The past of one process or container, in bounded memory and at several resolutions: the readings
+ * as they came, their means by eight, the means of those by eight, and so on, 64 points each. At a
+ * reading every 5 s that is the last 5 minutes, 43 minutes, 6 hours and 45 hours: a leak of 1 MiB a
+ * minute stands out in the first, one of 1 MiB an hour in the third.
+ *
+ * At most 6 KiB, and 1 KiB in the first minutes.
+ */
+
+#define SERIES_LEVELS 4
+#define SERIES_POINTS 64
+#define SERIES_FOLD 8
+
+struct series_point {
+	uint32_t time_cs; /* centiseconds since the triage began: 497 days */
+	float values[QUANTITY_MAX_];
+};
+
+struct series_level {
+	struct series_point *points; /* a ring once it is full; owned */
+	uint32_t count, capacity;
+	uint32_t oldest; /* index */
+	/* The next point of the level above. */
+	double time_sum_s, sums[QUANTITY_MAX_];
+	uint32_t folded;
+};
+
+struct series {
+	struct series_level levels[SERIES_LEVELS];
+	/* Of all readings ever: most series never move, and need no look at their points. */
+	struct quantities minimum, maximum;
+};
+
+/* Times must not descend. 0 or -ENOMEM, then the series lacks this reading. */
+int series_add(struct series *series, double time_s, const struct quantities *quantities);
+
+/* What is known of a quantity on one level, oldest first; returns how many points. */
+size_t series_points(const struct series *series, size_t level, enum quantity quantity,
+		     struct trend_point points[SERIES_POINTS]);
+
+/* Forgets everything; the series can be used again. */
+void series_free(struct series *series);
+
 /*
  * What of a process grows, how fast and how surely: the trends of its series on every resolution
  * and of every quantity, weighed against each other.
  */
-#ifndef LEAKMON_TRIAGE_GROWTH_H
-#define LEAKMON_TRIAGE_GROWTH_H
-
-#include "analyze/trend.h"
-#include "triage/series.h"
 
 /* Everything grows in its first minutes: the readings that a first verdict takes. */
 #define GROWTH_READINGS_MIN 24

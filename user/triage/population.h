@@ -5,7 +5,7 @@
 
 #include "base/vec.h"
 #include "triage/process_reading.h"
-#include "triage/series.h"
+#include "triage/growth.h"
 
 struct group;	     /* triage/groups.h */
 struct triage_sites; /* triage/triage_report.h */

@@ -15,7 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "triage/quantity.h"
+#include "proc/maps.h"
+#include "triage/growth.h"
 
 struct process_reading {
 	pid_t pid, parent;
@@ -55,5 +56,25 @@ void process_reading_take_status(struct process_reading *reading, const char *te
 
 /* Whether this reading was one of those that look at everything. */
 bool process_reading_is_refresh(const struct process_reading *reading);
+
+/*
+ * Threads that ended and were never joined, as far as mappings tell: each keeps its stack. An
+ * estimate, without a probe: `leakmon threads` knows.
+ */
+
+/*
+ * Mappings that look like stacks of threads: anonymous memory right above a guard, which is
+ * anonymous memory without access and smaller than THREAD_GUARD_MAX (pthread_attr_setguardsize(3);
+ * an arena of the allocator has what it does not use yet above itself, and more of it).
+ */
+#define THREAD_GUARD_MAX (1u << 20)
+
+size_t thread_stacks_count(const struct maps *maps);
+
+/*
+ * Stacks beyond those of the `threads` that live; the main thread's is none of them. The C library
+ * keeps a few for threads to come (glibc: 40 MB): what counts is how many are added. 0 or more.
+ */
+double thread_stacks_orphaned(const struct maps *maps, double threads);
 
 #endif

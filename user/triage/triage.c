@@ -9,6 +9,174 @@
 #include "base/hash.h"
 #include "base/log.h"
 
+/* From what is remembered to what is reported. */
+
+static void fill_spark(struct triage_entry *entry, const struct series *series)
+{
+	struct trend_point points[SERIES_POINTS];
+	size_t count = series_points(series, entry->growth.level, entry->growth.kind, points);
+	size_t buckets = MIN(count, (size_t)TRIAGE_SPARK_POINTS);
+
+	for (size_t i = 0; i < buckets; i++) {
+		size_t begin = i * count / buckets, end = (i + 1) * count / buckets;
+		double sum = 0;
+
+		for (size_t j = begin; j < end; j++)
+			sum += points[j].value;
+		entry->spark[i] = (float)(sum / (double)(end - begin));
+	}
+	entry->spark_count = buckets;
+}
+
+static void entry_of_member(struct triage_entry *entry, const struct member *member, double now_s)
+{
+	const struct group *group = member->group;
+
+	*entry = (struct triage_entry){
+		.pid = member->reading.pid,
+		.comm = member->reading.comm,
+		.exe = member->exe,
+		.container = group ? group->container : NULL,
+		.cgroup = group ? group->path : NULL,
+		.processes = 1,
+		.age_s = now_s - member->first_seen_s,
+		.now = member->reading.quantities,
+		.sites = member->sites,
+		.sampled = member->sampled,
+	};
+	growth_of(&entry->growth, &member->series);
+	fill_spark(entry, &member->series);
+}
+
+static void entry_of_group(struct triage_entry *entry, const struct group *group, double now_s)
+{
+	*entry = (struct triage_entry){
+		.comm = "",
+		.container = group->container,
+		.cgroup = group->path,
+		.processes = group->processes,
+		.age_s = now_s - group->first_seen_s,
+		.now = group->quantities,
+	};
+	growth_of(&entry->growth, &group->series);
+	fill_spark(entry, &group->series);
+}
+
+/* What grows first; then what is large. The PID keeps the order of equals. */
+static int by_rank(const void *a, const void *b)
+{
+	const struct triage_entry *one = a, *other = b;
+	int order = growth_compare(&one->growth, &other->growth);
+	double mine = one->now.values[QUANTITY_HEAP], its = other->now.values[QUANTITY_HEAP];
+
+	if (!order) /* what was found out about it must not be cut off */
+		order = (other->sites != NULL) - (one->sites != NULL);
+	if (!order)
+		order = (mine < its) - (mine > its);
+	if (!order)
+		order = (one->pid > other->pid) - (one->pid < other->pid);
+	return order ? order
+		     : strcmp(one->cgroup ? one->cgroup : "", other->cgroup ? other->cgroup : "");
+}
+
+static void rank(struct triage_entries *entries, size_t top)
+{
+	entries->total = entries->count;
+	for (size_t i = 0; i < entries->count; i++)
+		entries->verdicts[entries->items[i].growth.verdict]++;
+	if (entries->count)
+		qsort(entries->items, entries->count, sizeof(*entries->items), by_rank);
+	if (top)
+		entries->count = MIN(entries->count, top);
+}
+
+static int rank_processes(struct triage_entries *entries, const struct population *population,
+			  double now_s, size_t top)
+{
+	size_t count = population->members.count;
+
+	entries->items = calloc(MAX(count, (size_t)1), sizeof(*entries->items));
+	if (!entries->items)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct member *member = population->members.items[i];
+
+		if (member->reading.has_memory)
+			entry_of_member(&entries->items[entries->count++], member, now_s);
+	}
+	rank(entries, top);
+	return 0;
+}
+
+static int rank_groups(struct triage_entries *entries, const struct groups *groups, double now_s,
+		       size_t top)
+{
+	entries->items = calloc(MAX(groups->list.count, (size_t)1), sizeof(*entries->items));
+	if (!entries->items)
+		return -ENOMEM;
+	for (size_t i = 0; i < groups->list.count; i++)
+		entry_of_group(&entries->items[entries->count++], groups->list.items[i], now_s);
+	rank(entries, top);
+	return 0;
+}
+
+static uint64_t resident_bytes(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long size, resident;
+
+	if (!file || fscanf(file, "%lu %lu", &size, &resident) != 2)
+		return 0;
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+int triage_report(struct triage *triage, size_t top, struct triage_report *report)
+{
+	const struct budget *budget = &triage->budget;
+	struct triage_report built = {
+		.sequence = triage->reports + 1,
+		.running_s = triage_now(triage),
+		.poll_interval_s = budget_pause_s(budget),
+		.hidden = triage->population.hidden,
+		.waiting = triage->population.waiting,
+		.budget_limit = budget->limit,
+		.budget_used = budget->used,
+		.shed_mappings = !budget_counts_mappings(budget),
+		.shed_files = !budget_counts_files(budget),
+		.stretch = budget_stretch(budget),
+		.resident_bytes = resident_bytes(),
+	};
+
+	clock_gettime(CLOCK_REALTIME, &built.time);
+	if (rank_processes(&built.processes, &triage->population, built.running_s, top) ||
+	    rank_groups(&built.groups, &triage->groups, built.running_s, top)) {
+		triage_report_free(&built);
+		return -ENOMEM;
+	}
+	triage->reports++;
+	*report = built;
+	return 0;
+}
+
+void triage_samples_free(struct triage_samples *samples)
+{
+	for (size_t i = 0; i < samples->stacks.count; i++) {
+		free(samples->stacks.items[i].site.addresses);
+		vec_free(&samples->stacks.items[i].named.frames.list);
+	}
+	vec_free(&samples->stacks);
+	for (size_t i = 0; i < samples->files.count; i++)
+		free(samples->files.items[i].name);
+	vec_free(&samples->files);
+}
+
+void triage_report_free(struct triage_report *report)
+{
+	free(report->processes.items);
+	free(report->groups.items);
+	*report = (struct triage_report){0};
+}
+
 static double monotonic_s(void)
 {
 	struct timespec now;

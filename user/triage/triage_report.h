@@ -12,7 +12,6 @@
 #include "base/vec.h"
 #include "proc/container.h"
 #include "triage/growth.h"
-#include "triage/quantity.h"
 
 #define TRIAGE_SPARK_POINTS 16
 
@@ -51,7 +50,7 @@ struct triage_samples {
 	uint64_t lost;	/* that found no room, of all suspects */
 	size_t missed;	/* threads whose page faults are not sampled */
 	/* Stacks of threads beyond those that live, now, and how many of them came in the window:
-	 * an estimate (thread_stacks.h). */
+	 * an estimate. */
 	double orphans, orphans_added;
 	const char *why;		    /* there is nothing (yet), or NULL */
 	VEC(struct triage_stack) stacks;    /* largest first; owned */

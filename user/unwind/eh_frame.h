@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The records of .eh_frame: which function (FDE) has which instructions under which common
- * conditions (CIE). Source of the format: LSB Core 5.0, 10.6.1; DWARF 5, 6.4.1.
- */
+/* Encoded pointers of exception frames: DW_EH_PE_* (LSB Core 5.0, 10.5.1). */
 #ifndef LEAKMON_UNWIND_EH_FRAME_H
 #define LEAKMON_UNWIND_EH_FRAME_H
 
@@ -11,7 +8,57 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "unwind/eh_section.h"
+#include "elf/elf_file.h"
+#include "unwind/byte_reader.h"
+
+/* Where the bytes that are read belong in the file's address space. */
+struct eh_place {
+	const uint8_t *bytes; /* the first one of the section */
+	uint64_t address;     /* its virtual address */
+};
+
+/*
+ * Reads a pointer. Relative to its own place, to the start of the section (datarel, as in
+ * .eh_frame_hdr) or absolute; 0 is NULL whatever it is relative to, as in libgcc. An indirect
+ * pointer gives the address of the pointer. False: an encoding without meaning here, or the bytes
+ * ended.
+ */
+bool eh_pointer_read(struct byte_reader *reader, uint8_t encoding, const struct eh_place *place,
+		     uint64_t *value);
+
+/*
+ * Can addresses of code in .eh_frame be encoded so? Absolute or relative to their own place: for
+ * datarel there libgcc knows no base on x86-64.
+ */
+bool eh_pointer_fits_code(uint8_t encoding);
+
+/* Finds .eh_frame in a file and reads it into memory. */
+
+#define EH_MAX_BYTES (256ull << 20)
+
+struct eh_section {
+	uint8_t *bytes; /* owned */
+	size_t size;
+	uint64_t address; /* of the first byte, in the file's own numbering */
+	/*
+	 * The size comes from a section header. Otherwise it is what the segment still holds, and
+	 * only the terminator tells where the frames end.
+	 */
+	bool exact;
+};
+
+/*
+ * By its section header; in a file without one, by the eh_frame_ptr of PT_GNU_EH_FRAME
+ * (LSB Core 5.0, 10.6.2). 0; -ENOENT: there is none (or it is compressed, or left out as in debug
+ * files); -EFBIG: more than EH_MAX_BYTES; -EBADMSG; -EIO; -ENOMEM. *section untouched on error.
+ */
+int eh_section_read(const struct elf_file *file, struct eh_section *section);
+void eh_section_free(struct eh_section *section);
+
+/*
+ * The records of .eh_frame: which function (FDE) has which instructions under which common
+ * conditions (CIE). Source of the format: LSB Core 5.0, 10.6.1; DWARF 5, 6.4.1.
+ */
 
 #define EH_MAX_CIES (1u << 18)
 #define EH_MAX_FDES (4u << 20)

@@ -4,10 +4,8 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "unwind/cfa_program.h"
 #include "unwind/eh_frame.h"
-#include "unwind/eh_section.h"
-#include "unwind/row_builder.h"
+#include "unwind/cfa.h"
 
 #define PAGE_SIZE 4096ull
 

@@ -4,8 +4,8 @@
  * leaves the file with the whole result or without it. A recording that `leakmon record` adds
  * snapshots to meanwhile is good; an older one is brought to the present schema.
  */
-#ifndef LEAKMON_STORE_RETAIN_WRITER_H
-#define LEAKMON_STORE_RETAIN_WRITER_H
+#ifndef LEAKMON_STORE_RETAIN_RUNS_H
+#define LEAKMON_STORE_RETAIN_RUNS_H
 
 #include "retain/result.h"
 
