@@ -98,7 +98,7 @@ $(B)/user/%.o: user/%.c | $(SKELETONS)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 # The page is embedded as it is committed; `make html-bundle` makes it of its sources, with npm.
-$(B)/user/output/page.o $(B)/san/user/output/page.o: user/html/report.html
+$(B)/user/output/html.o $(B)/san/user/output/html.o: user/html/report.html
 
 $(B)/san/%.o: %.c | $(SKELETONS)
 	@mkdir -p $(@D)

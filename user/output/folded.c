@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Folded stacks, as flame graph programs read them: one line per site, the root first, frames
- * separated by ";", a blank, and the bytes it holds. The root of all is the program's name.
- */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "output/finish.h"
-#include "output/folded_parts.h"
 #include "output/formats.h"
+#include "output/retain.h"
+#include "symbol/symbolizer.h"
+
+/* Pieces of folded stacks. */
+
+/*
+ * Folded stacks, as flame graph programs read them: one line per site, the root first, frames
+ * separated by ";", a blank, and the bytes it holds. The root of all is the program's name.
+ */
 
 /* Nothing in a name may end the frame or the line. */
-void output_folded_name_write(FILE *out, const char *name)
+static void output_folded_name_write(FILE *out, const char *name)
 {
 	_cleanup_free_ char *inert = text_inert(name);
 
@@ -31,7 +37,7 @@ static const char *path_base(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-void output_folded_frame_write(FILE *out, const struct frame *frame)
+static void output_folded_frame_write(FILE *out, const struct frame *frame)
 {
 	fputc(';', out);
 	if (frame->function) {
@@ -94,6 +100,46 @@ int output_folded_diff_write(FILE *out, const struct diff *diff)
 		else
 			stack_write(out, row->comm, row->site);
 		fprintf(out, " %" PRId64 "\n", diff_bytes(row));
+	}
+	return output_finish(out);
+}
+
+/*
+ * Who holds what as folded stacks: first the root, then the call stack, at last the kind of block,
+ * and the bytes. In a flame graph each root is as wide as what its shortest paths lead to.
+ */
+
+static bool retained_sample_write(FILE *out, const struct retain_result *result,
+				  const struct retained_sample *sample)
+{
+	const struct retained_class *class = &result->classes.items[sample->class];
+	const struct retained_site *site = retained_site(result, sample->site);
+	_cleanup_free_ char *holder = retain_holder_text(result, sample);
+	_cleanup_free_ char *name = retain_class_text(result, class);
+
+	if (!holder || !name)
+		return false;
+	output_folded_name_write(out, holder);
+	for (size_t i = site ? site->frames.list.count : 0; i-- > 0;)
+		output_folded_frame_write(out, &site->frames.list.items[i]);
+	/* What a stack allocated is told by the stack. */
+	if (!site || class->kind != CLASS_SITE || class->name) {
+		fputc(';', out);
+		output_folded_name_write(out,
+					 class->kind == CLASS_SITE && site ? class->name : name);
+	}
+	fprintf(out, " %" PRIu64 "\n", sample->total.bytes);
+	return true;
+}
+
+int retain_folded_write(FILE *out, const struct retain_report *report)
+{
+	const struct retain_result *result = report->result;
+
+	for (size_t i = 0; i < result->samples.count; i++) {
+		if (result->samples.items[i].total.bytes &&
+		    !retained_sample_write(out, result, &result->samples.items[i]))
+			return -ENOMEM;
 	}
 	return output_finish(out);
 }

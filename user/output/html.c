@@ -1,22 +1,129 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * A report as a page: its processes and sites with all of their series, those that are gone as
- * well, for the page shows any time of the run.
- */
 #include "output/html.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <string.h>
 
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
-#include "output/page.h"
+#include "output/finish.h"
 #include "output/formats.h"
 #include "output/html_series.h"
 #include "output/json_parts.h"
 #include "output/retain.h"
 #include "output/trend_parts.h"
 
-#define NS_PER_MS UINT64_C(1000000)
+/* The bundle holds this once; see user/html/src/page.html. */
+#define PLACE_OF_DATA "LEAKMON_DATA"
+
+__asm__(".pushsection .rodata\n"
+	"page_bundle: .incbin \"user/html/report.html\"\n"
+	"page_bundle_end:\n"
+	".popsection\n");
+
+extern const char page_bundle[], page_bundle_end[];
+
+static const char *place_of_data(void)
+{
+	return memmem(page_bundle, (size_t)(page_bundle_end - page_bundle), PLACE_OF_DATA,
+		      strlen(PLACE_OF_DATA));
+}
+
+/* Writes the page up to its data. Then comes one object by a writer of page_json(). */
+static void page_begin(FILE *out)
+{
+	fwrite(page_bundle, 1, (size_t)(place_of_data() - page_bundle), out);
+}
+
+/* Writes the rest. 0, or -EIO when anything written to the stream failed. Flushes. */
+static int page_end(FILE *out)
+{
+	const char *rest = place_of_data() + strlen(PLACE_OF_DATA);
+
+	fwrite(rest, 1, (size_t)(page_bundle_end - rest), out);
+	return output_finish(out);
+}
+
+#define NS_PER_MS 1000000
+
+/* "schema", "kind" and what made the page. */
+static void html_head_write(struct json_writer *json, const char *kind)
+{
+	json_put_number(json, "schema", 1);
+	json_put_string(json, "kind", kind);
+	json_put_string(json, "version", LEAKMON_VERSION);
+}
+
+/* "time_ms", "sequence", "host", "sampled", "has_ages". */
+static void html_snapshot_write(struct json_writer *json, const struct report *report)
+{
+	const struct snapshot *snapshot = report->snapshot;
+
+	json_put_signed(json, "time_ms",
+			(int64_t)snapshot->time.tv_sec * 1000 + snapshot->time.tv_nsec / NS_PER_MS);
+	json_put_number(json, "sequence", snapshot->sequence);
+	json_put_string(json, "host", report->host);
+	json_put_bool(json, "sampled", snapshot->sampled);
+	json_put_bool(json, "has_ages", snapshot->has_ages);
+}
+
+static void loss_write(struct json_writer *json, const char *kind, const char *cause,
+		       uint64_t count, const char *advice)
+{
+	if (!count)
+		return;
+	json_open(json, NULL, '{');
+	json_put_string(json, "kind", kind);
+	json_put_string(json, "cause", cause);
+	json_put_number(json, "count", count);
+	json_put_string(json, "advice", advice);
+	json_close(json, '}');
+}
+
+/* "ledger" and "losses": each cause that is not zero, with what to do about it. */
+static void html_books_write(struct json_writer *json, const struct snapshot *snapshot)
+{
+	const struct ledger *ledger = &snapshot->ledger;
+
+	output_json_ledger_write(json, snapshot);
+	if (snapshot->has_mappings)
+		output_json_mapping_write(json, &snapshot->mapping);
+	json_open(json, "losses", '[');
+	for (size_t i = 0; i < LM_DROP_MAX_; i++)
+		loss_write(json, "allocations dropped", drop_name(i), ledger->dropped[i],
+			   drop_advice(i));
+	for (size_t i = LM_LOST_NONE + 1; i < LM_LOST_MAX_; i++)
+		loss_write(json, "allocations without a stack", lost_name(i),
+			   ledger->lost_stacks[i], lost_advice(i));
+	for (size_t i = LM_WALK_ROOT + 1; i < LM_WALK_MAX_; i++)
+		loss_write(json, "stacks that end early", walk_end_name(i), ledger->walk_ends[i],
+			   walk_end_advice(i));
+	json_close(json, ']');
+}
+
+/* "id", "family", "kind", "lost", "end", "stack". */
+static void html_site_write(struct json_writer *json, struct html_names *names,
+			    const struct report_site *site)
+{
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, site->id);
+	json_put_string(json, "id", id);
+	json_put_string(json, "family", family_name(site->site->family));
+	json_put_string(json, "kind", kind_name(site->site->kind));
+	json_put_string(json, "lost", site->site->lost ? lost_name(site->site->lost) : NULL);
+	if (site->site->end != LM_WALK_ROOT)
+		json_put_string(json, "end", walk_end_name(site->site->end));
+	html_stack_write(json, names, site);
+}
+
+/*
+ * A report as a page: its processes and sites with all of their series, those that are gone as
+ * well, for the page shows any time of the run.
+ */
+
+
 /* Of each list of a retain run. */
 #define RETAINED_ROWS 200
 
@@ -240,4 +347,116 @@ int output_html_write(FILE *out, const struct report *report)
 	page_begin(out);
 	data_write(&page);
 	return page.names.failed ? -ENOMEM : page_end(out);
+}
+
+/*
+ * A difference as a page: both totals over time, and every call stack before and after. The page
+ * groups them itself, so they are compared one by one here, whatever --by says.
+ */
+
+static void side_of_diff_write(struct json_writer *json, const char *key, const char *name,
+			       const char *label, const struct report *report)
+{
+	struct html_columns columns = html_columns_of(report->history);
+	const struct history *history = report->history;
+
+	json_open(json, key, '{');
+	json_put_string(json, "recording", name);
+	json_put_string(json, "label", label);
+	html_snapshot_write(json, report);
+	html_books_write(json, report->snapshot);
+	html_columns_write(json, &columns);
+	json_open(json, "processes", '[');
+	for (size_t i = 0; i < report->processes.count; i++) {
+		json_open(json, NULL, '{');
+		output_json_process_write(json, report->processes.items[i].process);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_open(json, "series", '[');
+	for (size_t i = 0; history && i < history->processes.count; i++) {
+		json_open(json, NULL, '{');
+		html_series_write(json, &columns, &history->processes.items[i].series);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+static void diff_trend_write(struct json_writer *json, const char *key, const struct report *report,
+			     const struct report_site *site)
+{
+	struct site_trend trend;
+
+	if (!site || !site->series)
+		return;
+	site_trend_of(&trend, report->history, site->series);
+	output_json_trend_fields(json, key, &trend);
+}
+
+static void diff_row_write(struct json_writer *json, struct html_names *names,
+			   const struct diff *diff, const struct diff_row *row)
+{
+	json_open(json, NULL, '{');
+	json_put_string(json, "comm", row->comm);
+	html_site_write(json, names, row->site);
+	json_put_number(json, "before_bytes", row->before.bytes);
+	json_put_number(json, "before_count", row->before.count);
+	json_put_number(json, "held_bytes", row->after.bytes);
+	json_put_number(json, "held_count", row->after.count);
+	/* Of one run, the earlier trend is the beginning of the later one. */
+	if (!diff->same_run)
+		diff_trend_write(json, "trend_before", diff->before, row->earlier);
+	if (row->site != row->earlier)
+		diff_trend_write(json, "trend", diff->after, row->site);
+	json_close(json, '}');
+}
+
+static void diff_data_write(struct json_writer *json, struct html_names *names,
+			    const struct diff *diff, const struct diff *by_site)
+{
+	json_open(json, NULL, '{');
+	html_head_write(json, "diff");
+	json_put_string(json, "by", diff_group_name(diff->by));
+	json_put_bool(json, "same_run", diff->same_run);
+	json_put_bool(json, "unrelated", diff->unrelated);
+	side_of_diff_write(json, "before", diff->before_name, diff->before_label, diff->before);
+	side_of_diff_write(json, "after", diff->after_name, diff->after_label, diff->after);
+	json_open(json, "sites", '[');
+	for (size_t i = 0; i < by_site->rows.count; i++)
+		diff_row_write(json, names, diff, &by_site->rows.items[i]);
+	json_close(json, ']');
+	output_json_diff_dead_write(json, diff);
+	html_names_write(json, names);
+	json_close(json, '}');
+}
+
+int output_html_diff_write(FILE *out, const struct diff *diff)
+{
+	_cleanup_(diff_free) struct diff by_site = {0};
+	_cleanup_(html_names_free) struct html_names names = {0};
+	struct json_writer json = page_json(out);
+	int error = diff_build(&by_site, diff->before, diff->after, DIFF_BY_SITE, SORT_BYTES);
+
+	if (error)
+		return error;
+	page_begin(out);
+	diff_data_write(&json, &names, diff, &by_site);
+	return names.failed ? -ENOMEM : page_end(out);
+}
+
+/* A run of `leakmon retain` as a page of its own. */
+
+int retain_html_write(FILE *out, const struct retain_report *report)
+{
+	struct json_writer json = page_json(out);
+
+	page_begin(out);
+	json_open(&json, NULL, '{');
+	html_head_write(&json, "retention");
+	json_open(&json, "retention", '[');
+	retain_json_object(&json, report);
+	json_close(&json, ']');
+	json_close(&json, '}');
+	return page_end(out);
 }

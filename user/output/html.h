@@ -1,5 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * The HTML page: one file that needs nothing else, with a place for a JSON object. Its sources are
+ * in user/html/src/; report.html, which is embedded here, is made of them by `make html-bundle`.
+ */
+#ifndef LEAKMON_OUTPUT_HTML_H
+#define LEAKMON_OUTPUT_HTML_H
+
+#include <stdio.h>
+
+#include "analyze/report.h"
+#include "output/html_names.h"
+#include "output/json_writer.h"
+
+/* A writer of what lies inside a <script> element and is shown to people. */
+static inline struct json_writer page_json(FILE *out)
+{
+	return (struct json_writer){.out = out, .embedded = true};
+}
+
+/*
  * What a page is told, as one JSON object; user/html/src/model.js reads it. Internal to output/.
  *
  *	kind		"report" or "diff"
@@ -13,20 +32,5 @@
  *
  * Below are parts that several kinds of pages have.
  */
-#ifndef LEAKMON_OUTPUT_HTML_H
-#define LEAKMON_OUTPUT_HTML_H
-
-#include "analyze/report.h"
-#include "output/html_names.h"
-
-/* "schema", "kind" and what made the page. */
-void html_head_write(struct json_writer *json, const char *kind);
-/* "time_ms", "sequence", "host", "sampled", "has_ages". */
-void html_snapshot_write(struct json_writer *json, const struct report *report);
-/* "ledger" and "losses": each cause that is not zero, with what to do about it. */
-void html_books_write(struct json_writer *json, const struct snapshot *snapshot);
-/* "id", "family", "kind", "lost", "end", "stack". */
-void html_site_write(struct json_writer *json, struct html_names *names,
-		     const struct report_site *site);
 
 #endif

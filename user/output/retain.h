@@ -59,7 +59,6 @@ void retain_step_write(FILE *out, const struct retain_result *result,
 		       const struct retained_step *step);
 
 /* The same as strings that the caller frees; NULL: out of memory. */
-char *retain_root_text(const struct retained_root *root);
 char *retain_class_text(const struct retain_result *result, const struct retained_class *class);
 
 /* Who holds the blocks of a sample: a root, "[unreachable]", ... */

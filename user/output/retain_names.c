@@ -193,7 +193,7 @@ void retain_step_write(FILE *out, const struct retain_result *result,
 		fprintf(out, ", %" PRIu32 " times one after the other", step->repeated);
 }
 
-char *retain_root_text(const struct retained_root *root)
+static char *retain_root_text(const struct retained_root *root)
 {
 	char *text = NULL;
 	size_t size;

@@ -27,9 +27,6 @@ char *output_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double
 /* Why a verdict is what it is, without a newline. */
 void output_triage_evidence_write(FILE *out, const struct growth *growth);
 
-/* What an escalation found, below its process. */
-void output_triage_sites_write(FILE *out, const struct triage_sites *sites);
-
 /* Of the growth in its window, what a site explains: what it allocated then and still holds. 0..1,
  * above 1 when the program reused memory that it had. */
 double output_triage_share(const struct triage_sites *sites, const struct site *site);
