@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "retain/free_lists.h"
-#include "retain/heap_blocks.h"
+#include "retain/heap_graph.h"
 
 #define HEAP_BYTES (256ull << 10)
 #define FREE_CHUNK 0 /* what follows it says that it is not in use */

@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "retain/root_groups.h"
 #include "retain/thread_blocks.h"
-#include "retain/thread_vectors.h"
 
 enum { SLOTS = 4, THREADS = 2, ENTRIES = 6, MODULES = 3 };
 enum { PROGRAM, LIBRARY, LOADED }; /* modules */

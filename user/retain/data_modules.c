@@ -6,10 +6,33 @@
 
 #include "base/cleanup.h"
 #include "proc/target_file.h"
-#include "retain/module_bias.h"
 #include "symbol/debug_file.h"
 #include "symbol/module.h"
 #include "worker/worker.h"
+
+#define PAGE_BYTES 4096ull
+
+bool module_bias(const struct elf_file *file, const struct mapping *mapping, uint64_t *bias)
+{
+	for (size_t i = 0; i < file->segments.count; i++) {
+		const struct elf_segment *segment = &file->segments.items[i];
+		uint64_t start = segment->offset & ~(PAGE_BYTES - 1);
+
+		if (mapping->offset < start ||
+		    mapping->offset >= segment->offset + segment->file_size)
+			continue;
+		*bias = mapping->start - mapping->offset - (segment->vaddr - segment->offset);
+		return true;
+	}
+	return false;
+}
+
+/* Whether both map the same file, as the kernel shows it. */
+static bool mapping_same_file(const struct mapping *left, const struct mapping *right)
+{
+	return left->inode == right->inode && left->major == right->major &&
+	       left->minor == right->minor;
+}
 
 static void add_debug_objects(struct worker *worker, int task, const struct mapping *mapping,
 			      int fd, struct image *image)

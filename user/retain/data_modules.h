@@ -6,6 +6,10 @@
 #ifndef LEAKMON_RETAIN_DATA_MODULES_H
 #define LEAKMON_RETAIN_DATA_MODULES_H
 
+#include <stdbool.h>
+
+#include "elf/elf_file.h"
+#include "proc/maps.h"
 #include "retain/picture.h"
 #include "symbol/image.h"
 #include "symbol/intern.h"
@@ -40,5 +44,11 @@ const struct symbol *data_module_object(const struct data_module *module, uint64
 /* Its readable name, interned; NULL: out of memory. */
 const char *data_module_name(const struct data_module *module, const struct symbol *symbol,
 			     struct intern *intern);
+
+/* Where a file's own addresses begin in memory. */
+
+/* An address in memory minus the same in the file; false: the mapping is of none of its segments.
+ */
+bool module_bias(const struct elf_file *file, const struct mapping *mapping, uint64_t *bias);
 
 #endif

@@ -63,4 +63,10 @@ void heap_graph_free(struct heap_graph *graph);
 /* "rax", ..., "xmm0"; of root_word.address. */
 const char *register_name(uint64_t number);
 
+/* The blocks of a picture: chunks in use, and blocks that were tracked, in one list. */
+
+/* Fills blocks, starts, sizes, sites and the counts. 0 or -ENOMEM. */
+int heap_blocks_list(const struct picture *picture, const struct tracked_block *tracked,
+		     size_t tracked_count, struct heap_graph *graph);
+
 #endif

@@ -53,9 +53,6 @@ void heap_spans_free(struct heap_spans *spans);
 /* Goes on with the walk as far as the words reach. 0 or -ENOMEM. */
 int heap_span_feed(struct heap_span *span, uint64_t address, const uint64_t *words, size_t count);
 
-/* One chunk, by the size in its header at span->next. 0 (also when it is broken) or -ENOMEM. */
-int heap_span_step(struct heap_span *span, uint64_t size_word);
-
 /* Finishes the walk with words peeked one by one. 0 (also when it is broken); -ENOMEM; -ETIMEDOUT.
  */
 int heap_span_finish(struct heap_span *span, struct peek *peek);

@@ -86,8 +86,9 @@ static bool state_holds(const uint64_t *state, const struct malloc_layout *layou
 	       sizes_hold(state, layout) && bins_hold(state, layout, address, heaps);
 }
 
-int malloc_arena_read(struct peek *peek, const struct filter *heaps, uint64_t address,
-		      const struct malloc_layout *layout, struct malloc_arena *arena)
+/* Reads one arena again. 0; -EBADMSG: it is not one (any more); -EFAULT. *arena untouched then. */
+static int malloc_arena_read(struct peek *peek, const struct filter *heaps, uint64_t address,
+			     const struct malloc_layout *layout, struct malloc_arena *arena)
 {
 	uint64_t state[STATE_MAX_WORDS];
 	int err = address % 8 ? -EBADMSG : peek_words(peek, address, state, layout->size / 8);

@@ -51,10 +51,6 @@ struct malloc_arenas {
 int malloc_arenas_find(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
 		       struct malloc_arenas *arenas);
 
-/* Reads one arena again. 0; -EBADMSG: it is not one (any more); -EFAULT. *arena untouched then. */
-int malloc_arena_read(struct peek *peek, const struct filter *heaps, uint64_t address,
-		      const struct malloc_layout *layout, struct malloc_arena *arena);
-
 /* Reads the rings again from their main arenas: others may have joined. 0; -EBADMSG; -ENOMEM;
  * -ETIMEDOUT. */
 int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,

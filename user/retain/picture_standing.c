@@ -7,7 +7,7 @@
 #include "retain/picture_ranges.h"
 #include "retain/picture_taking.h"
 #include "retain/picture_zones.h"
-#include "retain/thread_vectors.h"
+#include "retain/thread_blocks.h"
 
 /* Of the longest pause, for comparing pages: walking heaps that change takes about as long. */
 #define PATIENCE_PERCENT 40

@@ -76,14 +76,6 @@ int retain_begin(pid_t pid, const struct picture_options *options, struct retain
 /* Draws every conclusion from it but paths. 0 or -ENOMEM. */
 int retain_finish(struct retain *retain, const struct retain_sources *sources);
 
-/* Hashes the contents of what is lost, as they are now, for retain_agree(). 0 or -ENOMEM. */
-int retain_remember_lost(struct retain *retain);
-/*
- * Blocks that were not lost in `earlier` too, with the same size and contents, are taken back:
- * nothing was stopped, so one scan alone proves nothing. 0 or -ENOMEM.
- */
-int retain_agree(struct retain *retain, const struct retain *earlier);
-
 /* Takes back what is lost only by pages that are PAGE_LATE. 0 or -ENOMEM. */
 int retain_take_back_late(struct retain *retain);
 

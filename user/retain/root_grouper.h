@@ -32,7 +32,4 @@ int root_join_word(struct grouper *grouper, uint64_t address, uint32_t thread, u
 /* Groups the words that were left for later. 0 or -ENOMEM. */
 int root_join_untracked(struct grouper *grouper);
 
-/* Puts groups in order and gives them nodes in the graph. 0 or -ENOMEM. */
-int root_nodes_add(struct grouper *grouper);
-
 #endif

@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Root words put together by what people would name: a variable, the frames of a function, a
- * thread's thread-locals or registers, a stretch of memory that nobody knows.
- */
+/* The function behind a return address, named once for each address. */
 #ifndef LEAKMON_RETAIN_ROOT_GROUPS_H
 #define LEAKMON_RETAIN_ROOT_GROUPS_H
 
+#include "base/hash.h"
 #include "retain/data_modules.h"
 #include "retain/heap_graph.h"
 #include "retain/kernel_held.h"
 #include "retain/kinds.h"
-#include "retain/root_functions.h"
 #include "retain/stack_frames.h"
+#include "symbol/intern.h"
+#include "symbol/symbolizer.h"
+
+struct root_functions {
+	struct symbolizer *symbolizer; /* borrowed */
+	uint64_t process;	       /* that it was refreshed for */
+	struct intern *intern;	       /* borrowed */
+	struct hash names, modules;    /* address -> interned string */
+};
+
+/* Interned, so equal names are the same pointer; NULL: no name, or out of memory. */
+void root_functions_free(struct root_functions *functions);
+
+/*
+ * Root words put together by what people would name: a variable, the frames of a function, a
+ * thread's thread-locals or registers, a stretch of memory that nobody knows.
+ */
 
 struct root_group {
 	enum root_kind kind;

@@ -1,9 +1,219 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "retain/settle.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <time.h>
 
-#include "retain/progress.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "proc/process_list.h"
+#include "retain/retain.h"
+
+/*
+ * Letting the threads of a running process get on. What a thread holds in a register only is not
+ * seen without a stop; one that waits for a CPU may hold it so for two scans.
+ */
+
+#define STEP_NS 2000000
+#define STEPS_MAX 1000
+
+struct ready_thread {
+	pid_t tid;
+	uint64_t run_ns; /* CPU time it has had */
+};
+
+struct ready_threads {
+	VEC(struct ready_thread) list;
+};
+
+/* 0: not known. */
+static uint64_t run_time(pid_t pid, pid_t tid)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	uint64_t run_ns = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
+	file = fopen(path, "re");
+	return file && fscanf(file, "%" SCNu64, &run_ns) == 1 ? run_ns : 0;
+}
+
+/* False: out of memory, or they cannot be listed. */
+static bool list_ready(pid_t pid, struct ready_threads *ready)
+{
+	_cleanup_closedir_ DIR *tasks = NULL;
+	struct dirent *entry;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		pid_t tid = atoi(entry->d_name);
+		struct ready_thread *thread;
+
+		if (!isdigit((unsigned char)entry->d_name[0]) ||
+		    process_task_state(pid, tid) != 'R')
+			continue;
+		thread = vec_push(&ready->list);
+		if (!thread)
+			return false;
+		*thread = (struct ready_thread){tid, run_time(pid, tid)};
+	}
+	return tasks;
+}
+
+static void drop_those_that_ran(pid_t pid, struct ready_threads *ready)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ready->list.count; i++) {
+		struct ready_thread thread = ready->list.items[i];
+
+		if (process_task_state(pid, thread.tid) == 'R' &&
+		    run_time(pid, thread.tid) == thread.run_ns)
+			ready->list.items[kept++] = thread;
+	}
+	ready->list.count = kept;
+}
+
+/*
+ * Returns when every thread that is ready to run now has run (/proc/PID/task/TID/schedstat,
+ * proc(5)), gone to sleep, or ended. False: one of them did not within two seconds, or it cannot be
+ * told.
+ */
+static bool progress_wait(pid_t pid)
+{
+	struct ready_threads ready = {0};
+	bool known = list_ready(pid, &ready);
+
+	for (size_t i = 0; known && ready.list.count && i < STEPS_MAX; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+		drop_those_that_ran(pid, &ready);
+	}
+	known = known && !ready.list.count;
+	vec_free(&ready.list);
+	return known;
+}
+
+/* The two-scan rule: what only one of two blurred pictures calls lost is not. */
+
+#define WINDOW_BYTES (256u << 10)
+
+/* Of a block as it is now; 0: it cannot be read. */
+static uint64_t hash_block(pid_t task, uint64_t start, uint64_t size, unsigned char *window)
+{
+	uint64_t hash = 1;
+
+	for (uint64_t done = 0; done < size;) {
+		uint64_t part = MIN(size - done, WINDOW_BYTES);
+
+		if (memory_read_exact(task, start + done, window, part))
+			return 0;
+		for (uint64_t i = 0; i < part; i++)
+			hash = (hash ^ window[i]) * 0x100000001b3ull;
+		done += part;
+	}
+	return hash ? hash : 1;
+}
+
+/* Hashes the contents of what is lost, as they are now, for retain_agree(). 0 or -ENOMEM. */
+static int retain_remember_lost(struct retain *retain)
+{
+	_cleanup_free_ unsigned char *window = malloc(WINDOW_BYTES);
+	uint32_t blocks = retain->graph.blocks;
+
+	retain->lost_hashes = calloc((size_t)blocks + 1, sizeof(uint64_t));
+	if (!window || !retain->lost_hashes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < blocks; i++) {
+		if (retain->retention.verdicts[i] == VERDICT_LOST)
+			retain->lost_hashes[i] =
+				hash_block(retain->picture.maps.task, retain->graph.starts[i],
+					   retain->graph.sizes[i], window);
+	}
+	return 0;
+}
+
+/* Whether a block was there before, and lost, and has not been written since. */
+static bool was_lost(const struct retain *earlier, const struct retain *retain, uint32_t block)
+{
+	uint64_t start = retain->graph.starts[block];
+	uint32_t before = block_index_find(&earlier->graph.index, start);
+
+	return before != BLOCK_NONE && earlier->graph.starts[before] == start &&
+	       earlier->graph.sizes[before] == retain->graph.sizes[block] &&
+	       earlier->retention.verdicts[before] == VERDICT_LOST &&
+	       earlier->lost_hashes[before] &&
+	       earlier->lost_hashes[before] == retain->lost_hashes[block];
+}
+
+/*
+ * Blocks that were not lost in `earlier` too, with the same size and contents, are taken back:
+ * nothing was stopped, so one scan alone proves nothing. 0 or -ENOMEM.
+ */
+static int retain_agree(struct retain *retain, const struct retain *earlier)
+{
+	uint32_t blocks = retain->graph.blocks, count = 0;
+	_cleanup_free_ uint32_t *doubtful = malloc(((size_t)blocks + 1) * sizeof(*doubtful));
+	int err = retain_remember_lost(retain);
+
+	if (err || !doubtful)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < blocks; i++) {
+		if (retain->retention.verdicts[i] == VERDICT_LOST && !was_lost(earlier, retain, i))
+			doubtful[count++] = i;
+	}
+	err = retention_take_back(&retain->graph.graph, retain->graph.sizes, doubtful, count,
+				  &retain->retention);
+	return err ? err : retain_count_again(retain);
+}
+
+/* Blocks in pages of which nobody knows when they changed are not called lost. */
+
+/* Of a chunk: the header before it, and the next one's, in which its own state stands. */
+#define HEADER_BYTES 16
+
+static bool is_late(const struct picture *picture, uint64_t start, uint64_t end)
+{
+	size_t low = 0, high = picture->late.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (picture->late.items[middle] + MEMORY_PAGE <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < picture->late.count && picture->late.items[low] < end;
+}
+
+int retain_take_back_late(struct retain *retain)
+{
+	const struct heap_graph *graph = &retain->graph;
+	_cleanup_free_ uint32_t *doubtful = NULL;
+	uint32_t count = 0;
+
+	if (!retain->picture.late.count)
+		return 0;
+	doubtful = malloc(((size_t)graph->blocks + 1) * sizeof(*doubtful));
+	if (!doubtful)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < graph->blocks; i++) {
+		if (retain->retention.verdicts[i] == VERDICT_LOST &&
+		    is_late(&retain->picture, graph->starts[i] - HEADER_BYTES,
+			    graph->starts[i] + graph->sizes[i] + HEADER_BYTES))
+			doubtful[count++] = i;
+	}
+	return retention_take_back(&graph->graph, graph->sizes, doubtful, count,
+				   &retain->retention);
+}
 
 int retain_open(pid_t pid, const struct picture_options *options, struct retain **retain)
 {

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "proc/target_file.h"
 #include "retain/heap_graph.h"
-#include "retain/module_bias.h"
+#include "retain/data_modules.h"
 #include "worker/worker.h"
 
 #define MAX_FRAMES 512

@@ -12,6 +12,7 @@
 #define LEAKMON_RETAIN_THREAD_BLOCKS_H
 
 #include "retain/data_modules.h"
+#include "retain/picture.h"
 
 enum thread_block_kind {
 	THREAD_BLOCK_MODULE, /* thread-locals of `module` */
@@ -42,5 +43,16 @@ void thread_blocks_free(struct thread_blocks *blocks);
 
 /* The one that holds address, or NULL. */
 const struct thread_block *thread_blocks_at(const struct thread_blocks *blocks, uint64_t address);
+
+/*
+ * Each thread's dynamic thread vector (DTV), which says where its copies of modules' thread-locals
+ * lie, as it was while the process stood.
+ */
+
+/*
+ * Copies those that look like glibc's; what is swapped out, too large or not read by
+ * peek's deadline is left out: then names are missing, nothing else. 0 or -ENOMEM.
+ */
+int thread_vectors_read(struct picture *picture, struct peek *peek);
 
 #endif
