@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 #include "symbol/image.h"
-#include "symbol/mini_debug.h"
+#include "symbol/debug_sections.h"
 #include "unit/elf_fixture.h"
 
 /* Enough for a section of what compresses well. */

@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "collect/mapping_fill.h"
 #include "collect/mappings.h"
 
 struct mapping_stream {

@@ -3,9 +3,272 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "collect/mapping_ranges.h"
+
+/* The set of ranges against /proc/PID/maps: at the beginning, and after a loss. */
+
+/* What the kernel put there, not a system call of the process. */
+static bool is_the_kernels(const struct mapping *mapping)
+{
+	static const char *const names[] = {"[stack]",	     "[vdso]",	  "[vvar]",
+					    "[vvar_vclock]", "[uprobes]", "[vsyscall]"};
+
+	for (size_t i = 0; !mapping->inode && i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(mapping->path, names[i]))
+			return true;
+	}
+	return false;
+}
+
+int mapping_process_begin(struct mapping_process *process, const struct maps *maps)
+{
+	static const struct range_tag before = {.kind = KIND_BEFORE};
+	int error = 0;
+
+	for (size_t i = 0; i < maps->list.count && !error; i++)
+		error = ranges_insert(&process->ranges, maps->list.items[i].start,
+				      maps->list.items[i].end, &before);
+	return error == -EINVAL ? 0 : error;
+}
+
+/* Takes off what lies between two mappings. */
+static int give_up(struct mapping_process *process, uint64_t start, uint64_t end)
+{
+	return mapping_give_up(process, start, end, &process->ledger.healed);
+}
+
+/* The holes of the set inside one mapping. */
+struct holes {
+	uint64_t at; /* everything below is known */
+	VEC(struct range) found;
+};
+
+static int hole_add(struct holes *holes, uint64_t start, uint64_t end)
+{
+	struct range *hole;
+
+	if (start >= end)
+		return 0;
+	hole = vec_push(&holes->found);
+	if (!hole)
+		return -ENOMEM;
+	hole->start = start;
+	hole->end = end;
+	return 0;
+}
+
+static int hole_before(const struct range *range, void *context)
+{
+	struct holes *holes = context;
+	int error = hole_add(holes, holes->at, range->start);
+
+	holes->at = range->end;
+	return error;
+}
+
+/* Puts what one mapping has and the set has not under the site LM_SITE_LOST. */
+static int adopt(struct mapping_process *process, const struct mapping *mapping)
+{
+	struct holes holes = {.at = mapping->start};
+	struct range_tag tag = {.site = LM_SITE_LOST,
+				.kind = mapping->inode ? LM_KIND_FILE : LM_KIND_MAPPING};
+	struct ranges known;
+	int error = ranges_cut(&process->ranges, mapping->start, mapping->end, &known);
+
+	if (error)
+		return error;
+	error = ranges_walk(&known, hole_before, &holes);
+	ranges_absorb(&process->ranges, &known);
+	if (!error)
+		error = hole_add(&holes, holes.at, mapping->end);
+	if (!strcmp(mapping->path, "[heap]"))
+		tag.kind = LM_KIND_BRK;
+	for (size_t i = 0; i < holes.found.count && !error; i++) {
+		const struct range *hole = &holes.found.items[i];
+
+		error = mapping_place(process, hole->start, hole->end, &tag);
+		process->ledger.healed += error ? 0 : hole->end - hole->start;
+	}
+	vec_free(&holes.found);
+	return error;
+}
+
+/* A call in progress whose end was lost would give back what is no longer there. */
+static void calls_forget(struct mapping_process *process)
+{
+	for (size_t i = 0; i < process->calls.count; i++) {
+		ranges_free(&process->calls.items[i].removed);
+		ranges_free(&process->calls.items[i].lifted);
+	}
+	process->calls.count = 0;
+}
+
+int mapping_process_heal(struct mapping_process *process, const struct maps *maps)
+{
+	uint64_t at = 0;
+	int error = 0;
+
+	process->inexact = true;
+	calls_forget(process);
+	for (size_t i = 0; i < maps->list.count && !error; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		error = give_up(process, at, mapping->start);
+		if (!error && !is_the_kernels(mapping))
+			error = adopt(process, mapping);
+		at = mapping->end;
+	}
+	return error ? error : give_up(process, at, UINT64_MAX);
+}
+
+_Static_assert(KIND_BRK - KIND_MAPPING == (int)LM_KIND_BRK, "kinds stand in the same order");
+
+/* A site of the heap and the kinds of a site of mappings are rows of their own. */
+#define ROW_INDEX(site, kind) ((site) | ((kind) + 1) << 24)
+
+struct sum {
+	uint64_t bytes, count, oldest_ns, ages[SITE_AGES_MAX_];
+};
+
+struct summing {
+	const struct mapping_view *view;
+	uint64_t now_ns, older_ns;
+	struct sum *sums;	       /* by place in view->sites */
+	struct snapshot_process *keep; /* takes single ranges, for --show-allocs; or NULL */
+};
+
+static int keep_range(const struct summing *summing, const struct range *range, uint64_t age_ns)
+{
+	struct block *block = summing->keep ? vec_push(&summing->keep->blocks) : NULL;
+
+	if (!summing->keep)
+		return 0;
+	if (!block)
+		return -ENOMEM;
+	*block = (struct block){.address = range->start,
+				.size = range->end - range->start,
+				.age_ns = age_ns,
+				.site = ROW_INDEX(range->tag.site, range->tag.kind)};
+	return 0;
+}
+
+static int sum_range(const struct range *range, void *context)
+{
+	struct summing *summing = context;
+	uint64_t age_ns = summing->now_ns - MIN(summing->now_ns, range->tag.born_ns);
+	struct sum *sum;
+	long place;
+
+	if (!mapping_is_counted(range) || age_ns < summing->older_ns)
+		return 0;
+	place = mapping_site_find(summing->view, range->tag.site, range->tag.kind);
+	if (place < 0)
+		return 0;
+	sum = &summing->sums[place];
+	sum->bytes += range->end - range->start;
+	sum->count++;
+	sum->oldest_ns = MAX(sum->oldest_ns, age_ns);
+	for (size_t i = 0; i < SITE_AGES_MAX_ && age_ns >= site_age_limits_ns[i]; i++)
+		sum->ages[i]++;
+	return keep_range(summing, range, age_ns);
+}
+
+/* The call stack, unless the site was given to another process meanwhile. */
+static int stack_copy(const struct bpf_side *bpf, lm_process_key process, uint32_t index,
+		      struct site *site)
+{
+	const struct lm_site *raw = index < bpf->max_sites ? &bpf->sites[index] : NULL;
+
+	site->lost = LM_LOST_SITES_FULL;
+	if (index == LM_SITE_LOST || !raw || raw->process != process)
+		return 0;
+	site->addresses = calloc(LM_MAX_FRAMES, sizeof(*site->addresses));
+	if (!site->addresses)
+		return -ENOMEM;
+	site->lost = LM_LOST_NONE;
+	site->depth = MIN(raw->depth, LM_MAX_FRAMES);
+	site->end = raw->end < LM_WALK_MAX_ ? raw->end : LM_WALK_ROOT;
+	memcpy(site->addresses, bpf->stacks[index].frames, site->depth * sizeof(*site->addresses));
+	return 0;
+}
+
+static int add_site(const struct bpf_side *bpf, const struct mapping_site *mapped,
+		    const struct sum *sum, struct snapshot_process *process)
+{
+	struct site *site;
+
+	if (!sum->count)
+		return 0;
+	site = vec_push(&process->sites);
+	if (!site)
+		return -ENOMEM;
+	*site = (struct site){
+		.family = FAMILY_MAPPING,
+		.kind = KIND_MAPPING + mapped->kind,
+		.index = ROW_INDEX(mapped->site, mapped->kind),
+		.bytes = sum->bytes,
+		.count = sum->count,
+		.oldest_ns = sum->oldest_ns,
+		.allocated_bytes = mapped->mapped_bytes,
+		.allocated_count = mapped->mapped_calls,
+		.freed_bytes = mapped->mapped_bytes - MIN(sum->bytes, mapped->mapped_bytes),
+		/* A hole makes two ranges of one. */
+		.freed_count = mapped->mapped_calls - MIN(sum->count, mapped->mapped_calls),
+	};
+	memcpy(site->ages, sum->ages, sizeof(site->ages));
+	return stack_copy(bpf, process->key, mapped->site, site);
+}
+
+static int fill_process(const struct mapping_view *view, const struct bpf_side *bpf,
+			const struct collect_options *options, struct snapshot *snapshot,
+			struct snapshot_process *process)
+{
+	_cleanup_free_ struct sum *sums = calloc(view->site_count + 1, sizeof(*sums));
+	struct summing summing = {.view = view,
+				  .now_ns = snapshot->monotonic_ns,
+				  .older_ns = process->exited ? 0 : options->older_ns,
+				  .sums = sums,
+				  .keep = options->keep_blocks ? process : NULL};
+	int error;
+
+	if (!sums)
+		return -ENOMEM;
+	error = ranges_walk(view->ranges, sum_range, &summing);
+	process->mapping = view->ledger;
+	process->exact = process->exact && view->exact;
+	for (size_t i = 0; i < view->site_count && !error; i++)
+		error = add_site(bpf, &view->sites[i], &sums[i], process);
+	return error;
+}
+
+static struct snapshot_process *snapshot_process_of(struct snapshot *snapshot, lm_process_key key)
+{
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		if (snapshot->processes.items[i].key == key)
+			return &snapshot->processes.items[i];
+	}
+	return NULL;
+}
+
+int mapping_fill(const struct mappings *mappings, const struct bpf_side *bpf,
+		 const struct collect_options *options, struct snapshot *snapshot)
+{
+	struct mapping_view view;
+	int error = 0;
+
+	snapshot->has_mappings = true;
+	mappings_total(mappings, &snapshot->mapping);
+	for (size_t i = 0; !error && mappings_view(mappings, i, &view); i++) {
+		struct snapshot_process *process = snapshot_process_of(snapshot, view.process);
+
+		if (process)
+			error = fill_process(&view, bpf, options, snapshot, process);
+	}
+	return error;
+}
 
 /* What stood when the process came to be watched; its key is known with its first event only. */
 struct beginning {

@@ -10,8 +10,10 @@
 #include <stdbool.h>
 
 #include "base/hash.h"
+#include "collect/collect.h"
 #include "collect/mapping_ledger.h"
 #include "collect/ranges.h"
+#include "collect/snapshot.h"
 #include "leakmon_mapping.h"
 #include "proc/maps.h"
 
@@ -41,6 +43,7 @@ void mappings_heal(struct mappings *mappings, uint64_t events_lost);
 
 /* Purges every process that `is_over` says has exited or replaced itself. */
 typedef bool (*process_is_over)(lm_process_key process, const void *context);
+
 void mappings_purge(struct mappings *mappings, process_is_over is_over, const void *context);
 
 /* What one call stack maps for one purpose. */
@@ -71,5 +74,11 @@ long mapping_site_find(const struct mapping_view *view, uint32_t site, uint32_t 
 
 /* Over all processes, those that are gone included. */
 void mappings_total(const struct mappings *mappings, struct mapping_ledger *total);
+
+/* From replayed mappings to the sites of a snapshot. Internal to collect/. */
+
+/* 0 or -ENOMEM. */
+int mapping_fill(const struct mappings *mappings, const struct bpf_side *bpf,
+		 const struct collect_options *options, struct snapshot *snapshot);
 
 #endif

@@ -1,10 +1,552 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who is sampled, and for how long. */
-#include "command/sampling_state.h"
+#include "command/sampling.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
+#include "collect/events.h"
+#include "probe/fault_events.h"
+#include "probe/privileges.h"
+#include "probe/suspect_loader.h"
+#include "proc/maps.h"
+#include "proc/pid_namespace.h"
+#include "symbol/symbolizer.h"
+#include "triage/file_kinds.h"
+#include "triage/process_reading.h"
+#include "triage/samples.h"
+#include "triage/weigh.h"
+#include "unwind/unwind_store.h"
+#include "worker/worker.h"
+
+/* What sampling keeps, for its parts. Internal to sampling*.c. */
+
+/* Suspects that are sampled at once: the first ones of the ranking. */
+#define SAMPLING_SUSPECTS 5
+
+struct ring_buffer;
+
+/* What is there of a suspect at one moment. */
+struct sampled_count {
+	double value;	/* of the quantity that it grows by; NAN: not to be had */
+	double orphans; /* stacks of threads beyond those that live; NAN: nor of use for its kind */
+};
+
+struct sampled {
+	pid_t pid;
+	uint64_t start_ticks;
+	enum quantity kind;
+	double begin_s;
+	struct sampled_count before; /* when it began */
+	unsigned probes;	     /* LM_SAMPLE_*; 0: none, /proc tells */
+	struct fault_events faults;
+	bool followed; /* probes are in */
+	struct samples samples;
+	uint64_t lost_before; /* samples_lost when it began */
+	struct file_kinds files_before;
+	double files_read_s;
+	unsigned unsuspected; /* reports in a row */
+	struct triage_samples result;
+};
+
+struct sampling {
+	const struct options *options;
+	struct triage *triage;
+	struct sampled *list[SAMPLING_SUSPECTS]; /* NULL: free */
+	/* Loaded for as long as somebody is followed. */
+	bool loaded;
+	const char *refusal; /* why nobody can be, once it was tried */
+	struct suspect_side side;
+	struct ring_buffer *ring;
+	struct events *events;
+	struct worker *worker;
+	struct symbolizer *symbolizer;
+	struct unwind_store *unwind;
+};
+
+static int sampled_count(const struct sampled *sampled, const struct member *member,
+			 struct sampled_count *count, struct maps *maps);
+
+/* The programs that sample, and what stands behind them: loaded for as long as somebody is
+ * followed. */
+
+/* One sample, with its stack walk: what `make bench` measures for an allocation, and more. */
+#define SAMPLE_COST_S 5.0e-6
+
+/* The one that is sampled with this pid, or NULL. */
+static struct sampled *sampling_find(struct sampling *sampling, pid_t pid)
+{
+	for (size_t i = 0; i < SAMPLING_SUSPECTS; i++) {
+		if (sampling->list[i] && sampling->list[i]->pid == pid)
+			return sampling->list[i];
+	}
+	return NULL;
+}
+
+static int on_sample(void *context, void *data, size_t size)
+{
+	struct sampling *sampling = context;
+	const struct lm_sample *from = data;
+	struct sampled *sampled;
+
+	if (size < sizeof(*from))
+		return 0;
+	sampling->triage->sampling_s += SAMPLE_COST_S;
+	sampled = sampling_find(sampling, (pid_t)(from->process >> 32));
+	if (sampled && sampled->probes == from->kind) {
+		struct sample sample = {.address = from->address,
+					.length = from->length,
+					.weight = (double)from->weight,
+					.site = from->site};
+
+		if (from->kind == LM_SAMPLE_FAULT)
+			sample.address &= ~UINT64_C(4095);
+		samples_add(&sampled->samples, &sample);
+	}
+	return 0;
+}
+
+/* The mappings of `pid` have changed. Needs the programs. */
+static void sampling_refresh(struct sampling *sampling, pid_t pid)
+{
+	unwind_store_refresh(sampling->unwind, pid);
+	symbolizer_refresh(sampling->symbolizer, (uint64_t)pid, pid);
+}
+
+/* Code whose unwind rows are missing. */
+static void on_event(const struct lm_event *event, void *context)
+{
+	struct sampling *sampling = context;
+	pid_t pid = (pid_t)(event->process >> 32);
+
+	if (event->type == LM_EVENT_NO_ROWS && sampling_find(sampling, pid))
+		sampling_refresh(sampling, pid);
+}
+
+static void sampling_unload(struct sampling *sampling)
+{
+	ring_buffer__free(sampling->ring);
+	events_free(sampling->events);
+	symbolizer_free(sampling->symbolizer);
+	worker_free(sampling->worker);
+	unwind_store_free(sampling->unwind);
+	if (sampling->side.skeleton)
+		suspect_loader_close(&sampling->side);
+	sampling->ring = NULL;
+	sampling->events = NULL;
+	sampling->symbolizer = NULL;
+	sampling->worker = NULL;
+	sampling->unwind = NULL;
+	sampling->loaded = false;
+}
+
+static int open_stages(struct sampling *sampling)
+{
+	sampling->worker = worker_new(NULL);
+	sampling->symbolizer = sampling->worker ? symbolizer_new(sampling->worker) : NULL;
+	sampling->unwind =
+		sampling->worker ? unwind_store_new(&sampling->side.bpf, sampling->worker) : NULL;
+	sampling->ring = ring_buffer__new(sampling->side.samples_fd, on_sample, sampling, NULL);
+	sampling->events = events_new(&sampling->side.bpf, on_event, sampling);
+	return sampling->symbolizer && sampling->unwind && sampling->ring && sampling->events
+		       ? 0
+		       : -ENOMEM;
+}
+
+/* Why it cannot be, for the reports; more of it is logged, once. */
+static const char *explain(int error)
+{
+	char missing[128];
+
+	privileges_missing(missing, sizeof(missing));
+	if (error == -ENOMEM)
+		return "out of memory";
+	if (error == -EPERM || *missing) {
+		log_warning("call stacks of suspects are not sampled: missing %s; run leakmon as "
+			    "root, or give --no-stacks",
+			    *missing ? missing : "privileges");
+		return "leakmon lacks the privileges";
+	}
+	log_warning("call stacks of suspects are not sampled: the kernel refused the programs "
+		    "(%s); -v shows its own words",
+		    strerror(-error));
+	return "this kernel refused the programs";
+}
+
+/*
+ * The programs and their stages, unless they are loaded. 0 or -errno: then sampling->refusal says
+ * why, and it is not tried again.
+ */
+static int sampling_load(struct sampling *sampling)
+{
+	int error;
+
+	if (sampling->loaded)
+		return 0;
+	if (sampling->refusal)
+		return -EOPNOTSUPP;
+	if (pid_namespace_is_own()) {
+		sampling->refusal = "leakmon runs in a PID namespace of its own";
+		return -EOPNOTSUPP;
+	}
+	error = suspect_loader_open(&sampling->side, sampling->options->stack_walk);
+	if (!error)
+		error = open_stages(sampling);
+	sampling->loaded = !error;
+	if (!error)
+		return 0;
+	sampling->refusal = explain(error);
+	sampling_unload(sampling);
+	return error;
+}
+
+/* One suspect: the probes that are put in for it, and taken out again. */
+
+/* Of page faults that are not sampled, most are to be passed over by the kernel itself, which takes
+ * each N-th. The last factor is left to chance: programs have rhythms. */
+#define CHANCE_MIN 8
+
+/* Where a new period is not worth the trouble. */
+#define PERIOD_SLACK 4
+
+/* Loading the programs, and the unwind rows of a first suspect, of ours. */
+#define SETUP_COST_S 0.25
+
+static const unsigned sample_kinds[] = {
+	[QUANTITY_HEAP] = LM_SAMPLE_FAULT,
+	[QUANTITY_MAPPING] = LM_SAMPLE_MAPPING,
+	[QUANTITY_THREADS] = LM_SAMPLE_THREAD,
+	[QUANTITY_FILES] = 0, /* nothing to probe: /proc tells */
+};
+
+_Static_assert(ARRAY_SIZE(sample_kinds) == QUANTITY_MAX_, "a row for every quantity");
+
+static void sampled_stop(struct sampling *sampling, struct sampled *sampled)
+{
+	fault_events_close(&sampled->faults);
+	if (sampled->followed) {
+		suspect_loader_forget(&sampling->side, sampled->pid);
+		symbolizer_forget(sampling->symbolizer, (uint64_t)sampled->pid);
+		unwind_store_forget(sampling->unwind, sampled->pid);
+	}
+	sampled->followed = false;
+}
+
+static void sampled_free(struct sampling *sampling, struct sampled *sampled)
+{
+	struct member *member = population_find_same(&sampling->triage->population, sampled->pid,
+						     sampled->start_ticks);
+
+	if (member)
+		member->sampled = NULL;
+	sampled_stop(sampling, sampled);
+	samples_free(&sampled->samples);
+	file_kinds_free(&sampled->files_before);
+	triage_samples_free(&sampled->result);
+	free(sampled);
+}
+
+/* NULL, or why it cannot be followed. */
+static const char *follow(struct sampling *sampling, struct sampled *sampled)
+{
+	struct lm_suspect suspect = {.kind = sampled->probes, .every = 1};
+	int error;
+
+	if (!suspect.kind)
+		return NULL;
+	if (triage_credit_s(sampling->triage) < SETUP_COST_S)
+		return "--budget has to save up for it";
+	if (sampling_load(sampling))
+		return sampling->refusal;
+	sampling_refresh(sampling, sampled->pid);
+	error = suspect_loader_follow(&sampling->side, sampled->pid, &suspect);
+	sampled->followed = !error;
+	if (!error && suspect.kind == LM_SAMPLE_FAULT)
+		error = fault_events_open(&sampled->faults, sampled->pid, sampling->side.fault_fd,
+					  1);
+	if (error)
+		sampled_stop(sampling, sampled);
+	return !error		      ? NULL
+	       : error == -ESRCH      ? "it has ended"
+	       : error == -EOPNOTSUPP ? "this kernel has no tracepoint for it"
+				      : "the kernel refused the probes";
+}
+
+static void sampled_begin(struct sampling *sampling, struct sampled *sampled,
+			  const struct member *member)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+
+	samples_free(&sampled->samples);
+	sampled->result.why = follow(sampling, sampled);
+	sampled->begin_s = triage_now(sampling->triage);
+	sampled_count(sampled, member, &sampled->before, &maps);
+	sampled->lost_before = sampling->loaded ? *sampling->side.samples_lost : 0;
+	if (sampled->kind == QUANTITY_FILES) {
+		file_kinds_free(&sampled->files_before);
+		file_kinds_read(&sampled->files_before, sampled->pid, sampled->before.value);
+	}
+}
+
+/* Begins with what `member` grows by. What hinders it is in the result. NULL: out of memory. */
+static struct sampled *sampled_new(struct sampling *sampling, const struct member *member,
+				   enum quantity kind)
+{
+	struct sampled *sampled = calloc(1, sizeof(*sampled));
+
+	if (!sampled)
+		return NULL;
+	sampled->pid = member->reading.pid;
+	sampled->start_ticks = member->reading.start_ticks;
+	sampled->kind = sampled->result.kind = kind;
+	sampled->probes = sample_kinds[kind];
+	sampled_begin(sampling, sampled, member);
+	return sampled;
+}
+
+/* One that waits for the budget begins anew when there is enough; one that used it up waits. */
+static void sampled_resume_or_pause(struct sampling *sampling, struct sampled *sampled,
+				    const struct member *member)
+{
+	double credit_s = triage_credit_s(sampling->triage);
+
+	if (sampled->followed && credit_s <= 0) {
+		sampled_stop(sampling, sampled);
+		sampled->result.why = "--budget is used up; it goes on when there is more";
+	} else if (!sampled->followed && sampled->probes && !sampling->refusal &&
+		   credit_s >= SETUP_COST_S) {
+		sampled_begin(sampling, sampled, member);
+	}
+}
+
+/* Lets the kernel pass over more faults, or fewer, before a program runs. */
+static void sampled_adapt_period(struct sampling *sampling, struct sampled *sampled)
+{
+	uint32_t tgid = (uint32_t)sampled->pid;
+	uint64_t stands_for, period;
+	struct fault_events events;
+	struct lm_suspect suspect;
+
+	if (bpf_map_lookup_elem(sampling->side.suspects_fd, &tgid, &suspect))
+		return;
+	stands_for = (uint64_t)MAX(suspect.every, 1u) * sampled->faults.period;
+	period = MAX(stands_for / CHANCE_MIN, UINT64_C(1));
+	if (period < (uint64_t)PERIOD_SLACK * sampled->faults.period &&
+	    period * PERIOD_SLACK > sampled->faults.period)
+		return;
+	period = MIN(period, UINT64_C(1) << 20);
+	fault_events_close(&sampled->faults);
+	suspect.every = (uint32_t)(stands_for / period);
+	bpf_map_update_elem(sampling->side.suspects_fd, &tgid, &suspect, BPF_EXIST);
+	if (!fault_events_open(&events, sampled->pid, sampling->side.fault_fd, (unsigned)period))
+		sampled->faults = events;
+}
+
+/* From samples to what a report shows: what is still there, by stack, named. */
+
+#define STACKS_SHOWN 5
+#define FILE_KINDS_SHOWN 5
+
+/* Looking at all descriptors takes milliseconds. */
+#define FILES_PAUSE_S 5.0
+
+/* A handful of samples makes no shares. */
+#define SAMPLES_MIN 8
+
+/* Nor do seconds in which next to nothing grew. */
+#define WINDOW_MIN_S 1.0
+
+static int weigh(struct sampled *sampled, const struct maps *maps)
+{
+	if (sampled->kind == QUANTITY_HEAP)
+		return weigh_pages(&sampled->samples, sampled->pid);
+	if (sampled->kind == QUANTITY_THREADS) {
+		weigh_threads(&sampled->samples, sampled->pid);
+		return 0;
+	}
+	return weigh_mappings(&sampled->samples, maps);
+}
+
+/* Copies a stack out of the map: site and stack were written before the sample was sent. */
+static int site_fill(struct site *site, const struct suspect_side *side, uint32_t index)
+{
+	const struct lm_site *from;
+	size_t depth;
+
+	*site = (struct site){.index = index};
+	if (index == LM_SITE_LOST || index >= side->bpf.max_sites) {
+		site->lost = LM_LOST_SITES_FULL;
+		return 0;
+	}
+	from = &side->bpf.sites[index];
+	depth = MIN(from->depth, (uint32_t)LM_MAX_FRAMES);
+	site->end = from->end < LM_WALK_MAX_ ? from->end : LM_WALK_ROOT;
+	site->addresses = calloc(MAX(depth, (size_t)1), sizeof(*site->addresses));
+	if (!site->addresses)
+		return -ENOMEM;
+	memcpy(site->addresses, side->bpf.stacks[index].frames, depth * sizeof(*site->addresses));
+	site->depth = depth;
+	return 0;
+}
+
+static int stack_add(struct triage_samples *result, struct sampling *sampling, pid_t pid,
+		     const struct sample_sum *sum)
+{
+	struct triage_stack *stack = vec_push(&result->stacks);
+	int error;
+
+	if (!stack)
+		return -ENOMEM;
+	stack->units = sum->units;
+	stack->samples = sum->samples;
+	stack->share = result->added > 0 ? sum->units / result->added : 0;
+	error = site_fill(&stack->site, &sampling->side, sum->site);
+	if (!error && stack->site.depth)
+		error = symbolizer_name(sampling->symbolizer, (uint64_t)pid, stack->site.addresses,
+					stack->site.depth, LINES_KNOWN, &stack->named.frames);
+	if (!error)
+		stack->named.id = symbolizer_stack_id(&stack->named.frames);
+	return error;
+}
+
+static int fill_stacks(struct triage_samples *result, struct sampling *sampling,
+		       struct sampled *sampled, const struct maps *maps)
+{
+	_cleanup_(sample_sums_free) struct sample_sums sums = {0};
+	int error = weigh(sampled, maps);
+
+	if (!error)
+		error = samples_prune(&sampled->samples);
+	if (!error)
+		error = samples_sum(&sampled->samples, &sums);
+	if (error)
+		return error;
+	symbolizer_refresh(sampling->symbolizer, (uint64_t)sampled->pid, sampled->pid);
+	result->taken = sampled->samples.taken;
+	result->lost = *sampling->side.samples_lost - sampled->lost_before;
+	result->missed = sampled->faults.missed;
+	result->share = result->added > 0 ? sums.units / result->added : 0;
+	result->stacks_total = sums.list.count;
+	if (result->taken < SAMPLES_MIN || result->window_s < WINDOW_MIN_S) {
+		result->why = "too little has come so far";
+		return 0;
+	}
+	for (size_t i = 0; i < MIN(sums.list.count, (size_t)STACKS_SHOWN) && !error; i++)
+		error = stack_add(result, sampling, sampled->pid, &sums.list.items[i]);
+	/* In place from here on. */
+	for (size_t i = 0; i < result->stacks.count; i++)
+		result->stacks.items[i].named.site = &result->stacks.items[i].site;
+	return error;
+}
+
+static int by_added(const void *a, const void *b)
+{
+	const struct triage_file_kind *one = a, *other = b;
+	int order = (one->added < other->added) - (one->added > other->added);
+
+	return order ? order : (one->open < other->open) - (one->open > other->open);
+}
+
+static int fill_files(struct triage_samples *result, struct sampled *sampled, double now)
+{
+	_cleanup_(file_kinds_free) struct file_kinds kinds = {0};
+	int error = file_kinds_read(&kinds, sampled->pid, now);
+
+	for (size_t i = 0; i < kinds.list.count && !error; i++) {
+		struct triage_file_kind *kind = vec_push(&result->files);
+
+		if (!kind)
+			return -ENOMEM;
+		kind->name = TAKE_PTR(kinds.list.items[i].name);
+		kind->open = kinds.list.items[i].open;
+		kind->added = kind->open - file_kinds_open(&sampled->files_before, kind->name);
+	}
+	if (result->files.count)
+		qsort(result->files.items, result->files.count, sizeof(*result->files.items),
+		      by_added);
+	/* What grew; if nothing did yet, what there is most of. */
+	while (result->files.count > FILE_KINDS_SHOWN ||
+	       (result->files.count > 1 && result->files.items[0].added > 0 &&
+		result->files.items[result->files.count - 1].added <= 0))
+		free(result->files.items[--result->files.count].name);
+	return error;
+}
+
+/* Whether a suspect is looked at by its mappings. */
+static bool needs_maps(const struct sampled *sampled)
+{
+	return sampled->kind == QUANTITY_HEAP || sampled->kind == QUANTITY_MAPPING;
+}
+
+/*
+ * Counts it. Where the kind is looked at by the mappings, they are read, once, and left in *maps,
+ * for maps_free(): 0 or -errno, and nothing there. *count is filled in any case.
+ */
+static int sampled_count(const struct sampled *sampled, const struct member *member,
+			 struct sampled_count *count, struct maps *maps)
+{
+	int error = needs_maps(sampled) ? maps_read(sampled->pid, MAPS_ALL, maps) : 0;
+	bool has_maps = needs_maps(sampled) && !error;
+
+	count->value = has_maps && sampled->kind == QUANTITY_MAPPING
+			       ? (double)maps->list.count
+			       : member_value_now(member, sampled->kind);
+	count->orphans =
+		has_maps ? thread_stacks_orphaned(maps, member_value_now(member, QUANTITY_THREADS))
+			 : (double)NAN;
+	return error;
+}
+
+/* Memory and mappings grow by threads that ended and were never joined, too. */
+static void fill_orphans(struct triage_samples *result, const struct sampled *sampled,
+			 const struct sampled_count *now)
+{
+	if (isnan(sampled->before.orphans) || isnan(now->orphans))
+		return;
+	result->orphans = now->orphans;
+	result->orphans_added = now->orphans - sampled->before.orphans;
+}
+
+/* What the samples of one suspect say now, into its result. 0 or -errno. */
+static int sampled_examine(struct sampling *sampling, struct sampled *sampled,
+			   const struct member *member)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+	struct sampled_count now;
+	int error = 0, unreadable = sampled_count(sampled, member, &now, &maps);
+	double now_s = triage_now(sampling->triage), added = now.value - sampled->before.value;
+	struct triage_samples result = {
+		.kind = sampled->kind,
+		.window_s = now_s - sampled->begin_s,
+		.added = isnan(added) ? 0 : added,
+		.why = sampled->followed ? NULL : sampled->result.why,
+	};
+
+	fill_orphans(&result, sampled, &now);
+	if (sampled->kind == QUANTITY_FILES) {
+		if (sampled->result.files.count && now_s - sampled->files_read_s < FILES_PAUSE_S)
+			return 0;
+		sampled->files_read_s = now_s;
+		error = fill_files(&result, sampled, now.value);
+	} else if (sampled->followed) {
+		error = sampled->kind == QUANTITY_MAPPING ? unreadable : 0;
+		if (!error)
+			error = fill_stacks(&result, sampling, sampled, &maps);
+	}
+	if (error) {
+		triage_samples_free(&result);
+		return error;
+	}
+	triage_samples_free(&sampled->result);
+	sampled->result = result;
+	return 0;
+}
+
+/* Who is sampled, and for how long. */
 
 /* A process that stops growing for a moment stays. */
 #define UNSUSPECTED_REPORTS 3

@@ -7,7 +7,7 @@
  * picture is that of the stop. Where that would take too long, see pages.h: blocks in pages of
  * which nobody knows when they changed must not be called lost. Without a stop it is a blurred one,
  * in which a pointer that moved at the wrong moment is missing: two of them must agree before
- * anything is concluded (agree.c).
+ * anything is concluded (settle.c).
  */
 #ifndef LEAKMON_RETAIN_PICTURE_H
 #define LEAKMON_RETAIN_PICTURE_H
@@ -32,7 +32,7 @@ struct picture_options {
 	size_t idle_count;
 };
 
-/* Where a thread's copies of modules' thread-locals are: see thread_vectors.h. */
+/* Where a thread's copies of modules' thread-locals are: see thread_blocks.h. */
 struct thread_vector {
 	uint64_t address, generation;
 	uint64_t *blocks; /* of module 1, 2, ...; owned */

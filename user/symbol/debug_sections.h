@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <stdint.h>
 
+#include "elf/elf_file.h"
+
 #define DEBUG_MAX_BYTES (1ull << 30)
 
 /* .gnu_debugaltlink: the file that dwz shares between several. */
@@ -31,5 +33,20 @@ struct debug_description {
 
 /* 0; -ENOEXEC, -EBADMSG: not an ELF file we can read; -EIO; -ENOMEM. Untouched on error. */
 int debug_describe(int fd, struct debug_description *description);
+
+/*
+ * The functions that stripping took away, as Fedora and others put them back: an ELF file with
+ * nothing but .symtab, compressed with xz, in the section .gnu_debugdata (gdb manual, "Debugging
+ * information in a special section").
+ */
+
+#define MINI_DEBUG_MAX_BYTES (64u << 20) /* once decompressed, and as much memory to do it */
+
+/*
+ * The functions in .gnu_debugdata of `file`, addresses as in the file itself. 0 (then the caller
+ * frees *symbols); -ENOENT: there is no such section; -EFBIG: too large; -EBADMSG, -ENOEXEC; -EIO;
+ * -ENOMEM. *symbols is untouched on errors.
+ */
+int mini_debug_read(const struct elf_file *file, struct elf_symbols *symbols);
 
 #endif

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "symbol/mini_debug.h"
+#include "symbol/debug_sections.h"
 
 static int add_all(struct elf_symbols *symbols, const struct elf_symbols *more)
 {

@@ -1,9 +1,188 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "proc/maps.h"
 #include "threads/thread_report.h"
+
+/* What dead threads keep mapped: man 5 proc, /proc/PID/maps and /proc/PID/pagemap. */
+
+#define PAGE_BYTES 4096ull
+#define PAGE_PRESENT (1ull << 63)
+#define PAGES_AT_ONCE 4096
+
+/* A thread stack of more is not believed. */
+#define STACK_MAX_BYTES (1ull << 36)
+
+static uint64_t count_present(int pagemap, uint64_t start, uint64_t end)
+{
+	uint64_t entries[PAGES_AT_ONCE], present = 0;
+
+	while (start < end) {
+		size_t pages = MIN((end - start) / PAGE_BYTES, PAGES_AT_ONCE);
+		ssize_t got = pread(pagemap, entries, pages * sizeof(*entries),
+				    (off_t)(start / PAGE_BYTES * sizeof(*entries)));
+
+		if (got < (ssize_t)sizeof(*entries))
+			break;
+		for (size_t i = 0; i < (size_t)got / sizeof(*entries); i++)
+			present += (entries[i] & PAGE_PRESENT) != 0;
+		start += (uint64_t)got / sizeof(*entries) * PAGE_BYTES;
+	}
+	return present * PAGE_BYTES;
+}
+
+/*
+ * A thread's descriptor lies at the top of its own stack mapping. Without guard pages, the mappings
+ * of neighbours are one: then each takes what lies above the descriptor before it.
+ */
+static void find_stack(struct dead_thread *dead, const struct maps *maps, const uint64_t *handles,
+		       size_t count)
+{
+	const struct mapping *mapping = maps_find(maps, dead->thread.handle);
+	size_t low = 0, high = count;
+
+	if (!mapping || !mapping->writable || dead->thread.flags & LM_THREAD_OWN_STACK ||
+	    mapping->end - mapping->start > STACK_MAX_BYTES)
+		return;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (handles[middle] < dead->thread.handle)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	dead->stack_start = mapping->start;
+	dead->stack_end = mapping->end;
+	if (low && handles[low - 1] >= mapping->start)
+		dead->stack_start = (handles[low - 1] + PAGE_BYTES) & ~(PAGE_BYTES - 1);
+	if (low + 1 < count && handles[low + 1] < mapping->end)
+		dead->stack_end = (dead->thread.handle + PAGE_BYTES) & ~(PAGE_BYTES - 1);
+}
+
+static int by_value(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* Finds the stack mappings of dead threads, and what of them is in memory. 0 or -errno. */
+static int stack_memory_fill(pid_t pid, struct dead_thread *dead, size_t count)
+{
+	_cleanup_free_ uint64_t *handles = calloc(count + 1, sizeof(*handles));
+	_cleanup_(maps_free) struct maps maps = {0};
+	_cleanup_close_ int pagemap = -1;
+	char path[64];
+	int error;
+
+	if (!handles)
+		return -ENOMEM;
+	error = maps_read(pid, MAPS_ALL, &maps);
+	if (error)
+		return error;
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", maps.task);
+	pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < count; i++)
+		handles[i] = dead[i].thread.handle;
+	qsort(handles, count, sizeof(*handles), by_value);
+	for (size_t i = 0; i < count; i++) {
+		find_stack(&dead[i], &maps, handles, count);
+		if (pagemap >= 0)
+			dead[i].resident_bytes =
+				count_present(pagemap, dead[i].stack_start, dead[i].stack_end);
+	}
+	return 0;
+}
+
+/* A census as plain numbers, for reports that show more than threads. */
+
+static uint64_t since(uint64_t now_ns, uint64_t then_ns)
+{
+	return now_ns - MIN(now_ns, then_ns);
+}
+
+static int add_group(const struct thread_census *census, const struct thread_group *group,
+		     uint64_t now_ns, struct thread_figures *figures)
+{
+	struct dead_group *dead = vec_push(&figures->groups);
+
+	if (!dead)
+		return -ENOMEM;
+	*dead = (struct dead_group){
+		.count = group->count,
+		.stack_bytes = group->stack_bytes,
+		.resident_bytes = group->resident_bytes,
+		.heap_bytes = group->heap_bytes,
+		.heap_count = group->heap_count,
+		.start_routine = group->start_routine,
+		.end = group->end,
+		.site = group->site,
+		.newest_ns = UINT64_MAX,
+	};
+	for (size_t i = 0; i < group->count; i++) {
+		uint64_t died_ns = census->dead.items[group->first + i].thread.died_ns;
+
+		dead->before_attach += !died_ns;
+		if (!died_ns)
+			continue;
+		dead->oldest_ns = MAX(dead->oldest_ns, since(now_ns, died_ns));
+		dead->newest_ns = MIN(dead->newest_ns, since(now_ns, died_ns));
+	}
+	if (dead->before_attach == dead->count)
+		dead->newest_ns = 0;
+	dead->addresses = calloc(group->depth + 1, sizeof(*dead->addresses));
+	if (!dead->addresses)
+		return -ENOMEM;
+	dead->depth = group->depth;
+	memcpy(dead->addresses, group->addresses, group->depth * sizeof(*dead->addresses));
+	return 0;
+}
+
+int thread_census_figures(const struct thread_census *census, uint64_t now_ns,
+			  struct thread_figures *figures)
+{
+	const struct lm_thread_books *books = &census->books;
+	int error = 0;
+
+	figures->followed = true;
+	figures->exact = !books->reaped_unseen && !books->dropped;
+	figures->untold = books->untracked_ends;
+	figures->dead = census->dead.count;
+	figures->dead_stack_bytes = census->stack_bytes;
+	figures->dead_resident_bytes = census->resident_bytes;
+	figures->dead_heap_bytes = census->heap_bytes;
+	figures->dead_heap_count = census->heap_count;
+	figures->created = books->created;
+	figures->joined = books->joined;
+	figures->detached = books->detached;
+	for (size_t i = 0; i < census->groups.count && !error; i++)
+		error = add_group(census, &census->groups.items[i], now_ns, figures);
+	return error;
+}
+
+int thread_table_owners(const struct thread_table *table, struct owners *owners)
+{
+	for (size_t i = 0; i < table->threads.count; i++) {
+		const struct lm_thread *thread = &table->threads.items[i];
+		struct owner *owner;
+
+		/* What it did before the attach was not seen. */
+		if (!thread->died_ns)
+			continue;
+		owner = vec_push(&owners->list);
+		if (!owner)
+			return -ENOMEM;
+		*owner = (struct owner){.process = thread->process,
+					.tid = thread->tid,
+					.born_ns = thread->born_ns,
+					.died_ns = thread->died_ns};
+	}
+	return owners_index(owners);
+}
 
 static bool is_older(const struct lm_thread *thread)
 {

@@ -25,7 +25,7 @@ struct thread_layout {
 	uint32_t descriptor_size;			      /* of struct pthread */
 	/*
 	 * In struct pthread: who waits for it, itself when it is detached. No descriptor tells it:
-	 * thread_joins.c finds it in the code of pthread_detach. 0: not found.
+	 * thread_library.c finds it in the code of pthread_detach. 0: not found.
 	 */
 	uint32_t joinid_at;
 };

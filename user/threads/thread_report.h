@@ -78,7 +78,4 @@ void thread_report_free(struct thread_report *report);
 int thread_report_text(FILE *out, const struct thread_report *report);
 int thread_report_json(FILE *out, const struct thread_report *report);
 
-/* Finds the stack mappings of dead threads, and what of them is in memory. 0 or -errno. */
-int stack_memory_fill(pid_t pid, struct dead_thread *dead, size_t count);
-
 #endif
