@@ -31,7 +31,7 @@ ARCH     := $(shell $(CC) -print-multiarch)
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_x86 -D__bpf__ -Iinclude -Ibpf \
 	-I/usr/include/$(ARCH) -Wall -Wno-unused-function -MMD -MP
 
-SOURCES  := $(sort $(wildcard user/*.c user/*/*.c))
+SOURCES  := $(sort $(wildcard user/*.c user/*/*.c user/arch/*/*.c))
 OBJECTS  := $(SOURCES:%.c=$(B)/%.o)
 HEAP_BPF := $(patsubst bpf/%.c,$(B)/bpf/%.o,$(filter-out \
 	bpf/trial.bpf.c bpf/kernel.bpf.c bpf/suspect.bpf.c,$(wildcard bpf/*.bpf.c)))
@@ -338,9 +338,10 @@ test-vm:
 
 include tests/fuzz/fuzz.mk
 
-C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] include/*.h bpf/*.[ch] tests/*/*.[ch] \
+C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] user/arch/*/*.[ch] include/*.h bpf/*.[ch] tests/*/*.[ch] \
 	tests/*/*/*.[ch] tests/*/*.cc tests/*/*/*.cc)
 check: deps
+	@scripts/check_rooms.sh
 	@clang-format --dry-run --Werror $(C_FILES)
 	@$(MAKE) --no-print-directory B=$(B)/check CFLAGS='-O2 -g -Werror' all
 	@printf '%s\n' $(SOURCES) | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The heap family: one program per call shape, one for all returns, one for frees. The attach
- * cookie says which function is meant (user/probe/allocators.c).
+ * cookie says which function is meant (user/parse/allocators.c).
  *
  * Order: a block is taken off the live set where free or realloc begins, and put on it where the
  * allocation returns. Otherwise another thread could be given the address before its record is

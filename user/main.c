@@ -6,7 +6,8 @@
 #include "base/log.h"
 #include "cli/options.h"
 #include "command/command.h"
-#include "worker/process.h"
+#include "parse/questions.h"
+#include "sandbox/process.h"
 
 struct subcommand {
 	const char *name;
@@ -24,7 +25,7 @@ int main(int argc, char **argv)
 	struct options options;
 	int code;
 
-	worker_process_enter(argc, argv);
+	worker_process_enter(argc, argv, &parse_kinds);
 	code = options_parse(&options, argc, argv);
 	if (code >= 0)
 		return code;

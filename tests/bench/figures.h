@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "child.h"
 #include "base/vec.h"
+#include "child.h"
 
 enum figure {
 	PAIR_UNTRACED,

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proc/container_logs.h"
 #include "proc/container.h"
+#include "proc/container_logs.h"
 #include "proc/oci_files.h"
 
 #define ID "3f2a91c0b7d54e6688aa0011223344556677889900aabbccddeeff0123456789"

@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "worker/decode.h"
-#include "worker/encode.h"
+#include "parse/questions.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,10 +4,6 @@
  * the monitor's checks, and each address must have the name of the newest line that holds it, or
  * none.
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuser -Iinclude \
- *       tests/fuzz/fuzz_perf_map.c user/symbol/{perf_map,symbol_table,image}.c \
- *       user/worker/{bytes,cursor,decode,encode,line_answer}.c user/elf/elf_*.c ...
- *
  * Seeds: maps of node --perf-basic-prof, and lines that overlap.
  */
 #include <stddef.h>
@@ -17,9 +13,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "symbol/perf_map.h"
-#include "worker/decode.h"
-#include "worker/encode.h"
+#include "parse/perf_map.h"
+#include "parse/questions.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "parse/unwind_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,8 +14,8 @@
 
 #include "base/cleanup.h"
 #include "fuzz/worker_answer.h"
-#include "worker/child.h"
-#include "worker/decode.h"
+#include "parse/questions.h"
+#include "sandbox/child.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,22 +6,24 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "fuzz/worker_answer.h"
-#include "worker/parser.h"
+#include "parse/questions.h"
+#include "sandbox/parser.h"
 
 /* libFuzzer makes little of large ones. */
 #define MAX_SEED_BYTES 65536
 
-static const enum worker_kind kinds[] = {
-	[FUZZ_DESCRIPTION] = WORKER_DESCRIBE,
-	[FUZZ_IMAGE] = WORKER_IMAGE,
-	[FUZZ_LINES] = WORKER_LINES,
-	[FUZZ_UNWIND] = WORKER_UNWIND,
-	[FUZZ_PLAN] = WORKER_PLAN,
+static const enum parse_question kinds[] = {
+	[FUZZ_DESCRIPTION] = PARSE_DESCRIPTION,
+	[FUZZ_IMAGE] = PARSE_IMAGE,
+	[FUZZ_LINES] = PARSE_LINES,
+	[FUZZ_UNWIND] = PARSE_UNWIND,
+	[FUZZ_PLAN] = PARSE_PLAN,
 };
 
 static int write_seed(const char *path, uint8_t use, const struct bytes *body)
@@ -33,6 +35,23 @@ static int write_seed(const char *path, uint8_t use, const struct bytes *body)
 	return 0;
 }
 
+static struct worker_request request_of(enum parse_question kind, size_t number)
+{
+	struct worker_request request = {.kind = kind, .file_count = 1};
+	struct wire_lines_question lines = {.key = number};
+
+	if (kind == PARSE_PLAN)
+		request.question_size = sizeof(struct wire_plan_question);
+	if (kind != PARSE_LINES)
+		return request;
+	for (uint32_t i = 0; i < FUZZ_ADDRESSES; i++)
+		lines.addresses[i] = 0x1000 + i * 16;
+	request.question_size = (uint32_t)(offsetof(struct wire_lines_question, addresses) +
+					   FUZZ_ADDRESSES * sizeof(uint64_t));
+	memcpy(request.question, &lines, request.question_size);
+	return request;
+}
+
 static int seed(struct parser *parser, const char *directory, size_t number, const char *name)
 {
 	_cleanup_close_ int fd = open(name, O_RDONLY | O_CLOEXEC);
@@ -40,14 +59,9 @@ static int seed(struct parser *parser, const char *directory, size_t number, con
 	int err = fd < 0 ? -errno : 0;
 
 	for (size_t use = 0; !err && use < ARRAY_SIZE(kinds); use++) {
-		struct worker_request request = {
-			.kind = kinds[use], .file_count = 1, .key = number};
+		struct worker_request request = request_of(kinds[use], number);
 		_cleanup_(bytes_free) struct bytes body = {0};
 
-		if (kinds[use] == WORKER_LINES)
-			request.address_count = FUZZ_ADDRESSES;
-		for (uint32_t i = 0; i < request.address_count; i++)
-			request.addresses[i] = 0x1000 + i * 16;
 		if (parser_run(parser, &request, &fd, &body) || !body.size ||
 		    body.size > MAX_SEED_BYTES)
 			continue;
@@ -59,7 +73,7 @@ static int seed(struct parser *parser, const char *directory, size_t number, con
 
 int main(int argc, char **argv)
 {
-	struct parser *parser = parser_new();
+	struct parser *parser = parser_new(&parse_kinds);
 	int err = argc > 2 && parser ? 0 : -EINVAL;
 
 	for (int i = 2; !err && i < argc; i++)

@@ -9,9 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/x86_64/control_flow.h"
 #include "base/cleanup.h"
 #include "leakmon_abi.h"
-#include "probe/allocators.h"
+#include "parse/allocators.h"
 
 static void names_are_found_behind_the_prefixes_that_exist(void **state)
 {
@@ -135,13 +136,13 @@ static void the_cookie_says_where_each_operand_is(void **state)
 static void functions_that_never_return_are_known(void **state)
 {
 	(void)state;
-	assert_true(allocator_never_returns("abort"));
-	assert_true(allocator_never_returns("_ZSt17__throw_bad_allocv"));
-	assert_true(allocator_never_returns("_ZSt20__throw_system_errori"));
-	assert_true(allocator_never_returns("_Unwind_Resume"));
-	assert_false(allocator_never_returns("malloc"));
-	assert_false(allocator_never_returns("aborted"));
-	assert_false(allocator_never_returns(""));
+	assert_true(control_flow_never_returns("abort"));
+	assert_true(control_flow_never_returns("_ZSt17__throw_bad_allocv"));
+	assert_true(control_flow_never_returns("_ZSt20__throw_system_errori"));
+	assert_true(control_flow_never_returns("_Unwind_Resume"));
+	assert_false(control_flow_never_returns("malloc"));
+	assert_false(control_flow_never_returns("aborted"));
+	assert_false(control_flow_never_returns(""));
 }
 
 int main(void)

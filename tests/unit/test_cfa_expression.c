@@ -8,8 +8,8 @@
 
 #include <dwarf.h>
 
+#include "arch/x86_64/cfa.h"
 #include "base/cleanup.h"
-#include "unwind/cfa.h"
 
 #define PLT_HEAD DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and
 #define PLT_TAIL DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus

@@ -8,8 +8,8 @@
 
 #include <dwarf.h>
 
+#include "arch/x86_64/cfa.h"
 #include "unit/unwind_fixture.h"
-#include "unwind/cfa.h"
 
 /* One function of 64 bytes at the base, compiled by hand. */
 #define SIZE 64

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "arch/x86_64/cfa.h"
 #include "base/cleanup.h"
-#include "unwind/cfa.h"
 
 #define RA                                                                                         \
 	{                                                                                          \

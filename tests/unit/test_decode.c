@@ -11,9 +11,8 @@
 #include <fcntl.h>
 
 #include "base/cleanup.h"
-#include "worker/decode.h"
-#include "worker/encode.h"
-#include "worker/parser.h"
+#include "parse/questions.h"
+#include "sandbox/parser.h"
 
 enum { TABLE_SYMBOLS = 3 };
 

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "elf/eh_frame.h"
 #include "unit/unwind_fixture.h"
-#include "unwind/eh_frame.h"
 
 static int read_section(const struct unwind_fixture *elf, struct eh_section *section)
 {

@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "parse/questions.h"
+#include "sandbox/process.h"
 #include "symbol/symbolizer.h"
-#include "worker/process.h"
-#include "worker/worker.h"
 
 #define PROCESS 7
 
@@ -29,7 +29,7 @@ struct stage {
 
 static struct stage set_stage(void)
 {
-	struct stage stage = {.worker = worker_new(NULL)};
+	struct stage stage = {.worker = worker_new(&parse_kinds, NULL)};
 
 	stage.symbolizer = symbolizer_new(stage.worker);
 	assert_non_null(stage.symbolizer);
@@ -187,6 +187,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_stack_keeps_its_number_when_its_compiled_code_gets_a_name),
 	};
 
-	worker_process_enter(argc, argv);
+	worker_process_enter(argc, argv, &parse_kinds);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

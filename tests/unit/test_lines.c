@@ -12,9 +12,9 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
+#include "parse/lines.h"
 #include "proc/maps.h"
 #include "symbol/frames.h"
-#include "symbol/lines.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE static __attribute__((noinline))

@@ -8,7 +8,10 @@
 
 #include <errno.h>
 
-#include "worker/marked.h"
+#include "sandbox/marked.h"
+
+/* Two kinds of requests. */
+enum { IMAGE, LINES };
 
 static struct file_identity file(uint64_t inode)
 {
@@ -17,18 +20,18 @@ static struct file_identity file(uint64_t inode)
 
 static void a_mark_holds_for_one_version_and_one_kind(void **state)
 {
-	struct marked_file crashed = {file(7), WORKER_LINES, -ECONNRESET};
+	struct marked_file crashed = {file(7), LINES, -ECONNRESET};
 	struct file_identity changed = crashed.identity, other = file(8);
 	struct marked_files marked = {0};
 
 	(void)state;
 	changed.modified.tv_nsec = 1;
-	assert_int_equal(marked_find(&marked, &crashed.identity, WORKER_LINES), 0);
+	assert_int_equal(marked_find(&marked, &crashed.identity, LINES), 0);
 	marked_add(&marked, &crashed);
-	assert_int_equal(marked_find(&marked, &crashed.identity, WORKER_LINES), -ECONNRESET);
-	assert_int_equal(marked_find(&marked, &crashed.identity, WORKER_IMAGE), 0);
-	assert_int_equal(marked_find(&marked, &changed, WORKER_LINES), 0);
-	assert_int_equal(marked_find(&marked, &other, WORKER_LINES), 0);
+	assert_int_equal(marked_find(&marked, &crashed.identity, LINES), -ECONNRESET);
+	assert_int_equal(marked_find(&marked, &crashed.identity, IMAGE), 0);
+	assert_int_equal(marked_find(&marked, &changed, LINES), 0);
+	assert_int_equal(marked_find(&marked, &other, LINES), 0);
 	vec_free(&marked.list);
 }
 
@@ -39,14 +42,14 @@ static void many_marks_push_out_the_oldest(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i <= 1024; i++) {
-		struct marked_file hung = {file(i), WORKER_IMAGE, -ETIMEDOUT};
+		struct marked_file hung = {file(i), IMAGE, -ETIMEDOUT};
 
 		marked_add(&marked, &hung);
 	}
 	assert_int_equal(marked.list.count, 1024);
-	assert_int_equal(marked_find(&marked, &first, WORKER_IMAGE), 0);
-	assert_int_equal(marked_find(&marked, &second, WORKER_IMAGE), -ETIMEDOUT);
-	assert_int_equal(marked_find(&marked, &last, WORKER_IMAGE), -ETIMEDOUT);
+	assert_int_equal(marked_find(&marked, &first, IMAGE), 0);
+	assert_int_equal(marked_find(&marked, &second, IMAGE), -ETIMEDOUT);
+	assert_int_equal(marked_find(&marked, &last, IMAGE), -ETIMEDOUT);
 	vec_free(&marked.list);
 }
 

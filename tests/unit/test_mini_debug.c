@@ -11,9 +11,9 @@
 #include <lzma.h>
 
 #include "base/cleanup.h"
+#include "elf/debug_sections.h"
 #include "elf/elf_file.h"
-#include "symbol/image.h"
-#include "symbol/debug_sections.h"
+#include "parse/image.h"
 #include "unit/elf_fixture.h"
 
 /* Enough for a section of what compresses well. */

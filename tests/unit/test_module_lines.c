@@ -13,9 +13,9 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "parse/questions.h"
+#include "sandbox/process.h"
 #include "symbol/symbolizer.h"
-#include "worker/process.h"
-#include "worker/worker.h"
 
 #define PROCESS 42
 
@@ -27,7 +27,7 @@ struct stage {
 static struct stage set_stage(uint32_t deadline_ms)
 {
 	struct worker_limits limits = {.deadline_ms = deadline_ms};
-	struct stage stage = {.worker = worker_new(&limits)};
+	struct stage stage = {.worker = worker_new(&parse_kinds, &limits)};
 
 	stage.symbolizer = symbolizer_new(stage.worker);
 	assert_non_null(stage.symbolizer);
@@ -78,7 +78,7 @@ static void assert_line(const struct frame *frame)
 static pid_t start_parser(const struct stage *stage)
 {
 	name_one(stage, (uintptr_t)set_stage + 1, LINES_WAIT);
-	return worker_pid(stage->worker, WORKER_LANE_LINES);
+	return worker_pid(stage->worker, WORKER_LANE_BACKGROUND);
 }
 
 static void names_come_first_and_lines_when_they_are_looked_for(void **state)
@@ -142,7 +142,7 @@ static void a_crash_costs_lines_and_no_names(void **state)
 	frame = name_one(&stage, (uintptr_t)clear_stage + 1, LINES_WAIT);
 	assert_string_equal(frame.function, "clear_stage");
 	assert_null(frame.file);
-	assert_int_equal(worker_pid(stage.worker, WORKER_LANE_LINES), 0);
+	assert_int_equal(worker_pid(stage.worker, WORKER_LANE_BACKGROUND), 0);
 	/* What was found before stays. */
 	frame = name_one(&stage, (uintptr_t)set_stage + 1, LINES_KNOWN);
 	assert_non_null(frame.file);
@@ -167,7 +167,7 @@ static void a_hang_ends_at_the_deadline(void **state)
 static void many_lines_are_found_in_several_requests(void **state)
 {
 	struct stage stage = set_stage(0);
-	uint64_t addresses[3 * WORKER_MAX_ADDRESSES + 7];
+	uint64_t addresses[3 * WIRE_MAX_ADDRESSES + 7];
 	struct frames frames = {0};
 	size_t found = 0;
 
@@ -182,7 +182,7 @@ static void many_lines_are_found_in_several_requests(void **state)
 		assert_int_equal(frames.list.items[i].address, addresses[i]);
 		found += frames.list.items[i].file != NULL;
 	}
-	assert_true(found > WORKER_MAX_ADDRESSES);
+	assert_true(found > WIRE_MAX_ADDRESSES);
 	vec_free(&frames.list);
 	clear_stage(&stage);
 }
@@ -197,6 +197,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(many_lines_are_found_in_several_requests),
 	};
 
-	worker_process_enter(argc, argv);
+	worker_process_enter(argc, argv, &parse_kinds);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

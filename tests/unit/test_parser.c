@@ -10,28 +10,57 @@
 #include <fcntl.h>
 
 #include "base/cleanup.h"
+#include "parse/questions.h"
+#include "sandbox/parser.h"
 #include "unit/elf_fixture.h"
-#include "worker/decode.h"
-#include "worker/parser.h"
+
+static struct worker_request lines_request(uint64_t key, size_t addresses)
+{
+	struct worker_request request = {
+		.kind = PARSE_LINES,
+		.file_count = 1,
+		.question_size = (uint32_t)(offsetof(struct wire_lines_question, addresses) +
+					    addresses * sizeof(uint64_t))};
+	struct wire_lines_question question = {.key = key};
+
+	memcpy(request.question, &question, request.question_size);
+	return request;
+}
+
+static struct worker_request plan_request(const struct wire_plan_question *question)
+{
+	struct worker_request request = {
+		.kind = PARSE_PLAN, .file_count = 1, .question_size = sizeof(*question)};
+
+	memcpy(request.question, question, sizeof(*question));
+	return request;
+}
 
 static void requests_that_make_no_sense_are_refused(void **state)
 {
-	static const struct worker_request cases[] = {
-		{.kind = WORKER_KIND_MAX_, .file_count = 1},
-		{.kind = UINT32_MAX, .file_count = 1},
-		{.kind = WORKER_DESCRIBE},
-		{.kind = WORKER_IMAGE, .file_count = 2},
-		{.kind = WORKER_UNWIND},
-		{.kind = WORKER_LINES},
-		{.kind = WORKER_LINES, .file_count = 3},
-		{.kind = WORKER_LINES, .file_count = 1, .address_count = WORKER_MAX_ADDRESSES + 1},
+	const struct worker_request cases[] = {
+		{.kind = PARSE_QUESTION_MAX_, .file_count = 1},
+		{.kind = UINT32_MAX - 1, .file_count = 1},
+		{.kind = PARSE_DESCRIPTION},
+		{.kind = PARSE_DESCRIPTION, .file_count = 1, .question_size = 1},
+		{.kind = PARSE_IMAGE, .file_count = 2},
+		{.kind = PARSE_UNWIND},
+		{.kind = PARSE_LINES, .question_size = 8},
+		{.kind = PARSE_LINES, .file_count = 1},
+		{.kind = PARSE_LINES, .file_count = 3, .question_size = 8},
+		{.kind = PARSE_LINES,
+		 .file_count = 1,
+		 .question_size = sizeof(struct wire_lines_question) + 8},
 		{.kind = WORKER_RELEASE, .file_count = 1},
-		{.kind = WORKER_PLAN},
-		{.kind = WORKER_PLAN, .file_count = 2},
-		{.kind = WORKER_PLAN, .file_count = 1, .probe_at = PROBE_AT_ENTRY + 1},
+		{.kind = PARSE_PLAN, .question_size = sizeof(struct wire_plan_question)},
+		{.kind = PARSE_PLAN, .file_count = 1},
+		{.kind = PARSE_PLAN,
+		 .file_count = 2,
+		 .question_size = sizeof(struct wire_plan_question)},
+		plan_request(&(struct wire_plan_question){.probe_at = PROBE_AT_ENTRY + 1}),
 	};
 	static const int files[] = {-1, -1};
-	struct parser *parser = parser_new();
+	struct parser *parser = parser_new(&parse_kinds);
 	struct bytes body = {0};
 
 	(void)state;
@@ -44,14 +73,17 @@ static void requests_that_make_no_sense_are_refused(void **state)
 static void a_prefix_without_an_end_is_refused(void **state)
 {
 	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct worker_request request = {.kind = WORKER_PLAN, .file_count = 1};
-	struct parser *parser = parser_new();
+	struct wire_plan_question question = {0};
+	struct worker_request request;
+	struct parser *parser = parser_new(&parse_kinds);
 	_cleanup_(bytes_free) struct bytes body = {0};
 
 	(void)state;
-	memset(request.symbol_prefix, 'a', sizeof(request.symbol_prefix));
+	memset(question.symbol_prefix, 'a', sizeof(question.symbol_prefix));
+	request = plan_request(&question);
 	assert_int_equal(parser_run(parser, &request, &own, &body), -EINVAL);
-	request.symbol_prefix[sizeof(request.symbol_prefix) - 1] = '\0';
+	question.symbol_prefix[sizeof(question.symbol_prefix) - 1] = '\0';
+	request = plan_request(&question);
 	assert_int_equal(parser_run(parser, &request, &own, &body), 0);
 	parser_free(parser);
 }
@@ -68,13 +100,12 @@ static int count_files(void)
 static void more_files_than_stay_open_can_be_asked_about(void **state)
 {
 	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct parser *parser = parser_new();
+	struct parser *parser = parser_new(&parse_kinds);
 	int before = count_files();
 
 	(void)state;
 	for (uint64_t key = 0; key < 100; key++) {
-		struct worker_request request = {
-			.kind = WORKER_LINES, .file_count = 1, .address_count = 2, .key = key % 40};
+		struct worker_request request = lines_request(key % 40, 2);
 		_cleanup_(line_answer_free) struct line_answer answer = {0};
 		_cleanup_(bytes_free) struct bytes body = {0};
 
@@ -91,8 +122,8 @@ static void more_files_than_stay_open_can_be_asked_about(void **state)
 
 static void a_file_without_lines_says_so(void **state)
 {
-	struct worker_request request = {.kind = WORKER_LINES, .file_count = 1};
-	struct parser *parser = parser_new();
+	struct worker_request request = lines_request(0, 0);
+	struct parser *parser = parser_new(&parse_kinds);
 	struct elf_fixture elf = {0};
 	struct bytes body = {0};
 	int fd;

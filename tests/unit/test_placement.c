@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "arch/x86_64/placement.h"
 #include "base/cleanup.h"
-#include "probe/placement.h"
 
 /* Call shapes, as the allocator table has them. */
 #define TAKES(n) .arguments = (n), .returns = true

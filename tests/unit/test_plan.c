@@ -13,7 +13,7 @@
 #include <link.h>
 
 #include "base/cleanup.h"
-#include "probe/plan.h"
+#include "parse/plan.h"
 #include "unit/elf_fixture.h"
 
 #define MAX_SYMBOLS 520

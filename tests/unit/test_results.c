@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "leakmon_abi.h"
-#include "probe/plan.h"
+#include "parse/plan.h"
 #include "unit/elf_fixture.h"
 
 /* A second function, which the first may go on to. */

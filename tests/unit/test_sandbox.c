@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "worker/sandbox.h"
-#include "worker/sandbox_filter.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/sandbox_filter.h"
 
 enum { CHILD_SOCKET = 3, CHILD_FILE = 4, ALLOWED = 0, NO_SANDBOX = 100 };
 

@@ -18,10 +18,10 @@
 
 #include "base/cleanup.h"
 #include "leakmon_abi.h"
+#include "parse/questions.h"
 #include "proc/maps.h"
+#include "sandbox/process.h"
 #include "symbol/symbolizer.h"
-#include "worker/process.h"
-#include "worker/worker.h"
 
 #define PROCESS 42
 
@@ -633,11 +633,11 @@ int main(int argc, char **argv)
 
 	int failed;
 
-	worker_process_enter(argc, argv);
+	worker_process_enter(argc, argv, &parse_kinds);
 	if (argc == 2 && !strcmp(argv[1], "--child"))
 		return run_as_child();
 	failed = cmocka_run_group_tests_name("in this process", tests, NULL, NULL);
-	parser = worker_new(NULL);
+	parser = worker_new(&parse_kinds, NULL);
 	failed += cmocka_run_group_tests_name("in the sandbox", tests, NULL, NULL);
 	worker_free(parser);
 	return failed;

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "leakmon_thread.h"
-#include "threads/thread_library.h"
+#include "parse/thread_library.h"
 
 static void read_file(const char *path, struct thread_library *library)
 {

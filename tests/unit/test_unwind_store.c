@@ -18,11 +18,11 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "parse/questions.h"
 #include "unwind/unwind_store.h"
-#include "worker/worker.h"
 
 struct fixture {
-	struct bpf_side bpf;
+	struct unwind_maps maps;
 	uint32_t generation;
 	struct worker *worker;
 	struct unwind_store *store;
@@ -54,13 +54,12 @@ static int set_up(void **state)
 	if (!fixture || probe < 0)
 		return 0;
 	close(probe);
-	fixture->bpf.unwind_modules_fd =
+	fixture->maps.modules_fd =
 		outer_map(BPF_MAP_TYPE_ARRAY_OF_MAPS, sizeof(struct lm_unwind_row), LM_MAX_MODULES);
-	fixture->bpf.unwind_ranges_fd =
-		outer_map(BPF_MAP_TYPE_HASH_OF_MAPS, sizeof(struct lm_range), 8);
-	fixture->bpf.unwind_generation = &fixture->generation;
-	fixture->worker = worker_new_local();
-	fixture->store = unwind_store_new(&fixture->bpf, fixture->worker);
+	fixture->maps.ranges_fd = outer_map(BPF_MAP_TYPE_HASH_OF_MAPS, sizeof(struct lm_range), 8);
+	fixture->maps.generation = &fixture->generation;
+	fixture->worker = worker_new_local(&parse_kinds);
+	fixture->store = unwind_store_new(&fixture->maps, fixture->worker);
 	return fixture->store ? 0 : -1;
 }
 
@@ -71,8 +70,8 @@ static int tear_down(void **state)
 	unwind_store_free(fixture->store);
 	worker_free(fixture->worker);
 	if (fixture->store) {
-		close(fixture->bpf.unwind_modules_fd);
-		close(fixture->bpf.unwind_ranges_fd);
+		close(fixture->maps.modules_fd);
+		close(fixture->maps.ranges_fd);
 	}
 	free(fixture);
 	return 0;
@@ -123,7 +122,7 @@ static bool kernel_has(const struct fixture *fixture, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid, id;
 
-	return !bpf_map_lookup_elem(fixture->bpf.unwind_ranges_fd, &key, &id);
+	return !bpf_map_lookup_elem(fixture->maps.ranges_fd, &key, &id);
 }
 
 static struct unwind_stats stats_of(const struct fixture *fixture)
@@ -161,7 +160,7 @@ static void a_new_mapping_is_written_in_place(void **state)
 	void *code;
 
 	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
-	bpf_map_lookup_elem(fixture->bpf.unwind_ranges_fd, &key, &before);
+	bpf_map_lookup_elem(fixture->maps.ranges_fd, &key, &before);
 	for (int i = 0; i < 10; i++) {
 		code = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
@@ -169,7 +168,7 @@ static void a_new_mapping_is_written_in_place(void **state)
 		munmap(code, 8192);
 		assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
 	}
-	bpf_map_lookup_elem(fixture->bpf.unwind_ranges_fd, &key, &after);
+	bpf_map_lookup_elem(fixture->maps.ranges_fd, &key, &after);
 	assert_int_not_equal(before, 0);
 	assert_int_equal(before, after);
 }

@@ -19,15 +19,15 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "parse/questions.h"
+#include "sandbox/process.h"
+#include "sandbox/sandbox_filter.h"
 #include "unit/elf_fixture.h"
-#include "worker/process.h"
-#include "worker/sandbox_filter.h"
-#include "worker/worker.h"
 
 static struct worker *new_worker(uint32_t deadline_ms)
 {
 	struct worker_limits limits = {.deadline_ms = deadline_ms};
-	struct worker *worker = worker_new(&limits);
+	struct worker *worker = worker_new(&parse_kinds, &limits);
 
 	assert_non_null(worker);
 	return worker;
@@ -59,8 +59,8 @@ static void assert_same_image(struct worker *left, struct worker *right, int fd)
 {
 	struct image one = {0}, other = {0};
 
-	assert_int_equal(worker_read_image(left, fd, &one), 0);
-	assert_int_equal(worker_read_image(right, fd, &other), 0);
+	assert_int_equal(parse_image(left, fd, &one), 0);
+	assert_int_equal(parse_image(right, fd, &other), 0);
 	assert_true(one.table.count > 100);
 	assert_int_equal(one.table.count, other.table.count);
 	assert_string_equal(one.file.build_id, other.file.build_id);
@@ -80,8 +80,8 @@ static void assert_same_unwind(struct worker *left, struct worker *right, int fd
 	struct unwind_table one = {0}, other = {0};
 	struct elf_file file = {0}, other_file = {0};
 
-	assert_int_equal(worker_compile_unwind(left, fd, &file, &one), 0);
-	assert_int_equal(worker_compile_unwind(right, fd, &other_file, &other), 0);
+	assert_int_equal(parse_unwind(left, fd, &file, &one), 0);
+	assert_int_equal(parse_unwind(right, fd, &other_file, &other), 0);
 	assert_true(one.count > 100);
 	assert_int_equal(one.count, other.count);
 	assert_int_equal(one.base, other.base);
@@ -97,8 +97,8 @@ static void assert_same_plan(struct worker *left, struct worker *right, int fd)
 {
 	_cleanup_(probe_plan_free) struct probe_plan one = {0}, other = {0};
 
-	assert_int_equal(worker_plan(left, fd, "", PROBE_AT_BEST, &one), 0);
-	assert_int_equal(worker_plan(right, fd, "", PROBE_AT_BEST, &other), 0);
+	assert_int_equal(parse_plan(left, fd, "", PROBE_AT_BEST, &one), 0);
+	assert_int_equal(parse_plan(right, fd, "", PROBE_AT_BEST, &other), 0);
 	assert_string_equal(one.build_id, other.build_id);
 	assert_int_equal(one.points.count, other.points.count);
 	for (size_t i = 0; i < one.points.count; i++) {
@@ -114,15 +114,15 @@ static void assert_same_plan(struct worker *left, struct worker *right, int fd)
 
 static void the_sandbox_reads_what_this_process_reads(void **state)
 {
-	struct worker *worker = new_worker(0), *local = worker_new_local();
+	struct worker *worker = new_worker(0), *local = worker_new_local(&parse_kinds);
 	int files[] = {open_own(), open_libc()};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		struct debug_description one, other;
 
-		assert_int_equal(worker_describe(worker, files[i], &one), 0);
-		assert_int_equal(worker_describe(local, files[i], &other), 0);
+		assert_int_equal(parse_description(worker, files[i], &one), 0);
+		assert_int_equal(parse_description(local, files[i], &other), 0);
 		assert_memory_equal(&one, &other, sizeof(one));
 		assert_int_equal(strlen(one.build_id), 40);
 		assert_same_image(worker, local, files[i]);
@@ -142,25 +142,25 @@ static void the_parser_that_plans_is_replaced_when_told(void **state)
 	pid_t first;
 
 	(void)state;
-	assert_int_equal(worker_plan(worker, fd, "", PROBE_AT_BEST, &plan), 0);
+	assert_int_equal(parse_plan(worker, fd, "", PROBE_AT_BEST, &plan), 0);
 	assert_true(plan.points.count >= 9);
-	first = worker_pid(worker, WORKER_LANE_PLANS);
-	assert_int_equal(worker_plan(worker, fd, "je_", PROBE_AT_BEST, &again), 0);
+	first = worker_pid(worker, WORKER_LANE_PER_FILE);
+	assert_int_equal(parse_plan(worker, fd, "je_", PROBE_AT_BEST, &again), 0);
 	assert_int_equal(again.points.count, 0);
-	assert_int_equal(worker_pid(worker, WORKER_LANE_PLANS), first);
-	worker_end_plans(worker);
-	assert_int_equal(worker_pid(worker, WORKER_LANE_PLANS), 0);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_PER_FILE), first);
+	worker_end(worker, WORKER_LANE_PER_FILE);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_PER_FILE), 0);
 	/* Ended and waited for. */
 	assert_int_equal(kill(first, 0), -1);
 	assert_int_equal(errno, ESRCH);
-	assert_int_equal(worker_plan(worker, fd, "", PROBE_AT_ENTRY, &entry), 0);
+	assert_int_equal(parse_plan(worker, fd, "", PROBE_AT_ENTRY, &entry), 0);
 	assert_int_equal(entry.points.count, plan.points.count);
 	for (size_t i = 0; i < entry.points.count; i++)
 		assert_int_equal(entry.points.items[i].placement.offset, 0);
-	assert_int_not_equal(worker_pid(worker, WORKER_LANE_PLANS), first);
-	assert_int_equal(worker_pid(worker, WORKER_LANE_NAMES), 0);
-	worker_end_plans(worker);
-	assert_int_equal(worker_pid(worker, WORKER_LANE_PLANS), 0);
+	assert_int_not_equal(worker_pid(worker, WORKER_LANE_PER_FILE), first);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_AWAITED), 0);
+	worker_end(worker, WORKER_LANE_PER_FILE);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_PER_FILE), 0);
 	close(fd);
 	worker_free(worker);
 }
@@ -168,16 +168,16 @@ static void the_parser_that_plans_is_replaced_when_told(void **state)
 static void a_prefix_that_no_request_holds_is_refused(void **state)
 {
 	struct worker *worker = new_worker(0);
-	char prefix[WORKER_MAX_PREFIX + 1];
+	char prefix[WIRE_MAX_PREFIX + 1];
 	struct probe_plan plan = {0};
 	int fd = open_own();
 
 	(void)state;
 	memset(prefix, 'a', sizeof(prefix));
-	prefix[WORKER_MAX_PREFIX] = '\0';
-	assert_int_equal(worker_plan(worker, fd, prefix, PROBE_AT_BEST, &plan), -ENAMETOOLONG);
-	prefix[WORKER_MAX_PREFIX - 1] = '\0';
-	assert_int_equal(worker_plan(worker, fd, prefix, PROBE_AT_BEST, &plan), 0);
+	prefix[WIRE_MAX_PREFIX] = '\0';
+	assert_int_equal(parse_plan(worker, fd, prefix, PROBE_AT_BEST, &plan), -ENAMETOOLONG);
+	prefix[WIRE_MAX_PREFIX - 1] = '\0';
+	assert_int_equal(parse_plan(worker, fd, prefix, PROBE_AT_BEST, &plan), 0);
 	assert_int_equal(plan.points.count, 0);
 	close(fd);
 	worker_free(worker);
@@ -201,9 +201,9 @@ static int find_line(struct worker *worker, int fd, const void *function, uint32
 	int err;
 
 	request.addresses[0] = own_vaddr(function);
-	err = worker_start_lines(worker, &request);
+	err = parse_lines_begin(worker, &request);
 	if (!err)
-		err = worker_finish_lines(worker, -1, &answer);
+		err = parse_lines_finish(worker, -1, &answer);
 	if (err)
 		return err;
 	assert_int_equal(answer.count, 1);
@@ -228,14 +228,14 @@ static void lines_are_found_also_after_a_release(void **state)
 
 	(void)state;
 	known_function();
-	assert_int_equal(worker_lines_fd(worker), -1);
+	assert_int_equal(worker_fd(worker, WORKER_LANE_BACKGROUND), -1);
 	for (int turn = 0; turn < 3; turn++) {
 		assert_int_equal(find_line(worker, fd, known_function, &line), 0);
 		assert_in_range(line, KNOWN_LINE, KNOWN_LINE + 3);
 		if (turn == 1)
-			worker_release_lines(worker);
+			worker_release(worker, WORKER_LANE_BACKGROUND);
 	}
-	assert_int_equal(worker_pid(worker, WORKER_LANE_NAMES), 0);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_AWAITED), 0);
 	close(fd);
 	worker_free(worker);
 }
@@ -252,19 +252,19 @@ static void lines_need_not_be_waited_for(void **state)
 	(void)state;
 	assert_int_equal(find_line(worker, request.fd, known_function, &line), 0);
 	request.addresses[0] = own_vaddr(known_function);
-	kill(worker_pid(worker, WORKER_LANE_LINES), SIGSTOP);
-	assert_int_equal(worker_start_lines(worker, &request), 0);
-	assert_int_equal(worker_start_lines(worker, &request), -EBUSY);
-	assert_int_equal(worker_finish_lines(worker, 0, &answer), -EAGAIN);
+	kill(worker_pid(worker, WORKER_LANE_BACKGROUND), SIGSTOP);
+	assert_int_equal(parse_lines_begin(worker, &request), 0);
+	assert_int_equal(parse_lines_begin(worker, &request), -EBUSY);
+	assert_int_equal(parse_lines_finish(worker, 0, &answer), -EAGAIN);
 	/* Names come meanwhile. */
-	assert_int_equal(worker_read_image(worker, request.fd, &image), 0);
-	kill(worker_pid(worker, WORKER_LANE_LINES), SIGCONT);
-	waited.fd = worker_lines_fd(worker);
+	assert_int_equal(parse_image(worker, request.fd, &image), 0);
+	kill(worker_pid(worker, WORKER_LANE_BACKGROUND), SIGCONT);
+	waited.fd = worker_fd(worker, WORKER_LANE_BACKGROUND);
 	assert_int_equal(poll(&waited, 1, 10000), 1);
-	assert_int_equal(worker_finish_lines(worker, -1, &answer), 0);
+	assert_int_equal(parse_lines_finish(worker, -1, &answer), 0);
 	assert_int_equal(answer.frames[0].line, line);
-	assert_int_equal(worker_finish_lines(worker, -1, &answer), -ENOENT);
-	assert_int_equal(worker_lines_fd(worker), -1);
+	assert_int_equal(parse_lines_finish(worker, -1, &answer), -ENOENT);
+	assert_int_equal(worker_fd(worker, WORKER_LANE_BACKGROUND), -1);
 	line_answer_free(&answer);
 	image_free(&image);
 	close(request.fd);
@@ -295,7 +295,7 @@ static void assert_names(struct worker *worker, int fd)
 {
 	struct image image = {0};
 
-	assert_int_equal(worker_read_image(worker, fd, &image), 0);
+	assert_int_equal(parse_image(worker, fd, &image), 0);
 	assert_true(image.table.count > 0);
 	image_free(&image);
 }
@@ -310,18 +310,18 @@ static void a_file_that_hangs_the_parser_costs_that_file(void **state)
 
 	(void)state;
 	assert_names(worker, good);
-	first = worker_pid(worker, WORKER_LANE_NAMES);
+	first = worker_pid(worker, WORKER_LANE_AWAITED);
 	kill(first, SIGSTOP);
 	start = now_ms();
-	assert_int_equal(worker_read_image(worker, bad, &image), -ETIMEDOUT);
+	assert_int_equal(parse_image(worker, bad, &image), -ETIMEDOUT);
 	assert_in_range(now_ms() - start, 300, 5000);
 	assert_string_equal(worker_failure(-ETIMEDOUT), "parsing the file took too long");
 	/* Not tried again: the answer is there, and no parser was started for it. */
-	assert_int_equal(worker_read_image(worker, bad, &image), -ETIMEDOUT);
-	assert_int_equal(worker_pid(worker, WORKER_LANE_NAMES), 0);
+	assert_int_equal(parse_image(worker, bad, &image), -ETIMEDOUT);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_AWAITED), 0);
 	assert_names(worker, good);
 	assert_names(worker, other);
-	assert_int_not_equal(worker_pid(worker, WORKER_LANE_NAMES), first);
+	assert_int_not_equal(worker_pid(worker, WORKER_LANE_AWAITED), first);
 	worker_free(worker);
 	assert_int_equal(kill(first, 0), -1);
 	assert_int_equal(errno, ESRCH);
@@ -337,9 +337,9 @@ static int64_t hang(struct worker *worker, int number)
 	int64_t start;
 
 	assert_names(worker, good);
-	kill(worker_pid(worker, WORKER_LANE_NAMES), SIGSTOP);
+	kill(worker_pid(worker, WORKER_LANE_AWAITED), SIGSTOP);
 	start = now_ms();
-	assert_int_equal(worker_read_image(worker, bad, &image), -ETIMEDOUT);
+	assert_int_equal(parse_image(worker, bad, &image), -ETIMEDOUT);
 	close(good);
 	close(bad);
 	return now_ms() - start;
@@ -368,14 +368,14 @@ static void a_file_that_crashes_the_parser_costs_that_file(void **state)
 
 	(void)state;
 	assert_int_equal(find_line(worker, request.fd, known_function, &line), 0);
-	pid = worker_pid(worker, WORKER_LANE_LINES);
+	pid = worker_pid(worker, WORKER_LANE_BACKGROUND);
 	kill(pid, SIGSTOP);
-	assert_int_equal(worker_start_lines(worker, &request), 0);
+	assert_int_equal(parse_lines_begin(worker, &request), 0);
 	kill(pid, SIGABRT);
 	kill(pid, SIGCONT);
-	assert_int_equal(worker_finish_lines(worker, -1, &answer), -ECONNRESET);
+	assert_int_equal(parse_lines_finish(worker, -1, &answer), -ECONNRESET);
 	assert_string_equal(worker_failure(-ECONNRESET), "the file made the parser crash");
-	assert_int_equal(worker_start_lines(worker, &request), -ECONNRESET);
+	assert_int_equal(parse_lines_begin(worker, &request), -ECONNRESET);
 	/* Its symbols are another parser's work, and other files go on. */
 	assert_names(worker, request.fd);
 	assert_names(worker, good);
@@ -392,12 +392,12 @@ static void a_parser_that_dies_between_two_files_costs_none(void **state)
 
 	(void)state;
 	assert_names(worker, fd);
-	pid = worker_pid(worker, WORKER_LANE_NAMES);
+	pid = worker_pid(worker, WORKER_LANE_AWAITED);
 	kill(pid, SIGKILL);
 	/* Not reaped: until then, it only counts that it is dead. */
 	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
 	assert_names(worker, fd);
-	assert_int_not_equal(worker_pid(worker, WORKER_LANE_NAMES), pid);
+	assert_int_not_equal(worker_pid(worker, WORKER_LANE_AWAITED), pid);
 	close(fd);
 	worker_free(worker);
 }
@@ -411,11 +411,11 @@ static void signals_for_the_monitor_do_not_end_the_parser(void **state)
 
 	(void)state;
 	assert_names(worker, fd);
-	pid = worker_pid(worker, WORKER_LANE_NAMES);
+	pid = worker_pid(worker, WORKER_LANE_AWAITED);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		kill(pid, signals[i]);
 	assert_names(worker, fd);
-	assert_int_equal(worker_pid(worker, WORKER_LANE_NAMES), pid);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_AWAITED), pid);
 	assert_int_not_equal(getpgid(pid), getpgid(0));
 	close(fd);
 	worker_free(worker);
@@ -434,10 +434,10 @@ static void what_is_no_elf_file_says_so(void **state)
 	(void)state;
 	assert_int_equal(write(fd, "text", 4), 4);
 	for (int turn = 0; turn < 2; turn++) {
-		assert_int_equal(worker_read_image(worker, fd, &image), -ENOEXEC);
-		assert_int_equal(worker_describe(worker, fd, &description), -ENOEXEC);
-		assert_int_equal(worker_compile_unwind(worker, fd, &file, &table), -ENOEXEC);
-		assert_int_equal(worker_plan(worker, fd, "", PROBE_AT_BEST, &plan), -ENOEXEC);
+		assert_int_equal(parse_image(worker, fd, &image), -ENOEXEC);
+		assert_int_equal(parse_description(worker, fd, &description), -ENOEXEC);
+		assert_int_equal(parse_unwind(worker, fd, &file, &table), -ENOEXEC);
+		assert_int_equal(parse_plan(worker, fd, "", PROBE_AT_BEST, &plan), -ENOEXEC);
 	}
 	assert_null(worker_failure(-ENOEXEC));
 	close(fd);
@@ -502,7 +502,7 @@ static void the_parser_has_no_rights(void **state)
 
 	(void)state;
 	assert_names(worker, fd);
-	pid = worker_pid(worker, WORKER_LANE_NAMES);
+	pid = worker_pid(worker, WORKER_LANE_AWAITED);
 	assert_status(pid, "CapInh", "0000000000000000");
 	assert_status(pid, "CapPrm", "0000000000000000");
 	assert_status(pid, "CapEff", "0000000000000000");
@@ -540,7 +540,7 @@ static void the_parser_ends_with_the_monitor(void **state)
 		struct worker *worker = new_worker(0);
 
 		assert_names(worker, open_fixture(1));
-		parser = worker_pid(worker, WORKER_LANE_NAMES);
+		parser = worker_pid(worker, WORKER_LANE_AWAITED);
 		/* Not even the end of its socket would tell one that is stopped. */
 		kill(parser, SIGSTOP);
 		_exit(write(ends[1], &parser, sizeof(parser)) != sizeof(parser));
@@ -574,10 +574,10 @@ static void a_thousand_files_leave_no_descriptor_behind(void **state)
 		assert_names(worker, fd);
 		close(fd);
 		if (i == 0 && geteuid() == 0)
-			before = count_files(worker_pid(worker, WORKER_LANE_NAMES));
+			before = count_files(worker_pid(worker, WORKER_LANE_AWAITED));
 	}
 	if (geteuid() == 0)
-		assert_int_equal(count_files(worker_pid(worker, WORKER_LANE_NAMES)), before);
+		assert_int_equal(count_files(worker_pid(worker, WORKER_LANE_AWAITED)), before);
 	worker_free(worker);
 }
 
@@ -587,8 +587,8 @@ static void without_a_descriptor_to_spare_the_file_is_not_blamed(void **state)
 	struct image image;
 
 	(void)state;
-	assert_int_equal(worker_read_image(worker, -1, &image), -EBADF);
-	assert_int_equal(worker_pid(worker, WORKER_LANE_NAMES), 0);
+	assert_int_equal(parse_image(worker, -1, &image), -EBADF);
+	assert_int_equal(worker_pid(worker, WORKER_LANE_AWAITED), 0);
 	worker_free(worker);
 }
 
@@ -612,6 +612,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_a_descriptor_to_spare_the_file_is_not_blamed),
 	};
 
-	worker_process_enter(argc, argv);
+	worker_process_enter(argc, argv, &parse_kinds);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

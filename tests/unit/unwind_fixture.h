@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "parse/unwind_table.h"
 #include "unit/elf_fixture.h"
-#include "unwind/unwind_table.h"
 
 #define UNWIND_CODE 0x10000ull /* address of the code segment, and the base of the rows */
 #define UNWIND_CODE_SIZE 0x10000ull

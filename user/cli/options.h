@@ -12,7 +12,7 @@
 #include "analyze/report.h"
 #include "base/vec.h"
 #include "leakmon_abi.h"
-#include "probe/choices.h"
+#include "parse/choices.h"
 
 /* What the process exits with. */
 enum exit_code { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_LEAK = 3 };

@@ -10,12 +10,12 @@
 #include "base/log.h"
 #include "cli/targets.h"
 #include "command/command.h"
+#include "parse/questions.h"
 #include "probe/privileges.h"
 #include "probe/target.h"
 #include "probe/trial.h"
 #include "proc/pid_namespace.h"
 #include "proc/process_list.h"
-#include "worker/worker.h"
 
 /* A pidfd, and a link for each kind of function in its allocator. */
 #define DESCRIPTORS_PER_PROCESS 10
@@ -88,7 +88,7 @@ int command_doctor(const struct options *options)
 	struct target_config config = {.object = options->object,
 				       .symbol_prefix = options->symbol_prefix,
 				       .probe_at = options->probe_at,
-				       .worker = worker_new(NULL),
+				       .worker = worker_new(&parse_kinds, NULL),
 				       .plans = target_plans_new()};
 	char missing[128];
 	int error = print_kernel(&config.trial, options->attach_method);

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "command/emit.h"
+#include "parse/questions.h"
 #include "proc/memory_room.h"
 #include "retain/settle.h"
 #include "retain/template_types.h"
@@ -20,7 +21,7 @@ int retain_run_open(struct retain_run *run, const struct options *options)
 
 	*run = (struct retain_run){.options = options,
 				   .format = retain_format_find(options->format),
-				   .worker = worker_new(NULL)};
+				   .worker = worker_new(&parse_kinds, NULL)};
 	run->symbolizer = run->worker ? symbolizer_new(run->worker) : NULL;
 	err = emit_open_stream(options, &run->out);
 	if (err)

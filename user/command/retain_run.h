@@ -10,8 +10,8 @@
 #include "output/retain.h"
 #include "retain/result.h"
 #include "retain/retain.h"
+#include "sandbox/worker.h"
 #include "symbol/symbolizer.h"
-#include "worker/worker.h"
 
 struct retain_run {
 	const struct options *options;

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "collect/events.h"
+#include "parse/questions.h"
 #include "probe/fault_events.h"
 #include "probe/privileges.h"
 #include "probe/suspect_loader.h"
@@ -21,7 +22,6 @@
 #include "triage/samples.h"
 #include "triage/weigh.h"
 #include "unwind/unwind_store.h"
-#include "worker/worker.h"
 
 /* What sampling keeps, for its parts. Internal to sampling*.c. */
 
@@ -146,10 +146,11 @@ static void sampling_unload(struct sampling *sampling)
 
 static int open_stages(struct sampling *sampling)
 {
-	sampling->worker = worker_new(NULL);
+	sampling->worker = worker_new(&parse_kinds, NULL);
 	sampling->symbolizer = sampling->worker ? symbolizer_new(sampling->worker) : NULL;
-	sampling->unwind =
-		sampling->worker ? unwind_store_new(&sampling->side.bpf, sampling->worker) : NULL;
+	sampling->unwind = sampling->worker
+				   ? unwind_store_new(&sampling->side.bpf.unwind, sampling->worker)
+				   : NULL;
 	sampling->ring = ring_buffer__new(sampling->side.samples_fd, on_sample, sampling, NULL);
 	sampling->events = events_new(&sampling->side.bpf, on_event, sampling);
 	return sampling->symbolizer && sampling->unwind && sampling->ring && sampling->events

@@ -11,6 +11,7 @@
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "cli/targets.h"
+#include "parse/questions.h"
 #include "proc/pid_namespace.h"
 
 /* How long one file may take to come from a server. */
@@ -103,10 +104,11 @@ static int open_stages(struct session *session)
 		session->collect_options.context = session;
 	}
 	session->collector = collector_new(&session->bpf, &session->collect_options);
-	session->worker = worker_new(NULL);
+	session->worker = worker_new(&parse_kinds, NULL);
 	session->target_config.worker = session->worker;
 	session->symbolizer = session->worker ? symbolizer_new(session->worker) : NULL;
-	session->unwind = session->worker ? unwind_store_new(&session->bpf, session->worker) : NULL;
+	session->unwind =
+		session->worker ? unwind_store_new(&session->bpf.unwind, session->worker) : NULL;
 	use_debuginfod(session);
 	session->mappings = options->mappings ? mapping_stream_new(&session->bpf) : NULL;
 	session->thread_libraries = thread_libraries_new();
@@ -217,7 +219,7 @@ static int open_all(struct session *session)
 	if (!error && options->command)
 		error = start_command(session);
 	if (session->worker)
-		worker_end_plans(session->worker);
+		worker_end(session->worker, WORKER_LANE_PER_FILE);
 	return error;
 }
 

@@ -15,8 +15,8 @@
 #include "probe/launch.h"
 #include "probe/loader.h"
 #include "proc/selector.h"
+#include "sandbox/worker.h"
 #include "symbol/symbolizer.h"
-#include "worker/worker.h"
 #include "unwind/unwind_store.h"
 
 struct session {

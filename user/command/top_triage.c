@@ -6,9 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "command/top_triage.h"
 #include "command/top_front.h"
 #include "command/top_track.h"
+#include "command/top_triage.h"
 #include "output/output.h"
 #include "output/replace_file.h"
 

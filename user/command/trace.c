@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "command/trace.h"
 
-#include "probe/allocators.h"
+#include "parse/allocators.h"
 
 void trace_print(FILE *out, const struct lm_event *event)
 {

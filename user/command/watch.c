@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 
 #include "base/log.h"
-#include "cli/targets.h"
 #include "base/vec.h"
+#include "cli/targets.h"
 #include "collect/events.h"
 #include "command/command.h"
 #include "command/report_loop.h"

@@ -2,8 +2,8 @@
 /* What changed, as one object on one line: see schema/diff.schema.json. */
 #include <inttypes.h>
 
-#include "output/formats.h"
 #include "output/finish.h"
+#include "output/formats.h"
 #include "output/json_parts.h"
 #include "output/json_writer.h"
 

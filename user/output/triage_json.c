@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "output/finish.h"
 #include "output/json_container.h"
-#include "output/json_writer.h"
 #include "output/json_parts.h"
+#include "output/json_writer.h"
 #include "output/triage_format.h"
 
 static void count_write(struct json_writer *json, const char *key, double count)

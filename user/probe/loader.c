@@ -192,9 +192,9 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 	bpf->mapping_events_fd = bpf_map__fd(skeleton->maps.mapping_events);
 	bpf->mapping_targets_fd = bpf_map__fd(skeleton->maps.mapping_targets);
 	bpf->mapping_events_lost = &skeleton->bss->mapping_events_lost;
-	bpf->unwind_modules_fd = bpf_map__fd(skeleton->maps.unwind_modules);
-	bpf->unwind_ranges_fd = bpf_map__fd(skeleton->maps.unwind_ranges);
-	bpf->unwind_generation = &skeleton->data->unwind_generation;
+	bpf->unwind.modules_fd = bpf_map__fd(skeleton->maps.unwind_modules);
+	bpf->unwind.ranges_fd = bpf_map__fd(skeleton->maps.unwind_ranges);
+	bpf->unwind.generation = &skeleton->data->unwind_generation;
 	bpf->living_link_fd = bpf_link__fd(skeleton->links.living_threads);
 	bpf->return_fd = bpf_program__fd(skeleton->progs.heap_return);
 	bpf->any_fd = bpf_program__fd(skeleton->progs.heap_any);

@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "probe/choices.h"
 #include "leakmon_abi.h"
-#include "probe/allocators.h"
-#include "probe/thread_probes.h"
+#include "parse/allocators.h"
+#include "parse/choices.h"
+#include "parse/thread_probes.h"
+#include "unwind/unwind_store.h"
 
 struct loader_config {
 	bool empty_programs;
@@ -47,9 +48,8 @@ struct bpf_side {
 	int thread_list_fd; /* an iterator's link: it lists the threads of *thread_list_tgid */
 	__u32 *thread_list_tgid;
 	bool *thread_list_opens; /* it also gives the process a slot */
-	int unwind_modules_fd, unwind_ranges_fd;
-	__u32 *unwind_generation; /* raised after either of the two changed */
-	int living_link_fd;	  /* reads of its iterator give struct lm_living; -1: none */
+	struct unwind_maps unwind;
+	int living_link_fd; /* reads of its iterator give struct lm_living; -1: none */
 	uint32_t max_sites, max_processes;
 	int shape_fds[SHAPE_MAX_];
 	int return_fd;

@@ -49,9 +49,9 @@ static int export_side(struct suspect_side *side)
 
 	if (error)
 		return error;
-	bpf->unwind_modules_fd = bpf_map__fd(skeleton->maps.unwind_modules);
-	bpf->unwind_ranges_fd = bpf_map__fd(skeleton->maps.unwind_ranges);
-	bpf->unwind_generation = &skeleton->data->unwind_generation;
+	bpf->unwind.modules_fd = bpf_map__fd(skeleton->maps.unwind_modules);
+	bpf->unwind.ranges_fd = bpf_map__fd(skeleton->maps.unwind_ranges);
+	bpf->unwind.generation = &skeleton->data->unwind_generation;
 	side->suspects_fd = bpf_map__fd(skeleton->maps.suspects);
 	side->samples_fd = bpf_map__fd(skeleton->maps.samples);
 	side->fault_fd = bpf_program__fd(skeleton->progs.suspect_fault);

@@ -8,10 +8,10 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "parse/questions.h"
 #include "probe/target_probes.h"
 #include "proc/maps.h"
 #include "proc/target_file.h"
-#include "worker/worker.h"
 
 static struct target_file *target_file_note(struct target *target, const struct stat *status,
 					    const char *path)
@@ -53,8 +53,8 @@ static int make_plan(const struct target_config *config, int fd, struct probe_pl
 		return probe_plan_file(fd, config->symbol_prefix, config->probe_at, plan);
 	/* A parser of its own for each file: a plan is used for every process that maps the file,
 	 * and a hostile file must not have a say in the plan of another. */
-	worker_leave_planner(config->worker);
-	return worker_plan(config->worker, fd, config->symbol_prefix, config->probe_at, plan);
+	worker_leave(config->worker, WORKER_LANE_PER_FILE);
+	return parse_plan(config->worker, fd, config->symbol_prefix, config->probe_at, plan);
 }
 
 static void plan_release(void *value)

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "parse/plan.h"
 #include "probe/attach.h"
 #include "probe/loader.h"
-#include "probe/plan.h"
 #include "probe/trial.h"
 #include "proc/file_cache.h"
 

@@ -7,9 +7,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "proc/maps.h"
 #include "probe/privileges.h"
 #include "probe/target.h"
+#include "proc/maps.h"
 
 struct process_status {
 	int tracer_pid;

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "parse/plan.h"
 #include "probe/attach.h"
 #include "probe/loader.h"
-#include "probe/plan.h"
 
 struct probes_request {
 	const struct probe_plan *plan;

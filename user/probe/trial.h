@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "probe/choices.h"
+#include "parse/choices.h"
 
 struct trial {
 	/* The best way to attach that works here: the probe fires at entry and return, in every

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "parse/questions.h"
 #include "proc/target_file.h"
 #include "symbol/debug_file.h"
 #include "symbol/module.h"
-#include "worker/worker.h"
 
 #define PAGE_BYTES 4096ull
 
@@ -46,10 +46,10 @@ static void add_debug_objects(struct worker *worker, int task, const struct mapp
 					.task = task};
 	_cleanup_close_ int debug_fd = -1;
 
-	if (worker_describe(worker, fd, &description))
+	if (parse_description(worker, fd, &description))
 		return;
 	debug_fd = debug_file_open(&request, &(struct debug_description){0});
-	if (debug_fd >= 0 && !worker_read_objects(worker, debug_fd, &debug))
+	if (debug_fd >= 0 && !parse_objects(worker, debug_fd, &debug))
 		image_take_debug_symbols(image, &debug);
 }
 
@@ -74,7 +74,7 @@ static int add_module(const struct picture *picture, struct worker *worker,
 	struct data_module *module;
 	uint64_t bias;
 
-	if (fd < 0 || worker_read_objects(worker, fd, &image) ||
+	if (fd < 0 || parse_objects(worker, fd, &image) ||
 	    !module_bias(&image.file, mapping, &bias))
 		return 0;
 	if (!image.has_symtab)

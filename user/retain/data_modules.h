@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 #include "elf/elf_file.h"
+#include "parse/image.h"
 #include "proc/maps.h"
 #include "retain/picture.h"
-#include "symbol/image.h"
 #include "symbol/intern.h"
 
 struct worker;

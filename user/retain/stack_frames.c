@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "parse/questions.h"
 #include "proc/target_file.h"
-#include "retain/heap_graph.h"
 #include "retain/data_modules.h"
-#include "worker/worker.h"
+#include "retain/heap_graph.h"
 
 #define MAX_FRAMES 512
 #define MIN_ADDRESS 4096ull
@@ -42,7 +42,7 @@ static bool compile(struct unwinder *unwinder, struct code_rows *code)
 	_cleanup_close_ int fd =
 		target_file_open_mapping(unwinder->picture->maps.task, code->mapping);
 
-	return fd >= 0 && !worker_compile_unwind(unwinder->worker, fd, &file, &code->table) &&
+	return fd >= 0 && !parse_unwind(unwinder->worker, fd, &file, &code->table) &&
 	       module_bias(&file, code->mapping, &code->bias);
 }
 

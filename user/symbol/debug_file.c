@@ -4,16 +4,16 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "parse/questions.h"
 #include "proc/target_file.h"
 #include "symbol/debuginfod.h"
-#include "worker/worker.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 
 /* Whoever made it or sent it: another file's lines would be lies. */
 static bool is_the_one(const struct debug_request *request, int fd, struct debug_description *found)
 {
-	return !worker_describe(request->worker, fd, found) &&
+	return !parse_description(request->worker, fd, found) &&
 	       !strcmp(found->build_id, request->build_id);
 }
 

@@ -7,7 +7,7 @@
 #ifndef LEAKMON_SYMBOL_DEBUG_FILE_H
 #define LEAKMON_SYMBOL_DEBUG_FILE_H
 
-#include "symbol/debug_sections.h"
+#include "elf/debug_sections.h"
 
 struct debuginfod;
 struct worker;

@@ -12,9 +12,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "proc/target_file.h"
+#include "sandbox/child.h"
 #include "symbol/fetch_process.h"
 #include "symbol/intern.h"
-#include "worker/child.h"
 
 /* At a time: a target may map hundreds of stripped files. */
 #define MAX_RUNNING 4

@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "symbol/perf_map.h"
-#include "worker/worker.h"
+#include "parse/perf_map.h"
+#include "parse/questions.h"
 
 /* The kernel's own pages are in no file either, but nobody compiled them. */
 static bool may_be_compiled(const struct code_range *range)
@@ -87,7 +87,7 @@ bool jit_names_refresh(struct jit_names *names, const struct address_space *spac
 static int read_map(struct jit_names *names, struct worker *worker)
 {
 	struct symbol_table table;
-	int err = worker_read_perf_map(worker, names->fd, &table);
+	int err = parse_perf_map(worker, names->fd, &table);
 	const char *failure = worker_failure(err);
 
 	if (err == -ENOMEM || err == -EMFILE)

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
+#include "base/file_identity.h"
 #include "symbol/address_space.h"
-#include "symbol/identity.h"
 #include "symbol/module.h"
 
 struct worker;

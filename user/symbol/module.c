@@ -6,11 +6,11 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "parse/questions.h"
 #include "proc/target_file.h"
 #include "symbol/debug_file.h"
 #include "symbol/demangle.h"
 #include "symbol/modules.h"
-#include "worker/worker.h"
 
 int module_open(const struct module *module, const struct module_place *place)
 {
@@ -38,7 +38,7 @@ static bool take_debug_file(struct modules *modules, struct module *module, int 
 	_cleanup_close_ int owned = fd;
 	size_t before = module->image.table.count;
 
-	if (owned >= 0 && !worker_read_image(modules->worker, owned, &debug))
+	if (owned >= 0 && !parse_image(modules->worker, owned, &debug))
 		image_take_debug_symbols(&module->image, &debug);
 	return module->image.table.count != before;
 }
@@ -58,7 +58,7 @@ static void add_debug_symbols(struct modules *modules, struct module *module, in
 	};
 	int debug_fd;
 
-	if (worker_describe(modules->worker, fd, &description))
+	if (parse_description(modules->worker, fd, &description))
 		return;
 	debug_fd = debug_file_open(&request, &(struct debug_description){0});
 	module->awaits_symbols = debug_fd == -EAGAIN;
@@ -105,7 +105,7 @@ const char *module_load(struct modules *modules, struct module *module,
 	fd = module_open(module, place);
 	if (fd < 0)
 		return "file gone";
-	err = worker_read_image(modules->worker, fd, &module->image);
+	err = parse_image(modules->worker, fd, &module->image);
 	if (err == -ENOMEM)
 		return "out of memory";
 	if (err == -EMFILE || err == -ENFILE)

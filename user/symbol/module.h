@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/file_identity.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "symbol/identity.h"
-#include "symbol/image.h"
+#include "parse/image.h"
 #include "symbol/intern.h"
 #include "symbol/module_lines.h"
 

@@ -6,9 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "parse/questions.h"
 #include "symbol/debug_file.h"
 #include "symbol/modules.h"
-#include "worker/worker.h"
 
 /* Modules whose debug files we keep open between two batches. */
 #define MAX_OPENED 64
@@ -73,7 +73,7 @@ static int open_source(const struct modules *modules, const struct module *modul
 		.path = lines->mapping.path,
 		.task = lines->task,
 	};
-	int err = fd < 0 ? fd : worker_describe(modules->worker, fd, &own);
+	int err = fd < 0 ? fd : parse_description(modules->worker, fd, &own);
 
 	if (err)
 		return err;
@@ -157,11 +157,11 @@ static int ask(struct modules *modules, struct module *module)
 
 	request.fd = lines->fd;
 	request.alternate_fd = lines->alternate_fd;
-	request.count = MIN(lines->wanted.count, WORKER_MAX_ADDRESSES);
+	request.count = MIN(lines->wanted.count, WIRE_MAX_ADDRESSES);
 	for (size_t i = 0; i < request.count; i++)
 		request.addresses[i] = lines->list.items[lines->wanted.items[i]].vaddr;
 	if (!err)
-		err = worker_start_lines(modules->worker, &request);
+		err = parse_lines_begin(modules->worker, &request);
 	lines->awaits_file = err == -EAGAIN;
 	if (lines->awaits_file)
 		return 0;
@@ -203,7 +203,7 @@ static int take_answer(struct modules *modules, struct intern *intern, int timeo
 	_cleanup_(line_answer_free) struct line_answer answer = {0};
 	struct module *module = modules->asked;
 	struct module_lines *lines = &module->lines;
-	int err = worker_finish_lines(modules->worker, timeout_ms, &answer);
+	int err = parse_lines_finish(modules->worker, timeout_ms, &answer);
 
 	if (err == -EAGAIN)
 		return err;
@@ -266,7 +266,7 @@ void modules_release_lines(struct modules *modules)
 	if (modules->asked || !modules->opened_lines)
 		return;
 	close_all_files(modules);
-	worker_release_lines(modules->worker);
+	worker_release(modules->worker, WORKER_LANE_BACKGROUND);
 }
 
 void module_lines_free(struct module_lines *lines)

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
-#include "symbol/perf_map.h"
+#include "parse/perf_map.h"
 
 struct task_status {
 	uint32_t user;	/* the effective one */

@@ -4,11 +4,11 @@
 #include <errno.h>
 
 #include "leakmon_abi.h"
+#include "parse/questions.h"
 #include "symbol/debuginfod.h"
 #include "symbol/fetch_process.h"
 #include "symbol/frames.h"
 #include "symbol/process_names.h"
-#include "worker/worker.h"
 
 struct symbolizer {
 	struct intern strings;
@@ -24,7 +24,7 @@ struct symbolizer *symbolizer_new(struct worker *worker)
 	if (!symbolizer)
 		return NULL;
 	if (!worker)
-		worker = symbolizer->own_worker = worker_new_local();
+		worker = symbolizer->own_worker = worker_new_local(&parse_kinds);
 	symbolizer->modules.worker = worker;
 	if (worker)
 		return symbolizer;
@@ -247,7 +247,7 @@ int symbolizer_find_lines(struct symbolizer *symbolizer, int timeout_ms)
 int symbolizer_lines_fd(const struct symbolizer *symbolizer)
 {
 	const struct modules *modules = &symbolizer->modules;
-	int fd = worker_lines_fd(modules->worker);
+	int fd = worker_fd(modules->worker, WORKER_LANE_BACKGROUND);
 
 	/* What comes while the worker is busy is taken after its answer, which has a deadline. */
 	return fd < 0 && modules->debuginfod ? debuginfod_fd(modules->debuginfod) : fd;

@@ -14,8 +14,8 @@
 #ifndef LEAKMON_THREADS_THREAD_SEED_H
 #define LEAKMON_THREADS_THREAD_SEED_H
 
+#include "parse/thread_layout.h"
 #include "probe/loader.h"
-#include "threads/thread_layout.h"
 
 struct thread_seed {
 	pid_t pid;

@@ -9,9 +9,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "parse/questions.h"
 #include "proc/maps.h"
 #include "proc/target_file.h"
-#include "worker/worker.h"
 
 struct attaching {
 	struct thread_target *target;
@@ -185,8 +185,8 @@ static int library_get(const struct thread_config *config, int fd,
 	if (!read)
 		return -ENOMEM;
 	/* A parser of its own for each file: see worker.h. */
-	worker_leave_planner(config->worker);
-	error = worker_read_threads(config->worker, fd, read);
+	worker_leave(config->worker, WORKER_LANE_PER_FILE);
+	error = parse_threads(config->worker, fd, read);
 	/* What cannot be read now cannot be read later. */
 	if (!error || (error != -ENOMEM && error != -ECHILD))
 		error = file_cache_put(config->libraries, &status, read);

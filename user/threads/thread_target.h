@@ -3,10 +3,10 @@
 #ifndef LEAKMON_THREADS_THREAD_TARGET_H
 #define LEAKMON_THREADS_THREAD_TARGET_H
 
+#include "parse/thread_library.h"
 #include "probe/attach.h"
 #include "probe/loader.h"
 #include "proc/file_cache.h"
-#include "threads/thread_library.h"
 #include "threads/thread_seed.h"
 
 struct worker;

@@ -9,8 +9,8 @@
 #include "base/vec.h"
 #include "proc/cgroup.h"
 #include "proc/container_cache.h"
-#include "triage/population.h"
 #include "triage/growth.h"
+#include "triage/population.h"
 
 struct memory_mount {
 	char *point;  /* NULL: it is mounted nowhere; owned */

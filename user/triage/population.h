@@ -4,8 +4,8 @@
 #define LEAKMON_TRIAGE_POPULATION_H
 
 #include "base/vec.h"
-#include "triage/process_reading.h"
 #include "triage/growth.h"
+#include "triage/process_reading.h"
 
 struct group;	     /* triage/groups.h */
 struct triage_sites; /* triage/triage_report.h */

@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "parse/questions.h"
 #include "unwind/module_image.h"
-#include "worker/worker.h"
 
 /* Files that nobody maps: a program that is started again and again finds its rows. */
 #define MAX_UNUSED 256
@@ -38,7 +38,7 @@ static int compile(struct row_modules *modules, struct row_module *module, int f
 {
 	_cleanup_(unwind_table_free) struct unwind_table table = {0};
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
-	int error = worker_compile_unwind(modules->worker, fd, &file, &table);
+	int error = parse_unwind(modules->worker, fd, &file, &table);
 
 	if (!error)
 		error = row_sets_hold(&modules->sets, &table, file.build_id, &module->set);

@@ -6,9 +6,9 @@
 #ifndef LEAKMON_UNWIND_ROW_MODULES_H
 #define LEAKMON_UNWIND_ROW_MODULES_H
 
+#include "base/file_identity.h"
 #include "elf/elf_file.h"
 #include "proc/maps.h"
-#include "symbol/identity.h"
 #include "unwind/row_sets.h"
 
 struct worker;

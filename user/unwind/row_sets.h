@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "unwind/unwind_table.h"
+#include "parse/unwind_table.h"
 
 struct row_set {
 	uint64_t key;	/* of row_sets.index */

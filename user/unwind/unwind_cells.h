@@ -3,7 +3,7 @@
 #ifndef LEAKMON_UNWIND_UNWIND_CELLS_H
 #define LEAKMON_UNWIND_UNWIND_CELLS_H
 
-#include "unwind/unwind_table.h"
+#include "parse/unwind_table.h"
 
 struct unwind_cells {
 	struct lm_unwind_row *items; /* owned */

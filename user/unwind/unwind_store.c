@@ -11,7 +11,7 @@
 #define MAX_GONE 16
 
 struct unwind_store {
-	const struct bpf_side *bpf;
+	struct unwind_maps maps;
 	struct row_modules modules;
 	struct hash processes; /* PID -> struct process_ranges * */
 	/* Arrays of processes that are not yet in the map of maps. */
@@ -21,14 +21,14 @@ struct unwind_store {
 	bool changed;
 };
 
-struct unwind_store *unwind_store_new(const struct bpf_side *bpf, struct worker *worker)
+struct unwind_store *unwind_store_new(const struct unwind_maps *maps, struct worker *worker)
 {
 	struct unwind_store *store = calloc(1, sizeof(*store));
 
 	if (!store)
 		return NULL;
-	store->bpf = bpf;
-	if (!row_modules_init(&store->modules, bpf->unwind_modules_fd, worker))
+	store->maps = *maps;
+	if (!row_modules_init(&store->modules, maps->modules_fd, worker))
 		return store;
 	free(store);
 	return NULL;
@@ -91,7 +91,7 @@ static void delete_gone(struct unwind_store *store)
 	uint32_t count = (uint32_t)store->gone.count;
 
 	if (count)
-		bpf_map_delete_batch(store->bpf->unwind_ranges_fd, store->gone.items, &count, NULL);
+		bpf_map_delete_batch(store->maps.ranges_fd, store->gone.items, &count, NULL);
 	store->gone.count = 0;
 }
 
@@ -112,7 +112,7 @@ static int load_fresh(struct unwind_store *store)
 	if (!count)
 		return 0;
 	delete_gone(store); /* makes room */
-	error = bpf_map_update_batch(store->bpf->unwind_ranges_fd, store->fresh_pids.items,
+	error = bpf_map_update_batch(store->maps.ranges_fd, store->fresh_pids.items,
 				     store->fresh_fds.items, &count, NULL)
 			? -errno
 			: 0;
@@ -159,7 +159,7 @@ static int commit(struct unwind_store *store)
 	int error = load_fresh(store), rows_error;
 
 	if (store->changed)
-		__atomic_add_fetch(store->bpf->unwind_generation, 1, __ATOMIC_RELEASE);
+		__atomic_add_fetch(store->maps.generation, 1, __ATOMIC_RELEASE);
 	store->changed = false;
 	rows_error = row_sets_load(&store->modules.sets);
 	return error ? error : rows_error;

@@ -7,11 +7,16 @@
 #define LEAKMON_UNWIND_UNWIND_STORE_H
 
 #include <stddef.h>
-
-#include "probe/loader.h"
+#include <stdint.h>
 
 struct unwind_store;
 struct worker;
+
+/* What the kernel side reads. Borrowed from whoever loaded it. */
+struct unwind_maps {
+	int modules_fd, ranges_fd; /* maps of maps: `unwind_modules`, `unwind_ranges` */
+	uint32_t *generation;	   /* raised when they changed */
+};
 
 struct unwind_stats {
 	size_t processes;
@@ -20,8 +25,8 @@ struct unwind_stats {
 	size_t failures; /* files whose .eh_frame could not be used */
 };
 
-/* Files are compiled by `worker`. Both are borrowed. NULL: out of memory. */
-struct unwind_store *unwind_store_new(const struct bpf_side *bpf, struct worker *worker);
+/* Files are compiled by `worker`, which is borrowed. NULL: out of memory. */
+struct unwind_store *unwind_store_new(const struct unwind_maps *maps, struct worker *worker);
 void unwind_store_free(struct unwind_store *store);
 
 /*

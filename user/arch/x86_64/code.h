@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A file's code, decoded one instruction at a time, and where its jumps lead. */
+#ifndef LEAKMON_ARCH_X86_64_CODE_H
+#define LEAKMON_ARCH_X86_64_CODE_H
+
+#include <capstone/capstone.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "elf/elf_file.h"
+
+/* A word that the dynamic loader fills with the address of a symbol. */
+struct code_slot {
+	uint64_t address;
+	uint64_t symbol; /* where its Elf64_Sym lies in the file */
+	uint64_t names, names_size;
+};
+
+/* A function. */
+struct code_extent {
+	uint64_t start, end;
+};
+
+#define CODE_WINDOW_BYTES 4096
+#define CODE_MAX_SLOTS (1u << 20)
+#define CODE_NAME_BYTES 96
+
+struct code {
+	const struct elf_file *file; /* borrowed */
+	csh decoder;
+	cs_insn *instruction; /* the one decoded last */
+	/* By ascending start: as unwind information has them; as symbols do. */
+	VEC(struct code_extent) frames, sized;
+	VEC(struct code_slot) slots;
+	uint64_t window_at;
+	size_t window_size;
+	uint8_t window[CODE_WINDOW_BYTES];
+};
+
+/* Where a jump or a call leads. */
+struct code_target {
+	uint64_t vaddr;		    /* 0: to another file */
+	char name[CODE_NAME_BYTES]; /* of the symbol, if it leads through the PLT; else "" */
+};
+
+/*
+ * 0; -ENOMEM; -errno as eh_frame_parse(): a file without .eh_frame has no bounds of functions.
+ * `symbols`, if not NULL, are believed where unwind information is missing.
+ */
+int code_open(const struct elf_file *file, const struct elf_symbols *symbols, struct code **code);
+void code_close(struct code **code);
+
+/* Decodes into code->instruction. 0, or -EBADMSG: no code that can be decoded. */
+int code_decode(struct code *code, uint64_t vaddr);
+
+/* The end of the function that `vaddr` is in; 0: not known. */
+uint64_t code_function_end(const struct code *code, uint64_t vaddr);
+
+/* Sees through a PLT entry at `vaddr`; code->instruction is lost. */
+void code_follow(struct code *code, uint64_t vaddr, struct code_target *target);
+
+/* The immediate target of a direct jump, branch or call, or false. */
+bool code_direct_target(const cs_insn *instruction, uint64_t *target);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One version of one file. The inode alone may be reused, or its contents replaced in place. */
+#ifndef LEAKMON_BASE_FILE_IDENTITY_H
+#define LEAKMON_BASE_FILE_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct file_identity {
+	uint64_t device, inode, size;
+	struct timespec modified;
+};
+
+/* Of an open file. 0 or -errno. */
+int file_identity_read(int fd, struct file_identity *identity);
+bool file_identity_equal(const struct file_identity *left, const struct file_identity *right);
+
+#endif

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "parse/lines.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/vec.h"
+#include "elf/debug_sections.h"
+
+/*
+ * From an address to its DWARF compilation unit. libdw's own way is .debug_aranges, which clang
+ * does not write; where it is silent, an index is made of the ranges that the units themselves
+ * give.
+ */
+
+struct dwarf_unit_range {
+	Dwarf_Addr low, high; /* [low, high) */
+	Dwarf_Off unit;	      /* its DIE */
+};
+
+struct dwarf_units {
+	VEC(struct dwarf_unit_range) ranges; /* by low address, once `indexed` */
+	bool indexed;
+};
+
+/*
+ * From an address to the calls that the compiler inlined there (DWARF 5, 3.3.8 "Inlined
+ * Subroutines"). The functions of a compilation unit are indexed at the first question about it:
+ * libdw's own dwarf_getscopes() goes through the whole unit for each address.
+ */
+
+struct dwarf_function_range {
+	Dwarf_Addr low, high; /* [low, high) */
+	Dwarf_Off function;   /* its DIE */
+};
+
+struct dwarf_unit_functions {
+	VEC(struct dwarf_function_range) ranges; /* by low address */
+};
+
+struct dwarf_inlines {
+	struct hash index; /* offset of a unit's DIE -> place in units, plus 1 */
+	VEC(struct dwarf_unit_functions) units;
+	size_t range_count; /* of all units */
+};
+
+#define MAX_RANGES (4u << 20)
+
+static int add_unit(struct dwarf_units *units, Dwarf_Die *unit)
+{
+	Dwarf_Addr base = 0, low, high;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(unit, at, &base, &low, &high)) > 0) {
+		struct dwarf_unit_range *range;
+
+		/* Functions that the linker threw out stay behind at address 0. */
+		if (low == 0 || low >= high)
+			continue;
+		if (units->ranges.count >= MAX_RANGES)
+			return -EFBIG;
+		range = vec_push(&units->ranges);
+		if (!range)
+			return -ENOMEM;
+		*range = (struct dwarf_unit_range){low, high, dwarf_dieoffset(unit)};
+	}
+	return 0;
+}
+
+static int compare_ranges(const void *left_pointer, const void *right_pointer)
+{
+	const struct dwarf_unit_range *left = left_pointer, *right = right_pointer;
+
+	return (left->low > right->low) - (left->low < right->low);
+}
+
+static void index_units(struct dwarf_units *units, Dwarf *dwarf)
+{
+	Dwarf_Off at = 0, next;
+	size_t header_size;
+	int err = 0;
+
+	while (!err && !dwarf_nextcu(dwarf, at, &next, &header_size, NULL, NULL, NULL)) {
+		Dwarf_Die unit;
+
+		if (dwarf_offdie(dwarf, at + header_size, &unit))
+			err = add_unit(units, &unit);
+		if (next <= at)
+			break;
+		at = next;
+	}
+	if (units->ranges.count)
+		qsort(units->ranges.items, units->ranges.count, sizeof(*units->ranges.items),
+		      compare_ranges);
+	units->indexed = true;
+}
+
+static const struct dwarf_unit_range *find_range(const struct dwarf_units *units,
+						 Dwarf_Addr address)
+{
+	size_t low = 0, high = units->ranges.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (units->ranges.items[middle].low <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address >= units->ranges.items[low - 1].high)
+		return NULL;
+	return &units->ranges.items[low - 1];
+}
+
+/* 0, or -ENOENT. Always call it with the same `dwarf`. */
+static int dwarf_units_find(struct dwarf_units *units, Dwarf *dwarf, Dwarf_Addr address,
+			    Dwarf_Die *unit)
+{
+	const struct dwarf_unit_range *range;
+
+	if (dwarf_addrdie(dwarf, address, unit))
+		return 0;
+	if (!units->indexed)
+		index_units(units, dwarf);
+	range = find_range(units, address);
+	return range && dwarf_offdie(dwarf, range->unit, unit) ? 0 : -ENOENT;
+}
+
+static void dwarf_units_free(struct dwarf_units *units)
+{
+	vec_free(&units->ranges);
+	units->indexed = false;
+}
+
+/* Of scopes within each other; a hostile file nests them without end. */
+#define MAX_DEPTH 128
+
+/* What functions are defined in: gcc keeps lambdas inside the block that they stand in. */
+static bool may_hold_functions(int tag)
+{
+	static const int tags[] = {
+		DW_TAG_namespace,  DW_TAG_module,     DW_TAG_class_type,    DW_TAG_structure_type,
+		DW_TAG_union_type, DW_TAG_subprogram, DW_TAG_lexical_block,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
+		if (tags[i] == tag)
+			return true;
+	}
+	return false;
+}
+
+static int add_function(struct dwarf_inlines *inlines, struct dwarf_unit_functions *unit,
+			Dwarf_Die *function)
+{
+	Dwarf_Addr base = 0, low, high;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(function, at, &base, &low, &high)) > 0) {
+		struct dwarf_function_range *range;
+
+		/* Functions that the linker threw out stay behind at address 0. */
+		if (low == 0 || low >= high)
+			continue;
+		if (inlines->range_count >= MAX_RANGES)
+			return -EFBIG;
+		range = vec_push(&unit->ranges);
+		if (!range)
+			return -ENOMEM;
+		*range = (struct dwarf_function_range){low, high, dwarf_dieoffset(function)};
+		inlines->range_count++;
+	}
+	return 0;
+}
+
+static int add_functions(struct dwarf_inlines *inlines, struct dwarf_unit_functions *unit,
+			 Dwarf_Die *parent, int depth)
+{
+	Dwarf_Die child;
+	int err = 0, more = depth < MAX_DEPTH ? dwarf_child(parent, &child) : 1;
+
+	for (; !err && !more; more = dwarf_siblingof(&child, &child)) {
+		int tag = dwarf_tag(&child);
+
+		if (tag == DW_TAG_subprogram)
+			err = add_function(inlines, unit, &child);
+		if (!err && may_hold_functions(tag))
+			err = add_functions(inlines, unit, &child, depth + 1);
+	}
+	return err;
+}
+
+static int compare_function_ranges(const void *left_pointer, const void *right_pointer)
+{
+	const struct dwarf_function_range *left = left_pointer, *right = right_pointer;
+
+	return (left->low > right->low) - (left->low < right->low);
+}
+
+static const struct dwarf_unit_functions *find_unit(struct dwarf_inlines *inlines, Dwarf_Die *unit)
+{
+	uint64_t *slot = hash_put(&inlines->index, dwarf_dieoffset(unit), NULL);
+	struct dwarf_unit_functions *functions;
+
+	if (!slot)
+		return NULL;
+	if (*slot)
+		return &inlines->units.items[*slot - 1];
+	functions = vec_push(&inlines->units);
+	if (!functions)
+		return NULL;
+	*slot = inlines->units.count;
+	/* After an error: with those found so far. */
+	add_functions(inlines, functions, unit, 0);
+	if (functions->ranges.count)
+		qsort(functions->ranges.items, functions->ranges.count,
+		      sizeof(*functions->ranges.items), compare_function_ranges);
+	return functions;
+}
+
+static const struct dwarf_function_range *
+find_function_range(const struct dwarf_unit_functions *unit, Dwarf_Addr address)
+{
+	size_t low = 0, high = unit->ranges.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (unit->ranges.items[middle].low <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address >= unit->ranges.items[low - 1].high)
+		return NULL;
+	return &unit->ranges.items[low - 1];
+}
+
+/* A block without addresses of its own says nothing: its children do. */
+static bool may_hold(Dwarf_Die *scope, int tag, Dwarf_Addr address)
+{
+	if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block &&
+	    tag != DW_TAG_try_block && tag != DW_TAG_catch_block)
+		return false;
+	if (tag != DW_TAG_inlined_subroutine && !dwarf_hasattr(scope, DW_AT_low_pc) &&
+	    !dwarf_hasattr(scope, DW_AT_ranges))
+		return true;
+	return dwarf_haspc(scope, address) > 0;
+}
+
+struct chain {
+	Dwarf_Addr address;
+	Dwarf_Die *found;
+	size_t count, max;
+};
+
+/* Goes down where the address is; true: some call below was inlined there, so look no further. */
+static bool descend(struct chain *chain, Dwarf_Die *scope, int depth)
+{
+	Dwarf_Die child;
+	int more = depth < MAX_DEPTH ? dwarf_child(scope, &child) : 1;
+
+	for (; !more; more = dwarf_siblingof(&child, &child)) {
+		int tag = dwarf_tag(&child);
+		bool inlined = tag == DW_TAG_inlined_subroutine;
+
+		if (!may_hold(&child, tag, chain->address))
+			continue;
+		if (inlined && chain->count == chain->max)
+			return true;
+		if (inlined)
+			chain->found[chain->count++] = child;
+		if (descend(chain, &child, depth + 1) || inlined)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The DW_TAG_inlined_subroutine DIEs that hold the address, outermost first; those deeper than
+ * `max` are left out. `unit` is the address' own, always of the same `dwarf`. Returns how many were
+ * filled; 0 also when out of memory: then a line without them is still right.
+ */
+static size_t dwarf_inlines_find(struct dwarf_inlines *inlines, Dwarf *dwarf, Dwarf_Die *unit,
+				 Dwarf_Addr address, Dwarf_Die *found, size_t max)
+{
+	const struct dwarf_unit_functions *functions = find_unit(inlines, unit);
+	const struct dwarf_function_range *range = NULL;
+	struct chain chain = {.address = address, .found = found, .max = max};
+	Dwarf_Die function;
+
+	if (functions)
+		range = find_function_range(functions, address);
+	if (range && dwarf_offdie(dwarf, range->function, &function))
+		descend(&chain, &function, 0);
+	return chain.count;
+}
+
+static void dwarf_inlines_free(struct dwarf_inlines *inlines)
+{
+	for (size_t i = 0; i < inlines->units.count; i++)
+		vec_free(&inlines->units.items[i].ranges);
+	vec_free(&inlines->units);
+	hash_free(&inlines->index);
+	inlines->range_count = 0;
+}
+
+/* How deep calls inlined into each other are followed. */
+#define MAX_INLINED 63
+
+/* A DWARF file as libdw has it. libdw does not own the lower two. */
+struct dwarf_handle {
+	int fd;
+	Elf *elf;
+	Dwarf *dwarf;
+};
+
+struct lines {
+	struct dwarf_handle main;
+	struct dwarf_handle alt; /* what dwz moved out of it, if anything */
+	struct dwarf_units units;
+	struct dwarf_inlines inlines;
+};
+
+static void close_handle(struct dwarf_handle *handle)
+{
+	if (handle->dwarf)
+		dwarf_end(handle->dwarf);
+	if (handle->elf)
+		elf_end(handle->elf);
+	if (handle->fd >= 0)
+		close(handle->fd);
+	*handle = (struct dwarf_handle){.fd = -1};
+}
+
+static int open_handle(int fd, struct dwarf_handle *handle)
+{
+	struct dwarf_handle opened = {.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
+
+	if (opened.fd < 0)
+		return -errno;
+	elf_version(EV_CURRENT);
+	/* Read, not mapped: a file cut short while mapped would kill us with SIGBUS. */
+	opened.elf = elf_begin(opened.fd, ELF_C_READ, NULL);
+	if (opened.elf)
+		opened.dwarf = dwarf_begin_elf(opened.elf, DWARF_C_READ, NULL);
+	if (!opened.dwarf) {
+		close_handle(&opened);
+		return -EBADMSG;
+	}
+	*handle = opened;
+	return 0;
+}
+
+/*
+ * Left alone, libdw opens by itself whatever path the file names as its alternate, on our root and
+ * even if it is a FIFO. So it is given the right one, or the file is not used.
+ */
+static int attach_alternate(struct lines *lines, const struct debug_link *link, int fd)
+{
+	int err;
+
+	if (!link->name[0])
+		return 0;
+	err = fd < 0 ? -ENOENT : debug_sections_check(fd, NULL);
+	if (!err)
+		err = open_handle(fd, &lines->alt);
+	if (!err)
+		dwarf_setalt(lines->main.dwarf, lines->alt.dwarf);
+	return err;
+}
+
+int lines_open(int fd, int alternate_fd, struct lines **lines)
+{
+	struct debug_link link = {0};
+	struct lines *opened;
+	int err = debug_sections_check(fd, &link);
+
+	if (err)
+		return err;
+	opened = calloc(1, sizeof(*opened));
+	if (!opened)
+		return -ENOMEM;
+	opened->main.fd = opened->alt.fd = -1;
+	err = open_handle(fd, &opened->main);
+	if (!err)
+		err = attach_alternate(opened, &link, alternate_fd);
+	if (err) {
+		lines_close(opened);
+		return err;
+	}
+	*lines = opened;
+	return 0;
+}
+
+void lines_close(struct lines *lines)
+{
+	if (!lines)
+		return;
+	dwarf_units_free(&lines->units);
+	dwarf_inlines_free(&lines->inlines);
+	close_handle(&lines->main);
+	close_handle(&lines->alt);
+	free(lines);
+}
+
+/*
+ * For want of DW_AT_comp_dir libdw looks for it in the split file (.dwo), by a path that the target
+ * chose: see attach_alternate().
+ */
+static bool leads_elsewhere(Dwarf_Die *unit)
+{
+	uint8_t type = 0;
+
+	return dwarf_cu_info(unit->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) ||
+	       (type == DW_UT_skeleton && !dwarf_hasattr(unit, DW_AT_comp_dir));
+}
+
+/* What the line table says. */
+static bool find_row(Dwarf_Die *unit, uint64_t vaddr, struct line_frame *frame)
+{
+	Dwarf_Line *found = dwarf_getsrc_die(unit, vaddr);
+	const char *file = found ? dwarf_linesrc(found, NULL, NULL) : NULL;
+	int number;
+
+	if (!file || dwarf_lineno(found, &number) || number <= 0)
+		return false;
+	*frame = (struct line_frame){.file = file, .line = (uint32_t)number};
+	return true;
+}
+
+/* C++ and Rust give the name that the linker would see, C does not need to. */
+static const char *raw_name(Dwarf_Die *inlined)
+{
+	static const unsigned int names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name,
+					     DW_AT_name};
+	const char *name = NULL;
+
+	for (size_t i = 0; !name && i < ARRAY_SIZE(names); i++) {
+		Dwarf_Attribute attribute;
+
+		if (dwarf_attr_integrate(inlined, names[i], &attribute))
+			name = dwarf_formstring(&attribute);
+	}
+	return name && name[0] ? name : NULL;
+}
+
+static bool read_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr(die, name, &attribute) && !dwarf_formudata(&attribute, number);
+}
+
+/* Where the call stood that was inlined: a line of the next frame. */
+static struct line_frame call_place(Dwarf_Die *unit, Dwarf_Die *inlined)
+{
+	struct line_frame frame = {0};
+	Dwarf_Word file, line;
+	Dwarf_Files *files;
+	size_t count;
+
+	if (!read_number(inlined, DW_AT_call_file, &file) ||
+	    !read_number(inlined, DW_AT_call_line, &line) || !line || line > UINT32_MAX ||
+	    dwarf_getsrcfiles(unit, &files, &count) || file >= count)
+		return frame;
+	frame.file = dwarf_filesrc(files, file, NULL, NULL);
+	frame.line = frame.file ? (uint32_t)line : 0;
+	return frame;
+}
+
+size_t lines_find(struct lines *lines, uint64_t vaddr, struct line_frame *frames, size_t max)
+{
+	Dwarf_Die unit, inlined[MAX_INLINED];
+	size_t count;
+
+	if (!max || dwarf_units_find(&lines->units, lines->main.dwarf, vaddr, &unit) ||
+	    leads_elsewhere(&unit) || !find_row(&unit, vaddr, &frames[0]))
+		return 0;
+	count = dwarf_inlines_find(&lines->inlines, lines->main.dwarf, &unit, vaddr, inlined,
+				   MIN(max - 1, MAX_INLINED));
+	for (size_t i = 0; i < count; i++) {
+		Dwarf_Die *call = &inlined[count - 1 - i];
+
+		frames[i].function = raw_name(call);
+		frames[i + 1] = call_place(&unit, call);
+	}
+	return count + 1;
+}

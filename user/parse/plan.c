@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "parse/plan.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_dynamic.h"
+#include "parse/wire.h"
+#include "sandbox/cursor.h"
+
+/* One bit for each prefix under which the file has a C function that allocates, or frees. */
+struct prefixes_seen {
+	unsigned allocate, free;
+};
+
+struct finder {
+	const struct elf_symbols *symbols;
+	const char *own_prefix;
+	struct probe_plan *plan;
+};
+
+static bool has_global_name(const struct elf_symbols *symbols, uint64_t value)
+{
+	for (size_t i = 0; i < symbols->list.count; i++) {
+		if (symbols->list.items[i].value == value &&
+		    symbols->list.items[i].binding != STB_LOCAL)
+			return true;
+	}
+	return false;
+}
+
+/* The row of a function that is not the file's private business, or -ENOENT. */
+static int find_function(const struct finder *finder, const struct elf_symbol *symbol,
+			 enum allocator_prefix *prefix)
+{
+	int function;
+
+	if (symbol->type != STT_FUNC)
+		return -ENOENT;
+	function = allocator_find(symbol->name, finder->own_prefix, prefix);
+	/* Linked into a static-pie, glibc's malloc is local; __malloc, the same one, is not. */
+	if (function >= 0 && symbol->binding == STB_LOCAL &&
+	    !(finder->plan->is_static && has_global_name(finder->symbols, symbol->value)))
+		return -ENOENT;
+	return function;
+}
+
+static void see_prefix(const struct finder *finder, const struct elf_symbol *symbol,
+		       struct prefixes_seen *seen)
+{
+	enum allocator_prefix prefix = PREFIX_NONE;
+	int function = find_function(finder, symbol, &prefix);
+	enum call_shape shape;
+
+	if (function < 0 || allocator_is_operator((size_t)function))
+		return;
+	shape = allocator_functions[function].shape;
+	seen->allocate |= (unsigned)call_shapes[shape].allocates << prefix;
+	seen->free |= (unsigned)(shape == SHAPE_FREE) << prefix;
+}
+
+static struct probe_point *find_point(const struct probe_plan *plan, uint64_t vaddr)
+{
+	for (size_t i = 0; i < plan->points.count; i++) {
+		if (plan->points.items[i].vaddr == vaddr)
+			return &plan->points.items[i];
+	}
+	return NULL;
+}
+
+static bool may_throw(size_t function)
+{
+	return call_shapes[allocator_functions[function].shape].throws;
+}
+
+/* Of names that share an address the one that asks for most care wins, then the first. */
+static bool is_stronger(size_t function, enum allocator_prefix prefix,
+			const struct probe_point *than)
+{
+	if (may_throw(function) != may_throw(than->function))
+		return may_throw(function);
+	if (function != than->function)
+		return function < than->function;
+	return prefix < than->prefix;
+}
+
+static int add_symbol(const struct finder *finder, const struct elf_symbol *symbol,
+		      unsigned prefixes)
+{
+	enum allocator_prefix prefix = PREFIX_NONE;
+	int function = find_function(finder, symbol, &prefix);
+	struct probe_plan *plan = finder->plan;
+	struct probe_point *point;
+
+	if (function < 0 || !(prefixes & 1u << prefix))
+		return 0;
+	point = find_point(plan, symbol->value);
+	if (point && !is_stronger((size_t)function, prefix, point))
+		return 0;
+	if (!point && plan->points.count == PLAN_MAX_POINTS)
+		return -E2BIG;
+	if (!point)
+		point = vec_push(&plan->points);
+	if (!point)
+		return -ENOMEM;
+	point->function = (size_t)function;
+	point->prefix = prefix;
+	point->vaddr = symbol->value;
+	point->placement.offset = (uint32_t)MIN(symbol->size, PLAN_CODE_BYTES); /* until placed */
+	return 0;
+}
+
+static uint8_t find_family(const struct elf_symbols *symbols)
+{
+	for (size_t family = 0; family < allocator_family_count; family++) {
+		for (size_t i = 0; i < symbols->list.count; i++) {
+			if (!strcmp(symbols->list.items[i].name, allocator_families[family].symbol))
+				return (uint8_t)(family + 1);
+		}
+	}
+	return 0;
+}
+
+static int by_function(const void *left, const void *right)
+{
+	const struct probe_point *a = left, *b = right;
+
+	if (a->function != b->function)
+		return a->function < b->function ? -1 : 1;
+	return a->vaddr < b->vaddr ? -1 : a->vaddr > b->vaddr;
+}
+
+static int add_symbols(const struct finder *finder)
+{
+	const struct elf_symbols *symbols = finder->symbols;
+	struct probe_plan *plan = finder->plan;
+	struct prefixes_seen seen = {0};
+	int error = 0;
+
+	for (size_t i = 0; i < symbols->list.count; i++)
+		see_prefix(finder, &symbols->list.items[i], &seen);
+	/* A program that is linked statically and never frees has no free. */
+	if (plan->is_static)
+		seen.free = seen.allocate;
+	if (!(seen.allocate & seen.free))
+		return 0;
+	for (size_t i = 0; i < symbols->list.count && !error; i++)
+		error = add_symbol(finder, &symbols->list.items[i], seen.allocate & seen.free);
+	plan->family = find_family(symbols);
+	if (plan->points.count)
+		qsort(plan->points.items, plan->points.count, sizeof(*plan->points.items),
+		      by_function);
+	return error;
+}
+
+static int plan_symbols(const struct elf_file *file, const char *own_prefix, enum probe_at probe_at,
+			struct probe_plan *plan)
+{
+	struct elf_symbols symbols = {0};
+	struct finder finder = {.symbols = &symbols, .own_prefix = own_prefix, .plan = plan};
+	int error = elf_symbols_read(file, &symbols);
+
+	if (error)
+		return error;
+	plan->has_names = symbols.list.count > 0;
+	error = add_symbols(&finder);
+	if (!error)
+		error = plan_place(file, &symbols, probe_at, plan);
+	elf_symbols_free(&symbols);
+	return error;
+}
+
+int probe_plan_file(int fd, const char *symbol_prefix, enum probe_at probe_at,
+		    struct probe_plan *plan)
+{
+	struct probe_plan planned = {0};
+	struct elf_file file;
+	int error = elf_file_open(fd, &file);
+
+	if (error)
+		return error;
+	snprintf(planned.build_id, sizeof(planned.build_id), "%s", file.build_id);
+	planned.is_static = elf_is_static(&file);
+	error = plan_symbols(&file, symbol_prefix, probe_at, &planned);
+	elf_file_close(&file);
+	if (error) {
+		probe_plan_free(&planned);
+		return error;
+	}
+	*plan = planned;
+	return 0;
+}
+
+void probe_plan_free(struct probe_plan *plan)
+{
+	vec_free(&plan->points);
+}
+
+static int encode_point(const struct probe_point *point, struct bytes *body)
+{
+	struct wire_point wire = {
+		.vaddr = point->vaddr,
+		.offset = point->offset,
+		.function = (uint32_t)point->function,
+		.placement_offset = point->placement.offset,
+		.emulated = point->placement.emulated,
+		.refused = point->placement.refused,
+		.needless = point->placement.needless,
+		.prefix = (uint8_t)point->prefix,
+		.is_result = point->is_result,
+		.number = point->result.number,
+		.condition = point->result.condition,
+		.words = point->result.words,
+		.moved = point->placement.moved,
+	};
+
+	_Static_assert(sizeof(wire.reason) == sizeof(point->placement.reason), "the same text");
+	_Static_assert(sizeof(wire.registers) == sizeof(point->placement.registers), "as many");
+	memcpy(wire.reason, point->placement.reason, sizeof(wire.reason));
+	memcpy(wire.registers, point->placement.registers, sizeof(wire.registers));
+	return bytes_append(body, &wire, sizeof(wire));
+}
+
+int encode_plan(const struct probe_plan *plan, struct bytes *body)
+{
+	struct wire_plan wire = {.count = (uint32_t)plan->points.count,
+				 .family = plan->family,
+				 .has_names = plan->has_names,
+				 .is_static = plan->is_static};
+	int err;
+
+	_Static_assert(sizeof(wire.build_id) == sizeof(plan->build_id), "the same text");
+	memcpy(wire.build_id, plan->build_id, sizeof(wire.build_id));
+	err = bytes_append(body, &wire, sizeof(wire));
+	for (size_t i = 0; !err && i < plan->points.count; i++)
+		err = encode_point(&plan->points.items[i], body);
+	return err;
+}
+
+static bool has_point(const struct probe_plan *plan, const struct wire_point *wire)
+{
+	for (size_t i = 0; i < plan->points.count; i++) {
+		if (plan->points.items[i].vaddr == wire->vaddr &&
+		    plan->points.items[i].is_result == wire->is_result)
+			return true;
+	}
+	return false;
+}
+
+/* Where the result lies: what the kernel side is told in the cookie. */
+static bool is_result(const struct wire_point *wire)
+{
+	if (!wire->is_result)
+		return !wire->number && !wire->condition && !wire->words;
+	return wire->number < 16 && wire->condition <= 16 && wire->words <= RESULTS_MAX_WORDS &&
+	       !wire->placement_offset;
+}
+
+/* Only programs that are told where arguments are can take them from another place. */
+static bool are_registers(const struct wire_point *wire)
+{
+	const struct call_shape_info *shape =
+		&call_shapes[allocator_functions[wire->function].shape];
+
+	for (size_t i = 0; i < sizeof(wire->registers); i++) {
+		if (wire->registers[i] >= 16)
+			return false;
+	}
+	return !wire->moved || (shape->size && (shape->returns || shape->throws));
+}
+
+/* Entries in the order of the table, then results. */
+static bool is_in_order(const struct wire_point *wire, const struct probe_plan *plan)
+{
+	const struct probe_point *last;
+
+	if (!plan->points.count)
+		return true;
+	last = &plan->points.items[plan->points.count - 1];
+	if (last->is_result)
+		return wire->is_result;
+	return wire->is_result || wire->function >= last->function;
+}
+
+static bool is_point(const struct wire_point *wire, uint64_t file_size)
+{
+	return wire->function < allocator_function_count && wire->emulated <= 1 &&
+	       wire->refused <= 1 && wire->needless <= 1 && wire->is_result <= 1 &&
+	       wire->moved <= 1 && wire->prefix < PREFIX_MAX_ &&
+	       is_terminated(wire->reason, sizeof(wire->reason)) &&
+	       wire->placement_offset < PLAN_CODE_BYTES && wire->offset < file_size &&
+	       wire->offset >= wire->placement_offset &&
+	       plan_is_congruent(wire->vaddr, wire->offset - wire->placement_offset);
+}
+
+static int add_point(const struct wire_point *wire, uint64_t file_size, struct probe_plan *plan)
+{
+	struct probe_point *point;
+
+	if (!is_point(wire, file_size) || !are_registers(wire) || !is_result(wire) ||
+	    has_point(plan, wire) || !is_in_order(wire, plan))
+		return -EPROTO;
+	point = vec_push(&plan->points);
+	if (!point)
+		return -ENOMEM;
+	*point = (struct probe_point){.function = wire->function,
+				      .vaddr = wire->vaddr,
+				      .offset = wire->offset,
+				      .prefix = (enum allocator_prefix)wire->prefix,
+				      .placement = {.offset = wire->placement_offset,
+						    .emulated = wire->emulated,
+						    .refused = wire->refused,
+						    .needless = wire->needless,
+						    .moved = wire->moved},
+				      .is_result = wire->is_result,
+				      .result = {.vaddr = wire->is_result ? wire->vaddr : 0,
+						 .number = wire->number,
+						 .condition = wire->condition,
+						 .words = wire->words,
+						 .emulated = wire->emulated}};
+	memcpy(point->placement.reason, wire->reason, sizeof(point->placement.reason));
+	memcpy(point->placement.registers, wire->registers, sizeof(point->placement.registers));
+	return 0;
+}
+
+int decode_plan(const struct bytes *body, uint64_t file_size, struct probe_plan *plan)
+{
+	_cleanup_(probe_plan_free) struct probe_plan read = {0};
+	struct cursor cursor = {body->data, body->size};
+	struct wire_plan wire;
+	int err = cursor_take_one(&cursor, &wire, sizeof(wire));
+
+	if (err || wire.count > PLAN_MAX_POINTS || !is_hex(wire.build_id, sizeof(wire.build_id)) ||
+	    wire.family > allocator_family_count || wire.has_names > 1 || wire.is_static > 1)
+		return -EPROTO;
+	for (uint32_t i = 0; !err && i < wire.count; i++) {
+		struct wire_point point;
+
+		err = cursor_take_one(&cursor, &point, sizeof(point));
+		if (!err)
+			err = add_point(&point, file_size, &read);
+	}
+	if (err || cursor.left)
+		return err ? err : -EPROTO;
+	memcpy(read.build_id, wire.build_id, sizeof(read.build_id));
+	read.family = wire.family;
+	read.has_names = wire.has_names;
+	read.is_static = wire.is_static;
+	*plan = read;
+	read = (struct probe_plan){0};
+	return 0;
+}
+
+static int parse(const struct parse_input *input, struct bytes *body)
+{
+	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
+	const struct wire_plan_question *question = input->question;
+	int err;
+
+	if (question->probe_at > PROBE_AT_ENTRY ||
+	    !is_terminated(question->symbol_prefix, sizeof(question->symbol_prefix)))
+		return -EINVAL;
+	err = probe_plan_file(input->files[0], question->symbol_prefix, question->probe_at, &plan);
+	return err ? err : encode_plan(&plan, body);
+}
+
+static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
+{
+	return decode_plan(body, origin->file_size, out);
+}
+
+const struct parse_kind plan_kind = {
+	.name = "probe plan",
+	.lane = WORKER_LANE_PER_FILE,
+	.max_files = 1,
+	.min_question = sizeof(struct wire_plan_question),
+	.max_question = sizeof(struct wire_plan_question),
+	.parse = parse,
+	.decode = decode,
+};

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "parse/questions.h"
+
+#include <errno.h>
+
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "sandbox/protocol.h"
+
+_Static_assert(sizeof(struct wire_lines_question) <= WORKER_MAX_QUESTION, "it fits");
+
+static const struct parse_kind *const kinds[] = {
+	[PARSE_DESCRIPTION] = &description_kind, [PARSE_IMAGE] = &image_kind,
+	[PARSE_OBJECTS] = &objects_kind,	 [PARSE_LINES] = &lines_kind,
+	[PARSE_UNWIND] = &unwind_kind,		 [PARSE_PLAN] = &plan_kind,
+	[PARSE_PERF_MAP] = &perf_map_kind,	 [PARSE_THREADS] = &threads_kind,
+};
+_Static_assert(ARRAY_SIZE(kinds) == PARSE_QUESTION_MAX_, "a row for every question");
+
+const struct parse_kinds parse_kinds = {kinds, ARRAY_SIZE(kinds)};
+
+static int ask(struct worker *worker, enum parse_question question, int fd, void *out)
+{
+	return worker_ask(worker, question,
+			  &(struct worker_question){.files = &fd, .file_count = 1}, out);
+}
+
+int parse_description(struct worker *worker, int fd, struct debug_description *description)
+{
+	return ask(worker, PARSE_DESCRIPTION, fd, description);
+}
+
+int parse_image(struct worker *worker, int fd, struct image *image)
+{
+	return ask(worker, PARSE_IMAGE, fd, image);
+}
+
+int parse_objects(struct worker *worker, int fd, struct image *image)
+{
+	return ask(worker, PARSE_OBJECTS, fd, image);
+}
+
+int parse_perf_map(struct worker *worker, int fd, struct symbol_table *table)
+{
+	return ask(worker, PARSE_PERF_MAP, fd, table);
+}
+
+int parse_unwind(struct worker *worker, int fd, struct elf_file *file, struct unwind_table *table)
+{
+	return ask(worker, PARSE_UNWIND, fd, &(struct unwind_answer){file, table});
+}
+
+int parse_threads(struct worker *worker, int fd, struct thread_library *library)
+{
+	return ask(worker, PARSE_THREADS, fd, library);
+}
+
+int parse_plan(struct worker *worker, int fd, const char *symbol_prefix, enum probe_at probe_at,
+	       struct probe_plan *plan)
+{
+	struct wire_plan_question wire = {.probe_at = probe_at};
+	struct worker_question question = {
+		.files = &fd, .file_count = 1, .data = &wire, .size = sizeof(wire)};
+	size_t length = strlen(symbol_prefix);
+
+	if (length >= sizeof(wire.symbol_prefix))
+		return -ENAMETOOLONG;
+	memcpy(wire.symbol_prefix, symbol_prefix, length);
+	return worker_ask(worker, PARSE_PLAN, &question, plan);
+}
+
+int parse_lines_begin(struct worker *worker, const struct line_request *request)
+{
+	int files[] = {request->fd, request->alternate_fd};
+	struct wire_lines_question wire = {.key = request->key};
+	struct worker_question question = {
+		.files = files, .file_count = request->alternate_fd < 0 ? 1 : 2, .data = &wire};
+
+	if (request->count > WIRE_MAX_ADDRESSES)
+		return -EINVAL;
+	memcpy(wire.addresses, request->addresses, request->count * sizeof(wire.addresses[0]));
+	question.size = offsetof(struct wire_lines_question, addresses) +
+			request->count * sizeof(wire.addresses[0]);
+	return worker_begin(worker, PARSE_LINES, &question);
+}
+
+int parse_lines_finish(struct worker *worker, int timeout_ms, struct line_answer *answer)
+{
+	return worker_finish(worker, WORKER_LANE_BACKGROUND, timeout_ms, answer);
+}

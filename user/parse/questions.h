@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the monitor asks about files of targets, each answered by a parser in the sandbox. Besides
+ * what they list, all can fail as sandbox/worker.h says, and leave their outputs untouched then.
+ */
+#ifndef LEAKMON_PARSE_QUESTIONS_H
+#define LEAKMON_PARSE_QUESTIONS_H
+
+#include "parse/description.h"
+#include "parse/image.h"
+#include "parse/line_answer.h"
+#include "parse/perf_map.h"
+#include "parse/plan.h"
+#include "parse/thread_library.h"
+#include "parse/unwind_table.h"
+#include "sandbox/worker.h"
+
+enum parse_question {
+	PARSE_DESCRIPTION,
+	PARSE_IMAGE,
+	PARSE_OBJECTS,
+	PARSE_LINES,
+	PARSE_UNWIND,
+	PARSE_PLAN,
+	PARSE_PERF_MAP,
+	PARSE_THREADS,
+	PARSE_QUESTION_MAX_,
+};
+
+/* A row for each, for worker_new() and worker_process_enter(). */
+extern const struct parse_kinds parse_kinds;
+
+/* What a file says about itself and its debug information. Errors as debug_describe(). */
+int parse_description(struct worker *worker, int fd, struct debug_description *description);
+/* Segments, build-id and functions. Errors as image_read(). */
+int parse_image(struct worker *worker, int fd, struct image *image);
+/* The same with data objects in place of functions. Errors as image_read_objects(). */
+int parse_objects(struct worker *worker, int fd, struct image *image);
+/* Functions by their addresses in the process. Errors as perf_map_read(); the caller frees. */
+int parse_perf_map(struct worker *worker, int fd, struct symbol_table *table);
+/* Unwind rows, and the file's segments. Errors as elf_file_open() and unwind_table_compile(). */
+int parse_unwind(struct worker *worker, int fd, struct elf_file *file, struct unwind_table *table);
+
+/* What a file says of threads; the caller frees *library. Errors as thread_library_read(). */
+int parse_threads(struct worker *worker, int fd, struct thread_library *library);
+/* Where to probe a file; the caller frees *plan. Errors as probe_plan_file(); -ENAMETOOLONG. */
+int parse_plan(struct worker *worker, int fd, const char *symbol_prefix, enum probe_at probe_at,
+	       struct probe_plan *plan);
+
+struct line_request {
+	int fd, alternate_fd; /* borrowed; alternate_fd: what dwz moved out of fd, or -1 */
+	uint64_t key;	      /* stands for these files until worker_release() */
+	uint64_t addresses[WIRE_MAX_ADDRESSES];
+	size_t count;
+};
+
+/* Asks for lines (WORKER_LANE_BACKGROUND). 0; -EBUSY; -EINVAL: too many addresses. */
+int parse_lines_begin(struct worker *worker, const struct line_request *request);
+/* As worker_finish(); the caller frees *answer (line_answer_free). Errors as lines_open(). */
+int parse_lines_finish(struct worker *worker, int timeout_ms, struct line_answer *answer);
+
+#endif

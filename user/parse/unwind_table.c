@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "parse/unwind_table.h"
+
+#include <errno.h>
+
+#include "arch/x86_64/cfa.h"
+#include "base/cleanup.h"
+#include "elf/eh_frame.h"
+#include "parse/image.h"
+#include "parse/wire.h"
+#include "sandbox/cursor.h"
+
+#define PAGE_SIZE 4096ull
+
+struct range {
+	uint64_t start, end;
+};
+
+struct ranges {
+	VEC(struct range) list;
+};
+
+struct compiler {
+	struct eh_section section;
+	struct eh_frame frame;
+	struct ranges code;	   /* executable addresses; ascending, disjoint */
+	struct cfa_rules *initial; /* by CIE */
+	bool *understood;	   /* by CIE: its initial rules are known */
+	struct row_builder builder;
+};
+
+static void compiler_free(struct compiler *compiler)
+{
+	eh_section_free(&compiler->section);
+	eh_frame_free(&compiler->frame);
+	vec_free(&compiler->code.list);
+	free(compiler->initial);
+	free(compiler->understood);
+	vec_free(&compiler->builder.rows);
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *left = a, *right = b;
+
+	return (left->start > right->start) - (left->start < right->start);
+}
+
+/* By address, else as in the section: the first one wins. */
+static int compare_fdes(const void *a, const void *b)
+{
+	const struct eh_fde *left = a, *right = b;
+
+	if (left->start != right->start)
+		return left->start > right->start ? 1 : -1;
+	return (left->code.offset > right->code.offset) - (left->code.offset < right->code.offset);
+}
+
+/* Joins overlapping ranges, so that one pass over both lists clips all functions. */
+static void join_ranges(struct ranges *ranges)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ranges->list.count; i++) {
+		struct range *range = &ranges->list.items[i];
+		struct range *last = kept ? &ranges->list.items[kept - 1] : NULL;
+
+		if (last && range->start <= last->end)
+			last->end = MAX(last->end, range->end);
+		else
+			ranges->list.items[kept++] = *range;
+	}
+	ranges->list.count = kept;
+}
+
+static uint64_t lowest_page(const struct elf_file *file)
+{
+	uint64_t lowest = UINT64_MAX;
+
+	for (size_t i = 0; i < file->segments.count; i++)
+		lowest = MIN(lowest, file->segments.items[i].vaddr);
+	return lowest & ~(PAGE_SIZE - 1);
+}
+
+/* What of the file is code that a row's 32 bits can reach. */
+static int find_code(const struct elf_file *file, uint64_t base, struct ranges *ranges)
+{
+	uint64_t limit = base > UINT64_MAX - UINT32_MAX ? UINT64_MAX : base + UINT32_MAX;
+
+	for (size_t i = 0; i < file->segments.count; i++) {
+		const struct elf_segment *segment = &file->segments.items[i];
+		uint64_t end = MIN(segment->vaddr + segment->memory_size, limit);
+		struct range *range;
+
+		if (!segment->executable || segment->vaddr >= end)
+			continue;
+		range = vec_push(&ranges->list);
+		if (!range)
+			return -ENOMEM;
+		*range = (struct range){segment->vaddr, end};
+	}
+	if (ranges->list.count)
+		qsort(ranges->list.items, ranges->list.count, sizeof(struct range), compare_ranges);
+	join_ranges(ranges);
+	return 0;
+}
+
+/* Linkers sort .eh_frame as they sort the code, so mostly nothing is left to do. */
+static void sort_functions(struct eh_frame *frame)
+{
+	for (size_t i = 1; i < frame->fdes.count; i++) {
+		if (compare_fdes(&frame->fdes.items[i - 1], &frame->fdes.items[i]) <= 0)
+			continue;
+		qsort(frame->fdes.items, frame->fdes.count, sizeof(struct eh_fde), compare_fdes);
+		return;
+	}
+}
+
+/* Drops functions that start outside of the code: what a linker threw away leaves such FDEs. */
+static void clip_functions(struct eh_frame *frame, const struct ranges *code)
+{
+	size_t kept = 0, at = 0;
+
+	for (size_t i = 0; i < frame->fdes.count; i++) {
+		struct eh_fde fde = frame->fdes.items[i];
+
+		while (at < code->list.count && code->list.items[at].end <= fde.start)
+			at++;
+		if (at == code->list.count)
+			break;
+		if (fde.start < code->list.items[at].start)
+			continue;
+		fde.end = MIN(fde.end, code->list.items[at].end);
+		frame->fdes.items[kept++] = fde;
+	}
+	frame->fdes.count = kept;
+}
+
+/* Once per CIE, however many functions share it. */
+static int run_cies(struct compiler *compiler)
+{
+	size_t count = compiler->frame.cies.count;
+
+	if (!count)
+		return 0;
+	compiler->initial = calloc(count, sizeof(*compiler->initial));
+	compiler->understood = calloc(count, sizeof(*compiler->understood));
+	if (!compiler->initial || !compiler->understood)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		compiler->understood[i] = cfa_program_initial(
+			&compiler->section, &compiler->frame.cies.items[i], &compiler->initial[i]);
+	return 0;
+}
+
+static int run_fdes(struct compiler *compiler)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < compiler->frame.fdes.count; i++) {
+		const struct eh_fde *fde = &compiler->frame.fdes.items[i];
+
+		if (compiler->builder.rows.count && fde->end <= compiler->builder.end)
+			continue;
+		err = cfa_program_run(
+			&compiler->section, &compiler->frame.cies.items[fde->cie], fde,
+			compiler->understood[fde->cie] ? &compiler->initial[fde->cie] : NULL,
+			&compiler->builder);
+	}
+	return err ? err : row_builder_finish(&compiler->builder);
+}
+
+static int compile(const struct elf_file *file, struct compiler *compiler)
+{
+	int err = eh_section_read(file, &compiler->section);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	err = eh_frame_parse(&compiler->section, &compiler->frame);
+	if (!err)
+		err = find_code(file, compiler->builder.base, &compiler->code);
+	if (err)
+		return err;
+	sort_functions(&compiler->frame);
+	clip_functions(&compiler->frame, &compiler->code);
+	err = run_cies(compiler);
+	return err ? err : run_fdes(compiler);
+}
+
+int unwind_table_compile(const struct elf_file *file, struct unwind_table *table)
+{
+	_cleanup_(compiler_free) struct compiler compiler = {.builder.base = lowest_page(file)};
+	int err = compile(file, &compiler);
+
+	if (err)
+		return err;
+	*table = (struct unwind_table){
+		.base = compiler.builder.base,
+		.count = compiler.builder.rows.count,
+		.rows = TAKE_PTR(compiler.builder.rows.items),
+	};
+	return 0;
+}
+
+void unwind_table_free(struct unwind_table *table)
+{
+	free(table->rows);
+	table->rows = NULL;
+	table->count = 0;
+}
+
+const struct lm_unwind_row *unwind_table_find(const struct unwind_table *table, uint32_t pc)
+{
+	size_t low = 0, high = table->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (table->rows[middle].pc <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &table->rows[low - 1] : NULL;
+}
+
+int encode_unwind(const struct elf_file *file, const struct unwind_table *table, struct bytes *body)
+{
+	struct wire_unwind wire = {.base = table->base, .count = table->count};
+	size_t rows_size = table->count * sizeof(*table->rows);
+	int err = encode_file(file, NULL, sizeof(wire) + rows_size, body);
+
+	if (!err)
+		err = bytes_append(body, &wire, sizeof(wire));
+	return err ? err : bytes_append(body, table->rows, rows_size);
+}
+
+static int check_rows(const struct lm_unwind_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i].kind >= LM_UNWIND_MAX_ || (i && rows[i].pc <= rows[i - 1].pc))
+			return -EPROTO;
+	}
+	return 0;
+}
+
+int decode_unwind(const struct bytes *body, struct elf_file *file, struct unwind_table *table)
+{
+	_cleanup_(elf_file_close) struct elf_file read_file = {.fd = -1};
+	_cleanup_(unwind_table_free) struct unwind_table read = {0};
+	struct cursor cursor = {body->data, body->size};
+	struct wire_unwind wire;
+	struct wire_image header;
+	int err = decode_file(&cursor, &header, &read_file);
+
+	if (!err)
+		err = cursor_take_one(&cursor, &wire, sizeof(wire));
+	if (!err)
+		err = cursor_take_copy(&cursor, wire.count, sizeof(*read.rows),
+				       (void **)&read.rows);
+	if (err)
+		return err;
+	if (cursor.left || (wire.base & 0xfff) || check_rows(read.rows, wire.count))
+		return -EPROTO;
+	read.base = wire.base;
+	read.count = wire.count;
+	*table = read;
+	*file = read_file;
+	memset(&read, 0, sizeof(read));
+	memset(&read_file.segments, 0, sizeof(read_file.segments));
+	return 0;
+}
+
+static int parse(const struct parse_input *input, struct bytes *body)
+{
+	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
+	_cleanup_(unwind_table_free) struct unwind_table table = {0};
+	int err = elf_file_open(input->files[0], &file);
+
+	if (!err)
+		err = unwind_table_compile(&file, &table);
+	return err ? err : encode_unwind(&file, &table, body);
+}
+
+static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
+{
+	struct unwind_answer *answer = out;
+
+	(void)origin;
+	return decode_unwind(body, answer->file, answer->table);
+}
+
+const struct parse_kind unwind_kind = {
+	.name = "unwind rows",
+	.lane = WORKER_LANE_AWAITED,
+	.max_files = 1,
+	.parse = parse,
+	.decode = decode,
+};

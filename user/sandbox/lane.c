@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sandbox/lane.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "sandbox/parser.h"
+
+#define NS_PER_MS 1000000ll
+/* For a large answer that was begun in time. */
+#define GRACE_MS 1000
+/* However many files have hung before. */
+#define MIN_DEADLINE_MS 250
+/* For the start of a process, on a busy machine. */
+#define START_MS 10000
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+static void end_request(struct lane *lane)
+{
+	bytes_free(&lane->receipt.body);
+	lane->receipt = (struct receipt){0};
+	lane->pending = false;
+	lane->graced = false;
+}
+
+void lane_stop(struct lane *lane)
+{
+	child_stop(&lane->child, &lane->dying);
+	end_request(lane);
+}
+
+void lane_free(struct lane *lane)
+{
+	lane_stop(lane);
+	dying_reap(&lane->dying, true);
+	parser_free(lane->local);
+}
+
+static void expect(struct lane *lane, uint32_t id, uint32_t timeout_ms)
+{
+	lane->receipt = (struct receipt){.id = id};
+	lane->deadline_ns = now_ns() + timeout_ms * NS_PER_MS;
+	lane->pending = true;
+	lane->graced = false;
+}
+
+/* -EAGAIN: time is left. */
+static int check_deadline(struct lane *lane)
+{
+	int64_t now = now_ns();
+
+	if (now < lane->deadline_ns)
+		return -EAGAIN;
+	if (!lane->receipt.begun || lane->graced)
+		return -ETIMEDOUT;
+	lane->graced = true;
+	lane->deadline_ns = now + GRACE_MS * NS_PER_MS;
+	return -EAGAIN;
+}
+
+static int milliseconds_until(int64_t then_ns)
+{
+	int64_t left = then_ns - now_ns();
+
+	return left <= 0 ? 0 : (int)((left + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+/* 0: the receipt is complete; -EAGAIN after timeout_ms; -errno: the process is of no use now. */
+static int wait_for_receipt(struct lane *lane, int timeout_ms)
+{
+	int64_t end = timeout_ms < 0 ? INT64_MAX : now_ns() + timeout_ms * NS_PER_MS;
+
+	for (;;) {
+		int err = child_receive(&lane->child, &lane->receipt);
+
+		if (err == -EAGAIN)
+			err = check_deadline(lane);
+		if (err != -EAGAIN || now_ns() >= end)
+			return err;
+		child_wait(&lane->child, milliseconds_until(MIN(end, lane->deadline_ns)));
+	}
+}
+
+static int start(struct lane *lane)
+{
+	int err;
+
+	dying_reap(&lane->dying, false);
+	err = child_start(&lane->child, lane->limits.memory_bytes);
+	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE || err == -EAGAIN)
+		return err == -EAGAIN ? -ENOMEM : err;
+	if (!err) {
+		expect(lane, 0, START_MS);
+		err = wait_for_receipt(lane, -1);
+		if (!err)
+			err = lane->receipt.header.status;
+		end_request(lane);
+	}
+	if (!err)
+		return 0;
+	lane_stop(lane);
+	lane->broken = err;
+	log_warning("cannot start the sandboxed parser: %s; without it no file of a target is "
+		    "read, and functions have no names",
+		    err == -ECONNRESET ? "it ended at once" : strerror(-err));
+	return -ECHILD;
+}
+
+/* A process that ended between two requests ended for no file's fault. */
+static int send_request(struct lane *lane, const struct worker_request *request, const int *files)
+{
+	int err = lane->child.pid ? child_send(&lane->child, request, files) : -EPIPE;
+
+	if (err != -EPIPE)
+		return err;
+	lane_stop(lane);
+	err = start(lane);
+	if (!err)
+		err = child_send(&lane->child, request, files);
+	return err == -EPIPE ? -ECONNRESET : err;
+}
+
+int lane_begin(struct lane *lane, struct worker_request *request, const int *files)
+{
+	int err;
+
+	if (lane->pending)
+		return -EBUSY;
+	if (lane->broken)
+		return -ECHILD;
+	request->id = lane->id = lane->id == UINT32_MAX ? 1 : lane->id + 1;
+	request->cpu_seconds = lane->limits.deadline_ms / 1000 + 1;
+	if (lane->local) {
+		expect(lane, request->id, 0);
+		lane->receipt.header.status =
+			parser_run(lane->local, request, files, &lane->receipt.body);
+		return 0;
+	}
+	err = send_request(lane, request, files);
+	if (err)
+		return err;
+	expect(lane, request->id, lane->limits.deadline_ms);
+	return 0;
+}
+
+static int take_body(struct lane *lane, struct bytes *body)
+{
+	int status = lane->receipt.header.status;
+
+	if (status) {
+		end_request(lane);
+		/* What it could not get is its own limit; a fresh one starts without its litter. */
+		if (status != -ENOMEM || lane->local)
+			return status;
+		lane_stop(lane);
+		return -EDQUOT;
+	}
+	*body = lane->receipt.body;
+	lane->receipt.body = (struct bytes){0};
+	end_request(lane);
+	return 0;
+}
+
+/* A target may map a thousand files that hang: the first few get all the time there is. */
+static void lose_patience(struct lane *lane)
+{
+	uint32_t half = lane->limits.deadline_ms / 2;
+
+	lane->limits.deadline_ms = MAX(half, MIN(lane->limits.deadline_ms, MIN_DEADLINE_MS));
+}
+
+int lane_finish(struct lane *lane, int timeout_ms, struct bytes *body)
+{
+	int err;
+
+	if (!lane->pending)
+		return -ENOENT;
+	err = lane->local ? 0 : wait_for_receipt(lane, timeout_ms);
+	if (!err)
+		return take_body(lane, body);
+	if (err == -ETIMEDOUT)
+		lose_patience(lane);
+	if (err != -EAGAIN)
+		lane_stop(lane);
+	return err;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What crosses the socket between the monitor and its parser process.
+ *
+ * The monitor sends one packet per request, with descriptors (unix(7), SCM_RIGHTS); one request at
+ * a time. The parser answers with a struct worker_answer in a packet of its own, then its body in
+ * packets of WORKER_CHUNK_BYTES, the last one shorter. Bodies are copied out of the socket before
+ * they are looked at (struct parse_kind), so that a parser that a hostile file took over cannot
+ * change them after they were checked, as it could in shared memory.
+ *
+ * Both ends are the same program: the layout needs no versions.
+ */
+#ifndef LEAKMON_SANDBOX_PROTOCOL_H
+#define LEAKMON_SANDBOX_PROTOCOL_H
+
+#include <stdint.h>
+
+/* Gives up what all kinds have kept; no files, no question, no body. */
+#define WORKER_RELEASE UINT32_MAX
+
+#define WORKER_MAX_FILES 2
+#define WORKER_MAX_QUESTION 2560 /* bytes */
+#define WORKER_CHUNK_BYTES (64u << 10)
+#define WORKER_MAX_ANSWER_BYTES (512ull << 20)
+
+struct worker_request {
+	uint32_t id;   /* not 0 */
+	uint32_t kind; /* row of the table of kinds, or WORKER_RELEASE */
+	uint32_t file_count;
+	uint32_t cpu_seconds; /* after which the parser ends itself */
+	uint32_t question_size;
+	uint32_t padding_;
+	uint8_t question[WORKER_MAX_QUESTION] __attribute__((aligned(8)));
+};
+
+/* The first one, with id 0, tells how the sandbox went: 0, and it is closed now; or -errno. */
+struct worker_answer {
+	uint32_t id;	/* of the request */
+	int32_t status; /* 0 or -errno; then there is no body */
+	uint64_t size;	/* of the body */
+};
+
+#endif

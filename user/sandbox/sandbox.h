@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Gives up every right of the calling process but to read the descriptors it has and will be sent
+ * through one socket: no capabilities, no identity, no file names, no network, no new programs,
+ * little memory. There is no way back.
+ */
+#ifndef LEAKMON_SANDBOX_SANDBOX_H
+#define LEAKMON_SANDBOX_SANDBOX_H
+
+#include <stdint.h>
+
+/* 0, or -errno: then the process is somewhere in between and must end. */
+int sandbox_enter(int socket, uint64_t memory_bytes);
+
+/* Ends the process (SIGXCPU) once it has used that much more CPU time than up to now. */
+void sandbox_limit_cpu(uint32_t seconds);
+
+#endif
