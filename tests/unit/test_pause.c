@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "proc/process_list.h"
 #include "retain/picture.h"
 #include "retain/picture_zones.h"
 
@@ -89,7 +90,13 @@ static int setup(void **state)
 
 static int setup_without_main(void **state)
 {
-	return start(state, true);
+	const struct fixture *fixture;
+	int err = start(state, true);
+
+	fixture = *state;
+	while (process_task_state(fixture->child, fixture->child) != 'Z')
+		usleep(1000);
+	return err;
 }
 
 /* A program without the terabytes that the address sanitizer maps. */

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <elf.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
@@ -14,12 +15,15 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "proc/process_list.h"
+#include "retain/interrupted_call.h"
 
 /* Threads can be born while we list them: as often as that we look again. */
 #define MAX_ROUNDS 100
 #define POLL_NS 50000
 /* Letting a thread go takes about as long; of a pause, at most half is kept for that. */
 #define RESUME_NS 5000ull
+/* How long those are waited for that have been told to stop, but have not, once all others run. */
+#define STRAGGLERS_NS 100000000ull
 
 /* A thread that has ended is listed until its parent, or the last other one, takes note. */
 static bool has_ended(pid_t pid, pid_t tid)
@@ -95,8 +99,24 @@ static void drop(struct stop *stop, size_t i)
 	stop->threads.items[i] = stop->threads.items[--stop->threads.count];
 }
 
-/* 1: it stands; -ESRCH: it is gone; 0: not yet. */
-static int look_at(struct stopped_thread *thread)
+static int read_registers(struct stopped_thread *thread)
+{
+	struct user_fpregs_struct other = {0};
+	struct iovec floating = {&other, sizeof(other)};
+
+	/* In the tracer's layout, also of a 32-bit program. */
+	if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &thread->registers))
+		return -errno;
+	if (!ptrace(PTRACE_GETREGSET, thread->tid, NT_PRFPREG, &floating))
+		memcpy(thread->vectors, other.xmm_space, sizeof(thread->vectors));
+	return 0;
+}
+
+/*
+ * 1: it stands; -ESRCH: it is gone; 0: not yet. What we interrupted is mended here, and not when it
+ * goes on, since nobody asks us then if we are killed.
+ */
+static int look_at(struct stop *stop, struct stopped_thread *thread)
 {
 	int status;
 	pid_t got = waitpid(thread->tid, &status, __WALL | WNOHANG);
@@ -105,10 +125,17 @@ static int look_at(struct stopped_thread *thread)
 		return 0;
 	if (got < 0 || !WIFSTOPPED(status))
 		return -ESRCH;
-	thread->stopped = true;
 	/* Not our interruption and no group stop: a signal on its way, which it gets later. */
 	if (status >> 16 != PTRACE_EVENT_STOP)
 		thread->signal = WSTOPSIG(status);
+	/* Killed while it stood. */
+	if (read_registers(thread))
+		return -ESRCH;
+	thread->stopped = true;
+	/* A group stop is not our doing. */
+	if ((thread->signal || WSTOPSIG(status) == SIGTRAP) &&
+	    interrupted_call_mend(thread->tid, &thread->registers, stop->program) > 0)
+		stop->repeated++;
 	return 1;
 }
 
@@ -124,40 +151,13 @@ static int wait_for_all(struct stop *stop, struct deadline *deadline, uint64_t s
 			i++;
 			continue;
 		}
-		stands = look_at(&stop->threads.items[i]);
+		stands = look_at(stop, &stop->threads.items[i]);
 		if (stands < 0)
 			drop(stop, i);
 		else if (!stands)
 			nanosleep(&pause, NULL);
 		else if (stop->threads.items[i].signal)
 			stop->began_ns = seized_ns;
-	}
-	return stop->threads.count ? 0 : -ESRCH;
-}
-
-static int read_registers(struct stopped_thread *thread)
-{
-	struct iovec general = {&thread->registers, sizeof(thread->registers)};
-	struct user_fpregs_struct other = {0};
-	struct iovec floating = {&other, sizeof(other)};
-
-	if (ptrace(PTRACE_GETREGSET, thread->tid, NT_PRSTATUS, &general))
-		return -errno;
-	if (!ptrace(PTRACE_GETREGSET, thread->tid, NT_PRFPREG, &floating))
-		memcpy(thread->vectors, other.xmm_space, sizeof(thread->vectors));
-	return 0;
-}
-
-static int read_all_registers(struct stop *stop, struct deadline *deadline)
-{
-	for (size_t i = 0; i < stop->threads.count;) {
-		if (deadline_has_passed(deadline))
-			return -ETIMEDOUT;
-		/* Killed while it stood. */
-		if (read_registers(&stop->threads.items[i]))
-			drop(stop, i);
-		else
-			i++;
 	}
 	return stop->threads.count ? 0 : -ESRCH;
 }
@@ -198,6 +198,9 @@ int stop_process(pid_t pid, uint64_t max_pause_ns, struct stop *stop)
 	int err;
 
 	*stop = (struct stop){0};
+	stop->program = calloc(BPF_MAXINSNS, sizeof(*stop->program));
+	if (!stop->program)
+		return -ENOMEM;
 	err = seize_all(pid, &deadline, stop);
 	if (!err) {
 		stop->began_ns = monotonic_ns();
@@ -206,30 +209,67 @@ int stop_process(pid_t pid, uint64_t max_pause_ns, struct stop *stop)
 		deadline = (struct deadline){.at_ns = stop->resume_ns};
 		err = interrupt_until_stable(pid, &deadline, seized_ns, stop);
 	}
-	if (!err)
-		err = read_all_registers(stop, &deadline);
 	if (err)
 		stop_resume(stop);
 	return err;
 }
 
+static void let_go(const struct stopped_thread *thread)
+{
+	ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
+}
+
+/*
+ * Those that were told to stop and have not, once all others run: when they do, a call of theirs
+ * may have to be mended. If they are in an uninterruptible one, the kernel lets go of them when our
+ * thread ends.
+ */
+static void await_stragglers(struct stop *stop)
+{
+	const struct timespec pause = {.tv_nsec = POLL_NS};
+	struct deadline deadline = {.at_ns = monotonic_ns() + STRAGGLERS_NS};
+	size_t left = 1;
+
+	while (left && !deadline_has_passed(&deadline)) {
+		left = 0;
+		for (size_t i = 0; i < stop->threads.count; i++) {
+			struct stopped_thread *thread = &stop->threads.items[i];
+
+			if (!thread->interrupted || thread->stopped)
+				continue;
+			if (look_at(stop, thread) > 0)
+				let_go(thread);
+			else
+				left++;
+		}
+		if (left)
+			nanosleep(&pause, NULL);
+	}
+}
+
 void stop_resume(struct stop *stop)
 {
+	bool all = true;
+
 	if (stop->ended_ns)
 		return;
 	for (size_t i = 0; i < stop->threads.count; i++) {
 		struct stopped_thread *thread = &stop->threads.items[i];
 
-		/* If it has not come to a stop, the kernel lets go of it when our thread ends. */
-		if (thread->stopped || look_at(thread) > 0)
-			ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
+		if (thread->stopped || look_at(stop, thread) > 0)
+			let_go(thread);
+		all = all && thread->stopped;
 	}
 	if (stop->began_ns)
 		stop->ended_ns = monotonic_ns();
+	if (!all)
+		await_stragglers(stop);
 }
 
 void stop_free(struct stop *stop)
 {
 	vec_free(&stop->threads);
 	hash_free(&stop->known);
+	free(stop->program);
+	stop->program = NULL;
 }

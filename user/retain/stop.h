@@ -2,7 +2,8 @@
 /*
  * Holding every thread of a process for a moment (ptrace(2): PTRACE_SEIZE, PTRACE_INTERRUPT).
  *
- * Nothing of the process is changed. A signal that arrives meanwhile is delivered when it goes on,
+ * Nothing of the process is changed, and none of its system calls fails that would not have failed
+ * without: see interrupted_call.h. A signal that arrives meanwhile is delivered when it goes on,
  * and a process that job control had stopped stays stopped.
  *
  * To be called, from begin to end, by one thread of ours that ends soon after: the kernel lets go
@@ -39,6 +40,8 @@ struct stop {
 	 */
 	uint64_t began_ns, ended_ns;
 	uint64_t resume_ns; /* from then on, letting all go takes the rest of the pause */
+	size_t repeated;    /* system calls that begin again */
+	struct sock_filter *program;
 };
 
 /*

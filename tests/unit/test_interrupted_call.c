@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which calls may be made again; what becomes of them is in the e2e tests of stops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <linux/audit.h>
+#include <sys/syscall.h>
+
+#include "base/cleanup.h"
+#include "retain/interrupted_call.h"
+
+static void what_has_done_nothing_can_be_repeated(void **state)
+{
+	static const struct {
+		uint32_t architecture, number;
+		bool repeated;
+	} cases[] = {
+		{AUDIT_ARCH_X86_64, SYS_epoll_wait, true},
+		{AUDIT_ARCH_X86_64, SYS_epoll_wait | 0x40000000, true},
+		{AUDIT_ARCH_X86_64, SYS_rt_sigtimedwait, true},
+		{AUDIT_ARCH_X86_64, 523 | 0x40000000, true}, /* rt_sigtimedwait of x32 */
+		{AUDIT_ARCH_I386, 256, true},		     /* epoll_wait */
+		{AUDIT_ARCH_I386, 117, true},		     /* ipc */
+		/* The descriptor is gone, and may be another file's by now. */
+		{AUDIT_ARCH_X86_64, SYS_close, false},
+		{AUDIT_ARCH_I386, 6, false},
+		/* The same numbers mean other calls. */
+		{AUDIT_ARCH_I386, SYS_epoll_wait, false},
+		{AUDIT_ARCH_X86_64, 256, false},
+		/* Who knows. */
+		{AUDIT_ARCH_X86_64, SYS_ioctl, false},
+		{AUDIT_ARCH_X86_64, 100000, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(
+			interrupted_call_can_be_repeated(cases[i].architecture, cases[i].number),
+			cases[i].repeated);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_has_done_nothing_can_be_repeated),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
