@@ -2,6 +2,8 @@
 /* What `leakmon retain` stops goes on as if nothing had been, whatever becomes of leakmon itself.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -26,6 +28,27 @@ static char state_of(pid_t pid)
 	name_end = strrchr(line, ')');
 	assert_non_null(name_end);
 	return name_end[2];
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* False: not within that time. */
+static bool comes_to(pid_t pid, const char *states, bool wanted, uint64_t limit_ms)
+{
+	uint64_t begin = now_ms();
+
+	do {
+		if ((strchr(states, state_of(pid)) != NULL) == wanted)
+			return true;
+		usleep(200);
+	} while (now_ms() - begin < limit_ms);
+	return false;
 }
 
 static void expect_undisturbed(struct child *target, json_t *truth)
@@ -139,11 +162,135 @@ static void a_time_limit_is_kept(void **state)
 	}
 }
 
+/* A process that stands for some tens of milliseconds. */
+static struct child *large_target(struct harness *harness)
+{
+	struct child *target = WORKLOAD(harness, "holder", "300000", "3");
+
+	workload_do(harness, target, "go");
+	return target;
+}
+
+/* leakmon leaves no processor to others meanwhile: those that look must come before it. */
+static void go_first(void)
+{
+	const struct sched_param above = {.sched_priority = sched_get_priority_min(SCHED_RR) + 2};
+
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &above))
+		print_message("no real-time priority: a pause may be missed\n");
+}
+
+static struct child *monitor_in_pause(struct harness *harness, const struct child *target)
+{
+	struct child *monitor = MONITOR(harness, "retain", "-p", target->pid_text, "--census",
+					"--format", "json", "--max-pause", "10000");
+
+	if (!comes_to(target->pid, "t", true, 10000))
+		child_fail(monitor, "the target was not stopped");
+	return monitor;
+}
+
+/* Else nobody could end it, before leakmon. */
+static void expect_let_go(const struct child *target, const struct child *monitor)
+{
+	if (comes_to(target->pid, "t", false, 5000))
+		return;
+	child_signal(monitor, SIGKILL);
+	child_fail(monitor, "PID %s still stands", target->pid_text);
+}
+
+/* It stops when the process goes on again, not before; and goes on itself when it is told to. */
+static void stopped_itself_it_holds_nothing(void **state)
+{
+	static const int signals[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGSTOP};
+	struct harness *harness = harness_any(state);
+	struct child *target = large_target(harness);
+
+	go_first();
+	for (size_t i = 0; i < 8; i++) {
+		struct child *monitor = monitor_in_pause(harness, target);
+		json_t *picture;
+
+		child_signal(monitor, signals[i % 4]);
+		expect_let_go(target, monitor);
+		assert_true(comes_to(monitor->pid, "T", true, 5000));
+		/* For good. */
+		wait_ms(30);
+		assert_int_equal(state_of(monitor->pid), 'T');
+		assert_int_not_equal(state_of(target->pid), 't');
+		child_signal(monitor, SIGCONT);
+		assert_int_equal(child_end(harness, monitor), 0);
+		picture = json_object_get(monitor_report(harness, monitor), "picture");
+		assert_true(json_is_true(json_object_get(picture, "stopped")));
+	}
+	workload_ask(harness, target, "truth");
+}
+
+/* What ends it does so soon, also in a pause. */
+static void ended_in_a_pause_it_holds_nothing(void **state)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGKILL};
+	struct harness *harness = harness_any(state);
+	struct child *target = large_target(harness);
+
+	go_first();
+	for (size_t i = 0; i < 4; i++) {
+		struct child *monitor = monitor_in_pause(harness, target);
+
+		child_signal(monitor, signals[i]);
+		expect_let_go(target, monitor);
+		child_end(harness, monitor);
+		wait_ms(10);
+		assert_int_not_equal(state_of(target->pid), 't');
+	}
+}
+
+static void fill_stderr(void)
+{
+	static const char bytes[4096];
+	int ends[2], flags;
+
+	if (pipe(ends))
+		_exit(126);
+	flags = fcntl(ends[1], F_GETFL);
+	fcntl(ends[1], F_SETFL, flags | O_NONBLOCK);
+	while (write(ends[1], bytes, sizeof(bytes)) > 0)
+		;
+	fcntl(ends[1], F_SETFL, flags);
+	/* The end that is read stays open: by nobody who reads. */
+	fcntl(ends[0], F_SETFD, 0);
+	dup2(ends[1], STDERR_FILENO);
+}
+
+/* As with a pager that nobody pages through. */
+static void who_does_not_read_what_it_says_holds_nothing_up(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = large_target(harness), *monitor;
+
+	go_first();
+	monitor = monitor_start(harness,
+				ARGUMENTS("leakmon", "retain", "-v", "-p", target->pid_text,
+					  "--census", "--max-pause", "10000"),
+				fill_stderr);
+	assert_true(comes_to(target->pid, "t", true, 10000));
+	expect_let_go(target, monitor);
+	/* It waits for its reader, and the process runs. */
+	assert_true(comes_to(monitor->pid, "S", true, 5000));
+	wait_ms(100);
+	assert_int_not_equal(state_of(target->pid), 't');
+	assert_int_equal(kill(monitor->pid, 0), 0);
+	child_signal(monitor, SIGKILL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(no_call_is_disturbed),
 		e2e_test(a_time_limit_is_kept),
+		e2e_test(stopped_itself_it_holds_nothing),
+		e2e_test(ended_in_a_pause_it_holds_nothing),
+		e2e_test(who_does_not_read_what_it_says_holds_nothing_up),
 	};
 
 	return cmocka_run_group_tests_name("e2e_retain_stop", tests, NULL, NULL);

@@ -190,7 +190,7 @@ static void *hold(void *argument)
 	struct holding *holding = argument;
 	struct stop stop;
 
-	holding->err = stop_process(holding->fixture->child, holding->max_pause_ns, &stop);
+	holding->err = stop_process(holding->fixture->child, holding->max_pause_ns, NULL, &stop);
 	holding->threads = stop.threads.count;
 	holding->before = turns(holding->fixture);
 	if (!holding->err)

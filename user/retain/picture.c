@@ -106,8 +106,12 @@ static int list_late(struct picture *picture)
 
 static int take(struct taking *taking)
 {
-	int err = taking_read_running(taking);
+	int err;
 
+	/* While little memory is in use; without one, taking_stop() refuses. */
+	if (!taking->options->no_stop)
+		pause_guard_start(&taking->guard);
+	err = taking_read_running(taking);
 	if (err)
 		return err;
 	err = taking->options->no_stop ? -EAGAIN : taking_stop(taking);
@@ -135,6 +139,7 @@ int picture_take(pid_t pid, const struct picture_options *options, struct pictur
 		*taking = (struct taking){.picture = &made, .options = options, .pagemap = -1};
 		taking->peek.deadline = &taking->deadline;
 		err = take(taking);
+		pause_guard_end(&taking->guard);
 		peek_free(&taking->peek);
 		filter_free(&taking->filter);
 		filter_free(&taking->heaps);

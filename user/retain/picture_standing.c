@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "retain/picture_ranges.h"
 #include "retain/picture_taking.h"
 #include "retain/picture_zones.h"
@@ -140,30 +139,26 @@ static int read_threads(struct taking *taking, const struct stop *stop)
 int taking_read_standing(struct taking *taking, const struct stop *stop)
 {
 	struct picture *picture = taking->picture;
-	uint64_t stopped_ns = monotonic_ns(), listed_ns, checked_ns, walked_ns = 0;
+	struct pause_times *times = &taking->times;
 	struct page_scan scan;
-	int err = look_again(taking);
+	int err;
 
+	times->stopped_ns = monotonic_ns();
+	err = look_again(taking);
 	if (err)
 		return err;
 	scan = taking_scan(taking);
 	scan.deadline_ns = taking->deadline.at_ns;
 	if (!picture->soft_dirty)
 		scan.patience_ns = stop->began_ns + picture->max_pause_ns * PATIENCE_PERCENT / 100;
-	listed_ns = monotonic_ns();
+	times->listed_ns = monotonic_ns();
 	err = pages_check(&picture->pages, &scan, &picture->pages_checked);
-	checked_ns = monotonic_ns();
+	times->checked_ns = monotonic_ns();
 	if (!err)
 		err = read_heaps(taking, stop);
-	walked_ns = monotonic_ns();
+	times->walked_ns = monotonic_ns();
 	if (!err)
 		err = read_threads(taking, stop);
-	log_debug("pause: %zu threads stood after %llu us, mappings known after %llu us, %zu pages "
-		  "compared after %llu us, heaps after %llu us, threads after %llu us",
-		  stop->threads.count, (unsigned long long)(stopped_ns - stop->began_ns) / 1000,
-		  (unsigned long long)(listed_ns - stop->began_ns) / 1000, picture->pages_checked,
-		  (unsigned long long)(checked_ns - stop->began_ns) / 1000,
-		  (unsigned long long)(walked_ns - stop->began_ns) / 1000,
-		  (unsigned long long)(monotonic_ns() - stop->began_ns) / 1000);
+	times->ended_ns = monotonic_ns();
 	return err;
 }

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
@@ -13,6 +15,10 @@
 #define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
 #define PAUSE_MIN_NS (100 * NS_PER_MS)
 #define HOLDER_STACK_BYTES (1u << 20)
+/* Linux 5.14; older headers do not have it. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 
 /* What there was no time for while it stood. */
 static int read_late(struct taking *taking)
@@ -57,6 +63,7 @@ static size_t count_broken(const struct heap_spans *spans)
 struct holder {
 	struct taking *taking;
 	struct stop stop;
+	sigset_t signals; /* that stay blocked while the process stands */
 	bool stood;
 	int err;
 };
@@ -75,8 +82,50 @@ static void go_first(void)
 }
 
 /*
+ * What of our own program and its libraries is not in memory would be read from a disk, or over a
+ * network, while the process stands. It need not succeed.
+ */
+static void load_own_files(void)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+
+	if (maps_read(getpid(), MAPS_ALL, &maps))
+		return;
+	for (size_t i = 0; i < maps.list.count; i++) {
+		const struct mapping *mapping = &maps.list.items[i];
+
+		if (mapping->inode && mapping->readable && !mapping->shared)
+			madvise((void *)(uintptr_t)mapping->start, mapping->end - mapping->start,
+				MADV_POPULATE_READ);
+	}
+}
+
+static void add_stop_signals(sigset_t *set)
+{
+	sigaddset(set, SIGTSTP);
+	sigaddset(set, SIGTTIN);
+	sigaddset(set, SIGTTOU);
+}
+
+/* All that says no more than that we should end, or stop. */
+static void block_signals(sigset_t *before)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+	sigset_t blocked;
+
+	sigfillset(&blocked);
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+/*
  * A thread of its own, so that its end lets go of every thread of the process, also of one that
- * comes out of an uninterruptible call much later.
+ * comes out of an uninterruptible call much later. While it stops them, no signal ends us: who is
+ * on the way to a stop might have a call that must be mended.
+ *
+ * Nothing here may wait for others: no output (what is to be said is said later), nothing that
+ * job control could stop.
  */
 static void *hold(void *argument)
 {
@@ -86,10 +135,11 @@ static void *hold(void *argument)
 	struct stop *stop = &holder->stop;
 
 	go_first();
-	holder->err = stop_process(picture->pid, picture->max_pause_ns, stop);
+	holder->err = stop_process(picture->pid, picture->max_pause_ns, &taking->guard, stop);
 	holder->stood = !holder->err;
 	if (holder->err)
 		return NULL;
+	pthread_sigmask(SIG_SETMASK, &holder->signals, NULL);
 	taking->deadline = (struct deadline){.at_ns = stop->resume_ns};
 	holder->err = taking_read_standing(taking, stop);
 	stop_resume(stop);
@@ -101,16 +151,39 @@ static int hold_by_thread(struct holder *holder)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
+	sigset_t before;
 	int err;
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, HOLDER_STACK_BYTES);
+	block_signals(&before);
+	holder->signals = before;
+	add_stop_signals(&holder->signals);
 	err = pthread_create(&thread, &attributes, hold, holder);
 	pthread_attr_destroy(&attributes);
-	if (err)
-		return -EAGAIN;
-	pthread_join(thread, NULL);
-	return 0;
+	if (!err)
+		pthread_join(thread, NULL);
+	/* Who stopped us while we could not stand still: now we can. */
+	if (pause_guard_end(&holder->taking->guard))
+		raise(SIGSTOP);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err ? -EAGAIN : 0;
+}
+
+static void log_pause(const struct taking *taking, const struct stop *stop)
+{
+	const struct pause_times *times = &taking->times;
+	uint64_t began_ns = stop->began_ns;
+
+	log_debug("pause: %zu threads stood after %llu us, mappings known after %llu us, %zu pages "
+		  "compared after %llu us, heaps after %llu us, threads after %llu us; %zu system "
+		  "calls begin again",
+		  stop->threads.count, (unsigned long long)(times->stopped_ns - began_ns) / 1000,
+		  (unsigned long long)(times->listed_ns - began_ns) / 1000,
+		  taking->picture->pages_checked,
+		  (unsigned long long)(times->checked_ns - began_ns) / 1000,
+		  (unsigned long long)(times->walked_ns - began_ns) / 1000,
+		  (unsigned long long)(times->ended_ns - began_ns) / 1000, stop->repeated);
 }
 
 static int refuse(struct taking *taking, const char *why)
@@ -147,11 +220,17 @@ int taking_stop(struct taking *taking)
 	struct holder holder = {.taking = taking};
 	int err;
 
+	if (!taking->guard.pid)
+		return refuse(taking, "there can be no process beside leakmon that would let it "
+				      "go on if leakmon could not");
 	picture->max_pause_ns = pause_limit(taking);
+	load_own_files();
 	err = hold_by_thread(&holder);
 	if (!err)
 		err = holder.err;
 	picture->pause_ns = holder.stop.ended_ns - holder.stop.began_ns;
+	if (holder.stood && taking->times.ended_ns)
+		log_pause(taking, &holder.stop);
 	stop_free(&holder.stop);
 	if (holder.stood)
 		return finish(taking, err);

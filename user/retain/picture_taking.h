@@ -4,7 +4,13 @@
 #define LEAKMON_RETAIN_PICTURE_TAKING_H
 
 #include "base/clock.h"
+#include "retain/pause_guard.h"
 #include "retain/picture.h"
+
+/* When what was done while the process stood was done; said when it runs again. */
+struct pause_times {
+	uint64_t stopped_ns, listed_ns, checked_ns, walked_ns, ended_ns;
+};
 
 struct taking {
 	struct picture *picture;
@@ -15,9 +21,11 @@ struct taking {
 	struct heap_spans walked; /* while it ran */
 	struct {
 		uint64_t start, end;
-	} malloc_data;	   /* of the module that leads to arenas */
-	bool arenas_left;  /* they could not be read while it ran */
-	bool walk_is_used; /* it went into the picture of the stop */
+	} malloc_data;		  /* of the module that leads to arenas */
+	bool arenas_left;	  /* they could not be read while it ran */
+	bool walk_is_used;	  /* it went into the picture of the stop */
+	struct pause_guard guard; /* if it can be stopped at all */
+	struct pause_times times;
 	int pagemap;
 	int err; /* of a visit */
 };
@@ -42,7 +50,8 @@ int taking_finish_walks(struct taking *taking);
 int taking_find_free_chunks(struct taking *taking, const struct stop *stop);
 
 /*
- * Reads what must be of one moment while the process stands. 0; -ETIMEDOUT: the deadline has passed
+ * Reads what must be of one moment while the process stands, and does nothing else: it must not
+ * wait for anything, so it logs nothing. 0; -ETIMEDOUT: the deadline has passed
  * (what is known of the running process still holds); -ESRCH; -ENOMEM.
  */
 int taking_read_standing(struct taking *taking, const struct stop *stop);

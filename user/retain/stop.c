@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "proc/process_list.h"
 #include "retain/interrupted_call.h"
+#include "retain/pause_guard.h"
 
 /* Threads can be born while we list them: as often as that we look again. */
 #define MAX_ROUNDS 100
@@ -191,19 +192,21 @@ static int interrupt_until_stable(pid_t pid, struct deadline *deadline, uint64_t
 	return err ? err : added ? -ETIMEDOUT : 0;
 }
 
-int stop_process(pid_t pid, uint64_t max_pause_ns, struct stop *stop)
+int stop_process(pid_t pid, uint64_t max_pause_ns, struct pause_guard *guard, struct stop *stop)
 {
 	uint64_t seized_ns = monotonic_ns();
 	struct deadline deadline = {.at_ns = seized_ns + max_pause_ns};
 	int err;
 
-	*stop = (struct stop){0};
+	*stop = (struct stop){.guard = guard};
 	stop->program = calloc(BPF_MAXINSNS, sizeof(*stop->program));
 	if (!stop->program)
 		return -ENOMEM;
+	pause_guard_watch(guard, deadline.at_ns);
 	err = seize_all(pid, &deadline, stop);
 	if (!err) {
 		stop->began_ns = monotonic_ns();
+		pause_guard_watch(guard, stop->began_ns + max_pause_ns);
 		stop->resume_ns = stop->began_ns + max_pause_ns -
 				  MIN(stop->threads.count * RESUME_NS, max_pause_ns / 2);
 		deadline = (struct deadline){.at_ns = stop->resume_ns};
@@ -264,6 +267,7 @@ void stop_resume(struct stop *stop)
 		stop->ended_ns = monotonic_ns();
 	if (!all)
 		await_stragglers(stop);
+	pause_guard_watch(stop->guard, 0);
 }
 
 void stop_free(struct stop *stop)

@@ -30,6 +30,8 @@ struct stopped_thread {
 	uint64_t vectors[STOP_VECTOR_WORDS];
 };
 
+struct pause_guard;
+
 struct stop {
 	VEC(struct stopped_thread) threads; /* good after stop_resume() too */
 	struct hash known;		    /* the tids that were seized */
@@ -42,6 +44,7 @@ struct stop {
 	uint64_t resume_ns; /* from then on, letting all go takes the rest of the pause */
 	size_t repeated;    /* system calls that begin again */
 	struct sock_filter *program;
+	struct pause_guard *guard;
 };
 
 /*
@@ -50,8 +53,11 @@ struct stop {
  * uninterruptible call), or there are too many; -ESRCH: it ended; -ENOMEM. On failure all that
  * stopped go on, and began_ns and ended_ns say how long they stood. *stop is zeroed before, and
  * freed by the caller in any case.
+ *
+ * guard, which may be NULL, watches from the first thread that is seized until the last one has
+ * been let go; it is borrowed until stop_resume() has returned.
  */
-int stop_process(pid_t pid, uint64_t max_pause_ns, struct stop *stop);
+int stop_process(pid_t pid, uint64_t max_pause_ns, struct pause_guard *guard, struct stop *stop);
 
 /* Lets all of them go on. May be called twice. */
 void stop_resume(struct stop *stop);
