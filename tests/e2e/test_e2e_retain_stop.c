@@ -162,6 +162,26 @@ static void a_time_limit_is_kept(void **state)
 	}
 }
 
+/* The others would stand in vain. */
+static void who_cannot_be_stopped_is_not_made_to_stand(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "waiter");
+	json_t *picture;
+
+	workload_do(harness, target, "start");
+	workload_do(harness, target, "vfork");
+	for (int i = 0; i < 3; i++) {
+		picture = json_object_get(RETAIN(harness, target), "picture");
+		assert_false(json_is_true(json_object_get(picture, "stopped")));
+		assert_non_null(strstr(text_at(picture, "why_not_stopped"), "uninterruptible"));
+		assert_int_equal(number_at(picture, "pause_ns"), 0);
+	}
+	expect_undisturbed(target, workload_ask(harness, target, "truth"));
+	workload_send(target, "quit");
+	assert_int_equal(child_end(harness, target), 0);
+}
+
 /* A process that stands for some tens of milliseconds. */
 static struct child *large_target(struct harness *harness)
 {
@@ -288,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(no_call_is_disturbed),
 		e2e_test(a_time_limit_is_kept),
+		e2e_test(who_cannot_be_stopped_is_not_made_to_stand),
 		e2e_test(stopped_itself_it_holds_nothing),
 		e2e_test(ended_in_a_pause_it_holds_nothing),
 		e2e_test(who_does_not_read_what_it_says_holds_nothing_up),

@@ -10,6 +10,7 @@
  *   start  makes the threads, and waits until each is in its call
  *   more   an epoll_wait() that is interrupted a thousand times a second, by a signal that has a
  *          handler: each time it must fail with EINTR
+ *   vfork  a thread that waits for its vfork child for a minute, uninterruptibly
  *   sleep  sleeps for a second
  *          {"ms": N, "error": 0}
  *   truth  {"calls": [{"kind": "poll", "returns": 0, "error": 0}, ...], "interrupted": {"handled":
@@ -757,6 +758,30 @@ static void more(void)
 		usleep(1000);
 }
 
+static void *wait_for_vfork(void *argument)
+{
+	static const struct timespec minute = {.tv_sec = 60};
+	struct kind *vforking = argument;
+
+	vforking->tid = (pid_t)syscall(SYS_gettid);
+	if (!vfork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		CALL(nanosleep, &minute, NULL, 0, 0, 0, 0);
+		_exit(0);
+	}
+	return NULL;
+}
+
+static void wait_uninterruptibly(void)
+{
+	static struct kind vforking;
+	pthread_t thread;
+
+	pthread_create(&thread, &small, wait_for_vfork, &vforking);
+	while (!vforking.tid || state_of(vforking.tid) != 'D')
+		usleep(1000);
+}
+
 static uint64_t now_ms(void)
 {
 	struct timespec now;
@@ -840,6 +865,7 @@ int main(int argc, char **argv)
 	static const struct command commands[] = {
 		{.name = "start", .run = start},
 		{.name = "more", .run = more},
+		{.name = "vfork", .run = wait_uninterruptibly},
 		{.name = "sleep", .run = sleep_a_second, .silent = true},
 		{.name = "truth", .run = tell, .silent = true},
 	};

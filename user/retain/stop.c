@@ -26,6 +26,15 @@
 /* How long those are waited for that have been told to stop, but have not, once all others run. */
 #define STRAGGLERS_NS 100000000ull
 
+/*
+ * A thread in an uninterruptible call does not stop, and all others would stand in vain until time
+ * is up. That of a disk is over soon; others are not: of one that waits for its vfork child, or is
+ * frozen by a control group, v1. So many are looked at, and so long they are waited for.
+ */
+#define STATES_MAX 256
+#define STATE_STEPS 20
+#define STATE_STEP_NS 1000000
+
 /* A thread that has ended is listed until its parent, or the last other one, takes note. */
 static bool has_ended(pid_t pid, pid_t tid)
 {
@@ -192,16 +201,44 @@ static int interrupt_until_stable(pid_t pid, struct deadline *deadline, uint64_t
 	return err ? err : added ? -ETIMEDOUT : 0;
 }
 
+/* Before anything is seized: one that is told to stop in such a call might fail with EINTR after
+ * it, when we have long given up. */
+static bool is_uninterruptible(pid_t pid)
+{
+	const struct timespec pause = {.tv_nsec = STATE_STEP_NS};
+	_cleanup_closedir_ DIR *tasks = NULL;
+	size_t looked = 0, steps = 0;
+	struct dirent *entry;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && looked < STATES_MAX && (entry = readdir(tasks))) {
+		pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+
+		for (; tid && process_task_state(pid, tid) == 'D'; nanosleep(&pause, NULL)) {
+			if (steps++ == STATE_STEPS)
+				return true;
+		}
+		looked += tid != 0;
+	}
+	return false;
+}
+
 int stop_process(pid_t pid, uint64_t max_pause_ns, struct pause_guard *guard, struct stop *stop)
 {
-	uint64_t seized_ns = monotonic_ns();
-	struct deadline deadline = {.at_ns = seized_ns + max_pause_ns};
+	struct deadline deadline;
+	uint64_t seized_ns;
 	int err;
 
 	*stop = (struct stop){.guard = guard};
+	if (is_uninterruptible(pid))
+		return -ETIMEDOUT;
 	stop->program = calloc(BPF_MAXINSNS, sizeof(*stop->program));
 	if (!stop->program)
 		return -ENOMEM;
+	seized_ns = monotonic_ns();
+	deadline = (struct deadline){.at_ns = seized_ns + max_pause_ns};
 	pause_guard_watch(guard, deadline.at_ns);
 	err = seize_all(pid, &deadline, stop);
 	if (!err) {
