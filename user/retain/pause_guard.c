@@ -62,8 +62,8 @@ static void send_signal(const struct watched *watched, int signal)
 
 static void kill_late_one(const struct watched *watched)
 {
-	static const char why[] = "leakmon: ended itself: it could not let the process that it had "
-				  "stopped go on in time\n";
+	static const char why[] = "leakmon: killed: it did not let the process that it had stopped "
+				  "go on in time\n";
 
 	send_signal(watched, SIGKILL);
 	if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0)
