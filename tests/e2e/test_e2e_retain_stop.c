@@ -159,6 +159,8 @@ static void a_time_limit_is_kept(void **state)
 		assert_int_equal(state_of(monitor->pid) != 'Z' && number_at(slept, "ms") < 1900,
 				 cases[i].kept);
 		assert_int_equal(child_end(harness, monitor), 0);
+		workload_send(target, "quit");
+		assert_int_equal(child_end(harness, target), 0);
 	}
 }
 
