@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "retain/pages.h"
-#include "retain/picture_ranges.h"
+#include "retain/picture_zones.h"
 
 #define PAGES 600 /* more than two windows */
 #define COLD 200  /* not in the first one */

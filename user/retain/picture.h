@@ -89,9 +89,6 @@ struct picture {
 	uint64_t broken_address; /* of the first one */
 };
 
-/* Also what the threads own. */
-void picture_forget_threads(struct picture *picture);
-
 /*
  * 0; -ESRCH: the process is gone, or none; -EPERM, -EACCES: it must not be read; -ENOMEM.
  * A process that cannot be stopped is pictured without (see why_not_stopped).

@@ -32,9 +32,6 @@ struct taking {
 
 struct page_scan taking_scan(const struct taking *taking);
 
-/* The first reading, while it runs; and a second one of what is large. Errors as picture_take(). */
-int taking_read_running(struct taking *taking);
-
 /* The arenas as they are now; if they contradict themselves there are none, and a break is counted.
  * 0; -ENOMEM; -ETIMEDOUT. */
 int taking_read_arenas(struct taking *taking);
@@ -42,22 +39,8 @@ int taking_read_arenas(struct taking *taking);
 /* The heaps as the arenas describe them now. 0 or -ENOMEM. */
 int taking_find_spans(struct taking *taking, struct heap_spans *spans);
 
-/* Walks what has not been walked yet; what broke may just have changed while it was read. 0;
- * -ENOMEM. */
-int taking_finish_walks(struct taking *taking);
-
 /* Without a stop, the threads' caches are found by what they look like. 0 or -ENOMEM. */
 int taking_find_free_chunks(struct taking *taking, const struct stop *stop);
-
-/*
- * Reads what must be of one moment while the process stands, and does nothing else: it must not
- * wait for anything, so it logs nothing. 0; -ETIMEDOUT: the deadline has passed
- * (what is known of the running process still holds); -ESRCH; -ENOMEM.
- */
-int taking_read_standing(struct taking *taking, const struct stop *stop);
-
-/* Forgets threads, zones and free chunks of a stop that was too short. */
-void taking_forget_standing(struct taking *taking);
 
 /* Stops the process, reads what must be of one moment, and lets it go on. 0; -EAGAIN: it could not
  * be stopped, or not for long enough; -ESRCH; -ENOMEM. */

@@ -1,12 +1,369 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "retain/picture_zones.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 
-int zones_add(struct picture *picture, enum zone_kind kind, uint64_t start, uint64_t end,
-	      size_t thread)
+#define CLUSTER_GAP (1ull << 30)
+
+/* Below 4 GiB lie programs that are not position-independent, and a great many plain numbers. */
+#define LOW_BYTES (1ull << 32)
+#define LOW_MARGIN (64ull << 20)
+
+static int zones_add(struct picture *picture, enum zone_kind kind, uint64_t start, uint64_t end,
+		     size_t thread);
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+bool mapping_is_memory(const struct mapping *mapping)
+{
+	static const char *const refused[] = {
+		"[vvar",       "[vdso]",       "[vsyscall]", "[uprobes]",
+		"anon_inode:", "/anon_inode:", "socket:",    "/dev/"};
+	static const char *const devices_of_memory[] = {"/dev/zero", "/dev/shm/"};
+
+	if (!mapping->readable)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(devices_of_memory); i++) {
+		if (has_prefix(mapping->path, devices_of_memory[i]))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		if (has_prefix(mapping->path, refused[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Anonymous memory or shared memory, in which blocks may lie. */
+static bool mapping_is_anonymous(const struct mapping *mapping)
+{
+	return mapping->writable && (!mapping->inode || mapping->shared);
+}
+
+/* Code is never written, save by debuggers; what else of a file was written may hold pointers. */
+static bool is_wanted(const struct mapping *mapping)
+{
+	if (!mapping_is_memory(mapping))
+		return false;
+	if (mapping->shared)
+		return mapping->writable && !mapping->executable &&
+		       (!mapping->inode || has_prefix(mapping->path, "/dev/zero") ||
+			has_prefix(mapping->path, "/dev/shm/") ||
+			has_prefix(mapping->path, "/memfd:") || has_prefix(mapping->path, "/SYSV"));
+	return mapping->inode ? mapping->writable || !mapping->executable : mapping->writable;
+}
+
+int ranges_from_maps(const struct maps *maps, struct page_table *table, uint64_t *writable)
+{
+	*writable = 0;
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+		struct page_range *range;
+
+		if (!is_wanted(mapping))
+			continue;
+		range = vec_push(&table->ranges);
+		if (!range)
+			return -ENOMEM;
+		range->start = mapping->start;
+		range->end = mapping->end;
+		range->file = mapping->inode && !mapping->shared;
+		range->mapping = (uint32_t)i;
+		if (mapping->writable)
+			*writable += mapping->end - mapping->start;
+	}
+	return 0;
+}
+
+static int add_cluster(struct filter *filter, uint64_t start, uint64_t end)
+{
+	if (end <= LOW_BYTES)
+		return filter_add(filter, start, end + LOW_MARGIN);
+	return filter_add(filter, start - MIN(start, CLUSTER_GAP), end + CLUSTER_GAP);
+}
+
+int filter_from_maps(const struct maps *maps, struct filter *filter)
+{
+	uint64_t start = 0, end = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (!mapping_is_memory(mapping))
+			continue;
+		if (end && mapping->start - end > CLUSTER_GAP) {
+			err = add_cluster(filter, start, end);
+			end = 0;
+		}
+		if (!end)
+			start = mapping->start;
+		end = mapping->end;
+	}
+	if (!err && end)
+		err = add_cluster(filter, start, end);
+	return err ? err : filter_finish(filter);
+}
+
+int filter_heaps_from_maps(const struct maps *maps, struct filter *filter)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping_is_memory(mapping) && mapping_is_anonymous(mapping))
+			err = filter_add(filter, mapping->start, mapping->end);
+	}
+	return err ? err : filter_finish(filter);
+}
+
+/* Copies of stacks, from which frames get their names. */
+
+/* Of a stack, what is copied at most. */
+#define STACK_COPY_BYTES (256ull << 10)
+
+/* How much from `start` on is there, up to `end`. */
+static uint64_t present_bytes(const struct page_table *pages, int pagemap, uint64_t start,
+			      uint64_t end)
+{
+	uint64_t page = start & ~(MEMORY_PAGE - 1);
+
+	for (; page < end; page += MEMORY_PAGE) {
+		uint64_t entry;
+
+		if (page_is_surely_present(pages, page))
+			continue;
+		pagemap_read(pagemap, page, &entry, 1);
+		if (!pagemap_is_present(entry))
+			break;
+	}
+	return MIN(page, end) - MIN(page, start);
+}
+
+static int copy_stack(struct picture *picture, struct picture_thread *thread, int pagemap)
+{
+	uint64_t end = MIN(thread->stack_end, thread->stack_start + STACK_COPY_BYTES);
+	uint64_t size = present_bytes(&picture->pages, pagemap, thread->stack_start, end);
+	ssize_t got;
+
+	if (!size)
+		return 0;
+	thread->stack = malloc(size);
+	if (!thread->stack)
+		return -ENOMEM;
+	got = memory_read(picture->maps.task, thread->stack_start, thread->stack, size);
+	thread->stack_words = got > 0 ? (size_t)got / 8 : 0;
+	return 0;
+}
+
+int stacks_copy(struct picture *picture, int pagemap, struct deadline *deadline, size_t *missing)
+{
+	size_t i = 0;
+	int err = 0;
+
+	for (; !err && i < picture->threads.count && !deadline_has_passed(deadline); i++)
+		err = copy_stack(picture, &picture->threads.items[i], pagemap);
+	*missing = picture->threads.count - i;
+	return err;
+}
+
+/* Where threads have their stacks and thread-locals. */
+
+/* psABI x86-64, 3.2.2: what a leaf function may use below its stack pointer. */
+#define RED_ZONE 128
+
+/* glibc puts struct pthread at the thread pointer; it is smaller than this. */
+#define THREAD_STRUCT_BYTES MEMORY_PAGE
+
+/* Thread-locals that ld.so set up for the main thread, with what else it keeps beside them. */
+#define MAIN_TLS_BYTES (1ull << 20)
+
+static bool is_main_stack(const struct mapping *mapping)
+{
+	return !mapping->inode && !strcmp(mapping->path, "[stack]");
+}
+
+static uint64_t page_up(uint64_t address)
+{
+	return (address + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1);
+}
+
+/* Where a stack that has thread-locals at its end is over; else the end of its mapping. */
+static uint64_t stack_end(const struct mapping *mapping, uint64_t thread_pointer)
+{
+	if (thread_pointer < mapping->start || thread_pointer >= mapping->end)
+		return mapping->end;
+	return MIN(mapping->end, page_up(thread_pointer + THREAD_STRUCT_BYTES));
+}
+
+/* A stack pointer inside malloc's memory: a fibre. Its block is held by the register itself. */
+static bool is_in_heap(const struct picture *picture, uint64_t address)
+{
+	return heap_spans_at(&picture->spans, address) != NULL;
+}
+
+/* Below a stack of glibc's lies memory that nobody may touch: so nothing else is in its mapping. */
+static bool has_guard(const struct maps *maps, const struct mapping *mapping)
+{
+	const struct mapping *below = mapping - 1;
+
+	return is_main_stack(mapping) ||
+	       (mapping > maps->list.items && below->end == mapping->start && !below->readable &&
+		!below->writable);
+}
+
+/* The stack that a thread is on. */
+static int add_stack(struct picture *picture, size_t i, const struct mapping *mapping)
+{
+	struct picture_thread *thread = &picture->threads.items[i];
+	uint64_t sp = thread->registers.rsp & ~7ull, start = MAX(sp - RED_ZONE, mapping->start);
+	uint64_t pointer = thread->registers.fs_base;
+	bool own = is_main_stack(mapping) || (pointer > sp && pointer < mapping->end);
+	int err = 0;
+
+	thread->stack_start = sp;
+	thread->stack_end = stack_end(mapping, pointer);
+	/* On an alternate stack, or a fibre's: nothing says where it begins. */
+	if (!own)
+		return zones_add(picture, ZONE_STACK, mapping->start, mapping->end, i);
+	if (has_guard(&picture->maps, mapping))
+		err = zones_add(picture, ZONE_NOTHING, mapping->start, start, i);
+	return err ? err : zones_add(picture, ZONE_STACK, start, thread->stack_end, i);
+}
+
+/* Thread-locals, and a stack that the thread has left for another one: all of it. */
+static int add_thread_locals(struct picture *picture, size_t i, const struct mapping *stack)
+{
+	uint64_t pointer = picture->threads.items[i].registers.fs_base;
+	const struct mapping *mapping = maps_find(&picture->maps, pointer);
+	uint64_t end, start;
+
+	if (!mapping || !mapping->writable || mapping->inode || is_in_heap(picture, pointer))
+		return 0;
+	end = stack_end(mapping, pointer);
+	start = MAX(mapping->start, pointer - MIN(pointer, MAIN_TLS_BYTES));
+	if (mapping == stack)
+		return 0;
+	if (picture->threads.items[i].tid != picture->pid)
+		return zones_add(picture, ZONE_STACK, mapping->start, end, i);
+	if (mapping->end - mapping->start <= MAIN_TLS_BYTES)
+		end = mapping->end;
+	return zones_add(picture, ZONE_TLS, start, end, i);
+}
+
+static void read_comm(pid_t pid, struct picture_thread *thread)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, thread->tid);
+	file = fopen(path, "re");
+	if (file && fgets(thread->comm, sizeof(thread->comm), file))
+		thread->comm[strcspn(thread->comm, "\n")] = '\0';
+}
+
+static int add_thread(struct picture *picture, const struct stopped_thread *stopped)
+{
+	struct picture_thread *thread = vec_push(&picture->threads);
+	size_t i = picture->threads.count - 1;
+	const struct mapping *mapping;
+	int err = 0;
+
+	if (!thread)
+		return -ENOMEM;
+	thread->tid = stopped->tid;
+	thread->registers = stopped->registers;
+	memcpy(thread->vectors, stopped->vectors, sizeof(thread->vectors));
+	mapping = maps_find(&picture->maps, thread->registers.rsp);
+	if (mapping &&
+	    (!mapping->writable || mapping->inode || is_in_heap(picture, thread->registers.rsp)))
+		mapping = NULL;
+	if (mapping)
+		err = add_stack(picture, i, mapping);
+	return err ? err : add_thread_locals(picture, i, mapping);
+}
+
+int zones_add_threads(struct picture *picture, const struct stop *stop, struct deadline *deadline)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < stop->threads.count; i++)
+		err = deadline_step(deadline) ? -ETIMEDOUT
+					      : add_thread(picture, &stop->threads.items[i]);
+	return err;
+}
+
+/* What a thread gave to the system call that it waits in (proc(5), /proc/PID/syscall; psABI A.2.1).
+ * Of one that runs, nothing is known. */
+static void read_call(pid_t pid, struct picture_thread *thread)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	unsigned long long given[6];
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, thread->tid);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%*d %llx %llx %llx %llx %llx %llx", &given[0], &given[1],
+			    &given[2], &given[3], &given[4], &given[5]) != 6)
+		return;
+	thread->registers.rdi = given[0];
+	thread->registers.rsi = given[1];
+	thread->registers.rdx = given[2];
+	thread->registers.r10 = given[3];
+	thread->registers.r8 = given[4];
+	thread->registers.r9 = given[5];
+}
+
+static int add_running(struct picture *picture, pid_t tid)
+{
+	struct picture_thread *thread = vec_push(&picture->threads);
+	const struct mapping *mapping = NULL;
+	size_t i = picture->threads.count - 1;
+
+	if (!thread)
+		return -ENOMEM;
+	thread->tid = tid;
+	read_call(picture->pid, thread);
+	for (size_t j = 0; tid == picture->pid && j < picture->maps.list.count; j++) {
+		if (is_main_stack(&picture->maps.list.items[j]))
+			mapping = &picture->maps.list.items[j];
+	}
+	return mapping ? zones_add(picture, ZONE_STACK, mapping->start, mapping->end, i) : 0;
+}
+
+int zones_add_threads_unstopped(struct picture *picture)
+{
+	_cleanup_closedir_ DIR *tasks = NULL;
+	struct dirent *entry;
+	char path[64];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", picture->pid);
+	tasks = opendir(path);
+	while (tasks && !err && (entry = readdir(tasks))) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			err = add_running(picture, atoi(entry->d_name));
+	}
+	return err;
+}
+
+void zones_name_threads(struct picture *picture)
+{
+	for (size_t i = 0; i < picture->threads.count; i++)
+		read_comm(picture->pid, &picture->threads.items[i]);
+}
+
+/* Nothing, if it is empty. 0 or -ENOMEM. */
+static int zones_add(struct picture *picture, enum zone_kind kind, uint64_t start, uint64_t end,
+		     size_t thread)
 {
 	struct zone *zone;
 

@@ -1,14 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the memory of a picture is for: stacks, thread-locals, malloc's own. */
+/* What of a process's mappings is read, and which words in it are looked at. */
 #ifndef LEAKMON_RETAIN_PICTURE_ZONES_H
 #define LEAKMON_RETAIN_PICTURE_ZONES_H
 
 #include "base/clock.h"
+#include "proc/maps.h"
+#include "retain/filter.h"
+#include "retain/pages.h"
 #include "retain/picture.h"
 
-/* Nothing, if it is empty. 0 or -ENOMEM. */
-int zones_add(struct picture *picture, enum zone_kind kind, uint64_t start, uint64_t end,
-	      size_t thread);
+/* Whether a mapping's memory may be read at all: no device, none of the kernel's own pages. */
+bool mapping_is_memory(const struct mapping *mapping);
+
+/* The ranges to be read, without room for their pages. *writable gets their bytes. 0 or -ENOMEM. */
+int ranges_from_maps(const struct maps *maps, struct page_table *table, uint64_t *writable);
+
+/*
+ * What is mapped, in a few wide ranges with some space around: what is mapped a moment later passes
+ * too. 0 or -ENOMEM.
+ */
+int filter_from_maps(const struct maps *maps, struct filter *filter);
+
+/* Exactly the anonymous writable memory. 0 or -ENOMEM. */
+int filter_heaps_from_maps(const struct maps *maps, struct filter *filter);
+
+/* What the memory of a picture is for: stacks, thread-locals, malloc's own. */
 
 /* The threads that stand, with their zones. 0; -ENOMEM; -ETIMEDOUT. */
 int zones_add_threads(struct picture *picture, const struct stop *stop, struct deadline *deadline);
