@@ -43,15 +43,20 @@ static void describe(struct snapshot_process *process, const struct lm_process *
 		process->comm[strcspn(process->comm, "\n")] = '\0';
 }
 
-static bool is_exact(const struct reading *reading, const struct ledger *ledger)
+static void judge(const struct reading *reading, const struct ledger *ledger,
+		  struct snapshot_process *process)
 {
-	uint64_t lost = 0;
-
-	for (size_t i = 0; i < LM_DROP_MAX_; i++)
-		lost += ledger->dropped[i];
-	for (size_t i = 0; i < LM_LOST_MAX_; i++)
-		lost += ledger->lost_stacks[i];
-	return !lost && reading->options->sample_rate <= 1 && !reading->options->sample_bytes;
+	process->exact = true;
+	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
+		if (ledger->dropped[i])
+			snapshot_doubt(process, INEXACT_DROPPED);
+	}
+	for (size_t i = 0; i < LM_LOST_MAX_; i++) {
+		if (ledger->lost_stacks[i])
+			snapshot_doubt(process, INEXACT_LOST_STACKS);
+	}
+	if (reading->options->sample_rate > 1 || reading->options->sample_bytes)
+		snapshot_doubt(process, INEXACT_SAMPLED);
 }
 
 static void ledger_fill(const struct reading *reading, const uint64_t *purged, size_t slot,
@@ -155,7 +160,7 @@ static int add_processes(const struct reading *reading, const uint64_t *purged,
 			return -ENOMEM;
 		positions[slot] = snapshot->processes.count;
 		process->ledger = ledger;
-		process->exact = is_exact(reading, &ledger);
+		judge(reading, &ledger, process);
 		describe(process, raw);
 	}
 	return 0;
@@ -174,7 +179,7 @@ static bool has_pid(const struct snapshot *snapshot, uint32_t pid)
 static void doubt_all(struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++)
-		snapshot->processes.items[i].exact = false;
+		snapshot_doubt(&snapshot->processes.items[i], INEXACT_DROPPED);
 }
 
 /* A target that has not allocated since the attach holds nothing that we know of: it says so. */
@@ -192,7 +197,7 @@ static int add_quiet(const struct reading *reading, const struct ledger *nobody,
 		if (!process)
 			return -ENOMEM;
 		/* Or there was no room to know it. */
-		process->exact = is_exact(reading, nobody);
+		judge(reading, nobody, process);
 		describe(process, &quiet);
 	}
 	return 0;

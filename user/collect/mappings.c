@@ -238,7 +238,8 @@ static int fill_process(const struct mapping_view *view, const struct bpf_side *
 		return -ENOMEM;
 	error = ranges_walk(view->ranges, sum_range, &summing);
 	process->mapping = view->ledger;
-	process->exact = process->exact && view->exact;
+	if (!view->exact)
+		snapshot_doubt(process, INEXACT_MAPPINGS);
 	for (size_t i = 0; i < view->site_count && !error; i++)
 		error = add_site(bpf, &view->sites[i], &sums[i], process);
 	return error;

@@ -60,6 +60,42 @@ static const struct cause walk_ends[] = {
 };
 _Static_assert(ARRAY_SIZE(walk_ends) == LM_WALK_MAX_, "a row for every end");
 
+static const struct cause inexacts[] = {
+	[INEXACT_DROPPED] = {"dropped", NULL},
+	[INEXACT_LOST_STACKS] = {"lost_stacks", NULL},
+	[INEXACT_SAMPLED] = {"sampled", NULL},
+	[INEXACT_MAPPINGS] = {"mappings", NULL},
+	[INEXACT_MISSED] = {"missed", NULL},
+	[INEXACT_CODE_CHANGED] = {"code_changed",
+				  "code that was probed was rewritten by the process (a hook, a "
+				  "hot patch): calls of it are not seen"},
+	[INEXACT_CODE_MOVED] = {"code_moved",
+				"other memory took the place of code that was probed (huge "
+				"pages?): calls of it are not seen"},
+	[INEXACT_CODE_WRITABLE] = {"code_writable",
+				   "some code was mapped writable or shared, where the kernel sets "
+				   "no probes: its calls were not seen"},
+	[INEXACT_UNPROBED] = {"unprobed", "the process dropped the memory that probes stood in: "
+					  "until they were set again its calls were not seen"},
+};
+_Static_assert(ARRAY_SIZE(inexacts) == INEXACT_MAX_, "a row for every cause");
+
+void snapshot_doubt(struct snapshot_process *process, enum inexact_cause cause)
+{
+	process->exact = false;
+	process->inexact |= 1u << cause;
+}
+
+const char *inexact_name(enum inexact_cause cause)
+{
+	return inexacts[cause].name;
+}
+
+const char *inexact_advice(enum inexact_cause cause)
+{
+	return inexacts[cause].advice;
+}
+
 const char *drop_name(enum lm_drop cause)
 {
 	return drops[cause].name;

@@ -73,6 +73,21 @@ struct block {
 	bool by_dead; /* that thread has ended */
 };
 
+/* Why a process's numbers are not exact. */
+enum inexact_cause {
+	INEXACT_DROPPED,
+	INEXACT_LOST_STACKS,
+	INEXACT_SAMPLED,
+	INEXACT_MAPPINGS, /* events of mappings were lost */
+	INEXACT_MISSED,	  /* the kernel did not run a program */
+	/* What became of the code that was probed: see probe/code_watch.h. */
+	INEXACT_CODE_CHANGED,
+	INEXACT_CODE_MOVED,
+	INEXACT_CODE_WRITABLE,
+	INEXACT_UNPROBED,
+	INEXACT_MAX_
+};
+
 struct container;
 
 struct snapshot_process {
@@ -82,7 +97,8 @@ struct snapshot_process {
 	char *exe; /* as /proc/PID/exe said while it lived, or NULL; untrusted; owned */
 	struct container *container; /* proc/container.h; NULL: none, or not known; owned */
 	bool exited;
-	bool exact; /* no drop, no lost stack, no sampling: every number below is exact */
+	bool exact;	  /* nothing of enum inexact_cause: every number below is exact */
+	uint32_t inexact; /* 1 << enum inexact_cause; 0 if a recording does not tell */
 	struct ledger ledger;
 	/* Of the blocks that passed --older; mappings are apart, for they hold the blocks. */
 	uint64_t outstanding_bytes;
@@ -110,6 +126,14 @@ struct snapshot {
 };
 
 void snapshot_free(struct snapshot *snapshot);
+
+/* From here on its numbers are not exact, for this cause. */
+void snapshot_doubt(struct snapshot_process *process, enum inexact_cause cause);
+
+/* As it stands in JSON: "dropped", "code_moved", ... */
+const char *inexact_name(enum inexact_cause cause);
+/* What happened and what the operator can do about it; NULL: the ledger says it, with numbers. */
+const char *inexact_advice(enum inexact_cause cause);
 
 /* Names of the causes as they stand in reports and JSON: "blocks_full", "sites_full", ... */
 const char *drop_name(enum lm_drop cause);

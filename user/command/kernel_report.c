@@ -133,7 +133,7 @@ static void say_misses(const struct kernel_run *run, struct snapshot *snapshot)
 		    "leakmon was counting on the same CPU",
 		    (unsigned long long)births, (unsigned long long)deaths);
 	for (size_t i = 0; i < snapshot->processes.count; i++)
-		snapshot->processes.items[i].exact = false;
+		snapshot_doubt(&snapshot->processes.items[i], INEXACT_MISSED);
 }
 
 static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool last)

@@ -20,6 +20,19 @@ void output_json_time(struct json_writer *json, const char *key, const struct ti
 	json_put_string(json, key, text);
 }
 
+/* Only with a cause, which recordings do not hold. */
+static void inexact_write(struct json_writer *json, const struct snapshot_process *process)
+{
+	if (!process->inexact)
+		return;
+	json_open(json, "inexact", '[');
+	for (size_t i = 0; i < INEXACT_MAX_; i++) {
+		if (process->inexact & 1u << i)
+			json_put_string(json, NULL, inexact_name(i));
+	}
+	json_close(json, ']');
+}
+
 void output_json_process_write(struct json_writer *json, const struct snapshot_process *process)
 {
 	json_put_number(json, "pid", process->pid);
@@ -27,6 +40,7 @@ void output_json_process_write(struct json_writer *json, const struct snapshot_p
 	json_put_string(json, "exe", process->exe);
 	json_container(json, process->container);
 	json_put_bool(json, "exact", process->exact);
+	inexact_write(json, process);
 	json_put_bool(json, "exited", process->exited);
 }
 

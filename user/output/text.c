@@ -27,6 +27,15 @@ static void container_write(FILE *out, const struct container *container)
 	fprintf(out, "%s%.12s\n", container->name || container->pod ? " " : "", container->id);
 }
 
+/* The ledger below has the causes that come with a number. */
+static void inexact_write(FILE *out, const struct snapshot_process *process)
+{
+	for (size_t i = 0; i < INEXACT_MAX_; i++) {
+		if (process->inexact & 1u << i && inexact_advice(i))
+			fprintf(out, "inexact: %s\n", inexact_advice(i));
+	}
+}
+
 static void process_write(FILE *out, const struct report *report,
 			  const struct report_process *ranked)
 {
@@ -40,6 +49,7 @@ static void process_write(FILE *out, const struct report *report,
 		fputs(report->snapshot->sampled ? " (estimated)" : " (inexact)", out);
 	fprintf(out, ": %" PRIu64 " bytes in %" PRIu64 " blocks outstanding\n",
 		process->outstanding_bytes, process->outstanding_count);
+	inexact_write(out, process);
 	if (process->container)
 		container_write(out, process->container);
 	output_text_threads_write(out, ranked);

@@ -67,11 +67,25 @@ static void loss_write(FILE *out, const struct ledger *ledger)
 			lost_advice((enum lm_lost)lost));
 }
 
+/* The first cause without a number; NULL: none. */
+static const char *find_doubt(const struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		for (size_t cause = 0; cause < INEXACT_MAX_; cause++) {
+			if (snapshot->processes.items[i].inexact & 1u << cause &&
+			    inexact_advice(cause))
+				return inexact_advice(cause);
+		}
+	}
+	return NULL;
+}
+
 static bool ledger_write(FILE *out, const struct snapshot *snapshot)
 {
 	const struct ledger *ledger = &snapshot->ledger;
 	uint64_t dropped = sum(ledger->dropped, LM_DROP_MAX_);
 	uint64_t lost = sum(ledger->lost_stacks, LM_LOST_MAX_);
+	const char *doubt = find_doubt(snapshot);
 
 	fprintf(out,
 		"Ledger: %" PRIu64 " allocations = %" PRIu64 " frees + %" PRIu64
@@ -79,9 +93,11 @@ static bool ledger_write(FILE *out, const struct snapshot *snapshot)
 		ledger->allocations, ledger->frees, ledger->outstanding, ledger->purged, dropped);
 	if (dropped || lost)
 		loss_write(out, ledger);
+	else if (doubt)
+		fprintf(out, "; INEXACT: %s", doubt);
 	else
 		fputs(snapshot->sampled ? "; estimated from a sample" : "; exact", out);
-	return dropped || lost;
+	return dropped || lost || doubt;
 }
 
 static void cost_write(FILE *out, const struct report *report)
