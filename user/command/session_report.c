@@ -208,6 +208,42 @@ static int read_maps(struct session *session, struct session_threads *threads,
 	return error;
 }
 
+static void doubt(struct snapshot *snapshot, uint32_t pid, uint32_t heap, uint32_t threads)
+{
+	static const enum inexact_cause causes[] = {
+		[CODE_CHANGED] = INEXACT_CODE_CHANGED,
+		[CODE_MOVED] = INEXACT_CODE_MOVED,
+		[CODE_WRITABLE] = INEXACT_CODE_WRITABLE,
+		[CODE_UNPROBED] = INEXACT_UNPROBED,
+	};
+	_Static_assert(ARRAY_SIZE(causes) == CODE_FAULT_MAX_, "a cause for every fault");
+
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		struct snapshot_process *process = &snapshot->processes.items[i];
+
+		if (process->pid != pid)
+			continue;
+		for (size_t fault = 0; fault < CODE_FAULT_MAX_; fault++) {
+			if (heap & 1u << fault)
+				snapshot_doubt(process, causes[fault]);
+		}
+		if (threads)
+			process->threads.exact = false;
+	}
+}
+
+/* After the maps were read: a probe that is there now was there until then. */
+static void doubt_unprobed(const struct session *session, struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < session->targets.list.count; i++) {
+		const struct tracked *tracked = &session->targets.list.items[i];
+		uint32_t heap = tracked->probes.code.faults, threads = tracked->threads.code.faults;
+
+		if (heap || threads)
+			doubt(snapshot, (uint32_t)tracked->probes.pid, heap, threads);
+	}
+}
+
 int session_snapshot(struct session *session, struct session_threads *threads,
 		     struct snapshot *snapshot)
 {
@@ -222,11 +258,17 @@ int session_snapshot(struct session *session, struct session_threads *threads,
 	for (size_t i = 0; i < session->targets.list.count; i++) {
 		struct tracked *tracked = &session->targets.list.items[i];
 
-		if (tracked->ended || session->everywhere)
+		if (tracked->ended)
 			continue;
+		if (session->everywhere) {
+			code_watch_look(&tracked->threads.code, session->target_config.trial.method,
+					NULL);
+			continue;
+		}
 		session_refresh(session, tracked->probes.pid);
 		targets_attach_again(session, tracked);
 	}
+	doubt_unprobed(session, &taken);
 	if (session->mappings)
 		session_label_mappings(session, &taken);
 	*snapshot = taken;

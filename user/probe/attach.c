@@ -164,6 +164,54 @@ int attach(struct attachments *attachments, enum attach_method method,
 				     : attach_multi(attachments, request);
 }
 
+static int load_nothing(void)
+{
+	/* r0 = 0; exit */
+	static const struct bpf_insn nothing[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K},
+						  {.code = BPF_JMP | BPF_EXIT}};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = LM_BPF_TRACE_UPROBE_MULTI);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "leakmon_nothing", "GPL", nothing,
+			       ARRAY_SIZE(nothing), &options);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int renew_multi(struct attachments *attachments, const struct attach_request *request)
+{
+	_cleanup_close_ int program_fd = load_nothing();
+	struct attach_request once = *request;
+
+	if (program_fd < 0)
+		return program_fd;
+	once.program_fd = program_fd;
+	once.cookies = NULL;
+	once.point = POINT_ENTRY;
+	return attach_multi(attachments, &once);
+}
+
+/* The event alone sets the breakpoint; it needs no program. */
+static int renew_perf(struct attachments *attachments, const struct attach_request *request)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < request->count && !error; i++) {
+		int fd = perf_open(request, request->offsets[i]);
+
+		error = fd < 0 ? fd : attachments_add(attachments, fd);
+	}
+	return error;
+}
+
+int attach_renew(enum attach_method method, const struct attach_request *request)
+{
+	struct attachments once = {0};
+	int error =
+		method == ATTACH_PERF ? renew_perf(&once, request) : renew_multi(&once, request);
+
+	attachments_close(&once);
+	return error;
+}
+
 /* Descriptors that several threads close: whoever is free takes the next. */
 struct closing {
 	const int *fds;

@@ -48,6 +48,13 @@ struct attach_request {
 int attach(struct attachments *attachments, enum attach_method method,
 	   const struct attach_request *request);
 
+/*
+ * Sets breakpoints that request->pid has lost, where links that stand put them: a link of a program
+ * that does nothing is made and closed, and the kernel goes through the process again. program_fd,
+ * cookies and point are not used. Takes as long as a detach does. 0 or -errno.
+ */
+int attach_renew(enum attach_method method, const struct attach_request *request);
+
 /* The attach type that a program at `point` is loaded with; 0: the default one. */
 unsigned attach_type(enum attach_method method, enum attach_point point);
 

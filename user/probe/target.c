@@ -44,8 +44,15 @@ static bool is_wanted(const struct target_config *config, const struct mapping *
 	       wanted.st_ino == mapped->st_ino;
 }
 
-/* Called for each file that holds an allocator. */
-typedef int (*file_visit)(int fd, const char *path, const struct probe_plan *plan, void *context);
+/* A file that holds an allocator. */
+struct visited_file {
+	int fd;
+	const struct mapping *mapping; /* one of it */
+	const struct maps *maps;       /* all of the process */
+	const struct probe_plan *plan;
+};
+
+typedef int (*file_visit)(const struct visited_file *file, void *context);
 
 static int make_plan(const struct target_config *config, int fd, struct probe_plan *plan)
 {
@@ -131,10 +138,11 @@ static void mapping_note(struct target *target, const struct mapping *mapping)
 		*seen = (struct seen_mapping){mapping->inode, mapping->major, mapping->minor};
 }
 
-static int visit_mapping(struct target *target, const struct target_config *config, int task,
-			 const struct mapping *mapping, file_visit visit, void *context)
+static int visit_mapping(struct target *target, const struct target_config *config,
+			 const struct maps *maps, const struct mapping *mapping, file_visit visit,
+			 void *context)
 {
-	_cleanup_close_ int fd = target_file_open_mapping(task, mapping);
+	_cleanup_close_ int fd = target_file_open_mapping(maps->task, mapping);
 	const struct probe_plan *plan;
 	struct target_file *file;
 	struct stat status;
@@ -152,7 +160,8 @@ static int visit_mapping(struct target *target, const struct target_config *conf
 	if (error)
 		return explain_unread(mapping->path, error);
 	file->nameless = plan->is_static && !plan->has_names;
-	error = plan->points.count ? visit(fd, mapping->path, plan, context) : 0;
+	error = plan->points.count ? visit(&(struct visited_file){fd, mapping, maps, plan}, context)
+				   : 0;
 	if (!error) {
 		file->functions = probes_count(plan);
 		target->functions += file->functions;
@@ -160,18 +169,22 @@ static int visit_mapping(struct target *target, const struct target_config *conf
 	return error;
 }
 
-static int visit_files(struct target *target, const struct target_config *config, file_visit visit,
-		       void *context)
+/* Code first: whose code has been moved away is known by its data alone. */
+static int visit_files(struct target *target, const struct target_config *config,
+		       const struct maps *maps, file_visit visit, void *context)
 {
-	struct maps maps = {0};
-	int error = maps_read(target->pid, MAPS_EXECUTABLE, &maps);
+	int error = 0;
 
-	for (size_t i = 0; i < maps.list.count && !error; i++) {
-		if (maps.list.items[i].inode && !mapping_is_seen(target, &maps.list.items[i]))
-			error = visit_mapping(target, config, maps.task, &maps.list.items[i], visit,
-					      context);
+	for (int executable = 1; executable >= 0; executable--) {
+		for (size_t i = 0; i < maps->list.count && !error; i++) {
+			const struct mapping *mapping = &maps->list.items[i];
+
+			if (mapping->inode && mapping->executable == executable &&
+			    !mapping_is_seen(target, mapping))
+				error = visit_mapping(target, config, maps, mapping, visit,
+						      context);
+		}
 	}
-	maps_free(&maps);
 	return error;
 }
 
@@ -181,31 +194,79 @@ struct attaching {
 	const struct bpf_side *bpf;
 };
 
-static int attach_file(int fd, const char *path, const struct probe_plan *plan, void *context)
+static int list_code(const struct visited_file *file, struct code_file *code)
 {
-	struct attaching *attaching = context;
-	struct probes_request request = {.plan = plan,
-					 .path = path,
-					 .file_fd = fd,
+	int error = code_file_new(code, file->mapping);
+
+	for (size_t i = 0; i < file->plan->points.count && !error; i++) {
+		const struct probe_point *point = &file->plan->points.items[i];
+
+		if (plan_is_used(point))
+			error = code_file_add(code, point->offset - point->placement.offset,
+					      point->offset);
+	}
+	return error;
+}
+
+static int check_code(struct target *target, const struct visited_file *file,
+		      const struct code_file *code)
+{
+	enum code_fault fault;
+	int error = code_check(file->maps, code, file->fd, &fault);
+
+	if (error)
+		code_explain(target->pid, file->mapping->path, error, fault);
+	/* If it is watched all the same, for its other allocators. */
+	if (error == -EOPNOTSUPP)
+		target->code.faults |= 1u << fault;
+	return error;
+}
+
+static int attach_probes(const struct attaching *attaching, const struct visited_file *file)
+{
+	struct probes_request request = {.plan = file->plan,
+					 .path = file->mapping->path,
+					 .file_fd = file->fd,
 					 .pid = attaching->target->pid,
 					 .method = attaching->config->trial.method,
 					 .bpf = attaching->bpf};
-	int error = probes_check(plan, path);
+	int error = probes_attach(&attaching->target->attachments, &request);
 
-	if (error)
-		return error;
-	error = probes_attach(&attaching->target->attachments, &request);
 	if (error && error != -ESRCH)
-		log_error("the kernel refused the probes on %s: %s", path, strerror(-error));
+		log_error("the kernel refused the probes on %s: %s", request.path,
+			  strerror(-error));
 	return error;
+}
+
+static int attach_file(const struct visited_file *file, void *context)
+{
+	_cleanup_(code_file_free) struct code_file code = {0};
+	struct attaching *attaching = context;
+	int error = probes_check(file->plan, file->mapping->path);
+
+	if (!error)
+		error = list_code(file, &code);
+	if (!error)
+		error = check_code(attaching->target, file, &code);
+	if (!error)
+		error = attach_probes(attaching, file);
+	return error ? error : code_watch_add(&attaching->target->code, &code);
 }
 
 int target_attach(struct target *target, const struct target_config *config,
 		  const struct bpf_side *bpf)
 {
 	struct attaching attaching = {target, config, bpf};
+	struct maps maps = {0};
+	int error = maps_read(target->pid, MAPS_CODE, &maps);
 
-	return visit_files(target, config, attach_file, &attaching);
+	if (error)
+		return error;
+	error = visit_files(target, config, &maps, attach_file, &attaching);
+	target->code.pid = target->pid;
+	code_watch_look(&target->code, config->trial.method, &maps);
+	maps_free(&maps);
+	return error;
 }
 
 static void explain_file(const struct target_file *file)
@@ -232,23 +293,27 @@ void target_explain_nothing(const struct target *target, const struct target_con
 	log_error("an allocator under names of its own can be named with -O FILE -S PREFIX");
 }
 
-static int describe_file(int fd, const char *path, const struct probe_plan *plan, void *context)
+static int describe_file(const struct visited_file *file, void *context)
 {
 	FILE *out = context;
 
-	(void)fd;
 	fputs("  ", out);
-	text_print_inert(out, path);
-	fprintf(out, "\n    build-id %s\n", plan->build_id[0] ? plan->build_id : "none");
-	probes_print(out, plan);
+	text_print_inert(out, file->mapping->path);
+	fprintf(out, "\n    build-id %s\n",
+		file->plan->build_id[0] ? file->plan->build_id : "none");
+	probes_print(out, file->plan);
 	return 0;
 }
 
 int target_describe(FILE *out, pid_t pid, const struct target_config *config)
 {
 	struct target target = {.pid = pid};
-	int error = visit_files(&target, config, describe_file, out);
+	struct maps maps = {0};
+	int error = maps_read(pid, MAPS_CODE, &maps);
 
+	if (!error)
+		error = visit_files(&target, config, &maps, describe_file, out);
+	maps_free(&maps);
 	if (!error && !target.functions)
 		target_explain_nothing(&target, config);
 	target_detach(&target);
@@ -258,6 +323,7 @@ int target_describe(FILE *out, pid_t pid, const struct target_config *config)
 void target_detach(struct target *target)
 {
 	attachments_close(&target->attachments);
+	code_watch_free(&target->code);
 	for (size_t i = 0; i < target->files.count; i++)
 		free(target->files.items[i].path);
 	vec_free(&target->files);

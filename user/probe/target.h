@@ -11,6 +11,7 @@
 
 #include "parse/plan.h"
 #include "probe/attach.h"
+#include "probe/code_watch.h"
 #include "probe/loader.h"
 #include "probe/trial.h"
 #include "proc/file_cache.h"
@@ -45,7 +46,8 @@ struct target {
 	struct attachments attachments;
 	VEC(struct target_file) files;
 	VEC(struct seen_mapping) seen;
-	size_t functions; /* probed in all */
+	size_t functions;	/* probed in all */
+	struct code_watch code; /* what has become of the probes */
 };
 
 /* For target_config.plans. NULL: out of memory. */
@@ -64,8 +66,8 @@ bool target_is_ending(pid_t pid);
 /*
  * Probes what is mapped and not yet probed; may be called again whenever the process may have
  * mapped more (dlopen): of files that were seen before nothing is read but their line in
- * /proc/PID/maps. 0 (also when nothing was found: see target->functions), or -errno after an error
- * message.
+ * /proc/PID/maps, and whether the probes are still there (target->code). 0 (also when nothing was
+ * found: see target->functions), or -errno after an error message.
  */
 int target_attach(struct target *target, const struct target_config *config,
 		  const struct bpf_side *bpf);

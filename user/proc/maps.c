@@ -102,13 +102,20 @@ int maps_parse_line(char *line, struct mapping *mapping)
 	return 0;
 }
 
+static bool is_wanted(enum maps_filter filter, const struct mapping *mapping)
+{
+	if (filter == MAPS_ALL || mapping->executable)
+		return true;
+	return filter == MAPS_CODE && mapping->inode && mapping->writable && !mapping->shared;
+}
+
 static int add_line(char *line, enum maps_filter filter, struct maps *maps)
 {
 	struct mapping parsed, *mapping;
 
 	if (maps_parse_line(line, &parsed))
 		return -EBADMSG;
-	if (filter == MAPS_EXECUTABLE && !parsed.executable)
+	if (!is_wanted(filter, &parsed))
 		return 0;
 	parsed.path = strdup(parsed.path);
 	if (!parsed.path)

@@ -25,7 +25,9 @@ struct mapping {
 	char *path; /* untrusted, newlines still as \012; "" if none; or "[heap]", "[vdso]", ... */
 };
 
-enum maps_filter { MAPS_ALL, MAPS_EXECUTABLE };
+/* MAPS_CODE: what is executable, and the private data of files, by which it shows that they are
+ * loaded. */
+enum maps_filter { MAPS_ALL, MAPS_EXECUTABLE, MAPS_CODE };
 
 struct maps {
 	VEC(struct mapping) list; /* by ascending address; paths are owned */

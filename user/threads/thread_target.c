@@ -8,14 +8,20 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "parse/questions.h"
 #include "proc/maps.h"
+#include "proc/process_list.h"
 #include "proc/target_file.h"
+
+/* Who maps what is known for so long: a process that hooks its code does so when it starts. */
+#define MAPPERS_KEPT_NS 1000000000ull
 
 struct attaching {
 	struct thread_target *target;
 	const struct thread_config *config;
+	const struct maps *maps;
 };
 
 /* The points of one probe as one request; `which` THREAD_PROBE_RETURN: returns of those that have.
@@ -79,11 +85,6 @@ static bool is_refused(const struct thread_shared *shared, const struct mapping 
 	return shared && is_seen(&shared->refused, mapping);
 }
 
-static bool is_shared_already(struct thread_shared *shared, const struct mapping *mapping)
-{
-	return shared && !note_seen(&shared->probed, mapping);
-}
-
 static int attach_probes(const struct attaching *attaching, const struct thread_library *library,
 			 int fd)
 {
@@ -92,6 +93,152 @@ static int attach_probes(const struct attaching *attaching, const struct thread_
 	for (size_t i = 0; i < THREAD_PROBE_MAX_ && !error; i++)
 		error = attach_probe(attaching, library, fd, i);
 	return error;
+}
+
+static int list_mappers_of(struct thread_shared *shared, pid_t pid)
+{
+	struct maps maps = {0};
+	int error = maps_read(pid, MAPS_EXECUTABLE, &maps);
+
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	for (size_t i = 0; i < maps.list.count && !error; i++) {
+		const struct mapping *mapping = &maps.list.items[i];
+		struct thread_mapper *mapper = mapping->inode ? vec_push(&shared->mappers) : NULL;
+
+		if (mapper)
+			*mapper = (struct thread_mapper){
+				{mapping->inode, mapping->major, mapping->minor}, pid};
+		else if (mapping->inode)
+			error = -ENOMEM;
+	}
+	maps_free(&maps);
+	return error;
+}
+
+static int list_mappers(struct thread_shared *shared)
+{
+	_cleanup_(pid_list_free) struct pid_list pids = {0};
+	uint64_t now_ns = monotonic_ns();
+	int error;
+
+	if (shared->mappers_ns && now_ns - shared->mappers_ns < MAPPERS_KEPT_NS)
+		return 0;
+	shared->mappers.count = 0;
+	error = pid_list_read(&pids);
+	for (size_t i = 0; i < pids.list.count && !error; i++)
+		error = list_mappers_of(shared, pids.list.items[i]);
+	if (!error)
+		shared->mappers_ns = monotonic_ns();
+	return error;
+}
+
+static int check_mapper(pid_t pid, const struct code_file *code, int fd)
+{
+	struct maps maps = {0};
+	enum code_fault fault = CODE_CHANGED;
+	int error = maps_read(pid, MAPS_CODE, &maps);
+
+	if (error)
+		return 0; /* it has ended */
+	error = code_check(&maps, code, fd, &fault);
+	maps_free(&maps);
+	if (error == -ESRCH || (error && fault == CODE_MOVED))
+		return 0; /* what lies elsewhere gets no probe */
+	if (error)
+		log_warning("process %d has changed code of %s in its memory, or it cannot be "
+			    "compared (%s): the threads of all that use it are not followed",
+			    pid, code->path, strerror(-error));
+	return error ? -EOPNOTSUPP : 0;
+}
+
+/* Probes for all come into every process that maps the file: none may have changed it. */
+static int check_all(struct thread_shared *shared, const struct code_file *code, int fd)
+{
+	int error = list_mappers(shared);
+	pid_t last = 0;
+
+	for (size_t i = 0; i < shared->mappers.count && !error; i++) {
+		const struct thread_mapper *mapper = &shared->mappers.items[i];
+
+		if (mapper->file.inode != code->inode || mapper->file.major != code->major ||
+		    mapper->file.minor != code->minor || mapper->pid == last)
+			continue;
+		last = mapper->pid;
+		error = check_mapper(mapper->pid, code, fd);
+	}
+	return error;
+}
+
+static int list_code(const struct mapping *mapping, const struct thread_library *library,
+		     struct code_file *code)
+{
+	int error = code_file_new(code, mapping);
+
+	for (size_t i = 0; i < library->points.count && !error; i++)
+		error = code_file_add(code, library->points.items[i].offset,
+				      library->points.items[i].offset);
+	return error;
+}
+
+/* The rules of no harm, as for an allocator. */
+static int check_code(const struct attaching *attaching, const struct code_file *code, int fd)
+{
+	static const char *const whys[] = {
+		[CODE_CHANGED] = "the process has changed its thread library in memory",
+		[CODE_MOVED] = "the process has moved its thread library to other memory",
+		[CODE_WRITABLE] = "",
+		[CODE_UNPROBED] = "",
+	};
+	struct thread_target *target = attaching->target;
+	enum code_fault fault;
+	int error = code_check(attaching->maps, code, fd, &fault);
+
+	if (error != -EOPNOTSUPP)
+		return error;
+	snprintf(target->why, sizeof(target->why), "%s", whys[fault]);
+	log_warning("threads of process %d are not followed: %s: %s", target->pid, code->path,
+		    target->why);
+	return error;
+}
+
+static int attach_shared(const struct attaching *attaching, const struct mapping *mapping,
+			 const struct thread_library *library, const struct code_file *code, int fd)
+{
+	struct thread_shared *shared = attaching->config->shared;
+	int error;
+
+	if (is_seen(&shared->probed, mapping))
+		return 0;
+	error = check_all(shared, code, fd);
+	if (error == -EOPNOTSUPP)
+		note_seen(&shared->refused, mapping);
+	if (error)
+		return error;
+	note_seen(&shared->probed, mapping);
+	return attach_probes(attaching, library, fd);
+}
+
+/* 0; -EOPNOTSUPP: not without risk, and target->why says so; -errno. */
+static int probe_library(const struct attaching *attaching, const struct mapping *mapping,
+			 const struct thread_library *library, int fd)
+{
+	_cleanup_(code_file_free) struct code_file code = {0};
+	struct thread_target *target = attaching->target;
+	int error = list_code(mapping, library, &code);
+
+	if (!error)
+		error = check_code(attaching, &code, fd);
+	if (error)
+		return error;
+	if (attaching->config->shared)
+		error = attach_shared(attaching, mapping, library, &code, fd);
+	else
+		error = attach_probes(attaching, library, fd);
+	if (error == -EOPNOTSUPP)
+		snprintf(target->why, sizeof(target->why),
+			 "a process that maps the same library has changed it in memory");
+	return error ? error : code_watch_add(&target->code, &code);
 }
 
 static void find_older(const struct attaching *attaching, const struct mapping *mapping,
@@ -124,17 +271,19 @@ static int attach_library(const struct attaching *attaching, const struct mappin
 			    mapping->path, library->why);
 		snprintf(target->why, sizeof(target->why), "%s", library->why);
 	}
-	if (is_refused(attaching->config->shared, mapping) && library->points.count) {
+	if (!library->points.count)
+		return 0;
+	if (is_refused(attaching->config->shared, mapping)) {
 		snprintf(target->why, sizeof(target->why),
-			 "a process that a debugger traces maps the same library");
+			 "another process that maps the same library is traced by a debugger, or "
+			 "has changed it in memory");
 		return 0;
 	}
-	if (library->points.count && !is_shared_already(attaching->config->shared, mapping))
-		error = attach_probes(attaching, library, fd);
+	error = probe_library(attaching, mapping, library, fd);
 	if (error)
-		return error;
+		return error == -EOPNOTSUPP ? 0 : error;
 	target->points += library->points.count;
-	if (library->points.count)
+	if (mapping->executable)
 		find_older(attaching, mapping, library);
 	return 0;
 }
@@ -155,6 +304,7 @@ void thread_shared_detach(struct thread_shared *shared)
 	attachments_close(&shared->attachments);
 	vec_free(&shared->probed);
 	vec_free(&shared->refused);
+	vec_free(&shared->mappers);
 }
 
 static void library_release(void *value)
@@ -197,7 +347,7 @@ static int library_get(const struct thread_config *config, int fd,
 	return error;
 }
 
-static int visit_mapping(const struct attaching *attaching, int task, const struct mapping *mapping)
+static int visit_mapping(const struct attaching *attaching, const struct mapping *mapping)
 {
 	const struct thread_library *library = NULL;
 	_cleanup_close_ int fd = -1;
@@ -205,7 +355,7 @@ static int visit_mapping(const struct attaching *attaching, int task, const stru
 
 	if (!mapping->inode || !note_seen(&attaching->target->seen, mapping))
 		return 0;
-	fd = target_file_open_mapping(task, mapping);
+	fd = target_file_open_mapping(attaching->maps->task, mapping);
 	if (fd < 0)
 		return 0;
 	error = library_get(attaching->config, fd, &library);
@@ -216,14 +366,33 @@ static int visit_mapping(const struct attaching *attaching, int task, const stru
 	return attach_library(attaching, mapping, library, fd);
 }
 
+/* Code first: whose code has been moved away is known by its data alone. */
+static int visit_mappings(const struct attaching *attaching)
+{
+	int error = 0;
+
+	for (int executable = 1; executable >= 0; executable--) {
+		for (size_t i = 0; i < attaching->maps->list.count && !error; i++) {
+			const struct mapping *mapping = &attaching->maps->list.items[i];
+
+			if (mapping->executable == executable)
+				error = visit_mapping(attaching, mapping);
+		}
+	}
+	return error;
+}
+
 int thread_target_attach(struct thread_target *target, const struct thread_config *config)
 {
-	struct attaching attaching = {target, config};
 	struct maps maps = {0};
-	int error = maps_read(target->pid, MAPS_EXECUTABLE, &maps);
+	const struct attaching attaching = {target, config, &maps};
+	int error = maps_read(target->pid, MAPS_CODE, &maps);
 
-	for (size_t i = 0; i < maps.list.count && !error; i++)
-		error = visit_mapping(&attaching, maps.task, &maps.list.items[i]);
+	if (error)
+		return error;
+	error = visit_mappings(&attaching);
+	target->code.pid = target->pid;
+	code_watch_look(&target->code, config->method, &maps);
 	maps_free(&maps);
 	return error;
 }
@@ -231,5 +400,6 @@ int thread_target_attach(struct thread_target *target, const struct thread_confi
 void thread_target_detach(struct thread_target *target)
 {
 	attachments_close(&target->attachments);
+	code_watch_free(&target->code);
 	vec_free(&target->seen);
 }

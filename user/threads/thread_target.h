@@ -5,6 +5,7 @@
 
 #include "parse/thread_library.h"
 #include "probe/attach.h"
+#include "probe/code_watch.h"
 #include "probe/loader.h"
 #include "proc/file_cache.h"
 #include "threads/thread_seed.h"
@@ -27,19 +28,28 @@ struct thread_target {
 	struct thread_seen_list seen; /* files that were looked at */
 	size_t points;		      /* probed in all; 0: no thread library is mapped (yet) */
 	char why[96];		      /* a thread library is mapped, but not probed; "" */
+	struct code_watch code;	      /* what has become of the probes */
 	/* Which threads there were before the attach (thread_seed.h). */
 	const char *why_before;	     /* that cannot be told, a literal; NULL: it could */
 	struct thread_missed missed; /* to be taken off lm_thread_books */
 	uint32_t seeded;	     /* threads that were put on the books */
 };
 
+struct thread_mapper {
+	struct thread_seen file;
+	pid_t pid;
+};
+
 /*
  * Probes that are set on files once, for every process that maps them: what is traced by a
- * debugger must not be among these. Zero-initialise.
+ * debugger, or has changed that code in its memory, must not be among these. Zero-initialise.
  */
 struct thread_shared {
 	struct attachments attachments;
 	struct thread_seen_list probed, refused;
+	/* Which processes map which code, as it was at a time. */
+	VEC(struct thread_mapper) mappers;
+	uint64_t mappers_ns;
 };
 
 /*

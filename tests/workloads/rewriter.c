@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Changes the code of its own C library, as hooking libraries, hot patchers and services that move
+ * their code to huge pages do. What it calls for that must not be the library itself: while the
+ * code is away, only raw system calls are made.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "workload.h"
+
+#define PAGE 4096ul
+#define HUGE_PAGE (2ul << 20)
+
+enum { LEAK, SECOND };
+
+static struct truth truth = {
+	.sites = {[LEAK] = {.function = "leak"}, [SECOND] = {.function = "leak_second"}}};
+
+/* The code of the C library: the segment that malloc is in. */
+static struct code {
+	char *start;
+	size_t size;
+	off_t offset;
+	char path[4096];
+} code;
+
+static char *copy; /* of the code, as the file has it */
+static void *(*second_malloc)(size_t);
+static unsigned hooked_calls;
+
+static int find_code(struct dl_phdr_info *info, size_t size, void *inside)
+{
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		char *start = (char *)info->dlpi_addr + segment->p_vaddr;
+		size_t lead = (uintptr_t)start % PAGE;
+
+		if (segment->p_type != PT_LOAD || (char *)inside < start ||
+		    (char *)inside >= start + segment->p_filesz)
+			continue;
+		code.start = start - lead;
+		code.size = (segment->p_filesz + lead + PAGE - 1) / PAGE * PAGE;
+		code.offset = (off_t)(segment->p_offset - lead);
+		snprintf(code.path, sizeof(code.path), "%s", info->dlpi_name);
+		return 1;
+	}
+	return 0;
+}
+
+static long raw(long number, long a, long b, long c, long d, long e)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+static void must(bool holds, const char *what)
+{
+	if (holds)
+		return;
+	say("%s: %s\n", what, strerror(errno));
+	_exit(110);
+}
+
+static void protect(int protection)
+{
+	must(!mprotect(code.start, code.size, protection), "mprotect");
+}
+
+static void *hooked_malloc(size_t size)
+{
+	hooked_calls++;
+	return calloc(1, size);
+}
+
+static int hooked_detach(pthread_t thread)
+{
+	(void)thread;
+	hooked_calls++;
+	return 0;
+}
+
+/* jmp *0(%rip), and the address: over the beginning of a function, as all hooking libraries do. */
+static void hook(void *function, void *replacement)
+{
+	static const unsigned char jump[6] = {0xff, 0x25};
+
+	protect(PROT_READ | PROT_WRITE | PROT_EXEC);
+	memcpy(function, jump, sizeof(jump));
+	memcpy((char *)function + sizeof(jump), &replacement, sizeof(replacement));
+	protect(PROT_READ | PROT_EXEC);
+}
+
+static void hook_malloc(void)
+{
+	hook((void *)malloc, (void *)hooked_malloc);
+}
+
+static void hook_detach(void)
+{
+	hook((void *)pthread_detach, (void *)hooked_detach);
+}
+
+static void make_writable(void)
+{
+	protect(PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+static void make_readonly(void)
+{
+	protect(PROT_READ | PROT_EXEC);
+}
+
+/* Over the code from `from` to `to` (offsets) goes a copy in anonymous memory. */
+static void move(size_t from, size_t to, char *source)
+{
+	long moved;
+
+	must(!mprotect(source, to - from, PROT_READ | PROT_EXEC), "mprotect");
+	moved = raw(SYS_mremap, (long)source, (long)(to - from), (long)(to - from),
+		    MREMAP_MAYMOVE | MREMAP_FIXED, (long)(code.start + from));
+	must(moved == (long)(code.start + from), "mremap");
+}
+
+/* As the file has it: a copy of memory would take breakpoints along. */
+static char *copy_code(size_t size)
+{
+	int fd = open(code.path, O_RDONLY | O_CLOEXEC);
+
+	copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	must(copy != MAP_FAILED && fd >= 0, "copy");
+	must(pread(fd, copy, size, code.offset) > 0, "read");
+	close(fd);
+	return copy;
+}
+
+static void move_all(void)
+{
+	move(0, code.size, copy_code(code.size));
+}
+
+/* Only the page that free begins in, and that advice is asked for: huge pages come when they do. */
+static void move_part(void)
+{
+	size_t from = (size_t)((char *)(void *)free - code.start) / PAGE * PAGE;
+	char *source = copy_code(code.size);
+
+	madvise(source, code.size, MADV_HUGEPAGE);
+	move(from, from + PAGE, source + from);
+}
+
+static void forget_pages(void)
+{
+	must(!raw(SYS_madvise, (long)code.start, (long)code.size, MADV_DONTNEED, 0, 0), "madvise");
+}
+
+static SITE void leak(void)
+{
+	truth.sites[LEAK].line = __LINE__ + 1;
+	OPAQUE(malloc(1000));
+	truth_born(&truth, LEAK, 1000);
+}
+
+/* In a link-map namespace of its own lies a C library of its own, of the same file. */
+static SITE void leak_second(void)
+{
+	truth.sites[SECOND].line = __LINE__ + 1;
+	OPAQUE(second_malloc(500));
+	truth_born(&truth, SECOND, 500);
+}
+
+static SITE void go(void)
+{
+	for (int i = 0; i < 100; i++)
+		leak();
+	__asm__ volatile("" : : : "memory");
+}
+
+static SITE void go_second(void)
+{
+	for (int i = 0; i < 50; i++)
+		leak_second();
+	__asm__ volatile("" : : : "memory");
+}
+
+static void load_second(void)
+{
+	void *library = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
+
+	must(library != NULL, "dlmopen");
+	second_malloc = dlsym(library, "malloc");
+	must(second_malloc && second_malloc != malloc, "dlsym");
+}
+
+/* What a report misses is taken off the truth by the test: it is told what a `go` leaks. */
+int main(void)
+{
+	static const struct command commands[] = {
+		{.name = "hook", .run = hook_malloc},
+		{.name = "hook-detach", .run = hook_detach},
+		{.name = "writable", .run = make_writable},
+		{.name = "readonly", .run = make_readonly},
+		{.name = "move", .run = move_all},
+		{.name = "move-part", .run = move_part},
+		{.name = "forget", .run = forget_pages},
+		{.name = "second", .run = load_second},
+		{.name = "go", .run = go},
+		{.name = "go-second", .run = go_second},
+	};
+
+	must(dl_iterate_phdr(find_code, (void *)malloc), "dl_iterate_phdr");
+	load_second();
+	return workload_serve(commands, ARRAY_SIZE(commands), &truth);
+}
