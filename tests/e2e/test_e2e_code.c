@@ -15,17 +15,12 @@ static void expect_alive(struct harness *harness, struct child *workload)
 /* An attach that is refused, and a target that does not notice. */
 static void expect_refused(struct harness *harness, const char *command, const char *words)
 {
-	static const char *const methods[] = {"auto", "perf"};
+	struct child *workload = WORKLOAD(harness, "rewriter"), *monitor;
 
-	for (size_t i = 0; i < 2; i++) {
-		struct child *workload = WORKLOAD(harness, "rewriter"), *monitor;
-
-		workload_do(harness, workload, command);
-		monitor = MONITOR(harness, "-p", workload->pid_text, "--attach", methods[i],
-				  "--format", "json", "3600");
-		monitor_expect_error(harness, monitor, 1, words);
-		expect_alive(harness, workload);
-	}
+	workload_do(harness, workload, command);
+	monitor = MONITOR(harness, "-p", workload->pid_text, "--format", "json", "3600");
+	monitor_expect_error(harness, monitor, 1, words);
+	expect_alive(harness, workload);
 }
 
 static void a_hooked_allocator_is_left_alone(void **state)
@@ -109,10 +104,10 @@ static void expect_exact(json_t *process, json_int_t blocks)
 /* 100 seen, 100 unseen, and from the next report on all are seen again. */
 static void probes_in_dropped_memory_are_set_again(void **state)
 {
-	static const char *const methods[] = {"auto", "multi", "perf"};
+	static const char *const methods[] = {"auto", "perf"};
 	struct harness *harness = harness_bpf(state);
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		struct child *workload = WORKLOAD(harness, "rewriter");
 		struct child *monitor = monitor_of(harness, workload, methods[i]);
 		json_t *process;

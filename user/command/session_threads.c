@@ -59,6 +59,13 @@ int session_threads_everywhere(struct session *session)
 			  "as in `leakmon threads -p PID`");
 		return -EOPNOTSUPP;
 	}
+	if (!session->target_config.trial.shadow_stack_safe) {
+		log_error(
+			"on this kernel a return probe kills processes that have a shadow stack "
+			"(a trial child has just shown it): name processes, as in `leakmon threads "
+			"-p PID`");
+		return -EOPNOTSUPP;
+	}
 	error = pid_list_read(&pids);
 	for (size_t i = 0; i < pids.list.count && !error; i++) {
 		pid_t pid = pids.list.items[i], tracer = tracer_of(pid);

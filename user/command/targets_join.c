@@ -123,6 +123,10 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 	struct tracked *tracked = targets_find(session, pid);
 	bool wanted = is_wanted(session, pid, tracked);
 
+	if (tracked && !strcmp(arrival->how, "execed")) {
+		code_watch_forgive(&tracked->probes.code);
+		code_watch_forgive(&tracked->threads.code);
+	}
 	if (tracked && wanted)
 		targets_attach_again(session, tracked);
 	else if (tracked)

@@ -102,7 +102,7 @@ static bool is_present(struct memory *memory, uint64_t address)
 }
 
 /* Other memory than the process's own is never touched, and nothing is written. */
-static int read_code(const struct memory *memory, uint64_t address, uint8_t *bytes, size_t size)
+static int read_code(const struct memory *memory, uint64_t address, void *bytes, size_t size)
 {
 	struct iovec to = {bytes, size};
 	struct iovec from = {(void *)(uintptr_t)address, size}; // NOLINT(performance-no-int-to-ptr)
@@ -447,7 +447,7 @@ static int batch_read(struct code_watch *watch, const struct memory *memory,
 static bool are_probed(struct code_watch *watch, int task)
 {
 	struct memory memory;
-	struct batch batch;
+	struct batch batch = {.count = 0};
 	size_t next = 0;
 	int error = 0;
 	bool all = true;
@@ -538,6 +538,12 @@ void code_watch_look(struct code_watch *watch, enum attach_method method, const 
 	if (!are_probed(watch, maps->task))
 		mend(watch, method, maps);
 	maps_free(&own);
+}
+
+void code_watch_forgive(struct code_watch *watch)
+{
+	watch->faults = 0;
+	watch->places.count = 0;
 }
 
 void code_watch_free(struct code_watch *watch)

@@ -86,6 +86,9 @@ int code_watch_add(struct code_watch *watch, struct code_file *file);
  */
 void code_watch_look(struct code_watch *watch, enum attach_method method, const struct maps *maps);
 
+/* It has become another program, to which nothing has happened yet. */
+void code_watch_forgive(struct code_watch *watch);
+
 void code_watch_free(struct code_watch *watch);
 
 #endif

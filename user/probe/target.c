@@ -52,6 +52,7 @@ struct visited_file {
 	const struct probe_plan *plan;
 };
 
+/* 0 or -errno; 1: it is left out. */
 typedef int (*file_visit)(const struct visited_file *file, void *context);
 
 static int make_plan(const struct target_config *config, int fd, struct probe_plan *plan)
@@ -166,7 +167,7 @@ static int visit_mapping(struct target *target, const struct target_config *conf
 		file->functions = probes_count(plan);
 		target->functions += file->functions;
 	}
-	return error;
+	return MIN(error, 0);
 }
 
 /* Code first: whose code has been moved away is known by its data alone. */
@@ -222,6 +223,17 @@ static int check_code(struct target *target, const struct visited_file *file,
 	return error;
 }
 
+/* Where none of its code is left there is nothing to be harmed, and perhaps nothing that runs. */
+static int leave_out(struct target *target, const struct visited_file *file)
+{
+	target->code.faults |= 1u << CODE_MOVED;
+	log_warning("process %d has moved code of %s to other memory (huge pages?), or runs it in "
+		    "a way of its own: the kernel can set no probe there, and its calls are not "
+		    "seen",
+		    target->pid, file->mapping->path);
+	return 1;
+}
+
 static int attach_probes(const struct attaching *attaching, const struct visited_file *file)
 {
 	struct probes_request request = {.plan = file->plan,
@@ -242,8 +254,11 @@ static int attach_file(const struct visited_file *file, void *context)
 {
 	_cleanup_(code_file_free) struct code_file code = {0};
 	struct attaching *attaching = context;
-	int error = probes_check(file->plan, file->mapping->path);
+	int error;
 
+	if (!file->mapping->executable)
+		return leave_out(attaching->target, file);
+	error = probes_check(file->plan, file->mapping->path);
 	if (!error)
 		error = list_code(file, &code);
 	if (!error)
@@ -295,13 +310,19 @@ void target_explain_nothing(const struct target *target, const struct target_con
 
 static int describe_file(const struct visited_file *file, void *context)
 {
+	_cleanup_(code_file_free) struct code_file code = {0};
 	FILE *out = context;
+	enum code_fault fault;
 
 	fputs("  ", out);
 	text_print_inert(out, file->mapping->path);
 	fprintf(out, "\n    build-id %s\n",
 		file->plan->build_id[0] ? file->plan->build_id : "none");
 	probes_print(out, file->plan);
+	if (!list_code(file, &code) && code_check(file->maps, &code, file->fd, &fault))
+		fprintf(out, "    NOT PROBED: the process has %s\n",
+			fault == CODE_MOVED ? "moved some of this code to other memory"
+					    : "changed some of this code in its memory");
 	return 0;
 }
 

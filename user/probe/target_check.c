@@ -16,10 +16,12 @@ struct process_status {
 	int threads;
 	int seccomp; /* 0 none, 1 strict, 2 filter */
 	char state;
+	bool shadow_stack;
 };
 
 static int status_read(pid_t pid, struct process_status *status)
 {
+	static const char features[] = "x86_Thread_features:";
 	char path[64], line[256];
 	_cleanup_fclose_ FILE *stream = NULL;
 	struct process_status read = {0};
@@ -33,6 +35,8 @@ static int status_read(pid_t pid, struct process_status *status)
 		sscanf(line, "Seccomp: %d", &read.seccomp);
 		sscanf(line, "Threads: %d", &read.threads);
 		sscanf(line, "State: %c", &read.state);
+		if (!strncmp(line, features, strlen(features)))
+			read.shadow_stack = strstr(line, "shstk");
 	}
 	*status = read;
 	return 0;
@@ -66,6 +70,13 @@ static int check_status(pid_t pid, const struct process_status *status,
 			"kills such a process (a trial child has just shown it); update the "
 			"kernel to one with commit cf6cb56ef244 (6.14, or a stable update)",
 			pid);
+		return -EOPNOTSUPP;
+	}
+	if (status->shadow_stack && !config->trial.shadow_stack_safe) {
+		log_error("process %d has a shadow stack, and on this kernel a return probe kills "
+			  "such a process (a trial child has just shown it); update the kernel to "
+			  "one with commit 488af8ea7131 (6.11)",
+			  pid);
 		return -EOPNOTSUPP;
 	}
 	return 0;

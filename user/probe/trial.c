@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -27,6 +28,10 @@
 /* arch/x86/entry/syscalls/syscall_64.tbl since 6.11 */
 #define SYSCALL_URETPROBE 335
 #define SYSCALL_UPROBE 336
+
+/* arch/x86/include/uapi/asm/prctl.h since 6.6 */
+#define ARCH_SHSTK_ENABLE 0x5001
+#define ARCH_SHSTK_SHSTK 1
 
 /* The function that is probed: only ever called to see whether a probe fires. */
 __attribute__((noinline, noclone)) int trial_target(int value);
@@ -152,18 +157,58 @@ static int refuse_uprobe_syscalls(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
 }
 
-/* The throwaway child: waits for the probe, filters itself, calls the probed function. */
-static void __attribute__((noreturn)) seccomp_child(const int go[2])
+static void wait_for_probe(const int go[2])
 {
 	char byte;
 
 	close(go[1]); /* or the read below would wait for ourselves */
-	if (read(go[0], &byte, 1) != 1 || refuse_uprobe_syscalls())
+	if (read(go[0], &byte, 1) != 1)
+		_exit(2);
+}
+
+/* A throwaway child: waits for the probe, restricts itself, calls the probed function. */
+typedef void (*trial_child)(const int go[2]);
+
+static void __attribute__((noreturn)) seccomp_child(const int go[2])
+{
+	wait_for_probe(go);
+	if (refuse_uprobe_syscalls())
 		_exit(2);
 	_exit(trial_target(7) == 7 ? 0 : 1);
 }
 
-static bool child_survives(const struct attach_request *probe, enum attach_method method)
+/*
+ * Documentation/arch/x86/shstk.rst: nothing that was called before may return afterwards, so libc
+ * cannot make this call.
+ */
+static void __attribute__((noreturn)) shadow_stack_child(const int go[2])
+{
+	long result = SYS_arch_prctl;
+
+	wait_for_probe(go);
+	__asm__ volatile("syscall"
+			 : "+a"(result)
+			 : "D"(ARCH_SHSTK_ENABLE), "S"(ARCH_SHSTK_SHSTK)
+			 : "rcx", "r11", "memory");
+	_exit(trial_target(7) == 7 ? 0 : 1);
+}
+
+/* The kernel shows the flag where the processor has them and it offers them to programs. */
+static bool has_shadow_stacks(void)
+{
+	_cleanup_fclose_ FILE *stream = fopen("/proc/cpuinfo", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+
+	while (stream && getline(&line, &size, stream) > 0) {
+		if (!strncmp(line, "flags", 5))
+			return strstr(line, " user_shstk");
+	}
+	return false;
+}
+
+static bool child_survives(const struct attach_request *probe, enum attach_method method,
+			   trial_child child)
 {
 	struct trial_bpf *skeleton = load(method);
 	struct attach_request request = *probe;
@@ -176,11 +221,11 @@ static bool child_survives(const struct attach_request *probe, enum attach_metho
 	}
 	request.pid = fork();
 	if (!request.pid)
-		seccomp_child(go);
+		child(go);
 	close(go[0]);
 	if (request.pid > 0 && !attach_both(&attachments, method, &request, skeleton) &&
 	    write(go[1], "g", 1) == 1)
-		log_debug("trial: a child under seccomp runs through a return probe");
+		log_debug("trial: a restricted child runs through a return probe");
 	close(go[1]);
 	if (request.pid > 0)
 		waitpid(request.pid, &status, 0);
@@ -230,6 +275,8 @@ int trial_run(struct trial *trial, enum attach_method method)
 		return -EOPNOTSUPP;
 	}
 	trial->method = method;
-	trial->seccomp_safe = child_survives(&probe, method);
+	trial->seccomp_safe = child_survives(&probe, method, seccomp_child);
+	trial->shadow_stack_safe =
+		!has_shadow_stacks() || child_survives(&probe, method, shadow_stack_child);
 	return 0;
 }

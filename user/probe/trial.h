@@ -18,6 +18,10 @@ struct trial {
 	 * own uretprobe system call is refused by filters such as Docker's, and the process dies.
 	 */
 	bool seccomp_safe;
+	/* So does one with a shadow stack (arch_prctl(2), since 6.6); before 6.11 (488af8ea7131)
+	 * its processor finds that a return was redirected, and it dies. True without such
+	 * processors. */
+	bool shadow_stack_safe;
 };
 
 /* "session", "multi", "perf". */
