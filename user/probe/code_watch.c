@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "probe/attach.h"
-#include "probe/plan.h"
+#include "parse/plan.h"
 #include "proc/target_file.h"
 
 #define BREAKPOINT 0xcc
