@@ -140,7 +140,7 @@ $(B)/workloads/%: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
 $(B)/workloads/jemalloc_api: WORKLOAD_LIBS := -ljemalloc
 $(B)/workloads/tcmalloc_api: WORKLOAD_LIBS := -ltcmalloc_minimal
 $(B)/workloads/mimalloc_api: WORKLOAD_LIBS := -lmimalloc
-$(B)/workloads/late: WORKLOAD_LIBS := -ldl
+$(B)/workloads/late $(B)/workloads/cacher: WORKLOAD_LIBS := -ldl
 
 MUSL_CC ?= musl-gcc
 BUILD_OF_static := $(CC) -static
@@ -177,7 +177,8 @@ $(B)/workloads/alone_static: $(B)/workloads/alone_%: tests/workloads/alone.c \
 	$(call say,LD)
 	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
 
-# What a program loads later (shapes), and what is preloaded to it (loser) or to leakmon (killer).
+# What a program loads later (shapes), and what is preloaded to it (loser, evictor) or to leakmon
+# (killer).
 $(B)/workloads/%.so: tests/workloads/plugin/%.c
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -203,6 +204,7 @@ $(B)/workloads/locals: WORKLOAD_LIBS := $(B)/workloads/locals_start.so -Wl,-rpat
 $(B)/workloads/locals: $(LOCALS)
 $(B)/workloads/shapes: $(B)/workloads/plugin.so $(B)/workloads/nortti.so
 $(B)/workloads/holder: $(B)/workloads/loser.so
+$(B)/workloads/cacher: $(B)/workloads/evictor.so
 $(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so
 
 $(B)/workloads/fixed/shop: tests/workloads/shop.c

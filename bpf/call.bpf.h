@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Calls in flight. The outermost call of an allocator wins: calloc may call malloc on the same
- * thread, reallocarray jumps to realloc, a preloaded allocator may call the one below. Inner calls
- * are invisible.
+ * thread, reallocarray jumps to realloc, a preloaded allocator may call the one below. What inner
+ * calls allocate is invisible. But a block on the ledger ends wherever it is freed, and goes on
+ * wherever it is resized: a library may evict its cache, or grow a table, inside its malloc.
  */
 #ifndef LEAKMON_BPF_CALL_H
 #define LEAKMON_BPF_CALL_H
@@ -66,29 +67,50 @@ static __always_inline bool call_would_kill(u64 sp, struct thread *thread)
 	       sp > thread->calls[0].sp && call_is_alive(thread->calls[0].sp);
 }
 
+static __always_inline bool call_is_running(const struct call *call, u64 sp)
+{
+	return call->kind != CALL_NONE && sp <= call->sp && call_is_alive(call->sp);
+}
+
 /* Where to note a call that begins now; NULL when it is an inner one. */
 static __always_inline struct call *call_slot(struct pt_regs *ctx, struct thread *thread,
 					      struct lm_ledger *ledger)
 {
 	u64 sp = PT_REGS_SP(ctx);
-	struct call *call = &thread->calls[on_signal_stack(sp)];
+	u32 stack = on_signal_stack(sp);
 
-	if (call->kind != CALL_NONE) {
-		if (sp <= call->sp && call_is_alive(call->sp))
-			return NULL;
-		call_abandon(call, ledger);
-	}
+	if (call_is_running(&thread->calls[stack], sp))
+		return NULL;
+	call_abandon(&thread->calls[stack], ledger);
+	call_abandon(&thread->inner[stack], ledger);
+	return &thread->calls[stack];
+}
+
+/* Where to note a resize inside a call; NULL when it is inside one that is noted here already. */
+static __always_inline struct call *inner_slot(struct pt_regs *ctx, struct thread *thread,
+					       struct lm_ledger *ledger)
+{
+	u64 sp = PT_REGS_SP(ctx);
+	struct call *call = &thread->inner[on_signal_stack(sp)];
+
+	if (call_is_running(call, sp))
+		return NULL;
+	call_abandon(call, ledger);
 	return call;
 }
 
 /* The call whose return this is, or NULL: an inner one's, or one begun before the attach. */
 static __always_inline struct call *call_returning(struct pt_regs *ctx, struct thread *thread)
 {
-	u64 sp = PT_REGS_SP(ctx);
-	struct call *call = &thread->calls[on_signal_stack(sp - sizeof(u64))];
-
 	/* `ret` has popped the return address. */
-	return call->kind != CALL_NONE && call->sp + sizeof(u64) == sp ? call : NULL;
+	u64 sp = PT_REGS_SP(ctx) - sizeof(u64);
+	u32 stack = on_signal_stack(sp);
+	struct call *call = &thread->calls[stack];
+
+	if (call->kind != CALL_NONE && call->sp == sp)
+		return call;
+	call = &thread->inner[stack];
+	return call->kind != CALL_NONE && call->sp == sp ? call : NULL;
 }
 
 #endif

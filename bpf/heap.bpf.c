@@ -61,6 +61,7 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 	struct lm_ledger *ledger;
 	struct thread *thread;
 	struct call *call;
+	bool inner = false;
 
 	if (empty_programs)
 		return WANT_RETURN;
@@ -78,6 +79,10 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 		return SKIP_RETURN;
 	}
 	call = call_slot(ctx, thread, ledger);
+	if (!call) {
+		inner = true;
+		call = is_resize(kind) && pointer ? inner_slot(ctx, thread, ledger) : NULL;
+	}
 	if (!call)
 		return SKIP_RETURN;
 	call->sp = PT_REGS_SP(ctx);
@@ -87,7 +92,10 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 	call->function = function_current(ctx);
 	if (is_resize(kind))
 		call->old_tracked = pointer && block_remove(thread, pointer, &call->old);
-	return WANT_RETURN;
+	if (!inner || call->old_tracked)
+		return WANT_RETURN;
+	call->kind = CALL_NONE;
+	return SKIP_RETURN;
 }
 
 /* The old block of a realloc: freed when the call did it, else put back as it was. */
@@ -278,6 +286,7 @@ int heap_free(struct pt_regs *ctx)
 	struct lm_ledger *ledger;
 	struct lm_block block;
 	struct thread *thread;
+	bool inner;
 
 	if (empty_programs || !address)
 		return 0;
@@ -285,12 +294,13 @@ int heap_free(struct pt_regs *ctx)
 	if (!thread)
 		return free_without_thread(address);
 	ledger = ledger_of(thread->slot);
-	if (!ledger || !call_slot(ctx, thread, ledger))
+	if (!ledger)
 		return 0;
+	inner = !call_slot(ctx, thread, ledger);
 	if (block_remove(thread, address, &block))
 		account_death(thread, ledger, address, &block, function_current(ctx));
-	else if (free_goes_on(thread, address, PT_REGS_SP(ctx)))
-		return 0;
+	else if (inner || free_goes_on(thread, address, PT_REGS_SP(ctx)))
+		return 0; /* what an inner call gave is not on the ledger either */
 	else
 		account_untracked(thread, ledger, address);
 	thread->freed = address;

@@ -146,9 +146,8 @@ int BPF_PROG(mapping_begin, struct pt_regs *regs, long number)
 static __always_inline bool inside_allocator(struct pt_regs *regs, struct thread *thread)
 {
 	u64 sp = regs->rsp;
-	struct call *call = &thread->calls[on_signal_stack(sp)];
 
-	return call->kind != CALL_NONE && sp <= call->sp && call_is_alive(call->sp);
+	return call_is_running(&thread->calls[on_signal_stack(sp)], sp);
 }
 
 static __always_inline u32 mmap_kind(u64 protection, u64 flags)

@@ -192,6 +192,7 @@ struct thread {
 	u32 recycled;	      /* `slot` and `last_site` are from this recycle_generation */
 	bool known;	      /* the four fields above are filled */
 	struct call calls[2]; /* on the thread's stack; on its alternate signal stack */
+	struct call inner[2]; /* the same, inside those: resizes of blocks on the ledger */
 	struct throwing_call throwing[2]; /* the same */
 	u64 returned;	     /* what the latest call gave, until it is freed; for throwing.bpf.h */
 	u64 freed, freed_sp; /* the latest free: an interposer's goes on to the one below */

@@ -40,6 +40,8 @@ static __always_inline void thread_close(struct task_struct *task)
 		return;
 	call_abandon(&thread->calls[0], ledger);
 	call_abandon(&thread->calls[1], ledger);
+	call_abandon(&thread->inner[0], ledger);
+	call_abandon(&thread->inner[1], ledger);
 	throwing_abandon(&thread->throwing[0], ledger);
 	throwing_abandon(&thread->throwing[1], ledger);
 }

@@ -116,6 +116,8 @@ static __always_inline void thread_reset(struct thread *thread, struct task_stru
 
 	thread->calls[0].kind = CALL_NONE;
 	thread->calls[1].kind = CALL_NONE;
+	thread->inner[0].kind = CALL_NONE;
+	thread->inner[1].kind = CALL_NONE;
 	thread->throwing[0].pending = false;
 	thread->throwing[1].pending = false;
 	thread->returned = 0;
