@@ -99,6 +99,36 @@ static __always_inline struct call *inner_slot(struct pt_regs *ctx, struct threa
 	return call;
 }
 
+/* Whether a call goes on to this one whose return is not followed: they are one. */
+static __always_inline bool is_unfollowed(struct pt_regs *ctx, struct thread *thread)
+{
+	u64 sp = PT_REGS_SP(ctx), return_address = 0;
+	struct unfollowed_call *call = &thread->unfollowed[on_signal_stack(sp)];
+
+	if (!call->sp)
+		return false;
+	if (sp > call->sp ||
+	    bpf_probe_read_user(&return_address, sizeof(return_address), (void *)call->sp) ||
+	    return_address != call->return_address) {
+		call->sp = 0;
+		return false;
+	}
+	/* At the same place it is a tail call, or the caller calling again. */
+	return sp < call->sp ||
+	       (bpf_get_attach_cookie(ctx) & LM_COOKIE_FUNCTION_MASK) != call->function;
+}
+
+static __always_inline void unfollowed_note(struct pt_regs *ctx, struct thread *thread)
+{
+	u64 sp = PT_REGS_SP(ctx);
+	struct unfollowed_call *call = &thread->unfollowed[on_signal_stack(sp)];
+
+	call->sp = sp;
+	call->function = bpf_get_attach_cookie(ctx) & LM_COOKIE_FUNCTION_MASK;
+	if (bpf_probe_read_user(&call->return_address, sizeof(u64), (void *)sp))
+		call->sp = 0;
+}
+
 /* The call whose return this is, or NULL: an inner one's, or one begun before the attach. */
 static __always_inline struct call *call_returning(struct pt_regs *ctx, struct thread *thread)
 {

@@ -56,12 +56,52 @@ static __always_inline u32 function_current(struct pt_regs *ctx)
 	return trace ? bpf_get_attach_cookie(ctx) & LM_COOKIE_FUNCTION_MASK : 0;
 }
 
+/* The old block of a resize is where it was. */
+static __always_inline void resize_undo(struct thread *thread, struct lm_ledger *ledger,
+					struct call *call)
+{
+	if (block_insert(thread, ledger, call->pointer, &call->old))
+		return;
+	ledger_add(&ledger->dropped[LM_DROP_RESTORE], 1);
+	site_count_death(call->old.site, call->old.size);
+}
+
+/*
+ * The call is noted, but its return will not be seen: its result is unknown, and dropped. A resize
+ * hardly ever fails: its old block is gone. What stays in place is where it was.
+ */
+static __always_inline int call_drop(struct pt_regs *ctx, struct thread *thread,
+				     struct lm_ledger *ledger, struct call *call, u32 cause)
+{
+	u32 kind = call->kind;
+
+	unfollowed_note(ctx, thread);
+	call->kind = CALL_NONE;
+	if (kind == CALL_RESIZE_IN_PLACE) {
+		if (call->old_tracked)
+			resize_undo(thread, ledger, call);
+	} else if (is_resize(kind) && call->old_tracked) {
+		account_death(thread, ledger, call->pointer, &call->old, call->function);
+	} else if (is_resize(kind) && call->pointer) {
+		account_untracked(thread, ledger, call->pointer);
+	}
+	if (call->size < min_size || call->size > max_size) {
+		ledger_add(&ledger->filtered, 1);
+		return SKIP_RETURN;
+	}
+	ledger_add(&ledger->allocations, 1);
+	if (cause < LM_DROP_MAX_)
+		ledger_add(&ledger->dropped[cause], 1);
+	return SKIP_RETURN;
+}
+
 static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u64 pointer)
 {
 	struct lm_ledger *ledger;
 	struct thread *thread;
 	struct call *call;
-	bool inner = false;
+	bool inner;
+	u32 cause;
 
 	if (empty_programs)
 		return WANT_RETURN;
@@ -79,10 +119,9 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 		return SKIP_RETURN;
 	}
 	call = call_slot(ctx, thread, ledger);
-	if (!call) {
-		inner = true;
+	inner = !call || is_unfollowed(ctx, thread);
+	if (inner)
 		call = is_resize(kind) && pointer ? inner_slot(ctx, thread, ledger) : NULL;
-	}
 	if (!call)
 		return SKIP_RETURN;
 	call->sp = PT_REGS_SP(ctx);
@@ -92,10 +131,12 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 	call->function = function_current(ctx);
 	if (is_resize(kind))
 		call->old_tracked = pointer && block_remove(thread, pointer, &call->old);
-	if (!inner || call->old_tracked)
-		return WANT_RETURN;
-	call->kind = CALL_NONE;
-	return SKIP_RETURN;
+	if (inner && !call->old_tracked) {
+		call->kind = CALL_NONE;
+		return SKIP_RETURN;
+	}
+	cause = return_obstacle();
+	return cause == LM_DROP_MAX_ ? WANT_RETURN : call_drop(ctx, thread, ledger, call, cause);
 }
 
 /* The old block of a realloc: freed when the call did it, else put back as it was. */
@@ -105,10 +146,8 @@ static __always_inline void resize_settle(struct thread *thread, struct lm_ledge
 	if (!call->pointer)
 		return;
 	if (!result && call->size && call->kind != CALL_RESIZE_OR_FREE) {
-		if (call->old_tracked && !block_insert(thread, ledger, call->pointer, &call->old)) {
-			ledger_add(&ledger->dropped[LM_DROP_RESTORE], 1);
-			site_count_death(call->old.site, call->old.size);
-		}
+		if (call->old_tracked)
+			resize_undo(thread, ledger, call);
 		return;
 	}
 	if (call->old_tracked)
@@ -296,7 +335,7 @@ int heap_free(struct pt_regs *ctx)
 	ledger = ledger_of(thread->slot);
 	if (!ledger)
 		return 0;
-	inner = !call_slot(ctx, thread, ledger);
+	inner = !call_slot(ctx, thread, ledger) || is_unfollowed(ctx, thread);
 	if (block_remove(thread, address, &block))
 		account_death(thread, ledger, address, &block, function_current(ctx));
 	else if (inner || free_goes_on(thread, address, PT_REGS_SP(ctx)))

@@ -64,6 +64,7 @@ struct return_instance {
 };
 
 struct uprobe_task {
+	unsigned int depth; /* return probes pending */
 	struct return_instance *return_instances;
 };
 
@@ -116,6 +117,9 @@ struct bpf_iter__task {
 #define PF_EXITING 0x00000004 /* it runs none of the program's code any more */
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000
+
+/* include/linux/uprobes.h: beyond it the kernel leaves return probes out, and tells nobody */
+#define MAX_URETPROBE_DEPTH 64
 
 /* include/uapi/asm-generic/signal.h */
 #define SIGSTOP 19

@@ -136,6 +136,14 @@ struct call {
 	bool old_tracked;
 };
 
+/* --- the latest call whose return is not followed: what is called inside it is no other call ---
+ */
+struct unfollowed_call {
+	u64 sp; /* as above; 0: none */
+	u64 return_address;
+	u32 function;
+};
+
 /* --- one that may throw, and so may never return: see throwing.bpf.h --- */
 struct throwing_call {
 	u64 sp; /* as above */
@@ -193,6 +201,7 @@ struct thread {
 	bool known;	      /* the four fields above are filled */
 	struct call calls[2]; /* on the thread's stack; on its alternate signal stack */
 	struct call inner[2]; /* the same, inside those: resizes of blocks on the ledger */
+	struct unfollowed_call unfollowed[2];
 	struct throwing_call throwing[2]; /* the same */
 	u64 returned;	     /* what the latest call gave, until it is freed; for throwing.bpf.h */
 	u64 freed, freed_sp; /* the latest free: an interposer's goes on to the one below */

@@ -118,6 +118,8 @@ static __always_inline void thread_reset(struct thread *thread, struct task_stru
 	thread->calls[1].kind = CALL_NONE;
 	thread->inner[0].kind = CALL_NONE;
 	thread->inner[1].kind = CALL_NONE;
+	thread->unfollowed[0].sp = 0;
+	thread->unfollowed[1].sp = 0;
 	thread->throwing[0].pending = false;
 	thread->throwing[1].pending = false;
 	thread->returned = 0;
@@ -162,6 +164,18 @@ static __always_inline u64 return_trampoline(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	return task->mm ? BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr) : 0;
+}
+
+/*
+ * Why the return of a function that is entered now cannot be followed: the cause of a drop, or
+ * LM_DROP_MAX_: it can. The kernel keeps so many return probes of a thread, whichever tool they
+ * belong to (prepare_uretprobe, kernel/events/uprobes.c).
+ */
+static __always_inline u32 return_obstacle(void)
+{
+	struct uprobe_task *utask = bpf_get_current_task_btf()->utask;
+
+	return utask && utask->depth >= MAX_URETPROBE_DEPTH ? LM_DROP_DEPTH : LM_DROP_MAX_;
 }
 
 #endif

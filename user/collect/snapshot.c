@@ -33,6 +33,8 @@ static const struct cause drops[] = {
 						"has no probe)"},
 	[LM_DROP_HANDLER] = {"handler", "a signal handler allocated while it interrupted an "
 					"allocation (POSIX forbids it; nothing can be done here)"},
+	[LM_DROP_DEPTH] = {"depth", "64 return probes were pending, other tools' among them: the "
+				    "kernel keeps no more (end those on recursive functions)"},
 	[LM_DROP_UNTRACED_FREE] =
 		{"untraced_free", "an address came back whose free no tracepoint tells of "
 				  "(kfree_rcu and kmem_cache_free_bulk; nothing can be done here)"},
