@@ -99,22 +99,20 @@ static __always_inline struct call *inner_slot(struct pt_regs *ctx, struct threa
 	return call;
 }
 
-/* Whether a call goes on to this one whose return is not followed: they are one. */
+/*
+ * Whether a call whose return is not followed goes on to this function by a tail call: they are
+ * one. Deeper ones cannot be told from later ones, for nothing says that the first has returned:
+ * they are counted, too.
+ */
 static __always_inline bool is_unfollowed(struct pt_regs *ctx, struct thread *thread)
 {
 	u64 sp = PT_REGS_SP(ctx), return_address = 0;
 	struct unfollowed_call *call = &thread->unfollowed[on_signal_stack(sp)];
 
-	if (!call->sp)
+	if (!call->sp || sp != call->sp ||
+	    bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
 		return false;
-	if (sp > call->sp ||
-	    bpf_probe_read_user(&return_address, sizeof(return_address), (void *)call->sp) ||
-	    return_address != call->return_address) {
-		call->sp = 0;
-		return false;
-	}
-	/* At the same place it is a tail call, or the caller calling again. */
-	return sp < call->sp ||
+	return return_address == call->return_address &&
 	       (bpf_get_attach_cookie(ctx) & LM_COOKIE_FUNCTION_MASK) != call->function;
 }
 

@@ -69,7 +69,8 @@ struct uprobe_task {
 };
 
 struct thread_info {
-	u32 status; /* arch/x86/include/asm/thread_info.h */
+	unsigned long syscall_work; /* enum syscall_work_bit */
+	u32 status;		    /* arch/x86/include/asm/thread_info.h */
 };
 
 struct task_struct {
@@ -113,6 +114,11 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
+/* include/linux/thread_info.h: its value is the running kernel's. */
+enum syscall_work_bit {
+	SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH = 5,
+};
+
 /* include/linux/sched.h; *_WORKER: threads that the kernel made for itself in a process */
 #define PF_EXITING 0x00000004 /* it runs none of the program's code any more */
 #define PF_IO_WORKER 0x00000010
@@ -125,6 +131,16 @@ struct bpf_iter__task {
 #define SIGSTOP 19
 /* include/uapi/asm-generic/errno-base.h */
 #define EEXIST 17
+
+/* Whether system calls of this thread may be turned into SIGSYS (prctl(2), Syscall User Dispatch).
+ */
+static __always_inline bool task_dispatches(struct task_struct *task)
+{
+	return task->thread_info.syscall_work >>
+		       bpf_core_enum_value(enum syscall_work_bit,
+					   SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH) &
+	       1;
+}
 
 /* Since 6.13, and only in session programs, which run at a function's entry and at its return. */
 extern bool bpf_session_is_return(void) __weak __ksym;

@@ -14,6 +14,8 @@
 const volatile bool empty_programs __weak = false;
 /* Allocating functions have one session program each, for entry and return, instead of two. */
 const volatile bool session __weak = false;
+/* A return probe is a system call that Syscall User Dispatch turns into a deadly signal. */
+const volatile bool dispatch_kills __weak = false;
 const volatile bool trace __weak = false; /* --trace: an event per call */
 const volatile __u64 min_size __weak = 0;
 const volatile __u64 max_size __weak = ~0ull;

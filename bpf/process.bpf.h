@@ -173,8 +173,11 @@ static __always_inline u64 return_trampoline(void)
  */
 static __always_inline u32 return_obstacle(void)
 {
-	struct uprobe_task *utask = bpf_get_current_task_btf()->utask;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *utask = task->utask;
 
+	if (dispatch_kills && session && task_dispatches(task))
+		return LM_DROP_DISPATCH;
 	return utask && utask->depth >= MAX_URETPROBE_DEPTH ? LM_DROP_DEPTH : LM_DROP_MAX_;
 }
 

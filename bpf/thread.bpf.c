@@ -152,7 +152,12 @@ int thread_detach(struct pt_regs *ctx)
 	call = call_note(ctx, THREAD_CALL_DETACH, LM_THREAD_DETACHING);
 	if (call && !call->id)
 		call->kind = THREAD_CALL_NONE;
-	return session && (!call || !call->id) ? 1 : 0;
+	if (!call || !call->id)
+		return session ? 1 : 0;
+	if (!return_is_unseen())
+		return 0;
+	detach_settle(call);
+	return session ? 1 : 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -57,7 +57,7 @@ static __always_inline int create_begin(struct pt_regs *ctx)
 	call->flags = attributes(attr, bpf_get_attach_cookie(ctx));
 	call->kind = THREAD_CALL_CREATE;
 	/* Without attributes there is nothing to set in the new thread: it cannot fail late. */
-	return session && !attr ? 1 : 0;
+	return session && (!attr || return_is_unseen()) ? 1 : 0;
 }
 
 /* pthread_create failed: a thread that was cloned already ends on its own, and is nobody's. */

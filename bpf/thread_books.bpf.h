@@ -65,6 +65,12 @@ struct {
 	__type(value, struct thread_call);
 } thread_calls SEC(".maps");
 
+/* Whether the return of this call is not followed; without sessions none is that could kill. */
+static __always_inline bool return_is_unseen(void)
+{
+	return (dispatch_kills && !session) || return_obstacle() != LM_DROP_MAX_;
+}
+
 static __always_inline lm_process_key process_of(struct task_struct *task)
 {
 	struct task_struct *owner = heap_owner(task);

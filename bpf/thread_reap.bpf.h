@@ -43,14 +43,13 @@ static __always_inline struct thread_call *call_note(struct pt_regs *ctx, u32 ki
 	return call;
 }
 
-static __always_inline int detach_end(struct pt_regs *ctx, struct thread_call *call)
+/* The thread is detached, or as good as: only a call that is an error in itself fails. */
+static __always_inline int detach_settle(struct thread_call *call)
 {
 	struct lm_thread_books *books;
 	struct lm_thread *record;
 
 	call->kind = THREAD_CALL_NONE;
-	if ((u32)PT_REGS_RC(ctx))
-		return 0;
 	books = books_of(call->process);
 	record = bpf_map_lookup_elem(&thread_records, &call->id);
 	if (!record)
@@ -60,6 +59,14 @@ static __always_inline int detach_end(struct pt_regs *ctx, struct thread_call *c
 		count(&books->detached);
 	if (record->died_ns || !record->tid)
 		bpf_map_delete_elem(&thread_records, &call->id);
+	return 0;
+}
+
+static __always_inline int detach_end(struct pt_regs *ctx, struct thread_call *call)
+{
+	if (!(u32)PT_REGS_RC(ctx))
+		return detach_settle(call);
+	call->kind = THREAD_CALL_NONE;
 	return 0;
 }
 

@@ -26,4 +26,18 @@ int trial_session(struct pt_regs *ctx)
 	return 0;
 }
 
+__u32 dispatch_tgid = 0;
+bool dispatch_found = false;
+
+/* Whether any thread of the process `dispatch_tgid` is under Syscall User Dispatch. */
+SEC("iter/task")
+int trial_dispatch(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	if (task && (u32)task->tgid == dispatch_tgid && task_dispatches(task))
+		dispatch_found = true;
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";

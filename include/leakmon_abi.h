@@ -48,6 +48,7 @@ enum lm_drop {
 	LM_DROP_MISSED_FREE, /* an address came back while still on the books: its free was not seen
 			      */
 	LM_DROP_HANDLER,     /* made by a signal handler that interrupted an allocation */
+	LM_DROP_DISPATCH,    /* made under Syscall User Dispatch, where a return probe would kill */
 	LM_DROP_DEPTH,	     /* as many return probes were pending as the kernel keeps */
 	LM_DROP_UNTRACED_FREE, /* --kernel: the same; some ways to free memory have no tracepoint */
 	LM_DROP_MAX_,

@@ -158,6 +158,75 @@ static void a_forked_child_lives(void **state)
 	free(line);
 }
 
+/* True: it lives, and 253 calls are said to have been given up. */
+static bool dispatching_later_survives(struct harness *harness)
+{
+	struct child *workload = WORKLOAD(harness, "dispatcher");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	pid_t pid = workload->pid;
+	json_t *report;
+
+	if (!strstr(monitor->err.text, "(session)")) {
+		fprintf(stderr, "SKIP: this kernel has no session probes (6.13)\n");
+		skip();
+	}
+	workload_do(harness, workload, "go");
+	child_signal(monitor, SIGUSR1);
+	expect_truth(monitor_report(harness, monitor), workload_ask(harness, workload, "ledger"));
+	for (int i = 0; i < 3; i++)
+		workload_send(workload, ((const char *const[]){"on", "go", "threads"})[i]);
+	workload_send(workload, "quit");
+	if (child_end(harness, workload) != 0)
+		return false;
+	report = monitor_report(harness, monitor);
+	expect_balance(report);
+	/* malloc, calloc, posix_memalign, realloc; and pthread_create's calloc. */
+	assert_int_equal(number_at(json_object_get(json_object_get(report, "ledger"), "dropped"),
+				   "dispatch"),
+			 100 + 50 + 50 + 50 + 3);
+	assert_int_equal(ledger_at(report, "abandoned"), 0);
+	assert_true(json_is_false(json_object_get(process_of(report, pid), "exact")));
+	return true;
+}
+
+/*
+ * Under Syscall User Dispatch a return probe, where that is a system call, would kill the process.
+ * A session probe forgoes it, unless another monitor probes the same file: hence more than one try.
+ */
+static void a_process_that_dispatches_later_survives_a_session(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct timespec pause = {.tv_nsec = 500000000};
+	bool survived = dispatching_later_survives(harness);
+
+	for (int tries = 1; !survived && tries < 5; tries++) {
+		nanosleep(&pause, NULL);
+		survived = dispatching_later_survives(harness);
+	}
+	assert_true(survived);
+}
+
+static void a_process_that_dispatches_is_left_alone(void **state)
+{
+	static const char *const methods[] = {"auto", "multi", "perf"};
+	struct harness *harness = harness_bpf(state);
+
+	for (size_t i = 0; i < 3; i++) {
+		struct child *workload = WORKLOAD(harness, "dispatcher");
+
+		workload_do(harness, workload, "on");
+		monitor_expect_error(
+			harness,
+			MONITOR(harness, "-p", workload->pid_text, "--attach", methods[i], "3600"),
+			1, "is under Syscall User Dispatch");
+		workload_do(harness, workload, "go");
+		workload_do(harness, workload, "threads");
+		workload_send(workload, "quit");
+		assert_int_equal(child_end(harness, workload), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +235,8 @@ int main(void)
 		e2e_test(a_busy_target_survives_attach_and_detach_again_and_again),
 		e2e_test(unwinding_is_undisturbed),
 		e2e_test(a_forked_child_lives),
+		e2e_test(a_process_that_dispatches_later_survives_a_session),
+		e2e_test(a_process_that_dispatches_is_left_alone),
 	};
 
 	return cmocka_run_group_tests_name("e2e_no_harm", tests, NULL, NULL);

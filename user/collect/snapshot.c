@@ -33,6 +33,9 @@ static const struct cause drops[] = {
 						"has no probe)"},
 	[LM_DROP_HANDLER] = {"handler", "a signal handler allocated while it interrupted an "
 					"allocation (POSIX forbids it; nothing can be done here)"},
+	[LM_DROP_DISPATCH] = {"dispatch", "made under Syscall User Dispatch, where a return probe "
+					  "would kill the process (take the totals as a lower "
+					  "bound)"},
 	[LM_DROP_DEPTH] = {"depth", "64 return probes were pending, other tools' among them: the "
 				    "kernel keeps no more (end those on recursive functions)"},
 	[LM_DROP_UNTRACED_FREE] =

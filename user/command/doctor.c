@@ -39,6 +39,9 @@ static int print_kernel(struct trial *trial, enum attach_method method)
 	       trial->seccomp_safe
 		       ? "yes: a filtered process survives them"
 		       : "NO: processes under a seccomp filter are not probed on this kernel");
+	printf("  and Syscall User Dispatch %s\n",
+	       trial->dispatch_safe ? "yes: a dispatched process survives them"
+				    : "NO: such processes are not probed on this kernel");
 	if (!trial->shadow_stack_safe)
 		printf("  return probes and shadow stacks NO: processes that have one are not "
 		       "probed on this kernel\n");

@@ -57,6 +57,7 @@ static int load(struct session *session)
 		.empty_programs = options->empty_programs,
 		.trace = options->trace,
 		.method = session->target_config.trial.method,
+		.dispatch_safe = session->target_config.trial.dispatch_safe,
 		.min_size = options->min_size,
 		.max_size = options->max_size,
 		.sample_rate = options->sample_rate,

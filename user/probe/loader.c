@@ -43,6 +43,7 @@ static void set_knobs(struct leakmon_bpf *skeleton, const struct loader_config *
 	books_set_knobs(skeleton, config);
 	skeleton->rodata->empty_programs = config->empty_programs;
 	skeleton->rodata->trace = config->trace;
+	skeleton->rodata->dispatch_kills = !config->dispatch_safe;
 	skeleton->rodata->stack_walk = config->stack_walk;
 	skeleton->rodata->launched_tgid = config->launched_tgid;
 	skeleton->rodata->max_blocks = config->max_blocks;
@@ -100,8 +101,8 @@ static void set_threads(struct leakmon_bpf *skeleton, const struct loader_config
 		else if (session && thread_probes[i].returns)
 			point = POINT_BOTH;
 		bpf_program__set_autoload(thread_program(skeleton, i),
-					  config->threads &&
-						  !(session && i == THREAD_PROBE_RETURN));
+					  config->threads && (i != THREAD_PROBE_RETURN ||
+							      (!session && config->dispatch_safe)));
 		bpf_program__set_expected_attach_type(thread_program(skeleton, i),
 						      attach_type(config->method, point));
 	}

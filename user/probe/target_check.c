@@ -82,6 +82,34 @@ static int check_status(pid_t pid, const struct process_status *status,
 	return 0;
 }
 
+/*
+ * A session program gives up the return of each call that such a thread makes, and so one that
+ * begins to dispatch later is not harmed. But where another tool's return probe is on the same
+ * function, even for another process, the kernel makes it in any process that holds a breakpoint
+ * there: so none is put into one that is known to dispatch.
+ */
+static int check_dispatch(pid_t pid, const struct trial *trial)
+{
+	int dispatches;
+
+	if (trial->dispatch_safe)
+		return 0;
+	dispatches = trial_process_dispatches(pid);
+	if (!dispatches)
+		return 0;
+	if (dispatches < 0) {
+		log_error("cannot tell whether process %d is under Syscall User Dispatch: %s; it "
+			  "is left alone",
+			  pid, strerror(-dispatches));
+		return dispatches;
+	}
+	log_error("process %d is under Syscall User Dispatch (as emulators are, such as Wine), "
+		  "and on this kernel a return probe kills such a process (a trial child has just "
+		  "shown it); it is left alone",
+		  pid);
+	return -EOPNOTSUPP;
+}
+
 /* How many mappings hold code. 0, or -errno as maps_read(). */
 static int count_code(pid_t pid, size_t *count)
 {
@@ -152,5 +180,7 @@ int target_check(pid_t pid, const struct target_config *config, bool named)
 		return error;
 	}
 	error = check_status(pid, &status, config, if_ended);
-	return error ? error : check_memory(pid, if_ended);
+	if (!error)
+		error = check_memory(pid, if_ended);
+	return error ? error : check_dispatch(pid, &config->trial);
 }

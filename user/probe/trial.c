@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/trial.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <elf.h>
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +72,7 @@ static struct trial_bpf *load(enum attach_method method)
 
 	if (!skeleton)
 		return NULL;
+	bpf_program__set_autoload(skeleton->progs.trial_dispatch, false);
 	bpf_program__set_autoload(skeleton->progs.trial_session, method == ATTACH_SESSION);
 	bpf_program__set_expected_attach_type(skeleton->progs.trial_session,
 					      attach_type(ATTACH_SESSION, POINT_BOTH));
@@ -162,6 +165,8 @@ static void wait_for_probe(const int go[2])
 	char byte;
 
 	close(go[1]); /* or the read below would wait for ourselves */
+	/* It may die: that is no crash of leakmon's, to be dumped and reported. */
+	prctl(PR_SET_DUMPABLE, 0);
 	if (read(go[0], &byte, 1) != 1)
 		_exit(2);
 }
@@ -175,6 +180,45 @@ static void __attribute__((noreturn)) seccomp_child(const int go[2])
 	if (refuse_uprobe_syscalls())
 		_exit(2);
 	_exit(trial_target(7) == 7 ? 0 : 1);
+}
+
+/* linux/prctl.h since 5.11 */
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define PR_SYS_DISPATCH_ON 1
+#define SYSCALL_DISPATCH_FILTER_ALLOW 0
+#define SYSCALL_DISPATCH_FILTER_BLOCK 1
+#endif
+
+static volatile char dispatch_selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+
+static void on_dispatch(int signal)
+{
+	(void)signal;
+	dispatch_selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+	_exit(1);
+}
+
+/* Has every system call refused. A kernel without it cannot harm anybody with it. */
+static int dispatch_syscalls(void)
+{
+	signal(SIGSYS, on_dispatch);
+	if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &dispatch_selector))
+		return errno == EINVAL ? 0 : -errno;
+	dispatch_selector = SYSCALL_DISPATCH_FILTER_BLOCK;
+	return 0;
+}
+
+static void __attribute__((noreturn)) dispatch_child(const int go[2])
+{
+	int result;
+
+	wait_for_probe(go);
+	if (dispatch_syscalls())
+		_exit(2);
+	result = trial_target(7);
+	dispatch_selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+	_exit(result == 7 ? 0 : 1);
 }
 
 /*
@@ -246,6 +290,44 @@ const char *attach_method_name(enum attach_method method)
 	return names[method];
 }
 
+static int read_to_end(const struct bpf_link *link)
+{
+	_cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(link));
+	char buffer[64];
+	ssize_t got = 0;
+
+	if (fd < 0)
+		return -errno;
+	do
+		got = read(fd, buffer, sizeof(buffer));
+	while (got > 0 || (got < 0 && errno == EAGAIN));
+	return got < 0 ? -errno : 0;
+}
+
+int trial_process_dispatches(pid_t pid)
+{
+	struct trial_bpf *skeleton = trial_bpf__open();
+	struct bpf_link *link;
+	int error;
+
+	if (!skeleton)
+		return -errno;
+	bpf_program__set_autoload(skeleton->progs.trial_entry, false);
+	bpf_program__set_autoload(skeleton->progs.trial_return, false);
+	bpf_program__set_autoload(skeleton->progs.trial_session, false);
+	error = trial_bpf__load(skeleton);
+	if (!error) {
+		skeleton->bss->dispatch_tgid = (uint32_t)pid;
+		link = bpf_program__attach_iter(skeleton->progs.trial_dispatch, NULL);
+		error = link ? read_to_end(link) : -errno;
+		bpf_link__destroy(link);
+	}
+	if (!error)
+		error = skeleton->bss->dispatch_found;
+	trial_bpf__destroy(skeleton);
+	return error;
+}
+
 int trial_run(struct trial *trial, enum attach_method method)
 {
 	_cleanup_close_ int self_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -278,5 +360,8 @@ int trial_run(struct trial *trial, enum attach_method method)
 	trial->seccomp_safe = child_survives(&probe, method, seccomp_child);
 	trial->shadow_stack_safe =
 		!has_shadow_stacks() || child_survives(&probe, method, shadow_stack_child);
+	trial->dispatch_safe = child_survives(&probe, method, dispatch_child);
+	log_debug("trial: return probes and Syscall User Dispatch: %s",
+		  trial->dispatch_safe ? "no harm" : "deadly");
 	return 0;
 }

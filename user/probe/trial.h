@@ -7,6 +7,7 @@
 #define LEAKMON_PROBE_TRIAL_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "parse/choices.h"
 
@@ -22,10 +23,19 @@ struct trial {
 	 * its processor finds that a return was redirected, and it dies. True without such
 	 * processors. */
 	bool shadow_stack_safe;
+	/* The same of Syscall User Dispatch, from which no kernel exempts its uretprobe system call
+	 * (6.11 and later on x86-64; older ones have none). Session programs give up the return. */
+	bool dispatch_safe;
 };
 
 /* "session", "multi", "perf". */
 const char *attach_method_name(enum attach_method method);
+
+/*
+ * Whether a thread of the process is under Syscall User Dispatch, which /proc does not tell. 1, 0,
+ * or -errno.
+ */
+int trial_process_dispatches(pid_t pid);
 
 /* 0, or -errno after an error message. */
 int trial_run(struct trial *trial, enum attach_method method);

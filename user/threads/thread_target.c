@@ -52,7 +52,8 @@ static int attach_probe(const struct attaching *attaching, const struct thread_l
 		offsets[request.count] = point->offset;
 		cookies[request.count++] = library->attr_cookie;
 	}
-	if (!request.count || (returning && session))
+	/* Sessions have none, nor has a kernel where it could kill. */
+	if (!request.count || (returning && request.program_fd < 0))
 		return 0;
 	return attach(shared ? &shared->attachments : &attaching->target->attachments,
 		      attaching->config->method, &request);
