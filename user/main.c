@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon: which code leaks, in a process that runs. This file is the table of subcommands. */
+#include <signal.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -26,6 +27,8 @@ int main(int argc, char **argv)
 	int code;
 
 	worker_process_enter(argc, argv, &parse_kinds);
+	/* A limit on file sizes is an error of the write, to be explained, and no death. */
+	signal(SIGXFSZ, SIG_IGN);
 	code = options_parse(&options, argc, argv);
 	if (code >= 0)
 		return code;

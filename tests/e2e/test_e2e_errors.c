@@ -9,6 +9,9 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 struct usage_case {
@@ -204,6 +207,110 @@ static void a_full_disk_is_an_error(void **state)
 	workload_do(harness, workload, "go");
 }
 
+/* A private copy of the null device: the machine's own would be gone for everybody. */
+static void a_device_that_reports_go_to_stays_a_device(void **state)
+{
+	static const char *const formats[] = {"text", "json", "folded", "pprof", "prom", "html"};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	char device[64];
+
+	snprintf(device, sizeof(device), "%s/null", harness->directory);
+	assert_int_equal(mknod(device, S_IFCHR | 0666, makedev(1, 3)), 0);
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		struct child *monitor = MONITOR(harness, "-p", workload->pid_text, "--format",
+						formats[i], "--output", device, "0.05", "2");
+		struct stat status;
+
+		assert_int_equal(child_end(harness, monitor), 0);
+		assert_int_equal(lstat(device, &status), 0);
+		assert_true(S_ISCHR(status.st_mode));
+		assert_int_equal(status.st_rdev, makedev(1, 3));
+	}
+	workload_do(harness, workload, "go");
+}
+
+static void a_report_goes_on_where_standard_output_stands(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct child *monitor =
+		MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--format", "folded",
+				 "--output", "/dev/stdout", "3600");
+	char *line;
+
+	workload_do(harness, workload, "go");
+	child_signal(monitor, SIGINT);
+	line = child_line(harness, monitor, &monitor->out);
+	assert_non_null(strstr(line, "leak_"));
+	free(line);
+	assert_int_equal(child_end(harness, monitor), 0);
+}
+
+/* A disk that is full for this directory only. */
+static void small_disk(void)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/mnt", "tmpfs", 0, "size=4k"))
+		_exit(99);
+}
+
+static void a_full_disk_below_textfile_dir_is_said(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct child *monitor =
+		monitor_start(harness,
+			      ARGUMENTS("leakmon", "-p", workload->pid_text, "--format", "prom",
+					"--textfile-dir", "/mnt", "0.05"),
+			      small_disk);
+
+	monitor_expect_error(harness, monitor, 1,
+			     "cannot replace /mnt/leakmon.prom: No space left on device (free "
+			     "space on its file system");
+	workload_do(harness, workload, "go");
+}
+
+static void small_files(void)
+{
+	const struct rlimit limit = {.rlim_cur = 1024, .rlim_max = 1024};
+
+	if (setrlimit(RLIMIT_FSIZE, &limit))
+		_exit(99);
+}
+
+static void a_limit_on_file_sizes_is_said(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct child *monitor =
+		monitor_start(harness,
+			      ARGUMENTS("leakmon", "-p", workload->pid_text, "--format", "prom",
+					"--textfile-dir", harness->directory, "0.05"),
+			      small_files);
+
+	monitor_expect_error(harness, monitor, 1, "File too large (files of this process may not");
+	workload_do(harness, workload, "go");
+}
+
+/* Whoever else may write to that directory must not choose the file that root writes to. */
+static void a_link_below_textfile_dir_is_refused(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	char link[64], victim[64];
+
+	snprintf(link, sizeof(link), "%s/leakmon.prom", harness->directory);
+	snprintf(victim, sizeof(victim), "%s/victim", harness->directory);
+	assert_int_equal(symlink("victim", link), 0);
+	monitor_expect_error(harness,
+			     MONITOR(harness, "-p", workload->pid_text, "--format", "prom",
+				     "--textfile-dir", harness->directory, "0.05"),
+			     1, "File exists (only a regular file is replaced here");
+	assert_int_equal(access(victim, F_OK), -1);
+	workload_do(harness, workload, "go");
+}
+
 /* `leakmon … | head -n 1`: an error and not a death by SIGPIPE, since probes must be taken out. */
 static void a_closed_pipe_ends_the_monitor_with_an_error(void **state)
 {
@@ -306,6 +413,11 @@ int main(void)
 		e2e_test(a_prefix_that_no_function_has_is_refused),
 		e2e_test(an_output_that_cannot_be_written_is_named),
 		e2e_test(a_full_disk_is_an_error),
+		e2e_test(a_device_that_reports_go_to_stays_a_device),
+		e2e_test(a_report_goes_on_where_standard_output_stands),
+		e2e_test(a_full_disk_below_textfile_dir_is_said),
+		e2e_test(a_limit_on_file_sizes_is_said),
+		e2e_test(a_link_below_textfile_dir_is_refused),
 		e2e_test(a_closed_pipe_ends_the_monitor_with_an_error),
 		e2e_test(a_stdout_that_was_never_open_is_an_error),
 		e2e_test(a_missing_capability_is_named),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+
 #include "base/cleanup.h"
 #include "output/retain.h"
 #include "unit/retain_fixture.h"
@@ -183,7 +185,7 @@ static void a_full_disk_is_told(void **state)
 
 		assert_int_equal(retain_format_find(formats[i])
 					 ->write(full, &(struct retain_report){.result = &result}),
-				 -5);
+				 -ENOSPC);
 		fclose(full);
 	}
 	assert_null(retain_format_find("prom"));

@@ -301,9 +301,9 @@ static void a_full_disk_is_an_error(void **state)
 	(void)state;
 	assert_non_null(full);
 	fixture_fill(&fixture);
-	assert_int_equal(output_find("text")->write_triage(full, &fixture.report), -EIO);
-	assert_int_equal(output_find("json")->write_triage(full, &fixture.report), -EIO);
-	assert_int_equal(output_find("prom")->write_triage(full, &fixture.report), -EIO);
+	assert_int_equal(output_find("text")->write_triage(full, &fixture.report), -ENOSPC);
+	assert_int_equal(output_find("json")->write_triage(full, &fixture.report), -ENOSPC);
+	assert_int_equal(output_find("prom")->write_triage(full, &fixture.report), -ENOSPC);
 	fclose(full);
 }
 

@@ -163,7 +163,7 @@ static int write_out(const struct comparison *comparison, const struct options *
 		return error;
 	error = format->write_diff(out, &comparison->diff);
 	if (error)
-		log_error("cannot write the difference: %s", strerror(errno));
+		emit_say_failed("the difference", error);
 	if (out != stdout)
 		fclose(out);
 	return error;

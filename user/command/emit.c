@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "output/finish.h"
 #include "output/replace_file.h"
 
 #define TEXTFILE_NAME "leakmon.prom"
@@ -25,32 +26,49 @@ static char *replaced_path(const struct options *options)
 	return asprintf(&path, "%s/" TEXTFILE_NAME, options->textfile_dir) < 0 ? NULL : path;
 }
 
+/*
+ * In a directory that another service may write to, a link could lead anywhere. What the operator
+ * names is the operator's.
+ */
+static enum replace_policy policy_of(const struct options *options)
+{
+	return options->textfile_dir ? REPLACE_ONLY : REPLACE_OR_WRITE;
+}
+
 static int check_replaceable(const struct options *options)
 {
 	_cleanup_free_ char *path = replaced_path(options);
 	struct replace_file file = {0};
-	int error = path ? replace_file_open(&file, path) : -ENOMEM;
+	char why[OUTPUT_EXPLANATION_SIZE];
+	int error = path ? replace_file_open(&file, path, policy_of(options)) : -ENOMEM;
 
 	if (error)
-		log_error("cannot write to %s: %s; name a file in a directory that you may write "
-			  "to",
-			  path ? path : "a file", strerror(-error));
+		log_error("cannot write to %s: %s", path ? path : "a file",
+			  output_explain(error, why));
 	replace_file_abort(&file);
 	return error;
 }
 
 int emit_open_stream(const struct options *options, FILE **out)
 {
-	FILE *opened = options->output ? fopen(options->output, "we") : stdout;
-	int error = -errno;
+	char why[OUTPUT_EXPLANATION_SIZE];
+	int error;
 
-	if (opened) {
-		*out = opened;
+	if (!options->output) {
+		*out = stdout;
 		return 0;
 	}
-	log_error("cannot write to %s: %s; name a file in a directory that you may write to",
-		  options->output, strerror(-error));
+	error = replace_file_open_stream(options->output, out);
+	if (error)
+		log_error("cannot write to %s: %s", options->output, output_explain(error, why));
 	return error;
+}
+
+void emit_say_failed(const char *what, int error)
+{
+	char why[OUTPUT_EXPLANATION_SIZE];
+
+	log_error("cannot write %s: %s", what, output_explain(error, why));
 }
 
 bool emit_wants_colour(const struct options *options)
@@ -93,7 +111,9 @@ static int replace_with(const struct options *options, const struct output_forma
 			const char *path, const struct emission *emission)
 {
 	struct replace_file file = {0};
-	int error = replace_file_open(&file, path);
+	char why[OUTPUT_EXPLANATION_SIZE];
+	int error = replace_file_open(&file, path, policy_of(options));
+	bool in_place = !error && !file.temporary;
 
 	if (!error)
 		error = write_to(file.out, format, emission);
@@ -102,8 +122,9 @@ static int replace_with(const struct options *options, const struct output_forma
 					    options->textfile_dir ? TEXTFILE_MODE : default_mode());
 	replace_file_abort(&file);
 	if (error)
-		log_error("cannot replace %s: %s; what was there is still there", path,
-			  strerror(-error));
+		log_error("cannot %s %s: %s%s", in_place ? "write to" : "replace", path,
+			  output_explain(error, why),
+			  in_place ? "" : "; what was there is still there");
 	return error;
 }
 
@@ -119,7 +140,7 @@ static int emit(const struct options *options, const struct output_format *forma
 		return 0;
 	error = write_to(out, format, emission);
 	if (error)
-		log_error("cannot write the report: %s", strerror(errno ? errno : -error));
+		emit_say_failed("the report", error);
 	return error;
 }
 

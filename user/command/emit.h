@@ -39,16 +39,21 @@ struct report_sink {
  * -errno after a message. */
 int emit_open(const struct options *options, const struct output_format *format, FILE **out);
 
-/* The same for what replaces no file: truncates --output's. On failure *out is untouched. */
+/* The same for what replaces no file: replace_file_open_stream() for --output. On failure *out is
+ * untouched. */
 int emit_open_stream(const struct options *options, FILE **out);
+
+/* The message for what could not be written: `error` is -errno. */
+void emit_say_failed(const char *what, int error);
 
 /* Whether text goes to a terminal that shows colours, and nobody asked for none. */
 bool emit_wants_colour(const struct options *options);
 
 /*
  * Writes a report in `format`. A format of which a file holds one report replaces --output's file
- * (or --textfile-dir's), and prints only the last one to standard output. 0, or -errno after a
- * message; a file that could not be replaced is as it was.
+ * (or --textfile-dir's), and prints only the last one to standard output; output/replace_file.h
+ * says what is replaced, and what is written to in place. 0, or -errno after a message; a file that
+ * could not be replaced is as it was.
  */
 int emit_report(const struct options *options, const struct output_format *format, FILE *out,
 		const struct report *report, bool last);

@@ -174,7 +174,7 @@ static int write_report(struct retain_run *run, const struct retain_result *resu
 	int err = run->format->write(run->out, &report);
 
 	if (err)
-		log_error("cannot write the report: %s", strerror(-err));
+		emit_say_failed("the report", err);
 	return err;
 }
 

@@ -23,7 +23,7 @@ static int close_output(FILE *out, int error)
 	if (out != stdout && fclose(out) && !error)
 		error = -errno;
 	if (error)
-		log_error("cannot write the report: %s", strerror(-error));
+		emit_say_failed("the report", error);
 	return error;
 }
 

@@ -109,7 +109,7 @@ static int write_report(const struct session *session, const struct thread_repor
 			    : thread_report_text(session->out, report);
 
 	if (error)
-		log_error("cannot write the report: %s", strerror(errno));
+		emit_say_failed("the report", error);
 	return error;
 }
 

@@ -33,7 +33,7 @@ static void take_snapshot(struct overview *overview, const struct triage_report 
 	overview->snapshot_wanted = false;
 	localtime_r(&now, &local);
 	strftime(name, sizeof(name), "leakmon-%Y%m%d-%H%M%S.txt", &local);
-	error = replace_file_open(&file, name);
+	error = replace_file_open(&file, name, REPLACE_OR_WRITE);
 	if (!error)
 		error = output_find("text")->write_triage(file.out, report);
 	if (!error)

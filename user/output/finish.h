@@ -5,7 +5,15 @@
 
 #include <stdio.h>
 
-/* Flushes. 0, or -EIO when anything written to the stream so far failed. */
+/*
+ * Flushes. 0, or -errno (-ENOSPC, -EDQUOT, -EFBIG, -EPIPE, ...) when writing failed; -EIO also: an
+ * earlier write to the stream did, and now it would not.
+ */
 int output_finish(FILE *out);
+
+#define OUTPUT_EXPLANATION_SIZE 160
+
+/* What `error` (-errno) of writing means, and what to do about it, for a message. Returns text. */
+const char *output_explain(int error, char text[OUTPUT_EXPLANATION_SIZE]);
 
 #endif

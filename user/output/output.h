@@ -15,7 +15,7 @@ struct triage_report;
 
 struct output_format {
 	const char *name;
-	/* 0, or -EIO when the stream failed. Flushes. */
+	/* 0, or -errno when the stream failed: output_finish(). Flushes. */
 	int (*write)(FILE *out, const struct report *report);
 	/* The same of a triage; NULL: this format has none. */
 	int (*write_triage)(FILE *out, const struct triage_report *report);

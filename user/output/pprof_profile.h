@@ -65,7 +65,7 @@ void profile_sample_begin(struct profile *profile, const struct frames *frames,
 void profile_label(struct profile *profile, const char *key, const char *text, uint64_t number);
 void profile_sample_end(struct profile *profile);
 
-/* Writes and frees it. `shown`: the type that pprof shows first. 0, -EIO or -ENOMEM. */
+/* Writes and frees it. `shown`: the type that pprof shows first. 0, -errno or -ENOMEM. */
 int profile_write(FILE *out, struct profile *profile, const struct timespec *time,
 		  const char *shown);
 

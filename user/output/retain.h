@@ -27,7 +27,7 @@ struct retain_diff_report {
 
 struct retain_format {
 	const char *name;
-	/* 0, or -EIO when the stream failed, or -ENOMEM. Flushes. */
+	/* 0, or -errno when the stream failed: output_finish(); or -ENOMEM. Flushes. */
 	int (*write)(FILE *out, const struct retain_report *report);
 	/* What changed; NULL: this format has no way to say it. */
 	int (*write_diff)(FILE *out, const struct retain_diff_report *report);

@@ -38,6 +38,7 @@ static void __attribute__((noreturn)) child_run(const int go[2], const int resul
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	/* Should the monitor be killed while the program stands stopped, the program goes on. */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (read(go[0], &byte, 1) != 1)

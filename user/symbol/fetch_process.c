@@ -35,6 +35,7 @@ static void set_signals(void)
 	sigset_t none;
 
 	signal(SIGPIPE, SIG_DFL); /* what is ignored stays so over exec */
+	signal(SIGXFSZ, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* Ctrl-C asks the monitor for its last report, which may want this file. */
