@@ -3,6 +3,7 @@
 #include "containers.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #define NAMED "--format", "json", "-o", "0", "3600"
 
@@ -253,11 +254,183 @@ static void a_container_that_dies_keeps_its_name(void **state)
 	expect_container(process_of(report, container->pid), container, "web-0");
 }
 
+#define SOME_ID "feedfacefeedfacefeedfacefeedfacefeedfacefeedfacefeedfacefeedface"
+#define NOBODY 65534
+
+/*
+ * What user 65534 can do with a cgroup that was delegated to them: give a group below it the name
+ * of a container, and stand beside it as a runtime does, with a bundle.
+ */
+static const char impostor[] =
+	"set -e\n"
+	"group=$1/leakmon-test/user id=$2 place=$3 delegated=$4\n"
+	"scope=$group/cri-containerd-$id.scope\n"
+	"mkdir -p $group $place\n"
+	"cp $5 $place/leak\n"
+	"test $delegated = yes || mkdir $scope\n"
+	"test $delegated = no || chown -R 65534 $group\n"
+	"chown 65534 $place\n"
+	"cd $place\n"
+	"test $delegated = no || echo $$ > $group/cgroup.procs\n"
+	"cat > config.json <<END\n"
+	"{\"linux\": {\"cgroupsPath\": \"/$id\"}, \"annotations\": {\n"
+	"\"io.kubernetes.cri.sandbox-name\": \"web-0\",\n"
+	"\"io.kubernetes.cri.sandbox-namespace\": \"shop\",\n"
+	"\"io.kubernetes.cri.container-name\": \"app\"}}\n"
+	"END\n"
+	"chown 65534 config.json\n"
+	/* Root starts it, in a directory of the user's. */
+	"if test $delegated = no; then\n"
+	"  sh -c 'echo $$ > '$scope'/cgroup.procs; exec ./leak'\n"
+	"  exit\n"
+	"fi\n"
+	"exec setpriv --reuid 65534 --clear-groups sh -c \"mkdir $scope; sh -c 'echo \\$\\$ > "
+	"$scope/cgroup.procs; exec ./leak'; true\"\n";
+
+static const char *cgroup_mount(bool unified)
+{
+	if (unified)
+		return access("/sys/fs/cgroup/cgroup.procs", F_OK) ? "/sys/fs/cgroup/unified"
+								   : "/sys/fs/cgroup";
+	return "/sys/fs/cgroup/freezer";
+}
+
+struct forged {
+	struct child *child;
+	pid_t pid;
+	char pid_text[16];
+};
+
+static struct forged impostor_start(struct harness *harness, const char *mount, const char *id,
+				    const char *delegated)
+{
+	const char *workloads = getenv("LEAKMON_WORKLOADS");
+	struct forged forged = {0};
+	char place[64], workload[512];
+	char *line;
+
+	assert_int_equal(chmod(harness->directory, 0711), 0);
+	snprintf(place, sizeof(place), "%s/%s-%.8s", harness->directory, delegated, id);
+	snprintf(workload, sizeof(workload), "%s/leak", workloads ? workloads : "build/workloads");
+	forged.child = child_start(
+		harness, "/bin/sh",
+		ARGUMENTS("sh", "-c", impostor, "sh", mount, id, place, delegated, workload), NULL);
+	line = child_line(harness, forged.child, &forged.child->out);
+	assert_int_equal(sscanf(line, "ready %d", &forged.pid), 1);
+	free(line);
+	snprintf(forged.pid_text, sizeof(forged.pid_text), "%d", forged.pid);
+	return forged;
+}
+
+static void expect_claims(json_t *process)
+{
+	json_t *named = json_object_get(process, "container");
+	json_t *claims = json_object_get(named, "claims");
+
+	assert_true(json_is_false(json_object_get(named, "proven")));
+	assert_true(json_is_null(json_object_get(named, "namespace")));
+	assert_true(json_is_null(json_object_get(named, "pod")));
+	assert_true(json_is_null(json_object_get(named, "name")));
+	assert_string_equal(text_at(claims, "namespace"), "shop");
+	assert_string_equal(text_at(claims, "pod"), "web-0");
+	assert_string_equal(text_at(claims, "name"), "app");
+}
+
+/* Of one report: standard output whole. */
+static void expect_output(struct harness *harness, const char *pid, const char *format,
+			  const char *words, const char *never)
+{
+	struct child *monitor =
+		MONITOR(harness, "-p", pid, "-o", "0", "--format", format, "0.1", "1");
+
+	assert_int_equal(child_end(harness, monitor), 0);
+	if (words && !strstr(monitor->out.text, words))
+		child_fail(monitor, "stdout does not say `%s`: %s", words, monitor->out.text);
+	if (never && strstr(monitor->out.text, never))
+		child_fail(monitor, "stdout says `%s`", never);
+}
+
+static void a_user_who_claims_to_be_a_pod_is_not_believed(void **state)
+{
+	struct harness *harness = containers_bpf(state);
+
+	for (int unified = 0; unified < 2; unified++) {
+		char id[65];
+		struct forged forged;
+		struct child *monitor;
+
+		if (access(cgroup_mount(unified), W_OK))
+			continue;
+		snprintf(id, sizeof(id), "%d%s", unified, SOME_ID + 1);
+		forged = impostor_start(harness, cgroup_mount(unified), id, "yes");
+		monitor_expect_error(harness, MONITOR(harness, "--pod", "shop/web-0", NAMED), 1,
+				     "claims that name, and it is unproven: others than root can "
+				     "make its control group");
+		monitor_expect_error(harness, MONITOR(harness, "--container", "app", NAMED), 1,
+				     "claims that name, and it is unproven");
+		monitor = MONITOR_ATTACHED(harness, "-p", forged.pid_text, NAMED);
+		workload_do(harness, forged.child, "go");
+		expect_claims(process_of(monitor_stop(harness, monitor), forged.pid));
+		expect_output(harness, forged.pid_text, "text", "container app (pod shop/web-0) ",
+			      NULL);
+		expect_output(harness, forged.pid_text, "text", " (unproven)\n", NULL);
+		expect_output(harness, forged.pid_text, "prom", "comm=\"leak\"", "container=");
+		expect_output(harness, forged.pid_text, "prom", NULL, "web-0");
+		kill(forged.pid, SIGKILL);
+	}
+}
+
+/* The cgroup has the victim's id, and every file says whose that is: all of them are root's. */
+static void a_user_who_takes_the_id_of_a_container_is_not_taken_for_it(void **state)
+{
+	struct harness *harness = containers_bpf(state);
+	const struct container_spec spec = {
+		.runtime = "runc", .image = IMAGE_GLIBC, .pod = "web-0"};
+	struct running *container = container_start(harness, &spec);
+	bool unified = !access(cgroup_mount(true), W_OK);
+	struct forged forged = impostor_start(harness, cgroup_mount(unified), container->id, "yes");
+	struct child *monitor = MONITOR_ATTACHED(harness, "--pod", "shop/web-0", NAMED);
+	json_t *report;
+
+	workload_do(harness, container->child, "go");
+	workload_do(harness, forged.child, "go");
+	report = monitor_stop(harness, monitor);
+	assert_int_equal(json_array_size(json_object_get(report, "processes")), 1);
+	expect_leaks(process_of(report, container->pid));
+	expect_container(process_of(report, container->pid), container, "web-0");
+	monitor = MONITOR_ATTACHED(harness, "-p", forged.pid_text, NAMED);
+	expect_claims(process_of(monitor_stop(harness, monitor), forged.pid));
+	kill(forged.pid, SIGKILL);
+}
+
+/* Root made the cgroup and started the program, beside files of a user. */
+static void names_that_a_user_wrote_are_no_names(void **state)
+{
+	struct harness *harness = containers_bpf(state);
+	bool unified = !access(cgroup_mount(true), W_OK);
+	struct forged forged = impostor_start(harness, cgroup_mount(unified), SOME_ID, "no");
+	struct child *monitor;
+	json_t *process;
+
+	monitor_expect_error(harness, MONITOR(harness, "--pod", "web-0", NAMED), 1,
+			     "it is unproven: its names are only in files, or from a runtime, that "
+			     "others than root can change");
+	monitor = MONITOR_ATTACHED(harness, "--container", SOME_ID, NAMED);
+	process = process_of(monitor_stop(harness, monitor), forged.pid);
+	expect_claims(process);
+	assert_string_equal(text_at(json_object_get(process, "container"), "id"), SOME_ID);
+	expect_output(harness, forged.pid_text, "prom", "container=\"" SOME_ID "\"", "web-0");
+	kill(forged.pid, SIGKILL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		container_test(every_runtime_and_libc_is_counted_exactly_and_named),
 		container_test(a_container_is_found_by_pid_by_id_by_name_and_by_cgroup),
+		container_test(a_user_who_claims_to_be_a_pod_is_not_believed),
+		container_test(a_user_who_takes_the_id_of_a_container_is_not_taken_for_it),
+		container_test(names_that_a_user_wrote_are_no_names),
 		container_test(two_containers_over_one_layer_are_counted_once_each),
 		container_test(a_pod_that_is_not_there_lists_those_that_are),
 		container_test(an_unreadable_bundle_leaves_the_id),

@@ -455,6 +455,8 @@ static char *container_of_site(const struct snapshot_process *process,
 	(void)site;
 	if (!container)
 		return strdup("(no container)");
+	if (container->doubt == CONTAINER_UNPROVEN)
+		return strdup("(unproven container)");
 	if (!container->pod)
 		return strdup(container->id);
 	return asprintf(&name, "%s/%s/%s", container->namespace ? container->namespace : "?",

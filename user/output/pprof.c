@@ -30,7 +30,7 @@ static void labels(struct profile *profile, const struct snapshot_process *proce
 	if (site->family != FAMILY_HEAP)
 		profile_label(profile, "family", family_name(site->family), 0);
 	profile_label(profile, "kind", kind_name(site->kind), 0);
-	if (!container)
+	if (!container_proven_id(container))
 		return;
 	profile_label(profile, "container_id", container->id, 0);
 	profile_label(profile, "namespace", container->namespace, 0);

@@ -25,7 +25,7 @@ void prom_label(FILE *out, const char *key, const char *value, const char *befor
 
 void prom_container_labels(FILE *out, const struct container *container)
 {
-	if (!container)
+	if (!container_proven_id(container))
 		return;
 	if (container->namespace)
 		prom_label(out, "namespace", container->namespace, ",");

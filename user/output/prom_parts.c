@@ -18,7 +18,8 @@ uint64_t prom_value(const void *object, const struct prom_metric *metric)
 
 uint64_t prom_process_key(const struct snapshot_process *process)
 {
+	const char *container = container_proven_id(process->container);
 	uint64_t key = intern_hash(process->comm);
 
-	return process->container ? hash_mix(key) ^ intern_hash(process->container->id) : key;
+	return container ? hash_mix(key) ^ intern_hash(container) : key;
 }

@@ -11,20 +11,27 @@
 #include "output/text_parts.h"
 #include "proc/container.h"
 
-/* container NAME (pod NAMESPACE/POD) ID */
+/* container NAME (pod NAMESPACE/POD) ID [(unproven)] */
 static void container_write(FILE *out, const struct container *container)
 {
+	const struct container_claims *claims = &container->claims;
+	bool doubted = container->doubt != CONTAINER_PROVEN;
+	const char *name = doubted ? claims->name : container->name;
+	const char *pod = doubted ? claims->pod : container->pod;
+	const char *namespace = doubted ? claims->namespace : container->namespace;
+
 	fputs("container ", out);
-	if (container->name)
-		text_print_inert(out, container->name);
-	if (container->pod) {
-		fputs(container->name ? " (pod " : "(pod ", out);
-		text_print_inert(out, container->namespace ? container->namespace : "?");
+	if (name)
+		text_print_inert(out, name);
+	if (pod) {
+		fputs(name ? " (pod " : "(pod ", out);
+		text_print_inert(out, namespace ? namespace : "?");
 		fputc('/', out);
-		text_print_inert(out, container->pod);
+		text_print_inert(out, pod);
 		fputc(')', out);
 	}
-	fprintf(out, "%s%.12s\n", container->name || container->pod ? " " : "", container->id);
+	fprintf(out, "%s%.12s%s\n", name || pod ? " " : "", container->id,
+		doubted ? " (unproven)" : "");
 }
 
 /* The ledger below has the causes that come with a number. */

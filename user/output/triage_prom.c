@@ -35,7 +35,7 @@ static bool same_text(const char *a, const char *b)
 
 static const char *container_id(const struct triage_entry *entry)
 {
-	return entry->container ? entry->container->id : NULL;
+	return container_proven_id(entry->container);
 }
 
 static bool same_series(const struct triage_entry *a, const struct triage_entry *b)

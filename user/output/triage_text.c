@@ -83,12 +83,27 @@ static void column_write(FILE *out, const char *text, size_t width)
 	fprintf(out, "%*s", (int)(width - used), "");
 }
 
+/* The doubt first: a column is short, and a name may be long. */
+static void doubted_place(char text[TRIAGE_PLACE_SIZE], const struct container *container)
+{
+	const struct container_claims *claims = &container->claims;
+
+	if (claims->pod)
+		snprintf(text, TRIAGE_PLACE_SIZE, "(unproven) %s/%s", claims->pod,
+			 claims->name ? claims->name : "");
+	else
+		snprintf(text, TRIAGE_PLACE_SIZE, "(unproven) %.*s", claims->name ? 200 : 12,
+			 claims->name ? claims->name : container->id);
+}
+
 char *output_triage_place(char text[TRIAGE_PLACE_SIZE], const struct triage_entry *entry)
 {
 	const struct container *container = entry->container;
 	const char *slash = entry->cgroup ? strrchr(entry->cgroup, '/') : NULL;
 
-	if (container && container->pod)
+	if (container && container->doubt)
+		doubted_place(text, container);
+	else if (container && container->pod)
 		snprintf(text, TRIAGE_PLACE_SIZE, "%s/%s", container->pod,
 			 container->name ? container->name : "");
 	else if (container && container->name)

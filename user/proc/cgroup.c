@@ -2,13 +2,21 @@
 #include "proc/cgroup.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "proc/root_only.h"
 #include "proc/small_file.h"
 
 /* A dozen hierarchies of v1, and v2, with a page of path each. */
 #define TEXT_MAX_BYTES (64 * 4096)
+#define MOUNTINFO_MAX_BYTES (4u << 20)
 
 static bool is_known(const struct cgroup_paths *paths, unsigned long hierarchy)
 {
@@ -134,6 +142,123 @@ static bool mount_line_parse(const char *line, struct mount_line *mount)
 	return separator && separator < end &&
 	       sscanf(line, "%*u %*u %*s %4095s %4095s ", mount->root, mount->point) == 2 &&
 	       sscanf(separator, " - %31s", mount->type) == 1;
+}
+
+static bool has_word(const char *words, const char *word, size_t length)
+{
+	for (const char *at = strstr(words, word); at; at = strstr(at + 1, word)) {
+		if ((at == words || at[-1] == ',') && (!at[length] || at[length] == ','))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the line is of the hierarchy that the path is in. */
+static bool is_mount_of(const char *line, const struct mount_line *mount,
+			const struct cgroup_path *path)
+{
+	const char *separator = strstr(line, " - ");
+	_cleanup_free_ char *first = strndup(path->controllers, strcspn(path->controllers, ","));
+	char super[256];
+
+	if (!path->hierarchy)
+		return !strcmp(mount->type, "cgroup2");
+	return first && !strcmp(mount->type, "cgroup") &&
+	       sscanf(separator, " - %*s %*s %255s", super) == 1 &&
+	       has_word(super, first, strlen(first));
+}
+
+/* Where the group is mounted, as the owner of mountinfo sees it; NULL: nowhere. */
+static char *mounted_at(const struct cgroup_path *path, size_t length, const char *mountinfo)
+{
+	_cleanup_free_ struct mount_line *mount = malloc(sizeof(*mount));
+	char *directory = NULL;
+
+	if (!mount || !strncmp(path->path, "/..", 3))
+		return NULL;
+	for (const char *line = mountinfo; *line; line += strcspn(line, "\n")) {
+		size_t root;
+
+		line += *line == '\n';
+		if (!mount_line_parse(line, mount) || !is_mount_of(line, mount, path))
+			continue;
+		root = strcmp(mount->root, "/") ? strlen(mount->root) : 0;
+		if (root > length || (root && !begins_with(path->path, mount->root, root)))
+			continue;
+		return asprintf(&directory, "%s%.*s", mount->point, (int)(length - root),
+				path->path + root) < 0
+			       ? NULL
+			       : directory;
+	}
+	return NULL;
+}
+
+/* Below leakmon's own root, or below that of process 1: see host_file.h. O_PATH, or -1. */
+static int open_group(const struct cgroup_path *path, size_t length)
+{
+	static const char *const views[][2] = {{"/proc/self/mountinfo", ""},
+					       {"/proc/1/mountinfo", "/proc/1/root"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		_cleanup_free_ char *mountinfo = NULL, *directory = NULL, *name = NULL;
+		int fd;
+
+		if (small_file_read(views[i][0], MOUNTINFO_MAX_BYTES, &mountinfo))
+			continue;
+		directory = mounted_at(path, length, mountinfo);
+		if (!directory || asprintf(&name, "%s%s", views[i][1], directory) < 0)
+			continue;
+		fd = open(name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+static bool is_cgroup(int fd)
+{
+	struct statfs status;
+
+	return !fstatfs(fd, &status) &&
+	       (status.f_type == CGROUP2_SUPER_MAGIC || status.f_type == CGROUP_SUPER_MAGIC);
+}
+
+/* Nobody else may make a group here, nor put processes into it. */
+static bool is_roots(int fd)
+{
+	struct stat group, members;
+
+	return !fstat(fd, &group) && root_only_status(&group) &&
+	       (fstatat(fd, "cgroup.procs", &members, AT_SYMLINK_NOFOLLOW) ||
+		root_only_status(&members));
+}
+
+enum cgroup_makers cgroup_makers_of(const struct cgroup_path *path, size_t length)
+{
+	bool unified = !path->hierarchy;
+	_cleanup_close_ int at = open_group(path, unified ? length : strlen(path->path));
+	bool first = true;
+
+	if (at < 0 || !is_cgroup(at))
+		return CGROUP_UNKNOWN;
+	while (is_cgroup(at)) {
+		struct stat status, above;
+		int parent;
+
+		if (!(first && unified) && !is_roots(at))
+			return CGROUP_OTHERS;
+		first = false;
+		parent = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (parent < 0 || fstat(at, &status) || fstat(parent, &above)) {
+			cleanup_close(&parent);
+			return CGROUP_UNKNOWN;
+		}
+		close(at);
+		at = parent;
+		if (status.st_dev == above.st_dev && status.st_ino == above.st_ino)
+			break;
+	}
+	return CGROUP_ROOT_ONLY;
 }
 
 /* The part of argument below the mount point, or NULL. */

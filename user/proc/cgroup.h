@@ -52,4 +52,18 @@ bool cgroup_is_within(const char *path, const char *group);
  */
 char *cgroup_path_from_argument(const char *argument, const char *mountinfo);
 
+enum cgroup_makers {
+	CGROUP_UNKNOWN, /* the hierarchy is not mounted here, or its root is not known */
+	CGROUP_OTHERS,	/* others than root, too: it, or a group above it, was delegated */
+	CGROUP_ROOT_ONLY,
+};
+
+/*
+ * Who could make a group with this name, and put processes into it: the first `length` bytes of
+ * the path are the group's own. In v2, root may have given what is below the name away to the
+ * container: no process from elsewhere gets in there without the right to write to the groups
+ * above. In v1 any owner of a group can move processes of theirs into it.
+ */
+enum cgroup_makers cgroup_makers_of(const struct cgroup_path *path, size_t length);
+
 #endif

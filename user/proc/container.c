@@ -4,12 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
+static void claims_clear(struct container_claims *claims)
+{
+	free(claims->namespace);
+	free(claims->pod);
+	free(claims->name);
+	*claims = (struct container_claims){0};
+}
+
 void container_clear(struct container *container)
 {
 	free(container->namespace);
 	free(container->pod);
 	free(container->name);
 	container->namespace = container->pod = container->name = NULL;
+	claims_clear(&container->claims);
 }
 
 void container_free(struct container *container)
@@ -34,20 +45,82 @@ struct container *container_copy(const struct container *container)
 		return NULL;
 	*copy = *container;
 	copy->namespace = copy->pod = copy->name = NULL;
+	copy->claims = (struct container_claims){0};
 	if (copy_text(&copy->namespace, container->namespace) &&
-	    copy_text(&copy->pod, container->pod) && copy_text(&copy->name, container->name))
+	    copy_text(&copy->pod, container->pod) && copy_text(&copy->name, container->name) &&
+	    copy_text(&copy->claims.namespace, container->claims.namespace) &&
+	    copy_text(&copy->claims.pod, container->claims.pod) &&
+	    copy_text(&copy->claims.name, container->claims.name))
 		return copy;
 	container_free(copy);
 	return NULL;
 }
 
-const char *container_path(const struct cgroup_paths *paths, struct container_id *id)
+const struct cgroup_path *container_path(const struct cgroup_paths *paths, struct container_id *id)
 {
 	for (size_t i = 0; i < paths->list.count; i++) {
 		if (container_id_from_path(paths->list.items[i].path, id))
-			return paths->list.items[i].path;
+			return &paths->list.items[i];
 	}
 	return NULL;
+}
+
+size_t container_path_length(const char *path, const char *id)
+{
+	const char *last = path;
+
+	for (const char *at = strstr(path, id); at; at = strstr(at + 1, id))
+		last = at;
+	return (size_t)(last - path) + strlen(id);
+}
+
+void container_claim(struct container *container, enum container_doubt doubt,
+		     struct container *claimed)
+{
+	claims_clear(&container->claims);
+	container->doubt = doubt;
+	if (doubt) {
+		container_clear(container);
+		container->claims.namespace = TAKE_PTR(claimed->namespace);
+		container->claims.pod = TAKE_PTR(claimed->pod);
+		container->claims.name = TAKE_PTR(claimed->name);
+	}
+	container_clear(claimed);
+}
+
+const char *container_proven_id(const struct container *container)
+{
+	return container && container->doubt != CONTAINER_UNPROVEN ? container->id : NULL;
+}
+
+void container_print_name(FILE *out, const struct container *container)
+{
+	const struct container_claims proven = {container->namespace, container->pod,
+						container->name};
+	const struct container_claims *names = container->doubt ? &container->claims : &proven;
+
+	if (names->pod)
+		fprintf(out, "%s/%s%s%s", names->namespace ? names->namespace : "?", names->pod,
+			names->name ? "/" : "", names->name ? names->name : "");
+	else
+		fprintf(out, "%.*s", names->name ? CONTAINER_NAME_MAX : 12,
+			names->name ? names->name : container->id);
+	if (container->doubt)
+		fputs(" (unproven)", out);
+}
+
+const char *container_doubt_reason(const struct container *container)
+{
+	static const char *const reasons[] = {
+		[CONTAINER_PROVEN] = "",
+		[CONTAINER_NAMES_UNPROVEN] =
+			"its names are only in files, or from a runtime, that others than root "
+			"can change",
+		[CONTAINER_UNPROVEN] = "others than root can make its control group",
+	};
+	_Static_assert(ARRAY_SIZE(reasons) == CONTAINER_DOUBT_MAX_, "a reason for every doubt");
+
+	return reasons[container->doubt];
 }
 
 void container_name_set(char **name, const char *text, size_t length)

@@ -8,19 +8,59 @@
 #define LEAKMON_PROC_CONTAINER_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "proc/cgroup.h"
 #include "proc/container_id.h"
 
 /* NULL: not known, or the container belongs to no pod. Names are untrusted text; owned. */
+struct container_claims {
+	char *namespace, *pod, *name;
+};
+
+enum container_doubt {
+	CONTAINER_PROVEN,	  /* as far as it is known at all */
+	CONTAINER_NAMES_UNPROVEN, /* the id is proven; names are only claimed */
+	CONTAINER_UNPROVEN,	  /* neither is: anybody could have made this cgroup */
+	CONTAINER_DOUBT_MAX_,
+};
+
+/*
+ * Names are what root says, through files that nobody else can write; an id is proven when only
+ * root could put a process into a cgroup of that name. Whoever may make cgroups, or start processes
+ * beside files of their own, can claim to be any container: what is only claimed is shown as such,
+ * and is neither a label nor a target's name. A container that a user runs without root is one that
+ * nobody but that user vouches for.
+ */
 struct container {
 	char id[CONTAINER_ID_LENGTH + 1];
 	char pod_uid[POD_UID_MAX_LENGTH + 1]; /* "": no pod, or not known */
 	char *namespace, *pod, *name;
+	enum container_doubt doubt;
+	struct container_claims claims; /* of what is unproven; all NULL otherwise */
 };
 
 /* The first of the paths that is a container's, and its id; NULL: none is. */
-const char *container_path(const struct cgroup_paths *paths, struct container_id *id);
+const struct cgroup_path *container_path(const struct cgroup_paths *paths, struct container_id *id);
+
+/* What is known of a container that is in doubt: takes the names of `claimed`, drops its own. With
+ * CONTAINER_PROVEN it keeps its own, and drops claims. */
+void container_claim(struct container *container, enum container_doubt doubt,
+		     struct container *claimed);
+
+/* The id, for whatever is to be said of this container elsewhere; NULL: unproven, or no container.
+ */
+const char *container_proven_id(const struct container *container);
+
+/* NAMESPACE/POD/NAME, NAME or the id's first digits, with " (unproven)" if so. Not inert. */
+void container_print_name(FILE *out, const struct container *container);
+
+/* How much of a container's path is its own: up to the last mention of the id. */
+size_t container_path_length(const char *path, const char *id);
+
+/* Why it is in doubt, as part of a sentence on the process: "its control group ...". "": it is not.
+ */
+const char *container_doubt_reason(const struct container *container);
 
 /* A deep copy for container_free(). NULL: out of memory, or container is NULL. */
 struct container *container_copy(const struct container *container);

@@ -116,20 +116,21 @@ static struct cached *cache_add(struct container_cache *cache, const struct cont
 	return cached;
 }
 
-static void look_up(struct cached *cached, pid_t pid)
+static void look_up(struct cached *cached, pid_t pid, const struct cgroup_path *path)
 {
-	container_names_find(pid, &cached->container);
+	container_names_find(pid, path, &cached->container);
 	cached->retry_at = cached->container.name ? 0 : now_seconds() + RETRY_SECONDS;
 }
 
-/* The path up to its last mention of the id: what is below belongs to the container too. */
-static char *group_of(const char *path, const char *id)
+/* The hierarchy and the path up to the id: what is below belongs to the container too. */
+static char *group_of(const struct cgroup_path *path, const char *id)
 {
-	const char *last = path;
+	char *group = NULL;
 
-	for (const char *at = strstr(path, id); at; at = strstr(at + 1, id))
-		last = at;
-	return strndup(path, (size_t)(last - path) + strlen(id));
+	if (asprintf(&group, "%u:%.*s", path->hierarchy, (int)container_path_length(path->path, id),
+		     path->path) < 0)
+		return NULL;
+	return group;
 }
 
 const struct container *container_find_by_paths(struct container_cache *cache, pid_t pid,
@@ -137,7 +138,7 @@ const struct container *container_find_by_paths(struct container_cache *cache, p
 {
 	_cleanup_free_ char *group = NULL;
 	struct container_id id;
-	const char *path = container_path(paths, &id);
+	const struct cgroup_path *path = container_path(paths, &id);
 	struct cached *cached;
 	uint64_t key;
 
@@ -153,7 +154,7 @@ const struct container *container_find_by_paths(struct container_cache *cache, p
 		cached = cache_add(cache, &id, TAKE_PTR(group));
 	if (!cached)
 		return NULL;
-	look_up(cached, pid);
+	look_up(cached, pid, path);
 	return &cached->container;
 }
 

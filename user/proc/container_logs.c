@@ -62,9 +62,11 @@ bool container_logs_take_pod(const char *name, struct container *container)
 
 /* The one entry that `take` takes; a copy for the caller to free, or NULL. */
 static char *find_entry(const char *path, bool (*take)(const char *, struct container *),
-			struct container *container)
+			struct container *proven, struct container *claimed)
 {
-	_cleanup_closedir_ DIR *directory = host_directory_open(path);
+	bool root_only = false;
+	_cleanup_closedir_ DIR *directory = host_directory_open(path, &root_only);
+	struct container *container = root_only ? proven : claimed;
 	struct dirent *entry;
 
 	for (size_t i = 0; directory && i < ENTRIES_MAX && (entry = readdir(directory)); i++) {
@@ -75,15 +77,19 @@ static char *find_entry(const char *path, bool (*take)(const char *, struct cont
 }
 
 /* With several containers in a pod, nothing here says which of them is ours. */
-static void take_only_container(const char *pod, struct container *container)
+static void take_only_container(const char *pod, struct container *container,
+				struct container *claimed)
 {
 	_cleanup_closedir_ DIR *directory = NULL;
 	char path[PATH_MAX], only[NAME_MAX + 1] = "";
 	struct dirent *entry;
 	size_t count = 0;
+	bool root_only = false;
 
 	snprintf(path, sizeof(path), PODS "/%s", pod);
-	directory = host_directory_open(path);
+	directory = host_directory_open(path, &root_only);
+	if (!root_only)
+		container = claimed;
 	while (directory && count < 2 && (entry = readdir(directory))) {
 		if (entry->d_name[0] == '.')
 			continue;
@@ -94,14 +100,14 @@ static void take_only_container(const char *pod, struct container *container)
 		container_name_set(&container->name, only, strlen(only));
 }
 
-void container_logs_find(struct container *container)
+void container_logs_find(struct container *container, struct container *claimed)
 {
-	_cleanup_free_ char *link = find_entry(LINKS, container_logs_take_link, container);
+	_cleanup_free_ char *link = find_entry(LINKS, container_logs_take_link, container, claimed);
 	_cleanup_free_ char *pod = NULL;
 
 	if (link)
 		return;
-	pod = find_entry(PODS, container_logs_take_pod, container);
+	pod = find_entry(PODS, container_logs_take_pod, container, claimed);
 	if (pod)
-		take_only_container(pod, container);
+		take_only_container(pod, container, claimed);
 }

@@ -12,8 +12,11 @@
 
 #include "proc/container.h"
 
-/* Fills the names that are still unknown, by the container's id, then by its pod's UID. */
-void container_logs_find(struct container *container);
+/*
+ * Fills the names that are still unknown, by the container's id, then by its pod's UID: those of
+ * `container` from directories that only root writes to, those of `claimed` from others.
+ */
+void container_logs_find(struct container *container, struct container *claimed);
 
 /* The name of a link in /var/log/containers: true when it is this container's. */
 bool container_logs_take_link(const char *name, struct container *container);

@@ -138,7 +138,7 @@ static bool match_process(struct selector *selector, const struct process_entry 
 {
 	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
 	struct word_subject subject = {.comm = entry->comm, .paths = &paths};
-	const char *path;
+	const struct cgroup_path *path;
 
 	if (selector->all)
 		return true;

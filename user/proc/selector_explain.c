@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "proc/process_list.h"
 #include "proc/selector.h"
+#include "proc/selector_words.h"
 
 /* A message has room for about 2,000 bytes, most of them escapes if names are hostile. */
 #define SHOWN_MAX 20
@@ -91,12 +92,13 @@ static void add_container(const struct process_entry *entry, struct container_ca
 			  struct names *names)
 {
 	const struct container *container = container_find(containers, entry->pid);
-	char text[64];
+	char text[80];
 
 	if (!container)
 		return;
-	snprintf(text, sizeof(text), "%.12s%s%.40s%s", container->id, container->name ? " (" : "",
-		 container->name ? container->name : "", container->name ? ")" : "");
+	snprintf(text, sizeof(text), "%.12s%s%.40s%s%s", container->id, container->name ? " (" : "",
+		 container->name ? container->name : "", container->name ? ")" : "",
+		 container->doubt ? " (unproven)" : "");
 	names_add(names, text);
 }
 
@@ -157,6 +159,32 @@ static void names_collect(enum selector_kind kind, struct names *names)
 	names_settle(names);
 }
 
+/* Says who claims the name without proof. False: nobody does. */
+static bool explain_claim(const struct unmatched *unmatched)
+{
+	_cleanup_(process_list_free) struct process_list processes = {0};
+	struct container_cache *containers = container_cache_new();
+	bool claimed = false;
+
+	process_list_read(PROCESSES_MAX, &processes);
+	for (size_t i = 0; containers && i < processes.list.count && !claimed; i++) {
+		pid_t pid = processes.list.items[i].pid;
+		const struct container *container = processes.list.items[i].kernel_thread
+							    ? NULL
+							    : container_find(containers, pid);
+
+		if (!container || !word_is_claimed(unmatched->kind, unmatched->word, container))
+			continue;
+		claimed = true;
+		log_error("%s %.200s: PID %d claims that name, and it is unproven: %s; if it is "
+			  "the one you mean, choose it by --pid, --cgroup or --container ID",
+			  kinds[unmatched->kind].option, unmatched->word, pid,
+			  container_doubt_reason(container));
+	}
+	container_cache_free(containers);
+	return claimed;
+}
+
 static void explain(const struct unmatched *unmatched, bool hidden)
 {
 	_cleanup_(names_free) struct names names = {0};
@@ -181,7 +209,12 @@ static void explain(const struct unmatched *unmatched, bool hidden)
 
 int selection_explain(const struct selection *selection)
 {
-	for (size_t i = 0; i < selection->unmatched.count; i++)
-		explain(&selection->unmatched.items[i], selection->hidden);
+	for (size_t i = 0; i < selection->unmatched.count; i++) {
+		const struct unmatched *unmatched = &selection->unmatched.items[i];
+
+		if ((unmatched->kind != SELECT_POD && unmatched->kind != SELECT_CONTAINER) ||
+		    !explain_claim(unmatched))
+			explain(unmatched, selection->hidden);
+	}
 	return selection->unmatched.count ? -ENOENT : 0;
 }

@@ -32,16 +32,31 @@ static bool matches_container(const char *word, const struct word_subject *subje
 	       (container && container->name && !strcmp(word, container->name));
 }
 
-static bool matches_pod(const char *word, const struct word_subject *subject)
+static bool is_pod(const char *word, const char *namespace, const char *pod)
 {
-	const struct container *container = subject->container;
 	const char *slash = strchr(word, '/');
 	size_t length = slash ? (size_t)(slash - word) : 0;
 
-	if (!container || !container->pod || strcmp(slash ? slash + 1 : word, container->pod) != 0)
+	if (!pod || strcmp(slash ? slash + 1 : word, pod) != 0)
 		return false;
-	return !slash || (container->namespace && strlen(container->namespace) == length &&
-			  !memcmp(container->namespace, word, length));
+	return !slash ||
+	       (namespace && strlen(namespace) == length && !memcmp(namespace, word, length));
+}
+
+static bool matches_pod(const char *word, const struct word_subject *subject)
+{
+	const struct container *container = subject->container;
+
+	return container && is_pod(word, container->namespace, container->pod);
+}
+
+bool word_is_claimed(enum selector_kind kind, const char *word, const struct container *container)
+{
+	const struct container_claims *claims = &container->claims;
+
+	if (kind == SELECT_CONTAINER)
+		return claims->name && !strcmp(word, claims->name);
+	return kind == SELECT_POD && is_pod(word, claims->namespace, claims->pod);
 }
 
 bool word_matches(enum selector_kind kind, const char *word, const struct word_subject *subject)

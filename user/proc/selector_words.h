@@ -20,6 +20,9 @@ struct word_subject {
 
 bool word_matches(enum selector_kind kind, const char *word, const struct word_subject *subject);
 
+/* Whether the container merely claims to be the one that the word names. */
+bool word_is_claimed(enum selector_kind kind, const char *word, const struct container *container);
+
 /* Which words matched so far. */
 struct word_marks {
 	bool *matched[SELECT_MAX_];

@@ -172,9 +172,15 @@ static uint64_t site_key(int64_t process, enum site_family family, uint32_t inde
 	return recorder_mix((uint64_t)process, (uint64_t)family << 32 | index);
 }
 
+/* A recording has no place for doubt: what is unproven is not kept. */
+static const struct container *container_kept(const struct snapshot_process *process)
+{
+	return container_proven_id(process->container) ? process->container : NULL;
+}
+
 static uint64_t process_hash(const struct snapshot_process *process)
 {
-	const struct container *container = process->container;
+	const struct container *container = container_kept(process);
 	uint64_t hash =
 		recorder_mix(recorder_text_hash(process->comm), recorder_text_hash(process->exe));
 
@@ -190,7 +196,7 @@ static int process_describe(struct recorder *recorder, int64_t row,
 			    const struct snapshot_process *process)
 {
 	struct recorded_process *recorded = &recorder->processes.items[row - 1];
-	const struct container *container = process->container;
+	const struct container *container = container_kept(process);
 	uint64_t described = process_hash(process);
 	int error;
 

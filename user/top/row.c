@@ -145,18 +145,14 @@ static int site_row(const struct report *report, const struct snapshot_process *
 static char *container_text(const struct container *container)
 {
 	char *text = NULL;
-	int length;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
-	if (container->pod)
-		length = asprintf(&text, "%s/%s%s%s",
-				  container->namespace ? container->namespace : "?", container->pod,
-				  container->name ? "/" : "",
-				  container->name ? container->name : "");
-	else if (container->name)
-		length = asprintf(&text, "%s", container->name);
-	else
-		length = asprintf(&text, "%.12s", container->id);
-	return length < 0 ? NULL : text;
+	if (!out)
+		return NULL;
+	container_print_name(out, container);
+	fclose(out);
+	return text;
 }
 
 static int process_row(const struct report *report, const struct report_process *ranked,
@@ -218,8 +214,9 @@ static uint64_t entry_identity(const struct triage_entry *entry)
 {
 	uint64_t hash = hash_mix((uint64_t)entry->pid + 1);
 
-	return text_hash(text_hash(hash, entry->container ? entry->container->id : entry->cgroup),
-			 entry->comm);
+	const char *container = container_proven_id(entry->container);
+
+	return text_hash(text_hash(hash, container ? container : entry->cgroup), entry->comm);
 }
 
 static int put_texts(struct top_row *row, const struct triage_entry *entry)
