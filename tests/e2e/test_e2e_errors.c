@@ -230,15 +230,17 @@ static void a_device_that_reports_go_to_stays_a_device(void **state)
 	workload_do(harness, workload, "go");
 }
 
+/* A private copy of the link /dev/stdout, for the same reason. */
 static void a_report_goes_on_where_standard_output_stands(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct child *workload = WORKLOAD(harness, "leak");
-	struct child *monitor =
-		MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--format", "folded",
-				 "--output", "/dev/stdout", "3600");
-	char *line;
+	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
+	char own[64], *line;
 
+	snprintf(own, sizeof(own), "%s/stdout", harness->directory);
+	assert_int_equal(symlink("/proc/self/fd/1", own), 0);
+	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--format",
+				   "folded", "--output", own, "3600");
 	workload_do(harness, workload, "go");
 	child_signal(monitor, SIGINT);
 	line = child_line(harness, monitor, &monitor->out);
@@ -381,6 +383,52 @@ static void a_size_that_the_kernel_refuses_is_said(void **state)
 	workload_do(harness, workload, "go");
 }
 
+#define SMALL_CGROUP "/sys/fs/cgroup/memory/leakmon-test-errors"
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	if (!file || fputs(text, file) == EOF || fclose(file))
+		_exit(98);
+}
+
+static void enter_small_cgroup(void)
+{
+	write_text(SMALL_CGROUP "/cgroup.procs", "0");
+}
+
+/* The kernel kills without a word: what cannot work is refused before. */
+static void a_memory_cgroup_that_is_too_small_is_named(void **state)
+{
+	static const char *const sizes[] = {"4194304", "8388608", "29360128"};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	char recording[64];
+	const char *const *const commands[] = {
+		ARGUMENTS("leakmon", "-p", workload->pid_text, "0.05"),
+		ARGUMENTS("leakmon", "threads", "-p", workload->pid_text, "0.05", "1"),
+		ARGUMENTS("leakmon", "retain", "-p", workload->pid_text),
+		ARGUMENTS("leakmon", "record", "-p", workload->pid_text, "-o", recording, "0.05"),
+		ARGUMENTS("leakmon", "doctor"), /* the last: 28 MB are enough for it */
+	};
+
+	snprintf(recording, sizeof(recording), "%s/r.lkm", harness->directory);
+	if (mkdir(SMALL_CGROUP, 0755)) {
+		print_message("SKIPPED: no memory controller of cgroup v1 is mounted\n");
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		write_text(SMALL_CGROUP "/memory.limit_in_bytes", sizes[i]);
+		for (size_t j = 0; j < sizeof(commands) / sizeof(*commands) - (i == 2); j++)
+			monitor_expect_error(
+				harness, monitor_start(harness, commands[j], enter_small_cgroup), 1,
+				"MB, and the memory cgroup " SMALL_CGROUP);
+	}
+	assert_int_equal(rmdir(SMALL_CGROUP), 0);
+	workload_do(harness, workload, "go");
+}
+
 /* An empty directory in place of /sys/kernel/btf, for this process alone. */
 static void hide_btf(void)
 {
@@ -422,6 +470,7 @@ int main(void)
 		e2e_test(a_stdout_that_was_never_open_is_an_error),
 		e2e_test(a_missing_capability_is_named),
 		e2e_test(a_size_that_the_kernel_refuses_is_said),
+		e2e_test(a_memory_cgroup_that_is_too_small_is_named),
 		e2e_test(a_kernel_without_type_information_is_told_apart),
 	};
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "cli/targets.h"
 #include "parse/questions.h"
+#include "proc/memory_room.h"
 #include "proc/pid_namespace.h"
 
 /* How long one file may take to come from a server. */
@@ -34,7 +35,10 @@ static int open_output(struct session *session)
 static int try_kernel(struct session *session)
 {
 	const struct options *options = session->options;
-	int error = trial_run(&session->target_config.trial, options->attach_method);
+	int error = memory_room_check(MEMORY_TO_TRACK_BYTES, "tracking processes");
+
+	if (!error)
+		error = trial_run(&session->target_config.trial, options->attach_method);
 
 	session->target_config.object = options->object;
 	session->target_config.symbol_prefix = options->symbol_prefix;

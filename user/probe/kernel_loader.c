@@ -14,6 +14,7 @@
 #include "kernel.skel.h"
 #include "probe/books_maps.h"
 #include "probe/tracepoint_check.h"
+#include "proc/memory_room.h"
 
 #define EVENTS_BYTES 4096
 
@@ -127,6 +128,8 @@ int kernel_loader_open(struct kernel_side *side, const struct loader_config *con
 	bool works[GROUPS] = {false};
 	int error = descriptors_check_start();
 
+	if (!error)
+		error = memory_room_check(MEMORY_TO_LOAD_BYTES, "loading the probes");
 	if (error)
 		return error;
 	loader_quiet_libbpf();

@@ -9,6 +9,7 @@
 
 #include "probe/books_maps.h"
 #include "probe/tracepoint_check.h"
+#include "proc/memory_room.h"
 #include "suspect.skel.h"
 
 /* Different stacks of all suspects together, at 1 KiB each. */
@@ -64,8 +65,10 @@ int suspect_loader_open(struct suspect_side *side, enum lm_stack_walk stack_walk
 	struct suspect_side opened = {
 		.bpf = {.max_sites = MAX_SITES, .max_processes = MAX_PROCESSES},
 		.sees_mappings = tracepoint_exists("vm_unmapped_area", "8p")};
-	int error;
+	int error = memory_room_check(MEMORY_TO_LOAD_BYTES, "sampling call stacks of suspects");
 
+	if (error)
+		return error;
 	loader_quiet_libbpf();
 	opened.skeleton = suspect_bpf__open();
 	if (!opened.skeleton)

@@ -25,6 +25,7 @@
 #include "elf/elf_file.h"
 #include "probe/attach.h"
 #include "probe/loader.h"
+#include "proc/memory_room.h"
 #include "trial.skel.h"
 
 /* arch/x86/entry/syscalls/syscall_64.tbl since 6.11 */
@@ -340,6 +341,8 @@ int trial_run(struct trial *trial, enum attach_method method)
 	int error = descriptors_check_start();
 
 	loader_quiet_libbpf();
+	if (!error)
+		error = memory_room_check(MEMORY_TO_LOAD_BYTES, "loading the probes");
 	if (error)
 		return error;
 	error = self_fd < 0 ? -errno : target_offset(self_fd, &offset);

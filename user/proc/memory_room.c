@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "proc/memory_room.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "proc/cgroup.h"
 
 /* Not to be used: stacks, page tables, what others in the group take meanwhile. */
@@ -53,7 +55,13 @@ static uint64_t idle_in(const char *directory, const char *name)
 	return 0;
 }
 
-static uint64_t room_in(const struct hierarchy *hierarchy, const char *directory)
+/* The group that leaves least. */
+struct room {
+	uint64_t bytes, limit;
+	char directory[4096];
+};
+
+static void room_in(const struct hierarchy *hierarchy, const char *directory, struct room *room)
 {
 	uint64_t limit = number_in(directory, hierarchy->limit, UINT64_MAX);
 	uint64_t usage = number_in(directory, hierarchy->usage, 0);
@@ -61,27 +69,30 @@ static uint64_t room_in(const struct hierarchy *hierarchy, const char *directory
 
 	/* v1 writes "no limit" as a number beyond all memory. */
 	if (limit >= INT64_MAX / 2)
-		return UINT64_MAX;
+		return;
 	usage -= MIN(usage, idle);
-	return limit - MIN(limit, usage);
+	if (limit - MIN(limit, usage) >= room->bytes)
+		return;
+	room->bytes = limit - MIN(limit, usage);
+	room->limit = limit;
+	snprintf(room->directory, sizeof(room->directory), "%s", directory);
 }
 
 /* The group itself and all above it. */
-static uint64_t room_of(const struct hierarchy *hierarchy, const char *path)
+static void room_of(const struct hierarchy *hierarchy, const char *path, struct room *room)
 {
-	uint64_t room = UINT64_MAX;
 	char directory[4096];
 	size_t mount = strlen(hierarchy->mount);
 
 	if ((size_t)snprintf(directory, sizeof(directory), "%s%s", hierarchy->mount, path) >=
 	    sizeof(directory))
-		return UINT64_MAX;
+		return;
 	for (;;) {
 		char *slash = strrchr(directory, '/');
 
-		room = MIN(room, room_in(hierarchy, directory));
+		room_in(hierarchy, directory, room);
 		if (strlen(directory) <= mount || !slash)
-			return room;
+			return;
 		*slash = '\0';
 	}
 }
@@ -91,21 +102,41 @@ static bool is_of(const struct hierarchy *hierarchy, const struct cgroup_path *p
 	return hierarchy->unified ? path->hierarchy == 0 : !strcmp(path->controllers, "memory");
 }
 
-uint64_t memory_room(void)
+static void room_find(struct room *room)
 {
 	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
-	uint64_t room = UINT64_MAX;
 
+	*room = (struct room){.bytes = UINT64_MAX};
 	if (cgroup_paths_read(getpid(), &paths))
-		return UINT64_MAX;
+		return;
 	for (size_t i = 0; i < ARRAY_SIZE(hierarchies); i++) {
 		for (size_t j = 0; j < paths.list.count; j++) {
 			if (is_of(&hierarchies[i], &paths.list.items[j]))
-				room = MIN(room,
-					   room_of(&hierarchies[i], paths.list.items[j].path));
+				room_of(&hierarchies[i], paths.list.items[j].path, room);
 		}
 	}
-	return room;
+}
+
+uint64_t memory_room(void)
+{
+	struct room room;
+
+	room_find(&room);
+	return room.bytes;
+}
+
+int memory_room_check(uint64_t bytes, const char *purpose)
+{
+	struct room room;
+
+	room_find(&room);
+	if (room.bytes >= bytes)
+		return 0;
+	log_error("%s needs about %llu MB, and the memory cgroup %.1000s, limited to %llu MB, "
+		  "leaves %llu: raise its limit, or start leakmon in another cgroup",
+		  purpose, (unsigned long long)(bytes >> 20), room.directory,
+		  (unsigned long long)(room.limit >> 20), (unsigned long long)(room.bytes >> 20));
+	return -ENOMEM;
 }
 
 /* What RLIMIT_DATA counts, in bytes. */
