@@ -82,6 +82,18 @@ static const struct cause inexacts[] = {
 				   "no probes: its calls were not seen"},
 	[INEXACT_UNPROBED] = {"unprobed", "the process dropped the memory that probes stood in: "
 					  "until they were set again its calls were not seen"},
+	[INEXACT_SHARED_MEMORY] = {"shared_memory",
+				   "processes that share its memory (made by vfork or "
+				   "clone(CLONE_VM)) called its allocator before they were probed: "
+				   "their blocks and frees are missing"},
+	[INEXACT_LATE_EXEC] = {"late_exec",
+			       "a thread other than the main one replaced the program, which took "
+			       "the probes away: what it allocated until they were set again is "
+			       "missing"},
+	[INEXACT_EVENTS_LOST] = {"events_lost",
+				 "forks or execs came faster than leakmon could take them: what "
+				 "was forked was looked for afterwards, and its first allocations "
+				 "are missing"},
 };
 _Static_assert(ARRAY_SIZE(inexacts) == INEXACT_MAX_, "a row for every cause");
 

@@ -85,6 +85,9 @@ enum inexact_cause {
 	INEXACT_CODE_MOVED,
 	INEXACT_CODE_WRITABLE,
 	INEXACT_UNPROBED,
+	INEXACT_SHARED_MEMORY, /* vfork or clone(CLONE_VM) made one that called its allocator */
+	INEXACT_LATE_EXEC,     /* probed again only after it had replaced itself */
+	INEXACT_EVENTS_LOST,   /* forks or execs that were not told */
 	INEXACT_MAX_
 };
 
@@ -99,6 +102,8 @@ struct snapshot_process {
 	bool exited;
 	bool exact;	  /* nothing of enum inexact_cause: every number below is exact */
 	uint32_t inexact; /* 1 << enum inexact_cause; 0 if a recording does not tell */
+	uint32_t hidden_tasks; /* SHARED_MEMORY: how many */
+	uint32_t hidden_pid;   /* and the latest of them */
 	struct ledger ledger;
 	/* Of the blocks that passed --older; mappings are apart, for they hold the blocks. */
 	uint64_t outstanding_bytes;

@@ -31,6 +31,12 @@ static void inexact_write(struct json_writer *json, const struct snapshot_proces
 			json_put_string(json, NULL, inexact_name(i));
 	}
 	json_close(json, ']');
+	if (!process->hidden_tasks)
+		return;
+	json_open(json, "shared_memory", '{');
+	json_put_number(json, "count", process->hidden_tasks);
+	json_put_number(json, "pid", process->hidden_pid);
+	json_close(json, '}');
 }
 
 void output_json_process_write(struct json_writer *json, const struct snapshot_process *process)

@@ -43,6 +43,19 @@ static void inexact_write(FILE *out, const struct snapshot_process *process)
 	}
 }
 
+static void inexact_write(FILE *out, const struct snapshot_process *process)
+{
+	for (size_t i = 0; i < INEXACT_MAX_; i++) {
+		if (!(process->inexact & 1u << i) || !inexact_advice(i))
+			continue;
+		fprintf(out, "inexact: %s", inexact_advice(i));
+		if (i == INEXACT_SHARED_MEMORY)
+			fprintf(out, " (%" PRIu32 "; the latest was PID %" PRIu32 ")",
+				process->hidden_tasks, process->hidden_pid);
+		fputc('\n', out);
+	}
+}
+
 static void process_write(FILE *out, const struct report *report,
 			  const struct report_process *ranked)
 {
