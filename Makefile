@@ -332,7 +332,7 @@ e2e: all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS) $(B)/truth/backtrace_
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
-	kernelmem threads older grower)
+	kernelmem threads older grower sharer)
 test-vm:
 	@scripts/deps.sh build vm
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)

@@ -63,6 +63,8 @@ struct return_instance {
 	struct return_instance *next;
 };
 
+struct completion;
+
 struct uprobe_task {
 	unsigned int depth; /* return probes pending */
 	struct return_instance *return_instances;
@@ -85,7 +87,8 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
-	struct uprobe_task *utask;
+	struct uprobe_task *utask;     /* NULL before its first breakpoint */
+	struct completion *vfork_done; /* not NULL: the parent waits for its exec or its end */
 	unsigned long sas_ss_sp;
 	unsigned long sas_ss_size;
 	struct thread_struct thread;

@@ -4,6 +4,25 @@
  * thread is not among them was allocated by one that has ended; so the probes need not care.
  */
 #include "process.bpf.h"
+#include "sharer.bpf.h"
+
+/*
+ * One that was there before the attach is noted now. A process on its own heap is told from the
+ * others by the mm's owner, so nobody else is given storage.
+ */
+static __always_inline void sharer_meet(struct task_struct *task, struct task_struct *owner)
+{
+	struct sharer *sharer;
+
+	if (!target_of(owner))
+		return;
+	sharer = bpf_task_storage_get(&sharers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!sharer)
+		return;
+	sharer->tgid = owner->tgid;
+	sharer->start_ticks = owner->group_leader->start_boottime / LM_TICK_NS;
+	sharer_check(sharer, task);
+}
 
 SEC("iter/task")
 int living_threads(struct bpf_iter__task *ctx)
@@ -15,6 +34,8 @@ int living_threads(struct bpf_iter__task *ctx)
 		return 0;
 	/* What vfork made allocates on its parent's heap. */
 	owner = heap_owner(task);
+	if (owner->tgid != task->tgid)
+		sharer_meet(task, owner);
 	living.process = process_key(owner, owner->self_exec_id);
 	if (!bpf_map_lookup_elem(&process_index, &living.process))
 		return 0;

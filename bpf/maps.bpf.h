@@ -32,17 +32,26 @@ const volatile bool fair_share __weak = false;
 const volatile __u64 max_blocks __weak = 0;
 /* Every exec is told to user space, and every fork of a traced process: it decides who joins. */
 const volatile bool announce __weak = false;
+/* What targets fork are targets, too: -f. */
+const volatile bool follow_forks __weak = false;
 /* The process that leakmon itself started (-c): stopped at each exec, until probed. 0: none. */
 const volatile __u32 launched_tgid __weak = 0;
+/* Probes see the threads of a process only, and no other process that shares its memory. */
+const volatile bool sees_group_only __weak = false;
 
 /* --- counters --- */
 
 __u32 site_count __weak = 1;	/* next free index in `sites`; 0 is LM_SITE_LOST */
 __u32 process_count __weak = 1; /* next free index in `processes`; 0 is LM_SLOT_LOST */
-__u64 events_lost __weak = 0;	/* ring buffer full */
+__u64 events_lost __weak = 0;	/* ring buffer full: what happened to processes */
+__u64 calls_lost __weak = 0;	/* the same of calls: --trace */
 __s64 blocks_used __weak = 0;	/* in `blocks`; only with fair_share */
 __s64 sites_used __weak = 0;	/* of `sites` */
 __s64 processes_alive __weak = 0;
+
+/* The start of the launched process, once it has execed: its PID may be somebody else's later. */
+__u64 launched_start __weak = 0;
+__u32 launched_stops __weak = 0; /* how often it was stopped */
 
 /* Raised by user space when slots and sites of ended processes came free. */
 __u32 recycle_generation __weak = 1;
@@ -117,6 +126,14 @@ struct {
 	__type(key, u32);
 	__type(value, struct lm_ledger);
 } ledgers __weak SEC(".maps");
+
+/* --- who is watched: tgid -> struct lm_target --- */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set at load */
+	__type(key, u32);
+	__type(value, struct lm_target);
+} targets __weak SEC(".maps");
 
 /* --- a call of an allocator that has not returned yet --- */
 enum call_kind {

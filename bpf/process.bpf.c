@@ -5,9 +5,10 @@
  */
 #include "call.bpf.h"
 #include "process.bpf.h"
+#include "sharer.bpf.h"
 
-static __always_inline void process_close(struct task_struct *task, u64 exec_id, u32 state,
-					  u32 event)
+/* Whether it had any. */
+static __always_inline bool process_close(struct task_struct *task, u64 exec_id, u32 state)
 {
 	lm_process_key key = process_key(task, exec_id);
 	struct lm_process *process;
@@ -15,11 +16,11 @@ static __always_inline void process_close(struct task_struct *task, u64 exec_id,
 
 	process = slot ? bpf_map_lookup_elem(&processes, slot) : NULL;
 	if (!process || process->state != LM_PROCESS_ALIVE)
-		return;
+		return false;
 	process->ended_ns = bpf_ktime_get_ns();
 	process->state = state;
 	__sync_fetch_and_add(&processes_alive, -1);
-	event_send(event, key, 0, 0, 0, 0);
+	return true;
 }
 
 /* A thread killed inside realloc takes the old block's record with it. */
@@ -46,31 +47,105 @@ static __always_inline void thread_close(struct task_struct *task)
 	throwing_abandon(&thread->throwing[1], ledger);
 }
 
+static __always_inline void group_end(struct task_struct *task)
+{
+	u32 tgid = task->tgid;
+
+	process_close(task, task->self_exec_id, LM_PROCESS_EXITED);
+	/* User space keeps what it entered itself; what was entered here it may never have met. */
+	if (follow_forks && target_of(task))
+		bpf_map_delete_elem(&targets, &tgid);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(process_exit, struct task_struct *task)
 {
+	struct sharer *sharer = bpf_task_storage_get(&sharers, task, 0, 0);
+
+	if (sharer)
+		sharer_check(sharer, task);
 	thread_close(task);
 	/* The main thread may go first: the process ends with its last thread. */
 	if (task->signal->live.counter == 0)
-		process_close(task, task->self_exec_id, LM_PROCESS_EXITED, LM_EVENT_EXIT);
+		group_end(task);
+	return 0;
+}
+
+/* From 6.10 on: an exec that still has the memory of before. */
+SEC("tp_btf/sched_prepare_exec")
+int BPF_PROG(process_prepare_exec, struct task_struct *task)
+{
+	struct sharer *sharer = bpf_task_storage_get(&sharers, task, 0, 0);
+
+	if (sharer)
+		sharer_check(sharer, task);
 	return 0;
 }
 
 /*
  * A program that leakmon launched is stopped here, before its first instruction, until the
- * allocators that it maps are probed: its first allocation is seen.
+ * allocators that it maps are probed: its first allocation is seen. A PID is no identity: it ends,
+ * what it forked is still watched, and a stranger comes by its number.
  */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(process_exec, struct task_struct *task)
+static __always_inline bool stop_launched(struct task_struct *task)
 {
-	process_close(task, task->self_exec_id - 1, LM_PROCESS_EXECED,
-		      announce ? LM_EVENT_NONE : LM_EVENT_EXEC);
-	if (announce)
-		event_send(LM_EVENT_EXEC, process_key(task, task->self_exec_id), 0, 0, 0, 0);
-	if (launched_tgid && (u32)task->tgid == launched_tgid) {
-		bpf_send_signal(SIGSTOP);
-		event_send(LM_EVENT_STOPPED, process_key(task, task->self_exec_id), 0, 0, 0, 0);
+	u64 start = task->group_leader->start_boottime;
+
+	if (!launched_tgid || (u32)task->tgid != launched_tgid)
+		return false;
+	/* The first exec is its own: until then leakmon keeps it waiting, alive. */
+	if (!launched_start)
+		launched_start = start;
+	if (launched_start != start)
+		return false;
+	bpf_send_signal(SIGSTOP);
+	__sync_fetch_and_add(&launched_stops, 1);
+	return true;
+}
+
+/* What the target's counters say of the program before is over with it. */
+static __always_inline void target_execed(struct lm_target *target, bool by_thread, bool stopped)
+{
+	target->hidden_tasks = 0;
+	target->late_execs = 0;
+	if (!by_thread)
+		return;
+	/* Probes are bound to the main thread's task, which has gone: until they are set again,
+	 * nothing is seen. */
+	target->late_execs = !stopped;
+	__sync_fetch_and_add(&target->thread_execs, 1);
+}
+
+/* A child of a target with memory of its own; where children are followed, a target from now on. */
+static __always_inline void child_announce(struct task_struct *child)
+{
+	struct lm_target target = {.start_ticks = child->group_leader->start_boottime / LM_TICK_NS};
+	u32 tgid = child->tgid;
+
+	if (!announce)
+		return;
+	if (follow_forks && bpf_map_update_elem(&targets, &tgid, &target, BPF_ANY))
+		__sync_fetch_and_add(&events_lost, 1); /* what it forks will not be known */
+	event_send(LM_EVENT_FORK, process_key(child, child->self_exec_id), 0, 0, 0, 0);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(process_exec, struct task_struct *task, int old_pid)
+{
+	struct sharer *sharer = bpf_task_storage_get(&sharers, task, 0, 0);
+	struct lm_target *target = target_of(task);
+	bool closed, stopped;
+
+	closed = process_close(task, task->self_exec_id - 1, LM_PROCESS_EXECED);
+	stopped = stop_launched(task);
+	if (sharer) {
+		bpf_task_storage_delete(&sharers, task);
+		child_announce(task);
 	}
+	if (target)
+		target_execed(target, old_pid != task->pid, stopped);
+	if (target || closed || announce)
+		event_send(LM_EVENT_EXEC, process_key(task, task->self_exec_id), 0, 0, 0, 0);
 	return 0;
 }
 
@@ -78,13 +153,30 @@ int BPF_PROG(process_exec, struct task_struct *task)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
 {
-	lm_process_key key = process_key(parent, parent->self_exec_id);
-
-	/* What vfork made works on its parent's heap, until it execs. */
-	if (!announce || child->pid != child->tgid || child->mm == parent->mm ||
-	    !bpf_map_lookup_elem(&process_index, &key))
+	if (!child->mm)
 		return 0;
-	event_send(LM_EVENT_FORK, process_key(child, child->self_exec_id), 0, 0, 0, 0);
+	if (child->mm == parent->mm)
+		sharer_begin(parent, child);
+	else if (child->pid == child->tgid && target_of(parent))
+		child_announce(child);
+	return 0;
+}
+
+/*
+ * Who shares memory for longer than to exec is worth probes of its own. Whether the parent waits
+ * for it (vfork) is not known yet when the fork is told.
+ */
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(process_wakes, struct task_struct *task)
+{
+	struct sharer *sharer;
+
+	if (task->pid != task->tgid || task->vfork_done)
+		return 0;
+	sharer = bpf_task_storage_get(&sharers, task, 0, 0);
+	if (sharer)
+		event_send(LM_EVENT_SHARE, process_key(task, task->self_exec_id), sharer->tgid, 0,
+			   0, 0);
 	return 0;
 }
 

@@ -14,6 +14,17 @@ static __always_inline lm_process_key process_key(struct task_struct *task, u64 
 	return (u64)(u32)task->tgid << 32 | epoch;
 }
 
+/* What user space watches, or NULL: `task` may have the PID of one that has ended. */
+static __always_inline struct lm_target *target_of(struct task_struct *task)
+{
+	u32 tgid = task->tgid;
+	struct lm_target *target = bpf_map_lookup_elem(&targets, &tgid);
+
+	return target && target->start_ticks == task->group_leader->start_boottime / LM_TICK_NS
+		       ? target
+		       : NULL;
+}
+
 static __always_inline struct lm_ledger *ledger_of(u32 slot)
 {
 	return bpf_map_lookup_elem(&ledgers, &slot);
@@ -25,16 +36,23 @@ static __always_inline void ledger_add(u64 *counter, u64 amount)
 	__sync_fetch_and_add(counter, amount);
 }
 
+/* Of NO_ROWS nothing is lost: the stacks that end early are counted, and every report looks. */
+static __always_inline void event_count_lost(u32 type)
+{
+	if (type == LM_EVENT_ALLOCATE || type == LM_EVENT_FREE)
+		__sync_fetch_and_add(&calls_lost, 1);
+	else if (type != LM_EVENT_NO_ROWS)
+		__sync_fetch_and_add(&events_lost, 1);
+}
+
 static __always_inline void event_send(u32 type, lm_process_key process, u64 address, u64 size,
 				       u32 site, u32 function)
 {
 	struct lm_event *event;
 
-	if (type == LM_EVENT_NONE)
-		return;
 	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 	if (!event) {
-		__sync_fetch_and_add(&events_lost, 1);
+		event_count_lost(type);
 		return;
 	}
 	*event = (struct lm_event){

@@ -134,6 +134,21 @@ enum lm_stack_walk {
 	LM_STACK_WALK_FP,   /* frame pointers only */
 };
 
+/*
+ * A process under observation, by tgid: user space enters it before it attaches, the BPF side adds
+ * what it forks where children are followed. What makes its numbers inexact is counted here.
+ */
+struct lm_target {
+	__u64 start_ticks;  /* task_struct.start_boottime in LM_TICK_NS: another process may have
+			       the tgid later */
+	__u32 thread_execs; /* execs by a thread other than the main one: probes have lost it */
+	__u32 late_execs; /* of them, the latest if it ran on before it was probed again: 1 or 0 */
+	__u32 hidden_tasks; /* of vfork or CLONE_VM, that came to a probe which did not see them */
+	__u32 hidden_tgid;  /* of the latest of these */
+	__u32 followed;	    /* it shares another one's memory, and is probed itself */
+	__u32 padding_;
+};
+
 /* Identity of one outstanding allocation. */
 struct lm_block_key {
 	__u64 address;
@@ -227,11 +242,10 @@ enum lm_event_type {
 	LM_EVENT_NONE,
 	LM_EVENT_ALLOCATE = 1, /* --trace */
 	LM_EVENT_FREE,	       /* --trace */
-	LM_EVENT_EXEC,	       /* a traced process replaced itself; with `announce`, any process */
-	LM_EVENT_FORK,	       /* a traced process made a child: `process` is the child's key */
-	LM_EVENT_EXIT,	       /* a traced process' last thread ended */
+	LM_EVENT_EXEC,	       /* a target replaced itself; with `announce`, any process */
+	LM_EVENT_FORK,	       /* a target made a child: `process` is the child's key */
 	LM_EVENT_NO_ROWS,      /* a walk came to `address`, for which no unwind rows are loaded */
-	LM_EVENT_STOPPED,      /* the launched process stands stopped at its first instruction */
+	LM_EVENT_SHARE, /* the same of one that shares its memory; `address`: the target's PID */
 };
 
 struct lm_event {
@@ -274,6 +288,7 @@ struct lm_event {
 
 _Static_assert(sizeof(struct lm_unwind_row) == 8, "ABI");
 _Static_assert(sizeof(struct lm_range) == 32, "ABI");
+_Static_assert(sizeof(struct lm_target) == 32, "ABI");
 _Static_assert(sizeof(struct lm_block_key) == 16, "ABI");
 _Static_assert(sizeof(struct lm_block) == 24, "ABI");
 _Static_assert(sizeof(struct lm_living) == 24, "ABI");

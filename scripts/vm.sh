@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 work=build/vm
 timeout=${VM_TIMEOUT:-300}
 programs="build/leakmon"
-workloads="leak allocators mixed quick execer mapper kernelmem threads older grower"
+workloads="leak allocators mixed quick execer mapper kernelmem threads older grower sharer"
 
 explain() {
 	echo "vm.sh: $*" >&2

@@ -7,10 +7,14 @@
  *   work    the child frees 4 blocks that it inherited, leaks 5 of 32 bytes of its own, and waits
  *   storm   STORM (2,000) children, 16 at a time, each leaks 10 blocks of 100 bytes and ends
  *   crowd   STORM children that wait until this process ends
+ *   burst   20,000 children, which end at once
+ *   spawn   one child by posix_spawn, another brood; "child" says who it is
  *   late    3 more blocks of 64 bytes
  *   end     the child ends
  */
+#include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -132,6 +136,33 @@ static void crowd(void)
 	}
 }
 
+static void burst(void)
+{
+	for (int i = 0; i < 20000; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+			_exit(118);
+	}
+}
+
+static void spawn_one(void)
+{
+	char *const arguments[] = {(char *)"brood", NULL}, *const environment[] = {NULL};
+	posix_spawn_file_actions_t actions;
+
+	/* The end of its input is the end of it. */
+	if (posix_spawn_file_actions_init(&actions) ||
+	    posix_spawn_file_actions_adddup2(&actions, to_child[0], STDIN_FILENO) ||
+	    posix_spawn_file_actions_addclose(&actions, to_child[1]) ||
+	    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) ||
+	    posix_spawn(&child, "/proc/self/exe", &actions, NULL, arguments, environment))
+		_exit(119);
+	posix_spawn_file_actions_destroy(&actions);
+}
+
 static void end(void)
 {
 	close(to_child[1]);
@@ -147,6 +178,8 @@ int main(int argc, char **argv)
 		{.name = "work", .run = work, .silent = true},
 		{.name = "storm", .run = storm},
 		{.name = "crowd", .run = crowd},
+		{.name = "burst", .run = burst},
+		{.name = "spawn", .run = spawn_one},
 		{.name = "late", .run = late},
 		{.name = "end", .run = end},
 	};

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * execer [first]: `go` leaks 10 blocks of 100 bytes; `exec` replaces the program by itself with the
- * argument "second", which says `ready` again and whose `go` leaks 4 blocks of 64 bytes.
+ * argument "second", which says `ready` again and whose `go` leaks 4 blocks of 64 bytes;
+ * `exec_thread` is the same by a thread that is not the main one.
  */
+#include <pthread.h>
+
 #include "workload.h"
 
 enum { FIRST, SECOND };
@@ -42,11 +45,28 @@ static void replace(void)
 	_exit(115);
 }
 
+static void *replace_by_thread(void *context)
+{
+	(void)context;
+	replace();
+	return NULL;
+}
+
+static void exec_thread(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, replace_by_thread, NULL))
+		_exit(116);
+	pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct command commands[] = {
 		{.name = "go", .run = go},
 		{.name = "exec", .run = replace, .silent = true},
+		{.name = "exec_thread", .run = exec_thread, .silent = true},
 	};
 
 	second = argc > 1 && strcmp(argv[1], "second") == 0;

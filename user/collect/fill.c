@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "collect/reading.h"
+#include "collect/watched.h"
 
 /* Whether a slot belongs in the report: what exec replaced is only in the books. */
 static bool slot_is_shown(const struct reading *reading, const struct lm_process *process)
@@ -57,6 +58,23 @@ static void judge(const struct reading *reading, const struct ledger *ledger,
 	}
 	if (reading->options->sample_rate > 1 || reading->options->sample_bytes)
 		snapshot_doubt(process, INEXACT_SAMPLED);
+}
+
+/* What the ledger cannot show: nobody saw it happen. */
+static void note_doubts(const struct reading *reading, uint64_t start_ticks,
+			struct snapshot_process *process)
+{
+	struct lm_target target = {0};
+
+	watched_get(reading->bpf, (pid_t)process->pid, start_ticks, &target);
+	process->hidden_tasks = target.hidden_tasks;
+	process->hidden_pid = target.hidden_tgid;
+	if (target.hidden_tasks)
+		snapshot_doubt(process, INEXACT_SHARED_MEMORY);
+	if (target.late_execs)
+		snapshot_doubt(process, INEXACT_LATE_EXEC);
+	if (__atomic_load_n(reading->bpf->events_lost, __ATOMIC_RELAXED))
+		snapshot_doubt(process, INEXACT_EVENTS_LOST);
 }
 
 static void ledger_fill(const struct reading *reading, const uint64_t *purged, size_t slot,
@@ -162,6 +180,7 @@ static int add_processes(const struct reading *reading, const uint64_t *purged,
 		process->ledger = ledger;
 		judge(reading, &ledger, process);
 		describe(process, raw);
+		note_doubts(reading, raw->start_boottime_ns / LM_TICK_NS, process);
 	}
 	return 0;
 }
@@ -199,6 +218,7 @@ static int add_quiet(const struct reading *reading, const struct ledger *nobody,
 		/* Or there was no room to know it. */
 		judge(reading, nobody, process);
 		describe(process, &quiet);
+		note_doubts(reading, WATCHED_ANY_START, process);
 	}
 	return 0;
 }

@@ -92,8 +92,8 @@ int reading_take(struct reading *reading, const struct bpf_side *bpf,
 	reading->sum.slots = &reading->slots;
 	reading->sum.living = &reading->living;
 	reading->sum.now_ns = monotonic_ns();
-	if (!options->combined_only)
-		error = take_living(reading);
+	/* With -C, too: it also looks at those that share a target's memory. */
+	error = take_living(reading);
 	if (!error && !options->combined_only)
 		error = map_walk(bpf->blocks_fd, sizeof(struct lm_block_key),
 				 sizeof(struct lm_block), live_sum_visit, &reading->sum);

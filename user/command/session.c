@@ -70,6 +70,7 @@ static int load(struct session *session)
 		.max_sites = (uint32_t)options->max_sites,
 		.max_processes = process_slots(session),
 		.stack_walk = options->stack_walk,
+		.follow_forks = options->follow_forks,
 		.many = session->many && !session->everywhere,
 		.mappings = options->mappings,
 		.threads = session->follows_threads,

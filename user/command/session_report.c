@@ -184,6 +184,7 @@ static int update_targets(struct session *session)
 
 	targets_notice_ends(session);
 	targets_say_missed(session);
+	targets_recover(session);
 	if (session->selector)
 		targets_rescan(session);
 	error = targets_list_pids(session);

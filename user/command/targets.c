@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "collect/watched.h"
 #include "command/session.h"
 #include "command/session_threads.h"
 
@@ -47,12 +48,22 @@ static struct tracked *target_add(struct session *session, pid_t pid)
 	}
 	tracked->probes.pid = pid;
 	tracked->pidfd = pidfd_open(pid, 0);
+	/* That it has ended is noticed elsewhere. */
+	if (!session->everywhere &&
+	    watched_add(&session->bpf, pid, &tracked->start_ticks) == -E2BIG)
+		log_warning("process %d: there is no room to follow what it forks and execs "
+			    "(raise --max-processes)",
+			    pid);
 	return tracked;
 }
 
 /* Of the list only: its probes are gone already. */
-static void target_remove(struct targets *targets, size_t i)
+static void target_remove(struct session *session, size_t i)
 {
+	struct targets *targets = &session->targets;
+	const struct tracked *gone = &targets->list.items[i];
+
+	watched_remove(&session->bpf, gone->probes.pid, gone->start_ticks);
 	targets->list.items[i] = targets->list.items[--targets->list.count];
 }
 
@@ -65,7 +76,7 @@ int targets_list_pids(struct session *session)
 		const struct tracked *tracked = &targets->list.items[i];
 		int *pid;
 
-		if (tracked->ended && !session->collect_options.keep_exited)
+		if (tracked->shares || (tracked->ended && !session->collect_options.keep_exited))
 			continue;
 		pid = vec_push(&targets->pids);
 		if (!pid)
@@ -85,11 +96,33 @@ static void target_drop_last(struct session *session)
 	thread_target_detach(&last->threads);
 	cleanup_close(&last->pidfd);
 	session_forget(session, last->probes.pid);
-	target_remove(targets, targets->list.count - 1);
+	target_remove(session, targets->list.count - 1);
+}
+
+/*
+ * Probes are bound to the task of the main thread. An exec by another thread ends that task: the
+ * new program's memory gets no breakpoint, and the probes are of no more use. The old ones go
+ * first: while both are there, each call would be counted twice.
+ */
+static void drop_lost_probes(struct session *session, struct tracked *tracked)
+{
+	pid_t pid = tracked->probes.pid;
+	struct lm_target target;
+
+	if (!watched_get(&session->bpf, pid, tracked->start_ticks, &target) ||
+	    target.thread_execs == tracked->thread_execs)
+		return;
+	log_debug("PID %d: a thread other than the main one replaced the program", pid);
+	target_detach(&tracked->probes);
+	thread_target_detach(&tracked->threads);
+	tracked->probes = (struct target){.pid = pid};
+	tracked->threads = (struct thread_target){.pid = pid};
+	tracked->thread_execs = target.thread_execs;
 }
 
 int targets_probe_mapped(struct session *session, struct tracked *tracked)
 {
+	drop_lost_probes(session, tracked);
 	session_threads_attach(session, tracked);
 	return session->tracks_heap
 		       ? target_attach(&tracked->probes, &session->target_config, &session->bpf)
@@ -178,17 +211,23 @@ void targets_end(struct session *session, struct tracked *tracked)
 
 void targets_attach_again(struct session *session, struct tracked *tracked)
 {
+	uint32_t execs = tracked->thread_execs;
 	size_t before = targets_probed(session, tracked);
 	int error = targets_probe_mapped(session, tracked);
 
-	if (error || targets_probed(session, tracked) <= before)
+	if (error)
 		return;
-	log_info("PID %d has mapped another %s: probed %zu more %s; %s before this moment "
-		 "were not seen",
-		 tracked->probes.pid, session->tracks_heap ? "allocator" : "thread library",
-		 targets_probed(session, tracked) - before,
-		 session->tracks_heap ? "functions" : "places",
-		 session->tracks_heap ? "allocations" : "threads");
+	if (tracked->thread_execs != execs)
+		log_info("PID %d was replaced by a thread other than the main one: probed it "
+			 "again; %s before this moment were not seen",
+			 tracked->probes.pid, session->tracks_heap ? "allocations" : "threads");
+	else if (targets_probed(session, tracked) > before)
+		log_info("PID %d has mapped another %s: probed %zu more %s; %s before this moment "
+			 "were not seen",
+			 tracked->probes.pid, session->tracks_heap ? "allocator" : "thread library",
+			 targets_probed(session, tracked) - before,
+			 session->tracks_heap ? "functions" : "places",
+			 session->tracks_heap ? "allocations" : "threads");
 }
 
 static bool is_readable(int fd)
@@ -219,7 +258,7 @@ void targets_drop_ended(struct session *session)
 			continue;
 		if (!targets_find(session, tracked->probes.pid))
 			session_forget(session, tracked->probes.pid);
-		target_remove(targets, i);
+		target_remove(session, i);
 	}
 }
 

@@ -24,6 +24,9 @@ struct tracked {
 	struct thread_target threads; /* see session_threads.h */
 	int pidfd;		      /* readable when the whole process has ended; -1: it has */
 	bool named;		      /* by -p or -c */
+	bool shares;		      /* the memory of another target: no heap of its own */
+	uint64_t start_ticks;	      /* of the process: see collect/watched.h */
+	uint32_t thread_execs;	      /* lm_target.thread_execs, as the probes were set */
 	bool ended; /* its probes are gone; what it held is in the reports until it is purged */
 };
 
@@ -32,9 +35,10 @@ struct targets {
 	/* (pid, start time) of processes that were left out: said once, not tried again before they
 	 * exec. */
 	struct hash refused;
-	bool starved;  /* some of them because descriptors had run out */
-	size_t missed; /* ended before they could be attached to, since that was said last */
-	VEC(int) pids; /* those that reports show even before their first allocation */
+	uint64_t events_lost; /* of them: what came unseen was looked for */
+	bool starved;	      /* some of them because descriptors had run out */
+	size_t missed;	      /* ended before they could be attached to, since that was said last */
+	VEC(int) pids;	      /* those that reports show even before their first allocation */
 };
 
 /* How leakmon came to know of a process, for the message that it is attached to. */
@@ -61,7 +65,13 @@ void targets_say_missed(struct session *session);
 /* A process that was forked by a traced one, or that has just execed. */
 void targets_consider(struct session *session, pid_t pid, const struct arrival *arrival);
 
-/* Probes what a target has mapped meanwhile. */
+/* Execs and forks may have come unseen: who was forked is looked for. Cheap when none was lost. */
+void targets_recover(struct session *session);
+
+/* A process that shares the memory of a target, `owner`: what it allocates is that one's. */
+void targets_follow_sharer(struct session *session, pid_t pid, pid_t owner);
+
+/* Probes what a target has mapped meanwhile; all of it, where an exec took the probes away. */
 void targets_attach_again(struct session *session, struct tracked *tracked);
 
 /*

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Targets that nobody named: those that a word selects, that are forked, or that exec. */
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "collect/watched.h"
 #include "command/session.h"
 #include "proc/process_list.h"
 
@@ -110,6 +113,55 @@ void targets_rescan(struct session *session)
 	attach_selection(session, false);
 }
 
+void targets_recover(struct session *session)
+{
+	static const struct arrival running;
+	uint64_t lost = __atomic_load_n(session->bpf.events_lost, __ATOMIC_ACQUIRE);
+	struct watched_list watched = {0};
+
+	if (lost == session->targets.events_lost)
+		return;
+	log_warning("%llu forks or execs came faster than leakmon could take them: looking for "
+		    "what was forked; reports are marked inexact from now on",
+		    (unsigned long long)(lost - session->targets.events_lost));
+	session->targets.events_lost = lost;
+	/* The BPF side has entered the children where they are followed, told or not. */
+	if (watched_read(&session->bpf, &watched))
+		log_error("out of memory");
+	for (size_t i = 0; i < watched.pids.count; i++)
+		attach_unnamed(session, watched.pids.items[i], &running);
+	watched_free(&watched);
+	for (size_t i = 0; i < session->targets.list.count; i++) {
+		struct tracked *tracked = &session->targets.list.items[i];
+
+		if (!tracked->ended)
+			targets_attach_again(session, tracked);
+	}
+}
+
+static bool shares_memory(pid_t one, pid_t other)
+{
+	return !syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
+}
+
+/* Most exec within the next millisecond; those are left to themselves (bpf/sharer.bpf.h). */
+void targets_follow_sharer(struct session *session, pid_t pid, pid_t owner)
+{
+	static const struct arrival running;
+	struct tracked *tracked = targets_find(session, owner);
+
+	if (session->everywhere || !tracked || targets_find(session, pid) ||
+	    !shares_memory(pid, owner))
+		return;
+	attach_unnamed(session, pid, &running);
+	tracked = targets_find(session, pid);
+	if (!tracked)
+		return;
+	tracked->shares = true;
+	if (!shares_memory(pid, owner) || watched_follow(&session->bpf, pid, tracked->start_ticks))
+		targets_end(session, tracked);
+}
+
 /* Whether a process that execed or was forked belongs to the targets. */
 static bool is_wanted(struct session *session, pid_t pid, const struct tracked *tracked)
 {
@@ -127,9 +179,10 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 		code_watch_forgive(&tracked->probes.code);
 		code_watch_forgive(&tracked->threads.code);
 	}
-	if (tracked && wanted)
+	if (tracked && wanted) {
+		tracked->shares = false; /* an exec gives it memory of its own */
 		targets_attach_again(session, tracked);
-	else if (tracked)
+	} else if (tracked)
 		targets_end(session, tracked); /* it became another program */
 	else if (wanted || (session->options->follow_forks && !strcmp(arrival->how, "was forked")))
 		attach_unnamed(session, pid, arrival);

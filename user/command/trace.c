@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "command/trace.h"
 
+#include <inttypes.h>
+
 #include "parse/allocators.h"
 
 void trace_print(FILE *out, const struct lm_event *event)
@@ -15,4 +17,9 @@ void trace_print(FILE *out, const struct lm_event *event)
 	fprintf(out, "%.6f pid %u tid %u %s %s %llu bytes at %#llx\n", (double)event->time_ns / 1e9,
 		(unsigned)(event->process >> 32), event->tid, name, verb,
 		(unsigned long long)event->size, (unsigned long long)event->address);
+}
+
+void trace_print_lost(FILE *out, uint64_t calls)
+{
+	fprintf(out, "lost: %" PRIu64 " calls came faster than they could be written\n", calls);
 }

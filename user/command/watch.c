@@ -27,7 +27,8 @@ struct watch {
 	size_t targets_waited_for;
 	bool gone; /* a live sink knows that no target is left */
 	session_reporter report;
-	bool stopped_by_exec; /* the launched program waits to be followed */
+	uint32_t stops;	     /* how often the launched program waited to be followed */
+	uint64_t calls_lost; /* --trace: that were said */
 };
 
 /* A process that was forked by a traced one, or execed: it may join the targets, or leave them. */
@@ -71,14 +72,26 @@ static void on_event(const struct lm_event *event, void *context)
 {
 	struct watch *watch = context;
 
-	if (event->type == LM_EVENT_STOPPED)
-		watch->stopped_by_exec = true;
+	if (event->type == LM_EVENT_SHARE)
+		targets_follow_sharer(&watch->session, (pid_t)(event->process >> 32),
+				      (pid_t)event->address);
 	else if (event->type == LM_EVENT_EXEC || event->type == LM_EVENT_FORK)
 		on_arrival(watch, event);
 	else if (event->type == LM_EVENT_NO_ROWS)
 		note_new_code(watch, (pid_t)(event->process >> 32));
 	else if (watch->session.options->trace)
 		trace_print(watch->session.out, event);
+}
+
+/* A line of its own, where they are missing. */
+static void say_calls_lost(struct watch *watch)
+{
+	uint64_t lost = __atomic_load_n(watch->session.bpf.calls_lost, __ATOMIC_ACQUIRE);
+
+	if (lost == watch->calls_lost)
+		return;
+	trace_print_lost(watch->session.out, lost - watch->calls_lost);
+	watch->calls_lost = lost;
 }
 
 static int take_events(struct watch *watch)
@@ -88,6 +101,8 @@ static int take_events(struct watch *watch)
 	for (size_t i = 0; i < watch->new_code.count; i++)
 		on_new_code(watch, watch->new_code.items[i]);
 	watch->new_code.count = 0;
+	targets_recover(&watch->session);
+	say_calls_lost(watch);
 	return error;
 }
 
@@ -101,6 +116,7 @@ static int watch_open(struct watch *watch, const struct options *options,
 	if (error)
 		return error;
 	watch->session.sink = sink;
+	watch->stops = watch->session.launch.pid > 0; /* at its start: session_open has followed */
 	watch->live = sink ? sink->live : NULL;
 	/* One report has no history. */
 	watch->session.keeps_history = (!sink || watch->live) && options->count != 1;
@@ -134,6 +150,19 @@ static int make_report(void *context, enum report_cause cause)
 	return error;
 }
 
+/*
+ * Whether it was the BPF side that stopped the launched program, at an exec. It counts: an event
+ * could be lost, and the program would stand for good.
+ */
+static bool stopped_by_exec(struct watch *watch)
+{
+	uint32_t stops = __atomic_load_n(watch->session.bpf.launched_stops, __ATOMIC_ACQUIRE);
+	bool is_new = stops != watch->stops;
+
+	watch->stops = stops;
+	return is_new;
+}
+
 /* The launched program stopped (after an exec) or ended. */
 static int on_child(void *context)
 {
@@ -143,14 +172,14 @@ static int on_child(void *context)
 
 	if (error || pid <= 0 || waitpid(pid, &status, WNOHANG | WUNTRACED) != pid)
 		return error;
-	if (WIFSTOPPED(status) && watch->stopped_by_exec) {
-		watch->stopped_by_exec = false;
-		return session_follow(&watch->session);
-	}
+	if (WIFSTOPPED(status))
+		return stopped_by_exec(watch) ? session_follow(&watch->session) : 0;
 	if (WIFSIGNALED(status))
 		log_info("PID %d was killed by signal %d", pid, WTERMSIG(status));
 	else if (WIFEXITED(status))
 		log_info("PID %d exited with code %d", pid, WEXITSTATUS(status));
+	/* Its PID may be anybody's from here on. */
+	watch->session.launch.pid = -1;
 	return 0;
 }
 

@@ -38,14 +38,6 @@ static void container_write(FILE *out, const struct container *container)
 static void inexact_write(FILE *out, const struct snapshot_process *process)
 {
 	for (size_t i = 0; i < INEXACT_MAX_; i++) {
-		if (process->inexact & 1u << i && inexact_advice(i))
-			fprintf(out, "inexact: %s\n", inexact_advice(i));
-	}
-}
-
-static void inexact_write(FILE *out, const struct snapshot_process *process)
-{
-	for (size_t i = 0; i < INEXACT_MAX_; i++) {
 		if (!(process->inexact & 1u << i) || !inexact_advice(i))
 			continue;
 		fprintf(out, "inexact: %s", inexact_advice(i));

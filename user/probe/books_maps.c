@@ -29,6 +29,7 @@ static const struct {
 	{"processes", FD(processes), FOR_PROCESSES},
 	{"ledgers", FD(ledgers), FOR_PROCESSES},
 	{"free_slots", FD(free_slots), FOR_PROCESSES},
+	{"targets", FD(targets), FOR_PROCESSES},
 };
 
 void books_maps_size(const struct bpf_object *object, const struct loader_config *config)

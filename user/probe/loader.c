@@ -2,6 +2,7 @@
 #include "probe/loader.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include "probe/attach.h"
 #include "probe/books_maps.h"
 #include "probe/privileges.h"
+#include "probe/tracepoint_check.h"
 
 /* A ring for process events; larger when every exec, and when every call is told. */
 #define EVENTS_BYTES (64 * 1024)
@@ -49,6 +51,8 @@ static void set_knobs(struct leakmon_bpf *skeleton, const struct loader_config *
 	skeleton->rodata->max_blocks = config->max_blocks;
 	skeleton->rodata->fair_share = config->many;
 	skeleton->rodata->announce = config->many;
+	skeleton->rodata->follow_forks = config->follow_forks;
+	skeleton->rodata->sees_group_only = config->method != ATTACH_PERF;
 }
 
 static uint32_t events_bytes(const struct loader_config *config)
@@ -63,6 +67,21 @@ static void set_sizes(struct leakmon_bpf *skeleton, const struct loader_config *
 	books_maps_size(skeleton->obj, config);
 	bpf_map__set_max_entries(skeleton->maps.unwind_ranges, config->max_processes);
 	bpf_map__set_max_entries(skeleton->maps.events, events_bytes(config));
+}
+
+/*
+ * Who shares a target's memory is watched where probes do not see it. Without sched_prepare_exec
+ * (before 6.10) probes of uprobe_multi are not used: see trial.c.
+ */
+static void set_sharers(struct leakmon_bpf *skeleton, const struct loader_config *config)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool wanted = config->method != ATTACH_PERF;
+
+	bpf_program__set_autoload(skeleton->progs.process_wakes, wanted);
+	bpf_program__set_autoload(skeleton->progs.process_prepare_exec,
+				  wanted && btf && tracepoint_has(btf, "sched_prepare_exec", "p"));
+	btf__free(btf);
 }
 
 /* Without --mappings their programs stay out of the kernel, and their maps are as small as can be.
@@ -190,6 +209,7 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 	if (error)
 		return error;
 	books_export_counters(bpf, skeleton);
+	bpf->launched_stops = &skeleton->bss->launched_stops;
 	bpf->mapping_events_fd = bpf_map__fd(skeleton->maps.mapping_events);
 	bpf->mapping_targets_fd = bpf_map__fd(skeleton->maps.mapping_targets);
 	bpf->mapping_events_lost = &skeleton->bss->mapping_events_lost;
@@ -224,6 +244,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 		return loader_explain(-errno, config);
 	set_knobs(skeleton, config);
 	set_sizes(skeleton, config);
+	set_sharers(skeleton, config);
 	set_mappings(skeleton, config);
 	set_threads(skeleton, config);
 	set_attach_types(skeleton, config->method);

@@ -22,6 +22,7 @@ struct loader_config {
 	uint64_t max_blocks;
 	uint32_t max_sites, max_processes;
 	uint32_t launched_tgid;
+	bool follow_forks; /* what targets fork are targets */
 	bool many; /* more than one process: they share the room, and new ones are announced */
 	enum lm_stack_walk stack_walk;
 	bool mappings; /* also mmap, munmap, mremap, brk */
@@ -36,7 +37,10 @@ struct bpf_side {
 	const struct lm_stack *stacks;
 	const struct lm_process *processes;
 	const uint32_t *site_count, *process_count;
-	const __u64 *events_lost;
+	int targets_fd;		  /* collect/watched.h */
+	const __u64 *events_lost; /* execs and forks that user space was not told of */
+	const __u64 *calls_lost;  /* the same of calls, with --trace */
+	const __u32 *launched_stops;
 	/* Giving back what ended processes had (collect/purge.c). */
 	int site_index_fd, sites_fd, processes_fd, free_sites_fd, free_slots_fd;
 	__s64 *blocks_used, *sites_used;

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Who is who: a PID that is used again is not the process that had it, every child of a target is
+ * met, and an exec by any thread is followed, or the report says what it lacks.
+ */
+#include "harness.h"
+
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static json_t *snapshot_now(struct harness *harness, struct child *monitor)
+{
+	child_signal(monitor, SIGUSR1);
+	return monitor_report(harness, monitor);
+}
+
+static pid_t child_of(struct harness *harness, struct child *brood)
+{
+	return (pid_t)number_at(workload_ask(harness, brood, "child"), "pid");
+}
+
+static bool has_cause(json_t *process, const char *cause)
+{
+	json_t *name;
+	size_t i;
+
+	json_array_foreach(json_object_get(process, "inexact"), i, name)
+	{
+		if (!strcmp(json_string_value(name), cause))
+			return true;
+	}
+	return false;
+}
+
+static void expect_exact(json_t *process, bool exact)
+{
+	assert_true(json_is_boolean(json_object_get(process, "exact")));
+	assert_int_equal(json_is_true(json_object_get(process, "exact")), exact);
+	assert_int_equal(json_object_get(process, "inexact") == NULL, exact);
+}
+
+/* A new process that has the PID of one that has ended, and becomes `path`. */
+static pid_t start_stranger(pid_t pid, const char *path, const char *argument)
+{
+	pid_t set_tid[] = {pid};
+	struct clone_args args = {
+		.exit_signal = SIGCHLD, .set_tid = (uintptr_t)set_tid, .set_tid_size = 1};
+	pid_t made = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+	if (!made) {
+		execl(path, path, argument, NULL);
+		_exit(127);
+	}
+	if (made < 0)
+		skip(); /* the PID was given to somebody else meanwhile */
+	assert_int_equal(made, pid);
+	return made;
+}
+
+/* Its exit code; a stopped one does not stay behind. */
+static int end_of_stranger(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	if (WIFSTOPPED(status)) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		fail_msg("PID %d, a stranger, was stopped by signal %d", pid, WSTOPSIG(status));
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+static void a_stranger_with_the_pid_of_the_launched_command_is_not_stopped(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *monitor =
+		MONITOR(harness, "-f", "-o", "0", "--output", "/dev/null", "3600", "--", "sh", "-c",
+			"sleep 3600 >/dev/null 2>&1 & echo $! $$; read line");
+	char *line = child_line(harness, monitor, &monitor->out);
+	int sleeper = 0, launched = 0;
+	char words[64];
+
+	assert_int_equal(sscanf(line, "%d %d", &sleeper, &launched), 2);
+	free(line);
+	monitor_wait_attached(harness, monitor, sleeper);
+	workload_send(monitor, "go");
+	snprintf(words, sizeof(words), "PID %d exited", launched);
+	child_wait_text(harness, monitor, &monitor->err, words);
+	assert_int_equal(end_of_stranger(start_stranger(launched, "/bin/true", NULL)), 0);
+	child_signal(monitor, SIGINT);
+	kill(sleeper, SIGKILL);
+	assert_int_equal(child_end(harness, monitor), 0);
+}
+
+static void a_stranger_with_the_pid_of_a_target_is_not_counted(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *stays = WORKLOAD(harness, "leak"), *goes = WORKLOAD(harness, "leak");
+	pid_t pid = goes->pid;
+	const char *workloads = getenv("LEAKMON_WORKLOADS");
+	char text[64], path[256];
+	struct child *monitor;
+	json_t *report;
+
+	snprintf(text, sizeof(text), "%s,%s", goes->pid_text, stays->pid_text);
+	monitor = MONITOR_ATTACHED(harness, "-p", text, "-o", "0", "--format", "json", "3600");
+	monitor_wait_attached(harness, monitor, stays->pid);
+	workload_do(harness, goes, "go");
+	workload_send(goes, "quit");
+	assert_int_equal(child_end(harness, goes), 0);
+	snprintf(text, sizeof(text), "PID %d has ended", pid);
+	child_wait_text(harness, monitor, &monitor->err, text);
+	snprintf(path, sizeof(path), "%s/quick", workloads ? workloads : "build/workloads");
+	assert_int_equal(end_of_stranger(start_stranger(pid, path, "30")), 0);
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(ledger_at(report, "allocations"), 25);
+	assert_int_equal(json_array_size(json_object_get(report, "processes")), 2);
+	expect_held(process_of(report, pid), "leak_a", 10, 1000);
+}
+
+static void children_of_a_parent_that_never_allocated_are_all_followed(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *brood = WORKLOAD(harness, "brood", "6");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", brood->pid_text, "-f", "-o", "0",
+						 "--format", "json", "3600");
+	json_t *report, *process;
+	size_t i;
+
+	workload_do(harness, brood, "crowd");
+	report = snapshot_now(harness, monitor);
+	assert_int_equal(json_array_size(json_object_get(report, "processes")), 1 + 6);
+	json_array_foreach(json_object_get(report, "processes"), i, process)
+		expect_exact(process, true);
+	child_signal(monitor, SIGINT);
+}
+
+/* posix_spawn: it execs before its memory is its own. */
+static void a_child_that_vfork_made_is_followed_from_its_exec_on(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *brood = WORKLOAD(harness, "brood");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", brood->pid_text, "-f", "-o", "0",
+						 "--format", "json", "3600");
+
+	workload_do(harness, brood, "spawn");
+	monitor_wait_attached(harness, monitor, child_of(harness, brood));
+	workload_do(harness, brood, "end");
+	expect_exact(process_of(monitor_stop(harness, monitor), brood->pid), true);
+}
+
+static void children_whose_forks_were_lost_are_found_and_the_loss_is_said(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *brood = WORKLOAD(harness, "brood");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", brood->pid_text, "-f", "-o", "0",
+						 "--format", "json", "3600");
+	json_t *report, *child;
+
+	expect_exact(process_of(snapshot_now(harness, monitor), brood->pid), true);
+	child_signal(monitor, SIGSTOP);
+	workload_do(harness, brood, "seed");
+	workload_do(harness, brood, "burst");
+	workload_do(harness, brood, "fork");
+	child_signal(monitor, SIGCONT);
+	monitor_wait_attached(harness, monitor, child_of(harness, brood));
+	child_wait_text(harness, monitor, &monitor->err, "forks or execs came faster");
+	workload_ask(harness, brood, "work");
+	report = snapshot_now(harness, monitor);
+	expect_held(process_of(report, brood->pid), "leak_seed", 10, 640);
+	expect_exact(process_of(report, brood->pid), false);
+	assert_true(has_cause(process_of(report, brood->pid), "events_lost"));
+	child = process_of(report, child_of(harness, brood));
+	expect_held(child, "leak_own", 5, 160);
+	assert_true(has_cause(child, "events_lost"));
+	workload_do(harness, brood, "end");
+	monitor_stop(harness, monitor);
+}
+
+/* The numbers come from the maps: only lines are missing. */
+static void lost_lines_of_a_trace_are_counted_in_it(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *blocks = WORKLOAD(harness, "blocks", "400000", "10"), *monitor;
+	unsigned long long lost = 0, seen = 0, lines = 0;
+	char path[64], line[512];
+	FILE *trace;
+
+	snprintf(path, sizeof(path), "%s/trace", harness->directory);
+	monitor = MONITOR_ATTACHED(harness, "-p", blocks->pid_text, "-o", "0", "--trace",
+				   "--output", path, "3600");
+	child_signal(monitor, SIGSTOP);
+	workload_do(harness, blocks, "go");
+	child_signal(monitor, SIGCONT);
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	trace = fopen(path, "re");
+	assert_non_null(trace);
+	while (fgets(line, sizeof(line), trace)) {
+		seen += strstr(line, " allocated 10 bytes") != NULL;
+		lines += sscanf(line, "lost: %llu calls", &lost) == 1;
+		assert_null(strstr(line, "inexact"));
+	}
+	fclose(trace);
+	assert_int_equal(lines, 1);
+	assert_int_equal(seen + lost, 400000);
+}
+
+static void expect_ready(struct harness *harness, struct child *child)
+{
+	char *line = child_line(harness, child, &child->out);
+
+	assert_int_equal(strncmp(line, "ready ", 6), 0);
+	free(line);
+}
+
+static void an_exec_by_another_thread_is_probed_again_and_the_gap_is_said(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "execer");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	json_t *report, *process;
+
+	workload_do(harness, workload, "go");
+	workload_send(workload, "exec_thread");
+	expect_ready(harness, workload);
+	child_wait_text(harness, monitor, &monitor->err, "probed it again");
+	workload_do(harness, workload, "go");
+	report = snapshot_now(harness, monitor);
+	process = process_of(report, workload->pid);
+	expect_held(process, "leak_second", 4, 256);
+	expect_held(process, "leak_first", 0, 0);
+	expect_exact(process, false);
+	assert_true(has_cause(process, "late_exec"));
+
+	/* The next one is an ordinary exec: nothing of it is missed. */
+	workload_send(workload, "exec");
+	expect_ready(harness, workload);
+	workload_do(harness, workload, "go");
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	process = process_of(report, workload->pid);
+	expect_held(process, "leak_second", 4, 256);
+	expect_exact(process, true);
+}
+
+/* The launched program stands still at its exec: nothing is missed. */
+static void an_exec_by_another_thread_of_the_launched_program_is_exact(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const char *workloads = getenv("LEAKMON_WORKLOADS");
+	struct child *monitor;
+	json_t *process;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/execer", workloads ? workloads : "build/workloads");
+	monitor = MONITOR(harness, "-o", "0", "--format", "json", "3600", "--", path);
+	expect_ready(harness, monitor);
+	workload_do(harness, monitor, "go");
+	workload_send(monitor, "exec_thread");
+	expect_ready(harness, monitor);
+	workload_do(harness, monitor, "go");
+	process = json_array_get(json_object_get(monitor_stop(harness, monitor), "processes"), 0);
+	expect_held(process, "leak_second", 4, 256);
+	expect_exact(process, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(a_stranger_with_the_pid_of_the_launched_command_is_not_stopped),
+		e2e_test(a_stranger_with_the_pid_of_a_target_is_not_counted),
+		e2e_test(children_of_a_parent_that_never_allocated_are_all_followed),
+		e2e_test(a_child_that_vfork_made_is_followed_from_its_exec_on),
+		e2e_test(children_whose_forks_were_lost_are_found_and_the_loss_is_said),
+		e2e_test(lost_lines_of_a_trace_are_counted_in_it),
+		e2e_test(an_exec_by_another_thread_is_probed_again_and_the_gap_is_said),
+		e2e_test(an_exec_by_another_thread_of_the_launched_program_is_exact),
+	};
+
+	return cmocka_run_group_tests_name("e2e_follow", tests, NULL, NULL);
+}
