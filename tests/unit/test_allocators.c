@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 #include <errno.h>
@@ -145,11 +146,31 @@ static void functions_that_never_return_are_known(void **state)
 	assert_false(control_flow_never_returns(""));
 }
 
+/* Which a binary search finds only if no name stands in two rows. */
+static void every_row_is_found_by_its_name(void **state)
+{
+	enum allocator_prefix prefix;
+	char name[128];
+
+	(void)state;
+	for (size_t i = 0; i < allocator_function_count; i++) {
+		for (unsigned k = 0; k < PREFIX_MAX_; k++) {
+			if (!(allocator_functions[i].prefixes & 1u << k))
+				continue;
+			snprintf(name, sizeof(name), "%s%s", allocator_prefixes[k],
+				 allocator_functions[i].name);
+			assert_int_equal(allocator_find(name, "", &prefix), i);
+			assert_int_equal(prefix, k);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_found_behind_the_prefixes_that_exist),
 		cmocka_unit_test(no_name_stands_twice_behind_one_prefix),
+		cmocka_unit_test(every_row_is_found_by_its_name),
 		cmocka_unit_test(what_throws_carries_no_return_probe),
 		cmocka_unit_test(the_cookie_says_where_each_operand_is),
 		cmocka_unit_test(functions_that_never_return_are_known),

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "parse/plan.h"
+#include "base/clock.h"
 #include "unit/elf_fixture.h"
 
 #define MAX_SYMBOLS 520
@@ -367,9 +368,66 @@ static void libc_is_an_allocator_with_every_function_of_its_manual(void **state)
 	dlclose(libc);
 }
 
+/* A static-pie's own names are local: each address is looked up among those of global names. */
+static void local_names_count_where_a_global_one_leads(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	scene.elf.header.e_type = ET_EXEC; /* static: it has no PT_DYNAMIC */
+	scene_add(&scene, "__malloc", 0);
+	scene_add(&scene, "malloc", 0)->st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+	scene_add(&scene, "__free", 16);
+	scene_add(&scene, "free", 16)->st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+	scene_add(&scene, "calloc", 32)->st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+	assert_planned(&scene, "", "malloc free");
+	scene.elf.header.e_type = ET_DYN;
+	assert_planned(&scene, "", "");
+}
+
+/*
+ * As many symbols as fit in 2.4 MB, with a name of the table each, and none of them public: a
+ * search among all for each would take ten thousand million steps.
+ */
+static void a_table_of_local_names_takes_no_time(void **state)
+{
+	enum { COUNT = 100000 };
+	struct huge {
+		struct scene scene;
+		Elf64_Sym symbols[COUNT];
+	} *huge = calloc(1, sizeof(*huge));
+	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
+	uint64_t start;
+	int fd;
+
+	(void)state;
+	assert_non_null(huge);
+	scene_init(&huge->scene);
+	huge->scene.elf.header.e_type = ET_EXEC;
+	scene_add(&huge->scene, "mi_heap_rezalloc_aligned_at", 0);
+	for (size_t i = 0; i < COUNT; i++) {
+		huge->symbols[i] = huge->scene.symbols[1];
+		huge->symbols[i].st_value += i;
+		huge->symbols[i].st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+	}
+	huge->scene.elf.sections[FIXTURE_SYMTAB].sh_offset = offsetof(struct huge, symbols);
+	huge->scene.elf.sections[FIXTURE_SYMTAB].sh_size = sizeof(huge->symbols);
+	fd = fixture_file(huge, sizeof(*huge));
+	assert_true(fd >= 0);
+	start = monotonic_ns();
+	assert_int_equal(probe_plan_file(fd, "", PROBE_AT_BEST, &plan), 0);
+	assert_true(monotonic_ns() - start < 3000000000u);
+	assert_int_equal(plan.points.count, 0);
+	close(fd);
+	free(huge);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(local_names_count_where_a_global_one_leads),
+		cmocka_unit_test(a_table_of_local_names_takes_no_time),
 		cmocka_unit_test(functions_come_in_the_order_of_the_table),
 		cmocka_unit_test(what_only_frees_or_only_allocates_is_no_allocator),
 		cmocka_unit_test(only_exported_functions_count),

@@ -2,6 +2,7 @@
 #include "parse/allocators.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -187,18 +188,38 @@ const struct allocator_family allocator_families[] = {
 };
 const size_t allocator_family_count = ARRAY_SIZE(allocator_families);
 
-/* The row called `name` that exists with one of these prefixes, or -ENOENT. */
-static int find_row(const char *name, unsigned prefixes)
+_Static_assert(ARRAY_SIZE(allocator_functions) <= ALLOCATOR_MAX_ROWS, "rows fit the index");
+
+static int by_name(const void *left, const void *right)
 {
-	for (size_t i = 0; i < allocator_function_count; i++) {
-		if (allocator_functions[i].prefixes & prefixes &&
-		    !strcmp(name, allocator_functions[i].name))
-			return (int)i;
-	}
-	return -ENOENT;
+	const uint8_t *a = left, *b = right;
+
+	return strcmp(allocator_functions[*a].name, allocator_functions[*b].name);
 }
 
-int allocator_find(const char *symbol, const char *own_prefix, enum allocator_prefix *prefix)
+void allocator_index_make(struct allocator_index *index)
+{
+	for (size_t i = 0; i < allocator_function_count; i++)
+		index->rows[i] = (uint8_t)i;
+	qsort(index->rows, allocator_function_count, sizeof(index->rows[0]), by_name);
+}
+
+static int compare_name(const void *name, const void *row)
+{
+	return strcmp(name, allocator_functions[*(const uint8_t *)row].name);
+}
+
+/* The row called `name` that exists with one of these prefixes, or -ENOENT. */
+static int find_row(const struct allocator_index *index, const char *name, unsigned prefixes)
+{
+	const uint8_t *row = bsearch(name, index->rows, allocator_function_count,
+				     sizeof(index->rows[0]), compare_name);
+
+	return row && allocator_functions[*row].prefixes & prefixes ? *row : -ENOENT;
+}
+
+int allocator_index_find(const struct allocator_index *index, const char *symbol,
+			 const char *own_prefix, enum allocator_prefix *prefix)
 {
 	size_t length = strlen(own_prefix);
 	int row;
@@ -210,7 +231,7 @@ int allocator_find(const char *symbol, const char *own_prefix, enum allocator_pr
 			continue;
 		if (strncmp(symbol, known, strlen(known)) != 0)
 			continue;
-		row = find_row(symbol + strlen(known), 1u << i);
+		row = find_row(index, symbol + strlen(known), 1u << i);
 		if (row >= 0) {
 			*prefix = (enum allocator_prefix)i;
 			return row;
@@ -219,7 +240,15 @@ int allocator_find(const char *symbol, const char *own_prefix, enum allocator_pr
 	if (!length || strncmp(symbol, own_prefix, length) != 0)
 		return -ENOENT;
 	*prefix = PREFIX_NONE;
-	return find_row(symbol + length, PLAIN);
+	return find_row(index, symbol + length, PLAIN);
+}
+
+int allocator_find(const char *symbol, const char *own_prefix, enum allocator_prefix *prefix)
+{
+	struct allocator_index index;
+
+	allocator_index_make(&index);
+	return allocator_index_find(&index, symbol, own_prefix, prefix);
 }
 
 bool allocator_is_operator(size_t function)

@@ -87,6 +87,17 @@ extern const size_t allocator_family_count;
  */
 int allocator_find(const char *symbol, const char *own_prefix, enum allocator_prefix *prefix);
 
+/* The rows by their names, for whoever has many symbols to look up. */
+#define ALLOCATOR_MAX_ROWS 256
+struct allocator_index {
+	uint8_t rows[ALLOCATOR_MAX_ROWS];
+};
+
+void allocator_index_make(struct allocator_index *index);
+/* The same as allocator_find(). */
+int allocator_index_find(const struct allocator_index *index, const char *symbol,
+			 const char *own_prefix, enum allocator_prefix *prefix);
+
 /* A C++ operator, by the Itanium ABI's names: a file with these alone is no allocator. */
 bool allocator_is_operator(size_t function);
 

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -16,50 +17,104 @@ struct prefixes_seen {
 	unsigned allocate, free;
 };
 
+/* A symbol with a name of the allocator table. */
+struct candidate {
+	const struct elf_symbol *symbol;
+	size_t function;
+	enum allocator_prefix prefix;
+};
+
 struct finder {
 	const struct elf_symbols *symbols;
 	const char *own_prefix;
 	struct probe_plan *plan;
+	struct allocator_index names;
+	/* Where a global name leads; ascending. Sorted, not hashed: whoever makes the file chooses
+	 * the addresses, and could choose such as fall into one bucket. */
+	VEC(uint64_t) global_values;
+	VEC(struct candidate) candidates;
 };
 
-static bool has_global_name(const struct elf_symbols *symbols, uint64_t value)
+static void finder_free(struct finder *finder)
 {
+	vec_free(&finder->global_values);
+	vec_free(&finder->candidates);
+}
+
+static int compare_values(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static int index_global_values(struct finder *finder)
+{
+	const struct elf_symbols *symbols = finder->symbols;
+
 	for (size_t i = 0; i < symbols->list.count; i++) {
-		if (symbols->list.items[i].value == value &&
-		    symbols->list.items[i].binding != STB_LOCAL)
-			return true;
+		uint64_t *value;
+
+		if (symbols->list.items[i].binding == STB_LOCAL)
+			continue;
+		value = vec_push(&finder->global_values);
+		if (!value)
+			return -ENOMEM;
+		*value = symbols->list.items[i].value;
 	}
-	return false;
+	if (finder->global_values.count)
+		qsort(finder->global_values.items, finder->global_values.count,
+		      sizeof(*finder->global_values.items), compare_values);
+	return 0;
 }
 
-/* The row of a function that is not the file's private business, or -ENOENT. */
-static int find_function(const struct finder *finder, const struct elf_symbol *symbol,
-			 enum allocator_prefix *prefix)
+static bool has_global_name(const struct finder *finder, uint64_t value)
 {
-	int function;
+	return finder->global_values.count &&
+	       bsearch(&value, finder->global_values.items, finder->global_values.count,
+		       sizeof(value), compare_values);
+}
 
-	if (symbol->type != STT_FUNC)
-		return -ENOENT;
-	function = allocator_find(symbol->name, finder->own_prefix, prefix);
+/* Whether the function is not the file's private business. */
+static bool is_public(const struct finder *finder, const struct elf_symbol *symbol)
+{
 	/* Linked into a static-pie, glibc's malloc is local; __malloc, the same one, is not. */
-	if (function >= 0 && symbol->binding == STB_LOCAL &&
-	    !(finder->plan->is_static && has_global_name(finder->symbols, symbol->value)))
-		return -ENOENT;
-	return function;
+	return symbol->binding != STB_LOCAL ||
+	       (finder->plan->is_static && has_global_name(finder, symbol->value));
 }
 
-static void see_prefix(const struct finder *finder, const struct elf_symbol *symbol,
-		       struct prefixes_seen *seen)
+static int find_candidates(struct finder *finder)
 {
-	enum allocator_prefix prefix = PREFIX_NONE;
-	int function = find_function(finder, symbol, &prefix);
-	enum call_shape shape;
+	const struct elf_symbols *symbols = finder->symbols;
 
-	if (function < 0 || allocator_is_operator((size_t)function))
+	for (size_t i = 0; i < symbols->list.count; i++) {
+		const struct elf_symbol *symbol = &symbols->list.items[i];
+		enum allocator_prefix prefix = PREFIX_NONE;
+		struct candidate *candidate;
+		int function;
+
+		if (symbol->type != STT_FUNC || !is_public(finder, symbol))
+			continue;
+		function = allocator_index_find(&finder->names, symbol->name, finder->own_prefix,
+						&prefix);
+		if (function < 0)
+			continue;
+		candidate = vec_push(&finder->candidates);
+		if (!candidate)
+			return -ENOMEM;
+		*candidate = (struct candidate){symbol, (size_t)function, prefix};
+	}
+	return 0;
+}
+
+static void see_prefix(const struct candidate *candidate, struct prefixes_seen *seen)
+{
+	enum call_shape shape = allocator_functions[candidate->function].shape;
+
+	if (allocator_is_operator(candidate->function))
 		return;
-	shape = allocator_functions[function].shape;
-	seen->allocate |= (unsigned)call_shapes[shape].allocates << prefix;
-	seen->free |= (unsigned)(shape == SHAPE_FREE) << prefix;
+	seen->allocate |= (unsigned)call_shapes[shape].allocates << candidate->prefix;
+	seen->free |= (unsigned)(shape == SHAPE_FREE) << candidate->prefix;
 }
 
 static struct probe_point *find_point(const struct probe_plan *plan, uint64_t vaddr)
@@ -87,18 +142,13 @@ static bool is_stronger(size_t function, enum allocator_prefix prefix,
 	return prefix < than->prefix;
 }
 
-static int add_symbol(const struct finder *finder, const struct elf_symbol *symbol,
-		      unsigned prefixes)
+static int add_candidate(const struct finder *finder, const struct candidate *candidate)
 {
-	enum allocator_prefix prefix = PREFIX_NONE;
-	int function = find_function(finder, symbol, &prefix);
+	const struct elf_symbol *symbol = candidate->symbol;
 	struct probe_plan *plan = finder->plan;
-	struct probe_point *point;
+	struct probe_point *point = find_point(plan, symbol->value);
 
-	if (function < 0 || !(prefixes & 1u << prefix))
-		return 0;
-	point = find_point(plan, symbol->value);
-	if (point && !is_stronger((size_t)function, prefix, point))
+	if (point && !is_stronger(candidate->function, candidate->prefix, point))
 		return 0;
 	if (!point && plan->points.count == PLAN_MAX_POINTS)
 		return -E2BIG;
@@ -106,8 +156,8 @@ static int add_symbol(const struct finder *finder, const struct elf_symbol *symb
 		point = vec_push(&plan->points);
 	if (!point)
 		return -ENOMEM;
-	point->function = (size_t)function;
-	point->prefix = prefix;
+	point->function = candidate->function;
+	point->prefix = candidate->prefix;
 	point->vaddr = symbol->value;
 	point->placement.offset = (uint32_t)MIN(symbol->size, PLAN_CODE_BYTES); /* until placed */
 	return 0;
@@ -133,40 +183,55 @@ static int by_function(const void *left, const void *right)
 	return a->vaddr < b->vaddr ? -1 : a->vaddr > b->vaddr;
 }
 
-static int add_symbols(const struct finder *finder)
+static int add_candidates(const struct finder *finder)
 {
-	const struct elf_symbols *symbols = finder->symbols;
 	struct probe_plan *plan = finder->plan;
 	struct prefixes_seen seen = {0};
 	int error = 0;
 
-	for (size_t i = 0; i < symbols->list.count; i++)
-		see_prefix(finder, &symbols->list.items[i], &seen);
+	for (size_t i = 0; i < finder->candidates.count; i++)
+		see_prefix(&finder->candidates.items[i], &seen);
 	/* A program that is linked statically and never frees has no free. */
 	if (plan->is_static)
 		seen.free = seen.allocate;
 	if (!(seen.allocate & seen.free))
 		return 0;
-	for (size_t i = 0; i < symbols->list.count && !error; i++)
-		error = add_symbol(finder, &symbols->list.items[i], seen.allocate & seen.free);
-	plan->family = find_family(symbols);
+	for (size_t i = 0; i < finder->candidates.count && !error; i++) {
+		const struct candidate *candidate = &finder->candidates.items[i];
+
+		if (seen.allocate & seen.free & 1u << candidate->prefix)
+			error = add_candidate(finder, candidate);
+	}
+	plan->family = find_family(finder->symbols);
 	if (plan->points.count)
 		qsort(plan->points.items, plan->points.count, sizeof(*plan->points.items),
 		      by_function);
 	return error;
 }
 
+static int add_symbols(const struct elf_symbols *symbols, const char *own_prefix,
+		       struct probe_plan *plan)
+{
+	_cleanup_(finder_free) struct finder finder = {
+		.symbols = symbols, .own_prefix = own_prefix, .plan = plan};
+	int error = plan->is_static ? index_global_values(&finder) : 0;
+
+	allocator_index_make(&finder.names);
+	if (!error)
+		error = find_candidates(&finder);
+	return error ? error : add_candidates(&finder);
+}
+
 static int plan_symbols(const struct elf_file *file, const char *own_prefix, enum probe_at probe_at,
 			struct probe_plan *plan)
 {
 	struct elf_symbols symbols = {0};
-	struct finder finder = {.symbols = &symbols, .own_prefix = own_prefix, .plan = plan};
 	int error = elf_symbols_read(file, &symbols);
 
 	if (error)
 		return error;
 	plan->has_names = symbols.list.count > 0;
-	error = add_symbols(&finder);
+	error = add_symbols(&symbols, own_prefix, plan);
 	if (!error)
 		error = plan_place(file, &symbols, probe_at, plan);
 	elf_symbols_free(&symbols);

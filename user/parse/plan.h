@@ -38,7 +38,8 @@ struct probe_plan {
  * Reads the file's symbols and chooses places. A file is an allocator when it defines both a C
  * function that allocates and one that frees, with the same prefix; otherwise the plan comes out
  * empty: operator new alone (libstdc++) goes on to malloc. Names that share an address give one
- * point. 0, or -errno when the file cannot be read as ELF; -E2BIG: more than PLAN_MAX_POINTS.
+ * point. 0, or -errno when the file cannot be read as ELF; -E2BIG: more than PLAN_MAX_POINTS, or
+ * than CODE_MAX_DECODED instructions in them.
  * *plan is untouched on error.
  */
 int probe_plan_file(int fd, const char *symbol_prefix, enum probe_at probe_at,

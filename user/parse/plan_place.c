@@ -12,6 +12,7 @@ struct placer {
 	const struct elf_symbols *symbols; /* whose sizes bound functions without unwind rows */
 	struct code *code;		   /* NULL: not needed yet, or it cannot be had */
 	size_t entries;			   /* points before the results */
+	struct allocator_index names;
 };
 
 static const struct call_shape_info *shape_of(const struct probe_point *point)
@@ -129,7 +130,7 @@ static bool is_probed(const struct code_target *target, void *context)
 
 	if (target->vaddr)
 		return point && plan_is_used(point) && shape_of(point)->returns;
-	function = allocator_find(target->name, "", &prefix);
+	function = allocator_index_find(&placer->names, target->name, "", &prefix);
 	return function >= 0 && call_shapes[allocator_functions[function].shape].returns;
 }
 
@@ -213,6 +214,8 @@ static int find_results(struct placer *placer, size_t index)
 		return 0;
 	}
 	error = results_find(placer->code, &request, &results);
+	if (!error && placer->code->decoded > CODE_MAX_DECODED)
+		error = -E2BIG;
 	if (!error)
 		error = take_results(placer, index, &results);
 	results_free(&results);
@@ -226,6 +229,7 @@ int plan_place(const struct elf_file *file, const struct elf_symbols *symbols,
 		.file = file, .symbols = symbols, .plan = plan, .entries = plan->points.count};
 	int error = 0;
 
+	allocator_index_make(&placer.names);
 	for (size_t i = 0; i < placer.entries && !error; i++)
 		error = place(file, probe_at, &plan->points.items[i]);
 	for (size_t i = 0; i < placer.entries && !error; i++)

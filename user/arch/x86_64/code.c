@@ -116,6 +116,33 @@ static int read_relocations(struct code *code, const struct elf_sections *sectio
 	return error;
 }
 
+/* Of slots that share an address, which only a broken file has, any will do, but always one. */
+static int by_address(const void *left, const void *right)
+{
+	const struct code_slot *a = left, *b = right;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return (a->symbol > b->symbol) - (a->symbol < b->symbol);
+}
+
+static const struct code_slot *find_slot(const struct code *code, uint64_t address)
+{
+	size_t low = 0, high = code->slots.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (code->slots.items[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < code->slots.count && code->slots.items[low].address == address
+		       ? &code->slots.items[low]
+		       : NULL;
+}
+
 /* Without section headers there are no slots: jumps through the PLT lead nowhere then. */
 static int read_slots(struct code *code)
 {
@@ -128,6 +155,8 @@ static int read_slots(struct code *code)
 		if (sections.list.items[i].type == SHT_RELA)
 			error = read_relocations(code, &sections, &sections.list.items[i]);
 	}
+	if (!error && code->slots.count)
+		qsort(code->slots.items, code->slots.count, sizeof(*code->slots.items), by_address);
 	return error;
 }
 
@@ -201,6 +230,8 @@ int code_decode(struct code *code, uint64_t vaddr)
 	const uint8_t *bytes = bytes_at(code, vaddr, &size);
 	uint64_t address = vaddr;
 
+	if (++code->decoded > CODE_MAX_DECODED)
+		return -EBADMSG;
 	if (!bytes || !cs_disasm_iter(code->decoder, &bytes, &size, &address, code->instruction))
 		return -EBADMSG;
 	return 0;
@@ -275,6 +306,7 @@ static void read_target(const struct code *code, const struct code_slot *slot,
 
 void code_follow(struct code *code, uint64_t vaddr, struct code_target *target)
 {
+	const struct code_slot *slot;
 	uint64_t address;
 
 	memset(target, 0, sizeof(*target));
@@ -282,10 +314,7 @@ void code_follow(struct code *code, uint64_t vaddr, struct code_target *target)
 		target->vaddr = vaddr;
 		return;
 	}
-	for (size_t i = 0; i < code->slots.count; i++) {
-		if (code->slots.items[i].address == address) {
-			read_target(code, &code->slots.items[i], target);
-			return;
-		}
-	}
+	slot = find_slot(code, address);
+	if (slot)
+		read_target(code, slot, target);
 }

@@ -24,6 +24,8 @@ struct code_extent {
 #define CODE_WINDOW_BYTES 4096
 #define CODE_MAX_SLOTS (1u << 20)
 #define CODE_NAME_BYTES 96
+/* For all functions of a file together; tcmalloc's take 1,400. */
+#define CODE_MAX_DECODED 20000
 
 struct code {
 	const struct elf_file *file; /* borrowed */
@@ -31,7 +33,8 @@ struct code {
 	cs_insn *instruction; /* the one decoded last */
 	/* By ascending start: as unwind information has them; as symbols do. */
 	VEC(struct code_extent) frames, sized;
-	VEC(struct code_slot) slots;
+	VEC(struct code_slot) slots; /* by address */
+	size_t decoded;
 	uint64_t window_at;
 	size_t window_size;
 	uint8_t window[CODE_WINDOW_BYTES];
@@ -50,7 +53,7 @@ struct code_target {
 int code_open(const struct elf_file *file, const struct elf_symbols *symbols, struct code **code);
 void code_close(struct code **code);
 
-/* Decodes into code->instruction. 0, or -EBADMSG: no code that can be decoded. */
+/* Decodes into code->instruction. 0, or -EBADMSG: no code that can be decoded, or too much was. */
 int code_decode(struct code *code, uint64_t vaddr);
 
 /* The end of the function that `vaddr` is in; 0: not known. */
