@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "cli/options.h"
 #include "command/command.h"
@@ -34,6 +35,9 @@ int main(int argc, char **argv)
 		return code;
 	if (options.verbose)
 		log_set_level(LOG_DEBUG);
+	/* Until a command has something to undo. */
+	if (!interrupt_open())
+		interrupt_ends(true);
 	for (size_t i = 0; i < ARRAY_SIZE(subcommands); i++) {
 		if (!strcmp(options.subcommand, subcommands[i].name))
 			code = subcommands[i].run(&options);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/interrupt.h"
 #include "command/report_loop.h"
 
 /* A report that answers each cause with a signal, an error, or the end of what is watched. */
@@ -84,6 +85,8 @@ static void a_signal_to_end_brings_the_last_report(void **state)
 
 		assert_int_equal(run(&script, 0), 0);
 		assert_string_equal(script.causes, "IL");
+		assert_int_equal(interrupt_exit_code(0), 128 + signals[i]);
+		interrupt_close();
 	}
 }
 
@@ -155,6 +158,7 @@ static void descriptors_of_the_reporter_are_waited_for(void **state)
 	assert_int_equal(report_loop_open(&loop, &options, false), 0);
 	assert_int_equal(report_loop_run(&loop, &reporter), 0);
 	report_loop_close(&loop);
+	interrupt_close();
 	assert_string_equal(pipes.read, "x");
 	assert_string_equal(pipes.script.causes, "L");
 	close(fds[0]);

@@ -12,13 +12,11 @@
 
 int pollable_signals(bool children)
 {
-	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 	sigset_t set;
 	int fd;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		sigaddset(&set, wanted[i]);
+	sigaddset(&set, SIGUSR1);
 	if (children)
 		sigaddset(&set, SIGCHLD);
 	signal(SIGPIPE, SIG_IGN);

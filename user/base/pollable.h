@@ -8,8 +8,8 @@
 
 /*
  * Blocks the signals that ask a monitor for something, and gives them through a signalfd(2):
- * SIGINT, SIGTERM, SIGHUP (end), SIGUSR1 (a report now), and SIGCHLD where there are `children`.
- * SIGPIPE is ignored: a closed pipe is an error of the write. A descriptor, or -errno.
+ * SIGUSR1 (a report now), and SIGCHLD where there are `children`. Those that ask for the end:
+ * interrupt.h. SIGPIPE is ignored: a closed pipe is an error of the write. A descriptor, or -errno.
  */
 int pollable_signals(bool children);
 

@@ -161,11 +161,11 @@ static int write_out(const struct comparison *comparison, const struct options *
 
 	if (error)
 		return error;
+	emit_guard(options, out);
 	error = format->write_diff(out, &comparison->diff);
 	if (error)
 		emit_say_failed("the difference", error);
-	if (out != stdout)
-		fclose(out);
+	emit_close(out);
 	return error;
 }
 

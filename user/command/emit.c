@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "output/finish.h"
 #include "output/replace_file.h"
@@ -69,6 +70,31 @@ void emit_say_failed(const char *what, int error)
 	char why[OUTPUT_EXPLANATION_SIZE];
 
 	log_error("cannot write %s: %s", what, output_explain(error, why));
+}
+
+/* Devices, pipes and what links lead to are left alone. */
+static bool is_own_file(const char *path, FILE *out)
+{
+	struct stat opened, named;
+
+	return !fstat(fileno(out), &opened) && !lstat(path, &named) && S_ISREG(named.st_mode) &&
+	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+void emit_guard(const struct options *options, FILE *out)
+{
+	if (out != stdout && is_own_file(options->output, out))
+		interrupt_removes(options->output);
+}
+
+int emit_close(FILE *out)
+{
+	int error = 0;
+
+	if (out != stdout && fclose(out))
+		error = -errno;
+	interrupt_removes(NULL);
+	return error;
 }
 
 bool emit_wants_colour(const struct options *options)
@@ -161,7 +187,7 @@ int emit_finish(const struct options *options, int error, uint64_t outstanding_b
 	_cleanup_free_ char *path = options->textfile_dir ? replaced_path(options) : NULL;
 
 	if (error)
-		return EXIT_ERROR;
+		return interrupt_exit_code(EXIT_ERROR);
 	if (path)
 		unlink(path);
 	if (outstanding_bytes <= options->fail_over)

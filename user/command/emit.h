@@ -30,6 +30,8 @@ struct report_sink {
 	/* `label` is NULL but for a snapshot that was asked for by signal. 0, or -errno after a
 	 * message, which ends the run; what can be mended is the sink's to count. */
 	int (*take)(void *context, const struct report *report, const char *label, bool last);
+	/* Whether it wants no more; NULL: never. */
+	bool (*is_done)(void *context);
 	/* Of a sink that is looked at; NULL for others. */
 	const struct live_sink *live;
 	void *context;
@@ -45,6 +47,11 @@ int emit_open_stream(const struct options *options, FILE **out);
 
 /* The message for what could not be written: `error` is -errno. */
 void emit_say_failed(const char *what, int error);
+/* From here until emit_close() an interruption that ends the process removes --output's file, if
+ * `out` is one: for what is written once, and is of no use in parts. */
+void emit_guard(const struct options *options, FILE *out);
+/* 0, or -errno; standard output stays open. */
+int emit_close(FILE *out);
 
 /* Whether text goes to a terminal that shows colours, and nobody asked for none. */
 bool emit_wants_colour(const struct options *options);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon --kernel: what the kernel holds, at intervals, until interrupted. */
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "command/command.h"
 #include "command/emit.h"
@@ -17,8 +18,10 @@ int command_kernel(const struct options *options)
 	struct kernel_run run = {0};
 	int code, error = report_loop_open(&loop, options, false);
 
+	interrupt_ends(true); /* loading takes its time, and leaves nothing behind */
 	if (!error)
 		error = kernel_run_open(&run, options);
+	interrupt_ends(false);
 	if (!error) {
 		log_info("attached to the kernel's allocators");
 		error = report_loop_run(&loop,

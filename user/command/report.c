@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon report: one snapshot of a recording, with what came before it. */
 
+#include <errno.h>
+
 #include "analyze/history.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -53,10 +55,9 @@ static int write_out(const struct source *source, const struct options *options)
 
 	if (error)
 		return error;
+	emit_guard(options, out);
 	error = emit_report(options, format, out, &source->report, true);
-	if (out != stdout && fclose(out) && !error)
-		error = -1;
-	return error;
+	return emit_close(out) && !error ? -EIO : error;
 }
 
 static int report_snapshot(struct source *source, const struct options *options)

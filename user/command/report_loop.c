@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/pollable.h"
 #include "base/vec.h"
 
 /* The loop's own descriptors stand before those of the reporter. */
-enum { SIGNAL, TIMER, OWN };
+enum { INTERRUPT, SIGNAL, TIMER, OWN };
 
 static int cannot_set_up(int error)
 {
@@ -23,10 +24,12 @@ static int cannot_set_up(int error)
 
 int report_loop_open(struct report_loop *loop, const struct options *options, bool children)
 {
-	int fd = pollable_signals(children);
+	int error = interrupt_open();
+	int fd = error ? error : pollable_signals(children);
 
 	if (fd < 0)
 		return cannot_set_up(fd);
+	interrupt_ends(false);
 	*loop = (struct report_loop){.options = options, .signal_fd = fd, .timer_fd = -1};
 	return 0;
 }
@@ -52,10 +55,8 @@ static int on_signal(struct report_loop *loop, const struct reporter *reporter)
 	while (!error && read(loop->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			error = reporter->on_child ? reporter->on_child(reporter->context) : 0;
-		else if (info.ssi_signo == SIGUSR1)
-			error = make_report(loop, reporter, REPORT_ASKED);
 		else
-			loop->finished = true;
+			error = make_report(loop, reporter, REPORT_ASKED);
 	}
 	return error;
 }
@@ -84,7 +85,8 @@ int pollfds_add(struct pollfds *fds, int fd)
 static int list_descriptors(const struct report_loop *loop, const struct reporter *reporter,
 			    struct pollfds *fds)
 {
-	const int own[OWN] = {[SIGNAL] = loop->signal_fd, [TIMER] = loop->timer_fd};
+	const int own[OWN] = {
+		[INTERRUPT] = interrupt_fd(), [SIGNAL] = loop->signal_fd, [TIMER] = loop->timer_fd};
 	int error = 0;
 
 	fds->count = 0;
@@ -97,7 +99,8 @@ static int list_descriptors(const struct report_loop *loop, const struct reporte
 
 static bool is_done(const struct report_loop *loop, const struct reporter *reporter)
 {
-	return loop->finished || (reporter->is_done && reporter->is_done(reporter->context));
+	return loop->finished || interrupt_check() ||
+	       (reporter->is_done && reporter->is_done(reporter->context));
 }
 
 static int wait_and_handle(struct report_loop *loop, const struct reporter *reporter,
@@ -132,6 +135,7 @@ int report_loop_run(struct report_loop *loop, const struct reporter *reporter)
 	while (!error && !is_done(loop, reporter))
 		error = wait_and_handle(loop, reporter, &fds);
 	vec_free(&fds);
+	loop->finished |= interrupt_check() != 0;
 	if (!error && (!count || loop->reports < count))
 		error = make_report(loop, reporter, REPORT_LAST);
 	return error;

@@ -4,35 +4,25 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "cli/targets.h"
 #include "command/command.h"
 #include "command/retain_run.h"
 
-static int open_signals(void)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : fd;
-}
-
 /* Until the next run; true: no next one. */
-static bool is_interrupted(const struct options *options, int signals)
+static bool is_interrupted(const struct options *options)
 {
-	struct pollfd poll_fd = {.fd = signals, .events = POLLIN};
+	struct pollfd poll_fd = {.fd = interrupt_fd(), .events = POLLIN};
 
-	return poll(&poll_fd, 1, (int)MIN(options->interval_ns / 1000000, INT32_MAX)) != 0;
+	interrupt_ends(false); /* what was asked for is done */
+	poll(&poll_fd, 1, (int)MIN(options->interval_ns / 1000000, INT32_MAX));
+	if (interrupt_check())
+		return true;
+	interrupt_ends(true);
+	return false;
 }
 
 /* 0, or -errno after an error message. */
@@ -69,7 +59,9 @@ static int run_once(struct retain_run *run)
 	return err ? err : failed ? failed : done ? 0 : -ESRCH;
 }
 
-static int run_all(struct retain_run *run, int signals)
+/* Nothing here needs to be undone: a signal ends the process at any time but while another one
+ * stands stopped (retain/picture_stop.c). */
+static int run_all(struct retain_run *run)
 {
 	const struct options *options = run->options;
 	int err;
@@ -77,19 +69,19 @@ static int run_all(struct retain_run *run, int signals)
 	do
 		err = run_once(run);
 	while (!err && options->repeat && (!options->count || run->runs < options->count) &&
-	       !is_interrupted(options, signals));
+	       !is_interrupted(options));
 	return err;
 }
 
 /* Without BPF: reads no more than the heap itself. Returns the exit code. */
 static int run_census(const struct options *options)
 {
-	_cleanup_close_ int signals = open_signals();
 	struct retain_run run;
 	int err = retain_run_open(&run, options);
 
+	signal(SIGPIPE, SIG_IGN);
 	if (!err)
-		err = run_all(&run, signals);
+		err = run_all(&run);
 	retain_run_close(&run);
 	return err ? EXIT_ERROR : EXIT_OK;
 }

@@ -26,6 +26,8 @@ int retain_run_open(struct retain_run *run, const struct options *options)
 	err = emit_open_stream(options, &run->out);
 	if (err)
 		return err;
+	if (!options->repeat)
+		emit_guard(options, run->out);
 	if (run->symbolizer)
 		return 0;
 	log_error("out of memory");
@@ -39,8 +41,8 @@ void retain_run_close(struct retain_run *run)
 	vec_free(&run->earlier);
 	symbolizer_free(run->symbolizer);
 	worker_free(run->worker);
-	if (run->out && run->out != stdout)
-		fclose(run->out);
+	if (run->out)
+		emit_close(run->out);
 }
 
 /* Says why the memory of a process could not be read. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "command/retain_run.h"
 #include "command/watch.h"
@@ -173,8 +174,6 @@ static int finish_pictures(struct tracking *tracking, const struct report *repor
 	tracking->run.runs++;
 	tracking->done =
 		err || !options->repeat || (options->count && tracking->run.runs >= options->count);
-	if (tracking->done)
-		kill(getpid(), SIGTERM);
 	return err;
 }
 
@@ -183,11 +182,24 @@ static int take(void *context, const struct report *report, const char *label, b
 	struct tracking *tracking = context;
 
 	(void)label;
-	if (tracking->done)
+	int err;
+
+	if (tracking->done || (last && !tracking->pictures.count))
 		return 0;
-	if (tracking->pictures.count)
-		return finish_pictures(tracking, report);
-	return last ? 0 : take_pictures(tracking, report);
+	/* It can take minutes, and the kernel takes the probes back as well as we do. A process
+	 * that stands stopped goes on first (retain/picture_stop.c). */
+	interrupt_ends(true);
+	err = tracking->pictures.count ? finish_pictures(tracking, report)
+				       : take_pictures(tracking, report);
+	interrupt_ends(false);
+	return err;
+}
+
+static bool is_done(void *context)
+{
+	const struct tracking *tracking = context;
+
+	return tracking->done;
 }
 
 int retain_run_tracked(const struct options *options)
@@ -201,8 +213,9 @@ int retain_run_tracked(const struct options *options)
 	watched.count = 0;
 	watched.output = NULL;
 	if (!err)
-		code = watch_run(&watched,
-				 &(struct report_sink){.take = take, .context = &tracking});
+		code = watch_run(&watched, &(struct report_sink){.take = take,
+								 .is_done = is_done,
+								 .context = &tracking});
 	if (!err && code == EXIT_OK && !tracking.run.runs) {
 		log_error("no process was left to look at: give a shorter INTERVAL");
 		code = EXIT_ERROR;

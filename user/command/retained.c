@@ -20,7 +20,7 @@ bool retained_only(const struct recording *recording)
 
 static int close_output(FILE *out, int error)
 {
-	if (out != stdout && fclose(out) && !error)
+	if (emit_close(out) && !error)
 		error = -errno;
 	if (error)
 		emit_say_failed("the report", error);
@@ -65,6 +65,7 @@ int retained_report(struct recording *recording, const struct options *options)
 	error = emit_open_stream(options, &out);
 	if (error)
 		return error;
+	emit_guard(options, out);
 	report.top = top_of(options, format);
 	return close_output(out, format->write(out, &report));
 }
@@ -102,7 +103,10 @@ static int write_diff(const struct retain_diff_report *report, const struct opti
 	FILE *out;
 	int error = emit_open_stream(options, &out);
 
-	return error ? error : close_output(out, format->write_diff(out, report));
+	if (error)
+		return error;
+	emit_guard(options, out);
+	return close_output(out, format->write_diff(out, report));
 }
 
 int retained_diff(const struct retained_side *before, const struct retained_side *after,

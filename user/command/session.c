@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/descriptors.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "cli/targets.h"
 #include "parse/questions.h"
@@ -76,8 +77,15 @@ static int load(struct session *session)
 		.threads = session->follows_threads,
 		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,
 	};
+	int error;
 
-	return loader_open(&session->bpf, &config);
+	/* The kernel checks the programs one by one, which can take seconds, and nothing in between
+	 * can be asked whether to go on. Nothing is attached yet; a recording is closed in order.
+	 */
+	interrupt_ends(strcmp(options->subcommand, "record") != 0);
+	error = loader_open(&session->bpf, &config);
+	interrupt_ends(false);
+	return error;
 }
 
 /* Without it, reports only lack some names: no reason to stop. */
@@ -216,14 +224,19 @@ static int open_all(struct session *session)
 		error = open_stages(session);
 	if (!error && options->pids.count) /* one wait for all: see unwind_store.h */
 		unwind_store_refresh_all(session->unwind, options->pids.items, options->pids.count);
-	for (size_t i = 0; i < options->pids.count && !error; i++)
-		error = targets_attach_named(session, options->pids.items[i]);
+	for (size_t i = 0; i < options->pids.count && !error; i++) {
+		error = interrupt_check();
+		if (!error)
+			error = targets_attach_named(session, options->pids.items[i]);
+	}
 	if (!error && session->everywhere)
 		error = session_threads_everywhere(session);
 	if (!error && session->selector)
 		error = targets_attach_selected(session);
 	if (!error && options->command)
 		error = start_command(session);
+	if (error == -EINTR)
+		log_info("interrupted while attaching: there is nothing to report");
 	if (session->worker)
 		worker_end(session->worker, WORKER_LANE_PER_FILE);
 	return error;

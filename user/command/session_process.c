@@ -3,14 +3,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "command/session.h"
 
 void session_refresh(struct session *session, pid_t pid)
 {
-	int error = unwind_store_refresh(session->unwind, pid);
+	/* At the end, only names are of use. */
+	int error = interrupt_check() ? 0 : unwind_store_refresh(session->unwind, pid);
 
-	if (error && error != -ESRCH)
+	if (error && error != -ESRCH && error != -EINTR)
 		log_warning("process %d: its stacks are walked by frame pointer where new code is "
 			    "mapped: %s",
 			    pid, strerror(-error));

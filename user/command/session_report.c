@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "command/session.h"
@@ -267,7 +268,8 @@ int session_snapshot(struct session *session, struct session_threads *threads,
 			continue;
 		}
 		session_refresh(session, tracked->probes.pid);
-		targets_attach_again(session, tracked);
+		if (!interrupt_check())
+			targets_attach_again(session, tracked);
 	}
 	doubt_unprobed(session, &taken);
 	if (session->mappings)

@@ -26,7 +26,7 @@ void session_threads_attach(struct session *session, struct tracked *tracked)
 		return;
 	target->pid = tracked->probes.pid;
 	error = thread_target_attach(target, &config);
-	if (!error || error == -ESRCH)
+	if (!error || error == -ESRCH || error == -EINTR)
 		return;
 	snprintf(target->why, sizeof(target->why), "the kernel refused the probes: %s",
 		 strerror(-error));

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/descriptors.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "collect/watched.h"
 #include "command/session.h"
@@ -124,6 +125,8 @@ int targets_probe_mapped(struct session *session, struct tracked *tracked)
 {
 	drop_lost_probes(session, tracked);
 	session_threads_attach(session, tracked);
+	if (interrupt_check())
+		return -EINTR;
 	return session->tracks_heap
 		       ? target_attach(&tracked->probes, &session->target_config, &session->bpf)
 		       : 0;

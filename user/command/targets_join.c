@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "collect/watched.h"
 #include "command/session.h"
@@ -62,13 +63,13 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 	error = session->everywhere ? 0 : target_check(pid, &session->target_config, !arrival->how);
 	if (!error) {
 		error = targets_probe(session, pid, arrival, false);
-		if (error && error != -ESRCH && !session->everywhere)
+		if (error && error != -ESRCH && error != -EINTR && !session->everywhere)
 			targets_explain_refusal(session, name, pid, error);
 		session->targets.starved |= descriptors_are_out(error);
 	}
 	ended = error && arrival->how && target_is_ending(pid);
 	session->targets.missed += ended;
-	if (!error || error == -ESRCH)
+	if (!error || error == -ESRCH || error == -EINTR)
 		return;
 	session_forget(session, pid);
 	if (!ended)
@@ -91,8 +92,11 @@ static int attach_selection(struct session *session, bool first)
 	if (first && !error && !session->everywhere)
 		unwind_store_refresh_all(session->unwind, selection.pids.items,
 					 selection.pids.count);
-	for (size_t i = 0; i < selection.pids.count && !error; i++)
-		attach_unnamed(session, selection.pids.items[i], &running);
+	for (size_t i = 0; i < selection.pids.count && !error; i++) {
+		error = interrupt_check();
+		if (!error)
+			attach_unnamed(session, selection.pids.items[i], &running);
+	}
 	selection_free(&selection);
 	return error;
 }

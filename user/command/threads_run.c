@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "command/session_threads.h"
 
@@ -79,11 +80,15 @@ static int find_holders(struct session *session, struct thread_report *report)
 
 	if (!session->options->holders)
 		return 0;
+	/* As in retain: it can take long, and nothing is to be undone. Of a last report that was
+	 * asked for, it is a part. */
+	interrupt_ends(!interrupt_check());
 	for (size_t i = 0; !error && i < report->processes.count; i++) {
 		if (report->processes.items[i].dead.count)
 			error = thread_holders_find(&report->processes.items[i], &options,
 						    &session->bpf, &sources);
 	}
+	interrupt_ends(false);
 	return error;
 }
 

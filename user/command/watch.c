@@ -192,8 +192,11 @@ static bool all_gone(struct watch *watch)
 static bool is_done(void *context)
 {
 	struct watch *watch = context;
+	const struct report_sink *sink = watch->session.sink;
 
-	return watch->live ? watch->live->is_done(watch->session.sink->context) : all_gone(watch);
+	if (watch->live)
+		return watch->live->is_done(sink->context);
+	return all_gone(watch) || (sink && sink->is_done && sink->is_done(sink->context));
 }
 
 /* What is waited for, those of the targets last. */

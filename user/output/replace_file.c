@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "output/finish.h"
 
 #define LINKS_MAX 40 /* as the kernel's MAXSYMLINKS */
@@ -163,8 +164,10 @@ static int open_temporary(struct replace_file *made)
 	}
 	fd = mkostemp(made->temporary, O_CLOEXEC);
 	made->out = fd < 0 ? NULL : fdopen(fd, "w");
-	if (made->out)
+	if (made->out) {
+		interrupt_removes(made->temporary);
 		return 0;
+	}
 	error = -errno;
 	if (fd >= 0) {
 		close(fd);
@@ -294,6 +297,7 @@ int replace_file_commit(struct replace_file *file, mode_t mode)
 		error = file->temporary ? rename_into_place(file) : write_in_place(file);
 	if (error && file->temporary)
 		unlink(file->temporary);
+	interrupt_removes(NULL);
 	free(TAKE_PTR(file->temporary));
 	free(TAKE_PTR(file->text));
 	free(TAKE_PTR(file->path));
@@ -308,6 +312,7 @@ void replace_file_abort(struct replace_file *file)
 		fclose(file->out);
 	if (file->temporary)
 		unlink(file->temporary);
+	interrupt_removes(NULL);
 	free(file->temporary);
 	free(file->text);
 	free(file->path);

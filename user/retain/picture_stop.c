@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "retain/picture_taking.h"
 #include "retain/picture_zones.h"
@@ -301,14 +302,18 @@ static void *hold(void *argument)
 	struct stop *stop = &holder->stop;
 
 	go_first();
+	interrupt_hold();
 	holder->err = stop_process(picture->pid, picture->max_pause_ns, &taking->guard, stop);
 	holder->stood = !holder->err;
-	if (holder->err)
+	if (holder->err) {
+		interrupt_release();
 		return NULL;
+	}
 	pthread_sigmask(SIG_SETMASK, &holder->signals, NULL);
 	taking->deadline = (struct deadline){.at_ns = stop->resume_ns};
 	holder->err = taking_read_standing(taking, stop);
 	stop_resume(stop);
+	interrupt_release();
 	return NULL;
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "proc/target_file.h"
 #include "sandbox/child.h"
@@ -260,11 +261,12 @@ bool debuginfod_take(struct debuginfod *debuginfod)
 int debuginfod_wait(struct debuginfod *debuginfod, int timeout_ms)
 {
 	int64_t end = now_ms() + timeout_ms, left = timeout_ms;
-	struct pollfd waited = {.fd = debuginfod->epoll_fd, .events = POLLIN};
+	struct pollfd waited[] = {{.fd = debuginfod->epoll_fd, .events = POLLIN},
+				  {.fd = interrupt_fd(), .events = POLLIN}};
 	bool changed = false;
 
-	while (debuginfod->running && (timeout_ms < 0 || left > 0)) {
-		poll(&waited, 1, (int)left);
+	while (debuginfod->running && !interrupt_check() && (timeout_ms < 0 || left > 0)) {
+		poll(waited, ARRAY_SIZE(waited), (int)left);
 		changed |= debuginfod_take(debuginfod);
 		left = timeout_ms < 0 ? -1 : end - now_ms();
 	}

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "top/key.h"
 
@@ -34,7 +35,7 @@ static struct {
 /* Signals that a crash is made of. tcsetattr(), write() and dup2() are async-signal-safe. */
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGQUIT};
 
-static void on_crash(int signal)
+static void give_back(void)
 {
 	if (getpid() == rescue.owner) {
 		ssize_t written = write(STDOUT_FILENO, rescue.reset, rescue.reset_size);
@@ -43,6 +44,11 @@ static void on_crash(int signal)
 		tcsetattr(STDIN_FILENO, TCSANOW, &rescue.modes);
 		dup2(rescue.saved_stderr, STDERR_FILENO);
 	}
+}
+
+static void on_crash(int signal)
+{
+	give_back();
 	raise(signal); /* SA_RESETHAND: this time as it would have been */
 }
 
@@ -64,12 +70,14 @@ static void rescue_prepare(const struct top_terminal *terminal)
 	rescue.saved_stderr = terminal->messages.saved;
 	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
 		sigaction(crashes[i], &action, NULL);
+	interrupt_calls(give_back);
 }
 
 static void rescue_end(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
 		signal(crashes[i], SIG_DFL);
+	interrupt_calls(NULL);
 	rescue.reset_size = 0;
 }
 

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/interrupt.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define SAME_WISH_NS 250000000u
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* Handlers get no context, and run in any thread at any time: what they read is atomic. */
+static struct {
+	int number; /* of the first signal; 0: none came */
+	uint64_t at_ns;
+	bool ends;
+	int holds;
+	int fd;
+	pid_t owner;   /* a forked child has no say */
+	char *removed; /* one of `paths`, or NULL */
+	char *spare;   /* the other one */
+	void (*last_act)(void);
+} state = {.fd = -1};
+
+static char paths[2][PATH_MAX];
+
+#define get(field) __atomic_load_n(&state.field, __ATOMIC_SEQ_CST)
+#define set(field, value) __atomic_store_n(&state.field, value, __ATOMIC_SEQ_CST)
+
+static _Noreturn void end_now(int number)
+{
+	const char *path = get(removed);
+	void (*last_act)(void) = get(last_act);
+
+	if (last_act)
+		last_act();
+	if (path)
+		unlink(path);
+	_exit(128 + number);
+}
+
+static void on_signal(int number)
+{
+	int saved = errno, first = get(number);
+	uint64_t one = 1, now_ns = monotonic_ns();
+
+	if (getpid() != state.owner)
+		return;
+	if (!first) {
+		set(at_ns, now_ns);
+		set(number, number);
+		/* Full already: readable all the same. */
+		if (write(state.fd, &one, sizeof(one)) < 0)
+			errno = saved;
+	} else if (now_ns - get(at_ns) > SAME_WISH_NS) {
+		set(ends, true);
+	}
+	if (get(ends) && !get(holds))
+		end_now(get(number));
+	errno = saved;
+}
+
+static int handle(int number)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
+	sigset_t one;
+
+	if (sigaction(number, NULL, &before))
+		return -errno;
+	if (before.sa_handler == SIG_IGN)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&action.sa_mask, signals[i]);
+	sigemptyset(&one);
+	sigaddset(&one, number);
+	if (sigaction(number, &action, NULL) || sigprocmask(SIG_UNBLOCK, &one, NULL))
+		return -errno;
+	return 0;
+}
+
+int interrupt_open(void)
+{
+	int error = 0;
+
+	if (state.fd >= 0)
+		return 0;
+	state.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (state.fd < 0)
+		return -errno;
+	state.owner = getpid();
+	state.spare = paths[0];
+	for (size_t i = 0; i < ARRAY_SIZE(signals) && !error; i++)
+		error = handle(signals[i]);
+	return error;
+}
+
+int interrupt_check(void)
+{
+	return get(number) ? -EINTR : 0;
+}
+
+uint64_t interrupt_time_ns(void)
+{
+	return get(number) ? get(at_ns) : 0;
+}
+
+int interrupt_fd(void)
+{
+	return state.fd;
+}
+
+int interrupt_exit_code(int otherwise)
+{
+	int number = get(number);
+
+	return number ? 128 + number : otherwise;
+}
+
+void interrupt_ends(bool ends)
+{
+	int number;
+
+	set(ends, ends);
+	number = get(number);
+	if (ends && number && !get(holds))
+		end_now(number);
+}
+
+void interrupt_hold(void)
+{
+	__atomic_add_fetch(&state.holds, 1, __ATOMIC_SEQ_CST);
+}
+
+void interrupt_release(void)
+{
+	int number;
+
+	if (__atomic_sub_fetch(&state.holds, 1, __ATOMIC_SEQ_CST))
+		return;
+	number = get(number);
+	if (number && get(ends))
+		end_now(number);
+}
+
+void interrupt_removes(const char *path)
+{
+	char *place = state.spare ? state.spare : paths[0], *before = get(removed);
+	size_t length = path ? strlen(path) : PATH_MAX;
+
+	if (length >= PATH_MAX) {
+		set(removed, NULL);
+		return;
+	}
+	memcpy(place, path, length + 1);
+	set(removed, place);
+	/* A handler may be reading the one before: it is written to only after the next change. */
+	state.spare = before ? before : place == paths[0] ? paths[1] : paths[0];
+}
+
+void interrupt_calls(void (*last_act)(void))
+{
+	set(last_act, last_act);
+}
+
+void interrupt_close(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		signal(signals[i], SIG_DFL);
+	cleanup_close(&state.fd);
+	memset(&state, 0, sizeof(state));
+	state.fd = -1;
+}
