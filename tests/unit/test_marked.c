@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "sandbox/marked.h"
 
 /* Two kinds of requests. */
@@ -20,7 +21,8 @@ static struct file_identity file(uint64_t inode)
 
 static void a_mark_holds_for_one_version_and_one_kind(void **state)
 {
-	struct marked_file crashed = {file(7), LINES, -ECONNRESET};
+	struct marked_file crashed = {
+		.identity = file(7), .kind = LINES, .error = -ECONNRESET};
 	struct file_identity changed = crashed.identity, other = file(8);
 	struct marked_files marked = {0};
 
@@ -42,7 +44,8 @@ static void many_marks_push_out_the_oldest(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i <= 1024; i++) {
-		struct marked_file hung = {file(i), IMAGE, -ETIMEDOUT};
+		struct marked_file hung = {
+			.identity = file(i), .kind = IMAGE, .error = -ETIMEDOUT};
 
 		marked_add(&marked, &hung);
 	}
@@ -53,11 +56,34 @@ static void many_marks_push_out_the_oldest(void **state)
 	vec_free(&marked.list);
 }
 
+static void what_took_too_long_is_tried_again_later_and_later(void **state)
+{
+	struct marked_file hung = {.identity = file(7), .kind = WORKER_IMAGE, .error = -ETIMEDOUT};
+	struct marked_file *mark;
+	struct marked_files marked = {0};
+	uint64_t pause = 60000000000ull;
+
+	(void)state;
+	for (int times = 0; times < 3; times++, pause *= 2) {
+		uint64_t before = monotonic_ns();
+
+		marked_add(&marked, &hung);
+		assert_int_equal(marked.list.count, 1);
+		mark = &marked.list.items[0];
+		assert_in_range(mark->until_ns, before + pause, monotonic_ns() + pause);
+		assert_int_equal(marked_find(&marked, &hung.identity, WORKER_IMAGE), -ETIMEDOUT);
+		mark->until_ns = before; /* as if it had gone by */
+		assert_int_equal(marked_find(&marked, &hung.identity, WORKER_IMAGE), 0);
+	}
+	vec_free(&marked.list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_mark_holds_for_one_version_and_one_kind),
 		cmocka_unit_test(many_marks_push_out_the_oldest),
+		cmocka_unit_test(what_took_too_long_is_tried_again_later_and_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

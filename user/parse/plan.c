@@ -440,6 +440,7 @@ static int decode(const struct bytes *body, const struct parse_origin *origin, v
 const struct parse_kind plan_kind = {
 	.name = "probe plan",
 	.lane = WORKER_LANE_PER_FILE,
+	.haste = LANE_AT_ONCE,
 	.max_files = 1,
 	.min_question = sizeof(struct wire_plan_question),
 	.max_question = sizeof(struct wire_plan_question),

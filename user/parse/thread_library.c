@@ -503,7 +503,7 @@ int encode_threads(const struct thread_library *library, struct bytes *body)
 }
 
 static int add_answered_point(const struct wire_thread_point *wire, uint64_t file_size,
-		     struct thread_library *library)
+			      struct thread_library *library)
 {
 	size_t count = library->points.count;
 	struct thread_point *point;
@@ -578,6 +578,7 @@ static int decode(const struct bytes *body, const struct parse_origin *origin, v
 const struct parse_kind threads_kind = {
 	.name = "thread library",
 	.lane = WORKER_LANE_PER_FILE,
+	.haste = LANE_AT_ONCE,
 	.max_files = 1,
 	.parse = parse,
 	.decode = decode,

@@ -293,6 +293,7 @@ static int decode(const struct bytes *body, const struct parse_origin *origin, v
 const struct parse_kind unwind_kind = {
 	.name = "unwind rows",
 	.lane = WORKER_LANE_AWAITED,
+	.haste = LANE_AT_ONCE,
 	.max_files = 1,
 	.parse = parse,
 	.decode = decode,

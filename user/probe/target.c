@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "parse/questions.h"
@@ -110,6 +111,11 @@ static int explain_unread(const char *path, int error)
 		/* Of a process that is launched, -ECHILD would say that it has ended. */
 		return error == -ECHILD ? -EPERM : error;
 	}
+	if (error == -EINTR)
+		return error;
+	if (error == -E2BIG)
+		failure = "it has more allocator functions, or more code in them, than any "
+			  "allocator";
 	if (failure)
 		log_warning("%s is not probed: %s; if it is an allocator, its blocks are not seen",
 			    path, failure);
@@ -139,6 +145,13 @@ static void mapping_note(struct target *target, const struct mapping *mapping)
 		*seen = (struct seen_mapping){mapping->inode, mapping->major, mapping->minor};
 }
 
+/* What was noted of the file that was come to last. */
+static void forget_last(struct target *target)
+{
+	free(target->files.items[--target->files.count].path);
+	target->seen.count -= target->seen.count > 0;
+}
+
 static int visit_mapping(struct target *target, const struct target_config *config,
 			 const struct maps *maps, const struct mapping *mapping, file_visit visit,
 			 void *context)
@@ -158,6 +171,8 @@ static int visit_mapping(struct target *target, const struct target_config *conf
 	if (!file)
 		return 0;
 	error = plan_file(config, fd, &status, &plan);
+	if (error == -ETIME) /* next time there is time again */
+		forget_last(target);
 	if (error)
 		return explain_unread(mapping->path, error);
 	file->nameless = plan->is_static && !plan->has_names;
@@ -176,11 +191,14 @@ static int visit_files(struct target *target, const struct target_config *config
 {
 	int error = 0;
 
+	if (config->worker)
+		worker_begin_process(config->worker, target->pid);
 	for (int executable = 1; executable >= 0; executable--) {
 		for (size_t i = 0; i < maps->list.count && !error; i++) {
 			const struct mapping *mapping = &maps->list.items[i];
 
-			if (mapping->inode && mapping->executable == executable &&
+			error = interrupt_check();
+			if (!error && mapping->inode && mapping->executable == executable &&
 			    !mapping_is_seen(target, mapping))
 				error = visit_mapping(target, config, maps, mapping, visit,
 						      context);
@@ -244,7 +262,7 @@ static int attach_probes(const struct attaching *attaching, const struct visited
 					 .bpf = attaching->bpf};
 	int error = probes_attach(&attaching->target->attachments, &request);
 
-	if (error && error != -ESRCH)
+	if (error && error != -ESRCH && error != -EINTR)
 		log_error("the kernel refused the probes on %s: %s", request.path,
 			  strerror(-error));
 	return error;

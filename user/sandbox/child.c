@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "sandbox/process.h"
 #include "sandbox/sandbox_filter.h"
 
@@ -183,9 +184,13 @@ int child_receive(const struct child *child, struct receipt *receipt)
 
 void child_wait(const struct child *child, int timeout_ms)
 {
-	struct pollfd waited = {.fd = child->fd, .events = POLLIN};
+	/* One that came stays readable: then it is time that counts. */
+	struct pollfd waited[] = {
+		{.fd = child->fd, .events = POLLIN},
+		{.fd = interrupt_check() ? -1 : interrupt_fd(), .events = POLLIN},
+	};
 
-	poll(&waited, 1, timeout_ms);
+	poll(waited, ARRAY_SIZE(waited), timeout_ms);
 }
 
 void child_stop(struct child *child, struct dying *dying)

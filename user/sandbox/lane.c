@@ -2,26 +2,24 @@
 #include "sandbox/lane.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "sandbox/parser.h"
 
 #define NS_PER_MS 1000000ll
 /* For a large answer that was begun in time. */
 #define GRACE_MS 1000
-/* However many files have hung before. */
-#define MIN_DEADLINE_MS 250
+/* For the names in a last report, once it has been asked for: of one file that hangs. */
+#define HASTE_MS 300
 /* For the start of a process, on a busy machine. */
 #define START_MS 10000
 
 static int64_t now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ll + now.tv_nsec;
+	return (int64_t)monotonic_ns();
 }
 
 static void end_request(struct lane *lane)
@@ -48,9 +46,22 @@ void lane_free(struct lane *lane)
 static void expect(struct lane *lane, uint32_t id, uint32_t timeout_ms)
 {
 	lane->receipt = (struct receipt){.id = id};
-	lane->deadline_ns = now_ns() + timeout_ms * NS_PER_MS;
+	lane->asked_ns = now_ns();
+	lane->deadline_ns = lane->asked_ns + timeout_ms * NS_PER_MS;
 	lane->pending = true;
 	lane->graced = false;
+}
+
+/* CLOCK_MONOTONIC; INT64_MAX: nobody is in haste. */
+static int64_t end_of_patience(const struct lane *lane)
+{
+	int64_t interrupted = (int64_t)interrupt_time_ns();
+
+	if (!interrupted)
+		return INT64_MAX;
+	if (lane->haste == LANE_AT_ONCE)
+		return interrupted;
+	return MAX(interrupted, lane->asked_ns) + HASTE_MS * NS_PER_MS;
 }
 
 /* -EAGAIN: time is left. */
@@ -58,6 +69,8 @@ static int check_deadline(struct lane *lane)
 {
 	int64_t now = now_ns();
 
+	if (now >= end_of_patience(lane))
+		return -EINTR;
 	if (now < lane->deadline_ns)
 		return -EAGAIN;
 	if (!lane->receipt.begun || lane->graced)
@@ -86,7 +99,8 @@ static int wait_for_receipt(struct lane *lane, int timeout_ms)
 			err = check_deadline(lane);
 		if (err != -EAGAIN || now_ns() >= end)
 			return err;
-		child_wait(&lane->child, milliseconds_until(MIN(end, lane->deadline_ns)));
+		child_wait(&lane->child, milliseconds_until(MIN(MIN(end, lane->deadline_ns),
+								end_of_patience(lane))));
 	}
 }
 
@@ -108,6 +122,8 @@ static int start(struct lane *lane)
 	if (!err)
 		return 0;
 	lane_stop(lane);
+	if (err == -EINTR)
+		return err;
 	lane->broken = err;
 	log_warning("cannot start the sandboxed parser: %s; without it no file of a target is "
 		    "read, and functions have no names",
@@ -129,7 +145,8 @@ static int send_request(struct lane *lane, const struct worker_request *request,
 	return err == -EPIPE ? -ECONNRESET : err;
 }
 
-int lane_begin(struct lane *lane, struct worker_request *request, const int *files)
+int lane_begin(struct lane *lane, struct worker_request *request, const int *files,
+	       uint32_t deadline_ms, enum lane_haste haste)
 {
 	int err;
 
@@ -138,7 +155,8 @@ int lane_begin(struct lane *lane, struct worker_request *request, const int *fil
 	if (lane->broken)
 		return -ECHILD;
 	request->id = lane->id = lane->id == UINT32_MAX ? 1 : lane->id + 1;
-	request->cpu_seconds = lane->limits.deadline_ms / 1000 + 1;
+	request->cpu_seconds = deadline_ms / 1000 + 1;
+	lane->haste = haste;
 	if (lane->local) {
 		expect(lane, request->id, 0);
 		lane->receipt.header.status =
@@ -148,7 +166,7 @@ int lane_begin(struct lane *lane, struct worker_request *request, const int *fil
 	err = send_request(lane, request, files);
 	if (err)
 		return err;
-	expect(lane, request->id, lane->limits.deadline_ms);
+	expect(lane, request->id, deadline_ms);
 	return 0;
 }
 
@@ -170,14 +188,6 @@ static int take_body(struct lane *lane, struct bytes *body)
 	return 0;
 }
 
-/* A target may map a thousand files that hang: the first few get all the time there is. */
-static void lose_patience(struct lane *lane)
-{
-	uint32_t half = lane->limits.deadline_ms / 2;
-
-	lane->limits.deadline_ms = MAX(half, MIN(lane->limits.deadline_ms, MIN_DEADLINE_MS));
-}
-
 int lane_finish(struct lane *lane, int timeout_ms, struct bytes *body)
 {
 	int err;
@@ -187,8 +197,6 @@ int lane_finish(struct lane *lane, int timeout_ms, struct bytes *body)
 	err = lane->local ? 0 : wait_for_receipt(lane, timeout_ms);
 	if (!err)
 		return take_body(lane, body);
-	if (err == -ETIMEDOUT)
-		lose_patience(lane);
 	if (err != -EAGAIN)
 		lane_stop(lane);
 	return err;

@@ -23,6 +23,9 @@ enum worker_lane {
 	WORKER_LANE_MAX_
 };
 
+/* When the monitor is asked to end (base/interrupt.h), for how much longer an answer is waited. */
+enum lane_haste { LANE_FOR_A_REPORT, LANE_AT_ONCE };
+
 struct parse_input {
 	const int *files; /* borrowed */
 	size_t file_count;
@@ -40,6 +43,7 @@ struct parse_origin {
 struct parse_kind {
 	const char *name;
 	enum worker_lane lane;
+	enum lane_haste haste;		   /* AT_ONCE: no last report needs it */
 	size_t max_files;		   /* at least one */
 	size_t min_question, max_question; /* bytes */
 	/* In the sandbox. Appends the answer's body. 0, or -errno as its status; -EINVAL: not a

@@ -4,25 +4,60 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/interrupt.h"
 #include "sandbox/lane.h"
 #include "sandbox/marked.h"
 #include "sandbox/parser.h"
 
 #define DEFAULT_MEMORY_BYTES (1ull << 30)
-#define DEFAULT_DEADLINE_MS 5000
+#define DEFAULT_DEADLINE_MS 3000
+/* Nobody needs to wait for it. */
+#define DEFAULT_BACKGROUND_DEADLINE_MS 5000
+
+/*
+ * What the files of a process may take in sum: the first may use up the whole deadline, each other
+ * one half of what is left of twice the deadline, and then each a small part of it, which is ten
+ * times what most files need. So what hangs leaves something to all others.
+ */
+#define SMALL_PART 25
+#define SMALL_PARTS 20
+/* Files that take no longer are no trouble, even if there are hundreds. */
+#define QUICK_MS 250
+#define QUICK_COSTS_LESS 4
+/* How much of the time that goes by a process gets back. */
+#define REFILL_EVERY 50
+#define MAX_PROCESSES 4096
+/* What is done in the background is for no process in particular. */
+#define BACKGROUND_ACCOUNT UINT64_MAX
+
+#define NS_PER_MS 1000000u
 
 /* What was asked, for when the answer comes or does not. */
 struct asked {
 	struct file_identity identity;
 	uint32_t kind;
 	size_t question_size;
+	uint64_t account;
+	uint64_t time_ns;
 };
+
+/* How long the files of a process may still take. */
+struct account {
+	uint32_t left_ms, at_ms; /* at_ms: since the worker was made */
+};
+_Static_assert(sizeof(struct account) == sizeof(uint64_t), "a value of the hash");
 
 struct worker {
 	const struct parse_kinds *kinds;
 	struct lane lanes[WORKER_LANE_MAX_];
 	struct asked asked[WORKER_LANE_MAX_];
 	struct marked_files marked;
+	struct hash accounts; /* PID -> struct account */
+	uint64_t account;     /* of those who ask now */
+	uint64_t made_ns;
+	bool cut; /* a file hung when there was no time left for it */
 };
 
 static const struct {
@@ -34,6 +69,7 @@ static const struct {
 	{-ETIMEDOUT, "parsing the file took too long", true},
 	{-EPROTO, "the file confused the parser", true},
 	{-EDQUOT, "parsing the file took too much memory", true},
+	{-ETIME, "parsing the process's other files took too long", false},
 	{-ECHILD, "the sandboxed parser could not be started", false},
 };
 
@@ -69,6 +105,10 @@ struct worker *worker_new(const struct parse_kinds *kinds, const struct worker_l
 		set.deadline_ms = limits->deadline_ms;
 	for (size_t i = 0; i < WORKER_LANE_MAX_; i++)
 		worker->lanes[i] = (struct lane){.limits = set, .child.fd = -1};
+	worker->made_ns = monotonic_ns();
+	if (!limits || !limits->deadline_ms)
+		worker->lanes[WORKER_LANE_BACKGROUND].limits.deadline_ms =
+			DEFAULT_BACKGROUND_DEADLINE_MS;
 	return worker;
 }
 
@@ -94,13 +134,85 @@ void worker_free(struct worker *worker)
 	for (size_t i = 0; i < WORKER_LANE_MAX_; i++)
 		lane_free(&worker->lanes[i]);
 	vec_free(&worker->marked.list);
+	hash_free(&worker->accounts);
 	free(worker);
+}
+
+static uint32_t now_ms(const struct worker *worker)
+{
+	return (uint32_t)((monotonic_ns() - worker->made_ns) / NS_PER_MS);
+}
+
+void worker_begin_process(struct worker *worker, pid_t pid)
+{
+	worker->account = (uint64_t)pid;
+}
+
+static uint32_t small_part(uint32_t deadline_ms)
+{
+	return MAX(deadline_ms / SMALL_PART, 1u);
+}
+
+/* As it stands now. */
+static struct account account_of(const struct worker *worker, uint64_t key, uint32_t deadline_ms)
+{
+	uint32_t allowance_ms = 2 * deadline_ms + SMALL_PARTS * small_part(deadline_ms);
+	struct account account = {.left_ms = allowance_ms};
+	const uint64_t *value = hash_get(&worker->accounts, key);
+	uint32_t now = now_ms(worker);
+
+	if (value) {
+		memcpy(&account, value, sizeof(account));
+		account.left_ms += MIN((now - account.at_ms) / REFILL_EVERY, allowance_ms);
+		account.left_ms = MIN(account.left_ms, allowance_ms);
+	}
+	account.at_ms = now;
+	return account;
+}
+
+/* Without memory nothing is charged. */
+static void charge(struct worker *worker, uint64_t key, uint32_t deadline_ms, uint32_t ms)
+{
+	struct account account = account_of(worker, key, deadline_ms);
+	uint64_t *value;
+
+	if (worker->accounts.count >= MAX_PROCESSES)
+		hash_free(&worker->accounts);
+	value = hash_put(&worker->accounts, key, NULL);
+	account.left_ms -= MIN(ms, account.left_ms);
+	if (value)
+		memcpy(value, &account, sizeof(account));
+}
+
+/* How long the next request may take. 0 or -ETIME. */
+static int find_slot(const struct worker *worker, uint64_t key, uint32_t deadline_ms,
+		     uint32_t *slot_ms)
+{
+	uint32_t left_ms = account_of(worker, key, deadline_ms).left_ms;
+	uint32_t small_ms = small_part(deadline_ms), reserve_ms = SMALL_PARTS * small_ms;
+	uint32_t half_ms = (MAX(left_ms, reserve_ms) - reserve_ms) / 2;
+
+	*slot_ms = MIN(left_ms, MAX(half_ms, small_ms));
+	return *slot_ms ? 0 : -ETIME;
+}
+
+/* The answer is there, or will not come. */
+static void settle(struct worker *worker, enum worker_lane lane, int err)
+{
+	const struct asked *asked = &worker->asked[lane];
+	uint64_t took_ms = (monotonic_ns() - asked->time_ns) / NS_PER_MS;
+
+	if (took_ms <= QUICK_MS && !is_marking(err))
+		took_ms /= QUICK_COSTS_LESS;
+	charge(worker, asked->account, worker->lanes[lane].limits.deadline_ms,
+	       (uint32_t)MIN(took_ms, UINT32_MAX));
+	worker->cut |= err == -EINTR;
 }
 
 static int mark(struct worker *worker, enum worker_lane lane, int err)
 {
 	const struct asked *asked = &worker->asked[lane];
-	struct marked_file file = {asked->identity, asked->kind, err};
+	struct marked_file file = {.identity = asked->identity, .kind = asked->kind, .error = err};
 
 	/* What answers nonsense may be the hostile file's own program by now. */
 	if (err == -EPROTO)
@@ -110,25 +222,35 @@ static int mark(struct worker *worker, enum worker_lane lane, int err)
 	return err;
 }
 
-int worker_begin(struct worker *worker, uint32_t kind, const struct worker_question *question)
+int worker_begin(struct worker *worker, uint32_t number, const struct worker_question *question)
 {
-	enum worker_lane lane = worker->kinds->rows[kind]->lane;
-	struct asked asked = {.kind = kind, .question_size = question->size};
-	struct worker_request request = {.kind = kind,
+	const struct parse_kind *kind = worker->kinds->rows[number];
+	bool background = kind->lane == WORKER_LANE_BACKGROUND;
+	struct lane *lane = &worker->lanes[kind->lane];
+	struct asked asked = {.kind = number,
+			      .question_size = question->size,
+			      .account = background ? BACKGROUND_ACCOUNT : worker->account,
+			      .time_ns = monotonic_ns()};
+	struct worker_request request = {.kind = number,
 					 .file_count = (uint32_t)question->file_count,
 					 .question_size = (uint32_t)question->size};
+	uint32_t slot_ms = 0;
 	int err = file_identity_read(question->files[0], &asked.identity);
 
 	if (question->size > sizeof(request.question))
 		return -EINVAL;
 	if (question->size)
 		memcpy(request.question, question->data, question->size);
+	if (interrupt_check() && (worker->cut || kind->haste == LANE_AT_ONCE))
+		return -EINTR;
 	if (!err)
-		err = marked_find(&worker->marked, &asked.identity, asked.kind);
+		err = marked_find(&worker->marked, &asked.identity, number);
 	if (!err)
-		err = lane_begin(&worker->lanes[lane], &request, question->files);
+		err = find_slot(worker, asked.account, lane->limits.deadline_ms, &slot_ms);
 	if (!err)
-		worker->asked[lane] = asked;
+		err = lane_begin(lane, &request, question->files, slot_ms, kind->haste);
+	if (!err)
+		worker->asked[kind->lane] = asked;
 	return err;
 }
 
@@ -139,6 +261,9 @@ int worker_finish(struct worker *worker, enum worker_lane lane, int timeout_ms, 
 	struct parse_origin origin = {asked->identity.size, asked->question_size};
 	int err = lane_finish(&worker->lanes[lane], timeout_ms, &body);
 
+	if (err == -EAGAIN || err == -ENOENT)
+		return err;
+	settle(worker, lane, err);
 	if (!err)
 		err = worker->kinds->rows[asked->kind]->decode(&body, &origin, out);
 	return err ? mark(worker, lane, err) : 0;
@@ -176,7 +301,8 @@ void worker_release(struct worker *worker, enum worker_lane number)
 	_cleanup_(bytes_free) struct bytes body = {0};
 	struct lane *lane = &worker->lanes[number];
 
-	if ((lane->child.pid || lane->local) && !lane_begin(lane, &request, NULL))
+	if ((lane->child.pid || lane->local) &&
+	    !lane_begin(lane, &request, NULL, lane->limits.deadline_ms, LANE_FOR_A_REPORT))
 		lane_finish(lane, -1, &body);
 }
 

@@ -8,10 +8,19 @@
  * file (its identity, not its name) and kind of request is marked, and asking again gives the same
  * error at once. What can be asked stands in a table that the caller brings (parse_kind.h).
  *
+ * A file may be slow without being hung, and a process may map as many as it likes. So what the
+ * files of one process may take in sum is limited, too (worker_begin_process()): each gets less
+ * than the one before, and -ETIME when nothing is left. It comes back with time, a fiftieth of it;
+ * a file that took too long is tried again after a minute.
+ *
+ * When the monitor is asked to end (base/interrupt.h), nothing is begun that no last report needs,
+ * and one file more that hangs ends all the rest.
+ *
  * Besides what the kind lists, all requests can fail with
  *   -ECONNRESET  the file made the parser crash           -EPROTO  the parser's answer is broken
  *   -ETIMEDOUT   parsing took longer than the deadline    -EDQUOT  it took too much memory
  *   -ECHILD      no sandbox can be had on this machine    -ENOMEM  we are out of memory, -EMFILE
+ *   -ETIME       other files of the process took too long -EINTR   the monitor is asked to end
  * and leave their outputs untouched then. Not for use in signal handlers.
  */
 #ifndef LEAKMON_SANDBOX_WORKER_H
@@ -25,7 +34,7 @@ struct worker;
 
 struct worker_limits {
 	uint64_t memory_bytes; /* of each child's address space; 0: 1 GiB */
-	uint32_t deadline_ms;  /* for one request, halved by each that hangs; 0: 5000 */
+	uint32_t deadline_ms;  /* for one request; 0: 3000, and 5000 in the background */
 };
 
 /* The table is borrowed; `limits` may be NULL. NULL: out of memory. Starts nothing yet. */
@@ -33,6 +42,9 @@ struct worker *worker_new(const struct parse_kinds *kinds, const struct worker_l
 /* Parses in this very process, without any protection: for the parsers' own tests. */
 struct worker *worker_new_local(const struct parse_kinds *kinds);
 void worker_free(struct worker *worker);
+
+/* Who answers for the time that requests take from now on; 0: nobody in particular. */
+void worker_begin_process(struct worker *worker, pid_t pid);
 
 /* All borrowed. The first file is the one that answers for a failure. */
 struct worker_question {

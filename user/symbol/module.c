@@ -108,6 +108,10 @@ const char *module_load(struct modules *modules, struct module *module,
 	err = parse_image(modules->worker, fd, &module->image);
 	if (err == -ENOMEM)
 		return "out of memory";
+	if (err == -ETIME)
+		return worker_failure(err);
+	if (err == -EINTR)
+		return "interrupted";
 	if (err == -EMFILE || err == -ENFILE)
 		return "too many open files";
 	module->loaded = true;

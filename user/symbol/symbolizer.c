@@ -214,8 +214,10 @@ int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint6
 {
 	struct process_names *known = find_process(symbolizer, process);
 	struct frames named = {0};
-	int err = name_all(symbolizer, known, addresses, depth, lines, &named);
+	int err;
 
+	worker_begin_process(symbolizer->modules.worker, (pid_t)process);
+	err = name_all(symbolizer, known, addresses, depth, lines, &named);
 	if (err) {
 		vec_free(&named.list);
 		return err;

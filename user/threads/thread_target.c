@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "parse/questions.h"
 #include "proc/maps.h"
@@ -338,8 +339,8 @@ static int library_get(const struct thread_config *config, int fd,
 	/* A parser of its own for each file: see worker.h. */
 	worker_leave(config->worker, WORKER_LANE_PER_FILE);
 	error = parse_threads(config->worker, fd, read);
-	/* What cannot be read now cannot be read later. */
-	if (!error || (error != -ENOMEM && error != -ECHILD))
+	/* What cannot be read now cannot be read later, unless it was not even tried. */
+	if (error != -ENOMEM && error != -ECHILD && error != -ETIME && error != -EINTR)
 		error = file_cache_put(config->libraries, &status, read);
 	if (error)
 		library_release(read);
@@ -360,9 +361,11 @@ static int visit_mapping(const struct attaching *attaching, const struct mapping
 	if (fd < 0)
 		return 0;
 	error = library_get(attaching->config, fd, &library);
+	if (error == -ETIME) /* next time there is time again */
+		attaching->target->seen.count--;
 	if (error || !library) {
 		log_debug("%s: not read: %s", mapping->path, strerror(-error));
-		return error == -ENOMEM ? error : 0;
+		return error == -ENOMEM || error == -EINTR ? error : 0;
 	}
 	return attach_library(attaching, mapping, library, fd);
 }
@@ -376,7 +379,8 @@ static int visit_mappings(const struct attaching *attaching)
 		for (size_t i = 0; i < attaching->maps->list.count && !error; i++) {
 			const struct mapping *mapping = &attaching->maps->list.items[i];
 
-			if (mapping->executable == executable)
+			error = interrupt_check();
+			if (!error && mapping->executable == executable)
 				error = visit_mapping(attaching, mapping);
 		}
 	}
@@ -391,6 +395,8 @@ int thread_target_attach(struct thread_target *target, const struct thread_confi
 
 	if (error)
 		return error;
+	if (config->worker)
+		worker_begin_process(config->worker, target->pid);
 	error = visit_mappings(&attaching);
 	target->code.pid = target->pid;
 	code_watch_look(&target->code, config->method, &maps);

@@ -4,7 +4,9 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "unwind/module_image.h"
+#include "sandbox/worker.h"
 
 /* What the mappings come to. */
 struct listed {
@@ -82,8 +84,11 @@ static int load(struct process_ranges *ranges, const struct maps *maps, struct r
 	bool fresh = false;
 	int error = 0;
 
-	for (size_t i = 0; i < maps->list.count && !error; i++)
-		error = list_mapping(&listed, modules, maps->task, &maps->list.items[i]);
+	for (size_t i = 0; i < maps->list.count && !error; i++) {
+		error = interrupt_check();
+		if (!error)
+			error = list_mapping(&listed, modules, maps->task, &maps->list.items[i]);
+	}
 	if (!error)
 		error = range_array_write(&ranges->array, listed.ranges.items,
 					  (uint32_t)listed.ranges.count, &fresh);
@@ -127,6 +132,7 @@ int process_ranges_refresh(struct process_ranges *ranges, int pid, struct row_mo
 	if (error)
 		return error;
 	hash = hash_maps(&maps);
+	worker_begin_process(modules->worker, pid);
 	*change = RANGES_SAME;
 	if (ranges->array.fd >= 0 && hash == ranges->maps_hash)
 		return 0;

@@ -103,7 +103,8 @@ struct row_module *row_modules_hold(struct row_modules *modules, int task,
 	if (!module)
 		return NULL;
 	modules->unused -= !module->users++;
-	error = fresh ? compile(modules, module, fd) : 0;
+	error = fresh || module->postponed ? compile(modules, module, fd) : 0;
+	module->postponed = error == -ETIME || error == -EINTR;
 	if (error) {
 		modules->failures++;
 		log_debug("%s: no unwind rows: %s", mapping->path,

@@ -24,6 +24,7 @@ struct row_module {
 	uint64_t base;		      /* rows count from this address of the file */
 	struct elf_segment *segments; /* owned: from file offset to address */
 	size_t segment_count;
+	bool postponed; /* there was no time to compile its rows: the next process tries again */
 };
 
 struct row_modules {

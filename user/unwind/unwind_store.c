@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "unwind/process_ranges.h"
 
 /* Processes that ended are deleted in the kernel so many at a time, or along with the next wait. */
@@ -176,7 +177,7 @@ int unwind_store_refresh_all(struct unwind_store *store, const int *pids, size_t
 {
 	int first = 0, error;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !interrupt_check(); i++) {
 		error = stage(store, pids[i]);
 		if (error && error != -ESRCH && !first)
 			first = error;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files that are made to be slow to read, and Ctrl-C in every phase. */
+#include "harness.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* Far more than it takes, far less than it took: the machine may be busy. */
+#define ENDS_WITHIN_MS 6000
+#define ATTACHES_WITHIN_MS 45000
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+}
+
+static void wait_ms(int64_t ms)
+{
+	const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	nanosleep(&pause, NULL);
+}
+
+/* The signal, until the end; the exit code. */
+static int interrupt(struct harness *harness, struct child *monitor, int number)
+{
+	int64_t start = now_ms();
+	int code;
+
+	child_signal(monitor, number);
+	code = child_end(harness, monitor);
+	assert_in_range(now_ms() - start, 0, ENDS_WITHIN_MS);
+	return code;
+}
+
+static void hostile_files_neither_stall_the_attach_nor_hide_the_rest(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "hostile_files", harness->directory, "mixed");
+	struct child *monitor;
+	json_t *report, *process;
+	int64_t start = now_ms();
+
+	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--format", "json",
+				   "3600");
+	assert_in_range(now_ms() - start, 0, ATTACHES_WITHIN_MS);
+	workload_do(harness, workload, "go");
+	report = monitor_stop(harness, monitor);
+	process = process_of(report, workload->pid);
+	expect_held(process, "held_blocks", 100, 6400);
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
+/* At any time after the start: none is before the handlers, since 100 ms is ample for those. */
+static void a_signal_ends_the_attach(void **state)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	static const int64_t after_ms[] = {100, 700, 1500};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload =
+		WORKLOAD(harness, "hostile_files", harness->directory, "slots", "40");
+
+	for (size_t i = 0; i < 3; i++) {
+		struct child *monitor = MONITOR(harness, "-p", workload->pid_text, "3600");
+
+		wait_ms(after_ms[i]);
+		assert_int_equal(interrupt(harness, monitor, signals[i]), 128 + signals[i]);
+		assert_null(strstr(monitor->err.text ? monitor->err.text : "", "attached to"));
+	}
+	workload_do(harness, workload, "go");
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
+/* One that is interrupted while it attaches leaves no recording. */
+static void no_recording_is_left_of_an_attach_that_was_interrupted(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload =
+		WORKLOAD(harness, "hostile_files", harness->directory, "slots", "40");
+	struct child *monitor;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/recording", harness->directory);
+	monitor = child_start(
+		harness, getenv("LEAKMON_PROGRAM") ? getenv("LEAKMON_PROGRAM") : "build/leakmon",
+		ARGUMENTS("leakmon", "record", "-p", workload->pid_text, "-o", path, "3600"), NULL);
+	wait_ms(1000);
+	assert_int_equal(interrupt(harness, monitor, SIGTERM), 128 + SIGTERM);
+	assert_int_equal(access(path, F_OK), -1);
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
+/* Attached, it makes its last report, and all is well. */
+static void a_signal_after_the_attach_brings_the_last_report(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "mixed", "4");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+
+	workload_do(harness, workload, "go");
+	expect_truth(monitor_stop(harness, monitor), workload_ask(harness, workload, "ledger"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(hostile_files_neither_stall_the_attach_nor_hide_the_rest),
+		e2e_test(a_signal_ends_the_attach),
+		e2e_test(no_recording_is_left_of_an_attach_that_was_interrupted),
+		e2e_test(a_signal_after_the_attach_brings_the_last_report),
+	};
+
+	return cmocka_run_group_tests_name("e2e_interrupt", tests, NULL, NULL);
+}
