@@ -126,6 +126,10 @@ static void a_stripped_program_has_names_and_lines_from_the_server(void **state)
 	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "-T", "0",
 				   "--debuginfod", "--format", "json", "3600");
 	workload_do(harness, workload, "go");
+	/* A first report asks the server; one that Ctrl-C asks for waits for nobody. */
+	child_signal(monitor, SIGUSR1);
+	monitor_report(harness, monitor);
+	child_wait_text(harness, monitor, &monitor->err, "debuginfod: fetched the debug file of ");
 	report = monitor_stop(harness, monitor);
 	frame = frame_of(report, workload, "leak_a");
 	if (!frame)
