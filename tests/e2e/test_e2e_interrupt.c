@@ -87,9 +87,7 @@ static void no_recording_is_left_of_an_attach_that_was_interrupted(void **state)
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s/recording", harness->directory);
-	monitor = child_start(
-		harness, getenv("LEAKMON_PROGRAM") ? getenv("LEAKMON_PROGRAM") : "build/leakmon",
-		ARGUMENTS("leakmon", "record", "-p", workload->pid_text, "-o", path, "3600"), NULL);
+	monitor = MONITOR(harness, "record", "-p", workload->pid_text, "-o", path, "3600");
 	wait_ms(1000);
 	assert_int_equal(interrupt(harness, monitor, SIGTERM), 128 + SIGTERM);
 	assert_int_equal(access(path, F_OK), -1);
@@ -109,12 +107,44 @@ static void a_signal_after_the_attach_brings_the_last_report(void **state)
 	expect_truth(monitor_stop(harness, monitor), workload_ask(harness, workload, "ledger"));
 }
 
+/* Whatever it is at, a file is whole or not there, and the process goes on. */
+static void an_interrupted_census_leaves_the_process_running_and_no_half_file(void **state)
+{
+	static const int64_t after_ms[] = {20, 100, 250, 500};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "manymaps", "20000");
+	char path[64];
+
+	workload_do(harness, workload, "go");
+	snprintf(path, sizeof(path), "%s/census.json", harness->directory);
+	for (size_t i = 0; i < 4; i++) {
+		struct child *monitor =
+			MONITOR(harness, "retain", "--census", "-p", workload->pid_text, "--format",
+				"json", "--output", path);
+		json_t *whole;
+		int code;
+
+		wait_ms(after_ms[i]);
+		code = interrupt(harness, monitor, SIGINT);
+		whole = json_load_file(path, 0, NULL);
+		assert_true(code == 0 ? whole != NULL : code == 128 + SIGINT);
+		if (code)
+			assert_int_equal(access(path, F_OK), -1);
+		json_decref(whole);
+		unlink(path);
+		workload_ask(harness, workload, "ledger");
+	}
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(hostile_files_neither_stall_the_attach_nor_hide_the_rest),
 		e2e_test(a_signal_ends_the_attach),
 		e2e_test(no_recording_is_left_of_an_attach_that_was_interrupted),
+		e2e_test(an_interrupted_census_leaves_the_process_running_and_no_half_file),
 		e2e_test(a_signal_after_the_attach_brings_the_last_report),
 	};
 

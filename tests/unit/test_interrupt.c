@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,6 +191,32 @@ static void what_was_begun_is_removed(void **state)
 	close(ends[1]);
 }
 
+static void raise_with_a_database(void)
+{
+	interrupt_open();
+	interrupt_ends(true);
+	interrupt_removes_database(litter);
+	raise(SIGTERM);
+}
+
+static void a_database_goes_with_what_stands_beside_it(void **state)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", "-other"};
+	char path[64];
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		snprintf(path, sizeof(path), "%s%s", litter, suffixes[i]);
+		close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	}
+	assert_int_equal(outcome(raise_with_a_database), 128 + SIGTERM);
+	for (size_t i = 0; i < 5; i++) {
+		snprintf(path, sizeof(path), "%s%s", litter, suffixes[i]);
+		assert_int_equal(access(path, F_OK), i == 4 ? 0 : -1);
+	}
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +225,7 @@ int main(void)
 		cmocka_unit_test(nothing_ends_while_it_is_held),
 		cmocka_unit_test(whom_it_does_not_concern_goes_on),
 		cmocka_unit_test(what_was_begun_is_removed),
+		cmocka_unit_test(a_database_goes_with_what_stands_beside_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

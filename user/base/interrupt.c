@@ -23,24 +23,41 @@ static struct {
 	bool ends;
 	int holds;
 	int fd;
-	pid_t owner;   /* a forked child has no say */
-	char *removed; /* one of `paths`, or NULL */
-	char *spare;   /* the other one */
+	pid_t owner;	  /* a forked child has no say */
+	bool is_database; /* `removed` is */
+	char *removed;	  /* one of `paths`, or NULL */
+	char *spare;	  /* the other one */
 	void (*last_act)(void);
 } state = {.fd = -1};
 
-static char paths[2][PATH_MAX];
+/* What SQLite puts beside a database that is open; the database itself comes last. */
+static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
+
+static char paths[2][PATH_MAX + 16];
 
 #define get(field) __atomic_load_n(&state.field, __ATOMIC_SEQ_CST)
 #define set(field, value) __atomic_store_n(&state.field, value, __ATOMIC_SEQ_CST)
 
+static void remove_database(char *path)
+{
+	char *end = path + strlen(path);
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		strcpy(end, suffixes[i]); /* there is room */
+		unlink(path);
+	}
+	*end = '\0';
+}
+
 static _Noreturn void end_now(int number)
 {
-	const char *path = get(removed);
+	char *path = get(removed);
 	void (*last_act)(void) = get(last_act);
 
 	if (last_act)
 		last_act();
+	if (path && get(is_database))
+		remove_database(path);
 	if (path)
 		unlink(path);
 	_exit(128 + number);
@@ -154,6 +171,7 @@ void interrupt_removes(const char *path)
 	char *place = state.spare ? state.spare : paths[0], *before = get(removed);
 	size_t length = path ? strlen(path) : PATH_MAX;
 
+	set(is_database, false);
 	if (length >= PATH_MAX) {
 		set(removed, NULL);
 		return;
@@ -162,6 +180,12 @@ void interrupt_removes(const char *path)
 	set(removed, place);
 	/* A handler may be reading the one before: it is written to only after the next change. */
 	state.spare = before ? before : place == paths[0] ? paths[1] : paths[0];
+}
+
+void interrupt_removes_database(const char *path)
+{
+	interrupt_removes(path);
+	set(is_database, true);
 }
 
 void interrupt_calls(void (*last_act)(void))

@@ -44,6 +44,8 @@ void interrupt_release(void);
 
 /* A file that must not be left behind, if the process ends at once; NULL: none. One at a time. */
 void interrupt_removes(const char *path);
+/* Likewise an SQLite database, with what stands beside it while it is open. */
+void interrupt_removes_database(const char *path);
 
 /* Called before the process ends at once; must be async-signal-safe. NULL: nothing. */
 void interrupt_calls(void (*last_act)(void));

@@ -2,6 +2,7 @@
 /* leakmon record: what `watch` prints, into a recording. */
 #include <errno.h>
 
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "command/command.h"
 #include "command/watch.h"
@@ -11,8 +12,10 @@
 static int take(void *context, const struct report *report, const char *label, bool last)
 {
 	struct recorder *recorder = context;
-	int error = recorder_append(recorder, report, label, last);
+	int error;
 
+	interrupt_removes(NULL); /* from now on it is worth something */
+	error = recorder_append(recorder, report, label, last);
 	if (!error && label)
 		log_info("snapshot %llu is recorded as `%s`",
 			 (unsigned long long)report->snapshot->sequence, label);
@@ -42,7 +45,9 @@ int command_record(const struct options *options)
 
 	if (recorder_open(&recorder, options->recording, &keep))
 		return EXIT_ERROR;
+	interrupt_removes_database(options->recording);
 	code = watch_run(options, &(struct report_sink){.take = take, .context = recorder});
+	interrupt_removes(NULL);
 	/* A run that never began leaves no file. */
 	if (!recorder_snapshots(recorder) && !recorder_missed(recorder)) {
 		recorder_close(recorder);

@@ -82,7 +82,7 @@ static int load(struct session *session)
 	/* The kernel checks the programs one by one, which can take seconds, and nothing in between
 	 * can be asked whether to go on. Nothing is attached yet; a recording is closed in order.
 	 */
-	interrupt_ends(strcmp(options->subcommand, "record") != 0);
+	interrupt_ends(true);
 	error = loader_open(&session->bpf, &config);
 	interrupt_ends(false);
 	return error;
