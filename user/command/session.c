@@ -80,8 +80,7 @@ static int load(struct session *session)
 	int error;
 
 	/* The kernel checks the programs one by one, which can take seconds, and nothing in between
-	 * can be asked whether to go on. Nothing is attached yet; a recording is closed in order.
-	 */
+	 * can be asked whether to go on. Nothing is attached yet. */
 	interrupt_ends(true);
 	error = loader_open(&session->bpf, &config);
 	interrupt_ends(false);
