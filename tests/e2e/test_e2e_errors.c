@@ -43,6 +43,9 @@ static void a_usage_error_exits_with_2_and_says_what_is_wrong(void **state)
 		{"no target", {"leakmon", "--trace"}},
 		{"--command", {"leakmon", "-c", "'unclosed"}},
 		{"`--`", {"leakmon", "--"}},
+		{"did you mean `--help`?", {"leakmon", "retain", "--hlep"}},
+		{"did you mean `record`?", {"leakmon", "help", "recrod"}},
+		{"not supported by `leakmon kernel`", {"leakmon", "kernel", "-p", "1"}},
 	};
 	struct harness *harness = harness_any(state);
 
@@ -64,6 +67,26 @@ static void help_and_version_go_to_stdout(void **state)
 	assert_int_equal(help->err.size, 0);
 	assert_int_equal(child_end(harness, version), 0);
 	assert_int_equal(strncmp(version->out.text, "leakmon", 7), 0);
+}
+
+static void help_of_a_command_is_the_same_both_ways(void **state)
+{
+	static const char *const names[] = {"triage", "watch",	"record",  "report",
+					    "diff",   "retain", "threads", "top",
+					    "kernel", "doctor", "help"};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct child *one = MONITOR(harness, "help", names[i]);
+		struct child *other = MONITOR(harness, names[i], "--help");
+
+		assert_int_equal(child_end(harness, one), 0);
+		assert_int_equal(child_end(harness, other), 0);
+		assert_non_null(strstr(one->out.text, names[i]));
+		assert_string_equal(one->out.text, other->out.text);
+	}
+	monitor_expect_error(harness, MONITOR(harness, "recrod", "-o", "x"), 2,
+			     "did you mean `record`?");
 }
 
 static void a_pid_that_is_not_there_is_named(void **state)
@@ -453,6 +476,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_usage_error_exits_with_2_and_says_what_is_wrong),
 		e2e_test(help_and_version_go_to_stdout),
+		e2e_test(help_of_a_command_is_the_same_both_ways),
 		e2e_test(a_pid_that_is_not_there_is_named),
 		e2e_test(a_kernel_thread_is_refused),
 		e2e_test(a_zombie_is_refused),

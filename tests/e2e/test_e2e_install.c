@@ -50,7 +50,14 @@ static void completion_offers_what_the_options_take(void **state)
 		const char *words, *offers;
 	} cases[] = {
 		{"leakmon re", "record report retain"},
+		{"leakmon wat", "watch"},
+		{"leakmon help re", "record report retain"},
 		{"leakmon --forma", "--format"},
+		{"leakmon --esc", "--escalate"},
+		{"leakmon triage --esc", "--escalate"},
+		{"leakmon triage --pi", ""},
+		{"leakmon triage --format p", "prom"},
+		{"leakmon kernel --so", "--sort"},
 		{"leakmon record --esc", ""},
 		{"leakmon --format = j", "json"},
 		{"leakmon diff x --by f", "function file"},

@@ -177,7 +177,7 @@ static void a_target_beside_the_kernel_is_refused(void **state)
 	struct harness *harness = harness_any(state);
 
 	monitor_expect_error(harness, MONITOR(harness, "--kernel", "-p", "1"), 2,
-			     "the kernel's memory is of no process");
+			     "the kernel's memory belongs to no process");
 }
 
 int main(void)

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "cli/options.h"
 #include "cli/words.h"
+#include "command/command.h"
 
 #define GO_ON (-1)
 
@@ -14,7 +14,7 @@
 struct line {
 	char **argv;
 	int argc;
-	struct options options;
+	struct command_line parsed;
 };
 
 static inline void line_split(struct line *line, const char *text)
@@ -28,13 +28,28 @@ static inline void line_split(struct line *line, const char *text)
 static inline void line_parse(struct line *line, const char *text)
 {
 	line_split(line, text);
-	if (options_parse(&line->options, line->argc, line->argv) != GO_ON)
+	if (command_line_parse(&line->parsed, &commands, line->argc, line->argv) != GO_ON)
 		fail_msg("refused: %s", text);
+}
+
+/* The options of a line, which must be of this command. */
+static inline const void *line_options(const struct line *line, const struct command *command)
+{
+	if (line->parsed.command != command)
+		fail_msg("%s in place of %s", line->parsed.command->name, command->name);
+	return line->parsed.options;
+}
+
+/* A line of `leakmon watch`. */
+static inline const struct session_options *line_watch(struct line *line, const char *text)
+{
+	line_parse(line, text);
+	return line_options(line, &command_watch);
 }
 
 static inline void line_free(struct line *line)
 {
-	options_free(&line->options);
+	command_line_free(&line->parsed);
 	words_free(line->argv);
 }
 

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/help.h"
+#include "base/vec.h"
+#include "output/output.h"
+#include "output/retain.h"
 #include "unit/options_fixture.h"
 
 /* Sends descriptor fd into a file until capture_end, which reads it into text. */
@@ -45,80 +47,142 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 	static const struct {
 		const char *text, *message;
 	} examples[] = {
-		{"leakmon --trace", "no target, and --trace is about the allocations"},
-		{"leakmon -o 5", "no target, and --older is about probes"},
-		{"leakmon --window 5s", "no target, and --window is for --escalate"},
-		{"leakmon -p 1 --budget 2%", "--budget is for the triage"},
-		{"leakmon --budget 0", "--budget `0`: out of range"},
-		{"leakmon --budget 1%%", "--budget `1%%`: give a percentage"},
-		{"leakmon --escalate=0", "--escalate `0`: out of range"},
-		{"leakmon --escalate --window 5d", "--window `5d`: give a time"},
-		{"leakmon recrod", "unknown subcommand `recrod`: there are watch, "},
+		{"leakmon --trace", "--trace is for `leakmon watch`: there is no target; add one"},
+		{"leakmon watch --trace", "--trace is for `leakmon watch`: there is no target"},
+		{"leakmon -o 5", "no target: --older applies to probes; add a target"},
+		{"leakmon -f", "no target: --follow-forks applies to probes; add a target"},
+		{"leakmon --stack-walk fp",
+		 "no target: --stack-walk applies to probes; add a target"},
+		{"leakmon --window 5s", "--window is for --escalate: add it"},
+		{"leakmon -p 1 --budget 2%",
+		 "--budget is for `leakmon triage`: leave out the target"},
+		{"leakmon --budget 0", "--budget `0`: out of range, expected 0.001% to 100%"},
+		{"leakmon --budget 1%%", "--budget `1%%`: expected a percentage, e.g. 1%"},
+		{"leakmon --escalate=0", "--escalate `0`: out of range, expected 1 to 50"},
+		{"leakmon --escalate --window 5d", "--window `5d`: expected a time, e.g. 30s"},
+		{"leakmon --escalate --window 2h",
+		 "--window `2h`: out of range, expected 1s to 1h"},
+		{"leakmon triage -p 1",
+		 "--pid is not supported by `leakmon triage`, only by watch, record, retain, "
+		 "threads, top and doctor: see `leakmon help triage`"},
+		{"leakmon --kernel -p 1",
+		 "--pid is for `leakmon watch`: the kernel's memory belongs to no process"},
+		{"leakmon --kernel --trace", "--trace is for `leakmon watch`: the kernel's memory"},
+		{"leakmon --kernel --mappings", "--mappings is for `leakmon watch`"},
+		{"leakmon --kernel --by-dead-threads", "--by-dead-threads is for `leakmon watch`"},
+		{"leakmon --kernel -- ls", "`leakmon kernel` starts no command"},
+		{"leakmon kernel -p 1",
+		 "--pid is not supported by `leakmon kernel`, only by watch"},
+		{"leakmon --label x",
+		 "--label is not supported by `leakmon triage`, only by record, retain and top"},
+		{"leakmon recrod", "unknown command `recrod`: did you mean `record`?"},
+		{"leakmon recrod -p 1 -o x", "unknown command `recrod`: did you mean `record`?"},
+		{"leakmon help recrod", "unknown command `recrod`: did you mean `record`?"},
+		{"leakmon help a b", "`b` is one word too many: `leakmon help` takes only COMMAND"},
+		{"leakmon -p 1 record -o x", "`record` is a command: name it first, as in "},
+		{"leakmon record", "no file to record to: name one"},
 		{"leakmon record -p 1", "no file to record to: name one"},
+		{"leakmon record -o x", "no target: name a process, as in `leakmon record -p PID"},
 		{"leakmon report", "no recording: name one that `leakmon record -o FILE` made"},
-		{"leakmon report a b", "`b` is one word too many: there is only one FILE"},
-		{"leakmon diff a b c", "`c` is one word too many: there are only two FILEs"},
-		{"leakmon diff a --format prom", "--format prom has no form for a difference"},
-		{"leakmon record -p 1 -o f --keep 30m", "--keep `30m`: give a size"},
-		{"leakmon record -p 1 -o f --keep 10", "--keep `10`: give a size"},
-		{"leakmon report a --older 1", "--older is not for `leakmon report`"},
+		{"leakmon report ''", "the file name is empty: name a recording"},
+		{"leakmon report a b",
+		 "`b` is one word too many: `leakmon report` takes only FILE"},
+		{"leakmon report a --retain --format prom",
+		 "--format prom cannot show runs of `leakmon retain`: choose text, json"},
+		{"leakmon report a -- ls", "`leakmon report` starts no command"},
+		{"leakmon diff", "no recording: name one"},
+		{"leakmon diff a b c",
+		 "`c` is one word too many: `leakmon diff` takes only OLD and NEW"},
+		{"leakmon diff a --format prom",
+		 "--format `prom`: expected text, json, folded or html"},
+		{"leakmon diff a --retain --format html",
+		 "--format html cannot show runs of `leakmon retain`: choose text or json"},
+		{"leakmon retain", "no target: name a process, as in `leakmon retain -p PID`"},
+		{"leakmon retain --census -- ls", "--census and --command contradict each other"},
+		{"leakmon retain -p 1 --format prom",
+		 "--format `prom`: expected text, json, folded, pprof or html"},
+		{"leakmon retain -p 1 --addr x", "--addr `x`: expected an address, e.g. 0x55d0"},
+		{"leakmon retain --hlep", "unknown option `--hlep`: did you mean `--help`?"},
+		{"leakmon threads --heap", "no target, and --heap needs one: name it, as in"},
+		{"leakmon threads -f", "no target, and --follow-forks needs one"},
+		{"leakmon threads -p 1 --max-blocks 5",
+		 "--max-blocks applies to the heap: add --heap"},
+		{"leakmon threads -p 1 --format html", "--format `html`: expected text or json"},
+		{"leakmon top --format json",
+		 "--format is not supported by `leakmon top`, only by triage, watch, report, diff"},
+		{"leakmon --format html", "--format `html`: expected text, json or prom"},
+		{"leakmon record -p 1 -o f --keep 30m", "--keep `30m`: expected a size"},
+		{"leakmon record -p 1 -o f --keep 10", "--keep `10`: expected a size"},
+		{"leakmon report a --older 1",
+		 "--older is not supported by `leakmon report`, only by"},
 		{"leakmon -p 1 --textfile-dir /tmp", "--textfile-dir is for --format prom"},
-		{"leakmon grow -p 1", "unknown subcommand `grow`"},
-		{"leakmon -p abc", "--pid `abc`: give process IDs separated by commas"},
-		{"leakmon -p 1,,2", "--pid `1,,2`: give process IDs"},
-		{"leakmon -p 1,", "--pid `1,`: give"},
-		{"leakmon -p ''", "--pid ``: give"},
-		{"leakmon -p 0", "--pid `0`: out of range, give 1 to 4194304"},
+		{"leakmon grow -p 1",
+		 "unknown command `grow`: see `leakmon help`; to start a program, write "
+		 "`leakmon -- grow`"},
+		{"leakmon -p abc", "--pid `abc`: expected PIDs separated by commas, e.g. 1234"},
+		{"leakmon -p 1,,2", "--pid `1,,2`: expected PIDs"},
+		{"leakmon -p 1,", "--pid `1,`: expected"},
+		{"leakmon -p ''", "--pid ``: expected"},
+		{"leakmon -p 0", "--pid `0`: out of range, expected 1 to 4194304"},
 		{"leakmon -p 4194305", "out of range"},
 		{"leakmon -p 18446744073709551617", "out of range"},
-		{"leakmon -p -5", "--pid `-5`: give"},
-		{"leakmon -p", "--pid needs a value: give process IDs"},
-		{"leakmon -p 1 0", "INTERVAL `0` is out of range"},
+		{"leakmon -p -5", "--pid `-5`: expected"},
+		{"leakmon -p", "--pid needs a value: PIDs separated by commas"},
+		{"leakmon --format", "--format needs a value: text|json"},
+		{"leakmon -p 1 0", "INTERVAL `0` is out of range: expected 0.001 seconds or more"},
 		{"leakmon -p 1 0.0001", "INTERVAL `0.0001` is out of range"},
 		{"leakmon -p 1 9223372037", "INTERVAL `9223372037` is out of range"},
-		{"leakmon -p 1 ls", "`ls` is no INTERVAL: give seconds such as 5 or 0.5"},
-		{"leakmon -p 1 5 0", "`0` is no COUNT of reports: give a whole number from 1"},
-		{"leakmon -p 1 5 1.5", "`1.5` is no COUNT"},
-		{"leakmon -p 1 5 6 7", "`7` is one word too many"},
-		{"leakmon -p 1 -o 5x", "--older `5x`: give whole milliseconds such as 500"},
+		{"leakmon -p 1 ls", "`ls` is not an INTERVAL: expected seconds, e.g. 5 or 0.5"},
+		{"leakmon -p 1 5 0", "`0` is not a COUNT of reports: expected an integer from 1"},
+		{"leakmon -p 1 5 1.5", "`1.5` is not a COUNT"},
+		{"leakmon -p 1 5 6 7",
+		 "`7` is one word too many: `leakmon watch` takes only INTERVAL and COUNT"},
+		{"leakmon -p 1 -o 5x", "--older `5x`: expected whole milliseconds, e.g. 500"},
 		{"leakmon -p 1 -o 18446744073710", "--older `18446744073710`: out of range"},
-		{"leakmon -p 1 -z 1Q", "--min-size `1Q`: give bytes such as 4096, 64K, 10M or 2G"},
+		{"leakmon -p 1 -z 1Q",
+		 "--min-size `1Q`: expected a size, e.g. 4096, 64K, 10M or 2G"},
 		{"leakmon -p 1 -z 2K -Z 1K", "--min-size 2048 is above --max-size 1024"},
-		{"leakmon -p 1 -s 0", "--sample-rate `0`: out of range, give 1 to"},
+		{"leakmon -p 1 -s 0", "--sample-rate `0`: out of range, expected 1 to 4294967295"},
 		{"leakmon -p 1 -s 2 --sample-bytes 1K",
 		 "--sample-rate and --sample-bytes contradict each other: choose one"},
 		{"leakmon -p 1 --sample-bytes 0", "--sample-bytes `0`: out of range"},
 		{"leakmon -p 1 --max-blocks 0", "--max-blocks `0`: out of range"},
 		{"leakmon -p 1 --max-processes 0", "--max-processes `0`: out of range"},
-		{"leakmon -p 1 --max-sites -1", "--max-sites `-1`: give a whole number"},
-		{"leakmon -p 1 -T ten", "--top `ten`: give a whole number such as 10"},
+		{"leakmon -p 1 --max-sites -1",
+		 "--max-sites `-1`: expected an integer, e.g. 16384"},
+		{"leakmon -p 1 -T ten", "--top `ten`: expected an integer, e.g. 10"},
 		{"leakmon -p 1 --format xml",
-		 "--format `xml`: choose text, json, folded, pprof, prom or html"},
+		 "--format `xml`: expected text, json, folded, pprof, prom or html"},
 		{"leakmon -p 1 --sort size",
-		 "--sort `size`: choose bytes, count, growth, integral or age"},
-		{"leakmon -p 1 --stack-walk dwarf", "--stack-walk `dwarf`: choose auto, cfi or fp"},
-		{"leakmon -p 1 --probe-at end", "--probe-at `end`: choose best or entry"},
-		{"leakmon -p 1 --attach x", "--attach `x`: choose auto, session, multi or perf"},
-		{"leakmon -p 1 --output ''", "--output ``: give a file name"},
+		 "--sort `size`: expected bytes, count, growth, integral or age"},
+		{"leakmon -p 1 --stack-walk dwarf",
+		 "--stack-walk `dwarf`: expected auto, cfi or fp"},
+		{"leakmon -p 1 --probe-at end", "--probe-at `end`: expected best or entry"},
+		{"leakmon -p 1 --attach x", "--attach `x`: expected auto, session, multi or perf"},
+		{"leakmon -p 1 --output ''", "--output ``: expected a file name"},
 		{"leakmon -p 1 --oldr 5", "unknown option `--oldr`: did you mean `--older`?"},
-		{"leakmon -p 1 --quux", "unknown option `--quux`: see `leakmon watch --help`"},
-		{"leakmon -p 1 -x", "unknown option `-x`: see `leakmon watch --help`"},
+		{"leakmon -p 1 --quux", "unknown option `--quux`: see `leakmon help watch`"},
+		{"leakmon -p 1 -x", "unknown option `-x`: see `leakmon help watch`"},
 		{"leakmon -p 1 --verbose=1", "`--verbose` takes no value"},
 		{"leakmon -p 1 -c ls", "--pid and --command contradict each other"},
 		{"leakmon -p 1 -- ls", "--pid and --command contradict each other"},
-		{"leakmon -c ls -- ls", "a command is there twice"},
-		{"leakmon -c ls -c ls", "--command is there twice"},
+		{"leakmon record -o x -n a -- ls", "--comm and --command contradict each other"},
+		{"leakmon retain --pod a -- ls", "--pod and --command contradict each other"},
+		{"leakmon -c ls -- ls", "a command is given twice"},
+		{"leakmon -c ls -c ls", "a command is given twice"},
 		{"leakmon -c \"ls 'x\"",
-		 "--command `ls 'x`: give a command with all quotes closed"},
-		{"leakmon -c ''", "--command ``: give a command"},
-		{"leakmon -c \"''\"", "--command `''`: give a command"},
+		 "--command `ls 'x`: expected a command with all quotes closed"},
+		{"leakmon -c ''", "--command ``: expected a command"},
+		{"leakmon -c \"''\"", "--command `''`: expected a command"},
 		{"leakmon --", "`--` must be followed by a command"},
 		{"leakmon -- ''", "`--` must be followed by a command"},
 		{"leakmon -p 1 -Ca", "--combined-only and --show-allocs contradict each other"},
 		{"leakmon -p 1 -C -o 5", "--older needs ages, and --combined-only keeps none"},
-		{"leakmon doctor 5", "`5`: `leakmon doctor` takes only options"},
-		{"leakmon doctor -o 5", "--older is not for `leakmon doctor`"},
-		{"leakmon doctor -- ls", "`--` must be followed by a command, as in `leakmon --"},
+		{"leakmon kernel -C -o 5", "--older needs ages, and --combined-only keeps none"},
+		{"leakmon doctor 5",
+		 "`5` is one word too many: `leakmon doctor` takes only options"},
+		{"leakmon doctor -o 5", "--older is not supported by `leakmon doctor`, only by"},
+		{"leakmon doctor -- ls", "`leakmon doctor` starts no command: leave out `--`"},
 	};
 
 	(void)state;
@@ -129,12 +193,11 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		int result;
 
 		line_split(&line, examples[i].text);
-		memset(&line.options, 0, sizeof(line.options));
 		capture_begin(&capture, stderr);
-		result = options_parse(&line.options, line.argc, line.argv);
+		result = command_line_parse(&line.parsed, &commands, line.argc, line.argv);
 		capture_end(&capture, stderr, text, sizeof(text));
-		if (result != EXIT_USAGE || line.options.subcommand ||
-		    strncmp(text, "leakmon: ", 9) || !strstr(text, examples[i].message))
+		if (result != EXIT_USAGE || line.parsed.command || strncmp(text, "leakmon: ", 9) ||
+		    !strstr(text, examples[i].message))
 			fail_msg("%s: %d, %s", examples[i].text, result, text);
 		line_free(&line);
 	}
@@ -145,10 +208,17 @@ static void help_and_version_go_to_standard_output(void **state)
 	static const struct {
 		const char *text, *output;
 	} examples[] = {
-		{"leakmon --help", "Usage:\n  leakmon [watch] -p PID"},
-		{"leakmon -h", "Usage:\n  leakmon [watch] -p PID"},
+		{"leakmon --help", "leakmon shows which code"},
+		{"leakmon -h", "leakmon shows which code"},
+		{"leakmon -p 1 --help --quux", "leakmon shows which code"},
+		{"leakmon watch --help", "Usage:\n  leakmon [watch] TARGET"},
+		{"leakmon triage -h", "Usage:\n  leakmon [triage] [OPTION"},
+		{"leakmon record --help", "Usage:\n  leakmon record -o FILE TARGET"},
 		{"leakmon doctor --help", "Usage:\n  leakmon doctor"},
+		{"leakmon help --help", "Usage:\n  leakmon help"},
 		{"leakmon --version", "leakmon "},
+		{"leakmon top --version", "leakmon "},
+		{"leakmon --completion bash", "# SPDX-License-Identifier"},
 	};
 
 	(void)state;
@@ -160,7 +230,7 @@ static void help_and_version_go_to_standard_output(void **state)
 
 		line_split(&line, examples[i].text);
 		capture_begin(&capture, stdout);
-		result = options_parse(&line.options, line.argc, line.argv);
+		result = command_line_parse(&line.parsed, &commands, line.argc, line.argv);
 		capture_end(&capture, stdout, text, sizeof(text));
 		assert_int_equal(result, EXIT_OK);
 		assert_memory_equal(text, examples[i].output, strlen(examples[i].output));
@@ -168,60 +238,157 @@ static void help_and_version_go_to_standard_output(void **state)
 	}
 }
 
-static void help_names_every_option_within_100_columns(void **state)
+static bool is_taken(const struct command *command, const struct option_row *row)
 {
-	(void)state;
-	for (size_t i = 0; i < subcommand_count; i++) {
-		_cleanup_free_ char *text = NULL;
-		char *rest, *row, name[64];
-		size_t size;
-		FILE *out = open_memstream(&text, &size);
-
-		help_print(out, &subcommands[i]);
-		fclose(out);
-		for (size_t j = 0; j < option_row_count; j++) {
-			const struct option_row *option = &option_rows[j];
-			bool shown = option->subcommands & subcommands[i].bit &&
-				     option->group != GROUP_HIDDEN;
-
-			snprintf(name, sizeof(name), " --%s ", option->name);
-			if (option->group == GROUP_HIDDEN || shown)
-				assert_int_equal(!!strstr(text, name), shown);
+	for (const struct option_use *use = command->uses; use->group; use++) {
+		for (size_t i = 0; i < use->group->count; i++) {
+			if (&use->group->rows[i] == row)
+				return true;
 		}
-		for (rest = text; (row = strsep(&rest, "\n"));)
-			assert_in_range(strlen(row), 0, 100);
+	}
+	return false;
+}
+
+/* The rows of all commands, each once. */
+struct rows {
+	VEC(const struct option_row *) list;
+};
+
+static void rows_add(struct rows *rows, const struct option_group *group)
+{
+	for (size_t i = 0; i < group->count; i++) {
+		size_t j = 0;
+
+		while (j < rows->list.count && rows->list.items[j] != &group->rows[i])
+			j++;
+		if (j == rows->list.count)
+			*vec_push(&rows->list) = &group->rows[i];
 	}
 }
 
-/* Among the rows that a subcommand takes. */
-static void expect_unique(unsigned bits)
+static void rows_gather(struct rows *rows)
 {
-	for (size_t i = 0; i < option_row_count; i++) {
-		char letter = option_letter(&option_rows[i], bits);
+	rows_add(rows, &general_group);
+	for (size_t i = 0; i < commands.count; i++) {
+		for (const struct option_use *use = commands.commands[i]->uses; use->group; use++)
+			rows_add(rows, use->group);
+	}
+	/* The parser has room for 96 names. */
+	assert_in_range(rows->list.count, 1, 96);
+}
 
-		for (size_t j = 0; j < i; j++) {
-			if (!(option_rows[i].subcommands & option_rows[j].subcommands & bits) &&
-			    !(option_rows[i].subcommands & bits &&
-			      option_rows[j].subcommands & bits))
+/* Two rows with one name or letter that one command takes. */
+static void expect_unique(const struct rows *rows, const struct command *command)
+{
+	for (size_t i = 0; i < rows->list.count; i++) {
+		const struct option_row *one = rows->list.items[i];
+
+		for (size_t j = 0; j < i && is_taken(command, one); j++) {
+			const struct option_row *other = rows->list.items[j];
+
+			if (!is_taken(command, other))
 				continue;
-			assert_string_not_equal(option_rows[i].name, option_rows[j].name);
-			if (letter)
-				assert_int_not_equal(letter, option_letter(&option_rows[j], bits));
+			assert_string_not_equal(one->name, other->name);
+			if (option_letter(command, one))
+				assert_int_not_equal(option_letter(command, one),
+						     option_letter(command, other));
 		}
 	}
 }
 
 static void names_and_letters_are_unique_and_every_value_has_advice(void **state)
 {
+	struct rows rows = {0};
+
 	(void)state;
-	for (size_t i = 0; i < option_row_count; i++) {
-		assert_non_null(option_rows[i].parse);
-		assert_non_null(option_rows[i].help);
-		if (option_rows[i].argument)
-			assert_non_null(option_rows[i].expects);
+	rows_gather(&rows);
+	for (size_t i = 0; i < rows.list.count; i++) {
+		const struct option_row *row = rows.list.items[i];
+
+		assert_non_null(row->parse);
+		assert_non_null(row->help);
+		if (row->argument)
+			assert_true(row->expects || strchr(row->argument, '|') ||
+				    !strcmp(row->argument, "bash"));
 	}
-	for (size_t i = 0; i < subcommand_count; i++)
-		expect_unique(subcommands[i].bit);
+	for (size_t i = 0; i < commands.count; i++)
+		expect_unique(&rows, commands.commands[i]);
+	vec_free(&rows.list);
+}
+
+/* A line is read once to learn which command it is: before, a value must be known as one. */
+static void one_name_or_letter_takes_a_value_in_all_commands_or_in_none(void **state)
+{
+	struct rows rows = {0};
+
+	(void)state;
+	rows_gather(&rows);
+	for (size_t i = 0; i < rows.list.count; i++) {
+		const struct option_row *one = rows.list.items[i];
+
+		for (size_t j = 0; j < i; j++) {
+			const struct option_row *other = rows.list.items[j];
+
+			if (strcmp(one->name, other->name) != 0 &&
+			    (!one->letter || one->letter != other->letter))
+				continue;
+			if (!one->argument != !other->argument)
+				fail_msg("--%s and --%s", one->name, other->name);
+		}
+	}
+	vec_free(&rows.list);
+}
+
+static void every_command_says_what_it_is_and_can_be_run(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < commands.count; i++) {
+		const struct command *command = commands.commands[i];
+
+		assert_true(command->name && command->summary && command->usage && command->about);
+		assert_non_null(strstr(command->usage, command->name));
+		assert_int_equal(strncmp(command->examples, "  leakmon", 9), 0);
+		assert_true(command->options_size && command->defaults && command->run);
+		assert_true(!command->alternative == !command->alternative_how);
+		/* The room ends with a row that has no group. */
+		assert_null(command->uses[OPTION_USES_MAX - 1].group);
+	}
+}
+
+/* A format is offered where it can be written, and nowhere else. */
+static void formats_are_offered_where_they_can_be_written(void **state)
+{
+	(void)state;
+	for (size_t i = 0; output_at(i); i++) {
+		const struct output_format *format = output_at(i);
+		const struct {
+			const struct command *command;
+			const char *line;
+			bool offered;
+		} cases[] = {
+			{&command_watch, "leakmon -p 1", true},
+			{&command_kernel, "leakmon kernel", true},
+			{&command_report, "leakmon report x", true},
+			{&command_triage, "leakmon", format->write_triage},
+			{&command_diff, "leakmon diff x", format->write_diff},
+			{&command_retain, "leakmon retain -p 1", retain_format_find(format->name)},
+		};
+
+		for (size_t j = 0; j < ARRAY_SIZE(cases); j++) {
+			struct capture capture;
+			struct line line;
+			char text[512];
+			int result;
+
+			snprintf(text, sizeof(text), "%s --format %s", cases[j].line, format->name);
+			line_split(&line, text);
+			capture_begin(&capture, stderr);
+			result = command_line_parse(&line.parsed, &commands, line.argc, line.argv);
+			capture_end(&capture, stderr, text, sizeof(text));
+			assert_int_equal(result, cases[j].offered ? GO_ON : EXIT_USAGE);
+			line_free(&line);
+		}
+	}
 }
 
 int main(void)
@@ -229,8 +396,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_usage_is_refused_with_what_why_and_what_to_do),
 		cmocka_unit_test(help_and_version_go_to_standard_output),
-		cmocka_unit_test(help_names_every_option_within_100_columns),
 		cmocka_unit_test(names_and_letters_are_unique_and_every_value_has_advice),
+		cmocka_unit_test(one_name_or_letter_takes_a_value_in_all_commands_or_in_none),
+		cmocka_unit_test(every_command_says_what_it_is_and_can_be_run),
+		cmocka_unit_test(formats_are_offered_where_they_can_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,12 +44,12 @@ static bool is_done(void *context)
 
 static int run(struct script *script, uint64_t count)
 {
-	const struct options options = {.interval_ns = 1000000, .count = count};
+	const struct schedule schedule = {.interval_ns = 1000000, .count = count};
 	const struct reporter reporter = {.context = script, .report = take, .is_done = is_done};
 	struct report_loop loop = REPORT_LOOP_CLOSED;
 	int error;
 
-	assert_int_equal(report_loop_open(&loop, &options, false), 0);
+	assert_int_equal(report_loop_open(&loop, &schedule, false), 0);
 	error = report_loop_run(&loop, &reporter);
 	report_loop_close(&loop);
 	return error;
@@ -142,7 +142,7 @@ static int take_nothing(void *context, enum report_cause cause)
 
 static void descriptors_of_the_reporter_are_waited_for(void **state)
 {
-	const struct options options = {.interval_ns = 3600 * 1000000000ull};
+	const struct schedule schedule = {.interval_ns = 3600 * 1000000000ull};
 	struct report_loop loop = REPORT_LOOP_CLOSED;
 	struct pipes pipes = {0};
 	const struct reporter reporter = {.context = &pipes,
@@ -155,7 +155,7 @@ static void descriptors_of_the_reporter_are_waited_for(void **state)
 	assert_int_equal(pipe(fds), 0);
 	pipes.in = fds[0];
 	assert_int_equal(write(fds[1], "x", 1), 1);
-	assert_int_equal(report_loop_open(&loop, &options, false), 0);
+	assert_int_equal(report_loop_open(&loop, &schedule, false), 0);
 	assert_int_equal(report_loop_run(&loop, &reporter), 0);
 	report_loop_close(&loop);
 	interrupt_close();

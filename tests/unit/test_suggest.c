@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/suggest.h"
+#include "cli/command_line.h"
 
 static void the_nearest_name_within_two_edits_is_suggested(void **state)
 {
@@ -24,6 +24,8 @@ static void the_nearest_name_within_two_edits_is_suggested(void **state)
 		{"mx-size", "max-size"},
 		{"maxsize", "max-size"},
 		{"o", NULL},
+		{"obk", "obj"},
+		{"oxy", NULL},
 		{"xyz", NULL},
 		{"", NULL},
 		{"=", NULL},

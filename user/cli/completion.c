@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/option_table.h"
 
 /* What depends on no table. */
 static const char functions[] =
@@ -35,7 +34,7 @@ static const char functions[] =
 	"}\n"
 	"\n"
 	"_leakmon() {\n"
-	"	local subcommand=watch cur=${COMP_WORDS[COMP_CWORD]} prev= i word\n"
+	"	local command=_ cur=${COMP_WORDS[COMP_CWORD]} prev= i word\n"
 	"	COMPREPLY=()\n"
 	"	for ((i = 1; i < COMP_CWORD; i++)); do\n"
 	"		if [[ ${COMP_WORDS[i]} == -- ]]; then\n"
@@ -45,20 +44,20 @@ static const char functions[] =
 	"		fi\n"
 	"	done\n"
 	"	((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == [a-z]* ]] && "
-	"subcommand=${COMP_WORDS[1]}\n"
+	"command=${COMP_WORDS[1]}\n"
 	"	((COMP_CWORD > 1)) && prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
 	"	# --option=value comes in three words\n"
 	"	[[ $cur == = ]] && cur=\n"
 	"	[[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
-	"	_leakmon_value \"$subcommand\" \"$prev\" \"$cur\" && return\n"
+	"	_leakmon_value \"$command\" \"$prev\" \"$cur\" && return\n"
 	"	if [[ $cur == -* ]]; then\n"
 	"		mapfile -t COMPREPLY < <(compgen -W \"$(_leakmon_options "
-	"\"$subcommand\")\" -- \"$cur\")\n"
+	"\"$command\")\" -- \"$cur\" | sort -u)\n"
 	"	elif ((COMP_CWORD == 1)); then\n"
-	"		mapfile -t COMPREPLY < <(compgen -W \"$_leakmon_subcommands\" -- "
+	"		mapfile -t COMPREPLY < <(compgen -W \"$_leakmon_commands\" -- "
 	"\"$cur\")\n"
-	"	elif [[ $subcommand == report || $subcommand == diff ]]; then\n"
-	"		_leakmon_files -f \"$cur\"\n"
+	"	else\n"
+	"		_leakmon_word \"$command\" \"$cur\"\n"
 	"	fi\n"
 	"}\n"
 	"complete -F _leakmon leakmon\n";
@@ -109,66 +108,115 @@ static void action_print(FILE *out, const struct option_row *row)
 	fputs(":", out);
 }
 
-static bool is_shown(const struct option_row *row, const struct subcommand *subcommand)
+/* What stands for the commands that a line without one may mean. */
+#define NO_COMMAND "_"
+
+typedef void row_print(FILE *out, const char *name, const struct option_row *row, char letter);
+
+static void rows_print(FILE *out, const char *name, const struct command *command,
+		       const struct option_group *group, row_print *print)
 {
-	return row->group != GROUP_HIDDEN && row->subcommands & subcommand->bit;
+	for (size_t i = 0; i < group->count; i++) {
+		const struct option_row *row = &group->rows[i];
+
+		if (!row->hidden)
+			print(out, name, row, option_letter(command, row));
+	}
 }
 
-static void options_print(FILE *out)
+static void command_rows_print(FILE *out, const char *name, const struct command *command,
+			       row_print *print)
 {
-	fputs("_leakmon_options() {\n	case $1 in\n", out);
-	for (size_t i = 0; i < subcommand_count; i++) {
-		fprintf(out, "	%s) echo \"", subcommands[i].name);
-		for (size_t j = 0; j < option_row_count; j++) {
-			if (is_shown(&option_rows[j], &subcommands[i]))
-				fprintf(out, "--%s ", option_rows[j].name);
-		}
+	for (const struct option_use *use = command->uses; use->group; use++)
+		rows_print(out, name, command, use->group, print);
+	rows_print(out, name, command, &general_group, print);
+}
+
+/* Those that options imply, then the one that nothing implies. */
+static void implied_rows_print(FILE *out, const struct command_table *table, row_print *print)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->commands[i]->implied_by[0])
+			command_rows_print(out, NO_COMMAND, table->commands[i], print);
+	}
+	command_rows_print(out, NO_COMMAND, table->commands[0], print);
+}
+
+static void name_print(FILE *out, const char *name, const struct option_row *row, char letter)
+{
+	(void)name;
+	(void)letter;
+	fprintf(out, "--%s ", row->name);
+}
+
+static void options_print(FILE *out, const struct command_table *table)
+{
+	fputs("_leakmon_options() {\n	case $1 in\n	" NO_COMMAND ") echo \"", out);
+	implied_rows_print(out, table, name_print);
+	fputs("\" ;;\n", out);
+	for (size_t i = 0; i < table->count; i++) {
+		fprintf(out, "	%s) echo \"", table->commands[i]->name);
+		command_rows_print(out, NULL, table->commands[i], name_print);
 		fputs("\" ;;\n", out);
 	}
 	fputs("	esac\n}\n\n", out);
 }
 
-static void value_print(FILE *out, const struct subcommand *subcommand,
-			const struct option_row *row)
+static void value_print(FILE *out, const char *name, const struct option_row *row, char letter)
 {
-	char letter = option_letter(row, subcommand->bit);
-
-	fprintf(out, "	%s:--%s", subcommand->name, row->name);
+	/* What may be left out is given with a `=`, and is a number. */
+	if (!row->argument || !strncmp(row->argument, "[=", 2))
+		return;
+	fprintf(out, "	%s:--%s", name, row->name);
 	if (letter)
-		fprintf(out, " | %s:-%c", subcommand->name, letter);
+		fprintf(out, " | %s:-%c", name, letter);
 	fputs(") ", out);
 	action_print(out, row);
 	fputs(" ;;\n", out);
 }
 
-static void values_print(FILE *out)
+static void values_print(FILE *out, const struct command_table *table)
 {
-	fputs("# SUBCOMMAND OPTION BEGINNING; false: the option takes no value.\n"
+	fputs("# COMMAND OPTION BEGINNING; false: the option takes no value.\n"
 	      "_leakmon_value() {\n	case $1:$2 in\n",
 	      out);
-	for (size_t i = 0; i < subcommand_count; i++) {
-		for (size_t j = 0; j < option_row_count; j++) {
-			const struct option_row *row = &option_rows[j];
-
-			/* What may be left out is given with a `=`, and is a number. */
-			if (is_shown(row, &subcommands[i]) && row->argument &&
-			    strncmp(row->argument, "[=", 2) != 0)
-				value_print(out, &subcommands[i], row);
-		}
-	}
+	implied_rows_print(out, table, value_print);
+	for (size_t i = 0; i < table->count; i++)
+		command_rows_print(out, table->commands[i]->name, table->commands[i], value_print);
 	fputs("	*) return 1 ;;\n	esac\n	return 0\n}\n\n", out);
 }
 
-void completion_print(FILE *out)
+static void words_print(FILE *out, const struct command_table *table)
+{
+	fputs("# COMMAND BEGINNING\n_leakmon_word() {\n	case $1 in\n", out);
+	for (size_t i = 0; i < table->count; i++) {
+		const struct command *command = table->commands[i];
+
+		if (!command->positionals[0].kind)
+			continue;
+		fprintf(out, "	%s) ", command->name);
+		if (!strcmp(command->positionals[0].kind, "COMMAND"))
+			fputs("mapfile -t COMPREPLY < <(compgen -W \"$_leakmon_commands\" -- "
+			      "\"$2\")",
+			      out);
+		else
+			fputs("_leakmon_files -f \"$2\"", out);
+		fputs(" ;;\n", out);
+	}
+	fputs("	esac\n}\n\n", out);
+}
+
+void completion_print(FILE *out, const struct command_table *table)
 {
 	fputs("# SPDX-License-Identifier: GPL-2.0-or-later\n"
 	      "# Completion of leakmon for bash, made by `leakmon --completion bash`.\n\n"
-	      "_leakmon_subcommands=\"",
+	      "_leakmon_commands=\"",
 	      out);
-	for (size_t i = 0; i < subcommand_count; i++)
-		fprintf(out, "%s%s", i ? " " : "", subcommands[i].name);
+	for (size_t i = 0; i < table->count; i++)
+		fprintf(out, "%s%s", i ? " " : "", table->commands[i]->name);
 	fputs("\"\n\n", out);
-	options_print(out);
-	values_print(out);
+	options_print(out, table);
+	values_print(out, table);
+	words_print(out, table);
 	fputs(functions, out);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --help and --version print, from the option table; at most 100 columns. */
+/* What --help and --version print, from the tables of command_line.h. */
 #ifndef LEAKMON_CLI_HELP_H
 #define LEAKMON_CLI_HELP_H
 
 #include <stdio.h>
 
-#include "cli/option_table.h"
+#include "cli/command_line.h"
 
-void help_print(FILE *out, const struct subcommand *subcommand);
+/* One page: the commands with a line each, how targets are named, and examples. */
+void help_print_overview(FILE *out, const struct command_table *table);
+/* A command: its own options, and examples. */
+void help_print(FILE *out, const struct command *command);
 void help_print_version(FILE *out);
 
 #endif

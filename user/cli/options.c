@@ -6,248 +6,475 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/completion.h"
-#include "cli/getopt_tables.h"
-#include "cli/help.h"
-#include "cli/option_checks.h"
-#include "cli/option_table.h"
-#include "cli/positionals.h"
-#include "cli/suggest.h"
+#include "cli/values.h"
 #include "cli/words.h"
 #include "output/output.h"
-#include "store/recorder.h"
+#include "proc/container.h"
 
-struct parse {
-	struct options options;
-	const struct subcommand *subcommand;
-	bool given[OPTION_ROWS_MAX];
-	unsigned positionals;
-	const char *last_value; /* of the option read last: it may look like `--` */
-};
+#define TRACKED "What is tracked"
+#define SIZE_EXPECTED "a size, e.g. 4096, 64K, 10M or 2G"
 
-static const struct options defaults = {
-	.subcommand = "watch",
-	.interval_ns = 5000000000ull,
-	.budget = 0.01,
-	.window_ns = 30000000000ull,
-	.older_ns = 500000000ull,
-	.max_size = UINT64_MAX,
-	.sample_rate = 1,
-	.max_blocks = 1000000,
-	.max_sites = 16384,
-	.symbol_prefix = "",
-	.format = "text",
-	.report.sort = SORT_BYTES,
-	.fail_over = UINT64_MAX,
-	.keep_bytes = RECORDER_KEEP_BYTES_DEFAULT,
-};
+/* PID_MAX_LIMIT, include/linux/threads.h */
+#define PID_LIMIT 4194304
+/* A stack takes 1 KiB of locked memory per site, a block about 64 bytes. */
+#define SITES_LIMIT (1u << 22)
+#define BLOCKS_LIMIT (1u << 30)
+#define PROCESSES_LIMIT (1u << 20)
+#define INTERVAL_MIN_NS 1000000ull
 
-/* `letter` is 0 for a long one. */
-static int unknown_option(const struct parse *parse, const char *word, int letter)
+/* -------- processes */
+
+static bool has_pid(const struct target_options *targets, int pid)
 {
-	const char *names[OPTION_ROWS_MAX] = {0}, *nearest;
-	size_t count = 0;
-
-	if (letter) {
-		log_error("unknown option `-%c`: see `leakmon %s --help`", letter,
-			  parse->subcommand->name);
-		return -EINVAL;
+	for (size_t i = 0; i < targets->pids.count; i++) {
+		if (targets->pids.items[i] == pid)
+			return true;
 	}
-	for (size_t i = 0; i < option_row_count; i++) {
-		if (option_rows[i].group != GROUP_HIDDEN &&
-		    option_rows[i].subcommands & parse->subcommand->bit)
-			names[count++] = option_rows[i].name;
-	}
-	nearest = suggest(word + 2, names, count);
-	if (nearest)
-		log_error("unknown option `%s`: did you mean `--%s`?", word, nearest);
-	else
-		log_error("unknown option `%s`: see `leakmon %s --help`", word,
-			  parse->subcommand->name);
-	return -EINVAL;
+	return false;
 }
 
-static int bad_option(const struct parse *parse, const char *word, int value)
+static int pid_add(struct target_options *targets, const struct option_row *row, const char *word)
 {
-	const struct option_row *row = getopt_row(parse->subcommand, value);
+	uint64_t value;
+	int error = value_parse_number(word, &value);
+	int *slot;
 
-	if (!row)
-		return unknown_option(parse, word, value);
-	log_error("`--%s` takes no value: leave out what follows the `=`", row->name);
-	return -EINVAL;
-}
-
-static void option_error(const struct option_row *row, const char *text, int error)
-{
-	if (error == -EINVAL)
-		log_error("--%s `%s`: %s", row->name, text, row->expects);
-	else if (error == -ERANGE)
-		log_error("--%s `%s`: out of range, give %llu to %llu", row->name, text,
-			  (unsigned long long)row->minimum, (unsigned long long)row->maximum);
-	else
-		log_error("--%s: %s", row->name, strerror(-error));
-}
-
-static int read_option(struct parse *parse, const struct option_row *row, const char *text)
-{
-	int result;
-
-	if (!(row->subcommands & parse->subcommand->bit)) {
-		log_error("--%s is not for `leakmon %s`: see `leakmon %s --help`", row->name,
-			  parse->subcommand->name, parse->subcommand->name);
-		return -EINVAL;
-	}
-	if (!strcmp(row->name, "command") && parse->options.command) {
-		log_error("--command is there twice: one leakmon starts one command");
-		return -EINVAL;
-	}
-	result = row->parse(&parse->options, row, text);
-	if (result < 0)
-		option_error(row, text, result);
-	else
-		parse->given[row - option_rows] = true;
-	return result;
-}
-
-/* Everything behind `--`. */
-static int read_command(struct parse *parse, char **words)
-{
-	if (!(parse->subcommand->bit & (FOR_WATCH | FOR_RETAIN | FOR_THREADS)) || !*words ||
-	    !**words) {
-		log_error("`--` must be followed by a command, as in `leakmon -- CMD ARGS`");
-		return -EINVAL;
-	}
-	if (parse->options.command) {
-		log_error("a command is there twice: choose `--command` or `--`");
-		return -EINVAL;
-	}
-	parse->options.command = words_copy(words);
-	if (!parse->options.command) {
-		log_error("no memory for the command line");
+	if (!error)
+		error = value_check_range(row, value);
+	if (error || has_pid(targets, (int)value))
+		return error;
+	slot = vec_push(&targets->pids);
+	if (!slot)
 		return -ENOMEM;
-	}
-	*option_given(parse->given, "command") = true;
+	*slot = (int)value;
 	return 0;
 }
 
-/* One round of getopt. 0; enum option_show: nothing more to do at all; -errno after a message. */
-static int read_word(struct parse *parse, char **argv, int value)
+/* Each once. */
+static int set_pids(void *field, const struct option_row *row, const char *text)
 {
-	const struct option_row *row = getopt_row(parse->subcommand, value);
+	struct target_options *targets = field;
+	_cleanup_free_ char *copy = strdup(text);
+	size_t before = targets->pids.count;
+	char *rest = copy, *word;
+	int error = 0;
 
-	parse->last_value = value == '?' ? NULL : optarg;
-	if (value == 1)
-		return positional_read(&parse->options, parse->subcommand, &parse->positionals,
-				       optarg);
-	if (value == '?')
-		return bad_option(parse, argv[optind - 1], optopt);
-	if (value == ':') {
-		row = getopt_row(parse->subcommand, optopt);
-		log_error("--%s needs a value: %s", row->name, row->expects);
+	if (!copy)
+		return -ENOMEM;
+	/* strsep keeps empty words, which are refused as numbers. */
+	while (!error && (word = strsep(&rest, ",")))
+		error = pid_add(targets, row, word);
+	if (error)
+		targets->pids.count = before;
+	return error;
+}
+
+static int word_add(struct option_words *words, const char *word)
+{
+	const char **slot = vec_push(words);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = word;
+	return 0;
+}
+
+static int add_word(void *field, const struct option_row *row, const char *text)
+{
+	(void)row;
+	return *text ? word_add(field, text) : -EINVAL;
+}
+
+/* A name, or digits of an id; containerd://ID, too. */
+static int add_container(void *field, const struct option_row *row, const char *text)
+{
+	/* Docker takes more than Kubernetes does; an id is a name of this kind, too. */
+	static const char name_characters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+	const char *scheme = strstr(text, "://");
+	const char *id = scheme ? scheme + 3 : text;
+	size_t length = strlen(id);
+
+	(void)row;
+	if (!length || length > CONTAINER_NAME_MAX || !isalnum((unsigned char)*id) ||
+	    strspn(id, name_characters) != length)
 		return -EINVAL;
+	return word_add(field, id);
+}
+
+static int add_pod(void *field, const struct option_row *row, const char *text)
+{
+	const char *slash = strchr(text, '/');
+
+	(void)row;
+	if (!*text || slash == text || (slash && (!slash[1] || strchr(slash + 1, '/'))))
+		return -EINVAL;
+	return word_add(field, text);
+}
+
+/* Split as a shell would. */
+static int set_command(void *field, const struct option_row *row, const char *text)
+{
+	char **words = NULL;
+	int error = words_split(text, &words);
+
+	(void)row;
+	/* An empty name can never be started. */
+	if (!error && !*words[0])
+		error = -EINVAL;
+	if (error) {
+		words_free(words);
+		return error;
 	}
-	return read_option(parse, row, optarg);
+	words_free(*(char ***)field);
+	*(char ***)field = words;
+	return 0;
 }
 
-static int read_words(struct parse *parse, int argc, char **argv)
-{
-	struct getopt_tables tables;
-	int value, result = 0;
+#define FIELD(name) .offset = offsetof(struct target_options, name)
+static const struct option_row target_rows[] = {
+	{"pid", 'p', "PID[,PID...]", "running processes", set_pids,
+	 "PIDs separated by commas, e.g. 1234 or 1234,1240", .minimum = 1, .maximum = PID_LIMIT},
+	{"comm", 'n', "NAME", "processes with this name, including those that start later",
+	 add_word, "a name as `ps -o comm` shows it, e.g. redis-server", FIELD(comms)},
+	{"cgroup", 0, "PATH", "processes in this cgroup or below it", add_word,
+	 "a path, e.g. /system.slice/web.service", FIELD(cgroups)},
+	{"container", 0, "ID|NAME", "processes in the container with this name or ID prefix",
+	 add_container, "a name or the first digits of an ID, e.g. 3f2a91c0b7d5",
+	 FIELD(containers)},
+	{"pod", 0, "[NAMESPACE/]NAME", "processes in this Kubernetes pod", add_pod,
+	 "NAME or NAMESPACE/NAME, e.g. shop/web-0", FIELD(pods)},
+};
+static const struct option_row fork_rows[] = {
+	{"follow-forks", 'f', NULL, "also follow the children that the processes fork",
+	 value_set_flag, FIELD(follow_forks)},
+};
+static const struct option_row launch_rows[] = {
+	{"command", 'c', "'CMD ARGS'", "start a command and follow it; also: -- CMD ARGS...",
+	 set_command, "a command with all quotes closed, e.g. 'server --port 80'", FIELD(command),
+	 .takes_rest = true},
+};
+#undef FIELD
+const struct option_group target_group = {"Target", target_rows, ARRAY_SIZE(target_rows)};
+const struct option_group fork_group = {TRACKED, fork_rows, ARRAY_SIZE(fork_rows)};
+const struct option_group launch_group = {"Target", launch_rows, ARRAY_SIZE(launch_rows)};
 
-	getopt_tables_fill(&tables, parse->subcommand->bit);
-	optind = 0; /* glibc: start afresh */
-	opterr = 0;
-	while (!result) {
-		value = getopt_long(argc, argv, tables.letters, tables.longs, NULL);
-		if (value == -1)
-			break;
-		result = read_word(parse, argv, value);
-	}
-	if (!result && optind > 1 && argv[optind - 1] != parse->last_value &&
-	    !strcmp(argv[optind - 1], "--"))
-		result = read_command(parse, argv + optind);
-	return result;
+bool targets_given(const struct target_options *targets)
+{
+	return targets->pids.count || targets->comms.count || targets->cgroups.count ||
+	       targets->containers.count || targets->pods.count;
 }
 
-static void unknown_subcommand(const char *word)
+bool targets_none(const struct target_options *targets)
 {
-	char names[256] = "";
-	size_t length = 0;
-
-	for (size_t i = 0; i < subcommand_count; i++)
-		length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
-					   !i			      ? ""
-					   : i + 1 < subcommand_count ? ", "
-								      : " and ",
-					   subcommands[i].name);
-	log_error("unknown subcommand `%s`: there are %s; to watch a command, write "
-		  "`leakmon -- %s`",
-		  word, names, word);
+	return !targets_given(targets) && !targets->command;
 }
 
-/* Takes the subcommand off the words; the default one if the first word is none. */
-static int read_subcommand(struct parse *parse, int *argc, char ***argv)
+int targets_require(const struct target_options *targets, const char *example)
 {
-	const char *word = *argc > 1 ? (*argv)[1] : "";
-
-	parse->subcommand = &subcommands[0];
-	if (!isalpha((unsigned char)*word))
+	if (!targets_none(targets))
 		return 0;
-	parse->subcommand = subcommand_find(word);
-	if (!parse->subcommand) {
-		unknown_subcommand(word);
+	log_error("no target: name a process, as in `%s`", example);
+	return -EINVAL;
+}
+
+static struct selector_words words_of(const struct option_words *words)
+{
+	return (struct selector_words){.items = words->items, .count = words->count};
+}
+
+struct selector_config targets_config(const struct target_options *targets)
+{
+	return (struct selector_config){
+		.all = targets->everywhere,
+		.pids = targets->pids.items,
+		.pid_count = targets->pids.count,
+		.words =
+			{
+				[SELECT_COMM] = words_of(&targets->comms),
+				[SELECT_CGROUP] = words_of(&targets->cgroups),
+				[SELECT_CONTAINER] = words_of(&targets->containers),
+				[SELECT_POD] = words_of(&targets->pods),
+			},
+	};
+}
+
+void targets_free(struct target_options *targets)
+{
+	vec_free(&targets->pids);
+	vec_free(&targets->comms);
+	vec_free(&targets->cgroups);
+	vec_free(&targets->containers);
+	vec_free(&targets->pods);
+	words_free(targets->command);
+	targets->command = NULL;
+}
+
+/* -------- time */
+
+int schedule_read_interval(void *field, const char *word)
+{
+	struct schedule *schedule = field;
+	uint64_t interval_ns = 0;
+	int error = value_parse_seconds(word, &interval_ns);
+
+	if (error == -EINVAL) {
+		log_error("`%s` is not an INTERVAL: expected seconds, e.g. 5 or 0.5; to start a "
+			  "program, write `-- CMD ARGS`",
+			  word);
+		return error;
+	}
+	if (error || interval_ns < INTERVAL_MIN_NS || interval_ns > INT64_MAX) {
+		log_error("INTERVAL `%s` is out of range: expected 0.001 seconds or more, e.g. 5",
+			  word);
 		return -EINVAL;
 	}
-	parse->options.subcommand = parse->subcommand->name;
-	if (parse->subcommand->interval_ns)
-		parse->options.interval_ns = parse->subcommand->interval_ns;
-	(*argc)--;
-	(*argv)++;
+	schedule->interval_ns = interval_ns;
+	schedule->repeat = true;
 	return 0;
 }
 
-static void show(enum option_show what, const struct subcommand *subcommand)
+int schedule_read_count(void *field, const char *word)
 {
-	if (what == SHOW_HELP)
-		help_print(stdout, subcommand);
-	else if (what == SHOW_VERSION)
-		help_print_version(stdout);
-	else
-		completion_print(stdout);
-}
+	struct schedule *schedule = field;
+	uint64_t count;
 
-int options_parse(struct options *options, int argc, char **argv)
-{
-	struct parse parse = {.options = defaults};
-	int result = read_subcommand(&parse, &argc, &argv);
-
-	if (!result)
-		result = read_words(&parse, argc, argv);
-	if (!result)
-		result = option_check(&parse.options, parse.given);
-	if (!result) {
-		if (!parse.options.top_given)
-			parse.options.report.top = output_find(parse.options.format)->default_top;
-		*options = parse.options;
-		return -1;
+	if (value_parse_number(word, &count) || !count) {
+		log_error("`%s` is not a COUNT of reports: expected an integer from 1, e.g. 10; "
+			  "leave it out to go on until Ctrl-C",
+			  word);
+		return -EINVAL;
 	}
-	options_free(&parse.options);
-	if (result < 0)
-		return EXIT_USAGE;
-	show(result, parse.subcommand);
-	if (!fflush(stdout) && !ferror(stdout))
-		return EXIT_OK;
-	log_error("standard output: %s", strerror(errno));
-	return EXIT_ERROR;
+	schedule->count = count;
+	return 0;
 }
 
-void options_free(struct options *options)
+int file_read_name(void *file, const char *word)
 {
-	vec_free(&options->pids);
-	vec_free(&options->comms);
-	vec_free(&options->cgroups);
-	vec_free(&options->containers);
-	vec_free(&options->pods);
-	words_free(options->command);
-	options->command = NULL;
+	if (!*word) {
+		log_error("the file name is empty: name a recording that `leakmon record -o FILE` "
+			  "made");
+		return -EINVAL;
+	}
+	*(const char **)file = word;
+	return 0;
+}
+
+/* -------- what is tracked */
+
+#define FIELD(name) .offset = offsetof(struct tracking_options, name)
+static const struct option_row counting_rows[] = {
+	{"older", 'o', "MS", "ignore allocations younger than MS milliseconds (500)",
+	 value_set_milliseconds, "whole milliseconds, e.g. 500", FIELD(older_ns),
+	 .maximum = UINT64_MAX / 1000000},
+	{"min-size", 'z', "BYTES", "ignore allocations smaller than BYTES (0)", value_set_size,
+	 SIZE_EXPECTED, FIELD(min_size), .maximum = UINT64_MAX},
+	{"max-size", 'Z', "BYTES", "ignore allocations larger than BYTES (no limit)",
+	 value_set_size, SIZE_EXPECTED, FIELD(max_size), .maximum = UINT64_MAX},
+	{"combined-only", 'C', NULL, "count per call stack only: cheaper, but without ages",
+	 value_set_flag, FIELD(combined_only)},
+	{"sample-rate", 's', "N", "track each allocation with probability 1/N (1: all)",
+	 value_set_number, "an integer, e.g. 10", FIELD(sample_rate), .minimum = 1,
+	 .maximum = UINT32_MAX},
+	{"sample-bytes", 0, "BYTES", "track one allocation per BYTES allocated, on average",
+	 value_set_size, SIZE_EXPECTED, FIELD(sample_bytes), .minimum = 1, .maximum = 16 << 20},
+};
+static const struct option_row room_rows[] = {
+	{"max-blocks", 0, "N", "room for N outstanding blocks (1000000)", value_set_number,
+	 "an integer, e.g. 1000000", FIELD(max_blocks), .minimum = 1, .maximum = BLOCKS_LIMIT},
+	{"max-sites", 0, "N", "room for N different call stacks (16384)", value_set_number,
+	 "an integer, e.g. 16384", FIELD(max_sites), .minimum = 1, .maximum = SITES_LIMIT},
+};
+static const struct option_row tracking_rows[] = {
+	{"max-processes", 0, "N", "room for N processes at once (1023, or 8191 if more can join)",
+	 value_set_number, "an integer, e.g. 8191", FIELD(max_processes), .minimum = 1,
+	 .maximum = PROCESSES_LIMIT},
+	{"mappings", 0, NULL, "also track mmap, mremap and brk; slows all system calls",
+	 value_set_flag, FIELD(mappings)},
+	{"by-dead-threads", 0, NULL, "only blocks allocated by threads that have ended",
+	 value_set_flag, FIELD(by_dead_threads)},
+	{"no-threads", 0, NULL, "do not follow threads: no probes on creating and joining them",
+	 value_set_flag, FIELD(no_threads)},
+};
+static const struct option_row debuginfod_rows[] = {
+	{"debuginfod", 0, NULL, "fetch missing debug files from $DEBUGINFOD_URLS", value_set_flag,
+	 FIELD(debuginfod)},
+};
+static const struct option_row benchmark_rows[] = {
+	{"empty-programs", 0, NULL, "probes that do nothing", value_set_flag, FIELD(empty_programs),
+	 .hidden = true},
+};
+#undef FIELD
+const struct option_group counting_group = {TRACKED, counting_rows, ARRAY_SIZE(counting_rows)};
+const struct option_group room_group = {TRACKED, room_rows, ARRAY_SIZE(room_rows)};
+const struct option_group tracking_group = {TRACKED, tracking_rows, ARRAY_SIZE(tracking_rows)};
+const struct option_group debuginfod_group = {"Output", debuginfod_rows,
+					      ARRAY_SIZE(debuginfod_rows)};
+const struct option_group benchmark_group = {"For benchmarks", benchmark_rows,
+					     ARRAY_SIZE(benchmark_rows)};
+
+/* -------- where probes go */
+
+#define PROBES "Where probes go"
+#define FIELD(name) .offset = offsetof(struct probe_options, name)
+static const struct option_row allocator_rows[] = {
+	{"obj", 'O', "PATH", "probe the allocator in this file only", value_set_text, FILE_EXPECTED,
+	 FIELD(object)},
+	{"symbols-prefix", 'S', "PREFIX",
+	 "prefix of the allocator's functions, e.g. je_ for je_malloc", value_set_prefix,
+	 "a prefix, e.g. je_", FIELD(symbol_prefix)},
+};
+static const struct option_row probe_rows[] = {
+	{"probe-at", 0, "best|entry", "the cheapest proven instruction, or always the first (best)",
+	 value_set_choice, NULL, FIELD(probe_at)},
+	{"attach", 0, "auto|session|multi|perf",
+	 "kind of uprobe: the best that works, or only this one (auto)", value_set_choice, NULL,
+	 FIELD(attach_method)},
+};
+static const struct option_row stack_walk_rows[] = {
+	{"stack-walk", 0, "auto|cfi|fp", "by unwind tables, by frame pointers, or by both (auto)",
+	 value_set_choice, NULL, FIELD(stack_walk)},
+};
+#undef FIELD
+const struct option_group allocator_group = {PROBES, allocator_rows, ARRAY_SIZE(allocator_rows)};
+const struct option_group probe_group = {PROBES, probe_rows, ARRAY_SIZE(probe_rows)};
+const struct option_group stack_walk_group = {PROBES, stack_walk_rows, ARRAY_SIZE(stack_walk_rows)};
+
+/* -------- output */
+
+static int set_top(void *field, const struct option_row *row, const char *text)
+{
+	struct output_options *output = field;
+	uint64_t value;
+	int error = value_parse_number(text, &value);
+
+	if (!error)
+		error = value_check_range(row, value);
+	if (error)
+		return error;
+	output->report.top = (size_t)value;
+	output->top_given = true;
+	return 0;
+}
+
+static int set_sort(void *field, const struct option_row *row, const char *text)
+{
+	(void)row;
+	return sort_key_parse(text, field);
+}
+
+#define FIELD(name) .offset = offsetof(struct output_options, name)
+static const struct option_row output_rows[] = {
+	{"output", 0, "FILE", "write reports to FILE instead of standard output", value_set_text,
+	 FILE_EXPECTED, FIELD(path)},
+};
+static const struct option_row top_rows[] = {
+	{"top", 'T', "N", "show the first N rows; 0: all (text: 10, json: all)", set_top,
+	 "an integer, e.g. 10", .maximum = SIZE_MAX},
+};
+static const struct option_row sort_rows[] = {
+	{"sort", 0, "bytes|count|growth|integral|age", "order of call stacks (bytes)", set_sort,
+	 NULL, FIELD(report.sort)},
+};
+static const struct option_row blocks_rows[] = {
+	{"show-allocs", 'a', NULL, "list the outstanding blocks below each call stack",
+	 value_set_flag, FIELD(report.show_allocs)},
+};
+static const struct option_row textfile_rows[] = {
+	{"textfile-dir", 0, "DIR", "with --format prom: keep DIR/leakmon.prom up to date",
+	 value_set_text, "the directory that node-exporter reads", FIELD(textfile_dir)},
+};
+static const struct option_row fail_over_rows[] = {
+	{"fail-over", 0, "BYTES", "exit with code 3 if more than BYTES is outstanding at the end",
+	 value_set_size, SIZE_EXPECTED, FIELD(fail_over), .maximum = UINT64_MAX - 1},
+};
+static const struct option_row color_rows[] = {
+	{"no-color", 0, NULL, "no colours, even on a terminal (like NO_COLOR=1)", value_set_flag,
+	 FIELD(no_color)},
+};
+#undef FIELD
+const struct option_group output_group = {"Output", output_rows, ARRAY_SIZE(output_rows)};
+const struct option_group top_group = {"Output", top_rows, ARRAY_SIZE(top_rows)};
+const struct option_group sort_group = {"Output", sort_rows, ARRAY_SIZE(sort_rows)};
+const struct option_group blocks_group = {"Output", blocks_rows, ARRAY_SIZE(blocks_rows)};
+const struct option_group textfile_group = {"Output", textfile_rows, ARRAY_SIZE(textfile_rows)};
+const struct option_group fail_over_group = {"Output", fail_over_rows, ARRAY_SIZE(fail_over_rows)};
+const struct option_group color_group = {"Output", color_rows, ARRAY_SIZE(color_rows)};
+
+int output_check(struct output_options *output)
+{
+	if (output->textfile_dir && (strcmp(output->format, "prom") != 0 || output->path)) {
+		log_error("--textfile-dir is for --format prom, without --output: it names its "
+			  "file itself");
+		return -EINVAL;
+	}
+	if (!output->top_given)
+		output->report.top = output_find(output->format)->default_top;
+	return 0;
+}
+
+/* -------- scans of a process */
+
+#define FIELD(name) .offset = offsetof(struct pause_options, name)
+static const struct option_row pause_rows[] = {
+	{"no-stop", 0, NULL, "never stop the process: scan it twice instead", value_set_flag,
+	 FIELD(no_stop)},
+	{"max-pause", 0, "MS", "stop it for at most MS milliseconds (100 per GiB, at least 100)",
+	 value_set_milliseconds, "whole milliseconds, e.g. 200", FIELD(max_pause_ns), .minimum = 1,
+	 .maximum = 60000},
+};
+#undef FIELD
+const struct option_group pause_group = {"Stopping the process", pause_rows,
+					 ARRAY_SIZE(pause_rows)};
+
+/* -------- together */
+
+#define RUNNING_OR_NEW "name running processes or start one, not both"
+/* Options that contradict each other; most commands take some of them only. */
+static const struct {
+	const char *one, *other, *why;
+} conflicts[] = {
+	{"pid", "command", RUNNING_OR_NEW},
+	{"comm", "command", RUNNING_OR_NEW},
+	{"cgroup", "command", RUNNING_OR_NEW},
+	{"container", "command", RUNNING_OR_NEW},
+	{"pod", "command", RUNNING_OR_NEW},
+	{"sample-rate", "sample-bytes", "choose one way of sampling"},
+	{"combined-only", "by-dead-threads", "--combined-only keeps no single blocks"},
+	{"combined-only", "show-allocs", "--combined-only keeps no single blocks"},
+};
+
+int tracking_check(const struct tracking_options *tracking, const struct given *given)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(conflicts); i++) {
+		if (!option_is_given(given, conflicts[i].one) ||
+		    !option_is_given(given, conflicts[i].other))
+			continue;
+		log_error("--%s and --%s contradict each other: %s", conflicts[i].one,
+			  conflicts[i].other, conflicts[i].why);
+		return -EINVAL;
+	}
+	if (tracking->min_size > tracking->max_size) {
+		log_error("--min-size %llu is above --max-size %llu: no allocation would count",
+			  (unsigned long long)tracking->min_size,
+			  (unsigned long long)tracking->max_size);
+		return -EINVAL;
+	}
+	if (tracking->combined_only && option_is_given(given, "older") && tracking->older_ns) {
+		log_error("--older needs ages, and --combined-only keeps none: leave one out");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int session_options_check(struct session_options *session, const struct given *given)
+{
+	int error = tracking_check(&session->tracking, given);
+
+	return error ? error : output_check(&session->output);
+}
+
+void session_options_free(void *session)
+{
+	targets_free(&((struct session_options *)session)->targets);
 }

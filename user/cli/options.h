@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command line as one struct. Options are rows of one table, option_table.h. */
+/*
+ * Options that several commands share: structs that a command's own options embed, with defaults,
+ * and the groups of rows that fill them in. A command takes of a struct the groups that it can use.
+ */
 #ifndef LEAKMON_CLI_OPTIONS_H
 #define LEAKMON_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "analyze/diff.h"
 #include "analyze/report.h"
 #include "base/vec.h"
+#include "cli/command_line.h"
 #include "leakmon_abi.h"
 #include "parse/choices.h"
+#include "proc/selector.h"
 
-/* What the process exits with. */
-enum exit_code { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_LEAK = 3 };
+/* -------- processes */
 
 /* The values of an option that may be repeated; they point into argv. */
 struct option_words {
@@ -23,75 +25,187 @@ struct option_words {
 	size_t count, capacity;
 };
 
-struct options {
-	const char *subcommand; /* "watch", "doctor" */
-	/* target */
+struct target_options {
 	VEC(int) pids;
 	struct option_words comms, cgroups, containers, pods; /* what each means: proc/selector.h */
-	bool silent_command; /* what it prints is not shown: the terminal is taken */
 	char **command;	     /* NULL-terminated argv to start, or NULL; owned */
-	bool follow_forks;   /* -f: what targets fork become targets */
-	/* triage: no target at all */
-	double budget;	    /* of one core, ours and our probes': 0.01 */
-	bool no_stacks;	    /* --no-stacks: suspects get no probes but those of --escalate */
-	uint64_t escalate;  /* heap tracking for the first so many suspects; 0: for none */
-	uint64_t window_ns; /* and for so long; 30 s */
-	/* time */
-	uint64_t interval_ns; /* 5 s */
-	uint64_t count;	      /* 0: until interrupted */
-	/* what is counted */
-	uint64_t older_ns; /* -o: leave out blocks younger than this; 500 ms */
+	bool follow_forks;   /* what targets fork become targets */
+	bool everywhere;     /* every process, by probes on files and not on processes */
+	bool silent_command; /* what it prints is not shown: the terminal is taken */
+};
+
+extern const struct option_group target_group;
+extern const struct option_group fork_group;
+extern const struct option_group launch_group; /* --command, and what stands behind `--` */
+
+/* Whether any option names running processes. */
+bool targets_given(const struct target_options *targets);
+/* Neither that nor a command to start. */
+bool targets_none(const struct target_options *targets);
+/* 0, or -EINVAL after a message: there is no target; `example` is a line that has one. */
+int targets_require(const struct target_options *targets, const char *example);
+/* For selector_new(); it borrows from targets. */
+struct selector_config targets_config(const struct target_options *targets);
+void targets_free(struct target_options *targets);
+
+/* -------- time */
+
+struct schedule {
+	uint64_t interval_ns, count; /* count 0: until interrupted */
+	bool repeat;		     /* INTERVAL was given */
+};
+
+#define SCHEDULE_DEFAULTS                                                                          \
+	{                                                                                          \
+		.interval_ns = 5000000000ull                                                       \
+	}
+
+/* For command.positionals. */
+#define SCHEDULE_WORDS(type, member)                                                               \
+	{                                                                                          \
+		{"INTERVAL", NULL, schedule_read_interval, offsetof(type, member)},                \
+		{                                                                                  \
+			"COUNT", NULL, schedule_read_count, offsetof(type, member)                 \
+		}                                                                                  \
+	}
+
+int schedule_read_interval(void *schedule, const char *word);
+int schedule_read_count(void *schedule, const char *word);
+
+/* A positional; *file is a const char *. */
+int file_read_name(void *file, const char *word);
+
+/* -------- what is tracked */
+
+struct tracking_options {
+	uint64_t older_ns; /* leave out blocks younger than this */
 	uint64_t min_size, max_size;
-	uint64_t sample_rate;  /* -s N: each allocation with probability 1/N; 1: all */
+	uint64_t sample_rate;  /* each allocation with probability 1/N; 1: all */
 	uint64_t sample_bytes; /* Poisson by bytes with this mean; 0: off */
 	uint64_t max_blocks, max_sites;
 	uint64_t max_processes; /* 0: as many as the targets ask for */
-	bool kernel;		/* the kernel's own memory, in place of a target */
-	bool no_threads;	/* leave out who created threads, and which were joined */
-	bool mappings;		/* also mmap, munmap, mremap, brk */
+	bool combined_only;	/* per-site counters only, no ages */
 	bool by_dead_threads;	/* only blocks of threads that have ended */
-	bool combined_only;	/* -C: per-site counters only, no ages */
-	/* where probes go */
-	const char *object;	   /* -O: only this file, not every mapped one with an allocator */
-	const char *symbol_prefix; /* -S: "je_" for je_malloc, ... ; "" */
-	enum probe_at probe_at;
-	enum lm_stack_walk stack_walk;
-	bool debuginfod; /* fetch missing debug files from $DEBUGINFOD_URLS */
-	enum attach_method attach_method;
-	bool empty_programs; /* benchmark: probes that do nothing */
-	/* output */
-	const char *format;
-	const char *output;	  /* file, or NULL: stdout */
-	const char *textfile_dir; /* prom: the directory whose leakmon.prom is kept up to date */
-	/* recordings */
-	const char *recording; /* record: the file to make; retain: to make or to add to, or NULL */
-	uint64_t keep_bytes, keep_ns; /* see store/recorder.h */
-	const char *label, *at;
-	const char *files[2]; /* report: one; diff: one or two, each perhaps with @SEQ */
-	unsigned file_count;
-	enum diff_group by;
-	struct report_options report;
-	bool top_given;
-	uint64_t fail_over; /* exit 3 when more bytes are outstanding at the end; UINT64_MAX: off */
-	bool trace, verbose, no_color;
-	bool show_threads; /* threads: list each dead one */
-	bool heap;	   /* threads: track the heap, too */
-	bool holders;	   /* threads: who still holds their pthread_ts */
-	/* retain */
-	bool retained; /* report, diff: of retain runs, not of snapshots */
-	bool census, no_stop;
-	bool repeat;		 /* an INTERVAL was given */
-	uint64_t max_pause_ns;	 /* 0: by the size of the process */
-	uint64_t retain_address; /* 0: none */
-	const char *retain_class, *retain_site;
+	bool mappings;		/* also mmap, munmap, mremap, brk */
+	bool no_threads;	/* leave out who created threads, and which were joined */
+	bool no_heap;		/* nothing but threads */
+	bool trace;		/* print each event */
+	bool debuginfod;	/* fetch missing debug files from $DEBUGINFOD_URLS */
+	bool empty_programs;	/* benchmark: probes that do nothing */
 };
 
+#define TRACKING_DEFAULTS                                                                          \
+	{                                                                                          \
+		.older_ns = 500000000ull, .max_size = UINT64_MAX, .sample_rate = 1,                \
+		.max_blocks = 1000000, .max_sites = 16384                                          \
+	}
+
+extern const struct option_group counting_group; /* by age, by size, sampled */
+extern const struct option_group room_group;	 /* blocks, sites */
+extern const struct option_group tracking_group; /* of processes */
+extern const struct option_group debuginfod_group;
+extern const struct option_group benchmark_group; /* hidden */
+
+/* -------- where probes go */
+
+struct probe_options {
+	const char *object;	   /* only this file, not every mapped one with an allocator */
+	const char *symbol_prefix; /* "je_" for je_malloc, ... ; "" */
+	enum probe_at probe_at;
+	enum attach_method attach_method;
+	enum lm_stack_walk stack_walk;
+};
+
+#define PROBE_DEFAULTS                                                                             \
+	{                                                                                          \
+		.symbol_prefix = ""                                                                \
+	}
+
+extern const struct option_group allocator_group; /* its file, its names */
+extern const struct option_group probe_group;
+extern const struct option_group stack_walk_group;
+
+/* -------- output */
+
+struct output_options {
+	const char *format;
+	const char *path;	  /* file, or NULL: stdout */
+	const char *textfile_dir; /* prom: the directory whose leakmon.prom is kept up to date */
+	struct report_options report;
+	bool top_given;
+	bool no_color;
+	uint64_t fail_over; /* exit 3 when more bytes are outstanding at the end; UINT64_MAX: off */
+};
+
+#define OUTPUT_DEFAULTS                                                                            \
+	{                                                                                          \
+		.format = "text", .report.sort = SORT_BYTES, .fail_over = UINT64_MAX               \
+	}
+
+/* A command's formats: "text|json". */
+#define FORMAT_ROW(formats)                                                                        \
+	{                                                                                          \
+		"format", 0, formats, "output format; json: one object per line (text)",           \
+			value_set_word, .offset = offsetof(struct output_options, format)          \
+	}
+
+extern const struct option_group output_group; /* --output FILE */
+extern const struct option_group top_group;
+extern const struct option_group sort_group;
+extern const struct option_group blocks_group; /* --show-allocs */
+extern const struct option_group textfile_group;
+extern const struct option_group fail_over_group;
+extern const struct option_group color_group;
+
+/* What a command that writes reports checks: 0, or -EINVAL after a message. Completes top. */
+int output_check(struct output_options *output);
+
+/* -------- a run that watches processes: command/session.h */
+
+struct session_options {
+	struct target_options targets;
+	struct schedule schedule;
+	struct tracking_options tracking;
+	struct probe_options probes;
+	struct output_options output;
+};
+
+#define SESSION_DEFAULTS                                                                           \
+	{                                                                                          \
+		.schedule = SCHEDULE_DEFAULTS, .tracking = TRACKING_DEFAULTS,                      \
+		.probes = PROBE_DEFAULTS, .output = OUTPUT_DEFAULTS                                \
+	}
+
 /*
- * Fills *options from argv (which must outlive it). Returns -1 to go on, or the exit code to leave
- * with: EXIT_OK after --help or --version (printed to stdout), EXIT_USAGE after a message on stderr
- * that says what is wrong, why, and what would be right.
+ * For command.uses of options that begin with a struct session_options: all groups about what is
+ * tracked, and where probes go.
  */
-int options_parse(struct options *options, int argc, char **argv);
-void options_free(struct options *options);
+#define TRACKING_USES                                                                              \
+	{&fork_group, offsetof(struct session_options, targets)},                                  \
+		{&counting_group, offsetof(struct session_options, tracking)},                     \
+		{&tracking_group, offsetof(struct session_options, tracking)},                     \
+		{&room_group, offsetof(struct session_options, tracking)},                         \
+		{&allocator_group, offsetof(struct session_options, probes)},                      \
+		{&probe_group, offsetof(struct session_options, probes)},                          \
+	{                                                                                          \
+		&stack_walk_group, offsetof(struct session_options, probes)                        \
+	}
+
+/* 0, or -EINVAL after a message. */
+int tracking_check(const struct tracking_options *tracking, const struct given *given);
+int session_options_check(struct session_options *session, const struct given *given);
+/* A command.free of options that begin with a struct session_options. */
+void session_options_free(void *session);
+
+/* -------- scans of a process: command/retain.c, command/threads.c */
+
+struct pause_options {
+	bool no_stop;
+	uint64_t max_pause_ns; /* 0: by the size of the process */
+};
+extern const struct option_group pause_group;
+
+#define FILE_EXPECTED "a file name that is not empty"
+#define TEXT_EXPECTED "a text that is not empty"
 
 #endif

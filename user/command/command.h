@@ -1,21 +1,100 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One function per subcommand; each returns the exit code. */
+/*
+ * The commands: one file each, which holds what its help says, its options and its entry function;
+ * one row each in the table. What a command's options are is said here.
+ */
 #ifndef LEAKMON_COMMAND_COMMAND_H
 #define LEAKMON_COMMAND_COMMAND_H
 
+#include "analyze/diff.h"
 #include "cli/options.h"
 
-int command_watch(const struct options *options);
-/* watch without a target */
-int command_triage(const struct options *options);
-/* With --kernel: what the kernel itself holds. */
-int command_kernel(const struct options *options);
-int command_doctor(const struct options *options);
-int command_record(const struct options *options);
-int command_report(const struct options *options);
-int command_retain(const struct options *options);
-int command_threads(const struct options *options);
-int command_diff(const struct options *options);
-int command_top(const struct options *options);
+extern const struct command_table commands;
+
+extern const struct command command_triage, command_watch, command_record, command_report,
+	command_diff, command_retain, command_threads, command_top, command_kernel, command_doctor,
+	command_help;
+
+/* watch's are those of a session alone. */
+
+struct triage_options {
+	struct session_options session; /* of what --escalate tracks; no targets */
+	double budget;			/* of one core, ours and our probes' */
+	bool no_stacks;			/* suspects get no probes but those of --escalate */
+	uint64_t escalate;		/* heap tracking for the first so many suspects; 0: none */
+	uint64_t window_ns;		/* and for so long */
+};
+
+struct record_options {
+	struct session_options session;
+	const char *path;	      /* the file to make */
+	uint64_t keep_bytes, keep_ns; /* see store/recorder.h */
+	const char *label;	      /* of snapshots on SIGUSR1, or NULL */
+};
+
+/* Which part of a recording is shown, by `report`. */
+struct show_options {
+	const char *path;
+	const char *at;	  /* NULL: the last */
+	bool retain_runs; /* of retain runs, not of snapshots */
+	struct output_options output;
+};
+
+struct diff_options {
+	const char *before, *after; /* each perhaps with @SEQ; after NULL: the end of `before` */
+	enum diff_group by;
+	bool retain_runs;
+	struct output_options output;
+};
+
+struct retain_options {
+	struct session_options session;
+	struct pause_options pause;
+	bool census;
+	const char *recording; /* to make or to add to, or NULL */
+	const char *label;
+	uint64_t address; /* 0: none */
+	const char *class, *site;
+};
+
+struct threads_options {
+	struct session_options session;
+	struct pause_options pause;
+	bool show_threads; /* list each dead one */
+	bool heap;	   /* track the heap, too */
+	bool holders;	   /* who still holds their pthread_ts */
+};
+
+struct top_options {
+	struct session_options session;
+	double budget;	       /* as triage's */
+	const char *recording; /* of snapshots; NULL: leakmon-TIME.lkm */
+	const char *label;
+};
+
+/* TRACKING_USES and session_options_free() rely on it. */
+_Static_assert(!offsetof(struct triage_options, session) &&
+		       !offsetof(struct record_options, session) &&
+		       !offsetof(struct retain_options, session) &&
+		       !offsetof(struct threads_options, session) &&
+		       !offsetof(struct top_options, session),
+	       "a session's options stand first");
+
+struct kernel_options {
+	struct schedule schedule;
+	struct tracking_options tracking;
+	struct output_options output;
+	bool kernel; /* says no more than the command's name does */
+};
+
+struct doctor_options {
+	struct target_options targets;
+	struct probe_options probes;
+	struct output_options output; /* no_color alone, to no effect */
+};
+
+struct help_options {
+	const char *topic; /* NULL: all */
+};
 
 #endif

@@ -6,6 +6,7 @@
 #include "analyze/diff.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/values.h"
 #include "command/command.h"
 #include "command/emit.h"
 #include "command/retained.h"
@@ -82,14 +83,13 @@ static void comparison_free(struct comparison *comparison)
 }
 
 /* One FILE alone: its first snapshot, or the one it names, against its last. */
-static int parse(struct comparison *comparison, const struct options *options)
+static int parse(struct comparison *comparison, const struct diff_options *options)
 {
-	bool alone = options->file_count == 1;
-	int error = side_parse(&comparison->before, options->files[0]);
+	int error = side_parse(&comparison->before, options->before);
 
 	if (!error)
 		error = side_parse(&comparison->after,
-				   alone ? comparison->before.path : options->files[1]);
+				   options->after ? options->after : comparison->before.path);
 	if (error) {
 		log_error("out of memory");
 		return error;
@@ -114,9 +114,9 @@ static int open_both(struct comparison *comparison)
 	return error;
 }
 
-static int compare(struct comparison *comparison, const struct options *options)
+static int compare(struct comparison *comparison, const struct diff_options *options)
 {
-	bool with_history = output_find(options->format)->wants_history;
+	bool with_history = output_find(options->output.format)->wants_history;
 	int error = side_read(&comparison->before, with_history);
 
 	if (!error)
@@ -124,7 +124,7 @@ static int compare(struct comparison *comparison, const struct options *options)
 	if (error)
 		return error;
 	error = diff_build(&comparison->diff, &comparison->before.report, &comparison->after.report,
-			   options->by, options->report.sort);
+			   options->by, options->output.report.sort);
 	if (error)
 		log_error("out of memory");
 	return error;
@@ -137,7 +137,7 @@ static const char *label_of(const struct side *side)
 	return recording_snapshots(side->recording, &count)[side->position].label;
 }
 
-static void describe(struct comparison *comparison, const struct options *options)
+static void describe(struct comparison *comparison, const struct diff_options *options)
 {
 	struct diff *diff = &comparison->diff;
 
@@ -146,22 +146,22 @@ static void describe(struct comparison *comparison, const struct options *option
 	diff->before_label = label_of(&comparison->before);
 	diff->after_label = label_of(&comparison->after);
 	diff->same_run = comparison->one_recording;
-	diff->top = options->report.top;
-	diff->colour = emit_wants_colour(options);
+	diff->top = options->output.report.top;
+	diff->colour = emit_wants_colour(&options->output);
 	if (diff->unrelated)
 		log_warning("no call stack of %s is in %s: are they of the same program?",
 			    comparison->before.path, comparison->after.path);
 }
 
-static int write_out(const struct comparison *comparison, const struct options *options)
+static int write_out(const struct comparison *comparison, const struct diff_options *options)
 {
-	const struct output_format *format = output_find(options->format);
+	const struct output_format *format = output_find(options->output.format);
 	FILE *out;
-	int error = emit_open_stream(options, &out);
+	int error = emit_open_stream(&options->output, &out);
 
 	if (error)
 		return error;
-	emit_guard(options, out);
+	emit_guard(&options->output, out);
 	error = format->write_diff(out, &comparison->diff);
 	if (error)
 		emit_say_failed("the difference", error);
@@ -169,15 +169,15 @@ static int write_out(const struct comparison *comparison, const struct options *
 	return error;
 }
 
-static int exit_code_of(const struct options *options, int64_t growth)
+static int exit_code_of(const struct diff_options *options, int64_t growth)
 {
-	if (growth <= 0 || (uint64_t)growth <= options->fail_over)
+	if (growth <= 0 || (uint64_t)growth <= options->output.fail_over)
 		return EXIT_OK;
 	log_error("it grew by %lld bytes, more than --fail-over allows", (long long)growth);
 	return EXIT_LEAK;
 }
 
-static int diff_snapshots(struct comparison *comparison, const struct options *options)
+static int diff_snapshots(struct comparison *comparison, const struct diff_options *options)
 {
 	const struct diff *diff = &comparison->diff;
 
@@ -189,29 +189,89 @@ static int diff_snapshots(struct comparison *comparison, const struct options *o
 	return exit_code_of(options, (int64_t)(diff->total_after.bytes - diff->total_before.bytes));
 }
 
-static int diff_retained(const struct comparison *comparison, const struct options *options)
+static int diff_retained(const struct comparison *comparison, const struct diff_options *options)
 {
 	const struct side *before = &comparison->before, *after = &comparison->after;
 	int64_t growth = 0;
 	int error =
 		retained_diff(&(struct retained_side){before->recording, before->path, before->at},
 			      &(struct retained_side){after->recording, after->path, after->at},
-			      options, &growth);
+			      &options->output, &growth);
 
 	return error ? EXIT_ERROR : exit_code_of(options, growth);
 }
 
-int command_diff(const struct options *options)
+static int run(const void *options)
 {
+	const struct diff_options *wanted = options;
 	_cleanup_(comparison_free) struct comparison comparison = {0};
-	int error = parse(&comparison, options);
+	int error = parse(&comparison, wanted);
 
 	if (!error)
 		error = open_both(&comparison);
 	if (error)
 		return EXIT_ERROR;
-	if (options->retained || (retained_only(comparison.before.recording) &&
-				  retained_only(comparison.after.recording)))
-		return diff_retained(&comparison, options);
-	return diff_snapshots(&comparison, options);
+	if (wanted->retain_runs || (retained_only(comparison.before.recording) &&
+				    retained_only(comparison.after.recording)))
+		return diff_retained(&comparison, wanted);
+	return diff_snapshots(&comparison, wanted);
 }
+
+static int check(void *options, const struct given *given)
+{
+	struct diff_options *diff = options;
+
+	(void)given;
+	if (!diff->before) {
+		log_error("no recording: name one that `leakmon record -o FILE` made, as in "
+			  "`leakmon diff FILE`");
+		return -EINVAL;
+	}
+	if (diff->retain_runs && retained_check_diff_format(diff->output.format))
+		return -EINVAL;
+	return output_check(&diff->output);
+}
+
+static const struct option_row diff_rows[] = {
+	{"by", 0, "site|function|module|file|container", "what is compared (site)",
+	 value_set_choice, NULL, .offset = offsetof(struct diff_options, by)},
+	{"retain", 0, NULL, "compare runs of `leakmon retain`, not snapshots", value_set_flag,
+	 .offset = offsetof(struct diff_options, retain_runs)},
+};
+static const struct option_group diff_group = {"What is compared", diff_rows,
+					       ARRAY_SIZE(diff_rows)};
+
+static const struct option_row format_rows[] = {FORMAT_ROW("text|json|folded|html")};
+static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
+
+static const struct diff_options defaults = {.output = OUTPUT_DEFAULTS};
+
+#define PART(member) offsetof(struct diff_options, member)
+const struct command command_diff = {
+	.name = "diff",
+	.summary = "show what changed between two snapshots",
+	.usage = "  leakmon diff OLD[@SEQ] NEW[@SEQ] [OPTION...]\n"
+		 "  leakmon diff FILE [OPTION...]     (its first snapshot against its last)\n",
+	.about = "Shows what changed between two snapshots, of one recording or of two: new,\n"
+		 "grown, shrunk and gone call stacks, most bytes first.\n",
+	.examples = "  leakmon diff web.lkm                  from the first to the last snapshot\n"
+		    "  leakmon diff web.lkm@3 web.lkm@last   from the third one on\n"
+		    "  leakmon diff old.lkm new.lkm --by function\n"
+		    "                                        before and after a fix\n"
+		    "  leakmon diff old.lkm new.lkm --format html > fix.html\n"
+		    "  leakmon diff base.lkm run.lkm --fail-over 1M\n"
+		    "                                        exit 3 if it grew by more\n",
+	.options_size = sizeof(defaults),
+	.defaults = &defaults,
+	.uses = {{&diff_group, 0},
+		 {&format_group, PART(output)},
+		 {&output_group, PART(output)},
+		 {&top_group, PART(output)},
+		 {&sort_group, PART(output)},
+		 {&fail_over_group, PART(output)},
+		 {&color_group, PART(output)}},
+	.positionals = {{"OLD", "FILE", file_read_name, PART(before)},
+			{"NEW", "FILE", file_read_name, PART(after)}},
+	.check = check,
+	.run = run,
+};

@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/log.h"
-#include "cli/targets.h"
 #include "command/command.h"
 #include "parse/questions.h"
 #include "probe/privileges.h"
@@ -69,9 +68,10 @@ static int print_host(void)
 }
 
 /* 0, or whether anything stands in the way of one of the targets. */
-static int describe_targets(const struct options *options, const struct target_config *config)
+static int describe_targets(const struct doctor_options *options,
+			    const struct target_config *config)
 {
-	struct selector_config wanted = targets_config(options);
+	struct selector_config wanted = targets_config(&options->targets);
 	struct selector *selector = selector_new(&wanted, NULL);
 	struct selection selection = {0};
 	int error = selector ? selector_list(selector, &selection) : -ENOMEM;
@@ -89,15 +89,17 @@ static int describe_targets(const struct options *options, const struct target_c
 	return error;
 }
 
-int command_doctor(const struct options *options)
+static int run(const void *options)
 {
-	struct target_config config = {.object = options->object,
-				       .symbol_prefix = options->symbol_prefix,
-				       .probe_at = options->probe_at,
+	const struct doctor_options *doctor = options;
+	const struct probe_options *probes = &doctor->probes;
+	struct target_config config = {.object = probes->object,
+				       .symbol_prefix = probes->symbol_prefix,
+				       .probe_at = probes->probe_at,
 				       .worker = worker_new(&parse_kinds, NULL),
 				       .plans = target_plans_new()};
 	char missing[128];
-	int error = print_kernel(&config.trial, options->attach_method);
+	int error = print_kernel(&config.trial, probes->attach_method);
 
 	if (!config.worker || !config.plans) {
 		log_error("out of memory");
@@ -108,8 +110,37 @@ int command_doctor(const struct options *options)
 	privileges_print(stdout);
 	privileges_missing(missing, sizeof(missing));
 	error |= missing[0] != '\0';
-	error |= describe_targets(options, &config);
+	error |= describe_targets(doctor, &config);
 	worker_free(config.worker);
 	file_cache_free(config.plans);
 	return error ? EXIT_ERROR : EXIT_OK;
 }
+
+static void free_targets(void *options)
+{
+	targets_free(&((struct doctor_options *)options)->targets);
+}
+
+static const struct doctor_options defaults = {.probes = PROBE_DEFAULTS};
+
+#define PART(member) offsetof(struct doctor_options, member)
+const struct command command_doctor = {
+	.name = "doctor",
+	.summary = "check what this kernel, your privileges and a process allow",
+	.usage = "  leakmon doctor [TARGET] [OPTION...]\n",
+	.about = "Says what this kernel, your privileges and the given processes allow, where\n"
+		 "probes would go and why, and how to fix what is missing.\n",
+	.examples = "  leakmon doctor                        kernel and privileges\n"
+		    "  leakmon doctor -p 1234                also: can this process be watched?\n"
+		    "  leakmon doctor -p 1234 -v             with the address of every probe\n"
+		    "  leakmon doctor -p 1234 --attach perf  as if only perf uprobes worked\n"
+		    "  leakmon doctor -p 1234 -S je_         with je_malloc, je_free, ...\n",
+	.options_size = sizeof(defaults),
+	.defaults = &defaults,
+	.uses = {{&target_group, PART(targets)},
+		 {&allocator_group, PART(probes)},
+		 {&probe_group, PART(probes)},
+		 {&color_group, PART(output)}},
+	.free = free_targets,
+	.run = run,
+};

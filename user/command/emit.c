@@ -18,12 +18,12 @@
 #define TEXTFILE_MODE 0644
 
 /* The file that each report replaces; NULL: none, or no memory. */
-static char *replaced_path(const struct options *options)
+static char *replaced_path(const struct output_options *options)
 {
 	char *path;
 
 	if (!options->textfile_dir)
-		return options->output ? strdup(options->output) : NULL;
+		return options->path ? strdup(options->path) : NULL;
 	return asprintf(&path, "%s/" TEXTFILE_NAME, options->textfile_dir) < 0 ? NULL : path;
 }
 
@@ -31,12 +31,12 @@ static char *replaced_path(const struct options *options)
  * In a directory that another service may write to, a link could lead anywhere. What the operator
  * names is the operator's.
  */
-static enum replace_policy policy_of(const struct options *options)
+static enum replace_policy policy_of(const struct output_options *options)
 {
 	return options->textfile_dir ? REPLACE_ONLY : REPLACE_OR_WRITE;
 }
 
-static int check_replaceable(const struct options *options)
+static int check_replaceable(const struct output_options *options)
 {
 	_cleanup_free_ char *path = replaced_path(options);
 	struct replace_file file = {0};
@@ -50,18 +50,18 @@ static int check_replaceable(const struct options *options)
 	return error;
 }
 
-int emit_open_stream(const struct options *options, FILE **out)
+int emit_open_stream(const struct output_options *options, FILE **out)
 {
 	char why[OUTPUT_EXPLANATION_SIZE];
 	int error;
 
-	if (!options->output) {
+	if (!options->path) {
 		*out = stdout;
 		return 0;
 	}
-	error = replace_file_open_stream(options->output, out);
+	error = replace_file_open_stream(options->path, out);
 	if (error)
-		log_error("cannot write to %s: %s", options->output, output_explain(error, why));
+		log_error("cannot write to %s: %s", options->path, output_explain(error, why));
 	return error;
 }
 
@@ -81,10 +81,10 @@ static bool is_own_file(const char *path, FILE *out)
 	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-void emit_guard(const struct options *options, FILE *out)
+void emit_guard(const struct output_options *options, FILE *out)
 {
-	if (out != stdout && is_own_file(options->output, out))
-		interrupt_removes(options->output);
+	if (out != stdout && is_own_file(options->path, out))
+		interrupt_removes(options->path);
 }
 
 int emit_close(FILE *out)
@@ -97,15 +97,14 @@ int emit_close(FILE *out)
 	return error;
 }
 
-bool emit_wants_colour(const struct options *options)
+bool emit_wants_colour(const struct output_options *options)
 {
-	return !options->no_color && !options->output && isatty(STDOUT_FILENO) &&
-	       !getenv("NO_COLOR");
+	return !options->no_color && !options->path && isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 }
 
-int emit_open(const struct options *options, const struct output_format *format, FILE **out)
+int emit_open(const struct output_options *options, const struct output_format *format, FILE **out)
 {
-	if (format->single && (options->output || options->textfile_dir)) {
+	if (format->single && (options->path || options->textfile_dir)) {
 		*out = stdout; /* it is not written to */
 		return check_replaceable(options);
 	}
@@ -133,7 +132,7 @@ static int write_to(FILE *out, const struct output_format *format, const struct 
 				: format->write(out, emission->report);
 }
 
-static int replace_with(const struct options *options, const struct output_format *format,
+static int replace_with(const struct output_options *options, const struct output_format *format,
 			const char *path, const struct emission *emission)
 {
 	struct replace_file file = {0};
@@ -154,7 +153,7 @@ static int replace_with(const struct options *options, const struct output_forma
 	return error;
 }
 
-static int emit(const struct options *options, const struct output_format *format, FILE *out,
+static int emit(const struct output_options *options, const struct output_format *format, FILE *out,
 		const struct emission *emission, bool last)
 {
 	_cleanup_free_ char *path = format->single ? replaced_path(options) : NULL;
@@ -170,19 +169,19 @@ static int emit(const struct options *options, const struct output_format *forma
 	return error;
 }
 
-int emit_report(const struct options *options, const struct output_format *format, FILE *out,
+int emit_report(const struct output_options *options, const struct output_format *format, FILE *out,
 		const struct report *report, bool last)
 {
 	return emit(options, format, out, &(struct emission){.report = report}, last);
 }
 
-int emit_triage(const struct options *options, const struct output_format *format, FILE *out,
+int emit_triage(const struct output_options *options, const struct output_format *format, FILE *out,
 		const struct triage_report *report, bool last)
 {
 	return emit(options, format, out, &(struct emission){.triage = report}, last);
 }
 
-int emit_finish(const struct options *options, int error, uint64_t outstanding_bytes)
+int emit_finish(const struct output_options *options, int error, uint64_t outstanding_bytes)
 {
 	_cleanup_free_ char *path = options->textfile_dir ? replaced_path(options) : NULL;
 

@@ -32,6 +32,8 @@ struct report_sink {
 	int (*take)(void *context, const struct report *report, const char *label, bool last);
 	/* Whether it wants no more; NULL: never. */
 	bool (*is_done)(void *context);
+	/* What snapshots that are asked for by signal are called; NULL: nothing. */
+	const char *label;
 	/* Of a sink that is looked at; NULL for others. */
 	const struct live_sink *live;
 	void *context;
@@ -39,22 +41,22 @@ struct report_sink {
 
 /* Opens standard output or --output's file, or sees whether a file can be replaced there. 0, or
  * -errno after a message. */
-int emit_open(const struct options *options, const struct output_format *format, FILE **out);
+int emit_open(const struct output_options *options, const struct output_format *format, FILE **out);
 
 /* The same for what replaces no file: replace_file_open_stream() for --output. On failure *out is
  * untouched. */
-int emit_open_stream(const struct options *options, FILE **out);
+int emit_open_stream(const struct output_options *options, FILE **out);
 
 /* The message for what could not be written: `error` is -errno. */
 void emit_say_failed(const char *what, int error);
 /* From here until emit_close() an interruption that ends the process removes --output's file, if
  * `out` is one: for what is written once, and is of no use in parts. */
-void emit_guard(const struct options *options, FILE *out);
+void emit_guard(const struct output_options *options, FILE *out);
 /* 0, or -errno; standard output stays open. */
 int emit_close(FILE *out);
 
 /* Whether text goes to a terminal that shows colours, and nobody asked for none. */
-bool emit_wants_colour(const struct options *options);
+bool emit_wants_colour(const struct output_options *options);
 
 /*
  * Writes a report in `format`. A format of which a file holds one report replaces --output's file
@@ -62,9 +64,9 @@ bool emit_wants_colour(const struct options *options);
  * says what is replaced, and what is written to in place. 0, or -errno after a message; a file that
  * could not be replaced is as it was.
  */
-int emit_report(const struct options *options, const struct output_format *format, FILE *out,
+int emit_report(const struct output_options *options, const struct output_format *format, FILE *out,
 		const struct report *report, bool last);
-int emit_triage(const struct options *options, const struct output_format *format, FILE *out,
+int emit_triage(const struct output_options *options, const struct output_format *format, FILE *out,
 		const struct triage_report *report, bool last);
 
 /*
@@ -72,7 +74,7 @@ int emit_triage(const struct options *options, const struct output_format *forma
  * is outstanding, with a message. After a run without an error --textfile-dir's file is taken away,
  * for it would grow stale.
  */
-int emit_finish(const struct options *options, int error, uint64_t outstanding_bytes);
+int emit_finish(const struct output_options *options, int error, uint64_t outstanding_bytes);
 
 /* What this process has cost so far. */
 struct report_cost emit_cost(void);

@@ -27,7 +27,7 @@ struct suspect {
 	enum quantity kind; /* heap or mapping */
 	double value_begin; /* of that kind, when its probes were in */
 	double begin_s;
-	struct options options;
+	struct session_options options;
 	struct session session;
 	bool attached;
 	struct snapshot snapshot;
@@ -36,7 +36,7 @@ struct suspect {
 };
 
 struct escalation {
-	const struct options *options;
+	const struct triage_options *options;
 	struct triage *triage;
 	struct suspect *suspects; /* options->escalate of them; owned */
 	size_t count;		  /* > 0: a window is open, or its results are shown */
@@ -44,7 +44,7 @@ struct escalation {
 	bool running;
 };
 
-struct escalation *escalation_new(const struct options *options, struct triage *triage)
+struct escalation *escalation_new(const struct triage_options *options, struct triage *triage)
 {
 	struct escalation *escalation = calloc(1, sizeof(*escalation));
 	struct suspect *suspects = calloc(options->escalate, sizeof(*suspects));
@@ -86,22 +86,22 @@ static bool is_due(const struct escalation *escalation, const struct triage_entr
 	       (member->escalated_s < 0 || now_s - member->escalated_s >= ESCALATE_COOLDOWN_S);
 }
 
-static void suspect_options(struct suspect *suspect, const struct options *options)
+static void suspect_options(struct suspect *suspect, const struct triage_options *options)
 {
-	suspect->options = *options;
-	memset(&suspect->options.pids, 0, sizeof(suspect->options.pids));
-	suspect->options.output = NULL; /* ours to write */
-	suspect->options.mappings = suspect->kind == QUANTITY_MAPPING;
-	suspect->options.older_ns = (uint64_t)((double)options->window_ns * YOUNG_SHARE);
-	suspect->options.report.top = SITES_SHOWN;
+	suspect->options = options->session;
+	memset(&suspect->options.targets.pids, 0, sizeof(suspect->options.targets.pids));
+	suspect->options.output.path = NULL; /* ours to write */
+	suspect->options.tracking.mappings = suspect->kind == QUANTITY_MAPPING;
+	suspect->options.tracking.older_ns = (uint64_t)((double)options->window_ns * YOUNG_SHARE);
+	suspect->options.output.report.top = SITES_SHOWN;
 }
 
-static int suspect_attach(struct suspect *suspect, const struct options *options)
+static int suspect_attach(struct suspect *suspect, const struct triage_options *options)
 {
 	int *slot, error;
 
 	suspect_options(suspect, options);
-	slot = vec_push(&suspect->options.pids);
+	slot = vec_push(&suspect->options.targets.pids);
 	if (!slot)
 		return -ENOMEM;
 	*slot = suspect->pid;
@@ -286,7 +286,7 @@ void escalation_clear(struct escalation *escalation)
 		snapshot_free(&suspect->snapshot);
 		if (suspect->attached)
 			session_close(&suspect->session);
-		vec_free(&suspect->options.pids);
+		vec_free(&suspect->options.targets.pids);
 	}
 	escalation->count = 0;
 	escalation->running = false;

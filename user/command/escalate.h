@@ -10,7 +10,7 @@
 #ifndef LEAKMON_COMMAND_ESCALATE_H
 #define LEAKMON_COMMAND_ESCALATE_H
 
-#include "cli/options.h"
+#include "command/command.h"
 #include "triage/triage.h"
 
 #define ESCALATE_COOLDOWN_S 600.0
@@ -18,7 +18,7 @@
 struct escalation;
 
 /* `options` and `triage` are borrowed. NULL: out of memory. */
-struct escalation *escalation_new(const struct options *options, struct triage *triage);
+struct escalation *escalation_new(const struct triage_options *options, struct triage *triage);
 void escalation_free(struct escalation *escalation);
 
 bool escalation_is_running(const struct escalation *escalation);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon --kernel: what the kernel holds, at intervals, until interrupted. */
+/* leakmon kernel, or leakmon --kernel: what the kernel holds, at intervals, until interrupted. */
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "cli/values.h"
 #include "command/command.h"
 #include "command/emit.h"
 #include "command/kernel_report.h"
@@ -12,23 +13,82 @@ static int make_report(void *context, enum report_cause cause)
 	return kernel_run_report(context, cause == REPORT_LAST);
 }
 
-int command_kernel(const struct options *options)
+static int run(const void *options)
 {
+	const struct kernel_options *kernel = options;
 	struct report_loop loop = REPORT_LOOP_CLOSED;
 	struct kernel_run run = {0};
-	int code, error = report_loop_open(&loop, options, false);
+	int code, error = report_loop_open(&loop, &kernel->schedule, false);
 
 	interrupt_ends(true); /* loading takes its time, and leaves nothing behind */
 	if (!error)
-		error = kernel_run_open(&run, options);
+		error = kernel_run_open(&run, kernel);
 	interrupt_ends(false);
 	if (!error) {
 		log_info("attached to the kernel's allocators");
 		error = report_loop_run(&loop,
 					&(struct reporter){.context = &run, .report = make_report});
 	}
-	code = emit_finish(options, error, run.outstanding_bytes);
+	code = emit_finish(&kernel->output, error, run.outstanding_bytes);
 	kernel_run_close(&run);
 	report_loop_close(&loop);
 	return code;
 }
+
+static int check(void *options, const struct given *given)
+{
+	struct kernel_options *kernel = options;
+	int error = tracking_check(&kernel->tracking, given);
+
+	return error ? error : output_check(&kernel->output);
+}
+
+static const struct option_row kernel_rows[] = {
+	{"kernel", 0, NULL, "the kernel's own memory, in place of a target", value_set_flag,
+	 .offset = offsetof(struct kernel_options, kernel), .hidden = true},
+};
+static const struct option_group kernel_group = {"Target", kernel_rows, ARRAY_SIZE(kernel_rows)};
+
+static const struct option_row format_rows[] = {
+	FORMAT_ROW("text|json|folded|pprof|prom|html"),
+};
+static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
+
+static const struct kernel_options defaults = {
+	.schedule = SCHEDULE_DEFAULTS,
+	.tracking = TRACKING_DEFAULTS,
+	.output = OUTPUT_DEFAULTS,
+};
+
+#define PART(member) offsetof(struct kernel_options, member)
+const struct command command_kernel = {
+	.name = "kernel",
+	.summary = "show outstanding allocations of the kernel itself",
+	.usage = "  leakmon kernel [OPTION...] [INTERVAL [COUNT]]\n"
+		 "  leakmon --kernel [OPTION...] [INTERVAL [COUNT]]\n",
+	.about = "Shows what the kernel itself has allocated and not freed (kmalloc, slab\n"
+		 "caches, pages), by kernel stack: every INTERVAL seconds (5), COUNT times\n"
+		 "(until Ctrl-C), and once more at the end.\n",
+	.examples = "  leakmon kernel 10 6                   six reports, 10 s apart\n"
+		    "  leakmon kernel -s 100                 a sample, on a busy machine\n"
+		    "  leakmon kernel -o 60000 60            only blocks over 1 min old\n",
+	.options_size = sizeof(defaults),
+	.defaults = &defaults,
+	.uses = {{&kernel_group, 0},
+		 {&counting_group, PART(tracking)},
+		 {&room_group, PART(tracking)},
+		 {&format_group, PART(output)},
+		 {&output_group, PART(output)},
+		 {&textfile_group, PART(output)},
+		 {&top_group, PART(output)},
+		 {&sort_group, PART(output)},
+		 {&blocks_group, PART(output)},
+		 {&fail_over_group, PART(output)},
+		 {&color_group, PART(output)}},
+	.positionals = SCHEDULE_WORDS(struct kernel_options, schedule),
+	.implied_by = {&kernel_group},
+	.alternative = &command_watch,
+	.alternative_how = "the kernel's memory belongs to no process; leave out --kernel",
+	.check = check,
+	.run = run,
+};

@@ -32,7 +32,7 @@ static int open_names(struct kernel_run *run)
 
 static int open_books(struct kernel_run *run)
 {
-	const struct options *options = run->options;
+	const struct tracking_options *options = &run->options->tracking;
 	struct loader_config config = {
 		.min_size = options->min_size,
 		.max_size = options->max_size,
@@ -48,7 +48,7 @@ static int open_books(struct kernel_run *run)
 	run->collect_options = (struct collect_options){
 		.older_ns = options->older_ns,
 		.combined_only = options->combined_only,
-		.keep_blocks = options->report.show_allocs,
+		.keep_blocks = run->options->output.report.show_allocs,
 		.sample_rate = options->sample_rate,
 		.sample_bytes = options->sample_bytes,
 	};
@@ -59,14 +59,15 @@ static int open_books(struct kernel_run *run)
 	return -ENOMEM;
 }
 
-int kernel_run_open(struct kernel_run *run, const struct options *options)
+int kernel_run_open(struct kernel_run *run, const struct kernel_options *options)
 {
 	int error;
 
-	*run = (struct kernel_run){.options = options, .format = output_find(options->format)};
+	*run = (struct kernel_run){.options = options,
+				   .format = output_find(options->output.format)};
 	if (!run->format)
 		return -EINVAL; /* the options were checked */
-	error = emit_open(options, run->format, &run->out);
+	error = emit_open(&options->output, run->format, &run->out);
 	if (!error)
 		error = open_names(run);
 	return error ? error : open_books(run);
@@ -144,15 +145,15 @@ static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool 
 	for (size_t i = 0; i < snapshot->processes.count && !error; i++)
 		error = sites_label(run, &snapshot->processes.items[i]);
 	if (!error)
-		error = report_build(&report, snapshot, &run->options->report);
+		error = report_build(&report, snapshot, &run->options->output.report);
 	for (size_t i = 0; i < report.processes.count && !error; i++)
 		error = sites_name(run, &report.processes.items[i]);
-	report.colour = emit_wants_colour(run->options);
+	report.colour = emit_wants_colour(&run->options->output);
 	report.cost = emit_cost();
 	if (error)
 		log_error("out of memory");
 	else
-		error = emit_report(run->options, run->format, run->out, &report, last);
+		error = emit_report(&run->options->output, run->format, run->out, &report, last);
 	report_free(&report);
 	return error;
 }

@@ -5,14 +5,14 @@
 
 #include <stdio.h>
 
-#include "cli/options.h"
+#include "command/command.h"
 #include "collect/collect.h"
 #include "output/output.h"
 #include "probe/kernel_loader.h"
 #include "symbol/kernel_symbols.h"
 
 struct kernel_run {
-	const struct options *options;
+	const struct kernel_options *options;
 	const struct output_format *format;
 	FILE *out;
 	struct kernel_side side;
@@ -23,7 +23,7 @@ struct kernel_run {
 };
 
 /* Opens the output, loads, attaches. 0, or -errno after an error message. */
-int kernel_run_open(struct kernel_run *run, const struct options *options);
+int kernel_run_open(struct kernel_run *run, const struct kernel_options *options);
 void kernel_run_close(struct kernel_run *run);
 
 /* Takes a snapshot, names it and writes it. 0, or -errno after an error message. */

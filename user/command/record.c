@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon record: what `watch` prints, into a recording. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "cli/values.h"
 #include "command/command.h"
 #include "command/watch.h"
 #include "store/recorder.h"
@@ -22,11 +25,11 @@ static int take(void *context, const struct report *report, const char *label, b
 	return error == -ENOMEM ? error : 0;
 }
 
-static int finish(struct recorder *recorder, const struct options *options, int code)
+static int finish(struct recorder *recorder, const struct record_options *options, int code)
 {
 	uint64_t missed = recorder_missed(recorder);
 
-	log_info("%s holds %llu snapshot%s", options->recording,
+	log_info("%s holds %llu snapshot%s", options->path,
 		 (unsigned long long)recorder_snapshots(recorder),
 		 recorder_snapshots(recorder) == 1 ? "" : "s");
 	if (!missed)
@@ -36,25 +39,107 @@ static int finish(struct recorder *recorder, const struct options *options, int 
 	return code == EXIT_OK ? EXIT_ERROR : code;
 }
 
-int command_record(const struct options *options)
+static int run(const void *options)
 {
-	const struct recorder_options keep = {.keep_bytes = options->keep_bytes,
-					      .keep_ns = options->keep_ns};
+	const struct record_options *record = options;
+	const struct recorder_options keep = {.keep_bytes = record->keep_bytes,
+					      .keep_ns = record->keep_ns};
+	struct report_sink sink = {.take = take, .label = record->label};
 	struct recorder *recorder = NULL;
 	int code;
 
-	if (recorder_open(&recorder, options->recording, &keep))
+	if (recorder_open(&recorder, record->path, &keep))
 		return EXIT_ERROR;
-	interrupt_removes_database(options->recording);
-	code = watch_run(options, &(struct report_sink){.take = take, .context = recorder});
+	sink.context = recorder;
+	interrupt_removes_database(record->path);
+	code = watch_run(&record->session, &sink);
 	interrupt_removes(NULL);
 	/* A run that never began leaves no file. */
 	if (!recorder_snapshots(recorder) && !recorder_missed(recorder)) {
 		recorder_close(recorder);
-		remove(options->recording);
+		remove(record->path);
 		return code;
 	}
-	code = finish(recorder, options, code);
+	code = finish(recorder, record, code);
 	recorder_close(recorder);
 	return code;
 }
+
+/* A size into keep_bytes, a time into keep_ns. */
+static int set_keep(void *field, const struct option_row *row, const char *text)
+{
+	struct record_options *options = field;
+	uint64_t bytes;
+	int error = value_parse_age(text, &options->keep_ns);
+
+	(void)row;
+	if (error != -EINVAL)
+		return error;
+	/* 30m could be minutes. */
+	if (strchr(text, 'm'))
+		return -EINVAL;
+	error = value_parse_size(text, &bytes);
+	if (!error && bytes && bytes < RECORDER_KEEP_BYTES_MIN)
+		return -EINVAL;
+	if (!error)
+		options->keep_bytes = bytes;
+	return error;
+}
+
+static int check(void *options, const struct given *given)
+{
+	struct record_options *record = options;
+
+	if (!record->path) {
+		log_error("no file to record to: name one, as in `leakmon record -p PID -o FILE`");
+		return -EINVAL;
+	}
+	if (targets_require(&record->session.targets, "leakmon record -p PID -o FILE"))
+		return -EINVAL;
+	return session_options_check(&record->session, given);
+}
+
+static const struct option_row record_rows[] = {
+	{"output", 'o', "FILE", "the recording to make; it must not exist yet", value_set_text,
+	 FILE_EXPECTED, .offset = offsetof(struct record_options, path)},
+	{"keep", 0, "TIME|SIZE", "drop snapshots that are older, or beyond a file size (190M)",
+	 set_keep, "a size, e.g. 200M, or a time, e.g. 24h or 7d; 0 keeps everything", .offset = 0},
+	{"label", 0, "TEXT", "name of snapshots taken on SIGUSR1, which are never dropped",
+	 value_set_text, TEXT_EXPECTED, .offset = offsetof(struct record_options, label)},
+};
+static const struct option_group record_group = {"Recording", record_rows, ARRAY_SIZE(record_rows)};
+
+static const struct record_options defaults = {
+	.session = SESSION_DEFAULTS,
+	.keep_bytes = RECORDER_KEEP_BYTES_DEFAULT,
+};
+
+#define PART(member) offsetof(struct record_options, session.member)
+const struct command command_record = {
+	.name = "record",
+	.summary = "write snapshots to a recording, for `report` and `diff`",
+	.usage = "  leakmon record -o FILE TARGET [OPTION...] [INTERVAL [COUNT]]\n"
+		 "  leakmon record -o FILE [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
+	.about = "Writes what running programs hold into a recording: every INTERVAL seconds\n"
+		 "(5), COUNT times (until Ctrl-C), and once more at the end. `leakmon report`\n"
+		 "and `leakmon diff` read it, here or elsewhere. SIGUSR1 takes a snapshot now.\n",
+	.examples = "  leakmon record -p 1234 -o web.lkm     every 5 s until Ctrl-C\n"
+		    "  leakmon record -p 1234 -o web.lkm --keep 7d 60\n"
+		    "                                        a week, by the minute\n"
+		    "  leakmon record -o run.lkm -- ./server start it\n"
+		    "  kill -USR1 $(pidof leakmon)           one snapshot now\n",
+	.options_size = sizeof(defaults),
+	.defaults = &defaults,
+	.uses = {{&record_group, 0},
+		 {&target_group, PART(targets)},
+		 {&launch_group, PART(targets)},
+		 TRACKING_USES,
+		 {&fail_over_group, PART(output)},
+		 {&debuginfod_group, PART(tracking)},
+		 {&color_group, PART(output)},
+		 {&benchmark_group, PART(tracking)}},
+	.positionals = SCHEDULE_WORDS(struct record_options, session.schedule),
+	.check = check,
+	.free = session_options_free,
+	.run = run,
+};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon report: one snapshot of a recording, with what came before it. */
+#include <errno.h>
 
 #include <errno.h>
 
 #include "analyze/history.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/values.h"
 #include "command/command.h"
 #include "command/emit.h"
 #include "command/retained.h"
@@ -28,9 +30,9 @@ static void source_free(struct source *source)
 	recording_close(source->recording);
 }
 
-static int source_read(struct source *source, const struct options *options)
+static int source_read(struct source *source, const struct show_options *options)
 {
-	struct report_options report = options->report;
+	struct report_options report = options->output.report;
 	size_t position;
 	int error = recording_find(source->recording, options->at, &position);
 
@@ -47,42 +49,102 @@ static int source_read(struct source *source, const struct options *options)
 	return error ? error : recording_name(source->recording, &source->report);
 }
 
-static int write_out(const struct source *source, const struct options *options)
+static int write_out(const struct source *source, const struct show_options *options)
 {
-	const struct output_format *format = output_find(options->format);
+	const struct output_format *format = output_find(options->output.format);
 	FILE *out;
-	int error = emit_open(options, format, &out);
+	int error = emit_open(&options->output, format, &out);
 
 	if (error)
 		return error;
-	emit_guard(options, out);
-	error = emit_report(options, format, out, &source->report, true);
+	emit_guard(&options->output, out);
+	error = emit_report(&options->output, format, out, &source->report, true);
 	return emit_close(out) && !error ? -EIO : error;
 }
 
-static int report_snapshot(struct source *source, const struct options *options)
+static int report_snapshot(struct source *source, const struct show_options *options)
 {
 	int error = source_read(source, options);
 
-	if (!error && output_find(options->format)->wants_retained)
+	if (!error && output_find(options->output.format)->wants_retained)
 		error = retained_set_read(source->recording, &source->retained);
 	source->report.retained = source->retained.list.items;
 	source->report.retained_count = source->retained.list.count;
 	source->report.host = error ? NULL : recording_host(source->recording);
-	source->report.colour = emit_wants_colour(options);
+	source->report.colour = emit_wants_colour(&options->output);
 	return error ? error : write_out(source, options);
 }
 
-int command_report(const struct options *options)
+static int run(const void *options)
 {
+	const struct show_options *show = options;
 	_cleanup_(source_free) struct source source = {0};
-	int error = recording_open(&source.recording, options->files[0]);
+	int error = recording_open(&source.recording, show->path);
 
 	if (error)
 		return EXIT_ERROR;
-	if (options->retained || retained_only(source.recording))
-		error = retained_report(source.recording, options);
+	if (show->retain_runs || retained_only(source.recording))
+		error = retained_report(source.recording, show->at, &show->output);
 	else
-		error = report_snapshot(&source, options);
+		error = report_snapshot(&source, show);
 	return error ? EXIT_ERROR : EXIT_OK;
 }
+
+static int check(void *options, const struct given *given)
+{
+	struct show_options *show = options;
+
+	(void)given;
+	if (!show->path) {
+		log_error("no recording: name one that `leakmon record -o FILE` made, as in "
+			  "`leakmon report FILE`");
+		return -EINVAL;
+	}
+	if (show->retain_runs && retained_check_format(show->output.format))
+		return -EINVAL;
+	return output_check(&show->output);
+}
+
+static const struct option_row report_rows[] = {
+	{"at", 0, "TIME|SEQ", "the snapshot to show: a number, a label, 13:00, -10min (last)",
+	 value_set_text, "a number, a label, `first`, `last` or a time",
+	 .offset = offsetof(struct show_options, at)},
+	{"retain", 0, NULL, "show runs of `leakmon retain` in it, not snapshots", value_set_flag,
+	 .offset = offsetof(struct show_options, retain_runs)},
+};
+static const struct option_group report_group = {"What is shown", report_rows,
+						 ARRAY_SIZE(report_rows)};
+
+static const struct option_row format_rows[] = {
+	FORMAT_ROW("text|json|folded|pprof|prom|html"),
+};
+static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
+
+static const struct show_options defaults = {.output = OUTPUT_DEFAULTS};
+
+#define PART(member) offsetof(struct show_options, member)
+const struct command command_report = {
+	.name = "report",
+	.summary = "show a snapshot of a recording",
+	.usage = "  leakmon report FILE [--at TIME|SEQ] [OPTION...]\n",
+	.about = "Shows one snapshot of a recording, the last one unless --at says which, and\n"
+		 "how it came about. The processes need not be there any more.\n",
+	.examples = "  leakmon report web.lkm                as it was at the end\n"
+		    "  leakmon report web.lkm --at 13:00     as it was at one o'clock\n"
+		    "  leakmon report web.lkm --sort growth  what grows fastest comes first\n"
+		    "  leakmon report web.lkm --format html > web.html\n"
+		    "                                        a page for any browser, offline\n"
+		    "  leakmon report web.lkm --format pprof --output web.pb.gz\n"
+		    "  leakmon report web.lkm --format folded | flamegraph.pl > web.svg\n",
+	.options_size = sizeof(defaults),
+	.defaults = &defaults,
+	.uses = {{&report_group, 0},
+		 {&format_group, PART(output)},
+		 {&output_group, PART(output)},
+		 {&top_group, PART(output)},
+		 {&sort_group, PART(output)},
+		 {&color_group, PART(output)}},
+	.positionals = {{"FILE", "FILE", file_read_name, PART(path)}},
+	.check = check,
+	.run = run,
+};

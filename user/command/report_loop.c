@@ -22,7 +22,7 @@ static int cannot_set_up(int error)
 	return error;
 }
 
-int report_loop_open(struct report_loop *loop, const struct options *options, bool children)
+int report_loop_open(struct report_loop *loop, const struct schedule *schedule, bool children)
 {
 	int error = interrupt_open();
 	int fd = error ? error : pollable_signals(children);
@@ -30,7 +30,7 @@ int report_loop_open(struct report_loop *loop, const struct options *options, bo
 	if (fd < 0)
 		return cannot_set_up(fd);
 	interrupt_ends(false);
-	*loop = (struct report_loop){.options = options, .signal_fd = fd, .timer_fd = -1};
+	*loop = (struct report_loop){.schedule = schedule, .signal_fd = fd, .timer_fd = -1};
 	return 0;
 }
 
@@ -64,7 +64,7 @@ static int on_signal(struct report_loop *loop, const struct reporter *reporter)
 /* The last report of COUNT is made after the loop, as every last one. */
 static int on_timer(struct report_loop *loop, const struct reporter *reporter)
 {
-	uint64_t count = loop->options->count, expirations;
+	uint64_t count = loop->schedule->count, expirations;
 
 	if (read(loop->timer_fd, &expirations, sizeof(expirations)) < 0)
 		return 0;
@@ -125,11 +125,11 @@ static int wait_and_handle(struct report_loop *loop, const struct reporter *repo
 
 int report_loop_run(struct report_loop *loop, const struct reporter *reporter)
 {
-	uint64_t count = loop->options->count;
+	uint64_t count = loop->schedule->count;
 	struct pollfds fds = {0};
 	int error = 0;
 
-	loop->timer_fd = pollable_interval(loop->options->interval_ns);
+	loop->timer_fd = pollable_interval(loop->schedule->interval_ns);
 	if (loop->timer_fd < 0)
 		return cannot_set_up(loop->timer_fd);
 	while (!error && !is_done(loop, reporter))

@@ -46,7 +46,7 @@ struct reporter {
 };
 
 struct report_loop {
-	const struct options *options;
+	const struct schedule *schedule;
 	int signal_fd, timer_fd;
 	uint64_t reports;
 	bool finished;
@@ -59,7 +59,7 @@ struct report_loop {
  * Blocks the signals, before anything is opened that they should end in order; `children`: SIGCHLD
  * as well. 0, or -errno after a message.
  */
-int report_loop_open(struct report_loop *loop, const struct options *options, bool children);
+int report_loop_open(struct report_loop *loop, const struct schedule *schedule, bool children);
 
 void report_loop_close(struct report_loop *loop);
 

@@ -8,17 +8,15 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "cli/targets.h"
-#include "command/command.h"
 #include "command/retain_run.h"
 
 /* Until the next run; true: no next one. */
-static bool is_interrupted(const struct options *options)
+static bool is_interrupted(const struct retain_options *options)
 {
 	struct pollfd poll_fd = {.fd = interrupt_fd(), .events = POLLIN};
 
 	interrupt_ends(false); /* what was asked for is done */
-	poll(&poll_fd, 1, (int)MIN(options->interval_ns / 1000000, INT32_MAX));
+	poll(&poll_fd, 1, (int)MIN(options->session.schedule.interval_ns / 1000000, INT32_MAX));
 	if (interrupt_check())
 		return true;
 	interrupt_ends(true);
@@ -26,9 +24,9 @@ static bool is_interrupted(const struct options *options)
 }
 
 /* 0, or -errno after an error message. */
-static int select_processes(const struct options *options, struct selection *selection)
+static int select_processes(const struct retain_options *options, struct selection *selection)
 {
-	struct selector_config config = targets_config(options);
+	struct selector_config config = targets_config(&options->session.targets);
 	struct selector *selector = selector_new(&config, NULL);
 	int err = selector ? selector_list(selector, selection) : -ENOMEM;
 
@@ -52,7 +50,7 @@ static int run_once(struct retain_run *run)
 				: -ESRCH;
 		done += !failed;
 		/* Of a container's processes, one may end at any time. */
-		if (failed == -ESRCH && !run->options->pids.count)
+		if (failed == -ESRCH && !run->options->session.targets.pids.count)
 			failed = 0;
 	}
 	run->runs++;
@@ -63,18 +61,18 @@ static int run_once(struct retain_run *run)
  * stands stopped (retain/picture_stop.c). */
 static int run_all(struct retain_run *run)
 {
-	const struct options *options = run->options;
+	const struct retain_options *options = run->options;
+	const struct schedule *schedule = &options->session.schedule;
 	int err;
 
 	do
 		err = run_once(run);
-	while (!err && options->repeat && (!options->count || run->runs < options->count) &&
+	while (!err && schedule->repeat && (!schedule->count || run->runs < schedule->count) &&
 	       !is_interrupted(options));
 	return err;
 }
 
-/* Without BPF: reads no more than the heap itself. Returns the exit code. */
-static int run_census(const struct options *options)
+int retain_run_census(const struct retain_options *options)
 {
 	struct retain_run run;
 	int err = retain_run_open(&run, options);
@@ -84,9 +82,4 @@ static int run_census(const struct options *options)
 		err = run_all(&run);
 	retain_run_close(&run);
 	return err ? EXIT_ERROR : EXIT_OK;
-}
-
-int command_retain(const struct options *options)
-{
-	return options->census ? run_census(options) : retain_run_tracked(options);
 }

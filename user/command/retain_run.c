@@ -15,19 +15,19 @@
 
 #define DEFAULT_PATHS 3
 
-int retain_run_open(struct retain_run *run, const struct options *options)
+int retain_run_open(struct retain_run *run, const struct retain_options *options)
 {
 	int err;
 
 	*run = (struct retain_run){.options = options,
-				   .format = retain_format_find(options->format),
+				   .format = retain_format_find(options->session.output.format),
 				   .worker = worker_new(&parse_kinds, NULL)};
 	run->symbolizer = run->worker ? symbolizer_new(run->worker) : NULL;
-	err = emit_open_stream(options, &run->out);
+	err = emit_open_stream(&options->session.output, &run->out);
 	if (err)
 		return err;
-	if (!options->repeat)
-		emit_guard(options, run->out);
+	if (!options->session.schedule.repeat)
+		emit_guard(&options->session.output, run->out);
 	if (run->symbolizer)
 		return 0;
 	log_error("out of memory");
@@ -66,8 +66,8 @@ static void explain(pid_t pid, int err)
 
 static struct picture_options picture_options_of(const struct retain_run *run)
 {
-	return (struct picture_options){.no_stop = run->options->no_stop,
-					.max_pause_ns = run->options->max_pause_ns};
+	return (struct picture_options){.no_stop = run->options->pause.no_stop,
+					.max_pause_ns = run->options->pause.max_pause_ns};
 }
 
 struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
@@ -131,26 +131,25 @@ static int warn_missing(int err, const char *what, const char *wanted)
 	return 0;
 }
 
-static int add_paths(const struct options *options, const struct retain_tracked *tracked,
+static int add_paths(const struct retain_options *options, const struct retain_tracked *tracked,
 		     struct retain *retain)
 {
 	char address[32];
 	int err = 0;
 
-	if (!options->retain_address && !options->retain_class && !options->retain_site)
+	if (!options->address && !options->class && !options->site)
 		return retain_add_top_paths(retain, DEFAULT_PATHS);
-	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)options->retain_address);
-	if (options->retain_address)
-		err = warn_missing(retain_add_address_path(retain, options->retain_address),
-				   "is at", address);
-	if (!err && options->retain_class)
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)options->address);
+	if (options->address)
+		err = warn_missing(retain_add_address_path(retain, options->address), "is at",
+				   address);
+	if (!err && options->class)
+		err = warn_missing(add_matching_class(retain, tracked, is_named, options->class),
+				   "has a class named", options->class);
+	if (!err && options->site)
 		err = warn_missing(
-			add_matching_class(retain, tracked, is_named, options->retain_class),
-			"has a class named", options->retain_class);
-	if (!err && options->retain_site)
-		err = warn_missing(add_matching_class(retain, tracked, is_allocated_below,
-						      options->retain_site),
-				   "was allocated below", options->retain_site);
+			add_matching_class(retain, tracked, is_allocated_below, options->site),
+			"was allocated below", options->site);
 	return err;
 }
 
@@ -166,12 +165,12 @@ static struct retain_result *earlier_of(struct retain_run *run, pid_t pid)
 static int write_report(struct retain_run *run, const struct retain_result *result,
 			const struct retain_diff *diff)
 {
-	const struct options *options = run->options;
+	const struct output_options *output = &run->options->session.output;
 	struct retain_report report = {
 		.result = result,
 		.diff = diff,
-		.top = options->top_given ? options->report.top : run->format->default_top,
-		.colour = emit_wants_colour(options),
+		.top = output->top_given ? output->report.top : run->format->default_top,
+		.colour = emit_wants_colour(output),
 	};
 	int err = run->format->write(run->out, &report);
 
@@ -180,7 +179,7 @@ static int write_report(struct retain_run *run, const struct retain_result *resu
 	return err;
 }
 
-static int record(const struct options *options, const struct retain_result *result)
+static int record(const struct retain_options *options, const struct retain_result *result)
 {
 	int64_t number;
 	int err;
@@ -205,7 +204,7 @@ static int report(struct retain_run *run, struct retain_result *result)
 		err = write_report(run, result, earlier ? &diff : NULL);
 	if (!err)
 		err = record(run->options, result);
-	if (err || !run->options->repeat) {
+	if (err || !run->options->session.schedule.repeat) {
 		retain_result_free(result);
 		return err;
 	}

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "analyze/report.h"
-#include "cli/options.h"
+#include "command/command.h"
 #include "output/retain.h"
 #include "retain/result.h"
 #include "retain/retain.h"
@@ -14,7 +14,7 @@
 #include "symbol/symbolizer.h"
 
 struct retain_run {
-	const struct options *options;
+	const struct retain_options *options;
 	const struct retain_format *format;
 	FILE *out;
 	struct worker *worker;
@@ -34,7 +34,7 @@ struct retain_tracked {
 };
 
 /* 0, or -errno after an error message. */
-int retain_run_open(struct retain_run *run, const struct options *options);
+int retain_run_open(struct retain_run *run, const struct retain_options *options);
 void retain_run_close(struct retain_run *run);
 
 /* The picture, on the heap; NULL after an error message. */
@@ -44,7 +44,10 @@ struct retain *retain_run_begin(struct retain_run *run, pid_t pid);
 int retain_run_finish(struct retain_run *run, struct retain *retain,
 		      const struct retain_tracked *tracked);
 
+/* Without BPF: reads no more than the heap itself. Returns the exit code. */
+int retain_run_census(const struct retain_options *options);
+
 /* Watches for an interval first, so that blocks have call stacks. Returns the exit code. */
-int retain_run_tracked(const struct options *options);
+int retain_run_tracked(const struct retain_options *options);
 
 #endif

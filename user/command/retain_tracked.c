@@ -128,7 +128,7 @@ static int take_picture(struct tracking *tracking, pid_t pid)
 
 static int take_pictures(struct tracking *tracking, const struct report *report)
 {
-	bool named = tracking->run.options->pids.count;
+	bool named = tracking->run.options->session.targets.pids.count;
 
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct snapshot_process *process = report->processes.items[i].process;
@@ -148,7 +148,8 @@ static int take_pictures(struct tracking *tracking, const struct report *report)
 static int finish_one(struct tracking *tracking, const struct report *report, struct retain *retain)
 {
 	struct retain_tracked tracked = {0};
-	int err = read_tracked(report, retain, tracking->run.options->command, &tracked);
+	int err = read_tracked(report, retain, tracking->run.options->session.targets.command,
+			       &tracked);
 
 	if (!err) {
 		err = retain_run_finish(&tracking->run, retain, &tracked);
@@ -162,7 +163,7 @@ static int finish_one(struct tracking *tracking, const struct report *report, st
 
 static int finish_pictures(struct tracking *tracking, const struct report *report)
 {
-	const struct options *options = tracking->run.options;
+	const struct schedule *schedule = &tracking->run.options->session.schedule;
 	int err = 0;
 
 	for (size_t i = 0; i < tracking->pictures.count; i++) {
@@ -172,8 +173,8 @@ static int finish_pictures(struct tracking *tracking, const struct report *repor
 	}
 	tracking->pictures.count = 0;
 	tracking->run.runs++;
-	tracking->done =
-		err || !options->repeat || (options->count && tracking->run.runs >= options->count);
+	tracking->done = err || !schedule->repeat ||
+			 (schedule->count && tracking->run.runs >= schedule->count);
 	return err;
 }
 
@@ -202,16 +203,16 @@ static bool is_done(void *context)
 	return tracking->done;
 }
 
-int retain_run_tracked(const struct options *options)
+int retain_run_tracked(const struct retain_options *options)
 {
-	struct options watched = *options;
+	struct session_options watched = options->session;
 	struct tracking tracking = {0};
 	int err = retain_run_open(&tracking.run, options), code = EXIT_ERROR;
 
-	watched.report.show_allocs = true;
-	watched.older_ns = 0;
-	watched.count = 0;
-	watched.output = NULL;
+	watched.output.report.show_allocs = true;
+	watched.tracking.older_ns = 0;
+	watched.schedule.count = 0;
+	watched.output.path = NULL;
 	if (!err)
 		code = watch_run(&watched, &(struct report_sink){.take = take,
 								 .is_done = is_done,

@@ -27,9 +27,9 @@ static int close_output(FILE *out, int error)
 	return error;
 }
 
-static size_t top_of(const struct options *options, const struct retain_format *format)
+static size_t top_of(const struct output_options *output, const struct retain_format *format)
 {
-	return options->top_given ? options->report.top : format->default_top;
+	return output->top_given ? output->report.top : format->default_top;
 }
 
 static int read_run(struct recording *recording, const char *at, size_t *position,
@@ -40,33 +40,44 @@ static int read_run(struct recording *recording, const char *at, size_t *positio
 	return error ? error : recording_read_retain(recording, *position, result);
 }
 
-static const struct retain_format *format_of(const struct options *options)
+static int refuse(const char *format, const char *others)
 {
-	const struct retain_format *format = retain_format_find(options->format);
-
-	if (!format)
-		log_error("--format %s has no form for runs of `leakmon retain`: choose text, "
-			  "json, folded or pprof",
-			  options->format);
-	return format;
+	log_error("--format %s cannot show runs of `leakmon retain`: choose %s", format, others);
+	return -EINVAL;
 }
 
-int retained_report(struct recording *recording, const struct options *options)
+int retained_check_format(const char *format)
+{
+	return retain_format_find(format) ? 0 : refuse(format, "text, json, folded, pprof or html");
+}
+
+int retained_check_diff_format(const char *format)
+{
+	const struct retain_format *found = retain_format_find(format);
+
+	return found && found->write_diff ? 0 : refuse(format, "text or json");
+}
+
+int retained_report(struct recording *recording, const char *at,
+		    const struct output_options *output)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
-	const struct retain_format *format = format_of(options);
-	struct retain_report report = {.result = &result, .colour = emit_wants_colour(options)};
+	const struct retain_format *format = retain_format_find(output->format);
+	struct retain_report report = {.result = &result, .colour = emit_wants_colour(output)};
 	size_t position;
 	FILE *out;
-	int error = format ? read_run(recording, options->at, &position, &result) : -EINVAL;
+	int error = retained_check_format(output->format);
+
+	if (!error)
+		error = read_run(recording, at, &position, &result);
 
 	if (error)
 		return error;
-	error = emit_open_stream(options, &out);
+	error = emit_open_stream(output, &out);
 	if (error)
 		return error;
-	emit_guard(options, out);
-	report.top = top_of(options, format);
+	emit_guard(output, out);
+	report.top = top_of(output, format);
 	return close_output(out, format->write(out, &report));
 }
 
@@ -97,27 +108,27 @@ static uint64_t bytes_of(const struct retain_result *result)
 	return bytes;
 }
 
-static int write_diff(const struct retain_diff_report *report, const struct options *options,
+static int write_diff(const struct retain_diff_report *report, const struct output_options *output,
 		      const struct retain_format *format)
 {
 	FILE *out;
-	int error = emit_open_stream(options, &out);
+	int error = emit_open_stream(output, &out);
 
 	if (error)
 		return error;
-	emit_guard(options, out);
+	emit_guard(output, out);
 	return close_output(out, format->write_diff(out, report));
 }
 
 int retained_diff(const struct retained_side *before, const struct retained_side *after,
-		  const struct options *options, int64_t *growth)
+		  const struct output_options *output, int64_t *growth)
 {
 	_cleanup_(retain_result_free) struct retain_result was = {0}, is = {0};
 	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
-	const struct retain_format *format = format_of(options);
-	struct retain_diff_report report = {.diff = &diff, .colour = emit_wants_colour(options)};
+	const struct retain_format *format = retain_format_find(output->format);
+	struct retain_diff_report report = {.diff = &diff, .colour = emit_wants_colour(output)};
 	size_t before_position, after_position;
-	int error = format && format->write_diff ? 0 : -EINVAL;
+	int error = retained_check_diff_format(output->format);
 
 	if (!error)
 		error = read_run(before->recording, before->at, &before_position, &was);
@@ -130,9 +141,9 @@ int retained_diff(const struct retained_side *before, const struct retained_side
 		return -ENOMEM;
 	}
 	describe(&report, before, before_position, after, after_position);
-	report.top = top_of(options, format);
+	report.top = top_of(output, format);
 	*growth = (int64_t)(bytes_of(&is) - bytes_of(&was));
-	return write_diff(&report, options, format);
+	return write_diff(&report, output, format);
 }
 
 static bool is_latest(const struct recording_retain *runs, size_t count, size_t i)

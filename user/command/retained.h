@@ -11,7 +11,8 @@
 bool retained_only(const struct recording *recording);
 
 /* 0, or -errno after an error message. */
-int retained_report(struct recording *recording, const struct options *options);
+int retained_report(struct recording *recording, const char *at,
+		    const struct output_options *output);
 
 /* Of each process the latest run, in the order of their first ones. */
 struct retained_set {
@@ -29,6 +30,10 @@ struct retained_side {
 
 /* *growth: bytes. 0, or -errno after an error message. */
 int retained_diff(const struct retained_side *before, const struct retained_side *after,
-		  const struct options *options, int64_t *growth);
+		  const struct output_options *output, int64_t *growth);
+
+/* Whether a format can show runs, or changes between them: 0, or -EINVAL after an error message. */
+int retained_check_format(const char *format);
+int retained_check_diff_format(const char *format);
 
 #endif

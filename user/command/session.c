@@ -11,7 +11,6 @@
 #include "base/descriptors.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "cli/targets.h"
 #include "parse/questions.h"
 #include "proc/memory_room.h"
 #include "proc/pid_namespace.h"
@@ -25,55 +24,55 @@
 
 static int open_output(struct session *session)
 {
-	const struct options *options = session->options;
+	const struct session_options *options = session->options;
 
-	session->format = output_find(options->format);
+	session->format = output_find(options->output.format);
 	if (!session->format)
 		return -EINVAL; /* the options were checked */
-	return emit_open(options, session->format, &session->out);
+	return emit_open(&options->output, session->format, &session->out);
 }
 
 static int try_kernel(struct session *session)
 {
-	const struct options *options = session->options;
+	const struct session_options *options = session->options;
 	int error = memory_room_check(MEMORY_TO_TRACK_BYTES, "tracking processes");
 
 	if (!error)
-		error = trial_run(&session->target_config.trial, options->attach_method);
+		error = trial_run(&session->target_config.trial, options->probes.attach_method);
 
-	session->target_config.object = options->object;
-	session->target_config.symbol_prefix = options->symbol_prefix;
-	session->target_config.probe_at = options->probe_at;
+	session->target_config.object = options->probes.object;
+	session->target_config.symbol_prefix = options->probes.symbol_prefix;
+	session->target_config.probe_at = options->probes.probe_at;
 	return error;
 }
 
 /* One slot more: what has none of its own is charged to it. */
 static uint32_t process_slots(const struct session *session)
 {
-	if (session->options->max_processes)
-		return (uint32_t)session->options->max_processes + 1;
+	if (session->options->tracking.max_processes)
+		return (uint32_t)session->options->tracking.max_processes + 1;
 	return session->many ? MAX_PROCESSES_MANY : MAX_PROCESSES;
 }
 
 static int load(struct session *session)
 {
-	const struct options *options = session->options;
+	const struct session_options *options = session->options;
 	struct loader_config config = {
-		.empty_programs = options->empty_programs,
-		.trace = options->trace,
+		.empty_programs = options->tracking.empty_programs,
+		.trace = options->tracking.trace,
 		.method = session->target_config.trial.method,
 		.dispatch_safe = session->target_config.trial.dispatch_safe,
-		.min_size = options->min_size,
-		.max_size = options->max_size,
-		.sample_rate = options->sample_rate,
-		.sample_bytes = options->sample_bytes,
-		.max_blocks = session->tracks_heap ? options->max_blocks : 1,
-		.max_sites = (uint32_t)options->max_sites,
+		.min_size = options->tracking.min_size,
+		.max_size = options->tracking.max_size,
+		.sample_rate = options->tracking.sample_rate,
+		.sample_bytes = options->tracking.sample_bytes,
+		.max_blocks = session->tracks_heap ? options->tracking.max_blocks : 1,
+		.max_sites = (uint32_t)options->tracking.max_sites,
 		.max_processes = process_slots(session),
-		.stack_walk = options->stack_walk,
-		.follow_forks = options->follow_forks,
+		.stack_walk = options->probes.stack_walk,
+		.follow_forks = options->targets.follow_forks,
 		.many = session->many && !session->everywhere,
-		.mappings = options->mappings,
+		.mappings = options->tracking.mappings,
 		.threads = session->follows_threads,
 		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,
 	};
@@ -92,7 +91,7 @@ static void use_debuginfod(struct session *session)
 {
 	const char *obstacle = NULL;
 
-	if (session->options->debuginfod && session->symbolizer)
+	if (session->options->tracking.debuginfod && session->symbolizer)
 		obstacle = symbolizer_use_debuginfod(session->symbolizer, DEBUGINFOD_DEADLINE_MS);
 	if (obstacle)
 		log_warning("--debuginfod fetches nothing: %s", obstacle);
@@ -100,16 +99,16 @@ static void use_debuginfod(struct session *session)
 
 static int open_stages(struct session *session)
 {
-	const struct options *options = session->options;
+	const struct session_options *options = session->options;
 
 	session->collect_options = (struct collect_options){
-		.older_ns = options->older_ns,
-		.combined_only = options->combined_only,
-		.keep_blocks = options->report.show_allocs,
-		.only_by_dead = options->by_dead_threads,
-		.keep_exited = !session->selector && !options->follow_forks,
-		.sample_rate = options->sample_rate,
-		.sample_bytes = options->sample_bytes,
+		.older_ns = options->tracking.older_ns,
+		.combined_only = options->tracking.combined_only,
+		.keep_blocks = options->output.report.show_allocs,
+		.only_by_dead = options->tracking.by_dead_threads,
+		.keep_exited = !session->selector && !options->targets.follow_forks,
+		.sample_rate = options->tracking.sample_rate,
+		.sample_bytes = options->tracking.sample_bytes,
 		.containers = session->containers,
 	};
 	if (session->follows_threads) {
@@ -123,10 +122,10 @@ static int open_stages(struct session *session)
 	session->unwind =
 		session->worker ? unwind_store_new(&session->bpf.unwind, session->worker) : NULL;
 	use_debuginfod(session);
-	session->mappings = options->mappings ? mapping_stream_new(&session->bpf) : NULL;
+	session->mappings = options->tracking.mappings ? mapping_stream_new(&session->bpf) : NULL;
 	session->thread_libraries = thread_libraries_new();
 	if (session->collector && session->symbolizer && session->unwind &&
-	    session->thread_libraries && (session->mappings || !options->mappings))
+	    session->thread_libraries && (session->mappings || !options->tracking.mappings))
 		return 0;
 	log_error("out of memory");
 	return -ENOMEM;
@@ -163,7 +162,7 @@ int session_follow(struct session *session)
 
 static int start_command(struct session *session)
 {
-	char *const *argv = session->options->command;
+	char *const *argv = session->options->targets.command;
 	int error;
 
 	error = targets_add_launched(session, session->launch.pid);
@@ -180,8 +179,8 @@ static int start_command(struct session *session)
 /* What the words of the command line choose, besides PIDs. */
 static int open_selector(struct session *session)
 {
-	const struct options *options = session->options;
-	struct selector_config config = targets_config(options);
+	const struct session_options *options = session->options;
+	struct selector_config config = targets_config(&options->targets);
 	bool open;
 
 	session->containers = container_cache_new();
@@ -192,7 +191,7 @@ static int open_selector(struct session *session)
 		return -ENOMEM;
 	}
 	open = selector_is_open(session->selector);
-	session->many = open || options->pids.count > 1 || options->follow_forks;
+	session->many = open || options->targets.pids.count > 1 || options->targets.follow_forks;
 	if (!open) {
 		selector_free(session->selector);
 		session->selector = NULL;
@@ -202,37 +201,39 @@ static int open_selector(struct session *session)
 
 static int open_all(struct session *session)
 {
-	const struct options *options = session->options;
+	const struct session_options *options = session->options;
 	int error = open_output(session);
 
 	if (!error)
 		error = pid_namespace_check();
-	if (!error && options->command)
-		error = launch_prepare(&session->launch, options->command, options->silent_command);
+	if (!error && options->targets.command)
+		error = launch_prepare(&session->launch, options->targets.command,
+				       options->targets.silent_command);
 	/* What was launched keeps its own limit. */
 	descriptors_raise_limit();
 	if (!error)
 		error = open_selector(session);
 	if (!error)
 		error = try_kernel(session);
-	for (size_t i = 0; i < options->pids.count && !error; i++)
-		error = target_check(options->pids.items[i], &session->target_config, true);
+	for (size_t i = 0; i < options->targets.pids.count && !error; i++)
+		error = target_check(options->targets.pids.items[i], &session->target_config, true);
 	if (!error)
 		error = load(session);
 	if (!error)
 		error = open_stages(session);
-	if (!error && options->pids.count) /* one wait for all: see unwind_store.h */
-		unwind_store_refresh_all(session->unwind, options->pids.items, options->pids.count);
-	for (size_t i = 0; i < options->pids.count && !error; i++) {
+	if (!error && options->targets.pids.count) /* one wait for all: see unwind_store.h */
+		unwind_store_refresh_all(session->unwind, options->targets.pids.items,
+					 options->targets.pids.count);
+	for (size_t i = 0; i < options->targets.pids.count && !error; i++) {
 		error = interrupt_check();
 		if (!error)
-			error = targets_attach_named(session, options->pids.items[i]);
+			error = targets_attach_named(session, options->targets.pids.items[i]);
 	}
 	if (!error && session->everywhere)
 		error = session_threads_everywhere(session);
 	if (!error && session->selector)
 		error = targets_attach_selected(session);
-	if (!error && options->command)
+	if (!error && options->targets.command)
 		error = start_command(session);
 	if (error == -EINTR)
 		log_info("interrupted while attaching: there is nothing to report");
@@ -241,16 +242,16 @@ static int open_all(struct session *session)
 	return error;
 }
 
-int session_open(struct session *session, const struct options *options)
+int session_open(struct session *session, const struct session_options *options)
 {
 	int error;
 
-	*session = (struct session){
-		.options = options,
-		.everywhere = targets_everywhere(options),
-		.tracks_heap = options->heap || strcmp(options->subcommand, "threads") != 0,
-		.follows_threads = !options->no_threads && !options->empty_programs,
-		.launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};
+	*session = (struct session){.options = options,
+				    .everywhere = options->targets.everywhere,
+				    .tracks_heap = !options->tracking.no_heap,
+				    .follows_threads = !options->tracking.no_threads &&
+						       !options->tracking.empty_programs,
+				    .launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};
 	error = open_all(session);
 	if (error)
 		session_close(session);

@@ -20,7 +20,7 @@
 #include "unwind/unwind_store.h"
 
 struct session {
-	const struct options *options;
+	const struct session_options *options;
 	const struct output_format *format;
 	FILE *out;
 	struct target_config target_config;
@@ -50,7 +50,7 @@ struct session {
 };
 
 /* Opens the output, tries the kernel, loads, attaches. 0, or -errno after an error message. */
-int session_open(struct session *session, const struct options *options);
+int session_open(struct session *session, const struct session_options *options);
 
 /* Detaches, ends what was launched and never ran, and closes everything. */
 void session_close(struct session *session);

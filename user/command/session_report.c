@@ -144,7 +144,7 @@ static int name_report(struct session *session, struct report *report, bool last
 static int build_report(struct session *session, const struct snapshot *snapshot,
 			struct report *report)
 {
-	struct report_options options = session->options->report;
+	struct report_options options = session->options->output.report;
 	int error = 0;
 
 	if (session->sink)
@@ -165,15 +165,16 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 		error = name_report(session, &report, last);
 	if (!error && session->keeps_history)
 		error = history_name(&session->history, &report);
-	report.show_allocs = session->options->report.show_allocs;
-	report.colour = emit_wants_colour(session->options);
+	report.show_allocs = session->options->output.report.show_allocs;
+	report.colour = emit_wants_colour(&session->options->output);
 	report.cost = emit_cost();
 	if (error)
 		log_error("out of memory");
 	else if (session->sink)
 		error = session->sink->take(session->sink->context, &report, session->label, last);
 	else
-		error = emit_report(session->options, session->format, session->out, &report, last);
+		error = emit_report(&session->options->output, session->format, session->out,
+				    &report, last);
 	report_free(&report);
 	return error;
 }
@@ -293,7 +294,7 @@ int session_examine(struct session *session, struct snapshot *snapshot, struct r
 
 	if (error)
 		return error;
-	error = report_build(&built, &taken, &session->options->report);
+	error = report_build(&built, &taken, &session->options->output.report);
 	if (!error)
 		error = name_report(session, &built, true);
 	if (error) {

@@ -169,7 +169,7 @@ void targets_follow_sharer(struct session *session, pid_t pid, pid_t owner)
 /* Whether a process that execed or was forked belongs to the targets. */
 static bool is_wanted(struct session *session, pid_t pid, const struct tracked *tracked)
 {
-	if (tracked && (tracked->named || session->options->follow_forks))
+	if (tracked && (tracked->named || session->options->targets.follow_forks))
 		return true;
 	return session->selector && selector_matches(session->selector, pid) == 1;
 }
@@ -188,7 +188,8 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 		targets_attach_again(session, tracked);
 	} else if (tracked)
 		targets_end(session, tracked); /* it became another program */
-	else if (wanted || (session->options->follow_forks && !strcmp(arrival->how, "was forked")))
+	else if (wanted ||
+		 (session->options->targets.follow_forks && !strcmp(arrival->how, "was forked")))
 		attach_unnamed(session, pid, arrival);
 	else if (session->selector && kill(pid, 0) && errno == ESRCH)
 		session->targets.missed++; /* what it was cannot be told any more */

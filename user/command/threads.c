@@ -1,10 +1,105 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon threads: dead threads, at intervals, until interrupted. */
+#include <errno.h>
+
+#include "base/log.h"
+#include "cli/values.h"
 #include "command/command.h"
 #include "command/threads_run.h"
 #include "command/watch.h"
 
-int command_threads(const struct options *options)
+static int run(const void *options)
 {
-	return watch_run_reporter(options, threads_run_report);
+	const struct threads_options *threads = options;
+
+	return watch_run_reporter(&threads->session, threads_run_report, threads);
 }
+
+/* What would have no effect without --heap. */
+static int check_heap(const struct threads_options *threads, const struct given *given)
+{
+	static const char *const of_heap[] = {"max-blocks", "probe-at"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_heap) && !threads->heap; i++) {
+		if (!option_is_given(given, of_heap[i]))
+			continue;
+		log_error("--%s applies to the heap: add --heap, or leave it out", of_heap[i]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Without a target: all processes, of which not everything can be followed. */
+static int check(void *options, const struct given *given)
+{
+	struct threads_options *threads = options;
+	struct session_options *session = &threads->session;
+
+	if (check_heap(threads, given))
+		return -EINVAL;
+	session->tracking.no_heap = !threads->heap;
+	session->targets.everywhere = targets_none(&session->targets);
+	if (session->targets.everywhere && (threads->heap || session->targets.follow_forks)) {
+		log_error("no target, and --%s needs one: name it, as in `leakmon threads -p PID`",
+			  threads->heap ? "heap" : "follow-forks");
+		return -EINVAL;
+	}
+	return session_options_check(session, given);
+}
+
+#define FIELD(name) .offset = offsetof(struct threads_options, name)
+static const struct option_row heap_rows[] = {
+	{"heap", 0, NULL, "also track the heap: what dead threads allocated and nobody freed",
+	 value_set_flag, FIELD(heap)},
+};
+static const struct option_row threads_rows[] = {
+	{"show-threads", 0, NULL, "list every dead thread", value_set_flag, FIELD(show_threads)},
+	{"holders", 0, NULL, "find who holds their pthread_t; stops the process for a moment",
+	 value_set_flag, FIELD(holders)},
+};
+#undef FIELD
+static const struct option_group heap_group = {"What is tracked", heap_rows, ARRAY_SIZE(heap_rows)};
+static const struct option_group threads_group = {"Output", threads_rows, ARRAY_SIZE(threads_rows)};
+
+static const struct option_row format_rows[] = {FORMAT_ROW("text|json")};
+static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
+
+static const struct threads_options defaults = {.session = SESSION_DEFAULTS};
+
+#define PART(member) offsetof(struct threads_options, session.member)
+const struct command command_threads = {
+	.name = "threads",
+	.summary = "list threads that ended and were never joined",
+	.usage = "  leakmon threads [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
+		 "  leakmon threads [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
+	.about = "Lists the threads that have ended and were never joined, which keep their\n"
+		 "stacks mapped: who created them, what they ran, how much they hold. Without\n"
+		 "a target, those of all processes.\n",
+	.examples = "  leakmon threads                       of all processes of this machine\n"
+		    "  leakmon threads -p 1234               report every 5 s until Ctrl-C\n"
+		    "  leakmon threads -p 1234 60 1 --show-threads\n"
+		    "                                        one report, each dead thread\n"
+		    "  leakmon threads -p 1234 60 1 --holders\n"
+		    "                                        and where their pthread_t is kept\n"
+		    "  leakmon threads -n java --heap        and the blocks that they left\n"
+		    "  leakmon threads -- ./server           from its first thread on\n",
+	.options_size = sizeof(defaults),
+	.defaults = &defaults,
+	.uses = {{&target_group, PART(targets)},
+		 {&launch_group, PART(targets)},
+		 {&fork_group, PART(targets)},
+		 {&heap_group, 0},
+		 {&room_group, PART(tracking)},
+		 {&pause_group, offsetof(struct threads_options, pause)},
+		 {&probe_group, PART(probes)},
+		 {&stack_walk_group, PART(probes)},
+		 {&threads_group, 0},
+		 {&format_group, PART(output)},
+		 {&output_group, PART(output)},
+		 {&debuginfod_group, PART(tracking)},
+		 {&color_group, PART(output)}},
+	.positionals = SCHEDULE_WORDS(struct threads_options, session.schedule),
+	.check = check,
+	.free = session_options_free,
+	.run = run,
+};

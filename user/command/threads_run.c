@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "command/command.h"
 #include "command/session_threads.h"
 
 static int name_group(struct session *session, uint32_t pid, struct thread_group *group)
@@ -70,22 +71,23 @@ static int take_census(struct session *session, struct snapshot *snapshot,
 	return 0;
 }
 
-static int find_holders(struct session *session, struct thread_report *report)
+static int find_holders(struct session *session, const struct threads_options *options,
+			struct thread_report *report)
 {
-	const struct picture_options options = {.no_stop = session->options->no_stop,
-						.max_pause_ns = session->options->max_pause_ns};
+	const struct picture_options wanted = {.no_stop = options->pause.no_stop,
+					       .max_pause_ns = options->pause.max_pause_ns};
 	const struct retain_sources sources = {.worker = session->worker,
 					       .symbolizer = session->symbolizer};
 	int error = 0;
 
-	if (!session->options->holders)
+	if (!options->holders)
 		return 0;
 	/* As in retain: it can take long, and nothing is to be undone. Of a last report that was
 	 * asked for, it is a part. */
 	interrupt_ends(!interrupt_check());
 	for (size_t i = 0; !error && i < report->processes.count; i++) {
 		if (report->processes.items[i].dead.count)
-			error = thread_holders_find(&report->processes.items[i], &options,
+			error = thread_holders_find(&report->processes.items[i], &wanted,
 						    &session->bpf, &sources);
 	}
 	interrupt_ends(false);
@@ -109,7 +111,7 @@ static int name_report(struct session *session, struct thread_report *report, bo
 
 static int write_report(const struct session *session, const struct thread_report *report)
 {
-	int error = !strcmp(session->options->format, "json")
+	int error = !strcmp(session->options->output.format, "json")
 			    ? thread_report_json(session->out, report)
 			    : thread_report_text(session->out, report);
 
@@ -118,20 +120,21 @@ static int write_report(const struct session *session, const struct thread_repor
 	return error;
 }
 
-int threads_run_report(struct session *session, bool last)
+int threads_run_report(struct session *session, const void *options, bool last)
 {
+	const struct threads_options *threads = options;
 	_cleanup_(snapshot_free) struct snapshot snapshot = {0};
 	_cleanup_(thread_report_free) struct thread_report report = {
-		.show_threads = session->options->show_threads,
+		.show_threads = threads->show_threads,
 		.heap = session->tracks_heap,
 		.everywhere = session->everywhere,
-		.colour = emit_wants_colour(session->options),
+		.colour = emit_wants_colour(&session->options->output),
 	};
 	int error = take_census(session, &snapshot, &report);
 
 	if (error)
 		return error;
-	error = find_holders(session, &report);
+	error = find_holders(session, threads, &report);
 	if (!error)
 		error = name_report(session, &report, last);
 	if (error)

@@ -5,7 +5,8 @@
 
 #include "command/session.h"
 
-/* Takes a census, names it and writes it. 0, or -errno after an error message. */
-int threads_run_report(struct session *session, bool last);
+/* A session_reporter; `options` is a struct threads_options. Takes a census, names it and writes
+ * it. 0, or -errno after an error message. */
+int threads_run_report(struct session *session, const void *options, bool last);
 
 #endif

@@ -8,9 +8,9 @@
 
 enum { KEYS, RESIZE };
 
-int top_front_open(struct top_terminal *terminal, const struct options *options)
+int top_front_open(struct top_terminal *terminal, const struct output_options *output)
 {
-	return top_terminal_open(terminal, !options->no_color && !getenv("NO_COLOR"));
+	return top_terminal_open(terminal, !output->no_color && !getenv("NO_COLOR"));
 }
 
 void top_front_close(struct top_front *front)

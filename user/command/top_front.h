@@ -3,7 +3,7 @@
 #ifndef LEAKMON_COMMAND_TOP_FRONT_H
 #define LEAKMON_COMMAND_TOP_FRONT_H
 
-#include "cli/options.h"
+#include "command/command.h"
 #include "command/report_loop.h"
 #include "top/model.h"
 #include "top/terminal.h"
@@ -15,7 +15,7 @@ struct top_front {
 };
 
 /* Opens the screen, in colours unless they are not wanted. As top_terminal_open(). */
-int top_front_open(struct top_terminal *terminal, const struct options *options);
+int top_front_open(struct top_terminal *terminal, const struct output_options *output);
 void top_front_close(struct top_front *front);
 
 /* For reporter.wait_for. */

@@ -13,7 +13,7 @@
 #include "store/recorder.h"
 
 struct track {
-	const struct options *options;
+	const struct top_options *options;
 	struct top_front front;
 	struct triage *triage;	   /* that goes on meanwhile, or NULL */
 	double charged_s;	   /* CPU time that the triage's budget knows of */
@@ -80,7 +80,7 @@ static int wait_for(void *context, struct pollfds *fds)
 	struct top_terminal *terminal = track->front.terminal;
 
 	if (!terminal->open) {
-		int error = top_front_open(terminal, track->options);
+		int error = top_front_open(terminal, &track->options->session.output);
 
 		if (error)
 			return error;
@@ -167,43 +167,45 @@ static void targets_gone(void *context)
 /* What is watched, as the command line names it. */
 static int make_title(struct track *track)
 {
-	const struct options *options = track->options;
+	const struct target_options *targets = &track->options->session.targets;
+	uint64_t interval_ns = track->options->session.schedule.interval_ns;
 	const struct {
 		const char *what;
 		const struct option_words *words;
-	} selections[] = {{"", &options->comms},
-			  {"cgroup ", &options->cgroups},
-			  {"container ", &options->containers},
-			  {"pod ", &options->pods}};
+	} selections[] = {{"", &targets->comms},
+			  {"cgroup ", &targets->cgroups},
+			  {"container ", &targets->containers},
+			  {"pod ", &targets->pods}};
 	size_t size;
 	FILE *out = open_memstream(&track->front.title, &size);
 
 	if (!out)
 		return -ENOMEM;
-	for (size_t i = 0; i < options->pids.count; i++)
-		fprintf(out, "%s%d", i ? "," : "PID ", options->pids.items[i]);
+	for (size_t i = 0; i < targets->pids.count; i++)
+		fprintf(out, "%s%d", i ? "," : "PID ", targets->pids.items[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(selections); i++) {
 		for (size_t j = 0; j < selections[i].words->count; j++)
 			fprintf(out, "%s%s ", selections[i].what, selections[i].words->items[j]);
 	}
-	if (options->command)
-		fputs(*options->command, out);
-	fprintf(out, ", every %.3g s", (double)options->interval_ns / 1e9);
+	if (targets->command)
+		fputs(*targets->command, out);
+	fprintf(out, ", every %.3g s", (double)interval_ns / 1e9);
 	return fclose(out) ? -ENOMEM : 0;
 }
 
-int top_track(const struct options *options, struct top_terminal *terminal, struct triage *triage,
-	      bool *leave)
+int top_track(const struct top_options *options, struct top_terminal *terminal,
+	      struct triage *triage, bool *leave)
 {
 	static const struct live_sink live = {wait_for, handle, is_done, targets_gone};
-	struct options own = *options;
+	struct session_options own = options->session;
 	struct track track = {.options = options, .triage = triage, .charged_s = triage_cpu_s()};
 	struct report_sink sink = {.take = take, .live = &live, .context = &track};
 	int code = EXIT_ERROR;
 
-	own.silent_command = true;
+	own.targets.silent_command = true;
 	track.front.terminal = terminal;
-	top_model_init(&track.front.model, TOP_TARGETS, sort_key_name(options->report.sort));
+	top_model_init(&track.front.model, TOP_TARGETS,
+		       sort_key_name(options->session.output.report.sort));
 	track.front.model.nested = triage;
 	if (make_title(&track))
 		log_error("out of memory");

@@ -3,7 +3,7 @@
 #ifndef LEAKMON_COMMAND_TOP_TRACK_H
 #define LEAKMON_COMMAND_TOP_TRACK_H
 
-#include "cli/options.h"
+#include "command/command.h"
 #include "top/terminal.h"
 #include "triage/triage.h"
 
@@ -12,7 +12,7 @@
  * goes on being polled; with it, *leave says that the way back to it was asked for. Returns the
  * exit code.
  */
-int top_track(const struct options *options, struct top_terminal *terminal, struct triage *triage,
-	      bool *leave);
+int top_track(const struct top_options *options, struct top_terminal *terminal,
+	      struct triage *triage, bool *leave);
 
 #endif

@@ -13,7 +13,7 @@
 #include "output/replace_file.h"
 
 struct overview {
-	const struct options *options;
+	const struct top_options *options;
 	struct top_front front;
 	struct triage triage;
 	pid_t chosen; /* to be tracked; 0: none */
@@ -124,7 +124,7 @@ static int look_around(struct overview *overview)
 					  .timeout_ms = timeout_ms,
 					  .is_done = is_done};
 	struct report_loop loop = REPORT_LOOP_CLOSED;
-	int error = report_loop_open(&loop, overview->options, false);
+	int error = report_loop_open(&loop, &overview->options->session.schedule, false);
 
 	overview->chosen = 0;
 	if (!error)
@@ -139,13 +139,13 @@ static int look_around(struct overview *overview)
 /* Returns the exit code, or -1 to go on. */
 static int track(struct overview *overview)
 {
-	struct options options = *overview->options;
+	struct top_options options = *overview->options;
 	bool leave = false;
 	char text[64];
 	int code;
 
-	options.pids.items = &overview->chosen;
-	options.pids.count = options.pids.capacity = 1;
+	options.session.targets.pids.items = &overview->chosen;
+	options.session.targets.pids.count = options.session.targets.pids.capacity = 1;
 	snprintf(text, sizeof(text), "attaching to PID %d...", overview->chosen);
 	top_model_say(&overview->front.model, text);
 	top_front_draw(&overview->front);
@@ -168,22 +168,23 @@ static int run(struct overview *overview)
 	return error ? EXIT_ERROR : code;
 }
 
-int top_triage(const struct options *options, struct top_terminal *terminal)
+int top_triage(const struct top_options *options, struct top_terminal *terminal)
 {
 	struct overview overview = {.options = options};
-	double poll_interval_s = (double)MIN(options->interval_ns, TRIAGE_POLL_NS) / 1e9;
+	uint64_t interval_ns = options->session.schedule.interval_ns;
+	double poll_interval_s = (double)MIN(interval_ns, TRIAGE_POLL_NS) / 1e9;
 	int code = EXIT_ERROR;
 
 	overview.front.terminal = terminal;
 	top_model_init(&overview.front.model, TOP_TRIAGE, NULL);
 	if (asprintf(&overview.front.title, "this machine, every %.3g s",
-		     (double)options->interval_ns / 1e9) < 0) {
+		     (double)interval_ns / 1e9) < 0) {
 		overview.front.title = NULL;
 		log_error("out of memory");
 		return EXIT_ERROR;
 	}
 	if (!triage_open(&overview.triage, poll_interval_s, options->budget)) {
-		if (!top_front_open(terminal, options))
+		if (!top_front_open(terminal, &options->session.output))
 			code = run(&overview);
 		triage_close(&overview.triage);
 	}

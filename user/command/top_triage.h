@@ -3,10 +3,10 @@
 #ifndef LEAKMON_COMMAND_TOP_TRIAGE_H
 #define LEAKMON_COMMAND_TOP_TRIAGE_H
 
-#include "cli/options.h"
+#include "command/command.h"
 #include "top/terminal.h"
 
 /* The triage of the whole machine, and from there to single processes. Returns the exit code. */
-int top_triage(const struct options *options, struct top_terminal *terminal);
+int top_triage(const struct top_options *options, struct top_terminal *terminal);
 
 #endif

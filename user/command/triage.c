@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/values.h"
 #include "command/command.h"
 #include "command/emit.h"
 #include "command/escalate.h"
@@ -16,7 +17,7 @@
 #define WINDOW_TICK_S 1.0
 
 struct run {
-	const struct options *options;
+	const struct triage_options *options;
 	const struct output_format *format;
 	FILE *out;
 	struct triage triage;
@@ -27,24 +28,21 @@ struct run {
 
 static int open_output(struct run *run)
 {
-	const struct options *options = run->options;
+	const struct output_options *output = &run->options->session.output;
 
-	run->format = output_find(options->format);
-	if (run->format && run->format->write_triage)
-		return emit_open(options, run->format, &run->out);
-	log_error("--format %s needs a target: without one there are text, json and prom",
-		  options->format);
-	return -EINVAL;
+	run->format = output_find(output->format);
+	return emit_open(output, run->format, &run->out);
 }
 
 static int run_open(struct run *run)
 {
-	const struct options *options = run->options;
-	double poll_interval_s = (double)MIN(options->interval_ns, TRIAGE_POLL_NS) / 1e9;
+	const struct triage_options *options = run->options;
+	const struct schedule *schedule = &options->session.schedule;
+	double poll_interval_s = (double)MIN(schedule->interval_ns, TRIAGE_POLL_NS) / 1e9;
 	int error = open_output(run);
 
 	if (!error)
-		error = report_loop_open(&run->loop, options, false);
+		error = report_loop_open(&run->loop, schedule, false);
 	if (!error)
 		error = triage_open(&run->triage, poll_interval_s, options->budget);
 	if (error)
@@ -71,19 +69,20 @@ static void run_close(struct run *run)
 
 static int write_report(struct run *run, bool last)
 {
+	const struct output_options *output = &run->options->session.output;
 	struct triage_report report = {0};
 	int error;
 
 	if (run->sampling)
 		sampling_examine(run->sampling, last);
-	error = triage_report(&run->triage, run->options->report.top, &report);
+	error = triage_report(&run->triage, output->report.top, &report);
 	if (error) {
 		log_error("no report: %s", strerror(-error));
 		return error;
 	}
-	report.colour = emit_wants_colour(run->options);
+	report.colour = emit_wants_colour(output);
 	report.cpu_s = triage_cpu_s();
-	error = emit_triage(run->options, run->format, run->out, &report, last);
+	error = emit_triage(output, run->format, run->out, &report, last);
 	if (!error && run->sampling && !last)
 		sampling_update(run->sampling, &report);
 	if (!error && run->escalation && !last)
@@ -158,13 +157,108 @@ static int loop(struct run *run)
 	return report_loop_run(&run->loop, &reporter);
 }
 
-int command_triage(const struct options *options)
+static int run_triage(const void *options)
 {
-	struct run run = {.options = options, .loop = REPORT_LOOP_CLOSED};
+	const struct triage_options *triage = options;
+	struct run run = {.options = triage, .loop = REPORT_LOOP_CLOSED};
 	int error = run_open(&run);
 
 	if (!error)
 		error = loop(&run);
 	run_close(&run);
-	return emit_finish(options, error, 0);
+	return emit_finish(&triage->session.output, error, 0);
 }
+
+#define ESCALATE_DEFAULT 3
+
+static int set_escalate(void *field, const struct option_row *row, const char *text)
+{
+	if (text)
+		return value_set_number(field, row, text);
+	*(uint64_t *)field = ESCALATE_DEFAULT;
+	return 0;
+}
+
+/* What probes would do has no meaning as long as none is set. */
+static int check(void *options, const struct given *given)
+{
+	static const struct option_group *const of_probes[] = {
+		&counting_group,  &tracking_group, &room_group,	     &fork_group,
+		&allocator_group, &probe_group,	   &stack_walk_group};
+	struct triage_options *triage = options;
+	const char *name = NULL;
+
+	if (!triage->escalate && option_is_given(given, "window")) {
+		log_error("--window is for --escalate: add it, or leave --window out");
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(of_probes) && !triage->escalate && !name; i++)
+		name = option_given_of(given, of_probes[i]);
+	if (name) {
+		log_error(
+			"no target: --%s applies to probes; add a target, as in `leakmon -p PID`, "
+			"or --escalate",
+			name);
+		return -EINVAL;
+	}
+	return session_options_check(&triage->session, given);
+}
+
+#define FIELD(name) .offset = offsetof(struct triage_options, name)
+static const struct option_row triage_rows[] = {
+	{"budget", 0, "PERCENT", "limit on CPU time, of one core; what exceeds it is shed (1%)",
+	 value_set_percent, "a percentage, e.g. 1% or 0.2%", FIELD(budget), .minimum = 1000000,
+	 .maximum = 100 * 1000000000ull, .limits = "0.001% to 100%"},
+	{"no-stacks", 0, NULL, "do not sample call stacks of suspects: no BPF, no privileges",
+	 value_set_flag, FIELD(no_stacks)},
+	{"escalate", 0, "[=K]", "track the heap of the first K suspects for a while (3)",
+	 set_escalate, "an integer, e.g. 3, as in --escalate=3", FIELD(escalate), .minimum = 1,
+	 .maximum = 50},
+	{"window", 0, "TIME", "how long --escalate tracks them (30s)", value_set_duration,
+	 "a time, e.g. 30s or 2m", FIELD(window_ns), .minimum = 1000000000ull,
+	 .maximum = 3600 * 1000000000ull, .limits = "1s to 1h"},
+};
+#undef FIELD
+static const struct option_group triage_group = {"Triage", triage_rows, ARRAY_SIZE(triage_rows)};
+
+static const struct option_row format_rows[] = {FORMAT_ROW("text|json|prom")};
+static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
+
+static const struct triage_options defaults = {
+	.session = SESSION_DEFAULTS,
+	.budget = 0.01,
+	.window_ns = 30000000000ull,
+};
+
+#define PART(member) offsetof(struct triage_options, session.member)
+const struct command command_triage = {
+	.name = "triage",
+	.summary = "rank what grows on this machine (default without a target)",
+	.usage = "  leakmon [triage] [OPTION...] [INTERVAL [COUNT]]\n",
+	.about = "Ranks the processes of this machine by how fast and how surely they grow:\n"
+		 "every INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the\n"
+		 "end. It reads /proc, which costs next to nothing; suspects are sampled for\n"
+		 "the call stacks that make them grow. The first verdicts take two minutes.\n"
+		 "What is tracked, and where probes go, applies to --escalate only.\n",
+	.examples = "  leakmon                               which processes leak?\n"
+		    "  leakmon --escalate 30                 and from which call stacks?\n"
+		    "  leakmon --no-stacks --budget 0.2%     as cheap as can be\n"
+		    "  leakmon --format prom --textfile-dir /var/lib/node-exporter 60\n"
+		    "                                        metrics, every minute\n",
+	.options_size = sizeof(defaults),
+	.defaults = &defaults,
+	.uses = {{&triage_group, 0},
+		 {&format_group, PART(output)},
+		 {&output_group, PART(output)},
+		 {&textfile_group, PART(output)},
+		 {&top_group, PART(output)},
+		 {&debuginfod_group, PART(tracking)},
+		 {&color_group, PART(output)},
+		 TRACKING_USES},
+	.positionals = SCHEDULE_WORDS(struct triage_options, session.schedule),
+	.alternative = &command_watch,
+	.alternative_how = "there is no target; add one, as in `leakmon -p PID`",
+	.check = check,
+	.free = session_options_free,
+	.run = run_triage,
+};

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/vec.h"
-#include "cli/targets.h"
+#include "cli/values.h"
 #include "collect/events.h"
 #include "command/command.h"
 #include "command/report_loop.h"
@@ -27,6 +27,7 @@ struct watch {
 	size_t targets_waited_for;
 	bool gone; /* a live sink knows that no target is left */
 	session_reporter report;
+	const void *report_context;
 	uint32_t stops;	     /* how often the launched program waited to be followed */
 	uint64_t calls_lost; /* --trace: that were said */
 };
@@ -79,7 +80,7 @@ static void on_event(const struct lm_event *event, void *context)
 		on_arrival(watch, event);
 	else if (event->type == LM_EVENT_NO_ROWS)
 		note_new_code(watch, (pid_t)(event->process >> 32));
-	else if (watch->session.options->trace)
+	else if (watch->session.options->tracking.trace)
 		trace_print(watch->session.out, event);
 }
 
@@ -106,10 +107,10 @@ static int take_events(struct watch *watch)
 	return error;
 }
 
-static int watch_open(struct watch *watch, const struct options *options,
+static int watch_open(struct watch *watch, const struct session_options *options,
 		      const struct report_sink *sink)
 {
-	int error = report_loop_open(&watch->loop, options, true);
+	int error = report_loop_open(&watch->loop, &options->schedule, true);
 
 	if (!error)
 		error = session_open(&watch->session, options);
@@ -119,7 +120,7 @@ static int watch_open(struct watch *watch, const struct options *options,
 	watch->stops = watch->session.launch.pid > 0; /* at its start: session_open has followed */
 	watch->live = sink ? sink->live : NULL;
 	/* One report has no history. */
-	watch->session.keeps_history = (!sink || watch->live) && options->count != 1;
+	watch->session.keeps_history = (!sink || watch->live) && options->schedule.count != 1;
 	watch->session.history.limits.max_times = HISTORY_TIMES;
 	watch->events = events_new(&watch->session.bpf, on_event, watch);
 	if (watch->events)
@@ -139,13 +140,14 @@ static void watch_close(struct watch *watch)
 static int make_report(void *context, enum report_cause cause)
 {
 	struct watch *watch = context;
+	const struct report_sink *sink = watch->session.sink;
 	int error;
 
 	/* A live sink keeps what it has when all is gone, and wants nothing when it ends. */
 	if (watch->gone || (watch->live && cause == REPORT_LAST))
 		return 0;
-	watch->session.label = cause == REPORT_ASKED ? watch->session.options->label : NULL;
-	error = watch->report(&watch->session, cause == REPORT_LAST);
+	watch->session.label = sink && cause == REPORT_ASKED ? sink->label : NULL;
+	error = watch->report(&watch->session, watch->report_context, cause == REPORT_LAST);
 	watch->session.label = NULL;
 	return error;
 }
@@ -267,10 +269,11 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 	return error;
 }
 
-static int run(const struct options *options, const struct report_sink *sink,
-	       session_reporter report)
+static int run_with(const struct session_options *options, const struct report_sink *sink,
+		    session_reporter report, const void *context)
 {
-	struct watch watch = {.loop = REPORT_LOOP_CLOSED, .report = report};
+	struct watch watch = {
+		.loop = REPORT_LOOP_CLOSED, .report = report, .report_context = context};
 	const struct reporter reporter = {.context = &watch,
 					  .report = make_report,
 					  .wait_for = wait_for,
@@ -281,24 +284,89 @@ static int run(const struct options *options, const struct report_sink *sink,
 
 	if (!error)
 		error = report_loop_run(&watch.loop, &reporter);
-	code = emit_finish(options, error, watch.session.outstanding_bytes);
+	code = emit_finish(&options->output, error, watch.session.outstanding_bytes);
 	watch_close(&watch);
 	return code;
 }
 
-int watch_run(const struct options *options, const struct report_sink *sink)
+static int report_session(struct session *session, const void *context, bool last)
 {
-	return run(options, sink, session_report);
+	(void)context;
+	return session_report(session, last);
 }
 
-int watch_run_reporter(const struct options *options, session_reporter report)
+int watch_run(const struct session_options *options, const struct report_sink *sink)
 {
-	return run(options, NULL, report);
+	return run_with(options, sink, report_session, NULL);
 }
 
-int command_watch(const struct options *options)
+int watch_run_reporter(const struct session_options *options, session_reporter report,
+		       const void *context)
 {
-	if (options->kernel)
-		return command_kernel(options);
-	return targets_triage(options) ? command_triage(options) : watch_run(options, NULL);
+	return run_with(options, NULL, report, context);
 }
+
+static int check(void *options, const struct given *given)
+{
+	return session_options_check(options, given);
+}
+
+static int run(const void *options)
+{
+	return watch_run(options, NULL);
+}
+
+static const struct option_row format_rows[] = {
+	FORMAT_ROW("text|json|folded|pprof|prom|html"),
+};
+static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
+
+static const struct option_row trace_rows[] = {
+	{"trace", 't', NULL, "also print every allocation and free as it happens", value_set_flag,
+	 .offset = offsetof(struct tracking_options, trace)},
+};
+static const struct option_group trace_group = {"Output", trace_rows, ARRAY_SIZE(trace_rows)};
+
+static const struct session_options defaults = SESSION_DEFAULTS;
+
+#define PART(member) offsetof(struct session_options, member)
+const struct command command_watch = {
+	.name = "watch",
+	.summary = "show outstanding allocations by call stack (default with a target)",
+	.usage = "  leakmon [watch] TARGET [OPTION...] [INTERVAL [COUNT]]\n"
+		 "  leakmon [watch] [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
+	.about = "Shows what running programs have allocated and not freed, by call stack:\n"
+		 "every INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the\n"
+		 "end. SIGUSR1 asks for a report now.\n",
+	.examples =
+		"  leakmon -p 1234                       report every 5 s until Ctrl-C\n"
+		"  leakmon -p 1234 10 6                  six reports, 10 s apart\n"
+		"  leakmon -p 1234 -o 60000 -T 3 60      top 3, only blocks over 1 min old\n"
+		"  leakmon -p 1234 --format json 60 >> leaks.ndjson\n"
+		"                                        a line of JSON every minute\n"
+		"  leakmon --fail-over 1M -- ./server    start it; exit 3 if over 1 MiB is left\n",
+	.options_size = sizeof(defaults),
+	.defaults = &defaults,
+	.uses = {{&target_group, PART(targets)},
+		 {&launch_group, PART(targets)},
+		 TRACKING_USES,
+		 {&format_group, PART(output)},
+		 {&output_group, PART(output)},
+		 {&textfile_group, PART(output)},
+		 {&top_group, PART(output)},
+		 {&sort_group, PART(output)},
+		 {&blocks_group, PART(output)},
+		 {&trace_group, PART(tracking)},
+		 {&fail_over_group, PART(output)},
+		 {&debuginfod_group, PART(tracking)},
+		 {&color_group, PART(output)},
+		 {&benchmark_group, PART(tracking)}},
+	.positionals = SCHEDULE_WORDS(struct session_options, schedule),
+	.implied_by = {&target_group, &launch_group},
+	.follows_options = true,
+	.alternative = &command_triage,
+	.alternative_how = "leave out the target",
+	.check = check,
+	.free = session_options_free,
+	.run = run,
+};
