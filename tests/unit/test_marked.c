@@ -21,8 +21,7 @@ static struct file_identity file(uint64_t inode)
 
 static void a_mark_holds_for_one_version_and_one_kind(void **state)
 {
-	struct marked_file crashed = {
-		.identity = file(7), .kind = LINES, .error = -ECONNRESET};
+	struct marked_file crashed = {.identity = file(7), .kind = LINES, .error = -ECONNRESET};
 	struct file_identity changed = crashed.identity, other = file(8);
 	struct marked_files marked = {0};
 
@@ -44,8 +43,7 @@ static void many_marks_push_out_the_oldest(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i <= 1024; i++) {
-		struct marked_file hung = {
-			.identity = file(i), .kind = IMAGE, .error = -ETIMEDOUT};
+		struct marked_file hung = {.identity = file(i), .kind = IMAGE, .error = -ETIMEDOUT};
 
 		marked_add(&marked, &hung);
 	}
@@ -58,7 +56,7 @@ static void many_marks_push_out_the_oldest(void **state)
 
 static void what_took_too_long_is_tried_again_later_and_later(void **state)
 {
-	struct marked_file hung = {.identity = file(7), .kind = WORKER_IMAGE, .error = -ETIMEDOUT};
+	struct marked_file hung = {.identity = file(7), .kind = IMAGE, .error = -ETIMEDOUT};
 	struct marked_file *mark;
 	struct marked_files marked = {0};
 	uint64_t pause = 60000000000ull;
@@ -71,9 +69,9 @@ static void what_took_too_long_is_tried_again_later_and_later(void **state)
 		assert_int_equal(marked.list.count, 1);
 		mark = &marked.list.items[0];
 		assert_in_range(mark->until_ns, before + pause, monotonic_ns() + pause);
-		assert_int_equal(marked_find(&marked, &hung.identity, WORKER_IMAGE), -ETIMEDOUT);
+		assert_int_equal(marked_find(&marked, &hung.identity, IMAGE), -ETIMEDOUT);
 		mark->until_ns = before; /* as if it had gone by */
-		assert_int_equal(marked_find(&marked, &hung.identity, WORKER_IMAGE), 0);
+		assert_int_equal(marked_find(&marked, &hung.identity, IMAGE), 0);
 	}
 	vec_free(&marked.list);
 }

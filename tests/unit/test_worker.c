@@ -374,11 +374,11 @@ static void all_files_of_a_process_that_hang_have_an_end(void **state)
 		worker_begin_process(worker, 1 + count); /* starts a parser */
 		assert_names(worker, good);
 		worker_begin_process(worker, 1);
-		kill(worker_pid(worker, WORKER_LANE_NAMES), SIGSTOP);
+		kill(worker_pid(worker, WORKER_LANE_AWAITED), SIGSTOP);
 		asked = now_ms();
-		error = worker_read_image(worker, bad, &image);
+		error = parse_image(worker, bad, &image);
 		waited += now_ms() - asked;
-		kill(worker_pid(worker, WORKER_LANE_NAMES), SIGCONT);
+		kill(worker_pid(worker, WORKER_LANE_AWAITED), SIGCONT);
 		close(bad);
 	}
 	assert_int_equal(error, -ETIME);
