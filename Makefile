@@ -355,6 +355,7 @@ install: all
 	install -D -m 0644 user/man/leakmon.8 $(DESTDIR)$(PREFIX)/share/man/man8/leakmon.8
 	install -D -m 0644 $(B)/gen/leakmon.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/leakmon
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon/schema user/schema/*.json
 
 clean:
 	rm -rf $(B)

@@ -353,7 +353,7 @@ DEAD = {'alive': 2, 'dead': 5, 'dead_stack_bytes': 5 << 23, 'dead_resident_bytes
 
 
 def threads_and_retention_have_their_sections(driver, path, retain):
-    """The shapes that reports have them in: schema/report.schema.json, and what retain really said."""
+    """The shapes of user/schema/report.schema.json, and what retain really said."""
     said = json.load(open(retain, encoding='utf-8'))
 
     def change(data):

@@ -287,17 +287,18 @@ static void json_is_valid_by_the_published_schema(void **state)
 
 	record(harness);
 	export(harness, last, "json", "last");
-	free(shell(harness, 0, "python3 -W ignore -m jsonschema -i %s schema/report.schema.json",
-		   last));
+	free(shell(harness, 0,
+		   "python3 -W ignore -m jsonschema -i %s user/schema/report.schema.json", last));
 	free(shell(harness, 0,
 		   "%s diff --format json %s/run.lkm > %s.diff && python3 -W ignore -m jsonschema "
-		   "-i %s.diff schema/diff.schema.json",
+		   "-i %s.diff user/schema/diff.schema.json",
 		   getenv("LEAKMON_PROGRAM") ? getenv("LEAKMON_PROGRAM") : "build/leakmon",
 		   harness->directory, last, last));
 	/* The schema can fail. */
 	free(shell(harness, 0, "sed 's/\"heap\"/\"pile\"/' %s > %s.bad", last, last));
 	free(shell(harness, 1,
-		   "python3 -W ignore -m jsonschema -i %s.bad schema/report.schema.json", last));
+		   "python3 -W ignore -m jsonschema -i %s.bad user/schema/report.schema.json",
+		   last));
 }
 
 static void live_json_is_valid_too(void **state)
@@ -313,7 +314,7 @@ static void live_json_is_valid_too(void **state)
 	assert_int_equal(child_end(harness, monitor), 0);
 	free(shell(harness, 0,
 		   "while read -r line; do printf '%%s' \"$line\" > %s.one; python3 -W ignore -m "
-		   "jsonschema -i %s.one schema/report.schema.json || exit 1; done < %s",
+		   "jsonschema -i %s.one user/schema/report.schema.json || exit 1; done < %s",
 		   path, path, path));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What `make install` brings beside the program: the manual page, and the completion for bash. */
+/* What `make install` brings beside the program: manual page, completion for bash, JSON schemas. */
 #include "screen.h"
 
 /* A shell command with $D, the test's directory; its output, on standard error as well. */
@@ -30,6 +30,11 @@ static void everything_is_installed_where_it_belongs(void **state)
 					       "cd $D && find usr -type f -printf '%m %p\\n' | "
 					       "sort"),
 			    "644 usr/share/bash-completion/completions/leakmon\n"
+			    "644 usr/share/leakmon/schema/diff.schema.json\n"
+			    "644 usr/share/leakmon/schema/report.schema.json\n"
+			    "644 usr/share/leakmon/schema/retain.schema.json\n"
+			    "644 usr/share/leakmon/schema/retain_diff.schema.json\n"
+			    "644 usr/share/leakmon/schema/threads.schema.json\n"
 			    "644 usr/share/man/man8/leakmon.8\n"
 			    "755 usr/sbin/leakmon\n");
 }
@@ -66,7 +71,7 @@ static void completion_offers_what_the_options_take(void **state)
 		{"leakmon record -o Makef", "Makefile"},
 		{"leakmon -o ''", ""}, /* --older: a number */
 		{"leakmon diff Makef", "Makefile"},
-		{"leakmon --textfile-dir sch", "schema"},
+		{"leakmon --textfile-dir scr", "scripts"},
 		{"leakmon -- sha256s", "sha256sum"},
 		{"leakmon -- ls Makef", "Makefile"},
 		{"leakmon -p 1,999999,$$", "1,999999,$$"},

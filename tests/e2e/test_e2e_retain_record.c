@@ -111,14 +111,15 @@ static void it_is_what_the_schemas_say(void **state)
 	free(shell(harness, 0, "build/leakmon diff %s --retain --format json --output %s.diff",
 		   path, path));
 	free(shell(harness, 0,
-		   "python3 -W ignore -m jsonschema -i %s.one schema/retain.schema.json", path));
+		   "python3 -W ignore -m jsonschema -i %s.one user/schema/retain.schema.json",
+		   path));
 	free(shell(harness, 0,
-		   "python3 -W ignore -m jsonschema -i %s.diff schema/retain_diff.schema.json",
+		   "python3 -W ignore -m jsonschema -i %s.diff user/schema/retain_diff.schema.json",
 		   path));
 	/* It can tell what is wrong. */
 	free(shell(harness, 0,
 		   "sed 's/\"totals\":/\"total\":/' %s.one > %s.bad; ! python3 -W ignore -m "
-		   "jsonschema -i %s.bad schema/retain.schema.json 2>/dev/null",
+		   "jsonschema -i %s.bad user/schema/retain.schema.json 2>/dev/null",
 		   path, path, path));
 }
 

@@ -184,8 +184,8 @@ static void who_keeps_a_pthread_t_is_named(void **state)
 	report = report_now(harness, monitor);
 	snprintf(path, sizeof(path), "%s/threads.json", harness->directory);
 	assert_int_equal(json_dump_file(report, path, 0), 0);
-	free(shell(harness, 0, "python3 -W ignore -m jsonschema -i %s schema/threads.schema.json",
-		   path));
+	free(shell(harness, 0,
+		   "python3 -W ignore -m jsonschema -i %s user/schema/threads.schema.json", path));
 	threads = threads_of(report);
 	truth = workload_ask(harness, workload, "truth");
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What changed, as one object on one line: see schema/diff.schema.json. */
+/* What changed, as one object on one line: see user/schema/diff.schema.json. */
 #include <inttypes.h>
 
 #include "output/finish.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Dead threads: in a report's processes, in the shape of schema/report.schema.json.
+// Dead threads: in a report's processes, in the shape of user/schema/report.schema.json.
 import { el } from './dom.js';
 import { stackList } from './detail.js';
 import * as format from './format.js';
@@ -54,7 +54,7 @@ function changedGroup(row) {
     el('p', { class: 'help' }, 'Created by'), stackList(plainStack(row.frames)));
 }
 
-// Of a difference: schema/diff.schema.json.
+// Of a difference: user/schema/diff.schema.json.
 export function changedThreads(data) {
   if (!data.dead_threads?.length) return null;
   return el('section', { id: 'threads', 'aria-labelledby': 'threads-title' },
