@@ -1,63 +1,167 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# deps.sh [GROUP…]: installs the Debian packages that are missing. Groups: build test vm static;
-# by default build and test. Quiet when nothing is missing. Without root it prints the command
-# that would install them and exits 1.
+# deps.sh [GROUP…]          installs the Debian packages that are missing, and says which before it does
+# deps.sh --check [GROUP…]  installs nothing: says what is missing, and fails if anything is
+#
+# Groups: build static vm test, and those that test contains: unit fuzz check bench. By default build
+# and test. Silent when nothing is missing.
+# CC, CLANG and BPFTOOL are the tools to use instead of those that Debian calls so.
+#
+# Only what cannot be found is missing, wherever it comes from: a compiler of one's own will do.
+# Packages without a second word are asked of dpkg, and elsewhere than on Debian taken as there.
 #
 # redis-tools carries the very binary of redis-server (it chooses by its name): the package
 # redis-server would start a daemon on the machine, and a daemon of the user's is not ours to stop.
 set -eu
 
-build="clang llvm bpftool gcc g++ make pkg-config libbpf-dev libelf-dev libdw-dev libiberty-dev
-	libcapstone-dev libseccomp-dev libcap-ng-dev liblzma-dev libjansson-dev linux-libc-dev libc6-dev zlib1g-dev libsqlite3-dev
-	libncurses-dev"
-test="libclang-rt-14-dev libcmocka-dev clang-format clang-tidy gdb musl-tools
-	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-tools sqlite3 python3 heaptrack
-	util-linux golang-1.19-go python3-jsonschema python3-yaml debuginfod libc6-dbg python3.11-dbg libpython3.11-testsuite
-	chromium chromium-driver python3-selenium
-	crun runc busybox-static tmux mandoc man-db"
-vm="qemu-system-x86 cpio busybox-static"
-static="libc6-dev liblzma-dev libbz2-dev libseccomp-dev libcap-ng-dev"
-
-if ! command -v dpkg-query >/dev/null; then
-	echo "deps.sh: this is no Debian; go on without checking. Needed:" $build $test >&2
-	exit 0
-fi
-
-missing=
-for group in ${*:-build test}; do
-	case $group in
-	build) packages=$build ;;
-	test) packages=$test ;;
-	vm) packages=$vm ;;
-	static) packages=$static ;;
+packages_of() {
+	case $1 in
+	build) cat <<-END ;;
+		gcc               tool ${CC:-gcc}
+		make              tool make
+		clang             tool ${CLANG:-clang}
+		bpftool           tool ${BPFTOOL:-bpftool}
+		libc6-dev         header stdio.h
+		linux-libc-dev    header linux/bpf.h
+		libbpf-dev        header bpf/libbpf.h
+		libelf-dev        header libelf.h
+		libdw-dev         header elfutils/libdw.h
+		libiberty-dev     header libiberty/demangle.h
+		libcapstone-dev   header capstone/capstone.h
+		libseccomp-dev    header seccomp.h
+		libcap-ng-dev     header cap-ng.h
+		liblzma-dev       header lzma.h
+		libjansson-dev    header jansson.h
+		libsqlite3-dev    header sqlite3.h
+		libncurses-dev    header curses.h
+		zlib1g-dev        header zlib.h
+	END
+	static) cat <<-END ;;
+		libc6-dev         archive libc.a
+		liblzma-dev       archive liblzma.a
+		libbz2-dev        archive libbz2.a
+		libseccomp-dev    archive libseccomp.a
+		libcap-ng-dev     archive libcap-ng.a
+	END
+	unit) cat <<-END ;;
+		libcmocka-dev     header cmocka.h
+	END
+	fuzz) cat <<-END ;;
+		llvm              tool llvm-symbolizer
+		libclang-rt-14-dev
+	END
+	check) cat <<-END ;;
+		clang-format      tool clang-format
+		clang-tidy        tool clang-tidy
+	END
+	bench) cat <<-END ;;
+		heaptrack         tool heaptrack
+		redis-tools       tool redis-benchmark
+		sqlite3           tool sqlite3
+		python3           tool python3
+		libjemalloc-dev   header jemalloc/jemalloc.h
+	END
+	test)
+		packages_of unit
+		packages_of fuzz
+		packages_of check
+		packages_of bench
+		cat <<-END ;;
+		g++               tool g++
+		gdb               tool gdb
+		musl-tools        tool musl-gcc
+		libgoogle-perftools-dev
+		libmimalloc-dev
+		util-linux        tool unshare
+		golang-1.19-go
+		python3-jsonschema
+		python3-yaml
+		python3-selenium
+		debuginfod        tool debuginfod
+		libc6-dbg
+		python3.11-dbg
+		libpython3.11-testsuite
+		chromium          tool chromium
+		chromium-driver   tool chromedriver
+		crun              tool crun
+		runc              tool runc
+		busybox-static    tool busybox
+		tmux              tool tmux
+		mandoc            tool mandoc
+		man-db            tool man
+		END
+	vm) cat <<-END ;;
+		qemu-system-x86   tool qemu-system-x86_64
+		cpio              tool cpio
+		busybox-static    tool busybox
+	END
 	*)
-		echo "deps.sh: no such group: $group (build, test, vm, static)" >&2
-		exit 2
+		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, test, vm)" >&2
+		return 2
 		;;
 	esac
-	for package in $packages; do
-		status=$(dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null) || status=
-		case $status in
-		*installed*) [ "${status#not-}" = "$status" ] && continue ;;
-		esac
-		missing="$missing $package"
-	done
-done
+}
 
+# Whether a package is there, by what it is needed for.
+is_there() {
+	package=$1 kind=${2:-} what=${3:-}
+	case $kind in
+	tool) command -v "${what%% *}" >/dev/null || [ -x "/usr/sbin/$what" ] ;;
+	header) printf '#include <%s>\n' "$what" | ${CC:-gcc} -E - >/dev/null 2>&1 ;;
+	archive) case $(${CC:-gcc} -print-file-name="$what" 2>/dev/null) in /*) ;; *) return 1 ;; esac ;;
+	*)
+		command -v dpkg-query >/dev/null || return 0
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ]
+		;;
+	esac
+}
+
+only_check=
+if [ "${1:-}" = --check ]; then
+	only_check=yes
+	shift
+fi
+groups=${*:-build test}
+missing='' needed=''
+for group in $groups; do
+	list=$(packages_of "$group")
+	while read -r package kind what; do
+		is_there "$package" "$kind" "$what" && continue
+		missing="$missing $package"
+		needed="$needed$(printf '\n    %-24s Debian: %s' "${what:-$package}" "$package")"
+	done <<-END
+		$list
+	END
+done
 [ -n "$missing" ] || exit 0
+
+command="apt-get install --no-install-recommends$missing"
+if [ -n "$only_check" ]; then
+	case $groups in
+	*static* | *vm*) fix="make deps FOR='$groups'" ;;
+	*) fix='make deps' ;;
+	esac
+	printf 'leakmon: missing here:%s\n' "$needed" >&2
+	printf 'Install with "%s" as root, or: %s\n' "$fix" "$command" >&2
+	exit 1
+fi
+if ! command -v apt-get >/dev/null; then
+	printf 'leakmon: not Debian, so nothing is installed; missing here:%s\n' "$needed" >&2
+	exit 0
+fi
 if [ "$(id -u)" -ne 0 ]; then
-	echo "deps.sh: packages are missing; install them with:" >&2
-	echo "    sudo apt-get install -y --no-install-recommends$missing" >&2
+	printf 'leakmon: packages are missing, and only root can install them:\n    sudo %s\n' \
+		"$command" >&2
 	exit 1
 fi
 
-echo "deps.sh: installing$missing" >&2
+printf 'leakmon: installing Debian packages:%s\n' "$missing" | fold -s -w 100 >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 export DEBIAN_FRONTEND=noninteractive
 install_missing() {
+	# shellcheck disable=SC2086 # a list of words
 	apt-get install -y -q --no-install-recommends $missing >"$log" 2>&1
 }
 # The package lists of a fresh or an old machine may name versions that are gone.
@@ -65,7 +169,7 @@ if ! install_missing; then
 	apt-get update -q >"$log" 2>&1 || true
 	if ! install_missing; then
 		cat "$log" >&2
-		echo "deps.sh: apt-get failed; mend what it says above and try again" >&2
+		echo 'leakmon: apt-get failed; mend what it says above, and try again' >&2
 		exit 1
 	fi
 fi

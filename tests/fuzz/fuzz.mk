@@ -2,7 +2,7 @@
 #
 #   make fuzz TIME=SECONDS   libFuzzer under ASan and UBSan on every reader of hostile input
 #
-# Included by the Makefile. A harness is one file tests/fuzz/fuzz_NAME.c; scripts/fuzz.sh has its
+# Included by tests/tests.mk. A harness is one file tests/fuzz/fuzz_NAME.c; scripts/fuzz.sh has its
 # seeds.
 FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_CFLAGS  := -O1 -g -fno-omit-frame-pointer -std=gnu11 $(WARNINGS) -MMD -MP $(FUZZ_SAN)
@@ -27,6 +27,7 @@ $(B)/fuzz/seed_worker_answer: tests/fuzz/seed_worker_answer.c $(FUZZ_OBJECTS)
 .PHONY: fuzz fuzz-programs
 fuzz-programs: $(FUZZERS) $(B)/fuzz/seed_worker_answer
 
-fuzz: deps
+fuzz:
+	@$(DEPS) --check build fuzz
 	@$(MAKE) --no-print-directory fuzz-programs
 	@scripts/fuzz.sh $(B)/fuzz $(TIME) $(FUZZERS)

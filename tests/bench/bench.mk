@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+#   make bench [BENCH='--quick' | BENCH='--only pairs']   what leakmon costs on this machine
+#
+# Included by tests/tests.mk. Nothing is installed: what is missing is said.
+
+# The driver is a program of ours; what it measures keeps its frame pointers, like every workload.
+BENCH_PROGRAMS := pair depth maps_many store graph_many
+BENCH_SOURCES := $(filter-out $(BENCH_PROGRAMS:%=tests/bench/%.c),$(wildcard tests/bench/*.c))
+$(B)/bench/bench: $(BENCH_SOURCES) $(wildcard tests/bench/*.h user/base/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(BENCH_SOURCES) -o $@ -ljansson -lm
+
+$(B)/bench/pair: tests/bench/pair.c tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@
+
+# Without frame pointers: the walk has nothing but .eh_frame, as in production.
+$(B)/bench/depth: tests/bench/depth.c tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fomit-frame-pointer $< -o $@
+
+$(B)/bench/maps_many: tests/bench/maps_many.c tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@
+
+$(B)/bench/graph_many: tests/bench/graph_many.c tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@
+
+# A day's recording, by a simulated clock: build/bench/store [--all-change]
+$(B)/bench/store: tests/bench/store.c tests/unit/site_kinds.h $(filter-out $(B)/user/main.o,$(OBJECTS))
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) -Itests $(filter-out %.h,$^) -o $@ $(LIBS)
+
+.PHONY: bench
+bench:
+	@$(DEPS) --check bench
+	@$(MAKE) --no-print-directory all $(B)/bench/bench $(BENCH_PROGRAMS:%=$(B)/bench/%) \
+		$(addprefix $(B)/workloads/,blocks sites leak grower brood)
+	@$(B)/bench/bench --json $(B)/bench/bench.json $(BENCH)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Every rule for tests; included by the Makefile.
+#
+#   make unit       cmocka tests, without root     make e2e   real programs on the real kernel, as root
+#   make truth      stacks and counts against libgcc's unwinder and a preloaded counter
+#   make test-vm    Debian's 6.1 and 6.12 kernels under qemu
+#
+# tests/bench/bench.mk and tests/fuzz/fuzz.mk have the rules for benchmarks and fuzzing.
+
+# The sanitised twin of every object, for the unit tests.
+SAN         := -fsanitize=address,undefined -fno-omit-frame-pointer
+SAN_OBJECTS := $(patsubst %.c,$(B)/san/%.o,$(filter-out user/main.c,$(SOURCES)))
+UNIT_TESTS  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
+E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c))
+WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c)) \
+	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc))
+
+.PHONY: test unit e2e truth test-vm
+
+test: deps
+	@$(MAKE) --no-print-directory unit e2e fuzz
+
+unit: $(UNIT_TESTS)
+	@scripts/run_tests.sh $(UNIT_TESTS)
+
+# Readers of our formats whose packages would start daemons: unpacked, not installed.
+$(B)/consumers/packages: scripts/consumers.sh
+	@scripts/consumers.sh $(B)/consumers
+	@touch $@
+
+e2e: $(B)/has-test all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS) $(B)/truth/backtrace_preload.so $(B)/truth/counting_preload.so
+	@scripts/run_tests.sh $(E2E_TESTS)
+
+# tests/vm/init runs these in the virtual machine.
+VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
+	kernelmem threads older grower sharer)
+test-vm:
+	@$(DEPS) --check vm
+	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)
+	@scripts/vm.sh
+
+$(B)/san/%.o: %.c | $(SKELETONS) $(B)/has-unit
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -c $< -o $@
+
+# An archive: each test takes what it uses.
+$(B)/san/leakmon.a: $(SAN_OBJECTS)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(SAN_OBJECTS)
+
+$(B)/unit/%: tests/unit/%.c $(B)/san/leakmon.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests $< $(B)/san/leakmon.a -o $@ \
+		-lcmocka -ljansson $(LIBS)
+
+E2E_SUPPORT := $(filter-out tests/e2e/test_%.c,$(wildcard tests/e2e/*.c)) tests/truth/compare.c \
+	tests/truth/compare_print.c
+$(B)/e2e/%: tests/e2e/%.c $(E2E_SUPPORT) $(wildcard tests/e2e/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Werror=unused-function -Itests/e2e $< $(E2E_SUPPORT) -o $@ \
+		-lcmocka -ljansson -lpthread
+
+# Targets keep their frame pointers: the walk follows them. Their truth must not be optimised away.
+WORKLOAD_CFLAGS := -O2 -g -fno-omit-frame-pointer -fno-builtin -pthread -Wall -Wextra
+$(B)/workloads/%: tests/workloads/%.c $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@ $(WORKLOAD_LIBS)
+
+$(B)/workloads/%: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) $(WORKLOAD_CFLAGS) $< -o $@ $(WORKLOAD_LIBS)
+
+# Each allocator, as real programs come to have it.
+$(B)/workloads/jemalloc_api: WORKLOAD_LIBS := -ljemalloc
+$(B)/workloads/tcmalloc_api: WORKLOAD_LIBS := -ltcmalloc_minimal
+$(B)/workloads/mimalloc_api: WORKLOAD_LIBS := -lmimalloc
+$(B)/workloads/late $(B)/workloads/cacher: WORKLOAD_LIBS := -ldl
+
+MUSL_CC ?= musl-gcc
+BUILD_OF_static := $(CC) -static
+BUILD_OF_static_pie := $(CC) -static-pie
+BUILD_OF_stripped := $(CC) -static -s
+BUILD_OF_musl := $(MUSL_CC)
+BUILD_OF_musl_static := $(MUSL_CC) -static
+PORTABLE := $(addprefix $(B)/workloads/portable_,static static_pie stripped musl musl_static)
+WORKLOADS += $(PORTABLE) $(B)/workloads/operators_static
+$(PORTABLE): $(B)/workloads/portable_%: tests/workloads/portable.c tests/workloads/allocators.c \
+		$(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
+
+$(B)/workloads/operators_static: tests/workloads/operators.cc $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -static $(WORKLOAD_CFLAGS) $< -o $@
+
+# Threads that a monitor finds when it comes late, by C library.
+OLDER := $(addprefix $(B)/workloads/older_,static musl)
+WORKLOADS += $(OLDER)
+$(OLDER): $(B)/workloads/older_%: tests/workloads/older.c $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
+
+# Thread-locals of which no C library tells.
+WORKLOADS += $(B)/workloads/alone_static
+$(B)/workloads/alone_static: $(B)/workloads/alone_%: tests/workloads/alone.c \
+		$(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
+
+# What a program loads later (shapes), and what is preloaded to it (loser, evictor) or to leakmon
+# (killer).
+$(B)/workloads/%.so: tests/workloads/plugin/%.c
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) -O2 -g -fPIC -shared -Wall -Wextra -o $@ $< -ldl
+
+$(B)/workloads/nortti.so: tests/workloads/plugin/nortti.cc
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -O2 -g -fno-rtti -fPIC -shared -Wall -Wextra -o $@ $<
+
+# One library with thread-locals, in every way that it can come to a program (locals).
+LOCALS := $(addprefix $(B)/workloads/locals_,start.so later.so later_static.so later_stripped.so)
+FLAGS_OF_start := -DPADDING=64
+FLAGS_OF_later := -DPADDING=4096
+FLAGS_OF_later_static := -DPADDING=16 -ftls-model=initial-exec
+FLAGS_OF_later_stripped := -DPADDING=4096 -s
+$(LOCALS): $(B)/workloads/locals_%.so: tests/workloads/plugin/locals_part.cc
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -O2 -fPIC -shared -Wall -Wextra -DPART=$* $(FLAGS_OF_$*) -o $@ $<
+
+$(B)/workloads/locals: WORKLOAD_LIBS := $(B)/workloads/locals_start.so -Wl,-rpath,'$$ORIGIN'
+$(B)/workloads/locals: $(LOCALS)
+$(B)/workloads/shapes: $(B)/workloads/plugin.so $(B)/workloads/nortti.so
+$(B)/workloads/holder: $(B)/workloads/loser.so
+$(B)/workloads/cacher: $(B)/workloads/evictor.so
+$(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so
+
+$(B)/workloads/fixed/shop: tests/workloads/shop.c
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DFIXED $< -o $@
+
+# The second opinion of `make demo-retain`.
+$(B)/workloads/holder_lsan: tests/workloads/holder.c tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fsanitize=leak $< -o $@
+
+# What optimised C++ is in production: the walk has nothing but .eh_frame.
+$(B)/workloads/deep: tests/workloads/deep.cc $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -pthread -Wall -Wextra $< -o $@ -ldl
+
+# What libgcc's unwinder says of every allocation, for comparison with leakmon's stacks.
+TRUTH_COMPARE := tests/truth/compare.c tests/truth/compare_print.c
+$(B)/truth/backtrace_preload.so: tests/truth/backtrace_preload.c tests/truth/recorder.c \
+		$(wildcard tests/truth/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(filter-out -MMD -MP,$(CPPFLAGS) $(CFLAGS)) -fPIC -shared -fvisibility=hidden \
+		-fno-builtin -o $@ $(filter %.c,$^) -ldl -lgcc_s
+
+# Counts every allocation beside leakmon, for comparison of the numbers.
+$(B)/truth/counting_preload.so: tests/truth/counting_preload.c tests/truth/counts.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(filter-out -MMD -MP,$(CPPFLAGS) $(CFLAGS)) -fPIC -shared -fvisibility=hidden \
+		-fno-builtin -o $@ $< -ldl
+
+$(B)/truth/compare: tests/truth/compare_main.c $(TRUTH_COMPARE) $(wildcard tests/truth/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(filter-out -MMD -MP,$(CPPFLAGS) $(CFLAGS)) -o $@ $(filter %.c,$^) -ljansson
+
+truth: all $(B)/truth/backtrace_preload.so $(B)/truth/compare $(B)/workloads/deep
+	@tests/truth/figures.sh
+
+include tests/bench/bench.mk
+include tests/fuzz/fuzz.mk
