@@ -130,11 +130,12 @@ C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] user/arch/*/*.[ch] include/*.h b
 check:
 	@$(DEPS) --check build check
 	@scripts/check_rooms.sh
+	@scripts/check_links.sh
 	@clang-format --dry-run --Werror $(C_FILES)
 	@$(MAKE) --no-print-directory B=$(B)/check CFLAGS='-O2 -g -Werror' all
 	@printf '%s\n' $(SOURCES) | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- \
 		-std=gnu11 $(subst ",\",$(subst ',,$(CPPFLAGS))) 2>/dev/null' tidy
-	@echo 'check: formatted, linted, layered, without warnings'
+	@echo 'check: formatted, linted, layered, without warnings or dead links'
 
 install: all
 	install -D -m 0755 $(B)/leakmon $(DESTDIR)$(PREFIX)/sbin/leakmon

@@ -134,8 +134,8 @@ static void it_can_be_read_while_it_is_recorded(void **state)
 	expect_goes(harness, (open_up(harness, path), path), "last", workload->pid, 6);
 }
 
-/* The queries of the README, with sqlite3's own shell. */
-static void sqlite3_answers_the_queries_of_the_readme(void **state)
+/* The queries of user/doc/recording-format.md, with sqlite3's own shell. */
+static void sqlite3_answers_the_documented_queries(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak"), *shell;
@@ -198,7 +198,7 @@ int main(void)
 		e2e_test(snapshots_read_as_they_were_without_target_and_privileges),
 		e2e_test(a_killed_monitor_leaves_what_it_committed),
 		e2e_test(it_can_be_read_while_it_is_recorded),
-		e2e_test(sqlite3_answers_the_queries_of_the_readme),
+		e2e_test(sqlite3_answers_the_documented_queries),
 		e2e_test(what_cannot_be_read_or_made_is_said),
 	};
 

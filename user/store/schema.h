@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tables of a recording: one SQLite database per run of the monitor. README, "Recordings",
- * documents them for readers; sqlite.org documents the format.
+ * The tables of a recording: one SQLite database per run of the monitor.
+ * user/doc/recording-format.md documents them for readers; sqlite.org documents the format.
  *
  * A row of `points` or `ledgers` stands for its snapshot and for all later ones up to the next row
  * of the same site or process. Snapshots with `is_full` have a row for everything that is there, so
