@@ -43,6 +43,7 @@ static void child_exec(const char *path, const char *const *argv, before_exec pr
 	dup2(out, STDOUT_FILENO);
 	dup2(err, STDERR_FILENO);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
 	setpgid(0, 0);
 	/* A killed test program leaves no process behind. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -228,5 +228,6 @@ int main(void)
 		cmocka_unit_test(a_database_goes_with_what_stands_beside_it),
 	};
 
+	signal(SIGHUP, SIG_DFL); /* under nohup(1), too */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

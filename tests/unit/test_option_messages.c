@@ -96,7 +96,7 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon diff a --format prom",
 		 "--format `prom`: expected text, json, folded or html"},
 		{"leakmon diff a --retain --format html",
-		 "--format html cannot show runs of `leakmon retain`: choose text or json"},
+		 "--format html cannot show runs of `leakmon retain`: choose one of text|json"},
 		{"leakmon retain", "no target: name a process, as in `leakmon retain -p PID`"},
 		{"leakmon retain --census -- ls", "--census and --command contradict each other"},
 		{"leakmon retain -p 1 --format prom",
@@ -369,9 +369,10 @@ static void formats_are_offered_where_they_can_be_written(void **state)
 			{&command_watch, "leakmon -p 1", true},
 			{&command_kernel, "leakmon kernel", true},
 			{&command_report, "leakmon report x", true},
-			{&command_triage, "leakmon", format->write_triage},
-			{&command_diff, "leakmon diff x", format->write_diff},
-			{&command_retain, "leakmon retain -p 1", retain_format_find(format->name)},
+			{&command_triage, "leakmon", format->triage},
+			{&command_diff, "leakmon diff x", format->diff},
+			{&command_retain, "leakmon retain -p 1", format->retain},
+			{&command_threads, "leakmon threads -p 1", format->threads},
 		};
 
 		for (size_t j = 0; j < ARRAY_SIZE(cases); j++) {

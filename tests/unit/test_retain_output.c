@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "output/output.h"
 #include "output/retain.h"
 #include "unit/retain_fixture.h"
 
@@ -183,12 +184,12 @@ static void a_full_disk_is_told(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		FILE *full = fopen("/dev/full", "w");
 
-		assert_int_equal(retain_format_find(formats[i])
-					 ->write(full, &(struct retain_report){.result = &result}),
+		assert_int_equal(output_find(formats[i])
+					 ->retain(full, &(struct retain_report){.result = &result}),
 				 -ENOSPC);
 		fclose(full);
 	}
-	assert_null(retain_format_find("prom"));
+	assert_null(output_find("prom")->retain);
 }
 
 int main(void)

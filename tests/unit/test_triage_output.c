@@ -173,7 +173,7 @@ static char *render(const char *format, const struct triage_report *report)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	assert_int_equal(output_find(format)->write_triage(out, report), 0);
+	assert_int_equal(output_find(format)->triage(out, report), 0);
 	assert_int_equal(fclose(out), 0);
 	assert_int_equal(strlen(text), size);
 	return text;
@@ -301,9 +301,9 @@ static void a_full_disk_is_an_error(void **state)
 	(void)state;
 	assert_non_null(full);
 	fixture_fill(&fixture);
-	assert_int_equal(output_find("text")->write_triage(full, &fixture.report), -ENOSPC);
-	assert_int_equal(output_find("json")->write_triage(full, &fixture.report), -ENOSPC);
-	assert_int_equal(output_find("prom")->write_triage(full, &fixture.report), -ENOSPC);
+	assert_int_equal(output_find("text")->triage(full, &fixture.report), -ENOSPC);
+	assert_int_equal(output_find("json")->triage(full, &fixture.report), -ENOSPC);
+	assert_int_equal(output_find("prom")->triage(full, &fixture.report), -ENOSPC);
 	fclose(full);
 }
 

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Handles the three signals, but those that whoever started us ignores (nohup). Does nothing when
+/* Handles the three signals, but SIGHUP if whoever started us ignores it (nohup). Does nothing when
  * it was done. 0 or -errno. */
 int interrupt_open(void);
 

@@ -228,12 +228,12 @@ static void getopt_tables_fill(struct getopt_tables *tables, const struct given 
 		const struct option_row *row = given->entries[i].row;
 
 		tables->longs[i] = (struct option){.name = row->name,
-						   .has_arg = argument_kind(row->argument),
+						   .has_arg = argument_kind(option_argument(row)),
 						   .val = ENTRY_VALUE(i)};
 		if (!row->letter || strchr(tables->letters + 2, row->letter))
 			continue;
 		*letter++ = row->letter;
-		if (row->argument)
+		if (option_argument(row))
 			*letter++ = ':';
 		*letter = '\0';
 	}
@@ -457,7 +457,7 @@ static void explain_choice(const char *option, const char *text, const char *wor
 static void option_error(const struct option_row *row, const char *text, int error)
 {
 	if (error == -EINVAL && !row->expects)
-		explain_choice(row->name, text, row->argument);
+		explain_choice(row->name, text, option_argument(row));
 	else if (error == -EINVAL)
 		log_error("--%s `%s`: expected %s", row->name, text, row->expects);
 	else if (error == -ERANGE && row->limits)
@@ -554,7 +554,7 @@ static int read_word(struct parser *parser, char **argv, int value)
 	if (value != ':')
 		return read_option(parser, entry, optarg);
 	log_error("--%s needs a value: %s", entry->row->name,
-		  entry->row->expects ? entry->row->expects : entry->row->argument);
+		  entry->row->expects ? entry->row->expects : option_argument(entry->row));
 	return -EINVAL;
 }
 

@@ -29,10 +29,19 @@ struct option_row {
 	const char *expects; /* "a size, e.g. 64K"; NULL: one of the words of `argument` */
 	size_t offset;	     /* of the field, in the struct of the group */
 	uint64_t minimum, maximum;
+	/* Where the words follow from another table; called with `words_of`. Else NULL. */
+	const char *(*words)(unsigned of);
+	unsigned words_of;
 	const char *limits; /* these as they are typed, where numbers alone do not say it */
 	bool hidden; /* taken, but not shown: for our own build, or another way to say something */
 	bool takes_rest; /* the words behind `--` are another way to give it; a char ** field */
 };
+
+/* Its argument, wherever the words come from. */
+static inline const char *option_argument(const struct option_row *row)
+{
+	return row->words ? row->words(row->words_of) : row->argument;
+}
 
 /* Rows whose fields stand in one struct. */
 struct option_group {

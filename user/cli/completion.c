@@ -94,12 +94,13 @@ static void choice_print(FILE *out, const char *argument)
 
 static void action_print(FILE *out, const struct option_row *row)
 {
-	if (is_choice(row->argument)) {
-		choice_print(out, row->argument);
+	if (is_choice(option_argument(row))) {
+		choice_print(out, option_argument(row));
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (!strcmp(kinds[i].word, row->argument) || !strcmp(kinds[i].word, row->name)) {
+		if (!strcmp(kinds[i].word, option_argument(row)) ||
+		    !strcmp(kinds[i].word, row->name)) {
 			fputs(kinds[i].action, out);
 			return;
 		}
@@ -165,7 +166,7 @@ static void options_print(FILE *out, const struct command_table *table)
 static void value_print(FILE *out, const char *name, const struct option_row *row, char letter)
 {
 	/* What may be left out is given with a `=`, and is a number. */
-	if (!row->argument || !strncmp(row->argument, "[=", 2))
+	if (!option_argument(row) || !strncmp(option_argument(row), "[=", 2))
 		return;
 	fprintf(out, "	%s:--%s", name, row->name);
 	if (letter)

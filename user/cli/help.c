@@ -16,8 +16,8 @@ static void print_row(FILE *out, const struct option_row *row, char letter)
 
 	snprintf(names, sizeof(names), "%c%c%s--%s%s%s", letter ? '-' : ' ', letter ? letter : ' ',
 		 letter ? ", " : "  ", row->name,
-		 row->argument && strncmp(row->argument, "[=", 2) != 0 ? " " : "",
-		 row->argument ? row->argument : "");
+		 option_argument(row) && strncmp(option_argument(row), "[=", 2) != 0 ? " " : "",
+		 option_argument(row) ? option_argument(row) : "");
 	/* What is too long for its column has a line of its own. */
 	if (strlen(names) > NAMES_WIDTH)
 		fprintf(out, "  %s\n  %-*s %s\n", names, NAMES_WIDTH, "", row->help);
@@ -74,7 +74,7 @@ static bool takes_bytes(const struct command *command)
 {
 	for (const struct option_use *use = command->uses; use->group; use++) {
 		for (size_t i = 0; i < use->group->count; i++) {
-			const char *argument = use->group->rows[i].argument;
+			const char *argument = option_argument(&use->group->rows[i]);
 
 			if (argument && !strcmp(argument, "BYTES"))
 				return true;

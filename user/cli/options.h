@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "cli/command_line.h"
 #include "leakmon_abi.h"
+#include "output/output.h"
 #include "parse/choices.h"
 #include "proc/selector.h"
 
@@ -142,11 +143,12 @@ struct output_options {
 		.format = "text", .report.sort = SORT_BYTES, .fail_over = UINT64_MAX               \
 	}
 
-/* A command's formats: "text|json". */
-#define FORMAT_ROW(formats)                                                                        \
+/* The formats that can show what a command reports. */
+#define FORMAT_ROW(kind)                                                                           \
 	{                                                                                          \
-		"format", 0, formats, "output format; json: one object per line (text)",           \
-			value_set_word, .offset = offsetof(struct output_options, format)          \
+		.name = "format", .words = output_words, .words_of = (kind),                       \
+		.help = "output format; json: one object per line (text)",                         \
+		.parse = value_set_word, .offset = offsetof(struct output_options, format)         \
 	}
 
 extern const struct option_group output_group; /* --output FILE */

@@ -250,7 +250,7 @@ static int word_index(const char *words, const char *text)
 
 int value_set_choice(void *field, const struct option_row *row, const char *text)
 {
-	int index = word_index(row->argument, text);
+	int index = word_index(option_argument(row), text);
 
 	if (index < 0)
 		return index;
@@ -260,7 +260,7 @@ int value_set_choice(void *field, const struct option_row *row, const char *text
 
 int value_set_word(void *field, const struct option_row *row, const char *text)
 {
-	int index = word_index(row->argument, text);
+	int index = word_index(option_argument(row), text);
 
 	if (index < 0)
 		return index;

@@ -162,7 +162,7 @@ static int write_out(const struct comparison *comparison, const struct diff_opti
 	if (error)
 		return error;
 	emit_guard(&options->output, out);
-	error = format->write_diff(out, &comparison->diff);
+	error = format->diff(out, &comparison->diff);
 	if (error)
 		emit_say_failed("the difference", error);
 	emit_close(out);
@@ -241,7 +241,7 @@ static const struct option_row diff_rows[] = {
 static const struct option_group diff_group = {"What is compared", diff_rows,
 					       ARRAY_SIZE(diff_rows)};
 
-static const struct option_row format_rows[] = {FORMAT_ROW("text|json|folded|html")};
+static const struct option_row format_rows[] = {FORMAT_ROW(OUTPUT_DIFF)};
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 
 static const struct diff_options defaults = {.output = OUTPUT_DEFAULTS};

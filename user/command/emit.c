@@ -128,8 +128,8 @@ struct emission {
 
 static int write_to(FILE *out, const struct output_format *format, const struct emission *emission)
 {
-	return emission->triage ? format->write_triage(out, emission->triage)
-				: format->write(out, emission->report);
+	return emission->triage ? format->triage(out, emission->triage)
+				: format->report(out, emission->report);
 }
 
 static int replace_with(const struct output_options *options, const struct output_format *format,

@@ -50,7 +50,7 @@ static const struct option_row kernel_rows[] = {
 static const struct option_group kernel_group = {"Target", kernel_rows, ARRAY_SIZE(kernel_rows)};
 
 static const struct option_row format_rows[] = {
-	FORMAT_ROW("text|json|folded|pprof|prom|html"),
+	FORMAT_ROW(OUTPUT_REPORT),
 };
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 

@@ -116,7 +116,7 @@ static const struct option_group report_group = {"What is shown", report_rows,
 						 ARRAY_SIZE(report_rows)};
 
 static const struct option_row format_rows[] = {
-	FORMAT_ROW("text|json|folded|pprof|prom|html"),
+	FORMAT_ROW(OUTPUT_REPORT),
 };
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 

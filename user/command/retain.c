@@ -50,7 +50,7 @@ static const struct option_group census_group = {"What is tracked", census_rows,
 						 ARRAY_SIZE(census_rows)};
 static const struct option_group retain_group = {"Output", retain_rows, ARRAY_SIZE(retain_rows)};
 
-static const struct option_row format_rows[] = {FORMAT_ROW("text|json|folded|pprof|html")};
+static const struct option_row format_rows[] = {FORMAT_ROW(OUTPUT_RETAIN)};
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 
 static const struct retain_options defaults = {.session = SESSION_DEFAULTS};

@@ -20,7 +20,7 @@ int retain_run_open(struct retain_run *run, const struct retain_options *options
 	int err;
 
 	*run = (struct retain_run){.options = options,
-				   .format = retain_format_find(options->session.output.format),
+				   .format = output_find(options->session.output.format),
 				   .worker = worker_new(&parse_kinds, NULL)};
 	run->symbolizer = run->worker ? symbolizer_new(run->worker) : NULL;
 	err = emit_open_stream(&options->session.output, &run->out);
@@ -169,10 +169,10 @@ static int write_report(struct retain_run *run, const struct retain_result *resu
 	struct retain_report report = {
 		.result = result,
 		.diff = diff,
-		.top = output->top_given ? output->report.top : run->format->default_top,
+		.top = output->top_given ? output->report.top : run->format->retain_top,
 		.colour = emit_wants_colour(output),
 	};
-	int err = run->format->write(run->out, &report);
+	int err = run->format->retain(run->out, &report);
 
 	if (err)
 		emit_say_failed("the report", err);
@@ -250,7 +250,7 @@ static int conclude(struct retain_run *run, struct retain **retain,
 	struct retain_result_sources wanted = {.sites = tracked->sites,
 					       .site_count = tracked->site_count,
 					       .dropped = tracked->dropped,
-					       .samples = run->format->samples ||
+					       .samples = run->format->wants_samples ||
 							  run->options->recording};
 	struct retain_result result = {0};
 	int err = find_site_types(tracked, &types);

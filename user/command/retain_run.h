@@ -15,7 +15,7 @@
 
 struct retain_run {
 	const struct retain_options *options;
-	const struct retain_format *format;
+	const struct output_format *format;
 	FILE *out;
 	struct worker *worker;
 	struct symbolizer *symbolizer;

@@ -27,9 +27,9 @@ static int close_output(FILE *out, int error)
 	return error;
 }
 
-static size_t top_of(const struct output_options *output, const struct retain_format *format)
+static size_t top_of(const struct output_options *output, const struct output_format *format)
 {
-	return output->top_given ? output->report.top : format->default_top;
+	return output->top_given ? output->report.top : format->retain_top;
 }
 
 static int read_run(struct recording *recording, const char *at, size_t *position,
@@ -40,29 +40,32 @@ static int read_run(struct recording *recording, const char *at, size_t *positio
 	return error ? error : recording_read_retain(recording, *position, result);
 }
 
-static int refuse(const char *format, const char *others)
+static int check(const char *name, enum output_kind kind)
 {
-	log_error("--format %s cannot show runs of `leakmon retain`: choose %s", format, others);
+	const struct output_format *format = output_find(name);
+
+	if (format && output_has(format, kind))
+		return 0;
+	log_error("--format %s cannot show runs of `leakmon retain`: choose one of %s", name,
+		  output_words(kind));
 	return -EINVAL;
 }
 
 int retained_check_format(const char *format)
 {
-	return retain_format_find(format) ? 0 : refuse(format, "text, json, folded, pprof or html");
+	return check(format, OUTPUT_RETAIN);
 }
 
 int retained_check_diff_format(const char *format)
 {
-	const struct retain_format *found = retain_format_find(format);
-
-	return found && found->write_diff ? 0 : refuse(format, "text or json");
+	return check(format, OUTPUT_RETAIN_DIFF);
 }
 
 int retained_report(struct recording *recording, const char *at,
 		    const struct output_options *output)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
-	const struct retain_format *format = retain_format_find(output->format);
+	const struct output_format *format = output_find(output->format);
 	struct retain_report report = {.result = &result, .colour = emit_wants_colour(output)};
 	size_t position;
 	FILE *out;
@@ -78,7 +81,7 @@ int retained_report(struct recording *recording, const char *at,
 		return error;
 	emit_guard(output, out);
 	report.top = top_of(output, format);
-	return close_output(out, format->write(out, &report));
+	return close_output(out, format->retain(out, &report));
 }
 
 static void describe(struct retain_diff_report *report, const struct retained_side *before,
@@ -109,7 +112,7 @@ static uint64_t bytes_of(const struct retain_result *result)
 }
 
 static int write_diff(const struct retain_diff_report *report, const struct output_options *output,
-		      const struct retain_format *format)
+		      const struct output_format *format)
 {
 	FILE *out;
 	int error = emit_open_stream(output, &out);
@@ -117,7 +120,7 @@ static int write_diff(const struct retain_diff_report *report, const struct outp
 	if (error)
 		return error;
 	emit_guard(output, out);
-	return close_output(out, format->write_diff(out, report));
+	return close_output(out, format->retain_diff(out, report));
 }
 
 int retained_diff(const struct retained_side *before, const struct retained_side *after,
@@ -125,7 +128,7 @@ int retained_diff(const struct retained_side *before, const struct retained_side
 {
 	_cleanup_(retain_result_free) struct retain_result was = {0}, is = {0};
 	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
-	const struct retain_format *format = retain_format_find(output->format);
+	const struct output_format *format = output_find(output->format);
 	struct retain_diff_report report = {.diff = &diff, .colour = emit_wants_colour(output)};
 	size_t before_position, after_position;
 	int error = retained_check_diff_format(output->format);

@@ -61,7 +61,7 @@ static const struct option_row threads_rows[] = {
 static const struct option_group heap_group = {"What is tracked", heap_rows, ARRAY_SIZE(heap_rows)};
 static const struct option_group threads_group = {"Output", threads_rows, ARRAY_SIZE(threads_rows)};
 
-static const struct option_row format_rows[] = {FORMAT_ROW("text|json")};
+static const struct option_row format_rows[] = {FORMAT_ROW(OUTPUT_THREADS)};
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 
 static const struct threads_options defaults = {.session = SESSION_DEFAULTS};

@@ -111,9 +111,7 @@ static int name_report(struct session *session, struct thread_report *report, bo
 
 static int write_report(const struct session *session, const struct thread_report *report)
 {
-	int error = !strcmp(session->options->output.format, "json")
-			    ? thread_report_json(session->out, report)
-			    : thread_report_text(session->out, report);
+	int error = session->format->threads(session->out, report);
 
 	if (error)
 		emit_say_failed("the report", error);

@@ -221,7 +221,7 @@ static const struct option_row triage_rows[] = {
 #undef FIELD
 static const struct option_group triage_group = {"Triage", triage_rows, ARRAY_SIZE(triage_rows)};
 
-static const struct option_row format_rows[] = {FORMAT_ROW("text|json|prom")};
+static const struct option_row format_rows[] = {FORMAT_ROW(OUTPUT_TRIAGE)};
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 
 static const struct triage_options defaults = {

@@ -317,7 +317,7 @@ static int run(const void *options)
 }
 
 static const struct option_row format_rows[] = {
-	FORMAT_ROW("text|json|folded|pprof|prom|html"),
+	FORMAT_ROW(OUTPUT_REPORT),
 };
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 

@@ -8,6 +8,8 @@
 #include "analyze/diff.h"
 #include "analyze/report.h"
 
+struct thread_report;
+
 int output_text_write(FILE *out, const struct report *report);
 int output_json_write(FILE *out, const struct report *report);
 int output_folded_write(FILE *out, const struct report *report);
@@ -19,5 +21,8 @@ int output_text_diff_write(FILE *out, const struct diff *diff);
 int output_json_diff_write(FILE *out, const struct diff *diff);
 int output_folded_diff_write(FILE *out, const struct diff *diff);
 int output_html_diff_write(FILE *out, const struct diff *diff);
+
+int output_text_census_write(FILE *out, const struct thread_report *report);
+int output_json_census_write(FILE *out, const struct thread_report *report);
 
 #endif

@@ -1,35 +1,61 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Output formats: one file each, one row in output.c. A format writes a finished report to a
- * stream and looks nothing up. Everything that came from the target is made inert on the way.
+ * Output formats: a row in output.c each, with a writer for every kind of report that the format
+ * can show. What commands offer, check and complete follows from that table. A writer takes a
+ * finished report and a stream, and looks nothing up; everything that came from the target is made
+ * inert on the way. All return 0, or -errno when the stream failed (output_finish()), or -ENOMEM;
+ * and flush.
  */
 #ifndef LEAKMON_OUTPUT_OUTPUT_H
 #define LEAKMON_OUTPUT_OUTPUT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
-#include "analyze/diff.h"
-#include "analyze/report.h"
-
+struct diff;
+struct report;
+struct retain_diff_report;
+struct retain_report;
+struct thread_report;
 struct triage_report;
+
+/* The columns of the table. */
+enum output_kind {
+	OUTPUT_REPORT,
+	OUTPUT_DIFF,
+	OUTPUT_TRIAGE,
+	OUTPUT_RETAIN,
+	OUTPUT_RETAIN_DIFF,
+	OUTPUT_THREADS,
+	OUTPUT_KIND_MAX_,
+};
 
 struct output_format {
 	const char *name;
-	/* 0, or -errno when the stream failed: output_finish(). Flushes. */
-	int (*write)(FILE *out, const struct report *report);
-	/* The same of a triage; NULL: this format has none. */
-	int (*write_triage)(FILE *out, const struct triage_report *report);
-	/* What changed; NULL: this format has no way to say it. */
-	int (*write_diff)(FILE *out, const struct diff *diff);
+	/* NULL: this format has no way to show it. */
+	int (*report)(FILE *out, const struct report *report);
+	int (*diff)(FILE *out, const struct diff *diff);
+	int (*triage)(FILE *out, const struct triage_report *report);
+	int (*retain)(FILE *out, const struct retain_report *report);
+	int (*retain_diff)(FILE *out, const struct retain_diff_report *report);
+	int (*threads)(FILE *out, const struct thread_report *report);
 	bool single;	     /* a file holds one report: each replaces the one before */
 	bool wants_history;  /* a difference is shown with what came before both sides */
 	bool wants_retained; /* report->retained is shown */
-	size_t default_top;  /* sites per process unless -T is given; 0: all */
+	bool wants_samples;  /* retain needs result->samples */
+	/* Rows unless -T is given, 0: all. Sites per process; of each list of retain. */
+	size_t default_top, retain_top;
 };
 
 /* NULL if there is no such format. */
 const struct output_format *output_find(const char *name);
 /* The i-th format, NULL past the last. */
 const struct output_format *output_at(size_t i);
+
+bool output_has(const struct output_format *format, enum output_kind kind);
+
+/* "text|json|...": the formats that have it, as an option's argument shows them. */
+const char *output_words(unsigned kind);
 
 #endif

@@ -25,19 +25,6 @@ struct retain_diff_report {
 	bool colour;
 };
 
-struct retain_format {
-	const char *name;
-	/* 0, or -errno when the stream failed: output_finish(); or -ENOMEM. Flushes. */
-	int (*write)(FILE *out, const struct retain_report *report);
-	/* What changed; NULL: this format has no way to say it. */
-	int (*write_diff)(FILE *out, const struct retain_diff_report *report);
-	bool samples;	    /* needs result->samples */
-	size_t default_top; /* rows of each list unless -T is given; 0: all */
-};
-
-/* NULL: there is none of that name for this. */
-const struct retain_format *retain_format_find(const char *name);
-
 int retain_text_write(FILE *out, const struct retain_report *report);
 int retain_json_write(FILE *out, const struct retain_report *report);
 int retain_folded_write(FILE *out, const struct retain_report *report);

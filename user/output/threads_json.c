@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "output/finish.h"
+#include "output/formats.h"
 #include "output/json_parts.h"
 #include "output/json_writer.h"
 #include "output/threads_holders.h"
@@ -109,7 +110,7 @@ static void census_write(struct json_writer *json, const struct thread_report *r
 	json_close(json, '}');
 }
 
-int thread_report_json(FILE *out, const struct thread_report *report)
+int output_json_census_write(FILE *out, const struct thread_report *report)
 {
 	struct json_writer json = {.out = out};
 

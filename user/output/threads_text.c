@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "output/finish.h"
+#include "output/formats.h"
 #include "output/text_parts.h"
 #include "output/threads_holders.h"
 #include "threads/thread_report.h"
@@ -157,7 +158,7 @@ static void everywhere_write(FILE *out, const struct thread_report *report)
 	fputc('\n', out);
 }
 
-int thread_report_text(FILE *out, const struct thread_report *report)
+int output_text_census_write(FILE *out, const struct thread_report *report)
 {
 	struct tm local = {0};
 	char clock[16];

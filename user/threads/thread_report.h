@@ -74,8 +74,4 @@ int thread_table_owners(const struct thread_table *table, struct owners *owners)
 void thread_census_free(struct thread_census *census);
 void thread_report_free(struct thread_report *report);
 
-/* 0 or -errno. */
-int thread_report_text(FILE *out, const struct thread_report *report);
-int thread_report_json(FILE *out, const struct thread_report *report);
-
 #endif
