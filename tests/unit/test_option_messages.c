@@ -96,7 +96,7 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon diff a --format prom",
 		 "--format `prom`: expected text, json, folded or html"},
 		{"leakmon diff a --retain --format html",
-		 "--format html cannot show runs of `leakmon retain`: choose one of text|json"},
+		 "--format html cannot show runs of `leakmon retain`: choose text or json"},
 		{"leakmon retain", "no target: name a process, as in `leakmon retain -p PID`"},
 		{"leakmon retain --census -- ls", "--census and --command contradict each other"},
 		{"leakmon retain -p 1 --format prom",

@@ -437,12 +437,11 @@ static int not_supported(const struct parser *parser, const char *name)
 	return -EINVAL;
 }
 
-/* "expected text, json or html" */
-static void explain_choice(const char *option, const char *text, const char *words)
+char *choices_phrase(char text[CHOICES_PHRASE_SIZE], const char *words)
 {
-	char list[128] = "";
-	FILE *out = fmemopen(list, sizeof(list), "w");
+	FILE *out = fmemopen(text, CHOICES_PHRASE_SIZE, "w");
 
+	text[0] = '\0';
 	for (; out && *words; words++) {
 		if (*words != '|')
 			fputc(*words, out);
@@ -451,7 +450,14 @@ static void explain_choice(const char *option, const char *text, const char *wor
 	}
 	if (out)
 		fclose(out);
-	log_error("--%s `%s`: expected %s", option, text, list);
+	return text;
+}
+
+static void explain_choice(const char *option, const char *text, const char *words)
+{
+	char phrase[CHOICES_PHRASE_SIZE];
+
+	log_error("--%s `%s`: expected %s", option, text, choices_phrase(phrase, words));
 }
 
 static void option_error(const struct option_row *row, const char *text, int error)

@@ -43,6 +43,10 @@ static inline const char *option_argument(const struct option_row *row)
 	return row->words ? row->words(row->words_of) : row->argument;
 }
 
+/* "text, json or html" of "text|json|html". Returns text. */
+#define CHOICES_PHRASE_SIZE 128
+char *choices_phrase(char text[CHOICES_PHRASE_SIZE], const char *words);
+
 /* Rows whose fields stand in one struct. */
 struct option_group {
 	const char *title; /* groups of one title stand together in the help */

@@ -43,11 +43,12 @@ static int read_run(struct recording *recording, const char *at, size_t *positio
 static int check(const char *name, enum output_kind kind)
 {
 	const struct output_format *format = output_find(name);
+	char phrase[CHOICES_PHRASE_SIZE];
 
 	if (format && output_has(format, kind))
 		return 0;
-	log_error("--format %s cannot show runs of `leakmon retain`: choose one of %s", name,
-		  output_words(kind));
+	log_error("--format %s cannot show runs of `leakmon retain`: choose %s", name,
+		  choices_phrase(phrase, output_words(kind)));
 	return -EINVAL;
 }
 
