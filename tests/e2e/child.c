@@ -44,6 +44,8 @@ static void child_exec(const char *path, const char *const *argv, before_exec pr
 	dup2(err, STDERR_FILENO);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	setpgid(0, 0);
 	/* A killed test program leaves no process behind. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -13,8 +13,8 @@
 #include <link.h>
 
 #include "base/cleanup.h"
-#include "parse/plan.h"
 #include "base/clock.h"
+#include "parse/plan.h"
 #include "unit/elf_fixture.h"
 
 #define MAX_SYMBOLS 520

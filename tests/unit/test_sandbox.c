@@ -20,7 +20,6 @@
 
 #include "base/cleanup.h"
 #include "sandbox/sandbox.h"
-#include "sandbox/sandbox_filter.h"
 
 enum { CHILD_SOCKET = 3, CHILD_FILE = 4, ALLOWED = 0, NO_SANDBOX = 100 };
 

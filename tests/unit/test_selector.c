@@ -15,7 +15,6 @@
 
 #include "base/cleanup.h"
 #include "proc/selector.h"
-#include "proc/selector_words.h"
 
 #define ID "3f2a91c0b7d54e6688aa0011223344556677889900aabbccddeeff0123456789"
 

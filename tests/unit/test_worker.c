@@ -21,7 +21,7 @@
 #include "base/cleanup.h"
 #include "parse/questions.h"
 #include "sandbox/process.h"
-#include "sandbox/sandbox_filter.h"
+#include "sandbox/sandbox.h"
 #include "unit/elf_fixture.h"
 
 static struct worker *new_worker(uint32_t deadline_ms)

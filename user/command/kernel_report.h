@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "command/command.h"
 #include "collect/collect.h"
+#include "command/command.h"
 #include "output/output.h"
 #include "probe/kernel_loader.h"
 #include "symbol/kernel_symbols.h"

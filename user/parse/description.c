@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "parse/wire.h"
-#include "sandbox/cursor.h"
+#include "sandbox/bytes.h"
 
 int encode_description(const struct debug_description *description, struct bytes *body)
 {

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "elf/debug_sections.h"
 #include "parse/wire.h"
-#include "sandbox/cursor.h"
+#include "sandbox/bytes.h"
 
 static int add_all(struct elf_symbols *symbols, const struct elf_symbols *more)
 {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
-#include "sandbox/cursor.h"
+#include "sandbox/bytes.h"
 
 /* Files whose line information stays open between requests. Each takes up to two descriptors. */
 #define MAX_OPEN_LINES 32

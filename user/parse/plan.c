@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "elf/elf_dynamic.h"
 #include "parse/wire.h"
-#include "sandbox/cursor.h"
+#include "sandbox/bytes.h"
 
 /* One bit for each prefix under which the file has a C function that allocates, or frees. */
 struct prefixes_seen {

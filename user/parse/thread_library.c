@@ -13,7 +13,7 @@
 #include "leakmon_thread.h"
 #include "parse/plan.h"
 #include "parse/wire.h"
-#include "sandbox/cursor.h"
+#include "sandbox/bytes.h"
 
 /* A thread library while thread_library_read() reads it. */
 

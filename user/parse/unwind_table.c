@@ -8,7 +8,7 @@
 #include "elf/eh_frame.h"
 #include "parse/image.h"
 #include "parse/wire.h"
-#include "sandbox/cursor.h"
+#include "sandbox/bytes.h"
 
 #define PAGE_SIZE 4096ull
 

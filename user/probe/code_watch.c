@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "probe/attach.h"
 #include "parse/plan.h"
+#include "probe/attach.h"
 #include "proc/target_file.h"
 
 #define BREAKPOINT 0xcc

@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "proc/root_only.h"
-#include "proc/small_file.h"
+#include "proc/host_file.h"
 
 /* A dozen hierarchies of v1, and v2, with a page of path each. */
 #define TEXT_MAX_BYTES (64 * 4096)

@@ -1,17 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A container, with the names that Kubernetes gave it. The id comes from the cgroup path
- * (container_id.h), the names from what the runtimes leave on the machine (container_names.h);
- * whose container it is, container_cache.h tells.
+ * Which container a cgroup path belongs to. The runtimes write the container's id, 64 hexadecimal
+ * digits, into the name of its cgroup; the kubelet writes the pod's UID into a parent:
+ *
+ *   /kubepods/besteffort/pod<UID>/<ID>                                          cgroupfs driver
+ *   /kubepods.slice/kubepods-pod<U_I_D>.slice/cri-containerd-<ID>.scope         systemd driver
+ *   /system.slice/containerd.service/kubepods-pod<U_I_D>.slice:cri-containerd:<ID>   v1
+ *   /kubepods.slice/…/crio-<ID>.scope[/container]                               CRI-O
+ *   /system.slice/docker-<ID>.scope[/init], /docker/<ID>                        Docker
+ *   /machine.slice/libpod-<ID>.scope[/container]                                Podman
+ *
+ * No pattern is anchored at the start: out of a private cgroup namespace a path begins with /../..
  */
 #ifndef LEAKMON_PROC_CONTAINER_H
 #define LEAKMON_PROC_CONTAINER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "proc/cgroup.h"
-#include "proc/container_id.h"
+
+#define CONTAINER_ID_LENGTH 64
+#define POD_UID_MAX_LENGTH 36
+
+struct container_id {
+	char id[CONTAINER_ID_LENGTH + 1];
+	char pod_uid[POD_UID_MAX_LENGTH + 1]; /* with dashes, as the API writes it; "": no pod */
+};
+
+/*
+ * Of nested containers, the innermost. False, and *id untouched: the path is of none, or of the
+ * monitor that a runtime runs beside a container (crio-conmon-…, libpod-conmon-…).
+ */
+bool container_id_from_path(const char *path, struct container_id *id);
+
+/*
+ * A container, with the names that Kubernetes gave it. The id comes from the cgroup path
+ *, the names from what the runtimes leave on the machine (container_names.h);
+ * whose container it is, container_cache.h tells.
+ */
 
 /* NULL: not known, or the container belongs to no pod. Names are untrusted text; owned. */
 struct container_claims {
@@ -64,8 +92,10 @@ const char *container_doubt_reason(const struct container *container);
 
 /* A deep copy for container_free(). NULL: out of memory, or container is NULL. */
 struct container *container_copy(const struct container *container);
+
 /* NULL is allowed. */
 void container_free(struct container *container);
+
 /* Frees the names only. */
 void container_clear(struct container *container);
 

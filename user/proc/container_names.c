@@ -1,16 +1,292 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "proc/container_names.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proc/container_logs.h"
 #include "proc/host_file.h"
-#include "proc/oci_files.h"
 #include "proc/process_list.h"
-#include "proc/root_only.h"
+
+static void cleanup_json(json_t *const *value)
+{
+	json_decref(*value);
+}
+
+#define _cleanup_json_ _cleanup_(cleanup_json)
+
+/* What containerd and CRI-O annotate. */
+static const struct {
+	const char *key;
+	size_t offset;
+} names[] = {
+	{"io.kubernetes.cri.container-name", offsetof(struct container, name)},
+	{"io.kubernetes.cri.sandbox-name", offsetof(struct container, pod)},
+	{"io.kubernetes.cri.sandbox-namespace", offsetof(struct container, namespace)},
+	{"io.kubernetes.container.name", offsetof(struct container, name)},
+	{"io.kubernetes.pod.name", offsetof(struct container, pod)},
+	{"io.kubernetes.pod.namespace", offsetof(struct container, namespace)},
+};
+
+static const char *const uid_keys[] = {"io.kubernetes.cri.sandbox-uid", "io.kubernetes.pod.uid"};
+
+/* `key` is not terminated. */
+static bool is_key(const char *wanted, const char *key, size_t length)
+{
+	return strlen(wanted) == length && !memcmp(wanted, key, length);
+}
+
+static void take_annotation(const char *key, size_t key_length, const char *value, size_t length,
+			    struct container *container)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (is_key(names[i].key, key, key_length))
+			container_name_set((char **)((char *)container + names[i].offset), value,
+					   length);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(uid_keys); i++) {
+		if (is_key(uid_keys[i], key, key_length) && !container->pod_uid[0] &&
+		    length < sizeof(container->pod_uid))
+			memcpy(container->pod_uid, value, length + 1);
+	}
+}
+
+static void take_annotations(json_t *annotations, struct container *container)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(annotations, key, value)
+	{
+		if (json_is_string(value))
+			take_annotation(key, strlen(key), json_string_value(value),
+					json_string_length(value), container);
+	}
+}
+
+static json_t *load_object(const char *text, size_t length)
+{
+	json_t *root = json_loadb(text, length, 0, NULL);
+
+	if (json_is_object(root))
+		return root;
+	json_decref(root);
+	return NULL;
+}
+
+int oci_read_config(const char *text, size_t length, bool trusted, struct container *container)
+{
+	_cleanup_json_ json_t *root = load_object(text, length);
+	const char *cgroup;
+
+	if (!root)
+		return -EINVAL;
+	cgroup = json_string_value(json_object_get(json_object_get(root, "linux"), "cgroupsPath"));
+	if (!trusted && (!cgroup || !strstr(cgroup, container->id)))
+		return -ENOENT;
+	take_annotations(json_object_get(root, "annotations"), container);
+	return 0;
+}
+
+/* runc writes an annotation as "key=value", and the bundle as one more. */
+static char *take_label(const char *label, struct container *container)
+{
+	const char *value = strchr(label, '=');
+	size_t key_length = value ? (size_t)(value - label) : 0;
+
+	if (!value)
+		return NULL;
+	value++;
+	if (is_key("bundle", label, key_length))
+		return strndup(value, PATH_MAX);
+	take_annotation(label, key_length, value, strlen(value), container);
+	return NULL;
+}
+
+int oci_read_state(const char *text, size_t length, struct container *container, char **bundle)
+{
+	_cleanup_json_ json_t *root = load_object(text, length);
+	const char *path = json_string_value(json_object_get(root, "bundle"));
+	json_t *labels = json_object_get(json_object_get(root, "config"), "labels"), *label;
+	_cleanup_free_ char *found = path ? strndup(path, PATH_MAX) : NULL;
+	size_t i;
+
+	if (!root)
+		return -EINVAL;
+	json_array_foreach(labels, i, label)
+	{
+		const char *line = json_string_value(label);
+		char *named = line ? take_label(line, container) : NULL;
+
+		if (named) {
+			free(found);
+			found = named;
+		}
+	}
+	*bundle = TAKE_PTR(found);
+	return 0;
+}
+
+int docker_read_config(const char *text, size_t length, struct container *container)
+{
+	_cleanup_json_ json_t *root = load_object(text, length);
+	const char *id = json_string_value(json_object_get(root, "ID"));
+	const char *name = json_string_value(json_object_get(root, "Name"));
+
+	if (!root)
+		return -EINVAL;
+	if (!id || strcmp(id, container->id) != 0)
+		return -ENOENT;
+	take_annotations(json_object_get(json_object_get(root, "Config"), "Labels"), container);
+	if (name && *name == '/')
+		name++;
+	if (name)
+		container_name_set(&container->name, name, strlen(name));
+	return 0;
+}
+
+/* The first of its names: the others are aliases. */
+static void take_first_name(const json_t *entry, struct container *container)
+{
+	const json_t *name = json_array_get(json_object_get(entry, "names"), 0);
+
+	if (json_is_string(name))
+		container_name_set(&container->name, json_string_value(name),
+				   json_string_length(name));
+}
+
+int storage_read_containers(const char *text, size_t length, struct container *container)
+{
+	_cleanup_json_ json_t *root = json_loadb(text, length, 0, NULL);
+	json_t *entry;
+	size_t i;
+
+	if (!json_is_array(root))
+		return -EINVAL;
+	json_array_foreach(root, i, entry)
+	{
+		const char *id = json_string_value(json_object_get(entry, "id"));
+
+		if (!id || strcmp(id, container->id) != 0)
+			continue;
+		take_first_name(entry, container);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* A node has a few hundred; a directory with more is not read to its end. */
+#define ENTRIES_MAX 16384
+#define LINKS "/var/log/containers"
+#define PODS "/var/log/pods"
+
+/* The part of name before `end`, which it must end with; 0: it does not. */
+static size_t length_before(const char *name, const char *end)
+{
+	size_t length = strlen(name), end_length = strlen(end);
+
+	if (length <= end_length || strcmp(name + length - end_length, end) != 0)
+		return 0;
+	return length - end_length;
+}
+
+bool container_logs_take_link(const char *name, struct container *container)
+{
+	char end[CONTAINER_ID_LENGTH + 8];
+	const char *namespace, *own;
+	size_t length;
+
+	snprintf(end, sizeof(end), "-%s.log", container->id);
+	length = length_before(name, end);
+	/* No name in Kubernetes has an underscore. */
+	namespace = length ? memchr(name, '_', length) : NULL;
+	own = namespace ? memchr(namespace + 1, '_', length - (size_t)(namespace + 1 - name))
+			: NULL;
+	if (!own)
+		return false;
+	container_name_set(&container->pod, name, (size_t)(namespace - name));
+	container_name_set(&container->namespace, namespace + 1, (size_t)(own - namespace - 1));
+	container_name_set(&container->name, own + 1, length - (size_t)(own + 1 - name));
+	return true;
+}
+
+bool container_logs_take_pod(const char *name, struct container *container)
+{
+	char end[POD_UID_MAX_LENGTH + 2];
+	const char *pod;
+	size_t length;
+
+	if (!container->pod_uid[0])
+		return false;
+	snprintf(end, sizeof(end), "_%s", container->pod_uid);
+	length = length_before(name, end);
+	pod = length ? memchr(name, '_', length) : NULL;
+	if (!pod)
+		return false;
+	container_name_set(&container->namespace, name, (size_t)(pod - name));
+	container_name_set(&container->pod, pod + 1, length - (size_t)(pod + 1 - name));
+	return true;
+}
+
+/* The one entry that `take` takes; a copy for the caller to free, or NULL. */
+static char *find_entry(const char *path, bool (*take)(const char *, struct container *),
+			struct container *proven, struct container *claimed)
+{
+	bool root_only = false;
+	_cleanup_closedir_ DIR *directory = host_directory_open(path, &root_only);
+	struct container *container = root_only ? proven : claimed;
+	struct dirent *entry;
+
+	for (size_t i = 0; directory && i < ENTRIES_MAX && (entry = readdir(directory)); i++) {
+		if (take(entry->d_name, container))
+			return strdup(entry->d_name);
+	}
+	return NULL;
+}
+
+/* With several containers in a pod, nothing here says which of them is ours. */
+static void take_only_container(const char *pod, struct container *container,
+				struct container *claimed)
+{
+	_cleanup_closedir_ DIR *directory = NULL;
+	char path[PATH_MAX], only[NAME_MAX + 1] = "";
+	struct dirent *entry;
+	size_t count = 0;
+	bool root_only = false;
+
+	snprintf(path, sizeof(path), PODS "/%s", pod);
+	directory = host_directory_open(path, &root_only);
+	if (!root_only)
+		container = claimed;
+	while (directory && count < 2 && (entry = readdir(directory))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		count++;
+		snprintf(only, sizeof(only), "%s", entry->d_name);
+	}
+	if (count == 1)
+		container_name_set(&container->name, only, strlen(only));
+}
+
+/*
+ * Fills the names that are still unknown, by the container's id, then by its pod's UID: those of
+ * `container` from directories that only root writes to, those of `claimed` from others.
+ */
+static void container_logs_find(struct container *container, struct container *claimed)
+{
+	_cleanup_free_ char *link = find_entry(LINKS, container_logs_take_link, container, claimed);
+	_cleanup_free_ char *pod = NULL;
+
+	if (link)
+		return;
+	pod = find_entry(PODS, container_logs_take_pod, container, claimed);
+	if (pod)
+		take_only_container(pod, container, claimed);
+}
 
 /* From a process up to the runtime that started its container. */
 #define ANCESTORS_MAX 64
@@ -24,6 +300,7 @@ static const char *const state_roots[] = {
 	"/run/containerd/runc/moby",
 	"/run/containerd/runc/default",
 };
+
 static const char *const state_files[] = {"state.json", "status"};
 
 static bool is_complete(const struct container *container)

@@ -81,4 +81,28 @@ void selection_free(struct selection *selection);
  */
 int selection_explain(const struct selection *selection);
 
+/* What a single word of a selector means. Internal to proc/. */
+
+struct word_list {
+	char **items; /* owned, as are the words */
+	size_t count, capacity;
+};
+
+/* What is known of a process. */
+struct word_subject {
+	const char *comm;
+	const struct cgroup_paths *paths;
+	struct container_id id;		   /* "": in no container */
+	const struct container *container; /* NULL: in none, or nobody asked */
+};
+
+bool word_matches(enum selector_kind kind, const char *word, const struct word_subject *subject);
+
+/* Which words matched so far. */
+struct word_marks {
+	bool *matched[SELECT_MAX_];
+};
+
+/* 0 or -ENOMEM (free it in either case). */
+
 #endif

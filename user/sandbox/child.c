@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "sandbox/process.h"
-#include "sandbox/sandbox_filter.h"
+#include "sandbox/sandbox.h"
 
 /*
  * Signals to the whole process group (Ctrl-C) or service (systemctl stop) ask the monitor for its

@@ -15,4 +15,18 @@ int sandbox_enter(int socket, uint64_t memory_bytes);
 /* Ends the process (SIGXCPU) once it has used that much more CPU time than up to now. */
 void sandbox_limit_cpu(uint32_t seconds);
 
+/* The system calls that are left to the parser (seccomp(2)). */
+
+/* Under AddressSanitizer, which has needs of its own, sandboxes are a little wider. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANDBOX_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANDBOX_SANITIZED 1
+#endif
+#endif
+#ifndef SANDBOX_SANITIZED
+#define SANDBOX_SANITIZED 0
+#endif
+
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proc/small_file.h"
+#include "proc/host_file.h"
 
 #define MOUNTINFO_MAX_BYTES (1u << 20)
 

@@ -5,8 +5,8 @@
 
 #include "base/cleanup.h"
 #include "base/interrupt.h"
-#include "unwind/module_image.h"
 #include "sandbox/worker.h"
+#include "unwind/module_image.h"
 
 /* What the mappings come to. */
 struct listed {
