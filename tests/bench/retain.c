@@ -16,27 +16,27 @@ static const struct heap {
 	{"10000000", "1", RETAIN_BUSY_ALL, RETAIN_BUSY_PAUSE, FIGURE_MAX_},
 };
 
-static void add(struct bench *bench, json_t *picture, const char *key, enum figure figure,
+static void add(struct bench *bench, json_t *heap_image, const char *key, enum figure figure,
 		double unit)
 {
 	if (figure < FIGURE_MAX_)
 		results_add(&bench->results, figure,
-			    (double)json_integer_value(json_object_get(picture, key)) / unit);
+			    (double)json_integer_value(json_object_get(heap_image, key)) / unit);
 }
 
 static int take_figures(struct bench *bench, const struct heap *heap, const struct child *monitor,
 			const char *line)
 {
 	json_t *report = json_loads(line, 0, NULL);
-	json_t *picture = json_object_get(report, "picture");
+	json_t *heap_image = json_object_get(report, "picture");
 
-	if (!json_is_true(json_object_get(picture, "stopped"))) {
+	if (!json_is_true(json_object_get(heap_image, "stopped"))) {
 		json_decref(report);
 		return child_fail(monitor, -EPROTO, "could not stop its target for long enough");
 	}
-	add(bench, picture, "total_ns", heap->all, 1e6);
-	add(bench, picture, "pause_ns", heap->pause, 1e6);
-	add(bench, picture, "own_peak_bytes", heap->rss, 1 << 20);
+	add(bench, heap_image, "total_ns", heap->all, 1e6);
+	add(bench, heap_image, "pause_ns", heap->pause, 1e6);
+	add(bench, heap_image, "own_peak_bytes", heap->rss, 1 << 20);
 	json_decref(report);
 	return 0;
 }

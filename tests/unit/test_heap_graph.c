@@ -17,19 +17,19 @@ struct word {
 };
 
 struct fixture {
-	struct picture picture;
+	struct heap_image heap_image;
 	struct heap_graph graph;
 };
 
 static int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	struct page_range *range = vec_push(&fixture->picture.pages.ranges);
+	struct page_range *range = vec_push(&fixture->heap_image.pages.ranges);
 
 	range->start = MEMORY;
 	range->end = MEMORY + 4 * MEMORY_PAGE;
 	*state = fixture;
-	return pages_prepare(&fixture->picture.pages);
+	return pages_prepare(&fixture->heap_image.pages);
 }
 
 static int teardown(void **state)
@@ -37,7 +37,7 @@ static int teardown(void **state)
 	struct fixture *fixture = *state;
 
 	heap_graph_free(&fixture->graph);
-	picture_free(&fixture->picture);
+	heap_image_free(&fixture->heap_image);
 	free(fixture);
 	return 0;
 }
@@ -45,7 +45,7 @@ static int teardown(void **state)
 /* Words come by ascending address. */
 static void put_words(struct fixture *fixture, const struct word *words, size_t count)
 {
-	struct page_table *pages = &fixture->picture.pages;
+	struct page_table *pages = &fixture->heap_image.pages;
 
 	pages->found.items = calloc(count, sizeof(uint64_t));
 	pages->found.count = count;
@@ -61,7 +61,7 @@ static void put_words(struct fixture *fixture, const struct word *words, size_t 
 
 static void add_zone(struct fixture *fixture, uint64_t start, uint64_t end, enum zone_kind kind)
 {
-	struct zone *zone = vec_push(&fixture->picture.zones);
+	struct zone *zone = vec_push(&fixture->heap_image.zones);
 
 	*zone = (struct zone){MEMORY + start, MEMORY + end, kind, 0};
 }
@@ -98,7 +98,7 @@ static void words_in_blocks_are_edges_and_others_are_roots(void **state)
 	struct heap_graph *graph = &fixture->graph;
 
 	put_words(fixture, words, ARRAY_SIZE(words));
-	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0},
+	assert_int_equal(heap_graph_build(&fixture->heap_image, &(struct data_modules){0},
 					  &(struct thread_blocks){0}, tracked, ARRAY_SIZE(tracked),
 					  graph),
 			 0);
@@ -130,7 +130,7 @@ static void memory_that_nobody_uses_holds_nothing(void **state)
 	add_zone(fixture, 0x600, 0x608, ZONE_HEAP);
 	add_zone(fixture, 0x700, 0x708, ZONE_STACK);
 	put_words(fixture, words, ARRAY_SIZE(words));
-	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0},
+	assert_int_equal(heap_graph_build(&fixture->heap_image, &(struct data_modules){0},
 					  &(struct thread_blocks){0}, tracked, ARRAY_SIZE(tracked),
 					  &fixture->graph),
 			 0);
@@ -157,7 +157,7 @@ static void thread_locals_in_a_block_are_roots(void **state)
 
 	add_zone(fixture, 0x600, 0x700, ZONE_HEAP);
 	put_words(fixture, words, ARRAY_SIZE(words));
-	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0}, &blocks,
+	assert_int_equal(heap_graph_build(&fixture->heap_image, &(struct data_modules){0}, &blocks,
 					  tracked, ARRAY_SIZE(tracked), graph),
 			 0);
 	assert_int_equal(graph->graph.first[3], 2);
@@ -172,11 +172,11 @@ static void thread_locals_in_a_block_are_roots(void **state)
 static void registers_are_roots(void **state)
 {
 	struct fixture *fixture = *state;
-	struct picture_thread *thread = vec_push(&fixture->picture.threads);
+	struct heap_image_thread *thread = vec_push(&fixture->heap_image.threads);
 
 	thread->registers.rbx = MEMORY + 0x200;
 	thread->vectors[3] = MEMORY + 0x100;
-	assert_int_equal(heap_graph_build(&fixture->picture, &(struct data_modules){0},
+	assert_int_equal(heap_graph_build(&fixture->heap_image, &(struct data_modules){0},
 					  &(struct thread_blocks){0}, tracked, ARRAY_SIZE(tracked),
 					  &fixture->graph),
 			 0);

@@ -92,7 +92,7 @@ static size_t walk(struct fixture *fixture)
 static void chunks_in_use_become_blocks_and_free_ones_do_not(void **state)
 {
 	struct fixture *fixture = *state;
-	struct picture picture = {0};
+	struct heap_image heap_image = {0};
 	struct heap_graph graph = {0};
 	uint64_t first, third;
 
@@ -101,8 +101,8 @@ static void chunks_in_use_become_blocks_and_free_ones_do_not(void **state)
 	third = add_chunk(fixture, 0x40, true);
 	finish(fixture);
 	assert_int_equal(walk(fixture), 4);
-	picture.spans = fixture->spans;
-	assert_int_equal(heap_blocks_list(&picture, NULL, 0, &graph), 0);
+	heap_image.spans = fixture->spans;
+	assert_int_equal(heap_blocks_list(&heap_image, NULL, 0, &graph), 0);
 	assert_int_equal(graph.blocks, 2);
 	assert_int_equal(graph.starts[0], first + 16);
 	assert_int_equal(graph.sizes[0], 0x18);

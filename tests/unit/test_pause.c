@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How long a process stands for a picture: every part of it ends in time, and nothing stays held.
+/* How long a process stands for a heap image: every part of it ends in time, and nothing stays
+ * held.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,8 +21,8 @@
 
 #include "base/cleanup.h"
 #include "proc/process_list.h"
-#include "retain/picture.h"
-#include "retain/picture_zones.h"
+#include "retain/heap_image.h"
+#include "retain/heap_image_zones.h"
 
 #define THREADS 40
 #define LONG_NS 60000000000ull
@@ -251,32 +252,32 @@ static void a_main_thread_that_has_ended_is_no_refusal(void **state)
 static void a_picture_that_takes_too_long_is_one_without_a_stop(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct picture_options options = {.max_pause_ns = 1, .threads = 1};
-	struct picture picture = {0};
+	const struct heap_image_options options = {.max_pause_ns = 1, .threads = 1};
+	struct heap_image heap_image = {0};
 
-	assert_int_equal(picture_take(fixture->child, &options, &picture), 0);
-	assert_false(picture.stopped);
-	assert_non_null(picture.why_not_stopped);
-	assert_non_null(strstr(picture.why_not_stopped, "--max-pause"));
-	assert_int_equal(picture.threads.count, 1);
-	assert_int_equal(picture.threads.items[0].stack_words, 0);
-	picture_free(&picture);
+	assert_int_equal(heap_image_take(fixture->child, &options, &heap_image), 0);
+	assert_false(heap_image.stopped);
+	assert_non_null(heap_image.why_not_stopped);
+	assert_non_null(strstr(heap_image.why_not_stopped, "--max-pause"));
+	assert_int_equal(heap_image.threads.count, 1);
+	assert_int_equal(heap_image.threads.items[0].stack_words, 0);
+	heap_image_free(&heap_image);
 	assert_int_equal(tracer_of(fixture->child), 0);
 }
 
 static void a_picture_of_a_process_that_stands_has_its_stacks(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct picture_options options = {.max_pause_ns = LONG_NS, .threads = 1};
-	struct picture picture = {0};
+	const struct heap_image_options options = {.max_pause_ns = LONG_NS, .threads = 1};
+	struct heap_image heap_image = {0};
 
-	assert_int_equal(picture_take(fixture->child, &options, &picture), 0);
-	assert_true(picture.stopped);
-	assert_int_equal(picture.stacks_missing, 0);
-	assert_int_equal(picture.threads.count, 1);
-	assert_string_equal(picture.threads.items[0].comm, "sleep");
-	assert_true(picture.threads.items[0].stack_words > 0);
-	picture_free(&picture);
+	assert_int_equal(heap_image_take(fixture->child, &options, &heap_image), 0);
+	assert_true(heap_image.stopped);
+	assert_int_equal(heap_image.stacks_missing, 0);
+	assert_int_equal(heap_image.threads.count, 1);
+	assert_string_equal(heap_image.threads.items[0].comm, "sleep");
+	assert_true(heap_image.threads.items[0].stack_words > 0);
+	heap_image_free(&heap_image);
 	assert_int_equal(tracer_of(fixture->child), 0);
 }
 
@@ -334,29 +335,29 @@ static int mend_walk(struct peek *peek)
 
 static int add_threads(struct peek *peek)
 {
-	struct picture picture = {.pid = getpid()};
+	struct heap_image heap_image = {.pid = getpid()};
 	struct stop stop = {0};
 	int err;
 
 	((struct stopped_thread *)vec_push(&stop.threads))->tid = getpid();
-	err = zones_add_threads(&picture, &stop, peek->deadline);
-	assert_int_equal(picture.threads.count, 0);
+	err = zones_add_threads(&heap_image, &stop, peek->deadline);
+	assert_int_equal(heap_image.threads.count, 0);
 	stop_free(&stop);
-	picture_free(&picture);
+	heap_image_free(&heap_image);
 	return err;
 }
 
 /* Only names need them: they are counted instead. */
 static int copy_stacks(struct peek *peek)
 {
-	struct picture picture = {.pid = getpid()};
+	struct heap_image heap_image = {.pid = getpid()};
 	size_t missing;
 	int err;
 
-	vec_push(&picture.threads);
-	vec_push(&picture.threads);
-	err = stacks_copy(&picture, -1, peek->deadline, &missing);
-	picture_free(&picture);
+	vec_push(&heap_image.threads);
+	vec_push(&heap_image.threads);
+	err = stacks_copy(&heap_image, -1, peek->deadline, &missing);
+	heap_image_free(&heap_image);
 	return err ? err : missing == 2 ? -ETIMEDOUT : 0;
 }
 

@@ -54,7 +54,7 @@ struct memory {
 
 struct scene {
 	struct memory *memory;
-	struct picture picture;
+	struct heap_image heap_image;
 	struct data_modules modules;
 	struct thread_blocks blocks;
 	struct peek *peek;
@@ -67,7 +67,7 @@ static void make_threads(struct scene *scene)
 {
 	for (size_t i = 0; i < THREADS; i++) {
 		struct fake_thread *thread = &scene->memory->threads[i].thread;
-		struct picture_thread *pictured = vec_push(&scene->picture.threads);
+		struct heap_image_thread *pictured = vec_push(&scene->heap_image.threads);
 
 		pictured->tid = 100 + (pid_t)i;
 		pictured->registers.fs_base = AT(*thread);
@@ -147,7 +147,7 @@ static int setup(void **state)
 	make_slots(scene);
 	make_modules(scene);
 	*state = scene;
-	return maps_read(getpid(), MAPS_ALL, &scene->picture.maps);
+	return maps_read(getpid(), MAPS_ALL, &scene->heap_image.maps);
 }
 
 static int teardown(void **state)
@@ -159,15 +159,16 @@ static int teardown(void **state)
 	free(scene->peek);
 	thread_blocks_free(&scene->blocks);
 	vec_free(&scene->modules.list);
-	picture_free(&scene->picture);
+	heap_image_free(&scene->heap_image);
 	free(scene);
 	return 0;
 }
 
 static void find(struct scene *scene)
 {
-	assert_int_equal(thread_vectors_read(&scene->picture, scene->peek), 0);
-	assert_int_equal(thread_blocks_find(&scene->picture, &scene->modules, &scene->blocks), 0);
+	assert_int_equal(thread_vectors_read(&scene->heap_image, scene->peek), 0);
+	assert_int_equal(thread_blocks_find(&scene->heap_image, &scene->modules, &scene->blocks),
+			 0);
 }
 
 /* One letter for what lies at an address: P(rogram), L(ibrary), l(oaded), T(hread), K(eys),
@@ -232,7 +233,7 @@ static void drop_generation(struct scene *scene)
 	scene->memory->threads[0].vector[1][0] = 1; /* LOADED came with 2 */
 }
 
-static void load_after_the_picture(struct scene *scene)
+static void load_after_the_heap_image(struct scene *scene)
 {
 	scene->memory->lists[0].slots[3].generation = 8;
 }
@@ -318,7 +319,7 @@ static const struct {
 	const char *first; /* what becomes of the first thread */
 } lies[] = {
 	{drop_generation, START THREAD "--"},
-	{load_after_the_picture, START THREAD "--"},
+	{load_after_the_heap_image, START THREAD "--"},
 	{put_block_outside, START THREAD "--"},
 	{put_block_into_code, START THREAD "--"},
 	{shorten_vector, START "TKKTV---"},
@@ -380,10 +381,10 @@ static void without_descriptors_the_program_is_known_by_its_place(void **state)
 				 cases[i].below);
 		thread_blocks_free(&scene->blocks);
 		for (size_t j = 0; j < THREADS; j++)
-			free(scene->picture.threads.items[j].vector.blocks);
+			free(scene->heap_image.threads.items[j].vector.blocks);
 	}
 	for (size_t j = 0; j < THREADS; j++)
-		scene->picture.threads.items[j].vector = (struct thread_vector){0};
+		scene->heap_image.threads.items[j].vector = (struct thread_vector){0};
 }
 
 static void add_word(struct scene *scene, struct heap_graph *graph, const void *address)
@@ -425,7 +426,7 @@ static void a_variable_is_one_root_for_all_threads(void **state)
 	struct root_groups groups = {0};
 	struct intern intern = {0};
 	struct kernel_held held = {0};
-	struct root_sources sources = {.picture = &scene->picture,
+	struct root_sources sources = {.heap_image = &scene->heap_image,
 				       .modules = &scene->modules,
 				       .locals = &scene->blocks,
 				       .held = &held};

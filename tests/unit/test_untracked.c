@@ -16,7 +16,7 @@
 #define PAGE(number) (MEMORY + (number)*MEMORY_PAGE)
 
 struct fixture {
-	struct picture picture;
+	struct heap_image heap_image;
 	struct heap_graph graph;
 };
 
@@ -27,11 +27,11 @@ struct word {
 static int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	struct page_range *range = vec_push(&fixture->picture.pages.ranges);
+	struct page_range *range = vec_push(&fixture->heap_image.pages.ranges);
 
 	*range = (struct page_range){.start = MEMORY, .end = PAGE(PAGES)};
 	*state = fixture;
-	return pages_prepare(&fixture->picture.pages);
+	return pages_prepare(&fixture->heap_image.pages);
 }
 
 static int teardown(void **state)
@@ -39,7 +39,7 @@ static int teardown(void **state)
 	struct fixture *fixture = *state;
 
 	heap_graph_free(&fixture->graph);
-	picture_free(&fixture->picture);
+	heap_image_free(&fixture->heap_image);
 	free(fixture);
 	return 0;
 }
@@ -48,7 +48,7 @@ static void build(struct fixture *fixture, const struct word *words, size_t coun
 		  const struct tracked_block *blocks, size_t block_count)
 {
 	static const struct data_modules none;
-	struct page_table *pages = &fixture->picture.pages;
+	struct page_table *pages = &fixture->heap_image.pages;
 
 	pages->found.items = calloc(count + 1, sizeof(uint64_t));
 	pages->found.count = count;
@@ -60,7 +60,7 @@ static void build(struct fixture *fixture, const struct word *words, size_t coun
 		pages->found.items[i] =
 			found_pack(words[i].value, words[i].address % MEMORY_PAGE / 8);
 	}
-	assert_int_equal(heap_graph_build(&fixture->picture, &none, &(struct thread_blocks){0},
+	assert_int_equal(heap_graph_build(&fixture->heap_image, &none, &(struct thread_blocks){0},
 					  blocks, block_count, &fixture->graph),
 			 0);
 }
@@ -113,7 +113,7 @@ static void the_urgent_walk_is_done_to_its_end_before_the_next(void **state)
 
 static void add_zone(struct fixture *fixture, uint64_t start, uint64_t end)
 {
-	struct zone *zone = vec_push(&fixture->picture.zones);
+	struct zone *zone = vec_push(&fixture->heap_image.zones);
 
 	*zone = (struct zone){start, end, ZONE_STACK, 0};
 }

@@ -58,7 +58,7 @@ static int run_once(struct retain_run *run)
 }
 
 /* Nothing here needs to be undone: a signal ends the process at any time but while another one
- * stands stopped (retain/picture_stop.c). */
+ * stands stopped (retain/heap_image_stop.c). */
 static int run_all(struct retain_run *run)
 {
 	const struct retain_options *options = run->options;

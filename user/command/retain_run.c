@@ -64,15 +64,15 @@ static void explain(pid_t pid, int err)
 		log_error("process %d: %s", pid, strerror(-err));
 }
 
-static struct picture_options picture_options_of(const struct retain_run *run)
+static struct heap_image_options heap_image_options_of(const struct retain_run *run)
 {
-	return (struct picture_options){.no_stop = run->options->pause.no_stop,
-					.max_pause_ns = run->options->pause.max_pause_ns};
+	return (struct heap_image_options){.no_stop = run->options->pause.no_stop,
+					   .max_pause_ns = run->options->pause.max_pause_ns};
 }
 
 struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 {
-	struct picture_options options = picture_options_of(run);
+	struct heap_image_options options = heap_image_options_of(run);
 	struct retain *retain = NULL;
 	int err;
 
@@ -241,7 +241,7 @@ static int conclude(struct retain_run *run, struct retain **retain,
 		    const struct retain_tracked *tracked)
 {
 	_cleanup_(site_types_free) struct site_types types = {0};
-	struct picture_options options = picture_options_of(run);
+	struct heap_image_options options = heap_image_options_of(run);
 	struct retain_sources sources = {.worker = run->worker,
 					 .symbolizer = run->symbolizer,
 					 .tracked = tracked->blocks,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What both ways of `leakmon retain` do: from a picture to what is written. */
+/* What both ways of `leakmon retain` do: from a heap image to what is written. */
 #ifndef LEAKMON_COMMAND_RETAIN_RUN_H
 #define LEAKMON_COMMAND_RETAIN_RUN_H
 
@@ -37,7 +37,7 @@ struct retain_tracked {
 int retain_run_open(struct retain_run *run, const struct retain_options *options);
 void retain_run_close(struct retain_run *run);
 
-/* The picture, on the heap; NULL after an error message. */
+/* The heap image, on the heap; NULL after an error message. */
 struct retain *retain_run_begin(struct retain_run *run, pid_t pid);
 
 /* Concludes, writes and frees it. 0, or -errno after an error message. */

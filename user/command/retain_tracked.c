@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * leakmon retain with tracking: the pictures are taken at one report of the watch loop, and a
+ * leakmon retain with tracking: the heap images are taken at one report of the watch loop, and a
  * second report, right after, tells which blocks were there all the while: their sites are added to
  * what the heap itself tells, or are all that is known of another allocator's blocks.
  */
@@ -19,7 +19,7 @@
 
 struct tracking {
 	struct retain_run run;
-	VEC(struct retain *) pictures;
+	VEC(struct retain *) images;
 	bool done;
 };
 
@@ -50,7 +50,7 @@ static int number_sites(const struct report_process *process, struct hash *numbe
 	return 0;
 }
 
-/* Blocks that were there before the picture was begun, and still are. */
+/* Blocks that were there before the heap image was begun, and still are. */
 static int list_blocks(const struct snapshot *snapshot, const struct snapshot_process *process,
 		       uint64_t since_ns, const struct hash *numbers,
 		       struct retain_tracked *tracked)
@@ -107,16 +107,16 @@ static int read_tracked(const struct report *report, const struct retain *retain
 		err = number_sites(process, &numbers, tracked);
 		if (!err)
 			err = list_blocks(report->snapshot, process->process,
-					  retain->picture.started_ns, &numbers, tracked);
+					  retain->heap_image.started_ns, &numbers, tracked);
 	}
 	hash_free(&numbers);
 	return err;
 }
 
-static int take_picture(struct tracking *tracking, pid_t pid)
+static int take_heap_image(struct tracking *tracking, pid_t pid)
 {
 	struct retain *retain = retain_run_begin(&tracking->run, pid);
-	struct retain **kept = retain ? vec_push(&tracking->pictures) : NULL;
+	struct retain **kept = retain ? vec_push(&tracking->images) : NULL;
 
 	if (!kept) {
 		retain_close(retain);
@@ -126,19 +126,19 @@ static int take_picture(struct tracking *tracking, pid_t pid)
 	return 0;
 }
 
-static int take_pictures(struct tracking *tracking, const struct report *report)
+static int take_heap_images(struct tracking *tracking, const struct report *report)
 {
 	bool named = tracking->run.options->session.targets.pids.count;
 
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct snapshot_process *process = report->processes.items[i].process;
-		int err = process->exited ? 0 : take_picture(tracking, (pid_t)process->pid);
+		int err = process->exited ? 0 : take_heap_image(tracking, (pid_t)process->pid);
 
 		/* Of a container's processes, one may end at any time. */
 		if (err && named)
 			return err;
 	}
-	if (!tracking->pictures.count)
+	if (!tracking->images.count)
 		return 0;
 	/* The next report, now. */
 	kill(getpid(), SIGUSR1);
@@ -161,17 +161,17 @@ static int finish_one(struct tracking *tracking, const struct report *report, st
 	return err;
 }
 
-static int finish_pictures(struct tracking *tracking, const struct report *report)
+static int finish_heap_images(struct tracking *tracking, const struct report *report)
 {
 	const struct schedule *schedule = &tracking->run.options->session.schedule;
 	int err = 0;
 
-	for (size_t i = 0; i < tracking->pictures.count; i++) {
-		int failed = finish_one(tracking, report, tracking->pictures.items[i]);
+	for (size_t i = 0; i < tracking->images.count; i++) {
+		int failed = finish_one(tracking, report, tracking->images.items[i]);
 
 		err = err ? err : failed;
 	}
-	tracking->pictures.count = 0;
+	tracking->images.count = 0;
 	tracking->run.runs++;
 	tracking->done = err || !schedule->repeat ||
 			 (schedule->count && tracking->run.runs >= schedule->count);
@@ -185,13 +185,13 @@ static int take(void *context, const struct report *report, const char *label, b
 	(void)label;
 	int err;
 
-	if (tracking->done || (last && !tracking->pictures.count))
+	if (tracking->done || (last && !tracking->images.count))
 		return 0;
 	/* It can take minutes, and the kernel takes the probes back as well as we do. A process
-	 * that stands stopped goes on first (retain/picture_stop.c). */
+	 * that stands stopped goes on first (retain/heap_image_stop.c). */
 	interrupt_ends(true);
-	err = tracking->pictures.count ? finish_pictures(tracking, report)
-				       : take_pictures(tracking, report);
+	err = tracking->images.count ? finish_heap_images(tracking, report)
+				     : take_heap_images(tracking, report);
 	interrupt_ends(false);
 	return err;
 }
@@ -224,9 +224,9 @@ int retain_run_tracked(const struct retain_options *options)
 	if (!err && code != EXIT_OK && !tracking.run.runs)
 		log_error("to see what the heap itself tells, without probes: leakmon retain "
 			  "--census");
-	for (size_t i = 0; i < tracking.pictures.count; i++)
-		retain_close(tracking.pictures.items[i]);
-	vec_free(&tracking.pictures);
+	for (size_t i = 0; i < tracking.images.count; i++)
+		retain_close(tracking.images.items[i]);
+	vec_free(&tracking.images);
 	retain_run_close(&tracking.run);
 	return code;
 }

@@ -74,8 +74,8 @@ static int take_census(struct session *session, struct snapshot *snapshot,
 static int find_holders(struct session *session, const struct threads_options *options,
 			struct thread_report *report)
 {
-	const struct picture_options wanted = {.no_stop = options->pause.no_stop,
-					       .max_pause_ns = options->pause.max_pause_ns};
+	const struct heap_image_options wanted = {.no_stop = options->pause.no_stop,
+						  .max_pause_ns = options->pause.max_pause_ns};
 	const struct retain_sources sources = {.worker = session->worker,
 					       .symbolizer = session->symbolizer};
 	int error = 0;

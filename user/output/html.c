@@ -123,7 +123,6 @@ static void html_site_write(struct json_writer *json, struct html_names *names,
  * well, for the page shows any time of the run.
  */
 
-
 /* Of each list of a retain run. */
 #define RETAINED_ROWS 200
 

@@ -49,7 +49,7 @@ static void numbers_write(struct json_writer *json, const struct retain_result *
 	}
 }
 
-static void picture_write(struct json_writer *json, const struct retain_result *result)
+static void heap_image_write(struct json_writer *json, const struct retain_result *result)
 {
 	json_open(json, "picture", '{');
 	json_put_bool(json, "stopped", result->stopped);
@@ -248,7 +248,7 @@ void retain_json_object(struct json_writer *json, const struct retain_report *re
 	json_put_number(json, "pid", (uint64_t)result->pid);
 	json_put_string(json, "comm", result->comm);
 	json_put_bool(json, "settled", result->settled);
-	picture_write(json, result);
+	heap_image_write(json, result);
 	totals_write(json, result);
 	leaks_write(json, report);
 	roots_write(json, report);

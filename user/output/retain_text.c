@@ -59,19 +59,19 @@ static void write_source(FILE *out, const struct retain_result *result)
 static void write_stop(FILE *out, const struct retain_result *result)
 {
 	if (result->stopped) {
-		fprintf(out, "picture: stopped for %.1f ms (limit %.0f ms)",
+		fprintf(out, "heap image: stopped for %.1f ms (limit %.0f ms)",
 			milliseconds(result, NUMBER_PAUSE_NS),
 			milliseconds(result, NUMBER_MAX_PAUSE_NS));
 	} else if (result->why_not_stopped) {
-		fputs("picture: not stopped (", out);
+		fputs("heap image: not stopped (", out);
 		text_print_inert(out, result->why_not_stopped);
 		fputs("), so by two scans", out);
 	} else {
-		fputs("picture: by two scans, without a stop", out);
+		fputs("heap image: by two scans, without a stop", out);
 	}
 }
 
-static void write_picture(FILE *out, const struct retain_result *result)
+static void write_heap_image(FILE *out, const struct retain_result *result)
 {
 	const uint64_t *numbers = result->numbers;
 
@@ -80,15 +80,15 @@ static void write_picture(FILE *out, const struct retain_result *result)
 		numbers[NUMBER_READ_BYTES] / MIB, milliseconds(result, NUMBER_READ_NS),
 		milliseconds(result, NUMBER_TOTAL_NS), numbers[NUMBER_OWN_PEAK_BYTES] / MIB);
 	if (numbers[NUMBER_PAUSE_NS] && !result->stopped)
-		fprintf(out, "picture: a first attempt stopped it for %.1f ms\n",
+		fprintf(out, "heap image: a first attempt stopped it for %.1f ms\n",
 			milliseconds(result, NUMBER_PAUSE_NS));
 	if (numbers[NUMBER_SWAPPED_BYTES])
 		fprintf(out,
-			"picture: %" PRIu64 " MiB are swapped out and were not read: what "
+			"heap image: %" PRIu64 " MiB are swapped out and were not read: what "
 			"only they hold seems lost\n",
 			numbers[NUMBER_SWAPPED_BYTES] / MIB);
 	if (!result->pagemap)
-		fputs("picture: /proc/PID/pagemap could not be read, so absent pages were "
+		fputs("heap image: /proc/PID/pagemap could not be read, so absent pages were "
 		      "touched\n",
 		      out);
 }
@@ -98,7 +98,7 @@ static void retain_text_head_write(FILE *out, const struct retain_result *result
 	fprintf(out, "process %d ", result->pid);
 	text_print_inert(out, result->comm);
 	fprintf(out, ": who holds its %" PRIu64 " blocks\n", result->numbers[NUMBER_BLOCKS]);
-	write_picture(out, result);
+	write_heap_image(out, result);
 	write_source(out, result);
 }
 

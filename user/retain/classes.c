@@ -16,16 +16,16 @@
 /* Of a table of functions, how many words are looked at for one. */
 #define OPS_WORDS 4
 
-static bool is_code(const struct picture *picture, uint64_t address)
+static bool is_code(const struct heap_image *heap_image, uint64_t address)
 {
-	const struct mapping *mapping = maps_find(&picture->maps, address);
+	const struct mapping *mapping = maps_find(&heap_image->maps, address);
 
 	return mapping && mapping->executable && mapping->inode;
 }
 
-static bool is_constant(const struct picture *picture, uint64_t address)
+static bool is_constant(const struct heap_image *heap_image, uint64_t address)
 {
-	const struct mapping *mapping = maps_find(&picture->maps, address);
+	const struct mapping *mapping = maps_find(&heap_image->maps, address);
 
 	return address % 8 == 0 && mapping && mapping->inode && !mapping->executable &&
 	       !mapping->shared;
@@ -47,16 +47,16 @@ static char *demangle_type(const char *prefix, const char *mangled)
 }
 
 /* The name in a type_info: identifiers of the linker's, a star first if it is local to a file. */
-static char *read_mangled(const struct picture *picture, uint64_t address)
+static char *read_mangled(const struct heap_image *heap_image, uint64_t address)
 {
 	_cleanup_free_ char *name = calloc(1, MAX_NAME_BYTES);
 	ssize_t got;
 	size_t length;
 
-	if (!name || !maps_find(&picture->maps, address) ||
-	    !maps_find(&picture->maps, address)->inode)
+	if (!name || !maps_find(&heap_image->maps, address) ||
+	    !maps_find(&heap_image->maps, address)->inode)
 		return NULL;
-	got = memory_read(picture->maps.task, address, name, MAX_NAME_BYTES - 1);
+	got = memory_read(heap_image->maps.task, address, name, MAX_NAME_BYTES - 1);
 	if (got <= 0)
 		return NULL;
 	length = strnlen(name, (size_t)got);
@@ -69,16 +69,16 @@ static char *read_mangled(const struct picture *picture, uint64_t address)
 	return name[0] == '*' ? strdup(name + 1) : TAKE_PTR(name);
 }
 
-static char *name_by_type_info(const struct picture *picture, uint64_t type_info)
+static char *name_by_type_info(const struct heap_image *heap_image, uint64_t type_info)
 {
 	_cleanup_free_ char *mangled = NULL;
 	uint64_t words[2];
 
-	if (!is_constant(picture, type_info) ||
-	    memory_read_exact(picture->maps.task, type_info, words, sizeof(words)) ||
-	    !is_constant(picture, words[0]))
+	if (!is_constant(heap_image, type_info) ||
+	    memory_read_exact(heap_image->maps.task, type_info, words, sizeof(words)) ||
+	    !is_constant(heap_image, words[0]))
 		return NULL;
-	mangled = read_mangled(picture, words[1]);
+	mangled = read_mangled(heap_image, words[1]);
 	return mangled ? demangle_type("_ZTI", mangled) : NULL;
 }
 
@@ -106,28 +106,29 @@ static char *name_by_symbol(const struct data_modules *modules, uint64_t address
 	return demangle_type("", symbol);
 }
 
-static char *class_name(const struct picture *picture, const struct data_modules *modules,
+static char *class_name(const struct heap_image *heap_image, const struct data_modules *modules,
 			uint64_t address)
 {
 	uint64_t words[3]; /* offset to top, type_info, the first virtual function */
 
-	if (memory_read_exact(picture->maps.task, address - 16, words, sizeof(words)) ||
+	if (memory_read_exact(heap_image->maps.task, address - 16, words, sizeof(words)) ||
 	    (int64_t)words[0] > MAX_OFFSET_TO_TOP || (int64_t)words[0] < -MAX_OFFSET_TO_TOP ||
-	    (words[2] && !is_code(picture, words[2])))
+	    (words[2] && !is_code(heap_image, words[2])))
 		return NULL;
-	return words[1] ? name_by_type_info(picture, words[1]) : name_by_symbol(modules, address);
+	return words[1] ? name_by_type_info(heap_image, words[1])
+			: name_by_symbol(modules, address);
 }
 
-static bool is_ops_table(const struct picture *picture, uint64_t address)
+static bool is_ops_table(const struct heap_image *heap_image, uint64_t address)
 {
-	const struct mapping *mapping = maps_find(&picture->maps, address);
+	const struct mapping *mapping = maps_find(&heap_image->maps, address);
 	uint64_t words[OPS_WORDS];
 
 	if (!mapping || mapping->writable ||
-	    memory_read_exact(picture->maps.task, address, words, sizeof(words)))
+	    memory_read_exact(heap_image->maps.task, address, words, sizeof(words)))
 		return false;
 	for (size_t i = 0; i < OPS_WORDS; i++) {
-		if (is_code(picture, words[i]))
+		if (is_code(heap_image, words[i]))
 			return true;
 	}
 	return false;
@@ -152,18 +153,18 @@ static void set_ops(const struct data_modules *modules, uint64_t address, struct
  * 0 and kind, name, module, offset in *found; -ENOENT: it is neither; -ENOMEM. Nothing is believed
  * of the target: type information is taken only if all of it is where a compiler puts it.
  */
-static int type_name_find(const struct picture *picture, const struct data_modules *modules,
+static int type_name_find(const struct heap_image *heap_image, const struct data_modules *modules,
 			  const struct type_word *word, struct intern *intern,
 			  struct block_class *found)
 {
-	_cleanup_free_ char *name = class_name(picture, modules, word->address);
+	_cleanup_free_ char *name = class_name(heap_image, modules, word->address);
 
 	if (name) {
 		found->kind = word->second ? CLASS_CXX_ARRAY : CLASS_CXX;
 		found->name = intern_string(intern, name);
 		return found->name ? 0 : -ENOMEM;
 	}
-	if (word->second || !is_ops_table(picture, word->address))
+	if (word->second || !is_ops_table(heap_image, word->address))
 		return -ENOENT;
 	set_ops(modules, word->address, intern, found);
 	return 0;
@@ -198,7 +199,7 @@ static int join(struct classifier *classifier, uint64_t value, const struct bloc
 	return 0;
 }
 
-static int name_types(struct classifier *classifier, const struct picture *picture,
+static int name_types(struct classifier *classifier, const struct heap_image *heap_image,
 		      const struct data_modules *modules, struct intern *intern)
 {
 	const struct heap_graph *graph = classifier->graph;
@@ -206,7 +207,7 @@ static int name_types(struct classifier *classifier, const struct picture *pictu
 	for (size_t i = 0; i < graph->type_words.count; i++) {
 		const struct type_word *word = &graph->type_words.items[i];
 		struct block_class found = {0};
-		int err = type_name_find(picture, modules, word, intern, &found);
+		int err = type_name_find(heap_image, modules, word, intern, &found);
 
 		classifier->type_class[i] = TYPE_NONE;
 		if (err == -ENOENT)
@@ -271,7 +272,7 @@ static int classify_all(struct classifier *classifier)
 	return err;
 }
 
-int classes_find(const struct picture *picture, const struct data_modules *modules,
+int classes_find(const struct heap_image *heap_image, const struct data_modules *modules,
 		 const struct heap_graph *graph, const struct site_types *types,
 		 struct intern *intern, struct classes *classes)
 {
@@ -282,7 +283,7 @@ int classes_find(const struct picture *picture, const struct data_modules *modul
 	made.of_blocks = malloc(((size_t)graph->blocks + 1) * sizeof(uint32_t));
 	classifier.type_class = malloc((graph->type_words.count + 1) * sizeof(uint32_t));
 	if (made.of_blocks && classifier.type_class)
-		err = name_types(&classifier, picture, modules, intern);
+		err = name_types(&classifier, heap_image, modules, intern);
 	if (!err)
 		err = classify_all(&classifier);
 	if (!err)

@@ -14,8 +14,8 @@
 
 struct block_class {
 	enum class_kind kind;
-	/* Interned or the picture's; untrusted. CLASS_SITE: what its call stack says of the type,
-	 * or NULL (template_types.h). */
+	/* Interned or the heap image's; untrusted. CLASS_SITE: what its call stack says of the
+	 * type, or NULL (template_types.h). */
 	const char *name, *module;
 	uint64_t offset; /* CLASS_OPS: in the module's file; CLASS_SITE: a number
 			  * for its stack that is the same in every run, or 0 */
@@ -39,7 +39,7 @@ struct site_types {
 
 /* Reads type information from the process, which may run meanwhile: it is constant. 0 or -ENOMEM.
  */
-int classes_find(const struct picture *picture, const struct data_modules *modules,
+int classes_find(const struct heap_image *heap_image, const struct data_modules *modules,
 		 const struct heap_graph *graph, const struct site_types *types,
 		 struct intern *intern, struct classes *classes);
 

@@ -66,11 +66,11 @@ static void set_bounds(struct data_module *module, const struct mapping *first)
 }
 
 /* 0 (also when it is no module after all) or -ENOMEM. */
-static int add_module(const struct picture *picture, struct worker *worker,
+static int add_module(const struct heap_image *heap_image, struct worker *worker,
 		      const struct mapping *mapping, struct data_modules *modules)
 {
 	_cleanup_(image_free) struct image image = {.file.fd = -1};
-	_cleanup_close_ int fd = target_file_open_mapping(picture->maps.task, mapping);
+	_cleanup_close_ int fd = target_file_open_mapping(heap_image->maps.task, mapping);
 	struct data_module *module;
 	uint64_t bias;
 
@@ -78,7 +78,7 @@ static int add_module(const struct picture *picture, struct worker *worker,
 	    !module_bias(&image.file, mapping, &bias))
 		return 0;
 	if (!image.has_symtab)
-		add_debug_objects(worker, picture->maps.task, mapping, fd, &image);
+		add_debug_objects(worker, heap_image->maps.task, mapping, fd, &image);
 	module = vec_push(&modules->list);
 	if (!module)
 		return -ENOMEM;
@@ -104,14 +104,14 @@ static bool has_code(const struct maps *maps, size_t first)
 	return false;
 }
 
-int data_modules_read(const struct picture *picture, struct worker *worker,
+int data_modules_read(const struct heap_image *heap_image, struct worker *worker,
 		      struct data_modules *modules)
 {
 	const struct mapping *last = NULL;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < picture->maps.list.count; i++) {
-		const struct mapping *mapping = &picture->maps.list.items[i];
+	for (size_t i = 0; !err && i < heap_image->maps.list.count; i++) {
+		const struct mapping *mapping = &heap_image->maps.list.items[i];
 
 		if (!mapping->inode || mapping->shared)
 			continue;
@@ -119,8 +119,8 @@ int data_modules_read(const struct picture *picture, struct worker *worker,
 		if (last && mapping_same_file(last, mapping) && mapping->offset > last->offset)
 			continue;
 		last = mapping;
-		if (has_code(&picture->maps, i))
-			err = add_module(picture, worker, mapping, modules);
+		if (has_code(&heap_image->maps, i))
+			err = add_module(heap_image, worker, mapping, modules);
 	}
 	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The data of a picture's modules by name: which variable an address lies in. Files are read by
+ * The data of a heap image's modules by name: which variable an address lies in. Files are read by
  * the worker; a stripped one's separate debug file is used when it is installed.
  */
 #ifndef LEAKMON_RETAIN_DATA_MODULES_H
@@ -11,14 +11,14 @@
 #include "elf/elf_file.h"
 #include "parse/image.h"
 #include "proc/maps.h"
-#include "retain/picture.h"
+#include "retain/heap_image.h"
 #include "symbol/intern.h"
 
 struct worker;
 
 /* One file, once for each place it is mapped to. */
 struct data_module {
-	const char *path; /* as mapped; untrusted; borrowed from the picture's maps */
+	const char *path; /* as mapped; untrusted; borrowed from the heap image's maps */
 	uint64_t start,
 		end;   /* of all its segments in memory, the zeroed rest of its data included */
 	uint64_t bias; /* address in memory minus address in the file */
@@ -30,7 +30,7 @@ struct data_modules {
 };
 
 /* Modules whose file cannot be read are left out. 0 or -ENOMEM. */
-int data_modules_read(const struct picture *picture, struct worker *worker,
+int data_modules_read(const struct heap_image *heap_image, struct worker *worker,
 		      struct data_modules *modules);
 void data_modules_free(struct data_modules *modules);
 

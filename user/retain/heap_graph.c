@@ -11,7 +11,7 @@
 #define CHUNK_OVERLAP 8
 
 struct lister {
-	const struct picture *picture;
+	const struct heap_image *heap_image;
 	struct heap_graph *graph;
 	const struct tracked_block *tracked;
 	size_t tracked_count, tracked_at;
@@ -99,7 +99,7 @@ static int push_chunk(struct lister *lister, uint64_t start, uint64_t size)
 
 static int add_span(struct lister *lister, const struct heap_span *span)
 {
-	const struct free_chunks *free_chunks = &lister->picture->free_chunks;
+	const struct free_chunks *free_chunks = &lister->heap_image->free_chunks;
 	const uint64_t *next_free = free_chunks->list.items;
 	const uint64_t *end = next_free + free_chunks->list.count;
 	int err = 0;
@@ -130,8 +130,8 @@ static int compare_mapped(const void *left_pointer, const void *right_pointer)
 static bool is_plausible(const struct lister *lister, const struct mapped_chunk *chunk,
 			 uint64_t mapped_end)
 {
-	const struct zone *zone = picture_zone(lister->picture, chunk->address);
-	const struct page_range *range = pages_range_of(&lister->picture->pages, chunk->address);
+	const struct zone *zone = heap_image_zone(lister->heap_image, chunk->address);
+	const struct page_range *range = pages_range_of(&lister->heap_image->pages, chunk->address);
 
 	/* The kernel joins mappings: thread-locals may have been given neighbours. */
 	return chunk->address >= mapped_end && (!zone || zone->kind == ZONE_TLS) && range &&
@@ -156,7 +156,7 @@ static size_t last_of_mapping(const struct mapped_chunk *mapped, size_t count, s
 
 static int list_all(struct lister *lister, const struct mapped_chunk *mapped, size_t count)
 {
-	const struct heap_spans *spans = &lister->picture->spans;
+	const struct heap_spans *spans = &lister->heap_image->spans;
 	uint64_t mapped_end = 0;
 	size_t at = 0;
 	int err = 0;
@@ -178,13 +178,13 @@ static int list_all(struct lister *lister, const struct mapped_chunk *mapped, si
 	return err ? err : push_tracked_below(lister, UINT64_MAX);
 }
 
-int heap_blocks_list(const struct picture *picture, const struct tracked_block *tracked,
+int heap_blocks_list(const struct heap_image *heap_image, const struct tracked_block *tracked,
 		     size_t tracked_count, struct heap_graph *graph)
 {
 	/* Without an arena there is no glibc, and so none of its chunks. */
-	size_t count = picture->arenas.list.count ? picture->pages.mapped.count : 0;
+	size_t count = heap_image->arenas.list.count ? heap_image->pages.mapped.count : 0;
 	_cleanup_free_ struct mapped_chunk *mapped = calloc(count + 1, sizeof(*mapped));
-	struct lister lister = {.picture = picture,
+	struct lister lister = {.heap_image = heap_image,
 				.graph = graph,
 				.tracked = tracked,
 				.tracked_count = tracked_count};
@@ -192,14 +192,14 @@ int heap_blocks_list(const struct picture *picture, const struct tracked_block *
 	if (!mapped || grow(&lister))
 		return -ENOMEM;
 	if (count) {
-		memcpy(mapped, picture->pages.mapped.items, count * sizeof(*mapped));
+		memcpy(mapped, heap_image->pages.mapped.items, count * sizeof(*mapped));
 		qsort(mapped, count, sizeof(*mapped), compare_mapped);
 	}
 	return list_all(&lister, mapped, count);
 }
 
 struct builder {
-	const struct picture *picture;
+	const struct heap_image *heap_image;
 	struct heap_graph *graph;
 	struct hash type_index;	    /* of a type word -> its place in type_words, plus 1 */
 	const struct mapping *seen; /* the mapping that the last type word pointed to */
@@ -242,7 +242,7 @@ static bool may_be_type(struct builder *builder, uint64_t address)
 	if (address % 8)
 		return false;
 	if (!mapping || address < mapping->start || address >= mapping->end)
-		mapping = maps_find(&builder->picture->maps, address);
+		mapping = maps_find(&builder->heap_image->maps, address);
 	if (!mapping)
 		return false;
 	builder->seen = mapping;
@@ -288,7 +288,7 @@ static int add_from_block(struct builder *builder, uint32_t block, uint64_t addr
 
 static bool holds_nothing(const struct builder *builder, uint64_t address)
 {
-	const struct zone *zone = picture_zone(builder->picture, address);
+	const struct zone *zone = heap_image_zone(builder->heap_image, address);
 
 	return zone && zone->kind != ZONE_STACK && zone->kind != ZONE_TLS;
 }
@@ -337,7 +337,7 @@ static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 
 static int add_page(struct builder *builder, uint64_t address, const struct page *page)
 {
-	const uint64_t *found = builder->picture->pages.found.items + page->first;
+	const uint64_t *found = builder->heap_image->pages.found.items + page->first;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < page->count; i++)
@@ -347,7 +347,7 @@ static int add_page(struct builder *builder, uint64_t address, const struct page
 
 static int add_memory(struct builder *builder)
 {
-	const struct page_table *pages = &builder->picture->pages;
+	const struct page_table *pages = &builder->heap_image->pages;
 	struct heap_graph *graph = builder->graph;
 	int err = 0;
 
@@ -396,8 +396,8 @@ static int add_registers(struct builder *builder)
 	int err = 0;
 
 	builder->graph->memory_roots = builder->graph->roots.count;
-	for (size_t i = 0; !err && i < builder->picture->threads.count; i++) {
-		const struct picture_thread *thread = &builder->picture->threads.items[i];
+	for (size_t i = 0; !err && i < builder->heap_image->threads.count; i++) {
+		const struct heap_image_thread *thread = &builder->heap_image->threads.items[i];
 
 		for (size_t j = 0; !err && j < REGISTER_COUNT; j++) {
 			uint64_t value;
@@ -427,18 +427,18 @@ static int prepare(struct builder *builder)
 	return block_index_build(graph->starts, graph->sizes, graph->blocks, &graph->index);
 }
 
-int heap_graph_build(const struct picture *picture, const struct data_modules *modules,
+int heap_graph_build(const struct heap_image *heap_image, const struct data_modules *modules,
 		     const struct thread_blocks *locals, const struct tracked_block *tracked,
 		     size_t tracked_count, struct heap_graph *graph)
 {
 	_cleanup_(heap_graph_free) struct heap_graph built = {0};
-	struct builder builder = {.picture = picture, .locals = locals, .graph = &built};
-	int err = heap_blocks_list(picture, tracked, tracked_count, &built);
+	struct builder builder = {.heap_image = heap_image, .locals = locals, .graph = &built};
+	int err = heap_blocks_list(heap_image, tracked, tracked_count, &built);
 
 	if (!err)
 		err = prepare(&builder);
 	if (!err)
-		err = untracked_prepare(picture, modules, &built.untracked);
+		err = untracked_prepare(heap_image, modules, &built.untracked);
 	if (!err)
 		err = add_memory(&builder);
 	if (!err)

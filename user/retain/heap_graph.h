@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From a picture to blocks and what points to them: the rules of what is a pointer are here.
+ * From a heap image to blocks and what points to them: the rules of what is a pointer are here.
  *
  * A word at an 8-aligned address that holds an address inside [start, start + size) of a block
  * points to it; one past the end does not, nor does a block to itself. A word outside all blocks is
@@ -13,7 +13,7 @@
 #include "analyze/block_index.h"
 #include "analyze/graph.h"
 #include "base/hash.h"
-#include "retain/picture.h"
+#include "retain/heap_image.h"
 #include "retain/thread_blocks.h"
 #include "retain/untracked.h"
 
@@ -55,7 +55,7 @@ struct heap_graph {
 };
 
 /* `tracked` is sorted by address; may be NULL. *graph is untouched on failure. 0 or -ENOMEM. */
-int heap_graph_build(const struct picture *picture, const struct data_modules *modules,
+int heap_graph_build(const struct heap_image *heap_image, const struct data_modules *modules,
 		     const struct thread_blocks *locals, const struct tracked_block *tracked,
 		     size_t tracked_count, struct heap_graph *graph);
 void heap_graph_free(struct heap_graph *graph);
@@ -63,10 +63,10 @@ void heap_graph_free(struct heap_graph *graph);
 /* "rax", ..., "xmm0"; of root_word.address. */
 const char *register_name(uint64_t number);
 
-/* The blocks of a picture: chunks in use, and blocks that were tracked, in one list. */
+/* The blocks of a heap image: chunks in use, and blocks that were tracked, in one list. */
 
 /* Fills blocks, starts, sizes, sites and the counts. 0 or -ENOMEM. */
-int heap_blocks_list(const struct picture *picture, const struct tracked_block *tracked,
+int heap_blocks_list(const struct heap_image *heap_image, const struct tracked_block *tracked,
 		     size_t tracked_count, struct heap_graph *graph);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What holds blocks, and what kinds of things blocks are: words that pictures and results share. */
+/* What holds blocks, and what kinds of things blocks are: words that heap images and results share.
+ */
 #ifndef LEAKMON_RETAIN_KINDS_H
 #define LEAKMON_RETAIN_KINDS_H
 

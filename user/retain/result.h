@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What `leakmon retain` found out about a process, as plain rows: this is printed, recorded and
- * compared. It needs neither the process nor its picture any more, and owns all it points to.
+ * compared. It needs neither the process nor its heap image any more, and owns all it points to.
  * Names in it came from the target, or from a recording that somebody else made: untrusted.
  */
 #ifndef LEAKMON_RETAIN_RESULT_H
@@ -20,7 +20,7 @@
 
 /* Plain numbers, with one name each in JSON and in recordings. */
 enum retained_number {
-	/* of the picture */
+	/* of the heap image */
 	NUMBER_PAUSE_NS,
 	NUMBER_MAX_PAUSE_NS,
 	NUMBER_READ_NS,

@@ -147,7 +147,7 @@ static int retained_samples_add(const struct retain *retain, const uint32_t *cla
 	return err;
 }
 
-/* From a picture and what was concluded from it to plain rows. */
+/* From a heap image and what was concluded from it to plain rows. */
 
 struct building {
 	const struct retain *retain;
@@ -344,25 +344,25 @@ static int add_paths(struct building *building)
 
 static void set_numbers(const struct retain *retain, uint64_t numbers[RETAINED_NUMBER_MAX_])
 {
-	const struct picture *picture = &retain->picture;
+	const struct heap_image *heap_image = &retain->heap_image;
 
-	numbers[NUMBER_PAUSE_NS] = picture->pause_ns;
-	numbers[NUMBER_MAX_PAUSE_NS] = picture->max_pause_ns;
-	numbers[NUMBER_READ_NS] = picture->read_ns;
+	numbers[NUMBER_PAUSE_NS] = heap_image->pause_ns;
+	numbers[NUMBER_MAX_PAUSE_NS] = heap_image->max_pause_ns;
+	numbers[NUMBER_READ_NS] = heap_image->read_ns;
 	numbers[NUMBER_TOTAL_NS] = retain->total_ns;
 	numbers[NUMBER_OWN_PEAK_BYTES] = retain->rss_bytes;
-	numbers[NUMBER_WRITABLE_BYTES] = picture->writable_bytes;
-	numbers[NUMBER_READ_BYTES] = picture->read_bytes;
-	numbers[NUMBER_SWAPPED_BYTES] = picture->swapped_bytes;
-	numbers[NUMBER_PAGES_CHECKED] = picture->pages_checked;
-	numbers[NUMBER_PAGES_CHANGED] = picture->pages_changed;
+	numbers[NUMBER_WRITABLE_BYTES] = heap_image->writable_bytes;
+	numbers[NUMBER_READ_BYTES] = heap_image->read_bytes;
+	numbers[NUMBER_SWAPPED_BYTES] = heap_image->swapped_bytes;
+	numbers[NUMBER_PAGES_CHECKED] = heap_image->pages_checked;
+	numbers[NUMBER_PAGES_CHANGED] = heap_image->pages_changed;
 	numbers[NUMBER_BLOCKS] = retain->graph.blocks;
 	numbers[NUMBER_WALKED] = retain->graph.census_blocks;
 	numbers[NUMBER_TRACKED] = retain->graph.tracked_blocks;
-	numbers[NUMBER_ARENAS] = picture->arenas.list.count;
-	numbers[NUMBER_BROKEN] = picture->broken_spans;
-	numbers[NUMBER_BROKEN_AT] = picture->broken_spans ? picture->broken_address : 0;
-	numbers[NUMBER_BROKEN_FREE_LISTS] = picture->free_chunks.broken;
+	numbers[NUMBER_ARENAS] = heap_image->arenas.list.count;
+	numbers[NUMBER_BROKEN] = heap_image->broken_spans;
+	numbers[NUMBER_BROKEN_AT] = heap_image->broken_spans ? heap_image->broken_address : 0;
+	numbers[NUMBER_BROKEN_FREE_LISTS] = heap_image->free_chunks.broken;
 }
 
 static int set_head(struct building *building)
@@ -375,11 +375,11 @@ static int set_head(struct building *building)
 	result->pid = retain->pid;
 	memcpy(result->comm, retain->comm, sizeof(result->comm));
 	result->allocator = text(building, retain->allocator, &err);
-	result->why_not_stopped = text(building, retain->picture.why_not_stopped, &err);
+	result->why_not_stopped = text(building, retain->heap_image.why_not_stopped, &err);
 	result->settled = retain->settled;
-	result->stopped = retain->picture.stopped;
-	result->soft_dirty = retain->picture.soft_dirty;
-	result->pagemap = retain->picture.pagemap_readable;
+	result->stopped = retain->heap_image.stopped;
+	result->soft_dirty = retain->heap_image.soft_dirty;
+	result->pagemap = retain->heap_image.pagemap_readable;
 	memcpy(result->totals, retain->retention.totals, sizeof(result->totals));
 	result->direct = retain->retention.direct;
 	result->indirect = retain->retention.indirect;

@@ -90,14 +90,14 @@ int retain_count_again(struct retain *retain)
 
 static int name_roots(struct retain *retain, const struct retain_sources *sources)
 {
-	struct root_sources roots = {.picture = &retain->picture,
+	struct root_sources roots = {.heap_image = &retain->heap_image,
 				     .modules = &retain->modules,
 				     .locals = &retain->locals,
 				     .frames = &retain->frames,
 				     .held = &retain->held,
 				     .functions = &retain->functions,
 				     .complete = sources->complete};
-	int err = stack_frames_find(&retain->picture, sources->worker, &retain->frames);
+	int err = stack_frames_find(&retain->heap_image, sources->worker, &retain->frames);
 	if (!err)
 		err = kernel_held_read(retain->pid, &retain->held);
 	/* Gone meanwhile: then functions stay without names. */
@@ -112,12 +112,12 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 /* What resolves pointers is needed no more, and is large. */
 static void drop_words(struct retain *retain)
 {
-	free(retain->picture.pages.found.items);
-	retain->picture.pages.found = (struct found_words){0};
-	free(retain->picture.pages.pages);
-	retain->picture.pages.pages = NULL;
-	for (size_t i = 0; i < retain->picture.spans.list.count; i++)
-		vec_free(&retain->picture.spans.list.items[i].chunks);
+	free(retain->heap_image.pages.found.items);
+	retain->heap_image.pages.found = (struct found_words){0};
+	free(retain->heap_image.pages.pages);
+	retain->heap_image.pages.pages = NULL;
+	for (size_t i = 0; i < retain->heap_image.spans.list.count; i++)
+		vec_free(&retain->heap_image.spans.list.items[i].chunks);
 }
 
 /* How long each part took, for benchmarks. */
@@ -145,13 +145,13 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 {
 	struct heap_graph *graph = &retain->graph;
 	uint64_t since_ns = monotonic_ns();
-	int err = data_modules_read(&retain->picture, sources->worker, &retain->modules);
+	int err = data_modules_read(&retain->heap_image, sources->worker, &retain->modules);
 
 	log_step("modules", &since_ns);
 	if (!err)
-		err = thread_blocks_find(&retain->picture, &retain->modules, &retain->locals);
+		err = thread_blocks_find(&retain->heap_image, &retain->modules, &retain->locals);
 	if (!err)
-		err = heap_graph_build(&retain->picture, &retain->modules, &retain->locals,
+		err = heap_graph_build(&retain->heap_image, &retain->modules, &retain->locals,
 				       sources->tracked, sources->tracked_count, graph);
 	drop_words(retain);
 	log_step("graph", &since_ns);
@@ -159,7 +159,7 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 		err = name_roots(retain, sources);
 	log_step("roots", &since_ns);
 	if (!err)
-		err = classes_find(&retain->picture, &retain->modules, graph, &sources->types,
+		err = classes_find(&retain->heap_image, &retain->modules, graph, &sources->types,
 				   &retain->intern, &retain->classes);
 	log_step("classes", &since_ns);
 	if (!err)
@@ -187,14 +187,14 @@ static void sum_up(struct retain *retain)
 {
 	struct rusage usage;
 
-	if (retain->picture.arenas.list.count)
-		retain->allocator = retain->picture.arenas.list.items[0].layout->versions;
-	retain->settled = retain->picture.stopped;
+	if (retain->heap_image.arenas.list.count)
+		retain->allocator = retain->heap_image.arenas.list.items[0].layout->versions;
+	retain->settled = retain->heap_image.stopped;
 	if (!getrusage(RUSAGE_SELF, &usage))
 		retain->rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
 }
 
-int retain_begin(pid_t pid, const struct picture_options *options, struct retain *retain)
+int retain_begin(pid_t pid, const struct heap_image_options *options, struct retain *retain)
 {
 	uint64_t began_ns = monotonic_ns();
 	int err;
@@ -202,7 +202,7 @@ int retain_begin(pid_t pid, const struct picture_options *options, struct retain
 	*retain = (struct retain){.pid = pid};
 	clock_gettime(CLOCK_REALTIME, &retain->time);
 	read_comm(retain);
-	err = picture_take(pid, options, &retain->picture);
+	err = heap_image_take(pid, options, &retain->heap_image);
 	retain->total_ns = monotonic_ns() - began_ns;
 	return err;
 }
@@ -280,6 +280,6 @@ void retain_free(struct retain *retain)
 	thread_blocks_free(&retain->locals);
 	data_modules_free(&retain->modules);
 	heap_graph_free(&retain->graph);
-	picture_free(&retain->picture);
+	heap_image_free(&retain->heap_image);
 	*retain = (struct retain){0};
 }

@@ -36,7 +36,7 @@ struct retain {
 	bool settled;	       /* of one moment, or agreed on by two scans */
 	uint64_t total_ns, rss_bytes; /* of our own work */
 
-	struct picture picture;
+	struct heap_image heap_image;
 	struct heap_graph graph;
 	struct data_modules modules;
 	struct thread_blocks locals;
@@ -68,10 +68,10 @@ struct retain_sources {
 };
 
 /*
- * Takes the picture. *retain is filled in any case, must not move from here on, and is freed by the
- * caller. Errors as picture_take().
+ * Takes the heap image. *retain is filled in any case, must not move from here on, and is freed by
+ * the caller. Errors as heap_image_take().
  */
-int retain_begin(pid_t pid, const struct picture_options *options, struct retain *retain);
+int retain_begin(pid_t pid, const struct heap_image_options *options, struct retain *retain);
 
 /* Draws every conclusion from it but paths. 0 or -ENOMEM. */
 int retain_finish(struct retain *retain, const struct retain_sources *sources);

@@ -216,7 +216,8 @@ int root_join(struct grouper *grouper, uint64_t key, const struct root_group *fr
 
 static void set_thread(const struct grouper *grouper, uint32_t thread, struct root_group *group)
 {
-	const struct picture_thread *known = &grouper->sources->picture->threads.items[thread];
+	const struct heap_image_thread *known =
+		&grouper->sources->heap_image->threads.items[thread];
 
 	group->tid = known->tid;
 	memcpy(group->comm, known->comm, sizeof(group->comm));
@@ -301,7 +302,8 @@ static int join_local(struct grouper *grouper, const struct thread_block *block,
 static bool is_thread_local(const struct grouper *grouper, const struct zone *zone,
 			    const struct stack_frame *frame, uint64_t address)
 {
-	uint64_t pointer = grouper->sources->picture->threads.items[zone->thread].registers.fs_base;
+	uint64_t pointer =
+		grouper->sources->heap_image->threads.items[zone->thread].registers.fs_base;
 
 	if (pointer < zone->start || pointer >= zone->end)
 		return false;
@@ -367,7 +369,7 @@ int root_join_word(struct grouper *grouper, uint64_t address, uint32_t thread, u
 	block = thread_blocks_at(grouper->sources->locals, address);
 	if (block)
 		return join_local(grouper, block, address, number);
-	zone = picture_zone(grouper->sources->picture, address);
+	zone = heap_image_zone(grouper->sources->heap_image, address);
 	if (zone && (zone->kind == ZONE_STACK || zone->kind == ZONE_TLS))
 		return join_stack(grouper, zone, address, number);
 	module = data_modules_at(grouper->sources->modules, address);

@@ -51,7 +51,7 @@ struct root_groups {
 
 /* What names roots; all borrowed. */
 struct root_sources {
-	const struct picture *picture;
+	const struct heap_image *heap_image;
 	const struct data_modules *modules;
 	const struct thread_blocks *locals;
 	const struct stack_frames *frames;

@@ -287,7 +287,7 @@ static bool is_nothing(const struct grouper *grouper, const struct led *led, uin
 
 static int join(struct grouper *grouper, uint64_t address, const struct led *led, uint32_t *number)
 {
-	const struct mapping *mapping = maps_find(&grouper->sources->picture->maps, address);
+	const struct mapping *mapping = maps_find(&grouper->sources->heap_image->maps, address);
 	uint32_t page = untracked_page(&grouper->graph->untracked, address);
 	struct root_group group = {.kind = ROOT_UNTRACKED,
 				   .address = address,

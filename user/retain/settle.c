@@ -101,7 +101,7 @@ static bool progress_wait(pid_t pid)
 	return known;
 }
 
-/* The two-scan rule: what only one of two blurred pictures calls lost is not. */
+/* The two-scan rule: what only one of two blurred heap images calls lost is not. */
 
 #define WINDOW_BYTES (256u << 10)
 
@@ -134,7 +134,7 @@ static int retain_remember_lost(struct retain *retain)
 	for (uint32_t i = 0; i < blocks; i++) {
 		if (retain->retention.verdicts[i] == VERDICT_LOST)
 			retain->lost_hashes[i] =
-				hash_block(retain->picture.maps.task, retain->graph.starts[i],
+				hash_block(retain->heap_image.maps.task, retain->graph.starts[i],
 					   retain->graph.sizes[i], window);
 	}
 	return 0;
@@ -179,19 +179,19 @@ static int retain_agree(struct retain *retain, const struct retain *earlier)
 /* Of a chunk: the header before it, and the next one's, in which its own state stands. */
 #define HEADER_BYTES 16
 
-static bool is_late(const struct picture *picture, uint64_t start, uint64_t end)
+static bool is_late(const struct heap_image *heap_image, uint64_t start, uint64_t end)
 {
-	size_t low = 0, high = picture->late.count;
+	size_t low = 0, high = heap_image->late.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (picture->late.items[middle] + MEMORY_PAGE <= start)
+		if (heap_image->late.items[middle] + MEMORY_PAGE <= start)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < picture->late.count && picture->late.items[low] < end;
+	return low < heap_image->late.count && heap_image->late.items[low] < end;
 }
 
 int retain_take_back_late(struct retain *retain)
@@ -200,14 +200,14 @@ int retain_take_back_late(struct retain *retain)
 	_cleanup_free_ uint32_t *doubtful = NULL;
 	uint32_t count = 0;
 
-	if (!retain->picture.late.count)
+	if (!retain->heap_image.late.count)
 		return 0;
 	doubtful = malloc(((size_t)graph->blocks + 1) * sizeof(*doubtful));
 	if (!doubtful)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < graph->blocks; i++) {
 		if (retain->retention.verdicts[i] == VERDICT_LOST &&
-		    is_late(&retain->picture, graph->starts[i] - HEADER_BYTES,
+		    is_late(&retain->heap_image, graph->starts[i] - HEADER_BYTES,
 			    graph->starts[i] + graph->sizes[i] + HEADER_BYTES))
 			doubtful[count++] = i;
 	}
@@ -215,7 +215,7 @@ int retain_take_back_late(struct retain *retain)
 				   &retain->retention);
 }
 
-int retain_open(pid_t pid, const struct picture_options *options, struct retain **retain)
+int retain_open(pid_t pid, const struct heap_image_options *options, struct retain **retain)
 {
 	struct retain *made = calloc(1, sizeof(*made));
 	int err = made ? retain_begin(pid, options, made) : -ENOMEM;
@@ -227,20 +227,20 @@ int retain_open(pid_t pid, const struct picture_options *options, struct retain 
 	return err;
 }
 
-/* What is said of the picture is said of both. */
+/* What is said of the heap image is said of both. */
 static void inherit(struct retain *retain, const struct retain *earlier)
 {
-	retain->picture.why_not_stopped = earlier->picture.why_not_stopped;
-	retain->picture.pause_ns = earlier->picture.pause_ns;
-	retain->picture.max_pause_ns = earlier->picture.max_pause_ns;
+	retain->heap_image.why_not_stopped = earlier->heap_image.why_not_stopped;
+	retain->heap_image.pause_ns = earlier->heap_image.pause_ns;
+	retain->heap_image.max_pause_ns = earlier->heap_image.max_pause_ns;
 	retain->total_ns += earlier->total_ns;
 }
 
-/* A picture without a stop proves nothing alone: a second one must agree. */
-static int look_again(struct retain **retain, const struct picture_options *options,
+/* A heap image without a stop proves nothing alone: a second one must agree. */
+static int look_again(struct retain **retain, const struct heap_image_options *options,
 		      const struct retain_sources *sources)
 {
-	struct picture_options no_stop = *options;
+	struct heap_image_options no_stop = *options;
 	struct retain *again = NULL;
 	int err = retain_remember_lost(*retain);
 	bool progress = progress_wait((*retain)->pid);
@@ -263,7 +263,7 @@ static int look_again(struct retain **retain, const struct picture_options *opti
 	return 0;
 }
 
-int retain_settle(struct retain **retain, const struct picture_options *options,
+int retain_settle(struct retain **retain, const struct heap_image_options *options,
 		  const struct retain_sources *sources)
 {
 	int err = retain_finish(*retain, sources);

@@ -6,13 +6,13 @@
 #include "retain/retain.h"
 
 /* retain_begin(), on the heap. Errors as there; *retain is untouched then. */
-int retain_open(pid_t pid, const struct picture_options *options, struct retain **retain);
+int retain_open(pid_t pid, const struct heap_image_options *options, struct retain **retain);
 
 /*
- * retain_finish(). If the process was not stopped, a second picture is taken that must agree, and
- * replaces the first. 0 or -errno, then *retain is still to be closed.
+ * retain_finish(). If the process was not stopped, a second heap image is taken that must agree,
+ * and replaces the first. 0 or -errno, then *retain is still to be closed.
  */
-int retain_settle(struct retain **retain, const struct picture_options *options,
+int retain_settle(struct retain **retain, const struct heap_image_options *options,
 		  const struct retain_sources *sources);
 
 /* NULL is allowed. */

@@ -25,7 +25,7 @@ struct code_rows {
 };
 
 struct unwinder {
-	const struct picture *picture;
+	const struct heap_image *heap_image;
 	struct worker *worker;
 	struct stack_frames *frames;
 	VEC(struct code_rows) codes;
@@ -40,7 +40,7 @@ static bool compile(struct unwinder *unwinder, struct code_rows *code)
 {
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
 	_cleanup_close_ int fd =
-		target_file_open_mapping(unwinder->picture->maps.task, code->mapping);
+		target_file_open_mapping(unwinder->heap_image->maps.task, code->mapping);
 
 	return fd >= 0 && !parse_unwind(unwinder->worker, fd, &file, &code->table) &&
 	       module_bias(&file, code->mapping, &code->bias);
@@ -59,7 +59,7 @@ static const struct code_rows *read_code(struct unwinder *unwinder, const struct
 
 static const struct code_rows *code_at(struct unwinder *unwinder, uint64_t address)
 {
-	const struct mapping *mapping = maps_find(&unwinder->picture->maps, address);
+	const struct mapping *mapping = maps_find(&unwinder->heap_image->maps, address);
 
 	if (!mapping || !mapping->executable || !mapping->inode)
 		return NULL;
@@ -71,7 +71,7 @@ static const struct code_rows *code_at(struct unwinder *unwinder, uint64_t addre
 }
 
 /* Of the copied part of the stack. */
-static bool read_stack(const struct picture_thread *thread, uint64_t address, uint64_t *word)
+static bool read_stack(const struct heap_image_thread *thread, uint64_t address, uint64_t *word)
 {
 	uint64_t distance = address - thread->stack_start;
 
@@ -81,7 +81,7 @@ static bool read_stack(const struct picture_thread *thread, uint64_t address, ui
 	return true;
 }
 
-static bool leave(const struct picture_thread *thread, struct registers *registers, uint64_t cfa,
+static bool leave(const struct heap_image_thread *thread, struct registers *registers, uint64_t cfa,
 		  uint64_t fp_at)
 {
 	uint64_t ip;
@@ -93,7 +93,7 @@ static bool leave(const struct picture_thread *thread, struct registers *registe
 	return ip >= MIN_ADDRESS;
 }
 
-static bool leave_signal(const struct picture_thread *thread, struct registers *registers)
+static bool leave_signal(const struct heap_image_thread *thread, struct registers *registers)
 {
 	uint64_t sp, ip, fp;
 
@@ -105,7 +105,7 @@ static bool leave_signal(const struct picture_thread *thread, struct registers *
 	return ip >= MIN_ADDRESS;
 }
 
-static bool leave_by_row(const struct picture_thread *thread, struct registers *registers,
+static bool leave_by_row(const struct heap_image_thread *thread, struct registers *registers,
 			 struct lm_unwind_row row)
 {
 	uint64_t offset = (uint64_t)((int64_t)row.cfa_words * 8), cfa;
@@ -141,7 +141,7 @@ static bool leave_by_row(const struct picture_thread *thread, struct registers *
 }
 
 /* *root: there is no caller. False: the walk is over. */
-static bool step(struct unwinder *unwinder, const struct picture_thread *thread,
+static bool step(struct unwinder *unwinder, const struct heap_image_thread *thread,
 		 struct registers *registers, bool *root)
 {
 	uint64_t address = registers->exact ? registers->ip : registers->ip - 1;
@@ -161,7 +161,7 @@ static bool step(struct unwinder *unwinder, const struct picture_thread *thread,
 
 static int unwind(struct unwinder *unwinder, uint32_t number)
 {
-	const struct picture_thread *thread = &unwinder->picture->threads.items[number];
+	const struct heap_image_thread *thread = &unwinder->heap_image->threads.items[number];
 	struct registers registers = {thread->registers.rip, thread->stack_start,
 				      thread->registers.rbp, true};
 	bool more = thread->stack_words > 0, root = false;
@@ -192,13 +192,13 @@ static int compare_frames(const void *left_pointer, const void *right_pointer)
 	return left->low < right->low ? -1 : left->low > right->low;
 }
 
-int stack_frames_find(const struct picture *picture, struct worker *worker,
+int stack_frames_find(const struct heap_image *heap_image, struct worker *worker,
 		      struct stack_frames *frames)
 {
-	struct unwinder unwinder = {.picture = picture, .worker = worker, .frames = frames};
+	struct unwinder unwinder = {.heap_image = heap_image, .worker = worker, .frames = frames};
 	int err = 0;
 
-	for (size_t i = 0; !err && i < picture->threads.count; i++)
+	for (size_t i = 0; !err && i < heap_image->threads.count; i++)
 		err = unwind(&unwinder, (uint32_t)i);
 	for (size_t i = 0; i < unwinder.codes.count; i++)
 		unwind_table_free(&unwinder.codes.items[i].table);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which part of a thread's stack belongs to which function, by unwinding the copy that a picture
+ * Which part of a thread's stack belongs to which function, by unwinding the copy that a heap image
  * holds: rows of .eh_frame, and the frame pointer where there are none.
  */
 #ifndef LEAKMON_RETAIN_STACK_FRAMES_H
 #define LEAKMON_RETAIN_STACK_FRAMES_H
 
-#include "retain/picture.h"
+#include "retain/heap_image.h"
 
 struct worker;
 
@@ -22,7 +22,7 @@ struct stack_frames {
 };
 
 /* 0 or -ENOMEM. Stacks that cannot be unwound have the frames up to there. */
-int stack_frames_find(const struct picture *picture, struct worker *worker,
+int stack_frames_find(const struct heap_image *heap_image, struct worker *worker,
 		      struct stack_frames *frames);
 void stack_frames_free(struct stack_frames *frames);
 

@@ -15,7 +15,7 @@
 #define USER_ADDRESSES (1ull << 47)
 
 struct thread_finder {
-	const struct picture *picture;
+	const struct heap_image *heap_image;
 	const struct data_modules *modules;
 	const struct data_module *library; /* that has glibc's descriptors, or NULL */
 	struct peek *peek;
@@ -51,7 +51,7 @@ static size_t entries_of(struct peek *peek, uint64_t vector)
 	return (size_t)MIN(length, MAX_ENTRIES);
 }
 
-static int read_vector(struct picture_thread *thread, struct peek *peek, size_t *left)
+static int read_vector(struct heap_image_thread *thread, struct peek *peek, size_t *left)
 {
 	struct thread_vector read = {0};
 	uint64_t words[WORDS_PER_ENTRY];
@@ -76,25 +76,25 @@ static int read_vector(struct picture_thread *thread, struct peek *peek, size_t 
 	return 0;
 }
 
-int thread_vectors_read(struct picture *picture, struct peek *peek)
+int thread_vectors_read(struct heap_image *heap_image, struct peek *peek)
 {
 	size_t left = MAX_ALL_ENTRIES;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < picture->threads.count; i++) {
+	for (size_t i = 0; !err && i < heap_image->threads.count; i++) {
 		if (deadline_has_passed(peek->deadline))
 			break;
-		if (picture->threads.items[i].registers.fs_base)
-			err = read_vector(&picture->threads.items[i], peek, &left);
+		if (heap_image->threads.items[i].registers.fs_base)
+			err = read_vector(&heap_image->threads.items[i], peek, &left);
 	}
 	return err;
 }
 
 #define MAX_BLOCKS (4u << 20)
 
-static bool is_memory(const struct picture *picture, uint64_t start, uint64_t end)
+static bool is_memory(const struct heap_image *heap_image, uint64_t start, uint64_t end)
 {
-	const struct mapping *mapping = maps_find(&picture->maps, start);
+	const struct mapping *mapping = maps_find(&heap_image->maps, start);
 
 	return mapping && mapping->writable && !mapping->shared && end <= mapping->end;
 }
@@ -106,7 +106,7 @@ static int thread_finder_add(struct thread_finder *finder, const struct thread_b
 
 	if (block->start >= block->end || block->end > USER_ADDRESSES ||
 	    finder->blocks->list.count == MAX_BLOCKS ||
-	    !is_memory(finder->picture, block->start, block->end))
+	    !is_memory(finder->heap_image, block->start, block->end))
 		return 0;
 	added = vec_push(&finder->blocks->list);
 	if (!added)
@@ -118,7 +118,7 @@ static int thread_finder_add(struct thread_finder *finder, const struct thread_b
 /* 0: the thread has none yet, or it is not known. */
 static uint64_t block_in_vector(const struct thread_vector *vector, const struct thread_slot *slot)
 {
-	/* The vector is older than the module, or the module is newer than the picture. */
+	/* The vector is older than the module, or the module is newer than the heap image. */
 	if (!slot->number || slot->number > vector->count || slot->generation > vector->generation)
 		return 0;
 	/* All bits set: not allocated yet. */
@@ -133,17 +133,17 @@ static uint64_t block_in_vector(const struct thread_vector *vector, const struct
 static int thread_finder_add_module(struct thread_finder *finder, const struct data_module *module,
 				    uint64_t below, const struct thread_slot *slot)
 {
-	const struct picture *picture = finder->picture;
+	const struct heap_image *heap_image = finder->heap_image;
 	uint64_t size = module->image.file.thread_locals.size;
 	int err = 0;
 
 	if (below && below < size)
 		return 0;
-	for (size_t i = 0; !err && i < picture->threads.count; i++) {
-		uint64_t pointer = picture->threads.items[i].registers.fs_base, start;
+	for (size_t i = 0; !err && i < heap_image->threads.count; i++) {
+		uint64_t pointer = heap_image->threads.items[i].registers.fs_base, start;
 
 		start = below ? pointer - MIN(below, pointer)
-			      : block_in_vector(&picture->threads.items[i].vector, slot);
+			      : block_in_vector(&heap_image->threads.items[i].vector, slot);
 		if (start)
 			err = thread_finder_add(finder,
 						&(struct thread_block){start, start + size,
@@ -220,7 +220,7 @@ static const struct data_module *find_library(const struct data_modules *modules
 static int find(struct thread_finder *finder)
 {
 	const struct data_module *program =
-		data_modules_at(finder->modules, read_entry(finder->picture->maps.task));
+		data_modules_at(finder->modules, read_entry(finder->heap_image->maps.task));
 	int err = 0;
 
 	if (finder->library)
@@ -232,12 +232,12 @@ static int find(struct thread_finder *finder)
 	return err;
 }
 
-int thread_blocks_find(const struct picture *picture, const struct data_modules *modules,
+int thread_blocks_find(const struct heap_image *heap_image, const struct data_modules *modules,
 		       struct thread_blocks *blocks)
 {
 	_cleanup_(thread_blocks_free) struct thread_blocks found = {0};
-	_cleanup_close_ int pagemap = pagemap_open(picture->maps.task);
-	struct thread_finder finder = {.picture = picture,
+	_cleanup_close_ int pagemap = pagemap_open(heap_image->maps.task);
+	struct thread_finder finder = {.heap_image = heap_image,
 				       .modules = modules,
 				       .library = find_library(modules),
 				       .peek = calloc(1, sizeof(struct peek)),
@@ -245,7 +245,7 @@ int thread_blocks_find(const struct picture *picture, const struct data_modules 
 	int err = -ENOMEM;
 
 	if (finder.peek) {
-		finder.peek->task = picture->maps.task;
+		finder.peek->task = heap_image->maps.task;
 		finder.peek->pagemap = pagemap;
 		peek_forget(finder.peek);
 		err = find(&finder);
@@ -308,8 +308,8 @@ static uint64_t find_keys(const struct thread_finder *finder)
 {
 	const struct tls_layout *layout = &finder->library->image.tls_layout;
 
-	for (size_t i = 0; i < MIN(finder->picture->threads.count, KEYS_TRIES); i++) {
-		uint64_t thread = finder->picture->threads.items[i].registers.fs_base, keys;
+	for (size_t i = 0; i < MIN(finder->heap_image->threads.count, KEYS_TRIES); i++) {
+		uint64_t thread = finder->heap_image->threads.items[i].registers.fs_base, keys;
 
 		if (thread && peek_word(finder, thread + layout->keys_at, &keys) && keys > thread &&
 		    keys % 8 == 0 &&
@@ -321,7 +321,7 @@ static uint64_t find_keys(const struct thread_finder *finder)
 
 static int add_thread(struct thread_finder *finder, uint32_t number, uint64_t keys)
 {
-	const struct picture_thread *thread = &finder->picture->threads.items[number];
+	const struct heap_image_thread *thread = &finder->heap_image->threads.items[number];
 	uint64_t start = thread->registers.fs_base, at = start + keys;
 	uint64_t end = start + finder->library->image.tls_layout.thread_size;
 	uint64_t keys_end = keys ? at + TLS_KEYS * TLS_KEY_BYTES : start;
@@ -350,7 +350,7 @@ static int thread_finder_add_threads(struct thread_finder *finder)
 	uint64_t keys = find_keys(finder);
 	int err = 0;
 
-	for (size_t i = 0; !err && i < finder->picture->threads.count; i++)
+	for (size_t i = 0; !err && i < finder->heap_image->threads.count; i++)
 		err = add_thread(finder, (uint32_t)i, keys);
 	return err;
 }

@@ -12,7 +12,7 @@
 #define LEAKMON_RETAIN_THREAD_BLOCKS_H
 
 #include "retain/data_modules.h"
-#include "retain/picture.h"
+#include "retain/heap_image.h"
 
 enum thread_block_kind {
 	THREAD_BLOCK_MODULE, /* thread-locals of `module` */
@@ -25,7 +25,7 @@ enum thread_block_kind {
 struct thread_block {
 	uint64_t start, end;
 	enum thread_block_kind kind;
-	uint32_t thread;		  /* in picture->threads */
+	uint32_t thread;		  /* in heap image->threads */
 	const struct data_module *module; /* else glibc */
 };
 
@@ -34,10 +34,10 @@ struct thread_blocks {
 };
 
 /*
- * The process may run meanwhile: what changed since the picture is recognised by its generation,
+ * The process may run meanwhile: what changed since the heap image is recognised by its generation,
  * and left out. 0 or -ENOMEM.
  */
-int thread_blocks_find(const struct picture *picture, const struct data_modules *modules,
+int thread_blocks_find(const struct heap_image *heap_image, const struct data_modules *modules,
 		       struct thread_blocks *blocks);
 void thread_blocks_free(struct thread_blocks *blocks);
 
@@ -53,6 +53,6 @@ const struct thread_block *thread_blocks_at(const struct thread_blocks *blocks, 
  * Copies those that look like glibc's; what is swapped out, too large or not read by
  * peek's deadline is left out: then names are missing, nothing else. 0 or -ENOMEM.
  */
-int thread_vectors_read(struct picture *picture, struct peek *peek);
+int thread_vectors_read(struct heap_image *heap_image, struct peek *peek);
 
 #endif

@@ -46,13 +46,14 @@ static int add_known(struct known *known, uint64_t start, uint64_t end)
 	return 0;
 }
 
-static int list_known(const struct picture *picture, const struct data_modules *modules,
+static int list_known(const struct heap_image *heap_image, const struct data_modules *modules,
 		      struct known *known)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < picture->zones.count; i++)
-		err = add_known(known, picture->zones.items[i].start, picture->zones.items[i].end);
+	for (size_t i = 0; !err && i < heap_image->zones.count; i++)
+		err = add_known(known, heap_image->zones.items[i].start,
+				heap_image->zones.items[i].end);
 	for (size_t i = 0; !err && i < modules->list.count; i++)
 		err = add_known(known, modules->list.items[i].start, modules->list.items[i].end);
 	if (known->list.count)
@@ -83,14 +84,14 @@ static int add_mapping(struct untracked *untracked, struct known *known,
 	return err ? err : add_range(untracked, at, mapping->end);
 }
 
-int untracked_prepare(const struct picture *picture, const struct data_modules *modules,
+int untracked_prepare(const struct heap_image *heap_image, const struct data_modules *modules,
 		      struct untracked *untracked)
 {
 	struct known known = {0};
-	int err = list_known(picture, modules, &known);
+	int err = list_known(heap_image, modules, &known);
 
-	for (size_t i = 0; !err && i < picture->pages.ranges.count; i++) {
-		const struct page_range *range = &picture->pages.ranges.items[i];
+	for (size_t i = 0; !err && i < heap_image->pages.ranges.count; i++) {
+		const struct page_range *range = &heap_image->pages.ranges.items[i];
 
 		if (!range->file && !range->unseen)
 			err = add_mapping(untracked, &known, range);

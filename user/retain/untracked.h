@@ -42,7 +42,7 @@ struct untracked {
 };
 
 /* Which memory it is. 0 or -ENOMEM. */
-int untracked_prepare(const struct picture *picture, const struct data_modules *modules,
+int untracked_prepare(const struct heap_image *heap_image, const struct data_modules *modules,
 		      struct untracked *untracked);
 void untracked_free(struct untracked *untracked);
 

@@ -8,7 +8,7 @@
 #include "retain/settle.h"
 #include "threads/thread_report.h"
 
-/* In the picture, a pthread_t is a block of one byte: only a word with its very value points to
+/* In the heap image, a pthread_t is a block of one byte: only a word with its very value points to
  * it. */
 #define HANDLE_BYTES 1
 
@@ -219,10 +219,10 @@ static int conclude(struct finding *finding, struct retain_result *result)
 	return err;
 }
 
-static int look(struct thread_census *census, const struct picture_options *options,
+static int look(struct thread_census *census, const struct heap_image_options *options,
 		const struct retain_sources *sources, struct retain **retain)
 {
-	struct picture_options looking = *options;
+	struct heap_image_options looking = *options;
 	struct retain_sources with_handles = *sources;
 	_cleanup_free_ struct idle_range *idle = list_idle(census, &looking.idle_count);
 	_cleanup_free_ struct tracked_block *handles = list_handles(census);
@@ -250,7 +250,7 @@ static int list_dead(const struct bpf_side *bpf, struct hash *dead)
 	return err;
 }
 
-static int find(struct thread_census *census, const struct picture_options *options,
+static int find(struct thread_census *census, const struct heap_image_options *options,
 		const struct bpf_side *bpf, const struct retain_sources *sources)
 {
 	struct finding finding = {.census = census};
@@ -265,7 +265,7 @@ static int find(struct thread_census *census, const struct picture_options *opti
 	return err;
 }
 
-int thread_holders_find(struct thread_census *census, const struct picture_options *options,
+int thread_holders_find(struct thread_census *census, const struct heap_image_options *options,
 			const struct bpf_side *bpf, const struct retain_sources *sources)
 {
 	census->holding = calloc(1, sizeof(*census->holding));

@@ -41,7 +41,7 @@ struct bpf_side;
  * was joined meanwhile counts as not known. What keeps it from being done is told in holding->err;
  * 0 or -ENOMEM.
  */
-int thread_holders_find(struct thread_census *census, const struct picture_options *options,
+int thread_holders_find(struct thread_census *census, const struct heap_image_options *options,
 			const struct bpf_side *bpf, const struct retain_sources *sources);
 void thread_holding_free(struct thread_holding *holding);
 

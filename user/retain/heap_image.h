@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A picture of a process's memory at one moment: which words in it may be pointers, how glibc's
+ * A heap image of a process's memory at one moment: which words in it may be pointers, how glibc's
  * heaps are cut into chunks, where its threads stand. Contents are not kept.
  *
  * Most is read while the process runs; then it is stopped, and what changed is read again: the
- * picture is that of the stop. Where that would take too long, see pages.h: blocks in pages of
+ * heap image is that of the stop. Where that would take too long, see pages.h: blocks in pages of
  * which nobody knows when they changed must not be called lost. Without a stop it is a blurred one,
  * in which a pointer that moved at the wrong moment is missing: two of them must agree before
  * anything is concluded (settle.c).
  */
-#ifndef LEAKMON_RETAIN_PICTURE_H
-#define LEAKMON_RETAIN_PICTURE_H
+#ifndef LEAKMON_RETAIN_HEAP_IMAGE_H
+#define LEAKMON_RETAIN_HEAP_IMAGE_H
 
 #include "proc/maps.h"
 #include "retain/free_lists.h"
@@ -24,7 +24,7 @@ struct idle_range {
 	uint64_t start, end;
 };
 
-struct picture_options {
+struct heap_image_options {
 	bool no_stop;
 	uint64_t max_pause_ns;	       /* 0: 100 ms per GiB of writable memory, at least 100 ms */
 	unsigned int threads;	       /* that read while the process stands; 0: one per CPU */
@@ -40,7 +40,7 @@ struct thread_vector {
 };
 
 /* What a thread had on its stack, for naming its frames. */
-struct picture_thread {
+struct heap_image_thread {
 	pid_t tid;
 	char comm[16];
 	struct user_regs_struct registers;
@@ -66,7 +66,7 @@ struct zone {
 	uint32_t thread; /* of ZONE_STACK and ZONE_TLS */
 };
 
-struct picture {
+struct heap_image {
 	pid_t pid;
 	struct maps maps;
 	struct page_table pages;
@@ -74,7 +74,7 @@ struct picture {
 	struct heap_spans spans;
 	struct free_chunks free_chunks;
 	uint64_t heap_start; /* see malloc_heap_start() */
-	VEC(struct picture_thread) threads;
+	VEC(struct heap_image_thread) threads;
 	VEC(struct zone) zones; /* ascending, not overlapping */
 
 	bool stopped;		     /* what follows is of one moment */
@@ -92,12 +92,13 @@ struct picture {
 /*
  * 0; -ESRCH: the process is gone, or none; -EPERM, -EACCES: it must not be read; -ENOMEM.
  * A process that cannot be stopped is pictured without (see why_not_stopped).
- * *picture is untouched on failure.
+ * *heap image is untouched on failure.
  */
-int picture_take(pid_t pid, const struct picture_options *options, struct picture *picture);
-void picture_free(struct picture *picture);
+int heap_image_take(pid_t pid, const struct heap_image_options *options,
+		    struct heap_image *heap_image);
+void heap_image_free(struct heap_image *heap_image);
 
 /* What lies at address, or NULL: nothing known. */
-const struct zone *picture_zone(const struct picture *picture, uint64_t address);
+const struct zone *heap_image_zone(const struct heap_image *heap_image, uint64_t address);
 
 #endif

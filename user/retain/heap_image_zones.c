@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "retain/picture_zones.h"
+#include "retain/heap_image_zones.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 #define LOW_BYTES (1ull << 32)
 #define LOW_MARGIN (64ull << 20)
 
-static int zones_add(struct picture *picture, enum zone_kind kind, uint64_t start, uint64_t end,
-		     size_t thread);
+static int zones_add(struct heap_image *heap_image, enum zone_kind kind, uint64_t start,
+		     uint64_t end, size_t thread);
 
 static bool has_prefix(const char *text, const char *prefix)
 {
@@ -148,10 +148,10 @@ static uint64_t present_bytes(const struct page_table *pages, int pagemap, uint6
 	return MIN(page, end) - MIN(page, start);
 }
 
-static int copy_stack(struct picture *picture, struct picture_thread *thread, int pagemap)
+static int copy_stack(struct heap_image *heap_image, struct heap_image_thread *thread, int pagemap)
 {
 	uint64_t end = MIN(thread->stack_end, thread->stack_start + STACK_COPY_BYTES);
-	uint64_t size = present_bytes(&picture->pages, pagemap, thread->stack_start, end);
+	uint64_t size = present_bytes(&heap_image->pages, pagemap, thread->stack_start, end);
 	ssize_t got;
 
 	if (!size)
@@ -159,19 +159,20 @@ static int copy_stack(struct picture *picture, struct picture_thread *thread, in
 	thread->stack = malloc(size);
 	if (!thread->stack)
 		return -ENOMEM;
-	got = memory_read(picture->maps.task, thread->stack_start, thread->stack, size);
+	got = memory_read(heap_image->maps.task, thread->stack_start, thread->stack, size);
 	thread->stack_words = got > 0 ? (size_t)got / 8 : 0;
 	return 0;
 }
 
-int stacks_copy(struct picture *picture, int pagemap, struct deadline *deadline, size_t *missing)
+int stacks_copy(struct heap_image *heap_image, int pagemap, struct deadline *deadline,
+		size_t *missing)
 {
 	size_t i = 0;
 	int err = 0;
 
-	for (; !err && i < picture->threads.count && !deadline_has_passed(deadline); i++)
-		err = copy_stack(picture, &picture->threads.items[i], pagemap);
-	*missing = picture->threads.count - i;
+	for (; !err && i < heap_image->threads.count && !deadline_has_passed(deadline); i++)
+		err = copy_stack(heap_image, &heap_image->threads.items[i], pagemap);
+	*missing = heap_image->threads.count - i;
 	return err;
 }
 
@@ -205,9 +206,9 @@ static uint64_t stack_end(const struct mapping *mapping, uint64_t thread_pointer
 }
 
 /* A stack pointer inside malloc's memory: a fibre. Its block is held by the register itself. */
-static bool is_in_heap(const struct picture *picture, uint64_t address)
+static bool is_in_heap(const struct heap_image *heap_image, uint64_t address)
 {
-	return heap_spans_at(&picture->spans, address) != NULL;
+	return heap_spans_at(&heap_image->spans, address) != NULL;
 }
 
 /* Below a stack of glibc's lies memory that nobody may touch: so nothing else is in its mapping. */
@@ -221,9 +222,9 @@ static bool has_guard(const struct maps *maps, const struct mapping *mapping)
 }
 
 /* The stack that a thread is on. */
-static int add_stack(struct picture *picture, size_t i, const struct mapping *mapping)
+static int add_stack(struct heap_image *heap_image, size_t i, const struct mapping *mapping)
 {
-	struct picture_thread *thread = &picture->threads.items[i];
+	struct heap_image_thread *thread = &heap_image->threads.items[i];
 	uint64_t sp = thread->registers.rsp & ~7ull, start = MAX(sp - RED_ZONE, mapping->start);
 	uint64_t pointer = thread->registers.fs_base;
 	bool own = is_main_stack(mapping) || (pointer > sp && pointer < mapping->end);
@@ -233,33 +234,33 @@ static int add_stack(struct picture *picture, size_t i, const struct mapping *ma
 	thread->stack_end = stack_end(mapping, pointer);
 	/* On an alternate stack, or a fibre's: nothing says where it begins. */
 	if (!own)
-		return zones_add(picture, ZONE_STACK, mapping->start, mapping->end, i);
-	if (has_guard(&picture->maps, mapping))
-		err = zones_add(picture, ZONE_NOTHING, mapping->start, start, i);
-	return err ? err : zones_add(picture, ZONE_STACK, start, thread->stack_end, i);
+		return zones_add(heap_image, ZONE_STACK, mapping->start, mapping->end, i);
+	if (has_guard(&heap_image->maps, mapping))
+		err = zones_add(heap_image, ZONE_NOTHING, mapping->start, start, i);
+	return err ? err : zones_add(heap_image, ZONE_STACK, start, thread->stack_end, i);
 }
 
 /* Thread-locals, and a stack that the thread has left for another one: all of it. */
-static int add_thread_locals(struct picture *picture, size_t i, const struct mapping *stack)
+static int add_thread_locals(struct heap_image *heap_image, size_t i, const struct mapping *stack)
 {
-	uint64_t pointer = picture->threads.items[i].registers.fs_base;
-	const struct mapping *mapping = maps_find(&picture->maps, pointer);
+	uint64_t pointer = heap_image->threads.items[i].registers.fs_base;
+	const struct mapping *mapping = maps_find(&heap_image->maps, pointer);
 	uint64_t end, start;
 
-	if (!mapping || !mapping->writable || mapping->inode || is_in_heap(picture, pointer))
+	if (!mapping || !mapping->writable || mapping->inode || is_in_heap(heap_image, pointer))
 		return 0;
 	end = stack_end(mapping, pointer);
 	start = MAX(mapping->start, pointer - MIN(pointer, MAIN_TLS_BYTES));
 	if (mapping == stack)
 		return 0;
-	if (picture->threads.items[i].tid != picture->pid)
-		return zones_add(picture, ZONE_STACK, mapping->start, end, i);
+	if (heap_image->threads.items[i].tid != heap_image->pid)
+		return zones_add(heap_image, ZONE_STACK, mapping->start, end, i);
 	if (mapping->end - mapping->start <= MAIN_TLS_BYTES)
 		end = mapping->end;
-	return zones_add(picture, ZONE_TLS, start, end, i);
+	return zones_add(heap_image, ZONE_TLS, start, end, i);
 }
 
-static void read_comm(pid_t pid, struct picture_thread *thread)
+static void read_comm(pid_t pid, struct heap_image_thread *thread)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	char path[64];
@@ -270,10 +271,10 @@ static void read_comm(pid_t pid, struct picture_thread *thread)
 		thread->comm[strcspn(thread->comm, "\n")] = '\0';
 }
 
-static int add_thread(struct picture *picture, const struct stopped_thread *stopped)
+static int add_thread(struct heap_image *heap_image, const struct stopped_thread *stopped)
 {
-	struct picture_thread *thread = vec_push(&picture->threads);
-	size_t i = picture->threads.count - 1;
+	struct heap_image_thread *thread = vec_push(&heap_image->threads);
+	size_t i = heap_image->threads.count - 1;
 	const struct mapping *mapping;
 	int err = 0;
 
@@ -282,28 +283,29 @@ static int add_thread(struct picture *picture, const struct stopped_thread *stop
 	thread->tid = stopped->tid;
 	thread->registers = stopped->registers;
 	memcpy(thread->vectors, stopped->vectors, sizeof(thread->vectors));
-	mapping = maps_find(&picture->maps, thread->registers.rsp);
+	mapping = maps_find(&heap_image->maps, thread->registers.rsp);
 	if (mapping &&
-	    (!mapping->writable || mapping->inode || is_in_heap(picture, thread->registers.rsp)))
+	    (!mapping->writable || mapping->inode || is_in_heap(heap_image, thread->registers.rsp)))
 		mapping = NULL;
 	if (mapping)
-		err = add_stack(picture, i, mapping);
-	return err ? err : add_thread_locals(picture, i, mapping);
+		err = add_stack(heap_image, i, mapping);
+	return err ? err : add_thread_locals(heap_image, i, mapping);
 }
 
-int zones_add_threads(struct picture *picture, const struct stop *stop, struct deadline *deadline)
+int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
+		      struct deadline *deadline)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < stop->threads.count; i++)
 		err = deadline_step(deadline) ? -ETIMEDOUT
-					      : add_thread(picture, &stop->threads.items[i]);
+					      : add_thread(heap_image, &stop->threads.items[i]);
 	return err;
 }
 
 /* What a thread gave to the system call that it waits in (proc(5), /proc/PID/syscall; psABI A.2.1).
  * Of one that runs, nothing is known. */
-static void read_call(pid_t pid, struct picture_thread *thread)
+static void read_call(pid_t pid, struct heap_image_thread *thread)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	unsigned long long given[6];
@@ -322,67 +324,67 @@ static void read_call(pid_t pid, struct picture_thread *thread)
 	thread->registers.r9 = given[5];
 }
 
-static int add_running(struct picture *picture, pid_t tid)
+static int add_running(struct heap_image *heap_image, pid_t tid)
 {
-	struct picture_thread *thread = vec_push(&picture->threads);
+	struct heap_image_thread *thread = vec_push(&heap_image->threads);
 	const struct mapping *mapping = NULL;
-	size_t i = picture->threads.count - 1;
+	size_t i = heap_image->threads.count - 1;
 
 	if (!thread)
 		return -ENOMEM;
 	thread->tid = tid;
-	read_call(picture->pid, thread);
-	for (size_t j = 0; tid == picture->pid && j < picture->maps.list.count; j++) {
-		if (is_main_stack(&picture->maps.list.items[j]))
-			mapping = &picture->maps.list.items[j];
+	read_call(heap_image->pid, thread);
+	for (size_t j = 0; tid == heap_image->pid && j < heap_image->maps.list.count; j++) {
+		if (is_main_stack(&heap_image->maps.list.items[j]))
+			mapping = &heap_image->maps.list.items[j];
 	}
-	return mapping ? zones_add(picture, ZONE_STACK, mapping->start, mapping->end, i) : 0;
+	return mapping ? zones_add(heap_image, ZONE_STACK, mapping->start, mapping->end, i) : 0;
 }
 
-int zones_add_threads_unstopped(struct picture *picture)
+int zones_add_threads_unstopped(struct heap_image *heap_image)
 {
 	_cleanup_closedir_ DIR *tasks = NULL;
 	struct dirent *entry;
 	char path[64];
 	int err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", picture->pid);
+	snprintf(path, sizeof(path), "/proc/%d/task", heap_image->pid);
 	tasks = opendir(path);
 	while (tasks && !err && (entry = readdir(tasks))) {
 		if (isdigit((unsigned char)entry->d_name[0]))
-			err = add_running(picture, atoi(entry->d_name));
+			err = add_running(heap_image, atoi(entry->d_name));
 	}
 	return err;
 }
 
-void zones_name_threads(struct picture *picture)
+void zones_name_threads(struct heap_image *heap_image)
 {
-	for (size_t i = 0; i < picture->threads.count; i++)
-		read_comm(picture->pid, &picture->threads.items[i]);
+	for (size_t i = 0; i < heap_image->threads.count; i++)
+		read_comm(heap_image->pid, &heap_image->threads.items[i]);
 }
 
 /* Nothing, if it is empty. 0 or -ENOMEM. */
-static int zones_add(struct picture *picture, enum zone_kind kind, uint64_t start, uint64_t end,
-		     size_t thread)
+static int zones_add(struct heap_image *heap_image, enum zone_kind kind, uint64_t start,
+		     uint64_t end, size_t thread)
 {
 	struct zone *zone;
 
 	if (start >= end)
 		return 0;
-	zone = vec_push(&picture->zones);
+	zone = vec_push(&heap_image->zones);
 	if (!zone)
 		return -ENOMEM;
 	*zone = (struct zone){start, end, kind, (uint32_t)thread};
 	return 0;
 }
 
-int zones_add_idle(struct picture *picture, const struct picture_options *options)
+int zones_add_idle(struct heap_image *heap_image, const struct heap_image_options *options)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < options->idle_count; i++)
-		err = zones_add(picture, ZONE_NOTHING, options->idle[i].start, options->idle[i].end,
-				0);
+		err = zones_add(heap_image, ZONE_NOTHING, options->idle[i].start,
+				options->idle[i].end, 0);
 	return err;
 }
 
@@ -399,20 +401,20 @@ static uint64_t walked_end(const struct heap_span *span)
 	return count ? span->start + chunk_distance(span->chunks.items[count - 1]) : span->start;
 }
 
-static int add_allocator(struct picture *picture)
+static int add_allocator(struct heap_image *heap_image)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < picture->arenas.list.count; i++) {
-		const struct malloc_arena *arena = &picture->arenas.list.items[i];
+	for (size_t i = 0; !err && i < heap_image->arenas.list.count; i++) {
+		const struct malloc_arena *arena = &heap_image->arenas.list.items[i];
 
-		err = zones_add(picture, ZONE_ALLOCATOR, arena->address,
+		err = zones_add(heap_image, ZONE_ALLOCATOR, arena->address,
 				arena->address + arena->layout->size, 0);
 	}
-	for (size_t i = 0; !err && i < picture->spans.list.count; i++) {
-		const struct heap_span *span = &picture->spans.list.items[i];
+	for (size_t i = 0; !err && i < heap_image->spans.list.count; i++) {
+		const struct heap_span *span = &heap_image->spans.list.items[i];
 
-		err = zones_add(picture, ZONE_HEAP, span->start, walked_end(span), 0);
+		err = zones_add(heap_image, ZONE_HEAP, span->start, walked_end(span), 0);
 	}
 	return err;
 }
@@ -428,13 +430,13 @@ static int compare_zones(const void *left_pointer, const void *right_pointer)
 }
 
 /* Two threads' stacks in one mapping: the unused part of one begins where the other ends. */
-static void cut_overlaps(struct picture *picture)
+static void cut_overlaps(struct heap_image *heap_image)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < picture->zones.count; i++) {
-		struct zone zone = picture->zones.items[i];
-		struct zone *last = kept ? &picture->zones.items[kept - 1] : NULL;
+	for (size_t i = 0; i < heap_image->zones.count; i++) {
+		struct zone zone = heap_image->zones.items[i];
+		struct zone *last = kept ? &heap_image->zones.items[kept - 1] : NULL;
 
 		/* A stack wins over another one's unused part around it. */
 		if (last && last->end > zone.start && last->kind == ZONE_NOTHING)
@@ -442,36 +444,36 @@ static void cut_overlaps(struct picture *picture)
 		else if (last && last->end > zone.start)
 			zone.start = last->end;
 		if (zone.start < zone.end)
-			picture->zones.items[kept++] = zone;
+			heap_image->zones.items[kept++] = zone;
 	}
-	picture->zones.count = kept;
+	heap_image->zones.count = kept;
 }
 
-int zones_finish(struct picture *picture)
+int zones_finish(struct heap_image *heap_image)
 {
-	int err = add_allocator(picture);
+	int err = add_allocator(heap_image);
 
-	free_lists_finish(&picture->free_chunks);
-	if (picture->zones.count)
-		qsort(picture->zones.items, picture->zones.count, sizeof(*picture->zones.items),
-		      compare_zones);
-	cut_overlaps(picture);
+	free_lists_finish(&heap_image->free_chunks);
+	if (heap_image->zones.count)
+		qsort(heap_image->zones.items, heap_image->zones.count,
+		      sizeof(*heap_image->zones.items), compare_zones);
+	cut_overlaps(heap_image);
 	return err;
 }
 
-const struct zone *picture_zone(const struct picture *picture, uint64_t address)
+const struct zone *heap_image_zone(const struct heap_image *heap_image, uint64_t address)
 {
-	size_t low = 0, high = picture->zones.count;
+	size_t low = 0, high = heap_image->zones.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (picture->zones.items[middle].end <= address)
+		if (heap_image->zones.items[middle].end <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < picture->zones.count && picture->zones.items[low].start <= address)
-		return &picture->zones.items[low];
+	if (low < heap_image->zones.count && heap_image->zones.items[low].start <= address)
+		return &heap_image->zones.items[low];
 	return NULL;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What of a process's mappings is read, and which words in it are looked at. */
-#ifndef LEAKMON_RETAIN_PICTURE_ZONES_H
-#define LEAKMON_RETAIN_PICTURE_ZONES_H
+#ifndef LEAKMON_RETAIN_HEAP_IMAGE_ZONES_H
+#define LEAKMON_RETAIN_HEAP_IMAGE_ZONES_H
 
 #include "base/clock.h"
 #include "proc/maps.h"
 #include "retain/filter.h"
+#include "retain/heap_image.h"
 #include "retain/pages.h"
-#include "retain/picture.h"
 
 /* Whether a mapping's memory may be read at all: no device, none of the kernel's own pages. */
 bool mapping_is_memory(const struct mapping *mapping);
@@ -24,28 +24,30 @@ int filter_from_maps(const struct maps *maps, struct filter *filter);
 /* Exactly the anonymous writable memory. 0 or -ENOMEM. */
 int filter_heaps_from_maps(const struct maps *maps, struct filter *filter);
 
-/* What the memory of a picture is for: stacks, thread-locals, malloc's own. */
+/* What the memory of a heap image is for: stacks, thread-locals, malloc's own. */
 
 /* The threads that stand, with their zones. 0; -ENOMEM; -ETIMEDOUT. */
-int zones_add_threads(struct picture *picture, const struct stop *stop, struct deadline *deadline);
+int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
+		      struct deadline *deadline);
 
 /*
  * Copies the stacks' contents, for naming frames only: without a copy, those of a thread have no
  * names. So it ends when the deadline has passed; *missing gets how many were not copied. 0 or
  * -ENOMEM.
  */
-int stacks_copy(struct picture *picture, int pagemap, struct deadline *deadline, size_t *missing);
+int stacks_copy(struct heap_image *heap_image, int pagemap, struct deadline *deadline,
+		size_t *missing);
 
 /* What /proc tells of threads that run: whole stacks, where they are known at all. */
-int zones_add_threads_unstopped(struct picture *picture);
+int zones_add_threads_unstopped(struct heap_image *heap_image);
 
 /* When it runs again: what the threads are called. */
-void zones_name_threads(struct picture *picture);
+void zones_name_threads(struct heap_image *heap_image);
 
 /* Unused memory, as options->idle says. 0 or -ENOMEM. */
-int zones_add_idle(struct picture *picture, const struct picture_options *options);
+int zones_add_idle(struct heap_image *heap_image, const struct heap_image_options *options);
 
 /* Adds malloc's own, sorts, and cuts what overlaps. 0 or -ENOMEM. */
-int zones_finish(struct picture *picture);
+int zones_finish(struct heap_image *heap_image);
 
 #endif

@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "retain/picture_taking.h"
-#include "retain/picture_zones.h"
+#include "retain/heap_image_builder.h"
+#include "retain/heap_image_zones.h"
 #include "retain/thread_blocks.h"
 
 /* What is read while the process stands: everything here keeps to the deadline of the pause. */
@@ -49,39 +49,39 @@ static bool same_ranges(const struct page_table *table, const struct page_table 
 	return true;
 }
 
-static int build_view(struct taking *taking, struct view *view)
+static int build_view(struct image_builder *builder, struct view *view)
 {
-	int err = maps_read_until(taking->picture->pid, &taking->deadline, &view->maps);
+	int err = maps_read_until(builder->heap_image->pid, &builder->deadline, &view->maps);
 
 	if (!err)
 		err = ranges_from_maps(&view->maps, &view->pages, &view->writable_bytes);
-	if (!err && deadline_has_passed(&taking->deadline))
+	if (!err && deadline_has_passed(&builder->deadline))
 		err = -ETIMEDOUT;
-	view->same = !err && same_ranges(&view->pages, &taking->picture->pages);
+	view->same = !err && same_ranges(&view->pages, &builder->heap_image->pages);
 	if (err || view->same)
 		return err;
 	err = pages_prepare(&view->pages);
 	if (!err)
 		err = filter_heaps_from_maps(&view->maps, &view->heaps);
-	return !err && deadline_has_passed(&taking->deadline) ? -ETIMEDOUT : err;
+	return !err && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : err;
 }
 
 /* The mappings and their pages as they are now; what is known of them stays known. */
-static int look_again(struct taking *taking)
+static int look_again(struct image_builder *builder)
 {
-	struct picture *picture = taking->picture;
+	struct heap_image *heap_image = builder->heap_image;
 	_cleanup_(view_free) struct view view = {0};
-	int err = build_view(taking, &view);
+	int err = build_view(builder, &view);
 
 	if (err)
 		return err;
-	SWAP(picture->maps, view.maps);
-	picture->writable_bytes = view.writable_bytes;
+	SWAP(heap_image->maps, view.maps);
+	heap_image->writable_bytes = view.writable_bytes;
 	if (view.same)
 		return 0;
-	pages_inherit(&view.pages, &picture->pages);
-	SWAP(picture->pages, view.pages);
-	SWAP(taking->heaps, view.heaps);
+	pages_inherit(&view.pages, &heap_image->pages);
+	SWAP(heap_image->pages, view.pages);
+	SWAP(builder->heaps, view.heaps);
 	return 0;
 }
 
@@ -92,17 +92,17 @@ static struct heap_span *same_span(struct heap_spans *spans, const struct heap_s
 	return span && span->start == wanted->start ? span : NULL;
 }
 
-static int mend_spans(struct taking *taking)
+static int mend_spans(struct image_builder *builder)
 {
-	struct picture *picture = taking->picture;
-	int err = taking_find_spans(taking, &picture->spans);
+	struct heap_image *heap_image = builder->heap_image;
+	int err = builder_find_spans(builder, &heap_image->spans);
 
-	for (size_t i = 0; !err && i < picture->spans.list.count; i++) {
-		struct heap_span *span = &picture->spans.list.items[i];
-		struct heap_span *older = same_span(&taking->walked, span);
+	for (size_t i = 0; !err && i < heap_image->spans.list.count; i++) {
+		struct heap_span *span = &heap_image->spans.list.items[i];
+		struct heap_span *older = same_span(&builder->walked, span);
 
-		err = older ? heap_span_mend(span, older, &picture->pages, &taking->peek)
-			    : heap_span_finish(span, &taking->peek);
+		err = older ? heap_span_mend(span, older, &heap_image->pages, &builder->peek)
+			    : heap_span_finish(span, &builder->peek);
 	}
 	return err;
 }
@@ -112,35 +112,35 @@ static bool is_surely_present(const void *known, uint64_t page)
 	return page_is_surely_present(known, page);
 }
 
-static int read_heaps(struct taking *taking, const struct stop *stop)
+static int read_heaps(struct image_builder *builder, const struct stop *stop)
 {
-	struct picture *picture = taking->picture;
+	struct heap_image *heap_image = builder->heap_image;
 	int err;
 
-	peek_forget(&taking->peek);
-	taking->peek.known = &picture->pages;
-	taking->peek.is_present = is_surely_present;
-	err = taking_read_arenas(taking);
+	peek_forget(&builder->peek);
+	builder->peek.known = &heap_image->pages;
+	builder->peek.is_present = is_surely_present;
+	err = builder_read_arenas(builder);
 	if (err)
 		return err;
-	taking->walk_is_used = true;
-	err = mend_spans(taking);
+	builder->walk_is_used = true;
+	err = mend_spans(builder);
 	if (!err)
-		err = taking_find_free_chunks(taking, stop);
+		err = builder_find_free_chunks(builder, stop);
 	/* Words that came too late look like a heap that contradicts itself. */
-	return !err && deadline_has_passed(&taking->deadline) ? -ETIMEDOUT : err;
+	return !err && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : err;
 }
 
-static int read_threads(struct taking *taking, const struct stop *stop)
+static int read_threads(struct image_builder *builder, const struct stop *stop)
 {
-	struct picture *picture = taking->picture;
-	int err = zones_add_threads(picture, stop, &taking->deadline);
+	struct heap_image *heap_image = builder->heap_image;
+	int err = zones_add_threads(heap_image, stop, &builder->deadline);
 
 	if (!err)
-		err = thread_vectors_read(picture, &taking->peek);
+		err = thread_vectors_read(heap_image, &builder->peek);
 	return err ? err
-		   : stacks_copy(picture, taking->pagemap, &taking->deadline,
-				 &picture->stacks_missing);
+		   : stacks_copy(heap_image, builder->pagemap, &builder->deadline,
+				 &heap_image->stacks_missing);
 }
 
 /*
@@ -148,34 +148,35 @@ static int read_threads(struct taking *taking, const struct stop *stop)
  * wait for anything, so it logs nothing. 0; -ETIMEDOUT: the deadline has passed
  * (what is known of the running process still holds); -ESRCH; -ENOMEM.
  */
-static int taking_read_standing(struct taking *taking, const struct stop *stop)
+static int builder_read_stopped(struct image_builder *builder, const struct stop *stop)
 {
-	struct picture *picture = taking->picture;
-	struct pause_times *times = &taking->times;
+	struct heap_image *heap_image = builder->heap_image;
+	struct pause_times *times = &builder->times;
 	struct page_scan scan;
 	int err;
 
 	times->stopped_ns = monotonic_ns();
-	err = look_again(taking);
+	err = look_again(builder);
 	if (err)
 		return err;
-	scan = taking_scan(taking);
-	scan.deadline_ns = taking->deadline.at_ns;
-	if (!picture->soft_dirty)
-		scan.patience_ns = stop->began_ns + picture->max_pause_ns * PATIENCE_PERCENT / 100;
+	scan = builder_scan(builder);
+	scan.deadline_ns = builder->deadline.at_ns;
+	if (!heap_image->soft_dirty)
+		scan.patience_ns =
+			stop->began_ns + heap_image->max_pause_ns * PATIENCE_PERCENT / 100;
 	times->listed_ns = monotonic_ns();
-	err = pages_check(&picture->pages, &scan, &picture->pages_checked);
+	err = pages_check(&heap_image->pages, &scan, &heap_image->pages_checked);
 	times->checked_ns = monotonic_ns();
 	if (!err)
-		err = read_heaps(taking, stop);
+		err = read_heaps(builder, stop);
 	times->walked_ns = monotonic_ns();
 	if (!err)
-		err = read_threads(taking, stop);
+		err = read_threads(builder, stop);
 	times->ended_ns = monotonic_ns();
 	return err;
 }
 
-/* Stopping a process for a picture, and letting it go on in time. */
+/* Stopping a process for a heap image, and letting it go on in time. */
 
 #define NS_PER_MS 1000000ull
 #define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
@@ -188,15 +189,15 @@ static int taking_read_standing(struct taking *taking, const struct stop *stop)
 #endif
 
 /* What there was no time for while it stood. */
-static int read_late(struct taking *taking)
+static int read_late(struct image_builder *builder)
 {
-	struct picture *picture = taking->picture;
-	struct page_scan scan = taking_scan(taking);
+	struct heap_image *heap_image = builder->heap_image;
+	struct page_scan scan = builder_scan(builder);
 	size_t checked;
 
 	scan.deadline_ns = UINT64_MAX;
 	scan.late = true;
-	return pages_check(&picture->pages, &scan, &checked);
+	return pages_check(&heap_image->pages, &scan, &checked);
 }
 
 static const char *why_not(int err)
@@ -209,11 +210,11 @@ static const char *why_not(int err)
 	return "stopping it failed";
 }
 
-static uint64_t pause_limit(const struct taking *taking)
+static uint64_t pause_limit(const struct image_builder *builder)
 {
-	uint64_t given = taking->options->max_pause_ns;
-	uint64_t scaled =
-		(uint64_t)((double)taking->picture->writable_bytes / (1 << 30) * PAUSE_NS_PER_GIB);
+	uint64_t given = builder->options->max_pause_ns;
+	uint64_t scaled = (uint64_t)((double)builder->heap_image->writable_bytes / (1 << 30) *
+				     PAUSE_NS_PER_GIB);
 
 	return given ? given : MAX(scaled, PAUSE_MIN_NS);
 }
@@ -228,7 +229,7 @@ static size_t count_broken(const struct heap_spans *spans)
 }
 
 struct holder {
-	struct taking *taking;
+	struct image_builder *builder;
 	struct stop stop;
 	sigset_t signals; /* that stay blocked while the process stands */
 	bool stood;
@@ -297,21 +298,22 @@ static void block_signals(sigset_t *before)
 static void *hold(void *argument)
 {
 	struct holder *holder = argument;
-	struct taking *taking = holder->taking;
-	struct picture *picture = taking->picture;
+	struct image_builder *builder = holder->builder;
+	struct heap_image *heap_image = builder->heap_image;
 	struct stop *stop = &holder->stop;
 
 	go_first();
 	interrupt_hold();
-	holder->err = stop_process(picture->pid, picture->max_pause_ns, &taking->guard, stop);
+	holder->err =
+		stop_process(heap_image->pid, heap_image->max_pause_ns, &builder->guard, stop);
 	holder->stood = !holder->err;
 	if (holder->err) {
 		interrupt_release();
 		return NULL;
 	}
 	pthread_sigmask(SIG_SETMASK, &holder->signals, NULL);
-	taking->deadline = (struct deadline){.at_ns = stop->resume_ns};
-	holder->err = taking_read_standing(taking, stop);
+	builder->deadline = (struct deadline){.at_ns = stop->resume_ns};
+	holder->err = builder_read_stopped(builder, stop);
 	stop_resume(stop);
 	interrupt_release();
 	return NULL;
@@ -335,15 +337,15 @@ static int hold_by_thread(struct holder *holder)
 	if (!err)
 		pthread_join(thread, NULL);
 	/* Who stopped us while we could not stand still: now we can. */
-	if (pause_guard_end(&holder->taking->guard))
+	if (pause_guard_end(&holder->builder->guard))
 		raise(SIGSTOP);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err ? -EAGAIN : 0;
 }
 
-static void log_pause(const struct taking *taking, const struct stop *stop)
+static void log_pause(const struct image_builder *builder, const struct stop *stop)
 {
-	const struct pause_times *times = &taking->times;
+	const struct pause_times *times = &builder->times;
 	uint64_t began_ns = stop->began_ns;
 
 	log_debug("pause: %zu threads stood after %llu us, mappings known after %llu us, %zu pages "
@@ -351,59 +353,59 @@ static void log_pause(const struct taking *taking, const struct stop *stop)
 		  "calls begin again",
 		  stop->threads.count, (unsigned long long)(times->stopped_ns - began_ns) / 1000,
 		  (unsigned long long)(times->listed_ns - began_ns) / 1000,
-		  taking->picture->pages_checked,
+		  builder->heap_image->pages_checked,
 		  (unsigned long long)(times->checked_ns - began_ns) / 1000,
 		  (unsigned long long)(times->walked_ns - began_ns) / 1000,
 		  (unsigned long long)(times->ended_ns - began_ns) / 1000, stop->repeated);
 }
 
-static int refuse(struct taking *taking, const char *why)
+static int refuse(struct image_builder *builder, const char *why)
 {
-	taking->picture->why_not_stopped = why;
+	builder->heap_image->why_not_stopped = why;
 	return -EAGAIN;
 }
 
 /* It runs again: what is left to do, and whether what was read is enough. */
-static int finish(struct taking *taking, int err)
+static int finish(struct image_builder *builder, int err)
 {
-	struct picture *picture = taking->picture;
+	struct heap_image *heap_image = builder->heap_image;
 
 	if (err == -ETIMEDOUT)
-		return refuse(taking, "reading it took longer than --max-pause allows");
+		return refuse(builder, "reading it took longer than --max-pause allows");
 	if (!err)
-		err = read_late(taking);
+		err = read_late(builder);
 	/* A chunk's header changed after the second reading, and was not looked at again. */
-	if (!err && count_broken(&picture->spans) > count_broken(&taking->walked))
-		return refuse(taking, "its heap changed where there was no time to look: a "
-				      "longer --max-pause would do");
-	picture->stopped = !err;
-	if (picture->stacks_missing)
+	if (!err && count_broken(&heap_image->spans) > count_broken(&builder->walked))
+		return refuse(builder, "its heap changed where there was no time to look: a "
+				       "longer --max-pause would do");
+	heap_image->stopped = !err;
+	if (heap_image->stacks_missing)
 		log_warning("process %d: there was no time to copy the stacks of %zu of its %zu "
 			    "threads, so functions on them are not named: a longer --max-pause "
 			    "would do",
-			    picture->pid, picture->stacks_missing, picture->threads.count);
+			    heap_image->pid, heap_image->stacks_missing, heap_image->threads.count);
 	return err;
 }
 
-int taking_stop(struct taking *taking)
+int builder_stop(struct image_builder *builder)
 {
-	struct picture *picture = taking->picture;
-	struct holder holder = {.taking = taking};
+	struct heap_image *heap_image = builder->heap_image;
+	struct holder holder = {.builder = builder};
 	int err;
 
-	if (!taking->guard.pid)
-		return refuse(taking, "there can be no process beside leakmon that would let it "
-				      "go on if leakmon could not");
-	picture->max_pause_ns = pause_limit(taking);
+	if (!builder->guard.pid)
+		return refuse(builder, "there can be no process beside leakmon that would let it "
+				       "go on if leakmon could not");
+	heap_image->max_pause_ns = pause_limit(builder);
 	load_own_files();
 	err = hold_by_thread(&holder);
 	if (!err)
 		err = holder.err;
-	picture->pause_ns = holder.stop.ended_ns - holder.stop.began_ns;
-	if (holder.stood && taking->times.ended_ns)
-		log_pause(taking, &holder.stop);
+	heap_image->pause_ns = holder.stop.ended_ns - holder.stop.began_ns;
+	if (holder.stood && builder->times.ended_ns)
+		log_pause(builder, &holder.stop);
 	stop_free(&holder.stop);
 	if (holder.stood)
-		return finish(taking, err);
-	return err == -ESRCH || err == -ENOMEM ? err : refuse(taking, why_not(err));
+		return finish(builder, err);
+	return err == -ESRCH || err == -ENOMEM ? err : refuse(builder, why_not(err));
 }
