@@ -46,8 +46,8 @@ BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_x86 -D__bpf__ -Iinclud
 SOURCES  := $(sort $(wildcard user/*.c user/*/*.c user/arch/*/*.c))
 OBJECTS  := $(SOURCES:%.c=$(B)/%.o)
 HEAP_BPF := $(patsubst bpf/%.c,$(B)/bpf/%.o,$(filter-out \
-	bpf/trial.bpf.c bpf/kernel.bpf.c bpf/suspect.bpf.c,$(wildcard bpf/*.bpf.c)))
-SKELETONS := $(patsubst %,$(B)/gen/%.skel.h,leakmon trial kernel suspect)
+	bpf/feature_probe.bpf.c bpf/kernel.bpf.c bpf/suspect.bpf.c,$(wildcard bpf/*.bpf.c)))
+SKELETONS := $(patsubst %,$(B)/gen/%.skel.h,leakmon feature_probe kernel suspect)
 BUILD_TOOLS := $(B)/has-build $(if $(filter 1,$(STATIC)),$(B)/has-static)
 DEPS     := CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' scripts/deps.sh
 
@@ -86,7 +86,7 @@ $(B)/gen/leakmon.bpf.o: $(HEAP_BPF)
 	$(call say,BPF)
 	$(Q)$(BPFTOOL) gen object $@ $^
 
-$(B)/gen/trial.bpf.o $(B)/gen/kernel.bpf.o $(B)/gen/suspect.bpf.o: $(B)/gen/%.bpf.o: $(B)/bpf/%.bpf.o
+$(B)/gen/feature_probe.bpf.o $(B)/gen/kernel.bpf.o $(B)/gen/suspect.bpf.o: $(B)/gen/%.bpf.o: $(B)/bpf/%.bpf.o
 	@mkdir -p $(@D)
 	$(call say,BPF)
 	$(Q)$(BPFTOOL) gen object $@ $^

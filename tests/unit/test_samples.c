@@ -16,7 +16,7 @@ static void add(struct samples *samples, uint64_t address, uint32_t site, double
 	assert_int_equal(samples_add(samples, &sample), 0);
 }
 
-static void weigh_all(struct samples *samples, double units)
+static void attribute_all(struct samples *samples, double units)
 {
 	for (size_t i = 0; i < samples->list.count; i++)
 		samples->list.items[i].units = units;
@@ -32,7 +32,7 @@ static void sums_are_by_site_and_largest_first(void **state)
 	add(&samples, 0x2000, 9, 4);
 	add(&samples, 0x3000, 7, 2);
 	add(&samples, 0x4000, 5, 3);
-	weigh_all(&samples, 4096);
+	attribute_all(&samples, 4096);
 	assert_int_equal(samples_sum(&samples, &sums), 0);
 	assert_int_equal(sums.list.count, 3);
 	assert_int_equal(sums.list.items[0].site, 9);
@@ -70,14 +70,14 @@ static void what_is_gone_is_forgotten_and_can_come_again(void **state)
 	(void)state;
 	for (uint64_t i = 1; i <= 10; i++)
 		add(&samples, i << 12, (uint32_t)i, 1);
-	weigh_all(&samples, 1);
+	attribute_all(&samples, 1);
 	samples.list.items[3].units = samples.list.items[9].units = 0;
 	assert_int_equal(samples_prune(&samples), 0);
 	assert_int_equal(samples.list.count, 8);
 	add(&samples, 4 << 12, 44, 1);
 	add(&samples, 5 << 12, 55, 1);
 	assert_int_equal(samples.list.count, 9);
-	weigh_all(&samples, 1);
+	attribute_all(&samples, 1);
 	assert_int_equal(samples_sum(&samples, &sums), 0);
 	assert_float_equal(sums.units, 9, 0);
 	for (size_t i = 0; i < sums.list.count; i++)
@@ -101,7 +101,7 @@ static void a_full_table_still_tells_the_shares(void **state)
 	}
 	assert_true(samples.list.count >= SAMPLES_MAX / 4);
 	assert_int_equal(samples.taken, count);
-	weigh_all(&samples, 1);
+	attribute_all(&samples, 1);
 	assert_int_equal(samples_sum(&samples, &sums), 0);
 	assert_int_equal(sums.list.count, 3);
 	/* A thousand coins, by a fixed sequence: 3 % are one standard deviation of the sum. */

@@ -425,7 +425,7 @@ static void a_variable_is_one_root_for_all_threads(void **state)
 	struct heap_graph graph = {.blocks = 1};
 	struct root_groups groups = {0};
 	struct intern intern = {0};
-	struct kernel_held held = {0};
+	struct kernel_roots held = {0};
 	struct root_sources sources = {.heap_image = &scene->heap_image,
 				       .modules = &scene->modules,
 				       .locals = &scene->blocks,

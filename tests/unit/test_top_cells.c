@@ -149,7 +149,7 @@ static void test_plain_locales_get_plain_characters(void **state)
 	wchar_t cells[CELLS_SIZE];
 
 	(void)state;
-	assert_string_equal(course->title, "COURSE");
+	assert_string_equal(course->title, "TREND");
 	course->format(&row, course, 16, text);
 	assert_string_equal(text, " \u2581\u2584\u2588");
 	assert_non_null(setlocale(LC_CTYPE, "C"));

@@ -10,16 +10,16 @@
 #include "base/log.h"
 #include "command/command.h"
 #include "parse/questions.h"
+#include "probe/feature_probe.h"
 #include "probe/privileges.h"
 #include "probe/target.h"
-#include "probe/trial.h"
 #include "proc/pid_namespace.h"
 #include "proc/process_list.h"
 
 /* A pidfd, and a link for each kind of function in its allocator. */
 #define DESCRIPTORS_PER_PROCESS 10
 
-static int print_kernel(struct trial *trial, enum attach_method method)
+static int print_kernel(struct kernel_features *features, enum attach_method method)
 {
 	struct utsname name;
 	struct stat status;
@@ -30,18 +30,18 @@ static int print_kernel(struct trial *trial, enum attach_method method)
 	printf("kernel %s %s\n", name.release, name.machine);
 	printf("  type information (BTF)   %s\n",
 	       btf ? "yes" : "MISSING: use a kernel built with CONFIG_DEBUG_INFO_BTF=y");
-	error = trial_run(trial, method);
+	error = feature_probe_run(features, method);
 	if (error)
 		return error;
-	printf("  probes attach through    %s\n", attach_method_name(trial->method));
+	printf("  probes attach through    %s\n", attach_method_name(features->method));
 	printf("  return probes and seccomp %s\n",
-	       trial->seccomp_safe
+	       features->seccomp_safe
 		       ? "yes: a filtered process survives them"
 		       : "NO: processes under a seccomp filter are not probed on this kernel");
 	printf("  and Syscall User Dispatch %s\n",
-	       trial->dispatch_safe ? "yes: a dispatched process survives them"
-				    : "NO: such processes are not probed on this kernel");
-	if (!trial->shadow_stack_safe)
+	       features->dispatch_safe ? "yes: a dispatched process survives them"
+				       : "NO: such processes are not probed on this kernel");
+	if (!features->shadow_stack_safe)
 		printf("  return probes and shadow stacks NO: processes that have one are not "
 		       "probed on this kernel\n");
 	return btf ? 0 : -1;
@@ -99,7 +99,7 @@ static int run(const void *options)
 				       .worker = worker_new(&parse_kinds, NULL),
 				       .plans = target_plans_new()};
 	char missing[128];
-	int error = print_kernel(&config.trial, probes->attach_method);
+	int error = print_kernel(&config.features, probes->attach_method);
 
 	if (!config.worker || !config.plans) {
 		log_error("out of memory");

@@ -9,7 +9,7 @@
 #include "command/emit.h"
 #include "parse/questions.h"
 #include "proc/memory_room.h"
-#include "retain/settle.h"
+#include "retain/double_scan.h"
 #include "retain/template_types.h"
 #include "store/retain_runs.h"
 
@@ -257,7 +257,7 @@ static int conclude(struct retain_run *run, struct retain **retain,
 
 	sources.types = types;
 	if (!err)
-		err = retain_settle(retain, &options, &sources);
+		err = retain_confirm(retain, &options, &sources);
 	if (!err)
 		err = add_paths(run->options, tracked, *retain);
 	if (!err)

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "command/retain_run.h"
 #include "command/watch.h"
-#include "retain/settle.h"
+#include "retain/double_scan.h"
 
 struct tracking {
 	struct retain_run run;

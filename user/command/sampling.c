@@ -17,10 +17,10 @@
 #include "proc/maps.h"
 #include "proc/pid_namespace.h"
 #include "symbol/symbolizer.h"
+#include "triage/attribute.h"
 #include "triage/file_kinds.h"
 #include "triage/process_reading.h"
 #include "triage/samples.h"
-#include "triage/weigh.h"
 #include "unwind/unwind_store.h"
 
 /* What sampling keeps, for its parts. Internal to sampling*.c. */
@@ -364,12 +364,12 @@ static void sampled_adapt_period(struct sampling *sampling, struct sampled *samp
 static int weigh(struct sampled *sampled, const struct maps *maps)
 {
 	if (sampled->kind == QUANTITY_HEAP)
-		return weigh_pages(&sampled->samples, sampled->pid);
+		return attribute_pages(&sampled->samples, sampled->pid);
 	if (sampled->kind == QUANTITY_THREADS) {
-		weigh_threads(&sampled->samples, sampled->pid);
+		attribute_threads(&sampled->samples, sampled->pid);
 		return 0;
 	}
-	return weigh_mappings(&sampled->samples, maps);
+	return attribute_mappings(&sampled->samples, maps);
 }
 
 /* Copies a stack out of the map: site and stack were written before the sample was sent. */

@@ -38,7 +38,8 @@ static int try_kernel(struct session *session)
 	int error = memory_room_check(MEMORY_TO_TRACK_BYTES, "tracking processes");
 
 	if (!error)
-		error = trial_run(&session->target_config.trial, options->probes.attach_method);
+		error = feature_probe_run(&session->target_config.features,
+					  options->probes.attach_method);
 
 	session->target_config.object = options->probes.object;
 	session->target_config.symbol_prefix = options->probes.symbol_prefix;
@@ -60,8 +61,8 @@ static int load(struct session *session)
 	struct loader_config config = {
 		.empty_programs = options->tracking.empty_programs,
 		.trace = options->tracking.trace,
-		.method = session->target_config.trial.method,
-		.dispatch_safe = session->target_config.trial.dispatch_safe,
+		.method = session->target_config.features.method,
+		.dispatch_safe = session->target_config.features.dispatch_safe,
 		.min_size = options->tracking.min_size,
 		.max_size = options->tracking.max_size,
 		.sample_rate = options->tracking.sample_rate,

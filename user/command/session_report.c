@@ -264,8 +264,8 @@ int session_snapshot(struct session *session, struct session_threads *threads,
 		if (tracked->ended)
 			continue;
 		if (session->everywhere) {
-			code_watch_look(&tracked->threads.code, session->target_config.trial.method,
-					NULL);
+			code_watch_look(&tracked->threads.code,
+					session->target_config.features.method, NULL);
 			continue;
 		}
 		session_refresh(session, tracked->probes.pid);

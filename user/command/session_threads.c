@@ -14,7 +14,7 @@ void session_threads_attach(struct session *session, struct tracked *tracked)
 {
 	const struct thread_config config = {
 		.bpf = &session->bpf,
-		.method = session->target_config.trial.method,
+		.method = session->target_config.features.method,
 		.worker = session->worker,
 		.libraries = session->thread_libraries,
 		.shared = session->everywhere ? &session->thread_shared : NULL,
@@ -53,13 +53,13 @@ int session_threads_everywhere(struct session *session)
 	_cleanup_(pid_list_free) struct pid_list pids = {0};
 	int error;
 
-	if (!session->target_config.trial.seccomp_safe) {
+	if (!session->target_config.features.seccomp_safe) {
 		log_error("on this kernel a return probe kills processes that run under a seccomp "
 			  "filter (a trial child has just shown it): name processes that do not, "
 			  "as in `leakmon threads -p PID`");
 		return -EOPNOTSUPP;
 	}
-	if (!session->target_config.trial.shadow_stack_safe) {
+	if (!session->target_config.features.shadow_stack_safe) {
 		log_error(
 			"on this kernel a return probe kills processes that have a shadow stack "
 			"(a trial child has just shown it): name processes, as in `leakmon threads "

@@ -41,7 +41,7 @@ void targets_log_attached(const struct session *session, const struct tracked *t
 			 session->tracks_heap ? "allocated in them" : "did in them");
 	what_is_probed(session, tracked, probed);
 	log_info("attached to PID %d: %s (%s)%s", tracked->probes.pid, probed,
-		 attach_method_name(session->target_config.trial.method), gap);
+		 attach_method_name(session->target_config.features.method), gap);
 }
 
 int targets_explain_nothing(const struct session *session, const struct tracked *tracked)

@@ -108,7 +108,7 @@ int targets_attach_selected(struct session *session)
 	if (!error && session->everywhere)
 		log_info("attached to %zu files for the threads of %zu processes (%s)",
 			 session->thread_shared.probed.count, targets_alive(session),
-			 attach_method_name(session->target_config.trial.method));
+			 attach_method_name(session->target_config.features.method));
 	return error;
 }
 

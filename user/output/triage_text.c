@@ -253,7 +253,7 @@ static void entries_write(FILE *out, const struct triage_report *report,
 		return;
 	fprintf(out, "%s%7s  %-15s  %-20s %10s %12s %7s %6s %6s  %-9s %6s  %s%s\n", style->bold,
 		first, "COMM", "IN", "ANON+SWAP", "GROWTH/MIN", "THREADS", "FILES", "MAPS",
-		"VERDICT", "SURE", "COURSE", style->plain);
+		"VERDICT", "CONF", "TREND", style->plain);
 	for (size_t i = 0; i < entries->count; i++)
 		entry_write(out, report, &entries->items[i]);
 	if (entries->total > entries->count)

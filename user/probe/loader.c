@@ -71,7 +71,7 @@ static void set_sizes(struct leakmon_bpf *skeleton, const struct loader_config *
 
 /*
  * Who shares a target's memory is watched where probes do not see it. Without sched_prepare_exec
- * (before 6.10) probes of uprobe_multi are not used: see trial.c.
+ * (before 6.10) probes of uprobe_multi are not used: see feature_probe.c.
  */
 static void set_sharers(struct leakmon_bpf *skeleton, const struct loader_config *config)
 {

@@ -16,7 +16,8 @@ struct loader_config {
 	bool empty_programs;
 	bool trace;
 	enum attach_method method; /* how the programs will be attached */
-	bool dispatch_safe;	   /* see struct trial; else no thread_fds[THREAD_PROBE_RETURN] */
+	bool dispatch_safe; /* see struct kernel_features; else no thread_fds[THREAD_PROBE_RETURN]
+			     */
 	uint64_t min_size, max_size;
 	uint64_t sample_rate, sample_bytes;
 	uint64_t max_blocks;

@@ -258,7 +258,7 @@ static int attach_probes(const struct attaching *attaching, const struct visited
 					 .path = file->mapping->path,
 					 .file_fd = file->fd,
 					 .pid = attaching->target->pid,
-					 .method = attaching->config->trial.method,
+					 .method = attaching->config->features.method,
 					 .bpf = attaching->bpf};
 	int error = probes_attach(&attaching->target->attachments, &request);
 
@@ -297,7 +297,7 @@ int target_attach(struct target *target, const struct target_config *config,
 		return error;
 	error = visit_files(target, config, &maps, attach_file, &attaching);
 	target->code.pid = target->pid;
-	code_watch_look(&target->code, config->trial.method, &maps);
+	code_watch_look(&target->code, config->features.method, &maps);
 	maps_free(&maps);
 	return error;
 }

@@ -12,8 +12,8 @@
 #include "parse/plan.h"
 #include "probe/attach.h"
 #include "probe/code_watch.h"
+#include "probe/feature_probe.h"
 #include "probe/loader.h"
-#include "probe/trial.h"
 #include "proc/file_cache.h"
 
 struct worker;
@@ -22,7 +22,7 @@ struct target_config {
 	const char *object;	   /* -O, or NULL: every mapped file */
 	const char *symbol_prefix; /* -S */
 	enum probe_at probe_at;
-	struct trial trial;
+	struct kernel_features features;
 	struct worker *worker;	  /* borrowed; reads the target's files. NULL: this process does */
 	struct file_cache *plans; /* of struct probe_plan, made already; owned by the session */
 };

@@ -64,7 +64,7 @@ static int check_status(pid_t pid, const struct process_status *status,
 			  pid, status->tracer_pid);
 		return -EBUSY;
 	}
-	if (status->seccomp && !config->trial.seccomp_safe) {
+	if (status->seccomp && !config->features.seccomp_safe) {
 		log_error(
 			"process %d runs under a seccomp filter, and on this kernel a return probe "
 			"kills such a process (a trial child has just shown it); update the "
@@ -72,7 +72,7 @@ static int check_status(pid_t pid, const struct process_status *status,
 			pid);
 		return -EOPNOTSUPP;
 	}
-	if (status->shadow_stack && !config->trial.shadow_stack_safe) {
+	if (status->shadow_stack && !config->features.shadow_stack_safe) {
 		log_error("process %d has a shadow stack, and on this kernel a return probe kills "
 			  "such a process (a trial child has just shown it); update the kernel to "
 			  "one with commit 488af8ea7131 (6.11)",
@@ -88,13 +88,13 @@ static int check_status(pid_t pid, const struct process_status *status,
  * function, even for another process, the kernel makes it in any process that holds a breakpoint
  * there: so none is put into one that is known to dispatch.
  */
-static int check_dispatch(pid_t pid, const struct trial *trial)
+static int check_dispatch(pid_t pid, const struct kernel_features *features)
 {
 	int dispatches;
 
-	if (trial->dispatch_safe)
+	if (features->dispatch_safe)
 		return 0;
-	dispatches = trial_process_dispatches(pid);
+	dispatches = feature_probe_dispatches(pid);
 	if (!dispatches)
 		return 0;
 	if (dispatches < 0) {
@@ -182,5 +182,5 @@ int target_check(pid_t pid, const struct target_config *config, bool named)
 	error = check_status(pid, &status, config, if_ended);
 	if (!error)
 		error = check_memory(pid, if_ended);
-	return error ? error : check_dispatch(pid, &config->trial);
+	return error ? error : check_dispatch(pid, &config->features);
 }

@@ -7,7 +7,7 @@
  * heap image is that of the stop. Where that would take too long, see pages.h: blocks in pages of
  * which nobody knows when they changed must not be called lost. Without a stop it is a blurred one,
  * in which a pointer that moved at the wrong moment is missing: two of them must agree before
- * anything is concluded (settle.c).
+ * anything is concluded (double_scan.c).
  */
 #ifndef LEAKMON_RETAIN_HEAP_IMAGE_H
 #define LEAKMON_RETAIN_HEAP_IMAGE_H

@@ -99,7 +99,7 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 				     .complete = sources->complete};
 	int err = stack_frames_find(&retain->heap_image, sources->worker, &retain->frames);
 	if (!err)
-		err = kernel_held_read(retain->pid, &retain->held);
+		err = kernel_roots_read(retain->pid, &retain->held);
 	/* Gone meanwhile: then functions stay without names. */
 	symbolizer_refresh(sources->symbolizer, (uint64_t)retain->pid, retain->pid);
 	retain->functions = (struct root_functions){.symbolizer = sources->symbolizer,
@@ -165,7 +165,7 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 	if (!err)
 		err = compute_retention(retain);
 	if (!err)
-		err = retain_take_back_late(retain);
+		err = retain_take_back_uncertain(retain);
 	log_step("retention", &since_ns);
 	if (!err)
 		err = retain_rank(retain);
@@ -275,7 +275,7 @@ void retain_free(struct retain *retain)
 	root_groups_free(&retain->groups);
 	root_functions_free(&retain->functions);
 	intern_free(&retain->intern);
-	kernel_held_free(&retain->held);
+	kernel_roots_free(&retain->held);
 	stack_frames_free(&retain->frames);
 	thread_blocks_free(&retain->locals);
 	data_modules_free(&retain->modules);

@@ -41,7 +41,7 @@ struct retain {
 	struct data_modules modules;
 	struct thread_blocks locals;
 	struct stack_frames frames;
-	struct kernel_held held;
+	struct kernel_roots held;
 	struct intern intern;
 	struct root_functions functions;
 	struct root_groups groups;
@@ -77,7 +77,7 @@ int retain_begin(pid_t pid, const struct heap_image_options *options, struct ret
 int retain_finish(struct retain *retain, const struct retain_sources *sources);
 
 /* Takes back what is lost only by pages that are PAGE_LATE. 0 or -ENOMEM. */
-int retain_take_back_late(struct retain *retain);
+int retain_take_back_uncertain(struct retain *retain);
 
 /* Fills ranked_roots and ranked_classes. 0 or -ENOMEM. */
 int retain_rank(struct retain *retain);

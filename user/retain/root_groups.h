@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "retain/data_modules.h"
 #include "retain/heap_graph.h"
-#include "retain/kernel_held.h"
+#include "retain/kernel_roots.h"
 #include "retain/kinds.h"
 #include "retain/stack_frames.h"
 #include "symbol/intern.h"
@@ -55,7 +55,7 @@ struct root_sources {
 	const struct data_modules *modules;
 	const struct thread_blocks *locals;
 	const struct stack_frames *frames;
-	const struct kernel_held *held;
+	const struct kernel_roots *held;
 	struct root_functions *functions;
 	bool complete; /* every block was tracked since the process began */
 };

@@ -5,7 +5,7 @@
 
 #include "analyze/retention.h"
 #include "base/cleanup.h"
-#include "retain/settle.h"
+#include "retain/double_scan.h"
 #include "threads/thread_report.h"
 
 /* In the heap image, a pthread_t is a block of one byte: only a word with its very value points to
@@ -233,7 +233,7 @@ static int look(struct thread_census *census, const struct heap_image_options *o
 	with_handles.tracked_count = census->dead.count;
 	if (!err)
 		err = retain_open((pid_t)census->pid, &looking, retain);
-	return err ? err : retain_settle(retain, &looking, &with_handles);
+	return err ? err : retain_confirm(retain, &looking, &with_handles);
 }
 
 /* Who is on the books still, now that the memory was read. */

@@ -25,7 +25,7 @@ column_format column_format_place; /* "-": nowhere in particular */
 
 column_format column_format_verdict;
 
-column_format column_format_course; /* a sparkline */
+column_format column_format_trend; /* a sparkline */
 
 column_format column_format_where; /* who allocates, and on whose behalf */
 
@@ -40,7 +40,7 @@ column_format column_format_triage_rate;
 
 column_format column_format_age; /* seconds */
 
-column_format column_format_sure; /* 0..1, as a percentage */
+column_format column_format_confidence; /* 0..1, as a percentage */
 
 #define ELLIPSIS L'\u2026'
 
@@ -257,7 +257,7 @@ void column_format_age(const struct top_row *row, const struct top_column *colum
 		units_time(text, value);
 }
 
-void column_format_sure(const struct top_row *row, const struct top_column *column, size_t width,
+void column_format_confidence(const struct top_row *row, const struct top_column *column, size_t width,
 			char *text)
 {
 	double value;
@@ -286,7 +286,7 @@ static unsigned char height_at(const struct top_row *row, size_t column, size_t 
 	return height;
 }
 
-void column_format_course(const struct top_row *row, const struct top_column *column, size_t width,
+void column_format_trend(const struct top_row *row, const struct top_column *column, size_t width,
 			  char *text)
 {
 	static const char plain[] = " _.:-=+*#";
@@ -358,8 +358,8 @@ void column_format_where(const struct top_row *row, const struct top_column *col
 		{"FILES", 6, false, CELLS_RIGHT, 9, TOP_FILES, column_format_number},              \
 		{"MAPS", 6, false, CELLS_RIGHT, 10, TOP_MAPPINGS, column_format_number},           \
 		{"VERDICT", 9, false, CELLS_LEFT, 1, 0, column_format_verdict},                    \
-		{"SURE", 5, false, CELLS_RIGHT, 5, TOP_SURE, column_format_sure},                  \
-		{"COURSE", 16, false, CELLS_LEFT, 4, 0, column_format_course},
+		{"CONF", 5, false, CELLS_RIGHT, 5, TOP_CONFIDENCE, column_format_confidence},                  \
+		{"TREND", 16, false, CELLS_LEFT, 4, 0, column_format_trend},
 
 const struct top_list top_lists[TOP_LISTS_] = {
 	[TOP_TRIAGE] =
@@ -397,8 +397,8 @@ const struct top_list top_lists[TOP_LISTS_] = {
 				{"GROWTH/S", 11, false, CELLS_RIGHT, 3, TOP_GROWTH,
 				 column_format_rate},
 				{"VERDICT", 9, false, CELLS_LEFT, 1, 0, column_format_verdict},
-				{"SURE", 5, false, CELLS_RIGHT, 6, TOP_SURE, column_format_sure},
-				{"COURSE", 24, false, CELLS_LEFT, 4, 0, column_format_course},
+				{"CONF", 5, false, CELLS_RIGHT, 6, TOP_CONFIDENCE, column_format_confidence},
+				{"TREND", 24, false, CELLS_LEFT, 4, 0, column_format_trend},
 			},
 			SORT_OF_TRACKED,
 		},
@@ -417,7 +417,7 @@ const struct top_list top_lists[TOP_LISTS_] = {
 				{"BYTES·S", 10, false, CELLS_RIGHT, 7, TOP_INTEGRAL,
 				 column_format_bytes},
 				{"VERDICT", 9, false, CELLS_LEFT, 1, 0, column_format_verdict},
-				{"COURSE", 16, false, CELLS_LEFT, 4, 0, column_format_course},
+				{"TREND", 16, false, CELLS_LEFT, 4, 0, column_format_trend},
 				{"PID", 7, false, CELLS_RIGHT, 6, 0, column_format_pid, true},
 				{"ALLOCATED BY", 24, true, CELLS_LEFT, 0, 0, column_format_where},
 			},

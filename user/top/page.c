@@ -48,8 +48,8 @@ static const char help[] =
 	"  VERDICT            leaking: grows all the time; growing: not for sure, or in steps;\n"
 	"                     plateau: a cache that is full; churning: up and down; one-off;\n"
 	"                     steady; too-early: a verdict takes a dozen reports\n"
-	"  SURE               that the growth is real and goes on\n"
-	"  COURSE             bytes over time, oldest first\n"
+	"  CONF               confidence that the growth is real and goes on\n"
+	"  TREND              bytes over time, oldest first\n"
 	"  ANON+SWAP          anonymous memory, resident and swapped out\n";
 
 void top_page_free(struct top_page *page)

@@ -80,7 +80,7 @@ static void put_trend(struct top_row *row, const struct site_trend *trend)
 	if (trend->verdict == TREND_TOO_EARLY)
 		return;
 	row->fields[TOP_GROWTH] = site_trend_growth(trend);
-	row->fields[TOP_SURE] = trend_is_suspect(trend->verdict) ? trend->trend.confidence : NAN;
+	row->fields[TOP_CONFIDENCE] = trend_is_suspect(trend->verdict) ? trend->trend.confidence : NAN;
 	row->evidence = strdup(site_trend_evidence(trend, evidence));
 }
 
@@ -261,7 +261,7 @@ static int entry_row(const struct triage_entry *entry, double urgency, struct to
 	row->fields[TOP_FILES] = now[QUANTITY_FILES];
 	row->fields[TOP_MAPPINGS] = now[QUANTITY_MAPPING];
 	row->fields[TOP_GROWTH] = suspect ? entry->growth.per_s : NAN;
-	row->fields[TOP_SURE] = suspect ? entry->growth.confidence : NAN;
+	row->fields[TOP_CONFIDENCE] = suspect ? entry->growth.confidence : NAN;
 	row->fields[TOP_AGE] = entry->age_s;
 	row->fields[TOP_PROCESSES] = (double)entry->processes;
 	row->spark_count = output_triage_heights(entry, row->spark);

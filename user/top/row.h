@@ -23,7 +23,7 @@ enum top_field {
 	TOP_MAPPINGS,
 	TOP_SITES,     /* call stacks that hold something */
 	TOP_PROCESSES, /* in a container or cgroup */
-	TOP_SURE,      /* confidence in the verdict, 0..1 */
+	TOP_CONFIDENCE,      /* confidence in the verdict, 0..1 */
 	TOP_FIELD_MAX_,
 };
 

@@ -45,7 +45,7 @@ struct triage_samples {
 	enum quantity kind;
 	double window_s;
 	double added;	/* of the kind, in the window */
-	double share;	/* of that, what all samples together explain; above 1: see weigh.h */
+	double share;	/* of that, what all samples together explain; above 1: see attribute.h */
 	uint64_t taken; /* samples, also of what is gone again */
 	uint64_t lost;	/* that found no room, of all suspects */
 	size_t missed;	/* threads whose page faults are not sampled */

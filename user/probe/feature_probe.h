@@ -3,15 +3,15 @@
  * What this kernel can do, found out by doing it to ourselves before a target is touched. Kernel
  * versions are never asked: distributions backport both features and bugs.
  */
-#ifndef LEAKMON_PROBE_TRIAL_H
-#define LEAKMON_PROBE_TRIAL_H
+#ifndef LEAKMON_PROBE_FEATURE_PROBE_H
+#define LEAKMON_PROBE_FEATURE_PROBE_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "parse/choices.h"
 
-struct trial {
+struct kernel_features {
 	/* The best way to attach that works here: the probe fires at entry and return, in every
 	 * thread of the process that was named (6.6-6.9 let only the main thread through). */
 	enum attach_method method;
@@ -35,9 +35,9 @@ const char *attach_method_name(enum attach_method method);
  * Whether a thread of the process is under Syscall User Dispatch, which /proc does not tell. 1, 0,
  * or -errno.
  */
-int trial_process_dispatches(pid_t pid);
+int feature_probe_dispatches(pid_t pid);
 
 /* 0, or -errno after an error message. */
-int trial_run(struct trial *trial, enum attach_method method);
+int feature_probe_run(struct kernel_features *features, enum attach_method method);
 
 #endif

@@ -2,27 +2,28 @@
 /* Programs for the trials that leakmon makes on itself before it touches a target. */
 #include "kernel.h"
 
-__u64 trial_entries = 0;
-__u64 trial_returns = 0;
+__u64 feature_probe_entries = 0;
+__u64 feature_probe_returns = 0;
 
 SEC("uprobe")
-int trial_entry(struct pt_regs *ctx)
+int feature_probe_entry(struct pt_regs *ctx)
 {
-	__sync_fetch_and_add(&trial_entries, 1);
+	__sync_fetch_and_add(&feature_probe_entries, 1);
 	return 0;
 }
 
 SEC("uprobe")
-int trial_return(struct pt_regs *ctx)
+int feature_probe_return(struct pt_regs *ctx)
 {
-	__sync_fetch_and_add(&trial_returns, 1);
+	__sync_fetch_and_add(&feature_probe_returns, 1);
 	return 0;
 }
 
 SEC("uprobe")
-int trial_session(struct pt_regs *ctx)
+int feature_probe_session(struct pt_regs *ctx)
 {
-	__sync_fetch_and_add(bpf_session_is_return() ? &trial_returns : &trial_entries, 1);
+	__sync_fetch_and_add(
+		bpf_session_is_return() ? &feature_probe_returns : &feature_probe_entries, 1);
 	return 0;
 }
 
@@ -31,7 +32,7 @@ bool dispatch_found = false;
 
 /* Whether any thread of the process `dispatch_tgid` is under Syscall User Dispatch. */
 SEC("iter/task")
-int trial_dispatch(struct bpf_iter__task *ctx)
+int feature_probe_dispatch(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
-#include "triage/weigh.h"
+#include "triage/attribute.h"
 
 #define PRESENT (1ull << 63)
 #define SWAPPED (1ull << 62)
@@ -47,7 +47,7 @@ static void a_page_is_worth_what_it_holds(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_float_equal(weigh_page(&cases[i].page), cases[i].bytes, 0);
+		assert_float_equal(attribute_page(&cases[i].page), cases[i].bytes, 0);
 }
 
 /* Of this very process: touched, given back, never touched, of a file, unmapped. */
@@ -68,7 +68,7 @@ static void only_pages_that_are_there_weigh(void **state)
 		add(&samples, (uintptr_t)own + i * PAGE, 0, 1);
 	add(&samples, (uintptr_t)of_file, 0, 1);
 	add(&samples, 0x1000, 0, 1);
-	assert_int_equal(weigh_pages(&samples, getpid()), 0);
+	assert_int_equal(attribute_pages(&samples, getpid()), 0);
 	assert_float_equal(samples.list.items[0].units, PAGE, 0);
 	for (size_t i = 1; i < samples.list.count; i++)
 		assert_float_equal(samples.list.items[i].units, 0, 0);
@@ -83,7 +83,7 @@ static void a_process_that_is_gone_is_an_error(void **state)
 	struct samples samples = {0};
 
 	(void)state;
-	assert_int_equal(weigh_pages(&samples, 4194303), -ESRCH);
+	assert_int_equal(attribute_pages(&samples, 4194303), -ESRCH);
 }
 
 static void mapping_at(struct maps *maps, uint64_t start, uint64_t end)
@@ -110,7 +110,7 @@ static void mappings_belong_to_the_latest_that_found_their_room(void **state)
 	add(&samples, 0x30000, 0x2000, 2);
 	add(&samples, 0x4f000, 0x2000, 3);
 	add(&samples, 0x50000, 0x1000, 4);
-	assert_int_equal(weigh_mappings(&samples, &maps), 0);
+	assert_int_equal(attribute_mappings(&samples, &maps), 0);
 	assert_float_equal(samples.list.items[0].units, 0, 0);
 	assert_float_equal(samples.list.items[1].units, 2, 0);
 	assert_float_equal(samples.list.items[2].units, 0, 0);
@@ -136,7 +136,7 @@ static void threads_weigh_while_they_live(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	add(&samples, (uint64_t)getpid(), 0, 1);
 	add(&samples, (uint64_t)ended, 0, 1);
-	weigh_threads(&samples, getpid());
+	attribute_threads(&samples, getpid());
 	assert_float_equal(samples.list.items[0].units, 1, 0);
 	assert_float_equal(samples.list.items[1].units, 0, 0);
 	samples_free(&samples);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "retain/kernel_held.h"
+#include "retain/kernel_roots.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-static int add(struct kernel_held *held, uint64_t value, bool timer, int number)
+static int add(struct kernel_roots *held, uint64_t value, bool timer, int number)
 {
 	struct kernel_word *word = vec_push(&held->list);
 
@@ -18,7 +18,7 @@ static int add(struct kernel_held *held, uint64_t value, bool timer, int number)
 }
 
 /* "tfd:        5 events:       19 data: 55d0c0de1000  pos:0 ino:..." */
-static int read_epoll(pid_t pid, int fd, struct kernel_held *held)
+static int read_epoll(pid_t pid, int fd, struct kernel_roots *held)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	char path[64], line[256];
@@ -48,7 +48,7 @@ static bool is_epoll(pid_t pid, const char *name)
 	return !strcmp(target, "anon_inode:[eventpoll]");
 }
 
-static int read_all_epolls(pid_t pid, struct kernel_held *held)
+static int read_all_epolls(pid_t pid, struct kernel_roots *held)
 {
 	_cleanup_closedir_ DIR *directory = NULL;
 	struct dirent *entry;
@@ -65,7 +65,7 @@ static int read_all_epolls(pid_t pid, struct kernel_held *held)
 }
 
 /* "ID: 3", then "signal: 60/00007fff86e452a8". */
-static int read_timers(pid_t pid, struct kernel_held *held)
+static int read_timers(pid_t pid, struct kernel_roots *held)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	char path[64], line[256];
@@ -84,14 +84,14 @@ static int read_timers(pid_t pid, struct kernel_held *held)
 	return err;
 }
 
-int kernel_held_read(pid_t pid, struct kernel_held *held)
+int kernel_roots_read(pid_t pid, struct kernel_roots *held)
 {
 	int err = read_all_epolls(pid, held);
 
 	return err ? err : read_timers(pid, held);
 }
 
-void kernel_held_free(struct kernel_held *held)
+void kernel_roots_free(struct kernel_roots *held)
 {
 	vec_free(&held->list);
 }

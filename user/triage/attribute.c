@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "triage/weigh.h"
+#include "triage/attribute.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #define KPF_THP (1ull << 22)
 #define KPF_ZERO_PAGE (1ull << 24)
 
-double weigh_page(const struct page_state *state)
+double attribute_page(const struct page_state *state)
 {
 	if (!(state->pagemap & (PM_PRESENT | PM_SWAP)) || state->pagemap & PM_FILE)
 		return PAGE_ABSENT;
@@ -60,8 +60,8 @@ static int count_neighbours(const struct samples *samples, struct hash *neighbou
 	return 0;
 }
 
-static void weigh_each(struct samples *samples, const struct hash *neighbours, int pagemap_fd,
-		       int flags_fd)
+static void attribute_each(struct samples *samples, const struct hash *neighbours, int pagemap_fd,
+			   int flags_fd)
 {
 	for (size_t i = 0; i < samples->list.count; i++) {
 		struct sample *sample = &samples->list.items[i];
@@ -73,11 +73,11 @@ static void weigh_each(struct samples *samples, const struct hash *neighbours, i
 		    sizeof(state.pagemap))
 			state.pagemap = 0;
 		state.flags = flags_read(flags_fd, state.pagemap);
-		sample->units = weigh_page(&state);
+		sample->units = attribute_page(&state);
 	}
 }
 
-int weigh_pages(struct samples *samples, pid_t pid)
+int attribute_pages(struct samples *samples, pid_t pid)
 {
 	_cleanup_close_ int flags_fd = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
 	_cleanup_close_ int pagemap_fd = -1;
@@ -91,7 +91,7 @@ int weigh_pages(struct samples *samples, pid_t pid)
 		return errno == ENOENT ? -ESRCH : -errno;
 	error = count_neighbours(samples, &neighbours);
 	if (!error)
-		weigh_each(samples, &neighbours, pagemap_fd, flags_fd);
+		attribute_each(samples, &neighbours, pagemap_fd, flags_fd);
 	return error;
 }
 
@@ -130,7 +130,7 @@ static void take_mappings(struct sample *sample, const struct maps *maps, bool *
 	}
 }
 
-int weigh_mappings(struct samples *samples, const struct maps *maps)
+int attribute_mappings(struct samples *samples, const struct maps *maps)
 {
 	_cleanup_free_ struct sample **latest_first =
 		calloc(samples->list.count + 1, sizeof(*latest_first));
@@ -146,7 +146,7 @@ int weigh_mappings(struct samples *samples, const struct maps *maps)
 	return 0;
 }
 
-void weigh_threads(struct samples *samples, pid_t pid)
+void attribute_threads(struct samples *samples, pid_t pid)
 {
 	for (size_t i = 0; i < samples->list.count; i++) {
 		struct sample *sample = &samples->list.items[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Pictures from begin to end, with the second one where one alone proves nothing. */
-#ifndef LEAKMON_RETAIN_SETTLE_H
-#define LEAKMON_RETAIN_SETTLE_H
+#ifndef LEAKMON_RETAIN_DOUBLE_SCAN_H
+#define LEAKMON_RETAIN_DOUBLE_SCAN_H
 
 #include "retain/retain.h"
 
@@ -12,8 +12,8 @@ int retain_open(pid_t pid, const struct heap_image_options *options, struct reta
  * retain_finish(). If the process was not stopped, a second heap image is taken that must agree,
  * and replaces the first. 0 or -errno, then *retain is still to be closed.
  */
-int retain_settle(struct retain **retain, const struct heap_image_options *options,
-		  const struct retain_sources *sources);
+int retain_confirm(struct retain **retain, const struct heap_image_options *options,
+		   const struct retain_sources *sources);
 
 /* NULL is allowed. */
 void retain_close(struct retain *retain);

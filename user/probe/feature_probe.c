@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "probe/trial.h"
+#include "probe/feature_probe.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -23,10 +23,10 @@
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "elf/elf_file.h"
+#include "feature_probe.skel.h"
 #include "probe/attach.h"
 #include "probe/loader.h"
 #include "proc/memory_room.h"
-#include "trial.skel.h"
 
 /* arch/x86/entry/syscalls/syscall_64.tbl since 6.11 */
 #define SYSCALL_URETPROBE 335
@@ -37,8 +37,8 @@
 #define ARCH_SHSTK_SHSTK 1
 
 /* The function that is probed: only ever called to see whether a probe fires. */
-__attribute__((noinline, noclone)) int trial_target(int value);
-int trial_target(int value)
+__attribute__((noinline, noclone)) int feature_probe_target(int value);
+int feature_probe_target(int value)
 {
 	__asm__ volatile("" : "+r"(value));
 	return value;
@@ -46,7 +46,7 @@ int trial_target(int value)
 
 static void *call_target(void *unused)
 {
-	trial_target(1);
+	feature_probe_target(1);
 	return unused;
 }
 
@@ -54,7 +54,7 @@ static void *call_target(void *unused)
 static int target_offset(int self_fd, uint64_t *offset)
 {
 	extern const char __executable_start[];
-	uint64_t vaddr = (uint64_t)(uintptr_t)trial_target;
+	uint64_t vaddr = (uint64_t)(uintptr_t)feature_probe_target;
 	struct elf_file file;
 	int error = elf_file_open(self_fd, &file);
 
@@ -67,22 +67,22 @@ static int target_offset(int self_fd, uint64_t *offset)
 	return error;
 }
 
-static struct trial_bpf *load(enum attach_method method)
+static struct feature_probe_bpf *load(enum attach_method method)
 {
-	struct trial_bpf *skeleton = trial_bpf__open();
+	struct feature_probe_bpf *skeleton = feature_probe_bpf__open();
 
 	if (!skeleton)
 		return NULL;
-	bpf_program__set_autoload(skeleton->progs.trial_dispatch, false);
-	bpf_program__set_autoload(skeleton->progs.trial_session, method == ATTACH_SESSION);
-	bpf_program__set_expected_attach_type(skeleton->progs.trial_session,
+	bpf_program__set_autoload(skeleton->progs.feature_probe_dispatch, false);
+	bpf_program__set_autoload(skeleton->progs.feature_probe_session, method == ATTACH_SESSION);
+	bpf_program__set_expected_attach_type(skeleton->progs.feature_probe_session,
 					      attach_type(ATTACH_SESSION, POINT_BOTH));
-	bpf_program__set_expected_attach_type(skeleton->progs.trial_entry,
+	bpf_program__set_expected_attach_type(skeleton->progs.feature_probe_entry,
 					      attach_type(method, POINT_ENTRY));
-	bpf_program__set_expected_attach_type(skeleton->progs.trial_return,
+	bpf_program__set_expected_attach_type(skeleton->progs.feature_probe_return,
 					      attach_type(method, POINT_RETURN));
-	if (trial_bpf__load(skeleton)) {
-		trial_bpf__destroy(skeleton);
+	if (feature_probe_bpf__load(skeleton)) {
+		feature_probe_bpf__destroy(skeleton);
 		return NULL;
 	}
 	return skeleton;
@@ -90,20 +90,20 @@ static struct trial_bpf *load(enum attach_method method)
 
 /* Probes entry and return of trial_target as a target's functions will be. */
 static int attach_both(struct attachments *attachments, enum attach_method method,
-		       const struct attach_request *probe, const struct trial_bpf *skeleton)
+		       const struct attach_request *probe, const struct feature_probe_bpf *skeleton)
 {
 	struct attach_request request = *probe;
 	int error;
 
 	if (method == ATTACH_SESSION) {
-		request.program_fd = bpf_program__fd(skeleton->progs.trial_session);
+		request.program_fd = bpf_program__fd(skeleton->progs.feature_probe_session);
 		request.point = POINT_BOTH;
 		return attach(attachments, method, &request);
 	}
-	request.program_fd = bpf_program__fd(skeleton->progs.trial_return);
+	request.program_fd = bpf_program__fd(skeleton->progs.feature_probe_return);
 	request.point = POINT_RETURN;
 	error = attach(attachments, method, &request);
-	request.program_fd = bpf_program__fd(skeleton->progs.trial_entry);
+	request.program_fd = bpf_program__fd(skeleton->progs.feature_probe_entry);
 	request.point = POINT_ENTRY;
 	return error ? error : attach(attachments, method, &request);
 }
@@ -111,27 +111,29 @@ static int attach_both(struct attachments *attachments, enum attach_method metho
 /* Whether a thread that is not the main one is seen, once at the entry and once at the return. */
 static bool method_works(enum attach_method method, const struct attach_request *probe)
 {
-	struct trial_bpf *skeleton = load(method);
+	struct feature_probe_bpf *skeleton = load(method);
 	struct attachments attachments = {0};
 	pthread_t thread;
 	bool works = false;
 	int error;
 
 	if (!skeleton) {
-		log_debug("trial: %s: the programs do not load", attach_method_name(method));
+		log_debug("feature probe: %s: the programs do not load",
+			  attach_method_name(method));
 		return false;
 	}
 	error = attach_both(&attachments, method, probe, skeleton);
 	if (error) {
-		log_debug("trial: %s: %s", attach_method_name(method), strerror(-error));
+		log_debug("feature probe: %s: %s", attach_method_name(method), strerror(-error));
 	} else if (!pthread_create(&thread, NULL, call_target, NULL)) {
 		pthread_join(thread, NULL);
-		works = skeleton->bss->trial_entries == 1 && skeleton->bss->trial_returns == 1;
-		log_debug("trial: %s: %s", attach_method_name(method),
+		works = skeleton->bss->feature_probe_entries == 1 &&
+			skeleton->bss->feature_probe_returns == 1;
+		log_debug("feature probe: %s: %s", attach_method_name(method),
 			  works ? "works" : "does not see every thread");
 	}
 	attachments_close(&attachments);
-	trial_bpf__destroy(skeleton);
+	feature_probe_bpf__destroy(skeleton);
 	return works;
 }
 
@@ -173,14 +175,14 @@ static void wait_for_probe(const int go[2])
 }
 
 /* A throwaway child: waits for the probe, restricts itself, calls the probed function. */
-typedef void (*trial_child)(const int go[2]);
+typedef void (*feature_probe_child)(const int go[2]);
 
 static void __attribute__((noreturn)) seccomp_child(const int go[2])
 {
 	wait_for_probe(go);
 	if (refuse_uprobe_syscalls())
 		_exit(2);
-	_exit(trial_target(7) == 7 ? 0 : 1);
+	_exit(feature_probe_target(7) == 7 ? 0 : 1);
 }
 
 /* linux/prctl.h since 5.11 */
@@ -217,7 +219,7 @@ static void __attribute__((noreturn)) dispatch_child(const int go[2])
 	wait_for_probe(go);
 	if (dispatch_syscalls())
 		_exit(2);
-	result = trial_target(7);
+	result = feature_probe_target(7);
 	dispatch_selector = SYSCALL_DISPATCH_FILTER_ALLOW;
 	_exit(result == 7 ? 0 : 1);
 }
@@ -235,7 +237,7 @@ static void __attribute__((noreturn)) shadow_stack_child(const int go[2])
 			 : "+a"(result)
 			 : "D"(ARCH_SHSTK_ENABLE), "S"(ARCH_SHSTK_SHSTK)
 			 : "rcx", "r11", "memory");
-	_exit(trial_target(7) == 7 ? 0 : 1);
+	_exit(feature_probe_target(7) == 7 ? 0 : 1);
 }
 
 /* The kernel shows the flag where the processor has them and it offers them to programs. */
@@ -253,15 +255,15 @@ static bool has_shadow_stacks(void)
 }
 
 static bool child_survives(const struct attach_request *probe, enum attach_method method,
-			   trial_child child)
+			   feature_probe_child child)
 {
-	struct trial_bpf *skeleton = load(method);
+	struct feature_probe_bpf *skeleton = load(method);
 	struct attach_request request = *probe;
 	struct attachments attachments = {0};
 	int go[2], status = -1;
 
 	if (!skeleton || pipe2(go, O_CLOEXEC)) {
-		trial_bpf__destroy(skeleton);
+		feature_probe_bpf__destroy(skeleton);
 		return false;
 	}
 	request.pid = fork();
@@ -270,12 +272,12 @@ static bool child_survives(const struct attach_request *probe, enum attach_metho
 	close(go[0]);
 	if (request.pid > 0 && !attach_both(&attachments, method, &request, skeleton) &&
 	    write(go[1], "g", 1) == 1)
-		log_debug("trial: a restricted child runs through a return probe");
+		log_debug("feature probe: a restricted child runs through a return probe");
 	close(go[1]);
 	if (request.pid > 0)
 		waitpid(request.pid, &status, 0);
 	attachments_close(&attachments);
-	trial_bpf__destroy(skeleton);
+	feature_probe_bpf__destroy(skeleton);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -305,31 +307,31 @@ static int read_to_end(const struct bpf_link *link)
 	return got < 0 ? -errno : 0;
 }
 
-int trial_process_dispatches(pid_t pid)
+int feature_probe_dispatches(pid_t pid)
 {
-	struct trial_bpf *skeleton = trial_bpf__open();
+	struct feature_probe_bpf *skeleton = feature_probe_bpf__open();
 	struct bpf_link *link;
 	int error;
 
 	if (!skeleton)
 		return -errno;
-	bpf_program__set_autoload(skeleton->progs.trial_entry, false);
-	bpf_program__set_autoload(skeleton->progs.trial_return, false);
-	bpf_program__set_autoload(skeleton->progs.trial_session, false);
-	error = trial_bpf__load(skeleton);
+	bpf_program__set_autoload(skeleton->progs.feature_probe_entry, false);
+	bpf_program__set_autoload(skeleton->progs.feature_probe_return, false);
+	bpf_program__set_autoload(skeleton->progs.feature_probe_session, false);
+	error = feature_probe_bpf__load(skeleton);
 	if (!error) {
 		skeleton->bss->dispatch_tgid = (uint32_t)pid;
-		link = bpf_program__attach_iter(skeleton->progs.trial_dispatch, NULL);
+		link = bpf_program__attach_iter(skeleton->progs.feature_probe_dispatch, NULL);
 		error = link ? read_to_end(link) : -errno;
 		bpf_link__destroy(link);
 	}
 	if (!error)
 		error = skeleton->bss->dispatch_found;
-	trial_bpf__destroy(skeleton);
+	feature_probe_bpf__destroy(skeleton);
 	return error;
 }
 
-int trial_run(struct trial *trial, enum attach_method method)
+int feature_probe_run(struct kernel_features *features, enum attach_method method)
 {
 	_cleanup_close_ int self_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	uint64_t offset = 0, cookie = 0;
@@ -359,12 +361,12 @@ int trial_run(struct trial *trial, enum attach_method method)
 			  attach_method_name(method));
 		return -EOPNOTSUPP;
 	}
-	trial->method = method;
-	trial->seccomp_safe = child_survives(&probe, method, seccomp_child);
-	trial->shadow_stack_safe =
+	features->method = method;
+	features->seccomp_safe = child_survives(&probe, method, seccomp_child);
+	features->shadow_stack_safe =
 		!has_shadow_stacks() || child_survives(&probe, method, shadow_stack_child);
-	trial->dispatch_safe = child_survives(&probe, method, dispatch_child);
-	log_debug("trial: return probes and Syscall User Dispatch: %s",
-		  trial->dispatch_safe ? "no harm" : "deadly");
+	features->dispatch_safe = child_survives(&probe, method, dispatch_child);
+	log_debug("feature probe: return probes and Syscall User Dispatch: %s",
+		  features->dispatch_safe ? "no harm" : "deadly");
 	return 0;
 }

@@ -3,8 +3,8 @@
  * Pointers that the kernel keeps for a process and gives back later: the data of epoll entries
  * (proc(5), /proc/PID/fdinfo) and of POSIX timers (/proc/PID/timers).
  */
-#ifndef LEAKMON_RETAIN_KERNEL_HELD_H
-#define LEAKMON_RETAIN_KERNEL_HELD_H
+#ifndef LEAKMON_RETAIN_KERNEL_ROOTS_H
+#define LEAKMON_RETAIN_KERNEL_ROOTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,12 +18,12 @@ struct kernel_word {
 	int number; /* of the epoll descriptor, or of the timer */
 };
 
-struct kernel_held {
+struct kernel_roots {
 	VEC(struct kernel_word) list;
 };
 
 /* What can be read; the rest is left out. 0 or -ENOMEM. */
-int kernel_held_read(pid_t pid, struct kernel_held *held);
-void kernel_held_free(struct kernel_held *held);
+int kernel_roots_read(pid_t pid, struct kernel_roots *held);
+void kernel_roots_free(struct kernel_roots *held);
 
 #endif

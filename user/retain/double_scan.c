@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "retain/settle.h"
+#include "retain/double_scan.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -194,7 +194,7 @@ static bool is_late(const struct heap_image *heap_image, uint64_t start, uint64_
 	return low < heap_image->late.count && heap_image->late.items[low] < end;
 }
 
-int retain_take_back_late(struct retain *retain)
+int retain_take_back_uncertain(struct retain *retain)
 {
 	const struct heap_graph *graph = &retain->graph;
 	_cleanup_free_ uint32_t *doubtful = NULL;
@@ -263,8 +263,8 @@ static int look_again(struct retain **retain, const struct heap_image_options *o
 	return 0;
 }
 
-int retain_settle(struct retain **retain, const struct heap_image_options *options,
-		  const struct retain_sources *sources)
+int retain_confirm(struct retain **retain, const struct heap_image_options *options,
+		   const struct retain_sources *sources)
 {
 	int err = retain_finish(*retain, sources);
 

@@ -3,8 +3,8 @@
  * How much of what was sampled is still there: sets the units of every sample. What a process has
  * given back explains no growth.
  */
-#ifndef LEAKMON_TRIAGE_WEIGH_H
-#define LEAKMON_TRIAGE_WEIGH_H
+#ifndef LEAKMON_TRIAGE_ATTRIBUTE_H
+#define LEAKMON_TRIAGE_ATTRIBUTE_H
 
 #include <sys/types.h>
 
@@ -17,21 +17,21 @@
  * again (balancing between NUMA nodes, coming back from swap, a copy after a fork) is not told
  * apart. 0; -ESRCH; -errno of opening pagemap.
  */
-int weigh_pages(struct samples *samples, pid_t pid);
+int attribute_pages(struct samples *samples, pid_t pid);
 
 /* Mappings that begin inside the room that was found for them; the latest to find it has them. */
-int weigh_mappings(struct samples *samples, const struct maps *maps);
+int attribute_mappings(struct samples *samples, const struct maps *maps);
 
 /* 1 for a thread that lives. */
-void weigh_threads(struct samples *samples, pid_t pid);
+void attribute_threads(struct samples *samples, pid_t pid);
 
-/* What weigh_pages makes of a page: exposed for the tests. */
+/* What attribute_pages makes of a page: exposed for the tests. */
 #define PAGE_ABSENT 0.0
 struct page_state {
 	uint64_t pagemap; /* its entry in /proc/PID/pagemap */
 	uint64_t flags;	  /* its entry in /proc/kpageflags; 0: not to be had */
 	bool alone;	  /* no other sample is in the same huge page */
 };
-double weigh_page(const struct page_state *state);
+double attribute_page(const struct page_state *state);
 
 #endif
