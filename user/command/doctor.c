@@ -112,6 +112,7 @@ static int run(const void *options)
 	error |= missing[0] != '\0';
 	error |= describe_targets(doctor, &config);
 	worker_free(config.worker);
+	feature_probe_close(&config.features);
 	file_cache_free(config.plans);
 	return error ? EXIT_ERROR : EXIT_OK;
 }

@@ -272,6 +272,7 @@ void session_close(struct session *session)
 	selector_free(session->selector);
 	container_cache_free(session->containers);
 	file_cache_free(session->target_config.plans);
+	feature_probe_close(&session->target_config.features);
 	file_cache_free(session->thread_libraries);
 	loader_close(&session->bpf);
 	history_free(&session->history);

@@ -146,6 +146,10 @@ static int make_report(void *context, enum report_cause cause)
 	/* A live sink keeps what it has when all is gone, and wants nothing when it ends. */
 	if (watch->gone || (watch->live && cause == REPORT_LAST))
 		return 0;
+	/* What came before the wish to end belongs before the last report. */
+	error = cause == REPORT_LAST ? take_events(watch) : 0;
+	if (error)
+		return error;
 	watch->session.label = sink && cause == REPORT_ASKED ? sink->label : NULL;
 	error = watch->report(&watch->session, watch->report_context, cause == REPORT_LAST);
 	watch->session.label = NULL;

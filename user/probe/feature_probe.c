@@ -307,28 +307,58 @@ static int read_to_end(const struct bpf_link *link)
 	return got < 0 ? -errno : 0;
 }
 
-int feature_probe_dispatches(pid_t pid)
-{
-	struct feature_probe_bpf *skeleton = feature_probe_bpf__open();
+struct dispatch_finder {
+	struct feature_probe_bpf *skeleton;
 	struct bpf_link *link;
-	int error;
+	int error; /* why there is none */
+};
 
-	if (!skeleton)
-		return -errno;
-	bpf_program__set_autoload(skeleton->progs.feature_probe_entry, false);
-	bpf_program__set_autoload(skeleton->progs.feature_probe_return, false);
-	bpf_program__set_autoload(skeleton->progs.feature_probe_session, false);
-	error = feature_probe_bpf__load(skeleton);
-	if (!error) {
-		skeleton->bss->dispatch_tgid = (uint32_t)pid;
-		link = bpf_program__attach_iter(skeleton->progs.feature_probe_dispatch, NULL);
-		error = link ? read_to_end(link) : -errno;
-		bpf_link__destroy(link);
+/* Loaded once: there may be thousands of processes to be asked about. */
+static struct dispatch_finder *dispatch_finder_new(void)
+{
+	struct dispatch_finder *finder = calloc(1, sizeof(*finder));
+
+	if (!finder)
+		return NULL;
+	finder->skeleton = feature_probe_bpf__open();
+	if (!finder->skeleton) {
+		finder->error = -errno;
+		return finder;
 	}
-	if (!error)
-		error = skeleton->bss->dispatch_found;
-	feature_probe_bpf__destroy(skeleton);
-	return error;
+	bpf_program__set_autoload(finder->skeleton->progs.feature_probe_entry, false);
+	bpf_program__set_autoload(finder->skeleton->progs.feature_probe_return, false);
+	bpf_program__set_autoload(finder->skeleton->progs.feature_probe_session, false);
+	finder->error = feature_probe_bpf__load(finder->skeleton);
+	if (finder->error)
+		return finder;
+	finder->link =
+		bpf_program__attach_iter(finder->skeleton->progs.feature_probe_dispatch, NULL);
+	finder->error = finder->link ? 0 : -errno;
+	return finder;
+}
+
+void feature_probe_close(struct kernel_features *features)
+{
+	struct dispatch_finder *finder = TAKE_PTR(features->dispatch_finder);
+
+	if (!finder)
+		return;
+	bpf_link__destroy(finder->link);
+	feature_probe_bpf__destroy(finder->skeleton);
+	free(finder);
+}
+
+int feature_probe_dispatches(const struct kernel_features *features, pid_t pid)
+{
+	const struct dispatch_finder *finder = features->dispatch_finder;
+	int error = finder ? finder->error : -ENOMEM;
+
+	if (error)
+		return error;
+	finder->skeleton->bss->dispatch_tgid = (uint32_t)pid;
+	finder->skeleton->bss->dispatch_found = false;
+	error = read_to_end(finder->link);
+	return error ? error : finder->skeleton->bss->dispatch_found;
 }
 
 int feature_probe_run(struct kernel_features *features, enum attach_method method)
@@ -368,5 +398,7 @@ int feature_probe_run(struct kernel_features *features, enum attach_method metho
 	features->dispatch_safe = child_survives(&probe, method, dispatch_child);
 	log_debug("feature probe: return probes and Syscall User Dispatch: %s",
 		  features->dispatch_safe ? "no harm" : "deadly");
+	if (!features->dispatch_safe)
+		features->dispatch_finder = dispatch_finder_new();
 	return 0;
 }

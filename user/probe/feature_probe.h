@@ -26,18 +26,20 @@ struct kernel_features {
 	/* The same of Syscall User Dispatch, from which no kernel exempts its uretprobe system call
 	 * (6.11 and later on x86-64; older ones have none). Session programs give up the return. */
 	bool dispatch_safe;
+	struct dispatch_finder *dispatch_finder; /* unless that is so; owned */
 };
 
 /* "session", "multi", "perf". */
 const char *attach_method_name(enum attach_method method);
 
-/*
- * Whether a thread of the process is under Syscall User Dispatch, which /proc does not tell. 1, 0,
- * or -errno.
- */
-int feature_probe_dispatches(pid_t pid);
-
 /* 0, or -errno after an error message. */
 int feature_probe_run(struct kernel_features *features, enum attach_method method);
+void feature_probe_close(struct kernel_features *features);
+
+/*
+ * Whether a thread of the process is under Syscall User Dispatch, which /proc does not tell; of a
+ * kernel where that matters. 1, 0, or -errno.
+ */
+int feature_probe_dispatches(const struct kernel_features *features, pid_t pid);
 
 #endif

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -94,8 +95,9 @@ static int check_dispatch(pid_t pid, const struct kernel_features *features)
 
 	if (features->dispatch_safe)
 		return 0;
-	dispatches = feature_probe_dispatches(pid);
-	if (!dispatches)
+	dispatches = feature_probe_dispatches(features, pid);
+	/* Without type information nothing can be loaded: the loader explains that. */
+	if (!dispatches || (dispatches < 0 && access("/sys/kernel/btf/vmlinux", R_OK)))
 		return 0;
 	if (dispatches < 0) {
 		log_error("cannot tell whether process %d is under Syscall User Dispatch: %s; it "
