@@ -136,6 +136,8 @@ struct held held_by(json_t *process, const char *function);
 		assert_int_equal(held_.bytes, octets);                                             \
 	} while (0)
 
+/* What is not exact says why, once. */
+void expect_doubt(json_t *process, const char *cause);
 /* allocations = frees + outstanding + purged + dropped. */
 void expect_balance(json_t *report);
 /* The report agrees with the workload's truth in every number, by site and in sum; exactly. */

@@ -63,6 +63,15 @@ struct held held_by(json_t *process, const char *function)
 	return held;
 }
 
+void expect_doubt(json_t *process, const char *cause)
+{
+	json_t *causes = json_object_get(process, "inexact");
+
+	assert_true(json_is_false(json_object_get(process, "exact")));
+	assert_int_equal(json_array_size(causes), 1);
+	assert_string_equal(json_string_value(json_array_get(causes, 0)), cause);
+}
+
 void expect_balance(json_t *report)
 {
 	assert_int_equal(ledger_at(report, "allocations"),

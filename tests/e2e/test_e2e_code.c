@@ -84,16 +84,6 @@ static json_t *report_now(struct harness *harness, struct child *monitor)
 	return monitor_report(harness, monitor);
 }
 
-/* What is not exact says why, once. */
-static void expect_doubt(json_t *process, const char *cause)
-{
-	json_t *causes = json_object_get(process, "inexact");
-
-	assert_true(json_is_false(json_object_get(process, "exact")));
-	assert_int_equal(json_array_size(causes), 1);
-	assert_string_equal(json_string_value(json_array_get(causes, 0)), cause);
-}
-
 static void expect_exact(json_t *process, json_int_t blocks)
 {
 	expect_held(process, "leak", blocks, blocks * 1000);
@@ -209,6 +199,24 @@ static void two_c_libraries_are_both_seen(void **state)
 	expect_alive(harness, workload);
 }
 
+/* What it calls in there may throw, and where its results are nobody can tell. */
+static void a_function_that_no_probe_can_follow_is_no_secret(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload =
+		WORKLOAD(harness, "hostile_files", harness->directory, "thrower", "1", "100");
+	struct child *monitor = monitor_of(harness, workload, "auto");
+	json_t *process;
+
+	workload_do(harness, workload, "go");
+	process = process_of(monitor_stop(harness, monitor), workload->pid);
+	expect_held(process, "held_blocks", 100, 6400);
+	expect_doubt(process, "function_unprobed");
+	assert_non_null(strstr(monitor->err.text, "is not probed: it may throw"));
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +229,7 @@ int main(void)
 		e2e_test(code_that_moves_later_is_no_secret),
 		e2e_test(a_hook_that_comes_later_is_left_alone),
 		e2e_test(two_c_libraries_are_both_seen),
+		e2e_test(a_function_that_no_probe_can_follow_is_no_secret),
 	};
 
 	return cmocka_run_group_tests_name("e2e_code", tests, NULL, NULL);

@@ -52,6 +52,7 @@ static void hostile_files_neither_stall_the_attach_nor_hide_the_rest(void **stat
 	report = monitor_stop(harness, monitor);
 	process = process_of(report, workload->pid);
 	expect_held(process, "held_blocks", 100, 6400);
+	expect_doubt(process, "file_unread");
 	workload_send(workload, "quit");
 	assert_int_equal(child_end(harness, workload), 0);
 }

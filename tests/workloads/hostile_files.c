@@ -4,7 +4,8 @@
  * each made so that reading it takes long, and goes on as any program. Kinds: names   a symbol
  * table of allocator functions, all of them local slots   hundreds of `operator new` that call
  * through a table of relocations frames  an .eh_frame of tiny functions with a row for every byte
- *   mixed   one after the other
+ *   mixed   one after the other   thrower  quick to read: an allocator whose `operator new` is
+ * such that no probe can follow it
  * `go` allocates 100 blocks of 64 bytes.
  */
 #include <elf.h>
@@ -18,10 +19,11 @@
 #define CODE_BYTES 0x4000
 #define BLOCKS 100
 
-enum { NAMES, SLOTS, FRAMES, KINDS_ };
+enum { NAMES, SLOTS, FRAMES, THROWER, KINDS_ };
+enum { MIXED_KINDS = THROWER };
 enum { NONE, SYMTAB, STRTAB, RELA, EH_FRAME, SECTIONS_ };
 
-static const char *const kinds[] = {"names", "slots", "frames"};
+static const char *const kinds[] = {"names", "slots", "frames", "thrower"};
 static const char names[] = "\0mi_heap_rezalloc_aligned_at\0malloc\0free\0_Znwm";
 enum { NAME_LOCAL = 1, NAME_MALLOC = 29, NAME_FREE = 36, NAME_NEW = 41 };
 
@@ -76,11 +78,11 @@ static void put_names(struct made *made, size_t bytes)
 }
 
 /* malloc and free make the file an allocator, so that its operators count, too. */
-static void put_operators(struct made *made)
+static void put_operators(struct made *made, size_t count)
 {
 	put_symbol(made, NAME_MALLOC, STB_GLOBAL, CODE_BYTES - 32);
 	put_symbol(made, NAME_FREE, STB_GLOBAL, CODE_BYTES - 16);
-	for (size_t i = 0; i < 500; i++)
+	for (size_t i = 0; i < count; i++)
 		put_symbol(made, NAME_NEW, STB_GLOBAL, i * 10);
 }
 
@@ -127,7 +129,7 @@ static void put_contents(struct made *made, unsigned kind, size_t bytes)
 	if (kind == NAMES)
 		put_names(made, bytes);
 	else
-		put_operators(made);
+		put_operators(made, kind == THROWER ? 1 : 500);
 	end_section(made, SYMTAB);
 	begin_section(made, STRTAB, SHT_STRTAB);
 	put(made, names, sizeof(names));
@@ -177,6 +179,8 @@ static void make_file(int fd, unsigned kind, size_t bytes)
 	if (made.bytes == MAP_FAILED)
 		_exit(111);
 	fill_code(made.bytes + 0x1000);
+	if (kind == THROWER) /* push %rax; pop %rax; jmp *%rax */
+		memcpy(made.bytes + 0x1000, (uint8_t[]){0x50, 0x58, 0xff, 0xe0}, 4);
 	made.used = 0x1000 + CODE_BYTES;
 	put_contents(&made, kind, bytes);
 	header.e_shoff = made.used = (made.used + 15) & ~15ul;
@@ -200,7 +204,8 @@ static void map_file(const char *directory, unsigned number, unsigned kind, size
 	if (fd < 0)
 		_exit(113);
 	make_file(fd, kind, bytes);
-	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+	if (mmap(NULL, 0x1000 + CODE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) ==
+	    MAP_FAILED)
 		_exit(114);
 	close(fd);
 }
@@ -221,7 +226,7 @@ int main(int argc, char **argv)
 	size_t bytes = argument(argc, argv, 4, 2400) * 1000;
 
 	for (unsigned i = 0; argc > 1 && i < argument(argc, argv, 3, 20); i++) {
-		unsigned kind = i % KINDS_;
+		unsigned kind = i % MIXED_KINDS;
 
 		for (unsigned k = 0; k < KINDS_; k++)
 			kind = strcmp(wanted, kinds[k]) ? kind : k;

@@ -94,6 +94,13 @@ static const struct cause inexacts[] = {
 				 "forks or execs came faster than leakmon could take them: what "
 				 "was forked was looked for afterwards, and its first allocations "
 				 "are missing"},
+	[INEXACT_FILE_UNREAD] = {"file_unread",
+				 "a file that it maps could not be read, or not in time: if that "
+				 "is an allocator, its calls were not seen (the warnings name it)"},
+	[INEXACT_FUNCTION_UNPROBED] = {"function_unprobed",
+				       "a function of an allocator has no probe, since one would "
+				       "not be safe there: its calls are not seen (`leakmon doctor "
+				       "-p PID` names it)"},
 };
 _Static_assert(ARRAY_SIZE(inexacts) == INEXACT_MAX_, "a row for every cause");
 

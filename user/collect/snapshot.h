@@ -88,6 +88,9 @@ enum inexact_cause {
 	INEXACT_SHARED_MEMORY, /* vfork or clone(CLONE_VM) made one that called its allocator */
 	INEXACT_LATE_EXEC,     /* probed again only after it had replaced itself */
 	INEXACT_EVENTS_LOST,   /* forks or execs that were not told */
+	/* What never had a probe: see probe/target.h. */
+	INEXACT_FILE_UNREAD,
+	INEXACT_FUNCTION_UNPROBED,
 	INEXACT_MAX_
 };
 
@@ -100,8 +103,8 @@ struct snapshot_process {
 	char *exe; /* as /proc/PID/exe said while it lived, or NULL; untrusted; owned */
 	struct container *container; /* proc/container.h; NULL: none, or not known; owned */
 	bool exited;
-	bool exact;	  /* nothing of enum inexact_cause: every number below is exact */
-	uint32_t inexact; /* 1 << enum inexact_cause; 0 if a recording does not tell */
+	bool exact;	       /* nothing of enum inexact_cause: every number below is exact */
+	uint32_t inexact;      /* 1 << enum inexact_cause; 0 if a recording does not tell */
 	uint32_t hidden_tasks; /* SHARED_MEMORY: how many */
 	uint32_t hidden_pid;   /* and the latest of them */
 	struct ledger ledger;

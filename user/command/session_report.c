@@ -211,24 +211,40 @@ static int read_maps(struct session *session, struct session_threads *threads,
 	return error;
 }
 
-static void doubt(struct snapshot *snapshot, uint32_t pid, uint32_t heap, uint32_t threads)
+/* 1 << enum inexact_cause: what is amiss with the probes of its heap. */
+static uint32_t find_causes(const struct target *target)
 {
-	static const enum inexact_cause causes[] = {
+	static const enum inexact_cause faults[] = {
 		[CODE_CHANGED] = INEXACT_CODE_CHANGED,
 		[CODE_MOVED] = INEXACT_CODE_MOVED,
 		[CODE_WRITABLE] = INEXACT_CODE_WRITABLE,
 		[CODE_UNPROBED] = INEXACT_UNPROBED,
 	};
-	_Static_assert(ARRAY_SIZE(causes) == CODE_FAULT_MAX_, "a cause for every fault");
+	static const enum inexact_cause gaps[] = {
+		[TARGET_GAP_FILE] = INEXACT_FILE_UNREAD,
+		[TARGET_GAP_FUNCTION] = INEXACT_FUNCTION_UNPROBED,
+	};
+	_Static_assert(ARRAY_SIZE(faults) == CODE_FAULT_MAX_, "a cause for every fault");
+	_Static_assert(ARRAY_SIZE(gaps) == TARGET_GAP_MAX_, "a cause for every gap");
+	uint32_t missing = target_gaps(target), causes = 0;
 
+	for (size_t i = 0; i < CODE_FAULT_MAX_; i++)
+		causes |= (target->code.faults >> i & 1) << faults[i];
+	for (size_t i = 0; i < TARGET_GAP_MAX_; i++)
+		causes |= (missing >> i & 1) << gaps[i];
+	return causes;
+}
+
+static void doubt(struct snapshot *snapshot, uint32_t pid, uint32_t causes, bool threads)
+{
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
 		struct snapshot_process *process = &snapshot->processes.items[i];
 
 		if (process->pid != pid)
 			continue;
-		for (size_t fault = 0; fault < CODE_FAULT_MAX_; fault++) {
-			if (heap & 1u << fault)
-				snapshot_doubt(process, causes[fault]);
+		for (unsigned cause = 0; cause < INEXACT_MAX_; cause++) {
+			if (causes & 1u << cause)
+				snapshot_doubt(process, cause);
 		}
 		if (threads)
 			process->threads.exact = false;
@@ -240,10 +256,12 @@ static void doubt_unprobed(const struct session *session, struct snapshot *snaps
 {
 	for (size_t i = 0; i < session->targets.list.count; i++) {
 		const struct tracked *tracked = &session->targets.list.items[i];
-		uint32_t heap = tracked->probes.code.faults, threads = tracked->threads.code.faults;
+		uint32_t causes = find_causes(&tracked->probes);
+		bool threads = tracked->threads.code.faults || tracked->threads.unread ||
+			       tracked->threads.postponed;
 
-		if (heap || threads)
-			doubt(snapshot, (uint32_t)tracked->probes.pid, heap, threads);
+		if (causes || threads)
+			doubt(snapshot, (uint32_t)tracked->probes.pid, causes, threads);
 	}
 }
 

@@ -43,6 +43,7 @@ struct thread_library {
 	bool has_layout;
 	struct thread_layout layout;
 	char why[96]; /* it is a thread library, but cannot be followed; "" */
+	bool unread;  /* nothing of this is known: its parser failed */
 };
 
 /*

@@ -14,15 +14,16 @@
 #include "proc/maps.h"
 #include "proc/target_file.h"
 
+/* NULL: it was looked at already, or there is no memory. */
 static struct target_file *target_file_note(struct target *target, const struct stat *status,
 					    const char *path)
 {
 	struct target_file *file;
 
 	for (size_t i = 0; i < target->files.count; i++) {
-		if (target->files.items[i].device == status->st_dev &&
-		    target->files.items[i].inode == status->st_ino)
-			return NULL;
+		file = &target->files.items[i];
+		if (file->device == status->st_dev && file->inode == status->st_ino)
+			return file->postponed ? file : NULL;
 	}
 	file = vec_push(&target->files);
 	if (!file)
@@ -101,9 +102,13 @@ static int plan_file(const struct target_config *config, int fd, const struct st
 	return 0;
 }
 
-/* What is no ELF file is no allocator; -errno, after a message, when no file could be read. */
-static int explain_unread(const char *path, int error)
+/*
+ * What is no ELF file is no allocator, any other makes a gap; -errno, after a message, when no file
+ * could be read.
+ */
+static int explain_unread(struct target *target, struct target_file *file, int error)
 {
+	const char *path = file->path ? file->path : "";
 	const char *failure = worker_failure(error);
 
 	if (error == -ECHILD || error == -ENOMEM || error == -EMFILE || error == -ENFILE) {
@@ -116,11 +121,18 @@ static int explain_unread(const char *path, int error)
 	if (error == -E2BIG)
 		failure = "it has more allocator functions, or more code in them, than any "
 			  "allocator";
-	if (failure)
+	if (!failure) {
+		log_debug("%s: not read: %s", path, strerror(-error));
+		return 0;
+	}
+	if (!file->postponed || error != -ETIME)
 		log_warning("%s is not probed: %s; if it is an allocator, its blocks are not seen",
 			    path, failure);
+	file->postponed = error == -ETIME; /* next time there is time again */
+	if (file->postponed)
+		target->seen.count -= target->seen.count > 0;
 	else
-		log_debug("%s: not read: %s", path, strerror(-error));
+		target->gaps |= 1u << TARGET_GAP_FILE;
 	return 0;
 }
 
@@ -145,11 +157,13 @@ static void mapping_note(struct target *target, const struct mapping *mapping)
 		*seen = (struct seen_mapping){mapping->inode, mapping->major, mapping->minor};
 }
 
-/* What was noted of the file that was come to last. */
-static void forget_last(struct target *target)
+/* Its plan is there: if it was waited for, calls have gone unseen. */
+static void end_postponement(struct target *target, struct target_file *file,
+			     const struct probe_plan *plan)
 {
-	free(target->files.items[--target->files.count].path);
-	target->seen.count -= target->seen.count > 0;
+	if (file->postponed && plan->points.count)
+		target->gaps |= 1u << TARGET_GAP_FILE;
+	file->postponed = false;
 }
 
 static int visit_mapping(struct target *target, const struct target_config *config,
@@ -171,10 +185,9 @@ static int visit_mapping(struct target *target, const struct target_config *conf
 	if (!file)
 		return 0;
 	error = plan_file(config, fd, &status, &plan);
-	if (error == -ETIME) /* next time there is time again */
-		forget_last(target);
 	if (error)
-		return explain_unread(mapping->path, error);
+		return explain_unread(target, file, error);
+	end_postponement(target, file, plan);
 	file->nameless = plan->is_static && !plan->has_names;
 	error = plan->points.count ? visit(&(struct visited_file){fd, mapping, maps, plan}, context)
 				   : 0;
@@ -262,6 +275,9 @@ static int attach_probes(const struct attaching *attaching, const struct visited
 					 .bpf = attaching->bpf};
 	int error = probes_attach(&attaching->target->attachments, &request);
 
+	/* If it is watched all the same, for its other allocators. */
+	if (error)
+		attaching->target->gaps |= 1u << TARGET_GAP_FUNCTION;
 	if (error && error != -ESRCH && error != -EINTR)
 		log_error("the kernel refused the probes on %s: %s", request.path,
 			  strerror(-error));
@@ -272,11 +288,14 @@ static int attach_file(const struct visited_file *file, void *context)
 {
 	_cleanup_(code_file_free) struct code_file code = {0};
 	struct attaching *attaching = context;
+	bool left_out;
 	int error;
 
 	if (!file->mapping->executable)
 		return leave_out(attaching->target, file);
-	error = probes_check(file->plan, file->mapping->path);
+	error = probes_check(file->plan, file->mapping->path, &left_out);
+	if (left_out)
+		attaching->target->gaps |= 1u << TARGET_GAP_FUNCTION;
 	if (!error)
 		error = list_code(file, &code);
 	if (!error)
@@ -300,6 +319,17 @@ int target_attach(struct target *target, const struct target_config *config,
 	code_watch_look(&target->code, config->features.method, &maps);
 	maps_free(&maps);
 	return error;
+}
+
+uint32_t target_gaps(const struct target *target)
+{
+	uint32_t gaps = target->gaps;
+
+	for (size_t i = 0; i < target->files.count; i++) {
+		if (target->files.items[i].postponed)
+			gaps |= 1u << TARGET_GAP_FILE;
+	}
+	return gaps;
 }
 
 static void explain_file(const struct target_file *file)

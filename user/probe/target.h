@@ -27,12 +27,20 @@ struct target_config {
 	struct file_cache *plans; /* of struct probe_plan, made already; owned by the session */
 };
 
+/* What makes its numbers inexact, whatever becomes of the probes. */
+enum target_gap {
+	TARGET_GAP_FILE,     /* a file that may be an allocator could not be read, or not in time */
+	TARGET_GAP_FUNCTION, /* a function of an allocator has no probe, and should */
+	TARGET_GAP_MAX_
+};
+
 /* A file that was looked at, identified by its real device and inode. */
 struct target_file {
 	uint64_t device, inode;
 	char *path;	  /* untrusted; owned */
 	size_t functions; /* probed in it */
 	bool nameless;	  /* linked statically and stripped: an allocator in it cannot be found */
+	bool postponed;	  /* there was no time to read it: it is tried again */
 };
 
 /* The same as /proc/PID/maps shows it, which may be another device: known without opening it. */
@@ -47,6 +55,7 @@ struct target {
 	VEC(struct target_file) files;
 	VEC(struct seen_mapping) seen;
 	size_t functions;	/* probed in all */
+	uint32_t gaps;		/* 1 << enum target_gap, of any moment; see target_gaps() */
 	struct code_watch code; /* what has become of the probes */
 };
 
@@ -71,6 +80,12 @@ bool target_is_ending(pid_t pid);
  */
 int target_attach(struct target *target, const struct target_config *config,
 		  const struct bpf_side *bpf);
+
+/*
+ * 1 << enum target_gap, for good; but a file that was postponed and turns out to be no allocator
+ * is forgiven.
+ */
+uint32_t target_gaps(const struct target *target);
 
 /* Logs that none of the files that were looked at is a known allocator. */
 void target_explain_nothing(const struct target *target, const struct target_config *config);

@@ -125,8 +125,9 @@ int probes_attach(struct attachments *attachments, const struct probes_request *
 	return error;
 }
 
-int probes_check(const struct probe_plan *plan, const char *path)
+int probes_check(const struct probe_plan *plan, const char *path, bool *left_out)
 {
+	*left_out = false;
 	for (size_t i = 0; i < plan->points.count; i++) {
 		const struct probe_point *point = &plan->points.items[i];
 		const struct allocator_function *function = &allocator_functions[point->function];
@@ -135,6 +136,7 @@ int probes_check(const struct probe_plan *plan, const char *path)
 		log_debug("%s%s in %s: %s", prefix, function->name, path, point->placement.reason);
 		if (!point->placement.refused)
 			continue;
+		*left_out = true;
 		if (call_shapes[function->shape].throws) {
 			log_warning("%s%s in %s is not probed: %s; the blocks that it gives are "
 				    "not seen",

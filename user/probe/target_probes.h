@@ -22,9 +22,9 @@ struct probes_request {
 /*
  * A function that ends blocks and cannot be probed makes every number wrong: -EOPNOTSUPP after an
  * error. One that only allocates and may throw is left out, with a warning: its blocks are not
- * seen.
+ * seen. *left_out: either has happened.
  */
-int probes_check(const struct probe_plan *plan, const char *path);
+int probes_check(const struct probe_plan *plan, const char *path, bool *left_out);
 
 /* Adds to *attachments. 0 or -errno; what was attached by then stays in it. */
 int probes_attach(struct attachments *attachments, const struct probes_request *request);

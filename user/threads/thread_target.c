@@ -339,6 +339,7 @@ static int library_get(const struct thread_config *config, int fd,
 	/* A parser of its own for each file: see worker.h. */
 	worker_leave(config->worker, WORKER_LANE_PER_FILE);
 	error = parse_threads(config->worker, fd, read);
+	read->unread = worker_failure(error);
 	/* What cannot be read now cannot be read later, unless it was not even tried. */
 	if (error != -ENOMEM && error != -ECHILD && error != -ETIME && error != -EINTR)
 		error = file_cache_put(config->libraries, &status, read);
@@ -363,10 +364,12 @@ static int visit_mapping(const struct attaching *attaching, const struct mapping
 	error = library_get(attaching->config, fd, &library);
 	if (error == -ETIME) /* next time there is time again */
 		attaching->target->seen.count--;
+	attaching->target->postponed |= error == -ETIME;
 	if (error || !library) {
 		log_debug("%s: not read: %s", mapping->path, strerror(-error));
 		return error == -ENOMEM || error == -EINTR ? error : 0;
 	}
+	attaching->target->unread |= library->unread;
 	return attach_library(attaching, mapping, library, fd);
 }
 
@@ -397,6 +400,7 @@ int thread_target_attach(struct thread_target *target, const struct thread_confi
 		return error;
 	if (config->worker)
 		worker_begin_process(config->worker, target->pid);
+	target->postponed = false;
 	error = visit_mappings(&attaching);
 	target->code.pid = target->pid;
 	code_watch_look(&target->code, config->method, &maps);

@@ -28,6 +28,8 @@ struct thread_target {
 	struct thread_seen_list seen; /* files that were looked at */
 	size_t points;		      /* probed in all; 0: no thread library is mapped (yet) */
 	char why[96];		      /* a thread library is mapped, but not probed; "" */
+	bool unread;		      /* a file that may be a thread library could not be read */
+	bool postponed;		      /* likewise, but it is tried again */
 	struct code_watch code;	      /* what has become of the probes */
 	/* Which threads there were before the attach (thread_seed.h). */
 	const char *why_before;	     /* that cannot be told, a literal; NULL: it could */
