@@ -108,9 +108,11 @@ static void one_snapshot_is_told_with_all_its_numbers(void **state)
 	assert_int_equal(integer(data, "sequence"), 3);
 	assert_int_equal(json_array_size(json_object_get(data, "times")), 0);
 	assert_int_equal(integer(json_object_get(data, "ledger"), "allocations"), 1000);
-	assert_int_equal(json_array_size(json_object_get(data, "losses")), 3);
+	assert_int_equal(json_array_size(json_object_get(data, "losses")), 4);
 	assert_string_equal(json_string_value(json_object_get(item(data, "losses", 0), "advice")),
 			    drop_advice(LM_DROP_BLOCKS_FULL));
+	assert_string_equal(json_string_value(json_object_get(item(data, "losses", 3), "cause")),
+			    "file_unread");
 	process = item(data, "processes", 0);
 	assert_int_equal(integer(process, "pid"), 1234);
 	assert_int_equal(integer(process, "outstanding_bytes"), 12544);

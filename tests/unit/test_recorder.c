@@ -74,6 +74,61 @@ static void what_was_recorded_comes_back(void **state)
 	assert_int_equal(site->site->ages[2], 0);
 }
 
+static void expect_doubts(const char *path, const char *at, uint32_t inexact, uint32_t tasks)
+{
+	_cleanup_(back_free) struct back back = {0};
+	const struct snapshot_process *process;
+
+	back_read(&back, path, at);
+	process = &back.snapshot.processes.items[0];
+	assert_int_equal(process->exact, !inexact);
+	assert_int_equal(process->inexact, inexact);
+	assert_int_equal(process->hidden_tasks, tasks);
+	assert_int_equal(process->hidden_pid, tasks ? 77 : 0);
+}
+
+/* Those of its own time: one that is forgiven does not come back. */
+static void the_causes_of_inexactness_come_back(void **state)
+{
+	struct run *run = *state;
+	struct snapshot_process *process = run_process(run, 1234, "server");
+
+	run_site(process, 7, 10, 100);
+	assert_int_equal(run_append(run, "exact", false), 0);
+	snapshot_doubt(process, INEXACT_FILE_UNREAD);
+	assert_int_equal(run_append(run, "unread", false), 0);
+	process->inexact = 0;
+	snapshot_doubt(process, INEXACT_SHARED_MEMORY);
+	process->hidden_tasks = 3;
+	process->hidden_pid = 77;
+	assert_int_equal(run_append(run, "shared", false), 0);
+	process->exact = true;
+	process->inexact = process->hidden_tasks = process->hidden_pid = 0;
+	assert_int_equal(run_append(run, "forgiven", false), 0);
+	run_end(run);
+	expect_doubts(run->path, "exact", 0, 0);
+	expect_doubts(run->path, "unread", 1u << INEXACT_FILE_UNREAD, 0);
+	expect_doubts(run->path, "shared", 1u << INEXACT_SHARED_MEMORY, 3);
+	expect_doubts(run->path, "forgiven", 0, 0);
+}
+
+/* What an older recording does not hold is not made up. */
+static void a_recording_without_causes_says_no_more_than_inexact(void **state)
+{
+	_cleanup_(back_free) struct back back = {0};
+	struct run *run = *state;
+	struct snapshot_process *process = run_process(run, 1234, "server");
+
+	run_site(process, 7, 10, 100);
+	snapshot_doubt(process, INEXACT_LATE_EXEC);
+	assert_int_equal(run_append(run, "here", false), 0);
+	run_end(run);
+	store_sql(run->path, "DELETE FROM losses WHERE kind='inexact'");
+	back_read(&back, run->path, "here");
+	assert_false(back.snapshot.processes.items[0].exact);
+	assert_int_equal(back.snapshot.processes.items[0].inexact, 0);
+}
+
 static void frames_and_stack_numbers_come_back_whole(void **state)
 {
 	_cleanup_(back_free) struct back back = {0};
@@ -441,6 +496,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		store_test(what_was_recorded_comes_back),
+		store_test(the_causes_of_inexactness_come_back),
+		store_test(a_recording_without_causes_says_no_more_than_inexact),
 		store_test(frames_and_stack_numbers_come_back_whole),
 		store_test(every_snapshot_of_a_long_run_reads_as_it_was),
 		store_test(keep_forgets_what_is_older_and_changes_nothing_else),

@@ -110,6 +110,15 @@ void snapshot_doubt(struct snapshot_process *process, enum inexact_cause cause)
 	process->inexact |= 1u << cause;
 }
 
+size_t snapshot_count_inexact(const struct snapshot *snapshot, enum inexact_cause cause)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < snapshot->processes.count; i++)
+		count += snapshot->processes.items[i].inexact >> cause & 1;
+	return count;
+}
+
 const char *inexact_name(enum inexact_cause cause)
 {
 	return inexacts[cause].name;

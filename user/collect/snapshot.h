@@ -104,7 +104,7 @@ struct snapshot_process {
 	struct container *container; /* proc/container.h; NULL: none, or not known; owned */
 	bool exited;
 	bool exact;	       /* nothing of enum inexact_cause: every number below is exact */
-	uint32_t inexact;      /* 1 << enum inexact_cause; 0 if a recording does not tell */
+	uint32_t inexact;      /* 1 << enum inexact_cause; 0 if an older recording does not tell */
 	uint32_t hidden_tasks; /* SHARED_MEMORY: how many */
 	uint32_t hidden_pid;   /* and the latest of them */
 	struct ledger ledger;
@@ -137,6 +137,9 @@ void snapshot_free(struct snapshot *snapshot);
 
 /* From here on its numbers are not exact, for this cause. */
 void snapshot_doubt(struct snapshot_process *process, enum inexact_cause cause);
+
+/* How many processes have it. */
+size_t snapshot_count_inexact(const struct snapshot *snapshot, enum inexact_cause cause);
 
 /* As it stands in JSON: "dropped", "code_moved", ... */
 const char *inexact_name(enum inexact_cause cause);

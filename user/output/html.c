@@ -99,6 +99,12 @@ static void html_books_write(struct json_writer *json, const struct snapshot *sn
 	for (size_t i = LM_WALK_ROOT + 1; i < LM_WALK_MAX_; i++)
 		loss_write(json, "stacks that end early", walk_end_name(i), ledger->walk_ends[i],
 			   walk_end_advice(i));
+	for (size_t i = 0; i < INEXACT_MAX_; i++) {
+		/* The others stand above, or are said elsewhere, with their numbers. */
+		if (inexact_advice(i))
+			loss_write(json, "processes that are inexact", inexact_name(i),
+				   snapshot_count_inexact(snapshot, i), inexact_advice(i));
+	}
 	json_close(json, ']');
 }
 

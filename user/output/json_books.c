@@ -20,7 +20,7 @@ void output_json_time(struct json_writer *json, const char *key, const struct ti
 	json_put_string(json, key, text);
 }
 
-/* Only with a cause, which recordings do not hold. */
+/* Only with a cause, which older recordings do not hold. */
 static void inexact_write(struct json_writer *json, const struct snapshot_process *process)
 {
 	if (!process->inexact)

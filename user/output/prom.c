@@ -80,6 +80,16 @@ static void losses_write(FILE *out, const struct report *report)
 			walk_end_name(i), ledger->walk_ends[i]);
 }
 
+/* Every cause, too: whose they are, the other formats say. */
+static void inexact_write(FILE *out, const struct report *report)
+{
+	prom_header(out, "process_inexact", "gauge",
+		    "Processes whose numbers are not exact, by cause.");
+	for (unsigned i = 0; i < INEXACT_MAX_; i++)
+		fprintf(out, "leakmon_process_inexact{cause=\"%s\"} %zu\n", inexact_name(i),
+			snapshot_count_inexact(report->snapshot, i));
+}
+
 static void snapshot_write(FILE *out, const struct report *report)
 {
 	const struct snapshot *snapshot = report->snapshot;
@@ -115,6 +125,7 @@ int output_prom_write(FILE *out, const struct report *report)
 		return error;
 	ledger_write(out, report);
 	losses_write(out, report);
+	inexact_write(out, report);
 	snapshot_write(out, report);
 	return output_finish(out);
 }

@@ -19,6 +19,10 @@ struct loss_kind {
 #define LOSS_KINDS 3
 extern const struct loss_kind loss_kinds[LOSS_KINDS];
 
+/* Kinds beside those: why a process is inexact; which PID is meant. */
+#define LOSS_INEXACT "inexact"
+#define LOSS_INEXACT_PID "inexact_pid"
+
 /* The columns of `ledgers` before these. */
 enum process_state { PROCESS_ALIVE, PROCESS_EXITED, PROCESS_GONE };
 

@@ -215,10 +215,11 @@ static const struct {
 	{DROP_AGES, false},
 	{MOVE_BY_DEAD, true},
 	{DROP_BY_DEAD, false},
-	{MOVE_LEDGERS, true},
-	{DROP_LEDGERS, false},
+	/* Before the ledgers, for they go with those. */
 	{MOVE_LOSSES, true},
 	{DROP_LOSSES, false},
+	{MOVE_LEDGERS, true},
+	{DROP_LEDGERS, false},
 	{MOVE_THREADS, true},
 	{DROP_THREADS, false},
 	{MOVE_DEAD, true},
@@ -393,7 +394,8 @@ static const char *const statements[] = {
 	[DROP_BY_DEAD] = "DELETE FROM by_dead WHERE snapshot=?1",
 	[MOVE_LEDGERS] = "UPDATE OR IGNORE ledgers SET snapshot=?2 WHERE snapshot=?1",
 	[DROP_LEDGERS] = "DELETE FROM ledgers WHERE snapshot=?1",
-	[MOVE_LOSSES] = "UPDATE OR IGNORE losses SET snapshot=?2 WHERE snapshot=?1",
+	[MOVE_LOSSES] = "UPDATE OR IGNORE losses SET snapshot=?2 WHERE snapshot=?1 AND NOT EXISTS"
+			"(SELECT 1 FROM ledgers WHERE snapshot=?2 AND process=losses.process)",
 	[DROP_LOSSES] = "DELETE FROM losses WHERE snapshot=?1",
 	[MOVE_THREADS] = "UPDATE OR IGNORE threads SET snapshot=?2 WHERE snapshot=?1",
 	[DROP_THREADS] = "DELETE FROM threads WHERE snapshot=?1",

@@ -480,9 +480,34 @@ static int losses_write(struct recorder *recorder, int64_t process, const struct
 	return error;
 }
 
+/*
+ * The causes, in the same table: a count of 1, or how many processes of whom the latest follows.
+ * Recordings without these rows do not tell.
+ */
+static int doubts_write(struct recorder *recorder, int64_t process,
+			const struct snapshot_process *seen)
+{
+	sqlite3_stmt *statement = recorder->statements[PUT_LOSS];
+	int error = 0;
+
+	for (unsigned i = 0; i < INEXACT_MAX_ && !error; i++) {
+		int64_t count = i == INEXACT_SHARED_MEMORY ? seen->hidden_tasks : 1;
+
+		if (seen->inexact & 1u << i)
+			error = database_do(statement, "iitti", recorder->sequence, process,
+					    LOSS_INEXACT, inexact_name(i), count);
+	}
+	if (!error && seen->hidden_pid)
+		error = database_do(statement, "iitti", recorder->sequence, process,
+				    LOSS_INEXACT_PID, inexact_name(INEXACT_SHARED_MEMORY),
+				    (int64_t)seen->hidden_pid);
+	return error;
+}
+
 struct ledger_row {
 	int64_t process, state, exact, bytes, count;
 	const struct ledger *ledger;
+	const struct snapshot_process *seen; /* NULL: the sum, or gone */
 };
 
 static int ledger_write(struct recorder *recorder, const struct ledger_row *row)
@@ -499,7 +524,9 @@ static int ledger_write(struct recorder *recorder, const struct ledger_row *row)
 	}
 	if (!error)
 		error = database_next(statement);
-	return error ? error : losses_write(recorder, row->process, row->ledger);
+	if (!error)
+		error = losses_write(recorder, row->process, row->ledger);
+	return error || !row->seen ? error : doubts_write(recorder, row->process, row->seen);
 }
 
 static uint64_t ledger_hash(const struct ledger_row *row)
@@ -508,6 +535,8 @@ static uint64_t ledger_hash(const struct ledger_row *row)
 	uint64_t hash = hash_mix((uint64_t)(row->state * 2 + row->exact + 1));
 
 	hash = hash_mix(hash_mix(hash ^ (uint64_t)row->bytes) ^ (uint64_t)row->count);
+	hash = hash_mix(hash ^ row->seen->inexact);
+	hash = hash_mix(hash ^ ((uint64_t)row->seen->hidden_tasks << 32 | row->seen->hidden_pid));
 	for (size_t i = 0; i < sizeof(*row->ledger) / sizeof(*words); i++)
 		hash = hash_mix(hash ^ words[i]);
 	return hash | 1;
@@ -521,7 +550,8 @@ static int process_write(struct recorder *recorder, const struct report_process 
 				 .exact = seen->exact,
 				 .bytes = (int64_t)seen->outstanding_bytes,
 				 .count = (int64_t)seen->outstanding_count,
-				 .ledger = &seen->ledger};
+				 .ledger = &seen->ledger,
+				 .seen = seen};
 	uint64_t numbers = ledger_hash(&row);
 	int error = recorder_put_process(recorder, seen, &row.process);
 

@@ -412,9 +412,9 @@ static const struct {
 			 3},
 	[GET_LEDGERS] = {"SELECT process,state,exact,shown_bytes,shown_count,allocations,frees,"
 			 "outstanding,purged,untracked_frees,inherited_frees,filtered,unsampled,"
-			 "failed,abandoned,outstanding_bytes,scanned,moved FROM ledgers"
+			 "failed,abandoned,outstanding_bytes,scanned,moved,snapshot FROM ledgers"
 			 " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot"},
-	[GET_LOSSES] = {"SELECT process,kind,cause,count FROM losses"
+	[GET_LOSSES] = {"SELECT process,kind,cause,count,snapshot FROM losses"
 			" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot"},
 	[GET_SITES] = {"SELECT id,process,stack,lost,walk_end,family,kind FROM sites"},
 	[GET_STACK] = {"SELECT frames.module,frames.offset,function,function_offset,file,line,"

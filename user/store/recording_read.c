@@ -185,6 +185,9 @@ static int process_fill(struct snapshot_process *process, const struct known_pro
 	process->container = container_of_row(known, &error);
 	process->exited = state->state != PROCESS_ALIVE;
 	process->exact = state->exact;
+	process->inexact = state->exact ? 0 : state->inexact;
+	process->hidden_tasks = state->hidden_tasks;
+	process->hidden_pid = state->hidden_pid;
 	process->outstanding_bytes = state->bytes;
 	process->outstanding_count = state->count;
 	process->ledger = state->ledger;

@@ -144,6 +144,18 @@ static void ledger_read(struct recording *recording, struct state *state, sqlite
 
 		*field = database_unsigned(statement, 5 + i, error);
 	}
+	process->snapshot = database_unsigned(statement, 5 + LEDGER_COLUMNS, error);
+}
+
+static void doubt_read(struct process_state_at *process, const char *cause, uint64_t count)
+{
+	for (unsigned i = 0; i < INEXACT_MAX_; i++) {
+		if (strcmp(cause, inexact_name(i)) != 0)
+			continue;
+		process->inexact |= 1u << i;
+		if (i == INEXACT_SHARED_MEMORY)
+			process->hidden_tasks = (uint32_t)MIN(count, UINT32_MAX);
+	}
 }
 
 static void loss_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
@@ -153,15 +165,24 @@ static void loss_read(struct recording *recording, struct state *state, sqlite3_
 	uint64_t count = database_unsigned(statement, 3, error), *counts;
 	const uint64_t *position = hash_get(&state->process_positions, row);
 	const char *kind = database_text(statement, 1), *cause = database_text(statement, 2);
+	uint64_t snapshot = database_unsigned(statement, 4, error);
+	struct process_state_at *process;
 
 	(void)recording;
 	if (!position || !kind || !cause)
 		return;
+	process = &state->processes.items[*position];
+	/* Of an earlier row of its ledger. */
+	if (snapshot != process->snapshot)
+		return;
+	if (!strcmp(kind, LOSS_INEXACT))
+		doubt_read(process, cause, count);
+	if (!strcmp(kind, LOSS_INEXACT_PID))
+		process->hidden_pid = (uint32_t)MIN(count, UINT32_MAX);
 	for (size_t k = 0; k < LOSS_KINDS; k++) {
 		if (strcmp(loss_kinds[k].name, kind) != 0)
 			continue;
-		counts = (void *)((char *)&state->processes.items[*position].ledger +
-				  loss_kinds[k].offset);
+		counts = (void *)((char *)&process->ledger + loss_kinds[k].offset);
 		for (unsigned i = 0; i < loss_kinds[k].max; i++) {
 			if (!strcmp(loss_kinds[k].cause(i), cause))
 				counts[i] = count;

@@ -91,7 +91,9 @@ struct site_state {
 struct process_state_at {
 	uint64_t row;
 	int64_t state;
+	uint64_t snapshot; /* that wrote its row */
 	bool exact;
+	uint32_t inexact, hidden_tasks, hidden_pid;
 	uint64_t bytes, count;
 	struct ledger ledger;
 };

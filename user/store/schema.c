@@ -211,7 +211,7 @@ const char schema_sql[] =
 	/* Only what is not zero; written with each row of ledgers. */
 	"CREATE TABLE losses("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
-	" kind TEXT NOT NULL," /* dropped, lost_stack, walk_end */
+	" kind TEXT NOT NULL," /* dropped, lost_stack, walk_end, inexact, inexact_pid */
 	" cause TEXT NOT NULL, count INTEGER NOT NULL,"
 	" PRIMARY KEY(snapshot, process, kind, cause)) WITHOUT ROWID;"
 	"CREATE TABLE threads("
