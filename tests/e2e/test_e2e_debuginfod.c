@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #define SERVER "/usr/bin/debuginfod"
@@ -181,6 +182,143 @@ static void a_server_that_never_answers_keeps_no_report_waiting(void **state)
 	clean_up(harness);
 }
 
+/* What a server that lies does with a connection, once it was asked. */
+enum lie {
+	LIE_OTHER_BUILD, /* all of a file, which names the function, but is of another build */
+	LIE_HUGE,	 /* announces 10 GB */
+	LIE_ENDLESS,	 /* announces nothing, and goes on */
+	LIE_DRIP,	 /* ten bytes a second */
+	LIE_REDIRECT,	 /* elsewhere, and there again */
+	LIE_NOTHING_MAX_ /* 404 */
+};
+
+static void say(int client, const char *text)
+{
+	if (write(client, text, strlen(text)) < 0)
+		_exit(0);
+}
+
+static void send_file(int client, const char *path)
+{
+	static char bytes[1 << 20];
+	char head[128];
+	FILE *file = fopen(path, "re");
+	size_t size = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+
+	if (file)
+		fclose(file);
+	snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", size);
+	say(client, head);
+	if (write(client, bytes, size) != (ssize_t)size)
+		_exit(0);
+}
+
+static void send_on(int client, size_t at_once)
+{
+	static const char bytes[65536];
+	const struct timespec pause = {.tv_nsec = 100000000};
+
+	while (write(client, bytes, at_once) > 0)
+		nanosleep(&pause, NULL);
+}
+
+static void lie_to(int client, enum lie lie, const char *path)
+{
+	char request[4096];
+
+	if (read(client, request, sizeof(request)) <= 0)
+		return;
+	if (lie == LIE_OTHER_BUILD)
+		send_file(client, path);
+	else if (lie == LIE_REDIRECT)
+		say(client, "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n"
+			    "Connection: close\r\n\r\n");
+	else if (lie == LIE_NOTHING_MAX_)
+		say(client, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n"
+			    "Connection: close\r\n\r\n");
+	else
+		say(client, lie == LIE_HUGE ? "HTTP/1.1 200 OK\r\n"
+					      "Content-Length: 10000000000\r\n\r\n"
+					    : "HTTP/1.1 200 OK\r\n\r\n");
+	if (lie == LIE_HUGE || lie == LIE_ENDLESS)
+		send_on(client, 65536);
+	if (lie == LIE_DRIP)
+		send_on(client, 1);
+}
+
+/* A process for each connection; they end with their clients. */
+static pid_t liar_start(const struct harness *harness, enum lie lie, const char *path)
+{
+	int port, server = listen_anywhere(&port);
+	pid_t pid;
+
+	assert_int_equal(listen(server, 64), 0);
+	use_server(harness, port);
+	pid = fork();
+	if (pid) {
+		close(server);
+		return pid;
+	}
+	signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		int client = accept(server, NULL, NULL);
+
+		if (!fork()) {
+			lie_to(client, lie, path);
+			_exit(0);
+		}
+		close(client);
+	}
+}
+
+/* The true names under a build-id that is not the program's. */
+static void make_other_build(const struct harness *harness, char path[96])
+{
+	const char *here = harness->directory;
+
+	snprintf(path, 96, "%s/debug/other.debug", here);
+	run("objcopy -O binary --only-section=.note.gnu.build-id --set-section-flags "
+	    ".note.gnu.build-id=alloc,load %s/stripped %s/debug/note && "
+	    "printf '\\252\\273' | dd of=%s/debug/note bs=1 seek=16 conv=notrunc status=none && "
+	    "objcopy --update-section .note.gnu.build-id=%s/debug/note %s/debug/leak.debug %s",
+	    here, here, here, here, here, path);
+}
+
+/* No name, no half of a file, no wait that is longer than for a server that is silent. */
+static void a_server_that_lies_gives_no_names_and_keeps_no_report_waiting(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = stripped_workload(harness), *monitor;
+	char other[96];
+
+	make_other_build(harness, other);
+	for (enum lie lie = 0; lie <= LIE_NOTHING_MAX_; lie++) {
+		pid_t liar = liar_start(harness, lie, other);
+		json_t *report;
+		int64_t start;
+
+		monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "-T", "0",
+					   "-v", "--debuginfod", "--format", "json", "3600");
+		workload_do(harness, workload, "go");
+		child_signal(monitor, SIGUSR1);
+		monitor_report(harness, monitor);
+		if (lie == LIE_OTHER_BUILD)
+			child_wait_text(harness, monitor, &monitor->err, "is another one, or none");
+		if (lie == LIE_HUGE || lie == LIE_NOTHING_MAX_)
+			child_wait_text(harness, monitor, &monitor->err, "there is no debug file");
+		start = now_ms();
+		report = monitor_stop(harness, monitor);
+		assert_in_range(now_ms() - start, 0, 15000);
+		assert_null(frame_of(report, workload, "leak_a"));
+		expect_balance(report);
+		run("! find %s/cache -name 'debuginfo.*' | grep .", harness->directory);
+		kill(liar, SIGKILL);
+		waitpid(liar, NULL, 0);
+		run("rm -rf %s/cache", harness->directory);
+	}
+	clean_up(harness);
+}
+
 static void without_servers_it_says_what_to_do(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -198,6 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_stripped_program_has_names_and_lines_from_the_server),
 		e2e_test(a_server_that_never_answers_keeps_no_report_waiting),
+		e2e_test(a_server_that_lies_gives_no_names_and_keeps_no_report_waiting),
 		e2e_test(without_servers_it_says_what_to_do),
 	};
 

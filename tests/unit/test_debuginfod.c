@@ -23,17 +23,19 @@
 static char directory[] = "/tmp/leakmon-debuginfod-XXXXXX";
 
 /* aa: finds the file; bb: finds nothing; cc: never answers; dd: half a line; ee: no absolute path
- */
+ * ff: gets a part of the file, and then nothing more */
 static const char script[] = "#!/bin/sh\n"
 			     "directory=${0%/*}\n"
 			     "[ \"$1\" = debuginfo ] || exit 1\n"
 			     "echo $2 >> $directory/asked\n"
 			     "grep CapEff /proc/self/status > $directory/capabilities\n"
-			     "echo $DEBUGINFOD_TIMEOUT $DEBUGINFOD_MAXTIME > $directory/limits\n"
+			     "echo $DEBUGINFOD_TIMEOUT $DEBUGINFOD_MAXTIME $DEBUGINFOD_MAXSIZE "
+			     "$(ulimit -f) $(ulimit -v) > $directory/limits\n"
 			     "case $2 in\n"
 			     "aa*) echo $directory/file ;;\n"
 			     "cc*) exec sleep 1000 ;;\n"
 			     "dd*) printf %s $directory/file ;;\n"
+			     "ff*) exec sleep 1000 > $directory/debuginfo.aB3456 ;;\n"
 			     "ee*) echo ../../$directory/file ;;\n"
 			     "*) exit 1 ;;\n"
 			     "esac\n";
@@ -128,7 +130,8 @@ static void the_program_runs_without_capabilities_and_with_our_limits(void **sta
 	read_file("capabilities", text, sizeof(text));
 	assert_string_equal(text, "CapEff:\t0000000000000000\n");
 	read_file("limits", text, sizeof(text));
-	assert_string_equal(text, "7 7\n");
+	/* The file's in units of 512 bytes, the memory's in units of 1024. */
+	assert_string_equal(text, "6 6 2147483648 4194304 1048576\n");
 	debuginfod_free(debuginfod);
 }
 
@@ -154,6 +157,28 @@ static void only_a_whole_absolute_path_is_an_answer(void **state)
 	assert_int_equal(outcome(debuginfod, "dd01"), -ENOENT);
 	assert_int_equal(outcome(debuginfod, "ee01"), -ENOENT);
 	debuginfod_free(debuginfod);
+}
+
+static bool is_there(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return access(path, F_OK) == 0;
+}
+
+static void nothing_is_left_of_a_fetch_that_is_ended(void **state)
+{
+	struct debuginfod *debuginfod = debuginfod_new(60000);
+
+	(void)state;
+	assert_int_equal(debuginfod_open(debuginfod, "ff01", "/lib/a.so"), -EAGAIN);
+	for (int tries = 0; tries < 500 && !is_there("debuginfo.aB3456"); tries++)
+		usleep(10000);
+	assert_true(is_there("debuginfo.aB3456"));
+	usleep(100000); /* until sleep has taken the shell's place */
+	debuginfod_free(debuginfod);
+	assert_false(is_there("debuginfo.aB3456"));
 }
 
 static void a_server_that_never_answers_costs_a_deadline_and_no_wait(void **state)
@@ -252,6 +277,7 @@ int main(void)
 		cmocka_unit_test(the_program_runs_without_capabilities_and_with_our_limits),
 		cmocka_unit_test(what_no_server_has_is_asked_for_once),
 		cmocka_unit_test(only_a_whole_absolute_path_is_an_answer),
+		cmocka_unit_test(nothing_is_left_of_a_fetch_that_is_ended),
 		cmocka_unit_test(a_server_that_never_answers_costs_a_deadline_and_no_wait),
 		cmocka_unit_test(servers_that_let_three_deadlines_pass_are_not_asked_again),
 		cmocka_unit_test(many_files_take_turns_and_all_come),

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "parse/questions.h"
 #include "proc/target_file.h"
 #include "symbol/debuginfod.h"
@@ -76,7 +77,12 @@ int debug_file_fetch(const struct debug_request *request, struct debug_descripti
 	fd = debuginfod_open(request->debuginfod, request->build_id, request->path);
 	if (fd < 0)
 		return TAKE_FD(fd);
-	return is_the_one(request, fd, found) ? TAKE_FD(fd) : -ENOENT;
+	if (is_the_one(request, fd, found))
+		return TAKE_FD(fd);
+	log_warning("debuginfod: what came as the debug file of %s is another one, or none: it is "
+		    "not used",
+		    request->path);
+	return -ENOENT;
 }
 
 int debug_file_open(const struct debug_request *request, struct debug_description *found)

@@ -21,6 +21,8 @@
 #define MAX_RUNNING 4
 /* Servers that let so many fetches in a row run into the deadline are not asked again. */
 #define MAX_TIMEOUTS 3
+/* The program gives up before it is killed: it knows best what is to be cleaned up. */
+#define GIVES_UP_BEFORE_MS 1000
 
 enum fetch_state { FETCH_WAITING, FETCH_RUNNING, FETCH_HERE, FETCH_NONE };
 
@@ -85,10 +87,9 @@ static void end_process(struct debuginfod *debuginfod, struct fetch *fetch)
 {
 	pid_t *place = vec_push(&debuginfod->dying.pids);
 
-	kill(fetch->process.pid, SIGKILL);
+	fetch_process_end(&fetch->process);
 	if (place)
 		*place = fetch->process.pid;
-	close(fetch->process.fd);
 	debuginfod->running--;
 }
 
@@ -121,7 +122,9 @@ static void settle(struct debuginfod *debuginfod, struct fetch *fetch, enum fetc
 
 static void start(struct debuginfod *debuginfod, struct fetch *fetch)
 {
-	uint32_t seconds = (debuginfod->deadline_ms + 999) / 1000;
+	uint32_t deadline_ms = debuginfod->deadline_ms;
+	uint32_t seconds =
+		MAX(deadline_ms, 2 * GIVES_UP_BEFORE_MS) / 1000 - GIVES_UP_BEFORE_MS / 1000;
 	int err = fetch_process_start(fetch->build_id, seconds, &fetch->process);
 
 	if (err) {
@@ -233,10 +236,14 @@ static void on_timeout(struct debuginfod *debuginfod, struct fetch *fetch)
 static void take_one(struct debuginfod *debuginfod, struct fetch *fetch)
 {
 	int err = fetch_process_read(&fetch->process);
+	int64_t took_ms = now_ms() - fetch->started_ms;
 
-	if (err != -EAGAIN)
+	/* Its seconds are not to the millisecond. */
+	if (err == -ENOENT && took_ms + 3 * GIVES_UP_BEFORE_MS / 2 >= debuginfod->deadline_ms)
+		on_timeout(debuginfod, fetch);
+	else if (err != -EAGAIN)
 		on_end(debuginfod, fetch, !err);
-	else if (now_ms() - fetch->started_ms >= debuginfod->deadline_ms)
+	else if (took_ms >= debuginfod->deadline_ms)
 		on_timeout(debuginfod, fetch);
 }
 

@@ -2,14 +2,21 @@
 #include "symbol/fetch_process.h"
 
 #include <cap-ng.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
+
+/* The debug files of browsers are about half of that. */
+#define MAX_FILE_BYTES (UINT64_C(2) << 30)
+#define MAX_MEMORY_BYTES (UINT64_C(1) << 30)
 
 const char *fetch_obstacle(void)
 {
@@ -35,7 +42,7 @@ static void set_signals(void)
 	sigset_t none;
 
 	signal(SIGPIPE, SIG_DFL); /* what is ignored stays so over exec */
-	signal(SIGXFSZ, SIG_DFL);
+	signal(SIGXFSZ, SIG_IGN); /* then its write fails, and it removes what it has written */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* Ctrl-C asks the monitor for its last report, which may want this file. */
@@ -61,12 +68,24 @@ static void drop_capabilities(void)
 		_exit(1);
 }
 
-/* Its own limits: without progress, and in all. */
+/* A server may send without end, and say what it likes of the length. */
+static void set_limits(void)
+{
+	const struct rlimit file = {MAX_FILE_BYTES, MAX_FILE_BYTES};
+	const struct rlimit memory = {MAX_MEMORY_BYTES, MAX_MEMORY_BYTES};
+
+	if (setrlimit(RLIMIT_FSIZE, &file) || setrlimit(RLIMIT_AS, &memory))
+		_exit(1);
+}
+
+/* Its own limits: without progress, and in all; and of the length that a server announces. */
 static void set_environment(uint32_t max_seconds)
 {
-	char seconds[16];
+	char seconds[16], bytes[24];
 
 	snprintf(seconds, sizeof(seconds), "%u", max_seconds);
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)MAX_FILE_BYTES);
+	setenv("DEBUGINFOD_MAXSIZE", bytes, 1);
 	setenv("DEBUGINFOD_TIMEOUT", seconds, 1);
 	setenv("DEBUGINFOD_MAXTIME", seconds, 1);
 	unsetenv("DEBUGINFOD_PROGRESS");
@@ -79,6 +98,7 @@ static _Noreturn void run(const char *build_id, uint32_t max_seconds, int output
 	set_files(output);
 	set_environment(max_seconds);
 	drop_capabilities();
+	set_limits(); /* last: what runs here may have more than that mapped already */
 	execlp(FETCH_PROGRAM, FETCH_PROGRAM, "debuginfo", build_id, (char *)NULL);
 	_exit(127);
 }
@@ -122,4 +142,47 @@ int fetch_process_read(struct fetch_process *process)
 		return -ENOENT;
 	*newline = '\0';
 	return 0;
+}
+
+/* mkstemp("DIRECTORY/BUILD-ID/debuginfo.XXXXXX"), as libdebuginfod has it. */
+static bool is_partial(const char *path)
+{
+	static const char begins[] = "debuginfo.";
+	const char *name = strrchr(path, '/');
+
+	return name && !strncmp(name + 1, begins, strlen(begins)) &&
+	       strlen(name + 1) == strlen(begins) + strlen("XXXXXX");
+}
+
+/* Where it writes to. false: it does not. */
+static bool find_partial(pid_t pid, char path[PATH_MAX])
+{
+	_cleanup_closedir_ DIR *directory = NULL;
+	const struct dirent *entry;
+	char fds[32];
+
+	snprintf(fds, sizeof(fds), "/proc/%d/fd", pid);
+	directory = opendir(fds);
+	while (directory && (entry = readdir(directory))) {
+		ssize_t length = readlinkat(dirfd(directory), entry->d_name, path, PATH_MAX - 1);
+
+		path[length > 0 ? length : 0] = '\0';
+		if (is_partial(path))
+			return true;
+	}
+	return false;
+}
+
+void fetch_process_end(struct fetch_process *process)
+{
+	char path[PATH_MAX];
+	bool is_writing;
+
+	kill(process->pid, SIGSTOP);
+	is_writing = find_partial(process->pid, path);
+	kill(process->pid, SIGKILL);
+	if (is_writing)
+		unlink(path);
+	close(process->fd);
+	process->fd = -1;
 }

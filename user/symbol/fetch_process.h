@@ -22,11 +22,15 @@ struct fetch_process {
 
 /*
  * Asks for the debug file with this build-id. The process has no capabilities and cannot get any,
- * gives up by itself after max_seconds, and does not outlive us. 0 or -errno.
+ * gives up by itself after max_seconds, takes no more than 2 GiB of a file and 1 GiB of memory, and
+ * does not outlive us. 0 or -errno.
  */
 int fetch_process_start(const char *build_id, uint32_t max_seconds, struct fetch_process *process);
 
 /* 0: `answer` is an absolute path; -ENOENT: there is no file; -EAGAIN: not yet known. */
 int fetch_process_read(struct fetch_process *process);
+
+/* Kills it, if it still runs, and removes what it has fetched so far; the caller reaps it. */
+void fetch_process_end(struct fetch_process *process);
 
 #endif
