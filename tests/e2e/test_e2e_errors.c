@@ -395,6 +395,39 @@ static void a_missing_capability_is_named(void **state)
 	}
 }
 
+/*
+ * A program that may not be read makes a process that is not dumpable, as setuid and
+ * PR_SET_DUMPABLE do: its own user is told so, and root sees all of it.
+ */
+static void a_process_that_is_not_dumpable_is_read_by_root_alone(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const char *workloads = getenv("LEAKMON_WORKLOADS");
+	struct child *workload;
+	char path[64], text[512], *line;
+	json_t *report;
+
+	snprintf(path, sizeof(path), "%s/unreadable", harness->directory);
+	snprintf(text, sizeof(text), "chmod 755 %s && cp %s/leak %s && chmod 111 %s",
+		 harness->directory, workloads ? workloads : "build/workloads", path, path);
+	assert_int_equal(system(text), 0);
+	workload = child_start(harness, path, ARGUMENTS("unreadable"), become_nobody);
+	line = child_line(harness, workload, &workload->out);
+	assert_int_equal(strncmp(line, "ready ", 6), 0);
+	free(line);
+	monitor_expect_error(
+		harness,
+		monitor_start(harness,
+			      ARGUMENTS("leakmon", "retain", "--census", "-p", workload->pid_text),
+			      become_nobody),
+		1, "PR_SET_DUMPABLE); run leakmon as root");
+	report = WATCH(harness, workload, "go");
+	expect_truth(report, workload_ask(harness, workload, "ledger"));
+	assert_int_equal(child_end(harness, MONITOR(harness, "retain", "--census", "-p",
+						    workload->pid_text)),
+			 0);
+}
+
 static void a_size_that_the_kernel_refuses_is_said(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -493,6 +526,7 @@ int main(void)
 		e2e_test(a_closed_pipe_ends_the_monitor_with_an_error),
 		e2e_test(a_stdout_that_was_never_open_is_an_error),
 		e2e_test(a_missing_capability_is_named),
+		e2e_test(a_process_that_is_not_dumpable_is_read_by_root_alone),
 		e2e_test(a_size_that_the_kernel_refuses_is_said),
 		e2e_test(a_memory_cgroup_that_is_too_small_is_named),
 		e2e_test(a_kernel_without_type_information_is_told_apart),

@@ -51,8 +51,9 @@ static void explain(pid_t pid, int err)
 	if (err == -ESRCH)
 		log_error("there is no process %d, or it has ended, or it is a kernel thread", pid);
 	else if (err == -EPERM || err == -EACCES)
-		log_error("the memory of process %d must not be read: run leakmon as root, or with "
-			  "CAP_SYS_PTRACE as the process's own user",
+		log_error("the memory of process %d must not be read: it belongs to another user, "
+			  "or has closed itself even to its own (setuid, a program that may not "
+			  "be read, PR_SET_DUMPABLE); run leakmon as root, or with CAP_SYS_PTRACE",
 			  pid);
 	else if (err == -ENOMEM)
 		log_error(
