@@ -100,7 +100,7 @@ static void no_recording_is_left_of_an_attach_that_was_interrupted(void **state)
 static void a_signal_after_the_attach_brings_the_last_report(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct child *workload = WORKLOAD(harness, "mixed", "4");
+	struct child *workload = WORKLOAD(harness, "leak");
 	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
 						 "--format", "json", "3600");
 
@@ -139,6 +139,45 @@ static void an_interrupted_census_leaves_the_process_running_and_no_half_file(vo
 	assert_int_equal(child_end(harness, workload), 0);
 }
 
+/* Wherever it is then: loading, stopping a process, reading, naming, writing. */
+static void a_signal_ends_every_command_soon(void **state)
+{
+	static const int64_t after_ms[] = {20, 150, 600};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
+	char path[64], page[64];
+
+	workload_do(harness, workload, "go");
+	snprintf(path, sizeof(path), "%s/run.lkm", harness->directory);
+	snprintf(page, sizeof(page), "%s/page.html", harness->directory);
+	monitor = MONITOR(harness, "record", "-o", path, "-p", workload->pid_text, "1", "2");
+	assert_int_equal(child_end(harness, monitor), 0);
+	const char *const commands[][9] = {
+		{"leakmon", "retain", "-p", workload->pid_text},
+		{"leakmon", "threads", "--holders", "-p", workload->pid_text, "3600"},
+		{"leakmon", "doctor", "-p", workload->pid_text},
+		{"leakmon", "triage", "3600"},
+		{"leakmon", "kernel", "3600"},
+		{"leakmon", "report", path},
+		{"leakmon", "report", path, "--format", "html", "--output", page},
+		{"leakmon", "diff", path, path},
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		for (size_t j = 0; j < sizeof(after_ms) / sizeof(after_ms[0]); j++) {
+			int code;
+
+			monitor = monitor_start(harness, commands[i], NULL);
+			wait_ms(after_ms[j]);
+			code = interrupt(harness, monitor, SIGINT);
+			assert_true(code == 0 || code == 128 + SIGINT);
+		}
+	}
+	workload_do(harness, workload, "go");
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +186,7 @@ int main(void)
 		e2e_test(no_recording_is_left_of_an_attach_that_was_interrupted),
 		e2e_test(an_interrupted_census_leaves_the_process_running_and_no_half_file),
 		e2e_test(a_signal_after_the_attach_brings_the_last_report),
+		e2e_test(a_signal_ends_every_command_soon),
 	};
 
 	return cmocka_run_group_tests_name("e2e_interrupt", tests, NULL, NULL);
