@@ -71,12 +71,13 @@ static __always_inline u32 site_take(void)
 
 /* Gives a new stack its index. The stack is written before the index is published. */
 static __always_inline u32 site_open(struct thread *thread, struct lm_process *process,
-				     const struct stack_walk *walk)
+				     const struct stack_walk *walk, u32 *cause)
 {
 	u32 index = site_take(), depth = walk->depth;
 	u64 hash = walk->hash; /* on the stack: older verifiers take keys from nowhere else */
 	struct lm_stack *stack;
 	struct lm_site *site;
+	int error;
 
 	stack = bpf_map_lookup_elem(&stacks, &index);
 	site = bpf_map_lookup_elem(&sites, &index);
@@ -88,10 +89,13 @@ static __always_inline u32 site_open(struct thread *thread, struct lm_process *p
 	site->depth = depth;
 	site->end = walk->end;
 	site->process = thread->process;
-	if (bpf_map_update_elem(&site_index, &hash, &index, BPF_NOEXIST)) {
+	error = bpf_map_update_elem(&site_index, &hash, &index, BPF_NOEXIST);
+	if (error) {
 		u32 *winner = bpf_map_lookup_elem(&site_index, &hash);
 
-		site->process = 0; /* another thread was first */
+		if (!map_is_full(error))
+			*cause = LM_LOST_BUSY;
+		site->process = 0; /* mostly another thread was first */
 		bpf_map_push_elem(&free_sites, &index, BPF_ANY);
 		return winner ? *winner : LM_SITE_LOST;
 	}
@@ -114,7 +118,7 @@ static __noinline u32 site_new(struct thread *thread, const struct stack_walk *w
 		*cause = LM_LOST_SITE_SHARE;
 		return LM_SITE_LOST;
 	}
-	return site_open(thread, process, walk);
+	return site_open(thread, process, walk, cause);
 }
 
 static __always_inline void count_walk_end(struct lm_ledger *ledger, u32 end)
@@ -138,7 +142,9 @@ static __always_inline u32 site_walked(const struct unwind_start *start, struct 
 	known = bpf_map_lookup_elem(&site_index, &walk.hash);
 	index = known ? *known : site_new(thread, &walk, &cause);
 	if (index == LM_SITE_LOST) {
-		ledger_add(&ledger->lost_stacks[cause], 1);
+		barrier_var(cause); /* or older verifiers lose the bound */
+		if (cause < LM_LOST_MAX_)
+			ledger_add(&ledger->lost_stacks[cause], 1);
 		return index;
 	}
 	thread->last_hash = walk.hash;
@@ -179,38 +185,56 @@ static __always_inline bool block_over_share(struct thread *thread)
 
 /*
  * Takes the block at `address` off the live set into *block. The value is copied before the entry
- * goes; of two threads that free at once only the one whose delete succeeds is told true.
+ * goes; of two threads that free at once only the one whose delete succeeds is told true, and has
+ * begun a change of the ledger (see struct lm_ledger). What the kernel refuses to delete now is not
+ * tried again: it may have waited for a lock, and the target with it.
  */
-static __always_inline bool block_remove(struct thread *thread, u64 address, struct lm_block *block)
+static __always_inline bool block_remove(struct thread *thread, struct lm_ledger *ledger,
+					 u64 address, struct lm_block *block)
 {
 	struct lm_block_key key = {.address = address, .process = thread->process};
 	struct lm_block *found = bpf_map_lookup_elem(&blocks, &key);
+	int error;
 
 	if (!found)
 		return false;
 	*block = *found;
-	if (bpf_map_delete_elem(&blocks, &key))
-		return false;
-	block_share(thread, -1);
-	return true;
+	ledger_add(&ledger->begun, 1);
+	error = bpf_map_delete_elem(&blocks, &key);
+	if (!error) {
+		block_share(thread, -1);
+		return true;
+	}
+	ledger_add(&ledger->settled, 1);
+	if (error != -ENOENT)
+		ledger_drop(ledger, LM_DROP_BUSY);
+	return false;
 }
 
-/* Puts a block on the live set; what stood at its address was freed without our seeing it. */
-static __always_inline bool block_insert(struct thread *thread, struct lm_ledger *ledger,
-					 u64 address, struct lm_block *block)
+/*
+ * Puts a block on the live set; what stood at its address was freed without our seeing it. Returns
+ * the cause of a drop, or LM_DROP_MAX_: it is there.
+ */
+static __always_inline u32 block_insert(struct thread *thread, struct lm_ledger *ledger,
+					u64 address, struct lm_block *block)
 {
 	struct lm_block_key key = {.address = address, .process = thread->process};
 	struct lm_block old;
-	long error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
+	int error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
 
-	if (error == -EEXIST && block_remove(thread, address, &old)) {
-		ledger_add(&ledger->dropped[LM_DROP_MISSED_FREE], 1);
-		site_count_death(old.site, old.size);
+	if (error == -EEXIST) {
+		/* Unless another thread has taken it off since. */
+		if (block_remove(thread, ledger, address, &old)) {
+			ledger_add(&ledger->dropped[LM_DROP_MISSED_FREE], 1);
+			ledger_add(&ledger->settled, 1);
+			site_count_death(old.site, old.size);
+		}
 		error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
 	}
-	if (!error)
-		block_share(thread, 1);
-	return !error;
+	if (error)
+		return map_is_full(error) ? LM_DROP_BLOCKS_FULL : LM_DROP_BUSY;
+	block_share(thread, 1);
+	return LM_DROP_MAX_;
 }
 
 static __always_inline void account_birth(struct pt_regs *ctx, struct thread *thread,
@@ -219,6 +243,7 @@ static __always_inline void account_birth(struct pt_regs *ctx, struct thread *th
 {
 	u64 size = call->size;
 	struct lm_block block = {.size = size};
+	u32 cause;
 
 	if (size < min_size || size > max_size) {
 		ledger_add(&ledger->filtered, 1);
@@ -228,22 +253,26 @@ static __always_inline void account_birth(struct pt_regs *ctx, struct thread *th
 		ledger_add(&ledger->unsampled, 1);
 		return;
 	}
-	ledger_add(&ledger->allocations, 1);
 	if (thread->slot == LM_SLOT_LOST) {
-		ledger_add(&ledger->dropped[LM_DROP_PROCESSES_FULL], 1);
+		ledger_drop(ledger, thread->slot_cause);
 		return;
 	}
 	if (block_over_share(thread)) {
-		ledger_add(&ledger->dropped[LM_DROP_SHARE], 1);
+		ledger_drop(ledger, LM_DROP_SHARE);
 		return;
 	}
 	block.born_ns = bpf_ktime_get_ns();
 	block.tid = (u32)bpf_get_current_pid_tgid();
 	block.site = site_current(ctx, thread, ledger);
-	if (!block_insert(thread, ledger, address, &block)) {
-		ledger_add(&ledger->dropped[LM_DROP_BLOCKS_FULL], 1);
+	ledger_add(&ledger->allocations, 1);
+	cause = block_insert(thread, ledger, address, &block);
+	if (cause != LM_DROP_MAX_)
+		ledger_add(&ledger->dropped[cause == LM_DROP_BUSY ? LM_DROP_BUSY
+								  : LM_DROP_BLOCKS_FULL],
+			   1);
+	ledger_add(&ledger->settled, 1);
+	if (cause != LM_DROP_MAX_)
 		return;
-	}
 	site_count_birth(block.site, size);
 	if (trace)
 		event_send(LM_EVENT_ALLOCATE, thread->process, address, size, block.site,
@@ -264,6 +293,7 @@ static __always_inline void account_untracked(struct thread *thread, struct lm_l
 		ledger_add(&ledger->untracked_frees, 1);
 }
 
+/* Settles what block_remove began on this CPU. */
 static __always_inline void account_death(struct thread *thread, struct lm_ledger *ledger,
 					  u64 address, const struct lm_block *block, u32 function)
 {

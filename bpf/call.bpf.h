@@ -42,8 +42,11 @@ static __always_inline void call_abandon(struct call *call, struct lm_ledger *le
 	if (call->kind == CALL_NONE)
 		return;
 	ledger_add(&ledger->abandoned, 1);
-	if (is_resize(call->kind) && call->old_tracked)
+	if (is_resize(call->kind) && call->old_tracked) {
+		ledger_add(&ledger->begun, 1);
 		ledger_add(&ledger->purged, 1);
+		ledger_add(&ledger->settled, 2);
+	}
 	call->kind = CALL_NONE;
 }
 

@@ -21,10 +21,8 @@ static __always_inline void count_no_thread(void)
 {
 	struct lm_ledger *ledger = ledger_of(LM_SLOT_LOST);
 
-	if (!ledger)
-		return;
-	ledger_add(&ledger->allocations, 1);
-	ledger_add(&ledger->dropped[LM_DROP_THREAD_STATE], 1);
+	if (ledger)
+		ledger_drop(ledger, LM_DROP_THREAD_STATE);
 }
 
 /* A free by such a thread: what it takes is little, and a block left on the books would be a lie.
@@ -38,12 +36,19 @@ static __noinline int free_without_thread(u64 address)
 	u32 *slot = bpf_map_lookup_elem(&process_index, &key.process);
 	struct lm_process *process = slot ? bpf_map_lookup_elem(&processes, slot) : NULL;
 	struct lm_ledger *ledger = slot ? ledger_of(*slot) : NULL;
+	int error;
 
 	if (!found || !process || !ledger)
 		return 0;
 	block = *found;
-	if (bpf_map_delete_elem(&blocks, &key))
+	ledger_add(&ledger->begun, 1);
+	error = bpf_map_delete_elem(&blocks, &key);
+	if (error) {
+		ledger_add(&ledger->settled, 1);
+		if (error != -ENOENT)
+			ledger_drop(ledger, LM_DROP_BUSY);
 		return 0;
+	}
 	share_add(&blocks_used, &process->blocks, -1);
 	ledger_add(&ledger->frees, 1);
 	site_count_death(block.site, block.size);
@@ -56,14 +61,15 @@ static __always_inline u32 function_current(struct pt_regs *ctx)
 	return trace ? bpf_get_attach_cookie(ctx) & LM_COOKIE_FUNCTION_MASK : 0;
 }
 
-/* The old block of a resize is where it was. */
+/* The old block of a resize is where it was. Settles what block_remove began. */
 static __always_inline void resize_undo(struct thread *thread, struct lm_ledger *ledger,
 					struct call *call)
 {
-	if (block_insert(thread, ledger, call->pointer, &call->old))
-		return;
-	ledger_add(&ledger->dropped[LM_DROP_RESTORE], 1);
-	site_count_death(call->old.site, call->old.size);
+	if (block_insert(thread, ledger, call->pointer, &call->old) != LM_DROP_MAX_) {
+		ledger_add(&ledger->dropped[LM_DROP_RESTORE], 1);
+		site_count_death(call->old.site, call->old.size);
+	}
+	ledger_add(&ledger->settled, 1);
 }
 
 /*
@@ -89,9 +95,7 @@ static __always_inline int call_drop(struct pt_regs *ctx, struct thread *thread,
 		ledger_add(&ledger->filtered, 1);
 		return SKIP_RETURN;
 	}
-	ledger_add(&ledger->allocations, 1);
-	if (cause < LM_DROP_MAX_)
-		ledger_add(&ledger->dropped[cause], 1);
+	ledger_drop(ledger, cause);
 	return SKIP_RETURN;
 }
 
@@ -114,8 +118,7 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 		return SKIP_RETURN;
 	}
 	if (call_would_kill(PT_REGS_SP(ctx), thread)) {
-		ledger_add(&ledger->allocations, 1);
-		ledger_add(&ledger->dropped[LM_DROP_HANDLER], 1);
+		ledger_drop(ledger, LM_DROP_HANDLER);
 		return SKIP_RETURN;
 	}
 	call = call_slot(ctx, thread, ledger);
@@ -130,7 +133,7 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 	call->kind = kind;
 	call->function = function_current(ctx);
 	if (is_resize(kind))
-		call->old_tracked = pointer && block_remove(thread, pointer, &call->old);
+		call->old_tracked = pointer && block_remove(thread, ledger, pointer, &call->old);
 	if (inner && !call->old_tracked) {
 		call->kind = CALL_NONE;
 		return SKIP_RETURN;
@@ -143,17 +146,22 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 static __always_inline void resize_settle(struct thread *thread, struct lm_ledger *ledger,
 					  struct call *call, u64 result)
 {
+	bool stays = !result && call->size && call->kind != CALL_RESIZE_OR_FREE;
+
 	if (!call->pointer)
 		return;
-	if (!result && call->size && call->kind != CALL_RESIZE_OR_FREE) {
-		if (call->old_tracked)
-			resize_undo(thread, ledger, call);
+	if (!call->old_tracked) {
+		if (!stays)
+			account_untracked(thread, ledger, call->pointer);
 		return;
 	}
-	if (call->old_tracked)
-		account_death(thread, ledger, call->pointer, &call->old, call->function);
+	/* The entry may have been counted on another CPU: see struct lm_ledger. */
+	ledger_add(&ledger->begun, 1);
+	if (stays)
+		resize_undo(thread, ledger, call);
 	else
-		account_untracked(thread, ledger, call->pointer);
+		account_death(thread, ledger, call->pointer, &call->old, call->function);
+	ledger_add(&ledger->settled, 1);
 }
 
 /* The address that the allocator gave, or 0. */
@@ -169,8 +177,7 @@ static __always_inline u64 call_result(struct pt_regs *ctx, struct lm_ledger *le
 	if ((u32)result)
 		return 0; /* posix_memalign returns an error number */
 	if (bpf_probe_read_user(&result, sizeof(result), (void *)call->pointer)) {
-		ledger_add(&ledger->allocations, 1);
-		ledger_add(&ledger->dropped[LM_DROP_OUT_POINTER], 1);
+		ledger_drop(ledger, LM_DROP_OUT_POINTER);
 		return 0;
 	}
 	return result;
@@ -336,7 +343,7 @@ int heap_free(struct pt_regs *ctx)
 	if (!ledger)
 		return 0;
 	inner = !call_slot(ctx, thread, ledger) || is_unfollowed(ctx, thread);
-	if (block_remove(thread, address, &block))
+	if (block_remove(thread, ledger, address, &block))
 		account_death(thread, ledger, address, &block, function_current(ctx));
 	else if (inner || free_goes_on(thread, address, PT_REGS_SP(ctx)))
 		return 0; /* what an inner call gave is not on the ledger either */

@@ -84,8 +84,10 @@ static __always_inline void level_leave(void)
 }
 
 /* Gives a new stack its index, like site_open. */
-static __noinline u32 kernel_site_open(struct kernel_stack *from, u64 hash, u32 depth, u32 kind)
+static __noinline u32 kernel_site_open(struct kernel_stack *from, u64 hash, u32 depth, u32 kind,
+				       u32 *cause)
 {
+	int error;
 	u32 index = site_take();
 	struct lm_stack *stack = bpf_map_lookup_elem(&stacks, &index);
 	struct lm_site *site = bpf_map_lookup_elem(&sites, &index);
@@ -99,10 +101,13 @@ static __noinline u32 kernel_site_open(struct kernel_stack *from, u64 hash, u32 
 	site->end = LM_WALK_ROOT;
 	site->kind = kind;
 	site->process = LM_KERNEL_KEY;
-	if (bpf_map_update_elem(&site_index, &hash, &index, BPF_NOEXIST)) {
+	error = bpf_map_update_elem(&site_index, &hash, &index, BPF_NOEXIST);
+	if (error) {
 		u32 *winner = bpf_map_lookup_elem(&site_index, &hash);
 
-		site->process = 0; /* another CPU was first */
+		if (!map_is_full(error))
+			*cause = LM_LOST_BUSY;
+		site->process = 0; /* mostly another CPU was first */
 		bpf_map_push_elem(&free_sites, &index, BPF_ANY);
 		return winner ? *winner : LM_SITE_LOST;
 	}
@@ -112,7 +117,7 @@ static __noinline u32 kernel_site_open(struct kernel_stack *from, u64 hash, u32 
 static __always_inline u32 kernel_site(void *ctx, struct lm_ledger *ledger, u32 kind)
 {
 	struct kernel_stack *stack = level_enter();
-	u32 index = LM_SITE_LOST, depth = 0;
+	u32 index = LM_SITE_LOST, depth = 0, cause = LM_LOST_SITES_FULL;
 	u64 hash = kind + 1;
 	long size = -1;
 	u32 *known;
@@ -127,45 +132,63 @@ static __always_inline u32 kernel_site(void *ctx, struct lm_ledger *ledger, u32 
 			hash = unwind_hash(hash, stack->frames[i]);
 		}
 		known = bpf_map_lookup_elem(&site_index, &hash);
-		index = known ? *known : kernel_site_open(stack, hash, depth, kind);
+		index = known ? *known : kernel_site_open(stack, hash, depth, kind, &cause);
 	}
 	level_leave();
 	if (index == LM_SITE_LOST)
-		ledger_add(&ledger->lost_stacks[LM_LOST_SITES_FULL], 1);
+		ledger_add(&ledger->lost_stacks[cause == LM_LOST_BUSY ? LM_LOST_BUSY
+								      : LM_LOST_SITES_FULL],
+			   1);
 	return index;
 }
 
-/* Takes a block off the live set; of two that try at once one is told true. */
-static __always_inline bool kernel_remove(u64 address, struct lm_block *block)
+/* Takes a block off the live set, like block_remove. */
+static __always_inline bool kernel_remove(struct lm_ledger *ledger, u64 address,
+					  struct lm_block *block)
 {
 	struct lm_block_key key = {.address = address, .process = LM_KERNEL_KEY};
 	struct lm_block *found = bpf_map_lookup_elem(&blocks, &key);
+	int error;
 
 	if (!found)
 		return false;
 	*block = *found;
-	return bpf_map_delete_elem(&blocks, &key) == 0;
+	ledger_add(&ledger->begun, 1);
+	error = bpf_map_delete_elem(&blocks, &key);
+	if (!error)
+		return true;
+	ledger_add(&ledger->settled, 1);
+	if (error != -ENOENT)
+		ledger_drop(ledger, LM_DROP_BUSY);
+	return false;
 }
 
-static __always_inline bool kernel_insert(struct lm_ledger *ledger, u64 address,
-					  struct lm_block *block)
+/* The cause of a drop, or LM_DROP_MAX_, like block_insert. */
+static __always_inline u32 kernel_insert(struct lm_ledger *ledger, u64 address,
+					 struct lm_block *block)
 {
 	struct lm_block_key key = {.address = address, .process = LM_KERNEL_KEY};
 	struct lm_block old;
-	long error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
+	int error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
 
-	if (error == -EEXIST && kernel_remove(address, &old)) {
-		ledger_add(&ledger->dropped[LM_DROP_UNTRACED_FREE], 1);
-		site_count_death(old.site, old.size);
+	if (error == -EEXIST) {
+		if (kernel_remove(ledger, address, &old)) {
+			ledger_add(&ledger->dropped[LM_DROP_UNTRACED_FREE], 1);
+			ledger_add(&ledger->settled, 1);
+			site_count_death(old.site, old.size);
+		}
 		error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
 	}
-	return !error;
+	if (error)
+		return map_is_full(error) ? LM_DROP_BLOCKS_FULL : LM_DROP_BUSY;
+	return LM_DROP_MAX_;
 }
 
 static __always_inline int kernel_birth(void *ctx, u64 address, u64 size, u32 kind)
 {
 	struct lm_ledger *ledger = ledger_of(LM_KERNEL_SLOT);
 	struct lm_block block = {.size = size};
+	u32 cause;
 
 	if (!ledger || address == ZERO_SIZE_PTR || is_own())
 		return 0;
@@ -185,10 +208,14 @@ static __always_inline int kernel_birth(void *ctx, u64 address, u64 size, u32 ki
 	block.tid = (u32)bpf_get_current_pid_tgid();
 	block.site = kernel_site(ctx, ledger, kind);
 	ledger_add(&ledger->allocations, 1);
-	if (kernel_insert(ledger, address, &block))
+	cause = kernel_insert(ledger, address, &block);
+	if (cause == LM_DROP_MAX_)
 		site_count_birth(block.site, size);
 	else
-		ledger_add(&ledger->dropped[LM_DROP_BLOCKS_FULL], 1);
+		ledger_add(&ledger->dropped[cause == LM_DROP_BUSY ? LM_DROP_BUSY
+								  : LM_DROP_BLOCKS_FULL],
+			   1);
+	ledger_add(&ledger->settled, 1);
 	return 0;
 }
 
@@ -199,7 +226,7 @@ static __always_inline int kernel_death(u64 address, bool count_untracked)
 
 	if (!ledger || address <= ZERO_SIZE_PTR)
 		return 0;
-	if (kernel_remove(address, &block)) {
+	if (kernel_remove(ledger, address, &block)) {
 		ledger_add(&ledger->frees, 1);
 		site_count_death(block.site, block.size);
 	} else if (count_untracked && !is_own()) {

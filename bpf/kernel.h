@@ -133,6 +133,9 @@ enum syscall_work_bit {
 /* include/uapi/asm-generic/signal.h */
 #define SIGSTOP 19
 /* include/uapi/asm-generic/errno-base.h */
+#define ENOENT 2
+#define E2BIG 7
+#define ENOMEM 12
 #define EEXIST 17
 
 /* Whether system calls of this thread may be turned into SIGSYS (prctl(2), Syscall User Dispatch).

@@ -216,6 +216,7 @@ struct thread {
 	lm_process_key process;
 	u64 exec_id;
 	u32 slot;
+	u32 slot_cause;	      /* enum lm_drop: why there is none */
 	u32 recycled;	      /* `slot` and `last_site` are from this recycle_generation */
 	bool known;	      /* the four fields above are filled */
 	struct call calls[2]; /* on the thread's stack; on its alternate signal stack */

@@ -36,6 +36,16 @@ static __always_inline void ledger_add(u64 *counter, u64 amount)
 	__sync_fetch_and_add(counter, amount);
 }
 
+/* An allocation that happened and is not on the live set. */
+static __always_inline void ledger_drop(struct lm_ledger *ledger, u32 cause)
+{
+	ledger_add(&ledger->allocations, 1);
+	barrier_var(cause); /* or older verifiers lose the bound */
+	if (cause < LM_DROP_MAX_)
+		ledger_add(&ledger->dropped[cause], 1);
+	ledger_add(&ledger->settled, 1);
+}
+
 /* Of NO_ROWS nothing is lost: the stacks that end early are counted, and every report looks. */
 static __always_inline void event_count_lost(u32 type)
 {
@@ -80,6 +90,15 @@ static __always_inline lm_process_key process_traced_parent(struct task_struct *
 	return bpf_map_lookup_elem(&process_index, &key) ? key : 0;
 }
 
+/*
+ * Why an entry could not be added. Up to 6.3 the kernel returned an int here, and what stands above
+ * it in the register is anything: these results are ints.
+ */
+static __always_inline bool map_is_full(int error)
+{
+	return error == -E2BIG || error == -ENOMEM;
+}
+
 static __always_inline u32 slot_take(void)
 {
 	u32 slot = LM_SLOT_LOST;
@@ -93,11 +112,15 @@ static __always_inline u32 slot_take(void)
 	return LM_SLOT_LOST;
 }
 
-static __noinline u32 process_open(struct task_struct *owner, lm_process_key key)
+/* LM_SLOT_LOST: *cause says why. */
+static __noinline u32 process_open(struct task_struct *owner, lm_process_key key, u32 *cause)
 {
 	struct task_struct *leader = owner->group_leader;
 	struct lm_process *process;
 	u32 slot = slot_take();
+	int error;
+
+	*cause = LM_DROP_PROCESSES_FULL;
 
 	process = bpf_map_lookup_elem(&processes, &slot);
 	if (!process || slot == LM_SLOT_LOST)
@@ -108,10 +131,13 @@ static __noinline u32 process_open(struct task_struct *owner, lm_process_key key
 	process->state = LM_PROCESS_ALIVE;
 	bpf_probe_read_kernel(process->comm, sizeof(process->comm), leader->comm);
 	process->key = key;
-	if (bpf_map_update_elem(&process_index, &key, &slot, BPF_NOEXIST)) {
+	error = bpf_map_update_elem(&process_index, &key, &slot, BPF_NOEXIST);
+	if (error) {
 		u32 *winner = bpf_map_lookup_elem(&process_index, &key);
 
-		process->key = 0; /* another thread was first */
+		if (!map_is_full(error))
+			*cause = LM_DROP_BUSY;
+		process->key = 0; /* mostly another thread was first */
 		bpf_map_push_elem(&free_slots, &slot, BPF_ANY);
 		return winner ? *winner : LM_SLOT_LOST;
 	}
@@ -170,7 +196,8 @@ static __always_inline struct thread *thread_current(void)
 	thread->last_hash = 0;
 	thread->recycled = recycle_generation;
 	slot = bpf_map_lookup_elem(&process_index, &thread->process);
-	thread->slot = slot ? *slot : process_open(heap_owner(task), thread->process);
+	thread->slot =
+		slot ? *slot : process_open(heap_owner(task), thread->process, &thread->slot_cause);
 	/* Without a slot the next call tries again: slots come free. */
 	thread->known = thread->slot != LM_SLOT_LOST;
 	return thread;

@@ -32,13 +32,14 @@ int thread_list(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task, *owner;
 	struct lm_task listed = {};
 	lm_process_key key;
+	u32 cause;
 
 	if (!task || task->tgid != thread_list_tgid)
 		return 0;
 	owner = heap_owner(task);
 	key = process_key(owner, owner->self_exec_id);
 	if (thread_list_opens && task->mm && !bpf_map_lookup_elem(&process_index, &key))
-		process_open(owner, key);
+		process_open(owner, key, &cause);
 	listed.process = key;
 	listed.tid = task->pid;
 	listed.inner_tid = inner_tid(task);

@@ -50,6 +50,8 @@ enum lm_drop {
 	LM_DROP_HANDLER,     /* made by a signal handler that interrupted an allocation */
 	LM_DROP_DISPATCH,    /* made under Syscall User Dispatch, where a return probe would kill */
 	LM_DROP_DEPTH,	     /* as many return probes were pending as the kernel keeps */
+	LM_DROP_BUSY, /* the kernel refused access to a map: of an allocation, or of a free, which
+			 then counts as one more allocation, for its block stays on the ledger */
 	LM_DROP_UNTRACED_FREE, /* --kernel: the same; some ways to free memory have no tracepoint */
 	LM_DROP_MAX_,
 };
@@ -59,6 +61,7 @@ enum lm_lost {
 	LM_LOST_NONE,
 	LM_LOST_SITES_FULL, /* --max-sites reached */
 	LM_LOST_SITE_SHARE, /* the process has its share of --max-sites, which is running short */
+	LM_LOST_BUSY,	    /* the kernel refused access to a map */
 	LM_LOST_MAX_,
 };
 
@@ -219,12 +222,16 @@ struct lm_process {
  * The books of one process. Summed over CPUs they satisfy, whenever no call is in flight,
  *
  *   allocations = frees + outstanding + purged + sum(dropped)
+ *
+ * How many changes may be under way is known from where they begin and end: each counts in
+ * `allocations` or `begun` before it touches anything else, and in `settled` or `frees` after all
+ * else is done, on the same CPU. The first two stand last, for the kernel copies in this order: who
+ * sees an effect sees that it began. A realloc takes its block at its entry and settles it at its
+ * return: that is a second change, which settles both.
  */
 struct lm_ledger {
-	__u64 allocations; /* successful calls that passed the size filter and the sampler */
-	__u64 allocated_bytes;
-	__u64 frees; /* that matched an outstanding block */
-	__u64 freed_bytes;
+	__u64 settled;
+	__u64 frees;	       /* that matched an outstanding block */
 	__u64 purged;	       /* blocks given up in the kernel (thread killed inside realloc) */
 	__u64 untracked_frees; /* of a block that was not on the books: from before the attach,
 				  filtered, unsampled */
@@ -236,6 +243,8 @@ struct lm_ledger {
 	__u64 dropped[LM_DROP_MAX_];
 	__u64 lost_stacks[LM_LOST_MAX_];
 	__u64 walk_ends[LM_WALK_MAX_]; /* stacks that ended before the root; [ROOT] stays 0 */
+	__u64 begun;
+	__u64 allocations; /* successful calls that passed the size filter and the sampler */
 };
 
 enum lm_event_type {

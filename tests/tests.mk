@@ -62,7 +62,7 @@ $(B)/e2e/%: tests/e2e/%.c $(E2E_SUPPORT) $(wildcard tests/e2e/*.h)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Werror=unused-function -Itests/e2e $< $(E2E_SUPPORT) -o $@ \
-		-lcmocka -ljansson -lpthread
+		-lcmocka -lbpf -ljansson -lpthread
 
 # Targets keep their frame pointers: the walk follows them. Their truth must not be optimised away.
 WORKLOAD_CFLAGS := -O2 -g -fno-omit-frame-pointer -fno-builtin -pthread -Wall -Wextra

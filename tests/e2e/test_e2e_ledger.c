@@ -2,9 +2,10 @@
 /* The numbers: what leakmon counts is what happened, to the last block and byte. */
 #include "harness.h"
 
-#include <time.h>
-
+#include <bpf/bpf.h>
+#include <dirent.h>
 #include <signal.h>
+#include <time.h>
 
 /* Attach, `go`, compare. */
 static void expect_exact(struct harness *harness, struct child *workload, json_t *report)
@@ -229,6 +230,130 @@ static void two_monitors_on_one_process_both_count_exactly(void **state)
 	expect_exact(harness, workload, monitor_stop(harness, other));
 }
 
+/* The blocks counted one by one are what the ledger says, but for what moved meanwhile. */
+static void expect_agreement(json_t *process, json_t *report)
+{
+	json_int_t difference = ledger_at(report, "scanned") - ledger_at(report, "outstanding");
+
+	assert_in_range(difference < 0 ? -difference : difference, 0, ledger_at(report, "moved"));
+	assert_true(json_is_true(json_object_get(process, "exact")));
+}
+
+/* Blocks inside a realloc are in neither count, or in one of both. */
+static void reports_amid_calls_are_not_mistaken_for_inexact(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "mixed", "4", "100000", "20261122");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "-T", "1", "3600");
+	json_t *report;
+
+	workload_send(workload, "go");
+	for (int i = 0; i < 40; i++) {
+		child_signal(monitor, SIGUSR1);
+		report = monitor_report(harness, monitor);
+		expect_balance(report);
+		expect_agreement(process_of(report, workload->pid), report);
+	}
+	free(child_line(harness, workload, &workload->out));
+	report = monitor_stop(harness, monitor);
+	assert_int_equal(ledger_at(report, "moved"), 0);
+	assert_int_equal(ledger_at(report, "scanned"), ledger_at(report, "outstanding"));
+}
+
+/* The map of that ID, if it is the live set; else -1. */
+static int live_set_open(uint32_t id)
+{
+	struct bpf_map_info info = {0};
+	uint32_t size = sizeof(info);
+	int fd = bpf_map_get_fd_by_id(id);
+
+	if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) && !strcmp(info.name, "blocks"))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static int live_set_of(const struct child *monitor)
+{
+	char path[300], line[128];
+	struct dirent *entry;
+	int found = -1;
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo", monitor->pid);
+	directory = opendir(path);
+	assert_non_null(directory);
+	while (found < 0 && (entry = readdir(directory))) {
+		uint32_t id;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%s", monitor->pid, entry->d_name);
+		file = fopen(path, "r");
+		while (file && fgets(line, sizeof(line), file)) {
+			if (sscanf(line, "map_id: %u", &id) == 1)
+				found = live_set_open(id);
+		}
+		if (file)
+			fclose(file);
+	}
+	closedir(directory);
+	assert_true(found >= 0);
+	return found;
+}
+
+/* Behind the monitor's back. */
+static void take_one_block(const struct child *monitor)
+{
+	int fd = live_set_of(monitor);
+	uint64_t key[2]; /* struct lm_block_key */
+
+	assert_int_equal(bpf_map_get_next_key(fd, NULL, key), 0);
+	assert_int_equal(bpf_map_delete_elem(fd, key), 0);
+	close(fd);
+}
+
+static void a_live_set_that_contradicts_the_ledger_is_inexact_in_json(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "blocks", "100");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	json_t *report, *process, *causes;
+
+	workload_do(harness, workload, "go");
+	child_signal(monitor, SIGUSR1);
+	report = monitor_report(harness, monitor);
+	expect_agreement(process_of(report, workload->pid), report);
+	take_one_block(monitor);
+	report = monitor_stop(harness, monitor);
+	process = process_of(report, workload->pid);
+	causes = json_object_get(process, "inexact");
+	assert_int_equal(ledger_at(report, "outstanding"), 100);
+	assert_int_equal(ledger_at(report, "scanned"), 99);
+	assert_int_equal(ledger_at(report, "moved"), 0);
+	assert_true(json_is_false(json_object_get(process, "exact")));
+	assert_int_equal(json_array_size(causes), 1);
+	assert_string_equal(json_string_value(json_array_get(causes, 0)), "ledger");
+}
+
+static void a_live_set_that_contradicts_the_ledger_is_inexact_in_text(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "blocks", "100");
+	struct child *monitor =
+		MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "3600");
+
+	workload_do(harness, workload, "go");
+	take_one_block(monitor);
+	child_signal(monitor, SIGINT);
+	child_wait_text(harness, monitor, &monitor->out, " (inexact)");
+	child_wait_text(harness, monitor, &monitor->out,
+			"inexact: the live set holds 99 blocks, the ledger says 100\n");
+	assert_int_equal(child_end(harness, monitor), 0);
+}
+
 /* Attached in the middle of the storm: blocks from before are untracked, none is miscounted. */
 static void attaching_to_a_busy_process_keeps_the_books_balanced(void **state)
 {
@@ -244,6 +369,7 @@ static void attaching_to_a_busy_process_keeps_the_books_balanced(void **state)
 		child_signal(monitor, SIGUSR1);
 		report = monitor_report(harness, monitor);
 		expect_balance(report);
+		expect_agreement(process_of(report, workload->pid), report);
 	} while (ledger_at(report, "allocations") < 20000);
 	workload_do(harness, workload, "calm");
 	report = monitor_stop(harness, monitor);
@@ -275,6 +401,9 @@ int main(void)
 		e2e_test(a_call_left_by_longjmp_is_abandoned),
 		e2e_test(two_monitors_on_one_process_both_count_exactly),
 		e2e_test(attaching_to_a_busy_process_keeps_the_books_balanced),
+		e2e_test(reports_amid_calls_are_not_mistaken_for_inexact),
+		e2e_test(a_live_set_that_contradicts_the_ledger_is_inexact_in_json),
+		e2e_test(a_live_set_that_contradicts_the_ledger_is_inexact_in_text),
 	};
 
 	return cmocka_run_group_tests_name("e2e_ledger", tests, NULL, NULL);

@@ -88,12 +88,18 @@ void books_free(struct books *books)
 	*books = (struct books){0};
 }
 
-uint64_t books_moved(const struct lm_ledger *before, const struct lm_ledger *after)
+/* See struct lm_ledger: what has begun less what had ended. */
+static uint64_t moved(const struct lm_ledger *before, const struct lm_ledger *after)
 {
-	return after->allocations - before->allocations + after->frees - before->frees;
+	uint64_t begun = after->allocations + after->begun;
+	uint64_t ended = before->settled + before->frees;
+
+	/* Slot 0 may be charged with the end of what began in another. */
+	return begun > ended ? begun - ended : 0;
 }
 
-void books_to_ledger(const struct lm_ledger *raw, uint64_t purged, struct ledger *ledger)
+void books_to_ledger(const struct lm_ledger *before, const struct lm_ledger *raw, uint64_t purged,
+		     struct ledger *ledger)
 {
 	uint64_t gone = raw->frees + raw->purged + purged;
 
@@ -107,6 +113,7 @@ void books_to_ledger(const struct lm_ledger *raw, uint64_t purged, struct ledger
 		.unsampled = raw->unsampled,
 		.failed = raw->failed,
 		.abandoned = raw->abandoned,
+		.moved = moved(before, raw),
 	};
 	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
 		ledger->dropped[i] = raw->dropped[i];

@@ -21,11 +21,13 @@ void books_free(struct books *books);
 /* Reads one slot for the last time, and zeroes it for the next process. 0 or -errno. */
 int books_close(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum);
 
-/* What happened between two readings of one slot. */
-uint64_t books_moved(const struct lm_ledger *before, const struct lm_ledger *after);
-
-/* The report's ledger of one slot; `purged` is what user space gave up. */
-void books_to_ledger(const struct lm_ledger *raw, uint64_t purged, struct ledger *ledger);
+/*
+ * The report's ledger of one slot, as it was `after`; `purged` is what user space gave up. `moved`
+ * are the changes that had not ended when `before` was read: all zero for a slot that was not in
+ * use then.
+ */
+void books_to_ledger(const struct lm_ledger *before, const struct lm_ledger *after, uint64_t purged,
+		     struct ledger *ledger);
 
 /* *total += *part, field by field. */
 void ledger_add(struct ledger *total, const struct ledger *part);

@@ -33,6 +33,23 @@ void collector_free(struct collector *collector)
 	free(collector);
 }
 
+/* What is more or less than one process' own ledger can show may be any of theirs. */
+static void doubt_ledgers(struct snapshot *snapshot)
+{
+	bool told = ledger_agrees(snapshot, &snapshot->ledger);
+
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		struct snapshot_process *process = &snapshot->processes.items[i];
+
+		if (ledger_agrees(snapshot, &process->ledger))
+			continue;
+		snapshot_doubt(process, INEXACT_LEDGER);
+		told = true;
+	}
+	for (size_t i = 0; i < snapshot->processes.count && !told; i++)
+		snapshot_doubt(&snapshot->processes.items[i], INEXACT_LEDGER);
+}
+
 int collector_read(struct collector *collector, struct snapshot *snapshot)
 {
 	struct snapshot filled = {.sequence = collector->sequence + 1,
@@ -51,6 +68,7 @@ int collector_read(struct collector *collector, struct snapshot *snapshot)
 	if (!error)
 		error = reading_to_snapshot(&reading, collector->purged, &filled);
 	ledger_add(&filled.ledger, &collector->retired);
+	doubt_ledgers(&filled);
 	reading_free(&reading);
 	if (error) {
 		snapshot_free(&filled);

@@ -80,14 +80,13 @@ static void note_doubts(const struct reading *reading, uint64_t start_ticks,
 static void ledger_fill(const struct reading *reading, const uint64_t *purged, size_t slot,
 			struct ledger *ledger)
 {
-	const struct lm_ledger *after = &reading->after.slots[slot];
+	static const struct lm_ledger unused;
+	bool appeared = slot >= reading->before.count; /* during the walk */
 
-	books_to_ledger(after, purged[slot], ledger);
-	if (slot >= reading->before.count) { /* appeared during the walk */
-		ledger->moved = after->allocations + after->frees;
+	books_to_ledger(appeared ? &unused : &reading->before.slots[slot],
+			&reading->after.slots[slot], purged[slot], ledger);
+	if (appeared)
 		return;
-	}
-	ledger->moved = books_moved(&reading->before.slots[slot], after);
 	ledger->scanned = reading->options->combined_only ? ledger->outstanding
 							  : reading->sum.processes[slot].scanned;
 	ledger->outstanding_bytes =
@@ -195,10 +194,10 @@ static bool has_pid(const struct snapshot *snapshot, uint32_t pid)
 }
 
 /* Losses that nobody could be charged with may be anybody's. */
-static void doubt_all(struct snapshot *snapshot)
+static void doubt_all(struct snapshot *snapshot, enum inexact_cause cause)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++)
-		snapshot_doubt(&snapshot->processes.items[i], INEXACT_DROPPED);
+		snapshot_doubt(&snapshot->processes.items[i], cause);
 }
 
 /* A target that has not allocated since the attach holds nothing that we know of: it says so. */
@@ -304,6 +303,6 @@ int reading_to_snapshot(const struct reading *reading, const uint64_t *purged,
 	if (!error)
 		error = add_quiet(reading, &nobody, snapshot);
 	if (nobody.dropped[LM_DROP_THREAD_STATE])
-		doubt_all(snapshot);
+		doubt_all(snapshot, INEXACT_DROPPED);
 	return error;
 }

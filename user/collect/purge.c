@@ -70,10 +70,17 @@ static void delete_blocks(struct purge *purge)
 	for (size_t i = 0; i < purge->blocks.count; i++) {
 		const struct lm_block_key *key = &purge->blocks.items[i];
 
-		if (bpf_map_delete_elem(bpf->blocks_fd, key))
+		uint64_t *slot = hash_get(&purge->ended, key->process);
+
+		if (!slot)
 			continue;
-		purge->collector->purged[*hash_get(&purge->ended, key->process)]++;
-		deleted++;
+		if (!bpf_map_delete_elem(bpf->blocks_fd, key)) {
+			purge->collector->purged[*slot]++;
+			deleted++;
+		} else if (errno != ENOENT) {
+			/* Its books stay open until the kernel lets go of all of its blocks. */
+			hash_remove(&purge->ended, key->process);
+		}
 	}
 	__atomic_sub_fetch(bpf->blocks_used, deleted, __ATOMIC_RELAXED);
 }
@@ -114,7 +121,7 @@ static int recycle_slot(struct collector *collector, uint64_t key, uint32_t slot
 
 	if (error)
 		return error;
-	books_to_ledger(&raw, collector->purged[slot], &ledger);
+	books_to_ledger(&raw, &raw, collector->purged[slot], &ledger);
 	ledger_add(&collector->retired, &ledger);
 	collector->purged[slot] = 0;
 	bpf_map_delete_elem(bpf->process_index_fd, &key);

@@ -38,6 +38,8 @@ static const struct cause drops[] = {
 					  "bound)"},
 	[LM_DROP_DEPTH] = {"depth", "64 return probes were pending, other tools' among them: the "
 				    "kernel keeps no more (end those on recursive functions)"},
+	[LM_DROP_BUSY] = {"busy", "the kernel refused access to a map for a moment (take the "
+				  "totals as an estimate)"},
 	[LM_DROP_UNTRACED_FREE] =
 		{"untraced_free", "an address came back whose free no tracepoint tells of "
 				  "(kfree_rcu and kmem_cache_free_bulk; nothing can be done here)"},
@@ -49,6 +51,8 @@ static const struct cause losts[] = {
 	[LM_LOST_SITES_FULL] = {"sites_full", "--max-sites reached (raise it)"},
 	[LM_LOST_SITE_SHARE] = {"site_share", "the process has its share of --max-sites, which is "
 					      "running short (raise it, or watch fewer processes)"},
+	[LM_LOST_BUSY] = {"busy", "the kernel refused access to a map for a moment (bytes and "
+				  "counts are right)"},
 };
 _Static_assert(ARRAY_SIZE(losts) == LM_LOST_MAX_, "a row for every cause");
 
@@ -101,8 +105,18 @@ static const struct cause inexacts[] = {
 				       "a function of an allocator has no probe, since one would "
 				       "not be safe there: its calls are not seen (`leakmon doctor "
 				       "-p PID` names it)"},
+	[INEXACT_LEDGER] = {"ledger", "the live set and the ledger do not agree: another program "
+				      "has changed leakmon's maps, or this is a bug of leakmon"},
 };
 _Static_assert(ARRAY_SIZE(inexacts) == INEXACT_MAX_, "a row for every cause");
+
+bool ledger_agrees(const struct snapshot *snapshot, const struct ledger *ledger)
+{
+	uint64_t difference = MAX(ledger->scanned, ledger->outstanding) -
+			      MIN(ledger->scanned, ledger->outstanding);
+
+	return !snapshot->has_ages || difference <= ledger->moved;
+}
 
 void snapshot_doubt(struct snapshot_process *process, enum inexact_cause cause)
 {

@@ -33,7 +33,8 @@ struct ledger {
 	uint64_t lost_stacks[LM_LOST_MAX_];
 	uint64_t walk_ends[LM_WALK_MAX_]; /* stacks that end before the root, by reason */
 	uint64_t outstanding_bytes;
-	/* The check: blocks counted one by one in the live set, and events that came between. */
+	/* The check, see ledger_agrees: blocks counted one by one in the live set, and how many
+	 * changes were under way from before that count to after it. */
 	uint64_t scanned;
 	uint64_t moved;
 };
@@ -91,6 +92,7 @@ enum inexact_cause {
 	/* What never had a probe: see probe/target.h. */
 	INEXACT_FILE_UNREAD,
 	INEXACT_FUNCTION_UNPROBED,
+	INEXACT_LEDGER,	       /* the live set holds other blocks than the ledger says */
 	INEXACT_MAX_
 };
 
@@ -134,6 +136,12 @@ struct snapshot {
 };
 
 void snapshot_free(struct snapshot *snapshot);
+
+/*
+ * Whether the live set holds as many blocks as the ledger, the snapshot's or one of its processes',
+ * says, but for what moved meanwhile. True where the live set was not read (-C).
+ */
+bool ledger_agrees(const struct snapshot *snapshot, const struct ledger *ledger);
 
 /* From here on its numbers are not exact, for this cause. */
 void snapshot_doubt(struct snapshot_process *process, enum inexact_cause cause);

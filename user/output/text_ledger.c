@@ -66,13 +66,10 @@ static void walk_ends_write(FILE *out, const struct ledger *ledger)
 static void checks_write(FILE *out, const struct snapshot *snapshot)
 {
 	const struct ledger *ledger = &snapshot->ledger;
-	uint64_t difference = MAX(ledger->scanned, ledger->outstanding) -
-			      MIN(ledger->scanned, ledger->outstanding);
 
-	/* Without ages the live set was not read: there is nothing to compare. */
-	if (snapshot->has_ages && difference > ledger->moved)
+	if (!ledger_agrees(snapshot, ledger))
 		fprintf(out,
-			"inexact: the live set holds %" PRIu64 " blocks, the books say %" PRIu64
+			"inexact: the live set holds %" PRIu64 " blocks, the ledger says %" PRIu64
 			"\n",
 			ledger->scanned, ledger->outstanding);
 	if (snapshot->sampled)

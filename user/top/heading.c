@@ -67,7 +67,7 @@ static void loss_write(FILE *out, const struct ledger *ledger)
 			lost_advice((enum lm_lost)lost));
 }
 
-/* The first cause without a number; NULL: none. */
+/* The first cause without a number; NULL: none. Recordings hold no causes, but the ledger. */
 static const char *find_doubt(const struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
@@ -77,7 +77,7 @@ static const char *find_doubt(const struct snapshot *snapshot)
 				return inexact_advice(cause);
 		}
 	}
-	return NULL;
+	return ledger_agrees(snapshot, &snapshot->ledger) ? NULL : inexact_advice(INEXACT_LEDGER);
 }
 
 static bool ledger_write(FILE *out, const struct snapshot *snapshot)
