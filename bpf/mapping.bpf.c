@@ -70,12 +70,16 @@ static __always_inline struct thread *thread_followed(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u32 tgid = heap_owner(task)->tgid;
+	struct thread *thread;
 
 	if (!bpf_map_lookup_elem(&mapping_targets, &tgid))
 		return NULL;
 	if (task->thread_info.status & TS_COMPAT)
 		return NULL;
-	return thread_current();
+	thread = thread_current();
+	if (!thread)
+		__sync_fetch_and_add(&mapping_events_lost, 1);
+	return thread;
 }
 
 static __always_inline void mapping_send(const struct lm_mapping_event *from)
