@@ -74,7 +74,7 @@ int BPF_PROG(thread_exit, struct task_struct *task)
 	/* Whoever of this and pthread_detach's return comes second takes it off the books. */
 	__sync_lock_test_and_set(&record->died_ns, bpf_ktime_get_ns());
 	if (record->flags & LM_THREAD_DETACHED)
-		bpf_map_delete_elem(&thread_records, &id);
+		record_remove(books, id);
 	return 0;
 }
 

@@ -69,7 +69,7 @@ static __always_inline int create_end(struct pt_regs *ctx, struct thread_call *c
 	if (!(u32)PT_REGS_RC(ctx) || !call->id)
 		return 0;
 	books = books_of(call->process);
-	if (!bpf_map_delete_elem(&thread_records, &call->id) && books)
+	if (record_remove(books, call->id) && books)
 		count(&books->failed);
 	return 0;
 }
@@ -86,7 +86,7 @@ static __always_inline void count_reaped(struct lm_thread_books *books, struct l
 
 	if (flags & LM_THREAD_DETACHING)
 		flags = __sync_fetch_and_or(&record->flags, LM_THREAD_DETACHED);
-	if (bpf_map_delete_elem(&thread_records, &id) && !(flags & LM_THREAD_DETACHING))
+	if (!record_remove(books, id) && !(flags & LM_THREAD_DETACHING))
 		return;
 	if (flags & LM_THREAD_DETACHED)
 		return; /* counted when that became known */
@@ -130,8 +130,10 @@ static __always_inline void thread_born(struct thread_call *call, struct task_st
 	lm_thread_id id = __sync_fetch_and_add(&thread_count, 1) + 1;
 	u32 tid = child->pid;
 
-	if (!books)
+	if (!books) {
+		count(&threads_lost);
 		return;
+	}
 	count(&books->created);
 	if (call->flags & LM_THREAD_DETACHED)
 		count(&books->detached);
@@ -140,7 +142,11 @@ static __always_inline void thread_born(struct thread_call *call, struct task_st
 		return;
 	}
 	handle_take(&key, books, id);
-	bpf_map_update_elem(&thread_tids, &tid, &id, BPF_ANY);
+	if (bpf_map_update_elem(&thread_tids, &tid, &id, BPF_ANY)) {
+		/* Nobody would hear of its end. */
+		count(&books->dropped);
+		record_remove(books, id);
+	}
 	call->id = id;
 }
 

@@ -39,6 +39,7 @@ struct {
 } thread_books SEC(".maps");
 
 __u64 thread_count = 0; /* the latest lm_thread_id */
+__u64 threads_lost = 0; /* events that could not be put on any books */
 
 enum thread_call_kind {
 	THREAD_CALL_NONE,
@@ -96,6 +97,16 @@ static __noinline struct lm_thread_books *books_open(lm_process_key process)
 static __always_inline void count(u64 *counter)
 {
 	__sync_fetch_and_add(counter, 1);
+}
+
+/* Takes a thread off the books: true for the one who did. What the kernel refuses is a loss. */
+static __always_inline bool record_remove(struct lm_thread_books *books, lm_thread_id id)
+{
+	int error = bpf_map_delete_elem(&thread_records, &id);
+
+	if (error && error != -ENOENT && books)
+		count(&books->dropped);
+	return !error;
 }
 
 static __always_inline lm_thread_id id_of(lm_process_key process, u64 handle)

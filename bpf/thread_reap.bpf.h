@@ -7,16 +7,13 @@
 
 static __always_inline void reap(lm_process_key process, lm_thread_id id)
 {
-	struct lm_thread_books *books;
+	struct lm_thread_books *books = books_open(process);
 
-	if (id && !bpf_map_delete_elem(&thread_records, &id)) {
-		books = books_of(process);
-		if (books)
-			count(&books->joined);
-		return;
-	}
-	books = books_open(process);
-	if (books)
+	if (!books)
+		count(&threads_lost);
+	else if (id && record_remove(books, id))
+		count(&books->joined);
+	else
 		count(&books->untracked_joins);
 }
 
@@ -58,7 +55,7 @@ static __always_inline int detach_settle(struct thread_call *call)
 	    books)
 		count(&books->detached);
 	if (record->died_ns || !record->tid)
-		bpf_map_delete_elem(&thread_records, &call->id);
+		record_remove(books, call->id);
 	return 0;
 }
 

@@ -139,6 +139,7 @@ static void export_threads(struct bpf_side *bpf, const struct leakmon_bpf *skele
 	bpf->thread_handles_fd = bpf_map__fd(skeleton->maps.thread_handles);
 	bpf->thread_tids_fd = bpf_map__fd(skeleton->maps.thread_tids);
 	bpf->thread_books_fd = bpf_map__fd(skeleton->maps.thread_books);
+	bpf->threads_lost = &skeleton->bss->threads_lost;
 	bpf->thread_list_fd = -1;
 	if (skeleton->links.thread_list)
 		bpf->thread_list_fd = bpf_link__fd(skeleton->links.thread_list);

@@ -50,6 +50,7 @@ struct bpf_side {
 	const __u64 *mapping_events_lost;
 	/* Without loader_config.threads the maps are empty and there are no programs. */
 	int thread_records_fd, thread_handles_fd, thread_tids_fd, thread_books_fd;
+	const __u64 *threads_lost; /* what happened to threads whose process has no books */
 	int thread_fds[THREAD_PROBE_MAX_];
 	int thread_list_fd; /* an iterator's link: it lists the threads of *thread_list_tgid */
 	__u32 *thread_list_tgid;

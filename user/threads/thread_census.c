@@ -334,6 +334,9 @@ int thread_census_take(struct thread_census *census, const struct thread_table *
 		census->books = process->books;
 		error = take_dead(census, process->key, table, owners);
 	}
+	/* Whose they were nobody knows: they may be its own. */
+	if (bpf->threads_lost)
+		census->books.dropped += __atomic_load_n(bpf->threads_lost, __ATOMIC_RELAXED);
 	if (error || !census->dead.count)
 		return error;
 	qsort(census->dead.items, census->dead.count, sizeof(*census->dead.items), by_group);
