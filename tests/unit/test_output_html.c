@@ -2,6 +2,7 @@
 /* The data that a page embeds, read back with a JSON reader; test_e2e_html.c opens pages. */
 #include <jansson.h>
 
+#include "analyze/diff.h"
 #include "analyze/history.h"
 #include "base/cleanup.h"
 #include "base/text.h"
