@@ -105,7 +105,7 @@ static int suspect_attach(struct suspect *suspect, const struct triage_options *
 	if (!slot)
 		return -ENOMEM;
 	*slot = suspect->pid;
-	error = session_open(&suspect->session, &suspect->options);
+	error = session_open_beside(&suspect->session, &suspect->options);
 	suspect->attached = !error;
 	return error;
 }

@@ -81,9 +81,11 @@ static int load(struct session *session)
 
 	/* The kernel checks the programs one by one, which can take seconds, and nothing in between
 	 * can be asked whether to go on. Nothing is attached yet. */
-	interrupt_ends(true);
+	if (!session->beside)
+		interrupt_ends(true);
 	error = loader_open(&session->bpf, &config);
-	interrupt_ends(false);
+	if (!session->beside)
+		interrupt_ends(false);
 	return error;
 }
 
@@ -243,11 +245,12 @@ static int open_all(struct session *session)
 	return error;
 }
 
-int session_open(struct session *session, const struct session_options *options)
+static int open_session(struct session *session, const struct session_options *options, bool beside)
 {
 	int error;
 
 	*session = (struct session){.options = options,
+				    .beside = beside,
 				    .everywhere = options->targets.everywhere,
 				    .tracks_heap = !options->tracking.no_heap,
 				    .follows_threads = !options->tracking.no_threads &&
@@ -257,6 +260,16 @@ int session_open(struct session *session, const struct session_options *options)
 	if (error)
 		session_close(session);
 	return error;
+}
+
+int session_open(struct session *session, const struct session_options *options)
+{
+	return open_session(session, options, false);
+}
+
+int session_open_beside(struct session *session, const struct session_options *options)
+{
+	return open_session(session, options, true);
 }
 
 void session_close(struct session *session)

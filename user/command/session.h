@@ -31,7 +31,8 @@ struct session {
 	struct collect_options collect_options;
 	struct collector *collector;
 	struct container_cache *containers;
-	bool many; /* more than one process may come to be watched */
+	bool beside; /* see session_open_beside() */
+	bool many;   /* more than one process may come to be watched */
 	struct worker *worker;
 	struct symbolizer *symbolizer;
 	struct unwind_store *unwind;
@@ -51,6 +52,8 @@ struct session {
 
 /* Opens the output, tries the kernel, loads, attaches. 0, or -errno after an error message. */
 int session_open(struct session *session, const struct session_options *options);
+/* The same beside another run, whose end an interruption brings about, not ours. */
+int session_open_beside(struct session *session, const struct session_options *options);
 
 /* Detaches, ends what was launched and never ran, and closes everything. */
 void session_close(struct session *session);
