@@ -92,7 +92,7 @@ enum inexact_cause {
 	/* What never had a probe: see probe/target.h. */
 	INEXACT_FILE_UNREAD,
 	INEXACT_FUNCTION_UNPROBED,
-	INEXACT_LEDGER,	       /* the live set holds other blocks than the ledger says */
+	INEXACT_LEDGER, /* the live set holds other blocks than the ledger says */
 	INEXACT_MAX_
 };
 

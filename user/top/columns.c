@@ -257,8 +257,8 @@ void column_format_age(const struct top_row *row, const struct top_column *colum
 		units_time(text, value);
 }
 
-void column_format_confidence(const struct top_row *row, const struct top_column *column, size_t width,
-			char *text)
+void column_format_confidence(const struct top_row *row, const struct top_column *column,
+			      size_t width, char *text)
 {
 	double value;
 
@@ -287,7 +287,7 @@ static unsigned char height_at(const struct top_row *row, size_t column, size_t 
 }
 
 void column_format_trend(const struct top_row *row, const struct top_column *column, size_t width,
-			  char *text)
+			 char *text)
 {
 	static const char plain[] = " _.:-=+*#";
 	size_t columns = MIN(width, row->spark_count);
@@ -358,7 +358,7 @@ void column_format_where(const struct top_row *row, const struct top_column *col
 		{"FILES", 6, false, CELLS_RIGHT, 9, TOP_FILES, column_format_number},              \
 		{"MAPS", 6, false, CELLS_RIGHT, 10, TOP_MAPPINGS, column_format_number},           \
 		{"VERDICT", 9, false, CELLS_LEFT, 1, 0, column_format_verdict},                    \
-		{"CONF", 5, false, CELLS_RIGHT, 5, TOP_CONFIDENCE, column_format_confidence},                  \
+		{"CONF", 5, false, CELLS_RIGHT, 5, TOP_CONFIDENCE, column_format_confidence},      \
 		{"TREND", 16, false, CELLS_LEFT, 4, 0, column_format_trend},
 
 const struct top_list top_lists[TOP_LISTS_] = {
@@ -397,7 +397,8 @@ const struct top_list top_lists[TOP_LISTS_] = {
 				{"GROWTH/S", 11, false, CELLS_RIGHT, 3, TOP_GROWTH,
 				 column_format_rate},
 				{"VERDICT", 9, false, CELLS_LEFT, 1, 0, column_format_verdict},
-				{"CONF", 5, false, CELLS_RIGHT, 6, TOP_CONFIDENCE, column_format_confidence},
+				{"CONF", 5, false, CELLS_RIGHT, 6, TOP_CONFIDENCE,
+				 column_format_confidence},
 				{"TREND", 24, false, CELLS_LEFT, 4, 0, column_format_trend},
 			},
 			SORT_OF_TRACKED,

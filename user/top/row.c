@@ -80,7 +80,8 @@ static void put_trend(struct top_row *row, const struct site_trend *trend)
 	if (trend->verdict == TREND_TOO_EARLY)
 		return;
 	row->fields[TOP_GROWTH] = site_trend_growth(trend);
-	row->fields[TOP_CONFIDENCE] = trend_is_suspect(trend->verdict) ? trend->trend.confidence : NAN;
+	row->fields[TOP_CONFIDENCE] =
+		trend_is_suspect(trend->verdict) ? trend->trend.confidence : NAN;
 	row->evidence = strdup(site_trend_evidence(trend, evidence));
 }
 

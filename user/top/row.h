@@ -21,9 +21,9 @@ enum top_field {
 	TOP_THREADS,
 	TOP_FILES,
 	TOP_MAPPINGS,
-	TOP_SITES,     /* call stacks that hold something */
-	TOP_PROCESSES, /* in a container or cgroup */
-	TOP_CONFIDENCE,      /* confidence in the verdict, 0..1 */
+	TOP_SITES,	/* call stacks that hold something */
+	TOP_PROCESSES,	/* in a container or cgroup */
+	TOP_CONFIDENCE, /* confidence in the verdict, 0..1 */
 	TOP_FIELD_MAX_,
 };
 
