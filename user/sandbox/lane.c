@@ -13,7 +13,7 @@
 /* For a large answer that was begun in time. */
 #define GRACE_MS 1000
 /* For the names in a last report, once it has been asked for: of one file that hangs. */
-#define HASTE_MS 300
+#define HASTE_MS 1000
 /* For the start of a process, on a busy machine. */
 #define START_MS 10000
 

@@ -12,7 +12,7 @@
 #include "sandbox/parser.h"
 
 #define DEFAULT_MEMORY_BYTES (1ull << 30)
-#define DEFAULT_DEADLINE_MS 3000
+#define DEFAULT_DEADLINE_MS 5000
 /* Nobody needs to wait for it. */
 #define DEFAULT_BACKGROUND_DEADLINE_MS 5000
 

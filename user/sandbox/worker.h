@@ -34,7 +34,7 @@ struct worker;
 
 struct worker_limits {
 	uint64_t memory_bytes; /* of each child's address space; 0: 1 GiB */
-	uint32_t deadline_ms;  /* for one request; 0: 3000, and 5000 in the background */
+	uint32_t deadline_ms;  /* for one request; 0: 5000 */
 };
 
 /* The table is borrowed; `limits` may be NULL. NULL: out of memory. Starts nothing yet. */
