@@ -206,7 +206,9 @@ static void settle(struct worker *worker, enum worker_lane lane, int err)
 		took_ms /= QUICK_COSTS_LESS;
 	charge(worker, asked->account, worker->lanes[lane].limits.deadline_ms,
 	       (uint32_t)MIN(took_ms, UINT32_MAX));
-	worker->cut |= err == -EINTR;
+	/* What a report needs was waited for; the rest is left at once, hung or not. */
+	if (err == -EINTR && worker->kinds->rows[asked->kind]->haste == LANE_FOR_A_REPORT)
+		worker->cut = true;
 }
 
 static int mark(struct worker *worker, enum worker_lane lane, int err)
