@@ -97,14 +97,6 @@ int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols);
 int elf_objects_read(const struct elf_file *file, struct elf_symbols *symbols);
 void elf_symbols_free(struct elf_symbols *symbols);
 
-/* The build-id of an ELF file while elf_file_open() reads it. Internal to elf/. */
-
-/*
- * Fills file->build_id from the notes at `offset`, or from the section of that name: separate debug
- * files may have lost the PT_NOTE's place but keep the section. 0, also when there is none; -EIO;
- * -ENOMEM.
- */
-
 /* The section headers of an ELF file, with the same mistrust as elf_file.h. */
 
 struct elf_section {

@@ -21,10 +21,6 @@ struct protobuf {
 	bool failed;
 };
 
-/* Fields of value 0 are left out, as the format wants it. */
-
-/* `message` is emptied, for the next one. */
-
 /*
  * A profile for pprof (github.com/google/pprof, proto/profile.proto), gzipped.
  *

@@ -103,6 +103,4 @@ struct word_marks {
 	bool *matched[SELECT_MAX_];
 };
 
-/* 0 or -ENOMEM (free it in either case). */
-
 #endif

@@ -127,9 +127,6 @@ struct recording {
 	struct intern strings;
 };
 
-/* 0, or -errno after a message. A regular file is there; it opens, and it is a
- * recording of a known schema whose pages are whole. */
-
 /* All of these for a file that is to be written to. */
 int recording_verify(const char *path);
 
@@ -142,8 +139,6 @@ const char *recording_text_into(struct intern *strings, sqlite3_stmt *statement,
 /* Among the recording's own strings. */
 const char *recording_text(struct recording *recording, sqlite3_stmt *statement, int column,
 			   int *error);
-/* Which name it is, 0 if none. */
-
 /* Adds what the row says. */
 void process_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);

@@ -18,8 +18,6 @@ struct memory_mount {
 	bool unified; /* cgroup v2 */
 };
 
-/* 0, also when there is none; -ENOMEM. In any case for memory_mount_free(). */
-
 /* The path in the memory hierarchy among the paths of a process, or NULL. */
 const char *memory_mount_path(const struct cgroup_paths *paths);
 
