@@ -13,8 +13,12 @@ SAN         := -fsanitize=address,undefined -fno-omit-frame-pointer
 SAN_OBJECTS := $(patsubst %.c,$(B)/san/%.o,$(filter-out user/main.c,$(SOURCES)))
 UNIT_TESTS  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c))
+# One program, built in several ways.
+PORTABLE    := $(addprefix $(B)/workloads/portable_,static static_pie stripped musl musl_static)
+OLDER       := $(addprefix $(B)/workloads/older_,static musl)
 WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c)) \
-	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc))
+	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
+	$(PORTABLE) $(OLDER) $(addprefix $(B)/workloads/,operators_static alone_static)
 
 .PHONY: test unit e2e truth test-vm
 
@@ -88,8 +92,6 @@ BUILD_OF_static_pie := $(CC) -static-pie
 BUILD_OF_stripped := $(CC) -static -s
 BUILD_OF_musl := $(MUSL_CC)
 BUILD_OF_musl_static := $(MUSL_CC) -static
-PORTABLE := $(addprefix $(B)/workloads/portable_,static static_pie stripped musl musl_static)
-WORKLOADS += $(PORTABLE) $(B)/workloads/operators_static
 $(PORTABLE): $(B)/workloads/portable_%: tests/workloads/portable.c tests/workloads/allocators.c \
 		$(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
@@ -102,15 +104,12 @@ $(B)/workloads/operators_static: tests/workloads/operators.cc $(wildcard tests/w
 	$(Q)$(CXX) -static $(WORKLOAD_CFLAGS) $< -o $@
 
 # Threads that a monitor finds when it comes late, by C library.
-OLDER := $(addprefix $(B)/workloads/older_,static musl)
-WORKLOADS += $(OLDER)
 $(OLDER): $(B)/workloads/older_%: tests/workloads/older.c $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
 
 # Thread-locals of which no C library tells.
-WORKLOADS += $(B)/workloads/alone_static
 $(B)/workloads/alone_static: $(B)/workloads/alone_%: tests/workloads/alone.c \
 		$(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
