@@ -39,11 +39,15 @@ HARDENING := -fPIE -fstack-protector-strong -fstack-clash-protection \
 LINK      := $(if $(filter 1,$(STATIC)),-static-pie,-pie) -Wl,-z,relro,-z,now $(LDFLAGS)
 LINK_LIBS := $(if $(filter 1,$(STATIC)),$(STATIC_LIBS),$(LIBS))
 
+# The folder of user/arch/, and libbpf's word for it.
+ARCH     := x86_64
+ARCH_BPF := x86
+
 # clang 14 cannot put the result of an atomic addition to use without the v3 instruction set.
-BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_x86 -D__bpf__ -Iinclude -Ibpf \
+BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH_BPF) -D__bpf__ -Iinclude -Ibpf \
 	-I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -Wall -Wno-unused-function -MMD -MP
 
-SOURCES  := $(sort $(wildcard user/*.c user/*/*.c user/arch/*/*.c))
+SOURCES  := $(sort $(wildcard user/*.c user/*/*.c user/arch/$(ARCH)/*.c))
 OBJECTS  := $(SOURCES:%.c=$(B)/%.o)
 HEAP_BPF := $(patsubst bpf/%.c,$(B)/bpf/%.o,$(filter-out \
 	bpf/feature_probe.bpf.c bpf/kernel.bpf.c bpf/suspect.bpf.c,$(wildcard bpf/*.bpf.c)))
@@ -130,6 +134,7 @@ C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] user/arch/*/*.[ch] include/*.h b
 check:
 	@$(DEPS) --check build check
 	@scripts/check_rooms.sh
+	@scripts/check_arch.sh
 	@scripts/check_links.sh
 	@clang-format --dry-run --Werror $(C_FILES)
 	@$(MAKE) --no-print-directory B=$(B)/check CFLAGS='-O2 -g -Werror' all

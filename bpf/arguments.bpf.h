@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Registers by number. One branch each, kept apart by barriers: merged, they would become a load at
- * a computed offset of the context, which the verifier refuses.
- */
+/* What a call was given: where the cookie of its probe says. */
 #ifndef LEAKMON_BPF_ARGUMENTS_H
 #define LEAKMON_BPF_ARGUMENTS_H
 
@@ -18,34 +15,6 @@ static __always_inline u64 product(u64 count, u64 size)
 	limit = ~0ull / size;
 	barrier_var(limit); /* or clang makes it a 128-bit multiplication, which BPF lacks */
 	return count > limit ? ~0ull : count * size;
-}
-
-#define REGISTER(number, field)                                                                    \
-	if (n == (number))                                                                         \
-		value = ctx->field;                                                                \
-	barrier_var(value)
-
-/* In the order of x86 encodings; nothing of interest is ever in %rsp. */
-static __noinline u64 register_at(struct pt_regs *ctx, u32 n)
-{
-	u64 value = 0;
-
-	REGISTER(0, rax);
-	REGISTER(1, rcx);
-	REGISTER(2, rdx);
-	REGISTER(3, rbx);
-	REGISTER(5, rbp);
-	REGISTER(6, rsi);
-	REGISTER(7, rdi);
-	REGISTER(8, r8);
-	REGISTER(9, r9);
-	REGISTER(10, r10);
-	REGISTER(11, r11);
-	REGISTER(12, r12);
-	REGISTER(13, r13);
-	REGISTER(14, r14);
-	REGISTER(15, r15);
-	return value;
 }
 
 /* What the cookie names at `shift`, or 0. */

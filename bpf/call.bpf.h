@@ -61,7 +61,7 @@ static __always_inline void throwing_abandon(struct throwing_call *call, struct 
 /*
  * A signal handler on an alternate stack above the interrupted frame allocates inside an
  * allocation. A second return probe would then kill the process: the kernel, comparing stack
- * pointers, takes the first one for dead (arch_uretprobe_is_alive, arch/x86/kernel/uprobes.c) and
+ * pointers, takes the first one for dead (arch_uretprobe_is_alive() in its uprobes.c) and
  * finds nothing to return to. Only a session program can forgo it.
  */
 static __always_inline bool call_would_kill(u64 sp, struct thread *thread)

@@ -22,6 +22,12 @@ typedef __u32 u32;
 typedef __u64 u64;
 typedef __s64 s64;
 
+#ifdef __TARGET_ARCH_x86
+#include "arch_x86_64.bpf.h"
+#else
+#error "this processor has no bpf/arch_*.bpf.h yet"
+#endif
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {
@@ -52,10 +58,6 @@ struct signal_struct {
 	struct task_struct *group_exec_task; /* not NULL: its exec ends the other threads */
 };
 
-struct thread_struct {
-	unsigned long fsbase; /* as it was when the thread last left the CPU */
-};
-
 /* A return address that a return probe keeps, and the place on the stack that it took it from. */
 struct return_instance {
 	unsigned long stack;
@@ -68,11 +70,6 @@ struct completion;
 struct uprobe_task {
 	unsigned int depth; /* return probes pending */
 	struct return_instance *return_instances;
-};
-
-struct thread_info {
-	unsigned long syscall_work; /* enum syscall_work_bit */
-	u32 status;		    /* arch/x86/include/asm/thread_info.h */
 };
 
 struct task_struct {

@@ -11,12 +11,6 @@
 #include "call.bpf.h"
 #include "leakmon_mapping.h"
 
-/* arch/x86/entry/syscalls/syscall_64.tbl */
-#define NR_MMAP 9
-#define NR_MUNMAP 11
-#define NR_BRK 12
-#define NR_MREMAP 25
-
 /* include/uapi/asm-generic/mman-common.h, include/uapi/linux/mman.h */
 #define PROT_NONE 0
 #define MAP_FIXED 0x10
@@ -28,9 +22,6 @@
 #define HUGE_DEFAULT_SHIFT 21
 #define MREMAP_FIXED 2
 #define MREMAP_DONTUNMAP 4
-
-/* arch/x86/include/asm/thread_info.h: a 32-bit system call, whose numbers mean other things */
-#define TS_COMPAT 2
 
 #define PAGE_SIZE 4096ull
 #define MAX_ERRNO 4095ull
@@ -74,7 +65,7 @@ static __always_inline struct thread *thread_followed(void)
 
 	if (!bpf_map_lookup_elem(&mapping_targets, &tgid))
 		return NULL;
-	if (task->thread_info.status & TS_COMPAT)
+	if (syscall_is_compat(&task->thread_info))
 		return NULL;
 	thread = thread_current();
 	if (!thread)
@@ -132,16 +123,20 @@ int BPF_PROG(mapping_begin, struct pt_regs *regs, long number)
 	if (!thread)
 		return 0;
 	if (number == NR_MUNMAP) {
-		send_range(thread, LM_MAPPING_REMOVE, regs->rdi, regs->rsi);
+		send_range(thread, LM_MAPPING_REMOVE, PT_REGS_PARM1_SYSCALL(regs),
+			   PT_REGS_PARM2_SYSCALL(regs));
 	} else if (number == NR_MMAP) {
-		if (mmap_replaces(regs->r10))
-			send_range(thread, LM_MAPPING_REMOVE, regs->rdi, regs->rsi);
+		if (mmap_replaces(PT_REGS_PARM4_SYSCALL(regs)))
+			send_range(thread, LM_MAPPING_REMOVE, PT_REGS_PARM1_SYSCALL(regs),
+				   PT_REGS_PARM2_SYSCALL(regs));
 	} else if (number == NR_BRK) {
-		brk_begin(thread, regs->rdi);
+		brk_begin(thread, PT_REGS_PARM1_SYSCALL(regs));
 	} else {
-		send_range(thread, LM_MAPPING_LIFT, regs->rdi, regs->rsi);
-		if (regs->r10 & MREMAP_FIXED)
-			send_range(thread, LM_MAPPING_REMOVE, regs->r8, regs->rdx);
+		send_range(thread, LM_MAPPING_LIFT, PT_REGS_PARM1_SYSCALL(regs),
+			   PT_REGS_PARM2_SYSCALL(regs));
+		if (PT_REGS_PARM4_SYSCALL(regs) & MREMAP_FIXED)
+			send_range(thread, LM_MAPPING_REMOVE, PT_REGS_PARM5_SYSCALL(regs),
+				   PT_REGS_PARM3_SYSCALL(regs));
 	}
 	return 0;
 }
@@ -149,7 +144,7 @@ int BPF_PROG(mapping_begin, struct pt_regs *regs, long number)
 /* Whether an allocator that is probed is being called: what it maps are its arenas. */
 static __always_inline bool inside_allocator(struct pt_regs *regs, struct thread *thread)
 {
-	u64 sp = regs->rsp;
+	u64 sp = PT_REGS_SP(regs);
 
 	return call_is_running(&thread->calls[on_signal_stack(sp)], sp);
 }
@@ -193,21 +188,21 @@ static __always_inline void mmap_end(struct pt_regs *regs, u64 result,
 {
 	event->op = LM_MAPPING_INSERT;
 	event->start = result;
-	event->length = mmap_length(regs->rsi, regs->r10);
-	event->kind = mmap_kind(regs->rdx, regs->r10);
+	event->length = mmap_length(PT_REGS_PARM2_SYSCALL(regs), PT_REGS_PARM4_SYSCALL(regs));
+	event->kind = mmap_kind(PT_REGS_PARM3_SYSCALL(regs), PT_REGS_PARM4_SYSCALL(regs));
 }
 
 static __always_inline void mremap_end(struct pt_regs *regs, u64 result,
 				       struct lm_mapping_event *event)
 {
 	/* Of length 0 it is a second view of shared pages. */
-	bool stays = regs->r10 & MREMAP_DONTUNMAP || !regs->rsi;
+	bool stays = PT_REGS_PARM4_SYSCALL(regs) & MREMAP_DONTUNMAP || !PT_REGS_PARM2_SYSCALL(regs);
 
 	event->op = stays ? LM_MAPPING_COPY : LM_MAPPING_MOVE;
 	event->start = result;
-	event->length = page_up(regs->rdx);
-	event->old_start = regs->rdi;
-	event->old_length = page_up(regs->rsi);
+	event->length = page_up(PT_REGS_PARM3_SYSCALL(regs));
+	event->old_start = PT_REGS_PARM1_SYSCALL(regs);
+	event->old_length = page_up(PT_REGS_PARM2_SYSCALL(regs));
 	event->kind = LM_KIND_MAPPING;
 }
 
@@ -218,7 +213,7 @@ static __always_inline void brk_end(struct pt_regs *regs, struct thread *thread,
 	u64 before = page_up(thread->brk), after = page_up(result);
 
 	event->kind = LM_KIND_BRK;
-	event->op = result == regs->rdi ? LM_MAPPING_DONE : LM_MAPPING_FAILED;
+	event->op = result == PT_REGS_PARM1_SYSCALL(regs) ? LM_MAPPING_DONE : LM_MAPPING_FAILED;
 	if (event->op == LM_MAPPING_FAILED || after <= before)
 		return;
 	event->op = LM_MAPPING_INSERT;
@@ -229,7 +224,7 @@ static __always_inline void brk_end(struct pt_regs *regs, struct thread *thread,
 SEC("tp_btf/sys_exit")
 int BPF_PROG(mapping_end, struct pt_regs *regs, long result)
 {
-	u64 number = regs->orig_rax;
+	u64 number = syscall_number(regs);
 	struct lm_mapping_event event = {.op = LM_MAPPING_DONE};
 	struct thread *thread;
 

@@ -187,8 +187,8 @@ struct unwind_state {
 	u64 missing_pages[UNWIND_MISSING_PAGES]; /* user space was told that rows are missing */
 	u32 end;				 /* enum lm_walk_end, once the walk has ended */
 	u64 cfa;				 /* of the frame that the latest step left */
-	u64 fp_at;				 /* where that step read %rbp; 0: it did not */
-	bool replayable; /* every step so far read nothing but return addresses and %rbp */
+	u64 fp_at;	 /* where that step read the frame pointer; 0: it did not */
+	bool replayable; /* every step so far read nothing but return addresses and it */
 	bool exact_ip;	 /* ip is where the frame stands (a signal interrupted it), not a return
 			    address */
 };
@@ -196,7 +196,7 @@ struct unwind_state {
 /* What one step of a walk read from the stack. */
 struct unwind_step {
 	u64 cfa;   /* the return address lies below: it is frames[i] */
-	u64 fp_at; /* 0: %rbp was not read */
+	u64 fp_at; /* 0: it was not read */
 	u64 fp;
 };
 

@@ -14,8 +14,6 @@
 #include "leakmon_suspect.h"
 
 #define MAX_ERRNO 4095ull
-/* arch/x86/include/asm/segment.h: the privilege level, in the code segment */
-#define USER_RPL 3
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct vm_unmapped_area_info {
@@ -114,9 +112,9 @@ static __always_inline struct unwind_start user_start(bool exact)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct unwind_start start = {.exact = exact};
 
-	start.ip = regs->rip;
-	start.sp = regs->rsp;
-	start.fp = regs->rbp;
+	start.ip = PT_REGS_IP(regs);
+	start.sp = PT_REGS_SP(regs);
+	start.fp = PT_REGS_FP(regs);
 	return start;
 }
 
@@ -130,7 +128,7 @@ int suspect_fault(struct bpf_perf_event_data *ctx)
 
 	if (!sampled(LM_SAMPLE_FAULT, &sample.weight))
 		return 0;
-	if ((ctx->regs.cs & USER_RPL) == USER_RPL)
+	if (regs_are_of_user(&ctx->regs))
 		start = user_start(true);
 	else
 		start = user_start(false);

@@ -32,9 +32,7 @@ static __always_inline u32 site_of_caller(struct pt_regs *ctx, struct thread *th
 	if (!ledger || thread->slot == LM_SLOT_LOST ||
 	    bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
 		return LM_SITE_LOST;
-	caller.rip = return_address;
-	caller.rsp = sp + sizeof(u64);
-	caller.rbp = PT_REGS_FP(ctx);
+	regs_set(&caller, return_address, sp + sizeof(u64), PT_REGS_FP(ctx));
 	return site_current(&caller, thread, ledger);
 }
 
@@ -117,7 +115,8 @@ static __always_inline void handle_take(const struct lm_thread_handle *key,
 static __always_inline void thread_born(struct thread_call *call, struct task_struct *child)
 {
 	struct lm_thread_books *books = books_open(call->process);
-	struct lm_thread_handle key = {.handle = child->thread.fsbase, .process = call->process};
+	struct lm_thread_handle key = {.handle = thread_pointer_of(&child->thread),
+				       .process = call->process};
 	struct lm_thread record = {
 		.process = call->process,
 		.handle = key.handle,

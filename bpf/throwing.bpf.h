@@ -4,7 +4,7 @@
  * malloc. A return probe puts the kernel's address in place of the return address; an exception
  * finds no unwind information there and ends the process. So plain probes only: one at the entry,
  * and one at each place from which the function surely returns with the result in a known register
- * (user/arch/x86_64/results.h).
+ * (user/arch/results.h).
  *
  * Nothing hides behind such a call, since nobody can tell when an exception has ended it: calls of
  * malloc inside it are counted as they come, and what one of them gave is not counted again.
@@ -55,30 +55,6 @@ static __always_inline int throwing_begin(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Intel SDM, volume 1, appendix B: the low four bits of a conditional jump's opcode. */
-static __always_inline bool condition_holds(u64 flags, u32 code)
-{
-	bool carry = flags & 0x1, parity = flags & 0x4, zero = flags & 0x40, sign = flags & 0x80,
-	     overflow = flags & 0x800, holds = sign != overflow || zero;
-	u32 kind = code >> 1;
-
-	if (kind == 0)
-		holds = overflow;
-	else if (kind == 1)
-		holds = carry;
-	else if (kind == 2)
-		holds = zero;
-	else if (kind == 3)
-		holds = carry || zero;
-	else if (kind == 4)
-		holds = sign;
-	else if (kind == 5)
-		holds = parity;
-	else if (kind == 6)
-		holds = sign != overflow;
-	return holds != (code & 1);
-}
-
 /* The call whose result is known now, or NULL: shared code has other callers. */
 static __always_inline struct throwing_call *throwing_ending(struct thread *thread, u64 sp)
 {
@@ -98,9 +74,7 @@ static __always_inline void new_account(struct thread *thread, struct lm_ledger 
 	struct call born = {.size = call->size, .function = call->function};
 	struct pt_regs caller = {};
 
-	caller.rip = call->return_address;
-	caller.rsp = call->sp + sizeof(u64);
-	caller.rbp = call->fp;
+	regs_set(&caller, call->return_address, call->sp + sizeof(u64), call->fp);
 	if (!result)
 		ledger_add(&ledger->failed, 1);
 	else if (result != thread->returned)
@@ -121,7 +95,7 @@ static __always_inline int throwing_end(struct pt_regs *ctx)
 		return 0;
 	cookie = bpf_get_attach_cookie(ctx);
 	condition = cookie >> LM_COOKIE_CONDITION_SHIFT & LM_COOKIE_CONDITION_MASK;
-	if (condition && !condition_holds(ctx->eflags, condition - 1))
+	if (condition && !condition_holds(ctx, condition - 1))
 		return 0;
 	thread = thread_current();
 	ledger = thread ? ledger_of(thread->slot) : NULL;

@@ -3,7 +3,7 @@
  * The user stack walk, behind one function: unwind_user.
  *
  * It runs where an allocator returned: the instruction pointer is already in the caller, and every
- * callee-saved register has the caller's value again (psABI x86-64, 3.2.1), so the allocator's own
+ * callee-saved register has the caller's value again (psABI), so the allocator's own
  * frame needs no unwinding. From there each frame is left by the unwind row that covers it, or by
  * its frame pointer where no row does.
  */

@@ -15,13 +15,6 @@
 #define UNWIND_MAX_STEP (8ull << 20)
 /* Addresses below are never code (vm.mmap_min_addr). */
 #define UNWIND_MIN_ADDRESS 4096ull
-/* Nor above: user space ends there, with five levels of page tables. */
-#define UNWIND_MAX_ADDRESS (1ull << 56)
-
-/* struct rt_sigframe at the handler's return: where struct sigcontext keeps what we need
- * (arch/x86/include/uapi/asm/sigcontext.h, behind uc_flags, uc_link and uc_stack). */
-#define SIGNAL_FRAME_FP 120
-#define SIGNAL_FRAME_SP 160 /* followed by the instruction pointer */
 
 static __always_inline int walk_end(struct unwind_state *state, u32 end)
 {
@@ -31,13 +24,6 @@ static __always_inline int walk_end(struct unwind_state *state, u32 end)
 
 /* As many calls as can be inside each other under return probes, and be told apart here. */
 #define UNWIND_HIJACKED_MAX 8
-
-/*
- * The kernel puts the trampoline of return probes on the last page of user space, if it is free
- * (kernel/events/uprobes.c, xol_add_vma): with four levels of page tables and with five, all these
- * bits are set. Nothing else is worth a look.
- */
-#define UNWIND_TRAMPOLINE_BITS 0x7ffffff00000ull
 
 /*
  * What stood in this place on the stack before a return probe took it: some function up the stack
@@ -67,7 +53,7 @@ static __always_inline int leave_frame(struct unwind_state *state, u64 cfa, u64 
 
 	state->cfa = cfa;
 	state->fp_at = fp_at;
-	if (fp_at == cfa - sizeof(saved)) { /* push %rbp first: both in one read */
+	if (fp_at == cfa - sizeof(saved)) { /* pushed first: both in one read */
 		if (bpf_probe_read_user(saved, sizeof(saved), (void *)fp_at))
 			return walk_end(state, LM_WALK_UNREADABLE);
 		state->fp = saved[0];
@@ -77,7 +63,7 @@ static __always_inline int leave_frame(struct unwind_state *state, u64 cfa, u64 
 		if (fp_at && bpf_probe_read_user(&state->fp, sizeof(u64), (void *)fp_at))
 			return walk_end(state, LM_WALK_UNREADABLE);
 	}
-	if ((saved[1] & UNWIND_TRAMPOLINE_BITS) == UNWIND_TRAMPOLINE_BITS) {
+	if ((saved[1] & TRAMPOLINE_BITS) == TRAMPOLINE_BITS) {
 		state->replayable = false;
 		saved[1] = return_address_at(cfa - sizeof(u64), saved[1]);
 	}
@@ -85,7 +71,7 @@ static __always_inline int leave_frame(struct unwind_state *state, u64 cfa, u64 
 		state->replayable = false; /* the end was read, too */
 		return walk_end(state, LM_WALK_ROOT);
 	}
-	if (saved[1] >= UNWIND_MAX_ADDRESS)
+	if (saved[1] >= USER_MAX_ADDRESS)
 		return walk_end(state, LM_WALK_UNREADABLE);
 	state->ip = saved[1];
 	state->sp = cfa;
@@ -93,7 +79,7 @@ static __always_inline int leave_frame(struct unwind_state *state, u64 cfa, u64 
 	return 0;
 }
 
-/* By the chain of frame pointers: %rbp points at the caller's %rbp, above it the return address. */
+/* By the chain of frame pointers: each points at the caller's, above it the return address. */
 static __always_inline int step_by_frame_pointer(struct unwind_state *state, u32 otherwise)
 {
 	u64 fp = state->fp;
@@ -114,7 +100,7 @@ static __always_inline int step_out_of_signal(struct unwind_state *state)
 	state->sp = saved[0];
 	state->ip = saved[1];
 	state->exact_ip = true;
-	if (state->ip >= UNWIND_MAX_ADDRESS)
+	if (state->ip >= USER_MAX_ADDRESS)
 		return walk_end(state, LM_WALK_UNREADABLE);
 	return state->ip < UNWIND_MIN_ADDRESS ? walk_end(state, LM_WALK_ROOT) : 0;
 }
@@ -183,7 +169,7 @@ __noinline int unwind_step(struct unwind_state *state)
 		return walk_end(state, LM_WALK_NO_ROWS);
 	if (stack_walk == LM_STACK_WALK_CFI || step_by_frame_pointer(state, LM_WALK_NO_FDE))
 		return walk_end(state, LM_WALK_NO_FDE);
-	/* %rbp may have been data: only what leads to code is believed. */
+	/* It may have been data: only what leads to code is believed. */
 	if (unwind_row_find(state, state->ip - 1, &row) != UNWIND_ROW_FOUND)
 		return walk_end(state, LM_WALK_NO_FDE);
 	state->replayable = false; /* that was a guess */

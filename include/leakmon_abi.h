@@ -67,18 +67,18 @@ enum lm_lost {
 
 /*
  * Unwind rows: what .eh_frame says, reduced to what a walk in the kernel needs. One row holds from
- * its `pc` up to the next row's. The return address is always at CFA - 8 (psABI x86-64).
+ * its `pc` up to the next row's. The return address is always at CFA - 8 (psABI).
  */
 enum lm_unwind_kind {
-	LM_UNWIND_NONE,	    /* no FDE covers this: try the frame pointer */
-	LM_UNWIND_END,	    /* the return address is undefined: the root of the stack */
-	LM_UNWIND_SP,	    /* CFA = rsp + offset */
-	LM_UNWIND_FP,	    /* CFA = rbp + offset */
-	LM_UNWIND_FP_DEREF, /* CFA = *(rbp + offset): a function that realigned its stack */
-	LM_UNWIND_SP_DEREF, /* CFA = *(rsp + offset) */
-	LM_UNWIND_PLT,	    /* CFA = rsp + 8 + ((rip & 15) >= cfa_words ? 8 : 0) */
-	LM_UNWIND_SIGNAL,   /* a signal frame: the registers are saved at rsp + 40 (struct ucontext)
-			     */
+	LM_UNWIND_NONE,	       /* no FDE covers this: try the frame pointer */
+	LM_UNWIND_END,	       /* the return address is undefined: the root of the stack */
+	LM_UNWIND_SP,	       /* CFA = sp + offset */
+	LM_UNWIND_FP,	       /* CFA = fp + offset */
+	LM_UNWIND_FP_DEREF,    /* CFA = *(fp + offset): a function that realigned its stack */
+	LM_UNWIND_SP_DEREF,    /* CFA = *(sp + offset) */
+	LM_UNWIND_PLT,	       /* CFA = sp + 8 + ((ip & 15) >= cfa_words ? 8 : 0) */
+	LM_UNWIND_SIGNAL,      /* a signal frame: the registers are saved above sp
+				*/
 	LM_UNWIND_UNSUPPORTED, /* a rule that rows cannot express: the walk ends, and says so */
 	LM_UNWIND_MAX_,
 };
@@ -86,7 +86,7 @@ enum lm_unwind_kind {
 struct lm_unwind_row {
 	__u32 pc;	 /* relative to the module's lowest PT_LOAD address */
 	__s16 cfa_words; /* offset of the CFA in units of 8 bytes */
-	__s8 fp_words;	 /* rbp was saved at CFA + 8 * fp_words; 0: rbp still has the caller's value
+	__s8 fp_words;	 /* fp was saved at CFA + 8 * fp_words; 0: it still has the caller's value
 			  */
 	__u8 kind;	 /* enum lm_unwind_kind */
 };
@@ -270,7 +270,7 @@ struct lm_event {
 
 /*
  * Attach cookies. All: the row of the allocator table. Programs that several shapes share: in which
- * register what is, as 1 + its number in x86 encodings (0: there is none). Where a result is known:
+ * register what is, as 1 + its number in instructions (0: there is none). Where a result is known:
  * in which register, how many words above the stack pointer the return address lies, and under
  * which condition of the branch that stands there (0: always; else 1 + the low four bits of its
  * opcode).

@@ -24,7 +24,7 @@ enum lm_thread_flag {
 
 struct lm_thread {
 	lm_process_key process;
-	__u64 handle;  /* its pthread_t: the thread pointer (psABI x86-64: %fs base) */
+	__u64 handle;  /* its pthread_t: the thread pointer (psABI) */
 	__u64 born_ns; /* 0: not known */
 	__u64 died_ns; /* 0: it lives, or (BEFORE_ATTACH with tid 0) it ended before the attach */
 	__u64 start_routine;

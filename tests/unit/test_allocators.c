@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arch/x86_64/control_flow.h"
+#include "arch/control_flow.h"
 #include "base/cleanup.h"
 #include "leakmon_abi.h"
 #include "parse/allocators.h"

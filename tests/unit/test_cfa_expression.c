@@ -8,7 +8,7 @@
 
 #include <dwarf.h>
 
-#include "arch/x86_64/cfa.h"
+#include "arch/cfa.h"
 #include "base/cleanup.h"
 
 #define PLT_HEAD DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and

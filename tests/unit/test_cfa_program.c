@@ -8,7 +8,7 @@
 
 #include <dwarf.h>
 
-#include "arch/x86_64/cfa.h"
+#include "arch/cfa.h"
 #include "unit/unwind_fixture.h"
 
 /* One function of 64 bytes at the base, compiled by hand. */

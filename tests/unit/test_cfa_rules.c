@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "arch/x86_64/cfa.h"
+#include "arch/cfa.h"
 #include "base/cleanup.h"
 
 #define RA                                                                                         \

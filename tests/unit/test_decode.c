@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "parse/questions.h"
 #include "sandbox/parser.h"
@@ -28,7 +29,7 @@ static struct image small_image(void)
 	image.file.thread_locals = (struct elf_thread_locals){0x2000, 48, 16};
 	image.tls_layout = (struct tls_layout){.heads_at = 0x2100,
 					       .slots_at = 4208,
-					       .vector_at = TLS_VECTOR_AT,
+					       .vector_at = MACHINE_DTV_AT,
 					       .thread_size = 2368,
 					       .keys_at = 1296,
 					       .key_value_at = 8};

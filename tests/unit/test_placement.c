@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "arch/x86_64/placement.h"
+#include "arch/placement.h"
 #include "base/cleanup.h"
 
 /* Call shapes, as the allocator table has them. */

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "arch/x86_64/cfa.h"
+#include "arch/cfa.h"
 #include "base/cleanup.h"
 
 static const struct lm_unwind_row one = {.kind = LM_UNWIND_SP, .cfa_words = 1};

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "retain/root_groups.h"
 #include "retain/thread_blocks.h"
@@ -124,7 +125,7 @@ static void make_modules(struct scene *scene)
 		.slot_generation_at = 0,
 		.slot_map_at = 8,
 		.map_offset_at = offsetof(struct fake_map, offset),
-		.vector_at = TLS_VECTOR_AT,
+		.vector_at = MACHINE_DTV_AT,
 		.thread_size = sizeof(struct fake_thread),
 		.keys_at = offsetof(struct fake_thread, specific),
 		.key_value_at = 8,

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/byte_reader.h"
 #include "elf/elf_file.h"
@@ -223,7 +224,6 @@ void eh_section_free(struct eh_section *section)
 }
 
 #define EXTENDED_LENGTH 0xffffffffu
-#define RETURN_ADDRESS_REGISTER 16 /* psABI x86-64, figure 3.36 */
 
 struct parser {
 	struct eh_place place;
@@ -289,7 +289,7 @@ static bool parse_cie(const struct parser *parser, struct byte_reader *record, s
 	column = version == 1 ? byte_reader_u8(record) : byte_reader_uleb128(record);
 	cie->augmented = letters[0] == 'z';
 	cie->pointer_encoding = DW_EH_PE_absptr;
-	if (column != RETURN_ADDRESS_REGISTER || (letters[0] && !cie->augmented))
+	if (column != MACHINE_RETURN_COLUMN || (letters[0] && !cie->augmented))
 		return false;
 	if (cie->augmented) {
 		size = byte_reader_uleb128(record);

@@ -28,7 +28,7 @@ bool eh_pointer_read(struct byte_reader *reader, uint8_t encoding, const struct 
 
 /*
  * Can addresses of code in .eh_frame be encoded so? Absolute or relative to their own place: for
- * datarel there libgcc knows no base on x86-64.
+ * datarel there libgcc knows no base.
  */
 bool eh_pointer_fits_code(uint8_t encoding);
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 
 /* Bytes of an ELF file, wherever it is. */
@@ -274,7 +275,7 @@ static int read_header(struct elf_file *file, Elf64_Ehdr *header)
 		return err;
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
-	    header->e_machine != EM_X86_64)
+	    header->e_machine != MACHINE_ELF)
 		return -ENOEXEC;
 	/* ET_REL is what dwz makes of the debug information that several files share. */
 	if (header->e_type != ET_EXEC && header->e_type != ET_DYN && header->e_type != ET_REL)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Our own reader of 64-bit little-endian x86-64 ELF files, for files that a target mapped and that
- * may be hostile: every offset and count is checked against the file's size, nothing is mapped
- * (a file truncated under us gives a short read, never SIGBUS), and sizes are capped.
- * Source of the layout: System V gABI, chapters 4 and 5; psABI x86-64.
+ * Our own reader of 64-bit little-endian ELF files of this machine, for files that a target mapped
+ * and that may be hostile: every offset and count is checked against the file's size, nothing is
+ * mapped (a file truncated under us gives a short read, never SIGBUS), and sizes are capped. Source
+ * of the layout: System V gABI, chapters 4 and 5; the psABI.
  */
 #ifndef LEAKMON_ELF_ELF_FILE_H
 #define LEAKMON_ELF_ELF_FILE_H

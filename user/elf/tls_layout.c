@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 
 #define DESCRIPTOR_WORDS 3
@@ -75,7 +76,7 @@ bool tls_layout_is_sound(const struct tls_layout *layout)
 	       layout->list_slots_at <= TLS_LAYOUT_MAX &&
 	       layout->slot_generation_at <= TLS_LAYOUT_SLOT_BYTES - 8 &&
 	       layout->slot_map_at <= TLS_LAYOUT_SLOT_BYTES - 8 &&
-	       layout->map_offset_at <= TLS_LAYOUT_MAX && layout->vector_at == TLS_VECTOR_AT &&
+	       layout->map_offset_at <= TLS_LAYOUT_MAX && layout->vector_at == MACHINE_DTV_AT &&
 	       layout->vector_pointer_at == 0 && layout->vector_counter_at == 0 &&
 	       layout->thread_size <= TLS_LAYOUT_MAX &&
 	       layout->thread_size >= TLS_KEYS * TLS_KEY_BYTES &&

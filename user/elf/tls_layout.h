@@ -3,7 +3,7 @@
  * Where glibc keeps which module's thread-locals, as its descriptors tell:
  * every module that has thread-locals has a slot in a list, and its number there is its place in
  * each thread's vector (DTV). Sources: Drepper, "ELF Handling For Thread-Local Storage", 3.4.2
- * (x86-64, variant II: blocks lie below the thread pointer); nptl_db/td_thr_tlsbase.c for the
+ * (variant II: blocks lie below the thread pointer); nptl_db/td_thr_tlsbase.c for the
  * rules.
  */
 #ifndef LEAKMON_ELF_TLS_LAYOUT_H
@@ -12,11 +12,8 @@
 #include "elf/elf_file.h"
 
 /* An entry of a vector: a pointer, and what to free. The first one is the vector's generation, the
- * one before it how many there are. The same in every glibc for x86-64. */
+ * one before it how many there are. The same in every glibc. */
 #define TLS_VECTOR_ENTRY 16
-
-/* At an offset from the thread pointer: psABI x86-64. */
-#define TLS_VECTOR_AT 8
 
 /* struct pthread.specific_1stblock: {sequence, value} of the first keys. */
 #define TLS_KEYS 32

@@ -30,7 +30,7 @@ enum call_shape {
 	SHAPE_HEAP_RESIZE_OR_FREE, /* (heap, pointer, size) -> the same */
 	SHAPE_RESIZE_IN_PLACE,	   /* (pointer, size, ...) -> size that the block has now */
 
-	/* These may throw: no return probe may stand in an exception's way (arch/x86_64/results.h).
+	/* These may throw: no return probe may stand in an exception's way (arch/results.h).
 	 */
 	SHAPE_NEW,	      /* (size) -> pointer */
 	SHAPE_NEW_COUNT,      /* (n, size) -> pointer */
@@ -103,7 +103,7 @@ bool allocator_is_operator(size_t function);
 
 /*
  * What the programs are told at an entry (include/leakmon_abi.h): `registers` says where the
- * arguments are, as x86 encodes it.
+ * arguments are, by its number in instructions.
  */
 uint64_t allocator_cookie(size_t function, const uint8_t *registers);
 

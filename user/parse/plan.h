@@ -3,8 +3,8 @@
 #ifndef LEAKMON_PARSE_PLAN_H
 #define LEAKMON_PARSE_PLAN_H
 
-#include "arch/x86_64/placement.h"
-#include "arch/x86_64/results.h"
+#include "arch/placement.h"
+#include "arch/results.h"
 #include "base/vec.h"
 #include "parse/allocators.h"
 #include "parse/choices.h"

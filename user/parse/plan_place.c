@@ -80,16 +80,14 @@ static void mark(struct probe_point *point, bool *flag, const char *why, const c
 	snprintf(point->placement.reason, sizeof(point->placement.reason), "%s%.100s", why, what);
 }
 
-/* Whether the first instruction jumps away, as far as one byte tells. */
+/* Whether the first instruction jumps away, as far as its bytes tell. */
 static bool may_forward(const struct placer *placer, const struct probe_point *point)
 {
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	uint8_t first[5];
+	uint8_t first[CODE_FORWARD_BYTES];
 	uint64_t offset = point->offset - point->placement.offset;
 
-	if (elf_file_read(placer->file, offset, first, sizeof(first)) != sizeof(first))
-		return false;
-	return first[memcmp(first, endbr64, sizeof(endbr64)) ? 0 : sizeof(endbr64)] == 0xe9;
+	return elf_file_read(placer->file, offset, first, sizeof(first)) == sizeof(first) &&
+	       code_may_forward(first);
 }
 
 /* A function that is nothing but a jump to another one of its kind: that one is probed. */
@@ -102,13 +100,7 @@ static int find_forward(struct placer *placer, struct probe_point *point)
 
 	if (error || !placer->code)
 		return error == -ENOMEM ? error : 0;
-	if (code_decode(placer->code, point->vaddr))
-		return 0;
-	if (placer->code->instruction->id == X86_INS_ENDBR64 &&
-	    code_decode(placer->code, point->vaddr + placer->code->instruction->size))
-		return 0;
-	if (placer->code->instruction->id != X86_INS_JMP ||
-	    !code_direct_target(placer->code->instruction, &vaddr))
+	if (!code_forwards(placer->code, point->vaddr, &vaddr))
 		return 0;
 	code_follow(placer->code, vaddr, &target);
 	other = target.vaddr ? entry_at(placer, target.vaddr) : NULL;

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arch/x86_64/code.h"
-#include "arch/x86_64/control_flow.h"
-#include "arch/x86_64/placement.h"
+#include "arch/code.h"
+#include "arch/control_flow.h"
+#include "arch/placement.h"
 #include "base/cleanup.h"
 #include "leakmon_thread.h"
 #include "parse/plan.h"
@@ -130,11 +130,6 @@ static uint64_t step_goes_to(const struct code *code, const struct step *step)
 	return target;
 }
 
-static bool step_is_call(const struct code *code)
-{
-	return cs_insn_group(code->decoder, code->instruction, CS_GRP_CALL);
-}
-
 /* --- glibc: the function that frees a descriptor --- */
 
 struct detach_walk {
@@ -145,35 +140,16 @@ struct detach_walk {
 	size_t exchanges;
 };
 
-/* `lock cmpxchg %rdi, joinid(%rdi)`: a thread that is detached waits for itself. */
+/* A thread that is detached waits for itself: its descriptor is exchanged into its joinid. */
 static void see_exchange(const struct code *code, struct detach_walk *walk)
 {
-	const cs_x86_op *to = &code->instruction->detail->x86.operands[0];
-	const cs_x86_op *from = &code->instruction->detail->x86.operands[1];
+	int64_t at;
 
-	if (code->instruction->id != X86_INS_CMPXCHG)
+	if (!code_is_exchange(code))
 		return;
 	walk->exchanges++;
-	if (to->type == X86_OP_MEM && to->mem.base == X86_REG_RDI &&
-	    to->mem.index == X86_REG_INVALID && to->mem.disp > 0 && from->type == X86_OP_REG &&
-	    from->reg == X86_REG_RDI)
-		walk->joinid_at = (uint64_t)to->mem.disp;
-}
-
-static bool writes_rdi(const struct code *code)
-{
-	cs_regs read, written;
-	uint8_t read_count, written_count;
-
-	if (cs_regs_access(code->decoder, code->instruction, read, &read_count, written,
-			   &written_count))
-		return true;
-	for (uint8_t i = 0; i < written_count; i++) {
-		if (written[i] == X86_REG_RDI || written[i] == X86_REG_EDI ||
-		    written[i] == X86_REG_DI || written[i] == X86_REG_DIL)
-			return true;
-	}
-	return false;
+	if (code_exchanges_argument(code, &at) && at > 0)
+		walk->joinid_at = (uint64_t)at;
 }
 
 static int visit_detach(const struct code *code, const struct step *step, void *context)
@@ -182,8 +158,8 @@ static int visit_detach(const struct code *code, const struct step *step, void *
 	uint64_t target = step_goes_to(code, step);
 
 	see_exchange(code, walk);
-	if (!step_is_call(code)) {
-		walk->argument_lost |= writes_rdi(code);
+	if (!code_is_call(code)) {
+		walk->argument_lost |= code_writes_argument(code);
 	} else if (target) {
 		walk->callees += target != walk->freeing;
 		walk->freeing = target;
@@ -216,17 +192,6 @@ struct join_walk {
 	bool wraps;
 };
 
-/* `movl $-1, tid(%reg)` */
-static bool stores_joined(const struct join_walk *walk, const cs_insn *instruction)
-{
-	const cs_x86_op *to = &instruction->detail->x86.operands[0];
-	const cs_x86_op *from = &instruction->detail->x86.operands[1];
-
-	return instruction->id == X86_INS_MOV && instruction->detail->x86.op_count == 2 &&
-	       to->type == X86_OP_MEM && from->type == X86_OP_IMM && (int32_t)from->imm == -1 &&
-	       to->size == 4 && to->mem.disp == walk->reader->library.layout.tid_at;
-}
-
 /* Called functions are joins of their own: thrd_join calls pthread_join. */
 static bool is_a_join(const struct thread_reader *reader, uint64_t vaddr)
 {
@@ -243,8 +208,8 @@ static int visit_join(const struct code *code, const struct step *step, void *co
 	struct join_walk *walk = context;
 	uint64_t target = step_goes_to(code, step);
 
-	walk->marks_joined |= stores_joined(walk, code->instruction);
-	walk->wraps |= target && step_is_call(code) && is_a_join(walk->reader, target);
+	walk->marks_joined |= code_stores(code, -1, walk->reader->library.layout.tid_at);
+	walk->wraps |= target && code_is_call(code) && is_a_join(walk->reader, target);
 	if (!target || target != walk->freeing)
 		return 0;
 	walk->sites++;

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "arch/x86_64/cfa.h"
+#include "arch/cfa.h"
 #include "base/cleanup.h"
 #include "elf/eh_frame.h"
 #include "parse/image.h"

@@ -3,7 +3,7 @@
  * From .eh_frame to unwind rows, in one pass over the section.
  *
  * Sources: LSB Core 5.0, 10.6 "Exception Frames" (the section's format); DWARF 5, 6.4 "Call Frame
- * Information" (the instructions); psABI x86-64, table 3.36 (register numbers).
+ * Information" (the instructions); the psABI (register numbers).
  */
 #ifndef LEAKMON_PARSE_UNWIND_TABLE_H
 #define LEAKMON_PARSE_UNWIND_TABLE_H

@@ -9,17 +9,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "parse/plan.h"
 #include "probe/attach.h"
 #include "proc/target_file.h"
 
-#define BREAKPOINT 0xcc
-#define INSTRUCTION_MAX 15
 #define PAGE_BYTES 4096
 /* From the beginning of a function, as far as it is decoded, to the end of an instruction. */
-#define WINDOW_MAX (PLAN_CODE_BYTES + INSTRUCTION_MAX)
+#define WINDOW_MAX (PLAN_CODE_BYTES + MACHINE_INSTRUCTION_MAX)
 
 static bool is_mapping_of(const struct code_file *file, const struct mapping *mapping)
 {
@@ -128,7 +127,7 @@ static size_t instruction_size(const uint8_t *code, size_t size)
 		return 5;
 	if (size > 1 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80) /* jcc rel32 */
 		return 6;
-	return INSTRUCTION_MAX;
+	return MACHINE_INSTRUCTION_MAX;
 }
 
 /* Kernels turn a probe on a five-byte nop into a call of a page that they map for it. */
@@ -150,7 +149,7 @@ static bool is_same(const struct maps *maps, uint64_t address, const uint8_t *me
 		    const uint8_t *file, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
-		if (memory[i] == file[i] || memory[i] == BREAKPOINT)
+		if (memory[i] == file[i] || memory[i] == MACHINE_BREAKPOINT)
 			continue;
 		if (size - i < 5 || !is_optimised(maps, address + i, memory + i, file + i))
 			return false;
@@ -170,7 +169,7 @@ struct file_code {
 static int read_file_code(const struct code_point *point, int file_fd, struct file_code *code)
 {
 	size_t lead = point->offset - point->entry;
-	ssize_t got = pread(file_fd, code->bytes, MIN(lead + INSTRUCTION_MAX, WINDOW_MAX),
+	ssize_t got = pread(file_fd, code->bytes, MIN(lead + MACHINE_INSTRUCTION_MAX, WINDOW_MAX),
 			    (off_t)point->entry);
 
 	if (got < 0)
@@ -437,7 +436,7 @@ static int batch_read(struct code_watch *watch, const struct memory *memory,
 			return -errno;
 		for (ssize_t i = 0; i < got; i++)
 			watch->places.items[batch->places[done + (size_t)i]].probed =
-				bytes[i] == BREAKPOINT;
+				bytes[i] == MACHINE_BREAKPOINT;
 		done += got > 0 ? (size_t)got : 1;
 	}
 	return 0;

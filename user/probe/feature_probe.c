@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/log.h"
@@ -27,14 +28,6 @@
 #include "probe/attach.h"
 #include "probe/loader.h"
 #include "proc/memory_room.h"
-
-/* arch/x86/entry/syscalls/syscall_64.tbl since 6.11 */
-#define SYSCALL_URETPROBE 335
-#define SYSCALL_UPROBE 336
-
-/* arch/x86/include/uapi/asm/prctl.h since 6.6 */
-#define ARCH_SHSTK_ENABLE 0x5001
-#define ARCH_SHSTK_SHSTK 1
 
 /* The function that is probed: only ever called to see whether a probe fires. */
 __attribute__((noinline, noclone)) int feature_probe_target(int value);
@@ -151,8 +144,8 @@ static int refuse_uprobe_syscalls(void)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYSCALL_URETPROBE, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYSCALL_UPROBE, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MACHINE_URETPROBE_CALL, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MACHINE_UPROBE_CALL, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -224,34 +217,11 @@ static void __attribute__((noreturn)) dispatch_child(const int go[2])
 	_exit(result == 7 ? 0 : 1);
 }
 
-/*
- * Documentation/arch/x86/shstk.rst: nothing that was called before may return afterwards, so libc
- * cannot make this call.
- */
 static void __attribute__((noreturn)) shadow_stack_child(const int go[2])
 {
-	long result = SYS_arch_prctl;
-
 	wait_for_probe(go);
-	__asm__ volatile("syscall"
-			 : "+a"(result)
-			 : "D"(ARCH_SHSTK_ENABLE), "S"(ARCH_SHSTK_SHSTK)
-			 : "rcx", "r11", "memory");
+	machine_enable_shadow_stack();
 	_exit(feature_probe_target(7) == 7 ? 0 : 1);
-}
-
-/* The kernel shows the flag where the processor has them and it offers them to programs. */
-static bool has_shadow_stacks(void)
-{
-	_cleanup_fclose_ FILE *stream = fopen("/proc/cpuinfo", "re");
-	_cleanup_free_ char *line = NULL;
-	size_t size = 0;
-
-	while (stream && getline(&line, &size, stream) > 0) {
-		if (!strncmp(line, "flags", 5))
-			return strstr(line, " user_shstk");
-	}
-	return false;
 }
 
 static bool child_survives(const struct attach_request *probe, enum attach_method method,
@@ -394,7 +364,7 @@ int feature_probe_run(struct kernel_features *features, enum attach_method metho
 	features->method = method;
 	features->seccomp_safe = child_survives(&probe, method, seccomp_child);
 	features->shadow_stack_safe =
-		!has_shadow_stacks() || child_survives(&probe, method, shadow_stack_child);
+		!machine_has_shadow_stacks() || child_survives(&probe, method, shadow_stack_child);
 	features->dispatch_safe = child_survives(&probe, method, dispatch_child);
 	log_debug("feature probe: return probes and Syscall User Dispatch: %s",
 		  features->dispatch_safe ? "no harm" : "deadly");

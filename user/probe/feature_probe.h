@@ -24,7 +24,7 @@ struct kernel_features {
 	 * processors. */
 	bool shadow_stack_safe;
 	/* The same of Syscall User Dispatch, from which no kernel exempts its uretprobe system call
-	 * (6.11 and later on x86-64; older ones have none). Session programs give up the return. */
+	 * (since 6.11; older ones have none). Session programs give up the return. */
 	bool dispatch_safe;
 	struct dispatch_finder *dispatch_finder; /* unless that is so; owned */
 };

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/system_call.h"
 #include "base/cleanup.h"
 
 /* No loader makes more system calls than this before the program's own code runs. */
@@ -97,26 +98,6 @@ int launch_start(struct launch *launch)
 	return 0;
 }
 
-/* What a loader does before it hands over: anything else is the program's own code. */
-static const uint64_t loader_calls[] = {
-	SYS_mmap,     SYS_mprotect,   SYS_munmap, SYS_openat,	       SYS_open,
-	SYS_read,     SYS_pread64,    SYS_fstat,  SYS_newfstatat,      SYS_stat,
-	SYS_close,    SYS_access,     SYS_brk,	  SYS_arch_prctl,      SYS_set_tid_address,
-	SYS_readlink, SYS_readlinkat, SYS_rseq,	  SYS_set_robust_list, SYS_prlimit64,
-	SYS_lseek,    SYS_getcwd,     SYS_fcntl,  SYS_faccessat,       SYS_getrandom,
-	SYS_uname,    SYS_mremap,     SYS_lstat,  SYS_geteuid,	       SYS_getuid,
-	SYS_getgid,   SYS_getegid,    SYS_execve, SYS_execveat,	       SYS_madvise,
-};
-
-static bool is_loader_call(uint64_t number)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(loader_calls); i++) {
-		if (loader_calls[i] == number)
-			return true;
-	}
-	return false;
-}
-
 struct follower {
 	pid_t pid;
 	launch_mapped mapped;
@@ -130,7 +111,7 @@ static bool loader_is_done(const struct follower *follower)
 {
 	const struct __ptrace_syscall_info *entry = &follower->entry;
 
-	if (!is_loader_call(entry->entry.nr))
+	if (!system_call_is_of_loader(entry->entry.nr))
 		return true;
 	/* A loader makes relocated data read-only (PT_GNU_RELRO) when every library is mapped. */
 	return follower->probed > 0 && entry->entry.nr == SYS_mprotect &&

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 
 #define GRANULE (1ull << FILTER_GRANULE_SHIFT)
@@ -12,7 +13,7 @@ int filter_add(struct filter *filter, uint64_t start, uint64_t end)
 {
 	struct filter_range *last;
 
-	end = MIN(end, 1ull << FILTER_ADDRESS_BITS);
+	end = MIN(end, 1ull << MACHINE_USER_BITS);
 	if (start >= end)
 		return 0;
 	/* For the analyser: a list that has room has items. */

@@ -10,9 +10,6 @@
 #include "base/vec.h"
 
 #define FILTER_GRANULE_SHIFT 21
-/* x86-64 user addresses with four-level page tables; what lies above is not followed. */
-#define FILTER_ADDRESS_BITS 47
-
 struct filter_range {
 	uint64_t start, end;
 };

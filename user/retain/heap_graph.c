@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 
 #define CHUNK_HEADER 16
@@ -364,31 +365,11 @@ static int add_memory(struct builder *builder)
 	return err;
 }
 
-static const struct {
-	const char *name;
-	size_t offset;
-} registers[REGISTER_COUNT] = {
-#define REGISTER(name)                                                                             \
-	{                                                                                          \
-#name, offsetof(struct user_regs_struct, name)                                     \
-	}
-	REGISTER(rax), REGISTER(rbx),	   REGISTER(rcx), REGISTER(rdx), REGISTER(rsi),
-	REGISTER(rdi), REGISTER(rbp),	   REGISTER(rsp), REGISTER(r8),	 REGISTER(r9),
-	REGISTER(r10), REGISTER(r11),	   REGISTER(r12), REGISTER(r13), REGISTER(r14),
-	REGISTER(r15), REGISTER(orig_rax),
-#undef REGISTER
-};
-
 const char *register_name(uint64_t number)
 {
-	static const char *const vectors[] = {"xmm0",  "xmm1",	"xmm2",	 "xmm3", "xmm4",  "xmm5",
-					      "xmm6",  "xmm7",	"xmm8",	 "xmm9", "xmm10", "xmm11",
-					      "xmm12", "xmm13", "xmm14", "xmm15"};
-
-	if (number < REGISTER_COUNT)
-		return registers[number].name;
-	number = (number - REGISTER_VECTORS) / 2;
-	return number < ARRAY_SIZE(vectors) ? vectors[number] : "register";
+	if (number < MACHINE_REGISTERS)
+		return machine_register_name((unsigned)number);
+	return machine_vector_name((unsigned)(number - REGISTER_VECTORS));
 }
 
 static int add_registers(struct builder *builder)
@@ -399,14 +380,10 @@ static int add_registers(struct builder *builder)
 	for (size_t i = 0; !err && i < builder->heap_image->threads.count; i++) {
 		const struct heap_image_thread *thread = &builder->heap_image->threads.items[i];
 
-		for (size_t j = 0; !err && j < REGISTER_COUNT; j++) {
-			uint64_t value;
-
-			memcpy(&value, (const char *)&thread->registers + registers[j].offset,
-			       sizeof(value));
-			err = add_root(builder, j, value, (uint32_t)i + 1);
-		}
-		for (size_t j = 0; !err && j < STOP_VECTOR_WORDS; j++)
+		for (unsigned j = 0; !err && j < MACHINE_REGISTERS; j++)
+			err = add_root(builder, j, machine_register(&thread->registers, j),
+				       (uint32_t)i + 1);
+		for (size_t j = 0; !err && j < MACHINE_VECTOR_WORDS; j++)
 			err = add_root(builder, REGISTER_VECTORS + j, thread->vectors[j],
 				       (uint32_t)i + 1);
 	}

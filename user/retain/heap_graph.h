@@ -36,8 +36,7 @@ struct root_word {
 };
 
 #define TYPE_NONE UINT32_MAX
-#define REGISTER_COUNT 17
-#define REGISTER_VECTORS 32 /* from here on: words of xmm0 to xmm15 */
+#define REGISTER_VECTORS 64 /* from here on: words of the vector registers */
 
 struct heap_graph {
 	uint32_t blocks;	  /* nodes 0 to blocks - 1, by ascending address */
@@ -60,7 +59,7 @@ int heap_graph_build(const struct heap_image *heap_image, const struct data_modu
 		     size_t tracked_count, struct heap_graph *graph);
 void heap_graph_free(struct heap_graph *graph);
 
-/* "rax", ..., "xmm0"; of root_word.address. */
+/* Of root_word.address. */
 const char *register_name(uint64_t number);
 
 /* The blocks of a heap image: chunks in use, and blocks that were tracked, in one list. */

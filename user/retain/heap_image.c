@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "retain/heap_image_builder.h"
@@ -331,9 +332,10 @@ int builder_find_free_chunks(struct image_builder *builder, const struct stop *s
 	if (!stop && !err)
 		err = free_lists_add_all_caches(free_chunks, &builder->peek, &heap_image->spans);
 	for (size_t i = 0; stop && !err && i < stop->threads.count; i++)
-		err = free_lists_add_cache(free_chunks, &builder->peek,
-					   stop->threads.items[i].registers.fs_base,
-					   &heap_image->spans);
+		err = free_lists_add_cache(
+			free_chunks, &builder->peek,
+			machine_thread_pointer(&stop->threads.items[i].registers),
+			&heap_image->spans);
 	return err;
 }
 

@@ -44,7 +44,7 @@ struct heap_image_thread {
 	pid_t tid;
 	char comm[16];
 	struct user_regs_struct registers;
-	uint64_t vectors[STOP_VECTOR_WORDS];
+	uint64_t vectors[MACHINE_VECTOR_WORDS];
 	uint64_t stack_start, stack_end; /* in use; 0: nowhere known */
 	uint64_t *stack;		 /* copied from stack_start on; owned */
 	size_t stack_words;

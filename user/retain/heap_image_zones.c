@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 
 #define CLUSTER_GAP (1ull << 30)
@@ -178,9 +179,6 @@ int stacks_copy(struct heap_image *heap_image, int pagemap, struct deadline *dea
 
 /* Where threads have their stacks and thread-locals. */
 
-/* psABI x86-64, 3.2.2: what a leaf function may use below its stack pointer. */
-#define RED_ZONE 128
-
 /* glibc puts struct pthread at the thread pointer; it is smaller than this. */
 #define THREAD_STRUCT_BYTES MEMORY_PAGE
 
@@ -225,8 +223,9 @@ static bool has_guard(const struct maps *maps, const struct mapping *mapping)
 static int add_stack(struct heap_image *heap_image, size_t i, const struct mapping *mapping)
 {
 	struct heap_image_thread *thread = &heap_image->threads.items[i];
-	uint64_t sp = thread->registers.rsp & ~7ull, start = MAX(sp - RED_ZONE, mapping->start);
-	uint64_t pointer = thread->registers.fs_base;
+	uint64_t sp = machine_sp(&thread->registers) & ~7ull;
+	uint64_t start = MAX(sp - MACHINE_RED_ZONE, mapping->start);
+	uint64_t pointer = machine_thread_pointer(&thread->registers);
 	bool own = is_main_stack(mapping) || (pointer > sp && pointer < mapping->end);
 	int err = 0;
 
@@ -243,7 +242,7 @@ static int add_stack(struct heap_image *heap_image, size_t i, const struct mappi
 /* Thread-locals, and a stack that the thread has left for another one: all of it. */
 static int add_thread_locals(struct heap_image *heap_image, size_t i, const struct mapping *stack)
 {
-	uint64_t pointer = heap_image->threads.items[i].registers.fs_base;
+	uint64_t pointer = machine_thread_pointer(&heap_image->threads.items[i].registers);
 	const struct mapping *mapping = maps_find(&heap_image->maps, pointer);
 	uint64_t end, start;
 
@@ -274,6 +273,7 @@ static void read_comm(pid_t pid, struct heap_image_thread *thread)
 static int add_thread(struct heap_image *heap_image, const struct stopped_thread *stopped)
 {
 	struct heap_image_thread *thread = vec_push(&heap_image->threads);
+	uint64_t sp = machine_sp(&stopped->registers);
 	size_t i = heap_image->threads.count - 1;
 	const struct mapping *mapping;
 	int err = 0;
@@ -283,9 +283,8 @@ static int add_thread(struct heap_image *heap_image, const struct stopped_thread
 	thread->tid = stopped->tid;
 	thread->registers = stopped->registers;
 	memcpy(thread->vectors, stopped->vectors, sizeof(thread->vectors));
-	mapping = maps_find(&heap_image->maps, thread->registers.rsp);
-	if (mapping &&
-	    (!mapping->writable || mapping->inode || is_in_heap(heap_image, thread->registers.rsp)))
+	mapping = maps_find(&heap_image->maps, sp);
+	if (mapping && (!mapping->writable || mapping->inode || is_in_heap(heap_image, sp)))
 		mapping = NULL;
 	if (mapping)
 		err = add_stack(heap_image, i, mapping);
@@ -303,7 +302,7 @@ int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
 	return err;
 }
 
-/* What a thread gave to the system call that it waits in (proc(5), /proc/PID/syscall; psABI A.2.1).
+/* What a thread gave to the system call that it waits in (proc(5), /proc/PID/syscall).
  * Of one that runs, nothing is known. */
 static void read_call(pid_t pid, struct heap_image_thread *thread)
 {
@@ -316,12 +315,7 @@ static void read_call(pid_t pid, struct heap_image_thread *thread)
 	if (!file || fscanf(file, "%*d %llx %llx %llx %llx %llx %llx", &given[0], &given[1],
 			    &given[2], &given[3], &given[4], &given[5]) != 6)
 		return;
-	thread->registers.rdi = given[0];
-	thread->registers.rsi = given[1];
-	thread->registers.rdx = given[2];
-	thread->registers.r10 = given[3];
-	thread->registers.r8 = given[4];
-	thread->registers.r9 = given[5];
+	machine_set_arguments(&thread->registers, given);
 }
 
 static int add_running(struct heap_image *heap_image, pid_t tid)

@@ -12,8 +12,6 @@
 #define LEAKMON_RETAIN_INTERRUPTED_CALL_H
 
 #include <linux/filter.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
@@ -24,12 +22,5 @@
  */
 int interrupted_call_mend(pid_t tid, const struct user_regs_struct *registers,
 			  struct sock_filter *program);
-
-/*
- * Whether EINTR of this call means that nothing was done: it can be made again. Not of close(2),
- * whose descriptor is gone. `architecture`: AUDIT_ARCH_X86_64 (also of the x32 ABI) or
- * AUDIT_ARCH_I386.
- */
-bool interrupted_call_can_be_repeated(uint32_t architecture, uint32_t number);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 
 /* Before the oldest layout's last field. */
@@ -72,7 +73,7 @@ static bool sizes_hold(const uint64_t *state, const struct malloc_layout *layout
 	uint64_t now = word_at(state, layout->system_mem);
 	uint64_t most = word_at(state, layout->system_mem + 8);
 
-	return now <= most && now % 16 == 0 && most < 1ull << FILTER_ADDRESS_BITS;
+	return now <= most && now % 16 == 0 && most < 1ull << MACHINE_USER_BITS;
 }
 
 static bool state_holds(const uint64_t *state, const struct malloc_layout *layout, uint64_t address,
@@ -147,7 +148,7 @@ static bool may_be_state(struct peek *peek, uint64_t address, const struct mallo
 	uint64_t next;
 
 	return !peek_words(peek, address + layout->next, &next, 1) && next && next % 8 == 0 &&
-	       next < 1ull << FILTER_ADDRESS_BITS;
+	       next < 1ull << MACHINE_USER_BITS;
 }
 
 /* One place and layout. 0; -EAGAIN: it looks like an arena that is at work; -ENOMEM. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "retain/root_grouper.h"
 
@@ -302,8 +303,8 @@ static int join_local(struct grouper *grouper, const struct thread_block *block,
 static bool is_thread_local(const struct grouper *grouper, const struct zone *zone,
 			    const struct stack_frame *frame, uint64_t address)
 {
-	uint64_t pointer =
-		grouper->sources->heap_image->threads.items[zone->thread].registers.fs_base;
+	uint64_t pointer = machine_thread_pointer(
+		&grouper->sources->heap_image->threads.items[zone->thread].registers);
 
 	if (pointer < zone->start || pointer >= zone->end)
 		return false;

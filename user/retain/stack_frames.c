@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "parse/questions.h"
 #include "proc/target_file.h"
@@ -12,9 +13,6 @@
 
 #define MAX_FRAMES 512
 #define MIN_ADDRESS 4096ull
-/* struct sigcontext behind the handler's return address: see bpf/unwind.bpf.h. */
-#define SIGNAL_FRAME_FP 120
-#define SIGNAL_FRAME_SP 160
 
 /* The rows of one mapping's file. */
 struct code_rows {
@@ -97,9 +95,9 @@ static bool leave_signal(const struct heap_image_thread *thread, struct register
 {
 	uint64_t sp, ip, fp;
 
-	if (!read_stack(thread, registers->sp + SIGNAL_FRAME_SP, &sp) ||
-	    !read_stack(thread, registers->sp + SIGNAL_FRAME_SP + 8, &ip) ||
-	    !read_stack(thread, registers->sp + SIGNAL_FRAME_FP, &fp))
+	if (!read_stack(thread, registers->sp + MACHINE_SIGNAL_SP, &sp) ||
+	    !read_stack(thread, registers->sp + MACHINE_SIGNAL_IP, &ip) ||
+	    !read_stack(thread, registers->sp + MACHINE_SIGNAL_FP, &fp))
 		return false;
 	*registers = (struct registers){ip, sp, fp, true};
 	return ip >= MIN_ADDRESS;
@@ -162,8 +160,8 @@ static bool step(struct unwinder *unwinder, const struct heap_image_thread *thre
 static int unwind(struct unwinder *unwinder, uint32_t number)
 {
 	const struct heap_image_thread *thread = &unwinder->heap_image->threads.items[number];
-	struct registers registers = {thread->registers.rip, thread->stack_start,
-				      thread->registers.rbp, true};
+	struct registers registers = {machine_ip(&thread->registers), thread->stack_start,
+				      machine_fp(&thread->registers), true};
 	bool more = thread->stack_words > 0, root = false;
 
 	for (size_t i = 0; more && i < MAX_FRAMES; i++) {

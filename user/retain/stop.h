@@ -15,19 +15,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
+#include "arch/machine.h"
 #include "base/hash.h"
 #include "base/vec.h"
-
-#define STOP_VECTOR_WORDS 32 /* xmm0 to xmm15 */
 
 struct stopped_thread {
 	pid_t tid;
 	bool interrupted, stopped;
 	int signal; /* that it was about to get; 0: none */
 	struct user_regs_struct registers;
-	uint64_t vectors[STOP_VECTOR_WORDS];
+	uint64_t vectors[MACHINE_VECTOR_WORDS];
 };
 
 struct pause_guard;

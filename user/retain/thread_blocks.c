@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/tls_layout.h"
 
 /* What the parts of thread_blocks.c share. */
 
-#define USER_ADDRESSES (1ull << 47)
+#define USER_ADDRESSES (1ull << MACHINE_USER_BITS)
 
 struct thread_finder {
 	const struct heap_image *heap_image;
@@ -56,7 +57,8 @@ static int read_vector(struct heap_image_thread *thread, struct peek *peek, size
 	struct thread_vector read = {0};
 	uint64_t words[WORDS_PER_ENTRY];
 
-	if (peek_words(peek, thread->registers.fs_base + TLS_VECTOR_AT, &read.address, 1))
+	if (peek_words(peek, machine_thread_pointer(&thread->registers) + MACHINE_DTV_AT,
+		       &read.address, 1))
 		return 0;
 	read.count = entries_of(peek, read.address);
 	if (!read.count || read.count > *left ||
@@ -84,7 +86,7 @@ int thread_vectors_read(struct heap_image *heap_image, struct peek *peek)
 	for (size_t i = 0; !err && i < heap_image->threads.count; i++) {
 		if (deadline_has_passed(peek->deadline))
 			break;
-		if (heap_image->threads.items[i].registers.fs_base)
+		if (machine_thread_pointer(&heap_image->threads.items[i].registers))
 			err = read_vector(&heap_image->threads.items[i], peek, &left);
 	}
 	return err;
@@ -140,7 +142,8 @@ static int thread_finder_add_module(struct thread_finder *finder, const struct d
 	if (below && below < size)
 		return 0;
 	for (size_t i = 0; !err && i < heap_image->threads.count; i++) {
-		uint64_t pointer = heap_image->threads.items[i].registers.fs_base, start;
+		uint64_t pointer = machine_thread_pointer(&heap_image->threads.items[i].registers),
+			 start;
 
 		start = below ? pointer - MIN(below, pointer)
 			      : block_in_vector(&heap_image->threads.items[i].vector, slot);
@@ -309,7 +312,9 @@ static uint64_t find_keys(const struct thread_finder *finder)
 	const struct tls_layout *layout = &finder->library->image.tls_layout;
 
 	for (size_t i = 0; i < MIN(finder->heap_image->threads.count, KEYS_TRIES); i++) {
-		uint64_t thread = finder->heap_image->threads.items[i].registers.fs_base, keys;
+		uint64_t thread = machine_thread_pointer(
+				 &finder->heap_image->threads.items[i].registers),
+			 keys;
 
 		if (thread && peek_word(finder, thread + layout->keys_at, &keys) && keys > thread &&
 		    keys % 8 == 0 &&
@@ -322,7 +327,7 @@ static uint64_t find_keys(const struct thread_finder *finder)
 static int add_thread(struct thread_finder *finder, uint32_t number, uint64_t keys)
 {
 	const struct heap_image_thread *thread = &finder->heap_image->threads.items[number];
-	uint64_t start = thread->registers.fs_base, at = start + keys;
+	uint64_t start = machine_thread_pointer(&thread->registers), at = start + keys;
 	uint64_t end = start + finder->library->image.tls_layout.thread_size;
 	uint64_t keys_end = keys ? at + TLS_KEYS * TLS_KEY_BYTES : start;
 	const struct thread_block parts[] = {

@@ -4,12 +4,13 @@
 #include <errno.h>
 #include <time.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 
 /* glibc aligns descriptors to 64 bytes; no psABI lets them have less than this. */
 #define DESCRIPTOR_ALIGNMENT 16
-#define USER_ADDRESSES (1ull << 47)
+#define USER_ADDRESSES (1ull << MACHINE_USER_BITS)
 #define PAGE_BYTES 4096ull
 /* A neighbour that came or went is looked for anew, but not for ever. */
 #define MAX_REPAIRS 1024

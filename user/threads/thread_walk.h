@@ -9,7 +9,7 @@
  * only the former has the exiting bit in its state.
  *
  * Nothing is believed: links must be aligned, lead to memory that can be read and back to where
- * they came from, no descriptor may come twice, each must begin with its own address (psABI x86-64:
+ * they came from, no descriptor may come twice, each must begin with its own address (psABI:
  * %fs:0), and each list must close at its head. A list that changes while it is read fails such a
  * check, too: so the walk is tried again a few times.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "arch/x86_64/cfa.h"
+#include "arch/cfa.h"
 
 #include <dwarf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "arch/x86_64/control_flow.h"
+#include "arch/control_flow.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "arch/x86_64/placement.h"
+#include "arch/placement.h"
 
 #include <capstone/capstone.h>
 #include <string.h>
 
 #include "arch/x86_64/effects.h"
-#include "arch/x86_64/trap.h"
+#include "arch/trap.h"
 #include "base/cleanup.h"
 
 /* How far beyond a NULL check a place is sought that NULL does not reach. */

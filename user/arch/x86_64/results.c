@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "arch/x86_64/results.h"
+#include "arch/results.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "arch/x86_64/control_flow.h"
+#include "arch/control_flow.h"
 #include "arch/x86_64/effects.h"
-#include "arch/x86_64/trap.h"
+#include "arch/trap.h"
 #include "base/cleanup.h"
 #include "leakmon_abi.h"
 

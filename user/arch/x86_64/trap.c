@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "arch/x86_64/trap.h"
+#include "arch/trap.h"
 
 #include <stdbool.h>
 

@@ -19,13 +19,13 @@
  * Code of one function may be shared by others; the program compares the place of the return
  * address with that of the call that is pending.
  */
-#ifndef LEAKMON_ARCH_X86_64_RESULTS_H
-#define LEAKMON_ARCH_X86_64_RESULTS_H
+#ifndef LEAKMON_ARCH_RESULTS_H
+#define LEAKMON_ARCH_RESULTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arch/x86_64/code.h"
+#include "arch/code.h"
 #include "base/vec.h"
 
 struct result_site {

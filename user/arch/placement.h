@@ -24,8 +24,8 @@
  * to probe (segment or lock prefix, 66 90, VEX) gives way to the first provable instruction even
  * if that one is single-stepped.
  */
-#ifndef LEAKMON_ARCH_X86_64_PLACEMENT_H
-#define LEAKMON_ARCH_X86_64_PLACEMENT_H
+#ifndef LEAKMON_ARCH_PLACEMENT_H
+#define LEAKMON_ARCH_PLACEMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

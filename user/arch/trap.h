@@ -4,8 +4,8 @@
  * as arch/x86/kernel/uprobes.c does (is_prefix_bad, branch_setup_xol_ops, push_setup_xol_ops).
  * Where kernels since 6.1 differ, the answer is the worse one.
  */
-#ifndef LEAKMON_ARCH_X86_64_TRAP_H
-#define LEAKMON_ARCH_X86_64_TRAP_H
+#ifndef LEAKMON_ARCH_TRAP_H
+#define LEAKMON_ARCH_TRAP_H
 
 #include <stddef.h>
 #include <stdint.h>

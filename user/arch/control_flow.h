@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The instructions that a function may run, with what follows each. */
-#ifndef LEAKMON_ARCH_X86_64_CONTROL_FLOW_H
-#define LEAKMON_ARCH_X86_64_CONTROL_FLOW_H
+#ifndef LEAKMON_ARCH_CONTROL_FLOW_H
+#define LEAKMON_ARCH_CONTROL_FLOW_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arch/x86_64/results.h"
+#include "arch/results.h"
 #include "base/vec.h"
 
 enum step_kind {

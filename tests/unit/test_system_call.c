@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
-#include "retain/interrupted_call.h"
+#include "arch/system_call.h"
 
 static void what_has_done_nothing_can_be_repeated(void **state)
 {
@@ -38,7 +38,7 @@ static void what_has_done_nothing_can_be_repeated(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_int_equal(
-			interrupted_call_can_be_repeated(cases[i].architecture, cases[i].number),
+			system_call_can_be_repeated(cases[i].architecture, cases[i].number),
 			cases[i].repeated);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A file's code, decoded one instruction at a time, and where its jumps lead. */
-#ifndef LEAKMON_ARCH_X86_64_CODE_H
-#define LEAKMON_ARCH_X86_64_CODE_H
+#ifndef LEAKMON_ARCH_CODE_H
+#define LEAKMON_ARCH_CODE_H
 
 #include <capstone/capstone.h>
 #include <stdint.h>
@@ -24,6 +24,7 @@ struct code_extent {
 #define CODE_WINDOW_BYTES 4096
 #define CODE_MAX_SLOTS (1u << 20)
 #define CODE_NAME_BYTES 96
+#define CODE_FORWARD_BYTES 5 /* enough to see whether a function jumps away */
 /* For all functions of a file together; tcmalloc's take 1,400. */
 #define CODE_MAX_DECODED 20000
 
@@ -61,6 +62,23 @@ uint64_t code_function_end(const struct code *code, uint64_t vaddr);
 
 /* Sees through a PLT entry at `vaddr`; code->instruction is lost. */
 void code_follow(struct code *code, uint64_t vaddr, struct code_target *target);
+
+/* Whether the function at `vaddr` is nothing but a direct jump; decodes. The second one looks at
+ * its first bytes alone: whether decoding is worth it. */
+bool code_forwards(struct code *code, uint64_t vaddr, uint64_t *target);
+bool code_may_forward(const uint8_t first[CODE_FORWARD_BYTES]);
+
+/* What the instruction decoded last is, and does with a function's first argument. */
+bool code_is_call(const struct code *code);
+bool code_writes_argument(const struct code *code);
+
+/* A compare-and-exchange; of the argument itself, if still in its register, with *(argument + *at).
+ */
+bool code_is_exchange(const struct code *code);
+bool code_exchanges_argument(const struct code *code, int64_t *at);
+
+/* Whether it stores this constant of 32 bits at this distance from some register. */
+bool code_stores(const struct code *code, int32_t constant, int64_t distance);
 
 /* The immediate target of a direct jump, branch or call, or false. */
 bool code_direct_target(const cs_insn *instruction, uint64_t *target);

@@ -3,8 +3,8 @@
  * How to find the caller's registers at one place in a function (DWARF 5, 6.4.1), as far as a walk
  * needs it: the CFA, rbp, rsp and the return address. And the unwind row that says the same.
  */
-#ifndef LEAKMON_ARCH_X86_64_CFA_H
-#define LEAKMON_ARCH_X86_64_CFA_H
+#ifndef LEAKMON_ARCH_CFA_H
+#define LEAKMON_ARCH_CFA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * All that the kernel side knows of x86-64; kernel.h includes it. Arguments, results, the stack and
+ * frame pointers are read by libbpf's names (PT_REGS_PARM1, PT_REGS_PARM1_SYSCALL, ...). Sources:
+ * psABI x86-64 1.0, Intel's manual, and the kernel's arch/x86.
+ */
+#ifndef LEAKMON_BPF_ARCH_X86_64_H
+#define LEAKMON_BPF_ARCH_X86_64_H
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct thread_struct {
+	unsigned long fsbase; /* as it was when the thread last left the CPU */
+};
+
+struct thread_info {
+	unsigned long syscall_work; /* enum syscall_work_bit */
+	u32 status;		    /* arch/x86/include/asm/thread_info.h */
+};
+
+#pragma clang attribute pop
+
+/* arch/x86/entry/syscalls/syscall_64.tbl */
+#define NR_MMAP 9
+#define NR_MUNMAP 11
+#define NR_BRK 12
+#define NR_MREMAP 25
+
+/* arch/x86/include/asm/thread_info.h: a 32-bit system call, whose numbers mean other things */
+#define TS_COMPAT 2
+
+static __always_inline u64 syscall_number(const struct pt_regs *regs)
+{
+	return regs->orig_rax;
+}
+
+static __always_inline bool syscall_is_compat(const struct thread_info *info)
+{
+	return info->status & TS_COMPAT;
+}
+
+/* What pthread_self() gives there. */
+static __always_inline u64 thread_pointer_of(const struct thread_struct *thread)
+{
+	return thread->fsbase;
+}
+
+/* arch/x86/include/asm/segment.h: the privilege level, in the code segment */
+#define USER_RPL 3
+#define regs_are_of_user(regs) (((regs)->cs & USER_RPL) == USER_RPL)
+
+static __always_inline void regs_set(struct pt_regs *regs, u64 ip, u64 sp, u64 fp)
+{
+	regs->rip = ip;
+	regs->rsp = sp;
+	regs->rbp = fp;
+}
+
+/* User space ends there, with five levels of page tables. */
+#define USER_MAX_ADDRESS (1ull << 56)
+
+/*
+ * The kernel puts the trampoline of return probes on the last page of user space, if it is free
+ * (kernel/events/uprobes.c, xol_add_vma): with four levels of page tables and with five, all these
+ * bits are set. Nothing else is worth a look.
+ */
+#define TRAMPOLINE_BITS 0x7ffffff00000ull
+
+/* struct rt_sigframe at the handler's return: where struct sigcontext keeps what a walk needs
+ * (arch/x86/include/uapi/asm/sigcontext.h, behind uc_flags, uc_link and uc_stack). */
+#define SIGNAL_FRAME_FP 120
+#define SIGNAL_FRAME_SP 160 /* followed by the instruction pointer */
+
+#define REGISTER(number, field)                                                                    \
+	if (n == (number))                                                                         \
+		value = ctx->field;                                                                \
+	barrier_var(value)
+
+/*
+ * A register by its number in instructions; nothing of interest is ever in the stack pointer. One
+ * branch each, kept apart by barriers: merged, they would become a load at a computed offset of the
+ * context, which the verifier refuses.
+ */
+static __noinline u64 register_at(struct pt_regs *ctx, u32 n)
+{
+	u64 value = 0;
+
+	REGISTER(0, rax);
+	REGISTER(1, rcx);
+	REGISTER(2, rdx);
+	REGISTER(3, rbx);
+	REGISTER(5, rbp);
+	REGISTER(6, rsi);
+	REGISTER(7, rdi);
+	REGISTER(8, r8);
+	REGISTER(9, r9);
+	REGISTER(10, r10);
+	REGISTER(11, r11);
+	REGISTER(12, r12);
+	REGISTER(13, r13);
+	REGISTER(14, r14);
+	REGISTER(15, r15);
+	return value;
+}
+
+#undef REGISTER
+
+/* Intel SDM, volume 1, appendix B: the low four bits of a conditional jump's opcode. */
+static __always_inline bool condition_holds(const struct pt_regs *ctx, u32 code)
+{
+	u64 flags = ctx->eflags;
+	bool carry = flags & 0x1, parity = flags & 0x4, zero = flags & 0x40, sign = flags & 0x80,
+	     overflow = flags & 0x800, holds = sign != overflow || zero;
+	u32 kind = code >> 1;
+
+	if (kind == 0)
+		holds = overflow;
+	else if (kind == 1)
+		holds = carry;
+	else if (kind == 2)
+		holds = zero;
+	else if (kind == 3)
+		holds = carry || zero;
+	else if (kind == 4)
+		holds = sign;
+	else if (kind == 5)
+		holds = parity;
+	else if (kind == 6)
+		holds = sign != overflow;
+	return holds != (code & 1);
+}
+
+#endif

@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# check_arch.sh: registers, instructions and the ABI of one processor are named in user/arch/ and in
+# bpf/arch_*.bpf.h, and nowhere else: a second processor is a folder and a header, not a hunt.
+set -eu
+cd "$(dirname "$0")/.."
+
+registers='[er](ax|bx|cx|dx|si|di|bp|sp|ip)|r(8|9|1[0-5])|orig_rax|[er]flags|xmm[0-9]+|fs_?base'
+names="$registers|x86|x86_64|amd64|X86_[A-Z0-9_]+|cs_(x86|insn|regs)[a-z_]*|csh|EM_X86_64|int3"
+
+# \x86 in a string is a byte.
+if grep -rnE "(^|[^A-Za-z0-9_\\])($names)([^A-Za-z0-9_]|$)" user bpf include --include='*.[ch]' |
+	grep -vE '^(user/arch/|bpf/arch_|bpf/kernel.h:[0-9]+:#include "arch_)'; then
+	echo "these lines belong into user/arch/ or bpf/arch_*.bpf.h" >&2
+	exit 1
+fi

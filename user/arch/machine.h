@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Facts of the processor and its ABI, by the names of what they mean. Facts alone: nothing of ours
+ * is included here, so every room may include this header (scripts/check_rooms.sh).
+ *
+ *   MACHINE_ELF             e_machine of its programs
+ *   MACHINE_RETURN_COLUMN   the DWARF register that stands for the return address
+ *   MACHINE_RED_ZONE        bytes below the stack pointer that a leaf function may use
+ *   MACHINE_USER_BITS       addresses of programs are below 1 << this
+ *   MACHINE_DTV_AT          from the thread pointer to the pointer to the vector of thread-locals
+ *   MACHINE_BREAKPOINT      first byte of the kernel's breakpoint; MACHINE_INSTRUCTION_MAX: bytes
+ *   MACHINE_SIGNAL_SP, _IP, _FP      from a handler's return address to the saved registers
+ *   MACHINE_URETPROBE_CALL, MACHINE_UPROBE_CALL    system calls of the kernel's own probes; 0: none
+ *   machine_enable_shadow_stack()
+ *
+ * Of a stopped thread's registers (struct user_regs_struct):
+ *   machine_ip(), _sp(), _fp(), _thread_pointer()
+ *   machine_register(), machine_register_name()    all that may hold a pointer, by number
+ */
+#ifndef LEAKMON_ARCH_MACHINE_H
+#define LEAKMON_ARCH_MACHINE_H
+
+#if defined(__x86_64__)
+#include "arch/x86_64/machine.h" /* IWYU pragma: export */
+#else
+#error "this processor has no folder in user/arch yet"
+#endif
+
+/* What register `number` holds, below MACHINE_REGISTERS. */
+uint64_t machine_register(const struct user_regs_struct *registers, unsigned number);
+
+/* "rax"; of a word of the vector registers, by word: "xmm0". "register": there is no such one. */
+const char *machine_register_name(unsigned number);
+const char *machine_vector_name(unsigned word);
+
+/* Puts in what a thread gave to the system call that it waits in. */
+void machine_set_arguments(struct user_regs_struct *registers, const unsigned long long given[6]);
+
+/* Whether processor and kernel offer shadow stacks to programs. */
+bool machine_has_shadow_stacks(void);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * System calls by number, and where a stopped thread's registers have them. `architecture` is
+ * AUDIT_ARCH_... of the call (PTRACE_GET_SYSCALL_INFO): a processor may offer more than one table.
+ */
+#ifndef LEAKMON_ARCH_SYSTEM_CALL_H
+#define LEAKMON_ARCH_SYSTEM_CALL_H
+
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+/*
+ * Whether EINTR of this call means that nothing was done: it can be made again. Not of close(2),
+ * whose descriptor is gone.
+ */
+bool system_call_can_be_repeated(uint32_t architecture, uint32_t number);
+
+/* What a dynamic loader does before it hands over: any other call is the program's own code. */
+bool system_call_is_of_loader(uint64_t number);
+
+uint32_t system_call_number(const struct user_regs_struct *registers);
+
+/* What the call that a thread leaves returns: -EINTR, ...; 0 also: it is in none. */
+long system_call_result(const struct user_regs_struct *registers, uint32_t architecture);
+
+/* Whether it may be one of those in some table: cheaper than asking for its architecture. */
+bool system_call_may_return(const struct user_regs_struct *registers, long result);
+
+/* What its seccomp filters would be shown of restart_syscall(2), which would go on with it. */
+struct seccomp_data system_call_restart(const struct user_regs_struct *registers,
+					uint32_t architecture);
+
+/* Of a thread that stands (ptrace(2)). 0 or -errno. */
+int system_call_set_result(pid_t tid, long result);
+
+#endif

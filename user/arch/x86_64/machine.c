@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "arch/machine.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static const struct {
+	const char *name;
+	size_t offset;
+} general[] = {
+#define REGISTER(name)                                                                             \
+	{                                                                                          \
+#name, offsetof(struct user_regs_struct, name)                                     \
+	}
+	REGISTER(rax), REGISTER(rbx),	   REGISTER(rcx), REGISTER(rdx), REGISTER(rsi),
+	REGISTER(rdi), REGISTER(rbp),	   REGISTER(rsp), REGISTER(r8),	 REGISTER(r9),
+	REGISTER(r10), REGISTER(r11),	   REGISTER(r12), REGISTER(r13), REGISTER(r14),
+	REGISTER(r15), REGISTER(orig_rax),
+#undef REGISTER
+};
+_Static_assert(ARRAY_SIZE(general) == MACHINE_REGISTERS, "a row for each");
+
+static const char *const vectors[] = {"xmm0",  "xmm1",	"xmm2",	 "xmm3", "xmm4",  "xmm5",
+				      "xmm6",  "xmm7",	"xmm8",	 "xmm9", "xmm10", "xmm11",
+				      "xmm12", "xmm13", "xmm14", "xmm15"};
+_Static_assert(ARRAY_SIZE(vectors) * 2 == MACHINE_VECTOR_WORDS, "two words each");
+
+uint64_t machine_register(const struct user_regs_struct *registers, unsigned number)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)registers + general[number].offset, sizeof(value));
+	return value;
+}
+
+const char *machine_register_name(unsigned number)
+{
+	return number < ARRAY_SIZE(general) ? general[number].name : "register";
+}
+
+const char *machine_vector_name(unsigned word)
+{
+	return word / 2 < ARRAY_SIZE(vectors) ? vectors[word / 2] : "register";
+}
+
+/* psABI, A.2.1 */
+void machine_set_arguments(struct user_regs_struct *registers, const unsigned long long given[6])
+{
+	registers->rdi = given[0];
+	registers->rsi = given[1];
+	registers->rdx = given[2];
+	registers->r10 = given[3];
+	registers->r8 = given[4];
+	registers->r9 = given[5];
+}
+
+/* The kernel shows the flag, since 6.6, where the processor has them and it offers them. */
+bool machine_has_shadow_stacks(void)
+{
+	_cleanup_fclose_ FILE *stream = fopen("/proc/cpuinfo", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+
+	while (stream && getline(&line, &size, stream) > 0) {
+		if (!strncmp(line, "flags", 5))
+			return strstr(line, " user_shstk");
+	}
+	return false;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* x86-64: what arch/machine.h promises. Sources: psABI x86-64 1.0, and the kernel's arch/x86. */
+#ifndef LEAKMON_ARCH_X86_64_MACHINE_H
+#define LEAKMON_ARCH_X86_64_MACHINE_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+
+#define MACHINE_ELF EM_X86_64
+
+/* psABI, figure 3.36 */
+#define MACHINE_RETURN_COLUMN 16
+
+/* psABI, 3.2.2 */
+#define MACHINE_RED_ZONE 128
+
+/* Four levels of page tables; with five, programs must ask for more (Documentation/arch/x86). */
+#define MACHINE_USER_BITS 47
+
+/* psABI, 3.4.6: the thread control block begins with its own address; its vector comes next. */
+#define MACHINE_DTV_AT 8
+
+/* int3; and Intel's manual, volume 2, 2.3.11. */
+#define MACHINE_BREAKPOINT 0xcc
+#define MACHINE_INSTRUCTION_MAX 15
+
+/* struct rt_sigframe at the handler's return: where struct sigcontext has what a walk needs
+ * (arch/x86/include/uapi/asm/sigcontext.h, behind uc_flags, uc_link and uc_stack). */
+#define MACHINE_SIGNAL_FP 120
+#define MACHINE_SIGNAL_SP 160
+#define MACHINE_SIGNAL_IP 168
+
+/* arch/x86/entry/syscalls/syscall_64.tbl, since 6.11 */
+#define MACHINE_URETPROBE_CALL 335
+#define MACHINE_UPROBE_CALL 336
+
+/* rax to r15, and orig_rax; xmm0 to xmm15. */
+#define MACHINE_REGISTERS 17
+#define MACHINE_VECTOR_WORDS 32
+
+static inline uint64_t machine_ip(const struct user_regs_struct *registers)
+{
+	return registers->rip;
+}
+
+static inline uint64_t machine_sp(const struct user_regs_struct *registers)
+{
+	return registers->rsp;
+}
+
+static inline uint64_t machine_fp(const struct user_regs_struct *registers)
+{
+	return registers->rbp;
+}
+
+static inline uint64_t machine_thread_pointer(const struct user_regs_struct *registers)
+{
+	return registers->fs_base;
+}
+
+/*
+ * arch_prctl(ARCH_SHSTK_ENABLE, ARCH_SHSTK_SHSTK), arch/x86/include/uapi/asm/prctl.h. By hand: what
+ * was called before may not return afterwards (Documentation/arch/x86/shstk.rst), and so libc
+ * cannot make this call.
+ */
+static inline __attribute__((always_inline)) void machine_enable_shadow_stack(void)
+{
+	long result = SYS_arch_prctl;
+
+	__asm__ volatile("syscall" : "+a"(result) : "D"(0x5001), "S"(1) : "rcx", "r11", "memory");
+}
+
+#endif
