@@ -7,7 +7,7 @@
 #define LEAKMON_COLLECT_PLACE_H
 
 #include "collect/snapshot.h"
-#include "proc/container_cache.h"
+#include "proc/container.h"
 
 /* Where the processes of the latest snapshot were. */
 struct places {

@@ -1,12 +1,203 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon kernel, or leakmon --kernel: what the kernel holds, at intervals, until interrupted. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/kernel_kind.h"
+#include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "cli/values.h"
+#include "collect/collect.h"
 #include "command/command.h"
 #include "command/emit.h"
-#include "command/kernel_report.h"
 #include "command/report_loop.h"
+#include "output/output.h"
+#include "probe/kernel_loader.h"
+#include "symbol/kernel_symbols.h"
+
+/* --kernel: from the maps to a named report. */
+
+struct kernel_run {
+	const struct kernel_options *options;
+	const struct output_format *format;
+	FILE *out;
+	struct kernel_side side;
+	struct collect_options collect_options;
+	struct collector *collector;
+	struct kernel_symbols *symbols;
+	uint64_t outstanding_bytes; /* of the latest report, for --fail-over */
+};
+
+_Static_assert(KIND_PAGES - KIND_KMALLOC == (int)LM_KERNEL_PAGES, "kinds stand in the same order");
+
+static int open_names(struct kernel_run *run)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/kallsyms", "re");
+
+	if (!file) {
+		log_error("cannot read /proc/kallsyms: %s", strerror(errno));
+		return -errno;
+	}
+	run->symbols = kernel_symbols_read(file);
+	if (!run->symbols) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	if (kernel_symbols_hidden(run->symbols))
+		log_warning("the kernel hides where its functions are: stacks show addresses only; "
+			    "run with CAP_SYSLOG, and with `sysctl kernel.kptr_restrict=1` or 0");
+	return 0;
+}
+
+static int open_books(struct kernel_run *run)
+{
+	const struct tracking_options *options = &run->options->tracking;
+	struct loader_config config = {
+		.min_size = options->min_size,
+		.max_size = options->max_size,
+		.sample_rate = options->sample_rate,
+		.sample_bytes = options->sample_bytes,
+		.max_blocks = options->max_blocks,
+		.max_sites = (uint32_t)options->max_sites,
+	};
+	int error = kernel_loader_open(&run->side, &config);
+
+	if (error)
+		return error;
+	run->collect_options = (struct collect_options){
+		.older_ns = options->older_ns,
+		.combined_only = options->combined_only,
+		.keep_blocks = run->options->output.report.show_allocs,
+		.sample_rate = options->sample_rate,
+		.sample_bytes = options->sample_bytes,
+	};
+	run->collector = collector_new(&run->side.bpf, &run->collect_options);
+	if (run->collector)
+		return 0;
+	log_error("out of memory");
+	return -ENOMEM;
+}
+
+/* Opens the output, loads, attaches. 0, or -errno after an error message. */
+static int kernel_run_open(struct kernel_run *run, const struct kernel_options *options)
+{
+	int error;
+
+	*run = (struct kernel_run){.options = options,
+				   .format = output_find(options->output.format)};
+	if (!run->format)
+		return -EINVAL; /* the options were checked */
+	error = emit_open(&options->output, run->format, &run->out);
+	if (!error)
+		error = open_names(run);
+	return error ? error : open_books(run);
+}
+
+static void kernel_run_close(struct kernel_run *run)
+{
+	collector_free(run->collector);
+	kernel_loader_close(&run->side);
+	kernel_symbols_free(run->symbols);
+	if (run->out && run->out != stdout)
+		fclose(run->out);
+}
+
+/* Which of the kernel's allocators, and whether its bytes are in other rows, too. */
+static int sites_label(const struct kernel_run *run, struct snapshot_process *process)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < process->sites.count && !error; i++) {
+		struct site *site = &process->sites.items[i];
+		struct frames frames = {0};
+		const char *allocator;
+
+		site->family = FAMILY_KERNEL;
+		if (site->lost || run->side.bpf.sites[site->index].kind >= LM_KERNEL_MAX_)
+			continue;
+		site->kind = KIND_KMALLOC + run->side.bpf.sites[site->index].kind;
+		if (site->kind != KIND_PAGES)
+			continue;
+		error = kernel_symbols_name(run->symbols, site->addresses, site->depth, &frames,
+					    &allocator);
+		if (!error)
+			site->kind = kernel_page_kind(&frames, allocator);
+		vec_free(&frames.list);
+	}
+	return error;
+}
+
+static int sites_name(const struct kernel_run *run, struct report_process *process)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < process->sites.count && !error; i++) {
+		struct report_site *site = &process->sites.items[i];
+		const char *allocator;
+
+		error = kernel_symbols_name(run->symbols, site->site->addresses, site->site->depth,
+					    &site->frames, &allocator);
+		site->id = symbolizer_stack_id(&site->frames);
+	}
+	return error;
+}
+
+/* The kernel's own count of events that its programs could not take. */
+static void say_misses(const struct kernel_run *run, struct snapshot *snapshot)
+{
+	uint64_t births, deaths;
+
+	kernel_loader_misses(&run->side, &births, &deaths);
+	if (!births && !deaths)
+		return;
+	log_warning("%llu allocations and %llu frees of interrupts were not seen: they came while "
+		    "leakmon was counting on the same CPU",
+		    (unsigned long long)births, (unsigned long long)deaths);
+	for (size_t i = 0; i < snapshot->processes.count; i++)
+		snapshot_doubt(&snapshot->processes.items[i], INEXACT_MISSED);
+}
+
+static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool last)
+{
+	struct report report = {0};
+	int error = 0;
+
+	for (size_t i = 0; i < snapshot->processes.count && !error; i++)
+		error = sites_label(run, &snapshot->processes.items[i]);
+	if (!error)
+		error = report_build(&report, snapshot, &run->options->output.report);
+	for (size_t i = 0; i < report.processes.count && !error; i++)
+		error = sites_name(run, &report.processes.items[i]);
+	report.colour = emit_wants_colour(&run->options->output);
+	report.cost = emit_cost();
+	if (error)
+		log_error("out of memory");
+	else
+		error = emit_report(&run->options->output, run->format, run->out, &report, last);
+	report_free(&report);
+	return error;
+}
+
+/* Takes a snapshot, names it and writes it. 0, or -errno after an error message. */
+static int kernel_run_report(struct kernel_run *run, bool last)
+{
+	struct snapshot snapshot = {0};
+	int error = collector_read(run->collector, &snapshot);
+
+	if (error) {
+		log_error("cannot read the maps: %s", strerror(-error));
+		return error;
+	}
+	if (last)
+		say_misses(run, &snapshot);
+	run->outstanding_bytes = snapshot.ledger.outstanding_bytes;
+	error = write_report(run, &snapshot, last);
+	snapshot_free(&snapshot);
+	return error;
+}
+
+/* leakmon kernel, or leakmon --kernel: what the kernel holds, at intervals, until interrupted. */
 
 static int make_report(void *context, enum report_cause cause)
 {
@@ -47,11 +238,13 @@ static const struct option_row kernel_rows[] = {
 	{"kernel", 0, NULL, "the kernel's own memory, in place of a target", value_set_flag,
 	 .offset = offsetof(struct kernel_options, kernel), .hidden = true},
 };
+
 static const struct option_group kernel_group = {"Target", kernel_rows, ARRAY_SIZE(kernel_rows)};
 
 static const struct option_row format_rows[] = {
 	FORMAT_ROW(OUTPUT_REPORT),
 };
+
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 
 static const struct kernel_options defaults = {
@@ -61,6 +254,7 @@ static const struct kernel_options defaults = {
 };
 
 #define PART(member) offsetof(struct kernel_options, member)
+
 const struct command command_kernel = {
 	.name = "kernel",
 	.summary = "show outstanding allocations of the kernel itself",

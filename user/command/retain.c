@@ -1,11 +1,622 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon retain: what holds a process's memory, or that nothing does. */
 #include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "analyze/report.h"
+#include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "command/retain_run.h"
+#include "command/emit.h"
+#include "command/watch.h"
+#include "output/retain.h"
+#include "parse/questions.h"
+#include "proc/memory_room.h"
+#include "retain/double_scan.h"
+#include "retain/result.h"
+#include "retain/retain.h"
+#include "retain/template_types.h"
+#include "sandbox/worker.h"
+#include "store/retain_runs.h"
+#include "symbol/symbolizer.h"
+
+/* What both ways of `leakmon retain` do: from a heap image to what is written. */
+
+struct retain_run {
+	const struct retain_options *options;
+	const struct output_format *format;
+	FILE *out;
+	struct worker *worker;
+	struct symbolizer *symbolizer;
+	VEC(struct retain_result) earlier; /* the latest result of each process */
+	uint64_t runs;
+};
+
+/* What was tracked of one process: nothing, if all is zero. */
+struct retain_tracked {
+	struct tracked_block *blocks; /* by address */
+	size_t count;
+	const struct report_site **sites; /* by number - 1 */
+	size_t site_count;
+	uint64_t dropped; /* allocations that could not be tracked */
+	bool complete;	  /* since the process began, and none is missing */
+};
+
+#define DEFAULT_PATHS 3
+
+/* 0, or -errno after an error message. */
+static int retain_run_open(struct retain_run *run, const struct retain_options *options)
+{
+	int err;
+
+	*run = (struct retain_run){.options = options,
+				   .format = output_find(options->session.output.format),
+				   .worker = worker_new(&parse_kinds, NULL)};
+	run->symbolizer = run->worker ? symbolizer_new(run->worker) : NULL;
+	err = emit_open_stream(&options->session.output, &run->out);
+	if (err)
+		return err;
+	if (!options->session.schedule.repeat)
+		emit_guard(&options->session.output, run->out);
+	if (run->symbolizer)
+		return 0;
+	log_error("out of memory");
+	return -ENOMEM;
+}
+
+static void retain_run_close(struct retain_run *run)
+{
+	for (size_t i = 0; i < run->earlier.count; i++)
+		retain_result_free(&run->earlier.items[i]);
+	vec_free(&run->earlier);
+	symbolizer_free(run->symbolizer);
+	worker_free(run->worker);
+	if (run->out)
+		emit_close(run->out);
+}
+
+/* Says why the memory of a process could not be read. */
+static void explain(pid_t pid, int err)
+{
+	if (err == -ESRCH)
+		log_error("there is no process %d, or it has ended, or it is a kernel thread", pid);
+	else if (err == -EPERM || err == -EACCES)
+		log_error("the memory of process %d must not be read: it belongs to another user, "
+			  "or has closed itself even to its own (setuid, a program that may not "
+			  "be read, PR_SET_DUMPABLE); run leakmon as root, or with CAP_SYS_PTRACE",
+			  pid);
+	else if (err == -ENOMEM)
+		log_error(
+			"process %d goes on unharmed, but leakmon has not enough memory to look at "
+			"it: about 70 bytes for each of its blocks, and 8 for each pointer%s",
+			pid,
+			memory_room() < UINT64_MAX ? "; its control group allows no more" : "");
+	else
+		log_error("process %d: %s", pid, strerror(-err));
+}
+
+static struct heap_image_options heap_image_options_of(const struct retain_run *run)
+{
+	return (struct heap_image_options){.no_stop = run->options->pause.no_stop,
+					   .max_pause_ns = run->options->pause.max_pause_ns};
+}
+
+/* The heap image, on the heap; NULL after an error message. */
+static struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
+{
+	struct heap_image_options options = heap_image_options_of(run);
+	struct retain *retain = NULL;
+	int err;
+
+	/* Not before: what leakmon starts would inherit the limit. */
+	memory_room_keep();
+	err = retain_open(pid, &options, &retain);
+	if (err)
+		explain(pid, err);
+	return retain;
+}
+
+typedef bool class_fits(const struct retain_tracked *, const struct block_class *, const char *);
+
+/* The first of the greatest classes that fits. */
+static int add_matching_class(struct retain *retain, const struct retain_tracked *tracked,
+			      class_fits *fits, const char *wanted)
+{
+	for (size_t i = 0; i < retain->ranked_classes.list.count; i++) {
+		uint32_t class = retain->ranked_classes.list.items[i];
+
+		if (fits(tracked, &retain->classes.list.items[class], wanted))
+			return retain_add_class_path(retain, class);
+	}
+	return -ENOENT;
+}
+
+static bool is_named(const struct retain_tracked *tracked, const struct block_class *class,
+		     const char *wanted)
+{
+	(void)tracked;
+	return class->name && strstr(class->name, wanted);
+}
+
+static bool is_allocated_below(const struct retain_tracked *tracked,
+			       const struct block_class *class, const char *wanted)
+{
+	const struct report_site *site =
+		class->kind == CLASS_SITE && class->site && class->site <= tracked->site_count
+			? tracked->sites[class->site - 1]
+			: NULL;
+
+	for (size_t i = 0; site && i < site->frames.list.count; i++) {
+		const char *function = site->frames.list.items[i].function;
+
+		if (function && strstr(function, wanted))
+			return true;
+	}
+	return false;
+}
+
+static int warn_missing(int err, const char *what, const char *wanted)
+{
+	if (err != -ENOENT)
+		return err;
+	log_warning("no block that anything holds %s `%s`", what, wanted);
+	return 0;
+}
+
+static int add_paths(const struct retain_options *options, const struct retain_tracked *tracked,
+		     struct retain *retain)
+{
+	char address[32];
+	int err = 0;
+
+	if (!options->address && !options->class && !options->site)
+		return retain_add_top_paths(retain, DEFAULT_PATHS);
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)options->address);
+	if (options->address)
+		err = warn_missing(retain_add_address_path(retain, options->address), "is at",
+				   address);
+	if (!err && options->class)
+		err = warn_missing(add_matching_class(retain, tracked, is_named, options->class),
+				   "has a class named", options->class);
+	if (!err && options->site)
+		err = warn_missing(
+			add_matching_class(retain, tracked, is_allocated_below, options->site),
+			"was allocated below", options->site);
+	return err;
+}
+
+static struct retain_result *earlier_of(struct retain_run *run, pid_t pid)
+{
+	for (size_t i = 0; i < run->earlier.count; i++) {
+		if (run->earlier.items[i].pid == pid)
+			return &run->earlier.items[i];
+	}
+	return NULL;
+}
+
+static int write_report(struct retain_run *run, const struct retain_result *result,
+			const struct retain_diff *diff)
+{
+	const struct output_options *output = &run->options->session.output;
+	struct retain_report report = {
+		.result = result,
+		.diff = diff,
+		.top = output->top_given ? output->report.top : run->format->retain_top,
+		.colour = emit_wants_colour(output),
+	};
+	int err = run->format->retain(run->out, &report);
+
+	if (err)
+		emit_say_failed("the report", err);
+	return err;
+}
+
+static int record(const struct retain_options *options, const struct retain_result *result)
+{
+	int64_t number;
+	int err;
+
+	if (!options->recording)
+		return 0;
+	err = retain_writer_append(options->recording, result, options->label, &number);
+	if (!err)
+		log_info("recorded as run %lld of %s: `leakmon report %s --retain`",
+			 (long long)number, options->recording, options->recording);
+	return err;
+}
+
+/* Compares with the run before, writes, and takes the result over for the next one. */
+static int report(struct retain_run *run, struct retain_result *result)
+{
+	struct retain_result *earlier = earlier_of(run, result->pid);
+	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
+	int err = earlier ? retain_diff_build(earlier, result, &diff) : 0;
+
+	if (!err)
+		err = write_report(run, result, earlier ? &diff : NULL);
+	if (!err)
+		err = record(run->options, result);
+	if (err || !run->options->session.schedule.repeat) {
+		retain_result_free(result);
+		return err;
+	}
+	if (earlier)
+		retain_result_free(earlier);
+	else
+		earlier = vec_push(&run->earlier);
+	if (earlier)
+		*earlier = *result;
+	else
+		retain_result_free(result);
+	return earlier ? 0 : -ENOMEM;
+}
+
+static void site_types_free(struct site_types *types)
+{
+	for (size_t i = 0; types->names && i < types->count; i++)
+		free(types->names[i]);
+	free(types->names);
+}
+
+static int find_site_types(const struct retain_tracked *tracked, struct site_types *types)
+{
+	types->names = calloc(tracked->site_count + 1, sizeof(*types->names));
+	if (!types->names)
+		return -ENOMEM;
+	types->count = tracked->site_count;
+	for (size_t i = 0; i < types->count; i++)
+		types->names[i] = template_type_of_frames(&tracked->sites[i]->frames);
+	return 0;
+}
+
+static int conclude(struct retain_run *run, struct retain **retain,
+		    const struct retain_tracked *tracked)
+{
+	_cleanup_(site_types_free) struct site_types types = {0};
+	struct heap_image_options options = heap_image_options_of(run);
+	struct retain_sources sources = {.worker = run->worker,
+					 .symbolizer = run->symbolizer,
+					 .tracked = tracked->blocks,
+					 .tracked_count = tracked->count,
+					 .complete = tracked->complete};
+	struct retain_result_sources wanted = {.sites = tracked->sites,
+					       .site_count = tracked->site_count,
+					       .dropped = tracked->dropped,
+					       .samples = run->format->wants_samples ||
+							  run->options->recording};
+	struct retain_result result = {0};
+	int err = find_site_types(tracked, &types);
+
+	sources.types = types;
+	if (!err)
+		err = retain_confirm(retain, &options, &sources);
+	if (!err)
+		err = add_paths(run->options, tracked, *retain);
+	if (!err)
+		err = retain_result_build(*retain, &wanted, &result);
+	if (err) {
+		explain((*retain)->pid, err);
+		return err;
+	}
+	return report(run, &result);
+}
+
+/* Concludes, writes and frees it. 0, or -errno after an error message. */
+static int retain_run_finish(struct retain_run *run, struct retain *retain,
+			     const struct retain_tracked *tracked)
+{
+	int err = conclude(run, &retain, tracked);
+
+	retain_close(retain);
+	return err;
+}
+
+/* leakmon retain --census */
+
+/* Until the next run; true: no next one. */
+static bool is_interrupted(const struct retain_options *options)
+{
+	struct pollfd poll_fd = {.fd = interrupt_fd(), .events = POLLIN};
+
+	interrupt_ends(false); /* what was asked for is done */
+	poll(&poll_fd, 1, (int)MIN(options->session.schedule.interval_ns / 1000000, INT32_MAX));
+	if (interrupt_check())
+		return true;
+	interrupt_ends(true);
+	return false;
+}
+
+/* 0, or -errno after an error message. */
+static int select_processes(const struct retain_options *options, struct selection *selection)
+{
+	struct selector_config config = targets_config(&options->session.targets);
+	struct selector *selector = selector_new(&config, NULL);
+	int err = selector ? selector_list(selector, selection) : -ENOMEM;
+
+	if (err)
+		log_error("cannot list processes: %s", strerror(-err));
+	else
+		err = selection_explain(selection); /* it borrows from the selector */
+	selector_free(selector);
+	return err;
+}
+
+static int run_once(struct retain_run *run)
+{
+	_cleanup_(selection_free) struct selection selection = {0};
+	int err = select_processes(run->options, &selection), done = 0, failed = 0;
+
+	for (size_t i = 0; !err && !failed && i < selection.pids.count; i++) {
+		struct retain *retain = retain_run_begin(run, selection.pids.items[i]);
+
+		failed = retain ? retain_run_finish(run, retain, &(struct retain_tracked){0})
+				: -ESRCH;
+		done += !failed;
+		/* Of a container's processes, one may end at any time. */
+		if (failed == -ESRCH && !run->options->session.targets.pids.count)
+			failed = 0;
+	}
+	run->runs++;
+	return err ? err : failed ? failed : done ? 0 : -ESRCH;
+}
+
+/* Nothing here needs to be undone: a signal ends the process at any time but while another one
+ * stands stopped (retain/heap_image_stop.c). */
+static int run_all(struct retain_run *run)
+{
+	const struct retain_options *options = run->options;
+	const struct schedule *schedule = &options->session.schedule;
+	int err;
+
+	do
+		err = run_once(run);
+	while (!err && schedule->repeat && (!schedule->count || run->runs < schedule->count) &&
+	       !is_interrupted(options));
+	return err;
+}
+
+/* Without BPF: reads no more than the heap itself. Returns the exit code. */
+static int retain_run_census(const struct retain_options *options)
+{
+	struct retain_run run;
+	int err = retain_run_open(&run, options);
+
+	signal(SIGPIPE, SIG_IGN);
+	if (!err)
+		err = run_all(&run);
+	retain_run_close(&run);
+	return err ? EXIT_ERROR : EXIT_OK;
+}
+
+/*
+ * leakmon retain with tracking: the heap images are taken at one report of the watch loop, and a
+ * second report, right after, tells which blocks were there all the while: their sites are added to
+ * what the heap itself tells, or are all that is known of another allocator's blocks.
+ */
+
+struct tracking {
+	struct retain_run run;
+	VEC(struct retain *) images;
+	bool done;
+};
+
+static int compare_blocks(const void *left_pointer, const void *right_pointer)
+{
+	const struct tracked_block *left = left_pointer, *right = right_pointer;
+
+	return left->address < right->address ? -1 : left->address > right->address;
+}
+
+/* Places of sites by their index, plus 1. */
+static int number_sites(const struct report_process *process, struct hash *numbers,
+			struct retain_tracked *tracked)
+{
+	tracked->sites = calloc(process->sites.count + 1, sizeof(*tracked->sites));
+	if (!tracked->sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->sites.count; i++) {
+		const struct report_site *site = &process->sites.items[i];
+		uint64_t *number = hash_put(numbers, site->site->index, NULL);
+
+		if (!number)
+			return -ENOMEM;
+		tracked->sites[i] = site;
+		*number = i + 1;
+	}
+	tracked->site_count = process->sites.count;
+	return 0;
+}
+
+/* Blocks that were there before the heap image was begun, and still are. */
+static int list_blocks(const struct snapshot *snapshot, const struct snapshot_process *process,
+		       uint64_t since_ns, const struct hash *numbers,
+		       struct retain_tracked *tracked)
+{
+	uint64_t age_ns = snapshot->monotonic_ns - MIN(since_ns, snapshot->monotonic_ns);
+
+	tracked->blocks = calloc(process->blocks.count + 1, sizeof(*tracked->blocks));
+	if (!tracked->blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->blocks.count; i++) {
+		const struct block *block = &process->blocks.items[i];
+		const uint64_t *number = hash_get(numbers, block->site);
+
+		if (block->age_ns < age_ns)
+			continue;
+		tracked->blocks[tracked->count++] = (struct tracked_block){
+			block->address, block->size, number ? (uint32_t)*number : 0};
+	}
+	qsort(tracked->blocks, tracked->count, sizeof(*tracked->blocks), compare_blocks);
+	return 0;
+}
+
+/* Says of each cause what to do about it. How many allocations were not tracked. */
+static uint64_t explain_drops(const struct snapshot_process *process)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
+		if (process->ledger.dropped[i])
+			log_warning("process %" PRIu32 ": %" PRIu64 " allocations dropped: %s",
+				    process->pid, process->ledger.dropped[i], drop_advice(i));
+		sum += process->ledger.dropped[i];
+	}
+	return sum;
+}
+
+/* began_here: leakmon started the process, and saw its first allocation. */
+static int read_tracked(const struct report *report, const struct retain *retain, bool began_here,
+			struct retain_tracked *tracked)
+{
+	struct hash numbers = {0};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < report->processes.count; i++) {
+		const struct report_process *process = &report->processes.items[i];
+
+		if (process->process->pid != (uint32_t)retain->pid || process->process->exited)
+			continue;
+		free(tracked->sites);
+		free(tracked->blocks);
+		*tracked =
+			(struct retain_tracked){.complete = began_here && process->process->exact,
+						.dropped = explain_drops(process->process)};
+		err = number_sites(process, &numbers, tracked);
+		if (!err)
+			err = list_blocks(report->snapshot, process->process,
+					  retain->heap_image.started_ns, &numbers, tracked);
+	}
+	hash_free(&numbers);
+	return err;
+}
+
+static int take_heap_image(struct tracking *tracking, pid_t pid)
+{
+	struct retain *retain = retain_run_begin(&tracking->run, pid);
+	struct retain **kept = retain ? vec_push(&tracking->images) : NULL;
+
+	if (!kept) {
+		retain_close(retain);
+		return -ESRCH;
+	}
+	*kept = retain;
+	return 0;
+}
+
+static int take_heap_images(struct tracking *tracking, const struct report *report)
+{
+	bool named = tracking->run.options->session.targets.pids.count;
+
+	for (size_t i = 0; i < report->processes.count; i++) {
+		const struct snapshot_process *process = report->processes.items[i].process;
+		int err = process->exited ? 0 : take_heap_image(tracking, (pid_t)process->pid);
+
+		/* Of a container's processes, one may end at any time. */
+		if (err && named)
+			return err;
+	}
+	if (!tracking->images.count)
+		return 0;
+	/* The next report, now. */
+	kill(getpid(), SIGUSR1);
+	return 0;
+}
+
+static int finish_one(struct tracking *tracking, const struct report *report, struct retain *retain)
+{
+	struct retain_tracked tracked = {0};
+	int err = read_tracked(report, retain, tracking->run.options->session.targets.command,
+			       &tracked);
+
+	if (!err) {
+		err = retain_run_finish(&tracking->run, retain, &tracked);
+	} else {
+		retain_close(retain);
+	}
+	free(tracked.blocks);
+	free(tracked.sites);
+	return err;
+}
+
+static int finish_heap_images(struct tracking *tracking, const struct report *report)
+{
+	const struct schedule *schedule = &tracking->run.options->session.schedule;
+	int err = 0;
+
+	for (size_t i = 0; i < tracking->images.count; i++) {
+		int failed = finish_one(tracking, report, tracking->images.items[i]);
+
+		err = err ? err : failed;
+	}
+	tracking->images.count = 0;
+	tracking->run.runs++;
+	tracking->done = err || !schedule->repeat ||
+			 (schedule->count && tracking->run.runs >= schedule->count);
+	return err;
+}
+
+static int take(void *context, const struct report *report, const char *label, bool last)
+{
+	struct tracking *tracking = context;
+
+	(void)label;
+	int err;
+
+	if (tracking->done || (last && !tracking->images.count))
+		return 0;
+	/* It can take minutes, and the kernel takes the probes back as well as we do. A process
+	 * that stands stopped goes on first (retain/heap_image_stop.c). */
+	interrupt_ends(true);
+	err = tracking->images.count ? finish_heap_images(tracking, report)
+				     : take_heap_images(tracking, report);
+	interrupt_ends(false);
+	return err;
+}
+
+static bool is_done(void *context)
+{
+	const struct tracking *tracking = context;
+
+	return tracking->done;
+}
+
+/* Watches for an interval first, so that blocks have call stacks. Returns the exit code. */
+static int retain_run_tracked(const struct retain_options *options)
+{
+	struct session_options watched = options->session;
+	struct tracking tracking = {0};
+	int err = retain_run_open(&tracking.run, options), code = EXIT_ERROR;
+
+	watched.output.report.show_allocs = true;
+	watched.tracking.older_ns = 0;
+	watched.schedule.count = 0;
+	watched.output.path = NULL;
+	if (!err)
+		code = watch_run(&watched, &(struct report_sink){.take = take,
+								 .is_done = is_done,
+								 .context = &tracking});
+	if (!err && code == EXIT_OK && !tracking.run.runs) {
+		log_error("no process was left to look at: give a shorter INTERVAL");
+		code = EXIT_ERROR;
+	}
+	if (!err && code != EXIT_OK && !tracking.run.runs)
+		log_error("to see what the heap itself tells, without probes: leakmon retain "
+			  "--census");
+	for (size_t i = 0; i < tracking.images.count; i++)
+		retain_close(tracking.images.items[i]);
+	vec_free(&tracking.images);
+	retain_run_close(&tracking.run);
+	return code;
+}
+
+/* leakmon retain: what holds a process's memory, or that nothing does. */
 
 static int run(const void *options)
 {
@@ -29,10 +640,12 @@ static int check(void *options, const struct given *given)
 }
 
 #define FIELD(name) .offset = offsetof(struct retain_options, name)
+
 static const struct option_row census_rows[] = {
 	{"census", 0, NULL, "only what the heap itself tells: no probes, no BPF, no call stacks",
 	 value_set_flag, FIELD(census)},
 };
+
 static const struct option_row retain_rows[] = {
 	{"class", 0, "NAME", "show what holds blocks whose class name contains NAME",
 	 value_set_text, "a part of a class name", FIELD(class)},
@@ -45,17 +658,22 @@ static const struct option_row retain_rows[] = {
 	{"label", 0, "TEXT", "name of the run in the recording", value_set_text, TEXT_EXPECTED,
 	 FIELD(label)},
 };
+
 #undef FIELD
+
 static const struct option_group census_group = {"What is tracked", census_rows,
 						 ARRAY_SIZE(census_rows)};
+
 static const struct option_group retain_group = {"Output", retain_rows, ARRAY_SIZE(retain_rows)};
 
 static const struct option_row format_rows[] = {FORMAT_ROW(OUTPUT_RETAIN)};
+
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 
 static const struct retain_options defaults = {.session = SESSION_DEFAULTS};
 
 #define PART(member) offsetof(struct retain_options, session.member)
+
 const struct command command_retain = {
 	.name = "retain",
 	.summary = "show what holds a process's memory, or that nothing does",

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon watch: reports at intervals, until interrupted or until the targets are gone. */
+#include "command/watch.h"
+
 #include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
@@ -12,8 +16,32 @@
 #include "command/command.h"
 #include "command/report_loop.h"
 #include "command/session.h"
-#include "command/trace.h"
-#include "command/watch.h"
+#include "leakmon_abi.h"
+#include "parse/allocators.h"
+
+/* --trace: one line per call of an allocator. */
+
+static void trace_print(FILE *out, const struct lm_event *event)
+{
+	const char *name = event->function < allocator_function_count
+				   ? allocator_functions[event->function].name
+				   : "?";
+	const char *verb = event->type == LM_EVENT_ALLOCATE ? "allocated" : "freed";
+
+	if (event->type != LM_EVENT_ALLOCATE && event->type != LM_EVENT_FREE)
+		return;
+	fprintf(out, "%.6f pid %u tid %u %s %s %llu bytes at %#llx\n", (double)event->time_ns / 1e9,
+		(unsigned)(event->process >> 32), event->tid, name, verb,
+		(unsigned long long)event->size, (unsigned long long)event->address);
+}
+
+/* That calls are missing here. */
+static void trace_print_lost(FILE *out, uint64_t calls)
+{
+	fprintf(out, "lost: %" PRIu64 " calls came faster than they could be written\n", calls);
+}
+
+/* leakmon watch: reports at intervals, until interrupted or until the targets are gone. */
 
 /* Of a run without end; every verdict and every sparkline is made of fewer. */
 #define HISTORY_TIMES 120
@@ -323,17 +351,20 @@ static int run(const void *options)
 static const struct option_row format_rows[] = {
 	FORMAT_ROW(OUTPUT_REPORT),
 };
+
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 
 static const struct option_row trace_rows[] = {
 	{"trace", 't', NULL, "also print every allocation and free as it happens", value_set_flag,
 	 .offset = offsetof(struct tracking_options, trace)},
 };
+
 static const struct option_group trace_group = {"Output", trace_rows, ARRAY_SIZE(trace_rows)};
 
 static const struct session_options defaults = SESSION_DEFAULTS;
 
 #define PART(member) offsetof(struct session_options, member)
+
 const struct command command_watch = {
 	.name = "watch",
 	.summary = "show outstanding allocations by call stack (default with a target)",

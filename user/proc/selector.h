@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "proc/container_cache.h"
+#include "proc/container.h"
 
 enum selector_kind {
 	SELECT_COMM,	  /* the whole name in /proc/PID/comm, of which 15 bytes count */

@@ -8,7 +8,7 @@
 
 #include "base/vec.h"
 #include "proc/cgroup.h"
-#include "proc/container_cache.h"
+#include "proc/container.h"
 #include "triage/growth.h"
 #include "triage/population.h"
 
