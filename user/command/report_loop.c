@@ -43,8 +43,13 @@ void report_loop_close(struct report_loop *loop)
 static int make_report(struct report_loop *loop, const struct reporter *reporter,
 		       enum report_cause cause)
 {
+	int result;
+
 	loop->reports += cause != REPORT_ASKED;
-	return reporter->report(reporter->context, cause);
+	do
+		result = reporter->report(reporter->context, cause);
+	while (result == REPORT_AGAIN && !interrupt_check());
+	return result == REPORT_AGAIN ? 0 : result;
 }
 
 static int on_signal(struct report_loop *loop, const struct reporter *reporter)

@@ -17,6 +17,9 @@ enum report_cause {
 	REPORT_LAST,
 };
 
+/* What report() gives instead of 0 when one more is to be made at once. */
+#define REPORT_AGAIN 1
+
 /* A vector (base/vec.h). */
 struct pollfds {
 	struct pollfd *items;

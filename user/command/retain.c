@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyze/report.h"
 #include "base/cleanup.h"
@@ -15,6 +14,7 @@
 #include "cli/values.h"
 #include "command/command.h"
 #include "command/emit.h"
+#include "command/report_loop.h"
 #include "command/watch.h"
 #include "output/retain.h"
 #include "parse/questions.h"
@@ -522,11 +522,7 @@ static int take_heap_images(struct tracking *tracking, const struct report *repo
 		if (err && named)
 			return err;
 	}
-	if (!tracking->images.count)
-		return 0;
-	/* The next report, now. */
-	kill(getpid(), SIGUSR1);
-	return 0;
+	return tracking->images.count ? REPORT_AGAIN : 0;
 }
 
 static int finish_one(struct tracking *tracking, const struct report *report, struct retain *retain)

@@ -60,7 +60,7 @@ void session_close(struct session *session);
 
 /*
  * Takes a snapshot, names it and writes it; the last report of a run waits longer for line numbers.
- * 0, or -errno after an error message.
+ * 0, REPORT_AGAIN (report_loop.h), or -errno after an error message.
  */
 int session_report(struct session *session, bool last);
 
