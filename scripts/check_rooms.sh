@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-rooms="base sandbox elf arch parse proc symbol unwind probe collect analyze triage retain threads
+rooms="base sandbox elf arch parse proc target symbol unwind probe collect analyze triage retain threads
 	store output top cli command"
 
 find user -name '*.[ch]' | sort | xargs awk -v rooms="$rooms" '

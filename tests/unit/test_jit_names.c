@@ -16,6 +16,7 @@
 #include "parse/questions.h"
 #include "sandbox/process.h"
 #include "symbol/symbolizer.h"
+#include "unit/naming_fixture.h"
 
 #define PROCESS 7
 
@@ -31,7 +32,7 @@ static struct stage set_stage(void)
 {
 	struct stage stage = {.worker = worker_new(&parse_kinds, NULL)};
 
-	stage.symbolizer = symbolizer_new(stage.worker);
+	stage.symbolizer = naming_new(stage.worker);
 	assert_non_null(stage.symbolizer);
 	stage.code = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(stage.code != MAP_FAILED);
@@ -46,7 +47,7 @@ static void clear_stage(struct stage *stage)
 	unlink(stage->path);
 	fclose(stage->map);
 	munmap(stage->code, 8192);
-	symbolizer_free(stage->symbolizer);
+	naming_free(stage->symbolizer);
 	worker_free(stage->worker);
 }
 
@@ -72,7 +73,7 @@ static struct frame name_one(const struct stage *stage, const uint8_t *code)
 
 static void refresh(const struct stage *stage)
 {
-	assert_int_equal(symbolizer_refresh(stage->symbolizer, PROCESS, getpid()), 0);
+	assert_int_equal(naming_refresh(stage->symbolizer, PROCESS, getpid()), 0);
 }
 
 static void assert_anonymous(const struct frame *frame)

@@ -15,6 +15,7 @@
 #include "parse/lines.h"
 #include "proc/maps.h"
 #include "symbol/frames.h"
+#include "unit/naming_fixture.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE static __attribute__((noinline))
@@ -148,14 +149,14 @@ static void no_more_frames_than_there_is_room_for(void **state)
 
 static void the_function_around_keeps_its_name_and_offset(void **state)
 {
-	struct symbolizer *symbolizer = symbolizer_new(NULL);
+	struct symbolizer *symbolizer = naming_new(NULL);
 	struct frames frames = {0};
 	const struct frame *outer;
 	struct seen seen = {0};
 
 	(void)state;
 	outermost(&seen);
-	assert_int_equal(symbolizer_refresh(symbolizer, 1, getpid()), 0);
+	assert_int_equal(naming_refresh(symbolizer, 1, getpid()), 0);
 	assert_int_equal(symbolizer_name(symbolizer, 1, &seen.address, 1, LINES_WAIT, &frames), 0);
 	assert_int_equal(frames.list.count, 3);
 	assert_string_equal(frames.list.items[0].function, "inlined_twice");
@@ -167,7 +168,7 @@ static void the_function_around_keeps_its_name_and_offset(void **state)
 	assert_int_equal(outer->offset, seen.address - (uintptr_t)outermost);
 	assert_int_equal(outer->line, seen.lines[2]);
 	vec_free(&frames.list);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 int main(void)

@@ -16,6 +16,7 @@
 #include "parse/questions.h"
 #include "sandbox/process.h"
 #include "symbol/symbolizer.h"
+#include "unit/naming_fixture.h"
 
 #define PROCESS 42
 
@@ -29,15 +30,15 @@ static struct stage set_stage(uint32_t deadline_ms)
 	struct worker_limits limits = {.deadline_ms = deadline_ms};
 	struct stage stage = {.worker = worker_new(&parse_kinds, &limits)};
 
-	stage.symbolizer = symbolizer_new(stage.worker);
+	stage.symbolizer = naming_new(stage.worker);
 	assert_non_null(stage.symbolizer);
-	assert_int_equal(symbolizer_refresh(stage.symbolizer, PROCESS, getpid()), 0);
+	assert_int_equal(naming_refresh(stage.symbolizer, PROCESS, getpid()), 0);
 	return stage;
 }
 
 static void clear_stage(struct stage *stage)
 {
-	symbolizer_free(stage->symbolizer);
+	naming_free(stage->symbolizer);
 	worker_free(stage->worker);
 }
 

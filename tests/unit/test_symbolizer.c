@@ -22,6 +22,7 @@
 #include "proc/maps.h"
 #include "sandbox/process.h"
 #include "symbol/symbolizer.h"
+#include "unit/naming_fixture.h"
 
 #define PROCESS 42
 
@@ -70,10 +71,10 @@ static struct frame name_one(struct symbolizer *symbolizer, uint64_t address, bo
 
 static struct symbolizer *new_for(int pid)
 {
-	struct symbolizer *symbolizer = symbolizer_new(parser);
+	struct symbolizer *symbolizer = naming_new(parser);
 
 	assert_non_null(symbolizer);
-	assert_int_equal(symbolizer_refresh(symbolizer, PROCESS, pid), 0);
+	assert_int_equal(naming_refresh(symbolizer, PROCESS, pid), 0);
 	return symbolizer;
 }
 
@@ -115,7 +116,7 @@ static void our_own_function_has_name_offset_module_and_line(void **state)
 	assert_true(ends_with(frame.file, "tests/unit/test_symbolizer.c"));
 	assert_int_equal(frame.line, KNOWN_LINE);
 	assert_false(frame.inlined);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void a_return_address_right_after_a_function_is_that_function(void **state)
@@ -130,7 +131,7 @@ static void a_return_address_right_after_a_function_is_that_function(void **stat
 	assert_known_function(&frame);
 	assert_int_equal(frame.offset, 1);
 	assert_null(frame.file);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 /* A signal can interrupt a function at its first instruction: that is not the function before. */
@@ -151,7 +152,7 @@ static void an_interrupted_frame_is_named_where_it_stands(void **state)
 	assert_true(frame->address == start);
 	assert_in_range(frame->line, KNOWN_LINE - 3, KNOWN_LINE - 1); /* before its first call */
 	vec_free(&frames.list);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void what_leads_to_an_interrupted_frame_is_the_call_of_its_handler(void **state)
@@ -173,12 +174,12 @@ static void what_leads_to_an_interrupted_frame_is_the_call_of_its_handler(void *
 	assert_int_equal(frames.list.items[2].offset, 0);
 	assert_int_equal(frames.list.items[3].offset, 4);
 	vec_free(&frames.list);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void frames_of_an_unknown_process_show_plain_addresses(void **state)
 {
-	struct symbolizer *symbolizer = symbolizer_new(parser);
+	struct symbolizer *symbolizer = naming_new(parser);
 	uint64_t addresses[] = {0x1000, 0x2000 | LM_FRAME_EXACT};
 	struct frames frames = {0};
 
@@ -187,7 +188,7 @@ static void frames_of_an_unknown_process_show_plain_addresses(void **state)
 	assert_true(frames.list.items[1].address == 0x2000);
 	assert_string_equal(frames.list.items[1].why, "unknown process");
 	vec_free(&frames.list);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void mangled_names_are_readable(void **state)
@@ -197,7 +198,7 @@ static void mangled_names_are_readable(void **state)
 
 	(void)state;
 	assert_string_equal(frame.function, "leak::holder(int)");
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void libc_functions_have_their_public_names(void **state)
@@ -213,7 +214,7 @@ static void libc_functions_have_their_public_names(void **state)
 	assert_int_equal(frame.offset, 5);
 	assert_true(ends_with(frame.module, "/libc.so.6"));
 	dlclose(libc);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void what_has_no_name_says_why(void **state)
@@ -246,7 +247,15 @@ static void what_has_no_name_says_why(void **state)
 	munmap(code, 4096);
 	munmap(text, 4096);
 	close(fd);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
+}
+
+static int read_nothing(int pid, enum maps_filter filter, struct maps *maps)
+{
+	(void)pid;
+	(void)filter;
+	(void)maps;
+	return -ESRCH;
 }
 
 static void a_process_that_is_gone_or_forgotten_names_nothing(void **state)
@@ -257,7 +266,9 @@ static void a_process_that_is_gone_or_forgotten_names_nothing(void **state)
 
 	(void)state;
 	/* The PID is gone, what was known stays. */
-	assert_int_equal(symbolizer_refresh(symbolizer, PROCESS, 0x7fffffff), -ESRCH);
+	naming_processes(symbolizer)->read = read_nothing;
+	assert_int_equal(naming_refresh(symbolizer, PROCESS, getpid()), -ESRCH);
+	naming_processes(symbolizer)->read = maps_read;
 	assert_known_function(&frame);
 	frame = name_one(symbolizer, address + 1, false);
 	assert_known_function(&frame);
@@ -266,10 +277,10 @@ static void a_process_that_is_gone_or_forgotten_names_nothing(void **state)
 	symbolizer_forget(symbolizer, PROCESS + 1);
 	frame = name_one(symbolizer, address, true);
 	assert_why(&frame, "unknown process");
-	assert_int_equal(symbolizer_refresh(symbolizer, PROCESS, getpid()), 0);
+	assert_int_equal(naming_refresh(symbolizer, PROCESS, getpid()), 0);
 	frame = name_one(symbolizer, address, true);
 	assert_known_function(&frame);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void strings_outlive_a_refresh_and_the_release_of_lines(void **state)
@@ -279,7 +290,7 @@ static void strings_outlive_a_refresh_and_the_release_of_lines(void **state)
 
 	(void)state;
 	symbolizer_release_lines(symbolizer);
-	assert_int_equal(symbolizer_refresh(symbolizer, PROCESS, getpid()), 0);
+	assert_int_equal(naming_refresh(symbolizer, PROCESS, getpid()), 0);
 	second = name_one(symbolizer, known_address(), true);
 	assert_ptr_equal(second.function, first.function);
 	assert_ptr_equal(second.file, first.file);
@@ -288,7 +299,7 @@ static void strings_outlive_a_refresh_and_the_release_of_lines(void **state)
 	second = name_one(symbolizer, (uintptr_t)leak_holder + 1, true);
 	assert_ptr_equal(second.file, first.file);
 	assert_true(second.line > KNOWN_LINE);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 /* Maps the code of this program once more, as a plugin would be. *address gets the known address
@@ -330,16 +341,16 @@ static void a_mapping_that_vanished_keeps_its_names_until_another_takes_its_plac
 	/* Not unmapped, or something else would take the place at once. */
 	assert_true(mmap(copy, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
 		    copy);
-	assert_int_equal(symbolizer_refresh(symbolizer, PROCESS, getpid()), 0);
+	assert_int_equal(naming_refresh(symbolizer, PROCESS, getpid()), 0);
 	frame = name_one(symbolizer, address, true);
 	assert_known_function(&frame);
 	assert_int_equal(frame.line, KNOWN_LINE);
 	assert_int_equal(mprotect(copy, size, PROT_READ | PROT_EXEC), 0);
-	assert_int_equal(symbolizer_refresh(symbolizer, PROCESS, getpid()), 0);
+	assert_int_equal(naming_refresh(symbolizer, PROCESS, getpid()), 0);
 	frame = name_one(symbolizer, address, true);
 	assert_why(&frame, "anonymous code");
 	munmap(copy, size);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void a_stack_has_the_same_id_at_another_load_address(void **state)
@@ -367,7 +378,7 @@ static void a_stack_has_the_same_id_at_another_load_address(void **state)
 	vec_free(&there.list);
 	vec_free(&other.list);
 	munmap(copy, size);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void many_addresses_are_named_in_order(void **state)
@@ -390,7 +401,7 @@ static void many_addresses_are_named_in_order(void **state)
 	assert_known_function(&frames.list.items[0]);
 	assert_known_function(&frames.list.items[ARRAY_SIZE(addresses) - 1]);
 	vec_free(&frames.list);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 /* A copy of this program in a directory of its own, running. */
@@ -487,7 +498,7 @@ static void a_deleted_and_replaced_file_is_still_named(void **state)
 	assert_known_function(&frame);
 	assert_string_equal(frame.module, child->path);
 	assert_int_equal(frame.line, KNOWN_LINE);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void addresses_are_named_after_the_process_has_ended(void **state)
@@ -503,7 +514,7 @@ static void addresses_are_named_after_the_process_has_ended(void **state)
 	frame = name_one(symbolizer, child->address, true);
 	assert_known_function(&frame);
 	assert_int_equal(frame.line, KNOWN_LINE);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void a_stripped_file_has_no_names_for_its_static_functions(void **state)
@@ -520,7 +531,7 @@ static void a_stripped_file_has_no_names_for_its_static_functions(void **state)
 	assert_string_equal(frame.module, child->path);
 	assert_int_equal(strlen(frame.build_id), 40);
 	assert_true(frame.module_offset > 0);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 /* Moves symbols and debug information of the copy into .debug/ beside it. */
@@ -547,7 +558,7 @@ static void a_separate_debug_file_gives_names_and_lines(void **state)
 	assert_known_function(&frame);
 	assert_true(ends_with(frame.file, "tests/unit/test_symbolizer.c"));
 	assert_int_equal(frame.line, KNOWN_LINE);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void compressed_debug_sections_are_read(void **state)
@@ -562,7 +573,7 @@ static void compressed_debug_sections_are_read(void **state)
 	frame = name_one(symbolizer, child->address, true);
 	assert_known_function(&frame);
 	assert_int_equal(frame.line, KNOWN_LINE);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 /* clang writes no .debug_aranges. */
@@ -578,7 +589,7 @@ static void lines_are_found_without_an_index_of_addresses(void **state)
 	frame = name_one(symbolizer, child->address, true);
 	assert_known_function(&frame);
 	assert_int_equal(frame.line, KNOWN_LINE);
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 static void a_debug_file_of_another_build_is_not_believed(void **state)
@@ -599,7 +610,7 @@ static void a_debug_file_of_another_build_is_not_believed(void **state)
 	symbolizer = new_for(child->pid);
 	frame = name_one(symbolizer, child->address, true);
 	assert_why(&frame, "no symbol");
-	symbolizer_free(symbolizer);
+	naming_free(symbolizer);
 }
 
 #define CHILD_TEST(function)                                                                       \

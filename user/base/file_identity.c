@@ -15,13 +15,23 @@ int file_identity_read(int fd, struct file_identity *identity)
 		.inode = status.st_ino,
 		.size = (uint64_t)status.st_size,
 		.modified = status.st_mtim,
+		.changed = status.st_ctim,
 	};
 	return 0;
+}
+
+static bool same_time(const struct timespec *left, const struct timespec *right)
+{
+	return left->tv_sec == right->tv_sec && left->tv_nsec == right->tv_nsec;
 }
 
 bool file_identity_equal(const struct file_identity *left, const struct file_identity *right)
 {
 	return left->device == right->device && left->inode == right->inode &&
-	       left->size == right->size && left->modified.tv_sec == right->modified.tv_sec &&
-	       left->modified.tv_nsec == right->modified.tv_nsec;
+	       left->size == right->size && same_time(&left->modified, &right->modified);
+}
+
+bool file_identity_untouched(const struct file_identity *left, const struct file_identity *right)
+{
+	return file_identity_equal(left, right) && same_time(&left->changed, &right->changed);
 }

@@ -10,10 +10,14 @@
 struct file_identity {
 	uint64_t device, inode, size;
 	struct timespec modified;
+	struct timespec changed; /* of its state, names included: nobody can set it back */
 };
 
 /* Of an open file. 0 or -errno. */
 int file_identity_read(int fd, struct file_identity *identity);
+/* Whether it has the same contents, unless somebody has set the time of a change back. */
 bool file_identity_equal(const struct file_identity *left, const struct file_identity *right);
+/* Certain: nor has anything else happened to it, such as a rename. */
+bool file_identity_untouched(const struct file_identity *left, const struct file_identity *right);
 
 #endif

@@ -19,9 +19,6 @@
 
 struct mappings;
 
-/* Reads the mappings of a process: maps_read, or what a test puts in its place. */
-typedef int (*maps_reader)(int pid, enum maps_filter filter, struct maps *maps);
-
 /* NULL: out of memory. */
 struct mappings *mappings_new(maps_reader read);
 void mappings_free(struct mappings *mappings);

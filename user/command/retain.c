@@ -26,6 +26,7 @@
 #include "sandbox/worker.h"
 #include "store/retain_runs.h"
 #include "symbol/symbolizer.h"
+#include "target/process.h"
 
 /* What both ways of `leakmon retain` do: from a heap image to what is written. */
 
@@ -34,6 +35,7 @@ struct retain_run {
 	const struct output_format *format;
 	FILE *out;
 	struct worker *worker;
+	struct process_table *processes;
 	struct symbolizer *symbolizer;
 	VEC(struct retain_result) earlier; /* the latest result of each process */
 	uint64_t runs;
@@ -58,8 +60,10 @@ static int retain_run_open(struct retain_run *run, const struct retain_options *
 
 	*run = (struct retain_run){.options = options,
 				   .format = output_find(options->session.output.format),
-				   .worker = worker_new(&parse_kinds, NULL)};
-	run->symbolizer = run->worker ? symbolizer_new(run->worker) : NULL;
+				   .worker = worker_new(&parse_kinds, NULL),
+				   .processes = process_table_new()};
+	if (run->worker && run->processes)
+		run->symbolizer = symbolizer_new(run->worker, &run->processes->dsos);
 	err = emit_open_stream(&options->session.output, &run->out);
 	if (err)
 		return err;
@@ -77,6 +81,7 @@ static void retain_run_close(struct retain_run *run)
 		retain_result_free(&run->earlier.items[i]);
 	vec_free(&run->earlier);
 	symbolizer_free(run->symbolizer);
+	process_table_free(run->processes);
 	worker_free(run->worker);
 	if (run->out)
 		emit_close(run->out);
@@ -282,6 +287,7 @@ static int conclude(struct retain_run *run, struct retain **retain,
 	_cleanup_(site_types_free) struct site_types types = {0};
 	struct heap_image_options options = heap_image_options_of(run);
 	struct retain_sources sources = {.worker = run->worker,
+					 .processes = run->processes,
 					 .symbolizer = run->symbolizer,
 					 .tracked = tracked->blocks,
 					 .tracked_count = tracked->count,

@@ -17,6 +17,7 @@
 #include "proc/maps.h"
 #include "proc/pid_namespace.h"
 #include "symbol/symbolizer.h"
+#include "target/process.h"
 #include "triage/attribute.h"
 #include "triage/file_kinds.h"
 #include "triage/process_reading.h"
@@ -64,6 +65,7 @@ struct sampling {
 	struct ring_buffer *ring;
 	struct events *events;
 	struct worker *worker;
+	struct process_table *processes;
 	struct symbolizer *symbolizer;
 	struct unwind_store *unwind;
 };
@@ -110,11 +112,20 @@ static int on_sample(void *context, void *data, size_t size)
 	return 0;
 }
 
+static void refresh_names(struct sampling *sampling, pid_t pid)
+{
+	struct process *process;
+
+	process_table_refresh(sampling->processes, pid, &process);
+	if (process)
+		symbolizer_refresh(sampling->symbolizer, (uint64_t)pid, process);
+}
+
 /* The mappings of `pid` have changed. Needs the programs. */
 static void sampling_refresh(struct sampling *sampling, pid_t pid)
 {
 	unwind_store_refresh(sampling->unwind, pid);
-	symbolizer_refresh(sampling->symbolizer, (uint64_t)pid, pid);
+	refresh_names(sampling, pid);
 }
 
 /* Code whose unwind rows are missing. */
@@ -132,14 +143,16 @@ static void sampling_unload(struct sampling *sampling)
 	ring_buffer__free(sampling->ring);
 	events_free(sampling->events);
 	symbolizer_free(sampling->symbolizer);
-	worker_free(sampling->worker);
 	unwind_store_free(sampling->unwind);
+	process_table_free(sampling->processes);
+	worker_free(sampling->worker);
 	if (sampling->side.skeleton)
 		suspect_loader_close(&sampling->side);
 	sampling->ring = NULL;
 	sampling->events = NULL;
 	sampling->symbolizer = NULL;
 	sampling->worker = NULL;
+	sampling->processes = NULL;
 	sampling->unwind = NULL;
 	sampling->loaded = false;
 }
@@ -147,7 +160,9 @@ static void sampling_unload(struct sampling *sampling)
 static int open_stages(struct sampling *sampling)
 {
 	sampling->worker = worker_new(&parse_kinds, NULL);
-	sampling->symbolizer = sampling->worker ? symbolizer_new(sampling->worker) : NULL;
+	sampling->processes = process_table_new();
+	if (sampling->worker && sampling->processes)
+		sampling->symbolizer = symbolizer_new(sampling->worker, &sampling->processes->dsos);
 	sampling->unwind = sampling->worker
 				   ? unwind_store_new(&sampling->side.bpf.unwind, sampling->worker)
 				   : NULL;
@@ -233,6 +248,7 @@ static void sampled_stop(struct sampling *sampling, struct sampled *sampled)
 		suspect_loader_forget(&sampling->side, sampled->pid);
 		symbolizer_forget(sampling->symbolizer, (uint64_t)sampled->pid);
 		unwind_store_forget(sampling->unwind, sampled->pid);
+		process_table_forget(sampling->processes, sampled->pid);
 	}
 	sampled->followed = false;
 }
@@ -426,7 +442,7 @@ static int fill_stacks(struct triage_samples *result, struct sampling *sampling,
 		error = samples_sum(&sampled->samples, &sums);
 	if (error)
 		return error;
-	symbolizer_refresh(sampling->symbolizer, (uint64_t)sampled->pid, sampled->pid);
+	refresh_names(sampling, sampled->pid);
 	result->taken = sampled->samples.taken;
 	result->lost = *sampling->side.samples_lost - sampled->lost_before;
 	result->missed = sampled->faults.missed;

@@ -22,6 +22,7 @@
 
 void session_refresh(struct session *session, pid_t pid)
 {
+	struct process *process;
 	/* At the end, only names are of use. */
 	int error = interrupt_check() ? 0 : unwind_store_refresh(session->unwind, pid);
 
@@ -29,13 +30,16 @@ void session_refresh(struct session *session, pid_t pid)
 		log_warning("process %d: its stacks are walked by frame pointer where new code is "
 			    "mapped: %s",
 			    pid, strerror(-error));
-	symbolizer_refresh(session->symbolizer, (uint64_t)pid, pid);
+	process_table_refresh(session->processes, pid, &process);
+	if (process)
+		symbolizer_refresh(session->symbolizer, (uint64_t)pid, process);
 }
 
 void session_forget(struct session *session, pid_t pid)
 {
 	unwind_store_forget(session->unwind, pid);
 	symbolizer_forget(session->symbolizer, (uint64_t)pid);
+	process_table_forget(session->processes, pid);
 }
 
 /* --mappings: what each mapping is for, as far as the names on its call stack tell. */
@@ -504,7 +508,9 @@ static int open_stages(struct session *session)
 	session->collector = collector_new(&session->bpf, &session->collect_options);
 	session->worker = worker_new(&parse_kinds, NULL);
 	session->target_config.worker = session->worker;
-	session->symbolizer = session->worker ? symbolizer_new(session->worker) : NULL;
+	session->processes = process_table_new();
+	if (session->worker && session->processes)
+		session->symbolizer = symbolizer_new(session->worker, &session->processes->dsos);
 	session->unwind =
 		session->worker ? unwind_store_new(&session->bpf.unwind, session->worker) : NULL;
 	use_debuginfod(session);
@@ -663,8 +669,9 @@ void session_close(struct session *session)
 	collector_free(session->collector);
 	mapping_stream_free(session->mappings);
 	symbolizer_free(session->symbolizer);
-	worker_free(session->worker);
 	unwind_store_free(session->unwind);
+	process_table_free(session->processes);
+	worker_free(session->worker);
 	selector_free(session->selector);
 	container_cache_free(session->containers);
 	file_cache_free(session->target_config.plans);

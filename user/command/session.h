@@ -17,6 +17,7 @@
 #include "proc/selector.h"
 #include "sandbox/worker.h"
 #include "symbol/symbolizer.h"
+#include "target/process.h"
 #include "unwind/unwind_store.h"
 
 struct session {
@@ -34,6 +35,7 @@ struct session {
 	bool beside; /* see session_open_beside() */
 	bool many;   /* more than one process may come to be watched */
 	struct worker *worker;
+	struct process_table *processes; /* what the stages know of them is taken from here */
 	struct symbolizer *symbolizer;
 	struct unwind_store *unwind;
 	bool progress_shown;		 /* a line on the terminal that is not ended yet */

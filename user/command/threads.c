@@ -80,6 +80,7 @@ static int find_holders(struct session *session, const struct threads_options *o
 	const struct heap_image_options wanted = {.no_stop = options->pause.no_stop,
 						  .max_pause_ns = options->pause.max_pause_ns};
 	const struct retain_sources sources = {.worker = session->worker,
+					       .processes = session->processes,
 					       .symbolizer = session->symbolizer};
 	int error = 0;
 

@@ -248,6 +248,12 @@ void maps_free(struct maps *maps)
 	vec_free(&maps->list);
 }
 
+bool mapping_same_file(const struct mapping *left, const struct mapping *right)
+{
+	return left->inode == right->inode && left->major == right->major &&
+	       left->minor == right->minor;
+}
+
 const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 {
 	size_t low = 0, high = maps->list.count;

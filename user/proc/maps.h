@@ -49,9 +49,18 @@ int maps_parse_line(char *line, struct mapping *mapping);
  * a text that a kernel writes; -ENOMEM. *maps is untouched on error.
  */
 int maps_read(int pid, enum maps_filter filter, struct maps *maps);
+/* That, or what a test puts in its place. */
+typedef int (*maps_reader)(int pid, enum maps_filter filter, struct maps *maps);
+
 /* Likewise all of them; -ETIMEDOUT: not by the deadline, which may be NULL: none. */
 int maps_read_until(int pid, struct deadline *deadline, struct maps *maps);
 void maps_free(struct maps *maps);
+
+/*
+ * Whether both show the same file, as far as the kernel tells. On overlayfs that is the real one:
+ * what lies in two containers may be one file, though fstat shows two.
+ */
+bool mapping_same_file(const struct mapping *left, const struct mapping *right);
 
 /* The mapping that holds an address, or NULL. */
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);

@@ -27,13 +27,6 @@ bool module_bias(const struct elf_file *file, const struct mapping *mapping, uin
 	return false;
 }
 
-/* Whether both map the same file, as the kernel shows it. */
-static bool mapping_same_file(const struct mapping *left, const struct mapping *right)
-{
-	return left->inode == right->inode && left->major == right->major &&
-	       left->minor == right->minor;
-}
-
 static void add_debug_objects(struct worker *worker, int task, const struct mapping *mapping,
 			      int fd, struct image *image)
 {

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "target/process.h"
 
 static struct path_maker maker_of(const struct retain *retain)
 {
@@ -97,11 +98,15 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 				     .held = &retain->held,
 				     .functions = &retain->functions,
 				     .complete = sources->complete};
+	struct process *process;
 	int err = stack_frames_find(&retain->heap_image, sources->worker, &retain->frames);
+
 	if (!err)
 		err = kernel_roots_read(retain->pid, &retain->held);
 	/* Gone meanwhile: then functions stay without names. */
-	symbolizer_refresh(sources->symbolizer, (uint64_t)retain->pid, retain->pid);
+	process_table_refresh(sources->processes, retain->pid, &process);
+	if (process)
+		symbolizer_refresh(sources->symbolizer, (uint64_t)retain->pid, process);
 	retain->functions = (struct root_functions){.symbolizer = sources->symbolizer,
 						    .process = (uint64_t)retain->pid,
 						    .intern = &retain->intern};

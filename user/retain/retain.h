@@ -7,6 +7,7 @@
 
 #include "retain/paths.h"
 
+struct process_table;
 struct worker;
 
 /* Blocks that are lost, by where they were allocated, else by what they are: definite leaks. */
@@ -60,6 +61,7 @@ struct retain {
 
 struct retain_sources {
 	struct worker *worker;		     /* borrowed; reads the target's files */
+	struct process_table *processes;     /* borrowed */
 	struct symbolizer *symbolizer;	     /* borrowed; names functions */
 	const struct tracked_block *tracked; /* by address; or NULL */
 	size_t tracked_count;

@@ -20,11 +20,11 @@ static bool may_be_compiled(const struct code_range *range)
 	return path[0] != '[' || !strncmp(path, "[anon:", 6);
 }
 
-static const struct code_range *find_compiled(const struct address_space *space)
+static const struct code_range *find_compiled(const struct process *process)
 {
-	for (size_t i = 0; i < space->current.count; i++) {
-		if (may_be_compiled(&space->current.items[i]))
-			return &space->current.items[i];
+	for (size_t i = 0; i < process->code.count; i++) {
+		if (may_be_compiled(&process->code.items[i]))
+			return &process->code.items[i];
 	}
 	return NULL;
 }
@@ -67,9 +67,9 @@ static void open_map(struct jit_names *names, int task)
 	names->opened = true;
 }
 
-bool jit_names_refresh(struct jit_names *names, const struct address_space *space)
+bool jit_names_refresh(struct jit_names *names, const struct process *process)
 {
-	const struct code_range *compiled = find_compiled(space);
+	const struct code_range *compiled = find_compiled(process);
 	struct file_identity identity;
 
 	if (names->failed || (!compiled && !names->opened))

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "base/file_identity.h"
-#include "symbol/address_space.h"
 #include "symbol/module.h"
+#include "target/process.h"
 
 struct worker;
 
@@ -29,7 +29,7 @@ struct jit_names {
  * changed. true: names found before may be wrong, and names not found may be found now. Nothing is
  * read yet.
  */
-bool jit_names_refresh(struct jit_names *names, const struct address_space *space);
+bool jit_names_refresh(struct jit_names *names, const struct process *process);
 
 /* The function that holds the address of code in no file. 0; -ENOENT; -ENOMEM. */
 int jit_names_find(struct jit_names *names, struct worker *worker, struct intern *intern,

@@ -2,33 +2,65 @@
 #include "symbol/module.h"
 
 #include <errno.h>
-#include <fcntl.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "parse/questions.h"
-#include "proc/target_file.h"
 #include "symbol/debug_file.h"
+#include "symbol/debuginfod.h"
 #include "symbol/demangle.h"
-#include "symbol/modules.h"
 
-int module_open(const struct module *module, const struct module_place *place)
+static void free_module(void *value, void *context)
 {
-	_cleanup_close_ int fd = -1;
-	struct file_identity identity = {0};
-	int err;
+	struct modules *modules = context;
+	struct module *module = value;
 
-	if (module->fd >= 0) {
-		fd = fcntl(module->fd, F_DUPFD_CLOEXEC, 0);
-		return fd < 0 ? -errno : TAKE_FD(fd);
-	}
-	fd = target_file_open_mapping(place->task, place->mapping);
-	if (fd < 0)
-		return TAKE_FD(fd);
-	err = file_identity_read(fd, &identity);
-	if (err)
-		return err;
-	return file_identity_equal(&identity, &module->identity) ? TAKE_FD(fd) : -ESTALE;
+	modules->opened_lines -= module->lines.opened;
+	image_free(&module->image);
+	hash_free(&module->functions);
+	module_lines_free(&module->lines);
+	free(module);
+}
+
+static void abandon_lines(void *value, void *context)
+{
+	modules_abandon_lines(context, value);
+}
+
+void modules_init(struct modules *modules, struct dso_cache *dsos, struct worker *worker)
+{
+	*modules = (struct modules){.dsos = dsos, .worker = worker};
+	dsos->keeps_files = true;
+	dso_cache_register(dsos, DSO_SYMBOLS,
+			   &(struct dso_facet_type){free_module, abandon_lines, modules});
+}
+
+void modules_free(struct modules *modules)
+{
+	if (modules->asked)
+		dso_release(modules->dsos, modules->asked->dso, DSO_SYMBOLS);
+	dso_cache_unregister(modules->dsos, DSO_SYMBOLS);
+}
+
+struct module *module_get(struct dso *dso)
+{
+	struct module *module = dso_facet(dso, DSO_SYMBOLS);
+
+	if (module)
+		return module;
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return NULL;
+	module->dso = dso;
+	module->image.file.fd = -1;
+	dso->facets[DSO_SYMBOLS].value = module;
+	return module;
+}
+
+int module_open(const struct modules *modules, const struct module *module,
+		const struct module_place *place)
+{
+	return dso_open(modules->dsos, module->dso, place->task, place->mapping);
 }
 
 /* What a separate debug file names, if that is more. Takes the descriptor over. */
@@ -65,7 +97,11 @@ static void add_debug_symbols(struct modules *modules, struct module *module, in
 	take_debug_file(modules, module, debug_fd);
 }
 
-bool module_take_symbols(struct modules *modules, struct module *module)
+/*
+ * Looks whether the debug file that it waits for has come, and takes the names in it. Whether there
+ * were any: names found before may be wrong then.
+ */
+static bool take_symbols(struct modules *modules, struct module *module)
 {
 	struct debug_request request = {
 		.worker = modules->worker,
@@ -85,6 +121,20 @@ bool module_take_symbols(struct modules *modules, struct module *module)
 	return true;
 }
 
+void modules_take_fetched(struct modules *modules)
+{
+	if (!modules->debuginfod || !debuginfod_take(modules->debuginfod))
+		return;
+	for (size_t i = 0; i < modules->dsos->list.count; i++) {
+		struct module *module = dso_facet(modules->dsos->list.items[i], DSO_SYMBOLS);
+
+		if (!module)
+			continue;
+		module->lines.awaits_file = false;
+		modules->fetched += take_symbols(modules, module);
+	}
+}
+
 static const char *why_no_image(int err)
 {
 	const char *failure = worker_failure(err);
@@ -102,7 +152,7 @@ const char *module_load(struct modules *modules, struct module *module,
 
 	if (module->loaded)
 		return module->why;
-	fd = module_open(module, place);
+	fd = module_open(modules, module, place);
 	if (fd < 0)
 		return "file gone";
 	err = parse_image(modules->worker, fd, &module->image);

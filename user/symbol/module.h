@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One mapped file, however many processes map it: its symbols, read at the first question, and the
- * names and lines that were asked for, kept so that asking again costs a hash lookup.
+ * What a mapped file says of names (its facet DSO_SYMBOLS), however many processes map it: its
+ * symbols, read at the first question, and the names and lines that were asked for, kept so that
+ * asking again costs a hash lookup.
  */
 #ifndef LEAKMON_SYMBOL_MODULE_H
 #define LEAKMON_SYMBOL_MODULE_H
@@ -9,24 +10,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/file_identity.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "parse/image.h"
 #include "symbol/intern.h"
 #include "symbol/module_lines.h"
+#include "target/dso.h"
 
-struct modules;
+struct debuginfod;
+
+struct modules {
+	struct dso_cache *dsos;	       /* borrowed */
+	struct worker *worker;	       /* borrowed; reads the files */
+	struct debuginfod *debuginfod; /* NULL: debug files are looked for on this machine only */
+	uint64_t fetched;	       /* raised when a file that it fetched named something */
+	size_t opened_lines;	       /* how many modules' line information is open */
+	struct module *asked;	       /* whose lines are being looked for, held; or NULL */
+	size_t asked_count;	       /* how many: the first of those it wants */
+};
 
 struct module {
-	struct file_identity identity;
-	uint32_t number;       /* no other module has it */
-	uint64_t key;	       /* of modules.index */
-	size_t place;	       /* in modules.list */
-	size_t users;	       /* how often it is held, see modules.h */
-	uint64_t unused_since; /* while `users` is 0: modules.releases then */
+	struct dso *dso;       /* whose facet it is */
 	bool awaits_symbols;   /* a debug file that names more may still come */
-	int fd;		       /* -1: too many are open; opened again when needed */
 	bool loaded;	       /* `why` and `image` are final */
 	const char *why;       /* why there is no image, or NULL */
 	struct image image;    /* zero while there is none */
@@ -34,18 +39,26 @@ struct module {
 	struct module_lines lines;
 };
 
+void modules_init(struct modules *modules, struct dso_cache *dsos, struct worker *worker);
+/* Releases all modules. */
+void modules_free(struct modules *modules);
+
+/*
+ * Takes what debuginfod has brought meanwhile, and raises `fetched` if that names anything.
+ * Whether it may bring more is for debuginfod_wait() to say.
+ */
+void modules_take_fetched(struct modules *modules);
+
+/* Of a DSO whose DSO_SYMBOLS somebody holds. NULL: out of memory. */
+struct module *module_get(struct dso *dso);
+
 /* Reads the symbols if that was not done yet. NULL, or why there are none, as a static string. */
 const char *module_load(struct modules *modules, struct module *module,
 			const struct module_place *place);
 
-/*
- * Looks whether the debug file that it waits for has come, and takes the names in it. Whether there
- * were any: names found before may be wrong then.
- */
-bool module_take_symbols(struct modules *modules, struct module *module);
-
 /* A descriptor of the module's file that the caller closes; -ESTALE: another version is there. */
-int module_open(const struct module *module, const struct module_place *place);
+int module_open(const struct modules *modules, const struct module *module,
+		const struct module_place *place);
 
 struct module_function {
 	const char *name; /* demangled, interned */

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "parse/questions.h"
 #include "symbol/debug_file.h"
-#include "symbol/modules.h"
+#include "symbol/module.h"
 
 /* Modules whose debug files we keep open between two batches. */
 #define MAX_OPENED 64
@@ -53,8 +53,12 @@ static void close_files(struct modules *modules, struct module_lines *lines)
 
 static void close_all_files(struct modules *modules)
 {
-	for (size_t i = 0; modules->opened_lines && i < modules->list.count; i++)
-		close_files(modules, &modules->list.items[i]->lines);
+	for (size_t i = 0; modules->opened_lines && i < modules->dsos->list.count; i++) {
+		struct module *module = dso_facet(modules->dsos->list.items[i], DSO_SYMBOLS);
+
+		if (module)
+			close_files(modules, &module->lines);
+	}
 }
 
 /* The file's own, or its debug file's. A descriptor that the caller closes, or -errno. */
@@ -63,7 +67,7 @@ static int open_source(const struct modules *modules, const struct module *modul
 {
 	const struct module_lines *lines = &module->lines;
 	struct module_place place = {lines->task, &lines->mapping};
-	_cleanup_close_ int fd = module_open(module, &place);
+	_cleanup_close_ int fd = module_open(modules, module, &place);
 	struct debug_description own;
 	struct debug_request request = {
 		.worker = modules->worker,
@@ -152,7 +156,7 @@ static int give_up(struct modules *modules, struct module *module, int err)
 static int ask(struct modules *modules, struct module *module)
 {
 	struct module_lines *lines = &module->lines;
-	struct line_request request = {.key = module->number};
+	struct line_request request = {.key = module->dso->number};
 	int err = lines->opened ? 0 : open_files(modules, module);
 
 	request.fd = lines->fd;
@@ -167,6 +171,7 @@ static int ask(struct modules *modules, struct module *module)
 		return 0;
 	if (err)
 		return give_up(modules, module, err);
+	dso_hold(modules->dsos, module->dso, DSO_SYMBOLS);
 	modules->asked = module;
 	modules->asked_count = request.count;
 	return 0;
@@ -198,23 +203,29 @@ static int keep_lines(struct intern *intern, const struct line_answer *answer, s
 	return err;
 }
 
+static int keep_answer(const struct modules *modules, struct intern *intern,
+		       const struct line_answer *answer, struct module_lines *lines)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < answer->count; i++)
+		err = keep_lines(intern, answer, i, &lines->list.items[lines->wanted.items[i]]);
+	forget_wanted(lines, modules->asked_count);
+	return err;
+}
+
 static int take_answer(struct modules *modules, struct intern *intern, int timeout_ms)
 {
 	_cleanup_(line_answer_free) struct line_answer answer = {0};
 	struct module *module = modules->asked;
-	struct module_lines *lines = &module->lines;
 	int err = parse_lines_finish(modules->worker, timeout_ms, &answer);
 
 	if (err == -EAGAIN)
 		return err;
 	modules->asked = NULL;
-	if (err)
-		return give_up(modules, module, err);
-	for (size_t i = 0; !err && i < answer.count; i++)
-		err = keep_lines(intern, &answer, i, &lines->list.items[lines->wanted.items[i]]);
-	forget_wanted(lines, modules->asked_count);
-	if (!module->users)
-		modules_abandon_lines(modules, module);
+	err = err ? give_up(modules, module, err)
+		  : keep_answer(modules, intern, &answer, &module->lines);
+	dso_release(modules->dsos, module->dso, DSO_SYMBOLS);
 	return err;
 }
 
@@ -222,12 +233,14 @@ static int take_answer(struct modules *modules, struct intern *intern, int timeo
 static struct module *find_wanting(const struct modules *modules, bool *waiting)
 {
 	*waiting = false;
-	for (size_t i = 0; i < modules->list.count; i++) {
-		const struct module_lines *lines = &modules->list.items[i]->lines;
+	for (size_t i = 0; i < modules->dsos->list.count; i++) {
+		struct module *module = dso_facet(modules->dsos->list.items[i], DSO_SYMBOLS);
 
-		if (lines->wanted.count && !lines->awaits_file)
-			return modules->list.items[i];
-		*waiting |= lines->wanted.count > 0;
+		if (!module || !module->lines.wanted.count)
+			continue;
+		if (!module->lines.awaits_file)
+			return module;
+		*waiting = true;
 	}
 	return NULL;
 }

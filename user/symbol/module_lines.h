@@ -50,8 +50,8 @@ struct module_lines {
 };
 
 /*
- * The lines of vaddr, of a loaded module; queued if they are not known yet. Good until the next
- * call. NULL: out of memory.
+ * The lines of vaddr, of a loaded module; queued if they are not known yet. The path of the place
+ * outlives the module. Good until the next call. NULL: out of memory.
  */
 const struct source_lines *module_want_lines(struct module *module,
 					     const struct module_place *place, uint64_t vaddr);
@@ -63,7 +63,7 @@ const struct source_lines *module_want_lines(struct module *module,
  */
 int modules_find_lines(struct modules *modules, struct intern *intern, int timeout_ms);
 
-/* Gives up what a module wants, and closes its files; not of the one that is asked about. */
+/* Gives up what a module wants, and closes its files: nobody maps it any more. */
 void modules_abandon_lines(struct modules *modules, struct module *module);
 
 /* Closes the files that lines were looked up in. Not while something is asked for. */

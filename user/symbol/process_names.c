@@ -17,20 +17,15 @@ static void forget(struct process_names *names)
 void process_names_free(struct process_names *names)
 {
 	forget(names);
-	address_space_free(&names->space);
 	jit_names_free(&names->jit);
 }
 
-int process_names_refresh(struct process_names *names, int pid, struct modules *modules,
-			  struct intern *intern)
+void process_names_refresh(struct process_names *names, const struct process *process)
 {
-	bool changed = false;
-	int err = address_space_refresh(&names->space, pid, modules, intern, &changed);
-
+	names->process = process;
 	/* After an exit too: the end of its map may be read still. */
-	if (jit_names_refresh(&names->jit, &names->space) || changed)
+	if (jit_names_refresh(&names->jit, process))
 		forget(names);
-	return err;
 }
 
 /* Where to look: the byte before a return address belongs to the call. */
@@ -51,12 +46,16 @@ static int name_function(struct modules *modules, struct intern *intern, uint64_
 {
 	const struct code_range *range = named->range;
 	struct module_place place = {range->task, &range->mapping};
-	struct image *image = &range->module->image;
+	struct module *module = module_get(range->dso);
 	struct frame *frame = &named->frame;
 	struct module_function function;
+	struct image *image;
 	int err;
 
-	frame->why = module_load(modules, range->module, &place);
+	if (!module)
+		return -ENOMEM;
+	image = &module->image;
+	frame->why = module_load(modules, module, &place);
 	if (frame->why)
 		return 0;
 	if (image->file.build_id[0]) {
@@ -69,7 +68,7 @@ static int name_function(struct modules *modules, struct intern *intern, uint64_
 		return 0;
 	}
 	frame->module_offset = named->vaddr + (frame->address - lookup);
-	err = module_function(range->module, intern, named->vaddr, &function);
+	err = module_function(module, intern, named->vaddr, &function);
 	if (err == -ENOENT) {
 		frame->why = image->table.count ? "no symbol at this address" : "no symbols";
 		return 0;
@@ -98,11 +97,19 @@ static int name_compiled(struct process_names *names, struct worker *worker, str
 	return 0;
 }
 
+/* NULL: no file names anything there. */
+static struct module *module_of(const struct code_range *range)
+{
+	struct module *module = range && range->dso ? dso_facet(range->dso, DSO_SYMBOLS) : NULL;
+
+	return module && !module->why ? module : NULL;
+}
+
 static int name_address(struct process_names *names, struct modules *modules, struct intern *intern,
 			uint64_t address, struct named *named)
 {
 	uint64_t lookup = lookup_address(address);
-	const struct code_range *range = address ? address_space_find(&names->space, lookup) : NULL;
+	const struct code_range *range = address ? process_code_at(names->process, lookup) : NULL;
 	struct frame *frame = &named->frame;
 	int err = 0;
 
@@ -110,12 +117,14 @@ static int name_address(struct process_names *names, struct modules *modules, st
 	named->range = range;
 	frame->why = range ? range->why : "unmapped address";
 	if (range && range->mapping.inode) {
-		frame->module = range->mapping.path;
+		frame->module = intern_string(intern, range->mapping.path);
+		if (!frame->module)
+			return -ENOMEM;
 		/* Until the file's own numbering is known. */
 		frame->module_offset = file_offset(range, frame->address);
-		err = range->module ? name_function(modules, intern, lookup, named) : 0;
+		err = range->dso ? name_function(modules, intern, lookup, named) : 0;
 	}
-	if (err || !address || (range && range->module && !range->module->why))
+	if (err || !address || module_of(range))
 		return err;
 	return name_compiled(names, modules->worker, intern, lookup, frame);
 }
@@ -128,8 +137,10 @@ int process_names_find(struct process_names *names, struct modules *modules, str
 	int err;
 
 	/* A debug file that came from afar may name what had no name. */
-	if (names->fetched != modules->fetched || names->list.count >= MAX_NAMED)
+	if (names->generation != names->process->generation || names->fetched != modules->fetched ||
+	    names->list.count >= MAX_NAMED)
 		forget(names);
+	names->generation = names->process->generation;
 	names->fetched = modules->fetched;
 	slot = hash_get(&names->index, address);
 	if (slot && *slot) {
@@ -152,12 +163,15 @@ int process_names_find(struct process_names *names, struct modules *modules, str
 int named_want_lines(const struct named *named, const struct source_lines **source)
 {
 	const struct code_range *range = named->range;
-	struct module_place place;
+	struct module *module = module_of(range);
+	struct mapping mapping;
 
 	*source = NULL;
-	if (!range || !range->module || !range->module->loaded || range->module->why)
+	if (!module || !module->loaded)
 		return 0;
-	place = (struct module_place){range->task, &range->mapping};
-	*source = module_want_lines(range->module, &place, named->vaddr);
+	mapping = range->mapping;
+	mapping.path = (char *)named->frame.module; /* borrowed: it is interned */
+	*source = module_want_lines(module, &(struct module_place){range->task, &mapping},
+				    named->vaddr);
 	return *source ? 0 : -ENOMEM;
 }

@@ -4,11 +4,11 @@
 #define LEAKMON_SYMBOL_PROCESS_NAMES_H
 
 #include "base/hash.h"
-#include "symbol/address_space.h"
 #include "symbol/intern.h"
 #include "symbol/jit_names.h"
-#include "symbol/modules.h"
+#include "symbol/module.h"
 #include "symbol/symbolizer.h"
+#include "target/process.h"
 
 struct named {
 	struct frame frame;
@@ -18,16 +18,16 @@ struct named {
 
 /* Zeroed at first. */
 struct process_names {
-	struct address_space space;
+	const struct process *process; /* borrowed */
+	uint64_t generation;	       /* of it, when the names were made */
 	struct jit_names jit;
 	struct hash index; /* address, as asked for -> place in list, plus 1 */
 	VEC(struct named) list;
 	uint64_t fetched; /* modules.fetched when the names were made */
 };
 
-/* Reads the mappings again; names that may be wrong now are forgotten. 0 or -errno. */
-int process_names_refresh(struct process_names *names, int pid, struct modules *modules,
-			  struct intern *intern);
+/* The process has been refreshed; names that may be wrong now are forgotten. */
+void process_names_refresh(struct process_names *names, const struct process *process);
 
 /*
  * The name of an address, which may carry LM_FRAME_EXACT; without it, it is looked up by the byte
@@ -39,7 +39,6 @@ int process_names_find(struct process_names *names, struct modules *modules, str
 /* The lines of what was named, as far as they are known; *source is NULL: no file, so no lines. */
 int named_want_lines(const struct named *named, const struct source_lines **source);
 
-/* Also lets go of the modules. */
 void process_names_free(struct process_names *names);
 
 #endif

@@ -17,7 +17,7 @@ struct symbolizer {
 	struct worker *own_worker;
 };
 
-struct symbolizer *symbolizer_new(struct worker *worker)
+struct symbolizer *symbolizer_new(struct worker *worker, struct dso_cache *dsos)
 {
 	struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
 
@@ -25,11 +25,12 @@ struct symbolizer *symbolizer_new(struct worker *worker)
 		return NULL;
 	if (!worker)
 		worker = symbolizer->own_worker = worker_new_local(&parse_kinds);
-	symbolizer->modules.worker = worker;
-	if (worker)
-		return symbolizer;
-	free(symbolizer);
-	return NULL;
+	if (!worker) {
+		free(symbolizer);
+		return NULL;
+	}
+	modules_init(&symbolizer->modules, dsos, worker);
+	return symbolizer;
 }
 
 static void free_process(uint64_t value)
@@ -93,15 +94,16 @@ static struct process_names *add_process(struct symbolizer *symbolizer, uint64_t
 	return names;
 }
 
-int symbolizer_refresh(struct symbolizer *symbolizer, uint64_t process, int pid)
+int symbolizer_refresh(struct symbolizer *symbolizer, uint64_t key, const struct process *process)
 {
-	struct process_names *names = find_process(symbolizer, process);
+	struct process_names *names = find_process(symbolizer, key);
 
 	if (!names)
-		names = add_process(symbolizer, process);
+		names = add_process(symbolizer, key);
 	if (!names)
 		return -ENOMEM;
-	return process_names_refresh(names, pid, &symbolizer->modules, &symbolizer->strings);
+	process_names_refresh(names, process);
+	return 0;
 }
 
 static int find_name(struct symbolizer *symbolizer, struct process_names *names, uint64_t address,

@@ -2,9 +2,9 @@
 /*
  * From return addresses of a process to frames with names.
  *
- * The symbolizer keeps, per process, the executable mappings (with an open descriptor per file, so
- * that names can be had after the process is gone or the file was replaced), and per file one
- * sorted symbol table, shared between processes. file:line comes from libdw, only on demand.
+ * Names are looked up in the code that a process maps, or has mapped (target/process.h), and may be
+ * had after it is gone: files are kept open. Each has one sorted symbol table, shared between
+ * processes. file:line comes from libdw, only on demand.
  * Everything a target's file says is untrusted: bounds are checked, no name is printed raw here.
  */
 #ifndef LEAKMON_SYMBOL_SYMBOLIZER_H
@@ -42,23 +42,24 @@ struct frames {
 	VEC(struct frame) list;
 };
 
+struct dso_cache;
+struct process;
 struct symbolizer;
 struct worker;
 
 /*
- * Files are read by `worker`, which must outlive the symbolizer; NULL: in this very process, for
- * tests. NULL: out of memory.
+ * Of processes whose files are in `dsos`. Files are read by `worker`; NULL: in this very process,
+ * for tests. Both must outlive the symbolizer. NULL: out of memory.
  */
-struct symbolizer *symbolizer_new(struct worker *worker);
+struct symbolizer *symbolizer_new(struct worker *worker, struct dso_cache *dsos);
 void symbolizer_free(struct symbolizer *symbolizer);
 
 /*
- * Reads /proc/PID/maps and opens what is new. Call it when the process is first seen and before
- * each report; mappings that vanished are kept, so that old addresses keep their names.
- * `process` is any number that stands for this incarnation (lm_process_key).
- * 0, -ESRCH when the process is gone (what was known stays), or -errno.
+ * Names from now on what this process maps: call it when it has been refreshed, also in vain, as it
+ * is first seen and before each report. `process` is borrowed until it is forgotten here; `key` is
+ * any number that stands for it. 0 or -ENOMEM.
  */
-int symbolizer_refresh(struct symbolizer *symbolizer, uint64_t process, int pid);
+int symbolizer_refresh(struct symbolizer *symbolizer, uint64_t key, const struct process *process);
 
 /*
  * Gives up what is known of a process (names in frames stay good). For processes that are gone and

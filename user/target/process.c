@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "target/process.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "proc/process_list.h"
+#include "proc/target_file.h"
+
+/* Plugins that come and go leave a range each time: what is older than this is forgotten. */
+#define MAX_PAST 1024
+
+/* The path is left out: a rename or deletion does not change what is mapped. */
+static bool same_mapping(const struct mapping *left, const struct mapping *right)
+{
+	return left->start == right->start && left->end == right->end &&
+	       left->offset == right->offset && mapping_same_file(left, right);
+}
+
+static struct code_range *find_current(const struct code_ranges *code, uint64_t address)
+{
+	size_t low = 0, high = code->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		struct code_range *range = &code->items[middle];
+
+		if (address < range->mapping.start)
+			high = middle;
+		else if (address >= range->mapping.end)
+			low = middle + 1;
+		else
+			return range;
+	}
+	return NULL;
+}
+
+static const struct code_range *find_same(const struct code_ranges *code,
+					  const struct mapping *mapping)
+{
+	const struct code_range *range = find_current(code, mapping->start);
+
+	return range && same_mapping(&range->mapping, mapping) ? range : NULL;
+}
+
+static void free_range(struct process_table *table, struct code_range *range)
+{
+	if (range->dso)
+		dso_release(&table->dsos, range->dso, DSO_SYMBOLS);
+	free(range->mapping.path);
+}
+
+static void free_ranges(struct process_table *table, struct code_ranges *ranges)
+{
+	for (size_t i = 0; i < ranges->count; i++)
+		free_range(table, &ranges->items[i]);
+	vec_free(ranges);
+}
+
+/* Each range holds its DSO. */
+static int add_range(struct process_table *table, struct code_ranges *ranges,
+		     const struct code_range *range)
+{
+	char *path = strdup(range->mapping.path);
+	struct code_range *added = path ? vec_push(ranges) : NULL;
+
+	if (!added) {
+		free(path);
+		return -ENOMEM;
+	}
+	*added = *range;
+	added->mapping.path = path;
+	if (added->dso)
+		dso_hold(&table->dsos, added->dso, DSO_SYMBOLS);
+	return 0;
+}
+
+static const char *open_failure(int err)
+{
+	switch (err) {
+	case -EACCES:
+	case -EPERM:
+		return "no permission to open the file";
+	case -EMFILE:
+	case -ENFILE:
+		return "too many open files";
+	case -EINVAL:
+		return "not an ELF file";
+	}
+	return "file gone";
+}
+
+static int open_range(struct process_table *table, struct code_range *range)
+{
+	int fd;
+
+	if (!range->mapping.inode) {
+		range->why = "anonymous code";
+		return 0;
+	}
+	fd = target_file_open_mapping(range->task, &range->mapping);
+	if (fd < 0) {
+		range->why = open_failure(fd);
+		return 0;
+	}
+	range->dso = dso_add(&table->dsos, fd, DSO_SYMBOLS);
+	return range->dso ? 0 : -ENOMEM;
+}
+
+static int add_new_range(struct process_table *table, struct code_ranges *code, int task,
+			 const struct mapping *mapping)
+{
+	struct code_range opened = {.mapping = *mapping, .task = task};
+	int err = open_range(table, &opened);
+
+	if (!err)
+		err = add_range(table, code, &opened);
+	if (opened.dso)
+		dso_release(&table->dsos, opened.dso, DSO_SYMBOLS);
+	return err;
+}
+
+/* Takes over what has stayed, and opens the rest. */
+static int list_code(struct process_table *table, const struct process *process,
+		     const struct maps *maps, struct code_ranges *code)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+		const struct code_range *known;
+
+		if (!mapping->executable)
+			continue;
+		known = find_same(&process->code, mapping);
+		err = known ? add_range(table, code, known)
+			    : add_new_range(table, code, maps->task, mapping);
+	}
+	return err;
+}
+
+static void forget_past(struct process_table *table, struct code_ranges *past, size_t i)
+{
+	free_range(table, &past->items[i]);
+	past->count--;
+	memmove(&past->items[i], &past->items[i + 1], (past->count - i) * sizeof(*past->items));
+}
+
+static int remember_past(struct process_table *table, struct code_ranges *past,
+			 const struct code_range *range)
+{
+	for (size_t i = 0; i < past->count; i++) {
+		if (same_mapping(&past->items[i].mapping, &range->mapping)) {
+			forget_past(table, past, i);
+			break;
+		}
+	}
+	if (past->count == MAX_PAST)
+		forget_past(table, past, 0);
+	return add_range(table, past, range);
+}
+
+static int remember_vanished(struct process_table *table, struct process *process,
+			     const struct code_ranges *code)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < process->code.count; i++) {
+		if (!find_same(code, &process->code.items[i].mapping))
+			err = remember_past(table, &process->past, &process->code.items[i]);
+	}
+	return err;
+}
+
+static bool has_same_code(const struct process *process, const struct maps *maps)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping->executable &&
+		    (count == process->code.count ||
+		     !same_mapping(mapping, &process->code.items[count++].mapping)))
+			return false;
+	}
+	return count == process->code.count;
+}
+
+static int take_code(struct process_table *table, struct process *process, const struct maps *maps)
+{
+	struct code_ranges code = {0};
+	int err = list_code(table, process, maps, &code);
+
+	if (!err)
+		err = remember_vanished(table, process, &code);
+	if (!err) {
+		SWAP(code, process->code);
+		process->generation++;
+	}
+	free_ranges(table, &code);
+	return err;
+}
+
+static int refresh(struct process_table *table, struct process *process)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+	struct process_entry entry = {0};
+	int err = table->read(process->pid, MAPS_CODE, &maps);
+
+	if (err)
+		return err;
+	/* A PID that came back: what the one before had mapped has vanished. */
+	if (!process_read(process->pid, &entry) && entry.start_ticks != process->start_ticks) {
+		process->start_ticks = entry.start_ticks;
+		process->generation++;
+	}
+	if (!has_same_code(process, &maps))
+		err = take_code(table, process, &maps);
+	if (!err)
+		SWAP(maps, process->maps);
+	return err;
+}
+
+static struct process *find_or_add(struct process_table *table, pid_t pid)
+{
+	uint64_t *slot = hash_put(&table->processes, (uint64_t)pid, NULL);
+	struct process *process;
+
+	if (!slot || *slot)
+		return slot ? (struct process *)(uintptr_t)*slot : NULL;
+	process = calloc(1, sizeof(*process));
+	if (!process) {
+		hash_remove(&table->processes, (uint64_t)pid);
+		return NULL;
+	}
+	process->pid = pid;
+	*slot = (uintptr_t)process;
+	return process;
+}
+
+int process_table_refresh(struct process_table *table, pid_t pid, struct process **process)
+{
+	*process = find_or_add(table, pid);
+	return *process ? refresh(table, *process) : -ENOMEM;
+}
+
+struct process *process_table_find(const struct process_table *table, pid_t pid)
+{
+	const uint64_t *slot = hash_get(&table->processes, (uint64_t)pid);
+
+	return slot ? (struct process *)(uintptr_t)*slot : NULL;
+}
+
+static void free_process(struct process_table *table, struct process *process)
+{
+	free_ranges(table, &process->code);
+	free_ranges(table, &process->past);
+	maps_free(&process->maps);
+	free(process);
+}
+
+void process_table_forget(struct process_table *table, pid_t pid)
+{
+	struct process *process = process_table_find(table, pid);
+
+	if (!process)
+		return;
+	free_process(table, process);
+	hash_remove(&table->processes, (uint64_t)pid);
+}
+
+struct process_table *process_table_new(void)
+{
+	struct process_table *table = calloc(1, sizeof(*table));
+
+	if (table)
+		*table = (struct process_table){.read = maps_read, .dsos.vdso_fd = -1};
+	return table;
+}
+
+void process_table_free(struct process_table *table)
+{
+	if (!table)
+		return;
+	for (size_t i = 0; i < table->processes.capacity; i++) {
+		const struct hash_entry *entry = &table->processes.entries[i];
+
+		if (entry->used)
+			free_process(table, (struct process *)(uintptr_t)entry->value);
+	}
+	hash_free(&table->processes);
+	dso_cache_free(&table->dsos);
+	free(table);
+}
+
+const struct code_range *process_code_at(const struct process *process, uint64_t address)
+{
+	const struct code_range *range = find_current(&process->code, address);
+
+	for (size_t i = process->past.count; !range && i > 0; i--) {
+		const struct mapping *mapping = &process->past.items[i - 1].mapping;
+
+		if (address >= mapping->start && address < mapping->end)
+			range = &process->past.items[i - 1];
+	}
+	return range;
+}
+
+struct dso *process_dso(struct process_table *table, const struct process *process,
+			const struct mapping *mapping, enum dso_kind kind)
+{
+	for (size_t i = 0; i < process->code.count; i++) {
+		const struct code_range *range = &process->code.items[i];
+
+		/* The path, too: on btrfs files of two subvolumes may look the same but for it. */
+		if (range->dso && mapping_same_file(&range->mapping, mapping) &&
+		    !strcmp(range->mapping.path, mapping->path)) {
+			dso_hold(&table->dsos, range->dso, kind);
+			return range->dso;
+		}
+	}
+	if (dso_is_vdso(mapping))
+		return dso_add_vdso(&table->dsos, kind);
+	return dso_add(&table->dsos, target_file_open_mapping(process->maps.task, mapping), kind);
+}

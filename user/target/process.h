@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Processes that are looked at: who they are, what they have mapped, and what they had before.
+ *
+ * Each refresh reads the mappings once, for everybody: names, stack walks and probes work on the
+ * same ones, and tell by the generation whether there is anything new for them. The table owns its
+ * processes and the files that they map; pointers are borrowed, and good until a process is
+ * forgotten.
+ */
+#ifndef LEAKMON_TARGET_PROCESS_H
+#define LEAKMON_TARGET_PROCESS_H
+
+#include <sys/types.h>
+
+#include "target/dso.h"
+
+/* Executable memory. */
+struct code_range {
+	struct mapping mapping; /* its path is owned */
+	int task;		/* whose /proc directory shows it */
+	struct dso *dso;	/* its DSO_SYMBOLS is held; NULL: see `why` */
+	const char *why;	/* "anonymous code", "file gone", ...; static */
+};
+
+struct code_ranges {
+	struct code_range *items;
+	size_t count, capacity;
+};
+
+struct process {
+	pid_t pid;
+	uint64_t start_ticks;	 /* as process_entry.start_ticks; 0: never seen */
+	uint64_t generation;	 /* raised when the code that is mapped has changed */
+	struct maps maps;	 /* MAPS_CODE, as of the last refresh */
+	struct code_ranges code; /* by ascending address */
+	struct code_ranges past; /* vanished, the latest last; bounded */
+};
+
+struct process_table {
+	maps_reader read;
+	struct dso_cache dsos;
+	struct hash processes; /* PID -> struct process * */
+};
+
+/* NULL: out of memory. */
+struct process_table *process_table_new(void);
+void process_table_free(struct process_table *table);
+
+/*
+ * Reads the mappings of a process, and opens the code that is new. *process is known from then on,
+ * whatever comes of it: NULL only without memory. 0, or -errno as maps_read(); then what was known
+ * stays.
+ */
+int process_table_refresh(struct process_table *table, pid_t pid, struct process **process);
+/* As it was read last; NULL: it never was. */
+struct process *process_table_find(const struct process_table *table, pid_t pid);
+void process_table_forget(struct process_table *table, pid_t pid);
+
+/* The code that is mapped at address, or was last; NULL: never code there. Good as long as
+ * process->generation is the same. */
+const struct code_range *process_code_at(const struct process *process, uint64_t address);
+
+/*
+ * The DSO of one of process->maps, with a facet held for the caller: known as code already, or
+ * opened. NULL: its file cannot be had, or out of memory.
+ */
+struct dso *process_dso(struct process_table *table, const struct process *process,
+			const struct mapping *mapping, enum dso_kind kind);
+
+#endif
