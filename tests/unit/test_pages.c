@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "retain/heap_image_zones.h"
-#include "retain/pages.h"
+#include "heap/heap_image_zones.h"
+#include "heap/pages.h"
 
 #define PAGES 600 /* more than two windows */
 #define COLD 200  /* not in the first one */

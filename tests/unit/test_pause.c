@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "heap/heap_image.h"
+#include "heap/heap_image_zones.h"
 #include "proc/process_list.h"
-#include "retain/heap_image.h"
-#include "retain/heap_image_zones.h"
 
 #define THREADS 40
 #define LONG_NS 60000000000ull

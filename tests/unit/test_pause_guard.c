@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "retain/pause_guard.h"
+#include "pause/pause_guard.h"
 
 #define SECOND_NS 1000000000ull
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "retain/seccomp_filter.h"
+#include "pause/seccomp_filter.h"
 
 #define PROGRAMS 400
 #define LENGTH 24

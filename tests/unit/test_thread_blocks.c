@@ -15,8 +15,8 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "heap/thread_blocks.h"
 #include "retain/root_groups.h"
-#include "retain/thread_blocks.h"
 
 enum { SLOTS = 4, THREADS = 2, ENTRIES = 6, MODULES = 3 };
 enum { PROGRAM, LIBRARY, LOADED }; /* modules */

@@ -374,7 +374,7 @@ static int run_once(struct retain_run *run)
 }
 
 /* Nothing here needs to be undone: a signal ends the process at any time but while another one
- * stands stopped (retain/heap_image_stop.c). */
+ * stands stopped (heap/heap_image_stop.c). */
 static int run_all(struct retain_run *run)
 {
 	const struct retain_options *options = run->options;
@@ -574,7 +574,7 @@ static int take(void *context, const struct report *report, const char *label, b
 	if (tracking->done || (last && !tracking->images.count))
 		return 0;
 	/* It can take minutes, and the kernel takes the probes back as well as we do. A process
-	 * that stands stopped goes on first (retain/heap_image_stop.c). */
+	 * that stands stopped goes on first (heap/heap_image_stop.c). */
 	interrupt_ends(true);
 	err = tracking->images.count ? finish_heap_images(tracking, report)
 				     : take_heap_images(tracking, report);

@@ -8,7 +8,7 @@
 #define LEAKMON_RETAIN_CLASSES_H
 
 #include "analyze/retention.h"
-#include "retain/data_modules.h"
+#include "heap/data_modules.h"
 #include "retain/heap_graph.h"
 #include "retain/kinds.h"
 

@@ -13,8 +13,8 @@
 #include "analyze/block_index.h"
 #include "analyze/graph.h"
 #include "base/hash.h"
-#include "retain/heap_image.h"
-#include "retain/thread_blocks.h"
+#include "heap/heap_image.h"
+#include "heap/thread_blocks.h"
 #include "retain/untracked.h"
 
 /* A block that was watched since its allocation. */

@@ -4,7 +4,7 @@
 #define LEAKMON_RETAIN_ROOT_GROUPS_H
 
 #include "base/hash.h"
-#include "retain/data_modules.h"
+#include "heap/data_modules.h"
 #include "retain/heap_graph.h"
 #include "retain/kernel_roots.h"
 #include "retain/kinds.h"

@@ -6,9 +6,9 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "heap/data_modules.h"
 #include "parse/questions.h"
 #include "proc/target_file.h"
-#include "retain/data_modules.h"
 #include "retain/heap_graph.h"
 
 #define MAX_FRAMES 512

@@ -6,7 +6,7 @@
 #ifndef LEAKMON_RETAIN_STACK_FRAMES_H
 #define LEAKMON_RETAIN_STACK_FRAMES_H
 
-#include "retain/heap_image.h"
+#include "heap/heap_image.h"
 
 struct worker;
 

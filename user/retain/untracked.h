@@ -8,8 +8,8 @@
 #ifndef LEAKMON_RETAIN_UNTRACKED_H
 #define LEAKMON_RETAIN_UNTRACKED_H
 
-#include "retain/data_modules.h"
-#include "retain/filter.h"
+#include "heap/data_modules.h"
+#include "heap/pointer_filter.h"
 
 #define UNTRACKED_NONE UINT32_MAX
 #define UNTRACKED_RECENT 4096

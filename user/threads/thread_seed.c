@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
-#include "retain/memory.h"
+#include "proc/process_memory.h"
 #include "threads/thread_table.h"
 #include "threads/thread_walk.h"
 

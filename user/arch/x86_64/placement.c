@@ -4,8 +4,8 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
-#include "arch/x86_64/effects.h"
 #include "arch/trap.h"
+#include "arch/x86_64/effects.h"
 #include "base/cleanup.h"
 
 /* How far beyond a NULL check a place is sought that NULL does not reach. */

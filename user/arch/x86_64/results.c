@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "arch/control_flow.h"
-#include "arch/x86_64/effects.h"
 #include "arch/trap.h"
+#include "arch/x86_64/effects.h"
 #include "base/cleanup.h"
 #include "leakmon_abi.h"
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "heap/data_modules.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "parse/questions.h"
+#include "proc/target_file.h"
+#include "symbol/debug_file.h"
+#include "symbol/module.h"
+
+#define PAGE_BYTES 4096ull
+
+bool module_bias(const struct elf_file *file, const struct mapping *mapping, uint64_t *bias)
+{
+	for (size_t i = 0; i < file->segments.count; i++) {
+		const struct elf_segment *segment = &file->segments.items[i];
+		uint64_t start = segment->offset & ~(PAGE_BYTES - 1);
+
+		if (mapping->offset < start ||
+		    mapping->offset >= segment->offset + segment->file_size)
+			continue;
+		*bias = mapping->start - mapping->offset - (segment->vaddr - segment->offset);
+		return true;
+	}
+	return false;
+}
+
+static void add_debug_objects(struct worker *worker, int task, const struct mapping *mapping,
+			      int fd, struct image *image)
+{
+	_cleanup_(image_free) struct image debug = {.file.fd = -1};
+	struct debug_description description;
+	struct debug_request request = {.worker = worker,
+					.build_id = image->file.build_id,
+					.link = description.link,
+					.path = mapping->path,
+					.task = task};
+	_cleanup_close_ int debug_fd = -1;
+
+	if (parse_description(worker, fd, &description))
+		return;
+	debug_fd = debug_file_open(&request, &(struct debug_description){0});
+	if (debug_fd >= 0 && !parse_objects(worker, debug_fd, &debug))
+		image_take_debug_symbols(image, &debug);
+}
+
+static void set_bounds(struct data_module *module, const struct mapping *first)
+{
+	module->start = first->start;
+	module->end = first->end;
+	for (size_t i = 0; i < module->image.file.segments.count; i++) {
+		const struct elf_segment *segment = &module->image.file.segments.items[i];
+		uint64_t end = module->bias + segment->vaddr + segment->memory_size;
+
+		module->end = MAX(module->end, (end + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1));
+	}
+}
+
+/* 0 (also when it is no module after all) or -ENOMEM. */
+static int add_module(const struct heap_image *heap_image, struct worker *worker,
+		      const struct mapping *mapping, struct data_modules *modules)
+{
+	_cleanup_(image_free) struct image image = {.file.fd = -1};
+	_cleanup_close_ int fd = target_file_open_mapping(heap_image->maps.task, mapping);
+	struct data_module *module;
+	uint64_t bias;
+
+	if (fd < 0 || parse_objects(worker, fd, &image) ||
+	    !module_bias(&image.file, mapping, &bias))
+		return 0;
+	if (!image.has_symtab)
+		add_debug_objects(worker, heap_image->maps.task, mapping, fd, &image);
+	module = vec_push(&modules->list);
+	if (!module)
+		return -ENOMEM;
+	*module = (struct data_module){.path = mapping->path, .bias = bias, .image = image};
+	image = (struct image){.file.fd = -1};
+	set_bounds(module, mapping);
+	return 0;
+}
+
+/* Whether a file's mappings, which stand together, include code: data files are no modules. */
+static bool has_code(const struct maps *maps, size_t first)
+{
+	const struct mapping *mapping = &maps->list.items[first];
+
+	for (size_t i = first; i < maps->list.count; i++) {
+		const struct mapping *next = &maps->list.items[i];
+
+		if (next->inode && !mapping_same_file(mapping, next))
+			return false;
+		if (next->inode && next->executable)
+			return true;
+	}
+	return false;
+}
+
+int data_modules_read(const struct heap_image *heap_image, struct worker *worker,
+		      struct data_modules *modules)
+{
+	const struct mapping *last = NULL;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < heap_image->maps.list.count; i++) {
+		const struct mapping *mapping = &heap_image->maps.list.items[i];
+
+		if (!mapping->inode || mapping->shared)
+			continue;
+		/* A file that is mapped again from its start is there a second time. */
+		if (last && mapping_same_file(last, mapping) && mapping->offset > last->offset)
+			continue;
+		last = mapping;
+		if (has_code(&heap_image->maps, i))
+			err = add_module(heap_image, worker, mapping, modules);
+	}
+	return err;
+}
+
+const struct data_module *data_modules_at(const struct data_modules *modules, uint64_t address)
+{
+	size_t low = 0, high = modules->list.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (modules->list.items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < modules->list.count && modules->list.items[low].start <= address)
+		return &modules->list.items[low];
+	return NULL;
+}
+
+const struct symbol *data_module_object(const struct data_module *module, uint64_t address,
+					uint64_t *offset)
+{
+	const struct symbol *symbol =
+		symbol_table_find(&module->image.table, address - module->bias);
+
+	if (symbol)
+		*offset = address - module->bias - symbol->address;
+	return symbol;
+}
+
+const char *data_module_name(const struct data_module *module, const struct symbol *symbol,
+			     struct intern *intern)
+{
+	return module_readable_name(intern, module->image.table.names + symbol->name);
+}
+
+void data_modules_free(struct data_modules *modules)
+{
+	for (size_t i = 0; i < modules->list.count; i++)
+		image_free(&modules->list.items[i].image);
+	vec_free(&modules->list);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The data of a heap image's modules by name: which variable an address lies in. Files are read by
+ * the worker; a stripped one's separate debug file is used when it is installed.
+ */
+#ifndef LEAKMON_HEAP_DATA_MODULES_H
+#define LEAKMON_HEAP_DATA_MODULES_H
+
+#include <stdbool.h>
+
+#include "elf/elf_file.h"
+#include "heap/heap_image.h"
+#include "parse/image.h"
+#include "proc/maps.h"
+#include "symbol/intern.h"
+
+struct worker;
+
+/* One file, once for each place it is mapped to. */
+struct data_module {
+	const char *path; /* as mapped; untrusted; borrowed from the heap image's maps */
+	uint64_t start,
+		end;   /* of all its segments in memory, the zeroed rest of its data included */
+	uint64_t bias; /* address in memory minus address in the file */
+	struct image image;
+};
+
+struct data_modules {
+	VEC(struct data_module) list; /* by ascending address */
+};
+
+/* Modules whose file cannot be read are left out. 0 or -ENOMEM. */
+int data_modules_read(const struct heap_image *heap_image, struct worker *worker,
+		      struct data_modules *modules);
+void data_modules_free(struct data_modules *modules);
+
+/* The module whose memory holds address, or NULL. */
+const struct data_module *data_modules_at(const struct data_modules *modules, uint64_t address);
+
+/* The variable at address with the distance from its start; NULL: none that has a name. */
+const struct symbol *data_module_object(const struct data_module *module, uint64_t address,
+					uint64_t *offset);
+
+/* Its readable name, interned; NULL: out of memory. */
+const char *data_module_name(const struct data_module *module, const struct symbol *symbol,
+			     struct intern *intern);
+
+/* Where a file's own addresses begin in memory. */
+
+/* An address in memory minus the same in the file; false: the mapping is of none of its segments.
+ */
+bool module_bias(const struct elf_file *file, const struct mapping *mapping, uint64_t *bias);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A heap image of a process's memory at one moment: which words in it may be pointers, how glibc's
+ * heaps are cut into chunks, where its threads stand. Contents are not kept.
+ *
+ * Most is read while the process runs; then it is stopped, and what changed is read again: the
+ * heap image is that of the stop. Where that would take too long, see pages.h: blocks in pages of
+ * which nobody knows when they changed must not be called lost. Without a stop it is a blurred one,
+ * in which a pointer that moved at the wrong moment is missing: two of them must agree before
+ * anything is concluded (double_scan.c).
+ */
+#ifndef LEAKMON_HEAP_HEAP_IMAGE_H
+#define LEAKMON_HEAP_HEAP_IMAGE_H
+
+#include "heap/free_lists.h"
+#include "heap/heap_walk.h"
+#include "heap/malloc_state.h"
+#include "heap/pages.h"
+#include "pause/stop.h"
+#include "proc/maps.h"
+
+/* Memory of which the caller knows that nobody uses it: words left there hold nothing. */
+struct idle_range {
+	uint64_t start, end;
+};
+
+struct heap_image_options {
+	bool no_stop;
+	uint64_t max_pause_ns;	       /* 0: 100 ms per GiB of writable memory, at least 100 ms */
+	unsigned int threads;	       /* that read while the process stands; 0: one per CPU */
+	const struct idle_range *idle; /* stacks of dead threads; borrowed */
+	size_t idle_count;
+};
+
+/* Where a thread's copies of modules' thread-locals are: see thread_blocks.h. */
+struct thread_vector {
+	uint64_t address, generation;
+	uint64_t *blocks; /* of module 1, 2, ...; owned */
+	size_t count;	  /* 0: not known */
+};
+
+/* What a thread had on its stack, for naming its frames. */
+struct heap_image_thread {
+	pid_t tid;
+	char comm[16];
+	struct user_regs_struct registers;
+	uint64_t vectors[MACHINE_VECTOR_WORDS];
+	uint64_t stack_start, stack_end; /* in use; 0: nowhere known */
+	uint64_t *stack;		 /* copied from stack_start on; owned */
+	size_t stack_words;
+	struct thread_vector vector;
+};
+
+enum zone_kind {
+	ZONE_STACK,	/* of a thread, from its red zone up, thread-locals at its end included */
+	ZONE_TLS,	/* thread-locals that do not lie on a stack, and what ld.so keeps there */
+	ZONE_NOTHING,	/* unused stack: left-over words */
+	ZONE_ALLOCATOR, /* what malloc keeps for itself */
+	ZONE_HEAP,
+};
+
+/* What a stretch of memory is for. */
+struct zone {
+	uint64_t start, end;
+	enum zone_kind kind;
+	uint32_t thread; /* of ZONE_STACK and ZONE_TLS */
+};
+
+struct heap_image {
+	pid_t pid;
+	struct maps maps;
+	struct page_table pages;
+	struct malloc_arenas arenas;
+	struct heap_spans spans;
+	struct free_chunks free_chunks;
+	uint64_t heap_start; /* see malloc_heap_start() */
+	VEC(struct heap_image_thread) threads;
+	VEC(struct zone) zones; /* ascending, not overlapping */
+
+	bool stopped;		     /* what follows is of one moment */
+	const char *why_not_stopped; /* static; NULL if it was, or was not to be */
+	bool soft_dirty, pagemap_readable;
+	uint64_t pause_ns, max_pause_ns, read_ns, started_ns;
+	uint64_t writable_bytes, read_bytes, swapped_bytes;
+	size_t pages_checked, pages_changed;
+	VEC(uint64_t) late;    /* addresses of pages that are PAGE_LATE; ascending */
+	size_t stacks_missing; /* of threads, for want of time: functions on them have no names */
+	size_t broken_spans;
+	uint64_t broken_address; /* of the first one */
+};
+
+/*
+ * 0; -ESRCH: the process is gone, or none; -EPERM, -EACCES: it must not be read; -ENOMEM.
+ * A process that cannot be stopped is pictured without (see why_not_stopped).
+ * *heap image is untouched on failure.
+ */
+int heap_image_take(pid_t pid, const struct heap_image_options *options,
+		    struct heap_image *heap_image);
+void heap_image_free(struct heap_image *heap_image);
+
+/* What lies at address, or NULL: nothing known. */
+const struct zone *heap_image_zone(const struct heap_image *heap_image, uint64_t address);
+
+#endif

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "heap/heap_image_builder.h"
+#include "heap/heap_image_zones.h"
+#include "heap/thread_blocks.h"
+
+/* What is read while the process stands: everything here keeps to the deadline of the pause. */
+
+/* Of the longest pause, for comparing pages: walking heaps that change takes about as long. */
+#define PATIENCE_PERCENT 40
+
+/* The mappings as they are now, and what is made of them. */
+struct view {
+	struct maps maps;
+	struct page_table pages;
+	struct filter heaps;
+	uint64_t writable_bytes;
+	bool same; /* as before: then pages and heaps are as well */
+};
+
+static void view_free(struct view *view)
+{
+	maps_free(&view->maps);
+	pages_free(&view->pages);
+	filter_free(&view->heaps);
+}
+
+static bool same_ranges(const struct page_table *table, const struct page_table *older)
+{
+	if (table->ranges.count != older->ranges.count)
+		return false;
+	for (size_t i = 0; i < table->ranges.count; i++) {
+		const struct page_range *range = &table->ranges.items[i];
+		const struct page_range *old = &older->ranges.items[i];
+
+		if (range->start != old->start || range->end != old->end ||
+		    range->file != old->file || range->mapping != old->mapping)
+			return false;
+	}
+	return true;
+}
+
+static int build_view(struct image_builder *builder, struct view *view)
+{
+	int err = maps_read_until(builder->heap_image->pid, &builder->deadline, &view->maps);
+
+	if (!err)
+		err = ranges_from_maps(&view->maps, &view->pages, &view->writable_bytes);
+	if (!err && deadline_has_passed(&builder->deadline))
+		err = -ETIMEDOUT;
+	view->same = !err && same_ranges(&view->pages, &builder->heap_image->pages);
+	if (err || view->same)
+		return err;
+	err = pages_prepare(&view->pages);
+	if (!err)
+		err = filter_heaps_from_maps(&view->maps, &view->heaps);
+	return !err && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : err;
+}
+
+/* The mappings and their pages as they are now; what is known of them stays known. */
+static int look_again(struct image_builder *builder)
+{
+	struct heap_image *heap_image = builder->heap_image;
+	_cleanup_(view_free) struct view view = {0};
+	int err = build_view(builder, &view);
+
+	if (err)
+		return err;
+	SWAP(heap_image->maps, view.maps);
+	heap_image->writable_bytes = view.writable_bytes;
+	if (view.same)
+		return 0;
+	pages_inherit(&view.pages, &heap_image->pages);
+	SWAP(heap_image->pages, view.pages);
+	SWAP(builder->heaps, view.heaps);
+	return 0;
+}
+
+static struct heap_span *same_span(struct heap_spans *spans, const struct heap_span *wanted)
+{
+	struct heap_span *span = heap_spans_at(spans, wanted->start);
+
+	return span && span->start == wanted->start ? span : NULL;
+}
+
+static int mend_spans(struct image_builder *builder)
+{
+	struct heap_image *heap_image = builder->heap_image;
+	int err = builder_find_spans(builder, &heap_image->spans);
+
+	for (size_t i = 0; !err && i < heap_image->spans.list.count; i++) {
+		struct heap_span *span = &heap_image->spans.list.items[i];
+		struct heap_span *older = same_span(&builder->walked, span);
+
+		err = older ? heap_span_mend(span, older, &heap_image->pages, &builder->peek)
+			    : heap_span_finish(span, &builder->peek);
+	}
+	return err;
+}
+
+static bool is_surely_present(const void *known, uint64_t page)
+{
+	return page_is_surely_present(known, page);
+}
+
+static int read_heaps(struct image_builder *builder, const struct stop *stop)
+{
+	struct heap_image *heap_image = builder->heap_image;
+	int err;
+
+	peek_forget(&builder->peek);
+	builder->peek.known = &heap_image->pages;
+	builder->peek.is_present = is_surely_present;
+	err = builder_read_arenas(builder);
+	if (err)
+		return err;
+	builder->walk_is_used = true;
+	err = mend_spans(builder);
+	if (!err)
+		err = builder_find_free_chunks(builder, stop);
+	/* Words that came too late look like a heap that contradicts itself. */
+	return !err && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : err;
+}
+
+static int read_threads(struct image_builder *builder, const struct stop *stop)
+{
+	struct heap_image *heap_image = builder->heap_image;
+	int err = zones_add_threads(heap_image, stop, &builder->deadline);
+
+	if (!err)
+		err = thread_vectors_read(heap_image, &builder->peek);
+	return err ? err
+		   : stacks_copy(heap_image, builder->pagemap, &builder->deadline,
+				 &heap_image->stacks_missing);
+}
+
+/*
+ * Reads what must be of one moment while the process stands, and does nothing else: it must not
+ * wait for anything, so it logs nothing. 0; -ETIMEDOUT: the deadline has passed
+ * (what is known of the running process still holds); -ESRCH; -ENOMEM.
+ */
+static int builder_read_stopped(struct image_builder *builder, const struct stop *stop)
+{
+	struct heap_image *heap_image = builder->heap_image;
+	struct pause_times *times = &builder->times;
+	struct page_scan scan;
+	int err;
+
+	times->stopped_ns = monotonic_ns();
+	err = look_again(builder);
+	if (err)
+		return err;
+	scan = builder_scan(builder);
+	scan.deadline_ns = builder->deadline.at_ns;
+	if (!heap_image->soft_dirty)
+		scan.patience_ns =
+			stop->began_ns + heap_image->max_pause_ns * PATIENCE_PERCENT / 100;
+	times->listed_ns = monotonic_ns();
+	err = pages_check(&heap_image->pages, &scan, &heap_image->pages_checked);
+	times->checked_ns = monotonic_ns();
+	if (!err)
+		err = read_heaps(builder, stop);
+	times->walked_ns = monotonic_ns();
+	if (!err)
+		err = read_threads(builder, stop);
+	times->ended_ns = monotonic_ns();
+	return err;
+}
+
+/* Stopping a process for a heap image, and letting it go on in time. */
+
+#define NS_PER_MS 1000000ull
+#define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
+#define PAUSE_MIN_NS (100 * NS_PER_MS)
+#define HOLDER_STACK_BYTES (1u << 20)
+
+/* Linux 5.14; older headers do not have it. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+/* What there was no time for while it stood. */
+static int read_late(struct image_builder *builder)
+{
+	struct heap_image *heap_image = builder->heap_image;
+	struct page_scan scan = builder_scan(builder);
+	size_t checked;
+
+	scan.deadline_ns = UINT64_MAX;
+	scan.late = true;
+	return pages_check(&heap_image->pages, &scan, &checked);
+}
+
+static const char *why_not(int err)
+{
+	if (err == -EPERM)
+		return "the kernel refuses to stop it (a debugger traces it, or yama forbids)";
+	if (err == -ETIMEDOUT)
+		return "a thread is in an uninterruptible call, or stopping all took longer than "
+		       "--max-pause allows";
+	return "stopping it failed";
+}
+
+static uint64_t pause_limit(const struct image_builder *builder)
+{
+	uint64_t given = builder->options->max_pause_ns;
+	uint64_t scaled = (uint64_t)((double)builder->heap_image->writable_bytes / (1 << 30) *
+				     PAUSE_NS_PER_GIB);
+
+	return given ? given : MAX(scaled, PAUSE_MIN_NS);
+}
+
+static size_t count_broken(const struct heap_spans *spans)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < spans->list.count; i++)
+		count += spans->list.items[i].broken;
+	return count;
+}
+
+struct holder {
+	struct image_builder *builder;
+	struct stop stop;
+	sigset_t signals; /* that stay blocked while the process stands */
+	bool stood;
+	int err;
+};
+
+/*
+ * Others must not make the pause longer: not by a share of their own either, which nice leaves
+ * them. Not everybody may; then it stays as it is. Threads that are started to help get nice only:
+ * they keep all CPUs busy.
+ */
+static void go_first(void)
+{
+	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+
+	setpriority(PRIO_PROCESS, 0, -20);
+	sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest);
+}
+
+/*
+ * What of our own program and its libraries is not in memory would be read from a disk, or over a
+ * network, while the process stands. It need not succeed.
+ */
+static void load_own_files(void)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+
+	if (maps_read(getpid(), MAPS_ALL, &maps))
+		return;
+	for (size_t i = 0; i < maps.list.count; i++) {
+		const struct mapping *mapping = &maps.list.items[i];
+
+		if (mapping->inode && mapping->readable && !mapping->shared)
+			madvise((void *)(uintptr_t)mapping->start, mapping->end - mapping->start,
+				MADV_POPULATE_READ);
+	}
+}
+
+static void add_stop_signals(sigset_t *set)
+{
+	sigaddset(set, SIGTSTP);
+	sigaddset(set, SIGTTIN);
+	sigaddset(set, SIGTTOU);
+}
+
+/* All that says no more than that we should end, or stop. */
+static void block_signals(sigset_t *before)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+	sigset_t blocked;
+
+	sigfillset(&blocked);
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+/*
+ * A thread of its own, so that its end lets go of every thread of the process, also of one that
+ * comes out of an uninterruptible call much later. While it stops them, no signal ends us: who is
+ * on the way to a stop might have a call that must be mended.
+ *
+ * Nothing here may wait for others: no output (what is to be said is said later), nothing that
+ * job control could stop.
+ */
+static void *hold(void *argument)
+{
+	struct holder *holder = argument;
+	struct image_builder *builder = holder->builder;
+	struct heap_image *heap_image = builder->heap_image;
+	struct stop *stop = &holder->stop;
+
+	go_first();
+	interrupt_hold();
+	holder->err =
+		stop_process(heap_image->pid, heap_image->max_pause_ns, &builder->guard, stop);
+	holder->stood = !holder->err;
+	if (holder->err) {
+		interrupt_release();
+		return NULL;
+	}
+	pthread_sigmask(SIG_SETMASK, &holder->signals, NULL);
+	builder->deadline = (struct deadline){.at_ns = stop->resume_ns};
+	holder->err = builder_read_stopped(builder, stop);
+	stop_resume(stop);
+	interrupt_release();
+	return NULL;
+}
+
+/* 0; -EAGAIN: there can be no thread. */
+static int hold_by_thread(struct holder *holder)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t before;
+	int err;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, HOLDER_STACK_BYTES);
+	block_signals(&before);
+	holder->signals = before;
+	add_stop_signals(&holder->signals);
+	err = pthread_create(&thread, &attributes, hold, holder);
+	pthread_attr_destroy(&attributes);
+	if (!err)
+		pthread_join(thread, NULL);
+	/* Who stopped us while we could not stand still: now we can. */
+	if (pause_guard_end(&holder->builder->guard))
+		raise(SIGSTOP);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err ? -EAGAIN : 0;
+}
+
+static void log_pause(const struct image_builder *builder, const struct stop *stop)
+{
+	const struct pause_times *times = &builder->times;
+	uint64_t began_ns = stop->began_ns;
+
+	log_debug("pause: %zu threads stood after %llu us, mappings known after %llu us, %zu pages "
+		  "compared after %llu us, heaps after %llu us, threads after %llu us; %zu system "
+		  "calls begin again",
+		  stop->threads.count, (unsigned long long)(times->stopped_ns - began_ns) / 1000,
+		  (unsigned long long)(times->listed_ns - began_ns) / 1000,
+		  builder->heap_image->pages_checked,
+		  (unsigned long long)(times->checked_ns - began_ns) / 1000,
+		  (unsigned long long)(times->walked_ns - began_ns) / 1000,
+		  (unsigned long long)(times->ended_ns - began_ns) / 1000, stop->repeated);
+}
+
+static int refuse(struct image_builder *builder, const char *why)
+{
+	builder->heap_image->why_not_stopped = why;
+	return -EAGAIN;
+}
+
+/* It runs again: what is left to do, and whether what was read is enough. */
+static int finish(struct image_builder *builder, int err)
+{
+	struct heap_image *heap_image = builder->heap_image;
+
+	if (err == -ETIMEDOUT)
+		return refuse(builder, "reading it took longer than --max-pause allows");
+	if (!err)
+		err = read_late(builder);
+	/* A chunk's header changed after the second reading, and was not looked at again. */
+	if (!err && count_broken(&heap_image->spans) > count_broken(&builder->walked))
+		return refuse(builder, "its heap changed where there was no time to look: a "
+				       "longer --max-pause would do");
+	heap_image->stopped = !err;
+	if (heap_image->stacks_missing)
+		log_warning("process %d: there was no time to copy the stacks of %zu of its %zu "
+			    "threads, so functions on them are not named: a longer --max-pause "
+			    "would do",
+			    heap_image->pid, heap_image->stacks_missing, heap_image->threads.count);
+	return err;
+}
+
+int builder_stop(struct image_builder *builder)
+{
+	struct heap_image *heap_image = builder->heap_image;
+	struct holder holder = {.builder = builder};
+	int err;
+
+	if (!builder->guard.pid)
+		return refuse(builder, "there can be no process beside leakmon that would let it "
+				       "go on if leakmon could not");
+	heap_image->max_pause_ns = pause_limit(builder);
+	load_own_files();
+	err = hold_by_thread(&holder);
+	if (!err)
+		err = holder.err;
+	heap_image->pause_ns = holder.stop.ended_ns - holder.stop.began_ns;
+	if (holder.stood && builder->times.ended_ns)
+		log_pause(builder, &holder.stop);
+	stop_free(&holder.stop);
+	if (holder.stood)
+		return finish(builder, err);
+	return err == -ESRCH || err == -ENOMEM ? err : refuse(builder, why_not(err));
+}

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "heap/heap_image_zones.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "arch/machine.h"
+#include "base/cleanup.h"
+
+#define CLUSTER_GAP (1ull << 30)
+
+/* Below 4 GiB lie programs that are not position-independent, and a great many plain numbers. */
+#define LOW_BYTES (1ull << 32)
+#define LOW_MARGIN (64ull << 20)
+
+static int zones_add(struct heap_image *heap_image, enum zone_kind kind, uint64_t start,
+		     uint64_t end, size_t thread);
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+bool mapping_is_memory(const struct mapping *mapping)
+{
+	static const char *const refused[] = {
+		"[vvar",       "[vdso]",       "[vsyscall]", "[uprobes]",
+		"anon_inode:", "/anon_inode:", "socket:",    "/dev/"};
+	static const char *const devices_of_memory[] = {"/dev/zero", "/dev/shm/"};
+
+	if (!mapping->readable)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(devices_of_memory); i++) {
+		if (has_prefix(mapping->path, devices_of_memory[i]))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		if (has_prefix(mapping->path, refused[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Anonymous memory or shared memory, in which blocks may lie. */
+static bool mapping_is_anonymous(const struct mapping *mapping)
+{
+	return mapping->writable && (!mapping->inode || mapping->shared);
+}
+
+/* Code is never written, save by debuggers; what else of a file was written may hold pointers. */
+static bool is_wanted(const struct mapping *mapping)
+{
+	if (!mapping_is_memory(mapping))
+		return false;
+	if (mapping->shared)
+		return mapping->writable && !mapping->executable &&
+		       (!mapping->inode || has_prefix(mapping->path, "/dev/zero") ||
+			has_prefix(mapping->path, "/dev/shm/") ||
+			has_prefix(mapping->path, "/memfd:") || has_prefix(mapping->path, "/SYSV"));
+	return mapping->inode ? mapping->writable || !mapping->executable : mapping->writable;
+}
+
+int ranges_from_maps(const struct maps *maps, struct page_table *table, uint64_t *writable)
+{
+	*writable = 0;
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+		struct page_range *range;
+
+		if (!is_wanted(mapping))
+			continue;
+		range = vec_push(&table->ranges);
+		if (!range)
+			return -ENOMEM;
+		range->start = mapping->start;
+		range->end = mapping->end;
+		range->file = mapping->inode && !mapping->shared;
+		range->mapping = (uint32_t)i;
+		if (mapping->writable)
+			*writable += mapping->end - mapping->start;
+	}
+	return 0;
+}
+
+static int add_cluster(struct filter *filter, uint64_t start, uint64_t end)
+{
+	if (end <= LOW_BYTES)
+		return filter_add(filter, start, end + LOW_MARGIN);
+	return filter_add(filter, start - MIN(start, CLUSTER_GAP), end + CLUSTER_GAP);
+}
+
+int filter_from_maps(const struct maps *maps, struct filter *filter)
+{
+	uint64_t start = 0, end = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (!mapping_is_memory(mapping))
+			continue;
+		if (end && mapping->start - end > CLUSTER_GAP) {
+			err = add_cluster(filter, start, end);
+			end = 0;
+		}
+		if (!end)
+			start = mapping->start;
+		end = mapping->end;
+	}
+	if (!err && end)
+		err = add_cluster(filter, start, end);
+	return err ? err : filter_finish(filter);
+}
+
+int filter_heaps_from_maps(const struct maps *maps, struct filter *filter)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping_is_memory(mapping) && mapping_is_anonymous(mapping))
+			err = filter_add(filter, mapping->start, mapping->end);
+	}
+	return err ? err : filter_finish(filter);
+}
+
+/* Copies of stacks, from which frames get their names. */
+
+/* Of a stack, what is copied at most. */
+#define STACK_COPY_BYTES (256ull << 10)
+
+/* How much from `start` on is there, up to `end`. */
+static uint64_t present_bytes(const struct page_table *pages, int pagemap, uint64_t start,
+			      uint64_t end)
+{
+	uint64_t page = start & ~(MEMORY_PAGE - 1);
+
+	for (; page < end; page += MEMORY_PAGE) {
+		uint64_t entry;
+
+		if (page_is_surely_present(pages, page))
+			continue;
+		pagemap_read(pagemap, page, &entry, 1);
+		if (!pagemap_is_present(entry))
+			break;
+	}
+	return MIN(page, end) - MIN(page, start);
+}
+
+static int copy_stack(struct heap_image *heap_image, struct heap_image_thread *thread, int pagemap)
+{
+	uint64_t end = MIN(thread->stack_end, thread->stack_start + STACK_COPY_BYTES);
+	uint64_t size = present_bytes(&heap_image->pages, pagemap, thread->stack_start, end);
+	ssize_t got;
+
+	if (!size)
+		return 0;
+	thread->stack = malloc(size);
+	if (!thread->stack)
+		return -ENOMEM;
+	got = memory_read(heap_image->maps.task, thread->stack_start, thread->stack, size);
+	thread->stack_words = got > 0 ? (size_t)got / 8 : 0;
+	return 0;
+}
+
+int stacks_copy(struct heap_image *heap_image, int pagemap, struct deadline *deadline,
+		size_t *missing)
+{
+	size_t i = 0;
+	int err = 0;
+
+	for (; !err && i < heap_image->threads.count && !deadline_has_passed(deadline); i++)
+		err = copy_stack(heap_image, &heap_image->threads.items[i], pagemap);
+	*missing = heap_image->threads.count - i;
+	return err;
+}
+
+/* Where threads have their stacks and thread-locals. */
+
+/* glibc puts struct pthread at the thread pointer; it is smaller than this. */
+#define THREAD_STRUCT_BYTES MEMORY_PAGE
+
+/* Thread-locals that ld.so set up for the main thread, with what else it keeps beside them. */
+#define MAIN_TLS_BYTES (1ull << 20)
+
+static bool is_main_stack(const struct mapping *mapping)
+{
+	return !mapping->inode && !strcmp(mapping->path, "[stack]");
+}
+
+static uint64_t page_up(uint64_t address)
+{
+	return (address + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1);
+}
+
+/* Where a stack that has thread-locals at its end is over; else the end of its mapping. */
+static uint64_t stack_end(const struct mapping *mapping, uint64_t thread_pointer)
+{
+	if (thread_pointer < mapping->start || thread_pointer >= mapping->end)
+		return mapping->end;
+	return MIN(mapping->end, page_up(thread_pointer + THREAD_STRUCT_BYTES));
+}
+
+/* A stack pointer inside malloc's memory: a fibre. Its block is held by the register itself. */
+static bool is_in_heap(const struct heap_image *heap_image, uint64_t address)
+{
+	return heap_spans_at(&heap_image->spans, address) != NULL;
+}
+
+/* Below a stack of glibc's lies memory that nobody may touch: so nothing else is in its mapping. */
+static bool has_guard(const struct maps *maps, const struct mapping *mapping)
+{
+	const struct mapping *below = mapping - 1;
+
+	return is_main_stack(mapping) ||
+	       (mapping > maps->list.items && below->end == mapping->start && !below->readable &&
+		!below->writable);
+}
+
+/* The stack that a thread is on. */
+static int add_stack(struct heap_image *heap_image, size_t i, const struct mapping *mapping)
+{
+	struct heap_image_thread *thread = &heap_image->threads.items[i];
+	uint64_t sp = machine_sp(&thread->registers) & ~7ull;
+	uint64_t start = MAX(sp - MACHINE_RED_ZONE, mapping->start);
+	uint64_t pointer = machine_thread_pointer(&thread->registers);
+	bool own = is_main_stack(mapping) || (pointer > sp && pointer < mapping->end);
+	int err = 0;
+
+	thread->stack_start = sp;
+	thread->stack_end = stack_end(mapping, pointer);
+	/* On an alternate stack, or a fibre's: nothing says where it begins. */
+	if (!own)
+		return zones_add(heap_image, ZONE_STACK, mapping->start, mapping->end, i);
+	if (has_guard(&heap_image->maps, mapping))
+		err = zones_add(heap_image, ZONE_NOTHING, mapping->start, start, i);
+	return err ? err : zones_add(heap_image, ZONE_STACK, start, thread->stack_end, i);
+}
+
+/* Thread-locals, and a stack that the thread has left for another one: all of it. */
+static int add_thread_locals(struct heap_image *heap_image, size_t i, const struct mapping *stack)
+{
+	uint64_t pointer = machine_thread_pointer(&heap_image->threads.items[i].registers);
+	const struct mapping *mapping = maps_find(&heap_image->maps, pointer);
+	uint64_t end, start;
+
+	if (!mapping || !mapping->writable || mapping->inode || is_in_heap(heap_image, pointer))
+		return 0;
+	end = stack_end(mapping, pointer);
+	start = MAX(mapping->start, pointer - MIN(pointer, MAIN_TLS_BYTES));
+	if (mapping == stack)
+		return 0;
+	if (heap_image->threads.items[i].tid != heap_image->pid)
+		return zones_add(heap_image, ZONE_STACK, mapping->start, end, i);
+	if (mapping->end - mapping->start <= MAIN_TLS_BYTES)
+		end = mapping->end;
+	return zones_add(heap_image, ZONE_TLS, start, end, i);
+}
+
+static void read_comm(pid_t pid, struct heap_image_thread *thread)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, thread->tid);
+	file = fopen(path, "re");
+	if (file && fgets(thread->comm, sizeof(thread->comm), file))
+		thread->comm[strcspn(thread->comm, "\n")] = '\0';
+}
+
+static int add_thread(struct heap_image *heap_image, const struct stopped_thread *stopped)
+{
+	struct heap_image_thread *thread = vec_push(&heap_image->threads);
+	uint64_t sp = machine_sp(&stopped->registers);
+	size_t i = heap_image->threads.count - 1;
+	const struct mapping *mapping;
+	int err = 0;
+
+	if (!thread)
+		return -ENOMEM;
+	thread->tid = stopped->tid;
+	thread->registers = stopped->registers;
+	memcpy(thread->vectors, stopped->vectors, sizeof(thread->vectors));
+	mapping = maps_find(&heap_image->maps, sp);
+	if (mapping && (!mapping->writable || mapping->inode || is_in_heap(heap_image, sp)))
+		mapping = NULL;
+	if (mapping)
+		err = add_stack(heap_image, i, mapping);
+	return err ? err : add_thread_locals(heap_image, i, mapping);
+}
+
+int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
+		      struct deadline *deadline)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < stop->threads.count; i++)
+		err = deadline_step(deadline) ? -ETIMEDOUT
+					      : add_thread(heap_image, &stop->threads.items[i]);
+	return err;
+}
+
+/* What a thread gave to the system call that it waits in (proc(5), /proc/PID/syscall).
+ * Of one that runs, nothing is known. */
+static void read_call(pid_t pid, struct heap_image_thread *thread)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	unsigned long long given[6];
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, thread->tid);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%*d %llx %llx %llx %llx %llx %llx", &given[0], &given[1],
+			    &given[2], &given[3], &given[4], &given[5]) != 6)
+		return;
+	machine_set_arguments(&thread->registers, given);
+}
+
+static int add_running(struct heap_image *heap_image, pid_t tid)
+{
+	struct heap_image_thread *thread = vec_push(&heap_image->threads);
+	const struct mapping *mapping = NULL;
+	size_t i = heap_image->threads.count - 1;
+
+	if (!thread)
+		return -ENOMEM;
+	thread->tid = tid;
+	read_call(heap_image->pid, thread);
+	for (size_t j = 0; tid == heap_image->pid && j < heap_image->maps.list.count; j++) {
+		if (is_main_stack(&heap_image->maps.list.items[j]))
+			mapping = &heap_image->maps.list.items[j];
+	}
+	return mapping ? zones_add(heap_image, ZONE_STACK, mapping->start, mapping->end, i) : 0;
+}
+
+int zones_add_threads_unstopped(struct heap_image *heap_image)
+{
+	_cleanup_closedir_ DIR *tasks = NULL;
+	struct dirent *entry;
+	char path[64];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", heap_image->pid);
+	tasks = opendir(path);
+	while (tasks && !err && (entry = readdir(tasks))) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			err = add_running(heap_image, atoi(entry->d_name));
+	}
+	return err;
+}
+
+void zones_name_threads(struct heap_image *heap_image)
+{
+	for (size_t i = 0; i < heap_image->threads.count; i++)
+		read_comm(heap_image->pid, &heap_image->threads.items[i]);
+}
+
+/* Nothing, if it is empty. 0 or -ENOMEM. */
+static int zones_add(struct heap_image *heap_image, enum zone_kind kind, uint64_t start,
+		     uint64_t end, size_t thread)
+{
+	struct zone *zone;
+
+	if (start >= end)
+		return 0;
+	zone = vec_push(&heap_image->zones);
+	if (!zone)
+		return -ENOMEM;
+	*zone = (struct zone){start, end, kind, (uint32_t)thread};
+	return 0;
+}
+
+int zones_add_idle(struct heap_image *heap_image, const struct heap_image_options *options)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < options->idle_count; i++)
+		err = zones_add(heap_image, ZONE_NOTHING, options->idle[i].start,
+				options->idle[i].end, 0);
+	return err;
+}
+
+/*
+ * What lies behind a break may hold anything; so may the chunk before it: whether it is in use
+ * stood in the broken one.
+ */
+static uint64_t walked_end(const struct heap_span *span)
+{
+	size_t count = span->chunks.count;
+
+	if (!span->broken)
+		return span->end;
+	return count ? span->start + chunk_distance(span->chunks.items[count - 1]) : span->start;
+}
+
+static int add_allocator(struct heap_image *heap_image)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < heap_image->arenas.list.count; i++) {
+		const struct malloc_arena *arena = &heap_image->arenas.list.items[i];
+
+		err = zones_add(heap_image, ZONE_ALLOCATOR, arena->address,
+				arena->address + arena->layout->size, 0);
+	}
+	for (size_t i = 0; !err && i < heap_image->spans.list.count; i++) {
+		const struct heap_span *span = &heap_image->spans.list.items[i];
+
+		err = zones_add(heap_image, ZONE_HEAP, span->start, walked_end(span), 0);
+	}
+	return err;
+}
+
+/* By address; among equal ones the more telling kind first. */
+static int compare_zones(const void *left_pointer, const void *right_pointer)
+{
+	const struct zone *left = left_pointer, *right = right_pointer;
+
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	return (int)left->kind - (int)right->kind;
+}
+
+/* Two threads' stacks in one mapping: the unused part of one begins where the other ends. */
+static void cut_overlaps(struct heap_image *heap_image)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < heap_image->zones.count; i++) {
+		struct zone zone = heap_image->zones.items[i];
+		struct zone *last = kept ? &heap_image->zones.items[kept - 1] : NULL;
+
+		/* A stack wins over another one's unused part around it. */
+		if (last && last->end > zone.start && last->kind == ZONE_NOTHING)
+			last->end = zone.start;
+		else if (last && last->end > zone.start)
+			zone.start = last->end;
+		if (zone.start < zone.end)
+			heap_image->zones.items[kept++] = zone;
+	}
+	heap_image->zones.count = kept;
+}
+
+int zones_finish(struct heap_image *heap_image)
+{
+	int err = add_allocator(heap_image);
+
+	free_lists_finish(&heap_image->free_chunks);
+	if (heap_image->zones.count)
+		qsort(heap_image->zones.items, heap_image->zones.count,
+		      sizeof(*heap_image->zones.items), compare_zones);
+	cut_overlaps(heap_image);
+	return err;
+}
+
+const struct zone *heap_image_zone(const struct heap_image *heap_image, uint64_t address)
+{
+	size_t low = 0, high = heap_image->zones.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (heap_image->zones.items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < heap_image->zones.count && heap_image->zones.items[low].start <= address)
+		return &heap_image->zones.items[low];
+	return NULL;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What of a process's mappings is read, and which words in it are looked at. */
+#ifndef LEAKMON_HEAP_HEAP_IMAGE_ZONES_H
+#define LEAKMON_HEAP_HEAP_IMAGE_ZONES_H
+
+#include "base/clock.h"
+#include "heap/heap_image.h"
+#include "heap/pages.h"
+#include "heap/pointer_filter.h"
+#include "proc/maps.h"
+
+/* Whether a mapping's memory may be read at all: no device, none of the kernel's own pages. */
+bool mapping_is_memory(const struct mapping *mapping);
+
+/* The ranges to be read, without room for their pages. *writable gets their bytes. 0 or -ENOMEM. */
+int ranges_from_maps(const struct maps *maps, struct page_table *table, uint64_t *writable);
+
+/*
+ * What is mapped, in a few wide ranges with some space around: what is mapped a moment later passes
+ * too. 0 or -ENOMEM.
+ */
+int filter_from_maps(const struct maps *maps, struct filter *filter);
+
+/* Exactly the anonymous writable memory. 0 or -ENOMEM. */
+int filter_heaps_from_maps(const struct maps *maps, struct filter *filter);
+
+/* What the memory of a heap image is for: stacks, thread-locals, malloc's own. */
+
+/* The threads that stand, with their zones. 0; -ENOMEM; -ETIMEDOUT. */
+int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
+		      struct deadline *deadline);
+
+/*
+ * Copies the stacks' contents, for naming frames only: without a copy, those of a thread have no
+ * names. So it ends when the deadline has passed; *missing gets how many were not copied. 0 or
+ * -ENOMEM.
+ */
+int stacks_copy(struct heap_image *heap_image, int pagemap, struct deadline *deadline,
+		size_t *missing);
+
+/* What /proc tells of threads that run: whole stacks, where they are known at all. */
+int zones_add_threads_unstopped(struct heap_image *heap_image);
+
+/* When it runs again: what the threads are called. */
+void zones_name_threads(struct heap_image *heap_image);
+
+/* Unused memory, as options->idle says. 0 or -ENOMEM. */
+int zones_add_idle(struct heap_image *heap_image, const struct heap_image_options *options);
+
+/* Adds malloc's own, sorts, and cuts what overlaps. 0 or -ENOMEM. */
+int zones_finish(struct heap_image *heap_image);
+
+#endif

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "heap/heap_walk.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+
+/* Which memory the arenas cut into chunks. */
+
+static int heap_span_step(struct heap_span *span, uint64_t size_word);
+
+static int add_span(struct heap_spans *spans, uint64_t start, uint64_t end, uint64_t top,
+		    uint32_t arena, bool is_main)
+{
+	struct heap_span *span = vec_push(&spans->list);
+
+	if (!span)
+		return -ENOMEM;
+	start = (start + 15) & ~15ull;
+	*span = (struct heap_span){
+		.start = start,
+		.end = end,
+		.top = top >= start && top < end ? top : 0,
+		.main = is_main,
+		.arena = arena,
+		.next = start,
+	};
+	return 0;
+}
+
+/* [heap] is the kernel's word: the path of a file begins with a slash. */
+static void brk_bounds(const struct maps *maps, uint64_t *start, uint64_t *end)
+{
+	*start = *end = 0;
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping->inode || strcmp(mapping->path, "[heap]") != 0)
+			continue;
+		if (!*end)
+			*start = mapping->start;
+		*end = mapping->end;
+	}
+}
+
+/* Memory that the main arena mapped because the break could not be moved. */
+static int add_mapped_main(const struct malloc_arena *arena, uint32_t index,
+			   const struct maps *maps, struct heap_spans *spans)
+{
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (arena->top >= mapping->start && arena->top < mapping->end &&
+		    mapping->writable && !mapping->inode)
+			return add_span(spans, mapping->start, mapping->end, arena->top, index,
+					true);
+	}
+	return 0;
+}
+
+static int add_main(const struct malloc_arena *arena, uint32_t index, const struct maps *maps,
+		    uint64_t heap_start, struct heap_spans *spans)
+{
+	uint64_t start, end;
+	int err = 0;
+
+	brk_bounds(maps, &start, &end);
+	if (!arena->system_mem)
+		return 0;
+	if (heap_start >= start && heap_start < end)
+		start = heap_start;
+	if (end)
+		err = add_span(spans, start, end, arena->top, index, true);
+	if (!err && (arena->top < start || arena->top >= end) &&
+	    arena->top != arena->address + arena->layout->top)
+		err = add_mapped_main(arena, index, maps, spans);
+	return err;
+}
+
+/* heap_info: the arena, the heap before, the size. */
+static int add_heaps(struct peek *peek, const struct malloc_arena *arena, uint32_t index,
+		     struct heap_spans *spans, uint64_t *lost)
+{
+	uint64_t first = arena->address & ~(MALLOC_HEAP_BYTES - 1);
+	uint64_t heap = arena->top & ~(MALLOC_HEAP_BYTES - 1);
+	uint64_t head = arena->address - first, start;
+	int err = 0;
+
+	for (size_t i = 0; !err && heap; i++) {
+		uint64_t info[3];
+
+		if (i > 1 << 20 || peek_words(peek, heap, info, 3) || info[0] != arena->address ||
+		    info[2] > MALLOC_HEAP_BYTES || head > MEMORY_PAGE) {
+			*lost = heap;
+			return -EBADMSG;
+		}
+		start = heap == first ? arena->address + arena->layout->size : heap + head;
+		err = add_span(spans, start, heap + info[2], arena->top, index, false);
+		heap = info[1];
+	}
+	return err;
+}
+
+static int compare_spans(const void *left_pointer, const void *right_pointer)
+{
+	const struct heap_span *left = left_pointer, *right = right_pointer;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+int heap_spans_find(struct peek *peek, const struct malloc_arenas *arenas, const struct maps *maps,
+		    uint64_t heap_start, struct heap_spans *spans, uint64_t *lost)
+{
+	int err = 0, broken = 0;
+
+	for (size_t i = 0; !err && i < arenas->list.count; i++) {
+		const struct malloc_arena *arena = &arenas->list.items[i];
+
+		err = arena->main ? add_main(arena, (uint32_t)i, maps, heap_start, spans)
+				  : add_heaps(peek, arena, (uint32_t)i, spans, lost);
+		if (err == -EBADMSG) {
+			broken = err;
+			err = 0;
+		}
+	}
+	if (spans->list.count)
+		qsort(spans->list.items, spans->list.count, sizeof(*spans->list.items),
+		      compare_spans);
+	return err ? err : broken;
+}
+
+struct heap_span *heap_spans_at(const struct heap_spans *spans, uint64_t address)
+{
+	size_t low = 0, high = spans->list.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (spans->list.items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < spans->list.count && spans->list.items[low].start <= address)
+		return &spans->list.items[low];
+	return NULL;
+}
+
+void heap_spans_free(struct heap_spans *spans)
+{
+	for (size_t i = 0; i < spans->list.count; i++)
+		vec_free(&spans->list.items[i].chunks);
+	vec_free(&spans->list);
+}
+
+/* Taking over an older walk of a heap, but for what has changed since. */
+
+#define HUGE_PAGE (2ul << 20)
+
+/* Where a mended walk is in the older one, and in the pages. */
+struct mending {
+	struct heap_span *span;
+	const struct heap_span *older;
+	const struct page_table *table;
+	struct deadline *deadline; /* NULL: none */
+	size_t at;		   /* in older->chunks */
+	uint64_t page;		   /* the page looked at last */
+	bool page_is_clean;
+	uint64_t ahead; /* pages before it were read, if they had changed */
+};
+
+static bool is_clean(struct mending *mending, uint64_t address)
+{
+	uint64_t page = address & ~(MEMORY_PAGE - 1);
+
+	if (page != mending->page) {
+		const struct page *found = pages_find(mending->table, page);
+
+		deadline_step(mending->deadline);
+		mending->page = page;
+		mending->page_is_clean =
+			found && found->flags & PAGE_WAS_READ && !(found->flags & PAGE_CHANGED);
+	}
+	return mending->page_is_clean;
+}
+
+/* The older walk's record of the chunk at span->next, if its header is what it was then. */
+static const uint32_t *still_known(struct mending *mending)
+{
+	const struct heap_span *older = mending->older, *span = mending->span;
+	uint64_t distance = span->next - span->start;
+
+	while (mending->at < older->chunks.count &&
+	       chunk_distance(older->chunks.items[mending->at]) < distance)
+		mending->at++;
+	if (mending->at + 1 >= older->chunks.count ||
+	    chunk_distance(older->chunks.items[mending->at]) != distance ||
+	    !is_clean(mending, span->next))
+		return NULL;
+	return &older->chunks.items[mending->at];
+}
+
+/* The first page from `address` on that is not what it was; at most `end`. */
+static uint64_t next_changed(struct mending *mending, uint64_t address, uint64_t end)
+{
+	for (address &= ~(MEMORY_PAGE - 1); address < end; address += MEMORY_PAGE) {
+		if (!is_clean(mending, address))
+			return address;
+	}
+	return end;
+}
+
+static size_t first_from(const struct heap_span *span, size_t low, uint64_t distance)
+{
+	size_t high = span->chunks.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (chunk_distance(span->chunks.items[middle]) < distance)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Takes over all chunks from span->next up to the next page that changed, if the older walk knows
+ * this place: their headers are what they were, so they follow each other as they did.
+ */
+static int take_over(struct mending *mending)
+{
+	struct heap_span *span = mending->span;
+	const struct heap_span *older = mending->older;
+	uint64_t limit = MIN(span->top ? span->top : span->end, span->end), stop;
+	size_t from = mending->at, to, wanted;
+	uint32_t *grown;
+
+	stop = next_changed(mending, span->next, limit);
+	to = first_from(older, from, stop - span->start);
+	/* The last one ended the older walk: what follows it is not known. */
+	to = MIN(to, older->chunks.count - 1);
+	/* The heap ends before: it was cut meanwhile, and not between two chunks. */
+	if (to <= from) {
+		span->broken = span->done = true;
+		return 0;
+	}
+	wanted = span->chunks.count + (to - from);
+	if (wanted > span->chunks.capacity) {
+		grown = reallocarray(span->chunks.items, wanted + 1024, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		span->chunks.items = grown;
+		span->chunks.capacity = wanted + 1024;
+	}
+	memcpy(span->chunks.items + span->chunks.count, older->chunks.items + from,
+	       (to - from) * sizeof(*grown));
+	span->chunks.count = wanted;
+	mending->at = to;
+	span->next = span->start + chunk_distance(older->chunks.items[to]);
+	return 0;
+}
+
+/* The next pages that changed are read together: one by one they would take most of a stop. */
+static void look_ahead(struct mending *mending, struct peek *peek)
+{
+	uint64_t pages[PEEK_AHEAD], at = mending->span->next & ~(MEMORY_PAGE - 1);
+	size_t count = 0, seen = 0;
+
+	for (; at < mending->span->end && count < PEEK_AHEAD && seen < PEEK_PAGES;
+	     at += MEMORY_PAGE, seen++) {
+		const struct page *page = pages_find(mending->table, at);
+
+		if (page && page->flags & PAGE_WAS_READ && page->flags & PAGE_CHANGED)
+			pages[count++] = at;
+	}
+	mending->ahead = at;
+	if (count)
+		peek_ahead(peek, pages, count);
+}
+
+static int mend_one(struct mending *mending, struct peek *peek)
+{
+	struct heap_span *span = mending->span;
+	const uint32_t *known = span->next == span->top ? NULL : still_known(mending);
+	uint64_t header[2];
+	int missing;
+
+	if (known)
+		return take_over(mending);
+	if (span->next >= mending->ahead)
+		look_ahead(mending, peek);
+	missing = peek_words(peek, span->next, header, 2);
+	if (missing == -ETIMEDOUT)
+		return missing;
+	if (missing) {
+		span->broken = span->done = true;
+		return 0;
+	}
+	return heap_span_step(span, header[1]);
+}
+
+/* Nothing of it has changed: the older walk is the walk. */
+static bool take_whole(struct mending *mending, struct heap_span *older)
+{
+	struct heap_span *span = mending->span;
+	uint64_t end = older->next + 16; /* behind the header that ended it */
+
+	if (!older->done || older->broken || older->top != span->top || older->end != span->end ||
+	    next_changed(mending, span->start, end) != end)
+		return false;
+	memcpy(&span->chunks, &older->chunks, sizeof(span->chunks));
+	memset(&older->chunks, 0, sizeof(older->chunks));
+	span->next = older->next;
+	span->done = true;
+	return true;
+}
+
+/*
+ * Room for as many chunks as there were, at once: growing step by step, and a fault for each page,
+ * would cost more of a stop than all the copying.
+ */
+static int make_room(struct heap_span *span, size_t count)
+{
+	size_t bytes = (count * sizeof(*span->chunks.items) / HUGE_PAGE + 1) * HUGE_PAGE;
+
+	if (count < HUGE_PAGE / sizeof(*span->chunks.items))
+		return 0;
+	span->chunks.items = aligned_alloc(HUGE_PAGE, bytes);
+	if (!span->chunks.items)
+		return -ENOMEM;
+	span->chunks.capacity = bytes / sizeof(*span->chunks.items);
+	madvise(span->chunks.items, bytes, MADV_HUGEPAGE); /* slower without, and no less right */
+	return 0;
+}
+
+int heap_span_mend(struct heap_span *span, struct heap_span *older, const struct page_table *table,
+		   struct peek *peek)
+{
+	struct mending mending = {.span = span,
+				  .older = older,
+				  .table = table,
+				  .deadline = peek->deadline,
+				  .page = UINT64_MAX};
+	int err = 0;
+
+	if (take_whole(&mending, older))
+		return 0;
+	err = make_room(span, older->chunks.count);
+	while (!err && !span->done)
+		err = deadline_step(mending.deadline) ? -ETIMEDOUT : mend_one(&mending, peek);
+	vec_free(&older->chunks);
+	return err;
+}
+
+#define CHUNK_PREVIOUS_IN_USE 1ull
+#define CHUNK_IS_MAPPED 2ull
+#define CHUNK_NOT_MAIN 4ull
+#define CHUNK_FLAGS 7ull
+#define CHUNK_MIN 32
+
+/* The two fence posts at the end of a heap that is used no more. */
+#define FENCE_BYTES 48
+
+static int push(struct heap_span *span, uint64_t size_word)
+{
+	uint32_t *chunk = vec_push(&span->chunks);
+
+	if (!chunk)
+		return -ENOMEM;
+	*chunk = chunk_pack(span->next - span->start, size_word & CHUNK_PREVIOUS_IN_USE);
+	return 0;
+}
+
+/* In a thread's heap only chunks in use are marked as not the main one's: glibc makes free ones
+ * anew without the mark (malloc.c, _int_free() and _int_malloc(): set_head() of the remainder). */
+static bool is_chunk(const struct heap_span *span, uint64_t size_word)
+{
+	uint64_t size = size_word & ~CHUNK_FLAGS;
+	uint64_t limit = span->top > span->next ? span->top : span->end;
+
+	return size >= CHUNK_MIN && size % 16 == 0 && size <= limit - span->next &&
+	       !(size_word & CHUNK_IS_MAPPED) && !(span->main && size_word & CHUNK_NOT_MAIN);
+}
+
+/* One chunk, by the size in its header at span->next. 0 (also when it is broken) or -ENOMEM. */
+static int heap_span_step(struct heap_span *span, uint64_t size_word)
+{
+	uint64_t size = size_word & ~CHUNK_FLAGS;
+	bool fence = !span->top && size < CHUNK_MIN && span->end - span->next <= FENCE_BYTES;
+
+	if (span->next == span->top || fence) {
+		span->done = true;
+		return push(span, size_word);
+	}
+	if (!is_chunk(span, size_word)) {
+		span->broken = span->done = true;
+		return 0;
+	}
+	if (push(span, size_word))
+		return -ENOMEM;
+	span->next += size;
+	if (span->next >= span->end || span->next - span->start >= SPAN_MAX_BYTES)
+		span->broken = span->done = true;
+	return 0;
+}
+
+int heap_span_feed(struct heap_span *span, uint64_t address, const uint64_t *words, size_t count)
+{
+	uint64_t end = address + count * 8;
+	int err = 0;
+
+	while (!err && !span->done && span->next >= address && span->next + 16 <= end)
+		err = heap_span_step(span, words[(span->next - address) / 8 + 1]);
+	return err;
+}
+
+int heap_span_finish(struct heap_span *span, struct peek *peek)
+{
+	int err = 0;
+
+	while (!err && !span->done) {
+		uint64_t header[2];
+		int missing = peek_words(peek, span->next, header, 2);
+
+		if (missing == -ETIMEDOUT)
+			err = missing;
+		else if (missing)
+			span->broken = span->done = true;
+		else
+			err = heap_span_step(span, header[1]);
+	}
+	return err;
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "heap/malloc_state.h"
+
+#include <errno.h>
+
+#include "arch/machine.h"
+#include "base/cleanup.h"
+
+/* Before the oldest layout's last field. */
+#define STATE_MAX_WORDS (2200 / 8)
+#define CHUNK_ALIGN 16
+/* So many bins point to themselves in nothing but an arena. */
+#define RESEMBLANCE_BINS 8
+/* And one of the first ones of an arena does. */
+#define RESEMBLANCE_AMONG 32
+
+static const struct malloc_layout layouts[] = {
+	{"glibc 2.27 to 2.41", .fastbins = 16, .top = 96, .bins = 112, .next = 2160,
+	 .system_mem = 2184, .size = 2200},
+	{"glibc 2.26 and before", .fastbins = 8, .top = 88, .bins = 104, .next = 2152,
+	 .system_mem = 2176, .size = 2192},
+};
+
+static uint64_t word_at(const uint64_t *state, uint32_t offset)
+{
+	return state[offset / 8];
+}
+
+static bool is_chunk(const struct filter *heaps, uint64_t address)
+{
+	return address % CHUNK_ALIGN == 0 && filter_has(heaps, address);
+}
+
+/* A bin counts as a chunk, whose list fields are its pointers (malloc.c, bin_at()). */
+static uint64_t bin_at(const struct malloc_layout *layout, uint64_t address, uint32_t bin)
+{
+	return address + layout->bins + bin * 16 - 16;
+}
+
+/*
+ * Forward and backward pointer of every bin. Each is looked at alone: a thread that is stopped
+ * within malloc may have set one of them and not yet the other.
+ */
+static bool bins_hold(const uint64_t *state, const struct malloc_layout *layout, uint64_t address,
+		      const struct filter *heaps)
+{
+	for (uint32_t i = 0; i < 2 * (MALLOC_BINS - 1); i++) {
+		uint64_t pointer = word_at(state, layout->bins + i * 8);
+
+		if (pointer != bin_at(layout, address, i / 2) && !is_chunk(heaps, pointer))
+			return false;
+	}
+	return true;
+}
+
+/* Many bins are empty. */
+static bool resembles(struct peek *peek, uint64_t address, const struct malloc_layout *layout)
+{
+	uint32_t empty = 0;
+
+	for (uint32_t i = 0; i < MALLOC_BINS - 1 && (empty || i < RESEMBLANCE_AMONG); i++) {
+		uint64_t forward;
+
+		if (peek_words(peek, address + layout->bins + i * 16, &forward, 1))
+			return false;
+		empty += forward == bin_at(layout, address, i);
+	}
+	return empty >= RESEMBLANCE_BINS;
+}
+
+static bool sizes_hold(const uint64_t *state, const struct malloc_layout *layout)
+{
+	uint64_t now = word_at(state, layout->system_mem);
+	uint64_t most = word_at(state, layout->system_mem + 8);
+
+	return now <= most && now % 16 == 0 && most < 1ull << MACHINE_USER_BITS;
+}
+
+static bool state_holds(const uint64_t *state, const struct malloc_layout *layout, uint64_t address,
+			const struct filter *heaps)
+{
+	uint64_t top = word_at(state, layout->top);
+	uint32_t lock = (uint32_t)state[0];
+
+	/* Before the first allocation the top is a bin, too. */
+	return lock <= 2 && (top == address + layout->top || is_chunk(heaps, top)) &&
+	       sizes_hold(state, layout) && bins_hold(state, layout, address, heaps);
+}
+
+/* Reads one arena again. 0; -EBADMSG: it is not one (any more); -EFAULT. *arena untouched then. */
+static int malloc_arena_read(struct peek *peek, const struct filter *heaps, uint64_t address,
+			     const struct malloc_layout *layout, struct malloc_arena *arena)
+{
+	uint64_t state[STATE_MAX_WORDS];
+	int err = address % 8 ? -EBADMSG : peek_words(peek, address, state, layout->size / 8);
+
+	if (err)
+		return err;
+	if (!state_holds(state, layout, address, heaps))
+		return -EBADMSG;
+	*arena = (struct malloc_arena){
+		.address = address,
+		.top = word_at(state, layout->top),
+		.system_mem = word_at(state, layout->system_mem),
+		.next = word_at(state, layout->next),
+		.layout = layout,
+	};
+	memcpy(arena->fastbins, state + layout->fastbins / 8, sizeof(arena->fastbins));
+	return 0;
+}
+
+/* Appends `first` and the others of its ring; on failure the list is as before. */
+static int add_ring(struct peek *peek, const struct filter *heaps, struct malloc_arena first,
+		    struct malloc_arenas *arenas)
+{
+	size_t before = arenas->list.count;
+	struct malloc_arena arena = first;
+	int err = 0;
+
+	arena.main = true;
+	for (size_t i = 0; !err && i < MALLOC_MAX_ARENAS; i++) {
+		struct malloc_arena *kept = vec_push(&arenas->list);
+
+		if (!kept)
+			return -ENOMEM;
+		*kept = arena;
+		if (arena.next == first.address)
+			return 0;
+		err = malloc_arena_read(peek, heaps, arena.next, first.layout, &arena);
+		arena.main = false;
+	}
+	arenas->list.count = before;
+	return err ? err : -EBADMSG;
+}
+
+static bool is_known(const struct malloc_arenas *arenas, uint64_t address)
+{
+	for (size_t i = 0; i < arenas->list.count; i++) {
+		if (arenas->list.items[i].address == address)
+			return true;
+	}
+	return false;
+}
+
+/* Cheap to reject by. */
+static bool may_be_state(struct peek *peek, uint64_t address, const struct malloc_layout *layout)
+{
+	uint64_t next;
+
+	return !peek_words(peek, address + layout->next, &next, 1) && next && next % 8 == 0 &&
+	       next < 1ull << MACHINE_USER_BITS;
+}
+
+/* One place and layout. 0; -EAGAIN: it looks like an arena that is at work; -ENOMEM. */
+static int try_arena(struct peek *peek, const struct filter *heaps, uint64_t address,
+		     const struct malloc_layout *layout, struct malloc_arenas *arenas)
+{
+	struct malloc_arena arena;
+	int err;
+
+	if (!may_be_state(peek, address, layout) || is_known(arenas, address))
+		return 0;
+	err = malloc_arena_read(peek, heaps, address, layout, &arena);
+	if (!err)
+		err = add_ring(peek, heaps, arena, arenas);
+	if (!err || err == -ENOMEM)
+		return err;
+	return resembles(peek, address, layout) ? -EAGAIN : 0;
+}
+
+int malloc_arenas_find(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
+		       struct malloc_arenas *arenas)
+{
+	size_t before = arenas->list.count;
+	bool again = false;
+
+	for (uint64_t at = start; at + layouts[0].size <= end; at += 8) {
+		if (deadline_step(peek->deadline))
+			return -ETIMEDOUT;
+		for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+			int err = try_arena(peek, heaps, at, &layouts[i], arenas);
+
+			if (err == -ENOMEM)
+				return err;
+			again |= err == -EAGAIN;
+		}
+	}
+	/* 16 bytes into an arena, or by another layout, it resembles one, too. */
+	return again && arenas->list.count == before ? -EAGAIN : 0;
+}
+
+int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
+			  struct malloc_arenas *arenas)
+{
+	struct malloc_arenas fresh = {0};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < arenas->list.count; i++) {
+		const struct malloc_arena *known = &arenas->list.items[i];
+		struct malloc_arena arena;
+
+		if (!known->main)
+			continue;
+		err = malloc_arena_read(peek, heaps, known->address, known->layout, &arena);
+		if (!err)
+			err = add_ring(peek, heaps, arena, &fresh);
+	}
+	if (err) {
+		vec_free(&fresh.list);
+		return err;
+	}
+	vec_free(&arenas->list);
+	*arenas = fresh;
+	return 0;
+}
+
+/* struct malloc_par from mmapped_mem to tcache_count, as the defaults have them. */
+struct malloc_par_tail {
+	uint64_t mapped_bytes, mapped_bytes_most, heap_start;
+	uint64_t cache_bins, cache_max_bytes, cache_count;
+};
+#define CACHE_BINS 64
+#define CACHE_MAX_BYTES (CACHE_BINS * 16 + 8)
+
+static bool par_holds(const struct malloc_par_tail *tail, const struct filter *heaps)
+{
+	return tail->cache_max_bytes <= CACHE_MAX_BYTES && tail->cache_count <= UINT16_MAX &&
+	       tail->mapped_bytes <= tail->mapped_bytes_most &&
+	       tail->mapped_bytes % MEMORY_PAGE == 0 && is_chunk(heaps, tail->heap_start);
+}
+
+uint64_t malloc_heap_start(struct peek *peek, const struct filter *heaps, uint64_t start,
+			   uint64_t end)
+{
+	for (uint64_t at = start; at + sizeof(struct malloc_par_tail) <= end; at += 8) {
+		uint64_t words[sizeof(struct malloc_par_tail) / 8];
+		struct malloc_par_tail tail;
+
+		if (deadline_step(peek->deadline))
+			break;
+		if (peek_words(peek, at + offsetof(struct malloc_par_tail, cache_bins), words, 1) ||
+		    words[0] != CACHE_BINS || peek_words(peek, at, words, ARRAY_SIZE(words)))
+			continue;
+		memcpy(&tail, words, sizeof(tail));
+		if (par_holds(&tail, heaps))
+			return tail.heap_start;
+	}
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finding the arenas of glibc's malloc in a process, by what they look like: an arena's 126 empty
+ * bins point at themselves, filled ones at heap memory, and all arenas form a ring. Nothing is
+ * taken for an arena unless all of that holds.
+ *
+ * Source of the layouts: glibc 2.26 to 2.41, malloc/malloc.c (struct malloc_state, malloc_par) and
+ * malloc/arena.c (heap_info).
+ */
+#ifndef LEAKMON_HEAP_MALLOC_STATE_H
+#define LEAKMON_HEAP_MALLOC_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "heap/pointer_filter.h"
+#include "proc/process_memory.h"
+
+#define MALLOC_FASTBINS 10
+#define MALLOC_BINS 127
+#define MALLOC_MAX_ARENAS 4096
+/* HEAP_MAX_SIZE: heaps of other arenas than the main one start at multiples of it. */
+#define MALLOC_HEAP_BYTES (64ull << 20)
+
+/* Where fields are in struct malloc_state. */
+struct malloc_layout {
+	const char *versions;
+	uint32_t fastbins, top, bins, next, system_mem, size;
+};
+
+struct malloc_arena {
+	uint64_t address;
+	uint64_t top, system_mem, next;
+	uint64_t fastbins[MALLOC_FASTBINS];
+	const struct malloc_layout *layout;
+	bool main; /* in a library's data; else in a heap of its own */
+};
+
+struct malloc_arenas {
+	VEC(struct malloc_arena) list; /* the main one of a ring first */
+};
+
+/*
+ * Looks for main arenas in [start, end) of a module's data, and adds them with the others of their
+ * rings. `heaps`: where bins and tops can point to (anonymous writable memory).
+ * 0, also when there is none; -EAGAIN: one is there that changed while it was read, or that has
+ * grown since `heaps` was; -ENOMEM; -ETIMEDOUT: by peek's deadline.
+ */
+int malloc_arenas_find(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
+		       struct malloc_arenas *arenas);
+
+/* Reads the rings again from their main arenas: others may have joined. 0; -EBADMSG; -ENOMEM;
+ * -ETIMEDOUT. */
+int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
+			  struct malloc_arenas *arenas);
+
+/* Where the main heap's first chunk is, up to alignment, by malloc_par in [start, end); 0: it is
+ * not there, or there is no heap yet. */
+uint64_t malloc_heap_start(struct peek *peek, const struct filter *heaps, uint64_t start,
+			   uint64_t end);
+
+#endif

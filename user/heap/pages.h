@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is kept of a process's memory: per page a hash of its contents and the words in it that may
+ * be pointers. The contents themselves are read through a window and forgotten.
+ *
+ * Memory is read twice: first while the process runs, which takes long; then while it stands, where
+ * only what changed is looked at again. Which pages changed, the kernel tells where it keeps
+ * soft-dirty bits; elsewhere every page is read and its hash compared. Where that would take longer
+ * than the process may stand, pages that have not changed lately are read a third time when it runs
+ * again: one that has not changed by then was at the stop what it was before and after.
+ */
+#ifndef LEAKMON_HEAP_PAGES_H
+#define LEAKMON_HEAP_PAGES_H
+
+#include "base/vec.h"
+#include "heap/pointer_filter.h"
+#include "proc/process_memory.h"
+
+#define PAGE_WORDS (MEMORY_PAGE / 8)
+#define WINDOW_PAGES 64u
+
+/* A word that may be a pointer, and where it stands in its page. */
+#define WORD_PLACE_BITS 9
+
+static inline uint64_t found_pack(uint64_t value, size_t place)
+{
+	return value << WORD_PLACE_BITS | place;
+}
+
+static inline uint64_t found_value(uint64_t found)
+{
+	return found >> WORD_PLACE_BITS;
+}
+
+static inline size_t found_place(uint64_t found)
+{
+	return found & (PAGE_WORDS - 1);
+}
+
+struct found_words {
+	uint64_t *items;
+	size_t count, capacity;
+};
+
+enum page_flags {
+	PAGE_WAS_READ = 1,
+	PAGE_SWAPPED = 2,
+	PAGE_CHANGED = 4,   /* between the first and the second reading, or new since */
+	PAGE_UNCHECKED = 8, /* there was no time to look again */
+	PAGE_LATE = 16,	    /* has both its words from before the stop and those from after it */
+};
+
+struct page {
+	uint64_t hash;
+	uint32_t first; /* in found_words */
+	uint16_t count;
+	uint16_t flags;
+};
+
+/* A stretch of memory that is read. */
+struct page_range {
+	uint64_t start, end;
+	size_t first;	  /* in pages */
+	bool file;	  /* of a private file mapping: only pages that were written count */
+	bool unseen;	  /* nothing of it is read: unused parts of stacks */
+	uint32_t mapping; /* which one of struct maps */
+};
+
+/* A block that the allocator mapped by itself: by its header, so not yet certain. */
+struct mapped_chunk {
+	uint64_t address, size; /* of the chunk, with its header */
+	uint64_t page;
+};
+
+struct page_table {
+	VEC(struct page_range) ranges; /* ascending */
+	struct page *pages;
+	size_t count;
+	struct found_words found;
+	VEC(struct mapped_chunk) mapped;
+	uint64_t swapped; /* pages */
+};
+
+/* Sees windows of consecutive present pages in ascending order. */
+typedef void page_visitor(void *context, uint64_t address, const uint64_t *words, size_t count);
+
+struct page_scan {
+	pid_t task;
+	int pagemap; /* -1: none */
+	const struct filter *filter;
+	page_visitor *visit; /* may be NULL */
+	void *context;
+	uint64_t deadline_ns; /* for pages_check(): CLOCK_MONOTONIC */
+	uint64_t patience_ns; /* likewise: pages that did not change lately are left
+			       * PAGE_UNCHECKED from then on; 0: they are not */
+	bool late;	      /* only pages that are PAGE_UNCHECKED: the process runs again */
+	bool soft_dirty;      /* the kernel tells which pages changed since the first reading */
+	unsigned int threads;
+};
+
+/* Makes room for the pages of the ranges. 0 or -ENOMEM. */
+int pages_prepare(struct page_table *table);
+
+/* The first reading. 0; -ESRCH; -ENOMEM; -EPERM. */
+int pages_read(struct page_table *table, const struct page_scan *scan);
+
+/* Takes over what is known of pages that are in both tables; before pages_check(). 0 or -ENOMEM. */
+int pages_inherit(struct page_table *table, struct page_table *older);
+
+/* The next reading: *checked gets how many pages were compared. 0; -ETIMEDOUT: it was not done by
+ * the deadline (what is known of a page is then of this reading or the one before); errors as
+ * above. */
+int pages_check(struct page_table *table, const struct page_scan *scan, size_t *checked);
+
+/* The range that holds address, or NULL. */
+const struct page_range *pages_range_of(const struct page_table *table, uint64_t address);
+
+/* Whether the last reading has seen that a page is there: nothing is said of others. Of a process
+ * that has stood since. */
+bool page_is_surely_present(const struct page_table *table, uint64_t address);
+
+/* The page at a page's address, or NULL. */
+struct page *pages_find(const struct page_table *table, uint64_t address);
+void pages_free(struct page_table *table);
+
+/* Of one page: for tests. */
+uint64_t page_hash(const uint64_t *words);
+size_t page_find(const struct filter *filter, const uint64_t *words, uint64_t *found);
+
+/* Whether a chunk header of glibc's own mappings stands in this page. */
+bool page_has_mapped_chunk(uint64_t page, const uint64_t *words, uint64_t range_end,
+			   struct mapped_chunk *chunk);
+
+/* What pages.c and pages_check.c share. */
+
+struct page_window {
+	uint64_t words[WINDOW_PAGES * PAGE_WORDS];
+	uint64_t entries[WINDOW_PAGES];
+};
+
+/* Room for `more` further words. 0 or -ENOMEM. */
+int found_reserve(struct found_words *found, size_t more);
+
+/* Whether a page with this pagemap entry is there to be read, and can have been written. */
+bool page_is_wanted(const struct page_range *range, uint64_t entry);
+
+#endif

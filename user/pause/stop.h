@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Holding every thread of a process for a moment (ptrace(2): PTRACE_SEIZE, PTRACE_INTERRUPT).
+ *
+ * Nothing of the process is changed, and none of its system calls fails that would not have failed
+ * without: see interrupted_call.h. A signal that arrives meanwhile is delivered when it goes on,
+ * and a process that job control had stopped stays stopped.
+ *
+ * To be called, from begin to end, by one thread of ours that ends soon after: the kernel lets go
+ * of whatever a thread still traces when it ends, also of threads that have not come to a stop yet.
+ */
+#ifndef LEAKMON_PAUSE_STOP_H
+#define LEAKMON_PAUSE_STOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/machine.h"
+#include "base/hash.h"
+#include "base/vec.h"
+
+struct stopped_thread {
+	pid_t tid;
+	bool interrupted, stopped;
+	int signal; /* that it was about to get; 0: none */
+	struct user_regs_struct registers;
+	uint64_t vectors[MACHINE_VECTOR_WORDS];
+};
+
+struct pause_guard;
+
+struct stop {
+	VEC(struct stopped_thread) threads; /* good after stop_resume() too */
+	struct hash known;		    /* the tids that were seized */
+	/*
+	 * From the first thread that was told to stop until the last one was let go (from the first
+	 * that was seized, if a signal made one stop before it was told). CLOCK_MONOTONIC; 0: not
+	 * yet.
+	 */
+	uint64_t began_ns, ended_ns;
+	uint64_t resume_ns; /* from then on, letting all go takes the rest of the pause */
+	size_t repeated;    /* system calls that begin again */
+	struct sock_filter *program;
+	struct pause_guard *guard;
+};
+
+/*
+ * Stops all threads, in at most max_pause_ns, and reads their registers. 0; -EPERM: refused
+ * (another tracer, yama, other user); -ETIMEDOUT: a thread does not stop (it is in an
+ * uninterruptible call), or there are too many; -ESRCH: it ended; -ENOMEM. On failure all that
+ * stopped go on, and began_ns and ended_ns say how long they stood. *stop is zeroed before, and
+ * freed by the caller in any case.
+ *
+ * guard, which may be NULL, watches from the first thread that is seized until the last one has
+ * been let go; it is borrowed until stop_resume() has returned.
+ */
+int stop_process(pid_t pid, uint64_t max_pause_ns, struct pause_guard *guard, struct stop *stop);
+
+/* Lets all of them go on. May be called twice. */
+void stop_resume(struct stop *stop);
+void stop_free(struct stop *stop);
+
+#endif

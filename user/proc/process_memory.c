@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "proc/process_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/uio.h>
+
+#include "base/cleanup.h"
+
+/* Present, and nothing else known. */
+#define ENTRY_UNKNOWN (1ull << 63)
+
+static ssize_t read_once(pid_t task, uint64_t address, void *buffer, size_t size)
+{
+	struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
+	ssize_t got = process_vm_readv(task, &local, 1, &remote, 1, 0);
+
+	return got < 0 ? -errno : got;
+}
+
+ssize_t memory_read(pid_t task, uint64_t address, void *buffer, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		size_t wanted = size - done;
+		ssize_t got = read_once(task, address + done, (char *)buffer + done, wanted);
+
+		/* One bad page can fail the whole: up to the end of the next page alone, then. */
+		if (got == -EFAULT && wanted > MEMORY_PAGE - (address + done) % MEMORY_PAGE) {
+			wanted = MEMORY_PAGE - (address + done) % MEMORY_PAGE;
+			got = read_once(task, address + done, (char *)buffer + done, wanted);
+		}
+		if (got <= 0)
+			return done ? (ssize_t)done : got ? got : -EFAULT;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
+int memory_read_exact(pid_t task, uint64_t address, void *buffer, size_t size)
+{
+	ssize_t got = memory_read(task, address, buffer, size);
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == size ? 0 : -EFAULT;
+}
+
+int pagemap_open(pid_t task)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", task);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+void pagemap_read(int fd, uint64_t address, uint64_t *entries, size_t count)
+{
+	size_t done = 0;
+	ssize_t got;
+
+	while (fd >= 0 && done < count) {
+		got = pread(fd, entries + done, (count - done) * sizeof(*entries),
+			    (off_t)((address / MEMORY_PAGE + done) * sizeof(*entries)));
+		if (got < (ssize_t)sizeof(*entries))
+			break;
+		done += (size_t)got / sizeof(*entries);
+	}
+	for (; done < count; done++)
+		entries[done] = ENTRY_UNKNOWN;
+}
+
+static const uint64_t *peek_page(struct peek *peek, uint64_t page)
+{
+	size_t slot = page / MEMORY_PAGE % PEEK_PAGES;
+	uint64_t entry;
+
+	if (peek->pages[slot] && peek->addresses[slot] == page)
+		return peek->pages[slot];
+	if (!peek->is_present || !peek->is_present(peek->known, page)) {
+		pagemap_read(peek->pagemap, page, &entry, 1);
+		if (!pagemap_is_present(entry))
+			return NULL;
+	}
+	if (!peek->pages[slot])
+		peek->pages[slot] = malloc(MEMORY_PAGE);
+	peek->addresses[slot] = UINT64_MAX;
+	if (!peek->pages[slot] ||
+	    memory_read_exact(peek->task, page, peek->pages[slot], MEMORY_PAGE))
+		return NULL;
+	peek->addresses[slot] = page;
+	return peek->pages[slot];
+}
+
+int peek_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count)
+{
+	if (deadline_step(peek->deadline))
+		return -ETIMEDOUT;
+	for (size_t i = 0; i < count; i++, address += 8) {
+		const uint64_t *page = peek_page(peek, address & ~(MEMORY_PAGE - 1));
+
+		if (!page || address % 8)
+			return -EFAULT;
+		words[i] = page[address % MEMORY_PAGE / 8];
+	}
+	return 0;
+}
+
+void peek_ahead(struct peek *peek, const uint64_t *pages, size_t count)
+{
+	struct iovec local[PEEK_AHEAD] = {0}, remote[PEEK_AHEAD] = {0};
+	size_t slots[PEEK_AHEAD], used = 0;
+	ssize_t got;
+
+	for (size_t i = 0; i < count && used < PEEK_AHEAD; i++) {
+		size_t slot = pages[i] / MEMORY_PAGE % PEEK_PAGES;
+
+		if (!peek->pages[slot])
+			peek->pages[slot] = malloc(MEMORY_PAGE);
+		/* The first one of a slot is needed first. */
+		if (!peek->pages[slot] || peek->addresses[slot] == UINT64_MAX - 1)
+			continue;
+		peek->addresses[slot] = UINT64_MAX - 1;
+		local[used] = (struct iovec){peek->pages[slot], MEMORY_PAGE};
+		remote[used] = (struct iovec){(void *)(uintptr_t)pages[i], MEMORY_PAGE};
+		slots[used++] = slot;
+	}
+	got = process_vm_readv(peek->task, local, used, remote, used, 0);
+	for (size_t i = 0; i < used; i++)
+		peek->addresses[slots[i]] = got >= (ssize_t)((i + 1) * MEMORY_PAGE)
+						    ? (uint64_t)(uintptr_t)remote[i].iov_base
+						    : UINT64_MAX;
+}
+
+void peek_forget(struct peek *peek)
+{
+	for (size_t i = 0; i < PEEK_PAGES; i++)
+		peek->addresses[i] = UINT64_MAX;
+}
+
+void peek_free(struct peek *peek)
+{
+	for (size_t i = 0; i < PEEK_PAGES; i++) {
+		free(peek->pages[i]);
+		peek->pages[i] = NULL;
+	}
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reading another process's memory without changing it: what is absent or swapped out stays so.
+ *
+ * `task` is a thread whose address space is meant (maps.task). Sources: process_vm_readv(2);
+ * Documentation/admin-guide/mm/pagemap.rst.
+ */
+#ifndef LEAKMON_PROC_PROCESS_MEMORY_H
+#define LEAKMON_PROC_PROCESS_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
+
+#define MEMORY_PAGE 4096ull
+
+/* Up to `size` bytes from the start on: fewer where a page is missing; or -errno if none at all. */
+ssize_t memory_read(pid_t task, uint64_t address, void *buffer, size_t size);
+/* All of them: 0; -EFAULT, -ESRCH, -EPERM. */
+int memory_read_exact(pid_t task, uint64_t address, void *buffer, size_t size);
+
+/* A descriptor that the caller closes, or -errno: then every page must be taken for present. */
+int pagemap_open(pid_t task);
+/* One entry per page; fd -1 or what cannot be read: present. */
+void pagemap_read(int fd, uint64_t address, uint64_t *entries, size_t count);
+
+static inline bool pagemap_is_present(uint64_t entry)
+{
+	return entry >> 63;
+}
+
+static inline bool pagemap_is_swapped(uint64_t entry)
+{
+	return entry >> 62 & 1;
+}
+
+/* Part of a file or of shared memory: of a private mapping, a page that was never written. */
+static inline bool pagemap_is_shared(uint64_t entry)
+{
+	return entry >> 61 & 1;
+}
+
+static inline bool pagemap_is_soft_dirty(uint64_t entry)
+{
+	return entry >> 55 & 1;
+}
+
+/* Single words here and there: the pages they lie in are kept. */
+#define PEEK_PAGES 256
+struct peek {
+	pid_t task;
+	int pagemap;		   /* borrowed; -1: none */
+	struct deadline *deadline; /* borrowed; NULL: none */
+	/* Whether a page is known to be there, without asking the kernel; NULL: of none. */
+	bool (*is_present)(const void *known, uint64_t page);
+	const void *known;
+	uint64_t *pages[PEEK_PAGES];
+	uint64_t addresses[PEEK_PAGES];
+};
+
+/* `count` words at an 8-aligned address. 0; -EFAULT: not there, or not present; -ENOMEM;
+ * -ETIMEDOUT: the deadline has passed, as for every later call. */
+int peek_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count);
+/* Reads some of these pages ahead, all of which are there, with one call; as many as it can. */
+#define PEEK_AHEAD 64
+void peek_ahead(struct peek *peek, const uint64_t *pages, size_t count);
+/* Forgets what was read: the process has run meanwhile. */
+void peek_forget(struct peek *peek);
+void peek_free(struct peek *peek);
+
+#endif
