@@ -167,7 +167,7 @@ struct lm_block {
 };
 
 /* A thread that lives: (tid, start) is its identity, for tids are used again. */
-struct lm_living {
+struct lm_live_thread {
 	lm_process_key process; /* on whose heap it allocates */
 	__u64 start_ns;
 	__u32 tid; /* initial PID namespace */
@@ -300,7 +300,7 @@ _Static_assert(sizeof(struct lm_range) == 32, "ABI");
 _Static_assert(sizeof(struct lm_target) == 32, "ABI");
 _Static_assert(sizeof(struct lm_block_key) == 16, "ABI");
 _Static_assert(sizeof(struct lm_block) == 24, "ABI");
-_Static_assert(sizeof(struct lm_living) == 24, "ABI");
+_Static_assert(sizeof(struct lm_live_thread) == 24, "ABI");
 _Static_assert(sizeof(struct lm_site) == 64, "ABI: one cache line");
 _Static_assert(sizeof(struct lm_stack) == 1024, "ABI");
 _Static_assert(sizeof(struct lm_process) == 72, "ABI");

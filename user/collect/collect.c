@@ -56,7 +56,7 @@ int collector_read(struct collector *collector, struct snapshot *snapshot)
 				  .monotonic_ns = monotonic_ns(),
 				  .has_ages = !collector->options->combined_only,
 				  .has_owners = !collector->options->combined_only &&
-						collector->bpf->living_link_fd >= 0,
+						collector->bpf->live_threads_fd >= 0,
 				  .only_by_dead = collector->options->only_by_dead,
 				  .sampled = collector->options->sample_rate > 1 ||
 					     collector->options->sample_bytes};

@@ -95,7 +95,8 @@ static int sum_one(struct live_sum *sum, const struct lm_block_key *key,
 	process->scanned++;
 	process->bytes += block->size * weighed.weight;
 	/* Of a process that has ended, no thread lives: that tells nothing. */
-	weighed.by_dead = !process->ended && living_has_ended(sum->living, key->process, block);
+	weighed.by_dead =
+		!process->ended && live_threads_has_ended(sum->live_threads, key->process, block);
 	if (sum->options->owners)
 		owner_add(sum->options->owners, &weighed);
 	if (weighed.age_ns < sum->options->older_ns && !process->ended)

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "collect/collect.h"
-#include "collect/living.h"
+#include "collect/live_threads.h"
 #include "collect/snapshot.h"
 
 /* Bytes and counts are scaled like the counters of lm_site. */
@@ -36,7 +36,7 @@ struct live_block {
 struct live_sum {
 	const struct collect_options *options;
 	uint64_t now_ns;
-	const struct living *living;
+	const struct live_threads *live_threads;
 	const struct hash *slots; /* process key -> slot */
 	struct live_site *sites;  /* by site index; owned */
 	size_t site_count;

@@ -16,7 +16,7 @@ void reading_free(struct reading *reading)
 	free(reading->sum.sites);
 	free(reading->sum.processes);
 	vec_free(&reading->sum.blocks);
-	living_free(&reading->living);
+	live_threads_free(&reading->live_threads);
 }
 
 static int index_slots(const struct bpf_side *bpf, size_t count, struct hash *slots)
@@ -51,14 +51,14 @@ static int sum_prepare(struct live_sum *sum, const struct reading *reading)
 }
 
 /* Before the live set: who ends meanwhile has not ended yet. */
-static int take_living(struct reading *reading)
+static int take_live_threads(struct reading *reading)
 {
 	_cleanup_close_ int fd = -1;
 
-	if (reading->bpf->living_link_fd < 0)
+	if (reading->bpf->live_threads_fd < 0)
 		return 0; /* nothing is older than a reading that never was: no block is marked */
-	fd = bpf_iter_create(reading->bpf->living_link_fd);
-	return fd < 0 ? -errno : living_read(&reading->living, fd);
+	fd = bpf_iter_create(reading->bpf->live_threads_fd);
+	return fd < 0 ? -errno : live_threads_read(&reading->live_threads, fd);
 }
 
 static void unscale_owners(const struct collect_options *options)
@@ -90,10 +90,10 @@ int reading_take(struct reading *reading, const struct bpf_side *bpf,
 		return error;
 	reading->sum.options = options;
 	reading->sum.slots = &reading->slots;
-	reading->sum.living = &reading->living;
+	reading->sum.live_threads = &reading->live_threads;
 	reading->sum.now_ns = monotonic_ns();
 	/* With -C, too: it also looks at those that share a target's memory. */
-	error = take_living(reading);
+	error = take_live_threads(reading);
 	if (!error && !options->combined_only)
 		error = map_walk(bpf->blocks_fd, sizeof(struct lm_block_key),
 				 sizeof(struct lm_block), live_sum_visit, &reading->sum);

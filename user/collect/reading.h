@@ -15,7 +15,7 @@ struct reading {
 	const struct collect_options *options;
 	struct books before, after; /* around the walk over the live set */
 	struct hash slots;	    /* process key -> slot */
-	struct living living;
+	struct live_threads live_threads;
 	struct live_sum sum;
 	size_t site_count;
 };

@@ -51,7 +51,7 @@ void watched_remove(const struct bpf_side *bpf, pid_t pid, uint64_t start_ticks)
 /* The iterator looks at every task that shares a target's memory: its output is not of interest. */
 static int look_at_sharers(const struct bpf_side *bpf)
 {
-	_cleanup_close_ int fd = bpf_iter_create(bpf->living_link_fd);
+	_cleanup_close_ int fd = bpf_iter_create(bpf->live_threads_fd);
 	char buffer[4096];
 	ssize_t got = 0;
 

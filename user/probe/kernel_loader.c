@@ -124,7 +124,7 @@ int kernel_loader_open(struct kernel_side *side, const struct loader_config *con
 {
 	struct kernel_side opened = {.bpf = {.max_sites = config->max_sites,
 					     .max_processes = KERNEL_PROCESSES,
-					     .living_link_fd = -1}};
+					     .live_threads_fd = -1}};
 	bool works[GROUPS] = {false};
 	int error = descriptors_check_start();
 

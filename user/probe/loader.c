@@ -217,7 +217,7 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 	bpf->unwind.modules_fd = bpf_map__fd(skeleton->maps.unwind_modules);
 	bpf->unwind.ranges_fd = bpf_map__fd(skeleton->maps.unwind_ranges);
 	bpf->unwind.generation = &skeleton->data->unwind_generation;
-	bpf->living_link_fd = bpf_link__fd(skeleton->links.living_threads);
+	bpf->live_threads_fd = bpf_link__fd(skeleton->links.live_threads);
 	bpf->return_fd = bpf_program__fd(skeleton->progs.heap_return);
 	bpf->any_fd = bpf_program__fd(skeleton->progs.heap_any);
 	bpf->result_fd = bpf_program__fd(skeleton->progs.heap_result);

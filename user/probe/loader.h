@@ -56,7 +56,7 @@ struct bpf_side {
 	__u32 *thread_list_tgid;
 	bool *thread_list_opens; /* it also gives the process a slot */
 	struct unwind_maps unwind;
-	int living_link_fd; /* reads of its iterator give struct lm_living; -1: none */
+	int live_threads_fd; /* reads of its iterator give struct lm_live_thread; -1: none */
 	uint32_t max_sites, max_processes;
 	int shape_fds[SHAPE_MAX_];
 	int return_fd;

@@ -163,7 +163,7 @@ static int read_memory(void *context, uint64_t address, void *buffer, size_t siz
 }
 
 /* A thread whose address space can be read: the main thread's is gone once it has ended. */
-static pid_t living_task(const struct thread_tasks *tasks, pid_t pid)
+static pid_t live_task(const struct thread_tasks *tasks, pid_t pid)
 {
 	if (tasks->leader_lives)
 		return pid;
@@ -195,7 +195,7 @@ static int seeding_look(struct seeding *seeding)
 	listed_threads_free(&seeding->listed);
 	/* First: what it has not yet begun to end was alive when the lists were read. */
 	error = thread_tasks_read(seeding->bpf, seeding->seed->pid, &seeding->tasks);
-	task = error ? 0 : living_task(&seeding->tasks, seeding->seed->pid);
+	task = error ? 0 : live_task(&seeding->tasks, seeding->seed->pid);
 	if (!error && !task)
 		error = -ESRCH;
 	if (!error)

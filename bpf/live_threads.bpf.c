@@ -25,10 +25,10 @@ static __always_inline void sharer_meet(struct task_struct *task, struct task_st
 }
 
 SEC("iter/task")
-int living_threads(struct bpf_iter__task *ctx)
+int live_threads(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task, *owner;
-	struct lm_living living = {};
+	struct lm_live_thread live = {};
 
 	if (!task || !task->mm || task->flags & PF_EXITING)
 		return 0;
@@ -36,12 +36,12 @@ int living_threads(struct bpf_iter__task *ctx)
 	owner = heap_owner(task);
 	if (owner->tgid != task->tgid)
 		sharer_meet(task, owner);
-	living.process = process_key(owner, owner->self_exec_id);
-	if (!bpf_map_lookup_elem(&process_index, &living.process))
+	live.process = process_key(owner, owner->self_exec_id);
+	if (!bpf_map_lookup_elem(&process_index, &live.process))
 		return 0;
-	living.start_ns = task->start_time;
-	living.tid = task->pid;
-	bpf_seq_write(ctx->meta->seq, &living, sizeof(living));
+	live.start_ns = task->start_time;
+	live.tid = task->pid;
+	bpf_seq_write(ctx->meta->seq, &live, sizeof(live));
 	return 0;
 }
 

@@ -8,13 +8,13 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "collect/living.h"
+#include "collect/live_threads.h"
 #include "collect/owners.h"
 
 #define PROCESS 0x1000000042ull
 #define OTHER 0x2000000042ull
 
-static void fill(struct living *living, const struct lm_living *threads, size_t count)
+static void fill(struct live_threads *live, const struct lm_live_thread *threads, size_t count)
 {
 	int fds[2];
 
@@ -22,13 +22,13 @@ static void fill(struct living *living, const struct lm_living *threads, size_t 
 	assert_int_equal(write(fds[1], threads, count * sizeof(*threads)),
 			 count * sizeof(*threads));
 	close(fds[1]);
-	assert_int_equal(living_read(living, fds[0]), 0);
+	assert_int_equal(live_threads_read(live, fds[0]), 0);
 	close(fds[0]);
 }
 
 static void a_block_is_of_the_thread_that_had_the_tid_then(void **state)
 {
-	static const struct lm_living threads[] = {
+	static const struct lm_live_thread threads[] = {
 		{.process = PROCESS, .start_ns = 100, .tid = 7},
 		{.process = OTHER, .start_ns = 100, .tid = 8},
 	};
@@ -45,43 +45,43 @@ static void a_block_is_of_the_thread_that_had_the_tid_then(void **state)
 		{OTHER, {.tid = 8, .born_ns = 500}, false},
 		{PROCESS, {.tid = 9, .born_ns = UINT64_MAX}, false}, /* came after the reading */
 	};
-	struct living living = {0};
+	struct live_threads live = {0};
 
 	(void)state;
-	fill(&living, threads, ARRAY_SIZE(threads));
+	fill(&live, threads, ARRAY_SIZE(threads));
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(living_has_ended(&living, cases[i].process, &cases[i].block),
+		assert_int_equal(live_threads_has_ended(&live, cases[i].process, &cases[i].block),
 				 cases[i].ended);
-	living_free(&living);
+	live_threads_free(&live);
 }
 
 /* More than one read gives, and more than fits a buffer. */
 static void all_records_are_taken(void **state)
 {
-	struct lm_living threads[1000] = {0};
-	struct living living = {0};
+	struct lm_live_thread threads[1000] = {0};
+	struct live_threads live = {0};
 
 	(void)state;
 	for (uint32_t i = 0; i < ARRAY_SIZE(threads); i++)
-		threads[i] = (struct lm_living){.process = PROCESS, .start_ns = i, .tid = i};
-	fill(&living, threads, ARRAY_SIZE(threads));
-	assert_int_equal(living.threads.count, ARRAY_SIZE(threads));
-	assert_int_equal(living.threads.items[999].start_ns, 999);
-	living_free(&living);
+		threads[i] = (struct lm_live_thread){.process = PROCESS, .start_ns = i, .tid = i};
+	fill(&live, threads, ARRAY_SIZE(threads));
+	assert_int_equal(live.threads.count, ARRAY_SIZE(threads));
+	assert_int_equal(live.threads.items[999].start_ns, 999);
+	live_threads_free(&live);
 }
 
 static void half_a_record_is_an_error_and_changes_nothing(void **state)
 {
-	struct living living = {.taken_ns = 5};
+	struct live_threads live = {.taken_ns = 5};
 	int fds[2];
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], "half", 4), 4);
 	close(fds[1]);
-	assert_int_equal(living_read(&living, fds[0]), -EPROTO);
-	assert_int_equal(living.taken_ns, 5);
-	assert_int_equal(living_read(&living, -1), -EBADF);
+	assert_int_equal(live_threads_read(&live, fds[0]), -EPROTO);
+	assert_int_equal(live.taken_ns, 5);
+	assert_int_equal(live_threads_read(&live, -1), -EBADF);
 	close(fds[0]);
 }
 
