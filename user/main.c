@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "command/command.h"
 #include "parse/questions.h"
-#include "sandbox/process.h"
+#include "sandbox/worker_process.h"
 
 int main(int argc, char **argv)
 {

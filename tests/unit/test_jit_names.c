@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "parse/questions.h"
-#include "sandbox/process.h"
+#include "sandbox/worker_process.h"
 #include "symbol/symbolizer.h"
 #include "unit/naming_fixture.h"
 

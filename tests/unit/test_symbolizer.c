@@ -20,7 +20,7 @@
 #include "leakmon_abi.h"
 #include "parse/questions.h"
 #include "proc/maps.h"
-#include "sandbox/process.h"
+#include "sandbox/worker_process.h"
 #include "symbol/symbolizer.h"
 #include "unit/naming_fixture.h"
 

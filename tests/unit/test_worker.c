@@ -20,8 +20,8 @@
 
 #include "base/cleanup.h"
 #include "parse/questions.h"
-#include "sandbox/process.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/worker_process.h"
 #include "unit/elf_fixture.h"
 
 static struct worker *new_worker(uint32_t deadline_ms)

@@ -162,7 +162,7 @@ extern const struct option_group color_group;
 /* What a command that writes reports checks: 0, or -EINVAL after a message. Completes top. */
 int output_check(struct output_options *output);
 
-/* -------- a run that watches processes: command/session.h */
+/* -------- a run that watches processes: monitor/session.h */
 
 struct session_options {
 	struct target_options targets;
@@ -199,7 +199,7 @@ int session_options_check(struct session_options *session, const struct given *g
 /* A command.free of options that begin with a struct session_options. */
 void session_options_free(void *session);
 
-/* -------- scans of a process: command/retain.c, command/threads.c */
+/* -------- scans of a process: command/cmd_retain.c, command/cmd_threads.c */
 
 struct pause_options {
 	bool no_stop;

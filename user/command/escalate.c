@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "collect/books.h"
-#include "command/session.h"
+#include "monitor/session.h"
 
 /* What one call costs its program, probes and stack walk: an estimate on the safe side of what
  * `make bench` measures for a pair. */

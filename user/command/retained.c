@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "command/emit.h"
+#include "monitor/emit.h"
 #include "output/retain.h"
 
 bool retained_only(const struct recording *recording)

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "command/top_front.h"
-#include "command/watch.h"
+#include "monitor/watch_loop.h"
 #include "store/recorder.h"
 
 struct track {

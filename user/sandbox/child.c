@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/interrupt.h"
-#include "sandbox/process.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/worker_process.h"
 
 /*
  * Signals to the whole process group (Ctrl-C) or service (systemctl stop) ask the monitor for its

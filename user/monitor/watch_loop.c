@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/watch.h"
+#include "monitor/watch_loop.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,12 +11,10 @@
 
 #include "base/log.h"
 #include "base/vec.h"
-#include "cli/values.h"
 #include "collect/events.h"
-#include "command/command.h"
-#include "command/report_loop.h"
-#include "command/session.h"
 #include "leakmon_abi.h"
+#include "monitor/report_loop.h"
+#include "monitor/session.h"
 #include "parse/allocators.h"
 
 /* --trace: one line per call of an allocator. */
@@ -41,7 +39,7 @@ static void trace_print_lost(FILE *out, uint64_t calls)
 	fprintf(out, "lost: %" PRIu64 " calls came faster than they could be written\n", calls);
 }
 
-/* leakmon watch: reports at intervals, until interrupted or until the targets are gone. */
+/* Reports at intervals, until interrupted or until the targets are gone. */
 
 /* Of a run without end; every verdict and every sparkline is made of fewer. */
 #define HISTORY_TIMES 120
@@ -337,71 +335,3 @@ int watch_run_reporter(const struct session_options *options, session_reporter r
 {
 	return run_with(options, NULL, report, context);
 }
-
-static int check(void *options, const struct given *given)
-{
-	return session_options_check(options, given);
-}
-
-static int run(const void *options)
-{
-	return watch_run(options, NULL);
-}
-
-static const struct option_row format_rows[] = {
-	FORMAT_ROW(OUTPUT_REPORT),
-};
-
-static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
-
-static const struct option_row trace_rows[] = {
-	{"trace", 't', NULL, "also print every allocation and free as it happens", value_set_flag,
-	 .offset = offsetof(struct tracking_options, trace)},
-};
-
-static const struct option_group trace_group = {"Output", trace_rows, ARRAY_SIZE(trace_rows)};
-
-static const struct session_options defaults = SESSION_DEFAULTS;
-
-#define PART(member) offsetof(struct session_options, member)
-
-const struct command command_watch = {
-	.name = "watch",
-	.summary = "show outstanding allocations by call stack (default with a target)",
-	.usage = "  leakmon [watch] TARGET [OPTION...] [INTERVAL [COUNT]]\n"
-		 "  leakmon [watch] [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
-	.about = "Shows what running programs have allocated and not freed, by call stack:\n"
-		 "every INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the\n"
-		 "end. SIGUSR1 asks for a report now.\n",
-	.examples =
-		"  leakmon -p 1234                       report every 5 s until Ctrl-C\n"
-		"  leakmon -p 1234 10 6                  six reports, 10 s apart\n"
-		"  leakmon -p 1234 -o 60000 -T 3 60      top 3, only blocks over 1 min old\n"
-		"  leakmon -p 1234 --format json 60 >> leaks.ndjson\n"
-		"                                        a line of JSON every minute\n"
-		"  leakmon --fail-over 1M -- ./server    start it; exit 3 if over 1 MiB is left\n",
-	.options_size = sizeof(defaults),
-	.defaults = &defaults,
-	.uses = {{&target_group, PART(targets)},
-		 {&launch_group, PART(targets)},
-		 TRACKING_USES,
-		 {&format_group, PART(output)},
-		 {&output_group, PART(output)},
-		 {&textfile_group, PART(output)},
-		 {&top_group, PART(output)},
-		 {&sort_group, PART(output)},
-		 {&blocks_group, PART(output)},
-		 {&trace_group, PART(tracking)},
-		 {&fail_over_group, PART(output)},
-		 {&debuginfod_group, PART(tracking)},
-		 {&color_group, PART(output)},
-		 {&benchmark_group, PART(tracking)}},
-	.positionals = SCHEDULE_WORDS(struct session_options, schedule),
-	.implied_by = {&target_group, &launch_group},
-	.follows_options = true,
-	.alternative = &command_triage,
-	.alternative_how = "leave out the target",
-	.check = check,
-	.free = session_options_free,
-	.run = run,
-};

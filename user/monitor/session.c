@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/session.h"
+#include "monitor/session.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "command/session_threads.h"
+#include "monitor/session_threads.h"
 #include "parse/questions.h"
 #include "proc/memory_room.h"
 #include "proc/pid_namespace.h"

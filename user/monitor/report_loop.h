@@ -3,8 +3,8 @@
  * The loop of every command that reports at intervals: a report each INTERVAL and at SIGUSR1, the
  * last one at the end, which COUNT, SIGINT, SIGTERM, SIGHUP or the end of what is watched brings.
  */
-#ifndef LEAKMON_COMMAND_REPORT_LOOP_H
-#define LEAKMON_COMMAND_REPORT_LOOP_H
+#ifndef LEAKMON_MONITOR_REPORT_LOOP_H
+#define LEAKMON_MONITOR_REPORT_LOOP_H
 
 #include <poll.h>
 #include <stdbool.h>

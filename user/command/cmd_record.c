@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "command/watch.h"
+#include "monitor/watch_loop.h"
 #include "store/recorder.h"
 
 /* A snapshot that could not be written is missed, counted and said; the run goes on. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/session_threads.h"
+#include "monitor/session_threads.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the reports of a session go: to a sink, to a stream, or each into a file that it replaces.
  */
-#ifndef LEAKMON_COMMAND_EMIT_H
-#define LEAKMON_COMMAND_EMIT_H
+#ifndef LEAKMON_MONITOR_EMIT_H
+#define LEAKMON_MONITOR_EMIT_H
 
 #include "analyze/report.h"
 #include "cli/options.h"
 #include "output/output.h"
 
-/* In command/report_loop.h. */
+/* In monitor/report_loop.h. */
 struct pollfd;
 struct pollfds;
 
 /* What a sink that somebody looks at, such as a screen, has to say between reports. Its reports
  * have a history, and do not wait for line numbers. */
 struct live_sink {
-	/* As reporter.wait_for of command/report_loop.h. */
+	/* As reporter.wait_for of monitor/report_loop.h. */
 	int (*wait_for)(void *context, struct pollfds *fds);
 	/* As reporter.handle; and 1: a report is wanted now. */
 	int (*handle)(void *context, const struct pollfd *fds, size_t count);
@@ -27,9 +27,9 @@ struct live_sink {
 
 /* Takes named reports of all sites instead of an output format: `record` does. */
 struct report_sink {
-	/* `label` is NULL but for a snapshot that was asked for by signal. 0; REPORT_AGAIN: the next
-	 * report at once; -errno after a message, which ends the run; what can be mended is the
-	 * sink's to count. */
+	/* `label` is NULL but for a snapshot that was asked for by signal. 0; REPORT_AGAIN: the
+	 * next report at once; -errno after a message, which ends the run; what can be mended is
+	 * the sink's to count. */
 	int (*take)(void *context, const struct report *report, const char *label, bool last);
 	/* Whether it wants no more; NULL: never. */
 	bool (*is_done)(void *context);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The loop of every command that watches targets: reports at intervals, by signal, and at the end.
  */
-#ifndef LEAKMON_COMMAND_WATCH_H
-#define LEAKMON_COMMAND_WATCH_H
+#ifndef LEAKMON_MONITOR_WATCH_LOOP_H
+#define LEAKMON_MONITOR_WATCH_LOOP_H
 
 #include "cli/options.h"
-#include "command/emit.h"
+#include "monitor/emit.h"
 
 /* `sink` takes the reports instead of the output format, or is NULL. Returns the exit code. */
 int watch_run(const struct session_options *options, const struct report_sink *sink);

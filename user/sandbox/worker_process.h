@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parser process: the same program, started anew with WORKER_ARGUMENT (child.h does). */
-#ifndef LEAKMON_SANDBOX_PROCESS_H
-#define LEAKMON_SANDBOX_PROCESS_H
+#ifndef LEAKMON_SANDBOX_WORKER_PROCESS_H
+#define LEAKMON_SANDBOX_WORKER_PROCESS_H
 
 #include "sandbox/parse_kind.h"
 

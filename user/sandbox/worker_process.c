@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "sandbox/process.h"
+#include "sandbox/worker_process.h"
 
 #include <errno.h>
 #include <malloc.h>

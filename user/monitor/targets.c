@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/targets.h"
+#include "monitor/targets.h"
 
 #include <errno.h>
 #include <linux/kcmp.h>
@@ -18,8 +18,8 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "collect/watched.h"
-#include "command/session.h"
-#include "command/session_threads.h"
+#include "monitor/session.h"
+#include "monitor/session_threads.h"
 #include "proc/process_list.h"
 
 /* What is said of a target that is attached to, and of one that is not. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The threads family beside the heap: attached to the same processes, shown in the same reports. */
-#ifndef LEAKMON_COMMAND_SESSION_THREADS_H
-#define LEAKMON_COMMAND_SESSION_THREADS_H
+#ifndef LEAKMON_MONITOR_SESSION_THREADS_H
+#define LEAKMON_MONITOR_SESSION_THREADS_H
 
 #include "collect/owners.h"
-#include "command/session.h"
+#include "monitor/session.h"
 #include "threads/thread_report.h"
 #include "threads/thread_table.h"
 

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "command/emit.h"
 #include "command/retained.h"
+#include "monitor/emit.h"
 #include "store/recording.h"
 
 struct side {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/report_loop.h"
+#include "monitor/report_loop.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One run of the monitor: everything that is opened for it, and the making of a report. */
-#ifndef LEAKMON_COMMAND_SESSION_H
-#define LEAKMON_COMMAND_SESSION_H
+#ifndef LEAKMON_MONITOR_SESSION_H
+#define LEAKMON_MONITOR_SESSION_H
 
 #include <stdio.h>
 
@@ -9,8 +9,8 @@
 #include "cli/options.h"
 #include "collect/collect.h"
 #include "collect/mapping_stream.h"
-#include "command/emit.h"
-#include "command/targets.h"
+#include "monitor/emit.h"
+#include "monitor/targets.h"
 #include "output/output.h"
 #include "probe/launch.h"
 #include "probe/loader.h"

@@ -5,8 +5,8 @@
  * that a traced process forks, join when they are met, and one that cannot be is left out, with a
  * line that says why.
  */
-#ifndef LEAKMON_COMMAND_TARGETS_H
-#define LEAKMON_COMMAND_TARGETS_H
+#ifndef LEAKMON_MONITOR_TARGETS_H
+#define LEAKMON_MONITOR_TARGETS_H
 
 #include <stdbool.h>
 #include <stdint.h>

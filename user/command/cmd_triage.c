@@ -7,10 +7,10 @@
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "command/emit.h"
 #include "command/escalate.h"
-#include "command/report_loop.h"
 #include "command/sampling.h"
+#include "monitor/emit.h"
+#include "monitor/report_loop.h"
 #include "triage/triage.h"
 
 /* How often an open window is looked at. */

@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "command/session.h"
-#include "command/session_threads.h"
-#include "command/watch.h"
+#include "monitor/session.h"
+#include "monitor/session_threads.h"
+#include "monitor/watch_loop.h"
 
 /* `leakmon threads`: from a session to a named report of dead threads. */
 
