@@ -83,7 +83,7 @@ static void the_mappings_are_read_once_per_refresh_whoever_uses_them(void **stat
 		const struct mapping *mapping = &process->maps.list.items[i];
 
 		for (enum dso_kind kind = 0; mapping->inode && kind < DSO_KIND_MAX_; kind++)
-			assert_non_null(process_dso(table, process, mapping, kind));
+			assert_non_null(process_dso(&table->dsos, process, mapping, kind));
 	}
 	assert_non_null(process_code_at(process, (uintptr_t)refresh));
 	assert_int_equal(reads, 1);

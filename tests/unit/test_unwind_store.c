@@ -19,12 +19,14 @@
 
 #include "base/cleanup.h"
 #include "parse/questions.h"
+#include "target/process.h"
 #include "unwind/unwind_store.h"
 
 struct fixture {
 	struct unwind_maps maps;
 	uint32_t generation;
 	struct worker *worker;
+	struct process_table *processes;
 	struct unwind_store *store;
 };
 
@@ -59,7 +61,9 @@ static int set_up(void **state)
 	fixture->maps.ranges_fd = outer_map(BPF_MAP_TYPE_HASH_OF_MAPS, sizeof(struct lm_range), 8);
 	fixture->maps.generation = &fixture->generation;
 	fixture->worker = worker_new_local(&parse_kinds);
-	fixture->store = unwind_store_new(&fixture->maps, fixture->worker);
+	fixture->processes = process_table_new();
+	fixture->store =
+		unwind_store_new(&fixture->maps, fixture->worker, &fixture->processes->dsos);
 	return fixture->store ? 0 : -1;
 }
 
@@ -68,6 +72,7 @@ static int tear_down(void **state)
 	struct fixture *fixture = *state;
 
 	unwind_store_free(fixture->store);
+	process_table_free(fixture->processes);
 	worker_free(fixture->worker);
 	if (fixture->store) {
 		close(fixture->maps.modules_fd);
@@ -133,13 +138,27 @@ static struct unwind_stats stats_of(const struct fixture *fixture)
 	return stats;
 }
 
+static int refresh(struct fixture *fixture, pid_t pid)
+{
+	struct process *process;
+	int error = process_table_refresh(fixture->processes, pid, &process);
+
+	return error ? error : unwind_store_refresh(fixture->store, process);
+}
+
+static void forget(struct fixture *fixture, pid_t pid)
+{
+	unwind_store_forget(fixture->store, pid);
+	process_table_forget(fixture->processes, pid);
+}
+
 static void a_process_is_loaded_once_and_only_read_again_while_nothing_changes(void **state)
 {
 	struct fixture *fixture = fixture_of(state);
 	struct unwind_stats first;
 	uint32_t generation;
 
-	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	assert_int_equal(refresh(fixture, getpid()), 0);
 	first = stats_of(fixture);
 	assert_true(kernel_has(fixture, getpid()));
 	assert_int_equal(first.processes, 1);
@@ -147,7 +166,7 @@ static void a_process_is_loaded_once_and_only_read_again_while_nothing_changes(v
 	assert_true(first.rows > 20000);
 	generation = fixture->generation;
 	assert_int_equal(generation, 1);
-	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	assert_int_equal(refresh(fixture, getpid()), 0);
 	assert_int_equal(fixture->generation, generation);
 	assert_int_equal(stats_of(fixture).modules, first.modules);
 }
@@ -159,14 +178,14 @@ static void a_new_mapping_is_written_in_place(void **state)
 	uint32_t key = (uint32_t)getpid(), before = 0, after = 0;
 	void *code;
 
-	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	assert_int_equal(refresh(fixture, getpid()), 0);
 	bpf_map_lookup_elem(fixture->maps.ranges_fd, &key, &before);
 	for (int i = 0; i < 10; i++) {
 		code = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+		assert_int_equal(refresh(fixture, getpid()), 0);
 		assert_int_equal(fixture->generation, 2 + 2 * i);
 		munmap(code, 8192);
-		assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+		assert_int_equal(refresh(fixture, getpid()), 0);
 	}
 	bpf_map_lookup_elem(fixture->maps.ranges_fd, &key, &after);
 	assert_int_not_equal(before, 0);
@@ -177,10 +196,12 @@ static void many_processes_are_loaded_together_and_those_that_are_gone_passed_ov
 {
 	struct fixture *fixture = fixture_of(state);
 	pid_t pids[4] = {start_child(), start_child(), start_child(), start_child()};
+	struct process *processes[4];
 	size_t before = open_files();
 
 	stop_child(pids[1]);
-	assert_int_equal(unwind_store_refresh_all(fixture->store, pids, 4), 0);
+	assert_int_equal(process_table_refresh_all(fixture->processes, pids, 4, processes), 3);
+	assert_int_equal(unwind_store_refresh_all(fixture->store, processes, 3), 0);
 	assert_int_equal(fixture->generation, 1);
 	assert_int_equal(stats_of(fixture).processes, 3);
 	for (int i = 0; i < 4; i++)
@@ -188,7 +209,7 @@ static void many_processes_are_loaded_together_and_those_that_are_gone_passed_ov
 	/* One array each, and the copy of the vDSO. */
 	assert_true(open_files() <= before + 4);
 	for (int i = 0; i < 4; i++) {
-		unwind_store_forget(fixture->store, pids[i]);
+		forget(fixture, pids[i]);
 		if (i != 1)
 			stop_child(pids[i]);
 	}
@@ -202,18 +223,18 @@ static void processes_may_come_and_go_for_ever(void **state)
 	struct fixture *fixture = fixture_of(state);
 	size_t before;
 
-	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	assert_int_equal(refresh(fixture, getpid()), 0);
 	before = open_files();
 	for (int i = 0; i < 60; i++) {
 		pid_t pid = start_child();
 
-		assert_int_equal(unwind_store_refresh(fixture->store, pid), 0);
+		assert_int_equal(refresh(fixture, pid), 0);
 		assert_true(kernel_has(fixture, pid));
 		stop_child(pid);
-		unwind_store_forget(fixture->store, pid);
+		forget(fixture, pid);
 		assert_int_equal(open_files(), before);
 	}
-	assert_int_equal(unwind_store_refresh(fixture->store, 0x3fffff), -ESRCH);
+	assert_int_equal(refresh(fixture, 0x3fffff), -ESRCH);
 	assert_int_equal(stats_of(fixture).processes, 1);
 }
 
@@ -224,7 +245,7 @@ static void copies_of_a_file_share_their_rows(void **state)
 	struct unwind_stats before;
 	void *codes[2];
 
-	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	assert_int_equal(refresh(fixture, getpid()), 0);
 	before = stats_of(fixture);
 	for (int i = 0; i < 2; i++) {
 		char path[] = "/tmp/leakmon-copy-XXXXXX", command[128];
@@ -238,7 +259,7 @@ static void copies_of_a_file_share_their_rows(void **state)
 		close(fd);
 		unlink(path);
 	}
-	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	assert_int_equal(refresh(fixture, getpid()), 0);
 	assert_int_equal(stats_of(fixture).modules, before.modules);
 	assert_int_equal(stats_of(fixture).rows, before.rows);
 	assert_int_equal(stats_of(fixture).failures, before.failures);
@@ -272,14 +293,14 @@ static void rows_of_files_that_nobody_maps_stay_for_the_next_and_then_go(void **
 	struct fixture *fixture = fixture_of(state);
 	struct unwind_stats base;
 
-	assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+	assert_int_equal(refresh(fixture, getpid()), 0);
 	base = stats_of(fixture);
 	for (int i = 0; i < 300; i++) {
 		void *code = map_library(i);
 
-		assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+		assert_int_equal(refresh(fixture, getpid()), 0);
 		munmap(code, 4096);
-		assert_int_equal(unwind_store_refresh(fixture->store, getpid()), 0);
+		assert_int_equal(refresh(fixture, getpid()), 0);
 	}
 	assert_int_equal(stats_of(fixture).failures, base.failures);
 	/* The latest 256 files, and what we have mapped all the time. */

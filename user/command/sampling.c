@@ -112,20 +112,16 @@ static int on_sample(void *context, void *data, size_t size)
 	return 0;
 }
 
-static void refresh_names(struct sampling *sampling, pid_t pid)
+/* Its mappings have changed. Needs the programs. */
+static void sampling_refresh(struct sampling *sampling, pid_t pid, bool rows)
 {
 	struct process *process;
+	int error = process_table_refresh(sampling->processes, pid, &process);
 
-	process_table_refresh(sampling->processes, pid, &process);
+	if (!error && rows)
+		unwind_store_refresh(sampling->unwind, process);
 	if (process)
 		symbolizer_refresh(sampling->symbolizer, (uint64_t)pid, process);
-}
-
-/* The mappings of `pid` have changed. Needs the programs. */
-static void sampling_refresh(struct sampling *sampling, pid_t pid)
-{
-	unwind_store_refresh(sampling->unwind, pid);
-	refresh_names(sampling, pid);
 }
 
 /* Code whose unwind rows are missing. */
@@ -135,7 +131,7 @@ static void on_event(const struct lm_event *event, void *context)
 	pid_t pid = (pid_t)(event->process >> 32);
 
 	if (event->type == LM_EVENT_NO_ROWS && sampling_find(sampling, pid))
-		sampling_refresh(sampling, pid);
+		sampling_refresh(sampling, pid, true);
 }
 
 static void sampling_unload(struct sampling *sampling)
@@ -161,11 +157,13 @@ static int open_stages(struct sampling *sampling)
 {
 	sampling->worker = worker_new(&parse_kinds, NULL);
 	sampling->processes = process_table_new();
-	if (sampling->worker && sampling->processes)
-		sampling->symbolizer = symbolizer_new(sampling->worker, &sampling->processes->dsos);
-	sampling->unwind = sampling->worker
-				   ? unwind_store_new(&sampling->side.bpf.unwind, sampling->worker)
-				   : NULL;
+	if (sampling->worker && sampling->processes) {
+		struct dso_cache *dsos = &sampling->processes->dsos;
+
+		sampling->symbolizer = symbolizer_new(sampling->worker, dsos);
+		sampling->unwind =
+			unwind_store_new(&sampling->side.bpf.unwind, sampling->worker, dsos);
+	}
 	sampling->ring = ring_buffer__new(sampling->side.samples_fd, on_sample, sampling, NULL);
 	sampling->events = events_new(&sampling->side.bpf, on_event, sampling);
 	return sampling->symbolizer && sampling->unwind && sampling->ring && sampling->events
@@ -279,7 +277,7 @@ static const char *follow(struct sampling *sampling, struct sampled *sampled)
 		return "--budget has to save up for it";
 	if (sampling_load(sampling))
 		return sampling->refusal;
-	sampling_refresh(sampling, sampled->pid);
+	sampling_refresh(sampling, sampled->pid, true);
 	error = suspect_loader_follow(&sampling->side, sampled->pid, &suspect);
 	sampled->followed = !error;
 	if (!error && suspect.kind == LM_SAMPLE_FAULT)
@@ -442,7 +440,7 @@ static int fill_stacks(struct triage_samples *result, struct sampling *sampling,
 		error = samples_sum(&sampled->samples, &sums);
 	if (error)
 		return error;
-	refresh_names(sampling, sampled->pid);
+	sampling_refresh(sampling, sampled->pid, false);
 	result->taken = sampled->samples.taken;
 	result->lost = *sampling->side.samples_lost - sampled->lost_before;
 	result->missed = sampled->faults.missed;

@@ -23,16 +23,28 @@
 void session_refresh(struct session *session, pid_t pid)
 {
 	struct process *process;
-	/* At the end, only names are of use. */
-	int error = interrupt_check() ? 0 : unwind_store_refresh(session->unwind, pid);
+	int error = process_table_refresh(session->processes, pid, &process);
 
+	/* At the end, only names are of use. */
+	if (!error && !interrupt_check())
+		error = unwind_store_refresh(session->unwind, process);
 	if (error && error != -ESRCH && error != -EINTR)
 		log_warning("process %d: its stacks are walked by frame pointer where new code is "
 			    "mapped: %s",
 			    pid, strerror(-error));
-	process_table_refresh(session->processes, pid, &process);
 	if (process)
 		symbolizer_refresh(session->symbolizer, (uint64_t)pid, process);
+}
+
+void session_load_rows(struct session *session, const pid_t *pids, size_t count)
+{
+	struct process **processes = calloc(count + 1, sizeof(*processes));
+
+	if (!processes)
+		return;
+	count = process_table_refresh_all(session->processes, pids, count, processes);
+	unwind_store_refresh_all(session->unwind, processes, count);
+	free(processes);
 }
 
 void session_forget(struct session *session, pid_t pid)
@@ -509,10 +521,12 @@ static int open_stages(struct session *session)
 	session->worker = worker_new(&parse_kinds, NULL);
 	session->target_config.worker = session->worker;
 	session->processes = process_table_new();
-	if (session->worker && session->processes)
-		session->symbolizer = symbolizer_new(session->worker, &session->processes->dsos);
-	session->unwind =
-		session->worker ? unwind_store_new(&session->bpf.unwind, session->worker) : NULL;
+	if (session->worker && session->processes) {
+		struct dso_cache *dsos = &session->processes->dsos;
+
+		session->symbolizer = symbolizer_new(session->worker, dsos);
+		session->unwind = unwind_store_new(&session->bpf.unwind, session->worker, dsos);
+	}
 	use_debuginfod(session);
 	session->mappings = options->tracking.mappings ? mapping_stream_new(&session->bpf) : NULL;
 	session->thread_libraries = thread_libraries_new();
@@ -613,9 +627,9 @@ static int open_all(struct session *session)
 		error = load(session);
 	if (!error)
 		error = open_stages(session);
-	if (!error && options->targets.pids.count) /* one wait for all: see unwind_store.h */
-		unwind_store_refresh_all(session->unwind, options->targets.pids.items,
-					 options->targets.pids.count);
+	if (!error && options->targets.pids.count)
+		session_load_rows(session, options->targets.pids.items,
+				  options->targets.pids.count);
 	for (size_t i = 0; i < options->targets.pids.count && !error; i++) {
 		error = interrupt_check();
 		if (!error)

@@ -89,6 +89,9 @@ void session_take_lines(struct session *session);
 /* Reads a target's mappings again: for the stack walk, and for names. */
 void session_refresh(struct session *session, pid_t pid);
 
+/* Loads the unwind rows of many targets, with one wait for all of them: see unwind_store.h. */
+void session_load_rows(struct session *session, const pid_t *pids, size_t count);
+
 /* Says what each mapping of a snapshot is for, where its call stack tells. */
 void session_label_mappings(struct session *session, struct snapshot *snapshot);
 

@@ -185,8 +185,7 @@ static int attach_selection(struct session *session, bool first)
 		targets_say_it_takes_time("attaching to", selection.pids.count);
 	/* One wait for all: each by itself would wait for the kernel. */
 	if (first && !error && !session->everywhere)
-		unwind_store_refresh_all(session->unwind, selection.pids.items,
-					 selection.pids.count);
+		session_load_rows(session, selection.pids.items, selection.pids.count);
 	for (size_t i = 0; i < selection.pids.count && !error; i++) {
 		error = interrupt_check();
 		if (!error)

@@ -234,7 +234,7 @@ static int copy_vdso(void)
 
 	if (fd < 0)
 		return -ENOENT;
-	/* Its section headers come last (arch/x86/entry/vdso/vdso2c.h). */
+	/* Its section headers come last (vdso2c.h of the kernel). */
 	size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
 	if (write(fd, image, size) != (ssize_t)size)
 		return -EIO;

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "proc/process_list.h"
 #include "proc/target_file.h"
 
@@ -245,6 +246,22 @@ int process_table_refresh(struct process_table *table, pid_t pid, struct process
 	return *process ? refresh(table, *process) : -ENOMEM;
 }
 
+size_t process_table_refresh_all(struct process_table *table, const pid_t *pids, size_t count,
+				 struct process **processes)
+{
+	size_t read = 0;
+
+	for (size_t i = 0; i < count && !interrupt_check(); i++) {
+		bool known = process_table_find(table, pids[i]);
+
+		if (!process_table_refresh(table, pids[i], &processes[read]))
+			read++;
+		else if (!known)
+			process_table_forget(table, pids[i]);
+	}
+	return read;
+}
+
 struct process *process_table_find(const struct process_table *table, pid_t pid)
 {
 	const uint64_t *slot = hash_get(&table->processes, (uint64_t)pid);
@@ -307,20 +324,35 @@ const struct code_range *process_code_at(const struct process *process, uint64_t
 	return range;
 }
 
-struct dso *process_dso(struct process_table *table, const struct process *process,
+/* The path, too: on btrfs, files of two subvolumes may look the same but for it. */
+static bool is_of_file(const struct code_range *range, const struct mapping *mapping)
+{
+	return range->dso && mapping_same_file(&range->mapping, mapping) &&
+	       !strcmp(range->mapping.path, mapping->path);
+}
+
+static struct dso *find_dso(const struct process *process, const struct mapping *mapping)
+{
+	const struct code_range *range = find_same(&process->code, mapping);
+
+	if (range && range->dso)
+		return range->dso;
+	for (size_t i = 0; !mapping->executable && i < process->code.count; i++) {
+		if (is_of_file(&process->code.items[i], mapping))
+			return process->code.items[i].dso;
+	}
+	return NULL;
+}
+
+struct dso *process_dso(struct dso_cache *dsos, const struct process *process,
 			const struct mapping *mapping, enum dso_kind kind)
 {
-	for (size_t i = 0; i < process->code.count; i++) {
-		const struct code_range *range = &process->code.items[i];
+	struct dso *dso = find_dso(process, mapping);
 
-		/* The path, too: on btrfs files of two subvolumes may look the same but for it. */
-		if (range->dso && mapping_same_file(&range->mapping, mapping) &&
-		    !strcmp(range->mapping.path, mapping->path)) {
-			dso_hold(&table->dsos, range->dso, kind);
-			return range->dso;
-		}
-	}
-	if (dso_is_vdso(mapping))
-		return dso_add_vdso(&table->dsos, kind);
-	return dso_add(&table->dsos, target_file_open_mapping(process->maps.task, mapping), kind);
+	if (!dso && dso_is_vdso(mapping))
+		return dso_add_vdso(dsos, kind);
+	if (!dso)
+		return dso_add(dsos, target_file_open_mapping(process->maps.task, mapping), kind);
+	dso_hold(dsos, dso, kind);
+	return dso;
 }

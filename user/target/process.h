@@ -52,6 +52,12 @@ void process_table_free(struct process_table *table);
  * stays.
  */
 int process_table_refresh(struct process_table *table, pid_t pid, struct process **process);
+/*
+ * The same for many, until the monitor is interrupted: `processes`, with room for all, gets those
+ * that could be read; others that were not known before are forgotten. How many could be read.
+ */
+size_t process_table_refresh_all(struct process_table *table, const pid_t *pids, size_t count,
+				 struct process **processes);
 /* As it was read last; NULL: it never was. */
 struct process *process_table_find(const struct process_table *table, pid_t pid);
 void process_table_forget(struct process_table *table, pid_t pid);
@@ -64,7 +70,7 @@ const struct code_range *process_code_at(const struct process *process, uint64_t
  * The DSO of one of process->maps, with a facet held for the caller: known as code already, or
  * opened. NULL: its file cannot be had, or out of memory.
  */
-struct dso *process_dso(struct process_table *table, const struct process *process,
+struct dso *process_dso(struct dso_cache *dsos, const struct process *process,
 			const struct mapping *mapping, enum dso_kind kind);
 
 #endif

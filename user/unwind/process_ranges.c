@@ -6,12 +6,11 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "sandbox/worker.h"
-#include "unwind/module_image.h"
 
 /* What the mappings come to. */
 struct listed {
 	VEC(struct lm_range) ranges;
-	VEC(struct row_module *) held;
+	VEC(struct dso *) held;
 };
 
 struct process_ranges *process_ranges_new(void)
@@ -23,10 +22,10 @@ struct process_ranges *process_ranges_new(void)
 	return ranges;
 }
 
-static void release_all(struct row_modules *modules, struct row_module **held, size_t count)
+static void release_all(struct row_modules *modules, struct dso **held, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		row_modules_release(modules, held[i]);
+		dso_release(modules->dsos, held[i], DSO_ROWS);
 }
 
 void process_ranges_free(struct process_ranges *ranges, struct row_modules *modules)
@@ -38,27 +37,30 @@ void process_ranges_free(struct process_ranges *ranges, struct row_modules *modu
 }
 
 /* NULL: there is none, or there is no memory to remember that it is held. */
-static struct row_module *hold_module(struct listed *listed, struct row_modules *modules, int task,
-				      const struct mapping *mapping)
+static const struct row_module *hold_module(struct listed *listed, struct row_modules *modules,
+					    const struct process *process,
+					    const struct mapping *mapping)
 {
-	struct row_module *module, **place;
+	struct dso *dso, **place;
 
-	if (!module_image_exists(mapping))
+	if (!mapping->inode && !dso_is_vdso(mapping))
 		return NULL;
-	module = row_modules_hold(modules, task, mapping);
-	place = module ? vec_push(&listed->held) : NULL;
-	if (place)
-		*place = module;
-	else if (module)
-		row_modules_release(modules, module);
-	return place ? module : NULL;
+	dso = process_dso(modules->dsos, process, mapping, DSO_ROWS);
+	place = dso ? vec_push(&listed->held) : NULL;
+	if (!place) {
+		if (dso)
+			dso_release(modules->dsos, dso, DSO_ROWS);
+		return NULL;
+	}
+	*place = dso;
+	return row_modules_get(modules, dso, process->maps.task, mapping);
 }
 
 /* Code without rows gets a range all the same: the walk goes on there by frame pointer. */
-static int list_mapping(struct listed *listed, struct row_modules *modules, int task,
-			const struct mapping *mapping)
+static int list_mapping(struct listed *listed, struct row_modules *modules,
+			const struct process *process, const struct mapping *mapping)
 {
-	struct row_module *module;
+	const struct row_module *module;
 	struct lm_range *range;
 	uint64_t vaddr;
 
@@ -69,7 +71,7 @@ static int list_mapping(struct listed *listed, struct row_modules *modules, int 
 		return -ENOMEM;
 	*range = (struct lm_range){
 		.start = mapping->start, .end = mapping->end, .module = LM_MODULE_NONE};
-	module = hold_module(listed, modules, task, mapping);
+	module = hold_module(listed, modules, process, mapping);
 	if (!module || !module->set || row_module_vaddr(module, mapping, &vaddr))
 		return 0;
 	range->bias = mapping->start - (vaddr - module->base);
@@ -77,18 +79,28 @@ static int list_mapping(struct listed *listed, struct row_modules *modules, int 
 	return 0;
 }
 
-static int load(struct process_ranges *ranges, const struct maps *maps, struct row_modules *modules,
-		enum ranges_change *change)
+static int list_code(struct listed *listed, struct row_modules *modules,
+		     const struct process *process)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < process->maps.list.count && !error; i++) {
+		const struct mapping *mapping = &process->maps.list.items[i];
+
+		error = interrupt_check();
+		if (!error && mapping->executable)
+			error = list_mapping(listed, modules, process, mapping);
+	}
+	return error;
+}
+
+static int load(struct process_ranges *ranges, const struct process *process,
+		struct row_modules *modules, enum ranges_change *change)
 {
 	struct listed listed = {0};
 	bool fresh = false;
-	int error = 0;
+	int error = list_code(&listed, modules, process);
 
-	for (size_t i = 0; i < maps->list.count && !error; i++) {
-		error = interrupt_check();
-		if (!error)
-			error = list_mapping(&listed, modules, maps->task, &maps->list.items[i]);
-	}
 	if (!error)
 		error = range_array_write(&ranges->array, listed.ranges.items,
 					  (uint32_t)listed.ranges.count, &fresh);
@@ -107,37 +119,17 @@ static int load(struct process_ranges *ranges, const struct maps *maps, struct r
 	return 0;
 }
 
-static uint64_t hash_maps(const struct maps *maps)
+int process_ranges_refresh(struct process_ranges *ranges, const struct process *process,
+			   struct row_modules *modules, enum ranges_change *change)
 {
-	uint64_t hash = maps->list.count;
+	int error;
 
-	for (size_t i = 0; i < maps->list.count; i++) {
-		const struct mapping *mapping = &maps->list.items[i];
-
-		hash = hash_mix(hash ^ mapping->start);
-		hash = hash_mix(hash ^ mapping->end);
-		hash = hash_mix(hash ^ mapping->inode);
-		hash = hash_mix(hash ^ mapping->offset);
-	}
-	return hash;
-}
-
-int process_ranges_refresh(struct process_ranges *ranges, int pid, struct row_modules *modules,
-			   enum ranges_change *change)
-{
-	_cleanup_(maps_free) struct maps maps = {0};
-	int error = maps_read(pid, MAPS_EXECUTABLE, &maps);
-	uint64_t hash;
-
-	if (error)
-		return error;
-	hash = hash_maps(&maps);
-	worker_begin_process(modules->worker, pid);
+	worker_begin_process(modules->worker, process->pid);
 	*change = RANGES_SAME;
-	if (ranges->array.fd >= 0 && hash == ranges->maps_hash)
+	if (ranges->array.fd >= 0 && ranges->generation == process->generation)
 		return 0;
-	error = load(ranges, &maps, modules, change);
+	error = load(ranges, process, modules, change);
 	if (!error)
-		ranges->maps_hash = hash;
+		ranges->generation = process->generation;
 	return error;
 }

@@ -7,9 +7,9 @@
 #include "unwind/row_modules.h"
 
 struct process_ranges {
-	uint64_t maps_hash; /* of the mappings that are loaded */
+	uint64_t generation; /* of the process, when its mappings were loaded */
 	struct range_array array;
-	VEC(struct row_module *) held; /* once for each range that lies in it */
+	VEC(struct dso *) held; /* once for each range that lies in it */
 };
 
 struct process_ranges *process_ranges_new(void);
@@ -23,10 +23,10 @@ enum ranges_change {
 };
 
 /*
- * Reads the mappings and writes them into the array; new modules wait for row_sets_load().
- * 0; -ESRCH: the process is gone; -errno. On errors the next refresh tries it all again.
+ * Writes the mappings into the array, as they were read last; new modules wait for row_sets_load().
+ * 0 or -errno: then the next refresh tries it all again.
  */
-int process_ranges_refresh(struct process_ranges *ranges, int pid, struct row_modules *modules,
-			   enum ranges_change *change);
+int process_ranges_refresh(struct process_ranges *ranges, const struct process *process,
+			   struct row_modules *modules, enum ranges_change *change);
 
 #endif

@@ -22,14 +22,15 @@ struct unwind_store {
 	bool changed;
 };
 
-struct unwind_store *unwind_store_new(const struct unwind_maps *maps, struct worker *worker)
+struct unwind_store *unwind_store_new(const struct unwind_maps *maps, struct worker *worker,
+				      struct dso_cache *dsos)
 {
 	struct unwind_store *store = calloc(1, sizeof(*store));
 
 	if (!store)
 		return NULL;
 	store->maps = *maps;
-	if (!row_modules_init(&store->modules, maps->modules_fd, worker))
+	if (!row_modules_init(&store->modules, maps->modules_fd, worker, dsos))
 		return store;
 	free(store);
 	return NULL;
@@ -130,15 +131,16 @@ static void forget(struct unwind_store *store, int pid, struct process_ranges *r
 	hash_remove(&store->processes, (uint64_t)pid);
 }
 
-static int stage(struct unwind_store *store, int pid)
+static int stage(struct unwind_store *store, const struct process *process)
 {
+	pid_t pid = process->pid;
 	struct process_ranges *ranges = find_or_add(store, pid);
 	enum ranges_change change = RANGES_SAME;
 	int error;
 
 	if (!ranges)
 		return -ENOMEM;
-	error = process_ranges_refresh(ranges, pid, &store->modules, &change);
+	error = process_ranges_refresh(ranges, process, &store->modules, &change);
 	if (error) {
 		if (ranges->array.fd < 0)
 			forget(store, pid, ranges);
@@ -166,20 +168,21 @@ static int commit(struct unwind_store *store)
 	return error ? error : rows_error;
 }
 
-int unwind_store_refresh(struct unwind_store *store, int pid)
+int unwind_store_refresh(struct unwind_store *store, const struct process *process)
 {
-	int error = stage(store, pid);
+	int error = stage(store, process);
 
 	return error ? error : commit(store);
 }
 
-int unwind_store_refresh_all(struct unwind_store *store, const int *pids, size_t count)
+int unwind_store_refresh_all(struct unwind_store *store, struct process *const *processes,
+			     size_t count)
 {
 	int first = 0, error;
 
 	for (size_t i = 0; i < count && !interrupt_check(); i++) {
-		error = stage(store, pids[i]);
-		if (error && error != -ESRCH && !first)
+		error = stage(store, processes[i]);
+		if (error && !first)
 			first = error;
 	}
 	error = commit(store);

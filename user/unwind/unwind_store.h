@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct dso_cache;
+struct process;
 struct unwind_store;
 struct worker;
 
@@ -25,24 +27,26 @@ struct unwind_stats {
 	size_t failures; /* files whose .eh_frame could not be used */
 };
 
-/* Files are compiled by `worker`, which is borrowed. NULL: out of memory. */
-struct unwind_store *unwind_store_new(const struct unwind_maps *maps, struct worker *worker);
+/* Of processes whose files are in `dsos`; they are compiled by `worker`. NULL: out of memory. */
+struct unwind_store *unwind_store_new(const struct unwind_maps *maps, struct worker *worker,
+				      struct dso_cache *dsos);
 void unwind_store_free(struct unwind_store *store);
 
 /*
- * Reads the mappings of a process and loads what is new; cheap when nothing changed. A file whose
+ * Loads what is new in a process that has been refreshed; cheap when nothing changed. A file whose
  * rows cannot be had is left out (its frames are walked by frame pointer) and not tried again.
  * What a process maps anew is there for its walks before this returns: new entries in the kernel's
  * maps of maps cost an RCU grace period (5 to 30 ms) each time, but only after they took effect.
- * 0; -ESRCH: the process is gone; or -errno when the kernel refused a map.
+ * 0, or -errno when the kernel refused a map.
  */
-int unwind_store_refresh(struct unwind_store *store, int pid);
+int unwind_store_refresh(struct unwind_store *store, const struct process *process);
 
 /*
- * The same for many processes, with one wait for all of them. Those that are gone are passed over.
- * 0, or the first -errno; the others are refreshed all the same.
+ * The same for many processes, with one wait for all of them. 0, or the first -errno; the others
+ * are refreshed all the same.
  */
-int unwind_store_refresh_all(struct unwind_store *store, const int *pids, size_t count);
+int unwind_store_refresh_all(struct unwind_store *store, struct process *const *processes,
+			     size_t count);
 
 /*
  * Drops what belongs to a process that ended: at once here, in the kernel together with others.
