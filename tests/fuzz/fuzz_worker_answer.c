@@ -107,21 +107,21 @@ static void use_plan(const struct bytes *body)
 static void receive(const struct bytes *packets)
 {
 	struct receipt receipt = {.id = ID};
-	int ends[2], err = -EAGAIN;
+	int ends[2], error = -EAGAIN;
 	size_t at = 0;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return;
-	while (err == -EAGAIN && packets->size - at >= 2) {
+	while (error == -EAGAIN && packets->size - at >= 2) {
 		size_t length = packets->data[at] | packets->data[at + 1] << 8;
 
 		at += 2;
 		length = MIN(length, packets->size - at);
 		check(send(ends[1], packets->data + at, length, MSG_DONTWAIT) == (ssize_t)length);
 		at += length;
-		err = child_receive(&(struct child){.fd = ends[0]}, &receipt);
+		error = child_receive(&(struct child){.fd = ends[0]}, &receipt);
 	}
-	check(err || receipt.body.size == receipt.header.size);
+	check(error || receipt.body.size == receipt.header.size);
 	check(receipt.body.capacity <= 4 * WORKER_CHUNK_BYTES + 2 * packets->size);
 	bytes_free(&receipt.body);
 	close(ends[0]);

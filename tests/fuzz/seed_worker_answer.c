@@ -56,9 +56,9 @@ static int seed(struct parser *parser, const char *directory, size_t number, con
 {
 	_cleanup_close_ int fd = open(name, O_RDONLY | O_CLOEXEC);
 	char path[4096];
-	int err = fd < 0 ? -errno : 0;
+	int error = fd < 0 ? -errno : 0;
 
-	for (size_t use = 0; !err && use < ARRAY_SIZE(kinds); use++) {
+	for (size_t use = 0; !error && use < ARRAY_SIZE(kinds); use++) {
 		struct worker_request request = request_of(kinds[use], number);
 		_cleanup_(bytes_free) struct bytes body = {0};
 
@@ -66,20 +66,20 @@ static int seed(struct parser *parser, const char *directory, size_t number, con
 		    body.size > MAX_SEED_BYTES)
 			continue;
 		snprintf(path, sizeof(path), "%s/%zu-%zu", directory, number, use);
-		err = write_seed(path, (uint8_t)use, &body);
+		error = write_seed(path, (uint8_t)use, &body);
 	}
-	return err;
+	return error;
 }
 
 int main(int argc, char **argv)
 {
 	struct parser *parser = parser_new(&parse_kinds);
-	int err = argc > 2 && parser ? 0 : -EINVAL;
+	int error = argc > 2 && parser ? 0 : -EINVAL;
 
-	for (int i = 2; !err && i < argc; i++)
-		err = seed(parser, argv[1], (size_t)i, argv[i]);
+	for (int i = 2; !error && i < argc; i++)
+		error = seed(parser, argv[1], (size_t)i, argv[i]);
 	parser_free(parser);
-	if (err)
-		fprintf(stderr, "seed_worker_answer: %s\n", strerror(-err));
-	return err != 0;
+	if (error)
+		fprintf(stderr, "seed_worker_answer: %s\n", strerror(-error));
+	return error != 0;
 }

@@ -36,11 +36,11 @@ static inline struct symbolizer *naming_new(struct worker *worker)
 static inline int naming_refresh(struct symbolizer *symbolizer, uint64_t key, pid_t pid)
 {
 	struct process *process;
-	int err = process_table_refresh(naming_processes(symbolizer), pid, &process);
+	int error = process_table_refresh(naming_processes(symbolizer), pid, &process);
 
 	assert_non_null(process);
 	assert_int_equal(symbolizer_refresh(symbolizer, key, process), 0);
-	return err;
+	return error;
 }
 
 static inline void naming_free(struct symbolizer *symbolizer)

@@ -140,7 +140,7 @@ static void what_is_missing_or_broken_has_its_error(void **state)
 {
 	static const struct {
 		void (*change)(struct unwind_fixture *elf);
-		int err;
+		int error;
 	} cases[] = {
 		{break_offset, -EBADMSG},   {break_size, -EBADMSG},
 		{leave_out, -ENOENT},	    {compress, -ENOENT},
@@ -156,7 +156,7 @@ static void what_is_missing_or_broken_has_its_error(void **state)
 
 		prepare(&elf);
 		cases[i].change(&elf);
-		assert_int_equal(read_section(&elf, &section), cases[i].err);
+		assert_int_equal(read_section(&elf, &section), cases[i].error);
 		assert_int_equal(section.size, 77);
 		assert_null(section.bytes);
 	}

@@ -20,12 +20,12 @@ static const char *names_of(int fd, char text[256])
 {
 	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0};
 	_cleanup_(elf_file_close) struct elf_file file = {0};
-	int err = elf_file_open(fd, &file);
+	int error = elf_file_open(fd, &file);
 	size_t used = 0;
 
-	if (!err)
-		err = elf_symbols_read(&file, &symbols);
-	snprintf(text, 256, "%s", err ? strerrorname_np(-err) : "");
+	if (!error)
+		error = elf_symbols_read(&file, &symbols);
+	snprintf(text, 256, "%s", error ? strerrorname_np(-error) : "");
 	for (size_t i = 0; i < symbols.list.count && used < 255; i++)
 		used += (size_t)snprintf(text + used, 256 - used, "%s ",
 					 symbols.list.items[i].name);

@@ -78,14 +78,14 @@ static int read_mini(int fd)
 {
 	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0};
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
-	int err;
+	int error;
 
 	assert_int_equal(elf_file_open(fd, &file), 0);
-	err = mini_debug_read(&file, &symbols);
-	if (err)
+	error = mini_debug_read(&file, &symbols);
+	if (error)
 		assert_int_equal(symbols.list.count, 0);
 	close(fd);
-	return err;
+	return error;
 }
 
 static void the_functions_in_the_section_are_the_file_s(void **state)

@@ -92,12 +92,12 @@ static int setup(void **state)
 static int setup_without_main(void **state)
 {
 	const struct fixture *fixture;
-	int err = start(state, true);
+	int error = start(state, true);
 
 	fixture = *state;
 	while (process_task_state(fixture->child, fixture->child) != 'Z')
 		usleep(1000);
-	return err;
+	return error;
 }
 
 /* A program without the terabytes that the address sanitizer maps. */
@@ -183,7 +183,7 @@ struct holding {
 	size_t threads;
 	unsigned long before, after;
 	uint64_t stood_ns;
-	int err;
+	int error;
 };
 
 static void *hold(void *argument)
@@ -191,10 +191,10 @@ static void *hold(void *argument)
 	struct holding *holding = argument;
 	struct stop stop;
 
-	holding->err = stop_process(holding->fixture->child, holding->max_pause_ns, NULL, &stop);
+	holding->error = stop_process(holding->fixture->child, holding->max_pause_ns, NULL, &stop);
 	holding->threads = stop.threads.count;
 	holding->before = turns(holding->fixture);
-	if (!holding->err)
+	if (!holding->error)
 		usleep(5000);
 	holding->after = turns(holding->fixture);
 	stop_resume(&stop);
@@ -217,7 +217,7 @@ static void all_threads_stand_until_they_are_let_go(void **state)
 	struct holding holding = {.fixture = fixture, .max_pause_ns = LONG_NS};
 
 	hold_by_thread(&holding);
-	assert_int_equal(holding.err, 0);
+	assert_int_equal(holding.error, 0);
 	assert_int_equal(holding.threads, THREADS + 1);
 	assert_int_equal(holding.after, holding.before);
 	assert_true(holding.stood_ns >= 5000000);
@@ -231,7 +231,7 @@ static void a_stop_that_takes_too_long_holds_nothing(void **state)
 	struct holding holding = {.fixture = fixture, .max_pause_ns = 1};
 
 	hold_by_thread(&holding);
-	assert_int_equal(holding.err, -ETIMEDOUT);
+	assert_int_equal(holding.error, -ETIMEDOUT);
 	expect_all_run(fixture);
 	assert_int_equal(tracer_of(fixture->child), 0);
 }
@@ -243,7 +243,7 @@ static void a_main_thread_that_has_ended_is_no_refusal(void **state)
 	struct holding holding = {.fixture = fixture, .max_pause_ns = LONG_NS};
 
 	hold_by_thread(&holding);
-	assert_int_equal(holding.err, 0);
+	assert_int_equal(holding.error, 0);
 	assert_int_equal(holding.threads, THREADS);
 	assert_int_equal(holding.after, holding.before);
 	expect_all_run(fixture);
@@ -295,27 +295,27 @@ static int refresh_arenas(struct peek *peek)
 	struct malloc_arena arena = {.address = (uintptr_t)&arena & ~7ull, .layout = &layout};
 	struct malloc_arenas arenas = {0};
 	struct filter heaps = {0};
-	int err;
+	int error;
 
 	arena.main = true;
 	*(struct malloc_arena *)vec_push(&arenas.list) = arena;
-	err = malloc_arenas_refresh(peek, &heaps, &arenas);
+	error = malloc_arenas_refresh(peek, &heaps, &arenas);
 	assert_int_equal(arenas.list.count, 1);
 	vec_free(&arenas.list);
-	return err;
+	return error;
 }
 
 static int finish_walk(struct peek *peek)
 {
 	uint64_t heap[8] = {0, 0x21};
 	struct heap_span span = {.start = (uintptr_t)heap, .end = (uintptr_t)(heap + 8)};
-	int err;
+	int error;
 
 	span.next = span.start;
-	err = heap_span_finish(&span, peek);
+	error = heap_span_finish(&span, peek);
 	assert_false(span.broken);
 	vec_free(&span.chunks);
-	return err;
+	return error;
 }
 
 static int mend_walk(struct peek *peek)
@@ -324,27 +324,27 @@ static int mend_walk(struct peek *peek)
 	struct page_table table = {0};
 	struct heap_span older = {.start = (uintptr_t)heap, .end = (uintptr_t)(heap + 8)};
 	struct heap_span span = older;
-	int err;
+	int error;
 
 	span.next = span.start;
-	err = heap_span_mend(&span, &older, &table, peek);
+	error = heap_span_mend(&span, &older, &table, peek);
 	assert_false(span.broken);
 	vec_free(&span.chunks);
-	return err;
+	return error;
 }
 
 static int add_threads(struct peek *peek)
 {
 	struct heap_image heap_image = {.pid = getpid()};
 	struct stop stop = {0};
-	int err;
+	int error;
 
 	((struct stopped_thread *)vec_push(&stop.threads))->tid = getpid();
-	err = zones_add_threads(&heap_image, &stop, peek->deadline);
+	error = zones_add_threads(&heap_image, &stop, peek->deadline);
 	assert_int_equal(heap_image.threads.count, 0);
 	stop_free(&stop);
 	heap_image_free(&heap_image);
-	return err;
+	return error;
 }
 
 /* Only names need them: they are counted instead. */
@@ -352,13 +352,13 @@ static int copy_stacks(struct peek *peek)
 {
 	struct heap_image heap_image = {.pid = getpid()};
 	size_t missing;
-	int err;
+	int error;
 
 	vec_push(&heap_image.threads);
 	vec_push(&heap_image.threads);
-	err = stacks_copy(&heap_image, -1, peek->deadline, &missing);
+	error = stacks_copy(&heap_image, -1, peek->deadline, &missing);
 	heap_image_free(&heap_image);
-	return err ? err : missing == 2 ? -ETIMEDOUT : 0;
+	return error ? error : missing == 2 ? -ETIMEDOUT : 0;
 }
 
 /* A list of chunks that leads to itself is as long as one likes. */
@@ -370,18 +370,18 @@ static int follow_free_chunks(struct peek *peek)
 	struct free_chunks free_chunks = {0};
 	struct heap_span *span = vec_push(&spans.list);
 	struct malloc_arena *arena = vec_push(&arenas.list);
-	int err;
+	int error;
 
 	span->start = (uintptr_t)heap;
 	span->end = (uintptr_t)(heap + 8);
 	heap[2] = span->start;
 	arena->fastbins[0] = span->start;
-	err = free_lists_add_fastbins(&free_chunks, peek, &arenas, &spans);
+	error = free_lists_add_fastbins(&free_chunks, peek, &arenas, &spans);
 	assert_int_equal(free_chunks.list.count, 0);
 	free_lists_free(&free_chunks);
 	vec_free(&arenas.list);
 	heap_spans_free(&spans);
-	return err ? err : peek->deadline->passed ? -ETIMEDOUT : 0;
+	return error ? error : peek->deadline->passed ? -ETIMEDOUT : 0;
 }
 
 static void every_loop_of_a_pause_ends_with_it(void **state)

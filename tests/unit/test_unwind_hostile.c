@@ -84,13 +84,13 @@ static bool compile_victim(const struct victim *victim)
 {
 	_cleanup_(unwind_table_free) struct unwind_table table = {0};
 	_cleanup_(elf_file_close) struct elf_file file = {0};
-	int err = elf_file_open(victim->fd, &file);
+	int error = elf_file_open(victim->fd, &file);
 
-	if (!err)
-		err = unwind_table_compile(&file, &table);
-	assert_true(!err || err == -EBADMSG || err == -ENOEXEC || err == -EFBIG);
+	if (!error)
+		error = unwind_table_compile(&file, &table);
+	assert_true(!error || error == -EBADMSG || error == -ENOEXEC || error == -EFBIG);
 	assert_sound(&table);
-	return !err;
+	return !error;
 }
 
 /* Single bits, and the values at which sizes and LEB128 numbers break. */

@@ -198,14 +198,14 @@ static int find_line(struct worker *worker, int fd, const void *function, uint32
 {
 	struct line_request request = {.fd = fd, .alternate_fd = -1, .key = 1, .count = 1};
 	struct line_answer answer = {0};
-	int err;
+	int error;
 
 	request.addresses[0] = own_vaddr(function);
-	err = parse_lines_begin(worker, &request);
-	if (!err)
-		err = parse_lines_finish(worker, -1, &answer);
-	if (err)
-		return err;
+	error = parse_lines_begin(worker, &request);
+	if (!error)
+		error = parse_lines_finish(worker, -1, &answer);
+	if (error)
+		return error;
 	assert_int_equal(answer.count, 1);
 	assert_int_equal(answer.ranges[0].count, 1);
 	assert_non_null(strstr(answer.frames[0].file, "tests/unit/test_worker.c"));

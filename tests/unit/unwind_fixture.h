@@ -153,9 +153,9 @@ static inline int unwind_compile_bytes(const void *bytes, size_t size, struct un
 {
 	_cleanup_(elf_file_close) struct elf_file file = {0};
 	_cleanup_close_ int fd = fixture_file(bytes, size);
-	int err = fd < 0 ? -EIO : elf_file_open(fd, &file);
+	int error = fd < 0 ? -EIO : elf_file_open(fd, &file);
 
-	return err ? err : unwind_table_compile(&file, table);
+	return error ? error : unwind_table_compile(&file, table);
 }
 
 static inline int unwind_compile(const struct unwind_fixture *elf, struct unwind_table *table)
@@ -167,9 +167,9 @@ static inline int unwind_compile_path(const char *path, struct elf_file *file,
 				      struct unwind_table *table)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int err = fd < 0 ? -errno : elf_file_open(fd, file);
+	int error = fd < 0 ? -errno : elf_file_open(fd, file);
 
-	return err ? err : unwind_table_compile(file, table);
+	return error ? error : unwind_table_compile(file, table);
 }
 
 #endif

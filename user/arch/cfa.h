@@ -131,7 +131,7 @@ struct cfa_machine {
 	uint64_t location, end;
 	struct cfa_rules rules;
 	size_t remembered_count;
-	int err; /* of the builder */
+	int error; /* of the builder */
 	struct cfa_rules remembered[CFA_MAX_REMEMBERED];
 };
 
@@ -155,7 +155,7 @@ struct cfa_operands {
 };
 
 struct cfa_instruction {
-	/* False: it breaks DWARF's rules, or machine->err says why. */
+	/* False: it breaks DWARF's rules, or machine->error says why. */
 	bool (*execute)(struct cfa_machine *machine, const struct cfa_operands *operands);
 	enum cfa_operand operands[2];
 };

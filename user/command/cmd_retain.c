@@ -56,7 +56,7 @@ struct retain_tracked {
 /* 0, or -errno after an error message. */
 static int retain_run_open(struct retain_run *run, const struct retain_options *options)
 {
-	int err;
+	int error;
 
 	*run = (struct retain_run){.options = options,
 				   .format = output_find(options->session.output.format),
@@ -64,9 +64,9 @@ static int retain_run_open(struct retain_run *run, const struct retain_options *
 				   .processes = process_table_new()};
 	if (run->worker && run->processes)
 		run->symbolizer = symbolizer_new(run->worker, &run->processes->dsos);
-	err = emit_open_stream(&options->session.output, &run->out);
-	if (err)
-		return err;
+	error = emit_open_stream(&options->session.output, &run->out);
+	if (error)
+		return error;
 	if (!options->session.schedule.repeat)
 		emit_guard(&options->session.output, run->out);
 	if (run->symbolizer)
@@ -88,23 +88,23 @@ static void retain_run_close(struct retain_run *run)
 }
 
 /* Says why the memory of a process could not be read. */
-static void explain(pid_t pid, int err)
+static void explain(pid_t pid, int error)
 {
-	if (err == -ESRCH)
+	if (error == -ESRCH)
 		log_error("there is no process %d, or it has ended, or it is a kernel thread", pid);
-	else if (err == -EPERM || err == -EACCES)
+	else if (error == -EPERM || error == -EACCES)
 		log_error("the memory of process %d must not be read: it belongs to another user, "
 			  "or has closed itself even to its own (setuid, a program that may not "
 			  "be read, PR_SET_DUMPABLE); run leakmon as root, or with CAP_SYS_PTRACE",
 			  pid);
-	else if (err == -ENOMEM)
+	else if (error == -ENOMEM)
 		log_error(
 			"process %d goes on unharmed, but leakmon has not enough memory to look at "
 			"it: about 70 bytes for each of its blocks, and 8 for each pointer%s",
 			pid,
 			memory_room() < UINT64_MAX ? "; its control group allows no more" : "");
 	else
-		log_error("process %d: %s", pid, strerror(-err));
+		log_error("process %d: %s", pid, strerror(-error));
 }
 
 static struct heap_image_options heap_image_options_of(const struct retain_run *run)
@@ -118,13 +118,13 @@ static struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 {
 	struct heap_image_options options = heap_image_options_of(run);
 	struct retain *retain = NULL;
-	int err;
+	int error;
 
 	/* Not before: what leakmon starts would inherit the limit. */
 	memory_room_keep();
-	err = retain_open(pid, &options, &retain);
-	if (err)
-		explain(pid, err);
+	error = retain_open(pid, &options, &retain);
+	if (error)
+		explain(pid, error);
 	return retain;
 }
 
@@ -167,10 +167,10 @@ static bool is_allocated_below(const struct retain_tracked *tracked,
 	return false;
 }
 
-static int warn_missing(int err, const char *what, const char *wanted)
+static int warn_missing(int error, const char *what, const char *wanted)
 {
-	if (err != -ENOENT)
-		return err;
+	if (error != -ENOENT)
+		return error;
 	log_warning("no block that anything holds %s `%s`", what, wanted);
 	return 0;
 }
@@ -179,22 +179,22 @@ static int add_paths(const struct retain_options *options, const struct retain_t
 		     struct retain *retain)
 {
 	char address[32];
-	int err = 0;
+	int error = 0;
 
 	if (!options->address && !options->class && !options->site)
 		return retain_add_top_paths(retain, DEFAULT_PATHS);
 	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)options->address);
 	if (options->address)
-		err = warn_missing(retain_add_address_path(retain, options->address), "is at",
-				   address);
-	if (!err && options->class)
-		err = warn_missing(add_matching_class(retain, tracked, is_named, options->class),
-				   "has a class named", options->class);
-	if (!err && options->site)
-		err = warn_missing(
+		error = warn_missing(retain_add_address_path(retain, options->address), "is at",
+				     address);
+	if (!error && options->class)
+		error = warn_missing(add_matching_class(retain, tracked, is_named, options->class),
+				     "has a class named", options->class);
+	if (!error && options->site)
+		error = warn_missing(
 			add_matching_class(retain, tracked, is_allocated_below, options->site),
 			"was allocated below", options->site);
-	return err;
+	return error;
 }
 
 static struct retain_result *earlier_of(struct retain_run *run, pid_t pid)
@@ -216,25 +216,25 @@ static int write_report(struct retain_run *run, const struct retain_result *resu
 		.top = output->top_given ? output->report.top : run->format->retain_top,
 		.colour = emit_wants_colour(output),
 	};
-	int err = run->format->retain(run->out, &report);
+	int error = run->format->retain(run->out, &report);
 
-	if (err)
-		emit_say_failed("the report", err);
-	return err;
+	if (error)
+		emit_say_failed("the report", error);
+	return error;
 }
 
 static int record(const struct retain_options *options, const struct retain_result *result)
 {
 	int64_t number;
-	int err;
+	int error;
 
 	if (!options->recording)
 		return 0;
-	err = retain_writer_append(options->recording, result, options->label, &number);
-	if (!err)
+	error = retain_writer_append(options->recording, result, options->label, &number);
+	if (!error)
 		log_info("recorded as run %lld of %s: `leakmon report %s --retain`",
 			 (long long)number, options->recording, options->recording);
-	return err;
+	return error;
 }
 
 /* Compares with the run before, writes, and takes the result over for the next one. */
@@ -242,15 +242,15 @@ static int report(struct retain_run *run, struct retain_result *result)
 {
 	struct retain_result *earlier = earlier_of(run, result->pid);
 	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
-	int err = earlier ? retain_diff_build(earlier, result, &diff) : 0;
+	int error = earlier ? retain_diff_build(earlier, result, &diff) : 0;
 
-	if (!err)
-		err = write_report(run, result, earlier ? &diff : NULL);
-	if (!err)
-		err = record(run->options, result);
-	if (err || !run->options->session.schedule.repeat) {
+	if (!error)
+		error = write_report(run, result, earlier ? &diff : NULL);
+	if (!error)
+		error = record(run->options, result);
+	if (error || !run->options->session.schedule.repeat) {
 		retain_result_free(result);
-		return err;
+		return error;
 	}
 	if (earlier)
 		retain_result_free(earlier);
@@ -298,18 +298,18 @@ static int conclude(struct retain_run *run, struct retain **retain,
 					       .samples = run->format->wants_samples ||
 							  run->options->recording};
 	struct retain_result result = {0};
-	int err = find_site_types(tracked, &types);
+	int error = find_site_types(tracked, &types);
 
 	sources.types = types;
-	if (!err)
-		err = retain_confirm(retain, &options, &sources);
-	if (!err)
-		err = add_paths(run->options, tracked, *retain);
-	if (!err)
-		err = retain_result_build(*retain, &wanted, &result);
-	if (err) {
-		explain((*retain)->pid, err);
-		return err;
+	if (!error)
+		error = retain_confirm(retain, &options, &sources);
+	if (!error)
+		error = add_paths(run->options, tracked, *retain);
+	if (!error)
+		error = retain_result_build(*retain, &wanted, &result);
+	if (error) {
+		explain((*retain)->pid, error);
+		return error;
 	}
 	return report(run, &result);
 }
@@ -318,10 +318,10 @@ static int conclude(struct retain_run *run, struct retain **retain,
 static int retain_run_finish(struct retain_run *run, struct retain *retain,
 			     const struct retain_tracked *tracked)
 {
-	int err = conclude(run, &retain, tracked);
+	int error = conclude(run, &retain, tracked);
 
 	retain_close(retain);
-	return err;
+	return error;
 }
 
 /* leakmon retain --census */
@@ -344,22 +344,22 @@ static int select_processes(const struct retain_options *options, struct selecti
 {
 	struct selector_config config = targets_config(&options->session.targets);
 	struct selector *selector = selector_new(&config, NULL);
-	int err = selector ? selector_list(selector, selection) : -ENOMEM;
+	int error = selector ? selector_list(selector, selection) : -ENOMEM;
 
-	if (err)
-		log_error("cannot list processes: %s", strerror(-err));
+	if (error)
+		log_error("cannot list processes: %s", strerror(-error));
 	else
-		err = selection_explain(selection); /* it borrows from the selector */
+		error = selection_explain(selection); /* it borrows from the selector */
 	selector_free(selector);
-	return err;
+	return error;
 }
 
 static int run_once(struct retain_run *run)
 {
 	_cleanup_(selection_free) struct selection selection = {0};
-	int err = select_processes(run->options, &selection), done = 0, failed = 0;
+	int error = select_processes(run->options, &selection), done = 0, failed = 0;
 
-	for (size_t i = 0; !err && !failed && i < selection.pids.count; i++) {
+	for (size_t i = 0; !error && !failed && i < selection.pids.count; i++) {
 		struct retain *retain = retain_run_begin(run, selection.pids.items[i]);
 
 		failed = retain ? retain_run_finish(run, retain, &(struct retain_tracked){0})
@@ -370,7 +370,7 @@ static int run_once(struct retain_run *run)
 			failed = 0;
 	}
 	run->runs++;
-	return err ? err : failed ? failed : done ? 0 : -ESRCH;
+	return error ? error : failed ? failed : done ? 0 : -ESRCH;
 }
 
 /* Nothing here needs to be undone: a signal ends the process at any time but while another one
@@ -379,26 +379,26 @@ static int run_all(struct retain_run *run)
 {
 	const struct retain_options *options = run->options;
 	const struct schedule *schedule = &options->session.schedule;
-	int err;
+	int error;
 
 	do
-		err = run_once(run);
-	while (!err && schedule->repeat && (!schedule->count || run->runs < schedule->count) &&
+		error = run_once(run);
+	while (!error && schedule->repeat && (!schedule->count || run->runs < schedule->count) &&
 	       !is_interrupted(options));
-	return err;
+	return error;
 }
 
 /* Without BPF: reads no more than the heap itself. Returns the exit code. */
 static int retain_run_census(const struct retain_options *options)
 {
 	struct retain_run run;
-	int err = retain_run_open(&run, options);
+	int error = retain_run_open(&run, options);
 
 	signal(SIGPIPE, SIG_IGN);
-	if (!err)
-		err = run_all(&run);
+	if (!error)
+		error = run_all(&run);
 	retain_run_close(&run);
-	return err ? EXIT_ERROR : EXIT_OK;
+	return error ? EXIT_ERROR : EXIT_OK;
 }
 
 /*
@@ -482,9 +482,9 @@ static int read_tracked(const struct report *report, const struct retain *retain
 			struct retain_tracked *tracked)
 {
 	struct hash numbers = {0};
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < report->processes.count; i++) {
+	for (size_t i = 0; !error && i < report->processes.count; i++) {
 		const struct report_process *process = &report->processes.items[i];
 
 		if (process->process->pid != (uint32_t)retain->pid || process->process->exited)
@@ -494,13 +494,13 @@ static int read_tracked(const struct report *report, const struct retain *retain
 		*tracked =
 			(struct retain_tracked){.complete = began_here && process->process->exact,
 						.dropped = explain_drops(process->process)};
-		err = number_sites(process, &numbers, tracked);
-		if (!err)
-			err = list_blocks(report->snapshot, process->process,
-					  retain->heap_image.started_ns, &numbers, tracked);
+		error = number_sites(process, &numbers, tracked);
+		if (!error)
+			error = list_blocks(report->snapshot, process->process,
+					    retain->heap_image.started_ns, &numbers, tracked);
 	}
 	hash_free(&numbers);
-	return err;
+	return error;
 }
 
 static int take_heap_image(struct tracking *tracking, pid_t pid)
@@ -522,11 +522,11 @@ static int take_heap_images(struct tracking *tracking, const struct report *repo
 
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct snapshot_process *process = report->processes.items[i].process;
-		int err = process->exited ? 0 : take_heap_image(tracking, (pid_t)process->pid);
+		int error = process->exited ? 0 : take_heap_image(tracking, (pid_t)process->pid);
 
 		/* Of a container's processes, one may end at any time. */
-		if (err && named)
-			return err;
+		if (error && named)
+			return error;
 	}
 	return tracking->images.count ? REPORT_AGAIN : 0;
 }
@@ -534,34 +534,34 @@ static int take_heap_images(struct tracking *tracking, const struct report *repo
 static int finish_one(struct tracking *tracking, const struct report *report, struct retain *retain)
 {
 	struct retain_tracked tracked = {0};
-	int err = read_tracked(report, retain, tracking->run.options->session.targets.command,
-			       &tracked);
+	int error = read_tracked(report, retain, tracking->run.options->session.targets.command,
+				 &tracked);
 
-	if (!err) {
-		err = retain_run_finish(&tracking->run, retain, &tracked);
+	if (!error) {
+		error = retain_run_finish(&tracking->run, retain, &tracked);
 	} else {
 		retain_close(retain);
 	}
 	free(tracked.blocks);
 	free(tracked.sites);
-	return err;
+	return error;
 }
 
 static int finish_heap_images(struct tracking *tracking, const struct report *report)
 {
 	const struct schedule *schedule = &tracking->run.options->session.schedule;
-	int err = 0;
+	int error = 0;
 
 	for (size_t i = 0; i < tracking->images.count; i++) {
 		int failed = finish_one(tracking, report, tracking->images.items[i]);
 
-		err = err ? err : failed;
+		error = error ? error : failed;
 	}
 	tracking->images.count = 0;
 	tracking->run.runs++;
-	tracking->done = err || !schedule->repeat ||
+	tracking->done = error || !schedule->repeat ||
 			 (schedule->count && tracking->run.runs >= schedule->count);
-	return err;
+	return error;
 }
 
 static int take(void *context, const struct report *report, const char *label, bool last)
@@ -569,17 +569,17 @@ static int take(void *context, const struct report *report, const char *label, b
 	struct tracking *tracking = context;
 
 	(void)label;
-	int err;
+	int error;
 
 	if (tracking->done || (last && !tracking->images.count))
 		return 0;
 	/* It can take minutes, and the kernel takes the probes back as well as we do. A process
 	 * that stands stopped goes on first (heap/heap_image_stop.c). */
 	interrupt_ends(true);
-	err = tracking->images.count ? finish_heap_images(tracking, report)
-				     : take_heap_images(tracking, report);
+	error = tracking->images.count ? finish_heap_images(tracking, report)
+				       : take_heap_images(tracking, report);
 	interrupt_ends(false);
-	return err;
+	return error;
 }
 
 static bool is_done(void *context)
@@ -594,21 +594,21 @@ static int retain_run_tracked(const struct retain_options *options)
 {
 	struct session_options watched = options->session;
 	struct tracking tracking = {0};
-	int err = retain_run_open(&tracking.run, options), code = EXIT_ERROR;
+	int error = retain_run_open(&tracking.run, options), code = EXIT_ERROR;
 
 	watched.output.report.show_allocs = true;
 	watched.tracking.older_ns = 0;
 	watched.schedule.count = 0;
 	watched.output.path = NULL;
-	if (!err)
+	if (!error)
 		code = watch_run(&watched, &(struct report_sink){.take = take,
 								 .is_done = is_done,
 								 .context = &tracking});
-	if (!err && code == EXIT_OK && !tracking.run.runs) {
+	if (!error && code == EXIT_OK && !tracking.run.runs) {
 		log_error("no process was left to look at: give a shorter INTERVAL");
 		code = EXIT_ERROR;
 	}
-	if (!err && code != EXIT_OK && !tracking.run.runs)
+	if (!error && code != EXIT_OK && !tracking.run.runs)
 		log_error("to see what the heap itself tells, without probes: leakmon retain "
 			  "--census");
 	for (size_t i = 0; i < tracking.images.count; i++)

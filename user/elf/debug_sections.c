@@ -48,11 +48,11 @@ static int failure(lzma_ret result)
 static int feed(lzma_stream *stream, struct buffer *output)
 {
 	while (true) {
-		int err = output->size == output->capacity ? grow(output) : 0;
+		int error = output->size == output->capacity ? grow(output) : 0;
 		lzma_ret result;
 
-		if (err)
-			return err;
+		if (error)
+			return error;
 		stream->next_out = output->data + output->size;
 		stream->avail_out = output->capacity - output->size;
 		result = lzma_code(stream, LZMA_RUN);
@@ -96,9 +96,9 @@ static int decompress(const struct elf_file *file, const struct elf_section *sec
 static int read_symbols(const struct buffer *buffer, struct elf_symbols *symbols)
 {
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
-	int err = elf_file_open_memory(buffer->data, buffer->size, &file);
+	int error = elf_file_open_memory(buffer->data, buffer->size, &file);
 
-	return err ? err : elf_symbols_read(&file, symbols);
+	return error ? error : elf_symbols_read(&file, symbols);
 }
 
 int mini_debug_read(const struct elf_file *file, struct elf_symbols *symbols)
@@ -106,15 +106,15 @@ int mini_debug_read(const struct elf_file *file, struct elf_symbols *symbols)
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
 	_cleanup_(buffer_free) struct buffer buffer = {0};
 	const struct elf_section *section;
-	int err = elf_sections_read(file, &sections);
+	int error = elf_sections_read(file, &sections);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	section = elf_sections_find(&sections, ".gnu_debugdata");
 	if (!section)
 		return -ENOENT;
-	err = decompress(file, section, &buffer);
-	return err ? err : read_symbols(&buffer, symbols);
+	error = decompress(file, section, &buffer);
+	return error ? error : read_symbols(&buffer, symbols);
 }
 
 /* elf.h knows it from glibc 2.37. */
@@ -130,10 +130,10 @@ static int compressed_size(const struct elf_file *file, const struct elf_section
 			   uint64_t *size)
 {
 	Elf64_Chdr header;
-	int err = elf_file_read_exact(file, section->offset, &header, sizeof(header));
+	int error = elf_file_read_exact(file, section->offset, &header, sizeof(header));
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	if (header.ch_type == COMPRESSED_ZSTD) {
 		log_debug("zstd-compressed debug sections: no file:line (build-id %s)",
 			  file->build_id);
@@ -148,10 +148,10 @@ static int zdebug_size(const struct elf_file *file, const struct elf_section *se
 		       uint64_t *size)
 {
 	uint8_t header[12];
-	int err = elf_file_read_exact(file, section->offset, header, sizeof(header));
+	int error = elf_file_read_exact(file, section->offset, header, sizeof(header));
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	memcpy(size, header + 4, sizeof(*size));
 	*size = be64toh(*size);
 	return 0;
@@ -165,18 +165,18 @@ static int check_sizes(const struct elf_file *file, const struct elf_sections *s
 	for (size_t i = 0; i < sections->list.count; i++) {
 		const struct elf_section *section = &sections->list.items[i];
 		uint64_t size = section->size;
-		int err = 0;
+		int error = 0;
 
 		if (section->type == SHT_NOBITS)
 			continue;
 		if (section->compressed)
-			err = compressed_size(file, section, &size);
+			error = compressed_size(file, section, &size);
 		else if (starts_with(section->name, ".zdebug_"))
-			err = zdebug_size(file, section, &size);
+			error = zdebug_size(file, section, &size);
 		else if (!starts_with(section->name, ".debug_"))
 			continue;
-		if (err)
-			return err;
+		if (error)
+			return error;
 		if (size > DEBUG_MAX_BYTES - total)
 			return -EFBIG;
 		total += size;
@@ -212,14 +212,14 @@ static int check_sections(const struct elf_file *file, const struct elf_sections
 {
 	const struct elf_section *alt = elf_sections_find(sections, ".gnu_debugaltlink");
 	const char *wanted = link ? ".debug_line" : ".debug_str";
-	int err;
+	int error;
 
 	if (!elf_sections_find(sections, wanted) &&
 	    (!link || !elf_sections_find(sections, ".zdebug_line")))
 		return -ENOENT;
-	err = check_sizes(file, sections);
-	if (err || !link)
-		return err;
+	error = check_sizes(file, sections);
+	if (error || !link)
+		return error;
 	if (alt)
 		return read_link(file, alt, link);
 	memset(link, 0, sizeof(*link));
@@ -230,11 +230,11 @@ int debug_sections_check(int fd, struct debug_link *link)
 {
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
-	int err = elf_file_open(fd, &file);
+	int error = elf_file_open(fd, &file);
 
-	if (!err)
-		err = elf_sections_read(&file, &sections);
-	return err ? err : check_sections(&file, &sections, link);
+	if (!error)
+		error = elf_sections_read(&file, &sections);
+	return error ? error : check_sections(&file, &sections, link);
 }
 
 /* The section starts with the name, NUL-terminated; a checksum follows, which build-ids replace. */
@@ -256,10 +256,10 @@ int debug_describe(int fd, struct debug_description *description)
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
 	struct debug_description read = {0};
-	int err = elf_file_open(fd, &file);
+	int error = elf_file_open(fd, &file);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	_Static_assert(sizeof(read.build_id) == sizeof(file.build_id), "the same text");
 	memcpy(read.build_id, file.build_id, sizeof(read.build_id));
 	read.lines = elf_sections_read(&file, &sections);

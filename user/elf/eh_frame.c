@@ -91,7 +91,7 @@ static int read_bytes(const struct elf_file *file, uint64_t offset, uint64_t siz
 		      struct eh_section *section)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
-	int err;
+	int error;
 
 	if (offset > file->size || size > file->size - offset)
 		return -EBADMSG;
@@ -100,9 +100,9 @@ static int read_bytes(const struct elf_file *file, uint64_t offset, uint64_t siz
 	bytes = malloc(size ? size : 1);
 	if (!bytes)
 		return -ENOMEM;
-	err = elf_file_read_exact(file, offset, bytes, size);
-	if (err)
-		return err;
+	error = elf_file_read_exact(file, offset, bytes, size);
+	if (error)
+		return error;
 	section->bytes = TAKE_PTR(bytes);
 	section->size = size;
 	return 0;
@@ -112,11 +112,11 @@ static int read_bytes(const struct elf_file *file, uint64_t offset, uint64_t siz
 static int read_by_section(const struct elf_file *file, struct eh_section *section, bool *found_any)
 {
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
-	int err = elf_sections_read(file, &sections);
+	int error = elf_sections_read(file, &sections);
 
 	*found_any = false;
-	if (err)
-		return err == -EBADMSG ? -ENOENT : err;
+	if (error)
+		return error == -EBADMSG ? -ENOENT : error;
 	for (size_t i = 0; i < sections.list.count; i++) {
 		const struct elf_section *header = &sections.list.items[i];
 
@@ -135,21 +135,21 @@ static int read_by_section(const struct elf_file *file, struct eh_section *secti
 static int find_program_header(const struct elf_file *file, Elf64_Phdr *found)
 {
 	Elf64_Ehdr header;
-	int err = elf_file_read_exact(file, 0, &header, sizeof(header));
+	int error = elf_file_read_exact(file, 0, &header, sizeof(header));
 
 	/* More headers than e_phnum can tell: no executable has those. */
-	if (!err && (header.e_phnum == PN_XNUM || header.e_phentsize != sizeof(*found)))
-		err = -ENOENT;
-	for (size_t i = 0; !err && i < header.e_phnum; i++) {
+	if (!error && (header.e_phnum == PN_XNUM || header.e_phentsize != sizeof(*found)))
+		error = -ENOENT;
+	for (size_t i = 0; !error && i < header.e_phnum; i++) {
 		uint64_t offset;
 
 		if (__builtin_add_overflow(header.e_phoff, i * sizeof(*found), &offset))
 			return -EBADMSG;
-		err = elf_file_read_exact(file, offset, found, sizeof(*found));
-		if (!err && found->p_type == PT_GNU_EH_FRAME)
+		error = elf_file_read_exact(file, offset, found, sizeof(*found));
+		if (!error && found->p_type == PT_GNU_EH_FRAME)
 			return 0;
 	}
-	return err ? err : -ENOENT;
+	return error ? error : -ENOENT;
 }
 
 static int read_frame_pointer(const struct elf_file *file, uint64_t *address)
@@ -160,10 +160,10 @@ static int read_frame_pointer(const struct elf_file *file, uint64_t *address)
 	Elf64_Phdr program;
 	uint8_t encoding;
 	ssize_t got;
-	int err = find_program_header(file, &program);
+	int error = find_program_header(file, &program);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	got = elf_file_read(file, program.p_offset, bytes, MIN(sizeof(bytes), program.p_filesz));
 	if (got < 0)
 		return (int)got;
@@ -181,10 +181,10 @@ static int read_frame_pointer(const struct elf_file *file, uint64_t *address)
 static int read_by_segment(const struct elf_file *file, struct eh_section *section)
 {
 	uint64_t address, offset;
-	int err = read_frame_pointer(file, &address);
+	int error = read_frame_pointer(file, &address);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	for (size_t i = 0; i < file->segments.count; i++) {
 		const struct elf_segment *segment = &file->segments.items[i];
 		uint64_t skipped = address - segment->vaddr;
@@ -208,13 +208,13 @@ int eh_section_read(const struct elf_file *file, struct eh_section *section)
 {
 	struct eh_section read = {0};
 	bool found_any;
-	int err = read_by_section(file, &read, &found_any);
+	int error = read_by_section(file, &read, &found_any);
 
-	if (err == -ENOENT && !found_any)
-		err = read_by_segment(file, &read);
-	if (!err)
+	if (error == -ENOENT && !found_any)
+		error = read_by_segment(file, &read);
+	if (!error)
 		*section = read;
-	return err;
+	return error;
 }
 
 void eh_section_free(struct eh_section *section)
@@ -390,10 +390,10 @@ static int add_record(struct parser *parser, uint32_t offset, struct byte_reader
 static int parse_records(const struct eh_section *section, struct parser *parser)
 {
 	struct byte_reader reader = byte_reader(section->bytes, section->size), record;
-	int err = 0;
+	int error = 0;
 
 	/* Less than a length is padding. */
-	while (!err && byte_reader_left(&reader) >= 4) {
+	while (!error && byte_reader_left(&reader) >= 4) {
 		uint32_t offset = offset_of(parser, reader.at);
 		uint64_t length = byte_reader_fixed(&reader, 4);
 		const uint8_t *bytes;
@@ -406,21 +406,21 @@ static int parse_records(const struct eh_section *section, struct parser *parser
 		if (reader.failed)
 			return -EBADMSG;
 		record = byte_reader(bytes, length);
-		err = add_record(parser, offset, &record);
+		error = add_record(parser, offset, &record);
 	}
-	return err;
+	return error;
 }
 
 int eh_frame_parse(const struct eh_section *section, struct eh_frame *frame)
 {
 	struct parser parser = {.place = {section->bytes, section->address}};
-	int err = parse_records(section, &parser);
+	int error = parse_records(section, &parser);
 
-	if (err)
+	if (error)
 		eh_frame_free(&parser.frame);
 	else
 		*frame = parser.frame;
-	return err;
+	return error;
 }
 
 void eh_frame_free(struct eh_frame *frame)

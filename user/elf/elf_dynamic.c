@@ -65,11 +65,11 @@ static int read_dynamic(const struct elf_file *file, struct dynamic *dynamic)
 static int count_by_hash(const struct elf_file *file, uint64_t offset, uint64_t *count)
 {
 	uint32_t header[2];
-	int err = elf_file_read_exact(file, offset, header, sizeof(header));
+	int error = elf_file_read_exact(file, offset, header, sizeof(header));
 
-	if (!err)
+	if (!error)
 		*count = header[1];
-	return err;
+	return error;
 }
 
 static int highest_bucket(const struct elf_file *file, uint64_t offset, uint32_t buckets,
@@ -80,10 +80,10 @@ static int highest_bucket(const struct elf_file *file, uint64_t offset, uint32_t
 	*highest = 0;
 	while (buckets) {
 		uint32_t count = MIN(buckets, ARRAY_SIZE(chunk));
-		int err = elf_file_read_exact(file, offset, chunk, count * sizeof(*chunk));
+		int error = elf_file_read_exact(file, offset, chunk, count * sizeof(*chunk));
 
-		if (err)
-			return err;
+		if (error)
+			return error;
 		for (uint32_t i = 0; i < count; i++)
 			*highest = MAX(*highest, chunk[i]);
 		buckets -= count;
@@ -123,24 +123,24 @@ static int count_by_gnu_hash(const struct elf_file *file, uint64_t offset, uint6
 {
 	uint32_t header[4], highest;
 	uint64_t buckets, chains, last;
-	int err = elf_file_read_exact(file, offset, header, sizeof(header));
+	int error = elf_file_read_exact(file, offset, header, sizeof(header));
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	buckets = offset + sizeof(header) + header[2] * 8ull;
 	chains = buckets + header[0] * 4ull;
-	err = highest_bucket(file, buckets, header[0], &highest);
-	if (err)
-		return err;
+	error = highest_bucket(file, buckets, header[0], &highest);
+	if (error)
+		return error;
 	if (highest < header[1]) {
 		*count = header[1];
 		return 0;
 	}
 	last = highest;
-	err = follow_last_chain(file, chains + (highest - header[1]) * 4ull, &last);
-	if (!err)
+	error = follow_last_chain(file, chains + (highest - header[1]) * 4ull, &last);
+	if (!error)
 		*count = last;
-	return err;
+	return error;
 }
 
 static int count_symbols(const struct elf_file *file, const struct dynamic *dynamic,
@@ -159,16 +159,16 @@ int elf_dynamic_symbols(const struct elf_file *file, struct elf_symbol_place *pl
 {
 	struct elf_symbol_place found = {0};
 	struct dynamic dynamic = {0};
-	int err = read_dynamic(file, &dynamic);
+	int error = read_dynamic(file, &dynamic);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	if (elf_file_offset(file, dynamic.symbols, &found.offset) ||
 	    elf_file_offset(file, dynamic.strings, &found.strings_offset))
 		return -EBADMSG;
-	err = count_symbols(file, &dynamic, &found.count);
-	if (err)
-		return err;
+	error = count_symbols(file, &dynamic, &found.count);
+	if (error)
+		return error;
 	found.strings_size = dynamic.strings_size;
 	*place = found;
 	return 0;

@@ -111,10 +111,10 @@ static int elf_build_id_from_section(struct elf_file *file)
 {
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
 	const struct elf_section *section;
-	int err = elf_sections_read(file, &sections);
+	int error = elf_sections_read(file, &sections);
 
-	if (err)
-		return err == -ENOMEM || err == -EIO ? err : 0;
+	if (error)
+		return error == -ENOMEM || error == -EIO ? error : 0;
 	section = elf_sections_find(&sections, ".note.gnu.build-id");
 	if (!section || section->type != SHT_NOTE)
 		return 0;
@@ -136,16 +136,16 @@ static int count_headers(const struct elf_file *file, const Elf64_Ehdr *header,
 {
 	Elf64_Shdr first;
 	uint64_t count = header->e_shnum;
-	int err;
+	int error;
 
 	headers->names = header->e_shstrndx;
 	if (!header->e_shoff)
 		return 0;
 	if (header->e_shentsize != sizeof(first))
 		return -EBADMSG;
-	err = elf_file_read_exact(file, header->e_shoff, &first, sizeof(first));
-	if (err)
-		return err;
+	error = elf_file_read_exact(file, header->e_shoff, &first, sizeof(first));
+	if (error)
+		return error;
 	if (!count)
 		count = first.sh_size;
 	if (headers->names == SHN_XINDEX)
@@ -160,19 +160,19 @@ static int read_headers(const struct elf_file *file, struct section_headers *hea
 {
 	_cleanup_free_ Elf64_Shdr *items = NULL;
 	Elf64_Ehdr header;
-	int err;
+	int error;
 
-	err = elf_file_read_exact(file, 0, &header, sizeof(header));
-	if (!err)
-		err = count_headers(file, &header, headers);
-	if (err || !headers->count)
-		return err;
+	error = elf_file_read_exact(file, 0, &header, sizeof(header));
+	if (!error)
+		error = count_headers(file, &header, headers);
+	if (error || !headers->count)
+		return error;
 	items = calloc(headers->count, sizeof(*items));
 	if (!items)
 		return -ENOMEM;
-	err = elf_file_read_exact(file, header.e_shoff, items, headers->count * sizeof(*items));
-	if (err)
-		return err;
+	error = elf_file_read_exact(file, header.e_shoff, items, headers->count * sizeof(*items));
+	if (error)
+		return error;
 	headers->items = TAKE_PTR(items);
 	return 0;
 }
@@ -228,16 +228,16 @@ int elf_sections_read(const struct elf_file *file, struct elf_sections *sections
 	struct section_headers headers = {0};
 	_cleanup_free_ Elf64_Shdr *items = NULL;
 	size_t names_size;
-	int err;
+	int error;
 
-	err = read_headers(file, &headers);
+	error = read_headers(file, &headers);
 	items = headers.items;
-	if (!err)
-		err = read_names(file, &headers, &read.names, &names_size);
-	if (!err)
-		err = fill_list(&read, &headers, names_size);
-	if (err)
-		return err;
+	if (!error)
+		error = read_names(file, &headers, &read.names, &names_size);
+	if (!error)
+		error = fill_list(&read, &headers, names_size);
+	if (error)
+		return error;
 	*sections = read;
 	memset(&read, 0, sizeof(read));
 	return 0;
@@ -266,13 +266,13 @@ const struct elf_section *elf_sections_find(const struct elf_sections *sections,
 
 static int read_header(struct elf_file *file, Elf64_Ehdr *header)
 {
-	int err;
+	int error;
 
 	if (file->size < sizeof(*header))
 		return -ENOEXEC;
-	err = elf_file_read_exact(file, 0, header, sizeof(*header));
-	if (err)
-		return err;
+	error = elf_file_read_exact(file, 0, header, sizeof(*header));
+	if (error)
+		return error;
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
 	    header->e_machine != MACHINE_ELF)
@@ -290,13 +290,13 @@ static int count_program_headers(const struct elf_file *file, const Elf64_Ehdr *
 				 size_t *count)
 {
 	Elf64_Shdr first;
-	int err;
+	int error;
 
 	*count = header->e_phnum;
 	if (header->e_phnum == PN_XNUM) {
-		err = elf_file_read_exact(file, header->e_shoff, &first, sizeof(first));
-		if (err)
-			return err;
+		error = elf_file_read_exact(file, header->e_shoff, &first, sizeof(first));
+		if (error)
+			return error;
 		*count = first.sh_info;
 	}
 	if (*count > MAX_PROGRAM_HEADERS)
@@ -360,33 +360,33 @@ static int read_program_headers(struct elf_file *file, const Elf64_Ehdr *header)
 {
 	_cleanup_free_ Elf64_Phdr *programs = NULL;
 	size_t count;
-	int err;
+	int error;
 
-	err = count_program_headers(file, header, &count);
-	if (err || !count)
-		return err;
+	error = count_program_headers(file, header, &count);
+	if (error || !count)
+		return error;
 	programs = calloc(count, sizeof(*programs));
 	if (!programs)
 		return -ENOMEM;
-	err = elf_file_read_exact(file, header->e_phoff, programs, count * sizeof(*programs));
-	for (size_t i = 0; !err && i < count; i++)
-		err = take_program_header(file, &programs[i]);
-	return err;
+	error = elf_file_read_exact(file, header->e_phoff, programs, count * sizeof(*programs));
+	for (size_t i = 0; !error && i < count; i++)
+		error = take_program_header(file, &programs[i]);
+	return error;
 }
 
 static int open_sized(const struct elf_file *sized, struct elf_file *file)
 {
 	_cleanup_(elf_file_close) struct elf_file opened = *sized;
 	Elf64_Ehdr header;
-	int err;
+	int error;
 
-	err = read_header(&opened, &header);
-	if (!err)
-		err = read_program_headers(&opened, &header);
-	if (!err && !opened.build_id[0])
-		err = elf_build_id_from_section(&opened);
-	if (err)
-		return err;
+	error = read_header(&opened, &header);
+	if (!error)
+		error = read_program_headers(&opened, &header);
+	if (!error && !opened.build_id[0])
+		error = elf_build_id_from_section(&opened);
+	if (error)
+		return error;
 	*file = opened;
 	memset(&opened.segments, 0, sizeof(opened.segments));
 	return 0;

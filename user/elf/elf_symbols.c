@@ -106,21 +106,21 @@ static int read_symbols(const struct reader *reader, const struct elf_symbol_pla
 {
 	_cleanup_free_ Elf64_Sym *chunk = malloc(CHUNK_SYMBOLS * sizeof(*chunk));
 	uint64_t offset = place->offset, left = place->count;
-	int err = chunk ? 0 : -ENOMEM;
+	int error = chunk ? 0 : -ENOMEM;
 
-	while (!err && left) {
+	while (!error && left) {
 		ssize_t got = elf_file_read(reader->file, offset, chunk,
 					    MIN(left, CHUNK_SYMBOLS) * sizeof(*chunk));
 		size_t count = got < 0 ? 0 : (size_t)got / sizeof(*chunk);
 
 		if (!count)
 			return got < 0 ? (int)got : 0;
-		for (size_t i = 0; !err && i < count; i++)
-			err = take_symbol(reader, &chunk[i], strings, place->strings_size);
+		for (size_t i = 0; !error && i < count; i++)
+			error = take_symbol(reader, &chunk[i], strings, place->strings_size);
 		left -= count;
 		offset += count * sizeof(*chunk);
 	}
-	return err;
+	return error;
 }
 
 /* A truncated file gives the part that is there. */
@@ -138,10 +138,10 @@ static int read_table(struct reader *reader, struct elf_symbol_place place)
 	_cleanup_free_ char *strings = NULL;
 	uint64_t bytes;
 	ssize_t got;
-	int err = clamp_to_file(reader->file, &place);
+	int error = clamp_to_file(reader->file, &place);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	bytes = place.count * sizeof(Elf64_Sym) + place.strings_size;
 	if (bytes > reader->budget ||
 	    place.count > ELF_MAX_SYMBOLS - MIN(reader->symbols->list.count, ELF_MAX_SYMBOLS))
@@ -155,10 +155,10 @@ static int read_table(struct reader *reader, struct elf_symbol_place place)
 		return (int)got;
 	place.strings_size = (uint64_t)got;
 	strings[got] = '\0';
-	err = read_symbols(reader, &place, strings);
+	error = read_symbols(reader, &place, strings);
 	/* Kept on errors too: symbols that were taken already point into it. */
 	reader->symbols->strings[reader->tables++] = TAKE_PTR(strings);
-	return err;
+	return error;
 }
 
 static int read_section_table(struct reader *reader, const struct elf_section *section)
@@ -191,9 +191,9 @@ static int read_first_of_type(struct reader *reader, uint32_t type)
 static int read_dynamic_table(struct reader *reader)
 {
 	struct elf_symbol_place place;
-	int err = elf_dynamic_symbols(reader->file, &place);
+	int error = elf_dynamic_symbols(reader->file, &place);
 
-	return err ? err : read_table(reader, place);
+	return error ? error : read_table(reader, place);
 }
 
 static int read_all(struct reader *reader)
@@ -228,13 +228,13 @@ static int read_kind(const struct elf_file *file, bool objects, struct elf_symbo
 		.budget = ELF_MAX_TABLE_BYTES,
 		.objects = objects,
 	};
-	int err = elf_sections_read(file, &sections);
+	int error = elf_sections_read(file, &sections);
 
-	if (err == -ENOMEM || err == -EIO)
-		return err;
-	err = read_all(&reader);
-	if (err)
-		return err;
+	if (error == -ENOMEM || error == -EIO)
+		return error;
+	error = read_all(&reader);
+	if (error)
+		return error;
 	*symbols = read;
 	memset(&read, 0, sizeof(read));
 	return 0;

@@ -82,16 +82,16 @@ static int add_fastbin(struct free_chunks *free_chunks, struct peek *peek,
 int free_lists_add_fastbins(struct free_chunks *free_chunks, struct peek *peek,
 			    const struct malloc_arenas *arenas, const struct heap_spans *spans)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < arenas->list.count; i++) {
+	for (size_t i = 0; !error && i < arenas->list.count; i++) {
 		const struct malloc_arena *arena = &arenas->list.items[i];
 
-		for (uint64_t bin = 0; !err && bin < MALLOC_FASTBINS; bin++)
-			err = add_fastbin(free_chunks, peek, spans, arena->fastbins[bin],
-					  (bin + 2) * 16);
+		for (uint64_t bin = 0; !error && bin < MALLOC_FASTBINS; bin++)
+			error = add_fastbin(free_chunks, peek, spans, arena->fastbins[bin],
+					    (bin + 2) * 16);
 	}
-	return err;
+	return error;
 }
 
 /*
@@ -160,14 +160,14 @@ static int add_cache(struct free_chunks *free_chunks, struct peek *peek,
 		     const struct heap_spans *spans, uint64_t chunk, bool *found)
 {
 	_cleanup_(free_lists_free) struct free_chunks held = {0};
-	int err = 0;
+	int error = 0;
 
 	*found = is_cache(peek, spans, chunk, &held) && (held.list.count || is_first(spans, chunk));
 	if (!*found)
 		return 0;
-	for (size_t i = 0; !err && i < held.list.count; i++)
-		err = add(free_chunks, held.list.items[i]);
-	return err ? err : add(free_chunks, chunk);
+	for (size_t i = 0; !error && i < held.list.count; i++)
+		error = add(free_chunks, held.list.items[i]);
+	return error ? error : add(free_chunks, chunk);
 }
 
 int free_lists_add_cache(struct free_chunks *free_chunks, struct peek *peek,
@@ -175,37 +175,37 @@ int free_lists_add_cache(struct free_chunks *free_chunks, struct peek *peek,
 {
 	uint64_t word, stop = thread_pointer - MIN(thread_pointer, TLS_SEARCH_BYTES);
 	bool found = false;
-	int err = 0;
+	int error = 0;
 
 	/* Below the thread pointer are the thread-locals; the nearest are the program's own. */
-	for (uint64_t at = thread_pointer; !err && !found && at > stop; at -= 8) {
+	for (uint64_t at = thread_pointer; !error && !found && at > stop; at -= 8) {
 		if (peek_words(peek, at - 8, &word, 1))
 			break;
 		if (word % 16 == 0 && heap_spans_at(spans, word - 16))
-			err = add_cache(free_chunks, peek, spans, word - 16, &found);
+			error = add_cache(free_chunks, peek, spans, word - 16, &found);
 	}
-	return err;
+	return error;
 }
 
 int free_lists_add_all_caches(struct free_chunks *free_chunks, struct peek *peek,
 			      const struct heap_spans *spans)
 {
-	int err = 0;
+	int error = 0;
 
 	for (size_t i = 0; i < spans->list.count; i++) {
 		const struct heap_span *span = &spans->list.items[i];
 
-		for (size_t j = 0; !err && j + 1 < span->chunks.count; j++) {
+		for (size_t j = 0; !error && j + 1 < span->chunks.count; j++) {
 			const uint32_t *chunk = &span->chunks.items[j];
 			uint64_t size = chunk_distance(chunk[1]) - chunk_distance(chunk[0]);
 			bool found;
 
 			if (size == shapes[0].chunk_size || size == shapes[1].chunk_size)
-				err = add_cache(free_chunks, peek, spans,
-						span->start + chunk_distance(*chunk), &found);
+				error = add_cache(free_chunks, peek, spans,
+						  span->start + chunk_distance(*chunk), &found);
 		}
 	}
-	return err;
+	return error;
 }
 
 static int compare_addresses(const void *left_pointer, const void *right_pointer)

@@ -53,24 +53,24 @@ static int try_kernel(void)
 {
 	_cleanup_close_ int pagemap = pagemap_open(getpid());
 	void *page;
-	int err;
+	int error;
 
 	if (pagemap < 0)
 		return -EACCES;
 	page = mmap(NULL, MEMORY_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return -ENOMEM;
-	err = try_here(pagemap, page);
+	error = try_here(pagemap, page);
 	munmap(page, MEMORY_PAGE);
-	return err;
+	return error;
 }
 
 /* 0: pagemap now tells what `pid` writes; -ENOTSUP: this kernel keeps no such bits; -EACCES. */
 static int soft_dirty_start(pid_t pid)
 {
-	int err = try_kernel();
+	int error = try_kernel();
 
-	return err ? err : clear_bits(pid);
+	return error ? error : clear_bits(pid);
 }
 
 /* The part of a heap image that is taken while the process runs. */
@@ -96,23 +96,24 @@ static void forget_maps(struct image_builder *builder)
 static int open_maps(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	int err;
+	int error;
 
 	forget_maps(builder);
-	err = maps_read(heap_image->pid, MAPS_ALL, &heap_image->maps);
-	if (err)
-		return err;
+	error = maps_read(heap_image->pid, MAPS_ALL, &heap_image->maps);
+	if (error)
+		return error;
 	builder->pagemap = pagemap_open(heap_image->maps.task);
 	heap_image->pagemap_readable = builder->pagemap >= 0;
 	builder->peek.task = heap_image->maps.task;
 	builder->peek.pagemap = builder->pagemap;
 	peek_forget(&builder->peek);
-	err = ranges_from_maps(&heap_image->maps, &heap_image->pages, &heap_image->writable_bytes);
-	if (!err)
-		err = pages_prepare(&heap_image->pages);
-	if (!err)
-		err = filter_from_maps(&heap_image->maps, &builder->filter);
-	return err ? err : filter_heaps_from_maps(&heap_image->maps, &builder->heaps);
+	error = ranges_from_maps(&heap_image->maps, &heap_image->pages,
+				 &heap_image->writable_bytes);
+	if (!error)
+		error = pages_prepare(&heap_image->pages);
+	if (!error)
+		error = filter_from_maps(&heap_image->maps, &builder->filter);
+	return error ? error : filter_heaps_from_maps(&heap_image->maps, &builder->heaps);
 }
 
 /* A module's data with the zeroed rest that follows it, which has no file behind it. */
@@ -132,47 +133,47 @@ static int find_in_data(struct image_builder *builder, uint64_t start, uint64_t 
 {
 	struct heap_image *heap_image = builder->heap_image;
 	size_t before = heap_image->arenas.list.count;
-	int err = malloc_arenas_find(&builder->peek, &builder->heaps, start, end,
-				     &heap_image->arenas);
+	int error = malloc_arenas_find(&builder->peek, &builder->heaps, start, end,
+				       &heap_image->arenas);
 
-	if (err == -EAGAIN || heap_image->arenas.list.count > before) {
+	if (error == -EAGAIN || heap_image->arenas.list.count > before) {
 		builder->malloc_data.start = start;
 		builder->malloc_data.end = end;
 	}
-	if (!err && heap_image->arenas.list.count > before && !heap_image->heap_start)
+	if (!error && heap_image->arenas.list.count > before && !heap_image->heap_start)
 		heap_image->heap_start =
 			malloc_heap_start(&builder->peek, &builder->heaps, start, end);
-	return err;
+	return error;
 }
 
 /* 0; -EAGAIN: malloc was at work in the meantime, where is in taking->malloc_data; -ENOMEM. */
 static int find_arenas(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < heap_image->maps.list.count; i++) {
+	for (size_t i = 0; !error && i < heap_image->maps.list.count; i++) {
 		const struct mapping *mapping = &heap_image->maps.list.items[i];
 
 		if (!mapping->inode || !mapping->writable || mapping->shared)
 			continue;
-		err = find_in_data(
+		error = find_in_data(
 			builder, mapping->start,
 			MIN(data_end(&heap_image->maps, i), mapping->start + MAX_DATA_BYTES));
 	}
-	return err;
+	return error;
 }
 
 int builder_read_arenas(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	int err = builder->arenas_left ? find_in_data(builder, builder->malloc_data.start,
-						      builder->malloc_data.end)
-				       : malloc_arenas_refresh(&builder->peek, &builder->heaps,
-							       &heap_image->arenas);
+	int error = builder->arenas_left ? find_in_data(builder, builder->malloc_data.start,
+							builder->malloc_data.end)
+					 : malloc_arenas_refresh(&builder->peek, &builder->heaps,
+								 &heap_image->arenas);
 
-	if (!err || err == -ENOMEM || err == -ETIMEDOUT)
-		return err;
+	if (!error || error == -ENOMEM || error == -ETIMEDOUT)
+		return error;
 	heap_image->broken_address = heap_image->arenas.list.count
 					     ? heap_image->arenas.list.items[0].address
 					     : builder->malloc_data.start;
@@ -185,27 +186,27 @@ int builder_read_arenas(struct image_builder *builder)
 /* An arena that grows, or that a thread changes just now, may take more than one look. */
 static int open_heaps(struct image_builder *builder)
 {
-	int err = open_maps(builder);
+	int error = open_maps(builder);
 
-	for (size_t try = 0; !err && try < WALK_TRIES; try++) {
-		err = find_arenas(builder);
-		if (err != -EAGAIN)
-			return err;
+	for (size_t try = 0; !error && try < WALK_TRIES; try++) {
+		error = find_arenas(builder);
+		if (error != -EAGAIN)
+			return error;
 		vec_free(&builder->heap_image->arenas.list);
-		err = open_maps(builder);
+		error = open_maps(builder);
 	}
-	builder->arenas_left = !err;
-	return err;
+	builder->arenas_left = !error;
+	return error;
 }
 
 int builder_find_spans(struct image_builder *builder, struct heap_spans *spans)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	int err = heap_spans_find(&builder->peek, &heap_image->arenas, &heap_image->maps,
-				  heap_image->heap_start, spans, &heap_image->broken_address);
+	int error = heap_spans_find(&builder->peek, &heap_image->arenas, &heap_image->maps,
+				    heap_image->heap_start, spans, &heap_image->broken_address);
 
-	if (err != -EBADMSG)
-		return err;
+	if (error != -EBADMSG)
+		return error;
 	heap_image->broken_spans++;
 	return 0;
 }
@@ -215,11 +216,11 @@ static void feed_spans(void *context, uint64_t address, const uint64_t *words, s
 	struct image_builder *builder = context;
 	struct heap_spans *spans = &builder->walked;
 
-	for (size_t i = 0; !builder->err && i < spans->list.count; i++) {
+	for (size_t i = 0; !builder->error && i < spans->list.count; i++) {
 		struct heap_span *span = &spans->list.items[i];
 
 		if (span->start < address + count * 8 && span->end > address)
-			builder->err = heap_span_feed(span, address, words, count);
+			builder->error = heap_span_feed(span, address, words, count);
 	}
 }
 
@@ -227,12 +228,12 @@ static void feed_spans(void *context, uint64_t address, const uint64_t *words, s
  * -ENOMEM. */
 static int builder_finish_walks(struct image_builder *builder)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < builder->walked.list.count; i++) {
+	for (size_t i = 0; !error && i < builder->walked.list.count; i++) {
 		struct heap_span *span = &builder->walked.list.items[i];
 
-		for (size_t try = 0; !err && try < WALK_TRIES; try++) {
+		for (size_t try = 0; !error && try < WALK_TRIES; try++) {
 			peek_forget(&builder->peek);
 			if (span->broken && span->chunks.count) {
 				/* Again from the last chunk that held. */
@@ -241,12 +242,12 @@ static int builder_finish_walks(struct image_builder *builder)
 					chunk_distance(span->chunks.items[--span->chunks.count]);
 				span->broken = span->done = false;
 			}
-			err = heap_span_finish(span, &builder->peek);
+			error = heap_span_finish(span, &builder->peek);
 			if (!span->broken)
 				break;
 		}
 	}
-	return err;
+	return error;
 }
 
 struct page_scan builder_scan(const struct image_builder *builder)
@@ -268,21 +269,21 @@ static int read_once(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
 	struct page_scan scan;
-	int err = open_heaps(builder);
+	int error = open_heaps(builder);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	heap_image->soft_dirty = !builder->options->no_stop && heap_image->pagemap_readable &&
 				 !soft_dirty_start(heap_image->pid);
-	err = builder_find_spans(builder, &builder->walked);
+	error = builder_find_spans(builder, &builder->walked);
 	scan = builder_scan(builder);
 	scan.visit = feed_spans;
 	scan.context = builder;
-	if (!err)
-		err = pages_read(&heap_image->pages, &scan);
-	if (!err)
-		err = builder->err;
-	return err ? err : builder_finish_walks(builder);
+	if (!error)
+		error = pages_read(&heap_image->pages, &scan);
+	if (!error)
+		error = builder->error;
+	return error ? error : builder_finish_walks(builder);
 }
 
 /* Looks again while it still runs: what changes now is looked at first when it stands. */
@@ -303,9 +304,9 @@ static int read_twice(struct image_builder *builder)
  */
 static int builder_read_running(struct image_builder *builder)
 {
-	int err = read_once(builder);
+	int error = read_once(builder);
 
-	return err ? err : read_twice(builder);
+	return error ? error : read_twice(builder);
 }
 
 /* Forgets threads, zones and free chunks of a stop that was too short. */
@@ -326,46 +327,46 @@ int builder_find_free_chunks(struct image_builder *builder, const struct stop *s
 {
 	struct heap_image *heap_image = builder->heap_image;
 	struct free_chunks *free_chunks = &heap_image->free_chunks;
-	int err = free_lists_add_fastbins(free_chunks, &builder->peek, &heap_image->arenas,
-					  &heap_image->spans);
+	int error = free_lists_add_fastbins(free_chunks, &builder->peek, &heap_image->arenas,
+					    &heap_image->spans);
 
-	if (!stop && !err)
-		err = free_lists_add_all_caches(free_chunks, &builder->peek, &heap_image->spans);
-	for (size_t i = 0; stop && !err && i < stop->threads.count; i++)
-		err = free_lists_add_cache(
+	if (!stop && !error)
+		error = free_lists_add_all_caches(free_chunks, &builder->peek, &heap_image->spans);
+	for (size_t i = 0; stop && !error && i < stop->threads.count; i++)
+		error = free_lists_add_cache(
 			free_chunks, &builder->peek,
 			machine_thread_pointer(&stop->threads.items[i].registers),
 			&heap_image->spans);
-	return err;
+	return error;
 }
 
 /* The stop was too short, and has used up the first walk, or there was none. */
 static int walk_again(struct image_builder *builder)
 {
-	int err;
+	int error;
 
 	heap_spans_free(&builder->walked);
 	builder->heap_image->broken_spans = 0;
-	err = builder->arenas_left ? builder_read_arenas(builder) : 0;
-	if (!err)
-		err = builder_find_spans(builder, &builder->walked);
-	return err ? err : builder_finish_walks(builder);
+	error = builder->arenas_left ? builder_read_arenas(builder) : 0;
+	if (!error)
+		error = builder_find_spans(builder, &builder->walked);
+	return error ? error : builder_finish_walks(builder);
 }
 
 /* What a stop would have settled. */
 static int settle_running(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	int err;
+	int error;
 
 	heap_spans_free(&heap_image->spans);
 	builder_forget_stopped(builder);
-	err = builder->walk_is_used || builder->arenas_left ? walk_again(builder) : 0;
+	error = builder->walk_is_used || builder->arenas_left ? walk_again(builder) : 0;
 	heap_image->spans = builder->walked;
 	builder->walked = (struct heap_spans){0};
-	if (!err)
-		err = builder_find_free_chunks(builder, NULL);
-	return err ? err : zones_add_threads_unstopped(heap_image);
+	if (!error)
+		error = builder_find_free_chunks(builder, NULL);
+	return error ? error : zones_add_threads_unstopped(heap_image);
 }
 
 static void sum_up(struct heap_image *heap_image)
@@ -408,27 +409,27 @@ static int list_late(struct heap_image *heap_image)
 
 static int take(struct image_builder *builder)
 {
-	int err;
+	int error;
 
 	/* While little memory is in use; without one, builder_stop() refuses. */
 	if (!builder->options->no_stop)
 		pause_guard_start(&builder->guard);
-	err = builder_read_running(builder);
-	if (err)
-		return err;
-	err = builder->options->no_stop ? -EAGAIN : builder_stop(builder);
-	if (err == -EAGAIN)
-		err = settle_running(builder);
-	if (!err)
-		err = zones_add_idle(builder->heap_image, builder->options);
+	error = builder_read_running(builder);
+	if (error)
+		return error;
+	error = builder->options->no_stop ? -EAGAIN : builder_stop(builder);
+	if (error == -EAGAIN)
+		error = settle_running(builder);
+	if (!error)
+		error = zones_add_idle(builder->heap_image, builder->options);
 	zones_name_threads(builder->heap_image);
-	if (!err)
-		err = zones_finish(builder->heap_image);
-	if (!err)
-		err = list_late(builder->heap_image);
-	if (!err)
+	if (!error)
+		error = zones_finish(builder->heap_image);
+	if (!error)
+		error = list_late(builder->heap_image);
+	if (!error)
 		sum_up(builder->heap_image);
-	return err;
+	return error;
 }
 
 int heap_image_take(pid_t pid, const struct heap_image_options *options,
@@ -436,13 +437,13 @@ int heap_image_take(pid_t pid, const struct heap_image_options *options,
 {
 	struct heap_image made = {.pid = pid, .started_ns = monotonic_ns()};
 	struct image_builder *builder = calloc(1, sizeof(*builder));
-	int err = -ENOMEM;
+	int error = -ENOMEM;
 
 	if (builder) {
 		*builder = (struct image_builder){
 			.heap_image = &made, .options = options, .pagemap = -1};
 		builder->peek.deadline = &builder->deadline;
-		err = take(builder);
+		error = take(builder);
 		pause_guard_end(&builder->guard);
 		peek_free(&builder->peek);
 		filter_free(&builder->filter);
@@ -451,11 +452,11 @@ int heap_image_take(pid_t pid, const struct heap_image_options *options,
 		cleanup_close(&builder->pagemap);
 		free(builder);
 	}
-	if (err)
+	if (error)
 		heap_image_free(&made);
 	else
 		*heap_image = made;
-	return err;
+	return error;
 }
 
 /* Also what the threads own. */

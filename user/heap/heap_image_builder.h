@@ -27,7 +27,7 @@ struct image_builder {
 	struct pause_guard guard; /* if it can be stopped at all */
 	struct pause_times times;
 	int pagemap;
-	int err; /* of a visit */
+	int error; /* of a visit */
 };
 
 struct page_scan builder_scan(const struct image_builder *builder);

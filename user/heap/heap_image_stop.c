@@ -51,19 +51,19 @@ static bool same_ranges(const struct page_table *table, const struct page_table 
 
 static int build_view(struct image_builder *builder, struct view *view)
 {
-	int err = maps_read_until(builder->heap_image->pid, &builder->deadline, &view->maps);
+	int error = maps_read_until(builder->heap_image->pid, &builder->deadline, &view->maps);
 
-	if (!err)
-		err = ranges_from_maps(&view->maps, &view->pages, &view->writable_bytes);
-	if (!err && deadline_has_passed(&builder->deadline))
-		err = -ETIMEDOUT;
-	view->same = !err && same_ranges(&view->pages, &builder->heap_image->pages);
-	if (err || view->same)
-		return err;
-	err = pages_prepare(&view->pages);
-	if (!err)
-		err = filter_heaps_from_maps(&view->maps, &view->heaps);
-	return !err && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : err;
+	if (!error)
+		error = ranges_from_maps(&view->maps, &view->pages, &view->writable_bytes);
+	if (!error && deadline_has_passed(&builder->deadline))
+		error = -ETIMEDOUT;
+	view->same = !error && same_ranges(&view->pages, &builder->heap_image->pages);
+	if (error || view->same)
+		return error;
+	error = pages_prepare(&view->pages);
+	if (!error)
+		error = filter_heaps_from_maps(&view->maps, &view->heaps);
+	return !error && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : error;
 }
 
 /* The mappings and their pages as they are now; what is known of them stays known. */
@@ -71,10 +71,10 @@ static int look_again(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
 	_cleanup_(view_free) struct view view = {0};
-	int err = build_view(builder, &view);
+	int error = build_view(builder, &view);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	SWAP(heap_image->maps, view.maps);
 	heap_image->writable_bytes = view.writable_bytes;
 	if (view.same)
@@ -95,16 +95,16 @@ static struct heap_span *same_span(struct heap_spans *spans, const struct heap_s
 static int mend_spans(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	int err = builder_find_spans(builder, &heap_image->spans);
+	int error = builder_find_spans(builder, &heap_image->spans);
 
-	for (size_t i = 0; !err && i < heap_image->spans.list.count; i++) {
+	for (size_t i = 0; !error && i < heap_image->spans.list.count; i++) {
 		struct heap_span *span = &heap_image->spans.list.items[i];
 		struct heap_span *older = same_span(&builder->walked, span);
 
-		err = older ? heap_span_mend(span, older, &heap_image->pages, &builder->peek)
-			    : heap_span_finish(span, &builder->peek);
+		error = older ? heap_span_mend(span, older, &heap_image->pages, &builder->peek)
+			      : heap_span_finish(span, &builder->peek);
 	}
-	return err;
+	return error;
 }
 
 static bool is_surely_present(const void *known, uint64_t page)
@@ -115,32 +115,32 @@ static bool is_surely_present(const void *known, uint64_t page)
 static int read_heaps(struct image_builder *builder, const struct stop *stop)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	int err;
+	int error;
 
 	peek_forget(&builder->peek);
 	builder->peek.known = &heap_image->pages;
 	builder->peek.is_present = is_surely_present;
-	err = builder_read_arenas(builder);
-	if (err)
-		return err;
+	error = builder_read_arenas(builder);
+	if (error)
+		return error;
 	builder->walk_is_used = true;
-	err = mend_spans(builder);
-	if (!err)
-		err = builder_find_free_chunks(builder, stop);
+	error = mend_spans(builder);
+	if (!error)
+		error = builder_find_free_chunks(builder, stop);
 	/* Words that came too late look like a heap that contradicts itself. */
-	return !err && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : err;
+	return !error && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : error;
 }
 
 static int read_threads(struct image_builder *builder, const struct stop *stop)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	int err = zones_add_threads(heap_image, stop, &builder->deadline);
+	int error = zones_add_threads(heap_image, stop, &builder->deadline);
 
-	if (!err)
-		err = thread_vectors_read(heap_image, &builder->peek);
-	return err ? err
-		   : stacks_copy(heap_image, builder->pagemap, &builder->deadline,
-				 &heap_image->stacks_missing);
+	if (!error)
+		error = thread_vectors_read(heap_image, &builder->peek);
+	return error ? error
+		     : stacks_copy(heap_image, builder->pagemap, &builder->deadline,
+				   &heap_image->stacks_missing);
 }
 
 /*
@@ -153,27 +153,27 @@ static int builder_read_stopped(struct image_builder *builder, const struct stop
 	struct heap_image *heap_image = builder->heap_image;
 	struct pause_times *times = &builder->times;
 	struct page_scan scan;
-	int err;
+	int error;
 
 	times->stopped_ns = monotonic_ns();
-	err = look_again(builder);
-	if (err)
-		return err;
+	error = look_again(builder);
+	if (error)
+		return error;
 	scan = builder_scan(builder);
 	scan.deadline_ns = builder->deadline.at_ns;
 	if (!heap_image->soft_dirty)
 		scan.patience_ns =
 			stop->began_ns + heap_image->max_pause_ns * PATIENCE_PERCENT / 100;
 	times->listed_ns = monotonic_ns();
-	err = pages_check(&heap_image->pages, &scan, &heap_image->pages_checked);
+	error = pages_check(&heap_image->pages, &scan, &heap_image->pages_checked);
 	times->checked_ns = monotonic_ns();
-	if (!err)
-		err = read_heaps(builder, stop);
+	if (!error)
+		error = read_heaps(builder, stop);
 	times->walked_ns = monotonic_ns();
-	if (!err)
-		err = read_threads(builder, stop);
+	if (!error)
+		error = read_threads(builder, stop);
 	times->ended_ns = monotonic_ns();
-	return err;
+	return error;
 }
 
 /* Stopping a process for a heap image, and letting it go on in time. */
@@ -200,11 +200,11 @@ static int read_late(struct image_builder *builder)
 	return pages_check(&heap_image->pages, &scan, &checked);
 }
 
-static const char *why_not(int err)
+static const char *why_not(int error)
 {
-	if (err == -EPERM)
+	if (error == -EPERM)
 		return "the kernel refuses to stop it (a debugger traces it, or yama forbids)";
-	if (err == -ETIMEDOUT)
+	if (error == -ETIMEDOUT)
 		return "a thread is in an uninterruptible call, or stopping all took longer than "
 		       "--max-pause allows";
 	return "stopping it failed";
@@ -233,7 +233,7 @@ struct holder {
 	struct stop stop;
 	sigset_t signals; /* that stay blocked while the process stands */
 	bool stood;
-	int err;
+	int error;
 };
 
 /*
@@ -304,16 +304,16 @@ static void *hold(void *argument)
 
 	go_first();
 	interrupt_hold();
-	holder->err =
+	holder->error =
 		stop_process(heap_image->pid, heap_image->max_pause_ns, &builder->guard, stop);
-	holder->stood = !holder->err;
-	if (holder->err) {
+	holder->stood = !holder->error;
+	if (holder->error) {
 		interrupt_release();
 		return NULL;
 	}
 	pthread_sigmask(SIG_SETMASK, &holder->signals, NULL);
 	builder->deadline = (struct deadline){.at_ns = stop->resume_ns};
-	holder->err = builder_read_stopped(builder, stop);
+	holder->error = builder_read_stopped(builder, stop);
 	stop_resume(stop);
 	interrupt_release();
 	return NULL;
@@ -325,22 +325,22 @@ static int hold_by_thread(struct holder *holder)
 	pthread_attr_t attributes;
 	pthread_t thread;
 	sigset_t before;
-	int err;
+	int error;
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, HOLDER_STACK_BYTES);
 	block_signals(&before);
 	holder->signals = before;
 	add_stop_signals(&holder->signals);
-	err = pthread_create(&thread, &attributes, hold, holder);
+	error = pthread_create(&thread, &attributes, hold, holder);
 	pthread_attr_destroy(&attributes);
-	if (!err)
+	if (!error)
 		pthread_join(thread, NULL);
 	/* Who stopped us while we could not stand still: now we can. */
 	if (pause_guard_end(&holder->builder->guard))
 		raise(SIGSTOP);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err ? -EAGAIN : 0;
+	return error ? -EAGAIN : 0;
 }
 
 static void log_pause(const struct image_builder *builder, const struct stop *stop)
@@ -366,46 +366,46 @@ static int refuse(struct image_builder *builder, const char *why)
 }
 
 /* It runs again: what is left to do, and whether what was read is enough. */
-static int finish(struct image_builder *builder, int err)
+static int finish(struct image_builder *builder, int error)
 {
 	struct heap_image *heap_image = builder->heap_image;
 
-	if (err == -ETIMEDOUT)
+	if (error == -ETIMEDOUT)
 		return refuse(builder, "reading it took longer than --max-pause allows");
-	if (!err)
-		err = read_late(builder);
+	if (!error)
+		error = read_late(builder);
 	/* A chunk's header changed after the second reading, and was not looked at again. */
-	if (!err && count_broken(&heap_image->spans) > count_broken(&builder->walked))
+	if (!error && count_broken(&heap_image->spans) > count_broken(&builder->walked))
 		return refuse(builder, "its heap changed where there was no time to look: a "
 				       "longer --max-pause would do");
-	heap_image->stopped = !err;
+	heap_image->stopped = !error;
 	if (heap_image->stacks_missing)
 		log_warning("process %d: there was no time to copy the stacks of %zu of its %zu "
 			    "threads, so functions on them are not named: a longer --max-pause "
 			    "would do",
 			    heap_image->pid, heap_image->stacks_missing, heap_image->threads.count);
-	return err;
+	return error;
 }
 
 int builder_stop(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
 	struct holder holder = {.builder = builder};
-	int err;
+	int error;
 
 	if (!builder->guard.pid)
 		return refuse(builder, "there can be no process beside leakmon that would let it "
 				       "go on if leakmon could not");
 	heap_image->max_pause_ns = pause_limit(builder);
 	load_own_files();
-	err = hold_by_thread(&holder);
-	if (!err)
-		err = holder.err;
+	error = hold_by_thread(&holder);
+	if (!error)
+		error = holder.error;
 	heap_image->pause_ns = holder.stop.ended_ns - holder.stop.began_ns;
 	if (holder.stood && builder->times.ended_ns)
 		log_pause(builder, &holder.stop);
 	stop_free(&holder.stop);
 	if (holder.stood)
-		return finish(builder, err);
-	return err == -ESRCH || err == -ENOMEM ? err : refuse(builder, why_not(err));
+		return finish(builder, error);
+	return error == -ESRCH || error == -ENOMEM ? error : refuse(builder, why_not(error));
 }

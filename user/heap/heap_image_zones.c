@@ -93,37 +93,37 @@ static int add_cluster(struct filter *filter, uint64_t start, uint64_t end)
 int filter_from_maps(const struct maps *maps, struct filter *filter)
 {
 	uint64_t start = 0, end = 0;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < maps->list.count; i++) {
+	for (size_t i = 0; !error && i < maps->list.count; i++) {
 		const struct mapping *mapping = &maps->list.items[i];
 
 		if (!mapping_is_memory(mapping))
 			continue;
 		if (end && mapping->start - end > CLUSTER_GAP) {
-			err = add_cluster(filter, start, end);
+			error = add_cluster(filter, start, end);
 			end = 0;
 		}
 		if (!end)
 			start = mapping->start;
 		end = mapping->end;
 	}
-	if (!err && end)
-		err = add_cluster(filter, start, end);
-	return err ? err : filter_finish(filter);
+	if (!error && end)
+		error = add_cluster(filter, start, end);
+	return error ? error : filter_finish(filter);
 }
 
 int filter_heaps_from_maps(const struct maps *maps, struct filter *filter)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < maps->list.count; i++) {
+	for (size_t i = 0; !error && i < maps->list.count; i++) {
 		const struct mapping *mapping = &maps->list.items[i];
 
 		if (mapping_is_memory(mapping) && mapping_is_anonymous(mapping))
-			err = filter_add(filter, mapping->start, mapping->end);
+			error = filter_add(filter, mapping->start, mapping->end);
 	}
-	return err ? err : filter_finish(filter);
+	return error ? error : filter_finish(filter);
 }
 
 /* Copies of stacks, from which frames get their names. */
@@ -169,12 +169,12 @@ int stacks_copy(struct heap_image *heap_image, int pagemap, struct deadline *dea
 		size_t *missing)
 {
 	size_t i = 0;
-	int err = 0;
+	int error = 0;
 
-	for (; !err && i < heap_image->threads.count && !deadline_has_passed(deadline); i++)
-		err = copy_stack(heap_image, &heap_image->threads.items[i], pagemap);
+	for (; !error && i < heap_image->threads.count && !deadline_has_passed(deadline); i++)
+		error = copy_stack(heap_image, &heap_image->threads.items[i], pagemap);
 	*missing = heap_image->threads.count - i;
-	return err;
+	return error;
 }
 
 /* Where threads have their stacks and thread-locals. */
@@ -227,7 +227,7 @@ static int add_stack(struct heap_image *heap_image, size_t i, const struct mappi
 	uint64_t start = MAX(sp - MACHINE_RED_ZONE, mapping->start);
 	uint64_t pointer = machine_thread_pointer(&thread->registers);
 	bool own = is_main_stack(mapping) || (pointer > sp && pointer < mapping->end);
-	int err = 0;
+	int error = 0;
 
 	thread->stack_start = sp;
 	thread->stack_end = stack_end(mapping, pointer);
@@ -235,8 +235,8 @@ static int add_stack(struct heap_image *heap_image, size_t i, const struct mappi
 	if (!own)
 		return zones_add(heap_image, ZONE_STACK, mapping->start, mapping->end, i);
 	if (has_guard(&heap_image->maps, mapping))
-		err = zones_add(heap_image, ZONE_NOTHING, mapping->start, start, i);
-	return err ? err : zones_add(heap_image, ZONE_STACK, start, thread->stack_end, i);
+		error = zones_add(heap_image, ZONE_NOTHING, mapping->start, start, i);
+	return error ? error : zones_add(heap_image, ZONE_STACK, start, thread->stack_end, i);
 }
 
 /* Thread-locals, and a stack that the thread has left for another one: all of it. */
@@ -276,7 +276,7 @@ static int add_thread(struct heap_image *heap_image, const struct stopped_thread
 	uint64_t sp = machine_sp(&stopped->registers);
 	size_t i = heap_image->threads.count - 1;
 	const struct mapping *mapping;
-	int err = 0;
+	int error = 0;
 
 	if (!thread)
 		return -ENOMEM;
@@ -287,19 +287,19 @@ static int add_thread(struct heap_image *heap_image, const struct stopped_thread
 	if (mapping && (!mapping->writable || mapping->inode || is_in_heap(heap_image, sp)))
 		mapping = NULL;
 	if (mapping)
-		err = add_stack(heap_image, i, mapping);
-	return err ? err : add_thread_locals(heap_image, i, mapping);
+		error = add_stack(heap_image, i, mapping);
+	return error ? error : add_thread_locals(heap_image, i, mapping);
 }
 
 int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
 		      struct deadline *deadline)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < stop->threads.count; i++)
-		err = deadline_step(deadline) ? -ETIMEDOUT
-					      : add_thread(heap_image, &stop->threads.items[i]);
-	return err;
+	for (size_t i = 0; !error && i < stop->threads.count; i++)
+		error = deadline_step(deadline) ? -ETIMEDOUT
+						: add_thread(heap_image, &stop->threads.items[i]);
+	return error;
 }
 
 /* What a thread gave to the system call that it waits in (proc(5), /proc/PID/syscall).
@@ -340,15 +340,15 @@ int zones_add_threads_unstopped(struct heap_image *heap_image)
 	_cleanup_closedir_ DIR *tasks = NULL;
 	struct dirent *entry;
 	char path[64];
-	int err = 0;
+	int error = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", heap_image->pid);
 	tasks = opendir(path);
-	while (tasks && !err && (entry = readdir(tasks))) {
+	while (tasks && !error && (entry = readdir(tasks))) {
 		if (isdigit((unsigned char)entry->d_name[0]))
-			err = add_running(heap_image, atoi(entry->d_name));
+			error = add_running(heap_image, atoi(entry->d_name));
 	}
-	return err;
+	return error;
 }
 
 void zones_name_threads(struct heap_image *heap_image)
@@ -374,12 +374,12 @@ static int zones_add(struct heap_image *heap_image, enum zone_kind kind, uint64_
 
 int zones_add_idle(struct heap_image *heap_image, const struct heap_image_options *options)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < options->idle_count; i++)
-		err = zones_add(heap_image, ZONE_NOTHING, options->idle[i].start,
-				options->idle[i].end, 0);
-	return err;
+	for (size_t i = 0; !error && i < options->idle_count; i++)
+		error = zones_add(heap_image, ZONE_NOTHING, options->idle[i].start,
+				  options->idle[i].end, 0);
+	return error;
 }
 
 /*
@@ -397,20 +397,20 @@ static uint64_t walked_end(const struct heap_span *span)
 
 static int add_allocator(struct heap_image *heap_image)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < heap_image->arenas.list.count; i++) {
+	for (size_t i = 0; !error && i < heap_image->arenas.list.count; i++) {
 		const struct malloc_arena *arena = &heap_image->arenas.list.items[i];
 
-		err = zones_add(heap_image, ZONE_ALLOCATOR, arena->address,
-				arena->address + arena->layout->size, 0);
+		error = zones_add(heap_image, ZONE_ALLOCATOR, arena->address,
+				  arena->address + arena->layout->size, 0);
 	}
-	for (size_t i = 0; !err && i < heap_image->spans.list.count; i++) {
+	for (size_t i = 0; !error && i < heap_image->spans.list.count; i++) {
 		const struct heap_span *span = &heap_image->spans.list.items[i];
 
-		err = zones_add(heap_image, ZONE_HEAP, span->start, walked_end(span), 0);
+		error = zones_add(heap_image, ZONE_HEAP, span->start, walked_end(span), 0);
 	}
-	return err;
+	return error;
 }
 
 /* By address; among equal ones the more telling kind first. */
@@ -445,14 +445,14 @@ static void cut_overlaps(struct heap_image *heap_image)
 
 int zones_finish(struct heap_image *heap_image)
 {
-	int err = add_allocator(heap_image);
+	int error = add_allocator(heap_image);
 
 	free_lists_finish(&heap_image->free_chunks);
 	if (heap_image->zones.count)
 		qsort(heap_image->zones.items, heap_image->zones.count,
 		      sizeof(*heap_image->zones.items), compare_zones);
 	cut_overlaps(heap_image);
-	return err;
+	return error;
 }
 
 const struct zone *heap_image_zone(const struct heap_image *heap_image, uint64_t address)

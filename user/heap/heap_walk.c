@@ -63,7 +63,7 @@ static int add_main(const struct malloc_arena *arena, uint32_t index, const stru
 		    uint64_t heap_start, struct heap_spans *spans)
 {
 	uint64_t start, end;
-	int err = 0;
+	int error = 0;
 
 	brk_bounds(maps, &start, &end);
 	if (!arena->system_mem)
@@ -71,11 +71,11 @@ static int add_main(const struct malloc_arena *arena, uint32_t index, const stru
 	if (heap_start >= start && heap_start < end)
 		start = heap_start;
 	if (end)
-		err = add_span(spans, start, end, arena->top, index, true);
-	if (!err && (arena->top < start || arena->top >= end) &&
+		error = add_span(spans, start, end, arena->top, index, true);
+	if (!error && (arena->top < start || arena->top >= end) &&
 	    arena->top != arena->address + arena->layout->top)
-		err = add_mapped_main(arena, index, maps, spans);
-	return err;
+		error = add_mapped_main(arena, index, maps, spans);
+	return error;
 }
 
 /* heap_info: the arena, the heap before, the size. */
@@ -85,9 +85,9 @@ static int add_heaps(struct peek *peek, const struct malloc_arena *arena, uint32
 	uint64_t first = arena->address & ~(MALLOC_HEAP_BYTES - 1);
 	uint64_t heap = arena->top & ~(MALLOC_HEAP_BYTES - 1);
 	uint64_t head = arena->address - first, start;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && heap; i++) {
+	for (size_t i = 0; !error && heap; i++) {
 		uint64_t info[3];
 
 		if (i > 1 << 20 || peek_words(peek, heap, info, 3) || info[0] != arena->address ||
@@ -96,10 +96,10 @@ static int add_heaps(struct peek *peek, const struct malloc_arena *arena, uint32
 			return -EBADMSG;
 		}
 		start = heap == first ? arena->address + arena->layout->size : heap + head;
-		err = add_span(spans, start, heap + info[2], arena->top, index, false);
+		error = add_span(spans, start, heap + info[2], arena->top, index, false);
 		heap = info[1];
 	}
-	return err;
+	return error;
 }
 
 static int compare_spans(const void *left_pointer, const void *right_pointer)
@@ -112,22 +112,22 @@ static int compare_spans(const void *left_pointer, const void *right_pointer)
 int heap_spans_find(struct peek *peek, const struct malloc_arenas *arenas, const struct maps *maps,
 		    uint64_t heap_start, struct heap_spans *spans, uint64_t *lost)
 {
-	int err = 0, broken = 0;
+	int error = 0, broken = 0;
 
-	for (size_t i = 0; !err && i < arenas->list.count; i++) {
+	for (size_t i = 0; !error && i < arenas->list.count; i++) {
 		const struct malloc_arena *arena = &arenas->list.items[i];
 
-		err = arena->main ? add_main(arena, (uint32_t)i, maps, heap_start, spans)
-				  : add_heaps(peek, arena, (uint32_t)i, spans, lost);
-		if (err == -EBADMSG) {
-			broken = err;
-			err = 0;
+		error = arena->main ? add_main(arena, (uint32_t)i, maps, heap_start, spans)
+				    : add_heaps(peek, arena, (uint32_t)i, spans, lost);
+		if (error == -EBADMSG) {
+			broken = error;
+			error = 0;
 		}
 	}
 	if (spans->list.count)
 		qsort(spans->list.items, spans->list.count, sizeof(*spans->list.items),
 		      compare_spans);
-	return err ? err : broken;
+	return error ? error : broken;
 }
 
 struct heap_span *heap_spans_at(const struct heap_spans *spans, uint64_t address)
@@ -344,15 +344,15 @@ int heap_span_mend(struct heap_span *span, struct heap_span *older, const struct
 				  .table = table,
 				  .deadline = peek->deadline,
 				  .page = UINT64_MAX};
-	int err = 0;
+	int error = 0;
 
 	if (take_whole(&mending, older))
 		return 0;
-	err = make_room(span, older->chunks.count);
-	while (!err && !span->done)
-		err = deadline_step(mending.deadline) ? -ETIMEDOUT : mend_one(&mending, peek);
+	error = make_room(span, older->chunks.count);
+	while (!error && !span->done)
+		error = deadline_step(mending.deadline) ? -ETIMEDOUT : mend_one(&mending, peek);
 	vec_free(&older->chunks);
-	return err;
+	return error;
 }
 
 #define CHUNK_PREVIOUS_IN_USE 1ull
@@ -410,27 +410,27 @@ static int heap_span_step(struct heap_span *span, uint64_t size_word)
 int heap_span_feed(struct heap_span *span, uint64_t address, const uint64_t *words, size_t count)
 {
 	uint64_t end = address + count * 8;
-	int err = 0;
+	int error = 0;
 
-	while (!err && !span->done && span->next >= address && span->next + 16 <= end)
-		err = heap_span_step(span, words[(span->next - address) / 8 + 1]);
-	return err;
+	while (!error && !span->done && span->next >= address && span->next + 16 <= end)
+		error = heap_span_step(span, words[(span->next - address) / 8 + 1]);
+	return error;
 }
 
 int heap_span_finish(struct heap_span *span, struct peek *peek)
 {
-	int err = 0;
+	int error = 0;
 
-	while (!err && !span->done) {
+	while (!error && !span->done) {
 		uint64_t header[2];
 		int missing = peek_words(peek, span->next, header, 2);
 
 		if (missing == -ETIMEDOUT)
-			err = missing;
+			error = missing;
 		else if (missing)
 			span->broken = span->done = true;
 		else
-			err = heap_span_step(span, header[1]);
+			error = heap_span_step(span, header[1]);
 	}
-	return err;
+	return error;
 }

@@ -92,10 +92,10 @@ static int malloc_arena_read(struct peek *peek, const struct filter *heaps, uint
 			     const struct malloc_layout *layout, struct malloc_arena *arena)
 {
 	uint64_t state[STATE_MAX_WORDS];
-	int err = address % 8 ? -EBADMSG : peek_words(peek, address, state, layout->size / 8);
+	int error = address % 8 ? -EBADMSG : peek_words(peek, address, state, layout->size / 8);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	if (!state_holds(state, layout, address, heaps))
 		return -EBADMSG;
 	*arena = (struct malloc_arena){
@@ -115,10 +115,10 @@ static int add_ring(struct peek *peek, const struct filter *heaps, struct malloc
 {
 	size_t before = arenas->list.count;
 	struct malloc_arena arena = first;
-	int err = 0;
+	int error = 0;
 
 	arena.main = true;
-	for (size_t i = 0; !err && i < MALLOC_MAX_ARENAS; i++) {
+	for (size_t i = 0; !error && i < MALLOC_MAX_ARENAS; i++) {
 		struct malloc_arena *kept = vec_push(&arenas->list);
 
 		if (!kept)
@@ -126,11 +126,11 @@ static int add_ring(struct peek *peek, const struct filter *heaps, struct malloc
 		*kept = arena;
 		if (arena.next == first.address)
 			return 0;
-		err = malloc_arena_read(peek, heaps, arena.next, first.layout, &arena);
+		error = malloc_arena_read(peek, heaps, arena.next, first.layout, &arena);
 		arena.main = false;
 	}
 	arenas->list.count = before;
-	return err ? err : -EBADMSG;
+	return error ? error : -EBADMSG;
 }
 
 static bool is_known(const struct malloc_arenas *arenas, uint64_t address)
@@ -156,15 +156,15 @@ static int try_arena(struct peek *peek, const struct filter *heaps, uint64_t add
 		     const struct malloc_layout *layout, struct malloc_arenas *arenas)
 {
 	struct malloc_arena arena;
-	int err;
+	int error;
 
 	if (!may_be_state(peek, address, layout) || is_known(arenas, address))
 		return 0;
-	err = malloc_arena_read(peek, heaps, address, layout, &arena);
-	if (!err)
-		err = add_ring(peek, heaps, arena, arenas);
-	if (!err || err == -ENOMEM)
-		return err;
+	error = malloc_arena_read(peek, heaps, address, layout, &arena);
+	if (!error)
+		error = add_ring(peek, heaps, arena, arenas);
+	if (!error || error == -ENOMEM)
+		return error;
 	return resembles(peek, address, layout) ? -EAGAIN : 0;
 }
 
@@ -178,11 +178,11 @@ int malloc_arenas_find(struct peek *peek, const struct filter *heaps, uint64_t s
 		if (deadline_step(peek->deadline))
 			return -ETIMEDOUT;
 		for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-			int err = try_arena(peek, heaps, at, &layouts[i], arenas);
+			int error = try_arena(peek, heaps, at, &layouts[i], arenas);
 
-			if (err == -ENOMEM)
-				return err;
-			again |= err == -EAGAIN;
+			if (error == -ENOMEM)
+				return error;
+			again |= error == -EAGAIN;
 		}
 	}
 	/* 16 bytes into an arena, or by another layout, it resembles one, too. */
@@ -193,21 +193,21 @@ int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
 			  struct malloc_arenas *arenas)
 {
 	struct malloc_arenas fresh = {0};
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < arenas->list.count; i++) {
+	for (size_t i = 0; !error && i < arenas->list.count; i++) {
 		const struct malloc_arena *known = &arenas->list.items[i];
 		struct malloc_arena arena;
 
 		if (!known->main)
 			continue;
-		err = malloc_arena_read(peek, heaps, known->address, known->layout, &arena);
-		if (!err)
-			err = add_ring(peek, heaps, arena, &fresh);
+		error = malloc_arena_read(peek, heaps, known->address, known->layout, &arena);
+		if (!error)
+			error = add_ring(peek, heaps, arena, &fresh);
 	}
-	if (err) {
+	if (error) {
 		vec_free(&fresh.list);
-		return err;
+		return error;
 	}
 	vec_free(&arenas->list);
 	*arenas = fresh;

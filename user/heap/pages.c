@@ -210,10 +210,10 @@ static int take_page(struct page_table *table, const struct page_scan *scan,
 {
 	struct page *page = &table->pages[range->first + (address - range->start) / MEMORY_PAGE];
 	struct mapped_chunk chunk, *kept;
-	int err = found_reserve(&table->found, PAGE_WORDS);
+	int error = found_reserve(&table->found, PAGE_WORDS);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	page->hash = page_hash(words);
 	page->flags = PAGE_WAS_READ;
 	page->first = (uint32_t)table->found.count;
@@ -235,7 +235,7 @@ static int read_run(struct page_table *table, const struct page_scan *scan,
 		    size_t count)
 {
 	ssize_t got = memory_read(scan->task, address, window->words, count * MEMORY_PAGE);
-	int err = 0;
+	int error = 0;
 
 	/* Unmapped meanwhile. */
 	if (got == -EFAULT)
@@ -243,22 +243,22 @@ static int read_run(struct page_table *table, const struct page_scan *scan,
 	if (got < 0)
 		return (int)got;
 	count = (size_t)got / MEMORY_PAGE;
-	for (size_t i = 0; !err && i < count; i++)
-		err = take_page(table, scan, range, address + i * MEMORY_PAGE,
-				window->words + i * PAGE_WORDS);
-	if (!err && scan->visit && count)
+	for (size_t i = 0; !error && i < count; i++)
+		error = take_page(table, scan, range, address + i * MEMORY_PAGE,
+				  window->words + i * PAGE_WORDS);
+	if (!error && scan->visit && count)
 		scan->visit(scan->context, address, window->words, count * PAGE_WORDS);
-	return err;
+	return error;
 }
 
 static int read_window(struct page_table *table, const struct page_scan *scan,
 		       const struct page_range *range, uint64_t address, struct page_window *window)
 {
 	size_t count = MIN((range->end - address) / MEMORY_PAGE, WINDOW_PAGES);
-	int err = 0;
+	int error = 0;
 
 	pagemap_read(scan->pagemap, address, window->entries, count);
-	for (size_t i = 0; !err && i < count;) {
+	for (size_t i = 0; !error && i < count;) {
 		size_t run = 0;
 
 		if (pagemap_is_swapped(window->entries[i]) &&
@@ -271,25 +271,26 @@ static int read_window(struct page_table *table, const struct page_scan *scan,
 		while (i + run < count && page_is_wanted(range, window->entries[i + run]))
 			run++;
 		if (run)
-			err = read_run(table, scan, range, address + i * MEMORY_PAGE, window, run);
+			error = read_run(table, scan, range, address + i * MEMORY_PAGE, window,
+					 run);
 		i += MAX(run, 1u);
 	}
-	return err;
+	return error;
 }
 
 int pages_read(struct page_table *table, const struct page_scan *scan)
 {
 	_cleanup_free_ struct page_window *window = malloc(sizeof(*window));
-	int err = window ? 0 : -ENOMEM;
+	int error = window ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !err && i < table->ranges.count; i++) {
+	for (size_t i = 0; !error && i < table->ranges.count; i++) {
 		const struct page_range *range = &table->ranges.items[i];
 
-		for (uint64_t at = range->start; !err && !range->unseen && at < range->end;
+		for (uint64_t at = range->start; !error && !range->unseen && at < range->end;
 		     at += WINDOW_PAGES * MEMORY_PAGE)
-			err = read_window(table, scan, range, at, window);
+			error = read_window(table, scan, range, at, window);
 	}
-	return err;
+	return error;
 }
 
 const struct page_range *pages_range_of(const struct page_table *table, uint64_t address)

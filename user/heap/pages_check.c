@@ -28,7 +28,7 @@ struct checker {
 	VEC(struct changed_page) changed;
 	VEC(struct mapped_chunk) mapped;
 	size_t checked;
-	int err;
+	int error;
 };
 
 /* Which windows are looked at first. */
@@ -94,24 +94,24 @@ static int take_both(struct page_table *table, struct page *page, const uint64_t
 
 static int merge_late(struct page_table *table, const struct checker *checker)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < checker->changed.count; i++) {
+	for (size_t i = 0; !error && i < checker->changed.count; i++) {
 		const struct changed_page *changed = &checker->changed.items[i];
 
-		err = take_both(table, &table->pages[changed->page],
-				checker->found.items + changed->first, changed->count);
+		error = take_both(table, &table->pages[changed->page],
+				  checker->found.items + changed->first, changed->count);
 	}
-	return err;
+	return error;
 }
 
 /* In parts: the process stands meanwhile. */
 static int append_words(struct page_table *table, const struct found_words *found,
 			uint64_t deadline_ns)
 {
-	int err = found_reserve(&table->found, found->count);
+	int error = found_reserve(&table->found, found->count);
 
-	for (size_t done = 0; !err && done < found->count; done += WORDS_AT_ONCE) {
+	for (size_t done = 0; !error && done < found->count; done += WORDS_AT_ONCE) {
 		size_t part = MIN(found->count - done, WORDS_AT_ONCE);
 
 		if (monotonic_ns() > deadline_ns)
@@ -120,16 +120,16 @@ static int append_words(struct page_table *table, const struct found_words *foun
 		       part * sizeof(*found->items));
 		table->found.count += part;
 	}
-	return err;
+	return error;
 }
 
 static int merge(struct page_table *table, const struct checker *checker, uint64_t deadline_ns)
 {
 	size_t base = table->found.count;
-	int err = append_words(table, &checker->found, deadline_ns);
+	int error = append_words(table, &checker->found, deadline_ns);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	for (size_t i = 0; i < checker->changed.count; i++) {
 		const struct changed_page *changed = &checker->changed.items[i];
 
@@ -184,19 +184,19 @@ static int page_checkers_collect(struct check *check, struct checker *checkers, 
 {
 	struct page_table *table = check->table;
 	size_t older = table->mapped.count;
-	int err = 0;
+	int error = 0;
 
 	/* Nothing else makes a difference, and there is no time. */
 	for (size_t i = 0; i < count; i++) {
-		if (!err || checkers[i].err == -ETIMEDOUT)
-			err = checkers[i].err;
+		if (!error || checkers[i].error == -ETIMEDOUT)
+			error = checkers[i].error;
 	}
 	for (size_t i = 0; i < count; i++) {
 		*checked += checkers[i].checked;
-		if (!err)
-			err = check->scan->late
-				      ? merge_late(table, &checkers[i])
-				      : merge(table, &checkers[i], check->scan->deadline_ns);
+		if (!error)
+			error = check->scan->late
+					? merge_late(table, &checkers[i])
+					: merge(table, &checkers[i], check->scan->deadline_ns);
 		free(checkers[i].window);
 		free(checkers[i].found.items);
 		vec_free(&checkers[i].changed);
@@ -206,7 +206,7 @@ static int page_checkers_collect(struct check *check, struct checker *checkers, 
 		mark_window(check, &check->windows.items[i]);
 	if (!check->scan->late)
 		drop_stale_chunks(table, older);
-	return err;
+	return error;
 }
 
 /* The second reading, and the third. Several threads take windows in turn. */
@@ -247,22 +247,22 @@ static int check_run(struct checker *checker, const struct page_range *part, siz
 	const struct page *pages = checker->check->table->pages + part->first + place;
 	ssize_t got = memory_read(checker->check->scan->task, part->start + place * MEMORY_PAGE,
 				  checker->window->words, count * MEMORY_PAGE);
-	int err = 0;
+	int error = 0;
 
 	if (got == -EFAULT)
 		return 0;
 	if (got < 0)
 		return (int)got;
 	count = (size_t)got / MEMORY_PAGE;
-	for (size_t i = 0; !err && i < count; i++) {
+	for (size_t i = 0; !error && i < count; i++) {
 		const uint64_t *words = checker->window->words + i * PAGE_WORDS;
 		uint64_t hash = page_hash(words);
 
 		if (!(pages[i].flags & PAGE_WAS_READ) || pages[i].hash != hash)
-			err = take_changed(checker, part, place + i, words, hash);
+			error = take_changed(checker, part, place + i, words, hash);
 	}
 	checker->checked += count;
-	return err;
+	return error;
 }
 
 /* A page that is gone: what was found in it is, too. */
@@ -298,27 +298,27 @@ static int check_window(struct checker *checker, const struct check_window *wind
 	const struct page *pages = checker->check->table->pages + part->first;
 	const uint64_t *entries = checker->window->entries;
 	size_t count = (part->end - part->start) / MEMORY_PAGE;
-	int err = 0;
+	int error = 0;
 
 	pagemap_read(scan->pagemap, part->start, checker->window->entries, count);
-	for (size_t i = 0; !err && i < count;) {
+	for (size_t i = 0; !error && i < count;) {
 		size_t run = 0;
 
 		if (!page_is_wanted(part, entries[i]) && pages[i].flags & PAGE_WAS_READ &&
 		    (!scan->late || pages[i].flags & PAGE_UNCHECKED))
-			err = take_gone(checker, part->first + i);
+			error = take_gone(checker, part->first + i);
 		while (i + run < count && page_is_wanted(part, entries[i + run]) &&
 		       must_look(scan, window, &pages[i + run], entries[i + run]))
 			run++;
-		if (!err && run)
-			err = check_run(checker, part, i, run);
+		if (!error && run)
+			error = check_run(checker, part, i, run);
 		i += MAX(run, 1u);
 	}
-	return err;
+	return error;
 }
 
-/* Whether it is too late for a window: then it is left for later, or *err says so. */
-static bool is_too_late(const struct page_scan *scan, const struct check_window *window, int *err)
+/* Whether it is too late for a window: then it is left for later, or *error says so. */
+static bool is_too_late(const struct page_scan *scan, const struct check_window *window, int *error)
 {
 	uint64_t now_ns = monotonic_ns();
 
@@ -326,7 +326,7 @@ static bool is_too_late(const struct page_scan *scan, const struct check_window 
 		return true;
 	if (now_ns <= scan->deadline_ns)
 		return false;
-	*err = -ETIMEDOUT;
+	*error = -ETIMEDOUT;
 	return true;
 }
 
@@ -336,13 +336,13 @@ static void *checker_run(void *argument)
 	struct check *check = checker->check;
 	size_t i;
 
-	while (!checker->err && (i = atomic_fetch_add(&check->next, 1)) < check->windows.count) {
+	while (!checker->error && (i = atomic_fetch_add(&check->next, 1)) < check->windows.count) {
 		struct check_window *window = &check->windows.items[i];
 
-		if (is_too_late(check->scan, window, &checker->err))
+		if (is_too_late(check->scan, window, &checker->error))
 			continue;
-		checker->err = check_window(checker, window);
-		window->done = !checker->err;
+		checker->error = check_window(checker, window);
+		window->done = !checker->error;
 	}
 	return NULL;
 }
@@ -394,7 +394,7 @@ static int push_window(struct check *check, const struct page_range *part, enum 
 static int add_window(struct check *check, const struct page_range *range, uint64_t at)
 {
 	struct page_range part = *range;
-	int err = 0;
+	int error = 0;
 
 	part.start = at;
 	part.end = MIN(range->end, at + WINDOW_PAGES * MEMORY_PAGE);
@@ -405,12 +405,12 @@ static int add_window(struct check *check, const struct page_range *range, uint6
 	if (!check->scan->patience_ns)
 		return push_window(check, &part, WINDOW_HOT, true);
 	if (any_is_hot(check, &part))
-		err = push_window(check, &part, WINDOW_HOT, false);
-	return err ? err
-		   : push_window(check, &part,
-				 range->end - range->start <= WARM_BYTES ? WINDOW_WARM
-									 : WINDOW_COLD,
-				 false);
+		error = push_window(check, &part, WINDOW_HOT, false);
+	return error ? error
+		     : push_window(check, &part,
+				   range->end - range->start <= WARM_BYTES ? WINDOW_WARM
+									   : WINDOW_COLD,
+				   false);
 }
 
 /* The warmer ones first, each kind by ascending address. */
@@ -436,18 +436,18 @@ static int order(struct check *check)
 static int split(struct check *check)
 {
 	struct deadline deadline = {.at_ns = check->scan->deadline_ns};
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < check->table->ranges.count; i++) {
+	for (size_t i = 0; !error && i < check->table->ranges.count; i++) {
 		const struct page_range *range = &check->table->ranges.items[i];
 
 		if (deadline_step(&deadline))
 			return -ETIMEDOUT;
-		for (uint64_t at = range->start; !err && !range->unseen && at < range->end;
+		for (uint64_t at = range->start; !error && !range->unseen && at < range->end;
 		     at += WINDOW_PAGES * MEMORY_PAGE)
-			err = add_window(check, range, at);
+			error = add_window(check, range, at);
 	}
-	return err || !check->scan->patience_ns ? err : order(check);
+	return error || !check->scan->patience_ns ? error : order(check);
 }
 
 #define STACK_BYTES (256u << 10)
@@ -475,23 +475,23 @@ int pages_check(struct page_table *table, const struct page_scan *scan, size_t *
 	struct check check = {.table = table, .scan = scan, .nice = getpriority(PRIO_PROCESS, 0)};
 	struct checker checkers[CHECK_MAX_THREADS] = {0};
 	size_t count = MAX(MIN(scan->threads, CHECK_MAX_THREADS), 1u);
-	int err = split(&check);
+	int error = split(&check);
 
 	*checked = 0;
 	for (size_t i = 0; i < count; i++) {
 		checkers[i].check = &check;
 		checkers[i].window = malloc(sizeof(*checkers[i].window));
 		if (!checkers[i].window)
-			err = -ENOMEM;
+			error = -ENOMEM;
 	}
-	if (!err)
+	if (!error)
 		run_all(checkers, count);
-	if (err) {
+	if (error) {
 		for (size_t i = 0; i < count; i++)
 			free(checkers[i].window);
 	} else {
-		err = page_checkers_collect(&check, checkers, count, checked);
+		error = page_checkers_collect(&check, checkers, count, checked);
 	}
 	vec_free(&check.windows);
-	return err;
+	return error;
 }

@@ -81,15 +81,15 @@ static int read_vector(struct heap_image_thread *thread, struct peek *peek, size
 int thread_vectors_read(struct heap_image *heap_image, struct peek *peek)
 {
 	size_t left = MAX_ALL_ENTRIES;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < heap_image->threads.count; i++) {
+	for (size_t i = 0; !error && i < heap_image->threads.count; i++) {
 		if (deadline_has_passed(peek->deadline))
 			break;
 		if (machine_thread_pointer(&heap_image->threads.items[i].registers))
-			err = read_vector(&heap_image->threads.items[i], peek, &left);
+			error = read_vector(&heap_image->threads.items[i], peek, &left);
 	}
-	return err;
+	return error;
 }
 
 #define MAX_BLOCKS (4u << 20)
@@ -137,23 +137,23 @@ static int thread_finder_add_module(struct thread_finder *finder, const struct d
 {
 	const struct heap_image *heap_image = finder->heap_image;
 	uint64_t size = module->image.file.thread_locals.size;
-	int err = 0;
+	int error = 0;
 
 	if (below && below < size)
 		return 0;
-	for (size_t i = 0; !err && i < heap_image->threads.count; i++) {
+	for (size_t i = 0; !error && i < heap_image->threads.count; i++) {
 		uint64_t pointer = machine_thread_pointer(&heap_image->threads.items[i].registers),
 			 start;
 
 		start = below ? pointer - MIN(below, pointer)
 			      : block_in_vector(&heap_image->threads.items[i].vector, slot);
 		if (start)
-			err = thread_finder_add(finder,
-						&(struct thread_block){start, start + size,
-								       THREAD_BLOCK_MODULE,
-								       (uint32_t)i, module});
+			error = thread_finder_add(finder,
+						  &(struct thread_block){start, start + size,
+									 THREAD_BLOCK_MODULE,
+									 (uint32_t)i, module});
 	}
-	return err;
+	return error;
 }
 
 /* Where the program begins to run: in the program itself. 0: not known. */
@@ -224,15 +224,15 @@ static int find(struct thread_finder *finder)
 {
 	const struct data_module *program =
 		data_modules_at(finder->modules, read_entry(finder->heap_image->maps.task));
-	int err = 0;
+	int error = 0;
 
 	if (finder->library)
-		err = thread_finder_add_slots(finder, program);
-	if (!err && finder->library)
-		err = thread_finder_add_threads(finder);
-	if (!err && program && !finder->has_program && program->image.file.thread_locals.size)
-		err = add_program(finder, program);
-	return err;
+		error = thread_finder_add_slots(finder, program);
+	if (!error && finder->library)
+		error = thread_finder_add_threads(finder);
+	if (!error && program && !finder->has_program && program->image.file.thread_locals.size)
+		error = add_program(finder, program);
+	return error;
 }
 
 int thread_blocks_find(const struct heap_image *heap_image, const struct data_modules *modules,
@@ -245,18 +245,18 @@ int thread_blocks_find(const struct heap_image *heap_image, const struct data_mo
 				       .library = find_library(modules),
 				       .peek = calloc(1, sizeof(struct peek)),
 				       .blocks = &found};
-	int err = -ENOMEM;
+	int error = -ENOMEM;
 
 	if (finder.peek) {
 		finder.peek->task = heap_image->maps.task;
 		finder.peek->pagemap = pagemap;
 		peek_forget(finder.peek);
-		err = find(&finder);
+		error = find(&finder);
 		peek_free(finder.peek);
 		free(finder.peek);
 	}
-	if (err)
-		return err;
+	if (error)
+		return error;
 	sort(&found);
 	*blocks = found;
 	found = (struct thread_blocks){0};
@@ -338,26 +338,26 @@ static int add_thread(struct thread_finder *finder, uint32_t number, uint64_t ke
 		 thread->vector.address + (thread->vector.count + 1) * TLS_VECTOR_ENTRY,
 		 THREAD_BLOCK_VECTOR, number, finder->library},
 	};
-	int err = 0;
+	int error = 0;
 
 	if (!start || start >= USER_ADDRESSES)
 		return 0;
-	for (size_t i = 0; !err && i < ARRAY_SIZE(parts); i++) {
+	for (size_t i = 0; !error && i < ARRAY_SIZE(parts); i++) {
 		if (parts[i].kind != THREAD_BLOCK_VECTOR || thread->vector.count)
-			err = thread_finder_add(finder, &parts[i]);
+			error = thread_finder_add(finder, &parts[i]);
 	}
-	return err;
+	return error;
 }
 
 /* From finder->library: what glibc keeps of each thread; all modules' blocks. 0 or -ENOMEM. */
 static int thread_finder_add_threads(struct thread_finder *finder)
 {
 	uint64_t keys = find_keys(finder);
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < finder->heap_image->threads.count; i++)
-		err = add_thread(finder, (uint32_t)i, keys);
-	return err;
+	for (size_t i = 0; !error && i < finder->heap_image->threads.count; i++)
+		error = add_thread(finder, (uint32_t)i, keys);
+	return error;
 }
 
 static const struct data_module *module_at_bias(const struct data_modules *modules, uint64_t bias)
@@ -394,35 +394,35 @@ static int add_list(struct thread_finder *finder, uint64_t list, size_t length,
 		    const struct data_module *program)
 {
 	const struct tls_layout *layout = &finder->library->image.tls_layout;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < length && finder->slots < MAX_SLOTS; i++) {
+	for (size_t i = 0; !error && i < length && finder->slots < MAX_SLOTS; i++) {
 		uint64_t at = list + layout->list_slots_at + i * TLS_LAYOUT_SLOT_BYTES;
 		struct thread_slot slot = {.number = finder->slots++};
 
 		if (!peek_word(finder, at + layout->slot_generation_at, &slot.generation) ||
 		    !peek_word(finder, at + layout->slot_map_at, &slot.map))
 			return 0;
-		err = add_slot(finder, &slot, program);
+		error = add_slot(finder, &slot, program);
 	}
-	return err;
+	return error;
 }
 
 static int thread_finder_add_slots(struct thread_finder *finder, const struct data_module *program)
 {
 	const struct tls_layout *layout = &finder->library->image.tls_layout;
 	uint64_t global, list, length;
-	int err = 0;
+	int error = 0;
 
 	if (!peek_word(finder, finder->library->bias + layout->heads_at, &global) ||
 	    !peek_word(finder, global + layout->slots_at, &list))
 		return 0;
-	for (size_t i = 0; !err && list && i < MAX_LISTS; i++) {
+	for (size_t i = 0; !error && list && i < MAX_LISTS; i++) {
 		if (!peek_word(finder, list + layout->list_length_at, &length))
 			return 0;
-		err = add_list(finder, list, (size_t)MIN(length, MAX_SLOTS), program);
+		error = add_list(finder, list, (size_t)MIN(length, MAX_SLOTS), program);
 		if (!peek_word(finder, list + layout->list_next_at, &list))
-			return err;
+			return error;
 	}
-	return err;
+	return error;
 }

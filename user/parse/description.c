@@ -35,9 +35,9 @@ int decode_description(const struct bytes *body, struct debug_description *descr
 static int parse(const struct parse_input *input, struct bytes *body)
 {
 	struct debug_description description;
-	int err = debug_describe(input->files[0], &description);
+	int error = debug_describe(input->files[0], &description);
 
-	return err ? err : encode_description(&description, body);
+	return error ? error : encode_description(&description, body);
 }
 
 static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)

@@ -23,17 +23,17 @@ static int add_all(struct elf_symbols *symbols, const struct elf_symbols *more)
 static int read_table(struct image *image)
 {
 	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0}, mini = {0};
-	int err = elf_symbols_read(&image->file, &symbols);
+	int error = elf_symbols_read(&image->file, &symbols);
 
-	if (err == -ENOMEM || err == -EIO)
-		return err;
+	if (error == -ENOMEM || error == -EIO)
+		return error;
 	/* With broken tables, segments and build-id are still worth having. */
 	image->has_symtab = symbols.has_symtab;
 	if (!image->has_symtab && !mini_debug_read(&image->file, &mini)) {
 		image->has_symtab = mini.has_symtab;
-		err = add_all(&symbols, &mini);
-		if (err)
-			return err;
+		error = add_all(&symbols, &mini);
+		if (error)
+			return error;
 	}
 	return symbol_table_build(&symbols, &image->table);
 }
@@ -41,12 +41,12 @@ static int read_table(struct image *image)
 int image_read(int fd, struct image *image)
 {
 	_cleanup_(image_free) struct image read = {.file.fd = -1};
-	int err = elf_file_open(fd, &read.file);
+	int error = elf_file_open(fd, &read.file);
 
-	if (!err)
-		err = read_table(&read);
-	if (err)
-		return err;
+	if (!error)
+		error = read_table(&read);
+	if (error)
+		return error;
 	*image = read;
 	image->file.fd = -1;
 	memset(&read, 0, sizeof(read));
@@ -57,18 +57,18 @@ int image_read_objects(int fd, struct image *image)
 {
 	_cleanup_(image_free) struct image read = {.file.fd = -1};
 	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0};
-	int err = elf_file_open(fd, &read.file);
+	int error = elf_file_open(fd, &read.file);
 
-	if (err)
-		return err;
-	err = elf_objects_read(&read.file, &symbols);
-	if (err == -ENOMEM || err == -EIO)
-		return err;
+	if (error)
+		return error;
+	error = elf_objects_read(&read.file, &symbols);
+	if (error == -ENOMEM || error == -EIO)
+		return error;
 	read.has_symtab = symbols.has_symtab;
 	tls_layout_find(&read.file, &symbols, &read.tls_layout);
-	err = symbol_table_build(&symbols, &read.table);
-	if (err)
-		return err;
+	error = symbol_table_build(&symbols, &read.table);
+	if (error)
+		return error;
 	*image = read;
 	image->file.fd = -1;
 	memset(&read, 0, sizeof(read));
@@ -107,9 +107,9 @@ static size_t names_size(const struct symbol_table *table)
 
 static int encode_segments(const struct elf_file *file, struct bytes *body)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < file->segments.count; i++) {
+	for (size_t i = 0; !error && i < file->segments.count; i++) {
 		const struct elf_segment *segment = &file->segments.items[i];
 		struct wire_segment wire = {
 			.offset = segment->offset,
@@ -120,9 +120,9 @@ static int encode_segments(const struct elf_file *file, struct bytes *body)
 			.writable = segment->writable,
 		};
 
-		err = bytes_append(body, &wire, sizeof(wire));
+		error = bytes_append(body, &wire, sizeof(wire));
 	}
-	return err;
+	return error;
 }
 
 /* Header and segments, with room for what follows. */
@@ -139,7 +139,7 @@ int encode_file(const struct elf_file *file, const struct image *image, size_t r
 		.type = file->type,
 		.has_symtab = image && image->has_symtab,
 	};
-	int err;
+	int error;
 
 	_Static_assert(sizeof(wire.build_id) == sizeof(file->build_id), "the same text");
 	memcpy(wire.build_id, file->build_id, sizeof(wire.build_id));
@@ -148,8 +148,8 @@ int encode_file(const struct elf_file *file, const struct image *image, size_t r
 	room += sizeof(wire) + file->segments.count * sizeof(struct wire_segment);
 	if (!bytes_reserve(body, room))
 		return -ENOMEM;
-	err = bytes_append(body, &wire, sizeof(wire));
-	return err ? err : encode_segments(file, body);
+	error = bytes_append(body, &wire, sizeof(wire));
+	return error ? error : encode_segments(file, body);
 }
 
 int encode_image(const struct image *image, struct bytes *body)
@@ -157,11 +157,11 @@ int encode_image(const struct image *image, struct bytes *body)
 	const struct symbol_table *table = &image->table;
 	size_t symbols_size = table->count * sizeof(*table->symbols);
 	size_t text_size = names_size(table);
-	int err = encode_file(&image->file, image, symbols_size + text_size, body);
+	int error = encode_file(&image->file, image, symbols_size + text_size, body);
 
-	if (!err)
-		err = bytes_append(body, table->symbols, symbols_size);
-	return err ? err : bytes_append(body, table->names, text_size);
+	if (!error)
+		error = bytes_append(body, table->symbols, symbols_size);
+	return error ? error : bytes_append(body, table->names, text_size);
 }
 
 static int add_segment(const struct wire_segment *wire, struct elf_file *file)
@@ -201,23 +201,23 @@ static bool is_sound(const struct wire_image *wire)
 
 int decode_file(struct cursor *cursor, struct wire_image *wire, struct elf_file *file)
 {
-	int err = cursor_take_one(cursor, wire, sizeof(*wire));
+	int error = cursor_take_one(cursor, wire, sizeof(*wire));
 
-	if (err || !is_sound(wire))
+	if (error || !is_sound(wire))
 		return -EPROTO;
-	for (uint32_t i = 0; !err && i < wire->segment_count; i++) {
+	for (uint32_t i = 0; !error && i < wire->segment_count; i++) {
 		struct wire_segment segment;
 
-		err = cursor_take_one(cursor, &segment, sizeof(segment));
-		if (!err)
-			err = add_segment(&segment, file);
+		error = cursor_take_one(cursor, &segment, sizeof(segment));
+		if (!error)
+			error = add_segment(&segment, file);
 	}
 	file->size = wire->size;
 	file->entry = wire->entry;
 	file->type = wire->type;
 	file->thread_locals = wire->thread_locals;
 	memcpy(file->build_id, wire->build_id, sizeof(file->build_id));
-	return err;
+	return error;
 }
 
 /*
@@ -248,15 +248,15 @@ int decode_image(const struct bytes *body, struct image *image)
 	_cleanup_(image_free) struct image read = {.file.fd = -1};
 	struct cursor cursor = {body->data, body->size};
 	struct wire_image wire;
-	int err = decode_file(&cursor, &wire, &read.file);
+	int error = decode_file(&cursor, &wire, &read.file);
 
-	if (!err)
-		err = cursor_take_copy(&cursor, wire.symbol_count, sizeof(struct symbol),
-				       (void **)&read.table.symbols);
-	if (!err)
-		err = cursor_take_copy(&cursor, wire.names_size, 1, (void **)&read.table.names);
-	if (err)
-		return err;
+	if (!error)
+		error = cursor_take_copy(&cursor, wire.symbol_count, sizeof(struct symbol),
+					 (void **)&read.table.symbols);
+	if (!error)
+		error = cursor_take_copy(&cursor, wire.names_size, 1, (void **)&read.table.names);
+	if (error)
+		return error;
 	read.table.count = wire.symbol_count;
 	read.has_symtab = wire.has_symtab;
 	read.tls_layout = wire.tls_layout;
@@ -270,17 +270,17 @@ int decode_image(const struct bytes *body, struct image *image)
 static int parse(const struct parse_input *input, struct bytes *body)
 {
 	_cleanup_(image_free) struct image image = {.file.fd = -1};
-	int err = image_read(input->files[0], &image);
+	int error = image_read(input->files[0], &image);
 
-	return err ? err : encode_image(&image, body);
+	return error ? error : encode_image(&image, body);
 }
 
 static int parse_objects_of(const struct parse_input *input, struct bytes *body)
 {
 	_cleanup_(image_free) struct image image = {.file.fd = -1};
-	int err = image_read_objects(input->files[0], &image);
+	int error = image_read_objects(input->files[0], &image);
 
-	return err ? err : encode_image(&image, body);
+	return error ? error : encode_image(&image, body);
 }
 
 static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)

@@ -60,7 +60,7 @@ static int add_string(struct line_encoder *encoder, const char *text, uint32_t l
 static int add_frame(struct line_encoder *encoder, const struct line_frame *frame)
 {
 	struct wire_frame last = {.function = WIRE_NO_STRING, .file = WIRE_NO_STRING}, *wire;
-	int err;
+	int error;
 
 	if (encoder->frames.count)
 		last = encoder->frames.items[encoder->frames.count - 1];
@@ -68,20 +68,20 @@ static int add_frame(struct line_encoder *encoder, const struct line_frame *fram
 	if (!wire)
 		return -ENOMEM;
 	wire->line = frame->line;
-	err = add_string(encoder, frame->function, last.function, &wire->function);
-	return err ? err : add_string(encoder, frame->file, last.file, &wire->file);
+	error = add_string(encoder, frame->function, last.function, &wire->function);
+	return error ? error : add_string(encoder, frame->file, last.file, &wire->file);
 }
 
 int line_encoder_add(struct line_encoder *encoder, const struct line_frame *frames, size_t count)
 {
-	int err = 0;
+	int error = 0;
 
 	if (encoder->address_count == WIRE_MAX_ADDRESSES || count > WIRE_MAX_FRAMES)
 		return -EINVAL;
-	for (size_t i = 0; !err && i < count; i++)
-		err = add_frame(encoder, &frames[i]);
+	for (size_t i = 0; !error && i < count; i++)
+		error = add_frame(encoder, &frames[i]);
 	encoder->counts[encoder->address_count++] = (uint32_t)count;
-	return err;
+	return error;
 }
 
 int line_encoder_finish(const struct line_encoder *encoder, struct bytes *body)
@@ -91,15 +91,15 @@ int line_encoder_finish(const struct line_encoder *encoder, struct bytes *body)
 		.frame_count = (uint32_t)encoder->frames.count,
 		.strings_size = (uint32_t)encoder->strings.size,
 	};
-	int err = bytes_append(body, &wire, sizeof(wire));
+	int error = bytes_append(body, &wire, sizeof(wire));
 
-	if (!err)
-		err = bytes_append(body, encoder->counts,
-				   encoder->address_count * sizeof(encoder->counts[0]));
-	if (!err)
-		err = bytes_append(body, encoder->frames.items,
-				   encoder->frames.count * sizeof(*encoder->frames.items));
-	return err ? err : bytes_append(body, encoder->strings.data, encoder->strings.size);
+	if (!error)
+		error = bytes_append(body, encoder->counts,
+				     encoder->address_count * sizeof(encoder->counts[0]));
+	if (!error)
+		error = bytes_append(body, encoder->frames.items,
+				     encoder->frames.count * sizeof(*encoder->frames.items));
+	return error ? error : bytes_append(body, encoder->strings.data, encoder->strings.size);
 }
 
 void line_encoder_free(struct line_encoder *encoder)
@@ -122,21 +122,21 @@ static int find_string(const char *strings, size_t size, uint32_t place, const c
 static int decode_frames(const void *wire_frames, const struct wire_lines *wire,
 			 struct line_answer *answer)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < wire->frame_count; i++) {
+	for (size_t i = 0; !error && i < wire->frame_count; i++) {
 		struct line_frame *frame = &answer->frames[i];
 		struct wire_frame read;
 
 		memcpy(&read, (const char *)wire_frames + i * sizeof(read), sizeof(read));
-		err = find_string(answer->strings, wire->strings_size, read.function,
-				  &frame->function);
-		if (!err)
-			err = find_string(answer->strings, wire->strings_size, read.file,
-					  &frame->file);
+		error = find_string(answer->strings, wire->strings_size, read.function,
+				    &frame->function);
+		if (!error)
+			error = find_string(answer->strings, wire->strings_size, read.file,
+					    &frame->file);
 		frame->line = read.line;
 	}
-	return err;
+	return error;
 }
 
 static int decode_ranges(const void *counts, const struct wire_lines *wire,
@@ -163,19 +163,19 @@ int decode_lines(const struct bytes *body, size_t addresses, struct line_answer 
 	struct cursor cursor = {body->data, body->size};
 	const void *counts, *frames;
 	struct wire_lines wire;
-	int err = cursor_take_one(&cursor, &wire, sizeof(wire));
+	int error = cursor_take_one(&cursor, &wire, sizeof(wire));
 
-	if (err || wire.address_count != addresses)
+	if (error || wire.address_count != addresses)
 		return -EPROTO;
 	counts = cursor_take(&cursor, wire.address_count, sizeof(uint32_t));
 	frames = counts ? cursor_take(&cursor, wire.frame_count, sizeof(struct wire_frame)) : NULL;
 	if (!frames)
 		return -EPROTO;
-	err = line_answer_allocate(&read, wire.address_count, wire.frame_count);
-	if (!err)
-		err = cursor_take_copy(&cursor, wire.strings_size, 1, (void **)&read.strings);
-	if (err)
-		return err;
+	error = line_answer_allocate(&read, wire.address_count, wire.frame_count);
+	if (!error)
+		error = cursor_take_copy(&cursor, wire.strings_size, 1, (void **)&read.strings);
+	if (error)
+		return error;
 	if (cursor.left || decode_ranges(counts, &wire, &read) ||
 	    decode_frames(frames, &wire, &read))
 		return -EPROTO;
@@ -204,7 +204,7 @@ static int find_or_open_lines(struct kept_lines *kept, const struct parse_input 
 {
 	int alternate = input->file_count > 1 ? input->files[1] : -1;
 	struct open_lines *slot;
-	int err;
+	int error;
 
 	for (size_t i = 0; i < MAX_OPEN_LINES; i++) {
 		slot = &kept->open[i];
@@ -213,14 +213,14 @@ static int find_or_open_lines(struct kept_lines *kept, const struct parse_input 
 			return 0;
 		}
 	}
-	err = lines_open(input->files[0], alternate, lines);
-	if (err == -ENOMEM) {
+	error = lines_open(input->files[0], alternate, lines);
+	if (error == -ENOMEM) {
 		/* Perhaps what is open already takes it all. */
 		close_all_lines(kept);
-		err = lines_open(input->files[0], alternate, lines);
+		error = lines_open(input->files[0], alternate, lines);
 	}
-	if (err)
-		return err;
+	if (error)
+		return error;
 	slot = &kept->open[kept->oldest];
 	kept->oldest = (kept->oldest + 1) % MAX_OPEN_LINES;
 	lines_close(slot->lines);
@@ -239,18 +239,18 @@ static int parse(const struct parse_input *input, struct bytes *body)
 	const struct wire_lines_question *question = input->question;
 	struct line_frame frames[WIRE_MAX_FRAMES];
 	struct lines *lines = NULL;
-	int err;
+	int error;
 
 	if (!*input->state)
 		*input->state = calloc(1, sizeof(struct kept_lines));
-	err = *input->state ? find_or_open_lines(*input->state, input, question->key, &lines)
-			    : -ENOMEM;
-	for (size_t i = 0; !err && i < addresses_in(input->question_size); i++) {
+	error = *input->state ? find_or_open_lines(*input->state, input, question->key, &lines)
+			      : -ENOMEM;
+	for (size_t i = 0; !error && i < addresses_in(input->question_size); i++) {
 		size_t count = lines_find(lines, question->addresses[i], frames, WIRE_MAX_FRAMES);
 
-		err = line_encoder_add(&encoder, frames, count);
+		error = line_encoder_add(&encoder, frames, count);
 	}
-	return err ? err : line_encoder_finish(&encoder, body);
+	return error ? error : line_encoder_finish(&encoder, body);
 }
 
 static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)

@@ -83,13 +83,13 @@ static void index_units(struct dwarf_units *units, Dwarf *dwarf)
 {
 	Dwarf_Off at = 0, next;
 	size_t header_size;
-	int err = 0;
+	int error = 0;
 
-	while (!err && !dwarf_nextcu(dwarf, at, &next, &header_size, NULL, NULL, NULL)) {
+	while (!error && !dwarf_nextcu(dwarf, at, &next, &header_size, NULL, NULL, NULL)) {
 		Dwarf_Die unit;
 
 		if (dwarf_offdie(dwarf, at + header_size, &unit))
-			err = add_unit(units, &unit);
+			error = add_unit(units, &unit);
 		if (next <= at)
 			break;
 		at = next;
@@ -183,17 +183,17 @@ static int add_functions(struct dwarf_inlines *inlines, struct dwarf_unit_functi
 			 Dwarf_Die *parent, int depth)
 {
 	Dwarf_Die child;
-	int err = 0, more = depth < MAX_DEPTH ? dwarf_child(parent, &child) : 1;
+	int error = 0, more = depth < MAX_DEPTH ? dwarf_child(parent, &child) : 1;
 
-	for (; !err && !more; more = dwarf_siblingof(&child, &child)) {
+	for (; !error && !more; more = dwarf_siblingof(&child, &child)) {
 		int tag = dwarf_tag(&child);
 
 		if (tag == DW_TAG_subprogram)
-			err = add_function(inlines, unit, &child);
-		if (!err && may_hold_functions(tag))
-			err = add_functions(inlines, unit, &child, depth + 1);
+			error = add_function(inlines, unit, &child);
+		if (!error && may_hold_functions(tag))
+			error = add_functions(inlines, unit, &child, depth + 1);
 	}
-	return err;
+	return error;
 }
 
 static int compare_function_ranges(const void *left_pointer, const void *right_pointer)
@@ -364,36 +364,36 @@ static int open_handle(int fd, struct dwarf_handle *handle)
  */
 static int attach_alternate(struct lines *lines, const struct debug_link *link, int fd)
 {
-	int err;
+	int error;
 
 	if (!link->name[0])
 		return 0;
-	err = fd < 0 ? -ENOENT : debug_sections_check(fd, NULL);
-	if (!err)
-		err = open_handle(fd, &lines->alt);
-	if (!err)
+	error = fd < 0 ? -ENOENT : debug_sections_check(fd, NULL);
+	if (!error)
+		error = open_handle(fd, &lines->alt);
+	if (!error)
 		dwarf_setalt(lines->main.dwarf, lines->alt.dwarf);
-	return err;
+	return error;
 }
 
 int lines_open(int fd, int alternate_fd, struct lines **lines)
 {
 	struct debug_link link = {0};
 	struct lines *opened;
-	int err = debug_sections_check(fd, &link);
+	int error = debug_sections_check(fd, &link);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	opened = calloc(1, sizeof(*opened));
 	if (!opened)
 		return -ENOMEM;
 	opened->main.fd = opened->alt.fd = -1;
-	err = open_handle(fd, &opened->main);
-	if (!err)
-		err = attach_alternate(opened, &link, alternate_fd);
-	if (err) {
+	error = open_handle(fd, &opened->main);
+	if (!error)
+		error = attach_alternate(opened, &link, alternate_fd);
+	if (error) {
 		lines_close(opened);
-		return err;
+		return error;
 	}
 	*lines = opened;
 	return 0;

@@ -218,32 +218,32 @@ static int build_table(const struct listing *listing, struct symbol_table *table
 int perf_map_read(int fd, struct symbol_table *table)
 {
 	_cleanup_(listing_free) struct listing listing = {0};
-	int err = read_text(fd, &listing);
+	int error = read_text(fd, &listing);
 
-	if (!err)
-		err = parse_lines(&listing);
-	if (!err)
-		err = mark_gone(&listing);
-	return err ? err : build_table(&listing, table);
+	if (!error)
+		error = parse_lines(&listing);
+	if (!error)
+		error = mark_gone(&listing);
+	return error ? error : build_table(&listing, table);
 }
 
 static int parse(const struct parse_input *input, struct bytes *body)
 {
 	_cleanup_(image_free) struct image image = {.file.fd = -1};
-	int err = perf_map_read(input->files[0], &image.table);
+	int error = perf_map_read(input->files[0], &image.table);
 
-	return err ? err : encode_image(&image, body);
+	return error ? error : encode_image(&image, body);
 }
 
 static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
 {
 	struct image image = {.file.fd = -1};
 	struct symbol_table *table = out;
-	int err = decode_image(body, &image);
+	int error = decode_image(body, &image);
 
 	(void)origin;
-	if (err)
-		return err;
+	if (error)
+		return error;
 	*table = image.table;
 	image.table = (struct symbol_table){0};
 	image_free(&image);

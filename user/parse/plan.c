@@ -295,14 +295,14 @@ int encode_plan(const struct probe_plan *plan, struct bytes *body)
 				 .family = plan->family,
 				 .has_names = plan->has_names,
 				 .is_static = plan->is_static};
-	int err;
+	int error;
 
 	_Static_assert(sizeof(wire.build_id) == sizeof(plan->build_id), "the same text");
 	memcpy(wire.build_id, plan->build_id, sizeof(wire.build_id));
-	err = bytes_append(body, &wire, sizeof(wire));
-	for (size_t i = 0; !err && i < plan->points.count; i++)
-		err = encode_point(&plan->points.items[i], body);
-	return err;
+	error = bytes_append(body, &wire, sizeof(wire));
+	for (size_t i = 0; !error && i < plan->points.count; i++)
+		error = encode_point(&plan->points.items[i], body);
+	return error;
 }
 
 static bool has_point(const struct probe_plan *plan, const struct wire_point *wire)
@@ -396,20 +396,21 @@ int decode_plan(const struct bytes *body, uint64_t file_size, struct probe_plan 
 	_cleanup_(probe_plan_free) struct probe_plan read = {0};
 	struct cursor cursor = {body->data, body->size};
 	struct wire_plan wire;
-	int err = cursor_take_one(&cursor, &wire, sizeof(wire));
+	int error = cursor_take_one(&cursor, &wire, sizeof(wire));
 
-	if (err || wire.count > PLAN_MAX_POINTS || !is_hex(wire.build_id, sizeof(wire.build_id)) ||
-	    wire.family > allocator_family_count || wire.has_names > 1 || wire.is_static > 1)
+	if (error || wire.count > PLAN_MAX_POINTS ||
+	    !is_hex(wire.build_id, sizeof(wire.build_id)) || wire.family > allocator_family_count ||
+	    wire.has_names > 1 || wire.is_static > 1)
 		return -EPROTO;
-	for (uint32_t i = 0; !err && i < wire.count; i++) {
+	for (uint32_t i = 0; !error && i < wire.count; i++) {
 		struct wire_point point;
 
-		err = cursor_take_one(&cursor, &point, sizeof(point));
-		if (!err)
-			err = add_point(&point, file_size, &read);
+		error = cursor_take_one(&cursor, &point, sizeof(point));
+		if (!error)
+			error = add_point(&point, file_size, &read);
 	}
-	if (err || cursor.left)
-		return err ? err : -EPROTO;
+	if (error || cursor.left)
+		return error ? error : -EPROTO;
 	memcpy(read.build_id, wire.build_id, sizeof(read.build_id));
 	read.family = wire.family;
 	read.has_names = wire.has_names;
@@ -423,13 +424,14 @@ static int parse(const struct parse_input *input, struct bytes *body)
 {
 	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
 	const struct wire_plan_question *question = input->question;
-	int err;
+	int error;
 
 	if (question->probe_at > PROBE_AT_ENTRY ||
 	    !is_terminated(question->symbol_prefix, sizeof(question->symbol_prefix)))
 		return -EINVAL;
-	err = probe_plan_file(input->files[0], question->symbol_prefix, question->probe_at, &plan);
-	return err ? err : encode_plan(&plan, body);
+	error = probe_plan_file(input->files[0], question->symbol_prefix, question->probe_at,
+				&plan);
+	return error ? error : encode_plan(&plan, body);
 }
 
 static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)

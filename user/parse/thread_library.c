@@ -452,19 +452,19 @@ int encode_threads(const struct thread_library *library, struct bytes *body)
 		.count = (uint32_t)library->points.count,
 		.has_layout = library->has_layout,
 	};
-	int err;
+	int error;
 
 	_Static_assert(sizeof(wire.why) == sizeof(library->why), "the same text");
 	memcpy(wire.layout, &library->layout.indirect, sizeof(wire.layout));
 	memcpy(wire.why, library->why, sizeof(wire.why));
-	err = bytes_append(body, &wire, sizeof(wire));
-	for (size_t i = 0; !err && i < library->points.count; i++) {
+	error = bytes_append(body, &wire, sizeof(wire));
+	for (size_t i = 0; !error && i < library->points.count; i++) {
 		struct wire_thread_point point = {.offset = library->points.items[i].offset,
 						  .probe = library->points.items[i].probe};
 
-		err = bytes_append(body, &point, sizeof(point));
+		error = bytes_append(body, &point, sizeof(point));
 	}
-	return err;
+	return error;
 }
 
 static int add_answered_point(const struct wire_thread_point *wire, uint64_t file_size,
@@ -509,19 +509,19 @@ int decode_threads(const struct bytes *body, uint64_t file_size, struct thread_l
 	_cleanup_(thread_library_free) struct thread_library read = {0};
 	struct cursor cursor = {body->data, body->size};
 	struct wire_threads wire;
-	int err = cursor_take_one(&cursor, &wire, sizeof(wire));
+	int error = cursor_take_one(&cursor, &wire, sizeof(wire));
 
-	if (!err)
-		err = take_header(&wire, &read);
-	for (uint32_t i = 0; !err && i < wire.count; i++) {
+	if (!error)
+		error = take_header(&wire, &read);
+	for (uint32_t i = 0; !error && i < wire.count; i++) {
 		struct wire_thread_point point;
 
-		err = cursor_take_one(&cursor, &point, sizeof(point));
-		if (!err)
-			err = add_answered_point(&point, file_size, &read);
+		error = cursor_take_one(&cursor, &point, sizeof(point));
+		if (!error)
+			error = add_answered_point(&point, file_size, &read);
 	}
-	if (err || cursor.left)
-		return err ? err : -EPROTO;
+	if (error || cursor.left)
+		return error ? error : -EPROTO;
 	*library = read;
 	read = (struct thread_library){0};
 	return 0;
@@ -530,9 +530,9 @@ int decode_threads(const struct bytes *body, uint64_t file_size, struct thread_l
 static int parse(const struct parse_input *input, struct bytes *body)
 {
 	_cleanup_(thread_library_free) struct thread_library library = {0};
-	int err = thread_library_read(input->files[0], &library);
+	int error = thread_library_read(input->files[0], &library);
 
-	return err ? err : encode_threads(&library, body);
+	return error ? error : encode_threads(&library, body);
 }
 
 static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)

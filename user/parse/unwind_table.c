@@ -155,45 +155,45 @@ static int run_cies(struct compiler *compiler)
 
 static int run_fdes(struct compiler *compiler)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < compiler->frame.fdes.count; i++) {
+	for (size_t i = 0; !error && i < compiler->frame.fdes.count; i++) {
 		const struct eh_fde *fde = &compiler->frame.fdes.items[i];
 
 		if (compiler->builder.rows.count && fde->end <= compiler->builder.end)
 			continue;
-		err = cfa_program_run(
+		error = cfa_program_run(
 			&compiler->section, &compiler->frame.cies.items[fde->cie], fde,
 			compiler->understood[fde->cie] ? &compiler->initial[fde->cie] : NULL,
 			&compiler->builder);
 	}
-	return err ? err : row_builder_finish(&compiler->builder);
+	return error ? error : row_builder_finish(&compiler->builder);
 }
 
 static int compile(const struct elf_file *file, struct compiler *compiler)
 {
-	int err = eh_section_read(file, &compiler->section);
+	int error = eh_section_read(file, &compiler->section);
 
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	err = eh_frame_parse(&compiler->section, &compiler->frame);
-	if (!err)
-		err = find_code(file, compiler->builder.base, &compiler->code);
-	if (err)
-		return err;
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	error = eh_frame_parse(&compiler->section, &compiler->frame);
+	if (!error)
+		error = find_code(file, compiler->builder.base, &compiler->code);
+	if (error)
+		return error;
 	sort_functions(&compiler->frame);
 	clip_functions(&compiler->frame, &compiler->code);
-	err = run_cies(compiler);
-	return err ? err : run_fdes(compiler);
+	error = run_cies(compiler);
+	return error ? error : run_fdes(compiler);
 }
 
 int unwind_table_compile(const struct elf_file *file, struct unwind_table *table)
 {
 	_cleanup_(compiler_free) struct compiler compiler = {.builder.base = lowest_page(file)};
-	int err = compile(file, &compiler);
+	int error = compile(file, &compiler);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	*table = (struct unwind_table){
 		.base = compiler.builder.base,
 		.count = compiler.builder.rows.count,
@@ -228,11 +228,11 @@ int encode_unwind(const struct elf_file *file, const struct unwind_table *table,
 {
 	struct wire_unwind wire = {.base = table->base, .count = table->count};
 	size_t rows_size = table->count * sizeof(*table->rows);
-	int err = encode_file(file, NULL, sizeof(wire) + rows_size, body);
+	int error = encode_file(file, NULL, sizeof(wire) + rows_size, body);
 
-	if (!err)
-		err = bytes_append(body, &wire, sizeof(wire));
-	return err ? err : bytes_append(body, table->rows, rows_size);
+	if (!error)
+		error = bytes_append(body, &wire, sizeof(wire));
+	return error ? error : bytes_append(body, table->rows, rows_size);
 }
 
 static int check_rows(const struct lm_unwind_row *rows, size_t count)
@@ -251,15 +251,15 @@ int decode_unwind(const struct bytes *body, struct elf_file *file, struct unwind
 	struct cursor cursor = {body->data, body->size};
 	struct wire_unwind wire;
 	struct wire_image header;
-	int err = decode_file(&cursor, &header, &read_file);
+	int error = decode_file(&cursor, &header, &read_file);
 
-	if (!err)
-		err = cursor_take_one(&cursor, &wire, sizeof(wire));
-	if (!err)
-		err = cursor_take_copy(&cursor, wire.count, sizeof(*read.rows),
-				       (void **)&read.rows);
-	if (err)
-		return err;
+	if (!error)
+		error = cursor_take_one(&cursor, &wire, sizeof(wire));
+	if (!error)
+		error = cursor_take_copy(&cursor, wire.count, sizeof(*read.rows),
+					 (void **)&read.rows);
+	if (error)
+		return error;
 	if (cursor.left || (wire.base & 0xfff) || check_rows(read.rows, wire.count))
 		return -EPROTO;
 	read.base = wire.base;
@@ -275,11 +275,11 @@ static int parse(const struct parse_input *input, struct bytes *body)
 {
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
 	_cleanup_(unwind_table_free) struct unwind_table table = {0};
-	int err = elf_file_open(input->files[0], &file);
+	int error = elf_file_open(input->files[0], &file);
 
-	if (!err)
-		err = unwind_table_compile(&file, &table);
-	return err ? err : encode_unwind(&file, &table, body);
+	if (!error)
+		error = unwind_table_compile(&file, &table);
+	return error ? error : encode_unwind(&file, &table, body);
 }
 
 static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)

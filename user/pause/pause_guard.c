@@ -209,19 +209,19 @@ int pause_guard_start(struct pause_guard *guard)
 {
 	struct pause_guard started = {.wake = -1};
 	struct watched watched = {0};
-	int err;
+	int error;
 
 	started.state = mmap(NULL, sizeof(*started.state), PROT_READ | PROT_WRITE,
 			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (started.state == MAP_FAILED)
 		return -errno;
 	watched.state = started.state;
-	err = start(&watched, &started);
-	if (err)
+	error = start(&watched, &started);
+	if (error)
 		munmap(started.state, sizeof(*started.state));
 	else
 		*guard = started;
-	return err;
+	return error;
 }
 
 void pause_guard_watch(struct pause_guard *guard, uint64_t until_ns)

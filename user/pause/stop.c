@@ -53,9 +53,9 @@ static int seize(pid_t pid, pid_t tid, struct stop *stop)
 	if (!fresh)
 		return 0;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
-		int err = -errno;
+		int error = -errno;
 
-		return err == -ESRCH || (err == -EPERM && has_ended(pid, tid)) ? 0 : err;
+		return error == -ESRCH || (error == -EPERM && has_ended(pid, tid)) ? 0 : error;
 	}
 	thread = vec_push(&stop->threads);
 	if (!thread) {
@@ -73,22 +73,22 @@ static int seize_listed(pid_t pid, struct deadline *deadline, struct stop *stop,
 	size_t before = stop->threads.count;
 	struct dirent *entry;
 	char path[64];
-	int err = 0;
+	int error = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
 	if (!tasks)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while (!err && (entry = readdir(tasks))) {
+	while (!error && (entry = readdir(tasks))) {
 		pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
 
 		if (deadline_has_passed(deadline))
-			err = -ETIMEDOUT;
+			error = -ETIMEDOUT;
 		else if (tid)
-			err = seize(pid, tid, stop);
+			error = seize(pid, tid, stop);
 	}
 	*added = stop->threads.count - before;
-	return err;
+	return error;
 }
 
 /* Seized threads run on: only from here on they stand. */
@@ -176,12 +176,12 @@ static int wait_for_all(struct stop *stop, struct deadline *deadline, uint64_t s
 static int seize_all(pid_t pid, struct deadline *deadline, struct stop *stop)
 {
 	size_t added = 1;
-	int err = 0;
+	int error = 0;
 
-	for (size_t round = 0; !err && added && round < MAX_ROUNDS; round++)
-		err = seize_listed(pid, deadline, stop, &added);
-	if (err)
-		return err;
+	for (size_t round = 0; !error && added && round < MAX_ROUNDS; round++)
+		error = seize_listed(pid, deadline, stop, &added);
+	if (error)
+		return error;
 	return stop->threads.count ? 0 : -ESRCH;
 }
 
@@ -190,15 +190,15 @@ static int interrupt_until_stable(pid_t pid, struct deadline *deadline, uint64_t
 				  struct stop *stop)
 {
 	size_t added = 1;
-	int err = 0;
+	int error = 0;
 
-	for (size_t round = 0; !err && added && round < MAX_ROUNDS; round++) {
+	for (size_t round = 0; !error && added && round < MAX_ROUNDS; round++) {
 		interrupt_all(stop);
-		err = wait_for_all(stop, deadline, seized_ns);
-		if (!err)
-			err = seize_listed(pid, deadline, stop, &added);
+		error = wait_for_all(stop, deadline, seized_ns);
+		if (!error)
+			error = seize_listed(pid, deadline, stop, &added);
 	}
-	return err ? err : added ? -ETIMEDOUT : 0;
+	return error ? error : added ? -ETIMEDOUT : 0;
 }
 
 /* Before anything is seized: one that is told to stop in such a call might fail with EINTR after
@@ -229,7 +229,7 @@ int stop_process(pid_t pid, uint64_t max_pause_ns, struct pause_guard *guard, st
 {
 	struct deadline deadline;
 	uint64_t seized_ns;
-	int err;
+	int error;
 
 	*stop = (struct stop){.guard = guard};
 	if (is_uninterruptible(pid))
@@ -240,18 +240,18 @@ int stop_process(pid_t pid, uint64_t max_pause_ns, struct pause_guard *guard, st
 	seized_ns = monotonic_ns();
 	deadline = (struct deadline){.at_ns = seized_ns + max_pause_ns};
 	pause_guard_watch(guard, deadline.at_ns);
-	err = seize_all(pid, &deadline, stop);
-	if (!err) {
+	error = seize_all(pid, &deadline, stop);
+	if (!error) {
 		stop->began_ns = monotonic_ns();
 		pause_guard_watch(guard, stop->began_ns + max_pause_ns);
 		stop->resume_ns = stop->began_ns + max_pause_ns -
 				  MIN(stop->threads.count * RESUME_NS, max_pause_ns / 2);
 		deadline = (struct deadline){.at_ns = stop->resume_ns};
-		err = interrupt_until_stable(pid, &deadline, seized_ns, stop);
+		error = interrupt_until_stable(pid, &deadline, seized_ns, stop);
 	}
-	if (err)
+	if (error)
 		stop_resume(stop);
-	return err;
+	return error;
 }
 
 static void let_go(const struct stopped_thread *thread)

@@ -135,12 +135,12 @@ static int add_lines(char *buffer, size_t *filled, enum maps_filter filter, stru
 	char *line = buffer, *end;
 
 	while ((end = memchr(line, '\n', *filled - (size_t)(line - buffer)))) {
-		int err;
+		int error;
 
 		*end = '\0';
-		err = add_line(line, filter, maps);
-		if (err)
-			return err;
+		error = add_line(line, filter, maps);
+		if (error)
+			return error;
 		line = end + 1;
 	}
 	*filled -= (size_t)(line - buffer);
@@ -160,12 +160,12 @@ static int read_stream(int fd, const struct reading *reading, struct maps *maps,
 	_cleanup_free_ char *buffer = malloc(BUFFER_BYTES);
 	size_t filled = 0;
 	ssize_t got;
-	int err = 0;
+	int error = 0;
 
 	*empty = true;
 	if (!buffer)
 		return -ENOMEM;
-	while (!err) {
+	while (!error) {
 		if (deadline_has_passed(reading->deadline))
 			return -ETIMEDOUT;
 		got = read(fd, buffer + filled, BUFFER_BYTES - filled);
@@ -177,9 +177,9 @@ static int read_stream(int fd, const struct reading *reading, struct maps *maps,
 			return filled ? -EBADMSG : 0;
 		*empty = false;
 		filled += (size_t)got;
-		err = add_lines(buffer, &filled, reading->filter, maps);
+		error = add_lines(buffer, &filled, reading->filter, maps);
 	}
-	return err;
+	return error;
 }
 
 static int read_task(int task, const struct reading *reading, struct maps *maps)
@@ -188,15 +188,15 @@ static int read_task(int task, const struct reading *reading, struct maps *maps)
 	_cleanup_close_ int fd = -1;
 	bool empty;
 	char path[64];
-	int err;
+	int error;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", task);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	err = read_stream(fd, reading, &read, &empty);
-	if (err)
-		return err;
+	error = read_stream(fd, reading, &read, &empty);
+	if (error)
+		return error;
 	if (empty)
 		return -ESRCH;
 	*maps = read;
@@ -213,22 +213,22 @@ static int read_other_threads(int pid, const struct reading *reading, struct map
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
 	while (tasks && (entry = readdir(tasks))) {
-		int err;
+		int error;
 
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		err = read_task(atoi(entry->d_name), reading, maps);
-		if (err != -ESRCH)
-			return err;
+		error = read_task(atoi(entry->d_name), reading, maps);
+		if (error != -ESRCH)
+			return error;
 	}
 	return -ESRCH;
 }
 
 static int read_process(int pid, const struct reading *reading, struct maps *maps)
 {
-	int err = read_task(pid, reading, maps);
+	int error = read_task(pid, reading, maps);
 
-	return err == -ESRCH ? read_other_threads(pid, reading, maps) : err;
+	return error == -ESRCH ? read_other_threads(pid, reading, maps) : error;
 }
 
 int maps_read(int pid, enum maps_filter filter, struct maps *maps)

@@ -207,18 +207,18 @@ static int name_types(struct classifier *classifier, const struct heap_image *he
 	for (size_t i = 0; i < graph->type_words.count; i++) {
 		const struct type_word *word = &graph->type_words.items[i];
 		struct block_class found = {0};
-		int err = type_name_find(heap_image, modules, word, intern, &found);
+		int error = type_name_find(heap_image, modules, word, intern, &found);
 
 		classifier->type_class[i] = TYPE_NONE;
-		if (err == -ENOENT)
+		if (error == -ENOENT)
 			continue;
-		if (!err)
-			err = join(classifier,
-				   found.kind == CLASS_OPS ? word->address
-							   : (uint64_t)(uintptr_t)found.name,
-				   &found, &classifier->type_class[i]);
-		if (err)
-			return err;
+		if (!error)
+			error = join(classifier,
+				     found.kind == CLASS_OPS ? word->address
+							     : (uint64_t)(uintptr_t)found.name,
+				     &found, &classifier->type_class[i]);
+		if (error)
+			return error;
 	}
 	return 0;
 }
@@ -260,16 +260,16 @@ static int classify_all(struct classifier *classifier)
 {
 	struct classes *classes = classifier->classes;
 	const struct heap_graph *graph = classifier->graph;
-	int err = 0;
+	int error = 0;
 
-	for (uint32_t i = 0; !err && i < graph->blocks; i++) {
-		err = classify(classifier, i, &classes->of_blocks[i]);
-		if (err || !classes->list.items)
+	for (uint32_t i = 0; !error && i < graph->blocks; i++) {
+		error = classify(classifier, i, &classes->of_blocks[i]);
+		if (error || !classes->list.items)
 			break;
 		classes->list.items[classes->of_blocks[i]].count++;
 		classes->list.items[classes->of_blocks[i]].bytes += graph->sizes[i];
 	}
-	return err;
+	return error;
 }
 
 int classes_find(const struct heap_image *heap_image, const struct data_modules *modules,
@@ -278,20 +278,20 @@ int classes_find(const struct heap_image *heap_image, const struct data_modules 
 {
 	_cleanup_(classes_free) struct classes made = {0};
 	struct classifier classifier = {.graph = graph, .types = types, .classes = &made};
-	int err = -ENOMEM;
+	int error = -ENOMEM;
 
 	made.of_blocks = malloc(((size_t)graph->blocks + 1) * sizeof(uint32_t));
 	classifier.type_class = malloc((graph->type_words.count + 1) * sizeof(uint32_t));
 	if (made.of_blocks && classifier.type_class)
-		err = name_types(&classifier, heap_image, modules, intern);
-	if (!err)
-		err = classify_all(&classifier);
-	if (!err)
-		err = name_sites(&classifier, intern);
+		error = name_types(&classifier, heap_image, modules, intern);
+	if (!error)
+		error = classify_all(&classifier);
+	if (!error)
+		error = name_sites(&classifier, intern);
 	hash_free(&classifier.index);
 	free(classifier.type_class);
-	if (err)
-		return err;
+	if (error)
+		return error;
 	*classes = made;
 	made = (struct classes){0};
 	return 0;

@@ -161,17 +161,17 @@ static int retain_agree(struct retain *retain, const struct retain *earlier)
 {
 	uint32_t blocks = retain->graph.blocks, count = 0;
 	_cleanup_free_ uint32_t *doubtful = malloc(((size_t)blocks + 1) * sizeof(*doubtful));
-	int err = retain_remember_lost(retain);
+	int error = retain_remember_lost(retain);
 
-	if (err || !doubtful)
+	if (error || !doubtful)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < blocks; i++) {
 		if (retain->retention.verdicts[i] == VERDICT_LOST && !was_lost(earlier, retain, i))
 			doubtful[count++] = i;
 	}
-	err = retention_take_back(&retain->graph.graph, retain->graph.sizes, doubtful, count,
-				  &retain->retention);
-	return err ? err : retain_count_again(retain);
+	error = retention_take_back(&retain->graph.graph, retain->graph.sizes, doubtful, count,
+				    &retain->retention);
+	return error ? error : retain_count_again(retain);
 }
 
 /* Blocks in pages of which nobody knows when they changed are not called lost. */
@@ -218,13 +218,13 @@ int retain_take_back_uncertain(struct retain *retain)
 int retain_open(pid_t pid, const struct heap_image_options *options, struct retain **retain)
 {
 	struct retain *made = calloc(1, sizeof(*made));
-	int err = made ? retain_begin(pid, options, made) : -ENOMEM;
+	int error = made ? retain_begin(pid, options, made) : -ENOMEM;
 
-	if (err)
+	if (error)
 		retain_close(made);
 	else
 		*retain = made;
-	return err;
+	return error;
 }
 
 /* What is said of the heap image is said of both. */
@@ -242,19 +242,19 @@ static int look_again(struct retain **retain, const struct heap_image_options *o
 {
 	struct heap_image_options no_stop = *options;
 	struct retain *again = NULL;
-	int err = retain_remember_lost(*retain);
+	int error = retain_remember_lost(*retain);
 	bool progress = progress_wait((*retain)->pid);
 
 	no_stop.no_stop = true;
-	if (!err)
-		err = retain_open((*retain)->pid, &no_stop, &again);
-	if (!err)
-		err = retain_finish(again, sources);
-	if (!err)
-		err = retain_agree(again, *retain);
-	if (err) {
+	if (!error)
+		error = retain_open((*retain)->pid, &no_stop, &again);
+	if (!error)
+		error = retain_finish(again, sources);
+	if (!error)
+		error = retain_agree(again, *retain);
+	if (error) {
 		retain_close(again);
-		return err;
+		return error;
 	}
 	again->settled = progress;
 	inherit(again, *retain);
@@ -266,9 +266,9 @@ static int look_again(struct retain **retain, const struct heap_image_options *o
 int retain_confirm(struct retain **retain, const struct heap_image_options *options,
 		   const struct retain_sources *sources)
 {
-	int err = retain_finish(*retain, sources);
+	int error = retain_finish(*retain, sources);
 
-	return err || (*retain)->settled ? err : look_again(retain, options, sources);
+	return error || (*retain)->settled ? error : look_again(retain, options, sources);
 }
 
 void retain_close(struct retain *retain)

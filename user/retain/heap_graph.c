@@ -65,26 +65,26 @@ static int push(struct lister *lister, uint64_t start, uint64_t size, uint32_t s
 /* Tracked blocks below `address` that no heap of glibc's has. */
 static int push_tracked_below(struct lister *lister, uint64_t address)
 {
-	int err = 0;
+	int error = 0;
 
-	while (!err && lister->tracked_at < lister->tracked_count &&
+	while (!error && lister->tracked_at < lister->tracked_count &&
 	       lister->tracked[lister->tracked_at].address < address) {
 		const struct tracked_block *block = &lister->tracked[lister->tracked_at++];
 		uint32_t before = lister->graph->blocks;
 
-		err = push(lister, block->address, block->size, block->site);
+		error = push(lister, block->address, block->size, block->site);
 		lister->graph->tracked_blocks += lister->graph->blocks - before;
 	}
-	return err;
+	return error;
 }
 
 /* A block of the heap's own; what was asked for is known if it was tracked. */
 static int push_chunk(struct lister *lister, uint64_t start, uint64_t size)
 {
 	uint32_t site = 0;
-	int err = push_tracked_below(lister, start);
+	int error = push_tracked_below(lister, start);
 
-	if (!err && lister->tracked_at < lister->tracked_count &&
+	if (!error && lister->tracked_at < lister->tracked_count &&
 	    lister->tracked[lister->tracked_at].address == start) {
 		const struct tracked_block *block = &lister->tracked[lister->tracked_at++];
 
@@ -92,10 +92,10 @@ static int push_chunk(struct lister *lister, uint64_t start, uint64_t size)
 		size = MIN(size, block->size);
 		lister->graph->tracked_blocks++;
 	}
-	if (!err)
-		err = push(lister, start, size, site);
+	if (!error)
+		error = push(lister, start, size, site);
 	lister->graph->census_blocks++;
-	return err;
+	return error;
 }
 
 static int add_span(struct lister *lister, const struct heap_span *span)
@@ -103,9 +103,9 @@ static int add_span(struct lister *lister, const struct heap_span *span)
 	const struct free_chunks *free_chunks = &lister->heap_image->free_chunks;
 	const uint64_t *next_free = free_chunks->list.items;
 	const uint64_t *end = next_free + free_chunks->list.count;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i + 1 < span->chunks.count; i++) {
+	for (size_t i = 0; !error && i + 1 < span->chunks.count; i++) {
 		const uint32_t *chunk = &span->chunks.items[i];
 		uint64_t address = span->start + chunk_distance(chunk[0]);
 		uint64_t size = chunk_distance(chunk[1]) - chunk_distance(chunk[0]);
@@ -115,9 +115,9 @@ static int add_span(struct lister *lister, const struct heap_span *span)
 		/* Whether this one is in use stands in the next one. */
 		if (!(chunk[1] & 1) || (next_free < end && *next_free == address))
 			continue;
-		err = push_chunk(lister, address + CHUNK_HEADER, size - CHUNK_OVERLAP);
+		error = push_chunk(lister, address + CHUNK_HEADER, size - CHUNK_OVERLAP);
 	}
-	return err;
+	return error;
 }
 
 static int compare_mapped(const void *left_pointer, const void *right_pointer)
@@ -160,23 +160,23 @@ static int list_all(struct lister *lister, const struct mapped_chunk *mapped, si
 	const struct heap_spans *spans = &lister->heap_image->spans;
 	uint64_t mapped_end = 0;
 	size_t at = 0;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i <= spans->list.count; i++) {
+	for (size_t i = 0; !error && i <= spans->list.count; i++) {
 		uint64_t limit = i < spans->list.count ? spans->list.items[i].start : UINT64_MAX;
 
-		for (; !err && at < count && mapped[at].address < limit; at++) {
+		for (; !error && at < count && mapped[at].address < limit; at++) {
 			if (!is_plausible(lister, &mapped[at], mapped_end))
 				continue;
 			at = last_of_mapping(mapped, count, at);
 			mapped_end = mapped[at].address + mapped[at].size;
-			err = push_chunk(lister, mapped[at].address + CHUNK_HEADER,
-					 mapped[at].size - CHUNK_HEADER);
+			error = push_chunk(lister, mapped[at].address + CHUNK_HEADER,
+					   mapped[at].size - CHUNK_HEADER);
 		}
-		if (!err && i < spans->list.count)
-			err = add_span(lister, &spans->list.items[i]);
+		if (!error && i < spans->list.count)
+			error = add_span(lister, &spans->list.items[i]);
 	}
-	return err ? err : push_tracked_below(lister, UINT64_MAX);
+	return error ? error : push_tracked_below(lister, UINT64_MAX);
 }
 
 int heap_blocks_list(const struct heap_image *heap_image, const struct tracked_block *tracked,
@@ -339,30 +339,31 @@ static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 static int add_page(struct builder *builder, uint64_t address, const struct page *page)
 {
 	const uint64_t *found = builder->heap_image->pages.found.items + page->first;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < page->count; i++)
-		err = add_word(builder, address + found_place(found[i]) * 8, found_value(found[i]));
-	return err;
+	for (size_t i = 0; !error && i < page->count; i++)
+		error = add_word(builder, address + found_place(found[i]) * 8,
+				 found_value(found[i]));
+	return error;
 }
 
 static int add_memory(struct builder *builder)
 {
 	const struct page_table *pages = &builder->heap_image->pages;
 	struct heap_graph *graph = builder->graph;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < pages->ranges.count; i++) {
+	for (size_t i = 0; !error && i < pages->ranges.count; i++) {
 		const struct page_range *range = &pages->ranges.items[i];
 		const struct page *page = pages->pages + range->first;
 
-		for (uint64_t at = range->start; !err && !range->unseen && at < range->end;
+		for (uint64_t at = range->start; !error && !range->unseen && at < range->end;
 		     at += MEMORY_PAGE, page++)
-			err = add_page(builder, at, page);
+			error = add_page(builder, at, page);
 	}
 	while (builder->block < graph->blocks)
 		graph->graph.first[++builder->block] = builder->edges;
-	return err;
+	return error;
 }
 
 const char *register_name(uint64_t number)
@@ -374,20 +375,20 @@ const char *register_name(uint64_t number)
 
 static int add_registers(struct builder *builder)
 {
-	int err = 0;
+	int error = 0;
 
 	builder->graph->memory_roots = builder->graph->roots.count;
-	for (size_t i = 0; !err && i < builder->heap_image->threads.count; i++) {
+	for (size_t i = 0; !error && i < builder->heap_image->threads.count; i++) {
 		const struct heap_image_thread *thread = &builder->heap_image->threads.items[i];
 
-		for (unsigned j = 0; !err && j < MACHINE_REGISTERS; j++)
-			err = add_root(builder, j, machine_register(&thread->registers, j),
-				       (uint32_t)i + 1);
-		for (size_t j = 0; !err && j < MACHINE_VECTOR_WORDS; j++)
-			err = add_root(builder, REGISTER_VECTORS + j, thread->vectors[j],
-				       (uint32_t)i + 1);
+		for (unsigned j = 0; !error && j < MACHINE_REGISTERS; j++)
+			error = add_root(builder, j, machine_register(&thread->registers, j),
+					 (uint32_t)i + 1);
+		for (size_t j = 0; !error && j < MACHINE_VECTOR_WORDS; j++)
+			error = add_root(builder, REGISTER_VECTORS + j, thread->vectors[j],
+					 (uint32_t)i + 1);
 	}
-	return err;
+	return error;
 }
 
 static int prepare(struct builder *builder)
@@ -410,19 +411,19 @@ int heap_graph_build(const struct heap_image *heap_image, const struct data_modu
 {
 	_cleanup_(heap_graph_free) struct heap_graph built = {0};
 	struct builder builder = {.heap_image = heap_image, .locals = locals, .graph = &built};
-	int err = heap_blocks_list(heap_image, tracked, tracked_count, &built);
+	int error = heap_blocks_list(heap_image, tracked, tracked_count, &built);
 
-	if (!err)
-		err = prepare(&builder);
-	if (!err)
-		err = untracked_prepare(heap_image, modules, &built.untracked);
-	if (!err)
-		err = add_memory(&builder);
-	if (!err)
-		err = add_registers(&builder);
+	if (!error)
+		error = prepare(&builder);
+	if (!error)
+		error = untracked_prepare(heap_image, modules, &built.untracked);
+	if (!error)
+		error = add_memory(&builder);
+	if (!error)
+		error = add_registers(&builder);
 	hash_free(&builder.type_index);
-	if (err)
-		return err;
+	if (error)
+		return error;
 	*graph = built;
 	built = (struct heap_graph){0};
 	return 0;

@@ -22,17 +22,17 @@ static int read_epoll(pid_t pid, int fd, struct kernel_roots *held)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	char path[64], line[256];
-	int err = 0;
+	int error = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
 	file = fopen(path, "re");
-	while (file && !err && fgets(line, sizeof(line), file)) {
+	while (file && !error && fgets(line, sizeof(line), file)) {
 		const char *data = strstr(line, " data:");
 
 		if (!strncmp(line, "tfd:", 4) && data)
-			err = add(held, strtoull(data + 6, NULL, 16), false, fd);
+			error = add(held, strtoull(data + 6, NULL, 16), false, fd);
 	}
-	return err;
+	return error;
 }
 
 static bool is_epoll(pid_t pid, const char *name)
@@ -53,15 +53,15 @@ static int read_all_epolls(pid_t pid, struct kernel_roots *held)
 	_cleanup_closedir_ DIR *directory = NULL;
 	struct dirent *entry;
 	char path[64];
-	int err = 0;
+	int error = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	directory = opendir(path);
-	while (directory && !err && (entry = readdir(directory))) {
+	while (directory && !error && (entry = readdir(directory))) {
 		if (isdigit((unsigned char)entry->d_name[0]) && is_epoll(pid, entry->d_name))
-			err = read_epoll(pid, atoi(entry->d_name), held);
+			error = read_epoll(pid, atoi(entry->d_name), held);
 	}
-	return err;
+	return error;
 }
 
 /* "ID: 3", then "signal: 60/00007fff86e452a8". */
@@ -69,26 +69,26 @@ static int read_timers(pid_t pid, struct kernel_roots *held)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	char path[64], line[256];
-	int number = 0, err = 0;
+	int number = 0, error = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/timers", pid);
 	file = fopen(path, "re");
-	while (file && !err && fgets(line, sizeof(line), file)) {
+	while (file && !error && fgets(line, sizeof(line), file)) {
 		const char *slash = strchr(line, '/');
 
 		if (!strncmp(line, "ID:", 3))
 			number = atoi(line + 3);
 		else if (!strncmp(line, "signal:", 7) && slash)
-			err = add(held, strtoull(slash + 1, NULL, 16), true, number);
+			error = add(held, strtoull(slash + 1, NULL, 16), true, number);
 	}
-	return err;
+	return error;
 }
 
 int kernel_roots_read(pid_t pid, struct kernel_roots *held)
 {
-	int err = read_all_epolls(pid, held);
+	int error = read_all_epolls(pid, held);
 
-	return err ? err : read_timers(pid, held);
+	return error ? error : read_timers(pid, held);
 }
 
 void kernel_roots_free(struct kernel_roots *held)

@@ -92,14 +92,14 @@ static int climb(const struct path_maker *maker, uint32_t block, struct path *pa
 int path_find(const struct path_maker *maker, uint32_t block, struct path *path)
 {
 	struct path made = {.sharing = 1, .sampled = 1};
-	int err;
+	int error;
 
 	if (maker->retention->parents[block] == GRAPH_NONE)
 		return -ENOENT;
-	err = climb(maker, block, &made);
-	if (err) {
+	error = climb(maker, block, &made);
+	if (error) {
 		path_free(&made);
-		return err;
+		return error;
 	}
 	*path = made;
 	return 0;
@@ -154,10 +154,10 @@ static int count_patterns(const struct path_maker *maker, const uint32_t *sample
 	for (size_t i = 0; i < count && steps < MAX_STEPS; i++) {
 		_cleanup_(path_free) struct path path = {0};
 		uint64_t pattern, *slot;
-		int err = path_find(maker, samples[i], &path);
+		int error = path_find(maker, samples[i], &path);
 
-		if (err)
-			return err;
+		if (error)
+			return error;
 		steps += maker->retention->distances[samples[i]];
 		pattern = pattern_of(&path);
 		slot = hash_put(&tally->counts, pattern, NULL);
@@ -177,13 +177,13 @@ int path_find_typical(const struct path_maker *maker, uint32_t class, struct pat
 	uint32_t samples[MAX_SAMPLES];
 	struct tally tally = {0};
 	size_t count = sample(maker, class, samples);
-	int err = count ? count_patterns(maker, samples, count, &tally) : -ENOENT;
+	int error = count ? count_patterns(maker, samples, count, &tally) : -ENOENT;
 
 	hash_free(&tally.counts);
-	if (!err)
-		err = path_find(maker, tally.example, path);
-	if (err)
-		return err;
+	if (!error)
+		error = path_find(maker, tally.example, path);
+	if (error)
+		return error;
 	path->sharing = tally.best_count;
 	path->sampled = tally.sampled;
 	return 0;

@@ -47,17 +47,17 @@ static int compare_classes(const void *left_pointer, const void *right_pointer, 
 int retain_rank(struct retain *retain)
 {
 	uint32_t groups = retain->retention.strong + retain->retention.weak;
-	int err = 0;
+	int error = 0;
 
-	for (uint32_t i = 0; !err && i < groups; i++) {
+	for (uint32_t i = 0; !error && i < groups; i++) {
 		/* A root whose blocks others lead to, too, may have nothing of its own. */
 		if (retain->retention.led[i].blocks)
-			err = push_number(&retain->ranked_roots, i);
+			error = push_number(&retain->ranked_roots, i);
 	}
-	for (uint32_t i = 0; !err && i < retain->classes.list.count; i++)
-		err = push_number(&retain->ranked_classes, i);
-	if (err)
-		return err;
+	for (uint32_t i = 0; !error && i < retain->classes.list.count; i++)
+		error = push_number(&retain->ranked_classes, i);
+	if (error)
+		return error;
 	if (retain->ranked_roots.list.count)
 		qsort_r(retain->ranked_roots.list.items, retain->ranked_roots.list.count,
 			sizeof(uint32_t), compare_roots, &retain->retention);
@@ -112,9 +112,9 @@ static int count_all(const struct retain *retain, const uint32_t *class_places,
 		     struct retain_result *result)
 {
 	_cleanup_(hash_free) struct hash index = {0};
-	int err = 0;
+	int error = 0;
 
-	for (uint32_t i = 0; !err && i < retain->graph.blocks; i++) {
+	for (uint32_t i = 0; !error && i < retain->graph.blocks; i++) {
 		struct retained_sample sample = {
 			.verdict = retain->retention.verdicts[i],
 			.root = RESULT_NONE,
@@ -126,9 +126,9 @@ static int count_all(const struct retain *retain, const uint32_t *class_places,
 			sample.root = root_places[groups[i]];
 		if (sample.site > result->sites.count)
 			sample.site = 0;
-		err = count_block(result, &index, &sample, retain->graph.sizes[i]);
+		error = count_block(result, &index, &sample, retain->graph.sizes[i]);
 	}
-	return err;
+	return error;
 }
 
 /*
@@ -139,12 +139,12 @@ static int retained_samples_add(const struct retain *retain, const uint32_t *cla
 				const uint32_t *root_places, struct retain_result *result)
 {
 	_cleanup_free_ uint32_t *groups = retention_roots(&retain->retention);
-	int err = groups ? count_all(retain, class_places, root_places, groups, result) : -ENOMEM;
+	int error = groups ? count_all(retain, class_places, root_places, groups, result) : -ENOMEM;
 
-	if (!err && result->samples.count)
+	if (!error && result->samples.count)
 		qsort(result->samples.items, result->samples.count, sizeof(*result->samples.items),
 		      compare);
-	return err;
+	return error;
 }
 
 /* From a heap image and what was concluded from it to plain rows. */
@@ -156,49 +156,49 @@ struct building {
 	uint32_t *class_places, *root_places; /* from numbers of `retain` to places in the result */
 };
 
-/* The result's own copy; *err on failure. */
-static const char *text(struct building *building, const char *string, int *err)
+/* The result's own copy; *error on failure. */
+static const char *text(struct building *building, const char *string, int *error)
 {
 	const char *kept = intern_string(&building->result->strings, string);
 
 	if (string && !kept)
-		*err = -ENOMEM;
+		*error = -ENOMEM;
 	return kept;
 }
 
 static int add_frames(struct building *building, const struct frames *frames, struct frames *copy)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < frames->list.count; i++) {
+	for (size_t i = 0; !error && i < frames->list.count; i++) {
 		struct frame *frame = vec_push(&copy->list);
 
 		if (!frame)
 			return -ENOMEM;
 		*frame = frames->list.items[i];
-		frame->function = text(building, frame->function, &err);
-		frame->module = text(building, frame->module, &err);
-		frame->build_id = text(building, frame->build_id, &err);
-		frame->file = text(building, frame->file, &err);
-		frame->why = text(building, frame->why, &err);
+		frame->function = text(building, frame->function, &error);
+		frame->module = text(building, frame->module, &error);
+		frame->build_id = text(building, frame->build_id, &error);
+		frame->file = text(building, frame->file, &error);
+		frame->why = text(building, frame->why, &error);
 	}
-	return err;
+	return error;
 }
 
 static int add_sites(struct building *building)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < building->sources->site_count; i++) {
+	for (size_t i = 0; !error && i < building->sources->site_count; i++) {
 		const struct report_site *site = building->sources->sites[i];
 		struct retained_site *added = vec_push(&building->result->sites);
 
 		if (!added)
 			return -ENOMEM;
 		added->id = site->id;
-		err = add_frames(building, &site->frames, &added->frames);
+		error = add_frames(building, &site->frames, &added->frames);
 	}
-	return err;
+	return error;
 }
 
 static uint32_t site_place(const struct building *building, uint32_t site)
@@ -209,34 +209,34 @@ static uint32_t site_place(const struct building *building, uint32_t site)
 static int add_class(struct building *building, const struct block_class *class)
 {
 	struct retained_class *added = vec_push(&building->result->classes);
-	int err = 0;
+	int error = 0;
 
 	if (!added)
 		return -ENOMEM;
 	added->kind = class->kind;
-	added->name = text(building, class->name, &err);
-	added->module = text(building, class->module, &err);
+	added->name = text(building, class->name, &error);
+	added->module = text(building, class->module, &error);
 	added->offset = class->kind == CLASS_OPS ? class->offset : 0;
 	added->size = class->kind == CLASS_SIZE ? class->size : 0;
 	added->site = class->kind == CLASS_SITE ? site_place(building, class->site) : 0;
 	added->distance = class->distance;
 	added->total = (struct retention_total){class->count, class->bytes};
 	memcpy(added->verdicts, class->verdicts, sizeof(added->verdicts));
-	return err;
+	return error;
 }
 
 static int add_classes(struct building *building)
 {
 	const struct retain *retain = building->retain;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < retain->ranked_classes.list.count; i++) {
+	for (size_t i = 0; !error && i < retain->ranked_classes.list.count; i++) {
 		uint32_t number = retain->ranked_classes.list.items[i];
 
 		building->class_places[number] = (uint32_t)i;
-		err = add_class(building, &retain->classes.list.items[number]);
+		error = add_class(building, &retain->classes.list.items[number]);
 	}
-	return err;
+	return error;
 }
 
 static int add_root(struct building *building, uint32_t number)
@@ -244,7 +244,7 @@ static int add_root(struct building *building, uint32_t number)
 	const struct retain *retain = building->retain;
 	const struct root_group *group = &retain->groups.list.items[number];
 	struct retained_root *added = vec_push(&building->result->roots);
-	int err = 0;
+	int error = 0;
 
 	if (!added)
 		return -ENOMEM;
@@ -254,9 +254,9 @@ static int add_root(struct building *building, uint32_t number)
 	if (group->holder)
 		group = &retain->groups.list.items[group->holder - 1];
 	added->kind = group->kind;
-	added->name = text(building, group->name, &err);
+	added->name = text(building, group->name, &error);
 	added->module =
-		text(building, group->module && group->module[0] ? group->module : NULL, &err);
+		text(building, group->module && group->module[0] ? group->module : NULL, &error);
 	added->address = group->address;
 	added->offset = group->offset;
 	added->tid = group->tid;
@@ -265,7 +265,7 @@ static int add_root(struct building *building, uint32_t number)
 	added->led = retain->retention.led[number];
 	added->retained = (struct retention_total){retain->retention.retained_blocks[number],
 						   retain->retention.retained[number]};
-	return err;
+	return error;
 }
 
 /* Those that retain something by themselves, ranked; then the others. */
@@ -273,17 +273,17 @@ static int add_roots(struct building *building)
 {
 	const struct retain *retain = building->retain;
 	size_t groups = retain->groups.list.count;
-	int err = 0;
+	int error = 0;
 
 	memset(building->root_places, 0xff, (groups + 1) * sizeof(*building->root_places));
-	for (size_t i = 0; !err && i < retain->ranked_roots.list.count; i++)
-		err = add_root(building, retain->ranked_roots.list.items[i]);
+	for (size_t i = 0; !error && i < retain->ranked_roots.list.count; i++)
+		error = add_root(building, retain->ranked_roots.list.items[i]);
 	building->result->retaining = building->result->roots.count;
-	for (size_t i = 0; !err && i < groups; i++) {
+	for (size_t i = 0; !error && i < groups; i++) {
 		if (building->root_places[i] == RESULT_NONE)
-			err = add_root(building, (uint32_t)i);
+			error = add_root(building, (uint32_t)i);
 	}
-	return err;
+	return error;
 }
 
 static int add_leaks(struct building *building)
@@ -335,11 +335,11 @@ static int add_path(struct building *building, const struct retain_path *shown)
 
 static int add_paths(struct building *building)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < building->retain->paths.count; i++)
-		err = add_path(building, &building->retain->paths.items[i]);
-	return err;
+	for (size_t i = 0; !error && i < building->retain->paths.count; i++)
+		error = add_path(building, &building->retain->paths.items[i]);
+	return error;
 }
 
 static void set_numbers(const struct retain *retain, uint64_t numbers[RETAINED_NUMBER_MAX_])
@@ -369,13 +369,13 @@ static int set_head(struct building *building)
 {
 	const struct retain *retain = building->retain;
 	struct retain_result *result = building->result;
-	int err = 0;
+	int error = 0;
 
 	result->time = retain->time;
 	result->pid = retain->pid;
 	memcpy(result->comm, retain->comm, sizeof(result->comm));
-	result->allocator = text(building, retain->allocator, &err);
-	result->why_not_stopped = text(building, retain->heap_image.why_not_stopped, &err);
+	result->allocator = text(building, retain->allocator, &error);
+	result->why_not_stopped = text(building, retain->heap_image.why_not_stopped, &error);
 	result->settled = retain->settled;
 	result->stopped = retain->heap_image.stopped;
 	result->soft_dirty = retain->heap_image.soft_dirty;
@@ -386,28 +386,28 @@ static int set_head(struct building *building)
 	result->through = retain->retention.through;
 	set_numbers(retain, result->numbers);
 	result->numbers[NUMBER_DROPPED] = building->sources->dropped;
-	return err;
+	return error;
 }
 
 static int build(struct building *building)
 {
-	int err = set_head(building);
+	int error = set_head(building);
 
-	if (!err)
-		err = add_sites(building);
-	if (!err)
-		err = add_classes(building);
-	if (!err)
-		err = add_roots(building);
-	if (!err)
-		err = add_leaks(building);
-	if (!err)
-		err = add_paths(building);
-	if (!err && building->sources->samples)
-		err = retained_samples_add(building->retain, building->class_places,
-					   building->root_places, building->result);
+	if (!error)
+		error = add_sites(building);
+	if (!error)
+		error = add_classes(building);
+	if (!error)
+		error = add_roots(building);
+	if (!error)
+		error = add_leaks(building);
+	if (!error)
+		error = add_paths(building);
+	if (!error && building->sources->samples)
+		error = retained_samples_add(building->retain, building->class_places,
+					     building->root_places, building->result);
 	retain_result_identify(building->result);
-	return err;
+	return error;
 }
 
 int retain_result_build(const struct retain *retain, const struct retain_result_sources *sources,
@@ -423,11 +423,11 @@ int retain_result_build(const struct retain *retain, const struct retain_result_
 				    .result = &made,
 				    .class_places = class_places,
 				    .root_places = root_places};
-	int err = class_places && root_places ? build(&building) : -ENOMEM;
+	int error = class_places && root_places ? build(&building) : -ENOMEM;
 
-	if (err)
+	if (error)
 		retain_result_free(&made);
 	else
 		*result = made;
-	return err;
+	return error;
 }

@@ -79,27 +79,27 @@ static int compare_all(const struct retain_result *result, size_t count, bool af
 		       struct subject (*subject_of)(const struct retain_result *, size_t),
 		       struct hash *index, struct retained_changes *changes)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < count; i++) {
+	for (size_t i = 0; !error && i < count; i++) {
 		struct subject subject = subject_of(result, i);
 
-		err = add_side(changes, index, &subject, after);
+		error = add_side(changes, index, &subject, after);
 	}
-	return err;
+	return error;
 }
 
 static int build_classes(struct retain_diff *diff)
 {
 	_cleanup_(hash_free) struct hash index = {0};
 	struct retained_changes *changes = &diff->classes;
-	int err = compare_all(diff->before, diff->before->classes.count, false, class_subject,
-			      &index, changes);
+	int error = compare_all(diff->before, diff->before->classes.count, false, class_subject,
+				&index, changes);
 
-	if (!err)
-		err = compare_all(diff->after, diff->after->classes.count, true, class_subject,
-				  &index, changes);
-	for (size_t i = 0; !err && i < changes->list.count; i++) {
+	if (!error)
+		error = compare_all(diff->after, diff->after->classes.count, true, class_subject,
+				    &index, changes);
+	for (size_t i = 0; !error && i < changes->list.count; i++) {
 		struct retained_change *change = &changes->list.items[i];
 		uint32_t was, is;
 
@@ -109,18 +109,18 @@ static int build_classes(struct retain_diff *diff)
 		is = diff->after->classes.items[change->after].distance;
 		change->farther = is > was ? is - was : 0;
 	}
-	return err;
+	return error;
 }
 
 static int build_roots(struct retain_diff *diff)
 {
 	_cleanup_(hash_free) struct hash index = {0};
-	int err = compare_all(diff->before, diff->before->roots.count, false, root_subject, &index,
-			      &diff->roots);
+	int error = compare_all(diff->before, diff->before->roots.count, false, root_subject,
+				&index, &diff->roots);
 
-	return err ? err
-		   : compare_all(diff->after, diff->after->roots.count, true, root_subject, &index,
-				 &diff->roots);
+	return error ? error
+		     : compare_all(diff->after, diff->after->roots.count, true, root_subject,
+				   &index, &diff->roots);
 }
 
 static void rank(struct retained_changes *changes)
@@ -151,19 +151,19 @@ int retain_diff_build(const struct retain_result *before, const struct retain_re
 		      struct retain_diff *diff)
 {
 	struct retain_diff made = {.before = before, .after = after};
-	int err = build_classes(&made);
+	int error = build_classes(&made);
 
-	if (!err)
-		err = build_roots(&made);
+	if (!error)
+		error = build_roots(&made);
 	rank(&made.classes);
 	rank(&made.roots);
-	if (!err)
-		err = index_classes(&made);
-	if (err)
+	if (!error)
+		error = index_classes(&made);
+	if (error)
 		retain_diff_free(&made);
 	else
 		*diff = made;
-	return err;
+	return error;
 }
 
 void retain_diff_free(struct retain_diff *diff)

@@ -71,22 +71,22 @@ static int add_to_leaks(struct retain *retain, struct hash *rows)
 static int list_leaks(struct retain *retain)
 {
 	struct hash rows = {0};
-	int err;
+	int error;
 
 	retain->leaks.count = 0;
-	err = add_to_leaks(retain, &rows);
+	error = add_to_leaks(retain, &rows);
 	hash_free(&rows);
-	if (!err && retain->leaks.count)
+	if (!error && retain->leaks.count)
 		qsort(retain->leaks.items, retain->leaks.count, sizeof(*retain->leaks.items),
 		      compare_leaks);
-	return err;
+	return error;
 }
 
 int retain_count_again(struct retain *retain)
 {
-	int err = classes_count(&retain->classes, &retain->graph, &retain->retention);
+	int error = classes_count(&retain->classes, &retain->graph, &retain->retention);
 
-	return err ? err : list_leaks(retain);
+	return error ? error : list_leaks(retain);
 }
 
 static int name_roots(struct retain *retain, const struct retain_sources *sources)
@@ -99,10 +99,10 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 				     .functions = &retain->functions,
 				     .complete = sources->complete};
 	struct process *process;
-	int err = stack_frames_find(&retain->heap_image, sources->worker, &retain->frames);
+	int error = stack_frames_find(&retain->heap_image, sources->worker, &retain->frames);
 
-	if (!err)
-		err = kernel_roots_read(retain->pid, &retain->held);
+	if (!error)
+		error = kernel_roots_read(retain->pid, &retain->held);
 	/* Gone meanwhile: then functions stay without names. */
 	process_table_refresh(sources->processes, retain->pid, &process);
 	if (process)
@@ -110,8 +110,8 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 	retain->functions = (struct root_functions){.symbolizer = sources->symbolizer,
 						    .process = (uint64_t)retain->pid,
 						    .intern = &retain->intern};
-	return err ? err
-		   : root_groups_add(&roots, &retain->intern, &retain->graph, &retain->groups);
+	return error ? error
+		     : root_groups_add(&roots, &retain->intern, &retain->graph, &retain->groups);
 }
 
 /* What resolves pointers is needed no more, and is large. */
@@ -150,31 +150,31 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 {
 	struct heap_graph *graph = &retain->graph;
 	uint64_t since_ns = monotonic_ns();
-	int err = data_modules_read(&retain->heap_image, sources->worker, &retain->modules);
+	int error = data_modules_read(&retain->heap_image, sources->worker, &retain->modules);
 
 	log_step("modules", &since_ns);
-	if (!err)
-		err = thread_blocks_find(&retain->heap_image, &retain->modules, &retain->locals);
-	if (!err)
-		err = heap_graph_build(&retain->heap_image, &retain->modules, &retain->locals,
-				       sources->tracked, sources->tracked_count, graph);
+	if (!error)
+		error = thread_blocks_find(&retain->heap_image, &retain->modules, &retain->locals);
+	if (!error)
+		error = heap_graph_build(&retain->heap_image, &retain->modules, &retain->locals,
+					 sources->tracked, sources->tracked_count, graph);
 	drop_words(retain);
 	log_step("graph", &since_ns);
-	if (!err)
-		err = name_roots(retain, sources);
+	if (!error)
+		error = name_roots(retain, sources);
 	log_step("roots", &since_ns);
-	if (!err)
-		err = classes_find(&retain->heap_image, &retain->modules, graph, &sources->types,
-				   &retain->intern, &retain->classes);
+	if (!error)
+		error = classes_find(&retain->heap_image, &retain->modules, graph, &sources->types,
+				     &retain->intern, &retain->classes);
 	log_step("classes", &since_ns);
-	if (!err)
-		err = compute_retention(retain);
-	if (!err)
-		err = retain_take_back_uncertain(retain);
+	if (!error)
+		error = compute_retention(retain);
+	if (!error)
+		error = retain_take_back_uncertain(retain);
 	log_step("retention", &since_ns);
-	if (!err)
-		err = retain_rank(retain);
-	return err ? err : retain_count_again(retain);
+	if (!error)
+		error = retain_rank(retain);
+	return error ? error : retain_count_again(retain);
 }
 
 static void read_comm(struct retain *retain)
@@ -202,24 +202,24 @@ static void sum_up(struct retain *retain)
 int retain_begin(pid_t pid, const struct heap_image_options *options, struct retain *retain)
 {
 	uint64_t began_ns = monotonic_ns();
-	int err;
+	int error;
 
 	*retain = (struct retain){.pid = pid};
 	clock_gettime(CLOCK_REALTIME, &retain->time);
 	read_comm(retain);
-	err = heap_image_take(pid, options, &retain->heap_image);
+	error = heap_image_take(pid, options, &retain->heap_image);
 	retain->total_ns = monotonic_ns() - began_ns;
-	return err;
+	return error;
 }
 
 int retain_finish(struct retain *retain, const struct retain_sources *sources)
 {
 	uint64_t began_ns = monotonic_ns();
-	int err = analyze(retain, sources);
+	int error = analyze(retain, sources);
 
 	sum_up(retain);
 	retain->total_ns += monotonic_ns() - began_ns;
-	return err;
+	return error;
 }
 
 static int add_path(struct retain *retain, uint32_t class, struct path *path)
@@ -240,30 +240,30 @@ int retain_add_address_path(struct retain *retain, uint64_t address)
 	struct path_maker maker = maker_of(retain);
 	uint32_t block = block_index_find(&retain->graph.index, address);
 	struct path path = {0};
-	int err = block == BLOCK_NONE ? -ENOENT : path_find(&maker, block, &path);
+	int error = block == BLOCK_NONE ? -ENOENT : path_find(&maker, block, &path);
 
-	return err ? err : add_path(retain, retain->classes.of_blocks[block], &path);
+	return error ? error : add_path(retain, retain->classes.of_blocks[block], &path);
 }
 
 int retain_add_class_path(struct retain *retain, uint32_t class)
 {
 	struct path_maker maker = maker_of(retain);
 	struct path path = {0};
-	int err = path_find_typical(&maker, class, &path);
+	int error = path_find_typical(&maker, class, &path);
 
-	return err ? err : add_path(retain, class, &path);
+	return error ? error : add_path(retain, class, &path);
 }
 
 int retain_add_top_paths(struct retain *retain, size_t count)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < MIN(count, retain->ranked_classes.list.count); i++) {
-		err = retain_add_class_path(retain, retain->ranked_classes.list.items[i]);
-		if (err == -ENOENT)
-			err = 0;
+	for (size_t i = 0; !error && i < MIN(count, retain->ranked_classes.list.count); i++) {
+		error = retain_add_class_path(retain, retain->ranked_classes.list.items[i]);
+		if (error == -ENOENT)
+			error = 0;
 	}
-	return err;
+	return error;
 }
 
 void retain_free(struct retain *retain)

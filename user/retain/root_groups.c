@@ -166,11 +166,11 @@ static int add_nodes(struct heap_graph *heap, const struct root_groups *groups)
 /* Puts groups in order and gives them nodes in the graph. 0 or -ENOMEM. */
 static int root_nodes_add(struct grouper *grouper)
 {
-	int err;
+	int error;
 
 	keep_words(grouper);
-	err = order(grouper);
-	return err ? err : add_nodes(grouper->graph, grouper->groups);
+	error = order(grouper);
+	return error ? error : add_nodes(grouper->graph, grouper->groups);
 }
 
 /* Where the frames of a thread were not found, this much below its thread pointer is taken for
@@ -284,16 +284,16 @@ static int join_local(struct grouper *grouper, const struct thread_block *block,
 				   .name = names[block->kind],
 				   .module = block->module->path,
 				   .address = block->start};
-	int err = 0;
+	int error = 0;
 
 	_Static_assert(ARRAY_SIZE(names) == THREAD_BLOCK_KIND_MAX_, "a name for every kind");
 	set_thread(grouper, block->thread, &group);
 	if (block->kind == THREAD_BLOCK_MODULE)
-		err = name_local(grouper, block, address, &group);
+		error = name_local(grouper, block, address, &group);
 	else if (block->kind == THREAD_BLOCK_KEYS)
-		err = name_key(grouper, block, address, &group);
-	if (err)
-		return err;
+		error = name_key(grouper, block, address, &group);
+	if (error)
+		return error;
 	return root_join(grouper,
 			 root_key(group.kind, hash_mix((uintptr_t)block->module) ^ group.offset,
 				  (uintptr_t)group.name),
@@ -400,18 +400,18 @@ static int add_kernel_words(struct grouper *grouper)
 static int group_all(struct grouper *grouper)
 {
 	struct heap_graph *graph = grouper->graph;
-	int err = add_kernel_words(grouper);
+	int error = add_kernel_words(grouper);
 
 	grouper->groups->word_groups = calloc(graph->roots.count + 1, sizeof(uint32_t));
 	if (!grouper->groups->word_groups)
 		return -ENOMEM;
-	for (size_t i = 0; !err && i < graph->roots.count; i++)
-		err = root_join_word(grouper, graph->roots.items[i].address,
-				     graph->roots.items[i].thread,
-				     &grouper->groups->word_groups[i]);
-	if (!err)
-		err = root_join_untracked(grouper);
-	return err ? err : root_nodes_add(grouper);
+	for (size_t i = 0; !error && i < graph->roots.count; i++)
+		error = root_join_word(grouper, graph->roots.items[i].address,
+				       graph->roots.items[i].thread,
+				       &grouper->groups->word_groups[i]);
+	if (!error)
+		error = root_join_untracked(grouper);
+	return error ? error : root_nodes_add(grouper);
 }
 
 int root_groups_add(const struct root_sources *sources, struct intern *intern,
@@ -420,11 +420,11 @@ int root_groups_add(const struct root_sources *sources, struct intern *intern,
 	_cleanup_(root_groups_free) struct root_groups made = {0};
 	struct grouper grouper = {
 		.sources = sources, .intern = intern, .graph = graph, .groups = &made};
-	int err = group_all(&grouper);
+	int error = group_all(&grouper);
 
 	hash_free(&grouper.index);
-	if (err)
-		return err;
+	if (error)
+		return error;
 	*groups = made;
 	made = (struct root_groups){0};
 	return 0;

@@ -215,37 +215,37 @@ static int add_direct_starts(struct grouper *grouper, struct starts *starts)
 {
 	const struct heap_graph *graph = grouper->graph;
 	const struct untracked *untracked = &graph->untracked;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < untracked->roots.count; i++) {
+	for (size_t i = 0; !error && i < untracked->roots.count; i++) {
 		const struct untracked_root *word = &untracked->roots.items[i];
 		uint32_t group;
 
-		err = root_join_word(grouper, word->address, word->thread, &group);
-		if (!err)
-			err = add_start(grouper, group, graph->blocks + word->page, starts);
+		error = root_join_word(grouper, word->address, word->thread, &group);
+		if (!error)
+			error = add_start(grouper, group, graph->blocks + word->page, starts);
 	}
-	for (size_t i = 0; !err && i < grouper->sources->held->list.count; i++) {
+	for (size_t i = 0; !error && i < grouper->sources->held->list.count; i++) {
 		uint64_t value = grouper->sources->held->list.items[i].value;
 		uint32_t group, page = untracked_page(untracked, value);
 
 		if (page == UNTRACKED_NONE)
 			continue;
-		err = root_join_word(grouper, i, KERNEL_WORD, &group);
-		if (!err)
-			err = add_start(grouper, group, graph->blocks + page, starts);
+		error = root_join_word(grouper, i, KERNEL_WORD, &group);
+		if (!error)
+			error = add_start(grouper, group, graph->blocks + page, starts);
 	}
-	return err;
+	return error;
 }
 
 static int list_starts(struct grouper *grouper, struct starts *starts)
 {
-	int err = add_direct_starts(grouper, starts);
+	int error = add_direct_starts(grouper, starts);
 
-	for (size_t i = 0; !err && i < grouper->graph->roots.count; i++)
-		err = add_start(grouper, grouper->groups->word_groups[i],
-				grouper->graph->roots.items[i].target, starts);
-	return err;
+	for (size_t i = 0; !error && i < grouper->graph->roots.count; i++)
+		error = add_start(grouper, grouper->groups->word_groups[i],
+				  grouper->graph->roots.items[i].target, starts);
+	return error;
 }
 
 /* Whether any block reaches into a page. */
@@ -324,9 +324,9 @@ static int find_led(struct grouper *grouper, struct led *led)
 	const struct heap_graph *graph = grouper->graph;
 	struct starts starts = {0};
 	size_t count;
-	int err = list_starts(grouper, &starts);
+	int error = list_starts(grouper, &starts);
 
-	if (!err)
+	if (!error)
 		led->holders =
 			untracked_roots_find(graph, starts.list.items, starts.list.count, false);
 	if (led->holders && grouper->sources->complete) {
@@ -342,19 +342,19 @@ int root_join_untracked(struct grouper *grouper)
 	uint32_t *words = grouper->groups->word_groups;
 	struct led led = {0};
 	size_t later = 0;
-	int err;
+	int error;
 
 	for (size_t i = 0; i < grouper->graph->roots.count; i++)
 		later += words[i] == GROUP_LATER;
 	if (!later)
 		return 0;
-	err = find_led(grouper, &led);
-	for (size_t i = 0; !err && i < grouper->graph->roots.count; i++) {
+	error = find_led(grouper, &led);
+	for (size_t i = 0; !error && i < grouper->graph->roots.count; i++) {
 		if (words[i] == GROUP_LATER)
-			err = join(grouper, grouper->graph->roots.items[i].address, &led,
-				   &words[i]);
+			error = join(grouper, grouper->graph->roots.items[i].address, &led,
+				     &words[i]);
 	}
 	free(led.holders);
 	free(led.books);
-	return err;
+	return error;
 }

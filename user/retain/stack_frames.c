@@ -194,17 +194,17 @@ int stack_frames_find(const struct heap_image *heap_image, struct worker *worker
 		      struct stack_frames *frames)
 {
 	struct unwinder unwinder = {.heap_image = heap_image, .worker = worker, .frames = frames};
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < heap_image->threads.count; i++)
-		err = unwind(&unwinder, (uint32_t)i);
+	for (size_t i = 0; !error && i < heap_image->threads.count; i++)
+		error = unwind(&unwinder, (uint32_t)i);
 	for (size_t i = 0; i < unwinder.codes.count; i++)
 		unwind_table_free(&unwinder.codes.items[i].table);
 	vec_free(&unwinder.codes);
 	if (frames->list.count)
 		qsort(frames->list.items, frames->list.count, sizeof(*frames->list.items),
 		      compare_frames);
-	return err;
+	return error;
 }
 
 const struct stack_frame *stack_frames_at(const struct stack_frames *frames, uint64_t address)

@@ -49,17 +49,17 @@ static int add_known(struct known *known, uint64_t start, uint64_t end)
 static int list_known(const struct heap_image *heap_image, const struct data_modules *modules,
 		      struct known *known)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < heap_image->zones.count; i++)
-		err = add_known(known, heap_image->zones.items[i].start,
-				heap_image->zones.items[i].end);
-	for (size_t i = 0; !err && i < modules->list.count; i++)
-		err = add_known(known, modules->list.items[i].start, modules->list.items[i].end);
+	for (size_t i = 0; !error && i < heap_image->zones.count; i++)
+		error = add_known(known, heap_image->zones.items[i].start,
+				  heap_image->zones.items[i].end);
+	for (size_t i = 0; !error && i < modules->list.count; i++)
+		error = add_known(known, modules->list.items[i].start, modules->list.items[i].end);
 	if (known->list.count)
 		qsort(known->list.items, known->list.count, sizeof(*known->list.items),
 		      compare_known);
-	return err;
+	return error;
 }
 
 /* A mapping without what is known in it; whole pages only. Mappings come by ascending address. */
@@ -67,40 +67,40 @@ static int add_mapping(struct untracked *untracked, struct known *known,
 		       const struct page_range *mapping)
 {
 	uint64_t at = mapping->start;
-	int err = 0;
+	int error = 0;
 
-	for (; !err && known->at < known->list.count; known->at++) {
+	for (; !error && known->at < known->list.count; known->at++) {
 		const struct filter_range *range = &known->list.items[known->at];
 
 		if (range->start >= mapping->end)
 			break;
 		if (range->start > at)
-			err = add_range(untracked, at, range->start & ~(MEMORY_PAGE - 1));
+			error = add_range(untracked, at, range->start & ~(MEMORY_PAGE - 1));
 		at = MAX(at, (range->end + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1));
 		/* It may reach into the next mapping, too. */
 		if (range->end > mapping->end)
 			break;
 	}
-	return err ? err : add_range(untracked, at, mapping->end);
+	return error ? error : add_range(untracked, at, mapping->end);
 }
 
 int untracked_prepare(const struct heap_image *heap_image, const struct data_modules *modules,
 		      struct untracked *untracked)
 {
 	struct known known = {0};
-	int err = list_known(heap_image, modules, &known);
+	int error = list_known(heap_image, modules, &known);
 
-	for (size_t i = 0; !err && i < heap_image->pages.ranges.count; i++) {
+	for (size_t i = 0; !error && i < heap_image->pages.ranges.count; i++) {
 		const struct page_range *range = &heap_image->pages.ranges.items[i];
 
 		if (!range->file && !range->unseen)
-			err = add_mapping(untracked, &known, range);
+			error = add_mapping(untracked, &known, range);
 	}
 	vec_free(&known.list);
-	if (!err)
-		err = filter_finish(&untracked->filter);
+	if (!error)
+		error = filter_finish(&untracked->filter);
 	untracked->pointed = calloc((size_t)untracked->pages + 1, 1);
-	if (err || !untracked->pointed)
+	if (error || !untracked->pointed)
 		return -ENOMEM;
 	for (size_t i = 0; i < untracked->ranges.count; i++)
 		untracked->pointed[untracked->ranges.items[i].first] = 1;

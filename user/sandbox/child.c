@@ -31,29 +31,31 @@ static void fatal_only(sigset_t *blocked)
 static int set_signals(posix_spawnattr_t *attributes)
 {
 	sigset_t blocked, all;
-	int err;
+	int error;
 
 	fatal_only(&blocked);
 	sigfillset(&all);
-	err = posix_spawnattr_setsigmask(attributes, &blocked);
-	if (!err)
-		err = posix_spawnattr_setsigdefault(attributes, &all);
-	if (!err)
-		err = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK |
-								   POSIX_SPAWN_SETSIGDEF |
-								   POSIX_SPAWN_SETPGROUP);
-	return -err;
+	error = posix_spawnattr_setsigmask(attributes, &blocked);
+	if (!error)
+		error = posix_spawnattr_setsigdefault(attributes, &all);
+	if (!error)
+		error = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK |
+								     POSIX_SPAWN_SETSIGDEF |
+								     POSIX_SPAWN_SETPGROUP);
+	return -error;
 }
 
 static int set_files(posix_spawn_file_actions_t *actions, int socket)
 {
-	int err = posix_spawn_file_actions_adddup2(actions, socket, WORKER_SOCKET);
+	int error = posix_spawn_file_actions_adddup2(actions, socket, WORKER_SOCKET);
 
-	for (int fd = 0; !err && fd < WORKER_SOCKET; fd++) {
+	for (int fd = 0; !error && fd < WORKER_SOCKET; fd++) {
 		if (!SANDBOX_SANITIZED || fd != STDERR_FILENO)
-			err = posix_spawn_file_actions_addopen(actions, fd, "/dev/null", O_RDWR, 0);
+			error = posix_spawn_file_actions_addopen(actions, fd, "/dev/null", O_RDWR,
+								 0);
 	}
-	return err ? -err : -posix_spawn_file_actions_addclosefrom_np(actions, WORKER_SOCKET + 1);
+	return error ? -error
+		     : -posix_spawn_file_actions_addclosefrom_np(actions, WORKER_SOCKET + 1);
 }
 
 /* Of the environment it gets only what the dynamic linker may need to start it at all. */
@@ -74,38 +76,38 @@ static int spawn(struct child *child, int socket, uint64_t memory_bytes)
 	posix_spawnattr_t attributes;
 	char memory[24];
 	char *arguments[] = {name, argument, memory, NULL};
-	int err;
+	int error;
 
 	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)memory_bytes);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
-	err = set_files(&actions, socket);
-	if (!err)
-		err = set_signals(&attributes);
-	if (!err)
-		err = -posix_spawn(&child->pid, "/proc/self/exe", &actions, &attributes, arguments,
-				   environment);
+	error = set_files(&actions, socket);
+	if (!error)
+		error = set_signals(&attributes);
+	if (!error)
+		error = -posix_spawn(&child->pid, "/proc/self/exe", &actions, &attributes,
+				     arguments, environment);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
-	return err;
+	return error;
 }
 
 int child_start(struct child *child, uint64_t memory_bytes)
 {
 	struct child started = {0};
-	int ends[2], err, spare;
+	int ends[2], error, spare;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	started.fd = ends[0];
 	/* dup2() onto itself would leave it to be closed by the exec. */
 	spare = fcntl(ends[1], F_DUPFD_CLOEXEC, WORKER_SOCKET + 1);
-	err = spare < 0 ? -errno : spawn(&started, spare, memory_bytes);
+	error = spare < 0 ? -errno : spawn(&started, spare, memory_bytes);
 	close(ends[1]);
 	cleanup_close(&spare);
-	if (err) {
+	if (error) {
 		close(ends[0]);
-		return err;
+		return error;
 	}
 	*child = started;
 	return 0;
@@ -149,10 +151,10 @@ static int receive_packet(int fd, void *data, size_t size)
 static int receive_header(const struct child *child, struct receipt *receipt)
 {
 	struct worker_answer header;
-	int err = receive_packet(child->fd, &header, sizeof(header));
+	int error = receive_packet(child->fd, &header, sizeof(header));
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	if (header.id != receipt->id || header.status > 0 || header.status < -4095 ||
 	    (header.status && header.size) || header.size > WORKER_MAX_ANSWER_BYTES)
 		return -EPROTO;
@@ -166,20 +168,20 @@ static int receive_chunk(const struct child *child, struct receipt *receipt)
 {
 	size_t size = MIN(receipt->header.size - receipt->body.size, WORKER_CHUNK_BYTES);
 	void *place = bytes_reserve(&receipt->body, size);
-	int err = place ? receive_packet(child->fd, place, size) : -ENOMEM;
+	int error = place ? receive_packet(child->fd, place, size) : -ENOMEM;
 
-	if (!err)
+	if (!error)
 		receipt->body.size += size;
-	return err;
+	return error;
 }
 
 int child_receive(const struct child *child, struct receipt *receipt)
 {
-	int err = receipt->begun ? 0 : receive_header(child, receipt);
+	int error = receipt->begun ? 0 : receive_header(child, receipt);
 
-	while (!err && receipt->body.size < receipt->header.size)
-		err = receive_chunk(child, receipt);
-	return err;
+	while (!error && receipt->body.size < receipt->header.size)
+		error = receive_chunk(child, receipt);
+	return error;
 }
 
 void child_wait(const struct child *child, int timeout_ms)

@@ -93,12 +93,12 @@ static int wait_for_receipt(struct lane *lane, int timeout_ms)
 	int64_t end = timeout_ms < 0 ? INT64_MAX : now_ns() + timeout_ms * NS_PER_MS;
 
 	for (;;) {
-		int err = child_receive(&lane->child, &lane->receipt);
+		int error = child_receive(&lane->child, &lane->receipt);
 
-		if (err == -EAGAIN)
-			err = check_deadline(lane);
-		if (err != -EAGAIN || now_ns() >= end)
-			return err;
+		if (error == -EAGAIN)
+			error = check_deadline(lane);
+		if (error != -EAGAIN || now_ns() >= end)
+			return error;
 		child_wait(&lane->child, milliseconds_until(MIN(MIN(end, lane->deadline_ns),
 								end_of_patience(lane))));
 	}
@@ -106,49 +106,49 @@ static int wait_for_receipt(struct lane *lane, int timeout_ms)
 
 static int start(struct lane *lane)
 {
-	int err;
+	int error;
 
 	dying_reap(&lane->dying, false);
-	err = child_start(&lane->child, lane->limits.memory_bytes);
-	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE || err == -EAGAIN)
-		return err == -EAGAIN ? -ENOMEM : err;
-	if (!err) {
+	error = child_start(&lane->child, lane->limits.memory_bytes);
+	if (error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EAGAIN)
+		return error == -EAGAIN ? -ENOMEM : error;
+	if (!error) {
 		expect(lane, 0, START_MS);
-		err = wait_for_receipt(lane, -1);
-		if (!err)
-			err = lane->receipt.header.status;
+		error = wait_for_receipt(lane, -1);
+		if (!error)
+			error = lane->receipt.header.status;
 		end_request(lane);
 	}
-	if (!err)
+	if (!error)
 		return 0;
 	lane_stop(lane);
-	if (err == -EINTR)
-		return err;
-	lane->broken = err;
+	if (error == -EINTR)
+		return error;
+	lane->broken = error;
 	log_warning("cannot start the sandboxed parser: %s; without it no file of a target is "
 		    "read, and functions have no names",
-		    err == -ECONNRESET ? "it ended at once" : strerror(-err));
+		    error == -ECONNRESET ? "it ended at once" : strerror(-error));
 	return -ECHILD;
 }
 
 /* A process that ended between two requests ended for no file's fault. */
 static int send_request(struct lane *lane, const struct worker_request *request, const int *files)
 {
-	int err = lane->child.pid ? child_send(&lane->child, request, files) : -EPIPE;
+	int error = lane->child.pid ? child_send(&lane->child, request, files) : -EPIPE;
 
-	if (err != -EPIPE)
-		return err;
+	if (error != -EPIPE)
+		return error;
 	lane_stop(lane);
-	err = start(lane);
-	if (!err)
-		err = child_send(&lane->child, request, files);
-	return err == -EPIPE ? -ECONNRESET : err;
+	error = start(lane);
+	if (!error)
+		error = child_send(&lane->child, request, files);
+	return error == -EPIPE ? -ECONNRESET : error;
 }
 
 int lane_begin(struct lane *lane, struct worker_request *request, const int *files,
 	       uint32_t deadline_ms, enum lane_haste haste)
 {
-	int err;
+	int error;
 
 	if (lane->pending)
 		return -EBUSY;
@@ -163,9 +163,9 @@ int lane_begin(struct lane *lane, struct worker_request *request, const int *fil
 			parser_run(lane->local, request, files, &lane->receipt.body);
 		return 0;
 	}
-	err = send_request(lane, request, files);
-	if (err)
-		return err;
+	error = send_request(lane, request, files);
+	if (error)
+		return error;
 	expect(lane, request->id, deadline_ms);
 	return 0;
 }
@@ -190,14 +190,14 @@ static int take_body(struct lane *lane, struct bytes *body)
 
 int lane_finish(struct lane *lane, int timeout_ms, struct bytes *body)
 {
-	int err;
+	int error;
 
 	if (!lane->pending)
 		return -ENOENT;
-	err = lane->local ? 0 : wait_for_receipt(lane, timeout_ms);
-	if (!err)
+	error = lane->local ? 0 : wait_for_receipt(lane, timeout_ms);
+	if (!error)
 		return take_body(lane, body);
-	if (err != -EAGAIN)
+	if (error != -EAGAIN)
 		lane_stop(lane);
-	return err;
+	return error;
 }

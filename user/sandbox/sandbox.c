@@ -94,11 +94,11 @@ static int add_rule(scmp_filter_ctx filter, uint32_t action, const struct rule *
 
 static int allow(scmp_filter_ctx filter, const struct rule *rules, size_t count)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < count; i++)
-		err = add_rule(filter, SCMP_ACT_ALLOW, &rules[i]);
-	return err;
+	for (size_t i = 0; !error && i < count; i++)
+		error = add_rule(filter, SCMP_ACT_ALLOW, &rules[i]);
+	return error;
 }
 
 static int allow_socket(scmp_filter_ctx filter, int socket)
@@ -115,24 +115,24 @@ static int allow_socket(scmp_filter_ctx filter, int socket)
 static int refuse(scmp_filter_ctx filter)
 {
 	const struct rule stat_of_path = {CALL(newfstatat), {{3, AT_EMPTY_PATH, 0}}};
-	int err = add_rule(filter, SCMP_ACT_ERRNO(EACCES), &stat_of_path);
+	int error = add_rule(filter, SCMP_ACT_ERRNO(EACCES), &stat_of_path);
 
-	for (size_t i = 0; !err && i < ARRAY_SIZE(refused); i++)
-		err = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EACCES), refused[i], 0, NULL);
-	return err;
+	for (size_t i = 0; !error && i < ARRAY_SIZE(refused); i++)
+		error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EACCES), refused[i], 0, NULL);
+	return error;
 }
 
 static int add_rules(scmp_filter_ctx filter, int socket)
 {
-	int err = allow(filter, allowed, ARRAY_SIZE(allowed));
+	int error = allow(filter, allowed, ARRAY_SIZE(allowed));
 
 #if SANDBOX_SANITIZED
-	if (!err)
-		err = allow(filter, sanitizer, ARRAY_SIZE(sanitizer));
+	if (!error)
+		error = allow(filter, sanitizer, ARRAY_SIZE(sanitizer));
 #endif
-	if (!err)
-		err = allow_socket(filter, socket);
-	return err ? err : refuse(filter);
+	if (!error)
+		error = allow_socket(filter, socket);
+	return error ? error : refuse(filter);
 }
 
 /*
@@ -143,15 +143,15 @@ static int sandbox_filter_load(int socket)
 {
 	scmp_filter_ctx filter =
 		seccomp_init(SANDBOX_SANITIZED ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
-	int err;
+	int error;
 
 	if (!filter)
 		return -ENOMEM;
-	err = add_rules(filter, socket);
-	if (!err)
-		err = seccomp_load(filter);
+	error = add_rules(filter, socket);
+	if (!error)
+		error = seccomp_load(filter);
 	seccomp_release(filter);
-	return err;
+	return error;
 }
 
 /* "nobody" on every distribution; getpwnam() would load plugins. */
@@ -213,14 +213,14 @@ static int set_limits(uint64_t memory_bytes)
 		{RLIMIT_NPROC, 0},	   {RLIMIT_MSGQUEUE, 0},       {RLIMIT_MEMLOCK, 0},
 		{RLIMIT_NICE, 0},	   {RLIMIT_NOFILE, MAX_FILES},
 	};
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < ARRAY_SIZE(limits); i++) {
+	for (size_t i = 0; !error && i < ARRAY_SIZE(limits); i++) {
 		/* The sanitizer reserves terabytes for its shadow. */
 		if (!SANDBOX_SANITIZED || limits[i].resource != RLIMIT_AS)
-			err = set_limit(limits[i].resource, limits[i].value);
+			error = set_limit(limits[i].resource, limits[i].value);
 	}
-	return err;
+	return error;
 }
 
 static int set_flags(void)
@@ -234,16 +234,16 @@ static int set_flags(void)
 
 int sandbox_enter(int socket, uint64_t memory_bytes)
 {
-	int err;
+	int error;
 
 	prctl(PR_SET_NAME, "leakmon-parser");
 	volunteer_for_oom();
-	err = drop_privileges();
-	if (!err)
-		err = set_limits(memory_bytes);
-	if (!err)
-		err = set_flags();
-	return err ? err : sandbox_filter_load(socket);
+	error = drop_privileges();
+	if (!error)
+		error = set_limits(memory_bytes);
+	if (!error)
+		error = set_flags();
+	return error ? error : sandbox_filter_load(socket);
 }
 
 void sandbox_limit_cpu(uint32_t seconds)

@@ -197,31 +197,32 @@ static int find_slot(const struct worker *worker, uint64_t key, uint32_t deadlin
 }
 
 /* The answer is there, or will not come. */
-static void settle(struct worker *worker, enum worker_lane lane, int err)
+static void settle(struct worker *worker, enum worker_lane lane, int error)
 {
 	const struct asked *asked = &worker->asked[lane];
 	uint64_t took_ms = (monotonic_ns() - asked->time_ns) / NS_PER_MS;
 
-	if (took_ms <= QUICK_MS && !is_marking(err))
+	if (took_ms <= QUICK_MS && !is_marking(error))
 		took_ms /= QUICK_COSTS_LESS;
 	charge(worker, asked->account, worker->lanes[lane].limits.deadline_ms,
 	       (uint32_t)MIN(took_ms, UINT32_MAX));
 	/* What a report needs was waited for; the rest is left at once, hung or not. */
-	if (err == -EINTR && worker->kinds->rows[asked->kind]->haste == LANE_FOR_A_REPORT)
+	if (error == -EINTR && worker->kinds->rows[asked->kind]->haste == LANE_FOR_A_REPORT)
 		worker->cut = true;
 }
 
-static int mark(struct worker *worker, enum worker_lane lane, int err)
+static int mark(struct worker *worker, enum worker_lane lane, int error)
 {
 	const struct asked *asked = &worker->asked[lane];
-	struct marked_file file = {.identity = asked->identity, .kind = asked->kind, .error = err};
+	struct marked_file file = {
+		.identity = asked->identity, .kind = asked->kind, .error = error};
 
 	/* What answers nonsense may be the hostile file's own program by now. */
-	if (err == -EPROTO)
+	if (error == -EPROTO)
 		lane_stop(&worker->lanes[lane]);
-	if (is_marking(err))
+	if (is_marking(error))
 		marked_add(&worker->marked, &file);
-	return err;
+	return error;
 }
 
 int worker_begin(struct worker *worker, uint32_t number, const struct worker_question *question)
@@ -237,7 +238,7 @@ int worker_begin(struct worker *worker, uint32_t number, const struct worker_que
 					 .file_count = (uint32_t)question->file_count,
 					 .question_size = (uint32_t)question->size};
 	uint32_t slot_ms = 0;
-	int err = file_identity_read(question->files[0], &asked.identity);
+	int error = file_identity_read(question->files[0], &asked.identity);
 
 	if (question->size > sizeof(request.question))
 		return -EINVAL;
@@ -245,15 +246,15 @@ int worker_begin(struct worker *worker, uint32_t number, const struct worker_que
 		memcpy(request.question, question->data, question->size);
 	if (interrupt_check() && (worker->cut || kind->haste == LANE_AT_ONCE))
 		return -EINTR;
-	if (!err)
-		err = marked_find(&worker->marked, &asked.identity, number);
-	if (!err)
-		err = find_slot(worker, asked.account, lane->limits.deadline_ms, &slot_ms);
-	if (!err)
-		err = lane_begin(lane, &request, question->files, slot_ms, kind->haste);
-	if (!err)
+	if (!error)
+		error = marked_find(&worker->marked, &asked.identity, number);
+	if (!error)
+		error = find_slot(worker, asked.account, lane->limits.deadline_ms, &slot_ms);
+	if (!error)
+		error = lane_begin(lane, &request, question->files, slot_ms, kind->haste);
+	if (!error)
 		worker->asked[kind->lane] = asked;
-	return err;
+	return error;
 }
 
 int worker_finish(struct worker *worker, enum worker_lane lane, int timeout_ms, void *out)
@@ -261,22 +262,22 @@ int worker_finish(struct worker *worker, enum worker_lane lane, int timeout_ms, 
 	_cleanup_(bytes_free) struct bytes body = {0};
 	const struct asked *asked = &worker->asked[lane];
 	struct parse_origin origin = {asked->identity.size, asked->question_size};
-	int err = lane_finish(&worker->lanes[lane], timeout_ms, &body);
+	int error = lane_finish(&worker->lanes[lane], timeout_ms, &body);
 
-	if (err == -EAGAIN || err == -ENOENT)
-		return err;
-	settle(worker, lane, err);
-	if (!err)
-		err = worker->kinds->rows[asked->kind]->decode(&body, &origin, out);
-	return err ? mark(worker, lane, err) : 0;
+	if (error == -EAGAIN || error == -ENOENT)
+		return error;
+	settle(worker, lane, error);
+	if (!error)
+		error = worker->kinds->rows[asked->kind]->decode(&body, &origin, out);
+	return error ? mark(worker, lane, error) : 0;
 }
 
 int worker_ask(struct worker *worker, uint32_t kind, const struct worker_question *question,
 	       void *out)
 {
-	int err = worker_begin(worker, kind, question);
+	int error = worker_begin(worker, kind, question);
 
-	return err ? err : worker_finish(worker, worker->kinds->rows[kind]->lane, -1, out);
+	return error ? error : worker_finish(worker, worker->kinds->rows[kind]->lane, -1, out);
 }
 
 void worker_leave(struct worker *worker, enum worker_lane lane)

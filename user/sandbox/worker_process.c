@@ -95,8 +95,8 @@ static _Noreturn void serve(const struct parse_kinds *kinds, uint64_t memory_byt
 {
 	struct parser *parser = parser_new(kinds);
 	struct bytes nothing = {0};
-	int err = parser ? sandbox_enter(WORKER_SOCKET, memory_bytes) : -ENOMEM;
-	bool more = answer(0, err, &nothing) && !err;
+	int error = parser ? sandbox_enter(WORKER_SOCKET, memory_bytes) : -ENOMEM;
+	bool more = answer(0, error, &nothing) && !error;
 
 	while (more)
 		more = serve_one(parser);

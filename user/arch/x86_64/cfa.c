@@ -104,7 +104,7 @@ int row_builder_add(struct row_builder *builder, uint64_t start, uint64_t end,
 		    struct lm_unwind_row row)
 {
 	static const struct lm_unwind_row none = {.kind = LM_UNWIND_NONE};
-	int err = 0;
+	int error = 0;
 
 	if (!builder->rows.count)
 		builder->end = start;
@@ -112,12 +112,12 @@ int row_builder_add(struct row_builder *builder, uint64_t start, uint64_t end,
 	if (start >= end)
 		return 0;
 	if (start > builder->end)
-		err = push(builder, builder->end, &none);
-	if (!err)
-		err = push(builder, start, &row);
-	if (!err)
+		error = push(builder, builder->end, &none);
+	if (!error)
+		error = push(builder, start, &row);
+	if (!error)
 		builder->end = end;
-	return err;
+	return error;
 }
 
 int row_builder_finish(struct row_builder *builder)
@@ -214,10 +214,11 @@ static bool move_to(struct cfa_machine *machine, uint64_t location)
 	location = MIN(location, machine->end);
 	if (location == machine->location)
 		return true;
-	machine->err = row_builder_add(machine->builder, machine->location, location,
-				       cfa_rules_row(&machine->rules, machine->cie->signal_frame));
+	machine->error =
+		row_builder_add(machine->builder, machine->location, location,
+				cfa_rules_row(&machine->rules, machine->cie->signal_frame));
 	machine->location = location;
-	return !machine->err;
+	return !machine->error;
 }
 
 static bool do_nop(struct cfa_machine *machine, const struct cfa_operands *operands)
@@ -472,7 +473,7 @@ static void prepare(struct cfa_machine *machine, const struct eh_section *sectio
 	machine->initial = NULL;
 	machine->builder = NULL;
 	machine->remembered_count = 0;
-	machine->err = 0;
+	machine->error = 0;
 }
 
 bool cfa_program_initial(const struct eh_section *section, const struct eh_cie *cie,
@@ -505,8 +506,8 @@ int cfa_program_run(const struct eh_section *section, const struct eh_cie *cie,
 		machine.rules = *initial;
 		sound = run(&machine);
 	}
-	if (machine.err)
-		return machine.err;
+	if (machine.error)
+		return machine.error;
 	return row_builder_add(builder, machine.location, machine.end,
 			       sound ? cfa_rules_row(&machine.rules, cie->signal_frame)
 				     : unsupported);
