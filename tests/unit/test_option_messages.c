@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "output/output.h"
-#include "output/retain.h"
+#include "output/retain_format.h"
 #include "unit/options_fixture.h"
 
 /* Sends descriptor fd into a file until capture_end, which reads it into text. */

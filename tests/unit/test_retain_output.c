@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "output/output.h"
-#include "output/retain.h"
+#include "output/retain_format.h"
 #include "unit/retain_fixture.h"
 
 static void the_roots_of_threads_with_one_name_are_one_change(void **state)

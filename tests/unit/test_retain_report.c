@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "output/retain.h"
+#include "output/retain_format.h"
 
 static const char *keep(struct retain_result *result, const char *text)
 {

@@ -6,7 +6,7 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-#include "output/retain.h"
+#include "output/retain_format.h"
 #include "store/retain_runs.h"
 #include "unit/retain_fixture.h"
 #include "unit/site_kinds.h"

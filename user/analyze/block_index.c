@@ -30,17 +30,17 @@ static int add_region(struct regions *regions, uint64_t region)
 
 static int list_regions(const struct block_index *index, struct regions *regions)
 {
-	int err = 0;
+	int error = 0;
 
 	for (uint32_t i = 0; i < index->count; i++) {
 		uint64_t first = index->starts[i] >> REGION_SHIFT;
 		uint64_t last =
 			(index->starts[i] + block_reach(index->sizes[i]) - 1) >> REGION_SHIFT;
 
-		for (uint64_t region = first; !err && region <= last; region++)
-			err = add_region(regions, region);
+		for (uint64_t region = first; !error && region <= last; region++)
+			error = add_region(regions, region);
 	}
-	return err;
+	return error;
 }
 
 static void insert(struct block_index *index, uint64_t region, uint32_t place)
@@ -74,14 +74,14 @@ int block_index_build(const uint64_t *starts, const uint64_t *sizes, uint32_t co
 {
 	struct block_index built = {.starts = starts, .sizes = sizes, .count = count, .mask = 15};
 	struct regions regions = {0};
-	int err = list_regions(&built, &regions);
+	int error = list_regions(&built, &regions);
 
-	while (!err && built.mask < regions.count * 2)
+	while (!error && built.mask < regions.count * 2)
 		built.mask = built.mask * 2 + 1;
 	built.keys = calloc((size_t)built.mask + 1, sizeof(uint32_t));
 	built.regions = calloc((size_t)built.mask + 1, sizeof(uint32_t));
 	built.lines = malloc((regions.count + 1) * REGION_LINES * sizeof(uint32_t));
-	if (err || !built.keys || !built.regions || !built.lines) {
+	if (error || !built.keys || !built.regions || !built.lines) {
 		block_index_free(&built);
 		free(regions.list);
 		return -ENOMEM;

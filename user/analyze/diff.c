@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyze/family.h"
 #include "analyze/report.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -562,8 +563,7 @@ static int side_add(struct builder *builder, const struct report *report, bool a
 			row_represent(row, site, after);
 			row->comm = row->comm ? process->process->comm : NULL;
 			row_add(row, site->site, after);
-			/* Mappings hold the blocks: together they would count twice. */
-			if (site->site->family != FAMILY_MAPPING)
+			if (!family_get(site->site->family)->overlaps)
 				amount_add(after ? &diff->total_after : &diff->total_before,
 					   site->site);
 		}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "analyze/family.h"
 #include "base/cleanup.h"
 
 /* What a history may hold: what is gone gives way to what comes. */
@@ -15,7 +16,7 @@ static size_t history_max_sites(const struct history *history)
 }
 
 /* Into site_positions. Two sites may have one key. */
-static uint64_t history_site_key(lm_process_key process, enum site_family family, uint32_t index)
+static uint64_t history_site_key(lm_process_key process, enum family_id family, uint32_t index)
 {
 	return hash_mix(process) ^ hash_mix(~((uint64_t)family << 32 | index));
 }
@@ -341,8 +342,8 @@ static int process_add(struct history *history, const struct snapshot_process *s
 	for (size_t i = 0; i < seen->sites.count; i++) {
 		const struct site *site = &seen->sites.items[i];
 
-		if (site->family == FAMILY_MAPPING)
-			continue; /* they hold the heap's blocks */
+		if (family_get(site->family)->overlaps)
+			continue;
 		point.allocated_bytes += site->allocated_bytes;
 		point.allocated_count += site->allocated_count;
 		point.freed_bytes += site->freed_bytes;
@@ -501,4 +502,74 @@ int history_name(struct history *history, const struct report *report)
 			error = site_name(history, process, &process->sites.items[j]);
 	}
 	return error;
+}
+
+/* Sparklines. */
+
+/* U+2581 to U+2588: eight heights; nothing held is a blank. */
+static const char *const spark_blocks[] = {
+	" ",
+	"\xe2\x96\x81",
+	"\xe2\x96\x82",
+	"\xe2\x96\x83",
+	"\xe2\x96\x84",
+	"\xe2\x96\x85",
+	"\xe2\x96\x86",
+	"\xe2\x96\x87",
+	"\xe2\x96\x88",
+};
+
+static uint64_t maximum_of(const struct history_series *series)
+{
+	uint64_t maximum = 0;
+
+	for (size_t i = 0; i < series->points.count; i++)
+		maximum = MAX(maximum, series->points.items[i].bytes);
+	return maximum;
+}
+
+/* The most that was held within one cell: a spike must not fall between two samples. */
+static uint64_t cell_of(const struct history_series *series, size_t from, size_t to)
+{
+	uint64_t most = 0;
+
+	for (size_t i = from; i < to; i++)
+		most = MAX(most, history_point_at(series, i).bytes);
+	return most;
+}
+
+size_t history_heights(const struct history *history, const struct history_series *series,
+		       size_t width, unsigned char heights[SPARKLINE_WIDTH_MAX])
+{
+	size_t times = history->times.count;
+	uint64_t maximum = maximum_of(series);
+
+	width = MIN(MIN(width, SPARKLINE_WIDTH_MAX), times);
+	for (size_t i = 0; i < width; i++) {
+		uint64_t cell = cell_of(series, i * times / width, (i + 1) * times / width);
+
+		heights[i] = maximum ? (unsigned char)((double)cell / (double)maximum * 8) : 0;
+		/* A little is not nothing. */
+		if (cell && !heights[i])
+			heights[i] = 1;
+	}
+	return width;
+}
+
+const char *sparkline_block(unsigned char height)
+{
+	return spark_blocks[MIN(height, ARRAY_SIZE(spark_blocks) - 1)];
+}
+
+char *history_sparkline(const struct history *history, const struct history_series *series,
+			size_t width, char text[SPARKLINE_SIZE])
+{
+	unsigned char heights[SPARKLINE_WIDTH_MAX];
+	char *end = text;
+
+	*text = '\0';
+	width = history_heights(history, series, width, heights);
+	for (size_t i = 0; i < width; i++)
+		end = stpcpy(end, sparkline_block(heights[i]));
+	return text;
 }

@@ -56,7 +56,7 @@ struct history_site {
 	lm_process_key process;
 	size_t process_index; /* into history.processes */
 	uint32_t index;	      /* site.index, within its family */
-	enum site_family family;
+	enum family_id family;
 	enum site_kind kind;
 	enum lm_lost lost;
 	struct frames frames; /* of the latest report that named it; the list is owned, the strings

@@ -136,7 +136,7 @@ static double weight_of(const struct snapshot_process *process, const struct sit
 }
 
 /* Families are ranked and cut apart: `ranked` has room for all sites. */
-static int family_build(struct report_process *process, enum site_family family,
+static int family_build(struct report_process *process, enum family_id family,
 			const struct report_options *options, struct ranked *ranked)
 {
 	size_t total = 0;

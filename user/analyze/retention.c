@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/leak_roots.h"
+#include "analyze/graph.h"
 #include "base/cleanup.h"
 
 #define UNKNOWN (ROOT_NONE - 1)
@@ -109,7 +109,7 @@ static int find_owners(struct computing *computing)
 	struct retention *result = computing->result;
 	uint32_t lost = (uint32_t)result->totals[VERDICT_LOST].blocks, at = 0;
 	_cleanup_free_ uint32_t *list = calloc((size_t)lost + 1, sizeof(uint32_t));
-	int err;
+	int error;
 
 	if (!list)
 		return -ENOMEM;
@@ -118,15 +118,15 @@ static int find_owners(struct computing *computing)
 		if (result->verdicts[i] == VERDICT_LOST)
 			list[at++] = i;
 	}
-	err = leak_roots_find(computing->graph, list, lost, result->owners);
-	for (uint32_t i = 0; !err && i < lost; i++) {
+	error = leak_roots_find(computing->graph, list, lost, result->owners);
+	for (uint32_t i = 0; !error && i < lost; i++) {
 		struct retention_total *total =
 			result->owners[list[i]] == list[i] ? &result->direct : &result->indirect;
 
 		total->blocks++;
 		total->bytes += computing->sizes[list[i]];
 	}
-	return err;
+	return error;
 }
 
 /*
@@ -253,34 +253,34 @@ static int allocate(struct retention *retention)
 static int reach_all(struct computing *computing, const struct retention_nodes *nodes)
 {
 	uint32_t strong = nodes->blocks, weak = strong + nodes->strong;
-	int err = reach(computing, strong, nodes->lasting, VERDICT_HELD, NULL);
+	int error = reach(computing, strong, nodes->lasting, VERDICT_HELD, NULL);
 
-	if (!err)
-		err = reach(computing, strong + nodes->lasting, nodes->strong - nodes->lasting,
-			    VERDICT_HELD, NULL);
-	if (!err)
-		err = reach(computing, weak, nodes->through, VERDICT_UNTRACKED,
-			    &computing->result->through);
-	if (!err)
-		err = reach(computing, weak + nodes->through, nodes->weak - nodes->through,
-			    VERDICT_UNTRACKED, NULL);
-	return err;
+	if (!error)
+		error = reach(computing, strong + nodes->lasting, nodes->strong - nodes->lasting,
+			      VERDICT_HELD, NULL);
+	if (!error)
+		error = reach(computing, weak, nodes->through, VERDICT_UNTRACKED,
+			      &computing->result->through);
+	if (!error)
+		error = reach(computing, weak + nodes->through, nodes->weak - nodes->through,
+			      VERDICT_UNTRACKED, NULL);
+	return error;
 }
 
 static int compute(struct computing *computing, const struct retention_nodes *nodes)
 {
 	_cleanup_free_ uint32_t *order =
 		malloc(((size_t)computing->graph->nodes + 1) * sizeof(*order));
-	int err = order ? allocate(computing->result) : -ENOMEM;
+	int error = order ? allocate(computing->result) : -ENOMEM;
 
 	computing->order = order;
-	if (!err)
-		err = reach_all(computing, nodes);
-	if (err)
-		return err;
+	if (!error)
+		error = reach_all(computing, nodes);
+	if (error)
+		return error;
 	sum_up(computing);
-	err = find_owners(computing);
-	return err ? err : find_retained(computing);
+	error = find_owners(computing);
+	return error ? error : find_retained(computing);
 }
 
 int retention_compute(const struct graph *graph, const uint64_t *sizes,
@@ -289,10 +289,10 @@ int retention_compute(const struct graph *graph, const uint64_t *sizes,
 	_cleanup_(retention_free) struct retention made = {
 		.blocks = nodes->blocks, .strong = nodes->strong, .weak = nodes->weak};
 	struct computing computing = {.graph = graph, .sizes = sizes, .result = &made};
-	int err = compute(&computing, nodes);
+	int error = compute(&computing, nodes);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	*retention = made;
 	made = (struct retention){0};
 	return 0;
@@ -330,10 +330,10 @@ int retention_take_back(const struct graph *graph, const uint64_t *sizes, const 
 			uint32_t count, struct retention *retention)
 {
 	struct computing computing = {.graph = graph, .sizes = sizes, .result = retention};
-	int err = spread(graph, doubtful, count, retention);
+	int error = spread(graph, doubtful, count, retention);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	memset(retention->totals, 0, sizeof(retention->totals));
 	retention->direct = retention->indirect = (struct retention_total){0};
 	sum_up(&computing);

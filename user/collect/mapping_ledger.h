@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The books of the mapping family, in bytes: mapped = unmapped + outstanding + purged. */
+/* The ledger of mappings, in bytes: mapped = unmapped + outstanding + purged. */
 #ifndef LEAKMON_COLLECT_MAPPING_LEDGER_H
 #define LEAKMON_COLLECT_MAPPING_LEDGER_H
 
@@ -13,7 +13,7 @@ struct mapping_ledger {
 	uint64_t ranges; /* outstanding; not bytes: what a hole split counts twice */
 	/* Losses. Any of them breaks exactness. */
 	uint64_t events_lost; /* calls, not bytes; known of all processes together only */
-	uint64_t missed;      /* came mapped over what was still on the books; part of unmapped */
+	uint64_t missed;      /* came mapped over what was still counted; part of unmapped */
 	uint64_t healed;      /* found or given up when /proc/PID/maps was read to mend a loss */
 };
 

@@ -133,42 +133,42 @@ size_t snapshot_count_inexact(const struct snapshot *snapshot, enum inexact_caus
 	return count;
 }
 
-const char *inexact_name(enum inexact_cause cause)
+const char *inexact_name(unsigned cause)
 {
 	return inexacts[cause].name;
 }
 
-const char *inexact_advice(enum inexact_cause cause)
+const char *inexact_advice(unsigned cause)
 {
 	return inexacts[cause].advice;
 }
 
-const char *drop_name(enum lm_drop cause)
+const char *drop_name(unsigned cause)
 {
 	return drops[cause].name;
 }
 
-const char *drop_advice(enum lm_drop cause)
+const char *drop_advice(unsigned cause)
 {
 	return drops[cause].advice;
 }
 
-const char *lost_name(enum lm_lost cause)
+const char *lost_name(unsigned cause)
 {
 	return losts[cause].name;
 }
 
-const char *lost_advice(enum lm_lost cause)
+const char *lost_advice(unsigned cause)
 {
 	return losts[cause].advice;
 }
 
-const char *walk_end_name(enum lm_walk_end end)
+const char *walk_end_name(unsigned end)
 {
 	return walk_ends[end].name;
 }
 
-const char *walk_end_advice(enum lm_walk_end end)
+const char *walk_end_advice(unsigned end)
 {
 	return walk_ends[end].advice;
 }

@@ -12,16 +12,39 @@
 #include <time.h>
 
 #include "base/vec.h"
-#include "collect/family.h"
 #include "collect/mapping_ledger.h"
 #include "collect/thread_figures.h"
 #include "leakmon_abi.h"
 
-/* The books: allocations = frees + outstanding + purged + sum(dropped). */
+/*
+ * Families of events, whose sites are ranked and counted apart; analyze/family.h has all that is
+ * said of them.
+ */
+enum family_id { FAMILY_HEAP, FAMILY_THREADS, FAMILY_MAPPING, FAMILY_KERNEL, FAMILY_MAX_ };
+
+/* What the memory of a site is for, within its family. */
+enum site_kind {
+	KIND_NONE, /* the heap has no kinds */
+	/* mapping: KIND_MAPPING + enum lm_mapping_kind */
+	KIND_MAPPING,
+	KIND_FILE,
+	KIND_RESERVATION,
+	KIND_THREAD_STACK,
+	KIND_ARENA,
+	KIND_BRK,
+	/* kernel: KIND_KMALLOC + enum lm_kernel_kind */
+	KIND_KMALLOC,
+	KIND_CACHE,
+	KIND_PAGES,
+	KIND_SLAB_PAGES,
+	KIND_MAX_,
+};
+
+/* Balances: allocations = frees + outstanding + purged + sum(dropped). */
 struct ledger {
 	uint64_t allocations;
 	uint64_t frees;
-	uint64_t outstanding; /* what the books say must still be there */
+	uint64_t outstanding; /* what must still be there */
 	uint64_t purged;      /* given up because the process exited or replaced itself */
 	uint64_t untracked_frees;
 	uint64_t inherited_frees;
@@ -60,7 +83,7 @@ struct site {
 	enum lm_lost lost;    /* not NONE: no stack, depth is 0 */
 	enum lm_walk_end end; /* not ROOT: frames are missing behind the last one */
 	uint32_t index;	      /* identifies the site within this monitor's run */
-	enum site_family family;
+	enum family_id family;
 	enum site_kind kind; /* counts are of ranges in the mapping family */
 };
 
@@ -150,17 +173,17 @@ void snapshot_doubt(struct snapshot_process *process, enum inexact_cause cause);
 size_t snapshot_count_inexact(const struct snapshot *snapshot, enum inexact_cause cause);
 
 /* As it stands in JSON: "dropped", "code_moved", ... */
-const char *inexact_name(enum inexact_cause cause);
+const char *inexact_name(unsigned cause);
 /* What happened and what the operator can do about it; NULL: the ledger says it, with numbers. */
-const char *inexact_advice(enum inexact_cause cause);
+const char *inexact_advice(unsigned cause);
 
 /* Names of the causes as they stand in reports and JSON: "blocks_full", "sites_full", ... */
-const char *drop_name(enum lm_drop cause);
-const char *lost_name(enum lm_lost cause);
-const char *walk_end_name(enum lm_walk_end end);
+const char *drop_name(unsigned cause);
+const char *lost_name(unsigned cause);
+const char *walk_end_name(unsigned end);
 /* What happened and what the operator can do about it, to follow "N allocations dropped: ". */
-const char *drop_advice(enum lm_drop cause);
-const char *lost_advice(enum lm_lost cause);
-const char *walk_end_advice(enum lm_walk_end end);
+const char *drop_advice(unsigned cause);
+const char *lost_advice(unsigned cause);
+const char *walk_end_advice(unsigned end);
 
 #endif

@@ -16,7 +16,7 @@
 #include "monitor/emit.h"
 #include "monitor/report_loop.h"
 #include "monitor/watch_loop.h"
-#include "output/retain.h"
+#include "output/retain_format.h"
 #include "parse/questions.h"
 #include "proc/memory_room.h"
 #include "retain/double_scan.h"

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "monitor/emit.h"
-#include "output/retain.h"
+#include "output/retain_format.h"
 
 bool retained_only(const struct recording *recording)
 {

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "output/finish.h"
+#include "output/output.h"
 #include "output/replace_file.h"
 
 #define TEXTFILE_NAME "leakmon.prom"

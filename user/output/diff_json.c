@@ -2,10 +2,11 @@
 /* What changed, as one object on one line: see user/schema/diff.schema.json. */
 #include <inttypes.h>
 
-#include "output/finish.h"
+#include "analyze/family.h"
 #include "output/formats.h"
-#include "output/json_parts.h"
 #include "output/json_writer.h"
+#include "output/output.h"
+#include "output/report_json.h"
 
 static void side_write(struct json_writer *json, const char *key, const char *name,
 		       const char *label, const struct report *report)
@@ -67,9 +68,9 @@ static void dead_row_write(struct json_writer *json, const struct diff_dead *row
 	json_put_string(json, "id", id);
 	json_put_string(json, "comm", row->comm);
 	json_open(json, "start_routine", '{');
-	output_json_named_write(json, &row->dead->start);
+	output_json_stack_write(json, NULL, 0, &row->dead->start);
 	json_close(json, '}');
-	output_json_named_write(json, &row->dead->stack);
+	output_json_stack_write(json, NULL, 0, &row->dead->stack);
 	json_close(json, '}');
 }
 

@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "base/text.h"
-#include "output/finish.h"
 #include "output/formats.h"
-#include "output/text_parts.h"
+#include "output/output.h"
+#include "output/report_text.h"
 
 struct style {
 	const char *bold, *more, *less, *plain;

@@ -2,12 +2,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "analyze/family.h"
+#include "analyze/site_kind.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "output/finish.h"
 #include "output/formats.h"
-#include "output/retain.h"
+#include "output/output.h"
+#include "output/retain_format.h"
 #include "symbol/symbolizer.h"
 
 /* Pieces of folded stacks. */
@@ -59,7 +62,8 @@ static void stack_write(FILE *out, const char *comm, const struct report_site *s
 	/* Roots of their own: blocks lie in mappings, and in the kernel slabs in pages. */
 	if (numbers->family != FAMILY_HEAP)
 		fprintf(out, ";[%s]", family_name(numbers->family));
-	if (kind_name(numbers->kind) && numbers->kind != KIND_MAPPING)
+	if (kind_name(numbers->kind) &&
+	    strcmp(kind_name(numbers->kind), family_name(numbers->family)))
 		fprintf(out, ";[%s]", kind_name(numbers->kind));
 	if (numbers->lost)
 		fprintf(out, ";[lost: %s]", lost_name(numbers->lost));

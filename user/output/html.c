@@ -1,18 +1,362 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "output/html.h"
-
+/*
+ * The HTML page: one file that needs nothing else, with a place for a JSON object. Its sources are
+ * in user/html/src/; report.html, which is embedded here, is made of them by `make html-bundle`.
+ *
+ * What the page is told, as one JSON object; user/html/src/model.js reads it:
+ *
+ *	kind		"report" or "diff"
+ *	times, sequences, labels	the columns; of a diff, in before and after
+ *	processes[]	who, what is held, threads as in JSON; first, bytes, counts: a series; trend
+ *	sites[]		process (its place), stack, held_*, allocated_*, freed_*, a series, trend;
+ *			of a diff before_* and trend_before instead of a series; those that hold
+ *			nothing any more are there, too
+ *	ledger, mappings, losses[]	the ledgers, and each cause of a loss with what to do about
+ *it frames[], strings[]	each once: a stack is numbers of frames, a frame numbers of strings
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyze/family.h"
+#include "analyze/history.h"
+#include "analyze/site_kind.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
-#include "output/finish.h"
+#include "base/hash.h"
 #include "output/formats.h"
-#include "output/html_series.h"
-#include "output/json_parts.h"
-#include "output/retain.h"
-#include "output/trend_parts.h"
+#include "output/output.h"
+#include "output/report_json.h"
+#include "output/retain_format.h"
+#include "symbol/intern.h"
+
+#define NS_PER_MS 1000000
+
+/*
+ * The strings and frames of a page, each written once: everything else refers to them by number.
+ * Texts are borrowed until the page is written.
+ */
+
+/* Numbers of strings but for the last three. 0 stands for NULL. */
+struct html_frame {
+	uint32_t function, module, build_id, file, why;
+	uint32_t line;
+	uint64_t offset, place; /* within the function, the module; without a module, an address */
+	bool inlined;
+};
+
+struct html_names {
+	struct hash string_numbers, frame_numbers;
+	VEC(const char *) strings; /* from number 1 on */
+	VEC(struct html_frame) frames;
+	bool failed; /* out of memory: what was written is no page */
+};
+
+static uint32_t string_number(struct html_names *names, const char *text)
+{
+	uint64_t *number;
+	bool fresh;
+
+	if (!text)
+		return 0;
+	number = hash_put(&names->string_numbers, intern_hash(text), &fresh);
+	/* Two texts with one hash: the second one is written again and again. */
+	if (number && !fresh && !strcmp(names->strings.items[*number - 1], text))
+		return (uint32_t)*number;
+	if (!number || !vec_push(&names->strings)) {
+		names->failed = true;
+		return 0;
+	}
+	names->strings.items[names->strings.count - 1] = text;
+	if (fresh)
+		*number = names->strings.count;
+	return (uint32_t)names->strings.count;
+}
+
+static uint64_t frame_hash(const struct html_frame *frame)
+{
+	const uint64_t values[] = {frame->function, frame->module, frame->build_id,
+				   frame->file,	    frame->why,	   frame->line,
+				   frame->offset,   frame->place,  frame->inlined};
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		hash = hash_mix(hash ^ hash_mix(values[i] + i));
+	return hash;
+}
+
+static bool frame_is(const struct html_frame *a, const struct html_frame *b)
+{
+	return a->function == b->function && a->module == b->module && a->build_id == b->build_id &&
+	       a->file == b->file && a->why == b->why && a->line == b->line &&
+	       a->offset == b->offset && a->place == b->place && a->inlined == b->inlined;
+}
+
+static size_t frame_number(struct html_names *names, const struct frame *frame)
+{
+	struct html_frame wanted = {
+		.function = string_number(names, frame->function),
+		.module = string_number(names, frame->module),
+		.build_id = string_number(names, frame->build_id),
+		.file = string_number(names, frame->file),
+		.why = frame->function ? 0 : string_number(names, frame->why),
+		.line = frame->line,
+		.offset = frame->offset,
+		.place = frame->module ? frame->module_offset : frame->address,
+		.inlined = frame->inlined,
+	};
+	struct html_frame *made;
+	bool fresh;
+	uint64_t *number = hash_put(&names->frame_numbers, frame_hash(&wanted), &fresh);
+
+	if (number && !fresh && frame_is(&names->frames.items[*number], &wanted))
+		return *number;
+	made = number ? vec_push(&names->frames) : NULL;
+	if (!made) {
+		names->failed = true;
+		return 0;
+	}
+	*made = wanted;
+	if (fresh)
+		*number = names->frames.count - 1;
+	return names->frames.count - 1;
+}
+
+/* A member "stack": numbers of frames, the allocator's caller first. */
+static void html_stack_write(struct json_writer *json, struct html_names *names,
+			     const struct report_site *site)
+{
+	json_open(json, "stack", '[');
+	for (size_t i = 0; i < site->frames.list.count; i++)
+		json_put_number(json, NULL, frame_number(names, &site->frames.list.items[i]));
+	for (size_t i = 0; !site->frames.list.count && i < site->site->depth; i++) {
+		const struct frame frame = {.address = LM_FRAME_ADDRESS(site->site->addresses[i]),
+					    .why = "not looked up"};
+
+		json_put_number(json, NULL, frame_number(names, &frame));
+	}
+	json_close(json, ']');
+}
+
+/* In hexadecimal: JavaScript's numbers end at 2^53. */
+static void place_write(struct json_writer *json, uint64_t place)
+{
+	char text[17];
+
+	snprintf(text, sizeof(text), "%" PRIx64, place);
+	json_put_string(json, NULL, text);
+}
+
+static void frame_write(struct json_writer *json, const struct html_frame *frame)
+{
+	json_open(json, NULL, '[');
+	json_put_number(json, NULL, frame->function);
+	json_put_number(json, NULL, frame->offset);
+	json_put_number(json, NULL, frame->module);
+	place_write(json, frame->place);
+	json_put_number(json, NULL, frame->file);
+	json_put_number(json, NULL, frame->line);
+	json_put_number(json, NULL, frame->inlined);
+	json_put_number(json, NULL, frame->why);
+	json_put_number(json, NULL, frame->build_id);
+	json_close(json, ']');
+}
+
+/* The members "frames" and "strings". */
+static void html_names_write(struct json_writer *json, const struct html_names *names)
+{
+	json_open(json, "frames", '[');
+	for (size_t i = 0; i < names->frames.count; i++)
+		frame_write(json, &names->frames.items[i]);
+	json_close(json, ']');
+	json_open(json, "strings", '[');
+	json_put_null(json, NULL);
+	for (size_t i = 0; i < names->strings.count; i++)
+		json_put_string(json, NULL, names->strings.items[i]);
+	json_close(json, ']');
+}
+
+static void html_names_free(struct html_names *names)
+{
+	hash_free(&names->string_numbers);
+	hash_free(&names->frame_numbers);
+	vec_free(&names->strings);
+	vec_free(&names->frames);
+}
+
+/*
+ * Series. A page has as many columns as a screen can show; a column that stands for several
+ * snapshots shows the most that was held in them. The first and the last are always exact.
+ */
+
+struct html_columns {
+	const struct history *history;
+	size_t count;
+};
+
+/* More than a wide screen has pixels for a graph is wasted... */
+#define COLUMNS_MAX 1200
+/* ...and all series together are to stay small: 5 bytes a point, bytes and counts. */
+#define POINTS_MAX 1000000
+#define COLUMNS_MIN 60
+
+/* `history` may be NULL: no column. */
+static struct html_columns html_columns_of(const struct history *history)
+{
+	struct html_columns columns = {.history = history};
+	size_t room;
+
+	if (!history)
+		return columns;
+	room = POINTS_MAX / (history->sites.count + history->processes.count + 1);
+	columns.count = MIN(history->times.count, MIN(MAX(room, COLUMNS_MIN), COLUMNS_MAX));
+	return columns;
+}
+
+/* The first time that belongs to a column; of the one past the last, the number of times. */
+static size_t column_start(const struct html_columns *columns, size_t column)
+{
+	size_t times = columns->history->times.count, count = columns->count;
+
+	if (times == count || !column)
+		return column;
+	/* The first and the last column stand for one snapshot each. */
+	if (column >= count)
+		return times;
+	return 1 + (column - 1) * (times - 2) / (count - 2);
+}
+
+static size_t column_last(const struct html_columns *columns, size_t column)
+{
+	return column_start(columns, column + 1) - 1;
+}
+
+static int64_t time_ms(const struct history_time *time)
+{
+	return (int64_t)time->time.tv_sec * 1000 + time->time.tv_nsec / NS_PER_MS;
+}
+
+static void labels_write(struct json_writer *json, const struct html_columns *columns)
+{
+	json_open(json, "labels", '[');
+	for (size_t column = 0, i = 0; column < columns->count; column++) {
+		for (; i <= column_last(columns, column); i++) {
+			const char *label = columns->history->times.items[i].label;
+
+			if (!label)
+				continue;
+			json_open(json, NULL, '[');
+			json_put_number(json, NULL, column);
+			json_put_string(json, NULL, label);
+			json_close(json, ']');
+		}
+	}
+	json_close(json, ']');
+}
+
+/* "times": milliseconds, "sequences": both the first one and then differences; "labels": pairs of
+ * a column and a text. Of a column's snapshots, the last one's. */
+static void html_columns_write(struct json_writer *json, const struct html_columns *columns)
+{
+	int64_t before_ms = 0;
+	uint64_t before = 0;
+
+	json_open(json, "times", '[');
+	for (size_t i = 0; i < columns->count; i++) {
+		int64_t now_ms = time_ms(&columns->history->times.items[column_last(columns, i)]);
+
+		json_put_signed(json, NULL, now_ms - before_ms);
+		before_ms = now_ms;
+	}
+	json_close(json, ']');
+	json_open(json, "sequences", '[');
+	for (size_t i = 0; i < columns->count; i++) {
+		uint64_t now = columns->history->times.items[column_last(columns, i)].sequence;
+
+		json_put_number(json, NULL, now - before);
+		before = now;
+	}
+	json_close(json, ']');
+	labels_write(json, columns);
+}
+
+struct peak {
+	uint64_t bytes, count;
+};
+
+static struct peak column_peak(const struct html_columns *columns,
+			       const struct history_series *series, size_t column)
+{
+	struct peak peak = {0};
+
+	for (size_t i = column_start(columns, column); i <= column_last(columns, column); i++) {
+		struct history_point point = history_point_at(series, i);
+
+		peak.bytes = MAX(peak.bytes, point.bytes);
+		peak.count = MAX(peak.count, point.count);
+	}
+	return peak;
+}
+
+static uint64_t peak_bytes(const struct peak *peak)
+{
+	return peak->bytes;
+}
+
+static uint64_t peak_count(const struct peak *peak)
+{
+	return peak->count;
+}
+
+/* Zeros are owed until something follows them. */
+static void differences_write(struct json_writer *json, const char *key, const struct peak *peaks,
+			      size_t count, uint64_t (*value_of)(const struct peak *))
+{
+	uint64_t before = 0;
+	size_t owed = 0;
+
+	json_open(json, key, '[');
+	for (size_t i = 0; i < count; i++) {
+		uint64_t value = value_of(&peaks[i]);
+
+		if (i && value == before) {
+			owed++;
+			continue;
+		}
+		for (; owed; owed--)
+			json_put_number(json, NULL, 0);
+		json_put_signed(json, NULL, (int64_t)(value - before));
+		before = value;
+	}
+	json_close(json, ']');
+}
+
+/*
+ * "first": a column; "bytes" and "counts" from there on, the first value and then differences.
+ * What does not change until the end is left out.
+ */
+static void html_series_write(struct json_writer *json, const struct html_columns *columns,
+			      const struct history_series *series)
+{
+	struct peak peaks[COLUMNS_MAX];
+	size_t first = 0;
+
+	for (size_t i = 0; i < columns->count; i++)
+		peaks[i] = column_peak(columns, series, i);
+	while (first < columns->count && !peaks[first].bytes && !peaks[first].count)
+		first++;
+	json_put_number(json, "first", first);
+	differences_write(json, "bytes", peaks + first, columns->count - first, peak_bytes);
+	differences_write(json, "counts", peaks + first, columns->count - first, peak_count);
+}
+
+/* The page around its data. */
+
+/* A writer of what lies inside a <script> element and is shown to people. */
+static struct json_writer page_json(FILE *out)
+{
+	return (struct json_writer){.out = out, .embedded = true};
+}
 
 /* The bundle holds this once; see user/html/src/page.html. */
 #define PLACE_OF_DATA "LEAKMON_DATA"
@@ -44,8 +388,6 @@ static int page_end(FILE *out)
 	fwrite(rest, 1, (size_t)(page_bundle_end - rest), out);
 	return output_finish(out);
 }
-
-#define NS_PER_MS 1000000
 
 /* "schema", "kind" and what made the page. */
 static void html_head_write(struct json_writer *json, const char *kind)
@@ -81,24 +423,22 @@ static void loss_write(struct json_writer *json, const char *kind, const char *c
 	json_close(json, '}');
 }
 
-/* "ledger" and "losses": each cause that is not zero, with what to do about it. */
-static void html_books_write(struct json_writer *json, const struct snapshot *snapshot)
+/* "ledger", "losses": each cause that is not zero, with what to do about it. */
+static void html_ledgers_write(struct json_writer *json, const struct snapshot *snapshot)
 {
-	const struct ledger *ledger = &snapshot->ledger;
+	const struct family *heap = family_get(FAMILY_HEAP);
 
-	output_json_ledger_write(json, snapshot);
-	if (snapshot->has_mappings)
-		output_json_mapping_write(json, &snapshot->mapping);
+	output_json_ledgers_write(json, snapshot, NULL);
 	json_open(json, "losses", '[');
-	for (size_t i = 0; i < LM_DROP_MAX_; i++)
-		loss_write(json, "allocations dropped", drop_name(i), ledger->dropped[i],
-			   drop_advice(i));
-	for (size_t i = LM_LOST_NONE + 1; i < LM_LOST_MAX_; i++)
-		loss_write(json, "allocations without a stack", lost_name(i),
-			   ledger->lost_stacks[i], lost_advice(i));
-	for (size_t i = LM_WALK_ROOT + 1; i < LM_WALK_MAX_; i++)
-		loss_write(json, "stacks that end early", walk_end_name(i), ledger->walk_ends[i],
-			   walk_end_advice(i));
+	for (size_t i = 0; i < heap->figure_count; i++) {
+		const struct figure *figure = &heap->figures[i];
+		const struct causes *causes = figure->causes;
+
+		for (unsigned j = causes ? causes->first : 0; causes && j < causes->count; j++)
+			loss_write(json, causes->label, causes->name(j),
+				   figure_by_cause(figure, &snapshot->ledger, j),
+				   causes->advice(j));
+	}
 	for (size_t i = 0; i < INEXACT_MAX_; i++) {
 		/* The others stand above, or are said elsewhere, with their numbers. */
 		if (inexact_advice(i))
@@ -175,7 +515,7 @@ static void process_write(struct page *page, const struct report_process *ranked
 	json_put_number(json, "sites_total", ranked->sites_total);
 	json_put_number(json, "allocations", ledger->allocations);
 	json_put_number(json, "frees", ledger->frees);
-	output_json_threads_write(json, ranked);
+	output_json_threads_write(json, page->report->snapshot, ranked);
 	series_write(page, series_of(page, ranked));
 	json_close(json, '}');
 	page->process_count++;
@@ -309,7 +649,7 @@ static void data_write(struct page *page)
 	json_open(json, NULL, '{');
 	html_head_write(json, "report");
 	html_snapshot_write(json, page->report);
-	html_books_write(json, page->report->snapshot);
+	html_ledgers_write(json, page->report->snapshot);
 	cost_write(json, &page->report->cost);
 	html_columns_write(json, &page->columns);
 	processes_write(page);
@@ -369,7 +709,7 @@ static void side_of_diff_write(struct json_writer *json, const char *key, const 
 	json_put_string(json, "recording", name);
 	json_put_string(json, "label", label);
 	html_snapshot_write(json, report);
-	html_books_write(json, report->snapshot);
+	html_ledgers_write(json, report->snapshot);
 	html_columns_write(json, &columns);
 	json_open(json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++) {

@@ -58,4 +58,15 @@ bool output_has(const struct output_format *format, enum output_kind kind);
 /* "text|json|...": the formats that have it, as an option's argument shows them. */
 const char *output_words(unsigned kind);
 
+/*
+ * How every writer ends: flushes. 0, or -errno (-ENOSPC, -EDQUOT, -EFBIG, -EPIPE, ...) when writing
+ * failed; -EIO also: an earlier write to the stream did, and now it would not.
+ */
+int output_finish(FILE *out);
+
+#define OUTPUT_EXPLANATION_SIZE 160
+
+/* What `error` (-errno) of writing means, and what to do about it, for a message. Returns text. */
+const char *output_explain(int error, char text[OUTPUT_EXPLANATION_SIZE]);
+
 #endif

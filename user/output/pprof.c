@@ -1,24 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyze/family.h"
+#include "analyze/site_kind.h"
 #include "base/cleanup.h"
 #include "output/formats.h"
 #include "output/pprof_profile.h"
-#include "output/retain.h"
+#include "output/retain_format.h"
 #include "proc/container.h"
 
 /*
  * The four sample types of Go's heap profile, so that every tool that knows those knows these.
  *
- * Mappings, when they are followed, have two sample types of their own: blocks lie in them, and a
- * sum over both would count such bytes twice (`pprof -sample_index=mapped_space`).
+ * A family whose bytes overlap has two sample types of its own: blocks lie in mappings, and a sum
+ * over both would count such bytes twice (`pprof -sample_index=mapped_space`).
  */
 
-static const struct profile_value sample_types[] = {
-	{"alloc_objects", "count"}, {"alloc_space", "bytes"},	{"inuse_objects", "count"},
-	{"inuse_space", "bytes"},   {"mapped_ranges", "count"}, {"mapped_space", "bytes"},
+#define HEAP_SAMPLE_TYPES 4
+#define SAMPLE_TYPES_MAX (HEAP_SAMPLE_TYPES + 2 * FAMILY_MAX_)
+
+/* The sample types, and where each family's begin: count and bytes. */
+struct sample_types {
+	struct profile_value items[SAMPLE_TYPES_MAX];
+	size_t count, of_family[FAMILY_MAX_];
 };
 
-#define SAMPLE_TYPES ARRAY_SIZE(sample_types)
-#define HEAP_SAMPLE_TYPES 4 /* the last two only with mappings */
+static struct sample_types sample_types_of(const struct snapshot *snapshot)
+{
+	struct sample_types types = {
+		.items = {{"alloc_objects", "count"},
+			  {"alloc_space", "bytes"},
+			  {"inuse_objects", "count"},
+			  {"inuse_space", "bytes"}},
+		.count = HEAP_SAMPLE_TYPES,
+	};
+
+	for (size_t id = 0; id < FAMILY_MAX_; id++) {
+		const struct family *family = family_get(id);
+
+		if (!family->sample_types[0] || !family_is_present(family, snapshot))
+			continue;
+		types.of_family[id] = types.count;
+		types.items[types.count++] =
+			(struct profile_value){family->sample_types[0], "count"};
+		types.items[types.count++] =
+			(struct profile_value){family->sample_types[1], "bytes"};
+	}
+	return types;
+}
 
 static void labels(struct profile *profile, const struct snapshot_process *process,
 		   const struct site *site)
@@ -39,16 +66,23 @@ static void labels(struct profile *profile, const struct snapshot_process *proce
 }
 
 static void sample(struct profile *profile, const struct snapshot_process *process,
-		   const struct report_site *site, size_t types)
+		   const struct report_site *site, const struct sample_types *types)
 {
 	const struct site *numbers = site->site;
-	const bool is_mapping = numbers->family == FAMILY_MAPPING;
-	const uint64_t blocks[SAMPLE_TYPES] = {numbers->allocated_count, numbers->allocated_bytes,
-					       numbers->count, numbers->bytes};
-	const uint64_t ranges[SAMPLE_TYPES] = {[HEAP_SAMPLE_TYPES] = numbers->count,
-					       numbers->bytes};
+	bool own = family_get(numbers->family)->sample_types[0];
+	size_t first = own ? types->of_family[numbers->family] : 2;
+	uint64_t values[SAMPLE_TYPES_MAX] = {0};
 
-	profile_sample_begin(profile, &site->frames, "[lost]", is_mapping ? ranges : blocks, types);
+	if (!own) {
+		values[0] = numbers->allocated_count;
+		values[1] = numbers->allocated_bytes;
+	}
+	/* A recording may have sites of a family and not its figures. */
+	if (first) {
+		values[first] = numbers->count;
+		values[first + 1] = numbers->bytes;
+	}
+	profile_sample_begin(profile, &site->frames, "[lost]", values, types->count);
 	labels(profile, process, numbers);
 	profile_sample_end(profile);
 }
@@ -74,17 +108,17 @@ static void program_first(struct profile *profile, const struct report_process *
 
 int output_pprof_write(FILE *out, const struct report *report)
 {
-	const size_t types = report->snapshot->has_mappings ? SAMPLE_TYPES : HEAP_SAMPLE_TYPES;
+	const struct sample_types types = sample_types_of(report->snapshot);
 	struct profile profile = {0};
 
-	profile_begin(&profile, sample_types, types);
+	profile_begin(&profile, types.items, types.count);
 	if (report->processes.count)
 		program_first(&profile, &report->processes.items[0]);
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct report_process *process = &report->processes.items[i];
 
 		for (size_t j = 0; j < process->sites.count; j++)
-			sample(&profile, process->process, &process->sites.items[j], types);
+			sample(&profile, process->process, &process->sites.items[j], &types);
 	}
 	return profile_write(out, &profile, &report->snapshot->time, "inuse_space");
 }

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "output/finish.h"
+#include "output/output.h"
 #include "symbol/intern.h"
 
 enum wire { WIRE_VARINT = 0, WIRE_LENGTH = 2 };

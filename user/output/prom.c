@@ -4,80 +4,380 @@
  * collector: no timestamps, HELP and TYPE for all, samples of one metric in one group. Few series:
  * processes of one name and container are one, and of the sites only the first ones are shown.
  */
-#include <inttypes.h>
+#include "output/prom.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "analyze/family.h"
+#include "analyze/site_kind.h"
 #include "base/cleanup.h"
-#include "output/finish.h"
+#include "base/hash.h"
+#include "base/text.h"
 #include "output/formats.h"
-#include "output/prom_labels.h"
-#include "output/prom_parts.h"
+#include "output/output.h"
+#include "symbol/intern.h"
 
 #define NS_PER_S 1e9
 
-static void counters_write(FILE *out, const struct prom_metric *metrics, size_t count,
-			   const void *values)
+void prom_header(FILE *out, const char *name, const char *type, const char *help)
 {
-	for (size_t i = 0; i < count; i++) {
-		prom_header(out, metrics[i].name, "counter", metrics[i].help);
-		fprintf(out, "leakmon_%s %" PRIu64 "\n", metrics[i].name,
-			prom_value(values, &metrics[i]));
+	fprintf(out, "# HELP leakmon_%s %s\n# TYPE leakmon_%s %s\n", name, help, name, type);
+}
+
+/* Inert first: no control character and no invalid UTF-8 may reach the reader. */
+void prom_label(FILE *out, const char *key, const char *value, const char *before)
+{
+	_cleanup_free_ char *inert = text_inert(value ? value : "");
+
+	fprintf(out, "%s%s=\"", before, key);
+	for (const char *c = inert ? inert : ""; *c; c++) {
+		if (*c == '\\' || *c == '"')
+			fputc('\\', out);
+		fputc(*c, out);
+	}
+	fputc('"', out);
+}
+
+void prom_container_labels(FILE *out, const struct container *container)
+{
+	if (!container_proven_id(container))
+		return;
+	if (container->namespace)
+		prom_label(out, "namespace", container->namespace, ",");
+	if (container->pod)
+		prom_label(out, "pod", container->pod, ",");
+	prom_label(out, "container", container->name ? container->name : container->id, ",");
+}
+
+/* A gauge that is no family's: which field of a struct it shows, a uint64_t. */
+struct metric {
+	const char *name, *help;
+	size_t offset;
+};
+
+/* Processes of one name in one container are one series: its labels, up to the closing brace, and
+ * what makes it one. NULL: of all that have no series of their own. */
+static void process_labels(FILE *out, const struct snapshot_process *process)
+{
+	prom_label(out, "comm", process ? process->comm : "other", "{");
+	prom_container_labels(out, process ? process->container : NULL);
+}
+
+static uint64_t process_key(const struct snapshot_process *process)
+{
+	const char *container = container_proven_id(process->container);
+	uint64_t key = intern_hash(process->comm);
+
+	return container ? hash_mix(key) ^ intern_hash(container) : key;
+}
+
+/* What programs hold, by name and container. */
+
+/* Beyond these, programs share the label comm="other". */
+#define TOP_GROUPS 20
+
+/* All processes of one name in one container. */
+struct group {
+	const struct snapshot_process *process; /* one of them, for the labels; NULL: "other" */
+	uint64_t bytes, count, processes;
+	/* Of the families, where it is known of any process. */
+	uint64_t figures[FAMILY_MAX_][FAMILY_FIGURES_MAX];
+	bool known[FAMILY_MAX_][FAMILY_FIGURES_MAX];
+};
+
+struct groups {
+	struct group *items;
+	size_t count, capacity;
+};
+
+static void figures_add(struct group *group, enum family_id id,
+			const struct snapshot_process *process)
+{
+	const struct family *family = family_get(id);
+	const void *figures = family_of_process(family, process);
+
+	for (size_t i = 0; figures && i < family->figure_count; i++) {
+		group->figures[id][i] += figure_value(&family->figures[i], figures);
+		group->known[id][i] |= figure_is_known(&family->figures[i], figures);
 	}
 }
 
-/* The gauges stand with those of the programs. */
-static void mappings_write(FILE *out, const struct report *report)
+static void group_add(struct group *group, const struct snapshot_process *process)
 {
-	static const struct prom_metric counters[] = {
-		{"mapping_mapped_bytes_total", "Bytes that were mapped.",
-		 offsetof(struct mapping_ledger, mapped)},
-		{"mapping_unmapped_bytes_total", "Bytes that were unmapped again.",
-		 offsetof(struct mapping_ledger, unmapped)},
-		{"mapping_purged_bytes_total",
-		 "Bytes given up because their process ended or replaced itself.",
-		 offsetof(struct mapping_ledger, purged)},
-		{"mapping_events_lost_total", "Mapping calls that were not seen.",
-		 offsetof(struct mapping_ledger, events_lost)},
-	};
-
-	if (report->snapshot->has_mappings)
-		counters_write(out, counters, ARRAY_SIZE(counters), &report->snapshot->mapping);
+	group->bytes += process->outstanding_bytes;
+	group->count += process->outstanding_count;
+	group->processes++;
+	for (size_t id = 0; id < FAMILY_MAX_; id++)
+		figures_add(group, id, process);
 }
 
-static void ledger_write(FILE *out, const struct report *report)
+static void group_absorb(struct group *other, const struct group *group)
 {
-	static const struct prom_metric metrics[] = {
-		{"allocations_total", "Allocations seen.", offsetof(struct ledger, allocations)},
-		{"frees_total", "Frees that ended an allocation seen.",
-		 offsetof(struct ledger, frees)},
-		{"purged_total", "Blocks given up because their process ended or replaced itself.",
-		 offsetof(struct ledger, purged)},
-		{"untracked_frees_total", "Frees of blocks from before the attach.",
-		 offsetof(struct ledger, untracked_frees)},
+	other->bytes += group->bytes;
+	other->count += group->count;
+	other->processes += group->processes;
+	for (size_t id = 0; id < FAMILY_MAX_; id++) {
+		for (size_t i = 0; i < FAMILY_FIGURES_MAX; i++) {
+			other->figures[id][i] += group->figures[id][i];
+			other->known[id][i] |= group->known[id][i];
+		}
+	}
+}
+
+static int groups_collect(struct groups *groups, const struct report *report)
+{
+	_cleanup_(hash_free) struct hash positions = {0};
+
+	for (size_t i = 0; i < report->processes.count; i++) {
+		const struct snapshot_process *process = report->processes.items[i].process;
+		bool fresh;
+		uint64_t *position = hash_put(&positions, process_key(process), &fresh);
+		struct group *group;
+
+		if (!position)
+			return -ENOMEM;
+		if (fresh)
+			*position = groups->count;
+		group = fresh ? vec_push(groups) : &groups->items[*position];
+		if (!group)
+			return -ENOMEM;
+		group->process = fresh ? process : group->process;
+		group_add(group, process);
+	}
+	return 0;
+}
+
+static int group_compare(const void *left, const void *right)
+{
+	const struct group *a = left, *b = right;
+
+	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
+
+/* Sums up those that hold least. */
+static void groups_cut(struct groups *groups)
+{
+	struct group other = {0};
+
+	if (!groups->count)
+		return;
+	qsort(groups->items, groups->count, sizeof(other), group_compare);
+	if (groups->count <= TOP_GROUPS)
+		return;
+	for (size_t i = TOP_GROUPS - 1; i < groups->count; i++)
+		group_absorb(&other, &groups->items[i]);
+	groups->items[TOP_GROUPS - 1] = other;
+	groups->count = TOP_GROUPS;
+}
+
+static void totals_write(FILE *out, const struct groups *groups)
+{
+	static const struct metric metrics[] = {
+		{"outstanding_bytes", "Bytes allocated and not freed since the attach.",
+		 offsetof(struct group, bytes)},
+		{"outstanding_blocks", "Blocks allocated and not freed since the attach.",
+		 offsetof(struct group, count)},
+		{"watched_processes", "Processes that are summed up here.",
+		 offsetof(struct group, processes)},
 	};
 
-	counters_write(out, metrics, ARRAY_SIZE(metrics), &report->snapshot->ledger);
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
+		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
+		for (size_t j = 0; j < groups->count; j++) {
+			fprintf(out, "leakmon_%s", metrics[i].name);
+			process_labels(out, groups->items[j].process);
+			fprintf(out, "} %" PRIu64 "\n",
+				figure_number(&groups->items[j], metrics[i].offset));
+		}
+	}
 }
+
+static void gauges_write(FILE *out, const struct groups *groups, enum family_id id)
+{
+	const struct family *family = family_get(id);
+
+	for (size_t i = 0; i < family->figure_count; i++) {
+		const struct figure *figure = &family->figures[i];
+
+		if (figure->metric != METRIC_GAUGE)
+			continue;
+		prom_header(out, figure->metric_name, "gauge", figure->help);
+		for (size_t j = 0; j < groups->count; j++) {
+			const struct group *group = &groups->items[j];
+
+			if (!group->known[id][i])
+				continue;
+			fprintf(out, "leakmon_%s", figure->metric_name);
+			process_labels(out, group->process);
+			fprintf(out, "} %" PRIu64 "\n", group->figures[id][i]);
+		}
+	}
+}
+
+static int groups_write(FILE *out, const struct report *report)
+{
+	struct groups groups = {0};
+	int error = groups_collect(&groups, report);
+
+	if (!error) {
+		groups_cut(&groups);
+		totals_write(out, &groups);
+		for (size_t id = 0; id < FAMILY_MAX_; id++) {
+			if (family_is_present(family_get(id), report->snapshot))
+				gauges_write(out, &groups, id);
+		}
+	}
+	vec_free(&groups);
+	return error;
+}
+
+/* The call stacks that hold most: few, for each is a series of its own. */
+
+#define TOP_SITES 10 /* of each family */
+
+struct ranked_site {
+	const struct snapshot_process *process;
+	const struct report_site *site;
+};
+
+struct ranked_sites {
+	struct ranked_site *items;
+	size_t count, capacity;
+};
+
+static void site_labels(FILE *out, const struct ranked_site *ranked)
+{
+	const struct frames *frames = &ranked->site->frames;
+	const struct frame *caller = frames->list.count ? &frames->list.items[0] : NULL;
+	char id[17], place[32];
+
+	process_labels(out, ranked->process);
+	snprintf(id, sizeof(id), "%016" PRIx64, ranked->site->id);
+	prom_label(out, "site", id, ",");
+	prom_label(out, "family", family_name(ranked->site->site->family), ",");
+	if (kind_name(ranked->site->site->kind))
+		prom_label(out, "kind", kind_name(ranked->site->site->kind), ",");
+	prom_label(out, "function", caller ? caller->function : NULL, ",");
+	prom_label(out, "module", caller ? caller->module : NULL, ",");
+	prom_label(out, "file", caller ? caller->file : NULL, ",");
+	snprintf(place, sizeof(place), "%" PRIu32, caller ? caller->line : 0);
+	prom_label(out, "line", place, ",");
+}
+
+static int site_compare(const void *left, const void *right)
+{
+	const struct ranked_site *a = left, *b = right;
+	uint64_t a_bytes = a->site->site->bytes, b_bytes = b->site->site->bytes;
+
+	return a_bytes == b_bytes ? (a->site->id > b->site->id) - (a->site->id < b->site->id)
+				  : (a_bytes < b_bytes) - (a_bytes > b_bytes);
+}
+
+/* Two series with the same labels make the whole file invalid. */
+static bool same_series(const struct ranked_site *a, const struct ranked_site *b)
+{
+	return a->site->id == b->site->id && a->site->site->family == b->site->site->family &&
+	       a->site->site->kind == b->site->site->kind &&
+	       process_key(a->process) == process_key(b->process);
+}
+
+static int sites_collect(struct ranked_sites *sites, const struct report *report)
+{
+	size_t kept = 0, of_family[FAMILY_MAX_] = {0};
+
+	for (size_t i = 0; i < report->processes.count; i++) {
+		const struct report_process *process = &report->processes.items[i];
+
+		for (size_t j = 0; j < process->sites.count; j++) {
+			struct ranked_site *site = vec_push(sites);
+
+			if (!site)
+				return -ENOMEM;
+			site->process = process->process;
+			site->site = &process->sites.items[j];
+		}
+	}
+	if (sites->count)
+		qsort(sites->items, sites->count, sizeof(*sites->items), site_compare);
+	for (size_t i = 0; i < sites->count; i++) {
+		enum family_id family = sites->items[i].site->site->family;
+		bool known = of_family[family] == TOP_SITES;
+
+		for (size_t j = 0; j < kept && !known; j++)
+			known = same_series(&sites->items[j], &sites->items[i]);
+		if (known)
+			continue;
+		of_family[family]++;
+		sites->items[kept++] = sites->items[i];
+	}
+	sites->count = kept;
+	return 0;
+}
+
+static void ranked_write(FILE *out, const struct ranked_sites *sites)
+{
+	static const struct metric metrics[] = {
+		{"site_outstanding_bytes", "Bytes held by the call stacks that hold most.",
+		 offsetof(struct site, bytes)},
+		{"site_outstanding_blocks", "Blocks held by the call stacks that hold most.",
+		 offsetof(struct site, count)},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
+		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
+		for (size_t j = 0; j < sites->count; j++) {
+			const struct ranked_site *ranked = &sites->items[j];
+
+			fprintf(out, "leakmon_%s", metrics[i].name);
+			site_labels(out, ranked);
+			fprintf(out, "} %" PRIu64 "\n",
+				figure_number(ranked->site->site, metrics[i].offset));
+		}
+	}
+}
+
+static int sites_write(FILE *out, const struct report *report)
+{
+	struct ranked_sites sites = {0};
+	int error = sites_collect(&sites, report);
+
+	if (!error)
+		ranked_write(out, &sites);
+	vec_free(&sites);
+	return error;
+}
+
+/* The report. */
 
 /* Every cause, also those that are zero: an alert needs a series before the first loss. */
-static void losses_write(FILE *out, const struct report *report)
+static void causes_write(FILE *out, const struct figure *figure, const void *figures)
 {
-	const struct ledger *ledger = &report->snapshot->ledger;
+	for (unsigned i = figure->causes->first; i < figure->causes->count; i++)
+		fprintf(out, "leakmon_%s{cause=\"%s\"} %" PRIu64 "\n", figure->metric_name,
+			figure->causes->name(i), figure_by_cause(figure, figures, i));
+}
 
-	prom_header(out, "dropped_allocations_total", "counter",
-		    "Allocations that are not in the books, by cause.");
-	for (unsigned i = 0; i < LM_DROP_MAX_; i++)
-		fprintf(out, "leakmon_dropped_allocations_total{cause=\"%s\"} %" PRIu64 "\n",
-			drop_name(i), ledger->dropped[i]);
-	prom_header(out, "lost_stacks_total", "counter",
-		    "Allocations kept without a stack, by cause.");
-	for (unsigned i = LM_LOST_NONE + 1; i < LM_LOST_MAX_; i++)
-		fprintf(out, "leakmon_lost_stacks_total{cause=\"%s\"} %" PRIu64 "\n", lost_name(i),
-			ledger->lost_stacks[i]);
-	prom_header(out, "short_stacks_total", "counter",
-		    "Stacks that end before the root, by cause.");
-	for (unsigned i = LM_WALK_ROOT + 1; i < LM_WALK_MAX_; i++)
-		fprintf(out, "leakmon_short_stacks_total{cause=\"%s\"} %" PRIu64 "\n",
-			walk_end_name(i), ledger->walk_ends[i]);
+/* What is by cause comes last. */
+static void counters_write(FILE *out, const struct snapshot *snapshot, enum family_id id)
+{
+	const struct family *family = family_get(id);
+	const void *total = family_total(family, snapshot);
+
+	for (size_t i = 0; total && i < 2 * family->figure_count; i++) {
+		const struct figure *figure = &family->figures[i % family->figure_count];
+		bool by_cause = figure->causes;
+
+		if (figure->metric != METRIC_COUNTER || by_cause != (i >= family->figure_count))
+			continue;
+		prom_header(out, figure->metric_name, "counter", figure->help);
+		if (by_cause)
+			causes_write(out, figure, total);
+		else
+			fprintf(out, "leakmon_%s %" PRIu64 "\n", figure->metric_name,
+				figure_value(figure, total));
+	}
 }
 
 /* Every cause, too: whose they are, the other formats say. */
@@ -115,16 +415,18 @@ static void snapshot_write(FILE *out, const struct report *report)
 
 int output_prom_write(FILE *out, const struct report *report)
 {
-	int error = prom_groups_write(out, report);
+	int error = groups_write(out, report);
 
 	if (error)
 		return error;
-	mappings_write(out, report);
-	error = prom_sites_write(out, report);
+	for (size_t id = FAMILY_HEAP + 1; id < FAMILY_MAX_; id++) {
+		if (family_is_present(family_get(id), report->snapshot))
+			counters_write(out, report->snapshot, id);
+	}
+	error = sites_write(out, report);
 	if (error)
 		return error;
-	ledger_write(out, report);
-	losses_write(out, report);
+	counters_write(out, report->snapshot, FAMILY_HEAP);
 	inexact_write(out, report);
 	snapshot_write(out, report);
 	return output_finish(out);

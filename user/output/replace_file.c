@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/interrupt.h"
-#include "output/finish.h"
+#include "output/output.h"
 
 #define LINKS_MAX 40 /* as the kernel's MAXSYMLINKS */
 /* A report cannot wait for a reader for long: events wait meanwhile. */

@@ -5,10 +5,10 @@
 
 #include "analyze/diff.h"
 #include "base/text.h"
-#include "output/finish.h"
-#include "output/json_parts.h"
 #include "output/json_writer.h"
-#include "output/retain.h"
+#include "output/output.h"
+#include "output/report_json.h"
+#include "output/retain_format.h"
 
 static enum diff_state state_of(const struct retained_change *change)
 {

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "output/finish.h"
-#include "output/json_parts.h"
 #include "output/json_writer.h"
-#include "output/retain.h"
+#include "output/output.h"
+#include "output/report_json.h"
+#include "output/retain_format.h"
 
 static size_t shown(const struct retain_report *report, size_t count)
 {
@@ -75,7 +75,7 @@ static void site_write(struct json_writer *json, const struct retained_site *sit
 	snprintf(id, sizeof(id), "%016" PRIx64, site->id);
 	json_open(json, "site", '{');
 	json_put_string(json, "id", id);
-	output_json_named_write(json, &site->frames);
+	output_json_stack_write(json, NULL, 0, &site->frames);
 	json_close(json, '}');
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "output/retain.h"
+#include "output/retain_format.h"
 #include "retain/template_types.h"
 
 static const char *path_base(const char *path)

@@ -4,9 +4,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "output/finish.h"
-#include "output/retain.h"
-#include "output/text_parts.h"
+#include "output/output.h"
+#include "output/report_text.h"
+#include "output/retain_format.h"
 #include "retain/result.h"
 
 /* The first lines of a retain report: of whom, how it was seen, how sure that is. */

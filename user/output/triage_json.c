@@ -6,10 +6,9 @@
 #include <math.h>
 
 #include "base/cleanup.h"
-#include "output/finish.h"
-#include "output/json_container.h"
-#include "output/json_parts.h"
 #include "output/json_writer.h"
+#include "output/output.h"
+#include "output/report_json.h"
 #include "output/triage_format.h"
 
 static void count_write(struct json_writer *json, const char *key, double count)
@@ -73,7 +72,7 @@ static void entry_write(struct json_writer *json, const struct triage_entry *ent
 		json_put_number(json, "processes", entry->processes);
 	}
 	json_put_string(json, "cgroup", entry->cgroup);
-	json_container(json, entry->container);
+	output_json_container_write(json, entry->container);
 	count_write(json, "memory_bytes", now[QUANTITY_HEAP]);
 	json_open(json, "threads", '{');
 	count_write(json, "alive", now[QUANTITY_THREADS]);

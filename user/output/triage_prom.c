@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "output/finish.h"
-#include "output/prom_labels.h"
+#include "output/output.h"
+#include "output/prom.h"
 #include "output/triage_format.h"
 
 /* Suspects by scope; the most urgent come first. */

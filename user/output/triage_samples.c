@@ -5,9 +5,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/json_parts.h"
 #include "output/json_writer.h"
-#include "output/text_parts.h"
+#include "output/report_json.h"
+#include "output/report_text.h"
 #include "output/triage_format.h"
 
 /*

@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/finish.h"
-#include "output/text_parts.h"
+#include "output/output.h"
+#include "output/report_text.h"
 #include "output/triage_format.h"
 
 /* What the sites of an escalation explain. */

@@ -205,46 +205,27 @@ void recorder_file_close(sqlite3 *database)
 /* Per append: more than one, so that the file shrinks below its limit at last. */
 #define DROPS_MAX 2
 
-static const struct {
-	enum recorder_statement statement;
-	bool moves; /* rows to the next snapshot, which needs none if it is a full one */
-} steps[] = {
-	{MOVE_POINTS, true},
-	{DROP_POINTS, false},
-	{MOVE_AGES, true},
-	{DROP_AGES, false},
-	{MOVE_BY_DEAD, true},
-	{DROP_BY_DEAD, false},
-	/* Before the ledgers, for they go with those. */
-	{MOVE_LOSSES, true},
-	{DROP_LOSSES, false},
-	{MOVE_LEDGERS, true},
-	{DROP_LEDGERS, false},
-	{MOVE_THREADS, true},
-	{DROP_THREADS, false},
-	{MOVE_DEAD, true},
-	{DROP_DEAD, false},
-	{MOVE_MAPPING_LEDGERS, true},
-	{DROP_MAPPING_LEDGERS, false},
-	{HAND_ON_FULL, true},
-	{DROP_SNAPSHOT, false},
-	{COUNT_ROWS, false},
-};
-
 static int snapshot_drop(struct recorder *recorder, size_t i)
 {
 	struct kept_snapshot *it = &recorder->kept.items[i], *next = it + 1;
 	int error = 0;
 
-	for (size_t s = 0; s < ARRAY_SIZE(steps) && !error; s++) {
-		sqlite3_stmt *statement = recorder->statements[steps[s].statement];
-		bool takes_next = sqlite3_bind_parameter_count(statement) == 2;
-
-		if (steps[s].moves && next->full)
-			continue;
-		error = database_do(statement, takes_next ? "ii" : "i", it->sequence,
-				    next->sequence);
+	/* A full snapshot needs nothing of those before it. */
+	for (size_t table = 0; table < recorder->held_table_count && !error; table++) {
+		if (!next->full)
+			error = database_do(recorder->held_tables[table].move, "ii", it->sequence,
+					    next->sequence);
+		if (!error)
+			error = database_do(recorder->held_tables[table].drop, "i", it->sequence);
 	}
+	if (!error && !next->full)
+		error = database_do(recorder->statements[HAND_ON_FULL], "ii", it->sequence,
+				    next->sequence);
+	if (!error)
+		error = database_do(recorder->statements[DROP_SNAPSHOT], "i", it->sequence);
+	if (!error)
+		error = database_do(recorder->statements[COUNT_ROWS], "ii", it->sequence,
+				    next->sequence);
 	if (error)
 		return error;
 	next->full |= it->full;
@@ -340,7 +321,6 @@ static int recorder_keep(struct recorder *recorder)
 
 /* ...and then one of so many. */
 #define AGES_EVERY 8
-#define PUT_LEDGER_SQL "INSERT INTO ledgers VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 
 static const char hand_on_full_sql[] = "UPDATE snapshots SET is_full="
 				       "(SELECT is_full FROM snapshots WHERE sequence=?1)"
@@ -377,33 +357,12 @@ static const char *const statements[] = {
 	[PUT_POINT] = "INSERT OR REPLACE INTO points VALUES(?,?,?,?,?,?,?,?,?)",
 	[PUT_AGES] = "INSERT INTO ages VALUES(?,?,?,?,?,?,?,?,?)",
 	[PUT_BY_DEAD] = "INSERT INTO by_dead VALUES(?,?,?,?)",
-	[PUT_LEDGER] = PUT_LEDGER_SQL,
 	[PUT_LOSS] = "INSERT INTO losses VALUES(?,?,?,?,?)",
-	[PUT_THREADS] = "INSERT OR REPLACE INTO threads VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[PUT_CREATOR] = "INSERT OR REPLACE INTO creators VALUES(?,?,?,?)",
 	[CLEAR_CREATOR_STACK] = "DELETE FROM creator_stacks WHERE creator=?",
 	[PUT_CREATOR_STACK] = "INSERT INTO creator_stacks VALUES(?,?,?)",
 	[PUT_DEAD] = "INSERT OR REPLACE INTO dead_threads VALUES(?,?,?,?,?,?,?,?,?,?)",
-	[PUT_MAPPING_LEDGER] = "INSERT OR REPLACE INTO mapping_ledgers VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[SET_ROWS] = "UPDATE snapshots SET rows=?2 WHERE sequence=?1",
-	[MOVE_POINTS] = "UPDATE OR IGNORE points SET snapshot=?2 WHERE snapshot=?1",
-	[DROP_POINTS] = "DELETE FROM points WHERE snapshot=?1",
-	[MOVE_AGES] = "UPDATE OR IGNORE ages SET snapshot=?2 WHERE snapshot=?1",
-	[DROP_AGES] = "DELETE FROM ages WHERE snapshot=?1",
-	[MOVE_BY_DEAD] = "UPDATE OR IGNORE by_dead SET snapshot=?2 WHERE snapshot=?1",
-	[DROP_BY_DEAD] = "DELETE FROM by_dead WHERE snapshot=?1",
-	[MOVE_LEDGERS] = "UPDATE OR IGNORE ledgers SET snapshot=?2 WHERE snapshot=?1",
-	[DROP_LEDGERS] = "DELETE FROM ledgers WHERE snapshot=?1",
-	[MOVE_LOSSES] = "UPDATE OR IGNORE losses SET snapshot=?2 WHERE snapshot=?1 AND NOT EXISTS"
-			"(SELECT 1 FROM ledgers WHERE snapshot=?2 AND process=losses.process)",
-	[DROP_LOSSES] = "DELETE FROM losses WHERE snapshot=?1",
-	[MOVE_THREADS] = "UPDATE OR IGNORE threads SET snapshot=?2 WHERE snapshot=?1",
-	[DROP_THREADS] = "DELETE FROM threads WHERE snapshot=?1",
-	[MOVE_DEAD] = "UPDATE OR IGNORE dead_threads SET snapshot=?2 WHERE snapshot=?1",
-	[DROP_DEAD] = "DELETE FROM dead_threads WHERE snapshot=?1",
-	[MOVE_MAPPING_LEDGERS] =
-		"UPDATE OR IGNORE mapping_ledgers SET snapshot=?2 WHERE snapshot=?1",
-	[DROP_MAPPING_LEDGERS] = "DELETE FROM mapping_ledgers WHERE snapshot=?1",
 	[HAND_ON_FULL] = hand_on_full_sql,
 	[DROP_SNAPSHOT] = "DELETE FROM snapshots WHERE sequence=?1",
 	[COUNT_ROWS] = count_rows_sql,
@@ -412,15 +371,56 @@ static const char *const statements[] = {
 
 _Static_assert(ARRAY_SIZE(statements) == RECORDER_STATEMENTS, "a text for every statement");
 
+static int prepare_one(struct recorder *recorder, const char *sql, sqlite3_stmt **statement)
+{
+	return database_errno(sqlite3_prepare_v3(recorder->database, sql, -1,
+						 SQLITE_PREPARE_PERSISTENT, statement, NULL));
+}
+
+/* Losses stand before the ledgers, for they go with those: */
+#define WITHOUT_LEDGER                                                                             \
+	" AND NOT EXISTS(SELECT 1 FROM ledgers WHERE snapshot=?2 AND process=losses.process)"
+
+static int prepare_held(struct recorder *recorder, const char *table, const char *condition)
+{
+	struct held_table *held = &recorder->held_tables[recorder->held_table_count++];
+	char sql[FIGURES_SQL_SIZE];
+	int error;
+
+	snprintf(sql, sizeof(sql), "UPDATE OR IGNORE %s SET snapshot=?2 WHERE snapshot=?1%s", table,
+		 condition);
+	error = prepare_one(recorder, sql, &held->move);
+	snprintf(sql, sizeof(sql), "DELETE FROM %s WHERE snapshot=?1", table);
+	return error ? error : prepare_one(recorder, sql, &held->drop);
+}
+
+static int prepare_family(struct recorder *recorder, enum family_id id)
+{
+	const struct family *family = family_get(id);
+	char sql[FIGURES_SQL_SIZE];
+	int error;
+
+	if (!family->table)
+		return 0;
+	figures_insert_sql(sql, family, id == FAMILY_HEAP ? LEDGER_COLUMNS : "");
+	error = prepare_one(recorder, sql, &recorder->put_figures[id]);
+	return error ? error : prepare_held(recorder, family->table, "");
+}
+
 static int prepare(struct recorder *recorder)
 {
-	int code = SQLITE_OK;
+	static const char *const held[] = {"points", "ages", "by_dead", "dead_threads", "losses"};
+	int error = 0;
 
-	for (size_t i = 0; i < RECORDER_STATEMENTS && !code; i++)
-		code = sqlite3_prepare_v3(recorder->database, statements[i], -1,
-					  SQLITE_PREPARE_PERSISTENT, &recorder->statements[i],
-					  NULL);
-	return database_errno(code);
+	_Static_assert(ARRAY_SIZE(held) + FAMILY_MAX_ == HELD_TABLES_MAX, "room for all");
+	for (size_t i = 0; i < RECORDER_STATEMENTS && !error; i++)
+		error = prepare_one(recorder, statements[i], &recorder->statements[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(held) && !error; i++)
+		error = prepare_held(recorder, held[i],
+				     strcmp(held[i], "losses") ? "" : WITHOUT_LEDGER);
+	for (size_t id = 0; id < FAMILY_MAX_ && !error; id++)
+		error = prepare_family(recorder, id);
+	return error;
 }
 
 static int database_make(struct recorder *recorder, const char *path)
@@ -589,6 +589,12 @@ void recorder_close(struct recorder *recorder)
 		return;
 	for (size_t i = 0; i < RECORDER_STATEMENTS; i++)
 		sqlite3_finalize(recorder->statements[i]);
+	for (size_t i = 0; i < FAMILY_MAX_; i++)
+		sqlite3_finalize(recorder->put_figures[i]);
+	for (size_t i = 0; i < recorder->held_table_count; i++) {
+		sqlite3_finalize(recorder->held_tables[i].move);
+		sqlite3_finalize(recorder->held_tables[i].drop);
+	}
 	checkpointer_stop(recorder->checkpointer);
 	recorder_file_close(recorder->database);
 	vec_free(&recorder->processes);

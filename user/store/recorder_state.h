@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "store/database.h"
-#include "store/ledger_columns.h"
+#include "store/figure_rows.h"
 #include "store/recorder.h"
 
 /* Of a stack: what PUT_STACK takes. */
@@ -23,32 +23,13 @@ enum recorder_statement {
 	PUT_POINT,
 	PUT_AGES,
 	PUT_BY_DEAD,
-	PUT_LEDGER,
 	PUT_LOSS,
-	PUT_THREADS,
 	PUT_CREATOR,
 	CLEAR_CREATOR_STACK,
 	PUT_CREATOR_STACK,
 	PUT_DEAD,
-	PUT_MAPPING_LEDGER,
 	SET_ROWS,
 	/* Forgetting one snapshot: ?1 it, ?2 the next one. In this order. */
-	MOVE_POINTS,
-	DROP_POINTS,
-	MOVE_AGES,
-	DROP_AGES,
-	MOVE_BY_DEAD,
-	DROP_BY_DEAD,
-	MOVE_LEDGERS,
-	DROP_LEDGERS,
-	MOVE_LOSSES,
-	DROP_LOSSES,
-	MOVE_THREADS,
-	DROP_THREADS,
-	MOVE_DEAD,
-	DROP_DEAD,
-	MOVE_MAPPING_LEDGERS,
-	DROP_MAPPING_LEDGERS,
 	HAND_ON_FULL,
 	DROP_SNAPSHOT,
 	COUNT_ROWS,
@@ -60,10 +41,10 @@ enum recorder_statement {
 struct recorded_process {
 	lm_process_key key;
 	uint32_t pid;
-	uint64_t described;	   /* hash of its names */
-	uint64_t numbers;	   /* hash of its ledger row */
-	uint64_t threads, mapping; /* likewise, of these */
-	uint64_t seen;		   /* the append that saw it last */
+	uint64_t described;	       /* hash of its names */
+	uint64_t numbers;	       /* hash of its ledger row */
+	uint64_t figures[FAMILY_MAX_]; /* likewise, of each family's row */
+	uint64_t seen;		       /* the append that saw it last */
 	bool gone;
 };
 
@@ -71,7 +52,7 @@ struct recorded_site {
 	lm_process_key process;
 	int64_t process_row;
 	uint32_t index;
-	enum site_family family;
+	enum family_id family;
 	int64_t row;
 	uint64_t stack; /* hash of its frames as written */
 	uint64_t seen;
@@ -98,10 +79,20 @@ struct recorded_counts {
 	uint64_t processes, modules, frames, mappings, sites, creators;
 };
 
+/* Tables whose rows hold until the next one: how they are handed on when a snapshot is forgotten.
+ */
+#define HELD_TABLES_MAX (5 + FAMILY_MAX_)
+struct held_table {
+	sqlite3_stmt *move, *drop;
+};
+
 struct recorder {
 	sqlite3 *database;
 	struct checkpointer *checkpointer; /* NULL: commits make checkpoints */
 	sqlite3_stmt *statements[RECORDER_STATEMENTS];
+	sqlite3_stmt *put_figures[FAMILY_MAX_]; /* a row of each family's table */
+	struct held_table held_tables[HELD_TABLES_MAX];
+	size_t held_table_count;
 	char *path;
 	struct recorder_options options;
 	VEC(struct recorded_process) processes; /* row id - 1 */
@@ -114,11 +105,11 @@ struct recorder {
 	VEC(struct kept_snapshot) kept;
 	int64_t sequence; /* of the latest snapshot; in the file they are counted by the recorder */
 	uint64_t appends, missed;
-	uint64_t mapping_total; /* hash of the sum's row in mapping_ledgers */
-	int64_t rows;		/* in points, of the snapshot being written */
-	uint64_t since_full;	/* snapshots since the last full one */
-	bool full;		/* this one is */
-	bool ages;		/* this one gets its histogram */
+	uint64_t totals[FAMILY_MAX_]; /* hashes of the rows of all processes together */
+	int64_t rows;		      /* in points, of the snapshot being written */
+	uint64_t since_full;	      /* snapshots since the last full one */
+	bool full;		      /* this one is */
+	bool ages;		      /* this one gets its histogram */
 };
 
 /* After a rollback: forgets the rows that were not committed. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyze/site_kind.h"
 #include "store/recorder_state.h"
 
 #include <errno.h>
@@ -11,11 +12,11 @@
 
 /* Stacks, and the modules, mappings and frames that they are made of: each row is written once. */
 
-static int recorder_put_threads(struct recorder *recorder, int64_t process,
+static int recorder_put_figures(struct recorder *recorder, int64_t process,
 				const struct report_process *report,
 				const struct snapshot *snapshot);
 
-static int recorder_end_threads(struct recorder *recorder, const struct snapshot *snapshot);
+static int recorder_end_figures(struct recorder *recorder, const struct snapshot *snapshot);
 
 /* Eight bytes at a time: each frame of each new stack has four texts. */
 static uint64_t recorder_text_hash(const char *text)
@@ -167,7 +168,7 @@ static int recorder_put_stack(struct recorder *recorder, int64_t process, int64_
 
 /* Rows that are written once: processes and sites. */
 
-static uint64_t site_key(int64_t process, enum site_family family, uint32_t index)
+static uint64_t site_key(int64_t process, enum family_id family, uint32_t index)
 {
 	return recorder_mix((uint64_t)process, (uint64_t)family << 32 | index);
 }
@@ -329,7 +330,8 @@ int recorder_index_sites(struct recorder *recorder)
 /* So that they are written again. */
 static void forget_numbers(struct recorded_process *process)
 {
-	process->described = process->numbers = process->threads = process->mapping = 0;
+	process->described = process->numbers = 0;
+	memset(process->figures, 0, sizeof(process->figures));
 }
 
 int recorder_forget_rows(struct recorder *recorder)
@@ -344,7 +346,7 @@ int recorder_forget_rows(struct recorder *recorder)
 	recorder->creators.count = recorder->committed.creators;
 	for (size_t i = 0; i < recorder->creators.count; i++)
 		recorder->creators.items[i].stack = recorder->creators.items[i].numbers = 0;
-	recorder->mapping_total = 0;
+	memset(recorder->totals, 0, sizeof(recorder->totals));
 	for (size_t i = 0; i < recorder->sites.count; i++) {
 		struct recorded_site *site = &recorder->sites.items[i];
 
@@ -462,20 +464,19 @@ static int gone_sites_write(struct recorder *recorder)
 	return error;
 }
 
-static int losses_write(struct recorder *recorder, int64_t process, const struct ledger *ledger)
+static int losses_write(struct recorder *recorder, int64_t process, const struct figure *figure,
+			const struct ledger *ledger)
 {
+	const struct causes *causes = figure->causes;
 	int error = 0;
 
-	for (size_t kind = 0; kind < LOSS_KINDS; kind++) {
-		const struct loss_kind *row = &loss_kinds[kind];
-		const uint64_t *counts = (const void *)((const char *)ledger + row->offset);
+	for (unsigned i = causes->first; i < causes->count && !error; i++) {
+		uint64_t count = figure_by_cause(figure, ledger, i);
 
-		for (unsigned i = 0; i < row->max && !error; i++) {
-			if (counts[i])
-				error = database_do(recorder->statements[PUT_LOSS], "iitti",
-						    recorder->sequence, process, row->name,
-						    row->cause(i), (int64_t)counts[i]);
-		}
+		if (count)
+			error = database_do(recorder->statements[PUT_LOSS], "iitti",
+					    recorder->sequence, process, causes->recorded,
+					    causes->name(i), (int64_t)count);
 	}
 	return error;
 }
@@ -512,20 +513,20 @@ struct ledger_row {
 
 static int ledger_write(struct recorder *recorder, const struct ledger_row *row)
 {
-	sqlite3_stmt *statement = recorder->statements[PUT_LEDGER];
+	const struct family *heap = family_get(FAMILY_HEAP);
+	sqlite3_stmt *statement = recorder->put_figures[FAMILY_HEAP];
 	int error = database_bind(statement, "iiiiii", recorder->sequence, row->process, row->state,
 				  row->exact, row->bytes, row->count);
 
-	for (int i = 0; i < LEDGER_COLUMNS && !error; i++) {
-		const uint64_t *value =
-			(const void *)((const char *)row->ledger + ledger_columns[i]);
-
-		error = database_errno(sqlite3_bind_int64(statement, 7 + i, (int64_t)*value));
-	}
+	if (!error)
+		error = figures_bind(statement, 7, heap, row->ledger);
 	if (!error)
 		error = database_next(statement);
-	if (!error)
-		error = losses_write(recorder, row->process, row->ledger);
+	for (size_t i = 0; i < heap->figure_count && !error; i++) {
+		if (heap->figures[i].causes)
+			error = losses_write(recorder, row->process, &heap->figures[i],
+					     row->ledger);
+	}
 	return error || !row->seen ? error : doubts_write(recorder, row->process, row->seen);
 }
 
@@ -564,7 +565,7 @@ static int process_write(struct recorder *recorder, const struct report_process 
 	for (size_t i = 0; i < process->sites.count && !error; i++)
 		error = site_write(recorder, row.process, seen, &process->sites.items[i],
 				   snapshot->has_ages);
-	return error ? error : recorder_put_threads(recorder, row.process, process, snapshot);
+	return error ? error : recorder_put_figures(recorder, row.process, process, snapshot);
 }
 
 static int gone_processes_write(struct recorder *recorder)
@@ -578,7 +579,8 @@ static int gone_processes_write(struct recorder *recorder)
 		if (process->gone || process->seen == recorder->appends)
 			continue;
 		process->gone = true;
-		process->numbers = process->threads = process->mapping = 0;
+		process->numbers = 0;
+		memset(process->figures, 0, sizeof(process->figures));
 		if (!recorder->full)
 			error = ledger_write(recorder,
 					     &(struct ledger_row){.process = (int64_t)i + 1,
@@ -606,12 +608,11 @@ int recorder_put_numbers(struct recorder *recorder, const struct report *report)
 	if (!error)
 		error = gone_sites_write(recorder);
 	if (!error)
-		error = recorder_end_threads(recorder, snapshot);
+		error = recorder_end_figures(recorder, snapshot);
 	return error ? error : ledger_write(recorder, &total);
 }
 
-/* Threads, dead ones by creator, and mapping ledgers: what changed, unless it is a full snapshot.
- */
+/* Figures of families, and dead threads by creator: what changed, unless it is a full snapshot. */
 
 static uint64_t hash_words(const uint64_t *words, size_t count)
 {
@@ -622,50 +623,39 @@ static uint64_t hash_words(const uint64_t *words, size_t count)
 	return hash | 1; /* 0: never written */
 }
 
-/* Columns 3 to 13; what is not known is null. */
-static int threads_write(struct recorder *recorder, int64_t process,
-			 const struct thread_figures *threads)
+static int put_figures(struct recorder *recorder, int64_t process, enum family_id id,
+		       const void *figures, uint64_t *known)
 {
-	const struct thread_figures *t = threads;
-	sqlite3_stmt *statement = recorder->statements[PUT_THREADS];
-	int error = database_bind(statement, "iiiiiiiiiiiiit", recorder->sequence, process,
-				  (int64_t)t->alive, (int64_t)t->dead, (int64_t)t->dead_stack_bytes,
-				  (int64_t)t->dead_resident_bytes, (int64_t)t->dead_heap_bytes,
-				  (int64_t)t->dead_heap_count, (int64_t)t->created,
-				  (int64_t)t->joined, (int64_t)t->detached, (int64_t)t->exact,
-				  (int64_t)t->untold, t->why[0] ? t->why : NULL);
+	const struct family *family = family_get(id);
+	sqlite3_stmt *statement = recorder->put_figures[id];
+	uint64_t numbers = figures_hash(family, figures);
+	int error;
 
-	for (int column = 3; column <= 13 && !error; column++) {
-		if (!(column == 3 ? t->counted : t->followed))
-			error = database_errno(sqlite3_bind_null(statement, column));
-	}
+	if (!figures_are_known(family, figures) || (!recorder->full && *known == numbers))
+		return 0;
+	*known = numbers;
+	error = database_bind(statement, "ii", recorder->sequence, process);
+	if (!error)
+		error = figures_bind(statement, 3, family, figures);
 	return error ? error : database_next(statement);
 }
 
-static int put_threads(struct recorder *recorder, int64_t process,
-		       const struct thread_figures *threads)
+/* Of a process, or of all of them together. */
+static int put_families(struct recorder *recorder, int64_t row, const struct snapshot *snapshot,
+			const struct snapshot_process *process)
 {
-	const uint64_t words[] = {threads->counted,
-				  threads->followed,
-				  threads->alive,
-				  threads->dead,
-				  threads->dead_stack_bytes,
-				  threads->dead_resident_bytes,
-				  threads->dead_heap_bytes,
-				  threads->dead_heap_count,
-				  threads->created,
-				  threads->joined,
-				  threads->detached,
-				  threads->exact,
-				  threads->untold,
-				  intern_hash(threads->why)};
-	uint64_t *known = &recorder->processes.items[process - 1].threads;
-	uint64_t numbers = hash_words(words, ARRAY_SIZE(words));
+	uint64_t *known = row ? recorder->processes.items[row - 1].figures : recorder->totals;
+	int error = 0;
 
-	if ((!threads->counted && !threads->followed) || (!recorder->full && *known == numbers))
-		return 0;
-	*known = numbers;
-	return threads_write(recorder, process, threads);
+	for (size_t id = FAMILY_HEAP + 1; id < FAMILY_MAX_ && !error; id++) {
+		const struct family *family = family_get(id);
+		const void *figures = process ? family_of_process(family, process)
+					      : family_total(family, snapshot);
+
+		if (figures && family_is_present(family, snapshot))
+			error = put_figures(recorder, row, id, figures, &known[id]);
+	}
+	return error;
 }
 
 static int put_creator_stack(struct recorder *recorder, const struct recorded_creator *creator,
@@ -771,41 +761,20 @@ static int put_dead(struct recorder *recorder, int64_t process, const struct rep
 	return dead_write(recorder, creator, group, now_ns);
 }
 
-static int put_mapping_ledger(struct recorder *recorder, int64_t process,
-			      const struct mapping_ledger *ledger, uint64_t *known)
-{
-	const struct mapping_ledger *l = ledger;
-	uint64_t numbers = hash_words((const uint64_t *)(const void *)ledger,
-				      sizeof(*ledger) / sizeof(uint64_t));
-
-	_Static_assert(sizeof(*ledger) == 8 * sizeof(uint64_t), "a column for every field");
-	if (!recorder->full && *known == numbers)
-		return 0;
-	*known = numbers;
-	return database_do(recorder->statements[PUT_MAPPING_LEDGER], "iiiiiiiiii",
-			   recorder->sequence, process, (int64_t)l->mapped, (int64_t)l->unmapped,
-			   (int64_t)l->outstanding, (int64_t)l->purged, (int64_t)l->ranges,
-			   (int64_t)l->events_lost, (int64_t)l->missed, (int64_t)l->healed);
-}
-
-/* Threads, dead ones by creator, and the mapping ledger of one process. */
-static int recorder_put_threads(struct recorder *recorder, int64_t process,
+/* The figures of one process beside its ledger, and its dead threads by creator. */
+static int recorder_put_figures(struct recorder *recorder, int64_t process,
 				const struct report_process *report,
 				const struct snapshot *snapshot)
 {
-	const struct snapshot_process *seen = report->process;
-	int error = put_threads(recorder, process, &seen->threads);
+	int error = put_families(recorder, process, snapshot, report->process);
 
 	for (size_t i = 0; i < report->dead.count && !error; i++)
 		error = put_dead(recorder, process, &report->dead.items[i], snapshot->monotonic_ns);
-	if (!error && snapshot->has_mappings)
-		error = put_mapping_ledger(recorder, process, &seen->mapping,
-					   &recorder->processes.items[process - 1].mapping);
 	return error;
 }
 
 /* Creators of whose threads none is left, and the sum over all processes; at last. */
-static int recorder_end_threads(struct recorder *recorder, const struct snapshot *snapshot)
+static int recorder_end_figures(struct recorder *recorder, const struct snapshot *snapshot)
 {
 	static const struct dead_group none;
 	int error = 0;
@@ -821,8 +790,5 @@ static int recorder_end_threads(struct recorder *recorder, const struct snapshot
 		if (!recorder->full)
 			error = dead_write(recorder, creator, &none, 0);
 	}
-	if (!error && snapshot->has_mappings)
-		error = put_mapping_ledger(recorder, 0, &snapshot->mapping,
-					   &recorder->mapping_total);
-	return error;
+	return error ? error : put_families(recorder, 0, snapshot, NULL);
 }

@@ -410,10 +410,6 @@ static const struct {
 	[GET_BY_DEAD] = {"SELECT site,bytes,count FROM by_dead WHERE snapshot BETWEEN ? AND ? "
 			 "ORDER BY snapshot",
 			 3},
-	[GET_LEDGERS] = {"SELECT process,state,exact,shown_bytes,shown_count,allocations,frees,"
-			 "outstanding,purged,untracked_frees,inherited_frees,filtered,unsampled,"
-			 "failed,abandoned,outstanding_bytes,scanned,moved,snapshot FROM ledgers"
-			 " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot"},
 	[GET_LOSSES] = {"SELECT process,kind,cause,count,snapshot FROM losses"
 			" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot"},
 	[GET_SITES] = {"SELECT id,process,stack,lost,walk_end,family,kind FROM sites"},
@@ -423,19 +419,10 @@ static const struct {
 		       " LEFT JOIN modules ON modules.id=frames.module"
 		       " LEFT JOIN mappings ON mappings.module=frames.module"
 		       " AND mappings.process=?2 WHERE site=?1 ORDER BY position"},
-	[GET_THREADS] = {"SELECT process,alive,dead,dead_stack_bytes,dead_resident_bytes,"
-			 "dead_heap_bytes,dead_heap_count,created,joined,detached,exact,untold,why"
-			 " FROM threads"
-			 " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
-			 2},
 	[GET_DEAD] = {"SELECT creator,count,before_attach,oldest_ns,newest_ns,stack_bytes,"
 		      "resident_bytes,heap_bytes,heap_count FROM dead_threads"
 		      " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
 		      2},
-	[GET_MAPPING_LEDGERS] = {"SELECT process,mapped,unmapped,outstanding,purged,ranges,"
-				 "events_lost,missed,healed FROM mapping_ledgers"
-				 " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
-				 2},
 	[GET_CREATORS] = {"SELECT id,process,stack,walk_end FROM creators", 2},
 	[GET_CREATOR_STACK] =
 		{"SELECT frames.module,frames.offset,function,function_offset,file,line,"
@@ -468,6 +455,18 @@ static int prepare(struct recording *recording)
 		code = sqlite3_prepare_v3(recording->database, sql, -1, SQLITE_PREPARE_PERSISTENT,
 					  &recording->statements[i], NULL);
 		if (code)
+			return recording_fail(recording, -EUCLEAN, "its tables");
+	}
+	for (size_t id = 0; id < FAMILY_MAX_; id++) {
+		const struct family *family = family_get(id);
+		char sql[FIGURES_SQL_SIZE];
+
+		if (!family->table || recording->version < family->since)
+			continue;
+		figures_select_sql(sql, family,
+				   id == FAMILY_HEAP ? LEDGER_COLUMNS ",snapshot" : "");
+		if (sqlite3_prepare_v3(recording->database, sql, -1, SQLITE_PREPARE_PERSISTENT,
+				       &recording->get_figures[id], NULL))
 			return recording_fail(recording, -EUCLEAN, "its tables");
 	}
 	return 0;
@@ -614,6 +613,8 @@ void recording_close(struct recording *recording)
 		return;
 	for (size_t i = 0; i < RECORDING_STATEMENTS; i++)
 		sqlite3_finalize(recording->statements[i]);
+	for (size_t i = 0; i < FAMILY_MAX_; i++)
+		sqlite3_finalize(recording->get_figures[i]);
 	sqlite3_close(recording->database);
 	for (size_t i = 0; i < recording->snapshots.count; i++)
 		free(recording->snapshots.items[i].label);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/site_kind.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "proc/container.h"
@@ -11,8 +12,8 @@
 
 /* Values of a recording, in which nothing is believed, and what is said of one that is damaged. */
 
-static int threads_fill(const struct recording *recording, const struct state *state,
-			struct snapshot *snapshot, const struct hash *positions);
+static int dead_fill(const struct recording *recording, const struct state *state,
+		     struct snapshot *snapshot, const struct hash *positions);
 
 static int recording_read_frame(struct recording *recording, sqlite3_stmt *statement,
 				struct frames *frames);
@@ -72,11 +73,6 @@ static unsigned recording_name_index(const char *name, const char *(*name_of)(un
 	return 0;
 }
 
-static const char *recording_walk_end_name(unsigned i)
-{
-	return walk_end_name((enum lm_walk_end)i);
-}
-
 /* Processes and sites: what is read once, when a recording is opened. */
 
 void process_row_read(struct recording *recording, sqlite3_stmt *statement, int *error)
@@ -107,21 +103,6 @@ void process_row_read(struct recording *recording, sqlite3_stmt *statement, int 
 		*error = -ENOMEM;
 }
 
-static const char *lost_name_of(unsigned i)
-{
-	return lost_name((enum lm_lost)i);
-}
-
-static const char *family_name_of(unsigned i)
-{
-	return family_name((enum site_family)i);
-}
-
-static const char *kind_name_of(unsigned i)
-{
-	return kind_name((enum site_kind)i);
-}
-
 void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *error)
 {
 	struct known_site *site = vec_push(&recording->sites);
@@ -135,13 +116,13 @@ void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *er
 	site->row = database_unsigned(statement, 0, error);
 	site->process = database_unsigned(statement, 1, error);
 	site->stack = stack ? strtoull(stack, NULL, 16) : 0;
-	site->lost = (enum lm_lost)recording_name_index(database_text(statement, 3), lost_name_of,
+	site->lost = (enum lm_lost)recording_name_index(database_text(statement, 3), lost_name,
 							LM_LOST_MAX_);
 	site->end = (enum lm_walk_end)recording_name_index(database_text(statement, 4),
-							   recording_walk_end_name, LM_WALK_MAX_);
-	site->family = (enum site_family)recording_name_index(database_text(statement, 5),
-							      family_name_of, FAMILY_MAX_);
-	site->kind = (enum site_kind)recording_name_index(database_text(statement, 6), kind_name_of,
+							   walk_end_name, LM_WALK_MAX_);
+	site->family = (enum family_id)recording_name_index(database_text(statement, 5),
+							    family_name, FAMILY_MAX_);
+	site->kind = (enum site_kind)recording_name_index(database_text(statement, 6), kind_name,
 							  KIND_MAX_);
 	if (!*error && (site->row > UINT32_MAX || recording->sites.count > RECORDING_SITES_MAX ||
 			!hash_get(&recording->process_rows, site->process)))
@@ -178,20 +159,28 @@ static int process_fill(struct snapshot_process *process, const struct known_pro
 {
 	int error = 0;
 
+	*process = state->seen;
 	process->key = known->key;
 	process->pid = known->pid;
 	memcpy(process->comm, known->comm, sizeof(process->comm));
 	process->exe = known->exe ? strdup(known->exe) : NULL;
 	process->container = container_of_row(known, &error);
 	process->exited = state->state != PROCESS_ALIVE;
-	process->exact = state->exact;
-	process->inexact = state->exact ? 0 : state->inexact;
-	process->hidden_tasks = state->hidden_tasks;
-	process->hidden_pid = state->hidden_pid;
-	process->outstanding_bytes = state->bytes;
-	process->outstanding_count = state->count;
-	process->ledger = state->ledger;
+	process->inexact = process->exact ? 0 : process->inexact;
 	return error;
+}
+
+/* What is summed up has the figures of all processes. */
+static void totals_fill(struct snapshot *snapshot, const struct snapshot_process *all)
+{
+	snapshot->ledger = all->ledger;
+	for (size_t id = 0; id < FAMILY_MAX_; id++) {
+		const struct family *family = family_get(id);
+
+		if (family->of_snapshot && family->of_process)
+			memcpy((char *)snapshot + family->of_snapshot,
+			       family_of_process(family, all), family->size);
+	}
 }
 
 /* positions: of a process' row in the snapshot, +1. */
@@ -206,7 +195,7 @@ static int processes_fill(const struct recording *recording, const struct state 
 		uint64_t *position;
 
 		if (!at->row)
-			snapshot->ledger = at->ledger;
+			totals_fill(snapshot, &at->seen);
 		if (!at->row || at->state >= PROCESS_GONE)
 			continue;
 		process = vec_push(&snapshot->processes);
@@ -271,12 +260,16 @@ static int state_to_snapshot(const struct recording *recording, const struct sta
 		built.only_by_dead = database_unsigned(statement, 4, &error) != 0;
 	}
 	sqlite3_reset(statement);
+	for (size_t id = 0; id < FAMILY_MAX_; id++) {
+		if (family_get(id)->present && state->has_figures[id])
+			*((bool *)&built + family_get(id)->present) = true;
+	}
 	if (!error)
 		error = processes_fill(recording, state, &built, &positions);
 	if (!error)
 		error = sites_fill(recording, state, &built, &positions);
 	if (!error)
-		error = threads_fill(recording, state, &built, &positions);
+		error = dead_fill(recording, state, &built, &positions);
 	if (error) {
 		snapshot_free(&built);
 		return recording_fail(recording, error, "a snapshot");
@@ -285,72 +278,28 @@ static int state_to_snapshot(const struct recording *recording, const struct sta
 	return 0;
 }
 
-/* Threads and mapping ledgers of a recording. */
-
-/* The element of a row id, made if it is the first time; NULL: out of memory. */
-#define element_of(list, positions, row)                                                           \
-	({                                                                                         \
-		bool fresh_;                                                                       \
-		uint64_t *position_ = hash_put((positions), (row), &fresh_);                       \
-		__typeof__((list)->items) element_ = NULL;                                         \
-		if (position_ && !fresh_) {                                                        \
-			element_ = &(list)->items[*position_];                                     \
-		} else if (position_) {                                                            \
-			*position_ = (list)->count;                                                \
-			element_ = vec_push(list);                                                 \
-		}                                                                                  \
-		element_;                                                                          \
-	})
-
-void threads_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
-		  int *error)
-{
-	uint64_t row = database_unsigned(statement, 0, error);
-	const char *why = database_text(statement, 12);
-	struct thread_figures figures = {0};
-	struct threads_at *at = element_of(&state->threads, &state->thread_positions, row);
-
-	(void)recording;
-	if (!at) {
-		*error = -ENOMEM;
-		return;
-	}
-	figures.counted = sqlite3_column_type(statement, 1) != SQLITE_NULL;
-	figures.followed = sqlite3_column_type(statement, 2) != SQLITE_NULL;
-	if (figures.counted)
-		figures.alive = database_unsigned(statement, 1, error);
-	if (figures.followed) {
-		figures.dead = database_unsigned(statement, 2, error);
-		figures.dead_stack_bytes = database_unsigned(statement, 3, error);
-		figures.dead_resident_bytes = database_unsigned(statement, 4, error);
-		figures.dead_heap_bytes = database_unsigned(statement, 5, error);
-		figures.dead_heap_count = database_unsigned(statement, 6, error);
-		figures.created = database_unsigned(statement, 7, error);
-		figures.joined = database_unsigned(statement, 8, error);
-		figures.detached = database_unsigned(statement, 9, error);
-		figures.exact = database_unsigned(statement, 10, error) != 0;
-		figures.untold = database_unsigned(statement, 11, error);
-	}
-	snprintf(figures.why, sizeof(figures.why), "%s", why ? why : "");
-	at->process = row;
-	at->figures = figures;
-}
+/* Dead threads. */
 
 void dead_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
 	       int *error)
 {
-	uint64_t row = database_unsigned(statement, 0, error);
+	uint64_t row = database_unsigned(statement, 0, error), *position;
 	struct dead_at *at;
+	bool fresh;
 
 	if (*error || !hash_get(&recording->creator_rows, row)) {
 		*error = -EUCLEAN;
 		return;
 	}
-	at = element_of(&state->dead, &state->dead_positions, row);
-	if (!at) {
+	position = hash_put(&state->dead_positions, row, &fresh);
+	at = position && fresh ? vec_push(&state->dead) : NULL;
+	if (!position || (fresh && !at)) {
 		*error = -ENOMEM;
 		return;
 	}
+	if (fresh)
+		*position = state->dead.count - 1;
+	at = &state->dead.items[*position];
 	*at = (struct dead_at){.creator = row};
 	at->group.count = database_unsigned(statement, 1, error);
 	at->group.before_attach = database_unsigned(statement, 2, error);
@@ -364,28 +313,6 @@ void dead_read(struct recording *recording, struct state *state, sqlite3_stmt *s
 	at->group.heap_count = database_unsigned(statement, 8, error);
 	if (!*error && at->group.before_attach > at->group.count)
 		*error = -EUCLEAN;
-}
-
-void mapping_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
-		  int *error)
-{
-	uint64_t row = database_unsigned(statement, 0, error);
-	struct mapping_at *at = element_of(&state->mappings, &state->mapping_positions, row);
-
-	(void)recording;
-	if (!at) {
-		*error = -ENOMEM;
-		return;
-	}
-	at->process = row;
-	at->ledger.mapped = database_unsigned(statement, 1, error);
-	at->ledger.unmapped = database_unsigned(statement, 2, error);
-	at->ledger.outstanding = database_unsigned(statement, 3, error);
-	at->ledger.purged = database_unsigned(statement, 4, error);
-	at->ledger.ranges = database_unsigned(statement, 5, error);
-	at->ledger.events_lost = database_unsigned(statement, 6, error);
-	at->ledger.missed = database_unsigned(statement, 7, error);
-	at->ledger.healed = database_unsigned(statement, 8, error);
 }
 
 static struct snapshot_process *process_at(struct snapshot *snapshot, const struct hash *positions,
@@ -444,27 +371,11 @@ static int by_count(const void *left, const void *right)
 	return (a->site > b->site) - (a->site < b->site);
 }
 
-static int threads_fill(const struct recording *recording, const struct state *state,
-			struct snapshot *snapshot, const struct hash *positions)
+static int dead_fill(const struct recording *recording, const struct state *state,
+		     struct snapshot *snapshot, const struct hash *positions)
 {
-	struct snapshot_process *process;
 	int error = 0;
 
-	for (size_t i = 0; i < state->threads.count; i++) {
-		process = process_at(snapshot, positions, state->threads.items[i].process);
-		if (process)
-			process->threads = state->threads.items[i].figures;
-	}
-	for (size_t i = 0; i < state->mappings.count; i++) {
-		const struct mapping_at *at = &state->mappings.items[i];
-
-		snapshot->has_mappings = true;
-		process = process_at(snapshot, positions, at->process);
-		if (process)
-			process->mapping = at->ledger;
-		if (!at->process)
-			snapshot->mapping = at->ledger;
-	}
 	for (size_t i = 0; i < state->dead.count && !error; i++)
 		error = fill_dead(recording, &state->dead.items[i], snapshot, positions);
 	for (size_t i = 0; snapshot->processes.items && i < snapshot->processes.count; i++) {
@@ -490,8 +401,8 @@ void creator_read(struct recording *recording, sqlite3_stmt *statement, int *err
 	creator->row = database_unsigned(statement, 0, error);
 	creator->process = database_unsigned(statement, 1, error);
 	creator->stack = stack ? strtoull(stack, NULL, 16) : 0;
-	creator->end = (enum lm_walk_end)recording_name_index(
-		database_text(statement, 3), recording_walk_end_name, LM_WALK_MAX_);
+	creator->end = (enum lm_walk_end)recording_name_index(database_text(statement, 3),
+							      walk_end_name, LM_WALK_MAX_);
 	if (!*error &&
 	    (creator->row > UINT32_MAX || recording->creators.count > RECORDING_SITES_MAX ||
 	     !hash_get(&recording->process_rows, creator->process)))

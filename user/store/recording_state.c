@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Follows the rows of a recording from snapshot to snapshot. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "store/recording_state.h"
@@ -13,12 +14,9 @@ void state_clear(struct state *state)
 	vec_free(&state->processes);
 	hash_free(&state->site_positions);
 	hash_free(&state->process_positions);
-	vec_free(&state->threads);
 	vec_free(&state->dead);
-	vec_free(&state->mappings);
-	hash_free(&state->thread_positions);
 	hash_free(&state->dead_positions);
-	hash_free(&state->mapping_positions);
+	memset(state->has_figures, 0, sizeof(state->has_figures));
 }
 
 void state_free(struct state *state)
@@ -124,6 +122,7 @@ static void ledger_read(struct recording *recording, struct state *state, sqlite
 {
 	uint64_t row = database_unsigned(statement, 0, error);
 	struct process_state_at *process;
+	struct snapshot_process *seen;
 
 	if (row && !hash_get(&recording->process_rows, row)) {
 		*error = -EUCLEAN;
@@ -134,27 +133,37 @@ static void ledger_read(struct recording *recording, struct state *state, sqlite
 		*error = -ENOMEM;
 		return;
 	}
-	*process = (struct process_state_at){.row = row};
+	seen = &process->seen;
 	process->state = (int64_t)database_unsigned(statement, 1, error);
-	process->exact = database_unsigned(statement, 2, error) != 0;
-	process->bytes = database_unsigned(statement, 3, error);
-	process->count = database_unsigned(statement, 4, error);
-	for (int i = 0; i < LEDGER_COLUMNS; i++) {
-		uint64_t *field = (void *)((char *)&process->ledger + ledger_columns[i]);
-
-		*field = database_unsigned(statement, 5 + i, error);
-	}
-	process->snapshot = database_unsigned(statement, 5 + LEDGER_COLUMNS, error);
+	seen->exact = database_unsigned(statement, 2, error) != 0;
+	seen->outstanding_bytes = database_unsigned(statement, 3, error);
+	seen->outstanding_count = database_unsigned(statement, 4, error);
+	process->snapshot = database_unsigned(statement, 5, error);
+	/* Its losses follow. */
+	seen->inexact = seen->hidden_tasks = seen->hidden_pid = 0;
+	seen->ledger = (struct ledger){0};
+	figures_read(statement, 6, family_get(FAMILY_HEAP), &seen->ledger, error);
 }
 
-static void doubt_read(struct process_state_at *process, const char *cause, uint64_t count)
+static void doubt_read(struct snapshot_process *seen, const char *cause, uint64_t count)
 {
 	for (unsigned i = 0; i < INEXACT_MAX_; i++) {
 		if (strcmp(cause, inexact_name(i)) != 0)
 			continue;
-		process->inexact |= 1u << i;
+		seen->inexact |= 1u << i;
 		if (i == INEXACT_SHARED_MEMORY)
-			process->hidden_tasks = (uint32_t)MIN(count, UINT32_MAX);
+			seen->hidden_tasks = (uint32_t)MIN(count, UINT32_MAX);
+	}
+}
+
+static void cause_read(struct ledger *ledger, const struct figure *figure, const char *cause,
+		       uint64_t count)
+{
+	uint64_t *counts = (void *)((char *)ledger + figure->offset);
+
+	for (unsigned i = figure->causes->first; i < figure->causes->count; i++) {
+		if (!strcmp(figure->causes->name(i), cause))
+			counts[i] = count;
 	}
 }
 
@@ -162,10 +171,11 @@ static void loss_read(struct recording *recording, struct state *state, sqlite3_
 		      int *error)
 {
 	uint64_t row = database_unsigned(statement, 0, error);
-	uint64_t count = database_unsigned(statement, 3, error), *counts;
+	uint64_t count = database_unsigned(statement, 3, error);
 	const uint64_t *position = hash_get(&state->process_positions, row);
 	const char *kind = database_text(statement, 1), *cause = database_text(statement, 2);
 	uint64_t snapshot = database_unsigned(statement, 4, error);
+	const struct family *heap = family_get(FAMILY_HEAP);
 	struct process_state_at *process;
 
 	(void)recording;
@@ -176,56 +186,92 @@ static void loss_read(struct recording *recording, struct state *state, sqlite3_
 	if (snapshot != process->snapshot)
 		return;
 	if (!strcmp(kind, LOSS_INEXACT))
-		doubt_read(process, cause, count);
+		doubt_read(&process->seen, cause, count);
 	if (!strcmp(kind, LOSS_INEXACT_PID))
-		process->hidden_pid = (uint32_t)MIN(count, UINT32_MAX);
-	for (size_t k = 0; k < LOSS_KINDS; k++) {
-		if (strcmp(loss_kinds[k].name, kind) != 0)
-			continue;
-		counts = (void *)((char *)&process->ledger + loss_kinds[k].offset);
-		for (unsigned i = 0; i < loss_kinds[k].max; i++) {
-			if (!strcmp(loss_kinds[k].cause(i), cause))
-				counts[i] = count;
-		}
+		process->seen.hidden_pid = (uint32_t)MIN(count, UINT32_MAX);
+	for (size_t i = 0; i < heap->figure_count; i++) {
+		if (heap->figures[i].causes && !strcmp(heap->figures[i].causes->recorded, kind))
+			cause_read(&process->seen.ledger, &heap->figures[i], cause, count);
 	}
 }
 
-static const struct {
-	enum recording_statement statement;
-	void (*read)(struct recording *, struct state *, sqlite3_stmt *, int *);
-	const char *what;
-} readers[] = {
-	{GET_POINTS, point_read, "the numbers of its sites"},
-	{GET_AGES, ages_read, "the ages of its blocks"},
-	{GET_BY_DEAD, by_dead_read, "the blocks of its ended threads"},
-	{GET_LEDGERS, ledger_read, "its ledgers"},
-	/* Behind the ledgers: they belong to their rows. */
-	{GET_LOSSES, loss_read, "its losses"},
-	{GET_THREADS, threads_read, "its threads"},
-	{GET_DEAD, dead_read, "its dead threads"},
-	{GET_MAPPING_LEDGERS, mapping_read, "its mapping ledgers"},
+static enum family_id family_of_rows(const struct recording *recording,
+				     const sqlite3_stmt *statement)
+{
+	enum family_id id = FAMILY_HEAP;
+
+	while (recording->get_figures[id] != statement)
+		id++;
+	return id;
+}
+
+/* Of a process that has no ledger, nothing is shown. */
+static void figures_row_read(struct recording *recording, struct state *state,
+			     sqlite3_stmt *statement, int *error)
+{
+	enum family_id id = family_of_rows(recording, statement);
+	const struct family *family = family_get(id);
+	const uint64_t *position =
+		hash_get(&state->process_positions, database_unsigned(statement, 0, error));
+	char *seen = position ? (char *)&state->processes.items[*position].seen : NULL;
+
+	state->has_figures[id] = true;
+	if (!seen)
+		return;
+	memset(seen + family->of_process, 0, family->size);
+	figures_read(statement, 1, family, seen + family->of_process, error);
+}
+
+typedef void row_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+		      int *error);
+
+struct rows {
+	uint64_t from, to; /* snapshots */
+	struct state *state;
 };
 
+/* Without a statement, the rows are not in a file of this schema. */
+static int rows_read(struct recording *recording, const struct rows *rows, sqlite3_stmt *statement,
+		     row_read *read, const char *what)
+{
+	int error = statement
+			    ? database_bind(statement, "ii", (int64_t)rows->from, (int64_t)rows->to)
+			    : 0;
+	int more;
+
+	while (statement && !error && (more = database_next(statement)) != 0) {
+		if (more < 0)
+			error = more;
+		else
+			read(recording, rows->state, statement, &error);
+	}
+	sqlite3_reset(statement);
+	return error ? recording_fail(recording, error, what) : 0;
+}
+
+/* Ledgers come before all that belongs to their rows. */
 int state_advance(struct recording *recording, struct state *state, uint64_t from, uint64_t to)
 {
-	int error = 0, more = 0;
+	static const struct {
+		enum recording_statement statement;
+		row_read *read;
+		const char *what;
+	} readers[] = {
+		{GET_POINTS, point_read, "the numbers of its sites"},
+		{GET_AGES, ages_read, "the ages of its blocks"},
+		{GET_BY_DEAD, by_dead_read, "the blocks of its ended threads"},
+		{GET_LOSSES, loss_read, "its losses"},
+		{GET_DEAD, dead_read, "its dead threads"},
+	};
+	const struct rows rows = {.from = from, .to = to, .state = state};
+	int error = rows_read(recording, &rows, recording->get_figures[FAMILY_HEAP], ledger_read,
+			      "its ledgers");
 
-	for (size_t i = 0; i < ARRAY_SIZE(readers) && !error; i++) {
-		sqlite3_stmt *statement = recording->statements[readers[i].statement];
-
-		/* Not in a file of this schema. */
-		if (!statement)
-			continue;
-		error = database_bind(statement, "ii", (int64_t)from, (int64_t)to);
-		while (!error && (more = database_next(statement)) != 0) {
-			if (more < 0)
-				error = more;
-			else
-				readers[i].read(recording, state, statement, &error);
-		}
-		sqlite3_reset(statement);
-		if (error)
-			return recording_fail(recording, error, readers[i].what);
-	}
-	return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(readers) && !error; i++)
+		error = rows_read(recording, &rows, recording->statements[readers[i].statement],
+				  readers[i].read, readers[i].what);
+	for (size_t id = FAMILY_HEAP + 1; id < FAMILY_MAX_ && !error; id++)
+		error = rows_read(recording, &rows, recording->get_figures[id], figures_row_read,
+				  "its figures");
+	return error;
 }

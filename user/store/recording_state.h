@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "store/database.h"
-#include "store/ledger_columns.h"
+#include "store/figure_rows.h"
 #include "store/recording.h"
 #include "symbol/intern.h"
 
@@ -22,13 +22,10 @@ enum recording_statement {
 	GET_POINTS,
 	GET_AGES,
 	GET_BY_DEAD,
-	GET_LEDGERS,
 	GET_LOSSES,
 	GET_SITES,
 	GET_STACK,
-	GET_THREADS,
 	GET_DEAD,
-	GET_MAPPING_LEDGERS,
 	GET_CREATORS,
 	GET_CREATOR_STACK,
 	GET_CREATOR_ADDRESSES,
@@ -50,7 +47,7 @@ struct known_site {
 	uint64_t stack;
 	enum lm_lost lost;
 	enum lm_walk_end end;
-	enum site_family family;
+	enum family_id family;
 	enum site_kind kind;
 };
 
@@ -63,21 +60,10 @@ struct known_creator {
 	VEC(uint64_t) addresses; /* as in struct dead_group */
 };
 
-/* The latest figures of a process. */
-struct threads_at {
-	uint64_t process;
-	struct thread_figures figures; /* without groups */
-};
-
 struct dead_at {
 	uint64_t creator;
 	struct dead_group group;       /* without addresses */
 	uint64_t oldest_ns, newest_ns; /* ended then, on the snapshots' clock */
-};
-
-struct mapping_at {
-	uint64_t process;
-	struct mapping_ledger ledger;
 };
 
 /* The latest numbers of a site while points are read in order. */
@@ -87,15 +73,12 @@ struct site_state {
 	uint64_t count_at_ages;
 };
 
-/* The latest numbers of a process. */
+/* The latest numbers of a process; row 0: of all of them. */
 struct process_state_at {
 	uint64_t row;
 	int64_t state;
-	uint64_t snapshot; /* that wrote its row */
-	bool exact;
-	uint32_t inexact, hidden_tasks, hidden_pid;
-	uint64_t bytes, count;
-	struct ledger ledger;
+	uint64_t snapshot;	      /* that wrote its row */
+	struct snapshot_process seen; /* without names, sites and groups of dead threads */
 };
 
 /* All numbers as of one snapshot. */
@@ -104,15 +87,15 @@ struct state {
 	struct hash site_positions;   /* row id -> position */
 	VEC(struct process_state_at) processes;
 	struct hash process_positions;
-	VEC(struct threads_at) threads;
+	bool has_figures[FAMILY_MAX_];
 	VEC(struct dead_at) dead;
-	VEC(struct mapping_at) mappings;
-	struct hash thread_positions, dead_positions, mapping_positions;
+	struct hash dead_positions;
 };
 
 struct recording {
 	sqlite3 *database;
 	sqlite3_stmt *statements[RECORDING_STATEMENTS];
+	sqlite3_stmt *get_figures[FAMILY_MAX_]; /* rows of each family's table */
 	char *path;
 	int64_t version; /* of its schema */
 	char *host;
@@ -152,14 +135,9 @@ int state_advance(struct recording *recording, struct state *state, uint64_t fro
 void state_clear(struct state *state);
 void state_free(struct state *state);
 
-/* Rows of threads, dead_threads and mapping_ledgers. */
-void threads_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
-		  int *error);
+/* Rows of dead_threads, creators and their stacks. */
 void dead_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
 	       int *error);
-void mapping_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
-		  int *error);
-/* positions: of a process' row in the snapshot, +1. 0 or -ENOMEM. */
 void creator_address_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 void creator_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "analyze/family.h"
 #include "analyze/history.h"
+#include "analyze/site_kind.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -326,7 +328,7 @@ void column_format_where(const struct top_row *row, const struct top_column *col
 	*text = '\0';
 	if (!out)
 		return;
-	if (row->site.family != FAMILY_HEAP && kind_name(row->site.kind))
+	if (kind_name(row->site.kind))
 		fprintf(out, "(%s) ", kind_name(row->site.kind));
 	if (row->site.lost)
 		fprintf(out, "[lost: %s]", lost_name(row->site.lost));

@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/family.h"
 #include "analyze/history.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/text_parts.h"
+#include "output/report_text.h"
 #include "top/columns.h"
 
 static const char help[] =
@@ -122,8 +123,7 @@ static void numbers_write(FILE *out, const struct top_row *row)
 	char text[16];
 
 	fprintf(out, "  Outstanding   %" PRIu64 " bytes in %" PRIu64 " %s%s\n", site->bytes,
-		site->count, site->family == FAMILY_MAPPING ? "mappings" : "blocks",
-		row->inexact ? " (not exact)" : "");
+		site->count, family_get(site->family)->unit, row->inexact ? " (not exact)" : "");
 	fprintf(out,
 		"  Since attach  allocated %" PRIu64 " bytes in %" PRIu64 ", freed %" PRIu64
 		" bytes in %" PRIu64 "\n",

@@ -1,10 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "analyze/mapping_purpose.h"
+#include "analyze/site_kind.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+
+static const struct {
+	const char *name, *note;
+} kinds[] = {
+	[KIND_NONE] = {NULL, NULL},
+	[KIND_MAPPING] = {"mapping", NULL},
+	[KIND_FILE] = {"file", NULL},
+	[KIND_RESERVATION] = {"reservation", "addresses without memory when they were mapped"},
+	[KIND_THREAD_STACK] = {"thread stack", NULL},
+	[KIND_ARENA] = {"allocator arena", "its blocks are in the heap's rows"},
+	[KIND_BRK] = {"brk", NULL},
+	[KIND_KMALLOC] = {"kmalloc", NULL},
+	[KIND_CACHE] = {"slab cache", NULL},
+	[KIND_PAGES] = {"pages", NULL},
+	[KIND_SLAB_PAGES] = {"slab pages", "their objects are in the rows of kmalloc and caches"},
+};
+_Static_assert(ARRAY_SIZE(kinds) == KIND_MAX_, "a row for every kind");
+
+const char *kind_name(unsigned kind)
+{
+	return kinds[kind].name;
+}
+
+const char *kind_note(enum site_kind kind)
+{
+	return kinds[kind].note;
+}
 
 struct purpose {
 	const char *name;
@@ -60,4 +87,34 @@ enum site_kind mapping_purpose(const struct frames *frames, enum site_kind kind)
 			return purpose->kind;
 	}
 	return kind;
+}
+
+/* mm/slub.c and mm/slab_common.c, as they are called from 6.1 on. */
+static bool is_of_slabs(const char *function)
+{
+	static const char *const prefixes[] = {
+		"allocate_slab", "new_slab",	   "alloc_slab_page",  "___slab_alloc",
+		"__slab_alloc",	 "refill_objects", "___kmalloc_large", "__kmalloc_large",
+		"kmalloc_large", "kmalloc_order",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+		if (!strncmp(function, prefixes[i], strlen(prefixes[i])))
+			return true;
+	}
+	return false;
+}
+
+enum site_kind kernel_page_kind(const struct frames *frames, const char *allocator)
+{
+	if (allocator && is_of_slabs(allocator))
+		return KIND_SLAB_PAGES;
+	/* The slab allocator's own functions come right behind the page allocator's. */
+	for (size_t i = 0; i < frames->list.count && i < 4; i++) {
+		const char *function = frames->list.items[i].function;
+
+		if (function && is_of_slabs(function))
+			return KIND_SLAB_PAGES;
+	}
+	return KIND_PAGES;
 }

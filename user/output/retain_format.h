@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How the result of `leakmon retain` is written. Contents of blocks are in none of it. */
-#ifndef LEAKMON_OUTPUT_RETAIN_H
-#define LEAKMON_OUTPUT_RETAIN_H
+#ifndef LEAKMON_OUTPUT_RETAIN_FORMAT_H
+#define LEAKMON_OUTPUT_RETAIN_FORMAT_H
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The grammar of Prometheus' text format 0.0.4. */
-#ifndef LEAKMON_OUTPUT_PROM_LABELS_H
-#define LEAKMON_OUTPUT_PROM_LABELS_H
+#ifndef LEAKMON_OUTPUT_PROM_H
+#define LEAKMON_OUTPUT_PROM_H
 
 #include <stdio.h>
 

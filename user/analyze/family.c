@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyze/family.h"
+
+#include "base/cleanup.h"
+
+static const struct causes dropped = {
+	.count = LM_DROP_MAX_,
+	.name = drop_name,
+	.advice = drop_advice,
+	.recorded = "dropped",
+	.line = "inexact",
+	.what = "allocations dropped",
+	.label = "allocations dropped",
+};
+
+static const struct causes lost_stacks = {
+	.first = LM_LOST_NONE + 1,
+	.count = LM_LOST_MAX_,
+	.name = lost_name,
+	.advice = lost_advice,
+	.recorded = "lost_stack",
+	.line = "inexact",
+	.what = "allocations without a stack",
+	.label = "allocations without a stack",
+};
+
+/* Bytes and counts are right all the same: this is no inexactness. */
+static const struct causes walk_ends = {
+	.first = LM_WALK_ROOT + 1,
+	.count = LM_WALK_MAX_,
+	.name = walk_end_name,
+	.advice = walk_end_advice,
+	.recorded = "walk_end",
+	.line = "stacks",
+	.what = "ended early",
+	.label = "stacks that end early",
+};
+
+#define METRIC(kind, name, text) .metric = METRIC_##kind, .metric_name = (name), .help = (text)
+#define TERM(place, text) .term = TERM_##place, .label = (text)
+
+#define LEDGER(member) offsetof(struct ledger, member)
+#define MAPPING(member) offsetof(struct mapping_ledger, member)
+#define THREADS(member) offsetof(struct thread_figures, member)
+
+/* `known` is 0 for what is always known. */
+_Static_assert(THREADS(counted) && THREADS(followed), "no flag stands first");
+
+static const struct figure heap_figures[] = {
+	{"allocations", .offset = LEDGER(allocations), TERM(SUM, "allocations"),
+	 METRIC(COUNTER, "allocations_total", "Allocations seen.")},
+	{"frees", .offset = LEDGER(frees), TERM(FIRST, "frees"),
+	 METRIC(COUNTER, "frees_total", "Frees that ended an allocation seen.")},
+	{"outstanding", .offset = LEDGER(outstanding), TERM(PART, "outstanding")},
+	{"purged", .offset = LEDGER(purged), TERM(PART, "purged"),
+	 METRIC(COUNTER, "purged_total",
+		"Blocks given up because their process ended or replaced itself.")},
+	{"dropped", .offset = LEDGER(dropped), .causes = &dropped, TERM(PART, "dropped"),
+	 METRIC(COUNTER, "dropped_allocations_total",
+		"Allocations that are not in the books, by cause.")},
+	{"untracked_frees", .offset = LEDGER(untracked_frees),
+	 TERM(BESIDE, "frees of untracked blocks"),
+	 METRIC(COUNTER, "untracked_frees_total", "Frees of blocks from before the attach.")},
+	{"outstanding_bytes", .offset = LEDGER(outstanding_bytes)},
+	{"inherited_frees", .offset = LEDGER(inherited_frees),
+	 TERM(UNLESS_ZERO, "frees of inherited blocks")},
+	{"filtered", .offset = LEDGER(filtered),
+	 TERM(UNLESS_ZERO, "allocations outside --min-size and --max-size")},
+	{"unsampled", .offset = LEDGER(unsampled), TERM(UNLESS_ZERO, "allocations not sampled")},
+	{"failed", .offset = LEDGER(failed), TERM(UNLESS_ZERO, "allocations failed")},
+	{"abandoned", .offset = LEDGER(abandoned), TERM(UNLESS_ZERO, "calls never returned")},
+	{"lost_stacks", .offset = LEDGER(lost_stacks), .causes = &lost_stacks,
+	 METRIC(COUNTER, "lost_stacks_total", "Allocations kept without a stack, by cause.")},
+	{"walk_ends", .offset = LEDGER(walk_ends), .causes = &walk_ends,
+	 METRIC(COUNTER, "short_stacks_total", "Stacks that end before the root, by cause.")},
+	{"scanned", .offset = LEDGER(scanned), .needs_ages = true}, /* else nothing was scanned */
+	{"moved", .offset = LEDGER(moved)},
+};
+
+#define FOLLOWED .known = THREADS(followed)
+
+static const struct figure thread_figures[] = {
+	{"alive", .offset = THREADS(alive), .known = THREADS(counted),
+	 METRIC(GAUGE, "threads_alive", "Threads that live.")},
+	{"dead", .offset = THREADS(dead), FOLLOWED,
+	 METRIC(GAUGE, "threads_dead",
+		"Threads that have ended and were neither joined nor detached.")},
+	{"dead_stack_bytes", .offset = THREADS(dead_stack_bytes), FOLLOWED,
+	 METRIC(GAUGE, "threads_dead_stack_bytes",
+		"Bytes of stacks that dead threads keep mapped.")},
+	{"cannot_tell", "why", THREADS(why), .type = FIGURE_TEXT},
+	{"exact", NULL, THREADS(exact), FIGURE_FLAG, FOLLOWED, .left_out = true},
+	{"untold", .offset = THREADS(untold), FOLLOWED, .left_out = true},
+	{"dead_resident_bytes", .offset = THREADS(dead_resident_bytes), FOLLOWED, .left_out = true},
+	{"dead_heap_bytes", .offset = THREADS(dead_heap_bytes), FOLLOWED, .left_out = true},
+	{"dead_heap_count", .offset = THREADS(dead_heap_count), FOLLOWED, .left_out = true},
+	{"created", .offset = THREADS(created), FOLLOWED, .left_out = true},
+	{"joined", .offset = THREADS(joined), FOLLOWED, .left_out = true},
+	{"detached", .offset = THREADS(detached), FOLLOWED, .left_out = true},
+};
+
+static const struct figure mapping_figures[] = {
+	{"mapped_bytes", "mapped", MAPPING(mapped), TERM(SUM, "bytes mapped"),
+	 METRIC(COUNTER, "mapping_mapped_bytes_total", "Bytes that were mapped.")},
+	{"unmapped_bytes", "unmapped", MAPPING(unmapped), TERM(FIRST, "unmapped"),
+	 METRIC(COUNTER, "mapping_unmapped_bytes_total", "Bytes that were unmapped again.")},
+	{"outstanding_bytes", "outstanding", MAPPING(outstanding), TERM(PART, "outstanding"),
+	 METRIC(GAUGE, "mapping_outstanding_bytes",
+		"Bytes mapped and not unmapped since the attach.")},
+	{"purged_bytes", "purged", MAPPING(purged), TERM(PART, "purged"),
+	 METRIC(COUNTER, "mapping_purged_bytes_total",
+		"Bytes given up because their process ended or replaced itself.")},
+	{"ranges", .offset = MAPPING(ranges), TERM(BESIDE, "ranges"),
+	 METRIC(GAUGE, "mapping_outstanding_ranges",
+		"Ranges mapped and not unmapped since the attach.")},
+	{"events_lost", .offset = MAPPING(events_lost),
+	 METRIC(COUNTER, "mapping_events_lost_total", "Mapping calls that were not seen."),
+	 .inexact = "mapping calls were not seen (too many at once)",
+	 .mended = "/proc/PID/maps mended", .mended_bytes = MAPPING(healed)},
+	{"missed_bytes", "missed", MAPPING(missed),
+	 .inexact = "bytes were mapped again before leakmon saw them go"},
+	{"healed_bytes", "healed", .offset = MAPPING(healed)},
+};
+
+#define FIGURES(rows) .figures = (rows), .figure_count = ARRAY_SIZE(rows)
+_Static_assert(ARRAY_SIZE(heap_figures) <= FAMILY_FIGURES_MAX, "room for the longest");
+_Static_assert(ARRAY_SIZE(thread_figures) <= FAMILY_FIGURES_MAX, "room for the longest");
+_Static_assert(ARRAY_SIZE(mapping_figures) <= FAMILY_FIGURES_MAX, "room for the longest");
+
+static const struct family families[] = {
+	[FAMILY_HEAP] = {.name = "heap",
+			 .noun = "allocations",
+			 .unit = "blocks",
+			 .section = "ledger",
+			 .balance = "ledger",
+			 .table = "ledgers",
+			 .since = 1,
+			 .of_snapshot = offsetof(struct snapshot, ledger),
+			 FIGURES(heap_figures)},
+	[FAMILY_THREADS] = {.name = "threads",
+			    .noun = "threads",
+			    .unit = "threads",
+			    .section = "threads",
+			    .table = "threads",
+			    .since = 2,
+			    .of_process = offsetof(struct snapshot_process, threads),
+			    .size = sizeof(struct thread_figures),
+			    FIGURES(thread_figures)},
+	[FAMILY_MAPPING] = {.name = "mapping",
+			    .noun = "mappings",
+			    .unit = "mappings",
+			    .taken = "mapped",
+			    .overlaps = true, /* blocks lie in mappings */
+			    .sample_types = {"mapped_ranges", "mapped_space"},
+			    .section = "mappings",
+			    .balance = "mappings",
+			    .table = "mapping_ledgers",
+			    .since = 2,
+			    .of_snapshot = offsetof(struct snapshot, mapping),
+			    .present = offsetof(struct snapshot, has_mappings),
+			    .of_process = offsetof(struct snapshot_process, mapping),
+			    .size = sizeof(struct mapping_ledger),
+			    FIGURES(mapping_figures)},
+	[FAMILY_KERNEL] = {.name = "kernel", .noun = "allocations", .unit = "blocks"},
+};
+_Static_assert(ARRAY_SIZE(families) == FAMILY_MAX_, "a row for every family");
+
+const struct family *family_get(enum family_id id)
+{
+	return &families[id];
+}
+
+const char *family_name(unsigned id)
+{
+	return families[id].name;
+}
+
+bool family_is_present(const struct family *family, const struct snapshot *snapshot)
+{
+	return !family->present || *((const bool *)snapshot + family->present);
+}
+
+const void *family_total(const struct family *family, const struct snapshot *snapshot)
+{
+	return family->of_snapshot ? (const char *)snapshot + family->of_snapshot : NULL;
+}
+
+const void *family_of_process(const struct family *family, const struct snapshot_process *process)
+{
+	return family->of_process ? (const char *)process + family->of_process : NULL;
+}
+
+bool figure_is_known(const struct figure *figure, const void *figures)
+{
+	return !figure->known || *((const bool *)figures + figure->known);
+}
+
+uint64_t figure_number(const void *figures, size_t offset)
+{
+	const char *at = (const char *)figures + offset;
+
+	return *(const uint64_t *)(const void *)at;
+}
+
+uint64_t figure_by_cause(const struct figure *figure, const void *figures, unsigned cause)
+{
+	return figure_number(figures, figure->offset + cause * sizeof(uint64_t));
+}
+
+uint64_t figure_value(const struct figure *figure, const void *figures)
+{
+	uint64_t sum = 0;
+
+	if (figure->type == FIGURE_TEXT)
+		return 0;
+	if (figure->type == FIGURE_FLAG)
+		return *((const bool *)figures + figure->offset);
+	if (!figure->causes)
+		return figure_number(figures, figure->offset);
+	for (unsigned i = figure->causes->first; i < figure->causes->count; i++)
+		sum += figure_by_cause(figure, figures, i);
+	return sum;
+}
+
+const char *figure_column(const struct figure *figure)
+{
+	return figure->column ? figure->column : figure->json;
+}

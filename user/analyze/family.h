@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What outputs, recordings and `top` need to know of each family of events: its words, and its
+ * figures with all of their names. They loop over these tables. A new family is a value of enum
+ * family_id, a struct of figures in the snapshot, and a row here.
+ */
+#ifndef LEAKMON_ANALYZE_FAMILY_H
+#define LEAKMON_ANALYZE_FAMILY_H
+
+#include "collect/snapshot.h"
+
+/* Counts by cause, which a ledger has several of. */
+struct causes {
+	unsigned first, count; /* what stands before `first` is no loss */
+	const char *(*name)(unsigned cause);
+	const char *(*advice)(unsigned cause);
+	const char *recorded;	 /* their `kind` among the losses of a recording */
+	const char *line, *what; /* of the text: "LINE: N WHAT: advice" */
+	const char *label;	 /* on the page */
+};
+
+enum figure_type {
+	FIGURE_NUMBER, /* uint64_t */
+	FIGURE_FLAG,   /* bool */
+	FIGURE_TEXT,   /* char[FIGURE_TEXT_SIZE], "": nothing */
+};
+#define FIGURE_TEXT_SIZE sizeof(((struct thread_figures *)0)->why)
+
+/* Where a figure stands in the line that shows that a ledger balances. */
+enum figure_term { TERM_NONE, TERM_SUM, TERM_FIRST, TERM_PART, TERM_BESIDE, TERM_UNLESS_ZERO };
+
+/* Counters are of all processes together, gauges of each program. */
+enum figure_metric { METRIC_NONE, METRIC_COUNTER, METRIC_GAUGE };
+
+struct figure {
+	const char *json;   /* its member */
+	const char *column; /* in recordings; NULL: called as in JSON */
+	size_t offset;	    /* in the struct of figures */
+	enum figure_type type;
+	const struct causes *causes; /* it is a uint64_t for each of them */
+	size_t known;		     /* offset of a bool: whether it is known; 0: always */
+	bool needs_ages;	     /* known when snapshot.has_ages */
+	bool left_out;		     /* of JSON when it is not known; else it is null */
+	enum figure_term term;
+	const char *label; /* of the term */
+	enum figure_metric metric;
+	const char *metric_name, *help;
+	/* Above 0 it is a loss: "inexact: N INEXACT", with `mended` "; MENDED M bytes". */
+	const char *inexact, *mended;
+	size_t mended_bytes; /* offset of M */
+};
+
+#define FAMILY_FIGURES_MAX 16
+
+struct family {
+	const char *name;  /* "heap": in JSON, labels and recordings */
+	const char *noun;  /* what its sites do: "Top 10 stacks with outstanding NOUN" */
+	const char *unit;  /* what their counts are of */
+	const char *taken; /* "mapped": frees are not told by site; NULL: they are */
+	bool overlaps;	   /* its bytes hold those of other families: no sum has both */
+	/* Sample types of its own for pprof, count and bytes; NULL: the heap's. */
+	const char *sample_types[2];
+	/* Its figures; without any, all of these are NULL or 0. */
+	const char *section; /* the member of JSON that has them */
+	const char *balance; /* how the line that shows the balance begins; NULL: none */
+	const char *table;   /* of recordings, with a row by process; and the schema that has it */
+	int64_t since;
+	/* Where they are in struct snapshot, and whether they are there; 0: nowhere, always. */
+	size_t of_snapshot, present;
+	/* Where they are in struct snapshot_process, and how large; 0: nowhere. */
+	size_t of_process, size;
+	const struct figure *figures;
+	size_t figure_count;
+};
+
+const struct family *family_get(enum family_id id);
+/* As in JSON. */
+const char *family_name(unsigned id);
+
+/* Whether the snapshot has its figures, if it has any. */
+bool family_is_present(const struct family *family, const struct snapshot *snapshot);
+/* Where the figures are; NULL: they are not summed up, not known by process. */
+const void *family_total(const struct family *family, const struct snapshot *snapshot);
+const void *family_of_process(const struct family *family, const struct snapshot_process *process);
+
+bool figure_is_known(const struct figure *figure, const void *figures);
+/* A number, a flag, the sum over causes; 0 for a text. */
+uint64_t figure_value(const struct figure *figure, const void *figures);
+uint64_t figure_by_cause(const struct figure *figure, const void *figures, unsigned cause);
+/* The number at an offset of the figures. */
+uint64_t figure_number(const void *figures, size_t offset);
+const char *figure_column(const struct figure *figure);
+
+#endif

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One object on one line per snapshot: schema 1. Fields may be added, none changes its meaning. */
+#include "output/report_json.h"
+
+#include <inttypes.h>
+
+#include "analyze/family.h"
+#include "analyze/history.h"
+#include "analyze/site_kind.h"
+#include "output/formats.h"
+#include "output/output.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+/* When it was, whose it is, and what the ledgers say: the same in every kind of object. */
+
+void output_json_container_write(struct json_writer *json, const struct container *container)
+{
+	if (!container) {
+		json_put_null(json, "container");
+		return;
+	}
+	json_open(json, "container", '{');
+	json_put_string(json, "id", container->id);
+	json_put_string(json, "namespace", container->namespace);
+	json_put_string(json, "pod", container->pod);
+	json_put_string(json, "name", container->name);
+	if (container->doubt) {
+		json_put_bool(json, "proven", false);
+		json_open(json, "claims", '{');
+		json_put_string(json, "namespace", container->claims.namespace);
+		json_put_string(json, "pod", container->claims.pod);
+		json_put_string(json, "name", container->claims.name);
+		json_close(json, '}');
+	}
+	json_close(json, '}');
+}
+
+void output_json_time(struct json_writer *json, const char *key, const struct timespec *time)
+{
+	char seconds[32], text[40];
+	struct tm utc = {0};
+
+	gmtime_r(&time->tv_sec, &utc);
+	strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(text, sizeof(text), "%s.%03uZ", seconds,
+		 (unsigned int)(time->tv_nsec / NS_PER_MS) % 1000);
+	json_put_string(json, key, text);
+}
+
+/* Only with a cause, which older recordings do not hold. */
+static void inexact_write(struct json_writer *json, const struct snapshot_process *process)
+{
+	if (!process->inexact)
+		return;
+	json_open(json, "inexact", '[');
+	for (size_t i = 0; i < INEXACT_MAX_; i++) {
+		if (process->inexact & 1u << i)
+			json_put_string(json, NULL, inexact_name(i));
+	}
+	json_close(json, ']');
+	if (!process->hidden_tasks)
+		return;
+	json_open(json, "shared_memory", '{');
+	json_put_number(json, "count", process->hidden_tasks);
+	json_put_number(json, "pid", process->hidden_pid);
+	json_close(json, '}');
+}
+
+void output_json_process_write(struct json_writer *json, const struct snapshot_process *process)
+{
+	json_put_number(json, "pid", process->pid);
+	json_put_string(json, "comm", process->comm);
+	json_put_string(json, "exe", process->exe);
+	output_json_container_write(json, process->container);
+	json_put_bool(json, "exact", process->exact);
+	inexact_write(json, process);
+	json_put_bool(json, "exited", process->exited);
+}
+
+static void causes_write(struct json_writer *json, const struct figure *figure, const void *figures)
+{
+	json_open(json, figure->json, '{');
+	for (unsigned i = figure->causes->first; i < figure->causes->count; i++) {
+		uint64_t count = figure_by_cause(figure, figures, i);
+
+		if (count)
+			json_put_number(json, figure->causes->name(i), count);
+	}
+	json_close(json, '}');
+}
+
+static void figures_write(struct json_writer *json, const struct snapshot *snapshot,
+			  const struct family *family, const void *figures)
+{
+	for (size_t i = 0; i < family->figure_count; i++) {
+		const struct figure *figure = &family->figures[i];
+		const char *text = (const char *)figures + figure->offset;
+		bool known = figure_is_known(figure, figures) &&
+			     (!figure->needs_ages || snapshot->has_ages);
+
+		if (!known && figure->left_out)
+			continue;
+		if (figure->causes)
+			causes_write(json, figure, figures);
+		else if (figure->type == FIGURE_TEXT)
+			json_put_string(json, figure->json, *text ? text : NULL);
+		else if (figure->type == FIGURE_FLAG)
+			json_put_bool(json, figure->json, figure_value(figure, figures));
+		else
+			json_put_known(json, figure->json, known, figure_value(figure, figures));
+	}
+}
+
+void output_json_ledgers_write(struct json_writer *json, const struct snapshot *snapshot,
+			       const struct snapshot_process *process)
+{
+	for (size_t id = 0; id < FAMILY_MAX_; id++) {
+		const struct family *family = family_get(id);
+		const void *total = family_total(family, snapshot);
+		const void *figures = process ? family_of_process(family, process) : total;
+
+		if (!total || !figures || !family_is_present(family, snapshot))
+			continue;
+		json_open(json, family->section, '{');
+		figures_write(json, snapshot, family, figures);
+		json_close(json, '}');
+	}
+}
+
+/* A call stack and what it holds. */
+
+static void older_shares_write(struct json_writer *json, const struct site_trend *trend)
+{
+	json_open(json, "older_share", '[');
+	for (size_t i = 0; trend->has_ages && i < SITE_AGES_MAX_; i++) {
+		json_open(json, NULL, '{');
+		json_put_number(json, "seconds", site_age_limits_ns[i] / 1000000000u);
+		json_put_real(json, "share", trend->older_share[i]);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+void output_json_trend_fields(struct json_writer *json, const char *key,
+			      const struct site_trend *trend)
+{
+	char evidence[EVIDENCE_SIZE];
+
+	json_open(json, key, '{');
+	json_put_string(json, "verdict", trend_verdict_name(trend->verdict));
+	json_put_string(json, "evidence", site_trend_evidence(trend, evidence));
+	json_put_number(json, "snapshots", trend->trend.points);
+	json_put_real(json, "span_s", trend->trend.span_s);
+	json_put_real(json, "bytes_per_s", trend->trend.slope);
+	json_put_real(json, "bytes_per_s_low", trend->trend.slope_low);
+	json_put_real(json, "bytes_per_s_high", trend->trend.slope_high);
+	json_put_real(json, "confidence", trend->trend.confidence);
+	json_put_real(json, "r_squared", trend->trend.r_squared);
+	json_put_real(json, "integral_byte_s", trend->integral_byte_s);
+	if (trend->survival >= 0)
+		json_put_real(json, "survival", trend->survival);
+	else
+		json_put_null(json, "survival");
+	json_put_real(json, "turnover", trend->turnover);
+	older_shares_write(json, trend);
+	json_close(json, '}');
+}
+
+void output_json_trend_write(struct json_writer *json, const struct report *report,
+			     const struct report_site *site)
+{
+	struct site_trend trend;
+
+	if (!report->history || !site->series)
+		return;
+	site_trend_of(&trend, report->history, site->series);
+	output_json_trend_fields(json, "trend", &trend);
+}
+
+/* Readers refuse numbers from 2^63 on: addresses in the kernel lose their highest bit. */
+static void address_write(struct json_writer *json, uint64_t address)
+{
+	json_put_number(json, "address", address & INT64_MAX);
+}
+
+static void frame_write(struct json_writer *json, const struct frame *frame)
+{
+	json_open(json, NULL, '{');
+	json_put_string(json, "function", frame->function);
+	json_put_number(json, "offset", frame->offset);
+	json_put_string(json, "module", frame->module);
+	json_put_string(json, "build_id", frame->build_id);
+	address_write(json, frame->address);
+	json_put_string(json, "file", frame->file);
+	json_put_known(json, "line", frame->line, frame->line);
+	json_put_bool(json, "inlined", frame->inlined);
+	if (frame->module)
+		json_put_number(json, "module_offset", frame->module_offset);
+	if (!frame->function)
+		json_put_string(json, "why", frame->why);
+	json_close(json, '}');
+}
+
+void output_json_frames_write(struct json_writer *json, const struct report_site *site)
+{
+	json_open(json, "frames", '[');
+	for (size_t i = 0; i < site->frames.list.count; i++)
+		frame_write(json, &site->frames.list.items[i]);
+	for (size_t i = 0; !site->frames.list.count && i < site->site->depth; i++)
+		frame_write(json,
+			    &(struct frame){.address = LM_FRAME_ADDRESS(site->site->addresses[i]),
+					    .why = "not looked up"});
+	json_close(json, ']');
+}
+
+void output_json_stack_write(struct json_writer *json, const uint64_t *addresses, size_t depth,
+			     const struct frames *frames)
+{
+	struct site site = {.addresses = (uint64_t *)addresses, .depth = depth};
+	struct report_site stack = {.site = &site, .frames = *frames};
+
+	output_json_frames_write(json, &stack);
+}
+
+static void age_write(struct json_writer *json, const char *key, bool has_ages, uint64_t age_ns)
+{
+	json_put_known(json, key, has_ages, age_ns / NS_PER_MS);
+}
+
+static void blocks_write(struct json_writer *json, const struct report_site *site, bool has_ages,
+			 bool has_owners)
+{
+	json_open(json, "blocks", '[');
+	for (size_t i = 0; i < site->blocks.count; i++) {
+		const struct block *block = &site->blocks.items[i];
+
+		json_open(json, NULL, '{');
+		address_write(json, block->address);
+		json_put_number(json, "size", block->size);
+		age_write(json, "age_ms", has_ages, block->age_ns);
+		json_put_number(json, "tid", block->tid);
+		if (has_owners)
+			json_put_bool(json, "by_dead", block->by_dead);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+void output_json_site_write(struct json_writer *json, const struct report *report,
+			    const struct report_site *ranked)
+{
+	const struct site *site = ranked->site;
+	bool has_ages = report->snapshot->has_ages;
+	bool has_owners = report->snapshot->has_owners && site->family == FAMILY_HEAP;
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, ranked->id);
+	json_open(json, NULL, '{');
+	json_put_string(json, "id", id);
+	json_put_string(json, "lost", site->lost ? lost_name(site->lost) : NULL);
+	json_put_string(json, "end", walk_end_name(site->end));
+	json_put_string(json, "family", family_name(site->family));
+	json_put_string(json, "kind", kind_name(site->kind));
+	json_put_number(json, "bytes", site->bytes);
+	json_put_number(json, "count", site->count);
+	json_put_number(json, "allocated_bytes", site->allocated_bytes);
+	json_put_number(json, "allocated_count", site->allocated_count);
+	json_put_number(json, "freed_bytes", site->freed_bytes);
+	json_put_number(json, "freed_count", site->freed_count);
+	json_put_known(json, "by_dead_bytes", has_owners, site->by_dead_bytes);
+	json_put_known(json, "by_dead_count", has_owners, site->by_dead_count);
+	age_write(json, "oldest_ms", has_ages, site->oldest_ns);
+	output_json_frames_write(json, ranked);
+	output_json_trend_write(json, report, ranked);
+	if (report->show_allocs)
+		blocks_write(json, ranked, has_ages, has_owners);
+	json_close(json, '}');
+}
+
+/* The threads of one process. */
+
+static void group_write(struct json_writer *json, const struct report_dead *dead)
+{
+	const struct dead_group *group = dead->group;
+	bool dated = group->count > group->before_attach;
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, dead->id);
+	json_open(json, NULL, '{');
+	json_put_string(json, "id", id);
+	json_put_number(json, "count", group->count);
+	json_put_number(json, "before_attach", group->before_attach);
+	json_put_known(json, "oldest_ms", dated, group->oldest_ns / NS_PER_MS);
+	json_put_known(json, "newest_ms", dated, group->newest_ns / NS_PER_MS);
+	json_put_number(json, "stack_bytes", group->stack_bytes);
+	json_put_number(json, "resident_bytes", group->resident_bytes);
+	json_put_number(json, "heap_bytes", group->heap_bytes);
+	json_put_number(json, "heap_count", group->heap_count);
+	json_open(json, "start_routine", '{');
+	output_json_stack_write(json, &group->start_routine, group->start_routine ? 1 : 0,
+				&dead->start);
+	json_close(json, '}');
+	output_json_stack_write(json, group->addresses, group->depth, &dead->stack);
+	json_close(json, '}');
+}
+
+void output_json_threads_write(struct json_writer *json, const struct snapshot *snapshot,
+			       const struct report_process *ranked)
+{
+	const struct thread_figures *threads = &ranked->process->threads;
+	const struct family *family = family_get(FAMILY_THREADS);
+
+	json_open(json, family->section, '{');
+	figures_write(json, snapshot, family, threads);
+	if (threads->followed) {
+		json_open(json, "groups", '[');
+		for (size_t i = 0; i < ranked->dead.count; i++)
+			group_write(json, &ranked->dead.items[i]);
+		json_close(json, ']');
+	}
+	json_close(json, '}');
+}
+
+/* The report. */
+
+static void process_write(struct json_writer *json, const struct report *report,
+			  const struct report_process *ranked)
+{
+	const struct snapshot_process *process = ranked->process;
+
+	json_open(json, NULL, '{');
+	output_json_process_write(json, process);
+	json_put_number(json, "outstanding_bytes", process->outstanding_bytes);
+	json_put_number(json, "outstanding_count", process->outstanding_count);
+	json_put_number(json, "sites_total", ranked->sites_total);
+	output_json_ledgers_write(json, report->snapshot, process);
+	json_open(json, "sites", '[');
+	for (size_t i = 0; i < ranked->sites.count; i++)
+		output_json_site_write(json, report, &ranked->sites.items[i]);
+	json_close(json, ']');
+	output_json_threads_write(json, report->snapshot, ranked);
+	json_close(json, '}');
+}
+
+int output_json_write(FILE *out, const struct report *report)
+{
+	const struct snapshot *snapshot = report->snapshot;
+	struct json_writer json = {.out = out};
+
+	json_open(&json, NULL, '{');
+	json_put_number(&json, "schema", 1);
+	output_json_time(&json, "time", &snapshot->time);
+	json_put_number(&json, "sequence", snapshot->sequence);
+	json_put_bool(&json, "sampled", snapshot->sampled);
+	output_json_ledgers_write(&json, snapshot, NULL);
+	json_open(&json, "processes", '[');
+	for (size_t i = 0; i < report->processes.count; i++)
+		process_write(&json, report, &report->processes.items[i]);
+	json_close(&json, ']');
+	json_close(&json, '}');
+	fputc('\n', out);
+	return output_finish(out);
+}

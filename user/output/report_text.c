@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * For people, and for scripts that read memleak: its two lines, "[HH:MM:SS] Top N stacks with
+ * outstanding allocations:" and "B bytes in K allocations from stack", stand alone on their lines.
+ */
+#include "output/report_text.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#include "analyze/family.h"
+#include "analyze/history.h"
+#include "analyze/site_kind.h"
+#include "analyze/site_trend.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "output/formats.h"
+#include "output/output.h"
+#include "proc/container.h"
+
+/* Call stacks, one frame a line. */
+
+/* What terminals take for bold, dim and neither. */
+static const struct text_style {
+	const char *bold, *dim, *plain;
+} styles[] = {
+	[false] = {"", "", ""},
+	[true] = {"\033[1m", "\033[2m", "\033[0m"},
+};
+
+static const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void frame_write_named(FILE *out, const struct text_style *style, const struct frame *frame)
+{
+	text_print_inert(out, frame->function);
+	/* An inlined function has no start to count from; what the kernel called has no offset. */
+	if (frame->inlined)
+		fputs(" (inlined)", out);
+	else if (strcmp(frame->function, FRAME_SIGNAL_HANDLER) != 0)
+		fprintf(out, "%s+0x%" PRIx64 "%s", style->dim, frame->offset, style->plain);
+	if (frame->file) {
+		fputc(' ', out);
+		text_print_inert(out, frame->file);
+		if (frame->line)
+			fprintf(out, ":%" PRIu32, frame->line);
+	}
+	if (frame->module) {
+		fprintf(out, " %s[", style->dim);
+		text_print_inert(out, path_base(frame->module));
+		fprintf(out, "]%s", style->plain);
+	}
+}
+
+static void frame_write_unnamed(FILE *out, const struct text_style *style,
+				const struct frame *frame)
+{
+	fputs(style->dim, out);
+	if (frame->module) {
+		fputc('[', out);
+		text_print_inert(out, path_base(frame->module));
+		fprintf(out, "+0x%" PRIx64 "]", frame->module_offset);
+	} else {
+		fprintf(out, "0x%" PRIx64, frame->address);
+	}
+	fputs(style->plain, out);
+	if (frame->why) {
+		fputs(" (", out);
+		text_print_inert(out, frame->why);
+		fputc(')', out);
+	}
+}
+
+static void frame_write(FILE *out, const struct text_style *style, const struct frame *frame)
+{
+	fputs("\t\t", out);
+	if (frame->function)
+		frame_write_named(out, style, frame);
+	else
+		frame_write_unnamed(out, style, frame);
+	fputc('\n', out);
+}
+
+void output_text_stack_write(FILE *out, bool colour, const struct report_site *ranked)
+{
+	const struct text_style *style = &styles[colour];
+	const struct site *site = ranked->site;
+
+	if (site->lost)
+		fprintf(out, "\t\t[lost: %s]\n", lost_name(site->lost));
+	for (size_t i = 0; i < ranked->frames.list.count; i++)
+		frame_write(out, style, &ranked->frames.list.items[i]);
+	for (size_t i = 0; !ranked->frames.list.count && i < site->depth; i++)
+		frame_write(out, style,
+			    &(struct frame){.address = LM_FRAME_ADDRESS(site->addresses[i]),
+					    .why = "not looked up"});
+	if (site->end != LM_WALK_ROOT)
+		fprintf(out, "\t\t[the stack ends early: %s]\n", walk_end_advice(site->end));
+}
+
+void output_text_frames_write(FILE *out, bool colour, const struct frames *frames)
+{
+	for (size_t i = 0; i < frames->list.count; i++)
+		frame_write(out, &styles[colour], &frames->list.items[i]);
+}
+
+/* The call stacks of a process that hold most, with what they hold. */
+
+/* A sparkline of fewer points shows nothing. */
+#define SPARKLINE_POINTS 3
+#define SPARKLINE_WIDTH 24
+
+static void trend_write(FILE *out, const struct report *report, const struct report_site *site)
+{
+	char sparkline[SPARKLINE_SIZE], evidence[EVIDENCE_SIZE];
+	struct site_trend trend;
+
+	if (!report->history || !site->series || report->history->times.count < SPARKLINE_POINTS)
+		return;
+	history_sparkline(report->history, &site->series->series, SPARKLINE_WIDTH, sparkline);
+	site_trend_of(&trend, report->history, site->series);
+	fprintf(out, "\t\t%s", sparkline);
+	if (trend.verdict != TREND_TOO_EARLY)
+		fprintf(out, " %s: %s", trend_verdict_name(trend.verdict),
+			site_trend_evidence(&trend, evidence));
+	fputc('\n', out);
+}
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* Cut, not rounded: "60.0 s" would be a minute. */
+static void age_write(FILE *out, uint64_t age_ns)
+{
+	static const struct {
+		uint64_t below_ns, unit_ns;
+		const char *unit;
+	} scales[] = {
+		{60 * NS_PER_S, NS_PER_S, "s"},
+		{3600 * NS_PER_S, 60 * NS_PER_S, "min"},
+		{48 * 3600 * NS_PER_S, 3600 * NS_PER_S, "h"},
+		{UINT64_MAX, 24 * 3600 * NS_PER_S, "d"},
+	};
+	size_t i = 0;
+
+	if (age_ns < NS_PER_S) {
+		fprintf(out, "%" PRIu64 " ms", age_ns / (NS_PER_S / 1000));
+		return;
+	}
+	while (i < ARRAY_SIZE(scales) - 1 && age_ns >= scales[i].below_ns)
+		i++;
+	fprintf(out, "%" PRIu64 ".%" PRIu64 " %s", age_ns / scales[i].unit_ns,
+		age_ns / (scales[i].unit_ns / 10) % 10, scales[i].unit);
+}
+
+static void blocks_write(FILE *out, const struct report_site *ranked, bool has_ages)
+{
+	for (size_t i = 0; i < ranked->blocks.count; i++) {
+		const struct block *block = &ranked->blocks.items[i];
+
+		fprintf(out, "\taddr = %" PRIx64 " size = %" PRIu64, block->address, block->size);
+		if (has_ages) {
+			fputs(" age = ", out);
+			age_write(out, block->age_ns);
+		}
+		if (block->by_dead)
+			fputs(" by a thread that has ended", out);
+		fputc('\n', out);
+	}
+}
+
+static void kind_write(FILE *out, const struct site *site)
+{
+	if (!kind_name(site->kind))
+		return;
+	fputs(kind_name(site->kind), out);
+	if (kind_note(site->kind))
+		fprintf(out, " (%s)", kind_note(site->kind));
+	fputs("; ", out);
+}
+
+void output_text_site_write(FILE *out, const struct report *report,
+			    const struct report_site *ranked)
+{
+	const struct site *site = ranked->site;
+	const struct family *family = family_get(site->family);
+	bool has_ages = report->snapshot->has_ages;
+
+	if (report->show_allocs)
+		blocks_write(out, ranked, has_ages);
+	fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " %s from stack\n\t\t", site->bytes,
+		site->count, family->noun);
+	kind_write(out, site);
+	if (has_ages) {
+		fputs("oldest ", out);
+		age_write(out, site->oldest_ns);
+		fputs("; ", out);
+	}
+	if (family->taken)
+		fprintf(out, "%s %" PRIu64 " bytes in %" PRIu64 " calls since attach\n",
+			family->taken, site->allocated_bytes, site->allocated_count);
+	else
+		fprintf(out, "allocated %" PRIu64 ", freed %" PRIu64 " since attach\n",
+			site->allocated_count, site->freed_count);
+	if (site->by_dead_count)
+		fprintf(out,
+			"\t\t%" PRIu64 " bytes in %" PRIu64 " of them by threads that have ended\n",
+			site->by_dead_bytes, site->by_dead_count);
+	trend_write(out, report, ranked);
+	output_text_stack_write(out, report->colour, ranked);
+}
+
+/* Sums up what is cut. */
+static void cut_write(FILE *out, const struct report_process *ranked, enum family_id family,
+		      size_t shown)
+{
+	uint64_t bytes = 0;
+
+	if (shown == ranked->family_totals[family])
+		return;
+	for (size_t i = 0; i < ranked->process->sites.count; i++) {
+		if (ranked->process->sites.items[i].family == family)
+			bytes += ranked->process->sites.items[i].bytes;
+	}
+	for (size_t i = 0; i < ranked->sites.count; i++) {
+		if (ranked->sites.items[i].site->family == family)
+			bytes -= ranked->sites.items[i].site->bytes;
+	}
+	fprintf(out, "\t… and %zu more stacks (%" PRIu64 " bytes)\n",
+		ranked->family_totals[family] - shown, bytes);
+}
+
+static void heading_write(FILE *out, const struct report *report, enum family_id family,
+			  size_t sites)
+{
+	const struct text_style *style = &styles[report->colour];
+	struct tm local = {0};
+	char clock[16];
+
+	localtime_r(&report->snapshot->time.tv_sec, &local);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	fprintf(out, "%s[%s] Top %zu stacks with outstanding %s:%s\n", style->bold, clock, sites,
+		family_get(family)->noun, style->plain);
+}
+
+static void family_write(FILE *out, const struct report *report,
+			 const struct report_process *ranked, enum family_id family)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < ranked->sites.count; i++)
+		shown += ranked->sites.items[i].site->family == family;
+	heading_write(out, report, family, shown);
+	for (size_t i = 0; i < ranked->sites.count; i++) {
+		if (ranked->sites.items[i].site->family == family)
+			output_text_site_write(out, report, &ranked->sites.items[i]);
+	}
+	cut_write(out, ranked, family, shown);
+}
+
+/* The threads of one process, in a few lines: `leakmon threads` has the whole stacks. */
+
+/* Of those that created dead threads. */
+#define TOP_CREATORS 3
+
+void output_text_place_write(FILE *out, const struct frames *frames, uint64_t address)
+{
+	const struct frame *frame = frames->list.count ? &frames->list.items[0] : NULL;
+
+	if (!frame || !frame->function) {
+		fprintf(out, "0x%" PRIx64, address);
+		return;
+	}
+	text_print_inert(out, frame->function);
+	if (!frame->file)
+		return;
+	fputc(' ', out);
+	text_print_inert(out, frame->file);
+	if (frame->line)
+		fprintf(out, ":%" PRIu32, frame->line);
+}
+
+static void creator_write(FILE *out, const struct report_dead *dead)
+{
+	const struct dead_group *group = dead->group;
+
+	fprintf(out, "\t%" PRIu64 " dead: created by ", group->count);
+	if (group->depth)
+		output_text_place_write(out, &dead->stack, LM_FRAME_ADDRESS(group->addresses[0]));
+	else
+		fputs("an unknown stack", out);
+	if (group->start_routine) {
+		fputs(", ran ", out);
+		output_text_place_write(out, &dead->start, group->start_routine);
+	}
+	if (group->heap_count)
+		fprintf(out, "; %" PRIu64 " bytes in %" PRIu64 " blocks are theirs",
+			group->heap_bytes, group->heap_count);
+	fputc('\n', out);
+}
+
+static void threads_write(FILE *out, const struct report_process *ranked)
+{
+	const struct thread_figures *threads = &ranked->process->threads;
+	char mapped[16], resident[16];
+	uint64_t shown = 0;
+
+	if (threads->why[0]) {
+		fprintf(out,
+			"threads: %" PRIu64 " alive; cannot tell which are dead: ", threads->alive);
+		text_print_inert(out, threads->why);
+		fputc('\n', out);
+	}
+	if (!threads->followed)
+		return;
+	fprintf(out, "threads: %" PRIu64 " alive, %" PRIu64 " dead and not joined", threads->alive,
+		threads->dead);
+	if (threads->dead)
+		fprintf(out, " (stacks: %s mapped, %s resident)",
+			units_bytes(mapped, (double)threads->dead_stack_bytes, ""),
+			units_bytes(resident, (double)threads->dead_resident_bytes, ""));
+	if (!threads->exact)
+		fputs(" (inexact)", out);
+	if (threads->untold)
+		fprintf(out, "; %" PRIu64 " from before the attach have ended, joined or not",
+			threads->untold);
+	fputc('\n', out);
+	for (size_t i = 0; i < MIN(ranked->dead.count, TOP_CREATORS); i++) {
+		creator_write(out, &ranked->dead.items[i]);
+		shown += ranked->dead.items[i].group->count;
+	}
+	if (ranked->dead.count > TOP_CREATORS)
+		fprintf(out, "\t… and %" PRIu64 " dead of %zu more creators\n",
+			threads->dead - shown, ranked->dead.count - TOP_CREATORS);
+}
+
+/* What the ledgers say below a report, and what it lacks. */
+
+static void balance_write(FILE *out, const struct family *family, const void *figures)
+{
+	static const char *const before[] = {
+		[TERM_SUM] = ": ",    [TERM_FIRST] = " = ",	 [TERM_PART] = " + ",
+		[TERM_BESIDE] = "; ", [TERM_UNLESS_ZERO] = ", ",
+	};
+
+	fputs(family->balance, out);
+	for (size_t i = 0; i < family->figure_count; i++) {
+		const struct figure *figure = &family->figures[i];
+		uint64_t value = figure_value(figure, figures);
+
+		if (figure->term && (value || figure->term != TERM_UNLESS_ZERO))
+			fprintf(out, "%s%" PRIu64 " %s", before[figure->term], value,
+				figure->label);
+	}
+	fputc('\n', out);
+	for (size_t i = 0; i < family->figure_count; i++) {
+		const struct figure *figure = &family->figures[i];
+		uint64_t value = figure_value(figure, figures);
+
+		if (!figure->inexact || !value)
+			continue;
+		fprintf(out, "inexact: %" PRIu64 " %s", value, figure->inexact);
+		if (figure->mended)
+			fprintf(out, "; %s %" PRIu64 " bytes", figure->mended,
+				figure_number(figures, figure->mended_bytes));
+		fputc('\n', out);
+	}
+}
+
+static void causes_write(FILE *out, const struct figure *figure, const void *figures)
+{
+	const struct causes *causes = figure->causes;
+
+	for (unsigned i = causes->first; i < causes->count; i++) {
+		uint64_t count = figure_by_cause(figure, figures, i);
+
+		if (count)
+			fprintf(out, "%s: %" PRIu64 " %s: %s\n", causes->line, count, causes->what,
+				causes->advice(i));
+	}
+}
+
+static void checks_write(FILE *out, const struct snapshot *snapshot)
+{
+	const struct ledger *ledger = &snapshot->ledger;
+
+	if (!ledger_agrees(snapshot, ledger))
+		fprintf(out,
+			"inexact: the live set holds %" PRIu64 " blocks, the ledger says %" PRIu64
+			"\n",
+			ledger->scanned, ledger->outstanding);
+	if (snapshot->sampled)
+		fputs("estimated from a sample: bytes and counts by stack; "
+		      "the ledger counts the sampled blocks\n",
+		      out);
+}
+
+/* Else the stacks would seem to contradict the ledger. */
+static void young_write(FILE *out, const struct snapshot *snapshot)
+{
+	uint64_t young = 0;
+
+	if (!snapshot->has_ages || snapshot->sampled)
+		return;
+	if (snapshot->only_by_dead) {
+		fputs("not listed: blocks of threads that live, or whose process has ended\n", out);
+		return;
+	}
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		const struct snapshot_process *process = &snapshot->processes.items[i];
+
+		if (process->ledger.scanned > process->outstanding_count)
+			young += process->ledger.scanned - process->outstanding_count;
+	}
+	if (young)
+		fprintf(out, "not listed: %" PRIu64 " blocks younger than --older\n", young);
+}
+
+static void ledgers_write(FILE *out, const struct snapshot *snapshot)
+{
+	const struct family *heap = family_get(FAMILY_HEAP);
+
+	for (size_t id = 0; id < FAMILY_MAX_; id++) {
+		const struct family *family = family_get(id);
+
+		if (family->balance && family_is_present(family, snapshot))
+			balance_write(out, family, family_total(family, snapshot));
+	}
+	young_write(out, snapshot);
+	for (size_t i = 0; i < heap->figure_count; i++) {
+		if (heap->figures[i].causes)
+			causes_write(out, &heap->figures[i], &snapshot->ledger);
+	}
+	checks_write(out, snapshot);
+}
+
+/* The report. */
+
+/* container NAME (pod NAMESPACE/POD) ID [(unproven)] */
+static void container_write(FILE *out, const struct container *container)
+{
+	const struct container_claims *claims = &container->claims;
+	bool doubted = container->doubt != CONTAINER_PROVEN;
+	const char *name = doubted ? claims->name : container->name;
+	const char *pod = doubted ? claims->pod : container->pod;
+	const char *namespace = doubted ? claims->namespace : container->namespace;
+
+	fputs("container ", out);
+	if (name)
+		text_print_inert(out, name);
+	if (pod) {
+		fputs(name ? " (pod " : "(pod ", out);
+		text_print_inert(out, namespace ? namespace : "?");
+		fputc('/', out);
+		text_print_inert(out, pod);
+		fputc(')', out);
+	}
+	fprintf(out, "%s%.12s%s\n", name || pod ? " " : "", container->id,
+		doubted ? " (unproven)" : "");
+}
+
+/* The ledger below has the causes that come with a number. */
+static void inexact_write(FILE *out, const struct snapshot_process *process)
+{
+	for (size_t i = 0; i < INEXACT_MAX_; i++) {
+		if (!(process->inexact & 1u << i) || !inexact_advice(i))
+			continue;
+		fprintf(out, "inexact: %s", inexact_advice(i));
+		if (i == INEXACT_SHARED_MEMORY)
+			fprintf(out, " (%" PRIu32 "; the latest was PID %" PRIu32 ")",
+				process->hidden_tasks, process->hidden_pid);
+		fputc('\n', out);
+	}
+}
+
+static void process_write(FILE *out, const struct report *report,
+			  const struct report_process *ranked)
+{
+	const struct snapshot_process *process = ranked->process;
+
+	fprintf(out, "process %" PRIu32 " ", process->pid);
+	text_print_inert(out, process->comm);
+	if (process->exited)
+		fputs(" (exited)", out);
+	if (!process->exact)
+		fputs(report->snapshot->sampled ? " (estimated)" : " (inexact)", out);
+	fprintf(out, ": %" PRIu64 " bytes in %" PRIu64 " blocks outstanding\n",
+		process->outstanding_bytes, process->outstanding_count);
+	inexact_write(out, process);
+	if (process->container)
+		container_write(out, process->container);
+	threads_write(out, ranked);
+	for (size_t family = 0; family < FAMILY_MAX_; family++) {
+		/* Of a user process the heap is always there, if only to say that it holds nothing.
+		 */
+		if (ranked->family_totals[family] || (family == FAMILY_HEAP && process->pid))
+			family_write(out, report, ranked, family);
+	}
+}
+
+int output_text_write(FILE *out, const struct report *report)
+{
+	for (size_t i = 0; i < report->processes.count; i++)
+		process_write(out, report, &report->processes.items[i]);
+	if (!report->processes.count)
+		heading_write(out, report, FAMILY_HEAP, 0);
+	ledgers_write(out, report->snapshot);
+	fputc('\n', out);
+	return output_finish(out);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parts of the text format that other reports use, too. */
+#ifndef LEAKMON_OUTPUT_REPORT_TEXT_H
+#define LEAKMON_OUTPUT_REPORT_TEXT_H
+
+#include <stdio.h>
+
+#include "analyze/report.h"
+
+/* The frames of a stack, the caller of the allocator first, and why it has none, or no more. */
+void output_text_stack_write(FILE *out, bool colour, const struct report_site *ranked);
+void output_text_frames_write(FILE *out, bool colour, const struct frames *frames);
+
+/* Function, file and line of the innermost one, or the address where it has no name. */
+void output_text_place_write(FILE *out, const struct frames *frames, uint64_t address);
+
+/* A site: what it holds, and its stack. */
+void output_text_site_write(FILE *out, const struct report *report,
+			    const struct report_site *ranked);
+
+#endif
