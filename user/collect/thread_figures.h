@@ -35,7 +35,7 @@ struct thread_figures {
 	bool exact;	 /* no thread was missed */
 	char why[96];	 /* not followed, although it was tried: why; "" */
 	uint64_t untold; /* ended since the attach, joined or not: not known, not in `dead` */
-	uint64_t dead; /* ended, not joined, not detached */
+	uint64_t dead;	 /* ended, not joined, not detached */
 	uint64_t dead_stack_bytes, dead_resident_bytes;
 	uint64_t dead_heap_bytes, dead_heap_count;
 	uint64_t created, joined, detached; /* since the attach */
