@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "cli/words.h"
+#include "cli/shell_split.h"
 #include "command/command.h"
 
 #define GO_ON (-1)
@@ -20,7 +20,7 @@ struct line {
 static inline void line_split(struct line *line, const char *text)
 {
 	memset(line, 0, sizeof(*line));
-	assert_int_equal(words_split(text, &line->argv), 0);
+	assert_int_equal(shell_split(text, &line->argv), 0);
 	while (line->argv[line->argc])
 		line->argc++;
 }

@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/shell_split.h"
 #include "cli/values.h"
-#include "cli/words.h"
 
 /* Different names of options, of all commands. */
 #define ENTRIES_MAX 96

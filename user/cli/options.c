@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cli/shell_split.h"
 #include "cli/values.h"
-#include "cli/words.h"
 #include "output/output.h"
 #include "proc/container.h"
 
@@ -116,7 +116,7 @@ static int add_pod(void *field, const struct option_row *row, const char *text)
 static int set_command(void *field, const struct option_row *row, const char *text)
 {
 	char **words = NULL;
-	int error = words_split(text, &words);
+	int error = shell_split(text, &words);
 
 	(void)row;
 	/* An empty name can never be started. */

@@ -375,7 +375,7 @@ static void sampled_adapt_period(struct sampling *sampling, struct sampled *samp
 /* Nor do seconds in which next to nothing grew. */
 #define WINDOW_MIN_S 1.0
 
-static int weigh(struct sampled *sampled, const struct maps *maps)
+static int attribute_samples(struct sampled *sampled, const struct maps *maps)
 {
 	if (sampled->kind == QUANTITY_HEAP)
 		return attribute_pages(&sampled->samples, sampled->pid);
@@ -432,7 +432,7 @@ static int fill_stacks(struct triage_samples *result, struct sampling *sampling,
 		       struct sampled *sampled, const struct maps *maps)
 {
 	_cleanup_(sample_sums_free) struct sample_sums sums = {0};
-	int error = weigh(sampled, maps);
+	int error = attribute_samples(sampled, maps);
 
 	if (!error)
 		error = samples_prune(&sampled->samples);

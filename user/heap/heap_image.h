@@ -91,7 +91,7 @@ struct heap_image {
 
 /*
  * 0; -ESRCH: the process is gone, or none; -EPERM, -EACCES: it must not be read; -ENOMEM.
- * A process that cannot be stopped is pictured without (see why_not_stopped).
+ * A process that cannot be stopped is read without (see why_not_stopped).
  * *heap image is untouched on failure.
  */
 int heap_image_take(pid_t pid, const struct heap_image_options *options,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/words.h"
+#include "cli/shell_split.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -104,7 +104,7 @@ static int split_all(struct splitter *splitter)
 	return error;
 }
 
-int words_split(const char *text, char ***words)
+int shell_split(const char *text, char ***words)
 {
 	_cleanup_free_ char *room = malloc(strlen(text) + 1);
 	struct splitter splitter = {.at = text, .word = room};

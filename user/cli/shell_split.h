@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A command line in one string, split into words as a POSIX shell does. */
-#ifndef LEAKMON_CLI_WORDS_H
-#define LEAKMON_CLI_WORDS_H
+#ifndef LEAKMON_CLI_SHELL_SPLIT_H
+#define LEAKMON_CLI_SHELL_SPLIT_H
 
 /*
  * Splits at blanks and newlines. Quotes and backslashes as in POSIX.1-2017, XCU 2.2; nothing is
@@ -9,7 +9,7 @@
  * 0 and a NULL-terminated array, for words_free(); -EINVAL: an open quote, a backslash at the end,
  * or no word at all; -ENOMEM. *words is untouched on failure.
  */
-int words_split(const char *text, char ***words);
+int shell_split(const char *text, char ***words);
 
 /* A deep copy of a NULL-terminated array; NULL: out of memory. */
 char **words_copy(char *const *words);

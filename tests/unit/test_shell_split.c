@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/words.h"
+#include "cli/shell_split.h"
 
 struct example {
 	const char *text;
@@ -54,7 +54,7 @@ static void words_are_split_as_a_shell_does(void **state)
 		_cleanup_free_ char *text = NULL;
 		char **words = NULL;
 
-		assert_int_equal(words_split(examples[i].text, &words), 0);
+		assert_int_equal(shell_split(examples[i].text, &words), 0);
 		text = bracketed(words);
 		words_free(words);
 		assert_string_equal(text, examples[i].words);
@@ -70,7 +70,7 @@ static void what_does_not_end_or_is_empty_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		char *marker[] = {NULL}, **words = marker;
 
-		assert_int_equal(words_split(texts[i], &words), -EINVAL);
+		assert_int_equal(shell_split(texts[i], &words), -EINVAL);
 		assert_ptr_equal(words, marker);
 	}
 }
