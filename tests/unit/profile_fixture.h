@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A simulated program: sites whose blocks live as told, seen through windows and looks as a profile
+ * sees them. Contents are numbers; who reuses an address writes its own.
+ */
+#ifndef LEAKMON_TESTS_PROFILE_FIXTURE_H
+#define LEAKMON_TESTS_PROFILE_FIXTURE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "profile/profiled.h"
+
+struct simulated {
+	double at_s, dies_s; /* INFINITY: never */
+	double writes_s;     /* so often it is written to; 0: never */
+	uint64_t address, size, contents;
+	uint32_t site;
+	bool quiet;    /* once dead, its memory stays as it is, */
+	bool zeroed;   /* it holds nothing but zeros, and so does whoever has its memory next */
+	bool unmapped; /* its memory goes with it */
+};
+
+/* Blocks that were born in windows: of the others nobody learns. */
+struct program {
+	struct {
+		struct simulated *items;
+		size_t count, capacity;
+	} blocks;
+	struct hash by_address; /* -> index + 1 */
+	uint64_t random, next_address;
+};
+
+static inline double sim_unit(uint64_t *random)
+{
+	uint64_t mixed = *random += 0x9e3779b97f4a7c15u;
+
+	mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+	mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+	return (double)((mixed ^ mixed >> 31) >> 11) / 9007199254740992.0;
+}
+
+/* D. E. Knuth's, in pieces: exp(-mean) must not vanish. */
+static inline size_t sim_poisson(uint64_t *random, double mean)
+{
+	size_t count = 0;
+
+	while (mean > 0) {
+		double part = fmin(mean, 30), limit = exp(-part), product = sim_unit(random);
+
+		for (; product > limit; product *= sim_unit(random))
+			count++;
+		mean -= part;
+	}
+	return count;
+}
+
+static inline double sim_exponential(uint64_t *random, double mean)
+{
+	return -mean * log1p(-sim_unit(random));
+}
+
+static inline struct simulated *program_allocate(struct program *program, uint32_t site,
+						 double at_s)
+{
+	struct simulated *block = vec_push(&program->blocks);
+
+	program->next_address += 256;
+	*block = (struct simulated){.at_s = at_s,
+				    .dies_s = INFINITY,
+				    .address = 0x10000 + program->next_address,
+				    .size = 100,
+				    .contents = program->next_address * 31 + 7,
+				    .site = site};
+	*hash_put(&program->by_address, block->address, NULL) = program->blocks.count;
+	return block;
+}
+
+static inline void program_free(struct program *program)
+{
+	vec_free(&program->blocks);
+	hash_free(&program->by_address);
+}
+
+/* A block born in the window, as the end of the window sees it. */
+static inline uint64_t born_ns(const struct simulated *block)
+{
+	return (uint64_t)(block->at_s * 1e9);
+}
+
+/* What stands at an address at a time. */
+static inline struct look_result program_look(const struct program *program,
+					      const struct look_request *request, double now_s)
+{
+	const struct simulated *block =
+		&program->blocks.items[*hash_get(&program->by_address, request->address) - 1];
+	struct look_result result = {.state = LOOK_READ, .hash = block->contents};
+
+	if (block->writes_s > 0)
+		result.hash ^= (uint64_t)((now_s - block->at_s) / block->writes_s) << 32;
+	if (now_s >= block->dies_s && !block->quiet)
+		result.hash ^= (uint64_t)(block->dies_s * 1e6) | 1;
+	if (block->zeroed)
+		result = (struct look_result){.state = LOOK_READ, .hash = 99, .uniform = true};
+	if (now_s >= block->dies_s && block->unmapped)
+		result.state = LOOK_UNMAPPED;
+	return result;
+}
+
+static inline void looks_until(struct profiled *profiled, const struct program *program,
+			       double now_s)
+{
+	size_t window;
+
+	while ((window = profiled_due(profiled, now_s)) != SIZE_MAX) {
+		size_t count = profiled->windows.items[window].samples.count;
+		struct look_request *requests = calloc(count + 1, sizeof(*requests));
+		struct look_result *results = calloc(count + 1, sizeof(*results));
+		double at_s = profiled->windows.items[window].end_s +
+			      profile_age_s(profiled->windows.items[window].age);
+
+		profiled_look_begin(profiled, window, requests);
+		for (size_t i = 0; i < count; i++)
+			results[i] = program_look(program, &requests[i], fmin(at_s, now_s));
+		profiled_look_finish(profiled, window, fmin(at_s, now_s), results);
+		free(requests);
+		free(results);
+	}
+}
+
+/* What a window sees of earlier blocks: those that die in it are gone from the live set. */
+static inline void program_bury(struct profiled *profiled, const struct program *program,
+				double at_s, double end_s)
+{
+	struct profile_index index = {0};
+	size_t left = 0;
+
+	assert_int_equal(profiled_index(profiled, &index), 0);
+	for (size_t i = 0; i < index.blocks.count; i++) {
+		const struct known_block *known = &index.blocks.items[i];
+		const struct simulated *block =
+			&program->blocks.items[*hash_get(&program->by_address, known->address) - 1];
+
+		if (block->dies_s < at_s || block->dies_s > end_s)
+			index.blocks.items[left++] = *known;
+	}
+	profiled_bury(profiled, index.blocks.items, left);
+	vec_free(&index.blocks);
+}
+
+/* A window over the blocks from `first` on, all of which were born in it. */
+static inline void window_over(struct profiled *profiled, const struct program *program,
+			       size_t first, double at_s, double length_s)
+{
+	size_t born = program->blocks.count - first, outstanding = 0, births = 0;
+	struct window_block *blocks = calloc(born + 1, sizeof(*blocks));
+	struct window_births *sums = calloc(born + 1, sizeof(*sums));
+	double end_s = at_s + length_s;
+
+	program_bury(profiled, program, at_s, end_s);
+	for (size_t i = first; i < program->blocks.count; i++) {
+		const struct simulated *block = &program->blocks.items[i];
+		size_t j = 0;
+
+		while (j < births && sums[j].site != block->site)
+			j++;
+		births += j == births;
+		sums[j].site = block->site;
+		sums[j].blocks++;
+		sums[j].bytes += block->size;
+		if (block->dies_s > end_s)
+			blocks[outstanding++] = (struct window_block){block->address, block->size,
+								      born_ns(block), block->site};
+	}
+	assert_int_equal(
+		profiled_take(profiled, &(struct window_taken){.at_s = at_s + length_s / 2,
+							       .length_s = length_s,
+							       .end_s = end_s,
+							       .balance = (double)outstanding,
+							       .births = sums,
+							       .birth_count = births,
+							       .blocks = blocks,
+							       .block_count = outstanding,
+							       .room = 100000}),
+		0);
+	profiled->due_s = end_s;
+	looks_until(profiled, program, end_s);
+	free(blocks);
+	free(sums);
+}
+
+static inline struct site_judgement judge_site(struct profiled *profiled, uint32_t site)
+{
+	struct site_judgement judgement = {0};
+	uint64_t *index = hash_get(&profiled->by_index, site);
+
+	if (index)
+		site_figures_judge(&profiled->sites.items[*index]->figures, &profiled->figures,
+				   &judgement);
+	return judgement;
+}
+
+#endif

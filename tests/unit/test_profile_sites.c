@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sites whose truth is known, through windows and looks as a profile has them: intervals cover the
+ * truth, and verdicts are right, for 200 fixed seeds and the eighteen kinds of sites.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/profile_fixture.h"
+#include "unit/site_kinds.h"
+
+#define SEEDS 200
+
+/* A site of a simulated program: so many blocks a second, each with these qualities. */
+struct habit {
+	double rate, rate_until_s; /* 0: to the end */
+	double life_s;		   /* mean of an exponential time, or exact; INFINITY */
+	double writes_s;	   /* between writes to a block; 0: none */
+	double quiet_share;	   /* of them, quiet ones */
+	bool exact_life, zeroed, quiet, unmapped;
+};
+
+static void live_through(struct program *program, uint32_t site, const struct habit *habit,
+			 double at_s, double length_s)
+{
+	double rate = habit->rate_until_s && at_s > habit->rate_until_s ? 0 : habit->rate;
+	size_t births = sim_poisson(&program->random, rate * length_s);
+
+	for (size_t i = 0; i < births; i++) {
+		double born_s = at_s + length_s * sim_unit(&program->random);
+		struct simulated *block = program_allocate(program, site, born_s);
+
+		if (habit->exact_life)
+			block->dies_s = born_s + habit->life_s;
+		else if (isfinite(habit->life_s))
+			block->dies_s = born_s + sim_exponential(&program->random, habit->life_s);
+		block->writes_s = habit->writes_s;
+		block->zeroed = habit->zeroed;
+		block->quiet = habit->quiet || sim_unit(&program->random) < habit->quiet_share;
+		block->unmapped = habit->unmapped;
+	}
+}
+
+struct run {
+	struct program program;
+	struct profiled profiled;
+	double now_s, next_s;
+};
+
+static void run_begin(struct run *run, uint64_t seed)
+{
+	memset(run, 0, sizeof(*run));
+	run->program.random = seed * 1000003;
+	profiled_init(&run->profiled, seed);
+}
+
+static void run_end(struct run *run)
+{
+	program_free(&run->program);
+	profiled_free(&run->profiled);
+}
+
+/* Windows of `length_s` about every `gap_s`. */
+static void run_until(struct run *run, const struct habit *habits, size_t count, double end_s,
+		      double length_s, double gap_s)
+{
+	while (run->next_s + length_s < end_s) {
+		size_t first = run->program.blocks.count;
+
+		looks_until(&run->profiled, &run->program, run->next_s);
+		for (size_t i = 0; i < count; i++)
+			live_through(&run->program, (uint32_t)i + 1, &habits[i], run->next_s,
+				     length_s);
+		window_over(&run->profiled, &run->program, first, run->next_s, length_s);
+		run->next_s += length_s + sim_exponential(&run->program.random, gap_s);
+	}
+	looks_until(&run->profiled, &run->program, end_s);
+	run->now_s = end_s;
+}
+
+/* 10 blocks a second of 100 bytes, among others that die, at 1.5 % of the time tracked. */
+static void growth_of_a_leak_is_covered_after_five_minutes(void **state)
+{
+	static const struct habit habits[] = {
+		{.rate = 10, .life_s = INFINITY},
+		{.rate = 8000, .life_s = 0.05},
+		{.rate = 300, .life_s = 3},
+	};
+	size_t covered = 0, first = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct run run;
+		struct site_judgement leak, churn, other;
+
+		run_begin(&run, seed);
+		run_until(&run, habits, ARRAY_SIZE(habits), 300, 0.03, 2);
+		leak = judge_site(&run.profiled, 1);
+		churn = judge_site(&run.profiled, 2);
+		other = judge_site(&run.profiled, 3);
+		covered +=
+			leak.growth_bytes_per_s.low <= 1000 && 1000 <= leak.growth_bytes_per_s.high;
+		first += leak.growth_bytes_per_s.low > churn.growth_bytes_per_s.low &&
+			 leak.growth_bytes_per_s.low > other.growth_bytes_per_s.low;
+		assert_int_equal(leak.verdict, PROFILE_TOO_EARLY);
+		assert_int_not_equal(churn.verdict, PROFILE_LEAKING);
+		run_end(&run);
+	}
+	print_message("leak of 10 blocks/s: %zu of %d covered, %zu first\n", covered, SEEDS, first);
+	assert_true(covered >= SEEDS * 90 / 100);
+	assert_true(first >= SEEDS * 95 / 100);
+}
+
+static void a_leak_is_called_one_after_twenty_minutes(void **state)
+{
+	static const struct habit habits[] = {
+		{.rate = 10, .life_s = INFINITY},
+		{.rate = 2000, .life_s = 0.05},
+	};
+	size_t leaking = 0, covered = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS / 10; seed++) {
+		struct run run;
+		struct site_judgement leak;
+
+		run_begin(&run, seed);
+		run_until(&run, habits, ARRAY_SIZE(habits), 1200, 0.05, 1.5);
+		leak = judge_site(&run.profiled, 1);
+		leaking += leak.verdict == PROFILE_LEAKING;
+		covered +=
+			leak.growth_blocks_per_s.low <= 10 && 10 <= leak.growth_blocks_per_s.high;
+		assert_int_equal(judge_site(&run.profiled, 2).verdict, PROFILE_CHURNING);
+		run_end(&run);
+	}
+	print_message("%zu of %d leaks called, %zu covered\n", leaking, SEEDS / 10, covered);
+	assert_true(leaking >= SEEDS / 10 * 95 / 100);
+	assert_true(covered >= SEEDS / 10 * 90 / 100);
+}
+
+static void blocks_that_die_at_ten_minutes_are_never_called_a_leak(void **state)
+{
+	static const struct habit habit = {.rate = 20, .life_s = 600, .exact_life = true};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct run run;
+
+		run_begin(&run, seed);
+		for (double now_s = 60; now_s <= 1800; now_s += 60) {
+			struct site_judgement judgement;
+
+			run_until(&run, &habit, 1, now_s, 0.1, 1);
+			judgement = judge_site(&run.profiled, 1);
+			assert_int_not_equal(judgement.verdict, PROFILE_LEAKING);
+			if (now_s == 660)
+				assert_int_equal(judgement.verdict, PROFILE_TOO_EARLY);
+			/* 11 min: what is 745 s old in 85 s. */
+			if (now_s == 660)
+				assert_true(judgement.ready_s > 60 && judgement.ready_s < 400);
+		}
+		assert_true(judge_site(&run.profiled, 1).growth_bytes_per_s.low == 0);
+		run_end(&run);
+	}
+}
+
+struct adversary {
+	const char *name;
+	struct habit habit;
+	unsigned right; /* bits of enum profile_verdict, after 25 minutes */
+};
+
+static void adversaries_are_not_called_leaks(void **state)
+{
+	static const struct adversary adversaries[] = {
+		{"falls quiet when all are dead, and their memory stays as it is",
+		 {.rate = 200, .rate_until_s = 200, .life_s = 20, .quiet = true},
+		 1u << PROFILE_CHURNING | 1u << PROFILE_RETAINED},
+		{"one of a thousand is never used again",
+		 {.rate = 1000, .life_s = 0.5, .quiet_share = 0.001},
+		 1u << PROFILE_CHURNING | 1u << PROFILE_RETAINED},
+		{"zeros, in others' hands soon",
+		 {.rate = 300, .life_s = 20, .zeroed = true},
+		 1u << PROFILE_CHURNING | 1u << PROFILE_RETAINED | 1u << PROFILE_TOO_EARLY},
+		{"alive, and written to",
+		 {.rate = 10, .life_s = INFINITY, .writes_s = 2},
+		 1u << PROFILE_RETAINED},
+		{"mapped, and unmapped",
+		 {.rate = 50, .life_s = 5, .unmapped = true},
+		 1u << PROFILE_CHURNING},
+		{"no more come",
+		 {.rate = 50, .rate_until_s = 120, .life_s = INFINITY},
+		 1u << PROFILE_RETAINED},
+		{"a session of minutes",
+		 {.rate = 20, .life_s = 180},
+		 1u << PROFILE_CHURNING | 1u << PROFILE_RETAINED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(adversaries); i++) {
+		for (uint64_t seed = 1; seed <= 4; seed++) {
+			struct site_judgement judgement;
+			struct run run;
+
+			run_begin(&run, seed);
+			run_until(&run, &adversaries[i].habit, 1, 1500, 0.05, 1.5);
+			judgement = judge_site(&run.profiled, 1);
+			if (!(adversaries[i].right >> judgement.verdict & 1))
+				fail_msg("%s: %s, seed %d", adversaries[i].name,
+					 profile_verdict_name(judgement.verdict), (int)seed);
+			run_end(&run);
+		}
+	}
+}
+
+/* -------- the eighteen kinds */
+
+#define TICK_S 5.0
+#define TICKS 240
+
+/* Block by block: which tick each one came and went in. */
+struct course {
+	VEC(struct simulated) blocks; /* ascending by birth */
+};
+
+/* `count` of those that came at one tick and live go now. */
+static void course_kill(struct course *course, size_t from, size_t to, uint32_t count, double at_s,
+			uint64_t *random)
+{
+	for (size_t i = from; i < to && count; i++) {
+		struct simulated *block = &course->blocks.items[i];
+
+		if (isfinite(block->dies_s))
+			continue;
+		block->dies_s = fmax(at_s, block->at_s) + 0.05 * sim_unit(random);
+		count--;
+	}
+}
+
+static void course_make(struct course *course, enum site_behaviour behaviour, uint64_t seed)
+{
+	struct simulated_site *site = calloc(1, sizeof(*site));
+	size_t ends[TICKS] = {0};
+	uint64_t random = seed;
+	struct site numbers = {0};
+
+	assert_non_null(site);
+	simulated_init(site, behaviour, seed);
+	for (size_t tick = 0; tick < TICKS; tick++) {
+		uint32_t before[TICKS];
+		uint64_t allocated = site->allocated;
+		double now_s = (double)tick * TICK_S;
+
+		for (size_t i = 0; i < tick; i++)
+			before[i] = site->held[i];
+		simulated_step(site, (uint64_t)(TICK_S * 1e9), &numbers);
+		for (uint64_t i = allocated; i < site->allocated; i++) {
+			struct simulated *block = vec_push(&course->blocks);
+
+			*block = (struct simulated){.dies_s = INFINITY, .size = site->size};
+			block->at_s = now_s + TICK_S * (double)(i - allocated) /
+						      (double)(site->allocated - allocated);
+		}
+		ends[tick] = course->blocks.count;
+		for (size_t i = 0; i < tick; i++)
+			course_kill(course, i ? ends[i - 1] : 0, ends[i], before[i] - site->held[i],
+				    now_s + TICK_S / 2, &random);
+		course_kill(course, tick ? ends[tick - 1] : 0, ends[tick],
+			    (uint32_t)(site->allocated - allocated) - site->held[tick], now_s,
+			    &random);
+	}
+	free(site);
+}
+
+/* A fifth of the time tracked: such programs cost next to nothing. */
+static void course_run(const struct course *course, struct run *run)
+{
+	size_t next = 0;
+	double length_s = 0.3;
+
+	while (run->next_s + length_s < TICK_S * TICKS) {
+		size_t first = run->program.blocks.count;
+		double end_s = run->next_s + length_s;
+
+		looks_until(&run->profiled, &run->program, run->next_s);
+		while (next < course->blocks.count && course->blocks.items[next].at_s < run->next_s)
+			next++;
+		for (; next < course->blocks.count && course->blocks.items[next].at_s < end_s;
+		     next++) {
+			const struct simulated *from = &course->blocks.items[next];
+			struct simulated *block = program_allocate(&run->program, 1, from->at_s);
+
+			block->dies_s = from->dies_s;
+			block->size = from->size;
+		}
+		window_over(&run->profiled, &run->program, first, run->next_s, length_s);
+		run->next_s = end_s + sim_exponential(&run->program.random, 1.2);
+	}
+	looks_until(&run->profiled, &run->program, TICK_S * TICKS);
+}
+
+#define KIND_SEEDS 12
+
+static void kinds_of_sites_are_judged_as_well_as_by_exact_tracking(void **state)
+{
+	size_t matrix[BEHAVIOURS][PROFILE_VERDICT_MAX_] = {0}, false_leaks = 0, sure = 0,
+	       called = 0;
+
+	(void)state;
+	for (enum site_behaviour kind = 0; kind < BEHAVIOURS; kind++) {
+		for (uint64_t seed = 1; seed <= KIND_SEEDS; seed++) {
+			struct course course = {0};
+			struct site_judgement judgement;
+			struct run run;
+
+			course_make(&course, kind, seed);
+			run_begin(&run, seed);
+			course_run(&course, &run);
+			judgement = judge_site(&run.profiled, 1);
+			matrix[kind][judgement.verdict]++;
+			false_leaks +=
+				!behaviours[kind].leaks && judgement.verdict == PROFILE_LEAKING;
+			/* Those that exact tracking is sure of. */
+			if (behaviours[kind].right == RIGHT(LEAKING)) {
+				sure++;
+				called += judgement.verdict == PROFILE_LEAKING;
+			}
+			run_end(&run);
+			vec_free(&course.blocks);
+		}
+	}
+	for (size_t kind = 0; kind < BEHAVIOURS; kind++) {
+		print_message("%-20s", behaviours[kind].name);
+		for (size_t v = 0; v < PROFILE_VERDICT_MAX_; v++)
+			print_message(" %s %2zu", profile_verdict_name((enum profile_verdict)v),
+				      matrix[kind][v]);
+		print_message("\n");
+	}
+	print_message("%zu false leaks; %zu of %zu sure leaks called\n", false_leaks, called, sure);
+	assert_int_equal(false_leaks, 0);
+	assert_true(called * 100 >= sure * 97);
+}
+
+/* -------- bounds */
+
+static void samples_stay_bounded_over_half_a_day(void **state)
+{
+	static const struct habit habits[] = {
+		{.rate = 100, .life_s = INFINITY},
+		{.rate = 1000, .life_s = 1},
+		{.rate = 100, .life_s = INFINITY, .writes_s = 1},
+	};
+	size_t most = 0, windows = 0;
+	struct run run;
+
+	(void)state;
+	run_begin(&run, 5);
+	for (double now_s = 600; now_s <= 43200; now_s += 600) {
+		run_until(&run, habits, ARRAY_SIZE(habits), now_s, 0.03, 6);
+		most = run.profiled.samples > most ? run.profiled.samples : most;
+		windows =
+			run.profiled.windows.count > windows ? run.profiled.windows.count : windows;
+	}
+	print_message("at most %zu samples, in %zu windows\n", most, windows);
+	assert_true(most <= 1200);
+	assert_int_equal(judge_site(&run.profiled, 1).verdict, PROFILE_LEAKING);
+	assert_int_equal(judge_site(&run.profiled, 2).verdict, PROFILE_CHURNING);
+	run_end(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(growth_of_a_leak_is_covered_after_five_minutes),
+		cmocka_unit_test(a_leak_is_called_one_after_twenty_minutes),
+		cmocka_unit_test(blocks_that_die_at_ten_minutes_are_never_called_a_leak),
+		cmocka_unit_test(adversaries_are_not_called_leaks),
+		cmocka_unit_test(kinds_of_sites_are_judged_as_well_as_by_exact_tracking),
+		cmocka_unit_test(samples_stay_bounded_over_half_a_day),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

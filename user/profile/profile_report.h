@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A profile as output formats get it: processes and their sites, ranked and named. */
+#ifndef LEAKMON_PROFILE_PROFILE_REPORT_H
+#define LEAKMON_PROFILE_PROFILE_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/vec.h"
+#include "leakmon_abi.h"
+#include "profile/site_figures.h"
+#include "symbol/symbolizer.h"
+
+struct profile_report_site {
+	uint32_t index;	      /* of bpf_side.sites */
+	uint64_t id;	      /* symbolizer_stack_id */
+	struct frames frames; /* owned */
+	enum lm_walk_end end;
+	struct site_judgement judgement;
+};
+
+struct profile_report_process {
+	uint32_t pid;
+	char comm[16];
+	char *exe; /* untrusted; owned; or NULL */
+	bool exited;
+	struct process_judgement judgement;
+	double memory_bytes;	    /* anonymous, resident and swapped out; negative: not known */
+	double memory_growth_per_s; /* of it, in the latest third of the run */
+	bool has_memory_growth;
+	double explained; /* of that growth, the share that the sites account for; negative: nothing
+			     is to be explained */
+	double spent;	  /* of its CPU time, what the profile has cost it */
+	size_t samples;
+	uint64_t dropped;		       /* allocations that windows could not count */
+	VEC(struct profile_report_site) sites; /* those that surely grow most first */
+	size_t sites_total;
+};
+
+struct profile_report {
+	struct timespec time; /* CLOCK_REALTIME */
+	uint64_t sequence;
+	double limit, spent; /* shares of the CPU time that the targets used */
+	bool measured;	     /* what a trap costs; false: it is a guess */
+	double trap_ns;
+	size_t windows, samples;
+	double tracked_s;
+	double cpu_s; /* of leakmon itself so far */
+	uint64_t rss_bytes;
+	bool colour;
+	VEC(struct profile_report_process) processes; /* that grow most first */
+};
+
+/* Ranks sites and processes, and cuts the list of sites; 0: all. */
+void profile_report_rank(struct profile_report *report, size_t top);
+void profile_report_free(struct profile_report *report);
+
+#endif

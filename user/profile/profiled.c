@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "profile/profiled.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* Of each site and window: at its end, and from the third look on. */
+#define ADMIT_MOST 128
+#define ADMIT_LEAST 4
+#define YOUNG_AGE 3
+static const size_t young_most[SAMPLE_DEAD] = {
+	[SAMPLE_UNTOUCHED] = 24,
+	[SAMPLE_CHANGED] = 8,
+};
+/* Of each site: those that have settled; when there are more, some are let go at each look. */
+static const size_t settled_most[SAMPLE_DEAD] = {
+	[SAMPLE_UNTOUCHED] = 64,
+	[SAMPLE_CHANGED] = 24,
+};
+#define SETTLED_KEEP 0.8
+#define SETTLED_KEEP_FEW 0.4 /* when there are twice as many */
+
+/* splitmix64 (Sebastiano Vigna, public domain). */
+static uint64_t random_next(struct profiled *profiled)
+{
+	uint64_t mixed = profiled->random += 0x9e3779b97f4a7c15u;
+
+	mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+	mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+	return mixed ^ mixed >> 31;
+}
+
+static double random_unit(struct profiled *profiled)
+{
+	return (double)(random_next(profiled) >> 11) / 9007199254740992.0;
+}
+
+void profiled_init(struct profiled *profiled, uint64_t seed)
+{
+	*profiled = (struct profiled){.random = seed, .due_s = INFINITY};
+}
+
+void profiled_free(struct profiled *profiled)
+{
+	for (size_t i = 0; i < profiled->sites.count; i++)
+		free(profiled->sites.items[i]);
+	for (size_t i = 0; i < profiled->windows.count; i++)
+		vec_free(&profiled->windows.items[i].samples);
+	vec_free(&profiled->sites);
+	vec_free(&profiled->windows);
+	hash_free(&profiled->by_index);
+	free(profiled->contents);
+	*profiled = (struct profiled){.due_s = INFINITY};
+}
+
+/* In profiled->sites; -ENOMEM. */
+static int site_find(struct profiled *profiled, uint32_t index, uint32_t *found)
+{
+	bool fresh = false;
+	uint64_t *slot = hash_put(&profiled->by_index, index, &fresh);
+	struct profile_site **site;
+
+	if (!slot)
+		return -ENOMEM;
+	if (!fresh) {
+		*found = (uint32_t)*slot;
+		return 0;
+	}
+	site = vec_push(&profiled->sites);
+	if (site)
+		*site = calloc(1, sizeof(**site));
+	if (!site || !*site) {
+		profiled->sites.count -= site != NULL;
+		hash_remove(&profiled->by_index, index);
+		return -ENOMEM;
+	}
+	(*site)->index = index;
+	*found = (uint32_t)(profiled->sites.count - 1);
+	slot = hash_get(&profiled->by_index, index);
+	*slot = *found;
+	return 0;
+}
+
+/* -------- a window */
+
+static int take_births(struct profiled *profiled, const struct profile_window *window,
+		       const struct window_taken *taken)
+{
+	uint32_t site;
+
+	for (size_t i = 0; i < taken->birth_count; i++) {
+		int error = site_find(profiled, taken->births[i].site, &site);
+
+		if (error)
+			return error;
+		site_figures_births(&profiled->sites.items[site]->figures, &profiled->figures,
+				    window, (double)taken->births[i].blocks,
+				    (double)taken->births[i].bytes);
+	}
+	return 0;
+}
+
+static int by_site(const void *a, const void *b)
+{
+	const struct window_block *x = a, *y = b;
+
+	if (x->site != y->site)
+		return x->site < y->site ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static size_t site_run(const struct window_block *blocks, size_t count)
+{
+	size_t run = 1;
+
+	while (run < count && blocks[run].site == blocks->site)
+		run++;
+	return run;
+}
+
+/* `wanted` of a site's blocks, in their order: each is as likely to be chosen as any other
+ * (selection sampling; D. E. Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S). */
+static int admit(struct profiled *profiled, struct sample_window *window,
+		 const struct window_block *blocks, size_t count, size_t wanted)
+{
+	uint32_t site;
+	size_t left = MIN(wanted, count);
+	int error = site_find(profiled, blocks->site, &site);
+
+	for (size_t i = 0; i < count && left && !error; i++) {
+		struct profile_sample *sample;
+
+		if (random_unit(profiled) * (double)(count - i) >= (double)left)
+			continue;
+		sample = vec_push(&window->samples);
+		if (!sample)
+			return -ENOMEM;
+		left--;
+		*sample = (struct profile_sample){
+			.address = blocks[i].address,
+			.size = blocks[i].size,
+			.born_ns = blocks[i].born_ns,
+			.site = site,
+			.weight = (float)count / (float)MIN(wanted, count),
+		};
+	}
+	return error;
+}
+
+static int admit_all(struct profiled *profiled, struct sample_window *window,
+		     const struct window_taken *taken)
+{
+	size_t sites = 0, each;
+	int error = 0;
+
+	qsort(taken->blocks, taken->block_count, sizeof(*taken->blocks), by_site);
+	for (size_t i = 0; i < taken->block_count; sites++)
+		i += site_run(&taken->blocks[i], taken->block_count - i);
+	if (!sites)
+		return 0;
+	each = MIN(ADMIT_MOST, MAX(ADMIT_LEAST, taken->room / sites));
+	for (size_t i = 0; i < taken->block_count && !error;) {
+		size_t run = site_run(&taken->blocks[i], taken->block_count - i);
+
+		error = admit(profiled, window, &taken->blocks[i], run, each);
+		i += run;
+	}
+	return error;
+}
+
+int profiled_take(struct profiled *profiled, const struct window_taken *taken)
+{
+	struct profile_window at = {.at_s = taken->at_s, .length_s = taken->length_s};
+	struct sample_window *window;
+	int error;
+
+	if (!profiled->contents)
+		profiled->contents = calloc(PROFILE_CONTENTS, sizeof(*profiled->contents));
+	window = profiled->contents ? vec_push(&profiled->windows) : NULL;
+	if (!window)
+		return -ENOMEM;
+	window->window = at;
+	window->end_s = taken->end_s;
+	process_figures_window(&profiled->figures, &at, taken->balance);
+	error = take_births(profiled, &at, taken);
+	if (!error)
+		error = admit_all(profiled, window, taken);
+	profiled->samples += window->samples.count;
+	return error;
+}
+
+/* -------- later windows */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct known_block *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->born_ns < y->born_ns ? -1 : x->born_ns > y->born_ns;
+}
+
+static bool knows(const struct known_block *known, size_t count, uint64_t address, uint64_t born_ns)
+{
+	struct known_block wanted = {address, born_ns};
+
+	return count && bsearch(&wanted, known, count, sizeof(*known), by_address);
+}
+
+void profiled_bury(struct profiled *profiled, const struct known_block *known, size_t count)
+{
+	for (size_t i = 0; i < profiled->windows.count; i++) {
+		struct sample_window *window = &profiled->windows.items[i];
+
+		for (size_t j = 0; j < window->samples.count; j++) {
+			struct profile_sample *sample = &window->samples.items[j];
+
+			sample->seen_dead |= !knows(known, count, sample->address, sample->born_ns);
+		}
+	}
+}
+
+int profiled_index(const struct profiled *profiled, struct profile_index *index)
+{
+	index->blocks.count = 0;
+	for (size_t i = 0; i < profiled->windows.count; i++) {
+		const struct sample_window *window = &profiled->windows.items[i];
+
+		for (size_t j = 0; j < window->samples.count; j++) {
+			struct known_block *block = vec_push(&index->blocks);
+
+			if (!block)
+				return -ENOMEM;
+			block->address = window->samples.items[j].address;
+			block->born_ns = window->samples.items[j].born_ns;
+		}
+	}
+	if (index->blocks.count)
+		qsort(index->blocks.items, index->blocks.count, sizeof(*index->blocks.items),
+		      by_address);
+	return 0;
+}
+
+bool profile_index_has(const struct profile_index *index, uint64_t address, uint64_t born_ns)
+{
+	return knows(index->blocks.items, index->blocks.count, address, born_ns);
+}
+
+/* -------- looks */
+
+static double window_due_s(const struct sample_window *window)
+{
+	return window->end_s + profile_age_s(window->age);
+}
+
+size_t profiled_due(const struct profiled *profiled, double now_s)
+{
+	if (now_s < profiled->due_s)
+		return SIZE_MAX;
+	for (size_t i = 0; i < profiled->windows.count; i++) {
+		if (window_due_s(&profiled->windows.items[i]) <= now_s)
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+static void find_next_due(struct profiled *profiled)
+{
+	profiled->due_s = INFINITY;
+	for (size_t i = 0; i < profiled->windows.count; i++)
+		profiled->due_s = fmin(profiled->due_s, window_due_s(&profiled->windows.items[i]));
+}
+
+void profiled_look_begin(const struct profiled *profiled, size_t window,
+			 struct look_request *requests)
+{
+	const struct sample_window *at = &profiled->windows.items[window];
+
+	for (size_t i = 0; i < at->samples.count; i++)
+		requests[i] = (struct look_request){at->samples.items[i].address,
+						    at->samples.items[i].size};
+}
+
+/* Whether these contents were met before, in this process and run. */
+static bool is_common(struct profiled *profiled, const struct look_result *result)
+{
+	uint64_t *place = &profiled->contents[result->hash % PROFILE_CONTENTS];
+	bool met = *place == result->hash;
+
+	*place = result->hash;
+	return met || result->uniform;
+}
+
+/* The first look: what stands in the blocks. */
+static void note_contents(struct profiled *profiled, struct profile_sample *sample,
+			  const struct look_result *result)
+{
+	sample->hash = result->hash;
+	sample->absent = result->state == LOOK_ABSENT;
+	sample->telling = result->state == LOOK_READ && !is_common(profiled, result);
+	if (result->state != LOOK_READ && !sample->absent)
+		sample->state = SAMPLE_CHANGED; /* nothing can be compared with */
+}
+
+static bool is_same(const struct profile_sample *sample, const struct look_result *result)
+{
+	if (sample->absent)
+		return result->state == LOOK_ABSENT;
+	return result->state == LOOK_READ && result->hash == sample->hash;
+}
+
+static bool counts_as(const struct profile_sample *sample, enum survivor survivor)
+{
+	if (survivor == SURVIVOR_UNDEAD)
+		return sample->state != SAMPLE_DEAD;
+	return sample->state == SAMPLE_UNTOUCHED &&
+	       (survivor == SURVIVOR_UNTOUCHED || sample->telling);
+}
+
+static void update(struct profile_sample *sample, const struct look_result *result)
+{
+	if (sample->seen_dead || result->state == LOOK_UNMAPPED)
+		sample->state = SAMPLE_DEAD;
+	else if (!is_same(sample, result))
+		sample->state = SAMPLE_CHANGED;
+}
+
+/* Where settled samples are counted by their states, those states have changed. */
+static void settled_move(struct profile_site *site, uint8_t from, uint8_t to)
+{
+	if (from != SAMPLE_DEAD)
+		site->settled[from]--;
+	if (to != SAMPLE_DEAD)
+		site->settled[to]++;
+}
+
+static void tally_sample(struct look_tally tally[SURVIVOR_MAX_], struct profile_sample *sample,
+			 const struct look_result *result)
+{
+	double weight = (double)sample->weight;
+	bool before[SURVIVOR_MAX_];
+
+	/* What is swapped out cannot be told, and so is not counted this time. */
+	if (result->state == LOOK_SWAPPED && !sample->seen_dead)
+		return;
+	for (size_t i = 0; i < SURVIVOR_MAX_; i++)
+		before[i] = counts_as(sample, i);
+	update(sample, result);
+	for (size_t i = 0; i < SURVIVOR_MAX_; i++) {
+		if (!before[i])
+			continue;
+		tally[i].at_risk += weight;
+		tally[i].risk2 += weight * weight;
+		tally[i].weight_most = fmax(tally[i].weight_most, weight);
+		if (!counts_as(sample, i))
+			continue;
+		tally[i].alive += weight;
+		tally[i].alive2 += weight * weight;
+		tally[i].bytes += weight * (double)sample->size;
+	}
+}
+
+static void look_at_site(struct profiled *profiled, struct sample_window *window, size_t first,
+			 size_t count, const struct look_result *results)
+{
+	struct look_tally tally[SURVIVOR_MAX_] = {0};
+	struct profile_site *site = profiled->sites.items[window->samples.items[first].site];
+
+	for (size_t i = first; i < first + count; i++) {
+		struct profile_sample *sample = &window->samples.items[i];
+		uint8_t before = sample->state;
+
+		if (!window->age) /* the window's end, where all are alive */
+			note_contents(profiled, sample, &results[i]);
+		tally_sample(tally, sample, &results[i]);
+		if (window->settled)
+			settled_move(site, before, sample->state);
+	}
+	site_figures_looked(&site->figures, &profiled->figures, &window->window, window->age,
+			    tally);
+}
+
+static size_t sample_run(const struct sample_window *window, size_t first)
+{
+	size_t run = 1;
+
+	while (first + run < window->samples.count &&
+	       window->samples.items[first + run].site == window->samples.items[first].site)
+		run++;
+	return run;
+}
+
+/* Of the samples in one state `wanted` go on; those that do weigh for the others. */
+static size_t keep_some(struct profiled *profiled, struct profile_sample *samples, size_t count,
+			uint8_t state, size_t wanted)
+{
+	size_t all = 0, seen = 0, taken = 0, kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		all += samples[i].state == state;
+	for (size_t i = 0; i < count; i++) {
+		bool chosen = true;
+
+		if (samples[i].state == state && all > wanted) {
+			chosen = random_unit(profiled) * (double)(all - seen) <
+				 (double)(wanted - taken);
+			seen++;
+			taken += chosen;
+			samples[i].weight *= (float)all / (float)wanted;
+		}
+		if (chosen)
+			samples[kept++] = samples[i];
+	}
+	return kept;
+}
+
+/* When a site has more than enough in one state, some are seen no more, and others weigh for them.
+ */
+static size_t let_go(struct profiled *profiled, struct profile_site *site,
+		     struct profile_sample *samples, size_t count, uint8_t state)
+{
+	bool enough = site->settled[state] > settled_most[state];
+	double keep =
+		site->settled[state] > 2 * settled_most[state] ? SETTLED_KEEP_FEW : SETTLED_KEEP;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (enough && samples[i].state == state) {
+			if (random_unit(profiled) >= keep) {
+				site->settled[state]--;
+				continue;
+			}
+			samples[i].weight /= (float)keep;
+		}
+		samples[kept++] = samples[i];
+	}
+	return kept;
+}
+
+static size_t drop_dead(struct profile_sample *samples, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (samples[i].state != SAMPLE_DEAD)
+			samples[kept++] = samples[i];
+	}
+	return kept;
+}
+
+/* After a look: who is followed further. */
+static size_t thin_site(struct profiled *profiled, const struct sample_window *window,
+			struct profile_sample *samples, size_t count)
+{
+	struct profile_site *site = profiled->sites.items[samples->site];
+	size_t left = drop_dead(samples, count);
+	bool settles = window->age >= PROFILE_AGE_SETTLED && !window->settled;
+
+	for (size_t i = 0; settles && i < left; i++)
+		site->settled[samples[i].state]++;
+	for (uint8_t state = 0; state < SAMPLE_DEAD; state++) {
+		if (window->age == YOUNG_AGE)
+			left = keep_some(profiled, samples, left, state, young_most[state]);
+		if (window->age >= PROFILE_AGE_SETTLED)
+			left = let_go(profiled, site, samples, left, state);
+	}
+	return left;
+}
+
+static void thin(struct profiled *profiled, struct sample_window *window)
+{
+	struct profile_sample *samples = window->samples.items;
+	size_t kept = 0, run;
+
+	for (size_t i = 0; i < window->samples.count; i += run) {
+		size_t left;
+
+		run = sample_run(window, i);
+		left = thin_site(profiled, window, &samples[i], run);
+		if (left)
+			memmove(&samples[kept], &samples[i], left * sizeof(*samples));
+		kept += left;
+	}
+	window->settled |= window->age >= PROFILE_AGE_SETTLED;
+	profiled->samples -= window->samples.count - kept;
+	window->samples.count = kept;
+}
+
+static void window_remove(struct profiled *profiled, size_t i)
+{
+	struct sample_window *window = &profiled->windows.items[i];
+
+	for (size_t j = 0; j < window->samples.count && window->settled; j++) {
+		const struct profile_sample *sample = &window->samples.items[j];
+
+		profiled->sites.items[sample->site]->settled[sample->state]--;
+	}
+	profiled->samples -= window->samples.count;
+	vec_free(&window->samples);
+	profiled->windows.items[i] = profiled->windows.items[--profiled->windows.count];
+}
+
+/* Ages that passed while nobody looked are left out: the next one sees what has become of it. */
+static void to_next_age(struct profiled *profiled, size_t window, double now_s)
+{
+	struct sample_window *at = &profiled->windows.items[window];
+
+	do {
+		at->age++;
+	} while (at->age < PROFILE_AGES && at->end_s + profile_age_s(at->age + 1) <= now_s);
+	/* Until it has settled, it also counts that nothing is left of it. */
+	if (at->age >= PROFILE_AGES || (at->age > PROFILE_AGE_SETTLED && !at->samples.count))
+		window_remove(profiled, window);
+	find_next_due(profiled);
+}
+
+void profiled_look_finish(struct profiled *profiled, size_t window, double now_s,
+			  const struct look_result *results)
+{
+	struct sample_window *at = &profiled->windows.items[window];
+	size_t run;
+
+	if (results) {
+		process_figures_looked(&profiled->figures, &at->window, at->age);
+		for (size_t i = 0; i < at->samples.count; i += run) {
+			run = sample_run(at, i);
+			look_at_site(profiled, at, i, run, results);
+		}
+		thin(profiled, at);
+	}
+	to_next_age(profiled, window, now_s);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What windows and looks say of one process and of its sites: births per second, how long blocks
+ * live, how fast each site grows, and a verdict. Pure: times are handed in, in seconds since the
+ * run began, and nothing is read.
+ *
+ * A window is a short time in which every allocation and free is seen. The blocks that are
+ * outstanding at its end are looked at again at fixed ages. Growth is the rate at which blocks come
+ * that reach the settled age, in the latest third of the run, times the share of those that go on
+ * to the greatest age that enough blocks have come to. So it says of what stopped growing that it
+ * has, and uses all of the run for how long blocks live.
+ */
+#ifndef LEAKMON_PROFILE_SITE_FIGURES_H
+#define LEAKMON_PROFILE_SITE_FIGURES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/intervals.h"
+
+/* The ages at which blocks are looked at: 0 (the window's end), 1, 2, 4 ... 64 s, then a quarter
+ * more each time, up to a day. */
+#define PROFILE_AGES 41
+#define PROFILE_AGE_SETTLED 7
+double profile_age_s(size_t age);
+
+/* Who passes for alive. */
+enum survivor {
+	SURVIVOR_UNTOUCHED, /* still there, and its contents have not changed */
+	SURVIVOR_TELLING,   /* the same of contents that no other block has: no other can have
+			       taken its place */
+	SURVIVOR_UNDEAD,    /* not known to be dead: perhaps written to, perhaps reused */
+	SURVIVOR_MAX_,
+};
+
+/* The run in parts of equal length; when there are more, neighbours become one. */
+#define PROFILE_EPOCHS 12
+#define PROFILE_EPOCH_S 30.0
+
+struct process_epoch {
+	struct window_sums windows;
+	struct window_sums settled; /* those looked at at the settled age */
+	struct count_sums balance;  /* allocations - frees */
+};
+
+/* Zero-initialise. */
+struct process_figures {
+	unsigned merges; /* an epoch is PROFILE_EPOCH_S * 2^merges long */
+	struct process_epoch epochs[PROFILE_EPOCHS];
+	struct window_sums looked[PROFILE_AGES]; /* of the whole run, by age */
+	double tracked_s, last_s;		 /* in windows; where the latest one stood */
+};
+
+struct site_epoch {
+	struct count_sums births;
+	double birth_bytes;
+	struct count_sums settled[SURVIVOR_MAX_];
+	double settled_bytes; /* of those that are untouched */
+};
+
+struct site_early {
+	struct count_sums alive[SURVIVOR_MAX_];
+	double bytes;
+};
+
+/* Zero-initialise. */
+struct site_figures {
+	unsigned merges;
+	struct site_epoch epochs[PROFILE_EPOCHS];
+	struct site_early early[PROFILE_AGE_SETTLED + 1]; /* of the whole run */
+	struct life_cell cells[SURVIVOR_MAX_][PROFILE_AGES];
+};
+
+struct profile_window {
+	double at_s;	 /* its middle */
+	double length_s; /* in which births were counted */
+};
+
+/* Each window once, and its balance; then each site in which blocks were born. */
+void process_figures_window(struct process_figures *process, const struct profile_window *window,
+			    double balance);
+void site_figures_births(struct site_figures *site, const struct process_figures *process,
+			 const struct profile_window *window, double blocks, double bytes);
+
+/* What one look at the blocks of one window and one site came to. */
+struct look_tally {
+	double at_risk, risk2; /* weights of those alive at the look before, and their squares */
+	double alive, alive2;  /* the same of those that are still */
+	double bytes;	       /* of those that are still */
+	double weight_most;
+};
+
+/* Each look at a window once; then each site that has blocks in it. At age 0 all are alive. */
+void process_figures_looked(struct process_figures *process, const struct profile_window *window,
+			    size_t age);
+void site_figures_looked(struct site_figures *site, const struct process_figures *process,
+			 const struct profile_window *window, size_t age,
+			 const struct look_tally tally[SURVIVOR_MAX_]);
+
+enum profile_verdict {
+	PROFILE_TOO_EARLY,
+	PROFILE_CHURNING, /* its blocks die */
+	PROFILE_RETAINED, /* they live, but are written to, die slowly, or no more come */
+	PROFILE_LEAKING,  /* they come, live, and nothing ever touches them */
+	PROFILE_VERDICT_MAX_,
+};
+const char *profile_verdict_name(enum profile_verdict verdict);
+
+/* Blocks that reach this age (745 s) without a loss tell a leak from what lives for minutes. */
+#define PROFILE_AGE_LEAK 18
+/* And so many must. */
+#define PROFILE_LEAK_SAMPLES 6
+
+struct survival_point {
+	double age_s;
+	struct interval untouched, undead;
+	double samples; /* that were alive at the age before */
+};
+
+struct site_judgement {
+	enum profile_verdict verdict;
+	double ready_s; /* until it is not too early; negative: not known; else 0 */
+	const char *why;
+	struct interval births_per_s;
+	double birth_bytes_per_s;
+	struct interval growth_blocks_per_s; /* untouched; `low` of those that are telling */
+	struct interval growth_bytes_per_s;
+	double most_bytes_per_s; /* upper limit if what is not known to be dead is alive */
+	size_t age;		 /* up to which blocks were followed */
+	struct survival_point survival[PROFILE_AGES];
+	size_t points;
+};
+
+/* The site is brought up to date with its process, or nothing is changed. */
+void site_figures_judge(struct site_figures *site, const struct process_figures *process,
+			struct site_judgement *judgement);
+
+struct process_judgement {
+	size_t windows;
+	double tracked_s;
+	struct interval net_blocks_per_s; /* allocations - frees, in the latest third */
+};
+
+void process_figures_judge(const struct process_figures *process,
+			   struct process_judgement *judgement);
+
+#endif
