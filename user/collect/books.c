@@ -46,6 +46,14 @@ static int read_slot(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger
 	return 0;
 }
 
+int books_read_slot(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum)
+{
+	int cpus;
+	_cleanup_free_ struct lm_ledger *per_cpu = per_cpu_new(&cpus);
+
+	return per_cpu ? read_slot(bpf, slot, per_cpu, cpus, sum) : -ENOMEM;
+}
+
 int books_close(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum)
 {
 	int cpus, error;

@@ -18,6 +18,9 @@ struct books {
 int books_read(const struct bpf_side *bpf, struct books *books);
 void books_free(struct books *books);
 
+/* One slot's, as it stands. 0 or -errno. */
+int books_read_slot(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum);
+
 /* Reads one slot for the last time, and zeroes it for the next process. 0 or -errno. */
 int books_close(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum);
 

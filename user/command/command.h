@@ -11,9 +11,9 @@
 
 extern const struct command_table commands;
 
-extern const struct command command_triage, command_watch, command_record, command_report,
-	command_diff, command_retain, command_threads, command_top, command_kernel, command_doctor,
-	command_help;
+extern const struct command command_profile, command_triage, command_watch, command_record,
+	command_report, command_diff, command_retain, command_threads, command_top, command_kernel,
+	command_doctor, command_help;
 
 /* watch's are those of a session alone. */
 
@@ -23,6 +23,11 @@ struct triage_options {
 	bool no_stacks;			/* suspects get no probes but those of --escalate */
 	uint64_t escalate;		/* heap tracking for the first so many suspects; 0: none */
 	uint64_t window_ns;		/* and for so long */
+};
+
+struct profile_options {
+	struct session_options session;
+	double overhead; /* of the CPU time of each target */
 };
 
 struct record_options {
@@ -74,6 +79,7 @@ struct top_options {
 
 /* TRACKING_USES and session_options_free() rely on it. */
 _Static_assert(!offsetof(struct triage_options, session) &&
+		       !offsetof(struct profile_options, session) &&
 		       !offsetof(struct record_options, session) &&
 		       !offsetof(struct retain_options, session) &&
 		       !offsetof(struct threads_options, session) &&

@@ -120,14 +120,17 @@ static mode_t default_mode(void)
 	return 0666 & ~mask;
 }
 
-/* Exactly one of the two. */
+/* Exactly one of them. */
 struct emission {
 	const struct report *report;
 	const struct triage_report *triage;
+	const struct profile_report *profile;
 };
 
 static int write_to(FILE *out, const struct output_format *format, const struct emission *emission)
 {
+	if (emission->profile)
+		return format->profile(out, emission->profile);
 	return emission->triage ? format->triage(out, emission->triage)
 				: format->report(out, emission->report);
 }
@@ -179,6 +182,12 @@ int emit_triage(const struct output_options *options, const struct output_format
 		const struct triage_report *report, bool last)
 {
 	return emit(options, format, out, &(struct emission){.triage = report}, last);
+}
+
+int emit_profile(const struct output_options *options, const struct output_format *format,
+		 FILE *out, const struct profile_report *report, bool last)
+{
+	return emit(options, format, out, &(struct emission){.profile = report}, last);
 }
 
 int emit_finish(const struct output_options *options, int error, uint64_t outstanding_bytes)

@@ -70,6 +70,9 @@ int emit_report(const struct output_options *options, const struct output_format
 int emit_triage(const struct output_options *options, const struct output_format *format, FILE *out,
 		const struct triage_report *report, bool last);
 
+int emit_profile(const struct output_options *options, const struct output_format *format,
+		 FILE *out, const struct profile_report *report, bool last);
+
 /*
  * The end of a run: the exit code for its `error` (0: none) and for what --fail-over says of what
  * is outstanding, with a message. After a run without an error --textfile-dir's file is taken away,

@@ -249,8 +249,7 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	return error;
 }
 
-/* Who is watched from now on; what ended processes held is given up. 0 or -errno. */
-static int update_targets(struct session *session)
+int session_update_targets(struct session *session)
 {
 	int error;
 
@@ -268,7 +267,7 @@ static int update_targets(struct session *session)
 static int read_maps(struct session *session, struct session_threads *threads,
 		     struct snapshot *snapshot)
 {
-	int error = update_targets(session);
+	int error = session_update_targets(session);
 
 	if (!error)
 		error = session_threads_take(session, threads);
@@ -679,6 +678,7 @@ void session_close(struct session *session)
 {
 	targets_close(session);
 	thread_shared_detach(&session->thread_shared);
+	attachments_close(&session->parting);
 	launch_close(&session->launch);
 	collector_free(session->collector);
 	mapping_stream_free(session->mappings);

@@ -43,6 +43,8 @@ struct session {
 	bool tracks_heap;		 /* false for `leakmon threads` without --heap */
 	bool follows_threads;		 /* false with --no-threads */
 	bool everywhere;		 /* threads of all processes: see thread_shared */
+	/* With tracking.windowed: probes that were set to see what can be probed, and are to go. */
+	struct attachments parting;
 	struct thread_shared thread_shared;
 	struct file_cache *thread_libraries;
 	uint64_t outstanding_bytes; /* of the latest report, for --fail-over */
@@ -94,6 +96,9 @@ void session_load_rows(struct session *session, const pid_t *pids, size_t count)
 
 /* Says what each mapping of a snapshot is for, where its call stack tells. */
 void session_label_mappings(struct session *session, struct snapshot *snapshot);
+
+/* Who is watched from now on; what ended processes held is given up. 0 or -errno. */
+int session_update_targets(struct session *session);
 
 /* Drops what names and walks the stacks of a process that is gone. */
 void session_forget(struct session *session, pid_t pid);

@@ -396,8 +396,24 @@ static void drop_lost_probes(struct session *session, struct tracked *tracked)
 	tracked->thread_execs = target.thread_execs;
 }
 
+/* What can be probed is known then, and said; the probes go again, and come with a window. */
+static int probe_for_a_moment(struct session *session, struct tracked *tracked)
+{
+	int error;
+
+	if (tracked->probes.functions)
+		return 0;
+	error = target_attach(&tracked->probes, &session->target_config, &session->bpf);
+	if (attachments_move(&session->parting, &tracked->probes.attachments))
+		attachments_close(&tracked->probes.attachments);
+	code_watch_free(&tracked->probes.code);
+	return error;
+}
+
 int targets_probe_mapped(struct session *session, struct tracked *tracked)
 {
+	if (session->options->tracking.windowed)
+		return probe_for_a_moment(session, tracked);
 	drop_lost_probes(session, tracked);
 	session_threads_attach(session, tracked);
 	if (interrupt_check())

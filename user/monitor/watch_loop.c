@@ -49,7 +49,8 @@ struct watch {
 	struct events *events;
 	struct report_loop loop;
 	VEC(pid_t) new_code; /* who came to code without rows, in the latest batch of events */
-	const struct live_sink *live; /* the sink's, or NULL */
+	const struct live_sink *live;  /* the sink's, or NULL */
+	const struct watch_work *work; /* or NULL */
 	size_t targets_waited_for;
 	bool gone; /* a live sink knows that no target is left */
 	session_reporter report;
@@ -149,14 +150,17 @@ static int watch_open(struct watch *watch, const struct session_options *options
 	watch->session.keeps_history = (!sink || watch->live) && options->schedule.count != 1;
 	watch->session.history.limits.max_times = HISTORY_TIMES;
 	watch->events = events_new(&watch->session.bpf, on_event, watch);
-	if (watch->events)
-		return 0;
-	log_error("out of memory");
-	return -ENOMEM;
+	if (!watch->events) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	return watch->work ? watch->work->begin(watch->work->context, &watch->session) : 0;
 }
 
 static void watch_close(struct watch *watch)
 {
+	if (watch->work)
+		watch->work->end(watch->work->context);
 	events_free(watch->events);
 	vec_free(&watch->new_code);
 	session_close(&watch->session);
@@ -238,8 +242,9 @@ static int wait_for(void *context, struct pollfds *fds)
 {
 	struct watch *watch = context;
 	const struct session *session = &watch->session;
+	bool busy = watch->work && watch->work->is_busy(watch->work->context);
 	const int own[TARGETS] = {
-		[EVENTS] = events_fd(watch->events),
+		[EVENTS] = busy ? -1 : events_fd(watch->events),
 		[MAPPINGS] = session->mappings ? mapping_stream_fd(session->mappings) : -1,
 		[LINES] = symbolizer_lines_fd(session->symbolizer),
 	};
@@ -252,6 +257,8 @@ static int wait_for(void *context, struct pollfds *fds)
 	watch->targets_waited_for = session->targets.list.count;
 	if (!error && watch->live)
 		error = watch->live->wait_for(session->sink->context, fds);
+	if (!error && watch->work)
+		error = watch->work->wait_for(watch->work->context, fds);
 	return error;
 }
 
@@ -296,14 +303,18 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 		session_take_lines(&watch->session);
 	if (!error && watch->live)
 		error = handle_live(watch, fds + own, count - own);
+	if (!error && watch->work)
+		error = watch->work->handle(watch->work->context, fds + own, count - own);
 	return error;
 }
 
 static int run_with(const struct session_options *options, const struct report_sink *sink,
-		    session_reporter report, const void *context)
+		    session_reporter report, const void *context, const struct watch_work *work)
 {
-	struct watch watch = {
-		.loop = REPORT_LOOP_CLOSED, .report = report, .report_context = context};
+	struct watch watch = {.loop = REPORT_LOOP_CLOSED,
+			      .work = work,
+			      .report = report,
+			      .report_context = context};
 	const struct reporter reporter = {.context = &watch,
 					  .report = make_report,
 					  .wait_for = wait_for,
@@ -327,11 +338,16 @@ static int report_session(struct session *session, const void *context, bool las
 
 int watch_run(const struct session_options *options, const struct report_sink *sink)
 {
-	return run_with(options, sink, report_session, NULL);
+	return run_with(options, sink, report_session, NULL, NULL);
 }
 
 int watch_run_reporter(const struct session_options *options, session_reporter report,
 		       const void *context)
 {
-	return run_with(options, NULL, report, context);
+	return run_with(options, NULL, report, context, NULL);
+}
+
+int watch_run_work(const struct session_options *options, const struct watch_work *work)
+{
+	return run_with(options, NULL, work->report, work->context, work);
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 struct diff;
+struct profile_report;
 struct report;
 struct retain_diff_report;
 struct retain_report;
@@ -28,6 +29,7 @@ enum output_kind {
 	OUTPUT_RETAIN,
 	OUTPUT_RETAIN_DIFF,
 	OUTPUT_THREADS,
+	OUTPUT_PROFILE,
 	OUTPUT_KIND_MAX_,
 };
 
@@ -40,6 +42,7 @@ struct output_format {
 	int (*retain)(FILE *out, const struct retain_report *report);
 	int (*retain_diff)(FILE *out, const struct retain_diff_report *report);
 	int (*threads)(FILE *out, const struct thread_report *report);
+	int (*profile)(FILE *out, const struct profile_report *report);
 	bool single;	     /* a file holds one report: each replaces the one before */
 	bool wants_history;  /* a difference is shown with what came before both sides */
 	bool wants_retained; /* report->retained is shown */

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A program that leaks little and allocates much: RATE blocks a second of 100 bytes are never freed
+ * (`drip`), among hundreds of thousands that live for a moment (`churn`) or for a while (`hold`: a
+ * table whose entries are replaced at random, `touch`: one that stays and is written to).
+ *
+ *   dripper RATE [PAUSE_US]     `zeros` as a third argument: what drips holds nothing but zeros
+ *
+ * It says "ready", and runs until it is told to end; then it says how many blocks have dripped, and
+ * in how many nanoseconds.
+ */
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DRIP_BYTES 100
+#define HELD 2000
+#define TOUCHED 200
+#define CHURNED 16
+
+static volatile sig_atomic_t done;
+static uint64_t random_state = 88172645463325252u;
+static void *volatile last;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* G. Marsaglia, "Xorshift RNGs" (2003) */
+static uint64_t next_random(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static void fill(char *block, size_t size)
+{
+	for (size_t i = 0; i + 8 <= size; i += 8) {
+		uint64_t word = next_random();
+
+		memcpy(block + i, &word, 8);
+	}
+}
+
+__attribute__((noinline)) static void drip(int zeros)
+{
+	char *block = malloc(DRIP_BYTES);
+
+	if (zeros)
+		memset(block, 0, DRIP_BYTES);
+	else
+		fill(block, DRIP_BYTES);
+	last = block;
+}
+
+__attribute__((noinline)) static void churn(void)
+{
+	char *blocks[CHURNED];
+
+	for (int i = 0; i < CHURNED; i++) {
+		size_t size = 80 + next_random() % 48;
+
+		blocks[i] = malloc(size);
+		fill(blocks[i], size);
+	}
+	for (int i = 0; i < CHURNED; i++)
+		free(blocks[i]);
+}
+
+__attribute__((noinline)) static void hold(char **table)
+{
+	size_t i = next_random() % HELD;
+
+	free(table[i]);
+	table[i] = malloc(DRIP_BYTES);
+	fill(table[i], DRIP_BYTES);
+}
+
+__attribute__((noinline)) static void touch(char **table)
+{
+	size_t i = next_random() % TOUCHED;
+
+	if (!table[i])
+		table[i] = malloc(DRIP_BYTES);
+	fill(table[i], DRIP_BYTES);
+}
+
+static void on_term(int signal)
+{
+	(void)signal;
+	done = 1;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t rate = argc > 1 ? strtoull(argv[1], NULL, 10) : 10, begin, now, dripped = 0;
+	unsigned pause_us = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+	int zeros = argc > 3 && !strcmp(argv[3], "zeros");
+	char **held = calloc(HELD, sizeof(*held)), **touched = calloc(TOUCHED, sizeof(*touched));
+
+	signal(SIGTERM, on_term);
+	puts("ready");
+	fflush(stdout);
+	begin = now = now_ns();
+	while (!done) {
+		for (int i = 0; i < 20; i++)
+			churn();
+		hold(held);
+		touch(touched);
+		if (pause_us)
+			usleep(pause_us);
+		now = now_ns();
+		while (dripped < (now - begin) * rate / 1000000000u) {
+			drip(zeros);
+			dripped++;
+		}
+	}
+	printf("{\"dripped\":%llu,\"ns\":%llu}\n", (unsigned long long)dripped,
+	       (unsigned long long)(now - begin));
+	return 0;
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From what a profile knows to a named report. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "command/emit.h"
+#include "command/profile_run.h"
+
+/* Memory that grows by less does not have to be explained. */
+#define MEMORY_QUANTUM 65536.0
+
+static int add_site(const struct profile_run *run, const struct profile_target *target,
+		    struct profile_site *known, struct profile_report_process *process)
+{
+	struct profile_report_site *site = vec_push(&process->sites);
+	size_t depth = 0;
+
+	if (!site)
+		return -ENOMEM;
+	site->index = known->index;
+	site_figures_judge(&known->figures, &target->profiled.figures, &site->judgement);
+	window_site_stack(&run->session->bpf, known->index, &depth, &site->end);
+	return 0;
+}
+
+/* What its memory does in the latest third of the run. */
+static void judge_memory(const struct profile_target *target, double now_s,
+			 struct profile_report_process *process)
+{
+	struct trend_options options = {.quantum = MEMORY_QUANTUM, .points_min = 6};
+	struct trend trend;
+	size_t from = 0;
+	double since_s = now_s - fmax(now_s / 3, 60);
+
+	process->memory_bytes = target->memory_bytes;
+	while (from < target->memory.count && target->memory.items[from].time_s < since_s)
+		from++;
+	trend_judge(&trend, target->memory.items + from, target->memory.count - from, &options);
+	process->has_memory_growth = trend.points >= options.points_min;
+	process->memory_growth_per_s = trend.slope;
+}
+
+static void judge_explained(struct profile_report_process *process)
+{
+	double growth = 0;
+
+	process->explained = -1;
+	if (!process->has_memory_growth || process->memory_growth_per_s <= 0)
+		return;
+	for (size_t i = 0; i < process->sites.count; i++)
+		growth += process->sites.items[i].judgement.growth_bytes_per_s.estimate;
+	process->explained = fmin(growth / process->memory_growth_per_s, 1);
+}
+
+static char *read_exe(pid_t pid)
+{
+	char path[64], link[4096];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	length = readlink(path, link, sizeof(link) - 1);
+	return length > 0 ? strndup(link, (size_t)length) : NULL;
+}
+
+static void read_comm(pid_t pid, char comm[16])
+{
+	char path[64];
+	_cleanup_fclose_ FILE *stream = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	stream = fopen(path, "re");
+	if (stream && fgets(comm, 16, stream))
+		comm[strcspn(comm, "\n")] = '\0';
+}
+
+static int add_process(const struct profile_run *run, struct profile_target *target,
+		       struct profile_report *report)
+{
+	struct profile_report_process *process = vec_push(&report->processes);
+	int error = 0;
+
+	if (!process)
+		return -ENOMEM;
+	process->pid = (uint32_t)target->pid;
+	process->exited = target->ended;
+	if (!target->ended) {
+		read_comm(target->pid, target->comm);
+		process->exe = read_exe(target->pid);
+	}
+	memcpy(process->comm, target->comm, sizeof(process->comm));
+	process->spent = pace_spent(&target->pace);
+	process->samples = target->profiled.samples;
+	process->dropped = target->dropped;
+	process_figures_judge(&target->profiled.figures, &process->judgement);
+	judge_memory(target, profile_now_s(run), process);
+	for (size_t i = 0; i < target->profiled.sites.count && !error; i++)
+		error = add_site(run, target, target->profiled.sites.items[i], process);
+	judge_explained(process);
+	report->windows += process->judgement.windows;
+	report->tracked_s += process->judgement.tracked_s;
+	report->samples += process->samples;
+	return error;
+}
+
+static void sum_up(const struct profile_run *run, struct profile_report *report)
+{
+	double spent_s = run->spent_s, used_s = run->used_s;
+	struct report_cost cost = emit_cost();
+
+	for (size_t i = 0; i < run->targets.count; i++) {
+		spent_s += run->targets.items[i]->pace.spent_s;
+		used_s += run->targets.items[i]->pace.used_s;
+	}
+	clock_gettime(CLOCK_REALTIME, &report->time);
+	report->limit = run->options->overhead;
+	report->spent = used_s > 0 ? spent_s / used_s : 0;
+	report->measured = run->calibration.measured;
+	report->trap_ns = run->calibration.trap_ns;
+	report->cpu_s = cost.cpu_s;
+	report->rss_bytes = cost.rss_bytes;
+	report->colour = emit_wants_colour(&run->options->session.output);
+}
+
+static int build(struct profile_run *run, struct profile_report *report)
+{
+	int error = 0;
+
+	report->sequence = ++run->sequence;
+	for (size_t i = 0; i < run->targets.count && !error; i++) {
+		struct profile_target *target = run->targets.items[i];
+
+		error = add_process(run, target, report);
+		target->growth = 0;
+		if (error)
+			break;
+		for (size_t j = 0; j < report->processes.items[i].sites.count; j++)
+			target->growth += report->processes.items[i]
+						  .sites.items[j]
+						  .judgement.growth_bytes_per_s.low;
+	}
+	sum_up(run, report);
+	profile_report_rank(report, run->options->session.output.report.top);
+	return error;
+}
+
+static int name_sites(struct session *session, struct profile_report *report)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < report->processes.count; i++) {
+		struct profile_report_process *process = &report->processes.items[i];
+
+		for (size_t j = 0; j < process->sites.count && !error; j++) {
+			struct profile_report_site *site = &process->sites.items[j];
+			const uint64_t *stack;
+			size_t depth = 0;
+
+			stack = window_site_stack(&session->bpf, site->index, &depth, &site->end);
+			error = stack ? symbolizer_name(session->symbolizer, process->pid, stack,
+							depth, LINES_KNOWN, &site->frames)
+				      : 0;
+			site->id = symbolizer_stack_id(&site->frames);
+		}
+	}
+	return error;
+}
+
+static int name_report(struct session *session, struct profile_report *report, bool last)
+{
+	int error;
+
+	for (size_t i = 0; i < report->processes.count; i++) {
+		if (!report->processes.items[i].exited)
+			session_refresh(session, (pid_t)report->processes.items[i].pid);
+	}
+	error = name_sites(session, report);
+	if (error)
+		return error;
+	symbolizer_find_lines(session->symbolizer, session_lines_wait_ms(last));
+	return name_sites(session, report);
+}
+
+int profile_run_report(struct session *session, const void *context, bool last)
+{
+	/* The loop hands its context on as it is not to be changed by others; it is the run. */
+	struct profile_run *run = (struct profile_run *)context;
+	_cleanup_(profile_report_free) struct profile_report report = {0};
+	int error;
+
+	targets_notice_ends(session);
+	profile_run_settle(run);
+	error = build(run, &report);
+	if (!error)
+		error = name_report(session, &report, last);
+	if (error)
+		log_error("out of memory");
+	else
+		error = emit_profile(&session->options->output, session->format, session->out,
+				     &report, last);
+	symbolizer_release_lines(session->symbolizer);
+	if (!error)
+		error = session_update_targets(session);
+	profile_run_forget_ended(run);
+	targets_drop_ended(session);
+	return error;
+}

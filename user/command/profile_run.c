@@ -1,0 +1,623 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "command/profile_run.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "command/report_loop.h"
+#include "command/watch.h"
+
+/* How often the loop looks: without a window, in one, and while its probes go. */
+#define TICK_S 0.1
+#define TICK_OPEN_S 0.01
+#define TICK_PARTING_S 0.02
+/* How often a process's memory is read. */
+#define MEMORY_EVERY_S 5.0
+#define MEMORY_POINTS 256
+/* A process that cannot be probed is asked again after so long, and longer each time. */
+#define REFUSED_S 10.0
+#define REFUSED_MAX_S 600.0
+/* Blocks that are followed, of all processes. */
+#define SAMPLES_MAX 65536
+
+double profile_now_s(const struct profile_run *run)
+{
+	return (double)(monotonic_ns() - run->begin_ns) / 1e9;
+}
+
+static double seconds_of(const struct profile_run *run, uint64_t ns)
+{
+	return (double)(int64_t)(ns - run->begin_ns) / 1e9;
+}
+
+/* -------- who is profiled */
+
+static struct profile_target *target_find(struct profile_run *run, const struct tracked *tracked)
+{
+	for (size_t i = 0; i < run->targets.count; i++) {
+		struct profile_target *target = run->targets.items[i];
+
+		if (!target->ended && target->pid == tracked->probes.pid &&
+		    target->start_ticks == tracked->start_ticks)
+			return target;
+	}
+	return NULL;
+}
+
+static int target_add(struct profile_run *run, const struct tracked *tracked)
+{
+	struct profile_target *target = calloc(1, sizeof(*target));
+	struct profile_target **slot = target ? vec_push(&run->targets) : NULL;
+
+	if (!slot) {
+		free(target);
+		return -ENOMEM;
+	}
+	*slot = target;
+	target->pid = tracked->probes.pid;
+	target->start_ticks = tracked->start_ticks;
+	target->refused_for_s = REFUSED_S;
+	target->memory_bytes = target->memory_read_s = -1;
+	if (clock_getcpuclockid(target->pid, &target->clock))
+		target->refused_until_s = INFINITY; /* it has just ended */
+	run->seed = run->seed * 6364136223846793005u + 1442695040888963407u;
+	profiled_init(&target->profiled, run->seed);
+	pace_begin(&target->pace, run->options->overhead, run->calibration.attach_s,
+		   run->seed ^ 0x9e3779b97f4a7c15u);
+	return 0;
+}
+
+static void target_free(struct profile_run *run, struct profile_target *target)
+{
+	run->spent_s += target->pace.spent_s;
+	run->used_s += target->pace.used_s;
+	profiled_free(&target->profiled);
+	vec_free(&target->memory);
+	free(target);
+}
+
+/* Those of the session, and whether they have ended. */
+static int targets_follow(struct profile_run *run)
+{
+	struct session *session = run->session;
+	int error = 0;
+
+	for (size_t i = 0; i < run->targets.count; i++) {
+		struct profile_target *target = run->targets.items[i];
+		struct tracked *tracked = targets_find(session, target->pid);
+
+		target->ended |= !tracked || tracked->start_ticks != target->start_ticks;
+	}
+	for (size_t i = 0; i < session->targets.list.count && !error; i++) {
+		const struct tracked *tracked = &session->targets.list.items[i];
+
+		if (!tracked->ended && !tracked->shares && !target_find(run, tracked))
+			error = target_add(run, tracked);
+	}
+	return error;
+}
+
+void profile_run_forget_ended(struct profile_run *run)
+{
+	for (size_t i = run->targets.count; i-- > 0;) {
+		struct profile_target *target = run->targets.items[i];
+
+		if (!target->ended || run->session->collect_options.keep_exited)
+			continue;
+		target_free(run, target);
+		run->targets.items[i] = run->targets.items[--run->targets.count];
+	}
+}
+
+/* The process has become another program: what was known of it is of no use. */
+static void target_restart(struct profile_run *run, struct profile_target *target,
+			   lm_process_key key)
+{
+	profiled_free(&target->profiled);
+	run->seed = run->seed * 6364136223846793005u + 1442695040888963407u;
+	profiled_init(&target->profiled, run->seed);
+	target->memory.count = 0;
+	target->key = key;
+}
+
+/* -------- windows */
+
+static size_t samples_of_all(const struct profile_run *run)
+{
+	size_t samples = 0;
+
+	for (size_t i = 0; i < run->targets.count; i++)
+		samples += run->targets.items[i]->profiled.samples;
+	return samples;
+}
+
+/* What the window counted, site by site. 0 or -ENOMEM. */
+struct births {
+	VEC(struct window_births) list;
+	VEC(struct window_block) blocks;
+	VEC(struct known_block) known;
+	double count;
+};
+
+static void births_free(struct births *births)
+{
+	vec_free(&births->list);
+	vec_free(&births->blocks);
+	vec_free(&births->known);
+}
+
+static int list_births(const struct profile_window_run *window, struct births *births)
+{
+	for (size_t i = 1; i < window->after.sites; i++) {
+		bool known = i < window->before.sites;
+		uint64_t before = known ? window->before.blocks[i] : 0;
+		struct window_births *site;
+
+		if (window->after.blocks[i] <= before)
+			continue;
+		site = vec_push(&births->list);
+		if (!site)
+			return -ENOMEM;
+		site->site = (uint32_t)i;
+		site->blocks = window->after.blocks[i] - before;
+		site->bytes = window->after.bytes[i] - (known ? window->before.bytes[i] : 0);
+		births->count += (double)site->blocks;
+	}
+	return 0;
+}
+
+static int by_address(const void *left, const void *right)
+{
+	const struct known_block *a = left, *b = right;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return (a->born_ns > b->born_ns) - (a->born_ns < b->born_ns);
+}
+
+/* The blocks that were born in the window, and all that are outstanding. */
+static int list_blocks(const struct profile_window_run *window, struct births *births)
+{
+	for (size_t i = 0; i < window->blocks.list.count; i++) {
+		const struct outstanding *block = &window->blocks.list.items[i];
+		struct known_block *known = vec_push(&births->known);
+		struct window_block *born;
+
+		if (!known)
+			return -ENOMEM;
+		*known = (struct known_block){block->address, block->born_ns};
+		if (block->born_ns < window->births_from_ns ||
+		    block->born_ns > window->births_to_ns || block->site == LM_SITE_LOST)
+			continue;
+		born = vec_push(&births->blocks);
+		if (!born)
+			return -ENOMEM;
+		*born = (struct window_block){block->address, block->size, block->born_ns,
+					      block->site};
+	}
+	if (births->known.count)
+		qsort(births->known.items, births->known.count, sizeof(*births->known.items),
+		      by_address);
+	return 0;
+}
+
+static bool is_followed(const struct outstanding *block, void *context)
+{
+	return profile_index_has(context, block->address, block->born_ns);
+}
+
+/* What is not followed any more is out of the live set: the next window has room. */
+static int forget_others(struct profile_run *run, const struct profile_target *target)
+{
+	struct profile_index index = {0};
+	int error = profiled_index(&target->profiled, &index);
+
+	if (!error)
+		error = window_blocks_forget(&run->session->bpf, target->key, &run->window.blocks,
+					     is_followed, &index);
+	vec_free(&index.blocks);
+	return error;
+}
+
+/* One look at one window's blocks. 0 or -ENOMEM: what cannot be read is left out. */
+static int look(struct profile_run *run, struct profile_target *target, size_t window)
+{
+	struct profiled *profiled = &target->profiled;
+	size_t count = profiled->windows.items[window].samples.count;
+	_cleanup_free_ struct look_request *requests = calloc(count + 1, sizeof(*requests));
+	_cleanup_free_ struct look_result *results = calloc(count + 1, sizeof(*results));
+	int error;
+
+	if (!requests || !results)
+		return -ENOMEM;
+	profiled_look_begin(profiled, window, requests);
+	error = count ? look_at(&run->look, target->pid, requests, count, results) : 0;
+	profiled_look_finish(profiled, window, profile_now_s(run), error ? NULL : results);
+	return 0;
+}
+
+static double balance_of(const struct profile_window_run *window)
+{
+	return (double)(window->after.allocations - window->before.allocations) -
+	       (double)(window->after.frees - window->before.frees);
+}
+
+static int take_births(struct profile_run *run, struct profile_target *target,
+		       struct births *births)
+{
+	const struct profile_window_run *window = &run->window;
+	double from_s = seconds_of(run, window->births_from_ns);
+	double to_s = seconds_of(run, window->births_to_ns);
+	size_t samples = samples_of_all(run);
+	struct window_taken taken = {
+		.at_s = (from_s + to_s) / 2,
+		.length_s = to_s - from_s,
+		.end_s = seconds_of(run, window->read_ns),
+		.balance = balance_of(window),
+		.births = births->list.items,
+		.birth_count = births->list.count,
+		.blocks = births->blocks.items,
+		.block_count = births->blocks.count,
+		.room = samples < SAMPLES_MAX ? SAMPLES_MAX - samples : 0,
+	};
+	int error;
+
+	profiled_bury(&target->profiled, births->known.items, births->known.count);
+	error = profiled_take(&target->profiled, &taken);
+	return error ? error : look(run, target, target->profiled.windows.count - 1);
+}
+
+/* What was dropped would be missing among the births: such a window tells nothing. */
+static bool lost_some(const struct profile_window_run *window, struct profile_target *target)
+{
+	uint64_t lost = window->after.dropped - window->before.dropped;
+
+	target->dropped += lost;
+	return lost != 0;
+}
+
+static int take_window(struct profile_run *run)
+{
+	struct profile_target *target = run->open;
+	struct births births = {0};
+	int error = profile_window_read(&run->window, run->session);
+
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	if (target->key && run->window.after.process != target->key)
+		target_restart(run, target, run->window.after.process);
+	target->key = run->window.after.process;
+	if (target->key)
+		memcpy(target->comm, run->window.after.comm, sizeof(target->comm));
+	if (!lost_some(&run->window, target)) {
+		error = list_births(&run->window, &births);
+		if (!error)
+			error = list_blocks(&run->window, &births);
+		if (!error)
+			error = take_births(run, target, &births);
+	}
+	run->births = births.count;
+	births_free(&births);
+	if (!error && target->key)
+		error = forget_others(run, target);
+	return error;
+}
+
+/* Opening it has failed: the process pays for it all the same, and is left alone for a while. */
+static void refuse(struct profile_run *run, struct profile_target *target)
+{
+	pace_spend(&target->pace, run->window.attach_s, 0, 0, 0);
+	target->refused_until_s = profile_now_s(run) + target->refused_for_s;
+	target->refused_for_s = MIN(target->refused_for_s * 2, REFUSED_MAX_S);
+}
+
+static void open_window(struct profile_run *run, struct profile_target *target)
+{
+	double length_s = pace_length_s(&target->pace);
+	int error = profile_window_open(&run->window, run->session, target->pid, length_s,
+					pace_allowance_s(&target->pace));
+
+	target->wants_window = false;
+	if (error) {
+		refuse(run, target);
+		return;
+	}
+	target->refused_for_s = REFUSED_S;
+	run->open = target;
+	run->births = 0;
+}
+
+/* The fastest-growing one of those whose time has come; NULL: none. */
+static struct profile_target *next_target(struct profile_run *run)
+{
+	struct profile_target *next = NULL;
+
+	for (size_t i = 0; i < run->targets.count; i++) {
+		struct profile_target *target = run->targets.items[i];
+
+		if (target->wants_window && !target->ended &&
+		    (!next || target->growth > next->growth))
+			next = target;
+	}
+	return next;
+}
+
+/* After its last probe is out: all that it cost is known. */
+static void account(struct profile_run *run)
+{
+	const struct profile_window_run *window = &run->window;
+	double hits_s = profile_window_hits_s(window, &run->session->bpf, run->calibration.trap_ns);
+	double open_s = (double)(window->births_to_ns - window->births_from_ns) / 1e9;
+
+	log_debug("PID %d: a window of %.1f ms, %.0f births: %.2f ms for the attach, %.2f ms for "
+		  "traps",
+		  run->open->pid, open_s * 1000, run->births, window->attach_s * 1000,
+		  hits_s * 1000);
+	pace_spend(&run->open->pace, window->attach_s, hits_s, open_s * (1 + PACE_GRACE_SHARE),
+		   run->births);
+	run->open = NULL;
+}
+
+static bool is_too_dear(const struct profile_run *run)
+{
+	return run->window.attach_s + profile_window_hits_s(&run->window, &run->session->bpf,
+							    run->calibration.trap_ns) >
+	       run->window.allowance_s;
+}
+
+static int end_births(struct profile_run *run)
+{
+	int error = profile_window_end_births(&run->window, run->session);
+
+	if (error)
+		profile_window_give_up(&run->window);
+	return error == -ENOMEM ? error : 0;
+}
+
+static int tend_window(struct profile_run *run)
+{
+	bool over = monotonic_ns() >= run->window.next_ns;
+
+	if (run->window.stage == WINDOW_BIRTHS && (over || is_too_dear(run)))
+		return end_births(run);
+	if (run->window.stage == WINDOW_GRACE && over)
+		return take_window(run);
+	return 0;
+}
+
+/* Probes that were set to see what there is are out as soon as nothing else is on its way. */
+static int part(struct profile_run *run)
+{
+	if (!profile_window_has_parted(&run->window))
+		return 0;
+	if (run->open)
+		account(run);
+	if (!run->session->parting.fds.count)
+		return 0;
+	return parting_take(run->window.parting, &run->session->parting, 0);
+}
+
+/* -------- in between */
+
+/* Anonymous memory of a process, also what is swapped out; -1: it cannot be read. */
+static double read_memory(pid_t pid)
+{
+	char path[64], line[256];
+	_cleanup_fclose_ FILE *status = NULL;
+	unsigned long resident_kib = 0, swapped_kib = 0;
+	bool found = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status)) {
+		found |= sscanf(line, "RssAnon: %lu", &resident_kib) == 1;
+		sscanf(line, "VmSwap: %lu", &swapped_kib);
+	}
+	return found ? 1024.0 * (double)(resident_kib + swapped_kib) : -1;
+}
+
+static void note_memory(struct profile_target *target, double now_s)
+{
+	double bytes = read_memory(target->pid);
+	struct trend_point *point;
+
+	target->memory_read_s = now_s;
+	if (bytes < 0)
+		return;
+	target->memory_bytes = bytes;
+	if (target->memory.count == MEMORY_POINTS) {
+		for (size_t i = 0; i < MEMORY_POINTS / 2; i++)
+			target->memory.items[i] = target->memory.items[2 * i];
+		target->memory.count = MEMORY_POINTS / 2;
+	}
+	point = vec_push(&target->memory);
+	if (point)
+		*point = (struct trend_point){now_s, bytes};
+}
+
+static int look_where_due(struct profile_run *run, struct profile_target *target)
+{
+	size_t window;
+	int error = 0;
+
+	while (!error && (window = profiled_due(&target->profiled, profile_now_s(run))) != SIZE_MAX)
+		error = look(run, target, window);
+	return error;
+}
+
+static int tend_target(struct profile_run *run, struct profile_target *target)
+{
+	double now_s = profile_now_s(run);
+	struct timespec cpu;
+
+	if (target->ended || clock_gettime(target->clock, &cpu))
+		return 0;
+	if (pace_step(&target->pace, now_s, (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9))
+		target->wants_window = now_s >= target->refused_until_s;
+	if (target->memory_read_s < 0 || now_s >= target->memory_read_s + MEMORY_EVERY_S)
+		note_memory(target, now_s);
+	return look_where_due(run, target);
+}
+
+static int tend_targets(struct profile_run *run)
+{
+	struct profile_target *next;
+	int error = targets_follow(run);
+
+	for (size_t i = 0; i < run->targets.count && !error; i++)
+		error = tend_target(run, run->targets.items[i]);
+	next = next_target(run);
+	if (!error && next && !run->open && profile_window_has_parted(&run->window))
+		open_window(run, next);
+	return error;
+}
+
+static void set_timer(const struct profile_run *run)
+{
+	double delay_s = TICK_S;
+	struct itimerspec timer = {0};
+
+	if (run->window.stage == WINDOW_PARTING) {
+		delay_s = TICK_PARTING_S;
+	} else if (run->window.stage != WINDOW_CLOSED) {
+		double left_s = seconds_of(run, run->window.next_ns) - profile_now_s(run);
+
+		delay_s = fmin(fmax(left_s, 1e-4), TICK_OPEN_S);
+	}
+	timer.it_value.tv_sec = (time_t)delay_s;
+	timer.it_value.tv_nsec = (long)((delay_s - floor(delay_s)) * 1e9);
+	timerfd_settime(run->timer_fd, 0, &timer, NULL);
+}
+
+/* In a window, nothing else: the process waits for it to end. */
+static int tend(struct profile_run *run)
+{
+	int error = tend_window(run);
+
+	if (!error)
+		error = part(run);
+	if (!error && run->window.stage != WINDOW_BIRTHS && run->window.stage != WINDOW_GRACE)
+		error = tend_targets(run);
+	set_timer(run);
+	if (error)
+		log_error("the profile ends: %s", strerror(-error));
+	return error;
+}
+
+/* An open window is worth little beside a report on time; its probes must not wait for it. */
+static int close_window(struct profile_run *run)
+{
+	struct timespec pause = {.tv_nsec = (long)run->window.grace_ns};
+	int error = 0;
+
+	if (run->window.stage == WINDOW_BIRTHS) {
+		error = end_births(run);
+		if (!error && run->window.stage == WINDOW_GRACE)
+			nanosleep(&pause, NULL);
+	}
+	if (!error && run->window.stage == WINDOW_GRACE)
+		error = take_window(run);
+	return error;
+}
+
+static bool lives(const struct bpf_side *bpf, lm_process_key key)
+{
+	for (uint32_t slot = 1; slot < *bpf->process_count && slot < bpf->max_processes; slot++) {
+		if (bpf->processes[slot].key == key)
+			return bpf->processes[slot].state == LM_PROCESS_ALIVE;
+	}
+	return false;
+}
+
+void profile_run_settle(struct profile_run *run)
+{
+	if (close_window(run) || targets_follow(run))
+		log_error("out of memory");
+	for (size_t i = 0; i < run->targets.count; i++) {
+		struct profile_target *target = run->targets.items[i];
+
+		if (!target->ended && target->key && !lives(&run->session->bpf, target->key))
+			target_restart(run, target, 0);
+	}
+}
+
+/* -------- the loop's side */
+
+static int begin(void *context, struct session *session)
+{
+	struct profile_run *run = context;
+	int error = look_open(&run->look);
+
+	run->session = session;
+	run->begin_ns = monotonic_ns();
+	run->seed = run->look.key.words[0];
+	if (!error)
+		error = profile_window_init(&run->window);
+	run->timer_fd = error ? -1 : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (!error && run->timer_fd < 0)
+		error = -errno;
+	if (error) {
+		log_error("cannot begin to profile: %s", strerror(-error));
+		return error;
+	}
+	probe_cost_calibrate(&session->bpf, &session->target_config, &run->calibration);
+	return tend(run);
+}
+
+static int wait_for(void *context, struct pollfds *fds)
+{
+	struct profile_run *run = context;
+
+	return pollfds_add(fds, run->timer_fd);
+}
+
+static int handle(void *context, const struct pollfd *fds, size_t count)
+{
+	struct profile_run *run = context;
+	uint64_t expirations;
+
+	if (!count || !fds[0].revents || read(run->timer_fd, &expirations, sizeof(expirations)) < 0)
+		return 0;
+	return tend(run);
+}
+
+static bool is_busy(void *context)
+{
+	const struct profile_run *run = context;
+
+	return run->window.stage == WINDOW_BIRTHS || run->window.stage == WINDOW_GRACE;
+}
+
+static void end(void *context)
+{
+	struct profile_run *run = context;
+
+	if (run->window.parting && run->window.stage != WINDOW_CLOSED)
+		profile_window_give_up(&run->window);
+	profile_window_free(&run->window);
+	for (size_t i = 0; i < run->targets.count; i++)
+		target_free(run, run->targets.items[i]);
+	vec_free(&run->targets);
+	if (run->timer_fd >= 0)
+		close(run->timer_fd);
+}
+
+int profile_run(const struct profile_options *options)
+{
+	struct profile_run run = {.options = options, .timer_fd = -1, .window = {.counting = -1}};
+	const struct watch_work work = {.begin = begin,
+					.wait_for = wait_for,
+					.handle = handle,
+					.is_busy = is_busy,
+					.end = end,
+					.report = profile_run_report,
+					.context = &run};
+
+	return watch_run_work(&options->session, &work);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `leakmon profile`: who is profiled, when their windows open, and when blocks are looked at. */
+#ifndef LEAKMON_COMMAND_PROFILE_RUN_H
+#define LEAKMON_COMMAND_PROFILE_RUN_H
+
+#include <time.h>
+
+#include "analyze/trend.h"
+#include "command/command.h"
+#include "command/profile_window.h"
+#include "profile/pace.h"
+#include "profile/profile_report.h"
+#include "profile/profiled.h"
+
+struct profile_target {
+	pid_t pid;
+	uint64_t start_ticks;
+	lm_process_key key; /* whose figures these are; 0: none yet */
+	char comm[16];
+	struct profiled profiled;
+	struct pace pace;
+	clockid_t clock;
+	bool wants_window, ended;
+	double growth; /* bytes per second, by the latest report: who grows comes first */
+	double refused_until_s, refused_for_s; /* it could not be probed: not asked again before */
+	uint64_t dropped;
+	double memory_bytes, memory_read_s; /* negative: not known, not read yet */
+	VEC(struct trend_point) memory;	    /* bytes over time */
+};
+
+struct profile_run {
+	const struct profile_options *options;
+	struct session *session;
+	struct look look;
+	struct probe_calibration calibration;
+	VEC(struct profile_target *) targets; /* owned */
+	struct profile_window_run window;
+	struct profile_target *open; /* whose window it is; NULL: nobody's */
+	double births;		     /* in it */
+	int timer_fd;
+	uint64_t begin_ns, sequence, seed;
+	double spent_s, used_s; /* of targets that are gone */
+};
+
+/* Since the run began. */
+double profile_now_s(const struct profile_run *run);
+
+/* A session_reporter; its context is a struct profile_run. */
+int profile_run_report(struct session *session, const void *context, bool last);
+
+/* Between reports, what the report needs: figures of processes that were replaced are given up, an
+ * open window is brought to its end; and those that ended are forgotten, once they were reported.
+ */
+void profile_run_settle(struct profile_run *run);
+void profile_run_forget_ended(struct profile_run *run);
+
+/* Returns the exit code. */
+int profile_run(const struct profile_options *options);
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "command/profile_window.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "profile/pace.h"
+
+/* Probes go by themselves when the loop is held up for so long beyond the window's end. */
+#define DEADLINE_SLACK_NS 50000000ull
+#define GRACE_MIN_S 0.002
+#define GRACE_MAX_S 0.05
+
+static uint64_t to_ns(double seconds)
+{
+	return (uint64_t)(seconds * 1e9);
+}
+
+int profile_window_init(struct profile_window_run *window)
+{
+	*window = (struct profile_window_run){.counting = -1, .parting = parting_new()};
+	return window->parting ? 0 : -ENOMEM;
+}
+
+static void stop_counting(struct profile_window_run *window)
+{
+	if (window->counting >= 0)
+		close(window->counting);
+	window->counting = -1;
+}
+
+void profile_window_free(struct profile_window_run *window)
+{
+	parting_free(window->parting);
+	stop_counting(window);
+	window_counts_free(&window->before);
+	window_counts_free(&window->after);
+	vec_free(&window->blocks.list);
+	window->parting = NULL;
+}
+
+/* What the target was found to be before may no longer hold: all of it is looked at anew. */
+static int set_probes(struct session *session, struct tracked *tracked)
+{
+	pid_t pid = tracked->probes.pid;
+	int error = target_check(pid, &session->target_config, false);
+
+	if (error)
+		return error;
+	target_detach(&tracked->probes);
+	tracked->probes = (struct target){.pid = pid};
+	return target_attach(&tracked->probes, &session->target_config, &session->bpf);
+}
+
+int profile_window_open(struct profile_window_run *window, struct session *session, pid_t pid,
+			double length_s, double allowance_s)
+{
+	struct tracked *tracked = targets_find(session, pid);
+	double begin_s = probe_thread_cpu_s(), grace_s = length_s * PACE_GRACE_SHARE;
+	uint64_t now_ns;
+	int error;
+
+	if (!tracked)
+		return -ESRCH;
+	window->pid = pid;
+	window->allowance_s = allowance_s;
+	window->grace_ns = to_ns(MIN(MAX(grace_s, GRACE_MIN_S), GRACE_MAX_S));
+	window->counting = probe_cost_count();
+	error = probe_cost_read(&session->bpf, &window->cost_before);
+	if (!error)
+		error = set_probes(session, tracked);
+	/* It goes as it came. */
+	window->attach_s = 2 * (probe_thread_cpu_s() - begin_s);
+	now_ns = monotonic_ns();
+	window->next_ns = now_ns + to_ns(length_s);
+	window->stage = WINDOW_PARTING;
+	if (parting_take(window->parting, &tracked->probes.attachments,
+			 error ? 0 : window->next_ns + window->grace_ns + DEADLINE_SLACK_NS))
+		return -ENOMEM;
+	if (!error)
+		error = window_counts_read(&session->bpf, pid, &window->before);
+	if (error) {
+		parting_now(window->parting);
+		return error;
+	}
+	window->births_from_ns = monotonic_ns();
+	window->stage = WINDOW_BIRTHS;
+	return 0;
+}
+
+int profile_window_end_births(struct profile_window_run *window, struct session *session)
+{
+	int error = window_counts_read(&session->bpf, window->pid, &window->after);
+
+	window->births_to_ns = monotonic_ns();
+	window->next_ns = window->births_to_ns + window->grace_ns;
+	window->stage = WINDOW_GRACE;
+	return error;
+}
+
+void profile_window_give_up(struct profile_window_run *window)
+{
+	parting_now(window->parting);
+	window->stage = WINDOW_PARTING;
+}
+
+int profile_window_read(struct profile_window_run *window, struct session *session)
+{
+	lm_process_key process = window->after.process;
+	bool in_time, same = !window->before.process || window->before.process == process;
+	int error = 0;
+
+	window->blocks.list.count = 0;
+	if (process)
+		error = window_blocks_read(&session->bpf, process, &window->blocks);
+	window->read_ns = monotonic_ns();
+	in_time = parting_now(window->parting);
+	window->stage = WINDOW_PARTING;
+	return error || (in_time && same) ? error : -ECANCELED;
+}
+
+bool profile_window_has_parted(struct profile_window_run *window)
+{
+	if (!parting_is_done(window->parting))
+		return false;
+	if (window->stage == WINDOW_PARTING) {
+		window->stage = WINDOW_CLOSED;
+		stop_counting(window);
+	}
+	return true;
+}
+
+double profile_window_hits_s(const struct profile_window_run *window, const struct bpf_side *bpf,
+			     double trap_ns)
+{
+	struct probe_cost now;
+
+	if (probe_cost_read(bpf, &now))
+		return 0;
+	return ((double)(now.run_ns - window->cost_before.run_ns) +
+		(double)(now.runs - window->cost_before.runs) * trap_ns) /
+	       1e9;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "output/finish.h"
+#include "output/profile_format.h"
+#include "output/text_parts.h"
+
+/* "+1.2 KiB/s (+0.9 KiB to +1.6 KiB)" */
+static void growth_write(FILE *out, const struct interval *growth)
+{
+	char estimate[16], low[16], high[16];
+
+	fprintf(out, "%s/s (95%%: %s to %s)", units_bytes(estimate, growth->estimate, "+"),
+		units_bytes(low, growth->low, "+"),
+		isinf(growth->high) ? "?" : units_bytes(high, growth->high, "+"));
+}
+
+/* The share that is untouched at a few ages. */
+static void survival_write(FILE *out, const struct site_judgement *judgement)
+{
+	size_t shown = 0;
+	char age[16];
+
+	for (size_t i = 0; i < judgement->points; i++) {
+		const struct survival_point *point = &judgement->survival[i];
+		bool last = i + 1 == judgement->points;
+
+		/* 1 s, 8 s, 64 s, 4 min, 16 min, ... and the greatest. */
+		if (!last && i != 0 && i != 3 && (i < 6 || (i - 6) % 6))
+			continue;
+		fprintf(out, "%s%.3g%% after %s",
+			shown++ ? ", " : "      untouched: ", 100 * point->untouched.estimate,
+			units_time(age, point->age_s));
+	}
+	if (shown)
+		fputc('\n', out);
+}
+
+static void verdict_write(FILE *out, const struct text_style *style,
+			  const struct site_judgement *judgement)
+{
+	bool leaks = judgement->verdict == PROFILE_LEAKING;
+	char ready[16];
+
+	fprintf(out, "%s%s%s: %s", leaks ? style->bold : "",
+		profile_verdict_name(judgement->verdict), leaks ? style->plain : "",
+		judgement->why ? judgement->why : "");
+	if (judgement->verdict == PROFILE_TOO_EARLY && judgement->ready_s > 0)
+		fprintf(out, " (more in %s)", units_time(ready, judgement->ready_s));
+	fputc('\n', out);
+}
+
+static void site_write(FILE *out, const struct profile_report *report,
+		       const struct profile_report_site *site)
+{
+	const struct text_style *style = text_style(report->colour);
+	const struct site_judgement *judgement = &site->judgement;
+
+	fputs("   ", out);
+	growth_write(out, &judgement->growth_bytes_per_s);
+	fputs("  ", out);
+	verdict_write(out, style, judgement);
+	fprintf(out, "      %.4g blocks/s allocated (95%%: %.4g to %.4g)\n",
+		judgement->births_per_s.estimate, judgement->births_per_s.low,
+		judgement->births_per_s.high);
+	survival_write(out, judgement);
+	output_text_frames_write(out, report->colour, &site->frames);
+	if (!site->frames.list.count)
+		fputs("      [no stack]\n", out);
+}
+
+static void process_write(FILE *out, const struct profile_report *report,
+			  const struct profile_report_process *process)
+{
+	const struct text_style *style = text_style(report->colour);
+	const struct interval *net = &process->judgement.net_blocks_per_s;
+	char memory[16], growth[16];
+
+	fprintf(out, "%sPID %u (", style->bold, process->pid);
+	text_print_inert(out, process->comm);
+	fprintf(out, ")%s%s: %zu windows, %.2f s tracked, %.2f%% of its CPU time spent\n",
+		style->plain, process->exited ? ", which has ended" : "",
+		process->judgement.windows, process->judgement.tracked_s, 100 * process->spent);
+	if (!isnan(net->estimate) && isfinite(net->low))
+		fprintf(out, "   allocations - frees: %+.4g blocks/s (95%%: %+.4g to %+.4g)\n",
+			net->estimate, net->low, net->high);
+	if (process->memory_bytes >= 0)
+		fprintf(out, "   memory: %s", units_bytes(memory, process->memory_bytes, ""));
+	if (process->memory_bytes >= 0 && process->has_memory_growth)
+		fprintf(out, ", %s/s", units_bytes(growth, process->memory_growth_per_s, "+"));
+	if (process->explained >= 0)
+		fprintf(out, ", of which these sites explain %.0f%%", 100 * process->explained);
+	if (process->memory_bytes >= 0)
+		fputc('\n', out);
+	if (process->dropped)
+		fprintf(out, "   %llu allocations found no room: their windows were left out\n",
+			(unsigned long long)process->dropped);
+	for (size_t i = 0; i < process->sites.count; i++)
+		site_write(out, report, &process->sites.items[i]);
+	if (process->sites_total > process->sites.count)
+		fprintf(out, "   %zu more call stacks: -T shows them\n",
+			process->sites_total - process->sites.count);
+}
+
+int profile_text_write(FILE *out, const struct profile_report *report)
+{
+	char clock[16] = "?";
+	struct tm local;
+
+	if (localtime_r(&report->time.tv_sec, &local))
+		strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	fprintf(out,
+		"[%s] Profile: %zu windows, %.2f s tracked, %zu blocks followed; %.2f%% of the "
+		"processes' CPU time spent, of %.3g%%\n",
+		clock, report->windows, report->tracked_s, report->samples, 100 * report->spent,
+		100 * report->limit);
+	if (!report->measured)
+		fputs("   what a trap costs could not be measured: it is a guess\n", out);
+	for (size_t i = 0; i < report->processes.count; i++)
+		process_write(out, report, &report->processes.items[i]);
+	return output_finish(out);
+}

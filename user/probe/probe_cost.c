@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/probe_cost.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+/* Pairs of malloc and free in one measurement: a few milliseconds under probes. */
+#define PAIRS 2000
+#define ROUNDS 3
+/* Where nothing can be measured: a trap on a slow host, with our program. */
+#define GUESS_NS 2000.0
+
+double probe_thread_cpu_s(void)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+int probe_cost_count(void)
+{
+	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int add_program(int fd, struct probe_cost *cost)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+
+	if (fd < 0)
+		return 0;
+	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+		return -errno;
+	cost->runs += info.run_cnt;
+	cost->run_ns += info.run_time_ns;
+	return 0;
+}
+
+int probe_cost_read(const struct bpf_side *bpf, struct probe_cost *cost)
+{
+	const int others[] = {bpf->return_fd, bpf->any_fd, bpf->result_fd};
+	struct probe_cost read = {0};
+	int error = 0;
+
+	for (size_t i = 0; i < SHAPE_MAX_ && !error; i++) {
+		bool known = false;
+
+		/* Several shapes may share a program. */
+		for (size_t j = 0; j < i; j++)
+			known |= bpf->shape_fds[j] == bpf->shape_fds[i];
+		if (!known && bpf->shape_fds[i] != bpf->any_fd)
+			error = add_program(bpf->shape_fds[i], &read);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(others) && !error; i++)
+		error = add_program(others[i], &read);
+	if (!error)
+		*cost = read;
+	return error;
+}
+
+/* -------- a child that allocates when it is told to */
+
+struct trial {
+	pid_t pid;
+	int go, result; /* pipes: a byte; a double, in nanoseconds of CPU time */
+};
+
+static void trial_run(int go, int result)
+{
+	char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (read(go, &byte, 1) == 1) {
+		double begin_s = probe_thread_cpu_s(), spent_ns;
+
+		for (size_t i = 0; i < PAIRS; i++) {
+			void *volatile block = malloc(64);
+
+			free(block);
+		}
+		spent_ns = (probe_thread_cpu_s() - begin_s) * 1e9;
+		if (write(result, &spent_ns, sizeof(spent_ns)) != sizeof(spent_ns))
+			break;
+	}
+	_exit(0);
+}
+
+static int trial_start(struct trial *trial)
+{
+	int go[2], result[2];
+
+	if (pipe2(go, O_CLOEXEC))
+		return -errno;
+	if (pipe2(result, O_CLOEXEC)) {
+		close(go[0]);
+		close(go[1]);
+		return -errno;
+	}
+	trial->pid = fork();
+	if (!trial->pid) {
+		close(go[1]);
+		close(result[0]);
+		trial_run(go[0], result[1]);
+	}
+	close(go[0]);
+	close(result[1]);
+	trial->go = go[1];
+	trial->result = result[0];
+	return trial->pid < 0 ? -errno : 0;
+}
+
+static void trial_end(struct trial *trial)
+{
+	close(trial->go);
+	close(trial->result);
+	if (trial->pid > 0)
+		waitpid(trial->pid, NULL, 0);
+}
+
+/* The quickest of some rounds; negative: the child has gone. */
+static double trial_ns(const struct trial *trial)
+{
+	double least = -1, spent;
+
+	for (size_t i = 0; i < ROUNDS; i++) {
+		if (write(trial->go, "", 1) != 1 ||
+		    read(trial->result, &spent, sizeof(spent)) != sizeof(spent))
+			return -1;
+		least = least < 0 || spent < least ? spent : least;
+	}
+	return least;
+}
+
+static void measure(const struct trial *trial, const struct bpf_side *bpf,
+		    const struct target_config *config, struct probe_calibration *calibration)
+{
+	struct target target = {.pid = trial->pid};
+	double untraced_ns = trial_ns(trial), traced_ns = -1, begin_s = probe_thread_cpu_s();
+	struct probe_cost before = {0}, after = {0};
+	_cleanup_close_ int counting = probe_cost_count();
+	uint64_t runs;
+
+	if (!target_attach(&target, config, bpf) && target.functions) {
+		calibration->attach_s = probe_thread_cpu_s() - begin_s;
+		if (!probe_cost_read(bpf, &before))
+			traced_ns = trial_ns(trial);
+		if (probe_cost_read(bpf, &after))
+			traced_ns = -1;
+	}
+	target_detach(&target);
+	/* Without the kernel's counting, a pair is three runs: two entries and a return. */
+	runs = counting >= 0 ? after.runs - before.runs : 3ull * PAIRS * ROUNDS;
+	if (untraced_ns < 0 || traced_ns < 0 || !runs)
+		return;
+	calibration->trap_ns =
+		((traced_ns - untraced_ns) * ROUNDS - (double)(after.run_ns - before.run_ns)) /
+		(double)runs;
+	calibration->measured = calibration->trap_ns > 0;
+}
+
+void probe_cost_calibrate(const struct bpf_side *bpf, const struct target_config *config,
+			  struct probe_calibration *calibration)
+{
+	struct trial trial = {0};
+
+	*calibration = (struct probe_calibration){.attach_s = 0.002};
+	if (!trial_start(&trial))
+		measure(&trial, bpf, config, calibration);
+	trial_end(&trial);
+	if (!calibration->measured)
+		calibration->trap_ns = GUESS_NS;
+	log_debug("a trap costs %.0f ns beside our program (%s), an attach %.1f ms of CPU time",
+		  calibration->trap_ns, calibration->measured ? "measured" : "a guess",
+		  calibration->attach_s * 1000);
+}
