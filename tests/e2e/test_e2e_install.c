@@ -31,6 +31,7 @@ static void everything_is_installed_where_it_belongs(void **state)
 					       "sort"),
 			    "644 usr/share/bash-completion/completions/leakmon\n"
 			    "644 usr/share/leakmon/schema/diff.schema.json\n"
+			    "644 usr/share/leakmon/schema/profile.schema.json\n"
 			    "644 usr/share/leakmon/schema/report.schema.json\n"
 			    "644 usr/share/leakmon/schema/retain.schema.json\n"
 			    "644 usr/share/leakmon/schema/retain_diff.schema.json\n"
