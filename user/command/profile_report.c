@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "command/emit.h"
+#include "monitor/emit.h"
 #include "command/profile_run.h"
 
 /* Memory that grows by less does not have to be explained. */

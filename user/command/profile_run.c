@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "command/report_loop.h"
-#include "command/watch.h"
+#include "monitor/report_loop.h"
+#include "monitor/watch_loop.h"
 
 /* How often the loop looks: without a window, in one, and while its probes go. */
 #define TICK_S 0.1

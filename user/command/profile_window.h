@@ -8,7 +8,7 @@
 #define LEAKMON_COMMAND_PROFILE_WINDOW_H
 
 #include "collect/window.h"
-#include "command/session.h"
+#include "monitor/session.h"
 #include "probe/parting.h"
 #include "probe/probe_cost.h"
 

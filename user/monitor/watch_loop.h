@@ -18,7 +18,7 @@ struct pollfds;
 struct watch_work {
 	/* Everything is loaded, and the first targets are there. 0, or -errno after a message. */
 	int (*begin)(void *context, struct session *session);
-	/* As in command/report_loop.h. */
+	/* As in monitor/report_loop.h. */
 	int (*wait_for)(void *context, struct pollfds *fds);
 	int (*handle)(void *context, const struct pollfd *fds, size_t count);
 	/* True: what happens to processes has to wait. */
