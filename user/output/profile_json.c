@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "output/finish.h"
-#include "output/json_parts.h"
 #include "output/json_writer.h"
+#include "output/output.h"
 #include "output/profile_format.h"
+#include "output/report_json.h"
 
 static void survival_write(struct json_writer *json, const struct site_judgement *judgement)
 {
@@ -47,7 +47,7 @@ static void site_write(struct json_writer *json, const struct profile_report_sit
 	else
 		json_put_null(json, "ready_s");
 	json_put_string(json, "end", walk_end_name(site->end));
-	output_json_named_write(json, &site->frames);
+	output_json_stack_write(json, NULL, 0, &site->frames);
 	json_close(json, '}');
 }
 

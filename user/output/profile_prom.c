@@ -10,9 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "output/finish.h"
+#include "output/output.h"
 #include "output/profile_format.h"
-#include "output/prom_labels.h"
+#include "output/prom.h"
 
 #define TOP_SITES 10
 

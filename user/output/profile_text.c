@@ -4,9 +4,16 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "output/finish.h"
+#include "output/output.h"
 #include "output/profile_format.h"
-#include "output/text_parts.h"
+#include "output/report_text.h"
+
+static const struct style {
+	const char *bold, *plain;
+} styles[] = {
+	[false] = {"", ""},
+	[true] = {"\033[1m", "\033[0m"},
+};
 
 /* "+1.2 KiB/s (+0.9 KiB to +1.6 KiB)" */
 static void growth_write(FILE *out, const struct interval *growth)
@@ -39,7 +46,7 @@ static void survival_write(FILE *out, const struct site_judgement *judgement)
 		fputc('\n', out);
 }
 
-static void verdict_write(FILE *out, const struct text_style *style,
+static void verdict_write(FILE *out, const struct style *style,
 			  const struct site_judgement *judgement)
 {
 	bool leaks = judgement->verdict == PROFILE_LEAKING;
@@ -56,7 +63,7 @@ static void verdict_write(FILE *out, const struct text_style *style,
 static void site_write(FILE *out, const struct profile_report *report,
 		       const struct profile_report_site *site)
 {
-	const struct text_style *style = text_style(report->colour);
+	const struct style *style = &styles[report->colour];
 	const struct site_judgement *judgement = &site->judgement;
 
 	fputs("   ", out);
@@ -75,7 +82,7 @@ static void site_write(FILE *out, const struct profile_report *report,
 static void process_write(FILE *out, const struct profile_report *report,
 			  const struct profile_report_process *process)
 {
-	const struct text_style *style = text_style(report->colour);
+	const struct style *style = &styles[report->colour];
 	const struct interval *net = &process->judgement.net_blocks_per_s;
 	char memory[16], growth[16];
 
