@@ -268,12 +268,12 @@ def dark_and_light_both_work(page):
     page.run('document.getElementById("theme").click()')
 
 
-def the_books_balance(page):
+def the_ledger_balances(page):
     numbers = [int(text.replace(',', '')) for text in page.run(
-        'return [...document.querySelectorAll("#books .term strong")].map(({ textContent }) => textContent)')]
+        'return [...document.querySelectorAll("#ledger .term strong")].map(({ textContent }) => textContent)')]
     expect(numbers[0], sum(numbers[1:]))
     expect(numbers[2], GOES * GO_BLOCKS)
-    expect_in('Nothing was lost', page.text('#books'))
+    expect_in('Nothing was lost', page.text('#ledger'))
 
 
 def every_control_has_a_name(page):
@@ -405,7 +405,7 @@ def a_large_page_stays_quick(driver, path):
 
 REPORT = (the_header_says_what_was_measured, rows_are_exact_and_sorted, the_search_narrows_everything,
           a_row_opens_and_moves_by_keyboard, the_evolution_selects_a_time, groups_and_measures_can_be_chosen,
-          the_flame_graph_zooms, dark_and_light_both_work, the_books_balance, every_control_has_a_name)
+          the_flame_graph_zooms, dark_and_light_both_work, the_ledger_balances, every_control_has_a_name)
 
 
 def main(report, difference, retain):

@@ -129,6 +129,7 @@ _Static_assert(ARRAY_SIZE(mapping_figures) <= FAMILY_FIGURES_MAX, "room for the 
 
 static const struct family families[] = {
 	[FAMILY_HEAP] = {.name = "heap",
+			 .title = "Heap",
 			 .noun = "allocations",
 			 .unit = "blocks",
 			 .section = "ledger",
@@ -138,6 +139,7 @@ static const struct family families[] = {
 			 .of_snapshot = offsetof(struct snapshot, ledger),
 			 FIGURES(heap_figures)},
 	[FAMILY_THREADS] = {.name = "threads",
+			    .title = "Threads",
 			    .noun = "threads",
 			    .unit = "threads",
 			    .section = "threads",
@@ -147,6 +149,7 @@ static const struct family families[] = {
 			    .size = sizeof(struct thread_figures),
 			    FIGURES(thread_figures)},
 	[FAMILY_MAPPING] = {.name = "mapping",
+			    .title = "Mappings",
 			    .noun = "mappings",
 			    .unit = "mappings",
 			    .taken = "mapped",
@@ -161,7 +164,10 @@ static const struct family families[] = {
 			    .of_process = offsetof(struct snapshot_process, mapping),
 			    .size = sizeof(struct mapping_ledger),
 			    FIGURES(mapping_figures)},
-	[FAMILY_KERNEL] = {.name = "kernel", .noun = "allocations", .unit = "blocks"},
+	[FAMILY_KERNEL] = {.name = "kernel",
+			   .title = "Kernel",
+			   .noun = "allocations",
+			   .unit = "blocks"},
 };
 _Static_assert(ARRAY_SIZE(families) == FAMILY_MAX_, "a row for every family");
 

@@ -54,6 +54,7 @@ struct figure {
 
 struct family {
 	const char *name;  /* "heap": in JSON, labels and recordings */
+	const char *title; /* "Heap", on the page */
 	const char *noun;  /* what its sites do: "Top 10 stacks with outstanding NOUN" */
 	const char *unit;  /* what their counts are of */
 	const char *taken; /* "mapped": frees are not told by site; NULL: they are */

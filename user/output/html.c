@@ -6,6 +6,7 @@
  * What the page is told, as one JSON object; user/html/src/model.js reads it:
  *
  *	kind		"report" or "diff"
+ *	families[]	their words, and which figures make the line that balances
  *	times, sequences, labels	the columns; of a diff, in before and after
  *	processes[]	who, what is held, threads as in JSON; first, bytes, counts: a series; trend
  *	sites[]		process (its place), stack, held_*, allocated_*, freed_*, a series, trend;
@@ -397,6 +398,43 @@ static void html_head_write(struct json_writer *json, const char *kind)
 	json_put_string(json, "version", LEAKMON_VERSION);
 }
 
+static void term_write(struct json_writer *json, const struct figure *figure)
+{
+	static const char *const places[] = {
+		[TERM_SUM] = "sum",	  [TERM_FIRST] = "part",	 [TERM_PART] = "part",
+		[TERM_BESIDE] = "beside", [TERM_UNLESS_ZERO] = "beside",
+	};
+
+	if (!figure->term && !figure->inexact)
+		return;
+	json_open(json, NULL, '{');
+	json_put_string(json, "figure", figure->json);
+	json_put_string(json, "place", figure->inexact ? "lost" : places[figure->term]);
+	json_put_string(json, "label", figure->inexact ? figure->inexact : figure->label);
+	json_close(json, '}');
+}
+
+/* "families": their words, and how their figures are read. */
+static void families_write(struct json_writer *json)
+{
+	json_open(json, "families", '[');
+	for (size_t id = 0; id < FAMILY_MAX_; id++) {
+		const struct family *family = family_get(id);
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "name", family->name);
+		json_put_string(json, "title", family->title);
+		json_put_bool(json, "overlaps", family->overlaps);
+		json_put_string(json, "section", family->section);
+		json_open(json, "terms", '[');
+		for (size_t i = 0; i < family->figure_count; i++)
+			term_write(json, &family->figures[i]);
+		json_close(json, ']');
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 /* "time_ms", "sequence", "host", "sampled", "has_ages". */
 static void html_snapshot_write(struct json_writer *json, const struct report *report)
 {
@@ -648,6 +686,7 @@ static void data_write(struct page *page)
 
 	json_open(json, NULL, '{');
 	html_head_write(json, "report");
+	families_write(json);
 	html_snapshot_write(json, page->report);
 	html_ledgers_write(json, page->report->snapshot);
 	cost_write(json, &page->report->cost);
@@ -762,6 +801,7 @@ static void diff_data_write(struct json_writer *json, struct html_names *names,
 {
 	json_open(json, NULL, '{');
 	html_head_write(json, "diff");
+	families_write(json);
 	json_put_string(json, "by", diff_group_name(diff->by));
 	json_put_bool(json, "same_run", diff->same_run);
 	json_put_bool(json, "unrelated", diff->unrelated);

@@ -38,8 +38,8 @@ function when(model) {
 export function exactness(processes, sampled) {
   if (sampled) return el('span', { class: 'badge is-warning' }, 'Estimated from a sample');
   const inexact = processes.filter((process) => !process.exact).length;
-  if (!inexact) return el('span', { class: 'badge is-good' }, '\u2713 Exact: the books balance');
-  return el('a', { class: 'badge is-warning', href: '#books' }, '\u26a0 Inexact: see the losses');
+  if (!inexact) return el('span', { class: 'badge is-good' }, '\u2713 Exact: the ledger balances');
+  return el('a', { class: 'badge is-warning', href: '#ledger' }, '\u26a0 Inexact: see the losses');
 }
 
 function sentence(model) {
@@ -125,7 +125,7 @@ function sideLine(name, side) {
 
 export function diffHeader(model) {
   const { before, after, same_run: sameRun, unrelated } = model.data;
-  const heap = model.sites.filter((site) => site.family !== 'mapping');
+  const heap = model.sites.filter((site) => !model.overlaps(site.family));
   const sum = (series, column) => heap.reduce((total, site) => total + site.series[series][column], 0);
   const bytes = [sum('bytes', 0), sum('bytes', 1)];
   const blocks = [sum('blocks', 0), sum('blocks', 1)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { el } from './dom.js';
-import { books } from './books.js';
+import { ledger } from './ledger.js';
 import { comparison, evolution } from './chart.js';
 import { flame } from './flame.js';
 import { diffHeader, reportHeader } from './header.js';
@@ -28,7 +28,7 @@ function makeView(model, state) {
 function sections(model) {
   const { data } = model;
   const diff = model.kind === 'diff';
-  model.family = ['heap', 'kernel', 'mapping'].find((family) => model.sites.some((site) => site.family === family)) ?? 'heap';
+  model.family = (model.families.find(({ overlaps }) => !overlaps) ?? model.families[0])?.name ?? 'heap';
   const state = makeState({
     from: 0, to: model.last, query: '', group: data.by ?? 'site', process: '', measure: 'bytes',
     family: model.family, flame: diff ? 'change' : 'retained',
@@ -39,7 +39,7 @@ function sections(model) {
     toolbar(model, state),
     model.evolves ? evolution(model, state, view) : diff ? comparison(model, state) : null,
     table(model, state, view), flame(model, state, view),
-    diff ? changedThreads(data) : threads(data), retention(data), books(data),
+    diff ? changedThreads(data) : threads(data), retention(data), ledger(data),
   ];
 }
 

@@ -93,8 +93,11 @@ export function decode(data) {
       blocks: unpack(process.first, process.counts, times.length),
     },
   } : process);
+  // Of those that have sites; bytes of what overlaps hold the others'.
+  const families = (data.families ?? []).filter(({ name }) => sites.some((site) => site.family === name));
   return {
-    data, kind: data.kind, times, sites, processes,
+    data, kind: data.kind, times, sites, processes, families,
+    overlaps: (family) => families.some(({ name, overlaps }) => overlaps && name === family),
     sequences: data.kind === 'report' && data.times.length ? sums(data.sequences) : [data.sequence],
     labels: data.labels ?? [],
     evolves: data.kind === 'report' && times.length > 1,

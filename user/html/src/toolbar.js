@@ -3,8 +3,6 @@
 import { el, segmented, select } from './dom.js';
 import { GROUPS, containerName } from './rows.js';
 
-const FAMILIES = { heap: 'Heap', mapping: 'Mappings', kernel: 'Kernel' };
-
 function processChoice(model, state) {
   if (model.processes.length < 2 || model.kind === 'diff') return null;
   const choices = model.processes.map((process, i) => [String(i), `${process.comm} (${process.pid})${process.exited ? ', ended' : ''}`]);
@@ -18,9 +16,8 @@ function groupChoice(model, state) {
 }
 
 function familyChoice(model, state) {
-  const families = Object.keys(FAMILIES).filter((family) => model.sites.some((site) => site.family === family));
-  if (families.length < 2) return null;
-  return segmented('Kind of memory', families.map((family) => [family, FAMILIES[family]]), state.family, (family) => state.set({ family }));
+  if (model.families.length < 2) return null;
+  return segmented('Kind of memory', model.families.map(({ name, title }) => [name, title]), state.family, (family) => state.set({ family }));
 }
 
 export function toolbar(model, state) {
