@@ -69,6 +69,16 @@ static __always_inline u32 site_take(void)
 	return LM_SITE_LOST;
 }
 
+/* An index that turned out not to be needed. See enum lm_index_state. */
+static __always_inline void site_give_back(struct lm_site *site, u32 index)
+{
+	site->process = 0;
+	if (!bpf_map_push_elem(&free_sites, &index, BPF_ANY))
+		return;
+	site->state = LM_INDEX_STRAY;
+	__sync_fetch_and_add(&strays, 1);
+}
+
 /* Gives a new stack its index. The stack is written before the index is published. */
 static __always_inline u32 site_open(struct thread *thread, struct lm_process *process,
 				     const struct stack_walk *walk, u32 *cause)
@@ -95,8 +105,7 @@ static __always_inline u32 site_open(struct thread *thread, struct lm_process *p
 
 		if (!map_is_full(error))
 			*cause = LM_LOST_BUSY;
-		site->process = 0; /* mostly another thread was first */
-		bpf_map_push_elem(&free_sites, &index, BPF_ANY);
+		site_give_back(site, index); /* mostly another thread was first */
 		return winner ? *winner : LM_SITE_LOST;
 	}
 	share_add(&sites_used, &process->sites, 1);

@@ -107,8 +107,7 @@ static __noinline u32 kernel_site_open(struct kernel_stack *from, u64 hash, u32 
 
 		if (!map_is_full(error))
 			*cause = LM_LOST_BUSY;
-		site->process = 0; /* mostly another CPU was first */
-		bpf_map_push_elem(&free_sites, &index, BPF_ANY);
+		site_give_back(site, index); /* mostly another CPU was first */
 		return winner ? *winner : LM_SITE_LOST;
 	}
 	return index;

@@ -45,6 +45,7 @@ __u32 site_count __weak = 1;	/* next free index in `sites`; 0 is LM_SITE_LOST */
 __u32 process_count __weak = 1; /* next free index in `processes`; 0 is LM_SLOT_LOST */
 __u64 events_lost __weak = 0;	/* ring buffer full: what happened to processes */
 __u64 calls_lost __weak = 0;	/* the same of calls: --trace */
+__u32 strays __weak = 0;	/* indices of sites and slots that are in no queue */
 __s64 blocks_used __weak = 0;	/* in `blocks`; only with fair_share */
 __s64 sites_used __weak = 0;	/* of `sites` */
 __s64 processes_alive __weak = 0;

@@ -112,6 +112,16 @@ static __always_inline u32 slot_take(void)
 	return LM_SLOT_LOST;
 }
 
+/* A slot that turned out not to be needed. See enum lm_index_state. */
+static __always_inline void slot_give_back(struct lm_process *process, u32 slot)
+{
+	process->key = 0;
+	if (!bpf_map_push_elem(&free_slots, &slot, BPF_ANY))
+		return;
+	process->state = LM_PROCESS_STRAY;
+	__sync_fetch_and_add(&strays, 1);
+}
+
 /* LM_SLOT_LOST: *cause says why. */
 static __noinline u32 process_open(struct task_struct *owner, lm_process_key key, u32 *cause)
 {
@@ -137,8 +147,7 @@ static __noinline u32 process_open(struct task_struct *owner, lm_process_key key
 
 		if (!map_is_full(error))
 			*cause = LM_DROP_BUSY;
-		process->key = 0; /* mostly another thread was first */
-		bpf_map_push_elem(&free_slots, &slot, BPF_ANY);
+		slot_give_back(process, slot); /* mostly another thread was first */
 		return winner ? *winner : LM_SLOT_LOST;
 	}
 	__sync_fetch_and_add(&processes_alive, 1);

@@ -175,6 +175,15 @@ struct lm_live_thread {
 };
 
 /*
+ * What is nobody's goes to a queue, to be taken again. Where the kernel refuses that for a moment,
+ * it is marked, and user space puts it there with its next report: none is lost.
+ */
+enum lm_index_state {
+	LM_INDEX_USUAL, /* in use, or in the queue, or never used */
+	LM_INDEX_STRAY, /* in neither */
+};
+
+/*
  * One (process, user stack) that allocates. Counters only grow; outstanding = allocated - freed.
  * In sampling mode they are estimates, scaled by 2^LM_WEIGHT_SHIFT (see
  * sample.bpf.h); otherwise they are plain exact counts.
@@ -187,7 +196,7 @@ struct lm_site {
 	__u64 freed_count;
 	__u64 hash;  /* its key in `site_index` */
 	__u32 depth; /* frames in `stacks` at the same index */
-	__u32 lost;  /* enum lm_lost; not NONE: depth is 0 */
+	__u32 state; /* enum lm_index_state */
 	__u32 end;   /* enum lm_walk_end */
 	__u32 kind;  /* --kernel: enum lm_kernel_kind; else 0 */
 };
@@ -202,6 +211,7 @@ enum lm_process_state {
 	LM_PROCESS_ALIVE = 1,
 	LM_PROCESS_EXITED, /* its last thread is gone */
 	LM_PROCESS_EXECED, /* replaced itself; a new incarnation follows */
+	LM_PROCESS_STRAY,  /* the slot is nobody's, and was refused by the queue: see below */
 };
 
 struct lm_process {

@@ -120,7 +120,7 @@ static int add_site(const struct reading *reading, uint32_t index, struct snapsh
 		.by_dead_bytes = live_unscale(options, live.by_dead_bytes),
 		.by_dead_count = live_unscale(options, live.by_dead_count),
 		.depth = MIN(raw->depth, LM_MAX_FRAMES),
-		.lost = raw->lost < LM_LOST_MAX_ ? raw->lost : LM_LOST_NONE,
+		.lost = LM_LOST_NONE,
 		.end = raw->end < LM_WALK_MAX_ ? raw->end : LM_WALK_ROOT,
 	};
 	if (live.oldest_born_ns <= reading->sum.now_ns)

@@ -20,12 +20,21 @@ struct purge {
 	VEC(struct lm_block_key) blocks;
 };
 
+static uint32_t site_limit(const struct bpf_side *bpf)
+{
+	return MIN(__atomic_load_n(bpf->site_count, __ATOMIC_ACQUIRE), bpf->max_sites);
+}
+
+static uint32_t slot_limit(const struct bpf_side *bpf)
+{
+	return MIN(__atomic_load_n(bpf->process_count, __ATOMIC_ACQUIRE), bpf->max_processes);
+}
+
 static int find_ended(struct purge *purge)
 {
 	const struct bpf_side *bpf = purge->collector->bpf;
 	bool keep_exited = purge->collector->options->keep_exited;
-	uint32_t count =
-		MIN(__atomic_load_n(bpf->process_count, __ATOMIC_ACQUIRE), bpf->max_processes);
+	uint32_t count = slot_limit(bpf);
 
 	for (uint32_t slot = 1; slot < count; slot++) {
 		const struct lm_process *process = &bpf->processes[slot];
@@ -85,16 +94,64 @@ static void delete_blocks(struct purge *purge)
 	__atomic_sub_fetch(bpf->blocks_used, deleted, __ATOMIC_RELAXED);
 }
 
-static void give_back(int queue_fd, uint32_t index)
+static const struct lm_site zero_site, stray_site = {.state = LM_INDEX_STRAY};
+static const struct lm_process zero_slot, stray_slot = {.state = LM_PROCESS_STRAY};
+
+/* Where indices come from and go back to: sites, or slots. */
+struct pool {
+	int array_fd, queue_fd;
+	const void *zero, *stray; /* values */
+};
+
+static struct pool pool_of_sites(const struct bpf_side *bpf)
 {
-	bpf_map_update_elem(queue_fd, NULL, &index, BPF_ANY);
+	return (struct pool){bpf->sites_fd, bpf->free_sites_fd, &zero_site, &stray_site};
+}
+
+static struct pool pool_of_slots(const struct bpf_side *bpf)
+{
+	return (struct pool){bpf->processes_fd, bpf->free_slots_fd, &zero_slot, &stray_slot};
+}
+
+/* Zeroed, and to those that are free: true. What the queue refuses now is marked as a stray. */
+static bool give_back(const struct pool *pool, uint32_t index)
+{
+	bpf_map_update_elem(pool->array_fd, &index, pool->zero, BPF_ANY);
+	if (!bpf_map_update_elem(pool->queue_fd, NULL, &index, BPF_ANY))
+		return true;
+	bpf_map_update_elem(pool->array_fd, &index, pool->stray, BPF_ANY);
+	return false;
+}
+
+/* What the queues refused before. There is hardly ever any. */
+static void gather_strays(const struct bpf_side *bpf)
+{
+	const struct pool sites = pool_of_sites(bpf), slots = pool_of_slots(bpf);
+	uint32_t gathered = 0;
+
+	if (!__atomic_load_n(bpf->strays, __ATOMIC_ACQUIRE))
+		return;
+	for (uint32_t index = 1; index < site_limit(bpf); index++) {
+		if (bpf->sites[index].state == LM_INDEX_STRAY)
+			gathered += give_back(&sites, index);
+	}
+	for (uint32_t slot = 1; slot < slot_limit(bpf); slot++) {
+		if (bpf->processes[slot].state == LM_PROCESS_STRAY)
+			gathered += give_back(&slots, slot);
+	}
+	__atomic_sub_fetch(bpf->strays, gathered, __ATOMIC_RELAXED);
+}
+
+static void count_stray(const struct bpf_side *bpf)
+{
+	__atomic_add_fetch(bpf->strays, 1, __ATOMIC_RELEASE);
 }
 
 static void recycle_sites(struct purge *purge)
 {
-	static const struct lm_site zero;
 	const struct bpf_side *bpf = purge->collector->bpf;
-	uint32_t count = MIN(__atomic_load_n(bpf->site_count, __ATOMIC_ACQUIRE), bpf->max_sites);
+	const struct pool pool = pool_of_sites(bpf);
+	uint32_t count = site_limit(bpf);
 	int64_t recycled = 0;
 
 	for (uint32_t index = 1; index < count; index++) {
@@ -104,8 +161,8 @@ static void recycle_sites(struct purge *purge)
 		    !hash_get(&purge->ended, bpf->sites[index].process))
 			continue;
 		bpf_map_delete_elem(bpf->site_index_fd, &hash);
-		bpf_map_update_elem(bpf->sites_fd, &index, &zero, BPF_ANY);
-		give_back(bpf->free_sites_fd, index);
+		if (!give_back(&pool, index))
+			count_stray(bpf);
 		recycled++;
 	}
 	__atomic_sub_fetch(bpf->sites_used, recycled, __ATOMIC_RELAXED);
@@ -113,8 +170,8 @@ static void recycle_sites(struct purge *purge)
 
 static int recycle_slot(struct collector *collector, uint64_t key, uint32_t slot)
 {
-	static const struct lm_process zero;
 	const struct bpf_side *bpf = collector->bpf;
+	const struct pool pool = pool_of_slots(bpf);
 	struct lm_ledger raw;
 	struct ledger ledger;
 	int error = books_close(bpf, slot, &raw);
@@ -125,8 +182,8 @@ static int recycle_slot(struct collector *collector, uint64_t key, uint32_t slot
 	ledger_add(&collector->retired, &ledger);
 	collector->purged[slot] = 0;
 	bpf_map_delete_elem(bpf->process_index_fd, &key);
-	bpf_map_update_elem(bpf->processes_fd, &slot, &zero, BPF_ANY);
-	give_back(bpf->free_slots_fd, slot);
+	if (!give_back(&pool, slot))
+		count_stray(bpf);
 	return 0;
 }
 
@@ -150,6 +207,7 @@ int collector_purge(struct collector *collector)
 	struct purge purge = {.collector = collector};
 	int error = find_ended(&purge);
 
+	gather_strays(collector->bpf);
 	if (!error && purge.ended.count) {
 		error = map_walk(collector->bpf->blocks_fd, sizeof(struct lm_block_key),
 				 sizeof(struct lm_block), visit_blocks, &purge);

@@ -183,8 +183,10 @@ static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool 
 static int kernel_run_report(struct kernel_run *run, bool last)
 {
 	struct snapshot snapshot = {0};
-	int error = collector_read(run->collector, &snapshot);
+	int error = collector_purge(run->collector);
 
+	if (!error)
+		error = collector_read(run->collector, &snapshot);
 	if (error) {
 		log_error("cannot read the maps: %s", strerror(-error));
 		return error;

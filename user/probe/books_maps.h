@@ -37,6 +37,7 @@ void books_maps_close(struct bpf_side *bpf);
 		(bpf)->sites_used = &(skeleton)->bss->sites_used;                                  \
 		(bpf)->events_lost = &(skeleton)->bss->events_lost;                                \
 		(bpf)->calls_lost = &(skeleton)->bss->calls_lost;                                  \
+		(bpf)->strays = &(skeleton)->bss->strays;                                          \
 		(bpf)->site_count = &(skeleton)->data->site_count;                                 \
 		(bpf)->process_count = &(skeleton)->data->process_count;                           \
 		(bpf)->recycle_generation = &(skeleton)->data->recycle_generation;                 \

@@ -46,6 +46,7 @@ struct bpf_side {
 	int site_index_fd, sites_fd, processes_fd, free_sites_fd, free_slots_fd;
 	__s64 *blocks_used, *sites_used;
 	__u32 *recycle_generation;
+	__u32 *strays;				   /* enum lm_index_state */
 	int mapping_events_fd, mapping_targets_fd; /* empty without loader_config.mappings */
 	const __u64 *mapping_events_lost;
 	/* Without loader_config.threads the maps are empty and there are no programs. */
