@@ -25,6 +25,12 @@ struct thread_info {
 #define NR_MUNMAP 11
 #define NR_BRK 12
 #define NR_MREMAP 25
+/* arch/x86/entry/syscalls/syscall_32.tbl */
+#define NR_32_BRK 45
+#define NR_32_OLD_MMAP 90
+#define NR_32_MUNMAP 91
+#define NR_32_MREMAP 163
+#define NR_32_MMAP 192
 
 /* arch/x86/include/asm/thread_info.h: a 32-bit system call, whose numbers mean other things */
 #define TS_COMPAT 2

@@ -7,6 +7,8 @@
  * only be given a range that the other's call has freed by then, so that the events stand in the
  * order in which the kernel acted. A call that took something off is always followed, on the same
  * thread, by LM_MAPPING_DONE, _FAILED, _INSERT or _MOVE; after _FAILED what it took stands again.
+ *
+ * 64-bit programs hardly ever make 32-bit calls (int $0x80). These are counted, not followed.
  */
 #ifndef LEAKMON_MAPPING_H
 #define LEAKMON_MAPPING_H
@@ -21,6 +23,7 @@ enum lm_mapping_op {
 	LM_MAPPING_COPY,       /* the same, and what was lifted stays as well (MREMAP_DONTUNMAP) */
 	LM_MAPPING_DONE,       /* the call returned; nothing new is mapped */
 	LM_MAPPING_FAILED,     /* the call returned an error */
+	LM_MAPPING_UNTOLD,     /* a 32-bit call has changed something: /proc/PID/maps says what */
 };
 
 /* What a range is for. */

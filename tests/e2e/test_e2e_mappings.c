@@ -231,6 +231,31 @@ static void a_child_in_the_same_address_space_maps_for_its_parent(void **state)
 	assert_int_equal(mapped_at(report, "outstanding_bytes"), 7 * PAGE);
 }
 
+/* int $0x80 in a 64-bit program: known from /proc/PID/maps, and not exact. */
+static void thirty_two_bit_calls_are_counted_and_mended(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "mapkinds");
+	struct child *monitor = MAPPINGS(harness, workload);
+	json_t *report, *process;
+
+	workload_do(harness, workload, "own");
+	workload_do(harness, workload, "32-bit");
+	child_signal(monitor, SIGUSR1);
+	report = monitor_report(harness, monitor);
+	process = process_of(report, workload->pid);
+	expect_mapping_balance(report);
+	assert_int_equal(mapped_at(report, "events_lost"), 2);
+	assert_int_equal(mapped_at(report, "healed_bytes"), 9 * PAGE);
+	assert_int_equal(mapped_at(report, "outstanding_bytes"), (3 + 9) * PAGE);
+	expect_doubt(process, "mappings");
+	workload_do(harness, workload, "own");
+	report = monitor_stop(harness, monitor);
+	assert_int_equal(mapped_at(report, "events_lost"), 2);
+	assert_int_equal(mapped_by(process_of(report, workload->pid), "map_own", "mapping").bytes,
+			 6 * PAGE);
+}
+
 static void a_forked_child_changes_nothing_of_its_parent(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -302,6 +327,7 @@ int main(void)
 		e2e_test(a_loss_is_confessed_and_mended_to_the_byte),
 		e2e_test(each_purpose_is_told_from_the_others),
 		e2e_test(a_child_in_the_same_address_space_maps_for_its_parent),
+		e2e_test(thirty_two_bit_calls_are_counted_and_mended),
 		e2e_test(a_forked_child_changes_nothing_of_its_parent),
 		e2e_test(what_exec_replaces_is_purged),
 		e2e_test(a_launched_command_is_followed_from_the_start),

@@ -393,6 +393,38 @@ static void a_loss_is_mended_from_proc_and_confessed(void **state)
 	mappings_free(mappings);
 }
 
+/* Of the process that made the call alone; and once, until it makes another. */
+static void a_call_that_events_do_not_tell_is_mended_from_proc_and_confessed(void **state)
+{
+	static const struct area after[] = {{.start = 2, .end = 7}};
+	struct mappings *mappings = mappings_on(NULL, 0);
+	struct mapping_ledger total;
+	struct mapping_view view;
+
+	(void)state;
+	map(mappings, 1, 4, 1);
+	EVENT(mappings, LM_MAPPING_INSERT, .process = OTHER, .start = 1, .length = 1, .site = 2);
+	EVENT(mappings, LM_MAPPING_UNTOLD);
+	areas = after;
+	area_count = ARRAY_SIZE(after);
+	mappings_heal(mappings, 0);
+	view = view_first(mappings);
+	assert_false(view.exact);
+	assert_int_equal(view.ledger.outstanding, 5 * PAGE);
+	assert_int_equal(view.ledger.healed, (1 + 2) * PAGE);
+	assert_int_equal(view.ledger.events_lost, 1);
+	assert_true(mappings_view(mappings, 1, &view));
+	assert_true(view.exact);
+	assert_int_equal(view.ledger.outstanding, PAGE);
+	area_count = 0;
+	mappings_heal(mappings, 0);
+	assert_int_equal(view_first(mappings).ledger.outstanding, 5 * PAGE);
+	mappings_total(mappings, &total);
+	assert_int_equal(total.events_lost, 1);
+	expect_balance(mappings);
+	mappings_free(mappings);
+}
+
 static void a_call_in_progress_at_a_loss_gives_nothing_back(void **state)
 {
 	static const struct area after[] = {{.start = 1, .end = 2}};
@@ -462,6 +494,7 @@ int main(void)
 		cmocka_unit_test(an_event_older_than_the_first_reading_is_no_loss),
 		cmocka_unit_test(a_range_that_comes_back_without_having_gone_is_confessed),
 		cmocka_unit_test(a_loss_is_mended_from_proc_and_confessed),
+		cmocka_unit_test(a_call_that_events_do_not_tell_is_mended_from_proc_and_confessed),
 		cmocka_unit_test(a_call_in_progress_at_a_loss_gives_nothing_back),
 		cmocka_unit_test(a_process_that_is_over_is_purged_to_the_last_byte),
 		cmocka_unit_test(an_event_that_no_kernel_sends_changes_nothing),

@@ -73,6 +73,34 @@ static SITE void map_break(void)
 	must(OPAQUE(sbrk(5 * PAGE)) != (void *)-1);
 }
 
+/* As a 32-bit program calls. */
+static int call_32(int number, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+	int result;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(result)
+			 : "0"(number), "b"(a), "c"(b), "d"(c), "S"(d), "D"(-1)
+			 : "r8", "r9", "r10", "r11", "memory");
+	return result;
+}
+
+#define NR_32_BRK 45
+#define NR_32_MUNMAP 91
+#define NR_32_MMAP2 192
+
+/* 11 pages come and 2 of them go again. What fails, and a brk that only asks, changes nothing. */
+static void map_32(void)
+{
+	uint32_t at =
+		(uint32_t)call_32(NR_32_MMAP2, 0, 11 * PAGE, WRITABLE, MAP_PRIVATE | MAP_ANONYMOUS);
+
+	must(at && at < -4095u);
+	must(call_32(NR_32_MUNMAP, at, 2 * PAGE, 0, 0) == 0);
+	must(call_32(NR_32_MUNMAP, at + 1, PAGE, 0, 0) == -EINVAL);
+	call_32(NR_32_BRK, 0, 0, 0, 0);
+}
+
 static SITE void *map_child(void)
 {
 	return OPAQUE(mmap(NULL, 7 * PAGE, WRITABLE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -127,6 +155,7 @@ int main(int argc, char **argv)
 		{.name = "break", .run = map_break},
 		{.name = "vfork", .run = shared_child},
 		{.name = "fork", .run = forked_child},
+		{.name = "32-bit", .run = map_32},
 		{.name = "exec", .run = again, .silent = true},
 	};
 	static const struct truth none;

@@ -12,7 +12,7 @@ struct mapping_ledger {
 	uint64_t purged; /* given up because the process exited or replaced itself */
 	uint64_t ranges; /* outstanding; not bytes: what a hole split counts twice */
 	/* Losses. Any of them breaks exactness. */
-	uint64_t events_lost; /* calls, not bytes; known of all processes together only */
+	uint64_t events_lost; /* calls, not bytes; of a process: its 32-bit ones only */
 	uint64_t missed;      /* came mapped over what was still counted; part of unmapped */
 	uint64_t healed;      /* found or given up when /proc/PID/maps was read to mend a loss */
 };

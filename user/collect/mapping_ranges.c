@@ -211,6 +211,11 @@ int mapping_process_apply(struct mapping_process *process, const struct lm_mappi
 {
 	if (event->op == LM_MAPPING_REMOVE || event->op == LM_MAPPING_LIFT)
 		return take(process, event);
+	if (event->op == LM_MAPPING_UNTOLD) {
+		process->ledger.events_lost++;
+		process->inexact = process->untold = true;
+		return 0;
+	}
 	return settle(process, event);
 }
 

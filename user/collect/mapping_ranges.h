@@ -19,6 +19,7 @@ struct mapping_call {
 struct mapping_process {
 	lm_process_key key;
 	bool inexact;
+	bool untold; /* it has changed what events do not tell: /proc/PID/maps must be read */
 	struct ranges ranges;
 	struct mapping_ledger ledger; /* `outstanding` and `ranges` are not kept */
 	VEC(struct mapping_call) calls;

@@ -14,7 +14,6 @@ struct mapping_stream {
 	const struct bpf_side *bpf;
 	struct ring_buffer *ring;
 	struct mappings *mappings;
-	uint64_t lost; /* that were mended already */
 };
 
 static int on_record(void *context, void *data, size_t size)
@@ -119,9 +118,7 @@ int mapping_stream_fill(struct mapping_stream *stream, const struct collect_opti
 	struct open_books open = {0};
 	int error = mapping_stream_consume(stream);
 
-	if (lost != stream->lost)
-		mappings_heal(stream->mappings, lost);
-	stream->lost = lost;
+	mappings_heal(stream->mappings, lost);
 	if (!error)
 		error = find_open(stream->bpf, options->keep_exited, &open);
 	if (!error)

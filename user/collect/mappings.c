@@ -406,17 +406,25 @@ int mappings_apply(struct mappings *mappings, const struct lm_mapping_event *eve
 	return error;
 }
 
+static void heal_process(const struct mappings *mappings, struct mapping_process *process)
+{
+	struct maps maps = {0};
+
+	process->inexact = true;
+	process->untold = false;
+	if (!mappings->read(pid_of(process->key), MAPS_ALL, &maps))
+		mapping_process_heal(process, &maps);
+	maps_free(&maps);
+}
+
 void mappings_heal(struct mappings *mappings, uint64_t events_lost)
 {
+	bool all = events_lost != mappings->events_lost;
+
 	mappings->events_lost = events_lost;
 	for (size_t i = 0; i < mappings->processes.count; i++) {
-		struct mapping_process *process = mappings->processes.items[i];
-		struct maps maps = {0};
-
-		process->inexact = true;
-		if (!mappings->read(pid_of(process->key), MAPS_ALL, &maps))
-			mapping_process_heal(process, &maps);
-		maps_free(&maps);
+		if (all || mappings->processes.items[i]->untold)
+			heal_process(mappings, mappings->processes.items[i]);
 	}
 }
 
@@ -483,5 +491,5 @@ void mappings_total(const struct mappings *mappings, struct mapping_ledger *tota
 	*total = mappings->gone;
 	for (size_t i = 0; mappings_view(mappings, i, &view); i++)
 		mapping_ledger_add(total, &view.ledger);
-	total->events_lost = mappings->events_lost;
+	total->events_lost += mappings->events_lost;
 }

@@ -33,8 +33,10 @@ int mappings_watch(struct mappings *mappings, int pid);
 int mappings_apply(struct mappings *mappings, const struct lm_mapping_event *event);
 
 /*
- * Events were lost: reads /proc/PID/maps of every process. What is no longer there is given up,
- * what is new goes to the site LM_SITE_LOST, and all are inexact from now on.
+ * `events_lost`: so far, of whichever processes. If more were lost since the last time, it reads
+ * /proc/PID/maps of every process, else of those with calls that events do not tell. What is no
+ * longer there is given up, what is new goes to the site LM_SITE_LOST, and these processes are
+ * inexact from now on.
  */
 void mappings_heal(struct mappings *mappings, uint64_t events_lost);
 
