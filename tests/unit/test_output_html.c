@@ -307,6 +307,30 @@ static void a_series_holds_every_snapshot(void **state)
 	json_decref(data);
 }
 
+/* Graphs need times that ascend: so far apart as they were, up to the last. */
+static void a_clock_that_was_set_back_leaves_times_in_order(void **state)
+{
+	static const long long days[] = {0, 1, -1, 0, 1};
+	_cleanup_(run_free) struct run run = {0};
+	_cleanup_free_ char *page = NULL;
+	json_int_t time_ms = 0;
+	json_t *data, *times;
+
+	(void)state;
+	run_make(&run, 5);
+	for (size_t i = 0; i < 5; i++)
+		run.history.times.items[i].time.tv_sec += days[i] * 86400;
+	page = golden_render("html", &run.report);
+	data = data_of(page);
+	times = json_object_get(data, "times");
+	assert_int_equal(json_array_size(times), 5);
+	for (size_t i = 0; i < 5; i++) {
+		time_ms += json_integer_value(json_array_get(times, i));
+		assert_int_equal(time_ms, (1795179600 + 86400 + (json_int_t)i * 5) * 1000);
+	}
+	json_decref(data);
+}
+
 static void a_long_series_keeps_its_peaks_and_its_ends(void **state)
 {
 	_cleanup_(run_free) struct run run = {0};
@@ -411,6 +435,7 @@ int main(void)
 		cmocka_unit_test(hostile_names_are_inert),
 		cmocka_unit_test(a_series_holds_every_snapshot),
 		cmocka_unit_test(a_long_series_keeps_its_peaks_and_its_ends),
+		cmocka_unit_test(a_clock_that_was_set_back_leaves_times_in_order),
 		cmocka_unit_test(a_difference_has_both_sides_by_stack),
 		cmocka_unit_test(two_runs_are_told_with_both_verdicts),
 	};

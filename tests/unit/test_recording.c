@@ -2,6 +2,7 @@
 /* Recordings from somebody else: every one is refused with a message or read within bounds. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sqlite3.h>
 
 #include "analyze/site_trend.h"
@@ -261,6 +262,62 @@ static void snapshots_are_found_by_number_label_and_time(void **state)
 	}
 }
 
+/*
+ * The wall's clock jumps by a day, to and fro, between any two snapshots. What is asked for by how
+ * long before the last it was, and what ages and histories say, comes from another clock.
+ */
+static void a_clock_that_jumps_changes_times_and_nothing_else(void **state)
+{
+	static const long long days[] = {0, 1, -1, 0, 1, 1, -1, -1, 1, 0};
+	_cleanup_(recording_cleanup) struct recording *recording = NULL;
+	_cleanup_(history_free) struct history history = {0};
+	struct run *run = *state;
+	struct snapshot_process *process = run_process(run, 1234, "server");
+	const time_t begin = run->snapshot.time.tv_sec;
+	const struct report_site *site;
+	size_t position;
+
+	for (int i = 0; i < 10; i++) {
+		run->snapshot.time.tv_sec = begin + i * 5 + days[i] * 86400;
+		run_site(process, 1, 1 + (uint64_t)i, 64);
+		run_site(process, 2, 3, 64);
+		process->sites.items[1].oldest_ns = (20 + (uint64_t)i * 5) * SECOND;
+		assert_int_equal(run_append(run, NULL, false), 0);
+	}
+	run_end(run);
+	assert_int_equal(recording_open(&recording, run->path), 0);
+	for (size_t i = 0; i < 10; i++) {
+		_cleanup_(snapshot_free) struct snapshot snapshot = {0};
+		_cleanup_(report_free) struct report report = {0};
+		const struct report_options all = {.sort = SORT_BYTES};
+		char at[16];
+
+		snprintf(at, sizeof(at), "-%zus", 5 * (9 - i));
+		assert_int_equal(recording_find(recording, at, &position), 0);
+		assert_int_equal(position, i);
+		assert_int_equal(recording_read(recording, i, &snapshot), 0);
+		assert_int_equal(snapshot.time.tv_sec,
+				 begin + 5 + (long long)i * 5 + days[i] * 86400);
+		assert_int_equal(snapshot.monotonic_ns, (1005 + i * 5) * SECOND);
+		assert_int_equal(report_build(&report, &snapshot, &all), 0);
+		assert_int_equal(recording_name(recording, &report), 0);
+		site = read_site(&report, 1);
+		assert_int_equal(site->site->count, 1 + i);
+		assert_int_equal(read_site(&report, 2)->site->oldest_ns, (20 + i * 5) * SECOND);
+	}
+	assert_int_equal(recording_find(recording, "-46s", &position), -ENOENT);
+	assert_int_equal(recording_history(recording, 9, &history), 0);
+	assert_int_equal(history.sites.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct history_series *series = &history.sites.items[i].series;
+		bool grows = history_point_at(series, 9).count == 10;
+
+		/* Bytes held times seconds: (1.5 + 2.5 + ... + 9.5) * 5 s, and 3 * 45 s. */
+		assert_int_equal(llround(series->integral_byte_s),
+				 grows ? 64 * 5 * 99 / 2 : 64 * 3 * 45);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +328,7 @@ int main(void)
 		store_test(a_truncated_file_is_refused_wherever_it_ends),
 		store_test(flipped_bits_do_no_harm),
 		store_test(snapshots_are_found_by_number_label_and_time),
+		store_test(a_clock_that_jumps_changes_times_and_nothing_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

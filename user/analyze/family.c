@@ -115,7 +115,7 @@ static const struct figure mapping_figures[] = {
 		"Ranges mapped and not unmapped since the attach.")},
 	{"events_lost", .offset = MAPPING(events_lost),
 	 METRIC(COUNTER, "mapping_events_lost_total", "Mapping calls that were not seen."),
-	 .inexact = "mapping calls were not seen (too many at once)",
+	 .inexact = "mapping calls were not seen (too many at once, or 32-bit ones)",
 	 .mended = "/proc/PID/maps mended", .mended_bytes = MAPPING(healed)},
 	{"missed_bytes", "missed", MAPPING(missed),
 	 .inexact = "bytes were mapped again before leakmon saw them go"},

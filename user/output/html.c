@@ -232,9 +232,37 @@ static size_t column_last(const struct html_columns *columns, size_t column)
 	return column_start(columns, column + 1) - 1;
 }
 
-static int64_t time_ms(const struct history_time *time)
+/* A clock that is slewed, or two that are read one after the other, differ by less. */
+#define SET_BACK_MS 1000
+
+static int64_t wall_ms(const struct history_time *time)
 {
 	return (int64_t)time->time.tv_sec * 1000 + time->time.tv_nsec / NS_PER_MS;
+}
+
+/* Whether somebody set the clock back: less time went by on it than in truth. */
+static bool was_set_back(const struct history *history)
+{
+	for (size_t i = 1; i < history->times.count; i++) {
+		const struct history_time *time = &history->times.items[i];
+		int64_t truth_ms =
+			(int64_t)(time->monotonic_ns - time[-1].monotonic_ns) / NS_PER_MS;
+
+		if (truth_ms >= 0 && wall_ms(time) - wall_ms(time - 1) < truth_ms - SET_BACK_MS)
+			return true;
+	}
+	return false;
+}
+
+/* A graph's times ascend. After a step back all are counted from the last one, without steps. */
+static int64_t time_ms(const struct history *history, const struct history_time *time,
+		       bool set_back)
+{
+	const struct history_time *last = &history->times.items[history->times.count - 1];
+
+	if (!set_back)
+		return wall_ms(time);
+	return wall_ms(last) - (int64_t)(last->monotonic_ns - time->monotonic_ns) / NS_PER_MS;
 }
 
 static void labels_write(struct json_writer *json, const struct html_columns *columns)
@@ -259,12 +287,15 @@ static void labels_write(struct json_writer *json, const struct html_columns *co
  * a column and a text. Of a column's snapshots, the last one's. */
 static void html_columns_write(struct json_writer *json, const struct html_columns *columns)
 {
+	const struct history *history = columns->history;
+	bool set_back = columns->count && was_set_back(history);
 	int64_t before_ms = 0;
 	uint64_t before = 0;
 
 	json_open(json, "times", '[');
 	for (size_t i = 0; i < columns->count; i++) {
-		int64_t now_ms = time_ms(&columns->history->times.items[column_last(columns, i)]);
+		int64_t now_ms =
+			time_ms(history, &history->times.items[column_last(columns, i)], set_back);
 
 		json_put_signed(json, NULL, now_ms - before_ms);
 		before_ms = now_ms;
@@ -272,7 +303,7 @@ static void html_columns_write(struct json_writer *json, const struct html_colum
 	json_close(json, ']');
 	json_open(json, "sequences", '[');
 	for (size_t i = 0; i < columns->count; i++) {
-		uint64_t now = columns->history->times.items[column_last(columns, i)].sequence;
+		uint64_t now = history->times.items[column_last(columns, i)].sequence;
 
 		json_put_number(json, NULL, now - before);
 		before = now;

@@ -189,11 +189,13 @@ struct moment {
 	uint64_t number;
 	struct timespec time;
 	const char *label;
+	uint64_t monotonic_ns; /* of a snapshot */
 };
 
 struct moments {
 	const char *path, *what;
 	bool thinned;		 /* by --keep, perhaps */
+	bool one_run;		 /* all on one clock that nobody sets: monotonic_ns */
 	VEC(struct moment) list; /* at least one */
 };
 
@@ -267,13 +269,12 @@ static bool parse_time(const struct moments *moments, const char *text, time_t *
 }
 
 /* "-10min", "-90s", "-1.5h" before the last. */
-static bool parse_before(const struct moments *moments, const char *text, int64_t *time_ns)
+static bool parse_before(const char *text, int64_t *before_ns)
 {
 	static const struct {
 		const char *name;
 		double seconds;
 	} units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
-	const struct moment *last = last_of(moments);
 	char *unit;
 	double number;
 
@@ -283,26 +284,54 @@ static bool parse_before(const struct moments *moments, const char *text, int64_
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
 		if (strcmp(unit, units[i].name) != 0)
 			continue;
-		*time_ns = (int64_t)last->time.tv_sec * NS_PER_S + last->time.tv_nsec -
-			   (int64_t)(MIN(number * units[i].seconds, 1e9) * 1e9);
+		*before_ns = (int64_t)(MIN(number * units[i].seconds, 1e9) * 1e9);
 		return true;
 	}
 	return false;
 }
 
-static int find_time(const struct moments *moments, int64_t time_ns, size_t *position)
+static int64_t wall_ns(const struct moment *moment)
 {
-	const struct moment *all = moments->list.items;
+	return (int64_t)moment->time.tv_sec * NS_PER_S + moment->time.tv_nsec;
+}
+
+/* How long before the last it was; the wall's clock may have been set meanwhile. */
+static int64_t age_ns(const struct moments *moments, const struct moment *moment)
+{
+	const struct moment *last = last_of(moments);
+
+	return moments->one_run ? (int64_t)(last->monotonic_ns - moment->monotonic_ns)
+				: wall_ns(last) - wall_ns(moment);
+}
+
+static int begins_later(const struct moments *moments)
+{
+	log_error("%s begins later than that: its first %s is number %llu, see "
+		  "`leakmon report FILE --at first`",
+		  moments->path, moments->what, (unsigned long long)moments->list.items[0].number);
+	return -ENOENT;
+}
+
+static int find_before(const struct moments *moments, int64_t before_ns, size_t *position)
+{
 	size_t i = moments->list.count;
 
-	while (i && (int64_t)all[i - 1].time.tv_sec * NS_PER_S + all[i - 1].time.tv_nsec > time_ns)
+	while (i && age_ns(moments, &moments->list.items[i - 1]) < before_ns)
 		i--;
-	if (!i) {
-		log_error("%s begins later than that: its first %s is number %llu, see "
-			  "`leakmon report FILE --at first`",
-			  moments->path, moments->what, (unsigned long long)all[0].number);
-		return -ENOENT;
-	}
+	if (!i)
+		return begins_later(moments);
+	*position = i - 1;
+	return 0;
+}
+
+static int find_time(const struct moments *moments, int64_t time_ns, size_t *position)
+{
+	size_t i = moments->list.count;
+
+	while (i && wall_ns(&moments->list.items[i - 1]) > time_ns)
+		i--;
+	if (!i)
+		return begins_later(moments);
 	*position = i - 1;
 	return 0;
 }
@@ -310,7 +339,7 @@ static int find_time(const struct moments *moments, int64_t time_ns, size_t *pos
 static int find(const struct moments *moments, const char *at, size_t *position)
 {
 	size_t length = at ? strlen(at) : 0;
-	int64_t time_ns;
+	int64_t before_ns;
 	time_t seconds;
 
 	if (!at || !strcmp(at, "last")) {
@@ -325,8 +354,8 @@ static int find(const struct moments *moments, const char *at, size_t *position)
 		return 0;
 	if (length && strspn(at, "0123456789") == length)
 		return find_sequence(moments, strtoull(at, NULL, 10), position);
-	if (parse_before(moments, at, &time_ns))
-		return find_time(moments, time_ns, position);
+	if (parse_before(at, &before_ns))
+		return find_before(moments, before_ns, position);
 	/* The whole of the second that was named. */
 	if (parse_time(moments, at, &seconds))
 		return find_time(moments, (int64_t)seconds * NS_PER_S + NS_PER_S - 1, position);
@@ -336,7 +365,7 @@ static int find(const struct moments *moments, const char *at, size_t *position)
 	return -EINVAL;
 }
 
-static int add(struct moments *moments, uint64_t number, struct timespec time, const char *label)
+static int add(struct moments *moments, const struct moment *added)
 {
 	struct moment *moment = vec_push(&moments->list);
 
@@ -344,13 +373,14 @@ static int add(struct moments *moments, uint64_t number, struct timespec time, c
 		log_error("out of memory");
 		return -ENOMEM;
 	}
-	*moment = (struct moment){number, time, label};
+	*moment = *added;
 	return 0;
 }
 
 int recording_find(const struct recording *recording, const char *at, size_t *position)
 {
-	struct moments moments = {.path = recording->path, .what = "snapshot", .thinned = true};
+	struct moments moments = {
+		.path = recording->path, .what = "snapshot", .thinned = true, .one_run = true};
 	int error = 0;
 
 	if (!recording->snapshots.count) {
@@ -361,7 +391,8 @@ int recording_find(const struct recording *recording, const char *at, size_t *po
 	for (size_t i = 0; i < recording->snapshots.count && !error; i++) {
 		const struct recording_snapshot *snapshot = &recording->snapshots.items[i];
 
-		error = add(&moments, snapshot->sequence, snapshot->time, snapshot->label);
+		error = add(&moments, &(struct moment){snapshot->sequence, snapshot->time,
+						       snapshot->label, snapshot->monotonic_ns});
 	}
 	if (!error)
 		error = find(&moments, at, position);
@@ -383,7 +414,8 @@ int recording_find_retain(const struct recording *recording, const char *at, siz
 	for (size_t i = 0; i < recording->retains.count && !error; i++) {
 		const struct recording_retain *run = &recording->retains.items[i];
 
-		error = add(&moments, (uint64_t)run->number, run->time, run->label);
+		error = add(&moments,
+			    &(struct moment){(uint64_t)run->number, run->time, run->label, 0});
 	}
 	if (!error)
 		error = find(&moments, at, position);
