@@ -2,7 +2,10 @@
 /* Targets that change their own code: they live, and no number is called exact that is not. */
 #include "harness.h"
 
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
 
 static void expect_alive(struct harness *harness, struct child *workload)
 {
@@ -217,6 +220,65 @@ static void a_function_that_no_probe_can_follow_is_no_secret(void **state)
 	assert_int_equal(child_end(harness, workload), 0);
 }
 
+#define ALLOCATOR "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2.0"
+
+static void copy_file(const char *from, const char *to)
+{
+	FILE *in = fopen(from, "re"), *out = fopen(to, "we");
+	off_t at = 0;
+
+	assert_true(in && out);
+	while (sendfile(fileno(out), fileno(in), &at, 1 << 20) > 0)
+		;
+	assert_true(at > 0);
+	fclose(in);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* What was deleted can be opened through /proc/PID/map_files only, which takes one of these. */
+static void leave_deleted_files_alone(void)
+{
+	if (prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0) ||
+	    prctl(PR_CAPBSET_DROP, CAP_CHECKPOINT_RESTORE, 0, 0, 0))
+		_exit(126);
+}
+
+/* The same process, once as root and once without that right. */
+static void a_file_that_cannot_be_opened_is_no_secret(void **state)
+{
+	static const before_exec rights[] = {NULL, leave_deleted_files_alone};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload, *monitor;
+	json_t *process;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/allocator.so", harness->directory);
+	copy_file(ALLOCATOR, path);
+	workload = WORKLOAD(harness, "late", path);
+	workload_do(harness, workload, "load");
+	assert_int_equal(unlink(path), 0);
+	for (size_t i = 0; i < 2; i++) {
+		monitor = monitor_attached(
+			harness,
+			monitor_start(harness,
+				      ARGUMENTS("leakmon", "-p", workload->pid_text, "-o", "0",
+						"--attach=multi", "--format", "json", "3600"),
+				      rights[i]));
+		workload_do(harness, workload, "go");
+		process = process_of(monitor_stop(harness, monitor), workload->pid);
+		expect_held(process, "late_blocks", i == 0 ? 50 : 0, i == 0 ? 2550 : 0);
+		if (i == 0) {
+			assert_true(json_is_true(json_object_get(process, "exact")));
+			continue;
+		}
+		expect_doubt(process, "file_unread");
+		assert_non_null(strstr(monitor->err.text, "allocator.so is not probed"));
+		assert_non_null(strstr(monitor->err.text, "CAP_CHECKPOINT_RESTORE"));
+	}
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +292,7 @@ int main(void)
 		e2e_test(a_hook_that_comes_later_is_left_alone),
 		e2e_test(two_c_libraries_are_both_seen),
 		e2e_test(a_function_that_no_probe_can_follow_is_no_secret),
+		e2e_test(a_file_that_cannot_be_opened_is_no_secret),
 	};
 
 	return cmocka_run_group_tests_name("e2e_code", tests, NULL, NULL);

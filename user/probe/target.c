@@ -166,6 +166,37 @@ static void end_postponement(struct target *target, struct target_file *file,
 	file->postponed = false;
 }
 
+/*
+ * A file that cannot be opened may be an allocator. 0, or -errno, after a message, when it is not
+ * the file's fault.
+ */
+static int explain_unopened(struct target *target, const struct target_config *config,
+			    const struct mapping *mapping, int error)
+{
+	const char *path = mapping->path;
+
+	if (error == -ENOMEM || error == -EMFILE || error == -ENFILE) {
+		log_error("%s could not be opened: %s", path, strerror(-error));
+		return error;
+	}
+	if (config->object && strcmp(config->object, path) != 0)
+		return 0;
+	if (!target_file_is_missing(target->pid, mapping, error))
+		return 0;
+	mapping_note(target, mapping);
+	target->gaps |= 1u << TARGET_GAP_FILE;
+	if (error == -ENOENT || error == -ESTALE)
+		log_warning("%s is not probed: it was deleted or replaced, and without "
+			    "CAP_CHECKPOINT_RESTORE it cannot be opened; if it is an allocator, "
+			    "its blocks are not seen",
+			    path);
+	else
+		log_warning("%s is not probed: it could not be opened: %s; if it is an allocator, "
+			    "its blocks are not seen",
+			    path, strerror(-error));
+	return 0;
+}
+
 static int visit_mapping(struct target *target, const struct target_config *config,
 			 const struct maps *maps, const struct mapping *mapping, file_visit visit,
 			 void *context)
@@ -177,7 +208,7 @@ static int visit_mapping(struct target *target, const struct target_config *conf
 	int error;
 
 	if (fd < 0 || fstat(fd, &status))
-		return 0;
+		return explain_unopened(target, config, mapping, fd < 0 ? fd : -errno);
 	mapping_note(target, mapping);
 	if (!is_wanted(config, mapping, &status))
 		return 0;

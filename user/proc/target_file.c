@@ -125,6 +125,22 @@ int target_file_open_mapping(int task, const struct mapping *mapping)
 	return open_by_path(task, mapping);
 }
 
+bool target_file_is_missing(int task, const struct mapping *mapping, int error)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+
+	if (!mapping->executable || error == -EINVAL || maps_read(task, MAPS_EXECUTABLE, &maps))
+		return false;
+	for (size_t i = 0; i < maps.list.count; i++) {
+		const struct mapping *now = &maps.list.items[i];
+
+		if (now->inode == mapping->inode && now->major == mapping->major &&
+		    now->minor == mapping->minor)
+			return true;
+	}
+	return false;
+}
+
 int target_file_open_path(int task, const char *path)
 {
 	_cleanup_close_ int root = open_root(task);

@@ -19,6 +19,13 @@
 int target_file_open_mapping(int task, const struct mapping *mapping);
 
 /*
+ * Whether code of a file that could not be opened is mapped all the same, so that it is missing: it
+ * may have been unmapped, or the process may have ended, and a device or a pipe is no loss. `error`
+ * is from above.
+ */
+bool target_file_is_missing(int task, const struct mapping *mapping, int error);
+
+/*
  * Opens a regular file by an absolute path as `task` sees it, symbolic links included, never
  * leaving its root. task 0: our own root. A descriptor that the caller closes, or -errno as above.
  */

@@ -359,8 +359,11 @@ static int visit_mapping(const struct attaching *attaching, const struct mapping
 	if (!mapping->inode || !note_seen(&attaching->target->seen, mapping))
 		return 0;
 	fd = target_file_open_mapping(attaching->maps->task, mapping);
-	if (fd < 0)
+	if (fd < 0) {
+		attaching->target->unread |=
+			target_file_is_missing(attaching->target->pid, mapping, fd);
 		return 0;
+	}
 	error = library_get(attaching->config, fd, &library);
 	if (error == -ETIME) /* next time there is time again */
 		attaching->target->seen.count--;
