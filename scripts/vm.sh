@@ -6,14 +6,15 @@
 # boots the kernel under qemu with an initramfs of busybox, leakmon and workloads, and runs
 # tests/vm/init there. No KVM is needed, and times measured there mean nothing.
 #
-# Nothing is installed but the packages of `deps.sh vm`. VM_TIMEOUT: seconds per kernel (300).
+# Nothing is installed but the packages of `deps.sh vm`. VM_TIMEOUT: seconds per kernel (900).
 set -eu
 cd "$(dirname "$0")/.."
 
 work=build/vm
-timeout=${VM_TIMEOUT:-300}
+timeout=${VM_TIMEOUT:-900}
 programs="build/leakmon"
-workloads="leak allocators mixed quick execer mapper kernelmem threads older grower sharer"
+workloads="leak allocators mixed quick execer mapper kernelmem threads older grower sharer
+rewriter dispatcher waiter"
 
 explain() {
 	echo "vm.sh: $*" >&2

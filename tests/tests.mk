@@ -38,7 +38,7 @@ e2e: $(B)/has-test all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS) $(B)/tr
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
-	kernelmem threads older grower sharer)
+	kernelmem threads older grower sharer rewriter dispatcher waiter)
 test-vm:
 	@$(DEPS) --check vm
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)
