@@ -103,6 +103,35 @@ static void a_killed_monitor_leaves_the_target_alive_and_clean(void **state)
 	assert_int_equal(child_end(harness, workload), 0);
 }
 
+/*
+ * What is killed while it detaches, as a service manager does after some time, leaves nothing: one
+ * by one, perf events are slow to be closed.
+ */
+static void a_monitor_that_is_killed_while_it_detaches_leaves_no_breakpoint(void **state)
+{
+	static const long delays_ms[] = {1, 5, 20, 50, 100, 200};
+	const struct timespec pause = {.tv_nsec = 20000000};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "allocators");
+
+	for (size_t i = 0; i < sizeof(delays_ms) / sizeof(delays_ms[0]); i++) {
+		const struct timespec delay = {.tv_nsec = delays_ms[i] * 1000000};
+		struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text,
+							 "--attach=perf", "3600");
+
+		child_signal(monitor, SIGINT);
+		nanosleep(&delay, NULL);
+		child_signal(monitor, SIGKILL);
+		child_end(harness, monitor);
+		for (int tries = 0; tries < 250 && code_difference(workload->pid); tries++)
+			nanosleep(&pause, NULL);
+		assert_int_equal(code_difference(workload->pid), 0);
+	}
+	workload_do(harness, workload, "go");
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
 static void a_busy_target_survives_attach_and_detach_again_and_again(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -232,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(after_a_detach_the_code_is_the_files),
 		e2e_test(a_killed_monitor_leaves_the_target_alive_and_clean),
+		e2e_test(a_monitor_that_is_killed_while_it_detaches_leaves_no_breakpoint),
 		e2e_test(a_busy_target_survives_attach_and_detach_again_and_again),
 		e2e_test(unwinding_is_undisturbed),
 		e2e_test(a_forked_child_lives),

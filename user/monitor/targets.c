@@ -569,7 +569,7 @@ void targets_close(struct session *session)
 		thread_target_detach(&targets->list.items[i].threads);
 		cleanup_close(&targets->list.items[i].pidfd);
 	}
-	attachments_close(&all);
+	attachments_leave(&all);
 	vec_free(&targets->list);
 	vec_free(&targets->pids);
 	hash_free(&targets->refused);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -241,6 +242,92 @@ void attachments_close(struct attachments *attachments)
 	while (started > 0)
 		pthread_join(threads[--started], NULL);
 	vec_free(&attachments->fds);
+}
+
+/* Processes that take the descriptors along. */
+#define LEAVING_PROCESSES 64
+
+struct leaving {
+	const int *fds;
+	size_t count;
+	int told[2]; /* written by nobody: closed by each that has its share and nothing else */
+	int go[2];   /* likewise; closed when all may end */
+	pid_t pids[LEAVING_PROCESSES];
+	size_t started;
+};
+
+/* Waits for the end of a pipe. */
+static void wait_closed(int fd)
+{
+	char byte;
+
+	while (read(fd, &byte, 1) < 0 && errno == EINTR)
+		;
+}
+
+static void __attribute__((noreturn))
+leave_with(const struct leaving *leaving, size_t first, size_t end)
+{
+	close(leaving->go[1]);
+	for (size_t i = 0; i < leaving->count; i++) {
+		if (i < first || i >= end)
+			close(leaving->fds[i]);
+	}
+	close(leaving->told[1]);
+	wait_closed(leaving->go[0]);
+	_exit(0);
+}
+
+/* False: there is no process to be had for some share. */
+static bool start_leaving(struct leaving *leaving)
+{
+	size_t shares = MIN(leaving->count, LEAVING_PROCESSES);
+
+	while (leaving->started < shares) {
+		size_t i = leaving->started;
+		pid_t pid = fork();
+
+		if (!pid)
+			leave_with(leaving, i * leaving->count / shares,
+				   (i + 1) * leaving->count / shares);
+		if (pid < 0)
+			return false;
+		leaving->pids[leaving->started++] = pid;
+	}
+	return true;
+}
+
+void attachments_leave(struct attachments *attachments)
+{
+	struct leaving leaving = {.fds = attachments->fds.items, .count = attachments->fds.count};
+	bool all;
+
+	if (!leaving.count || pipe2(leaving.told, O_CLOEXEC)) {
+		attachments_close(attachments);
+		return;
+	}
+	if (pipe2(leaving.go, O_CLOEXEC)) {
+		close(leaving.told[0]);
+		close(leaving.told[1]);
+		attachments_close(attachments);
+		return;
+	}
+	all = start_leaving(&leaving);
+	close(leaving.told[1]);
+	wait_closed(leaving.told[0]);
+	/* Each is somebody's who is about to end: this detaches nothing yet. */
+	if (all)
+		attachments_close(attachments);
+	close(leaving.go[1]);
+	while (leaving.started > 0) {
+		pid_t pid = leaving.pids[--leaving.started];
+
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(leaving.told[0]);
+	close(leaving.go[0]);
+	attachments_close(attachments);
 }
 
 int attachments_move(struct attachments *to, struct attachments *from)

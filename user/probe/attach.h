@@ -61,6 +61,14 @@ unsigned attach_type(enum attach_method method, enum attach_point point);
 /* Detaches everything, in parallel: each detach waits for the kernel's grace period. */
 void attachments_close(struct attachments *attachments);
 
+/*
+ * The same for a target that goes on, and safe from SIGKILL: processes of their own take the
+ * descriptors along and end. The kernel, when it takes breakpoints out, gives up at a SIGKILL that
+ * is pending (get_user_pages(), mm/gup.c: "failed to unregister, leaking uprobe"), and whoever dies
+ * while it closes them would leave them there for good. Who is exiting takes no signal any more.
+ */
+void attachments_leave(struct attachments *attachments);
+
 /* Moves what it can, so that many are closed at once. 0 or -ENOMEM. */
 int attachments_move(struct attachments *to, struct attachments *from);
 
