@@ -116,7 +116,7 @@ $(B)/workloads/alone_static: $(B)/workloads/alone_%: tests/workloads/alone.c \
 	$(call say,LD)
 	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
 
-# What a program loads later (shapes), and what is preloaded to it (loser, evictor) or to leakmon
+# What a program loads later (shapes, late), and what is preloaded to it (loser, evictor) or to leakmon
 # (killer).
 $(B)/workloads/%.so: tests/workloads/plugin/%.c
 	@mkdir -p $(@D)
@@ -144,6 +144,7 @@ $(B)/workloads/locals: $(LOCALS)
 $(B)/workloads/shapes: $(B)/workloads/plugin.so $(B)/workloads/nortti.so
 $(B)/workloads/holder: $(B)/workloads/loser.so
 $(B)/workloads/cacher: $(B)/workloads/evictor.so
+$(B)/workloads/late: $(B)/workloads/maker.so
 $(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so
 
 $(B)/workloads/fixed/shop: tests/workloads/shop.c

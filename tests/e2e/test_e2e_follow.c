@@ -270,6 +270,90 @@ static void an_exec_by_another_thread_of_the_launched_program_is_exact(void **st
 	expect_exact(process, true);
 }
 
+/* A copy of `leak` that becomes root whoever runs it, under a name that nobody else has. */
+static void copy_setuid(struct harness *harness, char *path, size_t size)
+{
+	const char *directory = getenv("LEAKMON_WORKLOADS");
+	char command[512];
+
+	snprintf(path, size, "%s/suid-%d", harness->directory, getpid());
+	snprintf(command, sizeof(command), "cp %s/leak %s && chmod 4755 %s && chmod 755 %s",
+		 directory ? directory : "build/workloads", path, path, harness->directory);
+	assert_int_equal(system(command), 0);
+}
+
+/* It has become root: whoever watched it took nothing from it. */
+static void expect_setuid(pid_t pid)
+{
+	char path[64], line[256] = "";
+	unsigned real = 0, effective = 1;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = fopen(path, "re");
+	assert_non_null(status);
+	while (fgets(line, sizeof(line), status) &&
+	       sscanf(line, "Uid: %u %u", &real, &effective) != 2)
+		;
+	fclose(status);
+	assert_int_equal(real, 65534);
+	assert_int_equal(effective, 0);
+}
+
+static void expect_leaks(json_t *process)
+{
+	expect_held(process, "leak_a", 10, 1000);
+	expect_held(process, "leak_b", 5, 5000);
+	expect_held(process, "leak_c", 3, 12288);
+	expect_exact(process, true);
+}
+
+/* Its standard input and output are leakmon's. */
+static void a_setuid_program_that_a_child_becomes_is_followed(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	char path[64], command[256], *line;
+	struct child *monitor;
+	int pid = 0;
+
+	copy_setuid(harness, path, sizeof(path));
+	snprintf(command, sizeof(command), "setpriv --reuid 65534 --clear-groups %s; exit $?",
+		 path);
+	monitor = MONITOR(harness, "-f", "-o", "0", "--format", "json", "3600", "--", "sh", "-c",
+			  command);
+	line = child_line(harness, monitor, &monitor->out);
+	assert_int_equal(sscanf(line, "ready %d", &pid), 1);
+	free(line);
+	expect_setuid(pid);
+	monitor_wait_attached(harness, monitor, pid);
+	workload_do(harness, monitor, "go");
+	expect_leaks(process_of(snapshot_now(harness, monitor), pid));
+	workload_send(monitor, "quit");
+	assert_int_equal(child_end(harness, monitor), 0);
+}
+
+static void a_setuid_program_is_found_by_its_name(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload, *monitor;
+	char path[64], *line;
+
+	copy_setuid(harness, path, sizeof(path));
+	workload =
+		child_start(harness, "/usr/bin/setpriv",
+			    ARGUMENTS("setpriv", "--reuid", "65534", "--clear-groups", path), NULL);
+	line = child_line(harness, workload, &workload->out);
+	assert_int_equal(strncmp(line, "ready ", 6), 0);
+	free(line);
+	expect_setuid(workload->pid);
+	monitor = MONITOR_ATTACHED(harness, "-n", strrchr(path, '/') + 1, "-o", "0", "--format",
+				   "json", "3600");
+	workload_do(harness, workload, "go");
+	expect_leaks(process_of(monitor_stop(harness, monitor), workload->pid));
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +365,8 @@ int main(void)
 		e2e_test(lost_lines_of_a_trace_are_counted_in_it),
 		e2e_test(an_exec_by_another_thread_is_probed_again_and_the_gap_is_said),
 		e2e_test(an_exec_by_another_thread_of_the_launched_program_is_exact),
+		e2e_test(a_setuid_program_that_a_child_becomes_is_followed),
+		e2e_test(a_setuid_program_is_found_by_its_name),
 	};
 
 	return cmocka_run_group_tests_name("e2e_follow", tests, NULL, NULL);

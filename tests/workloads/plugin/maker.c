@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A library whose function allocates: its name must stand in call stacks (late). */
+#include <stdlib.h>
+
+void *make_block(size_t size);
+
+__attribute__((noipa)) void *make_block(size_t size)
+{
+	void *block = malloc(size);
+
+	__asm__ volatile("" : "+r"(block) : : "memory");
+	return block;
+}
