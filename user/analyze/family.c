@@ -57,7 +57,7 @@ static const struct figure heap_figures[] = {
 		"Blocks given up because their process ended or replaced itself.")},
 	{"dropped", .offset = LEDGER(dropped), .causes = &dropped, TERM(PART, "dropped"),
 	 METRIC(COUNTER, "dropped_allocations_total",
-		"Allocations that are not in the books, by cause.")},
+		"Allocations that could not be tracked, by cause.")},
 	{"untracked_frees", .offset = LEDGER(untracked_frees),
 	 TERM(BESIDE, "frees of untracked blocks"),
 	 METRIC(COUNTER, "untracked_frees_total", "Frees of blocks from before the attach.")},
@@ -81,7 +81,7 @@ static const struct figure heap_figures[] = {
 
 static const struct figure thread_figures[] = {
 	{"alive", .offset = THREADS(alive), .known = THREADS(counted),
-	 METRIC(GAUGE, "threads_alive", "Threads that live.")},
+	 METRIC(GAUGE, "threads_alive", "Threads alive.")},
 	{"dead", .offset = THREADS(dead), FOLLOWED,
 	 METRIC(GAUGE, "threads_dead",
 		"Threads that have ended and were neither joined nor detached.")},

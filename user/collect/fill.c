@@ -9,7 +9,7 @@
 #include "collect/reading.h"
 #include "collect/watched.h"
 
-/* Whether a slot belongs in the report: what exec replaced is only in the books. */
+/* Whether a slot belongs in the report: what exec replaced is only in the ledger. */
 static bool slot_is_shown(const struct reading *reading, const struct lm_process *process)
 {
 	if (!process->key)
@@ -83,7 +83,7 @@ static void ledger_fill(const struct reading *reading, const uint64_t *purged, s
 	static const struct lm_ledger unused;
 	bool appeared = slot >= reading->before.count; /* during the walk */
 
-	books_to_ledger(appeared ? &unused : &reading->before.slots[slot],
+	ledger_from_raw(appeared ? &unused : &reading->before.slots[slot],
 			&reading->after.slots[slot], purged[slot], ledger);
 	if (appeared)
 		return;

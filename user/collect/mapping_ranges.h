@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One process' ranges and books. Internal to collect/. */
+/* The ranges and the ledger of a process. Internal to collect/. */
 #ifndef LEAKMON_COLLECT_MAPPING_RANGES_H
 #define LEAKMON_COLLECT_MAPPING_RANGES_H
 
@@ -40,14 +40,14 @@ int mapping_process_heal(struct mapping_process *process, const struct maps *map
 void mapping_process_free(struct mapping_process *process);
 
 /*
- * Takes what is counted between `start` and `end` off the books without the event that would say
- * so; *loss, a field of the ledger, says why. 0 or -ENOMEM.
+ * Takes what is counted between `start` and `end` out of the ledger without the event that would
+ * say so; *loss, a field of the ledger, says why. 0 or -ENOMEM.
  */
 int mapping_give_up(struct mapping_process *process, uint64_t start, uint64_t end, uint64_t *loss);
 
 /*
- * Puts a range that came into being on the books. What is still counted there was missed: the event
- * that took it away was lost. 0 or -ENOMEM.
+ * Puts a range that came into being in the ledger. What is still counted there was missed: the
+ * event that took it away was lost. 0 or -ENOMEM.
  */
 int mapping_place(struct mapping_process *process, uint64_t start, uint64_t end,
 		  const struct range_tag *tag);

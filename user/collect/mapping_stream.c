@@ -81,19 +81,19 @@ int mapping_stream_consume(struct mapping_stream *stream)
 	return count < 0 ? count : 0;
 }
 
-/* Processes whose books are open: alive, or ended and still shown. */
-struct open_books {
+/* Processes whose ledgers are open: alive, or ended and still shown. */
+struct open_ledgers {
 	struct hash keys;
 };
 
 static bool is_over(lm_process_key process, const void *context)
 {
-	const struct open_books *open = context;
+	const struct open_ledgers *open = context;
 
 	return !hash_get(&open->keys, process);
 }
 
-static int find_open(const struct bpf_side *bpf, bool keep_exited, struct open_books *open)
+static int find_open(const struct bpf_side *bpf, bool keep_exited, struct open_ledgers *open)
 {
 	uint32_t count =
 		MIN(__atomic_load_n(bpf->process_count, __ATOMIC_ACQUIRE), bpf->max_processes);
@@ -115,7 +115,7 @@ int mapping_stream_fill(struct mapping_stream *stream, const struct collect_opti
 {
 	/* Read first: what is lost from here on is mended next time. */
 	uint64_t lost = __atomic_load_n(stream->bpf->mapping_events_lost, __ATOMIC_ACQUIRE);
-	struct open_books open = {0};
+	struct open_ledgers open = {0};
 	int error = mapping_stream_consume(stream);
 
 	mappings_heal(stream->mappings, lost);

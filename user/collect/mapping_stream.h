@@ -16,7 +16,7 @@ void mapping_stream_free(struct mapping_stream *stream);
 /* From now on the mappings of this process are followed. 0 or -errno. */
 int mapping_stream_follow(struct mapping_stream *stream, int pid);
 
-/* No more; what it has mapped stays on the books until it ends. */
+/* No more; what it has mapped stays counted until it ends. */
 void mapping_stream_forget(struct mapping_stream *stream, int pid);
 
 /* Readable when there is something to consume. */
@@ -26,7 +26,7 @@ int mapping_stream_consume(struct mapping_stream *stream);
 
 /*
  * Consumes, mends what was lost, purges what is over, and adds the sites of the mapping family and
- * their books to a snapshot that collector_read has just made. 0 or -errno; the snapshot is to be
+ * their ledgers to a snapshot that collector_read has just made. 0 or -errno; the snapshot is to be
  * freed either way.
  */
 int mapping_stream_fill(struct mapping_stream *stream, const struct collect_options *options,

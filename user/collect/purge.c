@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The end of a process' books, in user space: its blocks are given up, its numbers go to the
+ * The end of a process' ledger, in user space: its blocks are given up, its numbers go to the
  * totals, and its slot and its sites go back to the BPF side, zeroed, for processes to come.
  */
 #include <bpf/bpf.h>
@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "collect/books.h"
+#include "collect/ledgers.h"
 #include "collect/collector.h"
 #include "collect/map_walk.h"
 
@@ -87,7 +87,7 @@ static void delete_blocks(struct purge *purge)
 			purge->collector->purged[*slot]++;
 			deleted++;
 		} else if (errno != ENOENT) {
-			/* Its books stay open until the kernel lets go of all of its blocks. */
+			/* Its ledger stays open until the kernel lets go of all of its blocks. */
 			hash_remove(&purge->ended, key->process);
 		}
 	}
@@ -174,11 +174,11 @@ static int recycle_slot(struct collector *collector, uint64_t key, uint32_t slot
 	const struct pool pool = pool_of_slots(bpf);
 	struct lm_ledger raw;
 	struct ledger ledger;
-	int error = books_close(bpf, slot, &raw);
+	int error = ledgers_close(bpf, slot, &raw);
 
 	if (error)
 		return error;
-	books_to_ledger(&raw, &raw, collector->purged[slot], &ledger);
+	ledger_from_raw(&raw, &raw, collector->purged[slot], &ledger);
 	ledger_add(&collector->retired, &ledger);
 	collector->purged[slot] = 0;
 	bpf_map_delete_elem(bpf->process_index_fd, &key);

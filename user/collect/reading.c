@@ -10,8 +10,8 @@
 
 void reading_free(struct reading *reading)
 {
-	books_free(&reading->before);
-	books_free(&reading->after);
+	ledgers_free(&reading->before);
+	ledgers_free(&reading->after);
 	hash_free(&reading->slots);
 	free(reading->sum.sites);
 	free(reading->sum.processes);
@@ -77,7 +77,7 @@ int reading_take(struct reading *reading, const struct bpf_side *bpf,
 	int error;
 
 	*reading = (struct reading){.bpf = bpf, .options = options};
-	error = books_read(bpf, &reading->before);
+	error = ledgers_read(bpf, &reading->before);
 
 	if (error)
 		return error;
@@ -99,5 +99,5 @@ int reading_take(struct reading *reading, const struct bpf_side *bpf,
 				 sizeof(struct lm_block), live_sum_visit, &reading->sum);
 	if (!error && options->owners)
 		unscale_owners(options);
-	return error ? error : books_read(bpf, &reading->after);
+	return error ? error : ledgers_read(bpf, &reading->after);
 }

@@ -4,7 +4,7 @@
 #define LEAKMON_COLLECT_READING_H
 
 #include "base/hash.h"
-#include "collect/books.h"
+#include "collect/ledgers.h"
 #include "collect/collect.h"
 #include "collect/live_sum.h"
 #include "collect/snapshot.h"
@@ -13,8 +13,8 @@
 struct reading {
 	const struct bpf_side *bpf;
 	const struct collect_options *options;
-	struct books before, after; /* around the walk over the live set */
-	struct hash slots;	    /* process key -> slot */
+	struct ledgers before, after; /* around the walk over the live set */
+	struct hash slots;	      /* process key -> slot */
 	struct live_threads live_threads;
 	struct live_sum sum;
 	size_t site_count;

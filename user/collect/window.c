@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "collect/books.h"
+#include "collect/ledgers.h"
 #include "collect/map_walk.h"
 
 /* The slot of a PID's process that lives; 0: it has none. */
@@ -55,7 +55,7 @@ int window_counts_read(const struct bpf_side *bpf, pid_t pid, struct window_coun
 	window_counts_free(counts);
 	if (!slot)
 		return 0;
-	error = books_read_slot(bpf, slot, &ledger);
+	error = ledgers_read_slot(bpf, slot, &ledger);
 	if (error)
 		return error;
 	counts->process = bpf->processes[slot].key;

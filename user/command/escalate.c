@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "collect/books.h"
+#include "collect/ledgers.h"
 #include "monitor/session.h"
 
 /* What one call costs its program, probes and stack walk: an estimate on the safe side of what
@@ -176,20 +176,20 @@ void escalation_begin(struct escalation *escalation, const struct triage_report 
 /* What the probes have cost the suspect so far. */
 static double suspect_cost_s(const struct suspect *suspect)
 {
-	struct books books = {0};
+	struct ledgers ledgers = {0};
 	double allocations = 0, frees = 0;
 
-	if (!suspect->attached || books_read(&suspect->session.bpf, &books))
+	if (!suspect->attached || ledgers_read(&suspect->session.bpf, &ledgers))
 		return 0;
-	for (size_t i = 0; i < books.count; i++) {
-		const struct lm_ledger *ledger = &books.slots[i];
+	for (size_t i = 0; i < ledgers.count; i++) {
+		const struct lm_ledger *ledger = &ledgers.slots[i];
 
 		allocations += (double)(ledger->allocations + ledger->filtered + ledger->unsampled +
 					ledger->failed);
 		frees +=
 			(double)(ledger->frees + ledger->untracked_frees + ledger->inherited_frees);
 	}
-	books_free(&books);
+	ledgers_free(&ledgers);
 	return allocations * ALLOCATION_COST_S + frees * FREE_COST_S;
 }
 

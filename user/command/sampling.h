@@ -4,7 +4,7 @@
  * touches new pages, maps, creates threads; and of open files, which kinds there are more of. It
  * lasts for as long as a process is suspected, and the longer it lasts the better it knows.
  *
- * What it costs, ours and in the suspects, is on the books of the budget; when nothing is saved up
+ * What it costs, ours and in the suspects, is charged to the budget; when nothing is saved up
  * any more, it stops until there is.
  */
 #ifndef LEAKMON_COMMAND_SAMPLING_H

@@ -274,7 +274,7 @@ static bool is_led(const struct grouper *grouper, uint32_t holder)
 	return holder && urgency_of(&grouper->groups->list.items[holder - 1]) < URGENT_THREAD_LOCAL;
 }
 
-/* Where every block is known, what lies between blocks is free, books hold nothing, and neither
+/* Where every block is known, what lies between blocks is free, bookkeeping holds nothing, and neither
  * does what nothing that lasts leads to: the rest of the books, which nobody can read. */
 static bool is_nothing(const struct grouper *grouper, const struct led *led, uint32_t page,
 		       uint64_t address)

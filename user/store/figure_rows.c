@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "symbol/intern.h"
 
-#define NAMES_SIZE 256
+#define NAMES_SIZE 512
 _Static_assert(FIGURES_SQL_SIZE >= 2 * NAMES_SIZE, "names, and as many question marks");
 
 /* What is counted by cause stands in `losses`. */
@@ -26,6 +26,27 @@ static void names_print(char names[NAMES_SIZE], const struct family *family, con
 			length += snprintf(names + length, (size_t)(NAMES_SIZE - length), ",%s",
 					   figure_column(&family->figures[i]));
 	}
+}
+
+void figures_create_sql(char sql[FIGURES_SQL_SIZE], const struct family *family)
+{
+	int length = snprintf(sql, FIGURES_SQL_SIZE,
+			      "CREATE TABLE %s(snapshot INTEGER NOT NULL,process INTEGER NOT NULL,",
+			      family->table);
+
+	for (size_t i = 0; i < family->figure_count && length < FIGURES_SQL_SIZE; i++) {
+		const struct figure *figure = &family->figures[i];
+
+		if (has_column(figure))
+			length += snprintf(sql + length, (size_t)(FIGURES_SQL_SIZE - length),
+					   "%s %s,", figure_column(figure),
+					   figure->type == FIGURE_TEXT ? "TEXT"
+					   : figure->known	       ? "INTEGER"
+								       : "INTEGER NOT NULL");
+	}
+	if (length < FIGURES_SQL_SIZE)
+		snprintf(sql + length, (size_t)(FIGURES_SQL_SIZE - length),
+			 "PRIMARY KEY(snapshot,process)) WITHOUT ROWID");
 }
 
 void figures_insert_sql(char sql[FIGURES_SQL_SIZE], const struct family *family, const char *fixed)

@@ -9,12 +9,13 @@
 #include "analyze/family.h"
 #include "store/database.h"
 
-#define FIGURES_SQL_SIZE 512
+#define FIGURES_SQL_SIZE 1024
 
 /*
  * A row is of a snapshot and a process, 0: all of them; then come the columns `fixed` (",a,b", ""),
  * then the figures. What is read begins with the process.
  */
+void figures_create_sql(char sql[FIGURES_SQL_SIZE], const struct family *family);
 void figures_insert_sql(char sql[FIGURES_SQL_SIZE], const struct family *family, const char *fixed);
 void figures_select_sql(char sql[FIGURES_SQL_SIZE], const struct family *family, const char *fixed);
 

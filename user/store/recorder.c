@@ -55,11 +55,28 @@ static int prepare_to_write(sqlite3 *database)
 	return error ? error : set_number(database, "wal_autocheckpoint", CHECKPOINT_PAGES);
 }
 
-static int add_version_2(sqlite3 *database)
+/* What each version of the schema from that one on has brought. */
+static int add_versions(sqlite3 *database, int64_t from)
 {
-	int error = database_run(database, schema_retain_sql);
+	static const char *const added[SCHEMA_VERSION + 1][2] = {
+		[1] = {schema_sql},
+		[2] = {schema_retain_sql, schema_threads_sql},
+		[3] = {schema_owners_sql},
+	};
+	char sql[FIGURES_SQL_SIZE];
+	int error = 0;
 
-	return error ? error : database_run(database, schema_threads_sql);
+	for (int64_t version = from; version <= SCHEMA_VERSION && !error; version++) {
+		for (size_t i = 0; i < 2 && added[version][i] && !error; i++)
+			error = database_run(database, added[version][i]);
+		for (size_t id = FAMILY_HEAP + 1; id < FAMILY_MAX_ && !error; id++) {
+			if (family_get(id)->since != version)
+				continue;
+			figures_create_sql(sql, family_get(id));
+			error = database_run(database, sql);
+		}
+	}
+	return error;
 }
 
 static int create(sqlite3 *database)
@@ -73,11 +90,7 @@ static int create(sqlite3 *database)
 	if (!error)
 		error = set_number(database, "user_version", SCHEMA_VERSION);
 	if (!error)
-		error = database_run(database, schema_sql);
-	if (!error)
-		error = add_version_2(database);
-	if (!error)
-		error = database_run(database, schema_owners_sql);
+		error = add_versions(database, 1);
 	if (!error)
 		error = meta_write(database);
 	return error ? error : database_run(database, "COMMIT");
@@ -91,10 +104,8 @@ static int upgrade(sqlite3 *database)
 
 	if (!error)
 		error = database_integer(database, "PRAGMA user_version", &version);
-	if (!error && version < 2)
-		error = add_version_2(database);
-	if (!error && version < 3)
-		error = database_run(database, schema_owners_sql);
+	if (!error)
+		error = add_versions(database, version + 1);
 	if (!error && version < SCHEMA_VERSION)
 		error = set_number(database, "user_version", SCHEMA_VERSION);
 	if (!error)

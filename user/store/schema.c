@@ -20,23 +20,14 @@ const char schema_owners_sql[] =
 	"ALTER TABLE retains ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;";
 
 /*
- * Threads and mappings of each process. As everywhere, a row holds until the next one of the same
- * process or creator, and snapshots with `is_full` have a row for everything.
+ * Dead threads. As everywhere, a row holds until the next one of the same creator, and snapshots
+ * with `is_full` have a row for everything.
  */
 
 const char schema_threads_sql[] =
-	/* Of version 1; nothing was ever written to it. */
+	/* Of version 1; nothing was ever written to it. The new one is made as those of all
+	 * families are. */
 	"DROP TABLE threads;"
-	/* NULL: not known. What comes behind `alive` is known together. */
-	"CREATE TABLE threads("
-	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
-	" alive INTEGER, dead INTEGER, dead_stack_bytes INTEGER, dead_resident_bytes INTEGER,"
-	" dead_heap_bytes INTEGER, dead_heap_count INTEGER,"
-	" created INTEGER, joined INTEGER, detached INTEGER,"
-	" exact INTEGER,"  /* 0: some were missed */
-	" untold INTEGER," /* ended, joined or not: not known, not in `dead` */
-	" why TEXT,"	   /* why no more than `alive` is known */
-	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
 	/* Who created dead threads, and to run what. */
 	"CREATE TABLE creators("
 	" id INTEGER PRIMARY KEY,"
@@ -54,14 +45,7 @@ const char schema_threads_sql[] =
 	" oldest_ns INTEGER, newest_ns INTEGER," /* ended then, as snapshots.monotonic_ns */
 	" stack_bytes INTEGER NOT NULL, resident_bytes INTEGER NOT NULL,"
 	" heap_bytes INTEGER NOT NULL, heap_count INTEGER NOT NULL,"
-	" PRIMARY KEY(snapshot, creator)) WITHOUT ROWID;"
-	/* Bytes, but for the ranges and events_lost. process 0: the sum. Only with --mappings. */
-	"CREATE TABLE mapping_ledgers("
-	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
-	" mapped INTEGER NOT NULL, unmapped INTEGER NOT NULL, outstanding INTEGER NOT NULL,"
-	" purged INTEGER NOT NULL, ranges INTEGER NOT NULL, events_lost INTEGER NOT NULL,"
-	" missed INTEGER NOT NULL, healed INTEGER NOT NULL,"
-	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;";
+	" PRIMARY KEY(snapshot, creator)) WITHOUT ROWID;";
 
 /*
  * Results of `leakmon retain`, beside the snapshots but independent of them: a recording may have

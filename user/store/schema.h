@@ -22,6 +22,7 @@
  */
 #define SCHEMA_VERSION 3
 
+/* The tables of families (figure_rows.h) come on top. */
 extern const char schema_sql[]; /* of version 1 */
 /* What version 2 adds. */
 extern const char schema_retain_sql[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines above a list: what is held in all, whether the books balance, what it costs. */
+/* The lines above a list: what is held in all, whether the ledger balances, what it costs. */
 #ifndef LEAKMON_TOP_HEADING_H
 #define LEAKMON_TOP_HEADING_H
 

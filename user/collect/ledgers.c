@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "collect/books.h"
+#include "collect/ledgers.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -28,7 +28,7 @@ void ledger_add(struct ledger *total, const struct ledger *part)
 	sum_counters(total, part, REPORT_COUNTERS);
 }
 
-/* One copy of a slot's books per CPU; NULL when out of memory. */
+/* One copy of a slot's ledger per CPU; NULL when out of memory. */
 static struct lm_ledger *per_cpu_new(int *cpus)
 {
 	*cpus = libbpf_num_possible_cpus();
@@ -46,7 +46,7 @@ static int read_slot(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger
 	return 0;
 }
 
-int books_read_slot(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum)
+int ledgers_read_slot(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum)
 {
 	int cpus;
 	_cleanup_free_ struct lm_ledger *per_cpu = per_cpu_new(&cpus);
@@ -54,7 +54,7 @@ int books_read_slot(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger 
 	return per_cpu ? read_slot(bpf, slot, per_cpu, cpus, sum) : -ENOMEM;
 }
 
-int books_close(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum)
+int ledgers_close(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum)
 {
 	int cpus, error;
 	_cleanup_free_ struct lm_ledger *per_cpu = per_cpu_new(&cpus);
@@ -68,7 +68,7 @@ int books_close(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum
 	return bpf_map_update_elem(bpf->ledgers_fd, &slot, per_cpu, BPF_ANY) ? -errno : 0;
 }
 
-int books_read(const struct bpf_side *bpf, struct books *books)
+int ledgers_read(const struct bpf_side *bpf, struct ledgers *ledgers)
 {
 	int cpus, error = 0;
 	uint32_t count =
@@ -85,15 +85,15 @@ int books_read(const struct bpf_side *bpf, struct books *books)
 	}
 	if (error)
 		return error;
-	books->slots = TAKE_PTR(slots);
-	books->count = count;
+	ledgers->slots = TAKE_PTR(slots);
+	ledgers->count = count;
 	return 0;
 }
 
-void books_free(struct books *books)
+void ledgers_free(struct ledgers *ledgers)
 {
-	free(books->slots);
-	*books = (struct books){0};
+	free(ledgers->slots);
+	*ledgers = (struct ledgers){0};
 }
 
 /* See struct lm_ledger: what has begun less what had ended. */
@@ -106,7 +106,7 @@ static uint64_t moved(const struct lm_ledger *before, const struct lm_ledger *af
 	return begun > ended ? begun - ended : 0;
 }
 
-void books_to_ledger(const struct lm_ledger *before, const struct lm_ledger *raw, uint64_t purged,
+void ledger_from_raw(const struct lm_ledger *before, const struct lm_ledger *raw, uint64_t purged,
 		     struct ledger *ledger)
 {
 	uint64_t gone = raw->frees + raw->purged + purged;

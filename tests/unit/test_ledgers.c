@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "collect/books.h"
+#include "collect/ledgers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,7 +95,7 @@ static void the_live_set_may_differ_by_what_was_under_way_and_no_more(void **sta
 		after = before;
 		for (size_t j = 0; j < 4 && cases[i].after[j]; j++)
 			cases[i].after[j](&after);
-		books_to_ledger(&before, &after, 0, &ledger);
+		ledger_from_raw(&before, &after, 0, &ledger);
 		assert_int_equal(ledger.outstanding, cases[i].outstanding);
 		for (uint64_t found = 0; found < 10; found++) {
 			ledger.scanned = found;
@@ -121,7 +121,7 @@ static void the_end_of_what_began_elsewhere_leaves_nothing_under_way(void **stat
 	struct ledger ledger;
 
 	(void)state;
-	books_to_ledger(&raw, &raw, 0, &ledger);
+	ledger_from_raw(&raw, &raw, 0, &ledger);
 	assert_int_equal(ledger.moved, 0);
 	assert_int_equal(ledger.outstanding, 0);
 }
@@ -134,5 +134,5 @@ int main(void)
 		cmocka_unit_test(the_end_of_what_began_elsewhere_leaves_nothing_under_way),
 	};
 
-	return cmocka_run_group_tests_name("books", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("ledgers", tests, NULL, NULL);
 }
