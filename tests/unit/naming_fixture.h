@@ -26,7 +26,7 @@ static inline struct symbolizer *naming_new(struct worker *worker)
 
 	while (namings[i].symbolizer)
 		assert_true(++i < 4);
-	namings[i].processes = process_table_new();
+	namings[i].processes = process_table_new(true);
 	assert_non_null(namings[i].processes);
 	namings[i].symbolizer = symbolizer_new(worker, &namings[i].processes->dsos);
 	assert_non_null(namings[i].symbolizer);

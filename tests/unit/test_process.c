@@ -28,7 +28,7 @@ static int count_reads(int pid, enum maps_filter filter, struct maps *maps)
 
 static int set_up(void **state)
 {
-	struct process_table *table = process_table_new();
+	struct process_table *table = process_table_new(true);
 
 	*state = table;
 	if (!table)

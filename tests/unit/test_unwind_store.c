@@ -61,7 +61,7 @@ static int set_up(void **state)
 	fixture->maps.ranges_fd = outer_map(BPF_MAP_TYPE_HASH_OF_MAPS, sizeof(struct lm_range), 8);
 	fixture->maps.generation = &fixture->generation;
 	fixture->worker = worker_new_local(&parse_kinds);
-	fixture->processes = process_table_new();
+	fixture->processes = process_table_new(false);
 	fixture->store =
 		unwind_store_new(&fixture->maps, fixture->worker, &fixture->processes->dsos);
 	return fixture->store ? 0 : -1;

@@ -67,6 +67,16 @@ static int print_host(void)
 	return own;
 }
 
+static int describe_target(pid_t pid, const struct target_config *config)
+{
+	int error = target_check(pid, config, true);
+
+	if (!error)
+		error = target_describe(stdout, process_table_find(config->processes, pid), config);
+	process_table_forget(config->processes, pid);
+	return error;
+}
+
 /* 0, or whether anything stands in the way of one of the targets. */
 static int describe_targets(const struct doctor_options *options,
 			    const struct target_config *config)
@@ -81,8 +91,7 @@ static int describe_targets(const struct doctor_options *options,
 	for (size_t i = 0; i < selection.pids.count; i++) {
 		printf("process %d\n", selection.pids.items[i]);
 		fflush(stdout);
-		error |= target_check(selection.pids.items[i], config, true) ||
-			 target_describe(stdout, selection.pids.items[i], config);
+		error |= describe_target(selection.pids.items[i], config) != 0;
 	}
 	selection_free(&selection);
 	selector_free(selector);
@@ -97,23 +106,24 @@ static int run(const void *options)
 				       .symbol_prefix = probes->symbol_prefix,
 				       .probe_at = probes->probe_at,
 				       .worker = worker_new(&parse_kinds, NULL),
-				       .plans = target_plans_new()};
+				       .processes = process_table_new(false)};
 	char missing[128];
 	int error = print_kernel(&config.features, probes->attach_method);
 
-	if (!config.worker || !config.plans) {
+	if (!config.worker || !config.processes) {
 		log_error("out of memory");
 		return EXIT_ERROR;
 	}
+	target_plans_register(config.processes);
 	error |= print_host();
 	printf("capabilities\n");
 	privileges_print(stdout);
 	privileges_missing(missing, sizeof(missing));
 	error |= missing[0] != '\0';
 	error |= describe_targets(doctor, &config);
+	process_table_free(config.processes);
 	worker_free(config.worker);
 	feature_probe_close(&config.features);
-	file_cache_free(config.plans);
 	return error ? EXIT_ERROR : EXIT_OK;
 }
 

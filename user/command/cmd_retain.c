@@ -61,7 +61,7 @@ static int retain_run_open(struct retain_run *run, const struct retain_options *
 	*run = (struct retain_run){.options = options,
 				   .format = output_find(options->session.output.format),
 				   .worker = worker_new(&parse_kinds, NULL),
-				   .processes = process_table_new()};
+				   .processes = process_table_new(true)};
 	if (run->worker && run->processes)
 		run->symbolizer = symbolizer_new(run->worker, &run->processes->dsos);
 	error = emit_open_stream(&options->session.output, &run->out);

@@ -53,7 +53,8 @@ static int set_probes(struct session *session, struct tracked *tracked)
 		return error;
 	target_detach(&tracked->probes);
 	tracked->probes = (struct target){.pid = pid};
-	return target_attach(&tracked->probes, &session->target_config, &session->bpf);
+	return target_attach(&tracked->probes, process_table_find(session->processes, pid),
+			     &session->target_config, &session->bpf);
 }
 
 int profile_window_open(struct profile_window_run *window, struct session *session, pid_t pid,

@@ -156,7 +156,7 @@ static void sampling_unload(struct sampling *sampling)
 static int open_stages(struct sampling *sampling)
 {
 	sampling->worker = worker_new(&parse_kinds, NULL);
-	sampling->processes = process_table_new();
+	sampling->processes = process_table_new(true);
 	if (sampling->worker && sampling->processes) {
 		struct dso_cache *dsos = &sampling->processes->dsos;
 

@@ -20,10 +20,11 @@
 
 /* What the stages know of one process. */
 
-void session_refresh(struct session *session, pid_t pid)
+/* Returns whether rows were loaded. */
+static bool load_rows(struct session *session, const struct process *process)
 {
-	struct process *process;
-	int error = process_table_refresh(session->processes, pid, &process);
+	uint32_t generation = *session->bpf.unwind.generation;
+	int error = process->error;
 
 	/* At the end, only names are of use. */
 	if (!error && !interrupt_check())
@@ -31,9 +32,25 @@ void session_refresh(struct session *session, pid_t pid)
 	if (error && error != -ESRCH && error != -EINTR)
 		log_warning("process %d: its stacks are walked by frame pointer where new code is "
 			    "mapped: %s",
-			    pid, strerror(-error));
+			    process->pid, strerror(-error));
+	return *session->bpf.unwind.generation != generation;
+}
+
+void session_load(struct session *session, struct process *process)
+{
+	/* That takes time, in which the process goes on: probes are set by what it maps then. */
+	if (load_rows(session, process))
+		process_table_refresh(session->processes, process->pid, &process);
+	symbolizer_refresh(session->symbolizer, (uint64_t)process->pid, process);
+}
+
+void session_refresh(struct session *session, pid_t pid)
+{
+	struct process *process;
+
+	process_table_refresh(session->processes, pid, &process);
 	if (process)
-		symbolizer_refresh(session->symbolizer, (uint64_t)pid, process);
+		session_load(session, process);
 }
 
 void session_load_rows(struct session *session, const pid_t *pids, size_t count)
@@ -519,8 +536,7 @@ static int open_stages(struct session *session)
 	session->collector = collector_new(&session->bpf, &session->collect_options);
 	session->worker = worker_new(&parse_kinds, NULL);
 	session->target_config.worker = session->worker;
-	session->processes = process_table_new();
-	if (session->worker && session->processes) {
+	if (session->worker) {
 		struct dso_cache *dsos = &session->processes->dsos;
 
 		session->symbolizer = symbolizer_new(session->worker, dsos);
@@ -589,12 +605,14 @@ static int open_selector(struct session *session)
 	bool open;
 
 	session->containers = container_cache_new();
-	session->target_config.plans = target_plans_new();
+	session->processes = process_table_new(true);
 	session->selector = selector_new(&config, session->containers);
-	if (!session->containers || !session->target_config.plans || !session->selector) {
+	if (!session->containers || !session->processes || !session->selector) {
 		log_error("out of memory");
 		return -ENOMEM;
 	}
+	session->target_config.processes = session->processes;
+	target_plans_register(session->processes);
 	open = selector_is_open(session->selector);
 	session->many = open || options->targets.pids.count > 1 || options->targets.follow_forks;
 	if (!open) {
@@ -688,7 +706,6 @@ void session_close(struct session *session)
 	worker_free(session->worker);
 	selector_free(session->selector);
 	container_cache_free(session->containers);
-	file_cache_free(session->target_config.plans);
 	feature_probe_close(&session->target_config.features);
 	file_cache_free(session->thread_libraries);
 	loader_close(&session->bpf);

@@ -90,6 +90,8 @@ void session_take_lines(struct session *session);
 
 /* Reads a target's mappings again: for the stack walk, and for names. */
 void session_refresh(struct session *session, pid_t pid);
+/* The same of one whose mappings have just been read. */
+void session_load(struct session *session, struct process *process);
 
 /* Loads the unwind rows of many targets, with one wait for all of them: see unwind_store.h. */
 void session_load_rows(struct session *session, const pid_t *pids, size_t count);

@@ -162,12 +162,12 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 			targets_explain_refusal(session, name, pid, error);
 		session->targets.starved |= descriptors_are_out(error);
 	}
-	ended = error && arrival->how && target_is_ending(pid);
+	ended = error && arrival->how && target_is_ending(pid, &session->target_config);
 	session->targets.missed += ended;
-	if (!error || error == -ESRCH || error == -EINTR)
+	if (!error)
 		return;
 	session_forget(session, pid);
-	if (!ended)
+	if (!ended && error != -ESRCH && error != -EINTR)
 		remember_refusal(&session->targets, &process);
 }
 
@@ -211,6 +211,15 @@ void targets_rescan(struct session *session)
 	attach_selection(session, false);
 }
 
+/* Probes first: names and rows come when they are needed. */
+static void read_and_attach_again(struct session *session, struct tracked *tracked)
+{
+	struct process *process;
+
+	process_table_refresh(session->processes, tracked->probes.pid, &process);
+	targets_attach_again(session, tracked);
+}
+
 void targets_recover(struct session *session)
 {
 	static const struct arrival running;
@@ -233,7 +242,7 @@ void targets_recover(struct session *session)
 		struct tracked *tracked = &session->targets.list.items[i];
 
 		if (!tracked->ended)
-			targets_attach_again(session, tracked);
+			read_and_attach_again(session, tracked);
 	}
 }
 
@@ -279,7 +288,7 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 	}
 	if (tracked && wanted) {
 		tracked->shares = false; /* an exec gives it memory of its own */
-		targets_attach_again(session, tracked);
+		read_and_attach_again(session, tracked);
 	} else if (tracked)
 		targets_end(session, tracked); /* it became another program */
 	else if (wanted ||
@@ -397,13 +406,14 @@ static void drop_lost_probes(struct session *session, struct tracked *tracked)
 }
 
 /* What can be probed is known then, and said; the probes go again, and come with a window. */
-static int probe_for_a_moment(struct session *session, struct tracked *tracked)
+static int probe_for_a_moment(struct session *session, struct tracked *tracked,
+			      const struct process *process)
 {
 	int error;
 
 	if (tracked->probes.functions)
 		return 0;
-	error = target_attach(&tracked->probes, &session->target_config, &session->bpf);
+	error = target_attach(&tracked->probes, process, &session->target_config, &session->bpf);
 	if (attachments_move(&session->parting, &tracked->probes.attachments))
 		attachments_close(&tracked->probes.attachments);
 	code_watch_free(&tracked->probes.code);
@@ -412,15 +422,19 @@ static int probe_for_a_moment(struct session *session, struct tracked *tracked)
 
 int targets_probe_mapped(struct session *session, struct tracked *tracked)
 {
+	const struct process *process = process_table_find(session->processes, tracked->probes.pid);
+
+	if (!process)
+		return -ENOMEM;
 	if (session->options->tracking.windowed)
-		return probe_for_a_moment(session, tracked);
+		return probe_for_a_moment(session, tracked, process);
 	drop_lost_probes(session, tracked);
 	session_threads_attach(session, tracked);
 	if (interrupt_check())
 		return -EINTR;
-	return session->tracks_heap
-		       ? target_attach(&tracked->probes, &session->target_config, &session->bpf)
-		       : 0;
+	return session->tracks_heap ? target_attach(&tracked->probes, process,
+						    &session->target_config, &session->bpf)
+				    : 0;
 }
 
 size_t targets_probed(const struct session *session, const struct tracked *tracked)
@@ -431,6 +445,7 @@ size_t targets_probed(const struct session *session, const struct tracked *track
 /* Probes what was checked; what was begun is undone on failure. */
 int targets_probe(struct session *session, pid_t pid, const struct arrival *arrival, bool named)
 {
+	struct process *process;
 	struct tracked *tracked;
 	int error;
 
@@ -440,8 +455,10 @@ int targets_probe(struct session *session, pid_t pid, const struct arrival *arri
 	if (!tracked)
 		return -ENOMEM;
 	tracked->named = named;
-	if (!session->everywhere) /* there, by and by: when a walk comes to it */
-		session_refresh(session, pid);
+	if (session->everywhere) /* the rest by and by: when a walk comes to it */
+		process_table_refresh(session->processes, pid, &process);
+	else
+		session_load(session, process_table_find(session->processes, pid));
 	error = targets_probe_mapped(session, tracked);
 	if (!error && !targets_probed(session, tracked))
 		error = targets_explain_nothing(session, tracked);

@@ -71,7 +71,10 @@ void targets_recover(struct session *session);
 /* A process that shares the memory of a target, `owner`: what it allocates is that one's. */
 void targets_follow_sharer(struct session *session, pid_t pid, pid_t owner);
 
-/* Probes what a target has mapped meanwhile; all of it, where an exec took the probes away. */
+/*
+ * Probes what a target has mapped meanwhile; all of it, where an exec took the probes away. It has
+ * just been refreshed.
+ */
 void targets_attach_again(struct session *session, struct tracked *tracked);
 
 /*
@@ -92,7 +95,7 @@ int targets_list_pids(struct session *session);
 int targets_probe(struct session *session, pid_t pid, const struct arrival *arrival, bool named);
 void targets_end(struct session *session, struct tracked *tracked);
 
-/* Probes what is mapped and not yet probed. 0, or -errno after a message. */
+/* Probes what is mapped and not yet probed, as it was read last. 0, or -errno after a message. */
 int targets_probe_mapped(struct session *session, struct tracked *tracked);
 /* How much is: functions of allocators, or places in thread libraries without a heap. */
 size_t targets_probed(const struct session *session, const struct tracked *tracked);

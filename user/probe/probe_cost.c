@@ -151,9 +151,11 @@ static void measure(const struct trial *trial, const struct bpf_side *bpf,
 	double untraced_ns = trial_ns(trial), traced_ns = -1, begin_s = probe_thread_cpu_s();
 	struct probe_cost before = {0}, after = {0};
 	_cleanup_close_ int counting = probe_cost_count();
+	struct process *process;
 	uint64_t runs;
 
-	if (!target_attach(&target, config, bpf) && target.functions) {
+	if (!process_table_refresh(config->processes, trial->pid, &process) &&
+	    !target_attach(&target, process, config, bpf) && target.functions) {
 		calibration->attach_s = probe_thread_cpu_s() - begin_s;
 		if (!probe_cost_read(bpf, &before))
 			traced_ns = trial_ns(trial);
@@ -161,6 +163,7 @@ static void measure(const struct trial *trial, const struct bpf_side *bpf,
 			traced_ns = -1;
 	}
 	target_detach(&target);
+	process_table_forget(config->processes, trial->pid);
 	/* Without the kernel's counting, a pair is three runs: two entries and a return. */
 	runs = counting >= 0 ? after.runs - before.runs : 3ull * PAIRS * ROUNDS;
 	if (untraced_ns < 0 || traced_ns < 0 || !runs)

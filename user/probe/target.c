@@ -11,39 +11,38 @@
 #include "base/text.h"
 #include "parse/questions.h"
 #include "probe/target_probes.h"
-#include "proc/maps.h"
 #include "proc/target_file.h"
 
 /* NULL: it was looked at already, or there is no memory. */
-static struct target_file *target_file_note(struct target *target, const struct stat *status,
-					    const char *path)
+static struct target_file *target_file_note(struct target *target,
+					    const struct file_identity *identity, const char *path)
 {
 	struct target_file *file;
 
 	for (size_t i = 0; i < target->files.count; i++) {
 		file = &target->files.items[i];
-		if (file->device == status->st_dev && file->inode == status->st_ino)
+		if (file->device == identity->device && file->inode == identity->inode)
 			return file->postponed ? file : NULL;
 	}
 	file = vec_push(&target->files);
 	if (!file)
 		return NULL;
-	file->device = status->st_dev;
-	file->inode = status->st_ino;
+	file->device = identity->device;
+	file->inode = identity->inode;
 	file->path = strdup(path);
 	return file;
 }
 
 /* -O names a file as the operator sees it, or by the path that the target shows. */
 static bool is_wanted(const struct target_config *config, const struct mapping *mapping,
-		      const struct stat *mapped)
+		      const struct file_identity *mapped)
 {
 	struct stat wanted;
 
 	if (!config->object || !strcmp(config->object, mapping->path))
 		return true;
-	return !stat(config->object, &wanted) && wanted.st_dev == mapped->st_dev &&
-	       wanted.st_ino == mapped->st_ino;
+	return !stat(config->object, &wanted) && wanted.st_dev == mapped->device &&
+	       wanted.st_ino == mapped->inode;
 }
 
 /* A file that holds an allocator. */
@@ -67,38 +66,38 @@ static int make_plan(const struct target_config *config, int fd, struct probe_pl
 	return parse_plan(config->worker, fd, config->symbol_prefix, config->probe_at, plan);
 }
 
-static void plan_release(void *value)
+static void plan_release(void *value, void *context)
 {
+	(void)context;
 	probe_plan_free(value);
 	free(value);
 }
 
-struct file_cache *target_plans_new(void)
+void target_plans_register(struct process_table *processes)
 {
-	return file_cache_new(plan_release);
+	dso_cache_register(&processes->dsos, DSO_PLAN,
+			   &(struct dso_facet_type){.release = plan_release});
 }
 
-/* The plan of a file, made once; *plan belongs to the cache. 0 or -errno. */
-static int plan_file(const struct target_config *config, int fd, const struct stat *status,
+/* The plan of a file, made once; *plan belongs to the DSO. 0 or -errno. */
+static int plan_file(const struct target_config *config, struct dso *dso, int fd,
 		     const struct probe_plan **plan)
 {
 	_cleanup_free_ struct probe_plan *made = NULL;
 	int error;
 
-	*plan = file_cache_get(config->plans, status);
+	*plan = dso_facet(dso, DSO_PLAN);
 	if (*plan)
 		return 0;
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return -ENOMEM;
 	error = make_plan(config, fd, made);
-	if (!error)
-		error = file_cache_put(config->plans, status, made);
 	if (error) {
 		probe_plan_free(made);
 		return error;
 	}
-	*plan = TAKE_PTR(made);
+	*plan = dso->facets[DSO_PLAN].value = TAKE_PTR(made);
 	return 0;
 }
 
@@ -136,27 +135,6 @@ static int explain_unread(struct target *target, struct target_file *file, int e
 	return 0;
 }
 
-static bool mapping_is_seen(const struct target *target, const struct mapping *mapping)
-{
-	for (size_t i = 0; i < target->seen.count; i++) {
-		const struct seen_mapping *seen = &target->seen.items[i];
-
-		if (seen->inode == mapping->inode && seen->major == mapping->major &&
-		    seen->minor == mapping->minor)
-			return true;
-	}
-	return false;
-}
-
-/* Without memory for it the file is opened again the next time: no harm. */
-static void mapping_note(struct target *target, const struct mapping *mapping)
-{
-	struct seen_mapping *seen = vec_push(&target->seen);
-
-	if (seen)
-		*seen = (struct seen_mapping){mapping->inode, mapping->major, mapping->minor};
-}
-
 /* Its plan is there: if it was waited for, calls have gone unseen. */
 static void end_postponement(struct target *target, struct target_file *file,
 			     const struct probe_plan *plan)
@@ -183,7 +161,7 @@ static int explain_unopened(struct target *target, const struct target_config *c
 		return 0;
 	if (!target_file_is_missing(target->pid, mapping, error))
 		return 0;
-	mapping_note(target, mapping);
+	mapped_files_add(&target->seen, mapping);
 	target->gaps |= 1u << TARGET_GAP_FILE;
 	if (error == -ENOENT || error == -ESTALE)
 		log_warning("%s is not probed: it was deleted or replaced, and without "
@@ -197,55 +175,73 @@ static int explain_unopened(struct target *target, const struct target_config *c
 	return 0;
 }
 
-static int visit_mapping(struct target *target, const struct target_config *config,
-			 const struct maps *maps, const struct mapping *mapping, file_visit visit,
-			 void *context)
+/* Files that hold an allocator are visited. */
+struct visiting {
+	struct target *target;
+	const struct process *process;
+	const struct target_config *config;
+	file_visit visit;
+	void *context;
+};
+
+static int visit_file(const struct visiting *visiting, const struct mapping *mapping,
+		      struct dso *dso, int fd)
 {
-	_cleanup_close_ int fd = target_file_open_mapping(maps->task, mapping);
-	const struct probe_plan *plan;
+	struct target *target = visiting->target;
+	struct visited_file visited = {fd, mapping, &visiting->process->maps, NULL};
 	struct target_file *file;
-	struct stat status;
 	int error;
 
-	if (fd < 0 || fstat(fd, &status))
-		return explain_unopened(target, config, mapping, fd < 0 ? fd : -errno);
-	mapping_note(target, mapping);
-	if (!is_wanted(config, mapping, &status))
+	/* Without memory for that it is opened again the next time: no harm. */
+	mapped_files_add(&target->seen, mapping);
+	if (!is_wanted(visiting->config, mapping, &dso->identity))
 		return 0;
-	file = target_file_note(target, &status, mapping->path);
+	file = target_file_note(target, &dso->identity, mapping->path);
 	if (!file)
 		return 0;
-	error = plan_file(config, fd, &status, &plan);
+	error = plan_file(visiting->config, dso, fd, &visited.plan);
 	if (error)
 		return explain_unread(target, file, error);
-	end_postponement(target, file, plan);
-	file->nameless = plan->is_static && !plan->has_names;
-	error = plan->points.count ? visit(&(struct visited_file){fd, mapping, maps, plan}, context)
-				   : 0;
+	end_postponement(target, file, visited.plan);
+	file->nameless = visited.plan->is_static && !visited.plan->has_names;
+	error = visited.plan->points.count ? visiting->visit(&visited, visiting->context) : 0;
 	if (!error) {
-		file->functions = probes_count(plan);
+		file->functions = probes_count(visited.plan);
 		target->functions += file->functions;
 	}
 	return MIN(error, 0);
 }
 
-/* Code first: whose code has been moved away is known by its data alone. */
-static int visit_files(struct target *target, const struct target_config *config,
-		       const struct maps *maps, file_visit visit, void *context)
+static int visit_mapping(const struct visiting *visiting, const struct mapping *mapping)
 {
-	int error = 0;
+	struct dso_cache *dsos = &visiting->config->processes->dsos;
+	struct dso *dso;
+	_cleanup_close_ int fd = process_open(dsos, visiting->process, mapping, DSO_PLAN, &dso);
+	int error;
 
-	if (config->worker)
-		worker_begin_process(config->worker, target->pid);
+	if (fd < 0)
+		return explain_unopened(visiting->target, visiting->config, mapping, fd);
+	error = visit_file(visiting, mapping, dso, fd);
+	dso_release(dsos, dso, DSO_PLAN);
+	return error;
+}
+
+/* Code first: whose code has been moved away is known by its data alone. */
+static int visit_files(const struct visiting *visiting)
+{
+	const struct maps *maps = &visiting->process->maps;
+	int error = visiting->process->error;
+
+	if (visiting->config->worker)
+		worker_begin_process(visiting->config->worker, visiting->process->pid);
 	for (int executable = 1; executable >= 0; executable--) {
 		for (size_t i = 0; i < maps->list.count && !error; i++) {
 			const struct mapping *mapping = &maps->list.items[i];
 
 			error = interrupt_check();
 			if (!error && mapping->inode && mapping->executable == executable &&
-			    !mapping_is_seen(target, mapping))
-				error = visit_mapping(target, config, maps, mapping, visit,
-						      context);
+			    !mapped_files_have(&visiting->target->seen, mapping))
+				error = visit_mapping(visiting, mapping);
 		}
 	}
 	return error;
@@ -336,19 +332,17 @@ static int attach_file(const struct visited_file *file, void *context)
 	return error ? error : code_watch_add(&attaching->target->code, &code);
 }
 
-int target_attach(struct target *target, const struct target_config *config,
-		  const struct bpf_side *bpf)
+int target_attach(struct target *target, const struct process *process,
+		  const struct target_config *config, const struct bpf_side *bpf)
 {
 	struct attaching attaching = {target, config, bpf};
-	struct maps maps = {0};
-	int error = maps_read(target->pid, MAPS_CODE, &maps);
+	int error =
+		visit_files(&(struct visiting){target, process, config, attach_file, &attaching});
 
-	if (error)
+	if (process->error)
 		return error;
-	error = visit_files(target, config, &maps, attach_file, &attaching);
 	target->code.pid = target->pid;
-	code_watch_look(&target->code, config->features.method, &maps);
-	maps_free(&maps);
+	code_watch_look(&target->code, config->features.method, &process->maps);
 	return error;
 }
 
@@ -405,15 +399,11 @@ static int describe_file(const struct visited_file *file, void *context)
 	return 0;
 }
 
-int target_describe(FILE *out, pid_t pid, const struct target_config *config)
+int target_describe(FILE *out, const struct process *process, const struct target_config *config)
 {
-	struct target target = {.pid = pid};
-	struct maps maps = {0};
-	int error = maps_read(pid, MAPS_CODE, &maps);
+	struct target target = {.pid = process->pid};
+	int error = visit_files(&(struct visiting){&target, process, config, describe_file, out});
 
-	if (!error)
-		error = visit_files(&target, config, &maps, describe_file, out);
-	maps_free(&maps);
 	if (!error && !target.functions)
 		target_explain_nothing(&target, config);
 	target_detach(&target);

@@ -14,7 +14,7 @@
 #include "probe/code_watch.h"
 #include "probe/feature_probe.h"
 #include "probe/loader.h"
-#include "proc/file_cache.h"
+#include "target/process.h"
 
 struct worker;
 
@@ -23,8 +23,8 @@ struct target_config {
 	const char *symbol_prefix; /* -S */
 	enum probe_at probe_at;
 	struct kernel_features features;
-	struct worker *worker;	  /* borrowed; reads the target's files. NULL: this process does */
-	struct file_cache *plans; /* of struct probe_plan, made already; owned by the session */
+	struct worker *worker; /* borrowed; reads the target's files. NULL: this process does */
+	struct process_table *processes; /* borrowed; plans are facets of their files */
 };
 
 /* What makes its numbers inexact, whatever becomes of the probes. */
@@ -43,43 +43,37 @@ struct target_file {
 	bool postponed;	  /* there was no time to read it: it is tried again */
 };
 
-/* The same as /proc/PID/maps shows it, which may be another device: known without opening it. */
-struct seen_mapping {
-	uint64_t inode;
-	uint32_t major, minor;
-};
-
 struct target {
 	pid_t pid;
 	struct attachments attachments;
 	VEC(struct target_file) files;
-	VEC(struct seen_mapping) seen;
-	size_t functions;	/* probed in all */
-	uint32_t gaps;		/* 1 << enum target_gap, of any moment; see target_gaps() */
-	struct code_watch code; /* what has become of the probes */
+	struct mapped_files seen; /* not to be opened again */
+	size_t functions;	  /* probed in all */
+	uint32_t gaps;		  /* 1 << enum target_gap, of any moment; see target_gaps() */
+	struct code_watch code;	  /* what has become of the probes */
 };
 
-/* For target_config.plans. NULL: out of memory. */
-struct file_cache *target_plans_new(void);
+/* From now on plans can be made of the files of these processes. */
+void target_plans_register(struct process_table *processes);
 
 /*
  * The rules of no harm: 0 when probing `pid` cannot hurt it, else -errno after an error that says
  * why not and what to do; that it has ended is news only of one that the user named. -ESRCH: no
- * such process.
+ * such process. Refreshes what config->processes knows of it.
  */
 int target_check(pid_t pid, const struct target_config *config, bool named);
 
 /* Whether it has given up its memory, or never had any (a kernel thread). Says nothing. */
-bool target_is_ending(pid_t pid);
+bool target_is_ending(pid_t pid, const struct target_config *config);
 
 /*
  * Probes what is mapped and not yet probed; may be called again whenever the process may have
- * mapped more (dlopen): of files that were seen before nothing is read but their line in
- * /proc/PID/maps, and whether the probes are still there (target->code). 0 (also when nothing was
- * found: see target->functions), or -errno after an error message.
+ * mapped more (dlopen), and has just been refreshed: of files that were seen before nothing is
+ * looked at but whether the probes are still there (target->code). 0 (also when nothing was found:
+ * see target->functions), or -errno after an error message.
  */
-int target_attach(struct target *target, const struct target_config *config,
-		  const struct bpf_side *bpf);
+int target_attach(struct target *target, const struct process *process,
+		  const struct target_config *config, const struct bpf_side *bpf);
 
 /*
  * 1 << enum target_gap, for good; but a file that was postponed and turns out to be no allocator
@@ -91,7 +85,7 @@ uint32_t target_gaps(const struct target *target);
 void target_explain_nothing(const struct target *target, const struct target_config *config);
 
 /* For `leakmon doctor`: what would be probed, where and why. 0 or -errno. */
-int target_describe(FILE *out, pid_t pid, const struct target_config *config);
+int target_describe(FILE *out, const struct process *process, const struct target_config *config);
 
 void target_detach(struct target *target);
 

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "probe/privileges.h"
 #include "probe/target.h"
-#include "proc/maps.h"
 
 struct process_status {
 	int tracer_pid;
@@ -113,20 +112,19 @@ static int check_dispatch(pid_t pid, const struct kernel_features *features)
 }
 
 /* How many mappings hold code. 0, or -errno as maps_read(). */
-static int count_code(pid_t pid, size_t *count)
+static int count_code(pid_t pid, const struct target_config *config, size_t *count)
 {
-	struct maps maps = {0};
-	int error = maps_read(pid, MAPS_EXECUTABLE, &maps);
+	struct process *process;
+	int error = process_table_refresh(config->processes, pid, &process);
 
-	*count = maps.list.count;
-	maps_free(&maps);
+	*count = error ? 0 : process->code.count;
 	return error;
 }
 
-static int check_memory(pid_t pid, enum log_level if_ended)
+static int check_memory(pid_t pid, const struct target_config *config, enum log_level if_ended)
 {
 	size_t count;
-	int error = count_code(pid, &count);
+	int error = count_code(pid, config, &count);
 
 	if (error == -EACCES || error == -EPERM) {
 		privileges_explain();
@@ -144,10 +142,10 @@ static int check_memory(pid_t pid, enum log_level if_ended)
 	return error;
 }
 
-bool target_is_ending(pid_t pid)
+bool target_is_ending(pid_t pid, const struct target_config *config)
 {
 	size_t count;
-	int error = count_code(pid, &count);
+	int error = count_code(pid, config, &count);
 
 	/* What may not be read is for target_check() to explain. */
 	return error ? error == -ESRCH : !count;
@@ -183,6 +181,6 @@ int target_check(pid_t pid, const struct target_config *config, bool named)
 	}
 	error = check_status(pid, &status, config, if_ended);
 	if (!error)
-		error = check_memory(pid, if_ended);
+		error = check_memory(pid, config, if_ended);
 	return error ? error : check_dispatch(pid, &config->features);
 }

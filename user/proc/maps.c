@@ -254,6 +254,27 @@ bool mapping_same_file(const struct mapping *left, const struct mapping *right)
 	       left->minor == right->minor;
 }
 
+bool mapped_files_have(const struct mapped_files *files, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		const struct mapped_file *file = &files->items[i];
+
+		if (file->inode == mapping->inode && file->major == mapping->major &&
+		    file->minor == mapping->minor)
+			return true;
+	}
+	return false;
+}
+
+bool mapped_files_add(struct mapped_files *files, const struct mapping *mapping)
+{
+	struct mapped_file *file = mapped_files_have(files, mapping) ? NULL : vec_push(files);
+
+	if (file)
+		*file = (struct mapped_file){mapping->inode, mapping->major, mapping->minor};
+	return file != NULL;
+}
+
 const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 {
 	size_t low = 0, high = maps->list.count;

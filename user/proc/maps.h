@@ -56,6 +56,20 @@ typedef int (*maps_reader)(int pid, enum maps_filter filter, struct maps *maps);
 int maps_read_until(int pid, struct deadline *deadline, struct maps *maps);
 void maps_free(struct maps *maps);
 
+/* Files as mappings show them: known without opening them, but not in which version. */
+struct mapped_file {
+	uint64_t inode;
+	uint32_t major, minor;
+};
+struct mapped_files {
+	struct mapped_file *items;
+	size_t count, capacity;
+};
+
+bool mapped_files_have(const struct mapped_files *files, const struct mapping *mapping);
+/* Whether it was not there before; without memory it is as if it had been. */
+bool mapped_files_add(struct mapped_files *files, const struct mapping *mapping);
+
 /*
  * Whether both show the same file, as far as the kernel tells. On overlayfs that is the real one:
  * what lies in two containers may be one file, though fstat shows two.

@@ -30,7 +30,6 @@ static void abandon_lines(void *value, void *context)
 void modules_init(struct modules *modules, struct dso_cache *dsos, struct worker *worker)
 {
 	*modules = (struct modules){.dsos = dsos, .worker = worker};
-	dsos->keeps_files = true;
 	dso_cache_register(dsos, DSO_SYMBOLS,
 			   &(struct dso_facet_type){free_module, abandon_lines, modules});
 }

@@ -2,6 +2,7 @@
 #include "target/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "base/cleanup.h"
 #include "base/interrupt.h"
@@ -243,7 +244,10 @@ static struct process *find_or_add(struct process_table *table, pid_t pid)
 int process_table_refresh(struct process_table *table, pid_t pid, struct process **process)
 {
 	*process = find_or_add(table, pid);
-	return *process ? refresh(table, *process) : -ENOMEM;
+	if (!*process)
+		return -ENOMEM;
+	(*process)->error = refresh(table, *process);
+	return (*process)->error;
 }
 
 size_t process_table_refresh_all(struct process_table *table, const pid_t *pids, size_t count,
@@ -287,12 +291,15 @@ void process_table_forget(struct process_table *table, pid_t pid)
 	hash_remove(&table->processes, (uint64_t)pid);
 }
 
-struct process_table *process_table_new(void)
+struct process_table *process_table_new(bool keeps_files)
 {
 	struct process_table *table = calloc(1, sizeof(*table));
 
 	if (table)
-		*table = (struct process_table){.read = maps_read, .dsos.vdso_fd = -1};
+		*table = (struct process_table){
+			.read = maps_read,
+			.dsos = {.keeps_files = keeps_files, .vdso_fd = -1},
+		};
 	return table;
 }
 
@@ -355,4 +362,27 @@ struct dso *process_dso(struct dso_cache *dsos, const struct process *process,
 		return dso_add(dsos, target_file_open_mapping(process->maps.task, mapping), kind);
 	dso_hold(dsos, dso, kind);
 	return dso;
+}
+
+int process_open(struct dso_cache *dsos, const struct process *process,
+		 const struct mapping *mapping, enum dso_kind kind, struct dso **dso)
+{
+	const struct dso *known = find_dso(process, mapping);
+	int task = process->maps.task;
+	_cleanup_close_ int fd = known ? dso_open(dsos, known, task, mapping) : -ESTALE;
+	struct dso *added;
+	int copy;
+
+	if (fd == -ESTALE)
+		fd = target_file_open_mapping(task, mapping);
+	if (fd < 0)
+		return TAKE_FD(fd);
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy < 0)
+		return -errno;
+	added = dso_add(dsos, copy, kind);
+	if (!added)
+		return -ENOMEM;
+	*dso = added;
+	return TAKE_FD(fd);
 }

@@ -31,7 +31,8 @@ struct process {
 	pid_t pid;
 	uint64_t start_ticks;	 /* as process_entry.start_ticks; 0: never seen */
 	uint64_t generation;	 /* raised when the code that is mapped has changed */
-	struct maps maps;	 /* MAPS_CODE, as of the last refresh */
+	int error;		 /* of the last refresh: 0, or the rest is older */
+	struct maps maps;	 /* MAPS_CODE */
 	struct code_ranges code; /* by ascending address */
 	struct code_ranges past; /* vanished, the latest last; bounded */
 };
@@ -42,8 +43,8 @@ struct process_table {
 	struct hash processes; /* PID -> struct process * */
 };
 
-/* NULL: out of memory. */
-struct process_table *process_table_new(void);
+/* keeps_files: of code that was mapped, see dso_cache. NULL: out of memory. */
+struct process_table *process_table_new(bool keeps_files);
 void process_table_free(struct process_table *table);
 
 /*
@@ -72,5 +73,13 @@ const struct code_range *process_code_at(const struct process *process, uint64_t
  */
 struct dso *process_dso(struct dso_cache *dsos, const struct process *process,
 			const struct mapping *mapping, enum dso_kind kind);
+
+/*
+ * The same with a descriptor that the caller closes, of the file as it is now: if it was written to
+ * since it was mapped, that is another DSO. What is set on code must not go by what the file was.
+ * -errno as target_file_open_mapping(), or -ENOMEM: then *dso is untouched.
+ */
+int process_open(struct dso_cache *dsos, const struct process *process,
+		 const struct mapping *mapping, enum dso_kind kind, struct dso **dso);
 
 #endif
