@@ -114,7 +114,7 @@ static int run(const void *options)
 		log_error("out of memory");
 		return EXIT_ERROR;
 	}
-	target_plans_register(config.processes);
+	target_plans_register(&config.processes->dsos);
 	error |= print_host();
 	printf("capabilities\n");
 	privileges_print(stdout);

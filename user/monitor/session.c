@@ -544,9 +544,8 @@ static int open_stages(struct session *session)
 	}
 	use_debuginfod(session);
 	session->mappings = options->tracking.mappings ? mapping_stream_new(&session->bpf) : NULL;
-	session->thread_libraries = thread_libraries_new();
 	if (session->collector && session->symbolizer && session->unwind &&
-	    session->thread_libraries && (session->mappings || !options->tracking.mappings))
+	    (session->mappings || !options->tracking.mappings))
 		return 0;
 	log_error("out of memory");
 	return -ENOMEM;
@@ -612,7 +611,8 @@ static int open_selector(struct session *session)
 		return -ENOMEM;
 	}
 	session->target_config.processes = session->processes;
-	target_plans_register(session->processes);
+	target_plans_register(&session->processes->dsos);
+	thread_libraries_register(&session->processes->dsos);
 	open = selector_is_open(session->selector);
 	session->many = open || options->targets.pids.count > 1 || options->targets.follow_forks;
 	if (!open) {
@@ -707,7 +707,6 @@ void session_close(struct session *session)
 	selector_free(session->selector);
 	container_cache_free(session->containers);
 	feature_probe_close(&session->target_config.features);
-	file_cache_free(session->thread_libraries);
 	loader_close(&session->bpf);
 	history_free(&session->history);
 	if (session->out && session->out != stdout)

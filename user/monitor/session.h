@@ -46,7 +46,6 @@ struct session {
 	/* With tracking.windowed: probes that were set to see what can be probed, and are to go. */
 	struct attachments parting;
 	struct thread_shared thread_shared;
-	struct file_cache *thread_libraries;
 	uint64_t outstanding_bytes; /* of the latest report, for --fail-over */
 	bool keeps_history;	    /* reports show how it came about */
 	struct history history;

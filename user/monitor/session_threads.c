@@ -10,13 +10,14 @@
 #include "proc/process_list.h"
 #include "threads/thread_report.h"
 
-void session_threads_attach(struct session *session, struct tracked *tracked)
+void session_threads_attach(struct session *session, struct tracked *tracked,
+			    const struct process *process)
 {
 	const struct thread_config config = {
 		.bpf = &session->bpf,
 		.method = session->target_config.features.method,
 		.worker = session->worker,
-		.libraries = session->thread_libraries,
+		.dsos = &session->processes->dsos,
 		.shared = session->everywhere ? &session->thread_shared : NULL,
 	};
 	struct thread_target *target = &tracked->threads;
@@ -25,7 +26,7 @@ void session_threads_attach(struct session *session, struct tracked *tracked)
 	if (!session->follows_threads || target->why[0])
 		return;
 	target->pid = tracked->probes.pid;
-	error = thread_target_attach(target, &config);
+	error = thread_target_attach(target, process, &config);
 	if (!error || error == -ESRCH || error == -EINTR)
 		return;
 	snprintf(target->why, sizeof(target->why), "the kernel refused the probes: %s",

@@ -20,7 +20,8 @@ struct session_threads {
  * Probes the thread libraries that a process has mapped. That it cannot be done is said, and no
  * reason not to watch its heap. Nothing without session.follows_threads.
  */
-void session_threads_attach(struct session *session, struct tracked *tracked);
+void session_threads_attach(struct session *session, struct tracked *tracked,
+			    const struct process *process);
 
 /*
  * Before anything is attached to, for probes that are not set on single processes: finds the files

@@ -429,7 +429,7 @@ int targets_probe_mapped(struct session *session, struct tracked *tracked)
 	if (session->options->tracking.windowed)
 		return probe_for_a_moment(session, tracked, process);
 	drop_lost_probes(session, tracked);
-	session_threads_attach(session, tracked);
+	session_threads_attach(session, tracked, process);
 	if (interrupt_check())
 		return -EINTR;
 	return session->tracks_heap ? target_attach(&tracked->probes, process,

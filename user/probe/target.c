@@ -73,10 +73,9 @@ static void plan_release(void *value, void *context)
 	free(value);
 }
 
-void target_plans_register(struct process_table *processes)
+void target_plans_register(struct dso_cache *dsos)
 {
-	dso_cache_register(&processes->dsos, DSO_PLAN,
-			   &(struct dso_facet_type){.release = plan_release});
+	dso_cache_register(dsos, DSO_PLAN, &(struct dso_facet_type){.release = plan_release});
 }
 
 /* The plan of a file, made once; *plan belongs to the DSO. 0 or -errno. */

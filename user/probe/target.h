@@ -53,8 +53,8 @@ struct target {
 	struct code_watch code;	  /* what has become of the probes */
 };
 
-/* From now on plans can be made of the files of these processes. */
-void target_plans_register(struct process_table *processes);
+/* From now on plans can be made of these files. */
+void target_plans_register(struct dso_cache *dsos);
 
 /*
  * The rules of no harm: 0 when probing `pid` cannot hurt it, else -errno after an error that says

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -22,7 +21,7 @@
 struct attaching {
 	struct thread_target *target;
 	const struct thread_config *config;
-	const struct maps *maps;
+	const struct process *process;
 };
 
 /* The points of one probe as one request; `which` THREAD_PROBE_RETURN: returns of those that have.
@@ -60,31 +59,9 @@ static int attach_probe(const struct attaching *attaching, const struct thread_l
 		      attaching->config->method, &request);
 }
 
-static bool is_seen(const struct thread_seen_list *list, const struct mapping *mapping)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		const struct thread_seen *seen = &list->items[i];
-
-		if (seen->inode == mapping->inode && seen->major == mapping->major &&
-		    seen->minor == mapping->minor)
-			return true;
-	}
-	return false;
-}
-
-/* Whether it was not there before; without memory it is seen as if it had been. */
-static bool note_seen(struct thread_seen_list *list, const struct mapping *mapping)
-{
-	struct thread_seen *seen = is_seen(list, mapping) ? NULL : vec_push(list);
-
-	if (seen)
-		*seen = (struct thread_seen){mapping->inode, mapping->major, mapping->minor};
-	return seen != NULL;
-}
-
 static bool is_refused(const struct thread_shared *shared, const struct mapping *mapping)
 {
-	return shared && is_seen(&shared->refused, mapping);
+	return shared && mapped_files_have(&shared->refused, mapping);
 }
 
 static int attach_probes(const struct attaching *attaching, const struct thread_library *library,
@@ -194,7 +171,7 @@ static int check_code(const struct attaching *attaching, const struct code_file 
 	};
 	struct thread_target *target = attaching->target;
 	enum code_fault fault;
-	int error = code_check(attaching->maps, code, fd, &fault);
+	int error = code_check(&attaching->process->maps, code, fd, &fault);
 
 	if (error != -EOPNOTSUPP)
 		return error;
@@ -210,14 +187,14 @@ static int attach_shared(const struct attaching *attaching, const struct mapping
 	struct thread_shared *shared = attaching->config->shared;
 	int error;
 
-	if (is_seen(&shared->probed, mapping))
+	if (mapped_files_have(&shared->probed, mapping))
 		return 0;
 	error = check_all(shared, code, fd);
 	if (error == -EOPNOTSUPP)
-		note_seen(&shared->refused, mapping);
+		mapped_files_add(&shared->refused, mapping);
 	if (error)
 		return error;
-	note_seen(&shared->probed, mapping);
+	mapped_files_add(&shared->probed, mapping);
 	return attach_probes(attaching, library, fd);
 }
 
@@ -296,7 +273,7 @@ int thread_shared_refuse(struct thread_shared *shared, pid_t pid)
 	int error = maps_read(pid, MAPS_EXECUTABLE, &maps);
 
 	for (size_t i = 0; i < maps.list.count; i++)
-		note_seen(&shared->refused, &maps.list.items[i]);
+		mapped_files_add(&shared->refused, &maps.list.items[i]);
 	maps_free(&maps);
 	return error;
 }
@@ -309,28 +286,26 @@ void thread_shared_detach(struct thread_shared *shared)
 	vec_free(&shared->mappers);
 }
 
-static void library_release(void *value)
+static void library_release(void *value, void *context)
 {
+	(void)context;
 	thread_library_free(value);
 	free(value);
 }
 
-struct file_cache *thread_libraries_new(void)
+void thread_libraries_register(struct dso_cache *dsos)
 {
-	return file_cache_new(library_release);
+	dso_cache_register(dsos, DSO_THREADS, &(struct dso_facet_type){.release = library_release});
 }
 
-/* What a file says of threads, read once; *library belongs to the cache. 0 or -errno. */
-static int library_get(const struct thread_config *config, int fd,
+/* What a file says of threads, read once; *library belongs to the DSO. 0 or -errno. */
+static int library_get(const struct thread_config *config, struct dso *dso, int fd,
 		       const struct thread_library **library)
 {
 	struct thread_library *read;
-	struct stat status;
 	int error;
 
-	if (fstat(fd, &status))
-		return -errno;
-	*library = file_cache_get(config->libraries, &status);
+	*library = dso_facet(dso, DSO_THREADS);
 	if (*library)
 		return 0;
 	read = calloc(1, sizeof(*read));
@@ -341,34 +316,24 @@ static int library_get(const struct thread_config *config, int fd,
 	error = parse_threads(config->worker, fd, read);
 	read->unread = worker_failure(error);
 	/* What cannot be read now cannot be read later, unless it was not even tried. */
-	if (error != -ENOMEM && error != -ECHILD && error != -ETIME && error != -EINTR)
-		error = file_cache_put(config->libraries, &status, read);
-	if (error)
-		library_release(read);
-	else
-		*library = read;
-	return error;
+	if (error == -ENOMEM || error == -ECHILD || error == -ETIME || error == -EINTR) {
+		library_release(read, NULL);
+		return error;
+	}
+	*library = dso->facets[DSO_THREADS].value = read;
+	return 0;
 }
 
-static int visit_mapping(const struct attaching *attaching, const struct mapping *mapping)
+static int visit_file(const struct attaching *attaching, const struct mapping *mapping,
+		      struct dso *dso, int fd)
 {
 	const struct thread_library *library = NULL;
-	_cleanup_close_ int fd = -1;
-	int error;
+	int error = library_get(attaching->config, dso, fd, &library);
 
-	if (!mapping->inode || !note_seen(&attaching->target->seen, mapping))
-		return 0;
-	fd = target_file_open_mapping(attaching->maps->task, mapping);
-	if (fd < 0) {
-		attaching->target->unread |=
-			target_file_is_missing(attaching->target->pid, mapping, fd);
-		return 0;
-	}
-	error = library_get(attaching->config, fd, &library);
 	if (error == -ETIME) /* next time there is time again */
 		attaching->target->seen.count--;
 	attaching->target->postponed |= error == -ETIME;
-	if (error || !library) {
+	if (error) {
 		log_debug("%s: not read: %s", mapping->path, strerror(-error));
 		return error == -ENOMEM || error == -EINTR ? error : 0;
 	}
@@ -376,14 +341,35 @@ static int visit_mapping(const struct attaching *attaching, const struct mapping
 	return attach_library(attaching, mapping, library, fd);
 }
 
+static int visit_mapping(const struct attaching *attaching, const struct mapping *mapping)
+{
+	struct dso_cache *dsos = attaching->config->dsos;
+	_cleanup_close_ int fd = -1;
+	struct dso *dso;
+	int error;
+
+	if (!mapping->inode || !mapped_files_add(&attaching->target->seen, mapping))
+		return 0;
+	fd = process_open(dsos, attaching->process, mapping, DSO_THREADS, &dso);
+	if (fd < 0) {
+		attaching->target->unread |=
+			target_file_is_missing(attaching->target->pid, mapping, fd);
+		return 0;
+	}
+	error = visit_file(attaching, mapping, dso, fd);
+	dso_release(dsos, dso, DSO_THREADS);
+	return error;
+}
+
 /* Code first: whose code has been moved away is known by its data alone. */
 static int visit_mappings(const struct attaching *attaching)
 {
+	const struct maps *maps = &attaching->process->maps;
 	int error = 0;
 
 	for (int executable = 1; executable >= 0; executable--) {
-		for (size_t i = 0; i < attaching->maps->list.count && !error; i++) {
-			const struct mapping *mapping = &attaching->maps->list.items[i];
+		for (size_t i = 0; i < maps->list.count && !error; i++) {
+			const struct mapping *mapping = &maps->list.items[i];
 
 			error = interrupt_check();
 			if (!error && mapping->executable == executable)
@@ -393,21 +379,20 @@ static int visit_mappings(const struct attaching *attaching)
 	return error;
 }
 
-int thread_target_attach(struct thread_target *target, const struct thread_config *config)
+int thread_target_attach(struct thread_target *target, const struct process *process,
+			 const struct thread_config *config)
 {
-	struct maps maps = {0};
-	const struct attaching attaching = {target, config, &maps};
-	int error = maps_read(target->pid, MAPS_CODE, &maps);
+	const struct attaching attaching = {target, config, process};
+	int error;
 
-	if (error)
-		return error;
+	if (process->error)
+		return process->error;
 	if (config->worker)
 		worker_begin_process(config->worker, target->pid);
 	target->postponed = false;
 	error = visit_mappings(&attaching);
 	target->code.pid = target->pid;
-	code_watch_look(&target->code, config->method, &maps);
-	maps_free(&maps);
+	code_watch_look(&target->code, config->method, &process->maps);
 	return error;
 }
 

@@ -7,30 +7,21 @@
 #include "probe/attach.h"
 #include "probe/code_watch.h"
 #include "probe/loader.h"
-#include "proc/file_cache.h"
+#include "target/process.h"
 #include "threads/thread_seed.h"
 
 struct worker;
-
-/* Files as /proc/PID/maps shows them. */
-struct thread_seen_list {
-	struct thread_seen {
-		uint64_t inode;
-		uint32_t major, minor;
-	} * items;
-	size_t count, capacity;
-};
 
 /* Zero-initialise it, except for `pid`. */
 struct thread_target {
 	pid_t pid;
 	struct attachments attachments;
-	struct thread_seen_list seen; /* files that were looked at */
-	size_t points;		      /* probed in all; 0: no thread library is mapped (yet) */
-	char why[96];		      /* a thread library is mapped, but not probed; "" */
-	bool unread;		      /* a file that may be a thread library could not be read */
-	bool postponed;		      /* likewise, but it is tried again */
-	struct code_watch code;	      /* what has become of the probes */
+	struct mapped_files seen; /* files that were looked at */
+	size_t points;		  /* probed in all; 0: no thread library is mapped (yet) */
+	char why[96];		  /* a thread library is mapped, but not probed; "" */
+	bool unread;		  /* a file that may be a thread library could not be read */
+	bool postponed;		  /* likewise, but it is tried again */
+	struct code_watch code;	  /* what has become of the probes */
 	/* Which threads there were before the attach (thread_seed.h). */
 	const char *why_before;	     /* that cannot be told, a literal; NULL: it could */
 	struct thread_missed missed; /* to be taken off lm_thread_books */
@@ -38,7 +29,7 @@ struct thread_target {
 };
 
 struct thread_mapper {
-	struct thread_seen file;
+	struct mapped_file file;
 	pid_t pid;
 };
 
@@ -48,7 +39,7 @@ struct thread_mapper {
  */
 struct thread_shared {
 	struct attachments attachments;
-	struct thread_seen_list probed, refused;
+	struct mapped_files probed, refused;
 	/* Which processes map which code, as it was at a time. */
 	VEC(struct thread_mapper) mappers;
 	uint64_t mappers_ns;
@@ -65,18 +56,19 @@ struct thread_config {
 	const struct bpf_side *bpf;
 	enum attach_method method;
 	struct worker *worker;	      /* borrowed; reads the files */
-	struct file_cache *libraries; /* of struct thread_library; borrowed */
+	struct dso_cache *dsos;	      /* borrowed; thread libraries are facets of them */
 	struct thread_shared *shared; /* NULL: probes are set on the process alone; borrowed */
 };
 
-/* For thread_config.libraries. NULL: out of memory. */
-struct file_cache *thread_libraries_new(void);
+/* From now on thread libraries can be read of these files. */
+void thread_libraries_register(struct dso_cache *dsos);
 
 /*
  * Probes the thread libraries that are mapped and not yet probed; may be called again whenever the
- * process may have mapped more. 0, also when there are none; -errno.
+ * process may have mapped more, and has just been refreshed. 0, also when there are none; -errno.
  */
-int thread_target_attach(struct thread_target *target, const struct thread_config *config);
+int thread_target_attach(struct thread_target *target, const struct process *process,
+			 const struct thread_config *config);
 void thread_target_detach(struct thread_target *target);
 
 #endif
