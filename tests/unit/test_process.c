@@ -160,6 +160,34 @@ static void what_was_known_of_a_process_stays_when_it_has_gone_and_goes_when_for
 		assert_int_equal(table->dsos.list.items[i]->facets[DSO_SYMBOLS].users, 0);
 }
 
+/* A probe must go by what the file is, not by what it was when it was mapped. */
+static void a_file_written_to_since_it_was_mapped_is_opened_as_another_dso(void **state)
+{
+	struct process_table *table = *state;
+	int file = memfd_create("code", MFD_CLOEXEC), fd, again;
+	const struct mapping *mapping;
+	const struct process *process;
+	struct dso *first, *second;
+	void *code;
+
+	assert_int_equal(ftruncate(file, 4096), 0);
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+	assert_true(code != MAP_FAILED);
+	process = refresh(table, getpid());
+	mapping = maps_find(&process->maps, (uintptr_t)code);
+	fd = process_open(&table->dsos, process, mapping, DSO_PLAN, &first);
+	assert_true(fd >= 0);
+	assert_ptr_equal(first, process_code_at(process, (uintptr_t)code)->dso);
+	assert_int_equal(ftruncate(file, 8192), 0);
+	again = process_open(&table->dsos, process, mapping, DSO_PLAN, &second);
+	assert_true(again >= 0);
+	assert_ptr_not_equal(first, second);
+	close(fd);
+	close(again);
+	close(file);
+	munmap(code, 4096);
+}
+
 #define PROCESS_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -169,6 +197,7 @@ int main(void)
 		PROCESS_TEST(a_process_is_its_pid_and_its_start),
 		PROCESS_TEST(the_generation_tells_whether_code_came_or_went),
 		PROCESS_TEST(a_file_that_two_processes_map_is_one_dso),
+		PROCESS_TEST(a_file_written_to_since_it_was_mapped_is_opened_as_another_dso),
 		PROCESS_TEST(
 			what_was_known_of_a_process_stays_when_it_has_gone_and_goes_when_forgotten),
 	};

@@ -57,6 +57,7 @@ struct scene {
 	struct memory *memory;
 	struct heap_image heap_image;
 	struct data_modules modules;
+	struct image images[3]; /* of the modules */
 	struct thread_blocks blocks;
 	struct peek *peek;
 };
@@ -113,10 +114,12 @@ static void make_modules(struct scene *scene)
 		*module = (struct data_module){.path = i == LIBRARY ? "/lib/libc.so.6" : "/bin/x",
 					       .bias = BIAS(i),
 					       .start = BIAS(i),
-					       .end = BIAS(i) + 0x1000};
-		module->image.file.thread_locals = (struct elf_thread_locals){0x800, sizes[i], 8};
+					       .end = BIAS(i) + 0x1000,
+					       .image = &scene->images[i]};
+		scene->images[i].file.thread_locals =
+			(struct elf_thread_locals){0x800, sizes[i], 8};
 	}
-	scene->modules.list.items[LIBRARY].image.tls_layout = (struct tls_layout){
+	scene->images[LIBRARY].tls_layout = (struct tls_layout){
 		.heads_at = AT(scene->memory->heads) - BIAS(LIBRARY),
 		.slots_at = offsetof(struct memory, list_head),
 		.list_length_at = offsetof(struct fake_list, length),
@@ -286,7 +289,7 @@ static void lead_heads_astray(struct scene *scene)
 
 static void make_a_module_huge(struct scene *scene)
 {
-	scene->modules.list.items[LIBRARY].image.file.thread_locals.size = 1 << 30;
+	scene->images[LIBRARY].file.thread_locals.size = 1 << 30;
 }
 
 static void put_a_module_far_below(struct scene *scene)
@@ -374,7 +377,7 @@ static void without_descriptors_the_program_is_known_by_its_place(void **state)
 	program->start = entry - 8;
 	program->end = entry + 8;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		program->image.file.thread_locals = cases[i].locals;
+		scene->images[PROGRAM].file.thread_locals = cases[i].locals;
 		find(scene);
 		assert_int_equal(scene->blocks.list.count, THREADS);
 		assert_int_equal(AT(scene->memory->threads[0].thread) -
@@ -432,7 +435,7 @@ static void a_variable_is_one_root_for_all_threads(void **state)
 				       .locals = &scene->blocks,
 				       .held = &held};
 
-	scene->modules.list.items[PROGRAM].image.table =
+	scene->images[PROGRAM].table =
 		(struct symbol_table){.symbols = symbols, .count = 2, .names = names};
 	find(scene);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)

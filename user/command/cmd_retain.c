@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
+#include "heap/data_modules.h"
 #include "monitor/emit.h"
 #include "monitor/report_loop.h"
 #include "monitor/watch_loop.h"
@@ -62,8 +63,10 @@ static int retain_run_open(struct retain_run *run, const struct retain_options *
 				   .format = output_find(options->session.output.format),
 				   .worker = worker_new(&parse_kinds, NULL),
 				   .processes = process_table_new(true)};
-	if (run->worker && run->processes)
+	if (run->worker && run->processes) {
 		run->symbolizer = symbolizer_new(run->worker, &run->processes->dsos);
+		data_modules_register(&run->processes->dsos);
+	}
 	error = emit_open_stream(&options->session.output, &run->out);
 	if (error)
 		return error;

@@ -2,6 +2,7 @@
 #include "heap/data_modules.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -50,35 +51,81 @@ static void set_bounds(struct data_module *module, const struct mapping *first)
 {
 	module->start = first->start;
 	module->end = first->end;
-	for (size_t i = 0; i < module->image.file.segments.count; i++) {
-		const struct elf_segment *segment = &module->image.file.segments.items[i];
+	for (size_t i = 0; i < module->image->file.segments.count; i++) {
+		const struct elf_segment *segment = &module->image->file.segments.items[i];
 		uint64_t end = module->bias + segment->vaddr + segment->memory_size;
 
 		module->end = MAX(module->end, (end + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1));
 	}
 }
 
-/* 0 (also when it is no module after all) or -ENOMEM. */
-static int add_module(const struct heap_image *heap_image, struct worker *worker,
-		      const struct mapping *mapping, struct data_modules *modules)
+static void free_image(void *value, void *context)
 {
-	_cleanup_(image_free) struct image image = {.file.fd = -1};
-	_cleanup_close_ int fd = target_file_open_mapping(heap_image->maps.task, mapping);
+	(void)context;
+	image_free(value);
+	free(value);
+}
+
+void data_modules_register(struct dso_cache *dsos)
+{
+	dso_cache_register(dsos, DSO_DATA, &(struct dso_facet_type){.release = free_image});
+}
+
+/* What a file says of its data, read once; NULL: nothing. */
+static const struct image *read_image(struct dso *dso, struct worker *worker, int task,
+				      const struct mapping *mapping, int fd)
+{
+	struct image *image = dso_facet(dso, DSO_DATA);
+
+	if (image)
+		return image;
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return NULL;
+	image->file.fd = -1;
+	if (parse_objects(worker, fd, image)) {
+		free_image(image, NULL);
+		return NULL;
+	}
+	if (!image->has_symtab)
+		add_debug_objects(worker, task, mapping, fd, image);
+	dso->facets[DSO_DATA].value = image;
+	return image;
+}
+
+/* 0 (also when it is no module after all: the DSO is not held then) or -ENOMEM. */
+static int add_held_module(const struct mapping *mapping, struct dso *dso,
+			   const struct image *image, struct data_modules *modules)
+{
 	struct data_module *module;
 	uint64_t bias;
 
-	if (fd < 0 || parse_objects(worker, fd, &image) ||
-	    !module_bias(&image.file, mapping, &bias))
+	if (!image || !module_bias(&image->file, mapping, &bias)) {
+		dso_release(modules->dsos, dso, DSO_DATA);
 		return 0;
-	if (!image.has_symtab)
-		add_debug_objects(worker, heap_image->maps.task, mapping, fd, &image);
+	}
 	module = vec_push(&modules->list);
-	if (!module)
+	if (!module) {
+		dso_release(modules->dsos, dso, DSO_DATA);
 		return -ENOMEM;
-	*module = (struct data_module){.path = mapping->path, .bias = bias, .image = image};
-	image = (struct image){.file.fd = -1};
+	}
+	*module = (struct data_module){
+		.path = mapping->path, .bias = bias, .dso = dso, .image = image};
 	set_bounds(module, mapping);
 	return 0;
+}
+
+static int add_module(const struct heap_image *heap_image, struct worker *worker,
+		      const struct mapping *mapping, struct data_modules *modules)
+{
+	int task = heap_image->maps.task;
+	_cleanup_close_ int fd = target_file_open_mapping(task, mapping);
+	struct dso *dso =
+		fd < 0 ? NULL : dso_add(modules->dsos, fcntl(fd, F_DUPFD_CLOEXEC, 0), DSO_DATA);
+
+	if (!dso)
+		return 0;
+	return add_held_module(mapping, dso, read_image(dso, worker, task, mapping, fd), modules);
 }
 
 /* Whether a file's mappings, which stand together, include code: data files are no modules. */
@@ -98,12 +145,13 @@ static bool has_code(const struct maps *maps, size_t first)
 }
 
 int data_modules_read(const struct heap_image *heap_image, struct worker *worker,
-		      struct data_modules *modules)
+		      struct dso_cache *dsos, struct data_modules *modules)
 {
 	const struct mapping *last = NULL;
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < heap_image->maps.list.count; i++) {
+	modules->dsos = dsos;
+	for (size_t i = 0; !error && i < heap_image->maps.list.count; i++) {
 		const struct mapping *mapping = &heap_image->maps.list.items[i];
 
 		if (!mapping->inode || mapping->shared)
@@ -113,9 +161,9 @@ int data_modules_read(const struct heap_image *heap_image, struct worker *worker
 			continue;
 		last = mapping;
 		if (has_code(&heap_image->maps, i))
-			err = add_module(heap_image, worker, mapping, modules);
+			error = add_module(heap_image, worker, mapping, modules);
 	}
-	return err;
+	return error;
 }
 
 const struct data_module *data_modules_at(const struct data_modules *modules, uint64_t address)
@@ -139,7 +187,7 @@ const struct symbol *data_module_object(const struct data_module *module, uint64
 					uint64_t *offset)
 {
 	const struct symbol *symbol =
-		symbol_table_find(&module->image.table, address - module->bias);
+		symbol_table_find(&module->image->table, address - module->bias);
 
 	if (symbol)
 		*offset = address - module->bias - symbol->address;
@@ -149,12 +197,12 @@ const struct symbol *data_module_object(const struct data_module *module, uint64
 const char *data_module_name(const struct data_module *module, const struct symbol *symbol,
 			     struct intern *intern)
 {
-	return module_readable_name(intern, module->image.table.names + symbol->name);
+	return module_readable_name(intern, module->image->table.names + symbol->name);
 }
 
 void data_modules_free(struct data_modules *modules)
 {
 	for (size_t i = 0; i < modules->list.count; i++)
-		image_free(&modules->list.items[i].image);
+		dso_release(modules->dsos, modules->list.items[i].dso, DSO_DATA);
 	vec_free(&modules->list);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The data of a heap image's modules by name: which variable an address lies in. Files are read by
- * the worker; a stripped one's separate debug file is used when it is installed.
+ * the worker, once (the facet DSO_DATA); a stripped one's separate debug file is used when it is
+ * installed.
  */
 #ifndef LEAKMON_HEAP_DATA_MODULES_H
 #define LEAKMON_HEAP_DATA_MODULES_H
@@ -13,6 +14,7 @@
 #include "parse/image.h"
 #include "proc/maps.h"
 #include "symbol/intern.h"
+#include "target/dso.h"
 
 struct worker;
 
@@ -22,16 +24,21 @@ struct data_module {
 	uint64_t start,
 		end;   /* of all its segments in memory, the zeroed rest of its data included */
 	uint64_t bias; /* address in memory minus address in the file */
-	struct image image;
+	struct dso *dso;
+	const struct image *image; /* its facet, held */
 };
 
 struct data_modules {
+	struct dso_cache *dsos;	      /* NULL: there are no modules */
 	VEC(struct data_module) list; /* by ascending address */
 };
 
+/* From now on these files can be read. */
+void data_modules_register(struct dso_cache *dsos);
+
 /* Modules whose file cannot be read are left out. 0 or -ENOMEM. */
 int data_modules_read(const struct heap_image *heap_image, struct worker *worker,
-		      struct data_modules *modules);
+		      struct dso_cache *dsos, struct data_modules *modules);
 void data_modules_free(struct data_modules *modules);
 
 /* The module whose memory holds address, or NULL. */

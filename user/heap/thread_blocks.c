@@ -136,7 +136,7 @@ static int thread_finder_add_module(struct thread_finder *finder, const struct d
 				    uint64_t below, const struct thread_slot *slot)
 {
 	const struct heap_image *heap_image = finder->heap_image;
-	uint64_t size = module->image.file.thread_locals.size;
+	uint64_t size = module->image->file.thread_locals.size;
 	int error = 0;
 
 	if (below && below < size)
@@ -177,7 +177,7 @@ static uint64_t read_entry(pid_t task)
 /* The linker has put it there: Drepper, 3.4.2 and 4.4.2, with PT_TLS at its own alignment. */
 static int add_program(struct thread_finder *finder, const struct data_module *program)
 {
-	const struct elf_thread_locals *locals = &program->image.file.thread_locals;
+	const struct elf_thread_locals *locals = &program->image->file.thread_locals;
 	uint64_t first = -locals->vaddr & (locals->alignment - 1);
 	uint64_t size = locals->size > first ? locals->size - first : 0;
 	uint64_t below = ((size + locals->alignment - 1) & ~(locals->alignment - 1)) + first;
@@ -214,7 +214,7 @@ static void sort(struct thread_blocks *blocks)
 static const struct data_module *find_library(const struct data_modules *modules)
 {
 	for (size_t i = 0; i < modules->list.count; i++) {
-		if (modules->list.items[i].image.tls_layout.heads_at)
+		if (modules->list.items[i].image->tls_layout.heads_at)
 			return &modules->list.items[i];
 	}
 	return NULL;
@@ -230,7 +230,7 @@ static int find(struct thread_finder *finder)
 		error = thread_finder_add_slots(finder, program);
 	if (!error && finder->library)
 		error = thread_finder_add_threads(finder);
-	if (!error && program && !finder->has_program && program->image.file.thread_locals.size)
+	if (!error && program && !finder->has_program && program->image->file.thread_locals.size)
 		error = add_program(finder, program);
 	return error;
 }
@@ -309,7 +309,7 @@ static bool peek_word(const struct thread_finder *finder, uint64_t address, uint
 /* How far behind the thread pointer the first keys' values are; 0: not known. */
 static uint64_t find_keys(const struct thread_finder *finder)
 {
-	const struct tls_layout *layout = &finder->library->image.tls_layout;
+	const struct tls_layout *layout = &finder->library->image->tls_layout;
 
 	for (size_t i = 0; i < MIN(finder->heap_image->threads.count, KEYS_TRIES); i++) {
 		uint64_t thread = machine_thread_pointer(
@@ -328,7 +328,7 @@ static int add_thread(struct thread_finder *finder, uint32_t number, uint64_t ke
 {
 	const struct heap_image_thread *thread = &finder->heap_image->threads.items[number];
 	uint64_t start = machine_thread_pointer(&thread->registers), at = start + keys;
-	uint64_t end = start + finder->library->image.tls_layout.thread_size;
+	uint64_t end = start + finder->library->image->tls_layout.thread_size;
 	uint64_t keys_end = keys ? at + TLS_KEYS * TLS_KEY_BYTES : start;
 	const struct thread_block parts[] = {
 		{start, at, THREAD_BLOCK_THREAD, number, finder->library},
@@ -365,7 +365,7 @@ static const struct data_module *module_at_bias(const struct data_modules *modul
 	for (size_t i = 0; i < modules->list.count; i++) {
 		const struct data_module *module = &modules->list.items[i];
 
-		if (module->bias == bias && module->image.file.thread_locals.size)
+		if (module->bias == bias && module->image->file.thread_locals.size)
 			return module;
 	}
 	return NULL;
@@ -374,7 +374,7 @@ static const struct data_module *module_at_bias(const struct data_modules *modul
 static int add_slot(struct thread_finder *finder, const struct thread_slot *slot,
 		    const struct data_module *program)
 {
-	const struct tls_layout *layout = &finder->library->image.tls_layout;
+	const struct tls_layout *layout = &finder->library->image->tls_layout;
 	const struct data_module *module;
 	uint64_t bias, below;
 
@@ -393,7 +393,7 @@ static int add_slot(struct thread_finder *finder, const struct thread_slot *slot
 static int add_list(struct thread_finder *finder, uint64_t list, size_t length,
 		    const struct data_module *program)
 {
-	const struct tls_layout *layout = &finder->library->image.tls_layout;
+	const struct tls_layout *layout = &finder->library->image->tls_layout;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < length && finder->slots < MAX_SLOTS; i++) {
@@ -410,7 +410,7 @@ static int add_list(struct thread_finder *finder, uint64_t list, size_t length,
 
 static int thread_finder_add_slots(struct thread_finder *finder, const struct data_module *program)
 {
-	const struct tls_layout *layout = &finder->library->image.tls_layout;
+	const struct tls_layout *layout = &finder->library->image->tls_layout;
 	uint64_t global, list, length;
 	int error = 0;
 

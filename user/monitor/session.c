@@ -13,6 +13,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "heap/data_modules.h"
 #include "monitor/session_threads.h"
 #include "parse/questions.h"
 #include "proc/memory_room.h"
@@ -613,6 +614,7 @@ static int open_selector(struct session *session)
 	session->target_config.processes = session->processes;
 	target_plans_register(&session->processes->dsos);
 	thread_libraries_register(&session->processes->dsos);
+	data_modules_register(&session->processes->dsos);
 	open = selector_is_open(session->selector);
 	session->many = open || options->targets.pids.count > 1 || options->targets.follow_forks;
 	if (!open) {

@@ -92,7 +92,7 @@ static const char *symbol_at(const struct data_modules *modules, uint64_t addres
 	if (!*module)
 		return NULL;
 	symbol = data_module_object(*module, address, &offset);
-	return symbol ? (*module)->image.table.names + symbol->name : NULL;
+	return symbol ? (*module)->image->table.names + symbol->name : NULL;
 }
 
 /* Compiled without type information: the vtable's own symbol may be left. */

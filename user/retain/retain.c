@@ -150,7 +150,8 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 {
 	struct heap_graph *graph = &retain->graph;
 	uint64_t since_ns = monotonic_ns();
-	int error = data_modules_read(&retain->heap_image, sources->worker, &retain->modules);
+	int error = data_modules_read(&retain->heap_image, sources->worker,
+				      &sources->processes->dsos, &retain->modules);
 
 	log_step("modules", &since_ns);
 	if (!error)

@@ -247,7 +247,7 @@ static int name_local(const struct grouper *grouper, const struct thread_block *
 		      uint64_t address, struct root_group *group)
 {
 	uint64_t place = ELF_THREAD_LOCAL + (address - block->start);
-	const struct symbol *symbol = symbol_table_find(&block->module->image.table, place);
+	const struct symbol *symbol = symbol_table_find(&block->module->image->table, place);
 
 	group->address = block->start;
 	if (!symbol)

@@ -77,9 +77,9 @@ static int add_range(struct process_table *table, struct code_ranges *ranges,
 	return 0;
 }
 
-static const char *open_failure(int err)
+static const char *open_failure(int error)
 {
-	switch (err) {
+	switch (error) {
 	case -EACCES:
 	case -EPERM:
 		return "no permission to open the file";
@@ -113,32 +113,32 @@ static int add_new_range(struct process_table *table, struct code_ranges *code, 
 			 const struct mapping *mapping)
 {
 	struct code_range opened = {.mapping = *mapping, .task = task};
-	int err = open_range(table, &opened);
+	int error = open_range(table, &opened);
 
-	if (!err)
-		err = add_range(table, code, &opened);
+	if (!error)
+		error = add_range(table, code, &opened);
 	if (opened.dso)
 		dso_release(&table->dsos, opened.dso, DSO_SYMBOLS);
-	return err;
+	return error;
 }
 
 /* Takes over what has stayed, and opens the rest. */
 static int list_code(struct process_table *table, const struct process *process,
 		     const struct maps *maps, struct code_ranges *code)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < maps->list.count; i++) {
+	for (size_t i = 0; !error && i < maps->list.count; i++) {
 		const struct mapping *mapping = &maps->list.items[i];
 		const struct code_range *known;
 
 		if (!mapping->executable)
 			continue;
 		known = find_same(&process->code, mapping);
-		err = known ? add_range(table, code, known)
-			    : add_new_range(table, code, maps->task, mapping);
+		error = known ? add_range(table, code, known)
+			      : add_new_range(table, code, maps->task, mapping);
 	}
-	return err;
+	return error;
 }
 
 static void forget_past(struct process_table *table, struct code_ranges *past, size_t i)
@@ -165,13 +165,13 @@ static int remember_past(struct process_table *table, struct code_ranges *past,
 static int remember_vanished(struct process_table *table, struct process *process,
 			     const struct code_ranges *code)
 {
-	int err = 0;
+	int error = 0;
 
-	for (size_t i = 0; !err && i < process->code.count; i++) {
+	for (size_t i = 0; !error && i < process->code.count; i++) {
 		if (!find_same(code, &process->code.items[i].mapping))
-			err = remember_past(table, &process->past, &process->code.items[i]);
+			error = remember_past(table, &process->past, &process->code.items[i]);
 	}
-	return err;
+	return error;
 }
 
 static bool has_same_code(const struct process *process, const struct maps *maps)
@@ -192,36 +192,36 @@ static bool has_same_code(const struct process *process, const struct maps *maps
 static int take_code(struct process_table *table, struct process *process, const struct maps *maps)
 {
 	struct code_ranges code = {0};
-	int err = list_code(table, process, maps, &code);
+	int error = list_code(table, process, maps, &code);
 
-	if (!err)
-		err = remember_vanished(table, process, &code);
-	if (!err) {
+	if (!error)
+		error = remember_vanished(table, process, &code);
+	if (!error) {
 		SWAP(code, process->code);
 		process->generation++;
 	}
 	free_ranges(table, &code);
-	return err;
+	return error;
 }
 
 static int refresh(struct process_table *table, struct process *process)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
 	struct process_entry entry = {0};
-	int err = table->read(process->pid, MAPS_CODE, &maps);
+	int error = table->read(process->pid, MAPS_CODE, &maps);
 
-	if (err)
-		return err;
+	if (error)
+		return error;
 	/* A PID that came back: what the one before had mapped has vanished. */
 	if (!process_read(process->pid, &entry) && entry.start_ticks != process->start_ticks) {
 		process->start_ticks = entry.start_ticks;
 		process->generation++;
 	}
 	if (!has_same_code(process, &maps))
-		err = take_code(table, process, &maps);
-	if (!err)
+		error = take_code(table, process, &maps);
+	if (!error)
 		SWAP(maps, process->maps);
-	return err;
+	return error;
 }
 
 static struct process *find_or_add(struct process_table *table, pid_t pid)
