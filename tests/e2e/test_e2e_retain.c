@@ -371,6 +371,31 @@ static void blocks_without_a_vtable_have_the_type_of_their_template(void **state
 	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
 }
 
+/* A thread that waits in a call has left its functions, as far as anybody can tell; one that was
+ * interrupted has not. */
+static void a_word_below_the_stack_pointer_holds_only_where_a_leaf_may_use_it(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "stale");
+	json_t *report = RETAIN(harness, target), *root;
+	json_int_t stale = 0, leaves = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "roots"), i, root)
+	{
+		if (!strcmp(text_at(root, "kind"), "stale word"))
+			stale += number_at(root, "led_bytes");
+		if (!strcmp(text_at(root, "kind"), "stack") &&
+		    !strcmp(text_at(root, "name"), "runs"))
+			leaves += number_at(root, "led_bytes");
+	}
+	assert_int_equal(total_at(report, "stale", "blocks"), 3);
+	assert_int_equal(total_at(report, "stale", "bytes"), stale);
+	assert_int_equal(total_at(report, "untracked", "blocks"), 3);
+	assert_int_equal(stale, 3 * 1000);
+	assert_int_equal(leaves, 2 * 2008);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +411,7 @@ int main(void)
 		e2e_test(the_path_of_a_class_names_its_variable_and_fields),
 		e2e_test(a_second_run_shows_what_changed),
 		e2e_test(a_list_that_is_never_cut_is_called_out),
+		e2e_test(a_word_below_the_stack_pointer_holds_only_where_a_leaf_may_use_it),
 		e2e_test(tracked_blocks_carry_their_stacks_and_exact_sizes),
 		e2e_test(blocks_without_a_vtable_have_the_type_of_their_template),
 	};

@@ -17,7 +17,7 @@
 #define GRAPHS 1000
 
 struct sample {
-	uint32_t blocks, strong, weak, through;
+	uint32_t blocks, strong, weak, through, stale;
 	uint64_t sizes[MAX_NODES];
 	uint32_t first[MAX_NODES + 2];
 	uint32_t targets[MAX_EDGES];
@@ -44,6 +44,7 @@ static void sample_make(struct sample *sample)
 	sample->strong = random_below(6);
 	sample->weak = random_below(4);
 	sample->through = random_below(sample->weak + 1);
+	sample->stale = random_below(sample->weak - sample->through + 1);
 	nodes = sample->blocks + sample->strong + sample->weak;
 	for (uint32_t i = 0; i < nodes; i++) {
 		uint32_t degree = random_below(4);
@@ -67,7 +68,8 @@ static void sample_compute(const struct sample *sample, struct retention *retent
 	struct retention_nodes nodes = {.blocks = sample->blocks,
 					.strong = sample->strong,
 					.weak = sample->weak,
-					.through = sample->through};
+					.through = sample->through,
+					.stale = sample->stale};
 
 	assert_int_equal(retention_compute(&sample->graph, sample->sizes, &nodes, retention), 0);
 }
@@ -167,6 +169,30 @@ static uint64_t led_through(const struct sample *sample, const struct retention 
 	return bytes;
 }
 
+/* Bytes of what no root but the last weak ones reaches; what these lead to. */
+static uint64_t held_by_stale(const struct sample *sample)
+{
+	uint32_t groups = sample->strong + sample->weak;
+	bool others[MAX_NODES] = {0}, stale[MAX_NODES] = {0};
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < groups; i++)
+		flood(sample, sample->blocks + i, i < groups - sample->stale ? others : stale);
+	for (uint32_t i = 0; i < sample->blocks; i++)
+		bytes += stale[i] && !others[i] ? sample->sizes[i] : 0;
+	return bytes;
+}
+
+static uint64_t led_by_stale(const struct sample *sample, const struct retention *retention)
+{
+	uint32_t groups = sample->strong + sample->weak;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = groups - sample->stale; i < groups; i++)
+		bytes += retention->led[i].bytes;
+	return bytes;
+}
+
 /* Every lost block belongs to exactly one direct leak, which reaches it; none reaches another. */
 static void expect_owners(const struct sample *sample, const struct retention *retention)
 {
@@ -207,6 +233,7 @@ static void verdicts_and_leaks_are_those_of_the_definition(void **state)
 		assert_int_equal(retention.direct.bytes + retention.indirect.bytes,
 				 bytes[VERDICT_LOST]);
 		assert_int_equal(retention.through.bytes, led_through(&sample, &retention));
+		assert_int_equal(led_by_stale(&sample, &retention), held_by_stale(&sample));
 		expect_owners(&sample, &retention);
 		retention_free(&retention);
 	}
@@ -222,7 +249,7 @@ static void paths_are_the_shortest(void **state)
 
 		sample_make(&sample);
 		/* What strong roots lead to is preferred to what is near. */
-		sample.through = 0;
+		sample.through = sample.stale = 0;
 		sample_compute(&sample, &retention);
 		for (uint32_t j = 0; j < sample.blocks; j++) {
 			uint32_t parent = retention.parents[j];

@@ -262,7 +262,10 @@ static int reach_all(struct computing *computing, const struct retention_nodes *
 		error = reach(computing, weak, nodes->through, VERDICT_UNTRACKED,
 			      &computing->result->through);
 	if (!error)
-		error = reach(computing, weak + nodes->through, nodes->weak - nodes->through,
+		error = reach(computing, weak + nodes->through,
+			      nodes->weak - nodes->through - nodes->stale, VERDICT_UNTRACKED, NULL);
+	if (!error)
+		error = reach(computing, weak + nodes->weak - nodes->stale, nodes->stale,
 			      VERDICT_UNTRACKED, NULL);
 	return error;
 }

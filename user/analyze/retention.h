@@ -9,7 +9,8 @@
  * What a group retains is what would be lost without it, among blocks of the same verdict. What it
  * leads to is what the shortest paths from it end at, so each block that is held counts for one
  * group: one that lasts (a variable) if there is any, only then one that may be gone in a moment (a
- * stack, a register); of the weak ones, one that a strong root leads to, if there is any.
+ * stack, a register); of the weak ones, one that a strong root leads to, if there is any, and a
+ * stale one only if there is no other.
  */
 #ifndef LEAKMON_ANALYZE_RETENTION_H
 #define LEAKMON_ANALYZE_RETENTION_H
@@ -40,9 +41,9 @@ struct retention {
 };
 
 /* Nodes of a graph, in this order; first among the strong ones come `lasting` ones, first among the
- * weak ones `through` ones, that a strong root leads to. */
+ * weak ones `through` ones, that a strong root leads to; last among them `stale` ones. */
 struct retention_nodes {
-	uint32_t blocks, strong, weak, lasting, through;
+	uint32_t blocks, strong, weak, lasting, through, stale;
 };
 
 /*

@@ -46,14 +46,16 @@ struct heap_image_thread {
 	struct user_regs_struct registers;
 	uint64_t vectors[MACHINE_VECTOR_WORDS];
 	uint64_t stack_start, stack_end; /* in use; 0: nowhere known */
+	bool in_call;			 /* it waits in a system call, or is just leaving it */
 	uint64_t *stack;		 /* copied from stack_start on; owned */
 	size_t stack_words;
 	struct thread_vector vector;
 };
 
 enum zone_kind {
-	ZONE_STACK,	/* of a thread, from its red zone up, thread-locals at its end included */
-	ZONE_TLS,	/* thread-locals that do not lie on a stack, and what ld.so keeps there */
+	ZONE_STACK, /* of a thread, from its red zone up (heap_image_thread.in_call), thread-locals
+		       at its end included */
+	ZONE_TLS,   /* thread-locals that do not lie on a stack, and what ld.so keeps there */
 	ZONE_NOTHING,	/* unused stack: left-over words */
 	ZONE_ALLOCATOR, /* what malloc keeps for itself */
 	ZONE_HEAP,

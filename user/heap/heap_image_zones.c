@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "arch/machine.h"
+#include "arch/system_call.h"
 #include "base/cleanup.h"
 
 #define CLUSTER_GAP (1ull << 30)
@@ -282,6 +283,7 @@ static int add_thread(struct heap_image *heap_image, const struct stopped_thread
 		return -ENOMEM;
 	thread->tid = stopped->tid;
 	thread->registers = stopped->registers;
+	thread->in_call = (int32_t)system_call_number(&stopped->registers) >= 0;
 	memcpy(thread->vectors, stopped->vectors, sizeof(thread->vectors));
 	mapping = maps_find(&heap_image->maps, sp);
 	if (mapping && (!mapping->writable || mapping->inode || is_in_heap(heap_image, sp)))

@@ -93,6 +93,17 @@ static void write_untracked(FILE *out, const struct retained_root *root)
 	fputs(" that no block is known in", out);
 }
 
+static void write_stale(FILE *out, const struct retained_root *root)
+{
+	if (root->name) {
+		fputs("left over in register ", out);
+		text_print_inert(out, root->name);
+	} else {
+		fputs("a dead word below the stack pointer", out);
+	}
+	write_thread(out, root);
+}
+
 void retain_root_write(FILE *out, const struct retained_root *root)
 {
 	static void (*const writers[])(FILE *, const struct retained_root *) = {
@@ -102,6 +113,7 @@ void retain_root_write(FILE *out, const struct retained_root *root)
 		[ROOT_REGISTER] = write_register,
 		[ROOT_KERNEL] = write_kernel,
 		[ROOT_UNTRACKED] = write_untracked,
+		[ROOT_STALE] = write_stale,
 	};
 
 	_Static_assert(ARRAY_SIZE(writers) == ROOT_KIND_MAX_, "a writer for every kind");

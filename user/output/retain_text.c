@@ -133,6 +133,7 @@ static void write_total(FILE *out, const char *label, const struct retention_tot
 
 static void write_totals(FILE *out, const struct retain_result *result)
 {
+	struct retention_total stale = retain_result_stale(result);
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < VERDICT_MAX_; i++)
@@ -148,6 +149,8 @@ static void write_totals(FILE *out, const struct retain_result *result)
 		    all);
 	if (result->through.blocks)
 		write_total(out, "  to which a root leads", &result->through, all);
+	if (stale.blocks)
+		write_total(out, "  only by stale words of threads", &stale, all);
 }
 
 static void write_leak(FILE *out, const struct retain_report *report,

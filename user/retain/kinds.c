@@ -20,6 +20,7 @@ static const char *const root_kinds[] = {
 	[ROOT_REGISTER] = "register",
 	[ROOT_KERNEL] = "kernel",
 	[ROOT_UNTRACKED] = "untracked memory",
+	[ROOT_STALE] = "stale word",
 };
 _Static_assert(ARRAY_SIZE(root_kinds) == ROOT_KIND_MAX_, "a name for every kind");
 

@@ -19,7 +19,9 @@ enum root_kind {
 	ROOT_THREAD_LOCAL,
 	ROOT_REGISTER,
 	ROOT_KERNEL,
-	ROOT_UNTRACKED, /* the only weak kind */
+	/* Weak ones: they may hold what they lead to. */
+	ROOT_UNTRACKED,
+	ROOT_STALE, /* a word of a thread that no function is known to use any more */
 	ROOT_KIND_MAX_
 };
 

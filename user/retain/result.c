@@ -115,3 +115,16 @@ void retain_result_free(struct retain_result *result)
 	intern_free(&result->strings);
 	*result = (struct retain_result){0};
 }
+
+struct retention_total retain_result_stale(const struct retain_result *result)
+{
+	struct retention_total stale = {0};
+
+	for (size_t i = 0; i < result->roots.count; i++) {
+		if (result->roots.items[i].kind != ROOT_STALE)
+			continue;
+		stale.blocks += result->roots.items[i].led.blocks;
+		stale.bytes += result->roots.items[i].led.bytes;
+	}
+	return stale;
+}

@@ -156,4 +156,7 @@ int retain_result_build(const struct retain *retain, const struct retain_result_
 void retain_result_identify(struct retain_result *result);
 void retain_result_free(struct retain_result *result);
 
+/* Of the untracked blocks, those that only stale words lead to. */
+struct retention_total retain_result_stale(const struct retain_result *result);
+
 #endif

@@ -140,7 +140,8 @@ static int compute_retention(struct retain *retain)
 					.strong = retain->groups.strong,
 					.weak = retain->groups.weak,
 					.lasting = retain->groups.lasting,
-					.through = retain->groups.through};
+					.through = retain->groups.through,
+					.stale = retain->groups.stale};
 
 	return retention_compute(&retain->graph.graph, retain->graph.sizes, &nodes,
 				 &retain->retention);

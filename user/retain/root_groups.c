@@ -49,7 +49,7 @@ void root_functions_free(struct root_functions *functions)
 
 /* Groups of roots become nodes of the graph. */
 
-enum rank { RANK_LASTING, RANK_STRONG, RANK_THROUGH, RANK_WEAK, RANK_MAX_ };
+enum rank { RANK_LASTING, RANK_STRONG, RANK_THROUGH, RANK_WEAK, RANK_STALE, RANK_MAX_ };
 
 static enum rank rank_of(const struct root_group *group)
 {
@@ -57,6 +57,7 @@ static enum rank rank_of(const struct root_group *group)
 		[ROOT_GLOBAL] = RANK_LASTING,  [ROOT_THREAD_LOCAL] = RANK_LASTING,
 		[ROOT_KERNEL] = RANK_LASTING,  [ROOT_STACK] = RANK_STRONG,
 		[ROOT_REGISTER] = RANK_STRONG, [ROOT_UNTRACKED] = RANK_WEAK,
+		[ROOT_STALE] = RANK_STALE,
 	};
 
 	_Static_assert(ARRAY_SIZE(ranks) == ROOT_KIND_MAX_, "a rank for every kind");
@@ -70,7 +71,8 @@ static void count_ranks(struct root_groups *groups, uint32_t at[RANK_MAX_ + 1])
 	groups->lasting = at[RANK_LASTING + 1];
 	groups->strong = groups->lasting + at[RANK_STRONG + 1];
 	groups->through = at[RANK_THROUGH + 1];
-	groups->weak = groups->through + at[RANK_WEAK + 1];
+	groups->stale = at[RANK_STALE + 1];
+	groups->weak = groups->through + at[RANK_WEAK + 1] + groups->stale;
 	for (size_t i = 1; i <= RANK_MAX_; i++)
 		at[i] += at[i - 1];
 }
@@ -176,7 +178,6 @@ static int root_nodes_add(struct grouper *grouper)
 /* Where the frames of a thread were not found, this much below its thread pointer is taken for
  * thread-locals. */
 #define TLS_GUESS_BYTES 4096
-#define RED_ZONE 128
 
 uint64_t root_key(enum root_kind kind, uint64_t one, uint64_t other)
 {
@@ -313,16 +314,40 @@ static bool is_thread_local(const struct grouper *grouper, const struct zone *zo
 	return address + TLS_GUESS_BYTES >= pointer;
 }
 
+/* In the red zone: which a leaf function may use, where it was interrupted. */
+static bool is_below_stack(const struct heap_image_thread *thread, uint64_t address)
+{
+	return address < thread->stack_start && thread->stack_start - address <= MACHINE_RED_ZONE;
+}
+
+/*
+ * What a thread that waits in a system call has below its stack pointer was left by functions that
+ * have returned, and its vector registers are those of callers that have let them go (psABI: no
+ * call preserves them). But a function may have made the system call itself, so neither is known
+ * to be unused.
+ */
+static int join_stale(struct grouper *grouper, struct root_group *group, uint32_t *number)
+{
+	group->kind = ROOT_STALE;
+	return root_join(grouper,
+			 root_key(group->kind, (uint64_t)group->tid, (uintptr_t)group->name), group,
+			 number);
+}
+
 static int join_stack(struct grouper *grouper, const struct zone *zone, uint64_t address,
 		      uint32_t *number)
 {
 	const struct stack_frame *frame = stack_frames_at(grouper->sources->frames, address);
 	struct root_group group = {.kind = ROOT_STACK, .address = address};
+	const struct heap_image_thread *thread =
+		&grouper->sources->heap_image->threads.items[zone->thread];
 
 	set_thread(grouper, zone->thread, &group);
-	/* In the red zone below the innermost frame. */
-	if (!frame || frame->low < zone->start)
-		frame = stack_frames_at(grouper->sources->frames, address + RED_ZONE);
+	if (is_below_stack(thread, address)) {
+		if (thread->in_call)
+			return join_stale(grouper, &group, number);
+		frame = stack_frames_at(grouper->sources->frames, thread->stack_start);
+	}
 	if (zone->kind == ZONE_TLS || is_thread_local(grouper, zone, frame, address)) {
 		group.kind = ROOT_THREAD_LOCAL;
 		return root_join(grouper, root_key(group.kind, (uint64_t)group.tid, 0), &group,
@@ -353,6 +378,9 @@ static int join_register(struct grouper *grouper, uint64_t address, uint32_t thr
 	struct root_group group = {.kind = ROOT_REGISTER, .name = register_name(address)};
 
 	set_thread(grouper, thread - 1, &group);
+	if (address >= REGISTER_VECTORS &&
+	    grouper->sources->heap_image->threads.items[thread - 1].in_call)
+		return join_stale(grouper, &group, number);
 	return root_join(grouper, root_key(group.kind, (uint64_t)group.tid, (uintptr_t)group.name),
 			 &group, number);
 }

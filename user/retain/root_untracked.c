@@ -200,7 +200,8 @@ static int add_start(const struct grouper *grouper, uint32_t group, uint32_t nod
 {
 	struct untracked_start *start;
 
-	if (group == GROUP_LATER)
+	/* What a stale word leads to, it does not hold for that. */
+	if (group == GROUP_LATER || grouper->groups->list.items[group].kind == ROOT_STALE)
 		return 0;
 	start = vec_push(&starts->list);
 	if (!start)
