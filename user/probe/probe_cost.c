@@ -15,8 +15,8 @@
 #include "base/log.h"
 
 /* Pairs of malloc and free in one measurement: a few milliseconds under probes. */
-#define PAIRS 2000
-#define ROUNDS 3
+#define PAIRS 1000
+#define ROUNDS 7
 /* Where nothing can be measured: a trap on a slow host, with our program. */
 #define GUESS_NS 2000.0
 
@@ -130,48 +130,72 @@ static void trial_end(struct trial *trial)
 		waitpid(trial->pid, NULL, 0);
 }
 
-/* The quickest of some rounds; negative: the child has gone. */
+/* One round; negative: the child has gone. */
 static double trial_ns(const struct trial *trial)
 {
-	double least = -1, spent;
+	double spent;
 
-	for (size_t i = 0; i < ROUNDS; i++) {
-		if (write(trial->go, "", 1) != 1 ||
-		    read(trial->result, &spent, sizeof(spent)) != sizeof(spent))
-			return -1;
-		least = least < 0 || spent < least ? spent : least;
-	}
-	return least;
+	if (write(trial->go, "", 1) != 1 ||
+	    read(trial->result, &spent, sizeof(spent)) != sizeof(spent))
+		return -1;
+	return spent;
+}
+
+/* Under probes: what each run took beside the time in our programs; negative: not known. */
+static double traced_ns(const struct trial *trial, const struct bpf_side *bpf, double untraced_ns,
+			bool counts)
+{
+	struct probe_cost before, after;
+	double spent_ns;
+	uint64_t runs;
+
+	if (probe_cost_read(bpf, &before))
+		return -1;
+	spent_ns = trial_ns(trial);
+	if (spent_ns < 0 || probe_cost_read(bpf, &after))
+		return -1;
+	/* Without the kernel's counting, a pair is three runs: two entries and a return. */
+	runs = counts ? after.runs - before.runs : 3ull * PAIRS;
+	if (!runs)
+		return -1;
+	return (spent_ns - untraced_ns - (double)(after.run_ns - before.run_ns)) / (double)runs;
+}
+
+static int by_value(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* The middle one of some rounds: others that use the machine disturb one or two. */
+static double median_of(double values[ROUNDS])
+{
+	qsort(values, ROUNDS, sizeof(*values), by_value);
+	return values[ROUNDS / 2];
 }
 
 static void measure(const struct trial *trial, const struct bpf_side *bpf,
 		    const struct target_config *config, struct probe_calibration *calibration)
 {
 	struct target target = {.pid = trial->pid};
-	double untraced_ns = trial_ns(trial), traced_ns = -1, begin_s = probe_thread_cpu_s();
-	struct probe_cost before = {0}, after = {0};
+	double untraced[ROUNDS], traced[ROUNDS], begin_s;
 	_cleanup_close_ int counting = probe_cost_count();
 	struct process *process;
-	uint64_t runs;
 
+	for (size_t i = 0; i < ROUNDS; i++)
+		untraced[i] = trial_ns(trial);
+	begin_s = probe_thread_cpu_s();
 	if (!process_table_refresh(config->processes, trial->pid, &process) &&
 	    !target_attach(&target, process, config, bpf) && target.functions) {
 		calibration->attach_s = probe_thread_cpu_s() - begin_s;
-		if (!probe_cost_read(bpf, &before))
-			traced_ns = trial_ns(trial);
-		if (probe_cost_read(bpf, &after))
-			traced_ns = -1;
+		for (size_t i = 0; i < ROUNDS; i++)
+			traced[i] = traced_ns(trial, bpf, untraced[i], counting >= 0);
+		calibration->trap_ns = median_of(traced);
+		calibration->measured = calibration->trap_ns > 0;
 	}
 	target_detach(&target);
 	process_table_forget(config->processes, trial->pid);
-	/* Without the kernel's counting, a pair is three runs: two entries and a return. */
-	runs = counting >= 0 ? after.runs - before.runs : 3ull * PAIRS * ROUNDS;
-	if (untraced_ns < 0 || traced_ns < 0 || !runs)
-		return;
-	calibration->trap_ns =
-		((traced_ns - untraced_ns) * ROUNDS - (double)(after.run_ns - before.run_ns)) /
-		(double)runs;
-	calibration->measured = calibration->trap_ns > 0;
 }
 
 void probe_cost_calibrate(const struct bpf_side *bpf, const struct target_config *config,
