@@ -16,9 +16,10 @@ E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c
 # One program, built in several ways.
 PORTABLE    := $(addprefix $(B)/workloads/portable_,static static_pie stripped musl musl_static)
 OLDER       := $(addprefix $(B)/workloads/older_,static musl)
+DRIPPER     := $(B)/workloads/dripper_musl
 WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c)) \
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
-	$(PORTABLE) $(OLDER) $(addprefix $(B)/workloads/,operators_static alone_static)
+	$(PORTABLE) $(OLDER) $(DRIPPER) $(addprefix $(B)/workloads/,operators_static alone_static)
 
 .PHONY: test unit e2e truth test-vm
 
@@ -105,6 +106,11 @@ $(B)/workloads/operators_static: tests/workloads/operators.cc $(wildcard tests/w
 
 # Threads that a monitor finds when it comes late, by C library.
 $(OLDER): $(B)/workloads/older_%: tests/workloads/older.c $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
+
+$(DRIPPER): $(B)/workloads/dripper_%: tests/workloads/dripper.c
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@

@@ -6,8 +6,8 @@
  *
  *   dripper RATE [PAUSE_US]     `zeros` as a third argument: what drips holds nothing but zeros
  *
- * It says "ready", and runs until it is told to end; then it says how many blocks have dripped, and
- * in how many nanoseconds.
+ * It says "ready PID", and runs until it is told to end; then it says how many blocks have dripped,
+ * and in how many nanoseconds.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
 	char **held = calloc(HELD, sizeof(*held)), **touched = calloc(TOUCHED, sizeof(*touched));
 
 	signal(SIGTERM, on_term);
-	puts("ready");
+	printf("ready %d\n", getpid());
 	fflush(stdout);
 	begin = now = now_ns();
 	while (!done) {

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * leakmon profile on real programs. At 20 % instead of 1 % of their time, so that a minute says
+ * what a quarter of an hour does; what takes minutes of age (verdicts) is in
+ * tests/unit/test_profile_sites.c, on a simulated clock, with the same code.
+ */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#define LIBRARIES "/usr/lib/x86_64-linux-gnu/"
+
+static const char *preload;
+
+static void set_preload(void)
+{
+	setenv("LD_PRELOAD", preload, 1);
+}
+
+static double real_at(json_t *object, const char *key)
+{
+	json_t *number = json_object_get(object, key);
+
+	if (!json_is_number(number))
+		fail_msg("no number `%s` in the report", key);
+	return json_number_value(number);
+}
+
+/* The rank of the site in which a function allocates; SIZE_MAX: it is not there. */
+static size_t rank_of(json_t *process, const char *function)
+{
+	json_t *site;
+	size_t i;
+
+	json_array_foreach(json_object_get(process, "sites"), i, site)
+	{
+		json_t *frame = json_array_get(json_object_get(site, "frames"), 0);
+		const char *name = json_string_value(json_object_get(frame, "function"));
+
+		if (name && !strcmp(name, function))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+static json_t *site_of(json_t *process, const char *function)
+{
+	return json_array_get(json_object_get(process, "sites"), rank_of(process, function));
+}
+
+/* Reports until so many windows were open; the harness limits how long. */
+static json_t *after_windows(struct harness *harness, struct child *monitor, json_int_t windows)
+{
+	for (;;) {
+		json_t *report = monitor_report(harness, monitor);
+
+		if (number_at(report, "windows") >= windows)
+			return report;
+	}
+}
+
+static struct child *dripper_start(struct harness *harness, const char *name, const char *library,
+				   const char *contents)
+{
+	const char *directory = getenv("LEAKMON_WORKLOADS");
+	const char *const argv[] = {name, "200", "20", contents, NULL};
+	struct child *workload;
+	char path[256], *line;
+
+	snprintf(path, sizeof(path), "%s/%s", directory ? directory : "build/workloads", name);
+	preload = library;
+	workload = child_start(harness, path, argv, library ? set_preload : NULL);
+	line = child_line(harness, workload, &workload->out);
+	assert_int_equal(strncmp(line, "ready ", 6), 0);
+	free(line);
+	return workload;
+}
+
+#define PROFILE(harness, workload, ...)                                                            \
+	MONITOR(harness, "profile", "-p", (workload)->pid_text, "--overhead", "20%", "--format",   \
+		"json", ##__VA_ARGS__, "2")
+
+/* What it leaks in a second, by its own count. */
+static double rate_of(struct harness *harness, struct child *workload)
+{
+	json_t *truth;
+	char *line;
+	double rate;
+
+	child_signal(workload, SIGTERM);
+	line = child_line(harness, workload, &workload->out);
+	truth = json_loads(line, 0, NULL);
+	assert_non_null(truth);
+	rate = real_at(truth, "dripped") / real_at(truth, "ns") * 1e9;
+	json_decref(truth);
+	free(line);
+	assert_int_equal(child_end(harness, workload), 0);
+	return rate;
+}
+
+/*
+ * 200 blocks a second of 100 bytes, among a hundred thousand allocations. An interval of 95 % may
+ * miss the truth; one that is off by half of it does not.
+ */
+static void expect_drip(struct harness *harness, const char *name, const char *library)
+{
+	struct child *workload = dripper_start(harness, name, library, NULL);
+	struct child *monitor = PROFILE(harness, workload);
+	json_t *report = after_windows(harness, monitor, 60), *process, *drip, *churn;
+	double rate;
+
+	monitor_stop(harness, monitor);
+	rate = rate_of(harness, workload);
+	process = process_of(report, workload->pid ? workload->pid : atoi(workload->pid_text));
+	assert_int_equal(rank_of(process, "drip"), 0);
+	drip = site_of(process, "drip");
+	assert_true(real_at(drip, "low") > 0);
+	assert_true(real_at(drip, "low") < rate * 100 * 1.5);
+	assert_true(real_at(drip, "high") > rate * 100 / 1.5);
+	assert_true(real_at(drip, "births_low") < rate * 1.5);
+	assert_true(real_at(drip, "births_high") > rate / 1.5);
+	churn = site_of(process, "churn");
+	assert_true(real_at(churn, "births_per_s") > 100 * real_at(drip, "births_per_s"));
+	assert_true(real_at(churn, "low") < real_at(drip, "low"));
+	assert_string_not_equal(json_string_value(json_object_get(churn, "verdict")), "leaking");
+	assert_true(json_is_true(json_object_get(json_object_get(report, "overhead"), "measured")));
+}
+
+static void a_leak_is_the_first_site_with_glibc(void **state)
+{
+	expect_drip(harness_bpf(state), "dripper", NULL);
+}
+
+static void a_leak_is_the_first_site_with_musl(void **state)
+{
+	expect_drip(harness_bpf(state), "dripper_musl", NULL);
+}
+
+static void a_leak_is_the_first_site_with_jemalloc(void **state)
+{
+	expect_drip(harness_bpf(state), "dripper", LIBRARIES "libjemalloc.so.2");
+}
+
+static void a_leak_is_the_first_site_with_tcmalloc(void **state)
+{
+	expect_drip(harness_bpf(state), "dripper", LIBRARIES "libtcmalloc_minimal.so.4");
+}
+
+static void a_leak_is_the_first_site_with_mimalloc(void **state)
+{
+	expect_drip(harness_bpf(state), "dripper", LIBRARIES "libmimalloc.so.2.0");
+}
+
+/* Another such block could stand there by now: no lower limit, whatever the estimate. */
+static void contents_that_all_blocks_share_prove_nothing(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = dripper_start(harness, "dripper", NULL, "zeros");
+	struct child *monitor = PROFILE(harness, workload);
+	json_t *report = after_windows(harness, monitor, 30), *drip;
+
+	drip = site_of(process_of(report, workload->pid), "drip");
+	assert_true(real_at(drip, "growth_bytes_per_s") > 0);
+	assert_true(real_at(drip, "low") == 0);
+	monitor_stop(harness, monitor);
+}
+
+/* What is spent is within the limit, but for one window; the reports are what the schema says. */
+static void the_target_loses_no_more_than_it_may(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = dripper_start(harness, "dripper", NULL, NULL);
+	struct child *monitor = MONITOR(harness, "profile", "-p", workload->pid_text, "--overhead",
+					"3%", "--format", "json", "2");
+	json_t *report = after_windows(harness, monitor, 12), *overhead;
+	char path[64], command[256];
+	struct child *check;
+
+	overhead = json_object_get(report, "overhead");
+	assert_true(real_at(overhead, "limit") == 0.03);
+	assert_true(real_at(overhead, "spent") > 0);
+	assert_true(real_at(overhead, "spent") < 0.05);
+	snprintf(path, sizeof(path), "%s/one.json", harness->directory);
+	assert_int_equal(json_dump_file(report, path, 0), 0);
+	snprintf(command, sizeof(command),
+		 "python3 -W ignore -m jsonschema -i %s user/schema/profile.schema.json", path);
+	check = child_start(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
+	assert_int_equal(child_end(harness, check), 0);
+	monitor_stop(harness, monitor);
+}
+
+static void a_process_that_is_idle_has_no_windows(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct child *monitor = MONITOR_ATTACHED(harness, "profile", "-p", workload->pid_text,
+						 "--format", "json", "1", "4");
+	json_t *report = NULL;
+
+	for (int i = 0; i < 4; i++)
+		report = monitor_report(harness, monitor);
+	assert_int_equal(number_at(report, "windows"), 0);
+	assert_true(real_at(json_object_get(report, "overhead"), "spent") == 0);
+	assert_int_equal(child_end(harness, monitor), 0);
+}
+
+/* Breakpoints in the code of the C library: bytes that are not the file's. */
+static size_t breakpoints(pid_t pid)
+{
+	static unsigned char in_memory[4 << 20], in_file[4 << 20];
+	unsigned long start, end, offset;
+	char path[64], line[512], file[256], rights[8];
+	size_t count = 0, ranges = 0;
+	FILE *maps;
+	int memory;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	assert_true(memory >= 0 && maps);
+	while (fgets(line, sizeof(line), maps)) {
+		ssize_t size;
+		int code;
+
+		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %255s", &start, &end, rights, &offset,
+			   file) != 5 ||
+		    rights[2] != 'x' || !strstr(file, "/libc.so"))
+			continue;
+		code = open(file, O_RDONLY | O_CLOEXEC);
+		size = pread(code, in_file, sizeof(in_file), (off_t)offset);
+		if ((unsigned long)size > end - start)
+			size = (ssize_t)(end - start);
+		assert_int_equal(pread(memory, in_memory, (size_t)size, (off_t)start), size);
+		for (ssize_t i = 0; i < size; i++)
+			count += in_memory[i] != in_file[i];
+		close(code);
+		ranges++;
+	}
+	fclose(maps);
+	close(memory);
+	assert_true(ranges > 0);
+	return count;
+}
+
+/* Exceptions, cancellation and forks all the while: it ends as it does alone. */
+static void many_windows_do_no_harm_and_leave_no_probe(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "turmoil");
+	struct child *monitor = MONITOR(harness, "profile", "-p", workload->pid_text, "--overhead",
+					"50%", "--format", "json", "1");
+	const char *windows = getenv("LEAKMON_TEST_WINDOWS");
+
+	after_windows(harness, monitor, windows ? atoll(windows) : 60);
+	monitor_stop(harness, monitor);
+	assert_int_equal(breakpoints(workload->pid), 0);
+	child_signal(workload, SIGTERM);
+	assert_int_equal(child_end(harness, workload), 43);
+}
+
+/* Between two windows or in one: nothing waits for it, and it goes on as before. */
+static void a_target_that_is_stopped_meanwhile_goes_on(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = dripper_start(harness, "dripper", NULL, NULL);
+	struct child *monitor = PROFILE(harness, workload);
+	json_int_t windows = number_at(after_windows(harness, monitor, 5), "windows");
+
+	child_signal(workload, SIGSTOP);
+	monitor_report(harness, monitor);
+	monitor_report(harness, monitor);
+	child_signal(workload, SIGCONT);
+	after_windows(harness, monitor, windows + 5);
+	monitor_stop(harness, monitor);
+	rate_of(harness, workload);
+}
+
+/* The last report has what it did. */
+static void a_target_that_ends_is_reported(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = dripper_start(harness, "dripper", NULL, NULL);
+	pid_t pid = workload->pid;
+	struct child *monitor = PROFILE(harness, workload);
+	json_t *process, *report;
+
+	after_windows(harness, monitor, 10);
+	rate_of(harness, workload);
+	assert_int_equal(child_end(harness, monitor), 0);
+	report = NULL;
+	while (monitor->out.taken < monitor->out.size)
+		report = monitor_report(harness, monitor);
+	assert_non_null(report);
+	process = process_of(report, pid);
+	assert_true(json_is_true(json_object_get(process, "exited")));
+	assert_int_equal(rank_of(process, "drip"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(a_leak_is_the_first_site_with_glibc),
+		e2e_test(a_leak_is_the_first_site_with_musl),
+		e2e_test(a_leak_is_the_first_site_with_jemalloc),
+		e2e_test(a_leak_is_the_first_site_with_tcmalloc),
+		e2e_test(a_leak_is_the_first_site_with_mimalloc),
+		e2e_test(contents_that_all_blocks_share_prove_nothing),
+		e2e_test(the_target_loses_no_more_than_it_may),
+		e2e_test(a_process_that_is_idle_has_no_windows),
+		e2e_test(many_windows_do_no_harm_and_leave_no_probe),
+		e2e_test(a_target_that_is_stopped_meanwhile_goes_on),
+		e2e_test(a_target_that_ends_is_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
