@@ -109,7 +109,7 @@ static void expect_drip(struct harness *harness, const char *name, const char *l
 {
 	struct child *workload = dripper_start(harness, name, library, NULL);
 	struct child *monitor = PROFILE(harness, workload);
-	json_t *report = after_windows(harness, monitor, 60), *process, *drip, *churn;
+	json_t *report = after_windows(harness, monitor, 40), *process, *drip, *churn;
 	double rate;
 
 	monitor_stop(harness, monitor);
@@ -160,7 +160,7 @@ static void contents_that_all_blocks_share_prove_nothing(void **state)
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = dripper_start(harness, "dripper", NULL, "zeros");
 	struct child *monitor = PROFILE(harness, workload);
-	json_t *report = after_windows(harness, monitor, 30), *drip;
+	json_t *report = after_windows(harness, monitor, 20), *drip;
 
 	drip = site_of(process_of(report, workload->pid), "drip");
 	assert_true(real_at(drip, "growth_bytes_per_s") > 0);

@@ -23,6 +23,10 @@
 /* A process that cannot be probed is asked again after so long, and longer each time. */
 #define REFUSED_S 10.0
 #define REFUSED_MAX_S 600.0
+/* From so much of a core on, a process is taken for one that computes all the time; and no window
+ * is worth less than the rest of its time. */
+#define BUSY_SHARE 0.9
+#define SLOWED_MAX 0.7
 /* Blocks that are followed, of all processes. */
 #define SAMPLES_MAX 65536
 
@@ -257,7 +261,7 @@ static int take_births(struct profile_run *run, struct profile_target *target,
 	size_t samples = samples_of_all(run);
 	struct window_taken taken = {
 		.at_s = (from_s + to_s) / 2,
-		.length_s = to_s - from_s,
+		.length_s = to_s - from_s - run->slowed_s,
 		.end_s = seconds_of(run, window->read_ns),
 		.balance = balance_of(window),
 		.births = births->list.items,
@@ -359,7 +363,7 @@ static void account(struct profile_run *run)
 		  "traps",
 		  run->open->pid, open_s * 1000, run->births, window->attach_s * 1000,
 		  hits_s * 1000);
-	pace_spend(&run->open->pace, window->attach_s, hits_s, open_s * (1 + PACE_GRACE_SHARE),
+	pace_spend(&run->open->pace, window->attach_s, hits_s, open_s * (1 + 2 * PACE_GRACE_SHARE),
 		   run->births);
 	run->open = NULL;
 }
@@ -371,10 +375,47 @@ static bool is_too_dear(const struct profile_run *run)
 	       run->window.allowance_s;
 }
 
+static double cpu_of(const struct profile_target *target)
+{
+	struct timespec cpu = {0};
+
+	clock_gettime(target->clock, &cpu);
+	return (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
+}
+
+/*
+ * A process that computes all the time does less in a window than it does alone, by what the hits
+ * cost it; one that waits catches up. The former's windows are worth less time than they took.
+ */
+static double slowed_by(const struct profile_run *run)
+{
+	const struct profile_window_run *window = &run->window;
+	double length_s = (double)(window->births_to_ns - window->births_from_ns) / 1e9;
+	double cores = (cpu_of(run->open) - run->cpu_s) / fmax(length_s, 1e-6);
+	double hits_s = profile_window_hits_s(window, &run->session->bpf, run->calibration.trap_ns);
+
+	if (cores < BUSY_SHARE)
+		return 0;
+	return fmin((hits_s - run->hits_s) / fmax(cores, 1), length_s * SLOWED_MAX);
+}
+
+static int begin_births(struct profile_run *run)
+{
+	int error = profile_window_begin_births(&run->window, run->session);
+
+	run->cpu_s = cpu_of(run->open);
+	run->hits_s =
+		profile_window_hits_s(&run->window, &run->session->bpf, run->calibration.trap_ns);
+	if (error)
+		profile_window_give_up(&run->window);
+	return error == -ENOMEM ? error : 0;
+}
+
 static int end_births(struct profile_run *run)
 {
 	int error = profile_window_end_births(&run->window, run->session);
 
+	run->slowed_s = slowed_by(run);
 	if (error)
 		profile_window_give_up(&run->window);
 	return error == -ENOMEM ? error : 0;
@@ -384,6 +425,8 @@ static int tend_window(struct profile_run *run)
 {
 	bool over = monotonic_ns() >= run->window.next_ns;
 
+	if (run->window.stage == WINDOW_SETTLING && over)
+		return begin_births(run);
 	if (run->window.stage == WINDOW_BIRTHS && (over || is_too_dear(run)))
 		return end_births(run);
 	if (run->window.stage == WINDOW_GRACE && over)
@@ -496,13 +539,21 @@ static void set_timer(const struct profile_run *run)
 }
 
 /* In a window, nothing else: the process waits for it to end. */
+static bool is_busy(void *context)
+{
+	const struct profile_run *run = context;
+
+	return run->window.stage == WINDOW_SETTLING || run->window.stage == WINDOW_BIRTHS ||
+	       run->window.stage == WINDOW_GRACE;
+}
+
 static int tend(struct profile_run *run)
 {
 	int error = tend_window(run);
 
 	if (!error)
 		error = part(run);
-	if (!error && run->window.stage != WINDOW_BIRTHS && run->window.stage != WINDOW_GRACE)
+	if (!error && !is_busy(run))
 		error = tend_targets(run);
 	set_timer(run);
 	if (error)
@@ -516,6 +567,8 @@ static int close_window(struct profile_run *run)
 	struct timespec pause = {.tv_nsec = (long)run->window.grace_ns};
 	int error = 0;
 
+	if (run->window.stage == WINDOW_SETTLING)
+		profile_window_give_up(&run->window);
 	if (run->window.stage == WINDOW_BIRTHS) {
 		error = end_births(run);
 		if (!error && run->window.stage == WINDOW_GRACE)
@@ -585,13 +638,6 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 	if (!count || !fds[0].revents || read(run->timer_fd, &expirations, sizeof(expirations)) < 0)
 		return 0;
 	return tend(run);
-}
-
-static bool is_busy(void *context)
-{
-	const struct profile_run *run = context;
-
-	return run->window.stage == WINDOW_BIRTHS || run->window.stage == WINDOW_GRACE;
 }
 
 static void end(void *context)

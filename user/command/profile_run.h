@@ -37,6 +37,8 @@ struct profile_run {
 	struct profile_window_run window;
 	struct profile_target *open; /* whose window it is; NULL: nobody's */
 	double births;		     /* in it */
+	double cpu_s, hits_s;	     /* of its process, when births began to count */
+	double slowed_s;	     /* by which its births took longer than they do alone */
 	int timer_fd;
 	uint64_t begin_ns, sequence, seed;
 	double spent_s, used_s; /* of targets that are gone */

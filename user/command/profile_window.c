@@ -12,7 +12,7 @@
 
 /* Probes go by themselves when the loop is held up for so long beyond the window's end. */
 #define DEADLINE_SLACK_NS 50000000ull
-#define GRACE_MIN_S 0.002
+#define GRACE_MIN_S 0.003
 #define GRACE_MAX_S 0.05
 
 static uint64_t to_ns(double seconds)
@@ -77,20 +77,29 @@ int profile_window_open(struct profile_window_run *window, struct session *sessi
 	/* It goes as it came. */
 	window->attach_s = 2 * (probe_thread_cpu_s() - begin_s);
 	now_ns = monotonic_ns();
-	window->next_ns = now_ns + to_ns(length_s);
+	window->length_ns = to_ns(length_s);
+	window->next_ns = now_ns + window->grace_ns;
 	window->stage = WINDOW_PARTING;
 	if (parting_take(window->parting, &tracked->probes.attachments,
-			 error ? 0 : window->next_ns + window->grace_ns + DEADLINE_SLACK_NS))
+			 error ? 0
+			       : now_ns + window->length_ns + 2 * window->grace_ns +
+					 DEADLINE_SLACK_NS))
 		return -ENOMEM;
-	if (!error)
-		error = window_counts_read(&session->bpf, pid, &window->before);
-	if (error) {
-		parting_now(window->parting);
+	if (error)
 		return error;
-	}
-	window->births_from_ns = monotonic_ns();
-	window->stage = WINDOW_BIRTHS;
+	window->births_from_ns = window->births_to_ns = now_ns;
+	window->stage = WINDOW_SETTLING;
 	return 0;
+}
+
+int profile_window_begin_births(struct profile_window_run *window, struct session *session)
+{
+	int error = window_counts_read(&session->bpf, window->pid, &window->before);
+
+	window->births_from_ns = window->births_to_ns = monotonic_ns();
+	window->next_ns = window->births_from_ns + window->length_ns;
+	window->stage = WINDOW_BIRTHS;
+	return error;
 }
 
 int profile_window_end_births(struct profile_window_run *window, struct session *session)

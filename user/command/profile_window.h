@@ -14,8 +14,9 @@
 
 enum window_stage {
 	WINDOW_CLOSED,
-	WINDOW_BIRTHS, /* what is born counts */
-	WINDOW_GRACE,  /* what was born is filled in, or freed at once */
+	WINDOW_SETTLING, /* the process runs slower than before: at first, it shows where it was */
+	WINDOW_BIRTHS,	 /* what is born counts */
+	WINDOW_GRACE,	 /* what was born is filled in, or freed at once */
 	WINDOW_PARTING,
 };
 
@@ -24,7 +25,7 @@ struct profile_window_run {
 	pid_t pid;
 	uint64_t births_from_ns, births_to_ns, read_ns; /* CLOCK_MONOTONIC */
 	uint64_t next_ns;				/* when the stage ends */
-	uint64_t grace_ns;
+	uint64_t grace_ns, length_ns;
 	double allowance_s; /* what it may cost */
 	double attach_s;    /* what setting the probes has */
 	struct window_counts before, after;
@@ -45,7 +46,8 @@ void profile_window_free(struct profile_window_run *window);
 int profile_window_open(struct profile_window_run *window, struct session *session, pid_t pid,
 			double length_s, double allowance_s);
 
-/* From here on births do not count. 0 or -errno. */
+/* From here on births count; and from there on no more. 0 or -errno. */
+int profile_window_begin_births(struct profile_window_run *window, struct session *session);
 int profile_window_end_births(struct profile_window_run *window, struct session *session);
 
 /*

@@ -15,9 +15,9 @@
 
 #define PACE_WINDOW_MIN_S 0.01
 #define PACE_WINDOW_MAX_S 1.0
-/* So much of a window passes before births are counted no more: what is born by its end has been
- * filled in by its program. */
-#define PACE_GRACE_SHARE 0.2
+/* So much more time passes before births count, until the process runs as it does under probes, and
+ * so much afterwards: what was born by then has been filled in by its program. */
+#define PACE_GRACE_SHARE 0.1
 
 struct pace {
 	double limit;	/* share of the process's CPU time */
