@@ -32,6 +32,7 @@ static const struct section {
 	{"idle", section_idle},	      {"sqlite", section_sqlite},
 	{"redis", section_redis},     {"triage", section_triage},
 	{"threads", section_threads}, {"retain", section_retain},
+	{"profile", section_profile},
 };
 
 struct settings {

@@ -31,6 +31,7 @@ int section_idle(struct bench *bench);
 int section_triage(struct bench *bench);
 int section_sqlite(struct bench *bench);
 int section_redis(struct bench *bench);
+int section_profile(struct bench *bench);
 int section_retain(struct bench *bench);
 
 /* Says on stderr how far the run is. */

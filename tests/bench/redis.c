@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "bench.h"
 #include "monitor.h"
+#include "redis.h"
 
 /* redis-tools carries the server: it chooses by its name. */
 #define PROGRAM "/usr/bin/redis-check-rdb"
@@ -33,7 +34,7 @@ static const char *const *const options[] = {
 	[ENTRY] = ARGUMENTS("--max-blocks=4000000", "--probe-at=entry"),
 };
 
-static int server_start(struct bench *bench, struct child **server, const char *socket)
+int redis_start(struct bench *bench, struct child **server, const char *socket)
 {
 	char program[PATH_MAX], path[64];
 	int error;
@@ -54,7 +55,7 @@ static int server_start(struct bench *bench, struct child **server, const char *
 }
 
 /* Whoever asks too early is refused: redis-cli tells when the server listens. */
-static int server_wait(struct bench *bench, const char *socket)
+int redis_wait(struct bench *bench, const char *socket)
 {
 	const struct timespec pause = {.tv_nsec = 50000000};
 	int error = -ETIMEDOUT;
@@ -115,9 +116,9 @@ static int mode_run(struct bench *bench, enum mode mode)
 	int error;
 
 	snprintf(socket, sizeof(socket), "%s/socket", bench->directory);
-	error = server_start(bench, &server, socket);
+	error = redis_start(bench, &server, socket);
 	if (!error)
-		error = server_wait(bench, socket);
+		error = redis_wait(bench, socket);
 	if (!error && mode != UNTRACED)
 		error = monitor_start(&monitor, server->pid, options[mode], "3600",
 				      &bench->results.why);
