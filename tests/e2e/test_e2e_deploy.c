@@ -17,14 +17,20 @@ static void alerts_fire_when_they_should(void **state)
 	free(shell(harness, 0, "%s test rules tests/golden/alerts_test.yml 2>&1", promtool));
 }
 
-static void triage_metrics_have_no_fault(void **state)
+/* Of the triage, of a process with every cause of loss and inexactness, and of hostile names. */
+static void metrics_have_no_fault(void **state)
 {
+	static const char *const files[] = {"triage", "report", "hostile"};
 	struct harness *harness = harness_any(state);
 	const char *promtool = consumer("promtool");
-	char *text = shell(harness, 0, "%s check metrics < tests/golden/triage.prom", promtool);
 
-	assert_string_equal(text, "");
-	free(text);
+	for (size_t i = 0; i < 3; i++) {
+		char *text = shell(harness, 0, "%s check metrics < tests/golden/%s.prom 2>&1",
+				   promtool, files[i]);
+
+		assert_string_equal(text, "");
+		free(text);
+	}
 }
 
 /* The golden files hold every metric. */
@@ -105,7 +111,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(alerts_fire_when_they_should),
-		e2e_test(triage_metrics_have_no_fault),
+		e2e_test(metrics_have_no_fault),
 		e2e_test(only_metrics_that_exist_are_asked_for),
 		e2e_test(the_dashboard_is_one_that_grafana_reads),
 		e2e_test(the_daemon_set_runs_a_triage),
