@@ -3,6 +3,7 @@
 #include "screen.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 static void __attribute__((format(printf, 3, 4)))
 start(struct screen *screen, struct harness *harness, const char *format, ...)
@@ -231,6 +232,71 @@ static void without_a_terminal_it_says_what_to_use(void **state)
 	screen_expect_left(&screen, 1);
 }
 
+#define SMALL_CGROUP "/sys/fs/cgroup/memory/leakmon-test-top"
+
+/* Instead of leakmon: a script that enters the cgroup, and then is leakmon. */
+static void start_in_cgroup(struct screen *screen, struct harness *harness, const char *limit,
+			    const struct child *workload)
+{
+	const char *given = getenv("LEAKMON_PROGRAM");
+	char *program = strdup(given ? given : "build/leakmon"), path[64];
+	FILE *file = fopen(SMALL_CGROUP "/memory.limit_in_bytes", "we");
+
+	assert_non_null(file);
+	fputs(limit, file);
+	assert_int_equal(fclose(file), 0);
+	snprintf(path, sizeof(path), "%s/in_cgroup", harness->directory);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fprintf(file, "#!/bin/sh\necho 0 >" SMALL_CGROUP "/cgroup.procs\nexec %s \"$@\"\n",
+		program);
+	fclose(file);
+	chmod(path, 0755);
+	setenv("LEAKMON_PROGRAM", path, 1);
+	start(screen, harness, "top -o 0 --max-blocks 1000 --max-sites 256 -p %s 0.2",
+	      workload->pid_text);
+	if (given)
+		setenv("LEAKMON_PROGRAM", program, 1);
+	else
+		unsetenv("LEAKMON_PROGRAM");
+	free(program);
+}
+
+static void leave_cgroup(struct screen *screen)
+{
+	screen_tmux(screen, "kill-session");
+	for (int tries = 0; rmdir(SMALL_CGROUP) && tries < 500; tries++)
+		usleep(10000);
+}
+
+/* What cannot work is refused on the terminal that it was asked on, and what can does. */
+static void a_memory_cgroup_is_named_or_enough(void **state)
+{
+	static const char *const small[] = {"4194304", "8388608", "16777216", "29360128"};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct screen screen;
+
+	for (size_t i = 0; i < 5; i++) {
+		if (mkdir(SMALL_CGROUP, 0755)) {
+			print_message("SKIPPED: no memory controller of cgroup v1 is mounted\n");
+			skip();
+		}
+		start_in_cgroup(&screen, harness, i < 4 ? small[i] : "67108864", workload);
+		if (i < 4) {
+			screen_expect(&screen, "tracking processes needs about 33 MB");
+			screen_expect(&screen, "left with 1");
+		} else {
+			screen_expect(&screen, "Outstanding: 0 B (0 bytes) in 0 blocks");
+			workload_do(harness, workload, "go");
+			screen_expect(&screen, "(18288 bytes) in 18 blocks from 3 call");
+			screen_press(&screen, "q");
+			screen_expect(&screen, "left with 0");
+		}
+		leave_cgroup(&screen);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +309,7 @@ int main(void)
 		e2e_test(the_terminal_is_left_clean_by_every_signal),
 		e2e_test(names_from_a_process_are_inert_on_the_terminal),
 		e2e_test(without_a_terminal_it_says_what_to_use),
+		e2e_test(a_memory_cgroup_is_named_or_enough),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
