@@ -236,6 +236,34 @@ static void a_process_that_dispatches_later_survives_a_session(void **state)
 	assert_true(survived);
 }
 
+/*
+ * Where there are no sessions, leakmon plants no return probe for threads. A session of another
+ * monitor does, in whatever process holds a breakpoint on the same function: the kernel asks it for
+ * no other process whether the return is wanted. Hence more than one try.
+ */
+static void a_process_that_dispatches_later_survives_plain_thread_probes(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct timespec pause = {.tv_nsec = 500000000};
+	int code = -1;
+
+	for (int tries = 0; code && tries < 5; tries++) {
+		struct child *workload = WORKLOAD(harness, "dispatcher");
+		struct child *monitor =
+			MONITOR_ATTACHED(harness, "threads", "-p", workload->pid_text,
+					 "--attach=multi", "--format", "json", "3600");
+
+		for (int i = 0; i < 3; i++)
+			workload_send(workload, ((const char *const[]){"on", "go", "threads"})[i]);
+		workload_send(workload, "quit");
+		code = child_end(harness, workload);
+		child_end(harness, monitor);
+		if (code)
+			nanosleep(&pause, NULL);
+	}
+	assert_int_equal(code, 0);
+}
+
 static void a_process_that_dispatches_is_left_alone(void **state)
 {
 	static const char *const methods[] = {"auto", "multi", "perf"};
@@ -266,6 +294,7 @@ int main(void)
 		e2e_test(unwinding_is_undisturbed),
 		e2e_test(a_forked_child_lives),
 		e2e_test(a_process_that_dispatches_later_survives_a_session),
+		e2e_test(a_process_that_dispatches_later_survives_plain_thread_probes),
 		e2e_test(a_process_that_dispatches_is_left_alone),
 	};
 
