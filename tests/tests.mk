@@ -123,7 +123,7 @@ $(B)/workloads/alone_static: $(B)/workloads/alone_%: tests/workloads/alone.c \
 	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
 
 # What a program loads later (shapes, late), and what is preloaded to it (loser, evictor) or to leakmon
-# (killer).
+# (killer, jumpy).
 $(B)/workloads/%.so: tests/workloads/plugin/%.c
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -152,6 +152,7 @@ $(B)/workloads/holder: $(B)/workloads/loser.so
 $(B)/workloads/cacher: $(B)/workloads/evictor.so
 $(B)/workloads/late: $(B)/workloads/maker.so
 $(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so
+$(B)/e2e/test_e2e_recording: $(B)/workloads/jumpy.so
 
 $(B)/workloads/fixed/shop: tests/workloads/shop.c
 	@mkdir -p $(@D)

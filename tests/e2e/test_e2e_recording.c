@@ -192,6 +192,89 @@ static void what_cannot_be_read_or_made_is_said(void **state)
 			     "no file to record to");
 }
 
+#define HALF_A_DAY_MS (12 * 3600 * 1000)
+
+/* For leakmon, the wall's clock jumps by a day between any two looks at it. */
+static void let_the_clock_jump(void)
+{
+	const char *directory = getenv("LEAKMON_WORKLOADS");
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/jumpy.so", directory ? directory : "build/workloads");
+	setenv("LD_PRELOAD", realpath(path, NULL), 1);
+}
+
+static void expect_young(json_t *report, pid_t pid)
+{
+	json_t *sites = json_object_get(process_of(report, pid), "sites"), *site;
+	size_t i;
+
+	json_array_foreach(sites, i, site)
+		assert_in_range(number_at(site, "oldest_ms"), 0, HALF_A_DAY_MS);
+	assert_int_equal(i, 3);
+}
+
+/* Times are what they are; numbers, ages and spans of time come from another clock. */
+static void a_clock_that_jumps_changes_no_number(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak"), *monitor, *reader;
+	const char *path = path_of(harness, "run.lkm"), *metric;
+	char from[128];
+	double seconds = 0;
+
+	monitor = monitor_attached(
+		harness,
+		monitor_start(harness,
+			      ARGUMENTS("leakmon", "record", "-p", workload->pid_text, "-o", path,
+					"--older", "0", "--label", "asked", "--keep", "1h", "3600"),
+			      let_the_clock_jump));
+	for (int i = 1; i <= 4; i++) {
+		workload_do(harness, workload, "go");
+		snapshot(harness, monitor, i);
+	}
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	/* None was too old to be kept. */
+	for (int i = 1; i <= 5; i++) {
+		char at[8];
+		json_t *report;
+
+		snprintf(at, sizeof(at), "%d", i);
+		reader = monitor_start(
+			harness,
+			ARGUMENTS("leakmon", "report", path, "--at", at, "--format", "json"),
+			let_the_clock_jump);
+		report = monitor_report(harness, reader);
+		assert_int_equal(child_end(harness, reader), 0);
+		expect_balance(report);
+		assert_int_equal(ledger_at(report, "outstanding_bytes"),
+				 (i < 5 ? i : 4) * GO_BYTES);
+		expect_young(report, workload->pid);
+	}
+	snprintf(from, sizeof(from), "%s@1", path);
+	reader = monitor_start(harness, ARGUMENTS("leakmon", "diff", from, path),
+			       let_the_clock_jump);
+	assert_int_equal(child_end(harness, reader), 0);
+	assert_non_null(strstr(reader->out.text, "+54864 bytes"));
+	metric = strstr(reader->out.text, " blocks) in ");
+	assert_non_null(metric);
+	assert_int_equal(sscanf(metric, " blocks) in %lf s", &seconds), 1);
+	assert_true(seconds > 0 && seconds * 1000 < HALF_A_DAY_MS);
+	reader = monitor_start(harness, ARGUMENTS("leakmon", "report", path, "--format", "prom"),
+			       let_the_clock_jump);
+	assert_int_equal(child_end(harness, reader), 0);
+	assert_non_null(
+		strstr(reader->out.text, "leakmon_outstanding_bytes{comm=\"leak\"} 73152\n"));
+	monitor = monitor_attached(harness,
+				   monitor_start(harness,
+						 ARGUMENTS("leakmon", "-p", workload->pid_text,
+							   "-o", "0", "--format", "json", "3600"),
+						 let_the_clock_jump));
+	workload_do(harness, workload, "go");
+	expect_young(monitor_stop(harness, monitor), workload->pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +283,7 @@ int main(void)
 		e2e_test(it_can_be_read_while_it_is_recorded),
 		e2e_test(sqlite3_answers_the_documented_queries),
 		e2e_test(what_cannot_be_read_or_made_is_said),
+		e2e_test(a_clock_that_jumps_changes_no_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
