@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "collect/mapping_stream.h"
+/* --mappings: the events from the BPF side, replayed, and put into snapshots. */
+#include "collect/event_streams.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -11,6 +12,7 @@
 #include "collect/mappings.h"
 
 struct mapping_stream {
+	struct event_stream base;
 	const struct bpf_side *bpf;
 	struct ring_buffer *ring;
 	struct mappings *mappings;
@@ -26,32 +28,9 @@ static int on_record(void *context, void *data, size_t size)
 	return 0;
 }
 
-struct mapping_stream *mapping_stream_new(const struct bpf_side *bpf)
+static int stream_follow(struct event_stream *base, int pid)
 {
-	struct mapping_stream *stream = calloc(1, sizeof(*stream));
-
-	if (!stream)
-		return NULL;
-	stream->bpf = bpf;
-	stream->mappings = mappings_new(maps_read);
-	stream->ring = ring_buffer__new(bpf->mapping_events_fd, on_record, stream, NULL);
-	if (stream->mappings && stream->ring)
-		return stream;
-	mapping_stream_free(stream);
-	return NULL;
-}
-
-void mapping_stream_free(struct mapping_stream *stream)
-{
-	if (!stream)
-		return;
-	ring_buffer__free(stream->ring);
-	mappings_free(stream->mappings);
-	free(stream);
-}
-
-int mapping_stream_follow(struct mapping_stream *stream, int pid)
-{
+	struct mapping_stream *stream = (struct mapping_stream *)base;
 	uint32_t tgid = (uint32_t)pid, value = 1;
 
 	if (bpf_map_update_elem(stream->bpf->mapping_targets_fd, &tgid, &value, BPF_ANY))
@@ -62,20 +41,17 @@ int mapping_stream_follow(struct mapping_stream *stream, int pid)
 	return 0;
 }
 
-void mapping_stream_forget(struct mapping_stream *stream, int pid)
+static void stream_forget(struct event_stream *base, int pid)
 {
+	struct mapping_stream *stream = (struct mapping_stream *)base;
 	uint32_t tgid = (uint32_t)pid;
 
 	bpf_map_delete_elem(stream->bpf->mapping_targets_fd, &tgid);
 }
 
-int mapping_stream_fd(const struct mapping_stream *stream)
+static int stream_consume(struct event_stream *base)
 {
-	return ring_buffer__epoll_fd(stream->ring);
-}
-
-int mapping_stream_consume(struct mapping_stream *stream)
-{
+	struct mapping_stream *stream = (struct mapping_stream *)base;
 	int count = ring_buffer__consume(stream->ring);
 
 	return count < 0 ? count : 0;
@@ -110,13 +86,14 @@ static int find_open(const struct bpf_side *bpf, bool keep_exited, struct open_l
 	return 0;
 }
 
-int mapping_stream_fill(struct mapping_stream *stream, const struct collect_options *options,
-			struct snapshot *snapshot)
+static int stream_fill(struct event_stream *base, const struct collect_options *options,
+		       struct snapshot *snapshot)
 {
+	struct mapping_stream *stream = (struct mapping_stream *)base;
 	/* Read first: what is lost from here on is mended next time. */
 	uint64_t lost = __atomic_load_n(stream->bpf->mapping_events_lost, __ATOMIC_ACQUIRE);
 	struct open_ledgers open = {0};
-	int error = mapping_stream_consume(stream);
+	int error = stream_consume(base);
 
 	mappings_heal(stream->mappings, lost);
 	if (!error)
@@ -125,4 +102,37 @@ int mapping_stream_fill(struct mapping_stream *stream, const struct collect_opti
 		mappings_purge(stream->mappings, is_over, &open);
 	hash_free(&open.keys);
 	return error ? error : mapping_fill(stream->mappings, stream->bpf, options, snapshot);
+}
+
+static void stream_free(struct event_stream *base)
+{
+	struct mapping_stream *stream = (struct mapping_stream *)base;
+
+	ring_buffer__free(stream->ring);
+	mappings_free(stream->mappings);
+	free(stream);
+}
+
+struct event_stream *mapping_stream_new(const struct bpf_side *bpf)
+{
+	static const struct event_stream_ops ops = {
+		.free = stream_free,
+		.follow = stream_follow,
+		.forget = stream_forget,
+		.consume = stream_consume,
+		.fill = stream_fill,
+	};
+	struct mapping_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->bpf = bpf;
+	stream->mappings = mappings_new(maps_read);
+	stream->ring = ring_buffer__new(bpf->mapping_events_fd, on_record, stream, NULL);
+	if (!stream->mappings || !stream->ring) {
+		stream_free(&stream->base);
+		return NULL;
+	}
+	stream->base = (struct event_stream){&ops, ring_buffer__epoll_fd(stream->ring)};
+	return &stream->base;
 }

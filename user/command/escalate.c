@@ -205,8 +205,8 @@ bool escalation_is_over(struct escalation *escalation)
 		struct suspect *suspect = &escalation->suspects[i];
 
 		cost_s += suspect_cost_s(suspect);
-		if (suspect->attached && suspect->session.mappings)
-			mapping_stream_consume(suspect->session.mappings);
+		if (suspect->attached)
+			event_streams_consume(&suspect->session.streams);
 	}
 	triage->probe_s = escalation->probe_begin_s + cost_s;
 	if (lasted_s >= window_s || !attached_count(escalation))

@@ -86,7 +86,7 @@ static void site_label(struct session *session, uint64_t pid, struct site *site)
 	vec_free(&frames.list);
 }
 
-void session_label_mappings(struct session *session, struct snapshot *snapshot)
+static void label_mappings(struct session *session, struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
 		struct snapshot_process *process = &snapshot->processes.items[i];
@@ -293,9 +293,8 @@ static int read_maps(struct session *session, struct session_threads *threads,
 		error = collector_read(session->collector, snapshot);
 	if (!error) /* before the mappings of their stacks change */
 		error = session_threads_fill(session, threads, snapshot);
-	if (!error && session->mappings)
-		error = mapping_stream_fill(session->mappings, &session->collect_options, snapshot);
-	return error;
+	return error ? error
+		     : event_streams_fill(&session->streams, &session->collect_options, snapshot);
 }
 
 /* 1 << enum inexact_cause: what is amiss with the probes of its heap. */
@@ -378,8 +377,7 @@ int session_snapshot(struct session *session, struct session_threads *threads,
 			targets_attach_again(session, tracked);
 	}
 	doubt_unprobed(session, &taken);
-	if (session->mappings)
-		session_label_mappings(session, &taken);
+	label_mappings(session, &taken);
 	*snapshot = taken;
 	return 0;
 }
@@ -519,6 +517,7 @@ static void use_debuginfod(struct session *session)
 static int open_stages(struct session *session)
 {
 	const struct session_options *options = session->options;
+	bool streams_open;
 
 	session->collect_options = (struct collect_options){
 		.older_ns = options->tracking.older_ns,
@@ -544,9 +543,9 @@ static int open_stages(struct session *session)
 		session->unwind = unwind_store_new(&session->bpf.unwind, session->worker, dsos);
 	}
 	use_debuginfod(session);
-	session->mappings = options->tracking.mappings ? mapping_stream_new(&session->bpf) : NULL;
-	if (session->collector && session->symbolizer && session->unwind &&
-	    (session->mappings || !options->tracking.mappings))
+	streams_open = !event_streams_open(&session->streams, &session->bpf,
+					   options->tracking.mappings ? 1u << FAMILY_MAPPING : 0);
+	if (session->collector && session->symbolizer && session->unwind && streams_open)
 		return 0;
 	log_error("out of memory");
 	return -ENOMEM;
@@ -701,7 +700,7 @@ void session_close(struct session *session)
 	attachments_close(&session->parting);
 	launch_close(&session->launch);
 	collector_free(session->collector);
-	mapping_stream_free(session->mappings);
+	event_streams_close(&session->streams);
 	symbolizer_free(session->symbolizer);
 	unwind_store_free(session->unwind);
 	process_table_free(session->processes);

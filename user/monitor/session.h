@@ -8,7 +8,7 @@
 #include "analyze/history.h"
 #include "cli/options.h"
 #include "collect/collect.h"
-#include "collect/mapping_stream.h"
+#include "collect/event_streams.h"
 #include "monitor/emit.h"
 #include "monitor/targets.h"
 #include "output/output.h"
@@ -38,11 +38,11 @@ struct session {
 	struct process_table *processes; /* what the stages know of them is taken from here */
 	struct symbolizer *symbolizer;
 	struct unwind_store *unwind;
-	bool progress_shown;		 /* a line on the terminal that is not ended yet */
-	struct mapping_stream *mappings; /* NULL without --mappings */
-	bool tracks_heap;		 /* false for `leakmon threads` without --heap */
-	bool follows_threads;		 /* false with --no-threads */
-	bool everywhere;		 /* threads of all processes: see thread_shared */
+	bool progress_shown; /* a line on the terminal that is not ended yet */
+	struct event_streams streams;
+	bool tracks_heap;     /* false for `leakmon threads` without --heap */
+	bool follows_threads; /* false with --no-threads */
+	bool everywhere;      /* threads of all processes: see thread_shared */
 	/* With tracking.windowed: probes that were set to see what can be probed, and are to go. */
 	struct attachments parting;
 	struct thread_shared thread_shared;
@@ -94,9 +94,6 @@ void session_load(struct session *session, struct process *process);
 
 /* Loads the unwind rows of many targets, with one wait for all of them: see unwind_store.h. */
 void session_load_rows(struct session *session, const pid_t *pids, size_t count);
-
-/* Says what each mapping of a snapshot is for, where its call stack tells. */
-void session_label_mappings(struct session *session, struct snapshot *snapshot);
 
 /* Who is watched from now on; what ended processes held is given up. 0 or -errno. */
 int session_update_targets(struct session *session);

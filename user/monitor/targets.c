@@ -466,8 +466,7 @@ int targets_probe(struct session *session, pid_t pid, const struct arrival *arri
 		target_drop_last(session);
 		return error;
 	}
-	if (session->mappings)
-		mapping_stream_follow(session->mappings, pid);
+	event_streams_follow(&session->streams, pid);
 	if (!session->everywhere)
 		targets_log_attached(session, tracked, arrival);
 	return 0;
@@ -496,8 +495,7 @@ int targets_add_launched(struct session *session, pid_t pid)
 	if (!tracked)
 		return -ENOMEM;
 	tracked->named = true;
-	if (session->mappings)
-		mapping_stream_follow(session->mappings, pid);
+	event_streams_follow(&session->streams, pid);
 	return 0;
 }
 
@@ -507,8 +505,7 @@ void targets_end(struct session *session, struct tracked *tracked)
 		log_info("PID %d has ended", tracked->probes.pid);
 	else
 		log_debug("PID %d has ended", tracked->probes.pid);
-	if (session->mappings)
-		mapping_stream_forget(session->mappings, tracked->probes.pid);
+	event_streams_forget(&session->streams, tracked->probes.pid);
 	target_detach(&tracked->probes);
 	thread_target_detach(&tracked->threads);
 	cleanup_close(&tracked->pidfd);

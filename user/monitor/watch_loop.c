@@ -236,7 +236,7 @@ static bool is_done(void *context)
 }
 
 /* What is waited for, those of the targets last. */
-enum { EVENTS, MAPPINGS, LINES, TARGETS };
+enum { EVENTS, STREAMS, LINES, TARGETS };
 
 static int wait_for(void *context, struct pollfds *fds)
 {
@@ -245,7 +245,7 @@ static int wait_for(void *context, struct pollfds *fds)
 	bool busy = watch->work && watch->work->is_busy(watch->work->context);
 	const int own[TARGETS] = {
 		[EVENTS] = busy ? -1 : events_fd(watch->events),
-		[MAPPINGS] = session->mappings ? mapping_stream_fd(session->mappings) : -1,
+		[STREAMS] = session->streams.fd,
 		[LINES] = symbolizer_lines_fd(session->symbolizer),
 	};
 	int error = 0;
@@ -297,8 +297,8 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 		targets_notice_ends(&watch->session);
 	if (fds[EVENTS].revents)
 		error = take_events(watch);
-	if (!error && fds[MAPPINGS].revents)
-		error = mapping_stream_consume(watch->session.mappings);
+	if (!error && fds[STREAMS].revents)
+		error = event_streams_consume(&watch->session.streams);
 	if (fds[LINES].revents) /* line numbers for the next report */
 		session_take_lines(&watch->session);
 	if (!error && watch->live)

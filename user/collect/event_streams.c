@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/event_streams.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static struct event_stream *(*const makers[FAMILY_MAX_])(const struct bpf_side *bpf) = {
+	[FAMILY_MAPPING] = mapping_stream_new,
+};
+
+#define for_each_stream(streams, stream)                                                           \
+	for (size_t id_ = 0; id_ < FAMILY_MAX_; id_++)                                             \
+		for (struct event_stream *stream = (streams)->of_family[id_]; stream; stream = NULL)
+
+static int wait_for(const struct event_streams *streams, const struct event_stream *stream)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(streams->fd, EPOLL_CTL_ADD, stream->fd, &event) ? -errno : 0;
+}
+
+int event_streams_open(struct event_streams *streams, const struct bpf_side *bpf, uint32_t families)
+{
+	int error = 0;
+
+	*streams = (struct event_streams){.fd = families ? epoll_create1(EPOLL_CLOEXEC) : -1};
+	if (families && streams->fd < 0)
+		return -errno;
+	for (size_t id = 0; id < FAMILY_MAX_ && !error; id++) {
+		if (!(families >> id & 1))
+			continue;
+		streams->of_family[id] = makers[id](bpf);
+		error = streams->of_family[id] ? wait_for(streams, streams->of_family[id])
+					       : -ENOMEM;
+	}
+	return error;
+}
+
+void event_streams_close(struct event_streams *streams)
+{
+	for_each_stream(streams, stream) stream->ops->free(stream);
+	/* Zeroed, it was never opened. */
+	if (streams->fd > 0)
+		close(streams->fd);
+	*streams = (struct event_streams){.fd = -1};
+}
+
+void event_streams_follow(const struct event_streams *streams, int pid)
+{
+	for_each_stream(streams, stream) stream->ops->follow(stream, pid);
+}
+
+void event_streams_forget(const struct event_streams *streams, int pid)
+{
+	for_each_stream(streams, stream) stream->ops->forget(stream, pid);
+}
+
+int event_streams_consume(const struct event_streams *streams)
+{
+	int error = 0;
+
+	for_each_stream(streams, stream) error = error ? error : stream->ops->consume(stream);
+	return error;
+}
+
+int event_streams_fill(const struct event_streams *streams, const struct collect_options *options,
+		       struct snapshot *snapshot)
+{
+	int error = 0;
+
+	for_each_stream(streams, stream) error =
+		error ? error : stream->ops->fill(stream, options, snapshot);
+	return error;
+}

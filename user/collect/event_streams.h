@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Families whose events come one by one, are replayed here, and put into snapshots: a row in
+ * event_streams.c each. What counts in the kernel needs none of this.
+ */
+#ifndef LEAKMON_COLLECT_EVENT_STREAMS_H
+#define LEAKMON_COLLECT_EVENT_STREAMS_H
+
+#include "collect/collect.h"
+#include "collect/snapshot.h"
+#include "probe/loader.h"
+
+struct event_stream;
+
+/* What one of them can do, see below. */
+struct event_stream_ops {
+	void (*free)(struct event_stream *stream);
+	int (*follow)(struct event_stream *stream, int pid);
+	void (*forget)(struct event_stream *stream, int pid);
+	int (*consume)(struct event_stream *stream);
+	int (*fill)(struct event_stream *stream, const struct collect_options *options,
+		    struct snapshot *snapshot);
+};
+
+/* Stands first in the struct of each. */
+struct event_stream {
+	const struct event_stream_ops *ops;
+	int fd; /* readable when there is something to consume; borrowed */
+};
+
+/* By family; NULL: not tracked. */
+struct event_streams {
+	struct event_stream *of_family[FAMILY_MAX_];
+	int fd; /* readable when one of them is; -1: there is none */
+};
+
+/*
+ * `families` is a set of 1 << enum family_id, for which `bpf`, which is borrowed, was loaded. 0 or
+ * -errno; to be closed in either case. Zeroed, it can be closed, too.
+ */
+int event_streams_open(struct event_streams *streams, const struct bpf_side *bpf,
+		       uint32_t families);
+void event_streams_close(struct event_streams *streams);
+
+/* From now on this process is followed; no more: what it holds stays counted until it ends. */
+void event_streams_follow(const struct event_streams *streams, int pid);
+void event_streams_forget(const struct event_streams *streams, int pid);
+
+/* Replays what is waiting. 0 or -errno. */
+int event_streams_consume(const struct event_streams *streams);
+
+/*
+ * Consumes, mends what was lost, purges what is over, and adds the sites and figures of these
+ * families to a snapshot that collector_read has just made. 0 or -errno; the snapshot is to be
+ * freed either way.
+ */
+int event_streams_fill(const struct event_streams *streams, const struct collect_options *options,
+		       struct snapshot *snapshot);
+
+/* NULL: out of memory. */
+struct event_stream *mapping_stream_new(const struct bpf_side *bpf);
+
+#endif
