@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "output/formats.h"
 #include "output/output.h"
+#include "output/profile_format.h"
 #include "output/retain_format.h"
 #include "symbol/symbolizer.h"
 
@@ -104,6 +105,28 @@ int output_folded_diff_write(FILE *out, const struct diff *diff)
 		else
 			stack_write(out, row->comm, row->site);
 		fprintf(out, " %" PRId64 "\n", diff_bytes(row));
+	}
+	return output_finish(out);
+}
+
+/* What an hour adds, by a profile. */
+int profile_folded_write(FILE *out, const struct profile_report *report)
+{
+	for (size_t i = 0; i < report->processes.count; i++) {
+		const struct profile_report_process *process = &report->processes.items[i];
+
+		for (size_t j = 0; j < process->sites.count; j++) {
+			const struct profile_report_site *site = &process->sites.items[j];
+			uint64_t bytes =
+				profile_hourly(site->judgement.growth_bytes_per_s.estimate);
+
+			if (!bytes)
+				continue;
+			output_folded_name_write(out, process->comm);
+			for (size_t k = site->frames.list.count; k-- > 0;)
+				output_folded_frame_write(out, &site->frames.list.items[k]);
+			fprintf(out, " %" PRIu64 "\n", bytes);
+		}
 	}
 	return output_finish(out);
 }

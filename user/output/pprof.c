@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "output/formats.h"
 #include "output/pprof_profile.h"
+#include "output/profile_format.h"
 #include "output/retain_format.h"
 #include "proc/container.h"
 
@@ -121,6 +122,48 @@ int output_pprof_write(FILE *out, const struct report *report)
 			sample(&profile, process->process, &process->sites.items[j], &types);
 	}
 	return profile_write(out, &profile, &report->snapshot->time, "inuse_space");
+}
+
+/* What an hour brings, and adds, by a profile of windows: rates have no place in pprof's numbers.
+ */
+static const struct profile_value hourly_types[] = {
+	{"alloc_objects", "count"},
+	{"alloc_space", "bytes"},
+	{"growth_objects", "count"},
+	{"growth_space", "bytes"},
+};
+
+static void hourly_sample(struct profile *profile, const struct profile_report_process *process,
+			  const struct profile_report_site *site)
+{
+	const struct site_judgement *judgement = &site->judgement;
+	const uint64_t values[] = {
+		profile_hourly(judgement->births_per_s.estimate),
+		profile_hourly(judgement->birth_bytes_per_s),
+		profile_hourly(judgement->growth_blocks_per_s.estimate),
+		profile_hourly(judgement->growth_bytes_per_s.estimate),
+	};
+
+	_Static_assert(ARRAY_SIZE(values) == ARRAY_SIZE(hourly_types), "a value of every type");
+	profile_sample_begin(profile, &site->frames, "[lost]", values, ARRAY_SIZE(values));
+	profile_label(profile, "pid", NULL, process->pid);
+	profile_label(profile, "comm", process->comm, 0);
+	profile_label(profile, "verdict", profile_verdict_name(judgement->verdict), 0);
+	profile_sample_end(profile);
+}
+
+int profile_pprof_write(FILE *out, const struct profile_report *report)
+{
+	struct profile profile = {0};
+
+	profile_begin(&profile, hourly_types, ARRAY_SIZE(hourly_types));
+	for (size_t i = 0; i < report->processes.count; i++) {
+		const struct profile_report_process *process = &report->processes.items[i];
+
+		for (size_t j = 0; j < process->sites.count; j++)
+			hourly_sample(&profile, process, &process->sites.items[j]);
+	}
+	return profile_write(out, &profile, &report->time, "growth_space");
 }
 
 /*

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How profiles are written: numbers and limits, ranks, and what a target calls itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <math.h>
+
+#include "base/cleanup.h"
+#include "output/profile_format.h"
+
+#define HOSTILE "e\033[31m\"\\\n;"
+
+static void add_site(struct profile_report_process *process, const char *function, double growth,
+		     double low, enum profile_verdict verdict)
+{
+	struct profile_report_site *site = vec_push(&process->sites);
+	struct frame *frame;
+
+	assert_non_null(site);
+	site->id = 0x1234 + process->sites.count;
+	site->judgement = (struct site_judgement){
+		.verdict = verdict,
+		.why = "its blocks stay",
+		.births_per_s = {growth / 100, growth / 200, INFINITY},
+		.birth_bytes_per_s = growth,
+		.growth_blocks_per_s = {growth / 100, low / 100, growth / 50},
+		.growth_bytes_per_s = {growth, low, growth * 2},
+		.most_bytes_per_s = growth * 3,
+		.ready_s = verdict == PROFILE_TOO_EARLY ? 90 : 0,
+		.survival = {{1, {0.5, 0.25, 0.75}, {1, 0.5, 1}, 8}},
+		.points = 1,
+	};
+	frame = vec_push(&site->frames.list);
+	assert_non_null(frame);
+	*frame = (struct frame){.address = 0x401000, .function = function, .module = "/bin/shop"};
+}
+
+static void fill(struct profile_report *report)
+{
+	struct profile_report_process *process = vec_push(&report->processes);
+
+	assert_non_null(process);
+	*process = (struct profile_report_process){.pid = 7,
+						   .comm = HOSTILE,
+						   .memory_bytes = 1048576,
+						   .memory_growth_per_s = 1000,
+						   .has_memory_growth = true,
+						   .explained = 0.5,
+						   .spent = 0.008,
+						   .samples = 3};
+	process->judgement = (struct process_judgement){
+		.windows = 4, .tracked_s = 0.2, .net_blocks_per_s = {5, -INFINITY, INFINITY}};
+	add_site(process, "unsure", 900, 0, PROFILE_TOO_EARLY);
+	add_site(process, "sure", 500, 300, PROFILE_LEAKING);
+	add_site(process, "less", 400, 0, PROFILE_RETAINED);
+	process = vec_push(&report->processes);
+	assert_non_null(process);
+	*process = (struct profile_report_process){
+		.pid = 8, .comm = "other", .memory_bytes = -1, .explained = -1};
+	add_site(process, "surest", 600, 500, PROFILE_LEAKING);
+	report->limit = 0.01;
+	report->spent = 0.008;
+	report->sequence = 1;
+}
+
+typedef int (*writer)(FILE *out, const struct profile_report *report);
+
+/* The caller frees it. */
+static char *written(writer write, size_t top)
+{
+	struct profile_report report = {0};
+	size_t size;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	fill(&report);
+	profile_report_rank(&report, top);
+	assert_int_equal(write(out, &report), 0);
+	assert_int_equal(fclose(out), 0);
+	profile_report_free(&report);
+	return text;
+}
+
+static const char *text_at(json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+static double real_at(json_t *object, const char *key)
+{
+	assert_true(json_is_number(json_object_get(object, key)));
+	return json_number_value(json_object_get(object, key));
+}
+
+static void what_surely_grows_most_comes_first(void **state)
+{
+	_cleanup_free_ char *text = written(profile_json_write, 2);
+	json_t *report = json_loads(text, 0, NULL), *process, *sites;
+
+	(void)state;
+	assert_non_null(report);
+	process = json_array_get(json_object_get(report, "processes"), 0);
+	assert_true(real_at(process, "pid") == 8);
+	process = json_array_get(json_object_get(report, "processes"), 1);
+	sites = json_object_get(process, "sites");
+	assert_int_equal(json_array_size(sites), 2);
+	assert_true(real_at(process, "sites_total") == 3);
+	assert_true(real_at(json_array_get(sites, 0), "low") == 300);
+	assert_true(real_at(json_array_get(sites, 1), "growth_bytes_per_s") == 900);
+	json_decref(report);
+}
+
+static void json_has_limits_survival_and_nulls_for_what_is_not_known(void **state)
+{
+	_cleanup_free_ char *text = written(profile_json_write, 0);
+	json_t *report = json_loads(text, 0, NULL), *process, *site, *point;
+
+	(void)state;
+	assert_non_null(report);
+	process = json_array_get(json_object_get(report, "processes"), 1);
+	assert_string_equal(text_at(process, "comm"), HOSTILE);
+	assert_true(json_is_null(json_object_get(json_object_get(process, "net_growth"), "low")));
+	site = json_array_get(json_object_get(process, "sites"), 0);
+	assert_string_equal(text_at(site, "verdict"), "leaking");
+	assert_string_equal(text_at(site, "id"), "0000000000001236");
+	assert_true(json_is_null(json_object_get(site, "ready_s")));
+	assert_true(json_is_null(json_object_get(site, "births_high")));
+	assert_true(real_at(site, "high") == 1000 && real_at(site, "most") == 1500);
+	point = json_array_get(json_object_get(site, "survival"), 0);
+	assert_true(real_at(point, "share") == 0.5 && real_at(point, "not_known_dead") == 1);
+	site = json_array_get(json_object_get(process, "sites"), 1);
+	assert_true(real_at(site, "ready_s") == 90);
+	process = json_array_get(json_object_get(report, "processes"), 0);
+	assert_true(json_is_null(json_object_get(process, "memory_bytes")));
+	assert_true(json_is_null(json_object_get(process, "explained")));
+	json_decref(report);
+}
+
+static void no_format_lets_a_name_through_as_it_is(void **state)
+{
+	static const writer writers[] = {profile_text_write, profile_json_write, profile_prom_write,
+					 profile_folded_write};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(writers); i++) {
+		_cleanup_free_ char *text = written(writers[i], 0);
+
+		assert_null(strchr(text, '\033'));
+		assert_non_null(strstr(text, "surest"));
+		assert_int_equal(text[strlen(text) - 1], '\n');
+	}
+}
+
+/* Bytes that an hour adds; a site that adds none has no line. */
+static void folded_stacks_are_of_an_hours_growth(void **state)
+{
+	_cleanup_free_ char *text = written(profile_folded_write, 1);
+
+	(void)state;
+	assert_non_null(strstr(text, "other;surest 2160000\n"));
+	assert_non_null(strstr(text, ";sure 1800000\n"));
+	assert_null(strstr(text, "unsure"));
+}
+
+static void text_says_how_much_how_surely_and_when_there_is_more(void **state)
+{
+	_cleanup_free_ char *text = written(profile_text_write, 2);
+
+	(void)state;
+	assert_non_null(
+		strstr(text, "+500 B/s (95%: +300 B to +0.98 KiB)  leaking: its blocks stay"));
+	assert_non_null(strstr(text, "too-early: its blocks stay (more in 1.5 min)"));
+	assert_non_null(strstr(text, "untouched: 50% after 1 s"));
+	assert_non_null(strstr(text, "of which these sites explain 50%"));
+	assert_non_null(strstr(text, "1 more call stacks"));
+	assert_non_null(strstr(text, "it is a guess")); /* what a trap costs */
+}
+
+static void prometheus_has_bounds_and_every_verdict(void **state)
+{
+	_cleanup_free_ char *text = written(profile_prom_write, 0);
+
+	(void)state;
+	assert_non_null(strstr(text,
+			       "leakmon_profile_site_growth_low_bytes_per_second{comm=\"other\","
+			       "function=\"surest\",site=\"0000000000001235\","
+			       "verdict=\"leaking\"} 500\n"));
+	assert_non_null(strstr(text, "leakmon_profile_sites{verdict=\"churning\"} 0\n"));
+	assert_non_null(strstr(text, "leakmon_profile_overhead_spent_ratio 0.008\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_surely_grows_most_comes_first),
+		cmocka_unit_test(json_has_limits_survival_and_nulls_for_what_is_not_known),
+		cmocka_unit_test(no_format_lets_a_name_through_as_it_is),
+		cmocka_unit_test(folded_stacks_are_of_an_hours_growth),
+		cmocka_unit_test(text_says_how_much_how_surely_and_when_there_is_more),
+		cmocka_unit_test(prometheus_has_bounds_and_every_verdict),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
