@@ -78,7 +78,7 @@ static void a_newer_schema_is_refused(void **state)
 
 	run_record(run, 2);
 	assert_int_equal(read_everything(run->path), 0);
-	store_sql(run->path, "PRAGMA user_version=4");
+	store_sql(run->path, "PRAGMA user_version=99");
 	assert_int_equal(read_everything(run->path), -EPROTO);
 	store_sql(run->path, "PRAGMA user_version=0");
 	assert_int_equal(read_everything(run->path), -EPROTO);

@@ -23,7 +23,7 @@ static const char *why_not(int error)
 	if (error == -ESRCH)
 		return "the process has ended";
 	if (error == -EPERM || error == -EACCES)
-		return "its memory must not be read (CAP_SYS_PTRACE)";
+		return "its memory cannot be read without CAP_SYS_PTRACE";
 	return strerror(-error);
 }
 
@@ -60,7 +60,7 @@ static void holder_write(FILE *out, const struct retain_result *result,
 	else if (holder->verdict == VERDICT_LOST || holder->path == RESULT_NONE)
 		fputs("not found; two scans of the running process did not settle it", out);
 	else if (holder->verdict == VERDICT_UNTRACKED)
-		fputs("perhaps nobody, for only this has the pthread_t: ", out);
+		fputs("perhaps nobody: the pthread_t was found only in ", out);
 	else
 		fputs("the pthread_t is in ", out);
 	if (holder->path != RESULT_NONE)
@@ -82,8 +82,8 @@ static void holders_write(FILE *out, const struct thread_census *census,
 		holder_write(out, &census->holding->result, group, &group->holders.list.items[i]);
 	if (group->holders.unknown)
 		fprintf(out,
-			"\t\t%zu of %zu: not known, for their stacks are in the heap, or they "
-			"were joined just now\n",
+			"\t\t%zu of %zu: unknown: their stacks are in the heap, or they have "
+			"just been joined\n",
 			group->holders.unknown, group->count);
 }
 
@@ -215,7 +215,7 @@ static void everywhere_write(FILE *out, const struct thread_report *report)
 	}
 	fprintf(out, "%zu of %zu processes have dead threads", dead, report->processes.count);
 	if (untold)
-		fprintf(out, "; of %zu it cannot be told", untold);
+		fprintf(out, "; cannot tell for %zu", untold);
 	fputc('\n', out);
 }
 

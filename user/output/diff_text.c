@@ -58,12 +58,12 @@ static void heading_write(FILE *out, const struct diff *diff)
 		fprintf(out, " in %.1f s, %+.0f bytes/s", seconds, round((double)bytes / seconds));
 	fputc('\n', out);
 	if (diff->unrelated)
-		fputs("no call stack of one is in the other: these look like two different "
+		fputs("they have no call stack in common: these look like two different "
 		      "programs\n",
 		      out);
 	if (diff->by_name)
 		fprintf(out,
-			"the program was built anew: %zu rows are matched by the names of their "
+			"the program was rebuilt: %zu rows are matched by the names of their "
 			"functions\n",
 			diff->by_name);
 	if (diff->before->snapshot->sampled || diff->after->snapshot->sampled)

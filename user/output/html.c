@@ -511,7 +511,7 @@ static void html_ledgers_write(struct json_writer *json, const struct snapshot *
 	for (size_t i = 0; i < INEXACT_MAX_; i++) {
 		/* The others stand above, or are said elsewhere, with their numbers. */
 		if (inexact_advice(i))
-			loss_write(json, "processes that are inexact", inexact_name(i),
+			loss_write(json, "inexact processes", inexact_name(i),
 				   snapshot_count_inexact(snapshot, i), inexact_advice(i));
 	}
 	json_close(json, ']');

@@ -342,22 +342,29 @@ static void threads_write(FILE *out, const struct report_process *ranked)
 
 /* What the ledgers say below a report, and what it lacks. */
 
-static void balance_write(FILE *out, const struct family *family, const void *figures)
+void output_text_balance_write(FILE *out, const struct family *family, const void *figures,
+			       enum figure_term last)
 {
 	static const char *const before[] = {
-		[TERM_SUM] = ": ",    [TERM_FIRST] = " = ",	 [TERM_PART] = " + ",
+		[TERM_SUM] = " ",     [TERM_FIRST] = " = ",	 [TERM_PART] = " + ",
 		[TERM_BESIDE] = "; ", [TERM_UNLESS_ZERO] = ", ",
 	};
 
-	fputs(family->balance, out);
 	for (size_t i = 0; i < family->figure_count; i++) {
 		const struct figure *figure = &family->figures[i];
 		uint64_t value = figure_value(figure, figures);
 
-		if (figure->term && (value || figure->term != TERM_UNLESS_ZERO))
+		if (figure->term && figure->term <= last &&
+		    (value || figure->term != TERM_UNLESS_ZERO))
 			fprintf(out, "%s%" PRIu64 " %s", before[figure->term], value,
 				figure->label);
 	}
+}
+
+static void balance_write(FILE *out, const struct family *family, const void *figures)
+{
+	fprintf(out, "%s:", family->balance);
+	output_text_balance_write(out, family, figures, TERM_UNLESS_ZERO);
 	fputc('\n', out);
 	for (size_t i = 0; i < family->figure_count; i++) {
 		const struct figure *figure = &family->figures[i];
@@ -409,7 +416,8 @@ static void young_write(FILE *out, const struct snapshot *snapshot)
 	if (!snapshot->has_ages || snapshot->sampled)
 		return;
 	if (snapshot->only_by_dead) {
-		fputs("not listed: blocks of threads that live, or whose process has ended\n", out);
+		fputs("not listed: blocks of live threads, and of processes that have ended\n",
+		      out);
 		return;
 	}
 	for (size_t i = 0; i < snapshot->processes.count; i++) {

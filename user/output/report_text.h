@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "analyze/family.h"
 #include "analyze/report.h"
 
 /* The frames of a stack, the caller of the allocator first, and why it has none, or no more. */
@@ -13,6 +14,10 @@ void output_text_frames_write(FILE *out, bool colour, const struct frames *frame
 
 /* Function, file and line of the innermost one, or the address where it has no name. */
 void output_text_place_write(FILE *out, const struct frames *frames, uint64_t address);
+
+/* " allocations = ... + N dropped": what balances in a family's figures, up to that term. */
+void output_text_balance_write(FILE *out, const struct family *family, const void *figures,
+			       enum figure_term last);
 
 /* A site: what it holds, and its stack. */
 void output_text_site_write(FILE *out, const struct report *report,

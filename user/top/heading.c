@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/units.h"
+#include "output/report_text.h"
 
 void top_heading_free(struct top_heading *heading)
 {
@@ -61,10 +62,10 @@ static void loss_write(FILE *out, const struct ledger *ledger)
 	for (size_t i = LM_LOST_NONE + 1; i < LM_LOST_MAX_; i++)
 		lost = ledger->lost_stacks[i] > ledger->lost_stacks[lost] ? i : lost;
 	if (ledger->dropped[drop])
-		fprintf(out, "; INEXACT: %s", drop_advice((enum lm_drop)drop));
+		fprintf(out, "; INEXACT: %s", drop_advice(drop));
 	else if (ledger->lost_stacks[lost])
 		fprintf(out, "; %" PRIu64 " WITHOUT A STACK: %s", ledger->lost_stacks[lost],
-			lost_advice((enum lm_lost)lost));
+			lost_advice(lost));
 }
 
 /* The first cause without a number; NULL: none. Recordings hold no causes, but the ledger. */
@@ -87,10 +88,8 @@ static bool ledger_write(FILE *out, const struct snapshot *snapshot)
 	uint64_t lost = sum(ledger->lost_stacks, LM_LOST_MAX_);
 	const char *doubt = find_doubt(snapshot);
 
-	fprintf(out,
-		"Ledger: %" PRIu64 " allocations = %" PRIu64 " frees + %" PRIu64
-		" outstanding + %" PRIu64 " purged + %" PRIu64 " dropped",
-		ledger->allocations, ledger->frees, ledger->outstanding, ledger->purged, dropped);
+	fputs("Ledger:", out);
+	output_text_balance_write(out, family_get(FAMILY_HEAP), ledger, TERM_PART);
 	if (dropped || lost)
 		loss_write(out, ledger);
 	else if (doubt)

@@ -109,9 +109,9 @@ static void ages_write(FILE *out, const struct site *site)
 	fputs(" blocks\n", out);
 }
 
-static void course_write(FILE *out, const struct top_row *row)
+static void trend_write(FILE *out, const struct top_row *row)
 {
-	fputs("  Course        ", out);
+	fputs("  Trend         ", out);
 	for (size_t i = 0; i < row->spark_count; i++)
 		fputs(sparkline_block(row->spark[i]), out);
 	fputc('\n', out);
@@ -137,7 +137,7 @@ static void numbers_write(FILE *out, const struct top_row *row)
 		fprintf(out, "  Residency     %s·s\n",
 			units_bytes(text, row->fields[TOP_INTEGRAL], ""));
 	if (row->spark_count)
-		course_write(out, row);
+		trend_write(out, row);
 	fprintf(out, "  Verdict       %s%s%s\n", trend_verdict_name(row->verdict),
 		row->evidence ? ": " : "", row->evidence ? row->evidence : "");
 }

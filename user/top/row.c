@@ -240,7 +240,7 @@ static int put_texts(struct top_row *row, const struct triage_entry *entry)
 	return row->name && row->place ? 0 : -ENOMEM;
 }
 
-_Static_assert(TOP_SPARK_POINTS >= TRIAGE_SPARK_POINTS, "room for a course");
+_Static_assert(TOP_SPARK_POINTS >= TRIAGE_SPARK_POINTS, "room for a trend");
 
 static int entry_row(const struct triage_entry *entry, double urgency, struct top_rows *rows)
 {

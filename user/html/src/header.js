@@ -135,7 +135,7 @@ export function diffHeader(model) {
   return el('header', {}, brand(), el('h1', {}, title),
     sideLine('before', before), sideLine('after', after),
     unrelated ? el('p', { class: 'badge is-warning' },
-      '\u26a0 No call stack of one is in the other: these look like two different programs.') : null,
+      '\u26a0 They have no call stack in common: these look like two different programs.') : null,
     el('p', { class: 'where' }, exactness([...before.processes, ...after.processes], before.sampled || after.sampled)),
     diffSentence(model),
     el('dl', { class: 'figures' },
