@@ -160,30 +160,62 @@ static void what_was_known_of_a_process_stays_when_it_has_gone_and_goes_when_for
 		assert_int_equal(table->dsos.list.items[i]->facets[DSO_SYMBOLS].users, 0);
 }
 
+struct visits {
+	uint64_t address; /* of the file of interest */
+	struct dso *dso;  /* that was visited for it */
+	size_t count, code_after_data, others;
+	bool data;
+};
+
+static int note_visit(void *context, const struct mapping *mapping, struct dso *dso, int fd)
+{
+	struct visits *visits = context;
+
+	assert_true(dso && fd >= 0);
+	visits->data |= !mapping->executable;
+	visits->code_after_data += visits->data && mapping->executable;
+	if (visits->address < mapping->start || visits->address >= mapping->end) {
+		visits->others++;
+		return 0;
+	}
+	visits->dso = dso;
+	visits->count++;
+	return 0;
+}
+
 /* A probe must go by what the file is, not by what it was when it was mapped. */
-static void a_file_written_to_since_it_was_mapped_is_opened_as_another_dso(void **state)
+static void files_are_visited_code_first_as_they_are_now_unless_they_were_seen(void **state)
 {
 	struct process_table *table = *state;
-	int file = memfd_create("code", MFD_CLOEXEC), fd, again;
-	const struct mapping *mapping;
+	int file = memfd_create("code", MFD_CLOEXEC);
+	struct mapped_files seen = {0};
+	struct visits visits = {0};
+	struct file_visitor visitor = {note_visit, &visits, DSO_PLAN, &seen};
 	const struct process *process;
-	struct dso *first, *second;
+	struct dso *first;
 	void *code;
 
 	assert_int_equal(ftruncate(file, 4096), 0);
 	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
 	assert_true(code != MAP_FAILED);
+	visits.address = (uintptr_t)code;
 	process = refresh(table, getpid());
-	mapping = maps_find(&process->maps, (uintptr_t)code);
-	fd = process_open(&table->dsos, process, mapping, DSO_PLAN, &first);
-	assert_true(fd >= 0);
-	assert_ptr_equal(first, process_code_at(process, (uintptr_t)code)->dso);
+	assert_int_equal(process_visit_files(&table->dsos, process, &visitor), 0);
+	first = process_code_at(process, visits.address)->dso;
+	assert_int_equal(visits.count, 1);
+	assert_int_equal(visits.code_after_data, 0);
+	assert_true(visits.data && visits.others);
+	assert_ptr_equal(visits.dso, first);
+	assert_int_equal(first->facets[DSO_PLAN].users, 0);
 	assert_int_equal(ftruncate(file, 8192), 0);
-	again = process_open(&table->dsos, process, mapping, DSO_PLAN, &second);
-	assert_true(again >= 0);
-	assert_ptr_not_equal(first, second);
-	close(fd);
-	close(again);
+	visits.data = false;
+	assert_int_equal(process_visit_files(&table->dsos, process, &visitor), 0);
+	assert_int_equal(visits.count, 2);
+	assert_ptr_not_equal(visits.dso, first);
+	assert_true(mapped_files_add(&seen, maps_find(&process->maps, visits.address)));
+	assert_int_equal(process_visit_files(&table->dsos, process, &visitor), 0);
+	assert_int_equal(visits.count, 2);
+	vec_free(&seen);
 	close(file);
 	munmap(code, 4096);
 }
@@ -197,7 +229,7 @@ int main(void)
 		PROCESS_TEST(a_process_is_its_pid_and_its_start),
 		PROCESS_TEST(the_generation_tells_whether_code_came_or_went),
 		PROCESS_TEST(a_file_that_two_processes_map_is_one_dso),
-		PROCESS_TEST(a_file_written_to_since_it_was_mapped_is_opened_as_another_dso),
+		PROCESS_TEST(files_are_visited_code_first_as_they_are_now_unless_they_were_seen),
 		PROCESS_TEST(
 			what_was_known_of_a_process_stays_when_it_has_gone_and_goes_when_forgotten),
 	};

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "parse/questions.h"
@@ -183,14 +182,16 @@ struct visiting {
 	void *context;
 };
 
-static int visit_file(const struct visiting *visiting, const struct mapping *mapping,
-		      struct dso *dso, int fd)
+static int visit_file(void *context, const struct mapping *mapping, struct dso *dso, int fd)
 {
+	const struct visiting *visiting = context;
 	struct target *target = visiting->target;
 	struct visited_file visited = {fd, mapping, &visiting->process->maps, NULL};
 	struct target_file *file;
 	int error;
 
+	if (fd < 0)
+		return explain_unopened(target, visiting->config, mapping, fd);
 	/* Without memory for that it is opened again the next time: no harm. */
 	mapped_files_add(&target->seen, mapping);
 	if (!is_wanted(visiting->config, mapping, &dso->identity))
@@ -211,39 +212,15 @@ static int visit_file(const struct visiting *visiting, const struct mapping *map
 	return MIN(error, 0);
 }
 
-static int visit_mapping(const struct visiting *visiting, const struct mapping *mapping)
+static int visit_files(struct visiting *visiting)
 {
-	struct dso_cache *dsos = &visiting->config->processes->dsos;
-	struct dso *dso;
-	_cleanup_close_ int fd = process_open(dsos, visiting->process, mapping, DSO_PLAN, &dso);
-	int error;
+	struct file_visitor visitor = {visit_file, visiting, DSO_PLAN, &visiting->target->seen};
 
-	if (fd < 0)
-		return explain_unopened(visiting->target, visiting->config, mapping, fd);
-	error = visit_file(visiting, mapping, dso, fd);
-	dso_release(dsos, dso, DSO_PLAN);
-	return error;
-}
-
-/* Code first: whose code has been moved away is known by its data alone. */
-static int visit_files(const struct visiting *visiting)
-{
-	const struct maps *maps = &visiting->process->maps;
-	int error = visiting->process->error;
-
+	if (visiting->process->error)
+		return visiting->process->error;
 	if (visiting->config->worker)
 		worker_begin_process(visiting->config->worker, visiting->process->pid);
-	for (int executable = 1; executable >= 0; executable--) {
-		for (size_t i = 0; i < maps->list.count && !error; i++) {
-			const struct mapping *mapping = &maps->list.items[i];
-
-			error = interrupt_check();
-			if (!error && mapping->inode && mapping->executable == executable &&
-			    !mapped_files_have(&visiting->target->seen, mapping))
-				error = visit_mapping(visiting, mapping);
-		}
-	}
-	return error;
+	return process_visit_files(&visiting->config->processes->dsos, visiting->process, &visitor);
 }
 
 struct attaching {

@@ -331,24 +331,11 @@ const struct code_range *process_code_at(const struct process *process, uint64_t
 	return range;
 }
 
-/* The path, too: on btrfs, files of two subvolumes may look the same but for it. */
-static bool is_of_file(const struct code_range *range, const struct mapping *mapping)
-{
-	return range->dso && mapping_same_file(&range->mapping, mapping) &&
-	       !strcmp(range->mapping.path, mapping->path);
-}
-
 static struct dso *find_dso(const struct process *process, const struct mapping *mapping)
 {
 	const struct code_range *range = find_same(&process->code, mapping);
 
-	if (range && range->dso)
-		return range->dso;
-	for (size_t i = 0; !mapping->executable && i < process->code.count; i++) {
-		if (is_of_file(&process->code.items[i], mapping))
-			return process->code.items[i].dso;
-	}
-	return NULL;
+	return range ? range->dso : NULL;
 }
 
 struct dso *process_dso(struct dso_cache *dsos, const struct process *process,
@@ -364,25 +351,49 @@ struct dso *process_dso(struct dso_cache *dsos, const struct process *process,
 	return dso;
 }
 
-int process_open(struct dso_cache *dsos, const struct process *process,
-		 const struct mapping *mapping, enum dso_kind kind, struct dso **dso)
+static int open_now(const struct dso_cache *dsos, const struct process *process,
+		    const struct mapping *mapping)
 {
 	const struct dso *known = find_dso(process, mapping);
 	int task = process->maps.task;
-	_cleanup_close_ int fd = known ? dso_open(dsos, known, task, mapping) : -ESTALE;
-	struct dso *added;
-	int copy;
+	int fd = known ? dso_open(dsos, known, task, mapping) : -ESTALE;
 
-	if (fd == -ESTALE)
-		fd = target_file_open_mapping(task, mapping);
-	if (fd < 0)
-		return TAKE_FD(fd);
-	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (copy < 0)
-		return -errno;
-	added = dso_add(dsos, copy, kind);
-	if (!added)
-		return -ENOMEM;
-	*dso = added;
-	return TAKE_FD(fd);
+	return fd == -ESTALE ? target_file_open_mapping(task, mapping) : fd;
+}
+
+static int visit(struct dso_cache *dsos, const struct process *process,
+		 const struct mapping *mapping, const struct file_visitor *visitor)
+{
+	_cleanup_close_ int fd = open_now(dsos, process, mapping);
+	int copy = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 0), error;
+	struct dso *dso;
+
+	if (fd >= 0 && copy < 0)
+		copy = -errno;
+	dso = dso_add(dsos, copy, visitor->kind);
+	if (!dso)
+		return visitor->visit(visitor->context, mapping, NULL, copy < 0 ? copy : -ENOMEM);
+	error = visitor->visit(visitor->context, mapping, dso, fd);
+	dso_release(dsos, dso, visitor->kind);
+	return error;
+}
+
+int process_visit_files(struct dso_cache *dsos, const struct process *process,
+			const struct file_visitor *visitor)
+{
+	int error = 0;
+
+	for (int executable = 1; executable >= 0; executable--) {
+		for (size_t i = 0; i < process->maps.list.count && !error; i++) {
+			const struct mapping *mapping = &process->maps.list.items[i];
+
+			if (!mapping->inode || mapping->executable != executable ||
+			    mapped_files_have(visitor->seen, mapping))
+				continue;
+			error = interrupt_check();
+			if (!error)
+				error = visit(dsos, process, mapping, visitor);
+		}
+	}
+	return error;
 }

@@ -68,18 +68,26 @@ void process_table_forget(struct process_table *table, pid_t pid);
 const struct code_range *process_code_at(const struct process *process, uint64_t address);
 
 /*
- * The DSO of one of process->maps, with a facet held for the caller: known as code already, or
- * opened. NULL: its file cannot be had, or out of memory.
+ * The DSO of one of process->maps, with a facet held for the caller: as it was when it was mapped,
+ * if it is code. NULL: its file cannot be had, or out of memory.
  */
 struct dso *process_dso(struct dso_cache *dsos, const struct process *process,
 			const struct mapping *mapping, enum dso_kind kind);
 
 /*
- * The same with a descriptor that the caller closes, of the file as it is now: if it was written to
- * since it was mapped, that is another DSO. What is set on code must not go by what the file was.
- * -errno as target_file_open_mapping(), or -ENOMEM: then *dso is untouched.
+ * Called with a file that is mapped, as it is now: if it was written to since, that is another DSO
+ * than the code has, for what is set on code must not go by what the file was. `fd` is borrowed;
+ * where the file cannot be opened it is -errno, and there is no DSO. 0, or -errno to end the visit.
  */
-int process_open(struct dso_cache *dsos, const struct process *process,
-		 const struct mapping *mapping, enum dso_kind kind, struct dso **dso);
+struct file_visitor {
+	int (*visit)(void *context, const struct mapping *mapping, struct dso *dso, int fd);
+	void *context;
+	enum dso_kind kind;		 /* what is held meanwhile */
+	const struct mapped_files *seen; /* those that are passed over */
+};
+
+/* Code first: whose code has been moved away is known by its data alone. 0 or -errno. */
+int process_visit_files(struct dso_cache *dsos, const struct process *process,
+			const struct file_visitor *visitor);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "parse/questions.h"
 #include "proc/maps.h"
@@ -324,65 +323,36 @@ static int library_get(const struct thread_config *config, struct dso *dso, int 
 	return 0;
 }
 
-static int visit_file(const struct attaching *attaching, const struct mapping *mapping,
-		      struct dso *dso, int fd)
+static int visit_file(void *context, const struct mapping *mapping, struct dso *dso, int fd)
 {
+	const struct attaching *attaching = context;
+	struct thread_target *target = attaching->target;
 	const struct thread_library *library = NULL;
-	int error = library_get(attaching->config, dso, fd, &library);
+	int error;
 
+	if (!mapped_files_add(&target->seen, mapping))
+		return 0;
+	if (fd < 0) {
+		target->unread |= target_file_is_missing(target->pid, mapping, fd);
+		return 0;
+	}
+	error = library_get(attaching->config, dso, fd, &library);
 	if (error == -ETIME) /* next time there is time again */
-		attaching->target->seen.count--;
-	attaching->target->postponed |= error == -ETIME;
+		target->seen.count--;
+	target->postponed |= error == -ETIME;
 	if (error) {
 		log_debug("%s: not read: %s", mapping->path, strerror(-error));
 		return error == -ENOMEM || error == -EINTR ? error : 0;
 	}
-	attaching->target->unread |= library->unread;
+	target->unread |= library->unread;
 	return attach_library(attaching, mapping, library, fd);
-}
-
-static int visit_mapping(const struct attaching *attaching, const struct mapping *mapping)
-{
-	struct dso_cache *dsos = attaching->config->dsos;
-	_cleanup_close_ int fd = -1;
-	struct dso *dso;
-	int error;
-
-	if (!mapping->inode || !mapped_files_add(&attaching->target->seen, mapping))
-		return 0;
-	fd = process_open(dsos, attaching->process, mapping, DSO_THREADS, &dso);
-	if (fd < 0) {
-		attaching->target->unread |=
-			target_file_is_missing(attaching->target->pid, mapping, fd);
-		return 0;
-	}
-	error = visit_file(attaching, mapping, dso, fd);
-	dso_release(dsos, dso, DSO_THREADS);
-	return error;
-}
-
-/* Code first: whose code has been moved away is known by its data alone. */
-static int visit_mappings(const struct attaching *attaching)
-{
-	const struct maps *maps = &attaching->process->maps;
-	int error = 0;
-
-	for (int executable = 1; executable >= 0; executable--) {
-		for (size_t i = 0; i < maps->list.count && !error; i++) {
-			const struct mapping *mapping = &maps->list.items[i];
-
-			error = interrupt_check();
-			if (!error && mapping->executable == executable)
-				error = visit_mapping(attaching, mapping);
-		}
-	}
-	return error;
 }
 
 int thread_target_attach(struct thread_target *target, const struct process *process,
 			 const struct thread_config *config)
 {
-	const struct attaching attaching = {target, config, process};
+	struct attaching attaching = {target, config, process};
+	struct file_visitor visitor = {visit_file, &attaching, DSO_THREADS, &target->seen};
 	int error;
 
 	if (process->error)
@@ -390,7 +360,7 @@ int thread_target_attach(struct thread_target *target, const struct process *pro
 	if (config->worker)
 		worker_begin_process(config->worker, target->pid);
 	target->postponed = false;
-	error = visit_mappings(&attaching);
+	error = process_visit_files(config->dsos, process, &visitor);
 	target->code.pid = target->pid;
 	code_watch_look(&target->code, config->method, &process->maps);
 	return error;
