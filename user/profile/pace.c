@@ -11,8 +11,8 @@
 #define ATTACH_TIMES 2.0
 /* A window is closed early when it costs so many times what was thought. */
 #define SURPRISE 3.0
-/* What one window may be in advance of what was earned. */
-#define ADVANCE_S 0.02
+/* A window is not closed early before it has cost this. */
+#define ALLOWANCE_MIN_S 0.02
 
 /* splitmix64 (Sebastiano Vigna, public domain). */
 static double random_unit(struct pace *pace)
@@ -63,7 +63,7 @@ static double expected_cost_s(const struct pace *pace)
 
 double pace_allowance_s(const struct pace *pace)
 {
-	return fmax(SURPRISE * expected_cost_s(pace), ADVANCE_S);
+	return fmax(SURPRISE * expected_cost_s(pace), ALLOWANCE_MIN_S);
 }
 
 bool pace_step(struct pace *pace, double now_s, double cpu_s)
@@ -86,7 +86,7 @@ bool pace_step(struct pace *pace, double now_s, double cpu_s)
 	if (pace->hazard < pace->next)
 		return false;
 	draw_next(pace);
-	return pace->spent_s + expected_cost_s(pace) <= pace->limit * pace->used_s + ADVANCE_S;
+	return pace->spent_s + expected_cost_s(pace) <= pace->limit * pace->used_s;
 }
 
 void pace_spend(struct pace *pace, double attach_s, double hits_s, double open_s, double births)

@@ -5,7 +5,8 @@
  *
  * Windows begin at random, with exponential gaps (a Poisson process: what a program does in turns
  * is met as often as it is done), at a rate that follows what the process has used lately and not
- * what it does just now. What was spent is earned first, but for one window's worth.
+ * what it does just now. What a window is expected to cost is earned first; one that turns out
+ * dearer is closed early, and the next one waits.
  */
 #ifndef LEAKMON_PROFILE_PACE_H
 #define LEAKMON_PROFILE_PACE_H
