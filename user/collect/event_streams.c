@@ -11,10 +11,6 @@ static struct event_stream *(*const makers[FAMILY_MAX_])(const struct bpf_side *
 	[FAMILY_MAPPING] = mapping_stream_new,
 };
 
-#define for_each_stream(streams, stream)                                                           \
-	for (size_t id_ = 0; id_ < FAMILY_MAX_; id_++)                                             \
-		for (struct event_stream *stream = (streams)->of_family[id_]; stream; stream = NULL)
-
 static int wait_for(const struct event_streams *streams, const struct event_stream *stream)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -30,7 +26,7 @@ int event_streams_open(struct event_streams *streams, const struct bpf_side *bpf
 	if (families && streams->fd < 0)
 		return -errno;
 	for (size_t id = 0; id < FAMILY_MAX_ && !error; id++) {
-		if (!(families >> id & 1))
+		if (!(families >> id & 1) || !makers[id])
 			continue;
 		streams->of_family[id] = makers[id](bpf);
 		error = streams->of_family[id] ? wait_for(streams, streams->of_family[id])
@@ -41,7 +37,12 @@ int event_streams_open(struct event_streams *streams, const struct bpf_side *bpf
 
 void event_streams_close(struct event_streams *streams)
 {
-	for_each_stream(streams, stream) stream->ops->free(stream);
+	for (size_t id = 0; id < FAMILY_MAX_; id++) {
+		struct event_stream *stream = streams->of_family[id];
+
+		if (stream)
+			stream->ops->free(stream);
+	}
 	/* Zeroed, it was never opened. */
 	if (streams->fd > 0)
 		close(streams->fd);
@@ -50,19 +51,34 @@ void event_streams_close(struct event_streams *streams)
 
 void event_streams_follow(const struct event_streams *streams, int pid)
 {
-	for_each_stream(streams, stream) stream->ops->follow(stream, pid);
+	for (size_t id = 0; id < FAMILY_MAX_; id++) {
+		struct event_stream *stream = streams->of_family[id];
+
+		if (stream)
+			stream->ops->follow(stream, pid);
+	}
 }
 
 void event_streams_forget(const struct event_streams *streams, int pid)
 {
-	for_each_stream(streams, stream) stream->ops->forget(stream, pid);
+	for (size_t id = 0; id < FAMILY_MAX_; id++) {
+		struct event_stream *stream = streams->of_family[id];
+
+		if (stream)
+			stream->ops->forget(stream, pid);
+	}
 }
 
 int event_streams_consume(const struct event_streams *streams)
 {
 	int error = 0;
 
-	for_each_stream(streams, stream) error = error ? error : stream->ops->consume(stream);
+	for (size_t id = 0; id < FAMILY_MAX_ && !error; id++) {
+		struct event_stream *stream = streams->of_family[id];
+
+		if (stream)
+			error = stream->ops->consume(stream);
+	}
 	return error;
 }
 
@@ -71,7 +87,11 @@ int event_streams_fill(const struct event_streams *streams, const struct collect
 {
 	int error = 0;
 
-	for_each_stream(streams, stream) error =
-		error ? error : stream->ops->fill(stream, options, snapshot);
+	for (size_t id = 0; id < FAMILY_MAX_ && !error; id++) {
+		struct event_stream *stream = streams->of_family[id];
+
+		if (stream)
+			error = stream->ops->fill(stream, options, snapshot);
+	}
 	return error;
 }

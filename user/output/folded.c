@@ -64,7 +64,7 @@ static void stack_write(FILE *out, const char *comm, const struct report_site *s
 	if (numbers->family != FAMILY_HEAP)
 		fprintf(out, ";[%s]", family_name(numbers->family));
 	if (kind_name(numbers->kind) &&
-	    strcmp(kind_name(numbers->kind), family_name(numbers->family)))
+	    strcmp(kind_name(numbers->kind), family_name(numbers->family)) != 0)
 		fprintf(out, ";[%s]", kind_name(numbers->kind));
 	if (numbers->lost)
 		fprintf(out, ";[lost: %s]", lost_name(numbers->lost));

@@ -42,7 +42,7 @@ void prom_label(FILE *out, const char *key, const char *value, const char *befor
 
 void prom_container_labels(FILE *out, const struct container *container)
 {
-	if (!container_proven_id(container))
+	if (!container || !container_proven_id(container))
 		return;
 	if (container->namespace)
 		prom_label(out, "namespace", container->namespace, ",");
@@ -359,17 +359,13 @@ static void causes_write(FILE *out, const struct figure *figure, const void *fig
 			figure->causes->name(i), figure_by_cause(figure, figures, i));
 }
 
-/* What is by cause comes last. */
-static void counters_write(FILE *out, const struct snapshot *snapshot, enum family_id id)
+static void some_counters_write(FILE *out, const struct family *family, const void *total,
+				bool by_cause)
 {
-	const struct family *family = family_get(id);
-	const void *total = family_total(family, snapshot);
+	for (size_t i = 0; i < family->figure_count; i++) {
+		const struct figure *figure = &family->figures[i];
 
-	for (size_t i = 0; total && i < 2 * family->figure_count; i++) {
-		const struct figure *figure = &family->figures[i % family->figure_count];
-		bool by_cause = figure->causes;
-
-		if (figure->metric != METRIC_COUNTER || by_cause != (i >= family->figure_count))
+		if (figure->metric != METRIC_COUNTER || by_cause != (figure->causes != NULL))
 			continue;
 		prom_header(out, figure->metric_name, "counter", figure->help);
 		if (by_cause)
@@ -378,6 +374,18 @@ static void counters_write(FILE *out, const struct snapshot *snapshot, enum fami
 			fprintf(out, "leakmon_%s %" PRIu64 "\n", figure->metric_name,
 				figure_value(figure, total));
 	}
+}
+
+/* What is by cause comes last. */
+static void counters_write(FILE *out, const struct snapshot *snapshot, enum family_id id)
+{
+	const struct family *family = family_get(id);
+	const void *total = family_total(family, snapshot);
+
+	if (!total)
+		return;
+	some_counters_write(out, family, total, false);
+	some_counters_write(out, family, total, true);
 }
 
 /* Every cause, too: whose they are, the other formats say. */
