@@ -245,7 +245,7 @@ void attachments_close(struct attachments *attachments)
 }
 
 /* Processes that take the descriptors along. */
-#define LEAVING_PROCESSES 64
+#define LEAVING_PROCESSES 128
 
 struct leaving {
 	const int *fds;
