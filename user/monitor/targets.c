@@ -517,15 +517,45 @@ void targets_end(struct session *session, struct tracked *tracked)
 	session->targets.starved = false;
 }
 
+/* A loader needs some milliseconds; an emulated or starved processor makes it more. */
+#define LOADING_MS 1000
+#define LOADING_STEP_MS 5
+
+/*
+ * After an exec by another thread no probe is left that would come with the library that it stands
+ * in; and when the exec is told, the loader has hardly begun: the C library is not mapped yet.
+ */
+static int probe_when_loaded(struct session *session, struct tracked *tracked)
+{
+	static const struct timespec step = {.tv_nsec = LOADING_STEP_MS * 1000000};
+	int error = 0;
+
+	for (int waited_ms = 0; !error && !interrupt_check() && waited_ms < LOADING_MS &&
+				!targets_probed(session, tracked);
+	     waited_ms += LOADING_STEP_MS) {
+		nanosleep(&step, NULL);
+		session_refresh(session, tracked->probes.pid);
+		error = targets_probe_mapped(session, tracked);
+	}
+	return error;
+}
+
 void targets_attach_again(struct session *session, struct tracked *tracked)
 {
 	uint32_t execs = tracked->thread_execs;
 	size_t before = targets_probed(session, tracked);
 	int error = targets_probe_mapped(session, tracked);
 
+	if (!error && tracked->thread_execs != execs)
+		error = probe_when_loaded(session, tracked);
 	if (error)
 		return;
-	if (tracked->thread_execs != execs)
+	if (tracked->thread_execs != execs && !targets_probed(session, tracked))
+		log_warning("PID %d was replaced by a thread other than the main one, and nothing "
+			    "that leakmon knows is mapped yet: it is looked at again before the "
+			    "next report",
+			    tracked->probes.pid);
+	else if (tracked->thread_execs != execs)
 		log_info("PID %d was replaced by a thread other than the main one: probed it "
 			 "again; %s before this moment were not seen",
 			 tracked->probes.pid, session->tracks_heap ? "allocations" : "threads");
