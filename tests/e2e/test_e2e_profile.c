@@ -279,6 +279,35 @@ static void a_target_that_is_stopped_meanwhile_goes_on(void **state)
 	rate_of(harness, workload);
 }
 
+/* What it was is over, and its sites with it. */
+static void a_target_that_execs_begins_anew(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const char *directory = getenv("LEAKMON_WORKLOADS");
+	char command[512];
+	struct child *workload, *monitor;
+	json_t *process;
+
+	/* A shell that allocates until it is told to become the other one. */
+	snprintf(command, sizeof(command),
+		 "echo ready $$; trap 'exec %s/dripper 200 20' TERM; while :; do x=\"$x$x.\"; "
+		 "x=${x%%%%??????????*}; done",
+		 directory ? directory : "build/workloads");
+	workload = child_start(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
+	free(child_line(harness, workload, &workload->out));
+	monitor = PROFILE(harness, workload);
+	after_windows(harness, monitor, 5);
+	child_signal(workload, SIGTERM);
+	for (;;) {
+		process = process_of(monitor_report(harness, monitor), workload->pid);
+		if (!strcmp(json_string_value(json_object_get(process, "comm")), "dripper") &&
+		    number_at(process, "windows") >= 10)
+			break;
+	}
+	assert_int_equal(rank_of(process, "drip"), 0);
+	monitor_stop(harness, monitor);
+}
+
 /* The last report has what it did. */
 static void a_target_that_ends_is_reported(void **state)
 {
@@ -313,6 +342,7 @@ int main(void)
 		e2e_test(a_process_that_is_idle_has_no_windows),
 		e2e_test(many_windows_do_no_harm_and_leave_no_probe),
 		e2e_test(a_target_that_is_stopped_meanwhile_goes_on),
+		e2e_test(a_target_that_execs_begins_anew),
 		e2e_test(a_target_that_ends_is_reported),
 	};
 

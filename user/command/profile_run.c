@@ -579,13 +579,15 @@ static int close_window(struct profile_run *run)
 	return error;
 }
 
-static bool lives(const struct bpf_side *bpf, lm_process_key key)
+/* By an exec, or it is so long ago that its sites are others' by now. One that has just ended is
+ * not: its last report is to come. */
+static bool was_replaced(const struct bpf_side *bpf, lm_process_key key)
 {
 	for (uint32_t slot = 1; slot < *bpf->process_count && slot < bpf->max_processes; slot++) {
 		if (bpf->processes[slot].key == key)
-			return bpf->processes[slot].state == LM_PROCESS_ALIVE;
+			return bpf->processes[slot].state == LM_PROCESS_EXECED;
 	}
-	return false;
+	return true;
 }
 
 void profile_run_settle(struct profile_run *run)
@@ -595,7 +597,7 @@ void profile_run_settle(struct profile_run *run)
 	for (size_t i = 0; i < run->targets.count; i++) {
 		struct profile_target *target = run->targets.items[i];
 
-		if (!target->ended && target->key && !lives(&run->session->bpf, target->key))
+		if (!target->ended && target->key && was_replaced(&run->session->bpf, target->key))
 			target_restart(run, target, 0);
 	}
 }
