@@ -161,14 +161,13 @@ static int look_through(const struct look *look, struct pages *pages, struct bat
 int look_at(const struct look *look, pid_t pid, const struct look_request *requests, size_t count,
 	    struct look_result *results)
 {
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	_cleanup_free_ struct batch *batch = calloc(1, sizeof(*batch));
 	struct pages pages = {.pid = pid};
 	char path[64];
 	int error;
 
 	if (!batch)
 		return -ENOMEM;
-	batch->count = 0;
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
 	pages.pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	if (pages.pagemap < 0)

@@ -395,7 +395,7 @@ static size_t sample_run(const struct sample_window *window, size_t first)
 
 /* Of the samples in one state `wanted` go on; those that do weigh for the others. */
 static size_t keep_some(struct profiled *profiled, struct profile_sample *samples, size_t count,
-			uint8_t state, size_t wanted)
+			unsigned state, size_t wanted)
 {
 	size_t all = 0, seen = 0, taken = 0, kept = 0;
 
@@ -420,7 +420,7 @@ static size_t keep_some(struct profiled *profiled, struct profile_sample *sample
 /* When a site has more than enough in one state, some are seen no more, and others weigh for them.
  */
 static size_t let_go(struct profiled *profiled, struct profile_site *site,
-		     struct profile_sample *samples, size_t count, uint8_t state)
+		     struct profile_sample *samples, size_t count, unsigned state)
 {
 	bool enough = site->settled[state] > settled_most[state];
 	double keep =
@@ -461,7 +461,7 @@ static size_t thin_site(struct profiled *profiled, const struct sample_window *w
 
 	for (size_t i = 0; settles && i < left; i++)
 		site->settled[samples[i].state]++;
-	for (uint8_t state = 0; state < SAMPLE_DEAD; state++) {
+	for (unsigned state = 0; state < SAMPLE_DEAD; state++) {
 		if (window->age == YOUNG_AGE)
 			left = keep_some(profiled, samples, left, state, young_most[state]);
 		if (window->age >= PROFILE_AGE_SETTLED)

@@ -14,6 +14,7 @@
 #define LEAK_SHARE 0.002
 /* Estimates of what is recent want so many windows. */
 #define RECENT_WINDOWS 8
+#define LOOKED_WINDOWS 4
 
 double profile_age_s(size_t age)
 {
@@ -225,7 +226,7 @@ static struct interval arrivals(const struct site_figures *site,
 	double bytes = 0;
 
 	*age = PROFILE_AGE_SETTLED;
-	while (*age > 0 && process->looked[*age].windows < RECENT_WINDOWS / 2)
+	while (*age > 0 && process->looked[*age].windows < LOOKED_WINDOWS)
 		(*age)--;
 	if (*age == PROFILE_AGE_SETTLED) {
 		for (size_t i = recent_from(process, true); i < PROFILE_EPOCHS; i++) {
