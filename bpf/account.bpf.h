@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Birth and death of a block: the only writer of the live set, the sites and the books.
+ * Birth and death of a block: the only writer of the live set, the sites and the ledger.
  *
  * Whatever happens to an allocation is counted exactly once, so that, with no call in flight,
  * allocations = frees + outstanding + purged + sum(dropped).
@@ -288,7 +288,7 @@ static __always_inline void account_birth(struct pt_regs *ctx, struct thread *th
 			   call->function);
 }
 
-/* A free of a block that is not on the books: inherited over fork, or simply from before. */
+/* A free of a block that is not on the ledger: inherited over fork, or simply from before. */
 static __always_inline void account_untracked(struct thread *thread, struct lm_ledger *ledger,
 					      u64 address)
 {

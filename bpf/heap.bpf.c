@@ -25,7 +25,7 @@ static __always_inline void count_no_thread(void)
 		ledger_drop(ledger, LM_DROP_THREAD_STATE);
 }
 
-/* A free by such a thread: what it takes is little, and a block left on the books would be a lie.
+/* A free by such a thread: what it takes is little, and a block left on the ledger would be a lie.
  */
 static __noinline int free_without_thread(u64 address)
 {
@@ -318,7 +318,7 @@ int heap_result(struct pt_regs *ctx)
 
 /*
  * Whether this free is the lower part of the latest one: operator delete and interposers go on to
- * the free below with the same block, which is off the books by then.
+ * the free below with the same block, which is off the ledger by then.
  */
 static __always_inline bool free_goes_on(struct thread *thread, u64 address, u64 sp)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The kernel family: what the kernel itself allocates, by kernel stack. An object of its own (it
- * shares no program with the others), on the same maps: the kernel is one process of the books.
+ * shares no program with the others), on the same maps: the kernel is one process of the ledger.
  *
  * Raw tracepoints, whose arguments are plain numbers: up to 6.12 the verifier refuses `const void
  * *` arguments of others. Which argument is which is checked by user space (tracepoint_check.h).

@@ -105,7 +105,7 @@ struct {
 	__type(value, u32);
 } free_slots __weak SEC(".maps");
 
-/* --- processes: incarnation -> slot; the slot's books, one copy per CPU --- */
+/* --- processes: incarnation -> slot; the slot's ledger, one copy per CPU --- */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set at load */
@@ -150,7 +150,7 @@ struct call {
 	u64 sp; /* at entry: the address of the return address */
 	u64 size;
 	u64 pointer; /* CALL_OUT: where the result goes; CALL_RESIZE*: the old block, or NULL */
-	struct lm_block old; /* CALL_RESIZE*: what was on the books for it */
+	struct lm_block old; /* CALL_RESIZE*: what was on the ledger for it */
 	u32 kind;	     /* enum call_kind */
 	u32 function;	     /* attach cookie; only with --trace */
 	bool old_tracked;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The end of a process' books: exec and exit. Blocks are purged by user space, which may take its
+ * The end of a process' ledger: exec and exit. Blocks are purged by user space, which may take its
  * time: a later incarnation of the same PID has another key.
  */
 #include "call.bpf.h"

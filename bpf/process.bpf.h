@@ -5,7 +5,7 @@
 
 #include "maps.bpf.h"
 
-/* See lm_process_key. exec_id is a parameter because exec closes the books of the one before. */
+/* See lm_process_key. exec_id is a parameter because exec closes the ledger of the one before. */
 static __always_inline lm_process_key process_key(struct task_struct *task, u64 exec_id)
 {
 	u64 ticks = task->group_leader->start_boottime / LM_TICK_NS;

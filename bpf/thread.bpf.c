@@ -37,19 +37,19 @@ int BPF_PROG(thread_fork, struct task_struct *parent, struct task_struct *child)
 
 static __always_inline void end_untracked(struct task_struct *task)
 {
-	struct lm_thread_books *books;
+	struct lm_thread_ledger *ledger;
 
 	if (task->pid == task->tgid || task->flags & (PF_IO_WORKER | PF_USER_WORKER))
 		return;
-	books = books_of(process_of(task));
-	if (books)
-		count(&books->untracked_ends);
+	ledger = thread_ledger_of(process_of(task));
+	if (ledger)
+		count(&ledger->untracked_ends);
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(thread_exit, struct task_struct *task)
 {
-	struct lm_thread_books *books;
+	struct lm_thread_ledger *ledger;
 	struct lm_thread *record;
 	lm_thread_id *found, id;
 	u32 tid = task->pid;
@@ -67,14 +67,14 @@ int BPF_PROG(thread_exit, struct task_struct *task)
 	record = bpf_map_lookup_elem(&thread_records, &id);
 	if (!record) /* joined: on older kernels the joiner is woken before we are told */
 		return 0;
-	books = books_of(record->process);
-	if (books)
-		count(&books->ended);
+	ledger = thread_ledger_of(record->process);
+	if (ledger)
+		count(&ledger->ended);
 	bpf_probe_read_kernel(record->name, sizeof(record->name), task->comm);
-	/* Whoever of this and pthread_detach's return comes second takes it off the books. */
+	/* Whoever of this and pthread_detach's return comes second takes it off the ledger. */
 	__sync_lock_test_and_set(&record->died_ns, bpf_ktime_get_ns());
 	if (record->flags & LM_THREAD_DETACHED)
-		record_remove(books, id);
+		record_remove(ledger, id);
 	return 0;
 }
 

@@ -3,7 +3,7 @@
 #ifndef LEAKMON_BPF_THREAD_BIRTH_H
 #define LEAKMON_BPF_THREAD_BIRTH_H
 
-#include "thread_books.bpf.h"
+#include "thread_ledger.bpf.h"
 
 /* The attributes of the thread to be; what cannot be read (glibc's thrd_create) is the default. */
 static __always_inline u32 attributes(u64 attr, u64 cookie)
@@ -61,14 +61,14 @@ static __always_inline int create_begin(struct pt_regs *ctx)
 /* pthread_create failed: a thread that was cloned already ends on its own, and is nobody's. */
 static __always_inline int create_end(struct pt_regs *ctx, struct thread_call *call)
 {
-	struct lm_thread_books *books;
+	struct lm_thread_ledger *ledger;
 
 	call->kind = THREAD_CALL_NONE;
 	if (!(u32)PT_REGS_RC(ctx) || !call->id)
 		return 0;
-	books = books_of(call->process);
-	if (record_remove(books, call->id) && books)
-		count(&books->failed);
+	ledger = thread_ledger_of(call->process);
+	if (record_remove(ledger, call->id) && ledger)
+		count(&ledger->failed);
 	return 0;
 }
 
@@ -77,27 +77,27 @@ static __always_inline int create_end(struct pt_regs *ctx, struct thread_call *c
  * may return right now on another CPU: a detach is counted by whoever marks it, a join by whoever
  * takes the record.
  */
-static __always_inline void count_reaped(struct lm_thread_books *books, struct lm_thread *record,
+static __always_inline void count_reaped(struct lm_thread_ledger *ledger, struct lm_thread *record,
 					 lm_thread_id id)
 {
 	u32 flags = record->flags;
 
 	if (flags & LM_THREAD_DETACHING)
 		flags = __sync_fetch_and_or(&record->flags, LM_THREAD_DETACHED);
-	if (!record_remove(books, id) && !(flags & LM_THREAD_DETACHING))
+	if (!record_remove(ledger, id) && !(flags & LM_THREAD_DETACHING))
 		return;
 	if (flags & LM_THREAD_DETACHED)
 		return; /* counted when that became known */
 	if (flags & LM_THREAD_DETACHING)
-		count(&books->detached);
+		count(&ledger->detached);
 	else if (flags & LM_THREAD_JOINING)
-		count(&books->joined);
-	else if (!(flags & LM_THREAD_BEFORE_ATTACH)) /* may have been put on the books too late */
-		count(&books->reaped_unseen);
+		count(&ledger->joined);
+	else if (!(flags & LM_THREAD_BEFORE_ATTACH)) /* may have been put on the ledger too late */
+		count(&ledger->reaped_unseen);
 }
 
 static __always_inline void handle_take(const struct lm_thread_handle *key,
-					struct lm_thread_books *books, lm_thread_id id)
+					struct lm_thread_ledger *ledger, lm_thread_id id)
 {
 	lm_thread_id *old = bpf_map_lookup_elem(&thread_handles, key), old_id;
 	struct lm_thread *record;
@@ -106,15 +106,15 @@ static __always_inline void handle_take(const struct lm_thread_handle *key,
 		old_id = *old;
 		record = bpf_map_lookup_elem(&thread_records, &old_id);
 		if (record)
-			count_reaped(books, record, old_id);
+			count_reaped(ledger, record, old_id);
 	}
 	if (bpf_map_update_elem(&thread_handles, key, &id, BPF_ANY))
-		count(&books->dropped);
+		count(&ledger->dropped);
 }
 
 static __always_inline void thread_born(struct thread_call *call, struct task_struct *child)
 {
-	struct lm_thread_books *books = books_open(call->process);
+	struct lm_thread_ledger *ledger = thread_ledger_open(call->process);
 	struct lm_thread_handle key = {.handle = thread_pointer_of(&child->thread),
 				       .process = call->process};
 	struct lm_thread record = {
@@ -129,22 +129,22 @@ static __always_inline void thread_born(struct thread_call *call, struct task_st
 	lm_thread_id id = __sync_fetch_and_add(&thread_count, 1) + 1;
 	u32 tid = child->pid;
 
-	if (!books) {
+	if (!ledger) {
 		count(&threads_lost);
 		return;
 	}
-	count(&books->created);
+	count(&ledger->created);
 	if (call->flags & LM_THREAD_DETACHED)
-		count(&books->detached);
+		count(&ledger->detached);
 	if (bpf_map_update_elem(&thread_records, &id, &record, BPF_NOEXIST)) {
-		count(&books->dropped);
+		count(&ledger->dropped);
 		return;
 	}
-	handle_take(&key, books, id);
+	handle_take(&key, ledger, id);
 	if (bpf_map_update_elem(&thread_tids, &tid, &id, BPF_ANY)) {
 		/* Nobody would hear of its end. */
-		count(&books->dropped);
-		record_remove(books, id);
+		count(&ledger->dropped);
+		record_remove(ledger, id);
 	}
 	call->id = id;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Joins and detaches: how a thread leaves the books. */
+/* Joins and detaches: how a thread leaves the ledger. */
 #ifndef LEAKMON_BPF_THREAD_REAP_H
 #define LEAKMON_BPF_THREAD_REAP_H
 
-#include "thread_books.bpf.h"
+#include "thread_ledger.bpf.h"
 
 static __always_inline void reap(lm_process_key process, lm_thread_id id)
 {
-	struct lm_thread_books *books = books_open(process);
+	struct lm_thread_ledger *ledger = thread_ledger_open(process);
 
-	if (!books)
+	if (!ledger)
 		count(&threads_lost);
-	else if (id && record_remove(books, id))
-		count(&books->joined);
+	else if (id && record_remove(ledger, id))
+		count(&ledger->joined);
 	else
-		count(&books->untracked_joins);
+		count(&ledger->untracked_joins);
 }
 
 static __always_inline struct thread_call *call_note(struct pt_regs *ctx, u32 kind, u32 flag)
@@ -43,19 +43,19 @@ static __always_inline struct thread_call *call_note(struct pt_regs *ctx, u32 ki
 /* The thread is detached, or as good as: only a call that is an error in itself fails. */
 static __always_inline int detach_settle(struct thread_call *call)
 {
-	struct lm_thread_books *books;
+	struct lm_thread_ledger *ledger;
 	struct lm_thread *record;
 
 	call->kind = THREAD_CALL_NONE;
-	books = books_of(call->process);
+	ledger = thread_ledger_of(call->process);
 	record = bpf_map_lookup_elem(&thread_records, &call->id);
 	if (!record)
 		return 0;
 	if (!(__sync_fetch_and_or(&record->flags, LM_THREAD_DETACHED) & LM_THREAD_DETACHED) &&
-	    books)
-		count(&books->detached);
+	    ledger)
+		count(&ledger->detached);
 	if (record->died_ns || !record->tid)
-		record_remove(books, call->id);
+		record_remove(ledger, call->id);
 	return 0;
 }
 

@@ -37,7 +37,7 @@ typedef __u64 lm_process_key;
 #define LM_EPOCH_EXEC 0x9E3779B1u /* odd, so that successive execs never share an epoch */
 #define LM_TICK_NS 10000000ull
 
-/* Why an allocation that happened is not in the books. Each one breaks exactness. */
+/* Why an allocation that happened is not on the ledger. Each one breaks exactness. */
 enum lm_drop {
 	LM_DROP_BLOCKS_FULL,	/* --max-blocks reached */
 	LM_DROP_PROCESSES_FULL, /* no room for one more process */
@@ -45,11 +45,12 @@ enum lm_drop {
 	LM_DROP_THREAD_STATE, /* no memory for the per-thread state */
 	LM_DROP_OUT_POINTER,  /* posix_memalign's result could not be read */
 	LM_DROP_RESTORE,      /* a failed realloc's block could not be put back */
-	LM_DROP_MISSED_FREE, /* an address came back while still on the books: its free was not seen
-			      */
-	LM_DROP_HANDLER,     /* made by a signal handler that interrupted an allocation */
-	LM_DROP_DISPATCH,    /* made under Syscall User Dispatch, where a return probe would kill */
-	LM_DROP_DEPTH,	     /* as many return probes were pending as the kernel keeps */
+	LM_DROP_MISSED_FREE,  /* an address came back while still on the ledger: its free was not
+			       * seen
+			       */
+	LM_DROP_HANDLER,      /* made by a signal handler that interrupted an allocation */
+	LM_DROP_DISPATCH, /* made under Syscall User Dispatch, where a return probe would kill */
+	LM_DROP_DEPTH,	  /* as many return probes were pending as the kernel keeps */
 	LM_DROP_BUSY, /* the kernel refused access to a map: of an allocation, or of a free, which
 			 then counts as one more allocation, for its block stays on the ledger */
 	LM_DROP_UNTRACED_FREE, /* --kernel: the same; some ways to free memory have no tracepoint */
@@ -229,7 +230,7 @@ struct lm_process {
 };
 
 /*
- * The books of one process. Summed over CPUs they satisfy, whenever no call is in flight,
+ * The ledger of one process. Summed over CPUs they satisfy, whenever no call is in flight,
  *
  *   allocations = frees + outstanding + purged + sum(dropped)
  *
@@ -243,7 +244,7 @@ struct lm_ledger {
 	__u64 settled;
 	__u64 frees;	       /* that matched an outstanding block */
 	__u64 purged;	       /* blocks given up in the kernel (thread killed inside realloc) */
-	__u64 untracked_frees; /* of a block that was not on the books: from before the attach,
+	__u64 untracked_frees; /* of a block that was not on the ledger: from before the attach,
 				  filtered, unsampled */
 	__u64 inherited_frees; /* of a block that a forked child inherited from its traced parent */
 	__u64 filtered;	       /* allocations outside --min-size..--max-size */

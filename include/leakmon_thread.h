@@ -2,7 +2,7 @@
 /*
  * The threads family's share of leakmon_abi.h: what bpf/thread.bpf.c and user/threads both know.
  *
- * A thread is on the books from its creation until it is reaped (joined, or ended while detached).
+ * A thread is on the ledger from its creation until it is reaped (joined, or ended while detached).
  * What has `died_ns` and is still there is a dead thread: it ended, and nobody took its pthread_t.
  */
 #ifndef LEAKMON_THREAD_H
@@ -41,15 +41,15 @@ struct lm_thread_handle {
 };
 
 /* What happened to the threads of one process since the attach; only grows. */
-struct lm_thread_books {
+struct lm_thread_ledger {
 	__u64 created;
 	__u64 ended;
 	__u64 joined;
 	__u64 detached;	       /* by attribute or by call, before or after the end */
 	__u64 failed;	       /* pthread_create gave up after the thread was there */
-	__u64 reaped_unseen;   /* their pthread_t came back while they were on the books */
-	__u64 dropped;	       /* not on the books: no room */
-	__u64 untracked_joins; /* of threads that are not on the books */
+	__u64 reaped_unseen;   /* their pthread_t came back while they were on the ledger */
+	__u64 dropped;	       /* not on the ledger: no room */
+	__u64 untracked_joins; /* of threads that are not on the ledger */
 	__u64 untracked_ends;
 };
 
@@ -77,6 +77,6 @@ struct lm_task {
 _Static_assert(sizeof(struct lm_thread) == 72, "ABI");
 _Static_assert(sizeof(struct lm_task) == 24, "ABI");
 _Static_assert(sizeof(struct lm_thread_handle) == 16, "ABI");
-_Static_assert(sizeof(struct lm_thread_books) == 72, "ABI");
+_Static_assert(sizeof(struct lm_thread_ledger) == 72, "ABI");
 
 #endif

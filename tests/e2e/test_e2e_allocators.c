@@ -230,7 +230,7 @@ static void an_allocator_that_is_loaded_later_is_probed(void **state)
 
 /*
  * A throwing operator new under probes, a thousand times: the process goes on, every exception is
- * caught, and the books balance. The exceptions themselves come from malloc and go back to it.
+ * caught, and the ledger balance. The exceptions themselves come from malloc and go back to it.
  */
 static void failures_do_no_harm(struct harness *harness, const char *library, const char *command)
 {

@@ -355,7 +355,7 @@ static void a_live_set_that_contradicts_the_ledger_is_inexact_in_text(void **sta
 }
 
 /* Attached in the middle of the storm: blocks from before are untracked, none is miscounted. */
-static void attaching_to_a_busy_process_keeps_the_books_balanced(void **state)
+static void attaching_to_a_busy_process_keeps_the_ledger_balanced(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "crasher");
@@ -400,7 +400,7 @@ int main(void)
 		e2e_test(a_handler_below_an_interrupted_call_is_no_inner_call),
 		e2e_test(a_call_left_by_longjmp_is_abandoned),
 		e2e_test(two_monitors_on_one_process_both_count_exactly),
-		e2e_test(attaching_to_a_busy_process_keeps_the_books_balanced),
+		e2e_test(attaching_to_a_busy_process_keeps_the_ledger_balanced),
 		e2e_test(reports_amid_calls_are_not_mistaken_for_inexact),
 		e2e_test(a_live_set_that_contradicts_the_ledger_is_inexact_in_json),
 		e2e_test(a_live_set_that_contradicts_the_ledger_is_inexact_in_text),

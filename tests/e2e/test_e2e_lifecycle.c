@@ -23,7 +23,7 @@ static json_t *last_report(struct harness *harness, struct child *monitor)
 	return last;
 }
 
-/* Of a process that is gone the blocks are either still on the books or purged. */
+/* Of a process that is gone the blocks are either still on the ledger or purged. */
 static void expect_gone(json_t *report, json_int_t allocations, json_int_t frees)
 {
 	expect_balance(report);
@@ -66,7 +66,7 @@ static void a_target_that_kills_itself_gets_a_last_report(void **state)
 	expect_held(process_of(report, pid), "leak_before_crash", 20, 6000);
 }
 
-static void a_target_killed_in_the_middle_of_calls_leaves_balanced_books(void **state)
+static void a_target_killed_in_the_middle_of_calls_leaves_a_balanced_ledger(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "crasher");
@@ -153,8 +153,8 @@ static void a_process_whose_main_thread_has_left_is_refused_with_the_reason(void
 	workload_do(harness, workload, "go");
 }
 
-/* What the child does with its copy of the heap changes nothing in the parent's books. */
-static void a_fork_does_not_touch_the_parents_books(void **state)
+/* What the child does with its copy of the heap changes nothing in the parent's ledger. */
+static void a_fork_does_not_touch_the_parents_ledger(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "forker");
@@ -190,12 +190,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_target_that_exits_gets_a_last_report_with_its_blocks),
 		e2e_test(a_target_that_kills_itself_gets_a_last_report),
-		e2e_test(a_target_killed_in_the_middle_of_calls_leaves_balanced_books),
+		e2e_test(a_target_killed_in_the_middle_of_calls_leaves_a_balanced_ledger),
 		e2e_test(one_of_two_targets_may_end),
 		e2e_test(an_exec_purges_the_old_program_and_follows_the_new_one),
 		e2e_test(the_main_thread_may_leave_first),
 		e2e_test(a_process_whose_main_thread_has_left_is_refused_with_the_reason),
-		e2e_test(a_fork_does_not_touch_the_parents_books),
+		e2e_test(a_fork_does_not_touch_the_parents_ledger),
 		e2e_test(a_pid_that_ends_between_reports_ends_the_monitor),
 	};
 

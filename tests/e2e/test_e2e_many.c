@@ -52,7 +52,7 @@ static long resident_kb(pid_t pid)
 	return kb;
 }
 
-static void inherited_frees_are_no_errors_and_children_have_books_of_their_own(void **state)
+static void inherited_frees_are_no_errors_and_children_have_ledgers_of_their_own(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *brood = WORKLOAD(harness, "brood");
@@ -361,7 +361,7 @@ static void threads_without_memory_for_their_state_are_counted_as_dropped(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		e2e_test(inherited_frees_are_no_errors_and_children_have_books_of_their_own),
+		e2e_test(inherited_frees_are_no_errors_and_children_have_ledgers_of_their_own),
 		e2e_test(a_name_chooses_those_that_run_and_those_that_start_later),
 		e2e_test(a_name_that_nobody_has_lists_the_names_there_are),
 		e2e_test(a_fork_storm_loses_no_target_and_leaks_nothing_of_ours),

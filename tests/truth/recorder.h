@@ -17,7 +17,7 @@ bool recorder_keeps(void);
 /* Enters the block under the stack of whoever called this library, if the sampler takes it. */
 void recorder_add(void *block, size_t size);
 
-/* The block's entry, with address 0 if it has none; takes it off the books unless it is kept. */
+/* The block's entry, with address 0 if it has none; takes it off the ledger unless it is kept. */
 struct truth_block recorder_take(const void *block);
 
 #endif

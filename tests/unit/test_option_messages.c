@@ -62,9 +62,9 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon --escalate --window 5d", "--window `5d`: expected a time, e.g. 30s"},
 		{"leakmon --escalate --window 2h",
 		 "--window `2h`: out of range, expected 1s to 1h"},
-		{"leakmon triage -p 1",
-		 "--pid is not supported by `leakmon triage`, only by watch, profile, record, retain, "
-		 "threads, top and doctor: see `leakmon help triage`"},
+		{"leakmon triage -p 1", "--pid is not supported by `leakmon triage`, only by "
+					"watch, profile, record, retain, "
+					"threads, top and doctor: see `leakmon help triage`"},
 		{"leakmon --kernel -p 1",
 		 "--pid is for `leakmon watch`: the kernel's memory belongs to no process"},
 		{"leakmon --kernel --trace", "--trace is for `leakmon watch`: the kernel's memory"},
@@ -108,8 +108,8 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon threads -p 1 --max-blocks 5",
 		 "--max-blocks applies to the heap: add --heap"},
 		{"leakmon threads -p 1 --format html", "--format `html`: expected text or json"},
-		{"leakmon top --format json",
-		 "--format is not supported by `leakmon top`, only by triage, watch, profile, report, diff"},
+		{"leakmon top --format json", "--format is not supported by `leakmon top`, only by "
+					      "triage, watch, profile, report, diff"},
 		{"leakmon --format html", "--format `html`: expected text, json or prom"},
 		{"leakmon record -p 1 -o f --keep 30m", "--keep `30m`: expected a size"},
 		{"leakmon record -p 1 -o f --keep 10", "--keep `10`: expected a size"},

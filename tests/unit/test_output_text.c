@@ -109,7 +109,7 @@ static void ages_are_cut_to_the_unit_a_person_would_use(void **state)
 	}
 }
 
-static void the_check_of_the_books_speaks_only_beyond_what_moved(void **state)
+static void the_check_of_the_ledger_speaks_only_beyond_what_moved(void **state)
 {
 	static const struct {
 		uint64_t outstanding, scanned, moved;
@@ -198,7 +198,7 @@ int main(void)
 		cmocka_unit_test(colour_adds_escapes_and_changes_no_character),
 		cmocka_unit_test(hostile_names_stay_on_their_line),
 		cmocka_unit_test(ages_are_cut_to_the_unit_a_person_would_use),
-		cmocka_unit_test(the_check_of_the_books_speaks_only_beyond_what_moved),
+		cmocka_unit_test(the_check_of_the_ledger_speaks_only_beyond_what_moved),
 		cmocka_unit_test(a_quiet_report_is_two_lines_and_an_empty_one),
 		cmocka_unit_test(every_cause_of_loss_has_a_line_of_its_own),
 		cmocka_unit_test(a_full_disk_is_said),

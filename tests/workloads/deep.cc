@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // deep: allocates from every kind of stack there is, compiled -O2 without frame pointers. It keeps
-// no books: tests compare its stacks with those of other unwinders.
+// no ledger: tests compare its stacks with those of other unwinders.
 //
 //   go      all of it, 20 times       library   through a library that is loaded only then
 //   park    leaves a thread parked where it has just allocated 12,345 bytes

@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "collect/ledgers.h"
 #include "collect/collector.h"
+#include "collect/ledgers.h"
 #include "collect/map_walk.h"
 
 /* Processes that are no more, and what one walk found of them. */

@@ -4,8 +4,8 @@
 #define LEAKMON_COLLECT_READING_H
 
 #include "base/hash.h"
-#include "collect/ledgers.h"
 #include "collect/collect.h"
+#include "collect/ledgers.h"
 #include "collect/live_sum.h"
 #include "collect/snapshot.h"
 

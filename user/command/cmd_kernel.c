@@ -50,7 +50,7 @@ static int open_names(struct kernel_run *run)
 	return 0;
 }
 
-static int open_books(struct kernel_run *run)
+static int open_ledgers(struct kernel_run *run)
 {
 	const struct tracking_options *options = &run->options->tracking;
 	struct loader_config config = {
@@ -91,7 +91,7 @@ static int kernel_run_open(struct kernel_run *run, const struct kernel_options *
 	error = emit_open(&options->output, run->format, &run->out);
 	if (!error)
 		error = open_names(run);
-	return error ? error : open_books(run);
+	return error ? error : open_ledgers(run);
 }
 
 static void kernel_run_close(struct kernel_run *run)

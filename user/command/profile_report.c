@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "monitor/emit.h"
 #include "command/profile_run.h"
+#include "monitor/emit.h"
 
 /* Memory that grows by less does not have to be explained. */
 #define MEMORY_QUANTUM 65536.0

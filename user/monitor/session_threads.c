@@ -119,8 +119,8 @@ static int fill_process(struct session *session, struct session_threads *threads
 	census.why = target->why[0] ? target->why : NULL;
 	census.why_before = target->why_before;
 	error = thread_census_take(&census, &threads->table, &threads->owners, &session->bpf);
-	census.books.untracked_ends -= MIN(target->missed.ends, census.books.untracked_ends);
-	census.books.untracked_joins -= MIN(target->missed.joins, census.books.untracked_joins);
+	census.ledger.untracked_ends -= MIN(target->missed.ends, census.ledger.untracked_ends);
+	census.ledger.untracked_joins -= MIN(target->missed.joins, census.ledger.untracked_joins);
 	if (!error && target->points)
 		error = thread_census_figures(&census, monotonic_ns(), &process->threads);
 	return !error && threads->keeps ? keep(threads, &census) : error;

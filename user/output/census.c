@@ -170,19 +170,19 @@ static void group_write(FILE *out, const struct thread_report *report,
 		dead_write(out, report, &census->dead.items[group->first + i]);
 }
 
-static void losses_write(FILE *out, const struct lm_thread_books *books)
+static void losses_write(FILE *out, const struct lm_thread_ledger *ledger)
 {
-	if (books->reaped_unseen)
+	if (ledger->reaped_unseen)
 		fprintf(out, "\tinexact: %" PRIu64 " threads were reaped unseen\n",
-			(uint64_t)books->reaped_unseen);
-	if (books->dropped)
+			(uint64_t)ledger->reaped_unseen);
+	if (ledger->dropped)
 		fprintf(out, "\tinexact: %" PRIu64 " threads are not counted: no room\n",
-			(uint64_t)books->dropped);
-	if (books->untracked_ends)
+			(uint64_t)ledger->dropped);
+	if (ledger->untracked_ends)
 		fprintf(out,
 			"\tcannot tell: %" PRIu64 " threads whose creation was not seen have "
 			"ended, joined or not\n",
-			(uint64_t)books->untracked_ends);
+			(uint64_t)ledger->untracked_ends);
 }
 
 static void process_write(FILE *out, const struct thread_report *report,
@@ -193,8 +193,8 @@ static void process_write(FILE *out, const struct thread_report *report,
 	fprintf(out,
 		": %" PRIu64 " alive, %zu dead and not joined; since the attach %" PRIu64
 		" created, %" PRIu64 " joined, %" PRIu64 " detached\n",
-		census->alive, census->dead.count, (uint64_t)census->books.created,
-		(uint64_t)census->books.joined, (uint64_t)census->books.detached);
+		census->alive, census->dead.count, (uint64_t)census->ledger.created,
+		(uint64_t)census->ledger.joined, (uint64_t)census->ledger.detached);
 	if (census->why)
 		fprintf(out, "\tcannot tell: %s\n", census->why);
 	if (census->why_before)
@@ -202,7 +202,7 @@ static void process_write(FILE *out, const struct thread_report *report,
 			census->why_before);
 	for (size_t i = 0; i < census->groups.count; i++)
 		group_write(out, report, census, &census->groups.items[i]);
-	losses_write(out, &census->books);
+	losses_write(out, &census->ledger);
 }
 
 static void everywhere_write(FILE *out, const struct thread_report *report)
@@ -331,7 +331,7 @@ static void group_json(struct json_writer *json, const struct thread_report *rep
 static void census_json(struct json_writer *json, const struct thread_report *report,
 			const struct thread_census *census)
 {
-	const struct lm_thread_books *books = &census->books;
+	const struct lm_thread_ledger *ledger = &census->ledger;
 
 	json_open(json, NULL, '{');
 	json_put_number(json, "pid", census->pid);
@@ -344,15 +344,15 @@ static void census_json(struct json_writer *json, const struct thread_report *re
 	json_put_number(json, "dead_resident_bytes", census->resident_bytes);
 	json_put_known(json, "dead_heap_bytes", report->heap, census->heap_bytes);
 	json_put_known(json, "dead_heap_count", report->heap, census->heap_count);
-	json_put_number(json, "created", books->created);
-	json_put_number(json, "ended", books->ended);
-	json_put_number(json, "joined", books->joined);
-	json_put_number(json, "detached", books->detached);
-	json_put_number(json, "failed", books->failed);
-	json_put_number(json, "reaped_unseen", books->reaped_unseen);
-	json_put_number(json, "dropped", books->dropped);
-	json_put_number(json, "untracked_joins", books->untracked_joins);
-	json_put_number(json, "untracked_ends", books->untracked_ends);
+	json_put_number(json, "created", ledger->created);
+	json_put_number(json, "ended", ledger->ended);
+	json_put_number(json, "joined", ledger->joined);
+	json_put_number(json, "detached", ledger->detached);
+	json_put_number(json, "failed", ledger->failed);
+	json_put_number(json, "reaped_unseen", ledger->reaped_unseen);
+	json_put_number(json, "dropped", ledger->dropped);
+	json_put_number(json, "untracked_joins", ledger->untracked_joins);
+	json_put_number(json, "untracked_ends", ledger->untracked_ends);
 	json_put_string(json, "cannot_tell", census->why);
 	json_put_string(json, "cannot_tell_before_attach", census->why_before);
 	json_open(json, "groups", '[');

@@ -112,7 +112,7 @@ static int find_forward(struct placer *placer, struct probe_point *point)
 	return 0;
 }
 
-/* Whether a call of this gives a block that is on the books when it returns. */
+/* Whether a call of this gives a block that is on the ledger when it returns. */
 static bool is_probed(const struct code_target *target, void *context)
 {
 	const struct placer *placer = context;

@@ -12,7 +12,7 @@
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "kernel.skel.h"
-#include "probe/books_maps.h"
+#include "probe/ledger_maps.h"
 #include "probe/tracepoint_check.h"
 #include "proc/memory_room.h"
 
@@ -83,15 +83,15 @@ static void set_up(struct kernel_bpf *skeleton, const struct loader_config *conf
 	struct loader_config sized = *config;
 
 	sized.max_processes = KERNEL_PROCESSES;
-	books_set_knobs(skeleton, &sized);
-	books_maps_size(skeleton->obj, &sized);
+	ledger_set_knobs(skeleton, &sized);
+	ledger_maps_size(skeleton->obj, &sized);
 	skeleton->rodata->own_tgid = (uint32_t)getpid();
 	skeleton->data->process_count = KERNEL_PROCESSES;
 	bpf_map__set_max_entries(skeleton->maps.events, EVENTS_BYTES);
 }
 
-/* The kernel is the only process of the books. */
-static int open_books(struct kernel_bpf *skeleton)
+/* The kernel is the only process of the ledger. */
+static int open_ledgers(struct kernel_bpf *skeleton)
 {
 	struct lm_process kernel = {
 		.key = LM_KERNEL_KEY, .state = LM_PROCESS_ALIVE, .comm = "kernel"};
@@ -116,7 +116,7 @@ static int load(struct kernel_bpf *skeleton, const struct loader_config *config,
 	set_up(skeleton, config);
 	error = kernel_bpf__load(skeleton);
 	if (!error)
-		error = open_books(skeleton);
+		error = open_ledgers(skeleton);
 	return error ? error : kernel_bpf__attach(skeleton);
 }
 
@@ -138,13 +138,13 @@ int kernel_loader_open(struct kernel_side *side, const struct loader_config *con
 		return loader_explain(-errno, config);
 	error = load(opened.skeleton, config, works);
 	if (!error)
-		error = books_maps_export(&opened.bpf, opened.skeleton->obj);
+		error = ledger_maps_export(&opened.bpf, opened.skeleton->obj);
 	if (error) {
-		books_maps_close(&opened.bpf);
+		ledger_maps_close(&opened.bpf);
 		kernel_bpf__destroy(opened.skeleton);
 		return loader_explain(error, config);
 	}
-	books_export_counters(&opened.bpf, opened.skeleton);
+	ledger_export_counters(&opened.bpf, opened.skeleton);
 	memcpy(opened.followed, works, sizeof(opened.followed));
 	opened.sees_rcu = works[RCU];
 	*side = opened;
@@ -153,7 +153,7 @@ int kernel_loader_open(struct kernel_side *side, const struct loader_config *con
 
 void kernel_loader_close(struct kernel_side *side)
 {
-	books_maps_close(&side->bpf);
+	ledger_maps_close(&side->bpf);
 	if (side->skeleton)
 		kernel_bpf__destroy(side->skeleton);
 	memset(side, 0, sizeof(*side));

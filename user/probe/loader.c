@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "leakmon.skel.h"
 #include "probe/attach.h"
-#include "probe/books_maps.h"
+#include "probe/ledger_maps.h"
 #include "probe/privileges.h"
 #include "probe/tracepoint_check.h"
 
@@ -42,7 +42,7 @@ void loader_quiet_libbpf(void)
 
 static void set_knobs(struct leakmon_bpf *skeleton, const struct loader_config *config)
 {
-	books_set_knobs(skeleton, config);
+	ledger_set_knobs(skeleton, config);
 	skeleton->rodata->empty_programs = config->empty_programs;
 	skeleton->rodata->trace = config->trace;
 	skeleton->rodata->dispatch_kills = !config->dispatch_safe;
@@ -64,7 +64,7 @@ static uint32_t events_bytes(const struct loader_config *config)
 
 static void set_sizes(struct leakmon_bpf *skeleton, const struct loader_config *config)
 {
-	books_maps_size(skeleton->obj, config);
+	ledger_maps_size(skeleton->obj, config);
 	bpf_map__set_max_entries(skeleton->maps.unwind_ranges, config->max_processes);
 	bpf_map__set_max_entries(skeleton->maps.events, events_bytes(config));
 }
@@ -130,7 +130,7 @@ static void set_threads(struct leakmon_bpf *skeleton, const struct loader_config
 	bpf_map__set_max_entries(skeleton->maps.thread_records, MAX_THREADS);
 	bpf_map__set_max_entries(skeleton->maps.thread_handles, MAX_THREADS);
 	bpf_map__set_max_entries(skeleton->maps.thread_tids, MAX_THREADS);
-	bpf_map__set_max_entries(skeleton->maps.thread_books, config->max_processes);
+	bpf_map__set_max_entries(skeleton->maps.thread_ledgers, config->max_processes);
 }
 
 static void export_threads(struct bpf_side *bpf, const struct leakmon_bpf *skeleton)
@@ -138,7 +138,7 @@ static void export_threads(struct bpf_side *bpf, const struct leakmon_bpf *skele
 	bpf->thread_records_fd = bpf_map__fd(skeleton->maps.thread_records);
 	bpf->thread_handles_fd = bpf_map__fd(skeleton->maps.thread_handles);
 	bpf->thread_tids_fd = bpf_map__fd(skeleton->maps.thread_tids);
-	bpf->thread_books_fd = bpf_map__fd(skeleton->maps.thread_books);
+	bpf->thread_ledgers_fd = bpf_map__fd(skeleton->maps.thread_ledgers);
 	bpf->threads_lost = &skeleton->bss->threads_lost;
 	bpf->thread_list_fd = -1;
 	if (skeleton->links.thread_list)
@@ -205,11 +205,11 @@ int loader_explain(int error, const struct loader_config *config)
 
 static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 {
-	int error = books_maps_export(bpf, skeleton->obj);
+	int error = ledger_maps_export(bpf, skeleton->obj);
 
 	if (error)
 		return error;
-	books_export_counters(bpf, skeleton);
+	ledger_export_counters(bpf, skeleton);
 	bpf->launched_stops = &skeleton->bss->launched_stops;
 	bpf->mapping_events_fd = bpf_map__fd(skeleton->maps.mapping_events);
 	bpf->mapping_targets_fd = bpf_map__fd(skeleton->maps.mapping_targets);
@@ -255,7 +255,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 	if (!error)
 		error = export_side(&opened, skeleton);
 	if (error) {
-		books_maps_close(&opened);
+		ledger_maps_close(&opened);
 		leakmon_bpf__destroy(skeleton);
 		return loader_explain(error, config);
 	}
@@ -265,7 +265,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 
 void loader_close(struct bpf_side *bpf)
 {
-	books_maps_close(bpf);
+	ledger_maps_close(bpf);
 	if (bpf->skeleton)
 		leakmon_bpf__destroy(bpf->skeleton);
 	memset(bpf, 0, sizeof(*bpf));

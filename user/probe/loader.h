@@ -50,8 +50,8 @@ struct bpf_side {
 	int mapping_events_fd, mapping_targets_fd; /* empty without loader_config.mappings */
 	const __u64 *mapping_events_lost;
 	/* Without loader_config.threads the maps are empty and there are no programs. */
-	int thread_records_fd, thread_handles_fd, thread_tids_fd, thread_books_fd;
-	const __u64 *threads_lost; /* what happened to threads whose process has no books */
+	int thread_records_fd, thread_handles_fd, thread_tids_fd, thread_ledgers_fd;
+	const __u64 *threads_lost; /* what happened to threads whose process has no ledger */
 	int thread_fds[THREAD_PROBE_MAX_];
 	int thread_list_fd; /* an iterator's link: it lists the threads of *thread_list_tgid */
 	__u32 *thread_list_tgid;

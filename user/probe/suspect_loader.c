@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "probe/books_maps.h"
+#include "probe/ledger_maps.h"
 #include "probe/tracepoint_check.h"
 #include "proc/memory_room.h"
 #include "suspect.skel.h"
@@ -33,7 +33,7 @@ static void set_up(struct suspect_bpf *skeleton, const struct suspect_side *side
 	const struct loader_config config = {
 		.max_blocks = 1, .max_sites = MAX_SITES, .max_processes = MAX_PROCESSES};
 
-	books_maps_size(skeleton->obj, &config);
+	ledger_maps_size(skeleton->obj, &config);
 	skeleton->rodata->max_sites = MAX_SITES;
 	skeleton->rodata->max_processes = MAX_PROCESSES;
 	skeleton->rodata->stack_walk = stack_walk;
@@ -46,7 +46,7 @@ static int export_side(struct suspect_side *side)
 {
 	struct suspect_bpf *skeleton = side->skeleton;
 	struct bpf_side *bpf = &side->bpf;
-	int error = books_maps_export(bpf, skeleton->obj);
+	int error = ledger_maps_export(bpf, skeleton->obj);
 
 	if (error)
 		return error;
@@ -87,7 +87,7 @@ int suspect_loader_open(struct suspect_side *side, enum lm_stack_walk stack_walk
 void suspect_loader_close(struct suspect_side *side)
 {
 	suspect_loader_release(side, 0);
-	books_maps_close(&side->bpf);
+	ledger_maps_close(&side->bpf);
 	suspect_bpf__destroy(side->skeleton);
 	memset(side, 0, sizeof(*side));
 }

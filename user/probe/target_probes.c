@@ -10,7 +10,7 @@
 /*
  * The order in which shapes are attached. Returns and results come before all (one without a noted
  * beginning is ignored), then whatever ends a block, and only then what begins one: no block can
- * get on the books whose end would be missed.
+ * get on the ledger whose end would be missed.
  */
 static const enum call_shape attach_order[] = {
 	SHAPE_FREE,

@@ -173,7 +173,7 @@ static bool has_prefix(const char *text, const char *const *prefixes, size_t cou
 	return false;
 }
 
-/* An allocator's own books lead to all that it ever handed out. */
+/* An allocator's own metadata lead to all that it ever handed out. */
 static bool is_allocator(const struct root_group *group)
 {
 	static const char *const libraries[] = {"libjemalloc.so", "libtcmalloc", "libmimalloc"};
@@ -265,9 +265,9 @@ static bool has_block(const struct heap_graph *graph, uint64_t page)
 	return low < graph->blocks && graph->starts[low] < page + MEMORY_PAGE;
 }
 
-/* By page: what leads there; and, where every block is known, the allocator's own books. */
+/* By page: what leads there; and, where every block is known, the allocator's own metadata. */
 struct led {
-	uint32_t *holders, *books;
+	uint32_t *holders, *metadata;
 };
 
 static bool is_led(const struct grouper *grouper, uint32_t holder)
@@ -275,14 +275,15 @@ static bool is_led(const struct grouper *grouper, uint32_t holder)
 	return holder && urgency_of(&grouper->groups->list.items[holder - 1]) < URGENT_THREAD_LOCAL;
 }
 
-/* Where every block is known, what lies between blocks is free, bookkeeping holds nothing, and neither
- * does what nothing that lasts leads to: the rest of the books, which nobody can read. */
+/* Where every block is known, what lies between blocks is free, bookkeeping holds nothing, and
+ * neither does what nothing that lasts leads to: the rest of the ledger, which nobody can read. */
 static bool is_nothing(const struct grouper *grouper, const struct led *led, uint32_t page,
 		       uint64_t address)
 {
-	if (!led->books)
+	if (!led->metadata)
 		return false;
-	return page == UNTRACKED_NONE || led->books[page] || !is_led(grouper, led->holders[page]) ||
+	return page == UNTRACKED_NONE || led->metadata[page] ||
+	       !is_led(grouper, led->holders[page]) ||
 	       has_block(grouper->graph, address & ~(MEMORY_PAGE - 1));
 }
 
@@ -308,7 +309,7 @@ static int join(struct grouper *grouper, uint64_t address, const struct led *led
 			 &group, number);
 }
 
-/* Only the allocator's own variables are where a walk over its books begins. */
+/* Only the allocator's own variables are where a walk over its ledger begins. */
 static size_t keep_allocators(struct untracked_start *starts, size_t count, uint32_t blocks)
 {
 	size_t kept = 0;
@@ -332,10 +333,10 @@ static int find_led(struct grouper *grouper, struct led *led)
 			untracked_roots_find(graph, starts.list.items, starts.list.count, false);
 	if (led->holders && grouper->sources->complete) {
 		count = keep_allocators(starts.list.items, starts.list.count, graph->blocks);
-		led->books = untracked_roots_find(graph, starts.list.items, count, true);
+		led->metadata = untracked_roots_find(graph, starts.list.items, count, true);
 	}
 	vec_free(&starts.list);
-	return led->holders && (led->books || !grouper->sources->complete) ? 0 : -ENOMEM;
+	return led->holders && (led->metadata || !grouper->sources->complete) ? 0 : -ENOMEM;
 }
 
 int root_join_untracked(struct grouper *grouper)
@@ -356,6 +357,6 @@ int root_join_untracked(struct grouper *grouper)
 				     &words[i]);
 	}
 	free(led.holders);
-	free(led.books);
+	free(led.metadata);
 	return error;
 }

@@ -145,20 +145,20 @@ static int add_group(const struct thread_census *census, const struct thread_gro
 int thread_census_figures(const struct thread_census *census, uint64_t now_ns,
 			  struct thread_figures *figures)
 {
-	const struct lm_thread_books *books = &census->books;
+	const struct lm_thread_ledger *ledger = &census->ledger;
 	int error = 0;
 
 	figures->followed = true;
-	figures->exact = !books->reaped_unseen && !books->dropped;
-	figures->untold = books->untracked_ends;
+	figures->exact = !ledger->reaped_unseen && !ledger->dropped;
+	figures->untold = ledger->untracked_ends;
 	figures->dead = census->dead.count;
 	figures->dead_stack_bytes = census->stack_bytes;
 	figures->dead_resident_bytes = census->resident_bytes;
 	figures->dead_heap_bytes = census->heap_bytes;
 	figures->dead_heap_count = census->heap_count;
-	figures->created = books->created;
-	figures->joined = books->joined;
-	figures->detached = books->detached;
+	figures->created = ledger->created;
+	figures->joined = ledger->joined;
+	figures->detached = ledger->detached;
 	for (size_t i = 0; i < census->groups.count && !error; i++)
 		error = add_group(census, &census->groups.items[i], now_ns, figures);
 	return error;
@@ -331,12 +331,12 @@ int thread_census_take(struct thread_census *census, const struct thread_table *
 
 	fill_proc(census);
 	if (process) {
-		census->books = process->books;
+		census->ledger = process->ledger;
 		error = take_dead(census, process->key, table, owners);
 	}
 	/* Whose they were nobody knows: they may be its own. */
 	if (bpf->threads_lost)
-		census->books.dropped += __atomic_load_n(bpf->threads_lost, __ATOMIC_RELAXED);
+		census->ledger.dropped += __atomic_load_n(bpf->threads_lost, __ATOMIC_RELAXED);
 	if (error || !census->dead.count)
 		return error;
 	qsort(census->dead.items, census->dead.count, sizeof(*census->dead.items), by_group);

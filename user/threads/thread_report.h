@@ -35,14 +35,14 @@ struct thread_group {
 };
 
 struct thread_census {
-	lm_process_key process; /* 0: it has no books yet */
+	lm_process_key process; /* 0: it has no ledger yet */
 	uint32_t pid;
 	char comm[16];
 	const char *why;	/* its threads cannot be followed; NULL: they are. Borrowed */
 	const char *why_before; /* the same of those that were there before the attach */
 	size_t dead_before;	/* of `dead`: made before the attach */
 	uint64_t alive;
-	struct lm_thread_books books;
+	struct lm_thread_ledger ledger;
 	uint64_t stack_bytes, resident_bytes; /* of dead threads */
 	uint64_t heap_bytes, heap_count;
 	VEC(struct dead_thread) dead;	 /* by group, then by age */

@@ -14,7 +14,7 @@
 
 /* What thread_seed() keeps while it runs. Internal to thread_seed*.c. */
 
-/* What was put on the books. */
+/* What was put on the ledger. */
 struct seeded {
 	lm_thread_id id;
 	uint64_t handle;
@@ -33,7 +33,7 @@ struct seeding {
 	const char *why;
 };
 
-/* What the probes and the lists say of a thread that was put on the books, set right. */
+/* What the probes and the lists say of a thread that was put on the ledger, set right. */
 
 /* Looks that may not find a thread listed as it was. */
 #define MAX_ABSENCES 4
@@ -53,7 +53,7 @@ static const struct listed_thread *find_listed(const struct seeding *seeding, ui
 		       by_handle);
 }
 
-/* Its end is still to come; or it came before its tid was on record, and nobody told the books. */
+/* Its end is still to come; or it came before its tid was on record, and nobody told the ledger. */
 static bool end_is_untold(const struct seeding *seeding, const struct seeded *seeded)
 {
 	lm_thread_id id;
@@ -77,7 +77,7 @@ static void change(const struct seeding *seeding, const struct seeded *seeded, b
 	bpf_map_update_elem(seeding->bpf->thread_records_fd, &seeded->id, &record, BPF_EXIST);
 }
 
-/* Takes it off the books again. */
+/* Takes it off the ledger again. */
 static void seeding_drop(const struct seeding *seeding, struct seeded *seeded)
 {
 	/* Its pthread_t may be another thread's by now; an entry without a record harms nobody. */
@@ -88,7 +88,7 @@ static void seeding_drop(const struct seeding *seeding, struct seeded *seeded)
 }
 
 /*
- * It is off the list. The probe of its reaping takes it off the books, now or in a moment, unless
+ * It is off the list. The probe of its reaping takes it off the ledger, now or in a moment, unless
  * it had passed before the record was there. true: wait.
  */
 static bool drop_if_missed(const struct seeding *seeding, struct seeded *seeded)
@@ -153,7 +153,7 @@ static bool seeding_check(struct seeding *seeding)
 	return again;
 }
 
-/* What the lists of threads say, and its way onto the books. */
+/* What the lists of threads say, and its way onto the ledger. */
 
 static int read_memory(void *context, uint64_t address, void *buffer, size_t size)
 {
@@ -272,7 +272,7 @@ static int put(struct seeding *seeding, const struct listed_thread *thread)
 }
 
 /*
- * Puts the listed threads on the books that are not there yet; *fresh: how many were new, or could
+ * Puts the listed threads on the ledger that are not there yet; *fresh: how many were new, or could
  * not be told yet. 0; -E2BIG or another -errno of the maps; -ENOMEM.
  */
 static int seeding_put_new(struct seeding *seeding, size_t *fresh)
@@ -330,19 +330,19 @@ static int put_until_nothing_is_new(struct seeding *seeding)
 	return -EBUSY;
 }
 
-/* Opens the books; what was counted in vain until now is told. */
-static int open_books(const struct seeding *seeding, struct thread_missed *missed)
+/* Opens the ledger; what was counted in vain until now is told. */
+static int open_ledgers(const struct seeding *seeding, struct thread_missed *missed)
 {
-	struct lm_thread_books books = {0};
-	int fd = seeding->bpf->thread_books_fd;
+	struct lm_thread_ledger ledger = {0};
+	int fd = seeding->bpf->thread_ledgers_fd;
 
-	if (bpf_map_update_elem(fd, &seeding->tasks.process, &books, BPF_NOEXIST) &&
+	if (bpf_map_update_elem(fd, &seeding->tasks.process, &ledger, BPF_NOEXIST) &&
 	    errno != EEXIST)
 		return -errno;
-	if (bpf_map_lookup_elem(fd, &seeding->tasks.process, &books))
+	if (bpf_map_lookup_elem(fd, &seeding->tasks.process, &ledger))
 		return -errno;
-	missed->ends = books.untracked_ends;
-	missed->joins = books.untracked_joins;
+	missed->ends = ledger.untracked_ends;
+	missed->joins = ledger.untracked_joins;
 	return 0;
 }
 
@@ -366,7 +366,7 @@ int thread_seed(const struct bpf_side *bpf, const struct thread_seed *seed,
 	if (!error)
 		error = put_until_nothing_is_new(&seeding);
 	if (!error)
-		error = open_books(&seeding, missed);
+		error = open_ledgers(&seeding, missed);
 	if (!error && seeding.seeded.count)
 		error = thread_tasks_open_process(bpf, seed->pid);
 	for (size_t i = 0; error && i < seeding.seeded.count; i++)

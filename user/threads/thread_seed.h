@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Puts the threads on the books that were made before the probes were there.
+ * Puts the threads on the ledger that were made before the probes were there.
  *
  * The probes come first, so nothing that happens to a thread from then on is missed; then the
  * process' own lists are walked, and each thread that has no record gets one: a dead one waits to
@@ -24,7 +24,7 @@ struct thread_seed {
 	uint32_t *next_id; /* of this process; kept between calls */
 };
 
-/* What the books have as untracked from the time until they were complete: it was looked at here.
+/* What the ledger have as untracked from the time until they were complete: it was looked at here.
  */
 struct thread_missed {
 	uint64_t ends, joins;

@@ -186,7 +186,7 @@ int thread_table_purge(const struct bpf_side *bpf, const struct hash *ended)
 		bpf_map_delete_elem(bpf->thread_handles_fd, &purge.handles.items[i]);
 	if (!error) {
 		delete_keys(bpf->thread_records_fd, &purge.ids);
-		delete_keys(bpf->thread_books_fd, ended);
+		delete_keys(bpf->thread_ledgers_fd, ended);
 	}
 	hash_free(&purge.ids);
 	vec_free(&purge.handles);
@@ -209,7 +209,7 @@ static int take_threads(const void *keys, const void *values, size_t count, void
 	return 0;
 }
 
-static int take_books(const void *keys, const void *values, size_t count, void *context)
+static int take_ledgers(const void *keys, const void *values, size_t count, void *context)
 {
 	struct thread_table *table = context;
 
@@ -219,7 +219,7 @@ static int take_books(const void *keys, const void *values, size_t count, void *
 		if (!process)
 			return -ENOMEM;
 		process->key = ((const lm_process_key *)keys)[i];
-		process->books = ((const struct lm_thread_books *)values)[i];
+		process->ledger = ((const struct lm_thread_ledger *)values)[i];
 	}
 	return 0;
 }
@@ -249,8 +249,8 @@ int thread_table_read(const struct bpf_side *bpf, struct thread_table *table)
 			     take_threads, &read);
 
 	if (!error)
-		error = map_walk(bpf->thread_books_fd, sizeof(lm_process_key),
-				 sizeof(struct lm_thread_books), take_books, &read);
+		error = map_walk(bpf->thread_ledgers_fd, sizeof(lm_process_key),
+				 sizeof(struct lm_thread_ledger), take_ledgers, &read);
 	if (error)
 		return error;
 	if (read.threads.count)

@@ -9,13 +9,13 @@
 #include "probe/loader.h"
 
 struct thread_table {
-	VEC(struct lm_thread) threads; /* on the books, living and dead; by process, then by age */
+	VEC(struct lm_thread) threads; /* on the ledger, living and dead; by process, then by age */
 	VEC(struct thread_process) processes;
 };
 
 struct thread_process {
 	lm_process_key key;
-	struct lm_thread_books books;
+	struct lm_thread_ledger ledger;
 };
 
 /* 0 or -errno, and *table untouched. */

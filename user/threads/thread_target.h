@@ -24,8 +24,8 @@ struct thread_target {
 	struct code_watch code;	  /* what has become of the probes */
 	/* Which threads there were before the attach (thread_seed.h). */
 	const char *why_before;	     /* that cannot be told, a literal; NULL: it could */
-	struct thread_missed missed; /* to be taken off lm_thread_books */
-	uint32_t seeded;	     /* threads that were put on the books */
+	struct thread_missed missed; /* to be taken off lm_thread_ledger */
+	uint32_t seeded;	     /* threads that were put on the ledger */
 };
 
 struct thread_mapper {

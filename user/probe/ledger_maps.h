@@ -11,16 +11,16 @@
 struct bpf_object;
 
 /* Before the load. Of `config` the three sizes count. */
-void books_maps_size(const struct bpf_object *object, const struct loader_config *config);
+void ledger_maps_size(const struct bpf_object *object, const struct loader_config *config);
 
-/* After it: descriptors, and the arrays memory-mapped. 0 or -errno; books_maps_close in either
+/* After it: descriptors, and the arrays memory-mapped. 0 or -errno; ledger_maps_close in either
  * case. */
-int books_maps_export(struct bpf_side *bpf, const struct bpf_object *object);
+int ledger_maps_export(struct bpf_side *bpf, const struct bpf_object *object);
 /* What is mapped keeps a map in the kernel, whoever else lets go of it. */
-void books_maps_close(struct bpf_side *bpf);
+void ledger_maps_close(struct bpf_side *bpf);
 
 /* Variables have places of their own in each skeleton. */
-#define books_set_knobs(skeleton, config)                                                          \
+#define ledger_set_knobs(skeleton, config)                                                         \
 	do {                                                                                       \
 		(skeleton)->rodata->min_size = (config)->min_size;                                 \
 		(skeleton)->rodata->max_size = (config)->max_size;                                 \
@@ -28,10 +28,10 @@ void books_maps_close(struct bpf_side *bpf);
 		(skeleton)->rodata->sample_bytes = (config)->sample_bytes;                         \
 		(skeleton)->rodata->max_sites = (config)->max_sites;                               \
 		(skeleton)->rodata->max_processes = (config)->max_processes;                       \
-		books_fill_exp_table((skeleton)->rodata->exp_table);                               \
+		ledger_fill_exp_table((skeleton)->rodata->exp_table);                              \
 	} while (0)
 
-#define books_export_counters(bpf, skeleton)                                                       \
+#define ledger_export_counters(bpf, skeleton)                                                      \
 	do {                                                                                       \
 		(bpf)->blocks_used = &(skeleton)->bss->blocks_used;                                \
 		(bpf)->sites_used = &(skeleton)->bss->sites_used;                                  \
@@ -44,6 +44,6 @@ void books_maps_close(struct bpf_side *bpf);
 	} while (0)
 
 /* Sampling's table of e^-x (bpf/sample.bpf.h). */
-void books_fill_exp_table(uint32_t table[9][32]);
+void ledger_fill_exp_table(uint32_t table[9][32]);
 
 #endif

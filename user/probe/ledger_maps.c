@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "probe/books_maps.h"
+#include "probe/ledger_maps.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ static const struct {
 	{"targets", FD(targets), FOR_PROCESSES},
 };
 
-void books_maps_size(const struct bpf_object *object, const struct loader_config *config)
+void ledger_maps_size(const struct bpf_object *object, const struct loader_config *config)
 {
 	const uint32_t sizes[] = {
 		[FOR_BLOCKS] = (uint32_t)config->max_blocks,
@@ -68,7 +68,7 @@ static void unmap_array(const void *array, size_t count, size_t value_size)
 		munmap((void *)array, array_bytes(count, value_size));
 }
 
-void books_maps_close(struct bpf_side *bpf)
+void ledger_maps_close(struct bpf_side *bpf)
 {
 	unmap_array(bpf->sites, bpf->max_sites, sizeof(*bpf->sites));
 	unmap_array(bpf->stacks, bpf->max_sites, sizeof(*bpf->stacks));
@@ -78,7 +78,7 @@ void books_maps_close(struct bpf_side *bpf)
 	bpf->processes = NULL;
 }
 
-int books_maps_export(struct bpf_side *bpf, const struct bpf_object *object)
+int ledger_maps_export(struct bpf_side *bpf, const struct bpf_object *object)
 {
 	bpf->sites = map_array(object, "sites", sizeof(*bpf->sites));
 	bpf->stacks = map_array(object, "stacks", sizeof(*bpf->stacks));
@@ -94,7 +94,7 @@ int books_maps_export(struct bpf_side *bpf, const struct bpf_object *object)
 	return 0;
 }
 
-void books_fill_exp_table(uint32_t table[9][32])
+void ledger_fill_exp_table(uint32_t table[9][32])
 {
 	for (unsigned whole = 1; whole < 32; whole++)
 		table[0][whole] = (uint32_t)(exp(-(double)whole) * 4294967296.0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The threads family's maps: who is on the books, and what each thread is in the middle of. */
-#ifndef LEAKMON_BPF_THREAD_BOOKS_H
-#define LEAKMON_BPF_THREAD_BOOKS_H
+/* The threads family's maps: who is on the ledger, and what each thread is in the middle of. */
+#ifndef LEAKMON_BPF_THREAD_LEDGER_H
+#define LEAKMON_BPF_THREAD_LEDGER_H
 
 #include "account.bpf.h"
 #include "leakmon_thread.h"
@@ -35,11 +35,11 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set at load */
 	__type(key, lm_process_key);
-	__type(value, struct lm_thread_books);
-} thread_books SEC(".maps");
+	__type(value, struct lm_thread_ledger);
+} thread_ledgers SEC(".maps");
 
 __u64 thread_count = 0; /* the latest lm_thread_id */
-__u64 threads_lost = 0; /* events that could not be put on any books */
+__u64 threads_lost = 0; /* events that could not be put on any ledger */
 
 enum thread_call_kind {
 	THREAD_CALL_NONE,
@@ -79,19 +79,19 @@ static __always_inline lm_process_key process_of(struct task_struct *task)
 	return process_key(owner, owner->self_exec_id);
 }
 
-static __always_inline struct lm_thread_books *books_of(lm_process_key process)
+static __always_inline struct lm_thread_ledger *thread_ledger_of(lm_process_key process)
 {
-	return bpf_map_lookup_elem(&thread_books, &process);
+	return bpf_map_lookup_elem(&thread_ledgers, &process);
 }
 
-static __noinline struct lm_thread_books *books_open(lm_process_key process)
+static __noinline struct lm_thread_ledger *thread_ledger_open(lm_process_key process)
 {
-	struct lm_thread_books empty = {}, *books = books_of(process);
+	struct lm_thread_ledger empty = {}, *ledger = thread_ledger_of(process);
 
-	if (books)
-		return books;
-	bpf_map_update_elem(&thread_books, &process, &empty, BPF_NOEXIST);
-	return books_of(process);
+	if (ledger)
+		return ledger;
+	bpf_map_update_elem(&thread_ledgers, &process, &empty, BPF_NOEXIST);
+	return thread_ledger_of(process);
 }
 
 static __always_inline void count(u64 *counter)
@@ -99,13 +99,13 @@ static __always_inline void count(u64 *counter)
 	__sync_fetch_and_add(counter, 1);
 }
 
-/* Takes a thread off the books: true for the one who did. What the kernel refuses is a loss. */
-static __always_inline bool record_remove(struct lm_thread_books *books, lm_thread_id id)
+/* Takes a thread off the ledger: true for the one who did. What the kernel refuses is a loss. */
+static __always_inline bool record_remove(struct lm_thread_ledger *ledger, lm_thread_id id)
 {
 	int error = bpf_map_delete_elem(&thread_records, &id);
 
-	if (error && error != -ENOENT && books)
-		count(&books->dropped);
+	if (error && error != -ENOENT && ledger)
+		count(&ledger->dropped);
 	return !error;
 }
 
