@@ -25,7 +25,7 @@ static struct interval rate_seen(uint64_t seed, double rate, double burst, size_
 
 		for (size_t j = 0; j < bursts; j++)
 			count += burst > 1 ? 1 + sim_poisson(&random, burst - 1) : 1;
-		window_sums_add(&lengths, length_s);
+		window_sums_add(&lengths, length_s, length_s);
 		if (count)
 			count_sums_add(&counts, length_s, (double)count, (double)count, 1);
 	}
@@ -67,7 +67,7 @@ static void what_was_never_seen_may_be_there_but_is_rare(void **state)
 	(void)state;
 	assert_true(rate.low == 0 && isinf(rate.high));
 	for (size_t i = 0; i < 100; i++)
-		window_sums_add(&windows, 0.1);
+		window_sums_add(&windows, 0.1, 0.1);
 	rate = interval_rate(&counts, &windows);
 	assert_true(rate.estimate == 0 && rate.low == 0);
 	/* Garwood's limit for nothing seen is 3.69; Wilson and Hilferty come near. */
@@ -90,7 +90,7 @@ static void a_balance_may_be_negative_and_is_covered(void **state)
 			double count = (double)sim_poisson(&random, 900 * length_s) -
 				       (double)sim_poisson(&random, 1000 * length_s);
 
-			window_sums_add(&windows, length_s);
+			window_sums_add(&windows, length_s, length_s);
 			count_sums_add(&balance, length_s, count, fabs(count), 1);
 		}
 		net = interval_balance(&balance, &windows);
@@ -177,9 +177,31 @@ static void students_quantiles_are_those_of_the_tables(void **state)
 	assert_true(fabs(student_t(1e9) - 1.960) < 0.001);
 }
 
+/* 1,000 births in windows of 10 s by the clock, worth 4 s of the process's time. */
+static void a_rate_is_between_what_the_clock_and_what_the_process_says(void **state)
+{
+	struct window_sums windows = {0};
+	struct count_sums births = {0}, balance = {0};
+	struct interval rate, net;
+
+	(void)state;
+	for (size_t i = 0; i < 100; i++) {
+		window_sums_add(&windows, 0.04, 0.1);
+		count_sums_add(&births, 0.04, 10, 10, 1);
+		count_sums_add(&balance, 0.04, 10, 10, 1);
+	}
+	rate = interval_rate(&births, &windows);
+	net = interval_balance(&balance, &windows);
+	assert_true(rate.low > 90 && rate.low < 100);
+	assert_true(rate.high > 250 && rate.high < 275);
+	assert_true(rate.estimate > 158 && rate.estimate < 159);
+	assert_true(net.low > 99.9 && net.low < 100.1 && net.high > 249.9 && net.high < 250.1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rate_is_between_what_the_clock_and_what_the_process_says),
 		cmocka_unit_test(rates_are_covered_from_rare_to_frequent_and_in_bursts),
 		cmocka_unit_test(what_was_never_seen_may_be_there_but_is_rare),
 		cmocka_unit_test(a_balance_may_be_negative_and_is_covered),

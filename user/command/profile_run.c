@@ -262,6 +262,7 @@ static int take_births(struct profile_run *run, struct profile_target *target,
 	struct window_taken taken = {
 		.at_s = (from_s + to_s) / 2,
 		.length_s = to_s - from_s - run->slowed_s,
+		.wall_s = to_s - from_s,
 		.end_s = seconds_of(run, window->read_ns),
 		.balance = balance_of(window),
 		.births = births->list.items,
@@ -385,7 +386,8 @@ static double cpu_of(const struct profile_target *target)
 
 /*
  * A process that computes all the time does less in a window than it does alone, by what the hits
- * cost it; one that waits catches up. The former's windows are worth less time than they took.
+ * cost it; one that waits catches up. The former's windows are worth less time than they took, save
+ * for what it does by the clock: nobody can tell which, so interval_rate() is given both.
  */
 static double slowed_by(const struct profile_run *run)
 {

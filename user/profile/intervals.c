@@ -6,10 +6,11 @@
 /* 97.5 % of the normal distribution */
 #define Z 1.959963985
 
-void window_sums_add(struct window_sums *sums, double length_s)
+void window_sums_add(struct window_sums *sums, double length_s, double wall_s)
 {
 	sums->windows++;
 	sums->time_s += length_s;
+	sums->wall_s += wall_s;
 	sums->time2 += length_s * length_s;
 }
 
@@ -27,6 +28,7 @@ void window_sums_join(struct window_sums *total, const struct window_sums *part)
 {
 	total->windows += part->windows;
 	total->time_s += part->time_s;
+	total->wall_s += part->wall_s;
 	total->time2 += part->time2;
 }
 
@@ -67,6 +69,15 @@ static double residual_variance(const struct count_sums *counts, const struct wi
 	return fmax(squares, 0) * windows->windows / fmax(windows->windows - 1, 1);
 }
 
+/*
+ * What a process does by its own pace comes more slowly while probes slow it, what it does by the
+ * clock does not. So a rate is at most what the windows' worth says, at least what the clock says.
+ */
+static double clock_share(const struct window_sums *windows)
+{
+	return windows->wall_s > windows->time_s ? windows->time_s / windows->wall_s : 1;
+}
+
 struct interval interval_rate(const struct count_sums *counts, const struct window_sums *windows)
 {
 	struct interval rate = {.high = INFINITY};
@@ -89,8 +100,9 @@ struct interval interval_rate(const struct count_sums *counts, const struct wind
 	variance += most * most;
 	rate.high = gamma_quantile(above * above / variance, quantile) * variance / above /
 		    windows->time_s;
-	rate.low = fmin(rate.low, rate.estimate);
+	rate.low = fmin(rate.low, rate.estimate) * clock_share(windows);
 	rate.high = fmax(rate.high, rate.estimate);
+	rate.estimate *= sqrt(clock_share(windows));
 	return rate;
 }
 
@@ -102,12 +114,17 @@ struct interval interval_balance(const struct count_sums *counts, const struct w
 	if (windows->time_s <= 0)
 		return balance;
 	balance.estimate = counts->sum / windows->time_s;
-	if (windows->windows < 2)
+	if (windows->windows < 2) {
+		balance.estimate *= sqrt(clock_share(windows));
 		return balance;
+	}
 	half = student_t(windows->windows - 1) *
 	       sqrt(residual_variance(counts, windows, balance.estimate)) / windows->time_s;
 	balance.low = balance.estimate - half;
 	balance.high = balance.estimate + half;
+	balance.low *= balance.low > 0 ? clock_share(windows) : 1;
+	balance.high *= balance.high < 0 ? clock_share(windows) : 1;
+	balance.estimate *= sqrt(clock_share(windows));
 	return balance;
 }
 

@@ -30,8 +30,9 @@ struct interval {
 /* Of all windows that count. */
 struct window_sums {
 	double windows;
-	double time_s;
-	double time2; /* of the squares of their lengths */
+	double time_s; /* what they are worth of the process's time */
+	double wall_s; /* what they took: more, where probes slowed it */
+	double time2;  /* of the squares of their lengths */
 };
 
 /* Of what was counted in them, weighted; windows in which nothing was add nothing. */
@@ -43,7 +44,7 @@ struct count_sums {
 	double weight_most; /* the largest weight */
 };
 
-void window_sums_add(struct window_sums *sums, double length_s);
+void window_sums_add(struct window_sums *sums, double length_s, double wall_s);
 /* What one window holds: `count`, from weights whose squares sum up to weights2. */
 void count_sums_add(struct count_sums *sums, double length_s, double count, double weights2,
 		    double weight_most);

@@ -173,7 +173,8 @@ static int admit_all(struct profiled *profiled, struct sample_window *window,
 
 int profiled_take(struct profiled *profiled, const struct window_taken *taken)
 {
-	struct profile_window at = {.at_s = taken->at_s, .length_s = taken->length_s};
+	struct profile_window at = {
+		.at_s = taken->at_s, .length_s = taken->length_s, .wall_s = taken->wall_s};
 	struct sample_window *window;
 	int error;
 

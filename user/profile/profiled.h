@@ -77,9 +77,9 @@ struct window_block {
 };
 
 struct window_taken {
-	double at_s, length_s,
-		end_s;	/* of births: their middle and length; when blocks were read */
-	double balance; /* allocations - frees */
+	double at_s, length_s, wall_s; /* of births: as struct profile_window */
+	double end_s;		       /* when blocks were read */
+	double balance;		       /* allocations - frees */
 	const struct window_births *births;
 	size_t birth_count;
 	struct window_block *blocks; /* are brought into another order */

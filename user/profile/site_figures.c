@@ -108,7 +108,7 @@ void process_figures_window(struct process_figures *process, const struct profil
 	epoch = &process->epochs[epoch_of(process->merges, window->at_s)];
 	process->tracked_s += window->length_s;
 	process->last_s = fmax(process->last_s, window->at_s);
-	window_sums_add(&epoch->windows, window->length_s);
+	window_sums_add(&epoch->windows, window->length_s, window->wall_s);
 	count_sums_add(&epoch->balance, window->length_s, balance, fabs(balance), 1);
 }
 
@@ -126,10 +126,10 @@ void site_figures_births(struct site_figures *site, const struct process_figures
 void process_figures_looked(struct process_figures *process, const struct profile_window *window,
 			    size_t age)
 {
-	window_sums_add(&process->looked[age], window->length_s);
+	window_sums_add(&process->looked[age], window->length_s, window->wall_s);
 	if (age == PROFILE_AGE_SETTLED)
 		window_sums_add(&process->epochs[epoch_of(process->merges, window->at_s)].settled,
-				window->length_s);
+				window->length_s, window->wall_s);
 }
 
 void site_figures_looked(struct site_figures *site, const struct process_figures *process,

@@ -74,7 +74,8 @@ struct site_figures {
 
 struct profile_window {
 	double at_s;	 /* its middle */
-	double length_s; /* in which births were counted */
+	double length_s; /* in which births were counted, as interval_rate() has it */
+	double wall_s;	 /* the same by the clock */
 };
 
 /* Each window once, and its balance; then each site in which blocks were born. */
