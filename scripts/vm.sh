@@ -62,6 +62,9 @@ initramfs_make() {
 	# glibc loads it when a thread is cancelled or calls pthread_exit.
 	unwinder=$(gcc -print-file-name=libgcc_s.so.1)
 	install -D -m 755 "$unwinder" "$root/lib/$(gcc -print-multiarch)/libgcc_s.so.1"
+	# A second C library (dlmopen) looks for its loader where libraries are.
+	loader=$(ldd build/workloads/rewriter | grep -o '/[^ ]*ld-linux[^ ]*')
+	install -D -m 755 "$loader" "$root/lib/$(gcc -print-multiarch)/$(basename "$loader")"
 	for workload in $workloads; do
 		install_program "build/workloads/$workload"
 	done
