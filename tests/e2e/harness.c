@@ -192,3 +192,14 @@ json_t *watch(struct harness *harness, struct child *workload, const char *comma
 	workload_do(harness, workload, command);
 	return monitor_stop(harness, monitor);
 }
+
+json_t *monitor_snapshot(struct harness *harness, struct child *monitor)
+{
+	child_signal(monitor, SIGUSR1);
+	return monitor_report(harness, monitor);
+}
+
+pid_t workload_child(struct harness *harness, struct child *workload)
+{
+	return (pid_t)number_at(workload_ask(harness, workload, "child"), "pid");
+}

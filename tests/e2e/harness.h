@@ -95,6 +95,9 @@ void workload_do(struct harness *harness, struct child *workload, const char *co
 /* Sends a command that answers with JSON ("ledger"). */
 json_t *workload_ask(struct harness *harness, struct child *workload, const char *command);
 
+/* The process that it made last, by its answer to "child". */
+pid_t workload_child(struct harness *harness, struct child *workload);
+
 /* MONITOR(h, "-p", pid): starts leakmon. */
 struct child *monitor_start(struct harness *harness, const char *const *argv, before_exec prepare);
 #define MONITOR(harness, ...) monitor_start(harness, ARGUMENTS("leakmon", __VA_ARGS__), NULL)
@@ -105,6 +108,8 @@ struct child *monitor_attached(struct harness *harness, struct child *monitor);
 void monitor_wait_attached(struct harness *harness, struct child *monitor, pid_t pid);
 /* The next report, as JSON. */
 json_t *monitor_report(struct harness *harness, struct child *monitor);
+/* A report that SIGUSR1 asks for. */
+json_t *monitor_snapshot(struct harness *harness, struct child *monitor);
 /* SIGINT, exit code 0, and the last report. */
 json_t *monitor_stop(struct harness *harness, struct child *monitor);
 /* Waits for the end: the exit code must be `code`, and stderr must hold `words`. */
@@ -136,6 +141,8 @@ struct held held_by(json_t *process, const char *function);
 		assert_int_equal(held_.bytes, octets);                                             \
 	} while (0)
 
+/* Whether this is among the causes for which a process is not exact. */
+bool is_inexact_by(json_t *process, const char *cause);
 /* What is not exact says why, once. */
 void expect_doubt(json_t *process, const char *cause);
 /* allocations = frees + outstanding + purged + dropped. */

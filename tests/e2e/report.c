@@ -120,3 +120,16 @@ void expect_truth(json_t *report, json_t *truth)
 		    number_at(truth, "outstanding_bytes"));
 	assert_true(json_is_true(json_object_get(process, "exact")));
 }
+
+bool is_inexact_by(json_t *process, const char *cause)
+{
+	json_t *name;
+	size_t i;
+
+	json_array_foreach(json_object_get(process, "inexact"), i, name)
+	{
+		if (!strcmp(json_string_value(name), cause))
+			return true;
+	}
+	return false;
+}

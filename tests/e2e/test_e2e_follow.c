@@ -10,30 +10,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static json_t *snapshot_now(struct harness *harness, struct child *monitor)
-{
-	child_signal(monitor, SIGUSR1);
-	return monitor_report(harness, monitor);
-}
-
-static pid_t child_of(struct harness *harness, struct child *brood)
-{
-	return (pid_t)number_at(workload_ask(harness, brood, "child"), "pid");
-}
-
-static bool has_cause(json_t *process, const char *cause)
-{
-	json_t *name;
-	size_t i;
-
-	json_array_foreach(json_object_get(process, "inexact"), i, name)
-	{
-		if (!strcmp(json_string_value(name), cause))
-			return true;
-	}
-	return false;
-}
-
 static void expect_exact(json_t *process, bool exact)
 {
 	assert_true(json_is_boolean(json_object_get(process, "exact")));
@@ -132,7 +108,7 @@ static void children_of_a_parent_that_never_allocated_are_all_followed(void **st
 	size_t i;
 
 	workload_do(harness, brood, "crowd");
-	report = snapshot_now(harness, monitor);
+	report = monitor_snapshot(harness, monitor);
 	assert_int_equal(json_array_size(json_object_get(report, "processes")), 1 + 6);
 	json_array_foreach(json_object_get(report, "processes"), i, process)
 		expect_exact(process, true);
@@ -148,7 +124,7 @@ static void a_child_that_vfork_made_is_followed_from_its_exec_on(void **state)
 						 "--format", "json", "3600");
 
 	workload_do(harness, brood, "spawn");
-	monitor_wait_attached(harness, monitor, child_of(harness, brood));
+	monitor_wait_attached(harness, monitor, workload_child(harness, brood));
 	workload_do(harness, brood, "end");
 	expect_exact(process_of(monitor_stop(harness, monitor), brood->pid), true);
 }
@@ -161,22 +137,22 @@ static void children_whose_forks_were_lost_are_found_and_the_loss_is_said(void *
 						 "--format", "json", "3600");
 	json_t *report, *child;
 
-	expect_exact(process_of(snapshot_now(harness, monitor), brood->pid), true);
+	expect_exact(process_of(monitor_snapshot(harness, monitor), brood->pid), true);
 	child_signal(monitor, SIGSTOP);
 	workload_do(harness, brood, "seed");
 	workload_do(harness, brood, "burst");
 	workload_do(harness, brood, "fork");
 	child_signal(monitor, SIGCONT);
-	monitor_wait_attached(harness, monitor, child_of(harness, brood));
+	monitor_wait_attached(harness, monitor, workload_child(harness, brood));
 	child_wait_text(harness, monitor, &monitor->err, "forks or execs came faster");
 	workload_ask(harness, brood, "work");
-	report = snapshot_now(harness, monitor);
+	report = monitor_snapshot(harness, monitor);
 	expect_held(process_of(report, brood->pid), "leak_seed", 10, 640);
 	expect_exact(process_of(report, brood->pid), false);
-	assert_true(has_cause(process_of(report, brood->pid), "events_lost"));
-	child = process_of(report, child_of(harness, brood));
+	assert_true(is_inexact_by(process_of(report, brood->pid), "events_lost"));
+	child = process_of(report, workload_child(harness, brood));
 	expect_held(child, "leak_own", 5, 160);
-	assert_true(has_cause(child, "events_lost"));
+	assert_true(is_inexact_by(child, "events_lost"));
 	workload_do(harness, brood, "end");
 	monitor_stop(harness, monitor);
 }
@@ -231,12 +207,12 @@ static void an_exec_by_another_thread_is_probed_again_and_the_gap_is_said(void *
 	expect_ready(harness, workload);
 	child_wait_text(harness, monitor, &monitor->err, "probed it again");
 	workload_do(harness, workload, "go");
-	report = snapshot_now(harness, monitor);
+	report = monitor_snapshot(harness, monitor);
 	process = process_of(report, workload->pid);
 	expect_held(process, "leak_second", 4, 256);
 	expect_held(process, "leak_first", 0, 0);
 	expect_exact(process, false);
-	assert_true(has_cause(process, "late_exec"));
+	assert_true(is_inexact_by(process, "late_exec"));
 
 	/* The next one is an ordinary exec: nothing of it is missed. */
 	workload_send(workload, "exec");
@@ -327,7 +303,7 @@ static void a_setuid_program_that_a_child_becomes_is_followed(void **state)
 	expect_setuid(pid);
 	monitor_wait_attached(harness, monitor, pid);
 	workload_do(harness, monitor, "go");
-	expect_leaks(process_of(snapshot_now(harness, monitor), pid));
+	expect_leaks(process_of(monitor_snapshot(harness, monitor), pid));
 	workload_send(monitor, "quit");
 	assert_int_equal(child_end(harness, monitor), 0);
 }

@@ -11,17 +11,6 @@
 
 #define STORM 2000
 
-static pid_t child_of(struct harness *harness, struct child *brood)
-{
-	return (pid_t)number_at(workload_ask(harness, brood, "child"), "pid");
-}
-
-static json_t *snapshot_now(struct harness *harness, struct child *monitor)
-{
-	child_signal(monitor, SIGUSR1);
-	return monitor_report(harness, monitor);
-}
-
 static size_t descriptors_of(pid_t pid)
 {
 	char path[64];
@@ -62,15 +51,15 @@ static void inherited_frees_are_no_errors_and_children_have_ledgers_of_their_own
 
 	workload_do(harness, brood, "seed");
 	workload_do(harness, brood, "fork");
-	monitor_wait_attached(harness, monitor, child_of(harness, brood));
+	monitor_wait_attached(harness, monitor, workload_child(harness, brood));
 	truth = workload_ask(harness, brood, "work");
 	workload_do(harness, brood, "late");
-	report = snapshot_now(harness, monitor);
+	report = monitor_snapshot(harness, monitor);
 	expect_balance(report);
 	assert_int_equal(ledger_at(report, "inherited_frees"), 4);
 	assert_int_equal(ledger_at(report, "untracked_frees"), 0);
 	expect_held(process_of(report, brood->pid), "leak_seed", 13, 13 * 64);
-	child = process_of(report, child_of(harness, brood));
+	child = process_of(report, workload_child(harness, brood));
 	expect_held(child, "leak_own", number_at(truth, "outstanding_count"),
 		    number_at(truth, "outstanding_bytes"));
 	assert_true(json_is_true(json_object_get(child, "exact")));
@@ -98,7 +87,7 @@ static void a_name_chooses_those_that_run_and_those_that_start_later(void **stat
 	workload_do(harness, first, "go");
 	workload_do(harness, second, "go");
 	workload_do(harness, other, "go");
-	report = snapshot_now(harness, monitor);
+	report = monitor_snapshot(harness, monitor);
 	expect_balance(report);
 	assert_int_equal(json_array_size(json_object_get(report, "processes")), 2);
 	expect_held(process_of(report, first->pid), "leak_block", 7, 700);
@@ -107,7 +96,7 @@ static void a_name_chooses_those_that_run_and_those_that_start_later(void **stat
 	/* The monitor goes on when all have ended: more may come. */
 	child_kill(first);
 	child_kill(second);
-	report = snapshot_now(harness, monitor);
+	report = monitor_snapshot(harness, monitor);
 	assert_int_equal(json_array_size(json_object_get(report, "processes")), 0);
 	assert_int_equal(ledger_at(report, "purged"), 16);
 	expect_balance(monitor_stop(harness, monitor));
@@ -161,14 +150,14 @@ static void a_fork_storm_loses_no_target_and_leaks_nothing_of_ours(void **state)
 	/* Whatever is made once has been made after the first of two storms. */
 	workload_do(harness, brood, "seed");
 	workload_do(harness, brood, "storm");
-	snapshot_now(harness, monitor);
-	snapshot_now(harness, monitor);
+	monitor_snapshot(harness, monitor);
+	monitor_snapshot(harness, monitor);
 	descriptors = descriptors_of(monitor->pid);
 	kb = resident_kb(monitor->pid);
 	workload_do(harness, brood, "storm");
 	workload_do(harness, brood, "late");
-	snapshot_now(harness, monitor);
-	report = snapshot_now(harness, monitor);
+	monitor_snapshot(harness, monitor);
+	report = monitor_snapshot(harness, monitor);
 	assert_in_range(descriptors_of(monitor->pid), descriptors - 16, descriptors + 1);
 	assert_true(resident_kb(monitor->pid) - kb < 4096);
 	expect_held(process_of(report, brood->pid), "leak_seed", 13, 13 * 64);

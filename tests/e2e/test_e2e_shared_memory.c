@@ -13,30 +13,6 @@ static struct child *attach(struct harness *harness, struct child *workload)
 				"3600");
 }
 
-static json_t *snapshot_now(struct harness *harness, struct child *monitor)
-{
-	child_signal(monitor, SIGUSR1);
-	return monitor_report(harness, monitor);
-}
-
-static pid_t child_of(struct harness *harness, struct child *workload)
-{
-	return (pid_t)number_at(workload_ask(harness, workload, "child"), "pid");
-}
-
-static bool has_cause(json_t *process, const char *cause)
-{
-	json_t *name;
-	size_t i;
-
-	json_array_foreach(json_object_get(process, "inexact"), i, name)
-	{
-		if (!strcmp(json_string_value(name), cause))
-			return true;
-	}
-	return false;
-}
-
 static void expect_exact(json_t *process)
 {
 	assert_true(json_is_true(json_object_get(process, "exact")));
@@ -46,7 +22,7 @@ static void expect_exact(json_t *process)
 static void expect_unseen(json_t *process, json_int_t tasks)
 {
 	assert_true(json_is_false(json_object_get(process, "exact")));
-	assert_true(has_cause(process, "shared_memory"));
+	assert_true(is_inexact_by(process, "shared_memory"));
 	assert_int_equal(number_at(json_object_get(process, "shared_memory"), "count"), tasks);
 }
 
@@ -74,7 +50,7 @@ static void a_vfork_child_that_allocates_is_not_passed_over(void **state)
 
 	workload_do(harness, workload, "own");
 	workload_do(harness, workload, "vfork");
-	process = process_of(snapshot_now(harness, monitor), workload->pid);
+	process = process_of(monitor_snapshot(harness, monitor), workload->pid);
 	if (held_by(process, "leak_vforked").count != 4444)
 		expect_unseen(process, 1);
 	else
@@ -115,11 +91,11 @@ static void a_child_that_stays_is_followed_and_counted_with_its_parent(void **st
 
 	workload_do(harness, workload, "own");
 	workload_do(harness, workload, "clone");
-	monitor_wait_attached(harness, monitor, child_of(harness, workload));
+	monitor_wait_attached(harness, monitor, workload_child(harness, workload));
 	/* The message comes a moment before the child is known to be followed. */
-	snapshot_now(harness, monitor);
+	monitor_snapshot(harness, monitor);
 	workload_do(harness, workload, "work");
-	report = snapshot_now(harness, monitor);
+	report = monitor_snapshot(harness, monitor);
 	assert_int_equal(json_array_size(json_object_get(report, "processes")), 1);
 	process = process_of(report, workload->pid);
 	expect_held(process, "leak_own", 3333, 333300);
@@ -140,7 +116,7 @@ static void a_child_that_does_not_wait_makes_its_parent_inexact(void **state)
 	json_t *process;
 
 	workload_do(harness, workload, "hasty");
-	process = process_of(snapshot_now(harness, monitor), workload->pid);
+	process = process_of(monitor_snapshot(harness, monitor), workload->pid);
 	if (held_by(process, "leak_cloned").count != 444)
 		expect_unseen(process, 1);
 	workload_do(harness, workload, "end");
@@ -159,7 +135,7 @@ static void a_child_from_before_the_attach_is_found_once_it_allocates(void **sta
 	workload_do(harness, workload, "clone");
 	monitor = attach(harness, workload);
 	workload_do(harness, workload, "own");
-	process = process_of(snapshot_now(harness, monitor), workload->pid);
+	process = process_of(monitor_snapshot(harness, monitor), workload->pid);
 	expect_held(process, "leak_own", 3333, 333300);
 	expect_exact(process);
 	workload_do(harness, workload, "work");
