@@ -18,7 +18,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "symbol/debuginfod.h"
-#include "symbol/fetch_process.h"
 
 static char directory[] = "/tmp/leakmon-debuginfod-XXXXXX";
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "collect/live_threads.h"
+#include "collect/live_sum.h"
 #include "collect/owners.h"
 
 #define PROCESS 0x1000000042ull

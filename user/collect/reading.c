@@ -3,10 +3,14 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collect/map_walk.h"
+#include "collect/watched.h"
 
 void reading_free(struct reading *reading)
 {
@@ -100,4 +104,304 @@ int reading_take(struct reading *reading, const struct bpf_side *bpf,
 	if (!error && options->owners)
 		unscale_owners(options);
 	return error ? error : ledgers_read(bpf, &reading->after);
+}
+
+/* From a reading to a snapshot. */
+
+/* Whether a slot belongs in the report: what exec replaced is only in the ledger. */
+static bool slot_is_shown(const struct reading *reading, const struct lm_process *process)
+{
+	if (!process->key)
+		return false;
+	return process->state == LM_PROCESS_ALIVE ||
+	       (process->state == LM_PROCESS_EXITED && reading->options->keep_exited);
+}
+
+static void describe(struct snapshot_process *process, const struct lm_process *raw)
+{
+	char path[64], link[4096];
+	_cleanup_fclose_ FILE *comm = NULL;
+	ssize_t length;
+
+	process->key = raw->key;
+	process->pid = raw->tgid;
+	process->exited = raw->state != LM_PROCESS_ALIVE;
+	memcpy(process->comm, raw->comm, sizeof(process->comm));
+	process->comm[sizeof(process->comm) - 1] = '\0';
+	process->threads.counted = process->exited;
+	if (process->exited)
+		return;
+	thread_figures_count(&process->threads, (pid_t)raw->tgid);
+	snprintf(path, sizeof(path), "/proc/%u/exe", raw->tgid);
+	length = readlink(path, link, sizeof(link) - 1);
+	if (length > 0)
+		process->exe = strndup(link, (size_t)length);
+	/* A program may have renamed itself since its first allocation. */
+	snprintf(path, sizeof(path), "/proc/%u/comm", raw->tgid);
+	comm = fopen(path, "re");
+	if (comm && fgets(process->comm, sizeof(process->comm), comm))
+		process->comm[strcspn(process->comm, "\n")] = '\0';
+}
+
+static void judge(const struct reading *reading, const struct ledger *ledger,
+		  struct snapshot_process *process)
+{
+	process->exact = true;
+	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
+		if (ledger->dropped[i])
+			snapshot_doubt(process, INEXACT_DROPPED);
+	}
+	for (size_t i = 0; i < LM_LOST_MAX_; i++) {
+		if (ledger->lost_stacks[i])
+			snapshot_doubt(process, INEXACT_LOST_STACKS);
+	}
+	if (reading->options->sample_rate > 1 || reading->options->sample_bytes)
+		snapshot_doubt(process, INEXACT_SAMPLED);
+}
+
+/* What the ledger cannot show: nobody saw it happen. */
+static void note_doubts(const struct reading *reading, uint64_t start_ticks,
+			struct snapshot_process *process)
+{
+	struct lm_target target = {0};
+
+	watched_get(reading->bpf, (pid_t)process->pid, start_ticks, &target);
+	process->hidden_tasks = target.hidden_tasks;
+	process->hidden_pid = target.hidden_tgid;
+	if (target.hidden_tasks)
+		snapshot_doubt(process, INEXACT_SHARED_MEMORY);
+	if (target.late_execs)
+		snapshot_doubt(process, INEXACT_LATE_EXEC);
+	if (__atomic_load_n(reading->bpf->events_lost, __ATOMIC_RELAXED))
+		snapshot_doubt(process, INEXACT_EVENTS_LOST);
+}
+
+static void ledger_fill(const struct reading *reading, const uint64_t *purged, size_t slot,
+			struct ledger *ledger)
+{
+	static const struct lm_ledger unused;
+	bool appeared = slot >= reading->before.count; /* during the walk */
+
+	ledger_from_raw(appeared ? &unused : &reading->before.slots[slot],
+			&reading->after.slots[slot], purged[slot], ledger);
+	if (appeared)
+		return;
+	ledger->scanned = reading->options->combined_only ? ledger->outstanding
+							  : reading->sum.processes[slot].scanned;
+	ledger->outstanding_bytes =
+		live_unscale(reading->options, reading->sum.processes[slot].bytes);
+}
+
+static int add_site(const struct reading *reading, uint32_t index, struct snapshot_process *process)
+{
+	const struct collect_options *options = reading->options;
+	const struct lm_site *raw = &reading->bpf->sites[index];
+	struct live_site live = reading->sum.sites[index];
+	struct site *site;
+
+	if (options->combined_only) {
+		live.bytes = raw->allocated_bytes - raw->freed_bytes;
+		live.count = raw->allocated_count - raw->freed_count;
+	}
+	if (!live.count)
+		return 0;
+	site = vec_push(&process->sites);
+	if (!site)
+		return -ENOMEM;
+	*site = (struct site){
+		.index = index,
+		.bytes = live_unscale(options, live.bytes),
+		.count = live_unscale(options, live.count),
+		.allocated_bytes = live_unscale(options, raw->allocated_bytes),
+		.allocated_count = live_unscale(options, raw->allocated_count),
+		.freed_bytes = live_unscale(options, raw->freed_bytes),
+		.freed_count = live_unscale(options, raw->freed_count),
+		.by_dead_bytes = live_unscale(options, live.by_dead_bytes),
+		.by_dead_count = live_unscale(options, live.by_dead_count),
+		.depth = MIN(raw->depth, LM_MAX_FRAMES),
+		.lost = LM_LOST_NONE,
+		.end = raw->end < LM_WALK_MAX_ ? raw->end : LM_WALK_ROOT,
+	};
+	if (live.oldest_born_ns <= reading->sum.now_ns)
+		site->oldest_ns = reading->sum.now_ns - live.oldest_born_ns;
+	for (size_t i = 0; i < SITE_AGES_MAX_; i++)
+		site->ages[i] = live_unscale(options, live.ages[i]);
+	site->addresses = calloc(site->depth + 1, sizeof(*site->addresses));
+	if (!site->addresses)
+		return -ENOMEM;
+	memcpy(site->addresses, reading->bpf->stacks[index].frames,
+	       site->depth * sizeof(*site->addresses));
+	return 0;
+}
+
+/* The blocks for which no site could be had, under one explicit site. */
+static int add_lost_site(const struct reading *reading, const struct live_process *live,
+			 struct snapshot_process *process)
+{
+	struct site *site;
+
+	if (!live->lost.count)
+		return 0;
+	site = vec_push(&process->sites);
+	if (!site)
+		return -ENOMEM;
+	*site = (struct site){
+		.index = LM_SITE_LOST,
+		.lost = LM_LOST_SITES_FULL,
+		.bytes = live_unscale(reading->options, live->lost.bytes),
+		.count = live_unscale(reading->options, live->lost.count),
+		.by_dead_bytes = live_unscale(reading->options, live->lost.by_dead_bytes),
+		.by_dead_count = live_unscale(reading->options, live->lost.by_dead_count),
+		.oldest_ns =
+			reading->sum.now_ns - MIN(reading->sum.now_ns, live->lost.oldest_born_ns),
+	};
+	return 0;
+}
+
+/* Where each slot's process stands in the snapshot, +1; 0: it is not shown. */
+static int add_processes(const struct reading *reading, const uint64_t *purged,
+			 struct snapshot *snapshot, size_t *positions)
+{
+	for (size_t slot = 0; slot < reading->after.count; slot++) {
+		const struct lm_process *raw = &reading->bpf->processes[slot];
+		struct ledger ledger;
+		struct snapshot_process *process;
+
+		ledger_fill(reading, purged, slot, &ledger);
+		ledger_add(&snapshot->ledger, &ledger);
+		if (!slot_is_shown(reading, raw) || slot >= reading->before.count)
+			continue;
+		process = vec_push(&snapshot->processes);
+		if (!process)
+			return -ENOMEM;
+		positions[slot] = snapshot->processes.count;
+		process->ledger = ledger;
+		judge(reading, &ledger, process);
+		describe(process, raw);
+		note_doubts(reading, raw->start_boottime_ns / LM_TICK_NS, process);
+	}
+	return 0;
+}
+
+static bool has_pid(const struct snapshot *snapshot, uint32_t pid)
+{
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		if (snapshot->processes.items[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Losses that nobody could be charged with may be anybody's. */
+static void doubt_all(struct snapshot *snapshot, enum inexact_cause cause)
+{
+	for (size_t i = 0; i < snapshot->processes.count; i++)
+		snapshot_doubt(&snapshot->processes.items[i], cause);
+}
+
+/* A target that has not allocated since the attach holds nothing that we know of: it says so. */
+static int add_quiet(const struct reading *reading, const struct ledger *nobody,
+		     struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < reading->options->pid_count; i++) {
+		struct lm_process quiet = {.tgid = (uint32_t)reading->options->pids[i],
+					   .state = LM_PROCESS_ALIVE};
+		struct snapshot_process *process;
+
+		if (has_pid(snapshot, quiet.tgid))
+			continue;
+		process = vec_push(&snapshot->processes);
+		if (!process)
+			return -ENOMEM;
+		/* Or there was no room to know it. */
+		judge(reading, nobody, process);
+		describe(process, &quiet);
+		note_doubts(reading, WATCHED_ANY_START, process);
+	}
+	return 0;
+}
+
+static int add_sites(const struct reading *reading, struct snapshot *snapshot,
+		     const size_t *positions)
+{
+	int error = 0;
+
+	for (uint32_t index = 1; index < reading->site_count && !error; index++) {
+		uint64_t *slot = hash_get(&reading->slots, reading->bpf->sites[index].process);
+
+		if (slot && positions[*slot])
+			error = add_site(reading, index,
+					 &snapshot->processes.items[positions[*slot] - 1]);
+	}
+	for (size_t slot = 0; slot < reading->before.count && !error; slot++) {
+		if (positions[slot])
+			error = add_lost_site(reading, &reading->sum.processes[slot],
+					      &snapshot->processes.items[positions[slot] - 1]);
+	}
+	return error;
+}
+
+static int add_blocks(const struct reading *reading, struct snapshot *snapshot,
+		      const size_t *positions)
+{
+	for (size_t i = 0; i < reading->sum.blocks.count; i++) {
+		const struct live_block *live = &reading->sum.blocks.items[i];
+		uint64_t *slot = hash_get(&reading->slots, live->process);
+		struct block *block;
+
+		if (!slot || !positions[*slot])
+			continue;
+		block = vec_push(&snapshot->processes.items[positions[*slot] - 1].blocks);
+		if (!block)
+			return -ENOMEM;
+		*block = (struct block){.address = live->address,
+					.size = live->size,
+					.age_ns = reading->sum.now_ns -
+						  MIN(live->born_ns, reading->sum.now_ns),
+					.site = live->site,
+					.tid = live->tid,
+					.by_dead = live->by_dead};
+	}
+	return 0;
+}
+
+static void add_totals(const struct reading *reading, struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		struct snapshot_process *process = &snapshot->processes.items[i];
+
+		for (size_t j = 0; j < process->sites.count; j++) {
+			process->outstanding_bytes += process->sites.items[j].bytes;
+			process->outstanding_count += process->sites.items[j].count;
+		}
+		if (!reading->options->combined_only)
+			continue;
+		/* Without a walk over the live set, the sites are all there is to add up. */
+		process->ledger.outstanding_bytes = process->outstanding_bytes;
+		snapshot->ledger.outstanding_bytes += process->outstanding_bytes;
+	}
+}
+
+int reading_to_snapshot(const struct reading *reading, const uint64_t *purged,
+			struct snapshot *snapshot)
+{
+	_cleanup_free_ size_t *positions = calloc(reading->after.count + 1, sizeof(*positions));
+	struct ledger nobody = {0};
+	int error;
+
+	if (!positions)
+		return -ENOMEM;
+	ledger_fill(reading, purged, LM_SLOT_LOST, &nobody);
+	error = add_processes(reading, purged, snapshot, positions);
+	if (!error)
+		error = add_sites(reading, snapshot, positions);
+	if (!error)
+		error = add_blocks(reading, snapshot, positions);
+	if (!error)
+		add_totals(reading, snapshot);
+	if (!error)
+		error = add_quiet(reading, &nobody, snapshot);
+	if (nobody.dropped[LM_DROP_THREAD_STATE])
+		doubt_all(snapshot, INEXACT_DROPPED);
+	return error;
 }

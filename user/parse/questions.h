@@ -8,7 +8,7 @@
 
 #include "parse/description.h"
 #include "parse/image.h"
-#include "parse/line_answer.h"
+#include "parse/lines.h"
 #include "parse/perf_map.h"
 #include "parse/plan.h"
 #include "parse/thread_library.h"

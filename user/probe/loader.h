@@ -9,7 +9,7 @@
 #include "leakmon_abi.h"
 #include "parse/allocators.h"
 #include "parse/choices.h"
-#include "parse/thread_probes.h"
+#include "parse/thread_library.h"
 #include "unwind/unwind_store.h"
 
 struct loader_config {
@@ -42,7 +42,7 @@ struct bpf_side {
 	const __u64 *events_lost; /* execs and forks that user space was not told of */
 	const __u64 *calls_lost;  /* the same of calls, with --trace */
 	const __u32 *launched_stops;
-	/* Giving back what ended processes had (collect/purge.c). */
+	/* Giving back what ended processes had (collect/collect.c). */
 	int site_index_fd, sites_fd, processes_fd, free_sites_fd, free_slots_fd;
 	__s64 *blocks_used, *sites_used;
 	__u32 *recycle_generation;

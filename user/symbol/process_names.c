@@ -2,8 +2,240 @@
 #include "symbol/process_names.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "leakmon_abi.h"
+#include "parse/perf_map.h"
+#include "parse/questions.h"
+
+struct task_status {
+	uint32_t user;	/* the effective one */
+	uint32_t group; /* of threads: its number in its innermost PID namespace */
+};
+
+/* The last of the numbers in "NStgid:\t812\t1": the outer namespaces come first. */
+static bool read_last(const char *numbers, uint32_t *last)
+{
+	bool found = false;
+	char *end;
+
+	for (;; numbers = end) {
+		unsigned long number = strtoul(numbers, &end, 10);
+
+		if (end == numbers || number > UINT32_MAX)
+			return found;
+		*last = (uint32_t)number;
+		found = true;
+		if (*end == '\n')
+			return true;
+	}
+}
+
+/* man 5 proc, /proc/PID/status. The name in its first line cannot hold a newline: it is escaped. */
+static int read_status(int task, struct task_status *status)
+{
+	struct task_status read = {0};
+	_cleanup_fclose_ FILE *file = NULL;
+	bool has_user = false, has_group = false;
+	char path[64], line[512];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", task);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "NStgid:", 7))
+			has_group = read_last(line + 7, &read.group);
+		else if (sscanf(line, "Uid:\t%*u\t%" SCNu32, &read.user) == 1)
+			has_user = true;
+	}
+	if (!has_user || !has_group)
+		return -ENOENT;
+	*status = read;
+	return 0;
+}
+
+static int open_place(int task, uint32_t number)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	_cleanup_close_ int root = -1;
+	char path[64];
+	long fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", task);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", number);
+	fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int perf_map_open(int task)
+{
+	_cleanup_close_ int place = -1;
+	struct task_status status = {0};
+	struct stat found;
+	char path[64];
+	int err = read_status(task, &status), fd;
+
+	if (err)
+		return err;
+	/* First only a place: opening a FIFO or a device to read from it has effects. */
+	place = open_place(task, status.group);
+	if (place < 0)
+		return TAKE_FD(place);
+	if (fstat(place, &found) < 0)
+		return -errno;
+	if (!S_ISREG(found.st_mode))
+		return -EINVAL;
+	if (found.st_uid && found.st_uid != status.user)
+		return -EACCES;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The kernel's own pages are in no file either, but nobody compiled them. */
+static bool may_be_compiled(const struct code_range *range)
+{
+	const char *path = range->mapping.path;
+
+	/* .NET maps its code from a memfd, to have it writable at another address. */
+	if (range->mapping.inode)
+		return !strncmp(path, "/memfd:", 7);
+	return path[0] != '[' || !strncmp(path, "[anon:", 6);
+}
+
+static const struct code_range *find_compiled(const struct process *process)
+{
+	for (size_t i = 0; i < process->code.count; i++) {
+		if (may_be_compiled(&process->code.items[i]))
+			return &process->code.items[i];
+	}
+	return NULL;
+}
+
+static void refuse(struct jit_names *names, int task, int err)
+{
+	static const struct {
+		int error;
+		const char *why;
+	} reasons[] = {
+		{-ELOOP, "it is a symbolic link"},
+		{-EACCES, "it belongs to another user"},
+		{-EINVAL, "it is not a regular file"},
+	};
+	const char *why = strerror(-err);
+
+	/* The next refresh will find the same. */
+	if (err == -ENOENT || err == -ESRCH || err == names->refused)
+		return;
+	names->refused = err;
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		if (reasons[i].error == err)
+			why = reasons[i].why;
+	}
+	log_warning("process %d: its perf map is not used: %s", task, why);
+}
+
+/* The map at its place now, or, if that is gone, the one that was there. */
+static void open_map(struct jit_names *names, int task)
+{
+	int fd = perf_map_open(task);
+
+	if (fd < 0) {
+		refuse(names, task, fd);
+		return;
+	}
+	if (names->opened)
+		close(names->fd);
+	names->fd = fd;
+	names->opened = true;
+}
+
+bool jit_names_refresh(struct jit_names *names, const struct process *process)
+{
+	const struct code_range *compiled = find_compiled(process);
+	struct file_identity identity;
+
+	if (names->failed || (!compiled && !names->opened))
+		return false;
+	if (compiled)
+		open_map(names, compiled->task);
+	if (!names->opened || file_identity_read(names->fd, &identity) ||
+	    file_identity_equal(&identity, &names->identity))
+		return false;
+	names->identity = identity;
+	names->stale = true;
+	return true;
+}
+
+static int read_map(struct jit_names *names, struct worker *worker)
+{
+	struct symbol_table table;
+	int err = parse_perf_map(worker, names->fd, &table);
+	const char *failure = worker_failure(err);
+
+	if (err == -ENOMEM || err == -EMFILE)
+		return err == -ENOMEM ? err : -ENOENT;
+	names->stale = false;
+	if (err) {
+		log_warning("a perf map is not used: %s", failure ? failure : strerror(-err));
+		names->failed = true;
+		return -ENOENT;
+	}
+	if (names->identity.size > PERF_MAP_MAX_BYTES && !names->cut)
+		log_warning("a perf map is larger than %u MiB, and is read up to there",
+			    PERF_MAP_MAX_BYTES >> 20);
+	names->cut = names->identity.size > PERF_MAP_MAX_BYTES;
+	symbol_table_free(&names->table);
+	hash_free(&names->functions);
+	names->table = table;
+	log_debug("perf map: %zu functions", table.count);
+	return 0;
+}
+
+int jit_names_find(struct jit_names *names, struct worker *worker, struct intern *intern,
+		   uint64_t address, struct module_function *function)
+{
+	int err = names->stale ? read_map(names, worker) : 0;
+	const struct symbol *symbol;
+	uint64_t *slot;
+
+	if (err)
+		return err;
+	symbol = names->table.count ? symbol_table_find(&names->table, address) : NULL;
+	if (!symbol)
+		return -ENOENT;
+	slot = hash_put(&names->functions, (uint64_t)(symbol - names->table.symbols), NULL);
+	if (slot && !*slot)
+		*slot = (uintptr_t)module_readable_name(intern, names->table.names + symbol->name);
+	if (!slot || !*slot)
+		return -ENOMEM;
+	*function = (struct module_function){(const char *)(uintptr_t)*slot, symbol->address};
+	return 0;
+}
+
+void jit_names_free(struct jit_names *names)
+{
+	if (names->opened)
+		close(names->fd);
+	symbol_table_free(&names->table);
+	hash_free(&names->functions);
+	*names = (struct jit_names){0};
+}
 
 /* Named addresses kept per process; a process with more distinct ones starts over. */
 #define MAX_NAMED (1u << 17)

@@ -6,7 +6,6 @@
 #include "leakmon_abi.h"
 #include "parse/questions.h"
 #include "symbol/debuginfod.h"
-#include "symbol/fetch_process.h"
 #include "symbol/frames.h"
 #include "symbol/process_names.h"
 

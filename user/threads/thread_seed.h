@@ -14,7 +14,7 @@
 #ifndef LEAKMON_THREADS_THREAD_SEED_H
 #define LEAKMON_THREADS_THREAD_SEED_H
 
-#include "parse/thread_layout.h"
+#include "parse/thread_library.h"
 #include "probe/loader.h"
 
 struct thread_seed {

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "parse/thread_layout.h"
+#include "parse/thread_library.h"
 
 struct listed_thread {
 	uint64_t handle; /* its pthread_t */
