@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <time.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "parse/plan.h"
 #include "unit/elf_fixture.h"
 
@@ -398,7 +398,7 @@ static void a_table_of_local_names_takes_no_time(void **state)
 		Elf64_Sym symbols[COUNT];
 	} *huge = calloc(1, sizeof(*huge));
 	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
-	uint64_t start;
+	clock_t start; /* of CPU time: others may run, too */
 	int fd;
 
 	(void)state;
@@ -415,9 +415,9 @@ static void a_table_of_local_names_takes_no_time(void **state)
 	huge->scene.elf.sections[FIXTURE_SYMTAB].sh_size = sizeof(huge->symbols);
 	fd = fixture_file(huge, sizeof(*huge));
 	assert_true(fd >= 0);
-	start = monotonic_ns();
+	start = clock();
 	assert_int_equal(probe_plan_file(fd, "", PROBE_AT_BEST, &plan), 0);
-	assert_true(monotonic_ns() - start < 3000000000u);
+	assert_true(clock() - start < 3 * CLOCKS_PER_SEC);
 	assert_int_equal(plan.points.count, 0);
 	close(fd);
 	free(huge);
