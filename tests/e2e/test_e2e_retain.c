@@ -396,6 +396,51 @@ static void a_word_below_the_stack_pointer_holds_only_where_a_leaf_may_use_it(vo
 	assert_int_equal(leaves, 2 * 2008);
 }
 
+/* Of the workload `ended`, by its blocks' size. */
+static void expect_ended(struct harness *harness, struct child *target, json_int_t held,
+			 json_int_t lost)
+{
+	json_t *report = RETAIN(harness, target, "--max-pause", "20000"), *class;
+	size_t i, seen = 0;
+
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (number_at(class, "size") != 1000)
+			continue;
+		seen++;
+		assert_int_equal(count_of(class, "held"), held);
+		assert_int_equal(count_of(class, "unreachable"), lost);
+		assert_int_equal(number_at(class, "count"), held + lost);
+	}
+	assert_int_equal(seen, 1);
+	/* And nothing else is lost: not what glibc keeps for the next thread either. */
+	assert_int_equal(total_at(report, "unreachable", "blocks"), lost);
+	assert_int_equal(total_at(report, "untracked", "blocks"), 0);
+}
+
+/* glibc keeps their stacks, with all that stood there, for threads to come. */
+static void what_threads_held_that_have_been_joined_is_lost(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "ended");
+
+	workload_do(harness, target, "go");
+	expect_ended(harness, target, 10, 0);
+	workload_do(harness, target, "join");
+	expect_ended(harness, target, 0, 10);
+}
+
+/* What it returns can still be fetched; so might its argument, which is not told apart. */
+static void of_a_thread_that_was_not_joined_only_the_result_is_held(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "ended");
+
+	workload_do(harness, target, "go");
+	workload_do(harness, target, "leave");
+	expect_ended(harness, target, 2, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +457,8 @@ int main(void)
 		e2e_test(a_second_run_shows_what_changed),
 		e2e_test(a_list_that_is_never_cut_is_called_out),
 		e2e_test(a_word_below_the_stack_pointer_holds_only_where_a_leaf_may_use_it),
+		e2e_test(what_threads_held_that_have_been_joined_is_lost),
+		e2e_test(of_a_thread_that_was_not_joined_only_the_result_is_held),
 		e2e_test(tracked_blocks_carry_their_stacks_and_exact_sizes),
 		e2e_test(blocks_without_a_vtable_have_the_type_of_their_template),
 	};

@@ -32,7 +32,13 @@ static struct image small_image(void)
 					       .vector_at = MACHINE_DTV_AT,
 					       .thread_size = 2368,
 					       .keys_at = 1296,
-					       .key_value_at = 8};
+					       .key_value_at = 8,
+					       .used_at = 4256,
+					       .user_at = 4272,
+					       .prev_at = 8,
+					       .node_at = 704,
+					       .tid_at = 720,
+					       .state_at = 776};
 	image.has_symtab = true;
 	image.table.count = TABLE_SYMBOLS;
 	image.table.symbols = memcpy(malloc(sizeof(symbols)), symbols, sizeof(symbols));
@@ -119,6 +125,12 @@ static void broken_images_are_refused(void **state)
 		{offsetof(struct wire_image, tls_layout.key_value_at), 9},
 		{offsetof(struct wire_image, tls_layout.slot_map_at), 9},
 		{offsetof(struct wire_image, tls_layout.thread_size) + 1, 1},
+		{offsetof(struct wire_image, tls_layout.user_at) + 2, 2},
+		{offsetof(struct wire_image, tls_layout.prev_at), 0},
+		{offsetof(struct wire_image, tls_layout.prev_at), 9},
+		{offsetof(struct wire_image, tls_layout.node_at) + 1, 10},
+		{offsetof(struct wire_image, tls_layout.tid_at) + 1, 10},
+		{offsetof(struct wire_image, tls_layout.state_at) + 1, 10},
 		{offsetof(struct wire_image, build_id), 'G'},
 		{offsetof(struct wire_image, build_id) + 3, '/'},
 		{SEGMENT + offsetof(struct wire_segment, vaddr) + 7, 0xff},

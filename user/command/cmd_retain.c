@@ -120,12 +120,13 @@ static struct heap_image_options heap_image_options_of(const struct retain_run *
 static struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 {
 	struct heap_image_options options = heap_image_options_of(run);
+	const struct retain_sources sources = {.worker = run->worker, .processes = run->processes};
 	struct retain *retain = NULL;
 	int error;
 
 	/* Not before: what leakmon starts would inherit the limit. */
 	memory_room_keep();
-	error = retain_open(pid, &options, &retain);
+	error = retain_open(pid, &options, &sources, &retain);
 	if (error)
 		explain(pid, error);
 	return retain;

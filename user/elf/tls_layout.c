@@ -58,6 +58,13 @@ static const struct glibc_descriptor rows[] = {
 	/* An array that is described as one thing. */
 	{"_thread_db_pthread_specific", FIELD(keys_at), 64 * TLS_KEYS, 1},
 	{"_thread_db_pthread_key_data_data", FIELD(key_value_at), 64, 1},
+	{"_thread_db_rtld_global__dl_stack_used", FIELD(used_at), 128, 1},
+	{"_thread_db_rtld_global__dl_stack_user", FIELD(user_at), 128, 1},
+	{"_thread_db_list_t_next", FIELD(next_at), 64, 1},
+	{"_thread_db_list_t_prev", FIELD(prev_at), 64, 1},
+	{"_thread_db_pthread_list", FIELD(node_at), 128, 1},
+	{"_thread_db_pthread_tid", FIELD(tid_at), 32, 1},
+	{"_thread_db_pthread_cancelhandling", FIELD(state_at), 32, 1},
 };
 
 #undef FIELD
@@ -67,6 +74,15 @@ enum { ROWS_ALL = (1 << ARRAY_SIZE(rows)) - 1 };
 static bool is_heads(const struct elf_symbol *object)
 {
 	return !strcmp(object->name, "__nptl_rtld_global");
+}
+
+static bool lists_are_sound(const struct tls_layout *layout)
+{
+	return layout->used_at <= TLS_LAYOUT_MAX && layout->user_at <= TLS_LAYOUT_MAX &&
+	       layout->used_at != layout->user_at && layout->next_at <= 8 && layout->prev_at <= 8 &&
+	       layout->next_at != layout->prev_at && layout->node_at <= layout->thread_size - 16 &&
+	       layout->tid_at <= layout->thread_size - 4 &&
+	       layout->state_at <= layout->thread_size - 4;
 }
 
 bool tls_layout_is_sound(const struct tls_layout *layout)
@@ -81,7 +97,7 @@ bool tls_layout_is_sound(const struct tls_layout *layout)
 	       layout->thread_size <= TLS_LAYOUT_MAX &&
 	       layout->thread_size >= TLS_KEYS * TLS_KEY_BYTES &&
 	       layout->keys_at <= layout->thread_size - TLS_KEYS * 8 &&
-	       layout->key_value_at <= TLS_KEY_BYTES - 8 && !layout->padding;
+	       layout->key_value_at <= TLS_KEY_BYTES - 8 && lists_are_sound(layout);
 }
 
 bool tls_layout_find(const struct elf_file *file, const struct elf_symbols *objects,

@@ -4,7 +4,7 @@
  * every module that has thread-locals has a slot in a list, and its number there is its place in
  * each thread's vector (DTV). Sources: Drepper, "ELF Handling For Thread-Local Storage", 3.4.2
  * (variant II: blocks lie below the thread pointer); nptl_db/td_thr_tlsbase.c for the
- * rules.
+ * rules. And where it lists its threads, whose blocks these are.
  */
 #ifndef LEAKMON_ELF_TLS_LAYOUT_H
 #define LEAKMON_ELF_TLS_LAYOUT_H
@@ -29,7 +29,9 @@ struct tls_layout {
 	uint32_t vector_at, vector_pointer_at, vector_counter_at;
 	uint32_t thread_size;		/* of struct pthread */
 	uint32_t keys_at, key_value_at; /* struct pthread.specific; in an entry of it */
-	uint32_t padding;
+	uint32_t used_at, user_at;	/* in _rtld_global: lists of threads by whose stack it is */
+	uint32_t next_at, prev_at;	/* in a node of these, */
+	uint32_t node_at, tid_at, state_at; /* and in struct pthread */
 };
 
 #define TLS_LAYOUT_SLOT_BYTES 16

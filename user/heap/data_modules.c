@@ -115,10 +115,9 @@ static int add_held_module(const struct mapping *mapping, struct dso *dso,
 	return 0;
 }
 
-static int add_module(const struct heap_image *heap_image, struct worker *worker,
-		      const struct mapping *mapping, struct data_modules *modules)
+static int add_module(int task, struct worker *worker, const struct mapping *mapping,
+		      struct data_modules *modules)
 {
-	int task = heap_image->maps.task;
 	_cleanup_close_ int fd = target_file_open_mapping(task, mapping);
 	struct dso *dso =
 		fd < 0 ? NULL : dso_add(modules->dsos, fcntl(fd, F_DUPFD_CLOEXEC, 0), DSO_DATA);
@@ -144,15 +143,22 @@ static bool has_code(const struct maps *maps, size_t first)
 	return false;
 }
 
-int data_modules_read(const struct heap_image *heap_image, struct worker *worker,
-		      struct dso_cache *dsos, struct data_modules *modules)
+/* Whether the module that was read last has glibc's descriptors. */
+static bool has_library(const struct data_modules *modules)
+{
+	return modules->list.count &&
+	       modules->list.items[modules->list.count - 1].image->tls_layout.heads_at;
+}
+
+/* to_library: no further than that. */
+static int read_modules(const struct maps *maps, bool to_library, struct worker *worker,
+			struct data_modules *modules)
 {
 	const struct mapping *last = NULL;
 	int error = 0;
 
-	modules->dsos = dsos;
-	for (size_t i = 0; !error && i < heap_image->maps.list.count; i++) {
-		const struct mapping *mapping = &heap_image->maps.list.items[i];
+	for (size_t i = 0; !error && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
 
 		if (!mapping->inode || mapping->shared)
 			continue;
@@ -160,9 +166,39 @@ int data_modules_read(const struct heap_image *heap_image, struct worker *worker
 		if (last && mapping_same_file(last, mapping) && mapping->offset > last->offset)
 			continue;
 		last = mapping;
-		if (has_code(&heap_image->maps, i))
-			error = add_module(heap_image, worker, mapping, modules);
+		if (has_code(maps, i))
+			error = add_module(maps->task, worker, mapping, modules);
+		if (to_library && has_library(modules))
+			break;
 	}
+	return error;
+}
+
+int data_modules_read(const struct heap_image *heap_image, struct worker *worker,
+		      struct dso_cache *dsos, struct data_modules *modules)
+{
+	modules->dsos = dsos;
+	return read_modules(&heap_image->maps, false, worker, modules);
+}
+
+int data_modules_library(pid_t pid, struct worker *worker, struct dso_cache *dsos,
+			 struct c_library *library)
+{
+	struct data_modules modules = {.dsos = dsos};
+	struct maps maps = {0};
+	int error = maps_read(pid, MAPS_ALL, &maps);
+
+	if (error)
+		return error;
+	error = read_modules(&maps, true, worker, &modules);
+	if (!error && !has_library(&modules))
+		error = -ENOENT;
+	if (!error)
+		*library = (struct c_library){
+			modules.list.items[modules.list.count - 1].image->tls_layout,
+			modules.list.items[modules.list.count - 1].bias};
+	data_modules_free(&modules);
+	maps_free(&maps);
 	return error;
 }
 

@@ -315,6 +315,7 @@ static void builder_forget_stopped(struct image_builder *builder)
 	struct heap_image *heap_image = builder->heap_image;
 
 	heap_image_forget_threads(heap_image);
+	heap_image->ended.count = 0;
 	heap_image->zones.count = 0;
 	free_lists_free(&heap_image->free_chunks);
 	heap_image->free_chunks.broken = 0;
@@ -473,6 +474,7 @@ void heap_image_free(struct heap_image *heap_image)
 {
 	heap_image_forget_threads(heap_image);
 	vec_free(&heap_image->threads);
+	vec_free(&heap_image->ended);
 	vec_free(&heap_image->zones);
 	maps_free(&heap_image->maps);
 	pages_free(&heap_image->pages);

@@ -12,6 +12,7 @@
 #ifndef LEAKMON_HEAP_HEAP_IMAGE_H
 #define LEAKMON_HEAP_HEAP_IMAGE_H
 
+#include "elf/tls_layout.h"
 #include "heap/free_lists.h"
 #include "heap/heap_walk.h"
 #include "heap/malloc_state.h"
@@ -24,12 +25,26 @@ struct idle_range {
 	uint64_t start, end;
 };
 
+/* Where a process has the C library that tells of its threads. */
+struct c_library {
+	struct tls_layout layout;
+	uint64_t bias; /* address in memory minus address in the file */
+};
+
 struct heap_image_options {
 	bool no_stop;
 	uint64_t max_pause_ns;	       /* 0: 100 ms per GiB of writable memory, at least 100 ms */
 	unsigned int threads;	       /* that read while the process stands; 0: one per CPU */
 	const struct idle_range *idle; /* stacks of dead threads; borrowed */
 	size_t idle_count;
+	const struct c_library *library; /* NULL: not known; borrowed */
+};
+
+/* What a thread left that has ended: see ended_stacks.h. */
+struct ended_stack {
+	uint64_t start, end; /* without its guard */
+	uint64_t descriptor; /* struct pthread, in it */
+	bool cached;	     /* kept for the next thread; else it can still be joined */
 };
 
 /* Where a thread's copies of modules' thread-locals are: see thread_blocks.h. */
@@ -56,6 +71,7 @@ enum zone_kind {
 	ZONE_STACK, /* of a thread, from its red zone up (heap_image_thread.in_call), thread-locals
 		       at its end included */
 	ZONE_TLS,   /* thread-locals that do not lie on a stack, and what ld.so keeps there */
+	ZONE_ENDED, /* what the C library still needs of threads that have ended */
 	ZONE_NOTHING,	/* unused stack: left-over words */
 	ZONE_ALLOCATOR, /* what malloc keeps for itself */
 	ZONE_HEAP,
@@ -77,7 +93,9 @@ struct heap_image {
 	struct free_chunks free_chunks;
 	uint64_t heap_start; /* see malloc_heap_start() */
 	VEC(struct heap_image_thread) threads;
-	VEC(struct zone) zones; /* ascending, not overlapping */
+	VEC(struct ended_stack) ended;
+	const char *why_no_ended; /* static; NULL: all are known */
+	VEC(struct zone) zones;	  /* ascending, not overlapping */
 
 	bool stopped;		     /* what follows is of one moment */
 	const char *why_not_stopped; /* static; NULL if it was, or was not to be */

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "heap/ended_stacks.h"
 #include "heap/heap_image_builder.h"
 #include "heap/heap_image_zones.h"
 #include "heap/thread_blocks.h"
@@ -17,6 +18,9 @@
 
 /* Of the longest pause, for comparing pages: walking heaps that change takes about as long. */
 #define PATIENCE_PERCENT 40
+
+/* Likewise, for the stacks of threads that have ended. */
+#define ENDED_PERCENT 10
 
 /* The mappings as they are now, and what is made of them. */
 struct view {
@@ -131,6 +135,23 @@ static int read_heaps(struct image_builder *builder, const struct stop *stop)
 	return !error && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : error;
 }
 
+/* It need not succeed: then these stacks count as if they were in use. 0 or -ENOMEM. */
+static int read_ended(struct image_builder *builder, const struct stop *stop)
+{
+	const struct c_library *library = builder->options->library;
+	uint64_t until_ns =
+		monotonic_ns() + builder->heap_image->max_pause_ns * ENDED_PERCENT / 100;
+	struct deadline deadline = {.at_ns = MIN(until_ns, builder->deadline.at_ns)};
+	int error;
+
+	if (!library)
+		return 0;
+	builder->peek.deadline = &deadline;
+	error = ended_stacks_find(builder->heap_image, library, stop, &builder->peek);
+	builder->peek.deadline = &builder->deadline;
+	return error;
+}
+
 static int read_threads(struct image_builder *builder, const struct stop *stop)
 {
 	struct heap_image *heap_image = builder->heap_image;
@@ -138,6 +159,8 @@ static int read_threads(struct image_builder *builder, const struct stop *stop)
 
 	if (!error)
 		error = thread_vectors_read(heap_image, &builder->peek);
+	if (!error)
+		error = read_ended(builder, stop);
 	return error ? error
 		     : stacks_copy(heap_image, builder->pagemap, &builder->deadline,
 				   &heap_image->stacks_missing);
@@ -384,6 +407,11 @@ static int finish(struct image_builder *builder, int error)
 			    "threads, so functions on them are not named: a longer --max-pause "
 			    "would do",
 			    heap_image->pid, heap_image->stacks_missing, heap_image->threads.count);
+	if (heap_image->stopped && heap_image->why_no_ended)
+		log_warning(
+			"process %d: stacks of threads that have ended count as if they were in "
+			"use: %s",
+			heap_image->pid, heap_image->why_no_ended);
 	return error;
 }
 

@@ -374,6 +374,21 @@ static int zones_add(struct heap_image *heap_image, enum zone_kind kind, uint64_
 	return 0;
 }
 
+/*
+ * Of a thread that was joined, glibc needs its vector only, to free the thread-locals that it has
+ * allocated; of one that was not, what a join gives.
+ */
+static int add_ended(struct heap_image *heap_image, const struct ended_stack *stack)
+{
+	uint64_t kept = stack->descriptor + (stack->cached ? MACHINE_DTV_AT : 0);
+	uint64_t behind = stack->cached ? kept + sizeof(uint64_t) : stack->end;
+	int error = zones_add(heap_image, ZONE_NOTHING, stack->start, kept, 0);
+
+	if (!error)
+		error = zones_add(heap_image, ZONE_ENDED, kept, behind, 0);
+	return error ? error : zones_add(heap_image, ZONE_NOTHING, behind, stack->end, 0);
+}
+
 int zones_add_idle(struct heap_image *heap_image, const struct heap_image_options *options)
 {
 	int error = 0;
@@ -381,6 +396,11 @@ int zones_add_idle(struct heap_image *heap_image, const struct heap_image_option
 	for (size_t i = 0; !error && i < options->idle_count; i++)
 		error = zones_add(heap_image, ZONE_NOTHING, options->idle[i].start,
 				  options->idle[i].end, 0);
+	for (size_t i = 0; !error && i < heap_image->ended.count; i++) {
+		/* Who names idle memory knows of all threads that can be joined. */
+		if (heap_image->ended.items[i].cached || !options->idle_count)
+			error = add_ended(heap_image, &heap_image->ended.items[i]);
+	}
 	return error;
 }
 

@@ -44,7 +44,7 @@ int zones_add_threads_unstopped(struct heap_image *heap_image);
 /* When it runs again: what the threads are called. */
 void zones_name_threads(struct heap_image *heap_image);
 
-/* Unused memory, as options->idle says. 0 or -ENOMEM. */
+/* Unused memory, as options->idle says, and stacks of ended threads. 0 or -ENOMEM. */
 int zones_add_idle(struct heap_image *heap_image, const struct heap_image_options *options);
 
 /* Adds malloc's own, sorts, and cuts what overlaps. 0 or -ENOMEM. */

@@ -109,7 +109,7 @@ struct wire_thread_point {
 };
 
 _Static_assert(sizeof(struct wire_segment) == 40, "no holes");
-_Static_assert(sizeof(struct wire_image) == 216, "no holes");
+_Static_assert(sizeof(struct wire_image) == 240, "no holes");
 _Static_assert(sizeof(struct wire_point) == 168, "no holes");
 _Static_assert(sizeof(struct wire_plan) == 92, "no holes");
 

@@ -11,9 +11,11 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "proc/process_list.h"
 #include "retain/retain.h"
+#include "target/process.h"
 
 /*
  * Letting the threads of a running process get on. What a thread holds in a register only is not
@@ -215,10 +217,26 @@ int retain_take_back_uncertain(struct retain *retain)
 				   &retain->retention);
 }
 
-int retain_open(pid_t pid, const struct heap_image_options *options, struct retain **retain)
+int retain_open(pid_t pid, const struct heap_image_options *options,
+		const struct retain_sources *sources, struct retain **retain)
 {
 	struct retain *made = calloc(1, sizeof(*made));
-	int error = made ? retain_begin(pid, options, made) : -ENOMEM;
+	struct heap_image_options with_library = *options;
+	struct c_library library;
+	int error = made ? 0 : -ENOMEM;
+
+	/* Only while the process stands can be told which stacks are in use. */
+	if (!error && !options->no_stop) {
+		if (!data_modules_library(pid, sources->worker, &sources->processes->dsos,
+					  &library))
+			with_library.library = &library;
+		else
+			log_debug("process %d: its C library does not tell of threads that have "
+				  "ended: what glibc keeps of them counts as if it were in use",
+				  pid);
+	}
+	if (!error)
+		error = retain_begin(pid, &with_library, made);
 
 	if (error)
 		retain_close(made);
@@ -247,7 +265,7 @@ static int look_again(struct retain **retain, const struct heap_image_options *o
 
 	no_stop.no_stop = true;
 	if (!error)
-		error = retain_open((*retain)->pid, &no_stop, &again);
+		error = retain_open((*retain)->pid, &no_stop, sources, &again);
 	if (!error)
 		error = retain_finish(again, sources);
 	if (!error)

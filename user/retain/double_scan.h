@@ -5,8 +5,12 @@
 
 #include "retain/retain.h"
 
-/* retain_begin(), on the heap. Errors as there; *retain is untouched then. */
-int retain_open(pid_t pid, const struct heap_image_options *options, struct retain **retain);
+/*
+ * retain_begin(), on the heap, with the C library that the process uses: of `sources`, what reads
+ * files. Errors as there; *retain is untouched then.
+ */
+int retain_open(pid_t pid, const struct heap_image_options *options,
+		const struct retain_sources *sources, struct retain **retain);
 
 /*
  * retain_finish(). If the process was not stopped, a second heap image is taken that must agree,

@@ -291,7 +291,8 @@ static bool holds_nothing(const struct builder *builder, uint64_t address)
 {
 	const struct zone *zone = heap_image_zone(builder->heap_image, address);
 
-	return zone && zone->kind != ZONE_STACK && zone->kind != ZONE_TLS;
+	return zone && zone->kind != ZONE_STACK && zone->kind != ZONE_TLS &&
+	       zone->kind != ZONE_ENDED;
 }
 
 static int add_root(struct builder *builder, uint64_t address, uint64_t value, uint32_t thread)

@@ -334,6 +334,16 @@ static int join_stale(struct grouper *grouper, struct root_group *group, uint32_
 			 number);
 }
 
+/* What the C library keeps of threads that have ended. */
+static int join_ended(struct grouper *grouper, uint64_t address, uint32_t *number)
+{
+	struct root_group group = {.kind = ROOT_THREAD_LOCAL,
+				   .name = "struct pthread of threads that have ended",
+				   .address = address};
+
+	return root_join(grouper, root_key(group.kind, (uintptr_t)group.name, 3), &group, number);
+}
+
 static int join_stack(struct grouper *grouper, const struct zone *zone, uint64_t address,
 		      uint32_t *number)
 {
@@ -401,6 +411,8 @@ int root_join_word(struct grouper *grouper, uint64_t address, uint32_t thread, u
 	zone = heap_image_zone(grouper->sources->heap_image, address);
 	if (zone && (zone->kind == ZONE_STACK || zone->kind == ZONE_TLS))
 		return join_stack(grouper, zone, address, number);
+	if (zone && zone->kind == ZONE_ENDED)
+		return join_ended(grouper, address, number);
 	module = data_modules_at(grouper->sources->modules, address);
 	if (module)
 		return join_global(grouper, module, address, number);

@@ -232,7 +232,7 @@ static int look(struct thread_census *census, const struct heap_image_options *o
 	with_handles.tracked = handles;
 	with_handles.tracked_count = census->dead.count;
 	if (!err)
-		err = retain_open((pid_t)census->pid, &looking, retain);
+		err = retain_open((pid_t)census->pid, &looking, sources, retain);
 	return err ? err : retain_confirm(retain, &looking, &with_handles);
 }
 

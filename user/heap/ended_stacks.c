@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "heap/ended_stacks.h"
+
+#include <errno.h>
+
+#include "arch/machine.h"
+#include "base/cleanup.h"
+#include "parse/thread_library.h"
+
+/* glibc aligns descriptors to 64 bytes; no psABI lets them have less than this. */
+#define DESCRIPTOR_ALIGNMENT 16
+#define USER_ADDRESSES (1ull << MACHINE_USER_BITS)
+
+/* Behind _dl_stack_user, a list_t: _dl_stack_cache, another one, and _dl_stack_cache_actsize. */
+#define LIST_BYTES 16
+
+/* struct pthread: stackblock, stackblock_size, guardsize. */
+enum { BLOCK_START, BLOCK_SIZE, BLOCK_GUARD, BLOCK_WORDS };
+
+/* A place in struct pthread where these may stand, and what the sizes of the cached ones add up to.
+ */
+struct candidate {
+	uint32_t at;
+	uint64_t sum;
+};
+
+struct ended_thread {
+	uint64_t descriptor;
+	bool cached;
+};
+
+struct finder {
+	const struct tls_layout *layout;
+	struct peek *peek;
+	uint64_t *descriptor; /* layout->thread_size bytes */
+	VEC(uint64_t) live;   /* stack pointers and thread pointers, ascending */
+	VEC(struct ended_thread) threads;
+	VEC(struct candidate) candidates;
+	bool compared; /* the candidates are of at least one thread */
+	size_t walked;
+};
+
+static int compare_addresses(const void *left_pointer, const void *right_pointer)
+{
+	uint64_t left = *(const uint64_t *)left_pointer, right = *(const uint64_t *)right_pointer;
+
+	return left < right ? -1 : left > right;
+}
+
+static int list_live(struct finder *finder, const struct stop *stop)
+{
+	for (size_t i = 0; i < stop->threads.count; i++) {
+		const struct user_regs_struct *registers = &stop->threads.items[i].registers;
+		uint64_t *sp = vec_push(&finder->live), *pointer;
+
+		if (!sp)
+			return -ENOMEM;
+		*sp = machine_sp(registers);
+		pointer = vec_push(&finder->live);
+		if (!pointer)
+			return -ENOMEM;
+		*pointer = machine_thread_pointer(registers);
+	}
+	if (finder->live.count)
+		qsort(finder->live.items, finder->live.count, sizeof(*finder->live.items),
+		      compare_addresses);
+	return 0;
+}
+
+/* Whether a thread stands in [start, end). */
+static bool is_live(const struct finder *finder, uint64_t start, uint64_t end)
+{
+	size_t low = 0, high = finder->live.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (finder->live.items[middle] < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < finder->live.count && finder->live.items[low] < end;
+}
+
+/* What cannot be read is a contradiction like any other. */
+static int read_words(const struct finder *finder, uint64_t address, uint64_t *words, size_t count)
+{
+	int error;
+
+	if (address % 8 || address < MEMORY_PAGE || address >= USER_ADDRESSES - TLS_LAYOUT_MAX)
+		return -EBADMSG;
+	error = peek_words(finder->peek, address, words, count);
+	return error == -EFAULT ? -EBADMSG : error;
+}
+
+static int read_half_word(const struct finder *finder, uint64_t address, uint32_t *half)
+{
+	uint64_t word = 0;
+	int error = read_words(finder, address & ~7ull, &word, 1);
+
+	*half = (uint32_t)(address % 8 ? word >> 32 : word);
+	return error;
+}
+
+static int read_links(const struct finder *finder, uint64_t node, uint64_t *next, uint64_t *prev)
+{
+	uint64_t words[2] = {0};
+	int error = read_words(finder, node, words, 2);
+
+	*next = words[finder->layout->next_at / 8];
+	*prev = words[finder->layout->prev_at / 8];
+	return error;
+}
+
+/* A stack of whole pages with its guard at the bottom and the descriptor at the top. */
+static bool is_block(const struct finder *finder, uint64_t descriptor, const uint64_t *words)
+{
+	uint64_t start = words[BLOCK_START], size = words[BLOCK_SIZE], guard = words[BLOCK_GUARD];
+	uint64_t end = descriptor + finder->layout->thread_size;
+
+	return start && start < descriptor && !((start | size | guard) % MEMORY_PAGE) &&
+	       size < USER_ADDRESSES && guard < size && descriptor - start > guard &&
+	       start + size >= end && start + size - end < MEMORY_PAGE;
+}
+
+static int add_candidates(struct finder *finder, uint64_t descriptor)
+{
+	size_t words = finder->layout->thread_size / 8;
+
+	for (size_t i = 0; i + BLOCK_WORDS <= words; i++) {
+		struct candidate *candidate;
+
+		if (!is_block(finder, descriptor, finder->descriptor + i))
+			continue;
+		candidate = vec_push(&finder->candidates);
+		if (!candidate)
+			return -ENOMEM;
+		*candidate = (struct candidate){.at = (uint32_t)i};
+	}
+	finder->compared = true;
+	return 0;
+}
+
+/* Only those stay that fit every thread. */
+static int compare(struct finder *finder, uint64_t descriptor, bool cached)
+{
+	size_t kept = 0;
+	int error =
+		read_words(finder, descriptor, finder->descriptor, finder->layout->thread_size / 8);
+
+	if (!error && !finder->compared)
+		error = add_candidates(finder, descriptor);
+	for (size_t i = 0; !error && i < finder->candidates.count; i++) {
+		struct candidate candidate = finder->candidates.items[i];
+		const uint64_t *words = finder->descriptor + candidate.at;
+
+		if (!is_block(finder, descriptor, words))
+			continue;
+		candidate.sum += cached ? words[BLOCK_SIZE] : 0;
+		finder->candidates.items[kept++] = candidate;
+	}
+	finder->candidates.count = error ? finder->candidates.count : kept;
+	return error;
+}
+
+/* 1: the thread has ended; 0: it has not; -errno. */
+static int has_ended(const struct finder *finder, uint64_t descriptor, bool cached)
+{
+	uint32_t tid, state;
+	int error = read_half_word(finder, descriptor + finder->layout->tid_at, &tid);
+
+	if (!error)
+		error = read_half_word(finder, descriptor + finder->layout->state_at, &state);
+	if (error)
+		return error;
+	/* Set to -1 by a join; cleared by the kernel, or not written yet, else. */
+	if (cached)
+		return (int32_t)tid <= 0;
+	return !tid && state & THREAD_STATE_EXITING;
+}
+
+static int visit(struct finder *finder, uint64_t descriptor, bool cached)
+{
+	int ended = has_ended(finder, descriptor, cached), error;
+	struct ended_thread *thread;
+
+	/* The sizes of all add up. */
+	error = ended < 0 ? ended : cached || ended ? compare(finder, descriptor, cached) : 0;
+	if (error || !ended || is_live(finder, descriptor, descriptor + 1))
+		return error;
+	thread = vec_push(&finder->threads);
+	if (!thread)
+		return -ENOMEM;
+	*thread = (struct ended_thread){descriptor, cached};
+	return 0;
+}
+
+static int walk(struct finder *finder, uint64_t head, bool cached)
+{
+	uint64_t before = head, node, next, prev;
+	int error = read_links(finder, head, &node, &prev);
+
+	while (!error && node != head) {
+		uint64_t descriptor = node - finder->layout->node_at, self = 0;
+
+		error = read_links(finder, node, &next, &prev);
+		if (!error)
+			error = read_words(finder, descriptor, &self, 1);
+		if (error)
+			return error;
+		/* psABI: %fs:0 is the thread pointer itself. */
+		if (self != descriptor || descriptor % DESCRIPTOR_ALIGNMENT || prev != before ||
+		    finder->walked++ == ENDED_STACKS_MAX)
+			return -EBADMSG;
+		error = visit(finder, descriptor, cached);
+		before = node;
+		node = next;
+	}
+	if (!error)
+		error = read_links(finder, head, &next, &prev);
+	return !error && prev != before ? -EBADMSG : error;
+}
+
+/* The heads of the lists. */
+static int find_heads(const struct finder *finder, const struct c_library *library, uint64_t *used,
+		      uint64_t *cache)
+{
+	uint64_t global = 0;
+	int error = read_words(finder, library->bias + finder->layout->heads_at, &global, 1);
+
+	if (error)
+		return error;
+	if (finder->layout->user_at != finder->layout->used_at + LIST_BYTES)
+		return -EBADMSG;
+	*used = global + finder->layout->used_at;
+	*cache = global + finder->layout->user_at + LIST_BYTES;
+	return 0;
+}
+
+/* The one place that fits all threads, and the sum. */
+static int choose(struct finder *finder, uint64_t sum, uint32_t *at)
+{
+	size_t fitting = 0;
+
+	for (size_t i = 0; i < finder->candidates.count; i++) {
+		if (finder->candidates.items[i].sum != sum)
+			continue;
+		*at = finder->candidates.items[i].at;
+		fitting++;
+	}
+	return fitting == 1 || !finder->compared ? 0 : -EBADMSG;
+}
+
+/* Nothing but a thread's stack is where no thread stands, in memory of one kind. */
+static int add(struct heap_image *heap_image, const struct finder *finder,
+	       const struct ended_thread *thread, uint32_t at)
+{
+	uint64_t words[BLOCK_WORDS], start, end;
+	const struct mapping *mapping;
+	struct ended_stack *stack;
+	int error = read_words(finder, thread->descriptor + at * 8ull, words, BLOCK_WORDS);
+
+	if (error)
+		return error;
+	start = words[BLOCK_START] + words[BLOCK_GUARD];
+	end = words[BLOCK_START] + words[BLOCK_SIZE];
+	mapping = maps_find(&heap_image->maps, start);
+	if (!mapping || !mapping->writable || mapping->shared || mapping->inode ||
+	    end > mapping->end || is_live(finder, start, end))
+		return 0;
+	stack = vec_push(&heap_image->ended);
+	if (!stack)
+		return -ENOMEM;
+	*stack = (struct ended_stack){start, end, thread->descriptor, thread->cached};
+	return 0;
+}
+
+static int find(struct heap_image *heap_image, struct finder *finder,
+		const struct c_library *library)
+{
+	uint64_t used = 0, cache = 0, sum = 0;
+	uint32_t at = 0;
+	int error = find_heads(finder, library, &used, &cache);
+
+	if (!error)
+		error = walk(finder, cache, true);
+	if (!error)
+		error = walk(finder, used, false);
+	if (!error)
+		error = read_words(finder, cache + LIST_BYTES, &sum, 1);
+	if (!error)
+		error = choose(finder, sum, &at);
+	for (size_t i = 0; !error && i < finder->threads.count; i++)
+		error = add(heap_image, finder, &finder->threads.items[i], at);
+	return error;
+}
+
+static const char *why_not(int error)
+{
+	return error == -ETIMEDOUT ? "there was no time to find them"
+				   : "the C library's lists of them contradict themselves, or were "
+				     "just being changed";
+}
+
+int ended_stacks_find(struct heap_image *heap_image, const struct c_library *library,
+		      const struct stop *stop, struct peek *peek)
+{
+	_cleanup_free_ uint64_t *descriptor = malloc(library->layout.thread_size + 8);
+	struct finder finder = {.layout = &library->layout, .peek = peek, .descriptor = descriptor};
+	int error = descriptor ? list_live(&finder, stop) : -ENOMEM;
+
+	if (!error)
+		error = find(heap_image, &finder, library);
+	vec_free(&finder.live);
+	vec_free(&finder.threads);
+	vec_free(&finder.candidates);
+	if (!error)
+		return 0;
+	heap_image->ended.count = 0;
+	heap_image->why_no_ended = why_not(error);
+	return error == -ENOMEM ? error : 0;
+}
