@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 rooms="base sandbox elf arch parse proc target symbol unwind probe collect analyze triage pause heap
-	retain threads profile store output top cli monitor command"
+	retain threads memory profile store output top cli monitor command"
 
 find user -name '*.[ch]' | sort | xargs awk -v rooms="$rooms" '
 BEGIN {

@@ -13,7 +13,7 @@ extern const struct command_table commands;
 
 extern const struct command command_profile, command_triage, command_watch, command_record,
 	command_report, command_diff, command_retain, command_threads, command_top, command_kernel,
-	command_doctor, command_help;
+	command_memory, command_doctor, command_help;
 
 /* watch's are those of a session alone. */
 
@@ -91,6 +91,12 @@ struct kernel_options {
 	struct tracking_options tracking;
 	struct output_options output;
 	bool kernel; /* says no more than the command's name does */
+};
+
+struct memory_options {
+	struct target_options targets; /* none: every process */
+	struct schedule schedule;
+	struct output_options output;
 };
 
 struct doctor_options {

@@ -116,18 +116,6 @@ static int open_maps(struct image_builder *builder)
 	return error ? error : filter_heaps_from_maps(&heap_image->maps, &builder->heaps);
 }
 
-/* A module's data with the zeroed rest that follows it, which has no file behind it. */
-static uint64_t data_end(const struct maps *maps, size_t i)
-{
-	const struct mapping *mapping = &maps->list.items[i];
-	const struct mapping *next = mapping + 1;
-
-	if (i + 1 < maps->list.count && next->start == mapping->end && next->writable &&
-	    !next->inode && !next->path[0])
-		return next->end;
-	return mapping->end;
-}
-
 /* What leads to arenas becomes malloc_data. 0, -EAGAIN or -ENOMEM, as malloc_arenas_find(). */
 static int find_in_data(struct image_builder *builder, uint64_t start, uint64_t end)
 {
@@ -159,7 +147,7 @@ static int find_arenas(struct image_builder *builder)
 			continue;
 		error = find_in_data(
 			builder, mapping->start,
-			MIN(data_end(&heap_image->maps, i), mapping->start + MAX_DATA_BYTES));
+			MIN(maps_data_end(&heap_image->maps, i), mapping->start + MAX_DATA_BYTES));
 	}
 	return error;
 }

@@ -214,11 +214,6 @@ int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
 	return 0;
 }
 
-/* struct malloc_par from mmapped_mem to tcache_count, as the defaults have them. */
-struct malloc_par_tail {
-	uint64_t mapped_bytes, mapped_bytes_most, heap_start;
-	uint64_t cache_bins, cache_max_bytes, cache_count;
-};
 #define CACHE_BINS 64
 #define CACHE_MAX_BYTES (CACHE_BINS * 16 + 8)
 
@@ -229,21 +224,32 @@ static bool par_holds(const struct malloc_par_tail *tail, const struct filter *h
 	       tail->mapped_bytes % MEMORY_PAGE == 0 && is_chunk(heaps, tail->heap_start);
 }
 
-uint64_t malloc_heap_start(struct peek *peek, const struct filter *heaps, uint64_t start,
-			   uint64_t end)
+int malloc_par_find(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
+		    struct malloc_par_tail *tail)
 {
-	for (uint64_t at = start; at + sizeof(struct malloc_par_tail) <= end; at += 8) {
-		uint64_t words[sizeof(struct malloc_par_tail) / 8];
-		struct malloc_par_tail tail;
+	for (uint64_t at = start; at + sizeof(*tail) <= end; at += 8) {
+		uint64_t words[sizeof(*tail) / 8];
+		struct malloc_par_tail read;
 
 		if (deadline_step(peek->deadline))
-			break;
+			return -ETIMEDOUT;
 		if (peek_words(peek, at + offsetof(struct malloc_par_tail, cache_bins), words, 1) ||
 		    words[0] != CACHE_BINS || peek_words(peek, at, words, ARRAY_SIZE(words)))
 			continue;
-		memcpy(&tail, words, sizeof(tail));
-		if (par_holds(&tail, heaps))
-			return tail.heap_start;
+		memcpy(&read, words, sizeof(read));
+		if (!par_holds(&read, heaps))
+			continue;
+		*tail = read;
+		return 0;
 	}
-	return 0;
+	return -ENOENT;
+}
+
+uint64_t malloc_heap_start(struct peek *peek, const struct filter *heaps, uint64_t start,
+			   uint64_t end)
+{
+	struct malloc_par_tail tail = {0};
+
+	malloc_par_find(peek, heaps, start, end, &tail);
+	return tail.heap_start;
 }

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "output/formats.h"
+#include "output/memory_format.h"
 #include "output/profile_format.h"
 #include "output/retain_format.h"
 #include "output/triage_format.h"
@@ -20,6 +21,7 @@ static const struct output_format formats[] = {
 	 .retain_diff = retain_text_diff_write,
 	 .threads = output_text_census_write,
 	 .profile = profile_text_write,
+	 .memory = memory_text_write,
 	 .default_top = 10,
 	 .retain_top = 10},
 	{.name = "json",
@@ -29,7 +31,8 @@ static const struct output_format formats[] = {
 	 .retain = retain_json_write,
 	 .retain_diff = retain_json_diff_write,
 	 .threads = output_json_census_write,
-	 .profile = profile_json_write},
+	 .profile = profile_json_write,
+	 .memory = memory_json_write},
 	{.name = "folded",
 	 .report = output_folded_write,
 	 .diff = output_folded_diff_write,
@@ -78,7 +81,7 @@ bool output_has(const struct output_format *format, enum output_kind kind)
 		[OUTPUT_REPORT] = format->report,	    [OUTPUT_DIFF] = format->diff,
 		[OUTPUT_TRIAGE] = format->triage,	    [OUTPUT_RETAIN] = format->retain,
 		[OUTPUT_RETAIN_DIFF] = format->retain_diff, [OUTPUT_THREADS] = format->threads,
-		[OUTPUT_PROFILE] = format->profile,
+		[OUTPUT_PROFILE] = format->profile,	    [OUTPUT_MEMORY] = format->memory,
 	};
 	_Static_assert(ARRAY_SIZE(has) == OUTPUT_KIND_MAX_, "every kind");
 

@@ -275,6 +275,17 @@ bool mapped_files_add(struct mapped_files *files, const struct mapping *mapping)
 	return file != NULL;
 }
 
+uint64_t maps_data_end(const struct maps *maps, size_t i)
+{
+	const struct mapping *mapping = &maps->list.items[i];
+	const struct mapping *next = mapping + 1;
+
+	if (i + 1 < maps->list.count && next->start == mapping->end && next->writable &&
+	    !next->inode && !next->path[0])
+		return next->end;
+	return mapping->end;
+}
+
 const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 {
 	size_t low = 0, high = maps->list.count;

@@ -76,6 +76,10 @@ bool mapped_files_add(struct mapped_files *files, const struct mapping *mapping)
  */
 bool mapping_same_file(const struct mapping *left, const struct mapping *right);
 
+/* Where a module's data ends whose mapping is the i-th: with the zeroed rest that follows it, which
+ * has no file behind it. */
+uint64_t maps_data_end(const struct maps *maps, size_t i);
+
 /* The mapping that holds an address, or NULL. */
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);
 

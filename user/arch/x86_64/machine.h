@@ -23,6 +23,10 @@
 /* psABI, 3.4.6: the thread control block begins with its own address; its vector comes next. */
 #define MACHINE_DTV_AT 8
 
+/* glibc, sysdeps/x86_64/nptl/tls.h (tcbhead_t.self) and nptl/descr.h (struct pthread.tid). */
+#define MACHINE_THREAD_SELF_AT 16
+#define MACHINE_THREAD_TID_AT 0x2d0
+
 /* int3; and Intel's manual, volume 2, 2.3.11. */
 #define MACHINE_BREAKPOINT 0xcc
 #define MACHINE_INSTRUCTION_MAX 15

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `leakmon memory` against what programs know of their own memory: glibc's mallinfo2; no BPF. */
+#include "retain_json.h"
+#include "shell.h"
+
+#define MEMORY(harness, target, ...)                                                               \
+	json_array_get(json_object_get(report_of(harness, MONITOR(harness, "memory", "-p",         \
+								  (target)->pid_text, "--format",  \
+								  "json", ##__VA_ARGS__)),         \
+				       "processes"),                                               \
+		       0)
+
+static json_t *share_at(json_t *object, const char *list, const char *name)
+{
+	return json_object_get(json_object_get(object, list), name);
+}
+
+/* What every report must be, whatever the heap is like; nothing is left out of the sum. */
+static void expect_sums(json_t *process)
+{
+	json_int_t sum = 0;
+	const char *name;
+	json_t *share;
+
+	json_object_foreach(json_object_get(process, "parts"), name, share) sum +=
+		number_at(share, "resident_bytes");
+	assert_int_equal(sum + number_at(process, "difference_bytes"),
+			 number_at(process, "rss_bytes"));
+	assert_int_equal(number_at(process, "difference_bytes"), 0);
+	assert_int_equal(number_at(share_at(process, "parts", "heap_unknown"), "size_bytes"), 0);
+}
+
+static void expect_mallinfo(json_t *process, json_t *truth)
+{
+	json_t *allocator = json_object_get(process, "allocator"), *main_arena;
+
+	assert_int_equal(number_at(allocator, "system_bytes"), number_at(truth, "arena"));
+	assert_int_equal(number_at(allocator, "used_bytes"), number_at(truth, "uordblks"));
+	assert_int_equal(number_at(allocator, "free_bytes"), number_at(truth, "fordblks"));
+	assert_int_equal(number_at(allocator, "fast_bytes"), number_at(truth, "fsmblks"));
+	assert_int_equal(number_at(allocator, "mapped_bytes"), number_at(truth, "hblkhd"));
+	assert_int_equal(number_at(allocator, "mapped_blocks"), number_at(truth, "hblks"));
+	main_arena = json_array_get(json_object_get(allocator, "arena_list"), 0);
+	assert_true(json_is_true(json_object_get(main_arena, "main")));
+	assert_int_equal(number_at(json_object_get(main_arena, "tops"), "bytes"),
+			 number_at(truth, "keepcost"));
+	expect_sums(process);
+}
+
+/* Reads it, and checks it against what the program says while it stands still. */
+static json_t *compare(struct harness *harness, struct child *target)
+{
+	json_t *truth = workload_ask(harness, target, "truth");
+	json_t *process = MEMORY(harness, target);
+
+	expect_mallinfo(process, truth);
+	return json_object_get(process, "allocator");
+}
+
+static void the_parts_of_one_arena_are_mallinfos(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "mallinfo");
+	json_t *allocator;
+
+	workload_do(harness, target, "mixed");
+	allocator = compare(harness, target);
+	assert_int_equal(strncmp(text_at(allocator, "name"), "glibc 2.", 8), 0);
+	assert_int_equal(number_at(allocator, "bins_bytes"),
+			 number_at(allocator, "unsorted_bytes") +
+				 number_at(allocator, "small_bytes") +
+				 number_at(allocator, "large_bytes"));
+}
+
+static void fast_bins_and_a_full_cache_are_mallinfos(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "mallinfo");
+	json_t *allocator;
+
+	workload_do(harness, target, "fast");
+	allocator = compare(harness, target);
+	/* 80 blocks of each size, of which the cache has room for seven. */
+	assert_int_equal(number_at(allocator, "fast_bytes"), 73 * (32 + 48 + 64 + 80 + 96));
+	workload_do(harness, target, "cache");
+	allocator = compare(harness, target);
+	/* Seven of each of its 64 sizes, and its own record. */
+	assert_int_equal(number_at(allocator, "cached_bytes"),
+			 7 * (64 * 32 + 16 * 63 * 64 / 2) + 0x290);
+}
+
+static void sixty_four_arenas_are_mallinfos(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "mallinfo");
+	json_t *process, *stacks, *arena;
+	size_t i;
+
+	workload_do(harness, target, "arenas");
+	assert_int_equal(number_at(compare(harness, target), "arenas"), 65);
+	process = MEMORY(harness, target);
+	stacks = json_object_get(process, "stacks");
+	assert_int_equal(number_at(stacks, "live"), 65);
+	assert_int_equal(number_at(stacks, "ended"), 0);
+	json_array_foreach(share_at(process, "allocator", "arena_list"), i, arena)
+		assert_int_equal(number_at(arena, "threads"), 1);
+}
+
+static void blocks_with_their_own_mappings_are_counted_apart(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "mallinfo");
+	json_t *process;
+
+	workload_do(harness, target, "mapped");
+	compare(harness, target);
+	process = MEMORY(harness, target);
+	assert_int_equal(number_at(share_at(process, "parts", "mapped_blocks"), "size_bytes"),
+			 number_at(json_object_get(process, "allocator"), "mapped_bytes"));
+}
+
+/* It says so before, and the kernel says it afterwards; to the page. */
+static void what_malloc_trim_gives_back_is_known_before(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "mallinfo");
+	json_int_t promised, before, after;
+
+	workload_do(harness, target, "mixed");
+	workload_do(harness, target, "drop");
+	workload_do(harness, target, "fast");
+	before = number_at(workload_ask(harness, target, "truth"), "anonymous");
+	promised = number_at(compare(harness, target), "trimmable_bytes");
+	workload_do(harness, target, "trim");
+	after = number_at(workload_ask(harness, target, "truth"), "anonymous");
+	assert_true(promised > 40 << 20);
+	assert_int_equal(before - after, promised);
+	assert_int_equal(number_at(compare(harness, target), "trimmable_bytes"), 0);
+}
+
+static void json_is_valid_by_the_published_schema(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "mallinfo");
+	char path[64];
+
+	workload_do(harness, target, "mixed");
+	snprintf(path, sizeof(path), "%s/memory.json", harness->directory);
+	assert_int_equal(child_end(harness, MONITOR(harness, "memory", "-p", target->pid_text,
+						    "--format", "json", "--output", path)),
+			 0);
+	free(shell(harness, 0,
+		   "python3 -W ignore -m jsonschema -i %s user/schema/memory.schema.json", path));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(the_parts_of_one_arena_are_mallinfos),
+		e2e_test(fast_bins_and_a_full_cache_are_mallinfos),
+		e2e_test(sixty_four_arenas_are_mallinfos),
+		e2e_test(blocks_with_their_own_mappings_are_counted_apart),
+		e2e_test(what_malloc_trim_gives_back_is_known_before),
+		e2e_test(json_is_valid_by_the_published_schema),
+	};
+
+	return cmocka_run_group_tests_name("e2e_memory", tests, NULL, NULL);
+}

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "memory/memory_parts.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "memory/huge_pages.h"
+#include "memory/mapping_owner.h"
+#include "proc/process_list.h"
+
+static const struct {
+	const char *name, *words;
+} part_texts[] = {
+	[MEMORY_LIVE] = {"live_blocks", "live blocks of malloc"},
+	[MEMORY_CACHED] = {"thread_caches", "free in malloc: caches of threads (tcache)"},
+	[MEMORY_FAST] = {"fast_bins", "free in malloc: fast bins"},
+	[MEMORY_BINS] = {"bins", "free in malloc: bins, between live blocks"},
+	[MEMORY_TOP] = {"tops", "free in malloc: top of the arenas"},
+	[MEMORY_MALLOC_OWN] = {"malloc_own", "malloc's own records"},
+	[MEMORY_HEAP_UNKNOWN] = {"heap_unknown", "heap that could not be walked"},
+	[MEMORY_MAPPED_BLOCKS] = {"mapped_blocks", "live blocks with own mappings (mmap)"},
+	[MEMORY_STACKS] = {"stacks", "stacks of threads"},
+	[MEMORY_ENDED_STACKS] = {"ended_stacks", "stacks of threads that have ended"},
+	[MEMORY_FILES] = {"files", "mapped files"},
+	[MEMORY_FILES_WRITTEN] = {"files_written", "mapped files: own, written copies"},
+	[MEMORY_MODULE_DATA] = {"module_data", "data of modules"},
+	[MEMORY_SHARED] = {"shared", "shared memory"},
+	[MEMORY_CODE] = {"generated_code", "generated code"},
+	[MEMORY_NAMED] = {"named", "anonymous, named by the program"},
+	[MEMORY_ANONYMOUS] = {"anonymous", "anonymous, of unknown owner"},
+	[MEMORY_KERNEL] = {"kernel", "the kernel's own mappings"},
+};
+_Static_assert(ARRAY_SIZE(part_texts) == MEMORY_PART_MAX_, "a row for every part");
+
+const char *memory_part_name(enum memory_part part)
+{
+	return part_texts[part].name;
+}
+
+const char *memory_part_words(enum memory_part part)
+{
+	return part_texts[part].words;
+}
+
+struct splitting {
+	struct memory_process *process;
+	struct maps maps;
+	struct smaps smaps;
+	int pagemap;
+	struct peek peek;
+	/* Of mappings in which there are heaps. */
+	uint64_t heap_rss, heap_pss;
+};
+
+static void add_share(struct memory_share *sum, const struct memory_share *share)
+{
+	sum->size += share->size;
+	sum->resident += share->resident;
+	sum->swapped += share->swapped;
+	sum->pss += share->pss;
+}
+
+/* Names come often: they are joined at the end. */
+static int add_item(struct memory_process *process, enum memory_part part, const char *name,
+		    const struct memory_share *share)
+{
+	struct memory_item *item = vec_push(&process->items);
+
+	if (!item)
+		return -ENOMEM;
+	*item = (struct memory_item){part, strdup(name), *share};
+	if (item->name)
+		return 0;
+	process->items.count--;
+	return -ENOMEM;
+}
+
+static int by_name(const void *left_pointer, const void *right_pointer)
+{
+	const struct memory_item *left = left_pointer, *right = right_pointer;
+
+	return left->part != right->part ? (int)left->part - (int)right->part
+					 : strcmp(left->name, right->name);
+}
+
+static int by_resident(const void *left_pointer, const void *right_pointer)
+{
+	const struct memory_item *left = left_pointer, *right = right_pointer;
+
+	if (left->share.resident != right->share.resident)
+		return left->share.resident > right->share.resident ? -1 : 1;
+	return by_name(left, right);
+}
+
+static void join_items(struct memory_process *process)
+{
+	struct memory_item *items = process->items.items;
+	size_t kept = 0;
+
+	if (!process->items.count)
+		return;
+	qsort(items, process->items.count, sizeof(*items), by_name);
+	for (size_t i = 1; i < process->items.count; i++) {
+		if (by_name(&items[kept], &items[i])) {
+			items[++kept] = items[i];
+			continue;
+		}
+		add_share(&items[kept].share, &items[i].share);
+		free(items[i].name);
+	}
+	process->items.count = kept + 1;
+	qsort(items, process->items.count, sizeof(*items), by_resident);
+}
+
+static struct memory_share share_of(const struct smaps_figures *figures)
+{
+	return (struct memory_share){figures->size, figures->rss, figures->swap, figures->pss};
+}
+
+/* A named thing, in the sum of its part as well. */
+static int add_named(struct memory_process *process, enum memory_part part, const char *name,
+		     const struct memory_share *share)
+{
+	add_share(&process->parts[part], share);
+	return add_item(process, part, name, share);
+}
+
+/* Of a private mapping, what was written is the process's own. */
+static int add_file(struct memory_process *process, const struct smaps_entry *entry)
+{
+	struct memory_share clean = share_of(&entry->figures), written = {0};
+
+	if (!entry->mapping.shared) {
+		written.resident = MIN(entry->figures.anonymous, clean.resident);
+		written.swapped = clean.swapped;
+		written.pss = MIN(written.resident, clean.pss);
+		clean.resident -= written.resident;
+		clean.pss -= written.pss;
+		clean.swapped = 0;
+	}
+	if (written.resident || written.swapped) {
+		int error = add_named(process, MEMORY_FILES_WRITTEN, entry->mapping.path, &written);
+
+		if (error)
+			return error;
+	}
+	return add_named(process, MEMORY_FILES, entry->mapping.path, &clean);
+}
+
+/* Bytes of [start, end) that belong to heaps and to mapped blocks, by residency. */
+struct claims {
+	struct memory_share heap, blocks;
+	bool has_heap, has_blocks;
+	bool is_block; /* the whole mapping is */
+};
+
+static void add_claim(struct memory_share *share, const struct residency *residency, uint64_t start,
+		      uint64_t end)
+{
+	start = MAX(start, residency->start);
+	end = MIN(end, residency->end);
+	if (start >= end)
+		return;
+	share->size += end - start;
+	share->resident += residency_bytes(residency, start, end, RESIDENT);
+	share->swapped += residency_bytes(residency, start, end, IN_SWAP);
+}
+
+/* The first one of an ascending list of ranges that ends behind an address. */
+#define FIRST_BEHIND(list, end_of, address)                                                        \
+	({                                                                                         \
+		size_t low_ = 0, high_ = (list)->count;                                            \
+		while (low_ < high_) {                                                             \
+			size_t middle_ = low_ + (high_ - low_) / 2;                                \
+			if (end_of((list)->items[middle_]) <= (address))                           \
+				low_ = middle_ + 1;                                                \
+			else                                                                       \
+				high_ = middle_;                                                   \
+		}                                                                                  \
+		low_;                                                                              \
+	})
+#define EXTENT_END(extent) ((extent).end)
+#define CHUNK_END(chunk) ((chunk).address + (chunk).size)
+
+/* Beyond this, which pages are resident is not asked for one by one: the mapping is not split. */
+#define SPLIT_MAX_BYTES (256ull << 30)
+
+static void add_claims(struct splitting *splitting, const struct residency *residency,
+		       size_t extent, size_t chunk, struct claims *claims)
+{
+	const struct glibc_heap *heap = &splitting->process->heap;
+
+	for (; extent < heap->extents.count && heap->extents.items[extent].start < residency->end;
+	     extent++)
+		add_claim(&claims->heap, residency, heap->extents.items[extent].start,
+			  heap->extents.items[extent].end);
+	for (; chunk < heap->mapped.count && heap->mapped.items[chunk].page < residency->end;
+	     chunk++)
+		add_claim(&claims->blocks, residency, heap->mapped.items[chunk].page,
+			  CHUNK_END(heap->mapped.items[chunk]));
+}
+
+/* What of a mapping belongs to heaps and mapped blocks. 0 or -ENOMEM. */
+static int claim(struct splitting *splitting, const struct mapping *mapping,
+		 struct residency *residency, struct claims *claims)
+{
+	const struct glibc_heap *heap = &splitting->process->heap;
+	size_t extent = FIRST_BEHIND(&heap->extents, EXTENT_END, mapping->start);
+	size_t chunk = FIRST_BEHIND(&heap->mapped, CHUNK_END, mapping->start);
+	bool in_extent =
+		extent < heap->extents.count && heap->extents.items[extent].start < mapping->end;
+	bool in_chunk = chunk < heap->mapped.count && heap->mapped.items[chunk].page < mapping->end;
+
+	/* One block that fills it: smaps says it all. */
+	claims->is_block = !in_extent && in_chunk &&
+			   heap->mapped.items[chunk].page == mapping->start &&
+			   CHUNK_END(heap->mapped.items[chunk]) >= mapping->end;
+	if (claims->is_block || (!in_extent && !in_chunk) ||
+	    mapping->end - mapping->start > SPLIT_MAX_BYTES)
+		return 0;
+	if (residency_read(residency, splitting->pagemap, mapping->start, mapping->end))
+		return -ENOMEM;
+	add_claims(splitting, residency, extent, chunk, claims);
+	claims->has_heap = in_extent;
+	claims->has_blocks = in_chunk;
+	return 0;
+}
+
+static uint64_t part_of_pss(uint64_t resident, uint64_t rss, uint64_t pss)
+{
+	return rss ? (uint64_t)((double)pss * ((double)resident / (double)rss)) : 0;
+}
+
+/* A mapping with heaps or mapped blocks in it; what is in neither is the rest. */
+static void add_claimed(struct splitting *splitting, const struct smaps_entry *entry,
+			const struct residency *residency, struct claims *claims)
+{
+	const struct smaps_figures *figures = &entry->figures;
+	struct memory_share all = {0}, *parts = splitting->process->parts;
+
+	add_claim(&all, residency, entry->mapping.start, entry->mapping.end);
+	all.size -= MIN(claims->heap.size + claims->blocks.size, all.size);
+	all.resident -= MIN(claims->heap.resident + claims->blocks.resident, all.resident);
+	all.swapped -= MIN(claims->heap.swapped + claims->blocks.swapped, all.swapped);
+	claims->blocks.pss = part_of_pss(claims->blocks.resident, figures->rss, figures->pss);
+	all.pss = part_of_pss(all.resident, figures->rss, figures->pss);
+	add_share(&parts[MEMORY_MAPPED_BLOCKS], &claims->blocks);
+	/* Around heaps there is what describes them. */
+	add_share(&parts[claims->has_heap ? MEMORY_MALLOC_OWN : MEMORY_ANONYMOUS], &all);
+	if (claims->has_heap) {
+		splitting->heap_rss += figures->rss;
+		splitting->heap_pss += figures->pss;
+	}
+}
+
+static enum memory_part stack_part(struct splitting *splitting, const struct mapping *mapping)
+{
+	struct memory_process *process = splitting->process;
+
+	switch (thread_stack_at(&splitting->peek, mapping, process->status.own_pid)) {
+	case STACK_LIVE:
+		process->live_stacks++;
+		return MEMORY_STACKS;
+	case STACK_ENDED:
+		process->ended_stacks++;
+		return MEMORY_ENDED_STACKS;
+	case STACK_JOINED:
+		process->joined_stacks++;
+		return MEMORY_ENDED_STACKS;
+	default:
+		return MEMORY_ANONYMOUS;
+	}
+}
+
+static int add_anonymous(struct splitting *splitting, size_t i, enum memory_part part)
+{
+	_cleanup_(residency_free) struct residency residency = {0};
+	const struct smaps_entry *entry = &splitting->smaps.list.items[i];
+	struct memory_share share = share_of(&entry->figures);
+	struct claims claims = {0};
+	int error = claim(splitting, &entry->mapping, &residency, &claims);
+
+	if (error)
+		return error;
+	if (claims.has_heap || claims.has_blocks) {
+		add_claimed(splitting, entry, &residency, &claims);
+		return 0;
+	}
+	if (claims.is_block) {
+		add_share(&splitting->process->parts[MEMORY_MAPPED_BLOCKS], &share);
+		return 0;
+	}
+	if (splitting->pagemap >= 0 && entry->mapping.writable && part != MEMORY_MODULE_DATA) {
+		enum memory_part stack = stack_part(splitting, &entry->mapping);
+
+		part = stack == MEMORY_ANONYMOUS ? part : stack;
+	}
+	if (part == MEMORY_NAMED)
+		return add_named(splitting->process, part, entry->mapping.path, &share);
+	add_share(&splitting->process->parts[part], &share);
+	return 0;
+}
+
+static int add_mapping(struct splitting *splitting, size_t i)
+{
+	const struct smaps_entry *entry = &splitting->smaps.list.items[i];
+	enum memory_part part = mapping_owner(&splitting->smaps, i);
+	struct memory_share share = share_of(&entry->figures);
+
+	/* Of huge pages that a mount gives, Rss has nothing: they are told apart. */
+	if (entry->figures.hugetlb)
+		return 0;
+	switch (part) {
+	case MEMORY_FILES:
+		return add_file(splitting->process, entry);
+	case MEMORY_SHARED:
+		return add_named(splitting->process, part, entry->mapping.path, &share);
+	case MEMORY_STACKS:
+		splitting->process->live_stacks++;
+		/* fallthrough */
+	case MEMORY_KERNEL:
+		add_share(&splitting->process->parts[part], &share);
+		return 0;
+	default:
+		return add_anonymous(splitting, i, part);
+	}
+}
+
+/* The heap's parts, as the walk has them. */
+static void add_heap(struct splitting *splitting)
+{
+	struct memory_process *process = splitting->process;
+
+	for (size_t use = 0; use < HEAP_USE_MAX_; use++) {
+		const struct heap_share *from = &process->heap.uses[use];
+		struct memory_share share = {
+			from->bytes, from->resident, from->swapped,
+			part_of_pss(from->resident, splitting->heap_rss, splitting->heap_pss)};
+
+		add_share(&process->parts[use], &share);
+	}
+}
+
+static int split(struct splitting *splitting)
+{
+	struct memory_process *process = splitting->process;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < splitting->smaps.list.count; i++)
+		error = add_mapping(splitting, i);
+	if (error)
+		return error;
+	add_heap(splitting);
+	process->sum = smaps_sum(&splitting->smaps);
+	process->difference = (int64_t)process->sum.rss;
+	for (size_t i = 0; i < MEMORY_PART_MAX_; i++)
+		process->difference -= (int64_t)process->parts[i].resident;
+	join_items(process);
+	return huge_pages_check(&splitting->smaps, splitting->maps.task, splitting->pagemap,
+				&process->huge);
+}
+
+static const char *why_unknown(const struct glibc_heap *heap, bool has_glibc)
+{
+	if (!has_glibc)
+		return heap->changed ? "glibc's arenas changed whenever they were read"
+				     : "the allocator is not glibc's, or has not been used yet: "
+				       "nothing is known of its state";
+	if (heap->absent_spans)
+		return "a heap was walked only up to a page that is swapped out";
+	if (heap->broken_spans)
+		return "a heap was walked only up to where it contradicts itself, or changed while "
+		       "it was read";
+	if (heap->broken_lists)
+		return "lists of free blocks changed while they were read: some of their blocks "
+		       "count as live";
+	return NULL;
+}
+
+static int read_heap(struct splitting *splitting)
+{
+	struct memory_process *process = splitting->process;
+	int error;
+
+	if (splitting->pagemap < 0) {
+		process->why = "/proc/PID/pagemap cannot be read, and without it pages that are "
+			       "absent or in swap would be brought in";
+		return 0;
+	}
+	error = glibc_heap_read(&splitting->maps, splitting->pagemap, &process->heap);
+	process->has_glibc = !error;
+	process->why = why_unknown(&process->heap, process->has_glibc);
+	return error == -ENOENT ? 0 : error;
+}
+
+static int read_all(struct splitting *splitting)
+{
+	struct memory_process *process = splitting->process;
+	struct process_entry entry;
+	int error = process_read(process->pid, &entry);
+
+	if (!error)
+		error = maps_read(process->pid, MAPS_ALL, &splitting->maps);
+	if (error)
+		return error;
+	memcpy(process->comm, entry.comm, sizeof(process->comm));
+	splitting->pagemap = pagemap_open(splitting->maps.task);
+	process->pagemap_readable = splitting->pagemap >= 0;
+	splitting->peek.task = splitting->maps.task;
+	splitting->peek.pagemap = splitting->pagemap;
+	error = read_heap(splitting);
+	if (!error)
+		error = smaps_read(process->pid, splitting->maps.task, &splitting->smaps);
+	if (!error)
+		error = memory_status_read(process->pid, &process->status);
+	return error ? error : split(splitting);
+}
+
+int memory_process_read(pid_t pid, struct memory_process *process)
+{
+	struct memory_process made = {.pid = pid};
+	struct splitting splitting = {.process = &made, .pagemap = -1};
+	uint64_t started_ns = monotonic_ns();
+	int error;
+
+	clock_gettime(CLOCK_REALTIME, &made.time);
+	peek_forget(&splitting.peek);
+	error = read_all(&splitting);
+	peek_free(&splitting.peek);
+	cleanup_close(&splitting.pagemap);
+	maps_free(&splitting.maps);
+	smaps_free(&splitting.smaps);
+	made.read_ns = monotonic_ns() - started_ns;
+	if (error)
+		memory_process_free(&made);
+	else
+		*process = made;
+	return error;
+}
+
+void memory_process_free(struct memory_process *process)
+{
+	for (size_t i = 0; i < process->items.count; i++)
+		free(process->items.items[i].name);
+	vec_free(&process->items);
+	glibc_heap_free(&process->heap);
+}
+
+uint64_t memory_free_resident(const struct memory_process *process)
+{
+	const struct memory_share *parts = process->parts;
+
+	return parts[MEMORY_CACHED].resident + parts[MEMORY_FAST].resident +
+	       parts[MEMORY_BINS].resident + parts[MEMORY_TOP].resident;
+}
+
+uint64_t memory_heap_resident(const struct memory_process *process)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < HEAP_USE_MAX_; i++)
+		sum += process->parts[i].resident;
+	return sum;
+}
+
+double memory_fragmentation(const struct memory_process *process)
+{
+	uint64_t heap = memory_heap_resident(process), unused = memory_free_resident(process);
+
+	if (!heap)
+		return 0;
+	return (double)(unused - MIN(process->heap.trimmable, unused)) / (double)heap;
+}
+
+void memory_report_free(struct memory_report *report)
+{
+	for (size_t i = 0; i < report->processes.count; i++)
+		memory_process_free(&report->processes.items[i]);
+	vec_free(&report->processes);
+}

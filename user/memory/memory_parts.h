@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where the memory of one process is: parts whose sum is what the kernel says (Rss of smaps), read
+ * from outside, without a stop and without probes. What the parts do not explain is kept as the
+ * difference, and what cannot be known is said with its reason.
+ */
+#ifndef LEAKMON_MEMORY_MEMORY_PARTS_H
+#define LEAKMON_MEMORY_MEMORY_PARTS_H
+
+#include <time.h>
+
+#include "memory/glibc_heap.h"
+#include "memory/smaps.h"
+
+enum memory_part {
+	/* The first ones are those of enum heap_use, in the same order. */
+	MEMORY_LIVE,
+	MEMORY_CACHED,
+	MEMORY_FAST,
+	MEMORY_BINS,
+	MEMORY_TOP,
+	MEMORY_MALLOC_OWN,
+	MEMORY_HEAP_UNKNOWN,
+	MEMORY_MAPPED_BLOCKS, /* live blocks of malloc with mappings of their own */
+	MEMORY_STACKS,	      /* of threads that live */
+	MEMORY_ENDED_STACKS,  /* of threads that have ended: never joined, or kept for reuse */
+	MEMORY_FILES,	      /* pages of files, which the page cache has anyway */
+	MEMORY_FILES_WRITTEN, /* a process's own copies of such pages */
+	MEMORY_MODULE_DATA,   /* of modules: the zeroed rest of their data */
+	MEMORY_SHARED,	      /* shared memory: System V, memfd, /dev/shm, shared anonymous */
+	MEMORY_CODE,	      /* generated code */
+	MEMORY_NAMED,	      /* anonymous, with a name that prctl(2) gave it */
+	MEMORY_ANONYMOUS,     /* whose it is is not known */
+	MEMORY_KERNEL,	      /* vdso and the like */
+	MEMORY_PART_MAX_
+};
+_Static_assert((int)MEMORY_MAPPED_BLOCKS == (int)HEAP_USE_MAX_, "the uses of a heap come first");
+
+/* "live_blocks"; and what it is in words. Static. */
+const char *memory_part_name(enum memory_part part);
+const char *memory_part_words(enum memory_part part);
+
+struct memory_share {
+	uint64_t size, resident, swapped;
+	/* Of a heap's parts: as much of them as of the whole heap. */
+	uint64_t pss;
+};
+
+/* Of a part by name: of a file, of a shared or named mapping. */
+struct memory_item {
+	enum memory_part part;
+	char *name; /* untrusted; owned */
+	struct memory_share share;
+};
+
+/* Huge pages, and how much of them holds nothing but zeros: it was hardly ever written to. */
+struct memory_huge {
+	uint64_t bytes;
+	uint64_t checked, zero; /* of those that were read */
+};
+
+struct memory_process {
+	pid_t pid;
+	char comm[16]; /* untrusted */
+	struct timespec time;
+	struct smaps_figures sum;
+	struct memory_status status;
+	struct memory_share parts[MEMORY_PART_MAX_];
+	VEC(struct memory_item) items; /* greatest first */
+	bool has_glibc;
+	struct glibc_heap heap; /* if it has */
+	const char *why;	/* the allocator's state is not known, or not all of it; static */
+	size_t live_stacks, ended_stacks, joined_stacks; /* joined ones are kept for reuse */
+	struct memory_huge huge;
+	int64_t difference; /* rss minus the sum of the parts */
+	bool pagemap_readable;
+	uint64_t read_ns;
+};
+
+/*
+ * 0; -ESRCH: no such process, or none with memory; -EACCES, -EPERM; -ENOENT: a kernel without
+ * smaps; -ENOMEM. *process is untouched on error.
+ */
+int memory_process_read(pid_t pid, struct memory_process *process);
+void memory_process_free(struct memory_process *process);
+
+/* Free inside malloc: resident bytes, and those of them that malloc_trim(3) would not give back. */
+uint64_t memory_free_resident(const struct memory_process *process);
+uint64_t memory_heap_resident(const struct memory_process *process);
+/* Free resident bytes that cannot be given back, of all resident bytes of the arenas: 0 to 1. */
+double memory_fragmentation(const struct memory_process *process);
+
+struct memory_report {
+	struct timespec time;
+	uint64_t sequence;
+	VEC(struct memory_process) processes;
+	size_t unreadable; /* others that may not be read */
+	size_t top;	   /* rows of a list; 0: all */
+	bool everywhere;   /* of the whole machine */
+	bool colour;
+};
+
+void memory_report_free(struct memory_report *report);
+
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "memory/residency.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "proc/process_memory.h"
+
+#define WINDOW 4096
+
+int residency_read(struct residency *residency, int pagemap, uint64_t start, uint64_t end)
+{
+	struct residency made = {.start = start & ~(MEMORY_PAGE - 1),
+				 .end = (end + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1)};
+	size_t count = (made.end - made.start) / MEMORY_PAGE;
+	uint64_t entries[WINDOW];
+
+	made.pages = calloc(count + 1, 1);
+	if (!made.pages)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i += WINDOW) {
+		size_t window = MIN(count - i, (size_t)WINDOW);
+
+		pagemap_read(pagemap, made.start + i * MEMORY_PAGE, entries, window);
+		for (size_t j = 0; j < window; j++) {
+			if (pagemap_is_present(entries[j]))
+				made.pages[i + j] = RESIDENT;
+			else if (pagemap_is_swapped(entries[j]))
+				made.pages[i + j] = IN_SWAP;
+		}
+	}
+	*residency = made;
+	return 0;
+}
+
+void residency_free(struct residency *residency)
+{
+	free(residency->pages);
+	*residency = (struct residency){0};
+}
+
+uint64_t residency_bytes(const struct residency *residency, uint64_t start, uint64_t end, int kind)
+{
+	uint64_t sum = 0;
+
+	start = MAX(start, residency->start);
+	end = MIN(end, residency->end);
+	while (start < end) {
+		uint64_t next = MIN((start & ~(MEMORY_PAGE - 1)) + MEMORY_PAGE, end);
+
+		if (residency_is(residency, start, kind))
+			sum += next - start;
+		start = next;
+	}
+	return sum;
+}

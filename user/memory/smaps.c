@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "memory/smaps.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+
+#define KIB 1024
+
+struct field {
+	const char *name;
+	size_t offset;
+};
+
+#define FIELD(text, member)                                                                        \
+	{                                                                                          \
+		text, offsetof(struct smaps_figures, member)                                       \
+	}
+static const struct field fields[] = {
+	FIELD("Size", size),
+	FIELD("Rss", rss),
+	FIELD("Pss", pss),
+	FIELD("Swap", swap),
+	FIELD("SwapPss", swap_pss),
+	FIELD("Locked", locked),
+	FIELD("Private_Dirty", private_dirty),
+	FIELD("Private_Clean", private_clean),
+	FIELD("Shared_Dirty", shared_dirty),
+	FIELD("Shared_Clean", shared_clean),
+	FIELD("Anonymous", anonymous),
+	FIELD("AnonHugePages", anon_huge),
+	FIELD("FilePmdMapped", file_huge),
+	FIELD("ShmemPmdMapped", shmem_huge),
+	FIELD("Shared_Hugetlb", hugetlb),
+	FIELD("Private_Hugetlb", hugetlb),
+};
+#undef FIELD
+
+#define FIELD(text, member)                                                                        \
+	{                                                                                          \
+		text, offsetof(struct memory_status, member)                                       \
+	}
+static const struct field status_fields[] = {
+	FIELD("VmPTE", page_tables),  FIELD("VmLck", locked),	  FIELD("HugetlbPages", hugetlb),
+	FIELD("VmSwap", swap),	      FIELD("RssAnon", rss_anon), FIELD("RssFile", rss_file),
+	FIELD("RssShmem", rss_shmem),
+};
+#undef FIELD
+
+/* "Name:   12 kB" is added to where the table says; any other line is none of ours. */
+static void take_field(const char *line, const struct field *table, size_t count, void *figures)
+{
+	const char *colon = strchr(line, ':');
+	uint64_t kib;
+
+	for (size_t i = 0; colon && i < count; i++) {
+		size_t length = strlen(table[i].name);
+
+		if (length != (size_t)(colon - line) || memcmp(line, table[i].name, length) != 0)
+			continue;
+		if (sscanf(colon + 1, " %" SCNu64 " kB", &kib) == 1 && kib < UINT64_MAX / KIB)
+			*(uint64_t *)((char *)figures + table[i].offset) += kib * KIB;
+		return;
+	}
+}
+
+/* Addresses are written in lower-case hexadecimal digits, names begin with a capital letter. */
+static bool is_header(const char *line)
+{
+	return (*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f');
+}
+
+static int add_entry(struct smaps *smaps, char *line)
+{
+	struct mapping mapping = {0};
+	struct smaps_entry *entry;
+
+	if (maps_parse_line(line, &mapping))
+		return -EBADMSG;
+	mapping.path = strdup(mapping.path);
+	entry = mapping.path ? vec_push(&smaps->list) : NULL;
+	if (!entry) {
+		free(mapping.path);
+		return -ENOMEM;
+	}
+	entry->mapping = mapping;
+	return 0;
+}
+
+int smaps_parse(FILE *file, struct smaps *smaps)
+{
+	_cleanup_free_ char *line = NULL;
+	struct smaps made = {0};
+	size_t size = 0;
+	int error = 0;
+
+	while (!error && getline(&line, &size, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		if (is_header(line))
+			error = add_entry(&made, line);
+		else if (!made.list.count)
+			error = -EBADMSG;
+		else
+			take_field(line, fields, ARRAY_SIZE(fields),
+				   &made.list.items[made.list.count - 1].figures);
+	}
+	if (!error && ferror(file))
+		error = -ESRCH; /* it has ended */
+	if (error)
+		smaps_free(&made);
+	else
+		*smaps = made;
+	return error;
+}
+
+int smaps_read(int pid, int task, struct smaps *smaps)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/smaps", pid, task);
+	file = fopen(path, "re");
+	return file ? smaps_parse(file, smaps) : -errno;
+}
+
+void smaps_free(struct smaps *smaps)
+{
+	for (size_t i = 0; i < smaps->list.count; i++)
+		free(smaps->list.items[i].mapping.path);
+	vec_free(&smaps->list);
+}
+
+struct smaps_figures smaps_sum(const struct smaps *smaps)
+{
+	struct smaps_figures sum = {0};
+	uint64_t *to = (uint64_t *)&sum;
+
+	_Static_assert(sizeof(sum) % sizeof(*to) == 0, "nothing but numbers");
+	for (size_t i = 0; i < smaps->list.count; i++) {
+		const uint64_t *from = (const uint64_t *)&smaps->list.items[i].figures;
+
+		for (size_t j = 0; j < sizeof(sum) / sizeof(*to); j++)
+			to[j] += from[j];
+	}
+	return sum;
+}
+
+/* The innermost namespace's number stands last; before 4.1 there is none. */
+static void take_own_pid(const char *line, struct memory_status *status)
+{
+	const char *last = strrchr(line, '\t');
+
+	if (strncmp(line, "NSpid:", 6) == 0 && last)
+		status->own_pid = (int32_t)strtol(last, NULL, 10);
+}
+
+int memory_status_parse(FILE *file, struct memory_status *status)
+{
+	_cleanup_free_ char *line = NULL;
+	struct memory_status read = {0};
+	size_t size = 0;
+
+	while (getline(&line, &size, file) > 0) {
+		take_field(line, status_fields, ARRAY_SIZE(status_fields), &read);
+		take_own_pid(line, &read);
+	}
+	if (ferror(file))
+		return -ESRCH;
+	*status = read;
+	return 0;
+}
+
+int memory_status_read(int pid, struct memory_status *status)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	return file ? memory_status_parse(file, status) : -errno;
+}

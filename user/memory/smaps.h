@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel says of a process's memory, mapping by mapping: /proc/PID/smaps and the lines of
+ * /proc/PID/status that no mapping has (man 5 proc, Documentation/filesystems/proc.rst).
+ */
+#ifndef LEAKMON_MEMORY_SMAPS_H
+#define LEAKMON_MEMORY_SMAPS_H
+
+#include <stdio.h>
+
+#include "base/vec.h"
+#include "proc/maps.h"
+
+/* In bytes. A field that a kernel does not have is 0. */
+struct smaps_figures {
+	uint64_t size, rss, pss, swap, swap_pss, locked;
+	uint64_t private_dirty, private_clean, shared_dirty, shared_clean;
+	uint64_t anonymous;
+	uint64_t anon_huge, file_huge, shmem_huge;
+	uint64_t hugetlb; /* is no part of Rss */
+};
+
+struct smaps_entry {
+	struct mapping mapping; /* its path is owned */
+	struct smaps_figures figures;
+};
+
+struct smaps {
+	VEC(struct smaps_entry) list; /* by ascending address */
+};
+
+/*
+ * `task`: whose /proc directory shows the address space (maps.task). 0; -ESRCH; -EACCES; -ENOENT:
+ * this kernel has no smaps; -EBADMSG: no text that a kernel writes; -ENOMEM. *smaps is untouched on
+ * error.
+ */
+int smaps_read(int pid, int task, struct smaps *smaps);
+/* The same of a text. 0, -EBADMSG or -ENOMEM. */
+int smaps_parse(FILE *file, struct smaps *smaps);
+void smaps_free(struct smaps *smaps);
+
+/* The sum over all mappings. */
+struct smaps_figures smaps_sum(const struct smaps *smaps);
+
+/* From /proc/PID/status; a line that is missing is 0. */
+struct memory_status {
+	uint64_t page_tables, locked, hugetlb, swap;
+	uint64_t rss_anon, rss_file, rss_shmem;
+	int32_t own_pid; /* as the process itself knows it, in its PID namespace */
+};
+
+/* 0 or -errno; *status is untouched on error. */
+int memory_status_read(int pid, struct memory_status *status);
+int memory_status_parse(FILE *file, struct memory_status *status);
+
+#endif

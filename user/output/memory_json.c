@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `leakmon memory --format json`; user/schema/memory.schema.json. */
+#include "base/cleanup.h"
+#include "output/memory_format.h"
+#include "output/output.h"
+#include "output/report_json.h"
+
+static void share_json(struct json_writer *json, const struct memory_share *share)
+{
+	json_put_number(json, "size_bytes", share->size);
+	json_put_number(json, "resident_bytes", share->resident);
+	json_put_number(json, "pss_bytes", share->pss);
+	json_put_number(json, "swap_bytes", share->swapped);
+}
+
+static void arena_json(struct json_writer *json, const struct glibc_arena *arena)
+{
+	json_open(json, NULL, '{');
+	json_put_bool(json, "main", arena->main);
+	json_put_number(json, "threads", arena->threads);
+	json_put_number(json, "heaps", arena->heaps);
+	json_put_number(json, "system_bytes", arena->system_bytes);
+	json_put_number(json, "trimmable_bytes", arena->trimmable);
+	for (size_t use = 0; use < HEAP_USE_MAX_; use++) {
+		json_open(json, memory_part_name(use), '{');
+		json_put_number(json, "bytes", arena->uses[use].bytes);
+		json_put_number(json, "chunks", arena->uses[use].chunks);
+		json_put_number(json, "resident_bytes", arena->uses[use].resident);
+		json_close(json, '}');
+	}
+	json_close(json, '}');
+}
+
+static void arenas_json(struct json_writer *json, const struct glibc_heap *heap)
+{
+	size_t idle = 0;
+
+	for (size_t i = 0; i < heap->arenas.count; i++)
+		idle += !heap->arenas.items[i].main && !heap->arenas.items[i].threads;
+	json_put_number(json, "arenas", heap->arenas.count);
+	json_put_number(json, "idle_arenas", idle);
+	json_open(json, "arena_list", '[');
+	for (size_t i = 0; i < heap->arenas.count; i++)
+		arena_json(json, &heap->arenas.items[i]);
+	json_close(json, ']');
+}
+
+static void free_json(struct json_writer *json, const struct glibc_heap *heap)
+{
+	json_put_number(json, "cached_bytes", heap->uses[HEAP_CACHED].bytes);
+	json_put_number(json, "fast_bytes", heap->uses[HEAP_FAST].bytes);
+	json_put_number(json, "bins_bytes", heap->uses[HEAP_BINS].bytes);
+	json_put_number(json, "unsorted_bytes", heap->unsorted_bytes);
+	json_put_number(json, "small_bytes", heap->small_bytes);
+	json_put_number(json, "large_bytes", heap->large_bytes);
+	json_put_number(json, "top_bytes", heap->uses[HEAP_TOP].bytes);
+	json_put_number(json, "largest_free_bytes", heap->largest_free);
+}
+
+/* What was asked for is between two limits: a chunk has 8 bytes of header, and its size is a
+ * multiple of 16, at least 32. */
+static void live_json(struct json_writer *json, const struct glibc_heap *heap)
+{
+	const struct heap_share *live = &heap->uses[HEAP_LIVE];
+
+	json_put_number(json, "live_blocks", live->chunks);
+	json_put_number(json, "live_bytes", live->bytes);
+	json_put_number(json, "live_header_bytes", 8 * live->chunks);
+	json_put_number(json, "mapped_blocks", heap->mapped.count);
+	json_put_known(json, "mapped_bytes", heap->mapped_known, heap->mapped_bytes);
+}
+
+static void allocator_json(struct json_writer *json, const struct memory_process *process)
+{
+	const struct glibc_heap *heap = &process->heap;
+
+	if (!process->has_glibc) {
+		json_put_null(json, "allocator");
+		return;
+	}
+	json_open(json, "allocator", '{');
+	json_put_string(json, "name", heap->name);
+	json_put_number(json, "system_bytes", heap->system_bytes);
+	json_put_number(json, "used_bytes", glibc_heap_used(heap));
+	json_put_number(json, "free_bytes", glibc_heap_unused(heap));
+	live_json(json, heap);
+	free_json(json, heap);
+	json_put_number(json, "unknown_bytes", heap->uses[HEAP_UNKNOWN].bytes);
+	json_put_number(json, "resident_bytes", memory_heap_resident(process));
+	json_put_number(json, "free_resident_bytes", memory_free_resident(process));
+	json_put_number(json, "trimmable_bytes", heap->trimmable);
+	json_put_real(json, "fragmentation", memory_fragmentation(process));
+	json_put_number(json, "broken_heaps", heap->broken_spans);
+	json_put_number(json, "broken_lists", heap->broken_lists);
+	arenas_json(json, heap);
+	json_close(json, '}');
+}
+
+static void items_json(struct json_writer *json, const struct memory_report *report,
+		       const struct memory_process *process)
+{
+	size_t count = process->items.count;
+
+	json_open(json, "items", '[');
+	for (size_t i = 0; i < (report->top ? MIN(count, report->top) : count); i++) {
+		const struct memory_item *item = &process->items.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "part", memory_part_name(item->part));
+		json_put_string(json, "name", item->name);
+		share_json(json, &item->share);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void parts_json(struct json_writer *json, const struct memory_process *process)
+{
+	json_open(json, "parts", '{');
+	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
+		json_open(json, memory_part_name(part), '{');
+		share_json(json, &process->parts[part]);
+		json_close(json, '}');
+	}
+	json_close(json, '}');
+	json_put_signed(json, "difference_bytes", process->difference);
+}
+
+static void stacks_json(struct json_writer *json, const struct memory_process *process)
+{
+	json_open(json, "stacks", '{');
+	json_put_number(json, "live", process->live_stacks);
+	json_put_number(json, "ended", process->ended_stacks);
+	json_put_number(json, "joined", process->joined_stacks);
+	json_put_number(json, "live_resident_bytes", process->parts[MEMORY_STACKS].resident);
+	json_put_number(json, "ended_resident_bytes", process->parts[MEMORY_ENDED_STACKS].resident);
+	json_close(json, '}');
+}
+
+static void files_json(struct json_writer *json, const struct memory_process *process)
+{
+	json_open(json, "files", '{');
+	json_put_number(json, "resident_bytes", process->parts[MEMORY_FILES].resident);
+	json_put_number(json, "written_bytes", process->parts[MEMORY_FILES_WRITTEN].resident);
+	json_close(json, '}');
+}
+
+static void huge_json(struct json_writer *json, const struct memory_huge *huge)
+{
+	json_open(json, "huge_pages", '{');
+	json_put_number(json, "bytes", huge->bytes);
+	json_put_number(json, "checked_bytes", huge->checked);
+	json_put_number(json, "zero_bytes", huge->zero);
+	json_close(json, '}');
+}
+
+static void process_json(struct json_writer *json, const struct memory_report *report,
+			 const struct memory_process *process)
+{
+	json_open(json, NULL, '{');
+	json_put_number(json, "pid", (uint64_t)process->pid);
+	json_put_string(json, "comm", process->comm);
+	json_put_number(json, "rss_bytes", process->sum.rss);
+	json_put_number(json, "pss_bytes", process->sum.pss);
+	json_put_number(json, "swap_bytes", process->sum.swap);
+	json_put_number(json, "locked_bytes", process->status.locked);
+	json_put_number(json, "page_table_bytes", process->status.page_tables);
+	json_put_number(json, "hugetlb_bytes", process->sum.hugetlb);
+	parts_json(json, process);
+	allocator_json(json, process);
+	json_put_string(json, "not_known", process->why);
+	stacks_json(json, process);
+	files_json(json, process);
+	huge_json(json, &process->huge);
+	items_json(json, report, process);
+	json_put_number(json, "read_us", process->read_ns / 1000);
+	json_close(json, '}');
+}
+
+int memory_json_write(FILE *out, const struct memory_report *report)
+{
+	struct json_writer json = {.out = out};
+
+	json_open(&json, NULL, '{');
+	json_put_number(&json, "schema", 1);
+	json_put_bool(&json, "memory", true);
+	output_json_time(&json, "time", &report->time);
+	json_put_number(&json, "sequence", report->sequence);
+	json_put_number(&json, "unreadable", report->unreadable);
+	json_open(&json, "processes", '[');
+	for (size_t i = 0; i < report->processes.count; i++)
+		process_json(&json, report, &report->processes.items[i]);
+	json_close(&json, ']');
+	json_close(&json, '}');
+	fputc('\n', out);
+	return output_finish(out);
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `leakmon memory` as text: a bar for every part, then what is known of the allocator. */
+#include <inttypes.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "output/memory_format.h"
+#include "output/output.h"
+
+#define BAR_CELLS 20
+
+/* Eighths of a cell. */
+static void bar_write(FILE *out, uint64_t bytes, uint64_t of)
+{
+	static const char *const partial[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	double share = of ? (double)bytes / (double)of : 0;
+	unsigned eighths = (unsigned)(MIN(share, 1.0) * BAR_CELLS * 8 + 0.5), cells = eighths / 8;
+
+	for (unsigned i = 0; i < cells; i++)
+		fputs("█", out);
+	if (eighths % 8) {
+		fputs(partial[eighths % 8], out);
+		cells++;
+	}
+	fprintf(out, "%*s", (int)(BAR_CELLS - cells), "");
+}
+
+static const char *bytes_text(char text[16], uint64_t bytes)
+{
+	return units_bytes(text, (double)bytes, "");
+}
+
+static void part_write(FILE *out, const struct memory_process *process, enum memory_part part)
+{
+	const struct memory_share *share = &process->parts[part];
+	char resident[16], swapped[16];
+
+	if (!share->resident && !share->swapped)
+		return;
+	fprintf(out, "\t%10s %5.1f %% ", bytes_text(resident, share->resident),
+		process->sum.rss ? 100 * (double)share->resident / (double)process->sum.rss : 0.0);
+	bar_write(out, share->resident, process->sum.rss);
+	fprintf(out, " %s", memory_part_words(part));
+	if (share->swapped)
+		fprintf(out, "; in swap: %s", bytes_text(swapped, share->swapped));
+	fputc('\n', out);
+}
+
+static void difference_write(FILE *out, const struct memory_process *process)
+{
+	char text[16];
+
+	if (!process->difference)
+		return;
+	fprintf(out, "\t%10s         %*s difference: Rss of smaps less these parts\n",
+		units_bytes(text, (double)process->difference, "+"), BAR_CELLS, "");
+}
+
+static void arenas_write(FILE *out, const struct glibc_heap *heap)
+{
+	size_t idle = 0;
+
+	for (size_t i = 0; i < heap->arenas.count; i++)
+		idle += !heap->arenas.items[i].main && !heap->arenas.items[i].threads;
+	fprintf(out, "%zu arena%s", heap->arenas.count, heap->arenas.count == 1 ? "" : "s");
+	if (idle)
+		fprintf(out, " (%zu without a thread)", idle);
+}
+
+static void allocator_write(FILE *out, const struct memory_process *process)
+{
+	const struct glibc_heap *heap = &process->heap;
+	char first[16], second[16], third[16];
+
+	if (!process->has_glibc)
+		return;
+	fprintf(out, "\tmalloc (%s): %s used, %s free (mallinfo2), %s in own mappings; ",
+		heap->name, bytes_text(first, glibc_heap_used(heap)),
+		bytes_text(second, glibc_heap_unused(heap)),
+		heap->mapped_known ? bytes_text(third, heap->mapped_bytes) : "unknown");
+	arenas_write(out, heap);
+	fprintf(out,
+		"\n\tlive: %" PRIu64 " blocks, of which headers take %s; what was asked for is at "
+		"most 24 bytes less in each block\n",
+		heap->uses[HEAP_LIVE].chunks, bytes_text(first, 8 * heap->uses[HEAP_LIVE].chunks));
+	fprintf(out,
+		"\tmalloc_trim(3) would give back %s of %s that are free and resident; largest "
+		"free run: %s; fragmentation: %.1f %%\n",
+		bytes_text(first, heap->trimmable),
+		bytes_text(second, memory_free_resident(process)),
+		bytes_text(third, heap->largest_free), 100 * memory_fragmentation(process));
+}
+
+static void stacks_write(FILE *out, const struct memory_process *process)
+{
+	fprintf(out, "\tstacks: %zu of threads that live", process->live_stacks);
+	if (process->ended_stacks)
+		fprintf(out, ", %zu of threads that have ended: never joined, or kept for reuse",
+			process->ended_stacks);
+	if (process->joined_stacks)
+		fprintf(out, ", %zu of joined threads, kept for reuse", process->joined_stacks);
+	fputc('\n', out);
+}
+
+static void huge_write(FILE *out, const struct memory_huge *huge)
+{
+	char first[16], second[16], third[16];
+
+	if (!huge->bytes)
+		return;
+	fprintf(out, "\thuge pages: %s", bytes_text(first, huge->bytes));
+	if (huge->checked)
+		fprintf(out, "; of %s that were read, %s are zero: hardly ever written to",
+			bytes_text(second, huge->checked), bytes_text(third, huge->zero));
+	fputc('\n', out);
+}
+
+static void kernel_write(FILE *out, const struct memory_process *process)
+{
+	char first[16], second[16], third[16];
+
+	fprintf(out, "\tpage tables: %s, locked: %s",
+		bytes_text(first, process->status.page_tables),
+		bytes_text(second, process->status.locked));
+	if (process->sum.hugetlb)
+		fprintf(out, ", hugetlb: %s (no part of Rss)",
+			bytes_text(third, process->sum.hugetlb));
+	fputc('\n', out);
+}
+
+static void items_write(FILE *out, const struct memory_report *report,
+			const struct memory_process *process)
+{
+	size_t count = process->items.count;
+	char text[16];
+
+	for (size_t i = 0; i < (report->top ? MIN(count, report->top) : count); i++) {
+		const struct memory_item *item = &process->items.items[i];
+
+		if (!item->share.resident && !item->share.swapped)
+			continue;
+		fprintf(out, "\t%10s %s: ", bytes_text(text, item->share.resident),
+			memory_part_words(item->part));
+		text_print_inert(out, item->name);
+		fputc('\n', out);
+	}
+}
+
+static void process_write(FILE *out, const struct memory_report *report,
+			  const struct memory_process *process)
+{
+	char first[16], second[16], third[16];
+
+	fprintf(out, "process %d ", process->pid);
+	text_print_inert(out, process->comm);
+	fprintf(out, ": %s resident, %s proportional, %s in swap\n",
+		bytes_text(first, process->sum.rss), bytes_text(second, process->sum.pss),
+		bytes_text(third, process->sum.swap));
+	for (size_t part = 0; part < MEMORY_PART_MAX_; part++)
+		part_write(out, process, part);
+	difference_write(out, process);
+	allocator_write(out, process);
+	if (process->why)
+		fprintf(out, "\tnot known: %s\n", process->why);
+	stacks_write(out, process);
+	huge_write(out, &process->huge);
+	kernel_write(out, process);
+	items_write(out, report, process);
+}
+
+/* A whole machine: a row for each process. */
+
+struct column {
+	const char *heading;
+	uint64_t (*value)(const struct memory_process *process);
+};
+
+static uint64_t rss(const struct memory_process *process)
+{
+	return process->sum.rss;
+}
+
+static uint64_t live(const struct memory_process *process)
+{
+	return process->parts[MEMORY_LIVE].resident + process->parts[MEMORY_MAPPED_BLOCKS].resident;
+}
+
+static uint64_t trimmable(const struct memory_process *process)
+{
+	return process->heap.trimmable;
+}
+
+static uint64_t stacks(const struct memory_process *process)
+{
+	return process->parts[MEMORY_STACKS].resident +
+	       process->parts[MEMORY_ENDED_STACKS].resident;
+}
+
+static uint64_t files(const struct memory_process *process)
+{
+	return process->parts[MEMORY_FILES].resident +
+	       process->parts[MEMORY_FILES_WRITTEN].resident;
+}
+
+static uint64_t shared(const struct memory_process *process)
+{
+	return process->parts[MEMORY_SHARED].resident;
+}
+
+static uint64_t anonymous(const struct memory_process *process)
+{
+	return process->parts[MEMORY_ANONYMOUS].resident;
+}
+
+static const struct column columns[] = {
+	{"RSS", rss},	     {"LIVE", live},	  {"FREE", memory_free_resident},
+	{"TRIM", trimmable}, {"STACKS", stacks},  {"FILES", files},
+	{"SHARED", shared},  {"ANON", anonymous},
+};
+
+static void table_write(FILE *out, const struct memory_report *report)
+{
+	size_t count = report->processes.count,
+	       shown = report->top ? MIN(count, report->top) : count;
+	char text[16];
+
+	fprintf(out, "%8s", "PID");
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		fprintf(out, " %10s", columns[i].heading);
+	fputs(" COMMAND\n", out);
+	for (size_t i = 0; i < shown; i++) {
+		const struct memory_process *process = &report->processes.items[i];
+
+		fprintf(out, "%8d", process->pid);
+		for (size_t j = 0; j < ARRAY_SIZE(columns); j++)
+			fprintf(out, " %10s", bytes_text(text, columns[j].value(process)));
+		fputc(' ', out);
+		text_print_inert(out, process->comm);
+		fputc('\n', out);
+	}
+	fprintf(out, "%zu of %zu processes; %zu may not be read\n", shown, count,
+		report->unreadable);
+}
+
+int memory_text_write(FILE *out, const struct memory_report *report)
+{
+	struct tm local = {0};
+	char clock[16];
+
+	localtime_r(&report->time.tv_sec, &local);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	fprintf(out, "[%s] Memory, by what it is used for:\n", clock);
+	if (report->everywhere)
+		table_write(out, report);
+	else
+		for (size_t i = 0; i < report->processes.count; i++)
+			process_write(out, report, &report->processes.items[i]);
+	fputc('\n', out);
+	return output_finish(out);
+}
