@@ -62,11 +62,11 @@ static json_t *after_windows(struct harness *harness, struct child *monitor, jso
 	}
 }
 
-static struct child *dripper_start(struct harness *harness, const char *name, const char *library,
-				   const char *contents)
+static struct child *dripper_run(struct harness *harness, const char *name, const char *library,
+				 const char *rate, const char *pause_us, const char *contents)
 {
 	const char *directory = getenv("LEAKMON_WORKLOADS");
-	const char *const argv[] = {name, "200", "20", contents, NULL};
+	const char *const argv[] = {name, rate, pause_us, contents, NULL};
 	struct child *workload;
 	char path[256], *line;
 
@@ -77,6 +77,12 @@ static struct child *dripper_start(struct harness *harness, const char *name, co
 	assert_int_equal(strncmp(line, "ready ", 6), 0);
 	free(line);
 	return workload;
+}
+
+static struct child *dripper_start(struct harness *harness, const char *name, const char *library,
+				   const char *contents)
+{
+	return dripper_run(harness, name, library, "200", "20", contents);
 }
 
 #define PROFILE(harness, workload, ...)                                                            \
@@ -190,6 +196,66 @@ static void the_target_loses_no_more_than_it_may(void **state)
 	check = child_start(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
 	assert_int_equal(child_end(harness, check), 0);
 	monitor_stop(harness, monitor);
+}
+
+#define MANY 12
+
+/* The greatest age at which a site's blocks were looked at. */
+static double oldest_look(json_t *site)
+{
+	json_t *survival = json_object_get(site, "survival");
+	size_t count = json_array_size(survival);
+
+	return count ? real_at(json_array_get(survival, count - 1), "age_s") : 0;
+}
+
+static bool all_had_windows(json_t *report)
+{
+	json_t *process;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "processes"), i, process)
+	{
+		if (!number_at(process, "windows"))
+			return false;
+	}
+	return true;
+}
+
+/* One budget for all of them: everybody has windows, and nobody loses more than it may. */
+static void of_many_processes_the_one_that_leaks_is_the_first(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workloads[MANY], *monitor;
+	char pids[MANY * 12] = "";
+	json_t *report, *leaking, *process;
+	size_t i;
+
+	for (i = 0; i < MANY; i++) {
+		workloads[i] =
+			dripper_run(harness, "dripper", NULL, i == 7 ? "2000" : "0", "500", NULL);
+		snprintf(pids + strlen(pids), sizeof(pids) - strlen(pids), "%s%s", i ? "," : "",
+			 workloads[i]->pid_text);
+	}
+	monitor = MONITOR(harness, "profile", "-p", pids, "--overhead", "50%", "--format", "json",
+			  "2");
+	do {
+		report = monitor_report(harness, monitor);
+		leaking = process_of(report, workloads[7]->pid);
+	} while (!all_had_windows(report) || number_at(leaking, "windows") < 5 ||
+		 oldest_look(site_of(leaking, "drip")) < 4);
+	assert_int_equal(json_array_size(json_object_get(report, "processes")), MANY);
+	assert_ptr_equal(json_array_get(json_object_get(report, "processes"), 0), leaking);
+	assert_int_equal(rank_of(leaking, "drip"), 0);
+	assert_true(real_at(site_of(leaking, "drip"), "low") > 0);
+	json_array_foreach(json_object_get(report, "processes"), i, process)
+	{
+		assert_true(real_at(process, "spent") < 0.55);
+		assert_int_equal(number_at(process, "unfollowed"), 0);
+	}
+	monitor_stop(harness, monitor);
+	for (i = 0; i < MANY; i++)
+		rate_of(harness, workloads[i]);
 }
 
 static void a_process_that_is_idle_has_no_windows(void **state)
@@ -339,6 +405,7 @@ int main(void)
 		e2e_test(a_leak_is_the_first_site_with_mimalloc),
 		e2e_test(contents_that_all_blocks_share_prove_nothing),
 		e2e_test(the_target_loses_no_more_than_it_may),
+		e2e_test(of_many_processes_the_one_that_leaks_is_the_first),
 		e2e_test(a_process_that_is_idle_has_no_windows),
 		e2e_test(many_windows_do_no_harm_and_leave_no_probe),
 		e2e_test(a_target_that_is_stopped_meanwhile_goes_on),

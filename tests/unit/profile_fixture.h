@@ -32,6 +32,7 @@ struct program {
 	} blocks;
 	struct hash by_address; /* -> index + 1 */
 	uint64_t random, next_address;
+	size_t room; /* for samples; 0: as many as come */
 };
 
 static inline double sim_unit(uint64_t *random)
@@ -159,7 +160,9 @@ static inline void window_over(struct profiled *profiled, const struct program *
 	struct window_block *blocks = calloc(born + 1, sizeof(*blocks));
 	struct window_births *sums = calloc(born + 1, sizeof(*sums));
 	double end_s = at_s + length_s;
+	size_t room = program->room > profiled->samples ? program->room - profiled->samples : 0;
 
+	room = program->room ? room : 100000;
 	program_bury(profiled, program, at_s, end_s);
 	for (size_t i = first; i < program->blocks.count; i++) {
 		const struct simulated *block = &program->blocks.items[i];
@@ -184,7 +187,8 @@ static inline void window_over(struct profiled *profiled, const struct program *
 							       .birth_count = births,
 							       .blocks = blocks,
 							       .block_count = outstanding,
-							       .room = 100000}),
+							       .room = room,
+							       .site_room = 1000}),
 		0);
 	profiled->due_s = end_s;
 	looks_until(profiled, program, end_s);

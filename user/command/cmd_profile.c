@@ -22,7 +22,7 @@ static int check(void *options, const struct given *given)
 }
 
 static const struct option_row profile_rows[] = {
-	{"overhead", 0, "PERCENT", "limit on what the targets lose, of their CPU time (1%)",
+	{"overhead", 0, "PERCENT", "limit on what each target loses, of its CPU time (1%)",
 	 value_set_percent, "a percentage, e.g. 1% or 0.2%",
 	 .offset = offsetof(struct profile_options, overhead), .minimum = 10000000,
 	 .maximum = 50 * 1000000000ull, .limits = "0.01% to 50%"},

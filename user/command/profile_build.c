@@ -96,6 +96,7 @@ static int add_process(const struct profile_run *run, struct profile_target *tar
 	process->spent = pace_spent(&target->pace);
 	process->samples = target->profiled.samples;
 	process->dropped = target->dropped;
+	process->unfollowed = target->profiled.unfollowed;
 	process_figures_judge(&target->profiled.figures, &process->judgement);
 	judge_memory(target, profile_now_s(run), process);
 	for (size_t i = 0; i < target->profiled.sites.count && !error; i++)
@@ -126,6 +127,16 @@ static void sum_up(const struct profile_run *run, struct profile_report *report)
 	report->colour = emit_wants_colour(&run->options->session.output);
 }
 
+/* For whose turn it is next: what its sites or its memory tell, whichever is more. */
+static double growth_of(const struct profile_report_process *process)
+{
+	double growth = 0;
+
+	for (size_t i = 0; i < process->sites.count; i++)
+		growth += process->sites.items[i].judgement.growth_bytes_per_s.low;
+	return process->has_memory_growth ? fmax(growth, process->memory_growth_per_s) : growth;
+}
+
 static int build(struct profile_run *run, struct profile_report *report)
 {
 	int error = 0;
@@ -135,13 +146,8 @@ static int build(struct profile_run *run, struct profile_report *report)
 		struct profile_target *target = run->targets.items[i];
 
 		error = add_process(run, target, report);
-		target->growth = 0;
-		if (error)
-			break;
-		for (size_t j = 0; j < report->processes.items[i].sites.count; j++)
-			target->growth += report->processes.items[i]
-						  .sites.items[j]
-						  .judgement.growth_bytes_per_s.low;
+		if (!error)
+			target->growth = growth_of(&report->processes.items[i]);
 	}
 	sum_up(run, report);
 	profile_report_rank(report, run->options->session.output.report.top);
@@ -190,6 +196,7 @@ int profile_run_report(struct session *session, const void *context, bool last)
 	/* The loop hands its context on as it is not to be changed by others; it is the run. */
 	struct profile_run *run = (struct profile_run *)context;
 	_cleanup_(profile_report_free) struct profile_report report = {0};
+	double begin_s = profile_cpu_s();
 	int error;
 
 	targets_notice_ends(session);
@@ -207,5 +214,6 @@ int profile_run_report(struct session *session, const void *context, bool last)
 		error = session_update_targets(session);
 	profile_run_forget_ended(run);
 	targets_drop_ended(session);
+	run->reported_s += profile_cpu_s() - begin_s;
 	return error;
 }

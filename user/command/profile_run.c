@@ -27,8 +27,9 @@
  * is worth less than the rest of its time. */
 #define BUSY_SHARE 0.9
 #define SLOWED_MAX 0.7
-/* Blocks that are followed, of all processes. */
+/* Of all processes: blocks that are followed, 56 bytes each, and sites, 5 KB each. */
 #define SAMPLES_MAX 65536
+#define SITES_MAX 4096
 
 double profile_now_s(const struct profile_run *run)
 {
@@ -68,6 +69,7 @@ static int target_add(struct profile_run *run, const struct tracked *tracked)
 	target->start_ticks = tracked->start_ticks;
 	target->refused_for_s = REFUSED_S;
 	target->memory_bytes = target->memory_read_s = -1;
+	target->turn_s = profile_now_s(run);
 	if (clock_getcpuclockid(target->pid, &target->clock))
 		target->refused_until_s = INFINITY; /* it has just ended */
 	run->seed = run->seed * 6364136223846793005u + 1442695040888963407u;
@@ -139,6 +141,32 @@ static size_t samples_of_all(const struct profile_run *run)
 	for (size_t i = 0; i < run->targets.count; i++)
 		samples += run->targets.items[i]->profiled.samples;
 	return samples;
+}
+
+/* Who has most gives half of it away. */
+static void bound_samples(struct profile_run *run)
+{
+	while (samples_of_all(run) > SAMPLES_MAX) {
+		struct profiled *most = &run->targets.items[0]->profiled;
+
+		for (size_t i = 1; i < run->targets.count; i++) {
+			struct profiled *other = &run->targets.items[i]->profiled;
+
+			if (other->samples > most->samples)
+				most = other;
+		}
+		profiled_halve(most);
+	}
+}
+
+/* Of the sites for which there is room, one process takes no more than half. */
+static size_t site_room(const struct profile_run *run)
+{
+	size_t sites = 0;
+
+	for (size_t i = 0; i < run->targets.count; i++)
+		sites += run->targets.items[i]->profiled.sites.count;
+	return sites < SITES_MAX ? (SITES_MAX - sites) / 2 : 0;
 }
 
 /* What the window counted, site by site. 0 or -ENOMEM. */
@@ -270,12 +298,16 @@ static int take_births(struct profile_run *run, struct profile_target *target,
 		.blocks = births->blocks.items,
 		.block_count = births->blocks.count,
 		.room = samples < SAMPLES_MAX ? SAMPLES_MAX - samples : 0,
+		.site_room = site_room(run),
 	};
 	int error;
 
 	profiled_bury(&target->profiled, births->known.items, births->known.count);
 	error = profiled_take(&target->profiled, &taken);
-	return error ? error : look(run, target, target->profiled.windows.count - 1);
+	if (!error)
+		error = look(run, target, target->profiled.windows.count - 1);
+	bound_samples(run);
+	return error;
 }
 
 /* What was dropped would be missing among the births: such a window tells nothing. */
@@ -329,6 +361,7 @@ static void open_window(struct profile_run *run, struct profile_target *target)
 					pace_allowance_s(&target->pace));
 
 	target->wants_window = false;
+	target->turn_s = profile_now_s(run);
 	if (error) {
 		refuse(run, target);
 		return;
@@ -338,19 +371,40 @@ static void open_window(struct profile_run *run, struct profile_target *target)
 	run->births = 0;
 }
 
-/* The fastest-growing one of those whose time has come; NULL: none. */
-static struct profile_target *next_target(struct profile_run *run)
+double profile_cpu_s(void)
 {
-	struct profile_target *next = NULL;
+	struct timespec now = {0};
 
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Of those whose time has come, and if leakmon has not used its own up; NULL: none. -ENOMEM. */
+static int next_target(struct profile_run *run, struct profile_target **next)
+{
+	_cleanup_free_ struct turn_candidate *candidates =
+		calloc(run->targets.count + 1, sizeof(*candidates));
+	double total_s = profile_cpu_s() - run->cpu_begin_s;
+	size_t turn;
+
+	*next = NULL;
+	if (!candidates)
+		return -ENOMEM;
+	if (!turns_afford(&run->turns, profile_now_s(run), total_s, total_s - run->reported_s))
+		return 0;
 	for (size_t i = 0; i < run->targets.count; i++) {
-		struct profile_target *target = run->targets.items[i];
+		const struct profile_target *target = run->targets.items[i];
 
-		if (target->wants_window && !target->ended &&
-		    (!next || target->growth > next->growth))
-			next = target;
+		candidates[i] =
+			(struct turn_candidate){.wants = target->wants_window && !target->ended,
+						.windows = target->pace.windows,
+						.growth = target->growth,
+						.since_s = target->turn_s};
 	}
-	return next;
+	turn = turns_next(&run->turns, candidates, run->targets.count);
+	if (turn < run->targets.count)
+		*next = run->targets.items[turn];
+	return 0;
 }
 
 /* After its last probe is out: all that it cost is known. */
@@ -512,13 +566,14 @@ static int tend_target(struct profile_run *run, struct profile_target *target)
 
 static int tend_targets(struct profile_run *run)
 {
-	struct profile_target *next;
+	struct profile_target *next = NULL;
 	int error = targets_follow(run);
 
 	for (size_t i = 0; i < run->targets.count && !error; i++)
 		error = tend_target(run, run->targets.items[i]);
-	next = next_target(run);
-	if (!error && next && !run->open && profile_window_has_parted(&run->window))
+	if (!error && !run->open && profile_window_has_parted(&run->window))
+		error = next_target(run, &next);
+	if (next)
 		open_window(run, next);
 	return error;
 }
@@ -624,6 +679,8 @@ static int begin(void *context, struct session *session)
 		return error;
 	}
 	probe_cost_calibrate(&session->bpf, &session->target_config, &run->calibration);
+	run->cpu_begin_s = profile_cpu_s();
+	turns_begin(&run->turns, run->options->overhead, profile_now_s(run));
 	return tend(run);
 }
 

@@ -11,6 +11,7 @@
 #include "profile/pace.h"
 #include "profile/profile_report.h"
 #include "profile/profiled.h"
+#include "profile/turns.h"
 
 struct profile_target {
 	pid_t pid;
@@ -21,7 +22,8 @@ struct profile_target {
 	struct pace pace;
 	clockid_t clock;
 	bool wants_window, ended;
-	double growth; /* bytes per second, by the latest report: who grows comes first */
+	double growth; /* bytes per second for sure, by the latest report: who grows comes first */
+	double turn_s; /* when it had its latest window, or came */
 	double refused_until_s, refused_for_s; /* it could not be probed: not asked again before */
 	uint64_t dropped;
 	double memory_bytes, memory_read_s; /* negative: not known, not read yet */
@@ -36,9 +38,11 @@ struct profile_run {
 	VEC(struct profile_target *) targets; /* owned */
 	struct profile_window_run window;
 	struct profile_target *open; /* whose window it is; NULL: nobody's */
-	double births;		     /* in it */
-	double cpu_s, hits_s;	     /* of its process, when births began to count */
-	double slowed_s;	     /* by which its births took longer than they do alone */
+	struct turns turns;
+	double cpu_begin_s, reported_s; /* CPU time of leakmon before the first one; for reports */
+	double births;			/* in the open one */
+	double cpu_s, hits_s;		/* of its process, when births began to count */
+	double slowed_s;		/* by which its births took longer than they do alone */
 	int timer_fd;
 	uint64_t begin_ns, sequence, seed;
 	double spent_s, used_s; /* of targets that are gone */
@@ -46,6 +50,9 @@ struct profile_run {
 
 /* Since the run began. */
 double profile_now_s(const struct profile_run *run);
+
+/* CPU time of leakmon so far. */
+double profile_cpu_s(void);
 
 /* A session_reporter; its context is a struct profile_run. */
 int profile_run_report(struct session *session, const void *context, bool last);

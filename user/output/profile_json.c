@@ -81,6 +81,7 @@ static void process_write(struct json_writer *json, const struct profile_report_
 	json_put_real(json, "tracked_s", process->judgement.tracked_s);
 	json_put_number(json, "samples", process->samples);
 	json_put_number(json, "dropped", process->dropped);
+	json_put_number(json, "unfollowed", process->unfollowed);
 	json_open(json, "net_growth", '{');
 	json_put_real(json, "blocks_per_s", net->estimate);
 	json_put_real(json, "low", net->low);

@@ -105,6 +105,10 @@ static void process_write(FILE *out, const struct profile_report *report,
 	if (process->dropped)
 		fprintf(out, "   %llu allocations found no room: their windows were left out\n",
 			(unsigned long long)process->dropped);
+	if (process->unfollowed)
+		fprintf(out, "   %llu allocations came from call stacks beyond the limit, which are "
+			     "not followed\n",
+			(unsigned long long)process->unfollowed);
 	for (size_t i = 0; i < process->sites.count; i++)
 		site_write(out, report, &process->sites.items[i]);
 	if (process->sites_total > process->sites.count)

@@ -34,6 +34,7 @@ struct profile_report_process {
 	double spent;	  /* of its CPU time, what the profile has cost it */
 	size_t samples;
 	uint64_t dropped;		       /* allocations that windows could not count */
+	uint64_t unfollowed;		       /* those of call stacks that there was no room for */
 	VEC(struct profile_report_site) sites; /* those that surely grow most first */
 	size_t sites_total;
 };

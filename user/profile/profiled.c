@@ -56,19 +56,24 @@ void profiled_free(struct profiled *profiled)
 	*profiled = (struct profiled){.due_s = INFINITY};
 }
 
-/* In profiled->sites; -ENOMEM. */
-static int site_find(struct profiled *profiled, uint32_t index, uint32_t *found)
+/* In profiled->sites; -ENOENT. */
+static int site_find(const struct profiled *profiled, uint32_t index, uint32_t *found)
 {
-	bool fresh = false;
-	uint64_t *slot = hash_put(&profiled->by_index, index, &fresh);
+	const uint64_t *slot = hash_get(&profiled->by_index, index);
+
+	if (!slot)
+		return -ENOENT;
+	*found = (uint32_t)*slot;
+	return 0;
+}
+
+static int site_add(struct profiled *profiled, uint32_t index, uint32_t *found)
+{
+	uint64_t *slot = hash_put(&profiled->by_index, index, NULL);
 	struct profile_site **site;
 
 	if (!slot)
 		return -ENOMEM;
-	if (!fresh) {
-		*found = (uint32_t)*slot;
-		return 0;
-	}
 	site = vec_push(&profiled->sites);
 	if (site)
 		*site = calloc(1, sizeof(**site));
@@ -89,11 +94,20 @@ static int site_find(struct profiled *profiled, uint32_t index, uint32_t *found)
 static int take_births(struct profiled *profiled, const struct profile_window *window,
 		       const struct window_taken *taken)
 {
+	/* One that was left out once would seem to begin when it is let in. */
+	size_t room = profiled->unfollowed ? 0 : taken->site_room;
 	uint32_t site;
 
 	for (size_t i = 0; i < taken->birth_count; i++) {
 		int error = site_find(profiled, taken->births[i].site, &site);
 
+		if (error && !room) {
+			profiled->unfollowed += taken->births[i].blocks;
+			continue;
+		}
+		room -= error != 0;
+		if (error)
+			error = site_add(profiled, taken->births[i].site, &site);
 		if (error)
 			return error;
 		site_figures_births(&profiled->sites.items[site]->figures, &profiled->figures,
@@ -122,15 +136,17 @@ static size_t site_run(const struct window_block *blocks, size_t count)
 }
 
 /* `wanted` of a site's blocks, in their order: each is as likely to be chosen as any other
- * (selection sampling; D. E. Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S). */
+ * (selection sampling; D. E. Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S). Not
+ * those of a site that is not followed. */
 static int admit(struct profiled *profiled, struct sample_window *window,
 		 const struct window_block *blocks, size_t count, size_t wanted)
 {
 	uint32_t site;
 	size_t left = MIN(wanted, count);
-	int error = site_find(profiled, blocks->site, &site);
 
-	for (size_t i = 0; i < count && left && !error; i++) {
+	if (site_find(profiled, blocks->site, &site))
+		return 0;
+	for (size_t i = 0; i < count && left; i++) {
 		struct profile_sample *sample;
 
 		if (random_unit(profiled) * (double)(count - i) >= (double)left)
@@ -147,7 +163,7 @@ static int admit(struct profiled *profiled, struct sample_window *window,
 			.weight = (float)count / (float)MIN(wanted, count),
 		};
 	}
-	return error;
+	return 0;
 }
 
 static int admit_all(struct profiled *profiled, struct sample_window *window,
@@ -488,6 +504,55 @@ static void thin(struct profiled *profiled, struct sample_window *window)
 	window->settled |= window->age >= PROFILE_AGE_SETTLED;
 	profiled->samples -= window->samples.count - kept;
 	window->samples.count = kept;
+}
+
+static size_t halve(struct profiled *profiled, const struct sample_window *window, double most)
+{
+	struct profile_sample *samples = window->samples.items;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < window->samples.count; i++) {
+		struct profile_site *site = profiled->sites.items[samples[i].site];
+		bool many = site->samples >= most;
+
+		if (many && random_next(profiled) >> 63) {
+			if (window->settled)
+				site->settled[samples[i].state]--;
+			continue;
+		}
+		samples[i].weight *= many ? 2 : 1;
+		samples[kept++] = samples[i];
+	}
+	return kept;
+}
+
+/* How many samples a site has that has any. */
+static double count_samples(struct profiled *profiled)
+{
+	size_t sites = 0;
+
+	for (size_t i = 0; i < profiled->sites.count; i++)
+		profiled->sites.items[i]->samples = 0;
+	for (size_t i = 0; i < profiled->windows.count; i++) {
+		const struct sample_window *window = &profiled->windows.items[i];
+
+		for (size_t j = 0; j < window->samples.count; j++)
+			sites += !profiled->sites.items[window->samples.items[j].site]->samples++;
+	}
+	return sites ? (double)profiled->samples / (double)sites : 0;
+}
+
+void profiled_halve(struct profiled *profiled)
+{
+	double mean = count_samples(profiled);
+
+	profiled->samples = 0;
+	for (size_t i = 0; i < profiled->windows.count; i++) {
+		struct sample_window *window = &profiled->windows.items[i];
+
+		window->samples.count = halve(profiled, window, mean);
+		profiled->samples += window->samples.count;
+	}
 }
 
 static void window_remove(struct profiled *profiled, size_t i)

@@ -5,7 +5,8 @@
  *
  * Of the blocks of a window and a site so many are followed as there is room for, chosen at random,
  * each weighing as many as it stands for. Later on, fewer will do: half a second's churn is dead
- * by then. What is let go is chosen at random, too, and so changes no figure but by chance.
+ * by then. What is let go is chosen at random, too, and so changes no figure but by chance. Memory
+ * is bounded by whoever calls: `room` and `site_room` of a window, profiled_halve() after it.
  */
 #ifndef LEAKMON_PROFILE_PROFILED_H
 #define LEAKMON_PROFILE_PROFILED_H
@@ -47,6 +48,7 @@ struct sample_window {
 struct profile_site {
 	uint32_t index;		       /* of bpf_side.sites */
 	uint32_t settled[SAMPLE_DEAD]; /* samples that have reached the settled age, by state */
+	uint32_t samples;	       /* profiled_halve()'s */
 	struct site_figures figures;
 };
 
@@ -58,8 +60,9 @@ struct profiled {
 	VEC(struct profile_site *) sites; /* owned */
 	struct hash by_index;		  /* bpf_side.sites -> `sites` */
 	VEC(struct sample_window) windows;
-	size_t samples; /* in all of them */
-	double due_s;	/* when the next look is; INFINITY: none */
+	size_t samples;	     /* in all of them */
+	uint64_t unfollowed; /* blocks born in windows at sites for which there was no room */
+	double due_s;	     /* when the next look is; INFINITY: none */
 	uint64_t random;
 	uint64_t *contents; /* hashes by their low bits; owned, NULL until the first window */
 };
@@ -84,7 +87,8 @@ struct window_taken {
 	size_t birth_count;
 	struct window_block *blocks; /* are brought into another order */
 	size_t block_count;
-	size_t room; /* samples that may be added */
+	size_t room;	  /* samples that may be added; at least a few of each site are */
+	size_t site_room; /* and sites */
 };
 
 void profiled_init(struct profiled *profiled, uint64_t seed);
@@ -96,6 +100,10 @@ void profiled_free(struct profiled *profiled);
  * 0 or -ENOMEM.
  */
 int profiled_take(struct profiled *profiled, const struct window_taken *taken);
+
+/* Of the sites that have most samples, lets half go, at random: the others weigh twice as much. A
+ * site that has few keeps them. Not between the beginning and the end of a look. */
+void profiled_halve(struct profiled *profiled);
 
 /* The outstanding blocks of earlier windows that a later one has seen, by ascending address: who is
  * not among them, or was born at another time, has died. */
