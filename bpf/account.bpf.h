@@ -139,12 +139,22 @@ static __always_inline void count_walk_end(struct lm_ledger *ledger, u32 end)
 		ledger_add(&ledger->walk_ends[end], 1);
 }
 
-static __always_inline u32 site_walked(const struct unwind_start *start, struct thread *thread,
-				       struct lm_ledger *ledger)
+#ifdef LEAKMON_SITES_ELSEWHERE
+/* With the stack walk, in one object only. */
+extern u32 site_walk(struct thread *thread, struct lm_ledger *ledger);
+#else
+/*
+ * The site of the stack at which unwind_begin() was told to begin. A global function: the verifier
+ * checks it once for a program, and not for each of the many states in which it is called.
+ */
+__noinline u32 site_walk(struct thread *thread, struct lm_ledger *ledger)
 {
-	struct stack_walk walk = unwind_user(start, thread);
 	u32 *known, index, cause = LM_LOST_SITES_FULL;
+	struct stack_walk walk;
 
+	if (!thread || !ledger)
+		return LM_SITE_LOST;
+	walk = unwind_user(thread);
 	count_walk_end(ledger, walk.end);
 	if (walk.hash == thread->last_hash)
 		return thread->last_site;
@@ -159,6 +169,14 @@ static __always_inline u32 site_walked(const struct unwind_start *start, struct 
 	thread->last_hash = walk.hash;
 	thread->last_site = index;
 	return index;
+}
+#endif
+
+static __always_inline u32 site_walked(const struct unwind_start *start, struct thread *thread,
+				       struct lm_ledger *ledger)
+{
+	unwind_begin(start, thread);
+	return site_walk(thread, ledger);
 }
 
 static __always_inline u32 site_current(struct pt_regs *ctx, struct thread *thread,

@@ -22,7 +22,7 @@ static __always_inline bool on_signal_stack(u64 sp)
  * Whether the call that entered at stack pointer `sp` is still running: then its return address
  * is the kernel's uretprobe trampoline. After a longjmp or an exception past it, it is not.
  */
-static __always_inline bool call_is_alive(u64 sp)
+__weak __noinline bool call_is_alive(u64 sp)
 {
 	u64 trampoline = return_trampoline(), return_address = 0;
 

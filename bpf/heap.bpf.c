@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The heap family: one program per call shape, one for all returns, one for frees. The attach
- * cookie says which function is meant (user/parse/allocators.c).
+ * The heap family: one program for the calls of C functions, and their returns where it is attached
+ * to both; one for returns elsewhere, one for frees, two for functions that may throw. The attach
+ * cookie says which function is meant, and which of its arguments is what
+ * (user/parse/allocators.c). The kernel checks each program by itself, and most of what there is to
+ * be checked is the stack walk: so there are as few as can be.
  *
  * Order: a block is taken off the live set where free or realloc begins, and put on it where the
  * allocation returns. Otherwise another thread could be given the address before its record is
@@ -27,11 +30,10 @@ static __always_inline void count_no_thread(void)
 
 /* A free by such a thread: what it takes is little, and a block left on the ledger would be a lie.
  */
-static __noinline int free_without_thread(u64 address)
+__noinline int free_without_thread(u64 address)
 {
-	struct task_struct *owner = heap_owner(bpf_get_current_task_btf());
 	struct lm_block_key key = {.address = address,
-				   .process = process_key(owner, owner->self_exec_id)};
+				   .process = heap_key(bpf_get_current_task_btf())};
 	struct lm_block *found = bpf_map_lookup_elem(&blocks, &key), block;
 	u32 *slot = bpf_map_lookup_elem(&process_index, &key.process);
 	struct lm_process *process = slot ? bpf_map_lookup_elem(&processes, slot) : NULL;
@@ -107,8 +109,6 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 	bool inner;
 	u32 cause;
 
-	if (empty_programs)
-		return WANT_RETURN;
 	thread = thread_current();
 	ledger = thread ? ledger_of(thread->slot) : NULL;
 	if (!ledger) {
@@ -231,77 +231,66 @@ __noinline int session_is_return(void)
 	return at_return();
 }
 
-SEC("uprobe")
-int heap_size(struct pt_regs *ctx)
+/* What a call asks for. */
+struct asked {
+	u64 size, pointer;
+	u32 kind; /* enum call_kind */
+};
+
+/* By the operands of its cookie: rare shapes, and arguments that have moved. */
+static __noinline void asked_told(struct pt_regs *ctx, u64 cookie, struct asked *asked)
 {
-	if (at_return())
-		return call_end(ctx);
-	return call_begin(ctx, CALL_ALLOCATE, PT_REGS_PARM1(ctx), 0);
+	asked->size = cookie_size(ctx, cookie);
+	asked->pointer = operand_at(ctx, cookie, LM_COOKIE_POINTER_SHIFT);
+	if (!(cookie >> LM_COOKIE_POINTER_SHIFT & LM_COOKIE_OPERAND_MASK))
+		asked->kind = CALL_ALLOCATE;
+	else if (cookie & LM_COOKIE_OR_FREE)
+		asked->kind = CALL_RESIZE_OR_FREE;
+	else
+		asked->kind = cookie & LM_COOKIE_IN_PLACE ? CALL_RESIZE_IN_PLACE : CALL_RESIZE;
+}
+
+static __always_inline void asked_read(struct pt_regs *ctx, struct asked *asked)
+{
+	u64 cookie = bpf_get_attach_cookie(ctx);
+	u32 arguments = cookie >> LM_COOKIE_ARGUMENTS_SHIFT & LM_COOKIE_ARGUMENTS_MASK;
+	u64 first = PT_REGS_PARM1(ctx), second = PT_REGS_PARM2(ctx), third = PT_REGS_PARM3(ctx);
+
+	/* Or clang puts the choice first, and a load at a computed offset of the context after it,
+	 * which the verifier refuses. */
+	barrier_var(first);
+	barrier_var(second);
+	barrier_var(third);
+	*asked = (struct asked){.kind = CALL_ALLOCATE, .size = first};
+	if (arguments == LM_ARGUMENTS_SIZE)
+		return;
+	if (arguments == LM_ARGUMENTS_POINTER_SIZE) {
+		*asked = (struct asked){.kind = CALL_RESIZE, .size = second, .pointer = first};
+	} else if (arguments == LM_ARGUMENTS_COUNT_SIZE) {
+		asked->size = product(first, second);
+	} else if (arguments == LM_ARGUMENTS_ANY_SIZE) {
+		asked->size = second;
+	} else if (arguments == LM_ARGUMENTS_OUT_ANY_SIZE) {
+		*asked = (struct asked){.kind = CALL_OUT, .size = third, .pointer = first};
+	} else if (arguments == LM_ARGUMENTS_POINTER_COUNT_SIZE) {
+		*asked = (struct asked){
+			.kind = CALL_RESIZE, .size = product(second, third), .pointer = first};
+	} else {
+		asked_told(ctx, cookie, asked);
+	}
 }
 
 SEC("uprobe")
-int heap_count_size(struct pt_regs *ctx)
+int heap_call(struct pt_regs *ctx)
 {
-	u64 size = empty_programs ? 0 : product(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
-
-	if (at_return())
-		return call_end(ctx);
-	return call_begin(ctx, CALL_ALLOCATE, size, 0);
-}
-
-SEC("uprobe")
-int heap_align_size(struct pt_regs *ctx)
-{
-	if (at_return())
-		return call_end(ctx);
-	return call_begin(ctx, CALL_ALLOCATE, PT_REGS_PARM2(ctx), 0);
-}
-
-SEC("uprobe")
-int heap_out_align_size(struct pt_regs *ctx)
-{
-	if (at_return())
-		return call_end(ctx);
-	return call_begin(ctx, CALL_OUT, PT_REGS_PARM3(ctx), PT_REGS_PARM1(ctx));
-}
-
-SEC("uprobe")
-int heap_resize(struct pt_regs *ctx)
-{
-	if (at_return())
-		return call_end(ctx);
-	return call_begin(ctx, CALL_RESIZE, PT_REGS_PARM2(ctx), PT_REGS_PARM1(ctx));
-}
-
-SEC("uprobe")
-int heap_resize_count(struct pt_regs *ctx)
-{
-	u64 size = empty_programs ? 0 : product(PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx));
-
-	if (at_return())
-		return call_end(ctx);
-	return call_begin(ctx, CALL_RESIZE, size, PT_REGS_PARM1(ctx));
-}
-
-/* Rare shapes: the cookie says which argument is what. */
-SEC("uprobe")
-int heap_any(struct pt_regs *ctx)
-{
-	u64 cookie, size, pointer;
-	u32 kind;
+	struct asked asked;
 
 	if (at_return())
 		return call_end(ctx);
 	if (empty_programs)
 		return WANT_RETURN;
-	cookie = bpf_get_attach_cookie(ctx);
-	size = cookie_size(ctx, cookie);
-	pointer = operand_at(ctx, cookie, LM_COOKIE_POINTER_SHIFT);
-	kind = !(cookie >> LM_COOKIE_POINTER_SHIFT & LM_COOKIE_OPERAND_MASK) ? CALL_ALLOCATE
-	       : cookie & LM_COOKIE_OR_FREE				     ? CALL_RESIZE_OR_FREE
-	       : cookie & LM_COOKIE_IN_PLACE				     ? CALL_RESIZE_IN_PLACE
-									     : CALL_RESIZE;
-	return call_begin(ctx, kind, size, pointer);
+	asked_read(ctx, &asked);
+	return call_begin(ctx, asked.kind, asked.size, asked.pointer);
 }
 
 SEC("uprobe")

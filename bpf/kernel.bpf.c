@@ -11,6 +11,7 @@
  * interrupts another has its own stack buffer (level_enter).
  */
 #define LEAKMON_UNWIND_ELSEWHERE
+#define LEAKMON_SITES_ELSEWHERE
 #include "account.bpf.h"
 #include "leakmon_kernel.h"
 

@@ -19,8 +19,8 @@ static __always_inline void sharer_meet(struct task_struct *task, struct task_st
 	sharer = bpf_task_storage_get(&sharers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!sharer)
 		return;
-	sharer->tgid = owner->tgid;
-	sharer->start_ticks = owner->group_leader->start_boottime / LM_TICK_NS;
+	sharer->tgid = BPF_CORE_READ(owner, tgid);
+	sharer->start_ticks = BPF_CORE_READ(owner, group_leader, start_boottime) / LM_TICK_NS;
 	sharer_check(sharer, task);
 }
 
@@ -30,13 +30,13 @@ int live_threads(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task, *owner;
 	struct lm_live_thread live = {};
 
-	if (!task || !task->mm || task->flags & PF_EXITING)
+	if (!task || !BPF_CORE_READ(task, mm) || task->flags & PF_EXITING)
 		return 0;
 	/* What vfork made allocates on its parent's heap. */
 	owner = heap_owner(task);
-	if (owner->tgid != task->tgid)
+	if (BPF_CORE_READ(owner, tgid) != task->tgid)
 		sharer_meet(task, owner);
-	live.process = process_key(owner, owner->self_exec_id);
+	live.process = process_key(owner, BPF_CORE_READ(owner, self_exec_id));
 	if (!bpf_map_lookup_elem(&process_index, &live.process))
 		return 0;
 	live.start_ns = task->start_time;

@@ -7,6 +7,7 @@
  * Arguments are read at the exit, too: the kernel keeps them in the saved registers.
  */
 #define LEAKMON_UNWIND_ELSEWHERE
+#define LEAKMON_SITES_ELSEWHERE
 #include "account.bpf.h"
 #include "call.bpf.h"
 #include "leakmon_mapping.h"
@@ -78,7 +79,7 @@ static __always_inline bool is_mapping_call_32(u64 number)
 static __always_inline struct thread *thread_followed(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u32 tgid = heap_owner(task)->tgid;
+	u32 tgid = BPF_CORE_READ(heap_owner(task), tgid);
 	struct thread *thread;
 
 	if (!bpf_map_lookup_elem(&mapping_targets, &tgid))
@@ -297,7 +298,7 @@ int BPF_PROG(mapping_exit, struct task_struct *task)
 {
 	u32 tgid = task->tgid;
 
-	if (task->signal->live.counter == 0)
+	if (BPF_CORE_READ(task, signal, live.counter) == 0)
 		bpf_map_delete_elem(&mapping_targets, &tgid);
 	return 0;
 }

@@ -66,7 +66,7 @@ int BPF_PROG(process_exit, struct task_struct *task)
 		sharer_check(sharer, task);
 	thread_close(task);
 	/* The main thread may go first: the process ends with its last thread. */
-	if (task->signal->live.counter == 0)
+	if (BPF_CORE_READ(task, signal, live.counter) == 0)
 		group_end(task);
 	return 0;
 }
@@ -89,10 +89,11 @@ int BPF_PROG(process_prepare_exec, struct task_struct *task)
  */
 static __always_inline bool stop_launched(struct task_struct *task)
 {
-	u64 start = task->group_leader->start_boottime;
+	u64 start;
 
 	if (!launched_tgid || (u32)task->tgid != launched_tgid)
 		return false;
+	start = BPF_CORE_READ(task, group_leader, start_boottime);
 	/* The first exec is its own: until then leakmon keeps it waiting, alive. */
 	if (!launched_start)
 		launched_start = start;
@@ -119,11 +120,12 @@ static __always_inline void target_execed(struct lm_target *target, bool by_thre
 /* A child of a target with memory of its own; where children are followed, a target from now on. */
 static __always_inline void child_announce(struct task_struct *child)
 {
-	struct lm_target target = {.start_ticks = child->group_leader->start_boottime / LM_TICK_NS};
+	struct lm_target target = {};
 	u32 tgid = child->tgid;
 
 	if (!announce)
 		return;
+	target.start_ticks = BPF_CORE_READ(child, group_leader, start_boottime) / LM_TICK_NS;
 	if (follow_forks && bpf_map_update_elem(&targets, &tgid, &target, BPF_ANY))
 		__sync_fetch_and_add(&events_lost, 1); /* what it forks will not be known */
 	event_send(LM_EVENT_FORK, process_key(child, child->self_exec_id), 0, 0, 0, 0);
@@ -153,9 +155,11 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
 {
-	if (!child->mm)
+	struct mm_struct *mm = BPF_CORE_READ(child, mm);
+
+	if (!mm)
 		return 0;
-	if (child->mm == parent->mm)
+	if (mm == BPF_CORE_READ(parent, mm))
 		sharer_begin(parent, child);
 	else if (child->pid == child->tgid && target_of(parent))
 		child_announce(child);
@@ -171,7 +175,7 @@ int BPF_PROG(process_wakes, struct task_struct *task)
 {
 	struct sharer *sharer;
 
-	if (task->pid != task->tgid || task->vfork_done)
+	if (task->pid != task->tgid || BPF_CORE_READ(task, vfork_done))
 		return 0;
 	sharer = bpf_task_storage_get(&sharers, task, 0, 0);
 	if (sharer)

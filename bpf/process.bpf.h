@@ -5,24 +5,33 @@
 
 #include "maps.bpf.h"
 
+/*
+ * Pointers of the kernel's are followed by BPF_CORE_READ wherever some nanoseconds do not count.
+ * For each one that a program follows by itself, the verifier (since 6.3: type_is_trusted() and its
+ * kin) looks through all of the kernel's types by name, up to four times, whenever it comes by:
+ * half of the time that loading took.
+ */
+
 /* See lm_process_key. exec_id is a parameter because exec closes the ledger of the one before. */
 static __always_inline lm_process_key process_key(struct task_struct *task, u64 exec_id)
 {
-	u64 ticks = task->group_leader->start_boottime / LM_TICK_NS;
+	u64 ticks = BPF_CORE_READ(task, group_leader, start_boottime) / LM_TICK_NS;
 	u32 epoch = (u32)ticks + (u32)exec_id * LM_EPOCH_EXEC;
 
-	return (u64)(u32)task->tgid << 32 | epoch;
+	return (u64)(u32)BPF_CORE_READ(task, tgid) << 32 | epoch;
 }
 
 /* What user space watches, or NULL: `task` may have the PID of one that has ended. */
 static __always_inline struct lm_target *target_of(struct task_struct *task)
 {
-	u32 tgid = task->tgid;
+	u32 tgid = BPF_CORE_READ(task, tgid);
 	struct lm_target *target = bpf_map_lookup_elem(&targets, &tgid);
+	u64 start;
 
-	return target && target->start_ticks == task->group_leader->start_boottime / LM_TICK_NS
-		       ? target
-		       : NULL;
+	if (!target)
+		return NULL;
+	start = BPF_CORE_READ(task, group_leader, start_boottime);
+	return target->start_ticks == start / LM_TICK_NS ? target : NULL;
 }
 
 static __always_inline struct lm_ledger *ledger_of(u32 slot)
@@ -81,12 +90,12 @@ static __always_inline void event_send(u32 type, lm_process_key process, u64 add
 /* A forked child is told apart from a stranger: its frees of inherited blocks are no errors. */
 static __always_inline lm_process_key process_traced_parent(struct task_struct *leader)
 {
-	struct task_struct *parent = leader->real_parent;
+	struct task_struct *parent = BPF_CORE_READ(leader, real_parent);
 	lm_process_key key;
 
 	if (!parent)
 		return 0;
-	key = process_key(parent, parent->self_exec_id);
+	key = process_key(parent, BPF_CORE_READ(parent, self_exec_id));
 	return bpf_map_lookup_elem(&process_index, &key) ? key : 0;
 }
 
@@ -125,7 +134,7 @@ static __always_inline void slot_give_back(struct lm_process *process, u32 slot)
 /* LM_SLOT_LOST: *cause says why. */
 static __noinline u32 process_open(struct task_struct *owner, lm_process_key key, u32 *cause)
 {
-	struct task_struct *leader = owner->group_leader;
+	struct task_struct *leader = BPF_CORE_READ(owner, group_leader);
 	struct lm_process *process;
 	u32 slot = slot_take();
 	int error;
@@ -136,8 +145,8 @@ static __noinline u32 process_open(struct task_struct *owner, lm_process_key key
 	if (!process || slot == LM_SLOT_LOST)
 		return LM_SLOT_LOST;
 	process->parent = process_traced_parent(leader);
-	process->start_boottime_ns = leader->start_boottime;
-	process->tgid = owner->tgid;
+	process->start_boottime_ns = BPF_CORE_READ(leader, start_boottime);
+	process->tgid = BPF_CORE_READ(owner, tgid);
 	process->state = LM_PROCESS_ALIVE;
 	bpf_probe_read_kernel(process->comm, sizeof(process->comm), leader->comm);
 	process->key = key;
@@ -157,16 +166,22 @@ static __noinline u32 process_open(struct task_struct *owner, lm_process_key key
 /* The process whose heap `task` works on: a vfork child works on its parent's. */
 static __always_inline struct task_struct *heap_owner(struct task_struct *task)
 {
-	struct task_struct *owner = task->mm ? task->mm->owner : NULL;
+	struct task_struct *owner = BPF_CORE_READ(task, mm, owner);
 
 	return owner ? owner : task;
+}
+
+/* The key of that process. */
+static __always_inline lm_process_key heap_key(struct task_struct *task)
+{
+	struct task_struct *owner = heap_owner(task);
+
+	return process_key(owner, BPF_CORE_READ(owner, self_exec_id));
 }
 
 /* A thread's first event, or its first after an exec: no call is in flight. */
 static __always_inline void thread_reset(struct thread *thread, struct task_struct *task)
 {
-	struct task_struct *owner = heap_owner(task);
-
 	thread->calls[0].kind = CALL_NONE;
 	thread->calls[1].kind = CALL_NONE;
 	thread->inner[0].kind = CALL_NONE;
@@ -179,7 +194,32 @@ static __always_inline void thread_reset(struct thread *thread, struct task_stru
 	thread->freed = 0;
 	thread->trail.depth = 0;
 	thread->exec_id = task->self_exec_id;
-	thread->process = process_key(owner, owner->self_exec_id);
+	thread->process = heap_key(task);
+}
+
+/*
+ * Fills in the process of the calling thread. False: the thread is ending. A global function, so
+ * that a program has it checked once, and not wherever it may come here.
+ */
+__weak __noinline bool thread_identify(struct thread *thread)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	lm_process_key key; /* on the stack: older verifiers take keys from nowhere else */
+	u32 *slot, cause = 0;
+
+	if (!thread || !BPF_CORE_READ(task, mm))
+		return false;
+	if (!thread->process || thread->exec_id != task->self_exec_id)
+		thread_reset(thread, task);
+	thread->last_hash = 0;
+	thread->recycled = recycle_generation;
+	key = thread->process;
+	slot = bpf_map_lookup_elem(&process_index, &key);
+	thread->slot = slot ? *slot : process_open(heap_owner(task), key, &cause);
+	thread->slot_cause = cause;
+	/* Without a slot the next call tries again: slots come free. */
+	thread->known = thread->slot != LM_SLOT_LOST;
+	return true;
 }
 
 /*
@@ -190,7 +230,6 @@ static __always_inline struct thread *thread_current(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread;
-	u32 *slot;
 
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread)
@@ -198,18 +237,7 @@ static __always_inline struct thread *thread_current(void)
 	if (thread->known && thread->exec_id == task->self_exec_id &&
 	    thread->recycled == recycle_generation)
 		return thread;
-	if (!task->mm)
-		return NULL;
-	if (!thread->process || thread->exec_id != task->self_exec_id)
-		thread_reset(thread, task);
-	thread->last_hash = 0;
-	thread->recycled = recycle_generation;
-	slot = bpf_map_lookup_elem(&process_index, &thread->process);
-	thread->slot =
-		slot ? *slot : process_open(heap_owner(task), thread->process, &thread->slot_cause);
-	/* Without a slot the next call tries again: slots come free. */
-	thread->known = thread->slot != LM_SLOT_LOST;
-	return thread;
+	return thread_identify(thread) ? thread : NULL;
 }
 
 /* What a return probe puts in place of a return address; 0: this process has met none. */
@@ -217,15 +245,16 @@ static __always_inline u64 return_trampoline(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	return task->mm ? BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr) : 0;
+	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 }
 
 /*
  * Why the return of a function that is entered now cannot be followed: the cause of a drop, or
  * LM_DROP_MAX_: it can. The kernel keeps so many return probes of a thread, whichever tool they
- * belong to (prepare_uretprobe, kernel/events/uprobes.c).
+ * belong to (prepare_uretprobe, kernel/events/uprobes.c). On the way of every call: the pointer is
+ * followed directly, and global it is checked once for a program.
  */
-static __always_inline u32 return_obstacle(void)
+__weak __noinline u32 return_obstacle(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct uprobe_task *utask = task->utask;

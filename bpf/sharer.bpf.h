@@ -38,7 +38,8 @@ static __always_inline void sharer_begin(struct task_struct *parent, struct task
 	} else if (child->pid != child->tgid || !target_of(parent)) {
 		return; /* a thread of the target itself; or no target */
 	} else {
-		begun.start_ticks = parent->group_leader->start_boottime / LM_TICK_NS;
+		begun.start_ticks =
+			BPF_CORE_READ(parent, group_leader, start_boottime) / LM_TICK_NS;
 	}
 	made = bpf_task_storage_get(&sharers, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!made) {
@@ -74,8 +75,8 @@ static __always_inline void sharer_count(struct sharer *sharer, struct task_stru
  */
 static __always_inline void sharer_check(struct sharer *sharer, struct task_struct *task)
 {
-	if (!sees_group_only || sharer->counted || (task->mm && !task->utask) ||
-	    sharer_is_probed(task))
+	if (!sees_group_only || sharer->counted ||
+	    (BPF_CORE_READ(task, mm) && !BPF_CORE_READ(task, utask)) || sharer_is_probed(task))
 		return;
 	sharer->counted = true;
 	sharer_count(sharer, task);

@@ -16,6 +16,7 @@
  * their own, and what takes more than one event holds on to the identity that it began with.
  */
 #define LEAKMON_UNWIND_ELSEWHERE
+#define LEAKMON_SITES_ELSEWHERE
 #include "thread_birth.bpf.h"
 #include "thread_reap.bpf.h"
 
@@ -55,7 +56,8 @@ int BPF_PROG(thread_exit, struct task_struct *task)
 	u32 tid = task->pid;
 
 	/* What ends with its process leaves nothing behind. */
-	if (task->signal->flags & SIGNAL_GROUP_EXIT || task->signal->group_exec_task)
+	if (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT ||
+	    BPF_CORE_READ(task, signal, group_exec_task))
 		return 0;
 	found = bpf_map_lookup_elem(&thread_tids, &tid);
 	if (!found) {

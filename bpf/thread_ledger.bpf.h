@@ -74,9 +74,7 @@ static __always_inline bool return_is_unseen(void)
 
 static __always_inline lm_process_key process_of(struct task_struct *task)
 {
-	struct task_struct *owner = heap_owner(task);
-
-	return process_key(owner, owner->self_exec_id);
+	return heap_key(task);
 }
 
 static __always_inline struct lm_thread_ledger *thread_ledger_of(lm_process_key process)

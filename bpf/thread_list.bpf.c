@@ -31,19 +31,21 @@ int thread_list(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task, *owner;
 	struct lm_task listed = {};
+	struct mm_struct *mm;
 	lm_process_key key;
 	u32 cause;
 
 	if (!task || task->tgid != thread_list_tgid)
 		return 0;
+	mm = BPF_CORE_READ(task, mm);
 	owner = heap_owner(task);
-	key = process_key(owner, owner->self_exec_id);
-	if (thread_list_opens && task->mm && !bpf_map_lookup_elem(&process_index, &key))
+	key = process_key(owner, BPF_CORE_READ(owner, self_exec_id));
+	if (thread_list_opens && mm && !bpf_map_lookup_elem(&process_index, &key))
 		process_open(owner, key, &cause);
 	listed.process = key;
 	listed.tid = task->pid;
 	listed.inner_tid = inner_tid(task);
-	listed.flags = task->mm ? 0 : LM_TASK_WITHOUT_MEMORY;
+	listed.flags = mm ? 0 : LM_TASK_WITHOUT_MEMORY;
 	if (task->flags & PF_EXITING)
 		listed.flags |= LM_TASK_EXITING;
 	bpf_seq_write(ctx->meta->seq, &listed, sizeof(listed));

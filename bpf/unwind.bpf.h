@@ -94,15 +94,15 @@ static __always_inline bool trail_replays(struct thread *thread)
 }
 
 /*
- * The frame that a walk starts in. `exact`, a constant: it was interrupted right there; else `ip`
- * is a return address.
+ * The frame that a walk starts in. `exact`: it was interrupted right there; else `ip` is a return
+ * address.
  */
 struct unwind_start {
 	u64 ip, sp, fp;
 	bool exact;
 };
 
-static __always_inline void walk_begin(const struct unwind_start *start, struct thread *thread)
+static __always_inline void unwind_begin(const struct unwind_start *start, struct thread *thread)
 {
 	struct unwind_state *state = &thread->walk;
 
@@ -119,17 +119,18 @@ static __always_inline void walk_begin(const struct unwind_start *start, struct 
 	}
 }
 
-/* Fills thread->frames, caller first; the hash also takes in the process. */
-static __always_inline struct stack_walk unwind_user(const struct unwind_start *start,
-						     struct thread *thread)
+/*
+ * From where unwind_begin() was told. Fills thread->frames, caller first; the hash also takes in
+ * the process.
+ */
+static __always_inline struct stack_walk unwind_user(struct thread *thread)
 {
 	struct stack_walk walk = {.depth = 1};
 	struct unwind_state *state = &thread->walk;
 	struct unwind_trail *trail = &thread->trail;
 	u64 frame;
 
-	walk_begin(start, thread);
-	if (!start->exact && trail_replays(thread)) {
+	if (!state->exact_ip && trail_replays(thread)) {
 		walk.depth = trail->depth;
 		walk.hash = trail->hash;
 		walk.end = LM_WALK_ROOT;
@@ -138,7 +139,7 @@ static __always_inline struct stack_walk unwind_user(const struct unwind_start *
 	trail->ip = state->ip;
 	trail->sp = state->sp;
 	trail->fp = state->fp;
-	frame = state->ip | (start->exact ? LM_FRAME_EXACT : 0);
+	frame = state->ip | (state->exact_ip ? LM_FRAME_EXACT : 0);
 	thread->frames[0] = frame;
 	walk.hash = unwind_hash(thread->process * 0xff51afd7ed558ccdull, frame);
 	for (u32 i = 1; i < LM_MAX_FRAMES; i++) {

@@ -280,7 +280,21 @@ struct lm_event {
 };
 
 /*
- * Attach cookies. All: the row of the allocator table. Programs that several shapes share: in which
+ * What the arguments of a call mean, where they are still in the registers that the ABI gives them:
+ * common shapes need not be told more.
+ */
+enum lm_arguments {
+	LM_ARGUMENTS_TOLD, /* the cookie says which register has what */
+	LM_ARGUMENTS_SIZE,
+	LM_ARGUMENTS_COUNT_SIZE,
+	LM_ARGUMENTS_ANY_SIZE, /* alignment, or heap */
+	LM_ARGUMENTS_OUT_ANY_SIZE,
+	LM_ARGUMENTS_POINTER_SIZE,
+	LM_ARGUMENTS_POINTER_COUNT_SIZE,
+};
+
+/*
+ * Attach cookies. All: the row of the allocator table. At entries: enum lm_arguments, and in which
  * register what is, as 1 + its number in instructions (0: there is none). Where a result is known:
  * in which register, how many words above the stack pointer the return address lies, and under
  * which condition of the branch that stands there (0: always; else 1 + the low four bits of its
@@ -293,7 +307,9 @@ struct lm_event {
 #define LM_COOKIE_POINTER_SHIFT 26
 #define LM_COOKIE_OR_FREE (1ull << 31)	/* a failed resize frees the old block */
 #define LM_COOKIE_IN_PLACE (1ull << 32) /* the result is the size that the block has now */
-#define LM_COOKIE_REGISTER_SHIFT 36	/* its number; no 1 is added */
+#define LM_COOKIE_ARGUMENTS_SHIFT 33
+#define LM_COOKIE_ARGUMENTS_MASK 7u
+#define LM_COOKIE_REGISTER_SHIFT 36 /* its number; no 1 is added */
 #define LM_COOKIE_CONDITION_SHIFT 40
 #define LM_COOKIE_CONDITION_MASK 0x1fu
 #define LM_COOKIE_WORDS_SHIFT 48

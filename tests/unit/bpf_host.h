@@ -201,10 +201,12 @@ static inline uint64_t bpf_get_current_pid_tgid(void)
 	return 77ull << 32 | 77;
 }
 
+static uint64_t host_cookie; /* of the probe that is hit */
+
 static inline uint64_t bpf_get_attach_cookie(const void *context)
 {
 	(void)context;
-	return 0;
+	return host_cookie;
 }
 
 static inline uint32_t bpf_get_prandom_u32(void)

@@ -84,7 +84,6 @@ static void what_throws_carries_no_return_probe(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < SHAPE_MAX_; i++) {
-		assert_non_null(call_shapes[i].program);
 		assert_false(call_shapes[i].throws && call_shapes[i].returns);
 		assert_true(call_shapes[i].allocates ==
 			    (call_shapes[i].throws || call_shapes[i].returns));
@@ -108,6 +107,13 @@ static unsigned operand(uint64_t cookie, unsigned shift)
 	return (unsigned)(cookie >> shift & LM_COOKIE_OPERAND_MASK);
 }
 
+static unsigned arguments_of(size_t row, const uint8_t *registers, bool moved)
+{
+	uint64_t cookie = allocator_cookie(row, registers, moved);
+
+	return (unsigned)(cookie >> LM_COOKIE_ARGUMENTS_SHIFT & LM_COOKIE_ARGUMENTS_MASK);
+}
+
 static void the_cookie_says_where_each_operand_is(void **state)
 {
 	static const uint8_t registers[] = {7, 6, 2, 15};
@@ -118,20 +124,23 @@ static void the_cookie_says_where_each_operand_is(void **state)
 	(void)state;
 	row = allocator_find("mi_heap_reallocn", "", &prefix);
 	assert_true(row >= 0);
-	cookie = allocator_cookie((size_t)row, registers);
+	cookie = allocator_cookie((size_t)row, registers, true);
 	assert_int_equal(cookie & LM_COOKIE_FUNCTION_MASK, row);
 	assert_int_equal(operand(cookie, LM_COOKIE_POINTER_SHIFT), 1 + 6);
 	assert_int_equal(operand(cookie, LM_COOKIE_COUNT_SHIFT), 1 + 2);
 	assert_int_equal(operand(cookie, LM_COOKIE_SIZE_SHIFT), 1 + 15);
 	assert_int_equal(cookie >> 31, 0);
 	row = allocator_find("reallocf", "", &prefix);
-	cookie = allocator_cookie((size_t)row, registers);
+	cookie = allocator_cookie((size_t)row, registers, true);
 	assert_int_equal(cookie & (LM_COOKIE_OR_FREE | LM_COOKIE_IN_PLACE), LM_COOKIE_OR_FREE);
 	assert_int_equal(operand(cookie, LM_COOKIE_POINTER_SHIFT), 1 + 7);
 	assert_int_equal(operand(cookie, LM_COOKIE_COUNT_SHIFT), 0);
 	row = allocator_find("xallocx", "", &prefix);
-	cookie = allocator_cookie((size_t)row, registers);
+	cookie = allocator_cookie((size_t)row, registers, true);
 	assert_int_equal(cookie & (LM_COOKIE_OR_FREE | LM_COOKIE_IN_PLACE), LM_COOKIE_IN_PLACE);
+	row = allocator_find("realloc", "", &prefix);
+	assert_int_equal(arguments_of((size_t)row, registers, false), LM_ARGUMENTS_POINTER_SIZE);
+	assert_int_equal(arguments_of((size_t)row, registers, true), LM_ARGUMENTS_TOLD);
 }
 
 static void functions_that_never_return_are_known(void **state)

@@ -94,7 +94,8 @@ static void allocate(int caller, u64 address)
 	struct pt_regs *registers = call_from(caller);
 
 	registers->rdi = 100;
-	assert_int_equal(heap_size(registers), 0);
+	host_cookie = (u64)LM_ARGUMENTS_SIZE << LM_COOKIE_ARGUMENTS_SHIFT;
+	assert_int_equal(heap_call(registers), 0);
 	call_return(registers, address);
 }
 
@@ -104,7 +105,8 @@ static void resize(u64 address, u64 result)
 
 	registers->rdi = address;
 	registers->rsi = 200;
-	assert_int_equal(heap_resize(registers), 0);
+	host_cookie = (u64)LM_ARGUMENTS_POINTER_SIZE << LM_COOKIE_ARGUMENTS_SHIFT;
+	assert_int_equal(heap_call(registers), 0);
 	call_return(registers, result);
 }
 

@@ -487,6 +487,7 @@ static int load(struct session *session)
 		.stack_walk = options->probes.stack_walk,
 		.follow_forks = options->targets.follow_forks,
 		.many = session->many && !session->everywhere,
+		.heap = session->tracks_heap,
 		.mappings = options->tracking.mappings,
 		.threads = session->follows_threads,
 		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,

@@ -11,33 +11,48 @@
 #define C_FUNCTION .allocates = true, .returns = true
 
 const struct call_shape_info call_shapes[] = {
-	[SHAPE_SIZE] = {"heap_size", .arguments = 1, C_FUNCTION, .size = 1},
-	[SHAPE_COUNT_SIZE] = {"heap_count_size", .arguments = 2, C_FUNCTION, .count = 1, .size = 2},
-	[SHAPE_ALIGN_SIZE] = {"heap_align_size", .arguments = 2, C_FUNCTION, .size = 2},
-	[SHAPE_OUT_ALIGN_SIZE] = {"heap_out_align_size", .arguments = 3, C_FUNCTION},
-	[SHAPE_RESIZE] = {"heap_resize", .arguments = 2, C_FUNCTION, .pointer = 1, .size = 2},
-	[SHAPE_RESIZE_COUNT] = {"heap_resize_count", .arguments = 3, C_FUNCTION, .pointer = 1,
-				.count = 2, .size = 3},
-	[SHAPE_FREE] = {"heap_free", .arguments = 1, .null_is_trivial = true},
+	[SHAPE_SIZE] = {.arguments = 1, C_FUNCTION, .usual = LM_ARGUMENTS_SIZE, .size = 1},
+	[SHAPE_COUNT_SIZE] = {.arguments = 2,
+			      C_FUNCTION,
+			      .usual = LM_ARGUMENTS_COUNT_SIZE,
+			      .count = 1,
+			      .size = 2},
+	[SHAPE_ALIGN_SIZE] = {.arguments = 2,
+			      C_FUNCTION,
+			      .usual = LM_ARGUMENTS_ANY_SIZE,
+			      .size = 2},
+	/* Its operands cannot be told. */
+	[SHAPE_OUT_ALIGN_SIZE] = {.arguments = 3, C_FUNCTION, .usual = LM_ARGUMENTS_OUT_ANY_SIZE},
+	[SHAPE_RESIZE] = {.arguments = 2,
+			  C_FUNCTION,
+			  .usual = LM_ARGUMENTS_POINTER_SIZE,
+			  .pointer = 1,
+			  .size = 2},
+	[SHAPE_RESIZE_COUNT] = {.arguments = 3,
+				C_FUNCTION,
+				.usual = LM_ARGUMENTS_POINTER_COUNT_SIZE,
+				.pointer = 1,
+				.count = 2,
+				.size = 3},
+	[SHAPE_FREE] = {.arguments = 1, .null_is_trivial = true},
 
-	[SHAPE_HEAP_COUNT_SIZE] = {"heap_any", .arguments = 3, C_FUNCTION, .count = 2, .size = 3},
-	[SHAPE_HEAP_RESIZE] = {"heap_any", .arguments = 3, C_FUNCTION, .pointer = 2, .size = 3},
-	[SHAPE_HEAP_RESIZE_COUNT] = {"heap_any", .arguments = 4, C_FUNCTION, .pointer = 2,
-				     .count = 3, .size = 4},
-	[SHAPE_RESIZE_OR_FREE] = {"heap_any", .arguments = 2, C_FUNCTION, .pointer = 1, .size = 2,
-				  .or_free = true},
-	[SHAPE_HEAP_RESIZE_OR_FREE] = {"heap_any", .arguments = 3, C_FUNCTION, .pointer = 2,
-				       .size = 3, .or_free = true},
-	[SHAPE_RESIZE_IN_PLACE] = {"heap_any", .arguments = 2, C_FUNCTION, .pointer = 1, .size = 2,
-				   .in_place = true},
+	[SHAPE_HEAP_COUNT_SIZE] = {.arguments = 3, C_FUNCTION, .count = 2, .size = 3},
+	[SHAPE_HEAP_RESIZE] = {.arguments = 3, C_FUNCTION, .pointer = 2, .size = 3},
+	[SHAPE_HEAP_RESIZE_COUNT] =
+		{.arguments = 4, C_FUNCTION, .pointer = 2, .count = 3, .size = 4},
+	[SHAPE_RESIZE_OR_FREE] =
+		{.arguments = 2, C_FUNCTION, .pointer = 1, .size = 2, .or_free = true},
+	[SHAPE_HEAP_RESIZE_OR_FREE] =
+		{.arguments = 3, C_FUNCTION, .pointer = 2, .size = 3, .or_free = true},
+	[SHAPE_RESIZE_IN_PLACE] =
+		{.arguments = 2, C_FUNCTION, .pointer = 1, .size = 2, .in_place = true},
 
-	[SHAPE_NEW] = {"heap_new", .arguments = 1, .allocates = true, .throws = true, .size = 1},
-	[SHAPE_NEW_COUNT] = {"heap_new", .arguments = 2, .allocates = true, .throws = true,
-			     .count = 1, .size = 2},
-	[SHAPE_HEAP_NEW] = {"heap_new", .arguments = 2, .allocates = true, .throws = true,
-			    .size = 2},
-	[SHAPE_HEAP_NEW_COUNT] = {"heap_new", .arguments = 3, .allocates = true, .throws = true,
-				  .count = 2, .size = 3},
+	[SHAPE_NEW] = {.arguments = 1, .allocates = true, .throws = true, .size = 1},
+	[SHAPE_NEW_COUNT] =
+		{.arguments = 2, .allocates = true, .throws = true, .count = 1, .size = 2},
+	[SHAPE_HEAP_NEW] = {.arguments = 2, .allocates = true, .throws = true, .size = 2},
+	[SHAPE_HEAP_NEW_COUNT] =
+		{.arguments = 3, .allocates = true, .throws = true, .count = 2, .size = 3},
 };
 _Static_assert(ARRAY_SIZE(call_shapes) == SHAPE_MAX_, "a row for every shape");
 
@@ -262,13 +277,14 @@ static uint64_t operand(unsigned n, const uint8_t *registers)
 	return n ? 1u + registers[n - 1] : 0;
 }
 
-uint64_t allocator_cookie(size_t function, const uint8_t *registers)
+uint64_t allocator_cookie(size_t function, const uint8_t *registers, bool moved)
 {
 	const struct call_shape_info *shape = &call_shapes[allocator_functions[function].shape];
 
 	return function | operand(shape->size, registers) << LM_COOKIE_SIZE_SHIFT |
 	       operand(shape->count, registers) << LM_COOKIE_COUNT_SHIFT |
 	       operand(shape->pointer, registers) << LM_COOKIE_POINTER_SHIFT |
+	       (moved ? 0 : (uint64_t)shape->usual << LM_COOKIE_ARGUMENTS_SHIFT) |
 	       (shape->or_free ? LM_COOKIE_OR_FREE : 0) |
 	       (shape->in_place ? LM_COOKIE_IN_PLACE : 0);
 }

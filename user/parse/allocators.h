@@ -10,10 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * What the arguments mean. The common shapes have a program each in bpf/heap.bpf.c; the others
- * share one, which the attach cookie tells which argument is what.
- */
+#include "leakmon_abi.h"
+
+/* What the arguments mean. The attach cookie tells it to the programs of bpf/heap.bpf.c. */
 enum call_shape {
 	SHAPE_SIZE,	      /* (size) -> pointer */
 	SHAPE_COUNT_SIZE,     /* (n, size) -> pointer */
@@ -40,14 +39,14 @@ enum call_shape {
 };
 
 struct call_shape_info {
-	const char *program;
 	unsigned arguments;   /* integer argument registers that the program reads */
 	bool allocates;	      /* it begins a block: its result is needed */
 	bool returns;	      /* its return is probed too */
 	bool throws;	      /* plain probes only, at the entry and where the result is known */
 	bool null_is_trivial; /* a call with a NULL first argument does nothing */
-	/* Which argument is what, from 1; 0: there is none. The common programs know by themselves,
-	 * as long as no argument has moved. */
+	/* As long as no argument has moved; LM_ARGUMENTS_TOLD: as in any case. */
+	enum lm_arguments usual;
+	/* Which argument is what, from 1; 0: there is none. */
 	unsigned size, count, pointer;
 	bool or_free, in_place;
 };
@@ -103,8 +102,8 @@ bool allocator_is_operator(size_t function);
 
 /*
  * What the programs are told at an entry (include/leakmon_abi.h): `registers` says where the
- * arguments are, by its number in instructions.
+ * arguments are, by its number in instructions; some have moved there, or none.
  */
-uint64_t allocator_cookie(size_t function, const uint8_t *registers);
+uint64_t allocator_cookie(size_t function, const uint8_t *registers, bool moved);
 
 #endif

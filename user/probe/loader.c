@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "leakmon.skel.h"
 #include "probe/attach.h"
@@ -149,23 +150,37 @@ static void export_threads(struct bpf_side *bpf, const struct leakmon_bpf *skele
 		bpf->thread_fds[i] = bpf_program__fd(thread_program(skeleton, i));
 }
 
-static void set_attach_types(struct leakmon_bpf *skeleton, enum attach_method method)
+static const struct {
+	const char *name;
+	enum attach_point point;
+} heap_programs[] = {
+	[HEAP_PROGRAM_RETURN] = {"heap_return", POINT_RETURN},
+	[HEAP_PROGRAM_RESULT] = {"heap_result", POINT_ENTRY},
+	[HEAP_PROGRAM_FREE] = {"heap_free", POINT_ENTRY},
+	[HEAP_PROGRAM_CALL] = {"heap_call", POINT_BOTH},
+	[HEAP_PROGRAM_NEW] = {"heap_new", POINT_ENTRY},
+};
+_Static_assert(ARRAY_SIZE(heap_programs) == HEAP_PROGRAM_MAX_, "a row for every program");
+
+static struct bpf_program *heap_program(const struct leakmon_bpf *skeleton, size_t i)
 {
-	bool session = method == ATTACH_SESSION;
+	return bpf_object__find_program_by_name(skeleton->obj, heap_programs[i].name);
+}
+
+static void set_heap(struct leakmon_bpf *skeleton, const struct loader_config *config)
+{
+	bool session = config->method == ATTACH_SESSION;
 
 	skeleton->rodata->session = session;
-	bpf_program__set_autoload(skeleton->progs.heap_return, !session);
-	bpf_program__set_expected_attach_type(skeleton->progs.heap_return,
-					      attach_type(method, POINT_RETURN));
-	bpf_program__set_expected_attach_type(skeleton->progs.heap_result,
-					      attach_type(method, POINT_ENTRY));
-	for (size_t i = 0; i < SHAPE_MAX_; i++) {
-		struct bpf_program *program =
-			bpf_object__find_program_by_name(skeleton->obj, call_shapes[i].program);
-		bool both = session && call_shapes[i].returns;
+	for (size_t i = 0; i < HEAP_PROGRAM_MAX_; i++) {
+		enum attach_point point = heap_programs[i].point;
 
-		bpf_program__set_expected_attach_type(
-			program, attach_type(method, both ? POINT_BOTH : POINT_ENTRY));
+		if (point == POINT_BOTH && !session)
+			point = POINT_ENTRY;
+		bpf_program__set_autoload(heap_program(skeleton, i),
+					  config->heap && (point != POINT_RETURN || !session));
+		bpf_program__set_expected_attach_type(heap_program(skeleton, i),
+						      attach_type(config->method, point));
 	}
 }
 
@@ -218,15 +233,8 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 	bpf->unwind.ranges_fd = bpf_map__fd(skeleton->maps.unwind_ranges);
 	bpf->unwind.generation = &skeleton->data->unwind_generation;
 	bpf->live_threads_fd = bpf_link__fd(skeleton->links.live_threads);
-	bpf->return_fd = bpf_program__fd(skeleton->progs.heap_return);
-	bpf->any_fd = bpf_program__fd(skeleton->progs.heap_any);
-	bpf->result_fd = bpf_program__fd(skeleton->progs.heap_result);
-	for (size_t i = 0; i < SHAPE_MAX_; i++) {
-		struct bpf_program *program =
-			bpf_object__find_program_by_name(skeleton->obj, call_shapes[i].program);
-
-		bpf->shape_fds[i] = program ? bpf_program__fd(program) : -ENOENT;
-	}
+	for (size_t i = 0; i < HEAP_PROGRAM_MAX_; i++)
+		bpf->heap_fds[i] = bpf_program__fd(heap_program(skeleton, i));
 	export_threads(bpf, skeleton);
 	bpf->skeleton = skeleton;
 	return 0;
@@ -248,7 +256,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 	set_sharers(skeleton, config);
 	set_mappings(skeleton, config);
 	set_threads(skeleton, config);
-	set_attach_types(skeleton, config->method);
+	set_heap(skeleton, config);
 	error = leakmon_bpf__load(skeleton);
 	if (!error)
 		error = leakmon_bpf__attach(skeleton);

@@ -7,10 +7,19 @@
 #include <stdint.h>
 
 #include "leakmon_abi.h"
-#include "parse/allocators.h"
 #include "parse/choices.h"
 #include "parse/thread_library.h"
 #include "unwind/unwind_store.h"
+
+/* The heap's programs, in the order in which they are attached. */
+enum heap_program {
+	HEAP_PROGRAM_RETURN, /* none where entry and return are one program's (ATTACH_SESSION) */
+	HEAP_PROGRAM_RESULT, /* where calls that may throw have their result */
+	HEAP_PROGRAM_FREE,
+	HEAP_PROGRAM_CALL, /* calls whose return is followed */
+	HEAP_PROGRAM_NEW,  /* calls that may throw */
+	HEAP_PROGRAM_MAX_
+};
 
 struct loader_config {
 	bool empty_programs;
@@ -26,8 +35,10 @@ struct loader_config {
 	bool follow_forks; /* what targets fork are targets */
 	bool many; /* more than one process: they share the room, and new ones are announced */
 	enum lm_stack_walk stack_walk;
-	bool mappings; /* also mmap, munmap, mremap, brk */
-	bool threads;  /* also the creation, end and reaping of threads */
+	/* What is followed: else its programs are not loaded. */
+	bool heap;
+	bool mappings; /* mmap, munmap, mremap, brk */
+	bool threads;  /* their creation, end and reaping */
 };
 
 /* The loaded object, as attach and collect see it. Arrays are the maps themselves, read-only. */
@@ -59,10 +70,7 @@ struct bpf_side {
 	struct unwind_maps unwind;
 	int live_threads_fd; /* reads of its iterator give struct lm_live_thread; -1: none */
 	uint32_t max_sites, max_processes;
-	int shape_fds[SHAPE_MAX_];
-	int return_fd;
-	int any_fd;    /* of shapes whose arguments are told */
-	int result_fd; /* where calls that may throw have their result */
+	int heap_fds[HEAP_PROGRAM_MAX_];
 };
 
 /* Keeps libbpf's own messages for -v; call it before anything is loaded. */

@@ -52,21 +52,11 @@ static int add_program(int fd, struct probe_cost *cost)
 
 int probe_cost_read(const struct bpf_side *bpf, struct probe_cost *cost)
 {
-	const int others[] = {bpf->return_fd, bpf->any_fd, bpf->result_fd};
 	struct probe_cost read = {0};
 	int error = 0;
 
-	for (size_t i = 0; i < SHAPE_MAX_ && !error; i++) {
-		bool known = false;
-
-		/* Several shapes may share a program. */
-		for (size_t j = 0; j < i; j++)
-			known |= bpf->shape_fds[j] == bpf->shape_fds[i];
-		if (!known && bpf->shape_fds[i] != bpf->any_fd)
-			error = add_program(bpf->shape_fds[i], &read);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(others) && !error; i++)
-		error = add_program(others[i], &read);
+	for (size_t i = 0; i < HEAP_PROGRAM_MAX_ && !error; i++)
+		error = add_program(bpf->heap_fds[i], &read);
 	if (!error)
 		*cost = read;
 	return error;

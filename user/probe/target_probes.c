@@ -8,9 +8,10 @@
 #include "base/text.h"
 
 /*
- * The order in which shapes are attached. Returns and results come before all (one without a noted
- * beginning is ignored), then whatever ends a block, and only then what begins one: no block can
- * get on the ledger whose end would be missed.
+ * The order in which shapes are attached: programs one after another, and in each link the kernel
+ * keeps the order of its places. Returns and results come before all (one without a noted beginning
+ * is ignored), then whatever ends a block, and only then what begins one: no block can get on the
+ * ledger whose end would be missed.
  */
 static const enum call_shape attach_order[] = {
 	SHAPE_FREE,
@@ -33,9 +34,6 @@ static const enum call_shape attach_order[] = {
 };
 _Static_assert(ARRAY_SIZE(attach_order) == SHAPE_MAX_, "every shape is attached");
 
-/* Which of a plan's points go into one request. */
-enum selection { SELECT_SHAPE, SELECT_MOVED, SELECT_RETURNS, SELECT_RESULTS };
-
 struct offsets {
 	VEC(uint64_t) offsets;
 	VEC(uint64_t) cookies;
@@ -50,36 +48,58 @@ static int offsets_add(struct offsets *offsets, const struct probe_point *point)
 		return -ENOMEM;
 	*offset = point->offset;
 	*cookie = point->is_result ? point->function | result_cookie(&point->result)
-				   : allocator_cookie(point->function, point->placement.registers);
+				   : allocator_cookie(point->function, point->placement.registers,
+						      point->placement.moved);
 	return 0;
 }
 
-static bool is_selected(const struct probe_point *point, enum selection selection,
+static enum heap_program program_of(const struct call_shape_info *shape)
+{
+	if (shape->throws)
+		return HEAP_PROGRAM_NEW;
+	return shape->returns ? HEAP_PROGRAM_CALL : HEAP_PROGRAM_FREE;
+}
+
+static bool is_selected(const struct probe_point *point, enum heap_program program,
 			enum call_shape wanted)
 {
 	enum call_shape shape = allocator_functions[point->function].shape;
 
-	if (!plan_is_used(point) || point->is_result != (selection == SELECT_RESULTS))
+	if (!plan_is_used(point) || shape != wanted ||
+	    point->is_result != (program == HEAP_PROGRAM_RESULT))
 		return false;
-	if (selection == SELECT_RETURNS || selection == SELECT_RESULTS)
-		return point->is_result || call_shapes[shape].returns;
-	return shape == wanted && point->placement.moved == (selection == SELECT_MOVED);
+	if (program == HEAP_PROGRAM_RETURN)
+		return call_shapes[shape].returns;
+	return point->is_result || program_of(&call_shapes[shape]) == program;
 }
 
-static int select_and_attach(struct attachments *attachments, const struct probes_request *request,
-			     enum selection selection, enum call_shape shape,
-			     const struct attach_request *program)
+static int select_points(const struct probe_plan *plan, enum heap_program program,
+			 struct offsets *selected)
 {
-	struct attach_request wanted = *program;
-	struct offsets selected = {0};
 	int error = 0;
 
-	for (size_t i = 0; i < request->plan->points.count && !error; i++) {
-		if (is_selected(&request->plan->points.items[i], selection, shape))
-			error = offsets_add(&selected, &request->plan->points.items[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(attach_order); i++) {
+		for (size_t j = 0; j < plan->points.count && !error; j++) {
+			if (is_selected(&plan->points.items[j], program, attach_order[i]))
+				error = offsets_add(selected, &plan->points.items[j]);
+		}
 	}
-	wanted.file_fd = request->file_fd;
-	wanted.pid = request->pid;
+	return error;
+}
+
+static int attach_program(struct attachments *attachments, const struct probes_request *request,
+			  enum heap_program program)
+{
+	struct attach_request wanted = {.program_fd = request->bpf->heap_fds[program],
+					.file_fd = request->file_fd,
+					.pid = request->pid};
+	struct offsets selected = {0};
+	int error = select_points(request->plan, program, &selected);
+
+	if (program == HEAP_PROGRAM_RETURN)
+		wanted.point = POINT_RETURN;
+	else if (program == HEAP_PROGRAM_CALL && request->method == ATTACH_SESSION)
+		wanted.point = POINT_BOTH;
 	wanted.offsets = selected.offsets.items;
 	wanted.cookies = selected.cookies.items;
 	wanted.count = selected.offsets.count;
@@ -90,38 +110,14 @@ static int select_and_attach(struct attachments *attachments, const struct probe
 	return error;
 }
 
-static int attach_shape(struct attachments *attachments, const struct probes_request *request,
-			enum call_shape shape)
-{
-	struct attach_request program = {.program_fd = request->bpf->shape_fds[shape]};
-	int error;
-
-	if (request->method == ATTACH_SESSION && call_shapes[shape].returns)
-		program.point = POINT_BOTH;
-	error = select_and_attach(attachments, request, SELECT_SHAPE, shape, &program);
-	if (error)
-		return error;
-	/* Where an argument has moved, only a program that is told so finds it. */
-	if (!call_shapes[shape].throws)
-		program.program_fd = request->bpf->any_fd;
-	return select_and_attach(attachments, request, SELECT_MOVED, shape, &program);
-}
-
 int probes_attach(struct attachments *attachments, const struct probes_request *request)
 {
-	struct attach_request returns = {.program_fd = request->bpf->return_fd,
-					 .point = POINT_RETURN};
-	struct attach_request results = {.program_fd = request->bpf->result_fd};
 	int error = 0;
 
-	if (request->method != ATTACH_SESSION)
-		error = select_and_attach(attachments, request, SELECT_RETURNS, SHAPE_MAX_,
-					  &returns);
-	if (!error)
-		error = select_and_attach(attachments, request, SELECT_RESULTS, SHAPE_MAX_,
-					  &results);
-	for (size_t i = 0; i < ARRAY_SIZE(attach_order) && !error; i++)
-		error = attach_shape(attachments, request, attach_order[i]);
+	for (enum heap_program program = 0; program < HEAP_PROGRAM_MAX_ && !error; program++) {
+		if (program != HEAP_PROGRAM_RETURN || request->method != ATTACH_SESSION)
+			error = attach_program(attachments, request, program);
+	}
 	return error;
 }
 
