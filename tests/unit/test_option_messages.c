@@ -152,7 +152,7 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		 "--max-sites `-1`: expected an integer, e.g. 16384"},
 		{"leakmon -p 1 -T ten", "--top `ten`: expected an integer, e.g. 10"},
 		{"leakmon -p 1 --format xml",
-		 "--format `xml`: expected text, json, folded, pprof, prom or html"},
+		 "--format `xml`: expected text, json, folded, pprof, prom, html or junit"},
 		{"leakmon -p 1 --sort size",
 		 "--sort `size`: expected bytes, count, growth, integral or age"},
 		{"leakmon -p 1 --stack-walk dwarf",

@@ -267,13 +267,41 @@ int report_build(struct report *report, const struct snapshot *snapshot,
 	return 0;
 }
 
+static void site_free(struct report_site *site)
+{
+	vec_free(&site->frames.list);
+	vec_free(&site->blocks);
+}
+
+static void cut_process(struct report_process *process, size_t top)
+{
+	size_t kept = 0, shown[FAMILY_MAX_] = {0};
+
+	for (size_t i = 0; i < process->sites.count; i++) {
+		struct report_site *site = &process->sites.items[i];
+
+		if (shown[site->site->family]++ < top)
+			process->sites.items[kept++] = *site;
+		else
+			site_free(site);
+	}
+	process->sites.count = kept;
+}
+
+void report_cut(struct report *report, size_t top)
+{
+	for (size_t i = 0; top && i < report->processes.count; i++)
+		cut_process(&report->processes.items[i], top);
+}
+
 static void report_process_free(struct report_process *process)
 {
-	for (size_t i = 0; i < process->sites.count; i++) {
-		vec_free(&process->sites.items[i].frames.list);
-		vec_free(&process->sites.items[i].blocks);
-	}
+	for (size_t i = 0; i < process->sites.count; i++)
+		site_free(&process->sites.items[i]);
+	for (size_t i = 0; i < process->suppressed.count; i++)
+		site_free(&process->suppressed.items[i]);
 	vec_free(&process->sites);
+	vec_free(&process->suppressed);
 	for (size_t i = 0; i < process->dead.count; i++) {
 		vec_free(&process->dead.items[i].stack.list);
 		vec_free(&process->dead.items[i].start.list);

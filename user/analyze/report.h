@@ -12,6 +12,7 @@ enum sort_key { SORT_BYTES, SORT_COUNT, SORT_GROWTH, SORT_INTEGRAL, SORT_AGE, SO
 struct history;
 struct history_site;
 struct retain_result;
+struct suppression;
 
 /* What the monitor itself has cost so far; all zero: not known. */
 struct report_cost {
@@ -25,6 +26,7 @@ struct report_site {
 	struct frames frames;	  /* owned; empty for a lost site */
 	VEC(struct block) blocks; /* owned; with --show-allocs: of this site, oldest first */
 	const struct history_site *series; /* of the report's history, or NULL */
+	const struct suppression *rule;	   /* that accepts it (analyze/suppress.h), or NULL */
 };
 
 /* Dead threads of one creator, named. */
@@ -36,8 +38,9 @@ struct report_dead {
 
 struct report_process {
 	const struct snapshot_process *process;
-	VEC(struct report_site) sites; /* family by family: ranked, at most `top` of each */
-	size_t sites_total;	       /* before the cut */
+	VEC(struct report_site) sites;	    /* family by family: ranked, at most `top` of each */
+	VEC(struct report_site) suppressed; /* all that --suppress accepts, not in `sites` */
+	size_t sites_total;		    /* before the cut */
 	size_t family_totals[FAMILY_MAX_];
 	VEC(struct report_dead) dead; /* all of process->threads.groups, in their order */
 };
@@ -49,6 +52,7 @@ struct report {
 	size_t retained_count;
 	const char *host; /* where it was taken, untrusted; NULL: not known; borrowed */
 	struct report_cost cost;
+	uint64_t fail_over; /* outstanding bytes that are allowed, see --fail-over */
 	bool show_allocs;
 	bool colour;
 	VEC(struct report_process) processes; /* most outstanding bytes first */
@@ -65,6 +69,9 @@ struct report_options {
 int report_build(struct report *report, const struct snapshot *snapshot,
 		 const struct report_options *options);
 void report_free(struct report *report);
+
+/* Keeps the first `top` sites of each family; 0: all. */
+void report_cut(struct report *report, size_t top);
 
 /* "bytes" -> SORT_BYTES; -EINVAL for anything unknown. */
 int sort_key_parse(const char *text, enum sort_key *key);

@@ -388,6 +388,12 @@ static const struct option_row fail_over_rows[] = {
 	{"fail-over", 0, "BYTES", "exit with code 3 if more than BYTES is outstanding at the end",
 	 value_set_size, SIZE_EXPECTED, FIELD(fail_over), .maximum = UINT64_MAX - 1},
 };
+static const struct option_row test_rows[] = {
+	{"suppress", 0, "FILE", "accept the call stacks that FILE names, as LeakSanitizer does",
+	 value_set_text, "a file with a line leak:PATTERN for each", FIELD(suppress)},
+	{"junit", 0, "FILE", "also write the last report to FILE as JUnit XML; %p: our PID",
+	 value_set_text, "a file name", FIELD(junit)},
+};
 static const struct option_row color_rows[] = {
 	{"no-color", 0, NULL, "no colours, even on a terminal (like NO_COLOR=1)", value_set_flag,
 	 FIELD(no_color)},
@@ -399,6 +405,7 @@ const struct option_group sort_group = {"Output", sort_rows, ARRAY_SIZE(sort_row
 const struct option_group blocks_group = {"Output", blocks_rows, ARRAY_SIZE(blocks_rows)};
 const struct option_group textfile_group = {"Output", textfile_rows, ARRAY_SIZE(textfile_rows)};
 const struct option_group fail_over_group = {"Output", fail_over_rows, ARRAY_SIZE(fail_over_rows)};
+const struct option_group test_group = {"Output", test_rows, ARRAY_SIZE(test_rows)};
 const struct option_group color_group = {"Output", color_rows, ARRAY_SIZE(color_rows)};
 
 int output_check(struct output_options *output)

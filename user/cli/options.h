@@ -134,6 +134,8 @@ struct output_options {
 	const char *path;	  /* file, or NULL: stdout */
 	const char *textfile_dir; /* prom: the directory whose leakmon.prom is kept up to date */
 	struct report_options report;
+	const char *suppress; /* file of rules, see analyze/suppress.h; or NULL */
+	const char *junit;    /* file that the last report is also written to; or NULL */
 	bool top_given;
 	bool no_color;
 	uint64_t fail_over; /* exit 3 when more bytes are outstanding at the end; UINT64_MAX: off */
@@ -158,6 +160,7 @@ extern const struct option_group sort_group;
 extern const struct option_group blocks_group; /* --show-allocs */
 extern const struct option_group textfile_group;
 extern const struct option_group fail_over_group;
+extern const struct option_group test_group; /* --suppress, --junit */
 extern const struct option_group color_group;
 
 /* What a command that writes reports checks: 0, or -EINVAL after a message. Completes top. */

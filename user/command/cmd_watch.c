@@ -45,7 +45,9 @@ const struct command command_watch = {
 		"  leakmon -p 1234 -o 60000 -T 3 60      top 3, only blocks over 1 min old\n"
 		"  leakmon -p 1234 --format json 60 >> leaks.ndjson\n"
 		"                                        a line of JSON every minute\n"
-		"  leakmon --fail-over 1M -- ./server    start it; exit 3 if over 1 MiB is left\n",
+		"  leakmon --fail-over 1M -- ./server    start it; exit 3 if over 1 MiB is left\n"
+		"  leakmon --fail-over 0 --suppress known.txt --junit leaks.xml -- ./tests\n"
+		"                                        in continuous integration\n",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
 	.uses = {{&target_group, PART(targets)},
@@ -59,6 +61,7 @@ const struct command command_watch = {
 		 {&blocks_group, PART(output)},
 		 {&trace_group, PART(tracking)},
 		 {&fail_over_group, PART(output)},
+		 {&test_group, PART(output)},
 		 {&debuginfod_group, PART(tracking)},
 		 {&color_group, PART(output)},
 		 {&benchmark_group, PART(tracking)}},

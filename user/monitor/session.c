@@ -235,7 +235,7 @@ static int build_report(struct session *session, const struct snapshot *snapshot
 	struct report_options options = session->options->output.report;
 	int error = 0;
 
-	if (session->sink)
+	if (session->sink || session->tests.options)
 		options.top = 0;
 	if (session->keeps_history) {
 		error = history_add(&session->history, snapshot, session->label);
@@ -247,6 +247,7 @@ static int build_report(struct session *session, const struct snapshot *snapshot
 static int write_report(struct session *session, const struct snapshot *snapshot, bool last)
 {
 	struct report report = {0};
+	uint64_t accepted = 0;
 	int error = build_report(session, snapshot, &report);
 
 	if (!error)
@@ -256,8 +257,16 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	report.show_allocs = session->options->output.report.show_allocs;
 	report.colour = emit_wants_colour(&session->options->output);
 	report.cost = emit_cost();
-	if (error)
+	if (session->options->output.fail_over != UINT64_MAX)
+		report.fail_over = session->options->output.fail_over;
+	if (!error)
+		error = test_report_take(&session->tests, &report, last, &accepted);
+	session->outstanding_bytes = snapshot->ledger.outstanding_bytes -
+				     MIN(accepted, snapshot->ledger.outstanding_bytes);
+	if (error == -ENOMEM)
 		log_error("out of memory");
+	else if (error)
+		; /* said */
 	else if (session->sink)
 		error = session->sink->take(session->sink->context, &report, session->label, last);
 	else
@@ -419,7 +428,6 @@ int session_report(struct session *session, bool last)
 
 	if (error)
 		return error;
-	session->outstanding_bytes = snapshot.ledger.outstanding_bytes;
 	error = write_report(session, &snapshot, last);
 	symbolizer_release_lines(session->symbolizer);
 	snapshot_free(&snapshot);
@@ -439,11 +447,13 @@ int session_report(struct session *session, bool last)
 static int open_output(struct session *session)
 {
 	const struct session_options *options = session->options;
+	int error;
 
 	session->format = output_find(options->output.format);
 	if (!session->format)
 		return -EINVAL; /* the options were checked */
-	return emit_open(&options->output, session->format, &session->out);
+	error = test_report_open(&session->tests, &options->output);
+	return error ? error : emit_open(&options->output, session->format, &session->out);
 }
 
 static int try_kernel(struct session *session)
@@ -525,7 +535,8 @@ static int open_stages(struct session *session)
 		.combined_only = options->tracking.combined_only,
 		.keep_blocks = options->output.report.show_allocs,
 		.only_by_dead = options->tracking.by_dead_threads,
-		.keep_exited = !session->selector && !options->targets.follow_forks,
+		.keep_exited = !session->selector && (!options->targets.follow_forks ||
+						      test_report_is_wanted(&options->output)),
 		.sample_rate = options->tracking.sample_rate,
 		.sample_bytes = options->tracking.sample_bytes,
 		.containers = session->containers,
@@ -711,6 +722,7 @@ void session_close(struct session *session)
 	feature_probe_close(&session->target_config.features);
 	loader_close(&session->bpf);
 	history_free(&session->history);
+	test_report_close(&session->tests);
 	if (session->out && session->out != stdout)
 		fclose(session->out);
 	*session = (struct session){.launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};

@@ -11,6 +11,7 @@
 #include "collect/event_streams.h"
 #include "monitor/emit.h"
 #include "monitor/targets.h"
+#include "monitor/test_report.h"
 #include "output/output.h"
 #include "probe/launch.h"
 #include "probe/loader.h"
@@ -46,7 +47,8 @@ struct session {
 	/* With tracking.windowed: probes that were set to see what can be probed, and are to go. */
 	struct attachments parting;
 	struct thread_shared thread_shared;
-	uint64_t outstanding_bytes; /* of the latest report, for --fail-over */
+	uint64_t outstanding_bytes; /* of the latest report, not accepted: for --fail-over */
+	struct test_report tests;   /* --suppress, --junit */
 	bool keeps_history;	    /* reports show how it came about */
 	struct history history;
 	const struct report_sink *sink; /* takes the reports instead of `format`; or NULL */

@@ -16,6 +16,7 @@ int output_folded_write(FILE *out, const struct report *report);
 int output_pprof_write(FILE *out, const struct report *report);
 int output_prom_write(FILE *out, const struct report *report);
 int output_html_write(FILE *out, const struct report *report);
+int output_junit_write(FILE *out, const struct report *report);
 
 int output_text_diff_write(FILE *out, const struct diff *diff);
 int output_json_diff_write(FILE *out, const struct diff *diff);

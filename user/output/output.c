@@ -59,6 +59,7 @@ static const struct output_format formats[] = {
 	 .wants_history = true,
 	 .wants_retained = true,
 	 .retain_top = 200},
+	{.name = "junit", .report = output_junit_write, .single = true},
 };
 
 const struct output_format *output_find(const char *name)

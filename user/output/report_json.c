@@ -324,6 +324,23 @@ void output_json_threads_write(struct json_writer *json, const struct snapshot *
 
 /* The report. */
 
+static void suppressed_write(struct json_writer *json, const struct report_process *ranked)
+{
+	uint64_t bytes = 0, blocks = 0;
+
+	if (!ranked->suppressed.count)
+		return;
+	for (size_t i = 0; i < ranked->suppressed.count; i++) {
+		bytes += ranked->suppressed.items[i].site->bytes;
+		blocks += ranked->suppressed.items[i].site->count;
+	}
+	json_open(json, "suppressed", '{');
+	json_put_number(json, "bytes", bytes);
+	json_put_number(json, "count", blocks);
+	json_put_number(json, "sites", ranked->suppressed.count);
+	json_close(json, '}');
+}
+
 static void process_write(struct json_writer *json, const struct report *report,
 			  const struct report_process *ranked)
 {
@@ -339,6 +356,7 @@ static void process_write(struct json_writer *json, const struct report *report,
 	for (size_t i = 0; i < ranked->sites.count; i++)
 		output_json_site_write(json, report, &ranked->sites.items[i]);
 	json_close(json, ']');
+	suppressed_write(json, ranked);
 	output_json_threads_write(json, report->snapshot, ranked);
 	json_close(json, '}');
 }

@@ -232,6 +232,10 @@ static void cut_write(FILE *out, const struct report_process *ranked, enum famil
 		if (ranked->sites.items[i].site->family == family)
 			bytes -= ranked->sites.items[i].site->bytes;
 	}
+	for (size_t i = 0; i < ranked->suppressed.count; i++) {
+		if (ranked->suppressed.items[i].site->family == family)
+			bytes -= ranked->suppressed.items[i].site->bytes;
+	}
 	fprintf(out, "\t… and %zu more stacks (%" PRIu64 " bytes)\n",
 		ranked->family_totals[family] - shown, bytes);
 }
@@ -487,6 +491,23 @@ static void inexact_write(FILE *out, const struct snapshot_process *process)
 	}
 }
 
+/* What --suppress accepts is counted above, and not listed. */
+static void suppressed_write(FILE *out, const struct report_process *ranked)
+{
+	uint64_t bytes = 0, blocks = 0;
+
+	if (!ranked->suppressed.count)
+		return;
+	for (size_t i = 0; i < ranked->suppressed.count; i++) {
+		bytes += ranked->suppressed.items[i].site->bytes;
+		blocks += ranked->suppressed.items[i].site->count;
+	}
+	fprintf(out,
+		"suppressed: %" PRIu64 " bytes in %" PRIu64 " allocations from %zu stacks that "
+		"--suppress accepts\n",
+		bytes, blocks, ranked->suppressed.count);
+}
+
 static void process_write(FILE *out, const struct report *report,
 			  const struct report_process *ranked)
 {
@@ -510,6 +531,7 @@ static void process_write(FILE *out, const struct report *report,
 		if (ranked->family_totals[family] || (family == FAMILY_HEAP && process->pid))
 			family_write(out, report, ranked, family);
 	}
+	suppressed_write(out, ranked);
 }
 
 int output_text_write(FILE *out, const struct report *report)
