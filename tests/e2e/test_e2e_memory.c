@@ -126,6 +126,9 @@ static void what_malloc_trim_gives_back_is_known_before(void **state)
 	struct child *target = WORKLOAD(harness, "mallinfo");
 	json_int_t promised, before, after;
 
+	/* What a first call touches besides. */
+	workload_do(harness, target, "trim");
+	workload_ask(harness, target, "truth");
 	workload_do(harness, target, "mixed");
 	workload_do(harness, target, "drop");
 	workload_do(harness, target, "fast");
@@ -138,6 +141,88 @@ static void what_malloc_trim_gives_back_is_known_before(void **state)
 	assert_int_equal(number_at(compare(harness, target), "trimmable_bytes"), 0);
 }
 
+/* Started before something happens, and asked afterwards. */
+static struct child *memory_watch(struct harness *harness, struct child *target)
+{
+	struct child *monitor =
+		MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json", "3600");
+
+	child_wait_text(harness, monitor, &monitor->err, "what has grown since");
+	return monitor;
+}
+
+static json_t *conclusion_of(json_t *report)
+{
+	return json_object_get(json_array_get(json_object_get(report, "processes"), 0),
+			       "conclusion");
+}
+
+static const struct cause {
+	const char *command, *verdict, *words;
+} causes[] = {
+	{"leak", "live", "a leak if this goes on"},
+	{"retain", "retained", "not a leak; malloc keeps it. malloc_trim(3)"},
+	{"fragment", "fragmentation", "not a leak; fragmentation"},
+	{"arenas", "arenas", "MALLOC_ARENA_MAX=2 (mallopt(3))"},
+	{"caches", "thread-caches", "glibc.malloc.tcache_count"},
+	{"stacks", "stacks", "17 stacks of threads that live (1 before)"},
+	{"file", "files", "not a leak; pages of mapped files are page cache"},
+	{"shared", "shared-memory", "shm_unlink(3)"},
+};
+
+static void expect_conclusion(json_t *conclusion, const struct cause *cause)
+{
+	if (strcmp(text_at(conclusion, "verdict"), cause->verdict) != 0)
+		print_error("%s: %s\n", cause->command, text_at(conclusion, "text"));
+	assert_string_equal(text_at(conclusion, "verdict"), cause->verdict);
+	assert_non_null(strstr(text_at(conclusion, "text"), cause->words));
+}
+
+static void each_cause_of_growth_gets_its_sentence(void **state)
+{
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+		struct child *target = WORKLOAD(harness, "keeper");
+		struct child *monitor = memory_watch(harness, target);
+		json_t *conclusion;
+
+		assert_string_equal(
+			text_at(conclusion_of(monitor_snapshot(harness, monitor)), "verdict"),
+			"steady");
+		workload_do(harness, target, causes[i].command);
+		conclusion = conclusion_of(monitor_snapshot(harness, monitor));
+		expect_conclusion(conclusion, &causes[i]);
+		assert_null(strstr(text_at(conclusion, "text"), "besides"));
+		workload_do(harness, target, "besides");
+		conclusion = conclusion_of(monitor_stop(harness, monitor));
+		expect_conclusion(conclusion, &causes[i]);
+		assert_int_equal(strstr(text_at(conclusion, "text"), "besides") != NULL, i != 0);
+	}
+}
+
+static void huge_pages_of_which_a_tenth_is_used_are_no_leak(void **state)
+{
+	static const struct cause cause = {"huge", "huge-pages", "MADV_NOHUGEPAGE"};
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "keeper");
+	struct child *monitor = memory_watch(harness, target);
+	json_t *report, *huge;
+
+	workload_do(harness, target, "huge");
+	report = monitor_stop(harness, monitor);
+	huge = json_object_get(json_array_get(json_object_get(report, "processes"), 0),
+			       "huge_pages");
+	if (number_at(huge, "bytes") < 64 << 20) {
+		print_message("SKIPPED: the kernel gave %lld bytes in huge pages\n",
+			      number_at(huge, "bytes"));
+		skip();
+	}
+	assert_int_equal(number_at(huge, "checked_bytes"), 64 << 20);
+	assert_int_equal(number_at(huge, "zero_bytes"), (64 << 20) - 32 * 51 * 4096);
+	expect_conclusion(conclusion_of(report), &cause);
+}
+
 static void json_is_valid_by_the_published_schema(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -146,9 +231,10 @@ static void json_is_valid_by_the_published_schema(void **state)
 
 	workload_do(harness, target, "mixed");
 	snprintf(path, sizeof(path), "%s/memory.json", harness->directory);
-	assert_int_equal(child_end(harness, MONITOR(harness, "memory", "-p", target->pid_text,
-						    "--format", "json", "--output", path)),
-			 0);
+	assert_int_equal(
+		child_end(harness, MONITOR(harness, "memory", "-p", target->pid_text, "--format",
+					   "json", "--output", path, "0.01", "1")),
+		0);
 	free(shell(harness, 0,
 		   "python3 -W ignore -m jsonschema -i %s user/schema/memory.schema.json", path));
 }
@@ -161,6 +247,8 @@ int main(void)
 		e2e_test(sixty_four_arenas_are_mallinfos),
 		e2e_test(blocks_with_their_own_mappings_are_counted_apart),
 		e2e_test(what_malloc_trim_gives_back_is_known_before),
+		e2e_test(each_cause_of_growth_gets_its_sentence),
+		e2e_test(huge_pages_of_which_a_tenth_is_used_are_no_leak),
 		e2e_test(json_is_valid_by_the_published_schema),
 	};
 

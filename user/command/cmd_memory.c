@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon memory: where a process's memory is; no probes, no stop. */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
 #include "memory/memory_parts.h"
 #include "monitor/emit.h"
+#include "monitor/report_loop.h"
 #include "proc/selector.h"
 
 struct memory_run {
@@ -20,6 +20,7 @@ struct memory_run {
 	const struct output_format *format;
 	FILE *out;
 	uint64_t reports;
+	struct memory_report first; /* of each process, the first reading; by PID */
 };
 
 static void explain(pid_t pid, int error)
@@ -102,9 +103,89 @@ static int write_report(struct memory_run *run, struct memory_report *report)
 	return error;
 }
 
-static int run_once(struct memory_run *run)
+static int by_pid(const void *left_pointer, const void *right_pointer)
+{
+	const struct memory_process *left = left_pointer, *right = right_pointer;
+
+	return left->pid - right->pid;
+}
+
+/* The first reading of the same process, or NULL. */
+static struct memory_process *first_of(const struct memory_run *run,
+				       const struct memory_process *process)
+{
+	struct memory_process *first =
+		run->first.processes.count
+			? bsearch(process, run->first.processes.items, run->first.processes.count,
+				  sizeof(*process), by_pid)
+			: NULL;
+
+	return first && first->start_ticks == process->start_ticks ? first : NULL;
+}
+
+static void conclude(const struct memory_run *run, struct memory_report *report)
+{
+	for (size_t i = 0; i < report->processes.count; i++) {
+		struct memory_process *process = &report->processes.items[i];
+		const struct memory_process *first = first_of(run, process);
+
+		process->has_conclusion = first;
+		if (first)
+			memory_conclude(first, process, &process->conclusion);
+	}
+}
+
+/* The report's readings of processes that were not there before are kept; those of processes that
+ * have ended are not. */
+static int keep_first(struct memory_run *run, struct memory_report *report)
+{
+	struct memory_report kept = {0};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < report->processes.count; i++) {
+		struct memory_process *process = &report->processes.items[i];
+		struct memory_process *first = first_of(run, process);
+		struct memory_process *slot = vec_push(&kept.processes);
+
+		if (slot)
+			SWAP(*slot, *(first ? first : process));
+		else
+			error = -ENOMEM;
+		/* What was swapped in is empty, and still has to be found by its PID. */
+		if (slot && first)
+			first->pid = slot->pid;
+	}
+	memory_report_free(&run->first);
+	run->first = kept;
+	if (kept.processes.count)
+		qsort(kept.processes.items, kept.processes.count, sizeof(*kept.processes.items),
+		      by_pid);
+	return error;
+}
+
+/* All processes of now, with what is concluded of them. 0, or -errno after an error message. */
+static int read_all(struct memory_run *run, struct memory_report *report)
 {
 	_cleanup_(selection_free) struct selection selection = {0};
+	int error = select_processes(run->options, &selection);
+
+	clock_gettime(CLOCK_REALTIME, &report->time);
+	for (size_t i = 0; !error && i < selection.pids.count; i++)
+		error = read_one(run, selection.pids.items[i], report);
+	if (error == -ENOMEM)
+		log_error("out of memory");
+	if (error || report->processes.count) {
+		conclude(run, report);
+		return error;
+	}
+	log_error("no process was left to look at, or none may be read: run leakmon as root, or "
+		  "with CAP_SYS_PTRACE");
+	return -ESRCH;
+}
+
+static int run_report(void *context, enum report_cause cause)
+{
+	struct memory_run *run = context;
 	const struct output_options *output = &run->options->output;
 	_cleanup_(memory_report_free) struct memory_report report = {
 		.sequence = ++run->reports,
@@ -112,43 +193,40 @@ static int run_once(struct memory_run *run)
 		.everywhere = targets_none(&run->options->targets),
 		.colour = emit_wants_colour(output),
 	};
-	int error = select_processes(run->options, &selection);
+	int error = read_all(run, &report);
 
-	clock_gettime(CLOCK_REALTIME, &report.time);
-	for (size_t i = 0; !error && i < selection.pids.count; i++)
-		error = read_one(run, selection.pids.items[i], &report);
-	if (error == -ENOMEM)
-		log_error("out of memory");
-	if (!error && !report.processes.count) {
-		log_error("no process was left to look at, or none may be read: run leakmon as "
-			  "root, or with CAP_SYS_PTRACE");
-		error = -ESRCH;
-	}
-	return error ? error : write_report(run, &report);
+	(void)cause;
+	if (!error)
+		error = write_report(run, &report);
+	return !error && run->options->schedule.repeat ? keep_first(run, &report) : error;
 }
 
-/* Until the next report; true: no next one. */
-static bool is_interrupted(const struct memory_options *options)
+/* What later readings are compared with. 0, or -errno after an error message. */
+static int read_first(struct memory_run *run)
 {
-	struct pollfd poll_fd = {.fd = interrupt_fd(), .events = POLLIN};
+	_cleanup_(memory_report_free) struct memory_report report = {0};
+	int error = read_all(run, &report);
 
-	interrupt_ends(false); /* what was asked for is done */
-	poll(&poll_fd, 1, (int)MIN(options->schedule.interval_ns / 1000000, INT32_MAX));
-	if (interrupt_check())
-		return true;
-	interrupt_ends(true);
-	return false;
+	if (!error)
+		error = keep_first(run, &report);
+	if (!error)
+		log_info("read %zu process%s; what has grown since is shown from the next reading "
+			 "on",
+			 run->first.processes.count, run->first.processes.count == 1 ? "" : "es");
+	return error;
 }
 
-static int run_all(struct memory_run *run)
+static int run_repeatedly(struct memory_run *run)
 {
-	const struct schedule *schedule = &run->options->schedule;
-	int error;
+	struct report_loop loop = REPORT_LOOP_CLOSED;
+	const struct reporter reporter = {.context = run, .report = run_report};
+	int error = report_loop_open(&loop, &run->options->schedule, false);
 
-	do
-		error = run_once(run);
-	while (!error && schedule->repeat && (!schedule->count || run->reports < schedule->count) &&
-	       !is_interrupted(run->options));
+	if (!error)
+		error = read_first(run);
+	if (!error)
+		error = report_loop_run(&loop, &reporter);
+	report_loop_close(&loop);
 	return error;
 }
 
@@ -161,9 +239,13 @@ static int run(const void *options)
 	signal(SIGPIPE, SIG_IGN);
 	if (error)
 		return EXIT_ERROR;
-	if (!memory->schedule.repeat)
+	if (memory->schedule.repeat) {
+		error = run_repeatedly(&run);
+	} else {
 		emit_guard(&memory->output, run.out);
-	error = run_all(&run);
+		error = run_report(&run, REPORT_LAST);
+	}
+	memory_report_free(&run.first);
 	return emit_close(run.out) || error ? EXIT_ERROR : EXIT_OK;
 }
 
@@ -197,11 +279,13 @@ const struct command command_memory = {
 	.usage = "  leakmon memory [TARGET] [OPTION...] [INTERVAL [COUNT]]\n",
 	.about = "Shows where the memory of processes is: live blocks, what malloc keeps and\n"
 		 "what malloc_trim would give back, stacks, files, shared memory. The parts add\n"
-		 "up to what the kernel counts. Without probes and without a stop. Without a\n"
+		 "up to what the kernel counts. Without probes and without a stop. With an\n"
+		 "INTERVAL, what has grown since the start, and whether that is a leak. Without a\n"
 		 "target, a line for every process.\n",
 	.examples = "  leakmon memory                        of all processes, a line each\n"
 		    "  leakmon memory -p 1234                is it live, or free inside malloc?\n"
-		    "  leakmon memory -p 1234 60             again every minute\n"
+		    "  leakmon memory -p 1234 60             every minute, with what has grown and "
+		    "why\n"
 		    "  leakmon memory -n redis-server --format json\n",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,

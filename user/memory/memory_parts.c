@@ -404,6 +404,7 @@ static int read_all(struct splitting *splitting)
 		error = maps_read(process->pid, MAPS_ALL, &splitting->maps);
 	if (error)
 		return error;
+	process->start_ticks = entry.start_ticks;
 	memcpy(process->comm, entry.comm, sizeof(process->comm));
 	splitting->pagemap = pagemap_open(splitting->maps.task);
 	process->pagemap_readable = splitting->pagemap >= 0;

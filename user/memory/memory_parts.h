@@ -9,6 +9,7 @@
 
 #include <time.h>
 
+#include "memory/conclusion.h"
 #include "memory/glibc_heap.h"
 #include "memory/smaps.h"
 
@@ -61,7 +62,8 @@ struct memory_huge {
 
 struct memory_process {
 	pid_t pid;
-	char comm[16]; /* untrusted */
+	uint64_t start_ticks; /* since boot: with the PID, which process it is */
+	char comm[16];	      /* untrusted */
 	struct timespec time;
 	struct smaps_figures sum;
 	struct memory_status status;
@@ -75,6 +77,8 @@ struct memory_process {
 	int64_t difference; /* rss minus the sum of the parts */
 	bool pagemap_readable;
 	uint64_t read_ns;
+	bool has_conclusion; /* there was a reading before */
+	struct memory_conclusion conclusion;
 };
 
 /*

@@ -168,6 +168,8 @@ static void process_write(FILE *out, const struct memory_report *report,
 	huge_write(out, &process->huge);
 	kernel_write(out, process);
 	items_write(out, report, process);
+	if (process->has_conclusion)
+		fprintf(out, "\t%s\n", process->conclusion.text);
 }
 
 /* A whole machine: a row for each process. */
@@ -239,6 +241,12 @@ static void table_write(FILE *out, const struct memory_report *report)
 		fputc(' ', out);
 		text_print_inert(out, process->comm);
 		fputc('\n', out);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct memory_process *process = &report->processes.items[i];
+
+		if (process->has_conclusion && process->conclusion.verdict != MEMORY_STEADY)
+			fprintf(out, "process %d: %s\n", process->pid, process->conclusion.text);
 	}
 	fprintf(out, "%zu of %zu processes; %zu may not be read\n", shown, count,
 		report->unreadable);

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What growth means follows from which part makes up half of it; limits are kept exactly. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "memory/memory_parts.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define NONE MEMORY_PART_MAX_
+
+/* What one reading has more than the other. */
+static const struct growth_case {
+	enum memory_part first, second;
+	uint64_t first_bytes, second_bytes;
+	uint64_t trimmable, zero;
+	enum memory_verdict verdict;
+	const char *words;
+} cases[] = {
+	{NONE, NONE, 0, 0, 0, 0, MEMORY_STEADY, "no growth"},
+	{MEMORY_LIVE, NONE, MIB - 1, 0, 0, 0, MEMORY_STEADY, "no growth"},
+	{MEMORY_LIVE, NONE, MIB, 0, 0, 0, MEMORY_LIVE_GROWS, "live blocks +1.00 MiB (100 %)"},
+	{MEMORY_MAPPED_BLOCKS, NONE, 9 * MIB, 0, 0, 0, MEMORY_LIVE_GROWS, "a leak if"},
+	{MEMORY_BINS, MEMORY_LIVE, 9 * MIB, MIB - 1, 0, 0, MEMORY_FRAGMENTATION, "not a leak"},
+	{MEMORY_BINS, MEMORY_LIVE, 9 * MIB, MIB, 0, 0, MEMORY_FRAGMENTATION,
+	 "besides, live blocks grew by 1.00 MiB"},
+	{MEMORY_BINS, NONE, 10 * MIB, 0, 5 * MIB - 1, 0, MEMORY_FRAGMENTATION, "not a leak"},
+	{MEMORY_BINS, NONE, 10 * MIB, 0, 5 * MIB, 0, MEMORY_RETAINED, "up to 5.00 MiB"},
+	{MEMORY_TOP, NONE, 10 * MIB, 0, 10 * MIB, 0, MEMORY_RETAINED, "M_TRIM_THRESHOLD"},
+	{MEMORY_CACHED, MEMORY_BINS, 5 * MIB, 5 * MIB, 5 * MIB, 0, MEMORY_THREAD_CACHES, "tcache"},
+	{MEMORY_CACHED, MEMORY_BINS, 5 * MIB - 1, 5 * MIB, 5 * MIB, 0, MEMORY_RETAINED, "trim"},
+	{MEMORY_STACKS, NONE, 3 * MIB, 0, 0, 0, MEMORY_STACKS_GROW, "leakmon threads -p 7"},
+	{MEMORY_ENDED_STACKS, NONE, 3 * MIB, 0, 0, 0, MEMORY_STACKS_GROW, "pthread_join(3)"},
+	{MEMORY_FILES, NONE, 3 * MIB, 0, 0, 0, MEMORY_PAGE_CACHE, "page cache"},
+	{MEMORY_FILES_WRITTEN, MEMORY_FILES, 2 * MIB, 2 * MIB, 0, 0, MEMORY_PAGE_CACHE,
+	 "the process's own"},
+	{MEMORY_SHARED, NONE, 3 * MIB, 0, 0, 0, MEMORY_SHARED_GROWS, "shm_unlink(3)"},
+	{MEMORY_HEAP_UNKNOWN, NONE, 3 * MIB, 0, 0, 0, MEMORY_OTHER_GROWS, "not known"},
+	{MEMORY_ANONYMOUS, NONE, 4 * MIB, 0, 0, 2 * MIB - 1, MEMORY_OTHER_GROWS, "not known"},
+	{MEMORY_ANONYMOUS, NONE, 4 * MIB, 0, 0, 2 * MIB, MEMORY_HUGE_PAGES, "MADV_NOHUGEPAGE"},
+	{MEMORY_LIVE, MEMORY_SHARED, 3 * MIB, 3 * MIB + 2, 0, 0, MEMORY_SHARED_GROWS, "besides"},
+};
+
+static void give(struct memory_process *process, enum memory_part part, uint64_t bytes)
+{
+	if (part == NONE)
+		return;
+	process->parts[part].resident += bytes;
+	process->sum.rss += bytes;
+}
+
+static void the_part_that_makes_up_half_decides(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct growth_case *one = &cases[i];
+		struct memory_process before = {.pid = 7}, now = {.pid = 7, .time.tv_sec = 60};
+		struct memory_conclusion conclusion;
+
+		give(&now, one->first, one->first_bytes);
+		give(&now, one->second, one->second_bytes);
+		now.heap.trimmable = one->trimmable;
+		now.huge = (struct memory_huge){one->zero, one->zero, one->zero};
+		memory_conclude(&before, &now, &conclusion);
+		if (conclusion.verdict != one->verdict || !strstr(conclusion.text, one->words))
+			fail_msg("case %zu: %s", i, conclusion.text);
+		assert_int_equal(conclusion.growth.since_ms, 60000);
+		assert_int_equal(conclusion.growth.total, one->first_bytes + one->second_bytes);
+	}
+}
+
+static void three_parts_of_a_third_each_are_mixed(void **state)
+{
+	struct memory_process before = {.pid = 7}, now = {.pid = 7};
+	struct memory_conclusion conclusion;
+
+	(void)state;
+	give(&now, MEMORY_LIVE, 3 * MIB);
+	give(&now, MEMORY_FILES, 3 * MIB);
+	give(&now, MEMORY_STACKS, 3 * MIB);
+	memory_conclude(&before, &now, &conclusion);
+	assert_int_equal(conclusion.verdict, MEMORY_MIXED);
+	assert_non_null(strstr(conclusion.text, "besides, live blocks grew by 3.00 MiB"));
+}
+
+/* Of 200 MiB, 1 % is more than 1 MiB. */
+static void growth_below_a_hundredth_is_steady(void **state)
+{
+	struct memory_process before = {.pid = 7}, now;
+	struct memory_conclusion conclusion;
+
+	(void)state;
+	give(&before, MEMORY_FILES, 200 * MIB);
+	now = before;
+	give(&now, MEMORY_LIVE, 2 * MIB - 1);
+	memory_conclude(&before, &now, &conclusion);
+	assert_int_equal(conclusion.verdict, MEMORY_STEADY);
+	give(&now, MEMORY_LIVE, 1);
+	memory_conclude(&before, &now, &conclusion);
+	assert_int_equal(conclusion.verdict, MEMORY_LIVE_GROWS);
+}
+
+/* What goes to swap has not shrunk. */
+static void what_is_swapped_out_still_counts(void **state)
+{
+	struct memory_process before = {.pid = 7}, now = {.pid = 7};
+	struct memory_conclusion conclusion;
+
+	(void)state;
+	give(&before, MEMORY_LIVE, 5 * MIB);
+	now.parts[MEMORY_LIVE].swapped = 8 * MIB;
+	memory_conclude(&before, &now, &conclusion);
+	assert_int_equal(conclusion.growth.total, 3 * MIB);
+	assert_int_equal(conclusion.verdict, MEMORY_LIVE_GROWS);
+}
+
+static void give_arenas(struct memory_process *process, size_t count, uint64_t free_bytes)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct glibc_arena *arena = vec_push(&process->heap.arenas);
+
+		assert_non_null(arena);
+		arena->main = !i;
+		arena->uses[HEAP_TOP].resident = i ? free_bytes : 0;
+		give(process, MEMORY_TOP, i ? free_bytes : 0);
+	}
+}
+
+static void from_four_arenas_more_on_they_are_named(void **state)
+{
+	(void)state;
+	for (size_t more = 3; more <= 4; more++) {
+		struct memory_process before = {.pid = 7}, now = {.pid = 7};
+		struct memory_conclusion conclusion;
+
+		give_arenas(&before, 1, 0);
+		give_arenas(&now, 1 + more, MIB);
+		memory_conclude(&before, &now, &conclusion);
+		assert_int_equal(conclusion.verdict,
+				 more == 4 ? MEMORY_ARENAS : MEMORY_FRAGMENTATION);
+		memory_process_free(&before);
+		memory_process_free(&now);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_part_that_makes_up_half_decides),
+		cmocka_unit_test(three_parts_of_a_third_each_are_mixed),
+		cmocka_unit_test(growth_below_a_hundredth_is_steady),
+		cmocka_unit_test(what_is_swapped_out_still_counts),
+		cmocka_unit_test(from_four_arenas_more_on_they_are_named),
+	};
+
+	return cmocka_run_group_tests_name("memory_conclusion", tests, NULL, NULL);
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "memory/conclusion.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/units.h"
+#include "memory/memory_parts.h"
+
+/* So many arenas more are worth a word. */
+#define MANY_ARENAS 4
+
+static const struct {
+	const char *name, *words;
+} groups[] = {
+	[GROUP_LIVE] = {"live", "live blocks"},
+	[GROUP_FREE] = {"free", "free inside malloc"},
+	[GROUP_MALLOC] = {"malloc", "malloc's records and what could not be walked"},
+	[GROUP_STACKS] = {"stacks", "stacks"},
+	[GROUP_FILES] = {"files", "mapped files"},
+	[GROUP_SHARED] = {"shared", "shared memory"},
+	[GROUP_OTHER] = {"other", "other anonymous memory"},
+};
+_Static_assert(ARRAY_SIZE(groups) == GROUP_MAX_, "a row for every group");
+
+static const enum memory_group group_of_part[] = {
+	[MEMORY_LIVE] = GROUP_LIVE,
+	[MEMORY_CACHED] = GROUP_FREE,
+	[MEMORY_FAST] = GROUP_FREE,
+	[MEMORY_BINS] = GROUP_FREE,
+	[MEMORY_TOP] = GROUP_FREE,
+	[MEMORY_MALLOC_OWN] = GROUP_MALLOC,
+	[MEMORY_HEAP_UNKNOWN] = GROUP_MALLOC,
+	[MEMORY_MAPPED_BLOCKS] = GROUP_LIVE,
+	[MEMORY_STACKS] = GROUP_STACKS,
+	[MEMORY_ENDED_STACKS] = GROUP_STACKS,
+	[MEMORY_FILES] = GROUP_FILES,
+	[MEMORY_FILES_WRITTEN] = GROUP_FILES,
+	[MEMORY_MODULE_DATA] = GROUP_OTHER,
+	[MEMORY_SHARED] = GROUP_SHARED,
+	[MEMORY_CODE] = GROUP_OTHER,
+	[MEMORY_NAMED] = GROUP_OTHER,
+	[MEMORY_ANONYMOUS] = GROUP_OTHER,
+	[MEMORY_KERNEL] = GROUP_OTHER,
+};
+_Static_assert(ARRAY_SIZE(group_of_part) == MEMORY_PART_MAX_, "a group for every part");
+
+const char *memory_group_name(enum memory_group group)
+{
+	return groups[group].name;
+}
+
+struct deciding {
+	const struct memory_process *before, *now;
+	const struct memory_growth *growth;
+};
+
+static int64_t part_growth(const struct deciding *deciding, enum memory_part part)
+{
+	const struct memory_share *before = &deciding->before->parts[part],
+				  *now = &deciding->now->parts[part];
+
+	return (int64_t)(now->resident + now->swapped) -
+	       (int64_t)(before->resident + before->swapped);
+}
+
+static void measure(const struct memory_process *before, const struct memory_process *now,
+		    struct memory_growth *growth)
+{
+	const struct deciding deciding = {before, now, growth};
+
+	*growth = (struct memory_growth){
+		.since_ms = (uint64_t)((now->time.tv_sec - before->time.tv_sec) * 1000 +
+				       (now->time.tv_nsec - before->time.tv_nsec) / 1000000)};
+	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
+		int64_t grown = part_growth(&deciding, part);
+
+		growth->groups[group_of_part[part]] += grown;
+		growth->total += grown;
+	}
+}
+
+/* What was read stands for all huge pages. */
+static double zero_bytes(const struct memory_huge *huge)
+{
+	return huge->checked ? (double)huge->zero / (double)huge->checked * (double)huge->bytes : 0;
+}
+
+static int64_t other_arenas_free(const struct memory_process *process)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < process->heap.arenas.count; i++) {
+		const struct glibc_arena *arena = &process->heap.arenas.items[i];
+
+		if (!arena->main)
+			sum += arena->uses[HEAP_FAST].resident + arena->uses[HEAP_BINS].resident +
+			       arena->uses[HEAP_TOP].resident + arena->uses[HEAP_CACHED].resident;
+	}
+	return (int64_t)sum;
+}
+
+static enum memory_verdict decide_free(const struct deciding *deciding)
+{
+	const struct memory_process *before = deciding->before, *now = deciding->now;
+	int64_t grown = deciding->growth->groups[GROUP_FREE];
+	int64_t trimmable = (int64_t)now->heap.trimmable - (int64_t)before->heap.trimmable;
+
+	if (2 * part_growth(deciding, MEMORY_CACHED) >= grown)
+		return MEMORY_THREAD_CACHES;
+	if (now->heap.arenas.count >= before->heap.arenas.count + MANY_ARENAS &&
+	    2 * (other_arenas_free(now) - other_arenas_free(before)) >= grown)
+		return MEMORY_ARENAS;
+	return 2 * trimmable >= grown ? MEMORY_RETAINED : MEMORY_FRAGMENTATION;
+}
+
+static bool is_steady(const struct deciding *deciding)
+{
+	int64_t least = (int64_t)((deciding->before->sum.rss + deciding->before->sum.swap) / 100);
+
+	return deciding->growth->total < MAX(least, MEMORY_GROWTH_MIN);
+}
+
+static enum memory_verdict decide(const struct deciding *deciding)
+{
+	static const enum memory_verdict verdicts[] = {
+		[GROUP_LIVE] = MEMORY_LIVE_GROWS,    [GROUP_FREE] = MEMORY_STEADY,
+		[GROUP_MALLOC] = MEMORY_OTHER_GROWS, [GROUP_STACKS] = MEMORY_STACKS_GROW,
+		[GROUP_FILES] = MEMORY_PAGE_CACHE,   [GROUP_SHARED] = MEMORY_SHARED_GROWS,
+		[GROUP_OTHER] = MEMORY_OTHER_GROWS,
+	};
+	_Static_assert(ARRAY_SIZE(verdicts) == GROUP_MAX_, "a verdict for every group");
+	const struct memory_growth *growth = deciding->growth;
+	double zero = zero_bytes(&deciding->now->huge) - zero_bytes(&deciding->before->huge);
+
+	if (is_steady(deciding))
+		return MEMORY_STEADY;
+	if (2 * zero >= (double)growth->total)
+		return MEMORY_HUGE_PAGES;
+	for (size_t i = 0; i < GROUP_MAX_; i++) {
+		if (2 * growth->groups[i] >= growth->total)
+			return i == GROUP_FREE ? decide_free(deciding) : verdicts[i];
+	}
+	return MEMORY_MIXED;
+}
+
+/* The sentence. */
+
+struct sentence {
+	const struct deciding *deciding;
+	FILE *out;
+};
+
+static void bytes_say(const struct sentence *sentence, double bytes)
+{
+	char text[16];
+
+	fputs(units_bytes(text, bytes, ""), sentence->out);
+}
+
+static void growth_say(const struct sentence *sentence)
+{
+	const struct memory_growth *growth = sentence->deciding->growth;
+	bool follows = false;
+	char text[16];
+
+	fprintf(sentence->out, "memory %s by ", growth->total < 0 ? "shrank" : "grew");
+	bytes_say(sentence, (double)(growth->total < 0 ? -growth->total : growth->total));
+	fprintf(sentence->out, " in %s", units_time(text, (double)growth->since_ms / 1000));
+	for (size_t i = 0; i < GROUP_MAX_; i++) {
+		/* What is not worth a word. */
+		if (!growth->total || llabs(growth->groups[i]) * 100 < llabs(growth->total))
+			continue;
+		fprintf(sentence->out, "%s%s %s (%.0f %%)", follows ? ", " : ": ", groups[i].words,
+			units_bytes(text, (double)growth->groups[i], "+"),
+			100 * (double)growth->groups[i] / (double)growth->total);
+		follows = true;
+	}
+}
+
+static void steady_say(const struct sentence *sentence)
+{
+	fputs("no growth to explain", sentence->out);
+}
+
+static void live_say(const struct sentence *sentence)
+{
+	fprintf(sentence->out,
+		"the program holds it: a leak if this goes on. `leakmon -p %d` shows which call "
+		"stacks allocate it, `leakmon retain -p %d` who holds it",
+		sentence->deciding->now->pid, sentence->deciding->now->pid);
+}
+
+static void retained_say(const struct sentence *sentence)
+{
+	fputs("not a leak; malloc keeps it. malloc_trim(3) would give back up to ", sentence->out);
+	bytes_say(sentence, (double)sentence->deciding->now->heap.trimmable);
+	fputs("; a lower M_TRIM_THRESHOLD (mallopt(3)) gives the top back by itself",
+	      sentence->out);
+}
+
+static void fragmentation_say(const struct sentence *sentence)
+{
+	fputs("not a leak; fragmentation: what is free lies between live blocks. malloc_trim(3) "
+	      "would give back only ",
+	      sentence->out);
+	bytes_say(sentence, (double)sentence->deciding->now->heap.trimmable);
+	fputs(" of ", sentence->out);
+	bytes_say(sentence, (double)memory_free_resident(sentence->deciding->now));
+	fputs("; blocks that live long should be allocated apart from those that do not",
+	      sentence->out);
+}
+
+static void arenas_say(const struct sentence *sentence)
+{
+	fprintf(sentence->out,
+		"not a leak; malloc keeps it in %zu arenas, one for each of many threads. "
+		"MALLOC_ARENA_MAX=2 (mallopt(3)) avoids them; malloc_trim(3) would give back up "
+		"to ",
+		sentence->deciding->now->heap.arenas.count);
+	bytes_say(sentence, (double)sentence->deciding->now->heap.trimmable);
+}
+
+static void caches_say(const struct sentence *sentence)
+{
+	fputs("not a leak; the caches of threads (tcache) keep it until the threads end, and "
+	      "malloc_trim(3) does not reach it. GLIBC_TUNABLES=glibc.malloc.tcache_count=… "
+	      "(ld.so(8)) makes them smaller",
+	      sentence->out);
+}
+
+static void huge_say(const struct sentence *sentence)
+{
+	fputs("not a leak; of huge pages ", sentence->out);
+	bytes_say(sentence, zero_bytes(&sentence->deciding->now->huge));
+	fputs(" of ", sentence->out);
+	bytes_say(sentence, (double)sentence->deciding->now->huge.bytes);
+	fputs(" hold nothing but zeros. madvise(2) with MADV_NOHUGEPAGE, or PR_SET_THP_DISABLE "
+	      "(prctl(2)), keeps small pages",
+	      sentence->out);
+}
+
+static void stacks_say(const struct sentence *sentence)
+{
+	const struct memory_process *now = sentence->deciding->now,
+				    *before = sentence->deciding->before;
+
+	fprintf(sentence->out,
+		"%zu stacks of threads that live (%zu before), %zu of threads that have ended "
+		"(%zu). `leakmon threads -p %d` shows who creates threads that nobody joins "
+		"(pthread_join(3))",
+		now->live_stacks, before->live_stacks, now->ended_stacks + now->joined_stacks,
+		before->ended_stacks + before->joined_stacks, now->pid);
+}
+
+static void files_say(const struct sentence *sentence)
+{
+	int64_t written = part_growth(sentence->deciding, MEMORY_FILES_WRITTEN);
+
+	if (2 * written >= sentence->deciding->growth->groups[GROUP_FILES]) {
+		fputs("pages of private file mappings that were written to (mmap(2), MAP_PRIVATE): "
+		      "they are the process's own",
+		      sentence->out);
+		return;
+	}
+	fputs("not a leak; pages of mapped files are page cache, which the kernel takes back when "
+	      "it needs it. madvise(2) with MADV_DONTNEED lets go of them",
+	      sentence->out);
+}
+
+static void shared_say(const struct sentence *sentence)
+{
+	fputs("shared memory stays until it is removed (shm_unlink(3), shmctl(2)), whoever ends",
+	      sentence->out);
+}
+
+static void other_say(const struct sentence *sentence)
+{
+	const struct memory_process *now = sentence->deciding->now;
+
+	fputs("not known whether it is a leak: it is not in a heap that can be read",
+	      sentence->out);
+	if (now->why)
+		fprintf(sentence->out, " (%s)", now->why);
+	fprintf(sentence->out, ". `leakmon -p %d --mappings` shows who maps it", now->pid);
+}
+
+static void mixed_say(const struct sentence *sentence)
+{
+	fputs("no part makes up half of it", sentence->out);
+}
+
+static const struct {
+	const char *name;
+	void (*say)(const struct sentence *sentence);
+} verdicts[] = {
+	[MEMORY_STEADY] = {"steady", steady_say},
+	[MEMORY_LIVE_GROWS] = {"live", live_say},
+	[MEMORY_RETAINED] = {"retained", retained_say},
+	[MEMORY_FRAGMENTATION] = {"fragmentation", fragmentation_say},
+	[MEMORY_ARENAS] = {"arenas", arenas_say},
+	[MEMORY_THREAD_CACHES] = {"thread-caches", caches_say},
+	[MEMORY_HUGE_PAGES] = {"huge-pages", huge_say},
+	[MEMORY_STACKS_GROW] = {"stacks", stacks_say},
+	[MEMORY_PAGE_CACHE] = {"files", files_say},
+	[MEMORY_SHARED_GROWS] = {"shared-memory", shared_say},
+	[MEMORY_OTHER_GROWS] = {"unknown", other_say},
+	[MEMORY_MIXED] = {"mixed", mixed_say},
+};
+_Static_assert(ARRAY_SIZE(verdicts) == MEMORY_VERDICT_MAX_, "a row for every verdict");
+
+const char *memory_verdict_name(enum memory_verdict verdict)
+{
+	return verdicts[verdict].name;
+}
+
+/* What is a leak may hide behind what is none. */
+static void live_besides_say(const struct sentence *sentence, enum memory_verdict verdict)
+{
+	int64_t live = sentence->deciding->growth->groups[GROUP_LIVE];
+
+	if (verdict == MEMORY_LIVE_GROWS || verdict == MEMORY_STEADY ||
+	    verdict == MEMORY_HUGE_PAGES || live < MEMORY_GROWTH_MIN)
+		return;
+	fputs("; besides, live blocks grew by ", sentence->out);
+	bytes_say(sentence, (double)live);
+	fprintf(sentence->out, ": `leakmon -p %d` shows by which call stacks",
+		sentence->deciding->now->pid);
+}
+
+void memory_conclude(const struct memory_process *before, const struct memory_process *now,
+		     struct memory_conclusion *conclusion)
+{
+	const struct deciding deciding = {before, now, &conclusion->growth};
+	FILE *out = fmemopen(conclusion->text, sizeof(conclusion->text), "w");
+	const struct sentence sentence = {&deciding, out};
+
+	measure(before, now, &conclusion->growth);
+	conclusion->verdict = decide(&deciding);
+	conclusion->text[0] = '\0';
+	if (!out)
+		return;
+	growth_say(&sentence);
+	fputs(": ", out);
+	verdicts[conclusion->verdict].say(&sentence);
+	live_besides_say(&sentence, conclusion->verdict);
+	fclose(out); /* what does not fit is cut, and ends in NUL */
+	conclusion->text[sizeof(conclusion->text) - 1] = '\0';
+}
