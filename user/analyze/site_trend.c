@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "analyze/site_trend.h"
 
+#include <string.h>
+
+#include "analyze/verdict.h"
 #include "base/cleanup.h"
 
 /* Of a longer history, evenly spaced ones: a trough between two of them is not seen. */
 #define POINTS_MAX 320
+/* Of the windows of analyze/verdict.h, as many as so few points fill. */
+#define SITE_WINDOWS 2
 /* Less than this is noise for whoever looks for leaks. */
 #define QUANTUM_BYTES 512
 /* A site whose oldest block is younger than this share of the time it has held some keeps none. */
@@ -76,6 +81,36 @@ static double held_for_s(const struct history *history, const struct history_ser
 	       seconds_at(history, series->first + i);
 }
 
+/* Bytes and blocks that were held on average over some points. */
+static void held_on_average(const struct history_series *series, size_t from, size_t to,
+			    double *bytes, double *count)
+{
+	*bytes = *count = 0;
+	for (size_t i = from; i < to; i++) {
+		*bytes += (double)series->points.items[i].bytes / (double)(to - from);
+		*count += (double)series->points.items[i].count / (double)(to - from);
+	}
+}
+
+/*
+ * At least half of the growth comes from larger blocks, not from more of them: messages of a queue
+ * that get longer, an array that is copied to a larger place again and again. Such blocks are young
+ * for ever, so their age acquits nobody.
+ */
+static bool blocks_grow(const struct history_series *series)
+{
+	size_t points = series->points.count, part = points / 4;
+	double bytes, count, bytes_before, count_before;
+
+	if (!part)
+		return false;
+	held_on_average(series, 0, part, &bytes_before, &count_before);
+	held_on_average(series, points - part, points, &bytes, &count);
+	if (count_before <= 0 || count <= 0 || bytes <= bytes_before)
+		return false;
+	return bytes - count * (bytes_before / count_before) >= (bytes - bytes_before) / 2;
+}
+
 static bool keeps_no_block(const struct site_trend *trend, const struct history *history,
 			   const struct history_series *series)
 {
@@ -122,7 +157,8 @@ static enum trend_verdict verdict_of(const struct site_trend *trend, const struc
 
 	if (hides_growth)
 		verdict = TREND_GROWING;
-	if (trend_is_suspect(verdict) && keeps_no_block(trend, history, series))
+	if (trend_is_suspect(verdict) && !trend->blocks_grow &&
+	    keeps_no_block(trend, history, series))
 		return TREND_CHURNING;
 	if (verdict == TREND_STEADY && trend->turnover >= TURNOVER_MIN)
 		return TREND_CHURNING;
@@ -151,10 +187,47 @@ static bool judge_level(struct trend *trend, const struct trend_point *points, s
 	return true;
 }
 
+/* The latest points, and all of them in groups: what is left over is behind the last full group. */
+static void windows_fill(struct verdict_window windows[SITE_WINDOWS],
+			 const struct trend_point *points, size_t count)
+{
+	size_t latest = MIN(count, VERDICT_POINTS), groups = count / VERDICT_FOLD;
+
+	windows[0].count = latest;
+	memcpy(windows[0].points, points + count - latest, latest * sizeof(*points));
+	windows[1].count = MIN(groups, VERDICT_POINTS);
+	for (size_t i = 0; i < windows[1].count; i++) {
+		struct trend_point *mean = &windows[1].points[i];
+
+		*mean = (struct trend_point){0};
+		for (size_t j = 0; j < VERDICT_FOLD; j++) {
+			mean->time_s += points[i * VERDICT_FOLD + j].time_s / VERDICT_FOLD;
+			mean->value += points[i * VERDICT_FOLD + j].value / VERDICT_FOLD;
+		}
+	}
+}
+
+static void judge_moving(struct trend *trend, const struct trend_point *points, size_t count)
+{
+	const struct trend_options options = {.quantum = QUANTUM_BYTES};
+	struct verdict_window windows[SITE_WINDOWS];
+	struct judgement judgement;
+	struct trend whole;
+
+	windows_fill(windows, points, count);
+	verdict_judge(&judgement, windows, SITE_WINDOWS, &options);
+	*trend = judgement.evidence;
+	/* Nothing grows. How it came about shows best in the points as they are. */
+	if (trend_is_suspect(trend->verdict) || trend->verdict == TREND_TOO_EARLY)
+		return;
+	trend_judge(&whole, points, count, &options);
+	if (!trend_is_suspect(whole.verdict))
+		*trend = whole;
+}
+
 static void series_judge(struct site_trend *trend, const struct history *history,
 			 const struct history_series *series)
 {
-	const struct trend_options options = {.quantum = QUANTUM_BYTES};
 	struct trend_point points[POINTS_MAX];
 	size_t count;
 
@@ -163,9 +236,10 @@ static void series_judge(struct site_trend *trend, const struct history *history
 		return;
 	count = points_pick(history, series, points);
 	if (!judge_level(&trend->trend, points, count))
-		trend_judge(&trend->trend, points, count, &options);
+		judge_moving(&trend->trend, points, count);
 	fate_of_blocks(trend, series);
 	trend->low_points_rise = low_points_rise(points, count);
+	trend->blocks_grow = trend->turnover >= TURNOVER_MIN && blocks_grow(series);
 	trend->verdict = verdict_of(trend, history, series);
 }
 
@@ -242,6 +316,8 @@ static void evidence_print(FILE *out, const struct site_trend *trend)
 	age_print(out, trend);
 	if (trend->verdict == TREND_GROWING && trend->low_points_rise)
 		fputs(", its low points rise all the time", out);
+	if (trend_is_suspect(trend->verdict) && trend->blocks_grow)
+		fputs(", its blocks are replaced by larger ones", out);
 }
 
 char *site_trend_evidence(const struct site_trend *trend, char text[EVIDENCE_SIZE])

@@ -3,7 +3,9 @@
  * What a series of one site (or process) says: growth with its confidence, and a verdict in a word
  * with its evidence. Adds to analyze/trend.h what only allocations have: how much of what was
  * allocated survives (a cache that turns over holds a lot, allocates a lot and leaks nothing), how
- * old it is, and how many byte-seconds it has cost.
+ * old it is, and how many byte-seconds it has cost. Whether it grows is decided by
+ * analyze/verdict.h, as for processes in triage; of what does not grow, every point that is kept
+ * tells how it came about.
  */
 #ifndef LEAKMON_ANALYZE_SITE_TREND_H
 #define LEAKMON_ANALYZE_SITE_TREND_H
@@ -14,9 +16,9 @@
 struct site_trend {
 	/*
 	 * trend.verdict, but for three things that it does not see: where what was allocated early
-	 * is gone again, nothing leaks, however the total grows; what is held steadily by other
-	 * blocks each time is churning, not steady; and where the low points rise all the time,
-	 * something grows below what comes and goes.
+	 * is gone again and there are more blocks, nothing leaks, however the total grows; what is
+	 * held steadily by other blocks each time is churning, not steady; and where the low points
+	 * rise all the time, something grows below what comes and goes.
 	 */
 	enum trend_verdict verdict;
 	struct trend trend; /* of the bytes held, per second */
@@ -28,6 +30,8 @@ struct site_trend {
 					       site_age_limits_ns[i] old; only if has_ages */
 	bool has_ages;
 	bool low_points_rise; /* from each eighth of the time to the next */
+	bool blocks_grow;     /* they are replaced, and hold more for being larger, not for being
+				 more: their age says nothing then */
 };
 
 /* About 100 microseconds for a site that moves. trend_verdict_name() puts the verdict into a word.

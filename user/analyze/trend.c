@@ -351,12 +351,41 @@ static double noise_about(const struct trend_point *points, size_t count, double
 	return 1.4826 * trend_median(deviations, count); /* of a normal distribution */
 }
 
+/* What is left beside such a line is too small to have made it, however it hangs together. */
+#define R_SQUARED_SURE 0.99
+/* Nor where every step goes up as well: 14 that do so by chance are one case in 16,384. */
+#define R_SQUARED_STEPS 0.9
+#define STEPS_SURE 14
+
+static bool rises_in_all_steps(const struct trend_point *points, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		if (points[i].value <= points[i - 1].value)
+			return false;
+	}
+	return count > STEPS_SURE;
+}
+
+static void forget_autocorrelation(struct trend_rank_test *test)
+{
+	double factor = sqrt(test->correction);
+
+	test->z *= factor;
+	test->deviation /= factor;
+	test->correction = 1;
+	test->p = erfc(test->z / M_SQRT2) / 2;
+}
+
 /* Slope, its significance, and the noise about it. */
 static void trend_measure_line(struct trend *trend, const struct trend_point *points, size_t count)
 {
 	struct trend_slope line = trend_theil_sen(points, count, 0);
 	struct trend_rank_test test = trend_mann_kendall(points, count, line.slope);
 
+	trend->r_squared = trend_r_squared(points, count);
+	if (trend->r_squared >= R_SQUARED_SURE ||
+	    (trend->r_squared >= R_SQUARED_STEPS && rises_in_all_steps(points, count)))
+		forget_autocorrelation(&test);
 	line = trend_theil_sen(points, count, test.deviation);
 	trend->slope = line.slope;
 	trend->slope_low = line.low;
@@ -365,7 +394,6 @@ static void trend_measure_line(struct trend *trend, const struct trend_point *po
 	trend->z = test.z;
 	trend->p = test.p;
 	trend->effective_points = (double)count / test.correction;
-	trend->r_squared = trend_r_squared(points, count);
 	trend->noise = noise_about(points, count, line.slope);
 }
 
@@ -513,6 +541,12 @@ static void trend_measure_course(struct trend *trend, const struct trend_point *
 #define STALL_FACTOR 2.0
 #define STALL_SPAN 0.1
 
+/* What is called leaking needs less to be called so again. */
+#define KEPT_RECENT 0.35
+#define KEPT_CONSISTENCY 0.6
+#define KEPT_STALL_FACTOR 3.0
+#define KEPT_STALL_SPAN 0.2
+
 /* Up and down again: what fell, as a share of what rose. */
 #define FALL_CHURNING 0.5
 
@@ -602,8 +636,19 @@ static bool churns(const struct trend *trend)
 	       trend->maximum - trend->minimum >= RANGE_STEADY * level;
 }
 
-static enum trend_verdict verdict_of_rise(const struct trend *trend)
+static bool keeps_leaking(const struct trend *trend)
 {
+	bool stopped = trend->stalled_s > KEPT_STALL_FACTOR * trend->stall_max_s &&
+		       trend->stalled_s > KEPT_STALL_SPAN * trend->span_s;
+
+	return trend->p < P_GROWING && trend->recent >= KEPT_RECENT &&
+	       trend->consistency >= KEPT_CONSISTENCY && trend->step_share < STEP_ONE_OFF &&
+	       trend->thirds[2] * STEEP_BEGINNING >= trend->thirds[0] && !stopped;
+}
+
+static enum trend_verdict verdict_of_rise(struct trend *trend)
+{
+	trend->keeps_leaking = keeps_leaking(trend);
 	if (trend->step_share >= STEP_ONE_OFF)
 		return TREND_ONE_OFF;
 	if (!trend->by_troughs && trend->few_unequal_steps)
@@ -645,7 +690,7 @@ static enum trend_verdict verdict_of(struct trend *trend, const struct trend_poi
 	return verdict_of_level(trend, points, count, options->quantum);
 }
 
-static double confidence_of(const struct trend *trend)
+double trend_confidence(const struct trend *trend)
 {
 	double sure = MAX(1 - 2 * trend->p, 0.0), lasting = MIN(MAX(trend->recent, 0.0), 1.0);
 
@@ -677,7 +722,7 @@ void trend_judge(struct trend *trend, const struct trend_point *points, size_t c
 	trend_measure_line(trend, thinned, kept);
 	trend_measure_course(trend, thinned, kept);
 	trend->verdict = verdict_of(trend, thinned, kept, &zigzag, options);
-	trend->confidence = confidence_of(trend);
+	trend->confidence = trend_confidence(trend);
 }
 
 const char *trend_verdict_name(enum trend_verdict verdict)

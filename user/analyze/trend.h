@@ -8,13 +8,15 @@
  *                 confidence interval
  *   significance  H. B. Mann (1945), M. Kendall (1975), variance corrected for ties, and for
  *                 autocorrelation by K. H. Hamed and A. R. Rao, J. Hydrology 204 (1998): smooth
- *                 series hold fewer independent points than they hold points
+ *                 series hold fewer independent points than they hold points. Not where the line
+ *                 explains 99 % of the variance: of 10,000 random walks, whose points depend on
+ *                 each other as much as any, not one of any length looks so
  *   ups and downs turning points that stand out by a threshold ("zigzag"), so that noise is no
  *                 movement; a trend below a sawtooth is the trend of its troughs
  *
  * A verdict speaks of the given window. A series that grew for hours and then stopped is judged
- * again when the window has moved past the growth; to see slow and fast growth alike, judge windows
- * of several lengths (triage/growth.h does).
+ * again when the window has moved past the growth. What is said of a process or a site takes
+ * windows of several lengths and what was said before into account: analyze/verdict.h.
  */
 #ifndef LEAKMON_ANALYZE_TREND_H
 #define LEAKMON_ANALYZE_TREND_H
@@ -80,6 +82,7 @@ struct trend {
 	size_t falls;		/* how many of them went down */
 	bool by_troughs;	/* the growth is that of the lower turning points */
 	double integral;	/* of value over time (trapezoid), e.g. byte-seconds of residency */
+	bool keeps_leaking;	/* good enough to go on being called leaking, see verdict.h */
 };
 
 /* Fills *trend. Allocates nothing; `count` may be 0. About 100 µs for 128 points. */
@@ -91,6 +94,9 @@ const char *trend_verdict_name(enum trend_verdict verdict);
 
 /* Whether a verdict asks for somebody's attention: growing or leaking. */
 bool trend_is_suspect(enum trend_verdict verdict);
+
+/* Of the figures that are there: see `confidence`; 0 unless the verdict is a suspect's. */
+double trend_confidence(const struct trend *trend);
 
 /* The pieces of trend.c. Counts are at most TREND_POINTS_MAX unless a comment says otherwise. */
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/trend.h"
+#include "analyze/verdict.h"
 
 enum quantity {
 	QUANTITY_HEAP,	  /* anonymous memory, resident and swapped out, in bytes */
@@ -30,9 +30,9 @@ struct quantities {
  * At most 6 KiB, and 1 KiB in the first minutes.
  */
 
-#define SERIES_LEVELS 4
-#define SERIES_POINTS 64
-#define SERIES_FOLD 8
+#define SERIES_LEVELS VERDICT_WINDOWS
+#define SERIES_POINTS VERDICT_POINTS
+#define SERIES_FOLD VERDICT_FOLD
 
 struct series_point {
 	uint32_t time_cs; /* centiseconds since the triage began: 497 days */
