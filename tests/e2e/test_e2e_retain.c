@@ -441,6 +441,99 @@ static void of_a_thread_that_was_not_joined_only_the_result_is_held(void **state
 	expect_ended(harness, target, 2, 8);
 }
 
+static json_t *class_of_size(json_t *report, json_int_t size)
+{
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (!strcmp(text_at(class, "kind"), "size") && number_at(class, "size") == size)
+			return class;
+	}
+	fail_msg("no blocks of %lld bytes", size);
+	return NULL;
+}
+
+static void a_block_that_mprotect_has_split_is_one_block(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "split");
+	json_t *report, *truth, *class;
+
+	workload_do(harness, target, "go");
+	truth = workload_ask(harness, target, "truth");
+	report = RETAIN(harness, target, "--max-pause", "20000");
+	class = class_of_size(report, number_at(truth, "block_bytes"));
+	assert_int_equal(count_of(class, "held"), 3);
+	assert_int_equal(count_of(class, "unreachable"), 2);
+	/* Also those whose pointers stand where only reading is allowed. */
+	class = class_of_size(report, 1000);
+	assert_int_equal(count_of(class, "held"), number_at(truth, "kept_small"));
+	assert_int_equal(count_of(class, "unreachable"), number_at(truth, "lost_small"));
+	assert_int_equal(count_of(class, "untracked"), 0);
+	assert_int_equal(total_at(report, "direct", "blocks"), 2);
+	assert_string_equal(first_root(report), "kept");
+}
+
+/* Whether its blocks were tracked from the first one on, or not at all: the same verdict. */
+static void memory_that_nothing_leads_to_holds_weakly_in_both_ways(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const char *workloads = getenv("LEAKMON_WORKLOADS");
+	struct child *target = WORKLOAD(harness, "split"), *monitor;
+	char program[256], done[64];
+	json_t *report;
+
+	workload_do(harness, target, "go");
+	report = RETAIN(harness, target, "--max-pause", "20000");
+	assert_int_equal(count_of(class_of_size(report, 2008), "untracked"), 1);
+	assert_int_equal(total_at(report, "untracked", "blocks"), 1);
+	snprintf(program, sizeof(program), "%s/split", workloads ? workloads : "build/workloads");
+	snprintf(done, sizeof(done), "%s/done", harness->directory);
+	monitor = MONITOR(harness, "retain", "--max-pause", "20000", "--format", "json", "3600",
+			  "1", "--", program, done);
+	while (access(done, F_OK))
+		wait_ms(5);
+	child_signal(monitor, SIGUSR1);
+	report = report_of(harness, monitor);
+	assert_int_equal(number_at(json_object_get(report, "heap"), "tracked"), 5 + 13 + 1);
+	assert_int_equal(total_at(report, "untracked", "blocks"), 1);
+	assert_int_equal(total_at(report, "untracked", "bytes"), 2008);
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 2 + 5);
+}
+
+static void a_class_is_found_by_the_name_that_reports_give_it(void **state)
+{
+	static const struct {
+		const char *wanted;
+		json_int_t size;
+	} cases[] = {
+		{"blocks of 104 bytes", 104}, {"blocks of 104", 104},
+		{"of 8008 bytes", 8008},      {"8008", 8008},
+		{"blocks of 800", 0},	      {"008 bytes", 0},
+	};
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	json_t *truth;
+
+	target = holder_start(harness, "1000", "300", &truth);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *report = RETAIN(harness, target, "--class", cases[i].wanted), *paths,
+		       *steps;
+
+		paths = json_object_get(report, "paths");
+		print_message("  %s: %zu paths\n", cases[i].wanted, json_array_size(paths));
+		assert_int_equal(json_array_size(paths), cases[i].size ? 1 : 0);
+		if (!cases[i].size)
+			continue;
+		steps = json_object_get(json_array_get(paths, 0), "steps");
+		assert_int_equal(
+			number_at(json_array_get(steps, json_array_size(steps) - 1), "size"),
+			cases[i].size);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -459,6 +552,9 @@ int main(void)
 		e2e_test(a_word_below_the_stack_pointer_holds_only_where_a_leaf_may_use_it),
 		e2e_test(what_threads_held_that_have_been_joined_is_lost),
 		e2e_test(of_a_thread_that_was_not_joined_only_the_result_is_held),
+		e2e_test(a_block_that_mprotect_has_split_is_one_block),
+		e2e_test(memory_that_nothing_leads_to_holds_weakly_in_both_ways),
+		e2e_test(a_class_is_found_by_the_name_that_reports_give_it),
 		e2e_test(tracked_blocks_carry_their_stacks_and_exact_sizes),
 		e2e_test(blocks_without_a_vtable_have_the_type_of_their_template),
 	};

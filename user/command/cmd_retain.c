@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -147,10 +148,29 @@ static int add_matching_class(struct retain *retain, const struct retain_tracked
 	return -ENOENT;
 }
 
+/* As reports call them; 1024 is no part of 10240. */
+static bool is_of_size(const struct block_class *class, const char *wanted)
+{
+	char name[64];
+	const char *found;
+	size_t end;
+
+	snprintf(name, sizeof(name), "blocks of %" PRIu64 " bytes", class->size);
+	found = strstr(name, wanted);
+	if (!found || !*wanted)
+		return false;
+	end = (size_t)(found - name) + strlen(wanted);
+	return !(isdigit((unsigned char)name[end - 1]) && isdigit((unsigned char)name[end])) &&
+	       !(found > name && isdigit((unsigned char)found[-1]) &&
+		 isdigit((unsigned char)found[0]));
+}
+
 static bool is_named(const struct retain_tracked *tracked, const struct block_class *class,
 		     const char *wanted)
 {
 	(void)tracked;
+	if (class->kind == CLASS_SIZE)
+		return is_of_size(class, wanted);
 	return class->name && strstr(class->name, wanted);
 }
 

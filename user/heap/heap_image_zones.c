@@ -49,7 +49,8 @@ static bool mapping_is_anonymous(const struct mapping *mapping)
 	return mapping->writable && (!mapping->inode || mapping->shared);
 }
 
-/* Code is never written, save by debuggers; what else of a file was written may hold pointers. */
+/* Code is never written, save by debuggers; what else was written, of a file or not, may hold
+ * pointers, also where that is forbidden now. */
 static bool is_wanted(const struct mapping *mapping)
 {
 	if (!mapping_is_memory(mapping))
@@ -59,7 +60,30 @@ static bool is_wanted(const struct mapping *mapping)
 		       (!mapping->inode || has_prefix(mapping->path, "/dev/zero") ||
 			has_prefix(mapping->path, "/dev/shm/") ||
 			has_prefix(mapping->path, "/memfd:") || has_prefix(mapping->path, "/SYSV"));
-	return mapping->inode ? mapping->writable || !mapping->executable : mapping->writable;
+	return mapping->writable || !mapping->executable;
+}
+
+/* From the last mapping to the first: what follows without a gap is known then. */
+static void find_reaches(const struct maps *maps, struct page_table *table)
+{
+	size_t left = table->ranges.count;
+	uint64_t reach = 0, start = 0;
+
+	for (size_t i = maps->list.count; i-- > 0;) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping->inode || mapping->shared) {
+			start = 0;
+			continue;
+		}
+		if (mapping->end != start)
+			reach = mapping->end;
+		start = mapping->start;
+		while (left && table->ranges.items[left - 1].mapping > i)
+			left--;
+		if (left && table->ranges.items[left - 1].mapping == i)
+			table->ranges.items[left - 1].reach = reach;
+	}
 }
 
 int ranges_from_maps(const struct maps *maps, struct page_table *table, uint64_t *writable)
@@ -81,6 +105,7 @@ int ranges_from_maps(const struct maps *maps, struct page_table *table, uint64_t
 		if (mapping->writable)
 			*writable += mapping->end - mapping->start;
 	}
+	find_reaches(maps, table);
 	return 0;
 }
 

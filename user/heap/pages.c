@@ -220,7 +220,8 @@ static int take_page(struct page_table *table, const struct page_scan *scan,
 	page->count =
 		(uint16_t)page_find(scan->filter, words, table->found.items + table->found.count);
 	table->found.count += page->count;
-	if (range->file || !page_has_mapped_chunk(address, words, range->end, &chunk))
+	if (range->file ||
+	    !page_has_mapped_chunk(address, words, MAX(range->end, range->reach), &chunk))
 		return 0;
 	kept = vec_push(&table->mapped);
 	if (!kept)

@@ -64,6 +64,10 @@ struct page_range {
 	bool file;	  /* of a private file mapping: only pages that were written count */
 	bool unseen;	  /* nothing of it is read: unused parts of stacks */
 	uint32_t mapping; /* which one of struct maps */
+	/* Where private anonymous memory ends that begins here, whatever may be done with its
+	 * parts: one block that mprotect(2) has split goes on there. Less than `end`: nowhere else.
+	 */
+	uint64_t reach;
 };
 
 /* A block that the allocator mapped by itself: by its header, so not yet certain. */

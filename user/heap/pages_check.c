@@ -229,10 +229,8 @@ static int take_changed(struct checker *checker, const struct page_range *part, 
 		.hash = hash,
 	};
 	checker->found.count += changed->count;
-	/* part->mapping holds how many pages follow in the whole range. */
 	if (part->file || checker->check->scan->late ||
-	    !page_has_mapped_chunk(address, words, address + (uint64_t)part->mapping * MEMORY_PAGE,
-				   &chunk))
+	    !page_has_mapped_chunk(address, words, part->reach, &chunk))
 		return 0;
 	kept = vec_push(&checker->mapped);
 	if (!kept)
@@ -399,7 +397,7 @@ static int add_window(struct check *check, const struct page_range *range, uint6
 	part.start = at;
 	part.end = MIN(range->end, at + WINDOW_PAGES * MEMORY_PAGE);
 	part.first = range->first + (at - range->start) / MEMORY_PAGE;
-	part.mapping = (uint32_t)MIN((range->end - at) / MEMORY_PAGE, UINT32_MAX);
+	part.reach = MAX(range->end, range->reach);
 	if (check->scan->late && !any_has(check, &part, PAGE_UNCHECKED))
 		return 0;
 	if (!check->scan->patience_ns)

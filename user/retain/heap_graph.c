@@ -74,6 +74,7 @@ static int push_tracked_below(struct lister *lister, uint64_t address)
 
 		error = push(lister, block->address, block->size, block->site);
 		lister->graph->tracked_blocks += lister->graph->blocks - before;
+		lister->graph->foreign_blocks += lister->graph->blocks - before;
 	}
 	return error;
 }
@@ -127,6 +128,28 @@ static int compare_mapped(const void *left_pointer, const void *right_pointer)
 	return left->address < right->address ? -1 : left->address > right->address;
 }
 
+/* Whether nothing of another kind lies in what mprotect(2) has split off. */
+static bool is_one_block(const struct lister *lister, const struct mapped_chunk *chunk)
+{
+	const struct heap_image *heap_image = lister->heap_image;
+	uint64_t end = chunk->address + chunk->size;
+	size_t low = 0, high = heap_image->zones.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (heap_image->zones.items[middle].end <= chunk->address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < heap_image->zones.count && heap_image->zones.items[low].start < end; low++) {
+		if (heap_image->zones.items[low].kind != ZONE_TLS)
+			return false;
+	}
+	return true;
+}
+
 /* What looks like a header within a stack, a heap or another mapped chunk is none. */
 static bool is_plausible(const struct lister *lister, const struct mapped_chunk *chunk,
 			 uint64_t mapped_end)
@@ -135,8 +158,11 @@ static bool is_plausible(const struct lister *lister, const struct mapped_chunk 
 	const struct page_range *range = pages_range_of(&lister->heap_image->pages, chunk->address);
 
 	/* The kernel joins mappings: thread-locals may have been given neighbours. */
-	return chunk->address >= mapped_end && (!zone || zone->kind == ZONE_TLS) && range &&
-	       chunk->size <= range->end - chunk->address;
+	if (chunk->address < mapped_end || (zone && zone->kind != ZONE_TLS) || !range)
+		return false;
+	return chunk->size <= range->end - chunk->address ||
+	       (chunk->size <= range->reach - MIN(range->reach, chunk->address) &&
+		is_one_block(lister, chunk));
 }
 
 /*

@@ -51,6 +51,7 @@ struct heap_graph {
 	size_t memory_roots;
 	struct untracked untracked; /* what leads through memory that no block is known in */
 	size_t census_blocks, tracked_blocks; /* both, where a block is known from both */
+	size_t foreign_blocks;		      /* tracked ones that no heap of glibc's has */
 };
 
 /* `tracked` is sorted by address; may be NULL. *graph is untouched on failure. 0 or -ENOMEM. */

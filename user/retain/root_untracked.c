@@ -275,8 +275,16 @@ static bool is_led(const struct grouper *grouper, uint32_t holder)
 	return holder && urgency_of(&grouper->groups->list.items[holder - 1]) < URGENT_THREAD_LOCAL;
 }
 
-/* Where every block is known, what lies between blocks is free, bookkeeping holds nothing, and
- * neither does what nothing that lasts leads to: the rest of the ledger, which nobody can read. */
+/*
+ * Where every block is known, what lies between blocks is free, bookkeeping holds nothing, and
+ * neither does what nothing that lasts leads to: the rest of the ledger, which nobody can read.
+ * glibc's heaps are no such memory: what is left is the program's own.
+ */
+static bool has_ledger(const struct grouper *grouper)
+{
+	return grouper->sources->complete && grouper->graph->foreign_blocks;
+}
+
 static bool is_nothing(const struct grouper *grouper, const struct led *led, uint32_t page,
 		       uint64_t address)
 {
@@ -331,12 +339,12 @@ static int find_led(struct grouper *grouper, struct led *led)
 	if (!error)
 		led->holders =
 			untracked_roots_find(graph, starts.list.items, starts.list.count, false);
-	if (led->holders && grouper->sources->complete) {
+	if (led->holders && has_ledger(grouper)) {
 		count = keep_allocators(starts.list.items, starts.list.count, graph->blocks);
 		led->metadata = untracked_roots_find(graph, starts.list.items, count, true);
 	}
 	vec_free(&starts.list);
-	return led->holders && (led->metadata || !grouper->sources->complete) ? 0 : -ENOMEM;
+	return led->holders && (led->metadata || !has_ledger(grouper)) ? 0 : -ENOMEM;
 }
 
 int root_join_untracked(struct grouper *grouper)
