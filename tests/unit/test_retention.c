@@ -17,7 +17,7 @@
 #define GRAPHS 1000
 
 struct sample {
-	uint32_t blocks, strong, weak, through, stale;
+	uint32_t blocks, strong, weak, lasting, through, stale;
 	uint64_t sizes[MAX_NODES];
 	uint32_t first[MAX_NODES + 2];
 	uint32_t targets[MAX_EDGES];
@@ -43,6 +43,7 @@ static void sample_make(struct sample *sample)
 	sample->blocks = 1 + random_below(40);
 	sample->strong = random_below(6);
 	sample->weak = random_below(4);
+	sample->lasting = random_below(sample->strong + 1);
 	sample->through = random_below(sample->weak + 1);
 	sample->stale = random_below(sample->weak - sample->through + 1);
 	nodes = sample->blocks + sample->strong + sample->weak;
@@ -68,6 +69,7 @@ static void sample_compute(const struct sample *sample, struct retention *retent
 	struct retention_nodes nodes = {.blocks = sample->blocks,
 					.strong = sample->strong,
 					.weak = sample->weak,
+					.lasting = sample->lasting,
 					.through = sample->through,
 					.stale = sample->stale};
 
@@ -193,6 +195,21 @@ static uint64_t led_by_stale(const struct sample *sample, const struct retention
 	return bytes;
 }
 
+/* What strong groups lead to that do not last: only what no lasting one reaches. */
+static void expect_passing(const struct sample *sample, const struct retention *retention)
+{
+	bool lasting[MAX_NODES] = {0}, passing[MAX_NODES] = {0};
+	uint64_t held = 0, led = 0;
+
+	for (uint32_t i = 0; i < sample->strong; i++)
+		flood(sample, sample->blocks + i, i < sample->lasting ? lasting : passing);
+	for (uint32_t i = 0; i < sample->blocks; i++)
+		held += passing[i] && !lasting[i] ? sample->sizes[i] : 0;
+	for (uint32_t i = sample->lasting; i < sample->strong; i++)
+		led += retention->led[i].bytes;
+	assert_int_equal(led, held);
+}
+
 /* Every lost block belongs to exactly one direct leak, which reaches it; none reaches another. */
 static void expect_owners(const struct sample *sample, const struct retention *retention)
 {
@@ -234,6 +251,7 @@ static void verdicts_and_leaks_are_those_of_the_definition(void **state)
 				 bytes[VERDICT_LOST]);
 		assert_int_equal(retention.through.bytes, led_through(&sample, &retention));
 		assert_int_equal(led_by_stale(&sample, &retention), held_by_stale(&sample));
+		expect_passing(&sample, &retention);
 		expect_owners(&sample, &retention);
 		retention_free(&retention);
 	}
@@ -249,7 +267,7 @@ static void paths_are_the_shortest(void **state)
 
 		sample_make(&sample);
 		/* What strong roots lead to is preferred to what is near. */
-		sample.through = sample.stale = 0;
+		sample.lasting = sample.through = sample.stale = 0;
 		sample_compute(&sample, &retention);
 		for (uint32_t j = 0; j < sample.blocks; j++) {
 			uint32_t parent = retention.parents[j];

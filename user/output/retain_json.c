@@ -32,9 +32,11 @@ static void verdicts_write(struct json_writer *json, const struct retention_tota
 static void totals_write(struct json_writer *json, const struct retain_result *result)
 {
 	struct retention_total stale = retain_result_stale(result);
+	struct retention_total passing = retain_result_passing(result);
 
 	json_open(json, "totals", '{');
 	verdicts_write(json, result->totals);
+	total_write(json, "passing", &passing);
 	total_write(json, "through", &result->through);
 	total_write(json, "stale", &stale);
 	total_write(json, "direct", &result->direct);

@@ -39,6 +39,12 @@ static void write_source(FILE *out, const struct retain_result *result)
 		fprintf(out, ", %" PRIu64 " blocks tracked since their allocation",
 			numbers[NUMBER_TRACKED]);
 	fputc('\n', out);
+	if (!numbers[NUMBER_WALKED] && !numbers[NUMBER_BROKEN] &&
+	    result->totals[VERDICT_UNTRACKED].blocks)
+		fputs("heap: what the allocator keeps for itself cannot be told from what the "
+		      "program holds, so hardly a block can be called unreachable; all are known "
+		      "if leakmon starts the program (leakmon retain 60 -- CMD)\n",
+		      out);
 	if (numbers[NUMBER_BROKEN] && numbers[NUMBER_WALKED])
 		fprintf(out,
 			"heap: BROKEN at 0x%" PRIx64 ": no chunk can be there; nothing behind it "
@@ -134,6 +140,7 @@ static void write_total(FILE *out, const char *label, const struct retention_tot
 static void write_totals(FILE *out, const struct retain_result *result)
 {
 	struct retention_total stale = retain_result_stale(result);
+	struct retention_total passing = retain_result_passing(result);
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < VERDICT_MAX_; i++)
@@ -145,6 +152,8 @@ static void write_totals(FILE *out, const struct retain_result *result)
 		write_total(out, "  indirect", &result->indirect, all);
 	}
 	write_total(out, "held by roots", &result->totals[VERDICT_HELD], all);
+	if (passing.blocks)
+		write_total(out, "  only by stacks and registers", &passing, all);
 	write_total(out, "held only through untracked memory", &result->totals[VERDICT_UNTRACKED],
 		    all);
 	if (result->through.blocks)

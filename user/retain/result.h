@@ -159,4 +159,10 @@ void retain_result_free(struct retain_result *result);
 /* Of the untracked blocks, those that only stale words lead to. */
 struct retention_total retain_result_stale(const struct retain_result *result);
 
+/*
+ * Of the held blocks, those to which only threads' stacks and registers lead: what the functions
+ * that run just now work with, and whatever is left over in their frames. Nobody can tell which.
+ */
+struct retention_total retain_result_passing(const struct retain_result *result);
+
 #endif
