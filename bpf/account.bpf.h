@@ -116,10 +116,12 @@ static __always_inline u32 site_open(struct thread *thread, struct lm_process *p
 static __noinline u32 site_new(struct thread *thread, const struct stack_walk *walk, u32 *cause)
 {
 	struct lm_process *process;
+	u32 slot; /* on the stack, for older verifiers: the thread is a global function's argument */
 
 	if (!thread || !walk || !cause)
 		return LM_SITE_LOST;
-	process = bpf_map_lookup_elem(&processes, &thread->slot);
+	slot = thread->slot;
+	process = bpf_map_lookup_elem(&processes, &slot);
 	*cause = LM_LOST_SITES_FULL;
 	if (!process)
 		return LM_SITE_LOST;

@@ -187,7 +187,9 @@ struct unwind_state {
 	u32 missing_count;
 	u64 missing_pages[UNWIND_MISSING_PAGES]; /* user space was told that rows are missing */
 	u32 end;				 /* enum lm_walk_end, once the walk has ended */
-	u64 cfa;				 /* of the frame that the latest step left */
+	u32 depth;				 /* frames so far, and their hash */
+	u64 hash;
+	u64 cfa;	 /* of the frame that the latest step left */
 	u64 fp_at;	 /* where that step read the frame pointer; 0: it did not */
 	bool replayable; /* every step so far read nothing but return addresses and it */
 	bool exact_ip;	 /* ip is where the frame stands (a signal interrupted it), not a return

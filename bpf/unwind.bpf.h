@@ -53,23 +53,59 @@ static __always_inline void report_missing_rows(struct thread *thread)
 		event_send(LM_EVENT_NO_ROWS, thread->process, thread->walk.ip, 0, 0, 0);
 }
 
-/* Whether the stack still holds what the step read, so that it would do the same again. */
+/*
+ * Whether the stack still holds what the step read, so that it would do the same again. The frame
+ * pointer was mostly pushed first, and comes in the same read as the return address.
+ */
 static __always_inline bool step_holds(const struct unwind_step *step, u64 return_address)
 {
 	u64 saved[2];
 
-	if (step->fp_at == step->cfa - sizeof(saved)) {
-		if (bpf_probe_read_user(saved, sizeof(saved), (void *)step->fp_at))
-			return false;
-		return saved[0] == step->fp && saved[1] == return_address;
-	}
-	if (bpf_probe_read_user(&saved[1], sizeof(u64), (void *)(step->cfa - sizeof(u64))))
+	if (bpf_probe_read_user(saved, sizeof(saved), (void *)(step->cfa - sizeof(saved))) ||
+	    saved[1] != return_address)
 		return false;
 	if (!step->fp_at)
-		return saved[1] == return_address;
-	if (bpf_probe_read_user(&saved[0], sizeof(u64), (void *)step->fp_at))
+		return true;
+	if (step->fp_at != step->cfa - sizeof(saved) &&
+	    bpf_probe_read_user(&saved[0], sizeof(u64), (void *)step->fp_at))
 		return false;
-	return saved[0] == step->fp && saved[1] == return_address;
+	return saved[0] == step->fp;
+}
+
+/*
+ * Loops over frames come in two parts: the first frames at once, and if there are more of them,
+ * bpf_loop() calls a function for so many each time. The verifier goes through each part once or
+ * twice, and not through every frame that a stack may have; most stacks end in the first.
+ */
+#define UNWIND_CHUNK 8u
+#define UNWIND_MORE_CHUNKS ((LM_MAX_FRAMES + 1) / UNWIND_CHUNK - 1)
+
+struct unwind_loop {
+	struct thread *thread;
+};
+
+/* From the frame `first` on. 1: there is no more to compare; if the stack differs, no trail. */
+static __always_inline int replay_frames(struct thread *thread, u32 first)
+{
+	struct unwind_trail *trail = &thread->trail;
+
+	for (u32 i = 0; i < UNWIND_CHUNK; i++) {
+		u32 at = first + i;
+
+		if (at >= trail->depth)
+			return 1;
+		at &= LM_MAX_FRAMES;
+		if (at && !step_holds(&trail->steps[at], thread->frames[at])) {
+			trail->depth = 0;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static int replay_chunk(u32 chunk, struct unwind_loop *loop)
+{
+	return replay_frames(loop->thread, (chunk + 1) * UNWIND_CHUNK);
 }
 
 /*
@@ -77,20 +113,17 @@ static __always_inline bool step_holds(const struct unwind_step *step, u64 retur
  * registers, over the same rows; a step depends on nothing else but the words that it reads from
  * the stack, and these are compared one by one.
  */
-static __always_inline bool trail_replays(struct thread *thread)
+static __always_inline bool trail_replays(struct unwind_loop *loop)
 {
+	struct thread *thread = loop->thread;
 	struct unwind_trail *trail = &thread->trail;
 
 	if (!trail->depth || trail->ip != thread->walk.ip || trail->sp != thread->walk.sp ||
 	    trail->fp != thread->walk.fp || trail->generation != unwind_generation)
 		return false;
-	for (u32 i = 1; i < LM_MAX_FRAMES; i++) {
-		if (i >= trail->depth)
-			break;
-		if (!step_holds(&trail->steps[i], thread->frames[i]))
-			return false;
-	}
-	return true;
+	if (!replay_frames(thread, 0))
+		bpf_loop(UNWIND_MORE_CHUNKS, replay_chunk, loop, 0);
+	return trail->depth != 0;
 }
 
 /*
@@ -119,18 +152,49 @@ static __always_inline void unwind_begin(const struct unwind_start *start, struc
 	}
 }
 
+/* So many frames more. 1: the walk has ended. */
+static __always_inline int walk_frames(struct thread *thread)
+{
+	struct unwind_state *state = &thread->walk;
+	struct unwind_trail *trail = &thread->trail;
+
+	for (u32 i = 0; i < UNWIND_CHUNK; i++) {
+		u32 depth = state->depth;
+		u64 frame;
+
+		if (depth >= LM_MAX_FRAMES || unwind_step(state))
+			return 1;
+		barrier_var(depth); /* older verifiers forget the bound of what was spilled */
+		depth &= LM_MAX_FRAMES;
+		frame = state->ip | (state->exact_ip ? LM_FRAME_EXACT : 0);
+		thread->frames[depth] = frame;
+		trail->steps[depth].cfa = state->cfa;
+		trail->steps[depth].fp_at = state->fp_at;
+		trail->steps[depth].fp = state->fp;
+		state->hash = unwind_hash(state->hash, frame);
+		state->depth = depth + 1;
+	}
+	return 0;
+}
+
+static int walk_chunk(u32 chunk, struct unwind_loop *loop)
+{
+	(void)chunk;
+	return walk_frames(loop->thread);
+}
+
 /*
  * From where unwind_begin() was told. Fills thread->frames, caller first; the hash also takes in
  * the process.
  */
 static __always_inline struct stack_walk unwind_user(struct thread *thread)
 {
-	struct stack_walk walk = {.depth = 1};
 	struct unwind_state *state = &thread->walk;
 	struct unwind_trail *trail = &thread->trail;
-	u64 frame;
+	struct unwind_loop loop = {.thread = thread};
+	struct stack_walk walk = {};
 
-	if (!state->exact_ip && trail_replays(thread)) {
+	if (!state->exact_ip && trail_replays(&loop)) {
 		walk.depth = trail->depth;
 		walk.hash = trail->hash;
 		walk.end = LM_WALK_ROOT;
@@ -139,20 +203,13 @@ static __always_inline struct stack_walk unwind_user(struct thread *thread)
 	trail->ip = state->ip;
 	trail->sp = state->sp;
 	trail->fp = state->fp;
-	frame = state->ip | (state->exact_ip ? LM_FRAME_EXACT : 0);
-	thread->frames[0] = frame;
-	walk.hash = unwind_hash(thread->process * 0xff51afd7ed558ccdull, frame);
-	for (u32 i = 1; i < LM_MAX_FRAMES; i++) {
-		if (unwind_step(state))
-			break;
-		frame = state->ip | (state->exact_ip ? LM_FRAME_EXACT : 0);
-		thread->frames[i] = frame;
-		trail->steps[i].cfa = state->cfa;
-		trail->steps[i].fp_at = state->fp_at;
-		trail->steps[i].fp = state->fp;
-		walk.hash = unwind_hash(walk.hash, frame);
-		walk.depth = i + 1;
-	}
+	thread->frames[0] = state->ip | (state->exact_ip ? LM_FRAME_EXACT : 0);
+	state->hash = unwind_hash(thread->process * 0xff51afd7ed558ccdull, thread->frames[0]);
+	state->depth = 1;
+	if (!walk_frames(thread))
+		bpf_loop(UNWIND_MORE_CHUNKS, walk_chunk, &loop, 0);
+	walk.depth = state->depth;
+	walk.hash = state->hash;
 	walk.end = state->end;
 	trail->depth = state->replayable && walk.end == LM_WALK_ROOT ? walk.depth : 0;
 	trail->hash = walk.hash;

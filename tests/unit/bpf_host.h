@@ -191,6 +191,17 @@ static inline void *bpf_task_storage_get(const void *map, const void *task, cons
 	return host_storage;
 }
 
+static inline long bpf_loop(uint32_t turns, void *callback, void *context, uint64_t flags)
+{
+	int (*call)(uint32_t, void *) = callback;
+	uint32_t turn = 0;
+
+	(void)flags;
+	while (turn < turns && !call(turn++, context))
+		continue;
+	return turn;
+}
+
 static inline uint64_t bpf_ktime_get_ns(void)
 {
 	return 1000;

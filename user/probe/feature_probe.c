@@ -27,6 +27,7 @@
 #include "feature_probe.skel.h"
 #include "probe/attach.h"
 #include "probe/loader.h"
+#include "probe/parting.h"
 #include "proc/memory_room.h"
 
 /* The function that is probed: only ever called to see whether a probe fires. */
@@ -101,41 +102,56 @@ static int attach_both(struct attachments *attachments, enum attach_method metho
 	return error ? error : attach(attachments, method, &request);
 }
 
-/* Whether a thread that is not the main one is seen, once at the entry and once at the return. */
-static bool method_works(enum attach_method method, const struct attach_request *probe)
-{
-	struct feature_probe_bpf *skeleton = load(method);
-	struct attachments attachments = {0};
-	pthread_t thread;
-	bool works = false;
-	int error;
+/* The probes of trials are taken out together, and nobody waits for it: see struct parting. */
+struct trials {
+	struct attach_request probe;	    /* of feature_probe_target */
+	struct feature_probe_bpf *skeleton; /* loaded for the method that is tried */
+	struct attachments attachments;
+};
 
-	if (!skeleton) {
+/* Whether a thread that is not the main one is seen, once at the entry and once at the return. */
+static bool sees_threads(enum attach_method method, struct trials *trials)
+{
+	struct feature_probe_bpf__bss *counts = trials->skeleton->bss;
+	int error = attach_both(&trials->attachments, method, &trials->probe, trials->skeleton);
+	pthread_t thread;
+	bool works;
+
+	if (error) {
+		log_debug("feature probe: %s: %s", attach_method_name(method), strerror(-error));
+		return false;
+	}
+	if (pthread_create(&thread, NULL, call_target, NULL))
+		return false;
+	pthread_join(thread, NULL);
+	works = counts->feature_probe_entries == 1 && counts->feature_probe_returns == 1;
+	log_debug("feature probe: %s: %s", attach_method_name(method),
+		  works ? "works" : "does not see every thread");
+	return works;
+}
+
+/* True: trials->skeleton stays, for the other trials. */
+static bool method_works(enum attach_method method, struct trials *trials)
+{
+	trials->skeleton = load(method);
+	if (!trials->skeleton) {
 		log_debug("feature probe: %s: the programs do not load",
 			  attach_method_name(method));
 		return false;
 	}
-	error = attach_both(&attachments, method, probe, skeleton);
-	if (error) {
-		log_debug("feature probe: %s: %s", attach_method_name(method), strerror(-error));
-	} else if (!pthread_create(&thread, NULL, call_target, NULL)) {
-		pthread_join(thread, NULL);
-		works = skeleton->bss->feature_probe_entries == 1 &&
-			skeleton->bss->feature_probe_returns == 1;
-		log_debug("feature probe: %s: %s", attach_method_name(method),
-			  works ? "works" : "does not see every thread");
-	}
-	attachments_close(&attachments);
-	feature_probe_bpf__destroy(skeleton);
-	return works;
+	if (sees_threads(method, trials))
+		return true;
+	feature_probe_bpf__destroy(TAKE_PTR(trials->skeleton));
+	return false;
 }
 
-static enum attach_method best_method(const struct attach_request *probe)
+static enum attach_method best_method(struct trials *trials)
 {
 	for (enum attach_method method = ATTACH_SESSION; method < ATTACH_PERF; method++) {
-		if (method_works(method, probe))
+		if (method_works(method, trials))
 			return method;
 	}
+	trials->skeleton = load(ATTACH_PERF);
 	return ATTACH_PERF;
 }
 
@@ -224,31 +240,57 @@ static void __attribute__((noreturn)) shadow_stack_child(const int go[2])
 	_exit(feature_probe_target(7) == 7 ? 0 : 1);
 }
 
-static bool child_survives(const struct attach_request *probe, enum attach_method method,
-			   feature_probe_child child)
-{
-	struct feature_probe_bpf *skeleton = load(method);
-	struct attach_request request = *probe;
-	struct attachments attachments = {0};
-	int go[2], status = -1;
+enum restriction { UNDER_SECCOMP, WITH_SHADOW_STACK, UNDER_DISPATCH, RESTRICTIONS };
 
-	if (!skeleton || pipe2(go, O_CLOEXEC)) {
-		feature_probe_bpf__destroy(skeleton);
-		return false;
-	}
-	request.pid = fork();
-	if (!request.pid)
+static const feature_probe_child children[] = {
+	[UNDER_SECCOMP] = seccomp_child,
+	[WITH_SHADOW_STACK] = shadow_stack_child,
+	[UNDER_DISPATCH] = dispatch_child,
+};
+_Static_assert(ARRAY_SIZE(children) == RESTRICTIONS, "a child for every restriction");
+
+static pid_t start_child(feature_probe_child child, const int go[2])
+{
+	pid_t pid = fork();
+
+	if (!pid)
 		child(go);
+	return pid;
+}
+
+static bool has_survived(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* All at once, each through return probes of its own. What is not asked has not survived. */
+static void try_children(struct trials *trials, enum attach_method method,
+			 const bool asked[RESTRICTIONS], bool survives[RESTRICTIONS])
+{
+	struct attach_request request = trials->probe;
+	static const char bytes[RESTRICTIONS] = "go!";
+	bool probed[RESTRICTIONS] = {false};
+	pid_t pids[RESTRICTIONS];
+	int go[2];
+
+	if (!trials->skeleton || pipe2(go, O_CLOEXEC))
+		return;
+	for (size_t i = 0; i < RESTRICTIONS; i++)
+		pids[i] = asked[i] ? start_child(children[i], go) : -1;
 	close(go[0]);
-	if (request.pid > 0 && !attach_both(&attachments, method, &request, skeleton) &&
-	    write(go[1], "g", 1) == 1)
-		log_debug("feature probe: a restricted child runs through a return probe");
+	for (size_t i = 0; i < RESTRICTIONS; i++) {
+		request.pid = pids[i];
+		probed[i] = pids[i] > 0 &&
+			    !attach_both(&trials->attachments, method, &request, trials->skeleton);
+	}
+	/* A byte for each; without them they end at once. */
+	if (write(go[1], bytes, sizeof(bytes)) != sizeof(bytes))
+		log_debug("feature probe: %s", strerror(errno));
 	close(go[1]);
-	if (request.pid > 0)
-		waitpid(request.pid, &status, 0);
-	attachments_close(&attachments);
-	feature_probe_bpf__destroy(skeleton);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	for (size_t i = 0; i < RESTRICTIONS; i++)
+		survives[i] = pids[i] > 0 && has_survived(pids[i]) && probed[i];
 }
 
 const char *attach_method_name(enum attach_method method)
@@ -278,39 +320,32 @@ static int read_to_end(const struct bpf_link *link)
 }
 
 struct dispatch_finder {
-	struct feature_probe_bpf *skeleton;
+	struct feature_probe_bpf *skeleton; /* NULL: nobody has asked yet */
 	struct bpf_link *link;
 	int error; /* why there is none */
 };
 
-/* Loaded once: there may be thousands of processes to be asked about. */
-static struct dispatch_finder *dispatch_finder_new(void)
+static int finder_load(struct dispatch_finder *finder)
 {
-	struct dispatch_finder *finder = calloc(1, sizeof(*finder));
-
-	if (!finder)
-		return NULL;
 	finder->skeleton = feature_probe_bpf__open();
-	if (!finder->skeleton) {
-		finder->error = -errno;
-		return finder;
-	}
+	if (!finder->skeleton)
+		return -errno;
 	bpf_program__set_autoload(finder->skeleton->progs.feature_probe_entry, false);
 	bpf_program__set_autoload(finder->skeleton->progs.feature_probe_return, false);
 	bpf_program__set_autoload(finder->skeleton->progs.feature_probe_session, false);
 	finder->error = feature_probe_bpf__load(finder->skeleton);
 	if (finder->error)
-		return finder;
+		return finder->error;
 	finder->link =
 		bpf_program__attach_iter(finder->skeleton->progs.feature_probe_dispatch, NULL);
-	finder->error = finder->link ? 0 : -errno;
-	return finder;
+	return finder->link ? 0 : -errno;
 }
 
 void feature_probe_close(struct kernel_features *features)
 {
 	struct dispatch_finder *finder = TAKE_PTR(features->dispatch_finder);
 
+	parting_free(TAKE_PTR(features->parting));
 	if (!finder)
 		return;
 	bpf_link__destroy(finder->link);
@@ -320,26 +355,78 @@ void feature_probe_close(struct kernel_features *features)
 
 int feature_probe_dispatches(const struct kernel_features *features, pid_t pid)
 {
-	const struct dispatch_finder *finder = features->dispatch_finder;
-	int error = finder ? finder->error : -ENOMEM;
+	struct dispatch_finder *finder = features->dispatch_finder;
+	int error;
 
-	if (error)
-		return error;
+	if (!finder)
+		return -ENOMEM;
+	/* Loaded once: there may be thousands of processes to be asked about. */
+	if (!finder->skeleton)
+		finder->error = finder_load(finder);
+	if (finder->error)
+		return finder->error;
 	finder->skeleton->bss->dispatch_tgid = (uint32_t)pid;
 	finder->skeleton->bss->dispatch_found = false;
 	error = read_to_end(finder->link);
 	return error ? error : finder->skeleton->bss->dispatch_found;
 }
 
+static void try_restrictions(struct trials *trials, struct kernel_features *features)
+{
+	const bool asked[RESTRICTIONS] = {
+		[UNDER_SECCOMP] = true,
+		[WITH_SHADOW_STACK] = machine_has_shadow_stacks(),
+		[UNDER_DISPATCH] = true,
+	};
+	bool survives[RESTRICTIONS] = {false};
+
+	try_children(trials, features->method, asked, survives);
+	features->seccomp_safe = survives[UNDER_SECCOMP];
+	features->shadow_stack_safe = !asked[WITH_SHADOW_STACK] || survives[WITH_SHADOW_STACK];
+	features->dispatch_safe = survives[UNDER_DISPATCH];
+	log_debug("feature probe: return probes and Syscall User Dispatch: %s",
+		  features->dispatch_safe ? "no harm" : "deadly");
+	if (!features->dispatch_safe)
+		features->dispatch_finder = calloc(1, sizeof(*features->dispatch_finder));
+}
+
+/* Each detach waits for the kernel; we have other things to do. */
+static void end_trials(struct trials *trials, struct kernel_features *features)
+{
+	feature_probe_bpf__destroy(trials->skeleton);
+	if (trials->attachments.fds.count)
+		features->parting = parting_new();
+	if (features->parting)
+		parting_take(features->parting, &trials->attachments, 0);
+	else
+		attachments_close(&trials->attachments);
+}
+
+static int choose_method(struct trials *trials, enum attach_method method,
+			 enum attach_method *chosen)
+{
+	*chosen = method;
+	if (method == ATTACH_AUTO)
+		*chosen = best_method(trials);
+	else if (method == ATTACH_PERF)
+		trials->skeleton = load(method);
+	else if (!method_works(method, trials)) {
+		log_error("--attach=%s does not work on this kernel; use --attach=auto",
+			  attach_method_name(method));
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
 int feature_probe_run(struct kernel_features *features, enum attach_method method)
 {
 	_cleanup_close_ int self_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	uint64_t offset = 0, cookie = 0;
-	struct attach_request probe = {.file_fd = self_fd,
-				       .offsets = &offset,
-				       .cookies = &cookie,
-				       .count = 1,
-				       .pid = getpid()};
+	struct trials trials = {.probe = {.file_fd = self_fd,
+					  .offsets = &offset,
+					  .cookies = &cookie,
+					  .count = 1,
+					  .pid = getpid()}};
 	int error = descriptors_check_start();
 
 	loader_quiet_libbpf();
@@ -354,21 +441,9 @@ int feature_probe_run(struct kernel_features *features, enum attach_method metho
 			  strerror(-error));
 		return error;
 	}
-	if (method == ATTACH_AUTO)
-		method = best_method(&probe);
-	else if (method != ATTACH_PERF && !method_works(method, &probe)) {
-		log_error("--attach=%s does not work on this kernel; use --attach=auto",
-			  attach_method_name(method));
-		return -EOPNOTSUPP;
-	}
-	features->method = method;
-	features->seccomp_safe = child_survives(&probe, method, seccomp_child);
-	features->shadow_stack_safe =
-		!machine_has_shadow_stacks() || child_survives(&probe, method, shadow_stack_child);
-	features->dispatch_safe = child_survives(&probe, method, dispatch_child);
-	log_debug("feature probe: return probes and Syscall User Dispatch: %s",
-		  features->dispatch_safe ? "no harm" : "deadly");
-	if (!features->dispatch_safe)
-		features->dispatch_finder = dispatch_finder_new();
-	return 0;
+	error = choose_method(&trials, method, &features->method);
+	if (!error)
+		try_restrictions(&trials, features);
+	end_trials(&trials, features);
+	return error;
 }
