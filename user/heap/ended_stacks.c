@@ -30,6 +30,7 @@ struct ended_thread {
 };
 
 struct finder {
+	struct heap_image *heap_image;
 	const struct tls_layout *layout;
 	struct peek *peek;
 	uint64_t *descriptor; /* layout->thread_size bytes */
@@ -37,6 +38,7 @@ struct finder {
 	VEC(struct ended_thread) threads;
 	VEC(struct candidate) candidates;
 	bool compared; /* the candidates are of at least one thread */
+	bool chosen;   /* the first one is it */
 	size_t walked;
 };
 
@@ -145,9 +147,11 @@ static int add_candidates(struct finder *finder, uint64_t descriptor)
 /* Only those stay that fit every thread. */
 static int compare(struct finder *finder, uint64_t descriptor, bool cached)
 {
-	size_t kept = 0;
-	int error =
-		read_words(finder, descriptor, finder->descriptor, finder->layout->thread_size / 8);
+	/* Of many threads, reading all would take long. */
+	bool narrowed = finder->candidates.count == 1;
+	uint32_t from = narrowed ? finder->candidates.items[0].at : 0;
+	size_t kept = 0, wanted = narrowed ? BLOCK_WORDS : finder->layout->thread_size / 8;
+	int error = read_words(finder, descriptor + from * 8ull, finder->descriptor + from, wanted);
 
 	if (!error && !finder->compared)
 		error = add_candidates(finder, descriptor);
@@ -161,6 +165,51 @@ static int compare(struct finder *finder, uint64_t descriptor, bool cached)
 		finder->candidates.items[kept++] = candidate;
 	}
 	finder->candidates.count = error ? finder->candidates.count : kept;
+	return error;
+}
+
+/* Nothing but a thread's stack is where no thread stands, in memory of one kind. */
+static int add(struct finder *finder, const struct ended_thread *thread)
+{
+	struct heap_image *heap_image = finder->heap_image;
+	uint64_t words[BLOCK_WORDS], start, end;
+	const struct mapping *mapping;
+	struct ended_stack *stack;
+	int error = read_words(finder, thread->descriptor + finder->candidates.items[0].at * 8ull,
+			       words, BLOCK_WORDS);
+
+	if (error || !is_block(finder, thread->descriptor, words))
+		return error;
+	start = words[BLOCK_START] + words[BLOCK_GUARD];
+	end = words[BLOCK_START] + words[BLOCK_SIZE];
+	mapping = maps_find(&heap_image->maps, start);
+	if (!mapping || !mapping->writable || mapping->shared || mapping->inode ||
+	    end > mapping->end || is_live(finder, start, end))
+		return 0;
+	stack = vec_push(&heap_image->ended);
+	if (!stack)
+		return -ENOMEM;
+	*stack = (struct ended_stack){start, end, thread->descriptor, thread->cached};
+	return 0;
+}
+
+/* The one place that fits all threads up to now, and the sum; and what is known by it. */
+static int choose(struct finder *finder, uint64_t sum)
+{
+	size_t kept = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < finder->candidates.count; i++) {
+		if (finder->candidates.items[i].sum == sum)
+			finder->candidates.items[kept++] = finder->candidates.items[i];
+	}
+	finder->candidates.count = kept;
+	finder->chosen = kept == 1;
+	if (!finder->chosen)
+		return finder->compared || sum ? -EBADMSG : 0;
+	for (size_t i = 0; !error && i < finder->threads.count; i++)
+		error = add(finder, &finder->threads.items[i]);
+	finder->threads.count = 0;
 	return error;
 }
 
@@ -182,13 +231,16 @@ static int has_ended(const struct finder *finder, uint64_t descriptor, bool cach
 
 static int visit(struct finder *finder, uint64_t descriptor, bool cached)
 {
-	int ended = has_ended(finder, descriptor, cached), error;
+	int ended = has_ended(finder, descriptor, cached), error = ended < 0 ? ended : 0;
 	struct ended_thread *thread;
 
-	/* The sizes of all add up. */
-	error = ended < 0 ? ended : cached || ended ? compare(finder, descriptor, cached) : 0;
+	/* The sizes of all that are cached add up. */
+	if (!error && !finder->chosen && (cached || ended))
+		error = compare(finder, descriptor, cached);
 	if (error || !ended || is_live(finder, descriptor, descriptor + 1))
 		return error;
+	if (finder->chosen)
+		return add(finder, &(struct ended_thread){descriptor, cached});
 	thread = vec_push(&finder->threads);
 	if (!thread)
 		return -ENOMEM;
@@ -238,67 +290,25 @@ static int find_heads(const struct finder *finder, const struct c_library *libra
 	return 0;
 }
 
-/* The one place that fits all threads, and the sum. */
-static int choose(struct finder *finder, uint64_t sum, uint32_t *at)
-{
-	size_t fitting = 0;
-
-	for (size_t i = 0; i < finder->candidates.count; i++) {
-		if (finder->candidates.items[i].sum != sum)
-			continue;
-		*at = finder->candidates.items[i].at;
-		fitting++;
-	}
-	return fitting == 1 || !finder->compared ? 0 : -EBADMSG;
-}
-
-/* Nothing but a thread's stack is where no thread stands, in memory of one kind. */
-static int add(struct heap_image *heap_image, const struct finder *finder,
-	       const struct ended_thread *thread, uint32_t at)
-{
-	uint64_t words[BLOCK_WORDS], start, end;
-	const struct mapping *mapping;
-	struct ended_stack *stack;
-	int error = read_words(finder, thread->descriptor + at * 8ull, words, BLOCK_WORDS);
-
-	if (error)
-		return error;
-	start = words[BLOCK_START] + words[BLOCK_GUARD];
-	end = words[BLOCK_START] + words[BLOCK_SIZE];
-	mapping = maps_find(&heap_image->maps, start);
-	if (!mapping || !mapping->writable || mapping->shared || mapping->inode ||
-	    end > mapping->end || is_live(finder, start, end))
-		return 0;
-	stack = vec_push(&heap_image->ended);
-	if (!stack)
-		return -ENOMEM;
-	*stack = (struct ended_stack){start, end, thread->descriptor, thread->cached};
-	return 0;
-}
-
-static int find(struct heap_image *heap_image, struct finder *finder,
-		const struct c_library *library)
+static int find(struct finder *finder, const struct c_library *library)
 {
 	uint64_t used = 0, cache = 0, sum = 0;
-	uint32_t at = 0;
 	int error = find_heads(finder, library, &used, &cache);
 
 	if (!error)
-		error = walk(finder, cache, true);
-	if (!error)
-		error = walk(finder, used, false);
-	if (!error)
 		error = read_words(finder, cache + LIST_BYTES, &sum, 1);
 	if (!error)
-		error = choose(finder, sum, &at);
-	for (size_t i = 0; !error && i < finder->threads.count; i++)
-		error = add(heap_image, finder, &finder->threads.items[i], at);
-	return error;
+		error = walk(finder, cache, true);
+	if (!error)
+		error = choose(finder, sum);
+	if (!error)
+		error = walk(finder, used, false);
+	return error || finder->chosen ? error : choose(finder, 0);
 }
 
 static const char *why_not(int error)
 {
-	return error == -ETIMEDOUT ? "there was no time to find them"
+	return error == -ETIMEDOUT ? "there was no time to find all of them"
 				   : "the C library's lists of them contradict themselves, or were "
 				     "just being changed";
 }
@@ -307,17 +317,19 @@ int ended_stacks_find(struct heap_image *heap_image, const struct c_library *lib
 		      const struct stop *stop, struct peek *peek)
 {
 	_cleanup_free_ uint64_t *descriptor = malloc(library->layout.thread_size + 8);
-	struct finder finder = {.layout = &library->layout, .peek = peek, .descriptor = descriptor};
+	struct finder finder = {.heap_image = heap_image,
+				.layout = &library->layout,
+				.peek = peek,
+				.descriptor = descriptor};
 	int error = descriptor ? list_live(&finder, stop) : -ENOMEM;
 
 	if (!error)
-		error = find(heap_image, &finder, library);
+		error = find(&finder, library);
 	vec_free(&finder.live);
 	vec_free(&finder.threads);
 	vec_free(&finder.candidates);
 	if (!error)
 		return 0;
-	heap_image->ended.count = 0;
-	heap_image->why_no_ended = why_not(error);
+	heap_image->why_not_ended = why_not(error);
 	return error == -ENOMEM ? error : 0;
 }

@@ -22,8 +22,8 @@
 
 /*
  * Fills heap_image->ended, of a process that stands: those in which no thread of `stop` has its
- * stack pointer or its thread-locals. None of them, if anything is not as it must be, and
- * heap_image->why_no_ended tells why. 0 or -ENOMEM.
+ * stack pointer or its thread-locals. Where anything is not as it must be, or time is up, those
+ * that are certain up to there, and heap_image->why_not_ended tells why. 0 or -ENOMEM.
  */
 int ended_stacks_find(struct heap_image *heap_image, const struct c_library *library,
 		      const struct stop *stop, struct peek *peek);

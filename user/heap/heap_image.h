@@ -94,7 +94,7 @@ struct heap_image {
 	uint64_t heap_start; /* see malloc_heap_start() */
 	VEC(struct heap_image_thread) threads;
 	VEC(struct ended_stack) ended;
-	const char *why_no_ended; /* static; NULL: all are known */
+	const char *why_not_ended; /* static; NULL: all are known */
 	VEC(struct zone) zones;	  /* ascending, not overlapping */
 
 	bool stopped;		     /* what follows is of one moment */

@@ -20,7 +20,7 @@
 #define PATIENCE_PERCENT 40
 
 /* Likewise, for the stacks of threads that have ended. */
-#define ENDED_PERCENT 10
+#define ENDED_PERCENT 20
 
 /* The mappings as they are now, and what is made of them. */
 struct view {
@@ -407,11 +407,11 @@ static int finish(struct image_builder *builder, int error)
 			    "threads, so functions on them are not named: a longer --max-pause "
 			    "would do",
 			    heap_image->pid, heap_image->stacks_missing, heap_image->threads.count);
-	if (heap_image->stopped && heap_image->why_no_ended)
-		log_warning(
-			"process %d: stacks of threads that have ended count as if they were in "
-			"use: %s",
-			heap_image->pid, heap_image->why_no_ended);
+	if (heap_image->stopped && heap_image->why_not_ended)
+		log_warning("process %d: stacks of threads that have ended, or some of them, count "
+			    "as if "
+			    "they were in use: %s",
+			    heap_image->pid, heap_image->why_not_ended);
 	return error;
 }
 

@@ -340,6 +340,12 @@ static int join_ended(struct grouper *grouper, uint64_t address, uint32_t *numbe
 	struct root_group group = {.kind = ROOT_THREAD_LOCAL,
 				   .name = "struct pthread of threads that have ended",
 				   .address = address};
+	const struct data_modules *modules = grouper->sources->modules;
+
+	for (size_t i = 0; !group.module && i < modules->list.count; i++) {
+		if (modules->list.items[i].image->tls_layout.heads_at)
+			group.module = modules->list.items[i].path;
+	}
 
 	return root_join(grouper, root_key(group.kind, (uintptr_t)group.name, 3), &group, number);
 }
