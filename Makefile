@@ -5,7 +5,8 @@
 #   make deps       install what building and tests need    make install  DESTDIR= PREFIX=/usr/local
 #   make check      formatting, linting, warnings, layers   make bench    what leakmon costs here
 #   make fuzz       TIME=S  every reader of hostile input   make test-vm  other kernels, under qemu
-#   make demo-threads demo-retain demo-report               make clean
+#   make demo-threads demo-retain demo-report               make dist   sources, static program
+#   make clean                                              make deb    a Debian package
 #
 # Only `deps`, `demo` and `test` install packages, and they say which. V=1 shows the commands.
 # Rules for tests: tests/tests.mk, tests/bench/bench.mk, tests/fuzz/fuzz.mk.
@@ -57,9 +58,11 @@ DEPS     := CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' scripts/deps.sh
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: FORCE all deps demo demo-retain demo-threads demo-report html-bundle check install clean
+.PHONY: FORCE all deps demo demo-retain demo-threads demo-report html-bundle check install dist deb \
+	clean
 
-all: $(B)/leakmon $(B)/gen/leakmon.bash
+COMPLETIONS := $(patsubst %,$(B)/gen/leakmon.%,bash fish zsh)
+all: $(B)/leakmon $(COMPLETIONS)
 
 # Once for a build directory, before any compiler says in its own words what it cannot find.
 $(B)/has-%: scripts/deps.sh
@@ -76,9 +79,9 @@ $(B)/leakmon: $(OBJECTS) $(B)/link-mode
 	$(Q)$(CC) $(CFLAGS) $(HARDENING) $(LINK) -o $@ $(OBJECTS) $(LINK_LIBS)
 
 # From the option table.
-$(B)/gen/leakmon.bash: $(B)/leakmon
+$(COMPLETIONS): $(B)/gen/leakmon.%: $(B)/leakmon
 	$(call say,GEN)
-	$(Q)$(B)/leakmon --completion bash > $@
+	$(Q)$(B)/leakmon --completion $* > $@
 
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h include/*.h) | $(BUILD_TOOLS)
 	@mkdir -p $(@D)
@@ -147,7 +150,20 @@ install: all
 	install -D -m 0644 user/man/leakmon.8 $(DESTDIR)$(PREFIX)/share/man/man8/leakmon.8
 	install -D -m 0644 $(B)/gen/leakmon.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/leakmon
+	install -D -m 0644 $(B)/gen/leakmon.fish \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/leakmon.fish
+	install -D -m 0644 $(B)/gen/leakmon.zsh \
+		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_leakmon
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon/schema user/schema/*.json
+
+# In build/dist/: sources and the static program; a Debian package.
+dist:
+	@$(DEPS) --check build static
+	@scripts/package/package.sh dist $(VERSION)
+
+deb:
+	@$(DEPS) --check build package
+	@scripts/package/package.sh deb $(VERSION)
 
 clean:
 	rm -rf $(B)

@@ -4,7 +4,7 @@
 # deps.sh [GROUP…]          installs the Debian packages that are missing, and says which before it does
 # deps.sh --check [GROUP…]  installs nothing: says what is missing, and fails if anything is
 #
-# Groups: build static vm test, and those that test contains: unit fuzz check bench. By default build
+# Groups: build static vm package test, and those that test contains: unit fuzz check bench. By default build
 # and test. Silent when nothing is missing.
 # CC, CLANG and BPFTOOL are the tools to use instead of those that Debian calls so.
 #
@@ -43,6 +43,10 @@ packages_of() {
 		libbz2-dev        archive libbz2.a
 		libseccomp-dev    archive libseccomp.a
 		libcap-ng-dev     archive libcap-ng.a
+	END
+	package) cat <<-END ;;
+		debhelper         tool dh
+		lintian           tool lintian
 	END
 	unit) cat <<-END ;;
 		libcmocka-dev     header cmocka.h
@@ -89,6 +93,8 @@ packages_of() {
 		busybox-static    tool busybox
 		tmux              tool tmux
 		mandoc            tool mandoc
+		fish              tool fish
+		zsh               tool zsh
 		man-db            tool man
 		END
 	vm) cat <<-END ;;
@@ -97,7 +103,7 @@ packages_of() {
 		busybox-static    tool busybox
 	END
 	*)
-		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, test, vm)" >&2
+		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, package, test, vm)" >&2
 		return 2
 		;;
 	esac

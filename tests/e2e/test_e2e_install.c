@@ -30,13 +30,16 @@ static void everything_is_installed_where_it_belongs(void **state)
 					       "cd $D && find usr -type f -printf '%m %p\\n' | "
 					       "sort"),
 			    "644 usr/share/bash-completion/completions/leakmon\n"
+			    "644 usr/share/fish/vendor_completions.d/leakmon.fish\n"
 			    "644 usr/share/leakmon/schema/diff.schema.json\n"
+			    "644 usr/share/leakmon/schema/memory.schema.json\n"
 			    "644 usr/share/leakmon/schema/profile.schema.json\n"
 			    "644 usr/share/leakmon/schema/report.schema.json\n"
 			    "644 usr/share/leakmon/schema/retain.schema.json\n"
 			    "644 usr/share/leakmon/schema/retain_diff.schema.json\n"
 			    "644 usr/share/leakmon/schema/threads.schema.json\n"
 			    "644 usr/share/man/man8/leakmon.8\n"
+			    "644 usr/share/zsh/vendor-completions/_leakmon\n"
 			    "755 usr/sbin/leakmon\n");
 }
 
@@ -65,7 +68,7 @@ static void completion_offers_what_the_options_take(void **state)
 		{"leakmon triage --format p", "prom"},
 		{"leakmon kernel --so", "--sort"},
 		{"leakmon record --esc", ""},
-		{"leakmon --format = j", "json"},
+		{"leakmon --format = js", "json"},
 		{"leakmon diff x --by f", "function file"},
 		{"leakmon top --sort a", "age"},
 		{"leakmon report x --at ''", "first last"},
@@ -88,6 +91,34 @@ static void completion_offers_what_the_options_take(void **state)
 			 "[[ ${COMPREPLY[*]} == \"%s\" ]] || { echo \"${COMPREPLY[*]}\"; exit 1; }",
 			 cases[i].words, cases[i].offers);
 		output_of(harness, script);
+	}
+}
+
+/* The same rows in another shell, which says what they are for. */
+static void fish_offers_the_same_with_what_it_is_for(void **state)
+{
+	static const struct {
+		const char *line, *offers;
+	} cases[] = {
+		{"leakmon wat", "watch\tshow outstanding allocations by call stack (default with a "
+				"target)\n"},
+		{"leakmon triage --pi", ""},
+		{"leakmon diff x --by fi", "file\twhat is compared (site)\n"},
+		{"leakmon record -o Makef", "Makefile\n"},
+		{"leakmon report LICEN", "LICENSE\n"},
+		{"leakmon -o 1", ""},
+		{"leakmon help kern", "kernel\n"},
+	};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char script[512];
+
+		snprintf(script, sizeof(script),
+			 "HOME=$D fish --no-config -c 'build/leakmon --completion fish | source; "
+			 "complete -C \"%s\"'",
+			 cases[i].line);
+		assert_string_equal(output_of(harness, script), cases[i].offers);
 	}
 }
 
@@ -129,6 +160,25 @@ static void a_tab_completes_in_a_real_shell(void **state)
 	screen_expect(&screen, "leakmon diff --by module");
 }
 
+static void a_tab_completes_in_zsh(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct screen screen;
+
+	screen_start(&screen, harness, 100, 10, "--version; exec zsh -f -i");
+	screen_expect(&screen, "#\n");
+	screen_press(&screen, "-l 'clear; autoload -U compinit; compinit -u -D; "
+			      ". <(build/leakmon --completion zsh); echo loa''ded'");
+	screen_press(&screen, "Enter");
+	screen_expect(&screen, "loaded\n");
+	screen_press(&screen, "-l 'leakmon diff --b'");
+	screen_press(&screen, "Tab");
+	screen_expect(&screen, "leakmon diff --by");
+	screen_press(&screen, "-l ' mod'");
+	screen_press(&screen, "Tab");
+	screen_expect(&screen, "module");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +187,8 @@ int main(void)
 		e2e_test(completion_offers_what_the_options_take),
 		e2e_test(completion_of_hostile_names_is_inert),
 		e2e_test(a_tab_completes_in_a_real_shell),
+		e2e_test(fish_offers_the_same_with_what_it_is_for),
+		e2e_test(a_tab_completes_in_zsh),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,7 +126,7 @@ static void completion_names_every_command(void **state)
 	FILE *out = open_memstream(&script, &size);
 
 	(void)state;
-	completion_print(out, &commands);
+	completion_print(out, "bash", &commands);
 	fclose(out);
 	for (size_t i = 0; i < commands.count; i++) {
 		char line[64];

@@ -23,7 +23,7 @@ static const struct option_row general_rows[] = {
 	 .offset = offsetof(struct general_options, help)},
 	{"version", 0, NULL, "print the version", value_set_flag,
 	 .offset = offsetof(struct general_options, version)},
-	{"completion", 0, "bash", "print the completion script for a shell", value_set_word,
+	{"completion", 0, "bash|fish|zsh", "print the completion script for a shell", value_set_word,
 	 .offset = offsetof(struct general_options, completion), .hidden = true},
 };
 const struct option_group general_group = {"General", general_rows, ARRAY_SIZE(general_rows)};
@@ -595,7 +595,7 @@ static int show(const struct parser *parser)
 	if (parser->general.version)
 		help_print_version(stdout);
 	else if (parser->general.completion)
-		completion_print(stdout, parser->table);
+		completion_print(stdout, parser->general.completion, parser->table);
 	else if (parser->named)
 		help_print(stdout, parser->named);
 	else

@@ -6,6 +6,8 @@
 
 #include "base/cleanup.h"
 
+/* -------- bash: works with and without the bash-completion package */
+
 /* What depends on no table. */
 static const char functions[] =
 	"# Adds the lines of standard input that begin with $1, quoted: they may be hostile.\n"
@@ -63,15 +65,19 @@ static const char functions[] =
 	"complete -F _leakmon leakmon\n";
 
 /* How the values of options are completed, by what the table calls them, or by the option. */
-static const struct {
-	const char *word, *action;
+static const struct value_kind {
+	const char *word;
+	const char *bash, *fish, *zsh;
 } kinds[] = {
-	{"FILE", "_leakmon_files -f \"$3\""},
-	{"PATH", "_leakmon_files -f \"$3\""},
-	{"DIR", "_leakmon_files -d \"$3\""},
-	{"PID[,PID...]", "_leakmon_pids \"$3\""},
-	{"comm", "_leakmon_add \"$3\" < <(cat /proc/[0-9]*/comm 2>/dev/null | sort -u)"},
-	{"TIME|SEQ", "_leakmon_add \"$3\" <<< $'first\\nlast'"},
+	{"FILE", "_leakmon_files -f \"$3\"", "-r -F", "_files"},
+	{"PATH", "_leakmon_files -f \"$3\"", "-r -F", "_files"},
+	{"DIR", "_leakmon_files -d \"$3\"", "-x -a '(__fish_complete_directories)'", "_files -/"},
+	{"PID[,PID...]", "_leakmon_pids \"$3\"", "-x -a '(__fish_complete_pids)'",
+	 "_sequence _pids"},
+	{"comm", "_leakmon_add \"$3\" < <(cat /proc/[0-9]*/comm 2>/dev/null | sort -u)",
+	 "-x -a '(cat /proc/[0-9]*/comm 2>/dev/null | sort -u)'", "_leakmon_names"},
+	{"TIME|SEQ", "_leakmon_add \"$3\" <<< $'first\\nlast'", "-x -a 'first last'",
+	 "(first last)"},
 };
 
 /* "best|entry": words to choose from, and no names of what to give. */
@@ -84,29 +90,41 @@ static bool is_choice(const char *argument)
 	return strchr(argument, '|');
 }
 
+/* NULL: nothing is known of its values. */
+static const struct value_kind *kind_of(const char *argument, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!strcmp(kinds[i].word, argument) || !strcmp(kinds[i].word, name))
+			return &kinds[i];
+	}
+	return NULL;
+}
+
+/* The words of "best|entry", with blanks between. */
 static void choice_print(FILE *out, const char *argument)
 {
-	fputs("mapfile -t COMPREPLY < <(compgen -W \"", out);
 	for (; *argument; argument++)
 		fputc(*argument == '|' ? ' ' : *argument, out);
-	fputs("\" -- \"$3\")", out);
+}
+
+/* What may be left out is given with a `=`, and is a number. */
+static bool takes_value(const struct option_row *row)
+{
+	return option_argument(row) && strncmp(option_argument(row), "[=", 2) != 0;
 }
 
 static void action_print(FILE *out, const struct option_row *row)
 {
+	const struct value_kind *kind = kind_of(option_argument(row), row->name);
+
 	if (is_choice(option_argument(row))) {
+		fputs("mapfile -t COMPREPLY < <(compgen -W \"", out);
 		choice_print(out, option_argument(row));
-		return;
+		fputs("\" -- \"$3\")", out);
+	} else {
+		/* Nothing to offer: not the options, either. */
+		fputs(kind ? kind->bash : ":", out);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (!strcmp(kinds[i].word, option_argument(row)) ||
-		    !strcmp(kinds[i].word, row->name)) {
-			fputs(kinds[i].action, out);
-			return;
-		}
-	}
-	/* Nothing to offer: not the options, either. */
-	fputs(":", out);
 }
 
 /* What stands for the commands that a line without one may mean. */
@@ -165,8 +183,7 @@ static void options_print(FILE *out, const struct command_table *table)
 
 static void value_print(FILE *out, const char *name, const struct option_row *row, char letter)
 {
-	/* What may be left out is given with a `=`, and is a number. */
-	if (!option_argument(row) || !strncmp(option_argument(row), "[=", 2))
+	if (!takes_value(row))
 		return;
 	fprintf(out, "	%s:--%s", name, row->name);
 	if (letter)
@@ -207,12 +224,9 @@ static void words_print(FILE *out, const struct command_table *table)
 	fputs("	esac\n}\n\n", out);
 }
 
-void completion_print(FILE *out, const struct command_table *table)
+static void bash_print(FILE *out, const struct command_table *table)
 {
-	fputs("# SPDX-License-Identifier: GPL-2.0-or-later\n"
-	      "# Completion of leakmon for bash, made by `leakmon --completion bash`.\n\n"
-	      "_leakmon_commands=\"",
-	      out);
+	fputs("_leakmon_commands=\"", out);
 	for (size_t i = 0; i < table->count; i++)
 		fprintf(out, "%s%s", i ? " " : "", table->commands[i]->name);
 	fputs("\"\n\n", out);
@@ -220,4 +234,192 @@ void completion_print(FILE *out, const struct command_table *table)
 	values_print(out, table);
 	words_print(out, table);
 	fputs(functions, out);
+}
+
+/* -------- fish, zsh: with what each option is for */
+
+/* Between single quotes, where `stops` are put behind a backslash as well. */
+static void quoted_print(FILE *out, const char *text, const char *stops, const char *quote)
+{
+	for (; *text; text++) {
+		if (*text == '\'') {
+			fputs(quote, out);
+			continue;
+		}
+		if (strchr(stops, *text))
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+}
+
+#define FISH_QUOTE "\\'"
+
+static void fish_row_print(FILE *out, const char *name, const struct option_row *row, char letter)
+{
+	const struct value_kind *kind =
+		takes_value(row) ? kind_of(option_argument(row), row->name) : NULL;
+
+	fprintf(out, "complete -c leakmon -n '__leakmon_is %s' -l %s", name, row->name);
+	if (letter)
+		fprintf(out, " -s %c", letter);
+	if (takes_value(row) && is_choice(option_argument(row))) {
+		fputs(" -x -a '", out);
+		choice_print(out, option_argument(row));
+		fputc('\'', out);
+	} else if (takes_value(row)) {
+		fprintf(out, " %s", kind ? kind->fish : "-x");
+	}
+	fputs(" -d '", out);
+	quoted_print(out, row->help, "\\", FISH_QUOTE);
+	fputs("'\n", out);
+}
+
+static void fish_command_print(FILE *out, const struct command *command)
+{
+	const char *kind = command->positionals[0].kind;
+
+	fprintf(out, "complete -c leakmon -n '__leakmon_at_command' -a %s -d '", command->name);
+	quoted_print(out, command->summary, "\\", FISH_QUOTE);
+	fputs("'\n", out);
+	if (kind && !strcmp(kind, "COMMAND"))
+		fprintf(out,
+			"complete -c leakmon -n '__leakmon_is %s' -a \"$__leakmon_commands\"\n",
+			command->name);
+	else if (kind)
+		fprintf(out, "complete -c leakmon -n '__leakmon_is %s' -F\n", command->name);
+	command_rows_print(out, command->name, command, fish_row_print);
+}
+
+static void fish_print(FILE *out, const struct command_table *table)
+{
+	fputs("set -g __leakmon_commands", out);
+	for (size_t i = 0; i < table->count; i++)
+		fprintf(out, " %s", table->commands[i]->name);
+	fputs("\n\n"
+	      "# Whether the line is one of the command; of _: one without a command\n"
+	      "function __leakmon_is\n"
+	      "	set -l words (commandline -opc)\n"
+	      "	contains -- -- $words; and return 1\n"
+	      "	if contains -- \"$words[2]\" $__leakmon_commands\n"
+	      "		test $words[2] = $argv[1]\n"
+	      "	else\n"
+	      "		test $argv[1] = " NO_COMMAND "\n"
+	      "	end\n"
+	      "end\n\n"
+	      "function __leakmon_at_command\n"
+	      "	test (count (commandline -opc)) -eq 1\n"
+	      "end\n\n"
+	      "complete -c leakmon -f\n",
+	      out);
+	for (size_t i = 0; i < table->count; i++)
+		fish_command_print(out, table->commands[i]);
+	implied_rows_print(out, table, fish_row_print);
+}
+
+#define ZSH_QUOTE "'\\''"
+
+static void zsh_row_print(FILE *out, const char *name, const struct option_row *row, char letter)
+{
+	const struct value_kind *kind =
+		takes_value(row) ? kind_of(option_argument(row), row->name) : NULL;
+	bool choice = takes_value(row) && is_choice(option_argument(row));
+
+	(void)name;
+	fputs("			", out);
+	if (letter)
+		fprintf(out, "'(-%c --%s)'{-%c%s,--%s%s}", letter, row->name, letter,
+			takes_value(row) ? "+" : "", row->name, takes_value(row) ? "=" : "");
+	else
+		fprintf(out, "--%s%s", row->name, takes_value(row) ? "=" : "");
+	fputs("'[", out);
+	quoted_print(out, row->help, "[]\\", ZSH_QUOTE);
+	fputc(']', out);
+	if (takes_value(row)) {
+		fputs(":value:", out);
+		fputs(choice ? "(" : "", out);
+		if (choice)
+			choice_print(out, option_argument(row));
+		else if (kind)
+			fputs(kind->zsh, out);
+		fputs(choice ? ")" : "", out);
+	}
+	fputs("' \\\n", out);
+}
+
+static void zsh_case_print(FILE *out, const struct command *command)
+{
+	const char *kind = command->positionals[0].kind;
+
+	fprintf(out, "	%s)\n		_arguments -s -S \\\n", command->name);
+	command_rows_print(out, command->name, command, zsh_row_print);
+	if (kind)
+		fprintf(out, "			'*:%s:%s'", command->positionals[0].name,
+			strcmp(kind, "COMMAND") ? "_files" : "_leakmon_commands");
+	else
+		fputs("			'*::command: _normal'", out);
+	fputs(" ;;\n", out);
+}
+
+static void zsh_print(FILE *out, const struct command_table *table)
+{
+	fputs("_leakmon_names() {\n"
+	      "	local -a names\n"
+	      "	names=(${(fu)\"$(cat /proc/[0-9]*/comm 2>/dev/null)\"})\n"
+	      "	compadd -- $names\n"
+	      "}\n\n"
+	      "_leakmon_commands() {\n"
+	      "	local -a commands\n"
+	      "	commands=(\n",
+	      out);
+	for (size_t i = 0; i < table->count; i++) {
+		fprintf(out, "		'%s:", table->commands[i]->name);
+		quoted_print(out, table->commands[i]->summary, ":\\", ZSH_QUOTE);
+		fputs("'\n", out);
+	}
+	fputs("	)\n"
+	      "	_describe -t commands command commands\n"
+	      "}\n\n"
+	      "_leakmon() {\n"
+	      "	local command=" NO_COMMAND "\n"
+	      "	if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n"
+	      "		_leakmon_commands\n"
+	      "		return\n"
+	      "	fi\n"
+	      "	if (( CURRENT > 2 )) && [[ $words[2] == [a-z]* ]]; then\n"
+	      "		command=$words[2]\n"
+	      "		shift words\n"
+	      "		(( CURRENT-- ))\n"
+	      "	fi\n"
+	      "	case $command in\n",
+	      out);
+	for (size_t i = 0; i < table->count; i++)
+		zsh_case_print(out, table->commands[i]);
+	fputs("	*)\n		_arguments -s -S \\\n", out);
+	implied_rows_print(out, table, zsh_row_print);
+	fputs("			'*::command: _normal' ;;\n"
+	      "	esac\n"
+	      "}\n\n"
+	      "# Found by its name, or sourced.\n"
+	      "if [[ $funcstack[1] == _leakmon ]]; then\n"
+	      "	_leakmon \"$@\"\n"
+	      "else\n"
+	      "	compdef _leakmon leakmon\n"
+	      "fi\n",
+	      out);
+}
+
+void completion_print(FILE *out, const char *shell, const struct command_table *table)
+{
+	bool zsh = !strcmp(shell, "zsh");
+
+	fprintf(out,
+		"%s# SPDX-License-Identifier: GPL-2.0-or-later\n"
+		"# Completion of leakmon for %s, made by `leakmon --completion %s`.\n\n",
+		zsh ? "#compdef leakmon\n" : "", shell, shell);
+	if (zsh)
+		zsh_print(out, table);
+	else if (!strcmp(shell, "fish"))
+		fish_print(out, table);
+	else
+		bash_print(out, table);
 }

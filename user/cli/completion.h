@@ -7,11 +7,9 @@
 
 #include "cli/command_line.h"
 
-/*
- * For bash, with or without the bash-completion package: commands, options, and what values of
- * options can be. Names of processes that it offers come from targets: it quotes them, and expands
- * nothing.
+/* "bash", "fish" or "zsh": commands, options with what they are for, and what their values can be.
+ * Names of processes that are offered come from targets; the shells quote them, and expand nothing.
  */
-void completion_print(FILE *out, const struct command_table *table);
+void completion_print(FILE *out, const char *shell, const struct command_table *table);
 
 #endif
