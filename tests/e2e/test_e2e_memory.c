@@ -3,6 +3,8 @@
 #include "retain_json.h"
 #include "shell.h"
 
+#include <sys/stat.h>
+
 #define MEMORY(harness, target, ...)                                                               \
 	json_array_get(json_object_get(report_of(harness, MONITOR(harness, "memory", "-p",         \
 								  (target)->pid_text, "--format",  \
@@ -223,6 +225,73 @@ static void huge_pages_of_which_a_tenth_is_used_are_no_leak(void **state)
 	expect_conclusion(conclusion_of(report), &cause);
 }
 
+/* A group of its own for a process, of the hierarchy that has the memory controller. */
+static void group_make(const struct child *target, char *path, size_t size)
+{
+	static const char *const mounts[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"};
+
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		char name[160];
+		FILE *file;
+
+		snprintf(path, size, "%s/leakmon-memory-%s", mounts[i], target->pid_text);
+		if (mkdir(path, 0755))
+			continue;
+		snprintf(name, sizeof(name), "%s/cgroup.procs", path);
+		file = fopen(name, "w");
+		assert_non_null(file);
+		fprintf(file, "%s\n", target->pid_text);
+		assert_int_equal(fclose(file), 0);
+		snprintf(name, sizeof(name), "%s/memory.stat", path);
+		if (!access(name, R_OK))
+			return;
+		rmdir(path);
+	}
+	print_message("SKIPPED: no group with a memory controller can be made here\n");
+	skip();
+}
+
+static json_t *group_of(json_t *report)
+{
+	json_t *groups = json_object_get(report, "cgroups");
+
+	assert_int_equal(json_array_size(groups), 1);
+	return json_array_get(groups, 0);
+}
+
+static void expect_group_cause(struct harness *harness, const struct cause *cause)
+{
+	struct child *target = WORKLOAD(harness, "keeper"), *monitor;
+	json_t *group;
+	char path[96];
+
+	group_make(target, path, sizeof(path));
+	monitor = MONITOR(harness, "memory", "--cgroup", path, "--format", "json", "3600");
+	child_wait_text(harness, monitor, &monitor->err, "what has grown since");
+	workload_do(harness, target, cause->command);
+	group = group_of(monitor_stop(harness, monitor));
+	workload_send(target, "quit");
+	child_end(harness, target);
+	rmdir(path);
+	assert_int_equal(number_at(group, "processes"), 1);
+	assert_true(number_at(group, "current_bytes") >= number_at(group, "working_set_bytes"));
+	expect_conclusion(json_object_get(group, "conclusion"), cause);
+}
+
+/* Page cache is charged to who read a file first, and belongs to no process. */
+static void what_grows_in_a_group_may_be_no_processs(void **state)
+{
+	static const struct cause group_causes[] = {
+		{"leak", "processes", "anonymous memory of its processes"},
+		{"file", "page-cache", "no process's: page cache"},
+		{"shared", "shared-memory", "stay until they are removed"},
+	};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(group_causes) / sizeof(group_causes[0]); i++)
+		expect_group_cause(harness, &group_causes[i]);
+}
+
 static void json_is_valid_by_the_published_schema(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -249,6 +318,7 @@ int main(void)
 		e2e_test(what_malloc_trim_gives_back_is_known_before),
 		e2e_test(each_cause_of_growth_gets_its_sentence),
 		e2e_test(huge_pages_of_which_a_tenth_is_used_are_no_leak),
+		e2e_test(what_grows_in_a_group_may_be_no_processs),
 		e2e_test(json_is_valid_by_the_published_schema),
 	};
 

@@ -123,6 +123,28 @@ static struct memory_process *first_of(const struct memory_run *run,
 	return first && first->start_ticks == process->start_ticks ? first : NULL;
 }
 
+static bool wants_groups(const struct target_options *targets)
+{
+	return targets->cgroups.count || targets->containers.count || targets->pods.count;
+}
+
+/* What the kernel charges to the groups of these processes. 0 or -ENOMEM. */
+static int read_groups(struct memory_run *run, struct memory_report *report)
+{
+	int error = 0;
+
+	if (!wants_groups(&run->options->targets))
+		return 0;
+	for (size_t i = 0; !error && i < report->processes.count; i++) {
+		const struct memory_process *process = &report->processes.items[i];
+
+		error = cgroup_memories_add(&report->groups, process->pid, process->sum.pss,
+					    process->sum.anonymous);
+	}
+	cgroup_memories_read(&report->groups);
+	return error ? error : cgroup_memories_conclude(&run->first.groups, &report->groups);
+}
+
 static void conclude(const struct memory_run *run, struct memory_report *report)
 {
 	for (size_t i = 0; i < report->processes.count; i++) {
@@ -155,6 +177,7 @@ static int keep_first(struct memory_run *run, struct memory_report *report)
 		if (slot && first)
 			first->pid = slot->pid;
 	}
+	SWAP(kept.groups, run->first.groups);
 	memory_report_free(&run->first);
 	run->first = kept;
 	if (kept.processes.count)
@@ -172,6 +195,8 @@ static int read_all(struct memory_run *run, struct memory_report *report)
 	clock_gettime(CLOCK_REALTIME, &report->time);
 	for (size_t i = 0; !error && i < selection.pids.count; i++)
 		error = read_one(run, selection.pids.items[i], report);
+	if (!error)
+		error = read_groups(run, report);
 	if (error == -ENOMEM)
 		log_error("out of memory");
 	if (error || report->processes.count) {

@@ -479,4 +479,5 @@ void memory_report_free(struct memory_report *report)
 	for (size_t i = 0; i < report->processes.count; i++)
 		memory_process_free(&report->processes.items[i]);
 	vec_free(&report->processes);
+	cgroup_memories_free(&report->groups);
 }

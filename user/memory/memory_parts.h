@@ -9,6 +9,7 @@
 
 #include <time.h>
 
+#include "memory/cgroup_memory.h"
 #include "memory/conclusion.h"
 #include "memory/glibc_heap.h"
 #include "memory/smaps.h"
@@ -98,9 +99,10 @@ struct memory_report {
 	struct timespec time;
 	uint64_t sequence;
 	VEC(struct memory_process) processes;
-	size_t unreadable; /* others that may not be read */
-	size_t top;	   /* rows of a list; 0: all */
-	bool everywhere;   /* of the whole machine */
+	struct cgroup_memories groups; /* those that hold them, if groups were asked for */
+	size_t unreadable;	       /* others that may not be read */
+	size_t top;		       /* rows of a list; 0: all */
+	bool everywhere;	       /* of the whole machine */
 	bool colour;
 };
 

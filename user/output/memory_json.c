@@ -198,6 +198,74 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	json_close(json, '}');
 }
 
+static void figure_json(struct json_writer *json, const char *key,
+			const struct cgroup_memory *group, uint64_t value)
+{
+	json_put_known(json, key, group->known && value != CGROUP_NOT_KNOWN, value);
+}
+
+static void group_figures_json(struct json_writer *json, const struct cgroup_memory *group)
+{
+	const struct cgroup_figures *figures = &group->figures;
+
+	figure_json(json, "current_bytes", group, figures->current);
+	figure_json(json, "limit_bytes", group, figures->limit);
+	figure_json(json, "swap_bytes", group, figures->swap);
+	figure_json(json, "working_set_bytes", group, figures->working_set);
+	figure_json(json, "anon_bytes", group, figures->anon);
+	figure_json(json, "file_bytes", group, figures->file);
+	figure_json(json, "inactive_file_bytes", group, figures->inactive_file);
+	figure_json(json, "shmem_bytes", group, figures->shmem);
+	figure_json(json, "kernel_bytes", group, figures->kernel);
+	figure_json(json, "slab_bytes", group, figures->slab);
+	figure_json(json, "sock_bytes", group, figures->sock);
+	figure_json(json, "page_table_bytes", group, figures->page_tables);
+	figure_json(json, "kernel_stack_bytes", group, figures->kernel_stack);
+	figure_json(json, "oom_kills", group, figures->oom_kills);
+}
+
+static void pressure_json(struct json_writer *json, const struct cgroup_pressure *pressure)
+{
+	if (!pressure->known) {
+		json_put_null(json, "pressure");
+		return;
+	}
+	json_open(json, "pressure", '{');
+	json_put_real(json, "some_10s", pressure->some_10s);
+	json_put_real(json, "some_60s", pressure->some_60s);
+	json_put_real(json, "full_10s", pressure->full_10s);
+	json_put_real(json, "full_60s", pressure->full_60s);
+	json_close(json, '}');
+}
+
+static void group_json(struct json_writer *json, const struct cgroup_memory *group)
+{
+	const struct cgroup_conclusion *conclusion = &group->conclusion;
+
+	json_open(json, NULL, '{');
+	json_put_string(json, "path", group->path);
+	json_put_number(json, "version", group->unified ? 2 : 1);
+	group_figures_json(json, group);
+	pressure_json(json, &group->pressure);
+	json_put_number(json, "processes", group->processes);
+	json_put_number(json, "processes_pss_bytes", group->processes_pss);
+	json_put_number(json, "processes_anon_bytes", group->processes_anon);
+	if (group->has_conclusion) {
+		json_open(json, "conclusion", '{');
+		json_put_string(json, "verdict", cgroup_verdict_name(conclusion->verdict));
+		json_put_string(json, "text", conclusion->text);
+		json_put_signed(json, "growth_bytes", conclusion->total);
+		json_put_signed(json, "anon_growth_bytes", conclusion->anon);
+		json_put_signed(json, "file_growth_bytes", conclusion->file);
+		json_put_signed(json, "shmem_growth_bytes", conclusion->shmem);
+		json_put_signed(json, "kernel_growth_bytes", conclusion->kernel);
+		json_close(json, '}');
+	} else {
+		json_put_null(json, "conclusion");
+	}
+	json_close(json, '}');
+}
+
 int memory_json_write(FILE *out, const struct memory_report *report)
 {
 	struct json_writer json = {.out = out};
@@ -211,6 +279,10 @@ int memory_json_write(FILE *out, const struct memory_report *report)
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_json(&json, report, &report->processes.items[i]);
+	json_close(&json, ']');
+	json_open(&json, "cgroups", '[');
+	for (size_t i = 0; i < report->groups.list.count; i++)
+		group_json(&json, &report->groups.list.items[i]);
 	json_close(&json, ']');
 	json_close(&json, '}');
 	fputc('\n', out);

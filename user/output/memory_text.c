@@ -172,6 +172,71 @@ static void process_write(FILE *out, const struct memory_report *report,
 		fprintf(out, "\t%s\n", process->conclusion.text);
 }
 
+/* Groups: what the kernel charges to them. */
+
+static void figure_write(FILE *out, const struct cgroup_memory *group, const char *words,
+			 uint64_t value)
+{
+	char text[16];
+
+	if (value == CGROUP_NOT_KNOWN || !value)
+		return;
+	fprintf(out, "\t%10s %5.1f %% ", bytes_text(text, value),
+		group->figures.current ? 100 * (double)value / (double)group->figures.current
+				       : 0.0);
+	bar_write(out, value, group->figures.current);
+	fprintf(out, " %s\n", words);
+}
+
+static void group_head_write(FILE *out, const struct cgroup_memory *group)
+{
+	const struct cgroup_figures *figures = &group->figures;
+	char text[16];
+
+	fprintf(out, ": %s charged", bytes_text(text, figures->current));
+	if (figures->limit == CGROUP_NOT_KNOWN)
+		fputs(", no limit", out);
+	else
+		fprintf(out, ", limit %s", bytes_text(text, figures->limit));
+	if (figures->working_set != CGROUP_NOT_KNOWN)
+		fprintf(out, ", working set %s", bytes_text(text, figures->working_set));
+	if (figures->oom_kills != CGROUP_NOT_KNOWN)
+		fprintf(out, ", killed for want of memory: %" PRIu64, figures->oom_kills);
+	fputc('\n', out);
+}
+
+static void group_write(FILE *out, const struct cgroup_memory *group)
+{
+	const struct cgroup_figures *figures = &group->figures;
+	char pss[16], anon[16];
+
+	fputs("control group ", out);
+	text_print_inert(out, group->path);
+	if (!group->known) {
+		fputs(": not known: its files are not below /sys/fs/cgroup here\n", out);
+		return;
+	}
+	group_head_write(out, group);
+	figure_write(out, group, "anonymous", figures->anon);
+	figure_write(out, group, "page cache", figures->file);
+	figure_write(out, group, "tmpfs and shared memory", figures->shmem);
+	figure_write(out, group, "kernel", figures->kernel);
+	figure_write(out, group, "kernel: slab", figures->slab);
+	figure_write(out, group, "kernel: sockets", figures->sock);
+	figure_write(out, group, "kernel: page tables", figures->page_tables);
+	figure_write(out, group, "kernel: stacks", figures->kernel_stack);
+	fprintf(out, "\t%zu processes have %s of it, proportionally; %s of that is anonymous\n",
+		group->processes, bytes_text(pss, group->processes_pss),
+		bytes_text(anon, group->processes_anon));
+	if (group->pressure.known)
+		fprintf(out,
+			"\tpressure: some tasks waited for memory %.1f %% of the last minute, all "
+			"%.1f %%\n",
+			group->pressure.some_60s, group->pressure.full_60s);
+	if (group->has_conclusion)
+		fprintf(out, "\t%s\n", group->conclusion.text);
+}
+
 /* A whole machine: a row for each process. */
 
 struct column {
@@ -265,6 +330,8 @@ int memory_text_write(FILE *out, const struct memory_report *report)
 	else
 		for (size_t i = 0; i < report->processes.count; i++)
 			process_write(out, report, &report->processes.items[i]);
+	for (size_t i = 0; i < report->groups.list.count; i++)
+		group_write(out, &report->groups.list.items[i]);
 	fputc('\n', out);
 	return output_finish(out);
 }

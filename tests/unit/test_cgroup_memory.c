@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The memory of a control group is read from the files of either version; what grew is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "memory/cgroup_memory.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static char directory[64];
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(directory, sizeof(directory), "/tmp/leakmon-cgroup-XXXXXX");
+	return mkdtemp(directory) ? 0 : -1;
+}
+
+static const char *const names[] = {
+	"memory.current",
+	"memory.max",
+	"memory.swap.current",
+	"memory.stat",
+	"memory.events",
+	"memory.pressure",
+	"memory.oom_control",
+	"memory.usage_in_bytes",
+	"memory.limit_in_bytes",
+	"memory.kmem.usage_in_bytes",
+	"memory.kmem.tcp.usage_in_bytes",
+};
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+		unlink(path);
+	}
+	return rmdir(directory);
+}
+
+static void put(const char *name, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void version_two_is_read_from_its_files(void **state)
+{
+	struct cgroup_figures figures;
+	struct cgroup_pressure pressure = {0};
+
+	(void)state;
+	put("memory.current", "1000000\n");
+	put("memory.max", "max\n");
+	put("memory.swap.current", "7\n");
+	put("memory.stat", "anon 400000\nfile 300000\nkernel 200000\nkernel_stack 16384\n"
+			   "pagetables 8192\nsock 4096\nshmem 100000\ninactive_file 150000\n"
+			   "slab 32768\n");
+	put("memory.events", "low 0\nhigh 0\nmax 4\noom 3\noom_kill 2\n");
+	put("memory.pressure", "some avg10=1.50 avg60=2.25 avg300=0.00 total=12\n"
+			       "full avg10=0.50 avg60=0.75 avg300=0.00 total=3\n");
+	assert_int_equal(cgroup_memory_read_in(directory, true, &figures, &pressure), 0);
+	assert_int_equal(figures.current, 1000000);
+	assert_true(figures.limit == CGROUP_NOT_KNOWN);
+	assert_int_equal(figures.swap, 7);
+	assert_int_equal(figures.anon, 400000);
+	assert_int_equal(figures.file, 200000);
+	assert_int_equal(figures.shmem, 100000);
+	assert_int_equal(figures.kernel, 200000);
+	assert_int_equal(figures.slab, 32768);
+	assert_int_equal(figures.sock, 4096);
+	assert_int_equal(figures.working_set, 850000);
+	assert_int_equal(figures.oom_kills, 2);
+	assert_true(pressure.known && pressure.some_60s == 2.25 && pressure.full_10s == 0.5);
+}
+
+static void an_older_kernels_parts_are_summed_up(void **state)
+{
+	struct cgroup_figures figures;
+	struct cgroup_pressure pressure = {0};
+
+	(void)state;
+	put("memory.current", "1000000\n");
+	put("memory.max", "2000000\n");
+	put("memory.stat", "anon 1\nslab 10\nkernel_stack 20\npagetables 30\n");
+	assert_int_equal(cgroup_memory_read_in(directory, true, &figures, &pressure), 0);
+	assert_int_equal(figures.limit, 2000000);
+	assert_int_equal(figures.kernel, 60);
+	assert_true(figures.working_set == CGROUP_NOT_KNOWN);
+	assert_true(figures.oom_kills == CGROUP_NOT_KNOWN);
+	assert_false(pressure.known);
+}
+
+static void version_one_counts_groups_below(void **state)
+{
+	struct cgroup_figures figures;
+	struct cgroup_pressure pressure = {0};
+
+	(void)state;
+	put("memory.usage_in_bytes", "5000\n");
+	put("memory.limit_in_bytes", "9223372036854771712\n");
+	put("memory.kmem.usage_in_bytes", "700\n");
+	put("memory.kmem.tcp.usage_in_bytes", "30\n");
+	put("memory.stat", "cache 1\nrss 2\ntotal_cache 3000\ntotal_rss 1200\ntotal_shmem 500\n"
+			   "total_inactive_file 1000\ntotal_swap 9\n");
+	put("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+	assert_int_equal(cgroup_memory_read_in(directory, false, &figures, &pressure), 0);
+	assert_true(figures.limit == CGROUP_NOT_KNOWN);
+	assert_int_equal(figures.anon, 1200);
+	assert_int_equal(figures.file, 2500);
+	assert_int_equal(figures.kernel, 700);
+	assert_int_equal(figures.sock, 30);
+	assert_int_equal(figures.swap, 9);
+	assert_int_equal(figures.working_set, 4000);
+	assert_int_equal(figures.oom_kills, 1);
+}
+
+static void without_a_memory_controller_nothing_is_known(void **state)
+{
+	struct cgroup_figures figures = {.anon = 5};
+	struct cgroup_pressure pressure = {0};
+
+	(void)state;
+	put("memory.stat", "anon 400000\n");
+	assert_int_equal(cgroup_memory_read_in(directory, true, &figures, &pressure), -ENOENT);
+	assert_int_equal(figures.anon, 5);
+}
+
+static void the_part_that_makes_up_half_is_named(void **state)
+{
+	static const struct {
+		uint64_t anon, file, shmem, kernel;
+		enum cgroup_verdict verdict;
+		const char *words;
+	} cases[] = {
+		{MIB - 1, 0, 0, 0, CGROUP_STEADY, "no growth"},
+		{4 * MIB, MIB, MIB, MIB, CGROUP_PROCESSES, "of its processes"},
+		{MIB, 9 * MIB, 0, 0, CGROUP_PAGE_CACHE, "no process's: page cache"},
+		{0, 0, 9 * MIB, MIB, CGROUP_SHARED, "stay until they are removed"},
+		{0, MIB, 0, 9 * MIB, CGROUP_KERNEL, "no process's: the kernel's"},
+		{3 * MIB, 3 * MIB, 3 * MIB, 0, CGROUP_MIXED, "half"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cgroup_memory before = {.path = (char *)"/a"}, now = {.path = (char *)"/a"};
+
+		now.figures.anon = cases[i].anon;
+		now.figures.file = cases[i].file;
+		now.figures.shmem = cases[i].shmem;
+		now.figures.kernel = cases[i].kernel;
+		now.figures.current =
+			cases[i].anon + cases[i].file + cases[i].shmem + cases[i].kernel;
+		cgroup_conclude(&before, &now);
+		assert_int_equal(now.conclusion.verdict, cases[i].verdict);
+		assert_non_null(strstr(now.conclusion.text, cases[i].words));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(version_two_is_read_from_its_files, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(an_older_kernels_parts_are_summed_up, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(version_one_counts_groups_below, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_memory_controller_nothing_is_known, setup,
+						teardown),
+		cmocka_unit_test(the_part_that_makes_up_half_is_named),
+	};
+
+	return cmocka_run_group_tests_name("cgroup_memory", tests, NULL, NULL);
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "memory/cgroup_memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/units.h"
+#include "proc/cgroup.h"
+
+#define GROWTH_MIN (1 << 20)
+/* v1 writes "no limit" as a number beyond all memory. */
+#define LIMIT_MAX (INT64_MAX / 2)
+
+/* Lines "NAME NUMBER" of a file, by the name in either version; v1's have those of groups below. */
+struct stat_field {
+	const char *file[2], *name[2]; /* v1, v2; NULL: not there */
+	size_t offset;
+};
+
+#define FIELD(member) offsetof(struct cgroup_figures, member)
+static const struct stat_field fields[] = {
+	{{"memory.usage_in_bytes", "memory.current"}, {"", ""}, FIELD(current)},
+	{{"memory.limit_in_bytes", "memory.max"}, {"", ""}, FIELD(limit)},
+	{{"memory.stat", NULL}, {"total_swap", NULL}, FIELD(swap)},
+	{{NULL, "memory.swap.current"}, {NULL, ""}, FIELD(swap)},
+	{{"memory.stat", "memory.stat"}, {"total_rss", "anon"}, FIELD(anon)},
+	{{"memory.stat", "memory.stat"}, {"total_cache", "file"}, FIELD(file)},
+	{{"memory.stat", "memory.stat"}, {"total_shmem", "shmem"}, FIELD(shmem)},
+	{{"memory.stat", "memory.stat"},
+	 {"total_inactive_file", "inactive_file"},
+	 FIELD(inactive_file)},
+	{{"memory.kmem.usage_in_bytes", NULL}, {"", NULL}, FIELD(kernel)},
+	{{NULL, "memory.stat"}, {NULL, "kernel"}, FIELD(kernel)},
+	{{NULL, "memory.stat"}, {NULL, "slab"}, FIELD(slab)},
+	{{"memory.kmem.tcp.usage_in_bytes", NULL}, {"", NULL}, FIELD(sock)},
+	{{NULL, "memory.stat"}, {NULL, "sock"}, FIELD(sock)},
+	{{NULL, "memory.stat"}, {NULL, "pagetables"}, FIELD(page_tables)},
+	{{NULL, "memory.stat"}, {NULL, "kernel_stack"}, FIELD(kernel_stack)},
+	{{"memory.oom_control", "memory.events"}, {"oom_kill", "oom_kill"}, FIELD(oom_kills)},
+};
+#undef FIELD
+
+static FILE *open_in(const char *directory, const char *name)
+{
+	char path[4096 + 64];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, name) >= sizeof(path))
+		return NULL;
+	return fopen(path, "re");
+}
+
+/* A line's number; of a file that has nothing but one, the name is empty. */
+static uint64_t number_of(const char *directory, const char *file_name, const char *name)
+{
+	_cleanup_fclose_ FILE *file = open_in(directory, file_name);
+	char word[64];
+	uint64_t number;
+
+	if (!file)
+		return CGROUP_NOT_KNOWN;
+	if (!*name)
+		return fscanf(file, "%" SCNu64, &number) == 1 ? number : CGROUP_NOT_KNOWN;
+	while (fscanf(file, "%63s %" SCNu64, word, &number) == 2) {
+		if (strcmp(word, name) == 0)
+			return number;
+	}
+	return CGROUP_NOT_KNOWN;
+}
+
+static void read_pressure(const char *directory, struct cgroup_pressure *pressure)
+{
+	_cleanup_fclose_ FILE *file = open_in(directory, "memory.pressure");
+	double some_10s, some_60s, full_10s, full_60s;
+
+	/* Since 5.2, where the kernel measures it (CONFIG_PSI). */
+	if (!file || fscanf(file, "some avg10=%lf avg60=%lf %*[^\n] full avg10=%lf avg60=%lf",
+			    &some_10s, &some_60s, &full_10s, &full_60s) != 4)
+		return;
+	*pressure = (struct cgroup_pressure){true, some_10s, some_60s, full_10s, full_60s};
+}
+
+/* Kernels before 5.18 do not sum it up. */
+static uint64_t sum_kernel(const struct cgroup_figures *figures)
+{
+	const uint64_t parts[] = {figures->slab, figures->page_tables, figures->kernel_stack};
+	uint64_t sum = 0;
+
+	if (figures->kernel != CGROUP_NOT_KNOWN)
+		return figures->kernel;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (parts[i] == CGROUP_NOT_KNOWN)
+			return CGROUP_NOT_KNOWN;
+		sum += parts[i];
+	}
+	return sum;
+}
+
+int cgroup_memory_read_in(const char *directory, bool unified, struct cgroup_figures *figures,
+			  struct cgroup_pressure *pressure)
+{
+	struct cgroup_figures read;
+
+	memset(&read, 0xff, sizeof(read)); /* CGROUP_NOT_KNOWN */
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		if (fields[i].file[unified])
+			*(uint64_t *)((char *)&read + fields[i].offset) = number_of(
+				directory, fields[i].file[unified], fields[i].name[unified]);
+	}
+	if (read.current == CGROUP_NOT_KNOWN || read.anon == CGROUP_NOT_KNOWN)
+		return -ENOENT;
+	if (read.limit > LIMIT_MAX)
+		read.limit = CGROUP_NOT_KNOWN;
+	if (read.shmem != CGROUP_NOT_KNOWN && read.file != CGROUP_NOT_KNOWN)
+		read.file -= MIN(read.shmem, read.file);
+	read.kernel = sum_kernel(&read);
+	read.working_set = read.inactive_file == CGROUP_NOT_KNOWN
+				   ? CGROUP_NOT_KNOWN
+				   : read.current - MIN(read.inactive_file, read.current);
+	*figures = read;
+	read_pressure(directory, pressure);
+	return 0;
+}
+
+/* The group in whose memory a process counts. NULL: it cannot be told, or out of memory. */
+static char *path_of(pid_t pid, bool *unified)
+{
+	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
+	const struct cgroup_path *found = NULL;
+
+	if (cgroup_paths_read(pid, &paths))
+		return NULL;
+	/* The controller belongs to one hierarchy: to v1's where there is one. */
+	for (size_t i = 0; i < paths.list.count; i++) {
+		const struct cgroup_path *path = &paths.list.items[i];
+
+		if (path->hierarchy == 0 ? !found : !strcmp(path->controllers, "memory"))
+			found = path;
+	}
+	if (!found)
+		return NULL;
+	*unified = found->hierarchy == 0;
+	return strdup(found->path);
+}
+
+static struct cgroup_memory *find(const struct cgroup_memories *groups, const char *path)
+{
+	for (size_t i = 0; i < groups->list.count; i++) {
+		if (strcmp(groups->list.items[i].path, path) == 0)
+			return &groups->list.items[i];
+	}
+	return NULL;
+}
+
+int cgroup_memories_add(struct cgroup_memories *groups, pid_t pid, uint64_t pss, uint64_t anon)
+{
+	bool unified = false;
+	_cleanup_free_ char *path = path_of(pid, &unified);
+	struct cgroup_memory *group = path ? find(groups, path) : NULL;
+
+	if (!path)
+		return 0; /* it has ended */
+	if (!group) {
+		group = vec_push(&groups->list);
+		if (!group)
+			return -ENOMEM;
+		group->path = TAKE_PTR(path);
+		group->unified = unified;
+	}
+	group->processes++;
+	group->processes_pss += pss;
+	group->processes_anon += anon;
+	return 0;
+}
+
+/* Of two groups, one of which is in the other, the outer one stays: its figures are those of both.
+ */
+static void join(struct cgroup_memories *groups)
+{
+	struct cgroup_memory *items = groups->list.items;
+
+	for (size_t i = 0; i < groups->list.count;) {
+		struct cgroup_memory *outer = NULL;
+
+		for (size_t j = 0; j < groups->list.count && !outer; j++) {
+			if (j != i && cgroup_is_within(items[i].path, items[j].path))
+				outer = &items[j];
+		}
+		if (!outer) {
+			i++;
+			continue;
+		}
+		outer->processes += items[i].processes;
+		outer->processes_pss += items[i].processes_pss;
+		outer->processes_anon += items[i].processes_anon;
+		free(items[i].path);
+		items[i] = items[--groups->list.count];
+	}
+}
+
+static bool read_group(struct cgroup_memory *group)
+{
+	static const struct {
+		const char *point;
+		bool unified;
+	} mounts[] = {
+		{"/sys/fs/cgroup", true},
+		{"/sys/fs/cgroup/unified", true},
+		{"/sys/fs/cgroup/memory", false},
+	};
+	char directory[4096];
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	group->time_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
+		/* Out of another cgroup namespace it begins with /.. */
+		if (mounts[i].unified != group->unified || strstr(group->path, "/..") ||
+		    (size_t)snprintf(directory, sizeof(directory), "%s%s", mounts[i].point,
+				     group->path) >= sizeof(directory))
+			continue;
+		if (!cgroup_memory_read_in(directory, group->unified, &group->figures,
+					   &group->pressure))
+			return true;
+	}
+	return false;
+}
+
+void cgroup_memories_read(struct cgroup_memories *groups)
+{
+	join(groups);
+	for (size_t i = 0; i < groups->list.count; i++)
+		groups->list.items[i].known = read_group(&groups->list.items[i]);
+}
+
+int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memories *now)
+{
+	for (size_t i = 0; i < now->list.count; i++) {
+		struct cgroup_memory *group = &now->list.items[i];
+		const struct cgroup_memory *before = find(first, group->path);
+		struct cgroup_memory *kept;
+
+		if (before && before->known && group->known)
+			cgroup_conclude(before, group);
+		if (before)
+			continue;
+		kept = vec_push(&first->list);
+		if (!kept)
+			return -ENOMEM;
+		*kept = *group;
+		kept->path = strdup(group->path);
+		if (kept->path)
+			continue;
+		first->list.count--;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void cgroup_memories_free(struct cgroup_memories *groups)
+{
+	for (size_t i = 0; i < groups->list.count; i++)
+		free(groups->list.items[i].path);
+	vec_free(&groups->list);
+}
+
+/* What grew, and whose it is. */
+
+static const struct {
+	const char *name, *words;
+} verdicts[] = {
+	[CGROUP_STEADY] = {"steady", "no growth to explain"},
+	[CGROUP_PROCESSES] = {"processes", "anonymous memory of its processes"},
+	[CGROUP_PAGE_CACHE] = {"page-cache",
+			       "no process's: page cache, which the kernel takes back before the "
+			       "limit is reached (posix_fadvise(2))"},
+	[CGROUP_SHARED] = {"shared-memory",
+			   "tmpfs and shared memory, which stay until they are removed, whatever "
+			   "process ends (tmpfs(5), shm_overview(7))"},
+	[CGROUP_KERNEL] = {"kernel",
+			   "no process's: the kernel's own memory for it (slab, sockets, page "
+			   "tables). `leakmon kernel` shows which code allocates it"},
+	[CGROUP_MIXED] = {"mixed", "no part makes up half of it"},
+};
+_Static_assert(ARRAY_SIZE(verdicts) == CGROUP_VERDICT_MAX_, "a row for every verdict");
+
+const char *cgroup_verdict_name(enum cgroup_verdict verdict)
+{
+	return verdicts[verdict].name;
+}
+
+static int64_t growth(uint64_t before, uint64_t now)
+{
+	return before == CGROUP_NOT_KNOWN || now == CGROUP_NOT_KNOWN ? 0 : (int64_t)(now - before);
+}
+
+static enum cgroup_verdict decide(const struct cgroup_memory *before,
+				  const struct cgroup_conclusion *grown)
+{
+	if (grown->total < MAX((int64_t)(before->figures.current / 100), GROWTH_MIN))
+		return CGROUP_STEADY;
+	if (2 * grown->anon >= grown->total)
+		return CGROUP_PROCESSES;
+	if (2 * grown->file >= grown->total)
+		return CGROUP_PAGE_CACHE;
+	if (2 * grown->shmem >= grown->total)
+		return CGROUP_SHARED;
+	return 2 * grown->kernel >= grown->total ? CGROUP_KERNEL : CGROUP_MIXED;
+}
+
+void cgroup_conclude(const struct cgroup_memory *before, struct cgroup_memory *now)
+{
+	const struct cgroup_figures *from = &before->figures, *to = &now->figures;
+	struct cgroup_conclusion *grown = &now->conclusion;
+	char total[16], time[16], anon[16], file[16], shmem[16], kernel[16], processes[16];
+
+	grown->anon = growth(from->anon, to->anon);
+	grown->file = growth(from->file, to->file);
+	grown->shmem = growth(from->shmem, to->shmem);
+	grown->kernel = growth(from->kernel, to->kernel);
+	grown->total = growth(from->current, to->current);
+	grown->verdict = decide(before, grown);
+	now->has_conclusion = true;
+	snprintf(grown->text, sizeof(grown->text),
+		 "the group changed by %s in %s: anonymous %s, page cache %s, shared memory %s, "
+		 "kernel %s; anonymous memory of its processes %s: %s",
+		 units_bytes(total, (double)grown->total, "+"),
+		 units_time(time, (double)(now->time_ms - before->time_ms) / 1000),
+		 units_bytes(anon, (double)grown->anon, "+"),
+		 units_bytes(file, (double)grown->file, "+"),
+		 units_bytes(shmem, (double)grown->shmem, "+"),
+		 units_bytes(kernel, (double)grown->kernel, "+"),
+		 units_bytes(processes,
+			     (double)(int64_t)(now->processes_anon - before->processes_anon), "+"),
+		 verdicts[grown->verdict].words);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel charges to a control group, beside what its processes have: page cache, shared
+ * memory, kernel memory may be no process's at all.
+ *
+ * Sources: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst, accounting/psi.rst; the
+ * kubelet's working set: usage less inactive_file (cadvisor, container/libcontainer/handler.go).
+ */
+#ifndef LEAKMON_MEMORY_CGROUP_MEMORY_H
+#define LEAKMON_MEMORY_CGROUP_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+
+/* Not in any file of the group. */
+#define CGROUP_NOT_KNOWN UINT64_MAX
+
+/* In bytes, those of groups below included. */
+struct cgroup_figures {
+	uint64_t current, limit, swap; /* limit: CGROUP_NOT_KNOWN if there is none */
+	uint64_t anon, file, shmem;    /* file: without shmem */
+	uint64_t kernel;	       /* slab, sock, page tables and stacks are parts of it */
+	uint64_t slab, sock, page_tables, kernel_stack;
+	uint64_t inactive_file, working_set;
+	uint64_t oom_kills;
+};
+
+/* Share of the time in which some, or all, of its tasks waited for memory: percent. */
+struct cgroup_pressure {
+	bool known;
+	double some_10s, some_60s, full_10s, full_60s;
+};
+
+enum cgroup_verdict {
+	CGROUP_STEADY,
+	CGROUP_PROCESSES, /* anonymous memory of its processes */
+	CGROUP_PAGE_CACHE,
+	CGROUP_SHARED,
+	CGROUP_KERNEL,
+	CGROUP_MIXED,
+	CGROUP_VERDICT_MAX_
+};
+
+struct cgroup_conclusion {
+	enum cgroup_verdict verdict;
+	int64_t total, anon, file, shmem, kernel; /* growth */
+	char text[512];
+};
+
+struct cgroup_memory {
+	char *path;	 /* untrusted; owned */
+	bool unified;	 /* v2 */
+	int64_t time_ms; /* of the reading; since 1970 */
+	bool known;	 /* its files could be read */
+	struct cgroup_figures figures;
+	struct cgroup_pressure pressure;
+	/* Of its processes among those that were read. */
+	size_t processes;
+	uint64_t processes_pss, processes_anon;
+	bool has_conclusion;
+	struct cgroup_conclusion conclusion;
+};
+
+/* By path. */
+struct cgroup_memories {
+	VEC(struct cgroup_memory) list;
+};
+
+const char *cgroup_verdict_name(enum cgroup_verdict verdict);
+
+/* Counts a process in the group whose memory it is charged to. 0 or -ENOMEM. */
+int cgroup_memories_add(struct cgroup_memories *groups, pid_t pid, uint64_t pss, uint64_t anon);
+
+/* When all are counted: groups inside other ones become part of them, and all are read where
+ * hierarchies are usually mounted. */
+void cgroup_memories_read(struct cgroup_memories *groups);
+
+/* What grew in each group that `first` has, too; others are added to `first`. 0 or -ENOMEM. */
+int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memories *now);
+void cgroup_memories_free(struct cgroup_memories *groups);
+
+/* Reads the files in a group's directory. 0; -ENOENT: there are none of a memory controller. */
+int cgroup_memory_read_in(const char *directory, bool unified, struct cgroup_figures *figures,
+			  struct cgroup_pressure *pressure);
+
+void cgroup_conclude(const struct cgroup_memory *before, struct cgroup_memory *now);
+
+#endif
