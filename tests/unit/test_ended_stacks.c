@@ -200,6 +200,18 @@ static void where_a_thread_stands_nothing_has_ended(void **state)
 	assert_non_null(found(scene, CACHED_LAST));
 }
 
+/* glibc puts them on the list in a child that was forked: they ran in its parent. */
+static void stacks_of_threads_that_a_child_has_not_are_left_alone(void **state)
+{
+	struct scene *scene = *state;
+
+	thread_of(scene, CACHED)->tid = 0;
+	thread_of(scene, CACHED)->state = 0;
+	assert_int_equal(find(scene), 3);
+	assert_null(scene->heap_image.why_not_ended);
+	assert_null(found(scene, CACHED));
+}
+
 static void lists_may_be_empty(void **state)
 {
 	struct scene *scene = *state;
@@ -339,6 +351,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_SCENE(stacks_that_are_kept_and_those_of_the_dead_are_found),
 		IN_SCENE(where_a_thread_stands_nothing_has_ended),
+		IN_SCENE(stacks_of_threads_that_a_child_has_not_are_left_alone),
 		IN_SCENE(lists_may_be_empty),
 		IN_SCENE(whatever_contradicts_itself_is_not_believed),
 		IN_SCENE(a_list_of_threads_that_lies_costs_its_own_only),

@@ -223,10 +223,12 @@ static int has_ended(const struct finder *finder, uint64_t descriptor, bool cach
 		error = read_half_word(finder, descriptor + finder->layout->state_at, &state);
 	if (error)
 		return error;
+	/* Of threads that ran when its parent forked, a child has the stacks, which nobody uses:
+	 * but they have not ended, and what they held is no leak of anybody's. */
+	if (!(state & THREAD_STATE_EXITING))
+		return 0;
 	/* Set to -1 by a join; cleared by the kernel, or not written yet, else. */
-	if (cached)
-		return (int32_t)tid <= 0;
-	return !tid && state & THREAD_STATE_EXITING;
+	return cached ? (int32_t)tid <= 0 : !tid;
 }
 
 static int visit(struct finder *finder, uint64_t descriptor, bool cached)
