@@ -155,6 +155,7 @@ static void a_steady_leak_is_measured_to_the_byte_per_second(void **state)
 static void too_few_snapshots_give_no_verdict(void **state)
 {
 	_cleanup_(history_free) struct history history = {0};
+	struct simulated_site site;
 	char evidence[EVIDENCE_SIZE];
 	struct site_trend trend;
 
@@ -162,6 +163,13 @@ static void too_few_snapshots_give_no_verdict(void **state)
 	history_make(&history, 9, 5);
 	site_trend_of(&trend, &history, &history.sites.items[LEAK_STEADY]);
 	assert_int_equal(trend.verdict, TREND_TOO_EARLY);
+	assert_int_equal(trend.early.readings, 5);
+	assert_true(trend.early.grows);
+	simulated_init(&site, LEAK_STEADY, 9);
+	assert_true(fabs(trend.early.per_s - (double)(site.rate * site.size) / 5) < 1e-6);
+	assert_non_null(
+		strstr(site_trend_evidence(&trend, evidence), "/min so far, only 5 snapshots yet"));
+	site_trend_of(&trend, &history, &history.sites.items[START_UP]);
 	assert_string_equal(site_trend_evidence(&trend, evidence), "only 5 snapshots yet");
 	site_trend_of_process(&trend, &history, &history.processes.items[0]);
 	assert_int_equal(trend.verdict, TREND_TOO_EARLY);

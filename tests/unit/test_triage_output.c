@@ -190,6 +190,33 @@ static void text_is_written_to_the_byte(void **state)
 	golden_check("tests/golden/triage.txt", text);
 }
 
+/* A rate and no more; Prometheus, whose alerts wake people, says nothing yet. */
+static void growth_without_a_verdict_has_its_rate_so_far(void **state)
+{
+	_cleanup_free_ char *text = NULL, *json = NULL, *prom = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	fixture.processes[0].growth = (struct growth){
+		.verdict = TREND_TOO_EARLY,
+		.early = {.readings = 3, .span_s = 10, .per_s = 4 << 20, .grows = true},
+	};
+	text = render("text", &fixture.report);
+	assert_non_null(strstr(text, " ~+240.0 MiB "));
+	assert_non_null(strstr(text, "heap: ~+240.0 MiB/min so far, in 3 readings of 10 s; a "
+				     "verdict takes 24\n"));
+	json = render("json", &fixture.report);
+	assert_non_null(strstr(json, "\"early\":{\"grows\":true,\"per_s\":4194304,"
+				     "\"readings\":3,\"span_s\":10}"));
+	prom = render("prom", &fixture.report);
+	assert_null(strstr(prom, "kind=\"heap\",verdict=\"too-early\""));
+	fixture.processes[0].growth.early.grows = false;
+	free(text);
+	text = render("text", &fixture.report);
+	assert_null(strstr(text, "so far"));
+}
+
 static void what_was_shed_is_said(void **state)
 {
 	_cleanup_free_ char *text = NULL;
@@ -324,6 +351,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_written_to_the_byte),
+		cmocka_unit_test(growth_without_a_verdict_has_its_rate_so_far),
 		cmocka_unit_test(what_was_shed_is_said),
 		cmocka_unit_test(text_has_no_control_characters_of_a_target),
 		cmocka_unit_test(json_is_written_to_the_byte),

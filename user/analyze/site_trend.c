@@ -237,6 +237,8 @@ static void series_judge(struct site_trend *trend, const struct history *history
 	count = points_pick(history, series, points);
 	if (!judge_level(&trend->trend, points, count))
 		judge_moving(&trend->trend, points, count);
+	if (trend->trend.verdict == TREND_TOO_EARLY && trend->trend.minimum < trend->trend.maximum)
+		early_judge(&trend->early, points, MIN(count, TREND_POINTS_MAX), QUANTUM_BYTES);
 	fate_of_blocks(trend, series);
 	trend->low_points_rise = low_points_rise(points, count);
 	trend->blocks_grow = trend->turnover >= TURNOVER_MIN && blocks_grow(series);
@@ -301,6 +303,11 @@ static void age_print(FILE *out, const struct site_trend *trend)
 static void evidence_print(FILE *out, const struct site_trend *trend)
 {
 	if (trend->verdict == TREND_TOO_EARLY) {
+		if (trend->early.readings && trend->early.per_s != 0) {
+			fputc('~', out);
+			bytes_print(out, 60 * trend->early.per_s);
+			fputs("/min so far, ", out);
+		}
 		fprintf(out, "only %zu snapshots yet", trend->trend.points);
 		return;
 	}

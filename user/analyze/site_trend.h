@@ -10,6 +10,7 @@
 #ifndef LEAKMON_ANALYZE_SITE_TREND_H
 #define LEAKMON_ANALYZE_SITE_TREND_H
 
+#include "analyze/early.h"
 #include "analyze/history.h"
 #include "analyze/trend.h"
 
@@ -22,6 +23,7 @@ struct site_trend {
 	 */
 	enum trend_verdict verdict;
 	struct trend trend; /* of the bytes held, per second */
+	struct early early; /* while the verdict is too-early */
 	double integral_byte_s;
 	double survival; /* of the blocks allocated since the first snapshot, the share that is
 			    still there, 0..1; negative: none were allocated */

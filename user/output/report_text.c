@@ -127,7 +127,7 @@ static void trend_write(FILE *out, const struct report *report, const struct rep
 	history_sparkline(report->history, &site->series->series, SPARKLINE_WIDTH, sparkline);
 	site_trend_of(&trend, report->history, site->series);
 	fprintf(out, "\t\t%s", sparkline);
-	if (trend.verdict != TREND_TOO_EARLY)
+	if (trend.verdict != TREND_TOO_EARLY || trend.early.grows)
 		fprintf(out, " %s: %s", trend_verdict_name(trend.verdict),
 			site_trend_evidence(&trend, evidence));
 	fputc('\n', out);

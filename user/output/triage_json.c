@@ -19,6 +19,19 @@ static void count_write(struct json_writer *json, const char *key, double count)
 		json_put_number(json, key, (uint64_t)count);
 }
 
+/* Only while there is no verdict. */
+static void early_write(struct json_writer *json, const struct early *early)
+{
+	if (!early->readings)
+		return;
+	json_open(json, "early", '{');
+	json_put_bool(json, "grows", early->grows);
+	json_put_real(json, "per_s", early->per_s);
+	json_put_number(json, "readings", early->readings);
+	json_put_real(json, "span_s", early->span_s);
+	json_close(json, '}');
+}
+
 static void growth_write(struct json_writer *json, const struct growth *growth)
 {
 	const struct trend *evidence = &growth->evidence;
@@ -37,6 +50,7 @@ static void growth_write(struct json_writer *json, const struct growth *growth)
 	json_put_real(json, "r_squared", evidence->r_squared);
 	json_put_real(json, "recent", evidence->recent);
 	json_put_real(json, "consistency", evidence->consistency);
+	early_write(json, &growth->early);
 	json_close(json, '}');
 }
 

@@ -188,8 +188,16 @@ static void verdict_write(FILE *out, const struct style *style, const struct gro
 void output_triage_evidence_write(FILE *out, const struct growth *growth)
 {
 	const struct trend *evidence = &growth->evidence;
+	char so_far[TRIAGE_RATE_SIZE];
 	char low[TRIAGE_RATE_SIZE], high[TRIAGE_RATE_SIZE], total[TRIAGE_RATE_SIZE], span[16];
 
+	if (growth_is_early(growth)) {
+		output_triage_rate(so_far, growth->kind, growth->early.per_s);
+		fprintf(out, "%s: ~%s/min so far, in %zu readings of %s; a verdict takes %d",
+			growth_kind_name(growth->kind), so_far, growth->early.readings,
+			units_time(span, growth->early.span_s), GROWTH_READINGS_MIN);
+		return;
+	}
 	output_triage_rate(low, growth->kind, growth->low_per_s);
 	output_triage_rate(high, growth->kind, growth->high_per_s);
 	output_triage_rate(total, growth->kind, evidence->growth / 60);
@@ -213,13 +221,18 @@ static void entry_write(FILE *out, const struct triage_report *report,
 			const struct triage_entry *entry)
 {
 	const struct style *style = &styles[report->colour];
-	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_RATE_SIZE] = "-";
+	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_RATE_SIZE + 1] = "-";
+	bool early = growth_is_early(&entry->growth);
 
 	output_triage_place(place, entry);
 	if (!isnan(entry->now.values[QUANTITY_HEAP]))
 		units_bytes(memory, entry->now.values[QUANTITY_HEAP], "");
 	if (trend_is_suspect(entry->growth.verdict))
 		output_triage_rate(rate, entry->growth.kind, entry->growth.per_s);
+	if (early) {
+		rate[0] = '~';
+		output_triage_rate(rate + 1, entry->growth.kind, entry->growth.early.per_s);
+	}
 	if (entry->pid) {
 		fprintf(out, "%7d  ", entry->pid);
 		column_write(out, entry->comm, 15);
@@ -236,7 +249,7 @@ static void entry_write(FILE *out, const struct triage_report *report,
 	verdict_write(out, style, &entry->growth);
 	spark_write(out, entry);
 	fputc('\n', out);
-	if (trend_is_suspect(entry->growth.verdict))
+	if (early || trend_is_suspect(entry->growth.verdict))
 		evidence_write(out, style, &entry->growth);
 	if (entry->sampled)
 		output_triage_samples_write(out, report->colour, entry);

@@ -230,7 +230,7 @@ static int put_texts(struct top_row *row, const struct triage_entry *entry)
 			   : entry->container ? "(container)"
 					      : "(cgroup)");
 	row->place = strdup(output_triage_place(place, entry));
-	if (trend_is_suspect(entry->growth.verdict)) {
+	if (growth_is_early(&entry->growth) || trend_is_suspect(entry->growth.verdict)) {
 		out = open_memstream(&row->evidence, &size);
 		if (!out)
 			return -ENOMEM;
@@ -262,6 +262,8 @@ static int entry_row(const struct triage_entry *entry, double urgency, struct to
 	row->fields[TOP_FILES] = now[QUANTITY_FILES];
 	row->fields[TOP_MAPPINGS] = now[QUANTITY_MAPPING];
 	row->fields[TOP_GROWTH] = suspect ? entry->growth.per_s : NAN;
+	if (growth_is_early(&entry->growth))
+		row->fields[TOP_GROWTH] = entry->growth.early.per_s;
 	row->fields[TOP_CONFIDENCE] = suspect ? entry->growth.confidence : NAN;
 	row->fields[TOP_AGE] = entry->age_s;
 	row->fields[TOP_PROCESSES] = (double)entry->processes;

@@ -165,7 +165,18 @@ static void judge_still(struct growth *growth, const struct series *series,
 	trend_judge(&growth->evidence, points, count, options);
 }
 
-/*/* The verdict on one quantity. */
+/*/* Growth without a verdict ranks by its rate so far, behind all that has one. */
+static void judge_early(struct growth *growth, const struct series *series, double quantum)
+{
+	struct trend_point points[SERIES_POINTS];
+	size_t count = series_points(series, 0, growth->kind, points);
+
+	early_judge(&growth->early, points, count, quantum);
+	if (growth->early.grows)
+		growth->urgency = growth->early.per_s * kinds[growth->kind].bytes;
+}
+
+/* The verdict on one quantity. */
 static void judge(struct growth *growth, const struct series *series, enum quantity quantity)
 {
 	struct trend_options options = {
@@ -186,6 +197,8 @@ static void judge(struct growth *growth, const struct series *series, enum quant
 	growth->low_per_s = growth->evidence.slope_low;
 	growth->high_per_s = growth->evidence.slope_high;
 	growth->urgency = growth->per_s * kinds[quantity].bytes * growth->confidence;
+	if (growth->verdict == TREND_TOO_EARLY)
+		judge_early(growth, series, options.quantum);
 }
 
 int growth_compare(const struct growth *one, const struct growth *other)
@@ -203,7 +216,7 @@ void growth_of(struct growth *growth, const struct series *series)
 	double memory_per_s;
 
 	judge(growth, series, QUANTITY_HEAP);
-	memory_per_s = growth->per_s;
+	memory_per_s = growth->verdict == TREND_TOO_EARLY ? growth->early.per_s : growth->per_s;
 	for (enum quantity i = QUANTITY_HEAP + 1; i < QUANTITY_MAX_; i++) {
 		struct growth other;
 
@@ -217,6 +230,11 @@ void growth_of(struct growth *growth, const struct series *series)
 const char *growth_kind_name(enum quantity kind)
 {
 	return kinds[kind].name;
+}
+
+bool growth_is_early(const struct growth *growth)
+{
+	return growth->verdict == TREND_TOO_EARLY && growth->early.grows;
 }
 
 bool growth_is_worth_probes(const struct growth *growth)

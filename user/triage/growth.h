@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/early.h"
 #include "analyze/verdict.h"
 
 enum quantity {
@@ -83,10 +84,14 @@ struct growth {
 	double urgency;	       /* for ranking: per_s in bytes (see growth.c) times confidence */
 	struct trend evidence; /* of the window that decided */
 	size_t level;	       /* of the series: its resolution */
+	struct early early;    /* while the verdict is too-early */
 };
 
 /* Whether it is a suspect, and as surely as is worth the probes of a closer look. */
 bool growth_is_worth_probes(const struct growth *growth);
+
+/* Whether there is no verdict yet, but it grows: to be listed next to the suspects. */
+bool growth_is_early(const struct growth *growth);
 
 /* The most urgent of all quantities; the heap if none grows. */
 void growth_of(struct growth *growth, const struct series *series);
