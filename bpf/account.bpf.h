@@ -116,7 +116,8 @@ static __always_inline u32 site_open(struct thread *thread, struct lm_process *p
 static __noinline u32 site_new(struct thread *thread, const struct stack_walk *walk, u32 *cause)
 {
 	struct lm_process *process;
-	u32 slot; /* on the stack, for older verifiers: the thread is a global function's argument */
+	u32 slot; /* on the stack: older verifiers take no keys from a global function's arguments
+		   */
 
 	if (!thread || !walk || !cause)
 		return LM_SITE_LOST;

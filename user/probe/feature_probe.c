@@ -67,7 +67,8 @@ static struct feature_probe_bpf *load(enum attach_method method)
 
 	if (!skeleton)
 		return NULL;
-	bpf_program__set_autoload(skeleton->progs.feature_probe_dispatch, false);
+	/* Kernels with sessions have the system call that dispatch makes deadly. */
+	bpf_program__set_autoload(skeleton->progs.feature_probe_dispatch, method == ATTACH_SESSION);
 	bpf_program__set_autoload(skeleton->progs.feature_probe_session, method == ATTACH_SESSION);
 	bpf_program__set_expected_attach_type(skeleton->progs.feature_probe_session,
 					      attach_type(ATTACH_SESSION, POINT_BOTH));
@@ -320,10 +321,22 @@ static int read_to_end(const struct bpf_link *link)
 }
 
 struct dispatch_finder {
-	struct feature_probe_bpf *skeleton; /* NULL: nobody has asked yet */
-	struct bpf_link *link;
-	int error; /* why there is none */
+	struct feature_probe_bpf *skeleton;
+	struct bpf_link *link; /* NULL: nobody has asked yet */
+	int error;	       /* why there is none */
 };
+
+/* `loaded` by a trial, or NULL; it is taken over. NULL: out of memory. */
+static struct dispatch_finder *finder_new(struct feature_probe_bpf *loaded)
+{
+	struct dispatch_finder *finder = calloc(1, sizeof(*finder));
+
+	if (finder)
+		finder->skeleton = loaded;
+	else
+		feature_probe_bpf__destroy(loaded);
+	return finder;
+}
 
 static int finder_load(struct dispatch_finder *finder)
 {
@@ -333,9 +346,16 @@ static int finder_load(struct dispatch_finder *finder)
 	bpf_program__set_autoload(finder->skeleton->progs.feature_probe_entry, false);
 	bpf_program__set_autoload(finder->skeleton->progs.feature_probe_return, false);
 	bpf_program__set_autoload(finder->skeleton->progs.feature_probe_session, false);
-	finder->error = feature_probe_bpf__load(finder->skeleton);
-	if (finder->error)
-		return finder->error;
+	return feature_probe_bpf__load(finder->skeleton);
+}
+
+/* Attached once: there may be thousands of processes to be asked about. */
+static int finder_attach(struct dispatch_finder *finder)
+{
+	int error = finder->skeleton ? 0 : finder_load(finder);
+
+	if (error)
+		return error;
 	finder->link =
 		bpf_program__attach_iter(finder->skeleton->progs.feature_probe_dispatch, NULL);
 	return finder->link ? 0 : -errno;
@@ -360,15 +380,20 @@ int feature_probe_dispatches(const struct kernel_features *features, pid_t pid)
 
 	if (!finder)
 		return -ENOMEM;
-	/* Loaded once: there may be thousands of processes to be asked about. */
-	if (!finder->skeleton)
-		finder->error = finder_load(finder);
+	if (!finder->link && !finder->error)
+		finder->error = finder_attach(finder);
 	if (finder->error)
 		return finder->error;
 	finder->skeleton->bss->dispatch_tgid = (uint32_t)pid;
 	finder->skeleton->bss->dispatch_found = false;
 	error = read_to_end(finder->link);
 	return error ? error : finder->skeleton->bss->dispatch_found;
+}
+
+/* What a session's trial has loaded finds dispatch, too. */
+static struct dispatch_finder *find_dispatch(struct trials *trials, enum attach_method method)
+{
+	return finder_new(method == ATTACH_SESSION ? TAKE_PTR(trials->skeleton) : NULL);
 }
 
 static void try_restrictions(struct trials *trials, struct kernel_features *features)
@@ -387,7 +412,7 @@ static void try_restrictions(struct trials *trials, struct kernel_features *feat
 	log_debug("feature probe: return probes and Syscall User Dispatch: %s",
 		  features->dispatch_safe ? "no harm" : "deadly");
 	if (!features->dispatch_safe)
-		features->dispatch_finder = calloc(1, sizeof(*features->dispatch_finder));
+		features->dispatch_finder = find_dispatch(trials, features->method);
 }
 
 /* Each detach waits for the kernel; we have other things to do. */

@@ -2,7 +2,6 @@
 #include "probe/loader.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -15,7 +14,6 @@
 #include "probe/attach.h"
 #include "probe/ledger_maps.h"
 #include "probe/privileges.h"
-#include "probe/tracepoint_check.h"
 
 /* A ring for process events; larger when every exec, and when every call is told. */
 #define EVENTS_BYTES (64 * 1024)
@@ -71,18 +69,16 @@ static void set_sizes(struct leakmon_bpf *skeleton, const struct loader_config *
 }
 
 /*
- * Who shares a target's memory is watched where probes do not see it. Without sched_prepare_exec
- * (before 6.10) probes of uprobe_multi are not used: see feature_probe.c.
+ * Who shares a target's memory is watched where probes do not see it. Kernels without
+ * sched_prepare_exec (before 6.10) do not use probes of uprobe_multi: see feature_probe.c.
  */
-static void set_sharers(struct leakmon_bpf *skeleton, const struct loader_config *config)
+static void set_sharers(struct leakmon_bpf *skeleton, const struct loader_config *config,
+			bool prepares_exec)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
 	bool wanted = config->method != ATTACH_PERF;
 
 	bpf_program__set_autoload(skeleton->progs.process_wakes, wanted);
-	bpf_program__set_autoload(skeleton->progs.process_prepare_exec,
-				  wanted && btf && tracepoint_has(btf, "sched_prepare_exec", "p"));
-	btf__free(btf);
+	bpf_program__set_autoload(skeleton->progs.process_prepare_exec, wanted && prepares_exec);
 }
 
 /* Without --mappings their programs stay out of the kernel, and their maps are as small as can be.
@@ -240,24 +236,47 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 	return 0;
 }
 
+static struct leakmon_bpf *open_skeleton(const struct loader_config *config, bool prepares_exec)
+{
+	struct leakmon_bpf *skeleton = leakmon_bpf__open();
+
+	if (!skeleton)
+		return NULL;
+	set_knobs(skeleton, config);
+	set_sizes(skeleton, config);
+	set_sharers(skeleton, config, prepares_exec);
+	set_mappings(skeleton, config);
+	set_threads(skeleton, config);
+	set_heap(skeleton, config);
+	return skeleton;
+}
+
+/* *loaded is the caller's also when it fails; NULL: there is none. */
+static int load_skeleton(const struct loader_config *config, struct leakmon_bpf **loaded)
+{
+	int error = -ESRCH;
+
+	/* To look for a tracepoint in the kernel's types takes longer than to try, and it is there
+	 * on nearly all kernels that get this far. -ESRCH: it is not. */
+	for (int turn = 0; turn < 2 && error == -ESRCH; turn++) {
+		leakmon_bpf__destroy(*loaded);
+		*loaded = open_skeleton(config, turn == 0);
+		if (!*loaded)
+			return -errno;
+		error = leakmon_bpf__load(*loaded);
+	}
+	return error;
+}
+
 int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 {
 	struct bpf_side opened = {.max_sites = config->max_sites,
 				  .max_processes = config->max_processes};
-	struct leakmon_bpf *skeleton;
+	struct leakmon_bpf *skeleton = NULL;
 	int error;
 
 	loader_quiet_libbpf();
-	skeleton = leakmon_bpf__open();
-	if (!skeleton)
-		return loader_explain(-errno, config);
-	set_knobs(skeleton, config);
-	set_sizes(skeleton, config);
-	set_sharers(skeleton, config);
-	set_mappings(skeleton, config);
-	set_threads(skeleton, config);
-	set_heap(skeleton, config);
-	error = leakmon_bpf__load(skeleton);
+	error = load_skeleton(config, &skeleton);
 	if (!error)
 		error = leakmon_bpf__attach(skeleton);
 	if (!error)

@@ -209,6 +209,10 @@ void child_stop(struct child *child, struct dying *dying)
 	*child = (struct child){.fd = -1};
 }
 
+/* A second in all. */
+#define REAP_QUICK_TURNS 10
+#define REAP_TURNS 109
+
 static bool has_ended(pid_t pid)
 {
 	return waitpid(pid, NULL, WNOHANG) != 0;
@@ -218,11 +222,12 @@ void dying_reap(struct dying *dying, bool all)
 {
 	size_t kept = 0;
 
-	for (int turn = 0; all && turn < 100; turn++) {
+	/* Mostly it takes a millisecond or two. */
+	for (int turn = 0; all && turn < REAP_TURNS; turn++) {
 		dying_reap(dying, false);
 		if (!dying->pids.count)
 			break;
-		poll(NULL, 0, 10);
+		poll(NULL, 0, turn < REAP_QUICK_TURNS ? 1 : 10);
 	}
 	for (size_t i = 0; i < dying->pids.count; i++) {
 		if (!has_ended(dying->pids.items[i]))
