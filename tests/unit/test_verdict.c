@@ -149,6 +149,35 @@ static void messages_that_grow_in_a_queue_of_constant_length_leak(void **state)
 	watched_end(&watched);
 }
 
+/* A site that gains so many blocks evenly, in a process that holds `others` bytes besides. */
+static enum trend_verdict verdict_on_blocks(uint64_t blocks, uint64_t size, uint64_t others)
+{
+	struct watched watched;
+	enum trend_verdict verdict;
+
+	watched_begin(&watched);
+	watched.snapshot.processes.items[0].outstanding_count = 1;
+	for (unsigned i = 0; i < 64; i++) {
+		uint64_t count = 2 + blocks * i / 63;
+
+		watched.snapshot.processes.items[0].outstanding_bytes = others + count * size;
+		watched_read(&watched, (double)(count * size), count, 0);
+	}
+	verdict = watched.watch;
+	watched_end(&watched);
+	return verdict;
+}
+
+static void few_small_blocks_and_a_trifle_of_the_process_accuse_nobody(void **state)
+{
+	(void)state;
+	assert_int_equal(verdict_on_blocks(3, 2048, 0), TREND_STEADY);
+	assert_true(trend_is_suspect(verdict_on_blocks(63, 2048, 0)));
+	/* 126 KiB are more than a ten-thousandth of 1 GiB, and less than one of 2 GiB. */
+	assert_true(trend_is_suspect(verdict_on_blocks(63, 2048, 1ull << 30)));
+	assert_int_equal(verdict_on_blocks(63, 2048, 2ull << 30), TREND_STEADY);
+}
+
 #define SEEDS 4
 
 /* How often the word changes once it is leaking, in triage and in the watch together. */
@@ -194,6 +223,7 @@ int main(void)
 		cmocka_unit_test(a_leak_that_rises_in_every_reading_stays_leaking),
 		cmocka_unit_test(a_cache_that_is_full_stays_a_plateau),
 		cmocka_unit_test(messages_that_grow_in_a_queue_of_constant_length_leak),
+		cmocka_unit_test(few_small_blocks_and_a_trifle_of_the_process_accuse_nobody),
 		cmocka_unit_test(what_is_called_a_leak_stays_one_while_it_leaks),
 	};
 

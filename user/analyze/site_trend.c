@@ -245,6 +245,36 @@ static void series_judge(struct site_trend *trend, const struct history *history
 	trend->verdict = verdict_of(trend, history, series);
 }
 
+/* So few blocks more are no growth yet, unless they are large or it is the blocks that grow; */
+#define BLOCKS_MIN 4
+#define BLOCKS_LARGE (64 * 1024.0)
+/* nor is so small a share of what the process holds. */
+#define PROCESS_SHARE 1e-4
+
+static bool grew_too_little(const struct history *history, const struct history_site *site)
+{
+	const struct history_series *series = &site->series, *all;
+	struct history_point last = series->points.items[series->points.count - 1], low = last;
+	double bytes, held = 0;
+
+	for (size_t i = 0; i < series->points.count; i++) {
+		low.bytes = MIN(low.bytes, series->points.items[i].bytes);
+		low.count = MIN(low.count, series->points.items[i].count);
+	}
+	/* Where it was not there yet it held nothing. */
+	if (series->first)
+		low.bytes = low.count = 0;
+	bytes = (double)(last.bytes - low.bytes);
+	if (last.count - low.count < BLOCKS_MIN && bytes < BLOCKS_LARGE && !blocks_grow(series))
+		return true;
+	if (site->process_index < history->processes.count) {
+		all = &history->processes.items[site->process_index].series;
+		held = all->points.count ? (double)all->points.items[all->points.count - 1].bytes
+					 : 0;
+	}
+	return bytes < PROCESS_SHARE * held;
+}
+
 void site_trend_of(struct site_trend *trend, const struct history *history,
 		   const struct history_site *site)
 {
@@ -254,6 +284,9 @@ void site_trend_of(struct site_trend *trend, const struct history *history,
 	series_judge(trend, history, series);
 	if (!series->points.count)
 		return;
+	trend->too_little = trend_is_suspect(trend->verdict) && grew_too_little(history, site);
+	if (trend->too_little)
+		trend->verdict = TREND_STEADY;
 	count = series->points.items[series->points.count - 1].count;
 	trend->has_ages = count && series->points.items[series->points.count - 1].oldest_ns;
 	for (size_t i = 0; trend->has_ages && i < SITE_AGES_MAX_; i++)
@@ -323,6 +356,8 @@ static void evidence_print(FILE *out, const struct site_trend *trend)
 	age_print(out, trend);
 	if (trend->verdict == TREND_GROWING && trend->low_points_rise)
 		fputs(", its low points rise all the time", out);
+	if (trend->too_little)
+		fputs(", rises, but by too little yet", out);
 	if (trend_is_suspect(trend->verdict) && trend->blocks_grow)
 		fputs(", its blocks are replaced by larger ones", out);
 }

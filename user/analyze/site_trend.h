@@ -32,6 +32,8 @@ struct site_trend {
 					       site_age_limits_ns[i] old; only if has_ages */
 	bool has_ages;
 	bool low_points_rise; /* from each eighth of the time to the next */
+	bool too_little;      /* it would be suspect but for a growth of a few small blocks, or of
+				 a ten-thousandth of what its process holds */
 	bool blocks_grow;     /* they are replaced, and hold more for being larger, not for being
 				 more: their age says nothing then */
 };
