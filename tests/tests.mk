@@ -19,7 +19,7 @@ OLDER       := $(addprefix $(B)/workloads/older_,static musl)
 DRIPPER     := $(B)/workloads/dripper_musl
 WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c)) \
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
-	$(PORTABLE) $(OLDER) $(DRIPPER) $(addprefix $(B)/workloads/,operators_static alone_static)
+	$(PORTABLE) $(OLDER) $(DRIPPER) $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static)
 
 .PHONY: test unit e2e truth test-vm
 
@@ -98,6 +98,11 @@ $(PORTABLE): $(B)/workloads/portable_%: tests/workloads/portable.c tests/workloa
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
+
+$(B)/workloads/mallinfo_static: tests/workloads/mallinfo.c $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) -static $(WORKLOAD_CFLAGS) $< -o $@
 
 $(B)/workloads/operators_static: tests/workloads/operators.cc $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)

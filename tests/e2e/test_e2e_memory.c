@@ -121,6 +121,34 @@ static void blocks_with_their_own_mappings_are_counted_apart(void **state)
 			 number_at(json_object_get(process, "allocator"), "mapped_bytes"));
 }
 
+/* There the arenas are in the program's own data, and so is its version, if it is at all. */
+static void a_static_programs_parts_are_mallinfos(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "mallinfo_static");
+
+	workload_do(harness, target, "mixed");
+	compare(harness, target);
+	workload_do(harness, target, "fast");
+	workload_do(harness, target, "mapped");
+	compare(harness, target);
+}
+
+/* What is not known is said, and is part of the sum all the same. */
+static void of_another_c_library_the_reason_is_given(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "portable_musl");
+	json_t *process;
+
+	workload_do(harness, target, "go");
+	process = MEMORY(harness, target);
+	assert_true(json_is_null(json_object_get(process, "allocator")));
+	assert_non_null(strstr(text_at(process, "not_known"), "not glibc's"));
+	assert_int_equal(number_at(share_at(process, "parts", "live_blocks"), "resident_bytes"), 0);
+	expect_sums(process);
+}
+
 /* It says so before, and the kernel says it afterwards; to the page. */
 static void what_malloc_trim_gives_back_is_known_before(void **state)
 {
@@ -315,6 +343,8 @@ int main(void)
 		e2e_test(fast_bins_and_a_full_cache_are_mallinfos),
 		e2e_test(sixty_four_arenas_are_mallinfos),
 		e2e_test(blocks_with_their_own_mappings_are_counted_apart),
+		e2e_test(a_static_programs_parts_are_mallinfos),
+		e2e_test(of_another_c_library_the_reason_is_given),
 		e2e_test(what_malloc_trim_gives_back_is_known_before),
 		e2e_test(each_cause_of_growth_gets_its_sentence),
 		e2e_test(huge_pages_of_which_a_tenth_is_used_are_no_leak),
