@@ -32,6 +32,7 @@ struct target_options {
 	char **command;	     /* NULL-terminated argv to start, or NULL; owned */
 	bool follow_forks;   /* what targets fork become targets */
 	bool everywhere;     /* every process, by probes on files and not on processes */
+	bool come_later;     /* none now: whoever runs finds them */
 	bool silent_command; /* what it prints is not shown: the terminal is taken */
 };
 

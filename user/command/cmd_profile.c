@@ -16,8 +16,7 @@ static int check(void *options, const struct given *given)
 {
 	struct profile_options *profile = options;
 
-	if (targets_require(&profile->session.targets, "leakmon profile -p PID"))
-		return -EINVAL;
+	profile->session.targets.come_later = targets_none(&profile->session.targets);
 	return session_options_check(&profile->session, given);
 }
 
@@ -56,15 +55,18 @@ static const struct profile_options defaults = {
 const struct command command_profile = {
 	.name = "profile",
 	.summary = "show which call stacks grow, at 1% of the processes' speed",
-	.usage = "  leakmon profile TARGET [OPTION...] [INTERVAL [COUNT]]\n"
+	.usage = "  leakmon profile [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
 		 "  leakmon profile [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
 	.about = "Tracks everything for a moment, takes the probes away, and looks later, from\n"
 		 "outside, whether the blocks of that moment are still there and untouched: what\n"
-		 "grows, by call stack, with bounds. Cheap enough to leave running. It reports\n"
-		 "every INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the\n"
-		 "end. A leak is called one after about 13 minutes; it ranks first long before.\n",
+		 "grows, by call stack, with bounds. Cheap enough to leave running. Without a\n"
+		 "target: up to 16 processes of this machine whose heap grows for sure, as they\n"
+		 "come and go. It reports every INTERVAL seconds (5), COUNT times (until\n"
+		 "Ctrl-C), and once more at the end. A leak is called one after about 13\n"
+		 "minutes; it ranks first long before.\n",
 	.examples =
 		"  leakmon profile -p 1234 60            a report every minute until Ctrl-C\n"
+		"  leakmon profile 60                    of what grows on this machine\n"
 		"  leakmon profile -p 1234 --overhead 0.2% 300\n"
 		"                                        cheaper, and slower to tell\n"
 		"  leakmon profile -n worker --format prom --textfile-dir /var/lib/node-exporter "

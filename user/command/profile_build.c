@@ -150,6 +150,8 @@ static int build(struct profile_run *run, struct profile_report *report)
 			target->growth = growth_of(&report->processes.items[i]);
 	}
 	sum_up(run, report);
+	if (run->choice)
+		profile_choice_explain(run->choice, report);
 	profile_report_rank(report, run->options->session.output.report.top);
 	return error;
 }

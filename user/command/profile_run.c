@@ -564,10 +564,29 @@ static int tend_target(struct profile_run *run, struct profile_target *target)
 	return look_where_due(run, target);
 }
 
+/* Those that leave have not ended, and nobody reports them. */
+static int choose_targets(struct profile_run *run)
+{
+	int error = targets_follow(run);
+
+	if (error || !run->choice)
+		return error;
+	error = profile_choice_tend(run->choice, run->session, run->open ? run->open->pid : 0);
+	for (size_t i = run->targets.count; i-- > 0;) {
+		struct profile_target *target = run->targets.items[i];
+
+		if (target->ended || targets_find(run->session, target->pid))
+			continue;
+		target_free(run, target);
+		run->targets.items[i] = run->targets.items[--run->targets.count];
+	}
+	return error ? error : targets_follow(run);
+}
+
 static int tend_targets(struct profile_run *run)
 {
 	struct profile_target *next = NULL;
-	int error = targets_follow(run);
+	int error = choose_targets(run);
 
 	for (size_t i = 0; i < run->targets.count && !error; i++)
 		error = tend_target(run, run->targets.items[i]);
@@ -664,6 +683,7 @@ void profile_run_settle(struct profile_run *run)
 static int begin(void *context, struct session *session)
 {
 	struct profile_run *run = context;
+	const struct schedule *schedule = &run->options->session.schedule;
 	int error = look_open(&run->look);
 
 	run->session = session;
@@ -679,6 +699,12 @@ static int begin(void *context, struct session *session)
 		return error;
 	}
 	probe_cost_calibrate(&session->bpf, &session->target_config, &run->calibration);
+	if (run->options->session.targets.come_later) {
+		run->choice = profile_choice_new((double)schedule->interval_ns / 1e9,
+						 run->options->overhead);
+		if (!run->choice)
+			return -ENOMEM;
+	}
 	run->cpu_begin_s = profile_cpu_s();
 	turns_begin(&run->turns, run->options->overhead, profile_now_s(run));
 	return tend(run);
@@ -711,6 +737,7 @@ static void end(void *context)
 	for (size_t i = 0; i < run->targets.count; i++)
 		target_free(run, run->targets.items[i]);
 	vec_free(&run->targets);
+	profile_choice_free(run->choice);
 	if (run->timer_fd >= 0)
 		close(run->timer_fd);
 }

@@ -7,6 +7,7 @@
 
 #include "analyze/trend.h"
 #include "command/command.h"
+#include "command/profile_choice.h"
 #include "command/profile_window.h"
 #include "profile/pace.h"
 #include "profile/profile_report.h"
@@ -33,6 +34,7 @@ struct profile_target {
 struct profile_run {
 	const struct profile_options *options;
 	struct session *session;
+	struct profile_choice *choice; /* NULL: targets are named */
 	struct look look;
 	struct probe_calibration calibration;
 	VEC(struct profile_target *) targets; /* owned */

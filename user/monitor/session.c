@@ -535,8 +535,9 @@ static int open_stages(struct session *session)
 		.combined_only = options->tracking.combined_only,
 		.keep_blocks = options->output.report.show_allocs,
 		.only_by_dead = options->tracking.by_dead_threads,
-		.keep_exited = !session->selector && (!options->targets.follow_forks ||
-						      test_report_is_wanted(&options->output)),
+		.keep_exited =
+			!session->selector && !options->targets.come_later &&
+			(!options->targets.follow_forks || test_report_is_wanted(&options->output)),
 		.sample_rate = options->tracking.sample_rate,
 		.sample_bytes = options->tracking.sample_bytes,
 		.containers = session->containers,
@@ -627,7 +628,8 @@ static int open_selector(struct session *session)
 	thread_libraries_register(&session->processes->dsos);
 	data_modules_register(&session->processes->dsos);
 	open = selector_is_open(session->selector);
-	session->many = open || options->targets.pids.count > 1 || options->targets.follow_forks;
+	session->many = open || options->targets.pids.count > 1 || options->targets.follow_forks ||
+			options->targets.come_later;
 	if (!open) {
 		selector_free(session->selector);
 		session->selector = NULL;

@@ -222,7 +222,8 @@ static int on_child(void *context)
 /* Nothing to report, and nothing that may come. */
 static bool all_gone(struct watch *watch)
 {
-	return !watch->session.selector && !targets_alive(&watch->session);
+	return !watch->session.selector && !watch->session.options->targets.come_later &&
+	       !targets_alive(&watch->session);
 }
 
 static bool is_done(void *context)

@@ -67,6 +67,18 @@ static void memory_write(struct json_writer *json, const struct profile_report_p
 		json_put_null(json, "explained");
 }
 
+static void chosen_write(struct json_writer *json, const struct profile_report_process *process)
+{
+	if (process->chosen_confidence <= 0) {
+		json_put_null(json, "chosen");
+		return;
+	}
+	json_open(json, "chosen", '{');
+	json_put_real(json, "heap_bytes_per_s", process->chosen_per_s);
+	json_put_real(json, "confidence", process->chosen_confidence);
+	json_close(json, '}');
+}
+
 static void process_write(struct json_writer *json, const struct profile_report_process *process)
 {
 	const struct interval *net = &process->judgement.net_blocks_per_s;
@@ -82,6 +94,7 @@ static void process_write(struct json_writer *json, const struct profile_report_
 	json_put_number(json, "samples", process->samples);
 	json_put_number(json, "dropped", process->dropped);
 	json_put_number(json, "unfollowed", process->unfollowed);
+	chosen_write(json, process);
 	json_open(json, "net_growth", '{');
 	json_put_real(json, "blocks_per_s", net->estimate);
 	json_put_real(json, "low", net->low);
@@ -118,6 +131,10 @@ int profile_json_write(FILE *out, const struct profile_report *report)
 	json_put_number(&json, "windows", report->windows);
 	json_put_real(&json, "tracked_s", report->tracked_s);
 	json_put_number(&json, "samples", report->samples);
+	if (report->choosing)
+		json_put_number(&json, "watched", report->watched);
+	else
+		json_put_null(&json, "watched");
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(&json, &report->processes.items[i]);

@@ -91,6 +91,9 @@ static void process_write(FILE *out, const struct profile_report *report,
 	fprintf(out, ")%s%s: %zu windows, %.2f s tracked, %.2f%% of its CPU time spent\n",
 		style->plain, process->exited ? ", which has ended" : "",
 		process->judgement.windows, process->judgement.tracked_s, 100 * process->spent);
+	if (process->chosen_confidence > 0)
+		fprintf(out, "   chosen: its heap grows by %s/s, at a confidence of %.2f\n",
+			units_bytes(growth, process->chosen_per_s, ""), process->chosen_confidence);
 	if (!isnan(net->estimate) && isfinite(net->low))
 		fprintf(out, "   allocations - frees: %+.4g blocks/s (95%%: %+.4g to %+.4g)\n",
 			net->estimate, net->low, net->high);
@@ -106,8 +109,9 @@ static void process_write(FILE *out, const struct profile_report *report,
 		fprintf(out, "   %llu allocations found no room: their windows were left out\n",
 			(unsigned long long)process->dropped);
 	if (process->unfollowed)
-		fprintf(out, "   %llu allocations came from call stacks beyond the limit, which are "
-			     "not followed\n",
+		fprintf(out,
+			"   %llu allocations came from call stacks beyond the limit, which are "
+			"not followed\n",
 			(unsigned long long)process->unfollowed);
 	for (size_t i = 0; i < process->sites.count; i++)
 		site_write(out, report, &process->sites.items[i]);
@@ -130,6 +134,9 @@ int profile_text_write(FILE *out, const struct profile_report *report)
 		100 * report->limit);
 	if (!report->measured)
 		fputs("   what a trap costs could not be measured: it is a guess\n", out);
+	if (report->choosing)
+		fprintf(out, "   chosen: %zu of %zu processes, whose heap grows for sure\n",
+			report->processes.count, report->watched);
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(out, report, &report->processes.items[i]);
 	return output_finish(out);

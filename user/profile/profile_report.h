@@ -37,6 +37,8 @@ struct profile_report_process {
 	uint64_t unfollowed;		       /* those of call stacks that there was no room for */
 	VEC(struct profile_report_site) sites; /* those that surely grow most first */
 	size_t sites_total;
+	/* Why the triage chose it; a confidence of 0: it did not. */
+	double chosen_per_s, chosen_confidence;
 };
 
 struct profile_report {
@@ -49,6 +51,8 @@ struct profile_report {
 	double tracked_s;
 	double cpu_s; /* of leakmon itself so far */
 	uint64_t rss_bytes;
+	bool choosing; /* there is no target: the triage chooses among so many processes */
+	size_t watched;
 	bool colour;
 	VEC(struct profile_report_process) processes; /* that grow most first */
 };

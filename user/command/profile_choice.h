@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `leakmon profile` without a target: who is profiled is the triage's choice. The processes whose
+ * heap grows for sure, the most urgent first, and no more of them than there are places. One leaves
+ * when it ends, or when it has not been such a suspect for a while and another one waits.
+ */
+#ifndef LEAKMON_COMMAND_PROFILE_CHOICE_H
+#define LEAKMON_COMMAND_PROFILE_CHOICE_H
+
+#include "monitor/session.h"
+#include "profile/profile_report.h"
+
+#define PROFILE_PLACES 16
+
+struct profile_choice;
+
+/* Polls so often at most, and uses no more than a share of one core. NULL after a message. */
+struct profile_choice *profile_choice_new(double interval_s, double budget);
+void profile_choice_free(struct profile_choice *choice);
+
+/*
+ * From time to time: polls, when that is due, and lets processes join and leave the session; `busy`
+ * (0: nobody) stays. Those that leave are marked as ended. 0, or -errno after a message.
+ */
+int profile_choice_tend(struct profile_choice *choice, struct session *session, pid_t busy);
+
+/* Why a process was chosen, and how many are watched. */
+void profile_choice_explain(const struct profile_choice *choice, struct profile_report *report);
+
+#endif
