@@ -64,7 +64,8 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		 "--window `2h`: out of range, expected 1s to 1h"},
 		{"leakmon triage -p 1", "--pid is not supported by `leakmon triage`, only by "
 					"watch, profile, record, retain, "
-					"threads, top and doctor: see `leakmon help triage`"},
+					"threads, memory, top and doctor: see "
+					"`leakmon help triage`"},
 		{"leakmon --kernel -p 1",
 		 "--pid is for `leakmon watch`: the kernel's memory belongs to no process"},
 		{"leakmon --kernel --trace", "--trace is for `leakmon watch`: the kernel's memory"},
