@@ -23,8 +23,8 @@ static const struct option_row general_rows[] = {
 	 .offset = offsetof(struct general_options, help)},
 	{"version", 0, NULL, "print the version", value_set_flag,
 	 .offset = offsetof(struct general_options, version)},
-	{"completion", 0, "bash|fish|zsh", "print the completion script for a shell", value_set_word,
-	 .offset = offsetof(struct general_options, completion), .hidden = true},
+	{"completion", 0, "bash|fish|zsh", "print the completion script for a shell",
+	 value_set_word, .offset = offsetof(struct general_options, completion), .hidden = true},
 };
 const struct option_group general_group = {"General", general_rows, ARRAY_SIZE(general_rows)};
 

@@ -95,7 +95,7 @@ struct heap_image {
 	VEC(struct heap_image_thread) threads;
 	VEC(struct ended_stack) ended;
 	const char *why_not_ended; /* static; NULL: all are known */
-	VEC(struct zone) zones;	  /* ascending, not overlapping */
+	VEC(struct zone) zones;	   /* ascending, not overlapping */
 
 	bool stopped;		     /* what follows is of one moment */
 	const char *why_not_stopped; /* static; NULL if it was, or was not to be */
