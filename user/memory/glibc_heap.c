@@ -188,6 +188,9 @@ static uint64_t top_size(struct reading *reading, const struct heap_span *span)
 	return MIN(header[1] & ~CHUNK_FLAGS, span->end - span->top);
 }
 
+/* A page is read for each chunk of the list: what is behind so many stays counted by its size. */
+#define UNSORTED_MAX 16384
+
 /* What newly freed chunks pass through: they count as unsorted, and not by their size. */
 static void add_unsorted(struct reading *reading, const struct malloc_arena *arena)
 {
@@ -197,7 +200,8 @@ static void add_unsorted(struct reading *reading, const struct malloc_arena *are
 	if (peek_words(&reading->peek, head + 16, &chunk, 1))
 		return;
 	/* Lists of other threads may change: no longer than there are chunks. */
-	for (uint64_t i = heap->uses[HEAP_BINS].chunks; i && chunk != head; i--) {
+	for (uint64_t i = MIN(heap->uses[HEAP_BINS].chunks, UNSORTED_MAX); i && chunk != head;
+	     i--) {
 		uint64_t size;
 
 		if (!heap_spans_at(&reading->spans, chunk) ||

@@ -52,8 +52,9 @@ struct glibc_heap {
 	bool mapped_known;		       /* mapped_bytes is */
 	struct heap_share uses[HEAP_USE_MAX_]; /* of all arenas */
 	uint64_t system_bytes, trimmable;
-	uint64_t unsorted_bytes, small_bytes, large_bytes; /* of HEAP_BINS */
-	uint64_t largest_free;				   /* without a gap */
+	/* Of HEAP_BINS; of an unsorted list that is very long, the rest counts by its size. */
+	uint64_t unsorted_bytes, small_bytes, large_bytes;
+	uint64_t largest_free; /* without a gap */
 	size_t broken_spans, broken_lists, absent_spans;
 	bool changed; /* arenas are there, and changed whenever they were read */
 };

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
@@ -81,10 +82,14 @@ static const uint64_t *peek_page(struct peek *peek, uint64_t page)
 
 	if (peek->pages[slot] && peek->addresses[slot] == page)
 		return peek->pages[slot];
+	if (peek->absent[slot] == page + 1)
+		return NULL;
 	if (!peek->is_present || !peek->is_present(peek->known, page)) {
 		pagemap_read(peek->pagemap, page, &entry, 1);
-		if (!pagemap_is_present(entry))
+		if (!pagemap_is_present(entry)) {
+			peek->absent[slot] = page + 1;
 			return NULL;
+		}
 	}
 	if (!peek->pages[slot])
 		peek->pages[slot] = malloc(MEMORY_PAGE);
@@ -140,6 +145,7 @@ void peek_forget(struct peek *peek)
 {
 	for (size_t i = 0; i < PEEK_PAGES; i++)
 		peek->addresses[i] = UINT64_MAX;
+	memset(peek->absent, 0, sizeof(peek->absent));
 }
 
 void peek_free(struct peek *peek)

@@ -59,6 +59,7 @@ struct peek {
 	const void *known;
 	uint64_t *pages[PEEK_PAGES];
 	uint64_t addresses[PEEK_PAGES];
+	uint64_t absent[PEEK_PAGES]; /* a page that was not there, + 1; 0: none */
 };
 
 /* `count` words at an 8-aligned address. 0; -EFAULT: not there, or not present; -ENOMEM;

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Words of a process, its own here: nothing that is not there is brought in for them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "proc/process_memory.h"
+
+struct scene {
+	struct peek peek;
+	uint64_t *words; /* of two pages: the first is there */
+};
+
+static struct scene make_scene(void)
+{
+	struct scene scene = {.peek = {.task = getpid(), .pagemap = pagemap_open(getpid())}};
+
+	scene.words = mmap(NULL, 2 * MEMORY_PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(scene.words, MAP_FAILED);
+	assert_int_equal(madvise(scene.words, 2 * MEMORY_PAGE, MADV_NOHUGEPAGE), 0);
+	scene.words[0] = 0x1234;
+	return scene;
+}
+
+static void free_scene(struct scene *scene)
+{
+	peek_free(&scene->peek);
+	close(scene->peek.pagemap);
+	munmap(scene->words, 2 * MEMORY_PAGE);
+}
+
+static int peek_at(struct scene *scene, size_t page, uint64_t *word)
+{
+	return peek_words(&scene->peek, (uint64_t)(uintptr_t)scene->words + page * MEMORY_PAGE,
+			  word, 1);
+}
+
+static bool is_there(struct scene *scene, size_t page)
+{
+	unsigned char there = 0;
+
+	assert_int_equal(mincore((char *)scene->words + page * MEMORY_PAGE, MEMORY_PAGE, &there),
+			 0);
+	return there & 1;
+}
+
+static void what_is_not_there_is_not_brought_in(void **state)
+{
+	struct scene scene = make_scene();
+	uint64_t word = 0;
+
+	(void)state;
+	assert_int_equal(peek_at(&scene, 0, &word), 0);
+	assert_int_equal(word, 0x1234);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(peek_at(&scene, 1, &word), -EFAULT);
+	assert_false(is_there(&scene, 1));
+	free_scene(&scene);
+}
+
+/* Both what was there and what was not are of the moment of the first look. */
+static void what_was_seen_holds_until_it_is_forgotten(void **state)
+{
+	struct scene scene = make_scene();
+	uint64_t word = 0;
+
+	(void)state;
+	assert_int_equal(peek_at(&scene, 0, &word), 0);
+	assert_int_equal(peek_at(&scene, 1, &word), -EFAULT);
+	scene.words[0] = 0x5678;
+	scene.words[MEMORY_PAGE / 8] = 0x9abc;
+	assert_int_equal(peek_at(&scene, 0, &word), 0);
+	assert_int_equal(word, 0x1234);
+	assert_int_equal(peek_at(&scene, 1, &word), -EFAULT);
+	peek_forget(&scene.peek);
+	assert_int_equal(peek_at(&scene, 0, &word), 0);
+	assert_int_equal(word, 0x5678);
+	assert_int_equal(peek_at(&scene, 1, &word), 0);
+	assert_int_equal(word, 0x9abc);
+	free_scene(&scene);
+}
+
+static void an_odd_address_is_no_word(void **state)
+{
+	struct scene scene = make_scene();
+	uint64_t word;
+
+	(void)state;
+	assert_int_equal(peek_words(&scene.peek, (uint64_t)(uintptr_t)scene.words + 4, &word, 1),
+			 -EFAULT);
+	free_scene(&scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_not_there_is_not_brought_in),
+		cmocka_unit_test(what_was_seen_holds_until_it_is_forgotten),
+		cmocka_unit_test(an_odd_address_is_no_word),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
