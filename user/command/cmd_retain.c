@@ -613,6 +613,21 @@ static bool is_done(void *context)
 	return tracking->done;
 }
 
+/* Why a run that ended with `code` has not looked at anything. Returns the exit code. */
+static int explain_nothing(int code)
+{
+	if (interrupt_check()) {
+		if (code == EXIT_OK)
+			log_info("interrupted before the INTERVAL had passed: nothing was looked "
+				 "at");
+		return interrupt_exit_code(EXIT_ERROR);
+	}
+	if (code == EXIT_OK)
+		log_error("no process was left to look at: give a shorter INTERVAL");
+	log_error("to see what the heap itself tells, without probes: leakmon retain --census");
+	return code == EXIT_OK ? EXIT_ERROR : code;
+}
+
 /* Watches for an interval first, so that blocks have call stacks. Returns the exit code. */
 static int retain_run_tracked(const struct retain_options *options)
 {
@@ -628,13 +643,8 @@ static int retain_run_tracked(const struct retain_options *options)
 		code = watch_run(&watched, &(struct report_sink){.take = take,
 								 .is_done = is_done,
 								 .context = &tracking});
-	if (!error && code == EXIT_OK && !tracking.run.runs) {
-		log_error("no process was left to look at: give a shorter INTERVAL");
-		code = EXIT_ERROR;
-	}
-	if (!error && code != EXIT_OK && !tracking.run.runs)
-		log_error("to see what the heap itself tells, without probes: leakmon retain "
-			  "--census");
+	if (!error && !tracking.run.runs)
+		code = explain_nothing(code);
 	for (size_t i = 0; i < tracking.images.count; i++)
 		retain_close(tracking.images.items[i]);
 	vec_free(&tracking.images);
