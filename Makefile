@@ -44,8 +44,10 @@ LINK_LIBS := $(if $(filter 1,$(STATIC)),$(STATIC_LIBS),$(LIBS))
 ARCH     := x86_64
 ARCH_BPF := x86
 
+# No path of the machine that it was built on: line information goes into the program.
 # clang 14 cannot put the result of an atomic addition to use without the v3 instruction set.
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH_BPF) -D__bpf__ -Iinclude -Ibpf \
+	-ffile-prefix-map=$(CURDIR)=. \
 	-I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -Wall -Wno-unused-function -MMD -MP
 
 SOURCES  := $(sort $(wildcard user/*.c user/*/*.c user/arch/$(ARCH)/*.c))
