@@ -180,6 +180,17 @@ int suppressions_apply(struct suppressions *suppressions, struct report *report)
 	return error;
 }
 
+struct suppressed_total suppressions_total(const struct report_process *process)
+{
+	struct suppressed_total total = {0};
+
+	for (size_t i = 0; i < process->suppressed.count; i++) {
+		total.bytes += process->suppressed.items[i].site->bytes;
+		total.blocks += process->suppressed.items[i].site->count;
+	}
+	return total;
+}
+
 uint64_t suppressions_heap_bytes(const struct report *report)
 {
 	uint64_t bytes = 0;

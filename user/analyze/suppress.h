@@ -42,6 +42,12 @@ struct suppression *suppressions_find(struct suppressions *suppressions,
  */
 int suppressions_apply(struct suppressions *suppressions, struct report *report);
 
+/* What was taken out of a process's part of a report. */
+struct suppressed_total {
+	uint64_t bytes, blocks;
+};
+struct suppressed_total suppressions_total(const struct report_process *process);
+
 /* Outstanding heap bytes that were taken out of a report. */
 uint64_t suppressions_heap_bytes(const struct report *report);
 

@@ -7,6 +7,7 @@
 #include "analyze/family.h"
 #include "analyze/history.h"
 #include "analyze/site_kind.h"
+#include "analyze/suppress.h"
 #include "output/formats.h"
 #include "output/output.h"
 
@@ -326,17 +327,13 @@ void output_json_threads_write(struct json_writer *json, const struct snapshot *
 
 static void suppressed_write(struct json_writer *json, const struct report_process *ranked)
 {
-	uint64_t bytes = 0, blocks = 0;
+	struct suppressed_total total = suppressions_total(ranked);
 
 	if (!ranked->suppressed.count)
 		return;
-	for (size_t i = 0; i < ranked->suppressed.count; i++) {
-		bytes += ranked->suppressed.items[i].site->bytes;
-		blocks += ranked->suppressed.items[i].site->count;
-	}
 	json_open(json, "suppressed", '{');
-	json_put_number(json, "bytes", bytes);
-	json_put_number(json, "count", blocks);
+	json_put_number(json, "bytes", total.bytes);
+	json_put_number(json, "count", total.blocks);
 	json_put_number(json, "sites", ranked->suppressed.count);
 	json_close(json, '}');
 }

@@ -14,6 +14,7 @@
 #include "analyze/history.h"
 #include "analyze/site_kind.h"
 #include "analyze/site_trend.h"
+#include "analyze/suppress.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -494,18 +495,14 @@ static void inexact_write(FILE *out, const struct snapshot_process *process)
 /* What --suppress accepts is counted above, and not listed. */
 static void suppressed_write(FILE *out, const struct report_process *ranked)
 {
-	uint64_t bytes = 0, blocks = 0;
+	struct suppressed_total total = suppressions_total(ranked);
 
 	if (!ranked->suppressed.count)
 		return;
-	for (size_t i = 0; i < ranked->suppressed.count; i++) {
-		bytes += ranked->suppressed.items[i].site->bytes;
-		blocks += ranked->suppressed.items[i].site->count;
-	}
 	fprintf(out,
 		"suppressed: %" PRIu64 " bytes in %" PRIu64 " allocations from %zu stacks that "
 		"--suppress accepts\n",
-		bytes, blocks, ranked->suppressed.count);
+		total.bytes, total.blocks, ranked->suppressed.count);
 }
 
 static void process_write(FILE *out, const struct report *report,
