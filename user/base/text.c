@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -134,4 +135,11 @@ char *text_inert(const char *text)
 		return NULL;
 	}
 	return copy;
+}
+
+const char *text_path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
 }

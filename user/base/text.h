@@ -30,4 +30,7 @@ void text_print_inert(FILE *out, const char *text);
 /* The same into a string that the caller frees, or NULL when out of memory. */
 char *text_inert(const char *text);
 
+/* What is behind the last slash; the whole path, if nothing is. Part of `path`. */
+const char *text_path_base(const char *path);
+
 #endif

@@ -44,18 +44,9 @@ static void explain(pid_t pid, int error)
 static int select_processes(const struct memory_options *options, struct selection *selection)
 {
 	struct selector_config config = targets_config(&options->targets);
-	struct selector *selector;
-	int error;
 
 	config.all = targets_none(&options->targets);
-	selector = selector_new(&config, NULL);
-	error = selector ? selector_list(selector, selection) : -ENOMEM;
-	if (error)
-		log_error("cannot list processes: %s", strerror(-error));
-	else
-		error = selection_explain(selection); /* it borrows from the selector */
-	selector_free(selector);
-	return error;
+	return selection_take(&config, selection);
 }
 
 /* One that was named must be read; of others, any may end or be somebody else's. */

@@ -367,15 +367,8 @@ static bool is_interrupted(const struct retain_options *options)
 static int select_processes(const struct retain_options *options, struct selection *selection)
 {
 	struct selector_config config = targets_config(&options->session.targets);
-	struct selector *selector = selector_new(&config, NULL);
-	int error = selector ? selector_list(selector, selection) : -ENOMEM;
 
-	if (error)
-		log_error("cannot list processes: %s", strerror(-error));
-	else
-		error = selection_explain(selection); /* it borrows from the selector */
-	selector_free(selector);
-	return error;
+	return selection_take(&config, selection);
 }
 
 static int run_once(struct retain_run *run)

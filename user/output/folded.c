@@ -34,13 +34,6 @@ static void output_folded_name_write(FILE *out, const char *name)
 	fputs(inert && *inert ? inert : "?", out);
 }
 
-static const char *path_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void output_folded_frame_write(FILE *out, const struct frame *frame)
 {
 	fputc(';', out);
@@ -48,7 +41,7 @@ static void output_folded_frame_write(FILE *out, const struct frame *frame)
 		output_folded_name_write(out, frame->function);
 	} else if (frame->module) {
 		fputc('[', out);
-		output_folded_name_write(out, path_base(frame->module));
+		output_folded_name_write(out, text_path_base(frame->module));
 		fprintf(out, "+0x%" PRIx64 "]", frame->module_offset);
 	} else {
 		fprintf(out, "[0x%" PRIx64 "]", frame->address);

@@ -38,19 +38,12 @@ static void text_write(FILE *out, const char *text)
 /* Functions that a test case is named after: the same from one build to the next. */
 #define NAMED_FRAMES 3
 
-static const char *path_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void frame_name_write(FILE *out, const struct frame *frame)
 {
 	if (frame->function) {
 		text_write(out, frame->function);
 	} else if (frame->module) {
-		text_write(out, path_base(frame->module));
+		text_write(out, text_path_base(frame->module));
 		fprintf(out, "+0x%" PRIx64, frame->module_offset);
 	} else {
 		fputs("?", out);
@@ -69,7 +62,7 @@ static void name_write(FILE *out, const struct report_site *site)
 		fprintf(out, "stack %016" PRIx64, site->id);
 	else if (frames->list.items[0].module) {
 		fputs(" [", out);
-		text_write(out, path_base(frames->list.items[0].module));
+		text_write(out, text_path_base(frames->list.items[0].module));
 		fputc(']', out);
 	}
 }

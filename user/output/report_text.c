@@ -32,13 +32,6 @@ static const struct text_style {
 	[true] = {"\033[1m", "\033[2m", "\033[0m"},
 };
 
-static const char *path_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void frame_write_named(FILE *out, const struct text_style *style, const struct frame *frame)
 {
 	text_print_inert(out, frame->function);
@@ -55,7 +48,7 @@ static void frame_write_named(FILE *out, const struct text_style *style, const s
 	}
 	if (frame->module) {
 		fprintf(out, " %s[", style->dim);
-		text_print_inert(out, path_base(frame->module));
+		text_print_inert(out, text_path_base(frame->module));
 		fprintf(out, "]%s", style->plain);
 	}
 }
@@ -66,7 +59,7 @@ static void frame_write_unnamed(FILE *out, const struct text_style *style,
 	fputs(style->dim, out);
 	if (frame->module) {
 		fputc('[', out);
-		text_print_inert(out, path_base(frame->module));
+		text_print_inert(out, text_path_base(frame->module));
 		fprintf(out, "+0x%" PRIx64 "]", frame->module_offset);
 	} else {
 		fprintf(out, "0x%" PRIx64, frame->address);

@@ -7,13 +7,6 @@
 #include "output/retain_format.h"
 #include "retain/template_types.h"
 
-static const char *path_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void write_thread(FILE *out, const struct retained_root *root)
 {
 	if (!root->tid && root->threads) {
@@ -32,7 +25,7 @@ static void write_thread(FILE *out, const struct retained_root *root)
 static void write_module(FILE *out, const char *module)
 {
 	fputs(" [", out);
-	text_print_inert(out, module && module[0] ? path_base(module) : "anonymous");
+	text_print_inert(out, module && module[0] ? text_path_base(module) : "anonymous");
 	fputc(']', out);
 }
 

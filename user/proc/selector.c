@@ -545,3 +545,16 @@ void selection_free(struct selection *selection)
 	vec_free(&selection->pids);
 	vec_free(&selection->unmatched);
 }
+
+int selection_take(const struct selector_config *config, struct selection *selection)
+{
+	struct selector *selector = selector_new(config, NULL);
+	int error = selector ? selector_list(selector, selection) : -ENOMEM;
+
+	if (error)
+		log_error("cannot list processes: %s", strerror(-error));
+	else
+		error = selection_explain(selection); /* it borrows from the selector */
+	selector_free(selector);
+	return error;
+}

@@ -81,6 +81,10 @@ void selection_free(struct selection *selection);
  */
 int selection_explain(const struct selection *selection);
 
+/* Lists once what is chosen. 0, or -errno after an error message, also for words that named
+ * nothing; to be freed in either case. */
+int selection_take(const struct selector_config *config, struct selection *selection);
+
 /* What a single word of a selector means. Internal to proc/. */
 
 struct word_list {

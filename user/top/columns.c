@@ -164,13 +164,6 @@ size_t cells_wrap(wchar_t *cells, const char *text, size_t width)
 /* How many callers a call stack's row names. */
 #define CALLERS_SHOWN 6
 
-static const char *path_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 void column_format_pid(const struct top_row *row, const struct top_column *column, size_t width,
 		       char *text)
 {
@@ -312,11 +305,12 @@ static void frame_print(FILE *out, const struct frame *frame, bool with_line)
 	if (frame->function)
 		fputs(frame->function, out);
 	else if (frame->module)
-		fprintf(out, "[%s+0x%" PRIx64 "]", path_base(frame->module), frame->module_offset);
+		fprintf(out, "[%s+0x%" PRIx64 "]", text_path_base(frame->module),
+			frame->module_offset);
 	else
 		fprintf(out, "0x%" PRIx64, frame->address);
 	if (with_line && frame->file && frame->line)
-		fprintf(out, " %s:%" PRIu32, path_base(frame->file), frame->line);
+		fprintf(out, " %s:%" PRIu32, text_path_base(frame->file), frame->line);
 }
 
 void column_format_where(const struct top_row *row, const struct top_column *column, size_t width,
