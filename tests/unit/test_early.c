@@ -36,7 +36,7 @@ static struct growth growth_after(enum course_kind kind, unsigned seed, double u
 
 		assert_int_equal(series_add(&series, now_s, &quantities), 0);
 	}
-	growth_of(&growth, &series);
+	growth_of(&growth, &series, NAN);
 	series_free(&series);
 	return growth;
 }

@@ -31,16 +31,21 @@ static void follow(struct series *series, const struct plan *plan)
 	}
 }
 
-static struct growth growth_after(const struct plan *plans, size_t count)
+static struct growth growth_since(double born_s, const struct plan *plans, size_t count)
 {
 	struct series series = {0};
 	struct growth growth;
 
 	for (size_t i = 0; i < count; i++)
 		follow(&series, &plans[i]);
-	growth_of(&growth, &series);
+	growth_of(&growth, &series, born_s);
 	series_free(&series);
 	return growth;
+}
+
+static struct growth growth_after(const struct plan *plans, size_t count)
+{
+	return growth_since(NAN, plans, count);
 }
 
 #define AFTER(...)                                                                                 \
@@ -143,7 +148,7 @@ static void a_batch_of_ten_minutes_is_no_leak_once_it_was_seen(void **state)
 		ramp.per_minute[QUANTITY_MAPPING] = 0;
 		follow(&series, &ramp);
 		if (i == 3) {
-			growth_of(&growth, &series);
+			growth_of(&growth, &series, NAN);
 			assert_int_equal(growth.verdict, TREND_CHURNING);
 			assert_float_equal(growth.confidence, 0, 0);
 		}
@@ -161,6 +166,81 @@ static void growth_is_measured_by_what_is_there(void **state)
 	assert_int_equal(growth.verdict, TREND_STEADY);
 	growth = AFTER({0, 300, {10240 * MIB, 50, 4, 9}, {6 * MIB, 0, 0, 0}});
 	assert_int_equal(growth.verdict, TREND_LEAKING);
+}
+
+/*
+ * 100 MiB when the watch begins, then 20 MiB a minute: at the last reading, at 175 s, there are
+ * 158.3 MiB, and two thirds of that over the age is the rate below which it is a warm-up: 20 MiB a
+ * minute where the process is up to 316.7 s old.
+ */
+static void a_process_that_starts_up_is_not_called_leaking(void **state)
+{
+	static const struct {
+		double born_s;
+		enum trend_verdict verdict;
+		bool warms_up;
+	} cases[] = {
+		{-1, TREND_GROWING, true},    {-141, TREND_GROWING, true},
+		{-143, TREND_LEAKING, false}, {-500, TREND_LEAKING, false},
+		{NAN, TREND_LEAKING, false},
+	};
+	const struct plan plan = {0, 180, {100 * MIB, 50, 4, 9}, {20 * MIB, 0, 0, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct growth growth = growth_since(cases[i].born_s, &plan, 1);
+
+		assert_int_equal(growth.verdict, cases[i].verdict);
+		assert_int_equal(growth.warms_up, cases[i].warms_up);
+		if (!isnan(cases[i].born_s))
+			assert_float_equal(growth.age_s, 175 - cases[i].born_s, 1e-6);
+		assert_int_equal(growth_is_worth_probes(&growth), !cases[i].warms_up);
+		assert_float_equal(growth.per_s * 60, 20 * MIB, 100);
+	}
+}
+
+/* What leaks since it began has not slowed down; what is old does not start up. */
+static void a_leak_of_a_young_process_and_a_small_one_of_an_old_one_are_leaks(void **state)
+{
+	const struct plan young = {0, 180, {MIB, 50, 4, 9}, {20 * MIB, 0, 0, 0}};
+	const struct plan old = {0, 180, {800 * MIB, 50, 4, 9}, {MIB, 0, 0, 0}};
+	struct growth growth = growth_since(-1, &young, 1);
+
+	(void)state;
+	assert_int_equal(growth.verdict, TREND_LEAKING);
+	assert_false(growth.warms_up);
+	growth = growth_since(-430, &old, 1);
+	assert_int_equal(growth.age_s, 605);
+	assert_int_equal(growth.verdict, TREND_LEAKING);
+	growth = growth_since(-420, &old, 1);
+	assert_int_equal(growth.verdict, TREND_GROWING);
+}
+
+/* A server opens the files of its tables one by one, and starts threads as work comes. */
+static void a_few_files_threads_and_mappings_make_no_leak(void **state)
+{
+	static const struct {
+		double per_minute[QUANTITY_MAX_];
+		enum trend_verdict verdict;
+	} cases[] = {
+		{{0, 0, 0, 5}, TREND_STEADY},	/* 15 files in all */
+		{{0, 0, 0, 9}, TREND_GROWING},	/* 26 */
+		{{0, 0, 0, 12}, TREND_LEAKING}, /* 35 */
+		{{0, 0, 1, 0}, TREND_STEADY},	/* 2 threads */
+		{{0, 0, 2, 0}, TREND_GROWING},	/* 5 */
+		{{0, 0, 4, 0}, TREND_LEAKING},	/* 11 */
+		{{0, 5, 0, 0}, TREND_STEADY},	/* 15 mappings */
+		{{0, 9, 0, 0}, TREND_GROWING},	/* 26 */
+		{{0, 12, 0, 0}, TREND_LEAKING}, /* 35 */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct plan plan = {0, 180, {100 * MIB, 50, 4, 9}, {0}};
+
+		memcpy(plan.per_minute, cases[i].per_minute, sizeof(plan.per_minute));
+		assert_int_equal(growth_after(&plan, 1).verdict, cases[i].verdict);
+	}
 }
 
 static void what_grows_ranks_before_what_does_not(void **state)
@@ -198,6 +278,9 @@ int main(void)
 		cmocka_unit_test(a_leak_that_ended_is_a_plateau),
 		cmocka_unit_test(a_batch_of_ten_minutes_is_no_leak_once_it_was_seen),
 		cmocka_unit_test(growth_is_measured_by_what_is_there),
+		cmocka_unit_test(a_process_that_starts_up_is_not_called_leaking),
+		cmocka_unit_test(a_leak_of_a_young_process_and_a_small_one_of_an_old_one_are_leaks),
+		cmocka_unit_test(a_few_files_threads_and_mappings_make_no_leak),
 		cmocka_unit_test(what_grows_ranks_before_what_does_not),
 		cmocka_unit_test(kinds_are_called_as_in_json),
 	};

@@ -14,8 +14,9 @@
 #define TICKS 200
 #define SEEDS 24
 
-/* A history of one process with one site of every kind. */
-static void history_make(struct history *history, uint64_t seed, size_t ticks)
+/* A history of one process with one site of every kind; it began when the history does. */
+static void history_make_every(struct history *history, uint64_t seed, size_t ticks,
+			       uint64_t tick_ns)
 {
 	struct simulated_site *sites = calloc(BEHAVIOURS, sizeof(*sites));
 	struct snapshot snapshot = {.has_ages = true};
@@ -29,13 +30,19 @@ static void history_make(struct history *history, uint64_t seed, size_t ticks)
 	}
 	for (size_t tick = 0; tick < ticks; tick++) {
 		snapshot.sequence++;
-		snapshot.monotonic_ns += TICK_NS;
+		snapshot.monotonic_ns += tick_ns;
+		process->age_ns = snapshot.monotonic_ns;
 		for (size_t i = 0; i < BEHAVIOURS; i++)
-			simulated_step(&sites[i], TICK_NS, &process->sites.items[i]);
+			simulated_step(&sites[i], tick_ns, &process->sites.items[i]);
 		assert_int_equal(history_add(history, &snapshot, NULL), 0);
 	}
 	free(sites);
 	snapshot_free(&snapshot);
+}
+
+static void history_make(struct history *history, uint64_t seed, size_t ticks)
+{
+	history_make_every(history, seed, ticks, TICK_NS);
 }
 
 static void matrix_print(size_t matrix[BEHAVIOURS][TREND_MAX_])
@@ -175,6 +182,38 @@ static void too_few_snapshots_give_no_verdict(void **state)
 	assert_int_equal(trend.verdict, TREND_TOO_EARLY);
 }
 
+/* Thirty snapshots in 2.9 s, in 9.9 s less than 10, and in 14.5 s. */
+static void nothing_leaks_before_ten_seconds_and_a_young_process_says_so(void **state)
+{
+	static const struct {
+		uint64_t tick_ns;
+		enum trend_verdict verdict;
+		const char *words;
+	} cases[] = {
+		{100000000, TREND_GROWING,
+		 ", too short to tell (2.9 s), warming up (started 3 s ago)"},
+		{341000000, TREND_GROWING,
+		 ", too short to tell (9.89 s), warming up (started 10 s ago)"},
+		{500000000, TREND_LEAKING, ", warming up (started 15 s ago)"},
+		{20000000000, TREND_LEAKING, "% of its blocks are over 1 min old"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		_cleanup_(history_free) struct history history = {0};
+		char evidence[EVIDENCE_SIZE];
+		struct site_trend trend;
+		size_t length, words = strlen(cases[i].words);
+
+		history_make_every(&history, 7, 30, cases[i].tick_ns);
+		site_trend_of(&trend, &history, &history.sites.items[LEAK_STEADY]);
+		assert_int_equal(trend.verdict, cases[i].verdict);
+		length = strlen(site_trend_evidence(&trend, evidence));
+		assert_true(length > words);
+		assert_string_equal(evidence + length - words, cases[i].words);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +223,7 @@ int main(void)
 		cmocka_unit_test(growth_ranks_only_what_grows_for_sure),
 		cmocka_unit_test(a_steady_leak_is_measured_to_the_byte_per_second),
 		cmocka_unit_test(too_few_snapshots_give_no_verdict),
+		cmocka_unit_test(nothing_leaks_before_ten_seconds_and_a_young_process_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

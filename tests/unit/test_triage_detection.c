@@ -161,7 +161,7 @@ static void node_poll(struct node *node, double now_s)
 static void node_judge(struct node *node)
 {
 	for (size_t i = 0; i < PROCESSES; i++)
-		growth_of(&node->processes[i].growth, &node->processes[i].series);
+		growth_of(&node->processes[i].growth, &node->processes[i].series, NAN);
 }
 
 static void node_end(struct node *node)

@@ -130,6 +130,8 @@ static void fixture_fill(struct fixture *fixture)
 				      .processes = 1,
 				      .now = {{2048000, 200, 65, NAN}},
 				      .growth = grown(QUANTITY_THREADS, TREND_GROWING, 0.1)};
+	fixture->processes[1].growth.warms_up = true;
+	fixture->processes[1].growth.age_s = 75;
 	fixture->processes[2] =
 		(struct triage_entry){.pid = 7,
 				      .comm = "cache",

@@ -65,7 +65,7 @@ static void watched_read(struct watched *watched, double bytes, uint64_t count, 
 	watched->snapshot.monotonic_ns = (uint64_t)((now_s + PAUSE_S) * 1e9);
 	assert_int_equal(series_add(&watched->series, now_s, &quantities), 0);
 	assert_int_equal(history_add(&watched->history, &watched->snapshot, NULL), 0);
-	growth_of(&growth, &watched->series);
+	growth_of(&growth, &watched->series, NAN);
 	site_trend_of(&trend, &watched->history, &watched->history.sites.items[0]);
 	watched->triage = growth.verdict;
 	watched->watch = trend.verdict;

@@ -339,6 +339,7 @@ static int process_add(struct history *history, const struct snapshot_process *s
 		return -ENOMEM;
 	memcpy(process->comm, seen->comm, sizeof(process->comm));
 	process->exited = seen->exited;
+	process->age_ns = seen->age_ns;
 	for (size_t i = 0; i < seen->sites.count; i++) {
 		const struct site *site = &seen->sites.items[i];
 

@@ -48,6 +48,7 @@ struct history_process {
 	char comm[16];	 /* untrusted */
 	char *container; /* untrusted, or NULL: in none, or not known; owned */
 	bool exited;
+	uint64_t age_ns; /* of the process at the latest snapshot; 0: not known */
 	struct history_series series;
 };
 

@@ -14,6 +14,9 @@
 #include "analyze/history.h"
 #include "analyze/trend.h"
 
+/* Nothing is called leaking that has been seen for less, however many snapshots there are. */
+#define SITE_LEAK_S 10.0
+
 struct site_trend {
 	/*
 	 * trend.verdict, but for three things that it does not see: where what was allocated early
@@ -34,6 +37,8 @@ struct site_trend {
 	bool low_points_rise; /* from each eighth of the time to the next */
 	bool too_little;      /* it would be suspect but for a growth of a few small blocks, or of
 				 a ten-thousandth of what its process holds */
+	bool too_short;	      /* it would be leaking, but for less than SITE_LEAK_S */
+	double process_age_s; /* 0: not known; it warms up below VERDICT_WARM_UP_S */
 	bool blocks_grow;     /* they are replaced, and hold more for being larger, not for being
 				 more: their age says nothing then */
 };
@@ -53,7 +58,7 @@ double site_trend_growth(const struct site_trend *trend);
  * One line of evidence, such as "+1.2 KiB/s (95%: +1.1 to +1.3), R² 0.98, 100% of the blocks it
  * allocated are still there". Returns text.
  */
-#define EVIDENCE_SIZE 256
+#define EVIDENCE_SIZE 320
 char *site_trend_evidence(const struct site_trend *trend, char text[EVIDENCE_SIZE]);
 
 #endif

@@ -19,6 +19,9 @@
 #define VERDICT_POINTS 64
 #define VERDICT_FOLD 8
 
+/* Processes that are younger fill caches, open files and start threads: theirs is a warm-up. */
+#define VERDICT_WARM_UP_S 600.0
+
 struct verdict_window {
 	struct trend trend; /* filled by verdict_judge() */
 	struct trend_point points[VERDICT_POINTS];

@@ -117,6 +117,16 @@ static bool slot_is_shown(const struct reading *reading, const struct lm_process
 	       (process->state == LM_PROCESS_EXITED && reading->options->keep_exited);
 }
 
+static uint64_t age_of(const struct lm_process *raw)
+{
+	struct timespec now;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return raw->start_boottime_ns ? now_ns - MIN(now_ns, raw->start_boottime_ns) : 0;
+}
+
 static void describe(struct snapshot_process *process, const struct lm_process *raw)
 {
 	char path[64], link[4096];
@@ -131,6 +141,7 @@ static void describe(struct snapshot_process *process, const struct lm_process *
 	process->threads.counted = process->exited;
 	if (process->exited)
 		return;
+	process->age_ns = age_of(raw);
 	thread_figures_count(&process->threads, (pid_t)raw->tgid);
 	snprintf(path, sizeof(path), "/proc/%u/exe", raw->tgid);
 	length = readlink(path, link, sizeof(link) - 1);

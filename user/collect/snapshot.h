@@ -128,6 +128,7 @@ struct snapshot_process {
 	char *exe; /* as /proc/PID/exe said while it lived, or NULL; untrusted; owned */
 	struct container *container; /* proc/container.h; NULL: none, or not known; owned */
 	bool exited;
+	uint64_t age_ns;       /* since it began; 0: not known, or it has ended */
 	bool exact;	       /* nothing of enum inexact_cause: every number below is exact */
 	uint32_t inexact;      /* 1 << enum inexact_cause; 0 if an older recording does not tell */
 	uint32_t hidden_tasks; /* SHARED_MEMORY: how many */

@@ -12,6 +12,7 @@
 
 #include "analyze/family.h"
 #include "analyze/site_kind.h"
+#include "analyze/verdict.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -81,7 +82,7 @@ static uint64_t process_key(const struct snapshot_process *process)
 /* All processes of one name in one container. */
 struct group {
 	const struct snapshot_process *process; /* one of them, for the labels; NULL: "other" */
-	uint64_t bytes, count, processes;
+	uint64_t bytes, count, processes, warming_up;
 	/* Of the families, where it is known of any process. */
 	uint64_t figures[FAMILY_MAX_][FAMILY_FIGURES_MAX];
 	bool known[FAMILY_MAX_][FAMILY_FIGURES_MAX];
@@ -109,6 +110,7 @@ static void group_add(struct group *group, const struct snapshot_process *proces
 	group->bytes += process->outstanding_bytes;
 	group->count += process->outstanding_count;
 	group->processes++;
+	group->warming_up += process->age_ns && (double)process->age_ns < VERDICT_WARM_UP_S * 1e9;
 	for (size_t id = 0; id < FAMILY_MAX_; id++)
 		figures_add(group, id, process);
 }
@@ -118,6 +120,7 @@ static void group_absorb(struct group *other, const struct group *group)
 	other->bytes += group->bytes;
 	other->count += group->count;
 	other->processes += group->processes;
+	other->warming_up += group->warming_up;
 	for (size_t id = 0; id < FAMILY_MAX_; id++) {
 		for (size_t i = 0; i < FAMILY_FIGURES_MAX; i++) {
 			other->figures[id][i] += group->figures[id][i];
@@ -181,6 +184,8 @@ static void totals_write(FILE *out, const struct groups *groups)
 		 offsetof(struct group, count)},
 		{"watched_processes", "Processes that are summed up here.",
 		 offsetof(struct group, processes)},
+		{"warming_up_processes", "How many of them are younger than ten minutes.",
+		 offsetof(struct group, warming_up)},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {

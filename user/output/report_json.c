@@ -8,6 +8,7 @@
 #include "analyze/history.h"
 #include "analyze/site_kind.h"
 #include "analyze/suppress.h"
+#include "analyze/verdict.h"
 #include "output/formats.h"
 #include "output/output.h"
 
@@ -347,6 +348,11 @@ static void process_write(struct json_writer *json, const struct report *report,
 	output_json_process_write(json, process);
 	json_put_number(json, "outstanding_bytes", process->outstanding_bytes);
 	json_put_number(json, "outstanding_count", process->outstanding_count);
+	if (process->age_ns) {
+		json_put_number(json, "age_ms", process->age_ns / 1000000);
+		json_put_bool(json, "warming_up",
+			      (double)process->age_ns < VERDICT_WARM_UP_S * 1e9);
+	}
 	json_put_number(json, "sites_total", ranked->sites_total);
 	output_json_ledgers_write(json, report->snapshot, process);
 	json_open(json, "sites", '[');

@@ -51,6 +51,8 @@ static void growth_write(struct json_writer *json, const struct growth *growth)
 	json_put_real(json, "recent", evidence->recent);
 	json_put_real(json, "consistency", evidence->consistency);
 	early_write(json, &growth->early);
+	json_put_bool(json, "warming_up", growth->warms_up);
+	json_put_real(json, "age_s", growth->age_s);
 	json_close(json, '}');
 }
 

@@ -21,6 +21,7 @@ struct suspect {
 	const char *scope;
 	const struct triage_entry *entry; /* the first of them, for the labels */
 	double per_s, memory_per_s, confidence, memory_bytes;
+	double warming_up; /* how many of them are */
 };
 
 struct suspects {
@@ -80,6 +81,7 @@ static int suspects_collect(struct suspects *suspects, const char *scope,
 		suspect->per_s += entry->growth.per_s;
 		suspect->memory_per_s += entry->growth.memory_per_s;
 		suspect->confidence = fmax(suspect->confidence, entry->growth.confidence);
+		suspect->warming_up += entry->growth.warms_up;
 		if (!isnan(entry->now.values[QUANTITY_HEAP]))
 			suspect->memory_bytes += entry->now.values[QUANTITY_HEAP];
 	}
@@ -113,6 +115,9 @@ static void suspects_write(FILE *out, const struct suspects *suspects)
 		 offsetof(struct suspect, memory_bytes)},
 		{"suspect_confidence_ratio", "That the growth is real and goes on.",
 		 offsetof(struct suspect, confidence)},
+		{"suspect_warming_up_processes",
+		 "How many of them started lately, and grow slower since.",
+		 offsetof(struct suspect, warming_up)},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {

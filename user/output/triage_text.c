@@ -201,6 +201,8 @@ void output_triage_evidence_write(FILE *out, const struct growth *growth)
 	output_triage_rate(low, growth->kind, growth->low_per_s);
 	output_triage_rate(high, growth->kind, growth->high_per_s);
 	output_triage_rate(total, growth->kind, evidence->growth / 60);
+	if (growth->warms_up)
+		fprintf(out, "warming up, started %s ago; ", units_time(span, growth->age_s));
 	fprintf(out,
 		"%s: %s in %s, 95 %% sure of %s to %s a minute; R² %.2f, rose in %.0f %% of its "
 		"parts%s",

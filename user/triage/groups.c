@@ -213,9 +213,12 @@ static struct group *group_of(struct groups *groups, pid_t pid, double now_s)
 	return group_new(groups, path, container, now_s);
 }
 
-static void count_member(struct group *group, const struct quantities *quantities)
+static void count_member(struct group *group, const struct member *member)
 {
+	const struct quantities *quantities = &member->reading.quantities;
+
 	group->processes++;
+	group->born_s = fmin(group->born_s, member->born_s);
 	for (size_t i = 0; i < QUANTITY_MAX_; i++) {
 		if (!isnan(quantities->values[i]))
 			group->quantities.values[i] += quantities->values[i];
@@ -226,6 +229,7 @@ static void count_members(struct groups *groups, struct population *population, 
 {
 	for (size_t i = 0; i < groups->list.count; i++) {
 		groups->list.items[i]->processes = 0;
+		groups->list.items[i]->born_s = now_s;
 		groups->list.items[i]->quantities = (struct quantities){0};
 	}
 	for (size_t i = 0; i < population->members.count; i++) {
@@ -239,7 +243,7 @@ static void count_members(struct groups *groups, struct population *population, 
 		if (process_reading_is_refresh(&member->reading))
 			member->group = group_of(groups, member->reading.pid, now_s);
 		if (member->group)
-			count_member(member->group, &member->reading.quantities);
+			count_member(member->group, member);
 	}
 }
 

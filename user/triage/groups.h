@@ -38,6 +38,7 @@ struct group {
 	struct quantities quantities;
 	struct series series;
 	double first_seen_s;
+	double born_s; /* of the oldest process in it */
 };
 
 struct groups {

@@ -122,6 +122,8 @@ void series_free(struct series *series)
  *           (percpu counters since Linux 6.2), glibc takes memory in steps of 132 KiB, and
  *           what wanders by hundreds of KiB rises for minutes now and then. Slower leaks show in
  *           longer windows.
+ * leaking   growth over all readings below which nothing is called leaking, however steady: servers
+ *           open files and start threads as work comes, one by one.
  * bytes     what one of it is worth when kinds are compared. Leaked threads and mappings hold
  *           memory too: a thread must outweigh its own touched stack and its two mappings, so that
  *           the cause is named and not its effect; a leaked block of 128 KiB or more is a mapping
@@ -129,12 +131,12 @@ void series_free(struct series *series)
  */
 static const struct {
 	const char *name;
-	double quantum, bytes;
+	double quantum, leaking, bytes;
 } kinds[] = {
-	[QUANTITY_HEAP] = {"heap", 1024 * KIB, 1},
-	[QUANTITY_MAPPING] = {"mapping", 16, 16 * KIB},
-	[QUANTITY_THREADS] = {"threads", 4, 256 * KIB},
-	[QUANTITY_FILES] = {"files", 8, 32 * KIB},
+	[QUANTITY_HEAP] = {"heap", 1024 * KIB, 1024 * KIB, 1},
+	[QUANTITY_MAPPING] = {"mapping", 16, 32, 16 * KIB},
+	[QUANTITY_THREADS] = {"threads", 4, 8, 256 * KIB},
+	[QUANTITY_FILES] = {"files", 16, 32, 32 * KIB},
 };
 
 _Static_assert(ARRAY_SIZE(kinds) == QUANTITY_MAX_, "a row for every quantity");
@@ -165,7 +167,7 @@ static void judge_still(struct growth *growth, const struct series *series,
 	trend_judge(&growth->evidence, points, count, options);
 }
 
-/*/* Growth without a verdict ranks by its rate so far, behind all that has one. */
+/* Growth without a verdict ranks by its rate so far, behind all that has one. */
 static void judge_early(struct growth *growth, const struct series *series, double quantum)
 {
 	struct trend_point points[SERIES_POINTS];
@@ -176,8 +178,39 @@ static void judge_early(struct growth *growth, const struct series *series, doub
 		growth->urgency = growth->early.per_s * kinds[growth->kind].bytes;
 }
 
+/* Who still starts up grows at less than this share of its average rate since it began: what it has
+ * added since it is watched is less than twice what it had then. */
+#define WARM_UP_PACE (2.0 / 3)
+
+static double last_reading_s(const struct series *series)
+{
+	const struct series_level *level = &series->levels[0];
+
+	if (!level->count)
+		return NAN;
+	return level->points[(level->oldest + level->count - 1) % level->capacity].time_cs / 100.0;
+}
+
+/* What is too little, or too soon, to be called leaking. */
+static void judge_floors(struct growth *growth, const struct series *series, double range,
+			 double born_s)
+{
+	const struct trend *evidence = &growth->evidence;
+
+	growth->age_s = last_reading_s(series) - born_s;
+	if (!trend_is_suspect(growth->verdict))
+		return;
+	/* Without an age it is none: comparisons with NAN fail. */
+	growth->warms_up = growth->age_s < VERDICT_WARM_UP_S &&
+			   growth->per_s * growth->age_s < WARM_UP_PACE * evidence->last;
+	if (growth->verdict == TREND_LEAKING &&
+	    (growth->warms_up || range < kinds[growth->kind].leaking))
+		growth->verdict = TREND_GROWING;
+}
+
 /* The verdict on one quantity. */
-static void judge(struct growth *growth, const struct series *series, enum quantity quantity)
+static void judge(struct growth *growth, const struct series *series, enum quantity quantity,
+		  double born_s)
 {
 	struct trend_options options = {
 		.quantum = fmax(kinds[quantity].quantum,
@@ -196,6 +229,7 @@ static void judge(struct growth *growth, const struct series *series, enum quant
 	growth->per_s = growth->evidence.slope;
 	growth->low_per_s = growth->evidence.slope_low;
 	growth->high_per_s = growth->evidence.slope_high;
+	judge_floors(growth, series, range, born_s);
 	growth->urgency = growth->per_s * kinds[quantity].bytes * growth->confidence;
 	if (growth->verdict == TREND_TOO_EARLY)
 		judge_early(growth, series, options.quantum);
@@ -211,16 +245,16 @@ int growth_compare(const struct growth *one, const struct growth *other)
 	return (one->urgency < other->urgency) - (one->urgency > other->urgency);
 }
 
-void growth_of(struct growth *growth, const struct series *series)
+void growth_of(struct growth *growth, const struct series *series, double born_s)
 {
 	double memory_per_s;
 
-	judge(growth, series, QUANTITY_HEAP);
+	judge(growth, series, QUANTITY_HEAP, born_s);
 	memory_per_s = growth->verdict == TREND_TOO_EARLY ? growth->early.per_s : growth->per_s;
 	for (enum quantity i = QUANTITY_HEAP + 1; i < QUANTITY_MAX_; i++) {
 		struct growth other;
 
-		judge(&other, series, i);
+		judge(&other, series, i, born_s);
 		if (growth_compare(&other, growth) < 0)
 			*growth = other;
 	}
@@ -239,5 +273,6 @@ bool growth_is_early(const struct growth *growth)
 
 bool growth_is_worth_probes(const struct growth *growth)
 {
-	return trend_is_suspect(growth->verdict) && growth->confidence >= CONFIDENCE_MIN;
+	return trend_is_suspect(growth->verdict) && !growth->warms_up &&
+	       growth->confidence >= CONFIDENCE_MIN;
 }

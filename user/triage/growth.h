@@ -85,6 +85,12 @@ struct growth {
 	struct trend evidence; /* of the window that decided */
 	size_t level;	       /* of the series: its resolution */
 	struct early early;    /* while the verdict is too-early */
+	/*
+	 * It is younger than VERDICT_WARM_UP_S, and grows clearly slower than it has on average
+	 * since it began: what starts up does so, and at most is called growing.
+	 */
+	bool warms_up;
+	double age_s; /* of the process, at its last reading; NAN: not known */
 };
 
 /* Whether it is a suspect, and as surely as is worth the probes of a closer look. */
@@ -93,8 +99,11 @@ bool growth_is_worth_probes(const struct growth *growth);
 /* Whether there is no verdict yet, but it grows: to be listed next to the suspects. */
 bool growth_is_early(const struct growth *growth);
 
-/* The most urgent of all quantities; the heap if none grows. */
-void growth_of(struct growth *growth, const struct series *series);
+/*
+ * The most urgent of all quantities; the heap if none grows. `born_s` is when the process began, on
+ * the clock of its readings (below 0: before the first of all); NAN: not known.
+ */
+void growth_of(struct growth *growth, const struct series *series, double born_s);
 
 /* For sorting: below 0 when `one` concerns an operator more than `other`. */
 int growth_compare(const struct growth *one, const struct growth *other);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +42,16 @@ void population_free(struct population *population)
 	vec_free(&population->members);
 }
 
+/* By now. start_ticks are CLOCK_BOOTTIME's. */
+static double process_age_s(uint64_t start_ticks)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
+	       (double)start_ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
 static struct member *member_new(pid_t pid, double now_s)
 {
 	struct member *member = calloc(1, sizeof(*member));
@@ -55,6 +66,7 @@ static struct member *member_new(pid_t pid, double now_s)
 		return NULL;
 	}
 	member->first_seen_s = now_s;
+	member->born_s = now_s - fmax(process_age_s(member->reading.start_ticks), 0);
 	member->escalated_s = -1;
 	return member;
 }
@@ -97,8 +109,10 @@ static int member_poll(struct population *population, struct member *member, dou
 		return error;
 	renamed = memcmp(comm, reading->comm, sizeof(comm)) != 0;
 	/* A new program begins a new past. */
-	if ((renamed || process_reading_is_refresh(reading)) && exe_changed(member))
+	if ((renamed || process_reading_is_refresh(reading)) && exe_changed(member)) {
 		series_free(&member->series);
+		member->born_s = now_s;
+	}
 	return series_add(&member->series, now_s, &reading->quantities);
 }
 

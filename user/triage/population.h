@@ -17,7 +17,8 @@ struct member {
 	struct group *group; /* borrowed, or NULL: the cgroup it was in when last looked at */
 	char *exe;	     /* as /proc/PID/exe says, untrusted; owned; NULL: not known */
 	double first_seen_s;
-	double escalated_s;		      /* negative: never */
+	double born_s;	    /* when its program began, as far as known: first_seen_s or before */
+	double escalated_s; /* negative: never */
 	const struct triage_sites *sites;     /* what that found; borrowed from the escalation */
 	const struct triage_samples *sampled; /* borrowed from the sampling */
 };

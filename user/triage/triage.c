@@ -44,7 +44,7 @@ static void entry_of_member(struct triage_entry *entry, const struct member *mem
 		.sites = member->sites,
 		.sampled = member->sampled,
 	};
-	growth_of(&entry->growth, &member->series);
+	growth_of(&entry->growth, &member->series, member->born_s);
 	fill_spark(entry, &member->series);
 }
 
@@ -58,7 +58,7 @@ static void entry_of_group(struct triage_entry *entry, const struct group *group
 		.age_s = now_s - group->first_seen_s,
 		.now = group->quantities,
 	};
-	growth_of(&entry->growth, &group->series);
+	growth_of(&entry->growth, &group->series, group->born_s);
 	fill_spark(entry, &group->series);
 }
 
