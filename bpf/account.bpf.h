@@ -79,12 +79,28 @@ static __always_inline void site_give_back(struct lm_site *site, u32 index)
 	__sync_fetch_and_add(&strays, 1);
 }
 
+struct stack_copy {
+	const struct unwind_trail *trail;
+	struct lm_stack *stack;
+	u32 first, depth;
+};
+
+static int frame_copy(u32 i, struct stack_copy *copy)
+{
+	if (i >= copy->depth)
+		return 1;
+	copy->stack->frames[i & LM_MAX_FRAMES] =
+		copy->trail->frames[(copy->first + i) & LM_MAX_FRAMES];
+	return 0;
+}
+
 /* Gives a new stack its index. The stack is written before the index is published. */
 static __always_inline u32 site_open(struct thread *thread, struct lm_process *process,
 				     const struct stack_walk *walk, u32 *cause)
 {
 	u32 index = site_take(), depth = walk->depth;
 	u64 hash = walk->hash; /* on the stack: older verifiers take keys from nowhere else */
+	struct stack_copy copy = {.trail = &thread->trail, .first = walk->first, .depth = depth};
 	struct lm_stack *stack;
 	struct lm_site *site;
 	int error;
@@ -93,8 +109,8 @@ static __always_inline u32 site_open(struct thread *thread, struct lm_process *p
 	site = bpf_map_lookup_elem(&sites, &index);
 	if (index == LM_SITE_LOST || !stack || !site || depth > LM_MAX_FRAMES)
 		return LM_SITE_LOST;
-	barrier_var(depth); /* older verifiers forget the bound of what was spilled */
-	bpf_probe_read_kernel(stack->frames, (depth & LM_MAX_FRAMES) * sizeof(u64), thread->frames);
+	copy.stack = stack;
+	bpf_loop(LM_MAX_FRAMES, frame_copy, &copy, 0);
 	site->hash = hash;
 	site->depth = depth;
 	site->end = walk->end;
@@ -152,25 +168,28 @@ extern u32 site_walk(struct thread *thread, struct lm_ledger *ledger);
  */
 __noinline u32 site_walk(struct thread *thread, struct lm_ledger *ledger)
 {
-	u32 *known, index, cause = LM_LOST_SITES_FULL;
+	u32 *found, index, cause = LM_LOST_SITES_FULL;
+	struct known_site *known;
 	struct stack_walk walk;
 
 	if (!thread || !ledger)
 		return LM_SITE_LOST;
 	walk = unwind_user(thread);
 	count_walk_end(ledger, walk.end);
-	if (walk.hash == thread->last_hash)
-		return thread->last_site;
-	known = bpf_map_lookup_elem(&site_index, &walk.hash);
-	index = known ? *known : site_new(thread, &walk, &cause);
+	known = &thread->sites[walk.hash & (KNOWN_SITES - 1)];
+	if (known->hash == walk.hash && known->recycled == thread->recycled)
+		return known->site;
+	found = bpf_map_lookup_elem(&site_index, &walk.hash);
+	index = found ? *found : site_new(thread, &walk, &cause);
 	if (index == LM_SITE_LOST) {
 		barrier_var(cause); /* or older verifiers lose the bound */
 		if (cause < LM_LOST_MAX_)
 			ledger_add(&ledger->lost_stacks[cause], 1);
 		return index;
 	}
-	thread->last_hash = walk.hash;
-	thread->last_site = index;
+	known->hash = walk.hash;
+	known->site = index;
+	known->recycled = thread->recycled;
 	return index;
 }
 #endif

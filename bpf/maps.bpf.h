@@ -183,33 +183,76 @@ struct unwind_state {
 	struct lm_range range; /* the mapping that the latest ip was in */
 	u32 tgid;
 	u32 generation; /* `range` is from this unwind_generation */
+	u32 epoch;	/* grows with that, and with each exec: nothing older is believed */
 	u32 missing;	/* the generation of what follows */
 	u32 missing_count;
 	u64 missing_pages[UNWIND_MISSING_PAGES]; /* user space was told that rows are missing */
 	u32 end;				 /* enum lm_walk_end, once the walk has ended */
 	u32 depth;				 /* frames so far, and their hash */
 	u64 hash;
-	u64 cfa;	 /* of the frame that the latest step left */
-	u64 fp_at;	 /* where that step read the frame pointer; 0: it did not */
-	bool replayable; /* every step so far read nothing but return addresses and it */
-	bool exact_ip;	 /* ip is where the frame stands (a signal interrupted it), not a return
-			    address */
+	s32 fp_words;  /* where the latest step found fp: see struct unwind_step */
+	bool exact_ip; /* ip is where the frame stands (a signal interrupted it), not a return
+			  address */
+	bool closed;   /* the walk has ended by a row alone: nothing was read for it */
+	bool ended;
 };
 
-/* What one step of a walk read from the stack. */
+/* Words below a frame's stack pointer that are read at once: the return address, and mostly fp. */
+#define UNWIND_NEAR_WORDS 8
+/* `fp_words` of a step that depends on more than what is read there. */
+#define UNWIND_OPAQUE (-128)
+/* In the lower bits of unwind_step.at. */
+#define UNWIND_SP_MASK ((1ull << 56) - 1)
+
+/* A frame that a walk has come to: its address is kept apart. */
 struct unwind_step {
-	u64 cfa;   /* the return address lies below: it is frames[i] */
-	u64 fp_at; /* 0: it was not read */
 	u64 fp;
+	u64 at; /* sp; in the highest byte, how many words above it the step to here found fp (s8;
+		   0: it is the callee's) */
 };
 
-/* The latest walk of a thread, kept to be replayed. */
+/* The longest stretch of stack that is read at once. */
+#define UNWIND_WINDOW_WORDS 128
+/* Frames that a walk goes through before it gives up to join the latest one. */
+#define UNWIND_FRESH 16
+#define UNWIND_PLACES 64
+
+/*
+ * The latest walk of a thread, to be joined by the next: see unwind.bpf.h. Positions grow from the
+ * leaf to the root; taken modulo the length of the arrays, they begin and end anywhere.
+ */
 struct unwind_trail {
-	u64 ip, sp, fp, hash;
-	u32 depth;	/* 0: nothing to replay */
-	u32 generation; /* of the rows */
+	u32 first, end; /* equal: nothing is kept */
+	u32 epoch;
+	u32 at; /* where the walk is */
+	u32 fresh;
+	bool closed;		  /* the last frame is the root, by its row alone */
+	bool same;		  /* the frame at `at` is as it was, and what follows may be, too */
+	bool behind;		  /* the walk's registers are still those of a frame before `at` */
+	u8 places[UNWIND_PLACES]; /* by stack pointer: where its frame may be kept */
+	u64 fresh_frames[UNWIND_FRESH];
+	struct unwind_step fresh_steps[UNWIND_FRESH];
+	u64 frames[LM_MAX_FRAMES + 1];
 	struct unwind_step steps[LM_MAX_FRAMES + 1];
+	u64 window[UNWIND_WINDOW_WORDS + 1];
 };
+
+/* A row that was found for an address; `row.pc` is the epoch. */
+struct unwind_known_row {
+	u64 address;
+	struct lm_unwind_row row;
+};
+
+#define UNWIND_KNOWN_ROWS 64
+
+/* A site by the hash of its stack. */
+struct known_site {
+	u64 hash;
+	u32 site;
+	u32 recycled; /* it is from this recycle_generation */
+};
+
+#define KNOWN_SITES 16
 
 /*
  * What a thread carries between events. In task storage and not per CPU: uprobe programs can be
@@ -220,7 +263,7 @@ struct thread {
 	u64 exec_id;
 	u32 slot;
 	u32 slot_cause;	      /* enum lm_drop: why there is none */
-	u32 recycled;	      /* `slot` and `last_site` are from this recycle_generation */
+	u32 recycled;	      /* `slot` is from this recycle_generation */
 	bool known;	      /* the four fields above are filled */
 	struct call calls[2]; /* on the thread's stack; on its alternate signal stack */
 	struct call inner[2]; /* the same, inside those: resizes of blocks on the ledger */
@@ -228,13 +271,15 @@ struct thread {
 	struct throwing_call throwing[2]; /* the same */
 	u64 returned;	     /* what the latest call gave, until it is freed; for throwing.bpf.h */
 	u64 freed, freed_sp; /* the latest free: an interposer's goes on to the one below */
-	u64 last_hash;	     /* of the latest stack, and its site */
-	u32 last_site;
-	u64 brk; /* --mappings: where the break stood when a brk call began */
+	u64 brk;	     /* --mappings: where the break stood when a brk call began */
+	struct known_site sites[KNOWN_SITES];
 	struct unwind_state walk;
+	struct unwind_known_row rows[UNWIND_KNOWN_ROWS];
 	struct unwind_trail trail;
-	u64 frames[LM_MAX_FRAMES + 1];
 };
+
+/* Newer kernels have no more than two pages for it. */
+_Static_assert(sizeof(struct thread) < 8192 - 256, "task storage");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

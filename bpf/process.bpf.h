@@ -192,7 +192,7 @@ static __always_inline void thread_reset(struct thread *thread, struct task_stru
 	thread->throwing[1].pending = false;
 	thread->returned = 0;
 	thread->freed = 0;
-	thread->trail.depth = 0;
+	thread->walk.generation = 0;
 	thread->exec_id = task->self_exec_id;
 	thread->process = heap_key(task);
 }
@@ -211,7 +211,6 @@ __weak __noinline bool thread_identify(struct thread *thread)
 		return false;
 	if (!thread->process || thread->exec_id != task->self_exec_id)
 		thread_reset(thread, task);
-	thread->last_hash = 0;
 	thread->recycled = recycle_generation;
 	key = thread->process;
 	slot = bpf_map_lookup_elem(&process_index, &key);

@@ -13,6 +13,7 @@
 #include "unwind_step.bpf.h"
 
 struct stack_walk {
+	u32 first; /* position in the thread's trail */
 	u32 depth;
 	u32 end; /* enum lm_walk_end */
 	u64 hash;
@@ -54,76 +55,266 @@ static __always_inline void report_missing_rows(struct thread *thread)
 }
 
 /*
- * Whether the stack still holds what the step read, so that it would do the same again. The frame
- * pointer was mostly pushed first, and comes in the same read as the return address.
+ * A walk joins the latest one of its thread. Where a frame has the address, the stack pointer and
+ * the frame pointer that it had then, the row that leaves it is the same, and it reads the same
+ * places: if they hold the same words, the next frame is the same, too, and so on to the root. The
+ * places of frames that are near each other come in one read. What has changed is walked by rows.
+ * Callee-saved registers other than the frame pointer play no part in a step.
+ *
+ * Every loop over frames is a bpf_loop(): the verifier goes through its body once or twice, and not
+ * once for each frame.
  */
-static __always_inline bool step_holds(const struct unwind_step *step, u64 return_address)
-{
-	u64 saved[2];
-
-	if (bpf_probe_read_user(saved, sizeof(saved), (void *)(step->cfa - sizeof(saved))) ||
-	    saved[1] != return_address)
-		return false;
-	if (!step->fp_at)
-		return true;
-	if (step->fp_at != step->cfa - sizeof(saved) &&
-	    bpf_probe_read_user(&saved[0], sizeof(u64), (void *)step->fp_at))
-		return false;
-	return saved[0] == step->fp;
-}
-
-/*
- * Loops over frames come in two parts: the first frames at once, and if there are more of them,
- * bpf_loop() calls a function for so many each time. The verifier goes through each part once or
- * twice, and not through every frame that a stack may have; most stacks end in the first.
- */
-#define UNWIND_CHUNK 8u
-#define UNWIND_MORE_CHUNKS ((LM_MAX_FRAMES + 1) / UNWIND_CHUNK - 1)
-
 struct unwind_loop {
 	struct thread *thread;
 };
 
-/* From the frame `first` on. 1: there is no more to compare; if the stack differs, no trail. */
-static __always_inline int replay_frames(struct thread *thread, u32 first)
+/* Frames that are compared at once. */
+#define UNWIND_CHUNK 8u
+#define UNWIND_MASK LM_MAX_FRAMES
+#define UNWIND_WINDOW (UNWIND_WINDOW_WORDS * sizeof(u64))
+#define UNWIND_NEAR (UNWIND_NEAR_WORDS * sizeof(u64))
+
+static __always_inline u32 place_of(u64 sp)
 {
+	return (sp >> 4 ^ sp >> 10) & (UNWIND_PLACES - 1);
+}
+
+static __always_inline u64 state_frame(const struct unwind_state *state)
+{
+	return state->ip | (state->exact_ip ? LM_FRAME_EXACT : 0);
+}
+
+static __always_inline u64 state_at(const struct unwind_state *state)
+{
+	return (state->sp & UNWIND_SP_MASK) | (u64)(u8)state->fp_words << 56;
+}
+
+static __always_inline u64 step_sp(const struct unwind_step *step)
+{
+	return step->at & UNWIND_SP_MASK;
+}
+
+static __always_inline void frame_count(struct unwind_state *state, u64 frame)
+{
+	state->hash = unwind_hash(state->hash, frame);
+	state->depth++;
+}
+
+static __always_inline void trail_keep(struct unwind_trail *trail, u32 at, u64 frame,
+				       const struct unwind_step *step)
+{
+	at &= UNWIND_MASK;
+	trail->frames[at] = frame;
+	trail->steps[at] = *step;
+	trail->places[place_of(step->at & UNWIND_SP_MASK)] = at;
+}
+
+/* Whether what is kept there is the frame that the walk stands in. */
+static __always_inline bool frame_is_kept(struct unwind_trail *trail, u32 at,
+					  const struct unwind_state *state)
+{
+	at &= UNWIND_MASK;
+	return trail->frames[at] == state_frame(state) && step_sp(&trail->steps[at]) == state->sp &&
+	       trail->steps[at].fp == state->fp;
+}
+
+/* Whether the latest walk has come through the frame that this one stands in: there it goes on. */
+static __always_inline bool trail_meets(struct thread *thread)
+{
+	struct unwind_state *state = &thread->walk;
 	struct unwind_trail *trail = &thread->trail;
+	u32 at = (trail->places[place_of(state->sp)] - trail->first) & UNWIND_MASK;
 
-	for (u32 i = 0; i < UNWIND_CHUNK; i++) {
-		u32 at = first + i;
+	if (at >= trail->end - trail->first)
+		return false;
+	at += trail->first;
+	if (!frame_is_kept(trail, at, state))
+		return false;
+	trail->at = at;
+	return true;
+}
 
-		if (at >= trail->depth)
-			return 1;
-		at &= LM_MAX_FRAMES;
-		if (at && !step_holds(&trail->steps[at], thread->frames[at])) {
-			trail->depth = 0;
-			return 1;
-		}
+/* One frame that the latest walk has not come through. 1: there it was, or the walk has ended. */
+static int walk_fresh(u32 i, struct unwind_loop *loop)
+{
+	struct thread *thread = loop->thread;
+	struct unwind_state *state = &thread->walk;
+	struct unwind_trail *trail = &thread->trail;
+	u64 frame = state_frame(state);
+
+	trail->same = trail_meets(thread);
+	if (trail->same || i >= UNWIND_FRESH)
+		return 1;
+	i &= UNWIND_FRESH - 1;
+	trail->fresh_frames[i] = frame;
+	trail->fresh_steps[i].at = state_at(state);
+	trail->fresh_steps[i].fp = state->fp;
+	trail->fresh = i + 1;
+	frame_count(state, frame);
+	state->ended = unwind_step(thread);
+	return state->ended;
+}
+
+/* The new frames come before the one where the walks met, or in place of the first ones. */
+static __always_inline void trail_settle(struct thread *thread)
+{
+	struct unwind_state *state = &thread->walk;
+	struct unwind_trail *trail = &thread->trail;
+	struct unwind_step step = {.at = state_at(state), .fp = state->fp};
+	u64 frame = state_frame(state);
+
+	if (trail->same)
+		trail->first = trail->at - trail->fresh;
+	trail->at = trail->first + trail->fresh;
+	for (u32 i = 0; i < UNWIND_FRESH && i < trail->fresh; i++)
+		trail_keep(trail, trail->first + i, trail->fresh_frames[i], &trail->fresh_steps[i]);
+	if (trail->end - trail->first > LM_MAX_FRAMES) { /* they have overwritten the last ones */
+		trail->end = trail->first + LM_MAX_FRAMES;
+		trail->closed = false;
 	}
+	if (state->ended) {
+		trail->at--;
+		return;
+	}
+	if (!trail->same || trail->fresh)
+		trail_keep(trail, trail->at, frame, &step);
+	frame_count(state, frame);
+}
+
+/* Where the window has the words of a frame whose stack pointer is so far above its beginning. */
+static __always_inline bool window_has(const struct unwind_trail *trail, u64 offset, u32 span,
+				       u64 *word)
+{
+	if (offset > span - sizeof(u64))
+		return false;
+	barrier_var(offset); /* older verifiers forget the bound of what was spilled */
+	offset &= UNWIND_WINDOW - 1;
+	*word = *(const u64 *)((const u8 *)trail->window + offset);
+	return true;
+}
+
+/* Whether the words by which the walk came to this frame are still there. */
+static __always_inline bool frame_holds(const struct unwind_trail *trail, u32 at, u64 base,
+					u32 span)
+{
+	const struct unwind_step *step = &trail->steps[at & UNWIND_MASK];
+	u64 offset = step_sp(step) - base, word;
+	s32 fp_words = (s8)(step->at >> 56);
+
+	if (fp_words == UNWIND_OPAQUE || !window_has(trail, offset - sizeof(u64), span, &word) ||
+	    word != trail->frames[at & UNWIND_MASK])
+		return false;
+	if (!fp_words)
+		return true;
+	return window_has(trail, offset + fp_words * (s64)sizeof(u64), span, &word) &&
+	       word == step->fp;
+}
+
+/* How many of the next frames one read is to cover, `left` at most, and from where how far. */
+static __always_inline u32 window_choose(struct unwind_trail *trail, u32 left, u64 *base, u64 *span)
+{
+	u32 at = trail->at, count = left < UNWIND_CHUNK ? left : UNWIND_CHUNK;
+
+	*base = step_sp(&trail->steps[(at + 1) & UNWIND_MASK]) - UNWIND_NEAR;
+	*span = step_sp(&trail->steps[(at + count) & UNWIND_MASK]) - *base;
+	if (*span > UNWIND_WINDOW && count > UNWIND_CHUNK / 2) {
+		count = UNWIND_CHUNK / 2;
+		*span = step_sp(&trail->steps[(at + count) & UNWIND_MASK]) - *base;
+	}
+	if (*span > UNWIND_WINDOW && count > UNWIND_CHUNK / 4) {
+		count = UNWIND_CHUNK / 4;
+		*span = step_sp(&trail->steps[(at + count) & UNWIND_MASK]) - *base;
+	}
+	if (*span > UNWIND_WINDOW || *span < UNWIND_NEAR) {
+		count = 1;
+		*span = UNWIND_NEAR;
+	}
+	return count;
+}
+
+/* Goes on through kept frames that still hold, some at once; false: the next one does not. */
+static __always_inline bool walk_kept(struct thread *thread, u32 left)
+{
+	struct unwind_state *state = &thread->walk;
+	struct unwind_trail *trail = &thread->trail;
+	u32 at = trail->at, count, i;
+	u64 base, span;
+
+	count = window_choose(trail, left, &base, &span);
+	barrier_var(span);
+	if (span > UNWIND_WINDOW || bpf_probe_read_user(trail->window, span, (void *)base)) {
+		trail->same = false;
+		return false;
+	}
+	for (i = 0; i < UNWIND_CHUNK && i < count; i++) {
+		if (!frame_holds(trail, at + 1, base, span))
+			break;
+		at++;
+		frame_count(state, trail->frames[at & UNWIND_MASK]);
+	}
+	trail->at = at;
+	trail->same = i == count;
+	if (i)
+		trail->behind = true;
+	return i;
+}
+
+/* The registers of the frame at `at`. */
+static __always_inline void state_catch_up(struct thread *thread)
+{
+	struct unwind_state *state = &thread->walk;
+	struct unwind_trail *trail = &thread->trail;
+	u32 at = trail->at & UNWIND_MASK;
+
+	if (!trail->behind)
+		return;
+	trail->behind = false;
+	state->exact_ip = trail->frames[at] >> 63;
+	state->ip = LM_FRAME_ADDRESS(trail->frames[at]);
+	state->sp = step_sp(&trail->steps[at]);
+	state->fp = trail->steps[at].fp;
+}
+
+static __always_inline int walk_row(struct thread *thread)
+{
+	struct unwind_state *state = &thread->walk;
+	struct unwind_trail *trail = &thread->trail;
+	struct unwind_step step;
+	u64 frame;
+
+	state_catch_up(thread);
+	state->ended = unwind_step(thread);
+	if (state->ended)
+		return 1;
+	frame = state_frame(state);
+	step.at = state_at(state);
+	step.fp = state->fp;
+	trail->at++;
+	trail->same = (s32)(trail->end - trail->at) > 0 && frame_is_kept(trail, trail->at, state);
+	trail_keep(trail, trail->at, frame, &step);
+	frame_count(state, frame);
 	return 0;
 }
 
-static int replay_chunk(u32 chunk, struct unwind_loop *loop)
-{
-	return replay_frames(loop->thread, (chunk + 1) * UNWIND_CHUNK);
-}
-
-/*
- * Whether the latest walk can be had again without searching rows. It began with the same
- * registers, over the same rows; a step depends on nothing else but the words that it reads from
- * the stack, and these are compared one by one.
- */
-static __always_inline bool trail_replays(struct unwind_loop *loop)
+/* One frame more, or several kept ones. 1: the walk has ended. */
+static int walk_on(u32 i, struct unwind_loop *loop)
 {
 	struct thread *thread = loop->thread;
+	struct unwind_state *state = &thread->walk;
 	struct unwind_trail *trail = &thread->trail;
+	u32 left = trail->end - trail->at - 1, room = LM_MAX_FRAMES - state->depth;
 
-	if (!trail->depth || trail->ip != thread->walk.ip || trail->sp != thread->walk.sp ||
-	    trail->fp != thread->walk.fp || trail->generation != unwind_generation)
-		return false;
-	if (!replay_frames(thread, 0))
-		bpf_loop(UNWIND_MORE_CHUNKS, replay_chunk, loop, 0);
-	return trail->depth != 0;
+	(void)i;
+	if (state->depth >= LM_MAX_FRAMES)
+		return 1;
+	if (trail->same && !left && trail->closed) {
+		state->closed = true;
+		state->end = LM_WALK_ROOT;
+		return 1;
+	}
+	if (trail->same && left && walk_kept(thread, left < room ? left : room))
+		return 0;
+	return walk_row(thread);
 }
 
 /*
@@ -144,48 +335,18 @@ static __always_inline void unwind_begin(const struct unwind_start *start, struc
 	state->fp = start->fp;
 	state->tgid = thread->process >> 32;
 	state->exact_ip = start->exact;
-	state->replayable = !start->exact;
+	state->fp_words = UNWIND_OPAQUE;
 	state->end = LM_WALK_TOO_DEEP;
 	if (state->generation != unwind_generation) {
 		state->generation = unwind_generation;
+		state->epoch++;
 		state->range = (struct lm_range){};
 	}
 }
 
-/* So many frames more. 1: the walk has ended. */
-static __always_inline int walk_frames(struct thread *thread)
-{
-	struct unwind_state *state = &thread->walk;
-	struct unwind_trail *trail = &thread->trail;
-
-	for (u32 i = 0; i < UNWIND_CHUNK; i++) {
-		u32 depth = state->depth;
-		u64 frame;
-
-		if (depth >= LM_MAX_FRAMES || unwind_step(state))
-			return 1;
-		barrier_var(depth); /* older verifiers forget the bound of what was spilled */
-		depth &= LM_MAX_FRAMES;
-		frame = state->ip | (state->exact_ip ? LM_FRAME_EXACT : 0);
-		thread->frames[depth] = frame;
-		trail->steps[depth].cfa = state->cfa;
-		trail->steps[depth].fp_at = state->fp_at;
-		trail->steps[depth].fp = state->fp;
-		state->hash = unwind_hash(state->hash, frame);
-		state->depth = depth + 1;
-	}
-	return 0;
-}
-
-static int walk_chunk(u32 chunk, struct unwind_loop *loop)
-{
-	(void)chunk;
-	return walk_frames(loop->thread);
-}
-
 /*
- * From where unwind_begin() was told. Fills thread->frames, caller first; the hash also takes in
- * the process.
+ * From where unwind_begin() was told. The frames are thread->trail's, from `first` on, caller
+ * first; the hash also takes in the process.
  */
 static __always_inline struct stack_walk unwind_user(struct thread *thread)
 {
@@ -194,26 +355,26 @@ static __always_inline struct stack_walk unwind_user(struct thread *thread)
 	struct unwind_loop loop = {.thread = thread};
 	struct stack_walk walk = {};
 
-	if (!state->exact_ip && trail_replays(&loop)) {
-		walk.depth = trail->depth;
-		walk.hash = trail->hash;
-		walk.end = LM_WALK_ROOT;
-		return walk;
+	state->hash = thread->process * 0xff51afd7ed558ccdull;
+	state->depth = 0;
+	state->closed = false;
+	state->ended = false;
+	trail->fresh = 0;
+	trail->behind = false;
+	if (trail->epoch != state->epoch) {
+		trail->epoch = state->epoch;
+		trail->end = trail->first;
 	}
-	trail->ip = state->ip;
-	trail->sp = state->sp;
-	trail->fp = state->fp;
-	thread->frames[0] = state->ip | (state->exact_ip ? LM_FRAME_EXACT : 0);
-	state->hash = unwind_hash(thread->process * 0xff51afd7ed558ccdull, thread->frames[0]);
-	state->depth = 1;
-	if (!walk_frames(thread))
-		bpf_loop(UNWIND_MORE_CHUNKS, walk_chunk, &loop, 0);
+	bpf_loop(UNWIND_FRESH + 1, walk_fresh, &loop, 0);
+	trail_settle(thread);
+	if (!state->ended)
+		bpf_loop(LM_MAX_FRAMES + 1, walk_on, &loop, 0);
+	trail->end = trail->at + 1;
+	trail->closed = state->closed;
+	walk.first = trail->first;
 	walk.depth = state->depth;
 	walk.hash = state->hash;
 	walk.end = state->end;
-	trail->depth = state->replayable && walk.end == LM_WALK_ROOT ? walk.depth : 0;
-	trail->hash = walk.hash;
-	trail->generation = state->generation;
 	if (walk.end == LM_WALK_NO_ROWS)
 		report_missing_rows(thread);
 	return walk;

@@ -111,4 +111,24 @@ static __always_inline int unwind_row_find(struct unwind_state *state, u64 addre
 	return row_find(state->range.module, (u32)(address - state->range.bias), row);
 }
 
+/* The same, searched once: programs come back to the same places. */
+static __always_inline int unwind_row_known(struct thread *thread, u64 address,
+					    struct lm_unwind_row *row)
+{
+	struct unwind_state *state = &thread->walk;
+	struct unwind_known_row *known =
+		&thread->rows[(address ^ address >> 6) & (UNWIND_KNOWN_ROWS - 1)];
+
+	if (known->address == address && known->row.pc == state->epoch) {
+		*row = known->row;
+		return UNWIND_ROW_FOUND;
+	}
+	if (unwind_row_find(state, address, row))
+		return UNWIND_ROW_MISSING;
+	known->address = address;
+	known->row = *row;
+	known->row.pc = state->epoch;
+	return UNWIND_ROW_FOUND;
+}
+
 #endif

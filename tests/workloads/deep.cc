@@ -29,8 +29,8 @@ static void threads()
 
 SITE static void go()
 {
-	static void (*const parts[])() = {recursion, exceptions, calls,	     containers,
-					  frames,    signals,	 coroutines, threads};
+	static void (*const parts[])() = {recursion, joins,   exceptions, calls,  containers,
+					  frames,    signals, coroutines, threads};
 
 	for (int round = 0; round < 20; round++)
 		for (auto part : parts)

@@ -204,4 +204,61 @@ static void frames()
 	many_arguments(1, 2, 3, 4, 5, 6, 7, 8, 4);
 }
 
+// Stacks of which most is as it was at the allocation before, and something is not: the leaf, the
+// place in a caller half way up, the size of a frame there, how deep it goes.
+constexpr int WOVEN_DEPTH = 140;
+static unsigned char woven[WOVEN_DEPTH + 1];
+
+SITE static void weave(int depth);
+
+SITE static void weave_aligned(int depth)
+{
+	alignas(64) char line[64];
+
+	opaque(&line[0]);
+	weave(depth);
+	opaque(&line[0]);
+}
+
+SITE static void weave_wide(int depth, size_t size)
+{
+	char *room = static_cast<char *>(alloca(size));
+
+	opaque(room);
+	weave(depth);
+	opaque(room);
+}
+
+SITE static void weave(int depth)
+{
+	if (depth == 0) {
+		leak(24);
+	} else if (woven[depth] == 0) {
+		weave(depth - 1);
+	} else if (woven[depth] == 1) {
+		weave(depth - 1);
+		opaque(depth);
+	} else if (woven[depth] == 2) {
+		weave_aligned(depth - 1);
+	} else {
+		weave_wide(depth - 1, woven[depth] * 16);
+	}
+	opaque(depth);
+}
+
+SITE static void joins()
+{
+	static const int depths[] = {3, 12, 13, 30, WOVEN_DEPTH};
+	unsigned seed = 1;
+
+	memset(woven, 0, sizeof(woven));
+	for (int round = 0; round < 200; round++) {
+		int depth = depths[round / 40];
+
+		seed = seed * 1103515245 + 12345;
+		woven[1 + (seed >> 16) % depth] = (seed >> 8) % 6;
+		weave(depth - (seed >> 24) % 3);
+	}
+}
+
 #endif
