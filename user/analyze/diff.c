@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/family.h"
+#include "analyze/level.h"
 #include "analyze/report.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -39,17 +40,29 @@ struct candidates {
 };
 
 /* Of the program, the kind of block, and why there is no stack. */
-static uint64_t kind_key(const char *program, const struct report_site *site)
+static uint64_t kinds_key(const char *program, enum family_id family, enum site_kind kind,
+			  enum lm_lost lost)
 {
-	uint64_t kinds = (uint64_t)site->site->family << 16 | (uint64_t)site->site->kind << 8 |
-			 (uint64_t)site->site->lost;
+	uint64_t kinds = (uint64_t)family << 16 | (uint64_t)kind << 8 | (uint64_t)lost;
 
 	return hash_mix(intern_hash(program) ^ hash_mix(kinds));
+}
+
+static uint64_t kind_key(const char *program, const struct report_site *site)
+{
+	return kinds_key(program, site->site->family, site->site->kind, site->site->lost);
 }
 
 static uint64_t site_key(const struct snapshot_process *process, const struct report_site *site)
 {
 	return hash_mix(kind_key(process->comm, site) ^ hash_mix(site->id));
+}
+
+/* The same of a site that held nothing when the snapshot was taken. */
+static uint64_t absent_key(const char *program, const struct history_site *site)
+{
+	return hash_mix(kinds_key(program, site->family, site->kind, site->lost) ^
+			hash_mix(site->id));
 }
 
 /* Frames that were inlined are left out: the same stack may come with and without them. Names of
@@ -527,6 +540,59 @@ static void amount_add(struct diff_amount *amount, const struct site *site)
 	amount->count += site->count;
 }
 
+/* Of one report: where it stands among the snapshots around it. */
+struct surroundings {
+	const struct history *history; /* NULL: not known */
+	struct level_window window;
+};
+
+static struct surroundings surroundings_of(const struct report *report)
+{
+	const struct history *history = report->around;
+	size_t at = history ? history->times.count : 0;
+
+	while (at && history->times.items[at - 1].sequence > report->snapshot->sequence)
+		at--;
+	if (!at)
+		return (struct surroundings){0};
+	return (struct surroundings){history, level_window(history, at - 1, report->around_span)};
+}
+
+static void level_add(struct diff_row *row, const struct level *level, bool after)
+{
+	struct diff_amount *stays = after ? &row->stays_after : &row->stays_before;
+	struct diff_amount *low = after ? &row->low_after : &row->low_before;
+	struct diff_amount *high = after ? &row->high_after : &row->high_before;
+
+	row->grows |= level->grows;
+	stays->bytes += level->bytes;
+	stays->count += level->count;
+	low->bytes += level->low_bytes;
+	low->count += level->low_count;
+	high->bytes += level->high_bytes;
+	high->count += level->high_count;
+}
+
+static void row_add_level(struct diff_row *row, const struct surroundings *around,
+			  const struct snapshot_process *process, const struct site *site,
+			  bool after)
+{
+	const struct history_site *known =
+		around->history ? history_site_find(around->history, process->key, site) : NULL;
+	struct level level = {
+		.bytes = site->bytes,
+		.count = site->count,
+		.low_bytes = site->bytes,
+		.high_bytes = site->bytes,
+		.low_count = site->count,
+		.high_count = site->count,
+	};
+
+	if (known)
+		level_of(&level, around->history, known, &around->window);
+	level_add(row, &level, after);
+}
+
 static void row_add(struct diff_row *row, const struct site *site, bool after)
 {
 	struct diff_amount *by_dead = after ? &row->by_dead_after : &row->by_dead_before;
@@ -549,8 +615,10 @@ static void row_represent(struct diff_row *row, const struct report_site *site, 
 
 static int side_add(struct builder *builder, const struct report *report, bool after)
 {
+	struct surroundings around = surroundings_of(report);
 	struct diff *diff = &builder->diff;
 
+	diff->has_levels |= around.history && around.window.first < around.window.last;
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct report_process *process = &report->processes.items[i];
 
@@ -563,6 +631,7 @@ static int side_add(struct builder *builder, const struct report *report, bool a
 			row_represent(row, site, after);
 			row->comm = row->comm ? process->process->comm : NULL;
 			row_add(row, site->site, after);
+			row_add_level(row, &around, process->process, site->site, after);
 			if (!family_get(site->site->family)->overlaps)
 				amount_add(after ? &diff->total_after : &diff->total_before,
 					   site->site);
@@ -571,13 +640,40 @@ static int side_add(struct builder *builder, const struct report *report, bool a
 	return 0;
 }
 
+/*
+ * What held nothing at that very moment is not in the report, but it may come and go. Groups have
+ * no rows of one site each.
+ */
+static void absent_add(struct builder *builder, const struct report *report, bool after)
+{
+	struct surroundings around = surroundings_of(report);
+	const struct history *history = around.history;
+
+	for (size_t i = 0; history && i < history->sites.count; i++) {
+		const struct history_site *site = &history->sites.items[i];
+		const char *program = history->processes.items[site->process_index].comm;
+		uint64_t key = absent_key(program, site), *common, *position;
+		struct history_point now = history_point_at(&site->series, around.window.at);
+		struct level level;
+
+		if (now.count || now.bytes)
+			continue;
+		common = hash_get(&builder->match.keys, key);
+		position = hash_get(&builder->rows, common ? *common : key);
+		if (!position)
+			continue;
+		level_of(&level, history, site, &around.window);
+		level_add(&builder->diff.rows.items[*position], &level, after);
+	}
+}
+
 enum diff_state diff_state_of(const struct diff_amount *before, const struct diff_amount *after)
 {
 	int64_t bytes = (int64_t)(after->bytes - before->bytes);
 	int64_t count = (int64_t)(after->count - before->count);
 
 	if (!before->count && !before->bytes)
-		return DIFF_NEW;
+		return after->count || after->bytes ? DIFF_NEW : DIFF_SAME;
 	if (!after->count && !after->bytes)
 		return DIFF_GONE;
 	if (bytes > 0 || (!bytes && count > 0))
@@ -613,6 +709,36 @@ static int compare_count(const void *left, const void *right)
 	return order ? order : compare_bytes(left, right);
 }
 
+/* What comes and goes, and stays within the bounds it had, has not changed. */
+static void row_settle(struct diff_row *row)
+{
+	const struct diff_amount *low = &row->low_before, *high = &row->high_before;
+	bool moves = low->bytes < high->bytes || low->count < high->count;
+	bool moved = row->low_after.bytes < row->high_after.bytes ||
+		     row->low_after.count < row->high_after.count;
+
+	if (row->grows || !moves || !moved || row->stays_after.bytes > high->bytes ||
+	    row->stays_before.bytes > row->high_after.bytes)
+		return;
+	if (row->stays_before.bytes < row->before.bytes ||
+	    row->stays_after.bytes < row->after.bytes)
+		row->stays_after = row->stays_before;
+}
+
+static void stays_add_up(struct diff *diff)
+{
+	for (size_t i = 0; i < diff->rows.count; i++) {
+		const struct diff_row *row = &diff->rows.items[i];
+
+		if (family_get(row->site->site->family)->overlaps)
+			continue;
+		diff->stays_before.bytes += row->stays_before.bytes;
+		diff->stays_before.count += row->stays_before.count;
+		diff->stays_after.bytes += row->stays_after.bytes;
+		diff->stays_after.count += row->stays_after.count;
+	}
+}
+
 static void finish(struct diff *diff, enum sort_key sort)
 {
 	bool in_both = false;
@@ -621,9 +747,11 @@ static void finish(struct diff *diff, enum sort_key sort)
 	for (size_t i = 0; i < diff->rows.count; i++) {
 		struct diff_row *row = &diff->rows.items[i];
 
-		row->state = diff_state_of(&row->before, &row->after);
-		in_both |= row->state != DIFF_NEW && row->state != DIFF_GONE;
+		row_settle(row);
+		row->state = diff_state_of(&row->stays_before, &row->stays_after);
+		in_both |= row->high_before.count && row->high_after.count;
 	}
+	stays_add_up(diff);
 	diff->unrelated = !in_both && diff->total_before.count && diff->total_after.count;
 	if (diff->rows.count)
 		qsort(diff->rows.items, diff->rows.count, sizeof(*diff->rows.items),
@@ -640,6 +768,10 @@ int diff_build(struct diff *diff, const struct report *before, const struct repo
 		error = side_add(&builder, before, false);
 	if (!error)
 		error = side_add(&builder, after, true);
+	if (!error && by == DIFF_BY_SITE) {
+		absent_add(&builder, before, false);
+		absent_add(&builder, after, true);
+	}
 	diff_match_free(&builder.match);
 	hash_free(&builder.rows);
 	if (!error)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What changed between two snapshots, of one run or of two: the sites of both, matched by what is
- * the same on every run and host, and their difference.
+ * the same on every run and host, and their difference: of what stays, as far as the reports have
+ * the snapshots around them (report.around), with what was there at the very moments beside it.
  */
 #ifndef LEAKMON_ANALYZE_DIFF_H
 #define LEAKMON_ANALYZE_DIFF_H
@@ -32,10 +33,15 @@ struct diff_row {
 	const struct report_site *earlier; /* the same of the earlier one; NULL: not there */
 	size_t sites;			   /* how many of both snapshots it stands for */
 	bool by_name; /* of two builds: the names of their functions say that they are the same */
-	struct diff_amount before, after;
+	struct diff_amount before, after; /* when the snapshots were taken */
+	/* What stays of that (analyze/level.h). Both are what it was before where it comes and goes
+	 * as much as it did. */
+	struct diff_amount stays_before, stays_after;
+	struct diff_amount low_before, high_before, low_after, high_after; /* around them */
+	bool grows; /* on either side */
 	/* Of these, what threads allocated that have ended; with diff.has_owners. */
 	struct diff_amount by_dead_before, by_dead_after;
-	enum diff_state state;
+	enum diff_state state; /* of what stays */
 };
 
 /* Dead threads of one creator: bytes are those of their stacks. */
@@ -58,6 +64,8 @@ struct diff {
 	bool colour;
 	size_t by_name; /* rows that are matched by the names of their functions */
 	struct diff_amount total_before, total_after; /* without mappings, which hold the rest */
+	struct diff_amount stays_before, stays_after; /* likewise, of what stays */
+	bool has_levels;	    /* there are snapshots around the two: what stays can be told */
 	VEC(struct diff_row) rows;  /* that differ, or are in both: greatest growth first */
 	VEC(struct diff_dead) dead; /* likewise */
 	struct diff_amount dead_before, dead_after;
@@ -79,14 +87,20 @@ const char *diff_state_name(enum diff_state state);
 /* "site", "function", "module", "file", "container". */
 const char *diff_group_name(enum diff_group group);
 
-/* after - before; the sums of a process fit. */
+/* After - before, of what stays; the sums of a process fit. */
 static inline int64_t diff_bytes(const struct diff_row *row)
 {
-	return (int64_t)(row->after.bytes - row->before.bytes);
+	return (int64_t)(row->stays_after.bytes - row->stays_before.bytes);
 }
 static inline int64_t diff_count(const struct diff_row *row)
 {
-	return (int64_t)(row->after.count - row->before.count);
+	return (int64_t)(row->stays_after.count - row->stays_before.count);
+}
+/* Nothing that stays has changed, but the two snapshots differ: a burst, at one end or both. */
+static inline bool diff_is_burst(const struct diff_row *row)
+{
+	return row->state == DIFF_SAME &&
+	       (row->after.bytes != row->before.bytes || row->after.count != row->before.count);
 }
 
 #endif

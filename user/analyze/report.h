@@ -46,8 +46,12 @@ struct report_process {
 };
 
 struct report {
-	const struct snapshot *snapshot;      /* borrowed, must outlive the report */
-	const struct history *history;	      /* borrowed: what came before, with it; or NULL */
+	const struct snapshot *snapshot; /* borrowed, must outlive the report */
+	const struct history *history;	 /* borrowed: what came before, with it; or NULL */
+	/* For a difference: what came before, with it, and after; or NULL; borrowed. And how many
+	 * snapshots there are for both ends together, see analyze/level.h. */
+	const struct history *around;
+	size_t around_span;
 	const struct retain_result *retained; /* who holds what, by process; or NULL; borrowed */
 	size_t retained_count;
 	const char *host; /* where it was taken, untrusted; NULL: not known; borrowed */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/diff.h"
+#include "analyze/level.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/values.h"
@@ -18,6 +19,7 @@ struct side {
 	const char *at;		     /* into path's allocation; NULL: not said */
 	size_t position;
 	struct history history; /* empty unless the format wants it */
+	struct history around;	/* with what came after the snapshot */
 	struct snapshot snapshot;
 	struct report report;
 };
@@ -27,6 +29,7 @@ static void side_free(struct side *side)
 	report_free(&side->report);
 	snapshot_free(&side->snapshot);
 	history_free(&side->history);
+	history_free(&side->around);
 	free(side->path);
 }
 
@@ -64,6 +67,22 @@ static int side_read(struct side *side, bool with_history)
 	if (error)
 		log_error("out of memory");
 	return error ? error : recording_name(side->recording, &side->report);
+}
+
+/* `span`: how many snapshots both ends have for what is around them. */
+static int side_look_around(struct side *side, size_t span)
+{
+	size_t count, last;
+	int error;
+
+	recording_snapshots(side->recording, &count);
+	last = MIN(side->position + MIN(span / LEVEL_SHARE, (size_t)LEVEL_SNAPSHOTS), count - 1);
+	error = recording_history(side->recording, last, &side->around);
+	if (error)
+		return error;
+	side->report.around = &side->around;
+	side->report.around_span = MIN(span, side->around.times.count);
+	return 0;
 }
 
 struct comparison {
@@ -114,6 +133,25 @@ static int open_both(struct comparison *comparison)
 	return error;
 }
 
+/* Of one recording, the ends share what lies between them. */
+static int look_around(struct comparison *comparison)
+{
+	struct side *before = &comparison->before, *after = &comparison->after;
+	size_t spans[2];
+	int error;
+
+	if (comparison->one_recording) {
+		spans[0] = MAX(before->position, after->position) + 1 -
+			   MIN(before->position, after->position);
+		spans[1] = spans[0];
+	} else {
+		recording_snapshots(before->recording, &spans[0]);
+		recording_snapshots(after->recording, &spans[1]);
+	}
+	error = side_look_around(before, spans[0]);
+	return error ? error : side_look_around(after, spans[1]);
+}
+
 static int compare(struct comparison *comparison, const struct diff_options *options)
 {
 	bool with_history = output_find(options->output.format)->wants_history;
@@ -121,6 +159,8 @@ static int compare(struct comparison *comparison, const struct diff_options *opt
 
 	if (!error)
 		error = side_read(&comparison->after, with_history);
+	if (!error)
+		error = look_around(comparison);
 	if (error)
 		return error;
 	error = diff_build(&comparison->diff, &comparison->before.report, &comparison->after.report,
@@ -186,7 +226,7 @@ static int diff_snapshots(struct comparison *comparison, const struct diff_optio
 	describe(comparison, options);
 	if (write_out(comparison, options))
 		return EXIT_ERROR;
-	return exit_code_of(options, (int64_t)(diff->total_after.bytes - diff->total_before.bytes));
+	return exit_code_of(options, (int64_t)(diff->stays_after.bytes - diff->stays_before.bytes));
 }
 
 static int diff_retained(const struct comparison *comparison, const struct diff_options *options)

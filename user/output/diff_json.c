@@ -38,6 +38,10 @@ static void row_write(struct json_writer *json, const struct diff *diff, const s
 	json_put_string(json, "name", row->name);
 	output_json_amounts_write(json, "bytes", row->before.bytes, row->after.bytes);
 	output_json_amounts_write(json, "count", row->before.count, row->after.count);
+	output_json_amounts_write(json, "stays_bytes", row->stays_before.bytes,
+				  row->stays_after.bytes);
+	output_json_amounts_write(json, "stays_count", row->stays_before.count,
+				  row->stays_after.count);
 	if (diff->has_owners) {
 		output_json_amounts_write(json, "by_dead_bytes", row->by_dead_before.bytes,
 					  row->by_dead_after.bytes);
@@ -54,6 +58,26 @@ static void row_write(struct json_writer *json, const struct diff *diff, const s
 		output_json_frames_write(json, row->site);
 	}
 	json_close(json, '}');
+}
+
+static bool row_has_changed(const struct diff_row *row)
+{
+	return row->state != DIFF_SAME;
+}
+
+static void rows_write(struct json_writer *json, const char *key, const struct diff *diff,
+		       bool (*belongs)(const struct diff_row *row))
+{
+	size_t shown = 0;
+
+	json_open(json, key, '[');
+	for (size_t i = 0; i < diff->rows.count; i++) {
+		if (!belongs(&diff->rows.items[i]) || (diff->top && shown == diff->top))
+			continue;
+		row_write(json, diff, &diff->rows.items[i]);
+		shown++;
+	}
+	json_close(json, ']');
 }
 
 static void dead_row_write(struct json_writer *json, const struct diff_dead *row)
@@ -91,7 +115,6 @@ void output_json_diff_dead_write(struct json_writer *json, const struct diff *di
 int output_json_diff_write(FILE *out, const struct diff *diff)
 {
 	struct json_writer json = {.out = out};
-	size_t shown = 0;
 
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
@@ -105,14 +128,12 @@ int output_json_diff_write(FILE *out, const struct diff *diff)
 				  diff->total_after.bytes);
 	output_json_amounts_write(&json, "count", diff->total_before.count,
 				  diff->total_after.count);
-	json_open(&json, "rows", '[');
-	for (size_t i = 0; i < diff->rows.count; i++) {
-		if (diff->rows.items[i].state == DIFF_SAME || (diff->top && shown == diff->top))
-			continue;
-		row_write(&json, diff, &diff->rows.items[i]);
-		shown++;
-	}
-	json_close(&json, ']');
+	output_json_amounts_write(&json, "stays_bytes", diff->stays_before.bytes,
+				  diff->stays_after.bytes);
+	output_json_amounts_write(&json, "stays_count", diff->stays_before.count,
+				  diff->stays_after.count);
+	rows_write(&json, "rows", diff, row_has_changed);
+	rows_write(&json, "bursts", diff, diff_is_burst);
 	output_json_diff_dead_write(&json, diff);
 	json_close(&json, '}');
 	fputc('\n', out);

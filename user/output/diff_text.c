@@ -37,13 +37,20 @@ static void side_write(FILE *out, const char *name, const char *label, const str
 	fputc(')', out);
 }
 
+/* Whether the two snapshots met something in flight. */
+static bool has_bursts(const struct diff *diff)
+{
+	return diff->stays_before.bytes != diff->total_before.bytes ||
+	       diff->stays_after.bytes != diff->total_after.bytes;
+}
+
 static void heading_write(FILE *out, const struct diff *diff)
 {
 	double seconds = (double)(diff->after->snapshot->monotonic_ns -
 				  diff->before->snapshot->monotonic_ns) /
 			 1e9;
-	int64_t bytes = (int64_t)(diff->total_after.bytes - diff->total_before.bytes);
-	int64_t count = (int64_t)(diff->total_after.count - diff->total_before.count);
+	int64_t bytes = (int64_t)(diff->stays_after.bytes - diff->stays_before.bytes);
+	int64_t count = (int64_t)(diff->stays_after.count - diff->stays_before.count);
 
 	side_write(out, diff->before_name, diff->before_label, diff->before);
 	fputs(" -> ", out);
@@ -52,11 +59,19 @@ static void heading_write(FILE *out, const struct diff *diff)
 		"\n%s%+" PRId64 " bytes, %+" PRId64 " blocks%s (%" PRIu64 " -> %" PRIu64
 		" bytes, %" PRIu64 " -> %" PRIu64 " blocks)",
 		styles[diff->colour].bold, bytes, count, styles[diff->colour].plain,
-		diff->total_before.bytes, diff->total_after.bytes, diff->total_before.count,
-		diff->total_after.count);
+		diff->stays_before.bytes, diff->stays_after.bytes, diff->stays_before.count,
+		diff->stays_after.count);
 	if (diff->same_run && seconds > 0)
 		fprintf(out, " in %.1f s, %+.0f bytes/s", seconds, round((double)bytes / seconds));
 	fputc('\n', out);
+	if (has_bursts(diff))
+		fprintf(out,
+			"that is what stays, by the snapshots around the two; at these very "
+			"moments: %+" PRId64 " bytes, %+" PRId64 " blocks (%" PRIu64 " -> %" PRIu64
+			" bytes)\n",
+			(int64_t)(diff->total_after.bytes - diff->total_before.bytes),
+			(int64_t)(diff->total_after.count - diff->total_before.count),
+			diff->total_before.bytes, diff->total_after.bytes);
 	if (diff->unrelated)
 		fputs("they have no call stack in common: these look like two different "
 		      "programs\n",
@@ -97,10 +112,15 @@ static void row_write(FILE *out, const struct diff *diff, const struct diff_row 
 	fprintf(out, "\t%s%+" PRId64 " bytes, %+" PRId64 " blocks%s  %s",
 		more ? style->more : style->less, diff_bytes(row), diff_count(row), style->plain,
 		diff_state_name(row->state));
-	if (row->before.count && row->after.count)
+	if (row->stays_before.count && row->stays_after.count)
 		fprintf(out,
 			" (%" PRIu64 " -> %" PRIu64 " bytes, %" PRIu64 " -> %" PRIu64 " blocks)",
-			row->before.bytes, row->after.bytes, row->before.count, row->after.count);
+			row->stays_before.bytes, row->stays_after.bytes, row->stays_before.count,
+			row->stays_after.count);
+	if (row->stays_before.bytes != row->before.bytes ||
+	    row->stays_after.bytes != row->after.bytes)
+		fprintf(out, ", at these moments %" PRIu64 " -> %" PRIu64 " bytes",
+			row->before.bytes, row->after.bytes);
 	if (row->name) {
 		fprintf(out, " %s ", diff_group_name(diff->by));
 		text_print_inert(out, row->name);
@@ -113,6 +133,42 @@ static void row_write(FILE *out, const struct diff *diff, const struct diff_row 
 	fputs(" from stack\n", out);
 	by_dead_write(out, diff, row);
 	output_text_stack_write(out, diff->colour, row->site);
+}
+
+/* What came and went, and was met by a snapshot: one line each. */
+static void burst_write(FILE *out, const struct diff *diff, const struct diff_row *row)
+{
+	const struct frame *frame =
+		row->site->frames.list.count ? row->site->frames.list.items : NULL;
+
+	fprintf(out, "\t\t%" PRIu64 " -> %" PRIu64 " bytes", row->before.bytes, row->after.bytes);
+	if (row->name) {
+		fprintf(out, " %s ", diff_group_name(diff->by));
+		text_print_inert(out, row->name);
+	} else {
+		fputs(" in ", out);
+		text_print_inert(out, row->comm);
+		fputs(" by ", out);
+		text_print_inert(out, frame && frame->function ? frame->function : "[not known]");
+	}
+	fputc('\n', out);
+}
+
+static void bursts_write(FILE *out, const struct diff *diff)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < diff->rows.count; i++)
+		count += diff_is_burst(&diff->rows.items[i]);
+	if (!count)
+		return;
+	fprintf(out, "\t%zu more only come and go; when the snapshots were taken they held\n",
+		count);
+	count = 0;
+	for (size_t i = 0; i < diff->rows.count; i++) {
+		if (diff_is_burst(&diff->rows.items[i]) && (!diff->top || count++ < diff->top))
+			burst_write(out, diff, &diff->rows.items[i]);
+	}
 }
 
 static void states_write(FILE *out, const struct diff *diff)
@@ -191,6 +247,7 @@ int output_text_diff_write(FILE *out, const struct diff *diff)
 	}
 	if (shown < changed)
 		fprintf(out, "\t\xe2\x80\xa6 and %zu more that changed\n", changed - shown);
+	bursts_write(out, diff);
 	dead_write(out, diff);
 	fputc('\n', out);
 	return output_finish(out);
