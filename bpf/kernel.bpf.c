@@ -4,7 +4,7 @@
  * shares no program with the others), on the same maps: the kernel is one process of the ledger.
  *
  * Raw tracepoints, whose arguments are plain numbers: up to 6.12 the verifier refuses `const void
- * *` arguments of others. Which argument is which is checked by user space (tracepoint_check.h).
+ * *` arguments of others. Which argument is which is checked by user space (feature_probe.h).
  *
  * An interrupt may come while one of these programs runs, and allocate: a program that interrupts
  * itself is skipped by the kernel, which counts that (recursion_misses in bpf_prog_info); one that

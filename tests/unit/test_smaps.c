@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "memory/mapping_owner.h"
+#include "memory/memory_parts.h"
 #include "memory/smaps.h"
 
 static int parse(const char *text, struct smaps *smaps)

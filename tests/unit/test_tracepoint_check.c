@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Against type information made here: what kernels of other versions say. */
-#include "probe/tracepoint_check.h"
+#include "probe/feature_probe.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "unit/unwind_fixture.h"
-#include "unwind/unwind_cells.h"
+#include "unwind/row_sets.h"
 
 #define DEBIAN "/usr/lib/x86_64-linux-gnu/"
 #define PAGE (1u << LM_UNWIND_PAGE_SHIFT)

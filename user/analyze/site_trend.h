@@ -10,9 +10,9 @@
 #ifndef LEAKMON_ANALYZE_SITE_TREND_H
 #define LEAKMON_ANALYZE_SITE_TREND_H
 
-#include "analyze/early.h"
 #include "analyze/history.h"
 #include "analyze/trend.h"
+#include "analyze/verdict.h"
 
 /* Nothing is called leaking that has been seen for less, however many snapshots there are. */
 #define SITE_LEAK_S 10.0

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/site_kind.h"
+#include "analyze/family.h"
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"

@@ -13,7 +13,6 @@
 #define LEAKMON_HEAP_HEAP_IMAGE_H
 
 #include "elf/tls_layout.h"
-#include "heap/free_lists.h"
 #include "heap/heap_walk.h"
 #include "heap/malloc_state.h"
 #include "heap/pages.h"

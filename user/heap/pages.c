@@ -3,9 +3,18 @@
 
 #include <errno.h>
 #include <immintrin.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
+
+struct page_window {
+	uint64_t words[WINDOW_PAGES * PAGE_WORDS];
+	uint64_t entries[WINDOW_PAGES];
+};
 
 /* What is made of the words of one page. */
 
@@ -86,7 +95,7 @@ uint64_t page_hash(const uint64_t *words)
 	return __builtin_cpu_supports("avx2") ? hash_wide(words) : hash_narrow(words);
 }
 
-size_t page_find(const struct filter *filter, const uint64_t *words, uint64_t *found)
+static size_t page_find(const struct filter *filter, const uint64_t *words, uint64_t *found)
 {
 	size_t count = 0;
 
@@ -164,7 +173,8 @@ int pages_inherit(struct page_table *table, struct page_table *older)
 	return 0;
 }
 
-int found_reserve(struct found_words *found, size_t more)
+/* Room for `more` further words. 0 or -ENOMEM. */
+static int found_reserve(struct found_words *found, size_t more)
 {
 	size_t wanted = found->count + more, grown = MAX(found->capacity, (size_t)4096);
 	uint64_t *moved;
@@ -199,7 +209,8 @@ int pages_prepare(struct page_table *table)
 	return table->pages ? 0 : -ENOMEM;
 }
 
-bool page_is_wanted(const struct page_range *range, uint64_t entry)
+/* Whether a page with this pagemap entry is there to be read, and can have been written. */
+static bool page_is_wanted(const struct page_range *range, uint64_t entry)
 {
 	return pagemap_is_present(entry) && !(range->file && pagemap_is_shared(entry));
 }
@@ -334,4 +345,490 @@ void pages_free(struct page_table *table)
 	free(table->pages);
 	free(table->found.items);
 	*table = (struct page_table){0};
+}
+
+/* Reading again what has changed since. */
+
+#define CHECK_MAX_THREADS 16
+
+struct changed_page {
+	size_t page;
+	uint32_t first;
+	uint16_t count;
+	uint16_t flags;
+	uint64_t hash;
+};
+
+/* What one thread finds; put together when all are done. */
+struct checker {
+	struct check *check;
+	struct page_window *window;
+	struct found_words found;
+	VEC(struct changed_page) changed;
+	VEC(struct mapped_chunk) mapped;
+	size_t checked;
+	int error;
+};
+
+/* Which windows are looked at first. */
+enum warmth {
+	WINDOW_HOT,  /* of its pages, those that have changed already, or are new */
+	WINDOW_WARM, /* of a small mapping: data of a library, a stack */
+	WINDOW_COLD,
+	WINDOW_MAX_
+};
+
+struct check_window {
+	struct page_range part; /* at most WINDOW_PAGES long; mapping: pages to the range's end */
+	enum warmth warmth;
+	bool all; /* of its pages, whatever they have been */
+	bool done;
+};
+
+struct check {
+	struct page_table *table;
+	const struct page_scan *scan;
+	VEC(struct check_window) windows; /* the warmer ones first */
+	atomic_size_t next;
+	int nice; /* of the thread that began it */
+};
+
+/* Puts together what the threads of the second reading found. */
+
+#define WORDS_AT_ONCE ((size_t)1 << 17)
+
+static void take_new(struct page *page, const struct changed_page *changed, size_t base)
+{
+	*page = (struct page){.hash = changed->hash,
+			      .first = (uint32_t)(base + changed->first),
+			      .count = changed->count,
+			      .flags = changed->flags};
+}
+
+/* Nobody knows when it changed: the words of both readings count, by ascending place. */
+static int take_both(struct page_table *table, struct page *page, const uint64_t *words,
+		     size_t count)
+{
+	size_t first = table->found.count, i = 0, j = 0;
+	const uint64_t *older;
+
+	page->flags = (uint16_t)((page->flags & ~PAGE_UNCHECKED) | PAGE_LATE | PAGE_WAS_READ);
+	if (found_reserve(&table->found, page->count + count))
+		return -ENOMEM;
+	older = table->found.items + page->first;
+	while (i < page->count || j < count) {
+		bool has_both = i < page->count && j < count;
+
+		if (has_both && older[i] == words[j])
+			j++;
+		else if (j == count || (has_both && found_place(older[i]) <= found_place(words[j])))
+			table->found.items[table->found.count++] = older[i++];
+		else
+			table->found.items[table->found.count++] = words[j++];
+	}
+	page->first = (uint32_t)first;
+	page->count = (uint16_t)(table->found.count - first);
+	return 0;
+}
+
+static int merge_late(struct page_table *table, const struct checker *checker)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < checker->changed.count; i++) {
+		const struct changed_page *changed = &checker->changed.items[i];
+
+		error = take_both(table, &table->pages[changed->page],
+				  checker->found.items + changed->first, changed->count);
+	}
+	return error;
+}
+
+/* In parts: the process stands meanwhile. */
+static int append_words(struct page_table *table, const struct found_words *found,
+			uint64_t deadline_ns)
+{
+	int error = found_reserve(&table->found, found->count);
+
+	for (size_t done = 0; !error && done < found->count; done += WORDS_AT_ONCE) {
+		size_t part = MIN(found->count - done, WORDS_AT_ONCE);
+
+		if (monotonic_ns() > deadline_ns)
+			return -ETIMEDOUT;
+		memcpy(table->found.items + table->found.count, found->items + done,
+		       part * sizeof(*found->items));
+		table->found.count += part;
+	}
+	return error;
+}
+
+static int merge(struct page_table *table, const struct checker *checker, uint64_t deadline_ns)
+{
+	size_t base = table->found.count;
+	int error = append_words(table, &checker->found, deadline_ns);
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < checker->changed.count; i++) {
+		const struct changed_page *changed = &checker->changed.items[i];
+
+		take_new(&table->pages[changed->page], changed, base);
+	}
+	for (size_t i = 0; i < checker->mapped.count; i++) {
+		struct mapped_chunk *chunk = vec_push(&table->mapped);
+
+		if (!chunk)
+			return -ENOMEM;
+		*chunk = checker->mapped.items[i];
+	}
+	return 0;
+}
+
+/* Of the `older` first ones, those whose page has changed since. */
+static void drop_stale_chunks(struct page_table *table, size_t older)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->mapped.count; i++) {
+		const struct mapped_chunk chunk = table->mapped.items[i];
+		const struct page *page = pages_find(table, chunk.page);
+
+		if (i < older && (!page || page->flags & PAGE_CHANGED))
+			continue;
+		table->mapped.items[kept++] = chunk;
+	}
+	table->mapped.count = kept;
+}
+
+/* What nobody got round to; and, of a third reading, what was all the same. */
+static void mark_window(struct check *check, const struct check_window *window)
+{
+	size_t count = (window->part.end - window->part.start) / MEMORY_PAGE;
+	struct page *pages = check->table->pages + window->part.first;
+
+	for (size_t i = 0; i < count; i++) {
+		if (window->done && check->scan->late)
+			pages[i].flags &= (uint16_t)~PAGE_UNCHECKED;
+		/* What was hot was looked at with the hot ones. */
+		else if (!window->done &&
+			 (window->all || window->warmth == WINDOW_HOT ||
+			  (pages[i].flags & PAGE_WAS_READ && !(pages[i].flags & PAGE_CHANGED))))
+			pages[i].flags |= PAGE_UNCHECKED;
+	}
+}
+
+/* Puts together what the checkers found, and frees it. 0; -ETIMEDOUT; an error of theirs. */
+static int page_checkers_collect(struct check *check, struct checker *checkers, size_t count,
+				 size_t *checked)
+{
+	struct page_table *table = check->table;
+	size_t older = table->mapped.count;
+	int error = 0;
+
+	/* Nothing else makes a difference, and there is no time. */
+	for (size_t i = 0; i < count; i++) {
+		if (!error || checkers[i].error == -ETIMEDOUT)
+			error = checkers[i].error;
+	}
+	for (size_t i = 0; i < count; i++) {
+		*checked += checkers[i].checked;
+		if (!error)
+			error = check->scan->late
+					? merge_late(table, &checkers[i])
+					: merge(table, &checkers[i], check->scan->deadline_ns);
+		free(checkers[i].window);
+		free(checkers[i].found.items);
+		vec_free(&checkers[i].changed);
+		vec_free(&checkers[i].mapped);
+	}
+	for (size_t i = 0; i < check->windows.count; i++)
+		mark_window(check, &check->windows.items[i]);
+	if (!check->scan->late)
+		drop_stale_chunks(table, older);
+	return error;
+}
+
+/* The second reading, and the third. Several threads take windows in turn. */
+
+static int take_changed(struct checker *checker, const struct page_range *part, size_t place,
+			const uint64_t *words, uint64_t hash)
+{
+	uint64_t address = part->start + place * MEMORY_PAGE;
+	struct changed_page *changed = vec_push(&checker->changed);
+	struct mapped_chunk chunk, *kept;
+
+	if (!changed || found_reserve(&checker->found, PAGE_WORDS))
+		return -ENOMEM;
+	*changed = (struct changed_page){
+		.page = part->first + place,
+		.first = (uint32_t)checker->found.count,
+		.count = (uint16_t)page_find(checker->check->scan->filter, words,
+					     checker->found.items + checker->found.count),
+		.flags = PAGE_WAS_READ | PAGE_CHANGED,
+		.hash = hash,
+	};
+	checker->found.count += changed->count;
+	if (part->file || checker->check->scan->late ||
+	    !page_has_mapped_chunk(address, words, part->reach, &chunk))
+		return 0;
+	kept = vec_push(&checker->mapped);
+	if (!kept)
+		return -ENOMEM;
+	*kept = chunk;
+	return 0;
+}
+
+static int check_run(struct checker *checker, const struct page_range *part, size_t place,
+		     size_t count)
+{
+	const struct page *pages = checker->check->table->pages + part->first + place;
+	ssize_t got = memory_read(checker->check->scan->task, part->start + place * MEMORY_PAGE,
+				  checker->window->words, count * MEMORY_PAGE);
+	int error = 0;
+
+	if (got == -EFAULT)
+		return 0;
+	if (got < 0)
+		return (int)got;
+	count = (size_t)got / MEMORY_PAGE;
+	for (size_t i = 0; !error && i < count; i++) {
+		const uint64_t *words = checker->window->words + i * PAGE_WORDS;
+		uint64_t hash = page_hash(words);
+
+		if (!(pages[i].flags & PAGE_WAS_READ) || pages[i].hash != hash)
+			error = take_changed(checker, part, place + i, words, hash);
+	}
+	checker->checked += count;
+	return error;
+}
+
+/* A page that is gone: what was found in it is, too. */
+static int take_gone(struct checker *checker, size_t page)
+{
+	struct changed_page *changed = vec_push(&checker->changed);
+
+	if (!changed)
+		return -ENOMEM;
+	*changed = (struct changed_page){.page = page, .flags = PAGE_CHANGED};
+	return 0;
+}
+
+static bool is_hot(const struct page *page)
+{
+	return page->flags & PAGE_CHANGED || !(page->flags & PAGE_WAS_READ);
+}
+
+static bool must_look(const struct page_scan *scan, const struct check_window *window,
+		      const struct page *page, uint64_t entry)
+{
+	if (scan->late && !(page->flags & PAGE_UNCHECKED))
+		return false;
+	if (!window->all && is_hot(page) != (window->warmth == WINDOW_HOT))
+		return false;
+	return !scan->soft_dirty || !(page->flags & PAGE_WAS_READ) || pagemap_is_soft_dirty(entry);
+}
+
+static int check_window(struct checker *checker, const struct check_window *window)
+{
+	const struct page_range *part = &window->part;
+	const struct page_scan *scan = checker->check->scan;
+	const struct page *pages = checker->check->table->pages + part->first;
+	const uint64_t *entries = checker->window->entries;
+	size_t count = (part->end - part->start) / MEMORY_PAGE;
+	int error = 0;
+
+	pagemap_read(scan->pagemap, part->start, checker->window->entries, count);
+	for (size_t i = 0; !error && i < count;) {
+		size_t run = 0;
+
+		if (!page_is_wanted(part, entries[i]) && pages[i].flags & PAGE_WAS_READ &&
+		    (!scan->late || pages[i].flags & PAGE_UNCHECKED))
+			error = take_gone(checker, part->first + i);
+		while (i + run < count && page_is_wanted(part, entries[i + run]) &&
+		       must_look(scan, window, &pages[i + run], entries[i + run]))
+			run++;
+		if (!error && run)
+			error = check_run(checker, part, i, run);
+		i += MAX(run, 1u);
+	}
+	return error;
+}
+
+/* Whether it is too late for a window: then it is left for later, or *error says so. */
+static bool is_too_late(const struct page_scan *scan, const struct check_window *window, int *error)
+{
+	uint64_t now_ns = monotonic_ns();
+
+	if (scan->patience_ns && window->warmth != WINDOW_HOT && now_ns > scan->patience_ns)
+		return true;
+	if (now_ns <= scan->deadline_ns)
+		return false;
+	*error = -ETIMEDOUT;
+	return true;
+}
+
+static void *checker_run(void *argument)
+{
+	struct checker *checker = argument;
+	struct check *check = checker->check;
+	size_t i;
+
+	while (!checker->error && (i = atomic_fetch_add(&check->next, 1)) < check->windows.count) {
+		struct check_window *window = &check->windows.items[i];
+
+		if (is_too_late(check->scan, window, &checker->error))
+			continue;
+		checker->error = check_window(checker, window);
+		window->done = !checker->error;
+	}
+	return NULL;
+}
+
+/* What helps a thread whose priority helpers do not inherit is as nice as that one. */
+static void *checker_start(void *argument)
+{
+	struct checker *checker = argument;
+
+	setpriority(PRIO_PROCESS, 0, checker->check->nice);
+	return checker_run(checker);
+}
+
+#define WARM_BYTES (4ull << 20)
+
+static bool any_is_hot(const struct check *check, const struct page_range *part)
+{
+	const struct page *pages = check->table->pages + part->first;
+
+	for (size_t i = 0; i < (part->end - part->start) / MEMORY_PAGE; i++) {
+		if (is_hot(&pages[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool any_has(const struct check *check, const struct page_range *part, uint16_t flag)
+{
+	const struct page *pages = check->table->pages + part->first;
+
+	for (size_t i = 0; i < (part->end - part->start) / MEMORY_PAGE; i++) {
+		if (pages[i].flags & flag)
+			return true;
+	}
+	return false;
+}
+
+static int push_window(struct check *check, const struct page_range *part, enum warmth warmth,
+		       bool all)
+{
+	struct check_window *window = vec_push(&check->windows);
+
+	if (!window)
+		return -ENOMEM;
+	*window = (struct check_window){.part = *part, .warmth = warmth, .all = all};
+	return 0;
+}
+
+static int add_window(struct check *check, const struct page_range *range, uint64_t at)
+{
+	struct page_range part = *range;
+	int error = 0;
+
+	part.start = at;
+	part.end = MIN(range->end, at + WINDOW_PAGES * MEMORY_PAGE);
+	part.first = range->first + (at - range->start) / MEMORY_PAGE;
+	part.reach = MAX(range->end, range->reach);
+	if (check->scan->late && !any_has(check, &part, PAGE_UNCHECKED))
+		return 0;
+	if (!check->scan->patience_ns)
+		return push_window(check, &part, WINDOW_HOT, true);
+	if (any_is_hot(check, &part))
+		error = push_window(check, &part, WINDOW_HOT, false);
+	return error ? error
+		     : push_window(check, &part,
+				   range->end - range->start <= WARM_BYTES ? WINDOW_WARM
+									   : WINDOW_COLD,
+				   false);
+}
+
+/* The warmer ones first, each kind by ascending address. */
+static int order(struct check *check)
+{
+	struct check_window *ordered = calloc(check->windows.count + 1, sizeof(*ordered));
+	size_t count = 0;
+
+	if (!ordered)
+		return -ENOMEM;
+	for (enum warmth warmth = 0; warmth < WINDOW_MAX_; warmth++) {
+		for (size_t i = 0; i < check->windows.count; i++) {
+			if (check->windows.items[i].warmth == warmth)
+				ordered[count++] = check->windows.items[i];
+		}
+	}
+	free(check->windows.items);
+	check->windows.items = ordered;
+	check->windows.capacity = count + 1;
+	return 0;
+}
+
+static int split(struct check *check)
+{
+	struct deadline deadline = {.at_ns = check->scan->deadline_ns};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < check->table->ranges.count; i++) {
+		const struct page_range *range = &check->table->ranges.items[i];
+
+		if (deadline_step(&deadline))
+			return -ETIMEDOUT;
+		for (uint64_t at = range->start; !error && !range->unseen && at < range->end;
+		     at += WINDOW_PAGES * MEMORY_PAGE)
+			error = add_window(check, range, at);
+	}
+	return error || !check->scan->patience_ns ? error : order(check);
+}
+
+#define STACK_BYTES (256u << 10)
+
+static void run_all(struct checker *checkers, size_t count)
+{
+	pthread_t threads[CHECK_MAX_THREADS];
+	bool started[CHECK_MAX_THREADS] = {0};
+	pthread_attr_t attributes;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	for (size_t i = 1; i < count; i++)
+		started[i] = !pthread_create(&threads[i], &attributes, checker_start, &checkers[i]);
+	pthread_attr_destroy(&attributes);
+	checker_run(&checkers[0]);
+	for (size_t i = 1; i < count; i++) {
+		if (started[i])
+			pthread_join(threads[i], NULL);
+	}
+}
+
+int pages_check(struct page_table *table, const struct page_scan *scan, size_t *checked)
+{
+	struct check check = {.table = table, .scan = scan, .nice = getpriority(PRIO_PROCESS, 0)};
+	struct checker checkers[CHECK_MAX_THREADS] = {0};
+	size_t count = MAX(MIN(scan->threads, CHECK_MAX_THREADS), 1u);
+	int error = split(&check);
+
+	*checked = 0;
+	for (size_t i = 0; i < count; i++) {
+		checkers[i].check = &check;
+		checkers[i].window = malloc(sizeof(*checkers[i].window));
+		if (!checkers[i].window)
+			error = -ENOMEM;
+	}
+	if (!error)
+		run_all(checkers, count);
+	if (error) {
+		for (size_t i = 0; i < count; i++)
+			free(checkers[i].window);
+	} else {
+		error = page_checkers_collect(&check, checkers, count, checked);
+	}
+	vec_free(&check.windows);
+	return error;
 }

@@ -129,23 +129,9 @@ void pages_free(struct page_table *table);
 
 /* Of one page: for tests. */
 uint64_t page_hash(const uint64_t *words);
-size_t page_find(const struct filter *filter, const uint64_t *words, uint64_t *found);
 
 /* Whether a chunk header of glibc's own mappings stands in this page. */
 bool page_has_mapped_chunk(uint64_t page, const uint64_t *words, uint64_t range_end,
 			   struct mapped_chunk *chunk);
-
-/* What pages.c and pages_check.c share. */
-
-struct page_window {
-	uint64_t words[WINDOW_PAGES * PAGE_WORDS];
-	uint64_t entries[WINDOW_PAGES];
-};
-
-/* Room for `more` further words. 0 or -ENOMEM. */
-int found_reserve(struct found_words *found, size_t more);
-
-/* Whether a page with this pagemap entry is there to be read, and can have been written. */
-bool page_is_wanted(const struct page_range *range, uint64_t entry);
 
 #endif

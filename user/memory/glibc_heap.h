@@ -10,7 +10,6 @@
 #define LEAKMON_MEMORY_GLIBC_HEAP_H
 
 #include "heap/heap_walk.h"
-#include "heap/free_lists.h"
 #include "memory/residency.h"
 
 enum heap_use {
@@ -70,18 +69,5 @@ void glibc_heap_free(struct glibc_heap *heap);
 /* As mallinfo2(3) has them: uordblks and fordblks. */
 uint64_t glibc_heap_used(const struct glibc_heap *heap);
 uint64_t glibc_heap_unused(const struct glibc_heap *heap);
-
-/* heap_account.c: sums up a walked span. */
-
-struct span_account {
-	const struct heap_span *span;
-	const struct residency *residency;
-	const struct free_chunks *fast, *cached; /* of all spans; sorted */
-	uint64_t top_size;			 /* of the chunk at the span's top, if it has one */
-	uint64_t memory_end; /* main arena: of the heap's mapping; else 0: no top is given back */
-};
-
-void heap_account_add(const struct span_account *account, struct glibc_arena *arena,
-		      struct glibc_heap *heap);
 
 #endif

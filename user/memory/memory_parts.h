@@ -13,6 +13,17 @@
 #include "memory/conclusion.h"
 #include "memory/glibc_heap.h"
 #include "memory/smaps.h"
+#include "proc/process_memory.h"
+
+/* Whose a mapping is: a file's, a thread's stack, shared memory, nobody's that is known. */
+
+enum thread_stack { STACK_NONE, STACK_LIVE, STACK_ENDED, STACK_JOINED };
+
+/*
+ * By what /proc tells of the i-th mapping alone: MEMORY_ANONYMOUS where it tells nothing. Names are
+ * the target's word, and decide over nothing but the words of a report.
+ */
+enum memory_part mapping_owner(const struct smaps *smaps, size_t i);
 
 enum memory_part {
 	/* The first ones are those of enum heap_use, in the same order. */

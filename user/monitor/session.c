@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyze/site_kind.h"
+#include "analyze/family.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/descriptors.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analyze/family.h"
-#include "analyze/site_kind.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "output/formats.h"

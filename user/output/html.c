@@ -21,7 +21,6 @@
 
 #include "analyze/family.h"
 #include "analyze/history.h"
-#include "analyze/site_kind.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/hash.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "analyze/family.h"
-#include "analyze/site_kind.h"
 #include "base/cleanup.h"
 #include "output/formats.h"
 #include "output/pprof_profile.h"

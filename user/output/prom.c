@@ -11,7 +11,6 @@
 #include <stddef.h>
 
 #include "analyze/family.h"
-#include "analyze/site_kind.h"
 #include "analyze/verdict.h"
 #include "base/cleanup.h"
 #include "base/hash.h"

@@ -6,7 +6,6 @@
 
 #include "analyze/family.h"
 #include "analyze/history.h"
-#include "analyze/site_kind.h"
 #include "analyze/suppress.h"
 #include "analyze/verdict.h"
 #include "output/formats.h"

@@ -12,7 +12,6 @@
 
 #include "analyze/family.h"
 #include "analyze/history.h"
-#include "analyze/site_kind.h"
 #include "analyze/site_trend.h"
 #include "analyze/suppress.h"
 #include "base/cleanup.h"

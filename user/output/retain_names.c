@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "output/retain_format.h"
-#include "retain/template_types.h"
+#include "retain/classes.h"
 
 static void write_thread(FILE *out, const struct retained_root *root)
 {

@@ -11,6 +11,8 @@
 
 #include "parse/choices.h"
 
+struct btf;
+
 struct kernel_features {
 	/* The best way to attach that works here: the probe fires at entry and return, in every
 	 * thread of the process that was named (6.6-6.9 let only the main thread through). */
@@ -42,5 +44,14 @@ void feature_probe_close(struct kernel_features *features);
  * kernel where that matters. 1, 0, or -errno.
  */
 int feature_probe_dispatches(const struct kernel_features *features, pid_t pid);
+
+/* What arguments this kernel's tracepoints have, from its own type information. */
+
+/*
+ * Whether the tracepoint exists and its arguments begin with `signature`, one character each:
+ * 'p' a pointer, '4' or '8' an integer of so many bytes. Arguments have changed their places
+ * between versions (kmalloc in 5.19 and 6.1): a program must not take one for another.
+ */
+bool tracepoint_has(const struct btf *btf, const char *tracepoint, const char *signature);
 
 #endif

@@ -12,8 +12,7 @@
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "kernel.skel.h"
-#include "probe/ledger_maps.h"
-#include "probe/tracepoint_check.h"
+#include "probe/feature_probe.h"
 #include "proc/memory_room.h"
 
 #define EVENTS_BYTES 4096

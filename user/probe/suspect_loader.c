@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "probe/ledger_maps.h"
-#include "probe/tracepoint_check.h"
+#include "probe/loader.h"
+#include "probe/feature_probe.h"
 #include "proc/memory_room.h"
 #include "suspect.skel.h"
 

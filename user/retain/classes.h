@@ -7,15 +7,38 @@
 #ifndef LEAKMON_RETAIN_CLASSES_H
 #define LEAKMON_RETAIN_CLASSES_H
 
+#include <stdbool.h>
+
 #include "analyze/retention.h"
 #include "heap/data_modules.h"
 #include "retain/heap_graph.h"
 #include "retain/kinds.h"
+#include "symbol/symbolizer.h"
+
+/*
+ * What a block's call stack says of its type: the C++ library allocates through templates, and
+ * std::__new_allocator<Foo>::allocate() allocates Foo and nothing else.
+ *
+ * Only functions are believed that can allocate nothing else. vector<Foo>::push_back() can: what
+ * Foo's constructor allocates, where that was inlined into it. So without debug information, which
+ * tells of inlined functions, optimised code mostly says nothing; characters of strings and vectors
+ * of pointers and numbers are told all the same.
+ */
+
+/* The type that a readable function name says it allocates, or NULL; the caller frees.
+ * `inlines_known`: whatever was inlined into it would be a frame of its own. */
+char *template_type(const char *function, bool inlines_known);
+
+/* The same of the innermost frame that is not operator new. */
+char *template_type_of_frames(const struct frames *frames);
+
+/* operator new, or a function of the C++ standard library's. */
+bool template_is_library(const char *function);
 
 struct block_class {
 	enum class_kind kind;
 	/* Interned or the heap image's; untrusted. CLASS_SITE: what its call stack says of the
-	 * type, or NULL (template_types.h). */
+	 * type, or NULL. */
 	const char *name, *module;
 	uint64_t offset; /* CLASS_OPS: in the module's file; CLASS_SITE: a number
 			  * for its stack that is the same in every run, or 0 */

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "retain/result.h"
 
+#include <errno.h>
+
+#include "analyze/report.h"
+#include "analyze/retention.h"
 #include "base/cleanup.h"
+#include "retain/retain.h"
 
 const char *retained_number_name(enum retained_number number)
 {
@@ -143,4 +148,429 @@ struct retention_total retain_result_passing(const struct retain_result *result)
 	add_led(result, ROOT_STACK, &passing);
 	add_led(result, ROOT_REGISTER, &passing);
 	return passing;
+}
+
+/* Blocks counted by the root that their shortest path begins at. */
+
+/* Roots and classes, the greatest first. */
+
+static int push_number(struct ranking *ranking, uint32_t number)
+{
+	uint32_t *slot = vec_push(&ranking->list);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = number;
+	return 0;
+}
+
+/* By what they lead to; then by what they alone hold. */
+static int compare_roots(const void *left_pointer, const void *right_pointer, void *context)
+{
+	const struct retention *retention = context;
+	uint32_t left = *(const uint32_t *)left_pointer, right = *(const uint32_t *)right_pointer;
+
+	if (retention->led[left].bytes != retention->led[right].bytes)
+		return retention->led[left].bytes > retention->led[right].bytes ? -1 : 1;
+	if (retention->retained[left] != retention->retained[right])
+		return retention->retained[left] > retention->retained[right] ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+static int compare_classes(const void *left_pointer, const void *right_pointer, void *context)
+{
+	const struct classes *classes = context;
+	uint32_t left = *(const uint32_t *)left_pointer, right = *(const uint32_t *)right_pointer;
+
+	if (classes->list.items[left].bytes != classes->list.items[right].bytes)
+		return classes->list.items[left].bytes > classes->list.items[right].bytes ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+int retain_rank(struct retain *retain)
+{
+	uint32_t groups = retain->retention.strong + retain->retention.weak;
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < groups; i++) {
+		/* A root whose blocks others lead to, too, may have nothing of its own. */
+		if (retain->retention.led[i].blocks)
+			error = push_number(&retain->ranked_roots, i);
+	}
+	for (uint32_t i = 0; !error && i < retain->classes.list.count; i++)
+		error = push_number(&retain->ranked_classes, i);
+	if (error)
+		return error;
+	if (retain->ranked_roots.list.count)
+		qsort_r(retain->ranked_roots.list.items, retain->ranked_roots.list.count,
+			sizeof(uint32_t), compare_roots, &retain->retention);
+	if (retain->ranked_classes.list.count)
+		qsort_r(retain->ranked_classes.list.items, retain->ranked_classes.list.count,
+			sizeof(uint32_t), compare_classes, &retain->classes);
+	return 0;
+}
+
+static uint64_t key_of(const struct retained_sample *sample)
+{
+	return hash_mix(hash_mix((uint64_t)sample->root << 32 | sample->class) ^
+			hash_mix((uint64_t)sample->verdict << 32 | sample->site));
+}
+
+static int count_block(struct retain_result *result, struct hash *index,
+		       const struct retained_sample *fresh, uint64_t bytes)
+{
+	uint64_t *slot = hash_put(index, key_of(fresh), NULL);
+	struct retained_sample *sample;
+
+	if (!slot)
+		return -ENOMEM;
+	if (!*slot) {
+		sample = vec_push(&result->samples);
+		if (!sample)
+			return -ENOMEM;
+		*sample = *fresh;
+		*slot = result->samples.count;
+	}
+	sample = &result->samples.items[*slot - 1];
+	sample->total.blocks++;
+	sample->total.bytes += bytes;
+	return 0;
+}
+
+static int compare(const void *left_pointer, const void *right_pointer)
+{
+	const struct retained_sample *left = left_pointer, *right = right_pointer;
+
+	if (left->total.bytes != right->total.bytes)
+		return left->total.bytes > right->total.bytes ? -1 : 1;
+	if (left->root != right->root)
+		return left->root < right->root ? -1 : 1;
+	if (left->class != right->class)
+		return left->class < right->class ? -1 : 1;
+	return left->site < right->site ? -1 : left->site > right->site;
+}
+
+static int count_all(const struct retain *retain, const uint32_t *class_places,
+		     const uint32_t *root_places, const uint32_t *groups,
+		     struct retain_result *result)
+{
+	_cleanup_(hash_free) struct hash index = {0};
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < retain->graph.blocks; i++) {
+		struct retained_sample sample = {
+			.verdict = retain->retention.verdicts[i],
+			.root = RESULT_NONE,
+			.class = class_places[retain->classes.of_blocks[i]],
+			.site = retain->graph.sites ? retain->graph.sites[i] : 0,
+		};
+
+		if (sample.verdict != VERDICT_LOST && groups[i] != ROOT_NONE)
+			sample.root = root_places[groups[i]];
+		if (sample.site > result->sites.count)
+			sample.site = 0;
+		error = count_block(result, &index, &sample, retain->graph.sizes[i]);
+	}
+	return error;
+}
+
+/*
+ * Adds result->samples, by root, class and site, the greatest first. The two arrays give places in
+ * the result for numbers of classes and root groups. 0 or -ENOMEM.
+ */
+static int retained_samples_add(const struct retain *retain, const uint32_t *class_places,
+				const uint32_t *root_places, struct retain_result *result)
+{
+	_cleanup_free_ uint32_t *groups = retention_roots(&retain->retention);
+	int error = groups ? count_all(retain, class_places, root_places, groups, result) : -ENOMEM;
+
+	if (!error && result->samples.count)
+		qsort(result->samples.items, result->samples.count, sizeof(*result->samples.items),
+		      compare);
+	return error;
+}
+
+/* From a heap image and what was concluded from it to plain rows. */
+
+struct building {
+	const struct retain *retain;
+	const struct retain_result_sources *sources;
+	struct retain_result *result;
+	uint32_t *class_places, *root_places; /* from numbers of `retain` to places in the result */
+};
+
+/* The result's own copy; *error on failure. */
+static const char *text(struct building *building, const char *string, int *error)
+{
+	const char *kept = intern_string(&building->result->strings, string);
+
+	if (string && !kept)
+		*error = -ENOMEM;
+	return kept;
+}
+
+static int add_frames(struct building *building, const struct frames *frames, struct frames *copy)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < frames->list.count; i++) {
+		struct frame *frame = vec_push(&copy->list);
+
+		if (!frame)
+			return -ENOMEM;
+		*frame = frames->list.items[i];
+		frame->function = text(building, frame->function, &error);
+		frame->module = text(building, frame->module, &error);
+		frame->build_id = text(building, frame->build_id, &error);
+		frame->file = text(building, frame->file, &error);
+		frame->why = text(building, frame->why, &error);
+	}
+	return error;
+}
+
+static int add_sites(struct building *building)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < building->sources->site_count; i++) {
+		const struct report_site *site = building->sources->sites[i];
+		struct retained_site *added = vec_push(&building->result->sites);
+
+		if (!added)
+			return -ENOMEM;
+		added->id = site->id;
+		error = add_frames(building, &site->frames, &added->frames);
+	}
+	return error;
+}
+
+static uint32_t site_place(const struct building *building, uint32_t site)
+{
+	return site <= building->result->sites.count ? site : 0;
+}
+
+static int add_class(struct building *building, const struct block_class *class)
+{
+	struct retained_class *added = vec_push(&building->result->classes);
+	int error = 0;
+
+	if (!added)
+		return -ENOMEM;
+	added->kind = class->kind;
+	added->name = text(building, class->name, &error);
+	added->module = text(building, class->module, &error);
+	added->offset = class->kind == CLASS_OPS ? class->offset : 0;
+	added->size = class->kind == CLASS_SIZE ? class->size : 0;
+	added->site = class->kind == CLASS_SITE ? site_place(building, class->site) : 0;
+	added->distance = class->distance;
+	added->total = (struct retention_total){class->count, class->bytes};
+	memcpy(added->verdicts, class->verdicts, sizeof(added->verdicts));
+	return error;
+}
+
+static int add_classes(struct building *building)
+{
+	const struct retain *retain = building->retain;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < retain->ranked_classes.list.count; i++) {
+		uint32_t number = retain->ranked_classes.list.items[i];
+
+		building->class_places[number] = (uint32_t)i;
+		error = add_class(building, &retain->classes.list.items[number]);
+	}
+	return error;
+}
+
+static int add_root(struct building *building, uint32_t number)
+{
+	const struct retain *retain = building->retain;
+	const struct root_group *group = &retain->groups.list.items[number];
+	struct retained_root *added = vec_push(&building->result->roots);
+	int error = 0;
+
+	if (!added)
+		return -ENOMEM;
+	building->root_places[number] = (uint32_t)building->result->roots.count - 1;
+	added->words = group->words;
+	added->through = group->holder;
+	if (group->holder)
+		group = &retain->groups.list.items[group->holder - 1];
+	added->kind = group->kind;
+	added->name = text(building, group->name, &error);
+	added->module =
+		text(building, group->module && group->module[0] ? group->module : NULL, &error);
+	added->address = group->address;
+	added->offset = group->offset;
+	added->tid = group->tid;
+	memcpy(added->comm, group->comm, sizeof(added->comm));
+	added->threads = group->threads;
+	added->led = retain->retention.led[number];
+	added->retained = (struct retention_total){retain->retention.retained_blocks[number],
+						   retain->retention.retained[number]};
+	return error;
+}
+
+/* Those that retain something by themselves, ranked; then the others. */
+static int add_roots(struct building *building)
+{
+	const struct retain *retain = building->retain;
+	size_t groups = retain->groups.list.count;
+	int error = 0;
+
+	memset(building->root_places, 0xff, (groups + 1) * sizeof(*building->root_places));
+	for (size_t i = 0; !error && i < retain->ranked_roots.list.count; i++)
+		error = add_root(building, retain->ranked_roots.list.items[i]);
+	building->result->retaining = building->result->roots.count;
+	for (size_t i = 0; !error && i < groups; i++) {
+		if (building->root_places[i] == RESULT_NONE)
+			error = add_root(building, (uint32_t)i);
+	}
+	return error;
+}
+
+static int add_leaks(struct building *building)
+{
+	const struct retain *retain = building->retain;
+
+	for (size_t i = 0; i < retain->leaks.count; i++) {
+		const struct retain_leak *leak = &retain->leaks.items[i];
+		struct retained_leak *added = vec_push(&building->result->leaks);
+
+		if (!added)
+			return -ENOMEM;
+		*added = (struct retained_leak){.class = building->class_places[leak->class],
+						.site = site_place(building, leak->site),
+						.direct = leak->direct,
+						.indirect = leak->indirect,
+						.example = retain->graph.starts[leak->example]};
+	}
+	return 0;
+}
+
+static int add_path(struct building *building, const struct retain_path *shown)
+{
+	const struct heap_graph *graph = &building->retain->graph;
+	const struct path *path = &shown->path;
+	struct retained_path *added = vec_push(&building->result->paths);
+
+	if (!added)
+		return -ENOMEM;
+	added->class = building->class_places[shown->class];
+	added->root = building->root_places[path->group];
+	added->sharing = path->sharing;
+	added->sampled = path->sampled;
+	for (size_t i = 0; i < path->steps.count; i++) {
+		const struct path_step *step = &path->steps.items[i];
+		struct retained_step *copy = vec_push(&added->steps);
+
+		if (!copy)
+			return -ENOMEM;
+		*copy = (struct retained_step){.offset = step->offset,
+					       .address = graph->starts[step->block],
+					       .size = graph->sizes[step->block],
+					       .class = building->class_places[step->class],
+					       .width = step->width,
+					       .repeated = step->repeated};
+	}
+	return 0;
+}
+
+static int add_paths(struct building *building)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < building->retain->paths.count; i++)
+		error = add_path(building, &building->retain->paths.items[i]);
+	return error;
+}
+
+static void set_numbers(const struct retain *retain, uint64_t numbers[RETAINED_NUMBER_MAX_])
+{
+	const struct heap_image *heap_image = &retain->heap_image;
+
+	numbers[NUMBER_PAUSE_NS] = heap_image->pause_ns;
+	numbers[NUMBER_MAX_PAUSE_NS] = heap_image->max_pause_ns;
+	numbers[NUMBER_READ_NS] = heap_image->read_ns;
+	numbers[NUMBER_TOTAL_NS] = retain->total_ns;
+	numbers[NUMBER_OWN_PEAK_BYTES] = retain->rss_bytes;
+	numbers[NUMBER_WRITABLE_BYTES] = heap_image->writable_bytes;
+	numbers[NUMBER_READ_BYTES] = heap_image->read_bytes;
+	numbers[NUMBER_SWAPPED_BYTES] = heap_image->swapped_bytes;
+	numbers[NUMBER_PAGES_CHECKED] = heap_image->pages_checked;
+	numbers[NUMBER_PAGES_CHANGED] = heap_image->pages_changed;
+	numbers[NUMBER_BLOCKS] = retain->graph.blocks;
+	numbers[NUMBER_WALKED] = retain->graph.census_blocks;
+	numbers[NUMBER_TRACKED] = retain->graph.tracked_blocks;
+	numbers[NUMBER_ARENAS] = heap_image->arenas.list.count;
+	numbers[NUMBER_BROKEN] = heap_image->broken_spans;
+	numbers[NUMBER_BROKEN_AT] = heap_image->broken_spans ? heap_image->broken_address : 0;
+	numbers[NUMBER_BROKEN_FREE_LISTS] = heap_image->free_chunks.broken;
+}
+
+static int set_head(struct building *building)
+{
+	const struct retain *retain = building->retain;
+	struct retain_result *result = building->result;
+	int error = 0;
+
+	result->time = retain->time;
+	result->pid = retain->pid;
+	memcpy(result->comm, retain->comm, sizeof(result->comm));
+	result->allocator = text(building, retain->allocator, &error);
+	result->why_not_stopped = text(building, retain->heap_image.why_not_stopped, &error);
+	result->settled = retain->settled;
+	result->stopped = retain->heap_image.stopped;
+	result->soft_dirty = retain->heap_image.soft_dirty;
+	result->pagemap = retain->heap_image.pagemap_readable;
+	memcpy(result->totals, retain->retention.totals, sizeof(result->totals));
+	result->direct = retain->retention.direct;
+	result->indirect = retain->retention.indirect;
+	result->through = retain->retention.through;
+	set_numbers(retain, result->numbers);
+	result->numbers[NUMBER_DROPPED] = building->sources->dropped;
+	return error;
+}
+
+static int build(struct building *building)
+{
+	int error = set_head(building);
+
+	if (!error)
+		error = add_sites(building);
+	if (!error)
+		error = add_classes(building);
+	if (!error)
+		error = add_roots(building);
+	if (!error)
+		error = add_leaks(building);
+	if (!error)
+		error = add_paths(building);
+	if (!error && building->sources->samples)
+		error = retained_samples_add(building->retain, building->class_places,
+					     building->root_places, building->result);
+	retain_result_identify(building->result);
+	return error;
+}
+
+int retain_result_build(const struct retain *retain, const struct retain_result_sources *sources,
+			struct retain_result *result)
+{
+	struct retain_result made = {0};
+	_cleanup_free_ uint32_t *class_places =
+		calloc(retain->classes.list.count + 1, sizeof(*class_places));
+	_cleanup_free_ uint32_t *root_places =
+		calloc(retain->groups.list.count + 1, sizeof(*root_places));
+	struct building building = {.retain = retain,
+				    .sources = sources,
+				    .result = &made,
+				    .class_places = class_places,
+				    .root_places = root_places};
+	int error = class_places && root_places ? build(&building) : -ENOMEM;
+
+	if (error)
+		retain_result_free(&made);
+	else
+		*result = made;
+	return error;
 }

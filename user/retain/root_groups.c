@@ -4,10 +4,25 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
-#include "retain/root_grouper.h"
+
+/* root_word.thread of what the kernel holds: its address is the place in kernel_held. */
+#define KERNEL_WORD UINT32_MAX
+/* Of a word: its memory is not known, so what leads there must be found first. */
+#define GROUP_LATER UINT32_MAX
+/* Of a word that is left over in memory that is free: it is none after all. */
+#define GROUP_NONE (UINT32_MAX - 1)
+
+struct grouper {
+	const struct root_sources *sources;
+	struct intern *intern;
+	struct heap_graph *graph;
+	struct root_groups *groups;
+	struct hash index; /* of a key -> place in groups, plus 1 */
+};
 
 static void look_up(struct root_functions *functions, uint64_t address, uint64_t *name,
 		    uint64_t *module)
@@ -179,7 +194,7 @@ static int root_nodes_add(struct grouper *grouper)
  * thread-locals. */
 #define TLS_GUESS_BYTES 4096
 
-uint64_t root_key(enum root_kind kind, uint64_t one, uint64_t other)
+static uint64_t root_key(enum root_kind kind, uint64_t one, uint64_t other)
 {
 	return hash_mix(hash_mix(hash_mix((uint64_t)kind + 1) ^ one) + other);
 }
@@ -193,8 +208,9 @@ static void count_thread(struct root_group *group, const struct root_group *fres
 	group->threads++;
 }
 
-int root_join(struct grouper *grouper, uint64_t key, const struct root_group *fresh,
-	      uint32_t *number)
+/* The group of a key; filled from `fresh` when it is the first of it. 0 or -ENOMEM. */
+static int root_join(struct grouper *grouper, uint64_t key, const struct root_group *fresh,
+		     uint32_t *number)
 {
 	uint64_t *slot = hash_put(&grouper->index, key, NULL);
 	struct root_group *group;
@@ -401,7 +417,9 @@ static int join_register(struct grouper *grouper, uint64_t address, uint32_t thr
 			 &group, number);
 }
 
-int root_join_word(struct grouper *grouper, uint64_t address, uint32_t thread, uint32_t *number)
+/* The group that a word belongs to, or GROUP_LATER. 0 or -ENOMEM. */
+static int root_join_word(struct grouper *grouper, uint64_t address, uint32_t thread,
+			  uint32_t *number)
 {
 	const struct thread_block *block;
 	const struct data_module *module;
@@ -441,6 +459,221 @@ static int add_kernel_words(struct grouper *grouper)
 		*word = (struct root_word){i, target, KERNEL_WORD};
 	}
 	return 0;
+}
+
+/* Words in memory that no block is known in: grouped by the root that leads there, if one does. */
+
+/* Whose walk comes first: what people know by its name; last of all what leads everywhere. */
+enum urgency { URGENT_NAMED, URGENT_OTHER, URGENT_THREAD_LOCAL, URGENT_ALLOCATOR };
+
+struct starts {
+	VEC(struct untracked_start) list;
+};
+
+static bool has_prefix(const char *text, const char *const *prefixes, size_t count)
+{
+	for (size_t i = 0; text && i < count; i++) {
+		if (!strncmp(text, prefixes[i], strlen(prefixes[i])))
+			return true;
+	}
+	return false;
+}
+
+/* An allocator's own metadata lead to all that it ever handed out. */
+static bool is_allocator(const struct root_group *group)
+{
+	static const char *const libraries[] = {"libjemalloc.so", "libtcmalloc", "libmimalloc"};
+	static const char *const threads[] = {"jemalloc_bg_thd"};
+	static const char *const names[] = {"je_", "_rjem_", "tcmalloc", "_mi_", "mi_"};
+	const char *slash = group->module ? strrchr(group->module, '/') : NULL;
+
+	return has_prefix(group->comm, threads, ARRAY_SIZE(threads)) ||
+	       has_prefix(slash ? slash + 1 : group->module, libraries, ARRAY_SIZE(libraries)) ||
+	       (group->kind == ROOT_GLOBAL && has_prefix(group->name, names, ARRAY_SIZE(names)));
+}
+
+static enum urgency urgency_of(const struct root_group *group)
+{
+	if (is_allocator(group))
+		return URGENT_ALLOCATOR;
+	if (group->kind == ROOT_THREAD_LOCAL)
+		return URGENT_THREAD_LOCAL;
+	return group->kind == ROOT_GLOBAL && group->name ? URGENT_NAMED : URGENT_OTHER;
+}
+
+static int add_start(const struct grouper *grouper, uint32_t group, uint32_t node,
+		     struct starts *starts)
+{
+	struct untracked_start *start;
+
+	/* What a stale word leads to, it does not hold for that. */
+	if (group == GROUP_LATER || grouper->groups->list.items[group].kind == ROOT_STALE)
+		return 0;
+	start = vec_push(&starts->list);
+	if (!start)
+		return -ENOMEM;
+	*start = (struct untracked_start){group + 1, node,
+					  urgency_of(&grouper->groups->list.items[group])};
+	return 0;
+}
+
+/* Words of roots that point into such memory themselves. */
+static int add_direct_starts(struct grouper *grouper, struct starts *starts)
+{
+	const struct heap_graph *graph = grouper->graph;
+	const struct untracked *untracked = &graph->untracked;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < untracked->roots.count; i++) {
+		const struct untracked_root *word = &untracked->roots.items[i];
+		uint32_t group;
+
+		error = root_join_word(grouper, word->address, word->thread, &group);
+		if (!error)
+			error = add_start(grouper, group, graph->blocks + word->page, starts);
+	}
+	for (size_t i = 0; !error && i < grouper->sources->held->list.count; i++) {
+		uint64_t value = grouper->sources->held->list.items[i].value;
+		uint32_t group, page = untracked_page(untracked, value);
+
+		if (page == UNTRACKED_NONE)
+			continue;
+		error = root_join_word(grouper, i, KERNEL_WORD, &group);
+		if (!error)
+			error = add_start(grouper, group, graph->blocks + page, starts);
+	}
+	return error;
+}
+
+static int list_starts(struct grouper *grouper, struct starts *starts)
+{
+	int error = add_direct_starts(grouper, starts);
+
+	for (size_t i = 0; !error && i < grouper->graph->roots.count; i++)
+		error = add_start(grouper, grouper->groups->word_groups[i],
+				  grouper->graph->roots.items[i].target, starts);
+	return error;
+}
+
+/* Whether any block reaches into a page. */
+static bool has_block(const struct heap_graph *graph, uint64_t page)
+{
+	uint32_t low = 0, high = graph->blocks;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (graph->starts[middle] + graph->sizes[middle] <= page)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < graph->blocks && graph->starts[low] < page + MEMORY_PAGE;
+}
+
+/* By page: what leads there; and, where every block is known, the allocator's own metadata. */
+struct led {
+	uint32_t *holders, *metadata;
+};
+
+static bool is_led(const struct grouper *grouper, uint32_t holder)
+{
+	return holder && urgency_of(&grouper->groups->list.items[holder - 1]) < URGENT_THREAD_LOCAL;
+}
+
+/*
+ * Where every block is known, what lies between blocks is free, bookkeeping holds nothing, and
+ * neither does what nothing that lasts leads to: the rest of the ledger, which nobody can read.
+ * glibc's heaps are no such memory: what is left is the program's own.
+ */
+static bool has_ledger(const struct grouper *grouper)
+{
+	return grouper->sources->complete && grouper->graph->foreign_blocks;
+}
+
+static bool is_nothing(const struct grouper *grouper, const struct led *led, uint32_t page,
+		       uint64_t address)
+{
+	if (!led->metadata)
+		return false;
+	return page == UNTRACKED_NONE || led->metadata[page] ||
+	       !is_led(grouper, led->holders[page]) ||
+	       has_block(grouper->graph, address & ~(MEMORY_PAGE - 1));
+}
+
+static int join(struct grouper *grouper, uint64_t address, const struct led *led, uint32_t *number)
+{
+	const struct mapping *mapping = maps_find(&grouper->sources->heap_image->maps, address);
+	uint32_t page = untracked_page(&grouper->graph->untracked, address);
+	struct root_group group = {.kind = ROOT_UNTRACKED,
+				   .address = address,
+				   .holder = page == UNTRACKED_NONE ? 0 : led->holders[page]};
+
+	if (is_nothing(grouper, led, page, address)) {
+		*number = GROUP_NONE;
+		return 0;
+	}
+	if (mapping) {
+		group.address = mapping->start;
+		group.module = mapping->path;
+	}
+	return root_join(grouper,
+			 group.holder ? root_key(ROOT_UNTRACKED, group.holder, 1)
+				      : root_key(ROOT_UNTRACKED, group.address, 0),
+			 &group, number);
+}
+
+/* Only the allocator's own variables are where a walk over its ledger begins. */
+static size_t keep_allocators(struct untracked_start *starts, size_t count, uint32_t blocks)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (starts[i].urgency == URGENT_ALLOCATOR && starts[i].node >= blocks)
+			starts[kept++] = starts[i];
+	}
+	return kept;
+}
+
+static int find_led(struct grouper *grouper, struct led *led)
+{
+	const struct heap_graph *graph = grouper->graph;
+	struct starts starts = {0};
+	size_t count;
+	int error = list_starts(grouper, &starts);
+
+	if (!error)
+		led->holders =
+			untracked_roots_find(graph, starts.list.items, starts.list.count, false);
+	if (led->holders && has_ledger(grouper)) {
+		count = keep_allocators(starts.list.items, starts.list.count, graph->blocks);
+		led->metadata = untracked_roots_find(graph, starts.list.items, count, true);
+	}
+	vec_free(&starts.list);
+	return led->holders && (led->metadata || !has_ledger(grouper)) ? 0 : -ENOMEM;
+}
+
+/* Groups the words that were left for later. 0 or -ENOMEM. */
+static int root_join_untracked(struct grouper *grouper)
+{
+	uint32_t *words = grouper->groups->word_groups;
+	struct led led = {0};
+	size_t later = 0;
+	int error;
+
+	for (size_t i = 0; i < grouper->graph->roots.count; i++)
+		later += words[i] == GROUP_LATER;
+	if (!later)
+		return 0;
+	error = find_led(grouper, &led);
+	for (size_t i = 0; !error && i < grouper->graph->roots.count; i++) {
+		if (words[i] == GROUP_LATER)
+			error = join(grouper, grouper->graph->roots.items[i].address, &led,
+				     &words[i]);
+	}
+	free(led.holders);
+	free(led.metadata);
+	return error;
 }
 
 static int group_all(struct grouper *grouper)

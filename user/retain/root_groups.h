@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The function behind a return address, named once for each address. */
+/*
+ * Root words put together by what people would name: a variable, the frames of a function, a
+ * thread's thread-locals or registers, a stretch of memory that nobody knows.
+ */
 #ifndef LEAKMON_RETAIN_ROOT_GROUPS_H
 #define LEAKMON_RETAIN_ROOT_GROUPS_H
 
@@ -12,6 +15,7 @@
 #include "symbol/intern.h"
 #include "symbol/symbolizer.h"
 
+/* The functions behind return addresses, each named once. */
 struct root_functions {
 	struct symbolizer *symbolizer; /* borrowed */
 	uint64_t process;	       /* that it was refreshed for */
@@ -21,11 +25,6 @@ struct root_functions {
 
 /* Interned, so equal names are the same pointer; NULL: no name, or out of memory. */
 void root_functions_free(struct root_functions *functions);
-
-/*
- * Root words put together by what people would name: a variable, the frames of a function, a
- * thread's thread-locals or registers, a stretch of memory that nobody knows.
- */
 
 struct root_group {
 	enum root_kind kind;

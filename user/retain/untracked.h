@@ -11,6 +11,8 @@
 #include "heap/data_modules.h"
 #include "heap/pointer_filter.h"
 
+struct heap_graph;
+
 #define UNTRACKED_NONE UINT32_MAX
 #define UNTRACKED_RECENT 4096
 
@@ -54,5 +56,19 @@ uint64_t untracked_address(const struct untracked *untracked, uint32_t page);
 int untracked_add_from_block(struct untracked *untracked, uint32_t block, uint64_t value);
 int untracked_add_outside(struct untracked *untracked, uint64_t address, uint64_t value,
 			  uint32_t thread);
+
+/* A word that a walk begins at: its root, and where it points. */
+struct untracked_start {
+	uint32_t root;	  /* the caller's number, from 1 */
+	uint32_t node;	  /* a block, or graph->blocks plus a page */
+	uint32_t urgency; /* walks of the lowest number are done first, and to their end */
+};
+
+/*
+ * Breadth first from the starts, which get sorted. An array by page that the caller frees: the root
+ * that leads there, 0: none. NULL: out of memory. pages_only: not through blocks.
+ */
+uint32_t *untracked_roots_find(const struct heap_graph *graph, struct untracked_start *starts,
+			       size_t count, bool pages_only);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "analyze/site_kind.h"
+#include "analyze/family.h"
 #include "store/recorder_state.h"
 
 #include <errno.h>

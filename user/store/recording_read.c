@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/site_kind.h"
+#include "analyze/family.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "proc/container.h"

@@ -10,7 +10,6 @@
 
 #include "analyze/family.h"
 #include "analyze/history.h"
-#include "analyze/site_kind.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/early.h"
 #include "analyze/verdict.h"
 
 enum quantity {

@@ -3,8 +3,8 @@
 #ifndef LEAKMON_UNWIND_PROCESS_RANGES_H
 #define LEAKMON_UNWIND_PROCESS_RANGES_H
 
-#include "unwind/row_array.h"
 #include "unwind/row_modules.h"
+#include "unwind/row_sets.h"
 
 struct process_ranges {
 	uint64_t generation; /* of the process, when its mappings were loaded */

@@ -6,9 +6,42 @@
 #ifndef LEAKMON_UNWIND_ROW_SETS_H
 #define LEAKMON_UNWIND_ROW_SETS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/hash.h"
 #include "base/vec.h"
+#include "leakmon_abi.h"
 #include "parse/unwind_table.h"
+
+/* Lays out a module's rows as the cells that the kernel side searches (leakmon_abi.h). */
+
+struct unwind_cells {
+	struct lm_unwind_row *items; /* owned */
+	uint32_t count;
+};
+
+/* 0; -ENOENT: the table is empty; -ENOMEM. */
+int unwind_cells_build(const struct unwind_table *table, struct unwind_cells *cells);
+void unwind_cells_free(struct unwind_cells *cells);
+
+/* Arrays in the kernel that live in a map of maps: of unwind rows, or of a process' mappings. */
+
+/* A process' mappings in the kernel. Initialise it with fd -1. */
+struct range_array {
+	int fd;
+	uint32_t room;	/* for so many mappings, twice */
+	uint32_t first; /* cell where the set begins that walks use now */
+};
+
+/*
+ * Makes these the mappings that walks use. They change at once and without a wait if there is room
+ * in the array (lm_range); else there is a new array, which the caller has to announce in the map
+ * of maps: *fresh. 0 or -errno.
+ */
+int range_array_write(struct range_array *array, const struct lm_range *ranges, uint32_t count,
+		      bool *fresh);
+void range_array_close(struct range_array *array);
 
 struct row_set {
 	uint64_t key;	/* of row_sets.index */
