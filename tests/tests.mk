@@ -82,7 +82,7 @@ $(B)/workloads/%: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
 	$(Q)$(CXX) $(WORKLOAD_CFLAGS) $< -o $@ $(WORKLOAD_LIBS)
 
 # Each allocator, as real programs come to have it.
-$(B)/workloads/jemalloc_api: WORKLOAD_LIBS := -ljemalloc
+$(B)/workloads/jemalloc_api $(B)/workloads/jemalloc_stats: WORKLOAD_LIBS := -ljemalloc
 $(B)/workloads/tcmalloc_api: WORKLOAD_LIBS := -ltcmalloc_minimal
 $(B)/workloads/mimalloc_api: WORKLOAD_LIBS := -lmimalloc
 $(B)/workloads/late $(B)/workloads/cacher: WORKLOAD_LIBS := -ldl

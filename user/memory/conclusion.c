@@ -31,6 +31,7 @@ static const enum memory_group group_of_part[] = {
 	[MEMORY_FAST] = GROUP_FREE,
 	[MEMORY_BINS] = GROUP_FREE,
 	[MEMORY_TOP] = GROUP_FREE,
+	[MEMORY_DIRTY] = GROUP_FREE,
 	[MEMORY_MALLOC_OWN] = GROUP_MALLOC,
 	[MEMORY_HEAP_UNKNOWN] = GROUP_MALLOC,
 	[MEMORY_MAPPED_BLOCKS] = GROUP_LIVE,
@@ -106,7 +107,7 @@ static enum memory_verdict decide_free(const struct deciding *deciding)
 {
 	const struct memory_process *before = deciding->before, *now = deciding->now;
 	int64_t grown = deciding->growth->groups[GROUP_FREE];
-	int64_t trimmable = (int64_t)now->heap.trimmable - (int64_t)before->heap.trimmable;
+	int64_t trimmable = (int64_t)memory_trimmable(now) - (int64_t)memory_trimmable(before);
 
 	if (2 * part_growth(deciding, MEMORY_CACHED) >= grown)
 		return MEMORY_THREAD_CACHES;
@@ -193,8 +194,38 @@ static void live_say(const struct sentence *sentence)
 		sentence->deciding->now->pid, sentence->deciding->now->pid);
 }
 
+/* Whether more of what is free is another allocator's than glibc's. */
+static bool other_keeps(const struct sentence *sentence)
+{
+	const struct memory_process *now = sentence->deciding->now;
+	uint64_t sums[2] = {0};
+
+	for (size_t use = HEAP_CACHED; use <= HEAP_DIRTY; use++) {
+		sums[0] += now->heap.uses[use].resident;
+		sums[1] += now->other.uses[use].resident;
+	}
+	return now->has_other && sums[1] > sums[0];
+}
+
+static void other_retained_say(const struct sentence *sentence)
+{
+	const struct memory_process *now = sentence->deciding->now;
+
+	fprintf(sentence->out, "not a leak; %s keeps it, and could give back up to ",
+		now->other.name);
+	bytes_say(sentence, (double)memory_trimmable(now));
+	if (!strncmp(now->other.name, "jemalloc", strlen("jemalloc")))
+		fputs(": it does so by itself while it is used, after dirty_decay_ms; "
+		      "arena.<i>.purge (jemalloc(3)) does it at once",
+		      sentence->out);
+}
+
 static void retained_say(const struct sentence *sentence)
 {
+	if (other_keeps(sentence)) {
+		other_retained_say(sentence);
+		return;
+	}
 	fputs("not a leak; malloc keeps it. malloc_trim(3) would give back up to ", sentence->out);
 	bytes_say(sentence, (double)sentence->deciding->now->heap.trimmable);
 	fputs("; a lower M_TRIM_THRESHOLD (mallopt(3)) gives the top back by itself",
@@ -203,10 +234,11 @@ static void retained_say(const struct sentence *sentence)
 
 static void fragmentation_say(const struct sentence *sentence)
 {
-	fputs("not a leak; fragmentation: what is free lies between live blocks. malloc_trim(3) "
-	      "would give back only ",
-	      sentence->out);
-	bytes_say(sentence, (double)sentence->deciding->now->heap.trimmable);
+	fprintf(sentence->out,
+		"not a leak; fragmentation: what is free lies between live blocks. %s would give "
+		"back only ",
+		other_keeps(sentence) ? sentence->deciding->now->other.name : "malloc_trim(3)");
+	bytes_say(sentence, (double)memory_trimmable(sentence->deciding->now));
 	fputs(" of ", sentence->out);
 	bytes_say(sentence, (double)memory_free_resident(sentence->deciding->now));
 	fputs("; blocks that live long should be allocated apart from those that do not",
@@ -225,6 +257,13 @@ static void arenas_say(const struct sentence *sentence)
 
 static void caches_say(const struct sentence *sentence)
 {
+	if (other_keeps(sentence)) {
+		fprintf(sentence->out,
+			"not a leak; %s keeps it in the caches of threads, until they end or use "
+			"it",
+			sentence->deciding->now->other.name);
+		return;
+	}
 	fputs("not a leak; the caches of threads (tcache) keep it until the threads end, and "
 	      "malloc_trim(3) does not reach it. GLIBC_TUNABLES=glibc.malloc.tcache_count=… "
 	      "(ld.so(8)) makes them smaller",

@@ -18,6 +18,7 @@ enum heap_use {
 	HEAP_FAST,    /* free, in fast bins */
 	HEAP_BINS,    /* free, in unsorted, small and large bins */
 	HEAP_TOP,     /* free, at an arena's end */
+	HEAP_DIRTY,   /* free pages that other allocators give back after a while */
 	HEAP_OWN,     /* descriptions of heaps and arenas, fence posts */
 	HEAP_UNKNOWN, /* where the walk had to end */
 	HEAP_USE_MAX_

@@ -112,6 +112,7 @@ static const struct {
 	[MEMORY_FAST] = {"fast_bins", "free in malloc: fast bins"},
 	[MEMORY_BINS] = {"bins", "free in malloc: bins, between live blocks"},
 	[MEMORY_TOP] = {"tops", "free in malloc: top of the arenas"},
+	[MEMORY_DIRTY] = {"dirty_pages", "free in malloc: whole pages, given back later"},
 	[MEMORY_MALLOC_OWN] = {"malloc_own", "malloc's own records"},
 	[MEMORY_HEAP_UNKNOWN] = {"heap_unknown", "heap that could not be walked"},
 	[MEMORY_MAPPED_BLOCKS] = {"mapped_blocks", "live blocks with own mappings (mmap)"},
@@ -144,6 +145,7 @@ struct splitting {
 	struct smaps smaps;
 	int pagemap;
 	struct peek peek;
+	VEC(struct heap_extent) extents; /* of all heaps; ascending */
 	/* Of mappings in which there are heaps. */
 	uint64_t heap_rss, heap_pss;
 };
@@ -285,11 +287,11 @@ static void add_claims(struct splitting *splitting, const struct residency *resi
 		       size_t extent, size_t chunk, struct claims *claims)
 {
 	const struct glibc_heap *heap = &splitting->process->heap;
+	const struct heap_extent *extents = splitting->extents.items;
 
-	for (; extent < heap->extents.count && heap->extents.items[extent].start < residency->end;
+	for (; extent < splitting->extents.count && extents[extent].start < residency->end;
 	     extent++)
-		add_claim(&claims->heap, residency, heap->extents.items[extent].start,
-			  heap->extents.items[extent].end);
+		add_claim(&claims->heap, residency, extents[extent].start, extents[extent].end);
 	for (; chunk < heap->mapped.count && heap->mapped.items[chunk].page < residency->end;
 	     chunk++)
 		add_claim(&claims->blocks, residency, heap->mapped.items[chunk].page,
@@ -301,10 +303,10 @@ static int claim(struct splitting *splitting, const struct mapping *mapping,
 		 struct residency *residency, struct claims *claims)
 {
 	const struct glibc_heap *heap = &splitting->process->heap;
-	size_t extent = FIRST_BEHIND(&heap->extents, EXTENT_END, mapping->start);
+	size_t extent = FIRST_BEHIND(&splitting->extents, EXTENT_END, mapping->start);
 	size_t chunk = FIRST_BEHIND(&heap->mapped, CHUNK_END, mapping->start);
-	bool in_extent =
-		extent < heap->extents.count && heap->extents.items[extent].start < mapping->end;
+	bool in_extent = extent < splitting->extents.count &&
+			 splitting->extents.items[extent].start < mapping->end;
 	bool in_chunk = chunk < heap->mapped.count && heap->mapped.items[chunk].page < mapping->end;
 
 	/* One block that fills it: smaps says it all. */
@@ -428,10 +430,12 @@ static void add_heap(struct splitting *splitting)
 	struct memory_process *process = splitting->process;
 
 	for (size_t use = 0; use < HEAP_USE_MAX_; use++) {
-		const struct heap_share *from = &process->heap.uses[use];
+		const struct heap_share *one = &process->heap.uses[use];
+		const struct heap_share *other = &process->other.uses[use];
+		uint64_t resident = one->resident + other->resident;
 		struct memory_share share = {
-			from->bytes, from->resident, from->swapped,
-			part_of_pss(from->resident, splitting->heap_rss, splitting->heap_pss)};
+			one->bytes + other->bytes, resident, one->swapped + other->swapped,
+			part_of_pss(resident, splitting->heap_rss, splitting->heap_pss)};
 
 		add_share(&process->parts[use], &share);
 	}
@@ -456,9 +460,16 @@ static int split(struct splitting *splitting)
 				&process->huge);
 }
 
-static const char *why_unknown(const struct glibc_heap *heap, bool has_glibc)
+static const char *why_unknown(const struct memory_process *process, const struct maps *maps)
 {
-	if (!has_glibc)
+	const char *why_not = process->has_other ? NULL : foreign_heap_why_not(maps);
+	const struct glibc_heap *heap = &process->heap;
+
+	if (process->has_other && (process->other.why || !process->has_glibc))
+		return process->other.why;
+	if (why_not)
+		return why_not;
+	if (!process->has_glibc)
 		return heap->changed ? "glibc's arenas changed whenever they were read"
 				     : "the allocator is not glibc's, or has not been used yet: "
 				       "nothing is known of its state";
@@ -485,8 +496,43 @@ static int read_heap(struct splitting *splitting)
 	}
 	error = glibc_heap_read(&splitting->maps, splitting->pagemap, &process->heap);
 	process->has_glibc = !error;
-	process->why = why_unknown(&process->heap, process->has_glibc);
+	if (!error || error == -ENOENT)
+		error = other_heap_read(&splitting->maps, splitting->pagemap, &process->other);
+	process->has_other = !error;
+	process->why = why_unknown(process, &splitting->maps);
 	return error == -ENOENT ? 0 : error;
+}
+
+static int compare_extents(const void *left_pointer, const void *right_pointer)
+{
+	const struct heap_extent *left = left_pointer, *right = right_pointer;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+static int add_extent(struct splitting *splitting, const struct heap_extent *extent)
+{
+	struct heap_extent *added = vec_push(&splitting->extents);
+
+	if (!added)
+		return -ENOMEM;
+	*added = *extent;
+	return 0;
+}
+
+static int join_extents(struct splitting *splitting)
+{
+	const struct memory_process *process = splitting->process;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < process->heap.extents.count; i++)
+		error = add_extent(splitting, &process->heap.extents.items[i]);
+	for (size_t i = 0; !error && i < process->other.extents.count; i++)
+		error = add_extent(splitting, &process->other.extents.items[i]);
+	if (!error && splitting->extents.count)
+		qsort(splitting->extents.items, splitting->extents.count,
+		      sizeof(*splitting->extents.items), compare_extents);
+	return error;
 }
 
 static int read_all(struct splitting *splitting)
@@ -507,6 +553,8 @@ static int read_all(struct splitting *splitting)
 	splitting->peek.pagemap = splitting->pagemap;
 	error = read_heap(splitting);
 	if (!error)
+		error = join_extents(splitting);
+	if (!error)
 		error = smaps_read(process->pid, splitting->maps.task, &splitting->smaps);
 	if (!error)
 		error = memory_status_read(process->pid, &process->status);
@@ -524,6 +572,7 @@ int memory_process_read(pid_t pid, struct memory_process *process)
 	peek_forget(&splitting.peek);
 	error = read_all(&splitting);
 	peek_free(&splitting.peek);
+	vec_free(&splitting.extents);
 	cleanup_close(&splitting.pagemap);
 	maps_free(&splitting.maps);
 	smaps_free(&splitting.smaps);
@@ -541,6 +590,7 @@ void memory_process_free(struct memory_process *process)
 		free(process->items.items[i].name);
 	vec_free(&process->items);
 	glibc_heap_free(&process->heap);
+	other_heap_free(&process->other);
 }
 
 uint64_t memory_free_resident(const struct memory_process *process)
@@ -548,7 +598,8 @@ uint64_t memory_free_resident(const struct memory_process *process)
 	const struct memory_share *parts = process->parts;
 
 	return parts[MEMORY_CACHED].resident + parts[MEMORY_FAST].resident +
-	       parts[MEMORY_BINS].resident + parts[MEMORY_TOP].resident;
+	       parts[MEMORY_BINS].resident + parts[MEMORY_TOP].resident +
+	       parts[MEMORY_DIRTY].resident;
 }
 
 uint64_t memory_heap_resident(const struct memory_process *process)
@@ -560,13 +611,18 @@ uint64_t memory_heap_resident(const struct memory_process *process)
 	return sum;
 }
 
+uint64_t memory_trimmable(const struct memory_process *process)
+{
+	return process->heap.trimmable + process->other.uses[HEAP_DIRTY].resident;
+}
+
 double memory_fragmentation(const struct memory_process *process)
 {
 	uint64_t heap = memory_heap_resident(process), unused = memory_free_resident(process);
 
 	if (!heap)
 		return 0;
-	return (double)(unused - MIN(process->heap.trimmable, unused)) / (double)heap;
+	return (double)(unused - MIN(memory_trimmable(process), unused)) / (double)heap;
 }
 
 void memory_report_free(struct memory_report *report)

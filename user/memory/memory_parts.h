@@ -12,6 +12,7 @@
 #include "memory/cgroup_memory.h"
 #include "memory/conclusion.h"
 #include "memory/glibc_heap.h"
+#include "memory/other_heap.h"
 #include "memory/smaps.h"
 #include "proc/process_memory.h"
 
@@ -32,6 +33,7 @@ enum memory_part {
 	MEMORY_FAST,
 	MEMORY_BINS,
 	MEMORY_TOP,
+	MEMORY_DIRTY,
 	MEMORY_MALLOC_OWN,
 	MEMORY_HEAP_UNKNOWN,
 	MEMORY_MAPPED_BLOCKS, /* live blocks of malloc with mappings of their own */
@@ -83,7 +85,9 @@ struct memory_process {
 	VEC(struct memory_item) items; /* greatest first */
 	bool has_glibc;
 	struct glibc_heap heap; /* if it has */
-	const char *why;	/* the allocator's state is not known, or not all of it; static */
+	bool has_other;
+	struct other_heap other; /* of another allocator, if it has one */
+	const char *why;	 /* the allocator's state is not known, or not all of it; static */
 	size_t live_stacks, ended_stacks, joined_stacks; /* joined ones are kept for reuse */
 	struct memory_huge huge;
 	int64_t difference; /* rss minus the sum of the parts */
@@ -103,6 +107,8 @@ void memory_process_free(struct memory_process *process);
 /* Free inside malloc: resident bytes, and those of them that malloc_trim(3) would not give back. */
 uint64_t memory_free_resident(const struct memory_process *process);
 uint64_t memory_heap_resident(const struct memory_process *process);
+/* What could be given back: see glibc_arena.trimmable; of other allocators, free pages. */
+uint64_t memory_trimmable(const struct memory_process *process);
 /* Free resident bytes that cannot be given back, of all resident bytes of the arenas: 0 to 1. */
 double memory_fragmentation(const struct memory_process *process);
 

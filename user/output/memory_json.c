@@ -96,6 +96,36 @@ static void allocator_json(struct json_writer *json, const struct memory_process
 	json_close(json, '}');
 }
 
+static void other_json(struct json_writer *json, const struct memory_process *process)
+{
+	const struct other_heap *heap = &process->other;
+	const struct foreign_figures *figures = &heap->figures;
+
+	if (!process->has_other) {
+		json_put_null(json, "other_allocator");
+		return;
+	}
+	json_open(json, "other_allocator", '{');
+	json_put_string(json, "name", heap->name);
+	json_put_number(json, "arenas", heap->arenas);
+	json_put_number(json, "thread_caches", heap->caches);
+	json_put_number(json, "live_blocks", heap->live_blocks);
+	json_put_number(json, "live_bytes", heap->live_bytes);
+	json_put_number(json, "cached_bytes", figures->cached);
+	json_put_number(json, "own_bytes", figures->own);
+	json_put_number(json, "allocated_bytes", figures->allocated);
+	json_put_number(json, "active_bytes", figures->active);
+	json_put_number(json, "dirty_bytes", figures->dirty);
+	json_put_number(json, "muzzy_bytes", figures->muzzy);
+	json_put_number(json, "retained_bytes", figures->retained);
+	json_put_number(json, "metadata_bytes", figures->metadata);
+	json_put_number(json, "mapped_bytes", figures->mapped);
+	json_put_number(json, "free_resident_bytes", memory_free_resident(process));
+	json_put_number(json, "trimmable_bytes", memory_trimmable(process));
+	json_put_bool(json, "certain", !heap->why);
+	json_close(json, '}');
+}
+
 static void items_json(struct json_writer *json, const struct memory_report *report,
 		       const struct memory_process *process)
 {
@@ -188,6 +218,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	json_put_number(json, "hugetlb_bytes", process->sum.hugetlb);
 	parts_json(json, process);
 	allocator_json(json, process);
+	other_json(json, process);
 	json_put_string(json, "not_known", process->why);
 	stacks_json(json, process);
 	files_json(json, process);

@@ -93,6 +93,32 @@ static void allocator_write(FILE *out, const struct memory_process *process)
 		bytes_text(third, heap->largest_free), 100 * memory_fragmentation(process));
 }
 
+static void other_write(FILE *out, const struct memory_process *process)
+{
+	const struct other_heap *heap = &process->other;
+	const struct foreign_figures *figures = &heap->figures;
+	char first[16], second[16], third[16], fourth[16];
+
+	if (!process->has_other)
+		return;
+	fprintf(out,
+		"\tmalloc (%s): %s live in %zu blocks, %s in %zu caches of threads; %zu arena%s\n",
+		heap->name, bytes_text(first, heap->live_bytes), heap->live_blocks,
+		bytes_text(second, figures->cached), heap->caches, heap->arenas,
+		heap->arenas == 1 ? "" : "s");
+	fprintf(out, "\tallocated: %s, active: %s, metadata: %s, mapped: %s; ",
+		bytes_text(first, figures->allocated), bytes_text(second, figures->active),
+		bytes_text(third, figures->metadata), bytes_text(fourth, figures->mapped));
+	fprintf(out, "dirty: %s, muzzy: %s, retained: %s\n", bytes_text(first, figures->dirty),
+		bytes_text(second, figures->muzzy), bytes_text(third, figures->retained));
+	fprintf(out,
+		"\t%s of %s that are free and resident could be given back; fragmentation: %.1f "
+		"%%\n",
+		bytes_text(first, memory_trimmable(process)),
+		bytes_text(second, memory_free_resident(process)),
+		100 * memory_fragmentation(process));
+}
+
 static void stacks_write(FILE *out, const struct memory_process *process)
 {
 	fprintf(out, "\tstacks: %zu of threads that live", process->live_stacks);
@@ -162,6 +188,7 @@ static void process_write(FILE *out, const struct memory_report *report,
 		part_write(out, process, part);
 	difference_write(out, process);
 	allocator_write(out, process);
+	other_write(out, process);
 	if (process->why)
 		fprintf(out, "\tnot known: %s\n", process->why);
 	stacks_write(out, process);
@@ -256,7 +283,7 @@ static uint64_t live(const struct memory_process *process)
 
 static uint64_t trimmable(const struct memory_process *process)
 {
-	return process->heap.trimmable;
+	return memory_trimmable(process);
 }
 
 static uint64_t stacks(const struct memory_process *process)

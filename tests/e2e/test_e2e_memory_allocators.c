@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `leakmon memory` against what other allocators than glibc's count of themselves; no BPF. */
+#include "retain_json.h"
+#include "shell.h"
+
+static json_t *memory_of(struct harness *harness, struct child *target)
+{
+	json_t *report = report_of(
+		harness, MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json"));
+
+	return json_array_get(json_object_get(report, "processes"), 0);
+}
+
+/* Nothing is left out of the sum: a page of zeros that was only read is none of Rss. */
+static void expect_sums(json_t *process)
+{
+	json_int_t sum = 0, difference = number_at(process, "difference_bytes");
+	const char *name;
+	json_t *share;
+
+	json_object_foreach(json_object_get(process, "parts"), name, share) sum +=
+		number_at(share, "resident_bytes");
+	assert_int_equal(sum + difference, number_at(process, "rss_bytes"));
+	assert_in_range(-difference, 0, 256 << 10);
+}
+
+static json_t *expect_jemalloc(struct harness *harness, struct child *target)
+{
+	static const char *const same[][2] = {
+		{"allocated_bytes", "allocated"}, {"active_bytes", "active"},
+		{"metadata_bytes", "metadata"},	  {"mapped_bytes", "mapped"},
+		{"retained_bytes", "retained"},	  {"cached_bytes", "cached"},
+		{"own_bytes", "internal"},	  {"dirty_bytes", "dirty"},
+		{"muzzy_bytes", "muzzy"},
+	};
+	json_t *truth = workload_ask(harness, target, "truth");
+	json_t *process = memory_of(harness, target);
+	json_t *allocator = json_object_get(process, "other_allocator");
+
+	assert_string_equal(text_at(allocator, "name"), "jemalloc 5.3");
+	assert_true(json_is_true(json_object_get(allocator, "certain")));
+	assert_true(json_is_null(json_object_get(process, "not_known")));
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		assert_int_equal(number_at(allocator, same[i][0]), number_at(truth, same[i][1]));
+	assert_int_equal(number_at(allocator, "live_bytes"), number_at(truth, "allocated") -
+								     number_at(truth, "cached") -
+								     number_at(truth, "internal"));
+	expect_sums(process);
+	return allocator;
+}
+
+static void jemallocs_parts_are_its_statistics(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "jemalloc_stats");
+	json_t *allocator;
+
+	workload_do(harness, target, "mixed");
+	allocator = expect_jemalloc(harness, target);
+	assert_true(number_at(allocator, "live_blocks") >= 40000);
+	workload_do(harness, target, "large");
+	expect_jemalloc(harness, target);
+	workload_do(harness, target, "drop");
+	allocator = expect_jemalloc(harness, target);
+	assert_true(number_at(allocator, "cached_bytes") > 0);
+	workload_do(harness, target, "flush");
+	allocator = expect_jemalloc(harness, target);
+	assert_int_equal(number_at(allocator, "cached_bytes"), 0);
+	workload_do(harness, target, "purge");
+	allocator = expect_jemalloc(harness, target);
+	assert_int_equal(number_at(allocator, "dirty_bytes"), 0);
+	assert_int_equal(number_at(allocator, "trimmable_bytes"), 0);
+}
+
+static void jemallocs_many_arenas_and_caches_are_its_statistics(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "jemalloc_stats");
+	json_t *allocator;
+
+	workload_do(harness, target, "threads");
+	allocator = expect_jemalloc(harness, target);
+	assert_int_equal(number_at(allocator, "thread_caches"), 17);
+	assert_true(number_at(allocator, "arenas") > 1);
+	workload_do(harness, target, "mixed");
+	expect_jemalloc(harness, target);
+}
+
+static void json_is_valid_by_the_published_schema(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "jemalloc_stats");
+	char path[64];
+
+	workload_do(harness, target, "mixed");
+	snprintf(path, sizeof(path), "%s/memory.json", harness->directory);
+	assert_int_equal(child_end(harness, MONITOR(harness, "memory", "-p", target->pid_text,
+						    "--format", "json", "--output", path)),
+			 0);
+	free(shell(harness, 0,
+		   "python3 -W ignore -m jsonschema -i %s user/schema/memory.schema.json", path));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(jemallocs_parts_are_its_statistics),
+		e2e_test(jemallocs_many_arenas_and_caches_are_its_statistics),
+		e2e_test(json_is_valid_by_the_published_schema),
+	};
+
+	return cmocka_run_group_tests_name("e2e_memory_allocators", tests, NULL, NULL);
+}

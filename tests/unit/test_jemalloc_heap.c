@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* jemalloc's state made by hand in this process: what holds together is read, the rest is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "heap/jemalloc_heap.h"
+
+#define GIB (1ull << 30)
+#define MIB (1ull << 20)
+#define PAGE 4096ull
+
+/* jemalloc 5.3: struct arena_s, struct base_s, and how an extent's bits are packed. */
+#define ARENA_BASE 78936
+#define ARENA_CACHES 10400
+#define ARENA_INTERNAL 56
+#define BASE_BLOCKS 160
+#define BASE_COUNTS 3880
+#define SMALL_CLASSES 36
+#define CLASS_8 0
+#define CLASS_48 3
+#define CLASS_20480 37
+#define NO_CLASS 232
+#define ACTIVE 0
+#define DIRTY 1
+#define RETAINED 3
+
+#define DATA_BYTES (4 * MIB)
+#define HEAP_BYTES (64 * MIB)
+
+struct fixture {
+	void *mapped;
+	uint64_t data, root, arenas; /* of a module */
+	uint64_t leaf, records, arena, base, caches, extents;
+	uint32_t record_count;
+	struct filter filter;
+	struct peek peek;
+};
+
+static uint64_t *at(uint64_t address)
+{
+	return (uint64_t *)(uintptr_t)address;
+}
+
+static uint64_t bits_of(uint32_t class, uint32_t state, bool slab, uint32_t unused)
+{
+	return (uint64_t)slab << 12 | (uint64_t)state << 17 | (uint64_t) class << 20 |
+	       (uint64_t)unused << 28;
+}
+
+static void set_leaf(struct fixture *fixture, uint64_t page, uint64_t element)
+{
+	at(fixture->leaf)[page / PAGE % (1 << 18)] = element;
+}
+
+/* Its record, which its first and last page lead to. */
+static uint64_t *put_extent(struct fixture *fixture, uint64_t start, uint64_t bytes, uint64_t bits)
+{
+	uint64_t record = fixture->records + fixture->record_count++ * 128ull;
+	uint64_t element = record | (bits >> 20 & 0xff) << 48 | (bits >> 12 & 1);
+
+	at(record)[0] = bits;
+	at(record)[1] = start;
+	at(record)[2] = bytes;
+	set_leaf(fixture, start, element);
+	set_leaf(fixture, start + bytes - PAGE, element);
+	return at(record);
+}
+
+static uint64_t *put_slab(struct fixture *fixture, uint64_t start, uint32_t class, uint64_t bytes,
+			  uint32_t unused)
+{
+	uint64_t *record = put_extent(fixture, start, bytes, bits_of(class, ACTIVE, true, unused));
+
+	for (uint32_t i = 0; i < unused; i++)
+		record[8 + i / 64] |= 1ull << i % 64;
+	return record;
+}
+
+/* An arena with one block of its own memory, and one cache whose bins are empty. */
+static void put_arena(struct fixture *fixture)
+{
+	uint64_t bins = fixture->caches + 64, stack = fixture->extents + 1 * MIB;
+
+	at(fixture->arenas)[0] = fixture->arena;
+	*at(fixture->arena + ARENA_BASE) = fixture->base;
+	*at(fixture->arena + ARENA_INTERNAL) = 20480;
+	*at(fixture->arena + ARENA_CACHES) = fixture->caches;
+	*at(fixture->base + BASE_BLOCKS) = fixture->records;
+	*at(fixture->base + BASE_COUNTS) = 5000;
+	*at(fixture->base + BASE_COUNTS + 8) = 8192;
+	*at(fixture->base + BASE_COUNTS + 16) = 2 * MIB;
+	at(fixture->records)[0] = 2 * MIB;
+	fixture->record_count = 1;
+	at(fixture->caches)[0] = at(fixture->caches)[1] = fixture->caches;
+	at(fixture->caches)[2] = bins;
+	for (uint64_t i = 0; i < SMALL_CLASSES; i++) {
+		uint64_t low = stack + i * 80, high = low + 80;
+
+		at(bins)[3 * i] = high;
+		at(bins)[3 * i + 2] =
+			(high & 0xffff) << 32 | (low & 0xffff) << 16 | (high & 0xffff);
+	}
+	put_extent(fixture, stack, 20480 + PAGE, bits_of(CLASS_20480, ACTIVE, false, 0));
+}
+
+static void cache_block(struct fixture *fixture, uint32_t class, uint64_t block)
+{
+	uint64_t *bin = at(fixture->caches + 64) + 3 * class;
+
+	bin[0] -= 8;
+	*at(bin[0]) = block;
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	uint64_t start, heap;
+
+	fixture->mapped = mmap(NULL, 2 * HEAP_BYTES + DATA_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	start = (uintptr_t)fixture->mapped;
+	fixture->data = start;
+	heap = start + DATA_BYTES;
+	/* Not across the border of two leaves. */
+	if (heap / GIB != (heap + HEAP_BYTES) / GIB)
+		heap = (heap + HEAP_BYTES) / GIB * GIB;
+	fixture->leaf = heap + 0xc0;
+	fixture->records = heap + 4 * MIB;
+	fixture->arena = heap + 8 * MIB;
+	fixture->base = heap + 9 * MIB;
+	fixture->caches = heap + 10 * MIB;
+	fixture->extents = heap + 16 * MIB;
+	fixture->root = start + 0x1238;
+	fixture->arenas = start + 3 * MIB;
+	at(fixture->root)[fixture->extents / GIB] = fixture->leaf;
+	fixture->peek = (struct peek){.task = getpid(), .pagemap = -1};
+	peek_forget(&fixture->peek);
+	*state = fixture;
+	return fixture->mapped == MAP_FAILED ||
+	       filter_add(&fixture->filter, heap, heap + HEAP_BYTES) ||
+	       filter_finish(&fixture->filter);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	peek_free(&fixture->peek);
+	filter_free(&fixture->filter);
+	munmap(fixture->mapped, 2 * HEAP_BYTES + DATA_BYTES);
+	free(fixture);
+	return 0;
+}
+
+static int find(struct fixture *fixture, struct foreign_place *place)
+{
+	peek_forget(&fixture->peek);
+	return jemalloc_find_in(&fixture->peek, &fixture->filter, fixture->data,
+				fixture->data + DATA_BYTES, place);
+}
+
+static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
+{
+	struct foreign_place place = {0};
+
+	assert_int_equal(find(fixture, &place), 0);
+	assert_int_equal(place.root, fixture->root);
+	*heap = (struct foreign_heap){0};
+	assert_int_equal(foreign_heap_read(&fixture->peek, &fixture->filter, &place, heap), 0);
+}
+
+/* A slab of 48 bytes with three free regions, dirty and retained pages, a large block. */
+static void put_usual(struct fixture *fixture)
+{
+	put_arena(fixture);
+	put_slab(fixture, fixture->extents, CLASS_48, 3 * PAGE, 3);
+	put_extent(fixture, fixture->extents + 16 * PAGE, 2 * PAGE, bits_of(NO_CLASS, DIRTY, 0, 0));
+	put_extent(fixture, fixture->extents + 32 * PAGE, 8 * PAGE,
+		   bits_of(NO_CLASS, RETAINED, 0, 0));
+	put_extent(fixture, fixture->extents + 64 * PAGE, 6 * PAGE,
+		   bits_of(CLASS_20480, ACTIVE, false, 0))[1] += 0x140;
+}
+
+static void blocks_and_free_pages_are_counted_as_jemalloc_does(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+
+	put_usual(fixture);
+	read_heap(fixture, &heap);
+	assert_null(heap.why);
+	assert_int_equal(heap.live_blocks, 253 + 1);
+	assert_int_equal(heap.live_bytes, 253 * 48 + 20480);
+	assert_int_equal(heap.figures.own, 20480);
+	assert_int_equal(heap.figures.allocated, 253 * 48 + 2 * 20480);
+	assert_int_equal(heap.figures.active, 15 * PAGE);
+	assert_int_equal(heap.figures.dirty, 2 * PAGE);
+	assert_int_equal(heap.figures.retained, 8 * PAGE);
+	assert_int_equal(heap.figures.metadata, 5000 + 20480);
+	assert_int_equal(heap.figures.mapped, 17 * PAGE + 2 * MIB);
+	assert_int_equal(heap.arenas, 1);
+	assert_int_equal(heap.caches, 1);
+	foreign_heap_free(&heap);
+}
+
+static void what_a_threads_cache_keeps_is_not_live(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+	const struct heap_run *run;
+
+	put_usual(fixture);
+	cache_block(fixture, CLASS_48, fixture->extents + 5 * 48);
+	cache_block(fixture, CLASS_48, fixture->extents + 7 * 48);
+	read_heap(fixture, &heap);
+	assert_null(heap.why);
+	assert_int_equal(heap.live_blocks, 251 + 1);
+	assert_int_equal(heap.figures.cached, 2 * 48);
+	run = foreign_heap_at(&heap, fixture->extents + 100);
+	assert_false(foreign_heap_is_live(&heap, run, 5));
+	assert_true(foreign_heap_is_cached(&heap, run, 5));
+	assert_true(foreign_heap_is_live(&heap, run, 6));
+	foreign_heap_free(&heap);
+}
+
+static void a_cache_that_lies_makes_it_uncertain(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t wrong[] = {fixture->extents + 5 * 48 + 8, /* no block begins there */
+			    fixture->extents,		   /* free already */
+			    fixture->extents + 64 * PAGE,  /* of another size */
+			    1, UINT64_MAX};
+
+	put_usual(fixture);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct foreign_heap heap;
+
+		cache_block(fixture, CLASS_48, wrong[i]);
+		read_heap(fixture, &heap);
+		assert_non_null(heap.why);
+		assert_int_equal(heap.live_blocks, 253 + 1);
+		foreign_heap_free(&heap);
+		at(fixture->caches + 64)[3 * CLASS_48] += 8;
+	}
+}
+
+static void a_ring_of_caches_that_does_not_close_ends(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+
+	put_usual(fixture);
+	at(fixture->caches)[0] = fixture->caches + 4096;
+	at(fixture->caches + 4096)[0] = fixture->caches + 4096;
+	read_heap(fixture, &heap);
+	assert_non_null(heap.why);
+	assert_int_equal(heap.live_blocks, 253 + 1);
+	foreign_heap_free(&heap);
+}
+
+static void records_that_contradict_themselves_are_left_out(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t *record;
+	struct foreign_heap heap;
+
+	put_usual(fixture);
+	for (uint64_t i = 0; i < 64; i++)
+		put_slab(fixture, fixture->extents + (100 + i) * PAGE, CLASS_8, PAGE, 0);
+	/* Its bits do not add up; one that is as large as everything; one beyond all memory. */
+	put_slab(fixture, fixture->extents + 200 * PAGE, CLASS_8, PAGE, 5)[8] = 1;
+	put_extent(fixture, fixture->extents + 201 * PAGE, PAGE, bits_of(CLASS_20480, 0, 0, 0))[2] =
+		1ull << 50;
+	record = put_extent(fixture, fixture->extents + 202 * PAGE, PAGE,
+			    bits_of(CLASS_20480, 0, 0, 0));
+	record[1] = UINT64_MAX - 4095;
+	set_leaf(fixture, fixture->extents + 203 * PAGE, 1ull << 46);
+	read_heap(fixture, &heap);
+	assert_non_null(heap.why);
+	assert_int_equal(heap.broken, 4);
+	assert_int_equal(heap.live_blocks, 253 + 1 + 64 * 512);
+	foreign_heap_free(&heap);
+}
+
+static void what_overlaps_counts_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+
+	put_usual(fixture);
+	/* The arena says that memory of blocks is its own. */
+	at(fixture->records)[0] = MIB;
+	at(fixture->records)[1] = fixture->extents + 64 * PAGE;
+	at(fixture->extents + 64 * PAGE)[0] = MIB;
+	read_heap(fixture, &heap);
+	assert_true(heap.broken > 0);
+	for (size_t i = 1; i < heap.runs.count; i++)
+		assert_true(heap.runs.items[i].start >= heap.runs.items[i - 1].end);
+	foreign_heap_free(&heap);
+}
+
+static void a_leaf_counts_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+
+	put_usual(fixture);
+	for (uint64_t i = fixture->extents / GIB + 1; i < 1 << 18; i += 10)
+		at(fixture->root)[i] = fixture->leaf;
+	read_heap(fixture, &heap);
+	assert_non_null(heap.why);
+	assert_int_equal(heap.live_blocks, 253 + 1);
+	foreign_heap_free(&heap);
+}
+
+static void what_is_no_tree_is_not_found(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_place place = {0};
+
+	assert_int_equal(find(fixture, &place), -ENOENT);
+	/* Records of another page than the one that leads to them. */
+	put_usual(fixture);
+	for (uint32_t i = 1; i < fixture->record_count; i++)
+		at(fixture->records + i * 128ull)[1] += 1 + PAGE * i;
+	assert_int_equal(find(fixture, &place), -ENOENT);
+}
+
+static void without_arenas_caches_are_not_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+
+	put_usual(fixture);
+	*at(fixture->base + BASE_COUNTS + 16) += PAGE;
+	read_heap(fixture, &heap);
+	assert_non_null(strstr(heap.why, "arenas were not found"));
+	assert_int_equal(heap.live_blocks, 253 + 2);
+	foreign_heap_free(&heap);
+}
+
+int main(void)
+{
+#define with_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		with_fixture(blocks_and_free_pages_are_counted_as_jemalloc_does),
+		with_fixture(what_a_threads_cache_keeps_is_not_live),
+		with_fixture(a_cache_that_lies_makes_it_uncertain),
+		with_fixture(a_ring_of_caches_that_does_not_close_ends),
+		with_fixture(records_that_contradict_themselves_are_left_out),
+		with_fixture(what_overlaps_counts_once),
+		with_fixture(a_leaf_counts_once),
+		with_fixture(what_is_no_tree_is_not_found),
+		with_fixture(without_arenas_caches_are_not_known),
+	};
+
+	return cmocka_run_group_tests_name("jemalloc_heap", tests, NULL, NULL);
+}

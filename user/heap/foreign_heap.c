@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "heap/foreign_heap.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "heap/jemalloc_heap.h"
+
+#define WORD_BITS 64u
+
+static uint32_t words_of(uint32_t count)
+{
+	return (count + WORD_BITS - 1) / WORD_BITS;
+}
+
+static int reserve_bits(struct foreign_heap *heap, uint32_t count, uint32_t *first)
+{
+	size_t wanted = heap->bits.count + 2 * (size_t)words_of(count);
+
+	if (wanted > UINT32_MAX)
+		return -ENOMEM;
+	if (wanted > heap->bits.capacity) {
+		size_t grown = MAX(wanted, heap->bits.capacity * 2);
+		uint64_t *moved = reallocarray(heap->bits.items, grown, sizeof(*moved));
+
+		if (!moved)
+			return -ENOMEM;
+		heap->bits.items = moved;
+		heap->bits.capacity = grown;
+	}
+	*first = (uint32_t)heap->bits.count;
+	heap->bits.count = wanted;
+	memset(heap->bits.items + *first, 0, 2 * words_of(count) * sizeof(*heap->bits.items));
+	return 0;
+}
+
+static uint64_t *live_word(const struct foreign_heap *heap, const struct heap_run *run, uint32_t i)
+{
+	return &heap->bits.items[run->bits + i / WORD_BITS];
+}
+
+static uint64_t *cached_word(const struct foreign_heap *heap, const struct heap_run *run,
+			     uint32_t i)
+{
+	return live_word(heap, run, i) + words_of(run->count);
+}
+
+static uint64_t bit(uint32_t i)
+{
+	return 1ull << i % WORD_BITS;
+}
+
+int foreign_heap_add(struct foreign_heap *heap, const struct heap_run *run)
+{
+	struct heap_run *added;
+	uint32_t first = 0;
+
+	if (run->count && reserve_bits(heap, run->count, &first))
+		return -ENOMEM;
+	added = vec_push(&heap->runs);
+	if (!added)
+		return -ENOMEM;
+	*added = *run;
+	added->bits = first;
+	for (uint32_t i = 0; i < run->count; i++)
+		*live_word(heap, added, i) |= bit(i);
+	return 0;
+}
+
+static int compare_runs(const void *left_pointer, const void *right_pointer)
+{
+	const struct heap_run *left = left_pointer, *right = right_pointer;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+void foreign_heap_sort(struct foreign_heap *heap)
+{
+	struct heap_run *runs = heap->runs.items;
+	size_t kept = 0;
+
+	if (heap->runs.count)
+		qsort(runs, heap->runs.count, sizeof(*runs), compare_runs);
+	for (size_t i = 0; i < heap->runs.count; i++) {
+		if (kept && runs[i].start < runs[kept - 1].end)
+			heap->broken++;
+		else
+			runs[kept++] = runs[i];
+	}
+	heap->runs.count = kept;
+}
+
+const struct heap_run *foreign_heap_at(const struct foreign_heap *heap, uint64_t address)
+{
+	size_t low = 0, high = heap->runs.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (heap->runs.items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < heap->runs.count && heap->runs.items[low].start <= address
+		       ? &heap->runs.items[low]
+		       : NULL;
+}
+
+bool foreign_heap_is_live(const struct foreign_heap *heap, const struct heap_run *run, uint32_t i)
+{
+	return *live_word(heap, run, i) & bit(i);
+}
+
+bool foreign_heap_is_cached(const struct foreign_heap *heap, const struct heap_run *run, uint32_t i)
+{
+	return *cached_word(heap, run, i) & bit(i);
+}
+
+void foreign_heap_set_free(struct foreign_heap *heap, const struct heap_run *run, uint32_t i)
+{
+	*live_word(heap, run, i) &= ~bit(i);
+}
+
+/* The run of the live block that holds address, and which one it is; NULL: there is none. */
+static const struct heap_run *block_at(const struct foreign_heap *heap, uint64_t address,
+				       uint32_t *i)
+{
+	const struct heap_run *run = foreign_heap_at(heap, address);
+
+	if (!run || !run->count || address < run->first ||
+	    (address - run->first) / run->block >= run->count)
+		return NULL;
+	*i = (uint32_t)((address - run->first) / run->block);
+	return foreign_heap_is_live(heap, run, *i) ? run : NULL;
+}
+
+bool foreign_heap_cache(struct foreign_heap *heap, uint64_t address, uint64_t block)
+{
+	uint32_t i;
+	const struct heap_run *run = block_at(heap, address, &i);
+
+	if (!run || run->block != block || run->first + i * run->block != address)
+		return false;
+	foreign_heap_set_free(heap, run, i);
+	*cached_word(heap, run, i) |= bit(i);
+	heap->cached_blocks++;
+	heap->figures.cached += block;
+	return true;
+}
+
+bool foreign_heap_own(struct foreign_heap *heap, uint64_t address)
+{
+	uint32_t i;
+	const struct heap_run *run = block_at(heap, address, &i);
+
+	if (!run)
+		return false;
+	foreign_heap_set_free(heap, run, i);
+	heap->figures.own += run->block;
+	return true;
+}
+
+void foreign_heap_finish(struct foreign_heap *heap)
+{
+	for (size_t i = 0; i < heap->runs.count; i++) {
+		const struct heap_run *run = &heap->runs.items[i];
+		size_t live = 0;
+
+		for (uint32_t j = 0; j < words_of(run->count); j++)
+			live += (size_t)__builtin_popcountll(heap->bits.items[run->bits + j]);
+		heap->live_blocks += live;
+		heap->live_bytes += live * run->block;
+	}
+}
+
+int foreign_heap_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
+		      struct foreign_place *place)
+{
+	return jemalloc_find(peek, heaps, maps, place);
+}
+
+int foreign_heap_read(struct peek *peek, const struct filter *heaps,
+		      const struct foreign_place *place, struct foreign_heap *heap)
+{
+	return place->jemalloc ? jemalloc_read(peek, heaps, place, heap) : -ENOENT;
+}
+
+const char *foreign_heap_why_not(const struct maps *maps)
+{
+	static const struct {
+		const char *file, *why;
+	} others[] = {
+		{"libjemalloc", "jemalloc's records are not where versions 5.2 and 5.3 have them, "
+				"or it has not been used yet: malloc_stats_print (jemalloc(3)) "
+				"tells more, and so does tracking from the first allocation on"},
+		{"libtcmalloc", "tcmalloc's records are not read: MALLOCSTATS=2, or "
+				"MallocExtension's statistics, tell more, and so does tracking "
+				"from the first allocation on"},
+		{"libmimalloc", "mimalloc's records are not read: MIMALLOC_SHOW_STATS=1 tells "
+				"more, and so does tracking from the first allocation on"},
+	};
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const char *slash = strrchr(maps->list.items[i].path, '/');
+
+		for (size_t j = 0; slash && j < ARRAY_SIZE(others); j++) {
+			if (!strncmp(slash + 1, others[j].file, strlen(others[j].file)))
+				return others[j].why;
+		}
+	}
+	return NULL;
+}
+
+void foreign_heap_free(struct foreign_heap *heap)
+{
+	vec_free(&heap->runs);
+	vec_free(&heap->bits);
+	*heap = (struct foreign_heap){0};
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Heaps of other allocators than glibc's, read from outside: which stretches of memory are cut into
+ * blocks of which size, which blocks the program has, and which ones the caches of its threads
+ * keep.
+ *
+ * Each allocator's reader finds the state by what it looks like, and takes nothing for it unless
+ * all of it fits together. What contradicts itself is counted, never guessed.
+ */
+#ifndef LEAKMON_HEAP_FOREIGN_HEAP_H
+#define LEAKMON_HEAP_FOREIGN_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "heap/pointer_filter.h"
+#include "proc/maps.h"
+#include "proc/process_memory.h"
+
+enum run_use {
+	RUN_BLOCKS,   /* cut into blocks */
+	RUN_DIRTY,    /* free, in memory; given back after a while, or by a purge */
+	RUN_MUZZY,    /* free; the kernel takes it back when it needs it */
+	RUN_RETAINED, /* free addresses, without memory */
+	RUN_OWN,      /* the allocator's records */
+	RUN_UNKNOWN,
+	RUN_USE_MAX_
+};
+
+/* Whole pages of one use. */
+struct heap_run {
+	uint64_t start, end;
+	uint64_t first; /* address of its first block */
+	uint64_t block; /* size of each, as the program can use it */
+	uint32_t count; /* of blocks */
+	uint32_t bits;	/* in foreign_heap.bits: `count` bits of live blocks, then as many of
+			 * cached ones, each from a new word on */
+	enum run_use use;
+};
+
+/* As the allocator itself counts them, in bytes. */
+struct foreign_figures {
+	uint64_t
+		allocated; /* blocks handed out, those in caches and the allocator's own included */
+	uint64_t cached;   /* of them in the caches of threads */
+	uint64_t own;	   /* of them the allocator's */
+	uint64_t active;   /* pages that have such blocks */
+	uint64_t dirty, muzzy, retained;
+	uint64_t metadata;
+	uint64_t mapped;
+};
+
+struct foreign_heap {
+	char name[48];		   /* "jemalloc 5.3"; empty: none */
+	VEC(struct heap_run) runs; /* ascending, not overlapping */
+	VEC(uint64_t) bits;
+	struct foreign_figures figures;
+	size_t live_blocks, cached_blocks;
+	uint64_t live_bytes;
+	size_t arenas, caches;
+	size_t broken;	      /* records that contradict themselves, or changed while being read */
+	size_t broken_caches; /* likewise: what they keep may count as live */
+	const char *why;      /* not all is certain; static; NULL: it is */
+};
+
+/* Where an allocator's state is: found once, read often. */
+struct foreign_place {
+	const struct jemalloc_layout *jemalloc;
+	uint64_t root, arenas;
+};
+
+/*
+ * Looks for an allocator's state in the data of all modules. `heaps`: anonymous writable memory. 0;
+ * -ENOENT: none that is known; -ENOMEM; -ETIMEDOUT: by peek's deadline.
+ */
+int foreign_heap_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
+		      struct foreign_place *place);
+
+/* Reads it. *heap is to be freed in any case. 0; -ENOENT: it is not there (any more); -ENOMEM;
+ * -ETIMEDOUT. */
+int foreign_heap_read(struct peek *peek, const struct filter *heaps,
+		      const struct foreign_place *place, struct foreign_heap *heap);
+void foreign_heap_free(struct foreign_heap *heap);
+
+/*
+ * Of a process in which nothing was found: that it has an allocator whose records are not read, and
+ * what would help, by the names of what it has mapped. Static; NULL: it has none that is known.
+ */
+const char *foreign_heap_why_not(const struct maps *maps);
+
+/* The run that holds address, or NULL. */
+const struct heap_run *foreign_heap_at(const struct foreign_heap *heap, uint64_t address);
+
+bool foreign_heap_is_live(const struct foreign_heap *heap, const struct heap_run *run, uint32_t i);
+bool foreign_heap_is_cached(const struct foreign_heap *heap, const struct heap_run *run,
+			    uint32_t i);
+
+/* For readers. */
+
+/* 0 or -ENOMEM; all its blocks are live. Runs may come in any order. */
+int foreign_heap_add(struct foreign_heap *heap, const struct heap_run *run);
+void foreign_heap_set_free(struct foreign_heap *heap, const struct heap_run *run, uint32_t i);
+/* When all are added, and before any is asked for: sorts, and drops what overlaps. */
+void foreign_heap_sort(struct foreign_heap *heap);
+/* A block that a thread's cache keeps: false if no live block of that size begins there. */
+bool foreign_heap_cache(struct foreign_heap *heap, uint64_t address, uint64_t block);
+/* Whatever block holds address is the allocator's own. */
+bool foreign_heap_own(struct foreign_heap *heap, uint64_t address);
+/* Counts live blocks. */
+void foreign_heap_finish(struct foreign_heap *heap);
+
+#endif

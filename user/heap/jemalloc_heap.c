@@ -1,0 +1,809 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "heap/jemalloc_heap.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "arch/machine.h"
+#include "base/cleanup.h"
+
+#define PAGE_SHIFT 12
+#define PLACES (1u << 18) /* in a leaf, and in the root */
+#define NODE_BYTES (PLACES * 8ull)
+#define NODE_PAGES (NODE_BYTES / MEMORY_PAGE)
+#define LEAF_SPAN (1ull << 30) /* of addresses */
+
+#define RECORD_WORDS 16
+#define RECORD_BITMAP 8 /* words before it */
+#define BITMAP_WORDS 8
+#define MAX_REGIONS 512
+#define MIN_LARGE (16u << 10)
+#define MAX_ARENAS 4095
+
+#define MAX_BASE_BLOCKS 65536
+#define MAX_CACHES 65536
+#define MAX_CACHE_BINS 235
+#define MAX_CACHED 8192
+
+/* So many records of a leaf are looked at before its layout is believed. */
+#define TRIALS 128
+/* What a process that runs changes meanwhile: one record of so many may contradict itself. */
+#define TOLERANCE 8
+/* From here on it is no heap, or one that changes too fast. */
+#define MAX_BROKEN 65536
+
+enum cache_shape {
+	CACHE_BY_HEAD, /* 5.3: a stack of pointers, whose ends are known by their low bits */
+	CACHE_BY_COUNT /* 5.2: below `avail` */
+};
+
+struct jemalloc_layout {
+	const char *versions;
+	uint8_t quantum_shift; /* --with-lg-quantum */
+	uint8_t state_shift, state_bits, class_shift, free_shift;
+	uint8_t huge_bit; /* pages of the huge page allocator; 0: there is none */
+	uint64_t element_flags;
+	uint32_t arena_base, arena_caches, arena_internal; /* in struct arena_s */
+	uint32_t base_blocks, base_allocated;		   /* in struct base_s */
+	enum cache_shape caches;
+};
+
+#define LAYOUT_5_3                                                                                 \
+	.state_shift = 17, .state_bits = 3, .class_shift = 20, .free_shift = 28, .huge_bit = 14,   \
+	.element_flags = 127, .base_blocks = 160, .caches = CACHE_BY_HEAD
+#define LAYOUT_5_2                                                                                 \
+	.state_shift = 16, .state_bits = 2, .class_shift = 18, .free_shift = 26,                   \
+	.element_flags = 1, .base_blocks = 144, .caches = CACHE_BY_COUNT
+
+static const struct jemalloc_layout layouts[] = {
+	{"jemalloc 5.3", .quantum_shift = 4, LAYOUT_5_3, .arena_base = 78936, .arena_caches = 10400,
+	 .arena_internal = 56, .base_allocated = 3880},
+};
+
+/* Size classes: four to each doubling, from the quantum on (sc.c). */
+static uint64_t class_size(const struct jemalloc_layout *layout, uint32_t class)
+{
+	uint32_t quantum = layout->quantum_shift, tiny = quantum - 3, group, place;
+
+	if (class < tiny)
+		return 8ull << class;
+	group = (class - tiny) / 4;
+	place = (class - tiny) % 4;
+	if (group == 0)
+		return (place + 1ull) << quantum;
+	if (group > 40)
+		return 0;
+	return (4ull + place + 1) << (quantum + group - 1);
+}
+
+/* What an extent's record says. */
+struct record {
+	uint64_t start, end, first, block;
+	uint32_t regions, unused; /* of a slab */
+	uint32_t arena, state;
+	bool slab, huge;
+	uint64_t bitmap[BITMAP_WORDS]; /* a bit for each region that is free */
+};
+
+enum extent_state { EXTENT_ACTIVE, EXTENT_DIRTY, EXTENT_MUZZY, EXTENT_RETAINED };
+
+struct reading {
+	struct peek *peek;
+	const struct filter *heaps;
+	const struct jemalloc_layout *layout;
+	struct foreign_heap *heap;
+	uint64_t internal; /* bytes of blocks that the allocator has for itself */
+	bool huge;
+};
+
+/* Words behind the last region's are whatever they were. */
+static bool bitmap_holds(const struct record *record)
+{
+	uint32_t set = 0, last = (record->regions - 1) / 64;
+	uint64_t beyond = record->regions % 64 ? UINT64_MAX << record->regions % 64 : 0;
+
+	for (uint32_t i = 0; i <= last; i++)
+		set += (uint32_t)__builtin_popcountll(record->bitmap[i]);
+	return set == record->unused && !(record->bitmap[last] & beyond);
+}
+
+static bool slab_holds(struct record *record)
+{
+	uint64_t bytes = record->end - record->start;
+
+	if (record->block >= MIN_LARGE || bytes % record->block ||
+	    bytes / record->block > MAX_REGIONS || record->first != record->start)
+		return false;
+	record->regions = (uint32_t)(bytes / record->block);
+	return bitmap_holds(record);
+}
+
+static bool active_holds(const struct reading *reading, struct record *record)
+{
+	if (!record->block || !filter_has(reading->heaps, record->start) ||
+	    !filter_has(reading->heaps, record->end - 1))
+		return false;
+	if (record->slab)
+		return slab_holds(record);
+	record->regions = 1;
+	return record->block <= record->end - record->first;
+}
+
+static uint32_t field(uint64_t bits, uint32_t shift, uint32_t width)
+{
+	return (uint32_t)(bits >> shift & ((1ull << width) - 1));
+}
+
+/* 0; -EBADMSG: it contradicts itself; -EFAULT; -ETIMEDOUT. */
+static int read_record(const struct reading *reading, uint64_t address, struct record *record)
+{
+	const struct jemalloc_layout *layout = reading->layout;
+	uint64_t words[RECORD_WORDS], bits, bytes;
+	int error = address % 64 || !filter_has(reading->heaps, address)
+			    ? -EBADMSG
+			    : peek_words(reading->peek, address, words, RECORD_WORDS);
+
+	if (error)
+		return error;
+	bits = words[0];
+	bytes = words[2] & ~(MEMORY_PAGE - 1);
+	*record = (struct record){
+		.start = words[1] & ~(MEMORY_PAGE - 1),
+		.first = words[1],
+		.arena = field(bits, 0, 12),
+		.slab = field(bits, 12, 1),
+		.huge = layout->huge_bit && field(bits, layout->huge_bit, 1),
+		.state = field(bits, layout->state_shift, layout->state_bits),
+		.unused = field(bits, layout->free_shift, 10),
+		.block = class_size(layout, field(bits, layout->class_shift, 8)),
+	};
+	record->end = record->start + bytes;
+	memcpy(record->bitmap, words + RECORD_BITMAP, sizeof(record->bitmap));
+	if (!record->start || !bytes || record->start >= 1ull << MACHINE_USER_BITS ||
+	    bytes >= 1ull << MACHINE_USER_BITS || record->arena >= MAX_ARENAS)
+		return -EBADMSG;
+	return record->state == EXTENT_ACTIVE && !active_holds(reading, record) ? -EBADMSG : 0;
+}
+
+static uint64_t element_record(const struct jemalloc_layout *layout, uint64_t element)
+{
+	return (uint64_t)((int64_t)(element << 16) >> 16) & ~layout->element_flags;
+}
+
+/* The page that the i-th element of a leaf is about, if the record is about it; else 0. */
+static uint64_t page_of(const struct record *record, uint32_t i)
+{
+	uint64_t page = (record->start & ~(LEAF_SPAN - 1)) | (uint64_t)i << PAGE_SHIFT;
+
+	if (page < record->start)
+		page += LEAF_SPAN;
+	return page < record->end ? page : 0;
+}
+
+/* Nodes of the tree are hardly ever resident as a whole. */
+
+struct node {
+	uint64_t address;
+	uint64_t entries[NODE_PAGES + 1]; /* of pagemap */
+	bool swapped;
+	/* Of the page that was looked at last: elements [from, to). */
+	uint64_t elements[MEMORY_PAGE / 8];
+	uint32_t from, to;
+};
+
+static void node_open(const struct reading *reading, uint64_t address, struct node *node)
+{
+	node->address = address;
+	node->swapped = false;
+	node->from = node->to = 0;
+	pagemap_read(reading->peek->pagemap, address & ~(MEMORY_PAGE - 1), node->entries,
+		     ARRAY_SIZE(node->entries));
+	for (size_t i = 0; i < ARRAY_SIZE(node->entries); i++)
+		node->swapped |= pagemap_is_swapped(node->entries[i]);
+}
+
+/* What of a page's elements comes from the i-th on, into `elements`. */
+static void node_load(const struct reading *reading, struct node *node, uint32_t i)
+{
+	uint64_t at = node->address + i * 8ull, first = node->address & ~(MEMORY_PAGE - 1);
+	uint64_t left = (MEMORY_PAGE - at % MEMORY_PAGE) / 8;
+	uint32_t count = (uint32_t)MIN(left, (uint64_t)(PLACES - i));
+
+	node->from = i;
+	node->to = i + count;
+	if (!pagemap_is_present(node->entries[(at - first) / MEMORY_PAGE]) ||
+	    peek_words(reading->peek, at, node->elements, count))
+		memset(node->elements, 0, sizeof(node->elements));
+}
+
+/* The next element from *i on that is not zero; false: none. */
+static bool node_next(const struct reading *reading, struct node *node, uint32_t *i,
+		      uint64_t *element)
+{
+	for (; *i < PLACES; (*i)++) {
+		if (*i < node->from || *i >= node->to)
+			node_load(reading, node, *i);
+		*element = node->elements[*i - node->from];
+		if (*element)
+			return true;
+	}
+	return false;
+}
+
+/* The next record that a leaf leads to; a class alone is left of one that is there no more. */
+static bool leaf_next(const struct reading *reading, struct node *leaf, uint32_t *i,
+		      uint64_t *record)
+{
+	uint64_t element;
+
+	for (; node_next(reading, leaf, i, &element); (*i)++) {
+		*record = element_record(reading->layout, element);
+		if (*record)
+			return true;
+	}
+	return false;
+}
+
+/* Finding the tree. */
+
+/* How much of a leaf holds, in the reading's layout; *number gets which leaf it is. */
+static bool leaf_holds(const struct reading *reading, struct node *leaf, uint64_t *number)
+{
+	uint32_t good = 0, bad = 0, slabs = 0, i = 0;
+	uint64_t address, found = UINT64_MAX;
+
+	for (; good + bad < TRIALS && leaf_next(reading, leaf, &i, &address); i++) {
+		struct record record;
+		uint64_t page = 0;
+
+		if (!read_record(reading, address, &record))
+			page = page_of(&record, i);
+		if (page && found == UINT64_MAX)
+			found = page / LEAF_SPAN;
+		if (page && page / LEAF_SPAN == found)
+			good++;
+		else if (++bad > good / TOLERANCE + 2)
+			return false;
+		slabs += page && record.slab && record.state == EXTENT_ACTIVE;
+	}
+	*number = found;
+	return slabs && bad <= good / TOLERANCE;
+}
+
+/* A node's address is a multiple of a cache line's length (base_alloc()). */
+static bool may_be_node(const struct filter *heaps, uint64_t address)
+{
+	return address && address % 64 == 0 && filter_has(heaps, address) &&
+	       filter_has(heaps, address + NODE_BYTES - 1);
+}
+
+struct search {
+	struct reading reading;
+	uint64_t start, end; /* of a module's data */
+	size_t arenas;	     /* of place->arenas */
+	struct node node;
+	struct foreign_place *place;
+};
+
+/* A word that may be the root's pointer to a leaf. */
+static bool try_leaf(struct search *search, uint64_t at, uint64_t leaf)
+{
+	uint64_t number, root;
+
+	if (!may_be_node(search->reading.heaps, leaf))
+		return false;
+	node_open(&search->reading, leaf, &search->node);
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+		search->reading.layout = &layouts[i];
+		search->node.from = search->node.to = 0;
+		if (!leaf_holds(&search->reading, &search->node, &number))
+			continue;
+		root = at - number * 8;
+		if (root < search->start || root > at || root + NODE_BYTES > search->end)
+			continue;
+		search->place->root = root;
+		search->place->jemalloc = &layouts[i];
+		return true;
+	}
+	return false;
+}
+
+/* An arena's own memory (struct base_s), in which its records lie. */
+struct base {
+	uint32_t arena;
+	uint64_t blocks, allocated, mapped;
+};
+
+/* 0: its blocks add up to what it has counted; else -EBADMSG. They become runs if `keep`; -ENOMEM.
+ */
+static int walk_base(const struct reading *reading, const struct base *base, bool keep)
+{
+	uint64_t at = base->blocks, sum = 0, words[2];
+
+	for (size_t i = 0; at && i < MAX_BASE_BLOCKS; i++) {
+		struct heap_run run = {.start = at, .use = RUN_OWN};
+
+		if (at % MEMORY_PAGE || !filter_has(reading->heaps, at) ||
+		    peek_words(reading->peek, at, words, 2) || !words[0] ||
+		    words[0] % MEMORY_PAGE || words[0] > base->mapped - sum ||
+		    !filter_has(reading->heaps, at + words[0] - 1))
+			return -EBADMSG;
+		run.end = at + words[0];
+		if (keep && foreign_heap_add(reading->heap, &run))
+			return -ENOMEM;
+		sum += words[0];
+		at = words[1];
+	}
+	return !at && sum == base->mapped ? 0 : -EBADMSG;
+}
+
+/* The base of the arena at an address. 0 or -EBADMSG: there is no arena. */
+static int read_base(const struct reading *reading, uint64_t arena, struct base *base)
+{
+	const struct jemalloc_layout *layout = reading->layout;
+	uint64_t address, number, counts[3];
+
+	if (arena % 64 || !filter_has(reading->heaps, arena) ||
+	    peek_words(reading->peek, arena + layout->arena_base, &address, 1) || address % 16 ||
+	    !filter_has(reading->heaps, address) ||
+	    peek_words(reading->peek, address, &number, 1) ||
+	    peek_words(reading->peek, address + layout->base_blocks, &base->blocks, 1) ||
+	    peek_words(reading->peek, address + layout->base_allocated, counts, ARRAY_SIZE(counts)))
+		return -EBADMSG;
+	base->arena = (uint32_t)number;
+	base->allocated = counts[0];
+	base->mapped = counts[2]; /* between them: resident */
+	if (counts[0] > counts[1] || counts[1] > counts[2] ||
+	    counts[2] >= 1ull << MACHINE_USER_BITS)
+		return -EBADMSG;
+	return walk_base(reading, base, false);
+}
+
+/* How many arenas the array at an address has: each knows its place in it. */
+static size_t count_arenas(const struct reading *reading, uint64_t array, uint64_t end)
+{
+	size_t count = 0;
+
+	for (uint64_t i = 0; i < MAX_ARENAS && array + i * 8 + 8 <= end; i++) {
+		struct base base;
+		uint64_t arena;
+
+		if (peek_words(reading->peek, array + i * 8, &arena, 1))
+			break;
+		if (!arena)
+			continue;
+		if (read_base(reading, arena, &base) || base.arena != i)
+			break;
+		count++;
+	}
+	return count;
+}
+
+/* Calls of words of a module's data that may point to heaps, without pages that are not there. */
+struct word_visit {
+	bool (*visit)(struct search *search, uint64_t at, uint64_t word); /* true: that is all */
+	size_t tries;
+};
+
+static bool visit_page(struct search *search, uint64_t page, struct word_visit *words)
+{
+	uint64_t values[MEMORY_PAGE / 8];
+
+	if (peek_words(search->reading.peek, page, values, ARRAY_SIZE(values)))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		uint64_t at = page + i * 8;
+
+		if (at < search->start || at + 8 > search->end || values[i] % 64 ||
+		    !filter_has(search->reading.heaps, values[i]) || !words->tries)
+			continue;
+		words->tries--;
+		if (words->visit(search, at, values[i]))
+			return true;
+	}
+	return false;
+}
+
+/* So many words of one module are tried. */
+#define MAX_TRIES 65536
+
+static bool visit_words(struct search *search, bool (*visit)(struct search *, uint64_t, uint64_t))
+{
+	struct word_visit words = {visit, MAX_TRIES};
+	uint64_t page = search->start & ~(MEMORY_PAGE - 1), entries[NODE_PAGES];
+
+	for (; page < search->end; page += NODE_BYTES) {
+		size_t count =
+			MIN((search->end - page + MEMORY_PAGE - 1) / MEMORY_PAGE, NODE_PAGES);
+
+		pagemap_read(search->reading.peek->pagemap, page, entries, count);
+		for (size_t i = 0; i < count; i++) {
+			if (pagemap_is_present(entries[i]) &&
+			    visit_page(search, page + i * MEMORY_PAGE, &words))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool try_arenas(struct search *search, uint64_t at, uint64_t arena)
+{
+	size_t count = 0;
+	struct base base;
+
+	if (!read_base(&search->reading, arena, &base) && base.arena == 0)
+		count = count_arenas(&search->reading, at, search->end);
+	if (count > search->arenas) {
+		search->arenas = count;
+		search->place->arenas = at;
+	}
+	return false;
+}
+
+int jemalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
+		     struct foreign_place *place)
+{
+	_cleanup_free_ struct search *search = NULL;
+
+	if (end < start || end - start < NODE_BYTES)
+		return -ENOENT;
+	search = calloc(1, sizeof(*search));
+	if (!search)
+		return -ENOMEM;
+	*search = (struct search){.reading = {.peek = peek, .heaps = heaps},
+				  .start = start,
+				  .end = end,
+				  .place = place};
+	if (!visit_words(search, try_leaf))
+		return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : -ENOENT;
+	search->reading.layout = place->jemalloc;
+	visit_words(search, try_arenas);
+	return 0;
+}
+
+/* Data of a module beyond this is not searched. */
+#define MAX_DATA_BYTES (64ull << 20)
+
+int jemalloc_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
+		  struct foreign_place *place)
+{
+	int error = -ENOENT;
+
+	for (size_t i = 0; error == -ENOENT && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping->inode && mapping->writable && !mapping->shared)
+			error = jemalloc_find_in(
+				peek, heaps, mapping->start,
+				MIN(maps_data_end(maps, i), mapping->start + MAX_DATA_BYTES),
+				place);
+	}
+	return error;
+}
+
+/* Reading. */
+
+static enum run_use use_of(uint32_t state)
+{
+	static const enum run_use uses[] = {[EXTENT_ACTIVE] = RUN_BLOCKS,
+					    [EXTENT_DIRTY] = RUN_DIRTY,
+					    [EXTENT_MUZZY] = RUN_MUZZY,
+					    [EXTENT_RETAINED] = RUN_RETAINED};
+
+	return state < ARRAY_SIZE(uses) ? uses[state] : RUN_UNKNOWN;
+}
+
+static void count_record(struct reading *reading, const struct record *record)
+{
+	struct foreign_figures *figures = &reading->heap->figures;
+	uint64_t bytes = record->end - record->start;
+
+	switch (use_of(record->state)) {
+	case RUN_BLOCKS:
+		figures->active += bytes;
+		figures->allocated += (record->regions - record->unused) * record->block;
+		break;
+	case RUN_DIRTY:
+		figures->dirty += bytes;
+		break;
+	case RUN_MUZZY:
+		figures->muzzy += bytes;
+		break;
+	case RUN_RETAINED:
+		figures->retained += bytes;
+		break;
+	default:
+		break;
+	}
+	reading->huge |= record->huge;
+}
+
+static int add_record(struct reading *reading, struct record *record)
+{
+	struct heap_run run = {.start = record->start,
+			       .end = record->end,
+			       .first = record->first,
+			       .block = record->block,
+			       .use = use_of(record->state)};
+
+	if (run.use == RUN_BLOCKS)
+		run.count = record->regions;
+	if (!record->slab)
+		record->unused = 0;
+	count_record(reading, record);
+	if (foreign_heap_add(reading->heap, &run))
+		return -ENOMEM;
+	for (uint32_t i = 0; record->slab && i < run.count; i++) {
+		if (record->bitmap[i / 64] >> i % 64 & 1)
+			foreign_heap_set_free(
+				reading->heap,
+				&reading->heap->runs.items[reading->heap->runs.count - 1], i);
+	}
+	return 0;
+}
+
+/* What the program changes while it is read may be whole a moment later. */
+static int read_record_twice(struct reading *reading, uint64_t address, struct record *record)
+{
+	int error = read_record(reading, address, record);
+
+	if (error != -EBADMSG || reading->peek->is_present)
+		return error;
+	peek_forget(reading->peek);
+	return read_record(reading, address, record);
+}
+
+/* *next: where the extent before ended. 0; -ENOENT: it is no such tree (any more); -ENOMEM;
+ * -ETIMEDOUT. */
+static int walk_leaf(struct reading *reading, struct node *leaf, uint64_t number, uint64_t *next)
+{
+	uint64_t address, low = number * LEAF_SPAN;
+	uint32_t i = *next > low ? (uint32_t)MIN((*next - low) >> PAGE_SHIFT, (uint64_t)PLACES) : 0;
+
+	while (leaf_next(reading, leaf, &i, &address)) {
+		uint64_t page = low + ((uint64_t)i << PAGE_SHIFT);
+		struct record record;
+		int error = read_record_twice(reading, address, &record);
+
+		if (error == -ETIMEDOUT)
+			return error;
+		/* What is left of an extent that has been split or joined meanwhile, too. */
+		if (error || record.start != page) {
+			if (++reading->heap->broken > MAX_BROKEN)
+				return -ENOENT;
+			i++;
+			continue;
+		}
+		if (add_record(reading, &record))
+			return -ENOMEM;
+		*next = record.end;
+		i = (uint32_t)MIN((record.end - low) >> PAGE_SHIFT, (uint64_t)PLACES);
+	}
+	return 0;
+}
+
+/* Leaves do not overlap: a tree that says so would take for ever. */
+static bool leaf_is_new(const uint64_t *leaves, size_t count, uint64_t leaf)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (leaf < leaves[i] + NODE_BYTES && leaves[i] < leaf + NODE_BYTES)
+			return false;
+	}
+	return true;
+}
+
+/* One for each GiB of addresses that are in use: more than anybody has. */
+#define MAX_LEAVES 16384
+
+struct tree {
+	struct node root, leaf;
+	uint64_t leaves[MAX_LEAVES];
+	size_t leaf_count;
+};
+
+static int walk_tree(struct reading *reading, uint64_t address, struct tree *tree)
+{
+	uint64_t leaf, next = 0;
+	uint32_t i = 0;
+	int error = 0;
+
+	node_open(reading, address, &tree->root);
+	for (; !error && node_next(reading, &tree->root, &i, &leaf); i++) {
+		if (!may_be_node(reading->heaps, leaf) || tree->leaf_count == MAX_LEAVES ||
+		    !leaf_is_new(tree->leaves, tree->leaf_count, leaf)) {
+			reading->heap->broken++;
+			continue;
+		}
+		tree->leaves[tree->leaf_count++] = leaf;
+		node_open(reading, leaf, &tree->leaf);
+		if (tree->leaf.swapped)
+			reading->heap->why = "a part of its tree of extents is swapped out";
+		error = walk_leaf(reading, &tree->leaf, i, &next);
+	}
+	return error;
+}
+
+/* Caches of threads. */
+
+struct cache_bin {
+	uint64_t low, high;   /* where pointers can be */
+	uint64_t from, until; /* where they are */
+};
+
+static bool bin_from_head(const uint64_t words[3], struct cache_bin *bin)
+{
+	uint16_t full = (uint16_t)(words[2] >> 16), empty = (uint16_t)(words[2] >> 32);
+
+	if (!words[0] || words[0] % 8)
+		return false;
+	bin->from = words[0];
+	bin->until = bin->high = words[0] + (uint16_t)(empty - (uint16_t)words[0]);
+	bin->low = words[0] - (uint16_t)((uint16_t)words[0] - full);
+	return (bin->high - bin->low) / 8 <= MAX_CACHED;
+}
+
+static bool bin_from_count(const uint64_t words[3], struct cache_bin *bin)
+{
+	uint32_t count = (uint32_t)(words[0] >> 32);
+
+	if (!words[2] || words[2] % 8 || count > MAX_CACHED)
+		return false;
+	bin->until = bin->high = words[2];
+	bin->from = bin->low = words[2] - count * 8ull;
+	return true;
+}
+
+static void add_cached(struct reading *reading, const struct cache_bin *bin, uint32_t class)
+{
+	uint64_t size = class_size(reading->layout, class), block;
+
+	for (uint64_t at = bin->from; at < bin->until; at += 8) {
+		if (!peek_words(reading->peek, at, &block, 1) &&
+		    foreign_heap_cache(reading->heap, block, size))
+			continue;
+		reading->heap->broken_caches++;
+		return;
+	}
+}
+
+/* Bins of one cache, each with its pointers right behind those of the one before. */
+static uint32_t add_bins(struct reading *reading, uint64_t bins, uint32_t class, uint32_t most)
+{
+	bool by_head = reading->layout->caches == CACHE_BY_HEAD;
+	uint64_t before = 0;
+	uint32_t i = 0;
+
+	for (; class + i < most; i++) {
+		uint64_t words[3];
+		struct cache_bin bin;
+
+		if (peek_words(reading->peek, bins + i * 24ull, words, 3) ||
+		    !(by_head ? bin_from_head : bin_from_count)(words, &bin) ||
+		    (i && (by_head ? bin.low != before : bin.low < before)))
+			break;
+		/* The pointers lie in a block that jemalloc has allocated for itself. */
+		if (!class && !i)
+			foreign_heap_own(reading->heap, by_head ? bin.low : bin.high - 8);
+		add_cached(reading, &bin, class + i);
+		before = bin.high;
+	}
+	return i;
+}
+
+static void add_cache(struct reading *reading, uint64_t bins, uint64_t large)
+{
+	uint32_t small = (uint32_t)(reading->layout->quantum_shift == 4 ? 36 : 39);
+	bool by_head = reading->layout->caches == CACHE_BY_HEAD;
+	uint32_t count = add_bins(reading, bins, 0, by_head ? MAX_CACHE_BINS : small);
+
+	if (count < small)
+		reading->heap->broken_caches++;
+	else if (!by_head)
+		add_bins(reading, large, small, MAX_CACHE_BINS);
+	reading->heap->caches++;
+}
+
+/* A ring of descriptors. */
+static void add_caches(struct reading *reading, uint64_t arena)
+{
+	bool by_head = reading->layout->caches == CACHE_BY_HEAD;
+	uint64_t first, at, words[4] = {0};
+
+	if (peek_words(reading->peek, arena + reading->layout->arena_caches, &first, 1)) {
+		reading->heap->broken_caches++;
+		return;
+	}
+	at = first;
+	while (at) {
+		if (reading->heap->caches >= MAX_CACHES ||
+		    peek_words(reading->peek, at, words, by_head ? 3 : 4)) {
+			reading->heap->broken_caches++;
+			return;
+		}
+		add_cache(reading, words[2], words[3]);
+		at = words[0] == first ? 0 : words[0];
+	}
+}
+
+static int read_arena(struct reading *reading, uint64_t arena, uint32_t number)
+{
+	struct base base;
+	uint64_t internal;
+	int error = read_base(reading, arena, &base);
+
+	if (error || base.arena != number ||
+	    peek_words(reading->peek, arena + reading->layout->arena_internal, &internal, 1)) {
+		reading->heap->broken++;
+		return 0;
+	}
+	reading->heap->arenas++;
+	reading->heap->figures.metadata += base.allocated + internal;
+	reading->heap->figures.mapped += base.mapped;
+	reading->internal += internal;
+	error = walk_base(reading, &base, true);
+	return error == -ENOMEM ? error : 0;
+}
+
+/* 0 or -ENOMEM. */
+static int read_arenas(struct reading *reading, uint64_t array, bool caches)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < MAX_ARENAS; i++) {
+		uint64_t arena;
+
+		if (peek_words(reading->peek, array + i * 8ull, &arena, 1))
+			break;
+		/* Behind the array there are other variables. */
+		if (!arena || arena % 64 || !filter_has(reading->heaps, arena))
+			continue;
+		if (caches)
+			add_caches(reading, arena);
+		else
+			error = read_arena(reading, arena, i);
+	}
+	return error;
+}
+
+static const char *why_uncertain(const struct reading *reading, bool has_arenas)
+{
+	const struct foreign_heap *heap = reading->heap;
+
+	if (heap->why)
+		return heap->why;
+	if (!has_arenas)
+		return "its arenas were not found where its version has them: what the caches of "
+		       "threads keep counts as live";
+	if (reading->huge)
+		return "its huge page allocator (hpa) is in use: what is free in there is not "
+		       "known";
+	if (heap->broken)
+		return "it changed while it was read";
+	if (heap->broken_caches)
+		return "caches of threads changed while they were read: some of what they keep "
+		       "counts as live";
+	return NULL;
+}
+
+int jemalloc_read(struct peek *peek, const struct filter *heaps, const struct foreign_place *place,
+		  struct foreign_heap *heap)
+{
+	_cleanup_free_ struct tree *tree = calloc(1, sizeof(*tree));
+	struct reading reading = {
+		.peek = peek, .heaps = heaps, .layout = place->jemalloc, .heap = heap};
+	struct foreign_figures *figures = &heap->figures;
+	int error = tree ? walk_tree(&reading, place->root, tree) : -ENOMEM;
+
+	if (!error && place->arenas)
+		error = read_arenas(&reading, place->arenas, false);
+	if (error)
+		return error;
+	figures->mapped += figures->active + figures->dirty + figures->muzzy;
+	foreign_heap_sort(heap);
+	if (place->arenas)
+		read_arenas(&reading, place->arenas, true);
+	foreign_heap_finish(heap);
+	snprintf(heap->name, sizeof(heap->name), "%s", place->jemalloc->versions);
+	heap->why = why_uncertain(&reading, place->arenas);
+	return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : 0;
+}
