@@ -1,66 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The target is as it was: its code bytes after a detach, its life, its exceptions. */
+#include "code_bytes.h"
 #include "harness.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <time.h>
-
-/* Bytes of one mapping that differ from the file. */
-static size_t range_difference(int memory, const char *range, uint64_t start, uint64_t end,
-			       uint64_t offset, pid_t pid)
-{
-	static unsigned char in_memory[65536], in_file[65536];
-	size_t difference = 0;
-	char path[128];
-	int file;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%s", pid, range);
-	file = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(file >= 0);
-	while (start < end) {
-		size_t size = end - start < sizeof(in_memory) ? end - start : sizeof(in_memory);
-		ssize_t got = pread(file, in_file, size, (off_t)offset);
-
-		if (got <= 0)
-			break; /* the last page reaches past the file's end */
-		assert_int_equal(pread(memory, in_memory, got, (off_t)start), got);
-		for (ssize_t i = 0; i < got; i++)
-			difference += in_memory[i] != in_file[i];
-		start += got;
-		offset += got;
-	}
-	close(file);
-	return difference;
-}
-
-/* Bytes of code that differ from the files they were mapped from: breakpoints. */
-static size_t code_difference(pid_t pid)
-{
-	char path[64], line[512], range[64], rights[8];
-	unsigned long start, end, offset, inode;
-	size_t difference = 0, ranges = 0;
-	FILE *maps;
-	int memory;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	memory = open(path, O_RDONLY | O_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = fopen(path, "re");
-	assert_true(memory >= 0 && maps);
-	while (fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%63s %7s %lx %*s %lu", range, rights, &offset, &inode) != 4 ||
-		    !inode || rights[2] != 'x' || sscanf(range, "%lx-%lx", &start, &end) != 2)
-			continue;
-		difference += range_difference(memory, range, start, end, offset, pid);
-		ranges++;
-	}
-	fclose(maps);
-	close(memory);
-	/* The program, libc and the loader. */
-	assert_true(ranges >= 3);
-	return difference;
-}
 
 static void after_a_detach_the_code_is_the_files(void **state)
 {
@@ -86,7 +30,6 @@ static void after_a_detach_the_code_is_the_files(void **state)
 /* Nobody takes the breakpoints out but the kernel, soon after. */
 static void a_killed_monitor_leaves_the_target_alive_and_clean(void **state)
 {
-	const struct timespec pause = {.tv_nsec = 20000000};
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "crasher");
 	struct child *monitor;
@@ -95,9 +38,7 @@ static void a_killed_monitor_leaves_the_target_alive_and_clean(void **state)
 	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "3600");
 	child_signal(monitor, SIGKILL);
 	assert_int_equal(child_end(harness, monitor), 128 + SIGKILL);
-	for (int tries = 0; tries < 250 && code_difference(workload->pid); tries++)
-		nanosleep(&pause, NULL);
-	assert_int_equal(code_difference(workload->pid), 0);
+	code_bytes_wait_clean(workload->pid);
 	workload_do(harness, workload, "calm");
 	workload_send(workload, "quit");
 	assert_int_equal(child_end(harness, workload), 0);
@@ -110,7 +51,6 @@ static void a_killed_monitor_leaves_the_target_alive_and_clean(void **state)
 static void a_monitor_that_is_killed_while_it_detaches_leaves_no_breakpoint(void **state)
 {
 	static const long delays_ms[] = {1, 5, 20, 50, 100, 200};
-	const struct timespec pause = {.tv_nsec = 20000000};
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "allocators");
 
@@ -123,9 +63,7 @@ static void a_monitor_that_is_killed_while_it_detaches_leaves_no_breakpoint(void
 		nanosleep(&delay, NULL);
 		child_signal(monitor, SIGKILL);
 		child_end(harness, monitor);
-		for (int tries = 0; tries < 250 && code_difference(workload->pid); tries++)
-			nanosleep(&pause, NULL);
-		assert_int_equal(code_difference(workload->pid), 0);
+		code_bytes_wait_clean(workload->pid);
 	}
 	workload_do(harness, workload, "go");
 	workload_send(workload, "quit");

@@ -4,9 +4,9 @@
  * what a quarter of an hour does; what takes minutes of age (verdicts) is in
  * tests/unit/test_profile_sites.c, on a simulated clock, with the same code.
  */
+#include "code_bytes.h"
 #include "harness.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -271,45 +271,6 @@ static void a_process_that_is_idle_has_no_windows(void **state)
 	assert_int_equal(child_end(harness, monitor), 0);
 }
 
-/* Breakpoints in the code of the C library: bytes that are not the file's. */
-static size_t breakpoints(pid_t pid)
-{
-	static unsigned char in_memory[4 << 20], in_file[4 << 20];
-	unsigned long start, end, offset;
-	char path[64], line[512], file[256], rights[8];
-	size_t count = 0, ranges = 0;
-	FILE *maps;
-	int memory;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	memory = open(path, O_RDONLY | O_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = fopen(path, "re");
-	assert_true(memory >= 0 && maps);
-	while (fgets(line, sizeof(line), maps)) {
-		ssize_t size;
-		int code;
-
-		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %255s", &start, &end, rights, &offset,
-			   file) != 5 ||
-		    rights[2] != 'x' || !strstr(file, "/libc.so"))
-			continue;
-		code = open(file, O_RDONLY | O_CLOEXEC);
-		size = pread(code, in_file, sizeof(in_file), (off_t)offset);
-		if ((unsigned long)size > end - start)
-			size = (ssize_t)(end - start);
-		assert_int_equal(pread(memory, in_memory, (size_t)size, (off_t)start), size);
-		for (ssize_t i = 0; i < size; i++)
-			count += in_memory[i] != in_file[i];
-		close(code);
-		ranges++;
-	}
-	fclose(maps);
-	close(memory);
-	assert_true(ranges > 0);
-	return count;
-}
-
 /* Exceptions, cancellation and forks all the while: it ends as it does alone. */
 static void many_windows_do_no_harm_and_leave_no_probe(void **state)
 {
@@ -321,7 +282,7 @@ static void many_windows_do_no_harm_and_leave_no_probe(void **state)
 
 	after_windows(harness, monitor, windows ? atoll(windows) : 60);
 	monitor_stop(harness, monitor);
-	assert_int_equal(breakpoints(workload->pid), 0);
+	assert_int_equal(code_difference(workload->pid), 0);
 	child_signal(workload, SIGTERM);
 	assert_int_equal(child_end(harness, workload), 43);
 }

@@ -122,7 +122,7 @@ static void sum_up(const struct profile_run *run, struct profile_report *report)
 	report->spent = used_s > 0 ? spent_s / used_s : 0;
 	report->measured = run->calibration.measured;
 	report->trap_ns = run->calibration.trap_ns;
-	report->cpu_s = cost.cpu_s;
+	report->cpu_s = cost.cpu_s + parting_apart_s(run->window.parting);
 	report->rss_bytes = cost.rss_bytes;
 	report->colour = emit_wants_colour(&run->options->session.output);
 }
@@ -198,7 +198,7 @@ int profile_run_report(struct session *session, const void *context, bool last)
 	/* The loop hands its context on as it is not to be changed by others; it is the run. */
 	struct profile_run *run = (struct profile_run *)context;
 	_cleanup_(profile_report_free) struct profile_report report = {0};
-	double begin_s = profile_cpu_s();
+	double begin_s = profile_cpu_s(run);
 	int error;
 
 	targets_notice_ends(session);
@@ -216,6 +216,6 @@ int profile_run_report(struct session *session, const void *context, bool last)
 		error = session_update_targets(session);
 	profile_run_forget_ended(run);
 	targets_drop_ended(session);
-	run->reported_s += profile_cpu_s() - begin_s;
+	run->reported_s += profile_cpu_s(run) - begin_s;
 	return error;
 }

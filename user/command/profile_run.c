@@ -371,12 +371,13 @@ static void open_window(struct profile_run *run, struct profile_target *target)
 	run->births = 0;
 }
 
-double profile_cpu_s(void)
+double profile_cpu_s(const struct profile_run *run)
 {
 	struct timespec now = {0};
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 +
+	       parting_apart_s(run->window.parting);
 }
 
 /* Of those whose time has come, and if leakmon has not used its own up; NULL: none. -ENOMEM. */
@@ -384,7 +385,7 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 {
 	_cleanup_free_ struct turn_candidate *candidates =
 		calloc(run->targets.count + 1, sizeof(*candidates));
-	double total_s = profile_cpu_s() - run->cpu_begin_s;
+	double total_s = profile_cpu_s(run) - run->cpu_begin_s;
 	size_t turn;
 
 	*next = NULL;
@@ -705,7 +706,7 @@ static int begin(void *context, struct session *session)
 		if (!run->choice)
 			return -ENOMEM;
 	}
-	run->cpu_begin_s = profile_cpu_s();
+	run->cpu_begin_s = profile_cpu_s(run);
 	turns_begin(&run->turns, run->options->overhead, profile_now_s(run));
 	return tend(run);
 }

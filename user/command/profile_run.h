@@ -53,8 +53,8 @@ struct profile_run {
 /* Since the run began. */
 double profile_now_s(const struct profile_run *run);
 
-/* CPU time of leakmon so far. */
-double profile_cpu_s(void);
+/* CPU time of leakmon so far, with that of the processes that set and take out probes. */
+double profile_cpu_s(const struct profile_run *run);
 
 /* A session_reporter; its context is a struct profile_run. */
 int profile_run_report(struct session *session, const void *context, bool last);

@@ -75,7 +75,8 @@ int profile_window_open(struct profile_window_run *window, struct session *sessi
 	if (!error)
 		error = set_probes(session, tracked);
 	/* It goes as it came. */
-	window->attach_s = 2 * (probe_thread_cpu_s() - begin_s);
+	window->attach_s = 2 * (probe_thread_cpu_s() - begin_s +
+				(double)tracked->probes.attachments.apart_ns / 1e9);
 	now_ns = monotonic_ns();
 	window->length_ns = to_ns(length_s);
 	window->next_ns = now_ns + window->grace_ns;

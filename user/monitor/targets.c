@@ -613,7 +613,7 @@ void targets_close(struct session *session)
 		thread_target_detach(&targets->list.items[i].threads);
 		cleanup_close(&targets->list.items[i].pidfd);
 	}
-	attachments_leave(&all);
+	attachments_close(&all);
 	vec_free(&targets->list);
 	vec_free(&targets->pids);
 	hash_free(&targets->refused);

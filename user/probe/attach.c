@@ -6,9 +6,13 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +20,9 @@
 #include "base/cleanup.h"
 
 /* Each detach waits for the kernel, and those that wait at once wait together. */
-#define CLOSING_THREADS 128
+#define CLOSERS 128
+/* What a process of ours that shares our memory has for a stack. */
+#define APART_STACK 16384
 
 /* The head of union bpf_attr for BPF_LINK_CREATE with uprobe_multi (include/uapi/linux/bpf.h). */
 struct link_create_uprobe_multi {
@@ -38,6 +44,73 @@ struct link_create_uprobe_multi {
 static void descriptor_path(char *path, size_t size, int fd)
 {
 	snprintf(path, size, "/proc/self/fd/%d", fd);
+}
+
+static void block_signals(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+static uint64_t timeval_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+/* It sends no signal when it ends, and nobody else waits for such. */
+static void wait_apart(struct attachments *attachments, pid_t pid)
+{
+	struct rusage usage = {0};
+
+	while (wait4(pid, NULL, __WALL, &usage) < 0 && errno == EINTR)
+		;
+	attachments->apart_ns += timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
+}
+
+/* A system call of a process of its own, which has our memory and our descriptors. */
+struct errand {
+	long number, arguments[5], result;
+};
+
+static int run_errand(void *context)
+{
+	struct errand *errand = context;
+	const long *arguments = errand->arguments;
+
+	/* What ends all processes of a group need not end this one. */
+	syscall(SYS_setsid);
+	errand->result = syscall(errand->number, arguments[0], arguments[1], arguments[2],
+				 arguments[3], arguments[4]);
+	if (errand->result < 0)
+		errand->result = -errno;
+	return 0;
+}
+
+/*
+ * Sets breakpoints. Who is killed meanwhile could not take out those that stand already; this one
+ * is not, when we are, and what it has set goes when it ends. Returns a descriptor or -errno.
+ */
+static int set_breakpoints(struct attachments *attachments, struct errand *errand)
+{
+	_Alignas(16) char stack[APART_STACK];
+	sigset_t before;
+	pid_t pid;
+
+	block_signals(&before);
+	pid = clone(run_errand, stack + sizeof(stack), CLONE_VM | CLONE_FILES | CLONE_VFORK,
+		    errand);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0) {
+		const long *arguments = errand->arguments;
+		int fd = (int)syscall(errand->number, arguments[0], arguments[1], arguments[2],
+				      arguments[3], arguments[4]);
+
+		return fd < 0 ? -errno : fd;
+	}
+	wait_apart(attachments, pid);
+	return (int)errand->result;
 }
 
 static int attachments_add(struct attachments *attachments, int fd)
@@ -72,13 +145,13 @@ static int attach_multi(struct attachments *attachments, const struct attach_req
 		.multi_flags = request->point == POINT_RETURN ? LM_BPF_F_UPROBE_MULTI_RETURN : 0,
 		.pid = (uint32_t)request->pid,
 	};
+	struct errand errand = {.number = SYS_bpf,
+				.arguments = {BPF_LINK_CREATE, (long)&attr, sizeof(attr)}};
 	int fd;
 
 	descriptor_path(path, sizeof(path), request->file_fd);
-	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	if (fd < 0)
-		return -errno;
-	return attachments_add(attachments, fd);
+	fd = set_breakpoints(attachments, &errand);
+	return fd < 0 ? fd : attachments_add(attachments, fd);
 }
 
 /* Opens one of the files that describe this kernel's uprobe event source. */
@@ -103,11 +176,17 @@ static int read_uprobe_source(int *type, int *return_bit)
 	return 0;
 }
 
-static int perf_open(const struct attach_request *request, uint64_t offset)
+static int perf_open(struct attachments *attachments, const struct attach_request *request,
+		     uint64_t offset)
 {
 	char path[64];
 	struct perf_event_attr attr = {.size = sizeof(attr)};
-	int type = 0, return_bit = 0, error, fd;
+	struct errand errand = {
+		.number = SYS_perf_event_open,
+		.arguments = {(long)&attr, request->pid ? request->pid : -1, request->pid ? -1 : 0,
+			      -1, PERF_FLAG_FD_CLOEXEC},
+	};
+	int type = 0, return_bit = 0, error;
 
 	error = read_uprobe_source(&type, &return_bit);
 	if (error)
@@ -117,9 +196,7 @@ static int perf_open(const struct attach_request *request, uint64_t offset)
 	attr.config = request->point == POINT_RETURN ? 1ull << return_bit : 0;
 	attr.uprobe_path = (uint64_t)(uintptr_t)path;
 	attr.probe_offset = offset;
-	fd = (int)syscall(SYS_perf_event_open, &attr, request->pid ? request->pid : -1,
-			  request->pid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return set_breakpoints(attachments, &errand);
 }
 
 static int perf_attach_one(struct attachments *attachments, const struct attach_request *request,
@@ -127,7 +204,7 @@ static int perf_attach_one(struct attachments *attachments, const struct attach_
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options,
 		    .perf_event.bpf_cookie = request->cookies ? request->cookies[i] : 0);
-	_cleanup_close_ int event_fd = perf_open(request, request->offsets[i]);
+	_cleanup_close_ int event_fd = perf_open(attachments, request, request->offsets[i]);
 	_cleanup_close_ int link_fd = -1;
 
 	if (event_fd < 0)
@@ -154,6 +231,7 @@ static int attach_perf(struct attachments *attachments, const struct attach_requ
 		error = attachments_add(attachments, added.fds.items[i]);
 	if (error)
 		attachments_close(&added);
+	attachments->apart_ns += added.apart_ns;
 	vec_free(&added.fds);
 	return error;
 }
@@ -196,7 +274,7 @@ static int renew_perf(struct attachments *attachments, const struct attach_reque
 	int error = 0;
 
 	for (size_t i = 0; i < request->count && !error; i++) {
-		int fd = perf_open(request, request->offsets[i]);
+		int fd = perf_open(attachments, request, request->offsets[i]);
 
 		error = fd < 0 ? fd : attachments_add(attachments, fd);
 	}
@@ -229,30 +307,34 @@ static void *close_some(void *context)
 	return NULL;
 }
 
-void attachments_close(struct attachments *attachments)
+static void close_by_threads(struct attachments *attachments)
 {
 	struct closing closing = {.fds = attachments->fds.items, .count = attachments->fds.count};
-	pthread_t threads[CLOSING_THREADS];
+	pthread_t threads[CLOSERS];
 	size_t started = 0;
 
-	while (started < MIN(closing.count, CLOSING_THREADS) &&
+	while (started < MIN(closing.count, CLOSERS) &&
 	       !pthread_create(&threads[started], NULL, close_some, &closing))
 		started++;
 	close_some(&closing);
 	while (started > 0)
 		pthread_join(threads[--started], NULL);
-	vec_free(&attachments->fds);
 }
 
-/* Processes that take the descriptors along. */
-#define LEAVING_PROCESSES 128
+/* A process that takes its share of the descriptors along. */
+struct leaver {
+	const struct leaving *leaving;
+	size_t first, end;
+	pid_t pid;
+};
 
 struct leaving {
 	const int *fds;
 	size_t count;
 	int told[2]; /* written by nobody: closed by each that has its share and nothing else */
 	int go[2];   /* likewise; closed when all may end */
-	pid_t pids[LEAVING_PROCESSES];
+	char *stacks;
+	struct leaver leavers[CLOSERS];
 	size_t started;
 };
 
@@ -261,73 +343,98 @@ static void wait_closed(int fd)
 {
 	char byte;
 
-	while (read(fd, &byte, 1) < 0 && errno == EINTR)
+	while (syscall(SYS_read, fd, &byte, 1) < 0 && errno == EINTR)
 		;
 }
 
-static void __attribute__((noreturn))
-leave_with(const struct leaving *leaving, size_t first, size_t end)
+/* By a process that shares our memory but not our descriptors. */
+static int leave_with(void *context)
 {
-	close(leaving->go[1]);
+	const struct leaver *leaver = context;
+	const struct leaving *leaving = leaver->leaving;
+
+	syscall(SYS_close, leaving->go[1]);
 	for (size_t i = 0; i < leaving->count; i++) {
-		if (i < first || i >= end)
-			close(leaving->fds[i]);
+		if (i < leaver->first || i >= leaver->end)
+			syscall(SYS_close, leaving->fds[i]);
 	}
-	close(leaving->told[1]);
+	syscall(SYS_close, leaving->told[1]);
 	wait_closed(leaving->go[0]);
-	_exit(0);
+	return 0;
 }
 
 /* False: there is no process to be had for some share. */
-static bool start_leaving(struct leaving *leaving)
+static bool start_leavers(struct leaving *leaving)
 {
-	size_t shares = MIN(leaving->count, LEAVING_PROCESSES);
+	size_t shares = MIN(leaving->count, CLOSERS);
 
 	while (leaving->started < shares) {
 		size_t i = leaving->started;
-		pid_t pid = fork();
+		struct leaver *leaver = &leaving->leavers[i];
 
-		if (!pid)
-			leave_with(leaving, i * leaving->count / shares,
-				   (i + 1) * leaving->count / shares);
-		if (pid < 0)
+		*leaver = (struct leaver){.leaving = leaving,
+					  .first = i * leaving->count / shares,
+					  .end = (i + 1) * leaving->count / shares};
+		leaver->pid = clone(leave_with, leaving->stacks + (i + 1) * APART_STACK, CLONE_VM,
+				    leaver);
+		if (leaver->pid < 0)
 			return false;
-		leaving->pids[leaving->started++] = pid;
+		leaving->started++;
 	}
 	return true;
 }
 
-void attachments_leave(struct attachments *attachments)
+/* False: nothing was closed. Signals are blocked. */
+static bool close_by_processes(struct attachments *attachments, struct leaving *leaving)
+{
+	bool all = start_leavers(leaving);
+
+	close(leaving->told[1]);
+	wait_closed(leaving->told[0]);
+	/* Each is somebody's who is about to end: this detaches nothing yet. */
+	for (size_t i = 0; i < attachments->fds.count && all; i++)
+		close(attachments->fds.items[i]);
+	close(leaving->go[1]);
+	while (leaving->started > 0)
+		wait_apart(attachments, leaving->leavers[--leaving->started].pid);
+	close(leaving->told[0]);
+	close(leaving->go[0]);
+	return all;
+}
+
+static bool leaving_open(struct leaving *leaving)
+{
+	if (pipe2(leaving->told, O_CLOEXEC))
+		return false;
+	if (!pipe2(leaving->go, O_CLOEXEC)) {
+		leaving->stacks = mmap(NULL, CLOSERS * APART_STACK, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (leaving->stacks != MAP_FAILED)
+			return true;
+		close(leaving->go[0]);
+		close(leaving->go[1]);
+	}
+	close(leaving->told[0]);
+	close(leaving->told[1]);
+	return false;
+}
+
+void attachments_close(struct attachments *attachments)
 {
 	struct leaving leaving = {.fds = attachments->fds.items, .count = attachments->fds.count};
-	bool all;
+	bool closed = !leaving.count;
 
-	if (!leaving.count || pipe2(leaving.told, O_CLOEXEC)) {
-		attachments_close(attachments);
-		return;
-	}
-	if (pipe2(leaving.go, O_CLOEXEC)) {
-		close(leaving.told[0]);
-		close(leaving.told[1]);
-		attachments_close(attachments);
-		return;
-	}
-	all = start_leaving(&leaving);
-	close(leaving.told[1]);
-	wait_closed(leaving.told[0]);
-	/* Each is somebody's who is about to end: this detaches nothing yet. */
-	if (all)
-		attachments_close(attachments);
-	close(leaving.go[1]);
-	while (leaving.started > 0) {
-		pid_t pid = leaving.pids[--leaving.started];
+	if (!closed && leaving_open(&leaving)) {
+		sigset_t before;
 
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		block_signals(&before);
+		closed = close_by_processes(attachments, &leaving);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		munmap(leaving.stacks, CLOSERS * APART_STACK);
 	}
-	close(leaving.told[0]);
-	close(leaving.go[0]);
-	attachments_close(attachments);
+	if (!closed)
+		close_by_threads(attachments);
+	vec_free(&attachments->fds);
 }
 
 int attachments_move(struct attachments *to, struct attachments *from)

@@ -26,6 +26,7 @@
 /* Descriptors whose closing detaches: BPF links, and the perf events below them. */
 struct attachments {
 	VEC(int) fds;
+	uint64_t apart_ns; /* CPU time of the processes that set breakpoints and take them out */
 };
 
 /* Where a program runs; POINT_BOTH only with ATTACH_SESSION. */
@@ -58,16 +59,15 @@ int attach_renew(enum attach_method method, const struct attach_request *request
 /* The attach type that a program at `point` is loaded with; 0: the default one. */
 unsigned attach_type(enum attach_method method, enum attach_point point);
 
-/* Detaches everything, in parallel: each detach waits for the kernel's grace period. */
-void attachments_close(struct attachments *attachments);
-
 /*
- * The same for a target that goes on, and safe from SIGKILL: processes of their own take the
- * descriptors along and end. The kernel, when it takes breakpoints out, gives up at a SIGKILL that
- * is pending (get_user_pages(), mm/gup.c: "failed to unregister, leaking uprobe"), and whoever dies
- * while it closes them would leave them there for good. Who is exiting takes no signal any more.
+ * Detaches everything, in parallel: each detach waits for the kernel's grace period. Safe from
+ * SIGKILL: processes of their own take the descriptors along and end. The kernel, when it takes
+ * breakpoints out, gives up at a SIGKILL that is pending (get_user_pages(), mm/gup.c: "failed to
+ * unregister, leaking uprobe"), and whoever dies while it closes them would leave them there for
+ * good. Who is exiting takes no signal any more. Setting them is left to a process of its own, too:
+ * one that is killed halfway takes none out.
  */
-void attachments_leave(struct attachments *attachments);
+void attachments_close(struct attachments *attachments);
 
 /* Moves what it can, so that many are closed at once. 0 or -ENOMEM. */
 int attachments_move(struct attachments *to, struct attachments *from);

@@ -13,7 +13,7 @@ struct parting {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	enum parting_state state;
-	uint64_t deadline_ns;
+	uint64_t deadline_ns, apart_ns;
 	struct attachments attachments;
 	bool end;
 };
@@ -53,6 +53,7 @@ static void *part(void *context)
 		pthread_mutex_unlock(&parting->mutex);
 		attachments_close(&attachments);
 		pthread_mutex_lock(&parting->mutex);
+		parting->apart_ns += attachments.apart_ns;
 		parting->state = PARTING_NONE;
 		pthread_cond_broadcast(&parting->changed);
 	}
@@ -109,6 +110,7 @@ int parting_take(struct parting *parting, struct attachments *attachments, uint6
 
 	pthread_mutex_lock(&parting->mutex);
 	error = attachments_move(&parting->attachments, attachments);
+	parting->apart_ns += attachments->apart_ns;
 	parting->deadline_ns = deadline_ns;
 	parting->state = deadline_ns && !error ? PARTING_WAITS : PARTING_GOES;
 	pthread_cond_broadcast(&parting->changed);
@@ -116,6 +118,7 @@ int parting_take(struct parting *parting, struct attachments *attachments, uint6
 	if (error)
 		attachments_close(attachments);
 	vec_free(&attachments->fds);
+	attachments->apart_ns = 0;
 	return error;
 }
 
@@ -140,4 +143,14 @@ bool parting_is_done(struct parting *parting)
 	done = parting->state == PARTING_NONE;
 	pthread_mutex_unlock(&parting->mutex);
 	return done;
+}
+
+double parting_apart_s(struct parting *parting)
+{
+	uint64_t apart_ns;
+
+	pthread_mutex_lock(&parting->mutex);
+	apart_ns = parting->apart_ns;
+	pthread_mutex_unlock(&parting->mutex);
+	return (double)apart_ns / 1e9;
 }

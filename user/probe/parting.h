@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A thread that takes probes out: each detach waits for the kernel's grace period, and the loop
+ * A thread that has probes taken out: each detach waits for the kernel's grace period, and the loop
  * that watches must not. It is also the last to trust: probes that are handed to it in time go at
  * their deadline, whatever the loop is held up by.
  */
@@ -31,5 +31,8 @@ bool parting_now(struct parting *parting);
 
 /* Nothing is left of what was taken. */
 bool parting_is_done(struct parting *parting);
+
+/* CPU time of the processes that have set and closed what was taken so far. */
+double parting_apart_s(struct parting *parting);
 
 #endif

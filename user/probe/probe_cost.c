@@ -180,7 +180,8 @@ static void measure(const struct trial *trial, const struct bpf_side *bpf,
 	begin_s = probe_thread_cpu_s();
 	if (!process_table_refresh(config->processes, trial->pid, &process) &&
 	    !target_attach(&target, process, config, bpf) && target.functions) {
-		calibration->attach_s = probe_thread_cpu_s() - begin_s;
+		calibration->attach_s =
+			probe_thread_cpu_s() - begin_s + (double)target.attachments.apart_ns / 1e9;
 		for (size_t i = 0; i < ROUNDS; i++)
 			traced[i] = traced_ns(trial, bpf, untraced[i], counting >= 0);
 		calibration->trap_ns = quartile_of(traced);

@@ -279,7 +279,7 @@ int thread_shared_refuse(struct thread_shared *shared, pid_t pid)
 
 void thread_shared_detach(struct thread_shared *shared)
 {
-	attachments_leave(&shared->attachments);
+	attachments_close(&shared->attachments);
 	vec_free(&shared->probed);
 	vec_free(&shared->refused);
 	vec_free(&shared->mappers);
