@@ -7,7 +7,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "symbol/frames.h"
+#include "symbol/module.h"
+#include "symbol/symbolizer.h"
 
 static const struct frame outer = {
 	.address = 0x1234,

@@ -14,7 +14,7 @@
 #include "elf/elf_file.h"
 #include "parse/lines.h"
 #include "proc/maps.h"
-#include "symbol/frames.h"
+#include "symbol/symbolizer.h"
 #include "unit/naming_fixture.h"
 
 #define INLINE static inline __attribute__((always_inline))

@@ -11,7 +11,8 @@
 #include <math.h>
 
 #include "base/cleanup.h"
-#include "output/profile_format.h"
+#include "output/formats.h"
+#include "profile/profile_report.h"
 
 #define HOSTILE "e\033[31m\"\\\n;"
 

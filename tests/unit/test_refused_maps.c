@@ -31,9 +31,9 @@ static struct task_struct *host_task(void)
 }
 
 /* Stacks are one frame deep. */
-int unwind_step(struct unwind_state *state)
+int unwind_step(struct thread *thread)
 {
-	state->end = LM_WALK_ROOT;
+	thread->walk.end = LM_WALK_ROOT;
 	return 1;
 }
 

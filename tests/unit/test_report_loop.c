@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/interrupt.h"
-#include "monitor/report_loop.h"
+#include "monitor/watch_loop.h"
 
 /* A report that answers each cause with a signal, an error, or the end of what is watched. */
 struct script {

@@ -15,7 +15,7 @@
 #include "cli/command_line.h"
 #include "leakmon_abi.h"
 #include "output/output.h"
-#include "parse/choices.h"
+#include "parse/plan.h"
 #include "proc/selector.h"
 
 /* -------- processes */

@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "collect/ledgers.h"
 #include "collect/map_walk.h"
 #include "collect/reading.h"
 #include "collect/snapshot.h"

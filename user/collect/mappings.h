@@ -11,7 +11,6 @@
 
 #include "base/hash.h"
 #include "collect/collect.h"
-#include "collect/mapping_ledger.h"
 #include "collect/ranges.h"
 #include "collect/snapshot.h"
 #include "leakmon_mapping.h"

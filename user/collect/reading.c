@@ -2,15 +2,300 @@
 #include "collect/reading.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/records.h"
 #include "collect/map_walk.h"
 #include "collect/watched.h"
+
+/* struct lm_ledger is counters only, so that it can be summed as an array of them. */
+#define LEDGER_COUNTERS (sizeof(struct lm_ledger) / sizeof(uint64_t))
+_Static_assert(sizeof(struct lm_ledger) % sizeof(uint64_t) == 0, "counters only");
+#define REPORT_COUNTERS (sizeof(struct ledger) / sizeof(uint64_t))
+_Static_assert(sizeof(struct ledger) % sizeof(uint64_t) == 0, "counters only");
+
+static void sum_counters(void *total, const void *part, size_t count)
+{
+	uint64_t *to = total;
+	const uint64_t *from = part;
+
+	for (size_t i = 0; i < count; i++)
+		to[i] += from[i];
+}
+
+void ledger_add(struct ledger *total, const struct ledger *part)
+{
+	sum_counters(total, part, REPORT_COUNTERS);
+}
+
+/* One copy of a slot's ledger per CPU; NULL when out of memory. */
+static struct lm_ledger *per_cpu_new(int *cpus)
+{
+	*cpus = libbpf_num_possible_cpus();
+	return *cpus > 0 ? calloc((size_t)*cpus, sizeof(struct lm_ledger)) : NULL;
+}
+
+static int read_slot(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *per_cpu, int cpus,
+		     struct lm_ledger *sum)
+{
+	*sum = (struct lm_ledger){0};
+	if (bpf_map_lookup_elem(bpf->ledgers_fd, &slot, per_cpu))
+		return -errno;
+	for (int cpu = 0; cpu < cpus; cpu++)
+		sum_counters(sum, &per_cpu[cpu], LEDGER_COUNTERS);
+	return 0;
+}
+
+int ledgers_read_slot(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum)
+{
+	int cpus;
+	_cleanup_free_ struct lm_ledger *per_cpu = per_cpu_new(&cpus);
+
+	return per_cpu ? read_slot(bpf, slot, per_cpu, cpus, sum) : -ENOMEM;
+}
+
+int ledgers_close(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum)
+{
+	int cpus, error;
+	_cleanup_free_ struct lm_ledger *per_cpu = per_cpu_new(&cpus);
+
+	if (!per_cpu)
+		return -ENOMEM;
+	error = read_slot(bpf, slot, per_cpu, cpus, sum);
+	if (error)
+		return error;
+	memset(per_cpu, 0, (size_t)cpus * sizeof(*per_cpu));
+	return bpf_map_update_elem(bpf->ledgers_fd, &slot, per_cpu, BPF_ANY) ? -errno : 0;
+}
+
+int ledgers_read(const struct bpf_side *bpf, struct ledgers *ledgers)
+{
+	int cpus, error = 0;
+	uint32_t count =
+		MIN(__atomic_load_n(bpf->process_count, __ATOMIC_ACQUIRE), bpf->max_processes);
+	_cleanup_free_ struct lm_ledger *per_cpu = per_cpu_new(&cpus);
+	_cleanup_free_ struct lm_ledger *slots = calloc(count, sizeof(*slots));
+
+	if (!slots || !per_cpu)
+		return -ENOMEM;
+	/* Slot 0 and the slots in use: the others are all zero. */
+	for (uint32_t slot = 0; slot < count && !error; slot++) {
+		if (!slot || bpf->processes[slot].key)
+			error = read_slot(bpf, slot, per_cpu, cpus, &slots[slot]);
+	}
+	if (error)
+		return error;
+	ledgers->slots = TAKE_PTR(slots);
+	ledgers->count = count;
+	return 0;
+}
+
+void ledgers_free(struct ledgers *ledgers)
+{
+	free(ledgers->slots);
+	*ledgers = (struct ledgers){0};
+}
+
+/* See struct lm_ledger: what has begun less what had ended. */
+static uint64_t moved(const struct lm_ledger *before, const struct lm_ledger *after)
+{
+	uint64_t begun = after->allocations + after->begun;
+	uint64_t ended = before->settled + before->frees;
+
+	/* Slot 0 may be charged with the end of what began in another. */
+	return begun > ended ? begun - ended : 0;
+}
+
+void ledger_from_raw(const struct lm_ledger *before, const struct lm_ledger *raw, uint64_t purged,
+		     struct ledger *ledger)
+{
+	uint64_t gone = raw->frees + raw->purged + purged;
+
+	*ledger = (struct ledger){
+		.allocations = raw->allocations,
+		.frees = raw->frees,
+		.purged = raw->purged + purged,
+		.untracked_frees = raw->untracked_frees,
+		.inherited_frees = raw->inherited_frees,
+		.filtered = raw->filtered,
+		.unsampled = raw->unsampled,
+		.failed = raw->failed,
+		.abandoned = raw->abandoned,
+		.moved = moved(before, raw),
+	};
+	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
+		ledger->dropped[i] = raw->dropped[i];
+		gone += raw->dropped[i];
+	}
+	for (size_t i = 0; i < LM_LOST_MAX_; i++)
+		ledger->lost_stacks[i] = raw->lost_stacks[i];
+	for (size_t i = 0; i < LM_WALK_MAX_; i++)
+		ledger->walk_ends[i] = raw->walk_ends[i];
+	/* Counters are read one after the other: a free may be seen whose birth was not yet. */
+	ledger->outstanding = raw->allocations > gone ? raw->allocations - gone : 0;
+}
+
+int live_threads_read(struct live_threads *live, int fd)
+{
+	_cleanup_(live_threads_free) struct live_threads filled = {.taken_ns = monotonic_ns()};
+	void *threads = NULL;
+	int error =
+		records_read(fd, sizeof(struct lm_live_thread), &threads, &filled.threads.count);
+
+	filled.threads.items = threads;
+	filled.threads.capacity = filled.threads.count;
+	for (size_t i = 0; i < filled.threads.count && !error; i++) {
+		uint64_t *index = hash_put(&filled.by_tid, filled.threads.items[i].tid, NULL);
+
+		if (!index)
+			return -ENOMEM;
+		*index = i;
+	}
+	if (error)
+		return error;
+	*live = filled;
+	filled = (struct live_threads){0};
+	return 0;
+}
+
+void live_threads_free(struct live_threads *live)
+{
+	vec_free(&live->threads);
+	hash_free(&live->by_tid);
+}
+
+bool live_threads_has_ended(const struct live_threads *live, lm_process_key process,
+			    const struct lm_block *block)
+{
+	const uint64_t *index = hash_get(&live->by_tid, block->tid);
+	const struct lm_live_thread *thread = index ? &live->threads.items[*index] : NULL;
+
+	if (block->born_ns >= live->taken_ns)
+		return false;
+	/* A thread with the tid that began later is another one. */
+	return !thread || thread->process != process || thread->start_ns > block->born_ns;
+}
+
+static bool sampling(const struct collect_options *options)
+{
+	return options->sample_rate > 1 || options->sample_bytes;
+}
+
+/* The inverse of the probability in bpf/sample.bpf.h. */
+static uint64_t live_weight(const struct collect_options *options, uint64_t size)
+{
+	double probability;
+
+	if (!sampling(options))
+		return 1;
+	if (options->sample_rate > 1)
+		probability = 1.0 / (double)options->sample_rate;
+	else
+		probability = -expm1(-(double)MAX(size, 1) / (double)options->sample_bytes);
+	return (uint64_t)llround((double)(1 << LM_WEIGHT_SHIFT) / probability);
+}
+
+/* Turns a scaled number into a plain one. */
+static uint64_t live_unscale(const struct collect_options *options, uint64_t scaled)
+{
+	return sampling(options) ? scaled >> LM_WEIGHT_SHIFT : scaled;
+}
+
+/* One block, as it counts. */
+struct weighed {
+	lm_process_key process;
+	const struct lm_block *block;
+	uint64_t weight, age_ns;
+	bool by_dead;
+};
+
+static void site_add(struct live_site *site, const struct weighed *weighed)
+{
+	uint64_t bytes = weighed->block->size * weighed->weight;
+
+	site->bytes += bytes;
+	site->count += weighed->weight;
+	site->by_dead_bytes += weighed->by_dead ? bytes : 0;
+	site->by_dead_count += weighed->by_dead ? weighed->weight : 0;
+	site->oldest_born_ns = MIN(site->oldest_born_ns, weighed->block->born_ns);
+	for (size_t i = 0; i < SITE_AGES_MAX_ && weighed->age_ns >= site_age_limits_ns[i]; i++)
+		site->ages[i] += weighed->weight;
+}
+
+static void owner_add(const struct owners *owners, const struct weighed *weighed)
+{
+	struct owner *owner =
+		owners_find(owners, weighed->process, weighed->block->tid, weighed->block->born_ns);
+
+	if (!owner)
+		return;
+	owner->bytes += weighed->block->size * weighed->weight;
+	owner->count += weighed->weight;
+}
+
+static int block_keep(struct live_sum *sum, uint64_t address, const struct weighed *weighed)
+{
+	struct live_block *kept = vec_push(&sum->blocks);
+
+	if (!kept)
+		return -ENOMEM;
+	*kept = (struct live_block){.process = weighed->process,
+				    .address = address,
+				    .size = weighed->block->size,
+				    .born_ns = weighed->block->born_ns,
+				    .site = weighed->block->site,
+				    .tid = weighed->block->tid,
+				    .by_dead = weighed->by_dead};
+	return 0;
+}
+
+static int sum_one(struct live_sum *sum, const struct lm_block_key *key,
+		   const struct lm_block *block)
+{
+	uint64_t *slot = hash_get(sum->slots, key->process);
+	struct live_process *process = slot ? &sum->processes[*slot] : NULL;
+	struct weighed weighed = {.process = key->process,
+				  .block = block,
+				  .weight = live_weight(sum->options, block->size),
+				  /* A block may be born after `now` was read. */
+				  .age_ns = sum->now_ns - MIN(sum->now_ns, block->born_ns)};
+
+	/* What appeared after slots and sites were read is for the next snapshot. */
+	if (!process || block->site >= sum->site_count)
+		return 0;
+	process->scanned++;
+	process->bytes += block->size * weighed.weight;
+	/* Of a process that has ended, no thread lives: that tells nothing. */
+	weighed.by_dead =
+		!process->ended && live_threads_has_ended(sum->live_threads, key->process, block);
+	if (sum->options->owners)
+		owner_add(sum->options->owners, &weighed);
+	if (weighed.age_ns < sum->options->older_ns && !process->ended)
+		return 0;
+	if (sum->options->only_by_dead && !weighed.by_dead)
+		return 0;
+	site_add(block->site == LM_SITE_LOST ? &process->lost : &sum->sites[block->site], &weighed);
+	return sum->options->keep_blocks ? block_keep(sum, key->address, &weighed) : 0;
+}
+
+/* A map_visit over the live set: `context` is a struct live_sum. */
+static int live_sum_visit(const void *keys, const void *values, size_t count, void *context)
+{
+	const struct lm_block_key *key = keys;
+	const struct lm_block *block = values;
+	int error = 0;
+
+	for (size_t i = 0; i < count && !error; i++)
+		error = sum_one(context, &key[i], &block[i]);
+	return error;
+}
 
 void reading_free(struct reading *reading)
 {

@@ -9,12 +9,65 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "base/vec.h"
-#include "collect/mapping_ledger.h"
-#include "collect/thread_figures.h"
 #include "leakmon_abi.h"
+
+struct container;
+
+/* The ledger of mappings, in bytes: mapped = unmapped + outstanding + purged. */
+
+struct mapping_ledger {
+	uint64_t mapped;
+	uint64_t unmapped;
+	uint64_t outstanding;
+	uint64_t purged; /* given up because the process exited or replaced itself */
+	uint64_t ranges; /* outstanding; not bytes: what a hole split counts twice */
+	/* Losses. Any of them breaks exactness. */
+	uint64_t events_lost; /* calls, not bytes; of a process: its 32-bit ones only */
+	uint64_t missed;      /* came mapped over what was still counted; part of unmapped */
+	uint64_t healed;      /* found or given up when /proc/PID/maps was read to mend a loss */
+};
+
+/*
+ * The threads of one process at the time of a snapshot, as plain numbers: how many live, and who
+ * created those that ended and were never joined, which keep their stacks mapped.
+ */
+
+/* Dead threads that one call stack created to run one function. */
+struct dead_group {
+	uint64_t count;
+	uint64_t before_attach;		 /* of them: when these ended is not known */
+	uint64_t oldest_ns, newest_ns;	 /* since the first and the last of the others ended */
+	uint64_t stack_bytes;		 /* mapped, without stacks that the program provided */
+	uint64_t resident_bytes;	 /* of these */
+	uint64_t heap_bytes, heap_count; /* outstanding blocks that they allocated */
+	uint64_t start_routine;		 /* address of the function that they ran; 0: not known */
+	uint64_t *addresses;  /* pthread_create's caller first, see LM_FRAME_EXACT; owned */
+	size_t depth;	      /* 0: created before the attach */
+	enum lm_walk_end end; /* not ROOT: frames are missing behind the last one */
+	uint32_t site; /* identifies the creating stack within this monitor's run; 0: not known */
+};
+
+struct thread_figures {
+	uint64_t alive;
+	bool counted;	 /* `alive` is known */
+	bool followed;	 /* and so is everything else */
+	bool exact;	 /* no thread was missed */
+	char why[96];	 /* not followed, although it was tried: why; "" */
+	uint64_t untold; /* ended since the attach, joined or not: not known, not in `dead` */
+	uint64_t dead;	 /* ended, not joined, not detached */
+	uint64_t dead_stack_bytes, dead_resident_bytes;
+	uint64_t dead_heap_bytes, dead_heap_count;
+	uint64_t created, joined, detached; /* since the attach */
+	VEC(struct dead_group) groups;	    /* most threads first; their counts sum up to `dead` */
+};
+
+/* Fills in `alive`, if the process can still be asked. */
+void thread_figures_count(struct thread_figures *threads, pid_t pid);
+void thread_figures_free(struct thread_figures *threads);
 
 /*
  * Families of events, whose sites are ranked and counted apart; analyze/family.h has all that is
@@ -118,8 +171,6 @@ enum inexact_cause {
 	INEXACT_LEDGER, /* the live set holds other blocks than the ledger says */
 	INEXACT_MAX_
 };
-
-struct container;
 
 struct snapshot_process {
 	lm_process_key key;

@@ -13,7 +13,6 @@
 #include "probe/feature_probe.h"
 #include "probe/privileges.h"
 #include "probe/target.h"
-#include "proc/pid_namespace.h"
 #include "proc/process_list.h"
 
 /* A pidfd, and a link for each kind of function in its allocator. */

@@ -11,7 +11,7 @@
 #include "collect/collect.h"
 #include "command/command.h"
 #include "monitor/emit.h"
-#include "monitor/report_loop.h"
+#include "monitor/watch_loop.h"
 #include "output/output.h"
 #include "probe/kernel_loader.h"
 #include "symbol/kernel_symbols.h"

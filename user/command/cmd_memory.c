@@ -12,7 +12,7 @@
 #include "command/command.h"
 #include "memory/memory_parts.h"
 #include "monitor/emit.h"
-#include "monitor/report_loop.h"
+#include "monitor/watch_loop.h"
 #include "proc/selector.h"
 
 struct memory_run {

@@ -16,7 +16,6 @@
 #include "command/command.h"
 #include "heap/data_modules.h"
 #include "monitor/emit.h"
-#include "monitor/report_loop.h"
 #include "monitor/watch_loop.h"
 #include "output/retain_format.h"
 #include "parse/questions.h"

@@ -10,7 +10,7 @@
 #include "command/escalate.h"
 #include "command/sampling.h"
 #include "monitor/emit.h"
-#include "monitor/report_loop.h"
+#include "monitor/watch_loop.h"
 #include "triage/triage.h"
 
 /* How often an open window is looked at. */

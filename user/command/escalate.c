@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "collect/ledgers.h"
+#include "collect/reading.h"
 #include "monitor/session.h"
 
 /* What one call costs its program, probes and stack walk: an estimate on the safe side of what

@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "monitor/report_loop.h"
 #include "monitor/watch_loop.h"
 
 /* How often the loop looks: without a window, in one, and while its probes go. */

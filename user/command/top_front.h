@@ -4,7 +4,7 @@
 #define LEAKMON_COMMAND_TOP_FRONT_H
 
 #include "command/command.h"
-#include "monitor/report_loop.h"
+#include "monitor/watch_loop.h"
 #include "top/model.h"
 #include "top/terminal.h"
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_dynamic.h"
+#include "elf/elf_file.h"
 
 #define MAX_NAME_BYTES 4096
 #define MAX_NAMES_BYTES (256u << 20)
@@ -162,4 +164,257 @@ const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_
 			return symbol;
 	}
 	return NULL;
+}
+
+#define CHUNK_SYMBOLS 4096
+
+struct reader {
+	const struct elf_file *file;
+	const struct elf_sections *sections;
+	struct elf_symbols *symbols;
+	uint64_t budget; /* bytes of tables that may still be read */
+	size_t tables;	 /* how many were read */
+	bool objects;	 /* data instead of functions */
+};
+
+static const struct elf_segment *segment_of(const struct elf_file *file, uint64_t vaddr)
+{
+	for (size_t i = 0; i < file->segments.count; i++) {
+		const struct elf_segment *segment = &file->segments.items[i];
+
+		if (vaddr >= segment->vaddr && vaddr - segment->vaddr < segment->memory_size)
+			return segment;
+	}
+	return NULL;
+}
+
+static bool is_function(const struct elf_file *file, const Elf64_Sym *symbol)
+{
+	const struct elf_segment *segment;
+
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0)
+		return false;
+	switch (ELF64_ST_TYPE(symbol->st_info)) {
+	case STT_FUNC:
+	case STT_GNU_IFUNC:
+		return true;
+	case STT_NOTYPE:
+		segment = symbol->st_size ? segment_of(file, symbol->st_value) : NULL;
+		return segment && segment->executable;
+	}
+	return false;
+}
+
+/* Data with a size: what is defined by address alone (_end, __bss_start) names no object. */
+static bool is_object(const Elf64_Sym *symbol)
+{
+	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_size ||
+	    symbol->st_value >= ELF_THREAD_LOCAL)
+		return false;
+	if (ELF64_ST_TYPE(symbol->st_info) == STT_TLS)
+		return true;
+	return symbol->st_value && ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
+}
+
+static bool is_wanted(const struct reader *reader, const Elf64_Sym *symbol)
+{
+	return reader->objects ? is_object(symbol) : is_function(reader->file, symbol);
+}
+
+/* How far an unsized symbol can reach at most. */
+static uint64_t limit_of(const struct reader *reader, const Elf64_Sym *symbol)
+{
+	const struct elf_segment *segment;
+
+	if (symbol->st_shndx < MIN(reader->sections->list.count, SHN_LORESERVE)) {
+		const struct elf_section *section = &reader->sections->list.items[symbol->st_shndx];
+
+		if (symbol->st_value >= section->address &&
+		    symbol->st_value - section->address < section->size &&
+		    section->size <= UINT64_MAX - section->address)
+			return section->address + section->size;
+	}
+	segment = segment_of(reader->file, symbol->st_value);
+	return segment ? segment->vaddr + segment->memory_size : 0;
+}
+
+static int take_symbol(const struct reader *reader, const Elf64_Sym *symbol, const char *strings,
+		       size_t strings_size)
+{
+	struct elf_symbol *taken;
+
+	if (!is_wanted(reader, symbol) || symbol->st_name >= strings_size ||
+	    !strings[symbol->st_name])
+		return 0;
+	taken = vec_push(&reader->symbols->list);
+	if (!taken)
+		return -ENOMEM;
+	*taken = (struct elf_symbol){
+		.value = symbol->st_value |
+			 (ELF64_ST_TYPE(symbol->st_info) == STT_TLS ? ELF_THREAD_LOCAL : 0),
+		.size = symbol->st_size,
+		.limit = limit_of(reader, symbol),
+		.name = strings + symbol->st_name,
+		.type = ELF64_ST_TYPE(symbol->st_info),
+		.binding = ELF64_ST_BIND(symbol->st_info),
+	};
+	return 0;
+}
+
+static int read_symbols(const struct reader *reader, const struct elf_symbol_place *place,
+			const char *strings)
+{
+	_cleanup_free_ Elf64_Sym *chunk = malloc(CHUNK_SYMBOLS * sizeof(*chunk));
+	uint64_t offset = place->offset, left = place->count;
+	int error = chunk ? 0 : -ENOMEM;
+
+	while (!error && left) {
+		ssize_t got = elf_file_read(reader->file, offset, chunk,
+					    MIN(left, CHUNK_SYMBOLS) * sizeof(*chunk));
+		size_t count = got < 0 ? 0 : (size_t)got / sizeof(*chunk);
+
+		if (!count)
+			return got < 0 ? (int)got : 0;
+		for (size_t i = 0; !error && i < count; i++)
+			error = take_symbol(reader, &chunk[i], strings, place->strings_size);
+		left -= count;
+		offset += count * sizeof(*chunk);
+	}
+	return error;
+}
+
+/* A truncated file gives the part that is there. */
+static int clamp_to_file(const struct elf_file *file, struct elf_symbol_place *place)
+{
+	if (place->offset >= file->size || place->strings_offset >= file->size)
+		return -EBADMSG;
+	place->count = MIN(place->count, (file->size - place->offset) / sizeof(Elf64_Sym));
+	place->strings_size = MIN(place->strings_size, file->size - place->strings_offset);
+	return 0;
+}
+
+static int read_table(struct reader *reader, struct elf_symbol_place place)
+{
+	_cleanup_free_ char *strings = NULL;
+	uint64_t bytes;
+	ssize_t got;
+	int error = clamp_to_file(reader->file, &place);
+
+	if (error)
+		return error;
+	bytes = place.count * sizeof(Elf64_Sym) + place.strings_size;
+	if (bytes > reader->budget ||
+	    place.count > ELF_MAX_SYMBOLS - MIN(reader->symbols->list.count, ELF_MAX_SYMBOLS))
+		return -EFBIG;
+	reader->budget -= bytes;
+	strings = malloc(place.strings_size + 1);
+	if (!strings)
+		return -ENOMEM;
+	got = elf_file_read(reader->file, place.strings_offset, strings, place.strings_size);
+	if (got < 0)
+		return (int)got;
+	place.strings_size = (uint64_t)got;
+	strings[got] = '\0';
+	error = read_symbols(reader, &place, strings);
+	/* Kept on errors too: symbols that were taken already point into it. */
+	reader->symbols->strings[reader->tables++] = TAKE_PTR(strings);
+	return error;
+}
+
+static int read_section_table(struct reader *reader, const struct elf_section *section)
+{
+	const struct elf_section *strings;
+
+	if (section->entry_size != sizeof(Elf64_Sym) ||
+	    section->link >= reader->sections->list.count)
+		return -EBADMSG;
+	strings = &reader->sections->list.items[section->link];
+	if (strings->type != SHT_STRTAB || section->compressed || strings->compressed)
+		return -EBADMSG;
+	return read_table(reader, (struct elf_symbol_place){
+					  .offset = section->offset,
+					  .count = section->size / sizeof(Elf64_Sym),
+					  .strings_offset = strings->offset,
+					  .strings_size = strings->size,
+				  });
+}
+
+static int read_first_of_type(struct reader *reader, uint32_t type)
+{
+	for (size_t i = 0; i < reader->sections->list.count; i++) {
+		if (reader->sections->list.items[i].type == type)
+			return read_section_table(reader, &reader->sections->list.items[i]);
+	}
+	return -ENOENT;
+}
+
+static int read_dynamic_table(struct reader *reader)
+{
+	struct elf_symbol_place place;
+	int error = elf_dynamic_symbols(reader->file, &place);
+
+	return error ? error : read_table(reader, place);
+}
+
+static int read_all(struct reader *reader)
+{
+	int symtab_err, dynsym_err;
+
+	symtab_err = read_first_of_type(reader, SHT_SYMTAB);
+	if (symtab_err == -ENOMEM || symtab_err == -EIO)
+		return symtab_err;
+	reader->symbols->has_symtab = !symtab_err;
+	/* read_table() has room for two; a broken .dynsym section may have used the second. */
+	dynsym_err = read_first_of_type(reader, SHT_DYNSYM);
+	if (dynsym_err && reader->tables < ARRAY_SIZE(reader->symbols->strings))
+		dynsym_err = read_dynamic_table(reader);
+	if (dynsym_err == -ENOMEM || dynsym_err == -EIO)
+		return dynsym_err;
+	if (reader->symbols->list.count)
+		return 0;
+	if (symtab_err && symtab_err != -ENOENT)
+		return symtab_err;
+	return dynsym_err == -ENOENT ? 0 : dynsym_err;
+}
+
+static int read_kind(const struct elf_file *file, bool objects, struct elf_symbols *symbols)
+{
+	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
+	_cleanup_(elf_symbols_free) struct elf_symbols read = {0};
+	struct reader reader = {
+		.file = file,
+		.sections = &sections,
+		.symbols = &read,
+		.budget = ELF_MAX_TABLE_BYTES,
+		.objects = objects,
+	};
+	int error = elf_sections_read(file, &sections);
+
+	if (error == -ENOMEM || error == -EIO)
+		return error;
+	error = read_all(&reader);
+	if (error)
+		return error;
+	*symbols = read;
+	memset(&read, 0, sizeof(read));
+	return 0;
+}
+
+int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols)
+{
+	return read_kind(file, false, symbols);
+}
+
+int elf_objects_read(const struct elf_file *file, struct elf_symbols *symbols)
+{
+	return read_kind(file, true, symbols);
+}
+
+void elf_symbols_free(struct elf_symbols *symbols)
+{
+	vec_free(&symbols->list);
+	for (size_t i = 0; i < ARRAY_SIZE(symbols->strings); i++) {
+		free(symbols->strings[i]);
+		symbols->strings[i] = NULL;
+	}
 }

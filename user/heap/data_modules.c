@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "parse/questions.h"
 #include "proc/target_file.h"
-#include "symbol/debug_file.h"
+#include "symbol/debuginfod.h"
 #include "symbol/module.h"
 
 #define PAGE_BYTES 4096ull

@@ -8,14 +8,15 @@
 #include "cli/options.h"
 #include "output/output.h"
 
-/* In monitor/report_loop.h. */
 struct pollfd;
 struct pollfds;
+
+/* In monitor/watch_loop.h. */
 
 /* What a sink that somebody looks at, such as a screen, has to say between reports. Its reports
  * have a history, and do not wait for line numbers. */
 struct live_sink {
-	/* As reporter.wait_for of monitor/report_loop.h. */
+	/* As reporter.wait_for of monitor/watch_loop.h. */
 	int (*wait_for)(void *context, struct pollfds *fds);
 	/* As reporter.handle; and 1: a report is wanted now. */
 	int (*handle)(void *context, const struct pollfd *fds, size_t count);

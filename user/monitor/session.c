@@ -17,7 +17,7 @@
 #include "monitor/session_threads.h"
 #include "parse/questions.h"
 #include "proc/memory_room.h"
-#include "proc/pid_namespace.h"
+#include "proc/process_list.h"
 
 /* What the stages know of one process. */
 

@@ -21,6 +21,8 @@
 #include "target/process.h"
 #include "unwind/unwind_store.h"
 
+struct session_threads;
+
 struct session {
 	const struct session_options *options;
 	const struct output_format *format;
@@ -65,7 +67,7 @@ void session_close(struct session *session);
 
 /*
  * Takes a snapshot, names it and writes it; the last report of a run waits longer for line numbers.
- * 0, REPORT_AGAIN (report_loop.h), or -errno after an error message.
+ * 0, REPORT_AGAIN (watch_loop.h), or -errno after an error message.
  */
 int session_report(struct session *session, bool last);
 
@@ -73,7 +75,6 @@ int session_report(struct session *session, bool last);
  * Takes a snapshot; `threads` is filled in on the way (session_threads.h). The caller frees both.
  * 0, or -errno after an error message, and *snapshot is untouched.
  */
-struct session_threads;
 int session_snapshot(struct session *session, struct session_threads *threads,
 		     struct snapshot *snapshot);
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proc/process_list.h"
-#include "threads/thread_report.h"
+#include "threads/thread_census.h"
 
 void session_threads_attach(struct session *session, struct tracked *tracked,
 			    const struct process *process)

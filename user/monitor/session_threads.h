@@ -5,7 +5,7 @@
 
 #include "collect/owners.h"
 #include "monitor/session.h"
-#include "threads/thread_report.h"
+#include "threads/thread_census.h"
 #include "threads/thread_table.h"
 
 /* Threads at the time of one snapshot. Zero-initialise. */

@@ -11,7 +11,7 @@
 #include "output/report_json.h"
 #include "output/report_text.h"
 #include "output/retain_format.h"
-#include "threads/thread_report.h"
+#include "threads/thread_census.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)

@@ -7,9 +7,9 @@
 #include "analyze/family.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "profile/profile_report.h"
 #include "output/formats.h"
 #include "output/output.h"
-#include "output/profile_format.h"
 #include "output/retain_format.h"
 #include "symbol/symbolizer.h"
 

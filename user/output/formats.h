@@ -3,12 +3,34 @@
 #ifndef LEAKMON_OUTPUT_FORMATS_H
 #define LEAKMON_OUTPUT_FORMATS_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "analyze/diff.h"
 #include "analyze/report.h"
 
+struct memory_report;
+struct profile_report;
 struct thread_report;
+
+/* `leakmon memory` in each format; the contract of writers is in output.h. */
+
+int memory_text_write(FILE *out, const struct memory_report *report);
+int memory_json_write(FILE *out, const struct memory_report *report);
+
+/* How a profile is written; the contract is that of output.h. */
+
+int profile_text_write(FILE *out, const struct profile_report *report);
+int profile_json_write(FILE *out, const struct profile_report *report);
+int profile_prom_write(FILE *out, const struct profile_report *report);
+int profile_folded_write(FILE *out, const struct profile_report *report);
+int profile_pprof_write(FILE *out, const struct profile_report *report);
+
+/* What a rate comes to in an hour, for formats whose numbers are whole. */
+static inline uint64_t profile_hourly(double per_s)
+{
+	return per_s > 0 ? (uint64_t)(per_s * 3600 + 0.5) : 0;
+}
 
 int output_text_write(FILE *out, const struct report *report);
 int output_json_write(FILE *out, const struct report *report);

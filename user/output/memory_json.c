@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* `leakmon memory --format json`; user/schema/memory.schema.json. */
 #include "base/cleanup.h"
-#include "output/memory_format.h"
+#include "memory/memory_parts.h"
+#include "output/formats.h"
 #include "output/output.h"
 #include "output/report_json.h"
 

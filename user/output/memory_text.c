@@ -6,7 +6,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/memory_format.h"
+#include "memory/memory_parts.h"
+#include "output/formats.h"
 #include "output/output.h"
 
 #define BAR_CELLS 20

@@ -7,8 +7,6 @@
 
 #include "base/cleanup.h"
 #include "output/formats.h"
-#include "output/memory_format.h"
-#include "output/profile_format.h"
 #include "output/retain_format.h"
 #include "output/triage_format.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "analyze/family.h"
 #include "base/cleanup.h"
+#include "profile/profile_report.h"
 #include "output/formats.h"
 #include "output/pprof_profile.h"
-#include "output/profile_format.h"
 #include "output/retain_format.h"
 #include "proc/container.h"
 

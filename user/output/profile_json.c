@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "profile/profile_report.h"
+#include "output/formats.h"
 #include "output/json_writer.h"
 #include "output/output.h"
-#include "output/profile_format.h"
 #include "output/report_json.h"
 
 static void survival_write(struct json_writer *json, const struct site_judgement *judgement)

@@ -10,8 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "profile/profile_report.h"
+#include "output/formats.h"
 #include "output/output.h"
-#include "output/profile_format.h"
 #include "output/prom.h"
 
 #define TOP_SITES 10

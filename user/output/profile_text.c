@@ -4,8 +4,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "profile/profile_report.h"
+#include "output/formats.h"
 #include "output/output.h"
-#include "output/profile_format.h"
 #include "output/report_text.h"
 
 static const struct style {

@@ -222,8 +222,9 @@ static int find_results(struct placer *placer, size_t index)
 	return error;
 }
 
-int plan_place(const struct elf_file *file, const struct elf_symbols *symbols,
-	       enum probe_at probe_at, struct probe_plan *plan)
+/* plan.c's second half: chooses the place of each point, and adds the results. 0 or -errno. */
+static int plan_place(const struct elf_file *file, const struct elf_symbols *symbols,
+		      enum probe_at probe_at, struct probe_plan *plan)
 {
 	struct placer placer = {
 		.file = file, .symbols = symbols, .plan = plan, .entries = plan->points.count};

@@ -7,8 +7,15 @@
 #include "arch/results.h"
 #include "base/vec.h"
 #include "parse/allocators.h"
-#include "parse/choices.h"
 #include "sandbox/parse_kind.h"
+
+/* What a user may choose of the probes. */
+
+/* The cheapest instruction that is proven to be as good, or always the first; see placement.h. */
+enum probe_at { PROBE_AT_BEST, PROBE_AT_ENTRY };
+
+/* In the order of preference; what each is, see attach.h. */
+enum attach_method { ATTACH_AUTO, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
 
 struct probe_point {
 	size_t function; /* row of allocator_functions */
@@ -45,10 +52,6 @@ struct probe_plan {
 int probe_plan_file(int fd, const char *symbol_prefix, enum probe_at probe_at,
 		    struct probe_plan *plan);
 void probe_plan_free(struct probe_plan *plan);
-
-/* plan.c's second half: chooses the place of each point, and adds the results. 0 or -errno. */
-int plan_place(const struct elf_file *file, const struct elf_symbols *symbols,
-	       enum probe_at probe_at, struct probe_plan *plan);
 
 /* Whether a probe goes there. */
 static inline bool plan_is_used(const struct probe_point *point)

@@ -6,13 +6,14 @@
 #ifndef LEAKMON_PARSE_QUESTIONS_H
 #define LEAKMON_PARSE_QUESTIONS_H
 
-#include "parse/description.h"
+#include "elf/debug_sections.h"
 #include "parse/image.h"
 #include "parse/lines.h"
 #include "parse/perf_map.h"
 #include "parse/plan.h"
 #include "parse/thread_library.h"
 #include "parse/unwind_table.h"
+#include "sandbox/parse_kind.h"
 #include "sandbox/worker.h"
 
 enum parse_question {
@@ -58,5 +59,12 @@ struct line_request {
 int parse_lines_begin(struct worker *worker, const struct line_request *request);
 /* As worker_finish(); the caller frees *answer (line_answer_free). Errors as lines_open(). */
 int parse_lines_finish(struct worker *worker, int timeout_ms, struct line_answer *answer);
+
+/* What a file says about itself and its debug information (elf/debug_sections.h), asked for. */
+
+extern const struct parse_kind description_kind; /* -> struct debug_description */
+
+int encode_description(const struct debug_description *description, struct bytes *body);
+int decode_description(const struct bytes *body, struct debug_description *description);
 
 #endif

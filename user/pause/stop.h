@@ -3,7 +3,7 @@
  * Holding every thread of a process for a moment (ptrace(2): PTRACE_SEIZE, PTRACE_INTERRUPT).
  *
  * Nothing of the process is changed, and none of its system calls fails that would not have failed
- * without: see interrupted_call.h. A signal that arrives meanwhile is delivered when it goes on,
+ * without: see below. A signal that arrives meanwhile is delivered when it goes on,
  * and a process that job control had stopped stays stopped.
  *
  * To be called, from begin to end, by one thread of ours that ends soon after: the kernel lets go
@@ -12,13 +12,27 @@
 #ifndef LEAKMON_PAUSE_STOP_H
 #define LEAKMON_PAUSE_STOP_H
 
+#include <linux/filter.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/user.h>
 
 #include "arch/machine.h"
 #include "base/hash.h"
 #include "base/vec.h"
+
+struct pause_guard;
+
+/*
+ * System calls that a stop has interrupted (signal(7), "Interruption of system calls ... by stop
+ * signals"; kernel: arch_do_signal_or_restart()).
+ *
+ * Most go on by themselves when the thread does. Two kinds do not: some fail with EINTR, though no
+ * signal was there; and those that go on through restart_syscall(2) end as a seccomp filter wills
+ * that does not know that call. Both are made to begin again as the kernel does where no handler
+ * ran, and still fail with EINTR where one does (-ERESTARTNOHAND): relative time limits begin anew.
+ */
 
 struct stopped_thread {
 	pid_t tid;
@@ -27,8 +41,6 @@ struct stopped_thread {
 	struct user_regs_struct registers;
 	uint64_t vectors[MACHINE_VECTOR_WORDS];
 };
-
-struct pause_guard;
 
 struct stop {
 	VEC(struct stopped_thread) threads; /* good after stop_resume() too */

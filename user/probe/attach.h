@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "parse/choices.h"
+#include "parse/plan.h"
 
 /* include/uapi/linux/bpf.h since 6.6; Debian 12's header is older. */
 #define LM_BPF_TRACE_UPROBE_MULTI 48

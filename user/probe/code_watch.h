@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "parse/choices.h"
+#include "parse/plan.h"
 #include "proc/maps.h"
 
 /* Why calls may have gone unseen. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "parse/choices.h"
+#include "parse/plan.h"
 
 struct btf;
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "leakmon_abi.h"
-#include "parse/choices.h"
+#include "parse/plan.h"
 #include "parse/thread_library.h"
 #include "unwind/unwind_store.h"
 

@@ -4,8 +4,10 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 
 /* PF_KTHREAD, include/linux/sched.h */
 #define FLAG_KERNEL_THREAD 0x00200000u
@@ -148,4 +150,24 @@ int process_list_read(size_t max, struct process_list *processes)
 void process_list_free(struct process_list *processes)
 {
 	vec_free(&processes->list);
+}
+
+/* PROC_PID_INIT_INO, include/linux/proc_ns.h: fixed since 3.8. */
+#define INITIAL_INODE 0xeffffffcu
+
+bool pid_namespace_is_own(void)
+{
+	struct stat status;
+
+	return !stat("/proc/self/ns/pid", &status) && status.st_ino != INITIAL_INODE;
+}
+
+int pid_namespace_check(void)
+{
+	if (!pid_namespace_is_own())
+		return 0;
+	log_error("leakmon runs in a PID namespace of its own and cannot tell its processes from "
+		  "the kernel's numbers; run it in the host's (docker: --pid=host, Kubernetes: "
+		  "hostPID: true)");
+	return -EOPNOTSUPP;
 }

@@ -58,4 +58,15 @@ int process_parse_stat(const char *text, struct process_entry *entry);
 int process_list_read(size_t max, struct process_list *processes);
 void process_list_free(struct process_list *processes);
 
+/*
+ * PID namespaces (man 7 pid_namespaces). /proc numbers processes as leakmon's own namespace does;
+ * BPF's bpf_get_current_pid_tgid() as the initial one does. The two agree only there.
+ */
+
+/* Whether this process is known to be in another namespace than the initial one. */
+bool pid_namespace_is_own(void);
+
+/* For whoever uses BPF: 0; -EOPNOTSUPP, after a message: the numbers would not match. */
+int pid_namespace_check(void);
+
 #endif

@@ -18,7 +18,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "elf/debug_sections.h"
+
 struct debuginfod;
+struct worker;
 
 /* Each fetch may take so long. NULL: out of memory or descriptors. */
 struct debuginfod *debuginfod_new(uint32_t deadline_ms);
@@ -69,16 +72,30 @@ struct fetch_process {
 };
 
 /*
- * Asks for the debug file with this build-id. The process has no capabilities and cannot get any,
- * gives up by itself after max_seconds, takes no more than 2 GiB of a file and 1 GiB of memory, and
- * does not outlive us. 0 or -errno.
+ * Finding the separate debug file of a stripped one, as gdb does (its manual, "Separate Debug
+ * Files"): by build-id, then by .gnu_debuglink, at last over the network. Only a file with the same
+ * build-id is taken.
  */
-int fetch_process_start(const char *build_id, uint32_t max_seconds, struct fetch_process *process);
 
-/* 0: `answer` is an absolute path; -ENOENT: there is no file; -EAGAIN: not yet known. */
-int fetch_process_read(struct fetch_process *process);
+struct debug_request {
+	struct worker *worker;	       /* looks into what is found */
+	struct debuginfod *debuginfod; /* NULL: only what is on this machine */
+	const char *build_id;	       /* of the stripped file; "": nothing can be found */
+	const char *link;	       /* its .gnu_debuglink; "": none */
+	const char *path;	       /* where its process maps it from; may be "" */
+	int task;		       /* whose root is searched before our own; 0: our own only */
+};
 
-/* Kills it, if it still runs, and removes what it has fetched so far; the caller reaps it. */
-void fetch_process_end(struct fetch_process *process);
+/* A descriptor that the caller closes, and what is in it; -ENOENT; -EAGAIN: it is being fetched. */
+int debug_file_open(const struct debug_request *request, struct debug_description *found);
+/* The same, from debuginfod alone. */
+int debug_file_fetch(const struct debug_request *request, struct debug_description *found);
+
+/*
+ * The same for what dwz moved out into a file shared by several (.gnu_debugaltlink), of which
+ * request->build_id and request->link tell. The link may be relative to the directory of the debug
+ * file, for which the usual place is taken.
+ */
+int debug_file_open_alternate(const struct debug_request *request);
 
 #endif

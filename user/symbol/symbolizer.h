@@ -16,6 +16,12 @@
 
 #include "base/vec.h"
 
+struct dso_cache;
+struct process;
+struct source_lines;
+struct symbolizer;
+struct worker;
+
 /* The module of a frame that a perf map names: compiled while the process ran, in no file. */
 #define FRAME_JIT "jit"
 
@@ -41,11 +47,6 @@ struct frame {
 struct frames {
 	VEC(struct frame) list;
 };
-
-struct dso_cache;
-struct process;
-struct symbolizer;
-struct worker;
 
 /*
  * Of processes whose files are in `dsos`. Files are read by `worker`; NULL: in this very process,
@@ -119,5 +120,14 @@ int symbolizer_lines_fd(const struct symbolizer *symbolizer);
  * that differ only inside it share a number.
  */
 uint64_t symbolizer_stack_id(const struct frames *frames);
+
+/* From one named address to lines of a stack. */
+
+/*
+ * Appends the frame, and before it what was inlined at its address, innermost first, each as a
+ * frame of its own without an offset. `source` may be NULL: no lines. 0 or -ENOMEM.
+ */
+int frames_append(struct frames *frames, const struct frame *frame,
+		  const struct source_lines *source);
 
 #endif

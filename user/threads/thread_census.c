@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "threads/thread_census.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "proc/maps.h"
-#include "threads/thread_report.h"
 
 /* What dead threads keep mapped: man 5 proc, /proc/PID/maps and /proc/PID/pagemap. */
 

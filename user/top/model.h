@@ -14,9 +14,9 @@
 
 #include "top/columns.h"
 #include "top/heading.h"
-#include "top/key.h"
 #include "top/page.h"
 #include "top/row.h"
+#include "top/terminal.h"
 
 enum top_action {
 	TOP_NOTHING, /* but to draw */

@@ -15,7 +15,6 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "top/key.h"
 
 /* How long an ESC may wait to become the beginning of a key. */
 #define ESCAPE_DELAY_MS 25

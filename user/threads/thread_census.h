@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The threads of the watched processes at one time: what `leakmon threads` prints. */
-#ifndef LEAKMON_THREADS_THREAD_REPORT_H
-#define LEAKMON_THREADS_THREAD_REPORT_H
+#ifndef LEAKMON_THREADS_THREAD_CENSUS_H
+#define LEAKMON_THREADS_THREAD_CENSUS_H
 
 #include <stdio.h>
 #include <time.h>
 
 #include "collect/owners.h"
-#include "collect/thread_figures.h"
+#include "collect/snapshot.h"
 #include "symbol/symbolizer.h"
 #include "threads/thread_holders.h"
 #include "threads/thread_table.h"
+
+/* The threads of the watched processes at one time: what `leakmon threads` prints. */
 
 struct dead_thread {
 	struct lm_thread thread;
