@@ -102,13 +102,23 @@ static void purge(void)
 		abort();
 }
 
+/* Where the last one's address was left, that of one that is kept is left in the end. */
+static void lose_blocks(size_t count, size_t size)
+{
+	static void *volatile kept[64];
+	static size_t used;
+
+	for (size_t i = 0; i < count; i++)
+		make(size);
+	for (size_t i = 0; i < 4; i++)
+		kept[used++ % ARRAY_SIZE(kept)] = make(size);
+}
+
 static void lose(void)
 {
-	for (size_t i = 0; i < 100; i++)
-		make(48);
-	for (size_t i = 0; i < 20; i++)
-		make(3000);
-	make(100000);
+	lose_blocks(100, 48);
+	lose_blocks(20, 3000);
+	lose_blocks(1, 100000);
 }
 
 static size_t figure(const char *name)

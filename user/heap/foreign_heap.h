@@ -63,6 +63,9 @@ struct foreign_heap {
 	size_t broken;	      /* records that contradict themselves, or changed while being read */
 	size_t broken_caches; /* likewise: what they keep may count as live */
 	const char *why;      /* not all is certain; static; NULL: it is */
+	/* What is live is, and every other block is none: all of them in runs, that is; memory that
+	 * a broken record is about is in no run. */
+	bool blocks_certain;
 };
 
 /* Where an allocator's state is: found once, read often. */

@@ -199,6 +199,41 @@ int builder_find_spans(struct image_builder *builder, struct heap_spans *spans)
 	return 0;
 }
 
+static int find_foreign(struct image_builder *builder)
+{
+	struct heap_image *heap_image = builder->heap_image;
+	int error = foreign_heap_find(&builder->peek, &builder->heaps, &heap_image->maps,
+				      &builder->foreign);
+
+	builder->has_foreign = !error;
+	if (error != -ENOENT)
+		return error;
+	heap_image->why_not_foreign = foreign_heap_why_not(&heap_image->maps);
+	return 0;
+}
+
+/* Only if it is certain: a free block that counted as live would be called lost. */
+int builder_read_foreign(struct image_builder *builder)
+{
+	struct heap_image *heap_image = builder->heap_image;
+	struct foreign_heap *foreign = &heap_image->foreign;
+	int error;
+
+	foreign_heap_free(foreign);
+	if (!builder->has_foreign)
+		return 0;
+	error = foreign_heap_read(&builder->peek, &builder->heaps, &builder->foreign, foreign);
+	heap_image->why_not_foreign = NULL;
+	if (!error && foreign->blocks_certain)
+		return 0;
+	heap_image->why_not_foreign =
+		foreign->why ? foreign->why
+			     : "what the allocator has for itself cannot be told from what the "
+			       "program has";
+	foreign_heap_free(foreign);
+	return error == -ENOENT ? 0 : error;
+}
+
 static void feed_spans(void *context, uint64_t address, const uint64_t *words, size_t count)
 {
 	struct image_builder *builder = context;
@@ -263,7 +298,9 @@ static int read_once(struct image_builder *builder)
 		return error;
 	heap_image->soft_dirty = !builder->options->no_stop && heap_image->pagemap_readable &&
 				 !soft_dirty_start(heap_image->pid);
-	error = builder_find_spans(builder, &builder->walked);
+	error = find_foreign(builder);
+	if (!error)
+		error = builder_find_spans(builder, &builder->walked);
 	scan = builder_scan(builder);
 	scan.visit = feed_spans;
 	scan.context = builder;
@@ -355,6 +392,8 @@ static int settle_running(struct image_builder *builder)
 	builder->walked = (struct heap_spans){0};
 	if (!error)
 		error = builder_find_free_chunks(builder, NULL);
+	if (!error)
+		error = builder_read_foreign(builder);
 	return error ? error : zones_add_threads_unstopped(heap_image);
 }
 
@@ -470,5 +509,6 @@ void heap_image_free(struct heap_image *heap_image)
 	vec_free(&heap_image->late);
 	heap_spans_free(&heap_image->spans);
 	free_lists_free(&heap_image->free_chunks);
+	foreign_heap_free(&heap_image->foreign);
 	*heap_image = (struct heap_image){0};
 }

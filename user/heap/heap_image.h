@@ -13,6 +13,7 @@
 #define LEAKMON_HEAP_HEAP_IMAGE_H
 
 #include "elf/tls_layout.h"
+#include "heap/foreign_heap.h"
 #include "heap/heap_walk.h"
 #include "heap/malloc_state.h"
 #include "heap/pages.h"
@@ -90,7 +91,9 @@ struct heap_image {
 	struct malloc_arenas arenas;
 	struct heap_spans spans;
 	struct free_chunks free_chunks;
-	uint64_t heap_start; /* see malloc_heap_start() */
+	uint64_t heap_start;	     /* see malloc_heap_start() */
+	struct foreign_heap foreign; /* of another allocator than glibc's; no runs: not known */
+	const char *why_not_foreign; /* static; NULL: it is, or there is none */
 	VEC(struct heap_image_thread) threads;
 	VEC(struct ended_stack) ended;
 	const char *why_not_ended; /* static; NULL: all are known */

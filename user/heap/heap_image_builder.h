@@ -19,6 +19,8 @@ struct image_builder {
 	struct deadline deadline; /* of everything that is done while the process stands */
 	struct peek peek;	  /* keeps to that deadline */
 	struct heap_spans walked; /* while it ran */
+	struct foreign_place foreign;
+	bool has_foreign;
 	struct {
 		uint64_t start, end;
 	} malloc_data;		  /* of the module that leads to arenas */
@@ -38,6 +40,9 @@ int builder_read_arenas(struct image_builder *builder);
 
 /* The heaps as the arenas describe them now. 0 or -ENOMEM. */
 int builder_find_spans(struct image_builder *builder, struct heap_spans *spans);
+
+/* What another allocator has, if it was found. 0; -ENOMEM; -ETIMEDOUT. */
+int builder_read_foreign(struct image_builder *builder);
 
 /* Without a stop, the threads' caches are found by what they look like. 0 or -ENOMEM. */
 int builder_find_free_chunks(struct image_builder *builder, const struct stop *stop);

@@ -131,6 +131,8 @@ static int read_heaps(struct image_builder *builder, const struct stop *stop)
 	error = mend_spans(builder);
 	if (!error)
 		error = builder_find_free_chunks(builder, stop);
+	if (!error)
+		error = builder_read_foreign(builder);
 	/* Words that came too late look like a heap that contradicts itself. */
 	return !error && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : error;
 }

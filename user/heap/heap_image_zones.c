@@ -442,9 +442,28 @@ static uint64_t walked_end(const struct heap_span *span)
 	return count ? span->start + chunk_distance(span->chunks.items[count - 1]) : span->start;
 }
 
+/* Neighbours of one kind as one. */
+static int add_foreign(struct heap_image *heap_image)
+{
+	const struct heap_run *runs = heap_image->foreign.runs.items;
+	size_t count = heap_image->foreign.runs.count, next;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < count; i = next) {
+		bool own = runs[i].use == RUN_OWN;
+
+		for (next = i + 1; next < count && runs[next].start == runs[next - 1].end &&
+				   (runs[next].use == RUN_OWN) == own;)
+			next++;
+		error = zones_add(heap_image, own ? ZONE_ALLOCATOR : ZONE_HEAP, runs[i].start,
+				  runs[next - 1].end, 0);
+	}
+	return error;
+}
+
 static int add_allocator(struct heap_image *heap_image)
 {
-	int error = 0;
+	int error = add_foreign(heap_image);
 
 	for (size_t i = 0; !error && i < heap_image->arenas.list.count; i++) {
 		const struct malloc_arena *arena = &heap_image->arenas.list.items[i];

@@ -805,5 +805,7 @@ int jemalloc_read(struct peek *peek, const struct filter *heaps, const struct fo
 	foreign_heap_finish(heap);
 	snprintf(heap->name, sizeof(heap->name), "%s", place->jemalloc->versions);
 	heap->why = why_uncertain(&reading, place->arenas);
+	heap->blocks_certain =
+		place->arenas && !heap->broken_caches && reading.internal == figures->own;
 	return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : 0;
 }

@@ -65,6 +65,7 @@ static void heap_image_write(struct json_writer *json, const struct retain_resul
 	json_close(json, '}');
 	json_open(json, "heap", '{');
 	json_put_string(json, "allocator", result->allocator);
+	json_put_string(json, "why_not_walked", result->why_not_walked);
 	numbers_write(json, result, NUMBER_FIRST_OF_HEAP, RETAINED_NUMBER_MAX_);
 	json_close(json, '}');
 }

@@ -39,6 +39,11 @@ static void write_source(FILE *out, const struct retain_result *result)
 		fprintf(out, ", %" PRIu64 " blocks tracked since their allocation",
 			numbers[NUMBER_TRACKED]);
 	fputc('\n', out);
+	if (result->why_not_walked) {
+		fputs("heap: ", out);
+		text_print_inert(out, result->why_not_walked);
+		fputc('\n', out);
+	}
 	if (!numbers[NUMBER_WALKED] && !numbers[NUMBER_BROKEN] &&
 	    result->totals[VERDICT_UNTRACKED].blocks)
 		fputs("heap: what the allocator keeps for itself cannot be told from what the "

@@ -16,6 +16,7 @@ struct lister {
 	struct heap_graph *graph;
 	const struct tracked_block *tracked;
 	size_t tracked_count, tracked_at;
+	size_t run; /* the next one of the foreign heap */
 	size_t capacity;
 	uint64_t end; /* of the last block */
 };
@@ -96,6 +97,29 @@ static int push_chunk(struct lister *lister, uint64_t start, uint64_t size)
 	if (!error)
 		error = push(lister, start, size, site);
 	lister->graph->census_blocks++;
+	return error;
+}
+
+static int push_run(struct lister *lister, const struct heap_run *run)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < run->count; i++) {
+		if (foreign_heap_is_live(&lister->heap_image->foreign, run, i))
+			error = push_chunk(lister, run->first + i * run->block, run->block);
+	}
+	return error;
+}
+
+/* Blocks of another allocator below `address`. */
+static int push_foreign_below(struct lister *lister, uint64_t address)
+{
+	const struct foreign_heap *foreign = &lister->heap_image->foreign;
+	int error = 0;
+
+	while (!error && lister->run < foreign->runs.count &&
+	       foreign->runs.items[lister->run].start < address)
+		error = push_run(lister, &foreign->runs.items[lister->run++]);
 	return error;
 }
 
@@ -196,9 +220,13 @@ static int list_all(struct lister *lister, const struct mapped_chunk *mapped, si
 				continue;
 			at = last_of_mapping(mapped, count, at);
 			mapped_end = mapped[at].address + mapped[at].size;
-			error = push_chunk(lister, mapped[at].address + CHUNK_HEADER,
-					   mapped[at].size - CHUNK_HEADER);
+			error = push_foreign_below(lister, mapped[at].address);
+			if (!error)
+				error = push_chunk(lister, mapped[at].address + CHUNK_HEADER,
+						   mapped[at].size - CHUNK_HEADER);
 		}
+		if (!error)
+			error = push_foreign_below(lister, limit);
 		if (!error && i < spans->list.count)
 			error = add_span(lister, &spans->list.items[i]);
 	}

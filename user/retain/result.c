@@ -518,6 +518,7 @@ static int set_head(struct building *building)
 	result->pid = retain->pid;
 	memcpy(result->comm, retain->comm, sizeof(result->comm));
 	result->allocator = text(building, retain->allocator, &error);
+	result->why_not_walked = text(building, retain->heap_image.why_not_foreign, &error);
 	result->why_not_stopped = text(building, retain->heap_image.why_not_stopped, &error);
 	result->settled = retain->settled;
 	result->stopped = retain->heap_image.stopped;

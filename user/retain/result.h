@@ -112,6 +112,7 @@ struct retain_result {
 	pid_t pid;
 	char comm[16];
 	const char *allocator;	     /* NULL: its heap could not be walked */
+	const char *why_not_walked;  /* of another allocator than glibc's; NULL: it was */
 	const char *why_not_stopped; /* NULL: it was, or was not to be */
 	bool settled, stopped, soft_dirty, pagemap;
 	uint64_t numbers[RETAINED_NUMBER_MAX_];

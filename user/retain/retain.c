@@ -194,7 +194,9 @@ static void sum_up(struct retain *retain)
 {
 	struct rusage usage;
 
-	if (retain->heap_image.arenas.list.count)
+	if (retain->heap_image.foreign.runs.count)
+		retain->allocator = retain->heap_image.foreign.name;
+	else if (retain->heap_image.arenas.list.count)
 		retain->allocator = retain->heap_image.arenas.list.items[0].layout->versions;
 	retain->settled = retain->heap_image.stopped;
 	if (!getrusage(RUSAGE_SELF, &usage))

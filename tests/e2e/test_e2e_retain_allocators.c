@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `leakmon retain --census` of programs with other allocators than glibc's; no BPF. */
+#include "retain_json.h"
+#include "shell.h"
+
+#define LIBRARIES "/usr/lib/x86_64-linux-gnu/"
+
+static const char *preload;
+
+static void preload_it(void)
+{
+	setenv("LD_PRELOAD", preload, 1);
+}
+
+static void expect_walked(json_t *report, const char *name)
+{
+	json_t *heap = json_object_get(report, "heap");
+
+	assert_string_equal(text_at(heap, "allocator"), name);
+	assert_true(json_is_null(json_object_get(heap, "why_not_walked")));
+	assert_int_equal(number_at(heap, "walked"), number_at(heap, "blocks"));
+}
+
+/* What it lost, and none of what it uses or what the caches of its threads keep. */
+static void blocks_that_a_program_with_jemalloc_lost_are_unreachable(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "jemalloc_stats");
+	json_t *report;
+
+	workload_do(harness, target, "mixed");
+	workload_do(harness, target, "threads");
+	workload_do(harness, target, "drop");
+	report = RETAIN(harness, target);
+	expect_walked(report, "jemalloc 5.3");
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
+	assert_int_equal(total_at(report, "untracked", "blocks"), 0);
+	workload_do(harness, target, "lose");
+	report = RETAIN(harness, target);
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 100 + 20 + 1);
+	assert_int_equal(total_at(report, "unreachable", "bytes"), 100 * 48 + 20 * 3072 + 114688);
+}
+
+static void without_a_stop_it_is_the_same(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "jemalloc_stats");
+	json_t *report;
+
+	workload_do(harness, target, "mixed");
+	workload_do(harness, target, "lose");
+	report = RETAIN(harness, target, "--no-stop");
+	expect_walked(report, "jemalloc 5.3");
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 100 + 20 + 1);
+}
+
+/* What cannot be known is said with its reason, and accuses nobody. */
+static void of_an_allocator_that_is_not_read_the_reason_is_given(void **state)
+{
+	static const char *const names[][2] = {
+		{LIBRARIES "libtcmalloc_minimal.so.4", "tcmalloc's records are not read"},
+		{LIBRARIES "libmimalloc.so.2.0", "mimalloc's records are not read"},
+	};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct child *target;
+		json_t *report;
+
+		preload = names[i][0];
+		target = child_start(harness, "/usr/bin/cat", ARGUMENTS("cat"), preload_it);
+		wait_ms(500);
+		report = RETAIN(harness, target);
+		assert_non_null(strstr(text_at(json_object_get(report, "heap"), "why_not_walked"),
+				       names[i][1]));
+		assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(blocks_that_a_program_with_jemalloc_lost_are_unreachable),
+		e2e_test(without_a_stop_it_is_the_same),
+		e2e_test(of_an_allocator_that_is_not_read_the_reason_is_given),
+	};
+
+	return cmocka_run_group_tests_name("e2e_retain_allocators", tests, NULL, NULL);
+}
