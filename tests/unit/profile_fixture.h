@@ -19,6 +19,8 @@ struct simulated {
 	double writes_s;     /* so often it is written to; 0: never */
 	uint64_t address, size, contents;
 	uint32_t site;
+	double again_s; /* once dead, one just like it is there again, for so long; and again */
+	double swapped_from_s, swapped_to_s;
 	bool quiet;    /* once dead, its memory stays as it is, */
 	bool zeroed;   /* it holds nothing but zeros, and so does whoever has its memory next */
 	bool unmapped; /* its memory goes with it */
@@ -102,12 +104,14 @@ static inline struct look_result program_look(const struct program *program,
 
 	if (block->writes_s > 0)
 		result.hash ^= (uint64_t)((now_s - block->at_s) / block->writes_s) << 32;
-	if (now_s >= block->dies_s && !block->quiet)
+	if (now_s >= block->dies_s && !block->quiet && !block->again_s)
 		result.hash ^= (uint64_t)(block->dies_s * 1e6) | 1;
 	if (block->zeroed)
 		result = (struct look_result){.state = LOOK_READ, .hash = 99, .uniform = true};
 	if (now_s >= block->dies_s && block->unmapped)
 		result.state = LOOK_UNMAPPED;
+	if (now_s >= block->swapped_from_s && now_s < block->swapped_to_s)
+		result = (struct look_result){.state = LOOK_SWAPPED};
 	return result;
 }
 
@@ -132,6 +136,16 @@ static inline void looks_until(struct profiled *profiled, const struct program *
 	}
 }
 
+/* Whether its memory is freed, or given to another, in that time. */
+static inline bool dies_in(const struct simulated *block, double at_s, double end_s)
+{
+	double next_s = block->dies_s;
+
+	if (block->again_s > 0 && next_s < at_s)
+		next_s += ceil((at_s - next_s) / block->again_s) * block->again_s;
+	return next_s >= at_s && next_s <= end_s;
+}
+
 /* What a window sees of earlier blocks: those that die in it are gone from the live set. */
 static inline void program_bury(struct profiled *profiled, const struct program *program,
 				double at_s, double end_s)
@@ -145,7 +159,7 @@ static inline void program_bury(struct profiled *profiled, const struct program 
 		const struct simulated *block =
 			&program->blocks.items[*hash_get(&program->by_address, known->address) - 1];
 
-		if (block->dies_s < at_s || block->dies_s > end_s)
+		if (!dies_in(block, at_s, end_s))
 			index.blocks.items[left++] = *known;
 	}
 	profiled_bury(profiled, index.blocks.items, left);

@@ -17,11 +17,14 @@
 
 /* A site of a simulated program: so many blocks a second, each with these qualities. */
 struct habit {
-	double rate, rate_until_s; /* 0: to the end */
-	double life_s;		   /* mean of an exponential time, or exact; INFINITY */
-	double writes_s;	   /* between writes to a block; 0: none */
-	double quiet_share;	   /* of them, quiet ones */
+	double rate, rate_until_s;	      /* 0: to the end */
+	double life_s;			      /* mean of an exponential time, or exact; INFINITY */
+	double writes_s;		      /* between writes to a block; 0: none */
+	double quiet_share;		      /* of them, quiet ones */
+	double swapped_from_s, swapped_for_s; /* of every other block's life */
 	bool exact_life, zeroed, quiet, unmapped;
+	bool again; /* when one dies, another of this site takes its place, and looks the same */
+	bool equal; /* all have the same contents, and so has whoever comes next */
 };
 
 static void live_through(struct program *program, uint32_t site, const struct habit *habit,
@@ -42,6 +45,17 @@ static void live_through(struct program *program, uint32_t site, const struct ha
 		block->zeroed = habit->zeroed;
 		block->quiet = habit->quiet || sim_unit(&program->random) < habit->quiet_share;
 		block->unmapped = habit->unmapped;
+		block->again_s = habit->again ? habit->life_s : 0;
+		/* Every other one. */
+		if (habit->swapped_for_s > 0 && i % 2)
+			block->swapped_from_s = born_s + habit->swapped_from_s;
+		block->swapped_to_s = block->swapped_from_s > 0
+					      ? block->swapped_from_s + habit->swapped_for_s
+					      : 0;
+		if (habit->equal) {
+			block->contents = 4711;
+			block->again_s = isfinite(habit->life_s) ? habit->life_s : 0;
+		}
 	}
 }
 
@@ -174,6 +188,8 @@ struct adversary {
 	unsigned right; /* bits of enum profile_verdict, after 25 minutes */
 };
 
+#define DIES (1u << PROFILE_CHURNING | 1u << PROFILE_RETAINED)
+
 static void adversaries_are_not_called_leaks(void **state)
 {
 	static const struct adversary adversaries[] = {
@@ -195,6 +211,20 @@ static void adversaries_are_not_called_leaks(void **state)
 		{"no more come",
 		 {.rate = 50, .rate_until_s = 120, .life_s = INFINITY},
 		 1u << PROFILE_RETAINED},
+		{"others of this site, just like them, take their places soon",
+		 {.rate = 200, .life_s = 2, .again = true},
+		 1u << PROFILE_CHURNING | 1u << PROFILE_RETAINED | 1u << PROFILE_TOO_EARLY},
+		{"after seconds", {.rate = 100, .life_s = 20, .again = true}, DIES},
+		{"after minutes", {.rate = 50, .life_s = 300, .again = true}, DIES},
+		{"all-equal contents in many blocks, which die",
+		 {.rate = 100, .life_s = 30, .equal = true},
+		 DIES},
+		{"all-equal contents in many blocks, which stay",
+		 {.rate = 10, .life_s = INFINITY, .equal = true},
+		 1u << PROFILE_RETAINED},
+		{"swapped out for minutes, and dead when they come back",
+		 {.rate = 20, .life_s = 30, .swapped_from_s = 10, .swapped_for_s = 300},
+		 DIES},
 		{"a session of minutes",
 		 {.rate = 20, .life_s = 180},
 		 1u << PROFILE_CHURNING | 1u << PROFILE_RETAINED},
@@ -214,6 +244,46 @@ static void adversaries_are_not_called_leaks(void **state)
 					 profile_verdict_name(judgement.verdict), (int)seed);
 			run_end(&run);
 		}
+	}
+}
+
+/* What is on a disk for minutes is not counted meanwhile, and again when it is back. */
+static void a_leak_that_is_swapped_out_for_minutes_is_called_one(void **state)
+{
+	static const struct habit habit = {
+		.rate = 10, .life_s = INFINITY, .swapped_from_s = 20, .swapped_for_s = 300};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct site_judgement leak;
+		struct run run;
+
+		run_begin(&run, seed);
+		run_until(&run, &habit, 1, 1800, 0.05, 1.5);
+		leak = judge_site(&run.profiled, 1);
+		assert_int_equal(leak.verdict, PROFILE_LEAKING);
+		assert_true(leak.growth_blocks_per_s.low > 0);
+		run_end(&run);
+	}
+}
+
+/* What just looks alive has no place among leaks: what is sure of it is next to nothing. */
+static void places_that_are_taken_again_do_not_come_first(void **state)
+{
+	static const struct habit habits[] = {
+		{.rate = 5, .life_s = INFINITY},
+		{.rate = 200, .life_s = 30, .again = true},
+	};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct run run;
+
+		run_begin(&run, seed);
+		run_until(&run, habits, ARRAY_SIZE(habits), 900, 0.05, 1.5);
+		assert_true(judge_site(&run.profiled, 1).growth_bytes_per_s.low >
+			    judge_site(&run.profiled, 2).growth_bytes_per_s.low);
+		run_end(&run);
 	}
 }
 
@@ -379,6 +449,8 @@ int main(void)
 		cmocka_unit_test(a_leak_is_called_one_after_twenty_minutes),
 		cmocka_unit_test(blocks_that_die_at_ten_minutes_are_never_called_a_leak),
 		cmocka_unit_test(adversaries_are_not_called_leaks),
+		cmocka_unit_test(a_leak_that_is_swapped_out_for_minutes_is_called_one),
+		cmocka_unit_test(places_that_are_taken_again_do_not_come_first),
 		cmocka_unit_test(kinds_of_sites_are_judged_as_well_as_by_exact_tracking),
 		cmocka_unit_test(samples_stay_bounded_over_hours),
 	};

@@ -358,7 +358,7 @@ static void tally_sample(struct look_tally tally[SURVIVOR_MAX_], struct profile_
 			 const struct look_result *result)
 {
 	double weight = (double)sample->weight;
-	bool before[SURVIVOR_MAX_];
+	bool before[SURVIVOR_MAX_], same = is_same(sample, result);
 
 	/* What is swapped out cannot be told, and so is not counted this time. */
 	if (result->state == LOOK_SWAPPED && !sample->seen_dead)
@@ -372,6 +372,10 @@ static void tally_sample(struct look_tally tally[SURVIVOR_MAX_], struct profile_
 		tally[i].at_risk += weight;
 		tally[i].risk2 += weight * weight;
 		tally[i].weight_most = fmax(tally[i].weight_most, weight);
+		if (sample->seen_dead && same) {
+			tally[i].buried += weight;
+			tally[i].burials++;
+		}
 		if (!counts_as(sample, i))
 			continue;
 		tally[i].alive += weight;

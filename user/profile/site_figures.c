@@ -12,6 +12,9 @@
 /* Of the blocks that outlive their window, so many must be among a leak's survivors: of memory that
  * is freed, a little is never used again, and looks the same for ever. */
 #define LEAK_SHARE 0.002
+/* A site of which so many unchanged blocks are dead does not leak; and it takes so many deaths. */
+#define HIDDEN_DEAD_SHARE 0.5
+#define BURIALS_LEAST 2
 /* Estimates of what is recent want so many windows. */
 #define RECENT_WINDOWS 8
 #define LOOKED_WINDOWS 4
@@ -153,6 +156,12 @@ void site_figures_looked(struct site_figures *site, const struct process_figures
 			count_sums_add(&epoch->settled[i], window->length_s, tally[i].alive,
 				       tally[i].alive2, tally[i].weight_most);
 	}
+	if (age > PROFILE_AGE_SETTLED) {
+		site->unchanged_s += tally[SURVIVOR_TELLING].at_risk *
+				     (profile_age_s(age) - profile_age_s(age - 1));
+		site->buried += tally[SURVIVOR_TELLING].buried;
+		site->burials += tally[SURVIVOR_TELLING].burials;
+	}
 	if (age <= PROFILE_AGE_SETTLED)
 		site->early[age].bytes += tally[SURVIVOR_UNTOUCHED].bytes;
 	if (age == PROFILE_AGE_SETTLED)
@@ -244,6 +253,24 @@ static struct interval arrivals(const struct site_figures *site,
 	return interval_rate(&counts, &windows);
 }
 
+/*
+ * Of blocks that have not changed since they settled, the share that are dead by some age for all
+ * that: an object that is made again where one was freed may look just like it. A window sees such
+ * deaths when they fall into it, so each stands for as many as there are times as much time as was
+ * tracked. One alone may be anything.
+ */
+static double hidden_dead_share(const struct site_figures *site,
+				const struct process_figures *process, size_t age)
+{
+	double tracked = process->last_s > 0 ? process->tracked_s / process->last_s : 1;
+	double deaths_per_s;
+
+	if (site->burials < BURIALS_LEAST || age <= PROFILE_AGE_SETTLED)
+		return 0;
+	deaths_per_s = site->buried / (site->unchanged_s * fmin(tracked, 1));
+	return -expm1(-deaths_per_s * (profile_age_s(age) - profile_age_s(PROFILE_AGE_SETTLED)));
+}
+
 static struct interval growth_of(const struct site_figures *site,
 				 const struct process_figures *process, enum survivor survivor,
 				 double *mean_bytes)
@@ -266,8 +293,11 @@ static void judge_growth(const struct site_figures *site, const struct process_f
 	struct interval growth = growth_of(site, process, SURVIVOR_UNTOUCHED, &mean);
 	struct interval telling = growth_of(site, process, SURVIVOR_TELLING, NULL);
 	struct interval undead = growth_of(site, process, SURVIVOR_UNDEAD, NULL);
+	size_t age = oldest_age(site, SURVIVOR_TELLING, PROFILE_LEAK_SAMPLES);
+	double alive = 1 - hidden_dead_share(site, process, age);
 
-	growth.low = fmin(growth.low, telling.low);
+	growth.low = fmin(growth.low, telling.low) * alive;
+	growth.estimate *= alive;
 	judgement->growth_blocks_per_s = growth;
 	/* Where nothing settled there is no size but that of births. */
 	if (mean <= 0 && judgement->births_per_s.estimate > 0)
@@ -350,11 +380,14 @@ static double soon_dead_share(const struct site_figures *site)
 	return births > 0 ? fmax(1 - left / births, 0) : 0;
 }
 
-static bool is_leaking(const struct site_figures *site, const struct site_judgement *judgement)
+static bool is_leaking(const struct site_figures *site, const struct process_figures *process,
+		       const struct site_judgement *judgement)
 {
 	const struct life_cell *cells = site->cells[SURVIVOR_UNTOUCHED];
+	size_t age = oldest_age(site, SURVIVOR_TELLING, PROFILE_LEAK_SAMPLES);
 
-	return judgement->growth_blocks_per_s.low > 0 && is_flat(site, SURVIVOR_TELLING) &&
+	return hidden_dead_share(site, process, age) < HIDDEN_DEAD_SHARE &&
+	       judgement->growth_blocks_per_s.low > 0 && is_flat(site, SURVIVOR_TELLING) &&
 	       interval_survival(cells, 0, PROFILE_AGE_SETTLED).estimate >= LEAK_SHARE;
 }
 
@@ -382,7 +415,7 @@ static enum profile_verdict verdict_of(const struct site_figures *site,
 	size_t undead = oldest_age(site, SURVIVOR_UNDEAD, 1e-9);
 
 	judgement->age = oldest;
-	if (is_leaking(site, judgement)) {
+	if (is_leaking(site, process, judgement)) {
 		judgement->why = "its blocks stay, and nothing touches them";
 		return PROFILE_LEAKING;
 	}

@@ -70,6 +70,9 @@ struct site_figures {
 	struct site_epoch epochs[PROFILE_EPOCHS];
 	struct site_early early[PROFILE_AGE_SETTLED + 1]; /* of the whole run */
 	struct life_cell cells[SURVIVOR_MAX_][PROFILE_AGES];
+	double unchanged_s; /* block-seconds of those that are telling, beyond the settled age */
+	double buried; /* of them, blocks that a window has seen die, unchanged; and how many */
+	unsigned burials;
 };
 
 struct profile_window {
@@ -90,6 +93,8 @@ struct look_tally {
 	double alive, alive2;  /* the same of those that are still */
 	double bytes;	       /* of those that are still */
 	double weight_most;
+	double buried; /* a later window has seen their deaths, and they look as before; how many */
+	unsigned burials;
 };
 
 /* Each look at a window once; then each site that has blocks in it. At age 0 all are alive. */
