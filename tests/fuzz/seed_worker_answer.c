@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "fuzz/worker_answer.h"
 #include "parse/questions.h"
-#include "sandbox/parser.h"
+#include "sandbox/worker_process.h"
 
 /* libFuzzer makes little of large ones. */
 #define MAX_SEED_BYTES 65536

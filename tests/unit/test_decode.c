@@ -13,7 +13,7 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "parse/questions.h"
-#include "sandbox/parser.h"
+#include "sandbox/worker_process.h"
 
 enum { TABLE_SYMBOLS = 3 };
 

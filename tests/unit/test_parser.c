@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "parse/questions.h"
-#include "sandbox/parser.h"
+#include "sandbox/worker_process.h"
 #include "unit/elf_fixture.h"
 
 static struct worker_request lines_request(uint64_t key, size_t addresses)

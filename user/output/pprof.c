@@ -1,11 +1,458 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <zlib.h>
+
 #include "analyze/family.h"
 #include "base/cleanup.h"
-#include "profile/profile_report.h"
+#include "base/hash.h"
+#include "base/text.h"
 #include "output/formats.h"
-#include "output/pprof_profile.h"
+#include "output/output.h"
 #include "output/retain_format.h"
 #include "proc/container.h"
+#include "profile/profile_report.h"
+#include "symbol/intern.h"
+#include "symbol/symbolizer.h"
+
+/*
+ * Writes protocol buffers (protobuf.dev, "Encoding"): varints, strings, packed arrays and nested
+ * messages, into memory that grows. A failed allocation is remembered: look at `failed` at the end.
+ */
+
+struct protobuf {
+	uint8_t *bytes; /* owned */
+	size_t count, capacity;
+	bool failed;
+};
+
+/*
+ * A profile for pprof (github.com/google/pprof, proto/profile.proto), gzipped.
+ *
+ * Every module gets one mapping, at a place of its own choosing and of one size, with the frames'
+ * file-relative addresses in it. pprof merges and subtracts profiles by mapping size, build id and
+ * relative address; where a process happened to map the file would only be in the way.
+ */
+
+struct profile_module {
+	uint64_t filename, build_id; /* strings */
+	bool has_functions, has_files, has_inlines;
+};
+
+struct profile {
+	struct protobuf out;
+	struct protobuf message, part; /* being built */
+	struct hash strings, functions, locations, module_rows;
+	uint64_t string_count, function_count, location_count;
+	VEC(struct profile_module) modules; /* id - 1 */
+	bool failed;
+};
+
+struct profile_value {
+	const char *type, *unit;
+};
+
+enum wire { WIRE_VARINT = 0, WIRE_LENGTH = 2 };
+
+static void protobuf_message(struct protobuf *to, unsigned field, struct protobuf *message);
+
+static void protobuf_free(struct protobuf *protobuf);
+
+static void append(struct protobuf *to, const void *bytes, size_t count)
+{
+	if (to->capacity - to->count < count) {
+		size_t capacity = MAX(to->capacity * 2, to->count + count + 64);
+		uint8_t *moved = realloc(to->bytes, capacity);
+
+		if (!moved) {
+			to->failed = true;
+			return;
+		}
+		to->bytes = moved;
+		to->capacity = capacity;
+	}
+	if (count)
+		memcpy(to->bytes + to->count, bytes, count);
+	to->count += count;
+}
+
+static void varint(struct protobuf *to, uint64_t value)
+{
+	uint8_t bytes[10];
+	size_t count = 0;
+
+	do {
+		bytes[count++] = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+		value >>= 7;
+	} while (value);
+	append(to, bytes, count);
+}
+
+static void tag(struct protobuf *to, unsigned field, enum wire wire)
+{
+	varint(to, (uint64_t)field << 3 | wire);
+}
+
+static void protobuf_number(struct protobuf *to, unsigned field, uint64_t value)
+{
+	if (!value)
+		return;
+	tag(to, field, WIRE_VARINT);
+	varint(to, value);
+}
+
+static void protobuf_bytes(struct protobuf *to, unsigned field, const void *bytes, size_t count)
+{
+	tag(to, field, WIRE_LENGTH);
+	varint(to, count);
+	append(to, bytes, count);
+}
+
+static void protobuf_numbers(struct protobuf *to, unsigned field, const uint64_t *values,
+			     size_t count)
+{
+	struct protobuf packed = {0};
+
+	for (size_t i = 0; i < count; i++)
+		varint(&packed, values[i]);
+	protobuf_message(to, field, &packed);
+	protobuf_free(&packed);
+}
+
+static void protobuf_message(struct protobuf *to, unsigned field, struct protobuf *message)
+{
+	protobuf_bytes(to, field, message->bytes, message->count);
+	to->failed |= message->failed;
+	message->count = 0;
+}
+
+static void protobuf_free(struct protobuf *protobuf)
+{
+	free(protobuf->bytes);
+	*protobuf = (struct protobuf){0};
+}
+
+/* Field numbers of profile.proto. */
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE,
+	PROFILE_MAPPING,
+	PROFILE_LOCATION,
+	PROFILE_FUNCTION,
+	PROFILE_STRING,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION,
+	PROFILE_PERIOD_TYPE,
+	PROFILE_PERIOD,
+	PROFILE_COMMENT,
+	PROFILE_DEFAULT_SAMPLE_TYPE
+};
+
+enum { VALUE_TYPE = 1, VALUE_UNIT };
+
+enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
+
+enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM };
+
+enum {
+	MAPPING_ID = 1,
+	MAPPING_START,
+	MAPPING_LIMIT,
+	MAPPING_OFFSET,
+	MAPPING_FILENAME,
+	MAPPING_BUILD_ID,
+	MAPPING_HAS_FUNCTIONS,
+	MAPPING_HAS_FILENAMES,
+	MAPPING_HAS_LINES,
+	MAPPING_HAS_INLINES
+};
+
+enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
+
+enum { LINE_FUNCTION = 1, LINE_NUMBER };
+
+enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME };
+
+#define MODULE_BYTES (UINT64_C(1) << 36) /* no file's addresses go beyond */
+
+/* The number of what `key` stands for, from 1; *fresh: it is new. 0: out of memory. */
+static uint64_t number_of(struct profile *profile, struct hash *hash, uint64_t key, uint64_t *count,
+			  bool *fresh)
+{
+	uint64_t *number = hash_put(hash, key, fresh);
+
+	if (!number) {
+		profile->failed = true;
+		return 0;
+	}
+	if (*fresh)
+		*number = ++*count;
+	return *number;
+}
+
+/* Index into the string table; NULL and "" are string 0. */
+static uint64_t string(struct profile *profile, const char *text)
+{
+	_cleanup_free_ char *inert = NULL;
+	uint64_t number;
+	bool fresh = false;
+
+	if (!text || !*text)
+		return 0;
+	number = number_of(profile, &profile->strings, intern_hash(text), &profile->string_count,
+			   &fresh);
+	if (!fresh)
+		return number;
+	inert = text_inert(text);
+	if (inert)
+		protobuf_bytes(&profile->out, PROFILE_STRING, inert, strlen(inert));
+	else
+		profile->failed = true;
+	return number;
+}
+
+static void value_type(struct profile *profile, unsigned field, const char *type, const char *unit)
+{
+	protobuf_number(&profile->message, VALUE_TYPE, string(profile, type));
+	protobuf_number(&profile->message, VALUE_UNIT, string(profile, unit));
+	protobuf_message(&profile->out, field, &profile->message);
+}
+
+static uint64_t function(struct profile *profile, const char *name, const char *file)
+{
+	uint64_t key = hash_mix(intern_hash(name)) ^ (file ? intern_hash(file) : 0), id;
+	bool fresh = false;
+
+	id = number_of(profile, &profile->functions, key, &profile->function_count, &fresh);
+	if (!fresh)
+		return id;
+	protobuf_number(&profile->part, FUNCTION_ID, id);
+	protobuf_number(&profile->part, FUNCTION_NAME, string(profile, name));
+	protobuf_number(&profile->part, FUNCTION_SYSTEM_NAME, string(profile, name));
+	protobuf_number(&profile->part, FUNCTION_FILENAME, string(profile, file));
+	protobuf_message(&profile->out, PROFILE_FUNCTION, &profile->part);
+	return id;
+}
+
+/* 0: in no file. */
+static uint64_t module_of(struct profile *profile, const struct frame *frame)
+{
+	uint64_t key, count = profile->modules.count, id;
+	struct profile_module *module;
+	bool fresh = false;
+
+	/* Code made at run time lies elsewhere each time: its name is all there is. */
+	if (!frame->module || !strcmp(frame->module, FRAME_JIT))
+		return 0;
+	key = hash_mix(intern_hash(frame->module)) ^
+	      (frame->build_id ? intern_hash(frame->build_id) : 0);
+	id = number_of(profile, &profile->module_rows, key, &count, &fresh);
+	if (!fresh)
+		return id;
+	module = vec_push(&profile->modules);
+	if (!module) {
+		profile->failed = true;
+		return 0;
+	}
+	module->filename = string(profile, frame->module);
+	module->build_id = string(profile, frame->build_id);
+	return id;
+}
+
+static void line(struct profile *profile, const struct frame *frame)
+{
+	struct protobuf entry = {0};
+	uint64_t id = function(profile, frame->function, frame->file);
+
+	protobuf_number(&entry, LINE_FUNCTION, id);
+	protobuf_number(&entry, LINE_NUMBER, frame->line);
+	protobuf_message(&profile->message, LOCATION_LINE, &entry);
+	protobuf_free(&entry);
+}
+
+static uint64_t location_key(const struct frame *frames, size_t count, uint64_t module)
+{
+	uint64_t key = hash_mix(module ^ hash_mix(module ? frames[count - 1].module_offset
+							 : frames[count - 1].address));
+
+	for (size_t i = 0; i < count; i++) {
+		if (frames[i].function)
+			key = hash_mix(key ^ intern_hash(frames[i].function));
+		key = hash_mix(key ^ frames[i].line);
+	}
+	return key;
+}
+
+/* One address: the frames inlined there, innermost first, and the function itself. */
+static uint64_t location(struct profile *profile, const struct frame *frames, size_t count)
+{
+	const struct frame *last = &frames[count - 1];
+	uint64_t module = module_of(profile, last), id;
+	bool fresh = false;
+
+	id = number_of(profile, &profile->locations, location_key(frames, count, module),
+		       &profile->location_count, &fresh);
+	if (!fresh)
+		return id;
+	protobuf_number(&profile->message, LOCATION_ID, id);
+	protobuf_number(&profile->message, LOCATION_MAPPING, module);
+	protobuf_number(&profile->message, LOCATION_ADDRESS,
+			module ? module * MODULE_BYTES + last->module_offset % MODULE_BYTES
+			       : last->address);
+	for (size_t i = 0; i < count; i++) {
+		if (frames[i].function)
+			line(profile, &frames[i]);
+		if (module && frames[i].function) {
+			profile->modules.items[module - 1].has_functions = true;
+			profile->modules.items[module - 1].has_files |= frames[i].file != NULL;
+			profile->modules.items[module - 1].has_inlines |= frames[i].inlined;
+		}
+	}
+	protobuf_message(&profile->out, PROFILE_LOCATION, &profile->message);
+	return id;
+}
+
+/* Of the sample begun; nothing for 0 and "". */
+static void profile_label(struct profile *profile, const char *key, const char *text,
+			  uint64_t number)
+{
+	if (!number && (!text || !*text))
+		return;
+	protobuf_number(&profile->part, LABEL_KEY, string(profile, key));
+	protobuf_number(&profile->part, LABEL_STR, string(profile, text));
+	protobuf_number(&profile->part, LABEL_NUM, number);
+	protobuf_message(&profile->message, SAMPLE_LABEL, &profile->part);
+}
+
+/* Leaf first. Fills `ids`, which has room for all frames. */
+static size_t locations(struct profile *profile, const struct frames *list, const char *otherwise,
+			uint64_t *ids)
+{
+	const struct frame *frames = list->list.items;
+	size_t count = 0, start = 0;
+	struct frame none = {.address = 1, .function = otherwise};
+
+	for (size_t i = 0; i < list->list.count; i++) {
+		if (frames[i].inlined && i + 1 < list->list.count)
+			continue;
+		ids[count++] = location(profile, &frames[start], i + 1 - start);
+		start = i + 1;
+	}
+	if (!count)
+		ids[count++] = location(profile, &none, 1);
+	return count;
+}
+
+/* A sample with `count` values; without frames, its stack is one function called `otherwise`. */
+static void profile_sample_begin(struct profile *profile, const struct frames *frames,
+				 const char *otherwise, const uint64_t *values, size_t count)
+{
+	_cleanup_free_ uint64_t *ids = calloc(frames->list.count + 1, sizeof(*ids));
+	size_t depth;
+
+	if (!ids) {
+		profile->failed = true;
+		return;
+	}
+	depth = locations(profile, frames, otherwise, ids);
+	protobuf_numbers(&profile->message, SAMPLE_LOCATION, ids, depth);
+	protobuf_numbers(&profile->message, SAMPLE_VALUE, values, count);
+}
+
+static void profile_sample_end(struct profile *profile)
+{
+	protobuf_message(&profile->out, PROFILE_SAMPLE, &profile->message);
+}
+
+/* pprof takes the first mapping for the program itself: the frame's module is to be that. */
+static void profile_program(struct profile *profile, const struct frame *frame)
+{
+	module_of(profile, frame);
+}
+
+/* Of a zeroed profile: what each sample has. */
+static void profile_begin(struct profile *profile, const struct profile_value *values, size_t count)
+{
+	protobuf_bytes(&profile->out, PROFILE_STRING, "", 0);
+	for (size_t i = 0; i < count; i++)
+		value_type(profile, PROFILE_SAMPLE_TYPE, values[i].type, values[i].unit);
+}
+
+static void mappings(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->modules.count; i++) {
+		const struct profile_module *module = &profile->modules.items[i];
+		struct protobuf *message = &profile->message;
+
+		protobuf_number(message, MAPPING_ID, i + 1);
+		protobuf_number(message, MAPPING_START, (i + 1) * MODULE_BYTES);
+		protobuf_number(message, MAPPING_LIMIT, (i + 2) * MODULE_BYTES);
+		protobuf_number(message, MAPPING_FILENAME, module->filename);
+		protobuf_number(message, MAPPING_BUILD_ID, module->build_id);
+		/* Without names, pprof may look for some itself. */
+		protobuf_number(message, MAPPING_HAS_FUNCTIONS, module->has_functions);
+		protobuf_number(message, MAPPING_HAS_FILENAMES, module->has_files);
+		protobuf_number(message, MAPPING_HAS_LINES, module->has_files);
+		protobuf_number(message, MAPPING_HAS_INLINES, module->has_inlines);
+		protobuf_message(&profile->out, PROFILE_MAPPING, message);
+	}
+}
+
+static int compressed_write(FILE *out, const struct protobuf *profile)
+{
+	z_stream zip = {.next_in = profile->bytes, .avail_in = (uInt)profile->count};
+	uint8_t chunk[16384];
+	int code;
+
+	/* 16 + 15: a gzip header, the whole window. */
+	if (profile->count > UINT32_MAX ||
+	    deflateInit2(&zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + 15, 8, Z_DEFAULT_STRATEGY))
+		return -ENOMEM;
+	do {
+		zip.next_out = chunk;
+		zip.avail_out = sizeof(chunk);
+		code = deflate(&zip, Z_FINISH);
+		fwrite(chunk, 1, sizeof(chunk) - zip.avail_out, out);
+	} while (code == Z_OK);
+	deflateEnd(&zip);
+	return code == Z_STREAM_END ? output_finish(out) : -EIO;
+}
+
+static void finish(struct profile *profile, const struct timespec *time, const char *shown)
+{
+	mappings(profile);
+	protobuf_number(&profile->out, PROFILE_TIME_NANOS,
+			(uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);
+	value_type(profile, PROFILE_PERIOD_TYPE, "space", "bytes");
+	protobuf_number(&profile->out, PROFILE_PERIOD, 1);
+	protobuf_number(&profile->out, PROFILE_DEFAULT_SAMPLE_TYPE, string(profile, shown));
+}
+
+/* Writes and frees it. `shown`: the type that pprof shows first. 0, -errno or -ENOMEM. */
+static int profile_write(FILE *out, struct profile *profile, const struct timespec *time,
+			 const char *shown)
+{
+	int error = -ENOMEM;
+
+	finish(profile, time, shown);
+	if (!profile->failed && !profile->out.failed && !profile->message.failed)
+		error = compressed_write(out, &profile->out);
+	protobuf_free(&profile->out);
+	protobuf_free(&profile->message);
+	protobuf_free(&profile->part);
+	hash_free(&profile->strings);
+	hash_free(&profile->functions);
+	hash_free(&profile->locations);
+	hash_free(&profile->module_rows);
+	vec_free(&profile->modules);
+	return error;
+}
 
 /*
  * The four sample types of Go's heap profile, so that every tool that knows those knows these.

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "sandbox/parser.h"
+#include "sandbox/worker_process.h"
 
 #define NS_PER_MS 1000000ll
 /* For a large answer that was begun in time. */

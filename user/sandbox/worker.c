@@ -9,7 +9,7 @@
 #include "base/interrupt.h"
 #include "sandbox/lane.h"
 #include "sandbox/marked.h"
-#include "sandbox/parser.h"
+#include "sandbox/worker_process.h"
 
 #define DEFAULT_MEMORY_BYTES (1ull << 30)
 #define DEFAULT_DEADLINE_MS 5000
