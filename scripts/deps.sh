@@ -79,6 +79,8 @@ packages_of() {
 		libmimalloc-dev
 		util-linux        tool unshare
 		golang-1.19-go
+		default-jdk-headless tool java
+		nodejs            tool node
 		python3-jsonschema
 		python3-yaml
 		python3-selenium

@@ -42,6 +42,10 @@ static const struct growth_case {
 	{MEMORY_HEAP_UNKNOWN, NONE, 3 * MIB, 0, 0, 0, MEMORY_OTHER_GROWS, "not known"},
 	{MEMORY_ANONYMOUS, NONE, 4 * MIB, 0, 0, 2 * MIB - 1, MEMORY_OTHER_GROWS, "not known"},
 	{MEMORY_ANONYMOUS, NONE, 4 * MIB, 0, 0, 2 * MIB, MEMORY_HUGE_PAGES, "MADV_NOHUGEPAGE"},
+	{MEMORY_MANAGED, MEMORY_LIVE, 3 * MIB, MIB, 0, 0, MEMORY_MANAGED_GROWS,
+	 "of the JVM, of which malloc knows nothing: `jcmd 7 GC.class_histogram`"},
+	{MEMORY_MANAGED, MEMORY_LIVE, 3 * MIB, MIB, 0, 0, MEMORY_MANAGED_GROWS,
+	 "All else changed by +1.00 MiB; besides, live blocks grew by 1.00 MiB"},
 	{MEMORY_LIVE, MEMORY_SHARED, 3 * MIB, 3 * MIB + 2, 0, 0, MEMORY_SHARED_GROWS, "besides"},
 };
 
@@ -64,6 +68,7 @@ static void the_part_that_makes_up_half_decides(void **state)
 		give(&now, one->first, one->first_bytes);
 		give(&now, one->second, one->second_bytes);
 		now.heap.trimmable = one->trimmable;
+		now.managed.runtime = MANAGED_HOTSPOT;
 		now.huge = (struct memory_huge){one->zero, one->zero, one->zero};
 		memory_conclude(&before, &now, &conclusion);
 		if (conclusion.verdict != one->verdict || !strstr(conclusion.text, one->words))

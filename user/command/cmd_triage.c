@@ -8,6 +8,7 @@
 #include "cli/values.h"
 #include "command/command.h"
 #include "command/escalate.h"
+#include "command/managed_look.h"
 #include "command/sampling.h"
 #include "monitor/emit.h"
 #include "monitor/watch_loop.h"
@@ -80,6 +81,7 @@ static int write_report(struct run *run, bool last)
 		log_error("no report: %s", strerror(-error));
 		return error;
 	}
+	managed_look(&run->triage, &report);
 	report.colour = emit_wants_colour(output);
 	report.cpu_s = triage_cpu_s();
 	error = emit_triage(output, run->format, run->out, &report, last);

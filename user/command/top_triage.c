@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "command/managed_look.h"
 #include "command/top_front.h"
 #include "command/top_track.h"
 #include "command/top_triage.h"
@@ -56,6 +57,8 @@ static int make_report(void *context, enum report_cause cause)
 	if (cause == REPORT_LAST)
 		return 0;
 	error = triage_report(&overview->triage, 0, &report);
+	if (!error)
+		managed_look(&overview->triage, &report);
 	if (!error)
 		error = top_model_take_triage(&overview->front.model, &report);
 	if (error)

@@ -21,6 +21,7 @@ static const struct {
 	[GROUP_STACKS] = {"stacks", "stacks"},
 	[GROUP_FILES] = {"files", "mapped files"},
 	[GROUP_SHARED] = {"shared", "shared memory"},
+	[GROUP_MANAGED] = {"managed", "garbage-collected heap"},
 	[GROUP_OTHER] = {"other", "other anonymous memory"},
 };
 _Static_assert(ARRAY_SIZE(groups) == GROUP_MAX_, "a row for every group");
@@ -42,6 +43,7 @@ static const enum memory_group group_of_part[] = {
 	[MEMORY_MODULE_DATA] = GROUP_OTHER,
 	[MEMORY_SHARED] = GROUP_SHARED,
 	[MEMORY_CODE] = GROUP_OTHER,
+	[MEMORY_MANAGED] = GROUP_MANAGED,
 	[MEMORY_NAMED] = GROUP_OTHER,
 	[MEMORY_ANONYMOUS] = GROUP_OTHER,
 	[MEMORY_KERNEL] = GROUP_OTHER,
@@ -127,10 +129,10 @@ static bool is_steady(const struct deciding *deciding)
 static enum memory_verdict decide(const struct deciding *deciding)
 {
 	static const enum memory_verdict verdicts[] = {
-		[GROUP_LIVE] = MEMORY_LIVE_GROWS,    [GROUP_FREE] = MEMORY_STEADY,
-		[GROUP_MALLOC] = MEMORY_OTHER_GROWS, [GROUP_STACKS] = MEMORY_STACKS_GROW,
-		[GROUP_FILES] = MEMORY_PAGE_CACHE,   [GROUP_SHARED] = MEMORY_SHARED_GROWS,
-		[GROUP_OTHER] = MEMORY_OTHER_GROWS,
+		[GROUP_LIVE] = MEMORY_LIVE_GROWS,	[GROUP_FREE] = MEMORY_STEADY,
+		[GROUP_MALLOC] = MEMORY_OTHER_GROWS,	[GROUP_STACKS] = MEMORY_STACKS_GROW,
+		[GROUP_FILES] = MEMORY_PAGE_CACHE,	[GROUP_SHARED] = MEMORY_SHARED_GROWS,
+		[GROUP_MANAGED] = MEMORY_MANAGED_GROWS, [GROUP_OTHER] = MEMORY_OTHER_GROWS,
 	};
 	_Static_assert(ARRAY_SIZE(verdicts) == GROUP_MAX_, "a verdict for every group");
 	const struct memory_growth *growth = deciding->growth;
@@ -315,6 +317,20 @@ static void shared_say(const struct sentence *sentence)
 	      sentence->out);
 }
 
+static void managed_say(const struct sentence *sentence)
+{
+	const struct memory_process *now = sentence->deciding->now;
+	const struct memory_growth *growth = sentence->deciding->growth;
+	const char *name = managed_runtime_name(now->managed.runtime);
+	char tool[MANAGED_TOOL_SIZE], text[16];
+
+	fprintf(sentence->out,
+		"it is in the garbage-collected heap of the %s, of which malloc knows nothing: %s; "
+		"a leak there are objects that something still refers to. All else changed by %s",
+		name ? name : "runtime", managed_runtime_tool(now->managed.runtime, now->pid, tool),
+		units_bytes(text, (double)(growth->total - growth->groups[GROUP_MANAGED]), "+"));
+}
+
 static void other_say(const struct sentence *sentence)
 {
 	const struct memory_process *now = sentence->deciding->now;
@@ -345,6 +361,7 @@ static const struct {
 	[MEMORY_STACKS_GROW] = {"stacks", stacks_say},
 	[MEMORY_PAGE_CACHE] = {"files", files_say},
 	[MEMORY_SHARED_GROWS] = {"shared-memory", shared_say},
+	[MEMORY_MANAGED_GROWS] = {"managed", managed_say},
 	[MEMORY_OTHER_GROWS] = {"unknown", other_say},
 	[MEMORY_MIXED] = {"mixed", mixed_say},
 };

@@ -18,7 +18,8 @@ enum memory_group {
 	GROUP_STACKS,
 	GROUP_FILES,
 	GROUP_SHARED,
-	GROUP_OTHER, /* anonymous memory of others than malloc */
+	GROUP_MANAGED, /* of a garbage collector */
+	GROUP_OTHER,   /* anonymous memory of others than malloc */
 	GROUP_MAX_
 };
 
@@ -33,8 +34,9 @@ enum memory_verdict {
 	MEMORY_STACKS_GROW,
 	MEMORY_PAGE_CACHE, /* mapped files */
 	MEMORY_SHARED_GROWS,
-	MEMORY_OTHER_GROWS, /* whose it is is not known */
-	MEMORY_MIXED,	    /* nothing makes up half of it */
+	MEMORY_MANAGED_GROWS, /* objects of a language with a garbage collector */
+	MEMORY_OTHER_GROWS,   /* whose it is is not known */
+	MEMORY_MIXED,	      /* nothing makes up half of it */
 	MEMORY_VERDICT_MAX_
 };
 

@@ -123,6 +123,7 @@ static const struct {
 	[MEMORY_MODULE_DATA] = {"module_data", "data of modules"},
 	[MEMORY_SHARED] = {"shared", "shared memory"},
 	[MEMORY_CODE] = {"generated_code", "generated code"},
+	[MEMORY_MANAGED] = {"managed_heap", "garbage-collected heap"},
 	[MEMORY_NAMED] = {"named", "anonymous, named by the program"},
 	[MEMORY_ANONYMOUS] = {"anonymous", "anonymous, of unknown owner"},
 	[MEMORY_KERNEL] = {"kernel", "the kernel's own mappings"},
@@ -393,6 +394,9 @@ static int add_anonymous(struct splitting *splitting, size_t i, enum memory_part
 
 		part = stack == MEMORY_ANONYMOUS ? part : stack;
 	}
+	if ((part == MEMORY_ANONYMOUS || part == MEMORY_NAMED) &&
+	    managed_heap_has(&splitting->process->managed, &entry->mapping))
+		part = MEMORY_MANAGED;
 	if (part == MEMORY_NAMED)
 		return add_named(splitting->process, part, entry->mapping.path, &share);
 	add_share(&splitting->process->parts[part], &share);
@@ -412,6 +416,8 @@ static int add_mapping(struct splitting *splitting, size_t i)
 	case MEMORY_FILES:
 		return add_file(splitting->process, entry);
 	case MEMORY_SHARED:
+		if (managed_heap_has(&splitting->process->managed, &entry->mapping))
+			part = MEMORY_MANAGED;
 		return add_named(splitting->process, part, entry->mapping.path, &share);
 	case MEMORY_STACKS:
 		splitting->process->live_stacks++;
@@ -441,11 +447,21 @@ static void add_heap(struct splitting *splitting)
 	}
 }
 
+static void find_runtime(struct splitting *splitting)
+{
+	struct managed_search search = {0};
+
+	for (size_t i = 0; i < splitting->smaps.list.count; i++)
+		managed_search_add(&search, &splitting->smaps.list.items[i].mapping);
+	splitting->process->managed = managed_search_end(&search);
+}
+
 static int split(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;
 	int error = 0;
 
+	find_runtime(splitting);
 	for (size_t i = 0; !error && i < splitting->smaps.list.count; i++)
 		error = add_mapping(splitting, i);
 	if (error)

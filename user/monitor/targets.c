@@ -20,6 +20,7 @@
 #include "collect/watched.h"
 #include "monitor/session.h"
 #include "monitor/session_threads.h"
+#include "proc/managed_heap.h"
 #include "proc/process_list.h"
 
 /* What is said of a target that is attached to, and of one that is not. */
@@ -45,6 +46,20 @@ static void what_is_probed(const struct session *session, const struct tracked *
 		snprintf(text, 96, "%zu places in its thread library", tracked->threads.points);
 }
 
+/* What a collector runs is not malloc's: growth there shows in no report of ours. */
+static void log_managed_heap(pid_t pid)
+{
+	struct managed_heap heap;
+	char tool[MANAGED_TOOL_SIZE];
+
+	if (managed_heap_find(pid, &heap) || heap.runtime == MANAGED_NONE)
+		return;
+	log_info("PID %d has a %s: its garbage-collected heap is no part of what is shown, native "
+		 "memory is; for that heap, %s",
+		 pid, managed_runtime_name(heap.runtime),
+		 managed_runtime_tool(heap.runtime, pid, tool));
+}
+
 void targets_log_attached(const struct session *session, const struct tracked *tracked,
 			  const struct arrival *arrival)
 {
@@ -58,6 +73,8 @@ void targets_log_attached(const struct session *session, const struct tracked *t
 	what_is_probed(session, tracked, probed);
 	log_info("attached to PID %d: %s (%s)%s", tracked->probes.pid, probed,
 		 attach_method_name(session->target_config.features.method), gap);
+	if (session->tracks_heap)
+		log_managed_heap(tracked->probes.pid);
 }
 
 int targets_explain_nothing(const struct session *session, const struct tracked *tracked)

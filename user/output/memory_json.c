@@ -205,6 +205,21 @@ static void conclusion_json(struct json_writer *json, const struct memory_proces
 	json_close(json, '}');
 }
 
+static void managed_json(struct json_writer *json, const struct memory_process *process)
+{
+	char tool[MANAGED_TOOL_SIZE];
+
+	if (process->managed.runtime == MANAGED_NONE) {
+		json_put_null(json, "managed");
+		return;
+	}
+	json_open(json, "managed", '{');
+	json_put_string(json, "runtime", managed_runtime_key(process->managed.runtime));
+	json_put_string(json, "next",
+			managed_runtime_tool(process->managed.runtime, process->pid, tool));
+	json_close(json, '}');
+}
+
 static void process_json(struct json_writer *json, const struct memory_report *report,
 			 const struct memory_process *process)
 {
@@ -220,6 +235,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	parts_json(json, process);
 	allocator_json(json, process);
 	other_json(json, process);
+	managed_json(json, process);
 	json_put_string(json, "not_known", process->why);
 	stacks_json(json, process);
 	files_json(json, process);

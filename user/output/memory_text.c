@@ -175,6 +175,16 @@ static void items_write(FILE *out, const struct memory_report *report,
 	}
 }
 
+static void managed_write(FILE *out, const struct memory_process *process)
+{
+	char tool[MANAGED_TOOL_SIZE];
+
+	if (process->managed.runtime != MANAGED_NONE)
+		fprintf(out, "\t%s with a garbage-collected heap: %s\n",
+			managed_runtime_name(process->managed.runtime),
+			managed_runtime_tool(process->managed.runtime, process->pid, tool));
+}
+
 static void process_write(FILE *out, const struct memory_report *report,
 			  const struct memory_process *process)
 {
@@ -190,6 +200,7 @@ static void process_write(FILE *out, const struct memory_report *report,
 	difference_write(out, process);
 	allocator_write(out, process);
 	other_write(out, process);
+	managed_write(out, process);
 	if (process->why)
 		fprintf(out, "\tnot known: %s\n", process->why);
 	stacks_write(out, process);

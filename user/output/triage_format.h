@@ -26,6 +26,8 @@ char *output_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double
 
 /* Why a verdict is what it is, without a newline. */
 void output_triage_evidence_write(FILE *out, const struct growth *growth);
+/* Likewise, of an entry with a garbage collector: what its heap has to do with the growth. */
+void output_triage_managed_write(FILE *out, const struct triage_entry *entry);
 
 /* Of the growth in its window, what a site explains: what it allocated then and still holds. 0..1,
  * above 1 when the program reused memory that it had. */

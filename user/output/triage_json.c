@@ -10,6 +10,7 @@
 #include "output/output.h"
 #include "output/report_json.h"
 #include "output/triage_format.h"
+#include "triage/population.h"
 
 static void count_write(struct json_writer *json, const char *key, double count)
 {
@@ -56,6 +57,23 @@ static void growth_write(struct json_writer *json, const struct growth *growth)
 	json_close(json, '}');
 }
 
+/* Of a runtime with a garbage collector: what of the growth is its heap's. */
+static void managed_write(struct json_writer *json, const struct triage_entry *entry)
+{
+	const struct managed_growth *managed = entry->managed;
+	char tool[MANAGED_TOOL_SIZE];
+
+	json_open(json, "managed", '{');
+	json_put_string(json, "runtime", managed_runtime_key(managed->runtime));
+	json_put_number(json, "heap_bytes", managed->heap);
+	json_put_number(json, "anonymous_bytes", managed->all);
+	json_put_real(json, "since_s", managed->last_s - managed->first_s);
+	json_put_signed(json, "heap_growth_bytes", managed->heap_grown);
+	json_put_signed(json, "growth_bytes", managed->all_grown);
+	json_put_string(json, "next", managed_runtime_tool(managed->runtime, entry->pid, tool));
+	json_close(json, '}');
+}
+
 static void sites_write(struct json_writer *json, const struct triage_sites *sites)
 {
 	json_open(json, "escalation", '{');
@@ -96,6 +114,8 @@ static void entry_write(struct json_writer *json, const struct triage_entry *ent
 	count_write(json, "file_count", now[QUANTITY_FILES]);
 	count_write(json, "mapping_count", now[QUANTITY_MAPPING]);
 	growth_write(json, &entry->growth);
+	if (entry->managed)
+		managed_write(json, entry);
 	if (entry->sampled)
 		output_triage_samples_json(json, entry);
 	if (entry->sites)

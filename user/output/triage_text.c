@@ -11,6 +11,7 @@
 #include "output/output.h"
 #include "output/report_text.h"
 #include "output/triage_format.h"
+#include "triage/population.h"
 
 /* What the sites of an escalation explain. */
 
@@ -219,6 +220,31 @@ static void evidence_write(FILE *out, const struct style *style, const struct gr
 	fprintf(out, "%s\n", style->plain);
 }
 
+void output_triage_managed_write(FILE *out, const struct triage_entry *entry)
+{
+	const struct managed_growth *managed = entry->managed;
+	char tool[MANAGED_TOOL_SIZE], heap[16], all[16], span[16];
+
+	fprintf(out, "its %s ", managed_runtime_name(managed->runtime));
+	if (managed->last_s > managed->first_s)
+		fprintf(out, "has added %s to its garbage-collected heap in %s, of %s in all",
+			units_bytes(heap, (double)managed->heap_grown, "+"),
+			units_time(span, managed->last_s - managed->first_s),
+			units_bytes(all, (double)managed->all_grown, "+"));
+	else
+		fprintf(out, "has %s of %s in its garbage-collected heap",
+			units_bytes(heap, (double)managed->heap, ""),
+			units_bytes(all, (double)managed->all, ""));
+	fprintf(out, ": %s", managed_runtime_tool(managed->runtime, entry->pid, tool));
+}
+
+static void managed_write(FILE *out, const struct style *style, const struct triage_entry *entry)
+{
+	fprintf(out, "         %s", style->dim);
+	output_triage_managed_write(out, entry);
+	fprintf(out, "%s\n", style->plain);
+}
+
 static void entry_write(FILE *out, const struct triage_report *report,
 			const struct triage_entry *entry)
 {
@@ -253,6 +279,8 @@ static void entry_write(FILE *out, const struct triage_report *report,
 	fputc('\n', out);
 	if (early || trend_is_suspect(entry->growth.verdict))
 		evidence_write(out, style, &entry->growth);
+	if (entry->managed)
+		managed_write(out, style, entry);
 	if (entry->sampled)
 		output_triage_samples_write(out, report->colour, entry);
 	if (entry->sites)

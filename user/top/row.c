@@ -235,6 +235,10 @@ static int put_texts(struct top_row *row, const struct triage_entry *entry)
 		if (!out)
 			return -ENOMEM;
 		output_triage_evidence_write(out, &entry->growth);
+		if (entry->managed) {
+			fputs("; ", out);
+			output_triage_managed_write(out, entry);
+		}
 		fclose(out);
 	}
 	return row->name && row->place ? 0 : -ENOMEM;

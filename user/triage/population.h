@@ -4,12 +4,21 @@
 #define LEAKMON_TRIAGE_POPULATION_H
 
 #include "base/vec.h"
+#include "proc/managed_heap.h"
 #include "triage/growth.h"
 #include "triage/process_reading.h"
 
 struct group;	     /* triage/groups.h */
 struct triage_sites; /* triage/triage_report.h */
 struct triage_samples;
+
+/* Where a suspect with a garbage collector grows: filled by who reads its mappings. */
+struct managed_growth {
+	enum managed_runtime runtime;
+	double first_s, last_s; /* when it was looked at; last_s 0: never */
+	uint64_t heap, all;	/* at last: bytes of the collector's heap, and all anonymous */
+	int64_t heap_grown, all_grown; /* since first_s */
+};
 
 struct member {
 	struct process_reading reading;
@@ -21,6 +30,7 @@ struct member {
 	double escalated_s; /* negative: never */
 	const struct triage_sites *sites;     /* what that found; borrowed from the escalation */
 	const struct triage_samples *sampled; /* borrowed from the sampling */
+	struct managed_growth managed;
 };
 
 struct population {

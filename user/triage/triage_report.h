@@ -60,6 +60,8 @@ struct triage_samples {
 
 void triage_samples_free(struct triage_samples *samples);
 
+struct managed_growth; /* triage/population.h */
+
 struct triage_entry {
 	pid_t pid;			   /* 0: a container or cgroup */
 	const char *comm;		   /* untrusted; "" for a cgroup */
@@ -75,6 +77,8 @@ struct triage_entry {
 	size_t spark_count;
 	const struct triage_sites *sites;     /* NULL: not escalated */
 	const struct triage_samples *sampled; /* NULL: no suspect, or not asked for */
+	/* NULL: no suspect, or without a garbage collector */
+	const struct managed_growth *managed;
 };
 
 struct triage_entries {

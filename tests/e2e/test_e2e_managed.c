@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Heaps of garbage collectors, in real runtimes, against what these say of themselves: the sizes
+ * are theirs to the byte where they map by fixed steps (HotSpot's G1, Go), and growth is told apart
+ * from native memory. A runtime that is not installed skips its test.
+ */
+#include "retain_json.h"
+#include "shell.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define MIB (1024 * 1024)
+/* Of 96 MiB of objects, what does not find room in pages that were touched before. */
+#define GROWN (64 * MIB)
+#define SOURCES "tests/workloads/managed/"
+
+struct managed_case {
+	const char *runtime, *tool;
+	const char *program;
+	const char *argv[8];
+};
+
+static struct child *start(struct harness *harness, const struct managed_case *one)
+{
+	struct child *child;
+	char *line;
+
+	if (access(one->program, X_OK))
+		skip();
+	child = child_start(harness, one->program, one->argv, NULL);
+	line = child_line(harness, child, &child->out);
+	assert_int_equal(strncmp(line, "ready ", 6), 0);
+	free(line);
+	return child;
+}
+
+static json_t *memory_of(struct harness *harness, const struct child *target)
+{
+	return json_array_get(
+		json_object_get(report_of(harness, MONITOR(harness, "memory", "-p",
+							   target->pid_text, "--format", "json")),
+				"processes"),
+		0);
+}
+
+static json_int_t part_of(json_t *process, const char *part, const char *figure)
+{
+	return number_at(json_object_get(json_object_get(process, "parts"), part), figure);
+}
+
+/* All parts, and nothing left over. */
+static void expect_sums(json_t *process)
+{
+	assert_int_equal(number_at(process, "difference_bytes"), 0);
+}
+
+static void expect_named(const struct managed_case *one, json_t *process)
+{
+	json_t *managed = json_object_get(process, "managed");
+
+	assert_string_equal(text_at(managed, "runtime"), one->runtime);
+	assert_non_null(strstr(text_at(managed, "next"), one->tool));
+}
+
+/* A collector works when it likes: what both say must hold before and after. */
+static json_t *agreed_truth(struct harness *harness, struct child *target, json_t **process)
+{
+	for (int tries = 0; tries < 50; tries++) {
+		json_t *before = workload_ask(harness, target, "truth"), *after;
+
+		*process = memory_of(harness, target);
+		after = workload_ask(harness, target, "truth");
+		if (number_at(before, "mapped") == number_at(after, "mapped"))
+			return after;
+	}
+	fail_msg("its heap is never at rest");
+	return NULL;
+}
+
+/* What it had, and has once it has grown by 96 MiB of objects: in that heap, and nowhere else. */
+static json_t *grow(struct harness *harness, const struct managed_case *one, struct child *target)
+{
+	json_t *before = memory_of(harness, target), *after;
+	json_int_t grown, others;
+
+	expect_named(one, before);
+	expect_sums(before);
+	workload_do(harness, target, "grow");
+	after = memory_of(harness, target);
+	expect_sums(after);
+	grown = part_of(after, "managed_heap", "resident_bytes") -
+		part_of(before, "managed_heap", "resident_bytes");
+	others = number_at(after, "rss_bytes") - number_at(before, "rss_bytes") - grown;
+	assert_true(grown >= GROWN);
+	assert_true(others < grown / 2); /* code that is made, records of the collector */
+	return after;
+}
+
+static void the_heap_of_a_jvm_is_what_it_says_to_the_byte(void **state)
+{
+	static const struct managed_case jvm = {
+		"hotspot",
+		"GC.class_histogram",
+		"/usr/bin/java",
+		{"java", "-Xshare:off", "-XX:+UseG1GC", "-Xms64m", "-Xmx1g", SOURCES "Grow.java"}};
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness, &jvm);
+	json_t *after = grow(harness, &jvm, target);
+	json_t *truth = agreed_truth(harness, target, &after);
+
+	assert_int_equal(part_of(after, "managed_heap", "size_bytes"), number_at(truth, "mapped"));
+	assert_true(part_of(after, "managed_heap", "resident_bytes") <= number_at(truth, "mapped"));
+}
+
+/* What the kernel put right beside the reservation cannot be told from it. */
+static void without_compressed_pointers_it_is_found_as_well(void **state)
+{
+	static const struct managed_case jvm = {"hotspot",
+						"GC.class_histogram",
+						"/usr/bin/java",
+						{"java", "-Xshare:off", "-XX:+UseG1GC",
+						 "-XX:-UseCompressedOops", "-Xms64m", "-Xmx1g",
+						 SOURCES "Grow.java"}};
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness, &jvm);
+	json_t *after = grow(harness, &jvm, target);
+	json_t *truth = agreed_truth(harness, target, &after);
+	json_int_t size;
+
+	size = part_of(after, "managed_heap", "size_bytes");
+	assert_true(size >= number_at(truth, "mapped"));
+}
+
+/* A chunk more or less is mapped but not counted: its own records, and a heap that is read-only. */
+static void the_heap_of_node_is_what_v8_says(void **state)
+{
+	static const struct managed_case node = {
+		"v8", "heapsnapshot", "/usr/bin/node", {"node", SOURCES "grow.js"}};
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness, &node);
+	json_t *after = grow(harness, &node, target);
+	json_t *truth = agreed_truth(harness, target, &after);
+	json_int_t size = part_of(after, "managed_heap", "size_bytes");
+
+	assert_true(size > number_at(truth, "held"));
+	assert_true(llabs(size - number_at(truth, "mapped")) <= 2 * MIB);
+}
+
+static void the_heap_of_go_is_what_it_says_to_the_arena(void **state)
+{
+	static const char go[] = "/usr/lib/go-1.19/bin/go";
+	static struct managed_case api = {"go", "pprof", NULL, {"grow"}};
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	json_t *after, *truth;
+	char program[96];
+
+	if (access(go, X_OK))
+		skip();
+	snprintf(program, sizeof(program), "%s/grow", harness->directory);
+	free(shell(harness, 0,
+		   "HOME=%s GOCACHE=%s/go GOFLAGS=-mod=mod %s build -o %s " SOURCES "grow.go",
+		   harness->directory, harness->directory, go, program));
+	api.program = program;
+	target = start(harness, &api);
+	after = grow(harness, &api, target);
+	truth = agreed_truth(harness, target, &after);
+	assert_int_equal(part_of(after, "managed_heap", "size_bytes"), number_at(truth, "mapped"));
+}
+
+/* With an interval: where the growth lies, and what to look at it with. */
+static void growth_is_said_to_be_the_collectors(void **state)
+{
+	static const struct managed_case jvm = {
+		"hotspot",
+		"GC.class_histogram",
+		"/usr/bin/java",
+		{"java", "-XX:+UseG1GC", "-Xms256m", "-Xmx1g", SOURCES "Grow.java"}};
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness, &jvm), *monitor;
+	json_t *conclusion = NULL;
+	int reports = 0;
+
+	monitor = MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json", "0.5");
+	child_wait_text(harness, monitor, &monitor->err, "read 1 process");
+	workload_do(harness, target, "grow");
+	do {
+		assert_true(reports++ < 100);
+		conclusion = json_object_get(
+			json_array_get(
+				json_object_get(monitor_report(harness, monitor), "processes"), 0),
+			"conclusion");
+	} while (number_at(json_object_get(conclusion, "growth"), "managed") < GROWN);
+	assert_string_equal(text_at(conclusion, "verdict"), "managed");
+	assert_non_null(strstr(text_at(conclusion, "text"), "garbage-collected heap of the JVM"));
+	assert_non_null(strstr(text_at(conclusion, "text"), "GC.class_histogram"));
+	child_signal(monitor, SIGINT);
+	child_end(harness, monitor);
+}
+
+static void a_watch_says_that_it_shows_native_memory_only(void **state)
+{
+	static const struct managed_case node = {
+		"v8", "heapsnapshot", "/usr/bin/node", {"node", SOURCES "grow.js"}};
+	struct harness *harness = harness_bpf(state);
+	struct child *target = start(harness, &node);
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", target->pid_text, "3600");
+
+	child_wait_text(harness, monitor, &monitor->err,
+			"its garbage-collected heap is no part of what is shown");
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(the_heap_of_a_jvm_is_what_it_says_to_the_byte),
+		e2e_test(without_compressed_pointers_it_is_found_as_well),
+		e2e_test(the_heap_of_node_is_what_v8_says),
+		e2e_test(the_heap_of_go_is_what_it_says_to_the_arena),
+		e2e_test(growth_is_said_to_be_the_collectors),
+		e2e_test(a_watch_says_that_it_shows_native_memory_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
