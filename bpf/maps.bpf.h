@@ -217,6 +217,13 @@ struct unwind_step {
 #define UNWIND_FRESH 16
 #define UNWIND_PLACES 64
 
+struct stack_walk {
+	u32 first; /* position in the thread's trail */
+	u32 depth;
+	u32 end; /* enum lm_walk_end */
+	u64 hash;
+};
+
 /*
  * The latest walk of a thread, to be joined by the next: see unwind.bpf.h. Positions grow from the
  * leaf to the root; taken modulo the length of the arrays, they begin and end anywhere.
@@ -226,9 +233,11 @@ struct unwind_trail {
 	u32 epoch;
 	u32 at; /* where the walk is */
 	u32 fresh;
-	bool closed;		  /* the last frame is the root, by its row alone */
-	bool same;		  /* the frame at `at` is as it was, and what follows may be, too */
-	bool behind;		  /* the walk's registers are still those of a frame before `at` */
+	bool closed; /* the last frame is the root, by its row alone */
+	bool same;   /* the frame at `at` is as it was, and what follows may be, too */
+	bool whole;  /* with the same frames a walk ends as `latest` did */
+	bool behind; /* the walk's registers are still those of a frame before `at` */
+	struct stack_walk latest;
 	u8 places[UNWIND_PLACES]; /* by stack pointer: where its frame may be kept */
 	u64 fresh_frames[UNWIND_FRESH];
 	struct unwind_step fresh_steps[UNWIND_FRESH];

@@ -12,13 +12,6 @@
 
 #include "unwind_step.bpf.h"
 
-struct stack_walk {
-	u32 first; /* position in the thread's trail */
-	u32 depth;
-	u32 end; /* enum lm_walk_end */
-	u64 hash;
-};
-
 static __always_inline u64 unwind_hash(u64 hash, u64 address)
 {
 	hash = (hash ^ address) * 0x9E3779B97F4A7C15ull;
@@ -232,10 +225,12 @@ static __always_inline u32 window_choose(struct unwind_trail *trail, u32 left, u
 	return count;
 }
 
-/* Goes on through kept frames that still hold, some at once; false: the next one does not. */
-static __always_inline bool walk_kept(struct thread *thread, u32 left)
+/*
+ * Goes on through kept frames that still hold, some at once; false: the next one does not. They are
+ * counted, or are not if the whole stack may be as it was.
+ */
+static __always_inline bool walk_kept(struct thread *thread, u32 left, bool counts)
 {
-	struct unwind_state *state = &thread->walk;
 	struct unwind_trail *trail = &thread->trail;
 	u32 at = trail->at, count, i;
 	u64 base, span;
@@ -250,13 +245,52 @@ static __always_inline bool walk_kept(struct thread *thread, u32 left)
 		if (!frame_holds(trail, at + 1, base, span))
 			break;
 		at++;
-		frame_count(state, trail->frames[at & UNWIND_MASK]);
+		if (counts)
+			frame_count(&thread->walk, trail->frames[at & UNWIND_MASK]);
 	}
 	trail->at = at;
 	trail->same = i == count;
 	if (i)
 		trail->behind = true;
 	return i;
+}
+
+static __always_inline int walk_again(struct unwind_trail *trail, struct thread *thread)
+{
+	u32 left = trail->end - trail->at - 1;
+
+	return !left || !walk_kept(thread, left, false) || !trail->same;
+}
+
+static int walk_again_on(u32 i, struct unwind_loop *loop)
+{
+	(void)i;
+	return walk_again(&loop->thread->trail, loop->thread);
+}
+
+/* Counts what was not counted on the way. */
+static int count_kept(u32 i, struct unwind_loop *loop)
+{
+	struct unwind_trail *trail = &loop->thread->trail;
+
+	frame_count(&loop->thread->walk, trail->frames[(trail->first + i) & UNWIND_MASK]);
+	return 0;
+}
+
+/* Whether the whole stack is as it was. If not, the walk stands where it differs. */
+static __always_inline bool trail_repeats(struct unwind_loop *loop)
+{
+	struct thread *thread = loop->thread;
+	struct unwind_trail *trail = &thread->trail;
+
+	trail->at = trail->first;
+	trail->same = true;
+	if (!walk_again(trail, thread))
+		bpf_loop(LM_MAX_FRAMES, walk_again_on, loop, 0);
+	if (trail->same && trail->at + 1 == trail->end && trail->whole)
+		return true;
+	bpf_loop(trail->at - trail->first + 1, count_kept, loop, 0);
+	return false;
 }
 
 /* The registers of the frame at `at`. */
@@ -312,7 +346,7 @@ static int walk_on(u32 i, struct unwind_loop *loop)
 		state->end = LM_WALK_ROOT;
 		return 1;
 	}
-	if (trail->same && left && walk_kept(thread, left < room ? left : room))
+	if (trail->same && left && walk_kept(thread, left < room ? left : room, true))
 		return 0;
 	return walk_row(thread);
 }
@@ -355,18 +389,23 @@ static __always_inline struct stack_walk unwind_user(struct thread *thread)
 	struct unwind_loop loop = {.thread = thread};
 	struct stack_walk walk = {};
 
-	state->hash = thread->process * 0xff51afd7ed558ccdull;
-	state->depth = 0;
-	state->closed = false;
 	state->ended = false;
-	trail->fresh = 0;
 	trail->behind = false;
 	if (trail->epoch != state->epoch) {
 		trail->epoch = state->epoch;
 		trail->end = trail->first;
 	}
-	bpf_loop(UNWIND_FRESH + 1, walk_fresh, &loop, 0);
-	trail_settle(thread);
+	state->hash = thread->process * 0xff51afd7ed558ccdull;
+	state->depth = 0;
+	state->closed = false;
+	if (trail->end != trail->first && frame_is_kept(trail, trail->first, state)) {
+		if (trail_repeats(&loop))
+			return trail->latest;
+	} else {
+		trail->fresh = 0;
+		bpf_loop(UNWIND_FRESH + 1, walk_fresh, &loop, 0);
+		trail_settle(thread);
+	}
 	if (!state->ended)
 		bpf_loop(LM_MAX_FRAMES + 1, walk_on, &loop, 0);
 	trail->end = trail->at + 1;
@@ -375,6 +414,8 @@ static __always_inline struct stack_walk unwind_user(struct thread *thread)
 	walk.depth = state->depth;
 	walk.hash = state->hash;
 	walk.end = state->end;
+	trail->whole = trail->closed || walk.end == LM_WALK_TOO_DEEP;
+	trail->latest = walk;
 	if (walk.end == LM_WALK_NO_ROWS)
 		report_missing_rows(thread);
 	return walk;
