@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 #   make bench [BENCH='--quick' | BENCH='--only pairs']   what leakmon costs on this machine
+#   make bench-profile-first [FIRST='--runs 20']          how soon a profile has a leak first: a night
 #
 # Included by tests/tests.mk. Nothing is installed: what is missing is said.
 
@@ -45,3 +46,8 @@ bench:
 	@$(MAKE) --no-print-directory all $(B)/bench/bench $(BENCH_PROGRAMS:%=$(B)/bench/%) \
 		$(addprefix $(B)/workloads/,blocks sites leak grower brood)
 	@$(B)/bench/bench --json $(B)/bench/bench.json $(BENCH)
+
+.PHONY: bench-profile-first
+bench-profile-first:
+	@$(MAKE) --no-print-directory all $(B)/workloads/dripper $(B)/workloads/dripper_musl
+	@tests/bench/profile_first.py --json $(B)/bench-profile-first.json $(FIRST)

@@ -216,6 +216,20 @@ const struct figure_row figure_rows[FIGURE_MAX_] = {
 	[PROFILE_CPU] = {"profile_monitor_cpu_percent", "profile: leakmon itself, of a core", "%",
 			 2, .aim = 1},
 	[PROFILE_RSS] = {"profile_monitor_rss_mb", "profile: leakmon's memory", "MB", 1, .aim = 64},
+	[PROFILE_SQLITE_ALONE] = {"profile_sqlite_alone", "sqlite3, long: untraced", "1/s", 4,
+				  .aim = NO_AIM},
+	[PROFILE_SQLITE] = {"profile_sqlite", "sqlite3, long: leakmon profile", "1/s", 4,
+			    .aim = NO_AIM},
+	[PROFILE_SQLITE_RATIO] = {"profile_sqlite_ratio", "sqlite3 speed: profile / untraced", "x",
+				  3, .aim = NO_AIM, .over = PROFILE_SQLITE,
+				  .under = PROFILE_SQLITE_ALONE},
+	[PROFILE_PYTHON_ALONE] = {"profile_python_alone", "python3, long: untraced", "1/s", 4,
+				  .aim = NO_AIM},
+	[PROFILE_PYTHON] = {"profile_python", "python3, long: leakmon profile", "1/s", 4,
+			    .aim = NO_AIM},
+	[PROFILE_PYTHON_RATIO] = {"profile_python_ratio", "python3 speed: profile / untraced", "x",
+				  3, .aim = NO_AIM, .over = PROFILE_PYTHON,
+				  .under = PROFILE_PYTHON_ALONE},
 };
 
 void results_add(struct results *results, enum figure figure, double value)

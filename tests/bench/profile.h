@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What `leakmon profile` takes from programs: profile.c has redis-server, profile_programs.c the
+ * others. */
+#ifndef LEAKMON_BENCH_PROFILE_H
+#define LEAKMON_BENCH_PROFILE_H
+
+#include "bench.h"
+#include "child.h"
+
+/* Starts a profile of a process, and waits until it is attached. 0 or -errno. */
+int profile_start(struct child **monitor, pid_t pid, struct why *why);
+
+/* One repetition. 0 or -errno. */
+int profile_programs(struct bench *bench);
+
+#endif
