@@ -30,6 +30,7 @@ int section_sites(struct bench *bench);
 int section_idle(struct bench *bench);
 int section_triage(struct bench *bench);
 int section_sqlite(struct bench *bench);
+int section_crowd(struct bench *bench);
 int section_redis(struct bench *bench);
 int section_profile(struct bench *bench);
 int section_retain(struct bench *bench);

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-#   make bench [BENCH='--quick' | BENCH='--only pairs']   what leakmon costs on this machine
+#   make bench [BENCH='--quick' | BENCH='--only pairs,walk']   what leakmon costs on this machine
+#   make bench-speed [MEMLEAK_SOURCE=DIR]                 of it, what its speed is judged by
 #   make bench-profile-first [FIRST='--runs 20']          how soon a profile has a leak first: a night
 #
-# Included by tests/tests.mk. Nothing is installed: what is missing is said.
+# Included by tests/tests.mk. Nothing is installed: what is missing is said. MEMLEAK_SOURCE is a source
+# tree of bcc, whose memleak is built there and measured, too; without it, one that is installed is.
+
+# Against memleak, heaptrack and empty programs: some ten minutes.
+BENCH_SPEED := pairs,bystander,walk,lifecycle,sqlite,threads,crowd
 
 # The driver is a program of ours; what it measures keeps its frame pointers, like every workload.
 BENCH_PROGRAMS := pair depth maps_many store graph_many
@@ -13,13 +18,13 @@ $(B)/bench/bench: $(BENCH_SOURCES) $(wildcard tests/bench/*.h user/base/*.h)
 	$(call say,LD)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(BENCH_SOURCES) -o $@ -ljansson -lm
 
-$(B)/bench/pair: tests/bench/pair.c tests/workloads/workload.h
+$(B)/bench/pair: tests/bench/pair.c tests/bench/probed.h tests/workloads/workload.h
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@
 
 # Without frame pointers: the walk has nothing but .eh_frame, as in production.
-$(B)/bench/depth: tests/bench/depth.c tests/workloads/workload.h
+$(B)/bench/depth: tests/bench/depth.c tests/bench/probed.h tests/workloads/workload.h
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fomit-frame-pointer $< -o $@
@@ -40,12 +45,28 @@ $(B)/bench/store: tests/bench/store.c tests/unit/site_kinds.h $(filter-out $(B)/
 	$(call say,LD)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) -Itests $(filter-out %.h,$^) -o $@ $(LIBS)
 
-.PHONY: bench
+# Where it comes from is not ours: if it cannot be built, the benchmark goes without it.
+.PHONY: bench-memleak
+bench-memleak:
+ifdef MEMLEAK_SOURCE
+	@$(MAKE) --no-print-directory -C $(MEMLEAK_SOURCE)/libbpf-tools memleak BPFTOOL=$(BPFTOOL) \
+		USE_BLAZESYM=0 >$(B)/bench/memleak.log 2>&1 || \
+		echo "bench: memleak cannot be built; $(B)/bench/memleak.log says why"
+else
+	@echo 'bench: memleak is not built; MEMLEAK_SOURCE=DIR names a source tree of bcc'
+endif
+
+.PHONY: bench bench-speed
 bench:
 	@$(DEPS) --check bench
 	@$(MAKE) --no-print-directory all $(B)/bench/bench $(BENCH_PROGRAMS:%=$(B)/bench/%) \
 		$(addprefix $(B)/workloads/,blocks sites leak grower brood)
-	@$(B)/bench/bench --json $(B)/bench/bench.json $(BENCH)
+	@$(MAKE) --no-print-directory bench-memleak
+	@$(if $(MEMLEAK_SOURCE),LEAKMON_BENCH_MEMLEAK=$(MEMLEAK_SOURCE)/libbpf-tools/memleak) \
+		$(B)/bench/bench --json $(B)/bench/bench.json $(BENCH)
+
+bench-speed:
+	@$(MAKE) --no-print-directory bench BENCH='--only $(BENCH_SPEED) $(BENCH)'
 
 .PHONY: bench-profile-first
 bench-profile-first:

@@ -5,10 +5,11 @@
  *
  *   same      from one and the same place each time: the previous walk can be used again
  *   changing  from two places in turn
+ *   probed    see probed.h
  */
 #include <time.h>
 
-#include "../workloads/workload.h"
+#include "probed.h"
 
 #define BATCH 1000
 /* Between main()'s caller and the recursion, and from its end to malloc: see `frames`. */
@@ -98,6 +99,7 @@ int main(int argc, char **argv)
 	static const struct command commands[] = {
 		{.name = "same", .run = same, .silent = true},
 		{.name = "changing", .run = changing, .silent = true},
+		{.name = "probed", .run = probed, .silent = true},
 		{.name = "go", .run = go},
 	};
 	uint64_t frames;

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "bench.h"
 #include "monitor.h"
+#include "peer.h"
 
 #define TARGET_PROGRAM "build/bench/pair"
 
@@ -76,18 +77,94 @@ static int launch_run(struct bench *bench)
 	return child_end(monitor);
 }
 
+static int start_end_run(struct bench *bench)
+{
+	_cleanup_(child_cleanup) struct child *monitor = NULL;
+	int error = child_start(&monitor,
+				ARGUMENTS(monitor_program(), "--format=json", "3600", "--", "true"),
+				&bench->results.why);
+
+	if (!error)
+		error = child_end(monitor);
+	if (!error)
+		results_add(&bench->results, START_END, ms_since(monitor->started_ns));
+	return error;
+}
+
+/* As it is without options: by whatever this kernel has. */
+static int usual_run(struct bench *bench)
+{
+	_cleanup_(child_cleanup) struct child *target = NULL, *monitor = NULL;
+	struct why *why = &bench->results.why;
+	pid_t pid;
+	int error = workload_start(&target, ARGUMENTS(TARGET_PROGRAM), &pid, why);
+	double attach_ms;
+	int64_t stop_ns;
+
+	if (!error)
+		error = monitor_start(&monitor, pid, NULL, "3600", why);
+	if (error)
+		return error;
+	attach_ms = ms_since(monitor->started_ns);
+	stop_ns = now_ns();
+	error = monitor_stop(monitor);
+	if (error)
+		return error;
+	results_add(&bench->results, ATTACH, attach_ms);
+	results_add(&bench->results, EXIT, ms_since(stop_ns));
+	return 0;
+}
+
+static int memleak_run(struct bench *bench)
+{
+	_cleanup_(child_cleanup) struct child *target = NULL, *peer = NULL;
+	struct why *why = &bench->results.why;
+	pid_t pid;
+	int error = workload_start(&target, ARGUMENTS(TARGET_PROGRAM), &pid, why);
+	double attach_ms;
+	int64_t stop_ns;
+
+	if (!error)
+		error = memleak_start(&peer, target, pid, why);
+	if (error)
+		return error;
+	attach_ms = ms_since(peer->started_ns);
+	stop_ns = now_ns();
+	if (kill(peer->pid, SIGTERM))
+		return child_fail(peer, -errno, "was gone already");
+	error = child_end(peer);
+	if (error && error != -EPROTO) /* however it ends */
+		return error;
+	results_add(&bench->results, MEMLEAK_ATTACH, attach_ms);
+	results_add(&bench->results, MEMLEAK_EXIT, ms_since(stop_ns));
+	return 0;
+}
+
+static const struct {
+	enum figure first, last;
+	int (*run)(struct bench *bench);
+} runs[] = {
+	{START_END, START_END, start_end_run},
+	{ATTACH, EXIT, usual_run},
+	{MEMLEAK_ATTACH, MEMLEAK_EXIT, memleak_run},
+	{LAUNCH, LAUNCH, launch_run},
+};
+
 static int ways_run(struct bench *bench)
 {
 	struct results *results = &bench->results;
 	int error = 0;
 
+	for (size_t i = 0; i < ARRAY_SIZE(runs) && !error; i++) {
+		if (!results->figures[runs[i].last].why.text[0])
+			error = results_settle(results, runs[i].first, runs[i].last,
+					       runs[i].run(bench));
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(ways) && !error; i++) {
 		if (!results->figures[ways[i].detach].why.text[0])
 			error = results_settle(results, ways[i].attach, ways[i].detach,
 					       way_run(bench, &ways[i]));
 	}
-	if (!error && !results->figures[LAUNCH].why.text[0])
-		error = results_settle(results, LAUNCH, LAUNCH, launch_run(bench));
 	return error;
 }
 

@@ -14,11 +14,10 @@
 #include <sched.h>
 #include <time.h>
 
-#include "../workloads/workload.h"
+#include "probed.h"
 
 #define BATCH 1000
 #define THREAD_BATCH 50
-#define BREAKPOINT 0xcc
 
 static struct truth truth;
 static uint64_t budget_ns;
@@ -76,16 +75,6 @@ static void measure(void)
 	run(&elapsed);
 	count = run(&elapsed);
 	say("%lu %lu\n", count, elapsed);
-}
-
-static bool has_breakpoint(uintptr_t function)
-{
-	return *(volatile const unsigned char *)function == BREAKPOINT;
-}
-
-static void probed(void)
-{
-	say("%d\n", has_breakpoint((uintptr_t)malloc) + has_breakpoint((uintptr_t)free));
 }
 
 /* One CPU, always the same, so that repetitions compare. */

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "bench.h"
 #include "monitor.h"
+#include "peer.h"
 
 #define SCRIPT ".read tests/bench/sqlite.sql"
 #define SQLITE "sqlite3", "-batch", "-init", "/dev/null", ":memory:", SCRIPT
@@ -67,13 +68,67 @@ static int run_heaptrack(struct bench *bench, double *seconds)
 	return error ? error : run_to_end(child, seconds);
 }
 
+/* The script alone: sqlite3 stands already, and so does who watches it. */
+static int run_script(struct child *child, double *seconds)
+{
+	int64_t start_ns = now_ns();
+	int error;
+
+	if (dprintf(child->in, SCRIPT "\n.print done\n") < 0)
+		return child_fail(child, -EPIPE, "takes no more commands");
+	error = child_line(child, &child->out, "done", NULL, NULL);
+	if (!error)
+		*seconds = (double)(now_ns() - start_ns) / 1e9;
+	return error;
+}
+
+static int sqlite_start(struct child **child, struct why *why)
+{
+	int error = child_start(
+		child, ARGUMENTS("sqlite3", "-batch", "-init", "/dev/null", ":memory:"), why);
+
+	if (!error && dprintf((*child)->in, ".print ready\n") < 0)
+		error = child_fail(*child, -EPIPE, "takes no commands");
+	return error ? error : child_line(*child, &(*child)->out, "ready", NULL, NULL);
+}
+
+static int run_alone(struct bench *bench, double *seconds)
+{
+	_cleanup_(child_cleanup) struct child *child = NULL;
+	int error = sqlite_start(&child, &bench->results.why);
+
+	return error ? error : run_script(child, seconds);
+}
+
+static int run_attached(struct bench *bench, double *seconds)
+{
+	_cleanup_(child_cleanup) struct child *child = NULL, *monitor = NULL;
+	int error = sqlite_start(&child, &bench->results.why);
+
+	if (!error)
+		error = monitor_start(&monitor, child->pid, NULL, "3600", &bench->results.why);
+	if (!error)
+		error = run_script(child, seconds);
+	return error ? error : monitor_stop(monitor);
+}
+
+static int run_memleak(struct bench *bench, double *seconds)
+{
+	_cleanup_(child_cleanup) struct child *child = NULL, *peer = NULL;
+	int error = sqlite_start(&child, &bench->results.why);
+
+	if (!error)
+		error = memleak_start(&peer, NULL, child->pid, &bench->results.why);
+	return error ? error : run_script(child, seconds);
+}
+
 static const struct {
 	enum figure figure;
 	int (*run)(struct bench *bench, double *seconds);
 } modes[] = {
-	{SQLITE_UNTRACED, run_untraced},
-	{SQLITE_LEAKMON, run_leakmon},
-	{SQLITE_HEAPTRACK, run_heaptrack},
+	{SQLITE_SCRIPT, run_alone},    {SQLITE_ATTACHED, run_attached},
+	{SQLITE_MEMLEAK, run_memleak}, {SQLITE_UNTRACED, run_untraced},
+	{SQLITE_LEAKMON, run_leakmon}, {SQLITE_HEAPTRACK, run_heaptrack},
 };
 
 static int mode_run(struct bench *bench, size_t mode)

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "bench.h"
 #include "monitor.h"
+#include "peer.h"
 
 #define DEPTH_PROGRAM "build/bench/depth"
 #define FRAMES "20"
@@ -35,6 +36,46 @@ static int depth_time(struct bench *bench, const char *frames, const char *optio
 		return child_fail(target, -EPROTO, "did not answer with two numbers");
 	*ns = (double)elapsed_ns / (double)pairs;
 	return monitor_stop(monitor);
+}
+
+static int memleak_time(struct bench *bench, const char *command, double *ns)
+{
+	_cleanup_(child_cleanup) struct child *target = NULL, *peer = NULL;
+	struct why *why = &bench->results.why;
+	unsigned long pairs, elapsed_ns;
+	char *answer;
+	pid_t pid;
+	int error = workload_start(&target, ARGUMENTS(DEPTH_PROGRAM, bench->pair_ms, FRAMES), &pid,
+				   why);
+
+	if (!error)
+		error = memleak_start(&peer, target, pid, why);
+	if (!error)
+		error = child_ask(target, command, &answer);
+	if (error)
+		return error;
+	if (sscanf(answer, "%lu %lu", &pairs, &elapsed_ns) != 2)
+		return child_fail(target, -EPROTO, "did not answer with two numbers");
+	*ns = (double)elapsed_ns / (double)pairs;
+	return 0;
+}
+
+static int memleak_run(struct bench *bench)
+{
+	struct results *results = &bench->results;
+	double same_ns, changing_ns;
+	int error;
+
+	if (results->figures[DEPTH_MEMLEAK].why.text[0])
+		return 0;
+	error = memleak_time(bench, "same", &same_ns);
+	if (!error)
+		error = memleak_time(bench, "changing", &changing_ns);
+	if (!error) {
+		results_add(results, DEPTH_MEMLEAK, same_ns);
+		results_add(results, DEPTH_MEMLEAK_CHANGING, changing_ns);
+	}
+	return results_settle(results, DEPTH_MEMLEAK, DEPTH_MEMLEAK_CHANGING, error);
 }
 
 /* One allocation of each pair walks: the difference between two depths is all walk. */
@@ -68,7 +109,7 @@ static int walk_run(struct bench *bench)
 	results_add(&bench->results, DEPTH_FLOOR, floor_ns);
 	results_add(&bench->results, DEPTH_TRACKED, same_ns);
 	results_add(&bench->results, DEPTH_CHANGING, changing_ns);
-	return 0;
+	return memleak_run(bench);
 }
 
 int section_walk(struct bench *bench)
