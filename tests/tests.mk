@@ -21,7 +21,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static)
 
-.PHONY: test unit e2e truth test-vm
+.PHONY: test unit e2e truth test-vm corpora clean-runs
 
 test: deps
 	@$(MAKE) --no-print-directory unit e2e fuzz
@@ -36,6 +36,22 @@ $(B)/consumers/packages: scripts/consumers.sh
 
 e2e: $(B)/has-test all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS) $(B)/truth/backtrace_preload.so $(B)/truth/counting_preload.so
 	@scripts/run_tests.sh $(E2E_TESTS)
+
+# Other projects' suites, from source trees of theirs that are given:
+#   make corpora LSAN_TESTS=…/compiler-rt/test/lsan/TestCases MEMCHECK_TESTS=…/valgrind/memcheck/tests
+# and programs of this machine that lose nothing, so many times: make clean-runs RUNS=1000
+$(B)/corpora/stop_at_exit.so: tests/corpora/stop_at_exit.c
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) -O1 -Wall -Wextra -shared -fPIC $< -o $@
+
+corpora: all $(B)/corpora/stop_at_exit.so
+	$(if $(LSAN_TESTS),@tests/corpora/corpora.py lsan $(LSAN_TESTS))
+	$(if $(MEMCHECK_TESTS),@tests/corpora/corpora.py memcheck $(MEMCHECK_TESTS))
+
+RUNS ?= 1000
+clean-runs: all
+	@tests/corpora/corpora.py clean $(RUNS)
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \

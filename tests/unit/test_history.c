@@ -177,6 +177,36 @@ static void sites_beyond_the_limit_are_counted_and_the_empty_ones_give_way(void 
 	assert_int_equal(history_point_at(&find(&course, 1, 5)->series, 0).bytes, 100);
 }
 
+static size_t room_of_points(const struct history *history)
+{
+	size_t sum = history->times.capacity * sizeof(*history->times.items);
+
+	for (size_t i = 0; i < history->sites.count; i++)
+		sum += history->sites.items[i].series.points.capacity *
+		       sizeof(*history->sites.items[i].series.points.items);
+	return sum;
+}
+
+/* A watch grows while it remembers more and more: for 240 snapshots, and no longer. */
+static void a_history_grows_for_240_snapshots_and_no_longer(void **state)
+{
+	_cleanup_(course_free) struct course course = {0};
+	size_t room = 0;
+
+	(void)state;
+	for (size_t i = 1; i <= 2000; i++) {
+		for (uint32_t site = 1; site <= 20; site++)
+			hold(&course, 1, site, i);
+		tick(&course, NULL);
+		if (i == 240)
+			room = room_of_points(&course.history);
+		else if (i > 240)
+			assert_int_equal(room_of_points(&course.history), room);
+	}
+	assert_int_equal(room, 256 * sizeof(struct history_time) +
+				       20 * 256 * sizeof(struct history_point));
+}
+
 static void a_storm_of_processes_does_not_fill_the_history(void **state)
 {
 	_cleanup_(course_free) struct course course = {.history.limits.max_sites = 50};
@@ -271,6 +301,7 @@ int main(void)
 		cmocka_unit_test(points_follow_the_snapshots),
 		cmocka_unit_test(thinning_keeps_the_whole_time_and_the_exact_integral),
 		cmocka_unit_test(labels_alone_cannot_fill_the_history),
+		cmocka_unit_test(a_history_grows_for_240_snapshots_and_no_longer),
 		cmocka_unit_test(sites_beyond_the_limit_are_counted_and_the_empty_ones_give_way),
 		cmocka_unit_test(a_storm_of_processes_does_not_fill_the_history),
 		cmocka_unit_test(a_sparkline_shows_peaks_and_never_nothing_for_something),

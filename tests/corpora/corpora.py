@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""leakmon's census on programs of other projects' test suites, beside those projects' own verdicts.
+
+	corpora.py lsan DIRECTORY      LeakSanitizer's TestCases (compiler-rt/test/lsan/TestCases)
+	corpora.py memcheck DIRECTORY  valgrind's memcheck/tests
+	corpora.py clean RUNS          programs of this machine that lose nothing: nobody may be accused
+
+Each program is stopped where a leak detector looks: when main() has returned, or where it asks for a
+check itself. Nothing is fetched: the sources are given. What does not build or run here is left out,
+and counted. One line a case, the sums last.
+"""
+import json
+import os
+import re
+import select
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+
+LEAKMON = os.environ.get('LEAKMON_PROGRAM', 'build/leakmon')
+PRELOAD = os.path.abspath(os.environ.get('LEAKMON_STOP_AT_EXIT', 'build/corpora/stop_at_exit.so'))
+SAYS, WAITS = 198, 199
+LIMIT_S = 20
+
+
+class Case:
+	"""What is to be run, and what is known of it: lost, held, or None."""
+
+	def __init__(self, name, program, arguments=(), expected=None, stdin=None):
+		self.name, self.program, self.arguments = name, program, list(arguments)
+		self.expected, self.stdin = expected, stdin
+
+
+def run(command, limit=LIMIT_S, **more):
+	try:
+		return subprocess.run(command, capture_output=True, timeout=limit, **more)
+	except (subprocess.TimeoutExpired, OSError):
+		return None
+
+
+def census_of(pid):
+	"""Blocks and bytes that nothing leads to, and blocks that only dead words lead to."""
+	got = run([LEAKMON, 'retain', '--census', '-p', str(pid), '--format', 'json'], 60)
+	if not got or got.returncode:
+		return None
+	totals = json.loads(got.stdout)['totals']
+	return {'blocks': totals['unreachable']['blocks'], 'bytes': totals['unreachable']['bytes'],
+		'stale': totals['stale']['blocks'], 'passing': totals['passing']['blocks']}
+
+
+def census_at_exit(case):
+	"""The census when the program has come to where it stops; None: it never did."""
+	said, says = os.pipe()
+	waits, go = os.pipe()
+
+	def prepare():
+		os.dup2(says, SAYS)
+		os.dup2(waits, WAITS)
+
+	environment = dict(os.environ, LD_PRELOAD=PRELOAD)
+	with open(case.stdin or os.devnull) as stdin:
+		child = subprocess.Popen([case.program] + case.arguments, stdin=stdin,
+					 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+					 env=environment, preexec_fn=prepare,
+					 close_fds=False, start_new_session=True)
+	os.close(says)
+	os.close(waits)
+	result = None
+	try:
+		ready, _, _ = select.select([said], [], [], LIMIT_S)
+		if ready:
+			stopped = int.from_bytes(os.read(said, 4), sys.byteorder)
+			result = census_of(stopped) if stopped else None
+	finally:
+		os.close(go)
+		os.close(said)
+		try:
+			os.killpg(child.pid, signal.SIGKILL)
+		except ProcessLookupError:
+			pass
+		child.wait()
+	return result
+
+
+# LeakSanitizer's cases
+
+def lsan_lines(path):
+	"""(arguments, whether it must fail, options) of the RUN lines that run the program."""
+	base = ''
+	for line in re.findall(r'RUN:\s*(.*)', open(path, errors='replace').read()):
+		named = re.match(r'LSAN_BASE="([^"]*)"', line)
+		base = named.group(1) if named else base
+		found = re.search(r'(not\s+)?%run\s+%t\b([^|&>2]*)', line)
+		if found:
+			yield tuple(found.group(2).split()), bool(found.group(1)), line.replace('$LSAN_BASE', base)
+
+
+# Programs that tell LeakSanitizer to keep silent lose what they lose all the same.
+SILENCED = r'__lsan_is_turned_off|__lsan_disable|ScopedDisabler|__lsan_default_suppressions|__lsan_ignore'
+
+
+def lsan_expected(lines, arguments, source):
+	"""Lost if every run fails, held if one passes; not by runs that look at no roots, or are told
+	to keep silent."""
+	silenced = re.search(SILENCED, open(source, errors='replace').read())
+	words = set()
+	for mine, fails, options in lines:
+		if mine != arguments or re.search(r'leak_check_at_exit=0|detect_leaks=0|suppress', options):
+			continue
+		if silenced and not fails:
+			continue
+		if fails and re.search(r'use_(globals|tls)=0', options):
+			continue
+		words.add('lost' if fails else 'held')
+	return None if not words else 'held' if 'held' in words else 'lost'
+
+
+def lsan_build(source, work, include, sanitized):
+	compiler = 'clang++' if source.endswith('pp') else 'clang'
+	program = os.path.join(work, os.path.basename(source) + ('.lsan' if sanitized else ''))
+	command = [compiler, '-g', '-O0', '-w', '-pthread', source, '-o', program, '-ldl']
+	command += ['-I' + directory for directory in include]
+	command += ['-fsanitize=leak'] if sanitized else [PRELOAD]
+	built = run(command, 60)
+	return program if built and built.returncode == 0 else None
+
+
+def lsan_verdict(program, arguments):
+	"""Objects that LeakSanitizer reports with its default options; None: it did not run."""
+	got = run([program] + list(arguments), env=dict(os.environ, LSAN_OPTIONS='exitcode=23'))
+	if not got:
+		return None
+	text = (got.stderr + got.stdout).decode(errors='replace')
+	return sum(int(n) for n in re.findall(r'leak of \d+ byte\(s\) in (\d+) object', text))
+
+
+def lsan(directory, work):
+	above = os.path.abspath(os.path.join(directory, '..', '..', '..', 'include'))
+	include = [above, os.path.abspath(os.path.join(directory, '..', '..'))]
+	right = dead = theirs = known = left_out = 0
+
+	for folder in ('', 'Linux'):
+		for name in sorted(os.listdir(os.path.join(directory, folder))):
+			source = os.path.join(directory, folder, name)
+			if not name.endswith(('.c', '.cpp')):
+				continue
+			lines = list(lsan_lines(source))
+			plain = lsan_build(source, work, include, False)
+			sanitized = lsan_build(source, work, include, True)
+			for arguments in dict.fromkeys(mine for mine, _, _ in lines):
+				case = Case(' '.join((name,) + arguments), plain, arguments,
+					    lsan_expected(lines, arguments, source))
+				ours = census_at_exit(case) if plain else None
+				if ours is None or case.expected is None:
+					left_out += 1
+					print(f'{case.name:50} left out: '
+					      f'{"truth not known" if ours else "does not build or stop here"}')
+					continue
+				their = lsan_verdict(sanitized, arguments) if sanitized else None
+				verdict = 'lost' if ours['blocks'] else 'held'
+				known += 1
+				right += verdict == case.expected
+				dead += verdict != case.expected and case.expected == 'lost' and ours['stale'] > 0
+				theirs += their is not None and ('lost' if their else 'held') == case.expected
+				print(f'{case.name:50} {case.expected:5} leakmon {verdict:5} '
+				      f'{ours["blocks"]:5} blocks (+{ours["stale"]} by dead words only, '
+				      f'{ours["passing"]} by stacks only), LeakSanitizer {their} objects'
+				      f'{"" if verdict == case.expected else "  WRONG"}', flush=True)
+	print(f'{known} cases, {left_out} left out: leakmon right in {right} (and in {dead} more '
+	      f'it says that only dead words lead there), LeakSanitizer in {theirs}')
+
+
+# memcheck's cases
+
+def memcheck_cases(directory):
+	for name in sorted(os.listdir(directory)):
+		if not name.endswith('.vgtest'):
+			continue
+		lines = dict(re.findall(r'^\s*([a-z]+):\s*(.*?)\s*$', open(os.path.join(directory, name)).read(), re.M))
+		if 'prog' in lines:
+			yield name[:-7], lines['prog'], shlex.split(lines.get('args', ''))
+
+
+def memcheck_build(directory, program, work):
+	include = ['-I' + directory, '-I' + os.path.join(directory, '..'), '-I' + os.path.join(directory, '..', '..'),
+		   '-I' + os.path.join(directory, '..', '..', 'include'), '-I/usr/include/valgrind', '-I/usr/include']
+	for ending, compiler in (('.c', 'gcc'), ('.cpp', 'g++'), ('.cc', 'g++')):
+		source = os.path.join(directory, program + ending)
+		if os.path.exists(source):
+			built = run([compiler, '-g', '-O0', '-w', '-fno-builtin', '-pthread', source, '-o',
+				     os.path.join(work, program), '-lm', '-ldl'] + include, 60)
+			return os.path.join(work, program) if built and built.returncode == 0 else None
+	return None
+
+
+def memcheck_verdict(program, arguments):
+	"""Blocks and bytes lost, directly or not, and possibly; None: it did not run to its end."""
+	got = run(['valgrind', '--leak-check=full', program] + arguments, 60)
+	text = got.stderr.decode(errors='replace') if got else ''
+	if 'All heap blocks were freed' in text:
+		return 0, 0
+	found = re.findall(r'(?:definitely|indirectly) lost: ([\d,]+) bytes in ([\d,]+) blocks', text)
+	if len(found) < 2:
+		return None
+	return (sum(int(blocks.replace(',', '')) for _, blocks in found),
+		sum(int(octets.replace(',', '')) for octets, _ in found))
+
+
+def memcheck(directory, work):
+	same = word = known = left_out = 0
+	seen = set()
+
+	for name, program, arguments in memcheck_cases(directory):
+		if (program, tuple(arguments)) in seen:
+			continue
+		seen.add((program, tuple(arguments)))
+		built = memcheck_build(directory, program, work)
+		their = memcheck_verdict(built, arguments) if built else None
+		ours = census_at_exit(Case(name, built, arguments)) if their else None
+		if ours is None:
+			left_out += 1
+			continue
+		known += 1
+		same += ours['blocks'] == their[0]
+		word += bool(ours['blocks']) == bool(their[0])
+		print(f'{name:32} memcheck {their[0]:6} blocks lost, leakmon {ours["blocks"]:6} '
+		      f'(+{ours["stale"]} by dead words only, {ours["passing"]} by stacks only)'
+		      f'{"" if bool(ours["blocks"]) == bool(their[0]) else "  DIFFERS"}', flush=True)
+	print(f'{known} cases, {left_out} left out (do not build, or do not end, here): the same word in '
+	      f'{word}, the same number of blocks in {same}')
+
+
+# Programs that lose nothing
+
+CLEAN = (
+	('sleep', '60'), ('cat',), ('tail', '-f', '/dev/null'), ('sh', '-c', 'read line'),
+	('bash', '-c', 'read line'), ('python3', '-c', 'input()'), ('perl', '-e', '<STDIN>'),
+	('sqlite3',), ('awk', '{print}'), ('sort',), ('grep', '-E', 'x+'), ('gdb', '-q'), ('bc',), ('dd',),
+)
+
+
+def clean(runs):
+	"""Each is looked at while it waits, for what it says or for time to pass."""
+	accused = looked = 0
+
+	for i in range(runs):
+		command = CLEAN[i % len(CLEAN)]
+		try:
+			child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+						 stderr=subprocess.DEVNULL)
+		except OSError:
+			continue
+		try:
+			child.wait(0.3)
+		except subprocess.TimeoutExpired:
+			pass
+		ours = census_of(child.pid)
+		child.kill()
+		child.wait()
+		if ours is None:
+			continue
+		looked += 1
+		if ours['blocks']:
+			accused += 1
+			print(f'run {i}: {" ".join(command)}: {ours["blocks"]} blocks, {ours["bytes"]} bytes',
+			      flush=True)
+	print(f'{looked} runs of {len(CLEAN)} programs: {accused} accused')
+	return accused
+
+
+def main():
+	if len(sys.argv) != 3 or sys.argv[1] not in ('lsan', 'memcheck', 'clean'):
+		sys.exit(__doc__)
+	if sys.argv[1] == 'clean':
+		sys.exit(1 if clean(int(sys.argv[2])) else 0)
+	with tempfile.TemporaryDirectory() as work:
+		{'lsan': lsan, 'memcheck': memcheck}[sys.argv[1]](sys.argv[2], work)
+
+
+main()
