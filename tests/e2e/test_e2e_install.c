@@ -34,6 +34,7 @@ static void everything_is_installed_where_it_belongs(void **state)
 			    "644 usr/share/leakmon/schema/diff.schema.json\n"
 			    "644 usr/share/leakmon/schema/memory.schema.json\n"
 			    "644 usr/share/leakmon/schema/profile.schema.json\n"
+			    "644 usr/share/leakmon/schema/profile_diff.schema.json\n"
 			    "644 usr/share/leakmon/schema/report.schema.json\n"
 			    "644 usr/share/leakmon/schema/retain.schema.json\n"
 			    "644 usr/share/leakmon/schema/retain_diff.schema.json\n"

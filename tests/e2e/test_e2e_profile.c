@@ -174,7 +174,7 @@ static void contents_that_all_blocks_share_prove_nothing(void **state)
 	monitor_stop(harness, monitor);
 }
 
-static void expect_schema(struct harness *harness, json_t *report)
+static void expect_schema_of(struct harness *harness, json_t *report, const char *schema)
 {
 	char path[64], command[256];
 	struct child *check;
@@ -182,9 +182,57 @@ static void expect_schema(struct harness *harness, json_t *report)
 	snprintf(path, sizeof(path), "%s/one.json", harness->directory);
 	assert_int_equal(json_dump_file(report, path, 0), 0);
 	snprintf(command, sizeof(command),
-		 "python3 -W ignore -m jsonschema -i %s user/schema/profile.schema.json", path);
+		 "python3 -W ignore -m jsonschema -i %s user/schema/%s.schema.json", path, schema);
 	check = child_start(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
 	assert_int_equal(child_end(harness, check), 0);
+}
+
+static void expect_schema(struct harness *harness, json_t *report)
+{
+	expect_schema_of(harness, report, "profile");
+}
+
+/* What a command prints about a recording. */
+static json_t *shown(struct harness *harness, const char *command, const char *path, const char *at)
+{
+	struct child *child = at ? MONITOR(harness, command, path, "--format", "json", "--at", at)
+				 : MONITOR(harness, command, path, "--format", "json");
+	json_t *report = monitor_report(harness, child);
+
+	assert_int_equal(child_end(harness, child), 0);
+	return report;
+}
+
+static void profiles_are_recorded_shown_and_compared(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = dripper_start(harness, "dripper", NULL, NULL), *monitor;
+	pid_t pid = workload->pid;
+	json_t *first, *last, *changes, *change;
+	char path[64];
+	size_t i;
+
+	snprintf(path, sizeof(path), "%s/run.lkm", harness->directory);
+	monitor = MONITOR(harness, "record", "--profile", "-p", workload->pid_text, "-o", path,
+			  "--overhead", "20%", "3", "4");
+	child_wait_text(harness, monitor, &monitor->err, "holds 4 profiles");
+	assert_int_equal(child_end(harness, monitor), 0);
+	rate_of(harness, workload);
+	first = shown(harness, "report", path, "1");
+	last = shown(harness, "report", path, NULL);
+	expect_schema(harness, last);
+	assert_int_equal(number_at(first, "sequence"), 1);
+	assert_int_equal(number_at(last, "sequence"), 4);
+	assert_true(number_at(last, "windows") > number_at(first, "windows"));
+	assert_int_not_equal(rank_of(process_of(last, pid), "drip"), SIZE_MAX);
+	last = shown(harness, "diff", path, NULL);
+	expect_schema_of(harness, last, "profile_diff");
+	changes = json_object_get(last, "changes");
+	json_array_foreach(changes, i, change)
+	{
+		assert_int_equal(number_at(change, "pid"), pid);
+	}
+	assert_true(json_array_size(changes) >= 3);
 }
 
 /* What is spent is within the limit, but for one window; the reports are what the schema says. */
@@ -364,6 +412,7 @@ int main(void)
 		e2e_test(a_leak_is_the_first_site_with_mimalloc),
 		e2e_test(contents_that_all_blocks_share_prove_nothing),
 		e2e_test(the_target_loses_no_more_than_it_may),
+		e2e_test(profiles_are_recorded_shown_and_compared),
 		e2e_test(without_a_target_what_grows_is_profiled_while_it_lives),
 		e2e_test(a_process_that_is_idle_has_no_windows),
 		e2e_test(many_windows_do_no_harm_and_leave_no_probe),

@@ -148,7 +148,8 @@ static void make_old(struct run *run)
 		  " alive INTEGER NOT NULL, dead INTEGER NOT NULL,"
 		  " dead_stack_bytes INTEGER NOT NULL,"
 		  " PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
-		  "PRAGMA user_version=1");
+		  "DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
+		  "DROP TABLE profile_survival; PRAGMA user_version=1");
 }
 
 static void an_older_recording_is_read_and_brought_up_to_date_when_added_to(void **state)
@@ -175,11 +176,13 @@ static void runs_of_the_second_schema_are_read_and_added_to(void **state)
 	struct run *run = *state;
 
 	append_well(run->path, NULL, 1);
-	store_sql(run->path, "DROP TABLE by_dead; ALTER TABLE retain_roots DROP COLUMN threads;"
-			     "ALTER TABLE retains DROP COLUMN dropped;"
-			     "ALTER TABLE snapshots DROP COLUMN has_owners;"
-			     "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
-			     "PRAGMA user_version=2");
+	store_sql(run->path,
+		  "DROP TABLE by_dead; ALTER TABLE retain_roots DROP COLUMN threads;"
+		  "ALTER TABLE retains DROP COLUMN dropped;"
+		  "ALTER TABLE snapshots DROP COLUMN has_owners;"
+		  "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
+		  "DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
+		  "DROP TABLE profile_survival; PRAGMA user_version=2");
 	assert_int_equal(recording_open(&recording, run->path), 0);
 	assert_int_equal(recording_read_retain(recording, 0, &result), 0);
 	assert_true(result.roots.count > 1);

@@ -10,6 +10,7 @@
 #include "cli/values.h"
 #include "command/command.h"
 #include "command/retained.h"
+#include "command/stored_profile.h"
 #include "monitor/emit.h"
 #include "store/recording.h"
 
@@ -241,6 +242,17 @@ static int diff_retained(const struct comparison *comparison, const struct diff_
 	return error ? EXIT_ERROR : exit_code_of(options, growth);
 }
 
+static int diff_profiles(const struct comparison *comparison, const struct diff_options *options)
+{
+	const struct side *before = &comparison->before, *after = &comparison->after;
+	int error = stored_profile_diff(
+		&(struct stored_profile_side){before->recording, before->path, before->at},
+		&(struct stored_profile_side){after->recording, after->path, after->at},
+		&options->output);
+
+	return error ? EXIT_ERROR : EXIT_OK;
+}
+
 static int run(const void *options)
 {
 	const struct diff_options *wanted = options;
@@ -251,6 +263,10 @@ static int run(const void *options)
 		error = open_both(&comparison);
 	if (error)
 		return EXIT_ERROR;
+	if (wanted->profiles ||
+	    (!wanted->retain_runs && stored_profiles_only(comparison.before.recording) &&
+	     stored_profiles_only(comparison.after.recording)))
+		return diff_profiles(&comparison, wanted);
 	if (wanted->retain_runs || (retained_only(comparison.before.recording) &&
 				    retained_only(comparison.after.recording)))
 		return diff_retained(&comparison, wanted);
@@ -277,6 +293,8 @@ static const struct option_row diff_rows[] = {
 	 value_set_choice, NULL, .offset = offsetof(struct diff_options, by)},
 	{"retain", 0, NULL, "compare runs of `leakmon retain`, not snapshots", value_set_flag,
 	 .offset = offsetof(struct diff_options, retain_runs)},
+	{"profile", 0, NULL, "compare profiles of `leakmon record --profile`", value_set_flag,
+	 .offset = offsetof(struct diff_options, profiles)},
 };
 static const struct option_group diff_group = {"What is compared", diff_rows,
 					       ARRAY_SIZE(diff_rows)};

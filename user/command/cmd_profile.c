@@ -21,10 +21,7 @@ static int check(void *options, const struct given *given)
 }
 
 static const struct option_row profile_rows[] = {
-	{"overhead", 0, "PERCENT", "limit on what each target loses, of its CPU time (1%)",
-	 value_set_percent, "a percentage, e.g. 1% or 0.2%",
-	 .offset = offsetof(struct profile_options, overhead), .minimum = 10000000,
-	 .maximum = 50 * 1000000000ull, .limits = "0.01% to 50%"},
+	PROFILE_OVERHEAD_ROW(struct profile_options),
 };
 static const struct option_group profile_group = {"Profile", profile_rows,
 						  ARRAY_SIZE(profile_rows)};
@@ -32,23 +29,15 @@ static const struct option_group profile_group = {"Profile", profile_rows,
 static const struct option_row format_rows[] = {FORMAT_ROW(OUTPUT_PROFILE)};
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 
-/* Blocks stay in the live set for one window only, but for those that are followed. */
-#define MAX_BLOCKS 131072
-
 static const struct profile_options defaults = {
 	.session =
 		{
 			.schedule = SCHEDULE_DEFAULTS,
-			.tracking = {.max_size = UINT64_MAX,
-				     .sample_rate = 1,
-				     .max_blocks = MAX_BLOCKS,
-				     .max_sites = 16384,
-				     .no_threads = true,
-				     .windowed = true},
+			.tracking = PROFILE_TRACKING,
 			.probes = PROBE_DEFAULTS,
 			.output = OUTPUT_DEFAULTS,
 		},
-	.overhead = 0.01,
+	.overhead = PROFILE_OVERHEAD,
 };
 
 #define PART(member) offsetof(struct profile_options, session.member)

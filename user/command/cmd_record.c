@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
+#include "command/profile_run.h"
 #include "monitor/watch_loop.h"
+#include "store/profile_runs.h"
 #include "store/recorder.h"
 
 /* A snapshot that could not be written is missed, counted and said; the run goes on. */
@@ -39,6 +41,60 @@ static int finish(struct recorder *recorder, const struct record_options *option
 	return code == EXIT_OK ? EXIT_ERROR : code;
 }
 
+/* -------- --profile */
+
+/* Call stacks of a process that are kept, those that grow most. */
+#define PROFILE_SITES 50
+
+static int take_profile(void *context, const struct profile_report *report)
+{
+	interrupt_removes(NULL); /* from now on it is worth something */
+	return profile_recorder_append(context, report) == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int finish_profiles(struct profile_recorder *recorder, const struct record_options *record,
+			   int code)
+{
+	uint64_t missed = profile_recorder_missed(recorder),
+		 count = profile_recorder_count(recorder);
+
+	log_info("%s holds %llu profile%s", record->path, (unsigned long long)count,
+		 count == 1 ? "" : "s");
+	if (!missed)
+		return code;
+	log_error("%llu profiles could not be recorded: see the messages above",
+		  (unsigned long long)missed);
+	return code == EXIT_OK ? EXIT_ERROR : code;
+}
+
+static int run_profile(const struct record_options *record, const struct recorder_options *keep)
+{
+	struct profile_options profile = {
+		.session = record->session, .overhead = record->overhead, .take = take_profile};
+	const struct tracking_options tracking = PROFILE_TRACKING;
+	struct profile_recorder *recorder = NULL;
+	bool made;
+	int code;
+
+	profile.session.tracking = tracking;
+	profile.session.tracking.debuginfod = record->session.tracking.debuginfod;
+	profile.session.output.report.top = PROFILE_SITES;
+	if (profile_recorder_open(&recorder, record->path, keep))
+		return EXIT_ERROR;
+	profile.context = recorder;
+	interrupt_removes_database(record->path);
+	code = profile_run(&profile);
+	interrupt_removes(NULL);
+	made = profile_recorder_count(recorder) || profile_recorder_missed(recorder);
+	if (made)
+		code = finish_profiles(recorder, record, code);
+	profile_recorder_close(recorder);
+	/* A run that never began leaves no file. */
+	if (!made)
+		remove(record->path);
+	return code;
+}
+
 static int run(const void *options)
 {
 	const struct record_options *record = options;
@@ -48,6 +104,8 @@ static int run(const void *options)
 	struct recorder *recorder = NULL;
 	int code;
 
+	if (record->profile)
+		return run_profile(record, &keep);
 	if (recorder_open(&recorder, record->path, &keep))
 		return EXIT_ERROR;
 	sink.context = recorder;
@@ -86,6 +144,30 @@ static int set_keep(void *field, const struct option_row *row, const char *text)
 	return error;
 }
 
+/* A profile tracks everything, for a moment; exact tracking has no limit. */
+static int check_profile(const struct record_options *record, const struct given *given)
+{
+	static const struct option_group *const exact[] = {&counting_group, &tracking_group,
+							   &room_group, &fail_over_group};
+	const char *name = NULL;
+
+	if (!record->profile && option_is_given(given, "overhead")) {
+		log_error("--overhead is for --profile: give both, or neither");
+		return -EINVAL;
+	}
+	if (!record->profile)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(exact) && !name; i++)
+		name = option_given_of(given, exact[i]);
+	if (!name && option_is_given(given, "label"))
+		name = "label";
+	if (!name)
+		return 0;
+	log_error("--%s is not for --profile, which tracks everything for moments: leave it out",
+		  name);
+	return -EINVAL;
+}
+
 static int check(void *options, const struct given *given)
 {
 	struct record_options *record = options;
@@ -95,6 +177,8 @@ static int check(void *options, const struct given *given)
 		return -EINVAL;
 	}
 	if (targets_require(&record->session.targets, "leakmon record -p PID -o FILE"))
+		return -EINVAL;
+	if (check_profile(record, given))
 		return -EINVAL;
 	return session_options_check(&record->session, given);
 }
@@ -106,12 +190,16 @@ static const struct option_row record_rows[] = {
 	 set_keep, "a size, e.g. 200M, or a time, e.g. 24h or 7d; 0 keeps everything", .offset = 0},
 	{"label", 0, "TEXT", "name of snapshots taken on SIGUSR1, which are never dropped",
 	 value_set_text, TEXT_EXPECTED, .offset = offsetof(struct record_options, label)},
+	{"profile", 0, NULL, "record profiles, as `leakmon profile` makes them, not snapshots",
+	 value_set_flag, .offset = offsetof(struct record_options, profile)},
+	PROFILE_OVERHEAD_ROW(struct record_options),
 };
 static const struct option_group record_group = {"Recording", record_rows, ARRAY_SIZE(record_rows)};
 
 static const struct record_options defaults = {
 	.session = SESSION_DEFAULTS,
 	.keep_bytes = RECORDER_KEEP_BYTES_DEFAULT,
+	.overhead = PROFILE_OVERHEAD,
 };
 
 #define PART(member) offsetof(struct record_options, session.member)
@@ -126,6 +214,8 @@ const struct command command_record = {
 	.examples = "  leakmon record -p 1234 -o web.lkm     every 5 s until Ctrl-C\n"
 		    "  leakmon record -p 1234 -o web.lkm --keep 7d 60\n"
 		    "                                        a week, by the minute\n"
+		    "  leakmon record --profile -p 1234 -o web.lkm 60\n"
+		    "                                        at 1% of its speed, for weeks\n"
 		    "  leakmon record -o run.lkm -- ./server start it\n"
 		    "  kill -USR1 $(pidof leakmon)           one snapshot now\n",
 	.options_size = sizeof(defaults),

@@ -10,6 +10,7 @@
 #include "cli/values.h"
 #include "command/command.h"
 #include "command/retained.h"
+#include "command/stored_profile.h"
 #include "monitor/emit.h"
 #include "store/recording.h"
 
@@ -83,7 +84,9 @@ static int run(const void *options)
 
 	if (error)
 		return EXIT_ERROR;
-	if (show->retain_runs || retained_only(source.recording))
+	if (show->profiles || (!show->retain_runs && stored_profiles_only(source.recording)))
+		error = stored_profile_report(source.recording, show->at, &show->output);
+	else if (show->retain_runs || retained_only(source.recording))
 		error = retained_report(source.recording, show->at, &show->output);
 	else
 		error = report_snapshot(&source, show);
@@ -111,6 +114,8 @@ static const struct option_row report_rows[] = {
 	 .offset = offsetof(struct show_options, at)},
 	{"retain", 0, NULL, "show runs of `leakmon retain` in it, not snapshots", value_set_flag,
 	 .offset = offsetof(struct show_options, retain_runs)},
+	{"profile", 0, NULL, "show profiles of `leakmon record --profile` in it", value_set_flag,
+	 .offset = offsetof(struct show_options, profiles)},
 };
 static const struct option_group report_group = {"What is shown", report_rows,
 						 ARRAY_SIZE(report_rows)};

@@ -28,6 +28,10 @@ struct triage_options {
 struct profile_options {
 	struct session_options session;
 	double overhead; /* of the CPU time of each target */
+	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
+	 * message, which ends the run. */
+	int (*take)(void *context, const struct profile_report *report);
+	void *context;
 };
 
 struct record_options {
@@ -35,6 +39,8 @@ struct record_options {
 	const char *path;	      /* the file to make */
 	uint64_t keep_bytes, keep_ns; /* see store/recorder.h */
 	const char *label;	      /* of snapshots on SIGUSR1, or NULL */
+	bool profile;		      /* windows instead of exact tracking */
+	double overhead;	      /* then; see struct profile_options */
 };
 
 /* Which part of a recording is shown, by `report`. */
@@ -42,13 +48,14 @@ struct show_options {
 	const char *path;
 	const char *at;	  /* NULL: the last */
 	bool retain_runs; /* of retain runs, not of snapshots */
+	bool profiles;	  /* of profiles */
 	struct output_options output;
 };
 
 struct diff_options {
 	const char *before, *after; /* each perhaps with @SEQ; after NULL: the end of `before` */
 	enum diff_group by;
-	bool retain_runs;
+	bool retain_runs, profiles;
 	struct output_options output;
 };
 

@@ -208,6 +208,8 @@ int profile_run_report(struct session *session, const void *context, bool last)
 		error = name_report(session, &report, last);
 	if (error)
 		log_error("out of memory");
+	else if (run->options->take)
+		error = run->options->take(run->options->context, &report);
 	else
 		error = emit_profile(&session->options->output, session->format, session->out,
 				     &report, last);

@@ -65,6 +65,22 @@ int profile_run_report(struct session *session, const void *context, bool last);
 void profile_run_settle(struct profile_run *run);
 void profile_run_forget_ended(struct profile_run *run);
 
+/* Blocks stay in the live set for one window only, but for those that are followed. */
+#define PROFILE_TRACKING                                                                           \
+	{                                                                                          \
+		.max_size = UINT64_MAX, .sample_rate = 1, .max_blocks = 131072,                    \
+		.max_sites = 16384, .no_threads = true, .windowed = true                           \
+	}
+#define PROFILE_OVERHEAD 0.01
+/* For a row of a command's options. */
+#define PROFILE_OVERHEAD_ROW(type)                                                                 \
+	{                                                                                          \
+		"overhead", 0, "PERCENT", "limit on what each target loses, of its CPU time (1%)", \
+			value_set_percent, "a percentage, e.g. 1% or 0.2%",                        \
+			.offset = offsetof(type, overhead), .minimum = 10000000,                   \
+			.maximum = 50 * 1000000000ull, .limits = "0.01% to 50%"                    \
+	}
+
 /* Returns the exit code. */
 int profile_run(const struct profile_options *options);
 

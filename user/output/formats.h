@@ -10,6 +10,7 @@
 #include "analyze/report.h"
 
 struct memory_report;
+struct profile_diff;
 struct profile_report;
 struct thread_report;
 
@@ -22,6 +23,8 @@ int memory_json_write(FILE *out, const struct memory_report *report);
 
 int profile_text_write(FILE *out, const struct profile_report *report);
 int profile_json_write(FILE *out, const struct profile_report *report);
+int profile_text_diff_write(FILE *out, const struct profile_diff *diff);
+int profile_json_diff_write(FILE *out, const struct profile_diff *diff);
 int profile_prom_write(FILE *out, const struct profile_report *report);
 int profile_folded_write(FILE *out, const struct profile_report *report);
 int profile_pprof_write(FILE *out, const struct profile_report *report);

@@ -19,6 +19,7 @@ static const struct output_format formats[] = {
 	 .retain_diff = retain_text_diff_write,
 	 .threads = output_text_census_write,
 	 .profile = profile_text_write,
+	 .profile_diff = profile_text_diff_write,
 	 .memory = memory_text_write,
 	 .default_top = 10,
 	 .retain_top = 10},
@@ -30,6 +31,7 @@ static const struct output_format formats[] = {
 	 .retain_diff = retain_json_diff_write,
 	 .threads = output_json_census_write,
 	 .profile = profile_json_write,
+	 .profile_diff = profile_json_diff_write,
 	 .memory = memory_json_write},
 	{.name = "folded",
 	 .report = output_folded_write,
@@ -77,10 +79,15 @@ const struct output_format *output_at(size_t i)
 bool output_has(const struct output_format *format, enum output_kind kind)
 {
 	const bool has[] = {
-		[OUTPUT_REPORT] = format->report,	    [OUTPUT_DIFF] = format->diff,
-		[OUTPUT_TRIAGE] = format->triage,	    [OUTPUT_RETAIN] = format->retain,
-		[OUTPUT_RETAIN_DIFF] = format->retain_diff, [OUTPUT_THREADS] = format->threads,
-		[OUTPUT_PROFILE] = format->profile,	    [OUTPUT_MEMORY] = format->memory,
+		[OUTPUT_REPORT] = format->report,
+		[OUTPUT_DIFF] = format->diff,
+		[OUTPUT_TRIAGE] = format->triage,
+		[OUTPUT_RETAIN] = format->retain,
+		[OUTPUT_RETAIN_DIFF] = format->retain_diff,
+		[OUTPUT_THREADS] = format->threads,
+		[OUTPUT_PROFILE] = format->profile,
+		[OUTPUT_PROFILE_DIFF] = format->profile_diff,
+		[OUTPUT_MEMORY] = format->memory,
 	};
 	_Static_assert(ARRAY_SIZE(has) == OUTPUT_KIND_MAX_, "every kind");
 

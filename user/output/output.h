@@ -15,6 +15,7 @@
 
 struct diff;
 struct memory_report;
+struct profile_diff;
 struct profile_report;
 struct report;
 struct retain_diff_report;
@@ -31,6 +32,7 @@ enum output_kind {
 	OUTPUT_RETAIN_DIFF,
 	OUTPUT_THREADS,
 	OUTPUT_PROFILE,
+	OUTPUT_PROFILE_DIFF,
 	OUTPUT_MEMORY,
 	OUTPUT_KIND_MAX_,
 };
@@ -45,6 +47,7 @@ struct output_format {
 	int (*retain_diff)(FILE *out, const struct retain_diff_report *report);
 	int (*threads)(FILE *out, const struct thread_report *report);
 	int (*profile)(FILE *out, const struct profile_report *report);
+	int (*profile_diff)(FILE *out, const struct profile_diff *diff);
 	int (*memory)(FILE *out, const struct memory_report *report);
 	bool single;	     /* a file holds one report: each replaces the one before */
 	bool wants_history;  /* a difference is shown with what came before both sides */

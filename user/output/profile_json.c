@@ -4,6 +4,7 @@
 #include "output/json_writer.h"
 #include "output/output.h"
 #include "output/report_json.h"
+#include "profile/profile_diff.h"
 
 static void survival_write(struct json_writer *json, const struct site_judgement *judgement)
 {
@@ -139,6 +140,69 @@ int profile_json_write(FILE *out, const struct profile_report *report)
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(&json, &report->processes.items[i]);
+	json_close(&json, ']');
+	json_close(&json, '}');
+	fputc('\n', out);
+	return output_finish(out);
+}
+
+static void side_write(struct json_writer *json, const char *key, const char *name,
+		       const struct profile_report *report)
+{
+	json_open(json, key, '{');
+	json_put_string(json, "file", name);
+	output_json_time(json, "time", &report->time);
+	json_put_number(json, "windows", report->windows);
+	json_put_real(json, "tracked_s", report->tracked_s);
+	json_close(json, '}');
+}
+
+static void growth_write(struct json_writer *json, const char *key,
+			 const struct profile_report_site *site)
+{
+	if (!site) {
+		json_put_null(json, key);
+		return;
+	}
+	json_open(json, key, '{');
+	json_put_real(json, "growth_bytes_per_s", site->judgement.growth_bytes_per_s.estimate);
+	json_put_real(json, "low", site->judgement.growth_bytes_per_s.low);
+	json_put_real(json, "high", site->judgement.growth_bytes_per_s.high);
+	json_put_string(json, "verdict", profile_verdict_name(site->judgement.verdict));
+	json_close(json, '}');
+}
+
+static void change_write(struct json_writer *json, const struct profile_change *change)
+{
+	const struct profile_report_process *process = profile_change_process(change);
+	const struct profile_report_site *site = profile_change_site(change);
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016llx", (unsigned long long)site->id);
+	json_open(json, NULL, '{');
+	json_put_string(json, "id", id);
+	json_put_number(json, "pid", process->pid);
+	json_put_string(json, "comm", process->comm);
+	json_put_real(json, "change_bytes_per_s", change->bytes_per_s);
+	json_put_bool(json, "sure", change->sure);
+	growth_write(json, "before", change->before);
+	growth_write(json, "after", change->after);
+	output_json_stack_write(json, NULL, 0, &site->frames);
+	json_close(json, '}');
+}
+
+int profile_json_diff_write(FILE *out, const struct profile_diff *diff)
+{
+	struct json_writer json = {.out = out};
+
+	json_open(&json, NULL, '{');
+	json_put_number(&json, "schema", 1);
+	json_put_bool(&json, "profile_diff", true);
+	side_write(&json, "before", diff->before_name, diff->before);
+	side_write(&json, "after", diff->after_name, diff->after);
+	json_open(&json, "changes", '[');
+	for (size_t i = 0; i < diff->changes.count && (!diff->top || i < diff->top); i++)
+		change_write(&json, &diff->changes.items[i]);
 	json_close(&json, ']');
 	json_close(&json, '}');
 	fputc('\n', out);

@@ -8,6 +8,7 @@
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/report_text.h"
+#include "profile/profile_diff.h"
 
 static const struct style {
 	const char *bold, *plain;
@@ -140,5 +141,59 @@ int profile_text_write(FILE *out, const struct profile_report *report)
 			report->processes.count, report->watched);
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(out, report, &report->processes.items[i]);
+	return output_finish(out);
+}
+
+static const char *verdict_of(const struct profile_report_site *site)
+{
+	return site ? profile_verdict_name(site->judgement.verdict) : "not there";
+}
+
+static void change_write(FILE *out, const struct profile_diff *diff,
+			 const struct profile_change *change)
+{
+	const struct style *style = &styles[diff->colour];
+	const struct profile_report_process *process = profile_change_process(change);
+	const struct profile_report_site *sites[] = {change->before, change->after};
+	char rate[16];
+
+	fprintf(out, "%s%s/s%s%s  PID %u (", change->sure ? style->bold : "",
+		units_bytes(rate, change->bytes_per_s, "+"), change->sure ? style->plain : "",
+		change->sure ? " for sure" : "", process->pid);
+	text_print_inert(out, process->comm);
+	fputs(")\n", out);
+	for (size_t i = 0; i < 2; i++) {
+		fputs(i ? "      now:    " : "      before: ", out);
+		if (sites[i])
+			growth_write(out, &sites[i]->judgement.growth_bytes_per_s);
+		fprintf(out, "%s%s\n", sites[i] ? "  " : "", verdict_of(sites[i]));
+	}
+	output_text_frames_write(out, diff->colour, &profile_change_site(change)->frames);
+}
+
+int profile_text_diff_write(FILE *out, const struct profile_diff *diff)
+{
+	size_t shown = diff->changes.count;
+	const struct profile_report *sides[] = {diff->before, diff->after};
+	const char *const names[] = {diff->before_name, diff->after_name};
+
+	fputs("Profiles compared: bytes that call stacks grow by in a second\n", out);
+	for (size_t i = 0; i < 2; i++) {
+		char clock[32] = "?";
+		struct tm local;
+
+		if (localtime_r(&sides[i]->time.tv_sec, &local))
+			strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &local);
+		fprintf(out, "   %s ", i ? "now:   " : "before:");
+		text_print_inert(out, names[i]);
+		fprintf(out, ", %s, %zu windows, %.2f s tracked\n", clock, sides[i]->windows,
+			sides[i]->tracked_s);
+	}
+	if (diff->top && shown > diff->top)
+		shown = diff->top;
+	for (size_t i = 0; i < shown; i++)
+		change_write(out, diff, &diff->changes.items[i]);
+	if (shown < diff->changes.count)
+		fprintf(out, "%zu more call stacks: -T shows them\n", diff->changes.count - shown);
 	return output_finish(out);
 }

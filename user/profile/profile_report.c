@@ -33,6 +33,18 @@ static int by_first_site(const void *left, const void *right)
 	return order ? order : (a->pid > b->pid) - (a->pid < b->pid);
 }
 
+void profile_report_cut(struct profile_report *report, size_t top)
+{
+	for (size_t i = 0; i < report->processes.count; i++) {
+		struct profile_report_process *process = &report->processes.items[i];
+
+		for (size_t j = top; top && j < process->sites.count; j++)
+			vec_free(&process->sites.items[j].frames.list);
+		if (top && process->sites.count > top)
+			process->sites.count = top;
+	}
+}
+
 void profile_report_rank(struct profile_report *report, size_t top)
 {
 	for (size_t i = 0; i < report->processes.count; i++) {
@@ -42,11 +54,8 @@ void profile_report_rank(struct profile_report *report, size_t top)
 			qsort(process->sites.items, process->sites.count,
 			      sizeof(*process->sites.items), by_growth);
 		process->sites_total = process->sites.count;
-		for (size_t j = top; top && j < process->sites.count; j++)
-			vec_free(&process->sites.items[j].frames.list);
-		if (top && process->sites.count > top)
-			process->sites.count = top;
 	}
+	profile_report_cut(report, top);
 	if (report->processes.count)
 		qsort(report->processes.items, report->processes.count,
 		      sizeof(*report->processes.items), by_first_site);

@@ -59,6 +59,8 @@ struct profile_report {
 
 /* Ranks sites and processes, and cuts the list of sites; 0: all. */
 void profile_report_rank(struct profile_report *report, size_t top);
+/* Only the first sites of each process; 0: all. */
+void profile_report_cut(struct profile_report *report, size_t top);
 void profile_report_free(struct profile_report *report);
 
 #endif

@@ -62,6 +62,7 @@ static int add_versions(sqlite3 *database, int64_t from)
 		[1] = {schema_sql},
 		[2] = {schema_retain_sql, schema_threads_sql},
 		[3] = {schema_owners_sql},
+		[4] = {schema_profiles_sql},
 	};
 	char sql[FIGURES_SQL_SIZE];
 	int error = 0;

@@ -400,6 +400,29 @@ int recording_find(const struct recording *recording, const char *at, size_t *po
 	return error;
 }
 
+int recording_find_profile(const struct recording *recording, const char *at, size_t *position)
+{
+	struct moments moments = {.path = recording->path, .what = "profile", .thinned = true};
+	int error = 0;
+
+	if (!recording->profiles.count) {
+		log_error("%s holds no profile: `leakmon record --profile -p PID -o FILE` makes "
+			  "some",
+			  recording->path);
+		return -ENOENT;
+	}
+	for (size_t i = 0; i < recording->profiles.count && !error; i++) {
+		const struct recording_profile *profile = &recording->profiles.items[i];
+
+		error = add(&moments,
+			    &(struct moment){(uint64_t)profile->number, profile->time, NULL, 0});
+	}
+	if (!error)
+		error = find(&moments, at, position);
+	vec_free(&moments.list);
+	return error;
+}
+
 int recording_find_retain(const struct recording *recording, const char *at, size_t *position)
 {
 	struct moments moments = {.path = recording->path, .what = "retain run"};
@@ -545,7 +568,7 @@ static int list_snapshots(struct recording *recording)
 		return recording_fail(recording, error, "its snapshots");
 	if (recording->snapshots.count && !recording->snapshots.items[0].full)
 		return recording_fail(recording, -EUCLEAN, "its first snapshot is not whole");
-	if (recording->snapshots.count || recording->retains.count)
+	if (recording->snapshots.count || recording->retains.count || recording->profiles.count)
 		return 0;
 	log_error("%s holds no snapshot: the monitor ended before its first one", recording->path);
 	return -ENODATA;
@@ -588,6 +611,8 @@ static int recording_load(struct recording *recording)
 		error = prepare(recording);
 	if (!error)
 		error = recording_list_retains(recording);
+	if (!error)
+		error = recording_list_profiles(recording);
 	if (!error)
 		error = list_snapshots(recording);
 	if (!error)
@@ -652,6 +677,7 @@ void recording_close(struct recording *recording)
 		free(recording->snapshots.items[i].label);
 	vec_free(&recording->snapshots);
 	vec_free(&recording->retains);
+	vec_free(&recording->profiles);
 	vec_free(&recording->processes);
 	vec_free(&recording->sites);
 	hash_free(&recording->process_rows);

@@ -14,6 +14,7 @@
 #include "analyze/report.h"
 
 struct recording;
+struct profile_report;
 struct retain_result;
 
 struct recording_snapshot {
@@ -32,6 +33,12 @@ struct recording_retain {
 	pid_t pid;
 	char comm[16];
 	const char *label; /* untrusted, or NULL; as long as the recording */
+};
+
+/* A report of `leakmon record --profile`. */
+struct recording_profile {
+	int64_t number;
+	struct timespec time;
 };
 
 /* Opens and checks. 0, or -errno after a message that says what is wrong with the file. */
@@ -58,6 +65,14 @@ int recording_find_retain(const struct recording *recording, const char *at, siz
 /* 0, or -errno after a message. Free with retain_result_free(). */
 int recording_read_retain(struct recording *recording, size_t position,
 			  struct retain_result *result);
+
+/* The profiles, in order; perhaps none. As above; free with profile_report_free(), before the
+ * recording is closed: texts are the recording's. */
+const struct recording_profile *recording_profiles(const struct recording *recording,
+						   size_t *count);
+int recording_find_profile(const struct recording *recording, const char *at, size_t *position);
+int recording_read_profile(struct recording *recording, size_t position,
+			   struct profile_report *report);
 
 /*
  * What was held at that snapshot. site.index is a number of the recording, sites have no

@@ -101,6 +101,7 @@ struct recording {
 	char *host;
 	VEC(struct recording_snapshot) snapshots;
 	VEC(struct recording_retain) retains;
+	VEC(struct recording_profile) profiles;
 	VEC(struct known_process) processes;
 	struct hash process_rows; /* row id -> position in processes */
 	VEC(struct known_site) sites;
@@ -128,6 +129,8 @@ void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *er
 
 /* retain_runs.c */
 int recording_list_retains(struct recording *recording);
+/* profile_runs.c */
+int recording_list_profiles(struct recording *recording);
 
 /* recording_state.c: brings a state from the snapshots before `from` to that of `to`. */
 int state_advance(struct recording *recording, struct state *state, uint64_t from, uint64_t to);

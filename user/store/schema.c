@@ -1,6 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "store/schema.h"
 
+/*
+ * Reports of `leakmon record --profile`. NULL among real numbers: not known; rates are a second's,
+ * limits those of 95 %. `stack` is a number of retain_stacks, as for runs of `leakmon retain`.
+ */
+
+const char schema_profiles_sql[] =
+	"CREATE TABLE profiles("
+	" id INTEGER PRIMARY KEY,"
+	" time_ns INTEGER NOT NULL," /* since 1970 */
+	" sequence INTEGER NOT NULL, windows INTEGER NOT NULL, samples INTEGER NOT NULL,"
+	" resident_bytes INTEGER NOT NULL,"
+	" watched INTEGER NOT NULL,"  /* processes chosen among; -1: named */
+	" measured INTEGER NOT NULL," /* what a trap costs; 0: a guess */
+	" overhead_limit REAL, spent REAL, trap_ns REAL, tracked_s REAL, cpu_s REAL);"
+	"CREATE TABLE profile_processes("
+	" profile INTEGER NOT NULL, process INTEGER NOT NULL,"
+	" pid INTEGER NOT NULL, comm TEXT NOT NULL, exe TEXT, exited INTEGER NOT NULL,"
+	" windows INTEGER NOT NULL, samples INTEGER NOT NULL, dropped INTEGER NOT NULL,"
+	" unfollowed INTEGER NOT NULL, sites_total INTEGER NOT NULL,"
+	" has_growth INTEGER NOT NULL," /* of memory */
+	" tracked_s REAL, spent REAL, net_blocks REAL, net_blocks_low REAL,"
+	" net_blocks_high REAL, memory_bytes REAL, memory_growth REAL, explained REAL,"
+	" chosen_growth REAL, chosen_confidence REAL,"
+	" PRIMARY KEY(profile, process)) WITHOUT ROWID;"
+	/* What grows most for sure comes first. */
+	"CREATE TABLE profile_sites("
+	" profile INTEGER NOT NULL, process INTEGER NOT NULL, site INTEGER NOT NULL,"
+	" stack TEXT NOT NULL, walk_end TEXT NOT NULL, verdict TEXT NOT NULL, why TEXT,"
+	" births REAL, births_low REAL, births_high REAL, birth_bytes REAL,"
+	" growth_blocks REAL, growth_blocks_low REAL, growth_blocks_high REAL,"
+	" growth_bytes REAL, growth_bytes_low REAL, growth_bytes_high REAL,"
+	" most_bytes REAL, ready_s REAL,"
+	" PRIMARY KEY(profile, process, site)) WITHOUT ROWID;"
+	/* Shares of a site's blocks by age. */
+	"CREATE TABLE profile_survival("
+	" profile INTEGER NOT NULL, process INTEGER NOT NULL, site INTEGER NOT NULL,"
+	" position INTEGER NOT NULL, age_s REAL,"
+	" untouched REAL, untouched_low REAL, untouched_high REAL,"
+	" undead REAL, undead_low REAL, undead_high REAL, samples REAL,"
+	" PRIMARY KEY(profile, process, site, position)) WITHOUT ROWID;";
+
 /* What threads that have ended left behind, and thread-locals as roots. */
 
 const char schema_owners_sql[] =

@@ -19,8 +19,9 @@
  *   2  retains and what belongs to them; threads, dead_threads, mapping_ledgers
  *   3  by_dead, and columns about it in snapshots; retain_roots.threads,
  *      retains.dropped
+ *   4  profiles and what belongs to them
  */
-#define SCHEMA_VERSION 3
+#define SCHEMA_VERSION 4
 
 /* The tables of families (figure_rows.h) come on top. */
 extern const char schema_sql[]; /* of version 1 */
@@ -29,5 +30,7 @@ extern const char schema_retain_sql[];
 extern const char schema_threads_sql[];
 /* What version 3 adds. */
 extern const char schema_owners_sql[];
+/* What version 4 adds. */
+extern const char schema_profiles_sql[];
 
 #endif
