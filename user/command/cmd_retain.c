@@ -20,6 +20,7 @@
 #include "output/retain_format.h"
 #include "parse/questions.h"
 #include "proc/memory_room.h"
+#include "retain/witness.h"
 #include "retain/classes.h"
 #include "retain/double_scan.h"
 #include "retain/result.h"
@@ -31,6 +32,12 @@
 
 /* What both ways of `leakmon retain` do: from a heap image to what is written. */
 
+/* What the looks at a process have seen. */
+struct witness {
+	pid_t pid;
+	struct witness_look look;
+};
+
 struct retain_run {
 	const struct retain_options *options;
 	const struct output_format *format;
@@ -39,6 +46,7 @@ struct retain_run {
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
 	VEC(struct retain_result) earlier; /* the latest result of each process */
+	VEC(struct witness) witnesses;
 	uint64_t runs;
 };
 
@@ -80,6 +88,9 @@ static int retain_run_open(struct retain_run *run, const struct retain_options *
 
 static void retain_run_close(struct retain_run *run)
 {
+	for (size_t i = 0; i < run->witnesses.count; i++)
+		witness_look_free(&run->witnesses.items[i].look);
+	vec_free(&run->witnesses);
 	for (size_t i = 0; i < run->earlier.count; i++)
 		retain_result_free(&run->earlier.items[i]);
 	vec_free(&run->earlier);
@@ -304,6 +315,27 @@ static int find_site_types(const struct retain_tracked *tracked, struct site_typ
 	return 0;
 }
 
+/* Where looks repeat, they testify for each other. 0 or -ENOMEM. */
+static int testify(struct retain_run *run, const struct retain *retain,
+		   struct retain_result *result)
+{
+	struct witness *witness = NULL;
+
+	if (!run->options->session.schedule.repeat)
+		return 0;
+	for (size_t i = 0; i < run->witnesses.count && !witness; i++) {
+		if (run->witnesses.items[i].pid == retain->pid)
+			witness = &run->witnesses.items[i];
+	}
+	if (!witness) {
+		witness = vec_push(&run->witnesses);
+		if (!witness)
+			return -ENOMEM;
+		*witness = (struct witness){.pid = retain->pid};
+	}
+	return witness_testify(retain, &witness->look, result);
+}
+
 static int conclude(struct retain_run *run, struct retain **retain,
 		    const struct retain_tracked *tracked)
 {
@@ -330,7 +362,10 @@ static int conclude(struct retain_run *run, struct retain **retain,
 		error = add_paths(run->options, tracked, *retain);
 	if (!error)
 		error = retain_result_build(*retain, &wanted, &result);
+	if (!error)
+		error = testify(run, *retain, &result);
 	if (error) {
+		retain_result_free(&result);
 		explain((*retain)->pid, error);
 		return error;
 	}

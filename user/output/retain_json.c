@@ -129,6 +129,28 @@ static void leaks_write(struct json_writer *json, const struct retain_report *re
 	json_close(json, ']');
 }
 
+/* Only where two looks were far enough apart. */
+static void probable_write(struct json_writer *json, const struct retain_report *report)
+{
+	const struct retain_result *result = report->result;
+
+	if (!result->witness_ns)
+		return;
+	json_put_number(json, "witness_ms", result->witness_ns / 1000000);
+	json_open(json, "probably_lost", '[');
+	for (size_t i = 0; i < shown(report, result->probable.count); i++) {
+		const struct retained_probable *probable = &result->probable.items[i];
+
+		json_open(json, NULL, '{');
+		class_write(json, result, probable->class);
+		total_write(json, "total", &probable->total);
+		json_put_number(json, "others", probable->others);
+		json_put_number(json, "others_gone", probable->gone);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 void retain_json_root(struct json_writer *json, const struct retained_root *root)
 {
 	json_put_string(json, "kind", root_kind_name(root->kind));
@@ -257,6 +279,7 @@ void retain_json_object(struct json_writer *json, const struct retain_report *re
 	heap_image_write(json, result);
 	totals_write(json, result);
 	leaks_write(json, report);
+	probable_write(json, report);
 	roots_write(json, report);
 	classes_write(json, report);
 	paths_write(json, result);

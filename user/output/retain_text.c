@@ -430,6 +430,28 @@ static void write_leaks(FILE *out, const struct retain_report *report)
 	write_more(out, report->result->leaks.count, count);
 }
 
+static void write_probable(FILE *out, const struct retain_report *report)
+{
+	const struct retain_result *result = report->result;
+	size_t count = shown(report, result->probable.count);
+
+	if (!count)
+		return;
+	heading(out, report, "Probably lost, though something weak still leads there:");
+	for (size_t i = 0; i < count; i++) {
+		const struct retained_probable *probable = &result->probable.items[i];
+
+		fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " blocks: ", probable->total.bytes,
+			probable->total.blocks);
+		retain_class_write(out, result, &result->classes.items[probable->class]);
+		fprintf(out,
+			"; untouched for %.0f s, while %" PRIu64 " of %" PRIu64
+			" others were freed or written to\n",
+			(double)result->witness_ns / 1e9, probable->gone, probable->others);
+	}
+	write_more(out, result->probable.count, count);
+}
+
 static void write_roots(FILE *out, const struct retain_report *report)
 {
 	const struct retain_result *result = report->result;
@@ -518,6 +540,7 @@ int retain_text_write(FILE *out, const struct retain_report *report)
 	retain_text_head_write(out, report->result);
 	write_totals(out, report->result);
 	write_leaks(out, report);
+	write_probable(out, report);
 	write_roots(out, report);
 	write_classes(out, report);
 	write_paths(out, report);

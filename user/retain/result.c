@@ -117,6 +117,7 @@ void retain_result_free(struct retain_result *result)
 	vec_free(&result->leaks);
 	vec_free(&result->paths);
 	vec_free(&result->samples);
+	vec_free(&result->probable);
 	intern_free(&result->strings);
 	*result = (struct retain_result){0};
 }

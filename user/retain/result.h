@@ -107,6 +107,14 @@ struct retained_sample {
 	struct retention_total total;
 };
 
+/* Blocks of a class that are weakly held and probably lost, see retain/witness.h. */
+struct retained_probable {
+	uint32_t class;
+	struct retention_total total;
+	uint64_t others,
+		gone; /* of the same class, and how many of them were freed or written to */
+};
+
 struct retain_result {
 	struct timespec time; /* CLOCK_REALTIME */
 	pid_t pid;
@@ -125,6 +133,8 @@ struct retain_result {
 	VEC(struct retained_leak) leaks;    /* the greatest first */
 	VEC(struct retained_path) paths;
 	VEC(struct retained_sample) samples;
+	uint64_t witness_ns; /* since the look that this one was compared with; 0: there was none */
+	VEC(struct retained_probable) probable; /* not recorded */
 	struct intern strings;
 };
 
