@@ -58,6 +58,8 @@ struct jemalloc_layout {
 static const struct jemalloc_layout layouts[] = {
 	{"jemalloc 5.3", .quantum_shift = 4, LAYOUT_5_3, .arena_base = 78936, .arena_caches = 10400,
 	 .arena_internal = 56, .base_allocated = 3880},
+	{"jemalloc 5.3", .quantum_shift = 3, LAYOUT_5_3, .arena_base = 78936, .arena_caches = 10400,
+	 .arena_internal = 56, .base_allocated = 3928},
 };
 
 /* Size classes: four to each doubling, from the quantum on (sc.c). */

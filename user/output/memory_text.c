@@ -103,7 +103,8 @@ static void other_write(FILE *out, const struct memory_process *process)
 	if (!process->has_other)
 		return;
 	fprintf(out,
-		"\tmalloc (%s): %s live in %zu blocks, %s in %zu caches of threads; %zu arena%s\n",
+		"\tmalloc (%s): %s live in %zu blocks, %s in caches of threads (%zu); %zu "
+		"arena%s\n",
 		heap->name, bytes_text(first, heap->live_bytes), heap->live_blocks,
 		bytes_text(second, figures->cached), heap->caches, heap->arenas,
 		heap->arenas == 1 ? "" : "s");
