@@ -151,6 +151,50 @@ static void a_leak_is_the_first_of_all_with_its_rate_and_stacks(void **state)
 	interrupt(harness, monitor);
 }
 
+static bool has_cause(json_t *entry, const char *verdict)
+{
+	json_t *cause = entry ? json_object_get(json_object_get(entry, "growth"), "cause") : NULL;
+
+	return cause && !strcmp(json_string_value(json_object_get(cause, "verdict")), verdict);
+}
+
+static void expect_cause(json_t *entry, bool no_leak, const char *words)
+{
+	json_t *cause = json_object_get(json_object_get(entry, "growth"), "cause");
+
+	assert_int_equal(json_is_true(json_object_get(cause, "no_leak")), no_leak);
+	assert_non_null(strstr(json_string_value(json_object_get(cause, "text")), words));
+}
+
+/* The same growth for two reasons: one is a leak, of the other nothing is live. */
+static void what_malloc_keeps_is_not_called_leaking(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *keeper = WORKLOAD(harness, "grower", "peaks", "2000");
+	struct child *leaker = WORKLOAD(harness, "grower", "leak", "2000");
+	struct child *monitor = MONITOR_JSON(harness, "--budget", "100%", "--no-stacks", "0.2");
+	int kept = 0, leaking = 0;
+
+	while (kept < 5 || leaking < 5) {
+		json_t *report = monitor_report(harness, monitor);
+		json_t *entry = entry_of(report, keeper->pid, NULL);
+
+		/* Looked at in the middle of its work, it has live blocks. */
+		if (has_cause(entry, "retained")) {
+			assert_string_equal(word_at(entry, "verdict"), "retained");
+			expect_cause(entry, true, "malloc_trim(3)");
+			kept++;
+		}
+		entry = entry_of(report, leaker->pid, NULL);
+		assert_false(has_cause(entry, "retained"));
+		if (has_cause(entry, "live") && !strcmp(word_at(entry, "verdict"), "leaking")) {
+			expect_cause(entry, false, "a leak if this goes on");
+			leaking++;
+		}
+	}
+	interrupt(harness, monitor);
+}
+
 /* Ten times a second: every one is sampled. Its function is the only one that does it. */
 static void expect_sampled_course(struct harness *harness, struct child *monitor, pid_t pid,
 				  const char *function)
@@ -356,6 +400,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_leak_is_the_first_of_all_with_its_rate_and_stacks),
+		e2e_test(what_malloc_keeps_is_not_called_leaking),
 		e2e_test(a_process_whose_dead_threads_grow_is_named_with_who_makes_them),
 		e2e_test(every_kind_of_growth_is_named_with_who_does_it),
 		e2e_test(what_has_settled_is_not_accused),

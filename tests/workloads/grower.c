@@ -5,12 +5,15 @@
  *   grower leak KIB_PER_S        allocates and never frees, at three sites: half, a third, a sixth
  *   grower cache KIB SECONDS     fills a cache, then only turns it over
  *   grower batch KIB PERIOD_MS   works up to KIB, frees it all, again and again
+ *   grower peaks KIB_PER_S       allocates ever more at once and frees it all, and malloc keeps it
  *   grower idle                  sleeps
  *   grower threads|files|maps PER_S
  *   grower forgotten PER_S       threads that end at once and are never joined
  */
 #include "workload.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -18,6 +21,7 @@
 
 #define STEP_MS 100
 #define CHUNK 1024
+#define PEAK_CHUNK (16 * 1024)
 #define BATCH_CHUNK (256 * 1024)
 #define BLOCKS_MAX (1 << 20)
 
@@ -101,6 +105,18 @@ static void batch(void)
 		blocks[block_count++] = touched(BATCH_CHUNK);
 }
 
+/* What is free at the top of the heap stays there. */
+static void peaks(void)
+{
+	uint64_t wanted = (uint64_t)(elapsed_s() * (double)first) * 1024 / PEAK_CHUNK;
+
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
+	while (block_count < wanted && block_count < BLOCKS_MAX)
+		blocks[block_count++] = touched(PEAK_CHUNK);
+	while (block_count)
+		free(blocks[--block_count]);
+}
+
 static void *sleep_for_ever(void *unused)
 {
 	pause();
@@ -182,7 +198,7 @@ static void idle(void)
 static const struct command courses[] = {
 	{"leak", leak, false},	     {"cache", cache, false},	      {"batch", batch, false},
 	{"threads", threads, false}, {"files", files, false},	      {"maps", maps, false},
-	{"idle", idle, false},	     {"forgotten", forgotten, false},
+	{"idle", idle, false},	     {"forgotten", forgotten, false}, {"peaks", peaks, false},
 };
 
 int main(int argc, char **argv)

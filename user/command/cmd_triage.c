@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/values.h"
+#include "command/causes.h"
 #include "command/command.h"
 #include "command/escalate.h"
 #include "command/managed_look.h"
@@ -24,6 +25,7 @@ struct run {
 	struct triage triage;
 	struct escalation *escalation; /* NULL: not asked for */
 	struct sampling *sampling;     /* NULL with --no-stacks */
+	struct causes *causes;
 	struct report_loop loop;
 };
 
@@ -52,7 +54,9 @@ static int run_open(struct run *run)
 		run->escalation = escalation_new(options, &run->triage);
 	if (!options->no_stacks)
 		run->sampling = sampling_new(options, &run->triage);
-	if (!run->escalation == !options->escalate && !run->sampling == options->no_stacks)
+	run->causes = causes_new(&run->triage);
+	if (!run->escalation == !options->escalate && !run->sampling == options->no_stacks &&
+	    run->causes)
 		return 0;
 	log_error("out of memory");
 	return -ENOMEM;
@@ -62,6 +66,7 @@ static void run_close(struct run *run)
 {
 	escalation_free(run->escalation);
 	sampling_free(run->sampling);
+	causes_free(run->causes);
 	triage_close(&run->triage);
 	report_loop_close(&run->loop);
 	if (run->out && run->out != stdout)
@@ -82,6 +87,7 @@ static int write_report(struct run *run, bool last)
 		return error;
 	}
 	managed_look(&run->triage, &report);
+	causes_explain(run->causes, &report);
 	report.colour = emit_wants_colour(output);
 	report.cpu_s = triage_cpu_s();
 	error = emit_triage(output, run->format, run->out, &report, last);

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "command/causes.h"
 #include "command/managed_look.h"
 #include "command/top_front.h"
 #include "command/top_track.h"
@@ -17,7 +18,8 @@ struct overview {
 	const struct top_options *options;
 	struct top_front front;
 	struct triage triage;
-	pid_t chosen; /* to be tracked; 0: none */
+	struct causes *causes; /* NULL: out of memory */
+	pid_t chosen;	       /* to be tracked; 0: none */
 	bool snapshot_wanted;
 	bool done;
 };
@@ -57,6 +59,8 @@ static int make_report(void *context, enum report_cause cause)
 	if (cause == REPORT_LAST)
 		return 0;
 	error = triage_report(&overview->triage, 0, &report);
+	if (!error && overview->causes)
+		causes_explain(overview->causes, &report);
 	if (!error)
 		managed_look(&overview->triage, &report);
 	if (!error)
@@ -187,8 +191,10 @@ int top_triage(const struct top_options *options, struct top_terminal *terminal)
 		return EXIT_ERROR;
 	}
 	if (!triage_open(&overview.triage, poll_interval_s, options->budget)) {
+		overview.causes = causes_new(&overview.triage);
 		if (!top_front_open(terminal, &options->session.output))
 			code = run(&overview);
+		causes_free(overview.causes);
 		triage_close(&overview.triage);
 	}
 	top_front_close(&overview.front);

@@ -33,15 +33,31 @@ static void early_write(struct json_writer *json, const struct early *early)
 	json_close(json, '}');
 }
 
-static void growth_write(struct json_writer *json, const struct growth *growth)
+/* Only of a suspect whose memory was looked at. */
+static void cause_write(struct json_writer *json, const struct triage_cause *cause)
 {
+	if (!cause)
+		return;
+	json_open(json, "cause", '{');
+	json_put_string(json, "verdict", cause->verdict);
+	json_put_bool(json, "no_leak", cause->no_leak);
+	json_put_string(json, "text", cause->text);
+	json_put_real(json, "since_s", cause->since_s);
+	json_put_signed(json, "growth_bytes", cause->grown);
+	json_put_signed(json, "live_bytes", cause->live);
+	json_close(json, '}');
+}
+
+static void growth_write(struct json_writer *json, const struct triage_entry *entry)
+{
+	const struct growth *growth = &entry->growth;
 	const struct trend *evidence = &growth->evidence;
 
 	json_open(json, "growth", '{');
 	json_put_string(json, "kind", growth_kind_name(growth->kind));
 	json_put_real(json, "bytes_per_s", growth->memory_per_s);
 	json_put_real(json, "confidence", growth->confidence);
-	json_put_string(json, "verdict", trend_verdict_name(growth->verdict));
+	json_put_string(json, "verdict", triage_entry_verdict(entry));
 	json_put_real(json, "per_s", growth->per_s);
 	json_put_real(json, "low_per_s", growth->low_per_s);
 	json_put_real(json, "high_per_s", growth->high_per_s);
@@ -54,6 +70,7 @@ static void growth_write(struct json_writer *json, const struct growth *growth)
 	early_write(json, &growth->early);
 	json_put_bool(json, "warming_up", growth->warms_up);
 	json_put_real(json, "age_s", growth->age_s);
+	cause_write(json, entry->cause);
 	json_close(json, '}');
 }
 
@@ -113,7 +130,7 @@ static void entry_write(struct json_writer *json, const struct triage_entry *ent
 	json_close(json, '}');
 	count_write(json, "file_count", now[QUANTITY_FILES]);
 	count_write(json, "mapping_count", now[QUANTITY_MAPPING]);
-	growth_write(json, &entry->growth);
+	growth_write(json, entry);
 	if (entry->managed)
 		managed_write(json, entry);
 	if (entry->sampled)

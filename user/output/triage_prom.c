@@ -41,7 +41,8 @@ static const char *container_id(const struct triage_entry *entry)
 
 static bool same_series(const struct triage_entry *a, const struct triage_entry *b)
 {
-	return a->growth.kind == b->growth.kind && a->growth.verdict == b->growth.verdict &&
+	return a->growth.kind == b->growth.kind &&
+	       !strcmp(triage_entry_verdict(a), triage_entry_verdict(b)) &&
 	       same_text(a->comm, b->comm) && same_text(a->cgroup, b->cgroup) &&
 	       same_text(container_id(a), container_id(b));
 }
@@ -97,7 +98,7 @@ static void suspect_labels(FILE *out, const struct suspect *suspect)
 	prom_label(out, "cgroup", entry->cgroup, ",");
 	prom_container_labels(out, entry->container);
 	prom_label(out, "kind", growth_kind_name(entry->growth.kind), ",");
-	prom_label(out, "verdict", trend_verdict_name(entry->growth.verdict), ",");
+	prom_label(out, "verdict", triage_entry_verdict(entry), ",");
 }
 
 static void suspects_write(FILE *out, const struct suspects *suspects)

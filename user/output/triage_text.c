@@ -174,11 +174,12 @@ static const char *colour_of(const struct style *style, enum trend_verdict verdi
 	return verdict == TREND_GROWING ? style->yellow : "";
 }
 
-static void verdict_write(FILE *out, const struct style *style, const struct growth *growth)
+static void verdict_write(FILE *out, const struct style *style, const struct triage_entry *entry)
 {
+	const struct growth *growth = &entry->growth;
 	const char *colour = colour_of(style, growth->verdict);
 
-	fprintf(out, "  %s%-9s%s", colour, trend_verdict_name(growth->verdict),
+	fprintf(out, "  %s%-9s%s", colour, triage_entry_verdict(entry),
 		*colour ? style->plain : "");
 	if (trend_is_suspect(growth->verdict))
 		fprintf(out, " %4.0f %%  ", 100 * growth->confidence);
@@ -274,13 +275,15 @@ static void entry_write(FILE *out, const struct triage_report *report,
 	count_write(out, entry->now.values[QUANTITY_THREADS], 7);
 	count_write(out, entry->now.values[QUANTITY_FILES], 6);
 	count_write(out, entry->now.values[QUANTITY_MAPPING], 6);
-	verdict_write(out, style, &entry->growth);
+	verdict_write(out, style, entry);
 	spark_write(out, entry);
 	fputc('\n', out);
 	if (early || trend_is_suspect(entry->growth.verdict))
 		evidence_write(out, style, &entry->growth);
 	if (entry->managed)
 		managed_write(out, style, entry);
+	if (entry->cause)
+		fprintf(out, "         %s%s%s\n", style->dim, entry->cause->text, style->plain);
 	if (entry->sampled)
 		output_triage_samples_write(out, report->colour, entry);
 	if (entry->sites)

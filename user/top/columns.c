@@ -265,7 +265,7 @@ void column_format_verdict(const struct top_row *row, const struct top_column *c
 			   char *text)
 {
 	(void)column, (void)width;
-	snprintf(text, COLUMN_TEXT_SIZE, "%s", trend_verdict_name(row->verdict));
+	snprintf(text, COLUMN_TEXT_SIZE, "%s", top_row_verdict(row));
 }
 
 /* Of the heights that fall into one column, the greatest. */

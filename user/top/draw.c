@@ -225,8 +225,7 @@ static void draw_message(const struct layout *layout, const struct top_model *mo
 	else if (*model->message)
 		snprintf(text, sizeof(text), "%s", model->message);
 	else if (row && row->evidence && model->mode == TOP_NORMAL)
-		snprintf(text, sizeof(text), "%s: %s", trend_verdict_name(row->verdict),
-			 row->evidence);
+		snprintf(text, sizeof(text), "%s: %s", top_row_verdict(row), row->evidence);
 	put_line(layout, layout->height - 1 - layout->keys, text,
 		 model->mode == TOP_NORMAL ? A_NORMAL : A_BOLD);
 }

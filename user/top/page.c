@@ -138,8 +138,8 @@ static void numbers_write(FILE *out, const struct top_row *row)
 			units_bytes(text, row->fields[TOP_INTEGRAL], ""));
 	if (row->spark_count)
 		trend_write(out, row);
-	fprintf(out, "  Verdict       %s%s%s\n", trend_verdict_name(row->verdict),
-		row->evidence ? ": " : "", row->evidence ? row->evidence : "");
+	fprintf(out, "  Verdict       %s%s%s\n", top_row_verdict(row), row->evidence ? ": " : "",
+		row->evidence ? row->evidence : "");
 }
 
 static void stack_write(FILE *out, const struct top_row *row, const struct top_row *process)

@@ -26,6 +26,11 @@ void top_rows_free(struct top_rows *rows)
 	vec_free(&rows->list);
 }
 
+const char *top_row_verdict(const struct top_row *row)
+{
+	return row->said ? row->said : trend_verdict_name(row->verdict);
+}
+
 const struct top_row *top_rows_find(const struct top_rows *rows, uint64_t identity)
 {
 	for (size_t i = 0; i < rows->list.count; i++) {
@@ -56,7 +61,7 @@ bool top_row_holds(const struct top_row *row, const char *words)
 		    holds(frame->module, words))
 			return true;
 	}
-	return !strcasecmp(trend_verdict_name(row->verdict), words);
+	return !strcasecmp(top_row_verdict(row), words);
 }
 
 /* Rows of a report: its processes, and the call stacks of all of them. */
@@ -239,6 +244,8 @@ static int put_texts(struct top_row *row, const struct triage_entry *entry)
 			fputs("; ", out);
 			output_triage_managed_write(out, entry);
 		}
+		if (entry->cause)
+			fprintf(out, "; %s", entry->cause->text);
 		fclose(out);
 	}
 	return row->name && row->place ? 0 : -ENOMEM;
@@ -260,6 +267,7 @@ static int entry_row(const struct triage_entry *entry, double urgency, struct to
 	row->pid = entry->pid;
 	row->kind = entry->growth.kind;
 	row->verdict = entry->growth.verdict;
+	row->said = triage_entry_verdict(entry);
 	row->fields[TOP_URGENCY] = urgency;
 	row->fields[TOP_BYTES] = now[QUANTITY_HEAP];
 	row->fields[TOP_THREADS] = now[QUANTITY_THREADS];

@@ -38,7 +38,8 @@ struct top_row {
 	double fields[TOP_FIELD_MAX_];
 	enum quantity kind; /* what grows, of a triage */
 	enum trend_verdict verdict;
-	char *evidence;			       /* for the verdict; owned; NULL: none yet */
+	const char *said; /* instead of the verdict's name; static; NULL: that */
+	char *evidence;	  /* for the verdict; owned; NULL: none yet */
 	unsigned char spark[TOP_SPARK_POINTS]; /* heights, 0 (nothing) to 8, oldest first */
 	size_t spark_count;
 	bool inexact;
@@ -53,6 +54,9 @@ struct top_rows {
 };
 
 void top_rows_free(struct top_rows *rows);
+
+/* What is said of it. Static. */
+const char *top_row_verdict(const struct top_row *row);
 
 /* Looks for an identity. NULL: there is none. */
 const struct top_row *top_rows_find(const struct top_rows *rows, uint64_t identity);

@@ -79,6 +79,31 @@ static int by_rank(const void *a, const void *b)
 		     : strcmp(one->cgroup ? one->cgroup : "", other->cgroup ? other->cgroup : "");
 }
 
+const char *triage_entry_verdict(const struct triage_entry *entry)
+{
+	if (entry->cause && entry->cause->no_leak && trend_is_suspect(entry->growth.verdict))
+		return entry->cause->verdict;
+	return trend_verdict_name(entry->growth.verdict);
+}
+
+void triage_report_explain(struct triage_report *report, struct triage_entry *entry,
+			   const struct triage_cause *cause)
+{
+	entry->cause = cause;
+	if (!cause->no_leak || entry->growth.verdict != TREND_LEAKING)
+		return;
+	report->processes.verdicts[TREND_LEAKING]--;
+	report->processes.verdicts[TREND_GROWING]++;
+	entry->growth.verdict = TREND_GROWING;
+}
+
+void triage_report_rank(struct triage_report *report)
+{
+	if (report->processes.count)
+		qsort(report->processes.items, report->processes.count,
+		      sizeof(*report->processes.items), by_rank);
+}
+
 static void rank(struct triage_entries *entries, size_t top)
 {
 	entries->total = entries->count;

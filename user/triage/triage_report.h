@@ -61,6 +61,14 @@ struct triage_samples {
 void triage_samples_free(struct triage_samples *samples);
 
 struct managed_growth; /* triage/population.h */
+/* What the memory of a suspect has grown by since it became one, as `leakmon memory` finds out. */
+struct triage_cause {
+	const char *verdict; /* "live", "retained", "fragmentation", ...; static */
+	const char *text;    /* numbers, what they mean, what to do; owned by who looked */
+	bool no_leak;	     /* the allocator or the kernel keeps it: it is not called leaking */
+	double since_s;
+	int64_t grown, live; /* bytes; of them in live blocks */
+};
 
 struct triage_entry {
 	pid_t pid;			   /* 0: a container or cgroup */
@@ -79,6 +87,7 @@ struct triage_entry {
 	const struct triage_samples *sampled; /* NULL: no suspect, or not asked for */
 	/* NULL: no suspect, or without a garbage collector */
 	const struct managed_growth *managed;
+	const struct triage_cause *cause; /* NULL: not looked at, or nothing to explain yet */
 };
 
 struct triage_entries {
@@ -105,5 +114,13 @@ struct triage_report {
 };
 
 void triage_report_free(struct triage_report *report);
+
+/* What is said of an entry: a trend, or the cause of its growth if that is no leak. Static. */
+const char *triage_entry_verdict(const struct triage_entry *entry);
+
+/* Of a process of the report: what its growth is. The ranking stays until it is made again. */
+void triage_report_explain(struct triage_report *report, struct triage_entry *entry,
+			   const struct triage_cause *cause);
+void triage_report_rank(struct triage_report *report);
 
 #endif

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "command/causes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "memory/memory_parts.h"
+
+/* Of so many processes at once, the most urgent ones. */
+#define MAX_LOOKED_AT 10
+/* What has been explained is looked at again after so long. */
+#define AGAIN_S 30.0
+/*
+ * What a program has at work when it is looked at is live, too: so many looks, at least so far
+ * apart, must agree before it is believed that nothing else grows. The least live one counts.
+ */
+#define LIVE_LOOKS 3
+#define LIVE_LOOK_S 1.0
+/* CPU seconds that a first look may take, besides what it takes for each GiB. */
+#define LOOK_COST_S 0.02
+#define GIB_COST_S 0.15
+
+struct look {
+	pid_t pid;
+	bool listed;		     /* in the report at hand */
+	struct memory_process first; /* as it was when it was first listed */
+	double looked_s, cost_s;     /* when, on the triage's clock; and what it cost */
+	bool explained;
+	unsigned looks; /* since it was last known to be no leak */
+	struct memory_conclusion conclusion;
+	struct triage_cause cause;
+};
+
+struct causes {
+	struct triage *triage;
+	VEC(struct look *) looks;
+};
+
+struct causes *causes_new(struct triage *triage)
+{
+	struct causes *causes = calloc(1, sizeof(*causes));
+
+	if (causes)
+		causes->triage = triage;
+	return causes;
+}
+
+static void look_free(struct look *look)
+{
+	memory_process_free(&look->first);
+	free(look);
+}
+
+void causes_free(struct causes *causes)
+{
+	if (!causes)
+		return;
+	for (size_t i = 0; i < causes->looks.count; i++)
+		look_free(causes->looks.items[i]);
+	vec_free(&causes->looks);
+	free(causes);
+}
+
+static struct look *find(const struct causes *causes, pid_t pid)
+{
+	for (size_t i = 0; i < causes->looks.count; i++) {
+		if (causes->looks.items[i]->pid == pid)
+			return causes->looks.items[i];
+	}
+	return NULL;
+}
+
+static void forget(struct causes *causes, const struct look *look)
+{
+	for (size_t i = 0; i < causes->looks.count; i++) {
+		if (causes->looks.items[i] != look)
+			continue;
+		look_free(causes->looks.items[i]);
+		causes->looks.items[i] = causes->looks.items[--causes->looks.count];
+		return;
+	}
+}
+
+/* Reads it if there is enough saved up, and its heap can be read. 0 or -errno. */
+static int look_at(struct causes *causes, pid_t pid, double expected_s, struct memory_process *now,
+		   double *cost_s)
+{
+	double before_s = triage_cpu_s();
+	int error;
+
+	if (expected_s > triage_credit_s(causes->triage))
+		return -EAGAIN;
+	error = memory_process_read(pid, now);
+	*cost_s = triage_cpu_s() - before_s;
+	causes->triage->escalation_cpu_s += *cost_s;
+	/* At work, its heap would not stand still: the next time, maybe. */
+	if (error || !now->heap.changed)
+		return error;
+	memory_process_free(now);
+	return -EAGAIN;
+}
+
+static void look_first(struct causes *causes, const struct triage_entry *entry)
+{
+	double expected_s = LOOK_COST_S + GIB_COST_S * entry->now.values[QUANTITY_HEAP] / (1 << 30);
+	struct look *look = calloc(1, sizeof(*look)), **kept;
+
+	if (!look || look_at(causes, entry->pid, expected_s, &look->first, &look->cost_s)) {
+		free(look);
+		return;
+	}
+	look->pid = entry->pid;
+	look->listed = true;
+	look->looked_s = triage_now(causes->triage);
+	kept = vec_push(&causes->looks);
+	if (kept)
+		*kept = look;
+	else
+		look_free(look);
+}
+
+/* Memory that nobody can reach by a pointer, and that comes back when it is needed, or asked for.
+ */
+static bool is_no_leak(enum memory_verdict verdict)
+{
+	switch (verdict) {
+	case MEMORY_RETAINED:
+	case MEMORY_FRAGMENTATION:
+	case MEMORY_ARENAS:
+	case MEMORY_THREAD_CACHES:
+	case MEMORY_HUGE_PAGES:
+	case MEMORY_PAGE_CACHE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void conclude(struct look *look, const struct memory_process *now)
+{
+	const struct memory_growth *growth = &look->conclusion.growth;
+	struct memory_conclusion conclusion;
+
+	memory_conclude(&look->first, now, &conclusion);
+	if (look->explained && look->looks++ < LIVE_LOOKS &&
+	    conclusion.growth.groups[GROUP_LIVE] > growth->groups[GROUP_LIVE])
+		return;
+	look->conclusion = conclusion;
+	look->explained = conclusion.verdict != MEMORY_STEADY;
+	look->cause = (struct triage_cause){
+		.verdict = memory_verdict_name(look->conclusion.verdict),
+		.text = look->conclusion.text,
+		.no_leak = is_no_leak(look->conclusion.verdict),
+		.since_s = (double)growth->since_ms / 1000,
+		.grown = growth->total,
+		.live = growth->groups[GROUP_LIVE],
+	};
+	/* Beside what is kept, what is live grows as a leak would. */
+	if (look->cause.live >= MEMORY_GROWTH_MIN && 5 * look->cause.live >= look->cause.grown)
+		look->cause.no_leak = false;
+	if (look->cause.no_leak)
+		look->looks = 0;
+}
+
+static double pause_of(const struct look *look)
+{
+	if (!look->explained)
+		return 0;
+	return !look->cause.no_leak && look->looks < LIVE_LOOKS ? LIVE_LOOK_S : AGAIN_S;
+}
+
+/* False: it is another process by now. */
+static bool look_again(struct causes *causes, struct look *look)
+{
+	struct memory_process now = {0};
+	double now_s = triage_now(causes->triage);
+	bool same = true;
+
+	if (now_s - look->looked_s < pause_of(look))
+		return true;
+	if (look_at(causes, look->pid, look->cost_s, &now, &look->cost_s))
+		return true;
+	look->looked_s = now_s;
+	same = now.start_ticks == look->first.start_ticks;
+	if (same)
+		conclude(look, &now);
+	memory_process_free(&now);
+	return same;
+}
+
+static bool is_worth_a_look(const struct triage_entry *entry)
+{
+	return entry->pid && entry->growth.kind == QUANTITY_HEAP &&
+	       (growth_is_early(&entry->growth) || trend_is_suspect(entry->growth.verdict));
+}
+
+static void explain(struct causes *causes, struct triage_report *report, struct triage_entry *entry)
+{
+	struct look *look = find(causes, entry->pid);
+
+	if (!look) {
+		if (causes->looks.count < MAX_LOOKED_AT)
+			look_first(causes, entry);
+		return;
+	}
+	look->listed = true;
+	if (!trend_is_suspect(entry->growth.verdict))
+		return;
+	if (!look_again(causes, look))
+		forget(causes, look);
+	else if (look->explained)
+		triage_report_explain(report, entry, &look->cause);
+}
+
+void causes_explain(struct causes *causes, struct triage_report *report)
+{
+	for (size_t i = 0; i < causes->looks.count; i++)
+		causes->looks.items[i]->listed = false;
+	for (size_t i = 0; i < report->processes.count; i++) {
+		if (is_worth_a_look(&report->processes.items[i]))
+			explain(causes, report, &report->processes.items[i]);
+	}
+	for (size_t i = causes->looks.count; i > 0; i--) {
+		if (!causes->looks.items[i - 1]->listed)
+			forget(causes, causes->looks.items[i - 1]);
+	}
+	triage_report_rank(report);
+}
