@@ -53,15 +53,15 @@ struct frame_read {
 };
 
 /*
- * Mostly both are within a few words: one read has them. To the stack, for where the kernel checks
- * what it copies to, that is told soonest.
+ * Mostly both are within a few words: one read has them. The BPF stack has no room for these: on
+ * 6.1 those of all functions from a program to here share 512 bytes.
  */
 static __always_inline bool frame_read_near(struct thread *thread, struct frame_read *read)
 {
-	u64 words[UNWIND_NEAR_WORDS] = {};
+	u64 *words = thread->trail.window;
 	u64 below = read->cfa - read->fp_at;
 
-	if (bpf_probe_read_user(words, sizeof(words),
+	if (bpf_probe_read_user(words, UNWIND_NEAR_WORDS * sizeof(u64),
 				(void *)(read->cfa - UNWIND_NEAR_WORDS * sizeof(u64))))
 		return false;
 	read->return_address = words[UNWIND_NEAR_WORDS - 1];
