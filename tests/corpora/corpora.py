@@ -202,11 +202,13 @@ def memcheck_verdict(program, arguments):
 	text = got.stderr.decode(errors='replace') if got else ''
 	if 'All heap blocks were freed' in text:
 		return 0, 0
-	found = re.findall(r'(?:definitely|indirectly) lost: ([\d,]+) bytes in ([\d,]+) blocks', text)
-	if len(found) < 2:
+	# A program may ask for several checks, which say what has changed as well: the last one counts.
+	sums = [re.findall(word + r' lost: ([\d,]+)[^b]*bytes in ([\d,]+)[^b]*blocks', text)[-1:]
+		for word in ('definitely', 'indirectly')]
+	if not all(sums):
 		return None
-	return (sum(int(blocks.replace(',', '')) for _, blocks in found),
-		sum(int(octets.replace(',', '')) for octets, _ in found))
+	return (sum(int(found[0][1].replace(',', '')) for found in sums),
+		sum(int(found[0][0].replace(',', '')) for found in sums))
 
 
 def memcheck(directory, work):

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "golden.h"
 #include "output/triage_format.h"
+#include "triage/population.h"
 #include "triage/triage_report.h"
 
 static char hostile_comm[] = "a\"b\\\x1b[2J\n\xff\xe2\x80\xae";
@@ -18,6 +19,7 @@ struct fixture {
 	struct triage_stack stacks[2];
 	struct triage_file_kind files[2];
 	struct triage_samples sampled[3];
+	struct managed_growth managed[2];
 };
 
 static struct growth grown(enum quantity kind, enum trend_verdict verdict, double per_s)
@@ -130,6 +132,21 @@ static void fixture_fill(struct fixture *fixture)
 				      .processes = 1,
 				      .now = {{2048000, 200, 65, NAN}},
 				      .growth = grown(QUANTITY_THREADS, TREND_GROWING, 0.1)};
+	fixture->managed[0] = (struct managed_growth){.runtime = MANAGED_HOTSPOT,
+						      .first_s = 100,
+						      .last_s = 160,
+						      .heap = 100 << 20,
+						      .all = 120 << 20,
+						      .heap_grown = 3 << 20,
+						      .all_grown = 4 << 20};
+	/* Looked at only once. */
+	fixture->managed[1] = (struct managed_growth){.runtime = MANAGED_V8,
+						      .first_s = 160,
+						      .last_s = 160,
+						      .heap = 30 << 20,
+						      .all = 50 << 20};
+	fixture->processes[0].managed = &fixture->managed[0];
+	fixture->processes[1].managed = &fixture->managed[1];
 	fixture->processes[1].growth.warms_up = true;
 	fixture->processes[1].growth.age_s = 75;
 	fixture->processes[2] =
