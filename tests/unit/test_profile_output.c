@@ -129,6 +129,36 @@ static void text_says_how_much_how_surely_and_when_there_is_more(void **state)
 	assert_non_null(strstr(text, "it is a guess")); /* what a trap costs */
 }
 
+/* Names of a target are text, and the page runs nothing. */
+static void the_page_has_curves_and_nothing_that_a_name_could_start(void **state)
+{
+	struct profile_report report = {0};
+	size_t size;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	profile_report_fill(&report);
+	add_site(&report.processes.items[0], "<script>alert(\"&\")</script>", 100, 50,
+		 PROFILE_LEAKING);
+	strcpy(report.processes.items[1].comm, "</h2><img>");
+	profile_report_rank(&report, 0);
+	assert_int_equal(profile_html_write(out, &report), 0);
+	fclose(out);
+	assert_null(strchr(text, '\033'));
+	assert_null(strstr(text, "<script"));
+	assert_null(strstr(text, "<img"));
+	assert_non_null(strstr(text, "&lt;script&gt;alert(&quot;&amp;&quot;)&lt;/script&gt;"));
+	assert_non_null(strstr(text, "PID 8 (&lt;/h2&gt;&lt;img&gt;)"));
+	assert_non_null(strstr(text, "<b class=\"leaking\">leaking</b>"));
+	/* A half at one second: halfway up, at the left. */
+	assert_non_null(strstr(text, "<circle class=\"point\" cx=\"42.0\" cy=\"60.0\""));
+	assert_non_null(strstr(text, "after 1 s: 50 % untouched (25 to 75), 100 % not known"));
+	assert_non_null(strstr(text, "</body></html>\n"));
+	free(text);
+	profile_report_free(&report);
+}
+
 static void prometheus_has_bounds_and_every_verdict(void **state)
 {
 	_cleanup_free_ char *text = written(profile_prom_write, 0);
@@ -150,6 +180,7 @@ int main(void)
 		cmocka_unit_test(no_format_lets_a_name_through_as_it_is),
 		cmocka_unit_test(folded_stacks_are_of_an_hours_growth),
 		cmocka_unit_test(text_says_how_much_how_surely_and_when_there_is_more),
+		cmocka_unit_test(the_page_has_curves_and_nothing_that_a_name_could_start),
 		cmocka_unit_test(prometheus_has_bounds_and_every_verdict),
 	};
 

@@ -25,6 +25,7 @@ int profile_text_write(FILE *out, const struct profile_report *report);
 int profile_json_write(FILE *out, const struct profile_report *report);
 int profile_text_diff_write(FILE *out, const struct profile_diff *diff);
 int profile_json_diff_write(FILE *out, const struct profile_diff *diff);
+int profile_html_write(FILE *out, const struct profile_report *report);
 int profile_prom_write(FILE *out, const struct profile_report *report);
 int profile_folded_write(FILE *out, const struct profile_report *report);
 int profile_pprof_write(FILE *out, const struct profile_report *report);

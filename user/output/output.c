@@ -55,6 +55,7 @@ static const struct output_format formats[] = {
 	 .report = output_html_write,
 	 .diff = output_html_diff_write,
 	 .retain = retain_html_write,
+	 .profile = profile_html_write,
 	 .single = true,
 	 .wants_history = true,
 	 .wants_retained = true,
