@@ -221,7 +221,11 @@ int child_do(struct child *child, const char *command)
 
 int child_end(struct child *child)
 {
-	int64_t deadline_ns = now_ns() + LIMIT_NS;
+	return child_end_by(child, now_ns() + LIMIT_NS);
+}
+
+int child_end_by(struct child *child, int64_t deadline_ns)
+{
 	int error = 0;
 
 	while (!error && child->pid)

@@ -56,6 +56,8 @@ int child_time(struct child *child, double *ns);
 int child_drain(struct child *child, const struct timespec *wait);
 /* Until it has ended; -EPROTO unless its exit code is 0. */
 int child_end(struct child *child);
+/* The same for what may take longer than other waits. */
+int child_end_by(struct child *child, int64_t deadline_ns);
 
 /* A program of ours: starts it and waits until it says `ready`; gives its PID, which is not the
  * child's own when a launcher such as heaptrack stands between. */

@@ -17,6 +17,8 @@
 #define CROWD_QUICK "40"
 /* Each takes long: so often, and the large one once. */
 #define CROWD_REPETITIONS 3
+/* In the kernel it grows with the third power of how many they are. */
+#define LEAVE_LIMIT_NS INT64_C(900000000000)
 
 static double s_since(int64_t start_ns)
 {
@@ -44,6 +46,13 @@ static int crowd_watch(struct child **monitor, const char *count, struct why *wh
 	return error;
 }
 
+static int crowd_leave(struct child *monitor)
+{
+	if (kill(monitor->pid, SIGTERM))
+		return child_fail(monitor, -errno, "was gone already");
+	return child_end_by(monitor, now_ns() + LEAVE_LIMIT_NS);
+}
+
 /* `first` is how long attaching takes; leaving, and both, come after it. */
 static int crowd_time(struct bench *bench, const char *count, enum figure first,
 		      struct child *bystander)
@@ -65,7 +74,7 @@ static int crowd_time(struct bench *bench, const char *count, enum figure first,
 		error = child_time(bystander, &beside_ns);
 	stop_ns = now_ns();
 	if (!error)
-		error = monitor_stop(monitor);
+		error = crowd_leave(monitor);
 	if (error || bench->quick) /* those were not so many */
 		return error;
 	leave_s = s_since(stop_ns);
