@@ -275,6 +275,11 @@ static bool grew_too_little(const struct history *history, const struct history_
 	return bytes < PROCESS_SHARE * held;
 }
 
+static bool is_young(const struct site_trend *trend)
+{
+	return trend->process_age_s > 0 && trend->process_age_s < VERDICT_WARM_UP_S;
+}
+
 void site_trend_of(struct site_trend *trend, const struct history *history,
 		   const struct history_site *site)
 {
@@ -284,12 +289,14 @@ void site_trend_of(struct site_trend *trend, const struct history *history,
 	series_judge(trend, history, series);
 	if (!series->points.count)
 		return;
-	trend->too_short = trend->verdict == TREND_LEAKING && trend->trend.span_s < SITE_LEAK_S;
-	if (trend->too_short)
-		trend->verdict = TREND_GROWING;
 	if (site->process_index < history->processes.count)
 		trend->process_age_s =
 			(double)history->processes.items[site->process_index].age_ns / NS_PER_S;
+	trend->too_short =
+		trend->verdict == TREND_LEAKING &&
+		trend->trend.span_s < (is_young(trend) ? SITE_LEAK_YOUNG_S : SITE_LEAK_S);
+	if (trend->too_short)
+		trend->verdict = TREND_GROWING;
 	trend->too_little = trend_is_suspect(trend->verdict) && grew_too_little(history, site);
 	if (trend->too_little)
 		trend->verdict = TREND_STEADY;
@@ -368,8 +375,7 @@ static void evidence_print(FILE *out, const struct site_trend *trend)
 		fputs(", its blocks are replaced by larger ones", out);
 	if (trend->too_short)
 		fprintf(out, ", too short to tell (%.3g s)", trend->trend.span_s);
-	if (trend_is_suspect(trend->verdict) && trend->process_age_s > 0 &&
-	    trend->process_age_s < VERDICT_WARM_UP_S)
+	if (trend_is_suspect(trend->verdict) && is_young(trend))
 		fprintf(out, ", warming up (started %.0f s ago)", trend->process_age_s);
 }
 

@@ -14,8 +14,10 @@
 #include "analyze/trend.h"
 #include "analyze/verdict.h"
 
-/* Nothing is called leaking that has been seen for less, however many snapshots there are. */
+/* Nothing is called leaking that has been seen for less, however many snapshots there are; and
+ * nothing in a process that warms up (VERDICT_WARM_UP_S) that has been seen for less than that. */
 #define SITE_LEAK_S 10.0
+#define SITE_LEAK_YOUNG_S 20.0
 
 struct site_trend {
 	/*
@@ -37,7 +39,7 @@ struct site_trend {
 	bool low_points_rise; /* from each eighth of the time to the next */
 	bool too_little;      /* it would be suspect but for a growth of a few small blocks, or of
 				 a ten-thousandth of what its process holds */
-	bool too_short;	      /* it would be leaking, but for less than SITE_LEAK_S */
+	bool too_short;	      /* it would be leaking, but has not been seen for long enough */
 	double process_age_s; /* 0: not known; it warms up below VERDICT_WARM_UP_S */
 	bool blocks_grow;     /* they are replaced, and hold more for being larger, not for being
 				 more: their age says nothing then */
