@@ -184,4 +184,29 @@ int BPF_PROG(process_wakes, struct task_struct *task)
 	return 0;
 }
 
+/* Since 6.9 (mm/oom_kill.c, mark_oom_victim()) it is handed the task; before, its PID. */
+struct trace_event_raw_mark_victim___of_task {
+	u32 __data_loc_comm;
+} __attribute__((preserve_access_index));
+
+static __always_inline u32 victim_tgid(u64 argument)
+{
+	struct task_struct *task = (struct task_struct *)argument;
+
+	if (bpf_core_field_exists(struct trace_event_raw_mark_victim___of_task, __data_loc_comm))
+		return BPF_CORE_READ(task, tgid);
+	return (u32)argument;
+}
+
+/* It is killed, and has not ended: what it holds is on the live set until user space purges it. */
+SEC("raw_tp/mark_victim")
+int process_victim(struct bpf_raw_tracepoint_args *context)
+{
+	u32 tgid = victim_tgid(context->args[0]);
+
+	if (bpf_map_lookup_elem(&targets, &tgid))
+		event_send(LM_EVENT_VICTIM, (u64)tgid << 32, 0, 0, 0, 0);
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";

@@ -26,7 +26,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#define MAX_CHILDREN 64
+#define MAX_CHILDREN 256
 
 /* What a child wrote to one stream so far. */
 struct stream {

@@ -54,12 +54,32 @@ struct report {
 	size_t around_span;
 	const struct retain_result *retained; /* who holds what, by process; or NULL; borrowed */
 	size_t retained_count;
-	const char *host; /* where it was taken, untrusted; NULL: not known; borrowed */
+	const struct oom_kills *oom; /* NULL: it is not looked for; borrowed */
+	const char *host;	     /* where it was taken, untrusted; NULL: not known; borrowed */
 	struct report_cost cost;
 	uint64_t fail_over; /* outstanding bytes that are allowed, see --fail-over */
 	bool show_allocs;
 	bool colour;
 	VEC(struct report_process) processes; /* most outstanding bytes first */
+};
+
+/* A process that the kernel killed for want of memory. */
+struct oom_kill {
+	pid_t pid;
+	char *cgroup;	      /* whose memory it counted in; untrusted; owned; NULL: not known */
+	uint64_t limit_bytes; /* of that; UINT64_MAX: none, or not known */
+};
+
+/* How many there were of a name, in a container, since the monitor began. */
+struct oom_total {
+	char comm[16];
+	struct container *container; /* owned; or NULL */
+	uint64_t kills;
+};
+
+struct oom_kills {
+	VEC(struct oom_kill) list; /* that this report is made for; nothing of them comes later */
+	VEC(struct oom_total) totals;
 };
 
 struct report_options {

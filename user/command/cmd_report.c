@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon report: one snapshot of a recording, with what came before it. */
 #include <errno.h>
-
-#include <errno.h>
+#include <string.h>
+#include <time.h>
 
 #include "analyze/history.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/values.h"
 #include "command/command.h"
 #include "command/retained.h"
 #include "command/stored_profile.h"
 #include "monitor/emit.h"
+#include "monitor/oom.h"
 #include "store/recording.h"
 
 struct source {
@@ -20,6 +22,7 @@ struct source {
 	struct snapshot snapshot;
 	struct report report;
 	struct retained_set retained;
+	struct oom_kills oom;
 };
 
 static void source_free(struct source *source)
@@ -28,7 +31,15 @@ static void source_free(struct source *source)
 	retained_set_free(&source->retained);
 	snapshot_free(&source->snapshot);
 	history_free(&source->history);
+	oom_kills_free(&source->oom);
 	recording_close(source->recording);
+}
+
+static const char *label_at(const struct recording *recording, size_t position)
+{
+	size_t count;
+
+	return recording_snapshots(recording, &count)[position].label;
 }
 
 static int source_read(struct source *source, const struct show_options *options)
@@ -45,8 +56,11 @@ static int source_read(struct source *source, const struct show_options *options
 		return error;
 	report.history = &source->history;
 	error = report_build(&source->report, &source->snapshot, &report);
+	if (!error)
+		error = oom_kills_of_label(&source->oom, label_at(source->recording, position));
 	if (error)
 		log_error("out of memory");
+	source->report.oom = &source->oom;
 	return error ? error : recording_name(source->recording, &source->report);
 }
 
@@ -76,12 +90,54 @@ static int report_snapshot(struct source *source, const struct show_options *opt
 	return error ? error : write_out(source, options);
 }
 
+/* "#12  2026-11-22 13:00:05  oom 1234" */
+static void kill_print(const struct recording_snapshot *snapshot)
+{
+	char when[32] = "";
+	struct tm local;
+
+	if (localtime_r(&snapshot->time.tv_sec, &local))
+		strftime(when, sizeof(when), "%F %T", &local);
+	fprintf(stderr, "#%llu  %s  ", (unsigned long long)snapshot->sequence, when);
+	text_print_inert(stderr, snapshot->label);
+	fputc('\n', stderr);
+}
+
+/* Lists what was killed; the last one is shown unless --at says which. 0, -ENOENT: there is none;
+ * -ENOMEM. */
+static int choose_kill(const struct recording *recording, struct show_options *show)
+{
+	const char *at = show->at;
+	size_t count, kills = 0;
+	const struct recording_snapshot *snapshots = recording_snapshots(recording, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		_cleanup_(oom_kills_free) struct oom_kills told = {0};
+
+		if (oom_kills_of_label(&told, snapshots[i].label))
+			return -ENOMEM;
+		if (!told.list.count)
+			continue;
+		kill_print(&snapshots[i]);
+		kills++;
+		if (!at)
+			show->at = snapshots[i].label;
+	}
+	if (!kills)
+		log_error("while %s was recorded the kernel killed no target for want of memory",
+			  show->path);
+	return kills ? 0 : -ENOENT;
+}
+
 static int run(const void *options)
 {
-	const struct show_options *show = options;
+	struct show_options own = *(const struct show_options *)options;
+	const struct show_options *show = &own;
 	_cleanup_(source_free) struct source source = {0};
 	int error = recording_open(&source.recording, show->path);
 
+	if (!error && show->oom)
+		error = choose_kill(source.recording, &own);
 	if (error)
 		return EXIT_ERROR;
 	if (show->profiles || (!show->retain_runs && stored_profiles_only(source.recording)))
@@ -112,6 +168,8 @@ static const struct option_row report_rows[] = {
 	{"at", 0, "TIME|SEQ", "the snapshot to show: a number, a label, 13:00, -10min (last)",
 	 value_set_text, "a number, a label, `first`, `last` or a time",
 	 .offset = offsetof(struct show_options, at)},
+	{"oom", 0, NULL, "list what the kernel killed for want of memory; show the last, or --at",
+	 value_set_flag, .offset = offsetof(struct show_options, oom)},
 	{"retain", 0, NULL, "show runs of `leakmon retain` in it, not snapshots", value_set_flag,
 	 .offset = offsetof(struct show_options, retain_runs)},
 	{"profile", 0, NULL, "show profiles of `leakmon record --profile` in it", value_set_flag,
@@ -134,13 +192,15 @@ const struct command command_report = {
 	.usage = "  leakmon report FILE [--at TIME|SEQ] [OPTION...]\n",
 	.about = "Shows one snapshot of a recording, the last one unless --at says which, and\n"
 		 "how it came about. The processes need not be there any more.\n",
-	.examples = "  leakmon report web.lkm                as it was at the end\n"
-		    "  leakmon report web.lkm --at 13:00     as it was at one o'clock\n"
-		    "  leakmon report web.lkm --sort growth  what grows fastest comes first\n"
-		    "  leakmon report web.lkm --format html > web.html\n"
-		    "                                        a page for any browser, offline\n"
-		    "  leakmon report web.lkm --format pprof --output web.pb.gz\n"
-		    "  leakmon report web.lkm --format folded | flamegraph.pl > web.svg\n",
+	.examples =
+		"  leakmon report web.lkm                as it was at the end\n"
+		"  leakmon report web.lkm --at 13:00     as it was at one o'clock\n"
+		"  leakmon report web.lkm --oom          what the OOM killer's last victim held\n"
+		"  leakmon report web.lkm --sort growth  what grows fastest comes first\n"
+		"  leakmon report web.lkm --format html > web.html\n"
+		"                                        a page for any browser, offline\n"
+		"  leakmon report web.lkm --format pprof --output web.pb.gz\n"
+		"  leakmon report web.lkm --format folded | flamegraph.pl > web.svg\n",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
 	.uses = {{&report_group, 0},

@@ -47,6 +47,7 @@ struct record_options {
 struct show_options {
 	const char *path;
 	const char *at;	  /* NULL: the last */
+	bool oom;	  /* list kills, and show one */
 	bool retain_runs; /* of retain runs, not of snapshots */
 	bool profiles;	  /* of profiles */
 	struct output_options output;

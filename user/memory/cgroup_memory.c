@@ -126,8 +126,7 @@ int cgroup_memory_read_in(const char *directory, bool unified, struct cgroup_fig
 	return 0;
 }
 
-/* The group in whose memory a process counts. NULL: it cannot be told, or out of memory. */
-static char *path_of(pid_t pid, bool *unified)
+char *cgroup_memory_path(pid_t pid, bool *unified)
 {
 	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
 	const struct cgroup_path *found = NULL;
@@ -159,7 +158,7 @@ static struct cgroup_memory *find(const struct cgroup_memories *groups, const ch
 int cgroup_memories_add(struct cgroup_memories *groups, pid_t pid, uint64_t pss, uint64_t anon)
 {
 	bool unified = false;
-	_cleanup_free_ char *path = path_of(pid, &unified);
+	_cleanup_free_ char *path = cgroup_memory_path(pid, &unified);
 	struct cgroup_memory *group = path ? find(groups, path) : NULL;
 
 	if (!path)
@@ -202,7 +201,7 @@ static void join(struct cgroup_memories *groups)
 	}
 }
 
-static bool read_group(struct cgroup_memory *group)
+void cgroup_memory_read(struct cgroup_memory *group)
 {
 	static const struct {
 		const char *point;
@@ -216,6 +215,7 @@ static bool read_group(struct cgroup_memory *group)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
+	group->known = false;
 	group->time_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
 		/* Out of another cgroup namespace it begins with /.. */
@@ -224,17 +224,18 @@ static bool read_group(struct cgroup_memory *group)
 				     group->path) >= sizeof(directory))
 			continue;
 		if (!cgroup_memory_read_in(directory, group->unified, &group->figures,
-					   &group->pressure))
-			return true;
+					   &group->pressure)) {
+			group->known = true;
+			return;
+		}
 	}
-	return false;
 }
 
 void cgroup_memories_read(struct cgroup_memories *groups)
 {
 	join(groups);
 	for (size_t i = 0; i < groups->list.count; i++)
-		groups->list.items[i].known = read_group(&groups->list.items[i]);
+		cgroup_memory_read(&groups->list.items[i]);
 }
 
 int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memories *now)

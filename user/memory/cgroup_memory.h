@@ -69,6 +69,12 @@ struct cgroup_memories {
 	VEC(struct cgroup_memory) list;
 };
 
+/* The group in whose memory a process counts; v1 says "/" of one that is ending. NULL: it cannot be
+ * told, or out of memory. The caller frees it. */
+char *cgroup_memory_path(pid_t pid, bool *unified);
+/* The figures of the group at group->path, where hierarchies are usually mounted: group->known. */
+void cgroup_memory_read(struct cgroup_memory *group);
+
 const char *cgroup_verdict_name(enum cgroup_verdict verdict);
 
 /* Counts a process in the group whose memory it is charged to. 0 or -ENOMEM. */

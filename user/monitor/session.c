@@ -248,8 +248,10 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 {
 	struct report report = {0};
 	uint64_t accepted = 0;
-	int error = build_report(session, snapshot, &report);
+	int error = oom_kills_count(&session->oom, snapshot);
 
+	if (!error)
+		error = build_report(session, snapshot, &report);
 	if (!error)
 		error = name_report(session, &report, last);
 	if (!error && session->keeps_history)
@@ -257,6 +259,7 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	report.show_allocs = session->options->output.report.show_allocs;
 	report.colour = emit_wants_colour(&session->options->output);
 	report.cost = emit_cost();
+	report.oom = &session->oom;
 	if (session->options->output.fail_over != UINT64_MAX)
 		report.fail_over = session->options->output.fail_over;
 	if (!error)
@@ -724,6 +727,7 @@ void session_close(struct session *session)
 	feature_probe_close(&session->target_config.features);
 	loader_close(&session->bpf);
 	history_free(&session->history);
+	oom_kills_free(&session->oom);
 	test_report_close(&session->tests);
 	if (session->out && session->out != stdout)
 		fclose(session->out);

@@ -10,6 +10,7 @@
 #include "collect/collect.h"
 #include "collect/event_streams.h"
 #include "monitor/emit.h"
+#include "monitor/oom.h"
 #include "monitor/targets.h"
 #include "monitor/test_report.h"
 #include "output/output.h"
@@ -55,6 +56,7 @@ struct session {
 	struct history history;
 	const struct report_sink *sink; /* takes the reports instead of `format`; or NULL */
 	const char *label;		/* of the snapshot being taken, or NULL */
+	struct oom_kills oom;		/* monitor/oom.h */
 };
 
 /* Opens the output, tries the kernel, loads, attaches. 0, or -errno after an error message. */

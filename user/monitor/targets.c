@@ -18,6 +18,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "collect/watched.h"
+#include "memory/cgroup_memory.h"
 #include "monitor/session.h"
 #include "monitor/session_threads.h"
 #include "proc/managed_heap.h"
@@ -350,6 +351,7 @@ static struct tracked *target_add(struct session *session, pid_t pid)
 	}
 	tracked->probes.pid = pid;
 	tracked->pidfd = pidfd_open(pid, 0);
+	tracked->cgroup = cgroup_memory_path(pid, &tracked->unified);
 	/* That it has ended is noticed elsewhere. */
 	if (!session->everywhere &&
 	    watched_add(&session->bpf, pid, &tracked->start_ticks) == -E2BIG)
@@ -366,6 +368,7 @@ static void target_remove(struct session *session, size_t i)
 	const struct tracked *gone = &targets->list.items[i];
 
 	watched_remove(&session->bpf, gone->probes.pid, gone->start_ticks);
+	free(gone->cgroup);
 	targets->list.items[i] = targets->list.items[--targets->list.count];
 }
 
@@ -629,6 +632,7 @@ void targets_close(struct session *session)
 		target_detach(&targets->list.items[i].probes);
 		thread_target_detach(&targets->list.items[i].threads);
 		cleanup_close(&targets->list.items[i].pidfd);
+		free(targets->list.items[i].cgroup);
 	}
 	attachments_close(&all);
 	vec_free(&targets->list);

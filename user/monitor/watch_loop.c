@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/pollable.h"
@@ -181,6 +182,8 @@ static void trace_print_lost(FILE *out, uint64_t calls)
 
 /* Of a run without end; every verdict and every sparkline is made of fewer. */
 #define HISTORY_TIMES 120
+/* That all of those that were killed together get to end. */
+#define VICTIMS_WAIT_MS 1000
 
 struct watch {
 	struct session session;
@@ -234,6 +237,14 @@ static void note_new_code(struct watch *watch, pid_t pid)
 		on_new_code(watch, pid);
 }
 
+static void on_victim(struct watch *watch, pid_t pid)
+{
+	const struct tracked *tracked = targets_find(&watch->session, pid);
+
+	oom_kills_note(&watch->session.oom, pid, tracked ? tracked->cgroup : NULL,
+		       tracked && tracked->unified);
+}
+
 static void on_event(const struct lm_event *event, void *context)
 {
 	struct watch *watch = context;
@@ -245,6 +256,8 @@ static void on_event(const struct lm_event *event, void *context)
 		on_arrival(watch, event);
 	else if (event->type == LM_EVENT_NO_ROWS)
 		note_new_code(watch, (pid_t)(event->process >> 32));
+	else if (event->type == LM_EVENT_VICTIM)
+		on_victim(watch, (pid_t)(event->process >> 32));
 	else if (watch->session.options->tracking.trace)
 		trace_print(watch->session.out, event);
 }
@@ -305,6 +318,28 @@ static void watch_close(struct watch *watch)
 	report_loop_close(&watch->loop);
 }
 
+/* What was killed for want of memory is shown once more, whatever becomes of others that ended. */
+static int write_report(struct watch *watch, bool last, const char *label)
+{
+	struct session *session = &watch->session;
+	bool victims = session->oom.list.count, keep_exited = session->collect_options.keep_exited;
+	_cleanup_free_ char *own = victims && session->sink ? oom_kills_label(&session->oom) : NULL;
+	int error;
+
+	session->label = own ? own : label;
+	session->collect_options.keep_exited |= victims;
+	error = watch->report(session, watch->report_context, last);
+	session->collect_options.keep_exited = keep_exited;
+	session->label = NULL;
+	oom_kills_reported(&session->oom);
+	return error;
+}
+
+static bool is_busy(const struct watch *watch)
+{
+	return watch->work && watch->work->is_busy(watch->work->context);
+}
+
 static int make_report(void *context, enum report_cause cause)
 {
 	struct watch *watch = context;
@@ -314,14 +349,39 @@ static int make_report(void *context, enum report_cause cause)
 	/* A live sink keeps what it has when all is gone, and wants nothing when it ends. */
 	if (watch->gone || (watch->live && cause == REPORT_LAST))
 		return 0;
-	/* What came before the wish to end belongs before the last report. */
-	error = cause == REPORT_LAST ? take_events(watch) : 0;
+	/* What came before the wish for it belongs before the report. */
+	error = is_busy(watch) && cause != REPORT_LAST ? 0 : take_events(watch);
 	if (error)
 		return error;
-	watch->session.label = sink && cause == REPORT_ASKED ? sink->label : NULL;
-	error = watch->report(&watch->session, watch->report_context, cause == REPORT_LAST);
-	watch->session.label = NULL;
-	return error;
+	return write_report(watch, cause == REPORT_LAST,
+			    sink && cause == REPORT_ASKED ? sink->label : NULL);
+}
+
+/* Until they have ended, when nothing changes any more: their memory is being taken from them, and
+ * they may hang in the kernel. */
+static void wait_for_victims(struct watch *watch)
+{
+	uint64_t deadline = monotonic_ns() + VICTIMS_WAIT_MS * 1000000ull;
+
+	for (size_t i = 0; i < watch->session.oom.list.count; i++) {
+		struct tracked *tracked =
+			targets_find(&watch->session, watch->session.oom.list.items[i].pid);
+		struct pollfd end = {.fd = tracked ? tracked->pidfd : -1, .events = POLLIN};
+		uint64_t now = monotonic_ns();
+
+		if (end.fd >= 0 && now < deadline)
+			poll(&end, 1, (int)((deadline - now) / 1000000));
+	}
+}
+
+/* Soon, for it is given up with the next report. Who does something of its own between reports is
+ * not interrupted. */
+static int report_victims(struct watch *watch)
+{
+	if (!watch->session.oom.list.count || watch->work || watch->live)
+		return 0;
+	wait_for_victims(watch);
+	return write_report(watch, false, NULL);
 }
 
 /*
@@ -381,9 +441,8 @@ static int wait_for(void *context, struct pollfds *fds)
 {
 	struct watch *watch = context;
 	const struct session *session = &watch->session;
-	bool busy = watch->work && watch->work->is_busy(watch->work->context);
 	const int own[TARGETS] = {
-		[EVENTS] = busy ? -1 : events_fd(watch->events),
+		[EVENTS] = is_busy(watch) ? -1 : events_fd(watch->events),
 		[STREAMS] = session->streams.fd,
 		[LINES] = symbolizer_lines_fd(session->symbolizer),
 	};
@@ -432,10 +491,15 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 	size_t own = TARGETS + watch->targets_waited_for;
 	int error = 0;
 
-	if (any_is_ready(fds + TARGETS, watch->targets_waited_for))
-		targets_notice_ends(&watch->session);
-	if (fds[EVENTS].revents)
+	bool ends = any_is_ready(fds + TARGETS, watch->targets_waited_for);
+
+	/* An end is told after what led to it, which may not have waked us. */
+	if (fds[EVENTS].revents || (ends && !is_busy(watch)))
 		error = take_events(watch);
+	if (!error)
+		error = report_victims(watch);
+	if (ends)
+		targets_notice_ends(&watch->session);
 	if (!error && fds[STREAMS].revents)
 		error = event_streams_consume(&watch->session.streams);
 	if (fds[LINES].revents) /* line numbers for the next report */

@@ -363,6 +363,26 @@ static void process_write(struct json_writer *json, const struct report *report,
 	json_close(json, '}');
 }
 
+static void kills_write(struct json_writer *json, const struct oom_kills *kills)
+{
+	if (!kills || !kills->list.count)
+		return;
+	json_open(json, "oom_kills", '[');
+	for (size_t i = 0; i < kills->list.count; i++) {
+		const struct oom_kill *kill = &kills->list.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_number(json, "pid", (uint64_t)kill->pid);
+		json_put_string(json, "cgroup", kill->cgroup);
+		if (kill->limit_bytes == UINT64_MAX)
+			json_put_null(json, "limit_bytes");
+		else
+			json_put_number(json, "limit_bytes", kill->limit_bytes);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 int output_json_write(FILE *out, const struct report *report)
 {
 	const struct snapshot *snapshot = report->snapshot;
@@ -374,6 +394,7 @@ int output_json_write(FILE *out, const struct report *report)
 	json_put_number(&json, "sequence", snapshot->sequence);
 	json_put_bool(&json, "sampled", snapshot->sampled);
 	output_json_ledgers_write(&json, snapshot, NULL);
+	kills_write(&json, report->oom);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(&json, report, &report->processes.items[i]);

@@ -523,8 +523,28 @@ static void process_write(FILE *out, const struct report *report,
 	suppressed_write(out, ranked);
 }
 
+static void kills_write(FILE *out, const struct oom_kills *kills)
+{
+	char limit[16];
+
+	for (size_t i = 0; kills && i < kills->list.count; i++) {
+		const struct oom_kill *kill = &kills->list.items[i];
+
+		fprintf(out, "killed by the kernel for want of memory: process %d", (int)kill->pid);
+		if (kill->cgroup) {
+			fputs(", control group ", out);
+			text_print_inert(out, kill->cgroup);
+		}
+		if (kill->limit_bytes != UINT64_MAX)
+			fprintf(out, ", limit %s",
+				units_bytes(limit, (double)kill->limit_bytes, ""));
+		fputs("; what it held at its end follows\n", out);
+	}
+}
+
 int output_text_write(FILE *out, const struct report *report)
 {
+	kills_write(out, report->oom);
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(out, report, &report->processes.items[i]);
 	if (!report->processes.count)

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Programs that the kernel kills for want of memory: the last snapshot says what they held, and
+ * agrees with the account that they kept themselves. LEAKMON_OOM_KILLS says how many of them are
+ * killed one after the other.
+ */
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "shell.h"
+
+#define LIMIT_BYTES (24 << 20)
+#define MAX_VICTIMS 20
+
+/* The group of the victims, in whichever hierarchy has the memory controller. */
+static const struct place {
+	const char *directory, *limit;
+} places[] = {
+	{"/sys/fs/cgroup/memory/leakmon_oom", "memory.limit_in_bytes"},
+	{"/sys/fs/cgroup/leakmon_oom", "memory.max"},
+};
+
+struct victim {
+	struct child *child;
+	char account[64];
+};
+
+static bool group_write(const struct place *place, const char *name, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", place->directory, name);
+	file = fopen(path, "we");
+	if (!file)
+		return false;
+	fputs(text, file);
+	return !fclose(file);
+}
+
+static const struct place *group_make(uint64_t limit)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)limit);
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		if (mkdir(places[i].directory, 0755) && errno != EEXIST)
+			continue;
+		if (group_write(&places[i], places[i].limit, text))
+			return &places[i];
+		rmdir(places[i].directory);
+	}
+	print_message("SKIPPED: no memory controller that groups can be made of\n");
+	skip();
+	return NULL;
+}
+
+static void group_remove(const struct place *place)
+{
+	/* Who was killed leaves it some time after it was waited for. */
+	for (int i = 0; rmdir(place->directory) && errno == EBUSY && i < 500; i++)
+		usleep(10000);
+}
+
+static struct victim victim_start(struct harness *harness, const struct place *place, int number,
+				  const char *threads)
+{
+	struct victim victim;
+
+	snprintf(victim.account, sizeof(victim.account), "%s/%d", harness->directory, number);
+	victim.child = WORKLOAD(harness, "victim", victim.account, threads);
+	assert_true(group_write(place, "cgroup.procs", victim.child->pid_text));
+	return victim;
+}
+
+static json_int_t account_read(const struct victim *victim)
+{
+	uint64_t leaked = 0;
+	int fd = open(victim->account, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(read(fd, &leaked, sizeof(leaked)), sizeof(leaked));
+	close(fd);
+	return (json_int_t)leaked;
+}
+
+static json_t *kill_of(json_t *report, pid_t pid)
+{
+	json_t *kill;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "oom_kills"), i, kill)
+	{
+		if (number_at(kill, "pid") == pid)
+			return kill;
+	}
+	return NULL;
+}
+
+/* The next report that was made because this one is killed. */
+static json_t *report_of_kill(struct harness *harness, struct child *monitor, pid_t pid)
+{
+	json_t *report;
+
+	do {
+		report = monitor_report(harness, monitor);
+	} while (!kill_of(report, pid));
+	return report;
+}
+
+static const char *first_function(json_t *process)
+{
+	json_t *site = json_array_get(json_object_get(process, "sites"), 0);
+	json_t *frame = json_array_get(json_object_get(site, "frames"), 0);
+
+	return json_string_value(json_object_get(frame, "function"));
+}
+
+/* Exact; one block more, if the end came between the block and its count. */
+static void expect_account(json_t *process, const struct victim *victim)
+{
+	struct held held = held_by(process, "leak");
+	json_int_t leaked = account_read(victim);
+
+	assert_true(leaked > 1000);
+	assert_in_range(held.count, leaked, leaked + 1);
+	assert_int_equal(held.bytes, held.count * 5000);
+	assert_string_equal(first_function(process), "leak");
+}
+
+static void expect_last_snapshot(json_t *report, const struct victim *victim, pid_t pid)
+{
+	expect_balance(report);
+	expect_account(process_of(report, pid), victim);
+}
+
+static void the_last_snapshot_of_a_victim_is_its_own_account(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(LIMIT_BYTES);
+	const char *wanted = getenv("LEAKMON_OOM_KILLS");
+
+	for (int i = 0; i < (wanted ? atoi(wanted) : 3); i++) {
+		struct victim victim = victim_start(harness, place, i, "0");
+		struct child *monitor = MONITOR_ATTACHED(harness, "-p", victim.child->pid_text,
+							 "-o", "0", "--format", "json", "3600");
+		pid_t pid = victim.child->pid;
+		json_t *report, *kill;
+
+		workload_send(victim.child, "go");
+		report = report_of_kill(harness, monitor, pid);
+		assert_int_equal(child_end(harness, victim.child), 128 + 9);
+		expect_last_snapshot(report, &victim, pid);
+		kill = kill_of(report, pid);
+		assert_int_equal(number_at(kill, "limit_bytes"), LIMIT_BYTES);
+		assert_string_equal(json_string_value(json_object_get(kill, "cgroup")),
+				    "/leakmon_oom");
+		child_wait_text(harness, monitor, &monitor->err, "for want of memory");
+		child_kill(monitor);
+		child_kill(victim.child);
+	}
+	group_remove(place);
+}
+
+/* Thousands of threads end with it. */
+static void a_victim_may_have_many_threads(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(4 * LIMIT_BYTES);
+	struct victim victim = victim_start(harness, place, 0, "500");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", victim.child->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	pid_t pid = victim.child->pid;
+
+	workload_send(victim.child, "go");
+	expect_last_snapshot(report_of_kill(harness, monitor, pid), &victim, pid);
+	child_kill(monitor);
+	child_kill(victim.child);
+	group_remove(place);
+}
+
+/* Those that are chosen by a word, and not kept when they end. */
+static void every_victim_of_a_burst_is_told(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(MAX_VICTIMS / 2 * LIMIT_BYTES);
+	struct victim victims[MAX_VICTIMS];
+	pid_t pids[MAX_VICTIMS];
+	struct child *monitor;
+	size_t told = 0;
+
+	for (int i = 0; i < MAX_VICTIMS; i++) {
+		victims[i] = victim_start(harness, place, i, "0");
+		pids[i] = victims[i].child->pid;
+	}
+	monitor = MONITOR(harness, "--cgroup", "/leakmon_oom", "-o", "0", "-T", "0", "--format",
+			  "json", "3600");
+	for (int i = 0; i < MAX_VICTIMS; i++)
+		monitor_wait_attached(harness, monitor, pids[i]);
+	for (int i = 0; i < MAX_VICTIMS; i++)
+		workload_send(victims[i].child, "go");
+	while (told < MAX_VICTIMS) {
+		json_t *report = monitor_report(harness, monitor);
+
+		for (int i = 0; i < MAX_VICTIMS; i++) {
+			if (!kill_of(report, pids[i]))
+				continue;
+			expect_last_snapshot(report, &victims[i], pids[i]);
+			told++;
+		}
+	}
+	child_kill(monitor);
+	for (int i = 0; i < MAX_VICTIMS; i++)
+		child_kill(victims[i].child);
+	group_remove(place);
+}
+
+/* A recording keeps it by name; reports that are scraped count it. */
+static void a_kill_is_recorded_and_counted(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(LIMIT_BYTES);
+	struct victim victim = victim_start(harness, place, 0, "0");
+	char recording[64], metrics[64], label[32], *text;
+	struct child *recorder, *monitor;
+	pid_t pid = victim.child->pid;
+
+	snprintf(recording, sizeof(recording), "%s/r.lkm", harness->directory);
+	snprintf(metrics, sizeof(metrics), "%s/m.prom", harness->directory);
+	snprintf(label, sizeof(label), "oom %d", pid);
+	recorder = MONITOR_ATTACHED(harness, "record", "-p", victim.child->pid_text, "--output",
+				    recording, "3600");
+	monitor = MONITOR_ATTACHED(harness, "-p", victim.child->pid_text, "--format", "prom",
+				   "--output", metrics, "3600");
+	workload_send(victim.child, "go");
+	assert_int_equal(child_end(harness, recorder), 0);
+	assert_int_equal(child_end(harness, monitor), 0);
+	monitor = MONITOR(harness, "report", recording, "--at", label, "--format", "json");
+	expect_account(process_of(monitor_report(harness, monitor), pid), &victim);
+	text = shell(harness, 0, "cat %s", metrics);
+	assert_non_null(strstr(text, "leakmon_oom_kills_total{comm=\"victim\"} 1\n"));
+	free(text);
+	child_kill(victim.child);
+	group_remove(place);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(the_last_snapshot_of_a_victim_is_its_own_account),
+		e2e_test(a_victim_may_have_many_threads),
+		e2e_test(every_victim_of_a_burst_is_told),
+		e2e_test(a_kill_is_recorded_and_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

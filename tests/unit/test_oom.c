@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Names of snapshots that are made of kills, and how kills are counted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "monitor/oom.h"
+#include "proc/container.h"
+
+static void add(struct oom_kills *kills, pid_t pid)
+{
+	struct oom_kill *kill = vec_push(&kills->list);
+
+	assert_non_null(kill);
+	*kill = (struct oom_kill){.pid = pid, .limit_bytes = UINT64_MAX};
+}
+
+static void a_label_says_who_was_killed(void **state)
+{
+	_cleanup_(oom_kills_free) struct oom_kills kills = {0}, told = {0};
+	_cleanup_free_ char *label = NULL;
+
+	(void)state;
+	add(&kills, 1234);
+	add(&kills, 7);
+	label = oom_kills_label(&kills);
+	assert_string_equal(label, "oom 1234,7");
+	assert_int_equal(oom_kills_of_label(&told, label), 0);
+	assert_int_equal(told.list.count, 2);
+	assert_int_equal(told.list.items[0].pid, 1234);
+	assert_int_equal(told.list.items[1].pid, 7);
+}
+
+/* Thousands of victims do not fit; none that is told is cut in two. */
+static void a_label_is_cut_between_numbers(void **state)
+{
+	_cleanup_(oom_kills_free) struct oom_kills kills = {0}, told = {0};
+	_cleanup_free_ char *label = NULL;
+
+	(void)state;
+	for (pid_t i = 0; i < 200; i++)
+		add(&kills, 4000000 + i);
+	label = oom_kills_label(&kills);
+	assert_int_equal(oom_kills_of_label(&told, label), 0);
+	assert_in_range(told.list.count, 10, 199);
+	for (size_t i = 0; i < told.list.count; i++)
+		assert_int_equal(told.list.items[i].pid, 4000000 + i);
+}
+
+/* A recording is a file that anybody may have made. */
+static void other_labels_tell_of_no_kill(void **state)
+{
+	static const char *const labels[] = {
+		NULL,	  "",	    "oom",	"oom ",	  "oom x",  "oomph 1",
+		"oom -1", "oom 0",  "before 1", "oom 1x", "oom\t1", "oom 99999999999999999999",
+		"OOM 1",  "oom ,1",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
+		_cleanup_(oom_kills_free) struct oom_kills told = {0};
+
+		assert_int_equal(oom_kills_of_label(&told, labels[i]), 0);
+		assert_int_equal(told.list.count, 0);
+	}
+}
+
+static void kills_are_counted_by_name_and_container(void **state)
+{
+	struct container one = {
+		.id = "1111111111111111111111111111111111111111111111111111111111111111"};
+	struct container other = {
+		.id = "2222222222222222222222222222222222222222222222222222222222222222"};
+	struct snapshot_process processes[] = {
+		{.pid = 1, .comm = "web", .container = &one},
+		{.pid = 2, .comm = "web", .container = &other},
+		{.pid = 3, .comm = "web", .container = &one},
+		{.pid = 4, .comm = "web"},
+		{.pid = 5, .comm = "db", .container = &one},
+	};
+	const uint64_t expected[] = {2, 1, 1, 1};
+	struct snapshot snapshot = {0};
+	_cleanup_(oom_kills_free) struct oom_kills kills = {0};
+
+	(void)state;
+	snapshot.processes.items = processes;
+	snapshot.processes.count = ARRAY_SIZE(processes);
+	for (pid_t pid = 1; pid <= 5; pid++) {
+		add(&kills, pid);
+		assert_int_equal(oom_kills_count(&kills, &snapshot), 0);
+		oom_kills_reported(&kills);
+	}
+	assert_int_equal(kills.totals.count, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+		assert_int_equal(kills.totals.items[i].kills, expected[i]);
+	assert_string_equal(kills.totals.items[3].comm, "db");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_label_says_who_was_killed),
+		cmocka_unit_test(a_label_is_cut_between_numbers),
+		cmocka_unit_test(other_labels_tell_of_no_kill),
+		cmocka_unit_test(kills_are_counted_by_name_and_container),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

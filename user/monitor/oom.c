@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "monitor/oom.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "memory/cgroup_memory.h"
+#include "proc/container.h"
+
+/* Of one report; those beyond are in the log, and not in it. */
+#define KILLS_MAX 256
+/* Names in containers; beyond, nothing more is told apart. */
+#define TOTALS_MAX 256
+#define LABEL "oom"
+#define LABEL_MAX 160
+
+void oom_kills_note(struct oom_kills *kills, pid_t pid, const char *cgroup, bool unified)
+{
+	struct cgroup_memory group = {.path = cgroup_memory_path(pid, &group.unified)};
+	struct oom_kill kill = {.pid = pid, .limit_bytes = CGROUP_NOT_KNOWN}, *noted;
+	char limit[16] = "not known";
+
+	/* Of one that is ending v1 no longer tells. */
+	if (cgroup && (!group.path || !strcmp(group.path, "/"))) {
+		free(group.path);
+		group.path = strdup(cgroup);
+		group.unified = unified;
+	}
+	if (group.path)
+		cgroup_memory_read(&group);
+	if (group.known)
+		kill.limit_bytes = group.figures.limit;
+	kill.cgroup = group.path;
+	if (kill.limit_bytes != CGROUP_NOT_KNOWN)
+		units_bytes(limit, (double)kill.limit_bytes, "");
+	log_warning("PID %d is killed by the kernel for want of memory (control group %s, limit "
+		    "%s): a report of what it held follows",
+		    (int)pid, kill.cgroup ? kill.cgroup : "not known", limit);
+	noted = kills->list.count < KILLS_MAX ? vec_push(&kills->list) : NULL;
+	if (noted)
+		*noted = kill;
+	else
+		free(kill.cgroup);
+}
+
+static const struct snapshot_process *process_of(const struct snapshot *snapshot, pid_t pid)
+{
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		if (snapshot->processes.items[i].pid == (uint32_t)pid)
+			return &snapshot->processes.items[i];
+	}
+	return NULL;
+}
+
+static bool is_of(const struct oom_total *total, const char *comm, const char *container)
+{
+	const char *own = container_proven_id(total->container);
+
+	return !strcmp(total->comm, comm) &&
+	       (own && container ? !strcmp(own, container) : own == container);
+}
+
+static int count_one(struct oom_kills *kills, const struct snapshot_process *process)
+{
+	const char *comm = process ? process->comm : "";
+	const struct container *container = process ? process->container : NULL;
+	struct oom_total *total;
+
+	for (size_t i = 0; i < kills->totals.count; i++) {
+		total = &kills->totals.items[i];
+		if (is_of(total, comm, container_proven_id(container))) {
+			total->kills++;
+			return 0;
+		}
+	}
+	if (kills->totals.count == TOTALS_MAX)
+		return 0;
+	total = vec_push(&kills->totals);
+	if (!total)
+		return -ENOMEM;
+	total->kills = 1;
+	snprintf(total->comm, sizeof(total->comm), "%s", comm);
+	total->container = container_copy(container);
+	return container && !total->container ? -ENOMEM : 0;
+}
+
+int oom_kills_count(struct oom_kills *kills, const struct snapshot *snapshot)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < kills->list.count && !error; i++)
+		error = count_one(kills, process_of(snapshot, kills->list.items[i].pid));
+	return error;
+}
+
+int oom_kills_of_label(struct oom_kills *kills, const char *label)
+{
+	const char *at = label && !strncmp(label, LABEL " ", sizeof(LABEL)) ? label : NULL;
+
+	for (at = at ? at + strlen(LABEL) : NULL; at && *at; at = strchr(at, ',')) {
+		char *end;
+		long pid = strtol(at + 1, &end, 10);
+		struct oom_kill *kill;
+
+		if (pid <= 0 || pid > INT_MAX || (*end && *end != ','))
+			return 0;
+		kill = vec_push(&kills->list);
+		if (!kill)
+			return -ENOMEM;
+		*kill = (struct oom_kill){.pid = (pid_t)pid, .limit_bytes = CGROUP_NOT_KNOWN};
+		at = end;
+		if (!*at)
+			break;
+	}
+	return 0;
+}
+
+char *oom_kills_label(const struct oom_kills *kills)
+{
+	char text[LABEL_MAX] = LABEL;
+	size_t used = strlen(text);
+
+	for (size_t i = 0; i < kills->list.count && used < sizeof(text) - 16; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? "," : " ",
+					 (int)kills->list.items[i].pid);
+	return strdup(text);
+}
+
+void oom_kills_reported(struct oom_kills *kills)
+{
+	for (size_t i = 0; i < kills->list.count; i++)
+		free(kills->list.items[i].cgroup);
+	kills->list.count = 0;
+}
+
+void oom_kills_free(struct oom_kills *kills)
+{
+	oom_kills_reported(kills);
+	for (size_t i = 0; i < kills->totals.count; i++)
+		container_free(kills->totals.items[i].container);
+	vec_free(&kills->list);
+	vec_free(&kills->totals);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Targets that the kernel kills for want of memory (struct oom_kills): what they held is reported
+ * before it is given up, and they are counted. Others that it kills are not told of.
+ */
+#ifndef LEAKMON_MONITOR_OOM_H
+#define LEAKMON_MONITOR_OOM_H
+
+#include "analyze/report.h"
+
+/* It is being killed, and may be gone already: notes what can still be read, and says so. `cgroup`:
+ * whose memory it counted in before, or NULL. */
+void oom_kills_note(struct oom_kills *kills, pid_t pid, const char *cgroup, bool unified);
+
+/* "oom PID,PID": names a snapshot. NULL: out of memory; the caller frees it. */
+char *oom_kills_label(const struct oom_kills *kills);
+
+/* The list of such a label, as far as it tells; empty for any other, and NULL. 0 or -ENOMEM. */
+int oom_kills_of_label(struct oom_kills *kills, const char *label);
+
+/* Adds those on the list to the totals, by what the snapshot says of them. 0 or -ENOMEM. */
+int oom_kills_count(struct oom_kills *kills, const struct snapshot *snapshot);
+
+/* Empties the list. */
+void oom_kills_reported(struct oom_kills *kills);
+void oom_kills_free(struct oom_kills *kills);
+
+#endif
