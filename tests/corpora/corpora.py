@@ -200,13 +200,11 @@ def memcheck_verdict(program, arguments):
 	"""Blocks and bytes lost, directly or not, and possibly; None: it did not run to its end."""
 	got = run(['valgrind', '--leak-check=full', program] + arguments, 60)
 	text = got.stderr.decode(errors='replace') if got else ''
-	if 'All heap blocks were freed' in text:
-		return 0, 0
 	# A program may ask for several checks, which say what has changed as well: the last one counts.
 	sums = [re.findall(word + r' lost: ([\d,]+)[^b]*bytes in ([\d,]+)[^b]*blocks', text)[-1:]
 		for word in ('definitely', 'indirectly')]
 	if not all(sums):
-		return None
+		return (0, 0) if 'All heap blocks were freed' in text else None
 	return (sum(int(found[0][1].replace(',', '')) for found in sums),
 		sum(int(found[0][0].replace(',', '')) for found in sums))
 
