@@ -10,24 +10,12 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "profile/places.h"
 #include "triage/triage.h"
-
-/* Who is no suspect any more goes on for so long: what a profile has learnt by then is worth it. */
-#define STAY_S 900.0
-/* Who could not be probed is asked again after so long. */
-#define REFUSED_S 600.0
-
-struct chosen {
-	pid_t pid;
-	uint64_t start_ticks;
-	double suspect_s; /* when it was one last */
-	double per_s, confidence;
-	bool refused; /* not profiled: it keeps no place */
-};
 
 struct profile_choice {
 	struct triage triage;
-	VEC(struct chosen) list;
+	struct places places;
 	double charged_s; /* CPU time that the triage's budget knows of */
 };
 
@@ -53,83 +41,44 @@ void profile_choice_free(struct profile_choice *choice)
 	if (!choice)
 		return;
 	triage_close(&choice->triage);
-	vec_free(&choice->list);
+	vec_free(&choice->places.list);
 	free(choice);
 }
 
-static struct chosen *find(const struct profile_choice *choice, pid_t pid, uint64_t start_ticks)
+static void leave(struct profile_choice *choice, struct session *session, struct place *place)
 {
-	for (size_t i = 0; i < choice->list.count; i++) {
-		struct chosen *chosen = &choice->list.items[i];
-
-		if (chosen->pid == pid && chosen->start_ticks == start_ticks)
-			return chosen;
-	}
-	return NULL;
-}
-
-static size_t places_taken(const struct profile_choice *choice)
-{
-	size_t taken = 0;
-
-	for (size_t i = 0; i < choice->list.count; i++)
-		taken += !choice->list.items[i].refused;
-	return taken;
-}
-
-/* Of those that are profiled, whoever has been no suspect for longest, if that is long enough. */
-static struct chosen *who_leaves(const struct profile_choice *choice, double now_s, pid_t busy)
-{
-	struct chosen *found = NULL;
-
-	for (size_t i = 0; i < choice->list.count; i++) {
-		struct chosen *chosen = &choice->list.items[i];
-
-		if (!chosen->refused && chosen->pid != busy && now_s - chosen->suspect_s > STAY_S &&
-		    (!found || chosen->suspect_s < found->suspect_s))
-			found = chosen;
-	}
-	return found;
-}
-
-static void leave(struct profile_choice *choice, struct session *session, struct chosen *chosen)
-{
-	struct tracked *tracked = targets_find(session, chosen->pid);
+	struct tracked *tracked = targets_find(session, place->pid);
 
 	log_info("PID %d is not profiled any longer: it has stopped growing, and another one grows",
-		 chosen->pid);
-	if (tracked && tracked->start_ticks == chosen->start_ticks)
+		 place->pid);
+	if (tracked && tracked->start_ticks == place->start_ticks)
 		targets_end(session, tracked);
-	*chosen = choice->list.items[--choice->list.count];
+	places_leave(&choice->places, place);
 }
 
-/* Those that have ended, and refusals that are long ago. */
-static void forget(struct profile_choice *choice, double now_s)
+static bool is_there(const struct place *place, void *context)
 {
-	for (size_t i = choice->list.count; i-- > 0;) {
-		struct chosen *chosen = &choice->list.items[i];
-		bool old = chosen->refused && now_s - chosen->suspect_s > REFUSED_S;
+	const struct profile_choice *choice = context;
 
-		if (old || !population_find_same(&choice->triage.population, chosen->pid,
-						 chosen->start_ticks))
-			*chosen = choice->list.items[--choice->list.count];
-	}
+	return population_find_same(&choice->triage.population, place->pid, place->start_ticks);
 }
 
 static int join(struct profile_choice *choice, struct session *session,
 		const struct triage_entry *entry, uint64_t start_ticks)
 {
-	struct chosen *chosen = vec_push(&choice->list);
+	struct place *chosen =
+		places_take(&choice->places, &(struct place){
+						     .pid = entry->pid,
+						     .start_ticks = start_ticks,
+						     .suspect_s = triage_now(&choice->triage),
+						     .per_s = entry->growth.per_s,
+						     .confidence = entry->growth.confidence,
+					     });
 	char rate[16], name[32];
 	int error;
 
 	if (!chosen)
 		return -ENOMEM;
-	*chosen = (struct chosen){.pid = entry->pid,
-				  .start_ticks = start_ticks,
-				  .suspect_s = triage_now(&choice->triage),
-				  .per_s = entry->growth.per_s,
-				  .confidence = entry->growth.confidence};
 	error = target_check(entry->pid, &session->target_config, false);
 	if (!error) {
 		error = targets_probe(session, entry->pid, NULL, false);
@@ -152,15 +101,15 @@ static int consider(struct profile_choice *choice, struct session *session,
 {
 	const struct member *member = population_find(&choice->triage.population, entry->pid);
 	double now_s = triage_now(&choice->triage);
-	struct chosen *chosen, *leaving;
+	struct place *chosen, *leaving;
 
 	if (!member || entry->pid == getpid() || entry->growth.kind != QUANTITY_HEAP ||
 	    !growth_is_worth_probes(&entry->growth))
 		return 0;
-	chosen = find(choice, entry->pid, member->reading.start_ticks);
+	chosen = places_find(&choice->places, entry->pid, member->reading.start_ticks);
 	if (chosen && !chosen->refused && !targets_find(session, entry->pid)) {
 		/* It has become another program. */
-		*chosen = choice->list.items[--choice->list.count];
+		places_leave(&choice->places, chosen);
 		chosen = NULL;
 	}
 	if (chosen && !chosen->refused) {
@@ -170,12 +119,10 @@ static int consider(struct profile_choice *choice, struct session *session,
 	}
 	if (chosen)
 		return 0;
-	leaving = who_leaves(choice, now_s, busy);
-	if (places_taken(choice) >= PROFILE_PLACES) {
-		if (!leaving)
-			return 0;
+	if (!places_has_room(&choice->places, now_s, busy, &leaving))
+		return 0;
+	if (leaving)
 		leave(choice, session, leaving);
-	}
 	return join(choice, session, entry, member->reading.start_ticks);
 }
 
@@ -184,7 +131,7 @@ static int choose(struct profile_choice *choice, struct session *session, pid_t 
 	struct triage_report report = {0};
 	int error = triage_report(&choice->triage, 0, &report);
 
-	forget(choice, triage_now(&choice->triage));
+	places_forget(&choice->places, triage_now(&choice->triage), is_there, choice);
 	for (size_t i = 0; i < report.processes.count && !error; i++)
 		error = consider(choice, session, &report.processes.items[i], busy);
 	triage_report_free(&report);
@@ -215,8 +162,8 @@ void profile_choice_explain(const struct profile_choice *choice, struct profile_
 	for (size_t i = 0; i < report->processes.count; i++) {
 		struct profile_report_process *process = &report->processes.items[i];
 
-		for (size_t j = 0; j < choice->list.count; j++) {
-			const struct chosen *chosen = &choice->list.items[j];
+		for (size_t j = 0; j < choice->places.list.count; j++) {
+			const struct place *chosen = &choice->places.list.items[j];
 
 			if (chosen->pid != (pid_t)process->pid || chosen->refused)
 				continue;

@@ -10,8 +10,6 @@
 #include "monitor/session.h"
 #include "profile/profile_report.h"
 
-#define PROFILE_PLACES 16
-
 struct profile_choice;
 
 /* Polls so often at most, and uses no more than a share of one core. NULL after a message. */
