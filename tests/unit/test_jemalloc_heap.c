@@ -334,6 +334,23 @@ static void what_is_no_tree_is_not_found(void **state)
 	assert_int_equal(find(fixture, &place), -ENOENT);
 }
 
+/* Many free extents at the front: what convinces comes behind them. */
+static void a_slab_behind_much_that_is_free_is_enough(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+
+	put_arena(fixture);
+	for (uint64_t i = 0; i < 200; i++)
+		put_extent(fixture, fixture->extents + 2 * i * PAGE, PAGE,
+			   bits_of(NO_CLASS, DIRTY, 0, 0));
+	put_slab(fixture, fixture->extents + 600 * PAGE, CLASS_8, PAGE, 12);
+	read_heap(fixture, &heap);
+	assert_int_equal(heap.live_blocks, 500);
+	assert_int_equal(heap.figures.dirty, 200 * PAGE);
+	foreign_heap_free(&heap);
+}
+
 static void without_arenas_caches_are_not_known(void **state)
 {
 	struct fixture *fixture = *state;
@@ -359,6 +376,7 @@ int main(void)
 		with_fixture(what_overlaps_counts_once),
 		with_fixture(a_leaf_counts_once),
 		with_fixture(what_is_no_tree_is_not_found),
+		with_fixture(a_slab_behind_much_that_is_free_is_enough),
 		with_fixture(without_arenas_caches_are_not_known),
 	};
 

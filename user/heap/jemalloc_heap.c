@@ -25,7 +25,8 @@
 #define MAX_CACHE_BINS 235
 #define MAX_CACHED 8192
 
-/* So many records of a leaf are looked at before its layout is believed. */
+/* So many records of a leaf are looked at before its layout is believed; and a slab, whose own
+ * numbers must agree. */
 #define TRIALS 128
 /* What a process that runs changes meanwhile: one record of so many may contradict itself. */
 #define TOLERANCE 8
@@ -60,6 +61,8 @@ static const struct jemalloc_layout layouts[] = {
 	 .arena_internal = 56, .base_allocated = 3880},
 	{"jemalloc 5.3", .quantum_shift = 3, LAYOUT_5_3, .arena_base = 78936, .arena_caches = 10400,
 	 .arena_internal = 56, .base_allocated = 3928},
+	{"jemalloc 5.2", .quantum_shift = 4, LAYOUT_5_2, .arena_base = 29480, .arena_caches = 10192,
+	 .arena_internal = 104, .base_allocated = 2008},
 };
 
 /* Size classes: four to each doubling, from the quantum on (sc.c). */
@@ -254,7 +257,7 @@ static bool leaf_holds(const struct reading *reading, struct node *leaf, uint64_
 	uint32_t good = 0, bad = 0, slabs = 0, i = 0;
 	uint64_t address, found = UINT64_MAX;
 
-	for (; good + bad < TRIALS && leaf_next(reading, leaf, &i, &address); i++) {
+	for (; (good + bad < TRIALS || !slabs) && leaf_next(reading, leaf, &i, &address); i++) {
 		struct record record;
 		uint64_t page = 0;
 
