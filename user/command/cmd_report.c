@@ -168,7 +168,7 @@ static const struct option_row report_rows[] = {
 	{"at", 0, "TIME|SEQ", "the snapshot to show: a number, a label, 13:00, -10min (last)",
 	 value_set_text, "a number, a label, `first`, `last` or a time",
 	 .offset = offsetof(struct show_options, at)},
-	{"oom", 0, NULL, "list what the kernel killed for want of memory; show the last, or --at",
+	{"oom", 0, NULL, "list the OOM kills in it; show the last one, or that of --at",
 	 value_set_flag, .offset = offsetof(struct show_options, oom)},
 	{"retain", 0, NULL, "show runs of `leakmon retain` in it, not snapshots", value_set_flag,
 	 .offset = offsetof(struct show_options, retain_runs)},
