@@ -100,7 +100,7 @@ static int run(const void *options)
 	const struct record_options *record = options;
 	const struct recorder_options keep = {.keep_bytes = record->keep_bytes,
 					      .keep_ns = record->keep_ns};
-	struct report_sink sink = {.take = take, .label = record->label};
+	struct report_sink sink = {.take = take, .label = record->label, .takes_kills = true};
 	struct recorder *recorder = NULL;
 	int code;
 

@@ -28,14 +28,16 @@ struct live_sink {
 
 /* Takes named reports of all sites instead of an output format: `record` does. */
 struct report_sink {
-	/* `label` is NULL but for a snapshot that was asked for by signal. 0; REPORT_AGAIN: the
-	 * next report at once; -errno after a message, which ends the run; what can be mended is
-	 * the sink's to count. */
+	/* `label` is NULL but for a snapshot that was asked for by signal, or shows a kill. 0;
+	 * REPORT_AGAIN: the next report at once; -errno after a message, which ends the run; what
+	 * can be mended is the sink's to count. */
 	int (*take)(void *context, const struct report *report, const char *label, bool last);
 	/* Whether it wants no more; NULL: never. */
 	bool (*is_done)(void *context);
 	/* What snapshots that are asked for by signal are called; NULL: nothing. */
 	const char *label;
+	/* It also wants, between the others, what was killed for want of memory (oom.h). */
+	bool takes_kills;
 	/* Of a sink that is looked at; NULL for others. */
 	const struct live_sink *live;
 	void *context;

@@ -40,7 +40,7 @@ void oom_kills_note(struct oom_kills *kills, pid_t pid, const char *cgroup, bool
 	if (kill.limit_bytes != CGROUP_NOT_KNOWN)
 		units_bytes(limit, (double)kill.limit_bytes, "");
 	log_warning("PID %d is killed by the kernel for want of memory (control group %s, limit "
-		    "%s): a report of what it held follows",
+		    "%s)",
 		    (int)pid, kill.cgroup ? kill.cgroup : "not known", limit);
 	noted = kills->list.count < KILLS_MAX ? vec_push(&kills->list) : NULL;
 	if (noted)
@@ -101,9 +101,11 @@ int oom_kills_count(struct oom_kills *kills, const struct snapshot *snapshot)
 
 int oom_kills_of_label(struct oom_kills *kills, const char *label)
 {
-	const char *at = label && !strncmp(label, LABEL " ", sizeof(LABEL)) ? label : NULL;
+	const char *at =
+		label && !strncmp(label, LABEL " ", sizeof(LABEL)) ? label + strlen(LABEL) : "";
 
-	for (at = at ? at + strlen(LABEL) : NULL; at && *at; at = strchr(at, ',')) {
+	/* Each number has a character before it: the space, or a comma. */
+	while (*at) {
 		char *end;
 		long pid = strtol(at + 1, &end, 10);
 		struct oom_kill *kill;
@@ -115,8 +117,6 @@ int oom_kills_of_label(struct oom_kills *kills, const char *label)
 			return -ENOMEM;
 		*kill = (struct oom_kill){.pid = (pid_t)pid, .limit_bytes = CGROUP_NOT_KNOWN};
 		at = end;
-		if (!*at)
-			break;
 	}
 	return 0;
 }

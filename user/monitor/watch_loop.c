@@ -318,11 +318,21 @@ static void watch_close(struct watch *watch)
 	report_loop_close(&watch->loop);
 }
 
-/* What was killed for want of memory is shown once more, whatever becomes of others that ended. */
+/* Whether a report is made of what is killed for want of memory. Who does something of its own
+ * between reports, or with them, has no use for one. */
+static bool tells_of_kills(const struct watch *watch)
+{
+	const struct report_sink *sink = watch->session.sink;
+
+	return !watch->work && (!sink || sink->takes_kills);
+}
+
+/* What was killed is shown once more, whatever becomes of others that ended. */
 static int write_report(struct watch *watch, bool last, const char *label)
 {
 	struct session *session = &watch->session;
-	bool victims = session->oom.list.count, keep_exited = session->collect_options.keep_exited;
+	bool victims = session->oom.list.count && tells_of_kills(watch);
+	bool keep_exited = session->collect_options.keep_exited;
 	_cleanup_free_ char *own = victims && session->sink ? oom_kills_label(&session->oom) : NULL;
 	int error;
 
@@ -374,11 +384,10 @@ static void wait_for_victims(struct watch *watch)
 	}
 }
 
-/* Soon, for it is given up with the next report. Who does something of its own between reports is
- * not interrupted. */
+/* Soon, for it is given up with the next report. */
 static int report_victims(struct watch *watch)
 {
-	if (!watch->session.oom.list.count || watch->work || watch->live)
+	if (!watch->session.oom.list.count || !tells_of_kills(watch))
 		return 0;
 	wait_for_victims(watch);
 	return write_report(watch, false, NULL);
