@@ -76,6 +76,7 @@ packages_of() {
 		gdb               tool gdb
 		musl-tools        tool musl-gcc
 		libgoogle-perftools-dev
+		systemtap-sdt-dev header sys/sdt.h
 		libmimalloc-dev
 		util-linux        tool unshare
 		golang-1.19-go

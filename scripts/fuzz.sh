@@ -82,6 +82,18 @@ pthread_key_data_data 64 1 8
 END
 }
 
+# Notes as sys/sdt.h writes them, without it.
+write_notes() {
+	cat <<'END'
+unsigned short semaphore __attribute__((section(".probes")));
+#define NOTE(name, arguments) __asm__ volatile("990: nop\n.pushsection .note.stapsdt,\"\",\"note\"\n" \
+	".balign 4\n.4byte 992f-991f,994f-993f,3\n991: .asciz \"stapsdt\"\n992: .balign 4\n" \
+	"993: .8byte 990b,0,semaphore\n.asciz \"otel_memory\"\n.asciz \"" name "\"\n" \
+	".asciz \"" arguments "\"\n994: .balign 4\n.popsection")
+void tell(void) { NOTE("alloc", "8@%rdi -4@16(%rsp) 8@$524288"); NOTE("free", "8@8(%rax,%rcx,8)"); }
+END
+}
+
 # Shared objects of a few kilobytes: our own in several dresses, and the system's smallest.
 make_elf_seeds() {
 	write_source >"$seeds/source.c"
@@ -93,6 +105,8 @@ make_elf_seeds() {
 	$cc -O0 -mstackrealign -Wl,-z,now -o "$seeds/frames.elf" "$seeds/source.c"
 	write_locals >"$seeds/locals.c"
 	$cc -O2 -o "$seeds/locals.elf" "$seeds/locals.c"
+	write_notes >"$seeds/notes.c"
+	$cc -O2 -fvisibility=hidden -o "$seeds/notes.elf" "$seeds/notes.c"
 	strip -o "$seeds/stripped.elf" "$seeds/debug.elf"
 	objcopy --only-keep-debug "$seeds/debug.elf" "$seeds/only_debug.elf"
 	objcopy --add-gnu-debuglink="$seeds/only_debug.elf" "$seeds/stripped.elf" \

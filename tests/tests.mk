@@ -19,7 +19,7 @@ OLDER       := $(addprefix $(B)/workloads/older_,static musl)
 DRIPPER     := $(B)/workloads/dripper_musl
 WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c)) \
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
-	$(PORTABLE) $(OLDER) $(DRIPPER) $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static)
+	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static)
 
 .PHONY: test unit e2e truth test-vm corpora clean-runs
 
@@ -102,6 +102,12 @@ $(B)/workloads/jemalloc_api $(B)/workloads/jemalloc_stats: WORKLOAD_LIBS := -lje
 $(B)/workloads/tcmalloc_api: WORKLOAD_LIBS := -ltcmalloc_minimal
 $(B)/workloads/mimalloc_api: WORKLOAD_LIBS := -lmimalloc
 $(B)/workloads/late $(B)/workloads/cacher: WORKLOAD_LIBS := -ldl
+
+$(B)/workloads/usdt: WORKLOAD_LIBS := -lm
+$(B)/workloads/usdt_without_free: tests/workloads/usdt.c $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DWITHOUT_FREE $< -o $@ -lm
 
 MUSL_CC ?= musl-gcc
 BUILD_OF_static := $(CC) -static

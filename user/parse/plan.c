@@ -483,6 +483,8 @@ int probe_plan_file(int fd, const char *symbol_prefix, enum probe_at probe_at,
 	snprintf(planned.build_id, sizeof(planned.build_id), "%s", file.build_id);
 	planned.is_static = elf_is_static(&file);
 	error = plan_symbols(&file, symbol_prefix, probe_at, &planned);
+	if (!error)
+		error = stapsdt_read(&file, &planned.carried);
 	elf_file_close(&file);
 	if (error) {
 		probe_plan_free(&planned);
@@ -495,6 +497,7 @@ int probe_plan_file(int fd, const char *symbol_prefix, enum probe_at probe_at,
 void probe_plan_free(struct probe_plan *plan)
 {
 	vec_free(&plan->points);
+	stapsdt_free(&plan->carried);
 }
 
 static int encode_point(const struct probe_point *point, struct bytes *body)
@@ -535,7 +538,7 @@ int encode_plan(const struct probe_plan *plan, struct bytes *body)
 	error = bytes_append(body, &wire, sizeof(wire));
 	for (size_t i = 0; !error && i < plan->points.count; i++)
 		error = encode_point(&plan->points.items[i], body);
-	return error;
+	return error ? error : encode_stapsdt(&plan->carried, body);
 }
 
 static bool has_point(const struct probe_plan *plan, const struct wire_point *wire)
@@ -642,6 +645,8 @@ int decode_plan(const struct bytes *body, uint64_t file_size, struct probe_plan 
 		if (!error)
 			error = add_point(&point, file_size, &read);
 	}
+	if (!error)
+		error = decode_stapsdt(&cursor, file_size, &read.carried);
 	if (error || cursor.left)
 		return error ? error : -EPROTO;
 	memcpy(read.build_id, wire.build_id, sizeof(read.build_id));

@@ -7,6 +7,7 @@
 #include "arch/results.h"
 #include "base/vec.h"
 #include "parse/allocators.h"
+#include "parse/stapsdt.h"
 #include "sandbox/parse_kind.h"
 
 /* What a user may choose of the probes. */
@@ -34,7 +35,8 @@ struct probe_point {
 
 struct probe_plan {
 	VEC(struct probe_point)
-	points; /* entries in the order of allocator_functions, then results */
+	points;			/* entries in the order of allocator_functions, then results */
+	struct stapsdt carried; /* probes that the file itself carries */
 	char build_id[83];
 	uint8_t family; /* 1 + row of allocator_families; 0: none of them */
 	bool has_names; /* the file says where its functions are */

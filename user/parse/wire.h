@@ -85,12 +85,18 @@ struct wire_point {
 	char reason[128];
 };
 
-/* Then points. */
+/* Then points, then a struct wire_stapsdt. */
 struct wire_plan {
 	char build_id[83];
 	uint8_t family;
 	uint32_t count;
 	uint8_t has_names, is_static, padding_[2];
+};
+
+/* Behind the points of a plan. Then struct usdt_probe, then struct usdt_listed. */
+struct wire_stapsdt {
+	uint32_t probes, listed;
+	char refused[112];
 };
 
 /* Then struct wire_thread_point. */

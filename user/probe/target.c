@@ -231,7 +231,7 @@ static bool is_wanted(const struct target_config *config, const struct mapping *
 	       wanted.st_ino == mapped->inode;
 }
 
-/* A file that holds an allocator. */
+/* A file that holds an allocator, or carries probes. */
 struct visited_file {
 	int fd;
 	const struct mapping *mapping; /* one of it */
@@ -360,7 +360,13 @@ static int explain_unopened(struct target *target, const struct target_config *c
 	return 0;
 }
 
-/* Files that hold an allocator are visited. */
+/* Whether a file carries probes that somebody should hear of. */
+static bool carries(const struct stapsdt *carried)
+{
+	return carried->listed.count || carried->probes.count || carried->refused[0];
+}
+
+/* Files that hold an allocator, or carry probes, are visited. */
 struct visiting {
 	struct target *target;
 	const struct process *process;
@@ -391,7 +397,9 @@ static int visit_file(void *context, const struct mapping *mapping, struct dso *
 		return explain_unread(target, file, error);
 	end_postponement(target, file, visited.plan);
 	file->nameless = visited.plan->is_static && !visited.plan->has_names;
-	error = visited.plan->points.count ? visiting->visit(&visited, visiting->context) : 0;
+	error = visited.plan->points.count || carries(&visited.plan->carried)
+			? visiting->visit(&visited, visiting->context)
+			: 0;
 	if (!error) {
 		file->functions = probes_count(visited.plan);
 		target->functions += file->functions;
@@ -481,6 +489,8 @@ static int attach_file(const struct visited_file *file, void *context)
 	bool left_out;
 	int error;
 
+	if (!file->plan->points.count)
+		return 0;
 	if (!file->mapping->executable)
 		return leave_out(attaching->target, file);
 	error = probes_check(file->plan, file->mapping->path, &left_out);
@@ -554,7 +564,9 @@ static int describe_file(const struct visited_file *file, void *context)
 	text_print_inert(out, file->mapping->path);
 	fprintf(out, "\n    build-id %s\n",
 		file->plan->build_id[0] ? file->plan->build_id : "none");
-	probes_print(out, file->plan);
+	if (file->plan->points.count)
+		probes_print(out, file->plan);
+	stapsdt_print(out, &file->plan->carried);
 	if (!list_code(file, &code) && code_check(file->maps, &code, file->fd, &fault))
 		fprintf(out, "    NOT PROBED: the process has %s\n",
 			fault == CODE_MOVED ? "moved some of this code to other memory"

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What both sides know of probes that programs carry (USDT): where the arguments of one are when it
+ * is reached. The attach cookie is the index of its struct lm_usdt_spec.
+ */
+#ifndef LEAKMON_USDT_H
+#define LEAKMON_USDT_H
+
+#include "leakmon_abi.h"
+
+enum lm_usdt_operand_kind {
+	LM_USDT_CONSTANT, /* `value` */
+	LM_USDT_REGISTER, /* base */
+	LM_USDT_MEMORY,	  /* what lies at base + index * scale + value */
+	LM_USDT_OPERAND_MAX_,
+};
+
+#define LM_USDT_NO_REGISTER 0xff
+
+struct lm_usdt_operand {
+	__s64 value;
+	__u8 kind;	  /* enum lm_usdt_operand_kind */
+	__u8 size;	  /* bytes: 1, 2, 4, 8 */
+	__u8 is_signed;	  /* a smaller one is extended by its sign */
+	__u8 base, index; /* by their numbers in instructions, or LM_USDT_NO_REGISTER */
+	__u8 scale;	  /* 1, 2, 4, 8 */
+	__u8 padding_[2];
+};
+
+/* alloc(ptr, size, weight), free(ptr) */
+#define LM_USDT_ARGUMENTS 3
+
+#define LM_USDT_MAX_SPECS 4096
+
+struct lm_usdt_spec {
+	struct lm_usdt_operand arguments[LM_USDT_ARGUMENTS];
+	__u32 without_free; /* its process tells of no free: nothing is outstanding */
+	__u32 padding_;
+};
+
+_Static_assert(sizeof(struct lm_usdt_operand) == 16, "ABI");
+_Static_assert(sizeof(struct lm_usdt_spec) == 56, "ABI");
+
+#endif

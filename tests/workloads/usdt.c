@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * usdt [SEED]: a program that samples its own allocations and tells of them by the probes
+ * otel_memory:alloc and otel_memory:free, built with the system's sys/sdt.h. The sampler is a
+ * Poisson process over the bytes, of mean SAMPLE_BYTES; a sample's weight is that mean times the
+ * hits that an allocation took. Beside it goes the exact account.
+ *
+ *   go          allocates at several sites, and gives half of it back
+ *   clear       gives everything back
+ *   semaphores  where they are, as JSON
+ *
+ * WITHOUT_FREE: it has no otel_memory:free.
+ */
+#define _SDT_HAS_SEMAPHORES 1
+#include <sys/sdt.h>
+
+#include <math.h>
+#include <time.h>
+
+#include "workload.h"
+
+#define SAMPLE_BYTES (512 << 10)
+#define MAX_BLOCKS (1u << 20)
+
+enum { SMALL, MIDDLE, LARGE, MIXED, SITES };
+
+/* Raised by the kernel while somebody listens. */
+unsigned short otel_memory_alloc_semaphore __attribute__((section(".probes")));
+#ifndef WITHOUT_FREE
+unsigned short otel_memory_free_semaphore __attribute__((section(".probes")));
+#endif
+
+static struct truth truth = {.sites = {[SMALL] = {.function = "small_block"},
+				       [MIDDLE] = {.function = "middle_block"},
+				       [LARGE] = {.function = "large_block"},
+				       [MIXED] = {.function = "mixed_block"}}};
+
+static struct block {
+	void *pointer;
+	size_t size;
+	uint32_t site;
+	bool sampled;
+} blocks[MAX_BLOCKS];
+static size_t block_count;
+
+static uint64_t random_state = 1;
+static double until_sample;
+
+static uint64_t random_next(void)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return random_state * 0x2545F4914F6CDD1Dull;
+}
+
+static double exponential(void)
+{
+	double uniform = (double)((random_next() >> 11) + 1) / 9007199254740993.0;
+
+	return -log(uniform) * SAMPLE_BYTES;
+}
+
+/* How often the process hits these bytes. */
+static inline uint64_t hits(size_t size)
+{
+	uint64_t count = 0;
+
+	until_sample -= (double)size;
+	while (until_sample <= 0) {
+		count++;
+		until_sample += exponential();
+	}
+	return count;
+}
+
+static inline void keep(unsigned site, void *pointer, size_t size, bool sampled)
+{
+	if (block_count == MAX_BLOCKS)
+		_exit(112);
+	blocks[block_count++] = (struct block){pointer, size, site, sampled};
+	truth_born(&truth, site, size);
+}
+
+/* In the site's own function: each has a place of the probe, and its arguments where they are. */
+#define ALLOCATE(site, bytes)                                                                      \
+	do {                                                                                       \
+		size_t size_ = (bytes);                                                            \
+		void *pointer_ = OPAQUE(malloc(size_));                                            \
+		uint64_t weight_ = otel_memory_alloc_semaphore ? hits(size_) * SAMPLE_BYTES : 0;   \
+                                                                                                   \
+		if (weight_)                                                                       \
+			STAP_PROBE3(otel_memory, alloc, pointer_, size_, weight_);                 \
+		keep(site, pointer_, size_, weight_ != 0);                                         \
+	} while (0)
+
+static SITE void small_block(void)
+{
+	ALLOCATE(SMALL, 256);
+}
+
+static SITE void middle_block(void)
+{
+	ALLOCATE(MIDDLE, 4096 + random_next() % 16384);
+}
+
+static SITE void large_block(void)
+{
+	ALLOCATE(LARGE, (256 << 10) + random_next() % (2 << 20));
+}
+
+static SITE void mixed_block(void)
+{
+	ALLOCATE(MIXED, random_next() % 16 ? 1024 : 65536);
+}
+
+static void give_back(size_t i)
+{
+	struct block block = blocks[i];
+
+	blocks[i] = blocks[--block_count];
+#ifndef WITHOUT_FREE
+	if (block.sampled && otel_memory_free_semaphore)
+		STAP_PROBE1(otel_memory, free, block.pointer);
+#endif
+	free(block.pointer);
+	truth_died(&truth, block.site, block.size);
+}
+
+static void go(void)
+{
+	for (int i = 0; i < 400000; i++)
+		small_block();
+	for (int i = 0; i < 8000; i++)
+		middle_block();
+	for (int i = 0; i < 100; i++)
+		large_block();
+	for (int i = 0; i < 20000; i++)
+		mixed_block();
+	for (size_t left = block_count / 2; block_count > left;)
+		give_back(random_next() % block_count);
+}
+
+static void clear(void)
+{
+	while (block_count)
+		give_back(block_count - 1);
+}
+
+static void semaphores(void)
+{
+#ifdef WITHOUT_FREE
+	say("{\"alloc\":%lu}\n", (unsigned long)&otel_memory_alloc_semaphore);
+#else
+	say("{\"alloc\":%lu,\"free\":%lu}\n", (unsigned long)&otel_memory_alloc_semaphore,
+	    (unsigned long)&otel_memory_free_semaphore);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	static const struct command commands[] = {
+		{.name = "go", .run = go},
+		{.name = "clear", .run = clear},
+		{.name = "semaphores", .run = semaphores, .silent = true},
+	};
+
+	random_state = argument(argc, argv, 1, 1) * 0x9E3779B97F4A7C15ull + 1;
+	until_sample = exponential();
+	return workload_serve(commands, ARRAY_SIZE(commands), &truth);
+}
