@@ -246,6 +246,54 @@ static void a_kill_is_recorded_and_counted(void **state)
 	group_remove(place);
 }
 
+static bool has_site(json_t *process, const char *function)
+{
+	json_t *site;
+	size_t i;
+
+	json_array_foreach(json_object_get(process, "sites"), i, site)
+	{
+		json_t *frame = json_array_get(json_object_get(site, "frames"), 0);
+
+		if (!strcmp(json_string_value(json_object_get(frame, "function")), function))
+			return true;
+	}
+	return false;
+}
+
+/* A profile has no account of every block: the sites that it knows. */
+static void a_profile_shows_the_sites_of_a_victim(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(3 * LIMIT_BYTES);
+	struct victim victim = victim_start(harness, place, 0, "0");
+	char recording[64];
+	pid_t pid = victim.child->pid;
+	struct child *recorder, *monitor, *reader;
+	json_t *report, *process;
+
+	snprintf(recording, sizeof(recording), "%s/p.lkm", harness->directory);
+	monitor = MONITOR_ATTACHED(harness, "profile", "-p", victim.child->pid_text, "--overhead",
+				   "50%", "--format", "json", "3600");
+	recorder = MONITOR_ATTACHED(harness, "record", "--profile", "-p", victim.child->pid_text,
+				    "--output", recording, "3600");
+	workload_send(victim.child, "stroll");
+	report = report_of_kill(harness, monitor, pid);
+	process = process_of(report, pid);
+	assert_true(json_is_true(json_object_get(process, "oom_killed")));
+	assert_true(number_at(process, "windows") > 0);
+	assert_true(has_site(process, "leak"));
+	assert_int_equal(number_at(kill_of(report, pid), "limit_bytes"), 3 * LIMIT_BYTES);
+	assert_int_equal(child_end(harness, recorder), 0);
+	reader = MONITOR(harness, "report", "--oom", recording);
+	child_wait_text(harness, reader, &reader->err, "1 killed");
+	child_wait_text(harness, reader, &reader->out,
+			"(victim), killed by the kernel for want of memory:");
+	child_kill(monitor);
+	child_kill(victim.child);
+	group_remove(place);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +301,7 @@ int main(void)
 		e2e_test(a_victim_may_have_many_threads),
 		e2e_test(every_victim_of_a_burst_is_told),
 		e2e_test(a_kill_is_recorded_and_counted),
+		e2e_test(a_profile_shows_the_sites_of_a_victim),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

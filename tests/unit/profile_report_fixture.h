@@ -54,8 +54,12 @@ static inline void profile_report_fill(struct profile_report *report)
 	add_site(process, "less", 400, 0, PROFILE_RETAINED);
 	process = vec_push(&report->processes);
 	assert_non_null(process);
-	*process = (struct profile_report_process){
-		.pid = 8, .comm = "other", .memory_bytes = -1, .explained = -1};
+	*process = (struct profile_report_process){.pid = 8,
+						   .comm = "other",
+						   .exited = true,
+						   .oom_killed = true,
+						   .memory_bytes = -1,
+						   .explained = -1};
 	add_site(process, "surest", 600, 500, PROFILE_LEAKING);
 	report->limit = 0.01;
 	report->spent = 0.008;

@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "analyze/report.h"
 #include "base/cleanup.h"
 #include "output/formats.h"
 #include "profile/profile_report.h"
@@ -18,9 +19,9 @@
 typedef int (*writer)(FILE *out, const struct profile_report *report);
 
 /* The caller frees it. */
-static char *written(writer write, size_t top)
+static char *written_with(writer write, size_t top, const struct oom_kills *kills)
 {
-	struct profile_report report = {0};
+	struct profile_report report = {.oom = kills};
 	size_t size;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
@@ -32,6 +33,11 @@ static char *written(writer write, size_t top)
 	assert_int_equal(fclose(out), 0);
 	profile_report_free(&report);
 	return text;
+}
+
+static char *written(writer write, size_t top)
+{
+	return written_with(write, top, NULL);
 }
 
 static const char *text_at(json_t *object, const char *key)
@@ -172,6 +178,30 @@ static void prometheus_has_bounds_and_every_verdict(void **state)
 	assert_non_null(strstr(text, "leakmon_profile_overhead_spent_ratio 0.008\n"));
 }
 
+/* Who is killed is said in each format; without a kill nothing is. */
+static void a_kill_is_told(void **state)
+{
+	struct oom_kill kill = {.pid = 8, .cgroup = (char *)"/" HOSTILE, .limit_bytes = 1 << 20};
+	struct oom_total total = {.comm = "other", .kills = 2};
+	struct oom_kills kills = {0};
+	_cleanup_free_ char *text = NULL, *json = NULL, *prom = NULL;
+
+	(void)state;
+	kills.list.items = &kill;
+	kills.totals.items = &total;
+	kills.list.count = kills.totals.count = 1;
+	text = written_with(profile_text_write, 0, &kills);
+	json = written_with(profile_json_write, 0, &kills);
+	prom = written_with(profile_prom_write, 0, &kills);
+	assert_non_null(strstr(text, "killed by the kernel for want of memory: process 8, "));
+	assert_non_null(strstr(text, "PID 8 (other), killed by the kernel for want of memory:"));
+	assert_null(strchr(text, '\033'));
+	assert_non_null(strstr(json, "\"oom_kills\":[{\"pid\":8,"));
+	assert_non_null(strstr(json, "\"limit_bytes\":1048576"));
+	assert_non_null(strstr(json, "\"oom_killed\":true"));
+	assert_non_null(strstr(prom, "leakmon_oom_kills_total{comm=\"other\"} 2\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +212,7 @@ int main(void)
 		cmocka_unit_test(text_says_how_much_how_surely_and_when_there_is_more),
 		cmocka_unit_test(the_page_has_curves_and_nothing_that_a_name_could_start),
 		cmocka_unit_test(prometheus_has_bounds_and_every_verdict),
+		cmocka_unit_test(a_kill_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Takes memory until the kernel kills it, and keeps the account of it where others can read it
- * afterwards: a file of 64-bit counts (argument 1), mapped shared. `go` never answers.
+ * afterwards: a file of 64-bit counts (argument 1), mapped shared. `go` never answers; `stroll` is
+ * the same at 3 MB a second at most.
  *
  * leak() keeps every block; cache() keeps 64 of them; churn() keeps none. Blocks are counted before
  * they are written to: no page that is missing comes between a block and its count, but for those
@@ -52,6 +53,17 @@ static void go(void)
 	}
 }
 
+static void stroll(void)
+{
+	for (unsigned round = 0;; round++) {
+		leak();
+		cache(round);
+		churn();
+		if (round % 2)
+			usleep(3000);
+	}
+}
+
 static void *wait_for_ever(void *argument)
 {
 	(void)argument;
@@ -72,7 +84,8 @@ static void start_threads(uint64_t count)
 
 int main(int argc, char **argv)
 {
-	static const struct command commands[] = {{.name = "go", .run = go}};
+	static const struct command commands[] = {{.name = "go", .run = go},
+						  {.name = "stroll", .run = stroll}};
 	static struct truth truth;
 	int fd = open(argc > 1 ? argv[1] : "", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 

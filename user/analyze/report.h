@@ -68,6 +68,7 @@ struct oom_kill {
 	pid_t pid;
 	char *cgroup;	      /* whose memory it counted in; untrusted; owned; NULL: not known */
 	uint64_t limit_bytes; /* of that; UINT64_MAX: none, or not known */
+	struct container *container; /* owned; NULL: none, or not known yet */
 };
 
 /* How many there were of a name, in a container, since the monitor began. */

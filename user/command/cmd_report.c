@@ -91,16 +91,45 @@ static int report_snapshot(struct source *source, const struct show_options *opt
 }
 
 /* "#12  2026-11-22 13:00:05  oom 1234" */
-static void kill_print(const struct recording_snapshot *snapshot)
+static void kill_print(uint64_t number, const struct timespec *time, const char *what)
 {
 	char when[32] = "";
 	struct tm local;
 
-	if (localtime_r(&snapshot->time.tv_sec, &local))
+	if (localtime_r(&time->tv_sec, &local))
 		strftime(when, sizeof(when), "%F %T", &local);
-	fprintf(stderr, "#%llu  %s  ", (unsigned long long)snapshot->sequence, when);
-	text_print_inert(stderr, snapshot->label);
+	fprintf(stderr, "#%llu  %s  ", (unsigned long long)number, when);
+	text_print_inert(stderr, what);
 	fputc('\n', stderr);
+}
+
+static int say_no_kill(const struct show_options *show)
+{
+	log_error("while %s was recorded the kernel killed no target for want of memory",
+		  show->path);
+	return -ENOENT;
+}
+
+/* The same of profiles; `own_at` has room for a number. */
+static int choose_kill_of_profiles(const struct recording *recording, struct show_options *show,
+				   char own_at[24])
+{
+	size_t count, kills = 0;
+	const struct recording_profile *profiles = recording_profiles(recording, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		char what[64];
+
+		if (!profiles[i].oom_kills)
+			continue;
+		snprintf(what, sizeof(what), "%zu killed", profiles[i].oom_kills);
+		kill_print((uint64_t)profiles[i].number, &profiles[i].time, what);
+		snprintf(own_at, 24, "%lld", (long long)profiles[i].number);
+		kills++;
+	}
+	if (kills && !show->at)
+		show->at = own_at;
+	return kills ? 0 : say_no_kill(show);
 }
 
 /* Lists what was killed; the last one is shown unless --at says which. 0, -ENOENT: there is none;
@@ -118,15 +147,12 @@ static int choose_kill(const struct recording *recording, struct show_options *s
 			return -ENOMEM;
 		if (!told.list.count)
 			continue;
-		kill_print(&snapshots[i]);
+		kill_print(snapshots[i].sequence, &snapshots[i].time, snapshots[i].label);
 		kills++;
 		if (!at)
 			show->at = snapshots[i].label;
 	}
-	if (!kills)
-		log_error("while %s was recorded the kernel killed no target for want of memory",
-			  show->path);
-	return kills ? 0 : -ENOENT;
+	return kills ? 0 : say_no_kill(show);
 }
 
 static int run(const void *options)
@@ -135,12 +161,17 @@ static int run(const void *options)
 	const struct show_options *show = &own;
 	_cleanup_(source_free) struct source source = {0};
 	int error = recording_open(&source.recording, show->path);
+	bool profiles;
+	char at[24];
 
+	profiles = !error && (show->profiles ||
+			      (!show->retain_runs && stored_profiles_only(source.recording)));
 	if (!error && show->oom)
-		error = choose_kill(source.recording, &own);
+		error = profiles ? choose_kill_of_profiles(source.recording, &own, at)
+				 : choose_kill(source.recording, &own);
 	if (error)
 		return EXIT_ERROR;
-	if (show->profiles || (!show->retain_runs && stored_profiles_only(source.recording)))
+	if (profiles)
 		error = stored_profile_report(source.recording, show->at, &show->output);
 	else if (show->retain_runs || retained_only(source.recording))
 		error = retained_report(source.recording, show->at, &show->output);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "command/profile_run.h"
 #include "monitor/emit.h"
+#include "monitor/oom.h"
 
 /* Memory that grows by less does not have to be explained. */
 #define MEMORY_QUANTUM 65536.0
@@ -67,7 +68,7 @@ static char *read_exe(pid_t pid)
 	return length > 0 ? strndup(link, (size_t)length) : NULL;
 }
 
-static void read_comm(pid_t pid, char comm[16])
+void profile_read_comm(pid_t pid, char comm[16])
 {
 	char path[64];
 	_cleanup_fclose_ FILE *stream = NULL;
@@ -88,8 +89,9 @@ static int add_process(const struct profile_run *run, struct profile_target *tar
 		return -ENOMEM;
 	process->pid = (uint32_t)target->pid;
 	process->exited = target->ended;
+	process->oom_killed = oom_kills_has(&run->session->oom, target->pid);
 	if (!target->ended) {
-		read_comm(target->pid, target->comm);
+		profile_read_comm(target->pid, target->comm);
 		process->exe = read_exe(target->pid);
 	}
 	memcpy(process->comm, target->comm, sizeof(process->comm));
@@ -137,11 +139,32 @@ static double growth_of(const struct profile_report_process *process)
 	return process->has_memory_growth ? fmax(growth, process->memory_growth_per_s) : growth;
 }
 
+/* While it is known what they were. */
+static int count_kills(struct profile_run *run)
+{
+	struct oom_kills *kills = &run->session->oom;
+	int error = 0;
+
+	for (size_t i = 0; i < kills->list.count && !error; i++) {
+		const struct profile_target *killed = NULL;
+
+		for (size_t j = 0; j < run->targets.count; j++) {
+			if (run->targets.items[j]->pid == kills->list.items[i].pid)
+				killed = run->targets.items[j];
+		}
+		error = oom_kills_count_one(kills, &kills->list.items[i],
+					    killed ? killed->comm : "",
+					    killed ? killed->container : NULL);
+	}
+	return error;
+}
+
 static int build(struct profile_run *run, struct profile_report *report)
 {
 	int error = 0;
 
 	report->sequence = ++run->sequence;
+	report->oom = &run->session->oom;
 	for (size_t i = 0; i < run->targets.count && !error; i++) {
 		struct profile_target *target = run->targets.items[i];
 
@@ -149,6 +172,8 @@ static int build(struct profile_run *run, struct profile_report *report)
 		if (!error)
 			target->growth = growth_of(&report->processes.items[i]);
 	}
+	if (!error)
+		error = count_kills(run);
 	sum_up(run, report);
 	if (run->choice)
 		profile_choice_explain(run->choice, report);

@@ -66,6 +66,8 @@ static int target_add(struct profile_run *run, const struct tracked *tracked)
 	*slot = target;
 	target->pid = tracked->probes.pid;
 	target->start_ticks = tracked->start_ticks;
+	profile_read_comm(target->pid, target->comm); /* it may end before its first report */
+	target->container = container_copy(container_find(run->session->containers, target->pid));
 	target->refused_for_s = REFUSED_S;
 	target->memory_bytes = target->memory_read_s = -1;
 	target->turn_s = profile_now_s(run);
@@ -84,6 +86,7 @@ static void target_free(struct profile_run *run, struct profile_target *target)
 	run->used_s += target->pace.used_s;
 	profiled_free(&target->profiled);
 	vec_free(&target->memory);
+	container_free(target->container);
 	free(target);
 }
 
@@ -750,6 +753,7 @@ int profile_run(const struct profile_options *options)
 					.handle = handle,
 					.is_busy = is_busy,
 					.end = end,
+					.takes_kills = true,
 					.report = profile_run_report,
 					.context = &run};
 

@@ -19,6 +19,7 @@ struct profile_target {
 	uint64_t start_ticks;
 	lm_process_key key; /* whose figures these are; 0: none yet */
 	char comm[16];
+	struct container *container; /* owned; NULL: none */
 	struct profiled profiled;
 	struct pace pace;
 	clockid_t clock;
@@ -55,6 +56,9 @@ double profile_now_s(const struct profile_run *run);
 
 /* CPU time of leakmon so far, with that of the processes that set and take out probes. */
 double profile_cpu_s(const struct profile_run *run);
+
+/* What it calls itself now; stays as it was if that cannot be read. */
+void profile_read_comm(pid_t pid, char comm[16]);
 
 /* A session_reporter; its context is a struct profile_run. */
 int profile_run_report(struct session *session, const void *context, bool last);

@@ -66,12 +66,14 @@ static bool is_of(const struct oom_total *total, const char *comm, const char *c
 	       (own && container ? !strcmp(own, container) : own == container);
 }
 
-static int count_one(struct oom_kills *kills, const struct snapshot_process *process)
+int oom_kills_count_one(struct oom_kills *kills, struct oom_kill *kill, const char *comm,
+			const struct container *container)
 {
-	const char *comm = process ? process->comm : "";
-	const struct container *container = process ? process->container : NULL;
 	struct oom_total *total;
 
+	kill->container = container_copy(container);
+	if (container && !kill->container)
+		return -ENOMEM;
 	for (size_t i = 0; i < kills->totals.count; i++) {
 		total = &kills->totals.items[i];
 		if (is_of(total, comm, container_proven_id(container))) {
@@ -94,9 +96,24 @@ int oom_kills_count(struct oom_kills *kills, const struct snapshot *snapshot)
 {
 	int error = 0;
 
-	for (size_t i = 0; i < kills->list.count && !error; i++)
-		error = count_one(kills, process_of(snapshot, kills->list.items[i].pid));
+	for (size_t i = 0; i < kills->list.count && !error; i++) {
+		const struct snapshot_process *process =
+			process_of(snapshot, kills->list.items[i].pid);
+
+		error = oom_kills_count_one(kills, &kills->list.items[i],
+					    process ? process->comm : "",
+					    process ? process->container : NULL);
+	}
 	return error;
+}
+
+bool oom_kills_has(const struct oom_kills *kills, pid_t pid)
+{
+	for (size_t i = 0; i < kills->list.count; i++) {
+		if (kills->list.items[i].pid == pid)
+			return true;
+	}
+	return false;
 }
 
 int oom_kills_of_label(struct oom_kills *kills, const char *label)
@@ -134,8 +151,10 @@ char *oom_kills_label(const struct oom_kills *kills)
 
 void oom_kills_reported(struct oom_kills *kills)
 {
-	for (size_t i = 0; i < kills->list.count; i++)
+	for (size_t i = 0; i < kills->list.count; i++) {
 		free(kills->list.items[i].cgroup);
+		container_free(kills->list.items[i].container);
+	}
 	kills->list.count = 0;
 }
 

@@ -20,6 +20,12 @@ int oom_kills_of_label(struct oom_kills *kills, const char *label);
 
 /* Adds those on the list to the totals, by what the snapshot says of them. 0 or -ENOMEM. */
 int oom_kills_count(struct oom_kills *kills, const struct snapshot *snapshot);
+/* Adds one that is on the list to the totals, as what it was called and where it ran: `comm` is
+ * untrusted, `container` may be NULL; a copy stays with it. 0 or -ENOMEM. */
+int oom_kills_count_one(struct oom_kills *kills, struct oom_kill *kill, const char *comm,
+			const struct container *container);
+
+bool oom_kills_has(const struct oom_kills *kills, pid_t pid);
 
 /* Empties the list. */
 void oom_kills_reported(struct oom_kills *kills);

@@ -241,6 +241,11 @@ static void on_victim(struct watch *watch, pid_t pid)
 {
 	const struct tracked *tracked = targets_find(&watch->session, pid);
 
+	/* Who is busy hears of it when it has ended. */
+	for (size_t i = 0; i < watch->session.targets.list.count && !tracked; i++) {
+		if (watch->session.targets.list.items[i].probes.pid == pid)
+			tracked = &watch->session.targets.list.items[i];
+	}
 	oom_kills_note(&watch->session.oom, pid, tracked ? tracked->cgroup : NULL,
 		       tracked && tracked->unified);
 }
@@ -324,7 +329,9 @@ static bool tells_of_kills(const struct watch *watch)
 {
 	const struct report_sink *sink = watch->session.sink;
 
-	return !watch->work && (!sink || sink->takes_kills);
+	if (watch->work)
+		return watch->work->takes_kills;
+	return !sink || sink->takes_kills;
 }
 
 /* What was killed is shown once more, whatever becomes of others that ended. */
@@ -337,7 +344,7 @@ static int write_report(struct watch *watch, bool last, const char *label)
 	int error;
 
 	session->label = own ? own : label;
-	session->collect_options.keep_exited |= victims;
+	session->collect_options.keep_exited |= victims && !watch->work;
 	error = watch->report(session, watch->report_context, last);
 	session->collect_options.keep_exited = keep_exited;
 	session->label = NULL;

@@ -90,6 +90,8 @@ struct watch_work {
 	bool (*is_busy)(void *context);
 	/* Before the session is closed, also if it never began. */
 	void (*end)(void *context);
+	/* Its reports show session->oom: one is made of what is killed for want of memory. */
+	bool takes_kills;
 	/* A session_reporter; its context is this one. */
 	int (*report)(struct session *session, const void *context, bool last);
 	void *context;

@@ -90,6 +90,7 @@ static void process_write(struct json_writer *json, const struct profile_report_
 	json_put_string(json, "comm", process->comm);
 	json_put_string(json, "exe", process->exe);
 	json_put_bool(json, "exited", process->exited);
+	json_put_bool(json, "oom_killed", process->oom_killed);
 	json_put_real(json, "spent", process->spent);
 	json_put_number(json, "windows", process->judgement.windows);
 	json_put_real(json, "tracked_s", process->judgement.tracked_s);
@@ -137,6 +138,7 @@ int profile_json_write(FILE *out, const struct profile_report *report)
 		json_put_number(&json, "watched", report->watched);
 	else
 		json_put_null(&json, "watched");
+	output_json_kills_write(&json, report->oom);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(&json, &report->processes.items[i]);

@@ -172,6 +172,7 @@ int profile_prom_write(FILE *out, const struct profile_report *report)
 			qsort(all.list.items, all.list.count, sizeof(*all.list.items), by_growth);
 		sites_write(out, &all);
 		verdicts_write(out, report);
+		prom_kills_write(out, report->oom);
 		cost_write(out, report);
 		error = output_finish(out);
 	}

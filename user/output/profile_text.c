@@ -91,7 +91,10 @@ static void process_write(FILE *out, const struct profile_report *report,
 	fprintf(out, "%sPID %u (", style->bold, process->pid);
 	text_print_inert(out, process->comm);
 	fprintf(out, ")%s%s: %zu windows, %.2f s tracked, %.2f%% of its CPU time spent\n",
-		style->plain, process->exited ? ", which has ended" : "",
+		style->plain,
+		process->oom_killed ? ", killed by the kernel for want of memory"
+		: process->exited   ? ", which has ended"
+				    : "",
 		process->judgement.windows, process->judgement.tracked_s, 100 * process->spent);
 	if (process->chosen_confidence > 0)
 		fprintf(out, "   chosen: its heap grows by %s/s, at a confidence of %.2f\n",
@@ -139,6 +142,7 @@ int profile_text_write(FILE *out, const struct profile_report *report)
 	if (report->choosing)
 		fprintf(out, "   chosen: %zu of %zu processes, whose heap grows for sure\n",
 			report->processes.count, report->watched);
+	output_text_kills_write(out, report->oom);
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(out, report, &report->processes.items[i]);
 	return output_finish(out);

@@ -51,6 +51,22 @@ void prom_container_labels(FILE *out, const struct container *container)
 	prom_label(out, "container", container->name ? container->name : container->id, ",");
 }
 
+void prom_kills_write(FILE *out, const struct oom_kills *kills)
+{
+	if (!kills || !kills->totals.count)
+		return;
+	prom_header(out, "oom_kills_total", "counter",
+		    "Processes under observation that the kernel killed for want of memory.");
+	for (size_t i = 0; i < kills->totals.count; i++) {
+		const struct oom_total *total = &kills->totals.items[i];
+
+		fputs("leakmon_oom_kills_total", out);
+		prom_label(out, "comm", total->comm, "{");
+		prom_container_labels(out, total->container);
+		fprintf(out, "} %" PRIu64 "\n", total->kills);
+	}
+}
+
 /* A gauge that is no family's: which field of a struct it shows, a uint64_t. */
 struct metric {
 	const char *name, *help;
@@ -402,22 +418,6 @@ static void inexact_write(FILE *out, const struct report *report)
 			snapshot_count_inexact(report->snapshot, i));
 }
 
-static void kills_write(FILE *out, const struct oom_kills *kills)
-{
-	if (!kills || !kills->totals.count)
-		return;
-	prom_header(out, "oom_kills_total", "counter",
-		    "Processes under observation that the kernel killed for want of memory.");
-	for (size_t i = 0; i < kills->totals.count; i++) {
-		const struct oom_total *total = &kills->totals.items[i];
-
-		fputs("leakmon_oom_kills_total", out);
-		prom_label(out, "comm", total->comm, "{");
-		prom_container_labels(out, total->container);
-		fprintf(out, "} %" PRIu64 "\n", total->kills);
-	}
-}
-
 static void snapshot_write(FILE *out, const struct report *report)
 {
 	const struct snapshot *snapshot = report->snapshot;
@@ -455,7 +455,7 @@ int output_prom_write(FILE *out, const struct report *report)
 	if (error)
 		return error;
 	counters_write(out, report->snapshot, FAMILY_HEAP);
-	kills_write(out, report->oom);
+	prom_kills_write(out, report->oom);
 	inexact_write(out, report);
 	snapshot_write(out, report);
 	return output_finish(out);

@@ -363,7 +363,7 @@ static void process_write(struct json_writer *json, const struct report *report,
 	json_close(json, '}');
 }
 
-static void kills_write(struct json_writer *json, const struct oom_kills *kills)
+void output_json_kills_write(struct json_writer *json, const struct oom_kills *kills)
 {
 	if (!kills || !kills->list.count)
 		return;
@@ -374,6 +374,7 @@ static void kills_write(struct json_writer *json, const struct oom_kills *kills)
 		json_open(json, NULL, '{');
 		json_put_number(json, "pid", (uint64_t)kill->pid);
 		json_put_string(json, "cgroup", kill->cgroup);
+		output_json_container_write(json, kill->container);
 		if (kill->limit_bytes == UINT64_MAX)
 			json_put_null(json, "limit_bytes");
 		else
@@ -394,7 +395,7 @@ int output_json_write(FILE *out, const struct report *report)
 	json_put_number(&json, "sequence", snapshot->sequence);
 	json_put_bool(&json, "sampled", snapshot->sampled);
 	output_json_ledgers_write(&json, snapshot, NULL);
-	kills_write(&json, report->oom);
+	output_json_kills_write(&json, report->oom);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(&json, report, &report->processes.items[i]);

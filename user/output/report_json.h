@@ -16,6 +16,9 @@ void output_json_time(struct json_writer *json, const char *key, const struct ti
  * those that are only claimed: then there are "proven":false and "claims", too. */
 void output_json_container_write(struct json_writer *json, const struct container *container);
 
+/* "oom_kills", if the report is made for any; NULL: nothing. */
+void output_json_kills_write(struct json_writer *json, const struct oom_kills *kills);
+
 /* "pid", "comm", "exe", "container", "exact", "exited". */
 void output_json_process_write(struct json_writer *json, const struct snapshot_process *process);
 

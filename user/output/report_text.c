@@ -523,7 +523,7 @@ static void process_write(FILE *out, const struct report *report,
 	suppressed_write(out, ranked);
 }
 
-static void kills_write(FILE *out, const struct oom_kills *kills)
+void output_text_kills_write(FILE *out, const struct oom_kills *kills)
 {
 	char limit[16];
 
@@ -535,6 +535,10 @@ static void kills_write(FILE *out, const struct oom_kills *kills)
 			fputs(", control group ", out);
 			text_print_inert(out, kill->cgroup);
 		}
+		if (kill->container) {
+			fputs(", container ", out);
+			container_print_name(out, kill->container);
+		}
 		if (kill->limit_bytes != UINT64_MAX)
 			fprintf(out, ", limit %s",
 				units_bytes(limit, (double)kill->limit_bytes, ""));
@@ -544,7 +548,7 @@ static void kills_write(FILE *out, const struct oom_kills *kills)
 
 int output_text_write(FILE *out, const struct report *report)
 {
-	kills_write(out, report->oom);
+	output_text_kills_write(out, report->oom);
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(out, report, &report->processes.items[i]);
 	if (!report->processes.count)

@@ -12,6 +12,9 @@
 void output_text_stack_write(FILE *out, bool colour, const struct report_site *ranked);
 void output_text_frames_write(FILE *out, bool colour, const struct frames *frames);
 
+/* A line for each kill that a report is made for; NULL: none. */
+void output_text_kills_write(FILE *out, const struct oom_kills *kills);
+
 /* Function, file and line of the innermost one, or the address where it has no name. */
 void output_text_place_write(FILE *out, const struct frames *frames, uint64_t address);
 

@@ -12,6 +12,8 @@
 #include "profile/site_figures.h"
 #include "symbol/symbolizer.h"
 
+struct oom_kills;
+
 struct profile_report_site {
 	uint32_t index;	      /* of bpf_side.sites */
 	uint64_t id;	      /* symbolizer_stack_id */
@@ -25,6 +27,7 @@ struct profile_report_process {
 	char comm[16];
 	char *exe; /* untrusted; owned; or NULL */
 	bool exited;
+	bool oom_killed; /* so, and by the kernel, for want of memory */
 	struct process_judgement judgement;
 	double memory_bytes;	    /* anonymous, resident and swapped out; negative: not known */
 	double memory_growth_per_s; /* of it, in the latest third of the run */
@@ -54,6 +57,7 @@ struct profile_report {
 	bool choosing; /* there is no target: the triage chooses among so many processes */
 	size_t watched;
 	bool colour;
+	const struct oom_kills *oom; /* analyze/report.h; NULL: it is not looked for; borrowed */
 	VEC(struct profile_report_process) processes; /* that grow most first */
 };
 

@@ -17,6 +17,9 @@
 #define PROCESSES_MAX (1u << 16)
 #define SITES_MAX (1u << 16)
 
+/* What stands in `exited`: readers before this took whatever is not 0 for an end. */
+enum { ALIVE, EXITED, OOM_KILLED };
+
 /* -------- columns of real numbers: NaN is NULL */
 
 struct real {
@@ -216,12 +219,15 @@ static int put_site(struct profile_writer *writer, int64_t process, int64_t numb
 static int put_process(struct profile_writer *writer, int64_t number,
 		       const struct profile_report_process *process)
 {
-	int error = database_bind(writer->statements[PROCESSES], "iiittiiiiiii", writer->profile,
-				  number, (int64_t)process->pid, process->comm, process->exe,
-				  (int64_t)process->exited, (int64_t)process->judgement.windows,
-				  (int64_t)process->samples, (int64_t)process->dropped,
-				  (int64_t)process->unfollowed, (int64_t)process->sites_total,
-				  (int64_t)process->has_memory_growth);
+	int error =
+		database_bind(writer->statements[PROCESSES], "iiittiiiiiii", writer->profile,
+			      number, (int64_t)process->pid, process->comm, process->exe,
+			      (int64_t)(process->oom_killed ? OOM_KILLED
+					: process->exited   ? EXITED
+							    : ALIVE),
+			      (int64_t)process->judgement.windows, (int64_t)process->samples,
+			      (int64_t)process->dropped, (int64_t)process->unfollowed,
+			      (int64_t)process->sites_total, (int64_t)process->has_memory_growth);
 
 	if (!error)
 		error = put_reals(writer, PROCESSES, process);
@@ -452,7 +458,8 @@ static void process_read(struct profile_reader *reader, sqlite3_stmt *row)
 	process->pid = (uint32_t)pid;
 	snprintf(process->comm, sizeof(process->comm), "%s", comm ? comm : "");
 	process->exe = exe ? strndup(exe, RECORDING_TEXT_MAX) : NULL;
-	process->exited = number(reader, row, 5) != 0;
+	process->exited = number(reader, row, 5) != ALIVE;
+	process->oom_killed = number(reader, row, 5) == OOM_KILLED;
 	process->judgement.windows = number(reader, row, 6);
 	process->samples = number(reader, row, 7);
 	process->dropped = number(reader, row, 8);
@@ -629,8 +636,10 @@ int recording_list_profiles(struct recording *recording)
 	if (recording->version < 4)
 		return 0;
 	error = database_errno(sqlite3_prepare_v2(recording->database,
-						  "SELECT id,time_ns FROM profiles ORDER BY id", -1,
-						  &statement, NULL));
+						  "SELECT id,time_ns,(SELECT count(*) FROM "
+						  "profile_processes WHERE profile=id AND exited=2)"
+						  " FROM profiles ORDER BY id",
+						  -1, &statement, NULL));
 	while (!error && (more = database_next(statement)) != 0) {
 		struct recording_profile *profile =
 			more < 0 ? NULL : vec_push(&recording->profiles);
@@ -642,6 +651,7 @@ int recording_list_profiles(struct recording *recording)
 		}
 		profile->number = (int64_t)database_unsigned(statement, 0, &error);
 		time_ns = database_unsigned(statement, 1, &error);
+		profile->oom_kills = (size_t)database_unsigned(statement, 2, &error);
 		profile->time = (struct timespec){.tv_sec = (time_t)(time_ns / 1000000000),
 						  .tv_nsec = (long)(time_ns % 1000000000)};
 		if (recording->profiles.count > PROFILES_MAX)

@@ -39,6 +39,7 @@ struct recording_retain {
 struct recording_profile {
 	int64_t number;
 	struct timespec time;
+	size_t oom_kills; /* of its processes, those that were killed for want of memory */
 };
 
 /* Opens and checks. 0, or -errno after a message that says what is wrong with the file. */
