@@ -464,10 +464,11 @@ static int try_kernel(struct session *session)
 	const struct session_options *options = session->options;
 	int error = memory_room_check(MEMORY_TO_TRACK_BYTES, "tracking processes");
 
+	if (!error && session->tracks_heap)
+		blocks_map_begin(&session->blocks_map, options->tracking.max_blocks);
 	if (!error)
 		error = feature_probe_run(&session->target_config.features,
 					  options->probes.attach_method);
-
 	session->target_config.object = options->probes.object;
 	session->target_config.symbol_prefix = options->probes.symbol_prefix;
 	session->target_config.probe_at = options->probes.probe_at;
@@ -503,6 +504,7 @@ static int load(struct session *session)
 		.heap = session->tracks_heap,
 		.mappings = options->tracking.mappings,
 		.threads = session->follows_threads,
+		.blocks_map = &session->blocks_map,
 		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,
 	};
 	int error;
@@ -712,6 +714,8 @@ int session_open_beside(struct session *session, const struct session_options *o
 
 void session_close(struct session *session)
 {
+	_cleanup_close_ int unused_fd = blocks_map_end(&session->blocks_map);
+
 	targets_close(session);
 	thread_shared_detach(&session->thread_shared);
 	attachments_close(&session->parting);

@@ -29,6 +29,7 @@ struct session {
 	const struct output_format *format;
 	FILE *out;
 	struct target_config target_config;
+	struct blocks_map blocks_map; /* until it is loaded */
 	struct bpf_side bpf;
 	struct targets targets;
 	struct selector *selector; /* what --comm, --cgroup, ... choose; NULL: nothing */

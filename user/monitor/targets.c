@@ -391,14 +391,30 @@ int targets_list_pids(struct session *session)
 	return 0;
 }
 
+/* What cannot be moved to *parting is closed here; the rest is the caller's to close, at once. */
+static void tracked_part(struct tracked *tracked, struct attachments *parting)
+{
+	attachments_move(parting, &tracked->probes.attachments);
+	attachments_move(parting, &tracked->threads.attachments);
+	target_detach(&tracked->probes);
+	thread_target_detach(&tracked->threads);
+}
+
+static void tracked_detach(struct tracked *tracked)
+{
+	struct attachments parting = {0};
+
+	tracked_part(tracked, &parting);
+	attachments_close(&parting);
+}
+
 /* Undoes the addition of the last one. */
 static void target_drop_last(struct session *session)
 {
 	struct targets *targets = &session->targets;
 	struct tracked *last = &targets->list.items[targets->list.count - 1];
 
-	target_detach(&last->probes);
-	thread_target_detach(&last->threads);
+	tracked_detach(last);
 	cleanup_close(&last->pidfd);
 	session_forget(session, last->probes.pid);
 	target_remove(session, targets->list.count - 1);
@@ -418,8 +434,7 @@ static void drop_lost_probes(struct session *session, struct tracked *tracked)
 	    target.thread_execs == tracked->thread_execs)
 		return;
 	log_debug("PID %d: a thread other than the main one replaced the program", pid);
-	target_detach(&tracked->probes);
-	thread_target_detach(&tracked->threads);
+	tracked_detach(tracked);
 	tracked->probes = (struct target){.pid = pid};
 	tracked->threads = (struct thread_target){.pid = pid};
 	tracked->thread_execs = target.thread_execs;
@@ -519,15 +534,15 @@ int targets_add_launched(struct session *session, pid_t pid)
 	return 0;
 }
 
-void targets_end(struct session *session, struct tracked *tracked)
+static void tracked_end(struct session *session, struct tracked *tracked,
+			struct attachments *parting)
 {
 	if (tracked->named)
 		log_info("PID %d has ended", tracked->probes.pid);
 	else
 		log_debug("PID %d has ended", tracked->probes.pid);
 	event_streams_forget(&session->streams, tracked->probes.pid);
-	target_detach(&tracked->probes);
-	thread_target_detach(&tracked->threads);
+	tracked_part(tracked, parting);
 	cleanup_close(&tracked->pidfd);
 	tracked->pidfd = -1;
 	tracked->ended = true;
@@ -535,6 +550,14 @@ void targets_end(struct session *session, struct tracked *tracked)
 	if (session->targets.starved)
 		hash_free(&session->targets.refused);
 	session->targets.starved = false;
+}
+
+void targets_end(struct session *session, struct tracked *tracked)
+{
+	struct attachments parting = {0};
+
+	tracked_end(session, tracked, &parting);
+	attachments_close(&parting);
 }
 
 /* A loader needs some milliseconds; an emulated or starved processor makes it more. */
@@ -598,11 +621,13 @@ static bool is_readable(int fd)
 void targets_notice_ends(struct session *session)
 {
 	struct targets *targets = &session->targets;
+	struct attachments parting = {0};
 
 	for (size_t i = 0; i < targets->list.count; i++) {
 		if (is_readable(targets->list.items[i].pidfd))
-			targets_end(session, &targets->list.items[i]);
+			tracked_end(session, &targets->list.items[i], &parting);
 	}
+	attachments_close(&parting);
 }
 
 void targets_drop_ended(struct session *session)
@@ -627,10 +652,7 @@ void targets_close(struct session *session)
 
 	targets_say_it_takes_time("detaching from", targets_alive(session));
 	for (size_t i = 0; i < targets->list.count; i++) {
-		attachments_move(&all, &targets->list.items[i].probes.attachments);
-		attachments_move(&all, &targets->list.items[i].threads.attachments);
-		target_detach(&targets->list.items[i].probes);
-		thread_target_detach(&targets->list.items[i].threads);
+		tracked_part(&targets->list.items[i], &all);
 		cleanup_close(&targets->list.items[i].pidfd);
 		free(targets->list.items[i].cgroup);
 	}

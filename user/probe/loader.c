@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
@@ -239,6 +240,44 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 	return 0;
 }
 
+static void *make_blocks_map(void *context)
+{
+	struct blocks_map *map = context;
+
+	map->fd = bpf_map_create(BPF_MAP_TYPE_HASH, "blocks", sizeof(struct lm_block_key),
+				 sizeof(struct lm_block), map->max_blocks, NULL);
+	return NULL;
+}
+
+void blocks_map_begin(struct blocks_map *map, uint64_t max_blocks)
+{
+	sigset_t all, before;
+
+	*map = (struct blocks_map){.max_blocks = (uint32_t)max_blocks, .fd = -1};
+	/* Signals are for others. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	map->begun = !pthread_create(&map->thread, NULL, make_blocks_map, map);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int blocks_map_end(struct blocks_map *map)
+{
+	if (!map->begun)
+		return -1;
+	pthread_join(map->thread, NULL);
+	map->begun = false;
+	return TAKE_FD(map->fd);
+}
+
+static void use_blocks_map(struct leakmon_bpf *skeleton, const struct loader_config *config)
+{
+	_cleanup_close_ int fd = config->blocks_map ? blocks_map_end(config->blocks_map) : -1;
+
+	if (fd >= 0)
+		bpf_map__reuse_fd(skeleton->maps.blocks, fd); /* it takes another descriptor */
+}
+
 static struct leakmon_bpf *open_skeleton(const struct loader_config *config, bool prepares_exec)
 {
 	struct leakmon_bpf *skeleton = leakmon_bpf__open();
@@ -251,6 +290,7 @@ static struct leakmon_bpf *open_skeleton(const struct loader_config *config, boo
 	set_mappings(skeleton, config);
 	set_threads(skeleton, config);
 	set_heap(skeleton, config);
+	use_blocks_map(skeleton, config);
 	return skeleton;
 }
 

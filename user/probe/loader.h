@@ -3,6 +3,7 @@
 #ifndef LEAKMON_PROBE_LOADER_H
 #define LEAKMON_PROBE_LOADER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,11 +38,30 @@ struct loader_config {
 	bool follow_forks; /* what targets fork are targets */
 	bool many; /* more than one process: they share the room, and new ones are announced */
 	enum lm_stack_walk stack_walk;
+	struct blocks_map *blocks_map; /* begun with the same max_blocks, or not at all; or NULL */
 	/* What is followed: else its programs are not loaded. */
 	bool heap;
 	bool mappings; /* mmap, munmap, mremap, brk */
 	bool threads;  /* their creation, end and reaping */
 };
+
+/*
+ * The map of blocks, which the kernel makes with all its entries: for 1,000,000 of them it takes as
+ * long as checking the largest program. It is made by a thread, while others try what the kernel
+ * can do.
+ */
+struct blocks_map {
+	bool begun;
+	pthread_t thread;
+	uint32_t max_blocks;
+	int fd;
+};
+
+/* Does nothing where there is no thread to be had. */
+void blocks_map_begin(struct blocks_map *map, uint64_t max_blocks);
+/* Waits for it. A descriptor, which is the caller's; -1: there is none, and whoever makes one is
+ * told why. */
+int blocks_map_end(struct blocks_map *map);
 
 /* The loaded object, as attach and collect see it. Arrays are the maps themselves, read-only. */
 struct bpf_side {
