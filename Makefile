@@ -6,7 +6,8 @@
 #   make check      formatting, linting, warnings, layers   make bench    what leakmon costs here
 #   make fuzz       TIME=S  every reader of hostile input   make test-vm  other kernels, under qemu
 #   make demo-threads demo-retain demo-report               make dist   sources, static program
-#   make clean                                              make deb    a Debian package
+#   make image      a container image, from scratch         make deb    a Debian package
+#   make clean
 #
 # Only `deps`, `demo` and `test` install packages, and they say which. V=1 shows the commands.
 # Rules for tests: tests/tests.mk, tests/bench/bench.mk, tests/fuzz/fuzz.mk.
@@ -61,7 +62,7 @@ DEPS     := CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' scripts/deps.sh
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: FORCE all deps demo demo-retain demo-threads demo-report html-bundle check install dist deb \
-	clean
+	image image-root clean
 
 COMPLETIONS := $(patsubst %,$(B)/gen/leakmon.%,bash fish zsh)
 all: $(B)/leakmon $(COMPLETIONS)
@@ -158,7 +159,7 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_leakmon
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon/schema user/schema/*.json
 
-# In build/dist/: sources and the static program; a Debian package.
+# In build/dist/: sources and the static program; a Debian package; a container image (OCI).
 dist:
 	@$(DEPS) --check build static
 	@scripts/package/package.sh dist $(VERSION)
@@ -166,6 +167,11 @@ dist:
 deb:
 	@$(DEPS) --check build package
 	@scripts/package/package.sh deb $(VERSION)
+
+image: BUILDERS := package
+image image-root:
+	@$(DEPS) --check build static $(BUILDERS)
+	@scripts/package/package.sh $(@:image-root=root) $(VERSION)
 
 clean:
 	rm -rf $(B)

@@ -4,7 +4,7 @@
 # deps.sh [GROUP…]          installs the Debian packages that are missing, and says which before it does
 # deps.sh --check [GROUP…]  installs nothing: says what is missing, and fails if anything is
 #
-# Groups: build static vm package test, and those that test contains: unit fuzz check bench. By default build
+# Groups: build static vm package kubernetes test, and those that test contains: unit fuzz check bench. By default build
 # and test. Silent when nothing is missing.
 # CC, CLANG and BPFTOOL are the tools to use instead of those that Debian calls so.
 #
@@ -43,11 +43,21 @@ packages_of() {
 		libbz2-dev        archive libbz2.a
 		libseccomp-dev    archive libseccomp.a
 		libcap-ng-dev     archive libcap-ng.a
+		python3           tool python3
 	END
 	package) cat <<-END ;;
 		debhelper         tool dh
 		lintian           tool lintian
+		buildah           tool buildah
 	END
+	kubernetes)
+		packages_of package
+		cat <<-END ;;
+		runc              tool runc
+		busybox-static    tool busybox
+		python3-grpcio
+		python3-yaml
+		END
 	unit) cat <<-END ;;
 		libcmocka-dev     header cmocka.h
 	END
@@ -106,7 +116,8 @@ packages_of() {
 		busybox-static    tool busybox
 	END
 	*)
-		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, package, test, vm)" >&2
+		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, package," \
+			"kubernetes, test, vm)" >&2
 		return 2
 		;;
 	esac
@@ -148,7 +159,7 @@ done
 command="apt-get install --no-install-recommends$missing"
 if [ -n "$only_check" ]; then
 	case $groups in
-	*static* | *vm*) fix="make deps FOR='$groups'" ;;
+	*static* | *vm* | *kubernetes* | *package*) fix="make deps FOR='$groups'" ;;
 	*) fix='make deps' ;;
 	esac
 	printf 'leakmon: missing here:%s\n' "$needed" >&2

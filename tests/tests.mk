@@ -5,6 +5,7 @@
 #   make unit       cmocka tests, without root     make e2e   real programs on the real kernel, as root
 #   make truth      stacks and counts against libgcc's unwinder and a preloaded counter
 #   make test-vm    Debian's 6.1 and 6.12 kernels under qemu
+#   make test-image     the container image, with the capabilities of the manifests
 #
 # tests/bench/bench.mk and tests/fuzz/fuzz.mk have the rules for benchmarks and fuzzing.
 
@@ -21,7 +22,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static)
 
-.PHONY: test unit e2e truth test-vm corpora clean-runs
+.PHONY: test unit e2e truth test-vm test-image corpora clean-runs
 
 test: deps
 	@$(MAKE) --no-print-directory unit e2e fuzz
@@ -60,6 +61,11 @@ test-vm:
 	@$(DEPS) --check vm
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)
 	@scripts/vm.sh
+
+test-image:
+	@$(DEPS) --check kubernetes
+	@$(MAKE) --no-print-directory image
+	@tests/kubernetes/test_image.py $(B)/dist/leakmon-$(VERSION)-image.tar
 
 $(B)/san/%.o: %.c | $(SKELETONS) $(B)/has-unit
 	@mkdir -p $(@D)

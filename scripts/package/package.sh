@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# package.sh dist VERSION   build/dist/: the sources, the static program, checksums of both
-# package.sh deb VERSION    build/dist/: a Debian package, built from these sources; checked by lintian
+# package.sh dist VERSION    build/dist/: the sources, the static program, checksums of both
+# package.sh deb VERSION     build/dist/: a Debian package, built from these sources; checked by lintian
+# package.sh image VERSION   build/dist/: a container image (OCI archive): the static program and licences
+# package.sh root VERSION    build/dist/root/: what is in that image
 #
 # The same sources give the same bytes: the date is that of the last commit, or SOURCE_DATE_EPOCH.
 # `make dist` and `make deb` call it from the top of the tree.
@@ -45,19 +47,27 @@ copy_sources() {
 	chmod -R u=rwX,go=rX "$1"
 }
 
+# static_program DIRECTORY [PACKAGE...]: there the program, its licence and those of all it holds, and
+# their list; the packages lie beside it. From the copy of the sources in $work.
+static_program() {
+	directory=$1
+	shift
+	say "building the static program..."
+	make -C "$work/$name" -s -j"$(nproc)" all STATIC=1 LDFLAGS="-Wl,-Map=$work/link.map" \
+		CFLAGS="-O2 -g -ffile-prefix-map=$work/$name=."
+	mkdir -p "$directory"
+	strip -o "$directory/leakmon" "$work/$name/build/leakmon"
+	cp LICENSE "$directory"
+	python3 scripts/package/sbom.py "$directory/leakmon" "$work/link.map" "$version" "$directory" \
+		"$@"
+}
+
 dist() {
-	work=$(mktemp -d)
-	trap 'rm -rf "$work"' EXIT
 	copy_sources "$work/$name"
 	pack "$out/$name.tar.gz" "$work/$name"
-	say "building the static program..."
 	static=$name-linux-$(uname -m)
-	make -C "$work/$name" -s -j"$(nproc)" install STATIC=1 DESTDIR="$work/root" PREFIX=/usr \
-		CFLAGS="-O2 -g -ffile-prefix-map=$work/$name=."
-	mkdir "$work/$static"
-	cp "$work/root/usr/sbin/leakmon" "$work/root/usr/share/man/man8/leakmon.8" LICENSE \
-		"$work/$static"
-	strip "$work/$static/leakmon"
+	static_program "$work/$static"
+	cp user/man/leakmon.8 "$work/$static"
 	pack "$out/$static.tar.gz" "$work/$static"
 	(cd "$out" && sha256sum "$name.tar.gz" "$static.tar.gz" > SHA256SUMS)
 	say "$out:"
@@ -76,9 +86,43 @@ changelog() {
 	END
 }
 
+# Nothing but the program, its papers, and the terminals that `leakmon top` is looked at on.
+root() {
+	copy_sources "$work/$name"
+	static_program "$work/papers" ncurses-base
+	rm -rf "$out/root"
+	mkdir -p "$out/root/usr/sbin" "$out/root/usr/share/doc"
+	mv "$work/papers/leakmon" "$out/root/usr/sbin"
+	mv "$work/papers" "$out/root/usr/share/doc/leakmon"
+	for terminal in l/linux s/screen-256color t/tmux-256color v/vt100 x/xterm x/xterm-256color; do
+		entry=$(ls /lib/terminfo/$terminal /usr/share/terminfo/$terminal 2>/dev/null | head -n 1)
+		[ -z "$entry" ] || install -D -m 0644 "$entry" "$out/root/usr/share/terminfo/$terminal"
+	done
+}
+
+# Without a daemon, in a storage of its own, which goes again.
+image() {
+	root
+	mkdir "$work/context"
+	cp -r "$out/root" "$work/context/root-of-image"
+	archive=$out/$name-image.tar
+	engine="buildah --root $work/storage --runroot $work/run --storage-driver vfs"
+	$engine build --isolation chroot --target image --timestamp "$SOURCE_DATE_EPOCH" \
+		--build-arg VERSION="$version" --build-arg REVISION="$(git rev-parse HEAD 2>/dev/null)" \
+		--build-arg CREATED="$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)" \
+		--build-context build="$work/context" --format oci -t "localhost/leakmon:$version" \
+		-f scripts/deploy/Containerfile "$work" > "$work/log" 2>&1 &&
+		$engine push "localhost/leakmon:$version" "oci:$work/oci:localhost/leakmon:$version" \
+			>> "$work/log" 2>&1 || {
+		tail -n 40 "$work/log" >&2
+		exit 1
+	}
+	tar -C "$work/oci" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --mode=u=rwX,go=rX \
+		--numeric-owner --format=gnu -cf "$archive" .
+	say "$(ls -l "$archive")"
+}
+
 deb() {
-	work=$(mktemp -d)
-	trap 'rm -rf "$work"' EXIT
 	copy_sources "$work/$name"
 	cp -r "$work/$name/scripts/package/debian" "$work/$name/debian"
 	changelog > "$work/$name/debian/changelog"
@@ -95,4 +139,6 @@ deb() {
 }
 
 mkdir -p "$out"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 "$what"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What scripts/deploy/ hands out: alerts that fire on our metrics, a dashboard that shows no other,
- * a systemd unit and a DaemonSet whose command lines leakmon takes.
+ * a systemd unit and DaemonSets whose command lines leakmon takes.
  */
 #include "shell.h"
 
@@ -92,10 +92,18 @@ static void the_daemon_set_runs_a_triage(void **state)
 {
 	struct harness *harness = harness_any(state);
 
-	expect_arguments_work(harness,
-			      "kubernetes.yaml').read(); parts = list(yaml.safe_load_all(text)); "
-			      "pod = parts[1]['spec']['template']['spec']; assert pod['hostPID']; "
-			      "a = pod['containers'][0]['args'];");
+	expect_arguments_work(harness, "kubernetes/triage/container.yaml').read(); "
+				       "pod = yaml.safe_load(text)['spec']['template']['spec']; "
+				       "a = pod['containers'][0]['args'];");
+}
+
+static void a_daemon_set_runs_a_profile(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+
+	expect_arguments_work(harness, "kubernetes/profile/container.yaml').read(); "
+				       "pod = yaml.safe_load(text)['spec']['template']['spec']; "
+				       "a = pod['containers'][0]['args'];");
 }
 
 static void the_unit_runs_a_triage(void **state)
@@ -115,6 +123,7 @@ int main(void)
 		e2e_test(only_metrics_that_exist_are_asked_for),
 		e2e_test(the_dashboard_is_one_that_grafana_reads),
 		e2e_test(the_daemon_set_runs_a_triage),
+		e2e_test(a_daemon_set_runs_a_profile),
 		e2e_test(the_unit_runs_a_triage),
 	};
 

@@ -3,9 +3,11 @@
 #include "harness.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -160,6 +162,42 @@ static void doctor_says_what_the_host_lacks(void **state)
 		assert_int_equal(child_end(harness, doctor), cases[i].code);
 		if (!strstr(doctor->out.text, cases[i].words))
 			child_fail(doctor, "`%s` is not in:\n%s", cases[i].words, doctor->out.text);
+	}
+}
+
+/* With the capabilities of a triage and no others. */
+static void keep_triage_capabilities(void)
+{
+	for (int capability = 0; capability <= CAP_LAST_CAP; capability++) {
+		if (capability != CAP_SYS_PTRACE && capability != CAP_DAC_READ_SEARCH &&
+		    prctl(PR_CAPBSET_READ, capability, 0, 0, 0) == 1 &&
+		    prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
+			_exit(99);
+	}
+}
+
+static void a_quiet_doctor_says_it_by_its_exit_code(void **state)
+{
+	static const struct {
+		before_exec prepare;
+		const char *purpose;
+		int code;
+	} cases[] = {
+		{NULL, "watch", 0},
+		{NULL, "triage", 0},
+		{keep_triage_capabilities, "triage", 0},
+		{keep_triage_capabilities, "watch", 1},
+		{enter_pid_namespace, "triage", 1},
+	};
+	struct harness *harness = harness_bpf(state);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct child *doctor = monitor_start(
+			harness, ARGUMENTS("leakmon", "doctor", "-q", "--for", cases[i].purpose),
+			cases[i].prepare);
+
+		assert_int_equal(child_end(harness, doctor), cases[i].code);
+		assert_true(!doctor->out.text || !doctor->out.text[0]);
 	}
 }
 
@@ -398,6 +436,7 @@ int main(void)
 		e2e_test(a_process_that_proc_hides_is_told_from_one_that_is_not_there),
 		e2e_test(a_triage_says_that_processes_are_hidden),
 		e2e_test(doctor_says_what_the_host_lacks),
+		e2e_test(a_quiet_doctor_says_it_by_its_exit_code),
 		e2e_test(without_descriptors_to_start_with_the_limit_is_named),
 		e2e_test(out_of_descriptors_says_who_is_not_traced),
 		e2e_test(replaced_and_removed_files_are_traced_as_they_are_mapped),

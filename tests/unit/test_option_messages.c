@@ -188,6 +188,9 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon kernel -C -o 5", "--older needs ages, and --combined-only keeps none"},
 		{"leakmon doctor 5",
 		 "`5` is one word too many: `leakmon doctor` takes only options"},
+		{"leakmon doctor --for triage -p 1",
+		 "--for triage: triage has no target, and puts a probe nowhere"},
+		{"leakmon doctor --for profile", "--for `profile`: expected watch or triage"},
 		{"leakmon doctor -o 5", "--older is not supported by `leakmon doctor`, only by"},
 		{"leakmon doctor -- ls", "`leakmon doctor` starts no command: leave out `--`"},
 	};

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "cli/values.h"
 #include "command/command.h"
 #include "parse/questions.h"
 #include "probe/feature_probe.h"
@@ -101,14 +102,19 @@ static int run(const void *options)
 {
 	const struct doctor_options *doctor = options;
 	const struct probe_options *probes = &doctor->probes;
+	const bool tracks = doctor->purpose == PRIVILEGES_TO_TRACK;
 	struct target_config config = {.object = probes->object,
 				       .symbol_prefix = probes->symbol_prefix,
 				       .probe_at = probes->probe_at,
 				       .worker = worker_new(&parse_kinds, NULL),
 				       .processes = process_table_new(false)};
 	char missing[128];
-	int error = print_kernel(&config.features, probes->attach_method);
+	int error = 0;
 
+	if (doctor->quiet && !freopen("/dev/null", "w", stdout))
+		return EXIT_ERROR;
+	if (tracks)
+		error = print_kernel(&config.features, probes->attach_method);
 	if (!config.worker || !config.processes) {
 		log_error("out of memory");
 		return EXIT_ERROR;
@@ -116,8 +122,8 @@ static int run(const void *options)
 	target_plans_register(&config.processes->dsos);
 	error |= print_host();
 	printf("capabilities\n");
-	privileges_print(stdout);
-	privileges_missing(missing, sizeof(missing));
+	privileges_print(stdout, doctor->purpose);
+	privileges_missing(doctor->purpose, missing, sizeof(missing));
 	error |= missing[0] != '\0';
 	error |= describe_targets(doctor, &config);
 	process_table_free(config.processes);
@@ -131,6 +137,28 @@ static void free_targets(void *options)
 	targets_free(&((struct doctor_options *)options)->targets);
 }
 
+static int check(void *options, const struct given *given)
+{
+	const struct doctor_options *doctor = options;
+
+	(void)given;
+	if (doctor->purpose == PRIVILEGES_TO_TRIAGE && targets_given(&doctor->targets)) {
+		log_error("--for triage: triage has no target, and puts a probe nowhere: leave one "
+			  "of the two out");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static const struct option_row doctor_rows[] = {
+	{"for", 0, "watch|triage", "what has to be possible; triage: with --no-stacks (watch)",
+	 value_set_choice, NULL, .offset = offsetof(struct doctor_options, purpose)},
+	{"quiet", 'q', NULL, "print nothing: exit code 0 if nothing is missing, else 1",
+	 value_set_flag, .offset = offsetof(struct doctor_options, quiet)},
+};
+static const struct option_group doctor_group = {"What is checked", doctor_rows,
+						 ARRAY_SIZE(doctor_rows)};
+
 static const struct doctor_options defaults = {.probes = PROBE_DEFAULTS};
 
 #define PART(member) offsetof(struct doctor_options, member)
@@ -140,17 +168,21 @@ const struct command command_doctor = {
 	.usage = "  leakmon doctor [TARGET] [OPTION...]\n",
 	.about = "Says what this kernel, your privileges and the given processes allow, where\n"
 		 "probes would go and why, and how to fix what is missing.\n",
-	.examples = "  leakmon doctor                        kernel and privileges\n"
-		    "  leakmon doctor -p 1234                also: can this process be watched?\n"
-		    "  leakmon doctor -p 1234 -v             with the address of every probe\n"
-		    "  leakmon doctor -p 1234 --attach perf  as if only perf uprobes worked\n"
-		    "  leakmon doctor -p 1234 -S je_         with je_malloc, je_free, ...\n",
+	.examples =
+		"  leakmon doctor                        kernel and privileges\n"
+		"  leakmon doctor --for triage --quiet   the exit code alone, as a health check\n"
+		"  leakmon doctor -p 1234                also: can this process be watched?\n"
+		"  leakmon doctor -p 1234 -v             with the address of every probe\n"
+		"  leakmon doctor -p 1234 --attach perf  as if only perf uprobes worked\n"
+		"  leakmon doctor -p 1234 -S je_         with je_malloc, je_free, ...\n",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
 	.uses = {{&target_group, PART(targets)},
+		 {&doctor_group, 0},
 		 {&allocator_group, PART(probes)},
 		 {&probe_group, PART(probes)},
 		 {&color_group, PART(output)}},
 	.free = free_targets,
+	.check = check,
 	.run = run,
 };

@@ -8,6 +8,7 @@
 
 #include "analyze/diff.h"
 #include "cli/options.h"
+#include "probe/privileges.h"
 
 extern const struct command_table commands;
 
@@ -109,6 +110,8 @@ struct memory_options {
 
 struct doctor_options {
 	struct target_options targets;
+	enum privilege_use purpose; /* what has to be possible */
+	bool quiet;		    /* only the exit code says it */
 	struct probe_options probes;
 	struct output_options output; /* no_color alone, to no effect */
 };

@@ -176,7 +176,7 @@ static const char *explain(int error)
 {
 	char missing[128];
 
-	privileges_missing(missing, sizeof(missing));
+	privileges_missing(PRIVILEGES_TO_TRACK, missing, sizeof(missing));
 	if (error == -ENOMEM)
 		return "out of memory";
 	if (error == -EPERM || *missing) {

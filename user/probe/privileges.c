@@ -14,19 +14,23 @@ struct privilege {
 	unsigned capability;
 	const char *name;
 	const char *purpose;
+	unsigned required; /* bit by enum privilege_use: nothing works without it */
 };
+
+#define TO_TRACK (1u << PRIVILEGES_TO_TRACK)
+#define TO_TRIAGE (1u << PRIVILEGES_TO_TRIAGE)
 
 static const struct privilege privileges[] = {
-	{CAP_BPF, "CAP_BPF", "load BPF programs and maps"},
-	{CAP_PERFMON, "CAP_PERFMON", "read the stacks of other processes"},
-	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "read other users' /proc/PID/maps and files"},
+	{CAP_BPF, "CAP_BPF", "load BPF programs and maps", TO_TRACK},
+	{CAP_PERFMON, "CAP_PERFMON", "read the stacks of other processes", TO_TRACK},
+	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "read other users' /proc/PID/maps and files",
+	 TO_TRACK | TO_TRIAGE},
+	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
+	 "read other users' /proc/PID/mem and directories closed to others", TO_TRIAGE},
 	{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE",
-	 "open deleted or replaced files through /proc/PID/map_files"},
-	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "attach on kernels without uprobe_multi (before 6.6)"},
+	 "open deleted or replaced files through /proc/PID/map_files", 0},
+	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "attach on kernels without uprobe_multi (before 6.6)", 0},
 };
-
-/* The ones without which nothing works. */
-#define PRIVILEGES_REQUIRED 3
 
 static uint64_t effective_capabilities(void)
 {
@@ -47,16 +51,19 @@ static bool has_privilege(const struct privilege *privilege)
 	     privilege->capability == CAP_CHECKPOINT_RESTORE) &&
 	    effective & 1ull << CAP_SYS_ADMIN)
 		return true;
+	if (privilege->capability == CAP_DAC_READ_SEARCH && effective & 1ull << CAP_DAC_OVERRIDE)
+		return true;
 	return effective & 1ull << privilege->capability;
 }
 
-void privileges_missing(char *text, size_t size)
+void privileges_missing(enum privilege_use use, char *text, size_t size)
 {
 	size_t used = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < PRIVILEGES_REQUIRED; i++) {
-		if (has_privilege(&privileges[i]) || used >= size)
+	for (size_t i = 0; i < ARRAY_SIZE(privileges); i++) {
+		if (!(privileges[i].required & 1u << use) || has_privilege(&privileges[i]) ||
+		    used >= size)
 			continue;
 		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
 					 privileges[i].name);
@@ -67,7 +74,7 @@ void privileges_explain(void)
 {
 	char missing[128];
 
-	privileges_missing(missing, sizeof(missing));
+	privileges_missing(PRIVILEGES_TO_TRACK, missing, sizeof(missing));
 	if (missing[0])
 		log_error("not permitted: %s missing; run as root, or give the binary the "
 			  "capabilities (setcap cap_bpf,cap_perfmon,cap_sys_ptrace,"
@@ -79,12 +86,12 @@ void privileges_explain(void)
 			  "kernel's own words");
 }
 
-void privileges_print(FILE *out)
+void privileges_print(FILE *out, enum privilege_use use)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(privileges); i++)
 		fprintf(out, "  %-24s %-8s %s\n", privileges[i].name,
-			has_privilege(&privileges[i]) ? "yes"
-			: i < PRIVILEGES_REQUIRED     ? "MISSING"
-						      : "no",
+			has_privilege(&privileges[i])	     ? "yes"
+			: privileges[i].required & 1u << use ? "MISSING"
+							     : "no",
 			privileges[i].purpose);
 }

@@ -7,13 +7,19 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* What they are for. */
+enum privilege_use {
+	PRIVILEGES_TO_TRACK,  /* probes on processes */
+	PRIVILEGES_TO_TRIAGE, /* accounts of all processes, without a probe */
+};
+
 /* Names of the missing ones, comma-separated; "" when none is missing. */
-void privileges_missing(char *text, size_t size);
+void privileges_missing(enum privilege_use use, char *text, size_t size);
 
 /* Logs an error that names them and says how to get them. */
 void privileges_explain(void);
 
 /* For `leakmon doctor`: one line per capability. */
-void privileges_print(FILE *out);
+void privileges_print(FILE *out, enum privilege_use use);
 
 #endif
