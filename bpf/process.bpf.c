@@ -131,6 +131,15 @@ static __always_inline void child_announce(struct task_struct *child)
 	event_send(LM_EVENT_FORK, process_key(child, child->self_exec_id), 0, 0, 0, 0);
 }
 
+/* It may have ended before anybody can ask for its name. */
+static __always_inline void exec_announce(struct task_struct *task)
+{
+	u64 name[2] = {};
+
+	bpf_get_current_comm(name, sizeof(name));
+	event_send(LM_EVENT_EXEC, process_key(task, task->self_exec_id), name[0], name[1], 0, 0);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(process_exec, struct task_struct *task, int old_pid)
 {
@@ -147,7 +156,7 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid)
 	if (target)
 		target_execed(target, old_pid != task->pid, stopped);
 	if (target || closed || announce)
-		event_send(LM_EVENT_EXEC, process_key(task, task->self_exec_id), 0, 0, 0, 0);
+		exec_announce(task);
 	return 0;
 }
 

@@ -262,10 +262,11 @@ enum lm_event_type {
 	LM_EVENT_NONE,
 	LM_EVENT_ALLOCATE = 1, /* --trace */
 	LM_EVENT_FREE,	       /* --trace */
-	LM_EVENT_EXEC,	       /* a target replaced itself; with `announce`, any process */
-	LM_EVENT_FORK,	       /* a target made a child: `process` is the child's key */
-	LM_EVENT_NO_ROWS,      /* a walk came to `address`, for which no unwind rows are loaded */
-	LM_EVENT_SHARE,	 /* the same of one that shares its memory; `address`: the target's PID */
+	LM_EVENT_EXEC,	  /* a target replaced itself; with `announce`, any process. Its new name
+			     stands in    `address` and `size` */
+	LM_EVENT_FORK,	  /* a target made a child: `process` is the child's key */
+	LM_EVENT_NO_ROWS, /* a walk came to `address`, for which no unwind rows are loaded */
+	LM_EVENT_SHARE,	  /* the same of one that shares its memory; `address`: the target's PID */
 	LM_EVENT_VICTIM, /* the kernel kills the target whose PID is in `process` for want of memory
 			  */
 };

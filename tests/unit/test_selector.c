@@ -241,6 +241,30 @@ static void a_word_means_what_its_option_says(void **state)
 	}
 }
 
+static int matched_by_name(const char *comm, enum selector_kind kind, const char *word)
+{
+	const char *const words[] = {"nginx", word};
+	struct selector_config config = {.words[SELECT_COMM] = {words, 1}};
+	struct selector *selector;
+	int matched;
+
+	config.words[kind] = (struct selector_words){words + 1, 1};
+	selector = selector_new(&config, NULL);
+	assert_non_null(selector);
+	matched = selector_matched(selector, comm);
+	selector_free(selector);
+	return matched;
+}
+
+static void a_name_alone_tells_whether_one_that_ended_was_chosen(void **state)
+{
+	(void)state;
+	assert_int_equal(matched_by_name("redis", SELECT_COMM, "redis"), 1);
+	assert_int_equal(matched_by_name("redis-server", SELECT_COMM, "redis"), 0);
+	assert_int_equal(matched_by_name("nginx", SELECT_POD, "web"), 1);
+	assert_int_equal(matched_by_name("sh", SELECT_POD, "web"), -ENODATA);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +274,7 @@ int main(void)
 		cmocka_unit_test(given_pids_are_listed_once_and_as_they_are),
 		cmocka_unit_test(pids_alone_match_nothing_else),
 		cmocka_unit_test(a_word_means_what_its_option_says),
+		cmocka_unit_test(a_name_alone_tells_whether_one_that_ended_was_chosen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

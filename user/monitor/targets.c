@@ -117,14 +117,18 @@ void targets_say_it_takes_time(const char *what, size_t processes)
 
 void targets_say_missed(struct session *session)
 {
-	size_t missed = session->targets.missed;
+	size_t missed = session->targets.missed, unknown = session->targets.unknown;
 
-	session->targets.missed = 0;
+	session->targets.missed = session->targets.unknown = 0;
 	if (missed)
-		log_info(
-			"%zu %s that a target had forked ended before leakmon could look: what was "
-			"allocated there is in no report",
-			missed, missed == 1 ? "process" : "processes");
+		log_info("%zu %s that a target had forked, or of a name that was chosen, ended "
+			 "before leakmon could look: what was allocated there is in no report",
+			 missed, missed == 1 ? "process" : "processes");
+	if (unknown && !session->targets.said_unknown)
+		log_info("%zu %s ended before leakmon could tell whether they were chosen: if so, "
+			 "what was allocated there is in no report; said once",
+			 unknown, unknown == 1 ? "process" : "processes");
+	session->targets.said_unknown |= unknown != 0;
 }
 
 /* Targets that nobody named: those that a word selects, that are forked, or that exec. */
@@ -295,6 +299,17 @@ static bool is_wanted(struct session *session, pid_t pid, const struct tracked *
 	return session->selector && selector_matches(session->selector, pid) == 1;
 }
 
+/* It has ended, and can be asked no more. */
+static void note_missed(struct session *session, const struct arrival *arrival)
+{
+	int matched = *arrival->comm ? selector_matched(session->selector, arrival->comm) : 1;
+
+	if (matched > 0)
+		session->targets.missed++;
+	else if (matched < 0)
+		session->targets.unknown++;
+}
+
 void targets_consider(struct session *session, pid_t pid, const struct arrival *arrival)
 {
 	struct tracked *tracked = targets_find(session, pid);
@@ -313,7 +328,7 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 		 (session->options->targets.follow_forks && !strcmp(arrival->how, "was forked")))
 		attach_unnamed(session, pid, arrival);
 	else if (session->selector && kill(pid, 0) && errno == ESRCH)
-		session->targets.missed++; /* what it was cannot be told any more */
+		note_missed(session, arrival);
 }
 
 /* Of descriptors: what a target takes, and what names, reports and the parser need besides. */

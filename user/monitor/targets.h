@@ -25,10 +25,10 @@ struct tracked {
 	int pidfd;		      /* readable when the whole process has ended; -1: it has */
 	bool named;		      /* by -p or -c */
 	bool shares;		      /* the memory of another target: no heap of its own */
-	char *cgroup;		      /* whose memory it counted in when it joined, or NULL; owned */
-	bool unified;		      /* that is of cgroup v2 */
-	uint64_t start_ticks;	      /* of the process: see collect/watched.h */
-	uint32_t thread_execs;	      /* lm_target.thread_execs, as the probes were set */
+	char *cgroup;	       /* whose memory it counted in when it joined, or NULL; owned */
+	bool unified;	       /* that is of cgroup v2 */
+	uint64_t start_ticks;  /* of the process: see collect/watched.h */
+	uint32_t thread_execs; /* lm_target.thread_execs, as the probes were set */
 	bool ended; /* its probes are gone; what it held is in the reports until it is purged */
 };
 
@@ -39,14 +39,18 @@ struct targets {
 	struct hash refused;
 	uint64_t events_lost; /* of them: what came unseen was looked for */
 	bool starved;	      /* some of them because descriptors had run out */
-	size_t missed;	      /* ended before they could be attached to, since that was said last */
-	VEC(int) pids;	      /* those that reports show even before their first allocation */
+	/* Ended before they could be attached to, since that was said last: targets, and those of
+	 * which it is not known whether they were. */
+	size_t missed, unknown;
+	bool said_unknown;
+	VEC(int) pids; /* those that reports show even before their first allocation */
 };
 
 /* How leakmon came to know of a process, for the message that it is attached to. */
 struct arrival {
 	const char *how;   /* "was forked", "execed"; NULL: it had been running */
 	uint64_t event_ns; /* CLOCK_MONOTONIC of the event */
+	char comm[17];	   /* of what execed; else "" */
 };
 
 /* -p: attaches to a process, or says why not. 0 or -errno. */

@@ -207,6 +207,11 @@ static void on_arrival(struct watch *watch, const struct lm_event *event)
 				  .event_ns = event->time_ns};
 	pid_t pid = (pid_t)(event->process >> 32);
 
+	if (event->type == LM_EVENT_EXEC) {
+		const uint64_t name[] = {event->address, event->size};
+
+		memcpy(arrival.comm, name, sizeof(name));
+	}
 	if (pid != watch->session.launch.pid)
 		targets_consider(&watch->session, pid, &arrival);
 }

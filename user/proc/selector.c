@@ -465,6 +465,23 @@ int selector_matches(struct selector *selector, pid_t pid)
 	return is_selectable(selector, &entry) && match_process(selector, &entry, NULL);
 }
 
+int selector_matched(const struct selector *selector, const char *comm)
+{
+	const struct word_list *names = &selector->words[SELECT_COMM];
+	const struct word_subject subject = {.comm = comm};
+
+	if (selector->all)
+		return 1;
+	for (size_t i = 0; i < names->count; i++) {
+		if (word_matches(SELECT_COMM, names->items[i], &subject))
+			return 1;
+	}
+	return selector->words[SELECT_CGROUP].count || selector->words[SELECT_CONTAINER].count ||
+			       selector->words[SELECT_POD].count
+		       ? -ENODATA
+		       : 0;
+}
+
 static int add_pid(struct selection *selection, pid_t pid)
 {
 	pid_t *slot = vec_push(&selection->pids);

@@ -55,6 +55,10 @@ bool selector_is_open(const struct selector *selector);
  */
 int selector_matches(struct selector *selector, pid_t pid);
 
+/* Whether a process that has ended would have matched, by its comm: 1, 0, or -ENODATA if words ask
+ * for more than that. */
+int selector_matched(const struct selector *selector, const char *comm);
+
 /* The processes of now that match. */
 struct selection {
 	VEC(pid_t) pids; /* ascending */
