@@ -6,6 +6,7 @@
 #include "harness.h"
 
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -98,6 +99,75 @@ static void snapshots_read_as_they_were_without_target_and_privileges(void **sta
 	expect_goes(harness, path, "last", pid, 2);
 	assert_int_equal(number_at(report_at(harness, path, "last"), "sequence"), 3);
 	assert_int_equal(chmod(harness->directory, 0755), 0);
+}
+
+static void be_web_1(void)
+{
+	if (unshare(CLONE_NEWUTS) || sethostname("web-1", 5))
+		_exit(125);
+}
+
+static void be_web_2(void)
+{
+	if (unshare(CLONE_NEWUTS) || sethostname("web-2", 5))
+		_exit(125);
+}
+
+/* What one host records of a workload that does so many `go`s. */
+static char *record_on_host(struct harness *harness, const char *name, void (*be)(void),
+			    struct child *workload, int goes)
+{
+	char *path = strdup(path_of(harness, name));
+	struct child *monitor =
+		monitor_start(harness,
+			      ARGUMENTS("leakmon", "record", "-p", workload->pid_text, "-o", path,
+					"--older", "0", "--label", "asked", "3600"),
+			      be);
+
+	child_wait_text(harness, monitor, &monitor->err, "attached to PID");
+	for (int i = 1; i <= goes; i++) {
+		workload_do(harness, workload, "go");
+		snapshot(harness, monitor, i);
+	}
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	return path;
+}
+
+static void recordings_of_two_hosts_are_one_fleet(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *one = WORKLOAD(harness, "leak"), *two = WORKLOAD(harness, "leak"), *merge;
+	char *first = record_on_host(harness, "one.lkm", be_web_1, one, 1);
+	char *second = record_on_host(harness, "two.lkm", be_web_2, two, 3);
+	json_t *report, *build, *site, *process;
+	size_t i;
+
+	merge = MONITOR(harness, "merge", first, second, "-o", path_of(harness, "fleet.lkm"));
+	assert_int_equal(child_end(harness, merge), 0);
+	open_up(harness, path_of(harness, "fleet.lkm"));
+	report = report_at(harness, path_of(harness, "fleet.lkm"), "last");
+	expect_balance(report);
+	process = process_of(report, one->pid);
+	expect_held(process, "leak_a", 10, 1000);
+	assert_string_equal(json_string_value(json_object_get(process, "host")), "web-1");
+	process = process_of(report, two->pid);
+	expect_held(process, "leak_a", 30, 3000);
+	assert_string_equal(json_string_value(json_object_get(process, "host")), "web-2");
+	assert_int_equal(json_array_size(json_object_get(report, "hosts")), 2);
+	assert_int_equal(json_array_size(json_object_get(report, "builds")), 1);
+	build = json_array_get(json_object_get(report, "builds"), 0);
+	assert_string_equal(json_string_value(json_object_get(build, "comm")), "leak");
+	assert_int_equal(strlen(json_string_value(json_object_get(build, "build_id"))), 40);
+	assert_int_equal(number_at(build, "hosts"), 2);
+	assert_int_equal(number_at(build, "bytes"), 4 * GO_BYTES);
+	json_array_foreach(json_object_get(build, "sites"), i, site)
+	{
+		assert_int_equal(number_at(site, "hosts"), 2);
+	}
+	assert_int_equal(i, 3);
+	free(first);
+	free(second);
 }
 
 static void a_killed_monitor_leaves_what_it_committed(void **state)
@@ -279,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(snapshots_read_as_they_were_without_target_and_privileges),
+		e2e_test(recordings_of_two_hosts_are_one_fleet),
 		e2e_test(a_killed_monitor_leaves_what_it_committed),
 		e2e_test(it_can_be_read_while_it_is_recorded),
 		e2e_test(sqlite3_answers_the_documented_queries),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/family.h"
+#include "analyze/fleet.h"
 #include "analyze/level.h"
 #include "analyze/report.h"
 #include "base/cleanup.h"
@@ -392,7 +393,8 @@ static int diff_dead_build(struct diff *diff)
 
 static const char *const group_names[] = {
 	[DIFF_BY_SITE] = "site", [DIFF_BY_FUNCTION] = "function",   [DIFF_BY_MODULE] = "module",
-	[DIFF_BY_FILE] = "file", [DIFF_BY_CONTAINER] = "container",
+	[DIFF_BY_FILE] = "file", [DIFF_BY_CONTAINER] = "container", [DIFF_BY_BUILD] = "build",
+	[DIFF_BY_HOST] = "host",
 };
 
 _Static_assert(ARRAY_SIZE(group_names) == DIFF_GROUP_MAX_, "a name for every group");
@@ -479,6 +481,22 @@ static char *container_of_site(const struct snapshot_process *process,
 		       : name;
 }
 
+static char *build_of_site(const struct snapshot_process *process, const struct report_site *site)
+{
+	const char *build = fleet_build_id(process->exe, &site->frames);
+	char *name;
+
+	return asprintf(&name, "%s %s", process->comm, build ? build : "(unknown build)") < 0
+		       ? NULL
+		       : name;
+}
+
+static char *host_of_site(const struct snapshot_process *process, const struct report_site *site)
+{
+	(void)site;
+	return strdup(process->host ? process->host : "(no fleet)");
+}
+
 /* Sites of one name are one row. A site has no name: its stack is what it is. */
 static char *(*const name_of[])(const struct snapshot_process *, const struct report_site *) = {
 	[DIFF_BY_SITE] = NULL,
@@ -486,6 +504,8 @@ static char *(*const name_of[])(const struct snapshot_process *, const struct re
 	[DIFF_BY_MODULE] = module_of,
 	[DIFF_BY_FILE] = file_of,
 	[DIFF_BY_CONTAINER] = container_of_site,
+	[DIFF_BY_BUILD] = build_of_site,
+	[DIFF_BY_HOST] = host_of_site,
 };
 
 _Static_assert(ARRAY_SIZE(name_of) == DIFF_GROUP_MAX_, "a name function for every group");

@@ -9,13 +9,16 @@
 
 #include "analyze/report.h"
 
-/* What makes two sites one row. The last four: of the frame that called the allocator. */
+/* What makes two sites one row. Function, module and file: of the frame that called the allocator.
+ */
 enum diff_group {
 	DIFF_BY_SITE,
 	DIFF_BY_FUNCTION,
 	DIFF_BY_MODULE,
 	DIFF_BY_FILE, /* file:line */
 	DIFF_BY_CONTAINER,
+	DIFF_BY_BUILD, /* program and build-id */
+	DIFF_BY_HOST,
 	DIFF_GROUP_MAX_,
 };
 
@@ -38,7 +41,7 @@ struct diff_row {
 	 * as much as it did. */
 	struct diff_amount stays_before, stays_after;
 	struct diff_amount low_before, high_before, low_after, high_after; /* around them */
-	bool grows; /* on either side */
+	bool grows;							   /* on either side */
 	/* Of these, what threads allocated that have ended; with diff.has_owners. */
 	struct diff_amount by_dead_before, by_dead_after;
 	enum diff_state state; /* of what stays */
@@ -84,7 +87,7 @@ enum diff_state diff_state_of(const struct diff_amount *before, const struct dif
 
 /* "new", "grown", "shrunk", "gone", "same". */
 const char *diff_state_name(enum diff_state state);
-/* "site", "function", "module", "file", "container". */
+/* "site", "function", "module", "file", "container", "build", "host". */
 const char *diff_group_name(enum diff_group group);
 
 /* After - before, of what stays; the sums of a process fit. */

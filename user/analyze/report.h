@@ -45,6 +45,13 @@ struct report_process {
 	VEC(struct report_dead) dead; /* all of process->threads.groups, in their order */
 };
 
+/* Of a fleet. Texts are untrusted, as long-lived as the recording; NULL: not known. */
+struct report_host {
+	const char *name, *boot_id, *kernel;
+	uint64_t snapshots;
+	uint64_t first_ns, last_ns; /* its own, since 1970 */
+};
+
 struct report {
 	const struct snapshot *snapshot; /* borrowed, must outlive the report */
 	const struct history *history;	 /* borrowed: what came before, with it; or NULL */
@@ -56,6 +63,9 @@ struct report {
 	size_t retained_count;
 	const struct oom_kills *oom; /* NULL: it is not looked for; borrowed */
 	const char *host;	     /* where it was taken, untrusted; NULL: not known; borrowed */
+	const struct report_host *hosts; /* of a fleet; or NULL; borrowed */
+	size_t host_count;
+	const struct fleet *fleet; /* its builds (analyze/fleet.h); NULL: none; borrowed */
 	struct report_cost cost;
 	uint64_t fail_over; /* outstanding bytes that are allowed, see --fail-over */
 	bool show_allocs;

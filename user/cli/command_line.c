@@ -531,8 +531,9 @@ static int read_positional(struct parser *parser, const char *word)
 	const struct positional *all = command->positionals;
 
 	if (parser->positionals < POSITIONALS_MAX && all[parser->positionals].name) {
-		const struct positional *next = &all[parser->positionals++];
+		const struct positional *next = &all[parser->positionals];
 
+		parser->positionals += !next->repeats;
 		if (!next->kind && find_command(parser->table, word)) {
 			log_error("`%s` is a command: name it first, as in `leakmon %s`", word,
 				  word);

@@ -67,6 +67,7 @@ struct positional {
 	/* 0, or -EINVAL after a message. */
 	int (*parse)(void *field, const char *word);
 	size_t offset;
+	bool repeats; /* takes all words that are left: parse is called for each */
 };
 
 /* Which options were on the command line. */

@@ -289,18 +289,6 @@ struct mappings {
 	uint64_t events_lost;
 };
 
-static void mapping_ledger_add(struct mapping_ledger *total, const struct mapping_ledger *part)
-{
-	total->mapped += part->mapped;
-	total->unmapped += part->unmapped;
-	total->outstanding += part->outstanding;
-	total->purged += part->purged;
-	total->ranges += part->ranges;
-	total->events_lost += part->events_lost;
-	total->missed += part->missed;
-	total->healed += part->healed;
-}
-
 struct mappings *mappings_new(maps_reader read)
 {
 	struct mappings *mappings = calloc(1, sizeof(*mappings));

@@ -18,7 +18,6 @@
 /* struct lm_ledger is counters only, so that it can be summed as an array of them. */
 #define LEDGER_COUNTERS (sizeof(struct lm_ledger) / sizeof(uint64_t))
 _Static_assert(sizeof(struct lm_ledger) % sizeof(uint64_t) == 0, "counters only");
-#define REPORT_COUNTERS (sizeof(struct ledger) / sizeof(uint64_t))
 _Static_assert(sizeof(struct ledger) % sizeof(uint64_t) == 0, "counters only");
 
 static void sum_counters(void *total, const void *part, size_t count)
@@ -28,11 +27,6 @@ static void sum_counters(void *total, const void *part, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		to[i] += from[i];
-}
-
-void ledger_add(struct ledger *total, const struct ledger *part)
-{
-	sum_counters(total, part, REPORT_COUNTERS);
 }
 
 /* One copy of a slot's ledger per CPU; NULL when out of memory. */

@@ -38,9 +38,6 @@ int ledgers_close(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *s
 void ledger_from_raw(const struct lm_ledger *before, const struct lm_ledger *after, uint64_t purged,
 		     struct ledger *ledger);
 
-/* *total += *part, field by field. */
-void ledger_add(struct ledger *total, const struct ledger *part);
-
 /* Sums the live set by site and by process while it is walked. Internal to collect/. */
 
 /*

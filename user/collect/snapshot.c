@@ -204,6 +204,7 @@ static void process_free(struct snapshot_process *process)
 	vec_free(&process->blocks);
 	thread_figures_free(&process->threads);
 	free(process->exe);
+	free(process->host);
 	container_free(process->container);
 }
 
@@ -213,4 +214,46 @@ void snapshot_free(struct snapshot *snapshot)
 		process_free(&snapshot->processes.items[i]);
 	free(snapshot->processes.items);
 	*snapshot = (struct snapshot){0};
+}
+
+/* Ledgers are numbers of 64 bits, and nothing else. */
+static void words_add(void *sum, const void *added, size_t size)
+{
+	uint64_t *words = sum;
+	const uint64_t *more = added;
+
+	for (size_t i = 0; i < size / sizeof(*words); i++)
+		words[i] += more[i];
+}
+
+void ledger_add(struct ledger *total, const struct ledger *part)
+{
+	_Static_assert(sizeof(*total) % sizeof(uint64_t) == 0, "numbers of 64 bits");
+	words_add(total, part, sizeof(*total));
+}
+
+void mapping_ledger_add(struct mapping_ledger *total, const struct mapping_ledger *part)
+{
+	_Static_assert(sizeof(*total) % sizeof(uint64_t) == 0, "numbers of 64 bits");
+	words_add(total, part, sizeof(*total));
+}
+
+void snapshot_keep_host(struct snapshot *snapshot, const char *host)
+{
+	size_t kept = 0;
+
+	snapshot->ledger = (struct ledger){0};
+	snapshot->mapping = (struct mapping_ledger){0};
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		struct snapshot_process *process = &snapshot->processes.items[i];
+
+		if (!process->host || strcmp(process->host, host) != 0) {
+			process_free(process);
+			continue;
+		}
+		ledger_add(&snapshot->ledger, &process->ledger);
+		mapping_ledger_add(&snapshot->mapping, &process->mapping);
+		snapshot->processes.items[kept++] = *process;
+	}
+	snapshot->processes.count = kept;
 }

@@ -176,7 +176,8 @@ struct snapshot_process {
 	lm_process_key key;
 	uint32_t pid;
 	char comm[16];
-	char *exe; /* as /proc/PID/exe said while it lived, or NULL; untrusted; owned */
+	char *exe;  /* as /proc/PID/exe said while it lived, or NULL; untrusted; owned */
+	char *host; /* of a fleet (store/merge.h), untrusted; owned; NULL: where it was taken */
 	struct container *container; /* proc/container.h; NULL: none, or not known; owned */
 	bool exited;
 	uint64_t age_ns;       /* since it began; 0: not known, or it has ended */
@@ -211,6 +212,14 @@ struct snapshot {
 };
 
 void snapshot_free(struct snapshot *snapshot);
+
+/* *total += *part, field by field. */
+void ledger_add(struct ledger *total, const struct ledger *part);
+void mapping_ledger_add(struct mapping_ledger *total, const struct mapping_ledger *part);
+
+/* Of a fleet: leaves out all processes of other hosts. The ledgers are then the sums of those that
+ * are left: what no process could be charged with is in none. */
+void snapshot_keep_host(struct snapshot *snapshot, const char *host);
 
 /*
  * Whether the live set holds as many blocks as the ledger, the snapshot's or one of its processes',

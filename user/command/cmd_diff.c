@@ -289,7 +289,7 @@ static int check(void *options, const struct given *given)
 }
 
 static const struct option_row diff_rows[] = {
-	{"by", 0, "site|function|module|file|container", "what is compared (site)",
+	{"by", 0, "site|function|module|file|container|build|host", "what is compared (site)",
 	 value_set_choice, NULL, .offset = offsetof(struct diff_options, by)},
 	{"retain", 0, NULL, "compare runs of `leakmon retain`, not snapshots", value_set_flag,
 	 .offset = offsetof(struct diff_options, retain_runs)},

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analyze/fleet.h"
 #include "analyze/history.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -23,10 +24,15 @@ struct source {
 	struct report report;
 	struct retained_set retained;
 	struct oom_kills oom;
+	size_t hosts;	     /* of a fleet; 0: it is none */
+	struct report whole; /* of a fleet: nothing of it is cut */
+	struct fleet fleet;
 };
 
 static void source_free(struct source *source)
 {
+	fleet_free(&source->fleet);
+	report_free(&source->whole);
 	report_free(&source->report);
 	retained_set_free(&source->retained);
 	snapshot_free(&source->snapshot);
@@ -42,6 +48,57 @@ static const char *label_at(const struct recording *recording, size_t position)
 	return recording_snapshots(recording, &count)[position].label;
 }
 
+/* Of all sites: those that the report leaves out are on hosts, too. */
+static int fleet_read(struct source *source)
+{
+	const struct report_options all = {.sort = SORT_BYTES, .history = &source->history};
+	struct report *report = &source->report;
+	size_t count;
+	const struct report_host *hosts = recording_hosts(source->recording, &count);
+	int error;
+
+	if (!count)
+		return 0;
+	error = report_build(&source->whole, &source->snapshot, &all);
+	source->whole.hosts = report->hosts = hosts;
+	source->whole.host_count = report->host_count = count;
+	if (!error && recording_name(source->recording, &source->whole))
+		return -EUCLEAN; /* said */
+	if (!error)
+		error = fleet_build(&source->fleet, &source->whole);
+	if (error)
+		log_error("out of memory");
+	else
+		report->fleet = &source->fleet;
+	return error;
+}
+
+static bool is_host(const struct recording *recording, const char *name)
+{
+	size_t count;
+	const struct report_host *hosts = recording_hosts(recording, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(hosts[i].name, name))
+			return true;
+	}
+	return !count && !strcmp(recording_host(recording), name);
+}
+
+/* --host: the others are left out, of the ledger too. */
+static int host_choose(struct source *source, const char *host)
+{
+	if (!is_host(source->recording, host)) {
+		log_error("--host %s: the recording has no host of that name; `leakmon report FILE "
+			  "--format json` names them",
+			  host);
+		return -ENOENT;
+	}
+	if (source->hosts)
+		snapshot_keep_host(&source->snapshot, host);
+	return 0;
+}
+
 static int source_read(struct source *source, const struct show_options *options)
 {
 	struct report_options report = options->output.report;
@@ -52,6 +109,10 @@ static int source_read(struct source *source, const struct show_options *options
 		error = recording_history(source->recording, position, &source->history);
 	if (!error)
 		error = recording_read(source->recording, position, &source->snapshot);
+	if (!error)
+		recording_hosts(source->recording, &source->hosts);
+	if (!error && options->host)
+		error = host_choose(source, options->host);
 	if (error)
 		return error;
 	report.history = &source->history;
@@ -61,7 +122,9 @@ static int source_read(struct source *source, const struct show_options *options
 	if (error)
 		log_error("out of memory");
 	source->report.oom = &source->oom;
-	return error ? error : recording_name(source->recording, &source->report);
+	if (!error)
+		error = recording_name(source->recording, &source->report);
+	return error || options->host ? error : fleet_read(source);
 }
 
 static int write_out(const struct source *source, const struct show_options *options)
@@ -199,6 +262,8 @@ static const struct option_row report_rows[] = {
 	{"at", 0, "TIME|SEQ", "the snapshot to show: a number, a label, 13:00, -10min (last)",
 	 value_set_text, "a number, a label, `first`, `last` or a time",
 	 .offset = offsetof(struct show_options, at)},
+	{"host", 0, "NAME", "of a fleet (`leakmon merge`), only this host", value_set_text,
+	 "the name of a host", .offset = offsetof(struct show_options, host)},
 	{"oom", 0, NULL, "list the OOM kills in it; show the last one, or that of --at",
 	 value_set_flag, .offset = offsetof(struct show_options, oom)},
 	{"retain", 0, NULL, "show runs of `leakmon retain` in it, not snapshots", value_set_flag,

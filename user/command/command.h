@@ -14,7 +14,7 @@ extern const struct command_table commands;
 
 extern const struct command command_profile, command_triage, command_watch, command_record,
 	command_report, command_diff, command_retain, command_threads, command_top, command_kernel,
-	command_memory, command_doctor, command_help;
+	command_memory, command_doctor, command_merge, command_help;
 
 /* watch's are those of a session alone. */
 
@@ -48,6 +48,7 @@ struct record_options {
 struct show_options {
 	const char *path;
 	const char *at;	  /* NULL: the last */
+	const char *host; /* of a fleet, only this one; or NULL */
 	bool oom;	  /* list kills, and show one */
 	bool retain_runs; /* of retain runs, not of snapshots */
 	bool profiles;	  /* of profiles */
@@ -59,6 +60,11 @@ struct diff_options {
 	enum diff_group by;
 	bool retain_runs, profiles;
 	struct output_options output;
+};
+
+struct merge_options {
+	VEC(const char *) paths;
+	const char *fleet; /* the file to make */
 };
 
 struct retain_options {

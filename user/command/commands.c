@@ -10,7 +10,7 @@
 static const struct command *const rows[] = {
 	&command_triage, &command_watch,  &command_profile, &command_record, &command_report,
 	&command_diff,	 &command_retain, &command_threads, &command_memory, &command_top,
-	&command_kernel, &command_doctor, &command_help,
+	&command_kernel, &command_doctor, &command_merge,   &command_help,
 };
 
 static const struct option_group *const groups[] = {&target_group, &launch_group};

@@ -8,6 +8,7 @@
  *	kind		"report" or "diff"
  *	families[]	their words, and which figures make the line that balances
  *	times, sequences, labels	the columns; of a diff, in before and after
+ *	hosts[], builds[]	of a fleet, as in JSON
  *	processes[]	who, what is held, threads as in JSON; first, bytes, counts: a series; trend
  *	sites[]		process (its place), stack, held_*, allocated_*, freed_*, a series, trend;
  *			of a diff before_* and trend_before instead of a series; those that hold
@@ -721,6 +722,7 @@ static void data_write(struct page *page)
 	html_ledgers_write(json, page->report->snapshot);
 	cost_write(json, &page->report->cost);
 	html_columns_write(json, &page->columns);
+	output_json_fleet_write(json, page->report);
 	processes_write(page);
 	sites_write(page);
 	retention_write(json, page->report);

@@ -5,13 +5,16 @@
 #include <inttypes.h>
 
 #include "analyze/family.h"
+#include "analyze/fleet.h"
 #include "analyze/history.h"
 #include "analyze/suppress.h"
 #include "analyze/verdict.h"
+#include "base/cleanup.h"
 #include "output/formats.h"
 #include "output/output.h"
 
 #define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_S UINT64_C(1000000000)
 
 /* When it was, whose it is, and what the ledgers say: the same in every kind of object. */
 
@@ -73,6 +76,8 @@ void output_json_process_write(struct json_writer *json, const struct snapshot_p
 	json_put_number(json, "pid", process->pid);
 	json_put_string(json, "comm", process->comm);
 	json_put_string(json, "exe", process->exe);
+	if (process->host)
+		json_put_string(json, "host", process->host);
 	output_json_container_write(json, process->container);
 	json_put_bool(json, "exact", process->exact);
 	inexact_write(json, process);
@@ -384,6 +389,63 @@ void output_json_kills_write(struct json_writer *json, const struct oom_kills *k
 	json_close(json, ']');
 }
 
+static void fleet_site_write(struct json_writer *json, const struct fleet_site *site)
+{
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, site->site->id);
+	json_open(json, NULL, '{');
+	json_put_string(json, "id", id);
+	json_put_string(json, "family", family_name(site->site->site->family));
+	json_put_string(json, "kind", kind_name(site->site->site->kind));
+	json_put_number(json, "hosts", site->hosts);
+	json_put_number(json, "growing_hosts", site->growing_hosts);
+	json_put_number(json, "bytes", site->bytes);
+	json_put_number(json, "count", site->count);
+	json_put_real(json, "bytes_per_s", site->bytes_per_s);
+	output_json_frames_write(json, site->site);
+	json_close(json, '}');
+}
+
+static void build_write(struct json_writer *json, const struct fleet_build *build)
+{
+	const struct timespec since = {.tv_sec = (time_t)(build->since_ns / NS_PER_S),
+				       .tv_nsec = (long)(build->since_ns % NS_PER_S)};
+
+	json_open(json, NULL, '{');
+	json_put_string(json, "comm", build->comm);
+	json_put_string(json, "exe", build->exe);
+	json_put_string(json, "build_id", build->build_id);
+	json_put_number(json, "hosts", build->hosts);
+	json_put_number(json, "growing_hosts", build->growing_hosts);
+	json_put_number(json, "processes", build->processes);
+	json_put_number(json, "bytes", build->bytes);
+	json_put_number(json, "count", build->count);
+	json_put_real(json, "bytes_per_s", build->bytes_per_s);
+	if (build->since_ns)
+		output_json_time(json, "since", &since);
+	json_open(json, "sites", '[');
+	for (size_t i = 0; i < MIN(build->sites.count, (size_t)FLEET_SITES_SHOWN); i++)
+		fleet_site_write(json, &build->sites.items[i]);
+	json_close(json, ']');
+	json_put_number(json, "sites_total", build->sites.count);
+	json_close(json, '}');
+}
+
+void output_json_fleet_write(struct json_writer *json, const struct report *report)
+{
+	if (!report->fleet)
+		return;
+	json_open(json, "hosts", '[');
+	for (size_t i = 0; i < report->host_count; i++)
+		json_put_string(json, NULL, report->hosts[i].name);
+	json_close(json, ']');
+	json_open(json, "builds", '[');
+	for (size_t i = 0; i < report->fleet->builds.count; i++)
+		build_write(json, &report->fleet->builds.items[i]);
+	json_close(json, ']');
+}
+
 int output_json_write(FILE *out, const struct report *report)
 {
 	const struct snapshot *snapshot = report->snapshot;
@@ -396,6 +458,7 @@ int output_json_write(FILE *out, const struct report *report)
 	json_put_bool(&json, "sampled", snapshot->sampled);
 	output_json_ledgers_write(&json, snapshot, NULL);
 	output_json_kills_write(&json, report->oom);
+	output_json_fleet_write(&json, report);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(&json, report, &report->processes.items[i]);

@@ -19,7 +19,7 @@ void output_json_container_write(struct json_writer *json, const struct containe
 /* "oom_kills", if the report is made for any; NULL: nothing. */
 void output_json_kills_write(struct json_writer *json, const struct oom_kills *kills);
 
-/* "pid", "comm", "exe", "container", "exact", "exited". */
+/* "pid", "comm", "exe", "host" (of a fleet), "container", "exact", "exited". */
 void output_json_process_write(struct json_writer *json, const struct snapshot_process *process);
 
 /* "ledger" and those of other families, "mappings"; of a process, unless it is NULL: of these what
@@ -39,6 +39,9 @@ void output_json_stack_write(struct json_writer *json, const uint64_t *addresses
 /* "threads": null is not known, which is not zero. */
 void output_json_threads_write(struct json_writer *json, const struct snapshot *snapshot,
 			       const struct report_process *ranked);
+
+/* Of a fleet: "hosts" (names) and "builds"; of anything else nothing. */
+void output_json_fleet_write(struct json_writer *json, const struct report *report);
 
 /* A trend as an object; that of a site as the member "trend", nothing without a history. */
 void output_json_trend_fields(struct json_writer *json, const char *key,

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "analyze/family.h"
+#include "analyze/fleet.h"
 #include "analyze/history.h"
 #include "analyze/site_trend.h"
 #include "analyze/suppress.h"
@@ -504,6 +505,10 @@ static void process_write(FILE *out, const struct report *report,
 
 	fprintf(out, "process %" PRIu32 " ", process->pid);
 	text_print_inert(out, process->comm);
+	if (process->host) {
+		fputs(" on ", out);
+		text_print_inert(out, process->host);
+	}
 	if (process->exited)
 		fputs(" (exited)", out);
 	if (!process->exact)
@@ -546,12 +551,89 @@ void output_text_kills_write(FILE *out, const struct oom_kills *kills)
 	}
 }
 
+/* Of a fleet: by build, and of those that grow by call stack. One host's processes are shown with
+ * --host. */
+
+#define FLEET_SITES 3
+
+static void clock_write(FILE *out, uint64_t time_ns)
+{
+	time_t seconds = (time_t)(time_ns / NS_PER_S);
+	struct tm local = {0};
+	char text[32];
+
+	localtime_r(&seconds, &local);
+	strftime(text, sizeof(text), "%F %T", &local);
+	fputs(text, out);
+}
+
+static void fleet_site_write(FILE *out, const struct report *report,
+			     const struct fleet_build *build, const struct fleet_site *site)
+{
+	char rate[16];
+
+	fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " %s from stack\n\t\t", site->bytes,
+		site->count, family_get(site->site->site->family)->noun);
+	if (site->growing_hosts)
+		fprintf(out, "grows on %zu of %zu hosts, %s/s together; ", site->growing_hosts,
+			build->hosts, units_bytes(rate, site->bytes_per_s, ""));
+	fprintf(out, "on %zu of %zu hosts; site %016" PRIx64 "\n", site->hosts, build->hosts,
+		site->site->id);
+	output_text_stack_write(out, report->colour, site->site);
+}
+
+static void fleet_build_write(FILE *out, const struct report *report,
+			      const struct fleet_build *build)
+{
+	const struct text_style *style = &styles[report->colour];
+	size_t shown = MIN(build->sites.count, (size_t)FLEET_SITES);
+	char rate[16];
+
+	fputs(style->bold, out);
+	text_print_inert(out, build->comm);
+	fputs(build->build_id ? " build " : " (build not known)", out);
+	if (build->build_id)
+		text_print_inert(out, build->build_id);
+	fprintf(out, "%s: ", style->plain);
+	if (build->growing_hosts)
+		fprintf(out, "grows on %zu of %zu hosts, %s/s together; ", build->growing_hosts,
+			build->hosts, units_bytes(rate, build->bytes_per_s, ""));
+	else
+		fprintf(out, "grows on none of %zu hosts; ", build->hosts);
+	fprintf(out, "%" PRIu64 " bytes in %" PRIu64 " blocks of %zu process%s", build->bytes,
+		build->count, build->processes, build->processes == 1 ? "" : "es");
+	if (build->since_ns) {
+		fputs("; seen since ", out);
+		clock_write(out, build->since_ns);
+	}
+	fputc('\n', out);
+	for (size_t i = 0; i < shown; i++)
+		fleet_site_write(out, report, build, &build->sites.items[i]);
+	if (shown < build->sites.count)
+		fprintf(out, "\t… and %zu more stacks\n", build->sites.count - shown);
+}
+
+static void fleet_write(FILE *out, const struct report *report)
+{
+	struct tm local = {0};
+	char clock[16];
+
+	localtime_r(&report->snapshot->time.tv_sec, &local);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	fprintf(out, "[%s] hosts: %zu; processes: %zu; builds of programs: %zu\n", clock,
+		report->host_count, report->processes.count, report->fleet->builds.count);
+	for (size_t i = 0; i < report->fleet->builds.count; i++)
+		fleet_build_write(out, report, &report->fleet->builds.items[i]);
+}
+
 int output_text_write(FILE *out, const struct report *report)
 {
 	output_text_kills_write(out, report->oom);
-	for (size_t i = 0; i < report->processes.count; i++)
+	if (report->fleet)
+		fleet_write(out, report);
+	for (size_t i = 0; !report->fleet && i < report->processes.count; i++)
 		process_write(out, report, &report->processes.items[i]);
-	if (!report->processes.count)
+	if (!report->fleet && !report->processes.count)
 		heading_write(out, report, FAMILY_HEAP, 0);
 	ledgers_write(out, report->snapshot);
 	fputc('\n', out);

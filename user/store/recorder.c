@@ -23,8 +23,17 @@
 
 static const char writing_sql[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;";
 
+/* Tells machines of one name apart. NULL: not known. */
+static const char *boot_id_read(char text[64])
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	return file && fscanf(file, "%63s", text) == 1 ? text : NULL;
+}
+
 static int meta_write(sqlite3 *database)
 {
+	char boot_id[64];
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
 	struct utsname host = {0};
 	int error = database_errno(
@@ -37,6 +46,8 @@ static int meta_write(sqlite3 *database)
 		error = database_do(statement, "tt", "host", host.nodename);
 	if (!error)
 		error = database_do(statement, "tt", "kernel", host.release);
+	if (!error)
+		error = database_do(statement, "tt", "boot_id", boot_id_read(boot_id));
 	return error;
 }
 
@@ -59,10 +70,9 @@ static int prepare_to_write(sqlite3 *database)
 static int add_versions(sqlite3 *database, int64_t from)
 {
 	static const char *const added[SCHEMA_VERSION + 1][2] = {
-		[1] = {schema_sql},
-		[2] = {schema_retain_sql, schema_threads_sql},
-		[3] = {schema_owners_sql},
-		[4] = {schema_profiles_sql},
+		[1] = {schema_sql},	   [2] = {schema_retain_sql, schema_threads_sql},
+		[3] = {schema_owners_sql}, [4] = {schema_profiles_sql},
+		[5] = {schema_hosts_sql},
 	};
 	char sql[FIGURES_SQL_SIZE];
 	int error = 0;
@@ -357,9 +367,14 @@ static const char put_stack_sql[] = "INSERT OR IGNORE INTO stacks VALUES(?1,?2,?
 
 _Static_assert(RECORDER_FRAMES_AT_ONCE == 16, "a row for every place");
 
+/* What has ended does not say any more which file it ran. */
+static const char put_process_sql[] =
+	"INSERT OR REPLACE INTO processes VALUES(?1,?2,?3,?4,"
+	"ifnull(?5,(SELECT exe FROM processes WHERE id=?1)),?6,?7,?8,?9,?10)";
+
 static const char *const statements[] = {
 	[PUT_SNAPSHOT] = "INSERT INTO snapshots VALUES(?,?,?,?,?,?,?,?,0,?,?)",
-	[PUT_PROCESS] = "INSERT OR REPLACE INTO processes VALUES(?,?,?,?,?,?,?,?,?)",
+	[PUT_PROCESS] = put_process_sql,
 	[PUT_MODULE] = "INSERT INTO modules VALUES(?,?,?)",
 	[PUT_MAPPING] = "INSERT OR REPLACE INTO mappings VALUES(?,?,?)",
 	[PUT_FRAME] = "INSERT INTO frames VALUES(?,nullif(?,0),?,?,?,?,nullif(?,0),?,?)",

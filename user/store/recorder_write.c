@@ -185,6 +185,8 @@ static uint64_t process_hash(const struct snapshot_process *process)
 	uint64_t hash =
 		recorder_mix(recorder_text_hash(process->comm), recorder_text_hash(process->exe));
 
+	if (process->host)
+		hash = recorder_mix(hash, recorder_text_hash(process->host));
 	if (container)
 		hash = recorder_mix(recorder_mix(hash, recorder_text_hash(container->id)),
 				    recorder_mix(recorder_text_hash(container->pod),
@@ -203,11 +205,12 @@ static int process_describe(struct recorder *recorder, int64_t row,
 
 	if (recorded->described == described)
 		return 0;
-	error = database_do(recorder->statements[PUT_PROCESS], "iiitttttt", row,
+	error = database_do(recorder->statements[PUT_PROCESS], "iiittttttt", row,
 			    (int64_t)process->key, (int64_t)process->pid, process->comm,
 			    process->exe, container ? container->id : NULL,
 			    container ? container->namespace : NULL,
-			    container ? container->pod : NULL, container ? container->name : NULL);
+			    container ? container->pod : NULL, container ? container->name : NULL,
+			    process->host);
 	if (!error)
 		recorded->described = described;
 	return error;

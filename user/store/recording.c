@@ -454,8 +454,14 @@ static const struct {
 	[GET_SNAPSHOT] = {"SELECT has_ages,sampled,scan_ns,has_owners,only_by_dead FROM snapshots "
 			  "WHERE sequence=?",
 			  3, "SELECT has_ages,sampled,scan_ns,0,0 FROM snapshots WHERE sequence=?"},
-	[GET_PROCESSES] = {"SELECT id,key,pid,comm,exe,container_id,namespace,pod,container"
+	[GET_PROCESSES] = {"SELECT id,key,pid,comm,exe,container_id,namespace,pod,container,host"
+			   " FROM processes",
+			   5,
+			   "SELECT id,key,pid,comm,exe,container_id,namespace,pod,container,NULL"
 			   " FROM processes"},
+	[GET_HOSTS] = {"SELECT name,boot_id,kernel,snapshots,first_ns,last_ns FROM hosts"
+		       " ORDER BY name",
+		       5},
 	[GET_POINTS] = {"SELECT points.snapshot,site,bytes,count,allocated_bytes,allocated_count,"
 			"freed_bytes,freed_count,oldest_ms,snapshots.monotonic_ns"
 			" FROM points CROSS JOIN snapshots ON snapshots.sequence=points.snapshot"
@@ -590,17 +596,17 @@ static int read_rows(struct recording *recording, enum recording_statement which
 	return error ? recording_fail(recording, error, what) : 0;
 }
 
-static void read_host(struct recording *recording)
+/* NULL: not there, or no memory. To be freed by the caller. */
+static char *read_meta(const struct recording *recording, const char *key)
 {
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
-	const char *host = NULL;
+	const char *value = NULL;
 
-	if (!sqlite3_prepare_v2(recording->database, "SELECT value FROM meta WHERE key='host'", -1,
+	if (!sqlite3_prepare_v2(recording->database, "SELECT value FROM meta WHERE key=?", -1,
 				&statement, NULL) &&
-	    sqlite3_step(statement) == SQLITE_ROW)
-		host = database_text(statement, 0);
-	if (host)
-		recording->host = strndup(host, RECORDING_TEXT_MAX);
+	    !database_bind(statement, "t", key) && sqlite3_step(statement) == SQLITE_ROW)
+		value = database_text(statement, 0);
+	return value ? strndup(value, RECORDING_TEXT_MAX) : NULL;
 }
 
 static int recording_load(struct recording *recording)
@@ -617,6 +623,8 @@ static int recording_load(struct recording *recording)
 		error = list_snapshots(recording);
 	if (!error)
 		error = read_rows(recording, GET_PROCESSES, process_row_read, "its processes");
+	if (!error && recording->version >= 5)
+		error = read_rows(recording, GET_HOSTS, host_row_read, "its hosts");
 	if (!error)
 		error = read_rows(recording, GET_SITES, site_row_read, "its sites");
 	if (!error && recording->version >= 2)
@@ -624,7 +632,9 @@ static int recording_load(struct recording *recording)
 	if (!error && recording->version >= 2)
 		error = read_rows(recording, GET_CREATOR_ADDRESSES, creator_address_read,
 				  "who created its threads");
-	read_host(recording);
+	recording->host = error ? NULL : read_meta(recording, "host");
+	recording->boot_id = error ? NULL : read_meta(recording, "boot_id");
+	recording->kernel = error ? NULL : read_meta(recording, "kernel");
 	return error;
 }
 
@@ -664,6 +674,12 @@ const char *recording_host(const struct recording *recording)
 	return recording->host ? recording->host : "";
 }
 
+const struct report_host *recording_hosts(const struct recording *recording, size_t *count)
+{
+	*count = recording->hosts.count;
+	return recording->hosts.items;
+}
+
 void recording_close(struct recording *recording)
 {
 	if (!recording)
@@ -687,7 +703,10 @@ void recording_close(struct recording *recording)
 	vec_free(&recording->creators);
 	hash_free(&recording->creator_rows);
 	intern_free(&recording->strings);
+	vec_free(&recording->hosts);
 	free(recording->host);
+	free(recording->boot_id);
+	free(recording->kernel);
 	free(recording->path);
 	free(recording);
 }

@@ -94,6 +94,7 @@ void process_row_read(struct recording *recording, sqlite3_stmt *statement, int 
 	process->namespace = recording_text(recording, statement, 6, error);
 	process->pod = recording_text(recording, statement, 7, error);
 	process->container = recording_text(recording, statement, 8, error);
+	process->host = recording_text(recording, statement, 9, error);
 	if (!*error && (pid > UINT32_MAX || recording->processes.count > RECORDING_PROCESSES_MAX))
 		*error = -EUCLEAN;
 	position = hash_put(&recording->process_rows, process->row, NULL);
@@ -101,6 +102,25 @@ void process_row_read(struct recording *recording, sqlite3_stmt *statement, int 
 		*position = recording->processes.count - 1;
 	else
 		*error = -ENOMEM;
+}
+
+void host_row_read(struct recording *recording, sqlite3_stmt *statement, int *error)
+{
+	struct report_host *host = vec_push(&recording->hosts);
+
+	if (!host) {
+		*error = -ENOMEM;
+		return;
+	}
+	host->name = recording_text(recording, statement, 0, error);
+	host->boot_id = recording_text(recording, statement, 1, error);
+	host->kernel = recording_text(recording, statement, 2, error);
+	host->snapshots = database_unsigned(statement, 3, error);
+	host->first_ns = database_unsigned(statement, 4, error);
+	host->last_ns = database_unsigned(statement, 5, error);
+	if (!*error && (!host->name || host->last_ns < host->first_ns ||
+			recording->hosts.count > RECORDING_HOSTS_MAX))
+		*error = -EUCLEAN;
 }
 
 void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *error)
@@ -164,6 +184,7 @@ static int process_fill(struct snapshot_process *process, const struct known_pro
 	process->pid = known->pid;
 	memcpy(process->comm, known->comm, sizeof(process->comm));
 	process->exe = known->exe ? strdup(known->exe) : NULL;
+	process->host = known->host ? strdup(known->host) : NULL;
 	process->container = container_of_row(known, &error);
 	process->exited = state->state != PROCESS_ALIVE;
 	process->inexact = process->exact ? 0 : process->inexact;

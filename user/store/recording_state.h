@@ -14,11 +14,13 @@
 #define RECORDING_SITES_MAX (1u << 22)
 #define RECORDING_PROCESSES_MAX (1u << 22)
 #define RECORDING_DEPTH_MAX 4096
+#define RECORDING_HOSTS_MAX 100000
 #define RECORDING_TEXT_MAX 65536
 
 enum recording_statement {
 	GET_SNAPSHOT,
 	GET_PROCESSES,
+	GET_HOSTS,
 	GET_POINTS,
 	GET_AGES,
 	GET_BY_DEAD,
@@ -38,7 +40,7 @@ struct known_process {
 	lm_process_key key;
 	uint32_t pid;
 	char comm[16];
-	const char *exe, *container_id, *namespace, *pod, *container;
+	const char *exe, *container_id, *namespace, *pod, *container, *host;
 };
 
 /* A row of `sites`. */
@@ -98,7 +100,8 @@ struct recording {
 	sqlite3_stmt *get_figures[FAMILY_MAX_]; /* rows of each family's table */
 	char *path;
 	int64_t version; /* of its schema */
-	char *host;
+	char *host, *boot_id, *kernel;
+	VEC(struct report_host) hosts; /* of a fleet; texts are in `strings` */
 	VEC(struct recording_snapshot) snapshots;
 	VEC(struct recording_retain) retains;
 	VEC(struct recording_profile) profiles;
@@ -125,6 +128,7 @@ const char *recording_text(struct recording *recording, sqlite3_stmt *statement,
 			   int *error);
 /* Adds what the row says. */
 void process_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
+void host_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 
 /* retain_runs.c */

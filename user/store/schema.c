@@ -42,6 +42,17 @@ const char schema_profiles_sql[] =
 	" undead REAL, undead_low REAL, undead_high REAL, samples REAL,"
 	" PRIMARY KEY(profile, process, site, position)) WITHOUT ROWID;";
 
+/* A fleet: recordings of several hosts in one. None: all is of the host that meta names. */
+
+const char schema_hosts_sql[] =
+	"ALTER TABLE processes ADD COLUMN host TEXT;" /* hosts.name */
+	"CREATE TABLE hosts("
+	" name TEXT PRIMARY KEY,"
+	" boot_id TEXT, kernel TEXT," /* NULL: not known */
+	/* Of its own snapshots. */
+	" snapshots INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL"
+	") WITHOUT ROWID;";
+
 /* What threads that have ended left behind, and thread-locals as roots. */
 
 const char schema_owners_sql[] =

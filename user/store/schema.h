@@ -20,8 +20,9 @@
  *   3  by_dead, and columns about it in snapshots; retain_roots.threads,
  *      retains.dropped
  *   4  profiles and what belongs to them
+ *   5  hosts, processes.host; meta has the boot_id
  */
-#define SCHEMA_VERSION 4
+#define SCHEMA_VERSION 5
 
 /* The tables of families (figure_rows.h) come on top. */
 extern const char schema_sql[]; /* of version 1 */
@@ -32,5 +33,7 @@ extern const char schema_threads_sql[];
 extern const char schema_owners_sql[];
 /* What version 4 adds. */
 extern const char schema_profiles_sql[];
+/* What version 5 adds. */
+extern const char schema_hosts_sql[];
 
 #endif

@@ -23,7 +23,8 @@ function where(model) {
   const containers = new Set(processes.filter((process) => process.container).map(containerName));
   if (processes.length === 1 && processes[0].exe) parts.push(processes[0].exe);
   if (containers.size === 1) parts.push(`container ${[...containers][0]}`);
-  if (data.host) parts.push(`on ${data.host}`);
+  if (data.builds) parts.push(`on ${format.many(data.hosts.length, 'host')}`);
+  else if (data.host) parts.push(`on ${data.host}`);
   return parts;
 }
 

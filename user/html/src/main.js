@@ -2,6 +2,7 @@
 import { el } from './dom.js';
 import { ledger } from './ledger.js';
 import { comparison, evolution } from './chart.js';
+import { fleet } from './fleet.js';
 import { flame } from './flame.js';
 import { diffHeader, reportHeader } from './header.js';
 import { decode } from './model.js';
@@ -36,6 +37,7 @@ function sections(model) {
   const view = makeView(model, state);
   return [
     diff ? diffHeader(model) : reportHeader(model),
+    diff ? null : fleet(data),
     toolbar(model, state),
     model.evolves ? evolution(model, state, view) : diff ? comparison(model, state) : null,
     table(model, state, view), flame(model, state, view),

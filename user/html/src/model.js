@@ -54,9 +54,11 @@ const WRAPPER = new RegExp('^(operator new|__gnu_cxx::|std::|(x|z|g_|my_|safe_|c
   'CRYPTO_|PyMem_|PyObject_|_Py)?(re|m|c|z|try_?m|try_?re|try_?c)?(alloc|malloc|calloc|realloc|zalloc|strdup|strndup)' +
   '(_?n|_n_bytes|0|_usable|_zero)?$|.*(Malloc|Calloc|Realloc)$)', 'i');
 
+export const titleAtOf = (stack) => Math.max(0, stack.findIndex((frame) => frame.named && !WRAPPER.test(frame.name)));
+
 function siteOf(site, data, frames, columns) {
   const stack = site.stack.length ? site.stack.map((number) => frames[number]) : [LOST(site)];
-  const at = Math.max(0, stack.findIndex((frame) => frame.named && !WRAPPER.test(frame.name)));
+  const at = titleAtOf(stack);
   const made = { ...site, stack, titleAt: at, title: stack[at] };
   if (data.kind === 'diff') {
     made.series = {

@@ -10,7 +10,10 @@ export const GROUPS = [
   ['module', 'module'],
   ['process', 'process'],
   ['container', 'container'],
+  ['host', 'host'],
 ];
+
+export const processName = (process) => `${process.comm} (${process.pid})${process.host ? ` on ${process.host}` : ''}`;
 
 export function containerName(process) {
   const container = process?.container;
@@ -25,9 +28,10 @@ const nameOf = {
   module: (site) => site.title.module ?? '(unknown)',
   process: (site, model) => {
     const process = model.processes[site.process];
-    return process ? `${process.comm} (${process.pid})` : site.comm;
+    return process ? processName(process) : site.comm;
   },
   container: (site, model) => containerName(model.processes[site.process]),
+  host: (site, model) => model.processes[site.process]?.host ?? '(no longer there)',
 };
 
 const haystackOf = (site) => (site.haystack ??= [

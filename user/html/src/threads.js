@@ -33,9 +33,9 @@ function group(found) {
 const since = (threads) => (threads.created === undefined ? ''
   : `; since the attach ${format.count(threads.created)} created, ${format.count(threads.joined)} joined, ${format.count(threads.detached)} detached`);
 
-function process({ pid, comm, threads }) {
+function process({ pid, comm, host, threads }) {
   return el('div', {},
-    el('h3', {}, `${comm} `, el('span', { class: 'dim' }, `PID ${pid}`)),
+    el('h3', {}, `${comm} `, el('span', { class: 'dim' }, `PID ${pid}${host ? ` on ${host}` : ''}`)),
     el('p', {}, threads.alive === null ? '' : `${format.count(threads.alive)} alive, `,
       el('strong', { class: threads.dead ? 'more' : null }, `${format.count(threads.dead)} dead and not joined`), since(threads)),
     threads.cannot_tell ? el('p', { class: 'note' }, threads.cannot_tell) : null,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What is shown, of everything: search, grouping, process, family, measure.
 import { el, segmented, select } from './dom.js';
-import { GROUPS, containerName } from './rows.js';
+import { GROUPS, containerName, processName } from './rows.js';
 
 function processChoice(model, state) {
   if (model.processes.length < 2 || model.kind === 'diff') return null;
-  const choices = model.processes.map((process, i) => [String(i), `${process.comm} (${process.pid})${process.exited ? ', ended' : ''}`]);
+  const choices = model.processes.map((process, i) => [String(i), `${processName(process)}${process.exited ? ', ended' : ''}`]);
   return select('Process', [['', 'all'], ...choices], state.process, (process) => state.set({ process }));
 }
 
 function groupChoice(model, state) {
   const useful = GROUPS.filter(([key]) => (key !== 'process' || model.processes.length > 1) &&
-    (key !== 'container' || new Set(model.processes.map(containerName)).size > 1));
+    (key !== 'host' || model.data.builds) && (key !== 'container' || new Set(model.processes.map(containerName)).size > 1));
   return select('Group by', useful, state.group, (group) => state.set({ group }));
 }
 
