@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# consumers.sh DIRECTORY: unpacks programs there that tests need: those that read what leakmon writes,
-# and nginx, which leakmon looks at. Their packages start daemons when they are installed; an unpacked
+# consumers.sh DIRECTORY [PACKAGE...]: unpacks programs there that tests need: those that read what
+# leakmon writes, and nginx, which leakmon looks at, or those of the packages. Their packages start daemons when they are installed; an unpacked
 # one starts nothing. What cannot be had is said, and its tests skip.
 set -eu
 directory=$1
+shift
 mkdir -p "$directory/packages"
 cd "$directory/packages"
-for package in prometheus prometheus-node-exporter nginx; do
+for package in ${*:-prometheus prometheus-node-exporter nginx}; do
 	ls "${package}"_*.deb >/dev/null 2>&1 && continue
 	apt-get download -q "$package" >/dev/null 2>&1 ||
 		{ apt-get update -q >/dev/null 2>&1 && apt-get download -q "$package" >/dev/null 2>&1; } ||

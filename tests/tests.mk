@@ -5,7 +5,8 @@
 #   make unit       cmocka tests, without root     make e2e   real programs on the real kernel, as root
 #   make truth      stacks and counts against libgcc's unwinder and a preloaded counter
 #   make test-vm    Debian's 6.1 and 6.12 kernels under qemu
-#   make test-image     the container image, with the capabilities of the manifests
+#   make test-image test-cri    the container image, with the capabilities of the Kubernetes overlays;
+#                               as a pod among pods, in containerd
 #
 # tests/bench/bench.mk and tests/fuzz/fuzz.mk have the rules for benchmarks and fuzzing.
 
@@ -22,7 +23,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static)
 
-.PHONY: test unit e2e truth test-vm test-image corpora clean-runs
+.PHONY: test unit e2e truth test-vm test-image test-cri corpora clean-runs
 
 test: deps
 	@$(MAKE) --no-print-directory unit e2e fuzz
@@ -66,6 +67,12 @@ test-image:
 	@$(DEPS) --check kubernetes
 	@$(MAKE) --no-print-directory image
 	@tests/kubernetes/test_image.py $(B)/dist/leakmon-$(VERSION)-image.tar
+
+test-cri: $(B)/consumers/packages $(B)/workloads/dripper
+	@$(DEPS) --check kubernetes
+	@scripts/consumers.sh $(B)/consumers containerd
+	@$(MAKE) --no-print-directory image
+	@tests/kubernetes/test_cri.py $(B)/consumers/usr/bin $(B)/dist/leakmon-$(VERSION)-image.tar
 
 $(B)/san/%.o: %.c | $(SKELETONS) $(B)/has-unit
 	@mkdir -p $(@D)
