@@ -479,6 +479,7 @@ static struct bytes encoded_points(size_t count, uint64_t distance)
 
 		bytes_append(&body, &point, sizeof(point));
 	}
+	encode_stapsdt(&(struct stapsdt){0}, &body);
 	return body;
 }
 

@@ -7,6 +7,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "elf/byte_reader.h"
 #include "elf/elf_file.h"
 
@@ -323,21 +324,14 @@ static int add_cie(struct parser *parser, uint32_t offset, struct byte_reader *r
 static bool find_cie(struct parser *parser, uint32_t offset)
 {
 	const struct eh_cie *cies = parser->frame.cies.items;
-	size_t low = 0, high = parser->frame.cies.count;
+	size_t count = parser->frame.cies.count, at;
 
-	if (high && cies[parser->last_cie].offset == offset)
+	if (count && cies[parser->last_cie].offset == offset)
 		return true;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cies[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == parser->frame.cies.count || cies[low].offset != offset)
+	at = SORTED_BEFORE(cie, cies, count, cie->offset < offset);
+	if (at == count || cies[at].offset != offset)
 		return false;
-	parser->last_cie = (uint32_t)low;
+	parser->last_cie = (uint32_t)at;
 	return true;
 }
 

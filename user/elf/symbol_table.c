@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "elf/elf_dynamic.h"
 #include "elf/elf_file.h"
 
@@ -137,17 +138,7 @@ void symbol_table_free(struct symbol_table *table)
 /* How many symbols start at or below address. */
 static size_t count_up_to(const struct symbol_table *table, uint64_t address)
 {
-	size_t low = 0, high = table->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SORTED_BEFORE(symbol, table->symbols, table->count, symbol->address <= address);
 }
 
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "parse/questions.h"
 #include "proc/target_file.h"
 #include "symbol/debuginfod.h"
@@ -204,19 +205,7 @@ int data_modules_library(pid_t pid, struct worker *worker, struct dso_cache *dso
 
 const struct data_module *data_modules_at(const struct data_modules *modules, uint64_t address)
 {
-	size_t low = 0, high = modules->list.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (modules->list.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < modules->list.count && modules->list.items[low].start <= address)
-		return &modules->list.items[low];
-	return NULL;
+	return RANGE_AT(modules->list.items, modules->list.count, address);
 }
 
 const struct symbol *data_module_object(const struct data_module *module, uint64_t address,

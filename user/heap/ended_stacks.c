@@ -5,6 +5,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "parse/thread_library.h"
 
 /* glibc aligns descriptors to 64 bytes; no psABI lets them have less than this. */
@@ -72,17 +73,9 @@ static int list_live(struct finder *finder, const struct stop *stop)
 /* Whether a thread stands in [start, end). */
 static bool is_live(const struct finder *finder, uint64_t start, uint64_t end)
 {
-	size_t low = 0, high = finder->live.count;
+	size_t at = SORTED_BEFORE(live, finder->live.items, finder->live.count, *live < start);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (finder->live.items[middle] < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < finder->live.count && finder->live.items[low] < end;
+	return at < finder->live.count && finder->live.items[at] < end;
 }
 
 /* What cannot be read is a contradiction like any other. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "heap/jemalloc_heap.h"
 
 #define WORD_BITS 64u
@@ -92,19 +93,7 @@ void foreign_heap_sort(struct foreign_heap *heap)
 
 const struct heap_run *foreign_heap_at(const struct foreign_heap *heap, uint64_t address)
 {
-	size_t low = 0, high = heap->runs.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (heap->runs.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < heap->runs.count && heap->runs.items[low].start <= address
-		       ? &heap->runs.items[low]
-		       : NULL;
+	return RANGE_AT(heap->runs.items, heap->runs.count, address);
 }
 
 bool foreign_heap_is_live(const struct foreign_heap *heap, const struct heap_run *run, uint32_t i)

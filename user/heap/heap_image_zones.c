@@ -8,6 +8,7 @@
 #include "arch/machine.h"
 #include "arch/system_call.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 
 #define CLUSTER_GAP (1ull << 30)
 
@@ -523,17 +524,5 @@ int zones_finish(struct heap_image *heap_image)
 
 const struct zone *heap_image_zone(const struct heap_image *heap_image, uint64_t address)
 {
-	size_t low = 0, high = heap_image->zones.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (heap_image->zones.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < heap_image->zones.count && heap_image->zones.items[low].start <= address)
-		return &heap_image->zones.items[low];
-	return NULL;
+	return RANGE_AT(heap_image->zones.items, heap_image->zones.count, address);
 }

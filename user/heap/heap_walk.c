@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 
 /* Which memory the arenas cut into chunks. */
 
@@ -132,19 +133,7 @@ int heap_spans_find(struct peek *peek, const struct malloc_arenas *arenas, const
 
 struct heap_span *heap_spans_at(const struct heap_spans *spans, uint64_t address)
 {
-	size_t low = 0, high = spans->list.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (spans->list.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < spans->list.count && spans->list.items[low].start <= address)
-		return &spans->list.items[low];
-	return NULL;
+	return RANGE_AT(spans->list.items, spans->list.count, address);
 }
 
 void heap_spans_free(struct heap_spans *spans)
@@ -213,17 +202,10 @@ static uint64_t next_changed(struct mending *mending, uint64_t address, uint64_t
 
 static size_t first_from(const struct heap_span *span, size_t low, uint64_t distance)
 {
-	size_t high = span->chunks.count;
+	size_t before = SORTED_BEFORE(chunk, span->chunks.items, span->chunks.count,
+				      chunk_distance(*chunk) < distance);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (chunk_distance(span->chunks.items[middle]) < distance)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return MAX(low, before);
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/search.h"
 
 struct page_window {
 	uint64_t words[WINDOW_PAGES * PAGE_WORDS];
@@ -307,19 +308,7 @@ int pages_read(struct page_table *table, const struct page_scan *scan)
 
 const struct page_range *pages_range_of(const struct page_table *table, uint64_t address)
 {
-	size_t low = 0, high = table->ranges.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->ranges.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < table->ranges.count && table->ranges.items[low].start <= address)
-		return &table->ranges.items[low];
-	return NULL;
+	return RANGE_AT(table->ranges.items, table->ranges.count, address);
 }
 
 struct page *pages_find(const struct page_table *table, uint64_t address)

@@ -6,6 +6,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 
 #define GRANULE (1ull << FILTER_GRANULE_SHIFT)
 
@@ -70,17 +71,7 @@ int filter_finish(struct filter *filter)
 
 bool filter_search(const struct filter *filter, uint64_t address)
 {
-	size_t low = 0, high = filter->ranges.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (filter->ranges.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < filter->ranges.count && filter->ranges.items[low].start <= address;
+	return RANGE_AT(filter->ranges.items, filter->ranges.count, address);
 }
 
 void filter_free(struct filter *filter)

@@ -9,6 +9,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "elf/tls_layout.h"
 
 /* What the parts of thread_blocks.c share. */
@@ -270,19 +271,7 @@ void thread_blocks_free(struct thread_blocks *blocks)
 
 const struct thread_block *thread_blocks_at(const struct thread_blocks *blocks, uint64_t address)
 {
-	size_t low = 0, high = blocks->list.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (blocks->list.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < blocks->list.count && blocks->list.items[low].start <= address)
-		return &blocks->list.items[low];
-	return NULL;
+	return RANGE_AT(blocks->list.items, blocks->list.count, address);
 }
 
 /* What glibc's own structures say of threads' blocks. */

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "elf/debug_sections.h"
 #include "sandbox/bytes.h"
@@ -106,19 +107,12 @@ static void index_units(struct dwarf_units *units, Dwarf *dwarf)
 static const struct dwarf_unit_range *find_range(const struct dwarf_units *units,
 						 Dwarf_Addr address)
 {
-	size_t low = 0, high = units->ranges.count;
+	size_t begun = SORTED_BEFORE(range, units->ranges.items, units->ranges.count,
+				     range->low <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (units->ranges.items[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address >= units->ranges.items[low - 1].high)
+	if (!begun || address >= units->ranges.items[begun - 1].high)
 		return NULL;
-	return &units->ranges.items[low - 1];
+	return &units->ranges.items[begun - 1];
 }
 
 /* 0, or -ENOENT. Always call it with the same `dwarf`. */
@@ -230,19 +224,12 @@ static const struct dwarf_unit_functions *find_unit(struct dwarf_inlines *inline
 static const struct dwarf_function_range *
 find_function_range(const struct dwarf_unit_functions *unit, Dwarf_Addr address)
 {
-	size_t low = 0, high = unit->ranges.count;
+	size_t begun =
+		SORTED_BEFORE(range, unit->ranges.items, unit->ranges.count, range->low <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (unit->ranges.items[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address >= unit->ranges.items[low - 1].high)
+	if (!begun || address >= unit->ranges.items[begun - 1].high)
 		return NULL;
-	return &unit->ranges.items[low - 1];
+	return &unit->ranges.items[begun - 1];
 }
 
 /* A block without addresses of its own says nothing: its children do. */

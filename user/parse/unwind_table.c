@@ -5,6 +5,7 @@
 
 #include "arch/cfa.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "elf/eh_frame.h"
 #include "parse/image.h"
 #include "parse/wire.h"
@@ -211,17 +212,9 @@ void unwind_table_free(struct unwind_table *table)
 
 const struct lm_unwind_row *unwind_table_find(const struct unwind_table *table, uint32_t pc)
 {
-	size_t low = 0, high = table->count;
+	size_t begun = SORTED_BEFORE(row, table->rows, table->count, row->pc <= pc);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->rows[middle].pc <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &table->rows[low - 1] : NULL;
+	return begun ? &table->rows[begun - 1] : NULL;
 }
 
 int encode_unwind(const struct elf_file *file, const struct unwind_table *table, struct bytes *body)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 
 /* A path is at most PATH_MAX bytes, of which each may be written as four. */
 #define BUFFER_BYTES 65536
@@ -288,17 +289,5 @@ uint64_t maps_data_end(const struct maps *maps, size_t i)
 
 const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 {
-	size_t low = 0, high = maps->list.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (maps->list.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < maps->list.count && maps->list.items[low].start <= address)
-		return &maps->list.items[low];
-	return NULL;
+	return RANGE_AT(maps->list.items, maps->list.count, address);
 }

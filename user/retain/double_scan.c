@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "proc/process_list.h"
 #include "retain/retain.h"
@@ -183,17 +184,10 @@ static int retain_agree(struct retain *retain, const struct retain *earlier)
 
 static bool is_late(const struct heap_image *heap_image, uint64_t start, uint64_t end)
 {
-	size_t low = 0, high = heap_image->late.count;
+	size_t at = SORTED_BEFORE(page, heap_image->late.items, heap_image->late.count,
+				  *page + MEMORY_PAGE <= start);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (heap_image->late.items[middle] + MEMORY_PAGE <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < heap_image->late.count && heap_image->late.items[low] < end;
+	return at < heap_image->late.count && heap_image->late.items[at] < end;
 }
 
 int retain_take_back_uncertain(struct retain *retain)

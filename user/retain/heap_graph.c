@@ -5,6 +5,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 
 #define CHUNK_HEADER 16
 
@@ -157,18 +158,11 @@ static bool is_one_block(const struct lister *lister, const struct mapped_chunk 
 {
 	const struct heap_image *heap_image = lister->heap_image;
 	uint64_t end = chunk->address + chunk->size;
-	size_t low = 0, high = heap_image->zones.count;
+	size_t at = SORTED_BEFORE(zone, heap_image->zones.items, heap_image->zones.count,
+				  zone->end <= chunk->address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (heap_image->zones.items[middle].end <= chunk->address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < heap_image->zones.count && heap_image->zones.items[low].start < end; low++) {
-		if (heap_image->zones.items[low].kind != ZONE_TLS)
+	for (; at < heap_image->zones.count && heap_image->zones.items[at].start < end; at++) {
+		if (heap_image->zones.items[at].kind != ZONE_TLS)
 			return false;
 	}
 	return true;

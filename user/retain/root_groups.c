@@ -8,6 +8,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 
 /* root_word.thread of what the kernel holds: its address is the place in kernel_held. */
 #define KERNEL_WORD UINT32_MAX
@@ -558,17 +559,10 @@ static int list_starts(struct grouper *grouper, struct starts *starts)
 /* Whether any block reaches into a page. */
 static bool has_block(const struct heap_graph *graph, uint64_t page)
 {
-	uint32_t low = 0, high = graph->blocks;
+	size_t at = SORTED_BEFORE(start, graph->starts, graph->blocks,
+				  *start + graph->sizes[start - graph->starts] <= page);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (graph->starts[middle] + graph->sizes[middle] <= page)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < graph->blocks && graph->starts[low] < page + MEMORY_PAGE;
+	return at < graph->blocks && graph->starts[at] < page + MEMORY_PAGE;
 }
 
 /* By page: what leads there; and, where every block is known, the allocator's own metadata. */

@@ -6,6 +6,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "heap/data_modules.h"
 #include "parse/questions.h"
 #include "proc/target_file.h"
@@ -209,17 +210,10 @@ int stack_frames_find(const struct heap_image *heap_image, struct worker *worker
 
 const struct stack_frame *stack_frames_at(const struct stack_frames *frames, uint64_t address)
 {
-	size_t low = 0, high = frames->list.count;
+	size_t begun =
+		SORTED_BEFORE(frame, frames->list.items, frames->list.count, frame->low <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (frames->list.items[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &frames->list.items[low - 1] : NULL;
+	return begun ? &frames->list.items[begun - 1] : NULL;
 }
 
 void stack_frames_free(struct stack_frames *frames)

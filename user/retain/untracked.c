@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/search.h"
 #include "retain/heap_graph.h"
 
 /* 8 bytes each. What is beyond has no root's name. */
@@ -242,17 +243,7 @@ static void visit(struct walk *walk, uint32_t node, uint32_t root)
 /* Edges of one source stand together. */
 static size_t first_edge(const struct untracked_edge *edges, size_t count, uint32_t source)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (edges[middle].source < source)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SORTED_BEFORE(edge, edges, count, edge->source < source);
 }
 
 static void visit_pages(struct walk *walk, const struct untracked_edge *edges, size_t count,
@@ -277,17 +268,8 @@ static void leave_block(struct walk *walk, uint32_t block, uint32_t root)
 
 static size_t first_word(const struct heap_graph *graph, uint64_t address)
 {
-	size_t low = 0, high = graph->memory_roots;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (graph->roots.items[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SORTED_BEFORE(root, graph->roots.items, graph->memory_roots,
+			     root->address < address);
 }
 
 static void leave_page(struct walk *walk, uint32_t page, uint32_t root)

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/search.h"
 #include "proc/process_memory.h"
 #include "retain/retain.h"
 
@@ -21,18 +22,11 @@
 
 static const struct witness_block *find(const struct witness_look *look, uint64_t address)
 {
-	size_t low = 0, high = look->blocks.count;
+	size_t at = SORTED_BEFORE(block, look->blocks.items, look->blocks.count,
+				  block->address < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (look->blocks.items[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < look->blocks.count && look->blocks.items[low].address == address
-		       ? &look->blocks.items[low]
+	return at < look->blocks.count && look->blocks.items[at].address == address
+		       ? &look->blocks.items[at]
 		       : NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 
 /* Code behind the last function of a module may be anything: a function this long does not exist.
  */
@@ -125,21 +126,13 @@ bool kernel_symbols_hidden(const struct kernel_symbols *symbols)
 static const struct symbol_entry *entry_find(const struct kernel_symbols *symbols, uint64_t address)
 {
 	const struct symbol_entry *list = symbols->list.items;
-	size_t low = 0, high = symbols->list.count;
+	size_t begun = SORTED_BEFORE(entry, list, symbols->list.count, entry->address <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address - list[low - 1].address > FUNCTION_MAX)
+	if (!begun || address - list[begun - 1].address > FUNCTION_MAX)
 		return NULL;
-	for (low--; low && list[low - 1].address == list[low].address;)
-		low--;
-	return &list[low];
+	for (begun--; begun && list[begun - 1].address == list[begun].address;)
+		begun--;
+	return &list[begun];
 }
 
 static void frame_name(const struct kernel_symbols *symbols, uint64_t address, struct frame *frame)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "proc/maps.h"
 
 /* What dead threads keep mapped: man 5 proc, /proc/PID/maps and /proc/PID/pagemap. */
@@ -43,24 +44,17 @@ static void find_stack(struct dead_thread *dead, const struct maps *maps, const 
 		       size_t count)
 {
 	const struct mapping *mapping = maps_find(maps, dead->thread.handle);
-	size_t low = 0, high = count;
+	size_t at;
 
 	if (!mapping || !mapping->writable || dead->thread.flags & LM_THREAD_OWN_STACK ||
 	    mapping->end - mapping->start > STACK_MAX_BYTES)
 		return;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (handles[middle] < dead->thread.handle)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	at = SORTED_BEFORE(handle, handles, count, *handle < dead->thread.handle);
 	dead->stack_start = mapping->start;
 	dead->stack_end = mapping->end;
-	if (low && handles[low - 1] >= mapping->start)
-		dead->stack_start = (handles[low - 1] + PAGE_BYTES) & ~(PAGE_BYTES - 1);
-	if (low + 1 < count && handles[low + 1] < mapping->end)
+	if (at && handles[at - 1] >= mapping->start)
+		dead->stack_start = (handles[at - 1] + PAGE_BYTES) & ~(PAGE_BYTES - 1);
+	if (at + 1 < count && handles[at + 1] < mapping->end)
 		dead->stack_end = (dead->thread.handle + PAGE_BYTES) & ~(PAGE_BYTES - 1);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 
 #define PAGE_BYTES 4096.0
 #define PAGE_SHIFT 12
@@ -105,17 +106,7 @@ static int by_arrival(const void *a, const void *b)
 /* The first mapping that begins at or behind the address. */
 static size_t first_from(const struct maps *maps, uint64_t address)
 {
-	size_t low = 0, high = maps->list.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (maps->list.items[middle].start < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SORTED_BEFORE(mapping, maps->list.items, maps->list.count, mapping->start < address);
 }
 
 static void take_mappings(struct sample *sample, const struct maps *maps, bool *taken)

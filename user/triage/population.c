@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/descriptors.h"
+#include "base/search.h"
 #include "proc/process_list.h"
 
 /* Descriptors that are not for processes: output, cgroups, and what an escalation opens. */
@@ -210,19 +211,12 @@ int population_poll(struct population *population, double now_s,
 
 struct member *population_find(const struct population *population, pid_t pid)
 {
-	size_t low = 0, high = population->members.count;
+	size_t at = SORTED_BEFORE(member, population->members.items, population->members.count,
+				  (*member)->reading.pid < pid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (population->members.items[middle]->reading.pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == population->members.count || population->members.items[low]->reading.pid != pid)
+	if (at == population->members.count || population->members.items[at]->reading.pid != pid)
 		return NULL;
-	return population->members.items[low];
+	return population->members.items[at];
 }
 
 struct member *population_find_same(const struct population *population, pid_t pid,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "elf/eh_frame.h"
 #include "elf/elf_file.h"
 
@@ -128,18 +129,11 @@ static int by_address(const void *left, const void *right)
 
 static const struct code_slot *find_slot(const struct code *code, uint64_t address)
 {
-	size_t low = 0, high = code->slots.count;
+	size_t at =
+		SORTED_BEFORE(slot, code->slots.items, code->slots.count, slot->address < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (code->slots.items[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < code->slots.count && code->slots.items[low].address == address
-		       ? &code->slots.items[low]
+	return at < code->slots.count && code->slots.items[at].address == address
+		       ? &code->slots.items[at]
 		       : NULL;
 }
 
@@ -240,17 +234,9 @@ int code_decode(struct code *code, uint64_t vaddr)
 /* The end of the last one that starts at or below `vaddr`, if it reaches that far. */
 static uint64_t extent_end(const struct code_extent *extents, size_t count, uint64_t vaddr)
 {
-	size_t low = 0, high = count;
+	size_t begun = SORTED_BEFORE(extent, extents, count, extent->start <= vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (extents[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && vaddr < extents[low - 1].end ? extents[low - 1].end : 0;
+	return begun && vaddr < extents[begun - 1].end ? extents[begun - 1].end : 0;
 }
 
 uint64_t code_function_end(const struct code *code, uint64_t vaddr)

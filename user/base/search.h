@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Binary search in sorted arrays. */
+#ifndef LEAKMON_BASE_SEARCH_H
+#define LEAKMON_BASE_SEARCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * How many of the `count` first `items` lie before what is looked for: `is_before` asks it of
+ * *`item`, a name of the caller's, and holds for all of them and for none behind them.
+ *
+ *     first = SORTED_BEFORE(row, table->rows, table->count, row->pc < pc);
+ */
+#define SORTED_BEFORE(item, items, count, is_before)                                               \
+	({                                                                                         \
+		__typeof__(&(items)[0]) sorted_ = (items);                                         \
+		size_t low_ = 0, high_ = (count);                                                  \
+                                                                                                   \
+		while (low_ < high_) {                                                             \
+			size_t middle_ = low_ + (high_ - low_) / 2;                                \
+			__typeof__(sorted_) item = &sorted_[middle_];                              \
+                                                                                                   \
+			if (is_before)                                                             \
+				low_ = middle_ + 1;                                                \
+			else                                                                       \
+				high_ = middle_;                                                   \
+		}                                                                                  \
+		low_;                                                                              \
+	})
+
+/* Of sorted ranges from `start` to before `end`, none of which overlap: a pointer to the one that
+ * holds `address`, or NULL. */
+#define RANGE_AT(items, count, address)                                                            \
+	({                                                                                         \
+		__typeof__(&(items)[0]) ranges_ = (items);                                         \
+		const uint64_t address_ = (address);                                               \
+		const size_t count_ = (count);                                                     \
+		const size_t at_ =                                                                 \
+			SORTED_BEFORE(range_, ranges_, count_, range_->end <= address_);           \
+                                                                                                   \
+		at_ < count_ &&ranges_[at_].start <= address_ ? &ranges_[at_] : NULL;              \
+	})
+
+#endif
