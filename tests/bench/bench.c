@@ -38,6 +38,7 @@ static const struct section {
 struct settings {
 	bool quick;
 	const char *only, *json; /* NULL: not given */
+	int most;		 /* repetitions; 0: not given */
 };
 
 void progress(const char *section, int repetition, int repetitions)
@@ -50,6 +51,8 @@ int repeat(struct bench *bench, const char *section, int repetitions,
 {
 	int error = 0;
 
+	if (bench->most)
+		repetitions = MIN(repetitions, bench->most);
 	for (int i = 0; i < repetitions && !error; i++) {
 		progress(section, i, repetitions);
 		error = measure(bench);
@@ -59,13 +62,16 @@ int repeat(struct bench *bench, const char *section, int repetitions,
 
 static int usage(FILE *out, int code)
 {
-	fputs("Usage: bench [--quick] [--only SECTION[,SECTION...]] [--json FILE]\n"
+	fputs("Usage: bench [--quick] [--only SECTION[,SECTION...]] [--repetitions N] [--json "
+	      "FILE]\n"
 	      "  --quick         one short repetition: does the benchmark work?\n"
 	      "  --only SECTION  of these, separated by commas:",
 	      out);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		fprintf(out, " %s", sections[i].name);
-	fputs("\n  --json FILE     write the figures to FILE as JSON; -: after the table\n", out);
+	fputs("\n  --repetitions N at most so many of each\n"
+	      "  --json FILE     write the figures to FILE as JSON; -: after the table\n",
+	      out);
 	return code;
 }
 
@@ -103,6 +109,7 @@ static int settings_parse(struct settings *settings, int argc, char **argv)
 		{"quick", no_argument, NULL, 'q'},
 		{"only", required_argument, NULL, 'o'},
 		{"json", required_argument, NULL, 'j'},
+		{"repetitions", required_argument, NULL, 'r'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -115,6 +122,8 @@ static int settings_parse(struct settings *settings, int argc, char **argv)
 			settings->only = optarg;
 		else if (option == 'j')
 			settings->json = optarg;
+		else if (option == 'r' && atoi(optarg) > 0)
+			settings->most = atoi(optarg);
 		else
 			return usage(option == 'h' ? stdout : stderr, option == 'h' ? 0 : 2);
 	}
@@ -205,23 +214,29 @@ static int bench_run(const struct settings *settings)
 	struct bench bench = {
 		.quick = settings->quick,
 		.repetitions = settings->quick ? 1 : 7,
+		.most = settings->most,
 		.pair_ms = settings->quick ? "30" : "300",
 		.directory = "/tmp/leakmon-bench-XXXXXX",
 	};
 	struct machine machine;
-	int error;
+	int error, reported = 0;
 
+	if (bench.most)
+		bench.repetitions = MIN(bench.repetitions, bench.most);
 	machine_read(&machine);
 	if (!mkdtemp(bench.directory))
 		return -errno;
 	error = sections_run(&bench, settings->only);
-	if (!error)
-		error = report(&bench, settings, &machine);
-	else
-		fprintf(stderr, "bench: %s\n", error == -EINTR ? "interrupted" : strerror(-error));
+	if (error)
+		fprintf(stderr, "bench: %s\n",
+			error == -EINTR ? "interrupted; what was measured until then:"
+					: strerror(-error));
+	/* Half a repetition is in no ratio: those are made of pairs. */
+	if (!error || error == -EINTR)
+		reported = report(&bench, settings, &machine);
 	directory_remove(bench.directory);
 	results_free(&bench.results);
-	return error;
+	return error ? error : reported;
 }
 
 int main(int argc, char **argv)

@@ -12,8 +12,9 @@
 
 struct bench {
 	struct results results;
-	bool quick;	     /* one repetition, short */
-	int repetitions;     /* odd */
+	bool quick;	 /* one repetition, short */
+	int repetitions; /* odd */
+	int most;	 /* at most so many, also of what has a number of its own; 0: no limit */
 	const char *pair_ms; /* how long one pair measurement lasts */
 	char directory[32];  /* scratch, removed at the end */
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What `leakmon profile` takes from redis-server at its default of 1 %: runs without and with it in
- * turns, each of some seconds, for there is about one window a second. About eleven minutes with
- * the programs of profile_programs.c.
+ * turns, each of some seconds, for there is about one window a second. Twenty minutes with the
+ * programs of profile_programs.c.
  */
 #include <errno.h>
 #include <signal.h>
