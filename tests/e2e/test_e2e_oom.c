@@ -294,6 +294,66 @@ static void a_profile_shows_the_sites_of_a_victim(void **state)
 	group_remove(place);
 }
 
+/* The report that a triage makes of a kill. */
+static json_t *kill_in_triage(struct harness *harness, struct child *monitor, pid_t pid)
+{
+	return kill_of(report_of_kill(harness, monitor, pid), pid);
+}
+
+static void expect_history(json_t *kill, const char *noticed)
+{
+	json_t *last = json_array_get(json_object_get(kill, "last"), 0);
+
+	assert_string_equal(json_string_value(json_object_get(kill, "comm")), "victim");
+	assert_string_equal(json_string_value(json_object_get(kill, "cgroup")), "/leakmon_oom");
+	assert_string_equal(json_string_value(json_object_get(kill, "noticed")), noticed);
+	assert_int_equal(number_at(kill, "limit_bytes"), LIMIT_BYTES);
+	assert_non_null(last);
+	assert_int_equal(number_at(last, "pid"), number_at(kill, "pid"));
+	assert_non_null(json_object_get(last, "growth"));
+}
+
+/* Told as it is chosen, whoever it is: nobody tracks it. */
+static void the_triage_tells_what_it_knew_of_a_victim(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(LIMIT_BYTES);
+	struct victim victim = victim_start(harness, place, 0, "0");
+	struct child *monitor = MONITOR(harness, "--format", "json", "3600");
+	pid_t pid = victim.child->pid;
+	json_t *kill, *memory;
+
+	child_wait_text(harness, monitor, &monitor->err, "first verdicts");
+	workload_send(victim.child, "go");
+	kill = kill_in_triage(harness, monitor, pid);
+	expect_history(kill, "tracepoint");
+	memory = json_object_get(kill, "memory");
+	/* The kernel tells it from 6.9 on; pages that CPUs hold back are missing. */
+	if (!json_is_null(memory))
+		assert_in_range(number_at(memory, "anonymous_bytes"), LIMIT_BYTES / 2, LIMIT_BYTES);
+	child_kill(monitor);
+	child_kill(victim.child);
+	group_remove(place);
+}
+
+/* By its end and the count of its group. */
+static void without_bpf_a_kill_is_found_at_a_poll(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(LIMIT_BYTES);
+	struct victim victim = victim_start(harness, place, 0, "0");
+	struct child *monitor = MONITOR(harness, "--no-stacks", "--format", "json", "1");
+	pid_t pid = victim.child->pid;
+
+	child_wait_text(harness, monitor, &monitor->err, "by the counts of control groups");
+	monitor_report(harness, monitor);
+	workload_send(victim.child, "go");
+	expect_history(kill_in_triage(harness, monitor, pid), "counter");
+	child_kill(monitor);
+	child_kill(victim.child);
+	group_remove(place);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +362,8 @@ int main(void)
 		e2e_test(every_victim_of_a_burst_is_told),
 		e2e_test(a_kill_is_recorded_and_counted),
 		e2e_test(a_profile_shows_the_sites_of_a_victim),
+		e2e_test(the_triage_tells_what_it_knew_of_a_victim),
+		e2e_test(without_bpf_a_kill_is_found_at_a_poll),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

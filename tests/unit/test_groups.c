@@ -73,12 +73,24 @@ static void anonymous_memory_and_swap_are_charged(void **state)
 	assert_true(isnan(groups_parse_stat("anon\n", true)));
 }
 
+static void kills_are_counted_whatever_else_is(void **state)
+{
+	(void)state;
+	assert_int_equal(groups_parse_kills("low 0\nhigh 3\nmax 9\noom 4\noom_kill 2\n"
+					    "oom_group_kill 1\n"),
+			 2);
+	assert_int_equal(groups_parse_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 7\n"), 7);
+	assert_int_equal(groups_parse_kills("oom_kill_disable 1\n"), 0);
+	assert_int_equal(groups_parse_kills(""), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_where_the_controller_is),
 		cmocka_unit_test(what_a_container_makes_below_itself_is_one_group),
 		cmocka_unit_test(anonymous_memory_and_swap_are_charged),
+		cmocka_unit_test(kills_are_counted_whatever_else_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -366,6 +366,44 @@ static void a_share_is_of_the_growth_in_the_window(void **state)
 	assert_float_equal(output_triage_share(&sites, &site), 0, 0);
 }
 
+/* What was known of it comes with it; without a kill nothing is said. */
+static void a_kill_is_told_with_what_was_known(void **state)
+{
+	struct fixture fixture;
+	struct oom_kill where = {.pid = 8, .cgroup = (char *)"/x\033", .limit_bytes = 1 << 20};
+	struct oom_total total = {.comm = "shop", .kills = 2};
+	struct triage_kill kill = {.where = &where,
+				   .comm = "shop\033",
+				   .by_counter = true,
+				   .memory = {.known = true, .anonymous = 1 << 19},
+				   .read_s = 3};
+	struct triage_kills kills = {0};
+	struct oom_kills oom = {0};
+	_cleanup_free_ char *text = NULL, *json = NULL, *prom = NULL;
+
+	(void)state;
+	fixture_fill(&fixture);
+	kill.entry = fixture.processes[0];
+	kills.list.items = &kill;
+	kills.list.count = 1;
+	oom.totals.items = &total;
+	oom.totals.count = 1;
+	fixture.report.kills = &kills;
+	fixture.report.oom = &oom;
+	text = render("text", &fixture.report);
+	json = render("json", &fixture.report);
+	prom = render("prom", &fixture.report);
+	assert_non_null(strstr(text, "killed by the kernel for want of memory: process 8 shop"));
+	assert_non_null(strstr(text, "(found by its group's count, after its end)"));
+	assert_non_null(strstr(text, "when it was chosen: 512.0 KiB anonymous"));
+	assert_non_null(strstr(text, "what was known of it, read 3 s before:"));
+	assert_null(strchr(text, '\033'));
+	assert_non_null(strstr(json, "\"oom_kills\":[{\"pid\":8,"));
+	assert_non_null(strstr(json, "\"noticed\":\"counter\""));
+	assert_non_null(strstr(json, "\"last\":[{"));
+	assert_non_null(strstr(prom, "leakmon_oom_kills_total{comm=\"shop\"} 2\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +416,7 @@ int main(void)
 		cmocka_unit_test(suspects_of_one_name_and_place_are_one_series),
 		cmocka_unit_test(json_keeps_the_contract),
 		cmocka_unit_test(a_full_disk_is_an_error),
+		cmocka_unit_test(a_kill_is_told_with_what_was_known),
 		cmocka_unit_test(a_share_is_of_the_growth_in_the_window),
 	};
 

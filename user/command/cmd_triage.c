@@ -9,6 +9,7 @@
 #include "command/causes.h"
 #include "command/command.h"
 #include "command/escalate.h"
+#include "command/kills.h"
 #include "command/managed_look.h"
 #include "command/sampling.h"
 #include "monitor/emit.h"
@@ -26,6 +27,7 @@ struct run {
 	struct escalation *escalation; /* NULL: not asked for */
 	struct sampling *sampling;     /* NULL with --no-stacks */
 	struct causes *causes;
+	struct kills *kills;
 	struct report_loop loop;
 };
 
@@ -55,8 +57,9 @@ static int run_open(struct run *run)
 	if (!options->no_stacks)
 		run->sampling = sampling_new(options, &run->triage);
 	run->causes = causes_new(&run->triage);
+	run->kills = kills_new(&run->triage, !options->no_stacks);
 	if (!run->escalation == !options->escalate && !run->sampling == options->no_stacks &&
-	    run->causes)
+	    run->causes && run->kills)
 		return 0;
 	log_error("out of memory");
 	return -ENOMEM;
@@ -67,6 +70,7 @@ static void run_close(struct run *run)
 	escalation_free(run->escalation);
 	sampling_free(run->sampling);
 	causes_free(run->causes);
+	kills_free(run->kills);
 	triage_close(&run->triage);
 	report_loop_close(&run->loop);
 	if (run->out && run->out != stdout)
@@ -79,13 +83,15 @@ static int write_report(struct run *run, bool last)
 	struct triage_report report = {0};
 	int error;
 
-	if (run->sampling)
+	/* Of who is killed nothing can be read any more: what was known last is shown. */
+	if (run->sampling && !kills_take(run->kills))
 		sampling_examine(run->sampling, last);
 	error = triage_report(&run->triage, output->report.top, &report);
 	if (error) {
 		log_error("no report: %s", strerror(-error));
 		return error;
 	}
+	kills_show(run->kills, &report);
 	managed_look(&run->triage, &report);
 	causes_explain(run->causes, &report);
 	report.colour = emit_wants_colour(output);
@@ -96,6 +102,7 @@ static int write_report(struct run *run, bool last)
 	if (!error && run->escalation && !last)
 		escalation_begin(run->escalation, &report);
 	triage_report_free(&report);
+	kills_reported(run->kills);
 	return error;
 }
 
@@ -118,14 +125,23 @@ static int poll_if_due(void *context, const struct pollfd *fds, size_t count)
 
 	(void)fds;
 	(void)count;
-	if (triage_pause_s(&run->triage) <= 0) {
+	if (kills_take(run->kills))
+		error = write_report(run, false);
+	if (!error && triage_pause_s(&run->triage) <= 0) {
 		error = triage_poll(&run->triage);
 		if (run->sampling)
 			sampling_consume(run->sampling);
+		if (!error && kills_take(run->kills))
+			error = write_report(run, false);
 	}
 	if (!error && run->escalation && escalation_is_over(run->escalation))
 		error = end_window(run);
 	return error;
+}
+
+static int wait_for(void *context, struct pollfds *fds)
+{
+	return pollfds_add(fds, kills_fd(((struct run *)context)->kills));
 }
 
 static int timeout_ms(void *context)
@@ -153,6 +169,7 @@ static int loop(struct run *run)
 {
 	const struct reporter reporter = {.context = run,
 					  .report = make_report,
+					  .wait_for = wait_for,
 					  .handle = poll_if_due,
 					  .timeout_ms = timeout_ms};
 	int error = triage_poll(&run->triage);

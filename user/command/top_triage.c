@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "command/causes.h"
+#include "command/kills.h"
 #include "command/managed_look.h"
 #include "command/top_front.h"
 #include "command/top_track.h"
@@ -19,6 +20,7 @@ struct overview {
 	struct top_front front;
 	struct triage triage;
 	struct causes *causes; /* NULL: out of memory */
+	struct kills *kills;   /* NULL: out of memory */
 	pid_t chosen;	       /* to be tracked; 0: none */
 	bool snapshot_wanted;
 	bool done;
@@ -76,7 +78,21 @@ static int make_report(void *context, enum report_cause cause)
 
 static int wait_for(void *context, struct pollfds *fds)
 {
-	return top_front_wait_for(&((struct overview *)context)->front, fds);
+	struct overview *overview = context;
+	int error = top_front_wait_for(&overview->front, fds);
+
+	if (!error && overview->kills)
+		error = pollfds_add(fds, kills_fd(overview->kills));
+	return error;
+}
+
+/* A line among the messages says it. */
+static void take_kills(struct overview *overview)
+{
+	if (overview->kills && kills_take(overview->kills)) {
+		kills_reported(overview->kills);
+		top_front_draw(&overview->front);
+	}
 }
 
 static int act(struct overview *overview, enum top_action action)
@@ -104,8 +120,11 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 	int error = 0;
 
 	(void)count;
-	if (triage_pause_s(&overview->triage) <= 0)
+	take_kills(overview);
+	if (triage_pause_s(&overview->triage) <= 0) {
 		error = triage_poll(&overview->triage);
+		take_kills(overview);
+	}
 	return error ? error : act(overview, top_front_handle(&overview->front, fds));
 }
 
@@ -192,9 +211,11 @@ int top_triage(const struct top_options *options, struct top_terminal *terminal)
 	}
 	if (!triage_open(&overview.triage, poll_interval_s, options->budget)) {
 		overview.causes = causes_new(&overview.triage);
+		overview.kills = kills_new(&overview.triage, true);
 		if (!top_front_open(terminal, &options->session.output))
 			code = run(&overview);
 		causes_free(overview.causes);
+		kills_free(overview.kills);
 		triage_close(&overview.triage);
 	}
 	top_front_close(&overview.front);

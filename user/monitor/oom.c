@@ -149,12 +149,22 @@ char *oom_kills_label(const struct oom_kills *kills)
 	return strdup(text);
 }
 
+static void kill_free(struct oom_kill *kill)
+{
+	free(kill->cgroup);
+	container_free(kill->container);
+}
+
+void oom_kills_drop_last(struct oom_kills *kills)
+{
+	if (kills->list.count)
+		kill_free(&kills->list.items[--kills->list.count]);
+}
+
 void oom_kills_reported(struct oom_kills *kills)
 {
-	for (size_t i = 0; i < kills->list.count; i++) {
-		free(kills->list.items[i].cgroup);
-		container_free(kills->list.items[i].container);
-	}
+	for (size_t i = 0; i < kills->list.count; i++)
+		kill_free(&kills->list.items[i]);
 	kills->list.count = 0;
 }
 

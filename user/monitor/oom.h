@@ -27,6 +27,9 @@ int oom_kills_count_one(struct oom_kills *kills, struct oom_kill *kill, const ch
 
 bool oom_kills_has(const struct oom_kills *kills, pid_t pid);
 
+/* Takes the one noted last off the list. */
+void oom_kills_drop_last(struct oom_kills *kills);
+
 /* Empties the list. */
 void oom_kills_reported(struct oom_kills *kills);
 void oom_kills_free(struct oom_kills *kills);

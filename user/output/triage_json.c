@@ -149,6 +149,51 @@ static void entries_write(struct json_writer *json, const char *key,
 	json_close(json, ']');
 }
 
+static void kill_memory_write(struct json_writer *json, const struct triage_kill_memory *memory)
+{
+	if (!memory->known) {
+		json_put_null(json, "memory");
+		return;
+	}
+	json_open(json, "memory", '{');
+	json_put_number(json, "anonymous_bytes", memory->anonymous);
+	json_put_number(json, "file_bytes", memory->file);
+	json_put_number(json, "shared_bytes", memory->shared);
+	json_put_number(json, "swap_bytes", memory->swap);
+	json_close(json, '}');
+}
+
+static void kill_write(struct json_writer *json, const struct triage_kill *kill)
+{
+	json_open(json, NULL, '{');
+	json_put_number(json, "pid", (uint64_t)kill->where->pid);
+	json_put_string(json, "comm", kill->comm);
+	json_put_string(json, "cgroup", kill->where->cgroup);
+	output_json_container_write(json, kill->where->container);
+	if (kill->where->limit_bytes == UINT64_MAX)
+		json_put_null(json, "limit_bytes");
+	else
+		json_put_number(json, "limit_bytes", kill->where->limit_bytes);
+	json_put_string(json, "noticed", kill->by_counter ? "counter" : "tracepoint");
+	kill_memory_write(json, &kill->memory);
+	json_put_real(json, "read_s", kill->entry.pid ? kill->read_s : NAN);
+	json_open(json, "last", '[');
+	if (kill->entry.pid)
+		entry_write(json, &kill->entry);
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+static void kills_write(struct json_writer *json, const struct triage_kills *kills)
+{
+	if (!kills)
+		return;
+	json_open(json, "oom_kills", '[');
+	for (size_t i = 0; i < kills->list.count; i++)
+		kill_write(json, &kills->list.items[i]);
+	json_close(json, ']');
+}
+
 static void ledger_write(struct json_writer *json)
 {
 	static const char *const numbers[] = {"allocations", "frees", "outstanding", "purged",
@@ -193,6 +238,7 @@ int output_triage_json_write(FILE *out, const struct triage_report *report)
 	ledger_write(&json);
 	budget_write(&json, report);
 	json_put_bool(&json, "hidden", report->hidden);
+	kills_write(&json, report->kills);
 	json_put_number(&json, "processes_total", report->processes.total);
 	entries_write(&json, "processes", &report->processes);
 	json_put_number(&json, "groups_total", report->groups.total);

@@ -202,6 +202,7 @@ int output_triage_prom_write(FILE *out, const struct triage_report *report)
 	if (!error) {
 		suspects_write(out, &suspects);
 		verdicts_write(out, report);
+		prom_kills_write(out, report->oom);
 		shed_write(out, report);
 		cost_write(out, report);
 		error = output_finish(out);

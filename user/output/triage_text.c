@@ -362,9 +362,57 @@ static void cost_write(FILE *out, const struct triage_report *report)
 		fputs("processes of other users are hidden (hidepid) and not judged\n", out);
 }
 
+static void kill_memory_write(FILE *out, const struct triage_kill_memory *memory)
+{
+	char anonymous[16], file[16], shared[16], swap[16];
+
+	fprintf(out,
+		"         when it was chosen: %s anonymous, %s of files, %s shared, %s swapped "
+		"out\n",
+		units_bytes(anonymous, (double)memory->anonymous, ""),
+		units_bytes(file, (double)memory->file, ""),
+		units_bytes(shared, (double)memory->shared, ""),
+		units_bytes(swap, (double)memory->swap, ""));
+}
+
+static void kill_write(FILE *out, const struct triage_report *report,
+		       const struct triage_kill *kill)
+{
+	const struct triage_entries last = {
+		.items = (struct triage_entry *)&kill->entry, .count = 1, .total = 1};
+	char limit[16], read[16];
+
+	fprintf(out, "killed by the kernel for want of memory: process %d ", (int)kill->where->pid);
+	text_print_inert(out, kill->comm);
+	if (kill->where->container) {
+		fputs(", container ", out);
+		container_print_name(out, kill->where->container);
+	}
+	if (kill->where->cgroup) {
+		fputs(", control group ", out);
+		text_print_inert(out, kill->where->cgroup);
+	}
+	if (kill->where->limit_bytes != UINT64_MAX)
+		fprintf(out, ", limit %s",
+			units_bytes(limit, (double)kill->where->limit_bytes, ""));
+	fprintf(out, "%s\n",
+		kill->by_counter ? " (found by its group's count, after its end)" : "");
+	if (kill->memory.known)
+		kill_memory_write(out, &kill->memory);
+	if (!kill->entry.pid) {
+		fputs("         it was too young to be known\n", out);
+		return;
+	}
+	fprintf(out, "         what was known of it, read %s before:\n",
+		units_time(read, kill->read_s));
+	entries_write(out, report, &last, "PID");
+}
+
 int output_triage_text_write(FILE *out, const struct triage_report *report)
 {
 	heading_write(out, report);
+	for (size_t i = 0; report->kills && i < report->kills->list.count; i++)
+		kill_write(out, report, &report->kills->list.items[i]);
 	entries_write(out, report, &report->processes, "PID");
 	groups_write(out, report);
 	cost_write(out, report);

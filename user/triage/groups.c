@@ -13,6 +13,8 @@
 #include "proc/host_file.h"
 
 #define MOUNTINFO_MAX_BYTES (1u << 20)
+/* Who was alive when its killing was counted is found gone later; who was never met, never. */
+#define UNCLAIMED_POLLS 3
 
 struct mount_line {
 	char root[PATH_MAX], point[PATH_MAX], type[32], super[256];
@@ -126,16 +128,27 @@ static void group_free(struct group *group)
 {
 	cleanup_close(&group->stat_fd);
 	cleanup_close(&group->swap_fd);
+	cleanup_close(&group->oom_fd);
 	container_free(group->container);
 	series_free(&group->series);
 	free(group->path);
 	free(group);
 }
 
+static void forget_ended(struct groups *groups)
+{
+	for (size_t i = 0; i < groups->ended.count; i++)
+		group_free(groups->ended.items[i]);
+	groups->ended.count = 0;
+}
+
 void groups_free(struct groups *groups)
 {
 	for (size_t i = 0; i < groups->list.count; i++)
 		group_free(groups->list.items[i]);
+	forget_ended(groups);
+	vec_free(&groups->ended);
+	vec_free(&groups->killed);
 	vec_free(&groups->list);
 	container_cache_free(groups->containers);
 	memory_mount_free(&groups->mount);
@@ -150,6 +163,44 @@ void groups_cut_path(char *path, const char *id)
 		found[strcspn(found, "/")] = '\0';
 }
 
+static bool stat_number(const char *text, const char *name, uint64_t *number)
+{
+	size_t length = strlen(name);
+
+	while (*text) {
+		if (!strncmp(text, name, length) && text[length] == ' ')
+			return sscanf(text + length, "%" SCNu64, number) == 1;
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return false;
+}
+
+static bool file_text(int fd, char *text, size_t size)
+{
+	ssize_t got = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
+
+	if (got < 0)
+		return false;
+	text[got] = '\0';
+	return true;
+}
+
+uint64_t groups_parse_kills(const char *text)
+{
+	uint64_t kills = 0;
+
+	return stat_number(text, "oom_kill", &kills) ? kills : 0;
+}
+
+static uint64_t read_kills(const struct group *group)
+{
+	char text[1024];
+
+	return file_text(group->oom_fd, text, sizeof(text)) ? groups_parse_kills(text)
+							    : group->oom_kills;
+}
+
 static void open_files(const struct groups *groups, struct group *group)
 {
 	_cleanup_free_ char *directory = malloc(PATH_MAX);
@@ -161,6 +212,13 @@ static void open_files(const struct groups *groups, struct group *group)
 	if (fd < 0)
 		return;
 	group->stat_fd = openat(fd, "memory.stat", O_RDONLY | O_CLOEXEC);
+	/* A container's own, and those of the groups in it; others count for themselves. */
+	group->oom_fd = openat(fd,
+			       !groups->mount.unified ? "memory.oom_control"
+			       : group->container     ? "memory.events"
+						      : "memory.events.local",
+			       O_RDONLY | O_CLOEXEC);
+	group->oom_kills = read_kills(group);
 	if (groups->mount.unified)
 		group->swap_fd = openat(fd, "memory.swap.current", O_RDONLY | O_CLOEXEC);
 }
@@ -172,7 +230,7 @@ static struct group *group_new(struct groups *groups, const char *path,
 
 	if (!group)
 		return NULL;
-	group->stat_fd = group->swap_fd = -1;
+	group->stat_fd = group->swap_fd = group->oom_fd = -1;
 	group->first_seen_s = now_s;
 	group->path = strdup(path);
 	group->container = container_copy(container);
@@ -247,6 +305,61 @@ static void count_members(struct groups *groups, struct population *population, 
 	}
 }
 
+static void end_group(struct groups *groups, struct group *group)
+{
+	struct group **slot = vec_push(&groups->ended);
+
+	if (slot)
+		*slot = group;
+	else
+		group_free(group);
+}
+
+/* Of those that ended, and that nobody has told of, the one that had most memory. */
+static struct member *likely_victim(const struct population *population, const struct group *group)
+{
+	struct member *likely = NULL;
+
+	for (size_t i = 0; i < population->ended.count + population->members.count; i++) {
+		struct member *member =
+			i < population->ended.count
+				? population->ended.items[i]
+				: population->members.items[i - population->ended.count];
+		const double *values = member->reading.quantities.values;
+
+		if (member->group != group || member->oom_told ||
+		    (i >= population->ended.count && member->reading.has_memory))
+			continue;
+		if (!likely ||
+		    values[QUANTITY_HEAP] > likely->reading.quantities.values[QUANTITY_HEAP])
+			likely = member;
+	}
+	return likely;
+}
+
+/* Each that its count rose by is one of those that ended. 0 or -ENOMEM. */
+static int blame(struct groups *groups, const struct population *population, struct group *group)
+{
+	uint64_t count = read_kills(group);
+	struct member *victim;
+
+	while (group->oom_kills < count && (victim = likely_victim(population, group))) {
+		struct group_kill *kill = vec_push(&groups->killed);
+
+		if (!kill)
+			return -ENOMEM;
+		victim->oom_told = true;
+		*kill = (struct group_kill){victim, group};
+		group->oom_kills++;
+		group->unclaimed = 0;
+	}
+	if (group->oom_kills == count || ++group->unclaimed < UNCLAIMED_POLLS)
+		return 0;
+	group->oom_kills = count;
+	group->unclaimed = 0;
+	return 0;
+}
+
 static void drop_empty(struct groups *groups)
 {
 	size_t kept = 0;
@@ -257,22 +370,9 @@ static void drop_empty(struct groups *groups)
 		if (group->processes)
 			groups->list.items[kept++] = group;
 		else
-			group_free(group);
+			end_group(groups, group);
 	}
 	groups->list.count = kept;
-}
-
-static bool stat_number(const char *text, const char *name, uint64_t *number)
-{
-	size_t length = strlen(name);
-
-	while (*text) {
-		if (!strncmp(text, name, length) && text[length] == ' ')
-			return sscanf(text + length, "%" SCNu64, number) == 1;
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-	return false;
 }
 
 double groups_parse_stat(const char *text, bool unified)
@@ -284,16 +384,6 @@ double groups_parse_stat(const char *text, bool unified)
 	if (!unified)
 		stat_number(text, "total_swap", &swap);
 	return (double)anonymous + (double)swap;
-}
-
-static bool file_text(int fd, char *text, size_t size)
-{
-	ssize_t got = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
-
-	if (got < 0)
-		return false;
-	text[got] = '\0';
-	return true;
 }
 
 static void read_charge(const struct groups *groups, struct group *group)
@@ -316,6 +406,10 @@ int groups_poll(struct groups *groups, struct population *population, double now
 {
 	int error = 0;
 
+	forget_ended(groups);
+	groups->killed.count = 0;
+	for (size_t i = 0; i < groups->list.count && !error; i++)
+		error = blame(groups, population, groups->list.items[i]);
 	count_members(groups, population, now_s);
 	drop_empty(groups);
 	for (size_t i = 0; i < groups->list.count && !error; i++) {

@@ -30,19 +30,29 @@ const char *memory_mount_path(const struct cgroup_paths *paths);
  */
 
 struct group {
-	char *path;		     /* cgroup, cut behind the container's own; untrusted; owned */
-	struct container *container; /* owned; NULL: none */
-	int stat_fd, swap_fd;	     /* -1: not open */
-	bool charged;		     /* memory is what the kernel charges, and no sum */
-	size_t processes;	     /* of the latest poll */
+	char *path;		      /* cgroup, cut behind the container's own; untrusted; owned */
+	struct container *container;  /* owned; NULL: none */
+	int stat_fd, swap_fd, oom_fd; /* -1: not open */
+	uint64_t oom_kills;	      /* that the kernel counts, and whose victims are found */
+	unsigned unclaimed;	      /* polls since there are more, whose victims are not */
+	bool charged;		      /* memory is what the kernel charges, and no sum */
+	size_t processes;	      /* of the latest poll */
 	struct quantities quantities;
 	struct series series;
 	double first_seen_s;
 	double born_s; /* of the oldest process in it */
 };
 
+/* Who ended while its group's count of kills rose. */
+struct group_kill {
+	struct member *member;
+	struct group *group; /* it was in; that is in `list` or in `ended` */
+};
+
 struct groups {
-	VEC(struct group *) list; /* owned */
+	VEC(struct group *) list;      /* owned */
+	VEC(struct group *) ended;     /* have no processes since the latest poll; until the next */
+	VEC(struct group_kill) killed; /* of the latest poll; borrowed, until the next */
 	struct container_cache *containers;
 	struct memory_mount mount;
 };
@@ -58,6 +68,9 @@ int groups_poll(struct groups *groups, struct population *population, double now
 /* Cuts a container's cgroup path behind the component with its id: /a/docker-ID.scope/init loses
  * its last part. Exposed for the tests. */
 void groups_cut_path(char *path, const char *id);
+
+/* "oom_kill N" among the lines of memory.events (v2) or memory.oom_control (v1); 0: not there. */
+uint64_t groups_parse_kills(const char *text);
 
 /* Bytes of anonymous memory and swap in the text of memory.stat; NAN: not there. */
 double groups_parse_stat(const char *text, bool unified);

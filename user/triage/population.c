@@ -36,8 +36,31 @@ static void member_free(struct population *population, struct member *member)
 	free(member);
 }
 
+/* Its past is there until the next poll, for who has to say how it ended. */
+static void member_end(struct population *population, struct member *member)
+{
+	struct member **slot = member ? vec_push(&population->ended) : NULL;
+
+	if (!slot) {
+		member_free(population, member);
+		return;
+	}
+	*slot = member;
+	population->descriptors -= member->reading.statm_fd >= 0;
+	process_reading_close(&member->reading);
+}
+
+static void forget_ended(struct population *population)
+{
+	for (size_t i = 0; i < population->ended.count; i++)
+		member_free(population, population->ended.items[i]);
+	population->ended.count = 0;
+}
+
 void population_free(struct population *population)
 {
+	forget_ended(population);
+	vec_free(&population->ended);
 	for (size_t i = 0; i < population->members.count; i++)
 		member_free(population, population->members.items[i]);
 	vec_free(&population->members);
@@ -114,6 +137,7 @@ static int member_poll(struct population *population, struct member *member, dou
 		series_free(&member->series);
 		member->born_s = now_s;
 	}
+	member->read_s = now_s;
 	return series_add(&member->series, now_s, &reading->quantities);
 }
 
@@ -123,7 +147,7 @@ static struct member *member_renew(struct population *population, struct member 
 {
 	if (member && member_poll(population, member, now_s, effort) != -ESRCH)
 		return member;
-	member_free(population, member);
+	member_end(population, member);
 	member = member_new(pid, now_s);
 	if (!member)
 		return NULL;
@@ -173,7 +197,7 @@ static int merge(struct population *population, const struct pid_list *pids, dou
 		struct member *member = NULL, **slot;
 
 		while (next < old.count && old.items[next]->reading.pid < pid)
-			member_free(population, old.items[next++]);
+			member_end(population, old.items[next++]);
 		if (next < old.count && old.items[next]->reading.pid == pid)
 			member = old.items[next++];
 		if (!member && !admits(&admission)) {
@@ -191,7 +215,7 @@ static int merge(struct population *population, const struct pid_list *pids, dou
 		error = slot ? error : -ENOMEM;
 	}
 	while (next < old.count)
-		member_free(population, old.items[next++]);
+		member_end(population, old.items[next++]);
 	vec_free(&old);
 	population->members = merged;
 	return error;
@@ -205,6 +229,7 @@ int population_poll(struct population *population, double now_s,
 
 	if (error)
 		return error;
+	forget_ended(population);
 	population->hidden = pid_list_is_partial(&pids);
 	return merge(population, &pids, now_s, effort);
 }
@@ -217,6 +242,15 @@ struct member *population_find(const struct population *population, pid_t pid)
 	if (at == population->members.count || population->members.items[at]->reading.pid != pid)
 		return NULL;
 	return population->members.items[at];
+}
+
+struct member *population_find_ended(const struct population *population, pid_t pid)
+{
+	for (size_t i = 0; i < population->ended.count; i++) {
+		if (population->ended.items[i]->reading.pid == pid)
+			return population->ended.items[i];
+	}
+	return NULL;
 }
 
 struct member *population_find_same(const struct population *population, pid_t pid,

@@ -28,6 +28,8 @@ struct member {
 	double first_seen_s;
 	double born_s;	    /* when its program began, as far as known: first_seen_s or before */
 	double escalated_s; /* negative: never */
+	double read_s;	    /* its latest reading */
+	bool oom_told;	    /* that the kernel kills it for want of memory: said */
 	const struct triage_sites *sites;     /* what that found; borrowed from the escalation */
 	const struct triage_samples *sampled; /* borrowed from the sampling */
 	struct managed_growth managed;
@@ -35,6 +37,7 @@ struct member {
 
 struct population {
 	VEC(struct member *) members; /* by ascending PID; owned */
+	VEC(struct member *) ended;   /* found gone at the latest poll; until the next one; owned */
 	size_t descriptors, max_descriptors;
 	bool hidden;	/* /proc hides processes of others (hidepid) */
 	size_t waiting; /* processes that are known to be there, and were not looked at yet */
@@ -53,6 +56,8 @@ int population_poll(struct population *population, double now_s,
 
 /* NULL: there is none. */
 struct member *population_find(const struct population *population, pid_t pid);
+/* Among those that the latest poll found gone, or NULL. */
+struct member *population_find_ended(const struct population *population, pid_t pid);
 /* The same process, whoever has its PID now; NULL: it has ended. */
 struct member *population_find_same(const struct population *population, pid_t pid,
 				    uint64_t start_ticks);

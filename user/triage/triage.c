@@ -28,10 +28,9 @@ static void fill_spark(struct triage_entry *entry, const struct series *series)
 	entry->spark_count = buckets;
 }
 
-static void entry_of_member(struct triage_entry *entry, const struct member *member, double now_s)
+void triage_entry_of(struct triage_entry *entry, const struct member *member,
+		     const struct group *group, double now_s)
 {
-	const struct group *group = member->group;
-
 	*entry = (struct triage_entry){
 		.pid = member->reading.pid,
 		.comm = member->reading.comm,
@@ -127,7 +126,8 @@ static int rank_processes(struct triage_entries *entries, const struct populatio
 		const struct member *member = population->members.items[i];
 
 		if (member->reading.has_memory)
-			entry_of_member(&entries->items[entries->count++], member, now_s);
+			triage_entry_of(&entries->items[entries->count++], member, member->group,
+					now_s);
 	}
 	rank(entries, top);
 	return 0;

@@ -51,6 +51,10 @@ double triage_credit_s(const struct triage *triage);
 /* 0 or -errno after an error message. Says when something is shed, or taken up again. */
 int triage_poll(struct triage *triage);
 
+/* What is known of one process, in a group or NULL; the entry borrows from both. */
+void triage_entry_of(struct triage_entry *entry, const struct member *member,
+		     const struct group *group, double now_s);
+
 /*
  * Judges and ranks; at most `top` processes and as many groups (0: all). 0 or -ENOMEM. The report
  * borrows from the triage, until the next poll.

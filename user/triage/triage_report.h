@@ -90,6 +90,26 @@ struct triage_entry {
 	const struct triage_cause *cause; /* NULL: not looked at, or nothing to explain yet */
 };
 
+/* What the kernel counted of a process's memory when it chose it, in bytes. */
+struct triage_kill_memory {
+	bool known;
+	uint64_t anonymous, file, shared, swap;
+};
+
+/* A process that the kernel kills for want of memory. */
+struct triage_kill {
+	const struct oom_kill *where; /* PID, control group, limit, container; borrowed */
+	char comm[16];		      /* untrusted */
+	bool by_counter; /* noticed at a poll, by its end and its control group's count */
+	struct triage_kill_memory memory;
+	double read_s;		   /* before the report: its latest reading; entry.pid 0: never */
+	struct triage_entry entry; /* what was known of it then */
+};
+
+struct triage_kills {
+	VEC(struct triage_kill) list;
+};
+
 struct triage_entries {
 	struct triage_entry *items;  /* most urgent first; owned */
 	size_t count;		     /* after the cut by --top */
@@ -102,7 +122,9 @@ struct triage_report {
 	struct timespec time; /* CLOCK_REALTIME */
 	double running_s, poll_interval_s;
 	struct triage_entries processes, groups;
-	bool hidden;	/* hidepid */
+	const struct triage_kills *kills; /* that this report is made for; NULL: none; borrowed */
+	const struct oom_kills *oom;	  /* the totals; NULL: it is not looked for; borrowed */
+	bool hidden;			  /* hidepid */
 	size_t waiting; /* processes that were not looked at yet, to keep the budget */
 	bool colour;
 	/* What it costs, as shares of one core. */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whom the kernel kills for want of memory, on the whole machine, as it chooses them: a BPF program
+ * at oom:mark_victim. Costs nothing until it happens.
+ */
+#ifndef LEAKMON_PROBE_VICTIMS_H
+#define LEAKMON_PROBE_VICTIMS_H
+
+#include <stdint.h>
+
+#include "leakmon_victim.h"
+
+struct victims;
+
+/* Of each one, as it is told: see leakmon_victim.h. Its memory is being taken from it. */
+typedef void (*victim_handler)(const struct lm_victim *victim, void *context);
+
+/*
+ * 0; -errno without a message, since there is another way to notice (-EPERM: privileges; -ENOMEM:
+ * also where leakmon's own control group has no room to load it). `context` is borrowed.
+ */
+int victims_open(struct victims **victims, victim_handler handler, void *context);
+void victims_close(struct victims *victims); /* NULL is allowed */
+
+/* Readable when there is something to consume. */
+int victims_fd(const struct victims *victims);
+void victims_consume(struct victims *victims);
+/* How many could not be told since it was opened: they came too fast. */
+uint64_t victims_lost(const struct victims *victims);
+
+#endif
