@@ -94,6 +94,31 @@ void tell(void) { NOTE("alloc", "8@%rdi -4@16(%rsp) 8@$524288"); NOTE("free", "8
 END
 }
 
+# A core of two threads and two files, with all kinds of notes.
+make_core_seeds() {
+	python3 - "$1/small" <<'END'
+import struct, sys
+def note(kind, data):
+    return struct.pack('<III', 5, len(data), kind) + b'CORE\0\0\0\0' + data + bytes(-len(data) % 4)
+paths = b'/bin/a\0/lib/b (deleted)\0'
+files = struct.pack('<QQ', 2, 4096) + struct.pack('<QQQ', 0x400000, 0x401000, 0) + \
+    struct.pack('<QQQ', 0x402000, 0x403000, 2) + paths
+notes = note(3, struct.pack('<24xi12x16s80x', 77, b'name')) + \
+    note(1, struct.pack('<32xi300x', 77)) + note(2, bytes(512)) + note(1, struct.pack('<32xi300x', 78)) + \
+    note(6, struct.pack('<QQQQ', 9, 0x400010, 31, 0x500010)) + note(0x46494c45, files)
+loads = [(0x400000, 4096, 5), (0x402000, 0, 4), (0x500000, 4096, 6)]
+offset = 64 + 56 * (len(loads) + 1)
+out = struct.pack('<4sBBB9xHHIQQQIHHHHHH', b'\x7fELF', 2, 1, 1, 4, 62, 1, 0, 64, 0, 0, 64, 56,
+                  len(loads) + 1, 0, 0, 0)
+out += struct.pack('<IIQQQQQQ', 4, 0, offset, 0, 0, len(notes), 0, 4)
+at = offset + len(notes)
+for address, size, flags in loads:
+    out += struct.pack('<IIQQQQQQ', 1, flags, at, address, 0, size, 4096, 1)
+    at += size
+open(sys.argv[1], 'wb').write(out + notes + b'\x7fELF' + bytes(8188))
+END
+}
+
 # Shared objects of a few kilobytes: our own in several dresses, and the system's smallest.
 make_elf_seeds() {
 	write_source >"$seeds/source.c"
@@ -210,6 +235,7 @@ make_seeds() {
 			'7f02-7f03 rw-s 00001000 00:05 9 /memfd:x\012y (deleted)' >"$2/odd"
 		;;
 	fuzz_perf_map) make_perf_map_seeds "$2" ;;
+	fuzz_core) make_core_seeds "$2" ;;
 	fuzz_container_files) make_container_seeds "$2" ;;
 	fuzz_cgroup) make_cgroup_seeds "$2" ;;
 	fuzz_process_text) make_process_seeds "$2" ;;

@@ -131,7 +131,7 @@ static int setup(void **state)
 		.state_at = offsetof(struct fake_thread, state),
 	};
 	scene->peek = calloc(1, sizeof(*scene->peek));
-	scene->peek->task = getpid();
+	scene->peek->source = live_memory(getpid());
 	scene->peek->pagemap = -1;
 	peek_forget(scene->peek);
 	add_stopped(scene, start_of(scene, RUNNING) + 2 * MEMORY_PAGE,

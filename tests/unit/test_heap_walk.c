@@ -33,7 +33,7 @@ static int setup(void **state)
 		mmap(NULL, HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	fixture->start = fixture->at = (uintptr_t)fixture->heap;
 	fixture->previous_in_use = true;
-	fixture->peek = (struct peek){.task = getpid(), .pagemap = -1};
+	fixture->peek = (struct peek){.source = live_memory(getpid()), .pagemap = -1};
 	peek_forget(&fixture->peek);
 	*state = fixture;
 	return fixture->heap == MAP_FAILED;

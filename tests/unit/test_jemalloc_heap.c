@@ -141,7 +141,7 @@ static int setup(void **state)
 	fixture->root = start + 0x1238;
 	fixture->arenas = start + 3 * MIB;
 	at(fixture->root)[fixture->extents / GIB] = fixture->leaf;
-	fixture->peek = (struct peek){.task = getpid(), .pagemap = -1};
+	fixture->peek = (struct peek){.source = live_memory(getpid()), .pagemap = -1};
 	peek_forget(&fixture->peek);
 	*state = fixture;
 	return fixture->mapped == MAP_FAILED ||

@@ -55,7 +55,7 @@ static int setup(void **state)
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	start = ((uintptr_t)fixture->mapped + MALLOC_HEAP_BYTES - 1) & ~(MALLOC_HEAP_BYTES - 1);
 	fixture->heaps = (uint64_t *)(uintptr_t)start;
-	fixture->peek = (struct peek){.task = getpid(), .pagemap = -1};
+	fixture->peek = (struct peek){.source = live_memory(getpid()), .pagemap = -1};
 	peek_forget(&fixture->peek);
 	*state = fixture;
 	return fixture->mapped == MAP_FAILED ||

@@ -32,7 +32,7 @@ static size_t area_count;
 
 static int read_areas(int pid, enum maps_filter filter, struct maps *maps)
 {
-	struct maps read = {.task = pid};
+	struct maps read = {.source = live_memory(pid)};
 
 	(void)filter;
 	if (!areas)

@@ -129,7 +129,7 @@ static void our_own_code_and_stack_are_in_our_maps(void **state)
 	(void)state;
 	assert_int_equal(maps_read(getpid(), MAPS_ALL, &all), 0);
 	assert_int_equal(maps_read(getpid(), MAPS_EXECUTABLE, &executable), 0);
-	assert_int_equal(all.task, getpid());
+	assert_int_equal(all.source.task, getpid());
 	assert_int_equal(stat("/proc/self/exe", &status), 0);
 	assert_int_equal(find(&all, find)->inode, status.st_ino);
 	assert_true(find(&all, find)->executable);
@@ -157,7 +157,7 @@ static void a_path_with_a_newline_is_one_mapping(void **state)
 
 static void no_process_and_no_user_memory_are_esrch(void **state)
 {
-	struct maps maps = {.task = 77};
+	struct maps maps = {.source = live_memory(77)};
 	pid_t child = fork();
 	siginfo_t info;
 
@@ -169,7 +169,7 @@ static void no_process_and_no_user_memory_are_esrch(void **state)
 	waitpid(child, NULL, 0);
 	assert_int_equal(maps_read(child, MAPS_ALL, &maps), -ESRCH);
 	assert_int_equal(maps_read(0x7fffffff, MAPS_ALL, &maps), -ESRCH);
-	assert_int_equal(maps.task, 77);
+	assert_int_equal(maps.source.task, 77);
 	assert_int_equal(maps.list.count, 0);
 }
 
@@ -196,12 +196,12 @@ static void a_process_whose_main_thread_ended_is_read_through_another(void **sta
 	(void)state;
 	if (child == 0)
 		run_without_main_thread();
-	for (int i = 0; i < 5000 && (maps.task == 0 || maps.task == child); i++) {
+	for (int i = 0; i < 5000 && (maps.source.task == 0 || maps.source.task == child); i++) {
 		maps_free(&maps);
 		assert_int_equal(maps_read(child, MAPS_EXECUTABLE, &maps), 0);
 		usleep(1000);
 	}
-	assert_true(maps.task > 0 && maps.task != child);
+	assert_true(maps.source.task > 0 && maps.source.task != child);
 	assert_non_null(find(&maps, find));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

@@ -109,6 +109,13 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		 "--format html cannot show runs of `leakmon retain`: choose text or json"},
 		{"leakmon retain", "no target: name a process, as in `leakmon retain -p PID`"},
 		{"leakmon retain --census -- ls", "--census and --command contradict each other"},
+		{"leakmon retain --core c -p 1", "--core and --pid contradict each other: a core "
+						 "file is what is left of one process"},
+		{"leakmon retain --core c 60", "--core and INTERVAL contradict each other"},
+		{"leakmon memory --core c --no-stop",
+		 "--no-stop is not supported by `leakmon memory`"},
+		{"leakmon retain -p 1 --exe f",
+		 "--exe is about a core file: give --core FILE, too"},
 		{"leakmon retain -p 1 --format prom",
 		 "--format `prom`: expected text, json, folded, pprof or html"},
 		{"leakmon retain -p 1 --addr x", "--addr `x`: expected an address, e.g. 0x55d0"},

@@ -41,7 +41,7 @@ static int setup(void **state)
 	fixture->memory = mmap(NULL, PAGES * MEMORY_PAGE, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	fixture->start = (uintptr_t)fixture->memory;
-	fixture->pagemap = pagemap_open(getpid());
+	fixture->pagemap = pagemap_open(live_memory(getpid()));
 	add_range(&fixture->table, fixture->start, PAGES);
 	*state = fixture;
 	return fixture->pagemap < 0 || pages_prepare(&fixture->table) ||
@@ -63,7 +63,7 @@ static int teardown(void **state)
 
 static struct page_scan scan_of(const struct fixture *fixture)
 {
-	return (struct page_scan){.task = getpid(),
+	return (struct page_scan){.source = live_memory(getpid()),
 				  .pagemap = fixture->pagemap,
 				  .filter = &fixture->filter,
 				  .deadline_ns = monotonic_ns() + 60000000000ull,

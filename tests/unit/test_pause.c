@@ -393,7 +393,8 @@ static void every_loop_of_a_pause_ends_with_it(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(loops); i++) {
 		struct deadline deadline = {.at_ns = 1};
-		struct peek peek = {.task = getpid(), .pagemap = -1, .deadline = &deadline};
+		struct peek peek = {
+			.source = live_memory(getpid()), .pagemap = -1, .deadline = &deadline};
 
 		peek_forget(&peek);
 		assert_int_equal(loops[i](&peek), -ETIMEDOUT);

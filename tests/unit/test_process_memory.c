@@ -21,7 +21,8 @@ struct scene {
 
 static struct scene make_scene(void)
 {
-	struct scene scene = {.peek = {.task = getpid(), .pagemap = pagemap_open(getpid())}};
+	struct scene scene = {.peek = {.source = live_memory(getpid()),
+				       .pagemap = pagemap_open(live_memory(getpid()))}};
 
 	scene.words = mmap(NULL, 2 * MEMORY_PAGE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -87,7 +87,7 @@ static void a_mapped_file_is_opened(void **state)
 	_cleanup_(maps_free) struct maps maps = {0};
 	const struct mapping *mapping = find(*state, &maps);
 
-	assert_int_equal(first_byte(target_file_open_mapping(getpid(), mapping)), 'A');
+	assert_int_equal(first_byte(target_file_open_mapping(live_memory(getpid()), mapping)), 'A');
 }
 
 static void a_deleted_or_replaced_file_is_opened_through_map_files(void **state)
@@ -102,7 +102,7 @@ static void a_deleted_or_replaced_file_is_opened_through_map_files(void **state)
 	unlink(scene->path);
 	close(write_page(scene->path, 'B', &other));
 	mapping = find(scene, &maps);
-	assert_int_equal(first_byte(target_file_open_mapping(getpid(), mapping)), 'A');
+	assert_int_equal(first_byte(target_file_open_mapping(live_memory(getpid()), mapping)), 'A');
 }
 
 /* With a range that is not mapped, only the path remains. */
@@ -115,17 +115,17 @@ static void the_path_serves_only_if_it_leads_to_the_same_inode(void **state)
 
 	mapping->start = 0x1000;
 	mapping->end = 0x2000;
-	assert_int_equal(first_byte(target_file_open_mapping(getpid(), mapping)), 'A');
+	assert_int_equal(first_byte(target_file_open_mapping(live_memory(getpid()), mapping)), 'A');
 	mapping->inode++;
-	assert_int_equal(target_file_open_mapping(getpid(), mapping), -ESTALE);
+	assert_int_equal(target_file_open_mapping(live_memory(getpid()), mapping), -ESTALE);
 	mapping->inode = 0;
-	assert_int_equal(target_file_open_mapping(getpid(), mapping), -ENOENT);
+	assert_int_equal(target_file_open_mapping(live_memory(getpid()), mapping), -ENOENT);
 	mapping->inode = scene->inode;
 	unlink(scene->path);
-	assert_int_equal(target_file_open_mapping(getpid(), mapping), -ENOENT);
+	assert_int_equal(target_file_open_mapping(live_memory(getpid()), mapping), -ENOENT);
 	close(write_page(scene->path, 'B', &other));
 	mapping->inode = other + 1;
-	assert_int_equal(target_file_open_mapping(getpid(), mapping), -ESTALE);
+	assert_int_equal(target_file_open_mapping(live_memory(getpid()), mapping), -ESTALE);
 }
 
 static void a_link_at_the_mapped_path_is_not_followed(void **state)
@@ -140,7 +140,7 @@ static void a_link_at_the_mapped_path_is_not_followed(void **state)
 	assert_int_equal(symlink(moved, scene->path), 0);
 	mapping->start = 0x1000;
 	mapping->end = 0x2000;
-	assert_int_equal(target_file_open_mapping(getpid(), mapping), -ESTALE);
+	assert_int_equal(target_file_open_mapping(live_memory(getpid()), mapping), -ESTALE);
 	unlink(moved);
 }
 

@@ -144,7 +144,7 @@ static int setup(void **state)
 	mprotect(pages + 4096, size, PROT_READ | PROT_WRITE);
 	scene->memory = (struct memory *)(pages + 4096);
 	scene->peek = calloc(1, sizeof(*scene->peek));
-	scene->peek->task = getpid();
+	scene->peek->source = live_memory(getpid());
 	scene->peek->pagemap = -1;
 	peek_forget(scene->peek);
 	make_threads(scene);

@@ -434,6 +434,47 @@ static const struct option_row pause_rows[] = {
 const struct option_group pause_group = {"Stopping the process", pause_rows,
 					 ARRAY_SIZE(pause_rows)};
 
+/* -------- core files */
+
+#define FIELD(name) .offset = offsetof(struct core_options, name)
+static const struct option_row core_rows[] = {
+	{"core", 0, "FILE", "look at a core file, in place of a process that runs", value_set_text,
+	 FILE_EXPECTED, FIELD(path)},
+	{"exe", 0, "FILE", "file of its program (where the core says it was)", value_set_text,
+	 FILE_EXPECTED, FIELD(exe)},
+	{"sysroot", 0, "DIR", "directory below which its libraries are where they were (/)",
+	 value_set_text, "a directory", FIELD(sysroot)},
+};
+#undef FIELD
+const struct option_group core_group = {"Core files", core_rows, ARRAY_SIZE(core_rows)};
+
+int core_check(const struct core_options *core, const struct schedule *schedule,
+	       const struct given *given)
+{
+	const struct option_group *const running[] = {&target_group, &launch_group, &pause_group};
+
+	for (size_t i = 0; core->path && i < ARRAY_SIZE(running); i++) {
+		const char *other = option_given_of(given, running[i]);
+
+		if (!other)
+			continue;
+		log_error("--core and --%s contradict each other: a core file is what is left of "
+			  "one process",
+			  other);
+		return -EINVAL;
+	}
+	if (core->path && schedule->repeat) {
+		log_error("--core and INTERVAL contradict each other: a core file does not "
+			  "change");
+		return -EINVAL;
+	}
+	if (core->path || (!core->exe && !core->sysroot))
+		return 0;
+	log_error("--%s is about a core file: give --core FILE, too",
+		  core->exe ? "exe" : "sysroot");
+	return -EINVAL;
+}
+
 /* -------- together */
 
 #define RUNNING_OR_NEW "name running processes or start one, not both"

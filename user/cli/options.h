@@ -16,6 +16,7 @@
 #include "leakmon_abi.h"
 #include "output/output.h"
 #include "parse/plan.h"
+#include "proc/core.h"
 #include "proc/selector.h"
 
 /* -------- processes */
@@ -211,6 +212,11 @@ struct pause_options {
 	uint64_t max_pause_ns; /* 0: by the size of the process */
 };
 extern const struct option_group pause_group;
+
+extern const struct option_group core_group; /* of a struct core_options */
+/* 0, or -EINVAL after a message: what is given besides contradicts a core file, or needs one. */
+int core_check(const struct core_options *core, const struct schedule *schedule,
+	       const struct given *given);
 
 #define FILE_EXPECTED "a file name that is not empty"
 #define TEXT_EXPECTED "a text that is not empty"

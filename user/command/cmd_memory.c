@@ -11,6 +11,9 @@
 #include "cli/values.h"
 #include "command/command.h"
 #include "memory/memory_parts.h"
+#include "parse/questions.h"
+#include "proc/core.h"
+#include "sandbox/worker.h"
 #include "monitor/emit.h"
 #include "monitor/watch_loop.h"
 #include "proc/selector.h"
@@ -21,6 +24,7 @@ struct memory_run {
 	FILE *out;
 	uint64_t reports;
 	struct memory_report first; /* of each process, the first reading; by PID */
+	struct core *core;	    /* NULL: processes that run */
 };
 
 static void explain(pid_t pid, int error)
@@ -177,6 +181,20 @@ static int keep_first(struct memory_run *run, struct memory_report *report)
 	return error;
 }
 
+static int read_core(struct memory_run *run, struct memory_report *report)
+{
+	struct memory_process *process = vec_push(&report->processes);
+	int error = process ? memory_core_read(run->core, process) : -ENOMEM;
+
+	if (!error) {
+		report->time = process->time;
+		return 0;
+	}
+	report->processes.count = 0;
+	log_error("%s: %s", run->options->core.path, strerror(-error));
+	return error;
+}
+
 /* All processes of now, with what is concluded of them. 0, or -errno after an error message. */
 static int read_all(struct memory_run *run, struct memory_report *report)
 {
@@ -206,10 +224,10 @@ static int run_report(void *context, enum report_cause cause)
 	_cleanup_(memory_report_free) struct memory_report report = {
 		.sequence = ++run->reports,
 		.top = output->report.top,
-		.everywhere = targets_none(&run->options->targets),
+		.everywhere = !run->core && targets_none(&run->options->targets),
 		.colour = emit_wants_colour(output),
 	};
-	int error = read_all(run, &report);
+	int error = run->core ? read_core(run, &report) : read_all(run, &report);
 
 	(void)cause;
 	if (!error)
@@ -246,6 +264,21 @@ static int run_repeatedly(struct memory_run *run)
 	return error;
 }
 
+/* 0, or -errno after an error message. */
+static int open_core(struct memory_run *run)
+{
+	struct worker *worker = run->options->core.path ? worker_new(&parse_kinds, NULL) : NULL;
+	int error = worker ? core_open(&run->options->core, worker, &run->core) : 0;
+
+	if (!error && run->core)
+		core_warn(run->core);
+	worker_free(worker);
+	if (error || run->core || !run->options->core.path)
+		return error;
+	log_error("out of memory");
+	return -ENOMEM;
+}
+
 static int run(const void *options)
 {
 	const struct memory_options *memory = options;
@@ -255,13 +288,15 @@ static int run(const void *options)
 	signal(SIGPIPE, SIG_IGN);
 	if (error)
 		return EXIT_ERROR;
-	if (memory->schedule.repeat) {
+	error = open_core(&run);
+	if (!error && memory->schedule.repeat) {
 		error = run_repeatedly(&run);
-	} else {
+	} else if (!error) {
 		emit_guard(&memory->output, run.out);
 		error = run_report(&run, REPORT_LAST);
 	}
 	memory_report_free(&run.first);
+	core_free(run.core);
 	return emit_close(run.out) || error ? EXIT_ERROR : EXIT_OK;
 }
 
@@ -269,8 +304,9 @@ static int check(void *options, const struct given *given)
 {
 	struct memory_options *memory = options;
 
-	(void)given;
-	return output_check(&memory->output);
+	int error = core_check(&memory->core, &memory->schedule, given);
+
+	return error ? error : output_check(&memory->output);
 }
 
 static void memory_options_free(void *options)
@@ -292,7 +328,8 @@ static const struct memory_options defaults = {.schedule = SCHEDULE_DEFAULTS,
 const struct command command_memory = {
 	.name = "memory",
 	.summary = "show where a process's memory is: live, or kept by malloc",
-	.usage = "  leakmon memory [TARGET] [OPTION...] [INTERVAL [COUNT]]\n",
+	.usage = "  leakmon memory [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
+		 "  leakmon memory --core FILE [OPTION...]\n",
 	.about = "Shows where the memory of processes is: live blocks, what malloc keeps and\n"
 		 "what malloc_trim would give back, stacks, files, shared memory. The parts add\n"
 		 "up to what the kernel counts. Without probes and without a stop. With an\n"
@@ -302,10 +339,12 @@ const struct command command_memory = {
 		    "  leakmon memory -p 1234                is it live, or free inside malloc?\n"
 		    "  leakmon memory -p 1234 60             every minute, with what has grown and "
 		    "why\n"
+		    "  leakmon memory --core core.1234       of a process that has crashed\n"
 		    "  leakmon memory -n redis-server --format json\n",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
 	.uses = {{&target_group, PART(targets)},
+		 {&core_group, PART(core)},
 		 {&format_group, PART(output)},
 		 {&output_group, PART(output)},
 		 {&top_group, PART(output)},

@@ -45,6 +45,7 @@ struct retain_run {
 	struct worker *worker;
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
+	struct core *core;		   /* NULL: processes that run */
 	VEC(struct retain_result) earlier; /* the latest result of each process */
 	VEC(struct witness) witnesses;
 	uint64_t runs;
@@ -96,6 +97,7 @@ static void retain_run_close(struct retain_run *run)
 	vec_free(&run->earlier);
 	symbolizer_free(run->symbolizer);
 	process_table_free(run->processes);
+	core_free(run->core);
 	worker_free(run->worker);
 	if (run->out)
 		emit_close(run->out);
@@ -123,7 +125,8 @@ static void explain(pid_t pid, int error)
 
 static struct heap_image_options heap_image_options_of(const struct retain_run *run)
 {
-	return (struct heap_image_options){.no_stop = run->options->pause.no_stop,
+	return (struct heap_image_options){.core = run->core,
+					   .no_stop = run->options->pause.no_stop,
 					   .max_pause_ns = run->options->pause.max_pause_ns};
 }
 
@@ -424,6 +427,21 @@ static int run_once(struct retain_run *run)
 	return error ? error : failed ? failed : done ? 0 : -ESRCH;
 }
 
+static int look_at_core(struct retain_run *run)
+{
+	struct retain *retain;
+	int error = core_open(&run->options->core, run->worker, &run->core);
+
+	if (error)
+		return error;
+	core_warn(run->core);
+	log_info("a core file has nothing of what the kernel holds for a process (epoll, timers): "
+		 "blocks that only those lead to seem unreachable");
+	run->processes->core = run->core;
+	retain = retain_run_begin(run, core_layout(run->core)->pid);
+	return retain ? retain_run_finish(run, retain, &(struct retain_tracked){0}) : -ENOMEM;
+}
+
 /* Nothing here needs to be undone: a signal ends the process at any time but while another one
  * stands stopped (heap/heap_image_stop.c). */
 static int run_all(struct retain_run *run)
@@ -447,7 +465,7 @@ static int retain_run_census(const struct retain_options *options)
 
 	signal(SIGPIPE, SIG_IGN);
 	if (!error)
-		error = run_all(&run);
+		error = options->core.path ? look_at_core(&run) : run_all(&run);
 	retain_run_close(&run);
 	return error ? EXIT_ERROR : EXIT_OK;
 }
@@ -685,14 +703,17 @@ static int run(const void *options)
 {
 	const struct retain_options *retain = options;
 
-	return retain->census ? retain_run_census(retain) : retain_run_tracked(retain);
+	return retain->census || retain->core.path ? retain_run_census(retain)
+						   : retain_run_tracked(retain);
 }
 
 static int check(void *options, const struct given *given)
 {
 	struct retain_options *retain = options;
 
-	if (targets_require(&retain->session.targets, "leakmon retain -p PID"))
+	if (core_check(&retain->core, &retain->session.schedule, given) ||
+	    (!retain->core.path &&
+	     targets_require(&retain->session.targets, "leakmon retain -p PID")))
 		return -EINVAL;
 	if (retain->census && retain->session.targets.command) {
 		log_error("--census and --command contradict each other: what leakmon starts it "
@@ -741,6 +762,7 @@ const struct command command_retain = {
 	.name = "retain",
 	.summary = "show what holds a process's memory, or that nothing does",
 	.usage = "  leakmon retain TARGET [OPTION...] [INTERVAL [COUNT]]\n"
+		 "  leakmon retain --core FILE [OPTION...]\n"
 		 "  leakmon retain [OPTION...] INTERVAL -- CMD ARGS...\n",
 	.about = "Shows what holds a process's memory, or that nothing does: what is\n"
 		 "unreachable, what each variable, stack and thread retains, by class, and the\n"
@@ -751,6 +773,7 @@ const struct command command_retain = {
 		"  leakmon retain -p 1234 60 2           twice, with what changed meanwhile\n"
 		"  leakmon retain -p 1234 --class Cache  how such objects are held\n"
 		"  leakmon retain -p 1234 --no-stop      without stopping it\n"
+		"  leakmon retain --core core.1234       of a process that has crashed\n"
 		"  leakmon retain 60 -- ./server         from its first allocation on, after a\n"
 		"                                        minute; for any allocator\n",
 	.options_size = sizeof(defaults),
@@ -758,6 +781,7 @@ const struct command command_retain = {
 	.uses = {{&target_group, PART(targets)},
 		 {&launch_group, PART(targets)},
 		 {&pause_group, offsetof(struct retain_options, pause)},
+		 {&core_group, offsetof(struct retain_options, core)},
 		 {&census_group, 0},
 		 {&room_group, PART(tracking)},
 		 {&allocator_group, PART(probes)},

@@ -70,6 +70,7 @@ struct merge_options {
 struct retain_options {
 	struct session_options session;
 	struct pause_options pause;
+	struct core_options core; /* path NULL: processes */
 	bool census;
 	const char *recording; /* to make or to add to, or NULL */
 	const char *label;
@@ -110,6 +111,7 @@ struct kernel_options {
 
 struct memory_options {
 	struct target_options targets; /* none: every process */
+	struct core_options core;      /* path NULL: processes */
 	struct schedule schedule;
 	struct output_options output;
 };

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "parse/questions.h"
+#include "proc/core.h"
 #include "proc/target_file.h"
 #include "symbol/debuginfod.h"
 #include "symbol/module.h"
@@ -29,8 +30,8 @@ bool module_bias(const struct elf_file *file, const struct mapping *mapping, uin
 	return false;
 }
 
-static void add_debug_objects(struct worker *worker, int task, const struct mapping *mapping,
-			      int fd, struct image *image)
+static void add_debug_objects(struct worker *worker, struct memory_source source,
+			      const struct mapping *mapping, int fd, struct image *image)
 {
 	_cleanup_(image_free) struct image debug = {.file.fd = -1};
 	struct debug_description description;
@@ -38,7 +39,7 @@ static void add_debug_objects(struct worker *worker, int task, const struct mapp
 					.build_id = image->file.build_id,
 					.link = description.link,
 					.path = mapping->path,
-					.task = task};
+					.task = source.task};
 	_cleanup_close_ int debug_fd = -1;
 
 	if (parse_description(worker, fd, &description))
@@ -73,8 +74,9 @@ void data_modules_register(struct dso_cache *dsos)
 }
 
 /* What a file says of its data, read once; NULL: nothing. */
-static const struct image *read_image(struct dso *dso, struct worker *worker, int task,
-				      const struct mapping *mapping, int fd)
+static const struct image *read_image(struct dso *dso, struct worker *worker,
+				      struct memory_source source, const struct mapping *mapping,
+				      int fd)
 {
 	struct image *image = dso_facet(dso, DSO_DATA);
 
@@ -89,7 +91,7 @@ static const struct image *read_image(struct dso *dso, struct worker *worker, in
 		return NULL;
 	}
 	if (!image->has_symtab)
-		add_debug_objects(worker, task, mapping, fd, image);
+		add_debug_objects(worker, source, mapping, fd, image);
 	dso->facets[DSO_DATA].value = image;
 	return image;
 }
@@ -116,16 +118,16 @@ static int add_held_module(const struct mapping *mapping, struct dso *dso,
 	return 0;
 }
 
-static int add_module(int task, struct worker *worker, const struct mapping *mapping,
-		      struct data_modules *modules)
+static int add_module(struct memory_source source, struct worker *worker,
+		      const struct mapping *mapping, struct data_modules *modules)
 {
-	_cleanup_close_ int fd = target_file_open_mapping(task, mapping);
+	_cleanup_close_ int fd = target_file_open_mapping(source, mapping);
 	struct dso *dso =
 		fd < 0 ? NULL : dso_add(modules->dsos, fcntl(fd, F_DUPFD_CLOEXEC, 0), DSO_DATA);
 
 	if (!dso)
 		return 0;
-	return add_held_module(mapping, dso, read_image(dso, worker, task, mapping, fd), modules);
+	return add_held_module(mapping, dso, read_image(dso, worker, source, mapping, fd), modules);
 }
 
 /* Whether a file's mappings, which stand together, include code: data files are no modules. */
@@ -168,7 +170,7 @@ static int read_modules(const struct maps *maps, bool to_library, struct worker 
 			continue;
 		last = mapping;
 		if (has_code(maps, i))
-			error = add_module(maps->task, worker, mapping, modules);
+			error = add_module(maps->source, worker, mapping, modules);
 		if (to_library && has_library(modules))
 			break;
 	}
@@ -182,12 +184,12 @@ int data_modules_read(const struct heap_image *heap_image, struct worker *worker
 	return read_modules(&heap_image->maps, false, worker, modules);
 }
 
-int data_modules_library(pid_t pid, struct worker *worker, struct dso_cache *dsos,
-			 struct c_library *library)
+int data_modules_library(pid_t pid, const struct core *core, struct worker *worker,
+			 struct dso_cache *dsos, struct c_library *library)
 {
 	struct data_modules modules = {.dsos = dsos};
 	struct maps maps = {0};
-	int error = maps_read(pid, MAPS_ALL, &maps);
+	int error = core ? core_maps(core, MAPS_ALL, &maps) : maps_read(pid, MAPS_ALL, &maps);
 
 	if (error)
 		return error;

@@ -40,11 +40,11 @@ void data_modules_register(struct dso_cache *dsos);
 int data_modules_read(const struct heap_image *heap_image, struct worker *worker,
 		      struct dso_cache *dsos, struct data_modules *modules);
 /*
- * The C library with descriptors that a process has mapped. 0; -ENOENT: none (musl, a static
- * program, glibc before 2.34); -ENOMEM; -errno as maps_read().
+ * The C library with descriptors that a process, or that of a core, has mapped. 0; -ENOENT: none
+ * (musl, a static program, glibc before 2.34); -ENOMEM; -errno as maps_read().
  */
-int data_modules_library(pid_t pid, struct worker *worker, struct dso_cache *dsos,
-			 struct c_library *library);
+int data_modules_library(pid_t pid, const struct core *core, struct worker *worker,
+			 struct dso_cache *dsos, struct c_library *library);
 void data_modules_free(struct data_modules *modules);
 
 /* The module whose memory holds address, or NULL. */

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "heap/heap_image_builder.h"
 #include "heap/heap_image_zones.h"
+#include "proc/core.h"
 #include "proc/process_memory.h"
 
 /*
@@ -51,7 +52,7 @@ static int try_here(int pagemap, volatile char *page)
 
 static int try_kernel(void)
 {
-	_cleanup_close_ int pagemap = pagemap_open(getpid());
+	_cleanup_close_ int pagemap = pagemap_open(live_memory(getpid()));
 	void *page;
 	int error;
 
@@ -99,12 +100,14 @@ static int open_maps(struct image_builder *builder)
 	int error;
 
 	forget_maps(builder);
-	error = maps_read(heap_image->pid, MAPS_ALL, &heap_image->maps);
+	error = builder->options->core
+			? core_maps(builder->options->core, MAPS_ALL, &heap_image->maps)
+			: maps_read(heap_image->pid, MAPS_ALL, &heap_image->maps);
 	if (error)
 		return error;
-	builder->pagemap = pagemap_open(heap_image->maps.task);
+	builder->pagemap = pagemap_open(heap_image->maps.source);
 	heap_image->pagemap_readable = builder->pagemap >= 0;
-	builder->peek.task = heap_image->maps.task;
+	builder->peek.source = heap_image->maps.source;
 	builder->peek.pagemap = builder->pagemap;
 	peek_forget(&builder->peek);
 	error = ranges_from_maps(&heap_image->maps, &heap_image->pages,
@@ -279,12 +282,18 @@ struct page_scan builder_scan(const struct image_builder *builder)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	return (struct page_scan){
-		.task = builder->heap_image->maps.task,
+		.source = builder->heap_image->maps.source,
 		.pagemap = builder->pagemap,
 		.filter = &builder->filter,
 		.threads = threads ? threads : (unsigned int)MAX(cpus, 1),
 		.soft_dirty = builder->heap_image->soft_dirty,
 	};
+}
+
+/* Whether there will be a stop. */
+static bool runs(const struct image_builder *builder)
+{
+	return !builder->options->no_stop && !builder->options->core;
 }
 
 /* The first reading, while it runs. */
@@ -296,8 +305,8 @@ static int read_once(struct image_builder *builder)
 
 	if (error)
 		return error;
-	heap_image->soft_dirty = !builder->options->no_stop && heap_image->pagemap_readable &&
-				 !soft_dirty_start(heap_image->pid);
+	heap_image->soft_dirty =
+		runs(builder) && heap_image->pagemap_readable && !soft_dirty_start(heap_image->pid);
 	error = find_foreign(builder);
 	if (!error)
 		error = builder_find_spans(builder, &builder->walked);
@@ -318,8 +327,7 @@ static int read_twice(struct image_builder *builder)
 	struct page_scan scan = builder_scan(builder);
 	size_t checked;
 
-	if (builder->options->no_stop || heap_image->soft_dirty ||
-	    heap_image->pages.count < MANY_PAGES)
+	if (!runs(builder) || heap_image->soft_dirty || heap_image->pages.count < MANY_PAGES)
 		return 0;
 	scan.deadline_ns = UINT64_MAX;
 	return pages_check(&heap_image->pages, &scan, &checked);
@@ -440,12 +448,15 @@ static int take(struct image_builder *builder)
 	int error;
 
 	/* While little memory is in use; without one, builder_stop() refuses. */
-	if (!builder->options->no_stop)
+	if (runs(builder))
 		pause_guard_start(&builder->guard);
 	error = builder_read_running(builder);
 	if (error)
 		return error;
-	error = builder->options->no_stop ? -EAGAIN : builder_stop(builder);
+	if (builder->options->core)
+		error = builder_read_core(builder);
+	else
+		error = builder->options->no_stop ? -EAGAIN : builder_stop(builder);
 	if (error == -EAGAIN)
 		error = settle_running(builder);
 	if (!error)

@@ -32,6 +32,7 @@ struct c_library {
 };
 
 struct heap_image_options {
+	const struct core *core; /* instead of a live process; borrowed; NULL: none */
 	bool no_stop;
 	uint64_t max_pause_ns;	       /* 0: 100 ms per GiB of writable memory, at least 100 ms */
 	unsigned int threads;	       /* that read while the process stands; 0: one per CPU */
@@ -86,7 +87,7 @@ struct zone {
 
 struct heap_image {
 	pid_t pid;
-	struct maps maps;
+	struct maps maps; /* maps.source.core: it is that of a core file */
 	struct page_table pages;
 	struct malloc_arenas arenas;
 	struct heap_spans spans;
@@ -112,9 +113,10 @@ struct heap_image {
 };
 
 /*
- * 0; -ESRCH: the process is gone, or none; -EPERM, -EACCES: it must not be read; -ENOMEM.
- * A process that cannot be stopped is read without (see why_not_stopped).
- * *heap image is untouched on failure.
+ * Of a core file the heap image is that of the moment at which it was written, and nothing is done
+ * to any process: the PID is only shown. 0; -ESRCH: the process is gone, or none; -EPERM, -EACCES:
+ * it must not be read; -ENOMEM. A process that cannot be stopped is read without (see
+ * why_not_stopped). *heap image is untouched on failure.
  */
 int heap_image_take(pid_t pid, const struct heap_image_options *options,
 		    struct heap_image *heap_image);

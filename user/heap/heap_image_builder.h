@@ -51,4 +51,7 @@ int builder_find_free_chunks(struct image_builder *builder, const struct stop *s
  * be stopped, or not for long enough; -ESRCH; -ENOMEM. */
 int builder_stop(struct image_builder *builder);
 
+/* The same of a core file: it stands anyway. 0 or -ENOMEM. */
+int builder_read_core(struct image_builder *builder);
+
 #endif

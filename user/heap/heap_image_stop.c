@@ -13,6 +13,7 @@
 #include "heap/heap_image_builder.h"
 #include "heap/heap_image_zones.h"
 #include "heap/thread_blocks.h"
+#include "proc/core.h"
 
 /* What is read while the process stands: everything here keeps to the deadline of the pause. */
 
@@ -21,6 +22,9 @@
 
 /* Likewise, for the stacks of threads that have ended. */
 #define ENDED_PERCENT 20
+
+/* No process waits for a core file: this is for files that make the search endless. */
+#define CORE_PATIENCE_NS (60 * 1000000000ull)
 
 /* The mappings as they are now, and what is made of them. */
 struct view {
@@ -143,7 +147,9 @@ static int read_ended(struct image_builder *builder, const struct stop *stop)
 	const struct c_library *library = builder->options->library;
 	uint64_t until_ns =
 		monotonic_ns() + builder->heap_image->max_pause_ns * ENDED_PERCENT / 100;
-	struct deadline deadline = {.at_ns = MIN(until_ns, builder->deadline.at_ns)};
+	struct deadline deadline = {.at_ns = builder->deadline.at_ns
+						     ? MIN(until_ns, builder->deadline.at_ns)
+						     : until_ns};
 	int error;
 
 	if (!library)
@@ -198,6 +204,38 @@ static int builder_read_stopped(struct image_builder *builder, const struct stop
 	if (!error)
 		error = read_threads(builder, stop);
 	times->ended_ns = monotonic_ns();
+	return error;
+}
+
+static int list_threads(const struct core_layout *layout, struct stop *stop)
+{
+	for (size_t i = 0; i < layout->threads.count; i++) {
+		const struct core_thread *thread = &layout->threads.items[i];
+		struct stopped_thread *stopped = vec_push(&stop->threads);
+
+		if (!stopped)
+			return -ENOMEM;
+		stopped->tid = (pid_t)thread->tid;
+		stopped->stopped = true;
+		stopped->registers = thread->registers;
+		memcpy(stopped->vectors, thread->vectors, sizeof(stopped->vectors));
+	}
+	return 0;
+}
+
+int builder_read_core(struct image_builder *builder)
+{
+	struct stop stop = {0};
+	int error = list_threads(core_layout(builder->options->core), &stop);
+
+	builder->heap_image->max_pause_ns = CORE_PATIENCE_NS;
+	if (!error)
+		error = read_heaps(builder, &stop);
+	if (!error)
+		error = read_threads(builder, &stop);
+	builder->heap_image->max_pause_ns = 0;
+	builder->heap_image->stopped = !error;
+	stop_free(&stop);
 	return error;
 }
 

@@ -9,6 +9,7 @@
 #include "arch/system_call.h"
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "proc/core.h"
 
 #define CLUSTER_GAP (1ull << 30)
 
@@ -187,7 +188,7 @@ static int copy_stack(struct heap_image *heap_image, struct heap_image_thread *t
 	thread->stack = malloc(size);
 	if (!thread->stack)
 		return -ENOMEM;
-	got = memory_read(heap_image->maps.task, thread->stack_start, thread->stack, size);
+	got = memory_read(heap_image->maps.source, thread->stack_start, thread->stack, size);
 	thread->stack_words = got > 0 ? (size_t)got / 8 : 0;
 	return 0;
 }
@@ -381,6 +382,14 @@ int zones_add_threads_unstopped(struct heap_image *heap_image)
 
 void zones_name_threads(struct heap_image *heap_image)
 {
+	const struct core *core = heap_image->maps.source.core;
+
+	/* A core has one name, that of the thread of which it was made or of the process. */
+	for (size_t i = 0; core && i < heap_image->threads.count; i++)
+		memcpy(heap_image->threads.items[i].comm, core_layout(core)->comm,
+		       sizeof(heap_image->threads.items[i].comm));
+	if (core)
+		return;
 	for (size_t i = 0; i < heap_image->threads.count; i++)
 		read_comm(heap_image->pid, &heap_image->threads.items[i]);
 }

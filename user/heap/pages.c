@@ -247,7 +247,7 @@ static int read_run(struct page_table *table, const struct page_scan *scan,
 		    const struct page_range *range, uint64_t address, struct page_window *window,
 		    size_t count)
 {
-	ssize_t got = memory_read(scan->task, address, window->words, count * MEMORY_PAGE);
+	ssize_t got = memory_read(scan->source, address, window->words, count * MEMORY_PAGE);
 	int error = 0;
 
 	/* Unmapped meanwhile. */
@@ -571,7 +571,7 @@ static int check_run(struct checker *checker, const struct page_range *part, siz
 		     size_t count)
 {
 	const struct page *pages = checker->check->table->pages + part->first + place;
-	ssize_t got = memory_read(checker->check->scan->task, part->start + place * MEMORY_PAGE,
+	ssize_t got = memory_read(checker->check->scan->source, part->start + place * MEMORY_PAGE,
 				  checker->window->words, count * MEMORY_PAGE);
 	int error = 0;
 

@@ -89,7 +89,7 @@ struct page_table {
 typedef void page_visitor(void *context, uint64_t address, const uint64_t *words, size_t count);
 
 struct page_scan {
-	pid_t task;
+	struct memory_source source;
 	int pagemap; /* -1: none */
 	const struct filter *filter;
 	page_visitor *visit; /* may be NULL */

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "elf/tls_layout.h"
+#include "proc/core.h"
 
 /* What the parts of thread_blocks.c share. */
 
@@ -158,14 +159,16 @@ static int thread_finder_add_module(struct thread_finder *finder, const struct d
 }
 
 /* Where the program begins to run: in the program itself. 0: not known. */
-static uint64_t read_entry(pid_t task)
+static uint64_t read_entry(struct memory_source source)
 {
 	_cleanup_close_ int fd = -1;
 	Elf64_auxv_t vector[64];
 	char path[64];
 	ssize_t got;
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", task);
+	if (source.core)
+		return core_entry(source.core);
+	snprintf(path, sizeof(path), "/proc/%d/auxv", source.task);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	got = fd < 0 ? 0 : read(fd, vector, sizeof(vector));
 	for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(*vector); i++) {
@@ -224,7 +227,7 @@ static const struct data_module *find_library(const struct data_modules *modules
 static int find(struct thread_finder *finder)
 {
 	const struct data_module *program =
-		data_modules_at(finder->modules, read_entry(finder->heap_image->maps.task));
+		data_modules_at(finder->modules, read_entry(finder->heap_image->maps.source));
 	int error = 0;
 
 	if (finder->library)
@@ -240,7 +243,7 @@ int thread_blocks_find(const struct heap_image *heap_image, const struct data_mo
 		       struct thread_blocks *blocks)
 {
 	_cleanup_(thread_blocks_free) struct thread_blocks found = {0};
-	_cleanup_close_ int pagemap = pagemap_open(heap_image->maps.task);
+	_cleanup_close_ int pagemap = pagemap_open(heap_image->maps.source);
 	struct thread_finder finder = {.heap_image = heap_image,
 				       .modules = modules,
 				       .library = find_library(modules),
@@ -249,7 +252,7 @@ int thread_blocks_find(const struct heap_image *heap_image, const struct data_mo
 	int error = -ENOMEM;
 
 	if (finder.peek) {
-		finder.peek->task = heap_image->maps.task;
+		finder.peek->source = heap_image->maps.source;
 		finder.peek->pagemap = pagemap;
 		peek_forget(finder.peek);
 		error = find(&finder);

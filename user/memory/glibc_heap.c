@@ -229,7 +229,7 @@ static int walk_window(struct reading *reading, struct heap_span *span,
 	uint64_t page = span->next & ~(MEMORY_PAGE - 1), before = span->next;
 	size_t count = resident_run(residency, page);
 	ssize_t got =
-		count ? memory_read(reading->peek.task, page, window->words, count * MEMORY_PAGE)
+		count ? memory_read(reading->peek.source, page, window->words, count * MEMORY_PAGE)
 		      : 0;
 	int error = 0;
 
@@ -516,7 +516,7 @@ static void name_from_text(const char *text, size_t size, struct glibc_heap *hea
 static void find_name(const struct reading *reading, struct glibc_heap *heap)
 {
 	const struct mapping *mapping = &reading->maps->list.items[reading->module];
-	_cleanup_close_ int fd = target_file_open_mapping(reading->maps->task, mapping);
+	_cleanup_close_ int fd = target_file_open_mapping(reading->maps->source, mapping);
 	_cleanup_free_ char *text = fd < 0 ? NULL : malloc(SEARCH_BYTES + 1);
 	ssize_t got = text ? pread(fd, text, SEARCH_BYTES, 0) : -1;
 
@@ -546,7 +546,7 @@ int glibc_heap_read(const struct maps *maps, int pagemap, struct glibc_heap *hea
 {
 	struct reading reading = {.maps = maps,
 				  .pagemap = pagemap,
-				  .peek = {.task = maps->task, .pagemap = pagemap},
+				  .peek = {.source = maps->source, .pagemap = pagemap},
 				  .heap = heap};
 	int error;
 

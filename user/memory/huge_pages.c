@@ -12,7 +12,7 @@
 #define CHECK_MAX (256ull << 20)
 
 struct checking {
-	pid_t task;
+	struct memory_source source;
 	int pagemap;
 	uint64_t step; /* one huge page in so many is read */
 	uint64_t seen;
@@ -46,7 +46,7 @@ static bool is_zero(const uint64_t *words)
 static void check_one(struct checking *checking, uint64_t address)
 {
 	if (!is_whole(checking, address) || checking->seen++ % checking->step ||
-	    memory_read_exact(checking->task, address, checking->words, HUGE_PAGE))
+	    memory_read_exact(checking->source, address, checking->words, HUGE_PAGE))
 		return;
 	checking->huge->checked += HUGE_PAGE;
 	for (size_t i = 0; i < SMALL_PAGES; i++) {
@@ -55,10 +55,11 @@ static void check_one(struct checking *checking, uint64_t address)
 	}
 }
 
-int huge_pages_check(const struct smaps *smaps, pid_t task, int pagemap, struct memory_huge *huge)
+int huge_pages_check(const struct smaps *smaps, struct memory_source source, int pagemap,
+		     struct memory_huge *huge)
 {
 	_cleanup_free_ uint64_t *words = NULL;
-	struct checking checking = {.task = task, .pagemap = pagemap, .huge = huge};
+	struct checking checking = {.source = source, .pagemap = pagemap, .huge = huge};
 
 	*huge = (struct memory_huge){.bytes = smaps_sum(smaps).anon_huge};
 	/* Without pagemap a page that is absent would be faulted in. */

@@ -9,6 +9,7 @@
  * Reads anonymous huge pages and counts the small pages in them that are all zero: never written
  * to, or written with zeros only. At most 256 MiB of them are read, spread over all. 0 or -ENOMEM.
  */
-int huge_pages_check(const struct smaps *smaps, pid_t task, int pagemap, struct memory_huge *huge);
+int huge_pages_check(const struct smaps *smaps, struct memory_source source, int pagemap,
+		     struct memory_huge *huge);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "heap/pages.h"
 #include "memory/huge_pages.h"
+#include "proc/core.h"
 #include "proc/process_list.h"
 
 static bool begins(const char *text, const char *with)
@@ -472,7 +473,7 @@ static int split(struct splitting *splitting)
 	for (size_t i = 0; i < MEMORY_PART_MAX_; i++)
 		process->difference -= (int64_t)process->parts[i].resident;
 	join_items(process);
-	return huge_pages_check(&splitting->smaps, splitting->maps.task, splitting->pagemap,
+	return huge_pages_check(&splitting->smaps, splitting->maps.source, splitting->pagemap,
 				&process->huge);
 }
 
@@ -551,33 +552,63 @@ static int join_extents(struct splitting *splitting)
 	return error;
 }
 
-static int read_all(struct splitting *splitting)
+static int read_maps(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;
 	struct process_entry entry;
 	int error = process_read(process->pid, &entry);
 
-	if (!error)
-		error = maps_read(process->pid, MAPS_ALL, &splitting->maps);
 	if (error)
 		return error;
 	process->start_ticks = entry.start_ticks;
 	memcpy(process->comm, entry.comm, sizeof(process->comm));
-	splitting->pagemap = pagemap_open(splitting->maps.task);
+	return maps_read(process->pid, MAPS_ALL, &splitting->maps);
+}
+
+static int read_core_maps(struct splitting *splitting, const struct core *core)
+{
+	const struct core_layout *layout = core_layout(core);
+	struct memory_process *process = splitting->process;
+
+	process->core = core_path(core);
+	process->pid = process->status.own_pid = layout->pid;
+	process->time = core_time(core);
+	memcpy(process->comm, layout->comm, sizeof(process->comm));
+	return core_maps(core, MAPS_ALL, &splitting->maps);
+}
+
+/* What the kernel says; of a core, what the pages say. */
+static int read_figures(struct splitting *splitting)
+{
+	struct memory_process *process = splitting->process;
+	int error;
+
+	if (process->core)
+		return smaps_of_core(&splitting->maps, splitting->pagemap, &splitting->smaps);
+	error = smaps_read(process->pid, splitting->maps.source.task, &splitting->smaps);
+	return error ? error : memory_status_read(process->pid, &process->status);
+}
+
+static int read_all(struct splitting *splitting, const struct core *core)
+{
+	struct memory_process *process = splitting->process;
+	int error = core ? read_core_maps(splitting, core) : read_maps(splitting);
+
+	if (error)
+		return error;
+	splitting->pagemap = pagemap_open(splitting->maps.source);
 	process->pagemap_readable = splitting->pagemap >= 0;
-	splitting->peek.task = splitting->maps.task;
+	splitting->peek.source = splitting->maps.source;
 	splitting->peek.pagemap = splitting->pagemap;
 	error = read_heap(splitting);
 	if (!error)
 		error = join_extents(splitting);
 	if (!error)
-		error = smaps_read(process->pid, splitting->maps.task, &splitting->smaps);
-	if (!error)
-		error = memory_status_read(process->pid, &process->status);
+		error = read_figures(splitting);
 	return error ? error : split(splitting);
 }
 
-int memory_process_read(pid_t pid, struct memory_process *process)
+static int read_process(pid_t pid, const struct core *core, struct memory_process *process)
 {
 	struct memory_process made = {.pid = pid};
 	struct splitting splitting = {.process = &made, .pagemap = -1};
@@ -586,7 +617,7 @@ int memory_process_read(pid_t pid, struct memory_process *process)
 
 	clock_gettime(CLOCK_REALTIME, &made.time);
 	peek_forget(&splitting.peek);
-	error = read_all(&splitting);
+	error = read_all(&splitting, core);
 	peek_free(&splitting.peek);
 	vec_free(&splitting.extents);
 	cleanup_close(&splitting.pagemap);
@@ -598,6 +629,16 @@ int memory_process_read(pid_t pid, struct memory_process *process)
 	else
 		*process = made;
 	return error;
+}
+
+int memory_process_read(pid_t pid, struct memory_process *process)
+{
+	return read_process(pid, NULL, process);
+}
+
+int memory_core_read(const struct core *core, struct memory_process *process)
+{
+	return read_process(0, core, process);
 }
 
 void memory_process_free(struct memory_process *process)

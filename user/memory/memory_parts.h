@@ -80,6 +80,7 @@ struct memory_process {
 	pid_t pid;
 	uint64_t start_ticks; /* since boot: with the PID, which process it is */
 	char comm[16];	      /* untrusted */
+	const char *core;     /* the core file that it is read from; borrowed; NULL: it lives */
 	struct timespec time;
 	struct smaps_figures sum;
 	struct memory_status status;
@@ -105,6 +106,8 @@ struct memory_process {
  * smaps; -ENOMEM. *process is untouched on error.
  */
 int memory_process_read(pid_t pid, struct memory_process *process);
+/* The same of a core file, which is borrowed: see smaps_of_core(). 0 or -ENOMEM. */
+int memory_core_read(const struct core *core, struct memory_process *process);
 void memory_process_free(struct memory_process *process);
 
 /* Free inside malloc: resident bytes, and those of them that malloc_trim(3) would not give back. */

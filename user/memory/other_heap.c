@@ -139,7 +139,7 @@ static int read_heap(const struct maps *maps, struct peek *peek, struct foreign_
 int other_heap_read(const struct maps *maps, int pagemap, struct other_heap *heap)
 {
 	_cleanup_(foreign_heap_free) struct foreign_heap read = {0};
-	struct peek peek = {.task = maps->task, .pagemap = pagemap};
+	struct peek peek = {.source = maps->source, .pagemap = pagemap};
 	int error;
 
 	peek_forget(&peek);

@@ -124,6 +124,50 @@ int smaps_read(int pid, int task, struct smaps *smaps)
 	return file ? smaps_parse(file, smaps) : -errno;
 }
 
+#define WINDOW 512
+
+static void count_pages(int pagemap, struct smaps_entry *entry)
+{
+	struct smaps_figures *figures = &entry->figures;
+	uint64_t entries[WINDOW];
+
+	for (uint64_t at = entry->mapping.start; at < entry->mapping.end;
+	     at += WINDOW * MEMORY_PAGE) {
+		size_t count = MIN((entry->mapping.end - at) / MEMORY_PAGE, (uint64_t)WINDOW);
+
+		pagemap_read(pagemap, at, entries, count);
+		for (size_t i = 0; i < count; i++) {
+			bool shared = pagemap_is_shared(entries[i]) || entry->mapping.shared;
+
+			if (!pagemap_is_present(entries[i]))
+				continue;
+			figures->rss += MEMORY_PAGE;
+			figures->anonymous += shared ? 0 : MEMORY_PAGE;
+			figures->private_dirty += shared ? 0 : MEMORY_PAGE;
+			figures->private_clean += shared ? MEMORY_PAGE : 0;
+		}
+	}
+	figures->pss = figures->rss;
+}
+
+int smaps_of_core(const struct maps *maps, int pagemap, struct smaps *smaps)
+{
+	for (size_t i = 0; i < maps->list.count; i++) {
+		char *path = strdup(maps->list.items[i].path);
+		struct smaps_entry *entry = path ? vec_push(&smaps->list) : NULL;
+
+		if (!entry) {
+			free(path);
+			return -ENOMEM;
+		}
+		entry->mapping = maps->list.items[i];
+		entry->mapping.path = path;
+		entry->figures.size = entry->mapping.end - entry->mapping.start;
+		count_pages(pagemap, entry);
+	}
+	return 0;
+}
+
 void smaps_free(struct smaps *smaps)
 {
 	for (size_t i = 0; i < smaps->list.count; i++)

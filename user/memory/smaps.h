@@ -39,6 +39,12 @@ int smaps_read(int pid, int task, struct smaps *smaps);
 int smaps_parse(FILE *file, struct smaps *smaps);
 void smaps_free(struct smaps *smaps);
 
+/*
+ * The same of a core file, as far as it tells: pages with contents are resident, and nobody else
+ * had them. `pagemap` is the core's. 0 or -ENOMEM.
+ */
+int smaps_of_core(const struct maps *maps, int pagemap, struct smaps *smaps);
+
 /* The sum over all mappings. */
 struct smaps_figures smaps_sum(const struct smaps *smaps);
 

@@ -226,6 +226,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	json_open(json, NULL, '{');
 	json_put_number(json, "pid", (uint64_t)process->pid);
 	json_put_string(json, "comm", process->comm);
+	json_put_string(json, "core", process->core);
 	json_put_number(json, "rss_bytes", process->sum.rss);
 	json_put_number(json, "pss_bytes", process->sum.pss);
 	json_put_number(json, "swap_bytes", process->sum.swap);

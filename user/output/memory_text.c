@@ -149,6 +149,9 @@ static void kernel_write(FILE *out, const struct memory_process *process)
 {
 	char first[16], second[16], third[16];
 
+	/* What the kernel knew of it, no core file tells. */
+	if (process->core)
+		return;
 	fprintf(out, "\tpage tables: %s, locked: %s",
 		bytes_text(first, process->status.page_tables),
 		bytes_text(second, process->status.locked));
@@ -193,9 +196,15 @@ static void process_write(FILE *out, const struct memory_report *report,
 
 	fprintf(out, "process %d ", process->pid);
 	text_print_inert(out, process->comm);
-	fprintf(out, ": %s resident, %s proportional, %s in swap\n",
-		bytes_text(first, process->sum.rss), bytes_text(second, process->sum.pss),
-		bytes_text(third, process->sum.swap));
+	if (process->core) {
+		fputs(", from the core file ", out);
+		text_print_inert(out, process->core);
+		fprintf(out, ": %s in pages with contents\n", bytes_text(first, process->sum.rss));
+	} else {
+		fprintf(out, ": %s resident, %s proportional, %s in swap\n",
+			bytes_text(first, process->sum.rss), bytes_text(second, process->sum.pss),
+			bytes_text(third, process->sum.swap));
+	}
 	for (size_t part = 0; part < MEMORY_PART_MAX_; part++)
 		part_write(out, process, part);
 	difference_write(out, process);

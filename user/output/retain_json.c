@@ -275,6 +275,7 @@ void retain_json_object(struct json_writer *json, const struct retain_report *re
 	output_json_time(json, "time", &result->time);
 	json_put_number(json, "pid", (uint64_t)result->pid);
 	json_put_string(json, "comm", result->comm);
+	json_put_string(json, "core", result->core);
 	json_put_bool(json, "settled", result->settled);
 	heap_image_write(json, result);
 	totals_write(json, result);

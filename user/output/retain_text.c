@@ -297,7 +297,10 @@ static void write_source(FILE *out, const struct retain_result *result)
 
 static void write_stop(FILE *out, const struct retain_result *result)
 {
-	if (result->stopped) {
+	if (result->core) {
+		fputs("heap image: from the core file ", out);
+		text_print_inert(out, result->core);
+	} else if (result->stopped) {
 		fprintf(out, "heap image: stopped for %.1f ms (limit %.0f ms)",
 			milliseconds(result, NUMBER_PAUSE_NS),
 			milliseconds(result, NUMBER_MAX_PAUSE_NS));

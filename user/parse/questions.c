@@ -16,6 +16,7 @@ static const struct parse_kind *const kinds[] = {
 	[PARSE_OBJECTS] = &objects_kind,	 [PARSE_LINES] = &lines_kind,
 	[PARSE_UNWIND] = &unwind_kind,		 [PARSE_PLAN] = &plan_kind,
 	[PARSE_PERF_MAP] = &perf_map_kind,	 [PARSE_THREADS] = &threads_kind,
+	[PARSE_CORE] = &core_layout_kind,
 };
 _Static_assert(ARRAY_SIZE(kinds) == PARSE_QUESTION_MAX_, "a row for every question");
 
@@ -55,6 +56,11 @@ int parse_unwind(struct worker *worker, int fd, struct elf_file *file, struct un
 int parse_threads(struct worker *worker, int fd, struct thread_library *library)
 {
 	return ask(worker, PARSE_THREADS, fd, library);
+}
+
+int parse_core(struct worker *worker, int fd, struct core_layout *layout)
+{
+	return ask(worker, PARSE_CORE, fd, layout);
 }
 
 int parse_plan(struct worker *worker, int fd, const char *symbol_prefix, enum probe_at probe_at,

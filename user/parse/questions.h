@@ -7,6 +7,7 @@
 #define LEAKMON_PARSE_QUESTIONS_H
 
 #include "elf/debug_sections.h"
+#include "parse/core_layout.h"
 #include "parse/image.h"
 #include "parse/lines.h"
 #include "parse/perf_map.h"
@@ -25,6 +26,7 @@ enum parse_question {
 	PARSE_PLAN,
 	PARSE_PERF_MAP,
 	PARSE_THREADS,
+	PARSE_CORE,
 	PARSE_QUESTION_MAX_,
 };
 
@@ -44,6 +46,8 @@ int parse_unwind(struct worker *worker, int fd, struct elf_file *file, struct un
 
 /* What a file says of threads; the caller frees *library. Errors as thread_library_read(). */
 int parse_threads(struct worker *worker, int fd, struct thread_library *library);
+/* Where a core file has what; the caller frees *layout. Errors as core_layout_read(). */
+int parse_core(struct worker *worker, int fd, struct core_layout *layout);
 /* Where to probe a file; the caller frees *plan. Errors as probe_plan_file(); -ENAMETOOLONG. */
 int parse_plan(struct worker *worker, int fd, const char *symbol_prefix, enum probe_at probe_at,
 	       struct probe_plan *plan);

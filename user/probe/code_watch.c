@@ -225,7 +225,7 @@ static int compare_file(const struct maps *maps, const struct code_file *file, i
 	struct file_code code;
 	int error = 0;
 
-	memory_open(&memory, maps->task);
+	memory_open(&memory, maps->source.task);
 	for (size_t i = 0; i < file->points.count && !error; i++) {
 		error = read_file_code(&file->points.items[i], file_fd, &code);
 		if (!error)
@@ -466,7 +466,7 @@ static int open_file(const struct maps *maps, const struct code_file *file)
 {
 	for (size_t i = 0; i < maps->list.count; i++) {
 		if (is_code_of(file, &maps->list.items[i]))
-			return target_file_open_mapping(maps->task, &maps->list.items[i]);
+			return target_file_open_mapping(maps->source, &maps->list.items[i]);
 	}
 	return -ENOENT;
 }
@@ -534,7 +534,7 @@ void code_watch_look(struct code_watch *watch, enum attach_method method, const 
 		maps = &own;
 	}
 	locate(watch, maps);
-	if (!are_probed(watch, maps->task))
+	if (!are_probed(watch, maps->source.task))
 		mend(watch, method, maps);
 	maps_free(&own);
 }

@@ -103,7 +103,7 @@ int maps_parse_line(char *line, struct mapping *mapping)
 	return 0;
 }
 
-static bool is_wanted(enum maps_filter filter, const struct mapping *mapping)
+bool mapping_is_wanted(enum maps_filter filter, const struct mapping *mapping)
 {
 	if (filter == MAPS_ALL || mapping->executable)
 		return true;
@@ -116,7 +116,7 @@ static int add_line(char *line, enum maps_filter filter, struct maps *maps)
 
 	if (maps_parse_line(line, &parsed))
 		return -EBADMSG;
-	if (!is_wanted(filter, &parsed))
+	if (!mapping_is_wanted(filter, &parsed))
 		return 0;
 	parsed.path = strdup(parsed.path);
 	if (!parsed.path)
@@ -185,7 +185,7 @@ static int read_stream(int fd, const struct reading *reading, struct maps *maps,
 
 static int read_task(int task, const struct reading *reading, struct maps *maps)
 {
-	_cleanup_(maps_free) struct maps read = {.task = task};
+	_cleanup_(maps_free) struct maps read = {.source = live_memory(task)};
 	_cleanup_close_ int fd = -1;
 	bool empty;
 	char path[64];

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "proc/process_memory.h"
 
 struct mapping {
 	uint64_t start, end;   /* [start, end) in the process */
@@ -32,10 +33,10 @@ enum maps_filter { MAPS_ALL, MAPS_EXECUTABLE, MAPS_CODE };
 struct maps {
 	VEC(struct mapping) list; /* by ascending address; paths are owned */
 	/*
-	 * The task whose /proc directory shows this address space. It is the pid asked for, or
-	 * another live thread of it: a main thread that ended before the others shows nothing.
+	 * Whose they are. Of a live process, the task is the pid asked for, or another live thread
+	 * of it: a main thread that ended before the others shows nothing.
 	 */
-	int task;
+	struct memory_source source;
 };
 
 /*
@@ -49,6 +50,8 @@ int maps_parse_line(char *line, struct mapping *mapping);
  * a text that a kernel writes; -ENOMEM. *maps is untouched on error.
  */
 int maps_read(int pid, enum maps_filter filter, struct maps *maps);
+/* Whether it is among those. */
+bool mapping_is_wanted(enum maps_filter filter, const struct mapping *mapping);
 /* That, or what a test puts in its place. */
 typedef int (*maps_reader)(int pid, enum maps_filter filter, struct maps *maps);
 

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "proc/core.h"
 
 /* Present, and nothing else known. */
 #define ENTRY_UNKNOWN (1ull << 63)
@@ -20,18 +21,20 @@ static ssize_t read_once(pid_t task, uint64_t address, void *buffer, size_t size
 	return got < 0 ? -errno : got;
 }
 
-ssize_t memory_read(pid_t task, uint64_t address, void *buffer, size_t size)
+ssize_t memory_read(struct memory_source source, uint64_t address, void *buffer, size_t size)
 {
 	size_t done = 0;
 
+	if (source.core)
+		return core_read(source.core, address, buffer, size);
 	while (done < size) {
 		size_t wanted = size - done;
-		ssize_t got = read_once(task, address + done, (char *)buffer + done, wanted);
+		ssize_t got = read_once(source.task, address + done, (char *)buffer + done, wanted);
 
 		/* One bad page can fail the whole: up to the end of the next page alone, then. */
 		if (got == -EFAULT && wanted > MEMORY_PAGE - (address + done) % MEMORY_PAGE) {
 			wanted = MEMORY_PAGE - (address + done) % MEMORY_PAGE;
-			got = read_once(task, address + done, (char *)buffer + done, wanted);
+			got = read_once(source.task, address + done, (char *)buffer + done, wanted);
 		}
 		if (got <= 0)
 			return done ? (ssize_t)done : got ? got : -EFAULT;
@@ -40,21 +43,23 @@ ssize_t memory_read(pid_t task, uint64_t address, void *buffer, size_t size)
 	return (ssize_t)done;
 }
 
-int memory_read_exact(pid_t task, uint64_t address, void *buffer, size_t size)
+int memory_read_exact(struct memory_source source, uint64_t address, void *buffer, size_t size)
 {
-	ssize_t got = memory_read(task, address, buffer, size);
+	ssize_t got = memory_read(source, address, buffer, size);
 
 	if (got < 0)
 		return (int)got;
 	return (size_t)got == size ? 0 : -EFAULT;
 }
 
-int pagemap_open(pid_t task)
+int pagemap_open(struct memory_source source)
 {
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", task);
+	if (source.core)
+		return core_pagemap(source.core);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", source.task);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -95,7 +100,7 @@ static const uint64_t *peek_page(struct peek *peek, uint64_t page)
 		peek->pages[slot] = malloc(MEMORY_PAGE);
 	peek->addresses[slot] = UINT64_MAX;
 	if (!peek->pages[slot] ||
-	    memory_read_exact(peek->task, page, peek->pages[slot], MEMORY_PAGE))
+	    memory_read_exact(peek->source, page, peek->pages[slot], MEMORY_PAGE))
 		return NULL;
 	peek->addresses[slot] = page;
 	return peek->pages[slot];
@@ -134,7 +139,8 @@ void peek_ahead(struct peek *peek, const uint64_t *pages, size_t count)
 		remote[used] = (struct iovec){(void *)(uintptr_t)pages[i], MEMORY_PAGE};
 		slots[used++] = slot;
 	}
-	got = process_vm_readv(peek->task, local, used, remote, used, 0);
+	got = peek->source.core ? 0
+				: process_vm_readv(peek->source.task, local, used, remote, used, 0);
 	for (size_t i = 0; i < used; i++)
 		peek->addresses[slots[i]] = got >= (ssize_t)((i + 1) * MEMORY_PAGE)
 						    ? (uint64_t)(uintptr_t)remote[i].iov_base

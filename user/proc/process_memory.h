@@ -2,8 +2,9 @@
 /*
  * Reading another process's memory without changing it: what is absent or swapped out stays so.
  *
- * `task` is a thread whose address space is meant (maps.task). Sources: process_vm_readv(2);
- * Documentation/admin-guide/mm/pagemap.rst.
+ * This is the one place that knows two kinds of processes: those that live, and those of which a
+ * core file is left (proc/core.h). Sources: process_vm_readv(2); Documentation/admin-guide/mm/
+ * pagemap.rst.
  */
 #ifndef LEAKMON_PROC_PROCESS_MEMORY_H
 #define LEAKMON_PROC_PROCESS_MEMORY_H
@@ -17,13 +18,26 @@
 
 #define MEMORY_PAGE 4096ull
 
+struct core;
+
+/* Whose memory is meant. */
+struct memory_source {
+	pid_t task; /* a thread whose /proc directory shows the address space; 0: of a core */
+	const struct core *core; /* borrowed; NULL: the process lives */
+};
+
+static inline struct memory_source live_memory(pid_t task)
+{
+	return (struct memory_source){.task = task};
+}
+
 /* Up to `size` bytes from the start on: fewer where a page is missing; or -errno if none at all. */
-ssize_t memory_read(pid_t task, uint64_t address, void *buffer, size_t size);
+ssize_t memory_read(struct memory_source source, uint64_t address, void *buffer, size_t size);
 /* All of them: 0; -EFAULT, -ESRCH, -EPERM. */
-int memory_read_exact(pid_t task, uint64_t address, void *buffer, size_t size);
+int memory_read_exact(struct memory_source source, uint64_t address, void *buffer, size_t size);
 
 /* A descriptor that the caller closes, or -errno: then every page must be taken for present. */
-int pagemap_open(pid_t task);
+int pagemap_open(struct memory_source source);
 /* One entry per page; fd -1 or what cannot be read: present. */
 void pagemap_read(int fd, uint64_t address, uint64_t *entries, size_t count);
 
@@ -51,7 +65,7 @@ static inline bool pagemap_is_soft_dirty(uint64_t entry)
 /* Single words here and there: the pages they lie in are kept. */
 #define PEEK_PAGES 256
 struct peek {
-	pid_t task;
+	struct memory_source source;
 	int pagemap;		   /* borrowed; -1: none */
 	struct deadline *deadline; /* borrowed; NULL: none */
 	/* Whether a page is known to be there, without asking the kernel; NULL: of none. */

@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
+#include "proc/core.h"
 
 static int open_beneath(int directory, const char *path, uint64_t resolve)
 {
@@ -112,17 +113,19 @@ static int open_by_path(int task, const struct mapping *mapping)
 	return open_same_inode(root, decoded, mapping);
 }
 
-int target_file_open_mapping(int task, const struct mapping *mapping)
+int target_file_open_mapping(struct memory_source source, const struct mapping *mapping)
 {
 	int fd;
 
+	if (source.core)
+		return core_open_file(source.core, mapping);
 	if (!mapping->inode)
 		return -ENOENT;
-	fd = open_map_file(task, mapping);
+	fd = open_map_file(source.task, mapping);
 	/* -EINVAL is a final answer; the rest may be a lack of rights, or a mapping just split. */
 	if (fd >= 0 || fd == -EINVAL || mapping->path[0] != '/')
 		return fd;
-	return open_by_path(task, mapping);
+	return open_by_path(source.task, mapping);
 }
 
 bool target_file_is_missing(int task, const struct mapping *mapping, int error)
@@ -141,13 +144,17 @@ bool target_file_is_missing(int task, const struct mapping *mapping, int error)
 	return false;
 }
 
+int target_file_open_below(int root, const char *path)
+{
+	_cleanup_close_ int place =
+		open_beneath(root, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+
+	return place < 0 ? place : open_regular(place);
+}
+
 int target_file_open_path(int task, const char *path)
 {
 	_cleanup_close_ int root = open_root(task);
-	_cleanup_close_ int place = -1;
 
-	if (root < 0)
-		return root;
-	place = open_beneath(root, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-	return place < 0 ? place : open_regular(place);
+	return root < 0 ? root : target_file_open_below(root, path);
 }

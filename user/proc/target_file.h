@@ -10,13 +10,14 @@
 #include "proc/maps.h"
 
 /*
- * Opens the file behind a mapping of `task` (maps.task): through /proc/TASK/map_files, which also
- * works when the file was deleted or replaced; without the right to use that (it takes
- * CAP_CHECKPOINT_RESTORE) by path under /proc/TASK/root, if the inode there is the mapped one.
+ * Opens the file behind a mapping (of maps.source): of a live process through /proc/TASK/map_files,
+ * which also works when the file was deleted or replaced; without the right to use that (it takes
+ * CAP_CHECKPOINT_RESTORE) by path under /proc/TASK/root, if the inode there is the mapped one;
+ * of a core as core_open_file().
  * A descriptor that the caller closes; -ENOENT: no file behind it, or it is gone; -ESTALE: another
  * file lies at the path now; -EINVAL: not a regular file; -EACCES, -EPERM, ...
  */
-int target_file_open_mapping(int task, const struct mapping *mapping);
+int target_file_open_mapping(struct memory_source source, const struct mapping *mapping);
 
 /*
  * Whether code of a file that could not be opened is mapped all the same, so that it is missing: it
@@ -30,5 +31,7 @@ bool target_file_is_missing(int task, const struct mapping *mapping, int error);
  * leaving its root. task 0: our own root. A descriptor that the caller closes, or -errno as above.
  */
 int target_file_open_path(int task, const char *path);
+/* Likewise below a directory, of which this is a descriptor (O_PATH will do). */
+int target_file_open_below(int root, const char *path);
 
 #endif

@@ -240,7 +240,7 @@ static char *read_mangled(const struct heap_image *heap_image, uint64_t address)
 	if (!name || !maps_find(&heap_image->maps, address) ||
 	    !maps_find(&heap_image->maps, address)->inode)
 		return NULL;
-	got = memory_read(heap_image->maps.task, address, name, MAX_NAME_BYTES - 1);
+	got = memory_read(heap_image->maps.source, address, name, MAX_NAME_BYTES - 1);
 	if (got <= 0)
 		return NULL;
 	length = strnlen(name, (size_t)got);
@@ -259,7 +259,7 @@ static char *name_by_type_info(const struct heap_image *heap_image, uint64_t typ
 	uint64_t words[2];
 
 	if (!is_constant(heap_image, type_info) ||
-	    memory_read_exact(heap_image->maps.task, type_info, words, sizeof(words)) ||
+	    memory_read_exact(heap_image->maps.source, type_info, words, sizeof(words)) ||
 	    !is_constant(heap_image, words[0]))
 		return NULL;
 	mangled = read_mangled(heap_image, words[1]);
@@ -295,7 +295,7 @@ static char *class_name(const struct heap_image *heap_image, const struct data_m
 {
 	uint64_t words[3]; /* offset to top, type_info, the first virtual function */
 
-	if (memory_read_exact(heap_image->maps.task, address - 16, words, sizeof(words)) ||
+	if (memory_read_exact(heap_image->maps.source, address - 16, words, sizeof(words)) ||
 	    (int64_t)words[0] > MAX_OFFSET_TO_TOP || (int64_t)words[0] < -MAX_OFFSET_TO_TOP ||
 	    (words[2] && !is_code(heap_image, words[2])))
 		return NULL;
@@ -309,7 +309,7 @@ static bool is_ops_table(const struct heap_image *heap_image, uint64_t address)
 	uint64_t words[OPS_WORDS];
 
 	if (!mapping || mapping->writable ||
-	    memory_read_exact(heap_image->maps.task, address, words, sizeof(words)))
+	    memory_read_exact(heap_image->maps.source, address, words, sizeof(words)))
 		return false;
 	for (size_t i = 0; i < OPS_WORDS; i++) {
 		if (is_code(heap_image, words[i]))

@@ -116,7 +116,7 @@ static uint64_t hash_block(pid_t task, uint64_t start, uint64_t size, unsigned c
 	for (uint64_t done = 0; done < size;) {
 		uint64_t part = MIN(size - done, WINDOW_BYTES);
 
-		if (memory_read_exact(task, start + done, window, part))
+		if (memory_read_exact(live_memory(task), start + done, window, part))
 			return 0;
 		for (uint64_t i = 0; i < part; i++)
 			hash = (hash ^ window[i]) * 0x100000001b3ull;
@@ -137,8 +137,8 @@ static int retain_remember_lost(struct retain *retain)
 	for (uint32_t i = 0; i < blocks; i++) {
 		if (retain->retention.verdicts[i] == VERDICT_LOST)
 			retain->lost_hashes[i] =
-				hash_block(retain->heap_image.maps.task, retain->graph.starts[i],
-					   retain->graph.sizes[i], window);
+				hash_block(retain->heap_image.maps.source.task,
+					   retain->graph.starts[i], retain->graph.sizes[i], window);
 	}
 	return 0;
 }
@@ -221,8 +221,8 @@ int retain_open(pid_t pid, const struct heap_image_options *options,
 
 	/* Only while the process stands can be told which stacks are in use. */
 	if (!error && !options->no_stop) {
-		if (!data_modules_library(pid, sources->worker, &sources->processes->dsos,
-					  &library))
+		if (!data_modules_library(pid, options->core, sources->worker,
+					  &sources->processes->dsos, &library))
 			with_library.library = &library;
 		else
 			log_debug("process %d: its C library does not tell of threads that have "
@@ -280,7 +280,9 @@ int retain_confirm(struct retain **retain, const struct heap_image_options *opti
 {
 	int error = retain_finish(*retain, sources);
 
-	return error || (*retain)->settled ? error : look_again(retain, options, sources);
+	/* A core file says the same, however often it is read. */
+	return error || (*retain)->settled || options->core ? error
+							    : look_again(retain, options, sources);
 }
 
 void retain_close(struct retain *retain)

@@ -6,6 +6,7 @@
 #include "analyze/report.h"
 #include "analyze/retention.h"
 #include "base/cleanup.h"
+#include "proc/core.h"
 #include "retain/retain.h"
 
 const char *retained_number_name(enum retained_number number)
@@ -518,6 +519,9 @@ static int set_head(struct building *building)
 	result->time = retain->time;
 	result->pid = retain->pid;
 	memcpy(result->comm, retain->comm, sizeof(result->comm));
+	if (retain->heap_image.maps.source.core)
+		result->core =
+			text(building, core_path(retain->heap_image.maps.source.core), &error);
 	result->allocator = text(building, retain->allocator, &error);
 	result->why_not_walked = text(building, retain->heap_image.why_not_foreign, &error);
 	result->why_not_stopped = text(building, retain->heap_image.why_not_stopped, &error);

@@ -119,6 +119,7 @@ struct retain_result {
 	struct timespec time; /* CLOCK_REALTIME */
 	pid_t pid;
 	char comm[16];
+	const char *core;	     /* the core file that it is of; NULL: of a live process */
 	const char *allocator;	     /* NULL: its heap could not be walked */
 	const char *why_not_walked;  /* of another allocator than glibc's; NULL: it was */
 	const char *why_not_stopped; /* NULL: it was, or was not to be */

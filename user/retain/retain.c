@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "proc/core.h"
 #include "target/process.h"
 
 static struct path_maker maker_of(const struct retain *retain)
@@ -101,7 +102,7 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 	struct process *process;
 	int error = stack_frames_find(&retain->heap_image, sources->worker, &retain->frames);
 
-	if (!error)
+	if (!error && !retain->heap_image.maps.source.core)
 		error = kernel_roots_read(retain->pid, &retain->held);
 	/* Gone meanwhile: then functions stay without names. */
 	process_table_refresh(sources->processes, retain->pid, &process);
@@ -179,11 +180,15 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 	return error ? error : retain_count_again(retain);
 }
 
-static void read_comm(struct retain *retain)
+static void read_comm(struct retain *retain, const struct core *core)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	char path[64];
 
+	if (core) {
+		memcpy(retain->comm, core_layout(core)->comm, sizeof(retain->comm));
+		return;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/comm", retain->pid);
 	file = fopen(path, "re");
 	if (file && fgets(retain->comm, sizeof(retain->comm), file))
@@ -192,13 +197,14 @@ static void read_comm(struct retain *retain)
 
 static void sum_up(struct retain *retain)
 {
+	const struct core *core = retain->heap_image.maps.source.core;
 	struct rusage usage;
 
 	if (retain->heap_image.foreign.runs.count)
 		retain->allocator = retain->heap_image.foreign.name;
 	else if (retain->heap_image.arenas.list.count)
 		retain->allocator = retain->heap_image.arenas.list.items[0].layout->versions;
-	retain->settled = retain->heap_image.stopped;
+	retain->settled = retain->heap_image.stopped && (!core || core_is_complete(core));
 	if (!getrusage(RUSAGE_SELF, &usage))
 		retain->rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
 }
@@ -210,7 +216,9 @@ int retain_begin(pid_t pid, const struct heap_image_options *options, struct ret
 
 	*retain = (struct retain){.pid = pid};
 	clock_gettime(CLOCK_REALTIME, &retain->time);
-	read_comm(retain);
+	if (options->core)
+		retain->time = core_time(options->core);
+	read_comm(retain, options->core);
 	error = heap_image_take(pid, options, &retain->heap_image);
 	retain->total_ns = monotonic_ns() - began_ns;
 	return error;

@@ -39,7 +39,7 @@ static bool compile(struct unwinder *unwinder, struct code_rows *code)
 {
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
 	_cleanup_close_ int fd =
-		target_file_open_mapping(unwinder->heap_image->maps.task, code->mapping);
+		target_file_open_mapping(unwinder->heap_image->maps.source, code->mapping);
 
 	return fd >= 0 && !parse_unwind(unwinder->worker, fd, &file, &code->table) &&
 	       module_bias(&file, code->mapping, &code->bias);

@@ -150,7 +150,7 @@ static uint64_t hash_contents(pid_t task, const struct witness_block *block, uin
 	uint64_t hash = 1;
 
 	if (block->size > BLOCK_MAX || block->size > *room ||
-	    memory_read_exact(task, block->address, window, block->size))
+	    memory_read_exact(live_memory(task), block->address, window, block->size))
 		return 0;
 	*room -= block->size;
 	for (uint64_t i = 0; i < block->size; i++)
@@ -180,7 +180,8 @@ static int note_blocks(const struct retain *retain, const uint32_t *roots, const
 			.kind = ids[class],
 			.weak = is_weak(retain, roots, i),
 		};
-		block->hash = hash_contents(retain->heap_image.maps.task, block, &room, window);
+		block->hash =
+			hash_contents(retain->heap_image.maps.source.task, block, &room, window);
 	}
 	return window ? 0 : -ENOMEM;
 }

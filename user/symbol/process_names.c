@@ -173,7 +173,7 @@ bool jit_names_refresh(struct jit_names *names, const struct process *process)
 	if (names->failed || (!compiled && !names->opened))
 		return false;
 	if (compiled)
-		open_map(names, compiled->task);
+		open_map(names, compiled->source.task);
 	if (!names->opened || file_identity_read(names->fd, &identity) ||
 	    file_identity_equal(&identity, &names->identity))
 		return false;
@@ -277,7 +277,7 @@ static int name_function(struct modules *modules, struct intern *intern, uint64_
 			 struct named *named)
 {
 	const struct code_range *range = named->range;
-	struct module_place place = {range->task, &range->mapping};
+	struct module_place place = {range->source.task, &range->mapping};
 	struct module *module = module_get(range->dso);
 	struct frame *frame = &named->frame;
 	struct module_function function;
@@ -403,7 +403,7 @@ int named_want_lines(const struct named *named, const struct source_lines **sour
 		return 0;
 	mapping = range->mapping;
 	mapping.path = (char *)named->frame.module; /* borrowed: it is interned */
-	*source = module_want_lines(module, &(struct module_place){range->task, &mapping},
+	*source = module_want_lines(module, &(struct module_place){range->source.task, &mapping},
 				    named->vaddr);
 	return *source ? 0 : -ENOMEM;
 }

@@ -213,7 +213,7 @@ int dso_open(const struct dso_cache *cache, const struct dso *dso, int task,
 		return duplicate(dso->fd);
 	if (dso_is_vdso(mapping))
 		return duplicate(cache->vdso_fd);
-	fd = target_file_open_mapping(task, mapping);
+	fd = target_file_open_mapping(live_memory(task), mapping);
 	if (fd < 0)
 		return TAKE_FD(fd);
 	error = file_identity_read(fd, &identity);

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/interrupt.h"
+#include "proc/core.h"
 #include "proc/process_list.h"
 #include "proc/target_file.h"
 
@@ -100,7 +101,7 @@ static int open_range(struct process_table *table, struct code_range *range)
 		range->why = "anonymous code";
 		return 0;
 	}
-	fd = target_file_open_mapping(range->task, &range->mapping);
+	fd = target_file_open_mapping(range->source, &range->mapping);
 	if (fd < 0) {
 		range->why = open_failure(fd);
 		return 0;
@@ -109,10 +110,10 @@ static int open_range(struct process_table *table, struct code_range *range)
 	return range->dso ? 0 : -ENOMEM;
 }
 
-static int add_new_range(struct process_table *table, struct code_ranges *code, int task,
-			 const struct mapping *mapping)
+static int add_new_range(struct process_table *table, struct code_ranges *code,
+			 struct memory_source source, const struct mapping *mapping)
 {
-	struct code_range opened = {.mapping = *mapping, .task = task};
+	struct code_range opened = {.mapping = *mapping, .source = source};
 	int error = open_range(table, &opened);
 
 	if (!error)
@@ -136,7 +137,7 @@ static int list_code(struct process_table *table, const struct process *process,
 			continue;
 		known = find_same(&process->code, mapping);
 		error = known ? add_range(table, code, known)
-			      : add_new_range(table, code, maps->task, mapping);
+			      : add_new_range(table, code, maps->source, mapping);
 	}
 	return error;
 }
@@ -208,12 +209,14 @@ static int refresh(struct process_table *table, struct process *process)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
 	struct process_entry entry = {0};
-	int error = table->read(process->pid, MAPS_CODE, &maps);
+	int error = table->core ? core_maps(table->core, MAPS_CODE, &maps)
+				: table->read(process->pid, MAPS_CODE, &maps);
 
 	if (error)
 		return error;
 	/* A PID that came back: what the one before had mapped has vanished. */
-	if (!process_read(process->pid, &entry) && entry.start_ticks != process->start_ticks) {
+	if (!table->core && !process_read(process->pid, &entry) &&
+	    entry.start_ticks != process->start_ticks) {
 		process->start_ticks = entry.start_ticks;
 		process->generation++;
 	}
@@ -346,7 +349,7 @@ struct dso *process_dso(struct dso_cache *dsos, const struct process *process,
 	if (!dso && dso_is_vdso(mapping))
 		return dso_add_vdso(dsos, kind);
 	if (!dso)
-		return dso_add(dsos, target_file_open_mapping(process->maps.task, mapping), kind);
+		return dso_add(dsos, target_file_open_mapping(process->maps.source, mapping), kind);
 	dso_hold(dsos, dso, kind);
 	return dso;
 }
@@ -355,10 +358,10 @@ static int open_now(const struct dso_cache *dsos, const struct process *process,
 		    const struct mapping *mapping)
 {
 	const struct dso *known = find_dso(process, mapping);
-	int task = process->maps.task;
-	int fd = known ? dso_open(dsos, known, task, mapping) : -ESTALE;
+	struct memory_source source = process->maps.source;
+	int fd = known ? dso_open(dsos, known, source.task, mapping) : -ESTALE;
 
-	return fd == -ESTALE ? target_file_open_mapping(task, mapping) : fd;
+	return fd == -ESTALE ? target_file_open_mapping(source, mapping) : fd;
 }
 
 static int visit(struct dso_cache *dsos, const struct process *process,

@@ -16,10 +16,10 @@
 
 /* Executable memory. */
 struct code_range {
-	struct mapping mapping; /* its path is owned */
-	int task;		/* whose /proc directory shows it */
-	struct dso *dso;	/* its DSO_SYMBOLS is held; NULL: see `why` */
-	const char *why;	/* "anonymous code", "file gone", ...; static */
+	struct mapping mapping;	     /* its path is owned */
+	struct memory_source source; /* that it is mapped in */
+	struct dso *dso;	     /* its DSO_SYMBOLS is held; NULL: see `why` */
+	const char *why;	     /* "anonymous code", "file gone", ...; static */
 };
 
 struct code_ranges {
@@ -39,6 +39,7 @@ struct process {
 
 struct process_table {
 	maps_reader read;
+	const struct core *core; /* instead of live processes; borrowed; NULL: none */
 	struct dso_cache dsos;
 	struct hash processes; /* PID -> struct process * */
 };

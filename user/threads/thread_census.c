@@ -79,7 +79,7 @@ static int stack_memory_fill(pid_t pid, struct dead_thread *dead, size_t count)
 	error = maps_read(pid, MAPS_ALL, &maps);
 	if (error)
 		return error;
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", maps.task);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", maps.source.task);
 	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i < count; i++)
 		handles[i] = dead[i].thread.handle;

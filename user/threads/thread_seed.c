@@ -159,7 +159,7 @@ static int read_memory(void *context, uint64_t address, void *buffer, size_t siz
 {
 	const pid_t *task = context;
 
-	return memory_read_exact(*task, address, buffer, size);
+	return memory_read_exact(live_memory(*task), address, buffer, size);
 }
 
 /* A thread whose address space can be read: the main thread's is gone once it has ended. */

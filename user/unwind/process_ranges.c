@@ -53,7 +53,7 @@ static const struct row_module *hold_module(struct listed *listed, struct row_mo
 		return NULL;
 	}
 	*place = dso;
-	return row_modules_get(modules, dso, process->maps.task, mapping);
+	return row_modules_get(modules, dso, process->maps.source.task, mapping);
 }
 
 /* Code without rows gets a range all the same: the walk goes on there by frame pointer. */

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A core file says what the process said from which it was made: block for block; no BPF. */
+#include "retain_holder.h"
+#include "shell.h"
+
+#include <signal.h>
+
+#define GCORE "/usr/bin/gcore"
+
+/* What is about the moment and the way of reading, and not about the process; and what a core has
+ * not: the names of threads. */
+static const char *const passing[] = {
+	"time",	      "core",	       "comm",	       "stopped",  "soft_dirty",
+	"pause_ns",   "max_pause_ns",  "read_ns",      "total_ns", "own_peak_bytes",
+	"read_bytes", "pages_checked", "pages_changed"};
+
+static void drop_passing(json_t *value)
+{
+	const char *key;
+	json_t *item;
+	void *next;
+	size_t i;
+
+	json_array_foreach(value, i, item) drop_passing(item);
+	for (i = 0; json_is_object(value) && i < sizeof(passing) / sizeof(*passing); i++)
+		json_object_del(value, passing[i]);
+	json_object_foreach_safe(value, next, key, item) drop_passing(item);
+}
+
+static void expect_same(json_t *live, json_t *core)
+{
+	char *left, *right;
+
+	drop_passing(live);
+	drop_passing(core);
+	if (json_equal(live, core))
+		return;
+	left = json_dumps(live, JSON_INDENT(1) | JSON_SORT_KEYS);
+	right = json_dumps(core, JSON_INDENT(1) | JSON_SORT_KEYS);
+	fprintf(stderr, "live: %s\ncore: %s\n", left, right);
+	free(left);
+	free(right);
+	fail_msg("the core says something else");
+}
+
+/* Of a process that stands from now on; *path is static. */
+static const char *core_of(struct harness *harness, const struct child *target)
+{
+	static char path[64];
+
+	child_signal(target, SIGSTOP);
+	free(shell(harness, 0, "%s -o %s/core %s >/dev/null 2>&1", GCORE, harness->directory,
+		   target->pid_text));
+	snprintf(path, sizeof(path), "%s/core.%s", harness->directory, target->pid_text);
+	return path;
+}
+
+static void skip_without_gcore(void)
+{
+	if (access(GCORE, X_OK) == 0)
+		return;
+	fprintf(stderr, "SKIPPED, nothing was tested: there is no gcore (gdb)\n");
+	skip();
+}
+
+#define RETAIN_CORE(harness, path, ...)                                                            \
+	report_of(harness,                                                                         \
+		  MONITOR(harness, "retain", "--core", path, "--format", "json", ##__VA_ARGS__))
+
+#define MEMORY(harness, ...)                                                                       \
+	json_array_get(json_object_get(report_of(harness, MONITOR(harness, "memory", "--format",   \
+								  "json", ##__VA_ARGS__)),         \
+				       "processes"),                                               \
+		       0)
+
+static void expect_same_memory(struct harness *harness, struct child *target, const char *path)
+{
+	static const char *const known[] = {
+		"name",		"used_bytes",	"free_bytes",	"system_bytes",	  "arenas",
+		"cached_bytes", "fast_bytes",	"bins_bytes",	"unsorted_bytes", "small_bytes",
+		"large_bytes",	"mapped_bytes", "mapped_blocks"};
+	json_t *live = MEMORY(harness, "-p", target->pid_text);
+	json_t *core = MEMORY(harness, "--core", path);
+	const char *part;
+	json_t *share;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		assert_true(
+			json_equal(json_object_get(json_object_get(live, "allocator"), known[i]),
+				   json_object_get(json_object_get(core, "allocator"), known[i])));
+	/* How large each part is; how much of it is resident, a core does not tell. */
+	json_object_foreach(json_object_get(live, "parts"), part, share)
+	{
+		json_t *same = json_object_get(json_object_get(core, "parts"), part);
+
+		if (strcmp(part, "kernel") != 0 && strcmp(part, "generated_code") != 0 &&
+		    strcmp(part, "files_written") != 0)
+			assert_int_equal(number_at(share, "size_bytes"),
+					 number_at(same, "size_bytes"));
+	}
+	assert_int_equal(number_at(core, "difference_bytes"), 0);
+	assert_string_equal(text_at(core, "core"), path);
+}
+
+static void expect_same_answers(struct harness *harness, struct child *target)
+{
+	const char *path = core_of(harness, target);
+
+	expect_same(RETAIN(harness, target, "--top", "0"),
+		    RETAIN_CORE(harness, path, "--top", "0"));
+	expect_same_memory(harness, target, path);
+}
+
+static void what_holds_each_block_is_the_same(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	json_t *truth;
+
+	skip_without_gcore();
+	target = holder_start(harness, "1000", "40", &truth);
+	expect_same_answers(harness, target);
+	expect_holder(RETAIN_CORE(harness, core_of(harness, target)), truth);
+}
+
+static void of_sixty_four_arenas_too(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+
+	skip_without_gcore();
+	target = WORKLOAD(harness, "mallinfo");
+	workload_do(harness, target, "arenas");
+	workload_do(harness, target, "fast");
+	workload_do(harness, target, "mapped");
+	expect_same_answers(harness, target);
+}
+
+static void a_file_that_is_cut_off_says_so_and_settles_nothing(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target, *monitor;
+	const char *path;
+	json_t *truth, *report;
+
+	skip_without_gcore();
+	target = holder_start(harness, "1000", "40", &truth);
+	path = core_of(harness, target);
+	/* gdb writes its tables last: they are put first, as the kernel has them. */
+	free(shell(harness, 0,
+		   "python3 -c '\n"
+		   "import struct,sys\n"
+		   "d=open(sys.argv[1],\"rb\").read()\n"
+		   "off,=struct.unpack_from(\"<Q\",d,32)\n"
+		   "n,=struct.unpack_from(\"<H\",d,56)\n"
+		   "h=bytearray(d[:off+56*n])\n"
+		   "for i in range(n):\n"
+		   "  t,f,o,v,p,fs,ms,a=struct.unpack_from(\"<IIQQQQQQ\",h,off+56*i)\n"
+		   "  if t==4: note=(i,o,fs)\n"
+		   "i,o,fs=note\n"
+		   "first=off+56*n\n"
+		   "for j in range(n):\n"
+		   "  t,f,o2,v,p,s,ms,a=struct.unpack_from(\"<IIQQQQQQ\",h,off+56*j)\n"
+		   "  struct.pack_into(\"<Q\",h,off+56*j+8,first if j==i else o2+fs)\n"
+		   "body=d[first:]\n"
+		   "whole=bytes(h)+d[o:o+fs]+body\n"
+		   "open(sys.argv[1],\"wb\").write(whole[:len(whole)-fs-140000])' %s",
+		   path));
+	monitor = MONITOR(harness, "retain", "--core", path, "--format", "json");
+	report = report_of(harness, monitor);
+	child_wait_text(harness, monitor, &monitor->err, "the core file is cut off: ");
+	assert_true(json_is_false(json_object_get(report, "settled")));
+	(void)truth;
+}
+
+static void without_its_files_the_blocks_are_the_same(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target, *monitor;
+	const char *path;
+	json_t *truth, *report;
+
+	skip_without_gcore();
+	target = holder_start(harness, "100", "10", &truth);
+	path = core_of(harness, target);
+	monitor = MONITOR(harness, "retain", "--core", path, "--sysroot", harness->directory,
+			  "--format", "json");
+	report = report_of(harness, monitor);
+	child_wait_text(harness, monitor, &monitor->err, "of its files with code cannot be found");
+	assert_int_equal(total_at(report, "unreachable", "blocks"),
+			 number_at(truth, "lost_blocks") + number_at(truth, "ring_blocks"));
+	monitor = MONITOR(harness, "retain", "--core", path, "--exe", "/bin/true", "--format",
+			  "json");
+	report_of(harness, monitor);
+	child_wait_text(harness, monitor, &monitor->err, "and 1 are of another build, as ");
+}
+
+static void what_is_no_core_file_is_refused(void **state)
+{
+	struct harness *harness = harness_any(state);
+
+	monitor_expect_error(harness, MONITOR(harness, "retain", "--core", "/bin/true"), 1,
+			     "/bin/true: it is no core file of a 64-bit program");
+	monitor_expect_error(harness, MONITOR(harness, "memory", "--core", "/dev/null"), 1,
+			     "/dev/null: it is no core file");
+	monitor_expect_error(harness, MONITOR(harness, "memory", "--core", "/no/such"), 1,
+			     "/no/such: No such file or directory");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(what_holds_each_block_is_the_same),
+		e2e_test(of_sixty_four_arenas_too),
+		e2e_test(a_file_that_is_cut_off_says_so_and_settles_nothing),
+		e2e_test(without_its_files_the_blocks_are_the_same),
+		e2e_test(what_is_no_core_file_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("e2e_core", tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/procfs.h>
+
+#include "base/cleanup.h"
+#include "parse/questions.h"
+#include "proc/core.h"
+
+#define PAGE 4096u
+#define PROGRAM 0x400000ull
+#define HEAP 0x600000ull
+#define SHARED 0x700000ull
+#define STACK 0x7f0000000000ull
+
+/* A core of one process with two threads, as it stands in memory. */
+struct fixture {
+	uint8_t *bytes;
+	size_t size, notes_at;
+	Elf64_Phdr *headers; /* in bytes; the first one is that of the notes */
+	char path[64];
+	int fd;
+	struct core *core;
+};
+
+struct notes {
+	uint8_t bytes[4096];
+	size_t size;
+};
+
+static void add_note(struct notes *notes, uint32_t type, const void *data, size_t size)
+{
+	Elf64_Nhdr header = {.n_namesz = 5, .n_descsz = (uint32_t)size, .n_type = type};
+
+	memcpy(notes->bytes + notes->size, &header, sizeof(header));
+	memcpy(notes->bytes + notes->size + sizeof(header), "CORE\0\0\0", 8);
+	memcpy(notes->bytes + notes->size + sizeof(header) + 8, data, size);
+	notes->size += sizeof(header) + 8 + (size + 3) / 4 * 4;
+}
+
+static void add_thread(struct notes *notes, int tid, uint64_t sp)
+{
+	struct elf_prstatus status = {.pr_pid = tid};
+	struct user_regs_struct registers = {.rsp = sp};
+	struct user_fpregs_struct other = {.xmm_space = {(unsigned)tid}};
+
+	memcpy(status.pr_reg, &registers, sizeof(status.pr_reg));
+	add_note(notes, NT_PRSTATUS, &status, sizeof(status));
+	add_note(notes, NT_FPREGSET, &other, sizeof(other));
+}
+
+static void add_files(struct notes *notes)
+{
+	static const struct {
+		uint64_t count, page, places[6];
+		char paths[48];
+	} files = {2,
+		   PAGE,
+		   {PROGRAM, PROGRAM + 2 * PAGE, 0, SHARED, SHARED + PAGE, 0},
+		   "/no/such/program\0/memfd:\t (deleted)"};
+
+	add_note(notes, NT_FILE, &files, sizeof(files));
+}
+
+static void make_notes(struct notes *notes)
+{
+	struct elf_prpsinfo process = {.pr_pid = 70, .pr_fname = "program"};
+	Elf64_auxv_t auxiliary[] = {{AT_ENTRY, {PROGRAM + PAGE}}, {AT_EXECFN, {STACK + 64}}};
+
+	add_note(notes, NT_PRPSINFO, &process, sizeof(process));
+	add_thread(notes, 71, HEAP);
+	add_thread(notes, 70, STACK + 8);
+	add_note(notes, NT_AUXV, auxiliary, sizeof(auxiliary));
+	add_files(notes);
+}
+
+static const struct {
+	uint64_t address, size, in_file;
+	uint32_t flags;
+} loads[] = {
+	{STACK, 2 * PAGE, 2 * PAGE, PF_R | PF_W},  /* out of order */
+	{PROGRAM, PAGE, PAGE, PF_R | PF_X},	   /* its second page: in NT_FILE alone */
+	{HEAP, 4 * PAGE, 3 * PAGE, PF_R | PF_W},   /* the last page was not dumped */
+	{SHARED, PAGE, 0, PF_R | PF_W},		   /* none of it was */
+	{HEAP + PAGE, PAGE, PAGE, PF_R | PF_W},	   /* overlaps */
+	{PROGRAM + 123, PAGE, PAGE, PF_R},	   /* no page */
+	{0xffffffffff600000ull, PAGE, PAGE, PF_R}, /* the kernel's */
+	{STACK + 8 * PAGE, PAGE, PAGE, PF_R},	   /* zeros, as gdb writes a guard */
+	{STACK + 9 * PAGE, PAGE, PAGE, PF_R | PF_W},
+};
+
+static void make_core(struct fixture *fixture)
+{
+	struct notes notes = {0};
+	size_t count = ARRAY_SIZE(loads) + 1, at;
+	Elf64_Ehdr *header;
+
+	make_notes(&notes);
+	at = fixture->notes_at = sizeof(*header) + count * sizeof(*fixture->headers);
+	fixture->size = at + notes.size;
+	for (size_t i = 0; i < ARRAY_SIZE(loads); i++)
+		fixture->size += loads[i].in_file;
+	fixture->bytes = calloc(1, fixture->size);
+	header = (void *)fixture->bytes;
+	*header = (Elf64_Ehdr){.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1},
+			       .e_type = ET_CORE,
+			       .e_machine = EM_X86_64,
+			       .e_phoff = sizeof(*header),
+			       .e_phentsize = sizeof(Elf64_Phdr),
+			       .e_phnum = (uint16_t)count};
+	fixture->headers = (void *)(header + 1);
+	fixture->headers[0] =
+		(Elf64_Phdr){.p_type = PT_NOTE, .p_offset = at, .p_filesz = notes.size};
+	memcpy(fixture->bytes + at, notes.bytes, notes.size);
+	at += notes.size;
+	for (size_t i = 0; i < ARRAY_SIZE(loads); i++) {
+		fixture->headers[i + 1] = (Elf64_Phdr){.p_type = PT_LOAD,
+						       .p_flags = loads[i].flags,
+						       .p_offset = at,
+						       .p_vaddr = loads[i].address,
+						       .p_filesz = loads[i].in_file,
+						       .p_memsz = loads[i].size};
+		/* Each page says where it is, but the second ones, and those of guards. */
+		for (uint64_t page = 0; page < loads[i].in_file; page += PAGE) {
+			uint64_t word = loads[i].address + page;
+
+			if (page != PAGE && loads[i].flags != PF_R)
+				memcpy(fixture->bytes + at + page, &word, sizeof(word));
+		}
+		at += loads[i].in_file;
+	}
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	make_core(fixture);
+	fixture->fd = memfd_create("core", MFD_CLOEXEC);
+	snprintf(fixture->path, sizeof(fixture->path), "/proc/self/fd/%d", fixture->fd);
+	*state = fixture;
+	return fixture->fd < 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	core_free(fixture->core);
+	close(fixture->fd);
+	free(fixture->bytes);
+	free(fixture);
+	return 0;
+}
+
+static int open_core(struct fixture *fixture)
+{
+	struct core_options options = {.path = fixture->path};
+	struct worker *worker = worker_new_local(&parse_kinds);
+	int error;
+
+	assert_int_equal(pwrite(fixture->fd, fixture->bytes, fixture->size, 0), fixture->size);
+	error = core_read_file(&options, worker, &fixture->core);
+	worker_free(worker);
+	return error;
+}
+
+static const struct mapping *mapping_at(const struct maps *maps, uint64_t address)
+{
+	const struct mapping *mapping = maps_find(maps, address);
+
+	assert_non_null(mapping);
+	return mapping;
+}
+
+static void mappings_have_the_names_and_rights_that_can_be_told(void **state)
+{
+	struct fixture *fixture = *state;
+	_cleanup_(maps_free) struct maps maps = {0};
+
+	assert_int_equal(open_core(fixture), 0);
+	assert_int_equal(core_maps(fixture->core, MAPS_ALL, &maps), 0);
+	assert_ptr_equal(maps.source.core, fixture->core);
+	assert_int_equal(maps.list.count, 7);
+	assert_string_equal(mapping_at(&maps, PROGRAM)->path, "/no/such/program");
+	assert_true(mapping_at(&maps, PROGRAM)->executable);
+	assert_int_equal(mapping_at(&maps, PROGRAM + PAGE)->offset, PAGE);
+	assert_true(
+		mapping_same_file(mapping_at(&maps, PROGRAM), mapping_at(&maps, PROGRAM + PAGE)));
+	assert_string_equal(mapping_at(&maps, HEAP)->path, "[heap]");
+	assert_int_equal(mapping_at(&maps, HEAP)->end, HEAP + 4 * PAGE);
+	assert_string_equal(mapping_at(&maps, STACK)->path, "[stack]");
+	assert_string_equal(mapping_at(&maps, SHARED)->path, "/memfd:\t");
+	assert_true(mapping_at(&maps, SHARED)->shared && mapping_at(&maps, SHARED)->deleted);
+	assert_false(mapping_at(&maps, STACK + 8 * PAGE)->readable);
+	assert_true(mapping_at(&maps, STACK + 9 * PAGE)->readable);
+}
+
+static void memory_is_read_up_to_what_is_not_there(void **state)
+{
+	struct fixture *fixture = *state;
+	_cleanup_free_ uint8_t *bytes = malloc(5 * PAGE);
+	uint64_t word;
+
+	assert_int_equal(open_core(fixture), 0);
+	assert_int_equal(core_read(fixture->core, HEAP + 8, bytes, 5 * PAGE), 3 * PAGE - 8);
+	memcpy(&word, bytes + 2 * PAGE - 8, sizeof(word));
+	assert_int_equal(word, HEAP + 2 * PAGE);
+	assert_int_equal(core_read(fixture->core, HEAP + 3 * PAGE, bytes, 8), -EFAULT);
+	assert_int_equal(core_read(fixture->core, PROGRAM + PAGE, bytes, 8), -EFAULT);
+	assert_int_equal(core_read(fixture->core, 0, bytes, 8), -EFAULT);
+}
+
+static void pages_of_zeros_count_as_absent(void **state)
+{
+	struct fixture *fixture = *state;
+	_cleanup_close_ int pagemap = -1;
+	uint64_t entries[4];
+
+	assert_int_equal(open_core(fixture), 0);
+	pagemap = pagemap_open((struct memory_source){.core = fixture->core});
+	pagemap_read(pagemap, HEAP, entries, 4);
+	assert_true(pagemap_is_present(entries[0]));
+	assert_false(pagemap_is_present(entries[1]));
+	assert_true(pagemap_is_present(entries[2]));
+	assert_false(pagemap_is_present(entries[3]));
+}
+
+static void threads_come_by_number_that_of_the_process_first(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct core_layout *layout;
+
+	assert_int_equal(open_core(fixture), 0);
+	layout = core_layout(fixture->core);
+	assert_int_equal(layout->pid, 70);
+	assert_string_equal(layout->comm, "program");
+	assert_int_equal(layout->threads.count, 2);
+	assert_int_equal(layout->threads.items[0].tid, 70);
+	assert_int_equal(layout->threads.items[0].registers.rsp, STACK + 8);
+	assert_int_equal(layout->threads.items[1].vectors[0], 71);
+}
+
+static void what_is_missing_is_counted(void **state)
+{
+	struct fixture *fixture = *state;
+	struct core_gaps gaps;
+
+	assert_int_equal(open_core(fixture), 0);
+	gaps = core_gaps(fixture->core);
+	assert_int_equal(gaps.cut_bytes, 0);
+	assert_int_equal(gaps.unsaved_bytes, PAGE);
+	assert_int_equal(gaps.missing_files, 1);
+	assert_string_equal(gaps.example, "/no/such/program");
+	assert_false(core_is_complete(fixture->core));
+}
+
+static void of_a_file_that_is_cut_off_the_rest_is_read(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->size -= PAGE + 100;
+	assert_int_equal(open_core(fixture), 0);
+	assert_int_equal(core_gaps(fixture->core).cut_bytes, PAGE + 100);
+}
+
+static void tables_that_cannot_be_are_refused(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->headers[0].p_filesz -= 8;
+	assert_int_equal(open_core(fixture), -EBADMSG);
+	fixture->headers[0].p_filesz = 1ull << 40;
+	assert_int_equal(open_core(fixture), -EFBIG);
+	fixture->headers[0].p_type = PT_NULL;
+	assert_int_equal(open_core(fixture), -EBADMSG);
+	((Elf64_Ehdr *)fixture->bytes)->e_type = ET_DYN;
+	assert_int_equal(open_core(fixture), -ENOEXEC);
+}
+
+static void an_answer_about_bytes_that_the_file_has_not_got_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	_cleanup_(core_layout_free) struct core_layout layout = {0}, decoded = {0};
+	_cleanup_(bytes_free) struct bytes body = {0};
+
+	assert_int_equal(open_core(fixture), 0);
+	assert_int_equal(core_layout_read(fixture->fd, &layout), 0);
+	assert_int_equal(encode_core_layout(&layout, &body), 0);
+	assert_int_equal(decode_core_layout(&body, fixture->size - 1, &decoded), -EPROTO);
+	body.size--;
+	assert_int_equal(decode_core_layout(&body, fixture->size, &decoded), -EPROTO);
+	body.size++;
+	assert_int_equal(decode_core_layout(&body, fixture->size, &decoded), 0);
+	assert_int_equal(decoded.segments.count, layout.segments.count);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(mappings_have_the_names_and_rights_that_can_be_told),
+		TEST(memory_is_read_up_to_what_is_not_there),
+		TEST(pages_of_zeros_count_as_absent),
+		TEST(threads_come_by_number_that_of_the_process_first),
+		TEST(what_is_missing_is_counted),
+		TEST(of_a_file_that_is_cut_off_the_rest_is_read),
+		TEST(tables_that_cannot_be_are_refused),
+		TEST(an_answer_about_bytes_that_the_file_has_not_got_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("core", tests, NULL, NULL);
+}
