@@ -90,6 +90,8 @@ packages_of() {
 		libmimalloc-dev
 		util-linux        tool unshare
 		golang-1.19-go
+		golang-github-masterminds-sprig-dev
+		golang-k8s-sigs-yaml-dev
 		default-jdk-headless tool java
 		nodejs            tool node
 		python3-jsonschema

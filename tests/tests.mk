@@ -63,6 +63,13 @@ test-vm:
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)
 	@scripts/vm.sh
 
+# What helm does with a chart, of Debian's packages.
+$(B)/kubernetes/render: tests/kubernetes/render.go
+	@mkdir -p $(@D)
+	$(call say,GO)
+	$(Q)GO111MODULE=off GOPATH=/usr/share/gocode GOCACHE=$(abspath $(B))/kubernetes/cache GOFLAGS= \
+		/usr/lib/go-1.19/bin/go build -o $@ $<
+
 test-image:
 	@$(DEPS) --check kubernetes
 	@$(MAKE) --no-print-directory image
@@ -192,6 +199,7 @@ $(B)/workloads/holder: $(B)/workloads/loser.so
 $(B)/workloads/cacher: $(B)/workloads/evictor.so
 $(B)/workloads/late: $(B)/workloads/maker.so
 $(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so
+$(B)/e2e/test_e2e_deploy: $(B)/kubernetes/render
 $(B)/e2e/test_e2e_recording: $(B)/workloads/jumpy.so
 
 $(B)/workloads/fixed/shop: tests/workloads/shop.c

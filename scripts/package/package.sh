@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# package.sh dist VERSION    build/dist/: the sources, the static program, checksums of both
+# package.sh dist VERSION    build/dist/: the sources, the static program, the Helm chart, their checksums
 # package.sh deb VERSION     build/dist/: a Debian package, built from these sources; checked by lintian
 # package.sh image VERSION   build/dist/: a container image (OCI archive): the static program and licences
 # package.sh root VERSION    build/dist/root/: what is in that image
@@ -68,10 +68,12 @@ dist() {
 	static=$name-linux-$(uname -m)
 	static_program "$work/$static"
 	cp user/man/leakmon.8 "$work/$static"
+	pack "$out/leakmon-chart-$version.tgz" "$work/$name/scripts/deploy/helm/leakmon"
 	pack "$out/$static.tar.gz" "$work/$static"
-	(cd "$out" && sha256sum "$name.tar.gz" "$static.tar.gz" > SHA256SUMS)
+	set -- "$name.tar.gz" "$static.tar.gz" "leakmon-chart-$version.tgz"
+	(cd "$out" && sha256sum "$@" > SHA256SUMS)
 	say "$out:"
-	(cd "$out" && ls -l "$name.tar.gz" "$static.tar.gz" SHA256SUMS) >&2
+	(cd "$out" && ls -l "$@" SHA256SUMS) >&2
 }
 
 # Debian's own sources of a package have a person who signs for it; who builds this one is asked for.

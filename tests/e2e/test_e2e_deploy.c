@@ -106,6 +106,14 @@ static void a_daemon_set_runs_a_profile(void **state)
 				       "a = pod['containers'][0]['args'];");
 }
 
+/* Overlays and Helm chart, beside each other and the Kubernetes API. */
+static void manifests_hold_what_they_promise(void **state)
+{
+	struct harness *harness = harness_any(state);
+
+	free(shell(harness, 0, "tests/kubernetes/test_manifests.py build/kubernetes/render 2>&1"));
+}
+
 static void the_unit_runs_a_triage(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -124,6 +132,7 @@ int main(void)
 		e2e_test(the_dashboard_is_one_that_grafana_reads),
 		e2e_test(the_daemon_set_runs_a_triage),
 		e2e_test(a_daemon_set_runs_a_profile),
+		e2e_test(manifests_hold_what_they_promise),
 		e2e_test(the_unit_runs_a_triage),
 	};
 
