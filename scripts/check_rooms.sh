@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-rooms="base sandbox elf arch parse proc target symbol unwind probe collect analyze triage pause heap
+rooms="base sandbox serve elf arch parse proc target symbol unwind probe collect analyze triage pause heap
 	retain threads memory profile store output top cli monitor command"
 
 find user -name '*.[ch]' | sort | xargs awk -v rooms="$rooms" '

@@ -89,6 +89,8 @@ packages_of() {
 		systemtap-sdt-dev header sys/sdt.h
 		libmimalloc-dev
 		util-linux        tool unshare
+		curl              tool curl
+		procps            tool pgrep
 		golang-1.19-go
 		golang-github-masterminds-sprig-dev
 		golang-k8s-sigs-yaml-dev

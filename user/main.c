@@ -8,6 +8,7 @@
 #include "command/command.h"
 #include "parse/questions.h"
 #include "sandbox/worker_process.h"
+#include "serve/http_server.h"
 
 int main(int argc, char **argv)
 {
@@ -15,6 +16,7 @@ int main(int argc, char **argv)
 	int code;
 
 	worker_process_enter(argc, argv, &parse_kinds);
+	http_server_enter(argc, argv);
 	/* A limit on file sizes is an error of the write, to be explained, and no death. */
 	signal(SIGXFSZ, SIG_IGN);
 	code = command_line_parse(&line, &commands, argc, argv);

@@ -132,6 +132,8 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon record -p 1 -o f --keep 10", "--keep `10`: expected a size"},
 		{"leakmon report a --older 1",
 		 "--older is not supported by `leakmon report`, only by"},
+		{"leakmon -p 1 --listen localhost:80",
+		 "--listen `localhost:80`: expected a port, 127.0.0.1:9464 or [::1]:9464"},
 		{"leakmon -p 1 --textfile-dir /tmp", "--textfile-dir is for --format prom"},
 		{"leakmon grow -p 1",
 		 "unknown command `grow`: see `leakmon help`; to start a program, write "

@@ -10,6 +10,7 @@
 #include "cli/values.h"
 #include "output/output.h"
 #include "proc/container.h"
+#include "serve/listener.h"
 
 #define TRACKED "What is tracked"
 #define SIZE_EXPECTED "a size, e.g. 4096, 64K, 10M or 2G"
@@ -394,6 +395,19 @@ static const struct option_row test_rows[] = {
 	{"junit", 0, "FILE", "also write the last report to FILE as JUnit XML; %p: our PID",
 	 value_set_text, "a file name", FIELD(junit)},
 };
+static int set_address(void *field, const struct option_row *row, const char *text)
+{
+	(void)row;
+	if (!listener_is_address(text))
+		return -EINVAL;
+	*(const char **)field = text;
+	return 0;
+}
+
+static const struct option_row listen_rows[] = {
+	{"listen", 0, "[ADDRESS:]PORT", "serve /metrics, /profile and a page over HTTP (127.0.0.1)",
+	 set_address, "a port, 127.0.0.1:9464 or [::1]:9464", FIELD(listen)},
+};
 static const struct option_row color_rows[] = {
 	{"no-color", 0, NULL, "no colours, even on a terminal (like NO_COLOR=1)", value_set_flag,
 	 FIELD(no_color)},
@@ -403,6 +417,7 @@ const struct option_group output_group = {"Output", output_rows, ARRAY_SIZE(outp
 const struct option_group top_group = {"Output", top_rows, ARRAY_SIZE(top_rows)};
 const struct option_group sort_group = {"Output", sort_rows, ARRAY_SIZE(sort_rows)};
 const struct option_group blocks_group = {"Output", blocks_rows, ARRAY_SIZE(blocks_rows)};
+const struct option_group listen_group = {"Output", listen_rows, ARRAY_SIZE(listen_rows)};
 const struct option_group textfile_group = {"Output", textfile_rows, ARRAY_SIZE(textfile_rows)};
 const struct option_group fail_over_group = {"Output", fail_over_rows, ARRAY_SIZE(fail_over_rows)};
 const struct option_group test_group = {"Output", test_rows, ARRAY_SIZE(test_rows)};

@@ -136,6 +136,7 @@ struct output_options {
 	const char *path;	  /* file, or NULL: stdout */
 	const char *textfile_dir; /* prom: the directory whose leakmon.prom is kept up to date */
 	struct report_options report;
+	const char *listen;   /* [ADDRESS:]PORT to serve reports at over HTTP, or NULL */
 	const char *suppress; /* file of rules, see analyze/suppress.h; or NULL */
 	const char *junit;    /* file that the last report is also written to; or NULL */
 	bool top_given;
@@ -161,6 +162,7 @@ extern const struct option_group top_group;
 extern const struct option_group sort_group;
 extern const struct option_group blocks_group; /* --show-allocs */
 extern const struct option_group textfile_group;
+extern const struct option_group listen_group;
 extern const struct option_group fail_over_group;
 extern const struct option_group test_group; /* --suppress, --junit */
 extern const struct option_group color_group;

@@ -23,6 +23,7 @@ struct run {
 	const struct triage_options *options;
 	const struct output_format *format;
 	FILE *out;
+	struct listener *listener; /* --listen; or NULL */
 	struct triage triage;
 	struct escalation *escalation; /* NULL: not asked for */
 	struct sampling *sampling;     /* NULL with --no-stacks */
@@ -34,9 +35,11 @@ struct run {
 static int open_output(struct run *run)
 {
 	const struct output_options *output = &run->options->session.output;
+	int error;
 
 	run->format = output_find(output->format);
-	return emit_open(output, run->format, &run->out);
+	error = emit_open(output, run->format, &run->out);
+	return error ? error : emit_listen(output, &run->listener);
 }
 
 static int run_open(struct run *run)
@@ -73,6 +76,7 @@ static void run_close(struct run *run)
 	kills_free(run->kills);
 	triage_close(&run->triage);
 	report_loop_close(&run->loop);
+	listener_close(run->listener);
 	if (run->out && run->out != stdout)
 		fclose(run->out);
 }
@@ -96,6 +100,7 @@ static int write_report(struct run *run, bool last)
 	causes_explain(run->causes, &report);
 	report.colour = emit_wants_colour(output);
 	report.cpu_s = triage_cpu_s();
+	emit_serve_triage(run->listener, &report, &run->options->session.schedule);
 	error = emit_triage(output, run->format, run->out, &report, last);
 	if (!error && run->sampling && !last)
 		sampling_update(run->sampling, &report);
@@ -276,6 +281,7 @@ const struct command command_triage = {
 		 {&format_group, PART(output)},
 		 {&output_group, PART(output)},
 		 {&textfile_group, PART(output)},
+		 {&listen_group, PART(output)},
 		 {&top_group, PART(output)},
 		 {&debuginfod_group, PART(tracking)},
 		 {&color_group, PART(output)},

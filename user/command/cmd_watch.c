@@ -56,6 +56,7 @@ const struct command command_watch = {
 		 {&format_group, PART(output)},
 		 {&output_group, PART(output)},
 		 {&textfile_group, PART(output)},
+		 {&listen_group, PART(output)},
 		 {&top_group, PART(output)},
 		 {&sort_group, PART(output)},
 		 {&blocks_group, PART(output)},

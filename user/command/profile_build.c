@@ -218,6 +218,12 @@ static int name_report(struct session *session, struct profile_report *report, b
 	return name_sites(session, report);
 }
 
+static int emit_all(const struct session *session, const struct profile_report *report, bool last)
+{
+	emit_serve_profile(session->listener, report, &session->options->schedule);
+	return emit_profile(&session->options->output, session->format, session->out, report, last);
+}
+
 int profile_run_report(struct session *session, const void *context, bool last)
 {
 	/* The loop hands its context on as it is not to be changed by others; it is the run. */
@@ -236,8 +242,7 @@ int profile_run_report(struct session *session, const void *context, bool last)
 	else if (run->options->take)
 		error = run->options->take(run->options->context, &report);
 	else
-		error = emit_profile(&session->options->output, session->format, session->out,
-				     &report, last);
+		error = emit_all(session, &report, last);
 	symbolizer_release_lines(session->symbolizer);
 	if (!error)
 		error = session_update_targets(session);

@@ -190,6 +190,60 @@ int emit_profile(const struct output_options *options, const struct output_forma
 	return emit(options, format, out, &(struct emission){.profile = report}, last);
 }
 
+int emit_listen(const struct output_options *options, struct listener **listener)
+{
+	*listener = NULL;
+	return options->listen ? listener_open(listener, options->listen) : 0;
+}
+
+static bool has_kind(const struct output_format *format, const struct emission *emission)
+{
+	return output_has(format, emission->profile  ? OUTPUT_PROFILE
+				  : emission->triage ? OUTPUT_TRIAGE
+						     : OUTPUT_REPORT);
+}
+
+/* Three intervals may pass without a report, and a minute for what takes long. */
+static uint32_t good_for_ms(const struct schedule *schedule)
+{
+	return (uint32_t)MIN(3 * (schedule->interval_ns / 1000000) + 60000, UINT32_MAX);
+}
+
+static void serve(struct listener *listener, const struct emission *emission,
+		  const struct schedule *schedule)
+{
+	static const char *const formats[] = {
+		[HTTP_METRICS] = "prom", [HTTP_PROFILE] = "pprof", [HTTP_PAGE] = "html"};
+
+	_Static_assert(ARRAY_SIZE(formats) == HTTP_DOCUMENT_MAX_, "a format for every document");
+	for (size_t i = 0; listener && i < HTTP_DOCUMENT_MAX_; i++) {
+		const struct output_format *format = output_find(formats[i]);
+		FILE *stream = has_kind(format, emission) ? listener_stream() : NULL;
+
+		if (stream)
+			listener_publish(listener, (enum http_document)i, stream,
+					 write_to(stream, format, emission), good_for_ms(schedule));
+	}
+}
+
+void emit_serve_report(struct listener *listener, const struct report *report,
+		       const struct schedule *schedule)
+{
+	serve(listener, &(struct emission){.report = report}, schedule);
+}
+
+void emit_serve_triage(struct listener *listener, const struct triage_report *report,
+		       const struct schedule *schedule)
+{
+	serve(listener, &(struct emission){.triage = report}, schedule);
+}
+
+void emit_serve_profile(struct listener *listener, const struct profile_report *report,
+			const struct schedule *schedule)
+{
+	serve(listener, &(struct emission){.profile = report}, schedule);
+}
+
 int emit_finish(const struct output_options *options, int error, uint64_t outstanding_bytes)
 {
 	_cleanup_free_ char *path = options->textfile_dir ? replaced_path(options) : NULL;

@@ -7,6 +7,7 @@
 #include "analyze/report.h"
 #include "cli/options.h"
 #include "output/output.h"
+#include "serve/listener.h"
 
 struct pollfd;
 struct pollfds;
@@ -75,6 +76,19 @@ int emit_triage(const struct output_options *options, const struct output_format
 
 int emit_profile(const struct output_options *options, const struct output_format *format,
 		 FILE *out, const struct profile_report *report, bool last);
+
+/*
+ * --listen: the process that serves reports over HTTP; *listener is NULL without that option. 0, or
+ * -errno after a message. And a report for it, in every format that has one: what goes wrong is
+ * logged, and ends nothing.
+ */
+int emit_listen(const struct output_options *options, struct listener **listener);
+void emit_serve_report(struct listener *listener, const struct report *report,
+		       const struct schedule *schedule);
+void emit_serve_triage(struct listener *listener, const struct triage_report *report,
+		       const struct schedule *schedule);
+void emit_serve_profile(struct listener *listener, const struct profile_report *report,
+			const struct schedule *schedule);
 
 /*
  * The end of a run: the exit code for its `error` (0: none) and for what --fail-over says of what

@@ -235,13 +235,21 @@ static int build_report(struct session *session, const struct snapshot *snapshot
 	struct report_options options = session->options->output.report;
 	int error = 0;
 
-	if (session->sink || session->tests.options)
+	if (session->sink || session->tests.options || session->listener)
 		options.top = 0;
 	if (session->keeps_history) {
 		error = history_add(&session->history, snapshot, session->label);
 		options.history = &session->history;
 	}
 	return error ? error : report_build(report, snapshot, &options);
+}
+
+/* What is served is not cut. */
+static int emit_rest(const struct session *session, struct report *report, bool last)
+{
+	if (session->listener)
+		report_cut(report, session->options->output.report.top);
+	return emit_report(&session->options->output, session->format, session->out, report, last);
 }
 
 static int write_report(struct session *session, const struct snapshot *snapshot, bool last)
@@ -262,6 +270,8 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	report.oom = &session->oom;
 	if (session->options->output.fail_over != UINT64_MAX)
 		report.fail_over = session->options->output.fail_over;
+	if (!error && session->listener)
+		emit_serve_report(session->listener, &report, &session->options->schedule);
 	if (!error)
 		error = test_report_take(&session->tests, &report, last, &accepted);
 	session->outstanding_bytes = snapshot->ledger.outstanding_bytes -
@@ -273,8 +283,7 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	else if (session->sink)
 		error = session->sink->take(session->sink->context, &report, session->label, last);
 	else
-		error = emit_report(&session->options->output, session->format, session->out,
-				    &report, last);
+		error = emit_rest(session, &report, last);
 	report_free(&report);
 	return error;
 }
@@ -456,7 +465,10 @@ static int open_output(struct session *session)
 	if (!session->format)
 		return -EINVAL; /* the options were checked */
 	error = test_report_open(&session->tests, &options->output);
-	return error ? error : emit_open(&options->output, session->format, &session->out);
+	if (!error)
+		error = emit_open(&options->output, session->format, &session->out);
+	/* A run beside another leaves its listener to that. */
+	return error || session->beside ? error : emit_listen(&options->output, &session->listener);
 }
 
 static int try_kernel(struct session *session)
@@ -733,6 +745,7 @@ void session_close(struct session *session)
 	history_free(&session->history);
 	oom_kills_free(&session->oom);
 	test_report_close(&session->tests);
+	listener_close(session->listener);
 	if (session->out && session->out != stdout)
 		fclose(session->out);
 	*session = (struct session){.launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};

@@ -28,6 +28,7 @@ struct session {
 	const struct session_options *options;
 	const struct output_format *format;
 	FILE *out;
+	struct listener *listener; /* --listen; or NULL */
 	struct target_config target_config;
 	struct blocks_map blocks_map; /* until it is loaded */
 	struct bpf_side bpf;

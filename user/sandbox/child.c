@@ -45,9 +45,19 @@ static int set_signals(posix_spawnattr_t *attributes)
 	return -error;
 }
 
-static int set_files(posix_spawn_file_actions_t *actions, int socket)
+/* What becomes of a process: its argument, a number behind it, and one more descriptor, or -1. */
+struct birth {
+	const char *argument;
+	uint64_t number;
+	int served;
+};
+
+static int set_files(posix_spawn_file_actions_t *actions, int socket, int served)
 {
 	int error = posix_spawn_file_actions_adddup2(actions, socket, WORKER_SOCKET);
+
+	if (!error && served >= 0)
+		error = posix_spawn_file_actions_adddup2(actions, served, WORKER_SOCKET + 1);
 
 	for (int fd = 0; !error && fd < WORKER_SOCKET; fd++) {
 		if (!SANDBOX_SANITIZED || fd != STDERR_FILENO)
@@ -55,7 +65,8 @@ static int set_files(posix_spawn_file_actions_t *actions, int socket)
 								 0);
 	}
 	return error ? -error
-		     : -posix_spawn_file_actions_addclosefrom_np(actions, WORKER_SOCKET + 1);
+		     : -posix_spawn_file_actions_addclosefrom_np(actions,
+								 WORKER_SOCKET + 1 + (served >= 0));
 }
 
 /* Of the environment it gets only what the dynamic linker may need to start it at all. */
@@ -68,20 +79,20 @@ static char *library_path(void)
 	return *variable;
 }
 
-static int spawn(struct child *child, int socket, uint64_t memory_bytes)
+static int spawn(struct child *child, int socket, int served, const struct birth *birth)
 {
-	static char name[] = "leakmon", argument[] = WORKER_ARGUMENT;
+	static char name[] = "leakmon";
 	char *environment[] = {library_path(), NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	char memory[24];
-	char *arguments[] = {name, argument, memory, NULL};
+	char number[24];
+	char *arguments[] = {name, (char *)birth->argument, number, NULL};
 	int error;
 
-	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)memory_bytes);
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)birth->number);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
-	error = set_files(&actions, socket);
+	error = set_files(&actions, socket, served);
 	if (!error)
 		error = set_signals(&attributes);
 	if (!error)
@@ -92,25 +103,44 @@ static int spawn(struct child *child, int socket, uint64_t memory_bytes)
 	return error;
 }
 
-int child_start(struct child *child, uint64_t memory_bytes)
+static int child_begin(struct child *child, const struct birth *birth)
 {
 	struct child started = {0};
-	int ends[2], error, spare;
+	int ends[2], error, spare, served = -1;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	started.fd = ends[0];
 	/* dup2() onto itself would leave it to be closed by the exec. */
-	spare = fcntl(ends[1], F_DUPFD_CLOEXEC, WORKER_SOCKET + 1);
-	error = spare < 0 ? -errno : spawn(&started, spare, memory_bytes);
+	spare = fcntl(ends[1], F_DUPFD_CLOEXEC, WORKER_SOCKET + 2);
+	if (birth->served >= 0)
+		served = fcntl(birth->served, F_DUPFD_CLOEXEC, WORKER_SOCKET + 2);
+	error = spare < 0 || (birth->served >= 0 && served < 0)
+			? -errno
+			: spawn(&started, spare, served, birth);
 	close(ends[1]);
 	cleanup_close(&spare);
+	cleanup_close(&served);
 	if (error) {
 		close(ends[0]);
 		return error;
 	}
 	*child = started;
 	return 0;
+}
+
+int child_start(struct child *child, uint64_t memory_bytes)
+{
+	const struct birth birth = {WORKER_ARGUMENT, memory_bytes, -1};
+
+	return child_begin(child, &birth);
+}
+
+int child_start_server(struct child *child, const char *argument, int served)
+{
+	const struct birth birth = {argument, 0, served};
+
+	return child_begin(child, &birth);
 }
 
 int child_send(const struct child *child, const struct worker_request *request, const int *files)

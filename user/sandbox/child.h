@@ -37,6 +37,10 @@ struct dying {
 /* Starts a process; its first answer (id 0) is still to be received. 0 or -errno. */
 int child_start(struct child *child, uint64_t memory_bytes);
 
+/* Another kind of process, which gets `argument` and the descriptor `served` (as number
+ * WORKER_SOCKET + 1) besides its socket. 0 or -errno. */
+int child_start_server(struct child *child, const char *argument, int served);
+
 /* 0; -EPIPE: it has ended; -errno. Does not block. */
 int child_send(const struct child *child, const struct worker_request *request, const int *files);
 

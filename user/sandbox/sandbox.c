@@ -112,6 +112,21 @@ static int allow_socket(scmp_filter_ctx filter, int socket)
 	return allow(filter, rules, ARRAY_SIZE(rules));
 }
 
+static int allow_server(scmp_filter_ctx filter, int control, int listening)
+{
+	const struct rule rules[] = {
+		{CALL(recvmsg), {{0, EXACTLY_INT, (uint32_t)control}}},
+		{CALL(accept4), {{0, EXACTLY_INT, (uint32_t)listening}}},
+		{CALL(poll), {{0}}},
+		{CALL(shutdown), {{0}}},
+		/* recv() and send(): no addresses. */
+		{CALL(recvfrom), {{4, EXACTLY, 0}}},
+		{CALL(sendto), {{4, EXACTLY, 0}}},
+	};
+
+	return allow(filter, rules, ARRAY_SIZE(rules));
+}
+
 static int refuse(scmp_filter_ctx filter)
 {
 	const struct rule stat_of_path = {CALL(newfstatat), {{3, AT_EMPTY_PATH, 0}}};
@@ -122,7 +137,8 @@ static int refuse(scmp_filter_ctx filter)
 	return error;
 }
 
-static int add_rules(scmp_filter_ctx filter, int socket)
+/* `listening` is -1 for a parser. */
+static int add_rules(scmp_filter_ctx filter, int socket, int listening)
 {
 	int error = allow(filter, allowed, ARRAY_SIZE(allowed));
 
@@ -131,7 +147,8 @@ static int add_rules(scmp_filter_ctx filter, int socket)
 		error = allow(filter, sanitizer, ARRAY_SIZE(sanitizer));
 #endif
 	if (!error)
-		error = allow_socket(filter, socket);
+		error = listening < 0 ? allow_socket(filter, socket)
+				      : allow_server(filter, socket, listening);
 	return error ? error : refuse(filter);
 }
 
@@ -139,7 +156,7 @@ static int add_rules(scmp_filter_ctx filter, int socket)
  * Loads the filter: what is neither allowed nor politely refused kills the process. Needs
  * no_new_privs. Messages go through `socket` only. 0 or -errno.
  */
-static int sandbox_filter_load(int socket)
+static int sandbox_filter_load(int socket, int listening)
 {
 	scmp_filter_ctx filter =
 		seccomp_init(SANDBOX_SANITIZED ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
@@ -147,7 +164,7 @@ static int sandbox_filter_load(int socket)
 
 	if (!filter)
 		return -ENOMEM;
-	error = add_rules(filter, socket);
+	error = add_rules(filter, socket, listening);
 	if (!error)
 		error = seccomp_load(filter);
 	seccomp_release(filter);
@@ -232,18 +249,28 @@ static int set_flags(void)
 	return 0;
 }
 
-int sandbox_enter(int socket, uint64_t memory_bytes)
+static int enter(const char *name, int socket, int listening, uint64_t memory_bytes)
 {
 	int error;
 
-	prctl(PR_SET_NAME, "leakmon-parser");
+	prctl(PR_SET_NAME, name);
 	volunteer_for_oom();
 	error = drop_privileges();
 	if (!error)
 		error = set_limits(memory_bytes);
 	if (!error)
 		error = set_flags();
-	return error ? error : sandbox_filter_load(socket);
+	return error ? error : sandbox_filter_load(socket, listening);
+}
+
+int sandbox_enter(int socket, uint64_t memory_bytes)
+{
+	return enter("leakmon-parser", socket, -1, memory_bytes);
+}
+
+int sandbox_enter_server(int control, int listening, uint64_t memory_bytes)
+{
+	return enter("leakmon-http", control, listening, memory_bytes);
 }
 
 void sandbox_limit_cpu(uint32_t seconds)

@@ -12,6 +12,10 @@
 /* 0, or -errno: then the process is somewhere in between and must end. */
 int sandbox_enter(int socket, uint64_t memory_bytes);
 
+/* The same for a process that takes connections at `listening`, which exists already, talks to
+ * them, and takes descriptors from `control`. */
+int sandbox_enter_server(int control, int listening, uint64_t memory_bytes);
+
 /* Ends the process (SIGXCPU) once it has used that much more CPU time than up to now. */
 void sandbox_limit_cpu(uint32_t seconds);
 
