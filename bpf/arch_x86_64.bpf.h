@@ -77,6 +77,9 @@ static __always_inline void regs_set(struct pt_regs *regs, u64 ip, u64 sp, u64 f
 #define SIGNAL_FRAME_FP 120
 #define SIGNAL_FRAME_SP 160 /* followed by the instruction pointer */
 
+/* Its number in instructions; register_at() leaves it out. */
+#define STACK_POINTER 4
+
 #define REGISTER(number, field)                                                                    \
 	if (n == (number))                                                                         \
 		value = ctx->field;                                                                \

@@ -43,7 +43,7 @@ enum lm_drop {
 	LM_DROP_PROCESSES_FULL, /* no room for one more process */
 	LM_DROP_SHARE, /* its process holds its share of --max-blocks, which is running short */
 	LM_DROP_THREAD_STATE, /* no memory for the per-thread state */
-	LM_DROP_OUT_POINTER,  /* posix_memalign's result could not be read */
+	LM_DROP_OUT_POINTER,  /* posix_memalign's result could not be read, or a probe's argument */
 	LM_DROP_RESTORE,      /* a failed realloc's block could not be put back */
 	LM_DROP_MISSED_FREE,  /* an address came back while still on the ledger: its free was not
 			       * seen
@@ -227,6 +227,11 @@ struct lm_process {
 	/* Its share of the room, counted only when several processes are watched (`fair_share`). */
 	__s64 blocks;
 	__s64 sites;
+	/* The least weight of a sample, in bytes, of a process that samples itself; its numbers are
+	 * estimates, scaled by 2^LM_WEIGHT_SHIFT. 0: it has told of none. */
+	__u64 interval;
+	__u32 without_free; /* and it tells of no end: only what was allocated is known */
+	__u32 padding_;
 };
 
 /*
@@ -333,7 +338,7 @@ _Static_assert(sizeof(struct lm_block) == 24, "ABI");
 _Static_assert(sizeof(struct lm_live_thread) == 24, "ABI");
 _Static_assert(sizeof(struct lm_site) == 64, "ABI: one cache line");
 _Static_assert(sizeof(struct lm_stack) == 1024, "ABI");
-_Static_assert(sizeof(struct lm_process) == 72, "ABI");
+_Static_assert(sizeof(struct lm_process) == 88, "ABI");
 _Static_assert(sizeof(struct lm_event) == 48, "ABI");
 
 #endif

@@ -38,7 +38,24 @@ struct lm_usdt_spec {
 	__u32 padding_;
 };
 
+/* One outstanding sample, by struct lm_block_key. */
+struct lm_usdt_block {
+	struct lm_block block;
+	__u64 weight; /* how many bytes it stands for */
+};
+
+/* What a process says of more than that, no address space could hold. */
+#define LM_USDT_MAX_WEIGHT (1ull << 46)
+
+/*
+ * What one sample stands for, as the counters of struct lm_site are scaled in sampling mode: it
+ * was one of weight / size blocks.
+ */
+#define LM_USDT_BYTES(weight) ((weight) << LM_WEIGHT_SHIFT)
+#define LM_USDT_COUNT(weight, size) (LM_USDT_BYTES(weight) / (size))
+
 _Static_assert(sizeof(struct lm_usdt_operand) == 16, "ABI");
 _Static_assert(sizeof(struct lm_usdt_spec) == 56, "ABI");
+_Static_assert(sizeof(struct lm_usdt_block) == 32, "ABI");
 
 #endif

@@ -29,7 +29,11 @@ static int site_compare_bytes(const void *left, const void *right)
 	const struct site *a = ((const struct ranked *)left)->site;
 	const struct site *b = ((const struct ranked *)right)->site;
 
-	return first_of(descending(a->bytes, b->bytes),
+	int by_bytes =
+		first_of(descending(a->bytes, b->bytes),
+			 (a->bytes_events < b->bytes_events) - (a->bytes_events > b->bytes_events));
+
+	return first_of(by_bytes,
 			first_of(descending(a->count, b->count), descending(b->index, a->index)));
 }
 
@@ -118,10 +122,11 @@ static int process_compare(const void *left, const void *right)
 	return first_of(size, descending(b->key, a->key));
 }
 
-/* malloc(0) is outstanding without a byte; a site without a block is no retainer. */
+/* malloc(0) is outstanding without a byte; a site without a block is no retainer, but where nobody
+ * tells of ends, what was allocated is shown. */
 static bool site_is_retainer(const struct site *site)
 {
-	return site->count || site->bytes;
+	return site->count || site->bytes || site->bytes_events > 0;
 }
 
 static double weight_of(const struct snapshot_process *process, const struct site *site,

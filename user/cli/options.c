@@ -325,6 +325,10 @@ static const struct option_row allocator_rows[] = {
 	 "prefix of the allocator's functions, e.g. je_ for je_malloc", value_set_prefix,
 	 "a prefix, e.g. je_", FIELD(symbol_prefix)},
 };
+static const struct option_row usdt_rows[] = {
+	{"no-usdt", 0, NULL, "track the allocator, also of programs that sample themselves",
+	 value_set_flag, FIELD(no_usdt)},
+};
 static const struct option_row probe_rows[] = {
 	{"probe-at", 0, "best|entry", "the cheapest proven instruction, or always the first (best)",
 	 value_set_choice, NULL, FIELD(probe_at)},
@@ -338,6 +342,7 @@ static const struct option_row stack_walk_rows[] = {
 };
 #undef FIELD
 const struct option_group allocator_group = {PROBES, allocator_rows, ARRAY_SIZE(allocator_rows)};
+const struct option_group usdt_group = {PROBES, usdt_rows, ARRAY_SIZE(usdt_rows)};
 const struct option_group probe_group = {PROBES, probe_rows, ARRAY_SIZE(probe_rows)};
 const struct option_group stack_walk_group = {PROBES, stack_walk_rows, ARRAY_SIZE(stack_walk_rows)};
 

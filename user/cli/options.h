@@ -115,6 +115,7 @@ extern const struct option_group benchmark_group; /* hidden */
 struct probe_options {
 	const char *object;	   /* only this file, not every mapped one with an allocator */
 	const char *symbol_prefix; /* "je_" for je_malloc, ... ; "" */
+	bool no_usdt;		   /* the allocator, also of programs that sample themselves */
 	enum probe_at probe_at;
 	enum attach_method attach_method;
 	enum lm_stack_walk stack_walk;
@@ -126,6 +127,7 @@ struct probe_options {
 	}
 
 extern const struct option_group allocator_group; /* its file, its names */
+extern const struct option_group usdt_group;
 extern const struct option_group probe_group;
 extern const struct option_group stack_walk_group;
 
@@ -196,6 +198,7 @@ struct session_options {
 		{&tracking_group, offsetof(struct session_options, tracking)},                     \
 		{&room_group, offsetof(struct session_options, tracking)},                         \
 		{&allocator_group, offsetof(struct session_options, probes)},                      \
+		{&usdt_group, offsetof(struct session_options, probes)},                           \
 		{&probe_group, offsetof(struct session_options, probes)},                          \
 	{                                                                                          \
 		&stack_walk_group, offsetof(struct session_options, probes)                        \

@@ -154,6 +154,8 @@ int collector_read(struct collector *collector, struct snapshot *snapshot)
 		error = reading_to_snapshot(&reading, collector->purged, &filled);
 	ledger_add(&filled.ledger, &collector->retired);
 	doubt_ledgers(&filled);
+	for (size_t i = 0; i < filled.processes.count; i++)
+		filled.sampled |= filled.processes.items[i].samples_itself;
 	reading_free(&reading);
 	if (error) {
 		snapshot_free(&filled);
@@ -177,6 +179,7 @@ struct purge {
 	struct collector *collector;
 	struct hash ended; /* process key -> slot */
 	VEC(struct lm_block_key) blocks;
+	bool have_samples; /* one of them sampled itself */
 };
 
 static uint32_t site_limit(const struct bpf_side *bpf)
@@ -207,6 +210,7 @@ static int find_ended(struct purge *purge)
 		if (!value)
 			return -ENOMEM;
 		*value = slot;
+		purge->have_samples |= process->interval > 0;
 	}
 	return 0;
 }
@@ -230,7 +234,7 @@ static int visit_blocks(const void *keys, const void *values, size_t count, void
 	return 0;
 }
 
-static void delete_blocks(struct purge *purge)
+static void delete_blocks(struct purge *purge, int map_fd)
 {
 	const struct bpf_side *bpf = purge->collector->bpf;
 	int64_t deleted = 0;
@@ -242,7 +246,7 @@ static void delete_blocks(struct purge *purge)
 
 		if (!slot)
 			continue;
-		if (!bpf_map_delete_elem(bpf->blocks_fd, key)) {
+		if (!bpf_map_delete_elem(map_fd, key)) {
 			purge->collector->purged[*slot]++;
 			deleted++;
 		} else if (errno != ENOENT) {
@@ -250,7 +254,17 @@ static void delete_blocks(struct purge *purge)
 			hash_remove(&purge->ended, key->process);
 		}
 	}
+	purge->blocks.count = 0;
 	__atomic_sub_fetch(bpf->blocks_used, deleted, __ATOMIC_RELAXED);
+}
+
+static int purge_map(struct purge *purge, int map_fd, size_t value_size)
+{
+	int error = map_walk(map_fd, sizeof(struct lm_block_key), value_size, visit_blocks, purge);
+
+	if (!error)
+		delete_blocks(purge, map_fd);
+	return error;
 }
 
 static const struct lm_site zero_site, stray_site = {.state = LM_INDEX_STRAY};
@@ -369,10 +383,10 @@ int collector_purge(struct collector *collector)
 
 	gather_strays(collector->bpf);
 	if (!error && purge.ended.count) {
-		error = map_walk(collector->bpf->blocks_fd, sizeof(struct lm_block_key),
-				 sizeof(struct lm_block), visit_blocks, &purge);
-		if (!error)
-			delete_blocks(&purge);
+		error = purge_map(&purge, collector->bpf->blocks_fd, sizeof(struct lm_block));
+		if (!error && purge.have_samples && collector->bpf->specs)
+			error = purge_map(&purge, collector->bpf->usdt_blocks_fd,
+					  sizeof(struct lm_usdt_block));
 		if (!error)
 			error = recycle(&purge);
 	}

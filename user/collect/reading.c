@@ -202,25 +202,34 @@ static uint64_t live_unscale(const struct collect_options *options, uint64_t sca
 	return sampling(options) ? scaled >> LM_WEIGHT_SHIFT : scaled;
 }
 
+/* The same of a process' own; one that samples itself has scaled numbers in any case. */
+static uint64_t unscale(const struct reading *reading, const struct lm_process *process,
+			uint64_t scaled)
+{
+	return process->interval ? scaled >> LM_WEIGHT_SHIFT
+				 : live_unscale(reading->options, scaled);
+}
+
 /* One block, as it counts. */
 struct weighed {
 	lm_process_key process;
 	const struct lm_block *block;
-	uint64_t weight, age_ns;
+	uint64_t bytes, count; /* scaled */
+	uint64_t age_ns;
+	double spread; /* see live_site.count_spread */
 	bool by_dead;
 };
 
 static void site_add(struct live_site *site, const struct weighed *weighed)
 {
-	uint64_t bytes = weighed->block->size * weighed->weight;
-
-	site->bytes += bytes;
-	site->count += weighed->weight;
-	site->by_dead_bytes += weighed->by_dead ? bytes : 0;
-	site->by_dead_count += weighed->by_dead ? weighed->weight : 0;
+	site->bytes += weighed->bytes;
+	site->count += weighed->count;
+	site->count_spread += weighed->spread;
+	site->by_dead_bytes += weighed->by_dead ? weighed->bytes : 0;
+	site->by_dead_count += weighed->by_dead ? weighed->count : 0;
 	site->oldest_born_ns = MIN(site->oldest_born_ns, weighed->block->born_ns);
 	for (size_t i = 0; i < SITE_AGES_MAX_ && weighed->age_ns >= site_age_limits_ns[i]; i++)
-		site->ages[i] += weighed->weight;
+		site->ages[i] += weighed->count;
 }
 
 static void owner_add(const struct owners *owners, const struct weighed *weighed)
@@ -230,8 +239,8 @@ static void owner_add(const struct owners *owners, const struct weighed *weighed
 
 	if (!owner)
 		return;
-	owner->bytes += weighed->block->size * weighed->weight;
-	owner->count += weighed->weight;
+	owner->bytes += weighed->bytes;
+	owner->count += weighed->count;
 }
 
 static int block_keep(struct live_sum *sum, uint64_t address, const struct weighed *weighed)
@@ -250,33 +259,30 @@ static int block_keep(struct live_sum *sum, uint64_t address, const struct weigh
 	return 0;
 }
 
-static int sum_one(struct live_sum *sum, const struct lm_block_key *key,
-		   const struct lm_block *block)
+static int sum_one(struct live_sum *sum, uint64_t address, struct weighed *weighed)
 {
-	uint64_t *slot = hash_get(sum->slots, key->process);
+	const struct lm_block *block = weighed->block;
+	uint64_t *slot = hash_get(sum->slots, weighed->process);
 	struct live_process *process = slot ? &sum->processes[*slot] : NULL;
-	struct weighed weighed = {.process = key->process,
-				  .block = block,
-				  .weight = live_weight(sum->options, block->size),
-				  /* A block may be born after `now` was read. */
-				  .age_ns = sum->now_ns - MIN(sum->now_ns, block->born_ns)};
 
 	/* What appeared after slots and sites were read is for the next snapshot. */
 	if (!process || block->site >= sum->site_count)
 		return 0;
 	process->scanned++;
-	process->bytes += block->size * weighed.weight;
+	process->bytes += weighed->bytes;
 	/* Of a process that has ended, no thread lives: that tells nothing. */
-	weighed.by_dead =
-		!process->ended && live_threads_has_ended(sum->live_threads, key->process, block);
+	weighed->by_dead = !process->ended &&
+			   live_threads_has_ended(sum->live_threads, weighed->process, block);
 	if (sum->options->owners)
-		owner_add(sum->options->owners, &weighed);
-	if (weighed.age_ns < sum->options->older_ns && !process->ended)
+		owner_add(sum->options->owners, weighed);
+	/* A block may be born after `now` was read. */
+	weighed->age_ns = sum->now_ns - MIN(sum->now_ns, block->born_ns);
+	if (weighed->age_ns < sum->options->older_ns && !process->ended)
 		return 0;
-	if (sum->options->only_by_dead && !weighed.by_dead)
+	if (sum->options->only_by_dead && !weighed->by_dead)
 		return 0;
-	site_add(block->site == LM_SITE_LOST ? &process->lost : &sum->sites[block->site], &weighed);
-	return sum->options->keep_blocks ? block_keep(sum, key->address, &weighed) : 0;
+	site_add(block->site == LM_SITE_LOST ? &process->lost : &sum->sites[block->site], weighed);
+	return sum->options->keep_blocks ? block_keep(sum, address, weighed) : 0;
 }
 
 /* A map_visit over the live set: `context` is a struct live_sum. */
@@ -286,8 +292,59 @@ static int live_sum_visit(const void *keys, const void *values, size_t count, vo
 	const struct lm_block *block = values;
 	int error = 0;
 
-	for (size_t i = 0; i < count && !error; i++)
-		error = sum_one(context, &key[i], &block[i]);
+	for (size_t i = 0; i < count && !error; i++) {
+		uint64_t weight = live_weight(((struct live_sum *)context)->options, block[i].size);
+		struct weighed weighed = {.process = key[i].process,
+					  .block = &block[i],
+					  .bytes = block[i].size * weight,
+					  .count = weight};
+
+		error = sum_one(context, key[i].address, &weighed);
+	}
+	return error;
+}
+
+/* The same over the samples of programs that take them themselves. */
+static int sample_sum_visit(const void *keys, const void *values, size_t count, void *context)
+{
+	const struct lm_block_key *key = keys;
+	const struct lm_usdt_block *sample = values;
+	int error = 0;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		/* The BPF side keeps none of size 0. */
+		double size = (double)MAX(sample[i].block.size, 1);
+		struct weighed weighed = {
+			.process = key[i].process,
+			.block = &sample[i].block,
+			.bytes = LM_USDT_BYTES(sample[i].weight),
+			.count = LM_USDT_COUNT(sample[i].weight, MAX(sample[i].block.size, 1)),
+			.spread = (double)sample[i].weight / (size * size),
+		};
+
+		error = sum_one(context, key[i].address, &weighed);
+	}
+	return error;
+}
+
+static bool any_samples_itself(const struct reading *reading)
+{
+	for (size_t slot = 1; slot < reading->before.count; slot++) {
+		if (reading->bpf->processes[slot].key && reading->bpf->processes[slot].interval)
+			return true;
+	}
+	return false;
+}
+
+static int walk_live(struct reading *reading)
+{
+	const struct bpf_side *bpf = reading->bpf;
+	int error = map_walk(bpf->blocks_fd, sizeof(struct lm_block_key), sizeof(struct lm_block),
+			     live_sum_visit, &reading->sum);
+
+	if (!error && bpf->specs && any_samples_itself(reading))
+		error = map_walk(bpf->usdt_blocks_fd, sizeof(struct lm_block_key),
+				 sizeof(struct lm_usdt_block), sample_sum_visit, &reading->sum);
 	return error;
 }
 
@@ -378,8 +435,7 @@ int reading_take(struct reading *reading, const struct bpf_side *bpf,
 	/* With -C, too: it also looks at those that share a target's memory. */
 	error = take_live_threads(reading);
 	if (!error && !options->combined_only)
-		error = map_walk(bpf->blocks_fd, sizeof(struct lm_block_key),
-				 sizeof(struct lm_block), live_sum_visit, &reading->sum);
+		error = walk_live(reading);
 	if (!error && options->owners)
 		unscale_owners(options);
 	return error ? error : ledgers_read(bpf, &reading->after);
@@ -445,7 +501,17 @@ static void judge(const struct reading *reading, const struct ledger *ledger,
 		if (ledger->lost_stacks[i])
 			snapshot_doubt(process, INEXACT_LOST_STACKS);
 	}
-	if (reading->options->sample_rate > 1 || reading->options->sample_bytes)
+	if (sampling(reading->options))
+		snapshot_doubt(process, INEXACT_SAMPLED);
+}
+
+/* It has told of a sample of its own. */
+static void note_samples(const struct lm_process *raw, struct snapshot_process *process)
+{
+	process->sample_interval = raw->interval;
+	process->samples_itself = raw->interval > 0;
+	process->without_free = raw->without_free;
+	if (process->samples_itself)
 		snapshot_doubt(process, INEXACT_SAMPLED);
 }
 
@@ -478,12 +544,32 @@ static void ledger_fill(const struct reading *reading, const uint64_t *purged, s
 		return;
 	ledger->scanned = reading->options->combined_only ? ledger->outstanding
 							  : reading->sum.processes[slot].scanned;
-	ledger->outstanding_bytes =
-		live_unscale(reading->options, reading->sum.processes[slot].bytes);
+	ledger->outstanding_bytes = unscale(reading, &reading->bpf->processes[slot],
+					    reading->sum.processes[slot].bytes);
 }
 
-static int add_site(const struct reading *reading, uint32_t index, struct snapshot_process *process)
+/* How many events estimates rest on; count_spread times the interval is the variance of `count`. */
+static void note_events(const struct lm_process *owner, const struct live_site *live,
+			struct site *site)
 {
+	double count = (double)live->count / (1 << LM_WEIGHT_SHIFT);
+
+	if (!owner->interval)
+		return;
+	if (owner->without_free) {
+		site->bytes_events = (double)site->allocated_bytes / (double)owner->interval;
+		return;
+	}
+	site->bytes_events = (double)site->bytes / (double)owner->interval;
+	site->count_events = site->bytes_events;
+	if (live->count_spread > 0)
+		site->count_events = count * count / (live->count_spread * (double)owner->interval);
+}
+
+static int add_site(const struct reading *reading, uint32_t index, size_t slot,
+		    struct snapshot_process *process)
+{
+	const struct lm_process *owner = &reading->bpf->processes[slot];
 	const struct collect_options *options = reading->options;
 	const struct lm_site *raw = &reading->bpf->sites[index];
 	struct live_site live = reading->sum.sites[index];
@@ -493,29 +579,32 @@ static int add_site(const struct reading *reading, uint32_t index, struct snapsh
 		live.bytes = raw->allocated_bytes - raw->freed_bytes;
 		live.count = raw->allocated_count - raw->freed_count;
 	}
-	if (!live.count)
+	if (owner->without_free)
+		live = (struct live_site){.oldest_born_ns = UINT64_MAX};
+	else if (!live.count)
 		return 0;
 	site = vec_push(&process->sites);
 	if (!site)
 		return -ENOMEM;
 	*site = (struct site){
 		.index = index,
-		.bytes = live_unscale(options, live.bytes),
-		.count = live_unscale(options, live.count),
-		.allocated_bytes = live_unscale(options, raw->allocated_bytes),
-		.allocated_count = live_unscale(options, raw->allocated_count),
-		.freed_bytes = live_unscale(options, raw->freed_bytes),
-		.freed_count = live_unscale(options, raw->freed_count),
-		.by_dead_bytes = live_unscale(options, live.by_dead_bytes),
-		.by_dead_count = live_unscale(options, live.by_dead_count),
+		.bytes = unscale(reading, owner, live.bytes),
+		.count = unscale(reading, owner, live.count),
+		.allocated_bytes = unscale(reading, owner, raw->allocated_bytes),
+		.allocated_count = unscale(reading, owner, raw->allocated_count),
+		.freed_bytes = unscale(reading, owner, raw->freed_bytes),
+		.freed_count = unscale(reading, owner, raw->freed_count),
+		.by_dead_bytes = unscale(reading, owner, live.by_dead_bytes),
+		.by_dead_count = unscale(reading, owner, live.by_dead_count),
 		.depth = MIN(raw->depth, LM_MAX_FRAMES),
 		.lost = LM_LOST_NONE,
 		.end = raw->end < LM_WALK_MAX_ ? raw->end : LM_WALK_ROOT,
 	};
+	note_events(owner, &live, site);
 	if (live.oldest_born_ns <= reading->sum.now_ns)
 		site->oldest_ns = reading->sum.now_ns - live.oldest_born_ns;
 	for (size_t i = 0; i < SITE_AGES_MAX_; i++)
-		site->ages[i] = live_unscale(options, live.ages[i]);
+		site->ages[i] = unscale(reading, owner, live.ages[i]);
 	site->addresses = calloc(site->depth + 1, sizeof(*site->addresses));
 	if (!site->addresses)
 		return -ENOMEM;
@@ -526,7 +615,7 @@ static int add_site(const struct reading *reading, uint32_t index, struct snapsh
 
 /* The blocks for which no site could be had, under one explicit site. */
 static int add_lost_site(const struct reading *reading, const struct live_process *live,
-			 struct snapshot_process *process)
+			 const struct lm_process *owner, struct snapshot_process *process)
 {
 	struct site *site;
 
@@ -538,13 +627,14 @@ static int add_lost_site(const struct reading *reading, const struct live_proces
 	*site = (struct site){
 		.index = LM_SITE_LOST,
 		.lost = LM_LOST_SITES_FULL,
-		.bytes = live_unscale(reading->options, live->lost.bytes),
-		.count = live_unscale(reading->options, live->lost.count),
-		.by_dead_bytes = live_unscale(reading->options, live->lost.by_dead_bytes),
-		.by_dead_count = live_unscale(reading->options, live->lost.by_dead_count),
+		.bytes = unscale(reading, owner, live->lost.bytes),
+		.count = unscale(reading, owner, live->lost.count),
+		.by_dead_bytes = unscale(reading, owner, live->lost.by_dead_bytes),
+		.by_dead_count = unscale(reading, owner, live->lost.by_dead_count),
 		.oldest_ns =
 			reading->sum.now_ns - MIN(reading->sum.now_ns, live->lost.oldest_born_ns),
 	};
+	note_events(owner, &live->lost, site);
 	return 0;
 }
 
@@ -567,6 +657,7 @@ static int add_processes(const struct reading *reading, const uint64_t *purged,
 		positions[slot] = snapshot->processes.count;
 		process->ledger = ledger;
 		judge(reading, &ledger, process);
+		note_samples(raw, process);
 		describe(process, raw);
 		note_doubts(reading, raw->start_boottime_ns / LM_TICK_NS, process);
 	}
@@ -620,12 +711,13 @@ static int add_sites(const struct reading *reading, struct snapshot *snapshot,
 		uint64_t *slot = hash_get(&reading->slots, reading->bpf->sites[index].process);
 
 		if (slot && positions[*slot])
-			error = add_site(reading, index,
+			error = add_site(reading, index, *slot,
 					 &snapshot->processes.items[positions[*slot] - 1]);
 	}
 	for (size_t slot = 0; slot < reading->before.count && !error; slot++) {
 		if (positions[slot])
 			error = add_lost_site(reading, &reading->sum.processes[slot],
+					      &reading->bpf->processes[slot],
 					      &snapshot->processes.items[positions[slot] - 1]);
 	}
 	return error;

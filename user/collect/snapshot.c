@@ -141,6 +141,40 @@ bool ledger_agrees(const struct snapshot *snapshot, const struct ledger *ledger)
 	return !snapshot->has_ages || difference <= ledger->moved;
 }
 
+struct estimate snapshot_estimate_site(const struct site *site)
+{
+	double bytes = (double)(site->count_events > 0 ? site->bytes : site->allocated_bytes);
+
+	return (struct estimate){
+		.samples = site->bytes_events,
+		.bytes = poisson_bounds(bytes, site->bytes_events),
+		.count = poisson_bounds((double)site->count, site->count_events),
+	};
+}
+
+struct estimate snapshot_estimate_process(const struct snapshot_process *process)
+{
+	double bytes = 0, count = 0, events = 0, variance = 0;
+
+	for (size_t i = 0; i < process->sites.count; i++) {
+		const struct site *site = &process->sites.items[i];
+
+		if (site->family != FAMILY_HEAP || !(site->bytes_events > 0))
+			continue;
+		events += site->bytes_events;
+		bytes += (double)(site->count_events > 0 ? site->bytes : site->allocated_bytes);
+		if (!(site->count_events > 0))
+			continue;
+		count += (double)site->count;
+		variance += (double)site->count * (double)site->count / site->count_events;
+	}
+	return (struct estimate){
+		.samples = events,
+		.bytes = poisson_bounds(bytes, events),
+		.count = poisson_bounds(count, variance > 0 ? count * count / variance : 0),
+	};
+}
+
 void snapshot_doubt(struct snapshot_process *process, enum inexact_cause cause)
 {
 	process->exact = false;

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/poisson.h"
 #include "base/vec.h"
 #include "leakmon_abi.h"
 
@@ -131,6 +132,10 @@ struct site {
 	uint64_t by_dead_count;
 	uint64_t oldest_ns;	       /* age of the oldest block; 0 if ages were not read (-C) */
 	uint64_t ages[SITE_AGES_MAX_]; /* blocks at least site_age_limits_ns[i] old; 0 with -C */
+	/* Of a process that samples itself: how many events of a Poisson process `bytes` and
+	 * `count` rest on, see base/poisson.h; else 0. Of one that tells of no end,
+	 * allocated_bytes; and count_events is 0. */
+	double bytes_events, count_events;
 	uint64_t *addresses; /* caller of the allocator first, see LM_FRAME_EXACT; owned */
 	size_t depth;
 	enum lm_lost lost;    /* not NONE: no stack, depth is 0 */
@@ -189,6 +194,10 @@ struct snapshot_process {
 	/* Of the blocks that passed --older; mappings are apart, for they hold the blocks. */
 	uint64_t outstanding_bytes;
 	uint64_t outstanding_count;
+	/* It samples itself (otel_memory), and so its numbers are estimates. */
+	bool samples_itself;
+	bool without_free;	  /* and tells of no end: what it allocated is all that is known */
+	uint64_t sample_interval; /* bytes from one sample to the next; 0: there was none yet */
 	struct mapping_ledger mapping; /* with snapshot.has_mappings */
 	struct thread_figures threads;
 	VEC(struct site) sites;
@@ -237,6 +246,18 @@ size_t snapshot_count_inexact(const struct snapshot *snapshot, enum inexact_caus
 const char *inexact_name(unsigned cause);
 /* What happened and what the operator can do about it; NULL: the ledger says it, with numbers. */
 const char *inexact_advice(unsigned cause);
+
+/*
+ * What is known of a site's numbers, or of their sum, in a process that samples itself: 95 %. Of
+ * one that tells of no end, the bytes are those that were allocated, and `count` is 0 and 0.
+ */
+struct estimate {
+	double samples; /* events that the bytes rest on */
+	struct bounds bytes, count;
+};
+
+struct estimate snapshot_estimate_site(const struct site *site);
+struct estimate snapshot_estimate_process(const struct snapshot_process *process);
 
 /* Names of the causes as they stand in reports and JSON: "blocks_full", "sites_full", ... */
 const char *drop_name(unsigned cause);

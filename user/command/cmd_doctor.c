@@ -106,6 +106,7 @@ static int run(const void *options)
 	struct target_config config = {.object = probes->object,
 				       .symbol_prefix = probes->symbol_prefix,
 				       .probe_at = probes->probe_at,
+				       .no_usdt = probes->no_usdt,
 				       .worker = worker_new(&parse_kinds, NULL),
 				       .processes = process_table_new(false)};
 	char missing[128];
@@ -180,6 +181,7 @@ const struct command command_doctor = {
 	.uses = {{&target_group, PART(targets)},
 		 {&doctor_group, 0},
 		 {&allocator_group, PART(probes)},
+		 {&usdt_group, PART(probes)},
 		 {&probe_group, PART(probes)},
 		 {&color_group, PART(output)}},
 	.free = free_targets,

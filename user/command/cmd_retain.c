@@ -682,6 +682,7 @@ static int retain_run_tracked(const struct retain_options *options)
 
 	watched.output.report.show_allocs = true;
 	watched.tracking.older_ns = 0;
+	watched.probes.no_usdt = true; /* every block is wanted */
 	watched.schedule.count = 0;
 	watched.output.path = NULL;
 	if (!error)

@@ -182,6 +182,7 @@ static int check(void *options, const struct given *given)
 	if (check_heap(threads, given))
 		return -EINVAL;
 	session->tracking.no_heap = !threads->heap;
+	session->probes.no_usdt = true; /* every block is wanted */
 	session->targets.everywhere = targets_none(&session->targets);
 	if (session->targets.everywhere && (threads->heap || session->targets.follow_forks)) {
 		log_error("no target, and --%s needs one: name it, as in `leakmon threads -p PID`",

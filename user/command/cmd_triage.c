@@ -213,8 +213,8 @@ static int set_escalate(void *field, const struct option_row *row, const char *t
 static int check(void *options, const struct given *given)
 {
 	static const struct option_group *const of_probes[] = {
-		&counting_group,  &tracking_group, &room_group,	     &fork_group,
-		&allocator_group, &probe_group,	   &stack_walk_group};
+		&counting_group,  &tracking_group, &room_group,	 &fork_group,
+		&allocator_group, &usdt_group,	   &probe_group, &stack_walk_group};
 	struct triage_options *triage = options;
 	const char *name = NULL;
 

@@ -342,6 +342,21 @@ static uint32_t find_causes(const struct target *target)
 	return causes;
 }
 
+/* Also of one that has told of no sample yet. */
+static void note_samples(struct snapshot *snapshot, const struct target *target)
+{
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		struct snapshot_process *process = &snapshot->processes.items[i];
+
+		if (target->means != TARGET_USDT || process->pid != (uint32_t)target->pid)
+			continue;
+		process->samples_itself = true;
+		process->without_free = !target->frees;
+		snapshot_doubt(process, INEXACT_SAMPLED);
+		snapshot->sampled = true;
+	}
+}
+
 static void doubt(struct snapshot *snapshot, uint32_t pid, uint32_t causes, bool threads)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
@@ -367,6 +382,7 @@ static void doubt_unprobed(const struct session *session, struct snapshot *snaps
 		bool threads = tracked->threads.code.faults || tracked->threads.unread ||
 			       tracked->threads.postponed;
 
+		note_samples(snapshot, &tracked->probes);
 		if (causes || threads)
 			doubt(snapshot, (uint32_t)tracked->probes.pid, causes, threads);
 	}
@@ -484,6 +500,7 @@ static int try_kernel(struct session *session)
 	session->target_config.object = options->probes.object;
 	session->target_config.symbol_prefix = options->probes.symbol_prefix;
 	session->target_config.probe_at = options->probes.probe_at;
+	session->target_config.no_usdt = options->probes.no_usdt;
 	return error;
 }
 
@@ -514,6 +531,9 @@ static int load(struct session *session)
 		.follow_forks = options->targets.follow_forks,
 		.many = session->many && !session->everywhere,
 		.heap = session->tracks_heap,
+		/* --trace shows every call, and a window has a beginning: samples do not help. */
+		.usdt = session->tracks_heap && !options->probes.no_usdt &&
+			!options->tracking.trace && !options->tracking.windowed,
 		.mappings = options->tracking.mappings,
 		.threads = session->follows_threads,
 		.blocks_map = &session->blocks_map,

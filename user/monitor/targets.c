@@ -40,7 +40,12 @@ static void what_is_probed(const struct session *session, const struct tracked *
 
 	for (size_t i = 0; i < target->files.count; i++)
 		files += target->files.items[i].functions > 0;
-	if (session->tracks_heap)
+	if (session->tracks_heap && target->means == TARGET_USDT)
+		snprintf(text, 96, "%zu places of otel_memory in %zu file%s%s", target->functions,
+			 files, files == 1 ? "" : "s",
+			 target->frees ? ": it samples itself"
+				       : " that tell of no free: an allocation profile");
+	else if (session->tracks_heap)
 		snprintf(text, 96, "%zu functions in %zu file%s", target->functions, files,
 			 files == 1 ? "" : "s");
 	else

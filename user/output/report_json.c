@@ -71,6 +71,32 @@ static void inexact_write(struct json_writer *json, const struct snapshot_proces
 	json_close(json, '}');
 }
 
+static void bounds_write(struct json_writer *json, const struct estimate *estimate)
+{
+	json_put_real(json, "samples", estimate->samples);
+	json_put_real(json, "bytes_low", estimate->bytes.low);
+	json_put_real(json, "bytes_high", estimate->bytes.high);
+	if (!(estimate->count.high > 0))
+		return;
+	json_put_real(json, "count_low", estimate->count.low);
+	json_put_real(json, "count_high", estimate->count.high);
+}
+
+/* Of a process that samples itself. */
+static void estimate_write(struct json_writer *json, const struct snapshot_process *process)
+{
+	struct estimate estimate = snapshot_estimate_process(process);
+
+	if (!process->samples_itself)
+		return;
+	json_open(json, "estimate", '{');
+	json_put_string(json, "by", "otel_memory");
+	json_put_number(json, "interval_bytes", process->sample_interval);
+	json_put_bool(json, "frees", !process->without_free);
+	bounds_write(json, &estimate);
+	json_close(json, '}');
+}
+
 void output_json_process_write(struct json_writer *json, const struct snapshot_process *process)
 {
 	json_put_number(json, "pid", process->pid);
@@ -81,6 +107,7 @@ void output_json_process_write(struct json_writer *json, const struct snapshot_p
 	output_json_container_write(json, process->container);
 	json_put_bool(json, "exact", process->exact);
 	inexact_write(json, process);
+	estimate_write(json, process);
 	json_put_bool(json, "exited", process->exited);
 }
 
@@ -277,6 +304,13 @@ void output_json_site_write(struct json_writer *json, const struct report *repor
 	json_put_known(json, "by_dead_bytes", has_owners, site->by_dead_bytes);
 	json_put_known(json, "by_dead_count", has_owners, site->by_dead_count);
 	age_write(json, "oldest_ms", has_ages, site->oldest_ns);
+	if (site->bytes_events > 0) {
+		struct estimate estimate = snapshot_estimate_site(site);
+
+		json_open(json, "estimate", '{');
+		bounds_write(json, &estimate);
+		json_close(json, '}');
+	}
 	output_json_frames_write(json, ranked);
 	output_json_trend_write(json, report, ranked);
 	if (report->show_allocs)

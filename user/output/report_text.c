@@ -179,6 +179,19 @@ static void kind_write(FILE *out, const struct site *site)
 	fputs("; ", out);
 }
 
+/* Of a process that samples itself. */
+static void estimate_write(FILE *out, const struct estimate *estimate)
+{
+	char low[16], high[16];
+
+	fprintf(out, "estimated from %.0f samples: 95%%: %s to %s", estimate->samples,
+		units_bytes(low, estimate->bytes.low, ""),
+		units_bytes(high, estimate->bytes.high, ""));
+	if (estimate->count.high > 0)
+		fprintf(out, ", %.0f to %.0f blocks", estimate->count.low, estimate->count.high);
+	fputc('\n', out);
+}
+
 void output_text_site_write(FILE *out, const struct report *report,
 			    const struct report_site *ranked)
 {
@@ -199,9 +212,19 @@ void output_text_site_write(FILE *out, const struct report *report,
 	if (family->taken)
 		fprintf(out, "%s %" PRIu64 " bytes in %" PRIu64 " calls since attach\n",
 			family->taken, site->allocated_bytes, site->allocated_count);
+	else if (!site->count && site->allocated_count)
+		fprintf(out,
+			"allocated about %" PRIu64 " bytes in %" PRIu64 " blocks since attach\n",
+			site->allocated_bytes, site->allocated_count);
 	else
 		fprintf(out, "allocated %" PRIu64 ", freed %" PRIu64 " since attach\n",
 			site->allocated_count, site->freed_count);
+	if (site->bytes_events > 0) {
+		struct estimate estimate = snapshot_estimate_site(site);
+
+		fputs("\t\t", out);
+		estimate_write(out, &estimate);
+	}
 	if (site->by_dead_count)
 		fprintf(out,
 			"\t\t%" PRIu64 " bytes in %" PRIu64 " of them by threads that have ended\n",
@@ -498,6 +521,26 @@ static void suppressed_write(FILE *out, const struct report_process *ranked)
 		total.bytes, total.blocks, ranked->suppressed.count);
 }
 
+static void samples_write(FILE *out, const struct snapshot_process *process)
+{
+	struct estimate estimate = snapshot_estimate_process(process);
+	char interval[16] = "";
+
+	if (!process->samples_itself)
+		return;
+	fputs("samples itself (otel_memory)", out);
+	if (process->sample_interval)
+		fprintf(out, ", every %s",
+			units_bytes(interval, (double)process->sample_interval, ""));
+	if (process->without_free)
+		fputs(", and tells of no free: an allocation profile, nothing is known to be "
+		      "outstanding",
+		      out);
+	fputs(estimate.samples > 0 ? "; " : "\n", out);
+	if (estimate.samples > 0)
+		estimate_write(out, &estimate);
+}
+
 static void process_write(FILE *out, const struct report *report,
 			  const struct report_process *ranked)
 {
@@ -516,6 +559,7 @@ static void process_write(FILE *out, const struct report *report,
 	fprintf(out, ": %" PRIu64 " bytes in %" PRIu64 " blocks outstanding\n",
 		process->outstanding_bytes, process->outstanding_count);
 	inexact_write(out, process);
+	samples_write(out, process);
 	if (process->container)
 		container_write(out, process->container);
 	threads_write(out, ranked);

@@ -147,6 +147,7 @@ static int attach_multi(struct attachments *attachments, const struct attach_req
 		.attach_type = attach_type(ATTACH_MULTI, request->point),
 		.path = (uint64_t)(uintptr_t)path,
 		.offsets = (uint64_t)(uintptr_t)request->offsets,
+		.ref_ctr_offsets = (uint64_t)(uintptr_t)request->counters,
 		.cookies = (uint64_t)(uintptr_t)request->cookies,
 		.cnt = (uint32_t)request->count,
 		.multi_flags = request->point == POINT_RETURN ? LM_BPF_F_UPROBE_MULTI_RETURN : 0,
@@ -183,8 +184,25 @@ static int read_uprobe_source(int *type, int *return_bit)
 	return 0;
 }
 
+/* Where the config of an event holds the place of its counter: half of it, on every kernel. */
+static int perf_counter(uint64_t counter, uint64_t *config)
+{
+	_cleanup_fclose_ FILE *format = open_uprobe_sysfs("format/ref_ctr_offset");
+	int first = 0, last = 0;
+
+	if (!counter)
+		return 0;
+	if (!format || fscanf(format, "config:%d-%d", &first, &last) != 2 || first < 0 ||
+	    last > 63 || first >= last)
+		return -EOPNOTSUPP;
+	if (counter >> (last - first + 1))
+		return -EFBIG;
+	*config |= counter << first;
+	return 0;
+}
+
 static int perf_open(struct attachments *attachments, const struct attach_request *request,
-		     uint64_t offset)
+		     size_t i)
 {
 	char path[64];
 	struct perf_event_attr attr = {.size = sizeof(attr)};
@@ -194,15 +212,18 @@ static int perf_open(struct attachments *attachments, const struct attach_reques
 			      -1, PERF_FLAG_FD_CLOEXEC},
 	};
 	int type = 0, return_bit = 0, error;
+	uint64_t config = 0;
 
 	error = read_uprobe_source(&type, &return_bit);
+	if (!error && request->counters)
+		error = perf_counter(request->counters[i], &config);
 	if (error)
 		return error;
 	descriptor_path(path, sizeof(path), request->file_fd);
 	attr.type = (uint32_t)type;
-	attr.config = request->point == POINT_RETURN ? 1ull << return_bit : 0;
+	attr.config = config | (request->point == POINT_RETURN ? 1ull << return_bit : 0);
 	attr.uprobe_path = (uint64_t)(uintptr_t)path;
-	attr.probe_offset = offset;
+	attr.probe_offset = request->offsets[i];
 	return set_breakpoints(attachments, &errand);
 }
 
@@ -211,7 +232,7 @@ static int perf_attach_one(struct attachments *attachments, const struct attach_
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options,
 		    .perf_event.bpf_cookie = request->cookies ? request->cookies[i] : 0);
-	_cleanup_close_ int event_fd = perf_open(attachments, request, request->offsets[i]);
+	_cleanup_close_ int event_fd = perf_open(attachments, request, i);
 	_cleanup_close_ int link_fd = -1;
 
 	if (event_fd < 0)
@@ -281,7 +302,7 @@ static int renew_perf(struct attachments *attachments, const struct attach_reque
 	int error = 0;
 
 	for (size_t i = 0; i < request->count && !error; i++) {
-		int fd = perf_open(attachments, request, request->offsets[i]);
+		int fd = perf_open(attachments, request, i);
 
 		error = fd < 0 ? fd : attachments_add(attachments, fd);
 	}

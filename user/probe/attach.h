@@ -37,6 +37,10 @@ struct attach_request {
 	int file_fd;		 /* of the file that holds the code */
 	const uint64_t *offsets; /* in the file */
 	const uint64_t *cookies;
+	/* Where in the file the kernel counts who listens at each; 0: nowhere. NULL: nowhere at
+	 * all.
+	 */
+	const uint64_t *counters;
 	size_t count;
 	pid_t pid; /* only this process; 0: every process that maps the file */
 	enum attach_point point;

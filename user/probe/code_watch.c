@@ -50,8 +50,17 @@ int code_file_add(struct code_file *file, uint64_t entry, uint64_t offset)
 
 	if (!point)
 		return -ENOMEM;
-	*point = (struct code_point){entry, offset};
+	*point = (struct code_point){entry, offset, 0};
 	return 0;
+}
+
+int code_file_add_counted(struct code_file *file, uint64_t offset, uint64_t counter)
+{
+	int error = code_file_add(file, offset, offset);
+
+	if (!error)
+		file->points.items[file->points.count - 1].counter = counter;
+	return error;
 }
 
 void code_file_free(struct code_file *file)
@@ -493,10 +502,12 @@ static void set_again(struct code_watch *watch, uint32_t index, enum attach_meth
 	const struct code_file *file = &watch->files.items[index];
 	_cleanup_close_ int fd = open_file(maps, file);
 	_cleanup_free_ uint64_t *offsets = calloc(file->points.count + 1, sizeof(*offsets));
-	struct attach_request request = {.file_fd = fd, .offsets = offsets, .pid = watch->pid};
+	_cleanup_free_ uint64_t *counters = calloc(file->points.count + 1, sizeof(*counters));
+	struct attach_request request = {
+		.file_fd = fd, .offsets = offsets, .counters = counters, .pid = watch->pid};
 	int error;
 
-	if (fd < 0 || !offsets)
+	if (fd < 0 || !offsets || !counters)
 		return;
 	error = compare_file(maps, file, fd);
 	if (error) {
@@ -504,8 +515,10 @@ static void set_again(struct code_watch *watch, uint32_t index, enum attach_meth
 			raise_fault(watch, file, CODE_CHANGED);
 		return;
 	}
-	for (size_t i = 0; i < file->points.count; i++)
+	for (size_t i = 0; i < file->points.count; i++) {
+		counters[request.count] = file->points.items[i].counter;
 		offsets[request.count++] = file->points.items[i].offset;
+	}
 	raise_fault(watch, file, CODE_UNPROBED);
 	error = attach_renew(method, &request);
 	log_debug("process %d: probes in %s are set again: %s", watch->pid, file->path,

@@ -31,8 +31,9 @@ enum code_fault {
 
 /* A place of a file that has a probe. */
 struct code_point {
-	uint64_t entry;	 /* where its function begins, in the file; or the same as `offset` */
-	uint64_t offset; /* of the probe, in the file */
+	uint64_t entry;	  /* where its function begins, in the file; or the same as `offset` */
+	uint64_t offset;  /* of the probe, in the file */
+	uint64_t counter; /* where the kernel counts its listeners; 0: nowhere */
 };
 
 /* The probed places of one file, which is known as /proc/PID/maps shows it. */
@@ -62,6 +63,8 @@ struct code_watch {
 /* *file without points, of a mapping. 0 or -ENOMEM. */
 int code_file_new(struct code_file *file, const struct mapping *mapping);
 int code_file_add(struct code_file *file, uint64_t entry, uint64_t offset);
+/* The same of a probe that the program carries. */
+int code_file_add_counted(struct code_file *file, uint64_t offset, uint64_t counter);
 void code_file_free(struct code_file *file);
 
 /*

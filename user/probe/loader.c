@@ -184,6 +184,38 @@ static void set_heap(struct leakmon_bpf *skeleton, const struct loader_config *c
 	}
 }
 
+static struct bpf_program *usdt_program(const struct leakmon_bpf *skeleton, enum usdt_kind kind)
+{
+	return kind == USDT_FREE ? skeleton->progs.usdt_free : skeleton->progs.usdt_allocate;
+}
+
+/* Samples are rare; so many of 512 KiB are 64 GiB. */
+#define MAX_USDT_BLOCKS (1u << 17)
+
+static void set_usdt(struct leakmon_bpf *skeleton, const struct loader_config *config)
+{
+	for (enum usdt_kind kind = 0; kind < USDT_KIND_MAX_; kind++) {
+		bpf_program__set_autoload(usdt_program(skeleton, kind), config->usdt);
+		bpf_program__set_expected_attach_type(usdt_program(skeleton, kind),
+						      attach_type(config->method, POINT_ENTRY));
+	}
+	if (!config->usdt)
+		return;
+	bpf_map__set_max_entries(skeleton->maps.usdt_specs, LM_USDT_MAX_SPECS);
+	bpf_map__set_max_entries(skeleton->maps.usdt_blocks,
+				 (uint32_t)MIN(config->max_blocks, MAX_USDT_BLOCKS));
+}
+
+static int export_usdt(struct bpf_side *bpf, const struct leakmon_bpf *skeleton, bool usdt)
+{
+	for (enum usdt_kind kind = 0; kind < USDT_KIND_MAX_; kind++)
+		bpf->usdt_fds[kind] = usdt ? bpf_program__fd(usdt_program(skeleton, kind)) : -1;
+	bpf->usdt_specs_fd = usdt ? bpf_map__fd(skeleton->maps.usdt_specs) : -1;
+	bpf->usdt_blocks_fd = usdt ? bpf_map__fd(skeleton->maps.usdt_blocks) : -1;
+	bpf->specs = usdt ? calloc(1, sizeof(*bpf->specs)) : NULL;
+	return usdt && !bpf->specs ? -ENOMEM : 0;
+}
+
 static uint64_t memory_asked(const struct loader_config *config)
 {
 	uint64_t block =
@@ -218,7 +250,8 @@ int loader_explain(int error, const struct loader_config *config)
 	return error;
 }
 
-static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
+static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton,
+		       const struct loader_config *config)
 {
 	int error = ledger_maps_export(bpf, skeleton->obj);
 
@@ -237,7 +270,7 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton)
 		bpf->heap_fds[i] = bpf_program__fd(heap_program(skeleton, i));
 	export_threads(bpf, skeleton);
 	bpf->skeleton = skeleton;
-	return 0;
+	return export_usdt(bpf, skeleton, config->usdt);
 }
 
 static void *make_blocks_map(void *context)
@@ -291,6 +324,7 @@ static struct leakmon_bpf *open_skeleton(const struct loader_config *config, boo
 	set_threads(skeleton, config);
 	set_heap(skeleton, config);
 	use_blocks_map(skeleton, config);
+	set_usdt(skeleton, config);
 	return skeleton;
 }
 
@@ -323,7 +357,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 	if (!error)
 		error = leakmon_bpf__attach(skeleton);
 	if (!error)
-		error = export_side(&opened, skeleton);
+		error = export_side(&opened, skeleton, config);
 	if (error) {
 		ledger_maps_close(&opened);
 		leakmon_bpf__destroy(skeleton);
@@ -336,6 +370,7 @@ int loader_open(struct bpf_side *bpf, const struct loader_config *config)
 void loader_close(struct bpf_side *bpf)
 {
 	ledger_maps_close(bpf);
+	free(bpf->specs);
 	if (bpf->skeleton)
 		leakmon_bpf__destroy(bpf->skeleton);
 	memset(bpf, 0, sizeof(*bpf));

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "leakmon_abi.h"
+#include "leakmon_usdt.h"
 #include "parse/plan.h"
 #include "parse/thread_library.h"
 #include "unwind/unwind_store.h"
@@ -41,6 +42,7 @@ struct loader_config {
 	struct blocks_map *blocks_map; /* begun with the same max_blocks, or not at all; or NULL */
 	/* What is followed: else its programs are not loaded. */
 	bool heap;
+	bool usdt;     /* of programs that sample themselves, instead of their heap */
 	bool mappings; /* mmap, munmap, mremap, brk */
 	bool threads;  /* their creation, end and reaping */
 };
@@ -62,6 +64,12 @@ void blocks_map_begin(struct blocks_map *map, uint64_t max_blocks);
 /* Waits for it. A descriptor, which is the caller's; -1: there is none, and whoever makes one is
  * told why. */
 int blocks_map_end(struct blocks_map *map);
+
+/* Where the arguments of probes are that programs carry, each once: the cookies are indices. */
+struct usdt_specs {
+	struct lm_usdt_spec items[LM_USDT_MAX_SPECS];
+	uint32_t count;
+};
 
 /* The loaded object, as attach and collect see it. Arrays are the maps themselves, read-only. */
 struct bpf_side {
@@ -93,6 +101,9 @@ struct bpf_side {
 	int live_threads_fd; /* reads of its iterator give struct lm_live_thread; -1: none */
 	uint32_t max_sites, max_processes;
 	int heap_fds[HEAP_PROGRAM_MAX_];
+	/* Without loader_config.usdt -1, and specs is NULL. */
+	int usdt_fds[USDT_KIND_MAX_], usdt_specs_fd, usdt_blocks_fd;
+	struct usdt_specs *specs; /* owned */
 };
 
 /* Keeps libbpf's own messages for -v; call it before anything is loaded. */

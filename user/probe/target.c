@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/target.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -234,12 +236,14 @@ static bool is_wanted(const struct target_config *config, const struct mapping *
 /* A file that holds an allocator, or carries probes. */
 struct visited_file {
 	int fd;
+	size_t place; /* in target->files */
+	struct dso *dso;
 	const struct mapping *mapping; /* one of it */
 	const struct maps *maps;       /* all of the process */
 	const struct probe_plan *plan;
 };
 
-/* 0 or -errno; 1: it is left out. */
+/* 0 or -errno. */
 typedef int (*file_visit)(const struct visited_file *file, void *context);
 
 static int make_plan(const struct target_config *config, int fd, struct probe_plan *plan)
@@ -379,7 +383,8 @@ static int visit_file(void *context, const struct mapping *mapping, struct dso *
 {
 	const struct visiting *visiting = context;
 	struct target *target = visiting->target;
-	struct visited_file visited = {fd, mapping, &visiting->process->maps, NULL};
+	struct visited_file visited = {
+		.fd = fd, .dso = dso, .mapping = mapping, .maps = &visiting->process->maps};
 	struct target_file *file;
 	int error;
 
@@ -397,14 +402,16 @@ static int visit_file(void *context, const struct mapping *mapping, struct dso *
 		return explain_unread(target, file, error);
 	end_postponement(target, file, visited.plan);
 	file->nameless = visited.plan->is_static && !visited.plan->has_names;
-	error = visited.plan->points.count || carries(&visited.plan->carried)
-			? visiting->visit(&visited, visiting->context)
-			: 0;
-	if (!error) {
-		file->functions = probes_count(visited.plan);
-		target->functions += file->functions;
-	}
-	return MIN(error, 0);
+	visited.place = (size_t)(file - target->files.items);
+	if (!visited.plan->points.count && !carries(&visited.plan->carried))
+		return 0;
+	return visiting->visit(&visited, visiting->context);
+}
+
+static void count_probed(struct target *target, const struct visited_file *file, size_t count)
+{
+	target->files.items[file->place].functions = count;
+	target->functions += count;
 }
 
 static int visit_files(struct visiting *visiting)
@@ -418,22 +425,36 @@ static int visit_files(struct visiting *visiting)
 	return process_visit_files(&visiting->config->processes->dsos, visiting->process, &visitor);
 }
 
+/* A file that waits until it is known by which probes the process is followed. */
+struct waiting_file {
+	struct visited_file file; /* its descriptor is owned, its DSO held */
+};
+
 struct attaching {
 	struct target *target;
 	const struct target_config *config;
 	const struct bpf_side *bpf;
+	VEC(struct waiting_file) files;
 };
 
-static int list_code(const struct visited_file *file, struct code_file *code)
+static int list_code(const struct visited_file *file, enum target_means means,
+		     struct code_file *code)
 {
+	const struct stapsdt *carried = &file->plan->carried;
 	int error = code_file_new(code, file->mapping);
 
-	for (size_t i = 0; i < file->plan->points.count && !error; i++) {
+	for (size_t i = 0; means != TARGET_USDT && i < file->plan->points.count && !error; i++) {
 		const struct probe_point *point = &file->plan->points.items[i];
 
 		if (plan_is_used(point))
 			error = code_file_add(code, point->offset - point->placement.offset,
 					      point->offset);
+	}
+	for (size_t i = 0; means == TARGET_USDT && i < carried->probes.count && !error; i++) {
+		const struct usdt_probe *probe = &carried->probes.items[i];
+
+		if (!probe->refused[0])
+			error = code_file_add_counted(code, probe->offset, probe->semaphore);
 	}
 	return error;
 }
@@ -453,14 +474,23 @@ static int check_code(struct target *target, const struct visited_file *file,
 }
 
 /* Where none of its code is left there is nothing to be harmed, and perhaps nothing that runs. */
-static int leave_out(struct target *target, const struct visited_file *file)
+static void leave_out(struct target *target, const struct visited_file *file)
 {
 	target->code.faults |= 1u << CODE_MOVED;
 	log_warning("process %d has moved code of %s to other memory (huge pages?), or runs it in "
 		    "a way of its own: the kernel can set no probe there, and its calls are not "
 		    "seen",
 		    target->pid, file->mapping->path);
-	return 1;
+}
+
+static int explain_attach(struct target *target, const char *path, int error)
+{
+	/* If it is watched all the same, for its other allocators. */
+	if (error)
+		target->gaps |= 1u << TARGET_GAP_FUNCTION;
+	if (error && error != -ESRCH && error != -EINTR)
+		log_error("the kernel refused the probes on %s: %s", path, strerror(-error));
+	return error;
 }
 
 static int attach_probes(const struct attaching *attaching, const struct visited_file *file)
@@ -473,45 +503,244 @@ static int attach_probes(const struct attaching *attaching, const struct visited
 					 .bpf = attaching->bpf};
 	int error = probes_attach(&attaching->target->attachments, &request);
 
-	/* If it is watched all the same, for its other allocators. */
-	if (error)
-		attaching->target->gaps |= 1u << TARGET_GAP_FUNCTION;
-	if (error && error != -ESRCH && error != -EINTR)
-		log_error("the kernel refused the probes on %s: %s", request.path,
-			  strerror(-error));
-	return error;
+	return explain_attach(attaching->target, request.path, error);
 }
 
-static int attach_file(const struct visited_file *file, void *context)
+static int attach_allocator(struct attaching *attaching, const struct visited_file *file)
 {
 	_cleanup_(code_file_free) struct code_file code = {0};
-	struct attaching *attaching = context;
+	struct target *target = attaching->target;
 	bool left_out;
 	int error;
 
-	if (!file->plan->points.count)
+	if (!file->mapping->executable) {
+		leave_out(target, file);
 		return 0;
-	if (!file->mapping->executable)
-		return leave_out(attaching->target, file);
+	}
 	error = probes_check(file->plan, file->mapping->path, &left_out);
 	if (left_out)
-		attaching->target->gaps |= 1u << TARGET_GAP_FUNCTION;
+		target->gaps |= 1u << TARGET_GAP_FUNCTION;
 	if (!error)
-		error = list_code(file, &code);
+		error = list_code(file, TARGET_ALLOCATOR, &code);
 	if (!error)
-		error = check_code(attaching->target, file, &code);
+		error = check_code(target, file, &code);
 	if (!error)
 		error = attach_probes(attaching, file);
-	return error ? error : code_watch_add(&attaching->target->code, &code);
+	if (!error)
+		count_probed(target, file, probes_count(file->plan));
+	return error ? error : code_watch_add(&target->code, &code);
+}
+
+/* The index of a spec, which the kernel side is told of. 0; -ENOSPC: there are too many; -errno. */
+static int spec_add(const struct bpf_side *bpf, const struct lm_usdt_spec *spec, uint64_t *index)
+{
+	struct usdt_specs *specs = bpf->specs;
+	uint32_t i = 0;
+
+	while (i < specs->count && memcmp(&specs->items[i], spec, sizeof(*spec)) != 0)
+		i++;
+	if (i == LM_USDT_MAX_SPECS)
+		return -ENOSPC;
+	if (i == specs->count) {
+		if (bpf_map_update_elem(bpf->usdt_specs_fd, &i, spec, BPF_ANY))
+			return -errno;
+		specs->items[specs->count++] = *spec;
+	}
+	*index = i;
+	return 0;
+}
+
+/* All places of a kind in one file. */
+struct usdt_places {
+	uint64_t offsets[STAPSDT_MAX_PROBES], cookies[STAPSDT_MAX_PROBES],
+		counters[STAPSDT_MAX_PROBES];
+	size_t count;
+};
+
+static int list_places(const struct attaching *attaching, const struct stapsdt *carried,
+		       enum usdt_kind kind, struct usdt_places *places)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < carried->probes.count && !error; i++) {
+		const struct usdt_probe *probe = &carried->probes.items[i];
+		struct lm_usdt_spec spec = {.without_free = !attaching->target->frees};
+
+		if (probe->kind != kind || probe->refused[0])
+			continue;
+		memcpy(spec.arguments, probe->arguments, sizeof(spec.arguments));
+		error = spec_add(attaching->bpf, &spec, &places->cookies[places->count]);
+		places->offsets[places->count] = probe->offset;
+		places->counters[places->count++] = probe->semaphore;
+	}
+	return error;
+}
+
+/* What ends a sample first: none can get on the ledger whose end would be missed. */
+static int attach_places(const struct attaching *attaching, const struct visited_file *file)
+{
+	static const enum usdt_kind order[] = {USDT_FREE, USDT_ALLOCATE};
+	_cleanup_free_ struct usdt_places *places = calloc(1, sizeof(*places));
+	struct attach_request request = {.file_fd = file->fd, .pid = attaching->target->pid};
+	int error = places ? 0 : -ENOMEM;
+
+	_Static_assert(ARRAY_SIZE(order) == USDT_KIND_MAX_, "every kind is attached");
+	for (size_t i = 0; i < ARRAY_SIZE(order) && !error; i++) {
+		places->count = 0;
+		error = list_places(attaching, &file->plan->carried, order[i], places);
+		request.program_fd = attaching->bpf->usdt_fds[order[i]];
+		request.offsets = places->offsets;
+		request.cookies = places->cookies;
+		request.counters = places->counters;
+		request.count = places->count;
+		if (!error && places->count)
+			error = attach(&attaching->target->attachments,
+				       attaching->config->features.method, &request);
+	}
+	return explain_attach(attaching->target, file->mapping->path, error);
+}
+
+/* What of the probes that a file carries is not used. */
+static void explain_places(struct target *target, const struct visited_file *file)
+{
+	const struct stapsdt *carried = &file->plan->carried;
+
+	if (carried->refused[0])
+		log_warning("the probes that %s carries are not used: %s", file->mapping->path,
+			    carried->refused);
+	for (size_t i = 0; i < carried->probes.count; i++) {
+		const struct usdt_probe *probe = &carried->probes.items[i];
+
+		if (!probe->refused[0])
+			continue;
+		if (target->means == TARGET_USDT)
+			target->gaps |= 1u << TARGET_GAP_FUNCTION;
+		log_warning("otel_memory:%s at 0x%llx of %s is not probed: %s",
+			    usdt_kind_name(probe->kind), (unsigned long long)probe->vaddr,
+			    file->mapping->path, probe->refused);
+	}
+}
+
+static int attach_usdt(struct attaching *attaching, const struct visited_file *file)
+{
+	_cleanup_(code_file_free) struct code_file code = {0};
+	const struct stapsdt *carried = &file->plan->carried;
+	struct target *target = attaching->target;
+	int error;
+
+	explain_places(target, file);
+	if (!file->mapping->executable) {
+		leave_out(target, file);
+		return 0;
+	}
+	error = list_code(file, TARGET_USDT, &code);
+	if (!error)
+		error = check_code(target, file, &code);
+	if (!error)
+		error = attach_places(attaching, file);
+	if (!error)
+		count_probed(target, file,
+			     stapsdt_count(carried, USDT_ALLOCATE) +
+				     stapsdt_count(carried, USDT_FREE));
+	return error ? error : code_watch_add(&target->code, &code);
+}
+
+static int keep_file(const struct visited_file *file, void *context)
+{
+	struct attaching *attaching = context;
+	struct waiting_file *waiting;
+	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	waiting = vec_push(&attaching->files);
+	if (!waiting) {
+		close(fd);
+		return -ENOMEM;
+	}
+	waiting->file = *file;
+	waiting->file.fd = fd;
+	dso_hold(&attaching->config->processes->dsos, file->dso, DSO_PLAN);
+	return 0;
+}
+
+static void release_files(struct attaching *attaching)
+{
+	for (size_t i = 0; i < attaching->files.count; i++) {
+		struct visited_file *file = &attaching->files.items[i].file;
+
+		close(file->fd);
+		dso_release(&attaching->config->processes->dsos, file->dso, DSO_PLAN);
+	}
+	vec_free(&attaching->files);
+}
+
+static size_t count_places(const struct attaching *attaching, enum usdt_kind kind)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < attaching->files.count; i++) {
+		const struct visited_file *file = &attaching->files.items[i].file;
+
+		if (file->mapping->executable)
+			count += stapsdt_count(&file->plan->carried, kind);
+	}
+	return count;
+}
+
+/* A process that samples itself is followed by that; one that is followed already goes on as it is.
+ */
+static void choose_means(struct attaching *attaching)
+{
+	struct target *target = attaching->target;
+	bool usdt = attaching->bpf->specs && !attaching->config->no_usdt &&
+		    count_places(attaching, USDT_ALLOCATE);
+
+	if (target->means == TARGET_ALLOCATOR && usdt)
+		log_info("process %d has loaded code that samples itself (otel_memory); its "
+			 "allocator goes on being tracked: attach anew to use the samples",
+			 target->pid);
+	if (target->means != TARGET_UNDECIDED)
+		return;
+	if (usdt)
+		target->means = TARGET_USDT;
+	for (size_t i = 0; i < attaching->files.count && !target->means; i++) {
+		if (attaching->files.items[i].file.plan->points.count)
+			target->means = TARGET_ALLOCATOR;
+	}
+}
+
+static int attach_files(struct attaching *attaching)
+{
+	struct target *target = attaching->target;
+	int error = 0;
+
+	if (target->means == TARGET_USDT)
+		target->frees |= count_places(attaching, USDT_FREE) > 0;
+	for (size_t i = 0; i < attaching->files.count && !error; i++) {
+		const struct visited_file *file = &attaching->files.items[i].file;
+
+		if (target->means == TARGET_USDT && file->plan->carried.probes.count)
+			error = attach_usdt(attaching, file);
+		else if (attaching->bpf->specs && !attaching->config->no_usdt)
+			explain_places(target, file);
+		if (target->means == TARGET_ALLOCATOR && file->plan->points.count)
+			error = attach_allocator(attaching, file);
+	}
+	return error;
 }
 
 int target_attach(struct target *target, const struct process *process,
 		  const struct target_config *config, const struct bpf_side *bpf)
 {
-	struct attaching attaching = {target, config, bpf};
-	int error =
-		visit_files(&(struct visiting){target, process, config, attach_file, &attaching});
+	struct attaching attaching = {.target = target, .config = config, .bpf = bpf};
+	int error = visit_files(&(struct visiting){target, process, config, keep_file, &attaching});
 
+	if (!error) {
+		choose_means(&attaching);
+		error = attach_files(&attaching);
+	}
+	release_files(&attaching);
 	if (process->error)
 		return error;
 	target->code.pid = target->pid;
@@ -554,10 +783,16 @@ void target_explain_nothing(const struct target *target, const struct target_con
 	log_error("an allocator under names of its own can be named with -O FILE -S PREFIX");
 }
 
+struct describing {
+	FILE *out;
+	struct target *target;
+};
+
 static int describe_file(const struct visited_file *file, void *context)
 {
 	_cleanup_(code_file_free) struct code_file code = {0};
-	FILE *out = context;
+	struct describing *describing = context;
+	FILE *out = describing->out;
 	enum code_fault fault;
 
 	fputs("  ", out);
@@ -567,7 +802,10 @@ static int describe_file(const struct visited_file *file, void *context)
 	if (file->plan->points.count)
 		probes_print(out, file->plan);
 	stapsdt_print(out, &file->plan->carried);
-	if (!list_code(file, &code) && code_check(file->maps, &code, file->fd, &fault))
+	count_probed(describing->target, file,
+		     probes_count(file->plan) + stapsdt_count(&file->plan->carried, USDT_ALLOCATE));
+	if (!list_code(file, TARGET_ALLOCATOR, &code) &&
+	    code_check(file->maps, &code, file->fd, &fault))
 		fprintf(out, "    NOT PROBED: the process has %s\n",
 			fault == CODE_MOVED ? "moved some of this code to other memory"
 					    : "changed some of this code in its memory");
@@ -577,7 +815,9 @@ static int describe_file(const struct visited_file *file, void *context)
 int target_describe(FILE *out, const struct process *process, const struct target_config *config)
 {
 	struct target target = {.pid = process->pid};
-	int error = visit_files(&(struct visiting){&target, process, config, describe_file, out});
+	struct describing describing = {out, &target};
+	int error = visit_files(
+		&(struct visiting){&target, process, config, describe_file, &describing});
 
 	if (!error && !target.functions)
 		target_explain_nothing(&target, config);

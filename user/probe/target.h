@@ -22,6 +22,7 @@ struct target_config {
 	const char *object;	   /* -O, or NULL: every mapped file */
 	const char *symbol_prefix; /* -S */
 	enum probe_at probe_at;
+	bool no_usdt; /* its allocator, also of a program that samples itself */
 	struct kernel_features features;
 	struct worker *worker; /* borrowed; reads the target's files. NULL: this process does */
 	struct process_table *processes; /* borrowed; plans are facets of their files */
@@ -33,6 +34,9 @@ enum target_gap {
 	TARGET_GAP_FUNCTION, /* a function of an allocator has no probe, and should */
 	TARGET_GAP_MAX_
 };
+
+/* By which probes a process is followed: one way or the other, from the first file that has any. */
+enum target_means { TARGET_UNDECIDED, TARGET_ALLOCATOR, TARGET_USDT };
 
 /* A file that was looked at, identified by its real device and inode. */
 struct target_file {
@@ -48,9 +52,11 @@ struct target {
 	struct attachments attachments;
 	VEC(struct target_file) files;
 	struct mapped_files seen; /* not to be opened again */
-	size_t functions;	  /* probed in all */
-	uint32_t gaps;		  /* 1 << enum target_gap, of any moment; see target_gaps() */
-	struct code_watch code;	  /* what has become of the probes */
+	size_t functions;	  /* probed in all; of TARGET_USDT: places */
+	enum target_means means;
+	bool frees;		/* of TARGET_USDT: it also tells of what ends */
+	uint32_t gaps;		/* 1 << enum target_gap, of any moment; see target_gaps() */
+	struct code_watch code; /* what has become of the probes */
 };
 
 /* From now on plans can be made of these files. */

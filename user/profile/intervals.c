@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/poisson.h"
+
 /* 97.5 % of the normal distribution */
 #define Z 1.959963985
 
@@ -50,14 +52,6 @@ double student_t(double freedom)
 	if (freedom < 7)
 		return few[freedom > 0 ? (size_t)freedom : 0];
 	return Z + (z3 + Z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * Z) / (96 * freedom * freedom);
-}
-
-/* E. B. Wilson and M. M. Hilferty (1931): the quantile of a gamma distribution at z. */
-static double gamma_quantile(double shape, double z)
-{
-	double root = 1 - 1 / (9 * shape) + z / (3 * sqrt(shape));
-
-	return root > 0 ? shape * root * root * root : 0;
 }
 
 /* Of the sum over windows of count - rate * length, about zero. */

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Programs that sample themselves and tell of it by otel_memory's probes. The workload keeps an
+ * exact account beside its sampler: estimates are compared with that. LEAKMON_USDT_RUNS says over
+ * how many runs (20).
+ */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+#define SITES 4
+
+/* Of all runs, whose limits hold the truth: of the bytes and of the count, by site and in sum. */
+struct held_truths {
+	int bytes[SITES + 1], count[SITES + 1];
+};
+
+static double real_at(json_t *object, const char *key)
+{
+	json_t *value = json_object_get(object, key);
+
+	assert_true(json_is_number(value));
+	return json_number_value(value);
+}
+
+static json_t *site_of(json_t *process, const char *function)
+{
+	json_t *site;
+	size_t i;
+
+	json_array_foreach(json_object_get(process, "sites"), i, site)
+	{
+		json_t *frame = json_array_get(json_object_get(site, "frames"), 0);
+
+		if (!strcmp(json_string_value(json_object_get(frame, "function")), function))
+			return site;
+	}
+	fail_msg("no site of %s", function);
+	return NULL;
+}
+
+static bool is_within(json_t *of, const char *what, json_int_t truth)
+{
+	json_t *estimate = json_object_get(of, "estimate");
+	char low[16], high[16];
+
+	snprintf(low, sizeof(low), "%s_low", what);
+	snprintf(high, sizeof(high), "%s_high", what);
+	return real_at(estimate, low) <= (double)truth && (double)truth <= real_at(estimate, high);
+}
+
+static void compare(json_t *process, json_t *truth, struct held_truths *held)
+{
+	json_t *sites = json_object_get(truth, "sites"), *site;
+	size_t i;
+
+	assert_int_equal(json_array_size(sites), SITES);
+	json_array_foreach(sites, i, site)
+	{
+		json_t *found =
+			site_of(process, json_string_value(json_object_get(site, "function")));
+
+		held->bytes[i] += is_within(found, "bytes", number_at(site, "bytes"));
+		held->count[i] += is_within(found, "count", number_at(site, "count"));
+	}
+	held->bytes[SITES] += is_within(process, "bytes", number_at(truth, "outstanding_bytes"));
+	held->count[SITES] += is_within(process, "count", number_at(truth, "outstanding_count"));
+}
+
+static int runs_wanted(void)
+{
+	const char *setting = getenv("LEAKMON_USDT_RUNS");
+
+	return setting ? atoi(setting) : 20;
+}
+
+/*
+ * 95 % of them should. That fewer than 93 of 100 do, or than 15 of 20, is so rare that the limits
+ * would have to be wrong.
+ */
+static void estimates_are_within_their_limits(void **state)
+{
+	static const char *const names[SITES + 1] = {"small", "middle", "large", "mixed", "sum"};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "usdt", "20261123");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	struct held_truths held = {0};
+	int runs = runs_wanted(), least = runs < 100 ? runs * 3 / 4 : runs * 90 / 100;
+	json_t *report = NULL;
+
+	for (int run = 0; run < runs; run++) {
+		workload_do(harness, workload, "go");
+		report = monitor_snapshot(harness, monitor);
+		compare(process_of(report, workload->pid),
+			workload_ask(harness, workload, "ledger"), &held);
+		expect_balance(report);
+		workload_do(harness, workload, "clear");
+	}
+	assert_true(json_is_true(json_object_get(report, "sampled")));
+	assert_true(is_inexact_by(process_of(report, workload->pid), "sampled"));
+	for (int i = 0; i <= SITES; i++) {
+		print_message("%s: bytes within their limits in %d, count in %d of %d runs\n",
+			      names[i], held.bytes[i], held.count[i], runs);
+		assert_true(held.bytes[i] >= least && held.count[i] >= least);
+	}
+	report = monitor_stop(harness, monitor);
+	assert_int_equal(ledger_at(report, "outstanding"), 0);
+	assert_int_equal(ledger_at(report, "untracked_frees"), 0);
+	assert_int_equal(dropped_sum(report), 0);
+}
+
+/* A counter that the kernel keeps in the target's memory. */
+static unsigned semaphore_of(struct harness *harness, struct child *workload, const char *name)
+{
+	json_int_t address = number_at(workload_ask(harness, workload, "semaphores"), name);
+	unsigned short value = 0xffff;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/mem", workload->pid_text);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &value, sizeof(value), address), sizeof(value));
+	close(fd);
+	return value;
+}
+
+static void expect_semaphores(struct harness *harness, struct child *workload, bool raised)
+{
+	/* The kernel counts places, and takes them out when the last descriptor is closed. */
+	for (int i = 0; i < 1200; i++) {
+		if (!!semaphore_of(harness, workload, "alloc") == raised &&
+		    !!semaphore_of(harness, workload, "free") == raised)
+			return;
+		usleep(100000);
+	}
+	fail_msg("semaphores: alloc %u, free %u", semaphore_of(harness, workload, "alloc"),
+		 semaphore_of(harness, workload, "free"));
+}
+
+static void semaphores_are_raised_while_leakmon_listens(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "usdt");
+	struct child *monitor;
+
+	expect_semaphores(harness, workload, false);
+	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "--format", "json", "3600");
+	expect_semaphores(harness, workload, true);
+	monitor_stop(harness, monitor);
+	expect_semaphores(harness, workload, false);
+	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "--attach", "perf",
+				   "--format", "json", "3600");
+	expect_semaphores(harness, workload, true);
+	monitor_stop(harness, monitor);
+	expect_semaphores(harness, workload, false);
+}
+
+static void semaphores_go_back_to_zero_when_leakmon_is_killed(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "usdt");
+
+	for (int i = 0; i < 3; i++) {
+		struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text,
+							 i % 2 ? "--attach=perf" : "--attach=auto",
+							 "--format", "json", "3600");
+
+		expect_semaphores(harness, workload, true);
+		child_signal(monitor, SIGKILL);
+		assert_int_equal(child_end(harness, monitor), 128 + SIGKILL);
+		expect_semaphores(harness, workload, false);
+	}
+	workload_do(harness, workload, "go");
+}
+
+static void without_free_what_was_allocated_is_shown_and_nothing_is_outstanding(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "usdt_without_free");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	json_t *process, *site;
+
+	child_wait_text(harness, monitor, &monitor->err, "an allocation profile");
+	workload_do(harness, workload, "go");
+	process = process_of(monitor_stop(harness, monitor), workload->pid);
+	assert_true(json_is_false(json_object_get(json_object_get(process, "estimate"), "frees")));
+	assert_int_equal(number_at(process, "outstanding_bytes"), 0);
+	assert_int_equal(json_array_size(json_object_get(process, "sites")), SITES);
+	site = site_of(process, "small_block");
+	assert_int_equal(number_at(site, "bytes"), 0);
+	/* 400,000 blocks of 256 bytes, which 195 samples tell of. */
+	assert_in_range(number_at(site, "allocated_bytes"), 70000000, 140000000);
+}
+
+static void the_allocator_is_tracked_where_that_is_preferred(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "usdt");
+	json_t *report = WATCH(harness, workload, "go", "--no-usdt");
+
+	expect_truth(report, workload_ask(harness, workload, "ledger"));
+	assert_null(json_object_get(process_of(report, workload->pid), "estimate"));
+}
+
+static void doctor_lists_the_probes_that_a_process_carries(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "usdt");
+	struct child *doctor = MONITOR(harness, "doctor", "-p", workload->pid_text);
+
+	child_end(harness, doctor);
+	assert_non_null(strstr(doctor->out.text, "carries otel_memory:alloc in 4 places"));
+	assert_non_null(strstr(doctor->out.text, "carries otel_memory:free in 1 place"));
+	assert_non_null(strstr(doctor->out.text, "with a semaphore"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(estimates_are_within_their_limits),
+		e2e_test(semaphores_are_raised_while_leakmon_listens),
+		e2e_test(semaphores_go_back_to_zero_when_leakmon_is_killed),
+		e2e_test(without_free_what_was_allocated_is_shown_and_nothing_is_outstanding),
+		e2e_test(the_allocator_is_tracked_where_that_is_preferred),
+		e2e_test(doctor_lists_the_probes_that_a_process_carries),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
