@@ -31,7 +31,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wfo
 CFLAGS   ?= -O2 -g
 override CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iinclude -I$(B)/gen
 override CFLAGS += -std=gnu11 $(WARNINGS) -MMD -MP
-LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -lcap-ng -llzma -ljansson -lsqlite3 -lncursesw -ltinfo -lz -lm -lpthread
+LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -lcap-ng -llzma -lzstd -llz4 -ljansson -lsqlite3 -lncursesw -ltinfo -lz -lm -lpthread
 STATIC_LIBS := $(LIBS) -lz -llzma -lbz2
 
 # A root tool that reads hostile files. Sanitised objects go without: ASan checks more, and the

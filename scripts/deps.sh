@@ -32,6 +32,8 @@ packages_of() {
 		libseccomp-dev    header seccomp.h
 		libcap-ng-dev     header cap-ng.h
 		liblzma-dev       header lzma.h
+		libzstd-dev       header zstd.h
+		liblz4-dev        header lz4frame.h
 		libjansson-dev    header jansson.h
 		libsqlite3-dev    header sqlite3.h
 		libncurses-dev    header curses.h
@@ -40,6 +42,8 @@ packages_of() {
 	static) cat <<-END ;;
 		libc6-dev         archive libc.a
 		liblzma-dev       archive liblzma.a
+		libzstd-dev       archive libzstd.a
+		liblz4-dev        archive liblz4.a
 		libbz2-dev        archive libbz2.a
 		libseccomp-dev    archive libseccomp.a
 		libcap-ng-dev     archive libcap-ng.a

@@ -49,6 +49,11 @@ static const char *core_of(struct harness *harness, const struct child *target)
 	static char path[64];
 
 	child_signal(target, SIGSTOP);
+	/* A stop that gdb finds under way it takes for its own, and lets the process go on. */
+	free(shell(harness, 0,
+		   "while cat /proc/%s/task/*/status | grep ^State | grep -qv 'T (stopped'; do "
+		   "sleep 0.02; done",
+		   target->pid_text));
 	free(shell(harness, 0, "%s -o %s/core %s >/dev/null 2>&1", GCORE, harness->directory,
 		   target->pid_text));
 	snprintf(path, sizeof(path), "%s/core.%s", harness->directory, target->pid_text);
@@ -195,6 +200,31 @@ static void without_its_files_the_blocks_are_the_same(void **state)
 	child_wait_text(harness, monitor, &monitor->err, "and 1 are of another build, as ");
 }
 
+/* As systemd-coredump keeps them. */
+static void a_compressed_file_says_the_same(void **state)
+{
+	static const char *const packers[] = {"zstd -q", "xz -0", "lz4 -q", "gzip -1"};
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	const char *path;
+	json_t *truth;
+
+	skip_without_gcore();
+	target = holder_start(harness, "1000", "40", &truth);
+	path = core_of(harness, target);
+	for (size_t i = 0; i < sizeof(packers) / sizeof(*packers); i++) {
+		char packed[80];
+
+		snprintf(packed, sizeof(packed), "%s.packed", path);
+		free(shell(harness, 0, "%s -c %s >%s", packers[i], path, packed));
+		expect_same(RETAIN_CORE(harness, path, "--top", "0"),
+			    RETAIN_CORE(harness, packed, "--top", "0"));
+	}
+	free(shell(harness, 0, "printf '\\050\\265\\057\\375xxxxxxxxxxxxxxxx' >%s", path));
+	monitor_expect_error(harness, MONITOR(harness, "retain", "--core", path), 1,
+			     "it is compressed, and cannot be unpacked");
+}
+
 static void what_is_no_core_file_is_refused(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -214,6 +244,7 @@ int main(void)
 		e2e_test(of_sixty_four_arenas_too),
 		e2e_test(a_file_that_is_cut_off_says_so_and_settles_nothing),
 		e2e_test(without_its_files_the_blocks_are_the_same),
+		e2e_test(a_compressed_file_says_the_same),
 		e2e_test(what_is_no_core_file_is_refused),
 	};
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libFuzzer harness of the core reader: the input is a core file. What the parser makes of it must
- * pass the monitor's checks, and no memory may be read that the file has not got.
+ * libFuzzer harness of the core reader: the input is a core file, compressed or not. What the
+ * parser makes of it must pass the monitor's checks, and no memory may be read that the file has
+ * not got.
  *
  * Seeds: a small core with all kinds of notes.
  */
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>

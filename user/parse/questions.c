@@ -16,7 +16,7 @@ static const struct parse_kind *const kinds[] = {
 	[PARSE_OBJECTS] = &objects_kind,	 [PARSE_LINES] = &lines_kind,
 	[PARSE_UNWIND] = &unwind_kind,		 [PARSE_PLAN] = &plan_kind,
 	[PARSE_PERF_MAP] = &perf_map_kind,	 [PARSE_THREADS] = &threads_kind,
-	[PARSE_CORE] = &core_layout_kind,
+	[PARSE_CORE] = &core_layout_kind,	 [PARSE_UNPACK] = &unpack_kind,
 };
 _Static_assert(ARRAY_SIZE(kinds) == PARSE_QUESTION_MAX_, "a row for every question");
 
@@ -61,6 +61,15 @@ int parse_threads(struct worker *worker, int fd, struct thread_library *library)
 int parse_core(struct worker *worker, int fd, struct core_layout *layout)
 {
 	return ask(worker, PARSE_CORE, fd, layout);
+}
+
+int parse_unpack(struct worker *worker, int fd, bool first, struct unpacked *part)
+{
+	struct unpack_question asked = {.first = first};
+	struct worker_question question = {
+		.files = &fd, .file_count = 1, .data = &asked, .size = sizeof(asked)};
+
+	return worker_ask(worker, PARSE_UNPACK, &question, part);
 }
 
 int parse_plan(struct worker *worker, int fd, const char *symbol_prefix, enum probe_at probe_at,

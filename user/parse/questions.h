@@ -13,6 +13,7 @@
 #include "parse/perf_map.h"
 #include "parse/plan.h"
 #include "parse/thread_library.h"
+#include "parse/unpack.h"
 #include "parse/unwind_table.h"
 #include "sandbox/parse_kind.h"
 #include "sandbox/worker.h"
@@ -27,6 +28,7 @@ enum parse_question {
 	PARSE_PERF_MAP,
 	PARSE_THREADS,
 	PARSE_CORE,
+	PARSE_UNPACK,
 	PARSE_QUESTION_MAX_,
 };
 
@@ -48,6 +50,8 @@ int parse_unwind(struct worker *worker, int fd, struct elf_file *file, struct un
 int parse_threads(struct worker *worker, int fd, struct thread_library *library);
 /* Where a core file has what; the caller frees *layout. Errors as core_layout_read(). */
 int parse_core(struct worker *worker, int fd, struct core_layout *layout);
+/* The next part of a compressed file; the caller frees its bytes. Errors as unpack_kind. */
+int parse_unpack(struct worker *worker, int fd, bool first, struct unpacked *part);
 /* Where to probe a file; the caller frees *plan. Errors as probe_plan_file(); -ENAMETOOLONG. */
 int parse_plan(struct worker *worker, int fd, const char *symbol_prefix, enum probe_at probe_at,
 	       struct probe_plan *plan);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -86,7 +87,7 @@ struct core_gaps core_gaps(const struct core *core)
 
 bool core_is_complete(const struct core *core)
 {
-	return !core->gaps.cut_bytes && !core->gaps.unsaved_bytes;
+	return !core->gaps.cut_packed && !core->gaps.cut_bytes && !core->gaps.unsaved_bytes;
 }
 
 static size_t read_at(int fd, uint64_t offset, void *buffer, size_t size)
@@ -579,6 +580,8 @@ void core_warn(const struct core *core)
 	const struct core_gaps *gaps = &core->gaps;
 	_cleanup_free_ char *example = gaps->example ? text_inert(gaps->example) : NULL;
 
+	if (gaps->cut_packed)
+		log_warning("the compressed core file is cut off: its end could not be unpacked");
 	if (gaps->cut_bytes)
 		log_warning("the core file is cut off: %llu bytes of memory are missing, and with "
 			    "them whatever pointers stood there (ulimit -c; systemd-coredump: "
@@ -612,10 +615,111 @@ static const char *why_not(int error)
 		return "it is no core file of a 64-bit program of this machine's kind";
 	case -EBADMSG:
 		return "its tables are cut off, or contradict each other";
+	case -EILSEQ:
+		return "it is compressed, and cannot be unpacked: its contents contradict each "
+		       "other";
+	case -ENOSPC:
+		return "unpacking it would take more than half of what is free in $TMPDIR "
+		       "or /var/tmp: set TMPDIR, or unpack it yourself";
 	case -EFBIG:
 		return "its tables are larger than any process has";
 	}
 	return strerror(-error);
+}
+
+/* Compressed files. */
+
+#define HOLE_BYTES 4096u
+
+static int open_temporary(void)
+{
+	const char *directory = getenv("TMPDIR");
+	int fd = open(directory && *directory ? directory : "/var/tmp",
+		      O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* How far the file may grow. */
+static uint64_t room_of(int fd)
+{
+	struct statvfs status;
+
+	return fstatvfs(fd, &status) < 0 ? 0 : (uint64_t)status.f_bavail * status.f_frsize / 2;
+}
+
+static int write_all(int fd, uint64_t offset, const uint8_t *bytes, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t put = pwrite(fd, bytes + done, size - done, (off_t)(offset + done));
+
+		if (put < 0 && errno != EINTR)
+			return -errno;
+		done += put > 0 ? (size_t)put : 0;
+	}
+	return 0;
+}
+
+/* What was never touched stays a hole; *room gets less by what is written. */
+static int write_part(int fd, uint64_t offset, const struct bytes *part, uint64_t *room)
+{
+	int error = 0;
+
+	for (size_t at = 0; !error && at < part->size; at += HOLE_BYTES) {
+		size_t size = MIN(part->size - at, (size_t)HOLE_BYTES);
+
+		if (size == HOLE_BYTES && is_zero(part->data + at))
+			continue;
+		if (*room < size)
+			return -ENOSPC;
+		*room -= size;
+		error = write_all(fd, offset + at, part->data + at, size);
+	}
+	if (!error && ftruncate(fd, (off_t)(offset + part->size)) < 0)
+		error = -errno;
+	return error;
+}
+
+/* Unpacks the whole file into another one. Each part has the time of a file. */
+static int unpack(int packed, int fd, struct worker *worker, bool *cut)
+{
+	struct unpacked part = {.more = true};
+	uint64_t offset = 0, room = room_of(fd);
+	int error = 0;
+
+	for (pid_t number = 1; !error && part.more; number++) {
+		worker_begin_process(worker, number);
+		error = parse_unpack(worker, packed, number == 1, &part);
+		if (error)
+			break;
+		error = write_part(fd, offset, &part.bytes, &room);
+		offset += part.bytes.size;
+		bytes_free(&part.bytes);
+	}
+	worker_begin_process(worker, 0);
+	*cut = part.cut;
+	return error == -EBADMSG ? -EILSEQ : error;
+}
+
+static int unpack_if_packed(struct core *core, struct worker *worker)
+{
+	uint8_t first[8];
+	size_t got = read_at(core->fd, 0, first, sizeof(first));
+	int fd, error;
+
+	if (!unpack_kind_of(first, got))
+		return 0;
+	fd = open_temporary();
+	if (fd < 0)
+		return fd;
+	error = unpack(core->fd, fd, worker, &core->gaps.cut_packed);
+	if (error) {
+		close(fd);
+		return error;
+	}
+	close(core->fd);
+	core->fd = fd;
+	return 0;
 }
 
 static int read_core(struct core *core, const struct core_options *options, struct worker *worker)
@@ -630,7 +734,9 @@ static int read_core(struct core *core, const struct core_options *options, stru
 		return -ENOEXEC;
 	core->path = options->path;
 	core->time = status.st_mtim;
-	error = parse_core(worker, core->fd, &core->layout);
+	error = unpack_if_packed(core, worker);
+	if (!error)
+		error = parse_core(worker, core->fd, &core->layout);
 	if (!error)
 		error = make_pieces(core);
 	if (error)

@@ -33,9 +33,11 @@ struct core_options {
 };
 
 /*
- * The worker is needed only here. 0, or -errno after an error message; the caller frees *core. The
- * second one leaves the message to the caller: -ENOEXEC: no core file of such a program; -EBADMSG,
- * -EFBIG: tables that cannot be; errors of open(2) and of sandbox/worker.h.
+ * A compressed file (parse/unpack.h) is unpacked into a temporary one without a name, in $TMPDIR or
+ * /var/tmp, as far as half of what is free there has room. The worker is needed only here. 0, or
+ * -errno after an error message; the caller frees *core. The second one leaves the message to the
+ * caller: -ENOEXEC: no core file of such a program; -EBADMSG, -EFBIG: tables that cannot be; errors
+ * of open(2) and of sandbox/worker.h.
  */
 int core_open(const struct core_options *options, struct worker *worker, struct core **core);
 int core_read_file(const struct core_options *options, struct worker *worker, struct core **core);
@@ -62,6 +64,7 @@ uint64_t core_entry(const struct core *core);
 /* What is not there, for which nothing is certain that its contents would tell. */
 struct core_gaps {
 	uint64_t cut_bytes;	/* of a file that is cut off */
+	bool cut_packed;	/* the same of a compressed one, as the file says itself */
 	uint64_t unsaved_bytes; /* of private writable memory that was not dumped */
 	size_t other_files;	/* with code: of another build than the core says */
 	size_t missing_files;	/* with code: not found */
