@@ -354,6 +354,47 @@ static void without_bpf_a_kill_is_found_at_a_poll(void **state)
 	group_remove(place);
 }
 
+static json_t *limit_of(json_t *report, const char *cgroup)
+{
+	json_t *limit;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "limits"), i, limit)
+	{
+		const char *own = json_string_value(json_object_get(limit, "cgroup"));
+
+		if (own && !strcmp(own, cgroup))
+			return limit;
+	}
+	return NULL;
+}
+
+/* By its trend, long before its share of the limit says so. */
+static void the_triage_says_that_a_limit_is_near_and_whose_growth_it_is(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(8 * LIMIT_BYTES);
+	struct victim victim = victim_start(harness, place, 0, "0");
+	struct child *monitor = MONITOR(harness, "--format", "json", "--budget", "20%", "1");
+	pid_t pid = victim.child->pid;
+	json_t *limit = NULL, *process;
+
+	workload_send(victim.child, "stroll");
+	while (!limit || json_is_null(json_object_get(limit, "seconds_left")))
+		limit = limit_of(monitor_report(harness, monitor), "/leakmon_oom");
+	process = json_array_get(json_object_get(limit, "process"), 0);
+	assert_int_equal(number_at(process, "pid"), pid);
+	assert_string_equal(json_string_value(json_object_get(limit, "kind")), "memory.max");
+	assert_int_equal(json_number_value(json_object_get(limit, "limit_bytes")), 8 * LIMIT_BYTES);
+	assert_true(json_number_value(json_object_get(limit, "seconds_left_low")) <=
+		    json_number_value(json_object_get(limit, "seconds_left")));
+	assert_true(json_number_value(json_object_get(limit, "seconds_left_high")) >=
+		    json_number_value(json_object_get(limit, "seconds_left")));
+	child_kill(monitor);
+	child_kill(victim.child);
+	group_remove(place);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,7 +405,10 @@ int main(void)
 		e2e_test(a_profile_shows_the_sites_of_a_victim),
 		e2e_test(the_triage_tells_what_it_knew_of_a_victim),
 		e2e_test(without_bpf_a_kill_is_found_at_a_poll),
+		e2e_test(the_triage_says_that_a_limit_is_near_and_whose_growth_it_is),
 	};
 
+	/* LEAKMON_OOM_TESTS='*limit*': these only. */
+	cmocka_set_test_filter(getenv("LEAKMON_OOM_TESTS"));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,8 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon -p 1 --budget 2%",
 		 "--budget is for `leakmon triage`: leave out the target"},
 		{"leakmon --budget 0", "--budget `0`: out of range, expected 0.001% to 100%"},
+		{"leakmon --near-limit 0.5%",
+		 "--near-limit `0.5%`: out of range, expected 1% to 100%"},
 		{"leakmon --budget 1%%", "--budget `1%%`: expected a percentage, e.g. 1%"},
 		{"leakmon --escalate=0", "--escalate `0`: out of range, expected 1 to 50"},
 		{"leakmon --escalate --window 5d", "--window `5d`: expected a time, e.g. 30s"},

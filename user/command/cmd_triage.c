@@ -55,6 +55,7 @@ static int run_open(struct run *run)
 		error = triage_open(&run->triage, poll_interval_s, options->budget);
 	if (error)
 		return error;
+	run->triage.limits.near_share = options->near_limit;
 	if (options->escalate)
 		run->escalation = escalation_new(options, &run->triage);
 	if (!options->no_stacks)
@@ -90,6 +91,7 @@ static int write_report(struct run *run, bool last)
 	/* Of who is killed nothing can be read any more: what was known last is shown. */
 	if (run->sampling && !kills_take(run->kills))
 		sampling_examine(run->sampling, last);
+	run->triage.limits.news = false;
 	error = triage_report(&run->triage, output->report.top, &report);
 	if (error) {
 		log_error("no report: %s", strerror(-error));
@@ -136,7 +138,8 @@ static int poll_if_due(void *context, const struct pollfd *fds, size_t count)
 		error = triage_poll(&run->triage);
 		if (run->sampling)
 			sampling_consume(run->sampling);
-		if (!error && kills_take(run->kills))
+		/* Who has come near to a limit is told of, and looked at, at once. */
+		if (!error && (kills_take(run->kills) || run->triage.limits.news))
 			error = write_report(run, false);
 	}
 	if (!error && run->escalation && escalation_is_over(run->escalation))
@@ -244,6 +247,9 @@ static const struct option_row triage_rows[] = {
 	{"escalate", 0, "[=K]", "track the heap of the first K suspects for a while (3)",
 	 set_escalate, "an integer, e.g. 3, as in --escalate=3", FIELD(escalate), .minimum = 1,
 	 .maximum = 50},
+	{"near-limit", 0, "PERCENT", "look at once at who is that near to a memory limit (90%)",
+	 value_set_percent, "a percentage, e.g. 90%", FIELD(near_limit), .minimum = 1000000000ull,
+	 .maximum = 100 * 1000000000ull, .limits = "1% to 100%"},
 	{"window", 0, "TIME", "how long --escalate tracks them (30s)", value_set_duration,
 	 "a time, e.g. 30s or 2m", FIELD(window_ns), .minimum = 1000000000ull,
 	 .maximum = 3600 * 1000000000ull, .limits = "1s to 1h"},
@@ -258,6 +264,7 @@ static const struct triage_options defaults = {
 	.session = SESSION_DEFAULTS,
 	.budget = 0.01,
 	.window_ns = 30000000000ull,
+	.near_limit = 0.9,
 };
 
 #define PART(member) offsetof(struct triage_options, session.member)

@@ -24,6 +24,7 @@ struct triage_options {
 	bool no_stacks;			/* suspects get no probes but those of --escalate */
 	uint64_t escalate;		/* heap tracking for the first so many suspects; 0: none */
 	uint64_t window_ns;		/* and for so long */
+	double near_limit;		/* who is that near to a limit is a suspect; 0: nobody */
 };
 
 struct profile_options {

@@ -74,16 +74,19 @@ bool escalation_is_running(const struct escalation *escalation)
 	return escalation->running;
 }
 
+static bool has_cooled_down(const struct escalation *escalation, const struct member *member)
+{
+	return member->escalated_s < 0 ||
+	       triage_now(escalation->triage) - member->escalated_s >= ESCALATE_COOLDOWN_S;
+}
+
 static bool is_due(const struct escalation *escalation, const struct triage_entry *entry,
 		   const struct member *member)
 {
-	double now_s = triage_now(escalation->triage);
-
 	/* Nothing probed here opens files; dead threads are another command's. */
 	return member &&
 	       (entry->growth.kind == QUANTITY_HEAP || entry->growth.kind == QUANTITY_MAPPING) &&
-	       growth_is_worth_probes(&entry->growth) &&
-	       (member->escalated_s < 0 || now_s - member->escalated_s >= ESCALATE_COOLDOWN_S);
+	       growth_is_worth_probes(&entry->growth) && has_cooled_down(escalation, member);
 }
 
 static void suspect_options(struct suspect *suspect, const struct triage_options *options)
@@ -144,6 +147,14 @@ static void attach_due(struct escalation *escalation, const struct triage_report
 	double credit_s = triage_credit_s(escalation->triage);
 	size_t limit = MIN(escalation->options->escalate, (size_t)(credit_s / SETUP_COST_S));
 
+	/* Who is near to a limit, whatever its rank: there may be no later. */
+	for (size_t i = 0; i < report->limits.count && escalation->count < limit; i++) {
+		struct member *member = population_find(&escalation->triage->population,
+							report->limits.items[i].entry.pid);
+
+		if (member && has_cooled_down(escalation, member))
+			suspect_add(escalation, member, QUANTITY_HEAP);
+	}
 	for (size_t i = 0; i < report->processes.count && escalation->count < limit; i++) {
 		const struct triage_entry *entry = &report->processes.items[i];
 		struct member *member =

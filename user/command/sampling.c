@@ -578,20 +578,25 @@ struct sampling *sampling_new(const struct triage_options *options, struct triag
 	return sampling;
 }
 
-static void add_suspect(struct sampling *sampling, const struct triage_entry *entry)
+static void add_suspect(struct sampling *sampling, pid_t pid, enum quantity kind)
 {
-	struct member *member = population_find(&sampling->triage->population, entry->pid);
+	struct member *member = population_find(&sampling->triage->population, pid);
 	struct sampled **slot = NULL;
 
 	for (size_t i = 0; i < SAMPLING_SUSPECTS && !slot; i++)
 		slot = sampling->list[i] ? NULL : &sampling->list[i];
 	if (member && slot)
-		*slot = sampled_new(sampling, member, entry->growth.kind);
+		*slot = sampled_new(sampling, member, kind);
 }
 
 /* Whether the report still suspects it, of the same. */
 static bool is_suspected(const struct sampled *sampled, const struct triage_report *report)
 {
+	for (size_t i = 0; i < report->limits.count; i++) {
+		if (report->limits.items[i].entry.pid == sampled->pid &&
+		    sampled->kind == QUANTITY_HEAP)
+			return true;
+	}
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct triage_entry *entry = &report->processes.items[i];
 
@@ -640,11 +645,18 @@ void sampling_update(struct sampling *sampling, const struct triage_report *repo
 	double before_s = triage_cpu_s();
 
 	review(sampling, report);
+	/* Whatever their rank: there may be no later. */
+	for (size_t i = 0; i < report->limits.count; i++) {
+		pid_t pid = report->limits.items[i].entry.pid;
+
+		if (pid && !sampling_find(sampling, pid))
+			add_suspect(sampling, pid, QUANTITY_HEAP);
+	}
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct triage_entry *entry = &report->processes.items[i];
 
 		if (growth_is_worth_probes(&entry->growth) && !sampling_find(sampling, entry->pid))
-			add_suspect(sampling, entry);
+			add_suspect(sampling, entry->pid, entry->growth.kind);
 	}
 	if (sampling->loaded && !kinds_followed(sampling))
 		sampling_unload(sampling);

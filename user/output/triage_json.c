@@ -10,6 +10,7 @@
 #include "output/output.h"
 #include "output/report_json.h"
 #include "output/triage_format.h"
+#include "triage/limits.h"
 #include "triage/population.h"
 
 static void count_write(struct json_writer *json, const char *key, double count)
@@ -149,6 +150,38 @@ static void entries_write(struct json_writer *json, const char *key,
 	json_close(json, ']');
 }
 
+static void limit_write(struct json_writer *json, const struct triage_limit *near)
+{
+	const struct limit *limit = near->limit;
+	const struct time_left *left = &limit->left;
+
+	json_open(json, NULL, '{');
+	json_put_string(json, "kind", limit_kind_name(limit->kind));
+	json_put_string(json, "cgroup", *limit->path ? limit->path : NULL);
+	output_json_container_write(json, near->container);
+	json_put_real(json, "limit_bytes", limit->bytes);
+	json_put_real(json, "used_bytes", limit->used);
+	json_put_real(json, "used_share", limit->used / limit->bytes);
+	json_put_real(json, "bytes_per_s", left->known ? left->per_s : NAN);
+	json_put_real(json, "seconds_left", left->known ? left->seconds : NAN);
+	json_put_real(json, "seconds_left_low", left->known ? left->low : NAN);
+	json_put_real(json, "seconds_left_high", left->known ? left->high : NAN);
+	json_put_real(json, "pressure", limit->pressure);
+	json_open(json, "process", '[');
+	if (near->entry.pid)
+		entry_write(json, &near->entry);
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+static void limits_write(struct json_writer *json, const struct triage_report *report)
+{
+	json_open(json, "limits", '[');
+	for (size_t i = 0; i < report->limits.count; i++)
+		limit_write(json, &report->limits.items[i]);
+	json_close(json, ']');
+}
+
 static void kill_memory_write(struct json_writer *json, const struct triage_kill_memory *memory)
 {
 	if (!memory->known) {
@@ -238,6 +271,7 @@ int output_triage_json_write(FILE *out, const struct triage_report *report)
 	ledger_write(&json);
 	budget_write(&json, report);
 	json_put_bool(&json, "hidden", report->hidden);
+	limits_write(&json, report);
 	kills_write(&json, report->kills);
 	json_put_number(&json, "processes_total", report->processes.total);
 	entries_write(&json, "processes", &report->processes);

@@ -13,6 +13,7 @@
 #include "output/output.h"
 #include "output/prom.h"
 #include "output/triage_format.h"
+#include "triage/limits.h"
 
 /* Suspects by scope; the most urgent come first. */
 #define TOP_SUSPECTS 20
@@ -153,6 +154,56 @@ static void verdicts_write(FILE *out, const struct triage_report *report)
 	}
 }
 
+static double used_ratio(const struct limit *limit)
+{
+	return limit->used / limit->bytes;
+}
+
+static double seconds_left(const struct limit *limit)
+{
+	return limit->left.known ? limit->left.seconds : NAN;
+}
+
+static double seconds_left_low(const struct limit *limit)
+{
+	return limit->left.known ? limit->left.low : NAN;
+}
+
+static double seconds_left_high(const struct limit *limit)
+{
+	return limit->left.known ? limit->left.high : NAN;
+}
+
+/* Of the few that are near; a series that is not there is not near. */
+static void limits_write(FILE *out, const struct triage_report *report)
+{
+	static const struct {
+		const char *name, *help;
+		double (*value)(const struct limit *limit);
+	} metrics[] = {
+		{"limit_used_ratio", "Memory in use, of a limit that is near.", used_ratio},
+		{"limit_seconds_left", "Until it is reached at this rate.", seconds_left},
+		{"limit_seconds_left_low", "Its lower limit, of 95 %.", seconds_left_low},
+		{"limit_seconds_left_high", "Its upper limit, of 95 %.", seconds_left_high},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
+		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
+		for (size_t j = 0; j < report->limits.count; j++) {
+			const struct triage_limit *near = &report->limits.items[j];
+			double value = metrics[i].value(near->limit);
+
+			if (isnan(value))
+				continue;
+			fprintf(out, "leakmon_%s", metrics[i].name);
+			prom_label(out, "kind", limit_kind_name(near->limit->kind), "{");
+			prom_label(out, "cgroup", near->limit->path, ",");
+			prom_container_labels(out, near->container);
+			fprintf(out, "} %.10g\n", value);
+		}
+	}
+}
+
 static void shed_write(FILE *out, const struct triage_report *report)
 {
 	const struct {
@@ -202,6 +253,7 @@ int output_triage_prom_write(FILE *out, const struct triage_report *report)
 	if (!error) {
 		suspects_write(out, &suspects);
 		verdicts_write(out, report);
+		limits_write(out, report);
 		prom_kills_write(out, report->oom);
 		shed_write(out, report);
 		cost_write(out, report);

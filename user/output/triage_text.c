@@ -11,6 +11,7 @@
 #include "output/output.h"
 #include "output/report_text.h"
 #include "output/triage_format.h"
+#include "triage/limits.h"
 #include "triage/population.h"
 
 /* What the sites of an escalation explain. */
@@ -362,6 +363,54 @@ static void cost_write(FILE *out, const struct triage_report *report)
 		fputs("processes of other users are hidden (hidepid) and not judged\n", out);
 }
 
+static void time_left_write(FILE *out, const struct time_left *left)
+{
+	char seconds[16], low[16], high[16];
+
+	fprintf(out, "at this rate the limit is reached in %s (95 %%: %s to %s)",
+		units_time(seconds, left->seconds), units_time(low, left->low),
+		units_time(high, left->high));
+}
+
+/* "near a limit: 92 % of 64.0 MiB (memory.max of /kubepods/...), ..." */
+static void limit_write(FILE *out, const struct triage_report *report,
+			const struct triage_limit *near)
+{
+	const struct limit *limit = near->limit;
+	const struct triage_entries alone = {
+		.items = (struct triage_entry *)&near->entry, .count = 1, .total = 1};
+	const struct style *style = &styles[report->colour];
+	char bytes[16], rate[TRIAGE_RATE_SIZE];
+
+	fprintf(out, "%snear a limit: %.0f %% of %s%s (%s", style->bold,
+		100 * limit->used / limit->bytes, units_bytes(bytes, limit->bytes, ""),
+		style->plain, limit_kind_name(limit->kind));
+	if (*limit->path) {
+		fputs(" of ", out);
+		text_print_inert(out, limit->path);
+	}
+	fputc(')', out);
+	if (near->container) {
+		fputs(", container ", out);
+		container_print_name(out, near->container);
+	}
+	if (limit->left.known && limit->left.seconds > 0) {
+		fprintf(out, ", %s a minute; ",
+			output_triage_rate(rate, QUANTITY_HEAP, limit->left.per_s));
+		time_left_write(out, &limit->left);
+	}
+	if (limit->pressure > 0)
+		fprintf(out, "; tasks waited for memory %.0f %% of the last 10 s",
+			100 * limit->pressure);
+	if (near->entry.pid) {
+		fprintf(out, "; most of it by process %d ", (int)near->entry.pid);
+		text_print_inert(out, near->entry.comm);
+	}
+	fputc('\n', out);
+	if (near->entry.pid && !near->listed)
+		entries_write(out, report, &alone, "PID");
+}
+
 static void kill_memory_write(FILE *out, const struct triage_kill_memory *memory)
 {
 	char anonymous[16], file[16], shared[16], swap[16];
@@ -413,6 +462,8 @@ int output_triage_text_write(FILE *out, const struct triage_report *report)
 	heading_write(out, report);
 	for (size_t i = 0; report->kills && i < report->kills->list.count; i++)
 		kill_write(out, report, &report->kills->list.items[i]);
+	for (size_t i = 0; i < report->limits.count; i++)
+		limit_write(out, report, &report->limits.items[i]);
 	entries_write(out, report, &report->processes, "PID");
 	groups_write(out, report);
 	cost_write(out, report);

@@ -102,9 +102,8 @@ const char *memory_mount_path(const struct cgroup_paths *paths)
 	return unified;
 }
 
-/* A group's directory seen through the mount; false: outside of what is mounted. */
-static bool memory_mount_directory(const struct memory_mount *mount, const char *path,
-				   char directory[PATH_MAX])
+bool memory_mount_directory(const struct memory_mount *mount, const char *path,
+			    char directory[PATH_MAX])
 {
 	size_t length;
 	int size;

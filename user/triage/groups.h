@@ -18,6 +18,10 @@ struct memory_mount {
 	bool unified; /* cgroup v2 */
 };
 
+/* A group's directory seen through the mount; false: outside of what is mounted. */
+bool memory_mount_directory(const struct memory_mount *mount, const char *path,
+			    char directory[PATH_MAX]);
+
 /* The path in the memory hierarchy among the paths of a process, or NULL. */
 const char *memory_mount_path(const struct cgroup_paths *paths);
 

@@ -2,6 +2,7 @@
 #include "triage/triage.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -145,6 +146,51 @@ static int rank_groups(struct triage_entries *entries, const struct groups *grou
 	return 0;
 }
 
+/* Who has least time left comes first; then who is nearest. */
+static int by_time_left(const void *a, const void *b)
+{
+	const struct triage_limit *one = a, *other = b;
+	double mine = one->limit->left.known ? one->limit->left.seconds : INFINITY;
+	double its = other->limit->left.known ? other->limit->left.seconds : INFINITY;
+
+	if (mine < its || its < mine)
+		return mine < its ? -1 : 1;
+	mine = one->limit->used / one->limit->bytes;
+	its = other->limit->used / other->limit->bytes;
+	return (mine < its) - (mine > its);
+}
+
+static int list_limits(const struct triage *triage, struct triage_report *report)
+{
+	for (size_t i = 0; i < triage->limits.list.count; i++) {
+		const struct limit *limit = triage->limits.list.items[i];
+		struct triage_limit *near = limit->near ? vec_push(&report->limits) : NULL;
+		const struct member *suspect;
+
+		if (!limit->near)
+			continue;
+		if (!near)
+			return -ENOMEM;
+		suspect = limit_suspect(limit, &triage->population);
+		*near = (struct triage_limit){
+			.limit = limit,
+			.container = suspect && suspect->group && *limit->path &&
+						     !strcmp(suspect->group->path, limit->path)
+					     ? suspect->group->container
+					     : NULL,
+		};
+		if (suspect)
+			triage_entry_of(&near->entry, suspect, suspect->group, report->running_s);
+		for (size_t j = 0; suspect && j < report->processes.count; j++)
+			near->listed |= report->processes.items[j].pid == near->entry.pid;
+	}
+	if (report->limits.count)
+		qsort(report->limits.items, report->limits.count, sizeof(*report->limits.items),
+		      by_time_left);
+	report->limits.count = MIN(report->limits.count, (size_t)TRIAGE_LIMITS_SHOWN);
+	return 0;
+}
+
 static uint64_t resident_bytes(void)
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/self/statm", "re");
@@ -174,7 +220,8 @@ int triage_report(struct triage *triage, size_t top, struct triage_report *repor
 
 	clock_gettime(CLOCK_REALTIME, &built.time);
 	if (rank_processes(&built.processes, &triage->population, built.running_s, top) ||
-	    rank_groups(&built.groups, &triage->groups, built.running_s, top)) {
+	    rank_groups(&built.groups, &triage->groups, built.running_s, top) ||
+	    list_limits(triage, &built)) {
 		triage_report_free(&built);
 		return -ENOMEM;
 	}
@@ -199,6 +246,7 @@ void triage_report_free(struct triage_report *report)
 {
 	free(report->processes.items);
 	free(report->groups.items);
+	vec_free(&report->limits);
 	*report = (struct triage_report){0};
 }
 
@@ -249,6 +297,7 @@ void triage_close(struct triage *triage)
 {
 	population_free(&triage->population);
 	groups_free(&triage->groups);
+	limits_free(&triage->limits);
 }
 
 double triage_now(const struct triage *triage)
@@ -311,6 +360,8 @@ int triage_poll(struct triage *triage)
 
 	if (!error)
 		error = groups_poll(&triage->groups, &triage->population, now_s);
+	if (!error)
+		error = limits_poll(&triage->limits, &triage->groups, now_s);
 	if (error) {
 		log_error("cannot poll /proc: %s%s", strerror(-error),
 			  error == -ENOMEM ? "" : "; is it mounted?");

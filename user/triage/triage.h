@@ -8,6 +8,7 @@
 
 #include "triage/budget.h"
 #include "triage/groups.h"
+#include "triage/limits.h"
 #include "triage/population.h"
 #include "triage/triage_report.h"
 
@@ -17,6 +18,7 @@
 struct triage {
 	struct population population;
 	struct groups groups;
+	struct limits limits; /* looked at if limits.near_share is set */
 	struct budget budget;
 	double poll_interval_s; /* before the budget stretches it */
 	double begin_s;		/* CLOCK_MONOTONIC */

@@ -106,6 +106,18 @@ struct triage_kill {
 	struct triage_entry entry; /* what was known of it then */
 };
 
+#define TRIAGE_LIMITS_SHOWN 10
+
+struct limit; /* triage/limits.h */
+/* A limit that is near, or will be reached soon. */
+struct triage_limit {
+	const struct limit *limit;
+	const struct container *container; /* whose limit it is; NULL: none, or not alone */
+	/* Of its processes, the one that grows most, or is largest; pid 0: there is none. */
+	struct triage_entry entry;
+	bool listed; /* it is among the processes of the report, too */
+};
+
 struct triage_kills {
 	VEC(struct triage_kill) list;
 };
@@ -122,6 +134,7 @@ struct triage_report {
 	struct timespec time; /* CLOCK_REALTIME */
 	double running_s, poll_interval_s;
 	struct triage_entries processes, groups;
+	VEC(struct triage_limit) limits;  /* who has least time left first */
 	const struct triage_kills *kills; /* that this report is made for; NULL: none; borrowed */
 	const struct oom_kills *oom;	  /* the totals; NULL: it is not looked for; borrowed */
 	bool hidden;			  /* hidepid */

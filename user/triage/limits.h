@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How near the memory of control groups, and of the machine, is to its limit, and when it will be
+ * there: each limit above a process counts, whoever set it.
+ *
+ * What counts is what the kernel cannot simply drop: usage less active_file and inactive_file (for
+ * the machine, MemTotal less MemAvailable, with swap). Swap of groups is left out: where they may
+ * swap, they come near before they are killed.
+ */
+#ifndef LEAKMON_TRIAGE_LIMITS_H
+#define LEAKMON_TRIAGE_LIMITS_H
+
+#include "analyze/time_left.h"
+#include "base/vec.h"
+#include "triage/groups.h"
+
+/* Beyond, groups that come later are not looked at. */
+#define LIMITS_MAX 256
+#define LIMIT_POINTS 64
+/* Who will be at the limit within so long is near to it. */
+#define LIMIT_SOON_S 300.0
+
+enum limit_kind {
+	LIMIT_MAX,  /* memory.max, or v1's memory.limit_in_bytes: who passes it is killed */
+	LIMIT_HIGH, /* memory.high: who passes it is slowed down */
+	LIMIT_MACHINE,
+	LIMIT_KIND_MAX_,
+};
+
+struct limit {
+	char *path; /* of the group; untrusted; owned; "": the machine */
+	enum limit_kind kind;
+	int limit_fd, usage_fd, stat_fd, pressure_fd; /* -1: not there */
+	double bytes, used;			      /* of the latest poll */
+	double pressure; /* share of the last 10 s in which some waited for memory; NAN: not known
+			  */
+	struct trend_point points[LIMIT_POINTS];
+	size_t count;
+	struct time_left left;
+	bool near, seen;
+};
+
+struct limits {
+	VEC(struct limit *) list; /* owned */
+	double near_share;	  /* from so much of a limit on it is near; 0: none is looked at */
+	unsigned polls;
+	size_t groups; /* there were, when it was looked for limits */
+	bool news;     /* one has come near since this was cleared */
+};
+
+void limits_free(struct limits *limits);
+
+/* After groups_poll(). 0 or -ENOMEM. */
+int limits_poll(struct limits *limits, const struct groups *groups, double now_s);
+
+/* Whose memory is to be looked at: of the processes below it, the one that grew most lately, or is
+ * largest; NULL: there is none. */
+struct member *limit_suspect(const struct limit *limit, const struct population *population);
+
+/* "memory.max", "memory.high", "machine". */
+const char *limit_kind_name(enum limit_kind kind);
+
+/* What of usage can be dropped, by the text of memory.stat. Exposed for the tests. */
+double limits_parse_cache(const char *text, bool unified);
+/* Used bytes and what there is, by the text of /proc/meminfo; false: it does not say. */
+bool limits_parse_machine(const char *text, double *used, double *bytes);
+
+#endif
