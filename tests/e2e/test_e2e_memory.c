@@ -336,6 +336,51 @@ static void json_is_valid_by_the_published_schema(void **state)
 		   "python3 -W ignore -m jsonschema -i %s user/schema/memory.schema.json", path));
 }
 
+/* The value of a series of this name and label. */
+static long long sample_of(const char *text, const char *series)
+{
+	const char *at = strstr(text, series);
+
+	if (!at)
+		fail_msg("no series %s in %s", series, text);
+	return strtoll(at + strlen(series), NULL, 10);
+}
+
+static void prometheus_gets_the_same_split(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "mallinfo"), *monitor;
+	long long sum = 0;
+	json_t *process;
+	char series[96], path[64], *text;
+	static const char *const groups[] = {"live",  "free",	"malloc",  "stacks",
+					     "files", "shared", "managed", "other"};
+
+	workload_do(harness, target, "mixed");
+	process = MEMORY(harness, target);
+	snprintf(path, sizeof(path), "%s/memory.prom", harness->directory);
+	monitor = MONITOR(harness, "memory", "-p", target->pid_text, "--format", "prom", "--output",
+			  path);
+	assert_int_equal(child_end(harness, monitor), 0);
+	text = shell(harness, 0, "cat %s", path);
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+		snprintf(series, sizeof(series),
+			 "leakmon_memory_bytes{comm=\"mallinfo\",part=\"%s\"} ", groups[i]);
+		sum += sample_of(text, series);
+	}
+	assert_int_equal(sum + number_at(process, "difference_bytes"),
+			 number_at(process, "rss_bytes"));
+	assert_int_equal(sample_of(text, "leakmon_memory_rss_bytes{comm=\"mallinfo\"} "),
+			 number_at(process, "rss_bytes"));
+	assert_int_equal(sample_of(text, "leakmon_memory_trimmable_bytes{comm=\"mallinfo\"} "),
+			 number_at(json_object_get(process, "allocator"), "trimmable_bytes"));
+	assert_int_equal(sample_of(text, "leakmon_memory_processes{comm=\"mallinfo\"} "), 1);
+	free(text);
+	text = shell(harness, 0, "%s check metrics < %s 2>&1", consumer("promtool"), path);
+	assert_string_equal(text, "");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +395,7 @@ int main(void)
 		e2e_test(huge_pages_of_which_a_tenth_is_used_are_no_leak),
 		e2e_test(what_grows_in_a_group_may_be_no_processs),
 		e2e_test(json_is_valid_by_the_published_schema),
+		e2e_test(prometheus_gets_the_same_split),
 	};
 
 	return cmocka_run_group_tests_name("e2e_memory", tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include "sandbox/worker.h"
 #include "monitor/emit.h"
 #include "monitor/watch_loop.h"
+#include "proc/container.h"
 #include "proc/selector.h"
 
 struct memory_run {
@@ -23,8 +24,9 @@ struct memory_run {
 	const struct output_format *format;
 	FILE *out;
 	uint64_t reports;
-	struct memory_report first; /* of each process, the first reading; by PID */
-	struct core *core;	    /* NULL: processes that run */
+	struct memory_report first;	    /* of each process, the first reading; by PID */
+	struct core *core;		    /* NULL: processes that run */
+	struct container_cache *containers; /* NULL: no format asks for them */
 };
 
 static void explain(pid_t pid, int error)
@@ -73,6 +75,8 @@ static int read_one(struct memory_run *run, pid_t pid, struct memory_report *rep
 		return -ENOMEM;
 	}
 	*kept = process;
+	if (run->containers)
+		kept->container = container_copy(container_find(run->containers, pid));
 	return 0;
 }
 
@@ -85,17 +89,12 @@ static int by_rss(const void *left_pointer, const void *right_pointer)
 	return left->pid - right->pid;
 }
 
-static int write_report(struct memory_run *run, struct memory_report *report)
+static int write_report(struct memory_run *run, struct memory_report *report, bool last)
 {
-	int error;
-
 	if (report->processes.count)
 		qsort(report->processes.items, report->processes.count,
 		      sizeof(*report->processes.items), by_rss);
-	error = run->format->memory(run->out, report);
-	if (error)
-		emit_say_failed("the report", error);
-	return error;
+	return emit_memory(&run->options->output, run->format, run->out, report, last);
 }
 
 static int by_pid(const void *left_pointer, const void *right_pointer)
@@ -229,9 +228,8 @@ static int run_report(void *context, enum report_cause cause)
 	};
 	int error = run->core ? read_core(run, &report) : read_all(run, &report);
 
-	(void)cause;
 	if (!error)
-		error = write_report(run, &report);
+		error = write_report(run, &report, cause == REPORT_LAST);
 	return !error && run->options->schedule.repeat ? keep_first(run, &report) : error;
 }
 
@@ -283,12 +281,14 @@ static int run(const void *options)
 {
 	const struct memory_options *memory = options;
 	struct memory_run run = {.options = memory, .format = output_find(memory->output.format)};
-	int error = emit_open_stream(&memory->output, &run.out);
+	int error = emit_open(&memory->output, run.format, &run.out);
 
 	signal(SIGPIPE, SIG_IGN);
 	if (error)
 		return EXIT_ERROR;
 	error = open_core(&run);
+	if (run.format->single)
+		run.containers = container_cache_new();
 	if (!error && memory->schedule.repeat) {
 		error = run_repeatedly(&run);
 	} else if (!error) {
@@ -297,7 +297,13 @@ static int run(const void *options)
 	}
 	memory_report_free(&run.first);
 	core_free(run.core);
-	return emit_close(run.out) || error ? EXIT_ERROR : EXIT_OK;
+	container_cache_free(run.containers);
+	if (emit_close(run.out))
+		error = -EIO;
+	/* What is written once stays: cron(8) may come again. */
+	if (memory->schedule.repeat)
+		return emit_finish(&memory->output, error, 0);
+	return error ? EXIT_ERROR : EXIT_OK;
 }
 
 static int check(void *options, const struct given *given)
@@ -340,13 +346,15 @@ const struct command command_memory = {
 		    "  leakmon memory -p 1234 60             every minute, with what has grown and "
 		    "why\n"
 		    "  leakmon memory --core core.1234       of a process that has crashed\n"
-		    "  leakmon memory -n redis-server --format json\n",
+		    "  leakmon memory -n redis-server --format json\n"
+		    "  leakmon memory --format prom --textfile-dir /var/lib/node-exporter 60\n",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
 	.uses = {{&target_group, PART(targets)},
 		 {&core_group, PART(core)},
 		 {&format_group, PART(output)},
 		 {&output_group, PART(output)},
+		 {&textfile_group, PART(output)},
 		 {&top_group, PART(output)},
 		 {&color_group, PART(output)}},
 	.positionals = SCHEDULE_WORDS(struct memory_options, schedule),

@@ -50,6 +50,17 @@ static const enum memory_group group_of_part[] = {
 };
 _Static_assert(ARRAY_SIZE(group_of_part) == MEMORY_PART_MAX_, "a group for every part");
 
+uint64_t memory_group_resident(const struct memory_process *process, enum memory_group group)
+{
+	uint64_t sum = 0;
+
+	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
+		if (group_of_part[part] == group)
+			sum += process->parts[part].resident;
+	}
+	return sum;
+}
+
 const char *memory_group_name(enum memory_group group)
 {
 	return groups[group].name;

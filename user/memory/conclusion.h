@@ -43,6 +43,8 @@ enum memory_verdict {
 /* "fragmentation"; and of a group "free". Static. */
 const char *memory_verdict_name(enum memory_verdict verdict);
 const char *memory_group_name(enum memory_group group);
+/* Of a process, resident bytes. */
+uint64_t memory_group_resident(const struct memory_process *process, enum memory_group group);
 
 /* In bytes, resident and in swap. */
 struct memory_growth {

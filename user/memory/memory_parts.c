@@ -648,6 +648,7 @@ void memory_process_free(struct memory_process *process)
 	vec_free(&process->items);
 	glibc_heap_free(&process->heap);
 	other_heap_free(&process->other);
+	container_free(process->container);
 }
 
 uint64_t memory_free_resident(const struct memory_process *process)

@@ -14,6 +14,7 @@
 #include "memory/glibc_heap.h"
 #include "memory/other_heap.h"
 #include "memory/smaps.h"
+#include "proc/container.h"
 #include "proc/managed_heap.h"
 #include "proc/process_memory.h"
 
@@ -81,6 +82,7 @@ struct memory_process {
 	uint64_t start_ticks; /* since boot: with the PID, which process it is */
 	char comm[16];	      /* untrusted */
 	const char *core;     /* the core file that it is read from; borrowed; NULL: it lives */
+	struct container *container; /* owned; NULL: none, or not asked for */
 	struct timespec time;
 	struct smaps_figures sum;
 	struct memory_status status;

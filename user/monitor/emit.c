@@ -125,10 +125,13 @@ struct emission {
 	const struct report *report;
 	const struct triage_report *triage;
 	const struct profile_report *profile;
+	const struct memory_report *memory;
 };
 
 static int write_to(FILE *out, const struct output_format *format, const struct emission *emission)
 {
+	if (emission->memory)
+		return format->memory(out, emission->memory);
 	if (emission->profile)
 		return format->profile(out, emission->profile);
 	return emission->triage ? format->triage(out, emission->triage)
@@ -182,6 +185,12 @@ int emit_triage(const struct output_options *options, const struct output_format
 		const struct triage_report *report, bool last)
 {
 	return emit(options, format, out, &(struct emission){.triage = report}, last);
+}
+
+int emit_memory(const struct output_options *options, const struct output_format *format, FILE *out,
+		const struct memory_report *report, bool last)
+{
+	return emit(options, format, out, &(struct emission){.memory = report}, last);
 }
 
 int emit_profile(const struct output_options *options, const struct output_format *format,

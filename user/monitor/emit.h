@@ -74,6 +74,8 @@ int emit_report(const struct output_options *options, const struct output_format
 int emit_triage(const struct output_options *options, const struct output_format *format, FILE *out,
 		const struct triage_report *report, bool last);
 
+int emit_memory(const struct output_options *options, const struct output_format *format, FILE *out,
+		const struct memory_report *report, bool last);
 int emit_profile(const struct output_options *options, const struct output_format *format,
 		 FILE *out, const struct profile_report *report, bool last);
 

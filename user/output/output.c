@@ -50,6 +50,7 @@ static const struct output_format formats[] = {
 	 .report = output_prom_write,
 	 .triage = output_triage_prom_write,
 	 .profile = profile_prom_write,
+	 .memory = memory_prom_write,
 	 .single = true},
 	{.name = "html",
 	 .report = output_html_write,

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `leakmon memory` for node-exporter's textfile collector: of the greatest programs, processes of
+ * one name and container together, how their resident memory splits; and, from the second reading
+ * on, how many processes got which verdict.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "memory/memory_parts.h"
+#include "output/formats.h"
+#include "output/output.h"
+#include "output/prom.h"
+
+/* Programs; each has a series for every group. */
+#define TOP_PROGRAMS 10
+
+struct program {
+	const struct memory_process *first; /* for the labels */
+	uint64_t processes, rss, trimmable;
+	uint64_t groups[GROUP_MAX_];
+	int64_t growth[GROUP_MAX_];
+};
+
+struct programs {
+	VEC(struct program) list;
+	uint64_t verdicts[MEMORY_VERDICT_MAX_];
+	bool has_conclusions;
+};
+
+static const char *container_of(const struct memory_process *process)
+{
+	const char *id = container_proven_id(process->container);
+
+	return id ? id : "";
+}
+
+static struct program *find_or_add(struct programs *programs, const struct memory_process *process)
+{
+	struct program *program;
+
+	for (size_t i = 0; i < programs->list.count; i++) {
+		program = &programs->list.items[i];
+		if (!strcmp(program->first->comm, process->comm) &&
+		    !strcmp(container_of(program->first), container_of(process)))
+			return program;
+	}
+	program = vec_push(&programs->list);
+	if (program)
+		program->first = process;
+	return program;
+}
+
+static int add(struct programs *programs, const struct memory_process *process)
+{
+	struct program *program = find_or_add(programs, process);
+
+	if (!program)
+		return -ENOMEM;
+	program->processes++;
+	program->rss += process->sum.rss;
+	program->trimmable += memory_trimmable(process);
+	for (size_t i = 0; i < GROUP_MAX_; i++)
+		program->groups[i] += memory_group_resident(process, i);
+	if (!process->has_conclusion)
+		return 0;
+	programs->has_conclusions = true;
+	programs->verdicts[process->conclusion.verdict]++;
+	for (size_t i = 0; i < GROUP_MAX_; i++)
+		program->growth[i] += process->conclusion.growth.groups[i];
+	return 0;
+}
+
+static int by_rss(const void *left_pointer, const void *right_pointer)
+{
+	const struct program *left = left_pointer, *right = right_pointer;
+
+	if (left->rss != right->rss)
+		return left->rss > right->rss ? -1 : 1;
+	return left->first->pid - right->first->pid;
+}
+
+static void labels_write(FILE *out, const char *metric, const struct program *program)
+{
+	fprintf(out, "leakmon_%s", metric);
+	prom_label(out, "comm", program->first->comm, "{");
+	prom_container_labels(out, program->first->container);
+}
+
+static void sums_write(FILE *out, const struct programs *programs)
+{
+	static const struct {
+		const char *name, *help;
+		size_t offset;
+	} metrics[] = {
+		{"memory_rss_bytes", "Resident memory, as the kernel counts it.",
+		 offsetof(struct program, rss)},
+		{"memory_trimmable_bytes", "Free inside malloc, and could be given back.",
+		 offsetof(struct program, trimmable)},
+		{"memory_processes", "Processes that these are the sums of.",
+		 offsetof(struct program, processes)},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
+		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
+		for (size_t j = 0; j < programs->list.count; j++) {
+			const struct program *program = &programs->list.items[j];
+			const char *field = (const char *)program + metrics[i].offset;
+
+			labels_write(out, metrics[i].name, program);
+			fprintf(out, "} %" PRIu64 "\n", *(const uint64_t *)(const void *)field);
+		}
+	}
+}
+
+static void groups_write(FILE *out, const struct programs *programs)
+{
+	prom_header(out, "memory_bytes", "gauge", "Resident memory by what it is used for.");
+	for (size_t i = 0; i < programs->list.count; i++) {
+		for (size_t group = 0; group < GROUP_MAX_; group++) {
+			labels_write(out, "memory_bytes", &programs->list.items[i]);
+			prom_label(out, "part", memory_group_name(group), ",");
+			fprintf(out, "} %" PRIu64 "\n", programs->list.items[i].groups[group]);
+		}
+	}
+}
+
+static void growth_write(FILE *out, const struct programs *programs)
+{
+	if (!programs->has_conclusions)
+		return;
+	prom_header(out, "memory_growth_bytes", "gauge",
+		    "Growth since the first reading, resident and in swap.");
+	for (size_t i = 0; i < programs->list.count; i++) {
+		for (size_t group = 0; group < GROUP_MAX_; group++) {
+			labels_write(out, "memory_growth_bytes", &programs->list.items[i]);
+			prom_label(out, "part", memory_group_name(group), ",");
+			fprintf(out, "} %" PRId64 "\n", programs->list.items[i].growth[group]);
+		}
+	}
+	prom_header(out, "memory_verdict_processes", "gauge",
+		    "Processes by what their memory has grown by.");
+	for (size_t i = 0; i < MEMORY_VERDICT_MAX_; i++)
+		fprintf(out, "leakmon_memory_verdict_processes{verdict=\"%s\"} %" PRIu64 "\n",
+			memory_verdict_name(i), programs->verdicts[i]);
+}
+
+int memory_prom_write(FILE *out, const struct memory_report *report)
+{
+	struct programs programs = {0};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < report->processes.count; i++)
+		error = add(&programs, &report->processes.items[i]);
+	if (!error && programs.list.count)
+		qsort(programs.list.items, programs.list.count, sizeof(*programs.list.items),
+		      by_rss);
+	programs.list.count = MIN(programs.list.count, (size_t)TOP_PROGRAMS);
+	if (!error) {
+		groups_write(out, &programs);
+		sums_write(out, &programs);
+		growth_write(out, &programs);
+		prom_header(out, "snapshot_timestamp_seconds", "gauge", "When this was measured.");
+		fprintf(out, "leakmon_snapshot_timestamp_seconds %lld.%03ld\n",
+			(long long)report->time.tv_sec, report->time.tv_nsec / 1000000);
+		error = output_finish(out);
+	}
+	vec_free(&programs.list);
+	return error;
+}
