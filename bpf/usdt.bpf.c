@@ -36,10 +36,18 @@ static __noinline u64 operand_register(struct pt_regs *ctx, u32 number)
 /* As wide as the program says. */
 static __always_inline u64 operand_fit(u64 value, u32 size, bool is_signed)
 {
-	u32 shift = 64 - 8 * size;
+	u32 shift = (64 - 8 * size) & 63;
 
 	value <<= shift;
 	return is_signed ? (u64)((s64)value >> shift) : value >> shift;
+}
+
+/* Of `size` bytes, 8 or fewer, each in a call of its own: older verifiers lose other bounds. */
+static __always_inline bool memory_take(u64 at, u32 size, u64 *value)
+{
+	if (size == sizeof(*value))
+		return !bpf_probe_read_user(value, sizeof(*value), (void *)at);
+	return !bpf_probe_read_user(value, size & (sizeof(*value) - 1), (void *)at);
 }
 
 /* False: it lies in memory that cannot be read now. */
@@ -49,15 +57,12 @@ static __noinline bool operand_take(struct pt_regs *ctx, const struct lm_usdt_op
 	u64 taken = operand->value, at;
 	u32 size = operand->size;
 
-	barrier_var(size); /* or older verifiers lose the bound */
-	if (!size || size > sizeof(taken))
-		return false;
 	if (operand->kind != LM_USDT_CONSTANT)
 		taken += operand_register(ctx, operand->base);
 	if (operand->kind == LM_USDT_MEMORY) {
 		at = taken + operand_register(ctx, operand->index) * operand->scale;
 		taken = 0;
-		if (bpf_probe_read_user(&taken, size, (void *)at))
+		if (!memory_take(at, size, &taken))
 			return false;
 	}
 	*value = operand_fit(taken, size, operand->is_signed);

@@ -79,6 +79,7 @@ packages_of() {
 		sqlite3           tool sqlite3
 		python3           tool python3
 		libjemalloc-dev   header jemalloc/jemalloc.h
+		systemtap-sdt-dev header sys/sdt.h
 	END
 	test)
 		packages_of unit
@@ -90,7 +91,6 @@ packages_of() {
 		gdb               tool gdb
 		musl-tools        tool musl-gcc
 		libgoogle-perftools-dev
-		systemtap-sdt-dev header sys/sdt.h
 		libmimalloc-dev
 		util-linux        tool unshare
 		curl              tool curl

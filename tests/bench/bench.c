@@ -25,14 +25,15 @@ static const struct section {
 	const char *name;
 	int (*run)(struct bench *bench);
 } sections[] = {
-	{"pairs", section_pairs},     {"bystander", section_bystander},
-	{"walk", section_walk},	      {"libraries", section_libraries},
-	{"naming", section_naming},   {"lifecycle", section_lifecycle},
-	{"blocks", section_blocks},   {"sites", section_sites},
-	{"idle", section_idle},	      {"sqlite", section_sqlite},
-	{"redis", section_redis},     {"triage", section_triage},
-	{"threads", section_threads}, {"retain", section_retain},
-	{"profile", section_profile}, {"crowd", section_crowd},
+	{"pairs", section_pairs},	  {"bystander", section_bystander},
+	{"sampled", section_sampled},	  {"walk", section_walk},
+	{"libraries", section_libraries}, {"naming", section_naming},
+	{"lifecycle", section_lifecycle}, {"blocks", section_blocks},
+	{"sites", section_sites},	  {"idle", section_idle},
+	{"sqlite", section_sqlite},	  {"redis", section_redis},
+	{"triage", section_triage},	  {"threads", section_threads},
+	{"retain", section_retain},	  {"profile", section_profile},
+	{"crowd", section_crowd},
 };
 
 struct settings {

@@ -24,6 +24,7 @@ int section_threads(struct bench *bench);
 int section_walk(struct bench *bench);
 int section_libraries(struct bench *bench);
 int section_naming(struct bench *bench);
+int section_sampled(struct bench *bench);
 int section_bystander(struct bench *bench);
 int section_lifecycle(struct bench *bench);
 int section_blocks(struct bench *bench);

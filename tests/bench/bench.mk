@@ -11,7 +11,7 @@
 BENCH_SPEED := pairs,bystander,walk,lifecycle,sqlite,threads,crowd
 
 # The driver is a program of ours; what it measures keeps its frame pointers, like every workload.
-BENCH_PROGRAMS := pair depth maps_many store graph_many
+BENCH_PROGRAMS := pair depth maps_many store graph_many sampled
 BENCH_SOURCES := $(filter-out $(BENCH_PROGRAMS:%=tests/bench/%.c),$(wildcard tests/bench/*.c))
 $(B)/bench/bench: $(BENCH_SOURCES) $(wildcard tests/bench/*.h user/base/*.h)
 	@mkdir -p $(@D)
@@ -22,6 +22,11 @@ $(B)/bench/pair: tests/bench/pair.c tests/bench/probed.h tests/workloads/workloa
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@
+
+$(B)/bench/sampled: tests/bench/sampled.c tests/workloads/sampler.h tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -Itests $< -o $@ -lm
 
 # Without frame pointers: the walk has nothing but .eh_frame, as in production.
 $(B)/bench/depth: tests/bench/depth.c tests/bench/probed.h tests/workloads/workload.h

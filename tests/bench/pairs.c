@@ -119,6 +119,38 @@ int section_pairs(struct bench *bench)
 	return repeat(bench, "pairs", bench->repetitions, modes_run);
 }
 
+/* The program's own sampler is at work only while somebody listens: that is part of the cost. */
+static int sampled_run(struct bench *bench)
+{
+	_cleanup_(child_cleanup) struct child *target = NULL, *monitor = NULL;
+	struct why *why = &bench->results.why;
+	double untraced_ns, traced_ns;
+	pid_t pid;
+	int error = workload_start(&target, ARGUMENTS("build/bench/sampled", bench->pair_ms), &pid,
+				   why);
+
+	if (!error)
+		error = child_time(target, &untraced_ns);
+	if (!error)
+		error = monitor_start(&monitor, pid, NULL, NEVER, why);
+	if (!error)
+		error = child_time(target, &traced_ns);
+	if (!error)
+		error = monitor_stop(monitor);
+	if (error)
+		return error;
+	results_add(&bench->results, SAMPLED_UNTRACED, untraced_ns);
+	results_add(&bench->results, SAMPLED_TRACED, traced_ns);
+	return 0;
+}
+
+int section_sampled(struct bench *bench)
+{
+	int error = repeat(bench, "sampled", bench->repetitions, sampled_run);
+
+	return results_settle(&bench->results, SAMPLED_UNTRACED, SAMPLED_TRACED, error);
+}
+
 static int bystander_run(struct bench *bench)
 {
 	_cleanup_(child_cleanup) struct child *target = NULL, *bystander = NULL, *monitor = NULL;

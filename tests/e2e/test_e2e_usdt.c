@@ -68,6 +68,14 @@ static void compare(json_t *process, json_t *truth, struct held_truths *held)
 	held->count[SITES] += is_within(process, "count", number_at(truth, "outstanding_count"));
 }
 
+/* What was told is counted to the last sample. */
+static void expect_samples(json_t *report, json_t *samples)
+{
+	assert_int_equal(ledger_at(report, "allocations"), number_at(samples, "allocations"));
+	assert_int_equal(ledger_at(report, "frees"), number_at(samples, "frees"));
+	assert_int_equal(ledger_at(report, "outstanding"), number_at(samples, "outstanding"));
+}
+
 static int runs_wanted(void)
 {
 	const char *setting = getenv("LEAKMON_USDT_RUNS");
@@ -96,6 +104,7 @@ static void estimates_are_within_their_limits(void **state)
 		compare(process_of(report, workload->pid),
 			workload_ask(harness, workload, "ledger"), &held);
 		expect_balance(report);
+		expect_samples(report, workload_ask(harness, workload, "samples"));
 		workload_do(harness, workload, "clear");
 	}
 	assert_true(json_is_true(json_object_get(report, "sampled")));

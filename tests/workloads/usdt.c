@@ -1,34 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * usdt [SEED]: a program that samples its own allocations and tells of them by the probes
+ * usdt [SEED [SHARE]]: a program that samples its own allocations and tells of them by the probes
  * otel_memory:alloc and otel_memory:free, built with the system's sys/sdt.h. The sampler is a
  * Poisson process over the bytes, of mean SAMPLE_BYTES; a sample's weight is that mean times the
  * hits that an allocation took. Beside it goes the exact account.
  *
- *   go          allocates at several sites, and gives half of it back
- *   clear       gives everything back
- *   semaphores  where they are, as JSON
+ *   go          allocates at several sites (SHARE percent of what a test needs), and gives half of
+ * it back clear       gives everything back samples     how many it has told of, and not told the
+ * end of, as a ledger semaphores  where they are, as JSON
  *
  * WITHOUT_FREE: it has no otel_memory:free.
  */
-#define _SDT_HAS_SEMAPHORES 1
-#include <sys/sdt.h>
-
-#include <math.h>
-#include <time.h>
-
+#include "sampler.h"
 #include "workload.h"
 
-#define SAMPLE_BYTES (512 << 10)
 #define MAX_BLOCKS (1u << 20)
 
 enum { SMALL, MIDDLE, LARGE, MIXED, SITES };
-
-/* Raised by the kernel while somebody listens. */
-unsigned short otel_memory_alloc_semaphore __attribute__((section(".probes")));
-#ifndef WITHOUT_FREE
-unsigned short otel_memory_free_semaphore __attribute__((section(".probes")));
-#endif
 
 static struct truth truth = {.sites = {[SMALL] = {.function = "small_block"},
 				       [MIDDLE] = {.function = "middle_block"},
@@ -43,36 +31,9 @@ static struct block {
 } blocks[MAX_BLOCKS];
 static size_t block_count;
 
-static uint64_t random_state = 1;
+static int share = 100;
+static uint64_t told, told_ends;
 static double until_sample;
-
-static uint64_t random_next(void)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return random_state * 0x2545F4914F6CDD1Dull;
-}
-
-static double exponential(void)
-{
-	double uniform = (double)((random_next() >> 11) + 1) / 9007199254740993.0;
-
-	return -log(uniform) * SAMPLE_BYTES;
-}
-
-/* How often the process hits these bytes. */
-static inline uint64_t hits(size_t size)
-{
-	uint64_t count = 0;
-
-	until_sample -= (double)size;
-	while (until_sample <= 0) {
-		count++;
-		until_sample += exponential();
-	}
-	return count;
-}
 
 static inline void keep(unsigned site, void *pointer, size_t size, bool sampled)
 {
@@ -89,8 +50,10 @@ static inline void keep(unsigned site, void *pointer, size_t size, bool sampled)
 		void *pointer_ = OPAQUE(malloc(size_));                                            \
 		uint64_t weight_ = otel_memory_alloc_semaphore ? hits(size_) * SAMPLE_BYTES : 0;   \
                                                                                                    \
-		if (weight_)                                                                       \
+		if (weight_) {                                                                     \
+			told++;                                                                    \
 			STAP_PROBE3(otel_memory, alloc, pointer_, size_, weight_);                 \
+		}                                                                                  \
 		keep(site, pointer_, size_, weight_ != 0);                                         \
 	} while (0)
 
@@ -120,8 +83,10 @@ static void give_back(size_t i)
 
 	blocks[i] = blocks[--block_count];
 #ifndef WITHOUT_FREE
-	if (block.sampled && otel_memory_free_semaphore)
+	if (block.sampled && otel_memory_free_semaphore) {
+		told_ends++;
 		STAP_PROBE1(otel_memory, free, block.pointer);
+	}
 #endif
 	free(block.pointer);
 	truth_died(&truth, block.site, block.size);
@@ -129,13 +94,13 @@ static void give_back(size_t i)
 
 static void go(void)
 {
-	for (int i = 0; i < 400000; i++)
+	for (int i = 0; i < 4000 * share; i++)
 		small_block();
-	for (int i = 0; i < 8000; i++)
+	for (int i = 0; i < 80 * share; i++)
 		middle_block();
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < share; i++)
 		large_block();
-	for (int i = 0; i < 20000; i++)
+	for (int i = 0; i < 200 * share; i++)
 		mixed_block();
 	for (size_t left = block_count / 2; block_count > left;)
 		give_back(random_next() % block_count);
@@ -145,6 +110,12 @@ static void clear(void)
 {
 	while (block_count)
 		give_back(block_count - 1);
+}
+
+static void samples(void)
+{
+	say("{\"allocations\":%lu,\"frees\":%lu,\"outstanding\":%lu}\n", told, told_ends,
+	    told - told_ends);
 }
 
 static void semaphores(void)
@@ -162,10 +133,11 @@ int main(int argc, char **argv)
 	static const struct command commands[] = {
 		{.name = "go", .run = go},
 		{.name = "clear", .run = clear},
+		{.name = "samples", .run = samples, .silent = true},
 		{.name = "semaphores", .run = semaphores, .silent = true},
 	};
 
-	random_state = argument(argc, argv, 1, 1) * 0x9E3779B97F4A7C15ull + 1;
-	until_sample = exponential();
+	sampler_start(argument(argc, argv, 1, 1));
+	share = (int)argument(argc, argv, 2, 100);
 	return workload_serve(commands, ARRAY_SIZE(commands), &truth);
 }

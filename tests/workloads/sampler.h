@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A program's own sampler, as OpenTelemetry's contract has it: a Poisson process over the bytes
+ * that are allocated, and the probes by which samples are told, built with the system's sys/sdt.h.
+ * WITHOUT_FREE: it has no otel_memory:free.
+ */
+#ifndef LEAKMON_WORKLOAD_SAMPLER_H
+#define LEAKMON_WORKLOAD_SAMPLER_H
+
+#define _SDT_HAS_SEMAPHORES 1
+#include <sys/sdt.h>
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SAMPLE_BYTES (512 << 10)
+
+/* Raised by the kernel while somebody listens. */
+unsigned short otel_memory_alloc_semaphore __attribute__((section(".probes")));
+#ifndef WITHOUT_FREE
+unsigned short otel_memory_free_semaphore __attribute__((section(".probes")));
+#endif
+
+static uint64_t random_state = 1;
+static double until_sample;
+
+static uint64_t random_next(void)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return random_state * 0x2545F4914F6CDD1Dull;
+}
+
+static double exponential(void)
+{
+	double uniform = (double)((random_next() >> 11) + 1) / 9007199254740993.0;
+
+	return -log(uniform) * SAMPLE_BYTES;
+}
+
+static void sampler_start(uint64_t seed)
+{
+	random_state = seed * 0x9E3779B97F4A7C15ull + 1;
+	until_sample = exponential();
+}
+
+/* How often the process hits these bytes. */
+static inline uint64_t hits(size_t size)
+{
+	uint64_t count = 0;
+
+	until_sample -= (double)size;
+	while (until_sample <= 0) {
+		count++;
+		until_sample += exponential();
+	}
+	return count;
+}
+
+#endif
