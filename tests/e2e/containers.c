@@ -129,6 +129,13 @@ static void config_write(const struct running *container, const struct container
 			   "linux", "cgroupsPath", cgroup, "namespaces", "type", "pid", "type",
 			   "mount", "type", "ipc", "type", "uts");
 	assert_non_null(config);
+	if (spec->argument)
+		json_array_append_new(json_object_get(json_object_get(config, "process"), "args"),
+				      json_string(spec->argument));
+	if (spec->memory_max)
+		json_object_set_new(
+			json_object_get(config, "linux"), "resources",
+			json_pack("{s:{s:I}}", "memory", "limit", (json_int_t)spec->memory_max));
 	snprintf(path, sizeof(path), "%s/config.json", container->bundle);
 	assert_int_equal(json_dump_file(config, path, 0), 0);
 	json_decref(config);

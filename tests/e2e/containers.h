@@ -23,11 +23,13 @@ enum image {
 struct container_spec {
 	const char *runtime; /* "runc", "crun" */
 	enum image image;
-	const char *pod;     /* NULL: no annotations */
-	const char *program; /* a workload, glibc's; NULL: leak */
-	const char *path;    /* of it inside, absolute; NULL: /bin/leak */
-	const char *lower;   /* directory of an image to run over with overlayfs, or NULL */
-	bool read_only;	     /* the root file system */
+	const char *pod;      /* NULL: no annotations */
+	const char *program;  /* a workload, glibc's; NULL: leak */
+	const char *path;     /* of it inside, absolute; NULL: /bin/leak */
+	const char *lower;    /* directory of an image to run over with overlayfs, or NULL */
+	bool read_only;	      /* the root file system */
+	const char *argument; /* of the program; NULL: none */
+	long memory_max;      /* bytes; 0: no limit */
 };
 
 struct running {

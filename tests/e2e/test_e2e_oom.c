@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 
+#include "containers.h"
 #include "shell.h"
 
 #define LIMIT_BYTES (24 << 20)
@@ -25,7 +27,7 @@ static const struct place {
 
 struct victim {
 	struct child *child;
-	char account[64];
+	char account[192];
 };
 
 static bool group_write(const struct place *place, const char *name, const char *text)
@@ -164,12 +166,55 @@ static void the_last_snapshot_of_a_victim_is_its_own_account(void **state)
 	group_remove(place);
 }
 
+/* For join_group(), which runs between fork and exec. */
+static const struct place *group_to_join;
+
+static void join_group(void)
+{
+	if (!group_write(group_to_join, "cgroup.procs", "0"))
+		_exit(126);
+}
+
+/* Whoever is larger is chosen: leakmon, which loads its probes there, lives to tell. */
+static void leakmon_lives_in_the_group_of_its_victim(void **state)
+{
+	static const char *const kinds[] = {"watch", "triage"};
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(10 * LIMIT_BYTES);
+
+	for (int i = 0; i < 2; i++) {
+		struct victim victim = victim_start(harness, place, i, "0");
+		const char *const watch[] = {
+			"leakmon",  "-p",   victim.child->pid_text, "-o",     "0",
+			"--format", "json", "--max-blocks",	    "100000", "3600",
+			NULL};
+		const char *const triage[] = {"leakmon", "--format", "json", "3600", NULL};
+		pid_t pid = victim.child->pid;
+		struct child *monitor;
+		json_t *report;
+
+		group_to_join = place;
+		monitor = monitor_start(harness, i ? triage : watch, join_group);
+		child_wait_text(harness, monitor, &monitor->err,
+				i ? "first verdicts" : "attached to");
+		workload_send(victim.child, "go");
+		print_message("%s\n", kinds[i]);
+		report = report_of_kill(harness, monitor, pid);
+		if (!i)
+			expect_last_snapshot(report, &victim, pid);
+		child_signal(monitor, SIGINT);
+		assert_int_equal(child_end(harness, monitor), 0);
+		child_kill(victim.child);
+	}
+	group_remove(place);
+}
+
 /* Thousands of threads end with it. */
 static void a_victim_may_have_many_threads(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	const struct place *place = group_make(4 * LIMIT_BYTES);
-	struct victim victim = victim_start(harness, place, 0, "500");
+	const struct place *place = group_make(6 * LIMIT_BYTES);
+	struct victim victim = victim_start(harness, place, 0, "2000");
 	struct child *monitor = MONITOR_ATTACHED(harness, "-p", victim.child->pid_text, "-o", "0",
 						 "--format", "json", "3600");
 	pid_t pid = victim.child->pid;
@@ -395,16 +440,58 @@ static void the_triage_says_that_a_limit_is_near_and_whose_growth_it_is(void **s
 	group_remove(place);
 }
 
+/* What the runtime made of memory.max, and whose container it is, stand in the report. */
+static void a_container_at_its_limit_is_named(void **state)
+{
+	static const char *const runtimes[] = {"crun", "runc"};
+	struct harness *harness = containers_bpf(state);
+	const char *wanted = getenv("LEAKMON_OOM_KILLS");
+
+	for (int i = 0; i < (wanted ? atoi(wanted) : 2); i++) {
+		struct running *container =
+			container_start(harness, &(struct container_spec){
+							 .runtime = runtimes[i % 2],
+							 .pod = "web-0",
+							 .program = "victim",
+							 .path = "/bin/victim",
+							 .argument = "/account",
+							 .memory_max = LIMIT_BYTES,
+						 });
+		struct victim victim = {.child = container->child};
+		char pid[16];
+		struct child *monitor;
+		json_t *report, *kill, *in;
+
+		snprintf(pid, sizeof(pid), "%d", container->pid);
+		snprintf(victim.account, sizeof(victim.account), "%s/rootfs/account",
+			 container->bundle);
+		monitor =
+			MONITOR_ATTACHED(harness, "-p", pid, "-o", "0", "--format", "json", "3600");
+		workload_send(container->child, "go");
+		report = report_of_kill(harness, monitor, container->pid);
+		expect_last_snapshot(report, &victim, container->pid);
+		kill = kill_of(report, container->pid);
+		in = json_object_get(kill, "container");
+		assert_int_equal(number_at(kill, "limit_bytes"), LIMIT_BYTES);
+		assert_string_equal(json_string_value(json_object_get(in, "pod")), "web-0");
+		assert_string_equal(json_string_value(json_object_get(in, "name")), "app");
+		child_kill(monitor);
+		child_kill(container->child);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_last_snapshot_of_a_victim_is_its_own_account),
 		e2e_test(a_victim_may_have_many_threads),
+		e2e_test(leakmon_lives_in_the_group_of_its_victim),
 		e2e_test(every_victim_of_a_burst_is_told),
 		e2e_test(a_kill_is_recorded_and_counted),
 		e2e_test(a_profile_shows_the_sites_of_a_victim),
 		e2e_test(the_triage_tells_what_it_knew_of_a_victim),
 		e2e_test(without_bpf_a_kill_is_found_at_a_poll),
+		container_test(a_container_at_its_limit_is_named),
 		e2e_test(the_triage_says_that_a_limit_is_near_and_whose_growth_it_is),
 	};
 

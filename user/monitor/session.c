@@ -16,6 +16,7 @@
 #include "heap/data_modules.h"
 #include "monitor/session_threads.h"
 #include "parse/questions.h"
+#include "proc/container.h"
 #include "proc/memory_room.h"
 #include "proc/process_list.h"
 
@@ -449,6 +450,21 @@ int session_examine(struct session *session, struct snapshot *snapshot, struct r
 	return 0;
 }
 
+/* Of those that ended before they were in any report, /proc tells no more. */
+static void fill_containers(const struct session *session, struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		struct snapshot_process *process = &snapshot->processes.items[i];
+
+		for (size_t j = 0; j < session->targets.list.count && !process->container; j++) {
+			const struct tracked *tracked = &session->targets.list.items[j];
+
+			if (tracked->probes.pid == (pid_t)process->pid)
+				process->container = container_copy(tracked->container);
+		}
+	}
+}
+
 int session_report(struct session *session, bool last)
 {
 	struct snapshot snapshot = {0};
@@ -456,6 +472,8 @@ int session_report(struct session *session, bool last)
 
 	if (error)
 		return error;
+	if (session->oom.list.count)
+		fill_containers(session, &snapshot);
 	error = write_report(session, &snapshot, last);
 	symbolizer_release_lines(session->symbolizer);
 	snapshot_free(&snapshot);

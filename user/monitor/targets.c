@@ -21,6 +21,7 @@
 #include "memory/cgroup_memory.h"
 #include "monitor/session.h"
 #include "monitor/session_threads.h"
+#include "proc/container.h"
 #include "proc/managed_heap.h"
 #include "proc/process_list.h"
 
@@ -372,6 +373,8 @@ static struct tracked *target_add(struct session *session, pid_t pid)
 	tracked->probes.pid = pid;
 	tracked->pidfd = pidfd_open(pid, 0);
 	tracked->cgroup = cgroup_memory_path(pid, &tracked->unified);
+	/* Who ends before the first report is still known by its container. */
+	tracked->container = container_copy(container_find(session->containers, pid));
 	/* That it has ended is noticed elsewhere. */
 	if (!session->everywhere &&
 	    watched_add(&session->bpf, pid, &tracked->start_ticks) == -E2BIG)
@@ -389,6 +392,7 @@ static void target_remove(struct session *session, size_t i)
 
 	watched_remove(&session->bpf, gone->probes.pid, gone->start_ticks);
 	free(gone->cgroup);
+	container_free(gone->container);
 	targets->list.items[i] = targets->list.items[--targets->list.count];
 }
 
@@ -675,6 +679,7 @@ void targets_close(struct session *session)
 		tracked_part(&targets->list.items[i], &all);
 		cleanup_close(&targets->list.items[i].pidfd);
 		free(targets->list.items[i].cgroup);
+		container_free(targets->list.items[i].container);
 	}
 	attachments_close(&all);
 	vec_free(&targets->list);

@@ -17,6 +17,7 @@
 #include "probe/target.h"
 #include "threads/thread_target.h"
 
+struct container;
 struct session;
 
 struct tracked {
@@ -25,10 +26,11 @@ struct tracked {
 	int pidfd;		      /* readable when the whole process has ended; -1: it has */
 	bool named;		      /* by -p or -c */
 	bool shares;		      /* the memory of another target: no heap of its own */
-	char *cgroup;	       /* whose memory it counted in when it joined, or NULL; owned */
-	bool unified;	       /* that is of cgroup v2 */
-	uint64_t start_ticks;  /* of the process: see collect/watched.h */
-	uint32_t thread_execs; /* lm_target.thread_execs, as the probes were set */
+	char *cgroup;		     /* whose memory it counted in when it joined, or NULL; owned */
+	bool unified;		     /* that is of cgroup v2 */
+	struct container *container; /* it joined in, or NULL; owned */
+	uint64_t start_ticks;	     /* of the process: see collect/watched.h */
+	uint32_t thread_execs;	     /* lm_target.thread_execs, as the probes were set */
 	bool ended; /* its probes are gone; what it held is in the reports until it is purged */
 };
 
