@@ -7,7 +7,7 @@
 #   make fuzz       TIME=S  every reader of hostile input   make test-vm  other kernels, under qemu
 #   make demo-threads demo-retain demo-report               make dist   sources, static program
 #   make image      a container image, from scratch         make deb    a Debian package
-#   make clean
+#   make clean                                              make rpm    an RPM package
 #
 # Only `deps`, `demo` and `test` install packages, and they say which. V=1 shows the commands.
 # Rules for tests: tests/tests.mk, tests/bench/bench.mk, tests/fuzz/fuzz.mk.
@@ -61,7 +61,7 @@ DEPS     := CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' scripts/deps.sh
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: FORCE all deps demo demo-retain demo-threads demo-report html-bundle check install dist deb \
+.PHONY: FORCE all deps demo demo-retain demo-threads demo-report html-bundle check install dist deb rpm \
 	image image-root clean
 
 COMPLETIONS := $(patsubst %,$(B)/gen/leakmon.%,bash fish zsh)
@@ -160,7 +160,7 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_leakmon
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon/schema user/schema/*.json
 
-# In build/dist/: sources and the static program; a Debian package; a container image (OCI).
+# In build/dist/: sources and the static program; a Debian and an RPM package; a container image.
 dist:
 	@$(DEPS) --check build static
 	@scripts/package/package.sh dist $(VERSION)
@@ -168,6 +168,10 @@ dist:
 deb:
 	@$(DEPS) --check build package
 	@scripts/package/package.sh deb $(VERSION)
+
+rpm:
+	@$(DEPS) --check build static package
+	@scripts/package/package.sh rpm $(VERSION)
 
 image: BUILDERS := package
 image image-root:

@@ -53,6 +53,7 @@ packages_of() {
 		debhelper         tool dh
 		lintian           tool lintian
 		buildah           tool buildah
+		rpm               tool rpmbuild
 	END
 	kubernetes)
 		packages_of package

@@ -5,6 +5,7 @@
 #   make unit       cmocka tests, without root     make e2e   real programs on the real kernel, as root
 #   make truth      stacks and counts against libgcc's unwinder and a preloaded counter
 #   make test-vm    Debian's 6.1 and 6.12 kernels under qemu
+#   make test-packages  every package: built twice, installed, tried, removed
 #   make test-image test-cri    the container image, with the capabilities of the Kubernetes overlays;
 #                               as a pod among pods, in containerd
 #
@@ -23,7 +24,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static)
 
-.PHONY: test unit e2e truth test-vm test-image test-cri corpora clean-runs
+.PHONY: test unit e2e truth test-vm test-packages test-image test-cri corpora clean-runs
 
 test: deps
 	@$(MAKE) --no-print-directory unit e2e fuzz
@@ -69,6 +70,11 @@ $(B)/kubernetes/render: tests/kubernetes/render.go
 	$(call say,GO)
 	$(Q)GO111MODULE=off GOPATH=/usr/share/gocode GOCACHE=$(abspath $(B))/kubernetes/cache GOFLAGS= \
 		/usr/lib/go-1.19/bin/go build -o $@ $<
+
+# FORMATS='deb rpm': these alone
+test-packages:
+	@$(DEPS) --check build static package
+	@tests/packages/test_packages.py $(VERSION) $(FORMATS)
 
 test-image:
 	@$(DEPS) --check kubernetes

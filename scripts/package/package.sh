@@ -3,6 +3,7 @@
 #
 # package.sh dist VERSION    build/dist/: the sources, the static program, the Helm chart, their checksums
 # package.sh deb VERSION     build/dist/: a Debian package, built from these sources; checked by lintian
+# package.sh rpm VERSION     build/dist/: an RPM package, of the static program
 # package.sh image VERSION   build/dist/: a container image (OCI archive): the static program and licences
 # package.sh root VERSION    build/dist/root/: what is in that image
 #
@@ -138,6 +139,23 @@ deb() {
 	lintian --fail-on error,warning "$work"/leakmon_*.deb >&2
 	cp "$work"/leakmon_*.deb "$out"
 	say "$(ls "$out"/leakmon_"$version"_*.deb)"
+}
+
+# Debian's database knows nothing of the packages that a build requires: what is missing, deps.sh says.
+rpm() {
+	mkdir -p "$work/rpm/SOURCES"
+	copy_sources "$work/$name"
+	pack "$work/rpm/SOURCES/$name.tar.gz" "$work/$name"
+	say "building the package..."
+	rpmbuild -bb --nodeps --define "_topdir $work/rpm" --define "version_given $version" \
+		--define '_buildhost localhost' --define 'use_source_date_epoch_as_buildtime 1' \
+		--define 'clamp_mtime_to_source_date_epoch 1' --define "_smp_mflags -j$(nproc)" \
+		--define "_tmppath $work" scripts/package/leakmon.spec > "$work/log" 2>&1 || {
+		tail -n 40 "$work/log" >&2
+		exit 1
+	}
+	cp "$work"/rpm/RPMS/x86_64/leakmon-*.rpm "$out"
+	say "$(ls "$out"/leakmon-"$version"-*.rpm)"
 }
 
 mkdir -p "$out"
