@@ -198,13 +198,16 @@ static void leave_file_system(void)
 
 static int drop_privileges(void)
 {
+	capng_flags_t also = CAPNG_DROP_SUPP_GRP;
+
+	/* Only CAP_SETPCAP may clear the bounding set, which no_new_privs makes useless anyway. */
+	if (!capng_get_caps_process() && capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP))
+		also |= CAPNG_CLEAR_BOUNDING;
 	capng_clear(CAPNG_SELECT_ALL);
 	leave_file_system();
 	/* Without the rights to change it, the identity stays; the capabilities go in any case. */
 	if (geteuid() == 0)
-		capng_change_id(NOBODY, NOBODY,
-				(capng_flags_t)(CAPNG_DROP_SUPP_GRP | CAPNG_CLEAR_BOUNDING |
-						CAPNG_CLEAR_AMBIENT));
+		capng_change_id(NOBODY, NOBODY, also | CAPNG_CLEAR_AMBIENT);
 	capng_clear(CAPNG_SELECT_ALL);
 	return capng_apply(CAPNG_SELECT_CAPS) ? -EPERM : 0;
 }
