@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """manifest.py OVERLAY: prints what `kubectl kustomize scripts/deploy/kubernetes/OVERLAY` would, as JSON.
 
-Of kustomize it knows what our files use: resources, strategic-merge patches in files, and JSON patches
-(RFC 6902) that add something.
+Of kustomize it knows what our files use: resources, components, strategic-merge patches in files, and
+JSON patches (RFC 6902) that add something.
 """
 import json
 import pathlib
@@ -54,16 +54,18 @@ def same_object(one, other):
         one["metadata"]["name"] == other["metadata"]["name"]
 
 
-def build(directory):
-    """The objects of a kustomization, patched."""
+def build(directory, objects=()):
+    """The objects of a kustomization, or those given and a component's, patched."""
     plan = read(directory / "kustomization.yaml")[0]
-    unknown = set(plan) - {"apiVersion", "kind", "resources", "patches"}
+    unknown = set(plan) - {"apiVersion", "kind", "resources", "components", "patches"}
     if unknown:
         raise ValueError(f"{directory}: {unknown} are not known to this reader")
-    objects = []
+    objects = list(objects)
     for name in plan["resources"]:
         path = (directory / name).resolve()
         objects += build(path) if path.is_dir() else read(path)
+    for name in plan.get("components", []):
+        objects = build(directory / name, objects)
     for patch in plan.get("patches", []):
         if "path" in patch:
             for change in read(directory / patch["path"]):

@@ -12,11 +12,13 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 
 import cri
 import manifest
@@ -210,6 +212,32 @@ class Pods(unittest.TestCase):
 
         monitor.stop(monitor.container)
         self.assertEqual(list(self.textfiles.iterdir()), [])
+
+    def test_metrics_come_over_http(self):
+        self.shop()
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        monitor = self.monitor("triage-http", lambda given: [
+            {"0.0.0.0:9464": address, "30": "1"}.get(word, word) for word in given])
+        eventually("metrics", self.metrics)
+
+        def fetch(path):
+            with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+                return answer.status, answer.read().decode()
+
+        status, text = eventually("an answer", lambda: fetch("/metrics"))
+        self.assertEqual(status, 200)
+        self.assertIn("leakmon_triage_processes", text)
+        self.assertEqual(fetch("/healthz")[0], 200)
+        # Who answers is nobody.
+        first = monitor.process(monitor.container)
+        children = pathlib.Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        servers = [pathlib.Path(f"/proc/{child}/status").read_text() for child in children]
+        servers = [status for status in servers if "leakmon-http" in status]
+        self.assertEqual(len(servers), 1)
+        self.assertRegex(servers[0], r"(?m)^Uid:\t65534\t65534\t65534\t65534$")
+        self.assertRegex(servers[0], r"(?m)^CapEff:\t0000000000000000$")
+        monitor.stop(monitor.container)
 
     def test_a_profile_runs_with_what_its_overlay_gives(self):
         self.shop()

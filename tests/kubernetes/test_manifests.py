@@ -20,7 +20,7 @@ import manifest
 RENDER = None
 CHART = pathlib.Path("scripts/deploy/helm/leakmon")
 HERE = pathlib.Path(__file__).parent
-OVERLAYS = ["triage", "profile", "profile-old-kernel"]
+OVERLAYS = ["triage", "profile", "profile-old-kernel", "triage-http", "profile-http"]
 
 
 def chart(**values):
@@ -56,6 +56,8 @@ class Manifests(unittest.TestCase):
             self.expect_valid(manifest.overlay(overlay))
         for mode in "triage", "profile":
             self.expect_valid(chart(mode=mode))
+            self.expect_valid(chart(mode=mode, http={"enabled": True}))
+            self.expect_valid(chart(mode=mode, http={"enabled": True}, textfileDirectory=""))
         self.expect_valid(chart(podLabels={"team": "a"}, podAnnotations={"x/y": "z"},
                                 nodeSelector={"disk": "ssd"}, imagePullSecrets=[{"name": "key"}],
                                 affinity={"nodeAffinity": {}}, tolerations=[]))
@@ -89,6 +91,8 @@ class Manifests(unittest.TestCase):
     def test_the_chart_has_the_same_pods(self):
         for overlay, values in (("triage", {"mode": "triage"}), ("profile", {"mode": "profile"}),
                                 ("profile-old-kernel", {"mode": "profile", "oldKernel": True}),
+                                ("triage-http", {"mode": "triage", "http": {"enabled": True}}),
+                                ("profile-http", {"mode": "profile", "http": {"enabled": True}}),
                                 ("triage", {"mode": "triage", "oldKernel": True})):
             mine, theirs = manifest.pod_of(manifest.overlay(overlay)), manifest.pod_of(
                 chart(**values))
@@ -112,6 +116,31 @@ class Manifests(unittest.TestCase):
                                                   "requests": {"cpu": "20m", "memory": "64Mi"}})
         self.assertEqual([volume["hostPath"]["path"] for volume in pod["volumes"]],
                          ["/srv/metrics", "/sys/fs/cgroup", "/data/logs"])
+
+    def test_prometheus_finds_the_pods(self):
+        for objects in (manifest.overlay("triage-http"), chart(http={"enabled": True})):
+            found = by_kind(objects)
+            monitor, daemon = found["PodMonitor"], found["DaemonSet"]["spec"]["template"]
+            wanted = monitor["spec"]["selector"]["matchLabels"]
+            self.assertEqual(daemon["metadata"]["labels"],
+                             {**daemon["metadata"]["labels"], **wanted})
+            [endpoint] = monitor["spec"]["podMetricsEndpoints"]
+            [port] = daemon["spec"]["containers"][0]["ports"]
+            self.assertEqual(endpoint["port"], port["name"])
+            self.assertIn(f"0.0.0.0:{port['containerPort']}",
+                          daemon["spec"]["containers"][0]["args"])
+            self.assertTrue(endpoint["honorLabels"])
+        self.assertNotIn("PodMonitor", by_kind(chart()))
+        self.assertNotIn("PodMonitor", by_kind(chart(
+            http={"enabled": True, "podMonitor": {"enabled": False}})))
+
+    def test_metrics_go_somewhere(self):
+        container = manifest.pod_of(chart(http={"enabled": True, "port": 1234},
+                                          textfileDirectory=""))["containers"][0]
+        self.assertEqual(container["args"][-5:], ["--output", "/dev/null", "30", "--listen",
+                                                  "0.0.0.0:1234"])
+        with self.assertRaises(subprocess.CalledProcessError):
+            chart(textfileDirectory="")
 
     def test_every_value_is_described_and_wrong_ones_are_refused(self):
         text = (CHART / "values.yaml").read_text()
