@@ -58,7 +58,8 @@ clean-runs: all
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
-	kernelmem threads older grower sharer rewriter dispatcher waiter usdt)
+	kernelmem threads older grower sharer rewriter dispatcher waiter usdt \
+	victim)
 test-vm:
 	@$(DEPS) --check vm
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)
