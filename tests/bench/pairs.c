@@ -124,7 +124,7 @@ static int sampled_run(struct bench *bench)
 {
 	_cleanup_(child_cleanup) struct child *target = NULL, *monitor = NULL;
 	struct why *why = &bench->results.why;
-	double untraced_ns, traced_ns;
+	double untraced_ns, traced_ns, left_ns;
 	pid_t pid;
 	int error = workload_start(&target, ARGUMENTS("build/bench/sampled", bench->pair_ms), &pid,
 				   why);
@@ -137,10 +137,13 @@ static int sampled_run(struct bench *bench)
 		error = child_time(target, &traced_ns);
 	if (!error)
 		error = monitor_stop(monitor);
+	if (!error)
+		error = child_time(target, &left_ns);
 	if (error)
 		return error;
 	results_add(&bench->results, SAMPLED_UNTRACED, untraced_ns);
 	results_add(&bench->results, SAMPLED_TRACED, traced_ns);
+	results_add(&bench->results, SAMPLED_LEFT, left_ns);
 	return 0;
 }
 
@@ -148,7 +151,7 @@ int section_sampled(struct bench *bench)
 {
 	int error = repeat(bench, "sampled", bench->repetitions, sampled_run);
 
-	return results_settle(&bench->results, SAMPLED_UNTRACED, SAMPLED_TRACED, error);
+	return results_settle(&bench->results, SAMPLED_UNTRACED, SAMPLED_LEFT, error);
 }
 
 static int bystander_run(struct bench *bench)

@@ -559,6 +559,10 @@ int output_pprof_write(FILE *out, const struct report *report)
 	struct profile profile = {0};
 
 	profile_begin(&profile, types.items, types.count);
+	/* `pprof -comments` shows it. */
+	if (report->snapshot->sampled)
+		protobuf_number(&profile.out, PROFILE_COMMENT,
+				string(&profile, "estimated from a sample"));
 	if (report->processes.count)
 		program_first(&profile, &report->processes.items[0]);
 	for (size_t i = 0; i < report->processes.count; i++) {
