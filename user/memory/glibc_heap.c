@@ -36,20 +36,38 @@ struct accounting {
 	struct glibc_heap *heap;
 	size_t fast, cached; /* next in the lists */
 	uint64_t run;	     /* where a run of free chunks begins; 0: none */
+	/* Neighbours of one use, not yet in the arena's sums: most chunks are live. */
+	struct {
+		enum heap_use use;
+		uint64_t start, end, chunks;
+	} pending;
 };
 
-static void add_share(const struct accounting *accounting, enum heap_use use, uint64_t start,
-		      uint64_t end, bool is_chunk)
+static void add_pending(struct accounting *accounting)
 {
 	const struct residency *residency = accounting->given->residency;
-	struct heap_share *share = &accounting->arena->uses[use];
+	struct heap_share *share = &accounting->arena->uses[accounting->pending.use];
+	uint64_t start = accounting->pending.start, end = accounting->pending.end;
 
-	if (end <= start)
-		return;
 	share->bytes += end - start;
 	share->resident += residency_bytes(residency, start, end, RESIDENT);
 	share->swapped += residency_bytes(residency, start, end, IN_SWAP);
-	share->chunks += is_chunk;
+	share->chunks += accounting->pending.chunks;
+}
+
+static void add_share(struct accounting *accounting, enum heap_use use, uint64_t start,
+		      uint64_t end, bool is_chunk)
+{
+	if (end <= start)
+		return;
+	if (accounting->pending.use != use || accounting->pending.end != start) {
+		add_pending(accounting);
+		accounting->pending.use = use;
+		accounting->pending.start = start;
+		accounting->pending.chunks = 0;
+	}
+	accounting->pending.end = end;
+	accounting->pending.chunks += is_chunk;
 }
 
 /* Whether the next one of an ascending list is `chunk`; the list moves on. */
@@ -160,6 +178,7 @@ static void heap_account_add(const struct span_account *account, struct glibc_ar
 		at = next;
 	}
 	add_end(&accounting, at);
+	add_pending(&accounting);
 }
 
 struct reading {

@@ -24,10 +24,12 @@ int residency_read(struct residency *residency, int pagemap, uint64_t start, uin
 
 		pagemap_read(pagemap, made.start + i * MEMORY_PAGE, entries, window);
 		for (size_t j = 0; j < window; j++) {
-			if (pagemap_is_present(entries[j]))
-				made.pages[i + j] = RESIDENT;
-			else if (pagemap_is_swapped(entries[j]))
-				made.pages[i + j] = IN_SWAP;
+			uint8_t kind = pagemap_is_present(entries[j])	? RESIDENT
+				       : pagemap_is_swapped(entries[j]) ? IN_SWAP
+									: 0;
+
+			made.pages[i + j] = kind;
+			made.counts[kind]++;
 		}
 	}
 	*residency = made;
@@ -46,6 +48,11 @@ uint64_t residency_bytes(const struct residency *residency, uint64_t start, uint
 
 	start = MAX(start, residency->start);
 	end = MIN(end, residency->end);
+	/* Mostly all pages are of one kind, and there are a great many blocks. */
+	if (start >= end || !residency->counts[kind])
+		return 0;
+	if (residency->counts[kind] == (residency->end - residency->start) / MEMORY_PAGE)
+		return end - start;
 	while (start < end) {
 		uint64_t next = MIN((start & ~(MEMORY_PAGE - 1)) + MEMORY_PAGE, end);
 

@@ -11,8 +11,9 @@
 #define IN_SWAP 2
 
 struct residency {
-	uint64_t start, end; /* of pages */
-	uint8_t *pages;	     /* RESIDENT, IN_SWAP or 0; owned */
+	uint64_t start, end;	    /* of pages */
+	uint8_t *pages;		    /* RESIDENT, IN_SWAP or 0; owned */
+	size_t counts[IN_SWAP + 1]; /* of pages, by what they are */
 };
 
 /* `pagemap` as pagemap_open() gives it; -1: every page counts as resident. 0 or -ENOMEM. */
