@@ -280,6 +280,8 @@ static void tables_that_cannot_be_are_refused(void **state)
 
 	fixture->headers[0].p_filesz -= 8;
 	assert_int_equal(open_core(fixture), -EBADMSG);
+	fixture->headers[0].p_filesz = 400u << 20;
+	assert_int_equal(open_core(fixture), -EBADMSG);
 	fixture->headers[0].p_filesz = 1ull << 40;
 	assert_int_equal(open_core(fixture), -EFBIG);
 	fixture->headers[0].p_type = PT_NULL;

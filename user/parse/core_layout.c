@@ -267,7 +267,8 @@ static int take_notes(struct notes *notes)
 	return error;
 }
 
-static int read_notes(int fd, const Elf64_Phdr *header, struct core_layout *layout)
+static int read_notes(int fd, const Elf64_Phdr *header, uint64_t file_size,
+		      struct core_layout *layout)
 {
 	_cleanup_free_ uint8_t *data = NULL;
 	struct notes notes = {.layout = layout};
@@ -275,6 +276,9 @@ static int read_notes(int fd, const Elf64_Phdr *header, struct core_layout *layo
 
 	if (header->p_filesz > MAX_NOTES_BYTES)
 		return -EFBIG;
+	/* Before there is room for them: no file announces more than it has. */
+	if (header->p_filesz > file_size || header->p_offset > file_size - header->p_filesz)
+		return -EBADMSG;
 	data = malloc(header->p_filesz + 1);
 	if (!data)
 		return -ENOMEM;
@@ -454,7 +458,7 @@ int core_layout_read(int fd, struct core_layout *layout)
 		if (headers[i].p_type == PT_LOAD)
 			error = add_segment(&read, &headers[i], (uint64_t)status.st_size);
 		else if (headers[i].p_type == PT_NOTE)
-			error = read_notes(fd, &headers[i], &read);
+			error = read_notes(fd, &headers[i], (uint64_t)status.st_size, &read);
 	}
 	if (error)
 		return error;
