@@ -95,6 +95,9 @@ packages_of() {
 		libmimalloc-dev
 		util-linux        tool unshare
 		curl              tool curl
+		zstd              tool zstd
+		lz4               tool lz4
+		xz-utils          tool xz
 		procps            tool pgrep
 		golang-1.19-go
 		golang-github-masterminds-sprig-dev
