@@ -589,12 +589,19 @@ static void add_suspect(struct sampling *sampling, pid_t pid, enum quantity kind
 		*slot = sampled_new(sampling, member, kind);
 }
 
+/* Of who is near to a limit: what it is suspected of, or its memory. */
+static enum quantity near_kind(const struct triage_limit *near)
+{
+	return growth_is_worth_probes(&near->entry.growth) ? near->entry.growth.kind
+							   : QUANTITY_HEAP;
+}
+
 /* Whether the report still suspects it, of the same. */
 static bool is_suspected(const struct sampled *sampled, const struct triage_report *report)
 {
 	for (size_t i = 0; i < report->limits.count; i++) {
 		if (report->limits.items[i].entry.pid == sampled->pid &&
-		    sampled->kind == QUANTITY_HEAP)
+		    near_kind(&report->limits.items[i]) == sampled->kind)
 			return true;
 	}
 	for (size_t i = 0; i < report->processes.count; i++) {
@@ -650,7 +657,7 @@ void sampling_update(struct sampling *sampling, const struct triage_report *repo
 		pid_t pid = report->limits.items[i].entry.pid;
 
 		if (pid && !sampling_find(sampling, pid))
-			add_suspect(sampling, pid, QUANTITY_HEAP);
+			add_suspect(sampling, pid, near_kind(&report->limits.items[i]));
 	}
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct triage_entry *entry = &report->processes.items[i];

@@ -267,12 +267,16 @@ static void limit_poll(struct limits *limits, struct limit *limit, bool unified,
 		memmove(limit->points, limit->points + 1, --limit->count * sizeof(*limit->points));
 	limit->points[limit->count++] = (struct trend_point){now_s, limit->used};
 	time_left_judge(&limit->left, limit->points, limit->count, limit->bytes);
+	limit->left.known &= now_s - limit->points[0].time_s >= LIMIT_SPAN_S;
 	read_pressure(limit);
 	share = limits->near_share - (was_near ? STAYS_SHARE : 0);
 	soon_s = LIMIT_SOON_S * (was_near ? STAYS_TIMES : 1);
 	limit->near = limit->used >= share * limit->bytes ||
 		      (limit->left.known && limit->left.seconds <= soon_s);
-	limits->news |= limit->near && !was_near;
+	if (!limit->near || was_near || (limit->told_s > 0 && now_s - limit->told_s < LIMIT_TOLD_S))
+		return;
+	limit->told_s = now_s;
+	limits->news = true;
 }
 
 int limits_poll(struct limits *limits, const struct groups *groups, double now_s)

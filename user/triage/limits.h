@@ -19,6 +19,10 @@
 #define LIMIT_POINTS 64
 /* Who will be at the limit within so long is near to it. */
 #define LIMIT_SOON_S 300.0
+/* What was seen for less is no trend, however often it was polled. */
+#define LIMIT_SPAN_S 30.0
+/* And is told of once in so long, between the reports of the interval. */
+#define LIMIT_TOLD_S 60.0
 
 enum limit_kind {
 	LIMIT_MAX,  /* memory.max, or v1's memory.limit_in_bytes: who passes it is killed */
@@ -37,6 +41,7 @@ struct limit {
 	struct trend_point points[LIMIT_POINTS];
 	size_t count;
 	struct time_left left;
+	double told_s; /* when it came near, as far as that is news; 0: never */
 	bool near, seen;
 };
 
