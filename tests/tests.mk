@@ -4,6 +4,7 @@
 #
 #   make unit       cmocka tests, without root     make e2e   real programs on the real kernel, as root
 #   make truth      stacks and counts against libgcc's unwinder and a preloaded counter
+#   make fleet      SEEDS=N  the rules over a fleet: 200 simulated hosts, the real Prometheus
 #   make test-vm    Debian's 6.1 and 6.12 kernels under qemu
 #   make test-packages  every package: built twice, installed, tried, removed
 #   make test-image test-cri    the container image, with the capabilities of the Kubernetes overlays;
@@ -24,7 +25,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static)
 
-.PHONY: test unit e2e truth test-vm test-packages test-image test-cri corpora clean-runs
+.PHONY: test unit e2e fleet truth test-vm test-packages test-image test-cri corpora clean-runs
 
 test: deps
 	@$(MAKE) --no-print-directory unit e2e fuzz
@@ -252,3 +253,13 @@ truth: all $(B)/truth/backtrace_preload.so $(B)/truth/compare $(B)/workloads/dee
 
 include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk
+
+# Rules over a fleet, against simulated hosts and the real Prometheus: SEEDS of 200 hosts each.
+SEEDS ?= 50
+$(B)/fleet/hosts: tests/fleet/hosts.c $(filter-out $(B)/user/main.o,$(OBJECTS))
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Itests $^ -o $@ $(LDFLAGS) $(LIBS)
+
+fleet: $(B)/fleet/hosts $(B)/consumers/packages
+	@tests/fleet/fleet.py $(B)/fleet/hosts $(B)/consumers/usr/bin $(SEEDS)

@@ -89,6 +89,9 @@ static void series_are_few_and_no_two_are_the_same(void **state)
 	assert_int_equal(lines_with(text, "leakmon_outstanding_bytes{"), 20);
 	assert_int_equal(lines_with(text, "leakmon_outstanding_bytes{comm=\"other\"}"), 1);
 	assert_int_equal(lines_with(text, "leakmon_site_outstanding_bytes{"), 10);
+	assert_int_equal(lines_with(text, "leakmon_build_processes{"), 20);
+	assert_int_equal(
+		lines_with(text, "leakmon_build_processes{comm=\"other\",build_id=\"other\"} "), 1);
 	for (char *line = strstr(text, "leakmon_outstanding_bytes{"); line && *line == 'l';
 	     line = strchr(line, '\n') + 1) {
 		if (strncmp(line, "leakmon_outstanding_bytes{", 26) != 0)

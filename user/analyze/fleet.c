@@ -71,6 +71,9 @@ static void trend_on_host(struct site_trend *trend, const struct history *histor
 	size_t from, to, skipped;
 
 	times_of_host(history, host, &from, &to);
+	/* Before its process was there, it did not hold nothing: it was not. */
+	from = MAX(from, history->processes.items[site->process_index].series.first);
+	from = MIN(from, to - 1);
 	skipped = from > series->first ? from - series->first : 0;
 	*trend = (struct site_trend){0};
 	if (series->first >= to || skipped >= series->points.count)
@@ -92,7 +95,8 @@ static const struct report_host *host_of(const struct builder *builder,
 	const uint64_t *found =
 		process->host ? hash_get(&builder->hosts, intern_hash(process->host)) : NULL;
 
-	*place = found ? *found + 1 : 0;
+	/* Without a fleet all is of one host. */
+	*place = found ? *found + 1 : 1;
 	return found ? &builder->report->hosts[*found] : NULL;
 }
 
@@ -183,6 +187,10 @@ static int site_add(struct builder *builder, struct fleet_build *build, uint64_t
 	count_host(&build->growing_hosts, &build->last_growing, place);
 	site->bytes_per_s += trend.trend.slope;
 	build->bytes_per_s += trend.trend.slope;
+	if (trend.verdict == TREND_LEAKING) {
+		site->leak_bytes_per_s += trend.trend.slope;
+		build->leak_bytes_per_s += trend.trend.slope;
+	}
 	return 0;
 }
 

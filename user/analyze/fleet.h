@@ -20,6 +20,7 @@ struct fleet_site {
 	size_t hosts;			/* that have it now */
 	size_t growing_hosts;		/* where it grows, for sure or perhaps, in any process */
 	double bytes_per_s;		/* of those together */
+	double leak_bytes_per_s;	/* of those that grow for sure: TREND_LEAKING */
 	size_t last_host, last_growing; /* while it is built: places of hosts, + 1 */
 };
 
@@ -29,8 +30,9 @@ struct fleet_build {
 	const char *build_id; /* hex, or NULL: not known */
 	size_t hosts, growing_hosts, processes;
 	uint64_t bytes, count;
-	double bytes_per_s; /* of sites that grow */
-	uint64_t since_ns;  /* 1970; when its first process was first seen to hold anything */
+	double bytes_per_s;	 /* of sites that grow */
+	double leak_bytes_per_s; /* of those that grow for sure */
+	uint64_t since_ns;	 /* 1970; when its first process was first seen to hold anything */
 	VEC(struct fleet_site) sites; /* most hosts where it grows first, then most bytes */
 	size_t last_host, last_growing;
 };
@@ -40,8 +42,8 @@ struct fleet {
 };
 
 /*
- * Of a named report with hosts, with a history for growth, since and trends; without a cut, which
- * would leave out hosts. 0 or -ENOMEM (then *fleet is untouched).
+ * Of a named report, of a fleet or of one host (which names none), with a history for growth, since
+ * and trends; without a cut, which would leave out hosts. 0 or -ENOMEM (then *fleet is untouched).
  */
 int fleet_build(struct fleet *fleet, const struct report *report);
 void fleet_free(struct fleet *fleet);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "analyze/family.h"
+#include "analyze/fleet.h"
 #include "analyze/verdict.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -267,23 +268,28 @@ struct ranked_sites {
 	size_t count, capacity;
 };
 
-static void site_labels(FILE *out, const struct ranked_site *ranked)
+static void stack_labels(FILE *out, const struct report_site *site)
 {
-	const struct frames *frames = &ranked->site->frames;
+	const struct frames *frames = &site->frames;
 	const struct frame *caller = frames->list.count ? &frames->list.items[0] : NULL;
 	char id[17], place[32];
 
-	process_labels(out, ranked->process);
-	snprintf(id, sizeof(id), "%016" PRIx64, ranked->site->id);
+	snprintf(id, sizeof(id), "%016" PRIx64, site->id);
 	prom_label(out, "site", id, ",");
-	prom_label(out, "family", family_name(ranked->site->site->family), ",");
-	if (kind_name(ranked->site->site->kind))
-		prom_label(out, "kind", kind_name(ranked->site->site->kind), ",");
+	prom_label(out, "family", family_name(site->site->family), ",");
+	if (kind_name(site->site->kind))
+		prom_label(out, "kind", kind_name(site->site->kind), ",");
 	prom_label(out, "function", caller ? caller->function : NULL, ",");
 	prom_label(out, "module", caller ? caller->module : NULL, ",");
 	prom_label(out, "file", caller ? caller->file : NULL, ",");
 	snprintf(place, sizeof(place), "%" PRIu32, caller ? caller->line : 0);
 	prom_label(out, "line", place, ",");
+}
+
+static void site_labels(FILE *out, const struct ranked_site *ranked)
+{
+	process_labels(out, ranked->process);
+	stack_labels(out, ranked->site);
 }
 
 static int site_compare(const void *left, const void *right)
@@ -366,6 +372,154 @@ static int sites_write(FILE *out, const struct report *report)
 	if (!error)
 		ranked_write(out, &sites);
 	vec_free(&sites);
+	return error;
+}
+
+/* Which build of a program: for rules over many hosts. Builds have no labels of containers, so that
+ * they are few. */
+
+#define TOP_BUILDS 20
+#define TOP_LEAKING_SITES 10
+
+struct leaking_site {
+	const struct fleet_build *build;
+	const struct fleet_site *site;
+};
+
+struct leaking_sites {
+	struct leaking_site *items;
+	size_t count, capacity;
+};
+
+static void build_labels(FILE *out, const struct fleet_build *build)
+{
+	prom_label(out, "comm", build->comm, "{");
+	prom_label(out, "build_id", build->build_id, ",");
+}
+
+/* What leaks first, then what holds much. */
+static int build_compare(const void *left, const void *right)
+{
+	const struct fleet_build *a = left, *b = right;
+	int order = (a->leak_bytes_per_s < b->leak_bytes_per_s) -
+		    (a->leak_bytes_per_s > b->leak_bytes_per_s);
+
+	return order ? order : (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
+
+/* Sums up the rest. Their call stacks must not be needed any more. */
+static void builds_cut(struct fleet *fleet)
+{
+	struct fleet_build other = {.comm = "other", .build_id = "other"};
+
+	if (fleet->builds.count)
+		qsort(fleet->builds.items, fleet->builds.count, sizeof(other), build_compare);
+	if (fleet->builds.count <= TOP_BUILDS)
+		return;
+	for (size_t i = TOP_BUILDS - 1; i < fleet->builds.count; i++) {
+		struct fleet_build *build = &fleet->builds.items[i];
+
+		other.processes += build->processes;
+		other.bytes += build->bytes;
+		other.leak_bytes_per_s += build->leak_bytes_per_s;
+		vec_free(&build->sites);
+	}
+	fleet->builds.count = TOP_BUILDS;
+	fleet->builds.items[TOP_BUILDS - 1] = other;
+}
+
+static void build_metric_write(FILE *out, const struct fleet *fleet, const char *name,
+			       const char *help, double (*value)(const struct fleet_build *))
+{
+	prom_header(out, name, "gauge", help);
+	for (size_t i = 0; i < fleet->builds.count; i++) {
+		fprintf(out, "leakmon_%s", name);
+		build_labels(out, &fleet->builds.items[i]);
+		fprintf(out, "} %.15g\n", value(&fleet->builds.items[i]));
+	}
+}
+
+static double build_processes(const struct fleet_build *build)
+{
+	return (double)build->processes;
+}
+
+static double build_bytes(const struct fleet_build *build)
+{
+	return (double)build->bytes;
+}
+
+static double build_leak(const struct fleet_build *build)
+{
+	return build->leak_bytes_per_s;
+}
+
+static int leak_compare(const void *left, const void *right)
+{
+	const struct leaking_site *a = left, *b = right;
+	double x = a->site->leak_bytes_per_s, y = b->site->leak_bytes_per_s;
+
+	return (x < y) - (x > y);
+}
+
+static int leaking_sites_find(struct leaking_sites *sites, const struct fleet *fleet)
+{
+	for (size_t i = 0; i < fleet->builds.count; i++) {
+		const struct fleet_build *build = &fleet->builds.items[i];
+
+		for (size_t j = 0; j < build->sites.count; j++) {
+			struct leaking_site *site;
+
+			if (build->sites.items[j].leak_bytes_per_s <= 0)
+				continue;
+			site = vec_push(sites);
+			if (!site)
+				return -ENOMEM;
+			*site = (struct leaking_site){build, &build->sites.items[j]};
+		}
+	}
+	if (sites->count)
+		qsort(sites->items, sites->count, sizeof(*sites->items), leak_compare);
+	return 0;
+}
+
+static void leaking_sites_write(FILE *out, const struct leaking_sites *sites)
+{
+	prom_header(out, "site_leak_bytes_per_second", "gauge",
+		    "Growth of the call stacks that leak most, for sure.");
+	for (size_t i = 0; i < MIN(sites->count, (size_t)TOP_LEAKING_SITES); i++) {
+		const struct fleet_site *site = sites->items[i].site;
+
+		fputs("leakmon_site_leak_bytes_per_second", out);
+		build_labels(out, sites->items[i].build);
+		stack_labels(out, site->site);
+		fprintf(out, "} %.10g\n", site->leak_bytes_per_s);
+	}
+}
+
+static int builds_write(FILE *out, const struct report *report)
+{
+	struct leaking_sites sites = {0};
+	struct fleet fleet = {0};
+	int error = fleet_build(&fleet, report);
+
+	if (!error)
+		error = leaking_sites_find(&sites, &fleet);
+	if (!error) {
+		leaking_sites_write(out, &sites);
+		builds_cut(&fleet);
+		build_metric_write(out, &fleet, "build_processes",
+				   "Processes of that build of a program.", build_processes);
+		build_metric_write(out, &fleet, "build_outstanding_bytes",
+				   "Bytes that they have allocated and not freed.", build_bytes);
+		build_metric_write(
+			out, &fleet, "build_leak_bytes_per_second",
+			"Growth of their call stacks that leak for sure; 0: none does, or "
+			"it is too early to tell.",
+			build_leak);
+	}
+	vec_free(&sites);
+	fleet_free(&fleet);
 	return error;
 }
 
@@ -452,6 +606,8 @@ int output_prom_write(FILE *out, const struct report *report)
 			counters_write(out, report->snapshot, id);
 	}
 	error = sites_write(out, report);
+	if (!error)
+		error = builds_write(out, report);
 	if (error)
 		return error;
 	counters_write(out, report->snapshot, FAMILY_HEAP);
