@@ -142,7 +142,7 @@ static void snapshots_go_into_a_recording(void **state)
 }
 
 /* Also a pause, and the way back. */
-static void a_process_of_the_machine_is_tracked_on_enter(void **state)
+static void a_process_of_the_machine_is_tracked_exactly_with_x(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
@@ -155,7 +155,7 @@ static void a_process_of_the_machine_is_tracked_on_enter(void **state)
 	screen_press(&screen, filter);
 	screen_expect_no(&screen, " bash ");
 	screen_expect(&screen, " leak ");
-	screen_press(&screen, "Enter");
+	screen_press(&screen, "x");
 	screen_expect(&screen, "in 0 blocks");
 	workload_do(harness, workload, "go");
 	screen_expect(&screen, "leak_c leak.c:");
@@ -164,6 +164,34 @@ static void a_process_of_the_machine_is_tracked_on_enter(void **state)
 	workload_do(harness, workload, "go");
 	screen_press(&screen, "Space");
 	screen_expect(&screen, "(36576 bytes) in 36 blocks");
+	screen_press(&screen, "Escape");
+	screen_expect(&screen, "ANON+SWAP");
+	screen_press(&screen, "q");
+	screen_expect_left(&screen, 0);
+}
+
+/* From there to its frames, and on to exact tracking. */
+static void a_process_of_the_machine_is_profiled_on_enter(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "grower", "leak", "4000");
+	struct screen screen;
+	char filter[32];
+
+	start(&screen, harness, "top -o 0 1");
+	screen_expect(&screen, "ANON+SWAP");
+	snprintf(filter, sizeof(filter), "f %s Enter", workload->pid_text);
+	screen_press(&screen, filter);
+	screen_expect_no(&screen, " bash ");
+	screen_expect(&screen, " grower ");
+	screen_press(&screen, "Enter");
+	screen_expect(&screen, "of its CPU time spent, of 1%");
+	screen_expect(&screen, "leak_half");
+	screen_press(&screen, "Enter");
+	screen_expect(&screen, "blocks/s allocated (95%:");
+	screen_press(&screen, "x");
+	screen_expect(&screen, "Outstanding:");
+	screen_expect(&screen, "; exact");
 	screen_press(&screen, "Escape");
 	screen_expect(&screen, "ANON+SWAP");
 	screen_press(&screen, "q");
@@ -305,7 +333,8 @@ int main(void)
 		e2e_test(what_has_ended_stays_on_the_screen),
 		e2e_test(a_started_command_is_silent_and_tracked_from_its_first_block),
 		e2e_test(snapshots_go_into_a_recording),
-		e2e_test(a_process_of_the_machine_is_tracked_on_enter),
+		e2e_test(a_process_of_the_machine_is_tracked_exactly_with_x),
+		e2e_test(a_process_of_the_machine_is_profiled_on_enter),
 		e2e_test(the_terminal_is_left_clean_by_every_signal),
 		e2e_test(names_from_a_process_are_inert_on_the_terminal),
 		e2e_test(without_a_terminal_it_says_what_to_use),

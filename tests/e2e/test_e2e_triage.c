@@ -336,8 +336,8 @@ static void escalation_finds_the_sites_and_their_shares(void **state)
 	static const char *const order[] = {"leak_half", "leak_third", "leak_sixth"};
 	struct harness *harness = harness_bpf(state);
 	struct child *leaker = WORKLOAD(harness, "grower", "leak", "400");
-	struct child *monitor =
-		MONITOR_JSON(harness, "--budget", "100%", "--escalate=1", "--window", "5s", "0.2");
+	struct child *monitor = MONITOR_JSON(harness, "--budget", "100%", "--escalate=1", "--exact",
+					     "--window", "5s", "0.2");
 	json_t *found = NULL, *explained;
 	double sum = 0;
 
@@ -364,13 +364,56 @@ static void escalation_finds_the_sites_and_their_shares(void **state)
 	interrupt(harness, monitor);
 }
 
+static bool site_has(const json_t *site, const char *function)
+{
+	const json_t *frame;
+	size_t i;
+
+	json_array_foreach(json_object_get(site, "frames"), i, frame)
+	{
+		const char *name = json_string_value(json_object_get(frame, "function"));
+
+		if (name && !strcmp(name, function))
+			return true;
+	}
+	return false;
+}
+
+/* Without a probe most of the time; beside the suspect's row, and in the contract of a profile. */
+static void suspects_are_profiled_unless_exact_tracking_is_asked_for(void **state)
+{
+	static const char *const order[] = {"leak_half", "leak_third", "leak_sixth"};
+	struct harness *harness = harness_bpf(state);
+	struct child *leaker = WORKLOAD(harness, "grower", "leak", "400");
+	struct child *monitor = MONITOR_JSON(harness, "--budget", "100%", "--escalate=50", "0.5");
+	json_t *profile = NULL, *entry;
+	unsigned seen = 0;
+
+	while (seen != 7) {
+		entry = entry_of(monitor_report(harness, monitor), leaker->pid, NULL);
+		profile = entry ? json_object_get(entry, "profile") : NULL;
+		assert_null(entry ? json_object_get(entry, "escalation") : NULL);
+		seen = 0;
+		for (size_t i = 0; profile && i < 3; i++) {
+			json_t *sites = json_object_get(profile, "sites");
+
+			for (size_t j = 0; j < json_array_size(sites); j++)
+				seen |= (unsigned)site_has(json_array_get(sites, j), order[i]) << i;
+		}
+	}
+	assert_int_equal(number_at(profile, "pid"), leaker->pid);
+	assert_true(number_at(profile, "windows") > 0);
+	interrupt(harness, monitor);
+	assert_non_null(strstr(monitor->err.text, "is profiled: its heap grows by"));
+}
+
 /* Two mappings each time: the half that was made writable, and the rest. */
 static void escalation_finds_who_maps(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *mapper = WORKLOAD(harness, "grower", "maps", "50");
 	struct child *monitor = MONITOR(harness, "--no-stacks", "--budget", "100%", "--escalate=1",
-					"--window", "5s", "0.2");
+					"--exact", "--window", "5s", "0.2");
 
 	child_wait_text(harness, monitor, &monitor->out, "mapping tracked for");
 	child_wait_text(harness, monitor, &monitor->out, "one_mapping");
@@ -387,7 +430,8 @@ static void a_suspect_that_is_traced_is_reported_and_left_alone(void **state)
 	struct child *monitor;
 
 	assert_int_equal(ptrace(PTRACE_SEIZE, leaker->pid, 0, 0), 0);
-	monitor = MONITOR(harness, "--budget", "100%", "--escalate=1", "--window", "2s", "0.2");
+	monitor = MONITOR(harness, "--budget", "100%", "--escalate=1", "--exact", "--window", "2s",
+			  "0.2");
 	child_wait_text(harness, monitor, &monitor->out, "heap not tracked");
 	assert_non_null(strstr(monitor->err.text, "traced"));
 	interrupt(harness, monitor);
@@ -408,6 +452,7 @@ int main(void)
 		e2e_test(top_cuts_and_sigusr1_reports_now),
 		e2e_test(what_the_budget_does_not_cover_is_shed_and_said),
 		e2e_test(escalation_finds_the_sites_and_their_shares),
+		e2e_test(suspects_are_profiled_unless_exact_tracking_is_asked_for),
 		e2e_test(escalation_finds_who_maps),
 		e2e_test(a_suspect_that_is_traced_is_reported_and_left_alone),
 	};

@@ -96,6 +96,28 @@ static void an_idle_process_has_no_windows(void **state)
 	assert_int_equal(run(&idle, 0.01, 0.003, 86400, 1).windows, 0);
 }
 
+/* Somebody waits for it: it may lose a two-thousandth of a core, and loses no more. */
+static void one_that_idles_has_windows_out_of_what_is_granted(void **state)
+{
+	struct pace pace;
+	unsigned windows = 0, early = 0;
+
+	(void)state;
+	pace_begin(&pace, 0.01, 0.003, 1);
+	pace.granted = 0.0005;
+	for (double now_s = 0; now_s <= 3600; now_s += TICK_S) {
+		if (!pace_step(&pace, now_s, 0))
+			continue;
+		pace_spend(&pace, 0.003, 0, 0.01, 0);
+		windows++;
+		early += now_s <= 1;
+		assert_true(pace.spent_s <= 0.0005 * (now_s + PACE_AHEAD_S) + 1e-9);
+	}
+	print_message("idle: %u windows in an hour\n", windows);
+	assert_int_equal(early, 1);
+	assert_true(windows > 300 && windows <= 610);
+}
+
 /* Else rates would be those of busy times only. */
 static void windows_open_as_often_in_busy_times_as_these_are(void **state)
 {
@@ -131,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_spent_is_near_the_limit_and_not_above_it),
 		cmocka_unit_test(an_idle_process_has_no_windows),
+		cmocka_unit_test(one_that_idles_has_windows_out_of_what_is_granted),
 		cmocka_unit_test(windows_open_as_often_in_busy_times_as_these_are),
 		cmocka_unit_test(windows_are_as_long_as_their_births_and_their_attach_ask),
 	};

@@ -42,7 +42,7 @@ static void free_places(struct places *places)
 
 static void sixteen_have_places_and_no_more(void **state)
 {
-	_cleanup_places_ struct places places = {0};
+	_cleanup_places_ struct places places = {.limit = PROFILE_PLACES};
 
 	(void)state;
 	fill(&places, 0);
@@ -56,7 +56,7 @@ static void sixteen_have_places_and_no_more(void **state)
 
 static void who_has_been_no_suspect_for_a_quarter_of_an_hour_gives_way(void **state)
 {
-	_cleanup_places_ struct places places = {0};
+	_cleanup_places_ struct places places = {.limit = PROFILE_PLACES};
 
 	(void)state;
 	fill(&places, 0);
@@ -77,7 +77,7 @@ static void who_has_been_no_suspect_for_a_quarter_of_an_hour_gives_way(void **st
 /* Nobody goes where nobody waits. */
 static void who_is_no_suspect_any_more_stays_while_there_is_room(void **state)
 {
-	_cleanup_places_ struct places places = {0};
+	_cleanup_places_ struct places places = {.limit = PROFILE_PLACES};
 	struct place *leaving;
 
 	(void)state;
@@ -96,7 +96,7 @@ static bool is_even(const struct place *place, void *context)
 
 static void who_has_ended_is_forgotten_and_another_of_its_pid_is_another(void **state)
 {
-	_cleanup_places_ struct places places = {0};
+	_cleanup_places_ struct places places = {.limit = PROFILE_PLACES};
 	int asked = 0;
 
 	(void)state;
@@ -111,7 +111,7 @@ static void who_has_ended_is_forgotten_and_another_of_its_pid_is_another(void **
 
 static void who_was_refused_keeps_no_place_and_is_asked_again_later(void **state)
 {
-	_cleanup_places_ struct places places = {0};
+	_cleanup_places_ struct places places = {.limit = PROFILE_PLACES};
 	int asked = 0;
 
 	(void)state;

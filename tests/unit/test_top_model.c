@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "profile_report_fixture.h"
 #include "report_fixture.h"
 #include "top/model.h"
 
@@ -397,7 +398,7 @@ static void test_hostile_names_leave_the_page_inert(void **state)
 	fixture_free(&fixture);
 }
 
-static void test_a_triage_asks_to_track_the_process_on_enter(void **state)
+static void test_a_triage_asks_to_profile_the_process_on_enter_and_to_track_it_on_x(void **state)
 {
 	static struct triage_entry processes[] = {
 		{.pid = 7, .comm = "first", .processes = 1, .spark = {1, 2}, .spark_count = 2},
@@ -415,8 +416,12 @@ static void test_a_triage_asks_to_track_the_process_on_enter(void **state)
 	assert_int_equal(top_model_take_triage(&model, &report), 0);
 	assert_int_equal(top_model_row(&model, 0)->pid, 7);
 	assert_int_equal(top_model_key(&model, TOP_KEY_DOWN), TOP_NOTHING);
-	assert_int_equal(top_model_key(&model, TOP_KEY_ENTER), TOP_TRACK);
+	assert_int_equal(top_model_key(&model, TOP_KEY_ENTER), TOP_FOLLOW);
 	assert_int_equal(model.wanted_pid, 8);
+	top_model_key(&model, TOP_KEY_UP);
+	assert_int_equal(top_model_key(&model, 'x'), TOP_TRACK);
+	assert_int_equal(model.wanted_pid, 7);
+	top_model_key(&model, TOP_KEY_DOWN);
 	/* From a container to its processes. */
 	top_model_key(&model, TOP_KEY_TAB);
 	assert_int_equal(model.screen, TOP_GROUPS);
@@ -426,6 +431,38 @@ static void test_a_triage_asks_to_track_the_process_on_enter(void **state)
 	assert_int_equal(model.views[TOP_TRIAGE].order.count, 1);
 	assert_int_equal(top_model_selected(&model)->pid, 8);
 	top_model_free(&model);
+}
+
+static void test_a_profile_shows_its_call_stacks_and_opens_their_numbers(void **state)
+{
+	struct profile_report report = {0};
+	struct top_model model;
+
+	(void)state;
+	profile_report_fill(&report);
+	profile_report_rank(&report, 0);
+	top_model_init(&model, TOP_PROFILE, NULL);
+	model.height = 10;
+	assert_int_equal(top_model_take_profile(&model, &report), 0);
+	assert_int_equal(model.views[TOP_PROFILE].order.count, 4);
+	assert_float_equal(top_model_row(&model, 0)->fields[TOP_LEAST], 500, 0);
+	assert_float_equal(top_model_row(&model, 0)->fields[TOP_UNTOUCHED], 0.5, 0);
+	assert_string_equal(top_row_verdict(top_model_row(&model, 0)), "leaking");
+	top_model_key(&model, TOP_KEY_ENTER);
+	assert_int_equal(model.screen, TOP_STACK);
+	assert_non_null(strstr(model.page.text, "Call stack of process 8 other"));
+	assert_non_null(strstr(model.page.text, "+600 B/s (95%: +500 B to +1.17 KiB)"));
+	assert_non_null(strstr(model.page.text, "untouched: 50% after 1 s"));
+	assert_non_null(strstr(model.page.text, "surest"));
+	/* The page stays, and its process can be tracked from it. */
+	assert_int_equal(top_model_take_profile(&model, &report), 0);
+	assert_int_equal(model.screen, TOP_STACK);
+	assert_int_equal(top_model_key(&model, 'x'), TOP_TRACK);
+	assert_int_equal(model.wanted_pid, 8);
+	top_model_key(&model, TOP_KEY_ESCAPE);
+	assert_int_equal(model.screen, TOP_PROFILE);
+	top_model_free(&model);
+	profile_report_free(&report);
 }
 
 int main(void)
@@ -444,7 +481,9 @@ int main(void)
 		cmocka_unit_test(test_an_open_stack_follows_its_numbers_until_it_holds_nothing),
 		cmocka_unit_test(test_help_scrolls_and_any_other_key_ends_it),
 		cmocka_unit_test(test_hostile_names_leave_the_page_inert),
-		cmocka_unit_test(test_a_triage_asks_to_track_the_process_on_enter),
+		cmocka_unit_test(
+			test_a_triage_asks_to_profile_the_process_on_enter_and_to_track_it_on_x),
+		cmocka_unit_test(test_a_profile_shows_its_call_stacks_and_opens_their_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

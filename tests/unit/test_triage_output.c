@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "golden.h"
+#include "profile_report_fixture.h"
 #include "output/triage_format.h"
 #include "triage/population.h"
 #include "triage/triage_report.h"
@@ -236,6 +237,29 @@ static void growth_without_a_verdict_has_its_rate_so_far(void **state)
 	assert_null(strstr(text, "so far"));
 }
 
+/* Those of a profile, in its own words; two processes of it, of which one is listed. */
+static void a_profiled_suspect_shows_its_call_stacks(void **state)
+{
+	_cleanup_(profile_report_free) struct profile_report profiles = {0};
+	_cleanup_free_ char *text = NULL, *json = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	profile_report_fill(&profiles);
+	profile_report_rank(&profiles, 0);
+	fixture.processes[2].profiled = &profiles.processes.items[1];
+	text = render("text", &fixture.report);
+	assert_non_null(
+		strstr(text, "profiled: these explain 50% of the growth; 4 windows, 0.20 s "
+			     "tracked, 0.80% of its CPU time spent\n"
+			     "   +500 B/s (95%: +300 B to +0.98 KiB)  leaking: its blocks stay\n"));
+	assert_null(strstr(text, "surest"));
+	json = render("json", &fixture.report);
+	assert_non_null(strstr(json, "\"profile\":{\"pid\":7,"));
+	assert_non_null(strstr(json, "\"growth_bytes_per_s\":500,\"low\":300,\"high\":1000,"));
+}
+
 static void what_was_shed_is_said(void **state)
 {
 	_cleanup_free_ char *text = NULL;
@@ -409,6 +433,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_written_to_the_byte),
 		cmocka_unit_test(growth_without_a_verdict_has_its_rate_so_far),
+		cmocka_unit_test(a_profiled_suspect_shows_its_call_stacks),
 		cmocka_unit_test(what_was_shed_is_said),
 		cmocka_unit_test(text_has_no_control_characters_of_a_target),
 		cmocka_unit_test(json_is_written_to_the_byte),

@@ -46,8 +46,9 @@ static int finish(struct recorder *recorder, const struct record_options *option
 /* Call stacks of a process that are kept, those that grow most. */
 #define PROFILE_SITES 50
 
-static int take_profile(void *context, const struct profile_report *report)
+static int take_profile(void *context, const struct profile_report *report, bool last)
 {
+	(void)last;
 	interrupt_removes(NULL); /* from now on it is worth something */
 	return profile_recorder_append(context, report) == -ENOMEM ? -ENOMEM : 0;
 }

@@ -9,7 +9,7 @@ static int run(const void *options)
 {
 	const struct top_options *top = options;
 	struct top_terminal terminal = TOP_TERMINAL_CLOSED;
-	bool leave = false;
+	enum top_action end;
 	int code;
 
 	if (top_terminal_check())
@@ -17,7 +17,7 @@ static int run(const void *options)
 	if (targets_none(&top->session.targets))
 		code = top_triage(top, &terminal);
 	else
-		code = top_track(top, &terminal, NULL, &leave);
+		code = top_track(top, &terminal, NULL, &end);
 	top_terminal_close(&terminal);
 	return code;
 }
@@ -55,9 +55,10 @@ const struct command command_top = {
 	.usage = "  leakmon top [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
 		 "  leakmon top [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
 	.about = "Full-screen, every INTERVAL seconds (2). Without a target: the processes of\n"
-		 "this machine, fastest growth first; Enter tracks what one allocates. With\n"
-		 "one: processes and call stacks with their growth; Enter shows the frames of\n"
-		 "one. F1 lists the keys. What a started command prints is not shown.\n",
+		 "this machine, fastest growth first; Enter profiles one (see `leakmon help\n"
+		 "profile`), x tracks it exactly. With a target: processes and call stacks\n"
+		 "with their growth; Enter shows the frames of one. F1 lists the keys. What a\n"
+		 "started command prints is not shown.\n",
 	.examples = "  leakmon top                           what grows on this machine?\n"
 		    "  leakmon top -p 1234                   which call stacks of this process?\n"
 		    "  leakmon top -n postgres --sort growth 10\n"

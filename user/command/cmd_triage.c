@@ -11,6 +11,7 @@
 #include "command/escalate.h"
 #include "command/kills.h"
 #include "command/managed_look.h"
+#include "command/profile_run.h"
 #include "command/sampling.h"
 #include "monitor/emit.h"
 #include "monitor/watch_loop.h"
@@ -18,6 +19,8 @@
 
 /* How often an open window is looked at. */
 #define WINDOW_TICK_S 1.0
+/* Of a profiled suspect. */
+#define SITES_SHOWN 5
 
 struct run {
 	const struct triage_options *options;
@@ -25,12 +28,19 @@ struct run {
 	FILE *out;
 	struct listener *listener; /* --listen; or NULL */
 	struct triage triage;
-	struct escalation *escalation; /* NULL: not asked for */
-	struct sampling *sampling;     /* NULL with --no-stacks */
+	struct escalation *escalation;	       /* NULL: no exact tracking was asked for */
+	const struct profile_report *profiles; /* of suspects, while a report is made; or NULL */
+	struct sampling *sampling;	       /* NULL with --no-stacks */
 	struct causes *causes;
 	struct kills *kills;
+	bool polled;
 	struct report_loop loop;
 };
+
+static bool is_profiled(const struct triage_options *options)
+{
+	return options->escalate && !options->exact;
+}
 
 static int open_output(struct run *run)
 {
@@ -49,20 +59,21 @@ static int run_open(struct run *run)
 	double poll_interval_s = (double)MIN(schedule->interval_ns, TRIAGE_POLL_NS) / 1e9;
 	int error = open_output(run);
 
-	if (!error)
+	/* A profile has a loop of its own. */
+	if (!error && !is_profiled(options))
 		error = report_loop_open(&run->loop, schedule, false);
 	if (!error)
 		error = triage_open(&run->triage, poll_interval_s, options->budget);
 	if (error)
 		return error;
 	run->triage.limits.near_share = options->near_limit;
-	if (options->escalate)
+	if (options->exact)
 		run->escalation = escalation_new(options, &run->triage);
 	if (!options->no_stacks)
 		run->sampling = sampling_new(options, &run->triage);
 	run->causes = causes_new(&run->triage);
 	run->kills = kills_new(&run->triage, !options->no_stacks);
-	if (!run->escalation == !options->escalate && !run->sampling == options->no_stacks &&
+	if (!run->escalation == !options->exact && !run->sampling == options->no_stacks &&
 	    run->causes && run->kills)
 		return 0;
 	log_error("out of memory");
@@ -80,6 +91,20 @@ static void run_close(struct run *run)
 	listener_close(run->listener);
 	if (run->out && run->out != stdout)
 		fclose(run->out);
+}
+
+/* What is known of the suspects' call stacks, below them. */
+static void hang_profiles(const struct profile_report *profiles, struct triage_entries *entries)
+{
+	for (size_t i = 0; i < entries->count; i++) {
+		for (size_t j = 0; j < profiles->processes.count; j++) {
+			const struct profile_report_process *process =
+				&profiles->processes.items[j];
+
+			if (!process->exited && process->pid == (uint32_t)entries->items[i].pid)
+				entries->items[i].profiled = process;
+		}
+	}
 }
 
 static int write_report(struct run *run, bool last)
@@ -100,6 +125,8 @@ static int write_report(struct run *run, bool last)
 	kills_show(run->kills, &report);
 	managed_look(&run->triage, &report);
 	causes_explain(run->causes, &report);
+	if (run->profiles)
+		hang_profiles(run->profiles, &report.processes);
 	report.colour = emit_wants_colour(output);
 	report.cpu_s = triage_cpu_s();
 	emit_serve_triage(run->listener, &report, &run->options->session.schedule);
@@ -173,6 +200,13 @@ static int make_report(void *context, enum report_cause cause)
 	return write_report(run, last);
 }
 
+static void say_begin(const struct run *run)
+{
+	log_info("watching %zu processes; first verdicts in about %.3g s",
+		 run->triage.population.members.count + run->triage.population.waiting,
+		 GROWTH_READINGS_MIN * run->triage.poll_interval_s);
+}
+
 static int loop(struct run *run)
 {
 	const struct reporter reporter = {.context = run,
@@ -184,10 +218,60 @@ static int loop(struct run *run)
 
 	if (error)
 		return error;
-	log_info("watching %zu processes; first verdicts in about %.3g s",
-		 run->triage.population.members.count + run->triage.population.waiting,
-		 GROWTH_READINGS_MIN * run->triage.poll_interval_s);
+	say_begin(run);
 	return report_loop_run(&run->loop, &reporter);
+}
+
+/* -------- with suspects that are profiled */
+
+static int take_profile(void *context, const struct profile_report *profiles, bool last)
+{
+	struct run *run = context;
+	int error;
+
+	run->profiles = profiles;
+	error = write_report(run, last);
+	run->profiles = NULL;
+	return error;
+}
+
+static void polled(void *context)
+{
+	struct run *run = context;
+
+	if (!run->polled)
+		say_begin(run);
+	run->polled = true;
+	if (run->sampling)
+		sampling_consume(run->sampling);
+	if ((kills_take(run->kills) || run->triage.limits.news) && write_report(run, false))
+		log_error("no report of who was killed, or is near to a limit");
+}
+
+/* Returns the exit code. */
+static int profile_suspects(struct run *run)
+{
+	const struct triage_options *options = run->options;
+	const struct tracking_options tracking = PROFILE_TRACKING;
+	struct profile_options profile = {
+		.session = options->session,
+		.overhead = MIN(PROFILE_OVERHEAD, options->budget),
+		.granted = PROFILE_GRANTED,
+		.take = take_profile,
+		.triage = &run->triage,
+		.places = options->escalate,
+		.polled = polled,
+		.context = run,
+	};
+
+	profile.session.tracking = tracking;
+	profile.session.tracking.debuginfod = options->session.tracking.debuginfod;
+	profile.session.targets.come_later = true;
+	profile.session.output.path = NULL; /* ours to write */
+	profile.session.output.textfile_dir = NULL;
+	profile.session.output.listen = NULL;
+	profile.session.output.report.top = SITES_SHOWN;
+	return profile_run(&profile);
 }
 
 static int run_triage(const void *options)
@@ -196,7 +280,9 @@ static int run_triage(const void *options)
 	struct run run = {.options = triage, .loop = REPORT_LOOP_CLOSED};
 	int error = run_open(&run);
 
-	if (!error)
+	if (!error && is_profiled(triage))
+		error = profile_suspects(&run) == EXIT_OK ? 0 : -ECANCELED;
+	else if (!error)
 		error = loop(&run);
 	run_close(&run);
 	return emit_finish(&triage->session.output, error, 0);
@@ -213,25 +299,41 @@ static int set_escalate(void *field, const struct option_row *row, const char *t
 }
 
 /* What probes would do has no meaning as long as none is set. */
-static int check(void *options, const struct given *given)
+static const char *given_of(const struct given *given, const struct option_group *const groups[],
+			    size_t count)
 {
-	static const struct option_group *const of_probes[] = {
-		&counting_group,  &tracking_group, &room_group,	 &fork_group,
-		&allocator_group, &usdt_group,	   &probe_group, &stack_walk_group};
-	struct triage_options *triage = options;
 	const char *name = NULL;
 
-	if (!triage->escalate && option_is_given(given, "window")) {
-		log_error("--window is for --escalate: add it, or leave --window out");
+	for (size_t i = 0; i < count && !name; i++)
+		name = option_given_of(given, groups[i]);
+	return name;
+}
+
+static int check(void *options, const struct given *given)
+{
+	static const struct option_group *const of_tracking[] = {&counting_group, &tracking_group,
+								 &room_group, &fork_group};
+	static const struct option_group *const of_probes[] = {&allocator_group, &usdt_group,
+							       &probe_group, &stack_walk_group};
+	struct triage_options *triage = options;
+	const char *exact = option_is_given(given, "window")
+				    ? "window"
+				    : given_of(given, of_tracking, ARRAY_SIZE(of_tracking));
+	const char *probes = given_of(given, of_probes, ARRAY_SIZE(of_probes));
+
+	if (!triage->escalate && triage->exact) {
+		log_error("--exact is for --escalate: add it, or leave --exact out");
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(of_probes) && !triage->escalate && !name; i++)
-		name = option_given_of(given, of_probes[i]);
-	if (name) {
-		log_error(
-			"no target: --%s applies to probes; add a target, as in `leakmon -p PID`, "
-			"or --escalate",
-			name);
+	if (triage->escalate && !triage->exact && exact) {
+		log_error("--%s applies to exact tracking: add --exact, or leave --%s out", exact,
+			  exact);
+		return -EINVAL;
+	}
+	if (!triage->escalate && (exact || probes)) {
+		log_error("no target: --%s applies to probes; add a target, as in `leakmon -p "
+			  "PID`, or --escalate%s",
+			  exact ? exact : probes, exact ? " --exact" : "");
 		return -EINVAL;
 	}
 	return session_options_check(&triage->session, given);
@@ -244,13 +346,15 @@ static const struct option_row triage_rows[] = {
 	 .maximum = 100 * 1000000000ull, .limits = "0.001% to 100%"},
 	{"no-stacks", 0, NULL, "do not sample call stacks of suspects: no BPF, no privileges",
 	 value_set_flag, FIELD(no_stacks)},
-	{"escalate", 0, "[=K]", "track the heap of the first K suspects for a while (3)",
+	{"escalate", 0, "[=K]", "profile up to K processes whose heap grows for sure (3)",
 	 set_escalate, "an integer, e.g. 3, as in --escalate=3", FIELD(escalate), .minimum = 1,
 	 .maximum = 50},
+	{"exact", 0, NULL, "--escalate tracks the first suspects for a while instead",
+	 value_set_flag, FIELD(exact)},
 	{"near-limit", 0, "PERCENT", "look at once at who is that near to a memory limit (90%)",
 	 value_set_percent, "a percentage, e.g. 90%", FIELD(near_limit), .minimum = 1000000000ull,
 	 .maximum = 100 * 1000000000ull, .limits = "1% to 100%"},
-	{"window", 0, "TIME", "how long --escalate tracks them (30s)", value_set_duration,
+	{"window", 0, "TIME", "how long --exact tracks them (30s)", value_set_duration,
 	 "a time, e.g. 30s or 2m", FIELD(window_ns), .minimum = 1000000000ull,
 	 .maximum = 3600 * 1000000000ull, .limits = "1s to 1h"},
 };
@@ -276,7 +380,7 @@ const struct command command_triage = {
 		 "every INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the\n"
 		 "end. It reads /proc, which costs next to nothing; suspects are sampled for\n"
 		 "the call stacks that make them grow. The first verdicts take two minutes.\n"
-		 "What is tracked, and where probes go, applies to --escalate only.\n",
+		 "Where probes go applies to --escalate only, what is tracked to --exact.\n",
 	.examples = "  leakmon                               which processes leak?\n"
 		    "  leakmon --escalate 30                 and from which call stacks?\n"
 		    "  leakmon --no-stacks --budget 0.2%     as cheap as can be\n"

@@ -22,7 +22,8 @@ struct triage_options {
 	struct session_options session; /* of what --escalate tracks; no targets */
 	double budget;			/* of one core, ours and our probes' */
 	bool no_stacks;			/* suspects get no probes but those of --escalate */
-	uint64_t escalate;		/* heap tracking for the first so many suspects; 0: none */
+	uint64_t escalate;		/* so many suspects at most are profiled; 0: none */
+	bool exact;			/* they are tracked instead */
 	uint64_t window_ns;		/* and for so long */
 	double near_limit;		/* who is that near to a limit is a suspect; 0: nobody */
 };
@@ -30,9 +31,17 @@ struct triage_options {
 struct profile_options {
 	struct session_options session;
 	double overhead; /* of the CPU time of each target */
+	double granted;	 /* share of a core that each may lose beyond that */
 	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
 	 * message, which ends the run. */
-	int (*take)(void *context, const struct profile_report *report);
+	int (*take)(void *context, const struct profile_report *report, bool last);
+	/* With targets.come_later: who chooses them, instead of a triage of the run's own, how many
+	 * at most, and what is to be done after each of its polls. */
+	struct triage *triage;
+	size_t places;
+	void (*polled)(void *context);
+	/* What a screen has to say between reports, or NULL; its context is this one. */
+	const struct live_sink *live;
 	void *context;
 };
 

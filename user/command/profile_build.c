@@ -240,7 +240,7 @@ int profile_run_report(struct session *session, const void *context, bool last)
 	if (error)
 		log_error("out of memory");
 	else if (run->options->take)
-		error = run->options->take(run->options->context, &report);
+		error = run->options->take(run->options->context, &report, last);
 	else
 		error = emit_all(session, &report, last);
 	symbolizer_release_lines(session->symbolizer);
@@ -248,6 +248,10 @@ int profile_run_report(struct session *session, const void *context, bool last)
 		error = session_update_targets(session);
 	profile_run_forget_ended(run);
 	targets_drop_ended(session);
-	run->reported_s += profile_cpu_s(run) - begin_s;
+	/* Somebody else's report is paid by somebody else. */
+	if (run->options->triage)
+		run->cpu_begin_s += profile_cpu_s(run) - begin_s;
+	else
+		run->reported_s += profile_cpu_s(run) - begin_s;
 	return error;
 }

@@ -2,7 +2,6 @@
 #include "command/profile_choice.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,25 +13,59 @@
 #include "triage/triage.h"
 
 struct profile_choice {
-	struct triage triage;
+	const struct profile_options *options;
+	struct triage own, *triage;
 	struct places places;
-	double charged_s; /* CPU time that the triage's budget knows of */
+	double charged_s, charged_before_s; /* CPU time that the triage's budget knows of */
 };
 
-struct profile_choice *profile_choice_new(double interval_s, double budget)
+static int open_own(struct profile_choice *choice)
+{
+	uint64_t interval_ns = choice->options->session.schedule.interval_ns;
+	double poll_s = (double)MIN(interval_ns, TRIAGE_POLL_NS) / 1e9;
+	int error = triage_open(&choice->own, poll_s, choice->options->overhead);
+
+	if (error)
+		return error;
+	choice->triage = &choice->own;
+	log_info("no target: profiling what grows on this machine, %zu processes at most; first "
+		 "verdicts in about %.3g s",
+		 choice->places.limit, GROWTH_READINGS_MIN * poll_s);
+	return 0;
+}
+
+/* What others have charged meanwhile is in it. */
+static void note_charged(struct profile_choice *choice)
+{
+	choice->charged_s = triage_cpu_s();
+	choice->charged_before_s = choice->triage->escalation_cpu_s;
+}
+
+/* Windows and reports are no reason for the triage to shed anything. */
+static void charge(struct profile_choice *choice)
+{
+	double others_s = choice->triage->escalation_cpu_s - choice->charged_before_s;
+
+	choice->triage->escalation_cpu_s += triage_cpu_s() - choice->charged_s - others_s;
+	note_charged(choice);
+}
+
+struct profile_choice *profile_choice_new(const struct profile_options *options)
 {
 	struct profile_choice *choice = calloc(1, sizeof(*choice));
-	double poll_s = fmin(interval_s, (double)TRIAGE_POLL_NS / 1e9);
 
-	if (!choice || triage_open(&choice->triage, poll_s, budget)) {
+	if (!choice)
+		return NULL;
+	choice->options = options;
+	choice->triage = options->triage;
+	choice->places.limit = options->places ? options->places : PROFILE_PLACES;
+	if (!choice->triage && open_own(choice)) {
 		free(choice);
 		return NULL;
 	}
-	/* What was spent until now is not the triage's. */
-	choice->charged_s = choice->triage.escalation_cpu_s = triage_cpu_s();
-	log_info("no target: profiling what grows on this machine, %d processes at most; first "
-		 "verdicts in about %.3g s",
-		 PROFILE_PLACES, GROWTH_READINGS_MIN * poll_s);
+	/* What loading took is not the triage's. */
+	choice->triage->escalation_cpu_s = triage_cpu_s();
+	note_charged(choice);
 	return choice;
 }
 
@@ -40,7 +73,8 @@ void profile_choice_free(struct profile_choice *choice)
 {
 	if (!choice)
 		return;
-	triage_close(&choice->triage);
+	if (choice->triage == &choice->own)
+		triage_close(&choice->own);
 	vec_free(&choice->places.list);
 	free(choice);
 }
@@ -60,7 +94,7 @@ static bool is_there(const struct place *place, void *context)
 {
 	const struct profile_choice *choice = context;
 
-	return population_find_same(&choice->triage.population, place->pid, place->start_ticks);
+	return population_find_same(&choice->triage->population, place->pid, place->start_ticks);
 }
 
 static int join(struct profile_choice *choice, struct session *session,
@@ -70,7 +104,7 @@ static int join(struct profile_choice *choice, struct session *session,
 		places_take(&choice->places, &(struct place){
 						     .pid = entry->pid,
 						     .start_ticks = start_ticks,
-						     .suspect_s = triage_now(&choice->triage),
+						     .suspect_s = triage_now(choice->triage),
 						     .per_s = entry->growth.per_s,
 						     .confidence = entry->growth.confidence,
 					     });
@@ -99,8 +133,8 @@ static int join(struct profile_choice *choice, struct session *session,
 static int consider(struct profile_choice *choice, struct session *session,
 		    const struct triage_entry *entry, pid_t busy)
 {
-	const struct member *member = population_find(&choice->triage.population, entry->pid);
-	double now_s = triage_now(&choice->triage);
+	const struct member *member = population_find(&choice->triage->population, entry->pid);
+	double now_s = triage_now(choice->triage);
 	struct place *chosen, *leaving;
 
 	if (!member || entry->pid == getpid() || entry->growth.kind != QUANTITY_HEAP ||
@@ -129,9 +163,9 @@ static int consider(struct profile_choice *choice, struct session *session,
 static int choose(struct profile_choice *choice, struct session *session, pid_t busy)
 {
 	struct triage_report report = {0};
-	int error = triage_report(&choice->triage, 0, &report);
+	int error = triage_report(choice->triage, 0, &report);
 
-	places_forget(&choice->places, triage_now(&choice->triage), is_there, choice);
+	places_forget(&choice->places, triage_now(choice->triage), is_there, choice);
 	for (size_t i = 0; i < report.processes.count && !error; i++)
 		error = consider(choice, session, &report.processes.items[i], busy);
 	triage_report_free(&report);
@@ -142,22 +176,21 @@ static int choose(struct profile_choice *choice, struct session *session, pid_t 
 
 int profile_choice_tend(struct profile_choice *choice, struct session *session, pid_t busy)
 {
-	double now_s;
 	int error;
 
-	if (triage_pause_s(&choice->triage) > 0)
+	if (triage_pause_s(choice->triage) > 0)
 		return 0;
-	/* Windows and reports are no reason for the triage to shed anything. */
-	now_s = triage_cpu_s();
-	choice->triage.escalation_cpu_s += now_s - choice->charged_s;
-	error = triage_poll(&choice->triage);
-	choice->charged_s = triage_cpu_s();
+	charge(choice);
+	error = triage_poll(choice->triage);
+	note_charged(choice);
+	if (!error && choice->options->polled)
+		choice->options->polled(choice->options->context);
 	return error ? error : choose(choice, session, busy);
 }
 
 void profile_choice_explain(const struct profile_choice *choice, struct profile_report *report)
 {
-	report->watched = choice->triage.population.members.count;
+	report->watched = choice->triage->population.members.count;
 	report->choosing = true;
 	for (size_t i = 0; i < report->processes.count; i++) {
 		struct profile_report_process *process = &report->processes.items[i];

@@ -7,13 +7,18 @@
 #ifndef LEAKMON_COMMAND_PROFILE_CHOICE_H
 #define LEAKMON_COMMAND_PROFILE_CHOICE_H
 
+#include "command/command.h"
 #include "monitor/session.h"
 #include "profile/profile_report.h"
 
 struct profile_choice;
 
-/* Polls so often at most, and uses no more than a share of one core. NULL after a message. */
-struct profile_choice *profile_choice_new(double interval_s, double budget);
+/*
+ * By a triage of somebody else's, which goes on being his (options->triage), or by one of its own,
+ * which polls once in INTERVAL at most and uses no more of one core than --overhead of a target.
+ * `options` is borrowed. NULL after a message.
+ */
+struct profile_choice *profile_choice_new(const struct profile_options *options);
 void profile_choice_free(struct profile_choice *choice);
 
 /*

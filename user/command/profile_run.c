@@ -77,6 +77,7 @@ static int target_add(struct profile_run *run, const struct tracked *tracked)
 	profiled_init(&target->profiled, run->seed);
 	pace_begin(&target->pace, run->options->overhead, run->calibration.attach_s,
 		   run->seed ^ 0x9e3779b97f4a7c15u);
+	target->pace.granted = run->options->granted;
 	return 0;
 }
 
@@ -393,7 +394,10 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 	*next = NULL;
 	if (!candidates)
 		return -ENOMEM;
-	if (!turns_afford(&run->turns, profile_now_s(run), total_s, total_s - run->reported_s))
+	/* A screen costs more, and somebody waits before it: what the target may lose is limit
+	 * enough. */
+	if (!run->options->live &&
+	    !turns_afford(&run->turns, profile_now_s(run), total_s, total_s - run->reported_s))
 		return 0;
 	for (size_t i = 0; i < run->targets.count; i++) {
 		const struct profile_target *target = run->targets.items[i];
@@ -571,10 +575,15 @@ static int tend_target(struct profile_run *run, struct profile_target *target)
 static int choose_targets(struct profile_run *run)
 {
 	int error = targets_follow(run);
+	double begin_s;
 
 	if (error || !run->choice)
 		return error;
+	begin_s = profile_cpu_s(run);
 	error = profile_choice_tend(run->choice, run->session, run->open ? run->open->pid : 0);
+	/* Somebody else's triage has a budget of its own. */
+	if (run->options->triage)
+		run->cpu_begin_s += profile_cpu_s(run) - begin_s;
 	for (size_t i = run->targets.count; i-- > 0;) {
 		struct profile_target *target = run->targets.items[i];
 
@@ -686,7 +695,6 @@ void profile_run_settle(struct profile_run *run)
 static int begin(void *context, struct session *session)
 {
 	struct profile_run *run = context;
-	const struct schedule *schedule = &run->options->session.schedule;
 	int error = look_open(&run->look);
 
 	run->session = session;
@@ -703,8 +711,7 @@ static int begin(void *context, struct session *session)
 	}
 	probe_cost_calibrate(&session->bpf, &session->target_config, &run->calibration);
 	if (run->options->session.targets.come_later) {
-		run->choice = profile_choice_new((double)schedule->interval_ns / 1e9,
-						 run->options->overhead);
+		run->choice = profile_choice_new(run->options);
 		if (!run->choice)
 			return -ENOMEM;
 	}
@@ -756,6 +763,7 @@ int profile_run(const struct profile_options *options)
 					.takes_kills = true,
 					.report = profile_run_report,
 					.context = &run};
+	const struct report_sink sink = {.live = options->live, .context = options->context};
 
-	return watch_run_work(&options->session, &work);
+	return watch_run_work(&options->session, options->live ? &sink : NULL, &work);
 }

@@ -76,6 +76,8 @@ void profile_run_forget_ended(struct profile_run *run);
 		.max_sites = 16384, .no_threads = true, .windowed = true                           \
 	}
 #define PROFILE_OVERHEAD 0.01
+/* Of a core, for one that somebody waits for: a window in a quarter of a minute, if it idles. */
+#define PROFILE_GRANTED 0.0005
 /* For a row of a command's options. */
 #define PROFILE_OVERHEAD_ROW(type)                                                                 \
 	{                                                                                          \

@@ -8,38 +8,53 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "command/profile_run.h"
 #include "command/top_front.h"
 #include "monitor/watch_loop.h"
+#include "store/profile_runs.h"
 #include "store/recorder.h"
 
 struct track {
 	const struct top_options *options;
 	struct top_front front;
-	struct triage *triage;	   /* that goes on meanwhile, or NULL */
-	double charged_s;	   /* CPU time that the triage's budget knows of */
-	struct recorder *recorder; /* of snapshots; NULL: none yet */
-	char *recording;	   /* its file; owned */
+	struct triage *triage;		   /* that goes on meanwhile, or NULL */
+	double charged_s;		   /* CPU time that the triage's budget knows of */
+	struct recorder *recorder;	   /* of snapshots; NULL: none yet */
+	struct profile_recorder *profiles; /* of a profile */
+	char *recording;		   /* its file; owned */
 	bool snapshot_wanted;
-	bool done, leave;
+	bool profile;
+	bool done;
+	enum top_action end;
 };
+
+/* 0 or -ENOMEM. */
+static int name_recording(struct track *track)
+{
+	time_t now = time(NULL);
+	char name[64];
+	struct tm local;
+
+	localtime_r(&now, &local);
+	strftime(name, sizeof(name), "leakmon-%Y%m%d-%H%M%S.lkm", &local);
+	free(track->recording);
+	track->recording = strdup(track->options->recording ? track->options->recording : name);
+	return track->recording ? 0 : -ENOMEM;
+}
 
 /* Made by the first snapshot. 0, or -errno after a message. */
 static int open_recording(struct track *track)
 {
 	const struct recorder_options keep = {.keep_bytes = 0};
-	time_t now = time(NULL);
-	char name[64];
-	struct tm local;
+	int error;
 
-	if (track->recorder)
+	if (track->recorder || track->profiles)
 		return 0;
-	localtime_r(&now, &local);
-	strftime(name, sizeof(name), "leakmon-%Y%m%d-%H%M%S.lkm", &local);
-	free(track->recording);
-	track->recording = strdup(track->options->recording ? track->options->recording : name);
-	if (!track->recording)
-		return -ENOMEM;
-	return recorder_open(&track->recorder, track->recording, &keep);
+	error = name_recording(track);
+	if (error)
+		return error;
+	return track->profile ? profile_recorder_open(&track->profiles, track->recording, &keep)
+			      : recorder_open(&track->recorder, track->recording, &keep);
 }
 
 static void take_snapshot(struct track *track, const struct report *report)
@@ -56,21 +71,49 @@ static void take_snapshot(struct track *track, const struct report *report)
 			 track->recording, track->recording);
 }
 
+static void take_profile_snapshot(struct track *track, const struct profile_report *report)
+{
+	int error = open_recording(track);
+
+	track->snapshot_wanted = false;
+	if (!error)
+		error = profile_recorder_append(track->profiles, report);
+	if (!error)
+		log_info("profile %llu is in %s: `leakmon report --profile %s` shows it",
+			 (unsigned long long)profile_recorder_count(track->profiles),
+			 track->recording, track->recording);
+}
+
+/* What has been taken is shown; `error` is what came of it. */
+static int show(struct track *track, int error)
+{
+	if (error)
+		log_error("out of memory");
+	else if (track->front.terminal->open)
+		top_front_draw(&track->front);
+	return error;
+}
+
+static int take_profile(void *context, const struct profile_report *report, bool last)
+{
+	struct track *track = context;
+	int error = top_model_take_profile(&track->front.model, report);
+
+	(void)last;
+	if (!error && track->snapshot_wanted)
+		take_profile_snapshot(track, report);
+	return show(track, error);
+}
+
 static int take(void *context, const struct report *report, const char *label, bool last)
 {
 	struct track *track = context;
 	int error = top_model_take_report(&track->front.model, report);
 
 	(void)label, (void)last;
-	if (error) {
-		log_error("out of memory");
-		return error;
-	}
-	if (track->snapshot_wanted)
+	if (!error && track->snapshot_wanted)
 		take_snapshot(track, report);
-	if (track->front.terminal->open)
-		top_front_draw(&track->front);
-	return 0;
+	return show(track, error);
 }
 
 /* By now the probes are in. */
@@ -126,6 +169,7 @@ static int poll_triage(struct track *track)
 static int handle(void *context, const struct pollfd *fds, size_t count)
 {
 	struct track *track = context;
+	enum top_action action;
 	int error = 0;
 
 	(void)count;
@@ -133,12 +177,12 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 		error = poll_triage(track);
 	if (error)
 		return error;
-	switch (top_front_handle(&track->front, fds)) {
+	action = top_front_handle(&track->front, fds);
+	switch (action) {
 	case TOP_LEAVE:
-		track->leave = true;
-		track->done = true;
-		break;
+	case TOP_TRACK:
 	case TOP_QUIT:
+		track->end = action;
 		track->done = true;
 		break;
 	case TOP_SNAPSHOT:
@@ -193,31 +237,82 @@ static int make_title(struct track *track)
 	return fclose(out) ? -ENOMEM : 0;
 }
 
-int top_track(const struct top_options *options, struct top_terminal *terminal,
-	      struct triage *triage, bool *leave)
+static const struct live_sink live_track = {wait_for, handle, is_done, targets_gone};
+
+static int run_exact(struct track *track)
 {
-	static const struct live_sink live = {wait_for, handle, is_done, targets_gone};
-	struct session_options own = options->session;
-	struct track track = {.options = options, .triage = triage, .charged_s = triage_cpu_s()};
-	struct report_sink sink = {.take = take, .live = &live, .context = &track};
-	int code = EXIT_ERROR;
+	struct session_options own = track->options->session;
+	const struct report_sink sink = {.take = take, .live = &live_track, .context = track};
 
 	own.targets.silent_command = true;
-	track.front.terminal = terminal;
-	top_model_init(&track.front.model, TOP_TARGETS,
-		       sort_key_name(options->session.output.report.sort));
-	track.front.model.nested = triage;
-	if (make_title(&track))
+	return watch_run(&own, &sink);
+}
+
+/* Call stacks that are shown at most, those that grow most. */
+#define PROFILE_SITES 50
+
+static int run_profile(struct track *track)
+{
+	const struct tracking_options tracking = PROFILE_TRACKING;
+	struct profile_options profile = {.session = track->options->session,
+					  .overhead = PROFILE_OVERHEAD,
+					  .granted = PROFILE_GRANTED,
+					  .take = take_profile,
+					  .live = &live_track,
+					  .context = track};
+
+	profile.session.tracking = tracking;
+	profile.session.tracking.debuginfod = track->options->session.tracking.debuginfod;
+	profile.session.output.report.top = PROFILE_SITES;
+	return profile_run(&profile);
+}
+
+static void close_recording(struct track *track)
+{
+	if (track->recorder)
+		log_info("%s holds %llu snapshots", track->recording,
+			 (unsigned long long)recorder_snapshots(track->recorder));
+	if (track->profiles)
+		log_info("%s holds %llu profiles", track->recording,
+			 (unsigned long long)profile_recorder_count(track->profiles));
+	recorder_close(track->recorder);
+	profile_recorder_close(track->profiles);
+	free(track->recording);
+}
+
+static int run_screen(struct track *track, struct top_terminal *terminal, enum top_action *end)
+{
+	int code = EXIT_ERROR;
+
+	track->charged_s = triage_cpu_s();
+	track->end = TOP_QUIT;
+	track->front.terminal = terminal;
+	top_model_init(&track->front.model, track->profile ? TOP_PROFILE : TOP_TARGETS,
+		       sort_key_name(track->options->session.output.report.sort));
+	track->front.model.nested = track->triage;
+	if (make_title(track))
 		log_error("out of memory");
 	else
-		code = watch_run(&own, &sink);
-	if (track.recorder)
-		log_info("%s holds %llu snapshots", track.recording,
-			 (unsigned long long)recorder_snapshots(track.recorder));
-	charge(&track);
-	recorder_close(track.recorder);
-	free(track.recording);
-	top_front_close(&track.front);
-	*leave = track.leave;
+		code = track->profile ? run_profile(track) : run_exact(track);
+	charge(track);
+	close_recording(track);
+	top_front_close(&track->front);
+	*end = track->end;
 	return code;
+}
+
+int top_track(const struct top_options *options, struct top_terminal *terminal,
+	      struct triage *triage, enum top_action *end)
+{
+	struct track track = {.options = options, .triage = triage};
+
+	return run_screen(&track, terminal, end);
+}
+
+int top_profile(const struct top_options *options, struct top_terminal *terminal,
+		struct triage *triage, enum top_action *end)
+{
+	struct track track = {.options = options, .triage = triage, .profile = true};
+
+	return run_screen(&track, terminal, end);
 }

@@ -4,15 +4,20 @@
 #define LEAKMON_COMMAND_TOP_TRACK_H
 
 #include "command/command.h"
+#include "top/model.h"
 #include "top/terminal.h"
 #include "triage/triage.h"
 
 /*
  * Runs until it is quit. Opens the terminal when the probes are in, unless it is open. `triage`
- * goes on being polled; with it, *leave says that the way back to it was asked for. Returns the
- * exit code.
+ * goes on being polled; with it, *end says what was asked for: TOP_LEAVE, the way back to it;
+ * TOP_TRACK, exact tracking instead of the profile; or TOP_QUIT. Returns the exit code.
  */
 int top_track(const struct top_options *options, struct top_terminal *terminal,
-	      struct triage *triage, bool *leave);
+	      struct triage *triage, enum top_action *end);
+
+/* The same with one target, which is profiled. */
+int top_profile(const struct top_options *options, struct top_terminal *terminal,
+		struct triage *triage, enum top_action *end);
 
 #endif

@@ -21,7 +21,8 @@ struct overview {
 	struct triage triage;
 	struct causes *causes; /* NULL: out of memory */
 	struct kills *kills;   /* NULL: out of memory */
-	pid_t chosen;	       /* to be tracked; 0: none */
+	pid_t chosen;	       /* to be profiled or tracked; 0: none */
+	bool exact;
 	bool snapshot_wanted;
 	bool done;
 };
@@ -102,6 +103,8 @@ static int act(struct overview *overview, enum top_action action)
 		overview->done = true;
 		return 0;
 	case TOP_TRACK:
+	case TOP_FOLLOW:
+		overview->exact = action == TOP_TRACK;
 		overview->chosen = overview->front.model.wanted_pid;
 		return 0;
 	case TOP_SNAPSHOT:
@@ -166,18 +169,21 @@ static int look_around(struct overview *overview)
 static int track(struct overview *overview)
 {
 	struct top_options options = *overview->options;
-	bool leave = false;
+	enum top_action end = TOP_QUIT;
 	char text[64];
-	int code;
+	int code = EXIT_ERROR;
 
 	options.session.targets.pids.items = &overview->chosen;
 	options.session.targets.pids.count = options.session.targets.pids.capacity = 1;
 	snprintf(text, sizeof(text), "attaching to PID %d...", overview->chosen);
 	top_model_say(&overview->front.model, text);
 	top_front_draw(&overview->front);
-	code = top_track(&options, overview->front.terminal, &overview->triage, &leave);
+	if (!overview->exact)
+		code = top_profile(&options, overview->front.terminal, &overview->triage, &end);
+	if (overview->exact || end == TOP_TRACK)
+		code = top_track(&options, overview->front.terminal, &overview->triage, &end);
 	/* What could not be tracked has said why: the overview shows it. */
-	return leave || code == EXIT_ERROR ? -1 : code;
+	return end == TOP_LEAVE || code == EXIT_ERROR ? -1 : code;
 }
 
 static int run(struct overview *overview)

@@ -192,7 +192,7 @@ struct watch {
 	VEC(pid_t) new_code; /* who came to code without rows, in the latest batch of events */
 	const struct live_sink *live;  /* the sink's, or NULL */
 	const struct watch_work *work; /* or NULL */
-	size_t targets_waited_for;
+	size_t targets_waited_for, live_waited_for;
 	bool gone; /* a live sink knows that no target is left */
 	session_reporter report;
 	const void *report_context;
@@ -474,8 +474,10 @@ static int wait_for(void *context, struct pollfds *fds)
 	for (size_t i = 0; i < session->targets.list.count && !error; i++)
 		error = pollfds_add(fds, session->targets.list.items[i].pidfd);
 	watch->targets_waited_for = session->targets.list.count;
+	watch->live_waited_for = fds->count;
 	if (!error && watch->live)
 		error = watch->live->wait_for(session->sink->context, fds);
+	watch->live_waited_for = fds->count - watch->live_waited_for;
 	if (!error && watch->work)
 		error = watch->work->wait_for(watch->work->context, fds);
 	return error;
@@ -527,6 +529,7 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 		session_take_lines(&watch->session);
 	if (!error && watch->live)
 		error = handle_live(watch, fds + own, count - own);
+	own += watch->live_waited_for;
 	if (!error && watch->work)
 		error = watch->work->handle(watch->work->context, fds + own, count - own);
 	return error;
@@ -571,7 +574,8 @@ int watch_run_reporter(const struct session_options *options, session_reporter r
 	return run_with(options, NULL, report, context, NULL);
 }
 
-int watch_run_work(const struct session_options *options, const struct watch_work *work)
+int watch_run_work(const struct session_options *options, const struct report_sink *sink,
+		   const struct watch_work *work)
 {
-	return run_with(options, NULL, work->report, work->context, work);
+	return run_with(options, sink, work->report, work->context, work);
 }

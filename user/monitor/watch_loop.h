@@ -96,7 +96,9 @@ struct watch_work {
 	int (*report)(struct session *session, const void *context, bool last);
 	void *context;
 };
-int watch_run_work(const struct session_options *options, const struct watch_work *work);
+/* Of `sink`, what is live about it alone: reports are the work's. Or NULL. */
+int watch_run_work(const struct session_options *options, const struct report_sink *sink,
+		   const struct watch_work *work);
 
 /* Makes and writes a report. 0, or -errno after a message, which ends the run. */
 typedef int (*session_reporter)(struct session *session, const void *context, bool last);

@@ -12,6 +12,9 @@
 struct memory_report;
 struct profile_diff;
 struct profile_report;
+struct profile_report_process;
+struct profile_report_site;
+struct json_writer;
 struct thread_report;
 
 /* `leakmon memory` in each format; the contract of writers is in output.h. */
@@ -23,6 +26,13 @@ int memory_prom_write(FILE *out, const struct memory_report *report);
 /* How a profile is written; the contract is that of output.h. */
 
 int profile_text_write(FILE *out, const struct profile_report *report);
+/* A site's growth, verdict, births and survival, without its frames. */
+void profile_text_numbers_write(FILE *out, bool colour, const struct profile_report_site *site);
+/* Of one that a triage suspects: below its row, or as its "profile". */
+void profile_text_suspect_write(FILE *out, bool colour,
+				const struct profile_report_process *process);
+void profile_json_suspect_write(struct json_writer *json,
+				const struct profile_report_process *process);
 int profile_json_write(FILE *out, const struct profile_report *report);
 int profile_text_diff_write(FILE *out, const struct profile_diff *diff);
 int profile_json_diff_write(FILE *out, const struct profile_diff *diff);

@@ -81,11 +81,12 @@ static void chosen_write(struct json_writer *json, const struct profile_report_p
 	json_close(json, '}');
 }
 
-static void process_write(struct json_writer *json, const struct profile_report_process *process)
+static void process_write(struct json_writer *json, const char *key,
+			  const struct profile_report_process *process)
 {
 	const struct interval *net = &process->judgement.net_blocks_per_s;
 
-	json_open(json, NULL, '{');
+	json_open(json, key, '{');
 	json_put_number(json, "pid", process->pid);
 	json_put_string(json, "comm", process->comm);
 	json_put_string(json, "exe", process->exe);
@@ -110,6 +111,12 @@ static void process_write(struct json_writer *json, const struct profile_report_
 		site_write(json, &process->sites.items[i]);
 	json_close(json, ']');
 	json_close(json, '}');
+}
+
+void profile_json_suspect_write(struct json_writer *json,
+				const struct profile_report_process *process)
+{
+	process_write(json, "profile", process);
 }
 
 int profile_json_write(FILE *out, const struct profile_report *report)
@@ -141,7 +148,7 @@ int profile_json_write(FILE *out, const struct profile_report *report)
 	output_json_kills_write(&json, report->oom);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
-		process_write(&json, &report->processes.items[i]);
+		process_write(&json, NULL, &report->processes.items[i]);
 	json_close(&json, ']');
 	json_close(&json, '}');
 	fputc('\n', out);

@@ -48,9 +48,9 @@ static void survival_write(FILE *out, const struct site_judgement *judgement)
 		fputc('\n', out);
 }
 
-static void verdict_write(FILE *out, const struct style *style,
-			  const struct site_judgement *judgement)
+static void verdict_write(FILE *out, bool colour, const struct site_judgement *judgement)
 {
+	const struct style *style = &styles[colour];
 	bool leaks = judgement->verdict == PROFILE_LEAKING;
 	char ready[16];
 
@@ -62,23 +62,61 @@ static void verdict_write(FILE *out, const struct style *style,
 	fputc('\n', out);
 }
 
-static void site_write(FILE *out, const struct profile_report *report,
-		       const struct profile_report_site *site)
+void profile_text_numbers_write(FILE *out, bool colour, const struct profile_report_site *site)
 {
-	const struct style *style = &styles[report->colour];
 	const struct site_judgement *judgement = &site->judgement;
 
 	fputs("   ", out);
 	growth_write(out, &judgement->growth_bytes_per_s);
 	fputs("  ", out);
-	verdict_write(out, style, judgement);
+	verdict_write(out, colour, judgement);
 	fprintf(out, "      %.4g blocks/s allocated (95%%: %.4g to %.4g)\n",
 		judgement->births_per_s.estimate, judgement->births_per_s.low,
 		judgement->births_per_s.high);
 	survival_write(out, judgement);
-	output_text_frames_write(out, report->colour, &site->frames);
+}
+
+static void site_write(FILE *out, bool colour, const struct profile_report_site *site)
+{
+	profile_text_numbers_write(out, colour, site);
+	output_text_frames_write(out, colour, &site->frames);
 	if (!site->frames.list.count)
 		fputs("      [no stack]\n", out);
+}
+
+/* The rest of its line. */
+static void windows_write(FILE *out, const struct profile_report_process *process)
+{
+	fprintf(out, "%zu windows, %.2f s tracked, %.2f%% of its CPU time spent\n",
+		process->judgement.windows, process->judgement.tracked_s, 100 * process->spent);
+}
+
+/* What there was no room for, then its call stacks. */
+static void sites_write(FILE *out, bool colour, const struct profile_report_process *process)
+{
+	if (process->dropped)
+		fprintf(out, "   %llu allocations found no room: their windows were left out\n",
+			(unsigned long long)process->dropped);
+	if (process->unfollowed)
+		fprintf(out,
+			"   %llu allocations came from call stacks beyond the limit, which are "
+			"not followed\n",
+			(unsigned long long)process->unfollowed);
+	for (size_t i = 0; i < process->sites.count; i++)
+		site_write(out, colour, &process->sites.items[i]);
+}
+
+void profile_text_suspect_write(FILE *out, bool colour,
+				const struct profile_report_process *process)
+{
+	char share[64] = "";
+
+	if (process->explained >= 0)
+		snprintf(share, sizeof(share), "these explain %.0f%% of the growth; ",
+			 100 * process->explained);
+	fprintf(out, "         profiled: %s", share);
+	windows_write(out, process);
+	sites_write(out, colour, process);
 }
 
 static void process_write(FILE *out, const struct profile_report *report,
@@ -90,12 +128,11 @@ static void process_write(FILE *out, const struct profile_report *report,
 
 	fprintf(out, "%sPID %u (", style->bold, process->pid);
 	text_print_inert(out, process->comm);
-	fprintf(out, ")%s%s: %zu windows, %.2f s tracked, %.2f%% of its CPU time spent\n",
-		style->plain,
+	fprintf(out, ")%s%s: ", style->plain,
 		process->oom_killed ? ", killed by the kernel for want of memory"
 		: process->exited   ? ", which has ended"
-				    : "",
-		process->judgement.windows, process->judgement.tracked_s, 100 * process->spent);
+				    : "");
+	windows_write(out, process);
 	if (process->chosen_confidence > 0)
 		fprintf(out, "   chosen: its heap grows by %s/s, at a confidence of %.2f\n",
 			units_bytes(growth, process->chosen_per_s, ""), process->chosen_confidence);
@@ -110,16 +147,7 @@ static void process_write(FILE *out, const struct profile_report *report,
 		fprintf(out, ", of which these sites explain %.0f%%", 100 * process->explained);
 	if (process->memory_bytes >= 0)
 		fputc('\n', out);
-	if (process->dropped)
-		fprintf(out, "   %llu allocations found no room: their windows were left out\n",
-			(unsigned long long)process->dropped);
-	if (process->unfollowed)
-		fprintf(out,
-			"   %llu allocations came from call stacks beyond the limit, which are "
-			"not followed\n",
-			(unsigned long long)process->unfollowed);
-	for (size_t i = 0; i < process->sites.count; i++)
-		site_write(out, report, &process->sites.items[i]);
+	sites_write(out, report->colour, process);
 	if (process->sites_total > process->sites.count)
 		fprintf(out, "   %zu more call stacks: -T shows them\n",
 			process->sites_total - process->sites.count);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/cleanup.h"
+#include "output/formats.h"
 #include "output/json_writer.h"
 #include "output/output.h"
 #include "output/report_json.h"
@@ -138,6 +139,8 @@ static void entry_write(struct json_writer *json, const struct triage_entry *ent
 		output_triage_samples_json(json, entry);
 	if (entry->sites)
 		sites_write(json, entry->sites);
+	if (entry->profiled)
+		profile_json_suspect_write(json, entry->profiled);
 	json_close(json, '}');
 }
 

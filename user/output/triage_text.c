@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "output/formats.h"
 #include "output/output.h"
 #include "output/report_text.h"
 #include "output/triage_format.h"
@@ -289,6 +290,8 @@ static void entry_write(FILE *out, const struct triage_report *report,
 		output_triage_samples_write(out, report->colour, entry);
 	if (entry->sites)
 		output_triage_sites_write(out, entry->sites);
+	if (entry->profiled)
+		profile_text_suspect_write(out, report->colour, entry->profiled);
 }
 
 static void entries_write(FILE *out, const struct triage_report *report,

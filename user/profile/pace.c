@@ -82,11 +82,13 @@ bool pace_step(struct pace *pace, double now_s, double cpu_s)
 	pace->used_s += used_s;
 	pace->share += (used_s / elapsed_s - pace->share) *
 		       fmax(-expm1(-elapsed_s / MEMORY_S), fmin(elapsed_s / pace->watched_s, 1));
-	pace->hazard += elapsed_s * pace->limit * pace->share / expected_cost_s(pace);
-	if (pace->hazard < pace->next)
+	pace->hazard +=
+		elapsed_s * (pace->limit * pace->share + pace->granted) / expected_cost_s(pace);
+	if (pace->hazard < pace->next && !(pace->granted > 0 && !pace->windows))
 		return false;
 	draw_next(pace);
-	return pace->spent_s + expected_cost_s(pace) <= pace->limit * pace->used_s;
+	return pace->spent_s + expected_cost_s(pace) <=
+	       pace->limit * pace->used_s + pace->granted * (pace->watched_s + PACE_AHEAD_S);
 }
 
 void pace_spend(struct pace *pace, double attach_s, double hits_s, double open_s, double births)

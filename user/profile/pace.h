@@ -19,9 +19,13 @@
 /* So much more time passes before births count, until the process runs as it does under probes, and
  * so much afterwards: what was born by then has been filled in by its program. */
 #define PACE_GRACE_SHARE 0.1
+#define PACE_AHEAD_S 60.0
 
 struct pace {
-	double limit;	/* share of the process's CPU time */
+	double limit; /* share of the process's CPU time */
+	/* Share of a core that it may lose beyond that, PACE_AHEAD_S of it in advance, so that the
+	 * first windows need not be waited for; 0 unless it is set. */
+	double granted;
 	double clock_s; /* its CPU clock, as it stood last */
 	double used_s;	/* CPU time that it has used since the beginning */
 	double spent_s; /* of it, what windows have cost it */

@@ -34,8 +34,8 @@ bool places_has_room(const struct places *places, double now_s, pid_t busy, stru
 
 	for (size_t i = 0; i < places->list.count; i++)
 		taken += !places->list.items[i].refused;
-	*leaving = taken < PROFILE_PLACES ? NULL : who_leaves(places, now_s, busy);
-	return taken < PROFILE_PLACES || *leaving;
+	*leaving = taken < places->limit ? NULL : who_leaves(places, now_s, busy);
+	return taken < places->limit || *leaving;
 }
 
 struct place *places_take(struct places *places, const struct place *place)

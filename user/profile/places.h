@@ -30,6 +30,7 @@ struct place {
 
 struct places {
 	VEC(struct place) list;
+	size_t limit; /* of those that are profiled at a time */
 };
 
 /* NULL: it is not there. Good until the next change. */

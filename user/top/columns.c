@@ -33,6 +33,8 @@ column_format column_format_where; /* who allocates, and on whose behalf */
 /* The column's number in the row; "-": it is not known. */
 column_format column_format_number;
 
+column_format column_format_few; /* the same, which may be less than one */
+
 column_format column_format_bytes; /* "~" behind it: not exact; the heading says why */
 
 column_format column_format_rate; /* bytes per second */
@@ -202,6 +204,16 @@ void column_format_number(const struct top_row *row, const struct top_column *co
 	(void)width;
 	if (number_of(row, column, text, &value))
 		snprintf(text, COLUMN_TEXT_SIZE, "%.0f", value);
+}
+
+void column_format_few(const struct top_row *row, const struct top_column *column, size_t width,
+		       char *text)
+{
+	double value;
+
+	(void)width;
+	if (number_of(row, column, text, &value))
+		snprintf(text, COLUMN_TEXT_SIZE, "%.3g", value);
 }
 
 void column_format_bytes(const struct top_row *row, const struct top_column *column, size_t width,
@@ -418,6 +430,28 @@ const struct top_list top_lists[TOP_LISTS_] = {
 				{"ALLOCATED BY", 24, true, CELLS_LEFT, 0, 0, column_format_where},
 			},
 			SORT_OF_TRACKED,
+		},
+	[TOP_PROFILE] =
+		{
+			"Profile",
+			"no window has seen an allocation yet",
+			{
+				{"GROWTH/S", 11, false, CELLS_RIGHT, 0, TOP_GROWTH,
+				 column_format_rate},
+				{"AT LEAST", 11, false, CELLS_RIGHT, 2, TOP_LEAST,
+				 column_format_rate},
+				{"BLOCKS/S", 9, false, CELLS_RIGHT, 5, TOP_BIRTHS,
+				 column_format_few},
+				{"STAY", 6, false, CELLS_RIGHT, 3, TOP_UNTOUCHED,
+				 column_format_confidence},
+				{"FOR", 8, false, CELLS_RIGHT, 4, TOP_AGE, column_format_age},
+				{"VERDICT", 9, false, CELLS_LEFT, 1, 0, column_format_verdict},
+				{"ALLOCATED BY", 24, true, CELLS_LEFT, 0, 0, column_format_where},
+			},
+			{{"urgency", 'u', TOP_URGENCY},
+			 {"growth", 'g', TOP_GROWTH},
+			 {"count", 'c', TOP_BIRTHS},
+			 {"age", 'a', TOP_AGE}},
 		},
 };
 

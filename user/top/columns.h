@@ -69,6 +69,7 @@ enum top_screen {
 	TOP_GROUPS,  /* its containers and cgroups */
 	TOP_TARGETS, /* processes that are tracked */
 	TOP_CALLS,   /* their call stacks */
+	TOP_PROFILE, /* call stacks of one that is profiled */
 	TOP_LISTS_,
 	TOP_STACK = TOP_LISTS_, /* one of them, a page */
 	TOP_SCREENS_,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -166,6 +167,62 @@ int top_heading_of_triage(struct top_heading *heading, const struct triage_repor
 	if (length < 0) {
 		top_heading_free(&made);
 		return -ENOMEM;
+	}
+	top_heading_free(heading);
+	*heading = made;
+	return 0;
+}
+
+/* Of the process that is profiled: what its memory does. */
+static void memory_write(FILE *out, const struct profile_report_process *process)
+{
+	const struct interval *net = &process->judgement.net_blocks_per_s;
+	char text[16];
+
+	if (process->memory_bytes >= 0)
+		fprintf(out, "Memory: %s", units_bytes(text, process->memory_bytes, ""));
+	if (process->memory_bytes >= 0 && process->has_memory_growth)
+		fprintf(out, ", %s/s", units_bytes(text, process->memory_growth_per_s, "+"));
+	if (process->explained >= 0)
+		fprintf(out, ", of which these explain %.0f%%", 100 * process->explained);
+	if (isfinite(net->estimate) && isfinite(net->low))
+		fprintf(out, "; allocations - frees: %+.4g blocks/s (95%%: %+.4g to %+.4g)",
+			net->estimate, net->low, net->high);
+}
+
+static void profile_line_write(FILE *out, enum top_heading_line line,
+			       const struct profile_report *report)
+{
+	char text[16];
+
+	if (line == HEADING_TOTAL)
+		fprintf(out,
+			"Profile: %zu windows, %.2f s tracked, %zu blocks followed; %.2f%% of its "
+			"CPU time spent, of %.3g%%; x tracks it exactly",
+			report->windows, report->tracked_s, report->samples, 100 * report->spent,
+			100 * report->limit);
+	else if (line == HEADING_LEDGER && report->processes.count)
+		memory_write(out, &report->processes.items[0]);
+	else if (line == HEADING_COST)
+		fprintf(out, "Own cost: %.2f s of CPU time, %s", report->cpu_s,
+			units_bytes(text, (double)report->rss_bytes, ""));
+}
+
+int top_heading_of_profile(struct top_heading *heading, const struct profile_report *report)
+{
+	struct top_heading made = {0};
+	size_t size;
+
+	set_clock(&made, &report->time);
+	for (size_t i = 0; i < HEADING_LINES_; i++) {
+		FILE *out = open_memstream(&made.lines[i], &size);
+
+		if (!out) {
+			top_heading_free(&made);
+			return -ENOMEM;
+		}
+		profile_line_write(out, i, report);
+		fclose(out);
 	}
 	top_heading_free(heading);
 	*heading = made;

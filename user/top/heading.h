@@ -4,6 +4,7 @@
 #define LEAKMON_TOP_HEADING_H
 
 #include "analyze/report.h"
+#include "profile/profile_report.h"
 #include "triage/triage_report.h"
 
 enum top_heading_line { HEADING_TOTAL, HEADING_LEDGER, HEADING_COST, HEADING_LINES_ };
@@ -16,6 +17,7 @@ struct top_heading {
 
 /* 0 or -ENOMEM (then it is as it was). */
 int top_heading_of_report(struct top_heading *heading, const struct report *report);
+int top_heading_of_profile(struct top_heading *heading, const struct profile_report *report);
 int top_heading_of_triage(struct top_heading *heading, const struct triage_report *report);
 void top_heading_free(struct top_heading *heading);
 

@@ -206,7 +206,7 @@ static enum top_action key_open(struct top_model *model)
 	switch (model->screen) {
 	case TOP_TRIAGE:
 		model->wanted_pid = row->pid;
-		return TOP_TRACK;
+		return TOP_FOLLOW;
 	case TOP_GROUPS:
 		return open_group(model, row);
 	case TOP_TARGETS:
@@ -221,10 +221,23 @@ static enum top_action key_open(struct top_model *model)
 	return TOP_NOTHING;
 }
 
+/* A process of the machine, or the one that is profiled. */
+static enum top_action key_exact(struct top_model *model)
+{
+	const struct top_row *row = top_model_selected(model);
+
+	if (model->profile && model->rows[TOP_TARGETS].list.count)
+		row = &model->rows[TOP_TARGETS].list.items[0];
+	else if (model->screen != TOP_TRIAGE)
+		row = NULL;
+	model->wanted_pid = row ? row->pid : 0;
+	return row ? TOP_TRACK : TOP_NOTHING;
+}
+
 static enum top_action key_back(struct top_model *model)
 {
 	if (model->screen == TOP_STACK)
-		top_model_show(model, TOP_CALLS);
+		top_model_show(model, model->profile ? TOP_PROFILE : TOP_CALLS);
 	else if (*model->filter) {
 		*model->filter = '\0';
 		top_model_show(model, model->screen);
@@ -241,8 +254,8 @@ static enum top_action key_back(struct top_model *model)
 static enum top_action key_tab(struct top_model *model)
 {
 	static const enum top_screen others[TOP_SCREENS_] = {
-		[TOP_TRIAGE] = TOP_GROUPS, [TOP_GROUPS] = TOP_TRIAGE, [TOP_TARGETS] = TOP_CALLS,
-		[TOP_CALLS] = TOP_TARGETS, [TOP_STACK] = TOP_STACK,
+		[TOP_TRIAGE] = TOP_GROUPS, [TOP_GROUPS] = TOP_TRIAGE,	[TOP_TARGETS] = TOP_CALLS,
+		[TOP_CALLS] = TOP_TARGETS, [TOP_PROFILE] = TOP_PROFILE, [TOP_STACK] = TOP_STACK,
 	};
 
 	if (model->screen == TOP_TARGETS)
@@ -356,6 +369,7 @@ static const struct {
 	{{TOP_KEY_END}, key_end},
 	{{TOP_KEY_ENTER, TOP_KEY_RIGHT}, key_open},
 	{{TOP_KEY_ESCAPE, TOP_KEY_LEFT, TOP_KEY_BACKSPACE}, key_back},
+	{{'x'}, key_exact},
 	{{TOP_KEY_TAB}, key_tab},
 	{{TOP_KEY_F1, 'h', '?'}, key_help},
 	{{TOP_KEY_F1 + 1, 's'}, key_snapshot},

@@ -65,7 +65,8 @@ void top_model_search(struct top_model *model, int direction, bool here)
 
 void top_model_init(struct top_model *model, enum top_screen screen, const char *sort)
 {
-	*model = (struct top_model){.screen = screen, .triage = screen == TOP_TRIAGE};
+	*model = (struct top_model){
+		.screen = screen, .triage = screen == TOP_TRIAGE, .profile = screen == TOP_PROFILE};
 	for (size_t i = 0; i < TOP_LISTS_; i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(top_lists[i].sorts); j++) {
 			if (sort && top_lists[i].sorts[j].name &&
@@ -193,7 +194,8 @@ const struct top_row *top_model_selected(const struct top_model *model)
 
 void top_model_open_stack(struct top_model *model)
 {
-	const struct top_row *row = top_rows_find(&model->rows[TOP_CALLS], model->opened);
+	enum top_screen list = model->profile ? TOP_PROFILE : TOP_CALLS;
+	const struct top_row *row = top_rows_find(&model->rows[list], model->opened);
 	const struct top_row *process =
 		row ? top_rows_find(&model->rows[TOP_TARGETS], row->process) : NULL;
 
@@ -238,6 +240,30 @@ int top_model_take_report(struct top_model *model, const struct report *report)
 	if (error)
 		return error;
 	begin(model);
+	if (model->screen == TOP_STACK && model->mode != TOP_HELP && model->mode != TOP_MESSAGES)
+		top_model_open_stack(model);
+	return 0;
+}
+
+int top_model_take_profile(struct top_model *model, const struct profile_report *report)
+{
+	_cleanup_(top_rows_free) struct top_rows processes = {0}, calls = {0};
+	int error = 0;
+
+	if (model->paused) {
+		model->missed++;
+		return 0;
+	}
+	error = top_rows_of_profile(report, &processes, &calls);
+	if (!error)
+		error = top_heading_of_profile(&model->heading, report);
+	if (!error)
+		error = rows_replace(model, TOP_TARGETS, &processes);
+	if (!error)
+		error = rows_replace(model, TOP_PROFILE, &calls);
+	if (error)
+		return error;
+	model->taken = true;
 	if (model->screen == TOP_STACK && model->mode != TOP_HELP && model->mode != TOP_MESSAGES)
 		top_model_open_stack(model);
 	return 0;

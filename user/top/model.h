@@ -22,7 +22,8 @@ enum top_action {
 	TOP_NOTHING, /* but to draw */
 	TOP_QUIT,
 	TOP_LEAVE,	   /* back to what was there before these targets */
-	TOP_TRACK,	   /* track the process model.wanted_pid */
+	TOP_TRACK,	   /* track the process model.wanted_pid exactly */
+	TOP_FOLLOW,	   /* profile it */
 	TOP_SNAPSHOT,	   /* write one down */
 	TOP_REFRESH,	   /* a report now */
 	TOP_SHOW_MESSAGES, /* puts them on model.page */
@@ -48,9 +49,10 @@ struct top_model {
 	struct top_view views[TOP_LISTS_];
 	enum top_screen screen;
 	enum top_mode mode;
-	bool nested; /* there is something to leave for */
-	bool triage; /* rows are of a triage */
-	bool ended;  /* all targets have: this is the last of them */
+	bool nested;  /* there is something to leave for */
+	bool triage;  /* rows are of a triage */
+	bool profile; /* of a profile */
+	bool ended;   /* all targets have: this is the last of them */
 	bool paused;
 	size_t missed;	  /* reports since */
 	bool taken;	  /* there has been a report */
@@ -73,6 +75,7 @@ void top_model_free(struct top_model *model);
 
 /* 0 or -ENOMEM. */
 int top_model_take_report(struct top_model *model, const struct report *report);
+int top_model_take_profile(struct top_model *model, const struct profile_report *report);
 int top_model_take_triage(struct top_model *model, const struct triage_report *report);
 
 enum top_action top_model_key(struct top_model *model, int key);

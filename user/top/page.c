@@ -21,7 +21,8 @@ static const char help[] =
 	"  Up Down j k        one row             PgUp PgDn   one screen\n"
 	"  Home End           first, last\n"
 	"  Enter Right        open: a process's call stacks, a call stack's frames;\n"
-	"                     of the machine's processes: track what that one allocates\n"
+	"                     of the machine's processes: profile that one\n"
+	"  x                  track that one exactly, as `leakmon top -p PID` does\n"
 	"  Esc Left           back\n"
 	"  Tab                the other list: processes and containers, or processes and\n"
 	"                     call stacks of all of them\n"
@@ -49,6 +50,8 @@ static const char help[] =
 	"  VERDICT            leaking: grows all the time; growing: not for sure, or in steps;\n"
 	"                     plateau: a cache that is full; churning: up and down; one-off;\n"
 	"                     steady; too-early: a verdict takes a dozen reports\n"
+	"  AT LEAST           of a profile: growth that is sure (95 %); BLOCKS/S: allocated\n"
+	"  STAY, FOR          share of its blocks that nobody touched for so long\n"
 	"  CONF               confidence that the growth is real and goes on\n"
 	"  TREND              bytes over time, oldest first\n"
 	"  ANON+SWAP          anonymous memory, resident and swapped out\n";
@@ -122,6 +125,10 @@ static void numbers_write(FILE *out, const struct top_row *row)
 	const struct site *site = &row->site;
 	char text[16];
 
+	if (row->numbers) {
+		fputs(row->numbers, out);
+		return;
+	}
 	fprintf(out, "  Outstanding   %" PRIu64 " bytes in %" PRIu64 " %s%s\n", site->bytes,
 		site->count, family_get(site->family)->unit, row->inexact ? " (not exact)" : "");
 	fprintf(out,

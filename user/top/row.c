@@ -10,6 +10,7 @@
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "output/formats.h"
 #include "output/triage_format.h"
 #include "proc/container.h"
 
@@ -21,6 +22,7 @@ void top_rows_free(struct top_rows *rows)
 		free(row->name);
 		free(row->place);
 		free(row->evidence);
+		free(row->numbers);
 		vec_free(&row->frames.list);
 	}
 	vec_free(&rows->list);
@@ -202,6 +204,81 @@ int top_rows_of_report(const struct report *report, size_t trends, struct top_ro
 		for (size_t j = 0; j < ranked->sites.count && !error; j++)
 			error = site_row(report, ranked->process, &ranked->sites.items[j],
 					 j < trends, sites);
+	}
+	return error;
+}
+
+/* Rows of a profile: who is profiled, and its call stacks. */
+
+static void put_survival(struct top_row *row, const struct site_judgement *judgement)
+{
+	const struct survival_point *oldest;
+
+	if (!judgement->points)
+		return;
+	oldest = &judgement->survival[judgement->points - 1];
+	row->fields[TOP_AGE] = oldest->age_s;
+	row->fields[TOP_UNTOUCHED] = oldest->untouched.estimate;
+}
+
+static char *numbers_text(const struct profile_report_site *site)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	profile_text_numbers_write(out, false, site);
+	fclose(out);
+	return text;
+}
+
+static int profiled_site_row(const struct profile_report_process *process,
+			     const struct profile_report_site *site, double urgency,
+			     struct top_rows *rows)
+{
+	const struct site_judgement *judgement = &site->judgement;
+	struct top_row *row = row_new(rows);
+
+	if (!row)
+		return -ENOMEM;
+	row->process = process->pid;
+	row->identity = hash_mix((uint64_t)process->pid << 32 | site->index);
+	row->pid = (pid_t)process->pid;
+	row->site.index = site->index;
+	row->verdict = judgement->verdict == PROFILE_LEAKING ? TREND_LEAKING : TREND_TOO_EARLY;
+	row->said = profile_verdict_name(judgement->verdict);
+	row->fields[TOP_URGENCY] = urgency;
+	row->fields[TOP_GROWTH] = judgement->growth_bytes_per_s.estimate;
+	row->fields[TOP_LEAST] = judgement->growth_bytes_per_s.low;
+	row->fields[TOP_BIRTHS] = judgement->births_per_s.estimate;
+	put_survival(row, judgement);
+	row->evidence = strdup(judgement->why ? judgement->why : "");
+	row->numbers = numbers_text(site);
+	if (!row->evidence || !row->numbers)
+		return -ENOMEM;
+	return frames_copy(&row->frames, &site->frames);
+}
+
+int top_rows_of_profile(const struct profile_report *report, struct top_rows *processes,
+			struct top_rows *sites)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < report->processes.count && !error; i++) {
+		const struct profile_report_process *process = &report->processes.items[i];
+		struct top_row *row = row_new(processes);
+
+		if (!row)
+			return -ENOMEM;
+		row->identity = row->process = process->pid;
+		row->pid = (pid_t)process->pid;
+		row->name = strdup(process->comm);
+		error = row->name ? 0 : -ENOMEM;
+		for (size_t j = 0; j < process->sites.count && !error; j++)
+			error = profiled_site_row(process, &process->sites.items[j],
+						  -(double)sites->list.count, sites);
 	}
 	return error;
 }

@@ -8,6 +8,7 @@
 
 #include "analyze/report.h"
 #include "analyze/trend.h"
+#include "profile/profile_report.h"
 #include "triage/triage_report.h"
 
 /* What a row can be sorted by, and what columns show. A field that is not known is NAN. */
@@ -24,6 +25,9 @@ enum top_field {
 	TOP_SITES,	/* call stacks that hold something */
 	TOP_PROCESSES,	/* in a container or cgroup */
 	TOP_CONFIDENCE, /* confidence in the verdict, 0..1 */
+	TOP_LEAST,	/* of a profile: the growth that is sure */
+	TOP_BIRTHS,	/* blocks per second */
+	TOP_UNTOUCHED,	/* share of them that are, at the age TOP_AGE */
 	TOP_FIELD_MAX_,
 };
 
@@ -47,6 +51,7 @@ struct top_row {
 	struct site site; /* without its addresses */
 	struct frames frames;
 	bool has_ages;
+	char *numbers; /* of a profile: what its page says; owned; else NULL */
 };
 
 struct top_rows {
@@ -70,6 +75,8 @@ bool top_row_holds(const struct top_row *row, const char *words);
  */
 int top_rows_of_report(const struct report *report, size_t trends, struct top_rows *processes,
 		       struct top_rows *sites);
+int top_rows_of_profile(const struct profile_report *report, struct top_rows *processes,
+			struct top_rows *sites);
 int top_rows_of_triage(const struct triage_entries *entries, struct top_rows *rows);
 
 #endif

@@ -60,7 +60,8 @@ struct triage_samples {
 
 void triage_samples_free(struct triage_samples *samples);
 
-struct managed_growth; /* triage/population.h */
+struct managed_growth;	       /* triage/population.h */
+struct profile_report_process; /* profile/profile_report.h */
 /* What the memory of a suspect has grown by since it became one, as `leakmon memory` finds out. */
 struct triage_cause {
 	const char *verdict; /* "live", "retained", "fragmentation", ...; static */
@@ -83,8 +84,9 @@ struct triage_entry {
 	/* The kind's course over the window that decided, oldest first. */
 	float spark[TRIAGE_SPARK_POINTS];
 	size_t spark_count;
-	const struct triage_sites *sites;     /* NULL: not escalated */
-	const struct triage_samples *sampled; /* NULL: no suspect, or not asked for */
+	const struct triage_sites *sites;	       /* NULL: not tracked */
+	const struct profile_report_process *profiled; /* NULL: it is not */
+	const struct triage_samples *sampled;	       /* NULL: no suspect, or not asked for */
 	/* NULL: no suspect, or without a garbage collector */
 	const struct managed_growth *managed;
 	const struct triage_cause *cause; /* NULL: not looked at, or nothing to explain yet */
