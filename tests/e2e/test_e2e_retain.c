@@ -403,6 +403,33 @@ static void a_word_below_the_stack_pointer_holds_only_where_a_leaf_may_use_it(vo
 	assert_int_equal(leaves, 2 * 2008);
 }
 
+/* By its debug information: it is still in the frame, and nothing will read it. */
+static void a_dead_variable_of_a_function_that_runs_is_a_stale_word(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "dead_slot");
+	json_t *report = RETAIN(harness, target), *root;
+	json_int_t stale = 0, live = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "roots"), i, root)
+	{
+		if (strcmp(text_at(root, "name"), "serve") != 0)
+			continue;
+		if (!strcmp(text_at(root, "kind"), "stale word"))
+			stale += number_at(root, "led_bytes");
+		if (!strcmp(text_at(root, "kind"), "stack"))
+			live += number_at(root, "led_bytes");
+	}
+	assert_int_equal(stale, 3 * 1000 + 3016);
+	assert_int_equal(live, 2008);
+	assert_int_equal(total_at(report, "stale", "blocks"), 4);
+	assert_int_equal(total_at(report, "stale", "bytes"), stale);
+	assert_int_equal(total_at(report, "untracked", "blocks"), 4);
+	assert_int_equal(total_at(report, "passing", "blocks"), 1);
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
+}
+
 /* Of the workload `ended`, by its blocks' size. How many only stacks and registers hold. */
 static json_int_t expect_ended(struct harness *harness, struct child *target, json_int_t held,
 			       json_int_t lost)
@@ -559,6 +586,7 @@ int main(void)
 		e2e_test(a_second_run_shows_what_changed),
 		e2e_test(a_list_that_is_never_cut_is_called_out),
 		e2e_test(a_word_below_the_stack_pointer_holds_only_where_a_leaf_may_use_it),
+		e2e_test(a_dead_variable_of_a_function_that_runs_is_a_stale_word),
 		e2e_test(what_threads_held_that_have_been_joined_is_lost),
 		e2e_test(of_a_thread_that_was_not_joined_only_the_result_is_held),
 		e2e_test(a_block_that_mprotect_has_split_is_one_block),

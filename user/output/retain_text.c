@@ -93,7 +93,11 @@ static void write_untracked(FILE *out, const struct retained_root *root)
 
 static void write_stale(FILE *out, const struct retained_root *root)
 {
-	if (root->name) {
+	if (root->name && root->module && root->module[0]) {
+		fputs("dead variable of ", out);
+		text_print_inert(out, root->name);
+		write_module(out, root->module);
+	} else if (root->name) {
 		fputs("left over in register ", out);
 		text_print_inert(out, root->name);
 	} else {

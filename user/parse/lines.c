@@ -484,6 +484,28 @@ size_t lines_find(struct lines *lines, uint64_t vaddr, struct line_frame *frames
 	return count + 1;
 }
 
+struct Dwarf *lines_dwarf(struct lines *lines)
+{
+	return lines->main.dwarf;
+}
+
+int lines_function(struct lines *lines, uint64_t vaddr, uint64_t *offset)
+{
+	const struct dwarf_unit_functions *functions;
+	const struct dwarf_function_range *range;
+	Dwarf_Die unit;
+
+	if (dwarf_units_find(&lines->units, lines->main.dwarf, vaddr, &unit) ||
+	    leads_elsewhere(&unit))
+		return -ENOENT;
+	functions = find_unit(&lines->inlines, &unit);
+	range = functions ? find_function_range(functions, vaddr) : NULL;
+	if (!range)
+		return -ENOENT;
+	*offset = range->function;
+	return 0;
+}
+
 /* Files whose line information stays open between requests. Each takes up to two descriptors. */
 #define MAX_OPEN_LINES 32
 

@@ -24,6 +24,11 @@ struct lines;
 int lines_open(int fd, int alternate_fd, struct lines **lines);
 void lines_close(struct lines *lines);
 
+/* For others that look into the same file (parse/slots.c): libdw's handle, which stays ours; and
+ * the entry of the function that an instruction belongs to. 0 or -ENOENT. */
+struct Dwarf *lines_dwarf(struct lines *lines);
+int lines_function(struct lines *lines, uint64_t vaddr, uint64_t *offset);
+
 struct line_frame {
 	const char *function; /* of one that was inlined: its raw name; else NULL */
 	const char *file;     /* untrusted; NULL: unknown */

@@ -12,11 +12,17 @@
 _Static_assert(sizeof(struct wire_lines_question) <= WORKER_MAX_QUESTION, "it fits");
 
 static const struct parse_kind *const kinds[] = {
-	[PARSE_DESCRIPTION] = &description_kind, [PARSE_IMAGE] = &image_kind,
-	[PARSE_OBJECTS] = &objects_kind,	 [PARSE_LINES] = &lines_kind,
-	[PARSE_UNWIND] = &unwind_kind,		 [PARSE_PLAN] = &plan_kind,
-	[PARSE_PERF_MAP] = &perf_map_kind,	 [PARSE_THREADS] = &threads_kind,
-	[PARSE_CORE] = &core_layout_kind,	 [PARSE_UNPACK] = &unpack_kind,
+	[PARSE_DESCRIPTION] = &description_kind,
+	[PARSE_IMAGE] = &image_kind,
+	[PARSE_OBJECTS] = &objects_kind,
+	[PARSE_LINES] = &lines_kind,
+	[PARSE_UNWIND] = &unwind_kind,
+	[PARSE_PLAN] = &plan_kind,
+	[PARSE_PERF_MAP] = &perf_map_kind,
+	[PARSE_THREADS] = &threads_kind,
+	[PARSE_CORE] = &core_layout_kind,
+	[PARSE_UNPACK] = &unpack_kind,
+	[PARSE_SLOTS] = &slots_kind,
 };
 _Static_assert(ARRAY_SIZE(kinds) == PARSE_QUESTION_MAX_, "a row for every question");
 
@@ -84,6 +90,20 @@ int parse_plan(struct worker *worker, int fd, const char *symbol_prefix, enum pr
 		return -ENAMETOOLONG;
 	memcpy(wire.symbol_prefix, symbol_prefix, length);
 	return worker_ask(worker, PARSE_PLAN, &question, plan);
+}
+
+int parse_slots(struct worker *worker, int fd, int alternate_fd, const uint64_t *addresses,
+		size_t count, struct slot_answer *answer)
+{
+	int files[] = {fd, alternate_fd};
+	struct worker_question question = {.files = files,
+					   .file_count = alternate_fd < 0 ? 1 : 2,
+					   .data = addresses,
+					   .size = count * sizeof(*addresses)};
+
+	if (!count || count > WIRE_MAX_ADDRESSES)
+		return -EINVAL;
+	return worker_ask(worker, PARSE_SLOTS, &question, answer);
 }
 
 int parse_lines_begin(struct worker *worker, const struct line_request *request)

@@ -12,6 +12,7 @@
 #include "parse/lines.h"
 #include "parse/perf_map.h"
 #include "parse/plan.h"
+#include "parse/slots.h"
 #include "parse/thread_library.h"
 #include "parse/unpack.h"
 #include "parse/unwind_table.h"
@@ -29,6 +30,7 @@ enum parse_question {
 	PARSE_THREADS,
 	PARSE_CORE,
 	PARSE_UNPACK,
+	PARSE_SLOTS,
 	PARSE_QUESTION_MAX_,
 };
 
@@ -55,6 +57,14 @@ int parse_unpack(struct worker *worker, int fd, bool first, struct unpacked *par
 /* Where to probe a file; the caller frees *plan. Errors as probe_plan_file(); -ENAMETOOLONG. */
 int parse_plan(struct worker *worker, int fd, const char *symbol_prefix, enum probe_at probe_at,
 	       struct probe_plan *plan);
+
+/*
+ * Which words are dead in the frames of up to WIRE_MAX_ADDRESSES instructions, by the debug
+ * information in `fd` (as struct line_request). The caller frees *answer. Errors as lines_open();
+ * -EINVAL: too many.
+ */
+int parse_slots(struct worker *worker, int fd, int alternate_fd, const uint64_t *addresses,
+		size_t count, struct slot_answer *answer);
 
 struct line_request {
 	int fd, alternate_fd; /* borrowed; alternate_fd: what dwz moved out of fd, or -1 */

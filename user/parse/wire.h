@@ -34,6 +34,11 @@ struct wire_lines_question {
 	uint64_t addresses[WIRE_MAX_ADDRESSES];
 };
 
+/* The question for dead slots: likewise. */
+struct wire_slots_question {
+	uint64_t addresses[WIRE_MAX_ADDRESSES];
+};
+
 struct wire_plan_question {
 	uint32_t probe_at; /* enum probe_at */
 	char symbol_prefix[WIRE_MAX_PREFIX];

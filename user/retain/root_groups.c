@@ -351,6 +351,13 @@ static int join_stale(struct grouper *grouper, struct root_group *group, uint32_
 			 number);
 }
 
+/* Of a variable of a function that runs, by its debug information: the variable is dead. */
+static int join_dead_slot(struct grouper *grouper, struct root_group *group, uint32_t *number)
+{
+	group->kind = ROOT_STALE;
+	return root_join(grouper, root_key(group->kind, (uintptr_t)group->name, 4), group, number);
+}
+
 /* What the C library keeps of threads that have ended. */
 static int join_ended(struct grouper *grouper, uint64_t address, uint32_t *number)
 {
@@ -389,6 +396,8 @@ static int join_stack(struct grouper *grouper, const struct zone *zone, uint64_t
 	if (frame && frame->low >= zone->start && (address < frame->high || !frame->outermost))
 		group.name =
 			root_function(grouper->sources->functions, frame->address, &group.module);
+	if (group.name && stack_frames_is_dead(grouper->sources->frames, address))
+		return join_dead_slot(grouper, &group, number);
 	if (group.name)
 		return root_join(grouper, root_key(group.kind, (uintptr_t)group.name, 1), &group,
 				 number);

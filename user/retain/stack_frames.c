@@ -11,6 +11,7 @@
 #include "parse/questions.h"
 #include "proc/target_file.h"
 #include "retain/heap_graph.h"
+#include "symbol/debuginfod.h"
 
 #define MAX_FRAMES 512
 #define MIN_ADDRESS 4096ull
@@ -179,6 +180,7 @@ static int unwind(struct unwinder *unwinder, uint32_t number)
 			.address = before.ip + before.exact,
 			.thread = number,
 			.outermost = root || registers.ip < MIN_ADDRESS,
+			.has_cfa = more && !registers.exact,
 		};
 	}
 	return 0;
@@ -191,6 +193,157 @@ static int compare_frames(const void *left_pointer, const void *right_pointer)
 	return left->low < right->low ? -1 : left->low > right->low;
 }
 
+/* -------- dead slots */
+
+/* Frames of one file that are asked about. */
+struct slot_request {
+	uint64_t addresses[WIRE_MAX_ADDRESSES]; /* as the file counts them */
+	const struct stack_frame *frames[WIRE_MAX_ADDRESSES];
+	size_t count;
+};
+
+/* The file's own debug information, or its debug file's. A descriptor that the caller closes. */
+static int open_debug(const struct unwinder *unwinder, const struct code_rows *code,
+		      struct debug_description *description)
+{
+	struct memory_source source = unwinder->heap_image->maps.source;
+	_cleanup_close_ int fd = target_file_open_mapping(source, code->mapping);
+	struct debug_description own;
+	struct debug_request request = {.worker = unwinder->worker,
+					.build_id = own.build_id,
+					.link = own.link,
+					.path = code->mapping->path ? code->mapping->path : "",
+					.task = source.task};
+	int error = fd < 0 ? fd : parse_description(unwinder->worker, fd, &own);
+
+	if (error)
+		return error;
+	*description = own;
+	if (!own.lines)
+		return TAKE_FD(fd);
+	return own.lines == -ENOENT ? debug_file_open(&request, description) : own.lines;
+}
+
+static int open_alternate(const struct unwinder *unwinder, const struct code_rows *code,
+			  const struct debug_description *description)
+{
+	const struct debug_request request = {
+		.worker = unwinder->worker,
+		.build_id = description->alternate.build_id,
+		.link = description->alternate.name,
+		.path = code->mapping->path ? code->mapping->path : "",
+		.task = unwinder->heap_image->maps.source.task,
+	};
+
+	return description->alternate.name[0] ? debug_file_open_alternate(&request) : -1;
+}
+
+static int add_dead(struct stack_frames *frames, const struct stack_frame *frame,
+		    const struct slot_range *ranges, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t low = frame->high + (uint64_t)(int64_t)ranges[i].low;
+		struct dead_slots *dead;
+
+		/* What lies below has been given to the function that it has called. */
+		if (low < frame->low || low >= frame->high)
+			continue;
+		dead = vec_push(&frames->dead);
+		if (!dead)
+			return -ENOMEM;
+		*dead = (struct dead_slots){low, frame->high + (uint64_t)(int64_t)ranges[i].high};
+	}
+	return 0;
+}
+
+/* Whatever keeps it from being answered, nothing is known of these frames then. */
+static int ask_slots(struct unwinder *unwinder, int fd, int alternate_fd,
+		     struct slot_request *request)
+{
+	_cleanup_(slot_answer_free) struct slot_answer answer = {0};
+	const struct slot_range *ranges;
+	int error = 0;
+
+	if (request->count && !parse_slots(unwinder->worker, fd, alternate_fd, request->addresses,
+					   request->count, &answer)) {
+		ranges = answer.ranges;
+		for (size_t i = 0; i < answer.count && !error; i++) {
+			error = add_dead(unwinder->frames, request->frames[i], ranges,
+					 answer.counts[i]);
+			ranges += answer.counts[i];
+		}
+	}
+	request->count = 0;
+	return error;
+}
+
+static bool is_in(const struct stack_frame *frame, const struct code_rows *code)
+{
+	return frame->has_cfa && frame->address - 1 >= code->mapping->start &&
+	       frame->address - 1 < code->mapping->end;
+}
+
+static int find_dead_of(struct unwinder *unwinder, const struct code_rows *code)
+{
+	struct debug_description description = {0};
+	_cleanup_close_ int fd = open_debug(unwinder, code, &description);
+	_cleanup_close_ int alternate_fd =
+		fd >= 0 ? open_alternate(unwinder, code, &description) : -1;
+	struct slot_request request = {.count = 0};
+	int error = 0;
+
+	if (fd < 0 || description.lines || (description.alternate.name[0] && alternate_fd < 0))
+		return 0;
+	for (size_t i = 0; i < unwinder->frames->list.count && !error; i++) {
+		const struct stack_frame *frame = &unwinder->frames->list.items[i];
+
+		if (!is_in(frame, code))
+			continue;
+		request.addresses[request.count] = frame->address - 1 - code->bias;
+		request.frames[request.count++] = frame;
+		if (request.count == WIRE_MAX_ADDRESSES)
+			error = ask_slots(unwinder, fd, alternate_fd, &request);
+	}
+	return error ? error : ask_slots(unwinder, fd, alternate_fd, &request);
+}
+
+static int compare_dead(const void *left_pointer, const void *right_pointer)
+{
+	const struct dead_slots *left = left_pointer, *right = right_pointer;
+
+	return left->low < right->low ? -1 : left->low > right->low;
+}
+
+static int find_dead(struct unwinder *unwinder)
+{
+	struct stack_frames *frames = unwinder->frames;
+	int error = 0;
+
+	for (size_t i = 0; i < unwinder->codes.count && !error; i++) {
+		if (unwinder->codes.items[i].usable)
+			error = find_dead_of(unwinder, &unwinder->codes.items[i]);
+	}
+	if (frames->dead.count)
+		qsort(frames->dead.items, frames->dead.count, sizeof(*frames->dead.items),
+		      compare_dead);
+	return error;
+}
+
+bool stack_frames_is_dead(const struct stack_frames *frames, uint64_t address)
+{
+	size_t low = 0, high = frames->dead.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (frames->dead.items[middle].low <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < frames->dead.items[low - 1].high;
+}
+
 int stack_frames_find(const struct heap_image *heap_image, struct worker *worker,
 		      struct stack_frames *frames)
 {
@@ -199,6 +352,8 @@ int stack_frames_find(const struct heap_image *heap_image, struct worker *worker
 
 	for (size_t i = 0; !error && i < heap_image->threads.count; i++)
 		error = unwind(&unwinder, (uint32_t)i);
+	if (!error)
+		error = find_dead(&unwinder);
 	for (size_t i = 0; i < unwinder.codes.count; i++)
 		unwind_table_free(&unwinder.codes.items[i].table);
 	vec_free(&unwinder.codes);
@@ -219,4 +374,5 @@ const struct stack_frame *stack_frames_at(const struct stack_frames *frames, uin
 void stack_frames_free(struct stack_frames *frames)
 {
 	vec_free(&frames->list);
+	vec_free(&frames->dead);
 }

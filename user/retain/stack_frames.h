@@ -15,15 +15,23 @@ struct stack_frame {
 	uint64_t address;   /* one past an instruction of its function, as a return address is */
 	uint32_t thread;
 	bool outermost; /* no caller: what lies above is not of a function */
+	bool has_cfa;	/* `high` is its CFA */
+};
+
+/* Words of a frame whose variables are dead: see parse/slots.h. */
+struct dead_slots {
+	uint64_t low, high; /* [low, high) */
 };
 
 struct stack_frames {
 	VEC(struct stack_frame) list; /* by ascending address */
+	VEC(struct dead_slots) dead;  /* likewise; where debug information is at hand */
 };
 
 /* 0 or -ENOMEM. Stacks that cannot be unwound have the frames up to there. */
 int stack_frames_find(const struct heap_image *heap_image, struct worker *worker,
 		      struct stack_frames *frames);
+bool stack_frames_is_dead(const struct stack_frames *frames, uint64_t address);
 void stack_frames_free(struct stack_frames *frames);
 
 /* The frame that holds address; else the next one below it, or NULL. */
