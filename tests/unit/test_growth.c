@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "base/cleanup.h"
 #include "triage/growth.h"
 
 #define MIB (1024.0 * 1024)
@@ -170,8 +171,8 @@ static void growth_is_measured_by_what_is_there(void **state)
 
 /*
  * 100 MiB when the watch begins, then 20 MiB a minute: at the last reading, at 175 s, there are
- * 158.3 MiB, and two thirds of that over the age is the rate below which it is a warm-up: 20 MiB a
- * minute where the process is up to 316.7 s old.
+ * 158.3 MiB, and four fifths of that over the age is the rate below which it is a warm-up: 20 MiB a
+ * minute where the process is up to 380 s old.
  */
 static void a_process_that_starts_up_is_not_called_leaking(void **state)
 {
@@ -180,8 +181,8 @@ static void a_process_that_starts_up_is_not_called_leaking(void **state)
 		enum trend_verdict verdict;
 		bool warms_up;
 	} cases[] = {
-		{-1, TREND_GROWING, true},    {-141, TREND_GROWING, true},
-		{-143, TREND_LEAKING, false}, {-500, TREND_LEAKING, false},
+		{-1, TREND_GROWING, true},    {-204, TREND_GROWING, true},
+		{-206, TREND_LEAKING, false}, {-500, TREND_LEAKING, false},
 		{NAN, TREND_LEAKING, false},
 	};
 	const struct plan plan = {0, 180, {100 * MIB, 50, 4, 9}, {20 * MIB, 0, 0, 0}};
@@ -209,11 +210,68 @@ static void a_leak_of_a_young_process_and_a_small_one_of_an_old_one_are_leaks(vo
 	(void)state;
 	assert_int_equal(growth.verdict, TREND_LEAKING);
 	assert_false(growth.warms_up);
-	growth = growth_since(-430, &old, 1);
-	assert_int_equal(growth.age_s, 605);
+	growth = growth_since(-600, &old, 1);
+	assert_int_equal(growth.age_s, 775);
 	assert_int_equal(growth.verdict, TREND_LEAKING);
-	growth = growth_since(-420, &old, 1);
+	/* The evidence reaches back into its first ten minutes, and the rest of it is too short. */
+	growth = growth_since(-500, &old, 1);
 	assert_int_equal(growth.verdict, TREND_GROWING);
+	assert_true(growth.warms_up);
+}
+
+/* Two servers under steady load, as they were read: MiB at each minute of the first sixteen, and
+ * the minute from which on they stand nearly still. */
+static void what_has_started_up_and_stands_still_is_not_called_leaking(void **state)
+{
+	static const double courses[][17] = {
+		/* node: growing evenly for nine minutes */
+		{6.5, 11.5, 13.8, 15.6, 17.7, 19.8, 21.2, 23.4, 25.5, 26.9, 26.9, 27.3, 27.2, 27.7,
+		 27.4, 27.3, 27.6},
+		/* java -Xmx128m: its heap, in steps */
+		{53.2, 66.8, 75.1, 94.2, 94.3, 102.6, 125.6, 125.7, 125.9, 129.5, 138.1, 138.1,
+		 138.1, 138.1, 139, 139.1, 139.1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(courses); i++) {
+		struct series series = {0};
+		struct growth growth;
+		unsigned suspected = 0;
+
+		for (double time_s = 12; time_s < 960; time_s += 5) {
+			size_t minute = (size_t)(time_s / 60);
+			double part = time_s / 60 - (double)minute;
+			struct quantities now = {
+				{(courses[i][minute] * (1 - part) + courses[i][minute + 1] * part) *
+					 MIB,
+				 50, 4, 9}};
+
+			assert_int_equal(series_add(&series, time_s, &now), 0);
+			growth_of(&growth, &series, 0);
+			suspected += trend_is_suspect(growth.verdict);
+			assert_int_not_equal(growth.verdict, TREND_LEAKING);
+		}
+		assert_true(suspected > 24);
+		series_free(&series);
+	}
+}
+
+/* It is called so as soon as there are two minutes of it after the first ten, and from then on. */
+static void a_leak_that_began_with_the_process_is_found_when_that_is_warm(void **state)
+{
+	struct series series = {0};
+	struct growth growth;
+
+	(void)state;
+	for (double time_s = 0; time_s < 1800; time_s += 5) {
+		struct quantities now = {{40 * MIB + time_s * 32 * 1024, 50, 4, 9}};
+
+		assert_int_equal(series_add(&series, time_s, &now), 0);
+		growth_of(&growth, &series, 0);
+		if (time_s >= 725)
+			assert_int_equal(growth.verdict, TREND_LEAKING);
+	}
+	series_free(&series);
 }
 
 /* A server opens the files of its tables one by one, and starts threads as work comes. */
@@ -280,6 +338,8 @@ int main(void)
 		cmocka_unit_test(growth_is_measured_by_what_is_there),
 		cmocka_unit_test(a_process_that_starts_up_is_not_called_leaking),
 		cmocka_unit_test(a_leak_of_a_young_process_and_a_small_one_of_an_old_one_are_leaks),
+		cmocka_unit_test(what_has_started_up_and_stands_still_is_not_called_leaking),
+		cmocka_unit_test(a_leak_that_began_with_the_process_is_found_when_that_is_warm),
 		cmocka_unit_test(a_few_files_threads_and_mappings_make_no_leak),
 		cmocka_unit_test(what_grows_ranks_before_what_does_not),
 		cmocka_unit_test(kinds_are_called_as_in_json),

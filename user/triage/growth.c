@@ -178,9 +178,9 @@ static void judge_early(struct growth *growth, const struct series *series, doub
 		growth->urgency = growth->early.per_s * kinds[growth->kind].bytes;
 }
 
-/* Who still starts up grows at less than this share of its average rate since it began: what it has
- * added since it is watched is less than twice what it had then. */
-#define WARM_UP_PACE (2.0 / 3)
+/* Who still starts up grows at less than this share of its average rate since it began: what comes
+ * at that rate is less than four times what came otherwise. */
+#define WARM_UP_PACE 0.8
 
 static double last_reading_s(const struct series *series)
 {
@@ -191,18 +191,88 @@ static double last_reading_s(const struct series *series)
 	return level->points[(level->oldest + level->count - 1) % level->capacity].time_cs / 100.0;
 }
 
-/* What is too little, or too soon, to be called leaking. */
-static void judge_floors(struct growth *growth, const struct series *series, double range,
-			 double born_s)
+/* Of its latest quarter, at least a minute: what startup was is no evidence of now. */
+#define RECENT_SHARE 0.25
+#define RECENT_MIN_S 60.0
+#define RECENT_POINTS 3 /* that are averaged at each end */
+
+static double mean_value(const struct trend_point *points, size_t count)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += points[i].value;
+	return sum / (double)count;
+}
+
+/* Units per second, lately; that of the whole window where too little is known. */
+static double recent_per_s(const struct growth *growth, const struct series *series)
+{
+	double now_s = last_reading_s(series), since_s;
+	struct trend_point points[SERIES_POINTS];
+	size_t count = 0, from = 0;
+
+	since_s = now_s - fmax(RECENT_SHARE * growth->age_s, RECENT_MIN_S);
+	/* The finest resolution that goes back so far. */
+	for (size_t level = 0; level < SERIES_LEVELS && !(count && points[0].time_s <= since_s);
+	     level++)
+		count = series_points(series, level, growth->kind, points);
+	while (from < count && points[from].time_s < since_s)
+		from++;
+	if (count - from < 2 * RECENT_POINTS)
+		return growth->per_s;
+	since_s = points[count - 2].time_s - points[from + 1].time_s;
+	return since_s > 0 ? (mean_value(points + count - RECENT_POINTS, RECENT_POINTS) -
+			      mean_value(points + from, RECENT_POINTS)) /
+				     since_s
+			   : growth->per_s;
+}
+
+/* Whether what it does since its warm-up, by itself, looks like a leak. Too few readings do not. */
+static bool leaks_when_warm(const struct growth *growth, const struct series *series,
+			    const struct trend_options *options, double warm_s)
+{
+	struct trend_point points[SERIES_POINTS];
+	struct trend trend = {.verdict = TREND_TOO_EARLY};
+
+	for (size_t level = growth->level + 1; level-- > 0 && trend.verdict == TREND_TOO_EARLY;) {
+		size_t count = series_points(series, level, growth->kind, points), from = 0;
+
+		while (from < count && points[from].time_s < warm_s)
+			from++;
+		trend_judge(&trend, points + from, count - from, options);
+	}
+	return trend.verdict == TREND_LEAKING || trend.keeps_leaking;
+}
+
+/*
+ * What starts up slows down. While it is young, it warms up unless it grows lately as fast as it
+ * has on average since it began; later, as long as the window that decided reaches back into that
+ * time, it does unless the rest of the window says the same.
+ */
+static bool is_warming_up(const struct growth *growth, const struct series *series,
+			  const struct trend_options *options, double born_s)
 {
 	const struct trend *evidence = &growth->evidence;
+	double per_s = fmin(growth->per_s, recent_per_s(growth, series));
+	double warm_s = born_s + VERDICT_WARM_UP_S;
+	double began_s = born_s + growth->age_s - evidence->span_s;
+	bool slows = per_s * growth->age_s < WARM_UP_PACE * evidence->last;
 
+	/* Without an age it is none: comparisons with NAN fail. */
+	if (growth->age_s < VERDICT_WARM_UP_S)
+		return slows;
+	return began_s < warm_s && slows && !leaks_when_warm(growth, series, options, warm_s);
+}
+
+/* What is too little, or too soon, to be called leaking. */
+static void judge_floors(struct growth *growth, const struct series *series,
+			 const struct trend_options *options, double range, double born_s)
+{
 	growth->age_s = last_reading_s(series) - born_s;
 	if (!trend_is_suspect(growth->verdict))
 		return;
-	/* Without an age it is none: comparisons with NAN fail. */
-	growth->warms_up = growth->age_s < VERDICT_WARM_UP_S &&
-			   growth->per_s * growth->age_s < WARM_UP_PACE * evidence->last;
+	growth->warms_up = is_warming_up(growth, series, options, born_s);
 	if (growth->verdict == TREND_LEAKING &&
 	    (growth->warms_up || range < kinds[growth->kind].leaking))
 		growth->verdict = TREND_GROWING;
@@ -229,7 +299,7 @@ static void judge(struct growth *growth, const struct series *series, enum quant
 	growth->per_s = growth->evidence.slope;
 	growth->low_per_s = growth->evidence.slope_low;
 	growth->high_per_s = growth->evidence.slope_high;
-	judge_floors(growth, series, range, born_s);
+	judge_floors(growth, series, &options, range, born_s);
 	growth->urgency = growth->per_s * kinds[quantity].bytes * growth->confidence;
 	if (growth->verdict == TREND_TOO_EARLY)
 		judge_early(growth, series, options.quantum);

@@ -85,8 +85,9 @@ struct growth {
 	size_t level;	       /* of the series: its resolution */
 	struct early early;    /* while the verdict is too-early */
 	/*
-	 * It is younger than VERDICT_WARM_UP_S, and grows clearly slower than it has on average
-	 * since it began: what starts up does so, and at most is called growing.
+	 * It is younger than VERDICT_WARM_UP_S, and lately grows clearly slower than it has on
+	 * average since it began; or it is older, and has no evidence but from that time: what
+	 * starts up slows down, and at most is called growing.
 	 */
 	bool warms_up;
 	double age_s; /* of the process, at its last reading; NAN: not known */
