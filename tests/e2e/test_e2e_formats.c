@@ -98,14 +98,14 @@ static void pprof_serves_our_profile_in_its_web_view(void **state)
 	record(harness);
 	export(harness, last, "pprof", "last");
 	text = shell(harness, 0,
-		     GO_PPROF " -http=127.0.0.1:47613 -no_browser %s & pprof=$!; "
+		     GO_PPROF " -http=127.0.0.1:19613 -no_browser %s & pprof=$!; "
 			      "for page in top flamegraph peek?f=leak_c; do "
 			      "python3 -c 'import sys,time,urllib.request\n"
 			      "for i in range(100):\n"
 			      "  try: print(urllib.request.urlopen(sys.argv[1]).read().decode()); "
 			      "break\n"
 			      "  except OSError: time.sleep(0.1)' "
-			      "http://127.0.0.1:47613/ui/$page; done; kill $pprof",
+			      "http://127.0.0.1:19613/ui/$page; done; kill $pprof",
 		     last);
 	assert_non_null(strstr(text, "leak_c"));
 	expect_words(text, "Flame Graph");
@@ -241,11 +241,11 @@ static void node_exporter_serves_the_file_while_it_is_rewritten(void **state)
 	server = child_start(harness, exporter,
 			     ARGUMENTS("prometheus-node-exporter", "--collector.disable-defaults",
 				       "--collector.textfile", directory,
-				       "--web.listen-address=127.0.0.1:47614"),
+				       "--web.listen-address=127.0.0.1:19614"),
 			     NULL);
 	workload_do(harness, workload, "go");
 	reader = child_start(harness, "/usr/bin/python3",
-			     ARGUMENTS("python3", "-c", scraper, "http://127.0.0.1:47614/metrics"),
+			     ARGUMENTS("python3", "-c", scraper, "http://127.0.0.1:19614/metrics"),
 			     NULL);
 	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "--format", "prom",
 				   "--textfile-dir", harness->directory, "0.005", "1000");

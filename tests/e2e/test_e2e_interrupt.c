@@ -64,7 +64,7 @@ static void a_signal_ends_the_attach(void **state)
 	static const int64_t after_ms[] = {100, 700, 1500};
 	struct harness *harness = harness_bpf(state);
 	struct child *workload =
-		WORKLOAD(harness, "hostile_files", harness->directory, "slots", "40");
+		WORKLOAD(harness, "hostile_files", harness->directory, "slots", "120");
 
 	for (size_t i = 0; i < 3; i++) {
 		struct child *monitor = MONITOR(harness, "-p", workload->pid_text, "3600");
@@ -83,7 +83,7 @@ static void no_recording_is_left_of_an_attach_that_was_interrupted(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload =
-		WORKLOAD(harness, "hostile_files", harness->directory, "slots", "40");
+		WORKLOAD(harness, "hostile_files", harness->directory, "slots", "120");
 	struct child *monitor;
 	char path[64];
 

@@ -252,6 +252,8 @@ static int walk_window(struct reading *reading, struct heap_span *span,
 		      : 0;
 	int error = 0;
 
+	if (got == -ESRCH) /* it has ended: nothing else can be read either */
+		return -ESRCH;
 	if (got >= (ssize_t)MEMORY_PAGE)
 		error = heap_span_feed(span, page, window->words, (size_t)got / 8);
 	if (error || span->done || span->next != before)

@@ -43,11 +43,12 @@ static bool size_of(Dwarf_Die *variable, Dwarf_Word *size)
 /* Of what is alive each word that it touches; of homes those that it fills. */
 static bool add_words(struct words *words, int64_t low, uint64_t size, bool touched)
 {
-	int64_t high = low + (int64_t)size;
+	int64_t high;
 
-	if (low < -(int64_t)(16u << 20) || high > 0)
-		return true; /* an argument on the stack is its caller's, or there is no such frame
-			      */
+	/* An argument on the stack is its caller's; or there is no such frame. */
+	if (low < -(int64_t)(16u << 20) || low >= 0 || low + (int64_t)size > 0)
+		return true;
+	high = low + (int64_t)size;
 	low = touched ? low & -WORD : -(-low & -WORD);
 	high = touched ? -(-high & -WORD) : high & -WORD;
 	for (; low < high; low += WORD) {

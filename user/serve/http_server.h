@@ -8,6 +8,10 @@
  * comes, the one that has kept us waiting for its request the longest is dropped, so that those who
  * ask at once are answered, whatever others do. Requests are small, and both directions have limits
  * of time. There is no encryption and no authentication: they are a proxy's task.
+ *
+ * Five paths and two methods are all there is to serve, and who is dropped when has to be ours to
+ * say: libmicrohttpd, which would bring GnuTLS into the static program, and libevent know how long
+ * a client may be silent, but not how long all of its request may take.
  */
 #ifndef LEAKMON_SERVE_HTTP_SERVER_H
 #define LEAKMON_SERVE_HTTP_SERVER_H
