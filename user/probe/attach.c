@@ -21,13 +21,14 @@
 
 /*
  * Each detach waits for the kernel, and those that wait at once wait together. But one after the
- * other goes through all processes that map the file and all that is left there, and every fork of
- * the machine stands in the same queue (dup_mmap_sem in kernel/events/uprobes.c): with 400
- * processes, 128 at once made each wait for 17 ms.
+ * other goes through all processes that map the file and all probes that are left there, and every
+ * fork of the machine stands in the same queue (dup_mmap_sem in kernel/events/uprobes.c). The more
+ * there are, the longer each takes, and the fewer stand there at once: with 400 processes, which
+ * have 2,000 links, 128 at once made each fork wait for 17 ms.
  */
 #define CLOSERS 128
-#define MANY_LINKS 256
-#define CLOSERS_OF_MANY 12
+#define CLOSERS_TIMES_LINKS 24000
+#define CLOSERS_MIN 2
 /* What a process of ours that shares our memory has for a stack. */
 #define APART_STACK 16384
 
@@ -321,7 +322,9 @@ int attach_renew(enum attach_method method, const struct attach_request *request
 
 static size_t closers_of(size_t count)
 {
-	return count > MANY_LINKS ? CLOSERS_OF_MANY : MIN(count, CLOSERS);
+	size_t most = MAX(CLOSERS_TIMES_LINKS / MAX(count, 1), CLOSERS_MIN);
+
+	return MIN(MIN(most, CLOSERS), count);
 }
 
 /* Descriptors that several threads close: whoever is free takes the next. */
