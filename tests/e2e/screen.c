@@ -13,8 +13,7 @@ static int run(struct screen *screen, const char *command)
 	size_t size;
 	FILE *pipe;
 
-	/* -N: the server is the one that ends with the test, also if it is slow to come. */
-	snprintf(line, sizeof(line), TMUX " -N -S %s %s 2>&1", screen->socket, command);
+	snprintf(line, sizeof(line), TMUX " -S %s %s 2>&1", screen->socket, command);
 	pipe = popen(line, "r");
 	assert_non_null(pipe);
 	size = fread(screen->text, 1, sizeof(screen->text) - 1, pipe);
