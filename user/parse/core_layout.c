@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "parse/wire.h"
 
 /* vm.max_map_count can be raised to two billions; nobody has so many. */
 #define MAX_SEGMENTS (1u << 20)
@@ -588,7 +589,7 @@ int decode_core_layout(const struct bytes *body, uint64_t file_size, struct core
 		error = take_lists(&cursor, &wire, &read);
 	if (error)
 		return error;
-	if (wire.pid < 0 || wire.pid > INT32_MAX || !memchr(wire.comm, '\0', sizeof(wire.comm)) ||
+	if (wire.pid < 0 || wire.pid > INT32_MAX || !is_terminated(wire.comm, sizeof(wire.comm)) ||
 	    !are_segments(&read, file_size) || !are_files(&read) || !are_threads(&read))
 		return -EPROTO;
 	read.pid = (pid_t)wire.pid;
