@@ -125,9 +125,13 @@ json_t *watch(struct harness *harness, struct child *workload, const char *comma
 
 /* What a report says. Missing fields fail the test. */
 json_int_t number_at(json_t *object, const char *key);
+double real_at(json_t *object, const char *key);
 json_int_t ledger_at(json_t *report, const char *key);
 json_int_t dropped_sum(json_t *report);
 json_t *process_of(json_t *report, pid_t pid);
+/* The first site whose innermost frame is that: its rank (SIZE_MAX: none), and itself or NULL. */
+size_t site_rank(json_t *process, const char *function);
+json_t *site_of(json_t *process, const char *function);
 
 /* What sites whose innermost frame is `function` hold. */
 struct held {

@@ -11,6 +11,15 @@ json_int_t number_at(json_t *object, const char *key)
 	return json_integer_value(number);
 }
 
+double real_at(json_t *object, const char *key)
+{
+	json_t *number = json_object_get(object, key);
+
+	if (!json_is_number(number))
+		fail_msg("no number `%s` in the report", key);
+	return json_number_value(number);
+}
+
 json_int_t ledger_at(json_t *report, const char *key)
 {
 	return number_at(json_object_get(report, "ledger"), key);
@@ -44,6 +53,24 @@ static bool site_is_of(json_t *site, const char *function)
 	const char *name = json_string_value(json_object_get(frame, "function"));
 
 	return name && strcmp(name, function) == 0;
+}
+
+size_t site_rank(json_t *process, const char *function)
+{
+	json_t *site;
+	size_t i;
+
+	json_array_foreach(json_object_get(process, "sites"), i, site)
+	{
+		if (site_is_of(site, function))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+json_t *site_of(json_t *process, const char *function)
+{
+	return json_array_get(json_object_get(process, "sites"), site_rank(process, function));
 }
 
 struct held held_by(json_t *process, const char *function)

@@ -13,7 +13,7 @@ static int run(struct screen *screen, const char *command)
 	size_t size;
 	FILE *pipe;
 
-	snprintf(line, sizeof(line), TMUX " -S %s %s 2>&1", screen->socket, command);
+	snprintf(line, sizeof(line), TMUX " -N -S %s %s 2>&1", screen->socket, command);
 	pipe = popen(line, "r");
 	assert_non_null(pipe);
 	size = fread(screen->text, 1, sizeof(screen->text) - 1, pipe);
@@ -57,8 +57,9 @@ void screen_start(struct screen *screen, struct harness *harness, int columns, i
 	}
 	snprintf(screen->socket, sizeof(screen->socket), "%s/tmux", harness->directory);
 	/* In the foreground: it ends with the test. */
-	child_start(harness, TMUX, ARGUMENTS("tmux", "-D", "-S", screen->socket, "-f", "/dev/null"),
-		    NULL);
+	screen->server =
+		child_start(harness, TMUX,
+			    ARGUMENTS("tmux", "-D", "-S", screen->socket, "-f", "/dev/null"), NULL);
 	snprintf(command, sizeof(command),
 		 "new-session -d -x %d -y %d \"D=%s; stty -g > \\$D/before; LANG=C.UTF-8 %s "
 		 "%s; echo left with \\$?; stty -g > \\$D/after; exec cat\"",
@@ -70,6 +71,12 @@ void screen_start(struct screen *screen, struct harness *harness, int columns, i
 			fail_msg("tmux does not start: %s", screen->text);
 		pause_shortly();
 	}
+}
+
+void screen_end(struct screen *screen)
+{
+	screen_tmux(screen, "kill-server");
+	child_end(screen->harness, screen->server);
 }
 
 void screen_press(struct screen *screen, const char *keys)

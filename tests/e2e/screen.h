@@ -10,6 +10,7 @@
 
 struct screen {
 	struct harness *harness;
+	struct child *server;
 	char socket[64];
 	char text[65536]; /* of the latest look */
 };
@@ -20,6 +21,9 @@ struct screen {
  */
 void screen_start(struct screen *screen, struct harness *harness, int columns, int lines,
 		  const char *arguments);
+
+/* The terminal goes, and what runs in it: another may start in its place. */
+void screen_end(struct screen *screen);
 
 /* tmux COMMAND for this terminal; its output is in screen->text. */
 void screen_tmux(struct screen *screen, const char *format, ...)

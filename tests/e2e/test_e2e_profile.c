@@ -20,37 +20,6 @@ static void set_preload(void)
 	setenv("LD_PRELOAD", preload, 1);
 }
 
-static double real_at(json_t *object, const char *key)
-{
-	json_t *number = json_object_get(object, key);
-
-	if (!json_is_number(number))
-		fail_msg("no number `%s` in the report", key);
-	return json_number_value(number);
-}
-
-/* The rank of the site in which a function allocates; SIZE_MAX: it is not there. */
-static size_t rank_of(json_t *process, const char *function)
-{
-	json_t *site;
-	size_t i;
-
-	json_array_foreach(json_object_get(process, "sites"), i, site)
-	{
-		json_t *frame = json_array_get(json_object_get(site, "frames"), 0);
-		const char *name = json_string_value(json_object_get(frame, "function"));
-
-		if (name && !strcmp(name, function))
-			return i;
-	}
-	return SIZE_MAX;
-}
-
-static json_t *site_of(json_t *process, const char *function)
-{
-	return json_array_get(json_object_get(process, "sites"), rank_of(process, function));
-}
-
 /* Reports until so many windows were open; the harness limits how long. */
 static json_t *after_windows(struct harness *harness, struct child *monitor, json_int_t windows)
 {
@@ -121,7 +90,7 @@ static void expect_drip(struct harness *harness, const char *name, const char *l
 	monitor_stop(harness, monitor);
 	rate = rate_of(harness, workload);
 	process = process_of(report, workload->pid ? workload->pid : atoi(workload->pid_text));
-	assert_int_equal(rank_of(process, "drip"), 0);
+	assert_int_equal(site_rank(process, "drip"), 0);
 	drip = site_of(process, "drip");
 	assert_true(real_at(drip, "low") > 0);
 	assert_true(real_at(drip, "low") < rate * 100 * 1.5);
@@ -224,7 +193,7 @@ static void profiles_are_recorded_shown_and_compared(void **state)
 	assert_int_equal(number_at(first, "sequence"), 1);
 	assert_int_equal(number_at(last, "sequence"), 4);
 	assert_true(number_at(last, "windows") > number_at(first, "windows"));
-	assert_int_not_equal(rank_of(process_of(last, pid), "drip"), SIZE_MAX);
+	assert_int_not_equal(site_rank(process_of(last, pid), "drip"), SIZE_MAX);
 	last = shown(harness, "diff", path, NULL);
 	expect_schema_of(harness, last, "profile_diff");
 	changes = json_object_get(last, "changes");
@@ -295,7 +264,7 @@ static void without_a_target_what_grows_is_profiled_while_it_lives(void **state)
 	chosen = json_object_get(process, "chosen");
 	assert_true(real_at(chosen, "heap_bytes_per_s") > 1e6);
 	assert_true(real_at(chosen, "confidence") > 0.5);
-	assert_int_equal(rank_of(process, "drip"), 0);
+	assert_int_equal(site_rank(process, "drip"), 0);
 	expect_schema(harness, report);
 	rate_of(harness, workload);
 	do
@@ -377,7 +346,7 @@ static void a_target_that_execs_begins_anew(void **state)
 		    number_at(process, "windows") >= 10)
 			break;
 	}
-	assert_int_equal(rank_of(process, "drip"), 0);
+	assert_int_equal(site_rank(process, "drip"), 0);
 	monitor_stop(harness, monitor);
 }
 
@@ -399,7 +368,7 @@ static void a_target_that_ends_is_reported(void **state)
 	assert_non_null(report);
 	process = process_of(report, pid);
 	assert_true(json_is_true(json_object_get(process, "exited")));
-	assert_int_equal(rank_of(process, "drip"), 0);
+	assert_int_equal(site_rank(process, "drip"), 0);
 }
 
 int main(void)

@@ -9,32 +9,6 @@
 
 #include <signal.h>
 
-static double real_at(json_t *object, const char *key)
-{
-	json_t *number = json_object_get(object, key);
-
-	if (!json_is_number(number))
-		fail_msg("no number `%s` in the report", key);
-	return json_number_value(number);
-}
-
-/* NULL: no window has seen it. */
-static json_t *site_of(json_t *process, const char *function)
-{
-	json_t *site;
-	size_t i;
-
-	json_array_foreach(json_object_get(process, "sites"), i, site)
-	{
-		json_t *frame = json_array_get(json_object_get(site, "frames"), 0);
-		const char *name = json_string_value(json_object_get(frame, "function"));
-
-		if (name && !strcmp(name, function))
-			return site;
-	}
-	return NULL;
-}
-
 static double oldest_look(json_t *site)
 {
 	json_t *survival = json_object_get(site, "survival");

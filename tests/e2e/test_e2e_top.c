@@ -218,7 +218,7 @@ static void the_terminal_is_left_clean_by_every_signal(void **state)
 		screen_expect(&screen, "ANON+SWAP");
 		assert_int_equal(kill(screen_program(&screen), cases[i].signal), 0);
 		screen_expect_left(&screen, cases[i].code);
-		screen_tmux(&screen, "kill-server");
+		screen_end(&screen);
 	}
 }
 
@@ -254,7 +254,7 @@ static void without_a_terminal_it_says_what_to_use(void **state)
 	start(&screen, harness, "--version; TERM=nonesuch build/leakmon top");
 	screen_expect(&screen, "terminal type `nonesuch` is not known here");
 	screen_expect_left(&screen, 1);
-	screen_tmux(&screen, "kill-server");
+	screen_end(&screen);
 	start(&screen, harness, "--version; TERM=dumb build/leakmon top");
 	screen_expect(&screen, "cannot be drawn on");
 	screen_expect_left(&screen, 1);

@@ -42,7 +42,7 @@ static const char *word_at(json_t *entry, const char *key)
 	return json_string_value(json_object_get(json_object_get(entry, "growth"), key));
 }
 
-static double real_at(json_t *entry, const char *key)
+static double growth_at(json_t *entry, const char *key)
 {
 	return json_number_value(json_object_get(json_object_get(entry, "growth"), key));
 }
@@ -140,10 +140,10 @@ static void a_leak_is_the_first_of_all_with_its_rate_and_stacks(void **state)
 	/* Of what else runs on this machine something may grow as well. */
 	assert_true(rank < rank_of(report, cache->pid));
 	assert_string_equal(word_at(entry, "kind"), "heap");
-	assert_true(real_at(entry, "confidence") > 0.7);
+	assert_true(growth_at(entry, "confidence") > 0.7);
 	/* glibc adds 8 bytes and more to a block. */
-	assert_true(real_at(entry, "bytes_per_s") > 200 * 1024 * 0.9);
-	assert_true(real_at(entry, "bytes_per_s") < 200 * 1024 * 1.2);
+	assert_true(growth_at(entry, "bytes_per_s") > 200 * 1024 * 0.9);
+	assert_true(growth_at(entry, "bytes_per_s") < 200 * 1024 * 1.2);
 	assert_true(number_at(entry, "memory_bytes") > 200 * 1024 * 4);
 	entry = entry_of(report, cache->pid, NULL);
 	assert_int_not_equal(strcmp(word_at(entry, "verdict"), "leaking"), 0);
@@ -253,8 +253,8 @@ static void every_kind_of_growth_is_named_with_who_does_it(void **state)
 
 		assert_string_equal(word_at(entry, "kind"), courses[i][1]);
 		/* Threads come with mappings of their own; rates are those of the kind. */
-		assert_true(real_at(entry, "per_s") > 9 * 1.0);
-		assert_true(real_at(entry, "per_s") < 11 * (i == 2 ? 2.0 : 1.0));
+		assert_true(growth_at(entry, "per_s") > 9 * 1.0);
+		assert_true(growth_at(entry, "per_s") < 11 * (i == 2 ? 2.0 : 1.0));
 	}
 	expect_sampled_course(harness, monitor, growers[0]->pid, "threads");
 	expect_sampled_files(harness, monitor, growers[1]->pid);

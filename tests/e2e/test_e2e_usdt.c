@@ -25,30 +25,6 @@ static const char *workloads(void)
 	return setting ? setting : "build/workloads";
 }
 
-static double real_at(json_t *object, const char *key)
-{
-	json_t *value = json_object_get(object, key);
-
-	assert_true(json_is_number(value));
-	return json_number_value(value);
-}
-
-static json_t *site_of(json_t *process, const char *function)
-{
-	json_t *site;
-	size_t i;
-
-	json_array_foreach(json_object_get(process, "sites"), i, site)
-	{
-		json_t *frame = json_array_get(json_object_get(site, "frames"), 0);
-
-		if (!strcmp(json_string_value(json_object_get(frame, "function")), function))
-			return site;
-	}
-	fail_msg("no site of %s", function);
-	return NULL;
-}
-
 static bool is_within(json_t *of, const char *what, json_int_t truth)
 {
 	json_t *estimate = json_object_get(of, "estimate");
