@@ -9,9 +9,10 @@
 
 #define MAX_CONTAINERS 8
 
-/* cmocka hands the harness to a test; what is beside it has to be found by the teardown. */
+/* cmocka hands the harness to a test; what is beside it has to be found by the teardown. Free:
+ * those without a runtime. */
 static struct running containers[MAX_CONTAINERS];
-static size_t container_count;
+static unsigned containers_started;
 
 static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static int shell(const char *format, ...)
@@ -27,16 +28,22 @@ static int shell(const char *format, ...)
 
 int containers_setup(void **state)
 {
-	container_count = 0;
+	memset(containers, 0, sizeof(containers));
+	containers_started = 0;
 	return harness_setup(state);
+}
+
+static void runtime_forget(const struct running *container)
+{
+	container_kill(container);
+	shell("timeout 20 %s delete --force %s >/dev/null 2>&1", container->runtime, container->id);
 }
 
 int containers_teardown(void **state)
 {
-	for (size_t i = 0; i < container_count; i++) {
-		container_kill(&containers[i]);
-		shell("timeout 20 %s delete --force %s >/dev/null 2>&1", containers[i].runtime,
-		      containers[i].id);
+	for (size_t i = 0; i < MAX_CONTAINERS; i++) {
+		if (*containers[i].runtime)
+			runtime_forget(&containers[i]);
 	}
 	/* The kernel lets go of an emptied cgroup a moment later. */
 	for (int i = 0; i < 20 && shell("! find /sys/fs/cgroup -maxdepth 2 -name '%s' 2>/dev/null |"
@@ -167,8 +174,8 @@ static void bundle_make(struct harness *harness, struct running *container,
 {
 	char rootfs[192];
 
-	snprintf(container->bundle, sizeof(container->bundle), "%s/bundle-%zu", harness->directory,
-		 container_count);
+	snprintf(container->bundle, sizeof(container->bundle), "%s/bundle-%u", harness->directory,
+		 containers_started);
 	snprintf(rootfs, sizeof(rootfs), "%s/rootfs", container->bundle);
 	assert_int_equal(
 		shell("mkdir -p %s %s/upper %s/work", rootfs, container->bundle, container->bundle),
@@ -183,19 +190,27 @@ static void bundle_make(struct harness *harness, struct running *container,
 	config_write(container, spec);
 }
 
+static struct running *container_new(const struct container_spec *spec)
+{
+	size_t i = 0;
+
+	while (i < MAX_CONTAINERS && *containers[i].runtime)
+		i++;
+	assert_true(i < MAX_CONTAINERS);
+	containers[i] = (struct running){0};
+	snprintf(containers[i].runtime, sizeof(containers[i].runtime), "%s", spec->runtime);
+	snprintf(containers[i].id, sizeof(containers[i].id), "%08x%056x", (unsigned)getpid(),
+		 ++containers_started);
+	return &containers[i];
+}
+
 struct running *container_start(struct harness *harness, const struct container_spec *spec)
 {
-	struct running *container = &containers[container_count];
+	struct running *container = container_new(spec);
 	char script[1024], overlay[512] = "";
 	char *line;
 
-	assert_true(container_count < MAX_CONTAINERS);
-	*container = (struct running){0};
-	snprintf(container->runtime, sizeof(container->runtime), "%s", spec->runtime);
-	snprintf(container->id, sizeof(container->id), "%08x%056zx", (unsigned)getpid(),
-		 container_count + 1);
 	bundle_make(harness, container, spec);
-	container_count++;
 	if (spec->lower)
 		snprintf(
 			overlay, sizeof(overlay),
@@ -220,4 +235,12 @@ void container_kill(const struct running *container)
 {
 	if (container->pid > 1)
 		kill(container->pid, SIGKILL);
+}
+
+void container_end(struct running *container)
+{
+	child_kill(container->child);
+	runtime_forget(container);
+	shell("rm -rf --one-file-system %s", container->bundle);
+	*container->runtime = '\0';
 }

@@ -56,5 +56,8 @@ void image_make(const char *path, enum image image);
 struct running *container_start(struct harness *harness, const struct container_spec *spec);
 /* The workload is told to quit, or killed. */
 void container_kill(const struct running *container);
+/* It is gone, with what it was made of: there is room for another one. The teardown does that, too.
+ */
+void container_end(struct running *container);
 
 #endif

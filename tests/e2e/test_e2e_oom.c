@@ -2,12 +2,13 @@
 /*
  * Programs that the kernel kills for want of memory: the last snapshot says what they held, and
  * agrees with the account that they kept themselves. LEAKMON_OOM_KILLS says how many of them are
- * killed one after the other.
+ * killed one after the other, and LEAKMON_OOM_RUNTIME (crun, runc) in whose containers.
  */
 #include "harness.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -29,6 +30,13 @@ struct victim {
 	struct child *child;
 	char account[192];
 };
+
+static int kills_wanted(int otherwise)
+{
+	const char *wanted = getenv("LEAKMON_OOM_KILLS");
+
+	return wanted ? atoi(wanted) : otherwise;
+}
 
 static bool group_write(const struct place *place, const char *name, const char *text)
 {
@@ -78,14 +86,18 @@ static struct victim victim_start(struct harness *harness, const struct place *p
 	return victim;
 }
 
-static json_int_t account_read(const struct victim *victim)
+struct account {
+	uint64_t leaked, first_ns, latest_ns;
+};
+
+static struct account account_read(const struct victim *victim)
 {
-	uint64_t leaked = 0;
+	struct account account;
 	int fd = open(victim->account, O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(read(fd, &leaked, sizeof(leaked)), sizeof(leaked));
+	assert_int_equal(read(fd, &account, sizeof(account)), sizeof(account));
 	close(fd);
-	return (json_int_t)leaked;
+	return account;
 }
 
 static json_t *kill_of(json_t *report, pid_t pid)
@@ -124,7 +136,7 @@ static const char *first_function(json_t *process)
 static void expect_account(json_t *process, const struct victim *victim)
 {
 	struct held held = held_by(process, "leak");
-	json_int_t leaked = account_read(victim);
+	json_int_t leaked = (json_int_t)account_read(victim).leaked;
 
 	assert_true(leaked > 1000);
 	assert_in_range(held.count, leaked, leaked + 1);
@@ -142,9 +154,8 @@ static void the_last_snapshot_of_a_victim_is_its_own_account(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	const struct place *place = group_make(LIMIT_BYTES);
-	const char *wanted = getenv("LEAKMON_OOM_KILLS");
 
-	for (int i = 0; i < (wanted ? atoi(wanted) : 3); i++) {
+	for (int i = 0; i < kills_wanted(3); i++) {
 		struct victim victim = victim_start(harness, place, i, "0");
 		struct child *monitor = MONITOR_ATTACHED(harness, "-p", victim.child->pid_text,
 							 "-o", "0", "--format", "json", "3600");
@@ -207,6 +218,45 @@ static void leakmon_lives_in_the_group_of_its_victim(void **state)
 		child_kill(victim.child);
 	}
 	group_remove(place);
+}
+
+/* The group of a pod or a service limits what is in a group below it, which has no limit. */
+static void a_limit_above_is_the_one_that_is_told(void **state)
+{
+	static const char *const kinds[] = {"watch", "profile", "triage"};
+	struct harness *harness = harness_bpf(state);
+	const struct place *parent = group_make(3 * LIMIT_BYTES);
+	char directory[128];
+	const struct place below = {.directory = directory};
+
+	snprintf(directory, sizeof(directory), "%s/below", parent->directory);
+	/* A controller is handed down in v2. */
+	group_write(parent, "cgroup.subtree_control", "+memory");
+	assert_false(mkdir(directory, 0755));
+	for (int i = 0; i < 3; i++) {
+		struct victim victim = victim_start(harness, &below, i, "0");
+		pid_t pid = victim.child->pid;
+		struct child *monitor =
+			i == 2 ? MONITOR(harness, "--format", "json", "3600")
+			       : MONITOR_ATTACHED(harness, kinds[i], "-p", victim.child->pid_text,
+						  "--format", "json", "3600");
+		json_t *kill;
+
+		print_message("%s\n", kinds[i]);
+		if (i == 2)
+			child_wait_text(harness, monitor, &monitor->err, "first verdicts");
+		workload_send(victim.child, "go");
+		kill = kill_of(report_of_kill(harness, monitor, pid), pid);
+		assert_string_equal(json_string_value(json_object_get(kill, "cgroup")),
+				    "/leakmon_oom/below");
+		assert_int_equal(number_at(kill, "limit_bytes"), 3 * LIMIT_BYTES);
+		assert_string_equal(json_string_value(json_object_get(kill, "limit_cgroup")),
+				    "/leakmon_oom");
+		child_kill(monitor);
+		child_kill(victim.child);
+	}
+	group_remove(&below);
+	group_remove(parent);
 }
 
 /* Thousands of threads end with it. */
@@ -425,50 +475,120 @@ static void the_triage_says_that_a_limit_is_near_and_whose_growth_it_is(void **s
 	group_remove(place);
 }
 
-/* What the runtime made of memory.max, and whose container it is, stand in the report. */
-static void a_container_at_its_limit_is_named(void **state)
+/* Of one runtime, or of both in turns. */
+static struct running *victim_in_container(struct harness *harness, int number, long memory_max,
+					   struct victim *victim)
 {
 	static const char *const runtimes[] = {"crun", "runc"};
-	struct harness *harness = containers_bpf(state);
-	const char *wanted = getenv("LEAKMON_OOM_KILLS");
+	const char *runtime = getenv("LEAKMON_OOM_RUNTIME");
+	struct running *container = container_start(
+		harness, &(struct container_spec){
+				 .runtime = runtime ? runtime : runtimes[number % 2],
+				 .pod = "web-0",
+				 .program = "victim",
+				 .path = "/bin/victim",
+				 .argument = "/account",
+				 .memory_max = memory_max,
+			 });
 
-	for (int i = 0; i < (wanted ? atoi(wanted) : 2); i++) {
-		struct running *container =
-			container_start(harness, &(struct container_spec){
-							 .runtime = runtimes[i % 2],
-							 .pod = "web-0",
-							 .program = "victim",
-							 .path = "/bin/victim",
-							 .argument = "/account",
-							 .memory_max = LIMIT_BYTES,
-						 });
-		struct victim victim = {.child = container->child};
+	victim->child = container->child;
+	snprintf(victim->account, sizeof(victim->account), "%s/rootfs/account", container->bundle);
+	return container;
+}
+
+/* What the runtime made of memory.max, and whose container it is, stand in the report. */
+static void expect_container(json_t *report, const struct running *container, long memory_max)
+{
+	json_t *kill = kill_of(report, container->pid), *in = json_object_get(kill, "container");
+
+	assert_int_equal(number_at(kill, "limit_bytes"), memory_max);
+	assert_string_equal(json_string_value(json_object_get(in, "pod")), "web-0");
+	assert_string_equal(json_string_value(json_object_get(in, "name")), "app");
+}
+
+static void a_container_at_its_limit_is_named(void **state)
+{
+	struct harness *harness = containers_bpf(state);
+
+	for (int i = 0; i < kills_wanted(2); i++) {
+		struct victim victim;
+		struct running *container = victim_in_container(harness, i, LIMIT_BYTES, &victim);
 		char pid[16];
 		struct child *monitor;
-		json_t *report, *kill, *in;
+		json_t *report;
 
 		snprintf(pid, sizeof(pid), "%d", container->pid);
-		snprintf(victim.account, sizeof(victim.account), "%s/rootfs/account",
-			 container->bundle);
 		monitor =
 			MONITOR_ATTACHED(harness, "-p", pid, "-o", "0", "--format", "json", "3600");
 		workload_send(container->child, "go");
 		report = report_of_kill(harness, monitor, container->pid);
 		expect_last_snapshot(report, &victim, container->pid);
-		kill = kill_of(report, container->pid);
-		in = json_object_get(kill, "container");
-		assert_int_equal(number_at(kill, "limit_bytes"), LIMIT_BYTES);
-		assert_string_equal(json_string_value(json_object_get(in, "pod")), "web-0");
-		assert_string_equal(json_string_value(json_object_get(in, "name")), "app");
+		expect_container(report, container, LIMIT_BYTES);
 		child_kill(monitor);
-		child_kill(container->child);
+		container_end(container);
 	}
+}
+
+/* A limit that is infinite is null. */
+static double real_at(json_t *object, const char *key)
+{
+	json_t *number = json_object_get(object, key);
+
+	assert_true(json_is_number(number) || json_is_null(number));
+	return json_is_null(number) ? (double)INFINITY : json_number_value(number);
+}
+
+/* Whether the truth is within the limits, and the leak first. */
+static bool profile_agrees(json_t *process, const struct victim *victim)
+{
+	struct account account = account_read(victim);
+	const char *first = first_function(process);
+	json_t *site = json_array_get(json_object_get(process, "sites"), 0);
+	double took_s = (double)(account.latest_ns - account.first_ns) / 1e9;
+	double rate = (double)account.leaked * 5000 / took_s;
+
+	print_message("%s: %.0f B/s (%.0f to %.0f), %.0f by its own account, in %.1f s and %lld "
+		      "windows\n",
+		      first ? first : "nothing", real_at(site, "growth_bytes_per_s"),
+		      real_at(site, "low"), real_at(site, "high"), rate, took_s,
+		      number_at(process, "windows"));
+	assert_string_equal(first ? first : "nothing", "leak");
+	return real_at(site, "low") <= rate && rate <= real_at(site, "high");
+}
+
+/* 95 % of the intervals hold the truth: of few, one may miss it. */
+static void a_profile_of_a_container_agrees_with_its_own_account(void **state)
+{
+	struct harness *harness = containers_bpf(state);
+	int wanted = kills_wanted(2), agreed = 0;
+
+	for (int i = 0; i < wanted; i++) {
+		struct victim victim;
+		struct running *container =
+			victim_in_container(harness, i, 2 * LIMIT_BYTES, &victim);
+		char pid[16];
+		struct child *monitor;
+		json_t *report;
+
+		snprintf(pid, sizeof(pid), "%d", container->pid);
+		monitor = MONITOR_ATTACHED(harness, "profile", "-p", pid, "--overhead", "50%",
+					   "--format", "json", "3600");
+		workload_send(container->child, "stroll");
+		report = report_of_kill(harness, monitor, container->pid);
+		expect_container(report, container, 2 * LIMIT_BYTES);
+		agreed += profile_agrees(process_of(report, container->pid), &victim);
+		child_kill(monitor);
+		container_end(container);
+	}
+	print_message("%d of %d agree\n", agreed, wanted);
+	assert_true(agreed >= wanted - 1 - wanted / 14);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_last_snapshot_of_a_victim_is_its_own_account),
+		e2e_test(a_limit_above_is_the_one_that_is_told),
 		e2e_test(a_victim_may_have_many_threads),
 		e2e_test(leakmon_lives_in_the_group_of_its_victim),
 		e2e_test(every_victim_of_a_burst_is_told),
@@ -477,6 +597,7 @@ int main(void)
 		e2e_test(the_triage_tells_what_it_knew_of_a_victim),
 		e2e_test(without_bpf_a_kill_is_found_at_a_poll),
 		container_test(a_container_at_its_limit_is_named),
+		container_test(a_profile_of_a_container_agrees_with_its_own_account),
 		e2e_test(the_triage_says_that_a_limit_is_near_and_whose_growth_it_is),
 	};
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Takes memory until the kernel kills it, and keeps the account of it where others can read it
- * afterwards: a file of 64-bit counts (argument 1), mapped shared. `go` never answers; `stroll` is
- * the same at 3 MB a second at most.
+ * afterwards: a file of three 64-bit numbers (argument 1), mapped shared: the blocks that are
+ * leaked, and the first and the latest time of it (CLOCK_MONOTONIC, ns). `go` never answers;
+ * `stroll` is the same at 3 MB a second at most, each block with contents of its own.
  *
  * leak() keeps every block; cache() keeps 64 of them; churn() keeps none. Blocks are counted before
  * they are written to: no page that is missing comes between a block and its count, but for those
@@ -19,15 +20,18 @@
 #define CACHED 64
 #define CACHE_BLOCK 3000
 
-static volatile uint64_t *leaked;
+static volatile struct account {
+	uint64_t leaked, first_ns, latest_ns;
+} * account;
 static void *cached[CACHED];
 
 static SITE void leak(void)
 {
 	char *block = OPAQUE(malloc(BLOCK));
+	uint64_t number = ++account->leaked;
 
-	leaked[0]++;
 	memset(block, 1, BLOCK);
+	memcpy(block, &number, sizeof(number));
 }
 
 static SITE void cache(unsigned round)
@@ -44,6 +48,14 @@ static SITE void churn(void)
 	free(OPAQUE(malloc(700)));
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static void go(void)
 {
 	for (unsigned round = 0;; round++) {
@@ -55,8 +67,10 @@ static void go(void)
 
 static void stroll(void)
 {
+	account->first_ns = now_ns();
 	for (unsigned round = 0;; round++) {
 		leak();
+		account->latest_ns = now_ns();
 		cache(round);
 		churn();
 		if (round % 2)
@@ -89,12 +103,12 @@ int main(int argc, char **argv)
 	static struct truth truth;
 	int fd = open(argc > 1 ? argv[1] : "", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	if (fd < 0 || ftruncate(fd, sizeof(*leaked)))
+	if (fd < 0 || ftruncate(fd, sizeof(*account)))
 		return 1;
-	leaked = mmap(NULL, sizeof(*leaked), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (leaked == MAP_FAILED)
+	account = mmap(NULL, sizeof(*account), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (account == MAP_FAILED)
 		return 1;
-	leaked[0] = 0;
+	account->leaked = 0;
 	start_threads(argument(argc, argv, 2, 0));
 	return workload_serve(commands, ARRAY_SIZE(commands), &truth);
 }

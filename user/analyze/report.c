@@ -89,6 +89,13 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(sort_keys) == SORT_MAX_, "a row for every sort key");
 
+char *oom_kill_limit_group(const struct oom_kill *kill)
+{
+	if (!kill->cgroup)
+		return NULL;
+	return kill->limit_length ? strndup(kill->cgroup, kill->limit_length) : strdup("/");
+}
+
 int sort_key_parse(const char *text, enum sort_key *key)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(sort_keys); i++) {

@@ -76,10 +76,16 @@ struct report {
 /* A process that the kernel killed for want of memory. */
 struct oom_kill {
 	pid_t pid;
-	char *cgroup;	      /* whose memory it counted in; untrusted; owned; NULL: not known */
-	uint64_t limit_bytes; /* of that; UINT64_MAX: none, or not known */
+	char *cgroup; /* whose memory it counted in; untrusted; owned; NULL: not known */
+	/* The least of that and of all above it; UINT64_MAX: none, or not known. And the length of
+	 * the path of the group whose it is, a part of `cgroup`; 0: the root's. */
+	uint64_t limit_bytes;
+	size_t limit_length;
 	struct container *container; /* owned; NULL: none, or not known yet */
 };
+
+/* Whose limit it is; "/": the root's. NULL: not known, or out of memory. The caller frees it. */
+char *oom_kill_limit_group(const struct oom_kill *kill);
 
 /* How many there were of a name, in a container, since the monitor began. */
 struct oom_total {

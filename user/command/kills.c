@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "memory/cgroup_memory.h"
 #include "monitor/oom.h"
 #include "probe/victims.h"
 
@@ -19,13 +21,36 @@ struct kills {
 	uint64_t lost;
 };
 
+/* Its files are gone with a container; the triage has looked at the limits above it. */
+static void place_fill(const struct kills *kills, const struct group *group,
+		       struct cgroup_place *place)
+{
+	const struct limits *limits = &kills->triage->limits;
+
+	cgroup_place_set(place, group->path, kills->triage->groups.mount.unified);
+	for (size_t i = 0; i < limits->list.count; i++) {
+		const struct limit *limit = limits->list.items[i];
+
+		if (place->known || limit->kind != LIMIT_MAX || isnan(limit->bytes) ||
+		    !cgroup_is_within(group->path, limit->path))
+			continue;
+		if (place->limit_length && place->limit <= (uint64_t)limit->bytes)
+			continue;
+		place->limit = (uint64_t)limit->bytes;
+		place->limit_length = strlen(limit->path);
+	}
+	place->known |= place->limit_length > 0;
+}
+
 static struct triage_kill *kill_add(struct kills *kills, pid_t pid, const struct group *group)
 {
+	_cleanup_(cgroup_place_free) struct cgroup_place place = {0};
 	size_t before = kills->oom.list.count;
 	struct triage_kill *kill;
 
-	oom_kills_note(&kills->oom, pid, group ? group->path : NULL,
-		       kills->triage->groups.mount.unified);
+	if (group)
+		place_fill(kills, group, &place);
+	oom_kills_note(&kills->oom, pid, group ? &place : NULL);
 	if (kills->oom.list.count == before)
 		return NULL;
 	kill = vec_push(&kills->list.list);

@@ -2,11 +2,14 @@
 #include "memory/cgroup_memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/units.h"
@@ -201,16 +204,99 @@ static void join(struct cgroup_memories *groups)
 	}
 }
 
+/* Where hierarchies are usually mounted. */
+static const struct {
+	const char *point;
+	bool unified;
+} mounts[] = {
+	{"/sys/fs/cgroup", true},
+	{"/sys/fs/cgroup/unified", true},
+	{"/sys/fs/cgroup/memory", false},
+};
+
+/* Of the group that the first `length` bytes of the path name. CGROUP_NOT_KNOWN: none is set there;
+ * -ENOENT: the file cannot be read. */
+static int limit_of(const char *point, bool unified, const char *path, size_t length,
+		    uint64_t *limit)
+{
+	char file[4096];
+	int fd, size = snprintf(file, sizeof(file), "%s%.*s/%s", point, (int)length, path,
+				unified ? "memory.max" : "memory.limit_in_bytes");
+	char text[32];
+	ssize_t got;
+
+	if (size < 0 || (size_t)size >= sizeof(file))
+		return -ENOENT;
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	cleanup_close(&fd);
+	if (got <= 0)
+		return -ENOENT;
+	text[got] = '\0';
+	*limit = CGROUP_NOT_KNOWN;
+	if (*text >= '0' && *text <= '9' && strtoull(text, NULL, 10) <= LIMIT_MAX)
+		*limit = strtoull(text, NULL, 10);
+	return 0;
+}
+
+/* The group's own file must be there; v2's root has none. */
+static bool read_limits(struct cgroup_place *place, const char *point)
+{
+	size_t length = strlen(place->path);
+	uint64_t limit, least;
+	size_t of = length;
+
+	if (limit_of(point, place->unified, place->path, length, &least))
+		return false;
+	while (length) {
+		do
+			length--;
+		while (length && place->path[length] != '/');
+		if (limit_of(point, place->unified, place->path, length, &limit) || limit >= least)
+			continue;
+		least = limit;
+		of = length;
+	}
+	place->limit = least;
+	place->limit_length = of;
+	place->known = true;
+	return true;
+}
+
+void cgroup_place_set(struct cgroup_place *place, const char *path, bool unified)
+{
+	if (!place->path || strcmp(place->path, path) || place->unified != unified) {
+		cgroup_place_free(place);
+		place->path = strdup(path);
+		place->unified = unified;
+	}
+	/* Out of another cgroup namespace it begins with /.. */
+	if (!place->path || strstr(place->path, "/.."))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
+		if (mounts[i].unified == unified && read_limits(place, mounts[i].point))
+			return;
+	}
+}
+
+void cgroup_place_read(struct cgroup_place *place, pid_t pid)
+{
+	bool unified = false;
+	_cleanup_free_ char *path = cgroup_memory_path(pid, &unified);
+
+	/* Of one that is ending v1 no longer tells. */
+	if (path && (strcmp(path, "/") || !place->path))
+		cgroup_place_set(place, path, unified);
+}
+
+void cgroup_place_free(struct cgroup_place *place)
+{
+	free(place->path);
+	*place = (struct cgroup_place){0};
+}
+
 void cgroup_memory_read(struct cgroup_memory *group)
 {
-	static const struct {
-		const char *point;
-		bool unified;
-	} mounts[] = {
-		{"/sys/fs/cgroup", true},
-		{"/sys/fs/cgroup/unified", true},
-		{"/sys/fs/cgroup/memory", false},
-	};
 	char directory[4096];
 	struct timespec now;
 

@@ -20,25 +20,28 @@
 #define LABEL "oom"
 #define LABEL_MAX 160
 
-void oom_kills_note(struct oom_kills *kills, pid_t pid, const char *cgroup, bool unified)
+static int place_copy(struct cgroup_place *copy, const struct cgroup_place *place)
 {
-	struct cgroup_memory group = {.path = cgroup_memory_path(pid, &group.unified)};
+	*copy = *place;
+	copy->path = place->path ? strdup(place->path) : NULL;
+	return place->path && !copy->path ? -ENOMEM : 0;
+}
+
+void oom_kills_note(struct oom_kills *kills, pid_t pid, const struct cgroup_place *before)
+{
+	_cleanup_(cgroup_place_free) struct cgroup_place place = {0};
 	struct oom_kill kill = {.pid = pid, .limit_bytes = CGROUP_NOT_KNOWN}, *noted;
 	char limit[16] = "not known";
 
-	/* Of one that is ending v1 no longer tells. */
-	if (cgroup && (!group.path || !strcmp(group.path, "/"))) {
-		free(group.path);
-		group.path = strdup(cgroup);
-		group.unified = unified;
-	}
-	if (group.path)
-		cgroup_memory_read(&group);
-	if (group.known)
-		kill.limit_bytes = group.figures.limit;
-	kill.cgroup = group.path;
-	if (kill.limit_bytes != CGROUP_NOT_KNOWN)
+	if (before && place_copy(&place, before))
+		place = (struct cgroup_place){0};
+	cgroup_place_read(&place, pid);
+	if (place.known && place.limit != CGROUP_NOT_KNOWN) {
+		kill.limit_bytes = place.limit;
+		kill.limit_length = place.limit_length;
 		units_bytes(limit, (double)kill.limit_bytes, "");
+	}
+	kill.cgroup = TAKE_PTR(place.path);
 	log_warning("PID %d is killed by the kernel for want of memory (control group %s, limit "
 		    "%s)",
 		    (int)pid, kill.cgroup ? kill.cgroup : "not known", limit);

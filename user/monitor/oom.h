@@ -8,9 +8,11 @@
 
 #include "analyze/report.h"
 
-/* It is being killed, and may be gone already: notes what can still be read, and says so. `cgroup`:
- * whose memory it counted in before, or NULL. */
-void oom_kills_note(struct oom_kills *kills, pid_t pid, const char *cgroup, bool unified);
+struct cgroup_place;
+
+/* It is being killed, and may be gone already: notes what can still be read, and says so. `before`:
+ * where it was (memory/cgroup_memory.h), or NULL. */
+void oom_kills_note(struct oom_kills *kills, pid_t pid, const struct cgroup_place *before);
 
 /* "oom PID,PID": names a snapshot. NULL: out of memory; the caller frees it. */
 char *oom_kills_label(const struct oom_kills *kills);

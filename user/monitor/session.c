@@ -411,6 +411,8 @@ int session_snapshot(struct session *session, struct session_threads *threads,
 			continue;
 		}
 		session_refresh(session, tracked->probes.pid);
+		/* Nobody tells it any more when it is killed there. */
+		cgroup_place_read(&tracked->place, tracked->probes.pid);
 		if (!interrupt_check())
 			targets_attach_again(session, tracked);
 	}

@@ -18,7 +18,6 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "collect/watched.h"
-#include "memory/cgroup_memory.h"
 #include "monitor/session.h"
 #include "monitor/session_threads.h"
 #include "proc/container.h"
@@ -372,7 +371,7 @@ static struct tracked *target_add(struct session *session, pid_t pid)
 	}
 	tracked->probes.pid = pid;
 	tracked->pidfd = pidfd_open(pid, 0);
-	tracked->cgroup = cgroup_memory_path(pid, &tracked->unified);
+	cgroup_place_read(&tracked->place, pid);
 	/* Who ends before the first report is still known by its container. */
 	tracked->container = container_copy(container_find(session->containers, pid));
 	/* That it has ended is noticed elsewhere. */
@@ -388,10 +387,10 @@ static struct tracked *target_add(struct session *session, pid_t pid)
 static void target_remove(struct session *session, size_t i)
 {
 	struct targets *targets = &session->targets;
-	const struct tracked *gone = &targets->list.items[i];
+	struct tracked *gone = &targets->list.items[i];
 
 	watched_remove(&session->bpf, gone->probes.pid, gone->start_ticks);
-	free(gone->cgroup);
+	cgroup_place_free(&gone->place);
 	container_free(gone->container);
 	targets->list.items[i] = targets->list.items[--targets->list.count];
 }
@@ -678,7 +677,7 @@ void targets_close(struct session *session)
 	for (size_t i = 0; i < targets->list.count; i++) {
 		tracked_part(&targets->list.items[i], &all);
 		cleanup_close(&targets->list.items[i].pidfd);
-		free(targets->list.items[i].cgroup);
+		cgroup_place_free(&targets->list.items[i].place);
 		container_free(targets->list.items[i].container);
 	}
 	attachments_close(&all);

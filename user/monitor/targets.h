@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "memory/cgroup_memory.h"
 #include "probe/target.h"
 #include "threads/thread_target.h"
 
@@ -26,8 +27,7 @@ struct tracked {
 	int pidfd;		      /* readable when the whole process has ended; -1: it has */
 	bool named;		      /* by -p or -c */
 	bool shares;		      /* the memory of another target: no heap of its own */
-	char *cgroup;		     /* whose memory it counted in when it joined, or NULL; owned */
-	bool unified;		     /* that is of cgroup v2 */
+	struct cgroup_place place;   /* its memory counts there, as of the latest snapshot; owned */
 	struct container *container; /* it joined in, or NULL; owned */
 	uint64_t start_ticks;	     /* of the process: see collect/watched.h */
 	uint32_t thread_execs;	     /* lm_target.thread_execs, as the probes were set */

@@ -251,8 +251,7 @@ static void on_victim(struct watch *watch, pid_t pid)
 		if (watch->session.targets.list.items[i].probes.pid == pid)
 			tracked = &watch->session.targets.list.items[i];
 	}
-	oom_kills_note(&watch->session.oom, pid, tracked ? tracked->cgroup : NULL,
-		       tracked && tracked->unified);
+	oom_kills_note(&watch->session.oom, pid, tracked ? &tracked->place : NULL);
 }
 
 static void on_event(const struct lm_event *event, void *context)

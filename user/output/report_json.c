@@ -402,6 +402,20 @@ static void process_write(struct json_writer *json, const struct report *report,
 	json_close(json, '}');
 }
 
+void output_json_kill_place_write(struct json_writer *json, const struct oom_kill *kill)
+{
+	bool limited = kill->limit_bytes != UINT64_MAX;
+	_cleanup_free_ char *group = limited ? oom_kill_limit_group(kill) : NULL;
+
+	json_put_string(json, "cgroup", kill->cgroup);
+	output_json_container_write(json, kill->container);
+	if (limited)
+		json_put_number(json, "limit_bytes", kill->limit_bytes);
+	else
+		json_put_null(json, "limit_bytes");
+	json_put_string(json, "limit_cgroup", group);
+}
+
 void output_json_kills_write(struct json_writer *json, const struct oom_kills *kills)
 {
 	if (!kills || !kills->list.count)
@@ -412,12 +426,7 @@ void output_json_kills_write(struct json_writer *json, const struct oom_kills *k
 
 		json_open(json, NULL, '{');
 		json_put_number(json, "pid", (uint64_t)kill->pid);
-		json_put_string(json, "cgroup", kill->cgroup);
-		output_json_container_write(json, kill->container);
-		if (kill->limit_bytes == UINT64_MAX)
-			json_put_null(json, "limit_bytes");
-		else
-			json_put_number(json, "limit_bytes", kill->limit_bytes);
+		output_json_kill_place_write(json, kill);
 		json_close(json, '}');
 	}
 	json_close(json, ']');

@@ -572,10 +572,23 @@ static void process_write(FILE *out, const struct report *report,
 	suppressed_write(out, ranked);
 }
 
-void output_text_kills_write(FILE *out, const struct oom_kills *kills)
+void output_text_kill_limit_write(FILE *out, const struct oom_kill *kill)
 {
+	_cleanup_free_ char *group = NULL;
 	char limit[16];
 
+	if (kill->limit_bytes == UINT64_MAX)
+		return;
+	fprintf(out, ", limit %s", units_bytes(limit, (double)kill->limit_bytes, ""));
+	if (!kill->cgroup || !kill->cgroup[kill->limit_length])
+		return;
+	group = oom_kill_limit_group(kill);
+	fputs(" of control group ", out);
+	text_print_inert(out, group ? group : "?");
+}
+
+void output_text_kills_write(FILE *out, const struct oom_kills *kills)
+{
 	for (size_t i = 0; kills && i < kills->list.count; i++) {
 		const struct oom_kill *kill = &kills->list.items[i];
 
@@ -588,9 +601,7 @@ void output_text_kills_write(FILE *out, const struct oom_kills *kills)
 			fputs(", container ", out);
 			container_print_name(out, kill->container);
 		}
-		if (kill->limit_bytes != UINT64_MAX)
-			fprintf(out, ", limit %s",
-				units_bytes(limit, (double)kill->limit_bytes, ""));
+		output_text_kill_limit_write(out, kill);
 		fputs("; what it held at its end follows\n", out);
 	}
 }

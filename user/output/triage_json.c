@@ -204,12 +204,7 @@ static void kill_write(struct json_writer *json, const struct triage_kill *kill)
 	json_open(json, NULL, '{');
 	json_put_number(json, "pid", (uint64_t)kill->where->pid);
 	json_put_string(json, "comm", kill->comm);
-	json_put_string(json, "cgroup", kill->where->cgroup);
-	output_json_container_write(json, kill->where->container);
-	if (kill->where->limit_bytes == UINT64_MAX)
-		json_put_null(json, "limit_bytes");
-	else
-		json_put_number(json, "limit_bytes", kill->where->limit_bytes);
+	output_json_kill_place_write(json, kill->where);
 	json_put_string(json, "noticed", kill->by_counter ? "counter" : "tracepoint");
 	kill_memory_write(json, &kill->memory);
 	json_put_real(json, "read_s", kill->entry.pid ? kill->read_s : NAN);

@@ -432,7 +432,7 @@ static void kill_write(FILE *out, const struct triage_report *report,
 {
 	const struct triage_entries last = {
 		.items = (struct triage_entry *)&kill->entry, .count = 1, .total = 1};
-	char limit[16], read[16];
+	char read[16];
 
 	fprintf(out, "killed by the kernel for want of memory: process %d ", (int)kill->where->pid);
 	text_print_inert(out, kill->comm);
@@ -444,9 +444,7 @@ static void kill_write(FILE *out, const struct triage_report *report,
 		fputs(", control group ", out);
 		text_print_inert(out, kill->where->cgroup);
 	}
-	if (kill->where->limit_bytes != UINT64_MAX)
-		fprintf(out, ", limit %s",
-			units_bytes(limit, (double)kill->where->limit_bytes, ""));
+	output_text_kill_limit_write(out, kill->where);
 	fprintf(out, "%s\n",
 		kill->by_counter ? " (found by its group's count, after its end)" : "");
 	if (kill->memory.known)
