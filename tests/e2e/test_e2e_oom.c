@@ -530,7 +530,7 @@ static void a_container_at_its_limit_is_named(void **state)
 }
 
 /* A limit that is infinite is null. */
-static double real_at(json_t *object, const char *key)
+static double limit_at(json_t *object, const char *key)
 {
 	json_t *number = json_object_get(object, key);
 
@@ -549,11 +549,11 @@ static bool profile_agrees(json_t *process, const struct victim *victim)
 
 	print_message("%s: %.0f B/s (%.0f to %.0f), %.0f by its own account, in %.1f s and %lld "
 		      "windows\n",
-		      first ? first : "nothing", real_at(site, "growth_bytes_per_s"),
-		      real_at(site, "low"), real_at(site, "high"), rate, took_s,
+		      first ? first : "nothing", limit_at(site, "growth_bytes_per_s"),
+		      limit_at(site, "low"), limit_at(site, "high"), rate, took_s,
 		      number_at(process, "windows"));
 	assert_string_equal(first ? first : "nothing", "leak");
-	return real_at(site, "low") <= rate && rate <= real_at(site, "high");
+	return limit_at(site, "low") <= rate && rate <= limit_at(site, "high");
 }
 
 /* 95 % of the intervals hold the truth: of few, one may miss it. */
