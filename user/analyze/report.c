@@ -29,9 +29,9 @@ static int site_compare_bytes(const void *left, const void *right)
 	const struct site *a = ((const struct ranked *)left)->site;
 	const struct site *b = ((const struct ranked *)right)->site;
 
-	int by_bytes =
-		first_of(descending(a->bytes, b->bytes),
-			 (a->bytes_events < b->bytes_events) - (a->bytes_events > b->bytes_events));
+	/* Where nobody tells of ends, by what was allocated. */
+	double hits = snapshot_hits(b).sum - snapshot_hits(a).sum;
+	int by_bytes = first_of(descending(a->bytes, b->bytes), (hits > 0) - (hits < 0));
 
 	return first_of(by_bytes,
 			first_of(descending(a->count, b->count), descending(b->index, a->index)));
@@ -133,7 +133,7 @@ static int process_compare(const void *left, const void *right)
  * tells of ends, what was allocated is shown. */
 static bool site_is_retainer(const struct site *site)
 {
-	return site->count || site->bytes || site->bytes_events > 0;
+	return site->count || site->bytes || snapshot_hits(site).sum > 0;
 }
 
 static double weight_of(const struct snapshot_process *process, const struct site *site,

@@ -13,12 +13,29 @@ double gamma_quantile(double shape, double z)
 	return root > 0 ? shape * root * root * root : 0;
 }
 
-struct bounds poisson_bounds(double sum, double events)
+void poisson_add(struct poisson_sum *total, const struct poisson_sum *part)
 {
-	double unit = events > 0 ? sum / events : 0;
+	total->sum += part->sum;
+	total->variance += part->variance;
+	total->largest = fmax(total->largest, part->largest);
+}
 
-	if (!(unit > 0))
+/* The point of the gamma distribution that has this mean and variance. */
+static double gamma_point(double mean, double variance, double z)
+{
+	double scale = variance / mean;
+
+	return scale * gamma_quantile(mean / scale, z);
+}
+
+struct bounds poisson_bounds(const struct poisson_sum *sum)
+{
+	double largest = sum->largest;
+
+	if (!(sum->sum > 0) || !(sum->variance > 0))
 		return (struct bounds){0, 0};
-	return (struct bounds){unit * gamma_quantile(events, -Z),
-			       unit * gamma_quantile(events + 1, Z)};
+	return (struct bounds){
+		gamma_point(sum->sum, sum->variance, -Z),
+		gamma_point(sum->sum + largest, sum->variance + largest * largest, Z),
+	};
 }

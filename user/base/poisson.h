@@ -11,12 +11,22 @@ struct bounds {
 	double low, high;
 };
 
+/* A sum over the events of a Poisson process, each of which counts for something. */
+struct poisson_sum {
+	double sum;
+	double variance; /* sum of the squares of what the events count for */
+	double largest;	 /* what one of them counts for at most */
+};
+
+/* *total += *part, of another process of events. */
+void poisson_add(struct poisson_sum *total, const struct poisson_sum *part);
+
 /*
- * 95 % limits of a sum that rests on `events` (which need not be whole) of a Poisson process: F.
- * Garwood's, Biometrika 28 (1936), for events that count alike; for others, `events` is the square
- * of the sum by its variance (M. P. Fay and E. J. Feuer, Statistics in Medicine 16, 1997). Without
- * events nothing is known: 0 and 0.
+ * 95 % limits of the sum's mean: F. Garwood's, Biometrika 28 (1936), if all events count alike,
+ * else those of M. P. Fay and E. J. Feuer, Statistics in Medicine 16 (1997), which keep the level
+ * however few events there are, as long as none can count for more than `largest`. Without events
+ * nothing is known: 0 and 0.
  */
-struct bounds poisson_bounds(double sum, double events);
+struct bounds poisson_bounds(const struct poisson_sum *sum);
 
 #endif

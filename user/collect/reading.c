@@ -225,6 +225,8 @@ static void site_add(struct live_site *site, const struct weighed *weighed)
 	site->bytes += weighed->bytes;
 	site->count += weighed->count;
 	site->count_spread += weighed->spread;
+	if (!site->smallest || weighed->block->size < site->smallest)
+		site->smallest = weighed->block->size;
 	site->by_dead_bytes += weighed->by_dead ? weighed->bytes : 0;
 	site->by_dead_count += weighed->by_dead ? weighed->count : 0;
 	site->oldest_born_ns = MIN(site->oldest_born_ns, weighed->block->born_ns);
@@ -548,22 +550,22 @@ static void ledger_fill(const struct reading *reading, const uint64_t *purged, s
 					    reading->sum.processes[slot].bytes);
 }
 
-/* How many events estimates rest on; count_spread times the interval is the variance of `count`. */
-static void note_events(const struct lm_process *owner, const struct live_site *live,
-			struct site *site)
+/* What estimates rest on: count_spread times the interval is the variance of `count`. */
+static void note_hits(const struct lm_process *owner, const struct live_site *live,
+		      struct site *site)
 {
-	double count = (double)live->count / (1 << LM_WEIGHT_SHIFT);
+	double count = fmax((double)site->count, 1), interval = (double)owner->interval;
 
-	if (!owner->interval)
+	site->hit_bytes = interval;
+	if (!owner->interval || owner->without_free || !site->bytes)
 		return;
-	if (owner->without_free) {
-		site->bytes_events = (double)site->allocated_bytes / (double)owner->interval;
+	/* Without the live set (-C), as if all blocks were of one size. */
+	site->hit_count = count * interval / (double)site->bytes;
+	site->count_variance = count * site->hit_count;
+	if (!live->smallest)
 		return;
-	}
-	site->bytes_events = (double)site->bytes / (double)owner->interval;
-	site->count_events = site->bytes_events;
-	if (live->count_spread > 0)
-		site->count_events = count * count / (live->count_spread * (double)owner->interval);
+	site->hit_count = interval / (double)live->smallest;
+	site->count_variance = live->count_spread * interval;
 }
 
 static int add_site(const struct reading *reading, uint32_t index, size_t slot,
@@ -600,7 +602,7 @@ static int add_site(const struct reading *reading, uint32_t index, size_t slot,
 		.lost = LM_LOST_NONE,
 		.end = raw->end < LM_WALK_MAX_ ? raw->end : LM_WALK_ROOT,
 	};
-	note_events(owner, &live, site);
+	note_hits(owner, &live, site);
 	if (live.oldest_born_ns <= reading->sum.now_ns)
 		site->oldest_ns = reading->sum.now_ns - live.oldest_born_ns;
 	for (size_t i = 0; i < SITE_AGES_MAX_; i++)
@@ -634,7 +636,7 @@ static int add_lost_site(const struct reading *reading, const struct live_proces
 		.oldest_ns =
 			reading->sum.now_ns - MIN(reading->sum.now_ns, live->lost.oldest_born_ns),
 	};
-	note_events(owner, &live->lost, site);
+	note_hits(owner, &live->lost, site);
 	return 0;
 }
 

@@ -70,6 +70,7 @@ struct live_site {
 	uint64_t by_dead_bytes, by_dead_count; /* of threads that have ended */
 	uint64_t ages[SITE_AGES_MAX_];	       /* blocks at least so old, scaled like count */
 	double count_spread;		       /* of samples: the sum of weight / size^2 */
+	uint64_t smallest;		       /* size of a block; 0: none was seen */
 };
 
 struct live_process {

@@ -141,38 +141,49 @@ bool ledger_agrees(const struct snapshot *snapshot, const struct ledger *ledger)
 	return !snapshot->has_ages || difference <= ledger->moved;
 }
 
+struct poisson_sum snapshot_hits(const struct site *site)
+{
+	double bytes = (double)(site->count_variance > 0 ? site->bytes : site->allocated_bytes);
+
+	if (!(site->hit_bytes > 0))
+		return (struct poisson_sum){0, 0, 0};
+	return (struct poisson_sum){bytes, bytes * site->hit_bytes, site->hit_bytes};
+}
+
+static struct poisson_sum count_hits(const struct site *site)
+{
+	return (struct poisson_sum){(double)site->count, site->count_variance, site->hit_count};
+}
+
 struct estimate snapshot_estimate_site(const struct site *site)
 {
-	double bytes = (double)(site->count_events > 0 ? site->bytes : site->allocated_bytes);
+	const struct poisson_sum bytes = snapshot_hits(site), count = count_hits(site);
 
 	return (struct estimate){
-		.samples = site->bytes_events,
-		.bytes = poisson_bounds(bytes, site->bytes_events),
-		.count = poisson_bounds((double)site->count, site->count_events),
+		.samples = bytes.sum > 0 ? bytes.sum / site->hit_bytes : 0,
+		.bytes = poisson_bounds(&bytes),
+		.count = poisson_bounds(&count),
 	};
 }
 
 struct estimate snapshot_estimate_process(const struct snapshot_process *process)
 {
-	double bytes = 0, count = 0, events = 0, variance = 0;
+	struct poisson_sum bytes = {0}, count = {0};
+	struct estimate estimate = {0};
 
 	for (size_t i = 0; i < process->sites.count; i++) {
 		const struct site *site = &process->sites.items[i];
+		const struct poisson_sum more = snapshot_hits(site), blocks = count_hits(site);
 
-		if (site->family != FAMILY_HEAP || !(site->bytes_events > 0))
+		if (!(more.sum > 0))
 			continue;
-		events += site->bytes_events;
-		bytes += (double)(site->count_events > 0 ? site->bytes : site->allocated_bytes);
-		if (!(site->count_events > 0))
-			continue;
-		count += (double)site->count;
-		variance += (double)site->count * (double)site->count / site->count_events;
+		estimate.samples += more.sum / site->hit_bytes;
+		poisson_add(&bytes, &more);
+		poisson_add(&count, &blocks);
 	}
-	return (struct estimate){
-		.samples = events,
-		.bytes = poisson_bounds(bytes, events),
-		.count = poisson_bounds(count, variance > 0 ? count * count / variance : 0),
-	};
+	estimate.bytes = poisson_bounds(&bytes);
+	estimate.count = poisson_bounds(&count);
+	return estimate;
 }
 
 void snapshot_doubt(struct snapshot_process *process, enum inexact_cause cause)

@@ -132,10 +132,10 @@ struct site {
 	uint64_t by_dead_count;
 	uint64_t oldest_ns;	       /* age of the oldest block; 0 if ages were not read (-C) */
 	uint64_t ages[SITE_AGES_MAX_]; /* blocks at least site_age_limits_ns[i] old; 0 with -C */
-	/* Of a process that samples itself: how many events of a Poisson process `bytes` and
-	 * `count` rest on, see base/poisson.h; else 0. Of one that tells of no end,
-	 * allocated_bytes; and count_events is 0. */
-	double bytes_events, count_events;
+	/* Of a process that samples itself, else 0: the bytes that one hit of its sampler stands
+	 * for; of one that tells of no end, of allocated_bytes. And of `count` the variance, and
+	 * the blocks that one hit stands for at most. See base/poisson.h. */
+	double hit_bytes, count_variance, hit_count;
 	uint64_t *addresses; /* caller of the allocator first, see LM_FRAME_EXACT; owned */
 	size_t depth;
 	enum lm_lost lost;    /* not NONE: no stack, depth is 0 */
@@ -256,6 +256,8 @@ struct estimate {
 	struct bounds bytes, count;
 };
 
+/* Its bytes as a sum over hits; all 0 if they are exact. */
+struct poisson_sum snapshot_hits(const struct site *site);
 struct estimate snapshot_estimate_site(const struct site *site);
 struct estimate snapshot_estimate_process(const struct snapshot_process *process);
 

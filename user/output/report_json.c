@@ -304,7 +304,7 @@ void output_json_site_write(struct json_writer *json, const struct report *repor
 	json_put_known(json, "by_dead_bytes", has_owners, site->by_dead_bytes);
 	json_put_known(json, "by_dead_count", has_owners, site->by_dead_count);
 	age_write(json, "oldest_ms", has_ages, site->oldest_ns);
-	if (site->bytes_events > 0) {
+	if (snapshot_hits(site).sum > 0) {
 		struct estimate estimate = snapshot_estimate_site(site);
 
 		json_open(json, "estimate", '{');

@@ -219,7 +219,7 @@ void output_text_site_write(FILE *out, const struct report *report,
 	else
 		fprintf(out, "allocated %" PRIu64 ", freed %" PRIu64 " since attach\n",
 			site->allocated_count, site->freed_count);
-	if (site->bytes_events > 0) {
+	if (snapshot_hits(site).sum > 0) {
 		struct estimate estimate = snapshot_estimate_site(site);
 
 		fputs("\t\t", out);
