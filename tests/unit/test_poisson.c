@@ -122,6 +122,39 @@ static void limits_are_those_of_the_tables(void **state)
 	}
 }
 
+/* Two readings of a working set of which a part was replaced meanwhile, and a leak grew. */
+static void limits_of_growth_hold_the_truth(void **state)
+{
+	static const struct {
+		double stays, replaced, grown; /* events */
+	} cases[] = {
+		{0, 3, 0}, {0, 0, 10}, {100, 5, 5}, {100, 5, 0}, {10, 40, 0}, {50, 50, 20},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		size_t held = 0;
+
+		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+			uint64_t random = seed * 104729;
+			double stays = (double)sim_poisson(&random, cases[i].stays);
+			double old = (double)sim_poisson(&random, cases[i].replaced);
+			double come =
+				(double)sim_poisson(&random, cases[i].replaced + cases[i].grown);
+			const struct poisson_sum before = {stays + old, stays + old, 1};
+			const struct poisson_sum after = {stays + come, stays + come, 1};
+			struct bounds limits = poisson_growth(&before, &after,
+							      &(struct poisson_sum){come, come, 1},
+							      &(struct poisson_sum){old, old, 1});
+
+			held += limits.low <= cases[i].grown && cases[i].grown <= limits.high;
+		}
+		print_message("%g stay, %g replaced, %g more: %zu of %d\n", cases[i].stays,
+			      cases[i].replaced, cases[i].grown, held, SEEDS);
+		assert_true(held >= SEEDS * 94 / 100);
+	}
+}
+
 static void without_events_nothing_is_known(void **state)
 {
 	struct bounds bounds = poisson_bounds(&(struct poisson_sum){0, 0, 0});
@@ -135,6 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits_hold_the_truth_for_all_sizes_of_blocks),
 		cmocka_unit_test(limits_are_those_of_the_tables),
+		cmocka_unit_test(limits_of_growth_hold_the_truth),
 		cmocka_unit_test(without_events_nothing_is_known),
 	};
 

@@ -214,6 +214,170 @@ static void nothing_leaks_at_once_and_a_young_process_says_so(void **state)
 	}
 }
 
+/* A site of a program that samples itself, hit by hit; blocks of 1 KiB that live for a while. */
+#define HIT_BYTES (512 << 10)
+struct sampled_case {
+	double births;	/* hits a tick */
+	double lives;	/* ticks on average; 0: for ever */
+	double leaks;	/* hits a tick, of blocks that live for ever */
+	size_t suspect; /* of 100 seeds: at most, or at least if it leaks */
+};
+
+static size_t hits_of_tick(uint64_t *random, double mean)
+{
+	double limit = exp(-mean), product = 1;
+	size_t hits = 0;
+
+	for (;; hits++) {
+		product *= (double)(kinds_random(random) >> 11) / 9007199254740992.0;
+		if (product <= limit)
+			return hits;
+	}
+}
+
+struct sampled_site {
+	struct site numbers;
+	struct {
+		size_t born, dies;
+	} hits[4096];
+	size_t count;
+};
+
+static void sampled_step(struct sampled_site *site, const struct sampled_case *sampled,
+			 uint64_t *random, size_t tick)
+{
+	size_t births = hits_of_tick(random, sampled->births), kept = 0, oldest = tick;
+	size_t leaks = hits_of_tick(random, sampled->leaks), before = site->count;
+
+	for (size_t i = 0; i < births + leaks; i++) {
+		double unit = (double)((kinds_random(random) >> 11) + 1) / 9007199254740993.0;
+		size_t dies = tick + (size_t)ceil(-log(unit) * sampled->lives);
+
+		assert_true(site->count < ARRAY_SIZE(site->hits));
+		site->hits[site->count].born = tick;
+		site->hits[site->count++].dies = i < births ? dies : SIZE_MAX;
+	}
+	for (size_t i = 0; i < site->count; i++) {
+		if (site->hits[i].dies <= tick)
+			continue;
+		oldest = MIN(oldest, site->hits[i].born);
+		site->hits[kept++] = site->hits[i];
+	}
+	site->numbers.allocated_bytes += (births + leaks) * HIT_BYTES;
+	site->numbers.freed_bytes += (before + births + leaks - kept) * HIT_BYTES;
+	site->numbers.allocated_count = site->numbers.allocated_bytes / 1024;
+	site->numbers.freed_count = site->numbers.freed_bytes / 1024;
+	site->numbers.bytes = kept * HIT_BYTES;
+	site->numbers.count = site->numbers.bytes / 1024;
+	site->numbers.oldest_ns = (tick - oldest) * TICK_NS + TICK_NS / 2;
+	site->count = kept;
+}
+
+static enum trend_verdict sampled_verdict(const struct sampled_case *sampled, uint64_t seed)
+{
+	_cleanup_(history_free) struct history history = {0};
+	struct snapshot snapshot = {.has_ages = true};
+	struct snapshot_process *process = vec_push(&snapshot.processes);
+	struct sampled_site *site = calloc(1, sizeof(*site));
+	uint64_t random = seed * 1000003;
+	struct site_trend trend;
+	struct site *numbers;
+
+	assert_non_null(site);
+	*process = (struct snapshot_process){.key = 77ull << 32 | 1, .pid = 77, .comm = "samples"};
+	numbers = vec_push(&process->sites);
+	site->numbers = (struct site){.index = 1, .hit_bytes = HIT_BYTES};
+	for (size_t tick = 0; tick < TICKS; tick++) {
+		snapshot.sequence++;
+		snapshot.monotonic_ns += TICK_NS;
+		process->age_ns = snapshot.monotonic_ns;
+		sampled_step(site, sampled, &random, tick);
+		*numbers = site->numbers;
+		process->outstanding_bytes = numbers->bytes;
+		assert_int_equal(history_add(&history, &snapshot, NULL), 0);
+	}
+	site_trend_of(&trend, &history, &history.sites.items[0]);
+	free(site);
+	snapshot_free(&snapshot);
+	return trend.verdict;
+}
+
+/*
+ * Verdicts of 100 seeds each. What a few samples tell is chance; so, with few exceptions, are the
+ * ups and downs of samples whose blocks live for a fifth of the time that is looked at.
+ */
+static void what_chance_may_have_done_is_no_growth_and_leaks_are_found(void **state)
+{
+	static const struct sampled_case cases[] = {
+		{0.05, 40, 0, 0}, {0.4, 5, 0, 0},  {0.5, 40, 0, 5}, {4, 5, 0, 0},
+		{40, 0.5, 0, 0},  {2.5, 40, 0, 7}, {20, 5, 0, 0},   {0, 0, 0.01, 0},
+		{0, 0, 0.2, 100}, {0, 0, 1, 100},  {4, 5, 0.2, 70}, {4, 5, 1, 100},
+		{20, 5, 1, 100},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		size_t leaking = 0, suspect = 0;
+
+		for (uint64_t seed = 1; seed <= 100; seed++) {
+			enum trend_verdict verdict = sampled_verdict(&cases[i], seed);
+
+			leaking += verdict == TREND_LEAKING;
+			suspect += trend_is_suspect(verdict);
+		}
+		print_message("%g hits a tick for %g, %g leak: %zu leaking, %zu suspect of 100\n",
+			      cases[i].births, cases[i].lives, cases[i].leaks, leaking, suspect);
+		/* Two samples of a leak are none yet. */
+		if (cases[i].leaks > 0.1)
+			assert_true(suspect >= cases[i].suspect);
+		else
+			assert_true(suspect <= cases[i].suspect);
+	}
+}
+
+/* One block more every fifth reading. */
+static void evidence_counts_samples_and_not_the_blocks_that_they_stand_for(void **state)
+{
+	static const struct {
+		size_t ticks;
+		enum trend_verdict verdict;
+		const char *words;
+	} cases[] = {
+		{30, TREND_STEADY, ", by 5 samples (95%: +3.21 KiB to +5.83 MiB): too few to tell"},
+		{150, TREND_LEAKING, ", by 27 samples (95%: +8.54 MiB to +19.6 MiB)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(history_free) struct history history = {0};
+		struct snapshot snapshot = {.has_ages = true};
+		struct snapshot_process *process = vec_push(&snapshot.processes);
+		char evidence[EVIDENCE_SIZE];
+		struct site_trend trend;
+		struct site *numbers;
+
+		*process = (struct snapshot_process){.key = 77ull << 32 | 1, .pid = 77};
+		numbers = vec_push(&process->sites);
+		*numbers = (struct site){.index = 1, .hit_bytes = HIT_BYTES};
+		for (size_t tick = 0; tick < cases[i].ticks; tick++) {
+			snapshot.monotonic_ns += TICK_NS;
+			process->age_ns = snapshot.monotonic_ns;
+			numbers->bytes = (tick / 5 + 1) * HIT_BYTES;
+			numbers->count = numbers->bytes / 256;
+			numbers->allocated_bytes = numbers->bytes;
+			numbers->allocated_count = numbers->count;
+			numbers->oldest_ns = snapshot.monotonic_ns;
+			assert_int_equal(history_add(&history, &snapshot, NULL), 0);
+		}
+		site_trend_of(&trend, &history, &history.sites.items[0]);
+		site_trend_evidence(&trend, evidence);
+		print_message("%s: %s\n", trend_verdict_name(trend.verdict), evidence);
+		assert_int_equal(trend.verdict, cases[i].verdict);
+		assert_non_null(strstr(evidence, cases[i].words));
+		snapshot_free(&snapshot);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +388,8 @@ int main(void)
 		cmocka_unit_test(a_steady_leak_is_measured_to_the_byte_per_second),
 		cmocka_unit_test(too_few_snapshots_give_no_verdict),
 		cmocka_unit_test(nothing_leaks_at_once_and_a_young_process_says_so),
+		cmocka_unit_test(what_chance_may_have_done_is_no_growth_and_leaks_are_found),
+		cmocka_unit_test(evidence_counts_samples_and_not_the_blocks_that_they_stand_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

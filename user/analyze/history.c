@@ -396,6 +396,7 @@ static int site_add(struct history *history, const struct snapshot_process *proc
 		return error;
 	site->lost = seen->lost;
 	memcpy(site->ages, seen->ages, sizeof(site->ages));
+	site->hit_bytes = seen->hit_bytes;
 	return history_series_add(history, &site->series,
 				  (struct history_point){.bytes = seen->bytes,
 							 .count = seen->count,

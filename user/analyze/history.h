@@ -63,6 +63,7 @@ struct history_site {
 	struct frames frames; /* of the latest report that named it; the list is owned, the strings
 				 are the symbolizer's or the recording's; may be empty */
 	uint64_t ages[SITE_AGES_MAX_]; /* blocks by age, when last known (see snapshot.h) */
+	double hit_bytes;	       /* as in snapshot.h; 0: its numbers are exact */
 	struct history_series series;
 };
 

@@ -22,6 +22,10 @@
 #define PART_POINTS_MIN 8
 /* The default of trend_options.points_min. */
 #define LEVEL_POINTS_MIN 12
+/* By so many times 95 % limits must growth be more than chance, as verdicts are looked at again and
+ * again: 99.9 %; and so many, 67 %, in the latter half of its time. */
+#define HITS_SURE (3.29 / 1.96)
+#define HITS_LATEST (0.97 / 1.96)
 #define NS_PER_S 1e9
 
 static double seconds_at(const struct history *history, size_t time)
@@ -207,9 +211,10 @@ static void windows_fill(struct verdict_window windows[SITE_WINDOWS],
 	}
 }
 
-static void judge_moving(struct trend *trend, const struct trend_point *points, size_t count)
+static void judge_moving(struct trend *trend, const struct trend_point *points, size_t count,
+			 double quantum)
 {
-	const struct trend_options options = {.quantum = QUANTUM_BYTES};
+	const struct trend_options options = {.quantum = quantum};
 	struct verdict_window windows[SITE_WINDOWS];
 	struct judgement judgement;
 	struct trend whole;
@@ -225,9 +230,76 @@ static void judge_moving(struct trend *trend, const struct trend_point *points, 
 		*trend = whole;
 }
 
-static void series_judge(struct site_trend *trend, const struct history *history,
-			 const struct history_series *series)
+static struct poisson_sum hits_of(double bytes, double hit_bytes)
 {
+	bytes = MAX(bytes, 0);
+	return (struct poisson_sum){bytes, bytes * hit_bytes, hit_bytes};
+}
+
+/* The point so long before the latest one. */
+static struct history_point point_before(const struct history *history,
+					 const struct history_series *series, double span_s)
+{
+	size_t time = history->times.count - 1;
+	double since_s = seconds_at(history, time) - span_s;
+
+	while (time && seconds_at(history, time - 1) >= since_s - 1e-3)
+		time--;
+	return history_point_at(series, time);
+}
+
+/* By how much of a sampler's hits a site has grown, and the 95 % limits of that. */
+struct hits_growth {
+	double sum;
+	struct bounds limits;
+};
+
+static struct hits_growth hits_growth(const struct history_point *first,
+				      const struct history_point *last, double hit_bytes)
+{
+	struct poisson_sum before = hits_of((double)first->bytes, hit_bytes);
+	struct poisson_sum after = hits_of((double)last->bytes, hit_bytes);
+	struct poisson_sum come =
+		hits_of((double)last->allocated_bytes - (double)first->allocated_bytes, hit_bytes);
+	struct poisson_sum gone =
+		hits_of((double)last->freed_bytes - (double)first->freed_bytes, hit_bytes);
+
+	return (struct hits_growth){after.sum - before.sum,
+				    poisson_growth(&before, &after, &come, &gone)};
+}
+
+/* Whether its limits, times so much wider than those of 95 %, reach down to nothing. */
+static bool may_be_chance(const struct hits_growth *growth, double times)
+{
+	return growth->sum - times * (growth->sum - growth->limits.low) <= 0;
+}
+
+/*
+ * What a site of a program that samples itself has grown by, and whether chance may have done it: a
+ * sample that comes is half a MiB at once. Growth is what has gone on to the end, too: what was
+ * held when leakmon came is told of only while it is allocated anew.
+ */
+static void growth_by_hits(struct site_trend *trend, const struct history *history,
+			   const struct history_series *series, double hit_bytes)
+{
+	double span_s = trend->trend.span_s;
+	struct history_point last = series->points.items[series->points.count - 1];
+	struct history_point first = point_before(history, series, span_s);
+	struct history_point middle = point_before(history, series, span_s / 2);
+	struct hits_growth growth = hits_growth(&first, &last, hit_bytes);
+	struct hits_growth latest = hits_growth(&middle, &last, hit_bytes);
+
+	trend->hits = growth.sum / hit_bytes;
+	trend->growth_limits = growth.limits;
+	trend->too_few_hits =
+		may_be_chance(&growth, HITS_SURE) || may_be_chance(&latest, HITS_LATEST);
+}
+
+/* Of what is sampled, less than a sample is noise. */
+static void series_judge(struct site_trend *trend, const struct history *history,
+			 const struct history_series *series, double hit_bytes)
+{
+	double quantum = MAX(hit_bytes, QUANTUM_BYTES);
 	struct trend_point points[POINTS_MAX];
 	size_t count;
 
@@ -236,13 +308,17 @@ static void series_judge(struct site_trend *trend, const struct history *history
 		return;
 	count = points_pick(history, series, points);
 	if (!judge_level(&trend->trend, points, count))
-		judge_moving(&trend->trend, points, count);
+		judge_moving(&trend->trend, points, count, quantum);
 	if (trend->trend.verdict == TREND_TOO_EARLY && trend->trend.minimum < trend->trend.maximum)
-		early_judge(&trend->early, points, MIN(count, TREND_POINTS_MAX), QUANTUM_BYTES);
+		early_judge(&trend->early, points, MIN(count, TREND_POINTS_MAX), quantum);
 	fate_of_blocks(trend, series);
 	trend->low_points_rise = low_points_rise(points, count);
 	trend->blocks_grow = trend->turnover >= TURNOVER_MIN && blocks_grow(series);
 	trend->verdict = verdict_of(trend, history, series);
+	if (hit_bytes <= 0)
+		return;
+	growth_by_hits(trend, history, series, hit_bytes);
+	trend->early.grows &= !trend->too_few_hits;
 }
 
 /* So few blocks more are no growth yet, unless they are large or it is the blocks that grow; */
@@ -275,6 +351,18 @@ static bool grew_too_little(const struct history *history, const struct history_
 	return bytes < PROCESS_SHARE * held;
 }
 
+/* Of samples, limits tell how little is too little, and no number of blocks that few stand for. */
+static void doubt_growth(struct site_trend *trend, const struct history *history,
+			 const struct history_site *site)
+{
+	bool suspect = trend_is_suspect(trend->verdict);
+
+	trend->too_few_hits &= suspect;
+	trend->too_little = suspect && site->hit_bytes <= 0 && grew_too_little(history, site);
+	if (trend->too_few_hits || trend->too_little)
+		trend->verdict = TREND_STEADY;
+}
+
 static bool is_young(const struct site_trend *trend)
 {
 	return trend->process_age_s > 0 && trend->process_age_s < VERDICT_WARM_UP_S;
@@ -286,7 +374,7 @@ void site_trend_of(struct site_trend *trend, const struct history *history,
 	const struct history_series *series = &site->series;
 	uint64_t count;
 
-	series_judge(trend, history, series);
+	series_judge(trend, history, series, site->hit_bytes);
 	if (!series->points.count)
 		return;
 	if (site->process_index < history->processes.count)
@@ -297,9 +385,7 @@ void site_trend_of(struct site_trend *trend, const struct history *history,
 		trend->trend.span_s < (is_young(trend) ? SITE_LEAK_YOUNG_S : SITE_LEAK_S);
 	if (trend->too_short)
 		trend->verdict = TREND_GROWING;
-	trend->too_little = trend_is_suspect(trend->verdict) && grew_too_little(history, site);
-	if (trend->too_little)
-		trend->verdict = TREND_STEADY;
+	doubt_growth(trend, history, site);
 	count = series->points.items[series->points.count - 1].count;
 	trend->has_ages = count && series->points.items[series->points.count - 1].oldest_ns;
 	for (size_t i = 0; trend->has_ages && i < SITE_AGES_MAX_; i++)
@@ -309,7 +395,7 @@ void site_trend_of(struct site_trend *trend, const struct history *history,
 void site_trend_of_process(struct site_trend *trend, const struct history *history,
 			   const struct history_process *process)
 {
-	series_judge(trend, history, &process->series);
+	series_judge(trend, history, &process->series, 0);
 }
 
 double site_trend_growth(const struct site_trend *trend)
@@ -346,6 +432,17 @@ static void age_print(FILE *out, const struct site_trend *trend)
 			100 * trend->older_share[i - 1], ages[i - 1]);
 }
 
+static void hits_print(FILE *out, const struct site_trend *trend)
+{
+	if (!trend->too_few_hits && !(trend->hits > 0 && trend_is_suspect(trend->verdict)))
+		return;
+	fprintf(out, ", by %.3g samples (95%%: ", trend->hits);
+	bytes_print(out, trend->growth_limits.low);
+	fputs(" to ", out);
+	bytes_print(out, trend->growth_limits.high);
+	fputs(trend->too_few_hits ? "): too few to tell" : ")", out);
+}
+
 static void evidence_print(FILE *out, const struct site_trend *trend)
 {
 	if (trend->verdict == TREND_TOO_EARLY) {
@@ -371,6 +468,7 @@ static void evidence_print(FILE *out, const struct site_trend *trend)
 		fputs(", its low points rise all the time", out);
 	if (trend->too_little)
 		fputs(", rises, but by too little yet", out);
+	hits_print(out, trend);
 	if (trend_is_suspect(trend->verdict) && trend->blocks_grow)
 		fputs(", its blocks are replaced by larger ones", out);
 	if (trend->too_short)

@@ -13,6 +13,7 @@
 #include "analyze/history.h"
 #include "analyze/trend.h"
 #include "analyze/verdict.h"
+#include "base/poisson.h"
 
 /* Nothing is called leaking that has been seen for less, however many snapshots there are; and
  * nothing in a process that warms up (VERDICT_WARM_UP_S) that has been seen for less than that. */
@@ -41,8 +42,13 @@ struct site_trend {
 				 a ten-thousandth of what its process holds */
 	bool too_short;	      /* it would be leaking, but has not been seen for long enough */
 	double process_age_s; /* 0: not known; it warms up below VERDICT_WARM_UP_S */
-	bool blocks_grow;     /* they are replaced, and hold more for being larger, not for being
-				 more: their age says nothing then */
+	/* Of a program that samples itself: the hits of its sampler by which the site has grown
+	 * within trend.span_s, and the limits of that in bytes, 95 %; else 0. */
+	double hits;
+	struct bounds growth_limits;
+	bool too_few_hits; /* it would be suspect, but that may be chance: they reach down to 0 */
+	bool blocks_grow;  /* they are replaced, and hold more for being larger, not for being
+			      more: their age says nothing then */
 };
 
 /* About 100 microseconds for a site that moves. trend_verdict_name() puts the verdict into a word.
@@ -60,7 +66,7 @@ double site_trend_growth(const struct site_trend *trend);
  * One line of evidence, such as "+1.2 KiB/s (95%: +1.1 to +1.3), R² 0.98, 100% of the blocks it
  * allocated are still there". Returns text.
  */
-#define EVIDENCE_SIZE 320
+#define EVIDENCE_SIZE 384
 char *site_trend_evidence(const struct site_trend *trend, char text[EVIDENCE_SIZE]);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/poisson.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 /* 97.5 % of the normal distribution */
 #define Z 1.959963985
@@ -28,14 +29,42 @@ static double gamma_point(double mean, double variance, double z)
 	return scale * gamma_quantile(mean / scale, z);
 }
 
-struct bounds poisson_bounds(const struct poisson_sum *sum)
+static bool has_events(const struct poisson_sum *sum)
+{
+	return sum->sum > 0 && sum->variance > 0;
+}
+
+static double low_of(const struct poisson_sum *sum)
+{
+	return has_events(sum) ? gamma_point(sum->sum, sum->variance, -Z) : 0;
+}
+
+/* Also of no events, if it is known what one would count for. */
+static double high_of(const struct poisson_sum *sum)
 {
 	double largest = sum->largest;
 
-	if (!(sum->sum > 0) || !(sum->variance > 0))
+	return largest > 0 ? gamma_point(sum->sum + largest, sum->variance + largest * largest, Z)
+			   : 0;
+}
+
+struct bounds poisson_bounds(const struct poisson_sum *sum)
+{
+	if (!has_events(sum))
 		return (struct bounds){0, 0};
+	return (struct bounds){low_of(sum), high_of(sum)};
+}
+
+struct bounds poisson_growth(const struct poisson_sum *before, const struct poisson_sum *after,
+			     const struct poisson_sum *come, const struct poisson_sum *gone)
+{
+	bool flow = come && gone &&
+		    come->variance + gone->variance < before->variance + after->variance;
+	const struct poisson_sum *more = flow ? come : after, *less = flow ? gone : before;
+	double growth = after->sum - before->sum;
+
 	return (struct bounds){
-		gamma_point(sum->sum, sum->variance, -Z),
-		gamma_point(sum->sum + largest, sum->variance + largest * largest, Z),
+		growth - hypot(more->sum - low_of(more), high_of(less) - less->sum),
+		growth + hypot(high_of(more) - more->sum, less->sum - low_of(less)),
 	};
 }

@@ -29,4 +29,13 @@ void poisson_add(struct poisson_sum *total, const struct poisson_sum *part);
  */
 struct bounds poisson_bounds(const struct poisson_sum *sum);
 
+/*
+ * 95 % limits of after - before, two sums of one process at two times, between which `come` was
+ * added and `gone` taken away: what is in both adds no doubt, so they are those of come - gone or
+ * of after - before, whichever is known better. G. Y. Zou and A. Donner, Statistics in Medicine 27
+ * (2008), from the limits of either. Without come and gone (NULL) the two have nothing in common.
+ */
+struct bounds poisson_growth(const struct poisson_sum *before, const struct poisson_sum *after,
+			     const struct poisson_sum *come, const struct poisson_sum *gone);
+
 #endif
