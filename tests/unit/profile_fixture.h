@@ -24,6 +24,7 @@ struct simulated {
 	bool quiet;    /* once dead, its memory stays as it is, */
 	bool zeroed;   /* it holds nothing but zeros, and so does whoever has its memory next */
 	bool unmapped; /* its memory goes with it */
+	bool chunked;  /* glibc's: while its memory is free, that can be seen */
 };
 
 /* Blocks that were born in windows: of the others nobody learns. */
@@ -108,6 +109,10 @@ static inline struct look_result program_look(const struct program *program,
 		result.hash ^= (uint64_t)(block->dies_s * 1e6) | 1;
 	if (block->zeroed)
 		result = (struct look_result){.state = LOOK_READ, .hash = 99, .uniform = true};
+	if (block->chunked) {
+		result.chunk = request->find_chunk ? 112 : 0;
+		result.freed = request->chunk && now_s >= block->dies_s;
+	}
 	if (now_s >= block->dies_s && block->unmapped)
 		result.state = LOOK_UNMAPPED;
 	if (now_s >= block->swapped_from_s && now_s < block->swapped_to_s)

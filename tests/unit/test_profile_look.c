@@ -29,7 +29,7 @@ static unsigned char *map_pages(size_t count)
 
 static struct look_result look_once(const struct look *look, const void *address, size_t size)
 {
-	struct look_request request = {(uint64_t)(uintptr_t)address, size};
+	struct look_request request = {.address = (uint64_t)(uintptr_t)address, .size = size};
 	struct look_result result;
 
 	assert_int_equal(look_at(look, getpid(), &request, 1, &result), 0);
@@ -145,7 +145,8 @@ static void holes_among_many_blocks_are_found(void **state)
 	assert_int_equal(look_open(&look), 0);
 	for (size_t i = 0; i < BLOCKS; i++) {
 		memcpy(pages + i * PAGE, &i, sizeof(i));
-		requests[i] = (struct look_request){(uint64_t)(uintptr_t)(pages + i * PAGE), 8};
+		requests[i] = (struct look_request){
+			.address = (uint64_t)(uintptr_t)(pages + i * PAGE), .size = 8};
 	}
 	for (size_t i = 0; i < BLOCKS; i += 7)
 		munmap(pages + i * PAGE, PAGE);
@@ -163,7 +164,7 @@ static void holes_among_many_blocks_are_found(void **state)
 
 static void a_process_that_is_gone_is_gone(void **state)
 {
-	struct look_request request = {0x1000, 8};
+	struct look_request request = {.address = 0x1000, .size = 8};
 	struct look_result result;
 	struct look look;
 	pid_t child = fork();
@@ -174,6 +175,202 @@ static void a_process_that_is_gone_is_gone(void **state)
 	assert_true(child > 0 && waitpid(child, NULL, 0) == child);
 	assert_int_equal(look_open(&look), 0);
 	assert_int_equal(look_at(&look, child, &request, 1, &result), -ESRCH);
+}
+
+/* -------- glibc's chunks: memory that is cut as its malloc cuts it, by hand */
+
+#define CHUNKS 64
+#define CHUNK 112u
+
+struct heap {
+	unsigned char *pages;
+	struct look look;
+};
+
+/* The block of a chunk. */
+static uint64_t *block_at(const struct heap *heap, size_t chunk)
+{
+	return (uint64_t *)(void *)(heap->pages + 16 + chunk * CHUNK);
+}
+
+/* All are in use. */
+static void heap_begin(struct heap *heap)
+{
+	heap->pages = map_pages(2);
+	assert_int_equal(look_open(&heap->look), 0);
+	for (size_t i = 0; i < CHUNKS; i++) {
+		memset(block_at(heap, i), (int)i + 1, 100);
+		block_at(heap, i)[-1] = CHUNK | 1;
+	}
+}
+
+static struct look_result look_for(const struct heap *heap, size_t chunk, size_t size,
+				   uint32_t known)
+{
+	struct look_request request = {.address = (uint64_t)(uintptr_t)block_at(heap, chunk),
+				       .size = size,
+				       .find_chunk = !known,
+				       .chunk = known};
+	struct look_result result;
+
+	assert_int_equal(look_at(&heap->look, getpid(), &request, 1, &result), 0);
+	return result;
+}
+
+static bool is_freed(const struct heap *heap, size_t chunk)
+{
+	return look_for(heap, chunk, 100, CHUNK).freed;
+}
+
+/* 104 bytes are the most that fit; from 73 on it may be cut so, with a rest that is too small. */
+static void chunks_are_known_by_the_size_before_them(void **state)
+{
+	struct heap heap;
+
+	(void)state;
+	heap_begin(&heap);
+	assert_int_equal(look_for(&heap, 5, 100, 0).chunk, CHUNK);
+	assert_int_equal(look_for(&heap, 5, 104, 0).chunk, CHUNK);
+	assert_int_equal(look_for(&heap, 5, 105, 0).chunk, 0);
+	assert_int_equal(look_for(&heap, 5, 73, 0).chunk, CHUNK);
+	assert_int_equal(look_for(&heap, 5, 72, 0).chunk, 0);
+	block_at(&heap, 5)[-1] = CHUNK | 5; /* of a thread's arena */
+	assert_int_equal(look_for(&heap, 5, 100, 0).chunk, CHUNK);
+	block_at(&heap, 5)[-1] = CHUNK | 2; /* mapped by itself: nothing stands behind it */
+	assert_int_equal(look_for(&heap, 5, 100, 0).chunk, 0);
+	munmap(heap.pages, 2 * PAGE);
+}
+
+/* Also at a page's end, and while neighbours come and go. */
+static void blocks_in_use_are_not_free(void **state)
+{
+	struct heap heap;
+
+	(void)state;
+	heap_begin(&heap);
+	for (size_t i = 0; i + 1 < CHUNKS; i++)
+		assert_false(is_freed(&heap, i));
+	block_at(&heap, 7)[-1] = CHUNK; /* the one before it is free */
+	block_at(&heap, 8)[-1] = 48 | 1;
+	assert_false(is_freed(&heap, 7));
+	memset(block_at(&heap, 9), 0, 100); /* written to */
+	assert_false(is_freed(&heap, 9));
+	munmap(heap.pages, 2 * PAGE);
+}
+
+/* Joined with what is free before it, a block stays as it was; only the next chunk tells. */
+static void a_free_block_that_stays_as_it_was_is_told(void **state)
+{
+	struct look_result before, after;
+	struct heap heap;
+
+	(void)state;
+	heap_begin(&heap);
+	before = look_for(&heap, 3, 100, CHUNK);
+	block_at(&heap, 4)[-1] = CHUNK;
+	after = look_for(&heap, 3, 100, CHUNK);
+	assert_true(!before.freed && after.freed && before.hash == after.hash);
+	munmap(heap.pages, 2 * PAGE);
+}
+
+static void memory_that_is_cut_in_another_way_held_another_block(void **state)
+{
+	struct heap heap;
+
+	(void)state;
+	heap_begin(&heap);
+	block_at(&heap, 3)[-1] = 2 * CHUNK | 1;
+	assert_true(is_freed(&heap, 3));
+	block_at(&heap, 3)[-1] = 0x4142434445464748; /* it lies within one by now */
+	assert_true(is_freed(&heap, 3));
+	munmap(heap.pages, 2 * PAGE);
+}
+
+static void link_to(const struct heap *heap, size_t from, const void *to)
+{
+	block_at(heap, from)[0] = (uint64_t)(uintptr_t)to ^ (uintptr_t)block_at(heap, from) >> 12;
+}
+
+/* 10 -> 20 -> 30, as a thread's cache has them: each with the key behind the link. */
+static void blocks_in_a_threads_cache_are_free(void **state)
+{
+	const uint64_t key = 0x9e3779b97f4a7c15u;
+	struct heap heap;
+
+	(void)state;
+	heap_begin(&heap);
+	link_to(&heap, 10, block_at(&heap, 20));
+	link_to(&heap, 20, block_at(&heap, 30));
+	link_to(&heap, 30, NULL);
+	for (size_t i = 10; i <= 30; i += 10)
+		block_at(&heap, i)[1] = key;
+	for (size_t i = 10; i <= 30; i += 10)
+		assert_true(is_freed(&heap, i));
+	block_at(&heap, 20)[1] = 1; /* taken out */
+	assert_false(is_freed(&heap, 10));
+	block_at(&heap, 20)[1] = key;
+	block_at(&heap, 20)[-1] = 2 * CHUNK | 1; /* no list has two sizes */
+	assert_false(is_freed(&heap, 10));
+	munmap(heap.pages, 2 * PAGE);
+}
+
+/* 10 -> 20, as a fast bin has them: the links lead to the chunks. */
+static void blocks_in_a_fast_bin_are_free(void **state)
+{
+	struct heap heap;
+
+	(void)state;
+	heap_begin(&heap);
+	link_to(&heap, 10, block_at(&heap, 20) - 2);
+	link_to(&heap, 20, NULL);
+	assert_true(is_freed(&heap, 10) && is_freed(&heap, 20));
+	block_at(&heap, 20)[-1] = 2 * CHUNK | 1;
+	assert_false(is_freed(&heap, 10));
+	munmap(heap.pages, 2 * PAGE);
+}
+
+/* Ordinary pointers, as most objects begin with; and any word at all, wherever it leads. */
+static void pointers_in_blocks_are_no_lists(void **state)
+{
+	struct heap heap;
+	uint64_t random = 88172645463325252u;
+
+	(void)state;
+	heap_begin(&heap);
+	for (size_t i = 0; i + 2 < CHUNKS; i++) {
+		block_at(&heap, i)[0] = (uint64_t)(uintptr_t)block_at(&heap, i + 1);
+		block_at(&heap, i)[1] = (uint64_t)(uintptr_t)block_at(&heap, i + 1);
+		assert_false(is_freed(&heap, i));
+	}
+	for (size_t i = 0; i < 100000; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		block_at(&heap, 11)[0] = random >> random % 64;
+		assert_false(is_freed(&heap, 11));
+	}
+	munmap(heap.pages, 2 * PAGE);
+}
+
+/* What stands around a block that is alone in its page is in no page. */
+static void neighbours_that_are_absent_tell_nothing_and_stay_absent(void **state)
+{
+	unsigned char *pages = map_pages(3), present[3];
+	struct look_request request = {.address = (uint64_t)(uintptr_t)pages + PAGE,
+				       .size = PAGE - 8,
+				       .find_chunk = true,
+				       .chunk = PAGE};
+	struct look_result result;
+	struct look look;
+
+	(void)state;
+	assert_int_equal(look_open(&look), 0);
+	pages[PAGE] = 1;
+	assert_int_equal(look_at(&look, getpid(), &request, 1, &result), 0);
+	assert_true(result.state == LOOK_READ && !result.chunk && !result.freed);
+	assert_int_equal(mincore(pages, 3 * PAGE, present), 0);
+	assert_true(!(present[0] & 1) && present[1] & 1 && !(present[2] & 1));
+	munmap(pages, 3 * PAGE);
 }
 
 int main(void)
@@ -187,6 +384,14 @@ int main(void)
 		cmocka_unit_test(absent_pages_stay_absent),
 		cmocka_unit_test(holes_among_many_blocks_are_found),
 		cmocka_unit_test(a_process_that_is_gone_is_gone),
+		cmocka_unit_test(chunks_are_known_by_the_size_before_them),
+		cmocka_unit_test(blocks_in_use_are_not_free),
+		cmocka_unit_test(a_free_block_that_stays_as_it_was_is_told),
+		cmocka_unit_test(memory_that_is_cut_in_another_way_held_another_block),
+		cmocka_unit_test(blocks_in_a_threads_cache_are_free),
+		cmocka_unit_test(blocks_in_a_fast_bin_are_free),
+		cmocka_unit_test(pointers_in_blocks_are_no_lists),
+		cmocka_unit_test(neighbours_that_are_absent_tell_nothing_and_stay_absent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

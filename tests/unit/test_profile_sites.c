@@ -22,7 +22,7 @@ struct habit {
 	double writes_s;		      /* between writes to a block; 0: none */
 	double quiet_share;		      /* of them, quiet ones */
 	double swapped_from_s, swapped_for_s; /* of every other block's life */
-	bool exact_life, zeroed, quiet, unmapped;
+	bool exact_life, zeroed, quiet, unmapped, chunked;
 	bool again; /* when one dies, another of this site takes its place, and looks the same */
 	bool equal; /* all have the same contents, and so has whoever comes next */
 };
@@ -45,6 +45,7 @@ static void live_through(struct program *program, uint32_t site, const struct ha
 		block->zeroed = habit->zeroed;
 		block->quiet = habit->quiet || sim_unit(&program->random) < habit->quiet_share;
 		block->unmapped = habit->unmapped;
+		block->chunked = habit->chunked;
 		block->again_s = habit->again ? habit->life_s : 0;
 		/* Every other one. */
 		if (habit->swapped_for_s > 0 && i % 2)
@@ -196,6 +197,9 @@ static void adversaries_are_not_called_leaks(void **state)
 		{"falls quiet when all are dead, and their memory stays as it is",
 		 {.rate = 200, .rate_until_s = 200, .life_s = 20, .quiet = true},
 		 1u << PROFILE_CHURNING | 1u << PROFILE_RETAINED},
+		{"the same, where it can be seen that they are free",
+		 {.rate = 200, .rate_until_s = 200, .life_s = 20, .quiet = true, .chunked = true},
+		 1u << PROFILE_CHURNING},
 		{"one of a thousand is never used again",
 		 {.rate = 1000, .life_s = 0.5, .quiet_share = 0.001},
 		 1u << PROFILE_CHURNING | 1u << PROFILE_RETAINED},
@@ -265,6 +269,44 @@ static void a_leak_that_is_swapped_out_for_minutes_is_called_one(void **state)
 		assert_true(leak.growth_blocks_per_s.low > 0);
 		run_end(&run);
 	}
+}
+
+/* Freed memory stays as it is, and is never used again: only the allocator's own state tells. */
+static void what_can_be_seen_to_be_free_does_not_grow(void **state)
+{
+	(void)state;
+	for (int chunked = 0; chunked < 2; chunked++) {
+		const struct habit habit = {
+			.rate = 20, .life_s = 5, .quiet = true, .chunked = chunked};
+		struct site_judgement judgement;
+		struct run run;
+
+		run_begin(&run, 1);
+		run_until(&run, &habit, 1, 900, 0.05, 1.5);
+		judgement = judge_site(&run.profiled, 1);
+		assert_int_equal(judgement.growth_blocks_per_s.low > 0, !chunked);
+		/* Four in a million live for 64 s. */
+		if (chunked)
+			assert_true(judgement.survival[PROFILE_AGE_SETTLED - 1].undead.high < 0.05);
+		run_end(&run);
+	}
+}
+
+/* In other memory, a block here and there seems to have a chunk's size before it. */
+static void a_size_that_stands_before_few_blocks_is_an_accident(void **state)
+{
+	static const struct habit habits[] = {
+		{.rate = 40, .life_s = INFINITY},
+		{.rate = 20, .life_s = 1, .quiet = true, .chunked = true},
+	};
+	struct run run;
+
+	(void)state;
+	run_begin(&run, 1);
+	run_until(&run, habits, ARRAY_SIZE(habits), 300, 0.5, 1.5);
+	assert_true(run.profiled.chunks > 0 && run.profiled.no_chunks > run.profiled.chunks);
+	assert_true(judge_site(&run.profiled, 2).growth_blocks_per_s.low > 0);
+	run_end(&run);
 }
 
 /* What just looks alive has no place among leaks: what is sure of it is next to nothing. */
@@ -450,6 +492,8 @@ int main(void)
 		cmocka_unit_test(blocks_that_die_at_ten_minutes_are_never_called_a_leak),
 		cmocka_unit_test(adversaries_are_not_called_leaks),
 		cmocka_unit_test(a_leak_that_is_swapped_out_for_minutes_is_called_one),
+		cmocka_unit_test(what_can_be_seen_to_be_free_does_not_grow),
+		cmocka_unit_test(a_size_that_stands_before_few_blocks_is_an_accident),
 		cmocka_unit_test(places_that_are_taken_again_do_not_come_first),
 		cmocka_unit_test(kinds_of_sites_are_judged_as_well_as_by_exact_tracking),
 		cmocka_unit_test(samples_stay_bounded_over_hours),

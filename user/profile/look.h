@@ -3,6 +3,12 @@
  * Looks at blocks of a running process from outside: whether what stands at their beginning is what
  * stood there. Of the contents only a hash is kept, under a key that is made for the run and known
  * to nobody. Pages that are absent or swapped out are left so.
+ *
+ * Of blocks of glibc's malloc its own state is read beside them: the size before each block, the
+ * flag in the next chunk that says whether this one is in use, and whether it stands in a list of
+ * free chunks. So a death is seen also where the contents stay (what is joined with the free chunk
+ * before it, or with the top, is not written to), and told from a write to what is alive. Source:
+ * glibc 2.26 to 2.41, malloc/malloc.c (struct malloc_chunk, tcache_entry, PROTECT_PTR).
  */
 #ifndef LEAKMON_PROFILE_LOOK_H
 #define LEAKMON_PROFILE_LOOK_H
@@ -19,6 +25,8 @@
 
 struct look_request {
 	uint64_t address, size;
+	bool find_chunk; /* look_result.chunk is wanted */
+	uint32_t chunk;	 /* what an earlier look found: look_result.freed is wanted; 0: it is not */
 };
 
 enum look_state {
@@ -32,6 +40,10 @@ struct look_result {
 	enum look_state state;
 	uint64_t hash;
 	bool uniform; /* all bytes are equal */
+	/* The size of the chunk, if what stands before the block is what glibc has before blocks of
+	 * this size, else 0. By accident it may be so elsewhere: many must agree. */
+	uint32_t chunk;
+	bool freed; /* the block is free, or its memory is cut in another way by now */
 };
 
 struct look {

@@ -295,10 +295,15 @@ void profiled_look_begin(const struct profiled *profiled, size_t window,
 			 struct look_request *requests)
 {
 	const struct sample_window *at = &profiled->windows.items[window];
+	bool is_glibc = profiled->chunks > profiled->no_chunks;
 
 	for (size_t i = 0; i < at->samples.count; i++)
-		requests[i] = (struct look_request){at->samples.items[i].address,
-						    at->samples.items[i].size};
+		requests[i] = (struct look_request){
+			.address = at->samples.items[i].address,
+			.size = at->samples.items[i].size,
+			.find_chunk = !at->age,
+			.chunk = is_glibc ? at->samples.items[i].chunk : 0,
+		};
 }
 
 /* Whether these contents were met before, in this process and run. */
@@ -318,6 +323,9 @@ static void note_contents(struct profiled *profiled, struct profile_sample *samp
 	sample->hash = result->hash;
 	sample->absent = result->state == LOOK_ABSENT;
 	sample->telling = result->state == LOOK_READ && !is_common(profiled, result);
+	sample->chunk = result->chunk;
+	profiled->chunks += result->chunk != 0;
+	profiled->no_chunks += result->state == LOOK_READ && !result->chunk;
 	if (result->state != LOOK_READ && !sample->absent)
 		sample->state = SAMPLE_CHANGED; /* nothing can be compared with */
 }
@@ -339,7 +347,7 @@ static bool counts_as(const struct profile_sample *sample, enum survivor survivo
 
 static void update(struct profile_sample *sample, const struct look_result *result)
 {
-	if (sample->seen_dead || result->state == LOOK_UNMAPPED)
+	if (sample->seen_dead || result->freed || result->state == LOOK_UNMAPPED)
 		sample->state = SAMPLE_DEAD;
 	else if (!is_same(sample, result))
 		sample->state = SAMPLE_CHANGED;
@@ -376,6 +384,8 @@ static void tally_sample(struct look_tally tally[SURVIVOR_MAX_], struct profile_
 			tally[i].buried += weight;
 			tally[i].burials++;
 		}
+		if (sample->seen_dead)
+			tally[i].window_deaths += weight;
 		if (!counts_as(sample, i))
 			continue;
 		tally[i].alive += weight;

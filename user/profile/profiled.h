@@ -31,6 +31,7 @@ struct profile_sample {
 	uint64_t hash; /* of what stood in it at the window's end */
 	uint32_t site; /* in profiled.sites */
 	float weight;
+	uint32_t chunk; /* look_result.chunk */
 	uint8_t state;	/* enum sample_state */
 	bool telling;	/* no other block has these contents */
 	bool absent;	/* nothing stood there: its page was never written */
@@ -60,7 +61,10 @@ struct profiled {
 	VEC(struct profile_site *) sites; /* owned */
 	struct hash by_index;		  /* bpf_side.sites -> `sites` */
 	VEC(struct sample_window) windows;
-	size_t samples;	     /* in all of them */
+	size_t samples; /* in all of them */
+	/* Of the blocks that were looked at first, those that have the looks of glibc's malloc, and
+	 * the others: where most have, all of it is believed. */
+	uint64_t chunks, no_chunks;
 	uint64_t unfollowed; /* blocks born in windows at sites for which there was no room */
 	double due_s;	     /* when the next look is; INFINITY: none */
 	uint64_t random;

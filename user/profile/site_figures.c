@@ -156,6 +156,8 @@ void site_figures_looked(struct site_figures *site, const struct process_figures
 			count_sums_add(&epoch->settled[i], window->length_s, tally[i].alive,
 				       tally[i].alive2, tally[i].weight_most);
 	}
+	site->deaths += tally[SURVIVOR_UNDEAD].at_risk - tally[SURVIVOR_UNDEAD].alive;
+	site->window_deaths += tally[SURVIVOR_UNDEAD].window_deaths;
 	if (age > PROFILE_AGE_SETTLED) {
 		site->unchanged_s += tally[SURVIVOR_TELLING].at_risk *
 				     (profile_age_s(age) - profile_age_s(age - 1));
@@ -352,18 +354,21 @@ static bool is_flat(const struct site_figures *site, enum survivor survivor)
 }
 
 /*
- * The share of blocks that have died, by the deaths that were seen: a death is, if it falls into a
- * window, and so each stands for as many as there are times as much time as was tracked. That its
- * address came again tells, too; so it may be too many, which is not told apart.
+ * The share of blocks that have died, by the deaths that were seen. One that a window has seen has
+ * fallen into it, and so stands for as many as there are times as much time as was tracked. That
+ * its address came again tells, too; so it may be too many, which is not told apart. Those that
+ * looks have seen stand for themselves.
  */
 static double dead_share(const struct site_figures *site, const struct process_figures *process,
 			 size_t age)
 {
 	double seen = 1 - interval_survival(site->cells[SURVIVOR_UNDEAD], 0, age).estimate;
+	double by_window = site->deaths > 0 ? seen * site->window_deaths / site->deaths : 0;
 
 	if (process->last_s <= 0)
 		return seen;
-	return fmin(seen / fmin(process->tracked_s / process->last_s, 1), 1);
+	return fmin(seen - by_window + by_window / fmin(process->tracked_s / process->last_s, 1),
+		    1);
 }
 
 /* So many dead by the windows' ends, and they are short: the others will not live for minutes. */

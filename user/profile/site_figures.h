@@ -70,6 +70,7 @@ struct site_figures {
 	struct site_epoch epochs[PROFILE_EPOCHS];
 	struct site_early early[PROFILE_AGE_SETTLED + 1]; /* of the whole run */
 	struct life_cell cells[SURVIVOR_MAX_][PROFILE_AGES];
+	double deaths, window_deaths; /* that were seen at all, and those that a window has seen */
 	double unchanged_s; /* block-seconds of those that are telling, beyond the settled age */
 	double buried; /* of them, blocks that a window has seen die, unchanged; and how many */
 	unsigned burials;
@@ -93,6 +94,7 @@ struct look_tally {
 	double alive, alive2;  /* the same of those that are still */
 	double bytes;	       /* of those that are still */
 	double weight_most;
+	double window_deaths; /* of those that are dead, the ones that a later window has seen */
 	double buried; /* a later window has seen their deaths, and they look as before; how many */
 	unsigned burials;
 };
