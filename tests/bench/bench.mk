@@ -2,7 +2,7 @@
 #
 #   make bench [BENCH='--quick' | BENCH='--only pairs,walk']   what leakmon costs on this machine
 #   make bench-speed [MEMLEAK_SOURCE=DIR]                 of it, what its speed is judged by
-#   make bench-profile-first [FIRST='--runs 20']          how soon a profile has a leak first: a night
+#   make bench-profile-first [FIRST='--runs 20']          how soon a profile has a leak first: an hour
 #
 # Included by tests/tests.mk. Nothing is installed: what is missing is said. MEMLEAK_SOURCE is a source
 # tree of bcc, whose memleak is built there and measured, too; without it, one that is installed is.
@@ -76,4 +76,4 @@ bench-speed:
 .PHONY: bench-profile-first
 bench-profile-first:
 	@$(MAKE) --no-print-directory all $(B)/workloads/dripper $(B)/workloads/dripper_musl
-	@tests/bench/profile_first.py --json $(B)/bench-profile-first.json $(FIRST)
+	@tests/bench/profile_first.py --results $(B)/bench-profile-first.jsonl $(FIRST)

@@ -7,7 +7,7 @@
  *   dripper RATE [PAUSE_US]     `zeros` as a third argument: what drips holds nothing but zeros
  *
  * It says "ready PID", and runs until it is told to end; then it says how many blocks have dripped,
- * and in how many nanoseconds.
+ * how many were allocated, and in how many nanoseconds.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -21,6 +21,7 @@
 #define HELD 2000
 #define TOUCHED 200
 #define CHURNED 16
+#define CHURNS 20 /* in each round, in which one block is held, too */
 
 static volatile sig_atomic_t done;
 static uint64_t random_state = 88172645463325252u;
@@ -103,7 +104,8 @@ static void on_term(int signal)
 
 int main(int argc, char **argv)
 {
-	uint64_t rate = argc > 1 ? strtoull(argv[1], NULL, 10) : 10, begin, now, dripped = 0;
+	uint64_t rate = argc > 1 ? strtoull(argv[1], NULL, 10) : 10, begin, now, dripped = 0,
+		 rounds = 0;
 	unsigned pause_us = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
 	int zeros = argc > 3 && !strcmp(argv[3], "zeros");
 	char **held = calloc(HELD, sizeof(*held)), **touched = calloc(TOUCHED, sizeof(*touched));
@@ -113,8 +115,9 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	begin = now = now_ns();
 	while (!done) {
-		for (int i = 0; i < 20; i++)
+		for (int i = 0; i < CHURNS; i++)
 			churn();
+		rounds++;
 		hold(held);
 		touch(touched);
 		if (pause_us)
@@ -125,7 +128,8 @@ int main(int argc, char **argv)
 			dripped++;
 		}
 	}
-	printf("{\"dripped\":%llu,\"ns\":%llu}\n", (unsigned long long)dripped,
+	printf("{\"dripped\":%llu,\"allocated\":%llu,\"ns\":%llu}\n", (unsigned long long)dripped,
+	       (unsigned long long)(rounds * (CHURNS * CHURNED + 1) + dripped),
 	       (unsigned long long)(now - begin));
 	return 0;
 }
