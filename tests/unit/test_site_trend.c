@@ -378,9 +378,70 @@ static void evidence_counts_samples_and_not_the_blocks_that_they_stand_for(void 
 	}
 }
 
+/* A history of one process that was there all the time, and of one that came late. */
+static void history_make_late(struct history *history, size_t before, size_t ticks)
+{
+	struct snapshot snapshot = {0};
+	struct simulated_site site;
+
+	simulated_init(&site, LEAK_STEADY, 11);
+	*(struct snapshot_process *)vec_push(&snapshot.processes) =
+		(struct snapshot_process){.key = 76ull << 32 | 1, .pid = 76, .comm = "old"};
+	for (size_t tick = 0; tick < before + ticks; tick++) {
+		snapshot.sequence++;
+		snapshot.monotonic_ns += TICK_NS;
+		if (tick == before) {
+			struct snapshot_process *late = vec_push(&snapshot.processes);
+
+			*late = (struct snapshot_process){
+				.key = 77ull << 32 | 1, .pid = 77, .comm = "late"};
+			((struct site *)vec_push(&late->sites))->index = 1;
+		}
+		if (tick >= before) {
+			struct snapshot_process *late = &snapshot.processes.items[1];
+
+			late->age_ns = (tick - before + 1) * TICK_NS;
+			simulated_step(&site, TICK_NS, &late->sites.items[0]);
+			late->outstanding_bytes = late->sites.items[0].bytes;
+		}
+		assert_int_equal(history_add(history, &snapshot, NULL), 0);
+	}
+	snapshot_free(&snapshot);
+}
+
+/* Not by the time before it was there, in which it held nothing. */
+static void a_process_that_comes_late_is_judged_as_if_it_had_been_watched_alone(void **state)
+{
+	static const struct {
+		size_t ticks;
+		enum trend_verdict verdict;
+	} cases[] = {{5, TREND_TOO_EARLY}, {14, TREND_LEAKING}, {40, TREND_LEAKING}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		_cleanup_(history_free) struct history late = {0}, alone = {0};
+		char said[EVIDENCE_SIZE], expected[EVIDENCE_SIZE];
+		struct site_trend trend, other;
+
+		history_make_late(&late, 100, cases[i].ticks);
+		history_make_late(&alone, 0, cases[i].ticks);
+		site_trend_of(&trend, &late, &late.sites.items[0]);
+		site_trend_of(&other, &alone, &alone.sites.items[0]);
+		assert_int_equal(trend.verdict, cases[i].verdict);
+		assert_int_equal(other.verdict, cases[i].verdict);
+		assert_string_equal(site_trend_evidence(&trend, said),
+				    site_trend_evidence(&other, expected));
+		assert_int_equal(trend.trend.points, cases[i].ticks);
+		site_trend_of_process(&trend, &late, &late.processes.items[1]);
+		assert_int_equal(trend.verdict, cases[i].verdict);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_process_that_comes_late_is_judged_as_if_it_had_been_watched_alone),
 		cmocka_unit_test(no_cache_is_called_a_leak_and_no_leak_is_overlooked),
 		cmocka_unit_test(survival_is_the_share_of_blocks_that_are_still_there),
 		cmocka_unit_test(shares_older_than_each_age_follow_the_blocks),

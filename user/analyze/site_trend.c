@@ -35,14 +35,14 @@ static double seconds_at(const struct history *history, size_t time)
 	       NS_PER_S;
 }
 
-/* The first and the latest are among them. Returns how many. */
+/* From the time `from` on: the first and the latest are among them. Returns how many. */
 static size_t points_pick(const struct history *history, const struct history_series *series,
-			  struct trend_point points[POINTS_MAX])
+			  size_t from, struct trend_point points[POINTS_MAX])
 {
-	size_t times = history->times.count, count = MIN(times, POINTS_MAX);
+	size_t times = history->times.count - from, count = MIN(times, POINTS_MAX);
 
 	for (size_t i = 0; i < count; i++) {
-		size_t time = count > 1 ? i * (times - 1) / (count - 1) : 0;
+		size_t time = from + (count > 1 ? i * (times - 1) / (count - 1) : 0);
 
 		points[i] = (struct trend_point){
 			.time_s = seconds_at(history, time),
@@ -295,9 +295,9 @@ static void growth_by_hits(struct site_trend *trend, const struct history *histo
 		may_be_chance(&growth, HITS_SURE) || may_be_chance(&latest, HITS_LATEST);
 }
 
-/* Of what is sampled, less than a sample is noise. */
+/* By what was read from the time `from` on. Of what is sampled, less than a sample is noise. */
 static void series_judge(struct site_trend *trend, const struct history *history,
-			 const struct history_series *series, double hit_bytes)
+			 const struct history_series *series, size_t from, double hit_bytes)
 {
 	double quantum = MAX(hit_bytes, QUANTUM_BYTES);
 	struct trend_point points[POINTS_MAX];
@@ -306,7 +306,7 @@ static void series_judge(struct site_trend *trend, const struct history *history
 	*trend = (struct site_trend){.survival = -1, .integral_byte_s = series->integral_byte_s};
 	if (!series->points.count)
 		return;
-	count = points_pick(history, series, points);
+	count = points_pick(history, series, from, points);
 	if (!judge_level(&trend->trend, points, count))
 		judge_moving(&trend->trend, points, count, quantum);
 	if (trend->trend.verdict == TREND_TOO_EARLY && trend->trend.minimum < trend->trend.maximum)
@@ -372,14 +372,19 @@ void site_trend_of(struct site_trend *trend, const struct history *history,
 		   const struct history_site *site)
 {
 	const struct history_series *series = &site->series;
+	const struct history_process *process =
+		site->process_index < history->processes.count
+			? &history->processes.items[site->process_index]
+			: NULL;
 	uint64_t count;
 
-	series_judge(trend, history, series, site->hit_bytes);
+	/* That a process held nothing before it was there says nothing. */
+	series_judge(trend, history, series,
+		     process ? MIN(process->series.first, series->first) : 0, site->hit_bytes);
 	if (!series->points.count)
 		return;
-	if (site->process_index < history->processes.count)
-		trend->process_age_s =
-			(double)history->processes.items[site->process_index].age_ns / NS_PER_S;
+	if (process)
+		trend->process_age_s = (double)process->age_ns / NS_PER_S;
 	trend->too_short =
 		trend->verdict == TREND_LEAKING &&
 		trend->trend.span_s < (is_young(trend) ? SITE_LEAK_YOUNG_S : SITE_LEAK_S);
@@ -395,7 +400,7 @@ void site_trend_of(struct site_trend *trend, const struct history *history,
 void site_trend_of_process(struct site_trend *trend, const struct history *history,
 			   const struct history_process *process)
 {
-	series_judge(trend, history, &process->series, 0);
+	series_judge(trend, history, &process->series, process->series.first, 0);
 }
 
 double site_trend_growth(const struct site_trend *trend)
