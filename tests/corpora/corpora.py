@@ -43,7 +43,7 @@ def run(command, limit=LIMIT_S, **more):
 
 def census_of(pid):
 	"""Blocks and bytes that nothing leads to, and blocks that only dead words lead to."""
-	got = run([LEAKMON, 'retain', '--census', '-p', str(pid), '--format', 'json'], 60)
+	got = run([LEAKMON, 'retain', '--census', '-p', str(pid), '--max-pause', '10000', '--format', 'json'], 60)
 	if not got or got.returncode:
 		return None
 	totals = json.loads(got.stdout)['totals']
@@ -87,10 +87,22 @@ def census_at_exit(case):
 
 # LeakSanitizer's cases
 
+# Where LeakSanitizer's own expectation tells of its limits, and not of what the program has lost:
+# Child() loses 666 ints, whatever stack it runs on.
+LSAN_TRUTH = {'swapcontext.cpp': 'lost'}
+# These check how LeakSanitizer behaves, not what it finds; or need another sanitizer.
+LSAN_UNFIT = r'max_allocation_size_mb|REQUIRES: asan|__lsan::GetCurrentThread|__lsan_do_recoverable'
+# Programs that tell LeakSanitizer to keep silent lose what they lose all the same.
+SILENCED = (r'__lsan_is_turned_off|__lsan_disable|ScopedDisabler|__lsan_default_suppressions|'
+	    r'__lsan_ignore|suppressions=')
+# But for those that want registers.
+WITHOUT_STACKS = r'use_stacks=0(?!.*use_registers=1)'
+
+
 def lsan_lines(path):
 	"""(arguments, whether it must fail, options) of the RUN lines that run the program."""
 	base = ''
-	for line in re.findall(r'RUN:\s*(.*)', open(path, errors='replace').read()):
+	for line in re.findall(r'//+ *RUN:\s*(.*)', open(path, errors='replace').read()):
 		named = re.match(r'LSAN_BASE="([^"]*)"', line)
 		base = named.group(1) if named else base
 		found = re.search(r'(not\s+)?%run\s+%t\b([^|&>2]*)', line)
@@ -98,79 +110,103 @@ def lsan_lines(path):
 			yield tuple(found.group(2).split()), bool(found.group(1)), line.replace('$LSAN_BASE', base)
 
 
-# Programs that tell LeakSanitizer to keep silent lose what they lose all the same.
-SILENCED = r'__lsan_is_turned_off|__lsan_disable|ScopedDisabler|__lsan_default_suppressions|__lsan_ignore'
-
-
-def lsan_expected(lines, arguments, source):
+def lsan_expected(lines, arguments, name, silenced):
 	"""Lost if every run fails, held if one passes; not by runs that look at no roots, or are told
-	to keep silent."""
-	silenced = re.search(SILENCED, open(source, errors='replace').read())
+	to keep silent. None: not known."""
 	words = set()
 	for mine, fails, options in lines:
-		if mine != arguments or re.search(r'leak_check_at_exit=0|detect_leaks=0|suppress', options):
+		if mine != arguments or re.search(r'leak_check_at_exit=0|detect_leaks=0|exitcode=0', options):
 			continue
-		if silenced and not fails:
-			continue
-		if fails and re.search(r'use_(globals|tls)=0', options):
+		if (silenced and not fails) or (fails and re.search(r'use_(globals|tls)=0', options)):
 			continue
 		words.add('lost' if fails else 'held')
-	return None if not words else 'held' if 'held' in words else 'lost'
+	return LSAN_TRUTH.get(name, None if not words else 'held' if 'held' in words else 'lost')
 
 
 def lsan_build(source, work, include, sanitized):
-	compiler = 'clang++' if source.endswith('pp') else 'clang'
+	"""As the test's own lines build it."""
 	program = os.path.join(work, os.path.basename(source) + ('.lsan' if sanitized else ''))
-	command = [compiler, '-g', '-O0', '-w', '-pthread', source, '-o', program, '-ldl']
-	command += ['-I' + directory for directory in include]
-	command += ['-fsanitize=leak'] if sanitized else [PRELOAD]
-	built = run(command, 60)
-	return program if built and built.returncode == 0 else None
+	flags = ['-g', '-O0', '-w', '-pthread', '-I' + os.path.dirname(source)] + ['-I' + d for d in include]
+	built = set()
+	for line in re.findall(r'RUN:\s*(%clang.*)', open(source, errors='replace').read()):
+		command = shlex.split(re.split(r'&&|\|', line.replace('%t', program).replace('%s', source))[0])
+		if program in command and program in built:
+			continue
+		built.update(command)
+		with_leaks = '_lsan' in command[0]
+		whole = '-c' not in command and '-shared' not in command
+		command = ['clang++' if 'xx' in command[0] else 'clang'] + flags + command[1:] + \
+			(['-fsanitize=leak'] if sanitized and with_leaks else [PRELOAD] if whole else []) + \
+			(['-ldl'] if whole else [])
+		got = run(command, 60)
+		if not got or got.returncode:
+			return None
+	return program if os.path.exists(program) else None
 
 
-def lsan_verdict(program, arguments):
-	"""Objects that LeakSanitizer reports with its default options; None: it did not run."""
-	got = run([program] + list(arguments), env=dict(os.environ, LSAN_OPTIONS='exitcode=23'))
+def lsan_verdict(program, arguments, options=''):
+	"""Objects that LeakSanitizer reports; None: it did not run."""
+	got = run([program] + list(arguments), env=dict(os.environ, LSAN_OPTIONS='exitcode=23:' + options))
 	if not got:
 		return None
 	text = (got.stderr + got.stdout).decode(errors='replace')
 	return sum(int(n) for n in re.findall(r'leak of \d+ byte\(s\) in (\d+) object', text))
 
 
+def lsan_case(name, lines, arguments, programs, silenced):
+	"""Whether leakmon and LeakSanitizer are right; and as the test asks for it. None: left out."""
+	plain, sanitized = programs
+	case = Case(' '.join((name,) + arguments), plain, arguments)
+	case.expected = lsan_expected(lines, arguments, case.name, silenced)
+	ours = census_at_exit(case) if plain and case.expected else None
+	if ours is None:
+		why = 'of no leak, or does not build or stop here' if case.expected else 'truth not known'
+		print(f'{case.name:42} left out: {why}')
+		return None
+	their = lsan_verdict(sanitized, arguments) if sanitized else None
+	ours_right = bool(ours['blocks']) == (case.expected == 'lost')
+	their_right = bool(their) == (case.expected == 'lost')
+	asked_right, asked_their_right = ours_right, their_right
+
+	# Many tests have stacks and registers left out, because left-over words there hide what is lost.
+	inner = [line for line in lines if re.search(WITHOUT_STACKS, line[2])]
+	expected = lsan_expected(inner, arguments, case.name, silenced)
+	if expected:
+		outer = [line for line in lines if not re.search(WITHOUT_STACKS, line[2])]
+		with_stacks = lsan_expected(outer, arguments, case.name, silenced)
+		blocks = ours['blocks'] + ours['stale'] + ours['passing']
+		objects = lsan_verdict(sanitized, arguments, 'use_stacks=0:use_registers=0') if sanitized else 0
+		asked_right = bool(blocks) == (expected == 'lost') and (ours_right or not with_stacks)
+		asked_their_right = bool(objects) == (expected == 'lost') and (their_right or not with_stacks)
+	print(f'{case.name:42} {case.expected:5} leakmon {ours["blocks"]:5} blocks '
+	      f'(+{ours["stale"]} by dead words only, {ours["passing"]} by stacks only), '
+	      f'LeakSanitizer {their} objects{"" if ours_right else "  WRONG"}'
+	      f'{"" if asked_right else "  WRONG AS ASKED"}', flush=True)
+	return ours_right, their_right, asked_right, asked_their_right
+
+
 def lsan(directory, work):
 	above = os.path.abspath(os.path.join(directory, '..', '..', '..', 'include'))
 	include = [above, os.path.abspath(os.path.join(directory, '..', '..'))]
-	right = dead = theirs = known = left_out = 0
+	results = []
 
 	for folder in ('', 'Linux'):
 		for name in sorted(os.listdir(os.path.join(directory, folder))):
-			source = os.path.join(directory, folder, name)
+			source = os.path.join(os.path.abspath(directory), folder, name)
 			if not name.endswith(('.c', '.cpp')):
 				continue
+			text = open(source, errors='replace').read()
 			lines = list(lsan_lines(source))
-			plain = lsan_build(source, work, include, False)
-			sanitized = lsan_build(source, work, include, True)
+			programs = (None, None) if re.search(LSAN_UNFIT, text) else \
+				[lsan_build(source, work, include, sanitized) for sanitized in (False, True)]
 			for arguments in dict.fromkeys(mine for mine, _, _ in lines):
-				case = Case(' '.join((name,) + arguments), plain, arguments,
-					    lsan_expected(lines, arguments, source))
-				ours = census_at_exit(case) if plain else None
-				if ours is None or case.expected is None:
-					left_out += 1
-					print(f'{case.name:50} left out: '
-					      f'{"truth not known" if ours else "does not build or stop here"}')
-					continue
-				their = lsan_verdict(sanitized, arguments) if sanitized else None
-				verdict = 'lost' if ours['blocks'] else 'held'
-				known += 1
-				right += verdict == case.expected
-				dead += verdict != case.expected and case.expected == 'lost' and ours['stale'] > 0
-				theirs += their is not None and ('lost' if their else 'held') == case.expected
-				print(f'{case.name:50} {case.expected:5} leakmon {verdict:5} '
-				      f'{ours["blocks"]:5} blocks (+{ours["stale"]} by dead words only, '
-				      f'{ours["passing"]} by stacks only), LeakSanitizer {their} objects'
-				      f'{"" if verdict == case.expected else "  WRONG"}', flush=True)
-	print(f'{known} cases, {left_out} left out: leakmon right in {right} (and in {dead} more '
-	      f'it says that only dead words lead there), LeakSanitizer in {theirs}')
+				results.append(lsan_case(name, lines, arguments, programs,
+							 re.search(SILENCED, text)))
+	known = [result for result in results if result]
+	ours, theirs, asked, theirs_asked = (sum(column) for column in zip(*known))
+	print(f'{len(known)} cases, {len(results) - len(known)} left out: leakmon right in {ours}, LeakSanitizer '
+	      f'in {theirs}; as the tests ask for it (most without stacks and registers), '
+	      f'leakmon in {asked}, LeakSanitizer in {theirs_asked}')
 
 
 # memcheck's cases
@@ -201,10 +237,12 @@ def memcheck_verdict(program, arguments):
 	got = run(['valgrind', '--leak-check=full', program] + arguments, 60)
 	text = got.stderr.decode(errors='replace') if got else ''
 	# A program may ask for several checks, which say what has changed as well: the last one counts.
+	if text.rfind('All heap blocks were freed') > text.rfind('definitely lost'):
+		return (0, 0)
 	sums = [re.findall(word + r' lost: ([\d,]+)[^b]*bytes in ([\d,]+)[^b]*blocks', text)[-1:]
 		for word in ('definitely', 'indirectly')]
 	if not all(sums):
-		return (0, 0) if 'All heap blocks were freed' in text else None
+		return None
 	return (sum(int(found[0][1].replace(',', '')) for found in sums),
 		sum(int(found[0][0].replace(',', '')) for found in sums))
 
