@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -21,7 +22,9 @@
 #include "series_fixture.h"
 #include "triage/growth.h"
 
+/* LEAKMON_SEEDS=N tries N others, and asserts nothing: its figures are in the documentation. */
 #define SCENARIOS 24
+#define OTHER_SEEDS SCENARIOS
 #define PROCESSES 100
 #define POLL_S 5.0
 #define LEAK_KIB_PER_S (1024.0 / 60)
@@ -158,10 +161,14 @@ static void node_poll(struct node *node, double now_s)
 	}
 }
 
+/* They began with the node, or when a worker took another's place. */
 static void node_judge(struct node *node)
 {
-	for (size_t i = 0; i < PROCESSES; i++)
-		growth_of(&node->processes[i].growth, &node->processes[i].series, NAN);
+	for (size_t i = 0; i < PROCESSES; i++) {
+		struct process *process = &node->processes[i];
+
+		growth_of(&process->growth, &process->series, process->born_s);
+	}
 }
 
 static void node_end(struct node *node)
@@ -263,34 +270,38 @@ static unsigned node_run(struct node *node, unsigned seed, double until_s, struc
 	return rank;
 }
 
-static void a_leak_of_1_mib_a_minute_is_the_first_of_100_within_3_minutes(void **state)
+/* Nodes of one kind; every one must be judged rightly, unless others than usual are asked for. */
+static void nodes_run(bool busy, double until_s, const char *title)
 {
+	const char *others = getenv("LEAKMON_SEEDS");
+	unsigned seeds = others ? (unsigned)atoi(others) : SCENARIOS, first = 0;
 	static struct node node;
 	struct tally tally = {0};
-	unsigned first = 0;
 
-	(void)state;
-	for (unsigned i = 0; i < SCENARIOS; i++)
-		first += node_run(&node, 2 * i, 180, &tally) == 1;
-	tally_print(&tally, "settled nodes after 3 minutes");
+	for (unsigned i = 0; i < seeds; i++) {
+		unsigned seed = 2 * (i + (others ? OTHER_SEEDS : 0)) + busy;
+
+		first += node_run(&node, seed, until_s, &tally) == 1;
+	}
+	tally_print(&tally, title);
+	printf("the first of all in %u of %u\n", first, seeds);
+	if (others)
+		return;
 	assert_int_equal(first, SCENARIOS);
 	assert_int_equal(tally.flagged[ROLE_LEAK], SCENARIOS);
 	assert_int_equal(tally_false(&tally), 0);
 }
 
+static void a_leak_of_1_mib_a_minute_is_the_first_of_100_within_3_minutes(void **state)
+{
+	(void)state;
+	nodes_run(false, 180, "settled nodes after 3 minutes");
+}
+
 static void after_40_minutes_of_a_busy_node_only_the_leak_is_flagged(void **state)
 {
-	static struct node node;
-	struct tally tally = {0};
-	unsigned first = 0;
-
 	(void)state;
-	for (unsigned i = 0; i < SCENARIOS; i++)
-		first += node_run(&node, 2 * i + 1, 2400, &tally) == 1;
-	tally_print(&tally, "busy nodes after 40 minutes");
-	assert_int_equal(first, SCENARIOS);
-	assert_int_equal(tally.flagged[ROLE_LEAK], SCENARIOS);
-	assert_int_equal(tally_false(&tally), 0);
+	nodes_run(true, 2400, "busy nodes after 40 minutes");
 }
 
 int main(void)

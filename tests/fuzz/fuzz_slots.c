@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * libFuzzer harness of the search for dead slots (scopes and location lists, through libdw): the
+ * input is a whole ELF file, whose last eight bytes are an address that is asked for; the others
+ * are where small shared objects have their code. What is made of any file must pass the monitor's
+ * checks.
+ *
+ * Seeds: small shared objects with debug information, whole. -max_len must hold them.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "parse/slots.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define CODE_AT 0x1000u
+#define CODE_STEP 12u
+
+static void choose(const uint8_t *data, size_t size, struct wire_slots_question *question)
+{
+	for (size_t i = 0; i < WIRE_MAX_ADDRESSES; i++)
+		question->addresses[i] = CODE_AT + i * CODE_STEP;
+	if (size >= sizeof(question->addresses[0]))
+		memcpy(question->addresses, data + size - sizeof(question->addresses[0]),
+		       sizeof(question->addresses[0]));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_close_ int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	_cleanup_(slot_answer_free) struct slot_answer answer = {0};
+	_cleanup_(bytes_free) struct bytes body = {0};
+	struct wire_slots_question question;
+	const struct parse_input input = {
+		.files = &fd,
+		.file_count = 1,
+		.question = &question,
+		.question_size = sizeof(question),
+	};
+
+	choose(data, size, &question);
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size || slots_kind.parse(&input, &body))
+		return 0;
+	if (decode_slots(&body, WIRE_MAX_ADDRESSES, &answer) || answer.count != WIRE_MAX_ADDRESSES)
+		abort();
+	return 0;
+}
