@@ -3,11 +3,17 @@
  * leakmon profile against what deceives whoever looks from outside: places that are used again,
  * contents that many blocks share, blocks that are written to, mapped memory, a size class that
  * falls quiet, threads that end, forks. One program does all of it at once, and knows what grows.
- * What takes a quarter of an hour, or swap, is in tests/unit/test_profile_sites.c.
+ * What takes a quarter of an hour is in tests/unit/test_profile_sites.c.
  */
 #include "harness.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/swap.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
 static double oldest_look(json_t *site)
 {
@@ -84,10 +90,170 @@ static void what_grows_is_told_from_what_seems_to(void **state)
 	assert_int_equal(child_end(harness, workload), 0);
 }
 
+/* -------- swap */
+
+#define PAGE 4096
+#define SWAP_PAGES 16384
+#define PAGEMAP_SWAPPED (1ull << 62)
+
+static char swap_path[64];
+
+/* mm/swapfile.c, union swap_header: the first page of a swap area. */
+static void swap_write(int file)
+{
+	static char zeros[PAGE];
+	char header[PAGE] = {0};
+	const uint32_t info[3] = {1, SWAP_PAGES - 1, 0}; /* version, last page, bad pages */
+
+	memcpy(header + 1024, info, sizeof(info));
+	memcpy(header + PAGE - 10, "SWAPSPACE2", 10);
+	assert_int_equal(write(file, header, PAGE), PAGE);
+	for (size_t i = 1; i < SWAP_PAGES; i++)
+		assert_int_equal(write(file, zeros, PAGE), PAGE);
+	assert_int_equal(fsync(file), 0);
+}
+
+/* 64 MB in the test's own directory, until swap_teardown(). */
+static void swap_begin(const struct harness *harness)
+{
+	int file, error;
+
+	snprintf(swap_path, sizeof(swap_path), "%s/swap", harness->directory);
+	file = open(swap_path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	assert_true(file >= 0);
+	swap_write(file);
+	close(file);
+	if (!swapon(swap_path, 0))
+		return;
+	error = errno;
+	unlink(swap_path);
+	swap_path[0] = 0;
+	print_message("SKIPPED: cannot swap to a file here: %s\n", strerror(error));
+	skip();
+}
+
+static int swap_teardown(void **state)
+{
+	int code;
+
+	if (swap_path[0])
+		swapoff(swap_path);
+	code = harness_teardown(state);
+	swap_path[0] = 0;
+	return code;
+}
+
+struct stretch {
+	uint64_t start, end;
+};
+
+static struct stretch heap_of(pid_t pid)
+{
+	char path[64], line[512];
+	struct stretch heap = {0};
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (strstr(line, "[heap]"))
+			sscanf(line, "%lx-%lx", &heap.start, &heap.end);
+	}
+	fclose(maps);
+	assert_true(heap.end > heap.start);
+	return heap;
+}
+
+static void page_out(pid_t pid, const struct stretch *stretch)
+{
+	struct iovec all = {(void *)(uintptr_t)stretch->start, stretch->end - stretch->start};
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	assert_true(pidfd >= 0);
+	assert_int_equal(syscall(SYS_process_madvise, pidfd, &all, 1, MADV_PAGEOUT, 0),
+			 all.iov_len);
+	close(pidfd);
+}
+
+/* How many pages are in swap; *one gets the address of one of them. */
+static size_t pages_in_swap(pid_t pid, const struct stretch *stretch, uint64_t *one)
+{
+	char path[64];
+	size_t swapped = 0;
+	int pagemap;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+	pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(pagemap >= 0);
+	for (uint64_t at = stretch->start; at < stretch->end; at += PAGE) {
+		uint64_t entry = 0;
+
+		assert_int_equal(pread(pagemap, &entry, 8, (off_t)(at / PAGE * 8)), 8);
+		if (!(entry & PAGEMAP_SWAPPED))
+			continue;
+		swapped++;
+		*one = at;
+	}
+	close(pagemap);
+	return swapped;
+}
+
+static void touch_page(pid_t pid, uint64_t address)
+{
+	char byte;
+	struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)address, 1};
+
+	assert_int_equal(process_vm_readv(pid, &local, 1, &remote, 1, 0), 1);
+}
+
+/*
+ * It stands still, so that whoever brings a page back is leakmon. Its heap is swapped out; what is
+ * mapped is not, and says that looks go on.
+ */
+static void looks_leave_what_is_swapped_out_where_it_is(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload, *monitor;
+	struct stretch heap;
+	json_t *process;
+	uint64_t one = 0;
+	size_t swapped;
+	double age_s;
+
+	swap_begin(harness);
+	workload = WORKLOAD(harness, "adversary");
+	monitor = MONITOR_ATTACHED(harness, "profile", "-p", workload->pid_text, "--overhead",
+				   "20%", "--format", "json", "-T", "0", "2");
+	process = after(harness, monitor, workload->pid, 20, 2);
+	assert_true(oldest_look(site_of(process, "grow_equal")) >= 1);
+	child_signal(workload, SIGSTOP);
+	age_s = oldest_look(site_of(process, "grow_mapped"));
+	heap = heap_of(workload->pid);
+	page_out(workload->pid, &heap);
+	swapped = pages_in_swap(workload->pid, &heap, &one);
+	assert_true(swapped > 50);
+	after(harness, monitor, workload->pid, 20, 4 * age_s);
+	assert_int_equal(pages_in_swap(workload->pid, &heap, &one), swapped);
+	/* Whoever reads one does bring it back. */
+	touch_page(workload->pid, one);
+	assert_true(pages_in_swap(workload->pid, &heap, &one) < swapped);
+	child_signal(workload, SIGCONT);
+	process = after(harness, monitor, workload->pid, 25, 4 * age_s);
+	monitor_stop(harness, monitor);
+	/* What was away is as it was, and is followed further. */
+	assert_true(oldest_look(site_of(process, "grow_equal")) >= age_s);
+	assert_true(real_at(site_of(process, "grow_in_thread"), "low") > 0);
+	child_signal(workload, SIGTERM);
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(what_grows_is_told_from_what_seems_to),
+		cmocka_unit_test_setup_teardown(looks_leave_what_is_swapped_out_where_it_is,
+						harness_setup, swap_teardown),
 	};
 
 	return cmocka_run_group_tests_name("e2e_profile_adversary", tests, NULL, NULL);

@@ -186,6 +186,80 @@ static void whoever_waits_and_has_fewest_windows_is_first(void **state)
 	}
 }
 
+/* -------- exactly: costs and clocks are powers of two, and whoever is busy always wants a window
+ */
+
+#define EXACT_LIMIT (1.0 / 64)
+#define EXACT_COST_S (1.0 / 64)
+#define EXACT_TICK_S (1.0 / 8)
+#define EXACT_TIME_S 1024 /* so 1024 windows, and 32 of TURNS_CREDIT_S */
+#define EXACT_MOST 16
+
+struct busy {
+	bool is_busy;
+	double growth;
+	unsigned windows; /* that it is to have */
+};
+
+static void run_exactly(const struct busy *processes, size_t count, unsigned windows[EXACT_MOST])
+{
+	struct turn_candidate candidates[EXACT_MOST] = {0};
+	struct turns turns;
+	double used_s = 0;
+
+	turns_begin(&turns, EXACT_LIMIT, 0);
+	for (double now_s = 0; now_s < EXACT_TIME_S; now_s += EXACT_TICK_S) {
+		size_t next;
+
+		for (size_t i = 0; i < count; i++)
+			candidates[i].wants = processes[i].is_busy;
+		if (!turns_afford(&turns, now_s, used_s, used_s))
+			continue;
+		next = turns_next(&turns, candidates, count);
+		if (next == count)
+			continue;
+		candidates[next].windows++;
+		candidates[next].since_s = now_s;
+		candidates[next].growth = processes[next].growth;
+		used_s += EXACT_COST_S;
+	}
+	for (size_t i = 0; i < count; i++)
+		windows[i] = candidates[i].windows;
+}
+
+/*
+ * Three windows each, then every other one for the fastest, and those between for whoever has
+ * waited longest. So of 1056 it has 3 + (1056 - 3 n) / 2 where n are busy, and one more for having
+ * been the first to have its third; the others share what is left. What those that idle do not take
+ * is lost to nobody.
+ */
+static void what_idle_processes_leave_goes_to_the_busy_ones_by_growth(void **state)
+{
+	static const struct {
+		size_t count;
+		struct busy processes[EXACT_MOST];
+	} cases[] = {
+		{1, {{true, 0, 1056}}},
+		{4, {{true, 9, 526}, {true, 5, 177}, {true, 0, 177}, {true, 0, 176}}},
+		/* Two idle: what they had goes to the other, and the fastest has its half. */
+		{4, {{true, 9, 529}, {true, 5, 527}, {false, 0, 0}, {false, 0, 0}}},
+		/* The fastest idles: the second is it. */
+		{4, {{false, 9, 0}, {true, 5, 527}, {true, 0, 265}, {true, 0, 264}}},
+		{4, {{false, 9, 0}, {false, 5, 0}, {true, 0, 528}, {true, 0, 528}}},
+		{4, {{false, 9, 0}, {false, 5, 0}, {false, 0, 0}, {true, 0, 1056}}},
+		{4, {{false, 9, 0}, {false, 5, 0}, {false, 0, 0}, {false, 0, 0}}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		unsigned windows[EXACT_MOST];
+
+		run_exactly(cases[i].processes, cases[i].count, windows);
+		for (size_t j = 0; j < cases[i].count; j++)
+			assert_int_equal(windows[j], cases[i].processes[j].windows);
+	}
+}
+
 /* Reports that cost more than the limit: what is left for windows is half of it. */
 static void dear_reports_leave_half_of_the_limit_to_windows(void **state)
 {
@@ -299,6 +373,7 @@ int main(void)
 		cmocka_unit_test(who_grows_has_most_windows_who_sleeps_none_and_others_their_turns),
 		cmocka_unit_test(everybody_is_looked_at_before_growth_decides),
 		cmocka_unit_test(whoever_waits_and_has_fewest_windows_is_first),
+		cmocka_unit_test(what_idle_processes_leave_goes_to_the_busy_ones_by_growth),
 		cmocka_unit_test(dear_reports_leave_half_of_the_limit_to_windows),
 		cmocka_unit_test(halved_samples_stay_below_a_bound_and_keep_the_figures_right),
 		cmocka_unit_test(sites_beyond_the_room_are_counted_and_not_followed),
