@@ -108,6 +108,104 @@ static void estimates_are_within_their_limits(void **state)
 	assert_int_equal(dropped_sum(report), 0);
 }
 
+/* What a reader of recordings prints. */
+static json_t *read_recording(struct harness *harness, const char *const *argv)
+{
+	struct child *reader = monitor_start(harness, argv, NULL);
+	json_t *document = monitor_report(harness, reader);
+
+	assert_int_equal(child_end(harness, reader), 0);
+	return document;
+}
+
+static void snapshot_take(struct harness *harness, struct child *monitor, int number)
+{
+	char text[64];
+
+	child_signal(monitor, SIGUSR1);
+	snprintf(text, sizeof(text), "snapshot %d is recorded", number);
+	child_wait_text(harness, monitor, &monitor->err, text);
+}
+
+static void expect_limits(json_t *of)
+{
+	json_t *estimate = json_object_get(of, "estimate");
+
+	assert_non_null(estimate);
+	assert_true(real_at(estimate, "samples") > 0);
+	assert_true(real_at(estimate, "bytes_low") < real_at(estimate, "bytes_high"));
+	assert_true(real_at(estimate, "count_low") < real_at(estimate, "count_high"));
+}
+
+static void expect_growth(json_t *of, bool chance)
+{
+	json_t *estimate = json_object_get(of, "estimate");
+
+	assert_non_null(estimate);
+	assert_int_equal(real_at(estimate, "difference_low") <= 0, chance);
+	assert_true(real_at(estimate, "difference_high") > 0);
+	assert_int_equal(json_is_true(json_object_get(estimate, "within_chance")), chance);
+}
+
+/* Whatever is made of a recording says that its numbers are estimates. */
+static void expect_marks(struct harness *harness, const char *path)
+{
+	static const struct {
+		const char *format, *command, *mark;
+	} formats[] = {
+		{"text", "cat", "estimated from .* samples: 95%"},
+		{"prom", "cat", "leakmon_sampled 1"},
+		{"pprof", "zcat", "estimated from a sample"},
+		{"html", "cat", "\"sampled\":true"},
+	};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		free(shell(harness, 0,
+			   "\"${LEAKMON_PROGRAM:-build/leakmon}\" report %s --format %s | %s | "
+			   "grep -aq '%s'",
+			   path, formats[i].format, formats[i].command, formats[i].mark));
+}
+
+static void recordings_keep_the_limits_and_diffs_say_what_is_chance(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "usdt"), *monitor;
+	json_t *process, *difference, *rows, *row;
+	char path[96], first[112], second[112];
+	size_t i;
+
+	snprintf(path, sizeof(path), "%s/run.lkm", harness->directory);
+	monitor = MONITOR_ATTACHED(harness, "record", "-p", workload->pid_text, "-o", path,
+				   "--older", "0", "--label", "now", "3600");
+	workload_do(harness, workload, "go");
+	snapshot_take(harness, monitor, 1);
+	workload_do(harness, workload, "go");
+	snapshot_take(harness, monitor, 2);
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	process = process_of(
+		read_recording(harness, ARGUMENTS("leakmon", "report", path, "--format", "json")),
+		workload->pid);
+	assert_true(json_is_true(json_object_get(json_object_get(process, "estimate"), "frees")));
+	expect_limits(process);
+	assert_int_equal(json_array_size(json_object_get(process, "sites")), SITES);
+	json_array_foreach(json_object_get(process, "sites"), i, row) expect_limits(row);
+	snprintf(first, sizeof(first), "%s@1", path);
+	snprintf(second, sizeof(second), "%s@2", path);
+	difference = read_recording(
+		harness, ARGUMENTS("leakmon", "diff", "--format", "json", first, second));
+	expect_growth(difference, false);
+	rows = json_object_get(difference, "rows");
+	assert_int_equal(json_array_size(rows), SITES);
+	json_array_foreach(rows, i, row) expect_growth(row, false);
+	/* Nothing has happened since. */
+	difference = read_recording(harness,
+				    ARGUMENTS("leakmon", "diff", "--format", "json", second, path));
+	expect_growth(difference, true);
+	assert_int_equal(json_array_size(json_object_get(difference, "rows")), 0);
+	expect_marks(harness, path);
+}
+
 /* A counter that the kernel keeps in the target's memory. */
 static unsigned semaphore_of(struct harness *harness, struct child *workload, const char *name)
 {
@@ -243,6 +341,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(estimates_are_within_their_limits),
+		e2e_test(recordings_keep_the_limits_and_diffs_say_what_is_chance),
 		e2e_test(semaphores_are_raised_while_leakmon_listens),
 		e2e_test(semaphores_go_back_to_zero_when_leakmon_is_killed),
 		e2e_test(without_free_what_was_allocated_is_shown_and_nothing_is_outstanding),

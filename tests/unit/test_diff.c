@@ -393,6 +393,84 @@ static void json_and_folded_carry_the_same_numbers(void **state)
 	assert_string_equal(folded, "server;parse 3000\nserver;fresh 300\n");
 }
 
+#define HIT 524288.0
+
+struct sampled {
+	double held, allocated, freed; /* hits */
+};
+
+static void sample(struct side *side, const struct sampled *sampled)
+{
+	struct site *site = &side->snapshot.processes.items[0].sites.items[0];
+
+	side->snapshot.sampled = true;
+	site->hit_bytes = HIT;
+	site->bytes = (uint64_t)(sampled->held * HIT);
+	site->allocated_bytes = (uint64_t)(sampled->allocated * HIT);
+	site->freed_bytes = (uint64_t)(sampled->freed * HIT);
+	site->count = site->bytes / 1024;
+	site->hit_count = HIT / 1024;
+	site->count_variance = (double)site->count * site->hit_count;
+}
+
+/* The limits are those of what came and went, or of what is held, whichever is known better. */
+static void a_difference_of_samples_says_whether_it_is_chance(void **state)
+{
+	static const struct row row[] = {{10, "server", "parse", "a.c", 1, 1000, 10}, {0}};
+	static const struct {
+		struct sampled before, after;
+		bool same_run, chance;
+	} cases[] = {
+		/* Six more and nothing freed, on top of a thousand. */
+		{{1000, 1000, 0}, {1006, 1006, 0}, true, false},
+		{{1000, 1000, 0}, {1002, 1002, 0}, true, true},
+		/* Of two runs nobody knows that the thousand are the same. */
+		{{1000, 1000, 0}, {1006, 1006, 0}, false, true},
+		{{1000, 1000, 0}, {1200, 1200, 0}, false, false},
+		/* All is replaced many times: 100 and 120 are two samples of the same. */
+		{{100, 1000, 900}, {120, 9000, 8880}, true, true},
+		{{100, 1000, 900}, {160, 9000, 8840}, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(side_free) struct side before = {0}, after = {0};
+		_cleanup_(diff_free) struct diff diff = {0};
+		struct bounds of_row, of_all;
+
+		side_make(&before, row);
+		side_make(&after, row);
+		sample(&before, &cases[i].before);
+		sample(&after, &cases[i].after);
+		assert_int_equal(
+			diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
+			0);
+		diff.same_run = cases[i].same_run;
+		assert_int_equal(diff.rows.count, 1);
+		assert_true(diff_limits(&diff, &diff.rows.items[0], &of_row));
+		assert_true(diff_limits(&diff, NULL, &of_all));
+		assert_true(of_row.low == of_all.low && of_row.high == of_all.high);
+		assert_true(of_row.low < (cases[i].after.held - cases[i].before.held) * HIT);
+		assert_true(of_row.high > (cases[i].after.held - cases[i].before.held) * HIT);
+		assert_int_equal(diff_is_chance(&of_row), cases[i].chance);
+	}
+}
+
+static void what_is_exact_has_no_limits(void **state)
+{
+	_cleanup_(side_free) struct side before = {0}, after = {0};
+	_cleanup_(diff_free) struct diff diff = {0};
+	struct bounds limits;
+
+	(void)state;
+	side_make(&before, before_rows);
+	side_make(&after, after_rows);
+	assert_int_equal(diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
+			 0);
+	assert_false(diff_limits(&diff, &diff.rows.items[0], &limits));
+	assert_false(diff_limits(&diff, NULL, &limits));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +485,8 @@ int main(void)
 		cmocka_unit_test(what_ended_threads_left_is_told_if_both_sides_tell_it),
 		cmocka_unit_test(snapshots_that_count_other_blocks_are_told_apart),
 		cmocka_unit_test(json_and_folded_carry_the_same_numbers),
+		cmocka_unit_test(a_difference_of_samples_says_whether_it_is_chance),
+		cmocka_unit_test(what_is_exact_has_no_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -292,8 +292,9 @@ static void an_older_recording_can_be_put_in(void **state)
 	char *old = record(run, "web-1", "a", true), *new = record(run, "web-2", "b", false);
 	const char *const both[] = {old, new};
 
-	store_sql(old, "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts;"
-		       "DELETE FROM meta WHERE key='boot_id'; PRAGMA user_version=4");
+	store_sql(old,
+		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
+		  "DELETE FROM meta WHERE key='boot_id'; PRAGMA user_version=4");
 	assert_int_equal(merge_into(fleet_path(run, "fleet"), both, 2), 0);
 	view_read(&view, fleet_path(run, "fleet"), "last");
 	assert_int_equal(view.report.host_count, 2);

@@ -129,15 +129,15 @@ static void in_an_old_recording_nobody_knows(void **state)
 	struct run *run = *state;
 
 	record_ticks(run);
-	store_sql(
-		run->path,
-		"DROP TABLE by_dead;"
-		"ALTER TABLE snapshots DROP COLUMN has_owners;"
-		"ALTER TABLE snapshots DROP COLUMN only_by_dead;"
-		"ALTER TABLE retain_roots DROP COLUMN threads;"
-		"DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
-		"DROP TABLE profile_survival; "
-		"ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; PRAGMA user_version=2");
+	store_sql(run->path,
+		  "DROP TABLE by_dead;"
+		  "ALTER TABLE snapshots DROP COLUMN has_owners;"
+		  "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
+		  "ALTER TABLE retain_roots DROP COLUMN threads;"
+		  "DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
+		  "DROP TABLE profile_survival; "
+		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates; "
+		  "PRAGMA user_version=2");
 	expect_recording(run->path, TICKS, false);
 }
 

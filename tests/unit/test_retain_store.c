@@ -136,22 +136,22 @@ static void make_old(struct run *run)
 	run_site(run_process(run, 1234, "server"), 1, 5, 64);
 	assert_int_equal(run_append(run, NULL, false), 0);
 	run_end(run);
-	store_sql(
-		run->path,
-		"DROP TABLE retains; DROP TABLE retain_roots; DROP TABLE retain_classes;"
-		"DROP TABLE retain_leaks; DROP TABLE retain_paths; DROP TABLE retain_steps;"
-		"DROP TABLE retain_samples; DROP TABLE retain_stacks;"
-		"DROP TABLE creators; DROP TABLE creator_stacks; DROP TABLE dead_threads;"
-		"DROP TABLE mapping_ledgers; DROP TABLE threads; DROP TABLE by_dead;"
-		"ALTER TABLE snapshots DROP COLUMN has_owners;"
-		"ALTER TABLE snapshots DROP COLUMN only_by_dead;"
-		"CREATE TABLE threads(snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
-		" alive INTEGER NOT NULL, dead INTEGER NOT NULL,"
-		" dead_stack_bytes INTEGER NOT NULL,"
-		" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
-		"DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
-		"DROP TABLE profile_survival; "
-		"ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; PRAGMA user_version=1");
+	store_sql(run->path,
+		  "DROP TABLE retains; DROP TABLE retain_roots; DROP TABLE retain_classes;"
+		  "DROP TABLE retain_leaks; DROP TABLE retain_paths; DROP TABLE retain_steps;"
+		  "DROP TABLE retain_samples; DROP TABLE retain_stacks;"
+		  "DROP TABLE creators; DROP TABLE creator_stacks; DROP TABLE dead_threads;"
+		  "DROP TABLE mapping_ledgers; DROP TABLE threads; DROP TABLE by_dead;"
+		  "ALTER TABLE snapshots DROP COLUMN has_owners;"
+		  "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
+		  "CREATE TABLE threads(snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
+		  " alive INTEGER NOT NULL, dead INTEGER NOT NULL,"
+		  " dead_stack_bytes INTEGER NOT NULL,"
+		  " PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
+		  "DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
+		  "DROP TABLE profile_survival; "
+		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates; "
+		  "PRAGMA user_version=1");
 }
 
 static void an_older_recording_is_read_and_brought_up_to_date_when_added_to(void **state)
@@ -178,15 +178,15 @@ static void runs_of_the_second_schema_are_read_and_added_to(void **state)
 	struct run *run = *state;
 
 	append_well(run->path, NULL, 1);
-	store_sql(
-		run->path,
-		"DROP TABLE by_dead; ALTER TABLE retain_roots DROP COLUMN threads;"
-		"ALTER TABLE retains DROP COLUMN dropped;"
-		"ALTER TABLE snapshots DROP COLUMN has_owners;"
-		"ALTER TABLE snapshots DROP COLUMN only_by_dead;"
-		"DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
-		"DROP TABLE profile_survival; "
-		"ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; PRAGMA user_version=2");
+	store_sql(run->path,
+		  "DROP TABLE by_dead; ALTER TABLE retain_roots DROP COLUMN threads;"
+		  "ALTER TABLE retains DROP COLUMN dropped;"
+		  "ALTER TABLE snapshots DROP COLUMN has_owners;"
+		  "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
+		  "DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
+		  "DROP TABLE profile_survival; "
+		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates; "
+		  "PRAGMA user_version=2");
 	assert_int_equal(recording_open(&recording, run->path), 0);
 	assert_int_equal(recording_read_retain(recording, 0, &result), 0);
 	assert_true(result.roots.count > 1);

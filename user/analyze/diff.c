@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "analyze/family.h"
@@ -613,6 +614,19 @@ static void row_add_level(struct diff_row *row, const struct surroundings *aroun
 	level_add(row, &level, after);
 }
 
+static void hits_add(struct diff_hits *hits, const struct site *site)
+{
+	const struct poisson_sum held = snapshot_hits(site);
+	double allocated = (double)site->allocated_bytes, freed = (double)site->freed_bytes;
+	double hit = site->hit_bytes;
+
+	if (!(held.sum > 0))
+		return;
+	poisson_add(&hits->held, &held);
+	poisson_add(&hits->allocated, &(struct poisson_sum){allocated, allocated * hit, hit});
+	poisson_add(&hits->freed, &(struct poisson_sum){freed, freed * hit, hit});
+}
+
 static void row_add(struct diff_row *row, const struct site *site, bool after)
 {
 	struct diff_amount *by_dead = after ? &row->by_dead_after : &row->by_dead_before;
@@ -620,7 +634,36 @@ static void row_add(struct diff_row *row, const struct site *site, bool after)
 	amount_add(after ? &row->after : &row->before, site);
 	by_dead->bytes += site->by_dead_bytes;
 	by_dead->count += site->by_dead_count;
+	hits_add(after ? &row->hits_after : &row->hits_before, site);
 	row->sites++;
+}
+
+/* What one counter has counted more than the other; false: it is not of the same processes. */
+static bool counted_since(const struct poisson_sum *before, const struct poisson_sum *after,
+			  struct poisson_sum *since)
+{
+	*since = (struct poisson_sum){after->sum - before->sum, after->variance - before->variance,
+				      after->largest};
+	return since->sum >= 0 && since->variance >= 0;
+}
+
+bool diff_limits(const struct diff *diff, const struct diff_row *row, struct bounds *limits)
+{
+	const struct diff_hits *before = row ? &row->hits_before : &diff->hits_before;
+	const struct diff_hits *after = row ? &row->hits_after : &diff->hits_after;
+	struct poisson_sum held_before = before->held, held_after = after->held, come = {0},
+			   gone = {0};
+	double largest = fmax(held_before.largest, held_after.largest);
+	bool flow = diff->same_run && counted_since(&before->allocated, &after->allocated, &come) &&
+		    counted_since(&before->freed, &after->freed, &gone);
+
+	if (largest <= 0)
+		return false;
+	/* Where nothing was seen, one sample may just have been missed. */
+	held_before.largest = held_after.largest = come.largest = gone.largest = largest;
+	*limits =
+		poisson_growth(&held_before, &held_after, flow ? &come : NULL, flow ? &gone : NULL);
+	return true;
 }
 
 static void row_represent(struct diff_row *row, const struct report_site *site, bool after)
@@ -652,6 +695,7 @@ static int side_add(struct builder *builder, const struct report *report, bool a
 			row->comm = row->comm ? process->process->comm : NULL;
 			row_add(row, site->site, after);
 			row_add_level(row, &around, process->process, site->site, after);
+			hits_add(after ? &diff->hits_after : &diff->hits_before, site->site);
 			if (!family_get(site->site->family)->overlaps)
 				amount_add(after ? &diff->total_after : &diff->total_before,
 					   site->site);

@@ -28,6 +28,12 @@ struct diff_amount {
 	uint64_t bytes, count;
 };
 
+/* Of a program that samples itself: bytes held, and what came and went since the attach, as sums
+ * over hits. All 0: its numbers are exact. */
+struct diff_hits {
+	struct poisson_sum held, allocated, freed;
+};
+
 struct diff_row {
 	char *name;	  /* of the group, untrusted; NULL for a site; owned */
 	const char *comm; /* of the process, for a site; NULL: a group of several */
@@ -44,6 +50,7 @@ struct diff_row {
 	bool grows;							   /* on either side */
 	/* Of these, what threads allocated that have ended; with diff.has_owners. */
 	struct diff_amount by_dead_before, by_dead_after;
+	struct diff_hits hits_before, hits_after;
 	enum diff_state state; /* of what stays */
 };
 
@@ -68,6 +75,7 @@ struct diff {
 	size_t by_name; /* rows that are matched by the names of their functions */
 	struct diff_amount total_before, total_after; /* without mappings, which hold the rest */
 	struct diff_amount stays_before, stays_after; /* likewise, of what stays */
+	struct diff_hits hits_before, hits_after;
 	bool has_levels;	    /* there are snapshots around the two: what stays can be told */
 	VEC(struct diff_row) rows;  /* that differ, or are in both: greatest growth first */
 	VEC(struct diff_dead) dead; /* likewise */
@@ -81,6 +89,17 @@ struct diff {
 int diff_build(struct diff *diff, const struct report *before, const struct report *after,
 	       enum diff_group by, enum sort_key sort);
 void diff_free(struct diff *diff);
+
+/*
+ * 95 % limits of the difference in bytes between the two moments, of a row (or NULL: of all of
+ * them) that is an estimate on either side. False: it is exact.
+ */
+bool diff_limits(const struct diff *diff, const struct diff_row *row, struct bounds *limits);
+/* Its limits are on both sides of nothing: the two may well hold the same. */
+static inline bool diff_is_chance(const struct bounds *limits)
+{
+	return limits->low <= 0 && limits->high >= 0;
+}
 
 /* How it went from one amount to another. */
 enum diff_state diff_state_of(const struct diff_amount *before, const struct diff_amount *after);

@@ -29,6 +29,21 @@ void output_json_amounts_write(struct json_writer *json, const char *key, uint64
 	json_close(json, '}');
 }
 
+/* Of programs that sample themselves. */
+static void estimate_write(struct json_writer *json, const struct diff *diff,
+			   const struct diff_row *row)
+{
+	struct bounds limits;
+
+	if (!diff_limits(diff, row, &limits))
+		return;
+	json_open(json, "estimate", '{');
+	json_put_real(json, "difference_low", limits.low);
+	json_put_real(json, "difference_high", limits.high);
+	json_put_bool(json, "within_chance", diff_is_chance(&limits));
+	json_close(json, '}');
+}
+
 static void row_write(struct json_writer *json, const struct diff *diff, const struct diff_row *row)
 {
 	char id[17];
@@ -42,6 +57,7 @@ static void row_write(struct json_writer *json, const struct diff *diff, const s
 				  row->stays_after.bytes);
 	output_json_amounts_write(json, "stays_count", row->stays_before.count,
 				  row->stays_after.count);
+	estimate_write(json, diff, row);
 	if (diff->has_owners) {
 		output_json_amounts_write(json, "by_dead_bytes", row->by_dead_before.bytes,
 					  row->by_dead_after.bytes);
@@ -132,6 +148,7 @@ int output_json_diff_write(FILE *out, const struct diff *diff)
 				  diff->stays_after.bytes);
 	output_json_amounts_write(&json, "stays_count", diff->stays_before.count,
 				  diff->stays_after.count);
+	estimate_write(&json, diff, NULL);
 	rows_write(&json, "rows", diff, row_has_changed);
 	rows_write(&json, "bursts", diff, diff_is_burst);
 	output_json_diff_dead_write(&json, diff);

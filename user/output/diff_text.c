@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/report_text.h"
@@ -44,6 +45,21 @@ static bool has_bursts(const struct diff *diff)
 	       diff->stays_after.bytes != diff->total_after.bytes;
 }
 
+/* After what was estimated; nothing of what is exact. */
+static bool limits_write(FILE *out, const char *before, const struct diff *diff,
+			 const struct diff_row *row)
+{
+	struct bounds limits;
+	char low[16], high[16];
+
+	if (!diff_limits(diff, row, &limits))
+		return false;
+	fprintf(out, "%sestimated from samples: 95%%: %s to %s%s\n", before,
+		units_bytes(low, limits.low, "+"), units_bytes(high, limits.high, "+"),
+		diff_is_chance(&limits) ? ": within chance" : "");
+	return true;
+}
+
 static void heading_write(FILE *out, const struct diff *diff)
 {
 	double seconds = (double)(diff->after->snapshot->monotonic_ns -
@@ -81,7 +97,8 @@ static void heading_write(FILE *out, const struct diff *diff)
 			"the program was rebuilt: %zu rows are matched by the names of their "
 			"functions\n",
 			diff->by_name);
-	if (diff->before->snapshot->sampled || diff->after->snapshot->sampled)
+	if (!limits_write(out, "", diff, NULL) &&
+	    (diff->before->snapshot->sampled || diff->after->snapshot->sampled))
 		fputs("estimated from a sample\n", out);
 	if (diff->before->snapshot->only_by_dead != diff->after->snapshot->only_by_dead)
 		fputs("only one of them was taken with --by-dead-threads: they do not count the "
@@ -125,12 +142,14 @@ static void row_write(FILE *out, const struct diff *diff, const struct diff_row 
 		fprintf(out, " %s ", diff_group_name(diff->by));
 		text_print_inert(out, row->name);
 		fputc('\n', out);
+		limits_write(out, "\t\t", diff, row);
 		by_dead_write(out, diff, row);
 		return;
 	}
 	fputs(" in ", out);
 	text_print_inert(out, row->comm);
 	fputs(" from stack\n", out);
+	limits_write(out, "\t\t", diff, row);
 	by_dead_write(out, diff, row);
 	output_text_stack_write(out, diff->colour, row->site);
 }

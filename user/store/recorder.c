@@ -72,7 +72,7 @@ static int add_versions(sqlite3 *database, int64_t from)
 	static const char *const added[SCHEMA_VERSION + 1][2] = {
 		[1] = {schema_sql},	   [2] = {schema_retain_sql, schema_threads_sql},
 		[3] = {schema_owners_sql}, [4] = {schema_profiles_sql},
-		[5] = {schema_hosts_sql},
+		[5] = {schema_hosts_sql},  [6] = {schema_estimates_sql},
 	};
 	char sql[FIGURES_SQL_SIZE];
 	int error = 0;
@@ -384,6 +384,7 @@ static const char *const statements[] = {
 	[PUT_POINT] = "INSERT OR REPLACE INTO points VALUES(?,?,?,?,?,?,?,?,?)",
 	[PUT_AGES] = "INSERT INTO ages VALUES(?,?,?,?,?,?,?,?,?)",
 	[PUT_BY_DEAD] = "INSERT INTO by_dead VALUES(?,?,?,?)",
+	[PUT_ESTIMATE] = "INSERT INTO estimates VALUES(?,?,?,?,?)",
 	[PUT_LOSS] = "INSERT INTO losses VALUES(?,?,?,?,?)",
 	[PUT_CREATOR] = "INSERT OR REPLACE INTO creators VALUES(?,?,?,?)",
 	[CLEAR_CREATOR_STACK] = "DELETE FROM creator_stacks WHERE creator=?",
@@ -436,7 +437,8 @@ static int prepare_family(struct recorder *recorder, enum family_id id)
 
 static int prepare(struct recorder *recorder)
 {
-	static const char *const held[] = {"points", "ages", "by_dead", "dead_threads", "losses"};
+	static const char *const held[] = {"points",	"ages",		"by_dead",
+					   "estimates", "dead_threads", "losses"};
 	int error = 0;
 
 	_Static_assert(ARRAY_SIZE(held) + FAMILY_MAX_ == HELD_TABLES_MAX, "room for all");

@@ -23,6 +23,7 @@ enum recorder_statement {
 	PUT_POINT,
 	PUT_AGES,
 	PUT_BY_DEAD,
+	PUT_ESTIMATE,
 	PUT_LOSS,
 	PUT_CREATOR,
 	CLEAR_CREATOR_STACK,
@@ -81,7 +82,7 @@ struct recorded_counts {
 
 /* Tables whose rows hold until the next one: how they are handed on when a snapshot is forgotten.
  */
-#define HELD_TABLES_MAX (5 + FAMILY_MAX_)
+#define HELD_TABLES_MAX (6 + FAMILY_MAX_)
 struct held_table {
 	sqlite3_stmt *move, *drop;
 };

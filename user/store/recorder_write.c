@@ -420,6 +420,21 @@ static int by_dead_write(struct recorder *recorder, int64_t row, const struct si
 			   (int64_t)site->by_dead_bytes, (int64_t)site->by_dead_count);
 }
 
+/* Of programs that sample themselves only. */
+static int estimate_write(struct recorder *recorder, int64_t row, const struct site *before,
+			  const struct site *site)
+{
+	bool same = before->hit_bytes == site->hit_bytes &&
+		    before->count_variance == site->count_variance &&
+		    before->hit_count == site->hit_count;
+
+	/* In a full snapshot, what has no row is not there. */
+	if (recorder->full ? site->hit_bytes <= 0 : same)
+		return 0;
+	return database_do(recorder->statements[PUT_ESTIMATE], "iiddd", recorder->sequence, row,
+			   site->hit_bytes, site->count_variance, site->hit_count);
+}
+
 static int site_write(struct recorder *recorder, int64_t process,
 		      const struct snapshot_process *owner, const struct report_site *site,
 		      bool has_ages)
@@ -435,6 +450,8 @@ static int site_write(struct recorder *recorder, int64_t process,
 		error = ages_write(recorder, recorded->row, site->site->ages);
 	if (!error)
 		error = by_dead_write(recorder, recorded->row, &recorded->last, site->site);
+	if (!error)
+		error = estimate_write(recorder, recorded->row, &recorded->last, site->site);
 	recorded->last = *site->site;
 	recorded->last.addresses = NULL;
 	recorded->seen = recorder->appends;
@@ -456,6 +473,7 @@ static int gone_sites_write(struct recorder *recorder)
 			continue;
 		site->last.bytes = site->last.count = site->last.oldest_ns = 0;
 		site->last.by_dead_bytes = site->last.by_dead_count = 0;
+		site->last.hit_bytes = site->last.count_variance = site->last.hit_count = 0;
 		site->last.freed_bytes = site->last.allocated_bytes;
 		site->last.freed_count = site->last.allocated_count;
 		/* In a full snapshot, what has no row is not there. */
@@ -463,6 +481,8 @@ static int gone_sites_write(struct recorder *recorder)
 			error = point_write(recorder, site->row, &site->last, false);
 		if (!error)
 			error = by_dead_write(recorder, site->row, &before, &site->last);
+		if (!error)
+			error = estimate_write(recorder, site->row, &before, &site->last);
 	}
 	return error;
 }

@@ -471,6 +471,9 @@ static const struct {
 	[GET_BY_DEAD] = {"SELECT site,bytes,count FROM by_dead WHERE snapshot BETWEEN ? AND ? "
 			 "ORDER BY snapshot",
 			 3},
+	[GET_ESTIMATES] = {"SELECT site,hit_bytes,count_variance,hit_count FROM estimates"
+			   " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
+			   6},
 	[GET_LOSSES] = {"SELECT process,kind,cause,count,snapshot FROM losses"
 			" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot"},
 	[GET_SITES] = {"SELECT id,process,stack,lost,walk_end,family,kind FROM sites"},

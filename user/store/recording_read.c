@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/family.h"
 #include "base/cleanup.h"
+#include "leakmon_usdt.h"
 #include "base/log.h"
 #include "proc/container.h"
 #include "store/recording_state.h"
@@ -232,6 +234,22 @@ static int processes_fill(const struct recording *recording, const struct state 
 	return error;
 }
 
+/* Where nobody tells of frees, what was allocated. */
+static bool is_shown(const struct site *site)
+{
+	return site->count || site->bytes || snapshot_hits(site).sum > 0;
+}
+
+/* What a process' sites tell of how it samples itself. */
+static void note_sampler(struct snapshot_process *process, const struct site *site)
+{
+	if (!(site->hit_bytes > 0))
+		return;
+	process->samples_itself = true;
+	process->without_free |= !(site->count_variance > 0);
+	process->sample_interval = (uint64_t)fmin(site->hit_bytes, LM_USDT_MAX_WEIGHT);
+}
+
 static int sites_fill(const struct recording *recording, const struct state *state,
 		      struct snapshot *snapshot, const struct hash *positions)
 {
@@ -245,12 +263,13 @@ static int sites_fill(const struct recording *recording, const struct state *sta
 		const uint64_t *position = hash_get(positions, known->process);
 		struct site *site;
 
-		if (!position || (!at->numbers.count && !at->numbers.bytes))
+		if (!position || !is_shown(&at->numbers))
 			continue;
 		site = vec_push(&snapshot->processes.items[*position - 1].sites);
 		if (!site)
 			return -ENOMEM;
 		*site = at->numbers;
+		note_sampler(&snapshot->processes.items[*position - 1], site);
 		site->lost = known->lost;
 		site->family = known->family;
 		site->kind = known->kind;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Follows the rows of a recording from snapshot to snapshot. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -98,6 +99,34 @@ static void by_dead_read(struct recording *recording, struct state *state, sqlit
 	numbers = &state->sites.items[*position].numbers;
 	numbers->by_dead_bytes = database_unsigned(statement, 1, error);
 	numbers->by_dead_count = database_unsigned(statement, 2, error);
+}
+
+/* Finite, and not negative. */
+static double real_read(sqlite3_stmt *statement, int column, int *error)
+{
+	double value = sqlite3_column_double(statement, column);
+
+	if (isfinite(value) && value >= 0)
+		return value;
+	*error = -EUCLEAN;
+	return 0;
+}
+
+static void estimate_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
+			  int *error)
+{
+	const uint64_t *position =
+		hash_get(&state->site_positions, database_unsigned(statement, 0, error));
+	struct site *numbers;
+
+	(void)recording;
+	/* As with ages. */
+	if (!position)
+		return;
+	numbers = &state->sites.items[*position].numbers;
+	numbers->hit_bytes = real_read(statement, 1, error);
+	numbers->count_variance = real_read(statement, 2, error);
+	numbers->hit_count = real_read(statement, 3, error);
 }
 
 static struct process_state_at *process_put(struct state *state, uint64_t row)
@@ -260,6 +289,7 @@ int state_advance(struct recording *recording, struct state *state, uint64_t fro
 		{GET_POINTS, point_read, "the numbers of its sites"},
 		{GET_AGES, ages_read, "the ages of its blocks"},
 		{GET_BY_DEAD, by_dead_read, "the blocks of its ended threads"},
+		{GET_ESTIMATES, estimate_read, "what its estimates rest on"},
 		{GET_LOSSES, loss_read, "its losses"},
 		{GET_DEAD, dead_read, "its dead threads"},
 	};

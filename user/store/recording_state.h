@@ -24,6 +24,7 @@ enum recording_statement {
 	GET_POINTS,
 	GET_AGES,
 	GET_BY_DEAD,
+	GET_ESTIMATES,
 	GET_LOSSES,
 	GET_SITES,
 	GET_STACK,

@@ -53,6 +53,17 @@ const char schema_hosts_sql[] =
 	" snapshots INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL"
 	") WITHOUT ROWID;";
 
+/* Of programs that sample themselves: what their numbers rest on. */
+
+const char schema_estimates_sql[] =
+	/* Holds as in `points`; zeros: its numbers are exact, or there is nothing left. */
+	"CREATE TABLE estimates("
+	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
+	" hit_bytes REAL NOT NULL,"	 /* that one hit of the sampler stands for */
+	" count_variance REAL NOT NULL," /* of points.count; 0: nobody tells of frees */
+	" hit_count REAL NOT NULL,"	 /* blocks that one hit stands for at most */
+	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;";
+
 /* What threads that have ended left behind, and thread-locals as roots. */
 
 const char schema_owners_sql[] =

@@ -21,8 +21,9 @@
  *      retains.dropped
  *   4  profiles and what belongs to them
  *   5  hosts, processes.host; meta has the boot_id
+ *   6  estimates
  */
-#define SCHEMA_VERSION 5
+#define SCHEMA_VERSION 6
 
 /* The tables of families (figure_rows.h) come on top. */
 extern const char schema_sql[]; /* of version 1 */
@@ -35,5 +36,7 @@ extern const char schema_owners_sql[];
 extern const char schema_profiles_sql[];
 /* What version 5 adds. */
 extern const char schema_hosts_sql[];
+/* What version 6 adds. */
+extern const char schema_estimates_sql[];
 
 #endif

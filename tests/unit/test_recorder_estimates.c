@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What estimates rest on: as it was at every snapshot, and so their limits; unknown in old files.
+ */
+#include <errno.h>
+#include <sqlite3.h>
+
+#include "unit/store_fixture.h"
+
+#define HIT (512 << 10)
+#define SITES 4
+#define TICKS 80
+
+/* Exact; growing; the same number of other blocks from tick to tick; all until it goes at 40. */
+static void site_at(struct site *site, uint32_t index, size_t tick)
+{
+	uint64_t hits = index == 2 ? tick : 10;
+
+	if (index == 1)
+		return;
+	site->hit_bytes = HIT;
+	site->bytes = hits * HIT;
+	site->count = site->bytes / 1024;
+	site->allocated_bytes = site->bytes;
+	site->hit_count = index == 3 && tick % 2 ? HIT / 512.0 : HIT / 1024.0;
+	site->count_variance = (double)site->count * site->hit_count;
+}
+
+static bool is_there(uint32_t index, size_t tick)
+{
+	return index != 4 || tick < 40;
+}
+
+static void record_ticks(struct run *run)
+{
+	struct snapshot_process *process = run_process(run, 1234, "server");
+
+	for (size_t tick = 1; tick <= TICKS; tick++) {
+		process = &run->snapshot.processes.items[0];
+		vec_free(&process->sites);
+		for (uint32_t index = 1; index <= SITES; index++) {
+			if (!is_there(index, tick))
+				continue;
+			run_site(process, index, 100, 64);
+			site_at(&process->sites.items[process->sites.count - 1], index, tick);
+		}
+		assert_int_equal(run_append(run, NULL, false), 0);
+	}
+	run_end(run);
+}
+
+static void expect_sites(struct recording *recording, size_t position, size_t tick, bool known)
+{
+	_cleanup_(snapshot_free) struct snapshot snapshot = {0};
+	_cleanup_(report_free) struct report report = {0};
+	const struct report_options all = {.sort = SORT_BYTES};
+
+	assert_int_equal(recording_read(recording, position, &snapshot), 0);
+	assert_int_equal(report_build(&report, &snapshot, &all), 0);
+	assert_int_equal(recording_name(recording, &report), 0);
+	assert_int_equal(snapshot.processes.items[0].samples_itself, known);
+	assert_int_equal(snapshot.processes.items[0].sample_interval, known ? HIT : 0);
+	assert_false(snapshot.processes.items[0].without_free);
+	for (uint32_t index = 1; index <= SITES; index++) {
+		const struct report_site *site = read_site(&report, index);
+		struct site expected = {0};
+
+		if (!is_there(index, tick)) {
+			assert_null(site);
+			continue;
+		}
+		assert_non_null(site);
+		if (known)
+			site_at(&expected, index, tick);
+		assert_true(site->site->hit_bytes == expected.hit_bytes);
+		assert_true(site->site->count_variance == expected.count_variance);
+		assert_true(site->site->hit_count == expected.hit_count);
+	}
+}
+
+static void expect_recording(const char *path, size_t count, bool known)
+{
+	_cleanup_(recording_cleanup) struct recording *recording = NULL;
+	const struct recording_snapshot *all;
+	size_t found;
+
+	assert_int_equal(recording_open(&recording, path), 0);
+	all = recording_snapshots(recording, &found);
+	assert_int_equal(found, count);
+	for (size_t i = 0; i < found; i++)
+		expect_sites(recording, i, all[i].sequence, known);
+}
+
+static void limits_are_read_as_they_were_at_every_snapshot(void **state)
+{
+	struct run *run = *state;
+
+	record_ticks(run);
+	expect_recording(run->path, TICKS, true);
+}
+
+/* The latest 21 of a window of 100 s: the rows before them stand for theirs. */
+static void what_keep_leaves_is_still_right(void **state)
+{
+	struct run *run = *state;
+
+	run->options.keep_ns = 100 * SECOND;
+	record_ticks(run);
+	expect_recording(run->path, 21, true);
+}
+
+/* Who tells of no free holds nothing, and what was allocated is shown. */
+static void without_free_what_was_allocated_is_read(void **state)
+{
+	_cleanup_(recording_cleanup) struct recording *recording = NULL;
+	_cleanup_(snapshot_free) struct snapshot snapshot = {0};
+	struct run *run = *state;
+	struct snapshot_process *process = run_process(run, 1234, "server");
+	struct estimate estimate;
+	struct site *site;
+
+	site = vec_push(&process->sites);
+	*site = (struct site){.index = 1, .hit_bytes = HIT, .allocated_bytes = 100ull * HIT};
+	assert_int_equal(run_append(run, NULL, true), 0);
+	run_end(run);
+	assert_int_equal(recording_open(&recording, run->path), 0);
+	assert_int_equal(recording_read(recording, 0, &snapshot), 0);
+	process = &snapshot.processes.items[0];
+	assert_true(process->without_free);
+	assert_int_equal(process->sites.count, 1);
+	estimate = snapshot_estimate_site(&process->sites.items[0]);
+	assert_true(estimate.samples == 100);
+	/* Garwood: 81.4 to 121.6 */
+	assert_true(estimate.bytes.low > 81.0 * HIT && estimate.bytes.low < 82.0 * HIT);
+	assert_true(estimate.bytes.high > 121.0 * HIT && estimate.bytes.high < 122.0 * HIT);
+}
+
+/* As the fifth version wrote them. */
+static void an_old_recording_has_no_limits(void **state)
+{
+	struct run *run = *state;
+
+	record_ticks(run);
+	store_sql(run->path, "DROP TABLE estimates; PRAGMA user_version=5");
+	expect_recording(run->path, TICKS, false);
+}
+
+static void forged_values_are_refused(void **state)
+{
+	static const char *const forgeries[] = {
+		"UPDATE estimates SET hit_bytes=-1",
+		"UPDATE estimates SET count_variance=9e999",
+		"UPDATE estimates SET hit_count=-9e999",
+		"UPDATE estimates SET site='any' WHERE site=2 AND snapshot=1",
+	};
+	struct run *run = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(forgeries); i++) {
+		_cleanup_(recording_cleanup) struct recording *recording = NULL;
+		_cleanup_(snapshot_free) struct snapshot snapshot = {0};
+
+		unlink(run->path);
+		snapshot_free(&run->snapshot);
+		record_ticks(run);
+		store_sql(run->path, forgeries[i]);
+		assert_int_equal(recording_open(&recording, run->path), 0);
+		if (recording_read(recording, 10, &snapshot) != -EUCLEAN)
+			fail_msg("%s: read", forgeries[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		store_test(limits_are_read_as_they_were_at_every_snapshot),
+		store_test(what_keep_leaves_is_still_right),
+		store_test(without_free_what_was_allocated_is_read),
+		store_test(an_old_recording_has_no_limits),
+		store_test(forged_values_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
