@@ -23,7 +23,7 @@ OLDER       := $(addprefix $(B)/workloads/older_,static musl)
 DRIPPER     := $(B)/workloads/dripper_musl
 WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c)) \
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
-	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static)
+	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
 .PHONY: test unit e2e fleet truth test-vm test-packages test-image test-cri corpora clean-runs
 
@@ -127,8 +127,13 @@ $(B)/workloads/%: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
 
 # Each allocator, as real programs come to have it.
 $(B)/workloads/jemalloc_api $(B)/workloads/jemalloc_stats: WORKLOAD_LIBS := -ljemalloc
-$(B)/workloads/tcmalloc_api: WORKLOAD_LIBS := -ltcmalloc_minimal
+$(B)/workloads/tcmalloc_api $(B)/workloads/tcmalloc_stats: WORKLOAD_LIBS := -ltcmalloc_minimal
 $(B)/workloads/mimalloc_api: WORKLOAD_LIBS := -lmimalloc
+$(B)/workloads/tcmalloc_stats_static: tests/workloads/tcmalloc_stats.c $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) $< -o $@ -Wl,--whole-archive -l:libtcmalloc_minimal.a \
+		-Wl,--no-whole-archive -lstdc++ -lm
 $(B)/workloads/late $(B)/workloads/cacher: WORKLOAD_LIBS := -ldl
 
 $(B)/workloads/usdt: WORKLOAD_LIBS := -lm

@@ -86,19 +86,99 @@ static void jemallocs_many_arenas_and_caches_are_its_statistics(void **state)
 	expect_jemalloc(harness, target);
 }
 
+static json_t *expect_tcmalloc(struct harness *harness, struct child *target)
+{
+	static const char *const same[][2] = {
+		{"live_bytes", "allocated"},	{"cached_bytes", "threads"},
+		{"transfer_bytes", "transfer"}, {"dirty_bytes", "free"},
+		{"retained_bytes", "unmapped"},
+	};
+	json_t *truth = workload_ask(harness, target, "truth");
+	json_t *process = memory_of(harness, target);
+	json_t *allocator = json_object_get(process, "other_allocator");
+
+	assert_string_equal(text_at(allocator, "name"), "tcmalloc 2.8 to 2.10");
+	assert_true(json_is_true(json_object_get(allocator, "certain")));
+	assert_true(json_is_null(json_object_get(process, "not_known")));
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		assert_int_equal(number_at(allocator, same[i][0]), number_at(truth, same[i][1]));
+	assert_int_equal(number_at(allocator, "active_bytes") -
+				 number_at(allocator, "allocated_bytes"),
+			 number_at(truth, "central"));
+	assert_int_equal(number_at(allocator, "active_bytes") +
+				 number_at(allocator, "dirty_bytes") +
+				 number_at(allocator, "retained_bytes"),
+			 number_at(truth, "heap"));
+	assert_int_equal(number_at(allocator, "allocated_bytes"),
+			 number_at(allocator, "live_bytes") + number_at(allocator, "cached_bytes") +
+				 number_at(allocator, "transfer_bytes"));
+	expect_sums(process);
+	return allocator;
+}
+
+/* From a library, and of a program that carries it in itself. */
+static void tcmallocs_parts_are_its_properties(void **state)
+{
+	static const char *const names[] = {"tcmalloc_stats", "tcmalloc_stats_static"};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct child *target = WORKLOAD(harness, names[i]);
+		json_t *allocator;
+
+		workload_do(harness, target, "mixed");
+		allocator = expect_tcmalloc(harness, target);
+		assert_true(number_at(allocator, "live_blocks") >= 40000);
+		assert_true(number_at(allocator, "transfer_bytes") > 0);
+		workload_do(harness, target, "large");
+		expect_tcmalloc(harness, target);
+		workload_do(harness, target, "drop");
+		expect_tcmalloc(harness, target);
+		workload_do(harness, target, "flush");
+		allocator = expect_tcmalloc(harness, target);
+		assert_int_equal(number_at(allocator, "cached_bytes"), 0);
+		workload_do(harness, target, "purge");
+		allocator = expect_tcmalloc(harness, target);
+		assert_int_equal(number_at(allocator, "dirty_bytes"), 0);
+		assert_true(number_at(allocator, "retained_bytes") > 0);
+		assert_int_equal(number_at(allocator, "trimmable_bytes"), 0);
+	}
+}
+
+static void tcmallocs_many_caches_are_its_properties(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "tcmalloc_stats");
+	json_t *allocator;
+
+	workload_do(harness, target, "threads");
+	allocator = expect_tcmalloc(harness, target);
+	assert_true(number_at(allocator, "thread_caches") >= 17);
+	workload_do(harness, target, "mixed");
+	expect_tcmalloc(harness, target);
+	workload_do(harness, target, "cross");
+	expect_tcmalloc(harness, target);
+}
+
 static void json_is_valid_by_the_published_schema(void **state)
 {
 	struct harness *harness = harness_any(state);
-	struct child *target = WORKLOAD(harness, "jemalloc_stats");
+	static const char *const names[] = {"jemalloc_stats", "tcmalloc_stats"};
 	char path[64];
 
-	workload_do(harness, target, "mixed");
 	snprintf(path, sizeof(path), "%s/memory.json", harness->directory);
-	assert_int_equal(child_end(harness, MONITOR(harness, "memory", "-p", target->pid_text,
-						    "--format", "json", "--output", path)),
-			 0);
-	free(shell(harness, 0,
-		   "python3 -W ignore -m jsonschema -i %s user/schema/memory.schema.json", path));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct child *target = WORKLOAD(harness, names[i]);
+
+		workload_do(harness, target, "mixed");
+		assert_int_equal(
+			child_end(harness, MONITOR(harness, "memory", "-p", target->pid_text,
+						   "--format", "json", "--output", path)),
+			0);
+		free(shell(harness, 0,
+			   "python3 -W ignore -m jsonschema -i %s user/schema/memory.schema.json",
+			   path));
+	}
 }
 
 int main(void)
@@ -106,6 +186,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(jemallocs_parts_are_its_statistics),
 		e2e_test(jemallocs_many_arenas_and_caches_are_its_statistics),
+		e2e_test(tcmallocs_parts_are_its_properties),
+		e2e_test(tcmallocs_many_caches_are_its_properties),
 		e2e_test(json_is_valid_by_the_published_schema),
 	};
 

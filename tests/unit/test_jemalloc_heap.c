@@ -174,7 +174,7 @@ static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
 	assert_int_equal(find(fixture, &place), 0);
 	assert_int_equal(place.root, fixture->root);
 	*heap = (struct foreign_heap){0};
-	assert_int_equal(foreign_heap_read(&fixture->peek, &fixture->filter, &place, heap), 0);
+	assert_int_equal(jemalloc_read(&fixture->peek, &fixture->filter, &place, heap), 0);
 }
 
 /* A slab of 48 bytes with three free regions, dirty and retained pages, a large block. */

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "heap/jemalloc_heap.h"
+#include "heap/tcmalloc_heap.h"
 
 #define WORD_BITS 64u
 
@@ -85,7 +86,7 @@ void foreign_heap_sort(struct foreign_heap *heap)
 	for (size_t i = 0; i < heap->runs.count; i++) {
 		if (kept && runs[i].start < runs[kept - 1].end)
 			heap->broken++;
-		else
+		else if (runs[i].start < runs[i].end)
 			runs[kept++] = runs[i];
 	}
 	heap->runs.count = kept;
@@ -106,6 +107,11 @@ bool foreign_heap_is_cached(const struct foreign_heap *heap, const struct heap_r
 	return *cached_word(heap, run, i) & bit(i);
 }
 
+void foreign_heap_drop(struct heap_run *run)
+{
+	run->end = run->start;
+}
+
 void foreign_heap_set_free(struct foreign_heap *heap, const struct heap_run *run, uint32_t i)
 {
 	*live_word(heap, run, i) &= ~bit(i);
@@ -124,17 +130,38 @@ static const struct heap_run *block_at(const struct foreign_heap *heap, uint64_t
 	return foreign_heap_is_live(heap, run, *i) ? run : NULL;
 }
 
+/* The run of a live block that begins at address and is of that size, or NULL. */
+static const struct heap_run *block_from(const struct foreign_heap *heap, uint64_t address,
+					 uint64_t block, uint32_t *i)
+{
+	const struct heap_run *run = block_at(heap, address, i);
+
+	return run && run->block == block && run->first + *i * block == address ? run : NULL;
+}
+
 bool foreign_heap_cache(struct foreign_heap *heap, uint64_t address, uint64_t block)
 {
 	uint32_t i;
-	const struct heap_run *run = block_at(heap, address, &i);
+	const struct heap_run *run = block_from(heap, address, block, &i);
 
-	if (!run || run->block != block || run->first + i * run->block != address)
+	if (!run)
 		return false;
 	foreign_heap_set_free(heap, run, i);
 	*cached_word(heap, run, i) |= bit(i);
 	heap->cached_blocks++;
 	heap->figures.cached += block;
+	return true;
+}
+
+bool foreign_heap_transfer(struct foreign_heap *heap, uint64_t address, uint64_t block)
+{
+	uint32_t i;
+	const struct heap_run *run = block_from(heap, address, block, &i);
+
+	if (!run)
+		return false;
+	foreign_heap_set_free(heap, run, i);
+	heap->figures.transfer += block;
 	return true;
 }
 
@@ -163,39 +190,106 @@ void foreign_heap_finish(struct foreign_heap *heap)
 	}
 }
 
+#define AHEAD_PAGES 512
+
+bool foreign_data_visit(struct peek *peek, uint64_t start, uint64_t end,
+			bool (*visit)(void *context, uint64_t page, const uint64_t *words),
+			void *context)
+{
+	uint64_t entries[AHEAD_PAGES], words[MEMORY_PAGE / 8];
+	uint64_t at = start & ~(MEMORY_PAGE - 1);
+
+	for (; at < end; at += AHEAD_PAGES * MEMORY_PAGE) {
+		size_t count = MIN((end - at + MEMORY_PAGE - 1) / MEMORY_PAGE, AHEAD_PAGES);
+
+		pagemap_read(peek->pagemap, at, entries, count);
+		for (size_t i = 0; i < count; i++) {
+			if (pagemap_is_present(entries[i]) &&
+			    !peek_words(peek, at + i * MEMORY_PAGE, words, ARRAY_SIZE(words)) &&
+			    visit(context, at + i * MEMORY_PAGE, words))
+				return true;
+		}
+	}
+	return false;
+}
+
+typedef int find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
+		    struct foreign_place *place);
+typedef int read_heap(struct peek *peek, const struct filter *heaps,
+		      const struct foreign_place *place, struct foreign_heap *heap);
+
+static const struct foreign_allocator {
+	const char *library;
+	find_in *find;
+	read_heap *read;
+	const char *why_not;
+} allocators[] = {
+	{"libjemalloc", jemalloc_find_in, jemalloc_read,
+	 "jemalloc's records are not where versions 5.2 and 5.3 have them, or it has not been used "
+	 "yet: malloc_stats_print (jemalloc(3)) tells more, and so does tracking from the first "
+	 "allocation on"},
+	{"libtcmalloc", tcmalloc_find_in, tcmalloc_read,
+	 "tcmalloc's records are not where gperftools 2.8 to 2.10 have them, or it has not been "
+	 "used "
+	 "yet: MALLOCSTATS=2, or MallocExtension's statistics, tell more, and so does tracking "
+	 "from "
+	 "the first allocation on"},
+	{"libmimalloc", NULL, NULL,
+	 "mimalloc's records are not read: MIMALLOC_SHOW_STATS=1 tells more, and so does tracking "
+	 "from the first allocation on"},
+};
+
+/* Data of a module beyond this is not searched. */
+#define MAX_DATA_BYTES (64ull << 20)
+
+static int find_allocator(struct peek *peek, const struct filter *heaps, uint64_t start,
+			  uint64_t end, struct foreign_place *place)
+{
+	int error = -ENOENT;
+
+	for (size_t i = 0; error == -ENOENT && i < ARRAY_SIZE(allocators); i++) {
+		if (!allocators[i].find)
+			continue;
+		error = allocators[i].find(peek, heaps, start, end, place);
+		if (!error)
+			place->allocator = &allocators[i];
+	}
+	return error;
+}
+
 int foreign_heap_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
 		      struct foreign_place *place)
 {
-	return jemalloc_find(peek, heaps, maps, place);
+	int error = -ENOENT;
+
+	for (size_t i = 0; error == -ENOENT && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping->inode && mapping->writable && !mapping->shared)
+			error = find_allocator(
+				peek, heaps, mapping->start,
+				MIN(maps_data_end(maps, i), mapping->start + MAX_DATA_BYTES),
+				place);
+	}
+	return error;
 }
 
 int foreign_heap_read(struct peek *peek, const struct filter *heaps,
 		      const struct foreign_place *place, struct foreign_heap *heap)
 {
-	return place->jemalloc ? jemalloc_read(peek, heaps, place, heap) : -ENOENT;
+	return place->allocator ? place->allocator->read(peek, heaps, place, heap) : -ENOENT;
 }
 
 const char *foreign_heap_why_not(const struct maps *maps)
 {
-	static const struct {
-		const char *file, *why;
-	} others[] = {
-		{"libjemalloc", "jemalloc's records are not where versions 5.2 and 5.3 have them, "
-				"or it has not been used yet: malloc_stats_print (jemalloc(3)) "
-				"tells more, and so does tracking from the first allocation on"},
-		{"libtcmalloc", "tcmalloc's records are not read: MALLOCSTATS=2, or "
-				"MallocExtension's statistics, tell more, and so does tracking "
-				"from the first allocation on"},
-		{"libmimalloc", "mimalloc's records are not read: MIMALLOC_SHOW_STATS=1 tells "
-				"more, and so does tracking from the first allocation on"},
-	};
-
 	for (size_t i = 0; i < maps->list.count; i++) {
 		const char *slash = strrchr(maps->list.items[i].path, '/');
 
-		for (size_t j = 0; slash && j < ARRAY_SIZE(others); j++) {
-			if (!strncmp(slash + 1, others[j].file, strlen(others[j].file)))
-				return others[j].why;
+		for (size_t j = 0; slash && j < ARRAY_SIZE(allocators); j++) {
+			const char *library = allocators[j].library;
+
+			if (!strncmp(slash + 1, library, strlen(library)))
+				return allocators[j].why_not;
 		}
 	}
 	return NULL;

@@ -25,6 +25,7 @@ enum run_use {
 	RUN_MUZZY,    /* free; the kernel takes it back when it needs it */
 	RUN_RETAINED, /* free addresses, without memory */
 	RUN_OWN,      /* the allocator's records */
+	RUN_TABLES,   /* likewise, in its module's data: no part of its heap */
 	RUN_UNKNOWN,
 	RUN_USE_MAX_
 };
@@ -45,6 +46,7 @@ struct foreign_figures {
 	uint64_t
 		allocated; /* blocks handed out, those in caches and the allocator's own included */
 	uint64_t cached;   /* of them in the caches of threads */
+	uint64_t transfer; /* likewise in those that go from thread to thread */
 	uint64_t own;	   /* of them the allocator's */
 	uint64_t active;   /* pages that have such blocks */
 	uint64_t dirty, muzzy, retained;
@@ -68,10 +70,19 @@ struct foreign_heap {
 	bool blocks_certain;
 };
 
+/* tcmalloc's: addresses of the map of its pages, of what it counts, of the sizes of classes from 1
+ * on, of the first central list, and of a word that leads to a thread's cache; 0: not found. */
+struct tcmalloc_place {
+	uint64_t map, stats, sizes, central, caches;
+	uint32_t page_shift;
+};
+
 /* Where an allocator's state is: found once, read often. */
 struct foreign_place {
+	const struct foreign_allocator *allocator;
 	const struct jemalloc_layout *jemalloc;
-	uint64_t root, arenas;
+	uint64_t root, arenas; /* jemalloc's */
+	struct tcmalloc_place tcmalloc;
 };
 
 /*
@@ -104,11 +115,22 @@ bool foreign_heap_is_cached(const struct foreign_heap *heap, const struct heap_r
 
 /* 0 or -ENOMEM; all its blocks are live. Runs may come in any order. */
 int foreign_heap_add(struct foreign_heap *heap, const struct heap_run *run);
+/* Nothing is known of it: it is in no run when they have been sorted. */
+void foreign_heap_drop(struct heap_run *run);
 void foreign_heap_set_free(struct foreign_heap *heap, const struct heap_run *run, uint32_t i);
 /* When all are added, and before any is asked for: sorts, and drops what overlaps. */
 void foreign_heap_sort(struct foreign_heap *heap);
+/*
+ * Calls with every page of a module's data [start, end) that is there, until one call says that it
+ * is enough: true.
+ */
+bool foreign_data_visit(struct peek *peek, uint64_t start, uint64_t end,
+			bool (*visit)(void *context, uint64_t page, const uint64_t *words),
+			void *context);
 /* A block that a thread's cache keeps: false if no live block of that size begins there. */
 bool foreign_heap_cache(struct foreign_heap *heap, uint64_t address, uint64_t block);
+/* Likewise a cache between threads: the block is free. */
+bool foreign_heap_transfer(struct foreign_heap *heap, uint64_t address, uint64_t block);
 /* Whatever block holds address is the allocator's own. */
 bool foreign_heap_own(struct foreign_heap *heap, uint64_t address);
 /* Counts live blocks. */

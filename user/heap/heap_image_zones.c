@@ -452,6 +452,11 @@ static uint64_t walked_end(const struct heap_span *span)
 	return count ? span->start + chunk_distance(span->chunks.items[count - 1]) : span->start;
 }
 
+static bool is_own(const struct heap_run *run)
+{
+	return run->use == RUN_OWN || run->use == RUN_TABLES;
+}
+
 /* Neighbours of one kind as one. */
 static int add_foreign(struct heap_image *heap_image)
 {
@@ -460,10 +465,10 @@ static int add_foreign(struct heap_image *heap_image)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < count; i = next) {
-		bool own = runs[i].use == RUN_OWN;
+		bool own = is_own(&runs[i]);
 
 		for (next = i + 1; next < count && runs[next].start == runs[next - 1].end &&
-				   (runs[next].use == RUN_OWN) == own;)
+				   is_own(&runs[next]) == own;)
 			next++;
 		error = zones_add(heap_image, own ? ZONE_ALLOCATOR : ZONE_HEAP, runs[i].start,
 				  runs[next - 1].end, 0);

@@ -384,19 +384,19 @@ static size_t count_arenas(const struct reading *reading, uint64_t array, uint64
 	return count;
 }
 
-/* Calls of words of a module's data that may point to heaps, without pages that are not there. */
+/* Words of a module's data that may point to heaps. */
 struct word_visit {
+	struct search *search;
 	bool (*visit)(struct search *search, uint64_t at, uint64_t word); /* true: that is all */
 	size_t tries;
 };
 
-static bool visit_page(struct search *search, uint64_t page, struct word_visit *words)
+static bool visit_page(void *context, uint64_t page, const uint64_t *values)
 {
-	uint64_t values[MEMORY_PAGE / 8];
+	struct word_visit *words = context;
+	struct search *search = words->search;
 
-	if (peek_words(search->reading.peek, page, values, ARRAY_SIZE(values)))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+	for (size_t i = 0; i < MEMORY_PAGE / 8; i++) {
 		uint64_t at = page + i * 8;
 
 		if (at < search->start || at + 8 > search->end || values[i] % 64 ||
@@ -414,21 +414,10 @@ static bool visit_page(struct search *search, uint64_t page, struct word_visit *
 
 static bool visit_words(struct search *search, bool (*visit)(struct search *, uint64_t, uint64_t))
 {
-	struct word_visit words = {visit, MAX_TRIES};
-	uint64_t page = search->start & ~(MEMORY_PAGE - 1), entries[NODE_PAGES];
+	struct word_visit words = {search, visit, MAX_TRIES};
 
-	for (; page < search->end; page += NODE_BYTES) {
-		size_t count =
-			MIN((search->end - page + MEMORY_PAGE - 1) / MEMORY_PAGE, NODE_PAGES);
-
-		pagemap_read(search->reading.peek->pagemap, page, entries, count);
-		for (size_t i = 0; i < count; i++) {
-			if (pagemap_is_present(entries[i]) &&
-			    visit_page(search, page + i * MEMORY_PAGE, &words))
-				return true;
-		}
-	}
-	return false;
+	return foreign_data_visit(search->reading.peek, search->start, search->end, visit_page,
+				  &words);
 }
 
 static bool try_arenas(struct search *search, uint64_t at, uint64_t arena)
@@ -464,26 +453,6 @@ int jemalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t sta
 	search->reading.layout = place->jemalloc;
 	visit_words(search, try_arenas);
 	return 0;
-}
-
-/* Data of a module beyond this is not searched. */
-#define MAX_DATA_BYTES (64ull << 20)
-
-int jemalloc_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
-		  struct foreign_place *place)
-{
-	int error = -ENOENT;
-
-	for (size_t i = 0; error == -ENOENT && i < maps->list.count; i++) {
-		const struct mapping *mapping = &maps->list.items[i];
-
-		if (mapping->inode && mapping->writable && !mapping->shared)
-			error = jemalloc_find_in(
-				peek, heaps, mapping->start,
-				MIN(maps_data_end(maps, i), mapping->start + MAX_DATA_BYTES),
-				place);
-	}
-	return error;
 }
 
 /* Reading. */

@@ -16,14 +16,10 @@
 
 #include "heap/foreign_heap.h"
 
-/* As foreign_heap_find() and foreign_heap_read(). */
-int jemalloc_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
-		  struct foreign_place *place);
-int jemalloc_read(struct peek *peek, const struct filter *heaps, const struct foreign_place *place,
-		  struct foreign_heap *heap);
-
-/* In [start, end) of one module's data: for tests. */
+/* In [start, end) of one module's data. As foreign_heap_find() and foreign_heap_read(). */
 int jemalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
 		     struct foreign_place *place);
+int jemalloc_read(struct peek *peek, const struct filter *heaps, const struct foreign_place *place,
+		  struct foreign_heap *heap);
 
 #endif

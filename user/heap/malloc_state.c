@@ -53,10 +53,10 @@ static bool bins_hold(const uint64_t *state, const struct malloc_layout *layout,
 	return true;
 }
 
-/* Many bins are empty. */
+/* Many bins are empty; where most lead nowhere, they are other lists (tcmalloc's of spans). */
 static bool resembles(struct peek *peek, uint64_t address, const struct malloc_layout *layout)
 {
-	uint32_t empty = 0;
+	uint32_t empty = 0, none = 0;
 
 	for (uint32_t i = 0; i < MALLOC_BINS - 1 && (empty || i < RESEMBLANCE_AMONG); i++) {
 		uint64_t forward;
@@ -64,8 +64,9 @@ static bool resembles(struct peek *peek, uint64_t address, const struct malloc_l
 		if (peek_words(peek, address + layout->bins + i * 16, &forward, 1))
 			return false;
 		empty += forward == bin_at(layout, address, i);
+		none += !forward;
 	}
-	return empty >= RESEMBLANCE_BINS;
+	return empty >= RESEMBLANCE_BINS && none < empty;
 }
 
 static bool sizes_hold(const uint64_t *state, const struct malloc_layout *layout)

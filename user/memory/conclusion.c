@@ -220,6 +220,26 @@ static bool other_keeps(const struct sentence *sentence)
 	return now->has_other && sums[1] > sums[0];
 }
 
+/* How another allocator is made to give back what it keeps. */
+static const char *other_advice(const char *name)
+{
+	static const struct {
+		const char *name, *advice;
+	} advices[] = {
+		{"jemalloc", ": it does so by itself while it is used, after dirty_decay_ms; "
+			     "arena.<i>.purge (jemalloc(3)) does it at once"},
+		{"tcmalloc", ": it does so by itself while it is used, the sooner the higher "
+			     "TCMALLOC_RELEASE_RATE is; MallocExtension's ReleaseFreeMemory() "
+			     "(gperftools' tcmalloc.html) does it at once"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(advices); i++) {
+		if (!strncmp(name, advices[i].name, strlen(advices[i].name)))
+			return advices[i].advice;
+	}
+	return "";
+}
+
 static void other_retained_say(const struct sentence *sentence)
 {
 	const struct memory_process *now = sentence->deciding->now;
@@ -227,10 +247,7 @@ static void other_retained_say(const struct sentence *sentence)
 	fprintf(sentence->out, "not a leak; %s keeps it, and could give back up to ",
 		now->other.name);
 	bytes_say(sentence, (double)memory_trimmable(now));
-	if (!strncmp(now->other.name, "jemalloc", strlen("jemalloc")))
-		fputs(": it does so by itself while it is used, after dirty_decay_ms; "
-		      "arena.<i>.purge (jemalloc(3)) does it at once",
-		      sentence->out);
+	fputs(other_advice(now->other.name), sentence->out);
 }
 
 static void retained_say(const struct sentence *sentence)

@@ -54,8 +54,8 @@ static void add_run(struct other_heap *heap, const struct foreign_heap *read,
 		    const struct heap_run *run, const struct residency *residency)
 {
 	static const enum heap_use uses[] = {
-		[RUN_DIRTY] = HEAP_DIRTY, [RUN_MUZZY] = HEAP_DIRTY,	[RUN_RETAINED] = HEAP_DIRTY,
-		[RUN_OWN] = HEAP_OWN,	  [RUN_UNKNOWN] = HEAP_UNKNOWN,
+		[RUN_DIRTY] = HEAP_DIRTY, [RUN_MUZZY] = HEAP_DIRTY, [RUN_RETAINED] = HEAP_DIRTY,
+		[RUN_OWN] = HEAP_OWN,	  [RUN_TABLES] = HEAP_OWN,  [RUN_UNKNOWN] = HEAP_UNKNOWN,
 	};
 	_Static_assert(ARRAY_SIZE(uses) == RUN_USE_MAX_, "a use for every run");
 
@@ -75,6 +75,11 @@ static int add_extent(struct other_heap *heap, uint64_t start, uint64_t end)
 	return 0;
 }
 
+static bool is_tables(const struct heap_run *run)
+{
+	return run->use == RUN_TABLES;
+}
+
 /* Runs from the i-th on without a gap between them; *next gets the first one behind. */
 static uint64_t stretch_end(const struct foreign_heap *read, size_t i, size_t *next)
 {
@@ -82,6 +87,7 @@ static uint64_t stretch_end(const struct foreign_heap *read, size_t i, size_t *n
 	uint64_t end = runs[i].end;
 
 	for (i++; i < read->runs.count && runs[i].start == end &&
+		  is_tables(&runs[i]) == is_tables(&runs[*next]) &&
 		  runs[i].end - runs[*next].start <= STRETCH_BYTES;
 	     i++)
 		end = runs[i].end;
@@ -102,7 +108,7 @@ static int sum_up(struct other_heap *heap, const struct foreign_heap *read, int 
 
 		next = i;
 		end = stretch_end(read, i, &next);
-		if (end - start > RUN_MAX_BYTES)
+		if (end - start > RUN_MAX_BYTES || is_tables(&read->runs.items[i]))
 			continue;
 		if (residency_read(&residency, pagemap, start, end) || add_extent(heap, start, end))
 			return -ENOMEM;

@@ -113,6 +113,7 @@ static void other_json(struct json_writer *json, const struct memory_process *pr
 	json_put_number(json, "live_blocks", heap->live_blocks);
 	json_put_number(json, "live_bytes", heap->live_bytes);
 	json_put_number(json, "cached_bytes", figures->cached);
+	json_put_number(json, "transfer_bytes", figures->transfer);
 	json_put_number(json, "own_bytes", figures->own);
 	json_put_number(json, "allocated_bytes", figures->allocated);
 	json_put_number(json, "active_bytes", figures->active);

@@ -102,12 +102,14 @@ static void other_write(FILE *out, const struct memory_process *process)
 
 	if (!process->has_other)
 		return;
-	fprintf(out,
-		"\tmalloc (%s): %s live in %zu blocks, %s in caches of threads (%zu); %zu "
-		"arena%s\n",
+	fprintf(out, "\tmalloc (%s): %s live in %zu blocks, %s in caches of threads (%zu)",
 		heap->name, bytes_text(first, heap->live_bytes), heap->live_blocks,
-		bytes_text(second, figures->cached), heap->caches, heap->arenas,
-		heap->arenas == 1 ? "" : "s");
+		bytes_text(second, figures->cached), heap->caches);
+	if (figures->transfer)
+		fprintf(out, ", %s on the way between them", bytes_text(third, figures->transfer));
+	if (heap->arenas)
+		fprintf(out, "; %zu arena%s", heap->arenas, heap->arenas == 1 ? "" : "s");
+	fputc('\n', out);
 	fprintf(out, "\tallocated: %s, active: %s, metadata: %s, mapped: %s; ",
 		bytes_text(first, figures->allocated), bytes_text(second, figures->active),
 		bytes_text(third, figures->metadata), bytes_text(fourth, figures->mapped));

@@ -147,6 +147,84 @@ void peek_ahead(struct peek *peek, const uint64_t *pages, size_t count)
 						    : UINT64_MAX;
 }
 
+/* How many entries from a page on are worth one call: up to the last of the pages that is near. */
+static size_t entries_ahead(const uint64_t *pages, size_t count)
+{
+	size_t ahead = 1;
+
+	for (size_t i = 1; i < count; i++) {
+		uint64_t distance = (pages[i] - pages[0]) / MEMORY_PAGE;
+
+		if (distance >= PEEK_AHEAD)
+			break;
+		ahead = distance + 1;
+	}
+	return ahead;
+}
+
+/* Which ones of these pages, in ascending order, are there. */
+static void find_present(struct peek *peek, const uint64_t *pages, bool *present, size_t count)
+{
+	uint64_t entries[PEEK_AHEAD], at = 0;
+	size_t held = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		present[i] = peek->is_present && peek->is_present(peek->known, pages[i]);
+		if (present[i])
+			continue;
+		if (!held || pages[i] - at >= held * MEMORY_PAGE) {
+			at = pages[i];
+			held = entries_ahead(pages + i, count - i);
+			pagemap_read(peek->pagemap, at, entries, held);
+		}
+		present[i] = pagemap_is_present(entries[(pages[i] - at) / MEMORY_PAGE]);
+	}
+}
+
+void peek_ahead_present(struct peek *peek, const uint64_t *pages, size_t count)
+{
+	uint64_t there[PEEK_AHEAD];
+	bool present[PEEK_AHEAD];
+	size_t kept = 0;
+
+	count = MIN(count, PEEK_AHEAD);
+	find_present(peek, pages, present, count);
+	for (size_t i = 0; i < count; i++) {
+		if (present[i])
+			there[kept++] = pages[i];
+	}
+	if (kept)
+		peek_ahead(peek, there, kept);
+}
+
+void peek_scattered(struct peek *peek, const uint64_t *addresses, uint64_t *words, bool *got,
+		    size_t count)
+{
+	struct iovec local[PEEK_AHEAD], remote[PEEK_AHEAD];
+	uint64_t pages[PEEK_AHEAD] = {0};
+	size_t used = 0;
+	ssize_t bytes;
+
+	count = MIN(count, PEEK_AHEAD);
+	for (size_t i = 0; i < count; i++)
+		pages[i] = addresses[i] & ~(MEMORY_PAGE - 1);
+	find_present(peek, pages, got, count);
+	for (size_t i = 0; i < count; i++) {
+		got[i] &= addresses[i] % 8 == 0;
+		if (!got[i])
+			continue;
+		local[used] = (struct iovec){&words[i], sizeof(*words)};
+		remote[used++] = (struct iovec){(void *)(uintptr_t)addresses[i], sizeof(*words)};
+	}
+	bytes = peek->source.core || deadline_step(peek->deadline)
+			? 0
+			: process_vm_readv(peek->source.task, local, used, remote, used, 0);
+	if (bytes == (ssize_t)(used * sizeof(*words)))
+		return;
+	for (size_t i = 0; i < count; i++)
+		got[i] = got[i] && !peek_words(peek, addresses[i], &words[i], 1);
+}
+
 void peek_forget(struct peek *peek)
 {
 	for (size_t i = 0; i < PEEK_PAGES; i++)

@@ -82,6 +82,14 @@ int peek_words(struct peek *peek, uint64_t address, uint64_t *words, size_t coun
 /* Reads some of these pages ahead, all of which are there, with one call; as many as it can. */
 #define PEEK_AHEAD 64
 void peek_ahead(struct peek *peek, const uint64_t *pages, size_t count);
+/* Likewise at most so many pages, by ascending address, some of which may not be there. */
+void peek_ahead_present(struct peek *peek, const uint64_t *pages, size_t count);
+/*
+ * Words far apart, at most PEEK_AHEAD of them, by ascending address: with one call, and without the
+ * pages that they are in. got[i]: words[i] is there.
+ */
+void peek_scattered(struct peek *peek, const uint64_t *addresses, uint64_t *words, bool *got,
+		    size_t count);
 /* Forgets what was read: the process has run meanwhile. */
 void peek_forget(struct peek *peek);
 void peek_free(struct peek *peek);

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tcmalloc's state made by hand in this process: what holds together is read, the rest is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "heap/tcmalloc_heap.h"
+
+#define MIB (1ull << 20)
+#define PAGE 8192ull
+
+/* gperftools 2.10: struct Span, class PageHeap, CentralFreeList, SizeMap and ThreadCache. */
+#define LEAF_PLACES (1ull << 18)
+#define ROOT_BYTES (MIB)
+#define LISTS 256ull
+#define SPAN 48
+#define CENTRAL 1216ull
+#define CENTRAL_USED 1152
+#define CACHE 4160
+#define CACHE_NEXT 4144
+#define CLASSES 6
+#define CLASS_16 2
+#define CLASS_48 3
+#define LARGE 0
+enum { IN_USE, FREE, RETURNED };
+
+#define DATA_BYTES (4 * MIB)
+#define HEAP_BYTES (64 * MIB)
+
+static const uint32_t sizes[CLASSES] = {0, 8, 16, 48, 8192, 262144};
+static const uint64_t spans[CLASSES] = {0, 1, 1, 1, 2, 32};
+
+struct fixture {
+	void *mapped;
+	uint64_t data, map, lists, stats, central, sizes, caches; /* of a module */
+	uint64_t leaf, records, cache, heap;
+	uint32_t record_count, cache_count;
+	struct filter filter;
+	struct peek peek;
+};
+
+static uint64_t *at(uint64_t address)
+{
+	return (uint64_t *)(uintptr_t)address;
+}
+
+static void set_map(struct fixture *fixture, uint64_t page, uint64_t record)
+{
+	at(fixture->leaf)[page % LEAF_PLACES] = record;
+}
+
+/* The record of pages of the heap, which the map leads to; none of its blocks is free. */
+static uint64_t *put_span(struct fixture *fixture, uint64_t page, uint64_t pages, uint64_t class,
+			  uint64_t location)
+{
+	uint64_t record = fixture->records + fixture->record_count++ * SPAN;
+	uint64_t first = fixture->heap / PAGE + page;
+	uint64_t used = class ? pages * PAGE / sizes[class] : 0;
+
+	at(record)[0] = first;
+	at(record)[1] = pages;
+	at(record)[5] = used | class << 16 | location << 24;
+	set_map(fixture, first, record);
+	set_map(fixture, first + pages - 1, record);
+	at(fixture->stats)[0] += pages * PAGE;
+	at(fixture->stats)[1] += location == FREE ? pages * PAGE : 0;
+	at(fixture->stats)[2] += location == RETURNED ? pages * PAGE : 0;
+	at(fixture->stats)[3] += location == RETURNED ? 0 : pages * PAGE;
+	return at(record);
+}
+
+static void put_head(uint64_t head)
+{
+	at(head)[2] = at(head)[3] = head;
+}
+
+static void put_tables(struct fixture *fixture)
+{
+	uint32_t *class_sizes = (uint32_t *)(uintptr_t)(fixture->sizes - 4);
+
+	for (uint64_t i = 0; i < LISTS; i++)
+		put_head(fixture->lists + i * SPAN);
+	for (uint64_t i = 0; i < CLASSES; i++) {
+		at(fixture->central + i * CENTRAL)[1] = i;
+		put_head(fixture->central + i * CENTRAL + 16);
+		put_head(fixture->central + i * CENTRAL + 16 + SPAN);
+		class_sizes[i] = sizes[i];
+		class_sizes[i - 128] = i ? 2 : 0; /* how many move at a time */
+		at(fixture->sizes + 512)[i] = spans[i];
+	}
+	*at(fixture->sizes + 512 + 1024) = CLASSES;
+	at(fixture->map)[fixture->heap / PAGE / LEAF_PLACES] = fixture->leaf;
+}
+
+/* Comes to stand in front of the others. */
+static uint64_t put_cache(struct fixture *fixture)
+{
+	uint64_t cache = fixture->cache + fixture->cache_count++ * CACHE, next;
+
+	for (uint64_t i = 1; i < CLASSES; i++)
+		at(cache + i * 32)[3] = sizes[i];
+	next = *at(fixture->caches);
+	*at(cache + CACHE_NEXT) = next;
+	if (next)
+		*at(next + CACHE_NEXT + 8) = cache;
+	*at(fixture->caches) = cache;
+	return cache;
+}
+
+static void cache_block(uint64_t cache, uint64_t class, uint64_t block)
+{
+	uint64_t *list = at(cache + class * 32);
+
+	*at(block) = list[0];
+	list[0] = block;
+	list[1]++;
+}
+
+static void free_block(uint64_t *record, uint64_t block)
+{
+	*at(block) = record[4];
+	record[4] = block;
+	record[5]--;
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	uint64_t start;
+
+	fixture->mapped = mmap(NULL, 2 * HEAP_BYTES + DATA_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	start = (uintptr_t)fixture->mapped;
+	fixture->data = start;
+	fixture->map = start + 0x1238;
+	fixture->lists = fixture->map + ROOT_BYTES + 8 + 96;
+	fixture->stats = fixture->lists + LISTS * SPAN;
+	fixture->central = start + 2 * MIB + 0x40;
+	fixture->sizes = start + 3 * MIB + 0x18;
+	fixture->caches = start + 3 * MIB + 0x8008;
+	/* Not across the border of two leaves. */
+	fixture->heap = (start + DATA_BYTES + PAGE) / PAGE * PAGE;
+	if (fixture->heap / PAGE / LEAF_PLACES != (fixture->heap + HEAP_BYTES) / PAGE / LEAF_PLACES)
+		fixture->heap += HEAP_BYTES;
+	fixture->leaf = fixture->heap + 40 * MIB + 8;
+	fixture->records = fixture->heap + 44 * MIB;
+	fixture->cache = fixture->heap + 48 * MIB;
+	put_tables(fixture);
+	fixture->peek = (struct peek){.source = live_memory(getpid()), .pagemap = -1};
+	peek_forget(&fixture->peek);
+	*state = fixture;
+	return fixture->mapped == MAP_FAILED ||
+	       filter_add(&fixture->filter, fixture->heap, fixture->heap + HEAP_BYTES) ||
+	       filter_finish(&fixture->filter);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	peek_free(&fixture->peek);
+	filter_free(&fixture->filter);
+	munmap(fixture->mapped, 2 * HEAP_BYTES + DATA_BYTES);
+	free(fixture);
+	return 0;
+}
+
+static int find(struct fixture *fixture, struct foreign_place *place)
+{
+	peek_forget(&fixture->peek);
+	return tcmalloc_find_in(&fixture->peek, &fixture->filter, fixture->data,
+				fixture->data + DATA_BYTES, place);
+}
+
+static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
+{
+	struct foreign_place place = {0};
+
+	assert_int_equal(find(fixture, &place), 0);
+	assert_int_equal(place.tcmalloc.map, fixture->map);
+	assert_int_equal(place.tcmalloc.page_shift, 13);
+	assert_int_equal(place.tcmalloc.central, fixture->central);
+	*heap = (struct foreign_heap){0};
+	assert_int_equal(tcmalloc_read(&fixture->peek, &fixture->filter, &place, heap), 0);
+}
+
+#define BLOCK_48(fixture, i) ((fixture)->heap + (i)*48ull)
+
+/* A span of 170 blocks of 48 bytes, three of which are free; one block of three pages; free pages
+ * and returned ones. */
+static uint64_t *put_usual(struct fixture *fixture)
+{
+	uint64_t *record = put_span(fixture, 0, 1, CLASS_48, IN_USE);
+
+	free_block(record, BLOCK_48(fixture, 1));
+	free_block(record, BLOCK_48(fixture, 169));
+	free_block(record, BLOCK_48(fixture, 4));
+	put_span(fixture, 1, 3, LARGE, IN_USE);
+	put_span(fixture, 4, 10, LARGE, FREE);
+	put_span(fixture, 14, 100, LARGE, RETURNED);
+	put_cache(fixture);
+	return record;
+}
+
+static void blocks_and_free_pages_are_counted_as_tcmalloc_does(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+
+	put_usual(fixture);
+	read_heap(fixture, &heap);
+	assert_null(heap.why);
+	assert_true(heap.blocks_certain);
+	assert_int_equal(heap.live_blocks, 167 + 1);
+	assert_int_equal(heap.live_bytes, 167 * 48 + 3 * PAGE);
+	assert_int_equal(heap.figures.allocated, heap.live_bytes);
+	assert_int_equal(heap.figures.active, 4 * PAGE);
+	assert_int_equal(heap.figures.dirty, 10 * PAGE);
+	assert_int_equal(heap.figures.retained, 100 * PAGE);
+	assert_int_equal(heap.caches, 1);
+	foreign_heap_free(&heap);
+}
+
+static void what_caches_keep_is_not_live(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+	const struct heap_run *run;
+	uint64_t slots = fixture->central + CLASS_48 * CENTRAL;
+
+	put_usual(fixture);
+	cache_block(*at(fixture->caches), CLASS_48, BLOCK_48(fixture, 5));
+	cache_block(*at(fixture->caches), CLASS_48, BLOCK_48(fixture, 7));
+	cache_block(put_cache(fixture), CLASS_48, BLOCK_48(fixture, 9));
+	*at(BLOCK_48(fixture, 10)) = BLOCK_48(fixture, 11);
+	at(slots)[16] = BLOCK_48(fixture, 10);
+	at(slots)[17] = BLOCK_48(fixture, 11);
+	*at(slots + CENTRAL_USED) = 1;
+	read_heap(fixture, &heap);
+	assert_null(heap.why);
+	assert_int_equal(heap.live_blocks, 162 + 1);
+	assert_int_equal(heap.figures.cached, 3 * 48);
+	assert_int_equal(heap.figures.transfer, 2 * 48);
+	assert_int_equal(heap.caches, 2);
+	run = foreign_heap_at(&heap, fixture->heap);
+	assert_true(foreign_heap_is_cached(&heap, run, 9));
+	assert_false(foreign_heap_is_cached(&heap, run, 10));
+	assert_false(foreign_heap_is_live(&heap, run, 10));
+	assert_true(foreign_heap_is_live(&heap, run, 12));
+	foreign_heap_free(&heap);
+}
+
+static void a_cache_that_lies_makes_it_uncertain(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t wrong[] = {BLOCK_48(fixture, 5) + 8, /* no block begins there */
+			    BLOCK_48(fixture, 1),     /* free already */
+			    fixture->heap + PAGE,     /* of another size */
+			    8, UINT64_MAX};
+
+	put_usual(fixture);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		uint64_t *list = at(*at(fixture->caches) + CLASS_48 * 32);
+		struct foreign_heap heap;
+
+		list[0] = wrong[i];
+		list[1] = 2;
+		read_heap(fixture, &heap);
+		assert_non_null(heap.why);
+		assert_false(heap.blocks_certain);
+		assert_int_equal(heap.live_blocks, 167 + 1);
+		foreign_heap_free(&heap);
+	}
+}
+
+/* It has been taken from the list, and is not counted yet. */
+static void a_thread_may_be_stopped_within_malloc(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+	uint64_t *list;
+
+	put_usual(fixture);
+	cache_block(*at(fixture->caches), CLASS_48, BLOCK_48(fixture, 5));
+	list = at(*at(fixture->caches) + CLASS_48 * 32);
+	for (uint64_t counted = 0; counted <= 3; counted++) {
+		list[1] = counted;
+		read_heap(fixture, &heap);
+		assert_int_equal(heap.blocks_certain, counted <= 2);
+		assert_int_equal(heap.live_blocks, 166 + 1);
+		foreign_heap_free(&heap);
+	}
+}
+
+/* The word that led to the first cache need not lead to it for ever. */
+static void caches_that_come_later_are_found_too(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_place place = {0};
+	struct foreign_heap heap = {0};
+	uint64_t first;
+
+	put_usual(fixture);
+	first = *at(fixture->caches);
+	assert_int_equal(find(fixture, &place), 0);
+	cache_block(put_cache(fixture), CLASS_48, BLOCK_48(fixture, 9));
+	*at(fixture->caches) = first;
+	peek_forget(&fixture->peek);
+	assert_int_equal(tcmalloc_read(&fixture->peek, &fixture->filter, &place, &heap), 0);
+	assert_null(heap.why);
+	assert_int_equal(heap.caches, 2);
+	assert_int_equal(heap.figures.cached, 48);
+	foreign_heap_free(&heap);
+}
+
+static void caches_that_do_not_end_end(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+	uint64_t first, second;
+
+	put_usual(fixture);
+	first = *at(fixture->caches);
+	second = put_cache(fixture);
+	*at(first + CACHE_NEXT) = second;
+	read_heap(fixture, &heap);
+	assert_non_null(heap.why);
+	assert_int_equal(heap.live_blocks, 167 + 1);
+	foreign_heap_free(&heap);
+}
+
+/* Nothing is said of that span's blocks, and all others are as certain as before. */
+static void free_lists_that_contradict_their_span_are_left_out(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t *record = put_usual(fixture);
+	const uint64_t next[] = {BLOCK_48(fixture, 1), /* in a circle */
+				 BLOCK_48(fixture, 170), BLOCK_48(fixture, 2) + 1,
+				 BLOCK_48(fixture, 3), /* one more than the record says */
+				 UINT64_MAX};
+
+	assert_int_equal(record[4], BLOCK_48(fixture, 4));
+	cache_block(*at(fixture->caches), CLASS_48, BLOCK_48(fixture, 5));
+	for (size_t i = 0; i < ARRAY_SIZE(next); i++) {
+		struct foreign_heap heap;
+
+		*at(BLOCK_48(fixture, 1)) = next[i];
+		read_heap(fixture, &heap);
+		assert_int_equal(heap.broken, 1);
+		assert_non_null(heap.why);
+		assert_true(heap.blocks_certain);
+		assert_null(foreign_heap_at(&heap, fixture->heap));
+		assert_int_equal(heap.live_blocks, 1);
+		foreign_heap_free(&heap);
+	}
+}
+
+static void spans_that_contradict_themselves_are_left_out(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint64_t bits[] = {200ull << 16, /* no such class */
+				 5ull << 16,   /* of more pages */
+				 3ull << 24};  /* in no known place */
+	struct foreign_heap heap;
+
+	put_usual(fixture);
+	for (size_t i = 0; i < ARRAY_SIZE(bits); i++)
+		put_span(fixture, 200 + i, 1, LARGE, IN_USE)[5] = bits[i];
+	put_span(fixture, 210, 1, LARGE, IN_USE)[0]++; /* about another page */
+	put_span(fixture, 211, 1, LARGE, IN_USE)[1] = 1ull << 34;
+	set_map(fixture, fixture->heap / PAGE + 212, 8);
+	read_heap(fixture, &heap);
+	/* And the sums do not hold. */
+	assert_int_equal(heap.broken, 6 + 1);
+	assert_non_null(heap.why);
+	assert_int_equal(heap.live_blocks, 167 + 1);
+	foreign_heap_free(&heap);
+}
+
+static void a_leaf_counts_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+
+	put_usual(fixture);
+	for (uint64_t i = fixture->heap / PAGE / LEAF_PLACES + 1; i < ROOT_BYTES / 8; i += 10)
+		at(fixture->map)[i] = fixture->leaf;
+	read_heap(fixture, &heap);
+	assert_non_null(heap.why);
+	assert_int_equal(heap.live_blocks, 167 + 1);
+	foreign_heap_free(&heap);
+}
+
+static void sums_that_do_not_hold_make_it_uncertain(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_heap heap;
+
+	put_usual(fixture);
+	at(fixture->stats)[0] += PAGE;
+	at(fixture->stats)[3] += PAGE;
+	read_heap(fixture, &heap);
+	assert_non_null(heap.why);
+	assert_false(heap.blocks_certain);
+	foreign_heap_free(&heap);
+}
+
+static void what_is_no_page_heap_is_not_found(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_place place = {0};
+	uint64_t *record;
+
+	assert_int_equal(find(fixture, &place), -ENOENT);
+	record = put_usual(fixture);
+	assert_int_equal(find(fixture, &place), 0);
+	/* One list fewer; numbers that do not add up; a map that leads to another page's record;
+	 * sizes that do not rise. */
+	at(fixture->lists + 7 * SPAN)[3] = 0;
+	assert_int_equal(find(fixture, &place), -ENOENT);
+	put_head(fixture->lists + 7 * SPAN);
+	at(fixture->stats)[3]--;
+	assert_int_equal(find(fixture, &place), -ENOENT);
+	at(fixture->stats)[3]++;
+	record[0]++;
+	assert_int_equal(find(fixture, &place), -ENOENT);
+	record[0]--;
+	at(fixture->sizes)[1] = 0;
+	assert_int_equal(find(fixture, &place), -ENOENT);
+}
+
+int main(void)
+{
+#define with_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		with_fixture(blocks_and_free_pages_are_counted_as_tcmalloc_does),
+		with_fixture(what_caches_keep_is_not_live),
+		with_fixture(a_cache_that_lies_makes_it_uncertain),
+		with_fixture(a_thread_may_be_stopped_within_malloc),
+		with_fixture(caches_that_come_later_are_found_too),
+		with_fixture(caches_that_do_not_end_end),
+		with_fixture(free_lists_that_contradict_their_span_are_left_out),
+		with_fixture(spans_that_contradict_themselves_are_left_out),
+		with_fixture(a_leaf_counts_once),
+		with_fixture(sums_that_do_not_hold_make_it_uncertain),
+		with_fixture(what_is_no_page_heap_is_not_found),
+	};
+
+	return cmocka_run_group_tests_name("tcmalloc_heap", tests, NULL, NULL);
+}

@@ -1,0 +1,895 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "heap/tcmalloc_heap.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+
+#define ADDRESS_BITS 48
+#define MIN_PAGE_SHIFT 12
+#define MAX_PAGE_SHIFT 18
+
+/* struct Span. */
+#define SPAN_WORDS 6
+#define SPAN_BYTES (SPAN_WORDS * 8ull)
+enum span_word { SPAN_START, SPAN_LENGTH, SPAN_NEXT, SPAN_PREVIOUS, SPAN_OBJECTS, SPAN_BITS };
+enum span_location { SPAN_IN_USE, SPAN_FREE, SPAN_RETURNED };
+
+/* class PageHeap: two sets of large spans stand between the map and the lists. */
+#define LARGE_SETS_BYTES 96ull
+enum stat_word { STAT_SYSTEM, STAT_FREE, STAT_UNMAPPED, STAT_COMMITTED, STAT_WORDS };
+
+/* class SizeMap. */
+#define MAX_CLASSES 128
+#define MAX_SMALL (256u << 10)
+#define FIRST_SIZES (16ull << 32 | 8) /* of the classes 1 and 2 */
+#define SIZES_TO_PAGES 512ull
+#define SIZES_TO_COUNT (SIZES_TO_PAGES + MAX_CLASSES * 8ull)
+#define MOVED_TO_SIZES 512ull
+
+/* class CentralFreeList. */
+#define CENTRAL_BYTES 1216ull
+#define CENTRAL_CLASS 8
+#define CENTRAL_EMPTY 16
+#define CENTRAL_SLOTS 128
+#define CENTRAL_USED (CENTRAL_SLOTS + MAX_SLOTS * 16)
+#define MAX_SLOTS 64
+
+/* class ThreadCache. */
+#define CACHE_LIST_BYTES 32ull
+#define CACHE_LIST_SIZE 24
+#define CACHE_NEXT 4144
+#define CACHE_BYTES 4160ull
+#define MAX_CACHES 65536
+
+/* Of one module, so many words are tried. */
+#define MAX_TRIES 65536
+#define MAX_LEAVES 2048
+#define MAX_BROKEN 65536
+#define MAX_SPAN_BLOCKS UINT16_MAX
+#define MAX_BLOCKS (1ull << 31)
+
+struct span {
+	uint64_t start, length; /* in pages */
+	uint64_t objects;
+	uint32_t used; /* blocks that are not on its list */
+	uint8_t class;
+	enum span_location location;
+};
+
+struct reading {
+	struct peek *peek;
+	const struct filter *heaps;
+	struct tcmalloc_place place;
+	struct foreign_heap *heap;
+	uint32_t classes;
+	uint32_t sizes[MAX_CLASSES], spans[MAX_CLASSES], moved[MAX_CLASSES];
+	uint64_t blocks;
+	struct chain *chains;
+	size_t chain_count;
+	uint64_t uncounted;    /* blocks */
+	VEC(uint64_t) records; /* pages that records lie in */
+	bool absent;
+};
+
+static uint64_t span_bytes(const struct reading *reading, uint64_t pages)
+{
+	return pages << reading->place.page_shift;
+}
+
+/* How the page numbers are divided between the root of the map and its leaves. */
+static uint32_t leaf_bits(uint32_t page_shift)
+{
+	return (ADDRESS_BITS - page_shift + 1) / 2;
+}
+
+static uint64_t leaf_places(uint32_t page_shift)
+{
+	return 1ull << leaf_bits(page_shift);
+}
+
+static uint64_t root_places(uint32_t page_shift)
+{
+	return 1ull << (ADDRESS_BITS - page_shift - leaf_bits(page_shift));
+}
+
+static uint64_t list_count(uint32_t page_shift)
+{
+	return 2ull << (20 - page_shift);
+}
+
+static int read_word(const struct reading *reading, uint64_t address, uint64_t *word)
+{
+	return address % 8 ? -EFAULT : peek_words(reading->peek, address, word, 1);
+}
+
+/* 0; -EBADMSG: it cannot be one; -EFAULT; -ETIMEDOUT. */
+static int read_span(const struct reading *reading, uint64_t address, struct span *span)
+{
+	uint64_t words[SPAN_WORDS];
+	int error = address % 8 || !filter_has(reading->heaps, address)
+			    ? -EBADMSG
+			    : peek_words(reading->peek, address, words, SPAN_WORDS);
+	uint64_t pages = 1ull << (ADDRESS_BITS - reading->place.page_shift);
+
+	if (error)
+		return error;
+	*span = (struct span){.start = words[SPAN_START],
+			      .length = words[SPAN_LENGTH],
+			      .objects = words[SPAN_OBJECTS],
+			      .used = (uint16_t)words[SPAN_BITS],
+			      .class = (uint8_t)(words[SPAN_BITS] >> 16),
+			      .location = words[SPAN_BITS] >> 24 & 3};
+	if (!span->start || span->start >= pages || !span->length ||
+	    span->length > pages - span->start || span->location > SPAN_RETURNED)
+		return -EBADMSG;
+	return 0;
+}
+
+/* Finding. */
+
+struct search {
+	struct reading reading;
+	uint64_t start, end; /* of a module's data */
+	uint64_t tried;	     /* what lies before it is no list of the page heap's */
+	size_t tries;
+	struct tcmalloc_place *place;
+};
+
+/* A head of a list that has no span, or whose first and last one point to it. */
+static bool is_list(const struct search *search, uint64_t head)
+{
+	uint64_t words[SPAN_WORDS], back[2];
+
+	if (head < search->start || head + SPAN_BYTES > search->end ||
+	    peek_words(search->reading.peek, head, words, SPAN_WORDS) || words[SPAN_START] ||
+	    words[SPAN_LENGTH])
+		return false;
+	if (words[SPAN_NEXT] == head)
+		return words[SPAN_PREVIOUS] == head;
+	return filter_has(search->reading.heaps, words[SPAN_NEXT]) &&
+	       filter_has(search->reading.heaps, words[SPAN_PREVIOUS]) &&
+	       !read_word(&search->reading, words[SPAN_NEXT] + SPAN_PREVIOUS * 8, &back[0]) &&
+	       !read_word(&search->reading, words[SPAN_PREVIOUS] + SPAN_NEXT * 8, &back[1]) &&
+	       back[0] == head && back[1] == head;
+}
+
+static bool stats_hold(const uint64_t stats[STAT_WORDS], uint32_t page_shift)
+{
+	uint64_t sum = stats[STAT_SYSTEM];
+
+	return sum && sum < 1ull << ADDRESS_BITS && !(sum & ((1ull << page_shift) - 1)) &&
+	       stats[STAT_UNMAPPED] <= sum && stats[STAT_COMMITTED] == sum - stats[STAT_UNMAPPED] &&
+	       stats[STAT_FREE] <= stats[STAT_COMMITTED];
+}
+
+/* Whether anything that the map leads to is what it says. */
+static bool map_holds(const struct reading *reading)
+{
+	uint32_t shift = reading->place.page_shift;
+	uint64_t leaf, entry;
+
+	for (uint64_t i = 0; i < root_places(shift); i++) {
+		if (read_word(reading, reading->place.map + i * 8, &leaf))
+			return false;
+		for (uint64_t j = 0; leaf && j < leaf_places(shift); j++) {
+			struct span span;
+
+			if (read_word(reading, leaf + j * 8, &entry))
+				return false;
+			if (entry)
+				return !read_span(reading, entry, &span) &&
+				       span.start == i * leaf_places(shift) + j;
+		}
+	}
+	return false;
+}
+
+/* Lists for each length of spans follow each other; how many, tells how large a page is. */
+static void try_page_heap(struct search *search, uint64_t head)
+{
+	struct tcmalloc_place *place = &search->reading.place;
+	uint64_t first = head, end = head, stats[STAT_WORDS];
+
+	if (head < search->tried)
+		return;
+	while (end - head < SPAN_BYTES * list_count(MIN_PAGE_SHIFT) && is_list(search, end))
+		end += SPAN_BYTES;
+	while (end - first < SPAN_BYTES * list_count(MIN_PAGE_SHIFT) &&
+	       is_list(search, first - SPAN_BYTES))
+		first -= SPAN_BYTES;
+	search->tried = end;
+	for (uint32_t shift = MIN_PAGE_SHIFT; shift <= MAX_PAGE_SHIFT; shift++) {
+		uint64_t map = first - LARGE_SETS_BYTES - 8 - root_places(shift) * 8;
+
+		if (end - first != list_count(shift) * SPAN_BYTES || map > first ||
+		    map < search->start ||
+		    peek_words(search->reading.peek, end, stats, STAT_WORDS) ||
+		    !stats_hold(stats, shift))
+			continue;
+		place->page_shift = shift;
+		place->map = map;
+		place->stats = end;
+		if (map_holds(&search->reading))
+			*search->place = *place;
+	}
+}
+
+static bool is_central(const struct search *search, uint64_t central, uint32_t class)
+{
+	uint64_t number;
+
+	return !read_word(&search->reading, central + CENTRAL_CLASS, &number) && number == class &&
+	       is_list(search, central + CENTRAL_EMPTY) &&
+	       is_list(search, central + CENTRAL_EMPTY + SPAN_BYTES);
+}
+
+static void try_central(struct search *search, uint64_t head)
+{
+	uint64_t central = head - CENTRAL_EMPTY;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		if (!is_central(search, central + i * CENTRAL_BYTES, i))
+			return;
+	}
+	search->place->central = central;
+}
+
+/* Blocks of so many bytes in a span of so many pages; page_shift 0: not known yet. */
+static bool class_holds(uint64_t size, uint64_t pages, uint32_t page_shift)
+{
+	uint64_t bytes = pages << page_shift;
+
+	if (size % 8 || size > MAX_SMALL || !pages || pages > MAX_SMALL)
+		return false;
+	return !page_shift || (bytes >= size && bytes / size <= MAX_SPAN_BLOCKS);
+}
+
+/* 0 or -EBADMSG. `at`: the size of class 1. */
+static int read_sizes(struct reading *reading, uint64_t at, uint32_t page_shift)
+{
+	uint64_t sizes[MAX_CLASSES / 2], moved[MAX_CLASSES / 2], pages[MAX_CLASSES], count;
+
+	if (read_word(reading, at + SIZES_TO_COUNT, &count) || count < 3 || count > MAX_CLASSES ||
+	    peek_words(reading->peek, at, sizes, ARRAY_SIZE(sizes)) ||
+	    peek_words(reading->peek, at - MOVED_TO_SIZES, moved, ARRAY_SIZE(moved)) ||
+	    peek_words(reading->peek, at + SIZES_TO_PAGES, pages, ARRAY_SIZE(pages)))
+		return -EBADMSG;
+	for (uint32_t i = 1; i < count; i++) {
+		reading->sizes[i] = (uint32_t)(sizes[(i - 1) / 2] >> (i - 1) % 2 * 32);
+		reading->moved[i] = (uint32_t)(moved[(i - 1) / 2] >> (i - 1) % 2 * 32);
+		reading->spans[i] = (uint32_t)pages[i];
+		if (reading->sizes[i] <= reading->sizes[i - 1] ||
+		    !class_holds(reading->sizes[i], pages[i], page_shift) || !reading->moved[i] ||
+		    reading->moved[i] > MAX_SPAN_BLOCKS)
+			return -EBADMSG;
+	}
+	reading->classes = (uint32_t)count;
+	return reading->sizes[count - 1] == MAX_SMALL ? 0 : -EBADMSG;
+}
+
+/* The list begins in every cache with the size of its class. */
+static bool is_cache(const struct reading *reading, uint64_t cache)
+{
+	uint64_t word;
+
+	if (cache % 8 || !filter_has(reading->heaps, cache) ||
+	    !filter_has(reading->heaps, cache + CACHE_BYTES - 1))
+		return false;
+	for (uint32_t i = 1; i < reading->classes; i++) {
+		if (read_word(reading, cache + i * CACHE_LIST_BYTES + CACHE_LIST_SIZE, &word) ||
+		    (uint32_t)word != reading->sizes[i])
+			return false;
+	}
+	return true;
+}
+
+/* Which one is the first, tells one look: nothing lies before it, and it lies before the next. */
+static bool is_first_cache(const struct reading *reading, uint64_t cache)
+{
+	uint64_t links[2], back;
+
+	if (!is_cache(reading, cache) || peek_words(reading->peek, cache + CACHE_NEXT, links, 2) ||
+	    links[1])
+		return false;
+	return !links[0] ||
+	       (!read_word(reading, links[0] + CACHE_NEXT + 8, &back) && back == cache);
+}
+
+static bool visit_tables(void *context, uint64_t page, const uint64_t *words)
+{
+	struct search *search = context;
+
+	for (uint64_t i = 0; i < MEMORY_PAGE / 8 && search->tries; i++) {
+		uint64_t at = page + i * 8, head = at - SPAN_NEXT * 8;
+
+		if (words[i] == FIRST_SIZES && !search->place->sizes &&
+		    !read_sizes(&search->reading, at, 0))
+			search->place->sizes = at;
+		if (words[i] != head || !is_list(search, head))
+			continue;
+		search->tries--;
+		if (!search->place->map)
+			try_page_heap(search, head);
+		if (!search->place->central)
+			try_central(search, head);
+	}
+	return search->place->map && search->place->central && search->place->sizes;
+}
+
+static bool visit_caches(void *context, uint64_t page, const uint64_t *words)
+{
+	struct search *search = context;
+
+	for (uint64_t i = 0; i < MEMORY_PAGE / 8 && search->tries; i++) {
+		if (words[i] % 8 || !filter_has(search->reading.heaps, words[i]))
+			continue;
+		search->tries--;
+		if (is_first_cache(&search->reading, words[i])) {
+			search->place->caches = page + i * 8;
+			return true;
+		}
+	}
+	return false;
+}
+
+int tcmalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
+		     struct foreign_place *place)
+{
+	struct tcmalloc_place found = {0};
+	struct search search = {.reading = {.peek = peek, .heaps = heaps},
+				.start = start,
+				.end = end,
+				.tries = MAX_TRIES,
+				.place = &found};
+
+	/* The map alone is larger than most modules' data. */
+	if (end < start || end - start < root_places(MAX_PAGE_SHIFT) * 8)
+		return -ENOENT;
+	if (!foreign_data_visit(peek, start, end, visit_tables, &search) ||
+	    read_sizes(&search.reading, found.sizes, found.page_shift))
+		return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : -ENOENT;
+	search.tries = MAX_TRIES;
+	foreign_data_visit(peek, start, end, visit_caches, &search);
+	place->tcmalloc = found;
+	return 0;
+}
+
+/* Reading. */
+
+/* Whole pages: tcmalloc has records in memory of their own. */
+static int add_record(struct reading *reading, uint64_t address, uint64_t bytes)
+{
+	uint64_t page = address & ~(MEMORY_PAGE - 1);
+
+	for (; page < address + bytes; page += MEMORY_PAGE) {
+		size_t count = reading->records.count;
+		uint64_t *added;
+
+		if (count && reading->records.items[count - 1] == page)
+			continue;
+		added = vec_push(&reading->records);
+		if (!added)
+			return -ENOMEM;
+		*added = page;
+	}
+	return 0;
+}
+
+/*
+ * Lists of free blocks, each of which leads to the next: those of spans, and what caches keep. So
+ * many are walked side by side: what they lead to is then read at once.
+ */
+enum chain_kind { CHAIN_SPAN, CHAIN_TRANSFER, CHAIN_CACHE };
+
+struct chain {
+	enum chain_kind kind;
+	uint8_t class;
+	bool wrong; /* it leads to a block that cannot be on it */
+	uint64_t block, last;
+	uint64_t count, expected;
+	size_t run;		/* of a span */
+	uint64_t expected_last; /* of a transfer */
+};
+
+static bool release_listed(struct reading *reading, const struct chain *chain)
+{
+	struct foreign_heap *heap = reading->heap;
+	const struct heap_run *run = &heap->runs.items[chain->run];
+	uint64_t distance = chain->block - run->first;
+	uint32_t i = (uint32_t)(distance / run->block);
+
+	if (chain->block < run->first || distance / run->block >= run->count ||
+	    distance % run->block || !foreign_heap_is_live(heap, run, i))
+		return false;
+	foreign_heap_set_free(heap, run, i);
+	return true;
+}
+
+/* Of what is in no run, nothing is said. */
+static bool release_cached(struct reading *reading, const struct chain *chain)
+{
+	struct foreign_heap *heap = reading->heap;
+	uint32_t size = reading->sizes[chain->class];
+
+	if (chain->kind == CHAIN_TRANSFER ? foreign_heap_transfer(heap, chain->block, size)
+					  : foreign_heap_cache(heap, chain->block, size))
+		return true;
+	return heap->broken && !foreign_heap_at(heap, chain->block);
+}
+
+/* One step. False: the list is wrong. */
+static bool chain_follow(struct reading *reading, struct chain *chain)
+{
+	if (chain->count > chain->expected)
+		return false;
+	chain->count++;
+	chain->last = chain->block;
+	return chain->kind == CHAIN_SPAN ? release_listed(reading, chain)
+					 : release_cached(reading, chain);
+}
+
+/* A thread that was stopped within malloc may not have counted its last block yet. */
+static bool chain_holds(struct reading *reading, const struct chain *chain)
+{
+	uint64_t more = chain->count > chain->expected ? chain->count - chain->expected
+						       : chain->expected - chain->count;
+
+	if (chain->kind == CHAIN_CACHE)
+		reading->uncounted += more;
+	return !chain->wrong && more <= (chain->kind == CHAIN_CACHE) &&
+	       (chain->kind != CHAIN_TRANSFER || chain->last == chain->expected_last);
+}
+
+/* Of a span that a thread is just changing, nothing is said. */
+static void chain_end(struct reading *reading, const struct chain *chain)
+{
+	if (chain_holds(reading, chain))
+		return;
+	if (chain->kind == CHAIN_SPAN) {
+		foreign_heap_drop(&reading->heap->runs.items[chain->run]);
+		reading->heap->broken++;
+	} else {
+		reading->heap->broken_caches++;
+	}
+}
+
+static int compare_chains(const void *left_pointer, const void *right_pointer)
+{
+	const struct chain *left = left_pointer, *right = right_pointer;
+
+	return left->block < right->block ? -1 : left->block > right->block;
+}
+
+/* One step of chains that go on. */
+static void follow_once(struct reading *reading, struct chain *chains, size_t count)
+{
+	uint64_t addresses[PEEK_AHEAD], words[PEEK_AHEAD];
+	bool got[PEEK_AHEAD];
+	size_t going = 0, at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		chains[i].wrong = !chain_follow(reading, &chains[i]);
+		if (!chains[i].wrong)
+			addresses[going++] = chains[i].block;
+	}
+	peek_scattered(reading->peek, addresses, words, got, going);
+	for (size_t i = 0; i < count; i++) {
+		chains[i].block = 0;
+		if (chains[i].wrong)
+			continue;
+		if (got[at])
+			chains[i].block = words[at];
+		else
+			chains[i].wrong = reading->absent = true;
+		at++;
+	}
+}
+
+/* Blocks of the same page: a page for many of them. */
+static void follow_near(struct reading *reading, struct chain *chain)
+{
+	while (chain->block && !chain->wrong) {
+		chain->wrong = !chain_follow(reading, chain);
+		if (!chain->wrong && read_word(reading, chain->block, &chain->block))
+			chain->wrong = reading->absent = true;
+	}
+	chain->block = 0;
+}
+
+#define NEAR_BYTES 1024
+
+static void follow_chains(struct reading *reading)
+{
+	size_t ended = 0;
+
+	for (size_t i = 0; i < reading->chain_count; i++) {
+		if (reading->sizes[reading->chains[i].class] < NEAR_BYTES)
+			follow_near(reading, &reading->chains[i]);
+	}
+	for (;;) {
+		/* Those that have come to their end have 0 now, and stand in front. */
+		qsort(reading->chains, reading->chain_count, sizeof(*reading->chains),
+		      compare_chains);
+		while (ended < reading->chain_count && !reading->chains[ended].block)
+			ended++;
+		if (ended == reading->chain_count)
+			break;
+		follow_once(reading, reading->chains + ended, reading->chain_count - ended);
+	}
+	for (size_t i = 0; i < reading->chain_count; i++)
+		chain_end(reading, &reading->chains[i]);
+	reading->chain_count = 0;
+}
+
+static void add_chain(struct reading *reading, struct chain chain)
+{
+	reading->chains[reading->chain_count++] = chain;
+	if (reading->chain_count == PEEK_AHEAD)
+		follow_chains(reading);
+}
+
+static int add_small(struct reading *reading, const struct span *span)
+{
+	uint64_t bytes = span_bytes(reading, span->length),
+		 start = span_bytes(reading, span->start);
+	struct foreign_heap *heap = reading->heap;
+	struct heap_run run = {.start = start, .end = start + bytes, .first = start};
+
+	run.block = reading->sizes[span->class];
+	run.count = (uint32_t)(bytes / run.block);
+	reading->blocks += run.count;
+	if (reading->blocks > MAX_BLOCKS)
+		return -ENOENT;
+	if (foreign_heap_add(heap, &run))
+		return -ENOMEM;
+	heap->figures.active += bytes;
+	heap->figures.allocated += span->used * run.block;
+	if (span->used > run.count) {
+		foreign_heap_drop(&heap->runs.items[heap->runs.count - 1]);
+		heap->broken++;
+		return 0;
+	}
+	add_chain(reading, (struct chain){.kind = CHAIN_SPAN,
+					  .class = span->class,
+					  .block = span->objects,
+					  .expected = run.count - span->used,
+					  .run = heap->runs.count - 1});
+	return 0;
+}
+
+static int add_span(struct reading *reading, const struct span *span)
+{
+	uint64_t bytes = span_bytes(reading, span->length),
+		 start = span_bytes(reading, span->start);
+	struct foreign_figures *figures = &reading->heap->figures;
+	struct heap_run run = {.start = start, .end = start + bytes};
+
+	if (span->location == SPAN_IN_USE && span->class)
+		return add_small(reading, span);
+	if (span->location == SPAN_FREE) {
+		run.use = RUN_DIRTY;
+		figures->dirty += bytes;
+	} else if (span->location == SPAN_RETURNED) {
+		run.use = RUN_RETAINED;
+		figures->retained += bytes;
+	} else {
+		run.first = start;
+		run.block = bytes;
+		run.count = 1;
+		figures->active += bytes;
+		figures->allocated += bytes;
+	}
+	return foreign_heap_add(reading->heap, &run);
+}
+
+static bool span_holds(const struct reading *reading, const struct span *span, uint64_t page)
+{
+	uint64_t last = span_bytes(reading, span->start + span->length) - 1;
+
+	if (span->start != page || !filter_has(reading->heaps, span_bytes(reading, page)) ||
+	    !filter_has(reading->heaps, last))
+		return false;
+	return span->location != SPAN_IN_USE || !span->class ||
+	       (span->class < reading->classes && span->length == reading->spans[span->class]);
+}
+
+/* What an element of the map leads to; *next: where the span before ended. */
+static int walk_element(struct reading *reading, uint64_t page, uint64_t element, uint64_t *next)
+{
+	struct span span;
+	int error = read_span(reading, element, &span);
+
+	if (error == -ETIMEDOUT)
+		return error;
+	if (error || !span_holds(reading, &span, page))
+		return ++reading->heap->broken > MAX_BROKEN ? -ENOENT : 0;
+	*next = span.start + span.length;
+	error = add_record(reading, element, SPAN_BYTES);
+	return error ? error : add_span(reading, &span);
+}
+
+#define ELEMENTS (MEMORY_PAGE / 8)
+
+/* Elements of a part of the map, `done` bytes of which have been read. -EFAULT: they are not there.
+ */
+static int read_elements(struct reading *reading, uint64_t at, uint64_t left, uint64_t done,
+			 uint64_t *elements)
+{
+	uint64_t pages[PEEK_AHEAD], page = at & ~(MEMORY_PAGE - 1);
+	size_t count = MIN(PEEK_AHEAD, left / MEMORY_PAGE + 1);
+
+	for (size_t i = 0; i < count; i++)
+		pages[i] = page + i * MEMORY_PAGE;
+	if (done / MEMORY_PAGE % (PEEK_AHEAD - 1) == 0)
+		peek_ahead_present(reading->peek, pages, count);
+	return peek_words(reading->peek, at, elements, ELEMENTS);
+}
+
+/* *next: in pages. 0; -ENOENT: it is no such map (any more); -ENOMEM; -ETIMEDOUT. */
+static int walk_leaf(struct reading *reading, uint64_t leaf, uint64_t first, uint64_t *next)
+{
+	uint64_t places = leaf_places(reading->place.page_shift), elements[ELEMENTS], done = 0;
+	uint64_t from = *next > first ? (*next - first) / ELEMENTS * ELEMENTS : 0;
+	int error = 0;
+
+	for (uint64_t i = from; !error && i < places; i += ELEMENTS, done += MEMORY_PAGE) {
+		error = read_elements(reading, leaf + i * 8, (places - i) * 8, done, elements);
+		if (error == -EFAULT) {
+			reading->absent = true;
+			error = 0;
+			continue;
+		}
+		for (uint64_t j = 0; !error && j < ELEMENTS; j++) {
+			if (elements[j] && first + i + j >= *next)
+				error = walk_element(reading, first + i + j, elements[j], next);
+		}
+	}
+	return error;
+}
+
+/* Leaves do not overlap: a map that says so would take for ever. */
+static bool is_new_leaf(const uint64_t *leaves, size_t count, uint64_t leaf, uint64_t bytes)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (leaf < leaves[i] + bytes && leaves[i] < leaf + bytes)
+			return false;
+	}
+	return true;
+}
+
+struct leaves {
+	uint64_t list[MAX_LEAVES];
+	size_t count;
+	uint64_t next; /* where the last span ended, in pages */
+};
+
+static int walk_root(struct reading *reading, struct leaves *leaves, uint64_t i, uint64_t leaf)
+{
+	uint64_t places = leaf_places(reading->place.page_shift), bytes = places * 8;
+	int error;
+
+	if (leaf % 8 || leaves->count == MAX_LEAVES || !filter_has(reading->heaps, leaf) ||
+	    !filter_has(reading->heaps, leaf + bytes - 1) ||
+	    !is_new_leaf(leaves->list, leaves->count, leaf, bytes)) {
+		reading->heap->broken++;
+		return 0;
+	}
+	leaves->list[leaves->count++] = leaf;
+	error = add_record(reading, leaf, bytes);
+	return error ? error : walk_leaf(reading, leaf, i * places, &leaves->next);
+}
+
+static int walk_map(struct reading *reading)
+{
+	uint64_t places = root_places(reading->place.page_shift), elements[ELEMENTS];
+	struct leaves leaves = {.count = 0};
+	int error = 0;
+
+	for (uint64_t i = 0; !error && i < places; i += ELEMENTS) {
+		error = read_elements(reading, reading->place.map + i * 8, (places - i) * 8, i * 8,
+				      elements);
+		for (uint64_t j = 0; !error && j < MIN(ELEMENTS, places - i); j++) {
+			if (elements[j])
+				error = walk_root(reading, &leaves, i + j, elements[j]);
+		}
+	}
+	follow_chains(reading);
+	return error == -EFAULT ? -ENOENT : error;
+}
+
+static int compare_pages(const void *left_pointer, const void *right_pointer)
+{
+	const uint64_t *left = left_pointer, *right = right_pointer;
+
+	return *left < *right ? -1 : *left > *right;
+}
+
+/* Lists of blocks that go from one thread to the next as they are. */
+static void read_transfers(struct reading *reading, uint32_t class)
+{
+	uint64_t central = reading->place.central + class * CENTRAL_BYTES, used;
+	uint64_t slots[2];
+	struct foreign_heap *heap = reading->heap;
+
+	if (read_word(reading, central + CENTRAL_CLASS, &used) || used != class ||
+	    read_word(reading, central + CENTRAL_USED, &used) || (uint32_t)used > MAX_SLOTS) {
+		heap->broken_caches++;
+		return;
+	}
+	for (uint32_t i = 0; i < (uint32_t)used; i++) {
+		if (peek_words(reading->peek, central + CENTRAL_SLOTS + i * 16ull, slots, 2) ||
+		    !slots[1]) {
+			heap->broken_caches++;
+			return;
+		}
+		add_chain(reading, (struct chain){.kind = CHAIN_TRANSFER,
+						  .class = (uint8_t) class,
+						  .block = slots[0],
+						  .expected = reading->moved[class],
+						  .expected_last = slots[1]});
+	}
+}
+
+static void read_cache(struct reading *reading, uint64_t cache)
+{
+	uint64_t list[2];
+
+	for (uint32_t i = 1; i < reading->classes; i++) {
+		if (peek_words(reading->peek, cache + i * CACHE_LIST_BYTES, list, 2)) {
+			reading->heap->broken_caches++;
+			return;
+		}
+		add_chain(reading, (struct chain){.kind = CHAIN_CACHE,
+						  .class = (uint8_t)i,
+						  .block = list[0],
+						  .expected = (uint32_t)list[1]});
+	}
+}
+
+/* The word that led to the first cache may lead to another one by now. 0: there is none. */
+static uint64_t first_cache(const struct reading *reading)
+{
+	uint64_t cache, before;
+
+	if (!reading->place.caches || read_word(reading, reading->place.caches, &cache))
+		return 0;
+	for (size_t i = 0; i < MAX_CACHES && is_cache(reading, cache); i++) {
+		if (read_word(reading, cache + CACHE_NEXT + 8, &before))
+			return 0;
+		if (!before)
+			return cache;
+		cache = before;
+	}
+	return 0;
+}
+
+/* 0 or -ENOMEM. */
+static int read_caches(struct reading *reading)
+{
+	struct foreign_heap *heap = reading->heap;
+	uint64_t cache = first_cache(reading), before = 0, links[2];
+	int error = 0;
+
+	for (; !error && cache; cache = links[0]) {
+		if (heap->caches == MAX_CACHES || !is_cache(reading, cache) ||
+		    peek_words(reading->peek, cache + CACHE_NEXT, links, 2) || links[1] != before) {
+			heap->broken_caches++;
+			break;
+		}
+		heap->caches++;
+		read_cache(reading, cache);
+		error = add_record(reading, cache, CACHE_BYTES);
+		before = cache;
+	}
+	follow_chains(reading);
+	if (reading->uncounted > heap->caches)
+		heap->broken_caches++;
+	return error;
+}
+
+/* Where the records are. 0 or -ENOMEM. */
+static int add_own(struct reading *reading)
+{
+	const uint64_t *pages = reading->records.items;
+	size_t count = reading->records.count;
+	int error = 0;
+
+	if (count)
+		qsort(reading->records.items, count, sizeof(*pages), compare_pages);
+	for (size_t i = 0; !error && i < count;) {
+		struct heap_run run = {
+			.start = pages[i], .end = pages[i] + MEMORY_PAGE, .use = RUN_OWN};
+
+		for (i++; i < count && pages[i] <= run.end; i++)
+			run.end = pages[i] + MEMORY_PAGE;
+		reading->heap->figures.metadata += run.end - run.start;
+		error = foreign_heap_add(reading->heap, &run);
+	}
+	return error;
+}
+
+/* The central lists lead to blocks that are free, or were. */
+static int add_tables(struct reading *reading)
+{
+	struct heap_run run = {.start = reading->place.central,
+			       .end = reading->place.central + MAX_CLASSES * CENTRAL_BYTES,
+			       .use = RUN_TABLES};
+
+	return foreign_heap_add(reading->heap, &run);
+}
+
+/* What it counts itself is what was found. */
+static bool sums_hold(struct reading *reading)
+{
+	const struct foreign_figures *figures = &reading->heap->figures;
+	uint64_t stats[STAT_WORDS];
+
+	return !peek_words(reading->peek, reading->place.stats, stats, STAT_WORDS) &&
+	       stats[STAT_FREE] == figures->dirty && stats[STAT_UNMAPPED] == figures->retained &&
+	       stats[STAT_SYSTEM] == figures->active + figures->dirty + figures->retained;
+}
+
+static const char *why_uncertain(const struct reading *reading, bool sums)
+{
+	const struct foreign_heap *heap = reading->heap;
+
+	if (reading->absent)
+		return "a part of its records or of its free blocks is swapped out";
+	if (!heap->caches)
+		return "the caches of its threads were not found where its version has them: what "
+		       "they keep counts as live";
+	if (heap->broken || !sums)
+		return "it changed while it was read";
+	if (heap->broken_caches)
+		return "caches of threads changed while they were read: some of what they keep "
+		       "counts as live";
+	return NULL;
+}
+
+static int read_all(struct reading *reading)
+{
+	struct foreign_heap *heap = reading->heap;
+	int error = read_sizes(reading, reading->place.sizes, reading->place.page_shift)
+			    ? -ENOENT
+			    : walk_map(reading);
+
+	if (error)
+		return error;
+	foreign_heap_sort(heap);
+	for (uint32_t i = 1; i < reading->classes; i++)
+		read_transfers(reading, i);
+	error = read_caches(reading);
+	if (!error)
+		error = add_own(reading);
+	if (!error)
+		error = add_tables(reading);
+	foreign_heap_sort(heap);
+	return error;
+}
+
+int tcmalloc_read(struct peek *peek, const struct filter *heaps, const struct foreign_place *place,
+		  struct foreign_heap *heap)
+{
+	struct chain chains[PEEK_AHEAD];
+	struct reading reading = {.peek = peek,
+				  .heaps = heaps,
+				  .place = place->tcmalloc,
+				  .heap = heap,
+				  .chains = chains};
+	struct foreign_figures *figures = &heap->figures;
+	int error = read_all(&reading);
+	bool sums = !error && sums_hold(&reading);
+
+	vec_free(&reading.records);
+	if (error)
+		return error;
+	heap->broken += !sums;
+	figures->mapped = figures->active + figures->dirty + figures->metadata;
+	foreign_heap_finish(heap);
+	snprintf(heap->name, sizeof(heap->name), "tcmalloc 2.8 to 2.10");
+	heap->why = why_uncertain(&reading, sums);
+	heap->blocks_certain = sums && heap->caches && !heap->broken_caches && !reading.absent;
+	return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : 0;
+}
