@@ -312,7 +312,15 @@ static void every_victim_of_a_burst_is_told(void **state)
 	group_remove(place);
 }
 
-/* A recording keeps it by name; reports that are scraped count it. */
+static void stop_reading(struct child *child)
+{
+	close(child->out.fd);
+	close(child->err.fd);
+	child->out.fd = child->err.fd = -1;
+}
+
+/* A recording keeps it by name; reports that are scraped count it. Whoever started them may have
+ * gone, with the pipes that their messages went to. */
 static void a_kill_is_recorded_and_counted(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -329,6 +337,8 @@ static void a_kill_is_recorded_and_counted(void **state)
 				    recording, "3600");
 	monitor = MONITOR_ATTACHED(harness, "-p", victim.child->pid_text, "--format", "prom",
 				   "--output", metrics, "3600");
+	stop_reading(recorder);
+	stop_reading(monitor);
 	workload_send(victim.child, "go");
 	assert_int_equal(child_end(harness, recorder), 0);
 	assert_int_equal(child_end(harness, monitor), 0);

@@ -65,6 +65,15 @@ static void go(void)
 	}
 }
 
+/* What it leaks for: a process that does nothing is hardly profiled. */
+static void compute(uint64_t ns)
+{
+	uint64_t end = now_ns() + ns;
+
+	while (now_ns() < end)
+		;
+}
+
 static void stroll(void)
 {
 	account->first_ns = now_ns();
@@ -73,6 +82,7 @@ static void stroll(void)
 		account->latest_ns = now_ns();
 		cache(round);
 		churn();
+		compute(200000);
 		if (round % 2)
 			usleep(3000);
 	}

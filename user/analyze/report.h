@@ -67,7 +67,8 @@ struct report {
 	size_t host_count;
 	const struct fleet *fleet; /* its builds (analyze/fleet.h); NULL: none; borrowed */
 	struct report_cost cost;
-	uint64_t fail_over; /* outstanding bytes that are allowed, see --fail-over */
+	uint64_t lost_reports; /* of this run, or recording, that could not be written so far */
+	uint64_t fail_over;    /* outstanding bytes that are allowed, see --fail-over */
 	bool show_allocs;
 	bool colour;
 	VEC(struct report_process) processes; /* most outstanding bytes first */

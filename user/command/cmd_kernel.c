@@ -22,6 +22,7 @@ struct kernel_run {
 	const struct kernel_options *options;
 	const struct output_format *format;
 	FILE *out;
+	struct emit_losses losses;
 	struct kernel_side side;
 	struct collect_options collect_options;
 	struct collector *collector;
@@ -171,10 +172,12 @@ static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool 
 		error = sites_name(run, &report.processes.items[i]);
 	report.colour = emit_wants_colour(&run->options->output);
 	report.cost = emit_cost();
+	report.lost_reports = run->losses.reports;
 	if (error)
 		log_error("out of memory");
 	else
-		error = emit_report(&run->options->output, run->format, run->out, &report, last);
+		error = emit_report(&run->options->output, run->format, run->out, &run->losses,
+				    &report, last);
 	report_free(&report);
 	return error;
 }
@@ -222,7 +225,7 @@ static int run(const void *options)
 		error = report_loop_run(&loop,
 					&(struct reporter){.context = &run, .report = make_report});
 	}
-	code = emit_finish(&kernel->output, error, run.outstanding_bytes);
+	code = emit_finish(&kernel->output, &run.losses, error, run.outstanding_bytes);
 	kernel_run_close(&run);
 	report_loop_close(&loop);
 	return code;

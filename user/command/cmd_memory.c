@@ -23,6 +23,7 @@ struct memory_run {
 	const struct memory_options *options;
 	const struct output_format *format;
 	FILE *out;
+	struct emit_losses losses;
 	uint64_t reports;
 	struct memory_report first;	    /* of each process, the first reading; by PID */
 	struct core *core;		    /* NULL: processes that run */
@@ -94,7 +95,8 @@ static int write_report(struct memory_run *run, struct memory_report *report, bo
 	if (report->processes.count)
 		qsort(report->processes.items, report->processes.count,
 		      sizeof(*report->processes.items), by_rss);
-	return emit_memory(&run->options->output, run->format, run->out, report, last);
+	return emit_memory(&run->options->output, run->format, run->out,
+			   run->options->schedule.repeat ? &run->losses : NULL, report, last);
 }
 
 static int by_pid(const void *left_pointer, const void *right_pointer)
@@ -302,7 +304,7 @@ static int run(const void *options)
 		error = -EIO;
 	/* What is written once stays: cron(8) may come again. */
 	if (memory->schedule.repeat)
-		return emit_finish(&memory->output, error, 0);
+		return emit_finish(&memory->output, &run.losses, error, 0);
 	return error ? EXIT_ERROR : EXIT_OK;
 }
 

@@ -136,7 +136,7 @@ static int write_out(const struct source *source, const struct show_options *opt
 	if (error)
 		return error;
 	emit_guard(&options->output, out);
-	error = emit_report(&options->output, format, out, &source->report, true);
+	error = emit_report(&options->output, format, out, NULL, &source->report, true);
 	return emit_close(out) && !error ? -EIO : error;
 }
 
@@ -148,6 +148,7 @@ static int report_snapshot(struct source *source, const struct show_options *opt
 		error = retained_set_read(source->recording, &source->retained);
 	source->report.retained = source->retained.list.items;
 	source->report.retained_count = source->retained.list.count;
+	source->report.lost_reports = error ? 0 : recording_missed(source->recording);
 	source->report.host = error ? NULL : recording_host(source->recording);
 	source->report.colour = emit_wants_colour(&options->output);
 	return error ? error : write_out(source, options);

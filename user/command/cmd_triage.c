@@ -26,6 +26,7 @@ struct run {
 	const struct triage_options *options;
 	const struct output_format *format;
 	FILE *out;
+	struct emit_losses losses;
 	struct listener *listener; /* --listen; or NULL */
 	struct triage triage;
 	struct escalation *escalation;	       /* NULL: no exact tracking was asked for */
@@ -129,8 +130,9 @@ static int write_report(struct run *run, bool last)
 		hang_profiles(run->profiles, &report.processes);
 	report.colour = emit_wants_colour(output);
 	report.cpu_s = triage_cpu_s();
+	report.lost_reports = run->losses.reports;
 	emit_serve_triage(run->listener, &report, &run->options->session.schedule);
-	error = emit_triage(output, run->format, run->out, &report, last);
+	error = emit_triage(output, run->format, run->out, &run->losses, &report, last);
 	if (!error && run->sampling && !last)
 		sampling_update(run->sampling, &report);
 	if (!error && run->escalation && !last)
@@ -285,7 +287,7 @@ static int run_triage(const void *options)
 	else if (!error)
 		error = loop(&run);
 	run_close(&run);
-	return emit_finish(&triage->session.output, error, 0);
+	return emit_finish(&triage->session.output, &run.losses, error, 0);
 }
 
 #define ESCALATE_DEFAULT 3

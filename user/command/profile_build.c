@@ -165,6 +165,7 @@ static int build(struct profile_run *run, struct profile_report *report)
 
 	report->sequence = ++run->sequence;
 	report->oom = &run->session->oom;
+	report->lost_reports = run->session->losses.reports;
 	for (size_t i = 0; i < run->targets.count && !error; i++) {
 		struct profile_target *target = run->targets.items[i];
 
@@ -218,10 +219,11 @@ static int name_report(struct session *session, struct profile_report *report, b
 	return name_sites(session, report);
 }
 
-static int emit_all(const struct session *session, const struct profile_report *report, bool last)
+static int emit_all(struct session *session, const struct profile_report *report, bool last)
 {
 	emit_serve_profile(session->listener, report, &session->options->schedule);
-	return emit_profile(&session->options->output, session->format, session->out, report, last);
+	return emit_profile(&session->options->output, session->format, session->out,
+			    &session->losses, report, last);
 }
 
 int profile_run_report(struct session *session, const void *context, bool last)

@@ -69,6 +69,7 @@ int stored_profile_report(struct recording *recording, const char *at,
 	if (error)
 		return error;
 	emit_guard(output, out);
+	report.lost_reports = recording_missed(recording);
 	report.colour = emit_wants_colour(output);
 	profile_report_cut(&report, top_of(output, format));
 	return close_output(out, format->profile(out, &report));

@@ -2,6 +2,9 @@
 #include "monitor/emit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -139,12 +142,12 @@ static int write_to(FILE *out, const struct output_format *format, const struct 
 }
 
 static int replace_with(const struct output_options *options, const struct output_format *format,
-			const char *path, const struct emission *emission)
+			const char *path, const struct emission *emission, bool *in_place)
 {
 	struct replace_file file = {0};
-	char why[OUTPUT_EXPLANATION_SIZE];
 	int error = replace_file_open(&file, path, policy_of(options));
-	bool in_place = !error && !file.temporary;
+
+	*in_place = !error && !file.temporary;
 
 	if (!error)
 		error = write_to(file.out, format, emission);
@@ -152,51 +155,139 @@ static int replace_with(const struct output_options *options, const struct outpu
 		error = replace_file_commit(&file,
 					    options->textfile_dir ? TEXTFILE_MODE : default_mode());
 	replace_file_abort(&file);
-	if (error)
-		log_error("cannot %s %s: %s%s", in_place ? "write to" : "replace", path,
-			  output_explain(error, why),
-			  in_place ? "" : "; what was there is still there");
 	return error;
+}
+
+/* Where a report begins in a file that it is appended to; -1: what was written cannot be taken back
+ * there. */
+static off_t begin_of(FILE *out)
+{
+	int fd = fileno(out);
+	struct stat status;
+
+	if (fflush(out) || fstat(fd, &status) || !S_ISREG(status.st_mode))
+		return -1;
+	return fcntl(fd, F_GETFL) & O_APPEND ? status.st_size : lseek(fd, 0, SEEK_CUR);
+}
+
+/* Half a report would make the next one unreadable, too. What others have written stays. */
+static void take_back(FILE *out, off_t begin)
+{
+	int fd = fileno(out);
+	struct stat status;
+
+	__fpurge(out);
+	clearerr(out);
+	if (begin < 0 || fstat(fd, &status) || lseek(fd, 0, SEEK_CUR) != status.st_size ||
+	    status.st_size <= begin)
+		return;
+	if (!ftruncate(fd, begin))
+		lseek(fd, begin, SEEK_SET);
+}
+
+static int append_to(FILE *out, const struct output_format *format, const struct emission *emission)
+{
+	off_t begin = begin_of(out);
+	int error = write_to(out, format, emission);
+
+	if (error)
+		take_back(out, begin);
+	return error;
+}
+
+/* As it fails, and not with every report. */
+static void complain(struct emit_losses *losses, const char *path, bool in_place, int error)
+{
+	char why[OUTPUT_EXPLANATION_SIZE];
+	bool known = losses && losses->told == error;
+
+	if (losses)
+		losses->told = error;
+	if (known)
+		return;
+	output_explain(error, why);
+	if (!path)
+		log_error("cannot write the report: %s%s", why,
+			  losses ? "; the run goes on, and counts what is lost" : "");
+	else
+		log_error("cannot %s %s: %s%s%s", in_place ? "write to" : "replace", path, why,
+			  in_place ? "" : "; what was there is still there",
+			  losses ? "; the run goes on, and counts what is lost" : "");
+}
+
+static void recover(struct emit_losses *losses)
+{
+	if (losses && losses->told)
+		log_info("reports are written again; %" PRIu64 " so far were not", losses->reports);
+	if (losses)
+		losses->told = 0;
+}
+
+/* Nobody reads what a run in the foreground prints: it ends, as whatever stands before `head`. */
+static bool is_unread(const struct output_options *options, const char *path, int error)
+{
+	return error == -EPIPE && !path && !options->path;
+}
+
+/* What may be over by the next report. */
+static bool may_pass(int error)
+{
+	static const int known[] = {ENOSPC, EDQUOT, EIO,    EPIPE,  ENXIO,  EROFS, ENOENT,
+				    EACCES, EAGAIN, EMFILE, ENFILE, ESTALE, ENOMEM};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (known[i] == -error)
+			return true;
+	}
+	return false;
 }
 
 static int emit(const struct output_options *options, const struct output_format *format, FILE *out,
-		const struct emission *emission, bool last)
+		struct emit_losses *losses, const struct emission *emission, bool last)
 {
 	_cleanup_free_ char *path = format->single ? replaced_path(options) : NULL;
+	bool in_place = false;
 	int error;
 
-	if (path)
-		return replace_with(options, format, path, emission);
-	if (format->single && !last)
+	if (format->single && !path && !last)
 		return 0;
-	error = write_to(out, format, emission);
-	if (error)
-		emit_say_failed("the report", error);
-	return error;
+	error = path ? replace_with(options, format, path, emission, &in_place)
+		     : append_to(out, format, emission);
+	if (!error)
+		recover(losses);
+	if (!error || (losses && is_unread(options, path, error)))
+		return error;
+	losses = may_pass(error) ? losses : NULL;
+	complain(losses, path, in_place, error);
+	if (!losses)
+		return error;
+	losses->reports++;
+	return 0;
 }
 
 int emit_report(const struct output_options *options, const struct output_format *format, FILE *out,
-		const struct report *report, bool last)
+		struct emit_losses *losses, const struct report *report, bool last)
 {
-	return emit(options, format, out, &(struct emission){.report = report}, last);
+	return emit(options, format, out, losses, &(struct emission){.report = report}, last);
 }
 
 int emit_triage(const struct output_options *options, const struct output_format *format, FILE *out,
-		const struct triage_report *report, bool last)
+		struct emit_losses *losses, const struct triage_report *report, bool last)
 {
-	return emit(options, format, out, &(struct emission){.triage = report}, last);
+	return emit(options, format, out, losses, &(struct emission){.triage = report}, last);
 }
 
 int emit_memory(const struct output_options *options, const struct output_format *format, FILE *out,
-		const struct memory_report *report, bool last)
+		struct emit_losses *losses, const struct memory_report *report, bool last)
 {
-	return emit(options, format, out, &(struct emission){.memory = report}, last);
+	return emit(options, format, out, losses, &(struct emission){.memory = report}, last);
 }
 
 int emit_profile(const struct output_options *options, const struct output_format *format,
-		 FILE *out, const struct profile_report *report, bool last)
+		 FILE *out, struct emit_losses *losses, const struct profile_report *report,
+		 bool last)
 {
-	return emit(options, format, out, &(struct emission){.profile = report}, last);
+	return emit(options, format, out, losses, &(struct emission){.profile = report}, last);
 }
 
 int emit_listen(const struct output_options *options, struct listener **listener)
@@ -253,14 +344,20 @@ void emit_serve_profile(struct listener *listener, const struct profile_report *
 	serve(listener, &(struct emission){.profile = report}, schedule);
 }
 
-int emit_finish(const struct output_options *options, int error, uint64_t outstanding_bytes)
+int emit_finish(const struct output_options *options, const struct emit_losses *losses, int error,
+		uint64_t outstanding_bytes)
 {
 	_cleanup_free_ char *path = options->textfile_dir ? replaced_path(options) : NULL;
 
-	if (error)
+	if (error && !is_unread(options, path, error))
 		return interrupt_exit_code(EXIT_ERROR);
 	if (path)
 		unlink(path);
+	if (losses->reports) {
+		log_error("%" PRIu64 " report%s could not be written: see the messages above",
+			  losses->reports, losses->reports == 1 ? "" : "s");
+		return EXIT_ERROR;
+	}
 	if (outstanding_bytes <= options->fail_over)
 		return EXIT_OK;
 	log_error("%llu bytes are outstanding, more than --fail-over allows",

@@ -63,21 +63,32 @@ int emit_close(FILE *out);
 /* Whether text goes to a terminal that shows colours, and nobody asked for none. */
 bool emit_wants_colour(const struct output_options *options);
 
+/* What of a run could not be written. Zero-initialise. */
+struct emit_losses {
+	uint64_t reports;
+	int told; /* -errno that a message was about, until a report is written again */
+};
+
 /*
  * Writes a report in `format`. A format of which a file holds one report replaces --output's file
  * (or --textfile-dir's), and prints only the last one to standard output; output/replace_file.h
- * says what is replaced, and what is written to in place. 0, or -errno after a message; a file that
- * could not be replaced is as it was.
+ * says what is replaced, and what is written to in place. A file that could not be replaced, or
+ * appended to, is as it was.
+ *
+ * 0, or -errno after a message. With `losses` what cannot be written now, but perhaps later, is
+ * counted there, said once, and no error, but that nobody reads standard output any more: -EPIPE,
+ * without a message.
  */
 int emit_report(const struct output_options *options, const struct output_format *format, FILE *out,
-		const struct report *report, bool last);
+		struct emit_losses *losses, const struct report *report, bool last);
 int emit_triage(const struct output_options *options, const struct output_format *format, FILE *out,
-		const struct triage_report *report, bool last);
+		struct emit_losses *losses, const struct triage_report *report, bool last);
 
 int emit_memory(const struct output_options *options, const struct output_format *format, FILE *out,
-		const struct memory_report *report, bool last);
+		struct emit_losses *losses, const struct memory_report *report, bool last);
 int emit_profile(const struct output_options *options, const struct output_format *format,
-		 FILE *out, const struct profile_report *report, bool last);
+		 FILE *out, struct emit_losses *losses, const struct profile_report *report,
+		 bool last);
 
 /*
  * --listen: the process that serves reports over HTTP; *listener is NULL without that option. 0, or
@@ -93,11 +104,13 @@ void emit_serve_profile(struct listener *listener, const struct profile_report *
 			const struct schedule *schedule);
 
 /*
- * The end of a run: the exit code for its `error` (0: none) and for what --fail-over says of what
+ * The end of a run: the exit code for its `error` (0: none; -EPIPE of standard output is none), for
+ * reports that are lost, and for what --fail-over says of what
  * is outstanding, with a message. After a run without an error --textfile-dir's file is taken away,
  * for it would grow stale.
  */
-int emit_finish(const struct output_options *options, int error, uint64_t outstanding_bytes);
+int emit_finish(const struct output_options *options, const struct emit_losses *losses, int error,
+		uint64_t outstanding_bytes);
 
 /* What this process has cost so far. */
 struct report_cost emit_cost(void);

@@ -246,11 +246,12 @@ static int build_report(struct session *session, const struct snapshot *snapshot
 }
 
 /* What is served is not cut. */
-static int emit_rest(const struct session *session, struct report *report, bool last)
+static int emit_rest(struct session *session, struct report *report, bool last)
 {
 	if (session->listener)
 		report_cut(report, session->options->output.report.top);
-	return emit_report(&session->options->output, session->format, session->out, report, last);
+	return emit_report(&session->options->output, session->format, session->out,
+			   &session->losses, report, last);
 }
 
 static int write_report(struct session *session, const struct snapshot *snapshot, bool last)
@@ -269,6 +270,7 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	report.colour = emit_wants_colour(&session->options->output);
 	report.cost = emit_cost();
 	report.oom = &session->oom;
+	report.lost_reports = session->losses.reports;
 	if (session->options->output.fail_over != UINT64_MAX)
 		report.fail_over = session->options->output.fail_over;
 	if (!error && session->listener)

@@ -59,6 +59,7 @@ struct session {
 	const struct report_sink *sink; /* takes the reports instead of `format`; or NULL */
 	const char *label;		/* of the snapshot being taken, or NULL */
 	struct oom_kills oom;		/* monitor/oom.h */
+	struct emit_losses losses;
 };
 
 /* Opens the output, tries the kernel, loads, attaches. 0, or -errno after an error message. */

@@ -109,7 +109,7 @@ int test_report_take(struct test_report *tests, struct report *report, bool last
 	*accepted_bytes = suppressions_heap_bytes(report);
 	if (last && tests->path) {
 		junit = junit_options(tests);
-		error = emit_report(&junit, output_find("junit"), NULL, report, true);
+		error = emit_report(&junit, output_find("junit"), NULL, NULL, report, true);
 	}
 	report_cut(report, tests->options->report.top);
 	if (last)

@@ -551,7 +551,8 @@ static int run_with(const struct session_options *options, const struct report_s
 
 	if (!error)
 		error = report_loop_run(&watch.loop, &reporter);
-	code = emit_finish(&options->output, error, watch.session.outstanding_bytes);
+	code = emit_finish(&options->output, &watch.session.losses, error,
+			   watch.session.outstanding_bytes);
 	watch_close(&watch);
 	return code;
 }

@@ -146,6 +146,7 @@ int profile_json_write(FILE *out, const struct profile_report *report)
 	else
 		json_put_null(&json, "watched");
 	output_json_kills_write(&json, report->oom);
+	output_json_lost_reports_write(&json, report->lost_reports);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(&json, NULL, &report->processes.items[i]);

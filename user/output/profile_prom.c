@@ -173,6 +173,7 @@ int profile_prom_write(FILE *out, const struct profile_report *report)
 		sites_write(out, &all);
 		verdicts_write(out, report);
 		prom_kills_write(out, report->oom);
+		prom_lost_reports_write(out, report->lost_reports);
 		cost_write(out, report);
 		error = output_finish(out);
 	}

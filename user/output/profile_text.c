@@ -173,6 +173,7 @@ int profile_text_write(FILE *out, const struct profile_report *report)
 	output_text_kills_write(out, report->oom);
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(out, report, &report->processes.items[i]);
+	output_text_lost_reports_write(out, report->lost_reports);
 	return output_finish(out);
 }
 

@@ -52,6 +52,13 @@ void prom_container_labels(FILE *out, const struct container *container)
 	prom_label(out, "container", container->name ? container->name : container->id, ",");
 }
 
+void prom_lost_reports_write(FILE *out, uint64_t count)
+{
+	prom_header(out, "lost_reports_total", "counter",
+		    "Reports of this run that could not be written.");
+	fprintf(out, "leakmon_lost_reports_total %" PRIu64 "\n", count);
+}
+
 void prom_kills_write(FILE *out, const struct oom_kills *kills)
 {
 	if (!kills || !kills->totals.count)
@@ -612,6 +619,7 @@ int output_prom_write(FILE *out, const struct report *report)
 		return error;
 	counters_write(out, report->snapshot, FAMILY_HEAP);
 	prom_kills_write(out, report->oom);
+	prom_lost_reports_write(out, report->lost_reports);
 	inexact_write(out, report);
 	snapshot_write(out, report);
 	return output_finish(out);

@@ -402,6 +402,12 @@ static void process_write(struct json_writer *json, const struct report *report,
 	json_close(json, '}');
 }
 
+void output_json_lost_reports_write(struct json_writer *json, uint64_t count)
+{
+	if (count)
+		json_put_number(json, "lost_reports", count);
+}
+
 void output_json_kill_place_write(struct json_writer *json, const struct oom_kill *kill)
 {
 	bool limited = kill->limit_bytes != UINT64_MAX;
@@ -501,6 +507,7 @@ int output_json_write(FILE *out, const struct report *report)
 	json_put_bool(&json, "sampled", snapshot->sampled);
 	output_json_ledgers_write(&json, snapshot, NULL);
 	output_json_kills_write(&json, report->oom);
+	output_json_lost_reports_write(&json, report->lost_reports);
 	output_json_fleet_write(&json, report);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)

@@ -16,6 +16,8 @@ void output_json_time(struct json_writer *json, const char *key, const struct ti
  * those that are only claimed: then there are "proven":false and "claims", too. */
 void output_json_container_write(struct json_writer *json, const struct container *container);
 
+/* "lost_reports"; nothing if all were written. */
+void output_json_lost_reports_write(struct json_writer *json, uint64_t count);
 /* Of one, where it was: its control group, its container, and the limit there. */
 void output_json_kill_place_write(struct json_writer *json, const struct oom_kill *kill);
 /* "oom_kills", if the report is made for any; NULL: nothing. */

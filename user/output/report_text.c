@@ -572,6 +572,13 @@ static void process_write(FILE *out, const struct report *report,
 	suppressed_write(out, ranked);
 }
 
+void output_text_lost_reports_write(FILE *out, uint64_t count)
+{
+	if (count)
+		fprintf(out, "lost: %" PRIu64 " report%s could not be written\n", count,
+			count == 1 ? "" : "s");
+}
+
 void output_text_kill_limit_write(FILE *out, const struct oom_kill *kill)
 {
 	_cleanup_free_ char *group = NULL;
@@ -691,6 +698,7 @@ int output_text_write(FILE *out, const struct report *report)
 	if (!report->fleet && !report->processes.count)
 		heading_write(out, report, FAMILY_HEAP, 0);
 	ledgers_write(out, report->snapshot);
+	output_text_lost_reports_write(out, report->lost_reports);
 	fputc('\n', out);
 	return output_finish(out);
 }

@@ -13,6 +13,8 @@ void output_text_stack_write(FILE *out, bool colour, const struct report_site *r
 void output_text_frames_write(FILE *out, bool colour, const struct frames *frames);
 
 /* A line for each kill that a report is made for; NULL: none. */
+/* Nothing if all were written. */
+void output_text_lost_reports_write(FILE *out, uint64_t count);
 /* ", limit BYTES", and of which control group, if it is not its own. Nothing if there is none. */
 void output_text_kill_limit_write(FILE *out, const struct oom_kill *kill);
 void output_text_kills_write(FILE *out, const struct oom_kills *kills);

@@ -271,6 +271,7 @@ int output_triage_json_write(FILE *out, const struct triage_report *report)
 	json_put_bool(&json, "hidden", report->hidden);
 	limits_write(&json, report);
 	kills_write(&json, report->kills);
+	output_json_lost_reports_write(&json, report->lost_reports);
 	json_put_number(&json, "processes_total", report->processes.total);
 	entries_write(&json, "processes", &report->processes);
 	json_put_number(&json, "groups_total", report->groups.total);

@@ -255,6 +255,7 @@ int output_triage_prom_write(FILE *out, const struct triage_report *report)
 		verdicts_write(out, report);
 		limits_write(out, report);
 		prom_kills_write(out, report->oom);
+		prom_lost_reports_write(out, report->lost_reports);
 		shed_write(out, report);
 		cost_write(out, report);
 		error = output_finish(out);

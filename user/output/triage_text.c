@@ -468,6 +468,7 @@ int output_triage_text_write(FILE *out, const struct triage_report *report)
 	entries_write(out, report, &report->processes, "PID");
 	groups_write(out, report);
 	cost_write(out, report);
+	output_text_lost_reports_write(out, report->lost_reports);
 	fputc('\n', out);
 	return output_finish(out);
 }

@@ -57,6 +57,7 @@ struct profile_report {
 	bool choosing; /* there is no target: the triage chooses among so many processes */
 	size_t watched;
 	bool colour;
+	uint64_t lost_reports;	     /* of this run that could not be written so far */
 	const struct oom_kills *oom; /* analyze/report.h; NULL: it is not looked for; borrowed */
 	VEC(struct profile_report_process) processes; /* that grow most first */
 };

@@ -154,7 +154,8 @@ struct profile_recorder {
 	char *path;
 	struct recorder_options options;
 	uint64_t count, missed;
-	uint64_t first_ns; /* of the first profile, which stays */
+	uint64_t missed_told; /* of them, those that the recording tells */
+	uint64_t first_ns;    /* of the first profile, which stays */
 };
 
 struct profile_writer {
@@ -317,6 +318,15 @@ static int keep(struct profile_recorder *recorder, const struct profile_report *
 	return error;
 }
 
+static int put_missed(struct profile_recorder *recorder)
+{
+	char sql[80];
+
+	snprintf(sql, sizeof(sql), "INSERT OR REPLACE INTO meta VALUES('missed',%" PRIu64 ")",
+		 recorder->missed);
+	return database_run(recorder->database, sql);
+}
+
 static int append(struct profile_recorder *recorder, const struct profile_report *report)
 {
 	struct profile_writer writer = {.profile = (int64_t)recorder->count + 1};
@@ -329,6 +339,8 @@ static int append(struct profile_recorder *recorder, const struct profile_report
 		error = put_report(&writer, report);
 	if (!error)
 		error = keep(recorder, report);
+	if (!error && recorder->missed != recorder->missed_told)
+		error = put_missed(recorder);
 	sqlite3_finalize(writer.frames);
 	for (size_t i = 0; i < TABLES; i++)
 		sqlite3_finalize(writer.statements[i]);
@@ -336,6 +348,8 @@ static int append(struct profile_recorder *recorder, const struct profile_report
 		error = database_run(recorder->database, "COMMIT");
 	if (error)
 		database_run(recorder->database, "ROLLBACK");
+	else
+		recorder->missed_told = recorder->missed;
 	return error;
 }
 

@@ -395,6 +395,7 @@ static const char *const statements[] = {
 	[DROP_SNAPSHOT] = "DELETE FROM snapshots WHERE sequence=?1",
 	[COUNT_ROWS] = count_rows_sql,
 	[ALL_SNAPSHOTS] = all_snapshots_sql,
+	[PUT_MISSED] = "INSERT OR REPLACE INTO meta VALUES('missed',?)",
 };
 
 _Static_assert(ARRAY_SIZE(statements) == RECORDER_STATEMENTS, "a text for every statement");
@@ -540,6 +541,9 @@ static int transaction(struct recorder *recorder, const struct report *report, c
 				    recorder->rows);
 	if (!error)
 		error = recorder_keep(recorder);
+	if (!error && recorder->missed != recorder->missed_told)
+		error = database_do(recorder->statements[PUT_MISSED], "i",
+				    (int64_t)recorder->missed);
 	return error ? error : database_run(recorder->database, "COMMIT");
 }
 
@@ -590,6 +594,7 @@ int recorder_append(struct recorder *recorder, const struct report *report, cons
 			 recorder->appends % AGES_EVERY == 0;
 	error = transaction(recorder, report, label);
 	if (!error) {
+		recorder->missed_told = recorder->missed;
 		recorder->committed = recorder->counts;
 		recorder->since_full = recorder->full ? 0 : recorder->since_full + 1;
 		return sites_sweep(recorder);

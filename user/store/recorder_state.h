@@ -35,6 +35,7 @@ enum recorder_statement {
 	DROP_SNAPSHOT,
 	COUNT_ROWS,
 	ALL_SNAPSHOTS,
+	PUT_MISSED,
 	RECORDER_STATEMENTS,
 };
 
@@ -106,6 +107,7 @@ struct recorder {
 	VEC(struct kept_snapshot) kept;
 	int64_t sequence; /* of the latest snapshot; in the file they are counted by the recorder */
 	uint64_t appends, missed;
+	uint64_t missed_told;	      /* of them, those that the recording tells */
 	uint64_t totals[FAMILY_MAX_]; /* hashes of the rows of all processes together */
 	int64_t rows;		      /* in points, of the snapshot being written */
 	uint64_t since_full;	      /* snapshots since the last full one */

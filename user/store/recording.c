@@ -677,6 +677,13 @@ const char *recording_host(const struct recording *recording)
 	return recording->host ? recording->host : "";
 }
 
+uint64_t recording_missed(const struct recording *recording)
+{
+	_cleanup_free_ char *missed = read_meta(recording, "missed");
+
+	return missed ? strtoull(missed, NULL, 10) : 0;
+}
+
 const struct report_host *recording_hosts(const struct recording *recording, size_t *count)
 {
 	*count = recording->hosts.count;

@@ -139,6 +139,7 @@ struct triage_report {
 	VEC(struct triage_limit) limits;  /* who has least time left first */
 	const struct triage_kills *kills; /* that this report is made for; NULL: none; borrowed */
 	const struct oom_kills *oom;	  /* the totals; NULL: it is not looked for; borrowed */
+	uint64_t lost_reports;		  /* of this run that could not be written so far */
 	bool hidden;			  /* hidepid */
 	size_t waiting; /* processes that were not looked at yet, to keep the budget */
 	bool colour;
