@@ -207,6 +207,22 @@ static void data_without_an_arena_is_looked_at_once(void **state)
 	assert_int_equal(arenas.list.count, 0);
 }
 
+/* Lists that are empty point to themselves in any program; Python's allocator has 32 in a row. */
+static void a_table_of_empty_lists_is_no_arena_at_work(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_arenas arenas = {0};
+	uint64_t table = data_start(fixture) + 160;
+
+	memset(fixture->data, 0, sizeof(fixture->data));
+	for (uint64_t i = 0; i < 32; i++) {
+		*at(table + i * 16) = table + i * 16 - 16;
+		*at(table + i * 16 + 8) = table + i * 16 - 16;
+	}
+	*at(table - BINS + NEXT) = heap_start(fixture);
+	assert_int_equal(find(fixture, &arenas), 0);
+}
+
 /* struct malloc_par from mmapped_mem on. */
 static void where_the_heap_begins_is_found_by_what_stands_around_it(void **state)
 {
@@ -234,6 +250,7 @@ int main(void)
 		WITH_MEMORY(heaps_of_an_arena_are_followed_from_its_top_back),
 		WITH_MEMORY(an_arena_whose_bin_is_being_filled_is_one),
 		WITH_MEMORY(data_without_an_arena_is_looked_at_once),
+		WITH_MEMORY(a_table_of_empty_lists_is_no_arena_at_work),
 		WITH_MEMORY(where_the_heap_begins_is_found_by_what_stands_around_it),
 	};
 

@@ -13,6 +13,8 @@
 #define RESEMBLANCE_BINS 8
 /* And one of the first ones of an arena does. */
 #define RESEMBLANCE_AMONG 32
+/* Of an arena that a program has damaged. */
+#define RESEMBLANCE_ASTRAY 8
 
 static const struct malloc_layout layouts[] = {
 	{"glibc 2.27 to 2.41", .fastbins = 16, .top = 96, .bins = 112, .next = 2160,
@@ -53,20 +55,27 @@ static bool bins_hold(const uint64_t *state, const struct malloc_layout *layout,
 	return true;
 }
 
-/* Many bins are empty; where most lead nowhere, they are other lists (tcmalloc's of spans). */
+/*
+ * Many bins are empty, and the others point somewhere, also in an arena that is at work or has
+ * grown since `heaps` were read. Python's size classes (obmalloc.c, usedpools) and tcmalloc's lists
+ * of spans point to themselves as bins do, but are fewer, and other things follow.
+ */
 static bool resembles(struct peek *peek, uint64_t address, const struct malloc_layout *layout)
 {
-	uint32_t empty = 0, none = 0;
+	uint32_t empty = 0, astray = 0;
 
 	for (uint32_t i = 0; i < MALLOC_BINS - 1 && (empty || i < RESEMBLANCE_AMONG); i++) {
 		uint64_t forward;
 
 		if (peek_words(peek, address + layout->bins + i * 16, &forward, 1))
 			return false;
-		empty += forward == bin_at(layout, address, i);
-		none += !forward;
+		if (forward == bin_at(layout, address, i))
+			empty++;
+		else if (forward < MEMORY_PAGE || forward % CHUNK_ALIGN ||
+			 forward >> MACHINE_USER_BITS)
+			astray++;
 	}
-	return empty >= RESEMBLANCE_BINS && none < empty;
+	return empty >= RESEMBLANCE_BINS && astray <= RESEMBLANCE_ASTRAY;
 }
 
 static bool sizes_hold(const uint64_t *state, const struct malloc_layout *layout)
