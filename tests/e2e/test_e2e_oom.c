@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "containers.h"
@@ -217,6 +218,108 @@ static void leakmon_lives_in_the_group_of_its_victim(void **state)
 		assert_int_equal(child_end(harness, monitor), 0);
 		child_kill(victim.child);
 	}
+	group_remove(place);
+}
+
+/* From now on it gets no more memory than it has; it has begun. */
+static void refuse_memory(struct harness *harness, struct child *monitor)
+{
+	char path[64];
+	unsigned long pages = 0;
+	struct rlimit limit;
+	FILE *file;
+
+	monitor_snapshot(harness, monitor);
+	snprintf(path, sizeof(path), "/proc/%s/statm", monitor->pid_text);
+	file = fopen(path, "re");
+	assert_int_equal(fscanf(file, "%lu", &pages), 1);
+	fclose(file);
+	limit.rlim_cur = limit.rlim_max = pages * (rlim_t)sysconf(_SC_PAGESIZE);
+	assert_false(prlimit(monitor->pid, RLIMIT_AS, &limit, NULL));
+}
+
+/* What it needs for that was held back. */
+static void a_monitor_that_gets_no_more_memory_writes_its_last_snapshot(void **state)
+{
+	static const char *const kinds[] = {"watch", "profile", "triage"};
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(LIMIT_BYTES);
+
+	for (int i = 0; i < 3; i++) {
+		struct victim victim = victim_start(harness, place, i, "0");
+		pid_t pid = victim.child->pid;
+		struct child *monitor =
+			i == 2 ? MONITOR(harness, "--format", "json", "3600")
+			       : MONITOR_ATTACHED(harness, kinds[i], "-p", victim.child->pid_text,
+						  "--format", "json", "3600");
+		json_t *report;
+
+		print_message("%s\n", kinds[i]);
+		if (i == 2)
+			child_wait_text(harness, monitor, &monitor->err, "first verdicts");
+		refuse_memory(harness, monitor);
+		workload_send(victim.child, "go");
+		report = report_of_kill(harness, monitor, pid);
+		if (!i)
+			expect_account(process_of(report, pid), &victim);
+		child_kill(monitor);
+		child_kill(victim.child);
+	}
+	group_remove(place);
+}
+
+/* As far as the kernel goes along: what it can drop is gone then. */
+static void fill_up(const struct place *place)
+{
+	bool unified = !strcmp(place->limit, "memory.max");
+	const char *usage = unified ? "memory.current" : "memory.usage_in_bytes";
+	char path[128], text[32];
+	unsigned long long bytes = 0, least = UINT64_MAX;
+
+	snprintf(path, sizeof(path), "%s/%s", place->directory, usage);
+	for (;;) {
+		FILE *file = fopen(path, "re");
+
+		assert_int_equal(fscanf(file, "%llu", &bytes), 1);
+		fclose(file);
+		if (bytes >= least)
+			return;
+		least = bytes;
+		/* v2 kills where it cannot reclaim. */
+		snprintf(text, sizeof(text), "%llu", bytes + (unified ? 65536 : 0));
+		if (!group_write(place, place->limit, text))
+			return;
+		snprintf(text, sizeof(text), "%llu", bytes - (1 << 20));
+		if (unified || !group_write(place, place->limit, text))
+			return;
+	}
+}
+
+/* The limit is its own, and it is there. */
+static void a_monitor_in_a_full_group_writes_its_last_snapshot(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(LIMIT_BYTES);
+	struct victim victim = victim_start(harness, place, 0, "0");
+	const char *const watch[] = {"leakmon",	 "-p",	 victim.child->pid_text, "-o",	   "0",
+				     "--format", "json", "--max-blocks",	 "100000", "3600",
+				     NULL};
+	char directory[128];
+	struct place own = {.directory = directory, .limit = place->limit};
+	pid_t pid = victim.child->pid;
+	struct child *monitor;
+
+	snprintf(directory, sizeof(directory), "%s_own", place->directory);
+	assert_true(!mkdir(directory, 0755) || errno == EEXIST);
+	group_to_join = &own;
+	monitor = monitor_start(harness, watch, join_group);
+	child_wait_text(harness, monitor, &monitor->err, "attached to");
+	fill_up(&own);
+	workload_send(victim.child, "go");
+	expect_last_snapshot(report_of_kill(harness, monitor, pid), &victim, pid);
+	assert_int_equal(child_end(harness, monitor), 0);
+	child_kill(victim.child);
+	group_remove(&own);
 	group_remove(place);
 }
 
@@ -557,6 +660,10 @@ static bool profile_agrees(json_t *process, const struct victim *victim)
 	double took_s = (double)(account.latest_ns - account.first_ns) / 1e9;
 	double rate = (double)account.leaked * 5000 / took_s;
 
+	if (!site) {
+		json_dumpf(process, stderr, JSON_INDENT(1));
+		fail_msg("a profile without a site");
+	}
 	print_message("%s: %.0f B/s (%.0f to %.0f), %.0f by its own account, in %.1f s and %lld "
 		      "windows\n",
 		      first ? first : "nothing", limit_at(site, "growth_bytes_per_s"),
@@ -601,6 +708,8 @@ int main(void)
 		e2e_test(a_limit_above_is_the_one_that_is_told),
 		e2e_test(a_victim_may_have_many_threads),
 		e2e_test(leakmon_lives_in_the_group_of_its_victim),
+		e2e_test(a_monitor_that_gets_no_more_memory_writes_its_last_snapshot),
+		e2e_test(a_monitor_in_a_full_group_writes_its_last_snapshot),
 		e2e_test(every_victim_of_a_burst_is_told),
 		e2e_test(a_kill_is_recorded_and_counted),
 		e2e_test(a_profile_shows_the_sites_of_a_victim),

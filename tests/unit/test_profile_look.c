@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -175,6 +176,31 @@ static void a_process_that_is_gone_is_gone(void **state)
 	assert_true(child > 0 && waitpid(child, NULL, 0) == child);
 	assert_int_equal(look_open(&look), 0);
 	assert_int_equal(look_at(&look, child, &request, 1, &result), -ESRCH);
+}
+
+/* Its blocks are not dead, it is: nobody waits for it, so it is still there. */
+static void a_process_that_is_killed_tells_nothing_more(void **state)
+{
+	unsigned char *page = map_pages(1);
+	struct look_request request = {.address = (uint64_t)(uintptr_t)page, .size = 8};
+	struct look_result result;
+	struct look look;
+	siginfo_t end;
+	pid_t child;
+
+	(void)state;
+	page[0] = 1;
+	child = fork();
+	while (!child)
+		pause();
+	assert_int_equal(look_open(&look), 0);
+	assert_int_equal(look_at(&look, child, &request, 1, &result), 0);
+	assert_int_equal(result.state, LOOK_READ);
+	kill(child, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0);
+	assert_int_equal(look_at(&look, child, &request, 1, &result), -ESRCH);
+	waitpid(child, NULL, 0);
+	munmap(page, PAGE);
 }
 
 /* -------- glibc's chunks: memory that is cut as its malloc cuts it, by hand */
@@ -384,6 +410,7 @@ int main(void)
 		cmocka_unit_test(absent_pages_stay_absent),
 		cmocka_unit_test(holes_among_many_blocks_are_found),
 		cmocka_unit_test(a_process_that_is_gone_is_gone),
+		cmocka_unit_test(a_process_that_is_killed_tells_nothing_more),
 		cmocka_unit_test(chunks_are_known_by_the_size_before_them),
 		cmocka_unit_test(blocks_in_use_are_not_free),
 		cmocka_unit_test(a_free_block_that_stays_as_it_was_is_told),

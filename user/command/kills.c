@@ -12,12 +12,17 @@
 #include "memory/cgroup_memory.h"
 #include "monitor/oom.h"
 #include "probe/victims.h"
+#include "proc/memory_room.h"
+
+/* What a report takes. */
+#define RESERVE_BYTES (2u << 20)
 
 struct kills {
 	struct triage *triage;
 	struct victims *victims; /* NULL: the kernel does not tell */
 	struct oom_kills oom;	 /* of `list`, in its order; and the totals */
 	struct triage_kills list;
+	struct memory_reserve reserve;
 	uint64_t lost;
 };
 
@@ -112,6 +117,7 @@ static void on_victim(const struct lm_victim *victim, void *context)
 	struct member *member = population_find(population, pid);
 	struct triage_kill *kill;
 
+	memory_reserve_give_up(&kills->reserve);
 	member = member ? member : population_find_ended(population, pid);
 	/* The kernel may choose one more than once. */
 	if (member && member->oom_told)
@@ -173,6 +179,7 @@ void kills_reported(struct kills *kills)
 {
 	oom_kills_reported(&kills->oom);
 	kills->list.list.count = 0;
+	memory_reserve_hold(&kills->reserve, RESERVE_BYTES);
 }
 
 int kills_fd(const struct kills *kills)
@@ -188,6 +195,7 @@ struct kills *kills_new(struct triage *triage, bool use_bpf)
 	if (!kills)
 		return NULL;
 	kills->triage = triage;
+	memory_reserve_hold(&kills->reserve, RESERVE_BYTES);
 	error = use_bpf ? victims_open(&kills->victims, on_victim, kills) : -EPERM;
 	if (error)
 		log_info("OOM kills are found by the counts of control groups, at polls%s%s",
@@ -203,5 +211,6 @@ void kills_free(struct kills *kills)
 	victims_close(kills->victims);
 	oom_kills_free(&kills->oom);
 	vec_free(&kills->list.list);
+	memory_reserve_give_up(&kills->reserve);
 	free(kills);
 }

@@ -215,18 +215,28 @@ static void log_naming(uint64_t start_ns, uint64_t named_ns, int lines_error)
 		  lines_error ? "not all yet" : "all");
 }
 
+/* The numbers are worth more than the names. */
+static int say_unnamed(int error)
+{
+	if (error != -ENOMEM)
+		return error;
+	log_warning("out of memory: call stacks are named as far as there was room");
+	return 0;
+}
+
 static int name_report(struct session *session, struct report *report, bool last)
 {
 	uint64_t start_ns = monotonic_ns(), named_ns;
 	int error = name_sites(session, report);
 
 	if (error)
-		return error;
+		return say_unnamed(error);
 	named_ns = monotonic_ns();
 	error = wait_for_lines(session, last);
 	log_naming(start_ns, named_ns, error);
 	/* Again: with the lines that were found. */
-	return error && error != -EAGAIN ? error : name_sites(session, report);
+	return error && error != -EAGAIN ? say_unnamed(error)
+					 : say_unnamed(name_sites(session, report));
 }
 
 /* What came before, if reports are to show it; a sink gets all sites. */

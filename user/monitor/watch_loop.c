@@ -22,6 +22,7 @@
 #include "leakmon_abi.h"
 #include "monitor/session.h"
 #include "parse/allocators.h"
+#include "proc/memory_room.h"
 
 /* The loop's own descriptors stand before those of the reporter. */
 enum { INTERRUPT, SIGNAL, TIMER, OWN };
@@ -182,6 +183,8 @@ static void trace_print_lost(FILE *out, uint64_t calls)
 
 /* Of a run without end; every verdict and every sparkline is made of fewer. */
 #define HISTORY_TIMES 120
+/* What a report of a target takes, its names included, if it is not a giant. */
+#define RESERVE_BYTES (4u << 20)
 /* That all of those that were killed together get to end. */
 #define VICTIMS_WAIT_MS 1000
 
@@ -196,8 +199,9 @@ struct watch {
 	bool gone; /* a live sink knows that no target is left */
 	session_reporter report;
 	const void *report_context;
-	uint32_t stops;	     /* how often the launched program waited to be followed */
-	uint64_t calls_lost; /* --trace: that were said */
+	struct memory_reserve reserve; /* for who is killed */
+	uint32_t stops;		       /* how often the launched program waited to be followed */
+	uint64_t calls_lost;	       /* --trace: that were said */
 };
 
 /* A process that was forked by a traced one, or execed: it may join the targets, or leave them. */
@@ -246,6 +250,7 @@ static void on_victim(struct watch *watch, pid_t pid)
 {
 	const struct tracked *tracked = targets_find(&watch->session, pid);
 
+	memory_reserve_give_up(&watch->reserve);
 	/* Who is busy hears of it when it has ended. */
 	for (size_t i = 0; i < watch->session.targets.list.count && !tracked; i++) {
 		if (watch->session.targets.list.items[i].probes.pid == pid)
@@ -294,6 +299,17 @@ static int take_events(struct watch *watch)
 	return error;
 }
 
+/* Whether a report is made of what is killed for want of memory. Who does something of its own
+ * between reports, or with them, has no use for one. */
+static bool tells_of_kills(const struct watch *watch)
+{
+	const struct report_sink *sink = watch->session.sink;
+
+	if (watch->work)
+		return watch->work->takes_kills;
+	return !sink || sink->takes_kills;
+}
+
 static int watch_open(struct watch *watch, const struct session_options *options,
 		      const struct report_sink *sink)
 {
@@ -314,6 +330,8 @@ static int watch_open(struct watch *watch, const struct session_options *options
 		log_error("out of memory");
 		return -ENOMEM;
 	}
+	if (tells_of_kills(watch))
+		memory_reserve_hold(&watch->reserve, RESERVE_BYTES);
 	return watch->work ? watch->work->begin(watch->work->context, &watch->session) : 0;
 }
 
@@ -323,19 +341,9 @@ static void watch_close(struct watch *watch)
 		watch->work->end(watch->work->context);
 	events_free(watch->events);
 	vec_free(&watch->new_code);
+	memory_reserve_give_up(&watch->reserve);
 	session_close(&watch->session);
 	report_loop_close(&watch->loop);
-}
-
-/* Whether a report is made of what is killed for want of memory. Who does something of its own
- * between reports, or with them, has no use for one. */
-static bool tells_of_kills(const struct watch *watch)
-{
-	const struct report_sink *sink = watch->session.sink;
-
-	if (watch->work)
-		return watch->work->takes_kills;
-	return !sink || sink->takes_kills;
 }
 
 /* What was killed is shown once more, whatever becomes of others that ended. */
@@ -353,6 +361,8 @@ static int write_report(struct watch *watch, bool last, const char *label)
 	session->collect_options.keep_exited = keep_exited;
 	session->label = NULL;
 	oom_kills_reported(&session->oom);
+	if (tells_of_kills(watch))
+		memory_reserve_hold(&watch->reserve, RESERVE_BYTES);
 	return error;
 }
 

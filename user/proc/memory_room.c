@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -163,4 +164,25 @@ uint64_t memory_room_keep(void)
 	room -= MIN(room, KEPT_BYTES);
 	limit.rlim_cur = MIN(limit.rlim_max, data_bytes() + room);
 	return setrlimit(RLIMIT_DATA, &limit) ? UINT64_MAX : room;
+}
+
+void memory_reserve_hold(struct memory_reserve *reserve, size_t bytes)
+{
+	void *pages;
+
+	if (reserve->pages || memory_room() < bytes + KEPT_BYTES)
+		return;
+	pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (pages == MAP_FAILED)
+		return;
+	reserve->pages = pages;
+	reserve->size = bytes;
+}
+
+void memory_reserve_give_up(struct memory_reserve *reserve)
+{
+	if (reserve->pages)
+		munmap(reserve->pages, reserve->size);
+	*reserve = (struct memory_reserve){0};
 }

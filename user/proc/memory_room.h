@@ -6,6 +6,7 @@
 #ifndef LEAKMON_PROC_MEMORY_ROOM_H
 #define LEAKMON_PROC_MEMORY_ROOM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Bytes; UINT64_MAX: no limit is known. */
@@ -30,5 +31,20 @@ int memory_room_check(uint64_t bytes, const char *purpose);
  * known, and nothing was changed.
  */
 uint64_t memory_room_keep(void);
+
+/*
+ * Memory that is held back for a moment at which there is no other: a victim's last snapshot. It is
+ * there in advance, page by page, in limits of control groups and of the process (RLIMIT_AS), and
+ * malloc finds room when it is given up. Zero-initialise.
+ */
+struct memory_reserve {
+	void *pages;
+	size_t size;
+};
+
+/* Does nothing if it is held already, or where it would take the room that others need. */
+void memory_reserve_hold(struct memory_reserve *reserve, size_t bytes);
+/* May be used from now on. Allocates nothing itself. */
+void memory_reserve_give_up(struct memory_reserve *reserve);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -337,6 +338,28 @@ static int look_through(const struct look *look, struct pages *pages, struct gro
 	return error;
 }
 
+/*
+ * Of a process that is killed, memory goes page by page while it is still there (exit_mmap, and the
+ * OOM reaper, which takes it from those that hang): what is not found then tells nothing.
+ */
+static bool is_ending(pid_t pid)
+{
+	char path[64], line[256];
+	_cleanup_fclose_ FILE *status = NULL;
+	bool has_memory = false, is_killed = false;
+	unsigned long long pending;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status)) {
+		has_memory |= !strncmp(line, "VmSize:", 7);
+		if (sscanf(line, "SigPnd: %llx", &pending) == 1 ||
+		    sscanf(line, "ShdPnd: %llx", &pending) == 1)
+			is_killed |= pending >> (SIGKILL - 1) & 1;
+	}
+	return !has_memory || is_killed;
+}
+
 int look_at(const struct look *look, pid_t pid, const struct look_request *requests, size_t count,
 	    struct look_result *results)
 {
@@ -354,5 +377,5 @@ int look_at(const struct look *look, pid_t pid, const struct look_request *reque
 	error = look_through(look, &pages, group, requests, count, results);
 	close(pages.pagemap);
 	maps_free(&pages.maps);
-	return error;
+	return !error && is_ending(pid) ? -ESRCH : error;
 }

@@ -55,7 +55,7 @@ int look_open(struct look *look);
 
 /*
  * Fills in one result for each request; they should ascend by address. 0; -ESRCH: the process is
- * gone; -EPERM: it may not be read; -ENOMEM.
+ * gone, or being killed, and no result is of use; -EPERM: it may not be read; -ENOMEM.
  */
 int look_at(const struct look *look, pid_t pid, const struct look_request *requests, size_t count,
 	    struct look_result *results);
