@@ -437,9 +437,51 @@ static void a_process_that_comes_late_is_judged_as_if_it_had_been_watched_alone(
 	}
 }
 
+/* One block of 100 bytes at every reading, as a runtime's that compiles method by method. */
+static void while_a_process_warms_up_little_growth_is_not_called_leaking(void **state)
+{
+	static const struct {
+		uint64_t age_s; /* at the end */
+		uint64_t block_bytes;
+		enum trend_verdict verdict;
+		const char *words;
+	} cases[] = {
+		{599, 100, TREND_GROWING, ", warming up (started 599 s ago)"},
+		{599, 1200, TREND_LEAKING, ", warming up (started 599 s ago)"},
+		{601, 100, TREND_LEAKING, "100% of the blocks"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(history_free) struct history history = {0};
+		struct snapshot snapshot = {0};
+		struct snapshot_process *process = vec_push(&snapshot.processes);
+		char evidence[EVIDENCE_SIZE];
+		struct site_trend trend;
+		struct site *site;
+
+		*process = (struct snapshot_process){.key = 77ull << 32 | 1, .pid = 77};
+		site = vec_push(&process->sites);
+		*site = (struct site){.index = 1};
+		for (uint64_t tick = 1; tick <= 60; tick++) {
+			snapshot.monotonic_ns += TICK_NS;
+			process->age_ns = cases[i].age_s * 1000000000;
+			site->count = site->allocated_count = tick;
+			site->bytes = site->allocated_bytes = tick * cases[i].block_bytes;
+			process->outstanding_bytes = site->bytes;
+			assert_int_equal(history_add(&history, &snapshot, NULL), 0);
+		}
+		site_trend_of(&trend, &history, &history.sites.items[0]);
+		assert_int_equal(trend.verdict, cases[i].verdict);
+		assert_non_null(strstr(site_trend_evidence(&trend, evidence), cases[i].words));
+		snapshot_free(&snapshot);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(while_a_process_warms_up_little_growth_is_not_called_leaking),
 		cmocka_unit_test(
 			a_process_that_comes_late_is_judged_as_if_it_had_been_watched_alone),
 		cmocka_unit_test(no_cache_is_called_a_leak_and_no_leak_is_overlooked),

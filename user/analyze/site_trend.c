@@ -327,11 +327,11 @@ static void series_judge(struct site_trend *trend, const struct history *history
 /* nor is so small a share of what the process holds. */
 #define PROCESS_SHARE 1e-4
 
-static bool grew_too_little(const struct history *history, const struct history_site *site)
+/* What it has gained since it held least. */
+static struct history_point gained(const struct history_site *site)
 {
-	const struct history_series *series = &site->series, *all;
+	const struct history_series *series = &site->series;
 	struct history_point last = series->points.items[series->points.count - 1], low = last;
-	double bytes, held = 0;
 
 	for (size_t i = 0; i < series->points.count; i++) {
 		low.bytes = MIN(low.bytes, series->points.items[i].bytes);
@@ -340,15 +340,25 @@ static bool grew_too_little(const struct history *history, const struct history_
 	/* Where it was not there yet it held nothing. */
 	if (series->first)
 		low.bytes = low.count = 0;
-	bytes = (double)(last.bytes - low.bytes);
-	if (last.count - low.count < BLOCKS_MIN && bytes < BLOCKS_LARGE && !blocks_grow(series))
+	return (struct history_point){.bytes = last.bytes - low.bytes,
+				      .count = last.count - low.count};
+}
+
+static bool grew_too_little(const struct history *history, const struct history_site *site)
+{
+	struct history_point gain = gained(site);
+	const struct history_series *all;
+	double held = 0;
+
+	if (gain.count < BLOCKS_MIN && (double)gain.bytes < BLOCKS_LARGE &&
+	    !blocks_grow(&site->series))
 		return true;
 	if (site->process_index < history->processes.count) {
 		all = &history->processes.items[site->process_index].series;
 		held = all->points.count ? (double)all->points.items[all->points.count - 1].bytes
 					 : 0;
 	}
-	return bytes < PROCESS_SHARE * held;
+	return (double)gain.bytes < PROCESS_SHARE * held;
 }
 
 /* Of samples, limits tell how little is too little, and no number of blocks that few stand for. */
@@ -388,7 +398,8 @@ void site_trend_of(struct site_trend *trend, const struct history *history,
 	trend->too_short =
 		trend->verdict == TREND_LEAKING &&
 		trend->trend.span_s < (is_young(trend) ? SITE_LEAK_YOUNG_S : SITE_LEAK_S);
-	if (trend->too_short)
+	if (trend->too_short || (trend->verdict == TREND_LEAKING && is_young(trend) &&
+				 gained(site).bytes < SITE_LEAK_YOUNG_BYTES))
 		trend->verdict = TREND_GROWING;
 	doubt_growth(trend, history, site);
 	count = series->points.items[series->points.count - 1].count;

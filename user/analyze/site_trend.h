@@ -16,9 +16,11 @@
 #include "base/poisson.h"
 
 /* Nothing is called leaking that has been seen for less, however many snapshots there are; and
- * nothing in a process that warms up (VERDICT_WARM_UP_S) that has been seen for less than that. */
+ * nothing in a process that warms up (VERDICT_WARM_UP_S) that has been seen for less than that, or
+ * has gained less: a JVM registers each method that it compiles, for minutes. */
 #define SITE_LEAK_S 10.0
 #define SITE_LEAK_YOUNG_S 20.0
+#define SITE_LEAK_YOUNG_BYTES (64u << 10)
 
 struct site_trend {
 	/*
