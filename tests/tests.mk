@@ -25,7 +25,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
-.PHONY: test unit e2e fleet truth test-vm test-packages test-image test-cri corpora clean-runs
+.PHONY: test unit e2e fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers
 
 test: deps
 	@$(MAKE) --no-print-directory unit e2e fuzz
@@ -56,6 +56,21 @@ corpora: all $(B)/corpora/stop_at_exit.so
 RUNS ?= 1000
 clean-runs: all
 	@tests/corpora/corpora.py clean $(RUNS)
+
+# Debian's servers under a steady load, with their own clients; what is not installed is left out:
+#   make servers         each forgets blocks: named first, called leaking, found by the census?
+#   make clean-servers   all at once lose nothing: who is accused in SECONDS, and did it grow on?
+$(B)/servers/forget.so: tests/servers/forget.c
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) -O2 -Wall -Wextra -shared -fPIC $< -o $@ -ldl
+
+SECONDS ?= 1800
+servers: all $(B)/servers/forget.so
+	@tests/servers/servers.py leak $(SERVERS)
+
+clean-servers: all
+	@tests/servers/servers.py clean $(SECONDS) $(SERVERS)
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
