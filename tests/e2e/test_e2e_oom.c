@@ -429,7 +429,8 @@ static void a_kill_is_recorded_and_counted(void **state)
 	struct harness *harness = harness_bpf(state);
 	const struct place *place = group_make(LIMIT_BYTES);
 	struct victim victim = victim_start(harness, place, 0, "0");
-	char recording[64], metrics[64], label[32], *text;
+	char recording[64], metrics[64], label[32], *text, *site;
+	long long held;
 	struct child *recorder, *monitor;
 	pid_t pid = victim.child->pid;
 
@@ -449,6 +450,13 @@ static void a_kill_is_recorded_and_counted(void **state)
 	expect_account(process_of(monitor_report(harness, monitor), pid), &victim);
 	text = shell(harness, 0, "cat %s", metrics);
 	assert_non_null(strstr(text, "leakmon_oom_kills_total{comm=\"victim\"} 1\n"));
+	site = strstr(text, "\nleakmon_oom_last_site_bytes{comm=\"victim\",site=\"");
+	assert_non_null(site);
+	assert_non_null(strstr(site, "function=\"leak\""));
+	held = strtoll(strstr(site, "} ") + 2, NULL, 10);
+	assert_int_equal(held % 5000, 0);
+	assert_in_range(held / 5000, account_read(&victim).leaked,
+			account_read(&victim).leaked + 1);
 	free(text);
 	child_kill(victim.child);
 	group_remove(place);

@@ -103,6 +103,32 @@ static void kills_are_counted_by_name_and_container(void **state)
 	assert_string_equal(kills.totals.items[3].comm, "db");
 }
 
+/* Those that held most, of the latest one only. */
+static void the_last_ones_sites_are_kept_until_the_next_kill(void **state)
+{
+	struct frame frame = {.function = "leak", .module = "/bin/app", .line = 7};
+	struct frames frames = {0}, none = {0};
+	_cleanup_(oom_kills_free) struct oom_kills kills = {0};
+
+	(void)state;
+	frames.list.items = &frame;
+	frames.list.count = 1;
+	oom_kills_keep_of(&kills, "first", NULL, false);
+	for (uint64_t i = 0; i < 2 * OOM_SITES; i++)
+		oom_kills_keep_site(&kills, i, &frames, &(struct oom_site){.bytes = 100 - i});
+	assert_int_equal(kills.last.sites.count, OOM_SITES);
+	assert_int_equal(kills.last.sites.items[0].bytes, 100);
+	assert_string_equal(kills.last.sites.items[0].function, "leak");
+	assert_null(kills.last.sites.items[0].file);
+	oom_kills_reported(&kills);
+	assert_int_equal(kills.last.sites.count, OOM_SITES);
+	oom_kills_keep_of(&kills, "second", NULL, true);
+	oom_kills_keep_site(&kills, 1, &none, &(struct oom_site){.growth_bytes_per_s = 3});
+	assert_int_equal(kills.last.sites.count, 1);
+	assert_null(kills.last.sites.items[0].function);
+	assert_true(kills.last.profiled);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +136,7 @@ int main(void)
 		cmocka_unit_test(a_label_is_cut_between_numbers),
 		cmocka_unit_test(other_labels_tell_of_no_kill),
 		cmocka_unit_test(kills_are_counted_by_name_and_container),
+		cmocka_unit_test(the_last_ones_sites_are_kept_until_the_next_kill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

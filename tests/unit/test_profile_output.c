@@ -183,10 +183,17 @@ static void a_kill_is_told(void **state)
 {
 	struct oom_kill kill = {.pid = 8, .cgroup = (char *)"/" HOSTILE, .limit_bytes = 1 << 20};
 	struct oom_total total = {.comm = "other", .kills = 2};
-	struct oom_kills kills = {0};
+	struct oom_site sites[] = {
+		{.id = 5, .function = (char *)"leak" HOSTILE, .growth_bytes_per_s = 2.5},
+		{.id = 5, .function = (char *)"the same", .growth_bytes_per_s = 1},
+	};
+	struct oom_kills kills = {.last = {.comm = "other", .profiled = true}};
 	_cleanup_free_ char *text = NULL, *json = NULL, *prom = NULL;
+	const char *series;
 
 	(void)state;
+	kills.last.sites.items = sites;
+	kills.last.sites.count = 2;
 	kills.list.items = &kill;
 	kills.totals.items = &total;
 	kills.list.count = kills.totals.count = 1;
@@ -200,6 +207,11 @@ static void a_kill_is_told(void **state)
 	assert_non_null(strstr(json, "\"limit_bytes\":1048576"));
 	assert_non_null(strstr(json, "\"oom_killed\":true"));
 	assert_non_null(strstr(prom, "leakmon_oom_kills_total{comm=\"other\"} 2\n"));
+	series = strstr(prom, "leakmon_oom_last_site_growth_bytes_per_second{comm=\"other\","
+			      "site=\"0000000000000005\",function=\"leak");
+	assert_non_null(series);
+	assert_null(strstr(prom, "the same"));
+	assert_null(strchr(prom, '\033'));
 }
 
 int main(void)

@@ -95,7 +95,29 @@ struct oom_total {
 	uint64_t kills;
 };
 
+/* A call stack of the last one, by who called the allocator. Texts are untrusted and owned; NULL:
+ * not known. */
+struct oom_site {
+	uint64_t id;
+	char *function, *module, *file;
+	uint32_t line;
+	uint64_t bytes, count;	   /* that it held */
+	double growth_bytes_per_s; /* of a profile, which has that instead */
+};
+
+#define OOM_SITES 5
+
+struct oom_last {
+	char comm[16];
+	struct container *container; /* owned; or NULL */
+	bool profiled;
+	VEC(struct oom_site)
+	sites; /* OOM_SITES at most, those that held most first; none: there
+		  was no kill, or nothing is known */
+};
+
 struct oom_kills {
+	struct oom_last last;
 	VEC(struct oom_kill) list; /* that this report is made for; nothing of them comes later */
 	VEC(struct oom_total) totals;
 };

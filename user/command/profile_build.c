@@ -204,6 +204,36 @@ static int name_sites(struct session *session, struct profile_report *report)
 	return error;
 }
 
+static const struct container *container_of(const struct oom_kills *kills, pid_t pid)
+{
+	for (size_t i = 0; i < kills->list.count; i++) {
+		if (kills->list.items[i].pid == pid)
+			return kills->list.items[i].container;
+	}
+	return NULL;
+}
+
+static void keep_sites(struct session *session, const struct profile_report *report)
+{
+	for (size_t i = 0; i < report->processes.count; i++) {
+		const struct profile_report_process *process = &report->processes.items[i];
+
+		if (!oom_kills_has(&session->oom, (pid_t)process->pid))
+			continue;
+		oom_kills_keep_of(&session->oom, process->comm,
+				  container_of(&session->oom, (pid_t)process->pid), true);
+		for (size_t j = 0; j < process->sites.count; j++) {
+			const struct profile_report_site *site = &process->sites.items[j];
+
+			oom_kills_keep_site(
+				&session->oom, site->id, &site->frames,
+				&(struct oom_site){
+					.growth_bytes_per_s =
+						site->judgement.growth_bytes_per_s.estimate});
+		}
+	}
+}
+
 static int name_report(struct session *session, struct profile_report *report, bool last)
 {
 	int error;
@@ -216,7 +246,10 @@ static int name_report(struct session *session, struct profile_report *report, b
 	if (error)
 		return error;
 	symbolizer_find_lines(session->symbolizer, session_lines_wait_ms(last));
-	return name_sites(session, report);
+	error = name_sites(session, report);
+	if (!error)
+		keep_sites(session, report);
+	return error;
 }
 
 static int emit_all(struct session *session, const struct profile_report *report, bool last)

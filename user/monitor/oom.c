@@ -110,6 +110,74 @@ int oom_kills_count(struct oom_kills *kills, const struct snapshot *snapshot)
 	return error;
 }
 
+static void last_forget(struct oom_last *last)
+{
+	for (size_t i = 0; i < last->sites.count; i++) {
+		free(last->sites.items[i].function);
+		free(last->sites.items[i].module);
+		free(last->sites.items[i].file);
+	}
+	vec_free(&last->sites);
+	container_free(last->container);
+	*last = (struct oom_last){0};
+}
+
+void oom_kills_keep_of(struct oom_kills *kills, const char *comm, const struct container *container,
+		       bool profiled)
+{
+	struct oom_last *last = &kills->last;
+
+	last_forget(last);
+	snprintf(last->comm, sizeof(last->comm), "%s", comm);
+	last->container = container_copy(container);
+	last->profiled = profiled;
+}
+
+static char *text_copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+void oom_kills_keep_site(struct oom_kills *kills, uint64_t id, const struct frames *frames,
+			 const struct oom_site *figures)
+{
+	const struct frame *caller = frames->list.count ? &frames->list.items[0] : NULL;
+	struct oom_site *site =
+		kills->last.sites.count < OOM_SITES ? vec_push(&kills->last.sites) : NULL;
+
+	if (!site)
+		return;
+	*site = *figures;
+	site->id = id;
+	if (!caller)
+		return;
+	site->function = text_copy(caller->function);
+	site->module = text_copy(caller->module);
+	site->file = text_copy(caller->file);
+	site->line = caller->line;
+}
+
+void oom_kills_keep_sites(struct oom_kills *kills, const struct report *report)
+{
+	const struct report_process *last = NULL;
+
+	for (size_t i = 0; i < report->processes.count; i++) {
+		if (oom_kills_has(kills, (pid_t)report->processes.items[i].process->pid))
+			last = &report->processes.items[i];
+	}
+	if (!last)
+		return;
+	oom_kills_keep_of(kills, last->process->comm, last->process->container, false);
+	for (size_t i = 0; i < last->sites.count; i++) {
+		const struct report_site *site = &last->sites.items[i];
+
+		if (site->site->family == FAMILY_HEAP)
+			oom_kills_keep_site(kills, site->id, &site->frames,
+					    &(struct oom_site){.bytes = site->site->bytes,
+							       .count = site->site->count});
+	}
+}
+
 bool oom_kills_has(const struct oom_kills *kills, pid_t pid)
 {
 	for (size_t i = 0; i < kills->list.count; i++) {
@@ -176,6 +244,7 @@ void oom_kills_free(struct oom_kills *kills)
 	oom_kills_reported(kills);
 	for (size_t i = 0; i < kills->totals.count; i++)
 		container_free(kills->totals.items[i].container);
+	last_forget(&kills->last);
 	vec_free(&kills->list);
 	vec_free(&kills->totals);
 }

@@ -27,6 +27,15 @@ int oom_kills_count(struct oom_kills *kills, const struct snapshot *snapshot);
 int oom_kills_count_one(struct oom_kills *kills, struct oom_kill *kill, const char *comm,
 			const struct container *container);
 
+/* Those on the list are what the named report is made for: keeps the first call stacks of the last
+ * of them, until the next kill. Out of memory: fewer. */
+void oom_kills_keep_sites(struct oom_kills *kills, const struct report *report);
+/* The same one by one, for other kinds of reports: first whose they are, then each. */
+void oom_kills_keep_of(struct oom_kills *kills, const char *comm, const struct container *container,
+		       bool profiled);
+void oom_kills_keep_site(struct oom_kills *kills, uint64_t id, const struct frames *frames,
+			 const struct oom_site *figures);
+
 bool oom_kills_has(const struct oom_kills *kills, pid_t pid);
 
 /* Takes the one noted last off the list. */

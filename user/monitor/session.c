@@ -274,6 +274,8 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 		error = build_report(session, snapshot, &report);
 	if (!error)
 		error = name_report(session, &report, last);
+	if (!error && session->oom.list.count)
+		oom_kills_keep_sites(&session->oom, &report);
 	if (!error && session->keeps_history)
 		error = history_name(&session->history, &report);
 	report.show_allocs = session->options->output.report.show_allocs;

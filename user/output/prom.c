@@ -59,10 +59,68 @@ void prom_lost_reports_write(FILE *out, uint64_t count)
 	fprintf(out, "leakmon_lost_reports_total %" PRIu64 "\n", count);
 }
 
+static void oom_site_write(FILE *out, const struct oom_last *last, const char *name,
+			   const struct oom_site *site, double value)
+{
+	char text[32];
+
+	fprintf(out, "leakmon_%s", name);
+	prom_label(out, "comm", last->comm, "{");
+	prom_container_labels(out, last->container);
+	snprintf(text, sizeof(text), "%016" PRIx64, site->id);
+	prom_label(out, "site", text, ",");
+	prom_label(out, "function", site->function, ",");
+	prom_label(out, "module", site->module, ",");
+	prom_label(out, "file", site->file, ",");
+	snprintf(text, sizeof(text), "%" PRIu32, site->line);
+	prom_label(out, "line", text, ",");
+	fprintf(out, "} %.15g\n", value);
+}
+
+/* Two of one number would be one series twice. */
+static bool is_repeated(const struct oom_last *last, size_t i)
+{
+	for (size_t j = 0; j < i; j++) {
+		if (last->sites.items[j].id == last->sites.items[i].id)
+			return true;
+	}
+	return false;
+}
+
+static void oom_last_write(FILE *out, const struct oom_last *last)
+{
+	static const struct {
+		const char *name, *help;
+		bool profiled;
+	} metrics[] = {
+		{"oom_last_site_bytes",
+		 "Bytes held at its end by the latest process that was killed for want of memory.",
+		 false},
+		{"oom_last_site_blocks", "Blocks that it held.", false},
+		{"oom_last_site_growth_bytes_per_second",
+		 "Growth of the latest process that was killed for want of memory.", true},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(metrics) && last->sites.count; i++) {
+		if (metrics[i].profiled != last->profiled)
+			continue;
+		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
+		for (size_t j = 0; j < last->sites.count; j++) {
+			const struct oom_site *site = &last->sites.items[j];
+			const double values[] = {(double)site->bytes, (double)site->count,
+						 site->growth_bytes_per_s};
+
+			if (!is_repeated(last, j))
+				oom_site_write(out, last, metrics[i].name, site, values[i]);
+		}
+	}
+}
+
 void prom_kills_write(FILE *out, const struct oom_kills *kills)
 {
 	if (!kills || !kills->totals.count)
 		return;
+	oom_last_write(out, &kills->last);
 	prom_header(out, "oom_kills_total", "counter",
 		    "Processes under observation that the kernel killed for want of memory.");
 	for (size_t i = 0; i < kills->totals.count; i++) {
