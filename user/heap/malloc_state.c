@@ -2,6 +2,7 @@
 #include "heap/malloc_state.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
@@ -9,6 +10,8 @@
 /* Before the oldest layout's last field. */
 #define STATE_MAX_WORDS (2200 / 8)
 #define CHUNK_ALIGN 16
+/* 0: free; 1: taken; 2: others wait (nptl/lowlevellock.h). */
+#define LOCK_MAX 2
 /* So many bins point to themselves in nothing but an arena. */
 #define RESEMBLANCE_BINS 8
 /* And one of the first ones of an arena does. */
@@ -60,15 +63,13 @@ static bool bins_hold(const uint64_t *state, const struct malloc_layout *layout,
  * grown since `heaps` were read. Python's size classes (obmalloc.c, usedpools) and tcmalloc's lists
  * of spans point to themselves as bins do, but are fewer, and other things follow.
  */
-static bool resembles(struct peek *peek, uint64_t address, const struct malloc_layout *layout)
+static bool resembles(const uint64_t *state, const struct malloc_layout *layout, uint64_t address)
 {
 	uint32_t empty = 0, astray = 0;
 
 	for (uint32_t i = 0; i < MALLOC_BINS - 1 && (empty || i < RESEMBLANCE_AMONG); i++) {
-		uint64_t forward;
+		uint64_t forward = word_at(state, layout->bins + i * 16);
 
-		if (peek_words(peek, address + layout->bins + i * 16, &forward, 1))
-			return false;
 		if (forward == bin_at(layout, address, i))
 			empty++;
 		else if (forward < MEMORY_PAGE || forward % CHUNK_ALIGN ||
@@ -93,7 +94,7 @@ static bool state_holds(const uint64_t *state, const struct malloc_layout *layou
 	uint32_t lock = (uint32_t)state[0];
 
 	/* Before the first allocation the top is a bin, too. */
-	return lock <= 2 && (top == address + layout->top || is_chunk(heaps, top)) &&
+	return lock <= LOCK_MAX && (top == address + layout->top || is_chunk(heaps, top)) &&
 	       sizes_hold(state, layout) && bins_hold(state, layout, address, heaps);
 }
 
@@ -152,48 +153,86 @@ static bool is_known(const struct malloc_arenas *arenas, uint64_t address)
 	return false;
 }
 
-/* Cheap to reject by. */
-static bool may_be_state(struct peek *peek, uint64_t address, const struct malloc_layout *layout)
-{
-	uint64_t next;
+#define PAGE_WORDS (MEMORY_PAGE / 8)
 
-	return !peek_words(peek, address + layout->next, &next, 1) && next && next % 8 == 0 &&
+/* Two pages, for a state may cross from one into the next. */
+struct window {
+	uint64_t words[2 * PAGE_WORDS];
+};
+_Static_assert(STATE_MAX_WORDS <= PAGE_WORDS, "and no further");
+
+/* On by a page. What is absent is zeros, which no state is. */
+static void window_move(struct window *window, struct peek *peek, uint64_t second)
+{
+	memcpy(window->words, window->words + PAGE_WORDS, MEMORY_PAGE);
+	if (peek_words(peek, second, window->words + PAGE_WORDS, PAGE_WORDS))
+		memset(window->words + PAGE_WORDS, 0, MEMORY_PAGE);
+}
+
+/* Cheap to reject by: the lock, and the address of the next arena. */
+static bool may_be_state(const uint64_t *words, const struct malloc_layout *layout)
+{
+	uint64_t next = word_at(words, layout->next);
+
+	return (uint32_t)words[0] <= LOCK_MAX && next && next % 8 == 0 &&
 	       next < 1ull << MACHINE_USER_BITS;
 }
 
 /* One place and layout. 0; -EAGAIN: it looks like an arena that is at work; -ENOMEM. */
-static int try_arena(struct peek *peek, const struct filter *heaps, uint64_t address,
-		     const struct malloc_layout *layout, struct malloc_arenas *arenas)
+static int try_arena(const uint64_t *words, struct peek *peek, const struct filter *heaps,
+		     uint64_t address, const struct malloc_layout *layout,
+		     struct malloc_arenas *arenas)
 {
 	struct malloc_arena arena;
 	int error;
 
-	if (!may_be_state(peek, address, layout) || is_known(arenas, address))
+	if (!may_be_state(words, layout))
 		return 0;
-	error = malloc_arena_read(peek, heaps, address, layout, &arena);
-	if (!error)
-		error = add_ring(peek, heaps, arena, arenas);
-	if (!error || error == -ENOMEM)
-		return error;
-	return resembles(peek, address, layout) ? -EAGAIN : 0;
+	if (state_holds(words, layout, address, heaps) && !is_known(arenas, address)) {
+		error = malloc_arena_read(peek, heaps, address, layout, &arena);
+		if (!error)
+			error = add_ring(peek, heaps, arena, arenas);
+		if (!error || error == -ENOMEM)
+			return error;
+	}
+	return resembles(words, layout, address) && !is_known(arenas, address) ? -EAGAIN : 0;
+}
+
+/* In the window's first page. 0; -ENOMEM; *again: one is at work. */
+static int try_page(const struct window *window, struct peek *peek, const struct filter *heaps,
+		    uint64_t page, uint64_t end, struct malloc_arenas *arenas, bool *again)
+{
+	for (size_t i = 0; i < PAGE_WORDS && page + 8 * i + layouts[0].size <= end; i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(layouts); j++) {
+			int error = try_arena(window->words + i, peek, heaps, page + 8 * i,
+					      &layouts[j], arenas);
+
+			if (error == -ENOMEM)
+				return error;
+			*again |= error == -EAGAIN;
+		}
+	}
+	return 0;
 }
 
 int malloc_arenas_find(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
 		       struct malloc_arenas *arenas)
 {
 	size_t before = arenas->list.count;
+	struct window window;
 	bool again = false;
 
-	for (uint64_t at = start; at + layouts[0].size <= end; at += 8) {
-		if (deadline_step(peek->deadline))
-			return -ETIMEDOUT;
-		for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-			int error = try_arena(peek, heaps, at, &layouts[i], arenas);
+	start &= ~(MEMORY_PAGE - 1);
+	window_move(&window, peek, start);
+	for (; start + layouts[0].size <= end; start += MEMORY_PAGE) {
+		int error;
 
-			if (error == -ENOMEM)
-				return error;
-			again |= error == -EAGAIN;
-		}
+		window_move(&window, peek, start + MEMORY_PAGE);
+		if (peek->deadline && deadline_has_passed(peek->deadline))
+			return -ETIMEDOUT;
+		error = try_page(&window, peek, heaps, start, end, arenas, &again);
+		if (error)
+			return error;
 	}
 	/* 16 bytes into an arena, or by another layout, it resembles one, too. */
 	return again && arenas->list.count == before ? -EAGAIN : 0;

@@ -501,6 +501,39 @@ static const char *why_unknown(const struct memory_process *process, const struc
 	return NULL;
 }
 
+/* A heap that has grown since the mappings were read leads out of them: so often they are read
+ * again. */
+#define MAPS_TRIES 3
+
+/* False: they cannot be. */
+static bool read_maps_again(struct splitting *splitting)
+{
+	struct memory_process *process = splitting->process;
+	struct maps fresh;
+
+	if (process->core || maps_read(process->pid, MAPS_ALL, &fresh))
+		return false;
+	maps_free(&splitting->maps);
+	splitting->maps = fresh;
+	peek_forget(&splitting->peek);
+	glibc_heap_free(&process->heap);
+	process->heap = (struct glibc_heap){0};
+	return true;
+}
+
+/* As glibc_heap_read(). */
+static int read_glibc(struct splitting *splitting)
+{
+	struct glibc_heap *heap = &splitting->process->heap;
+
+	for (int tries = 1;; tries++) {
+		int error = glibc_heap_read(&splitting->maps, splitting->pagemap, heap);
+
+		if (!heap->changed || tries == MAPS_TRIES || !read_maps_again(splitting))
+			return error;
+	}
+}
+
 static int read_heap(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;
@@ -511,7 +544,7 @@ static int read_heap(struct splitting *splitting)
 			       "absent or in swap would be brought in";
 		return 0;
 	}
-	error = glibc_heap_read(&splitting->maps, splitting->pagemap, &process->heap);
+	error = read_glibc(splitting);
 	process->has_glibc = !error;
 	if (!error || error == -ENOENT)
 		error = other_heap_read(&splitting->maps, splitting->pagemap, &process->other);

@@ -110,12 +110,17 @@ int peek_words(struct peek *peek, uint64_t address, uint64_t *words, size_t coun
 {
 	if (deadline_step(peek->deadline))
 		return -ETIMEDOUT;
-	for (size_t i = 0; i < count; i++, address += 8) {
+	while (count) {
 		const uint64_t *page = peek_page(peek, address & ~(MEMORY_PAGE - 1));
+		size_t first = address % MEMORY_PAGE / 8;
+		size_t here = MIN(count, MEMORY_PAGE / 8 - first);
 
 		if (!page || address % 8)
 			return -EFAULT;
-		words[i] = page[address % MEMORY_PAGE / 8];
+		memcpy(words, page + first, here * 8);
+		words += here;
+		address += here * 8;
+		count -= here;
 	}
 	return 0;
 }
