@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "memory/memory_parts.h"
+#include "memory/memory_split.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define NONE MEMORY_PART_MAX_
@@ -57,6 +57,14 @@ static void give(struct memory_process *process, enum memory_part part, uint64_t
 	process->sum.rss += bytes;
 }
 
+static void conclude(const struct memory_process *before, const struct memory_process *now,
+		     struct memory_conclusion *conclusion)
+{
+	const struct memory_split was = memory_split_of(before), is = memory_split_of(now);
+
+	memory_conclude(&was, &is, conclusion);
+}
+
 static void the_part_that_makes_up_half_decides(void **state)
 {
 	(void)state;
@@ -70,7 +78,7 @@ static void the_part_that_makes_up_half_decides(void **state)
 		now.heap.trimmable = one->trimmable;
 		now.managed.runtime = MANAGED_HOTSPOT;
 		now.huge = (struct memory_huge){one->zero, one->zero, one->zero};
-		memory_conclude(&before, &now, &conclusion);
+		conclude(&before, &now, &conclusion);
 		if (conclusion.verdict != one->verdict || !strstr(conclusion.text, one->words))
 			fail_msg("case %zu: %s", i, conclusion.text);
 		assert_int_equal(conclusion.growth.since_ms, 60000);
@@ -87,7 +95,7 @@ static void three_parts_of_a_third_each_are_mixed(void **state)
 	give(&now, MEMORY_LIVE, 3 * MIB);
 	give(&now, MEMORY_FILES, 3 * MIB);
 	give(&now, MEMORY_STACKS, 3 * MIB);
-	memory_conclude(&before, &now, &conclusion);
+	conclude(&before, &now, &conclusion);
 	assert_int_equal(conclusion.verdict, MEMORY_MIXED);
 	assert_non_null(strstr(conclusion.text, "besides, live blocks grew by 3.00 MiB"));
 }
@@ -102,10 +110,10 @@ static void growth_below_a_hundredth_is_steady(void **state)
 	give(&before, MEMORY_FILES, 200 * MIB);
 	now = before;
 	give(&now, MEMORY_LIVE, 2 * MIB - 1);
-	memory_conclude(&before, &now, &conclusion);
+	conclude(&before, &now, &conclusion);
 	assert_int_equal(conclusion.verdict, MEMORY_STEADY);
 	give(&now, MEMORY_LIVE, 1);
-	memory_conclude(&before, &now, &conclusion);
+	conclude(&before, &now, &conclusion);
 	assert_int_equal(conclusion.verdict, MEMORY_LIVE_GROWS);
 }
 
@@ -118,7 +126,7 @@ static void what_is_swapped_out_still_counts(void **state)
 	(void)state;
 	give(&before, MEMORY_LIVE, 5 * MIB);
 	now.parts[MEMORY_LIVE].swapped = 8 * MIB;
-	memory_conclude(&before, &now, &conclusion);
+	conclude(&before, &now, &conclusion);
 	assert_int_equal(conclusion.growth.total, 3 * MIB);
 	assert_int_equal(conclusion.verdict, MEMORY_LIVE_GROWS);
 }
@@ -144,7 +152,7 @@ static void from_four_arenas_more_on_they_are_named(void **state)
 
 		give_arenas(&before, 1, 0);
 		give_arenas(&now, 1 + more, MIB);
-		memory_conclude(&before, &now, &conclusion);
+		conclude(&before, &now, &conclusion);
 		assert_int_equal(conclusion.verdict,
 				 more == 4 ? MEMORY_ARENAS : MEMORY_FRAGMENTATION);
 		memory_process_free(&before);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "memory/memory_parts.h"
+#include "memory/memory_split.h"
 
 /* Of so many processes at once, the most urgent ones. */
 #define MAX_LOOKED_AT 10
@@ -23,9 +23,10 @@
 
 struct look {
 	pid_t pid;
-	bool listed;		     /* in the report at hand */
-	struct memory_process first; /* as it was when it was first listed */
-	double looked_s, cost_s;     /* when, on the triage's clock; and what it cost */
+	uint64_t start_ticks;
+	bool listed;		   /* in the report at hand */
+	struct memory_split first; /* as it was when it was first listed */
+	double looked_s, cost_s;   /* when, on the triage's clock; and what it cost */
 	bool explained;
 	unsigned looks; /* since it was last known to be no leak */
 	struct memory_conclusion conclusion;
@@ -46,18 +47,12 @@ struct causes *causes_new(struct triage *triage)
 	return causes;
 }
 
-static void look_free(struct look *look)
-{
-	memory_process_free(&look->first);
-	free(look);
-}
-
 void causes_free(struct causes *causes)
 {
 	if (!causes)
 		return;
 	for (size_t i = 0; i < causes->looks.count; i++)
-		look_free(causes->looks.items[i]);
+		free(causes->looks.items[i]);
 	vec_free(&causes->looks);
 	free(causes);
 }
@@ -76,7 +71,7 @@ static void forget(struct causes *causes, const struct look *look)
 	for (size_t i = 0; i < causes->looks.count; i++) {
 		if (causes->looks.items[i] != look)
 			continue;
-		look_free(causes->looks.items[i]);
+		free(causes->looks.items[i]);
 		causes->looks.items[i] = causes->looks.items[--causes->looks.count];
 		return;
 	}
@@ -105,11 +100,15 @@ static void look_first(struct causes *causes, const struct triage_entry *entry)
 {
 	double expected_s = LOOK_COST_S + GIB_COST_S * entry->now.values[QUANTITY_HEAP] / (1 << 30);
 	struct look *look = calloc(1, sizeof(*look)), **kept;
+	struct memory_process now;
 
-	if (!look || look_at(causes, entry->pid, expected_s, &look->first, &look->cost_s)) {
+	if (!look || look_at(causes, entry->pid, expected_s, &now, &look->cost_s)) {
 		free(look);
 		return;
 	}
+	look->first = memory_split_of(&now);
+	look->start_ticks = now.start_ticks;
+	memory_process_free(&now);
 	look->pid = entry->pid;
 	look->listed = true;
 	look->looked_s = triage_now(causes->triage);
@@ -117,7 +116,7 @@ static void look_first(struct causes *causes, const struct triage_entry *entry)
 	if (kept)
 		*kept = look;
 	else
-		look_free(look);
+		free(look);
 }
 
 /* Memory that nobody can reach by a pointer, and that comes back when it is needed, or asked for.
@@ -137,7 +136,7 @@ static bool is_no_leak(enum memory_verdict verdict)
 	}
 }
 
-static void conclude(struct look *look, const struct memory_process *now)
+static void conclude(struct look *look, const struct memory_split *now)
 {
 	const struct memory_growth *growth = &look->conclusion.growth;
 	struct memory_conclusion conclusion;
@@ -182,9 +181,12 @@ static bool look_again(struct causes *causes, struct look *look)
 	if (look_at(causes, look->pid, look->cost_s, &now, &look->cost_s))
 		return true;
 	look->looked_s = now_s;
-	same = now.start_ticks == look->first.start_ticks;
-	if (same)
-		conclude(look, &now);
+	same = now.start_ticks == look->start_ticks;
+	if (same) {
+		const struct memory_split split = memory_split_of(&now);
+
+		conclude(look, &split);
+	}
 	memory_process_free(&now);
 	return same;
 }

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "memory/memory_parts.h"
+#include "memory/memory_split.h"
 #include "parse/questions.h"
 #include "proc/core.h"
 #include "sandbox/worker.h"
@@ -25,9 +25,10 @@ struct memory_run {
 	FILE *out;
 	struct emit_losses losses;
 	uint64_t reports;
-	struct memory_report first;	    /* of each process, the first reading; by PID */
-	struct core *core;		    /* NULL: processes that run */
-	struct container_cache *containers; /* NULL: no format asks for them */
+	struct memory_history history;
+	struct cgroup_memories first_groups; /* of each group, the first reading */
+	struct core *core;		     /* NULL: processes that run */
+	struct container_cache *containers;  /* NULL: no format asks for them */
 };
 
 static void explain(pid_t pid, int error)
@@ -99,26 +100,6 @@ static int write_report(struct memory_run *run, struct memory_report *report, bo
 			   run->options->schedule.repeat ? &run->losses : NULL, report, last);
 }
 
-static int by_pid(const void *left_pointer, const void *right_pointer)
-{
-	const struct memory_process *left = left_pointer, *right = right_pointer;
-
-	return left->pid - right->pid;
-}
-
-/* The first reading of the same process, or NULL. */
-static struct memory_process *first_of(const struct memory_run *run,
-				       const struct memory_process *process)
-{
-	struct memory_process *first =
-		run->first.processes.count
-			? bsearch(process, run->first.processes.items, run->first.processes.count,
-				  sizeof(*process), by_pid)
-			: NULL;
-
-	return first && first->start_ticks == process->start_ticks ? first : NULL;
-}
-
 static bool wants_groups(const struct target_options *targets)
 {
 	return targets->cgroups.count || targets->containers.count || targets->pods.count;
@@ -138,47 +119,48 @@ static int read_groups(struct memory_run *run, struct memory_report *report)
 					    process->sum.anonymous);
 	}
 	cgroup_memories_read(&report->groups);
-	return error ? error : cgroup_memories_conclude(&run->first.groups, &report->groups);
+	return error ? error : cgroup_memories_conclude(&run->first_groups, &report->groups);
 }
 
 static void conclude(const struct memory_run *run, struct memory_report *report)
 {
 	for (size_t i = 0; i < report->processes.count; i++) {
 		struct memory_process *process = &report->processes.items[i];
-		const struct memory_process *first = first_of(run, process);
+		const struct memory_series *series =
+			memory_history_find(&run->history, process->pid, process->start_ticks);
+		const struct memory_split now = memory_split_of(process);
 
-		process->has_conclusion = first;
-		if (first)
-			memory_conclude(first, process, &process->conclusion);
+		process->has_conclusion = series;
+		if (series)
+			memory_conclude(&series->splits.items[0], &now, &process->conclusion);
 	}
 }
 
-/* The report's readings of processes that were not there before are kept; those of processes that
- * have ended are not. */
-static int keep_first(struct memory_run *run, struct memory_report *report)
+static bool is_reported(const struct memory_series *series, const void *context)
 {
-	struct memory_report kept = {0};
+	const struct memory_report *report = context;
+
+	for (size_t i = 0; i < report->processes.count; i++) {
+		if (report->processes.items[i].pid == series->pid &&
+		    report->processes.items[i].start_ticks == series->key)
+			return true;
+	}
+	return false;
+}
+
+/* Of processes that have ended nothing is kept. 0 or -ENOMEM. */
+static int keep(struct memory_run *run, const struct memory_report *report)
+{
 	int error = 0;
 
 	for (size_t i = 0; !error && i < report->processes.count; i++) {
-		struct memory_process *process = &report->processes.items[i];
-		struct memory_process *first = first_of(run, process);
-		struct memory_process *slot = vec_push(&kept.processes);
+		const struct memory_process *process = &report->processes.items[i];
+		const struct memory_split now = memory_split_of(process);
 
-		if (slot)
-			SWAP(*slot, *(first ? first : process));
-		else
-			error = -ENOMEM;
-		/* What was swapped in is empty, and still has to be found by its PID. */
-		if (slot && first)
-			first->pid = slot->pid;
+		error = memory_history_add(&run->history, process->start_ticks, process->comm,
+					   &now);
 	}
-	SWAP(kept.groups, run->first.groups);
-	memory_report_free(&run->first);
-	run->first = kept;
-	if (kept.processes.count)
-		qsort(kept.processes.items, kept.processes.count, sizeof(*kept.processes.items),
-		      by_pid);
+	memory_history_keep(&run->history, is_reported, report);
 	return error;
 }
 
@@ -232,7 +214,7 @@ static int run_report(void *context, enum report_cause cause)
 
 	if (!error)
 		error = write_report(run, &report, cause == REPORT_LAST);
-	return !error && run->options->schedule.repeat ? keep_first(run, &report) : error;
+	return !error && run->options->schedule.repeat ? keep(run, &report) : error;
 }
 
 /* What later readings are compared with. 0, or -errno after an error message. */
@@ -242,11 +224,11 @@ static int read_first(struct memory_run *run)
 	int error = read_all(run, &report);
 
 	if (!error)
-		error = keep_first(run, &report);
+		error = keep(run, &report);
 	if (!error)
 		log_info("read %zu process%s; what has grown since is shown from the next reading "
 			 "on",
-			 run->first.processes.count, run->first.processes.count == 1 ? "" : "es");
+			 run->history.list.count, run->history.list.count == 1 ? "" : "es");
 	return error;
 }
 
@@ -297,7 +279,8 @@ static int run(const void *options)
 		emit_guard(&memory->output, run.out);
 		error = run_report(&run, REPORT_LAST);
 	}
-	memory_report_free(&run.first);
+	memory_history_free(&run.history);
+	cgroup_memories_free(&run.first_groups);
 	core_free(run.core);
 	container_cache_free(run.containers);
 	if (emit_close(run.out))

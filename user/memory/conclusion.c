@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/units.h"
-#include "memory/memory_parts.h"
+#include "memory/memory_split.h"
 
 /* So many arenas more are worth a word. */
 #define MANY_ARENAS 4
@@ -61,26 +61,37 @@ uint64_t memory_group_resident(const struct memory_process *process, enum memory
 	return sum;
 }
 
+uint64_t memory_split_group(const struct memory_split *split, enum memory_group group)
+{
+	uint64_t sum = 0;
+
+	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
+		if (group_of_part[part] == group)
+			sum += split->parts[part].resident;
+	}
+	return sum;
+}
+
 const char *memory_group_name(enum memory_group group)
 {
 	return groups[group].name;
 }
 
 struct deciding {
-	const struct memory_process *before, *now;
+	const struct memory_split *before, *now;
 	const struct memory_growth *growth;
 };
 
 static int64_t part_growth(const struct deciding *deciding, enum memory_part part)
 {
-	const struct memory_share *before = &deciding->before->parts[part],
-				  *now = &deciding->now->parts[part];
+	const struct memory_amount *before = &deciding->before->parts[part],
+				   *now = &deciding->now->parts[part];
 
 	return (int64_t)(now->resident + now->swapped) -
 	       (int64_t)(before->resident + before->swapped);
 }
 
-static void measure(const struct memory_process *before, const struct memory_process *now,
+static void measure(const struct memory_split *before, const struct memory_split *now,
 		    struct memory_growth *growth)
 {
 	const struct deciding deciding = {before, now, growth};
@@ -96,43 +107,23 @@ static void measure(const struct memory_process *before, const struct memory_pro
 	}
 }
 
-/* What was read stands for all huge pages. */
-static double zero_bytes(const struct memory_huge *huge)
-{
-	return huge->checked ? (double)huge->zero / (double)huge->checked * (double)huge->bytes : 0;
-}
-
-static int64_t other_arenas_free(const struct memory_process *process)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < process->heap.arenas.count; i++) {
-		const struct glibc_arena *arena = &process->heap.arenas.items[i];
-
-		if (!arena->main)
-			sum += arena->uses[HEAP_FAST].resident + arena->uses[HEAP_BINS].resident +
-			       arena->uses[HEAP_TOP].resident + arena->uses[HEAP_CACHED].resident;
-	}
-	return (int64_t)sum;
-}
-
 static enum memory_verdict decide_free(const struct deciding *deciding)
 {
-	const struct memory_process *before = deciding->before, *now = deciding->now;
+	const struct memory_split *before = deciding->before, *now = deciding->now;
 	int64_t grown = deciding->growth->groups[GROUP_FREE];
-	int64_t trimmable = (int64_t)memory_trimmable(now) - (int64_t)memory_trimmable(before);
+	int64_t trimmable = (int64_t)now->trimmable - (int64_t)before->trimmable;
 
 	if (2 * part_growth(deciding, MEMORY_CACHED) >= grown)
 		return MEMORY_THREAD_CACHES;
-	if (now->heap.arenas.count >= before->heap.arenas.count + MANY_ARENAS &&
-	    2 * (other_arenas_free(now) - other_arenas_free(before)) >= grown)
+	if (now->arenas >= before->arenas + MANY_ARENAS &&
+	    2 * ((int64_t)now->arenas_free - (int64_t)before->arenas_free) >= grown)
 		return MEMORY_ARENAS;
 	return 2 * trimmable >= grown ? MEMORY_RETAINED : MEMORY_FRAGMENTATION;
 }
 
 static bool is_steady(const struct deciding *deciding)
 {
-	int64_t least = (int64_t)((deciding->before->sum.rss + deciding->before->sum.swap) / 100);
+	int64_t least = (int64_t)((deciding->before->rss + deciding->before->swap) / 100);
 
 	return deciding->growth->total < MAX(least, MEMORY_GROWTH_MIN);
 }
@@ -147,11 +138,11 @@ static enum memory_verdict decide(const struct deciding *deciding)
 	};
 	_Static_assert(ARRAY_SIZE(verdicts) == GROUP_MAX_, "a verdict for every group");
 	const struct memory_growth *growth = deciding->growth;
-	double zero = zero_bytes(&deciding->now->huge) - zero_bytes(&deciding->before->huge);
+	int64_t zero = (int64_t)deciding->now->huge_zero - (int64_t)deciding->before->huge_zero;
 
 	if (is_steady(deciding))
 		return MEMORY_STEADY;
-	if (2 * zero >= (double)growth->total)
+	if (2 * zero >= growth->total)
 		return MEMORY_HUGE_PAGES;
 	for (size_t i = 0; i < GROUP_MAX_; i++) {
 		if (2 * growth->groups[i] >= growth->total)
@@ -207,19 +198,6 @@ static void live_say(const struct sentence *sentence)
 		sentence->deciding->now->pid, sentence->deciding->now->pid);
 }
 
-/* Whether more of what is free is another allocator's than glibc's. */
-static bool other_keeps(const struct sentence *sentence)
-{
-	const struct memory_process *now = sentence->deciding->now;
-	uint64_t sums[2] = {0};
-
-	for (size_t use = HEAP_CACHED; use <= HEAP_DIRTY; use++) {
-		sums[0] += now->heap.uses[use].resident;
-		sums[1] += now->other.uses[use].resident;
-	}
-	return now->has_other && sums[1] > sums[0];
-}
-
 /* How another allocator is made to give back what it keeps. */
 static const char *other_advice(const char *name)
 {
@@ -242,22 +220,22 @@ static const char *other_advice(const char *name)
 
 static void other_retained_say(const struct sentence *sentence)
 {
-	const struct memory_process *now = sentence->deciding->now;
+	const struct memory_split *now = sentence->deciding->now;
 
 	fprintf(sentence->out, "not a leak; %s keeps it, and could give back up to ",
-		now->other.name);
-	bytes_say(sentence, (double)memory_trimmable(now));
-	fputs(other_advice(now->other.name), sentence->out);
+		now->allocator);
+	bytes_say(sentence, (double)now->trimmable);
+	fputs(other_advice(now->allocator), sentence->out);
 }
 
 static void retained_say(const struct sentence *sentence)
 {
-	if (other_keeps(sentence)) {
+	if (!sentence->deciding->now->is_glibc) {
 		other_retained_say(sentence);
 		return;
 	}
 	fputs("not a leak; malloc keeps it. malloc_trim(3) would give back up to ", sentence->out);
-	bytes_say(sentence, (double)sentence->deciding->now->heap.trimmable);
+	bytes_say(sentence, (double)sentence->deciding->now->glibc_trimmable);
 	fputs("; a lower M_TRIM_THRESHOLD (mallopt(3)) gives the top back by itself",
 	      sentence->out);
 }
@@ -267,10 +245,11 @@ static void fragmentation_say(const struct sentence *sentence)
 	fprintf(sentence->out,
 		"not a leak; fragmentation: what is free lies between live blocks. %s would give "
 		"back only ",
-		other_keeps(sentence) ? sentence->deciding->now->other.name : "malloc_trim(3)");
-	bytes_say(sentence, (double)memory_trimmable(sentence->deciding->now));
+		sentence->deciding->now->is_glibc ? "malloc_trim(3)"
+						  : sentence->deciding->now->allocator);
+	bytes_say(sentence, (double)sentence->deciding->now->trimmable);
 	fputs(" of ", sentence->out);
-	bytes_say(sentence, (double)memory_free_resident(sentence->deciding->now));
+	bytes_say(sentence, (double)memory_split_free(sentence->deciding->now));
 	fputs("; blocks that live long should be allocated apart from those that do not",
 	      sentence->out);
 }
@@ -278,20 +257,20 @@ static void fragmentation_say(const struct sentence *sentence)
 static void arenas_say(const struct sentence *sentence)
 {
 	fprintf(sentence->out,
-		"not a leak; malloc keeps it in %zu arenas, one for each of many threads. "
+		"not a leak; malloc keeps it in %" PRIu64 " arenas, one for each of many threads. "
 		"MALLOC_ARENA_MAX=2 (mallopt(3)) avoids them; malloc_trim(3) would give back up "
 		"to ",
-		sentence->deciding->now->heap.arenas.count);
-	bytes_say(sentence, (double)sentence->deciding->now->heap.trimmable);
+		sentence->deciding->now->arenas);
+	bytes_say(sentence, (double)sentence->deciding->now->glibc_trimmable);
 }
 
 static void caches_say(const struct sentence *sentence)
 {
-	if (other_keeps(sentence)) {
+	if (!sentence->deciding->now->is_glibc) {
 		fprintf(sentence->out,
 			"not a leak; %s keeps it in the caches of threads, until they end or use "
 			"it",
-			sentence->deciding->now->other.name);
+			sentence->deciding->now->allocator);
 		return;
 	}
 	fputs("not a leak; the caches of threads (tcache) keep it until the threads end, and "
@@ -303,9 +282,9 @@ static void caches_say(const struct sentence *sentence)
 static void huge_say(const struct sentence *sentence)
 {
 	fputs("not a leak; of huge pages ", sentence->out);
-	bytes_say(sentence, zero_bytes(&sentence->deciding->now->huge));
+	bytes_say(sentence, (double)sentence->deciding->now->huge_zero);
 	fputs(" of ", sentence->out);
-	bytes_say(sentence, (double)sentence->deciding->now->huge.bytes);
+	bytes_say(sentence, (double)sentence->deciding->now->huge_bytes);
 	fputs(" hold nothing but zeros. madvise(2) with MADV_NOHUGEPAGE, or PR_SET_THP_DISABLE "
 	      "(prctl(2)), keeps small pages",
 	      sentence->out);
@@ -313,15 +292,16 @@ static void huge_say(const struct sentence *sentence)
 
 static void stacks_say(const struct sentence *sentence)
 {
-	const struct memory_process *now = sentence->deciding->now,
-				    *before = sentence->deciding->before;
+	const struct memory_split *now = sentence->deciding->now,
+				  *before = sentence->deciding->before;
 
 	fprintf(sentence->out,
-		"%zu stacks of threads that live (%zu before), %zu of threads that have ended "
-		"(%zu). `leakmon threads -p %d` shows who creates threads that nobody joins "
+		"%" PRIu64 " stacks of threads that live (%" PRIu64 " before), %" PRIu64
+		" of threads that have ended (%" PRIu64
+		"). `leakmon threads -p %d` shows who creates threads that nobody joins "
 		"(pthread_join(3))",
-		now->live_stacks, before->live_stacks, now->ended_stacks + now->joined_stacks,
-		before->ended_stacks + before->joined_stacks, now->pid);
+		now->live_stacks, before->live_stacks, now->ended_stacks, before->ended_stacks,
+		now->pid);
 }
 
 static void files_say(const struct sentence *sentence)
@@ -347,21 +327,21 @@ static void shared_say(const struct sentence *sentence)
 
 static void managed_say(const struct sentence *sentence)
 {
-	const struct memory_process *now = sentence->deciding->now;
+	const struct memory_split *now = sentence->deciding->now;
 	const struct memory_growth *growth = sentence->deciding->growth;
-	const char *name = managed_runtime_name(now->managed.runtime);
+	const char *name = managed_runtime_name(now->runtime);
 	char tool[MANAGED_TOOL_SIZE], text[16];
 
 	fprintf(sentence->out,
 		"it is in the garbage-collected heap of the %s, of which malloc knows nothing: %s; "
 		"a leak there are objects that something still refers to. All else changed by %s",
-		name ? name : "runtime", managed_runtime_tool(now->managed.runtime, now->pid, tool),
+		name ? name : "runtime", managed_runtime_tool(now->runtime, now->pid, tool),
 		units_bytes(text, (double)(growth->total - growth->groups[GROUP_MANAGED]), "+"));
 }
 
 static void other_say(const struct sentence *sentence)
 {
-	const struct memory_process *now = sentence->deciding->now;
+	const struct memory_split *now = sentence->deciding->now;
 
 	fputs("not known whether it is a leak: it is not in a heap that can be read",
 	      sentence->out);
@@ -414,7 +394,7 @@ static void live_besides_say(const struct sentence *sentence, enum memory_verdic
 		sentence->deciding->now->pid);
 }
 
-void memory_conclude(const struct memory_process *before, const struct memory_process *now,
+void memory_conclude(const struct memory_split *before, const struct memory_split *now,
 		     struct memory_conclusion *conclusion)
 {
 	const struct deciding deciding = {before, now, &conclusion->growth};

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct memory_process;
+struct memory_split;
 
 /* Parts that are explained together. */
 enum memory_group {
@@ -62,7 +63,7 @@ struct memory_conclusion {
 #define MEMORY_GROWTH_MIN (1 << 20)
 
 /* Both are of the same process. */
-void memory_conclude(const struct memory_process *before, const struct memory_process *now,
+void memory_conclude(const struct memory_split *before, const struct memory_split *now,
 		     struct memory_conclusion *conclusion);
 
 #endif

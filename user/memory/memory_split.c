@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "memory/memory_split.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static uint64_t arenas_free(const struct glibc_heap *heap)
+{
+	static const enum heap_use unused[] = {HEAP_CACHED, HEAP_FAST, HEAP_BINS, HEAP_TOP};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < heap->arenas.count; i++) {
+		for (size_t j = 0; !heap->arenas.items[i].main && j < ARRAY_SIZE(unused); j++)
+			sum += heap->arenas.items[i].uses[unused[j]].resident;
+	}
+	return sum;
+}
+
+/* Whether more of what is free is another allocator's than glibc's. */
+static bool other_keeps(const struct memory_process *process)
+{
+	uint64_t sums[2] = {0};
+
+	for (size_t use = HEAP_CACHED; use <= HEAP_DIRTY; use++) {
+		sums[0] += process->heap.uses[use].resident;
+		sums[1] += process->other.uses[use].resident;
+	}
+	return process->has_other && sums[1] > sums[0];
+}
+
+/* What was read stands for all huge pages. */
+static uint64_t huge_zero(const struct memory_huge *huge)
+{
+	return huge->checked ? (uint64_t)((double)huge->zero / (double)huge->checked *
+					  (double)huge->bytes)
+			     : 0;
+}
+
+struct memory_split memory_split_of(const struct memory_process *process)
+{
+	bool other = other_keeps(process);
+	struct memory_split split = {
+		.time = process->time,
+		.pid = process->pid,
+		.rss = process->sum.rss,
+		.pss = process->sum.pss,
+		.swap = process->sum.swap,
+		.is_glibc = !other,
+		.trimmable = memory_trimmable(process),
+		.glibc_trimmable = process->heap.trimmable,
+		.arenas = process->heap.arenas.count,
+		.arenas_free = arenas_free(&process->heap),
+		.live_stacks = process->live_stacks,
+		.ended_stacks = process->ended_stacks + process->joined_stacks,
+		.huge_bytes = process->huge.bytes,
+		.huge_zero = huge_zero(&process->huge),
+		.runtime = process->managed.runtime,
+		.why = process->why,
+	};
+
+	_Static_assert(sizeof(split.allocator) == sizeof(process->heap.name) &&
+			       sizeof(split.allocator) == sizeof(process->other.name),
+		       "room for a name");
+	memcpy(split.allocator, other ? process->other.name : process->heap.name,
+	       sizeof(split.allocator));
+	for (size_t part = 0; part < MEMORY_PART_MAX_; part++)
+		split.parts[part] = (struct memory_amount){process->parts[part].resident,
+							   process->parts[part].swapped};
+	return split;
+}
+
+uint64_t memory_split_free(const struct memory_split *split)
+{
+	return memory_split_group(split, GROUP_FREE);
+}
+
+/* -------- series */
+
+static struct memory_series *find(const struct memory_history *history, pid_t pid, uint64_t key)
+{
+	for (size_t i = 0; i < history->list.count; i++) {
+		struct memory_series *series = &history->list.items[i];
+
+		if (series->pid == pid && series->key == key)
+			return series;
+	}
+	return NULL;
+}
+
+const struct memory_series *memory_history_find(const struct memory_history *history, pid_t pid,
+						uint64_t key)
+{
+	return find(history, pid, key);
+}
+
+static void thin(struct memory_series *series)
+{
+	size_t kept = 1;
+
+	for (size_t i = 2; i < series->splits.count; i += 2)
+		series->splits.items[kept++] = series->splits.items[i];
+	series->splits.count = kept;
+}
+
+int memory_history_add(struct memory_history *history, uint64_t key, const char *comm,
+		       const struct memory_split *split)
+{
+	struct memory_series *series = find(history, split->pid, key);
+	struct memory_split *added;
+
+	if (series && !history->max)
+		return 0;
+	if (!series) {
+		series = vec_push(&history->list);
+		if (!series)
+			return -ENOMEM;
+		series->key = key;
+		series->pid = split->pid;
+	}
+	snprintf(series->comm, sizeof(series->comm), "%s", comm);
+	if (history->max && series->splits.count >= history->max)
+		thin(series);
+	added = vec_push(&series->splits);
+	if (!added) {
+		history->list.count -= !series->splits.count;
+		return -ENOMEM;
+	}
+	*added = *split;
+	return 0;
+}
+
+void memory_history_keep(struct memory_history *history,
+			 bool (*is_kept)(const struct memory_series *series, const void *context),
+			 const void *context)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < history->list.count; i++) {
+		struct memory_series *series = &history->list.items[i];
+
+		if (is_kept(series, context))
+			history->list.items[kept++] = *series;
+		else
+			vec_free(&series->splits);
+	}
+	history->list.count = kept;
+}
+
+void memory_history_free(struct memory_history *history)
+{
+	for (size_t i = 0; i < history->list.count; i++)
+		vec_free(&history->list.items[i].splits);
+	vec_free(&history->list);
+}
