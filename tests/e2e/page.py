@@ -352,6 +352,15 @@ DEAD = {'alive': 2, 'dead': 5, 'dead_stack_bytes': 5 << 23, 'dead_resident_bytes
             'heap_bytes': 640, 'heap_count': 5, 'start_routine': {'frames': frames('<i>work')}, 'frames': frames('start_worker', 'main')}]}
 
 
+def memory_is_shown_by_its_parts(page):
+    """Both snapshots and all between them were read; what leaks is live."""
+    expect(page.text('#memory h2'), 'Where memory is')
+    parts = page.run("""return [...document.querySelectorAll('#memory .parts tbody tr')].map((row) =>
+        [row.querySelector('th').textContent, row.querySelector('.value').textContent]);""")
+    expect_in('live blocks of malloc', [name for name, _ in parts])
+    expect(all(re.fullmatch(r'[\d.]+ ([KM]i)?B', value) for _, value in parts), True)
+
+
 def threads_and_retention_have_their_sections(driver, path, retain):
     """The shapes of user/schema/report.schema.json, and what retain really said."""
     said = json.load(open(retain, encoding='utf-8'))
@@ -405,7 +414,8 @@ def a_large_page_stays_quick(driver, path):
 
 REPORT = (the_header_says_what_was_measured, rows_are_exact_and_sorted, the_search_narrows_everything,
           a_row_opens_and_moves_by_keyboard, the_evolution_selects_a_time, groups_and_measures_can_be_chosen,
-          the_flame_graph_zooms, dark_and_light_both_work, the_ledger_balances, every_control_has_a_name)
+          the_flame_graph_zooms, dark_and_light_both_work, memory_is_shown_by_its_parts, the_ledger_balances,
+          every_control_has_a_name)
 
 
 def main(report, difference, retain):

@@ -3,6 +3,7 @@
 #include "retain_json.h"
 #include "shell.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 
 #define MEMORY(harness, target, ...)                                                               \
@@ -336,6 +337,94 @@ static void json_is_valid_by_the_published_schema(void **state)
 		   "python3 -W ignore -m jsonschema -i %s user/schema/memory.schema.json", path));
 }
 
+/* Two snapshots, between which the target leaks 20 MiB. */
+static void record_a_leak(struct harness *harness, const char *path)
+{
+	struct child *target = WORKLOAD(harness, "keeper");
+	struct child *monitor = MONITOR_ATTACHED(harness, "record", "-p", target->pid_text, "-o",
+						 path, "--label", "before", "3600");
+
+	child_signal(monitor, SIGUSR1);
+	child_wait_text(harness, monitor, &monitor->err, "snapshot 1 is recorded");
+	workload_do(harness, target, "leak");
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	workload_send(target, "quit");
+	child_end(harness, target);
+}
+
+static long long grown(json_t *change, const char *group)
+{
+	return number_at(json_object_get(json_object_get(change, "groups"), group), "difference");
+}
+
+/* What a command has written to a file, which is valid. */
+static json_t *json_of(struct harness *harness, struct child *command, const char *path,
+		       const char *schema)
+{
+	json_t *made;
+
+	assert_int_equal(child_end(harness, command), 0);
+	made = json_load_file(path, 0, NULL);
+	assert_non_null(made);
+	free(shell(harness, 0, "python3 -W ignore -m jsonschema -i %s user/schema/%s", path,
+		   schema));
+	return made;
+}
+
+static void a_recording_keeps_where_memory_was(void **state)
+{
+	static const struct cause cause = {"leak", "live", "a leak if this goes on"};
+	struct harness *harness = harness_bpf(state);
+	char path[64], out[64];
+	json_t *report, *memory, *change;
+
+	snprintf(path, sizeof(path), "%s/run.lkm", harness->directory);
+	snprintf(out, sizeof(out), "%s/out.json", harness->directory);
+	record_a_leak(harness, path);
+	report = json_of(harness,
+			 MONITOR(harness, "report", path, "--format", "json", "--output", out), out,
+			 "report.schema.json");
+	memory = json_object_get(json_array_get(json_object_get(report, "processes"), 0), "memory");
+	expect_conclusion(json_object_get(memory, "conclusion"), &cause);
+	assert_true(number_at(json_object_get(json_object_get(memory, "parts"), "live_blocks"),
+			      "resident_bytes") >= 20 << 20);
+	json_decref(report);
+	report = json_of(harness,
+			 MONITOR(harness, "diff", path, "--format", "json", "--output", out), out,
+			 "diff.schema.json");
+	assert_int_equal(json_array_size(json_object_get(report, "memory")), 1);
+	change = json_array_get(json_object_get(report, "memory"), 0);
+	assert_true(grown(change, "live") >= 20 << 20);
+	assert_true(grown(change, "stacks") < 1 << 20);
+	expect_conclusion(json_object_get(change, "conclusion"), &cause);
+	json_decref(report);
+}
+
+static void two_runs_are_compared_by_the_name_of_the_program(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	char first[64], second[64], before[96], out[64];
+	json_t *report, *change;
+
+	snprintf(first, sizeof(first), "%s/a.lkm", harness->directory);
+	snprintf(second, sizeof(second), "%s/b.lkm", harness->directory);
+	snprintf(before, sizeof(before), "%s@before", first);
+	snprintf(out, sizeof(out), "%s/out.json", harness->directory);
+	record_a_leak(harness, first);
+	record_a_leak(harness, second);
+	report = json_of(
+		harness,
+		MONITOR(harness, "diff", before, second, "--format", "json", "--output", out), out,
+		"diff.schema.json");
+	assert_int_equal(json_array_size(json_object_get(report, "memory")), 1);
+	change = json_array_get(json_object_get(report, "memory"), 0);
+	assert_true(json_is_null(json_object_get(change, "pid")));
+	assert_true(json_is_null(json_object_get(change, "conclusion")));
+	assert_true(grown(change, "live") >= 20 << 20);
+	json_decref(report);
+}
+
 /* The value of a series of this name and label. */
 static long long sample_of(const char *text, const char *series)
 {
@@ -395,6 +484,8 @@ int main(void)
 		e2e_test(huge_pages_of_which_a_tenth_is_used_are_no_leak),
 		e2e_test(what_grows_in_a_group_may_be_no_processs),
 		e2e_test(json_is_valid_by_the_published_schema),
+		e2e_test(a_recording_keeps_where_memory_was),
+		e2e_test(two_runs_are_compared_by_the_name_of_the_program),
 		e2e_test(prometheus_gets_the_same_split),
 	};
 

@@ -26,6 +26,7 @@
 struct run {
 	char directory[32], path[64];
 	struct snapshot snapshot;
+	const struct memory_history *memory; /* what was read for the next one; or NULL */
 	struct recorder *recorder;
 	struct recorder_options options;
 };
@@ -167,6 +168,7 @@ static inline int run_append(struct run *run, const char *label, bool last)
 		snapshot->ledger.outstanding += process->outstanding_count;
 	}
 	run_report(run, &report);
+	report.memory = run->memory;
 	return recorder_append(run->recorder, &report, label, last);
 }
 

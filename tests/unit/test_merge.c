@@ -294,6 +294,7 @@ static void an_older_recording_can_be_put_in(void **state)
 
 	store_sql(old,
 		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
+		  "DROP TABLE memory; DROP TABLE memory_parts;"
 		  "DELETE FROM meta WHERE key='boot_id'; PRAGMA user_version=4");
 	assert_int_equal(merge_into(fleet_path(run, "fleet"), both, 2), 0);
 	view_read(&view, fleet_path(run, "fleet"), "last");

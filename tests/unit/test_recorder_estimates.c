@@ -140,7 +140,8 @@ static void an_old_recording_has_no_limits(void **state)
 	struct run *run = *state;
 
 	record_ticks(run);
-	store_sql(run->path, "DROP TABLE estimates; PRAGMA user_version=5");
+	store_sql(run->path, "DROP TABLE estimates; DROP TABLE memory; DROP TABLE memory_parts;"
+			     "PRAGMA user_version=5");
 	expect_recording(run->path, TICKS, false);
 }
 

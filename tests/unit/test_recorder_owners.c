@@ -136,7 +136,8 @@ static void in_an_old_recording_nobody_knows(void **state)
 		  "ALTER TABLE retain_roots DROP COLUMN threads;"
 		  "DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
 		  "DROP TABLE profile_survival; "
-		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates; "
+		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
+		  "DROP TABLE memory; DROP TABLE memory_parts; "
 		  "PRAGMA user_version=2");
 	expect_recording(run->path, TICKS, false);
 }

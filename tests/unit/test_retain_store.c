@@ -150,7 +150,8 @@ static void make_old(struct run *run)
 		  " PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
 		  "DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
 		  "DROP TABLE profile_survival; "
-		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates; "
+		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
+		  "DROP TABLE memory; DROP TABLE memory_parts; "
 		  "PRAGMA user_version=1");
 }
 
@@ -185,7 +186,8 @@ static void runs_of_the_second_schema_are_read_and_added_to(void **state)
 		  "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
 		  "DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
 		  "DROP TABLE profile_survival; "
-		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates; "
+		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
+		  "DROP TABLE memory; DROP TABLE memory_parts; "
 		  "PRAGMA user_version=2");
 	assert_int_equal(recording_open(&recording, run->path), 0);
 	assert_int_equal(recording_read_retain(recording, 0, &result), 0);

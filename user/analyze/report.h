@@ -11,6 +11,7 @@ enum sort_key { SORT_BYTES, SORT_COUNT, SORT_GROWTH, SORT_INTEGRAL, SORT_AGE, SO
 
 struct history;
 struct history_site;
+struct memory_history;
 struct retain_result;
 struct suppression;
 
@@ -61,6 +62,9 @@ struct report {
 	size_t around_span;
 	const struct retain_result *retained; /* who holds what, by process; or NULL; borrowed */
 	size_t retained_count;
+	/* Where memory was (memory/memory_split.h), by a process' PID and key; NULL: that was not
+	 * looked at; borrowed. */
+	const struct memory_history *memory;
 	const struct oom_kills *oom; /* NULL: it is not looked for; borrowed */
 	const char *host;	     /* where it was taken, untrusted; NULL: not known; borrowed */
 	const struct report_host *hosts; /* of a fleet; or NULL; borrowed */

@@ -11,6 +11,7 @@
 #include "command/command.h"
 #include "command/retained.h"
 #include "command/stored_profile.h"
+#include "memory/memory_split.h"
 #include "monitor/emit.h"
 #include "store/recording.h"
 
@@ -22,6 +23,7 @@ struct side {
 	struct history history; /* empty unless the format wants it */
 	struct history around;	/* with what came after the snapshot */
 	struct snapshot snapshot;
+	struct memory_history memory;
 	struct report report;
 };
 
@@ -29,6 +31,7 @@ static void side_free(struct side *side)
 {
 	report_free(&side->report);
 	snapshot_free(&side->snapshot);
+	memory_history_free(&side->memory);
 	history_free(&side->history);
 	history_free(&side->around);
 	free(side->path);
@@ -61,9 +64,12 @@ static int side_read(struct side *side, bool with_history)
 		error = recording_history(side->recording, side->position, &side->history);
 	if (!error)
 		error = recording_read(side->recording, side->position, &side->snapshot);
+	if (!error)
+		error = recording_memory(side->recording, side->position, &side->memory);
 	if (error)
 		return error;
 	error = report_build(&side->report, &side->snapshot, &all);
+	side->report.memory = &side->memory;
 	side->report.host = recording_host(side->recording);
 	if (error)
 		log_error("out of memory");

@@ -19,6 +19,10 @@
 #include "proc/container.h"
 #include "proc/selector.h"
 
+/* Readings of each process that a page shows. */
+#define SPLITS 240
+#define SPLITS_OF_ALL 60
+
 struct memory_run {
 	const struct memory_options *options;
 	const struct output_format *format;
@@ -212,9 +216,10 @@ static int run_report(void *context, enum report_cause cause)
 	};
 	int error = run->core ? read_core(run, &report) : read_all(run, &report);
 
-	if (!error)
-		error = write_report(run, &report, cause == REPORT_LAST);
-	return !error && run->options->schedule.repeat ? keep(run, &report) : error;
+	if (!error && (run->options->schedule.repeat || run->history.max))
+		error = keep(run, &report);
+	report.history = &run->history;
+	return error ? error : write_report(run, &report, cause == REPORT_LAST);
 }
 
 /* What later readings are compared with. 0, or -errno after an error message. */
@@ -270,6 +275,9 @@ static int run(const void *options)
 	signal(SIGPIPE, SIG_IGN);
 	if (error)
 		return EXIT_ERROR;
+	/* Of the whole machine, fewer: they are many. */
+	if (run.format->wants_history)
+		run.history.max = targets_none(&memory->targets) ? SPLITS_OF_ALL : SPLITS;
 	error = open_core(&run);
 	if (run.format->single)
 		run.containers = container_cache_new();
@@ -331,6 +339,8 @@ const struct command command_memory = {
 		    "  leakmon memory -p 1234 60             every minute, with what has grown and "
 		    "why\n"
 		    "  leakmon memory --core core.1234       of a process that has crashed\n"
+		    "  leakmon memory -p 1234 --format html --output memory.html 10\n"
+		    "                                        a page, with what changed over time\n"
 		    "  leakmon memory -n redis-server --format json\n"
 		    "  leakmon memory --format prom --textfile-dir /var/lib/node-exporter 60\n",
 	.options_size = sizeof(defaults),

@@ -4,23 +4,101 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
 #include "command/profile_run.h"
+#include "memory/memory_split.h"
 #include "monitor/watch_loop.h"
 #include "store/profile_runs.h"
 #include "store/recorder.h"
 
+/* Reading where memory is takes this share of the time: not every snapshot has it. */
+#define MEMORY_SHARE 100
+/* Above this, one reading would take seconds, in which there is no snapshot. */
+#define MEMORY_RSS_MAX (UINT64_C(16) << 30)
+
+struct record_run {
+	struct recorder *recorder;
+	uint64_t memory_due_ns; /* on the monotonic clock */
+	bool said_too_big;
+};
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec spent;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+	return (uint64_t)spent.tv_sec * 1000000000 + (uint64_t)spent.tv_nsec;
+}
+
+static bool is_too_big(struct record_run *run, pid_t pid)
+{
+	struct memory_status status;
+	uint64_t rss = memory_status_read(pid, &status)
+			       ? 0
+			       : status.rss_anon + status.rss_file + status.rss_shmem;
+
+	if (rss <= MEMORY_RSS_MAX)
+		return false;
+	if (!run->said_too_big)
+		log_info("process %d has more than 16 GiB: where its memory is takes too long to "
+			 "read, and is not recorded; `leakmon memory -p %d` shows it",
+			 pid, pid);
+	run->said_too_big = true;
+	return true;
+}
+
+/* What cannot be read is left out. 0 or -ENOMEM. */
+static int memory_of(struct record_run *run, const struct snapshot_process *process,
+		     struct memory_history *memory)
+{
+	struct memory_process now;
+	struct memory_split split;
+	int error;
+
+	if (process->exited || !process->pid || process->pid > INT32_MAX ||
+	    is_too_big(run, (pid_t)process->pid))
+		return 0;
+	error = memory_process_read((pid_t)process->pid, &now);
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	split = memory_split_of(&now);
+	error = memory_history_add(memory, process->key, process->comm, &split);
+	memory_process_free(&now);
+	return error;
+}
+
+/* Of all processes, or of none: 0 or -ENOMEM. */
+static int read_memories(struct record_run *run, const struct report *report,
+			 struct memory_history *memory)
+{
+	uint64_t before_ns = cpu_ns();
+	int error = 0;
+
+	for (size_t i = 0; i < report->processes.count && !error; i++)
+		error = memory_of(run, report->processes.items[i].process, memory);
+	run->memory_due_ns = monotonic_ns() + MEMORY_SHARE * (cpu_ns() - before_ns);
+	return error;
+}
+
 /* A snapshot that could not be written is missed, counted and said; the run goes on. */
 static int take(void *context, const struct report *report, const char *label, bool last)
 {
-	struct recorder *recorder = context;
-	int error;
+	_cleanup_(memory_history_free) struct memory_history memory = {0};
+	struct record_run *run = context;
+	struct report with_memory = *report; /* borrowed */
+	int error = 0;
 
 	interrupt_removes(NULL); /* from now on it is worth something */
-	error = recorder_append(recorder, report, label, last);
+	if (last || label || monotonic_ns() >= run->memory_due_ns)
+		error = read_memories(run, report, &memory);
+	with_memory.memory = &memory;
+	if (!error)
+		error = recorder_append(run->recorder, &with_memory, label, last);
 	if (!error && label)
 		log_info("snapshot %llu is recorded as `%s`",
 			 (unsigned long long)report->snapshot->sequence, label);
@@ -102,14 +180,16 @@ static int run(const void *options)
 	const struct recorder_options keep = {.keep_bytes = record->keep_bytes,
 					      .keep_ns = record->keep_ns};
 	struct report_sink sink = {.take = take, .label = record->label, .takes_kills = true};
-	struct recorder *recorder = NULL;
+	struct record_run run = {0};
+	struct recorder *recorder;
 	int code;
 
 	if (record->profile)
 		return run_profile(record, &keep);
-	if (recorder_open(&recorder, record->path, &keep))
+	if (recorder_open(&run.recorder, record->path, &keep))
 		return EXIT_ERROR;
-	sink.context = recorder;
+	recorder = run.recorder;
+	sink.context = &run;
 	interrupt_removes_database(record->path);
 	code = watch_run(&record->session, &sink);
 	interrupt_removes(NULL);

@@ -14,6 +14,7 @@
 #include "command/retained.h"
 #include "command/stored_profile.h"
 #include "monitor/emit.h"
+#include "memory/memory_split.h"
 #include "monitor/oom.h"
 #include "store/recording.h"
 
@@ -22,6 +23,7 @@ struct source {
 	struct history history;
 	struct snapshot snapshot;
 	struct report report;
+	struct memory_history memory;
 	struct retained_set retained;
 	struct oom_kills oom;
 	size_t hosts;	     /* of a fleet; 0: it is none */
@@ -34,6 +36,7 @@ static void source_free(struct source *source)
 	fleet_free(&source->fleet);
 	report_free(&source->whole);
 	report_free(&source->report);
+	memory_history_free(&source->memory);
 	retained_set_free(&source->retained);
 	snapshot_free(&source->snapshot);
 	history_free(&source->history);
@@ -110,6 +113,8 @@ static int source_read(struct source *source, const struct show_options *options
 	if (!error)
 		error = recording_read(source->recording, position, &source->snapshot);
 	if (!error)
+		error = recording_memory(source->recording, position, &source->memory);
+	if (!error)
 		recording_hosts(source->recording, &source->hosts);
 	if (!error && options->host)
 		error = host_choose(source, options->host);
@@ -121,6 +126,7 @@ static int source_read(struct source *source, const struct show_options *options
 		error = oom_kills_of_label(&source->oom, label_at(source->recording, position));
 	if (error)
 		log_error("out of memory");
+	source->report.memory = &source->memory;
 	source->report.oom = &source->oom;
 	if (!error)
 		error = recording_name(source->recording, &source->report);

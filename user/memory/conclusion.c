@@ -77,6 +77,11 @@ const char *memory_group_name(enum memory_group group)
 	return groups[group].name;
 }
 
+const char *memory_group_words(enum memory_group group)
+{
+	return groups[group].words;
+}
+
 struct deciding {
 	const struct memory_split *before, *now;
 	const struct memory_growth *growth;
@@ -95,10 +100,10 @@ static void measure(const struct memory_split *before, const struct memory_split
 		    struct memory_growth *growth)
 {
 	const struct deciding deciding = {before, now, growth};
+	int64_t since_ms = (now->time.tv_sec - before->time.tv_sec) * 1000 +
+			   (now->time.tv_nsec - before->time.tv_nsec) / 1000000;
 
-	*growth = (struct memory_growth){
-		.since_ms = (uint64_t)((now->time.tv_sec - before->time.tv_sec) * 1000 +
-				       (now->time.tv_nsec - before->time.tv_nsec) / 1000000)};
+	*growth = (struct memory_growth){.since_ms = (uint64_t)MAX(since_ms, 0)};
 	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
 		int64_t grown = part_growth(&deciding, part);
 

@@ -41,15 +41,16 @@ enum memory_verdict {
 	MEMORY_VERDICT_MAX_
 };
 
-/* "fragmentation"; and of a group "free". Static. */
+/* "fragmentation"; and of a group "free", and in words "free inside malloc". Static. */
 const char *memory_verdict_name(enum memory_verdict verdict);
 const char *memory_group_name(enum memory_group group);
+const char *memory_group_words(enum memory_group group);
 /* Of a process, resident bytes. */
 uint64_t memory_group_resident(const struct memory_process *process, enum memory_group group);
 
 /* In bytes, resident and in swap. */
 struct memory_growth {
-	uint64_t since_ms;
+	uint64_t since_ms; /* 0 also if the clock was set back meanwhile */
 	int64_t total, groups[GROUP_MAX_];
 };
 

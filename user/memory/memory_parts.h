@@ -120,10 +120,14 @@ uint64_t memory_trimmable(const struct memory_process *process);
 /* Free resident bytes that cannot be given back, of all resident bytes of the arenas: 0 to 1. */
 double memory_fragmentation(const struct memory_process *process);
 
+struct memory_history;
+
 struct memory_report {
 	struct timespec time;
 	uint64_t sequence;
 	VEC(struct memory_process) processes;
+	/* What was read of them before, and this; borrowed; NULL: not kept. */
+	const struct memory_history *history;
 	struct cgroup_memories groups; /* those that hold them, if groups were asked for */
 	size_t unreadable;	       /* others that may not be read */
 	size_t top;		       /* rows of a list; 0: all */

@@ -107,9 +107,12 @@ static void thin(struct memory_series *series)
 int memory_history_add(struct memory_history *history, uint64_t key, const char *comm,
 		       const struct memory_split *split)
 {
-	struct memory_series *series = find(history, split->pid, key);
+	struct memory_series *series =
+		find(history, split->pid, key) ?: find(history, split->pid, 0);
 	struct memory_split *added;
 
+	if (series)
+		series->key = key;
 	if (series && !history->max)
 		return 0;
 	if (!series) {
@@ -153,4 +156,60 @@ void memory_history_free(struct memory_history *history)
 	for (size_t i = 0; i < history->list.count; i++)
 		vec_free(&history->list.items[i].splits);
 	vec_free(&history->list);
+}
+
+/* -------- changes */
+
+static struct memory_change *change_of(struct memory_changes *changes, const char *comm, pid_t pid)
+{
+	struct memory_change *change;
+
+	for (size_t i = 0; i < changes->list.count; i++) {
+		change = &changes->list.items[i];
+		if (change->pid == pid && (pid || !strcmp(change->comm, comm)))
+			return change;
+	}
+	change = vec_push(&changes->list);
+	if (!change)
+		return NULL;
+	change->pid = pid;
+	snprintf(change->comm, sizeof(change->comm), "%s", comm);
+	return change;
+}
+
+int memory_changes_add(struct memory_changes *changes, const char *comm, pid_t pid,
+		       const struct memory_split *split, bool later)
+{
+	struct memory_change *change = change_of(changes, comm, pid);
+
+	if (!change)
+		return -ENOMEM;
+	*(later ? &change->processes : &change->processes_before) += 1;
+	*(later ? &change->rss : &change->rss_before) += split->rss;
+	for (size_t i = 0; i < GROUP_MAX_; i++)
+		(later ? change->groups : change->groups_before)[i] += memory_split_group(split, i);
+	return 0;
+}
+
+static int by_growth(const void *left_pointer, const void *right_pointer)
+{
+	const struct memory_change *left = left_pointer, *right = right_pointer;
+	int64_t grown[2] = {(int64_t)(left->rss - left->rss_before),
+			    (int64_t)(right->rss - right->rss_before)};
+
+	if (grown[0] != grown[1])
+		return grown[0] > grown[1] ? -1 : 1;
+	return strcmp(left->comm, right->comm) ?: left->pid - right->pid;
+}
+
+void memory_changes_sort(struct memory_changes *changes)
+{
+	if (changes->list.count)
+		qsort(changes->list.items, changes->list.count, sizeof(*changes->list.items),
+		      by_growth);
+}
+
+void memory_changes_free(struct memory_changes *changes)
+{
+	vec_free(&changes->list);
 }

@@ -37,7 +37,9 @@ uint64_t memory_split_free(const struct memory_split *split);
 
 /* Of one process, by time; at least one. */
 struct memory_series {
-	uint64_t key; /* with the PID, which process: its start in ticks; of a recording, its key */
+	/* With the PID, which process: its start in ticks; of a recording, its key, which it has
+	 * from its first allocation on. Until then 0. */
+	uint64_t key;
 	pid_t pid;
 	char comm[16]; /* untrusted */
 	VEC(struct memory_split) splits;
@@ -62,5 +64,27 @@ void memory_history_keep(struct memory_history *history,
 			 bool (*is_kept)(const struct memory_series *series, const void *context),
 			 const void *context);
 void memory_history_free(struct memory_history *history);
+
+/* Where memory was at two times: of one process, or of all of one name together. */
+struct memory_change {
+	char comm[16]; /* untrusted */
+	pid_t pid;     /* of one process; 0: of several, or of two */
+	size_t processes_before, processes;
+	uint64_t rss_before, rss;
+	uint64_t groups_before[GROUP_MAX_], groups[GROUP_MAX_]; /* resident */
+	bool has_conclusion;					/* of one process */
+	struct memory_conclusion conclusion;
+};
+
+struct memory_changes {
+	VEC(struct memory_change) list; /* what grew most comes first */
+};
+
+/* Adds to the earlier side, or to the later one. `pid`: of which process; 0: to all of that name. 0
+ * or -ENOMEM. */
+int memory_changes_add(struct memory_changes *changes, const char *comm, pid_t pid,
+		       const struct memory_split *split, bool later);
+void memory_changes_sort(struct memory_changes *changes);
+void memory_changes_free(struct memory_changes *changes);
 
 #endif

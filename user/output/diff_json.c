@@ -3,10 +3,12 @@
 #include <inttypes.h>
 
 #include "analyze/family.h"
+#include "base/cleanup.h"
 #include "output/formats.h"
 #include "output/json_writer.h"
 #include "output/output.h"
 #include "output/report_json.h"
+#include "output/split_writers.h"
 
 static void side_write(struct json_writer *json, const char *key, const char *name,
 		       const char *label, const struct report *report)
@@ -130,8 +132,12 @@ void output_json_diff_dead_write(struct json_writer *json, const struct diff *di
 
 int output_json_diff_write(FILE *out, const struct diff *diff)
 {
+	_cleanup_(memory_changes_free) struct memory_changes memory = {0};
 	struct json_writer json = {.out = out};
+	int error = split_changes_of(diff, &memory);
 
+	if (error)
+		return error;
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
 	json_put_string(&json, "kind", "diff");
@@ -152,6 +158,7 @@ int output_json_diff_write(FILE *out, const struct diff *diff)
 	rows_write(&json, "rows", diff, row_has_changed);
 	rows_write(&json, "bursts", diff, diff_is_burst);
 	output_json_diff_dead_write(&json, diff);
+	split_json_changes_write(&json, &memory);
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);

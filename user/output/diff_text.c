@@ -4,11 +4,13 @@
 #include <math.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/report_text.h"
+#include "output/split_writers.h"
 
 struct style {
 	const char *bold, *more, *less, *plain;
@@ -253,8 +255,12 @@ static void dead_write(FILE *out, const struct diff *diff)
 
 int output_text_diff_write(FILE *out, const struct diff *diff)
 {
+	_cleanup_(memory_changes_free) struct memory_changes memory = {0};
 	size_t changed = 0, shown = 0;
+	int error = split_changes_of(diff, &memory);
 
+	if (error)
+		return error;
 	heading_write(out, diff);
 	states_write(out, diff);
 	for (size_t i = 0; i < diff->rows.count; i++) {
@@ -268,6 +274,7 @@ int output_text_diff_write(FILE *out, const struct diff *diff)
 		fprintf(out, "\t\xe2\x80\xa6 and %zu more that changed\n", changed - shown);
 	bursts_write(out, diff);
 	dead_write(out, diff);
+	split_text_changes_write(out, &memory, diff->top);
 	fputc('\n', out);
 	return output_finish(out);
 }

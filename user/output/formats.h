@@ -22,6 +22,7 @@ struct thread_report;
 int memory_text_write(FILE *out, const struct memory_report *report);
 int memory_json_write(FILE *out, const struct memory_report *report);
 int memory_prom_write(FILE *out, const struct memory_report *report);
+int memory_html_write(FILE *out, const struct memory_report *report);
 
 /* How a profile is written; the contract is that of output.h. */
 

@@ -29,6 +29,7 @@
 #include "output/output.h"
 #include "output/report_json.h"
 #include "output/retain_format.h"
+#include "output/split_writers.h"
 #include "symbol/intern.h"
 
 #define NS_PER_MS 1000000
@@ -541,7 +542,7 @@ static void html_site_write(struct json_writer *json, struct html_names *names,
 /* Of each list of a retain run. */
 #define RETAINED_ROWS 200
 
-struct page {
+struct html_page {
 	struct json_writer json;
 	const struct report *report;
 	struct html_columns columns;
@@ -551,7 +552,7 @@ struct page {
 	size_t process_count;
 };
 
-static const struct history_process *series_of(const struct page *page,
+static const struct history_process *series_of(const struct html_page *page,
 					       const struct report_process *process)
 {
 	const struct history *history = page->report->history;
@@ -559,7 +560,7 @@ static const struct history_process *series_of(const struct page *page,
 	return history ? history_process_find(history, process->process->key) : NULL;
 }
 
-static void series_write(struct page *page, const struct history_process *process)
+static void series_write(struct html_page *page, const struct history_process *process)
 {
 	struct site_trend trend;
 
@@ -572,7 +573,7 @@ static void series_write(struct page *page, const struct history_process *proces
 	output_json_trend_fields(&page->json, "trend", &trend);
 }
 
-static void process_write(struct page *page, const struct report_process *ranked)
+static void process_write(struct html_page *page, const struct report_process *ranked)
 {
 	struct json_writer *json = &page->json;
 	const struct ledger *ledger = &ranked->process->ledger;
@@ -586,12 +587,13 @@ static void process_write(struct page *page, const struct report_process *ranked
 	json_put_number(json, "frees", ledger->frees);
 	output_json_threads_write(json, page->report->snapshot, ranked);
 	series_write(page, series_of(page, ranked));
+	split_html_write(json, split_series_of(page->report, ranked->process));
 	json_close(json, '}');
 	page->process_count++;
 }
 
 /* One that the report does not know any more. */
-static void past_process_write(struct page *page, const struct history_process *process)
+static void past_process_write(struct html_page *page, const struct history_process *process)
 {
 	struct snapshot_process past = {.pid = process->pid, .exact = true, .exited = true};
 
@@ -605,7 +607,7 @@ static void past_process_write(struct page *page, const struct history_process *
 	page->process_count++;
 }
 
-static void processes_write(struct page *page)
+static void processes_write(struct html_page *page)
 {
 	const struct report *report = page->report;
 
@@ -634,7 +636,7 @@ static void numbers_write(struct json_writer *json, const struct site *site, boo
 		json_put_number(json, "oldest_ms", site->oldest_ns / NS_PER_MS);
 }
 
-static void site_write(struct page *page, size_t process, const struct report_site *site)
+static void site_write(struct html_page *page, size_t process, const struct report_site *site)
 {
 	struct json_writer *json = &page->json;
 
@@ -651,7 +653,7 @@ static void site_write(struct page *page, size_t process, const struct report_si
 }
 
 /* Held something once, and holds nothing now. */
-static void past_site_write(struct page *page, const struct history_site *past)
+static void past_site_write(struct html_page *page, const struct history_site *past)
 {
 	const struct history_series *series = &past->series;
 	struct history_point last =
@@ -671,7 +673,7 @@ static void past_site_write(struct page *page, const struct history_site *past)
 		site_write(page, page->process_numbers[past->process_index], &ranked);
 }
 
-static void sites_write(struct page *page)
+static void sites_write(struct html_page *page)
 {
 	const struct report *report = page->report;
 
@@ -711,7 +713,7 @@ static void retention_write(struct json_writer *json, const struct report *repor
 	json_close(json, ']');
 }
 
-static void data_write(struct page *page)
+static void data_write(struct html_page *page)
 {
 	struct json_writer *json = &page->json;
 
@@ -730,7 +732,7 @@ static void data_write(struct page *page)
 	json_close(json, '}');
 }
 
-static int page_prepare(struct page *page)
+static int page_prepare(struct html_page *page)
 {
 	const struct history *history = page->report->history;
 	size_t processes = history ? history->processes.count : 0;
@@ -746,7 +748,7 @@ static int page_prepare(struct page *page)
 	return 0;
 }
 
-static void page_free(struct page *page)
+static void page_free(struct html_page *page)
 {
 	free(page->shown);
 	free(page->process_numbers);
@@ -755,7 +757,7 @@ static void page_free(struct page *page)
 
 int output_html_write(FILE *out, const struct report *report)
 {
-	_cleanup_(page_free) struct page page = {.json = page_json(out), .report = report};
+	_cleanup_(page_free) struct html_page page = {.json = page_json(out), .report = report};
 	int error = page_prepare(&page);
 
 	if (error)
@@ -829,7 +831,8 @@ static void diff_row_write(struct json_writer *json, struct html_names *names,
 }
 
 static void diff_data_write(struct json_writer *json, struct html_names *names,
-			    const struct diff *diff, const struct diff *by_site)
+			    const struct diff *diff, const struct diff *by_site,
+			    const struct memory_changes *memory)
 {
 	json_open(json, NULL, '{');
 	html_head_write(json, "diff");
@@ -844,6 +847,7 @@ static void diff_data_write(struct json_writer *json, struct html_names *names,
 		diff_row_write(json, names, diff, &by_site->rows.items[i]);
 	json_close(json, ']');
 	output_json_diff_dead_write(json, diff);
+	split_json_changes_write(json, memory);
 	html_names_write(json, names);
 	json_close(json, '}');
 }
@@ -852,13 +856,16 @@ int output_html_diff_write(FILE *out, const struct diff *diff)
 {
 	_cleanup_(diff_free) struct diff by_site = {0};
 	_cleanup_(html_names_free) struct html_names names = {0};
+	_cleanup_(memory_changes_free) struct memory_changes memory = {0};
 	struct json_writer json = page_json(out);
 	int error = diff_build(&by_site, diff->before, diff->after, DIFF_BY_SITE, SORT_BYTES);
 
+	if (!error)
+		error = split_changes_of(diff, &memory);
 	if (error)
 		return error;
 	page_begin(out);
-	diff_data_write(&json, &names, diff, &by_site);
+	diff_data_write(&json, &names, diff, &by_site, &memory);
 	return names.failed ? -ENOMEM : page_end(out);
 }
 
@@ -873,6 +880,33 @@ int retain_html_write(FILE *out, const struct retain_report *report)
 	html_head_write(&json, "retention");
 	json_open(&json, "retention", '[');
 	retain_json_object(&json, report);
+	json_close(&json, ']');
+	json_close(&json, '}');
+	return page_end(out);
+}
+
+/* `leakmon memory` as a page: the parts of every process over time. */
+
+int memory_html_write(FILE *out, const struct memory_report *report)
+{
+	struct json_writer json = page_json(out);
+
+	page_begin(out);
+	json_open(&json, NULL, '{');
+	html_head_write(&json, "memory");
+	json_put_signed(&json, "time_ms",
+			(int64_t)report->time.tv_sec * 1000 + report->time.tv_nsec / NS_PER_MS);
+	json_open(&json, "processes", '[');
+	for (size_t i = 0; i < report->processes.count; i++) {
+		const struct memory_process *process = &report->processes.items[i];
+
+		json_open(&json, NULL, '{');
+		json_put_number(&json, "pid", (uint64_t)process->pid);
+		json_put_string(&json, "comm", process->comm);
+		split_html_write(&json, memory_history_find(report->history, process->pid,
+							    process->start_ticks));
+		json_close(&json, '}');
+	}
 	json_close(&json, ']');
 	json_close(&json, '}');
 	return page_end(out);

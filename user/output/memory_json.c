@@ -5,6 +5,7 @@
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/report_json.h"
+#include "output/split_writers.h"
 
 static void share_json(struct json_writer *json, const struct memory_share *share)
 {
@@ -186,26 +187,6 @@ static void huge_json(struct json_writer *json, const struct memory_huge *huge)
 	json_close(json, '}');
 }
 
-static void conclusion_json(struct json_writer *json, const struct memory_process *process)
-{
-	const struct memory_conclusion *conclusion = &process->conclusion;
-
-	if (!process->has_conclusion) {
-		json_put_null(json, "conclusion");
-		return;
-	}
-	json_open(json, "conclusion", '{');
-	json_put_string(json, "verdict", memory_verdict_name(conclusion->verdict));
-	json_put_string(json, "text", conclusion->text);
-	json_put_number(json, "since_ms", conclusion->growth.since_ms);
-	json_put_signed(json, "growth_bytes", conclusion->growth.total);
-	json_open(json, "growth", '{');
-	for (size_t i = 0; i < GROUP_MAX_; i++)
-		json_put_signed(json, memory_group_name(i), conclusion->growth.groups[i]);
-	json_close(json, '}');
-	json_close(json, '}');
-}
-
 static void managed_json(struct json_writer *json, const struct memory_process *process)
 {
 	char tool[MANAGED_TOOL_SIZE];
@@ -243,7 +224,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	files_json(json, process);
 	huge_json(json, &process->huge);
 	items_json(json, report, process);
-	conclusion_json(json, process);
+	conclusion_json_write(json, process->has_conclusion ? &process->conclusion : NULL);
 	json_put_number(json, "read_us", process->read_ns / 1000);
 	json_close(json, '}');
 }

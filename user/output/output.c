@@ -57,6 +57,7 @@ static const struct output_format formats[] = {
 	 .diff = output_html_diff_write,
 	 .retain = retain_html_write,
 	 .profile = profile_html_write,
+	 .memory = memory_html_write,
 	 .single = true,
 	 .wants_history = true,
 	 .wants_retained = true,

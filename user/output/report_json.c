@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "output/formats.h"
 #include "output/output.h"
+#include "output/split_writers.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
@@ -399,6 +400,7 @@ static void process_write(struct json_writer *json, const struct report *report,
 	json_close(json, ']');
 	suppressed_write(json, ranked);
 	output_json_threads_write(json, report->snapshot, ranked);
+	split_json_write(json, split_series_of(report, process));
 	json_close(json, '}');
 }
 

@@ -20,6 +20,7 @@
 #include "base/units.h"
 #include "output/formats.h"
 #include "output/output.h"
+#include "output/split_writers.h"
 #include "proc/container.h"
 
 /* Call stacks, one frame a line. */
@@ -563,6 +564,7 @@ static void process_write(FILE *out, const struct report *report,
 	if (process->container)
 		container_write(out, process->container);
 	threads_write(out, ranked);
+	split_text_write(out, split_series_of(report, process));
 	for (size_t family = 0; family < FAMILY_MAX_; family++) {
 		/* Of a user process the heap is always there, if only to say that it holds nothing.
 		 */

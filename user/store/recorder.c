@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "store/checkpointer.h"
 #include "store/database.h"
+#include "store/memory_rows.h"
 #include "store/recorder_state.h"
 #include "store/recording_state.h"
 #include "store/schema.h"
@@ -73,6 +74,7 @@ static int add_versions(sqlite3 *database, int64_t from)
 		[1] = {schema_sql},	   [2] = {schema_retain_sql, schema_threads_sql},
 		[3] = {schema_owners_sql}, [4] = {schema_profiles_sql},
 		[5] = {schema_hosts_sql},  [6] = {schema_estimates_sql},
+		[7] = {schema_memory_sql},
 	};
 	char sql[FIGURES_SQL_SIZE];
 	int error = 0;
@@ -232,9 +234,9 @@ static int snapshot_drop(struct recorder *recorder, size_t i)
 	struct kept_snapshot *it = &recorder->kept.items[i], *next = it + 1;
 	int error = 0;
 
-	/* A full snapshot needs nothing of those before it. */
+	/* A full snapshot needs nothing of those before it, but what is read less often. */
 	for (size_t table = 0; table < recorder->held_table_count && !error; table++) {
-		if (!next->full)
+		if (!next->full || recorder->held_tables[table].even_to_full)
 			error = database_do(recorder->held_tables[table].move, "ii", it->sequence,
 					    next->sequence);
 		if (!error)
@@ -390,6 +392,8 @@ static const char *const statements[] = {
 	[CLEAR_CREATOR_STACK] = "DELETE FROM creator_stacks WHERE creator=?",
 	[PUT_CREATOR_STACK] = "INSERT INTO creator_stacks VALUES(?,?,?)",
 	[PUT_DEAD] = "INSERT OR REPLACE INTO dead_threads VALUES(?,?,?,?,?,?,?,?,?,?)",
+	[PUT_MEMORY] = MEMORY_PUT_SQL,
+	[PUT_MEMORY_PART] = MEMORY_PART_PUT_SQL,
 	[SET_ROWS] = "UPDATE snapshots SET rows=?2 WHERE sequence=?1",
 	[HAND_ON_FULL] = hand_on_full_sql,
 	[DROP_SNAPSHOT] = "DELETE FROM snapshots WHERE sequence=?1",
@@ -409,6 +413,13 @@ static int prepare_one(struct recorder *recorder, const char *sql, sqlite3_stmt 
 /* Losses stand before the ledgers, for they go with those: */
 #define WITHOUT_LEDGER                                                                             \
 	" AND NOT EXISTS(SELECT 1 FROM ledgers WHERE snapshot=?2 AND process=losses.process)"
+
+/* Parts of memory stand before the rows that they are parts of. Of a process that a full snapshot
+ * does not have, nothing is kept. */
+#define WITHOUT_MEMORY(table)                                                                      \
+	" AND NOT EXISTS(SELECT 1 FROM memory it WHERE it.snapshot=?2 AND it.process=" table       \
+	".process) AND (NOT (SELECT is_full FROM snapshots WHERE sequence=?2) OR EXISTS("          \
+	"SELECT 1 FROM ledgers WHERE ledgers.snapshot=?2 AND ledgers.process=" table ".process))"
 
 static int prepare_held(struct recorder *recorder, const char *table, const char *condition)
 {
@@ -438,16 +449,29 @@ static int prepare_family(struct recorder *recorder, enum family_id id)
 
 static int prepare(struct recorder *recorder)
 {
-	static const char *const held[] = {"points",	"ages",		"by_dead",
-					   "estimates", "dead_threads", "losses"};
+	static const struct {
+		const char *table, *condition;
+		bool even_to_full;
+	} held[] = {
+		{"points", "", false},
+		{"ages", "", false},
+		{"by_dead", "", false},
+		{"estimates", "", false},
+		{"dead_threads", "", false},
+		{"losses", WITHOUT_LEDGER, false},
+		{"memory_parts", WITHOUT_MEMORY("memory_parts"), true},
+		{"memory", WITHOUT_MEMORY("memory"), true},
+	};
 	int error = 0;
 
 	_Static_assert(ARRAY_SIZE(held) + FAMILY_MAX_ == HELD_TABLES_MAX, "room for all");
 	for (size_t i = 0; i < RECORDER_STATEMENTS && !error; i++)
 		error = prepare_one(recorder, statements[i], &recorder->statements[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(held) && !error; i++)
-		error = prepare_held(recorder, held[i],
-				     strcmp(held[i], "losses") ? "" : WITHOUT_LEDGER);
+	for (size_t i = 0; i < ARRAY_SIZE(held) && !error; i++) {
+		recorder->held_tables[recorder->held_table_count].even_to_full =
+			held[i].even_to_full;
+		error = prepare_held(recorder, held[i].table, held[i].condition);
+	}
 	for (size_t id = 0; id < FAMILY_MAX_ && !error; id++)
 		error = prepare_family(recorder, id);
 	return error;

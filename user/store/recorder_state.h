@@ -29,6 +29,8 @@ enum recorder_statement {
 	CLEAR_CREATOR_STACK,
 	PUT_CREATOR_STACK,
 	PUT_DEAD,
+	PUT_MEMORY,
+	PUT_MEMORY_PART,
 	SET_ROWS,
 	/* Forgetting one snapshot: ?1 it, ?2 the next one. In this order. */
 	HAND_ON_FULL,
@@ -83,9 +85,10 @@ struct recorded_counts {
 
 /* Tables whose rows hold until the next one: how they are handed on when a snapshot is forgotten.
  */
-#define HELD_TABLES_MAX (6 + FAMILY_MAX_)
+#define HELD_TABLES_MAX (8 + FAMILY_MAX_)
 struct held_table {
 	sqlite3_stmt *move, *drop;
+	bool even_to_full; /* full snapshots need not have a row for everything in it */
 };
 
 struct recorder {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "analyze/family.h"
 #include "store/recorder_state.h"
+#include "store/memory_rows.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -566,8 +567,21 @@ static uint64_t ledger_hash(const struct ledger_row *row)
 	return hash | 1;
 }
 
+/* Where its memory is, if that was read for this snapshot. */
+static int memory_write(struct recorder *recorder, int64_t process,
+			const struct snapshot_process *seen, const struct memory_history *memory)
+{
+	const struct memory_series *series =
+		memory ? memory_history_find(memory, (pid_t)seen->pid, seen->key) : NULL;
+
+	return series ? memory_rows_put(recorder->statements[PUT_MEMORY],
+					recorder->statements[PUT_MEMORY_PART], recorder->sequence,
+					process, &series->splits.items[series->splits.count - 1])
+		      : 0;
+}
+
 static int process_write(struct recorder *recorder, const struct report_process *process,
-			 const struct snapshot *snapshot)
+			 const struct snapshot *snapshot, const struct memory_history *memory)
 {
 	const struct snapshot_process *seen = process->process;
 	struct ledger_row row = {.state = seen->exited ? PROCESS_EXITED : PROCESS_ALIVE,
@@ -588,7 +602,9 @@ static int process_write(struct recorder *recorder, const struct report_process 
 	for (size_t i = 0; i < process->sites.count && !error; i++)
 		error = site_write(recorder, row.process, seen, &process->sites.items[i],
 				   snapshot->has_ages);
-	return error ? error : recorder_put_figures(recorder, row.process, process, snapshot);
+	if (!error)
+		error = recorder_put_figures(recorder, row.process, process, snapshot);
+	return error ? error : memory_write(recorder, row.process, seen, memory);
 }
 
 static int gone_processes_write(struct recorder *recorder)
@@ -624,7 +640,7 @@ int recorder_put_numbers(struct recorder *recorder, const struct report *report)
 
 		total.bytes += (int64_t)process->process->outstanding_bytes;
 		total.count += (int64_t)process->process->outstanding_count;
-		error = process_write(recorder, process, snapshot);
+		error = process_write(recorder, process, snapshot, report->memory);
 	}
 	if (!error)
 		error = gone_processes_write(recorder);

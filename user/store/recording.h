@@ -14,6 +14,7 @@
 #include "analyze/report.h"
 
 struct recording;
+struct memory_history;
 struct profile_report;
 struct retain_result;
 
@@ -84,6 +85,13 @@ int recording_read_profile(struct recording *recording, size_t position,
  * addresses. 0, or -errno after a message. Free with snapshot_free().
  */
 int recording_read(struct recording *recording, size_t position, struct snapshot *snapshot);
+
+/*
+ * Where memory was, process by process, up to that snapshot: empty if that was not recorded. A
+ * series is found by the PID and the key of a process. 0, or -errno after a message; texts are the
+ * recording's. Free with memory_history_free().
+ */
+int recording_memory(struct recording *recording, size_t position, struct memory_history *history);
 
 /* Fills ids and frames of a report on such a snapshot; strings live as long as the recording. */
 int recording_name(struct recording *recording, struct report *report);

@@ -64,6 +64,31 @@ const char schema_estimates_sql[] =
 	" hit_count REAL NOT NULL,"	 /* blocks that one hit stands for at most */
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;";
 
+/*
+ * Where the memory of a process was, as `leakmon memory` has it. A row holds until the next one of
+ * the same process, full snapshots or not.
+ */
+
+const char schema_memory_sql[] =
+	"CREATE TABLE memory("
+	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
+	" time_ns INTEGER NOT NULL," /* when it was read, since 1970 */
+	" rss_bytes INTEGER NOT NULL, pss_bytes INTEGER NOT NULL, swap_bytes INTEGER NOT NULL,"
+	" allocator TEXT," /* that keeps most of what is free */
+	" is_glibc INTEGER NOT NULL,"
+	" runtime TEXT," /* with a garbage collector */
+	" trimmable_bytes INTEGER NOT NULL, glibc_trimmable_bytes INTEGER NOT NULL,"
+	" arenas INTEGER NOT NULL, arenas_free_bytes INTEGER NOT NULL,"
+	" live_stacks INTEGER NOT NULL, ended_stacks INTEGER NOT NULL,"
+	" huge_bytes INTEGER NOT NULL, huge_zero_bytes INTEGER NOT NULL,"
+	" not_known TEXT," /* why not all is */
+	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
+	/* What is not zero. */
+	"CREATE TABLE memory_parts("
+	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL, part TEXT NOT NULL,"
+	" resident_bytes INTEGER NOT NULL, swap_bytes INTEGER NOT NULL,"
+	" PRIMARY KEY(snapshot, process, part)) WITHOUT ROWID;";
+
 /* What threads that have ended left behind, and thread-locals as roots. */
 
 const char schema_owners_sql[] =

@@ -22,8 +22,9 @@
  *   4  profiles and what belongs to them
  *   5  hosts, processes.host; meta has the boot_id
  *   6  estimates
+ *   7  memory, memory_parts
  */
-#define SCHEMA_VERSION 6
+#define SCHEMA_VERSION 7
 
 /* The tables of families (figure_rows.h) come on top. */
 extern const char schema_sql[]; /* of version 1 */
@@ -38,5 +39,7 @@ extern const char schema_profiles_sql[];
 extern const char schema_hosts_sql[];
 /* What version 6 adds. */
 extern const char schema_estimates_sql[];
+/* What version 7 adds. */
+extern const char schema_memory_sql[];
 
 #endif

@@ -7,8 +7,8 @@ import * as format from './format.js';
 import { decodeSide } from './model.js';
 import { onTheme } from './theme.js';
 
-const TOP = 7;
-const HEIGHT = 280;
+export const TOP = 7;
+export const HEIGHT = 280;
 
 const alpha = (colour, share) => colour + Math.round(share * 255).toString(16).padStart(2, '0');
 
@@ -24,13 +24,13 @@ function axis(values, extra) {
 }
 
 // A tick says the day where it begins.
-const timeAxis = () => axis((_, splits, __, ___, step) => splits.map((time) => {
+export const timeAxis = () => axis((_, splits, __, ___, step) => splits.map((time) => {
   const clock = format.clock(time);
   if (step < 1) return `${clock}.${Math.round(time % 1 * 10)}`;
   return clock === '00:00:00' ? format.day(time) : step < 60 ? clock : clock.slice(0, 5);
 }), { space: 90, size: 30 });
 
-const valueAxis = (measure) => axis((_, splits) => splits.map((value) => format.amount(value, measure)),
+export const valueAxis = (measure) => axis((_, splits) => splits.map((value) => format.amount(value, measure)),
   { size: 76, gap: 8, incrs: measure === 'bytes' ? BYTE_STEPS : COUNT_STEPS });
 
 // The stack's layers from the bottom up: the rest, then what grew least, what grew
@@ -59,7 +59,7 @@ function layersOf(rows, state) {
 }
 
 // Highest sum first: each layer is painted over the one before.
-function stacked(layers, columns) {
+export function stacked(layers, columns) {
   const sum = new Float64Array(columns);
   return layers.map((layer) => {
     for (let i = 0; i < columns; i++) sum[i] += layer.values[i];

@@ -5,6 +5,7 @@ import { comparison, evolution } from './chart.js';
 import { fleet } from './fleet.js';
 import { flame } from './flame.js';
 import { diffHeader, reportHeader } from './header.js';
+import { changedMemory, memoryHeader, memorySection } from './memory.js';
 import { decode } from './model.js';
 import { retention, retentionHeader } from './retention.js';
 import { makeRows, visibleSites } from './rows.js';
@@ -41,11 +42,16 @@ function sections(model) {
     toolbar(model, state),
     model.evolves ? evolution(model, state, view) : diff ? comparison(model, state) : null,
     table(model, state, view), flame(model, state, view),
+    diff ? changedMemory(data) : memorySection(data),
     diff ? changedThreads(data) : threads(data), retention(data), ledger(data),
   ];
 }
 
 const data = JSON.parse(document.getElementById('data').textContent);
-const parts = data.kind === 'retention' ? [retentionHeader(data), retention(data)] : sections(decode(data));
+const PAGES = {
+  retention: () => [retentionHeader(data), retention(data)],
+  memory: () => [memoryHeader(data), memorySection(data)],
+};
+const parts = (PAGES[data.kind] ?? (() => sections(decode(data))))();
 document.getElementById('page').append(...parts.filter(Boolean),
   el('footer', {}, `Made by leakmon ${data.version}. This page holds all it shows, and loads nothing.`));
