@@ -143,7 +143,7 @@ $(B)/workloads/%: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
 # Each allocator, as real programs come to have it.
 $(B)/workloads/jemalloc_api $(B)/workloads/jemalloc_stats: WORKLOAD_LIBS := -ljemalloc
 $(B)/workloads/tcmalloc_api $(B)/workloads/tcmalloc_stats: WORKLOAD_LIBS := -ltcmalloc_minimal
-$(B)/workloads/mimalloc_api: WORKLOAD_LIBS := -lmimalloc
+$(B)/workloads/mimalloc_api $(B)/workloads/mimalloc_stats: WORKLOAD_LIBS := -lmimalloc
 $(B)/workloads/tcmalloc_stats_static: tests/workloads/tcmalloc_stats.c $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
 	$(call say,LD)

@@ -160,10 +160,53 @@ static void tcmallocs_many_caches_are_its_properties(void **state)
 	expect_tcmalloc(harness, target);
 }
 
+static json_t *expect_mimalloc(struct harness *harness, struct child *target)
+{
+	json_t *truth = workload_ask(harness, target, "truth");
+	json_t *process = memory_of(harness, target);
+	json_t *allocator = json_object_get(process, "other_allocator");
+
+	assert_string_equal(text_at(allocator, "name"), "mimalloc 2.0.9");
+	assert_true(json_is_true(json_object_get(allocator, "certain")));
+	assert_true(json_is_null(json_object_get(process, "not_known")));
+	assert_int_equal(number_at(allocator, "live_blocks"), number_at(truth, "blocks"));
+	assert_int_equal(number_at(allocator, "live_bytes"), number_at(truth, "live"));
+	assert_int_equal(number_at(allocator, "mapped_bytes"), number_at(truth, "committed"));
+	assert_int_equal(number_at(allocator, "allocated_bytes"),
+			 number_at(allocator, "live_bytes") +
+				 number_at(allocator, "transfer_bytes"));
+	expect_sums(process);
+	return allocator;
+}
+
+static void mimallocs_parts_are_what_it_visits_and_has_committed(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "mimalloc_stats");
+	json_t *allocator;
+
+	workload_do(harness, target, "mixed");
+	allocator = expect_mimalloc(harness, target);
+	assert_true(number_at(allocator, "live_blocks") >= 40000);
+	workload_do(harness, target, "large");
+	expect_mimalloc(harness, target);
+	workload_do(harness, target, "threads");
+	allocator = expect_mimalloc(harness, target);
+	assert_int_equal(number_at(allocator, "arenas"), 17);
+	assert_int_equal(number_at(allocator, "transfer_bytes"), 0);
+	workload_do(harness, target, "cross");
+	allocator = expect_mimalloc(harness, target);
+	assert_true(number_at(allocator, "transfer_bytes") > 0);
+	workload_do(harness, target, "drop");
+	expect_mimalloc(harness, target);
+	workload_do(harness, target, "purge");
+	expect_mimalloc(harness, target);
+}
+
 static void json_is_valid_by_the_published_schema(void **state)
 {
 	struct harness *harness = harness_any(state);
-	static const char *const names[] = {"jemalloc_stats", "tcmalloc_stats"};
+	static const char *const names[] = {"jemalloc_stats", "tcmalloc_stats", "mimalloc_stats"};
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s/memory.json", harness->directory);
@@ -188,6 +231,7 @@ int main(void)
 		e2e_test(jemallocs_many_arenas_and_caches_are_its_statistics),
 		e2e_test(tcmallocs_parts_are_its_properties),
 		e2e_test(tcmallocs_many_caches_are_its_properties),
+		e2e_test(mimallocs_parts_are_what_it_visits_and_has_committed),
 		e2e_test(json_is_valid_by_the_published_schema),
 	};
 

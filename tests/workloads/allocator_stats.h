@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fills an allocator in one way after the other; `truth` answers with what it counts itself, while
- * nothing is allocated. A program for each allocator includes this, and has the last three.
+ * nothing is allocated. A program for each allocator includes this, and has what is declared here.
  *
  *   mixed    blocks of many sizes, every third freed
  *   large    blocks above the size of slabs
@@ -23,6 +23,9 @@
 static void flush(void);
 static void purge(void);
 static void tell(void);
+/* In one of the threads, when it holds all that it will hold; and before `cross` frees a block. */
+static void thread_filled(void);
+static void crossed(void *block);
 
 #define BLOCKS 60000
 #define LARGE 40
@@ -86,6 +89,7 @@ static void *run(void *context)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(shared[0]); i++)
 		given[i] = make(8 + i % 50 * 200);
+	thread_filled();
 	pthread_barrier_wait(&filled);
 	for (;;)
 		pause();
@@ -108,6 +112,7 @@ static void cross(void)
 {
 	for (size_t i = 0; i < THREADS; i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(shared[i]); j += 2) {
+			crossed(shared[i][j]);
 			free(shared[i][j]);
 			shared[i][j] = NULL;
 		}

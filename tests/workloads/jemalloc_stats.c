@@ -39,3 +39,12 @@ static void tell(void)
 	    figure("stats.arenas.4096.tcache_bytes"), figure("stats.arenas.4096.internal"),
 	    figure("stats.arenas.4096.pdirty") * 4096, figure("stats.arenas.4096.pmuzzy") * 4096);
 }
+
+static void thread_filled(void)
+{
+}
+
+static void crossed(void *block)
+{
+	(void)block;
+}

@@ -33,3 +33,12 @@ static void tell(void)
 	    property("tcmalloc.central_cache_free_bytes"),
 	    property("tcmalloc.transfer_cache_free_bytes"));
 }
+
+static void thread_filled(void)
+{
+}
+
+static void crossed(void *block)
+{
+	(void)block;
+}

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "heap/jemalloc_heap.h"
+#include "heap/mimalloc_heap.h"
 #include "heap/tcmalloc_heap.h"
 
 #define WORD_BITS 64u
@@ -234,9 +235,9 @@ static const struct foreign_allocator {
 	 "yet: MALLOCSTATS=2, or MallocExtension's statistics, tell more, and so does tracking "
 	 "from "
 	 "the first allocation on"},
-	{"libmimalloc", NULL, NULL,
-	 "mimalloc's records are not read: MIMALLOC_SHOW_STATS=1 tells more, and so does tracking "
-	 "from the first allocation on"},
+	{"libmimalloc", mimalloc_find_in, mimalloc_read,
+	 "mimalloc's records are not where version 2.0.9 has them, or it has not been used yet: "
+	 "MIMALLOC_SHOW_STATS=1 tells more, and so does tracking from the first allocation on"},
 };
 
 /* Data of a module beyond this is not searched. */
@@ -248,8 +249,6 @@ static int find_allocator(struct peek *peek, const struct filter *heaps, uint64_
 	int error = -ENOENT;
 
 	for (size_t i = 0; error == -ENOENT && i < ARRAY_SIZE(allocators); i++) {
-		if (!allocators[i].find)
-			continue;
 		error = allocators[i].find(peek, heaps, start, end, place);
 		if (!error)
 			place->allocator = &allocators[i];

@@ -46,7 +46,8 @@ struct foreign_figures {
 	uint64_t
 		allocated; /* blocks handed out, those in caches and the allocator's own included */
 	uint64_t cached;   /* of them in the caches of threads */
-	uint64_t transfer; /* likewise in those that go from thread to thread */
+	uint64_t transfer; /* likewise in those that go from thread to thread, or freed by others
+			    * than the thread that they are to go back to */
 	uint64_t own;	   /* of them the allocator's */
 	uint64_t active;   /* pages that have such blocks */
 	uint64_t dirty, muzzy, retained;
@@ -81,7 +82,8 @@ struct tcmalloc_place {
 struct foreign_place {
 	const struct foreign_allocator *allocator;
 	const struct jemalloc_layout *jemalloc;
-	uint64_t root, arenas; /* jemalloc's */
+	const struct mimalloc_layout *mimalloc;
+	uint64_t root, arenas; /* jemalloc's; root: the main thread's heap of mimalloc */
 	struct tcmalloc_place tcmalloc;
 };
 

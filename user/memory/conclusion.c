@@ -214,6 +214,9 @@ static const char *other_advice(const char *name)
 		{"tcmalloc", ": it does so by itself while it is used, the sooner the higher "
 			     "TCMALLOC_RELEASE_RATE is; MallocExtension's ReleaseFreeMemory() "
 			     "(gperftools' tcmalloc.html) does it at once"},
+		{"mimalloc", ": it does so by itself while it is used, after "
+			     "MIMALLOC_DECOMMIT_DELAY; mi_collect(true) (mimalloc.h) does it at "
+			     "once, for the thread that calls it"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(advices); i++) {

@@ -102,13 +102,18 @@ static void other_write(FILE *out, const struct memory_process *process)
 
 	if (!process->has_other)
 		return;
-	fprintf(out, "\tmalloc (%s): %s live in %zu blocks, %s in caches of threads (%zu)",
-		heap->name, bytes_text(first, heap->live_bytes), heap->live_blocks,
-		bytes_text(second, figures->cached), heap->caches);
+	fprintf(out, "\tmalloc (%s): %s live in %zu blocks", heap->name,
+		bytes_text(first, heap->live_bytes), heap->live_blocks);
+	if (heap->caches)
+		fprintf(out, ", %s in caches of threads (%zu)", bytes_text(second, figures->cached),
+			heap->caches);
 	if (figures->transfer)
-		fprintf(out, ", %s on the way between them", bytes_text(third, figures->transfer));
+		fprintf(out, ", %s on the way between threads",
+			bytes_text(third, figures->transfer));
+	/* Without caches, each thread has a heap to itself. */
 	if (heap->arenas)
-		fprintf(out, "; %zu arena%s", heap->arenas, heap->arenas == 1 ? "" : "s");
+		fprintf(out, "; %zu %s%s", heap->arenas, heap->caches ? "arena" : "heap",
+			heap->arenas == 1 ? "" : "s");
 	fputc('\n', out);
 	fprintf(out, "\tallocated: %s, active: %s, metadata: %s, mapped: %s; ",
 		bytes_text(first, figures->allocated), bytes_text(second, figures->active),

@@ -1,0 +1,650 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "heap/mimalloc_heap.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "arch/machine.h"
+#include "base/cleanup.h"
+
+/* struct mi_segment_s, which has a record for each slice of 64 KiB. */
+#define SEGMENT_BYTES (32ull << 20)
+#define SLICE_BYTES (64ull << 10)
+#define SLICES 512
+#define SEGMENT_WORDS 33
+#define SEGMENT_SLICES_AT 264
+enum segment_word {
+	SEGMENT_COMMITTED = 14, /* and seven more */
+	SEGMENT_USED = 26,
+	SEGMENT_COOKIE,
+	SEGMENT_SLICES,
+	SEGMENT_INFO_SLICES,
+	SEGMENT_KIND,
+	SEGMENT_ENTRIES,
+	SEGMENT_THREAD
+};
+
+/* struct mi_page_s. */
+#define MAX_PAGE_WORDS 12
+#define PAGE_FREE 2
+#define PAGE_LOCAL_FREE 4
+#define PAGE_KEYS 5
+#define HUGE_BLOCK (2ull << 30)
+#define MAX_OFFSET_BLOCK 1024
+#define PAGE_OFFSET 384
+
+/* struct mi_heap_s, and struct mi_tld_s of its thread. */
+#define HEAP_QUEUE_SIZE 1056
+#define HEAP_DELAYED 2840
+#define HEAP_THREAD 2848
+#define HEAP_COOKIE 2864
+#define HEAP_KEYS 2872
+#define HEAP_BYTES 3064
+#define THREAD_HEAP 16
+#define THREAD_SEGMENTS 896
+#define THREAD_LINKS 928
+#define THREAD_OS 944
+#define THREAD_STATS 960
+#define THREAD_DATA_BYTES 4600
+
+#define MAX_TRIES 4096
+#define MAX_LOOKS (1u << 18) /* at places where a segment may begin */
+#define MAX_BROKEN 65536
+#define MAX_BLOCKS (1ull << 31)
+#define NO_MORE_SEGMENTS UINT64_MAX
+
+struct mimalloc_layout {
+	const char *name;
+	uint32_t page_words;
+	uint32_t thread_free, heap; /* in a page, in words */
+	bool encoded;
+};
+
+static const struct mimalloc_layout layouts[] = {
+	{"mimalloc 2.0.9", .page_words = 10, .thread_free = 5, .heap = 6},
+	{"mimalloc 2.0.9 (secure)", .page_words = 12, .thread_free = 7, .heap = 8, .encoded = true},
+};
+
+struct segment {
+	uint64_t start, end, thread, used;
+	uint64_t entries, info_slices;
+	const uint64_t *committed; /* a bit for each slice */
+	bool huge;
+};
+
+struct page {
+	uint64_t start, end, first, block;
+	uint64_t lists[3]; /* free, local_free, and what other threads have freed */
+	uint64_t heap, address, keys[2];
+	uint32_t capacity, reserved, used;
+};
+
+struct reading {
+	struct peek *peek;
+	const struct filter *heaps;
+	struct foreign_heap *heap;
+	const struct mimalloc_layout *layout;
+	uint64_t main, cookie;
+	uint64_t blocks;
+	VEC(uint64_t) threads; /* that have segments: one for each */
+	VEC(uint64_t) owners;  /* heaps that have pages */
+	bool absent;
+};
+
+static int read_word(const struct reading *reading, uint64_t address, uint64_t *word)
+{
+	return address % 8 ? -EFAULT : peek_words(reading->peek, address, word, 1);
+}
+
+/* Heaps. */
+
+/* Its queues are of these sizes, and what belongs to its thread points back. */
+static bool heap_holds(const struct reading *reading, uint64_t heap, uint64_t *thread_data)
+{
+	static const uint64_t sizes[] = {8, 8, 16, 24, 32, 40, 48, 56, 64, 80};
+	uint64_t word, links[2], backing, data;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		if (read_word(reading, heap + HEAP_QUEUE_SIZE + i * 24, &word) || word != sizes[i])
+			return false;
+	}
+	if (read_word(reading, heap, thread_data) || *thread_data % 8 ||
+	    peek_words(reading->peek, *thread_data + THREAD_LINKS, links, 2) ||
+	    links[0] != *thread_data + THREAD_STATS || links[1] != *thread_data + THREAD_OS ||
+	    read_word(reading, *thread_data + THREAD_HEAP, &backing) ||
+	    read_word(reading, backing, &data))
+		return false;
+	return data == *thread_data;
+}
+
+struct search {
+	struct reading reading;
+	uint64_t start, end; /* of a module's data */
+	size_t tries;
+};
+
+static bool visit_page(void *context, uint64_t page, const uint64_t *words)
+{
+	struct search *search = context;
+	struct reading *reading = &search->reading;
+
+	for (uint64_t i = 0; i < MEMORY_PAGE / 8 && search->tries; i++) {
+		uint64_t heap = page + i * 8 - HEAP_QUEUE_SIZE, data;
+
+		if (words[i] != 8 || heap < search->start || heap + HEAP_BYTES > search->end)
+			continue;
+		search->tries--;
+		if (!heap_holds(reading, heap, &data) || data < search->start ||
+		    data > search->end ||
+		    read_word(reading, heap + HEAP_COOKIE, &reading->cookie) ||
+		    reading->cookie <= 1)
+			continue;
+		reading->main = heap;
+		return true;
+	}
+	return false;
+}
+
+/* Segments. */
+
+static uint64_t next_slice(const struct reading *reading, const struct segment *segment, uint64_t i,
+			   struct page *page);
+
+/* 0; -ENOENT: none begins there. `words` belongs to the caller. */
+static int read_segment(const struct reading *reading, uint64_t address,
+			uint64_t words[SEGMENT_WORDS], struct segment *segment)
+{
+	int error = peek_words(reading->peek, address, words, SEGMENT_WORDS);
+	uint64_t slices = words[SEGMENT_SLICES];
+
+	if (error == -ETIMEDOUT)
+		return error;
+	if (error || words[SEGMENT_COOKIE] != (address ^ reading->cookie) || !slices ||
+	    slices > (1ull << MACHINE_USER_BITS) / SLICE_BYTES ||
+	    words[SEGMENT_ENTRIES] > MIN(slices, (uint64_t)SLICES) ||
+	    words[SEGMENT_INFO_SLICES] == 0 || words[SEGMENT_INFO_SLICES] >= words[SEGMENT_ENTRIES])
+		return -ENOENT;
+	*segment = (struct segment){.start = address,
+				    .end = address + slices * SLICE_BYTES,
+				    .thread = words[SEGMENT_THREAD],
+				    .used = words[SEGMENT_USED],
+				    .entries = words[SEGMENT_ENTRIES],
+				    .info_slices = words[SEGMENT_INFO_SLICES],
+				    .committed = words + SEGMENT_COMMITTED,
+				    .huge = (uint32_t)words[SEGMENT_KIND]};
+	return segment->huge || slices == SLICES ? 0 : -ENOENT;
+}
+
+/* The next place in heaps from an address on where a segment may begin. */
+static uint64_t next_place(const struct reading *reading, size_t *range, uint64_t from)
+{
+	for (; *range < reading->heaps->ranges.count; (*range)++) {
+		const struct filter_range *at = &reading->heaps->ranges.items[*range];
+		uint64_t start = MAX(at->start, from);
+
+		start = (start + SEGMENT_BYTES - 1) / SEGMENT_BYTES * SEGMENT_BYTES;
+		if (start < at->end)
+			return start;
+	}
+	return NO_MORE_SEGMENTS;
+}
+
+/* The first segment from an address on. 0; -ENOENT: none; -E2BIG: there are too many places. */
+static int next_segment(const struct reading *reading, uint64_t from, size_t *range, size_t *looks,
+			uint64_t words[SEGMENT_WORDS], struct segment *segment)
+{
+	uint64_t place = next_place(reading, range, from);
+	int error = -ENOENT;
+
+	for (; place != NO_MORE_SEGMENTS; place = next_place(reading, range, place + 1)) {
+		if (++*looks > MAX_LOOKS)
+			return -E2BIG;
+		error = read_segment(reading, place, words, segment);
+		if (error != -ENOENT)
+			return error;
+	}
+	return -ENOENT;
+}
+
+/* Which layout the records of a segment's slices have: those of the slices follow each other. */
+static bool slices_hold(const struct reading *reading, const struct segment *segment)
+{
+	uint64_t i = segment->info_slices, used = 0;
+	struct page page;
+
+	while (i < segment->entries) {
+		uint64_t next = next_slice(reading, segment, i, &page);
+
+		if (!next)
+			return false;
+		used += page.block != 0;
+		i = next;
+	}
+	return used == segment->used;
+}
+
+static bool find_layout(struct reading *reading)
+{
+	uint64_t words[SEGMENT_WORDS], from = 0;
+	size_t range = 0, looks = 0;
+	struct segment segment;
+
+	while (!next_segment(reading, from, &range, &looks, words, &segment)) {
+		from = segment.start + 1;
+		for (size_t i = 0; segment.used && i < ARRAY_SIZE(layouts); i++) {
+			reading->layout = &layouts[i];
+			if (slices_hold(reading, &segment))
+				return true;
+		}
+	}
+	return false;
+}
+
+int mimalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
+		     struct foreign_place *place)
+{
+	struct search search = {.reading = {.peek = peek, .heaps = heaps},
+				.start = start,
+				.end = end,
+				.tries = MAX_TRIES};
+
+	if (end < start || end - start < HEAP_BYTES)
+		return -ENOENT;
+	if (!foreign_data_visit(peek, start, end, visit_page, &search) ||
+	    !find_layout(&search.reading))
+		return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : -ENOENT;
+	place->mimalloc = search.reading.layout;
+	place->root = search.reading.main;
+	return 0;
+}
+
+/* Pages. */
+
+static uint64_t rotate_right(uint64_t value, uint64_t bits)
+{
+	bits %= 64;
+	return bits ? value >> bits | value << (64 - bits) : value;
+}
+
+/* Where a block of an encoded list leads to; the list ends with `owner`. */
+static uint64_t decode(const struct reading *reading, uint64_t owner, const uint64_t keys[2],
+		       uint64_t next)
+{
+	if (!reading->layout->encoded)
+		return next;
+	next = rotate_right(next - keys[0], keys[0]) ^ keys[1];
+	return next == owner ? 0 : next;
+}
+
+/* From its words. False: it contradicts itself. */
+static bool page_from(const struct reading *reading, const struct segment *segment, uint64_t i,
+		      const uint64_t words[MAX_PAGE_WORDS], struct page *page)
+{
+	uint64_t start = segment->start + i * SLICE_BYTES, bytes;
+	uint64_t offset;
+
+	page->start = start;
+	page->end = start + (uint32_t)words[0] * SLICE_BYTES;
+	page->block = words[3] >> 32;
+	page->capacity = (uint16_t)(words[1] >> 16);
+	page->reserved = (uint16_t)(words[1] >> 32);
+	page->used = (uint32_t)words[3];
+	page->lists[0] = words[PAGE_FREE];
+	page->lists[1] = words[PAGE_LOCAL_FREE];
+	page->lists[2] = words[reading->layout->thread_free] & ~3ull;
+	page->heap = words[reading->layout->heap];
+	memcpy(page->keys, words + PAGE_KEYS, sizeof(page->keys));
+	if (page->block == 0)
+		return true;
+	offset = page->block >= 8 && page->block <= MAX_OFFSET_BLOCK ? PAGE_OFFSET : 0;
+	page->first = start + offset;
+	bytes = page->end - page->first;
+	if (page->block >= HUGE_BLOCK)
+		page->block = bytes;
+	return page->block >= 8 && page->block % 8 == 0 && page->block <= bytes &&
+	       page->reserved == (uint16_t)(bytes / page->block) &&
+	       page->capacity <= page->reserved && page->used <= page->capacity;
+}
+
+/* What begins at the i-th slice, used if it has a block size, and where the next one begins; 0: it
+ * contradicts itself. */
+static uint64_t next_slice(const struct reading *reading, const struct segment *segment, uint64_t i,
+			   struct page *page)
+{
+	uint64_t words[MAX_PAGE_WORDS] = {0}, count;
+	uint64_t at = segment->start + SEGMENT_SLICES_AT + i * reading->layout->page_words * 8;
+
+	if (peek_words(reading->peek, at, words, reading->layout->page_words))
+		return 0;
+	count = (uint32_t)words[0];
+	if (!count || words[0] >> 32 || count > (segment->end - segment->start) / SLICE_BYTES - i ||
+	    !page_from(reading, segment, i, words, page))
+		return 0;
+	page->address = at;
+	return i + count;
+}
+
+/* Pages of memory that a page's blocks begin in. */
+static void look_ahead(struct reading *reading, const struct page *page)
+{
+	uint64_t pages[PEEK_AHEAD], step = MAX(page->block, MEMORY_PAGE);
+	uint64_t end = page->first + page->capacity * page->block;
+	size_t count = 0;
+
+	for (uint64_t at = page->first; at < end && count < PEEK_AHEAD; at += step)
+		pages[count++] = at & ~(MEMORY_PAGE - 1);
+	peek_ahead_present(reading->peek, pages, count);
+}
+
+/* Frees what is on one of its lists; how many they are. False: the list is wrong. */
+static bool free_listed(struct reading *reading, const struct page *page, uint64_t block,
+			uint32_t *count)
+{
+	struct foreign_heap *heap = reading->heap;
+	const struct heap_run *run = &heap->runs.items[heap->runs.count - 1];
+
+	for (*count = 0; block; (*count)++) {
+		uint64_t distance = block - page->first;
+		uint32_t i = (uint32_t)(distance / page->block);
+
+		if (block < page->first || distance / page->block >= page->capacity ||
+		    distance % page->block || !foreign_heap_is_live(heap, run, i))
+			return false;
+		foreign_heap_set_free(heap, run, i);
+		if (read_word(reading, block, &block)) {
+			reading->absent = true;
+			return false;
+		}
+		block = decode(reading, page->address, page->keys, block);
+	}
+	return true;
+}
+
+/* A thread that was stopped within malloc may not have counted its last block yet. */
+static bool lists_hold(struct reading *reading, const struct page *page, uint32_t *given_back)
+{
+	uint32_t own, local;
+	uint64_t sum;
+
+	if (page->lists[0] || page->lists[1] || page->lists[2])
+		look_ahead(reading, page);
+	if (!free_listed(reading, page, page->lists[0], &own) ||
+	    !free_listed(reading, page, page->lists[1], &local) ||
+	    !free_listed(reading, page, page->lists[2], given_back))
+		return false;
+	sum = (uint64_t)own + local + page->used;
+	return sum == page->capacity || sum == page->capacity + 1ull;
+}
+
+/* 0; -ENOENT: it is none; -ENOMEM. Of a page that a thread is just changing, nothing is said. */
+static int add_page(struct reading *reading, const struct page *page)
+{
+	struct foreign_heap *heap = reading->heap;
+	struct heap_run run = {.start = page->start,
+			       .end = page->end,
+			       .first = page->first,
+			       .block = page->block,
+			       .count = page->capacity};
+	uint32_t given_back = 0;
+
+	reading->blocks += run.count;
+	if (reading->blocks > MAX_BLOCKS)
+		return -ENOENT;
+	if (foreign_heap_add(heap, &run))
+		return -ENOMEM;
+	if (!lists_hold(reading, page, &given_back)) {
+		foreign_heap_drop(&heap->runs.items[heap->runs.count - 1]);
+		heap->broken++;
+		return 0;
+	}
+	heap->figures.active += run.end - run.start;
+	heap->figures.allocated += page->used * page->block;
+	heap->figures.transfer += given_back * page->block;
+	if (page->heap && (!reading->owners.count ||
+			   reading->owners.items[reading->owners.count - 1] != page->heap)) {
+		uint64_t *owner = vec_push(&reading->owners);
+
+		if (!owner)
+			return -ENOMEM;
+		*owner = page->heap;
+	}
+	return 0;
+}
+
+static bool is_committed(const struct segment *segment, uint64_t slice)
+{
+	return segment->huge || segment->committed[slice / 64] >> slice % 64 & 1;
+}
+
+/* Slices from `i` to before `end` that are in no page. */
+static int add_free(struct reading *reading, const struct segment *segment, uint64_t i,
+		    uint64_t end)
+{
+	struct foreign_figures *figures = &reading->heap->figures;
+	int error = 0;
+
+	while (!error && i < end) {
+		bool committed = is_committed(segment, i);
+		struct heap_run run = {.start = segment->start + i * SLICE_BYTES,
+				       .use = committed ? RUN_DIRTY : RUN_RETAINED};
+
+		for (i++; i < end && is_committed(segment, i) == committed;)
+			i++;
+		run.end = segment->start + i * SLICE_BYTES;
+		if (committed)
+			figures->dirty += run.end - run.start;
+		else
+			figures->retained += run.end - run.start;
+		error = foreign_heap_add(reading->heap, &run);
+	}
+	return error;
+}
+
+static int add_own(struct reading *reading, uint64_t start, uint64_t end)
+{
+	struct heap_run run = {.start = start, .end = end, .use = RUN_OWN};
+
+	reading->heap->figures.metadata += end - start;
+	return foreign_heap_add(reading->heap, &run);
+}
+
+static int walk_slices(struct reading *reading, const struct segment *segment)
+{
+	uint64_t i = segment->info_slices, next;
+	int error = 0;
+
+	for (; !error && i < segment->entries; i = next) {
+		struct page page;
+
+		next = next_slice(reading, segment, i, &page);
+		if (!next) {
+			reading->heap->broken++;
+			return 0;
+		}
+		error = page.block ? add_page(reading, &page)
+				   : add_free(reading, segment, i, MIN(next, segment->entries));
+	}
+	return error;
+}
+
+static int add_segment(struct reading *reading, const struct segment *segment)
+{
+	uint64_t pages[PEEK_AHEAD], *thread;
+	uint64_t info = segment->info_slices * SLICE_BYTES;
+	size_t count = MIN(info / MEMORY_PAGE, PEEK_AHEAD);
+	int error;
+
+	/* Kept for later: nothing is in it. */
+	if (!segment->used && !segment->thread)
+		return add_free(reading, segment, 0, segment->entries);
+	for (size_t i = 0; i < count; i++)
+		pages[i] = segment->start + i * MEMORY_PAGE;
+	peek_ahead_present(reading->peek, pages, count);
+	thread = vec_push(&reading->threads);
+	if (!thread)
+		return -ENOMEM;
+	*thread = segment->thread;
+	error = add_own(reading, segment->start, segment->start + info);
+	if (!error && !slices_hold(reading, segment)) {
+		reading->heap->broken++;
+		return 0;
+	}
+	return error ? error : walk_slices(reading, segment);
+}
+
+/* 0; -ENOENT: there is too much to look at; -ENOMEM; -ETIMEDOUT. */
+static int walk_segments(struct reading *reading)
+{
+	uint64_t words[SEGMENT_WORDS], from = 0;
+	size_t range = 0, looks = 0;
+	struct segment segment;
+	int error = 0;
+
+	while (!error) {
+		error = next_segment(reading, from, &range, &looks, words, &segment);
+		if (error)
+			break;
+		from = segment.end;
+		error = add_segment(reading, &segment);
+		if (!error && reading->heap->broken > MAX_BROKEN)
+			return -ENOENT;
+		if (!error && reading->peek->deadline && reading->peek->deadline->passed)
+			return -ETIMEDOUT;
+	}
+	if (error == -E2BIG)
+		reading->heap->why = "there is more memory than can be searched for its segments";
+	return error == -ENOENT || error == -E2BIG ? 0 : error;
+}
+
+static int compare_words(const void *left_pointer, const void *right_pointer)
+{
+	const uint64_t *left = left_pointer, *right = right_pointer;
+
+	return *left < *right ? -1 : *left > *right;
+}
+
+/* Blocks that other threads have freed in pages that were full. */
+static bool delayed_hold(struct reading *reading, uint64_t owner)
+{
+	struct foreign_heap *heap = reading->heap;
+	uint64_t block, keys[2];
+
+	if (read_word(reading, owner + HEAP_DELAYED, &block) ||
+	    peek_words(reading->peek, owner + HEAP_KEYS, keys, 2))
+		return false;
+	while (block) {
+		const struct heap_run *run = foreign_heap_at(heap, block);
+
+		/* Of what is in no run, nothing is said, and it is on no second list. */
+		if (!run || !foreign_heap_transfer(heap, block, run->block))
+			return false;
+		if (read_word(reading, block, &block)) {
+			reading->absent = true;
+			return false;
+		}
+		block = decode(reading, owner, keys, block);
+	}
+	return true;
+}
+
+/* Whether a thread has as many segments as were found. */
+static bool count_holds(const struct reading *reading, uint64_t owner, uint64_t thread_data)
+{
+	uint64_t thread, counted;
+	size_t found = 0;
+
+	if (read_word(reading, owner + HEAP_THREAD, &thread) ||
+	    read_word(reading, thread_data + THREAD_SEGMENTS, &counted))
+		return false;
+	for (size_t i = 0; i < reading->threads.count; i++)
+		found += reading->threads.items[i] == thread;
+	return found == counted;
+}
+
+/* Each lies at the front of pages of its own, with what belongs to its thread. 0 or -ENOMEM. */
+static int read_owner(struct reading *reading, uint64_t owner)
+{
+	struct foreign_heap *heap = reading->heap;
+	uint64_t data;
+
+	if (owner % 8 || !heap_holds(reading, owner, &data) || !count_holds(reading, owner, data) ||
+	    !delayed_hold(reading, owner)) {
+		heap->broken_caches++;
+		return 0;
+	}
+	heap->arenas++;
+	if (owner % MEMORY_PAGE || data != owner + HEAP_BYTES || foreign_heap_at(heap, owner))
+		return 0;
+	return add_own(reading, owner,
+		       owner + (THREAD_DATA_BYTES + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE);
+}
+
+static int read_owners(struct reading *reading)
+{
+	uint64_t *owner = vec_push(&reading->owners), before = 0;
+	int error = 0;
+
+	if (!owner)
+		return -ENOMEM;
+	*owner = reading->main;
+	qsort(reading->owners.items, reading->owners.count, sizeof(*owner), compare_words);
+	for (size_t i = 0; !error && i < reading->owners.count; i++) {
+		if (reading->owners.items[i] != before)
+			error = read_owner(reading, reading->owners.items[i]);
+		before = reading->owners.items[i];
+	}
+	return error;
+}
+
+static const char *why_uncertain(const struct reading *reading)
+{
+	const struct foreign_heap *heap = reading->heap;
+
+	if (heap->why)
+		return heap->why;
+	if (reading->absent)
+		return "a part of its free blocks is swapped out";
+	if (heap->broken)
+		return "it changed while it was read";
+	if (heap->broken_caches)
+		return "its threads have counted other segments than were found, or freed blocks "
+		       "while it was read";
+	return NULL;
+}
+
+static int read_all(struct reading *reading)
+{
+	int error = read_word(reading, reading->main + HEAP_COOKIE, &reading->cookie)
+			    ? -ENOENT
+			    : walk_segments(reading);
+
+	if (error)
+		return error;
+	foreign_heap_sort(reading->heap);
+	error = read_owners(reading);
+	foreign_heap_sort(reading->heap);
+	return error;
+}
+
+int mimalloc_read(struct peek *peek, const struct filter *heaps, const struct foreign_place *place,
+		  struct foreign_heap *heap)
+{
+	struct foreign_figures *figures = &heap->figures;
+	struct reading reading = {.peek = peek,
+				  .heaps = heaps,
+				  .heap = heap,
+				  .layout = place->mimalloc,
+				  .main = place->root};
+	int error = read_all(&reading);
+
+	vec_free(&reading.threads);
+	vec_free(&reading.owners);
+	if (error)
+		return error;
+	figures->mapped = figures->active + figures->dirty + figures->metadata;
+	foreign_heap_finish(heap);
+	snprintf(heap->name, sizeof(heap->name), "%s", place->mimalloc->name);
+	heap->blocks_certain = !heap->why && !reading.absent && !heap->broken_caches;
+	heap->why = why_uncertain(&reading);
+	return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : 0;
+}
