@@ -328,15 +328,15 @@ static __always_inline void account_birth(struct pt_regs *ctx, struct thread *th
 			   call->function);
 }
 
-/* A free of a block that is not on the ledger: inherited over fork, or simply from before. */
+/* A free of a block that is not in the live set: inherited over fork, or simply from before. */
 static __always_inline void account_untracked(struct thread *thread, struct lm_ledger *ledger,
-					      u64 address)
+					      u64 address, void *live_set)
 {
 	struct lm_process *process = bpf_map_lookup_elem(&processes, &thread->slot);
 	struct lm_block_key key = {.address = address};
 
 	key.process = process ? process->parent : 0;
-	if (key.process && bpf_map_lookup_elem(&blocks, &key))
+	if (key.process && bpf_map_lookup_elem(live_set, &key))
 		ledger_add(&ledger->inherited_frees, 1);
 	else
 		ledger_add(&ledger->untracked_frees, 1);

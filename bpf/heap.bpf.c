@@ -91,7 +91,7 @@ static __always_inline int call_drop(struct pt_regs *ctx, struct thread *thread,
 	} else if (is_resize(kind) && call->old_tracked) {
 		account_death(thread, ledger, call->pointer, &call->old, call->function);
 	} else if (is_resize(kind) && call->pointer) {
-		account_untracked(thread, ledger, call->pointer);
+		account_untracked(thread, ledger, call->pointer, &blocks);
 	}
 	if (call->size < min_size || call->size > max_size) {
 		ledger_add(&ledger->filtered, 1);
@@ -152,7 +152,7 @@ static __always_inline void resize_settle(struct thread *thread, struct lm_ledge
 		return;
 	if (!call->old_tracked) {
 		if (!stays)
-			account_untracked(thread, ledger, call->pointer);
+			account_untracked(thread, ledger, call->pointer, &blocks);
 		return;
 	}
 	/* The entry may have been counted on another CPU: see struct lm_ledger. */
@@ -337,7 +337,7 @@ int heap_free(struct pt_regs *ctx)
 	else if (inner || free_goes_on(thread, address, PT_REGS_SP(ctx)))
 		return 0; /* what an inner call gave is not on the ledger either */
 	else
-		account_untracked(thread, ledger, address);
+		account_untracked(thread, ledger, address, &blocks);
 	thread->freed = address;
 	thread->freed_sp = PT_REGS_SP(ctx);
 	return 0;

@@ -246,8 +246,7 @@ int usdt_free(struct pt_regs *ctx)
 		ledger_add(&ledger->frees, 1);
 		sample_count_death(&sample);
 	} else {
-		/* Sampled before the attach, or inherited over fork. */
-		ledger_add(&ledger->untracked_frees, 1);
+		account_untracked(thread, ledger, key.address, &usdt_blocks);
 	}
 	return 0;
 }

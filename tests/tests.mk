@@ -151,11 +151,11 @@ $(B)/workloads/tcmalloc_stats_static: tests/workloads/tcmalloc_stats.c $(wildcar
 		-Wl,--no-whole-archive -lstdc++ -lm
 $(B)/workloads/late $(B)/workloads/cacher: WORKLOAD_LIBS := -ldl
 
-$(B)/workloads/usdt: WORKLOAD_LIBS := -lm
+$(B)/workloads/usdt: $(B)/workloads/usdt_part.so
 $(B)/workloads/usdt_without_free: tests/workloads/usdt.c $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DWITHOUT_FREE $< -o $@ -lm
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DWITHOUT_FREE $< -o $@
 
 MUSL_CC ?= musl-gcc
 BUILD_OF_static := $(CC) -static

@@ -64,6 +64,40 @@ static void every_runtime_and_libc_is_counted_exactly_and_named(void **state)
 	}
 }
 
+static void a_program_that_samples_itself_is_followed_inside(void **state)
+{
+	static const char *const runtimes[] = {"runc", "crun"};
+	struct harness *harness = containers_bpf(state);
+
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
+		const struct container_spec spec = {.runtime = runtimes[i],
+						    .image = IMAGE_GLIBC,
+						    .pod = "web-0",
+						    .program = "usdt",
+						    .path = "/bin/usdt",
+						    .argument = "1"};
+		struct running *container = container_start(harness, &spec);
+		struct child *monitor;
+		json_t *report, *samples, *process;
+		char pid[16];
+
+		snprintf(pid, sizeof(pid), "%d", container->pid);
+		monitor = MONITOR_ATTACHED(harness, "-p", pid, NAMED);
+		workload_do(harness, container->child, "go");
+		samples = workload_ask(harness, container->child, "samples");
+		report = monitor_stop(harness, monitor);
+		expect_balance(report);
+		assert_int_equal(ledger_at(report, "allocations"),
+				 number_at(samples, "allocations"));
+		assert_int_equal(ledger_at(report, "frees"), number_at(samples, "frees"));
+		process = process_of(report, container->pid);
+		assert_true(is_inexact_by(process, "sampled"));
+		expect_container(process, container, "web-0");
+		container_kill(container);
+		container_end(container);
+	}
+}
+
 static void a_container_is_found_by_pid_by_id_by_name_and_by_cgroup(void **state)
 {
 	struct harness *harness = containers_bpf(state);
@@ -427,6 +461,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		container_test(every_runtime_and_libc_is_counted_exactly_and_named),
+		container_test(a_program_that_samples_itself_is_followed_inside),
 		container_test(a_container_is_found_by_pid_by_id_by_name_and_by_cgroup),
 		container_test(a_user_who_claims_to_be_a_pod_is_not_believed),
 		container_test(a_user_who_takes_the_id_of_a_container_is_not_taken_for_it),

@@ -207,14 +207,15 @@ static void recordings_keep_the_limits_and_diffs_say_what_is_chance(void **state
 }
 
 /* A counter that the kernel keeps in the target's memory. */
-static unsigned semaphore_of(struct harness *harness, struct child *workload, const char *name)
+static unsigned semaphore_of(struct harness *harness, struct child *workload, pid_t pid,
+			     const char *name)
 {
 	json_int_t address = number_at(workload_ask(harness, workload, "semaphores"), name);
 	unsigned short value = 0xffff;
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%s/mem", workload->pid_text);
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(pread(fd, &value, sizeof(value), address), sizeof(value));
@@ -222,17 +223,25 @@ static unsigned semaphore_of(struct harness *harness, struct child *workload, co
 	return value;
 }
 
-static void expect_semaphores(struct harness *harness, struct child *workload, bool raised)
+/* Of the process that answers for the workload: itself, or a child of it. */
+static void expect_semaphores_of(struct harness *harness, struct child *workload, pid_t pid,
+				 bool raised)
 {
 	/* The kernel counts places, and takes them out when the last descriptor is closed. */
 	for (int i = 0; i < 1200; i++) {
-		if (!!semaphore_of(harness, workload, "alloc") == raised &&
-		    !!semaphore_of(harness, workload, "free") == raised)
+		if (!!semaphore_of(harness, workload, pid, "alloc") == raised &&
+		    !!semaphore_of(harness, workload, pid, "free") == raised)
 			return;
 		usleep(100000);
 	}
-	fail_msg("semaphores: alloc %u, free %u", semaphore_of(harness, workload, "alloc"),
-		 semaphore_of(harness, workload, "free"));
+	fail_msg("semaphores of %d: alloc %u, free %u", pid,
+		 semaphore_of(harness, workload, pid, "alloc"),
+		 semaphore_of(harness, workload, pid, "free"));
+}
+
+static void expect_semaphores(struct harness *harness, struct child *workload, bool raised)
+{
+	expect_semaphores_of(harness, workload, workload->pid, raised);
 }
 
 static void semaphores_are_raised_while_leakmon_listens(void **state)
@@ -269,6 +278,197 @@ static void semaphores_go_back_to_zero_when_leakmon_is_killed(void **state)
 		expect_semaphores(harness, workload, false);
 	}
 	workload_do(harness, workload, "go");
+}
+
+/* Mapped after the attach: probed before the next report at the latest. */
+static void a_library_that_is_loaded_later_is_followed_too(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "usdt", "1", "10");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	json_t *report, *site;
+
+	workload_do(harness, workload, "load");
+	monitor_snapshot(harness, monitor);
+	child_wait_text(harness, monitor, &monitor->err, "mapped another");
+	workload_do(harness, workload, "go");
+	workload_do(harness, workload, "part");
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	expect_samples(report, workload_ask(harness, workload, "samples"));
+	site = site_of(process_of(report, workload->pid), "part_block");
+	assert_int_equal(number_at(site, "count"), 6);
+	assert_int_equal(number_at(site, "bytes"), 6 * 524288);
+	assert_int_equal(number_at(site, "allocated_count"), 10);
+}
+
+/* Of one process among several: bytes and blocks of all sites, and limits. */
+static void expect_sampled(json_t *report, pid_t pid)
+{
+	json_t *process = process_of(report, pid);
+
+	assert_true(is_inexact_by(process, "sampled"));
+	expect_limits(process);
+}
+
+static void children_are_followed_by_their_own_samples(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "usdt", "1", "20");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-f", "-o", "0",
+						 "--format", "json", "3600");
+	json_t *parent, *child, *report;
+	json_int_t inherited;
+
+	workload_do(harness, workload, "go");
+	parent = workload_ask(harness, workload, "samples");
+	workload_do(harness, workload, "fork");
+	monitor_snapshot(harness, monitor);
+	workload_do(harness, workload, "go");
+	child = workload_ask(harness, workload, "samples");
+	report = monitor_snapshot(harness, monitor);
+	assert_int_equal(json_array_size(json_object_get(report, "processes")), 2);
+	expect_sampled(report, workload->pid);
+	expect_sampled(report, (pid_t)number_at(child, "pid"));
+	workload_do(harness, workload, "clear");
+	child = workload_ask(harness, workload, "samples");
+	inherited = number_at(child, "inherited");
+	/* What the parent had told of stays on its own ledger. */
+	assert_int_equal(inherited, number_at(parent, "outstanding"));
+	report = monitor_snapshot(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(ledger_at(report, "allocations"),
+			 number_at(parent, "allocations") + number_at(child, "allocations"));
+	assert_int_equal(ledger_at(report, "inherited_frees"), inherited);
+	assert_int_equal(ledger_at(report, "untracked_frees"), 0);
+	assert_int_equal(ledger_at(report, "outstanding"), number_at(parent, "outstanding"));
+	/* The child ends, the parent goes on. */
+	workload_do(harness, workload, "quit");
+	workload_do(harness, workload, "clear");
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(ledger_at(report, "outstanding"), 0);
+	assert_int_equal(dropped_sum(report), 0);
+}
+
+static void a_child_that_is_not_followed_is_left_as_it_was(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "usdt", "1", "20");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	json_t *parent, *report;
+	pid_t child;
+
+	workload_do(harness, workload, "go");
+	parent = workload_ask(harness, workload, "samples");
+	workload_do(harness, workload, "fork");
+	child = (pid_t)number_at(workload_ask(harness, workload, "samples"), "pid");
+	workload_do(harness, workload, "go");
+	workload_do(harness, workload, "clear");
+	report = monitor_snapshot(harness, monitor);
+	expect_samples(report, parent);
+	child_signal(monitor, SIGKILL);
+	assert_int_equal(child_end(harness, monitor), 128 + SIGKILL);
+	expect_semaphores_of(harness, workload, child, false);
+	expect_semaphores(harness, workload, false);
+	workload_do(harness, workload, "go");
+	workload_do(harness, workload, "quit");
+	workload_do(harness, workload, "clear");
+}
+
+static void a_program_is_followed_into_another_one_that_samples_itself(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "usdt", "1", "20");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	json_t *before, *after, *report;
+
+	workload_do(harness, workload, "go");
+	before = workload_ask(harness, workload, "samples");
+	workload_send(workload, "exec");
+	child_wait_text(harness, workload, &workload->out, "ready");
+	free(child_line(harness, workload, &workload->out));
+	monitor_snapshot(harness, monitor);
+	workload_do(harness, workload, "go");
+	after = workload_ask(harness, workload, "samples");
+	report = monitor_snapshot(harness, monitor);
+	expect_balance(report);
+	expect_sampled(report, workload->pid);
+	assert_int_equal(ledger_at(report, "allocations"),
+			 number_at(before, "allocations") + number_at(after, "allocations"));
+	assert_int_equal(ledger_at(report, "purged"), number_at(before, "outstanding"));
+	assert_int_equal(ledger_at(report, "outstanding"), number_at(after, "outstanding"));
+	child_signal(monitor, SIGKILL);
+	assert_int_equal(child_end(harness, monitor), 128 + SIGKILL);
+	expect_semaphores(harness, workload, false);
+}
+
+static void a_program_is_followed_into_one_that_tells_of_nothing(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload, *monitor;
+	json_t *before, *process, *report;
+	char leak[256];
+
+	snprintf(leak, sizeof(leak), "%s/leak", workloads());
+	workload = WORKLOAD(harness, "usdt", "1", "20", leak);
+	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--format", "json",
+				   "3600");
+	workload_do(harness, workload, "go");
+	before = workload_ask(harness, workload, "samples");
+	workload_send(workload, "exec");
+	child_wait_text(harness, workload, &workload->out, "ready");
+	free(child_line(harness, workload, &workload->out));
+	monitor_snapshot(harness, monitor);
+	workload_do(harness, workload, "go");
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(ledger_at(report, "purged"), number_at(before, "outstanding"));
+	assert_int_equal(ledger_at(report, "allocations"), number_at(before, "allocations") + 25);
+	process = process_of(report, workload->pid);
+	expect_held(process, "leak_a", 10, 1000);
+	assert_null(json_object_get(process, "estimate"));
+}
+
+/* Two of one program, and one that tells of nothing: each in its own way. */
+static void processes_that_sample_themselves_and_others_are_followed_in_one_run(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *one = WORKLOAD(harness, "usdt", "1", "20");
+	struct child *two = WORKLOAD(harness, "usdt", "2", "20");
+	struct child *exact = WORKLOAD(harness, "leak"), *monitor;
+	json_t *of_one, *of_two, *of_exact, *report;
+	char pids[64];
+
+	snprintf(pids, sizeof(pids), "%s,%s,%s", one->pid_text, two->pid_text, exact->pid_text);
+	monitor = MONITOR_ATTACHED(harness, "-p", pids, "-o", "0", "--format", "json", "3600");
+	monitor_wait_attached(harness, monitor, one->pid);
+	monitor_wait_attached(harness, monitor, two->pid);
+	monitor_wait_attached(harness, monitor, exact->pid);
+	workload_do(harness, one, "go");
+	workload_do(harness, two, "go");
+	workload_do(harness, exact, "go");
+	of_one = workload_ask(harness, one, "samples");
+	of_two = workload_ask(harness, two, "samples");
+	of_exact = workload_ask(harness, exact, "ledger");
+	report = monitor_stop(harness, monitor);
+	expect_balance(report);
+	expect_sampled(report, one->pid);
+	expect_sampled(report, two->pid);
+	expect_held(process_of(report, exact->pid), "leak_a", 10, 1000);
+	assert_true(json_is_true(json_object_get(process_of(report, exact->pid), "exact")));
+	assert_null(json_object_get(process_of(report, exact->pid), "estimate"));
+	assert_int_equal(ledger_at(report, "allocations"),
+			 number_at(of_one, "allocations") + number_at(of_two, "allocations") +
+				 number_at(of_exact, "allocations"));
+	assert_int_equal(ledger_at(report, "frees"), number_at(of_one, "frees") +
+							     number_at(of_two, "frees") +
+							     number_at(of_exact, "frees"));
+	expect_semaphores(harness, one, false);
+	expect_semaphores(harness, two, false);
 }
 
 static void without_free_what_was_allocated_is_shown_and_nothing_is_outstanding(void **state)
@@ -344,6 +544,12 @@ int main(void)
 		e2e_test(recordings_keep_the_limits_and_diffs_say_what_is_chance),
 		e2e_test(semaphores_are_raised_while_leakmon_listens),
 		e2e_test(semaphores_go_back_to_zero_when_leakmon_is_killed),
+		e2e_test(a_library_that_is_loaded_later_is_followed_too),
+		e2e_test(children_are_followed_by_their_own_samples),
+		e2e_test(a_child_that_is_not_followed_is_left_as_it_was),
+		e2e_test(a_program_is_followed_into_another_one_that_samples_itself),
+		e2e_test(a_program_is_followed_into_one_that_tells_of_nothing),
+		e2e_test(processes_that_sample_themselves_and_others_are_followed_in_one_run),
 		e2e_test(without_free_what_was_allocated_is_shown_and_nothing_is_outstanding),
 		e2e_test(the_allocator_is_tracked_where_that_is_preferred),
 		e2e_test(doctor_lists_the_probes_that_a_process_carries),

@@ -10,7 +10,6 @@
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
 
-#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,11 +32,26 @@ static uint64_t random_next(void)
 	return random_state * 0x2545F4914F6CDD1Dull;
 }
 
+/* Of 0 < x: libm is not in the images of containers. */
+static double natural_log(double x)
+{
+	int exponent = 0;
+	double t, power, sum = 0;
+
+	for (; x < 1; x *= 2)
+		exponent--;
+	t = (x - 1) / (x + 1);
+	power = t;
+	for (int i = 1; i < 41; i += 2, power *= t * t)
+		sum += power / i;
+	return 2 * sum + exponent * 0.693147180559945309;
+}
+
 static double exponential(void)
 {
 	double uniform = (double)((random_next() >> 11) + 1) / 9007199254740993.0;
 
-	return -log(uniform) * SAMPLE_BYTES;
+	return -natural_log(uniform) * SAMPLE_BYTES;
 }
 
 static void sampler_start(uint64_t seed)

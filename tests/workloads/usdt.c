@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * usdt [SEED [SHARE]]: a program that samples its own allocations and tells of them by the probes
- * otel_memory:alloc and otel_memory:free, built with the system's sys/sdt.h. The sampler is a
- * Poisson process over the bytes, of mean SAMPLE_BYTES; a sample's weight is that mean times the
- * hits that an allocation took. Beside it goes the exact account.
+ * usdt [SEED [SHARE [PROGRAM]]]: a program that samples its own allocations and tells of them by
+ * the probes otel_memory:alloc and otel_memory:free, built with the system's sys/sdt.h. The sampler
+ * is a Poisson process over the bytes, of mean SAMPLE_BYTES; a sample's weight is that mean times
+ * the hits that an allocation took. Beside it goes the exact account.
  *
- *   go          allocates at several sites (SHARE percent of what a test needs), and gives half of
- * it back clear       gives everything back samples     how many it has told of, and not told the
- * end of, as a ledger semaphores  where they are, as JSON
+ *   go          allocates at several sites, SHARE percent of what a test needs; gives back half
+ *   clear       gives everything back
+ *   samples     how many it has told of and of the end of, and of how many that were its parent's
+ *   semaphores  where they are
+ *   load, part  loads usdt_part.so, which has probes of its own; uses it
+ *   fork        from now on a child answers; at its end the parent says `done`
+ *   exec        becomes PROGRAM, or itself, anew
  *
  * WITHOUT_FREE: it has no otel_memory:free.
  */
+#include <dlfcn.h>
+#include <libgen.h>
+#include <sys/wait.h>
+
 #include "sampler.h"
 #include "workload.h"
 
@@ -27,19 +35,20 @@ static struct block {
 	void *pointer;
 	size_t size;
 	uint32_t site;
-	bool sampled;
+	bool sampled, inherited;
 } blocks[MAX_BLOCKS];
 static size_t block_count;
 
 static int share = 100;
-static uint64_t told, told_ends;
+static uint64_t told, told_ends, told_inherited;
+static char **arguments;
 static double until_sample;
 
 static inline void keep(unsigned site, void *pointer, size_t size, bool sampled)
 {
 	if (block_count == MAX_BLOCKS)
 		_exit(112);
-	blocks[block_count++] = (struct block){pointer, size, site, sampled};
+	blocks[block_count++] = (struct block){pointer, size, site, sampled, false};
 	truth_born(&truth, site, size);
 }
 
@@ -84,7 +93,8 @@ static void give_back(size_t i)
 	blocks[i] = blocks[--block_count];
 #ifndef WITHOUT_FREE
 	if (block.sampled && otel_memory_free_semaphore) {
-		told_ends++;
+		told_ends += !block.inherited;
+		told_inherited += block.inherited;
 		STAP_PROBE1(otel_memory, free, block.pointer);
 	}
 #endif
@@ -114,8 +124,9 @@ static void clear(void)
 
 static void samples(void)
 {
-	say("{\"allocations\":%lu,\"frees\":%lu,\"outstanding\":%lu}\n", told, told_ends,
-	    told - told_ends);
+	say("{\"pid\":%d,\"allocations\":%lu,\"frees\":%lu,\"outstanding\":%lu,\"inherited\":%lu}"
+	    "\n",
+	    getpid(), told, told_ends, told - told_ends, told_inherited);
 }
 
 static void semaphores(void)
@@ -128,15 +139,76 @@ static void semaphores(void)
 #endif
 }
 
+static void *(*part_block)(uint64_t size, int *told);
+static void (*part_release)(void *block);
+
+static void load(void)
+{
+	char path[4096] = "", library[4200];
+	void *handle;
+
+	if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0)
+		_exit(113);
+	snprintf(library, sizeof(library), "%s/usdt_part.so", dirname(path));
+	handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		_exit(114);
+	*(void **)&part_block = dlsym(handle, "part_block");
+	*(void **)&part_release = dlsym(handle, "part_release");
+}
+
+/* 10 blocks of the sampling interval, of which 4 are given back. */
+static void part(void)
+{
+	for (int i = 0; i < 10; i++) {
+		int is_told;
+		void *block = part_block(SAMPLE_BYTES, &is_told);
+
+		told += (uint64_t)is_told;
+		if (i < 6)
+			continue;
+		told_ends += (uint64_t)is_told;
+		part_release(block);
+	}
+}
+
+static void fork_off(void)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		_exit(115);
+	if (child) {
+		waitpid(child, NULL, 0);
+		return;
+	}
+	told = told_ends = 0;
+	for (size_t i = 0; i < block_count; i++)
+		blocks[i].inherited = true;
+}
+
+static void become(void)
+{
+	bool has_program = arguments[1] && arguments[2] && arguments[3];
+
+	execv(has_program ? arguments[3] : "/proc/self/exe", arguments);
+	_exit(116);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct command commands[] = {
 		{.name = "go", .run = go},
 		{.name = "clear", .run = clear},
 		{.name = "samples", .run = samples, .silent = true},
+		{.name = "load", .run = load},
+		{.name = "part", .run = part},
+		{.name = "fork", .run = fork_off},
+		{.name = "exec", .run = become, .silent = true},
 		{.name = "semaphores", .run = semaphores, .silent = true},
 	};
 
+	arguments = argv;
 	sampler_start(argument(argc, argv, 1, 1));
 	share = (int)argument(argc, argv, 2, 100);
 	return workload_serve(commands, ARRAY_SIZE(commands), &truth);

@@ -650,7 +650,10 @@ int session_follow(struct session *session)
 {
 	struct tracked *tracked = targets_find(session, session->launch.pid);
 	size_t before = targets_probed(session, tracked);
-	int error = launch_follow(tracked->probes.pid, on_mapped, session);
+	int error;
+
+	target_note_exec(&tracked->probes);
+	error = launch_follow(tracked->probes.pid, on_mapped, session);
 
 	if (error && error != -ESRCH)
 		return error;

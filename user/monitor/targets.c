@@ -323,6 +323,7 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 	if (tracked && !strcmp(arrival->how, "execed")) {
 		code_watch_forgive(&tracked->probes.code);
 		code_watch_forgive(&tracked->threads.code);
+		target_note_exec(&tracked->probes);
 	}
 	if (tracked && wanted) {
 		tracked->shares = false; /* an exec gives it memory of its own */

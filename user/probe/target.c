@@ -210,7 +210,7 @@ static struct target_file *target_file_note(struct target *target,
 	for (size_t i = 0; i < target->files.count; i++) {
 		file = &target->files.items[i];
 		if (file->device == identity->device && file->inode == identity->inode)
-			return file->postponed ? file : NULL;
+			return file->postponed || target->execed ? file : NULL;
 	}
 	file = vec_push(&target->files);
 	if (!file)
@@ -710,6 +710,31 @@ static void choose_means(struct attaching *attaching)
 	}
 }
 
+void target_note_exec(struct target *target)
+{
+	target->execed = target->means == TARGET_USDT;
+}
+
+/* What follows from an exec, all files of the new program having been looked at. */
+static void end_means(struct attaching *attaching)
+{
+	struct target *target = attaching->target;
+
+	if (!target->execed || !attaching->files.count)
+		return;
+	target->execed = false;
+	if (count_places(attaching, USDT_ALLOCATE))
+		return;
+	log_debug("process %d has become a program that does not sample itself", target->pid);
+	attachments_close(&target->attachments);
+	code_watch_free(&target->code);
+	for (size_t i = 0; i < target->files.count; i++)
+		target->files.items[i].functions = 0;
+	target->functions = 0;
+	target->means = TARGET_UNDECIDED;
+	target->frees = false;
+}
+
 static int attach_files(struct attaching *attaching)
 {
 	struct target *target = attaching->target;
@@ -720,6 +745,9 @@ static int attach_files(struct attaching *attaching)
 	for (size_t i = 0; i < attaching->files.count && !error; i++) {
 		const struct visited_file *file = &attaching->files.items[i].file;
 
+		/* Probes outlive an exec, as far as the same files are mapped. */
+		if (target->files.items[file->place].functions)
+			continue;
 		if (target->means == TARGET_USDT && file->plan->carried.probes.count)
 			error = attach_usdt(attaching, file);
 		else if (attaching->bpf->specs && !attaching->config->no_usdt)
@@ -734,9 +762,13 @@ int target_attach(struct target *target, const struct process *process,
 		  const struct target_config *config, const struct bpf_side *bpf)
 {
 	struct attaching attaching = {.target = target, .config = config, .bpf = bpf};
-	int error = visit_files(&(struct visiting){target, process, config, keep_file, &attaching});
+	int error;
 
+	if (target->execed)
+		target->seen.count = 0;
+	error = visit_files(&(struct visiting){target, process, config, keep_file, &attaching});
 	if (!error) {
+		end_means(&attaching);
 		choose_means(&attaching);
 		error = attach_files(&attaching);
 	}

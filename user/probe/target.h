@@ -54,6 +54,7 @@ struct target {
 	struct mapped_files seen; /* not to be opened again */
 	size_t functions;	  /* probed in all; of TARGET_USDT: places */
 	enum target_means means;
+	bool execed;		/* of TARGET_USDT: it may be a program that has no such probes */
 	bool frees;		/* of TARGET_USDT: it also tells of what ends */
 	uint32_t gaps;		/* 1 << enum target_gap, of any moment; see target_gaps() */
 	struct code_watch code; /* what has become of the probes */
@@ -80,6 +81,9 @@ bool target_is_ending(pid_t pid, const struct target_config *config);
  */
 int target_attach(struct target *target, const struct process *process,
 		  const struct target_config *config, const struct bpf_side *bpf);
+
+/* It has replaced itself: the next target_attach() finds out by which probes it is followed now. */
+void target_note_exec(struct target *target);
 
 /*
  * 1 << enum target_gap, for good; but a file that was postponed and turns out to be no allocator
