@@ -681,6 +681,33 @@ static bool profile_agrees(json_t *process, const struct victim *victim)
 	return limit_at(site, "low") <= rate && rate <= limit_at(site, "high");
 }
 
+/* For whatever else: from then on that is why it has its place. */
+static void a_profile_without_a_target_takes_who_is_near_to_its_limit(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(8 * LIMIT_BYTES);
+	struct victim victim = victim_start(harness, place, 0, "0");
+	struct child *monitor;
+	bool near = false;
+
+	workload_send(victim.child, "stroll");
+	monitor = MONITOR(harness, "profile", "--overhead", "20%", "--format", "json", "1");
+	while (!near) {
+		json_t *report = monitor_report(harness, monitor), *process;
+		size_t i;
+
+		json_array_foreach(json_object_get(report, "processes"), i, process)
+		{
+			if (number_at(process, "pid") == victim.child->pid)
+				near = json_is_true(json_object_get(
+					json_object_get(process, "chosen"), "near_limit"));
+		}
+	}
+	child_kill(monitor);
+	child_kill(victim.child);
+	group_remove(place);
+}
+
 /* 95 % of the intervals hold the truth: of few, one may miss it. */
 static void a_profile_of_a_container_agrees_with_its_own_account(void **state)
 {
@@ -725,6 +752,7 @@ int main(void)
 		e2e_test(without_bpf_a_kill_is_found_at_a_poll),
 		container_test(a_container_at_its_limit_is_named),
 		container_test(a_profile_of_a_container_agrees_with_its_own_account),
+		e2e_test(a_profile_without_a_target_takes_who_is_near_to_its_limit),
 		e2e_test(the_triage_says_that_a_limit_is_near_and_whose_growth_it_is),
 	};
 

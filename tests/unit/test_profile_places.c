@@ -19,7 +19,7 @@ static bool suspect(struct places *places, pid_t pid, double now_s, pid_t busy)
 		place->suspect_s = now_s;
 		return true;
 	}
-	if (!places_has_room(places, now_s, busy, &leaving))
+	if (!places_has_room(places, now_s, busy, false, &leaving))
 		return false;
 	if (leaving)
 		places_leave(places, leaving);
@@ -82,10 +82,31 @@ static void who_is_no_suspect_any_more_stays_while_there_is_room(void **state)
 
 	(void)state;
 	assert_true(suspect(&places, 1, 0, 0));
-	assert_true(places_has_room(&places, 100000, 0, &leaving));
+	assert_true(places_has_room(&places, 100000, 0, false, &leaving));
 	assert_null(leaving);
 	assert_true(suspect(&places, 2, 100000, 0));
 	assert_non_null(places_find(&places, 1, 5));
+}
+
+/* Who grows least, of those that are not near to one themselves. */
+static void to_who_is_near_to_a_memory_limit_another_one_gives_way(void **state)
+{
+	_cleanup_places_ struct places places = {.limit = PROFILE_PLACES};
+	struct place *leaving;
+
+	(void)state;
+	fill(&places, 0);
+	for (pid_t pid = 1; pid <= PROFILE_PLACES; pid++) {
+		places_find(&places, pid, 5)->per_s = 100 + pid;
+		places_find(&places, pid, 5)->near = pid != 7 && pid != 9;
+	}
+	assert_false(places_has_room(&places, 0, 0, false, &leaving));
+	assert_true(places_has_room(&places, 0, 0, true, &leaving));
+	assert_int_equal(leaving->pid, 7);
+	assert_true(places_has_room(&places, 0, 7, true, &leaving));
+	assert_int_equal(leaving->pid, 9);
+	places_find(&places, 7, 5)->near = places_find(&places, 9, 5)->near = true;
+	assert_false(places_has_room(&places, 0, 0, true, &leaving));
 }
 
 static bool is_even(const struct place *place, void *context)
@@ -135,6 +156,7 @@ int main(void)
 		cmocka_unit_test(sixteen_have_places_and_no_more),
 		cmocka_unit_test(who_has_been_no_suspect_for_a_quarter_of_an_hour_gives_way),
 		cmocka_unit_test(who_is_no_suspect_any_more_stays_while_there_is_room),
+		cmocka_unit_test(to_who_is_near_to_a_memory_limit_another_one_gives_way),
 		cmocka_unit_test(who_has_ended_is_forgotten_and_another_of_its_pid_is_another),
 		cmocka_unit_test(who_was_refused_keeps_no_place_and_is_asked_again_later),
 	};

@@ -12,6 +12,9 @@
 #include "profile/places.h"
 #include "triage/triage.h"
 
+/* As the triage's --near-limit by default. */
+#define NEAR_LIMIT 0.9
+
 struct profile_choice {
 	const struct profile_options *options;
 	struct triage own, *triage;
@@ -27,6 +30,7 @@ static int open_own(struct profile_choice *choice)
 
 	if (error)
 		return error;
+	choice->own.limits.near_share = NEAR_LIMIT;
 	choice->triage = &choice->own;
 	log_info("no target: profiling what grows on this machine, %zu processes at most; first "
 		 "verdicts in about %.3g s",
@@ -83,7 +87,8 @@ static void leave(struct profile_choice *choice, struct session *session, struct
 {
 	struct tracked *tracked = targets_find(session, place->pid);
 
-	log_info("PID %d is not profiled any longer: it has stopped growing, and another one grows",
+	log_info("PID %d is not profiled any longer: another one grows, or is near to a memory "
+		 "limit",
 		 place->pid);
 	if (tracked && tracked->start_ticks == place->start_ticks)
 		targets_end(session, tracked);
@@ -97,8 +102,19 @@ static bool is_there(const struct place *place, void *context)
 	return population_find_same(&choice->triage->population, place->pid, place->start_ticks);
 }
 
+static void say_joined(const struct place *chosen)
+{
+	char rate[16];
+
+	if (chosen->near)
+		log_info("PID %d is profiled: a memory limit is near to it", chosen->pid);
+	else
+		log_info("PID %d is profiled: its heap grows by %s/s, at a confidence of %.2f",
+			 chosen->pid, units_bytes(rate, chosen->per_s, ""), chosen->confidence);
+}
+
 static int join(struct profile_choice *choice, struct session *session,
-		const struct triage_entry *entry, uint64_t start_ticks)
+		const struct triage_entry *entry, uint64_t start_ticks, bool near)
 {
 	struct place *chosen =
 		places_take(&choice->places, &(struct place){
@@ -107,8 +123,9 @@ static int join(struct profile_choice *choice, struct session *session,
 						     .suspect_s = triage_now(choice->triage),
 						     .per_s = entry->growth.per_s,
 						     .confidence = entry->growth.confidence,
+						     .near = near,
 					     });
-	char rate[16], name[32];
+	char name[32];
 	int error;
 
 	if (!chosen)
@@ -124,21 +141,22 @@ static int join(struct profile_choice *choice, struct session *session,
 	if (error)
 		session_forget(session, entry->pid);
 	else
-		log_info("PID %d is profiled: its heap grows by %s/s, at a confidence of %.2f",
-			 entry->pid, units_bytes(rate, chosen->per_s, ""), chosen->confidence);
+		say_joined(chosen);
 	return error == -ENOMEM ? error : 0;
 }
 
-/* A suspect, in order of rank: it goes on, or joins if there is a place. */
+/* A suspect, in order of rank, or who is near to a memory limit: it goes on, or joins if there is a
+ * place. */
 static int consider(struct profile_choice *choice, struct session *session,
-		    const struct triage_entry *entry, pid_t busy)
+		    const struct triage_entry *entry, pid_t busy, bool near)
 {
 	const struct member *member = population_find(&choice->triage->population, entry->pid);
 	double now_s = triage_now(choice->triage);
 	struct place *chosen, *leaving;
 
-	if (!member || entry->pid == getpid() || entry->growth.kind != QUANTITY_HEAP ||
-	    !growth_is_worth_probes(&entry->growth))
+	if (!member || entry->pid == getpid() ||
+	    (!near &&
+	     (entry->growth.kind != QUANTITY_HEAP || !growth_is_worth_probes(&entry->growth))))
 		return 0;
 	chosen = places_find(&choice->places, entry->pid, member->reading.start_ticks);
 	if (chosen && !chosen->refused && !targets_find(session, entry->pid)) {
@@ -148,16 +166,17 @@ static int consider(struct profile_choice *choice, struct session *session,
 	}
 	if (chosen && !chosen->refused) {
 		chosen->suspect_s = now_s;
+		chosen->near |= near;
 		chosen->per_s = entry->growth.per_s;
 		chosen->confidence = entry->growth.confidence;
 	}
 	if (chosen)
 		return 0;
-	if (!places_has_room(&choice->places, now_s, busy, &leaving))
+	if (!places_has_room(&choice->places, now_s, busy, near, &leaving))
 		return 0;
 	if (leaving)
 		leave(choice, session, leaving);
-	return join(choice, session, entry, member->reading.start_ticks);
+	return join(choice, session, entry, member->reading.start_ticks, near);
 }
 
 static int choose(struct profile_choice *choice, struct session *session, pid_t busy)
@@ -166,8 +185,13 @@ static int choose(struct profile_choice *choice, struct session *session, pid_t 
 	int error = triage_report(choice->triage, 0, &report);
 
 	places_forget(&choice->places, triage_now(choice->triage), is_there, choice);
+	for (size_t i = 0; i < choice->places.list.count; i++)
+		choice->places.list.items[i].near = false;
+	/* Who is at its end soon comes first. */
+	for (size_t i = 0; i < report.limits.count && !error; i++)
+		error = consider(choice, session, &report.limits.items[i].entry, busy, true);
 	for (size_t i = 0; i < report.processes.count && !error; i++)
-		error = consider(choice, session, &report.processes.items[i], busy);
+		error = consider(choice, session, &report.processes.items[i], busy, false);
 	triage_report_free(&report);
 	if (error)
 		log_error("no choice of processes: %s", strerror(-error));
@@ -202,6 +226,7 @@ void profile_choice_explain(const struct profile_choice *choice, struct profile_
 				continue;
 			process->chosen_per_s = chosen->per_s;
 			process->chosen_confidence = chosen->confidence;
+			process->chosen_near = chosen->near;
 		}
 	}
 }

@@ -71,13 +71,14 @@ static void memory_write(struct json_writer *json, const struct profile_report_p
 
 static void chosen_write(struct json_writer *json, const struct profile_report_process *process)
 {
-	if (process->chosen_confidence <= 0) {
+	if (process->chosen_confidence <= 0 && !process->chosen_near) {
 		json_put_null(json, "chosen");
 		return;
 	}
 	json_open(json, "chosen", '{');
 	json_put_real(json, "heap_bytes_per_s", process->chosen_per_s);
 	json_put_real(json, "confidence", process->chosen_confidence);
+	json_put_bool(json, "near_limit", process->chosen_near);
 	json_close(json, '}');
 }
 

@@ -133,7 +133,9 @@ static void process_write(FILE *out, const struct profile_report *report,
 		: process->exited   ? ", which has ended"
 				    : "");
 	windows_write(out, process);
-	if (process->chosen_confidence > 0)
+	if (process->chosen_near)
+		fputs("   chosen: a memory limit is near to it\n", out);
+	else if (process->chosen_confidence > 0)
 		fprintf(out, "   chosen: its heap grows by %s/s, at a confidence of %.2f\n",
 			units_bytes(growth, process->chosen_per_s, ""), process->chosen_confidence);
 	if (!isnan(net->estimate) && isfinite(net->low))

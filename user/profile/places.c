@@ -28,13 +28,30 @@ static struct place *who_leaves(const struct places *places, double now_s, pid_t
 	return found;
 }
 
-bool places_has_room(const struct places *places, double now_s, pid_t busy, struct place **leaving)
+static struct place *who_grows_least(const struct places *places, pid_t busy)
+{
+	struct place *found = NULL;
+
+	for (size_t i = 0; i < places->list.count; i++) {
+		struct place *place = &places->list.items[i];
+
+		if (!place->refused && !place->near && place->pid != busy &&
+		    (!found || place->per_s < found->per_s))
+			found = place;
+	}
+	return found;
+}
+
+bool places_has_room(const struct places *places, double now_s, pid_t busy, bool near,
+		     struct place **leaving)
 {
 	size_t taken = 0;
 
 	for (size_t i = 0; i < places->list.count; i++)
 		taken += !places->list.items[i].refused;
 	*leaving = taken < places->limit ? NULL : who_leaves(places, now_s, busy);
+	if (taken >= places->limit && !*leaving && near)
+		*leaving = who_grows_least(places, busy);
 	return taken < places->limit || *leaving;
 }
 

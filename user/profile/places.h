@@ -2,7 +2,7 @@
 /*
  * Who has a place in a profile whose processes are chosen as it runs: no more than there are
  * places. Who has one keeps it until it ends, or until it has been no suspect for a while and
- * another one is. Pure: the clock is handed in.
+ * another one is, or until another one is near to a memory limit. Pure: the clock is handed in.
  */
 #ifndef LEAKMON_PROFILE_PLACES_H
 #define LEAKMON_PROFILE_PLACES_H
@@ -25,6 +25,7 @@ struct place {
 	uint64_t start_ticks;
 	double suspect_s; /* when it was one last */
 	double per_s, confidence;
+	bool near;    /* a memory limit is near to it: it keeps its place */
 	bool refused; /* not profiled: it keeps no place */
 };
 
@@ -37,8 +38,10 @@ struct places {
 struct place *places_find(const struct places *places, pid_t pid, uint64_t start_ticks);
 
 /* Whether a suspect that has none may have a place at `now_s`; *leaving is who gives way, not
- * `busy` (0: nobody) and NULL if there is room. */
-bool places_has_room(const struct places *places, double now_s, pid_t busy, struct place **leaving);
+ * `busy` (0: nobody) and NULL if there is room. To who is `near` to a memory limit, which may be
+ * its end, any other gives way, who grows least first. */
+bool places_has_room(const struct places *places, double now_s, pid_t busy, bool near,
+		     struct place **leaving);
 
 /* NULL: out of memory. */
 struct place *places_take(struct places *places, const struct place *place);

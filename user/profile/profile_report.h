@@ -42,6 +42,7 @@ struct profile_report_process {
 	size_t sites_total;
 	/* Why the triage chose it; a confidence of 0: it did not. */
 	double chosen_per_s, chosen_confidence;
+	bool chosen_near; /* for a memory limit that is near */
 };
 
 struct profile_report {
