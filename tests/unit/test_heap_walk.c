@@ -257,13 +257,23 @@ static void fill_cache(struct fixture *fixture, uint64_t cache, const uint64_t *
 	link_mangled(fixture, chunks[2] + 16, 0);
 }
 
-static void a_thread_cache_is_found_through_its_thread_and_so_are_its_chunks(void **state)
+static void expect_cache(const struct free_chunks *free_chunks, uint64_t cache,
+			 const uint64_t chunks[3])
 {
-	struct fixture *fixture = *state;
-	struct free_chunks free_chunks = {0};
+	assert_int_equal(free_chunks->list.count, 4);
+	assert_true(free_lists_has(free_chunks, cache));
+	for (size_t i = 0; i < 3; i++)
+		assert_true(free_lists_has(free_chunks, chunks[i]));
+}
+
+static void a_cache_is_found(struct fixture *fixture, bool first, uint64_t size)
+{
+	struct free_chunks by_thread = {0}, by_looks = {0};
 	uint64_t thread_locals[4] = {0}, cache, chunks[3];
 
-	cache = add_chunk(fixture, 0x290, true);
+	if (!first)
+		add_chunk(fixture, 0x40, true);
+	cache = add_chunk(fixture, size, true);
 	chunks[0] = add_chunk(fixture, 0x20, true);
 	chunks[1] = add_chunk(fixture, 0x30, true);
 	chunks[2] = add_chunk(fixture, 0x30, true);
@@ -273,15 +283,27 @@ static void a_thread_cache_is_found_through_its_thread_and_so_are_its_chunks(voi
 	fill_cache(fixture, cache, chunks);
 	thread_locals[1] = cache + 16;
 	peek_forget(&fixture->peek);
-	assert_int_equal(free_lists_add_cache(&free_chunks, &fixture->peek,
+	assert_int_equal(free_lists_add_cache(&by_thread, &fixture->peek,
 					      (uintptr_t)&thread_locals[4], &fixture->spans),
 			 0);
-	free_lists_finish(&free_chunks);
-	assert_int_equal(free_chunks.list.count, 4);
-	assert_true(free_lists_has(&free_chunks, cache));
-	for (size_t i = 0; i < 3; i++)
-		assert_true(free_lists_has(&free_chunks, chunks[i]));
-	free_lists_free(&free_chunks);
+	assert_int_equal(free_lists_add_all_caches(&by_looks, &fixture->peek, &fixture->spans), 0);
+	free_lists_finish(&by_thread);
+	free_lists_finish(&by_looks);
+	expect_cache(&by_thread, cache, chunks);
+	expect_cache(&by_looks, cache, chunks);
+	free_lists_free(&by_thread);
+	free_lists_free(&by_looks);
+}
+
+static void a_thread_cache_is_found_through_its_thread_and_so_are_its_chunks(void **state)
+{
+	a_cache_is_found(*state, true, 0x290);
+}
+
+/* Of an arena that another thread has left: no chunk is split for 16 bytes. */
+static void a_thread_cache_in_a_chunk_that_was_free_before_is_found(void **state)
+{
+	a_cache_is_found(*state, false, 0x2a0);
 }
 
 static void a_cache_caught_between_linking_and_counting_is_still_read(void **state)
@@ -335,6 +357,7 @@ int main(void)
 		WITH_HEAP(fast_bins_are_followed_mangled_or_not),
 		WITH_HEAP(a_fast_bin_that_leads_nowhere_is_counted_as_broken),
 		WITH_HEAP(a_thread_cache_is_found_through_its_thread_and_so_are_its_chunks),
+		WITH_HEAP(a_thread_cache_in_a_chunk_that_was_free_before_is_found),
 		WITH_HEAP(a_cache_caught_between_linking_and_counting_is_still_read),
 		WITH_HEAP(a_block_of_the_same_size_as_a_cache_stays_a_block),
 	};

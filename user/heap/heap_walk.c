@@ -432,6 +432,12 @@ static const struct cache_shape {
 	{0x250, 1}, /* from 2.26 */
 };
 
+/* A free chunk may have been 16 bytes too large for it, and too small to be split. */
+static bool may_be_shape(const struct cache_shape *shape, uint64_t size)
+{
+	return size == shape->chunk_size || size == shape->chunk_size + CHUNK_MIN / 2;
+}
+
 static bool chunk_size(struct peek *peek, const struct heap_spans *spans, uint64_t chunk,
 		       uint64_t *size)
 {
@@ -553,7 +559,7 @@ static bool is_cache(struct peek *peek, const struct heap_spans *spans, uint64_t
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
 		held->list.count = 0;
-		if (size == shapes[i].chunk_size &&
+		if (may_be_shape(&shapes[i], size) &&
 		    read_cache(held, peek, spans, chunk, &shapes[i]))
 			return true;
 	}
@@ -612,7 +618,7 @@ int free_lists_add_all_caches(struct free_chunks *free_chunks, struct peek *peek
 			uint64_t size = chunk_distance(chunk[1]) - chunk_distance(chunk[0]);
 			bool found;
 
-			if (size == shapes[0].chunk_size || size == shapes[1].chunk_size)
+			if (may_be_shape(&shapes[0], size) || may_be_shape(&shapes[1], size))
 				error = add_cache(free_chunks, peek, spans,
 						  span->start + chunk_distance(*chunk), &found);
 		}
