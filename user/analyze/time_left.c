@@ -16,8 +16,9 @@
 
 struct walk {
 	double drift, variance, span_s;
-	double halves[2]; /* what each half of the course grew by */
-	double noise;	  /* variance of what comes and goes, at the last point */
+	double halves[2];	 /* what each half of the course grew by */
+	double noise;		 /* variance of what comes and goes, at the last point */
+	double bend, bend_error; /* by how much the drift changes in a second, and its error */
 };
 
 /* The value where so much of the time is over, between two points. */
@@ -50,10 +51,22 @@ static double noise_of(const struct walk *walk, const struct trend_point *points
 	return fmax(sum - walked, 0) / (2 * (double)(count - 1));
 }
 
+/* The regression of the parts' rates on their times, by what they are beside the drift: the sum of
+ * their squares, and that of their products with the number of the part, from the middle on. */
+static void bend_fit(struct walk *walk, double squares, double products, double part_s)
+{
+	const double spread = PARTS * (PARTS * PARTS - 1) / 12.0;
+	double slope = products / spread;
+
+	walk->bend = slope / part_s;
+	walk->bend_error =
+		sqrt(fmax(squares - slope * slope * spread, 0) / (PARTS - 2) / spread) / part_s;
+}
+
 /* False: no time has passed. */
 static bool walk_fit(struct walk *walk, const struct trend_point *points, size_t count)
 {
-	double part_s, before = points[0].value, sum = 0;
+	double part_s, before = points[0].value, sum = 0, products = 0;
 
 	walk->span_s = points[count - 1].time_s - points[0].time_s;
 	if (walk->span_s <= 0)
@@ -67,9 +80,11 @@ static bool walk_fit(struct walk *walk, const struct trend_point *points, size_t
 
 		walk->halves[i > PARTS / 2] += after - before;
 		sum += beside * beside / part_s;
+		products += beside / part_s * (i - (PARTS + 1) / 2.0);
 		before = after;
 	}
 	walk->variance = sum / (PARTS - 1);
+	bend_fit(walk, sum / part_s, products, part_s);
 	walk->noise = noise_of(walk, points, count);
 	return true;
 }
@@ -121,6 +136,23 @@ static void solve(struct time_left *left, const struct walk *walk, double way)
 	left->high = a > 0 ? (b + root) / (2 * a) : (double)INFINITY;
 }
 
+/* What speeds up may go on doing so, and is there before; what has slowed down goes on as it does
+ * now, a quarter of the drift at least, and is there later. */
+static void bend(struct time_left *left, const struct walk *walk, double way)
+{
+	double most = walk->bend + walk->bend_error, rate;
+
+	if (walk->bend > 0) {
+		rate = walk->drift + most * walk->span_s / 2;
+		/* way = rate h + most h² / 2 */
+		left->low *= fmin(
+			2 * way / (rate + sqrt(rate * rate + 2 * most * way)) / left->seconds, 1);
+	} else if (walk->bend < 0) {
+		rate = fmax(walk->drift + walk->bend * walk->span_s / 2, walk->drift / 4);
+		left->high *= fmax(way / rate / left->seconds, 1);
+	}
+}
+
 void time_left_judge(struct time_left *left, const struct trend_point *points, size_t count,
 		     double limit)
 {
@@ -141,5 +173,6 @@ void time_left_judge(struct time_left *left, const struct trend_point *points, s
 	left->per_s = walk.drift;
 	left->seconds = way / walk.drift;
 	solve(left, &walk, way);
+	bend(left, &walk, way);
 	left->known = left->high < WIDEST * left->seconds && is_steady(&walk);
 }

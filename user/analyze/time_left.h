@@ -10,9 +10,9 @@
  *   drift h  ±  t sqrt(variance (h + h² / span) + noise)
  *
  * h² / span being what is not known of the drift (Fieller 1954; the interval is that of a
- * prediction, with Student's t). Where its ends meet the limit is the
- * interval. It is of this rate: what speeds up is there before, what started a minute ago may slow
- * down.
+ * prediction, with Student's t). Where its ends meet the limit is the interval. Where the parts'
+ * own rates rise from one to the next, the lower end is that of a course that goes on speeding up
+ * as it did; where they fall, the upper one is that of the latest rate.
  */
 #ifndef LEAKMON_ANALYZE_TIME_LEFT_H
 #define LEAKMON_ANALYZE_TIME_LEFT_H
