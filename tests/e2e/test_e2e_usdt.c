@@ -106,6 +106,10 @@ static void estimates_are_within_their_limits(void **state)
 	assert_int_equal(ledger_at(report, "outstanding"), 0);
 	assert_int_equal(ledger_at(report, "untracked_frees"), 0);
 	assert_int_equal(dropped_sum(report), 0);
+	/* No sample is no proof that nothing is there: it may be 3.69 intervals. */
+	assert_true(is_within(process_of(report, workload->pid), "bytes", 0));
+	assert_true(is_within(process_of(report, workload->pid), "bytes", 1800000));
+	assert_false(is_within(process_of(report, workload->pid), "bytes", 2000000));
 }
 
 /* What a reader of recordings prints. */

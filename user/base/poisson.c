@@ -50,8 +50,6 @@ static double high_of(const struct poisson_sum *sum)
 
 struct bounds poisson_bounds(const struct poisson_sum *sum)
 {
-	if (!has_events(sum))
-		return (struct bounds){0, 0};
 	return (struct bounds){low_of(sum), high_of(sum)};
 }
 

@@ -25,7 +25,7 @@ void poisson_add(struct poisson_sum *total, const struct poisson_sum *part);
  * 95 % limits of the sum's mean: F. Garwood's, Biometrika 28 (1936), if all events count alike,
  * else those of M. P. Fay and E. J. Feuer, Statistics in Medicine 16 (1997), which keep the level
  * however few events there are, as long as none can count for more than `largest`. Without events
- * nothing is known: 0 and 0.
+ * it is known how many were missed at most; where it is not known what one counts for, 0 and 0.
  */
 struct bounds poisson_bounds(const struct poisson_sum *sum);
 

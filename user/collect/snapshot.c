@@ -168,7 +168,7 @@ struct estimate snapshot_estimate_site(const struct site *site)
 
 struct estimate snapshot_estimate_process(const struct snapshot_process *process)
 {
-	struct poisson_sum bytes = {0}, count = {0};
+	struct poisson_sum bytes = {.largest = (double)process->sample_interval}, count = {0};
 	struct estimate estimate = {0};
 
 	for (size_t i = 0; i < process->sites.count; i++) {

@@ -537,8 +537,8 @@ static void samples_write(FILE *out, const struct snapshot_process *process)
 		fputs(", and tells of no free: an allocation profile, nothing is known to be "
 		      "outstanding",
 		      out);
-	fputs(estimate.samples > 0 ? "; " : "\n", out);
-	if (estimate.samples > 0)
+	fputs(estimate.bytes.high > 0 ? "; " : "\n", out);
+	if (estimate.bytes.high > 0)
 		estimate_write(out, &estimate);
 }
 
