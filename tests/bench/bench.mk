@@ -3,6 +3,8 @@
 #   make bench [BENCH='--quick' | BENCH='--only pairs,walk']   what leakmon costs on this machine
 #   make bench-speed [MEMLEAK_SOURCE=DIR]                 of it, what its speed is judged by
 #   make bench-profile-first [FIRST='--runs 20']          how soon a profile has a leak first: an hour
+#   make bench-profile-steady [STEADY='--seconds 1800']   whether it calls a leak what is none: half an hour
+#   make bench-profile-crowd [CROWD='--seconds 3600']     what it uses itself with 50 processes: an hour
 #
 # Included by tests/tests.mk. Nothing is installed: what is missing is said. MEMLEAK_SOURCE is a source
 # tree of bcc, whose memleak is built there and measured, too; without it, one that is installed is.
@@ -77,3 +79,8 @@ bench-speed:
 bench-profile-first:
 	@$(MAKE) --no-print-directory all $(B)/workloads/dripper $(B)/workloads/dripper_musl
 	@tests/bench/profile_first.py --results $(B)/bench-profile-first.jsonl $(FIRST)
+
+.PHONY: bench-profile-steady bench-profile-crowd
+bench-profile-steady bench-profile-crowd:
+	@$(MAKE) --no-print-directory all $(B)/workloads/steady
+	@tests/bench/profile_steady.py $(if $(@:%crowd=),programs $(STEADY),crowd $(CROWD))
