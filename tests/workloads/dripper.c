@@ -7,7 +7,7 @@
  *   dripper RATE [PAUSE_US]     `zeros` as a third argument: what drips holds nothing but zeros
  *
  * It says "ready PID", and runs until it is told to end; then it says how many blocks have dripped,
- * how many were allocated, and in how many nanoseconds.
+ * how many were allocated, in how many rounds (of each one block is held) and nanoseconds.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -128,8 +128,9 @@ int main(int argc, char **argv)
 			dripped++;
 		}
 	}
-	printf("{\"dripped\":%llu,\"allocated\":%llu,\"ns\":%llu}\n", (unsigned long long)dripped,
+	printf("{\"dripped\":%llu,\"allocated\":%llu,\"rounds\":%llu,\"ns\":%llu}\n",
+	       (unsigned long long)dripped,
 	       (unsigned long long)(rounds * (CHURNS * CHURNED + 1) + dripped),
-	       (unsigned long long)(now - begin));
+	       (unsigned long long)rounds, (unsigned long long)(now - begin));
 	return 0;
 }

@@ -22,9 +22,9 @@
 /* A process that cannot be probed is asked again after so long, and longer each time. */
 #define REFUSED_S 10.0
 #define REFUSED_MAX_S 600.0
-/* From so much of a core on, a process is taken for one that computes all the time; and no window
- * is worth less than the rest of its time. */
-#define BUSY_SHARE 0.9
+/* What a hit costs is measured in a loop that has all caches for itself: in programs it was up
+ * to so many times as much. And no window is worth less than the rest of its time. */
+#define HITS_DEARER 1.5
 #define SLOWED_MAX 0.7
 /* Of all processes: blocks that are followed, 56 bytes each, and sites, 5 KB each. */
 #define SAMPLES_MAX 65536
@@ -350,8 +350,9 @@ static int take_window(struct profile_run *run)
 }
 
 /* Opening it has failed: the process pays for it all the same, and is left alone for a while. */
-static void refuse(struct profile_run *run, struct profile_target *target)
+static void refuse(struct profile_run *run, struct profile_target *target, int error)
 {
+	log_debug("PID %d: no window: %s", target->pid, strerror(error));
 	pace_spend(&target->pace, run->window.attach_s, 0, 0, 0);
 	target->refused_until_s = profile_now_s(run) + target->refused_for_s;
 	target->refused_for_s = MIN(target->refused_for_s * 2, REFUSED_MAX_S);
@@ -366,7 +367,7 @@ static void open_window(struct profile_run *run, struct profile_target *target)
 	target->wants_window = false;
 	target->turn_s = profile_now_s(run);
 	if (error) {
-		refuse(run, target);
+		refuse(run, target, -error);
 		return;
 	}
 	target->refused_for_s = REFUSED_S;
@@ -446,9 +447,9 @@ static double cpu_of(const struct profile_target *target)
 }
 
 /*
- * A process that computes all the time does less in a window than it does alone, by what the hits
- * cost it; one that waits catches up. The former's windows are worth less time than they took, save
- * for what it does by the clock: nobody can tell which, so interval_rate() is given both.
+ * What a process does by its own pace, it does less of in a window than alone, by what the hits
+ * cost it: also where it waits in between, for each round takes so much longer. What it does by the
+ * clock comes as ever. Nobody can tell which, so interval_rate() is given both.
  */
 static double slowed_by(const struct profile_run *run)
 {
@@ -457,9 +458,7 @@ static double slowed_by(const struct profile_run *run)
 	double cores = (cpu_of(run->open) - run->cpu_s) / fmax(length_s, 1e-6);
 	double hits_s = profile_window_hits_s(window, &run->session->bpf, run->calibration.trap_ns);
 
-	if (cores < BUSY_SHARE)
-		return 0;
-	return fmin((hits_s - run->hits_s) / fmax(cores, 1), length_s * SLOWED_MAX);
+	return fmin(HITS_DEARER * (hits_s - run->hits_s) / fmax(cores, 1), length_s * SLOWED_MAX);
 }
 
 static int begin_births(struct profile_run *run)
