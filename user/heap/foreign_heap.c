@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "heap/jemalloc_heap.h"
@@ -189,6 +190,15 @@ void foreign_heap_finish(struct foreign_heap *heap)
 		heap->live_blocks += live;
 		heap->live_bytes += live * run->block;
 	}
+}
+
+bool foreign_is_swapped(const struct peek *peek, uint64_t address)
+{
+	uint64_t entry = 0;
+
+	if (address < 1ull << MACHINE_USER_BITS)
+		pagemap_read(peek->pagemap, address & ~(MEMORY_PAGE - 1), &entry, 1);
+	return !pagemap_is_present(entry) && pagemap_is_swapped(entry);
 }
 
 #define AHEAD_PAGES 512

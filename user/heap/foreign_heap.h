@@ -129,6 +129,10 @@ void foreign_heap_sort(struct foreign_heap *heap);
 bool foreign_data_visit(struct peek *peek, uint64_t start, uint64_t end,
 			bool (*visit)(void *context, uint64_t page, const uint64_t *words),
 			void *context);
+/* Whether the page that holds a word cannot be read because it is in swap. */
+bool foreign_is_swapped(const struct peek *peek, uint64_t address);
+/* A process that runs may change what is looked for meanwhile: so often it is looked for anew. */
+#define FOREIGN_FIND_TRIES 3
 /* A block that a thread's cache keeps: false if no live block of that size begins there. */
 bool foreign_heap_cache(struct foreign_heap *heap, uint64_t address, uint64_t block);
 /* Likewise a cache between threads: the block is free. */

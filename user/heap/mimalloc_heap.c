@@ -88,7 +88,7 @@ struct reading {
 	uint64_t blocks;
 	VEC(uint64_t) threads; /* that have segments: one for each */
 	VEC(uint64_t) owners;  /* heaps that have pages */
-	bool absent;
+	bool swapped;
 };
 
 static int read_word(const struct reading *reading, uint64_t address, uint64_t *word)
@@ -223,7 +223,7 @@ static bool slices_hold(const struct reading *reading, const struct segment *seg
 	return used == segment->used;
 }
 
-static bool find_layout(struct reading *reading)
+static bool try_layouts(struct reading *reading)
 {
 	uint64_t words[SEGMENT_WORDS], from = 0;
 	size_t range = 0, looks = 0;
@@ -236,6 +236,16 @@ static bool find_layout(struct reading *reading)
 			if (slices_hold(reading, &segment))
 				return true;
 		}
+	}
+	return false;
+}
+
+static bool find_layout(struct reading *reading)
+{
+	for (size_t try = 0; try < FOREIGN_FIND_TRIES; try++) {
+		if (try_layouts(reading))
+			return true;
+		peek_forget(reading->peek);
 	}
 	return false;
 }
@@ -352,7 +362,7 @@ static bool free_listed(struct reading *reading, const struct page *page, uint64
 			return false;
 		foreign_heap_set_free(heap, run, i);
 		if (read_word(reading, block, &block)) {
-			reading->absent = true;
+			reading->swapped |= foreign_is_swapped(reading->peek, block);
 			return false;
 		}
 		block = decode(reading, page->address, page->keys, block);
@@ -539,7 +549,7 @@ static bool delayed_hold(struct reading *reading, uint64_t owner)
 		if (!run || !foreign_heap_transfer(heap, block, run->block))
 			return false;
 		if (read_word(reading, block, &block)) {
-			reading->absent = true;
+			reading->swapped |= foreign_is_swapped(reading->peek, block);
 			return false;
 		}
 		block = decode(reading, owner, keys, block);
@@ -602,7 +612,7 @@ static const char *why_uncertain(const struct reading *reading)
 
 	if (heap->why)
 		return heap->why;
-	if (reading->absent)
+	if (reading->swapped)
 		return "a part of its free blocks is swapped out";
 	if (heap->broken)
 		return "it changed while it was read";
@@ -644,7 +654,7 @@ int mimalloc_read(struct peek *peek, const struct filter *heaps, const struct fo
 	figures->mapped = figures->active + figures->dirty + figures->metadata;
 	foreign_heap_finish(heap);
 	snprintf(heap->name, sizeof(heap->name), "%s", place->mimalloc->name);
-	heap->blocks_certain = !heap->why && !reading.absent && !heap->broken_caches;
+	heap->blocks_certain = !heap->why && !heap->broken_caches;
 	heap->why = why_uncertain(&reading);
 	return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : 0;
 }

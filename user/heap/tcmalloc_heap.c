@@ -70,7 +70,7 @@ struct reading {
 	size_t chain_count;
 	uint64_t uncounted;    /* blocks */
 	VEC(uint64_t) records; /* pages that records lie in */
-	bool absent;
+	bool swapped;
 };
 
 static uint64_t span_bytes(const struct reading *reading, uint64_t pages)
@@ -137,37 +137,41 @@ struct search {
 	struct tcmalloc_place *place;
 };
 
-/* A head of a list that has no span, or whose first and last one point to it. */
+/*
+ * A head of a list that has no span, or leads to some. Whether those point back, one cannot ask of
+ * a process that runs: that it is the right place, the sums tell when all is read.
+ */
 static bool is_list(const struct search *search, uint64_t head)
 {
-	uint64_t words[SPAN_WORDS], back[2];
+	uint64_t words[SPAN_WORDS];
 
 	if (head < search->start || head + SPAN_BYTES > search->end ||
 	    peek_words(search->reading.peek, head, words, SPAN_WORDS) || words[SPAN_START] ||
 	    words[SPAN_LENGTH])
 		return false;
-	if (words[SPAN_NEXT] == head)
-		return words[SPAN_PREVIOUS] == head;
+	if (words[SPAN_NEXT] == head || words[SPAN_PREVIOUS] == head)
+		return words[SPAN_PREVIOUS] == words[SPAN_NEXT];
 	return filter_has(search->reading.heaps, words[SPAN_NEXT]) &&
-	       filter_has(search->reading.heaps, words[SPAN_PREVIOUS]) &&
-	       !read_word(&search->reading, words[SPAN_NEXT] + SPAN_PREVIOUS * 8, &back[0]) &&
-	       !read_word(&search->reading, words[SPAN_PREVIOUS] + SPAN_NEXT * 8, &back[1]) &&
-	       back[0] == head && back[1] == head;
+	       filter_has(search->reading.heaps, words[SPAN_PREVIOUS]);
 }
 
 static bool stats_hold(const uint64_t stats[STAT_WORDS], uint32_t page_shift)
 {
-	uint64_t sum = stats[STAT_SYSTEM];
+	uint64_t sum = stats[STAT_SYSTEM], any = 0;
 
-	return sum && sum < 1ull << ADDRESS_BITS && !(sum & ((1ull << page_shift) - 1)) &&
-	       stats[STAT_UNMAPPED] <= sum && stats[STAT_COMMITTED] == sum - stats[STAT_UNMAPPED] &&
-	       stats[STAT_FREE] <= stats[STAT_COMMITTED];
+	for (uint32_t i = 0; i < STAT_WORDS; i++)
+		any |= stats[i];
+	return sum && sum < 1ull << ADDRESS_BITS && !(any & ((1ull << page_shift) - 1)) &&
+	       stats[STAT_UNMAPPED] <= sum && stats[STAT_COMMITTED] <= sum &&
+	       stats[STAT_FREE] <= sum - stats[STAT_UNMAPPED];
 }
 
-/* Whether anything that the map leads to is what it says. */
+/* So many elements of the map are looked at until one leads to a record of its page. */
+#define MAP_TRIALS 64
+
 static bool map_holds(const struct reading *reading)
 {
-	uint32_t shift = reading->place.page_shift;
+	uint32_t shift = reading->place.page_shift, trials = 0;
 	uint64_t leaf, entry;
 
 	for (uint64_t i = 0; i < root_places(shift); i++) {
@@ -178,9 +182,13 @@ static bool map_holds(const struct reading *reading)
 
 			if (read_word(reading, leaf + j * 8, &entry))
 				return false;
-			if (entry)
-				return !read_span(reading, entry, &span) &&
-				       span.start == i * leaf_places(shift) + j;
+			if (!entry)
+				continue;
+			if (!read_span(reading, entry, &span) &&
+			    span.start == i * leaf_places(shift) + j)
+				return true;
+			if (++trials == MAP_TRIALS)
+				return false;
 		}
 	}
 	return false;
@@ -196,15 +204,18 @@ static void try_page_heap(struct search *search, uint64_t head)
 		return;
 	while (end - head < SPAN_BYTES * list_count(MIN_PAGE_SHIFT) && is_list(search, end))
 		end += SPAN_BYTES;
-	while (end - first < SPAN_BYTES * list_count(MIN_PAGE_SHIFT) &&
+	while (end - first < SPAN_BYTES * list_count(MIN_PAGE_SHIFT) + LARGE_SETS_BYTES &&
 	       is_list(search, first - SPAN_BYTES))
 		first -= SPAN_BYTES;
 	search->tried = end;
 	for (uint32_t shift = MIN_PAGE_SHIFT; shift <= MAX_PAGE_SHIFT; shift++) {
-		uint64_t map = first - LARGE_SETS_BYTES - 8 - root_places(shift) * 8;
+		uint64_t bytes = list_count(shift) * SPAN_BYTES;
+		uint64_t before = LARGE_SETS_BYTES + 8 + root_places(shift) * 8;
+		uint64_t map = end - bytes - before;
 
-		if (end - first != list_count(shift) * SPAN_BYTES || map > first ||
-		    map < search->start ||
+		/* The sets in front of them may look like lists, too. */
+		if (end - first < bytes || end - first > bytes + LARGE_SETS_BYTES ||
+		    end - search->start < bytes + before ||
 		    peek_words(search->reading.peek, end, stats, STAT_WORDS) ||
 		    !stats_hold(stats, shift))
 			continue;
@@ -347,7 +358,14 @@ int tcmalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t sta
 	/* The map alone is larger than most modules' data. */
 	if (end < start || end - start < root_places(MAX_PAGE_SHIFT) * 8)
 		return -ENOENT;
-	if (!foreign_data_visit(peek, start, end, visit_tables, &search) ||
+	for (size_t try = 0; try < FOREIGN_FIND_TRIES; try++) {
+		if (foreign_data_visit(peek, start, end, visit_tables, &search) ||
+		    !(found.sizes && found.central))
+			break;
+		peek_forget(peek);
+		search.tried = 0;
+	}
+	if (!found.map || !found.central || !found.sizes ||
 	    read_sizes(&search.reading, found.sizes, found.page_shift))
 		return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : -ENOENT;
 	search.tries = MAX_TRIES;
@@ -455,6 +473,13 @@ static void chain_end(struct reading *reading, const struct chain *chain)
 	}
 }
 
+/* It leads to what cannot be read. */
+static void chain_break(struct reading *reading, struct chain *chain, uint64_t address)
+{
+	chain->wrong = true;
+	reading->swapped |= foreign_is_swapped(reading->peek, address);
+}
+
 static int compare_chains(const void *left_pointer, const void *right_pointer)
 {
 	const struct chain *left = left_pointer, *right = right_pointer;
@@ -482,7 +507,7 @@ static void follow_once(struct reading *reading, struct chain *chains, size_t co
 		if (got[at])
 			chains[i].block = words[at];
 		else
-			chains[i].wrong = reading->absent = true;
+			chain_break(reading, &chains[i], addresses[at]);
 		at++;
 	}
 }
@@ -493,7 +518,7 @@ static void follow_near(struct reading *reading, struct chain *chain)
 	while (chain->block && !chain->wrong) {
 		chain->wrong = !chain_follow(reading, chain);
 		if (!chain->wrong && read_word(reading, chain->block, &chain->block))
-			chain->wrong = reading->absent = true;
+			chain_break(reading, chain, chain->block);
 	}
 	chain->block = 0;
 }
@@ -637,7 +662,7 @@ static int walk_leaf(struct reading *reading, uint64_t leaf, uint64_t first, uin
 	for (uint64_t i = from; !error && i < places; i += ELEMENTS, done += MEMORY_PAGE) {
 		error = read_elements(reading, leaf + i * 8, (places - i) * 8, done, elements);
 		if (error == -EFAULT) {
-			reading->absent = true;
+			reading->swapped |= foreign_is_swapped(reading->peek, leaf + i * 8);
 			error = 0;
 			continue;
 		}
@@ -835,7 +860,7 @@ static const char *why_uncertain(const struct reading *reading, bool sums)
 {
 	const struct foreign_heap *heap = reading->heap;
 
-	if (reading->absent)
+	if (reading->swapped)
 		return "a part of its records or of its free blocks is swapped out";
 	if (!heap->caches)
 		return "the caches of its threads were not found where its version has them: what "
@@ -890,6 +915,6 @@ int tcmalloc_read(struct peek *peek, const struct filter *heaps, const struct fo
 	foreign_heap_finish(heap);
 	snprintf(heap->name, sizeof(heap->name), "tcmalloc 2.8 to 2.10");
 	heap->why = why_uncertain(&reading, sums);
-	heap->blocks_certain = sums && heap->caches && !heap->broken_caches && !reading.absent;
+	heap->blocks_certain = sums && heap->caches && !heap->broken_caches;
 	return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : 0;
 }

@@ -6,10 +6,10 @@
  * each class its central list with the transfer cache; the caches of threads are a list of their
  * own.
  *
- * Each is found by what it looks like: heads of lists that point to themselves, or to spans that
- * point back; numbers that add up. What was read is believed if the spans that the map leads to are
- * as many bytes as the page heap has counted, of every kind, and if in every span as many blocks
- * are free as its record says.
+ * Each is found by what it looks like: so many heads of lists that point to themselves or to spans,
+ * a map that leads to records of the very pages, numbers that fit. What was read is believed if the
+ * spans that the map leads to are as many bytes as the page heap has counted, of every kind, and if
+ * in every span as many blocks are free as its record says.
  *
  * Source: gperftools 2.8 to 2.10, page_heap.h, pagemap.h, span.h, central_freelist.h,
  * thread_cache.h, common.h; for 48 bits of addresses and every size of pages that it can be built
