@@ -174,6 +174,64 @@ static void the_part_that_makes_up_half_is_named(void **state)
 	}
 }
 
+static void expect_cause(const struct cgroup_cause *cause, const char *name, pid_t pid,
+			 int64_t bytes)
+{
+	assert_string_equal(cause->name, name);
+	assert_int_equal(cause->pid, pid);
+	assert_int_equal(cause->bytes, bytes);
+}
+
+/* A process is another one under its number, if it began at another time. */
+static void what_it_grew_by_is_told_the_greatest_first(void **state)
+{
+	struct cgroup_member was[] = {{.pid = 7, .start_ticks = 1, .anon = MIB},
+				      {.pid = 9, .start_ticks = 1, .anon = 9 * MIB}};
+	struct cgroup_member is[] = {{.pid = 7, .start_ticks = 1, .comm = "web", .anon = 6 * MIB},
+				     {.pid = 8, .start_ticks = 2, .anon = MIB / 2},
+				     {.pid = 9, .start_ticks = 3, .anon = 4 * MIB}};
+	struct cgroup_memory before = {.path = (char *)"/a"}, now = before;
+	const struct cgroup_conclusion *grown = &now.conclusion;
+
+	(void)state;
+	before.members.items = was;
+	before.members.count = ARRAY_SIZE(was);
+	now.members.items = is;
+	now.members.count = ARRAY_SIZE(is);
+	now.figures = (struct cgroup_figures){.current = 12 * MIB,
+					      .anon = MIB,
+					      .kernel = 11 * MIB,
+					      .slab = 7 * MIB,
+					      .sock = 3 * MIB,
+					      .page_tables = CGROUP_NOT_KNOWN};
+	cgroup_conclude(&before, &now);
+	assert_int_equal(grown->cause_count, 6);
+	expect_cause(&grown->causes[0], "slab", 0, 7 * MIB);
+	expect_cause(&grown->causes[1], "process", 7, 5 * MIB);
+	assert_string_equal(grown->causes[1].comm, "web");
+	expect_cause(&grown->causes[2], "process", 9, 4 * MIB);
+	expect_cause(&grown->causes[3], "sock", 0, 3 * MIB);
+	expect_cause(&grown->causes[4], "kernel-other", 0, MIB);
+	expect_cause(&grown->causes[5], "process", 8, MIB / 2);
+	assert_non_null(strstr(grown->text, "most of all slab +7.00 MiB"));
+}
+
+static void of_many_causes_the_greatest_are_kept(void **state)
+{
+	struct cgroup_member is[20];
+	struct cgroup_memory before = {.path = (char *)"/a"}, now = before;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(is); i++)
+		is[i] = (struct cgroup_member){.pid = (pid_t)i + 1, .anon = (i * 7 % 20 + 1) * MIB};
+	now.members.items = is;
+	now.members.count = ARRAY_SIZE(is);
+	cgroup_conclude(&before, &now);
+	assert_int_equal(now.conclusion.cause_count, CGROUP_CAUSES_MAX);
+	for (size_t i = 0; i < CGROUP_CAUSES_MAX; i++)
+		assert_int_equal(now.conclusion.causes[i].bytes, (20 - i) * MIB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +243,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_a_memory_controller_nothing_is_known, setup,
 						teardown),
 		cmocka_unit_test(the_part_that_makes_up_half_is_named),
+		cmocka_unit_test(what_it_grew_by_is_told_the_greatest_first),
+		cmocka_unit_test(of_many_causes_the_greatest_are_kept),
 	};
 
 	return cmocka_run_group_tests_name("cgroup_memory", tests, NULL, NULL);

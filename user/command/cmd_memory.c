@@ -119,10 +119,16 @@ static int read_groups(struct memory_run *run, struct memory_report *report)
 	for (size_t i = 0; !error && i < report->processes.count; i++) {
 		const struct memory_process *process = &report->processes.items[i];
 
-		error = cgroup_memories_add(&report->groups, process->pid, process->sum.pss,
-					    process->sum.anonymous);
+		struct cgroup_member member = {.pid = process->pid,
+					       .start_ticks = process->start_ticks,
+					       .pss = process->sum.pss,
+					       .anon = process->sum.anonymous};
+
+		memcpy(member.comm, process->comm, sizeof(member.comm));
+		error = cgroup_memories_add(&report->groups, &member);
 	}
-	cgroup_memories_read(&report->groups);
+	if (!error)
+		error = cgroup_memories_read(&report->groups);
 	return error ? error : cgroup_memories_conclude(&run->first_groups, &report->groups);
 }
 

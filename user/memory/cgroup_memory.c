@@ -158,10 +158,22 @@ static struct cgroup_memory *find(const struct cgroup_memories *groups, const ch
 	return NULL;
 }
 
-int cgroup_memories_add(struct cgroup_memories *groups, pid_t pid, uint64_t pss, uint64_t anon)
+static int add_member(struct cgroup_memory *group, const struct cgroup_member *member)
+{
+	struct cgroup_member *added = vec_push(&group->members);
+
+	if (!added)
+		return -ENOMEM;
+	*added = *member;
+	group->processes_pss += member->pss;
+	group->processes_anon += member->anon;
+	return 0;
+}
+
+int cgroup_memories_add(struct cgroup_memories *groups, const struct cgroup_member *member)
 {
 	bool unified = false;
-	_cleanup_free_ char *path = cgroup_memory_path(pid, &unified);
+	_cleanup_free_ char *path = cgroup_memory_path(member->pid, &unified);
 	struct cgroup_memory *group = path ? find(groups, path) : NULL;
 
 	if (!path)
@@ -173,15 +185,19 @@ int cgroup_memories_add(struct cgroup_memories *groups, pid_t pid, uint64_t pss,
 		group->path = TAKE_PTR(path);
 		group->unified = unified;
 	}
-	group->processes++;
-	group->processes_pss += pss;
-	group->processes_anon += anon;
-	return 0;
+	return add_member(group, member);
+}
+
+static void group_free(struct cgroup_memory *group)
+{
+	free(group->path);
+	vec_free(&group->members);
 }
 
 /* Of two groups, one of which is in the other, the outer one stays: its figures are those of both.
  */
-static void join(struct cgroup_memories *groups)
+/* 0 or -ENOMEM. */
+static int join(struct cgroup_memories *groups)
 {
 	struct cgroup_memory *items = groups->list.items;
 
@@ -196,12 +212,14 @@ static void join(struct cgroup_memories *groups)
 			i++;
 			continue;
 		}
-		outer->processes += items[i].processes;
-		outer->processes_pss += items[i].processes_pss;
-		outer->processes_anon += items[i].processes_anon;
-		free(items[i].path);
+		for (size_t j = 0; j < items[i].members.count; j++) {
+			if (add_member(outer, &items[i].members.items[j]))
+				return -ENOMEM;
+		}
+		group_free(&items[i]);
 		items[i] = items[--groups->list.count];
 	}
+	return 0;
 }
 
 /* Where hierarchies are usually mounted. */
@@ -317,11 +335,32 @@ void cgroup_memory_read(struct cgroup_memory *group)
 	}
 }
 
-void cgroup_memories_read(struct cgroup_memories *groups)
+int cgroup_memories_read(struct cgroup_memories *groups)
 {
-	join(groups);
+	if (join(groups))
+		return -ENOMEM;
 	for (size_t i = 0; i < groups->list.count; i++)
 		cgroup_memory_read(&groups->list.items[i]);
+	return 0;
+}
+
+/* A copy of its own. 0 or -ENOMEM. */
+static int keep(const struct cgroup_memory *group, struct cgroup_memory *kept)
+{
+	struct cgroup_memory copy = *group;
+	int error = 0;
+
+	copy.path = strdup(group->path);
+	memset(&copy.members, 0, sizeof(copy.members));
+	copy.processes_pss = copy.processes_anon = 0;
+	for (size_t i = 0; i < group->members.count && !error; i++)
+		error = add_member(&copy, &group->members.items[i]);
+	if (!error && copy.path) {
+		*kept = copy;
+		return 0;
+	}
+	group_free(&copy);
+	return -ENOMEM;
 }
 
 int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memories *now)
@@ -338,12 +377,10 @@ int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memori
 		kept = vec_push(&first->list);
 		if (!kept)
 			return -ENOMEM;
-		*kept = *group;
-		kept->path = strdup(group->path);
-		if (kept->path)
-			continue;
-		first->list.count--;
-		return -ENOMEM;
+		if (keep(group, kept)) {
+			first->list.count--;
+			return -ENOMEM;
+		}
 	}
 	return 0;
 }
@@ -351,7 +388,7 @@ int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memori
 void cgroup_memories_free(struct cgroup_memories *groups)
 {
 	for (size_t i = 0; i < groups->list.count; i++)
-		free(groups->list.items[i].path);
+		group_free(&groups->list.items[i]);
 	vec_free(&groups->list);
 }
 
@@ -399,6 +436,90 @@ static enum cgroup_verdict decide(const struct cgroup_memory *before,
 	return 2 * grown->kernel >= grown->total ? CGROUP_KERNEL : CGROUP_MIXED;
 }
 
+/* Below this it is no cause. */
+#define CAUSE_MIN (64 << 10)
+
+static void add_cause(struct cgroup_conclusion *grown, const struct cgroup_cause *cause)
+{
+	size_t at = grown->cause_count;
+
+	if (cause->bytes < CAUSE_MIN)
+		return;
+	while (at && grown->causes[at - 1].bytes < cause->bytes)
+		at--;
+	if (at == CGROUP_CAUSES_MAX)
+		return;
+	grown->cause_count = MIN(grown->cause_count + 1, (size_t)CGROUP_CAUSES_MAX);
+	memmove(&grown->causes[at + 1], &grown->causes[at],
+		(grown->cause_count - 1 - at) * sizeof(*grown->causes));
+	grown->causes[at] = *cause;
+}
+
+/* Anonymous memory that it had before; 0: it is new. */
+static uint64_t anon_before(const struct cgroup_memory *before, const struct cgroup_member *member)
+{
+	for (size_t i = 0; i < before->members.count; i++) {
+		const struct cgroup_member *was = &before->members.items[i];
+
+		if (was->pid == member->pid && was->start_ticks == member->start_ticks)
+			return was->anon;
+	}
+	return 0;
+}
+
+static void find_causes(const struct cgroup_memory *before, const struct cgroup_memory *now,
+			struct cgroup_conclusion *grown)
+{
+	const struct cgroup_figures *from = &before->figures, *to = &now->figures;
+	const struct {
+		const char *name;
+		uint64_t from, to;
+	} figures[] = {
+		{"page-cache", from->file, to->file},
+		{"tmpfs", from->shmem, to->shmem},
+		{"slab", from->slab, to->slab},
+		{"sock", from->sock, to->sock},
+		{"page-tables", from->page_tables, to->page_tables},
+		{"kernel-stacks", from->kernel_stack, to->kernel_stack},
+	};
+	int64_t kernel = growth(from->kernel, to->kernel);
+
+	for (size_t i = 0; i < ARRAY_SIZE(figures); i++) {
+		struct cgroup_cause cause = {.name = figures[i].name,
+					     .bytes = growth(figures[i].from, figures[i].to)};
+
+		add_cause(grown, &cause);
+		/* Of v1's version nothing says what the kernel's memory is made of but sockets. */
+		kernel -= i >= 2 ? cause.bytes : 0;
+	}
+	add_cause(grown, &(struct cgroup_cause){.name = "kernel-other", .bytes = kernel});
+	for (size_t i = 0; i < now->members.count; i++) {
+		const struct cgroup_member *member = &now->members.items[i];
+		struct cgroup_cause cause = {
+			.name = "process",
+			.pid = member->pid,
+			.bytes = (int64_t)(member->anon - anon_before(before, member))};
+
+		memcpy(cause.comm, member->comm, sizeof(cause.comm));
+		add_cause(grown, &cause);
+	}
+}
+
+/* "; most of all slab +12.0 MiB" */
+static void say_first_cause(struct cgroup_conclusion *grown)
+{
+	const struct cgroup_cause *first = grown->causes;
+	size_t length = strlen(grown->text);
+	char bytes[16], process[32] = "";
+
+	if (!grown->cause_count || grown->verdict == CGROUP_STEADY)
+		return;
+	if (first->pid)
+		snprintf(process, sizeof(process), " %d", (int)first->pid);
+	snprintf(grown->text + length, sizeof(grown->text) - length, "; most of all %s%s %s",
+		 first->name, process, units_bytes(bytes, (double)first->bytes, "+"));
+}
+
 void cgroup_conclude(const struct cgroup_memory *before, struct cgroup_memory *now)
 {
 	const struct cgroup_figures *from = &before->figures, *to = &now->figures;
@@ -424,4 +545,7 @@ void cgroup_conclude(const struct cgroup_memory *before, struct cgroup_memory *n
 		 units_bytes(processes,
 			     (double)(int64_t)(now->processes_anon - before->processes_anon), "+"),
 		 verdicts[grown->verdict].words);
+	grown->cause_count = 0;
+	find_causes(before, now, grown);
+	say_first_cause(grown);
 }

@@ -44,10 +44,31 @@ enum cgroup_verdict {
 	CGROUP_VERDICT_MAX_
 };
 
+/* What a group grew by: "slab", "sock", "page-cache", "tmpfs", ..., or "process": anonymous memory
+ * of one of those that were read. */
+struct cgroup_cause {
+	const char *name; /* static */
+	pid_t pid;	  /* of a process; else 0 */
+	char comm[16];	  /* untrusted */
+	int64_t bytes;	  /* more than nothing */
+};
+
+#define CGROUP_CAUSES_MAX 10
+
 struct cgroup_conclusion {
 	enum cgroup_verdict verdict;
-	int64_t total, anon, file, shmem, kernel; /* growth */
-	char text[512];
+	int64_t total, anon, file, shmem, kernel;      /* growth */
+	struct cgroup_cause causes[CGROUP_CAUSES_MAX]; /* the greatest first */
+	size_t cause_count;
+	char text[640];
+};
+
+/* A process whose memory is charged to a group. */
+struct cgroup_member {
+	pid_t pid;
+	uint64_t start_ticks; /* with the PID, which process it is */
+	char comm[16];	      /* untrusted */
+	uint64_t pss, anon;
 };
 
 struct cgroup_memory {
@@ -57,9 +78,8 @@ struct cgroup_memory {
 	bool known;	 /* its files could be read */
 	struct cgroup_figures figures;
 	struct cgroup_pressure pressure;
-	/* Of its processes among those that were read. */
-	size_t processes;
-	uint64_t processes_pss, processes_anon;
+	VEC(struct cgroup_member) members;	/* among the processes that were read */
+	uint64_t processes_pss, processes_anon; /* theirs */
 	bool has_conclusion;
 	struct cgroup_conclusion conclusion;
 };
@@ -98,11 +118,11 @@ void cgroup_place_free(struct cgroup_place *place);
 const char *cgroup_verdict_name(enum cgroup_verdict verdict);
 
 /* Counts a process in the group whose memory it is charged to. 0 or -ENOMEM. */
-int cgroup_memories_add(struct cgroup_memories *groups, pid_t pid, uint64_t pss, uint64_t anon);
+int cgroup_memories_add(struct cgroup_memories *groups, const struct cgroup_member *member);
 
 /* When all are counted: groups inside other ones become part of them, and all are read where
- * hierarchies are usually mounted. */
-void cgroup_memories_read(struct cgroup_memories *groups);
+ * hierarchies are usually mounted. 0 or -ENOMEM. */
+int cgroup_memories_read(struct cgroup_memories *groups);
 
 /* What grew in each group that `first` has, too; others are added to `first`. 0 or -ENOMEM. */
 int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memories *now);

@@ -2,6 +2,7 @@
 #include "memory/memory_parts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arch/machine.h"
@@ -682,6 +683,43 @@ void memory_process_free(struct memory_process *process)
 	glibc_heap_free(&process->heap);
 	other_heap_free(&process->other);
 	container_free(process->container);
+}
+
+size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[MEMORY_GAPS_MAX])
+{
+	const struct memory_huge *huge = &process->huge;
+	const struct {
+		bool is_gap;
+		struct memory_gap gap;
+	} all[] = {
+		{process->why, {"allocator", process->why, MEMORY_GAP_UNKNOWN}},
+		{!process->pagemap_readable,
+		 {"stacks", "/proc/PID/pagemap cannot be read: threads' stacks count as anonymous",
+		  MEMORY_GAP_UNKNOWN}},
+		{process->parts[MEMORY_HEAP_UNKNOWN].resident,
+		 {"heap", "a heap could not be walked further, or changed while it was read",
+		  process->parts[MEMORY_HEAP_UNKNOWN].resident}},
+		{process->has_glibc && !process->heap.mapped_known,
+		 {"mapped-blocks", "malloc's own sum of blocks with own mappings was not found",
+		  MEMORY_GAP_UNKNOWN}},
+		{huge->checked < huge->bytes,
+		 {"huge-pages", "of huge pages, no more are read than tell the share of zeros",
+		  huge->bytes - huge->checked}},
+		{process->difference,
+		 {"difference", "the process went on between two looks at it",
+		  (uint64_t)llabs(process->difference)}},
+		{process->core,
+		 {"kernel", "a core file tells nothing of swap, page tables and locked pages",
+		  MEMORY_GAP_UNKNOWN}},
+	};
+	size_t count = 0;
+
+	_Static_assert(ARRAY_SIZE(all) <= MEMORY_GAPS_MAX, "room for all");
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (all[i].is_gap)
+			gaps[count++] = all[i].gap;
+	}
+	return count;
 }
 
 uint64_t memory_free_resident(const struct memory_process *process)

@@ -112,6 +112,19 @@ int memory_process_read(pid_t pid, struct memory_process *process);
 int memory_core_read(const struct core *core, struct memory_process *process);
 void memory_process_free(struct memory_process *process);
 
+/* What could not be read, or not all of it. */
+struct memory_gap {
+	const char *what; /* "heap", "huge-pages", ...; static */
+	const char *why;  /* static */
+	uint64_t bytes;	  /* how many that concerns; MEMORY_GAP_UNKNOWN */
+};
+
+#define MEMORY_GAP_UNKNOWN UINT64_MAX
+#define MEMORY_GAPS_MAX 8
+
+/* Returns how many there are. */
+size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[MEMORY_GAPS_MAX]);
+
 /* Free inside malloc: resident bytes, and those of them that malloc_trim(3) would not give back. */
 uint64_t memory_free_resident(const struct memory_process *process);
 uint64_t memory_heap_resident(const struct memory_process *process);

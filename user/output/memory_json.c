@@ -202,6 +202,22 @@ static void managed_json(struct json_writer *json, const struct memory_process *
 	json_close(json, '}');
 }
 
+static void gaps_json(struct json_writer *json, const struct memory_process *process)
+{
+	struct memory_gap gaps[MEMORY_GAPS_MAX];
+	size_t count = memory_gaps(process, gaps);
+
+	json_open(json, "gaps", '[');
+	for (size_t i = 0; i < count; i++) {
+		json_open(json, NULL, '{');
+		json_put_string(json, "what", gaps[i].what);
+		json_put_string(json, "why", gaps[i].why);
+		json_put_known(json, "bytes", gaps[i].bytes != MEMORY_GAP_UNKNOWN, gaps[i].bytes);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void process_json(struct json_writer *json, const struct memory_report *report,
 			 const struct memory_process *process)
 {
@@ -220,6 +236,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	other_json(json, process);
 	managed_json(json, process);
 	json_put_string(json, "not_known", process->why);
+	gaps_json(json, process);
 	stacks_json(json, process);
 	files_json(json, process);
 	huge_json(json, &process->huge);
@@ -269,6 +286,22 @@ static void pressure_json(struct json_writer *json, const struct cgroup_pressure
 	json_close(json, '}');
 }
 
+static void causes_json(struct json_writer *json, const struct cgroup_conclusion *conclusion)
+{
+	json_open(json, "causes", '[');
+	for (size_t i = 0; i < conclusion->cause_count; i++) {
+		const struct cgroup_cause *cause = &conclusion->causes[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "cause", cause->name);
+		json_put_known(json, "pid", cause->pid, (uint64_t)cause->pid);
+		json_put_string(json, "comm", cause->pid ? cause->comm : NULL);
+		json_put_signed(json, "growth_bytes", cause->bytes);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void group_json(struct json_writer *json, const struct cgroup_memory *group)
 {
 	const struct cgroup_conclusion *conclusion = &group->conclusion;
@@ -278,7 +311,7 @@ static void group_json(struct json_writer *json, const struct cgroup_memory *gro
 	json_put_number(json, "version", group->unified ? 2 : 1);
 	group_figures_json(json, group);
 	pressure_json(json, &group->pressure);
-	json_put_number(json, "processes", group->processes);
+	json_put_number(json, "processes", group->members.count);
 	json_put_number(json, "processes_pss_bytes", group->processes_pss);
 	json_put_number(json, "processes_anon_bytes", group->processes_anon);
 	if (group->has_conclusion) {
@@ -290,6 +323,7 @@ static void group_json(struct json_writer *json, const struct cgroup_memory *gro
 		json_put_signed(json, "file_growth_bytes", conclusion->file);
 		json_put_signed(json, "shmem_growth_bytes", conclusion->shmem);
 		json_put_signed(json, "kernel_growth_bytes", conclusion->kernel);
+		causes_json(json, conclusion);
 		json_close(json, '}');
 	} else {
 		json_put_null(json, "conclusion");

@@ -282,7 +282,7 @@ static void group_write(FILE *out, const struct cgroup_memory *group)
 	figure_write(out, group, "kernel: page tables", figures->page_tables);
 	figure_write(out, group, "kernel: stacks", figures->kernel_stack);
 	fprintf(out, "\t%zu processes have %s of it, proportionally; %s of that is anonymous\n",
-		group->processes, bytes_text(pss, group->processes_pss),
+		group->members.count, bytes_text(pss, group->processes_pss),
 		bytes_text(anon, group->processes_anon));
 	if (group->pressure.known)
 		fprintf(out,
