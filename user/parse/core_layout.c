@@ -180,6 +180,8 @@ static int take_auxiliary(struct notes *notes, const uint8_t *data, size_t size)
 			notes->layout->entry = entry.a_un.a_val;
 		else if (entry.a_type == AT_EXECFN)
 			notes->layout->stack_top = entry.a_un.a_val;
+		else if (entry.a_type == AT_SYSINFO_EHDR)
+			notes->layout->vdso = entry.a_un.a_val;
 	}
 	return 0;
 }
@@ -484,7 +486,7 @@ void core_layout_free(struct core_layout *layout)
 /* The answer. */
 
 struct wire_core {
-	uint64_t entry, stack_top, cut_bytes, segments, files, threads, paths_size;
+	uint64_t entry, stack_top, vdso, cut_bytes, segments, files, threads, paths_size;
 	int64_t pid;
 	char comm[16];
 };
@@ -493,6 +495,7 @@ int encode_core_layout(const struct core_layout *layout, struct bytes *body)
 {
 	struct wire_core wire = {.entry = layout->entry,
 				 .stack_top = layout->stack_top,
+				 .vdso = layout->vdso,
 				 .cut_bytes = layout->cut_bytes,
 				 .segments = layout->segments.count,
 				 .files = layout->files.count,
@@ -596,6 +599,7 @@ int decode_core_layout(const struct bytes *body, uint64_t file_size, struct core
 	memcpy(read.comm, wire.comm, sizeof(read.comm));
 	read.entry = wire.entry;
 	read.stack_top = wire.stack_top;
+	read.vdso = wire.vdso;
 	read.cut_bytes = wire.cut_bytes;
 	*layout = read;
 	read = (struct core_layout){0};

@@ -45,6 +45,7 @@ struct core_layout {
 	char comm[16];
 	uint64_t entry;	    /* AT_ENTRY: where the program begins to run; 0: not known */
 	uint64_t stack_top; /* AT_EXECFN: in the main thread's stack; 0: not known */
+	uint64_t vdso;	    /* AT_SYSINFO_EHDR: the kernel's own code in it; 0: not known */
 	uint64_t cut_bytes; /* of segments, behind the file's end: it is truncated */
 	VEC(struct core_segment) segments;
 	VEC(struct core_mapped) files;

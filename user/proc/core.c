@@ -35,7 +35,7 @@ struct piece {
 	bool has_contents; /* other than zeros, or than what its file has there */
 	size_t file;	   /* NO_FILE: anonymous */
 	uint64_t file_offset;
-	const char *name; /* "[heap]", "[stack]"; static; or NULL */
+	const char *name; /* "[heap]", "[stack]", "[vdso]"; static; or NULL */
 };
 
 enum file_state { FILE_MISSING, FILE_OTHER, FILE_UNCHECKED, FILE_SAME };
@@ -249,6 +249,15 @@ static void name_stack(struct core *core)
 		piece = piece_at(core, machine_sp(&thread->registers));
 	if (piece && is_data(piece))
 		core->pieces.items[piece - core->pieces.items].name = "[stack]";
+}
+
+/* The kernel's own code in every process: no generated code of it. */
+static void name_vdso(struct core *core)
+{
+	const struct piece *piece = core->layout.vdso ? piece_at(core, core->layout.vdso) : NULL;
+
+	if (piece && piece->file == NO_FILE && piece->start == core->layout.vdso)
+		core->pieces.items[piece - core->pieces.items].name = "[vdso]";
 }
 
 /* The first memory of no file behind the program, but for what is part of its data. */
@@ -742,6 +751,7 @@ static int read_core(struct core *core, const struct core_options *options, stru
 	if (error)
 		return error;
 	name_stack(core);
+	name_vdso(core);
 	name_heap(core);
 	return 0;
 }
