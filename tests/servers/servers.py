@@ -555,6 +555,13 @@ def top_frames(site):
 	return ' < '.join(names) or site.get('lost') or '?'
 
 
+def census_text(found):
+	known = [one for one in found if one and one['totals']['held']['blocks']]
+	blocks = sum(lost_blocks(one) for one in known)
+	total = sum(one['heap']['blocks'] for one in known)
+	return f'{blocks} of {total}' if known else 'not walked'
+
+
 def clean(directory, seconds, names):
 	servers, mine, owner = [], set(), {}
 	processes, sites = Accused(), Accused()
@@ -605,16 +612,19 @@ def clean(directory, seconds, names):
 		for thread in threads:
 			thread.join()
 		codes = [child.wait() for child in children]
+		end = time.time() - begun
+		lost = {pid: census(pid) for pid in sorted(mine) if os.path.exists(f'/proc/{pid}')}
 	finally:
 		for server in servers:
 			server.end()
-	end = time.time() - begun
-	print(f'{"server":10} {"requests":>9} {"failed":>7} {"processes":>10} {"accused":>8} {"sites accused":>14}')
+	print(f'{"server":10} {"requests":>9} {"failed":>7} {"processes":>10} {"accused":>8} {"sites accused":>14} '
+	      f'{"unreachable (census)":>21}')
 	for server in servers:
 		accused = [sum(entry['words'].startswith(server.name + ' ') for entry in group.known.values())
 			   for group in (processes, sites)]
 		print(f'{server.name:10} {server.asked:9} {server.failed:7} '
-		      f'{sum(name == server.name for name in owner.values()):10} {accused[0]:8} {accused[1]:14}')
+		      f'{sum(name == server.name for name in owner.values()):10} {accused[0]:8} {accused[1]:14} '
+		      f'{census_text([found for pid, found in lost.items() if owner[pid] == server.name]):>21}')
 	print('processes that the triage called leaking:')
 	wrong = processes.table(end)
 	print('call stacks that the watch called leaking:')
