@@ -133,6 +133,12 @@ static bool is_steady(const struct deciding *deciding)
 	return deciding->growth->total < MAX(least, MEMORY_GROWTH_MIN);
 }
 
+/* What an allocator keeps about the most that it has had. */
+static bool own_records_grow(const struct deciding *deciding)
+{
+	return 2 * part_growth(deciding, MEMORY_MALLOC_OWN) >= deciding->growth->total;
+}
+
 static enum memory_verdict decide(const struct deciding *deciding)
 {
 	static const enum memory_verdict verdicts[] = {
@@ -149,6 +155,8 @@ static enum memory_verdict decide(const struct deciding *deciding)
 		return MEMORY_STEADY;
 	if (2 * zero >= growth->total)
 		return MEMORY_HUGE_PAGES;
+	if (own_records_grow(deciding))
+		return MEMORY_RETAINED;
 	for (size_t i = 0; i < GROUP_MAX_; i++) {
 		if (2 * growth->groups[i] >= growth->total)
 			return i == GROUP_FREE ? decide_free(deciding) : verdicts[i];
@@ -238,6 +246,12 @@ static void other_retained_say(const struct sentence *sentence)
 
 static void retained_say(const struct sentence *sentence)
 {
+	if (own_records_grow(sentence->deciding)) {
+		fputs("not a leak; these are malloc's own records of the most that it has had, "
+		      "and stay",
+		      sentence->out);
+		return;
+	}
 	if (!sentence->deciding->now->is_glibc) {
 		other_retained_say(sentence);
 		return;

@@ -578,7 +578,8 @@ int glibc_heap_read(const struct maps *maps, int pagemap, struct glibc_heap *hea
 		heap->broken_spans = heap->absent_spans = heap->broken_lists = 0;
 		error = read_once(&reading);
 		heap->changed = error == -EAGAIN;
-		if (!heap->changed)
+		/* Lists that a thread was at work on may stand by now. */
+		if (!heap->changed && (error || !heap->broken_lists || try))
 			break;
 		error = 0;
 	}
