@@ -179,6 +179,34 @@ static void of_programs_of_others_too(void **state)
 	}
 }
 
+static void of_other_allocators_too(void **state)
+{
+	static const char *const names[] = {"jemalloc_stats", "tcmalloc_stats", "mimalloc_stats"};
+	static const char *const known[] = {"name",	      "certain",      "live_blocks",
+					    "live_bytes",     "cached_bytes", "allocated_bytes",
+					    "active_bytes",   "dirty_bytes",  "retained_bytes",
+					    "metadata_bytes", "mapped_bytes"};
+	struct harness *harness = harness_any(state);
+
+	skip_without_gcore();
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		struct child *target = WORKLOAD(harness, names[i]);
+		json_t *live, *core;
+		const char *path;
+
+		workload_do(harness, target, "lose");
+		path = core_of(harness, target);
+		expect_same(RETAIN(harness, target, "--top", "0"),
+			    RETAIN_CORE(harness, path, "--top", "0"));
+		live = json_object_get(MEMORY(harness, "-p", target->pid_text), "other_allocator");
+		core = json_object_get(MEMORY(harness, "--core", path), "other_allocator");
+		for (size_t j = 0; j < sizeof(known) / sizeof(*known); j++)
+			assert_true(json_equal(json_object_get(live, known[j]),
+					       json_object_get(core, known[j])));
+		assert_true(number_at(core, "live_blocks") >= 121);
+	}
+}
+
 static void a_file_that_is_cut_off_says_so_and_settles_nothing(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -281,6 +309,7 @@ int main(void)
 		e2e_test(what_holds_each_block_is_the_same),
 		e2e_test(of_sixty_four_arenas_too),
 		e2e_test(of_programs_of_others_too),
+		e2e_test(of_other_allocators_too),
 		e2e_test(a_file_that_is_cut_off_says_so_and_settles_nothing),
 		e2e_test(without_its_files_the_blocks_are_the_same),
 		e2e_test(a_compressed_file_says_the_same),

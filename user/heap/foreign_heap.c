@@ -192,13 +192,49 @@ void foreign_heap_finish(struct foreign_heap *heap)
 	}
 }
 
-bool foreign_is_swapped(const struct peek *peek, uint64_t address)
+static uint64_t entry_of(const struct peek *peek, uint64_t address)
 {
-	uint64_t entry = 0;
+	uint64_t entry = UINT64_MAX;
 
 	if (address < 1ull << MACHINE_USER_BITS)
 		pagemap_read(peek->pagemap, address & ~(MEMORY_PAGE - 1), &entry, 1);
+	return entry;
+}
+
+bool foreign_is_swapped(const struct peek *peek, uint64_t address)
+{
+	uint64_t entry = entry_of(peek, address);
+
 	return !pagemap_is_present(entry) && pagemap_is_swapped(entry);
+}
+
+/* Of one page. A core has no entry for a page of zeros, either, and not for one that it lacks. */
+static int words_of_page(struct peek *peek, uint64_t address, uint64_t *words, size_t count)
+{
+	int error = peek_words(peek, address, words, count);
+	uint64_t entry;
+
+	if (error != -EFAULT || address % 8)
+		return error;
+	entry = entry_of(peek, address);
+	if (pagemap_is_present(entry) || pagemap_is_swapped(entry))
+		return error;
+	if (peek->source.core)
+		return memory_read_exact(peek->source, address, words, count * sizeof(*words));
+	memset(words, 0, count * sizeof(*words));
+	return 0;
+}
+
+int foreign_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count)
+{
+	int error = 0;
+	size_t part;
+
+	for (; !error && count; address += part * 8, words += part, count -= part) {
+		part = MIN(count, (MEMORY_PAGE - address % MEMORY_PAGE + 7) / 8);
+		error = words_of_page(peek, address, words, part);
+	}
+	return error;
 }
 
 #define AHEAD_PAGES 512

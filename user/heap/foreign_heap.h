@@ -131,6 +131,8 @@ bool foreign_data_visit(struct peek *peek, uint64_t start, uint64_t end,
 			void *context);
 /* Whether the page that holds a word cannot be read because it is in swap. */
 bool foreign_is_swapped(const struct peek *peek, uint64_t address);
+/* As peek_words(), but words of pages that have never been touched, or given back, are 0. */
+int foreign_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count);
 /* A process that runs may change what is looked for meanwhile: so often it is looked for anew. */
 #define FOREIGN_FIND_TRIES 3
 /* A block that a thread's cache keeps: false if no live block of that size begins there. */

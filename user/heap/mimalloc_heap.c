@@ -77,6 +77,7 @@ struct page {
 	uint64_t lists[3]; /* free, local_free, and what other threads have freed */
 	uint64_t heap, address, keys[2];
 	uint32_t capacity, reserved, used;
+	bool unknown; /* it contradicts itself */
 };
 
 struct reading {
@@ -93,7 +94,7 @@ struct reading {
 
 static int read_word(const struct reading *reading, uint64_t address, uint64_t *word)
 {
-	return address % 8 ? -EFAULT : peek_words(reading->peek, address, word, 1);
+	return address % 8 ? -EFAULT : foreign_words(reading->peek, address, word, 1);
 }
 
 /* Heaps. */
@@ -109,7 +110,7 @@ static bool heap_holds(const struct reading *reading, uint64_t heap, uint64_t *t
 			return false;
 	}
 	if (read_word(reading, heap, thread_data) || *thread_data % 8 ||
-	    peek_words(reading->peek, *thread_data + THREAD_LINKS, links, 2) ||
+	    foreign_words(reading->peek, *thread_data + THREAD_LINKS, links, 2) ||
 	    links[0] != *thread_data + THREAD_STATS || links[1] != *thread_data + THREAD_OS ||
 	    read_word(reading, *thread_data + THREAD_HEAP, &backing) ||
 	    read_word(reading, backing, &data))
@@ -154,7 +155,7 @@ static uint64_t next_slice(const struct reading *reading, const struct segment *
 static int read_segment(const struct reading *reading, uint64_t address,
 			uint64_t words[SEGMENT_WORDS], struct segment *segment)
 {
-	int error = peek_words(reading->peek, address, words, SEGMENT_WORDS);
+	int error = foreign_words(reading->peek, address, words, SEGMENT_WORDS);
 	uint64_t slices = words[SEGMENT_SLICES];
 
 	if (error == -ETIMEDOUT)
@@ -215,7 +216,7 @@ static bool slices_hold(const struct reading *reading, const struct segment *seg
 	while (i < segment->entries) {
 		uint64_t next = next_slice(reading, segment, i, &page);
 
-		if (!next)
+		if (!next || page.unknown)
 			return false;
 		used += page.block != 0;
 		i = next;
@@ -316,20 +317,20 @@ static bool page_from(const struct reading *reading, const struct segment *segme
 	       page->capacity <= page->reserved && page->used <= page->capacity;
 }
 
-/* What begins at the i-th slice, used if it has a block size, and where the next one begins; 0: it
- * contradicts itself. */
+/* What begins at the i-th slice, used if it has a block size, and where the next one begins; 0:
+ * they do not follow each other. */
 static uint64_t next_slice(const struct reading *reading, const struct segment *segment, uint64_t i,
 			   struct page *page)
 {
 	uint64_t words[MAX_PAGE_WORDS] = {0}, count;
 	uint64_t at = segment->start + SEGMENT_SLICES_AT + i * reading->layout->page_words * 8;
 
-	if (peek_words(reading->peek, at, words, reading->layout->page_words))
+	if (foreign_words(reading->peek, at, words, reading->layout->page_words))
 		return 0;
 	count = (uint32_t)words[0];
-	if (!count || words[0] >> 32 || count > (segment->end - segment->start) / SLICE_BYTES - i ||
-	    !page_from(reading, segment, i, words, page))
+	if (!count || words[0] >> 32 || count > (segment->end - segment->start) / SLICE_BYTES - i)
 		return 0;
+	page->unknown = !page_from(reading, segment, i, words, page);
 	page->address = at;
 	return i + count;
 }
@@ -471,8 +472,12 @@ static int walk_slices(struct reading *reading, const struct segment *segment)
 			reading->heap->broken++;
 			return 0;
 		}
-		error = page.block ? add_page(reading, &page)
-				   : add_free(reading, segment, i, MIN(next, segment->entries));
+		if (page.unknown)
+			reading->heap->broken++;
+		else if (page.block)
+			error = add_page(reading, &page);
+		else
+			error = add_free(reading, segment, i, MIN(next, segment->entries));
 	}
 	return error;
 }
@@ -495,10 +500,6 @@ static int add_segment(struct reading *reading, const struct segment *segment)
 		return -ENOMEM;
 	*thread = segment->thread;
 	error = add_own(reading, segment->start, segment->start + info);
-	if (!error && !slices_hold(reading, segment)) {
-		reading->heap->broken++;
-		return 0;
-	}
 	return error ? error : walk_slices(reading, segment);
 }
 
@@ -540,7 +541,7 @@ static bool delayed_hold(struct reading *reading, uint64_t owner)
 	uint64_t block, keys[2];
 
 	if (read_word(reading, owner + HEAP_DELAYED, &block) ||
-	    peek_words(reading->peek, owner + HEAP_KEYS, keys, 2))
+	    foreign_words(reading->peek, owner + HEAP_KEYS, keys, 2))
 		return false;
 	while (block) {
 		const struct heap_run *run = foreign_heap_at(heap, block);

@@ -101,7 +101,7 @@ static uint64_t list_count(uint32_t page_shift)
 
 static int read_word(const struct reading *reading, uint64_t address, uint64_t *word)
 {
-	return address % 8 ? -EFAULT : peek_words(reading->peek, address, word, 1);
+	return address % 8 ? -EFAULT : foreign_words(reading->peek, address, word, 1);
 }
 
 /* 0; -EBADMSG: it cannot be one; -EFAULT; -ETIMEDOUT. */
@@ -110,7 +110,7 @@ static int read_span(const struct reading *reading, uint64_t address, struct spa
 	uint64_t words[SPAN_WORDS];
 	int error = address % 8 || !filter_has(reading->heaps, address)
 			    ? -EBADMSG
-			    : peek_words(reading->peek, address, words, SPAN_WORDS);
+			    : foreign_words(reading->peek, address, words, SPAN_WORDS);
 	uint64_t pages = 1ull << (ADDRESS_BITS - reading->place.page_shift);
 
 	if (error)
@@ -146,7 +146,7 @@ static bool is_list(const struct search *search, uint64_t head)
 	uint64_t words[SPAN_WORDS];
 
 	if (head < search->start || head + SPAN_BYTES > search->end ||
-	    peek_words(search->reading.peek, head, words, SPAN_WORDS) || words[SPAN_START] ||
+	    foreign_words(search->reading.peek, head, words, SPAN_WORDS) || words[SPAN_START] ||
 	    words[SPAN_LENGTH])
 		return false;
 	if (words[SPAN_NEXT] == head || words[SPAN_PREVIOUS] == head)
@@ -216,7 +216,7 @@ static void try_page_heap(struct search *search, uint64_t head)
 		/* The sets in front of them may look like lists, too. */
 		if (end - first < bytes || end - first > bytes + LARGE_SETS_BYTES ||
 		    end - search->start < bytes + before ||
-		    peek_words(search->reading.peek, end, stats, STAT_WORDS) ||
+		    foreign_words(search->reading.peek, end, stats, STAT_WORDS) ||
 		    !stats_hold(stats, shift))
 			continue;
 		place->page_shift = shift;
@@ -263,9 +263,9 @@ static int read_sizes(struct reading *reading, uint64_t at, uint32_t page_shift)
 	uint64_t sizes[MAX_CLASSES / 2], moved[MAX_CLASSES / 2], pages[MAX_CLASSES], count;
 
 	if (read_word(reading, at + SIZES_TO_COUNT, &count) || count < 3 || count > MAX_CLASSES ||
-	    peek_words(reading->peek, at, sizes, ARRAY_SIZE(sizes)) ||
-	    peek_words(reading->peek, at - MOVED_TO_SIZES, moved, ARRAY_SIZE(moved)) ||
-	    peek_words(reading->peek, at + SIZES_TO_PAGES, pages, ARRAY_SIZE(pages)))
+	    foreign_words(reading->peek, at, sizes, ARRAY_SIZE(sizes)) ||
+	    foreign_words(reading->peek, at - MOVED_TO_SIZES, moved, ARRAY_SIZE(moved)) ||
+	    foreign_words(reading->peek, at + SIZES_TO_PAGES, pages, ARRAY_SIZE(pages)))
 		return -EBADMSG;
 	for (uint32_t i = 1; i < count; i++) {
 		reading->sizes[i] = (uint32_t)(sizes[(i - 1) / 2] >> (i - 1) % 2 * 32);
@@ -301,8 +301,8 @@ static bool is_first_cache(const struct reading *reading, uint64_t cache)
 {
 	uint64_t links[2], back;
 
-	if (!is_cache(reading, cache) || peek_words(reading->peek, cache + CACHE_NEXT, links, 2) ||
-	    links[1])
+	if (!is_cache(reading, cache) ||
+	    foreign_words(reading->peek, cache + CACHE_NEXT, links, 2) || links[1])
 		return false;
 	return !links[0] ||
 	       (!read_word(reading, links[0] + CACHE_NEXT + 8, &back) && back == cache);
@@ -504,7 +504,7 @@ static void follow_once(struct reading *reading, struct chain *chains, size_t co
 		chains[i].block = 0;
 		if (chains[i].wrong)
 			continue;
-		if (got[at])
+		if (got[at] || !read_word(reading, addresses[at], &words[at]))
 			chains[i].block = words[at];
 		else
 			chain_break(reading, &chains[i], addresses[at]);
@@ -649,7 +649,7 @@ static int read_elements(struct reading *reading, uint64_t at, uint64_t left, ui
 		pages[i] = page + i * MEMORY_PAGE;
 	if (done / MEMORY_PAGE % (PEEK_AHEAD - 1) == 0)
 		peek_ahead_present(reading->peek, pages, count);
-	return peek_words(reading->peek, at, elements, ELEMENTS);
+	return foreign_words(reading->peek, at, elements, ELEMENTS);
 }
 
 /* *next: in pages. 0; -ENOENT: it is no such map (any more); -ENOMEM; -ETIMEDOUT. */
@@ -744,7 +744,7 @@ static void read_transfers(struct reading *reading, uint32_t class)
 		return;
 	}
 	for (uint32_t i = 0; i < (uint32_t)used; i++) {
-		if (peek_words(reading->peek, central + CENTRAL_SLOTS + i * 16ull, slots, 2) ||
+		if (foreign_words(reading->peek, central + CENTRAL_SLOTS + i * 16ull, slots, 2) ||
 		    !slots[1]) {
 			heap->broken_caches++;
 			return;
@@ -762,7 +762,7 @@ static void read_cache(struct reading *reading, uint64_t cache)
 	uint64_t list[2];
 
 	for (uint32_t i = 1; i < reading->classes; i++) {
-		if (peek_words(reading->peek, cache + i * CACHE_LIST_BYTES, list, 2)) {
+		if (foreign_words(reading->peek, cache + i * CACHE_LIST_BYTES, list, 2)) {
 			reading->heap->broken_caches++;
 			return;
 		}
@@ -799,7 +799,8 @@ static int read_caches(struct reading *reading)
 
 	for (; !error && cache; cache = links[0]) {
 		if (heap->caches == MAX_CACHES || !is_cache(reading, cache) ||
-		    peek_words(reading->peek, cache + CACHE_NEXT, links, 2) || links[1] != before) {
+		    foreign_words(reading->peek, cache + CACHE_NEXT, links, 2) ||
+		    links[1] != before) {
 			heap->broken_caches++;
 			break;
 		}
@@ -851,7 +852,7 @@ static bool sums_hold(struct reading *reading)
 	const struct foreign_figures *figures = &reading->heap->figures;
 	uint64_t stats[STAT_WORDS];
 
-	return !peek_words(reading->peek, reading->place.stats, stats, STAT_WORDS) &&
+	return !foreign_words(reading->peek, reading->place.stats, stats, STAT_WORDS) &&
 	       stats[STAT_FREE] == figures->dirty && stats[STAT_UNMAPPED] == figures->retained &&
 	       stats[STAT_SYSTEM] == figures->active + figures->dirty + figures->retained;
 }
