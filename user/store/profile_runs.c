@@ -566,60 +566,18 @@ static int read_table(struct profile_reader *reader, enum table table, int64_t p
 	return error ? recording_fail(reader->recording, error, "a profile") : 0;
 }
 
-static void frame_read(struct profile_reader *reader, sqlite3_stmt *row, struct frame *frame)
-{
-	struct recording *recording = reader->recording;
-	int64_t line = sqlite3_column_int64(row, 7);
-
-	frame->module = recording_text(recording, row, 0, &reader->error);
-	frame->build_id = recording_text(recording, row, 1, &reader->error);
-	frame->module_offset = (uint64_t)sqlite3_column_int64(row, 2);
-	frame->address = (uint64_t)sqlite3_column_int64(row, 3);
-	frame->function = recording_text(recording, row, 4, &reader->error);
-	frame->offset = (uint64_t)sqlite3_column_int64(row, 5);
-	frame->file = recording_text(recording, row, 6, &reader->error);
-	frame->line = line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
-	frame->inlined = sqlite3_column_int64(row, 8) != 0;
-	frame->why = recording_text(recording, row, 9, &reader->error);
-}
-
-static int stack_read(struct profile_reader *reader, sqlite3_stmt *statement,
-		      struct profile_report_site *site)
-{
-	char stack[17];
-	int more = 0, error;
-
-	snprintf(stack, sizeof(stack), "%016" PRIx64, site->id);
-	error = database_bind(statement, "t", stack);
-	while (!error && (more = database_next(statement)) != 0) {
-		struct frame *frame = more < 0 ? NULL : vec_push(&site->frames.list);
-
-		if (frame)
-			frame_read(reader, statement, frame);
-		else
-			reader->error = more < 0 ? more : -ENOMEM;
-		if (site->frames.list.count > RECORDING_DEPTH_MAX)
-			reader->error = -EUCLEAN;
-		error = reader->error;
-	}
-	sqlite3_reset(statement);
-	return error;
-}
-
 static int read_stacks(struct profile_reader *reader)
 {
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
-	int error = database_errno(sqlite3_prepare_v2(
-		reader->recording->database,
-		"SELECT module,build_id,offset,address,function,function_offset,file,line,inlined,"
-		"why FROM retain_stacks WHERE stack=? ORDER BY position",
-		-1, &statement, NULL));
+	int error = stored_stacks_prepare(reader->recording, &statement);
 
 	for (size_t i = 0; i < reader->report->processes.count; i++) {
 		struct profile_report_process *process = &reader->report->processes.items[i];
 
 		for (size_t j = 0; j < process->sites.count && !error; j++)
-			error = stack_read(reader, statement, &process->sites.items[j]);
+			error = stored_stack_read(&reader->recording->strings, statement,
+						  process->sites.items[j].id,
+						  &process->sites.items[j].frames);
 	}
 	return error ? recording_fail(reader->recording, error, "its stacks") : 0;
 }

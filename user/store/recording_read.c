@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,57 @@ static unsigned recording_name_index(const char *name, const char *(*name_of)(un
 			return i;
 	}
 	return 0;
+}
+
+/* Stacks of retain_stacks, which runs and profiles share. */
+
+static struct frame stored_frame(struct intern *strings, sqlite3_stmt *row, int *error)
+{
+	int64_t line = sqlite3_column_int64(row, 7);
+
+	return (struct frame){
+		.module = recording_text_into(strings, row, 0, error),
+		.build_id = recording_text_into(strings, row, 1, error),
+		.module_offset = (uint64_t)sqlite3_column_int64(row, 2),
+		.address = (uint64_t)sqlite3_column_int64(row, 3),
+		.function = recording_text_into(strings, row, 4, error),
+		.offset = (uint64_t)sqlite3_column_int64(row, 5),
+		.file = recording_text_into(strings, row, 6, error),
+		.line = line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0,
+		.inlined = sqlite3_column_int64(row, 8) != 0,
+		.why = recording_text_into(strings, row, 9, error),
+	};
+}
+
+int stored_stacks_prepare(const struct recording *recording, sqlite3_stmt **statement)
+{
+	return database_errno(sqlite3_prepare_v2(
+		recording->database,
+		"SELECT module,build_id,offset,address,function,function_offset,file,line,inlined,"
+		"why FROM retain_stacks WHERE stack=? ORDER BY position",
+		-1, statement, NULL));
+}
+
+int stored_stack_read(struct intern *strings, sqlite3_stmt *statement, uint64_t id,
+		      struct frames *frames)
+{
+	char stack[17];
+	int more = 0, error;
+
+	snprintf(stack, sizeof(stack), "%016" PRIx64, id);
+	error = database_bind(statement, "t", stack);
+	while (!error && (more = database_next(statement)) != 0) {
+		struct frame *frame = more < 0 ? NULL : vec_push(&frames->list);
+
+		if (frame)
+			*frame = stored_frame(strings, statement, &error);
+		else
+			error = more < 0 ? more : -ENOMEM;
+		if (frames->list.count > RECORDING_DEPTH_MAX)
+			error = -EUCLEAN;
+	}
+	sqlite3_reset(statement);
+	return error;
 }
 
 /* Processes and sites: what is read once, when a recording is opened. */

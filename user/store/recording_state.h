@@ -132,6 +132,11 @@ void process_row_read(struct recording *recording, sqlite3_stmt *statement, int 
 void host_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 
+/* Stacks of retain_stacks: a statement for them, and the frames of one. 0 or -errno. */
+int stored_stacks_prepare(const struct recording *recording, sqlite3_stmt **statement);
+int stored_stack_read(struct intern *strings, sqlite3_stmt *statement, uint64_t id,
+		      struct frames *frames);
+
 /* retain_runs.c */
 int recording_list_retains(struct recording *recording);
 /* profile_runs.c */

@@ -345,56 +345,15 @@ static int read_table(struct retain_reader *reader, size_t table, int64_t run)
 	return error ? recording_fail(reader->recording, error, it->what) : 0;
 }
 
-static void frame_read(struct retain_reader *reader, sqlite3_stmt *row, struct frame *frame)
-{
-	int64_t line = sqlite3_column_int64(row, 7);
-
-	frame->module = retain_row_text(reader, row, 0);
-	frame->build_id = retain_row_text(reader, row, 1);
-	frame->module_offset = (uint64_t)sqlite3_column_int64(row, 2);
-	frame->address = (uint64_t)sqlite3_column_int64(row, 3);
-	frame->function = retain_row_text(reader, row, 4);
-	frame->offset = (uint64_t)sqlite3_column_int64(row, 5);
-	frame->file = retain_row_text(reader, row, 6);
-	frame->line = line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
-	frame->inlined = sqlite3_column_int64(row, 8) != 0;
-	frame->why = retain_row_text(reader, row, 9);
-}
-
-static int stack_read(struct retain_reader *reader, sqlite3_stmt *statement,
-		      struct retained_site *site)
-{
-	char stack[17];
-	int more = 0, error;
-
-	snprintf(stack, sizeof(stack), "%016llx", (unsigned long long)site->id);
-	error = database_bind(statement, "t", stack);
-	while (!error && (more = database_next(statement)) != 0) {
-		struct frame *frame = more < 0 ? NULL : vec_push(&site->frames.list);
-
-		if (frame)
-			frame_read(reader, statement, frame);
-		else
-			reader->error = more < 0 ? more : -ENOMEM;
-		if (site->frames.list.count > RECORDING_DEPTH_MAX)
-			reader->error = -EUCLEAN;
-		error = reader->error;
-	}
-	sqlite3_reset(statement);
-	return error;
-}
-
 static int read_stacks(struct retain_reader *reader)
 {
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
-	int error = database_errno(sqlite3_prepare_v2(
-		reader->recording->database,
-		"SELECT module,build_id,offset,address,function,function_offset,file,line,inlined,"
-		"why FROM retain_stacks WHERE stack=? ORDER BY position",
-		-1, &statement, NULL));
+	int error = stored_stacks_prepare(reader->recording, &statement);
 
 	for (size_t i = 0; i < reader->result->sites.count && !error; i++)
-		error = stack_read(reader, statement, &reader->result->sites.items[i]);
+		error = stored_stack_read(&reader->result->strings, statement,
+					  reader->result->sites.items[i].id,
+					  &reader->result->sites.items[i].frames);
 	return error ? recording_fail(reader->recording, error, "its stacks") : 0;
 }
 
