@@ -132,15 +132,26 @@ static void swap_begin(const struct harness *harness)
 	skip();
 }
 
+/* A machine must not be left with it: whoever has pages there goes first, and a signal or want of
+ * memory is no reason to give up. */
 static int swap_teardown(void **state)
 {
-	int code;
+	struct harness *harness = *state;
+	int error = -1;
 
-	if (swap_path[0])
-		swapoff(swap_path);
-	code = harness_teardown(state);
+	for (size_t i = 0; i < harness->count; i++)
+		child_kill(&harness->children[i]);
+	harness->count = 0;
+	for (int tries = 0; tries < 50 && swap_path[0] && error; tries++) {
+		error = swapoff(swap_path);
+		if (error)
+			usleep(100000);
+	}
+	if (swap_path[0] && error)
+		print_error("%s is still swapped to: %s\n", swap_path, strerror(errno));
+	error = swap_path[0] ? error : 0;
 	swap_path[0] = 0;
-	return code;
+	return harness_teardown(state) || error;
 }
 
 struct stretch {
