@@ -183,6 +183,24 @@ static inline void recording_cleanup(struct recording **recording)
 	recording_close(*recording);
 }
 
+/* What a snapshot of that number must have been read as; `known`: its file is not an old one. */
+typedef void expect_snapshot(struct recording *recording, size_t position, size_t number,
+			     bool known);
+
+/* As many snapshots as `count`. */
+static inline void read_expect(const char *path, size_t count, expect_snapshot *expect, bool known)
+{
+	_cleanup_(recording_cleanup) struct recording *recording = NULL;
+	const struct recording_snapshot *all;
+	size_t found;
+
+	assert_int_equal(recording_open(&recording, path), 0);
+	all = recording_snapshots(recording, &found);
+	assert_int_equal(found, count);
+	for (size_t i = 0; i < found; i++)
+		expect(recording, i, all[i].sequence, known);
+}
+
 /* The site of that index in what was read; its number in the recording is another one. */
 static inline const struct report_site *read_site(const struct report *report, uint32_t index)
 {

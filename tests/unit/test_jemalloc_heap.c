@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* jemalloc's state made by hand in this process: what holds together is read, the rest is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "base/cleanup.h"
 #include "heap/jemalloc_heap.h"
+#include "unit/foreign_fixture.h"
 
 #define GIB (1ull << 30)
-#define MIB (1ull << 20)
 #define PAGE 4096ull
 
 /* jemalloc 5.3: struct arena_s, struct base_s, and how an extent's bits are packed. */
@@ -36,18 +25,11 @@
 #define HEAP_BYTES (64 * MIB)
 
 struct fixture {
-	void *mapped;
-	uint64_t data, root, arenas; /* of a module */
+	struct made_memory memory;
+	uint64_t root, arenas; /* of a module */
 	uint64_t leaf, records, arena, base, caches, extents;
 	uint32_t record_count;
-	struct filter filter;
-	struct peek peek;
 };
-
-static uint64_t *at(uint64_t address)
-{
-	return (uint64_t *)(uintptr_t)address;
-}
 
 static uint64_t bits_of(uint32_t class, uint32_t state, bool slab, uint32_t unused)
 {
@@ -124,10 +106,8 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	uint64_t start, heap;
 
-	fixture->mapped = mmap(NULL, 2 * HEAP_BYTES + DATA_BYTES, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	start = (uintptr_t)fixture->mapped;
-	fixture->data = start;
+	made_map(&fixture->memory, DATA_BYTES, 2 * HEAP_BYTES);
+	start = fixture->memory.start;
 	heap = start + DATA_BYTES;
 	/* Not across the border of two leaves. */
 	if (heap / GIB != (heap + HEAP_BYTES) / GIB)
@@ -141,30 +121,22 @@ static int setup(void **state)
 	fixture->root = start + 0x1238;
 	fixture->arenas = start + 3 * MIB;
 	at(fixture->root)[fixture->extents / GIB] = fixture->leaf;
-	fixture->peek = (struct peek){.source = live_memory(getpid()), .pagemap = -1};
-	peek_forget(&fixture->peek);
 	*state = fixture;
-	return fixture->mapped == MAP_FAILED ||
-	       filter_add(&fixture->filter, heap, heap + HEAP_BYTES) ||
-	       filter_finish(&fixture->filter);
+	return made_heap(&fixture->memory, heap, heap + HEAP_BYTES);
 }
 
 static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	peek_free(&fixture->peek);
-	filter_free(&fixture->filter);
-	munmap(fixture->mapped, 2 * HEAP_BYTES + DATA_BYTES);
+	made_free(&fixture->memory);
 	free(fixture);
 	return 0;
 }
 
 static int find(struct fixture *fixture, struct foreign_place *place)
 {
-	peek_forget(&fixture->peek);
-	return jemalloc_find_in(&fixture->peek, &fixture->filter, fixture->data,
-				fixture->data + DATA_BYTES, place);
+	return made_find(&fixture->memory, jemalloc_find_in, place);
 }
 
 static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
@@ -173,8 +145,7 @@ static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
 
 	assert_int_equal(find(fixture, &place), 0);
 	assert_int_equal(place.root, fixture->root);
-	*heap = (struct foreign_heap){0};
-	assert_int_equal(jemalloc_read(&fixture->peek, &fixture->filter, &place, heap), 0);
+	made_read(&fixture->memory, jemalloc_read, &place, heap);
 }
 
 /* A slab of 48 bytes with three free regions, dirty and retained pages, a large block. */

@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* mimalloc's state made by hand in this process: what holds together is read, the rest is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "base/cleanup.h"
 #include "heap/mimalloc_heap.h"
+#include "unit/foreign_fixture.h"
 
-#define MIB (1ull << 20)
 #define SLICE 65536ull
 #define SEGMENT (32 * MIB)
 #define COOKIE 0x1234567890abcdefull
@@ -38,18 +27,11 @@
 #define HEAPS_BYTES (4 * SEGMENT)
 
 struct fixture {
-	void *mapped;
-	uint64_t data, heap; /* of a module */
+	struct made_memory memory;
+	uint64_t heap; /* of a module */
 	uint64_t segment;
 	uint32_t page_words, thread_free, owner;
-	struct filter filter;
-	struct peek peek;
 };
-
-static uint64_t *at(uint64_t address)
-{
-	return (uint64_t *)(uintptr_t)address;
-}
 
 static void put_heap(uint64_t heap, uint64_t thread_data, uint64_t thread)
 {
@@ -129,40 +111,30 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	uint64_t start;
 
-	fixture->mapped = mmap(NULL, HEAPS_BYTES + DATA_BYTES, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	start = (uintptr_t)fixture->mapped;
-	fixture->data = start;
+	made_map(&fixture->memory, DATA_BYTES, HEAPS_BYTES);
+	start = fixture->memory.start;
 	fixture->heap = start + 0x1040;
 	fixture->segment = (start + DATA_BYTES + SEGMENT - 1) / SEGMENT * SEGMENT;
 	set_layout(fixture, false);
 	put_heap(fixture->heap, start + 0x3000, THREAD);
 	*at(start + 0x3000 + THREAD_SEGMENTS) = 1;
 	put_segment(fixture->segment, THREAD);
-	fixture->peek = (struct peek){.source = live_memory(getpid()), .pagemap = -1};
-	peek_forget(&fixture->peek);
 	*state = fixture;
-	return fixture->mapped == MAP_FAILED ||
-	       filter_add(&fixture->filter, fixture->segment, fixture->segment + 2 * SEGMENT) ||
-	       filter_finish(&fixture->filter);
+	return made_heap(&fixture->memory, fixture->segment, fixture->segment + 2 * SEGMENT);
 }
 
 static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	peek_free(&fixture->peek);
-	filter_free(&fixture->filter);
-	munmap(fixture->mapped, HEAPS_BYTES + DATA_BYTES);
+	made_free(&fixture->memory);
 	free(fixture);
 	return 0;
 }
 
 static int find(struct fixture *fixture, struct foreign_place *place)
 {
-	peek_forget(&fixture->peek);
-	return mimalloc_find_in(&fixture->peek, &fixture->filter, fixture->data,
-				fixture->data + DATA_BYTES, place);
+	return made_find(&fixture->memory, mimalloc_find_in, place);
 }
 
 static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
@@ -171,8 +143,7 @@ static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
 
 	assert_int_equal(find(fixture, &place), 0);
 	assert_int_equal(place.root, fixture->heap);
-	*heap = (struct foreign_heap){0};
-	assert_int_equal(mimalloc_read(&fixture->peek, &fixture->filter, &place, heap), 0);
+	made_read(&fixture->memory, mimalloc_read, &place, heap);
 }
 
 #define BLOCK_48(fixture, i) ((fixture)->segment + SLICE + PAGE_OFFSET + (i)*48ull)
@@ -317,7 +288,7 @@ static void other_segments_than_were_counted_make_it_uncertain(void **state)
 	struct foreign_heap heap;
 
 	put_usual(fixture);
-	*at(fixture->data + 0x3000 + THREAD_SEGMENTS) = 2;
+	*at(fixture->memory.start + 0x3000 + THREAD_SEGMENTS) = 2;
 	read_heap(fixture, &heap);
 	assert_non_null(heap.why);
 	assert_false(heap.blocks_certain);
@@ -330,7 +301,7 @@ static void a_segment_that_contradicts_itself_is_left_out(void **state)
 	uint64_t second = fixture->segment + SEGMENT, first = fixture->segment;
 
 	put_usual(fixture);
-	*at(fixture->data + 0x3000 + THREAD_SEGMENTS) = 2;
+	*at(fixture->memory.start + 0x3000 + THREAD_SEGMENTS) = 2;
 	put_segment(second, THREAD);
 	fixture->segment = second;
 	put_page(fixture, 1, 1, 48, 100);
@@ -376,7 +347,7 @@ static void what_is_no_heap_is_not_found(void **state)
 	*at(fixture->heap + HEAP_QUEUE_SIZE + 5 * 24) = 41;
 	assert_int_equal(find(fixture, &place), -ENOENT);
 	*at(fixture->heap + HEAP_QUEUE_SIZE + 5 * 24) = 40;
-	at(fixture->data + 0x3000 + THREAD_LINKS)[1] += 8;
+	at(fixture->memory.start + 0x3000 + THREAD_LINKS)[1] += 8;
 	assert_int_equal(find(fixture, &place), -ENOENT);
 }
 

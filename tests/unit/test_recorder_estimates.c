@@ -77,25 +77,12 @@ static void expect_sites(struct recording *recording, size_t position, size_t ti
 	}
 }
 
-static void expect_recording(const char *path, size_t count, bool known)
-{
-	_cleanup_(recording_cleanup) struct recording *recording = NULL;
-	const struct recording_snapshot *all;
-	size_t found;
-
-	assert_int_equal(recording_open(&recording, path), 0);
-	all = recording_snapshots(recording, &found);
-	assert_int_equal(found, count);
-	for (size_t i = 0; i < found; i++)
-		expect_sites(recording, i, all[i].sequence, known);
-}
-
 static void limits_are_read_as_they_were_at_every_snapshot(void **state)
 {
 	struct run *run = *state;
 
 	record_ticks(run);
-	expect_recording(run->path, TICKS, true);
+	read_expect(run->path, TICKS, expect_sites, true);
 }
 
 /* The latest 21 of a window of 100 s: the rows before them stand for theirs. */
@@ -105,7 +92,7 @@ static void what_keep_leaves_is_still_right(void **state)
 
 	run->options.keep_ns = 100 * SECOND;
 	record_ticks(run);
-	expect_recording(run->path, 21, true);
+	read_expect(run->path, 21, expect_sites, true);
 }
 
 /* Who tells of no free holds nothing, and what was allocated is shown. */
@@ -142,7 +129,7 @@ static void an_old_recording_has_no_limits(void **state)
 	record_ticks(run);
 	store_sql(run->path, "DROP TABLE estimates; DROP TABLE memory; DROP TABLE memory_parts;"
 			     "PRAGMA user_version=5");
-	expect_recording(run->path, TICKS, false);
+	read_expect(run->path, TICKS, expect_sites, false);
 }
 
 static void forged_values_are_refused(void **state)

@@ -75,26 +75,12 @@ static void expect_sites(struct recording *recording, size_t position, size_t ti
 	}
 }
 
-/* As many snapshots as `count`, numbered by their ticks. */
-static void expect_recording(const char *path, size_t count, bool known)
-{
-	_cleanup_(recording_cleanup) struct recording *recording = NULL;
-	const struct recording_snapshot *all;
-	size_t found;
-
-	assert_int_equal(recording_open(&recording, path), 0);
-	all = recording_snapshots(recording, &found);
-	assert_int_equal(found, count);
-	for (size_t i = 0; i < found; i++)
-		expect_sites(recording, i, all[i].sequence, known);
-}
-
 static void what_ended_threads_left_is_read_as_it_was_at_every_snapshot(void **state)
 {
 	struct run *run = *state;
 
 	record_ticks(run);
-	expect_recording(run->path, TICKS, true);
+	read_expect(run->path, TICKS, expect_sites, true);
 }
 
 /* The latest 21 of a window of 100 s: the rows before them stand for theirs. */
@@ -104,7 +90,7 @@ static void what_keep_leaves_is_still_right(void **state)
 
 	run->options.keep_ns = 100 * SECOND;
 	record_ticks(run);
-	expect_recording(run->path, 21, true);
+	read_expect(run->path, 21, expect_sites, true);
 }
 
 static void only_theirs_is_told_from_all(void **state)
@@ -139,7 +125,7 @@ static void in_an_old_recording_nobody_knows(void **state)
 		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
 		  "DROP TABLE memory; DROP TABLE memory_parts; "
 		  "PRAGMA user_version=2");
-	expect_recording(run->path, TICKS, false);
+	read_expect(run->path, TICKS, expect_sites, false);
 }
 
 static void forged_values_are_refused(void **state)

@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tcmalloc's state made by hand in this process: what holds together is read, the rest is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "base/cleanup.h"
 #include "heap/tcmalloc_heap.h"
+#include "unit/foreign_fixture.h"
 
-#define MIB (1ull << 20)
 #define PAGE 8192ull
 
 /* gperftools 2.10: struct Span, class PageHeap, CentralFreeList, SizeMap and ThreadCache. */
@@ -38,18 +27,11 @@ static const uint32_t sizes[CLASSES] = {0, 8, 16, 48, 8192, 262144};
 static const uint64_t spans[CLASSES] = {0, 1, 1, 1, 2, 32};
 
 struct fixture {
-	void *mapped;
-	uint64_t data, map, lists, stats, central, sizes, caches; /* of a module */
+	struct made_memory memory;
+	uint64_t map, lists, stats, central, sizes, caches; /* of a module */
 	uint64_t leaf, records, cache, heap;
 	uint32_t record_count, cache_count;
-	struct filter filter;
-	struct peek peek;
 };
-
-static uint64_t *at(uint64_t address)
-{
-	return (uint64_t *)(uintptr_t)address;
-}
 
 static void set_map(struct fixture *fixture, uint64_t page, uint64_t record)
 {
@@ -135,10 +117,8 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	uint64_t start;
 
-	fixture->mapped = mmap(NULL, 2 * HEAP_BYTES + DATA_BYTES, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	start = (uintptr_t)fixture->mapped;
-	fixture->data = start;
+	made_map(&fixture->memory, DATA_BYTES, 2 * HEAP_BYTES);
+	start = fixture->memory.start;
 	fixture->map = start + 0x1238;
 	fixture->lists = fixture->map + ROOT_BYTES + 8 + 96;
 	fixture->stats = fixture->lists + LISTS * SPAN;
@@ -153,30 +133,22 @@ static int setup(void **state)
 	fixture->records = fixture->heap + 44 * MIB;
 	fixture->cache = fixture->heap + 48 * MIB;
 	put_tables(fixture);
-	fixture->peek = (struct peek){.source = live_memory(getpid()), .pagemap = -1};
-	peek_forget(&fixture->peek);
 	*state = fixture;
-	return fixture->mapped == MAP_FAILED ||
-	       filter_add(&fixture->filter, fixture->heap, fixture->heap + HEAP_BYTES) ||
-	       filter_finish(&fixture->filter);
+	return made_heap(&fixture->memory, fixture->heap, fixture->heap + HEAP_BYTES);
 }
 
 static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	peek_free(&fixture->peek);
-	filter_free(&fixture->filter);
-	munmap(fixture->mapped, 2 * HEAP_BYTES + DATA_BYTES);
+	made_free(&fixture->memory);
 	free(fixture);
 	return 0;
 }
 
 static int find(struct fixture *fixture, struct foreign_place *place)
 {
-	peek_forget(&fixture->peek);
-	return tcmalloc_find_in(&fixture->peek, &fixture->filter, fixture->data,
-				fixture->data + DATA_BYTES, place);
+	return made_find(&fixture->memory, tcmalloc_find_in, place);
 }
 
 static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
@@ -187,8 +159,7 @@ static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
 	assert_int_equal(place.tcmalloc.map, fixture->map);
 	assert_int_equal(place.tcmalloc.page_shift, 13);
 	assert_int_equal(place.tcmalloc.central, fixture->central);
-	*heap = (struct foreign_heap){0};
-	assert_int_equal(tcmalloc_read(&fixture->peek, &fixture->filter, &place, heap), 0);
+	made_read(&fixture->memory, tcmalloc_read, &place, heap);
 }
 
 #define BLOCK_48(fixture, i) ((fixture)->heap + (i)*48ull)
@@ -304,7 +275,7 @@ static void caches_that_come_later_are_found_too(void **state)
 {
 	struct fixture *fixture = *state;
 	struct foreign_place place = {0};
-	struct foreign_heap heap = {0};
+	struct foreign_heap heap;
 	uint64_t first;
 
 	put_usual(fixture);
@@ -312,8 +283,7 @@ static void caches_that_come_later_are_found_too(void **state)
 	assert_int_equal(find(fixture, &place), 0);
 	cache_block(put_cache(fixture), CLASS_48, BLOCK_48(fixture, 9));
 	*at(fixture->caches) = first;
-	peek_forget(&fixture->peek);
-	assert_int_equal(tcmalloc_read(&fixture->peek, &fixture->filter, &place, &heap), 0);
+	made_read(&fixture->memory, tcmalloc_read, &place, &heap);
 	assert_null(heap.why);
 	assert_int_equal(heap.caches, 2);
 	assert_int_equal(heap.figures.cached, 48);

@@ -277,10 +277,8 @@ static const struct foreign_allocator {
 	 "allocation on"},
 	{"libtcmalloc", tcmalloc_find_in, tcmalloc_read,
 	 "tcmalloc's records are not where gperftools 2.8 to 2.10 have them, or it has not been "
-	 "used "
-	 "yet: MALLOCSTATS=2, or MallocExtension's statistics, tell more, and so does tracking "
-	 "from "
-	 "the first allocation on"},
+	 "used yet: MALLOCSTATS=2, or MallocExtension's statistics, tell more, and so does "
+	 "tracking from the first allocation on"},
 	{"libmimalloc", mimalloc_find_in, mimalloc_read,
 	 "mimalloc's records are not where version 2.0.9 has them, or it has not been used yet: "
 	 "MIMALLOC_SHOW_STATS=1 tells more, and so does tracking from the first allocation on"},
