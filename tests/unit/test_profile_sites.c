@@ -130,6 +130,31 @@ static void growth_of_a_leak_is_covered_after_five_minutes(void **state)
 	assert_true(first >= SEEDS * 95 / 100);
 }
 
+/* Every other block is swapped out before it settles: the others stand for it. */
+static void growth_of_a_leak_is_covered_where_half_of_it_is_swapped_out(void **state)
+{
+	static const struct habit habits[] = {
+		{.rate = 20, .life_s = INFINITY, .swapped_from_s = 10, .swapped_for_s = 1e6},
+		{.rate = 2000, .life_s = 0.05},
+	};
+	size_t covered = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct run run;
+		struct site_judgement leak;
+
+		run_begin(&run, seed);
+		run_until(&run, habits, ARRAY_SIZE(habits), 300, 0.1, 2);
+		leak = judge_site(&run.profiled, 1);
+		covered +=
+			leak.growth_bytes_per_s.low <= 2000 && 2000 <= leak.growth_bytes_per_s.high;
+		run_end(&run);
+	}
+	print_message("half swapped out: %zu of %d covered\n", covered, SEEDS);
+	assert_true(covered >= SEEDS * 90 / 100);
+}
+
 static void a_leak_is_called_one_after_twenty_minutes(void **state)
 {
 	static const struct habit habits[] = {
@@ -488,6 +513,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(growth_of_a_leak_is_covered_after_five_minutes),
+		cmocka_unit_test(growth_of_a_leak_is_covered_where_half_of_it_is_swapped_out),
 		cmocka_unit_test(a_leak_is_called_one_after_twenty_minutes),
 		cmocka_unit_test(blocks_that_die_at_ten_minutes_are_never_called_a_leak),
 		cmocka_unit_test(adversaries_are_not_called_leaks),

@@ -369,8 +369,16 @@ static void tally_sample(struct look_tally tally[SURVIVOR_MAX_], struct profile_
 	bool before[SURVIVOR_MAX_], same = is_same(sample, result);
 
 	/* What is swapped out cannot be told, and so is not counted this time. */
-	if (result->state == LOOK_SWAPPED && !sample->seen_dead)
+	if (result->state == LOOK_SWAPPED && !sample->seen_dead) {
+		for (size_t i = 0; i < SURVIVOR_MAX_; i++) {
+			if (!counts_as(sample, i))
+				continue;
+			tally[i].untold += weight;
+			tally[i].untold_bytes += weight * (double)sample->size;
+			tally[i].weight_most = fmax(tally[i].weight_most, weight);
+		}
 		return;
+	}
 	for (size_t i = 0; i < SURVIVOR_MAX_; i++)
 		before[i] = counts_as(sample, i);
 	update(sample, result);

@@ -135,26 +135,54 @@ void process_figures_looked(struct process_figures *process, const struct profil
 				window->length_s, window->wall_s);
 }
 
+/*
+ * What is swapped out counts as those do that were looked at. Where that is nobody, it is taken for
+ * alive, for nothing has touched it lately; but that tells nothing that is sure.
+ */
+static struct look_tally with_untold(const struct look_tally *tally, enum survivor survivor)
+{
+	struct look_tally all = *tally;
+	double scale;
+
+	if (tally->untold <= 0)
+		return all;
+	if (tally->at_risk > 0) {
+		scale = 1 + tally->untold / tally->at_risk;
+		all.alive *= scale;
+		all.alive2 *= scale * scale;
+		all.weight_most *= scale;
+		all.bytes *= scale;
+	} else if (survivor != SURVIVOR_TELLING) {
+		all.alive = tally->untold;
+		all.alive2 = tally->untold * tally->weight_most;
+		all.bytes = tally->untold_bytes;
+	}
+	return all;
+}
+
 void site_figures_looked(struct site_figures *site, const struct process_figures *process,
 			 const struct profile_window *window, size_t age,
 			 const struct look_tally tally[SURVIVOR_MAX_])
 {
+	const struct look_tally untouched =
+		with_untold(&tally[SURVIVOR_UNTOUCHED], SURVIVOR_UNTOUCHED);
 	struct site_epoch *epoch;
 
 	site_follow(site, process);
 	epoch = &site->epochs[epoch_of(site->merges, window->at_s)];
 	for (size_t i = 0; i < SURVIVOR_MAX_; i++) {
+		const struct look_tally all = with_untold(&tally[i], i);
 		struct life_cell *cell = &site->cells[i][age];
 
 		cell->at_risk += (float)tally[i].at_risk;
 		cell->alive += (float)tally[i].alive;
 		cell->weights2 += (float)tally[i].risk2;
 		if (age <= PROFILE_AGE_SETTLED)
-			count_sums_add(&site->early[age].alive[i], window->length_s, tally[i].alive,
-				       tally[i].alive2, tally[i].weight_most);
+			count_sums_add(&site->early[age].alive[i], window->length_s, all.alive,
+				       all.alive2, all.weight_most);
 		if (age == PROFILE_AGE_SETTLED)
-			count_sums_add(&epoch->settled[i], window->length_s, tally[i].alive,
-				       tally[i].alive2, tally[i].weight_most);
+			count_sums_add(&epoch->settled[i], window->length_s, all.alive, all.alive2,
+				       all.weight_most);
 	}
 	site->deaths += tally[SURVIVOR_UNDEAD].at_risk - tally[SURVIVOR_UNDEAD].alive;
 	site->window_deaths += tally[SURVIVOR_UNDEAD].window_deaths;
@@ -165,9 +193,9 @@ void site_figures_looked(struct site_figures *site, const struct process_figures
 		site->burials += tally[SURVIVOR_TELLING].burials;
 	}
 	if (age <= PROFILE_AGE_SETTLED)
-		site->early[age].bytes += tally[SURVIVOR_UNTOUCHED].bytes;
+		site->early[age].bytes += untouched.bytes;
 	if (age == PROFILE_AGE_SETTLED)
-		epoch->settled_bytes += tally[SURVIVOR_UNTOUCHED].bytes;
+		epoch->settled_bytes += untouched.bytes;
 }
 
 /* -------- what it says */

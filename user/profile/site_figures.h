@@ -93,6 +93,8 @@ struct look_tally {
 	double at_risk, risk2; /* weights of those alive at the look before, and their squares */
 	double alive, alive2;  /* the same of those that are still */
 	double bytes;	       /* of those that are still */
+	/* Those alive at the look before that cannot be looked at now: swapped out. */
+	double untold, untold_bytes;
 	double weight_most;
 	double window_deaths; /* of those that are dead, the ones that a later window has seen */
 	double buried; /* a later window has seen their deaths, and they look as before; how many */
