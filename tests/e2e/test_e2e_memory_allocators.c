@@ -11,6 +11,25 @@ static json_t *memory_of(struct harness *harness, struct child *target)
 	return json_array_get(json_object_get(report, "processes"), 0);
 }
 
+/* Its figures are certain. */
+static json_t *known_allocator(json_t *process, const char *name)
+{
+	json_t *allocator = json_object_get(process, "other_allocator");
+
+	assert_string_equal(text_at(allocator, "name"), name);
+	assert_true(json_is_true(json_object_get(allocator, "certain")));
+	assert_true(json_is_null(json_object_get(process, "not_known")));
+	return allocator;
+}
+
+/* What leakmon says under these names is what the allocator says under those. */
+static void expect_same_figures(json_t *allocator, json_t *truth, const char *const (*same)[2],
+				size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(number_at(allocator, same[i][0]), number_at(truth, same[i][1]));
+}
+
 /* Nothing is left out of the sum: a page of zeros that was only read is none of Rss. */
 static void expect_sums(json_t *process)
 {
@@ -35,13 +54,9 @@ static json_t *expect_jemalloc(struct harness *harness, struct child *target)
 	};
 	json_t *truth = workload_ask(harness, target, "truth");
 	json_t *process = memory_of(harness, target);
-	json_t *allocator = json_object_get(process, "other_allocator");
+	json_t *allocator = known_allocator(process, "jemalloc 5.3");
 
-	assert_string_equal(text_at(allocator, "name"), "jemalloc 5.3");
-	assert_true(json_is_true(json_object_get(allocator, "certain")));
-	assert_true(json_is_null(json_object_get(process, "not_known")));
-	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
-		assert_int_equal(number_at(allocator, same[i][0]), number_at(truth, same[i][1]));
+	expect_same_figures(allocator, truth, same, sizeof(same) / sizeof(same[0]));
 	assert_int_equal(number_at(allocator, "live_bytes"), number_at(truth, "allocated") -
 								     number_at(truth, "cached") -
 								     number_at(truth, "internal"));
@@ -95,13 +110,9 @@ static json_t *expect_tcmalloc(struct harness *harness, struct child *target)
 	};
 	json_t *truth = workload_ask(harness, target, "truth");
 	json_t *process = memory_of(harness, target);
-	json_t *allocator = json_object_get(process, "other_allocator");
+	json_t *allocator = known_allocator(process, "tcmalloc 2.8 to 2.10");
 
-	assert_string_equal(text_at(allocator, "name"), "tcmalloc 2.8 to 2.10");
-	assert_true(json_is_true(json_object_get(allocator, "certain")));
-	assert_true(json_is_null(json_object_get(process, "not_known")));
-	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
-		assert_int_equal(number_at(allocator, same[i][0]), number_at(truth, same[i][1]));
+	expect_same_figures(allocator, truth, same, sizeof(same) / sizeof(same[0]));
 	assert_int_equal(number_at(allocator, "active_bytes") -
 				 number_at(allocator, "allocated_bytes"),
 			 number_at(truth, "central"));
@@ -164,11 +175,8 @@ static json_t *expect_mimalloc(struct harness *harness, struct child *target)
 {
 	json_t *truth = workload_ask(harness, target, "truth");
 	json_t *process = memory_of(harness, target);
-	json_t *allocator = json_object_get(process, "other_allocator");
+	json_t *allocator = known_allocator(process, "mimalloc 2.0.9");
 
-	assert_string_equal(text_at(allocator, "name"), "mimalloc 2.0.9");
-	assert_true(json_is_true(json_object_get(allocator, "certain")));
-	assert_true(json_is_null(json_object_get(process, "not_known")));
 	assert_int_equal(number_at(allocator, "live_blocks"), number_at(truth, "blocks"));
 	assert_int_equal(number_at(allocator, "live_bytes"), number_at(truth, "live"));
 	assert_int_equal(number_at(allocator, "mapped_bytes"), number_at(truth, "committed"));

@@ -4,6 +4,7 @@
 #ifndef LEAKMON_TESTS_STORE_FIXTURE_H
 #define LEAKMON_TESTS_STORE_FIXTURE_H
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -199,6 +200,25 @@ static inline void read_expect(const char *path, size_t count, expect_snapshot *
 	assert_int_equal(found, count);
 	for (size_t i = 0; i < found; i++)
 		expect(recording, i, all[i].sequence, known);
+}
+
+/* What somebody may have done to a good file, which `record` writes: that its eleventh snapshot is
+ * not read. */
+static inline void read_refuse(struct run *run, void (*record)(struct run *run),
+			       const char *const *forgeries, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		_cleanup_(recording_cleanup) struct recording *recording = NULL;
+		_cleanup_(snapshot_free) struct snapshot snapshot = {0};
+
+		unlink(run->path);
+		snapshot_free(&run->snapshot);
+		record(run);
+		store_sql(run->path, forgeries[i]);
+		assert_int_equal(recording_open(&recording, run->path), 0);
+		if (recording_read(recording, 10, &snapshot) != -EUCLEAN)
+			fail_msg("%s: read", forgeries[i]);
+	}
 }
 
 /* The site of that index in what was read; its number in the recording is another one. */

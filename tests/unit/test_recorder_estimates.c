@@ -140,20 +140,7 @@ static void forged_values_are_refused(void **state)
 		"UPDATE estimates SET hit_count=-9e999",
 		"UPDATE estimates SET site='any' WHERE site=2 AND snapshot=1",
 	};
-	struct run *run = *state;
-
-	for (size_t i = 0; i < ARRAY_SIZE(forgeries); i++) {
-		_cleanup_(recording_cleanup) struct recording *recording = NULL;
-		_cleanup_(snapshot_free) struct snapshot snapshot = {0};
-
-		unlink(run->path);
-		snapshot_free(&run->snapshot);
-		record_ticks(run);
-		store_sql(run->path, forgeries[i]);
-		assert_int_equal(recording_open(&recording, run->path), 0);
-		if (recording_read(recording, 10, &snapshot) != -EUCLEAN)
-			fail_msg("%s: read", forgeries[i]);
-	}
+	read_refuse(*state, record_ticks, forgeries, ARRAY_SIZE(forgeries));
 }
 
 int main(void)

@@ -72,31 +72,34 @@ static void point_read(struct recording *recording, struct state *state, sqlite3
 	site->monotonic_ns = database_unsigned(statement, 9, error);
 }
 
+/* Of the site that a row's first column names; NULL: it has no point, and nothing of it is shown.
+ */
+static struct site *numbers_of(struct state *state, sqlite3_stmt *statement, int *error)
+{
+	const uint64_t *position =
+		hash_get(&state->site_positions, database_unsigned(statement, 0, error));
+
+	return position ? &state->sites.items[*position].numbers : NULL;
+}
+
 static void ages_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
 		      int *error)
 {
-	uint64_t row = database_unsigned(statement, 0, error);
-	const uint64_t *position = hash_get(&state->site_positions, row);
+	struct site *numbers = numbers_of(state, statement, error);
 
 	(void)recording;
-	/* Of a site that has no point, nothing is shown. */
-	for (int i = 0; position && i < SITE_AGES_MAX_; i++)
-		state->sites.items[*position].numbers.ages[i] =
-			database_unsigned(statement, 1 + i, error);
+	for (int i = 0; numbers && i < SITE_AGES_MAX_; i++)
+		numbers->ages[i] = database_unsigned(statement, 1 + i, error);
 }
 
 static void by_dead_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
 			 int *error)
 {
-	const uint64_t *position =
-		hash_get(&state->site_positions, database_unsigned(statement, 0, error));
-	struct site *numbers;
+	struct site *numbers = numbers_of(state, statement, error);
 
 	(void)recording;
-	/* As with ages. */
-	if (!position)
+	if (!numbers)
 		return;
-	numbers = &state->sites.items[*position].numbers;
 	numbers->by_dead_bytes = database_unsigned(statement, 1, error);
 	numbers->by_dead_count = database_unsigned(statement, 2, error);
 }
@@ -115,15 +118,11 @@ static double real_read(sqlite3_stmt *statement, int column, int *error)
 static void estimate_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
 			  int *error)
 {
-	const uint64_t *position =
-		hash_get(&state->site_positions, database_unsigned(statement, 0, error));
-	struct site *numbers;
+	struct site *numbers = numbers_of(state, statement, error);
 
 	(void)recording;
-	/* As with ages. */
-	if (!position)
+	if (!numbers)
 		return;
-	numbers = &state->sites.items[*position].numbers;
 	numbers->hit_bytes = real_read(statement, 1, error);
 	numbers->count_variance = real_read(statement, 2, error);
 	numbers->hit_count = real_read(statement, 3, error);
