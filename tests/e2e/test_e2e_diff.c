@@ -129,6 +129,16 @@ static void two_runs_compare_by_stack(void **state)
 	DIFF(harness, 0, "--fail-over", "0", after, before);
 }
 
+static void record_now(struct harness *harness, struct child *monitor, int sequence)
+{
+	char text[64];
+
+	usleep(20000);
+	snprintf(text, sizeof(text), "snapshot %d is recorded", sequence);
+	child_signal(monitor, SIGUSR1);
+	child_wait_text(harness, monitor, &monitor->err, text);
+}
+
 static void a_leak_gets_its_verdict_live_and_from_the_recording(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -141,13 +151,8 @@ static void a_leak_gets_its_verdict_live_and_from_the_recording(void **state)
 	monitor = MONITOR_ATTACHED(harness, "record", "-p", workload->pid_text, "-o", path,
 				   "--older", "0", "--label", "now", "3600");
 	for (int i = 1; i <= 30; i++) {
-		char text[64];
-
 		workload_do(harness, workload, "go");
-		usleep(20000);
-		snprintf(text, sizeof(text), "snapshot %d is recorded", i);
-		child_signal(monitor, SIGUSR1);
-		child_wait_text(harness, monitor, &monitor->err, text);
+		record_now(harness, monitor, i);
 	}
 	child_signal(monitor, SIGINT);
 	assert_int_equal(child_end(harness, monitor), 0);
@@ -163,6 +168,77 @@ static void a_leak_gets_its_verdict_live_and_from_the_recording(void **state)
 	snprintf(expected, sizeof(expected), "%s: +", verdict);
 	child_wait_text(harness, reader, &reader->out, expected);
 	assert_int_equal(child_end(harness, reader), 0);
+}
+
+#define COMPILED 4
+#define READINGS_EACH 8
+
+/* Every stack in the one sum, which is what the program leaked. */
+static void expect_one_leak(json_t *report, const struct child *workload)
+{
+	json_t *sites = json_object_get(process_of(report, workload->pid), "sites"), *site;
+	json_int_t leaked = 10 * 1000 * COMPILED * READINGS_EACH, bytes = 0;
+	size_t i;
+
+	expect_balance(report);
+	/* New code has no unwind rows at first: then its stack is another one, which ends there. */
+	assert_true(json_array_size(sites) >= COMPILED);
+	json_array_foreach(sites, i, site)
+	{
+		json_t *trend = json_object_get(site, "trend");
+		json_t *merged = json_object_get(trend, "merged");
+		const char *verdict = json_string_value(json_object_get(trend, "verdict"));
+
+		/* A hundredth is a part worth naming. */
+		if (number_at(site, "bytes") > leaked / 100)
+			assert_true(!strcmp(verdict, "leaking") || !strcmp(verdict, "growing"));
+		bytes += number_at(site, "bytes");
+		/* The last one may still grow by itself. */
+		if (!merged)
+			continue;
+		assert_int_equal(number_at(merged, "stacks"), json_array_size(sites));
+		assert_int_equal(number_at(merged, "bytes"), leaked);
+	}
+	assert_int_equal(bytes, leaked);
+}
+
+/* The first reading is of before there was a leak. */
+static void leak_through_compiled_code(struct harness *harness, struct child *workload,
+				       struct child *monitor, bool live)
+{
+	for (int i = 0; i <= COMPILED * READINGS_EACH; i++) {
+		if (i % READINGS_EACH == 1)
+			workload_do(harness, workload, "compile");
+		if (i)
+			workload_do(harness, workload, "go");
+		if (!live)
+			record_now(harness, monitor, i + 1);
+		else if (!usleep(20000))
+			monitor_snapshot(harness, monitor);
+	}
+}
+
+static void a_leak_through_code_that_moves_is_one_leak_live_and_from_the_recording(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "compiler"), *monitor;
+	char path[96];
+
+	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--format", "json",
+				   "3600");
+	leak_through_compiled_code(harness, workload, monitor, true);
+	expect_one_leak(monitor_stop(harness, monitor), workload);
+
+	path_of(harness, path, "compiled.lkm");
+	workload = WORKLOAD(harness, "compiler");
+	monitor = MONITOR_ATTACHED(harness, "record", "-p", workload->pid_text, "-o", path,
+				   "--older", "0", "--label", "now", "3600");
+	leak_through_compiled_code(harness, workload, monitor, false);
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	monitor = MONITOR(harness, "report", path, "--format", "json");
+	expect_one_leak(monitor_report(harness, monitor), workload);
+	assert_int_equal(child_end(harness, monitor), 0);
 }
 
 static void watch_shows_sparklines_and_ranks_by_integral(void **state)
@@ -185,6 +261,7 @@ int main(void)
 		e2e_test(one_recording_shows_what_grew_within_it),
 		e2e_test(two_runs_compare_by_stack),
 		e2e_test(a_leak_gets_its_verdict_live_and_from_the_recording),
+		e2e_test(a_leak_through_code_that_moves_is_one_leak_live_and_from_the_recording),
 		e2e_test(watch_shows_sparklines_and_ranks_by_integral),
 	};
 

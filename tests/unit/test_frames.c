@@ -78,12 +78,46 @@ static void what_is_inlined_does_not_change_the_id_of_a_stack(void **state)
 	vec_free(&without.list);
 }
 
+static uint64_t native_id(const struct frame *list, size_t count)
+{
+	const struct frames frames = {
+		.list = {.items = (struct frame *)list, .count = count, .capacity = count}};
+
+	return symbolizer_native_id(&frames);
+}
+
+static void stacks_of_one_call_through_compiled_code_share_a_native_number(void **state)
+{
+	static const struct frame reads = {.module = "/lib/libnio.so", .module_offset = 0x10},
+				  other = {.module = "/lib/libnio.so", .module_offset = 0x20};
+	static const struct frame compiled[] = {
+		{.address = 0x7f0010, .why = "anonymous code"},
+		{.address = 0x7f2020, .module = FRAME_JIT, .function = "run"},
+		{.address = 0x7f3030, .module = "/memfd:doublemapper", .module_offset = 0x30},
+	};
+	static const struct frame lost = {.address = 0x99, .why = "unmapped address"};
+	const uint64_t id = native_id((struct frame[]){reads, compiled[0]}, 2);
+
+	(void)state;
+	assert_true(id != 0);
+	for (size_t i = 0; i < ARRAY_SIZE(compiled); i++) {
+		assert_true(native_id((struct frame[]){reads, compiled[i], outer}, 3) == id);
+		/* Nothing before it tells one call from another. */
+		assert_true(native_id((struct frame[]){compiled[i], outer}, 2) == 0);
+	}
+	assert_true(native_id((struct frame[]){other, compiled[0]}, 2) != id);
+	assert_true(native_id((struct frame[]){reads, other, compiled[0]}, 3) != id);
+	assert_true(native_id((struct frame[]){reads, lost, outer}, 3) == 0);
+	assert_true(native_id((struct frame[]){reads, outer}, 2) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inlined_functions_come_before_the_one_that_holds_them),
 		cmocka_unit_test(without_lines_there_is_one_frame),
 		cmocka_unit_test(what_is_inlined_does_not_change_the_id_of_a_stack),
+		cmocka_unit_test(stacks_of_one_call_through_compiled_code_share_a_native_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,6 +114,53 @@ static void points_follow_the_snapshots(void **state)
 	assert_null(find(&course, 1, 9));
 }
 
+static void sites_of_one_call_through_compiled_code_are_summed_up_once(void **state)
+{
+	_cleanup_(course_free) struct course course = {0};
+	static const uint64_t natives[] = {5, 5, 6, 0};
+	const struct history_merged *merged;
+
+	(void)state;
+	hold(&course, 1, 0, 1000);
+	tick(&course, NULL);
+	for (uint64_t bytes = 10; bytes <= 30; bytes += 10) {
+		for (uint32_t i = 0; i < ARRAY_SIZE(natives); i++) {
+			hold(&course, 2, i, bytes << i);
+			site_of(process_of(&course, 2), i)->native = natives[i];
+		}
+		tick(&course, NULL);
+	}
+	/* The second is in another process, and the third and the fourth are not of that call. */
+	hold(&course, 3, 0, 1);
+	site_of(process_of(&course, 3), 0)->native = 5;
+	tick(&course, NULL);
+	merged = &course.history.merged.items[find(&course, 2, 0)->merged - 1];
+	assert_ptr_equal(merged, &course.history.merged.items[find(&course, 2, 1)->merged - 1]);
+	assert_int_equal(find(&course, 2, 2)->merged, 0);
+	assert_int_equal(find(&course, 2, 3)->merged, 0);
+	assert_int_equal(find(&course, 3, 0)->merged, 0);
+	assert_int_equal(merged->stacks, 2);
+	assert_int_equal(merged->site.series.first, 1);
+	assert_int_equal(merged->site.series.points.count, 4);
+	for (size_t time = 1; time < 5; time++) {
+		struct history_point sum = history_point_at(&merged->site.series, time);
+
+		assert_int_equal(sum.bytes, 30 * MIN(time, 3));
+		assert_int_equal(sum.count, 2);
+		assert_int_equal(sum.allocated_bytes, sum.bytes + 16);
+		assert_int_equal(sum.freed_bytes, 16);
+	}
+	/* What has left goes on being part of it, and holds nothing. */
+	process_of(&course, 2)->sites.items[1].native = 0;
+	vec_free(&process_of(&course, 2)->sites);
+	hold(&course, 2, 1, 50);
+	tick(&course, NULL);
+	merged = &course.history.merged.items[find(&course, 2, 0)->merged - 1];
+	assert_int_equal(merged->stacks, 2);
+	assert_int_equal(history_point_at(&merged->site.series, 5).bytes, 50);
+	assert_int_equal(history_point_at(&merged->site.series, 5).freed_bytes, 38 + 8);
+}
+
 static void thinning_keeps_the_whole_time_and_the_exact_integral(void **state)
 {
 	_cleanup_(course_free) struct course course = {.history.limits.max_times = 16};
@@ -299,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(points_follow_the_snapshots),
+		cmocka_unit_test(sites_of_one_call_through_compiled_code_are_summed_up_once),
 		cmocka_unit_test(thinning_keeps_the_whole_time_and_the_exact_integral),
 		cmocka_unit_test(labels_alone_cannot_fill_the_history),
 		cmocka_unit_test(a_history_grows_for_240_snapshots_and_no_longer),

@@ -478,12 +478,100 @@ static void while_a_process_warms_up_little_growth_is_not_called_leaking(void **
 	}
 }
 
+/* A call whose code is compiled anew every so many readings, and each time comes by another stack.
+ */
+#define COMPILED_EVERY 12
+#define COMPILED_STACKS 5
+
+struct moving_case {
+	uint64_t leaks;	    /* blocks of 1,000 bytes that are never freed, at each reading */
+	uint64_t native[2]; /* of the call, and of one whose blocks were there before */
+	size_t leaking;	    /* of COMPILED_STACKS */
+};
+
+static void moving_add(struct snapshot_process *process, uint64_t native, uint64_t blocks)
+{
+	struct site *site = vec_push(&process->sites);
+
+	*site = (struct site){
+		.index = (uint32_t)process->sites.count, .native = native, .count = blocks};
+}
+
+static void moving_step(struct snapshot_process *process, const struct moving_case *moving,
+			uint64_t tick)
+{
+	if (!process->sites.count)
+		moving_add(process, moving->native[1], 1000);
+	if (tick % COMPILED_EVERY == 0)
+		moving_add(process, moving->native[0], 0);
+	process->sites.items[process->sites.count - 1].count += moving->leaks;
+	process->outstanding_bytes = 0;
+	for (size_t i = 0; i < process->sites.count; i++) {
+		struct site *site = &process->sites.items[i];
+
+		site->allocated_count = site->count;
+		site->bytes = site->allocated_bytes = 1000 * site->count;
+		process->outstanding_bytes += site->bytes;
+	}
+}
+
+static void a_leak_whose_code_moves_is_one_leak(void **state)
+{
+	static const struct moving_case cases[] = {
+		{2, {9, 9}, COMPILED_STACKS},
+		{2, {9, 8}, COMPILED_STACKS},
+		{2, {0, 0}, 0}, /* nothing was compiled: each stands for itself */
+		{0, {9, 9}, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(history_free) struct history history = {0};
+		struct snapshot snapshot = {0};
+		struct snapshot_process *process = vec_push(&snapshot.processes);
+		char evidence[EVIDENCE_SIZE];
+		size_t leaking = 0;
+
+		*process = (struct snapshot_process){.key = 77ull << 32 | 1, .pid = 77};
+		for (uint64_t tick = 0; tick < COMPILED_STACKS * COMPILED_EVERY; tick++) {
+			snapshot.monotonic_ns += TICK_NS;
+			moving_step(process, &cases[i], tick);
+			assert_int_equal(history_add(&history, &snapshot, NULL), 0);
+		}
+		assert_int_equal(history.sites.count, 1 + COMPILED_STACKS);
+		for (size_t j = 0; j <= COMPILED_STACKS; j++) {
+			struct site_trend trend;
+
+			site_trend_of(&trend, &history, &history.sites.items[j]);
+			leaking += trend.verdict == TREND_LEAKING;
+			/* What has not grown is not accused of what others do. */
+			if (!j)
+				assert_false(trend_is_suspect(trend.verdict));
+			if (trend.verdict != TREND_LEAKING)
+				continue;
+			assert_int_equal(trend.merged.stacks,
+					 COMPILED_STACKS +
+						 (cases[i].native[0] == cases[i].native[1]));
+			assert_non_null(strstr(site_trend_evidence(&trend, evidence),
+					       " call stacks through compiled code that hold "));
+			/* Sums over stacks are right. */
+			assert_true(trend.merged.trend.slope > 399 &&
+				    trend.merged.trend.slope < 401);
+			assert_true(trend.trend.slope < 401);
+		}
+		print_message("%zu of %d stacks leaking\n", leaking, COMPILED_STACKS);
+		assert_int_equal(leaking, cases[i].leaking);
+		snapshot_free(&snapshot);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(while_a_process_warms_up_little_growth_is_not_called_leaking),
 		cmocka_unit_test(
 			a_process_that_comes_late_is_judged_as_if_it_had_been_watched_alone),
+		cmocka_unit_test(a_leak_whose_code_moves_is_one_leak),
 		cmocka_unit_test(no_cache_is_called_a_leak_and_no_leak_is_overlooked),
 		cmocka_unit_test(survival_is_the_share_of_blocks_that_are_still_there),
 		cmocka_unit_test(shares_older_than_each_age_follow_the_blocks),

@@ -61,29 +61,43 @@ static void times_of_host(const struct history *history, const struct report_hos
 		--*to;
 }
 
+/* A view of its points at `count` times from `from` on. */
+static void series_clip(struct history_series *series, size_t from, size_t count)
+{
+	size_t skipped = from > series->first ? from - series->first : 0;
+
+	skipped = MIN(skipped, series->points.count);
+	series->first = series->first > from ? series->first - from : 0;
+	series->points.items += skipped;
+	series->points.count -= skipped;
+	series->points.count = MIN(series->points.count, count - MIN(count, series->first));
+}
+
 /* The trend of a site within its host's times, as views of the arrays. */
 static void trend_on_host(struct site_trend *trend, const struct history *history,
 			  const struct history_site *site, const struct report_host *host)
 {
 	struct history view = *history;
 	struct history_site seen = *site;
-	struct history_series *series = &seen.series;
-	size_t from, to, skipped;
+	struct history_merged merged;
+	size_t from, to;
 
 	times_of_host(history, host, &from, &to);
 	/* Before its process was there, it did not hold nothing: it was not. */
 	from = MAX(from, history->processes.items[site->process_index].series.first);
 	from = MIN(from, to - 1);
-	skipped = from > series->first ? from - series->first : 0;
 	*trend = (struct site_trend){0};
-	if (series->first >= to || skipped >= series->points.count)
-		return;
 	view.times.items += from;
 	view.times.count = to - from;
-	series->first = series->first > from ? series->first - from : 0;
-	series->points.items += skipped;
-	series->points.count =
-		MIN(series->points.count - skipped, view.times.count - series->first);
+	series_clip(&seen.series, from, view.times.count);
+	if (!seen.series.points.count)
+		return;
+	if (site->merged) {
+		merged = history->merged.items[site->merged - 1];
+		series_clip(&merged.site.series, from, view.times.count);
+		view.merged.items = &merged;
+		seen.merged = 1;
+	}
 	site_trend_of(trend, &view, &seen);
 }
 

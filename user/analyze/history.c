@@ -53,6 +53,13 @@ static void history_site_free(struct history_site *site)
 	vec_free(&site->series.points);
 }
 
+static void merged_free(struct history *history)
+{
+	for (size_t i = 0; i < history->merged.count; i++)
+		history_site_free(&history->merged.items[i].site);
+	vec_free(&history->merged);
+}
+
 static int positions_rebuild(struct history *history)
 {
 	hash_free(&history->site_positions);
@@ -151,6 +158,7 @@ void history_free(struct history *history)
 	vec_free(&history->times);
 	vec_free(&history->processes);
 	vec_free(&history->sites);
+	merged_free(history);
 	hash_free(&history->site_positions);
 	*history = (struct history){.limits = history->limits};
 }
@@ -397,6 +405,8 @@ static int site_add(struct history *history, const struct snapshot_process *proc
 	site->lost = seen->lost;
 	memcpy(site->ages, seen->ages, sizeof(site->ages));
 	site->hit_bytes = seen->hit_bytes;
+	if (seen->native) /* whose process has ended has no names */
+		site->native = seen->native;
 	return history_series_add(history, &site->series,
 				  (struct history_point){.bytes = seen->bytes,
 							 .count = seen->count,
@@ -441,6 +451,98 @@ static void processes_index(struct history *history)
 	}
 }
 
+/* Sums over sites of one call. */
+
+static int merged_count(struct history *history)
+{
+	_cleanup_(hash_free) struct hash places = {0};
+
+	for (size_t i = 0; i < history->sites.count; i++) {
+		struct history_site *site = &history->sites.items[i];
+		uint64_t key = hash_mix(site->native ^ hash_mix(site->process ^ site->family));
+		uint64_t *place;
+		bool fresh;
+
+		site->merged = 0;
+		if (!site->native)
+			continue;
+		place = hash_put(&places, key, &fresh);
+		if (!place)
+			return -ENOMEM;
+		if (fresh)
+			*place = history->merged.count;
+		if (fresh && !vec_push(&history->merged))
+			return -ENOMEM;
+		history->merged.items[*place].stacks++;
+		site->merged = *place + 1;
+	}
+	return 0;
+}
+
+/* From when its process was there on, as a series that held nothing at first. */
+static int merged_begin(const struct history *history, struct history_merged *merged,
+			const struct history_site *site)
+{
+	size_t first = history->processes.items[site->process_index].series.first;
+	struct history_series *sum = &merged->site.series;
+
+	merged->site = (struct history_site){
+		.process = site->process,
+		.process_index = site->process_index,
+		.family = site->family,
+		.kind = site->kind,
+		.native = site->native,
+		.hit_bytes = site->hit_bytes,
+	};
+	sum->first = MIN(first, site->series.first);
+	sum->points.count = sum->points.capacity = history->times.count - sum->first;
+	sum->points.items = calloc(sum->points.count, sizeof(*sum->points.items));
+	return sum->points.items ? 0 : -ENOMEM;
+}
+
+static void merged_add(struct history_site *sum, const struct history_site *site)
+{
+	for (size_t i = 0; i < SITE_AGES_MAX_; i++)
+		sum->ages[i] += site->ages[i];
+	sum->series.integral_byte_s += site->series.integral_byte_s;
+	for (size_t time = MAX(sum->series.first, site->series.first);
+	     time - sum->series.first < sum->series.points.count; time++) {
+		struct history_point *total = &sum->series.points.items[time - sum->series.first];
+		struct history_point part = history_point_at(&site->series, time);
+
+		total->bytes += part.bytes;
+		total->count += part.count;
+		total->allocated_bytes += part.allocated_bytes;
+		total->allocated_count += part.allocated_count;
+		total->freed_bytes += part.freed_bytes;
+		total->freed_count += part.freed_count;
+		total->oldest_ns = MAX(total->oldest_ns, part.oldest_ns);
+	}
+}
+
+int history_merge(struct history *history)
+{
+	int error;
+
+	merged_free(history);
+	error = merged_count(history);
+	for (size_t i = 0; i < history->sites.count && !error; i++) {
+		struct history_site *site = &history->sites.items[i];
+		struct history_merged *merged =
+			site->merged ? &history->merged.items[site->merged - 1] : NULL;
+
+		if (merged && merged->stacks < 2)
+			site->merged = 0;
+		if (!site->merged)
+			continue;
+		if (!merged->site.series.points.items)
+			error = merged_begin(history, merged, site);
+		if (!error)
+			merged_add(&merged->site, site);
+	}
+	return error;
+}
+
 static int snapshot_add(struct history *history, const struct snapshot *snapshot)
 {
 	int error = 0;
@@ -466,9 +568,10 @@ int history_add(struct history *history, const struct snapshot *snapshot, const 
 		error = snapshot_add(history, snapshot);
 	if (!error)
 		error = all_catch_up(history);
-	if (!error)
-		processes_index(history);
-	return error;
+	if (error)
+		return error;
+	processes_index(history);
+	return history_merge(history);
 }
 
 static int site_name(struct history *history, const struct report_process *process,

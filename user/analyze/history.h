@@ -64,7 +64,16 @@ struct history_site {
 				 are the symbolizer's or the recording's; may be empty */
 	uint64_t ages[SITE_AGES_MAX_]; /* blocks by age, when last known (see snapshot.h) */
 	double hit_bytes;	       /* as in snapshot.h; 0: its numbers are exact */
+	uint64_t native;	       /* symbolizer_native_id() of its stack */
+	size_t merged;		       /* place in history.merged, plus 1; 0: it is alone */
 	struct history_series series;
+};
+
+/* The sum of those sites of a process that have one native number: of one call, through code that
+ * was compiled while it ran. */
+struct history_merged {
+	size_t stacks;
+	struct history_site site; /* without frames */
 };
 
 struct history_limits {
@@ -77,12 +86,16 @@ struct history {
 	VEC(struct history_time) times;
 	VEC(struct history_process) processes;
 	VEC(struct history_site) sites;
-	size_t untracked_sites; /* of the latest snapshot */
+	VEC(struct history_merged) merged; /* made anew of `sites` by history_merge() */
+	size_t untracked_sites;		   /* of the latest snapshot */
 	struct hash site_positions;
 };
 
 /* `label` may be NULL. 0 or -ENOMEM (then the history is good for history_free() only). */
 int history_add(struct history *history, const struct snapshot *snapshot, const char *label);
+
+/* history_add() does, too: only for whoever has set numbers of sites since. 0 or -ENOMEM. */
+int history_merge(struct history *history);
 
 /* Strings in the report's frames must outlive the history. 0 or -ENOMEM. */
 int history_name(struct history *history, const struct report *report);

@@ -378,8 +378,8 @@ static bool is_young(const struct site_trend *trend)
 	return trend->process_age_s > 0 && trend->process_age_s < VERDICT_WARM_UP_S;
 }
 
-void site_trend_of(struct site_trend *trend, const struct history *history,
-		   const struct history_site *site)
+static void judge_alone(struct site_trend *trend, const struct history *history,
+			const struct history_site *site)
 {
 	const struct history_series *series = &site->series;
 	const struct history_process *process =
@@ -408,6 +408,35 @@ void site_trend_of(struct site_trend *trend, const struct history *history,
 		trend->older_share[i] = MIN((double)site->ages[i] / (double)count, 1.0);
 }
 
+static void judge_merged(struct site_trend *trend, const struct history *history,
+			 const struct history_merged *merged, const struct history_site *site)
+{
+	const struct history_series *series = &merged->site.series;
+	struct site_trend whole;
+
+	judge_alone(&whole, history, &merged->site);
+	if (!trend_is_suspect(whole.verdict) || whole.verdict <= trend->verdict ||
+	    (double)gained(site).bytes < SITE_MERGED_SHARE * (double)gained(&merged->site).bytes)
+		return;
+	trend->verdict = whole.verdict;
+	trend->too_short = whole.too_short;
+	trend->too_little = false;
+	trend->merged = (struct merged_trend){
+		.stacks = merged->stacks,
+		.native = site->native,
+		.bytes = series->points.items[series->points.count - 1].bytes,
+		.trend = whole.trend,
+	};
+}
+
+void site_trend_of(struct site_trend *trend, const struct history *history,
+		   const struct history_site *site)
+{
+	judge_alone(trend, history, site);
+	if (site->merged && site->series.points.count)
+		judge_merged(trend, history, &history->merged.items[site->merged - 1], site);
+}
+
 void site_trend_of_process(struct site_trend *trend, const struct history *history,
 			   const struct history_process *process)
 {
@@ -420,18 +449,23 @@ double site_trend_growth(const struct site_trend *trend)
 	return trend_is_suspect(trend->verdict) ? MAX(trend->trend.slope, 0) : 0;
 }
 
-/* "+1.2 KiB": three significant digits, powers of 1024. */
-static void bytes_print(FILE *out, double bytes)
+/* "1.2 KiB": three significant digits, powers of 1024. */
+static void size_print(FILE *out, double size)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	double size = bytes < 0 ? -bytes : bytes;
 	size_t unit = 0;
 
 	while (size >= 1024 && unit + 1 < ARRAY_SIZE(units)) {
 		size /= 1024;
 		unit++;
 	}
-	fprintf(out, "%c%.3g %s", bytes < 0 ? '-' : '+', size, units[unit]);
+	fprintf(out, "%.3g %s", size, units[unit]);
+}
+
+static void bytes_print(FILE *out, double bytes)
+{
+	fputc(bytes < 0 ? '-' : '+', out);
+	size_print(out, bytes < 0 ? -bytes : bytes);
 }
 
 /* The age that says most: the greatest that at least half of the blocks have reached. */
@@ -459,8 +493,18 @@ static void hits_print(FILE *out, const struct site_trend *trend)
 	fputs(trend->too_few_hits ? "): too few to tell" : ")", out);
 }
 
+static void merged_print(FILE *out, const struct merged_trend *merged)
+{
+	if (!merged->stacks)
+		return;
+	fprintf(out, ", in %zu call stacks through compiled code that hold ", merged->stacks);
+	size_print(out, (double)merged->bytes);
+}
+
 static void evidence_print(FILE *out, const struct site_trend *trend)
 {
+	const struct trend *told = trend->merged.stacks ? &trend->merged.trend : &trend->trend;
+
 	if (trend->verdict == TREND_TOO_EARLY) {
 		if (trend->early.readings && trend->early.per_s != 0) {
 			fputc('~', out);
@@ -470,12 +514,13 @@ static void evidence_print(FILE *out, const struct site_trend *trend)
 		fprintf(out, "only %zu snapshots yet", trend->trend.points);
 		return;
 	}
-	bytes_print(out, trend->trend.slope);
+	bytes_print(out, told->slope);
 	fputs("/s (95%: ", out);
-	bytes_print(out, trend->trend.slope_low);
+	bytes_print(out, told->slope_low);
 	fputs(" to ", out);
-	bytes_print(out, trend->trend.slope_high);
-	fprintf(out, "), R\xc2\xb2 %.2f", trend->trend.r_squared);
+	bytes_print(out, told->slope_high);
+	fprintf(out, "), R\xc2\xb2 %.2f", told->r_squared);
+	merged_print(out, &trend->merged);
 	if (trend->survival >= 0)
 		fprintf(out, ", %.3g%% of the blocks it allocated since are still there",
 			100 * trend->survival);
@@ -488,7 +533,7 @@ static void evidence_print(FILE *out, const struct site_trend *trend)
 	if (trend_is_suspect(trend->verdict) && trend->blocks_grow)
 		fputs(", its blocks are replaced by larger ones", out);
 	if (trend->too_short)
-		fprintf(out, ", too short to tell (%.3g s)", trend->trend.span_s);
+		fprintf(out, ", too short to tell (%.3g s)", told->span_s);
 	if (trend_is_suspect(trend->verdict) && is_young(trend))
 		fprintf(out, ", warming up (started %.0f s ago)", trend->process_age_s);
 }

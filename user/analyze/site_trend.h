@@ -22,6 +22,18 @@
 #define SITE_LEAK_YOUNG_S 20.0
 #define SITE_LEAK_YOUNG_BYTES (64u << 10)
 
+/* Of what the call stacks of one call have gained together, a part worth naming. */
+#define SITE_MERGED_SHARE 0.01
+
+/* What several call stacks hold that differ only in code that was compiled while the process ran.
+ */
+struct merged_trend {
+	size_t stacks; /* 0: the verdict is the site's own */
+	uint64_t native;
+	uint64_t bytes;
+	struct trend trend;
+};
+
 struct site_trend {
 	/*
 	 * trend.verdict, but for three things that it does not see: where what was allocated early
@@ -51,6 +63,13 @@ struct site_trend {
 	bool too_few_hits; /* it would be suspect, but that may be chance: they reach down to 0 */
 	bool blocks_grow;  /* they are replaced, and hold more for being larger, not for being
 			      more: their age says nothing then */
+	/*
+	 * A call of a runtime that compiles comes by ever new stacks, each of which grows for a
+	 * while: where all of them together are suspect, or more so than this one, it has their
+	 * verdict if it had a part in their growth. All other numbers stay its own, so that sums
+	 * over sites are right.
+	 */
+	struct merged_trend merged;
 };
 
 /* About 100 microseconds for a site that moves. trend_verdict_name() puts the verdict into a word.

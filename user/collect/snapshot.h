@@ -143,6 +143,8 @@ struct site {
 	uint32_t index;	      /* identifies the site within this monitor's run */
 	enum family_id family;
 	enum site_kind kind; /* counts are of ranges in the mapping family */
+	/* symbolizer_native_id(), if what comes of it is looked at over time; else 0. */
+	uint64_t native;
 };
 
 /* One outstanding block, only with --show-allocs. */

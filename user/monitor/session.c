@@ -19,6 +19,7 @@
 #include "proc/container.h"
 #include "proc/memory_room.h"
 #include "proc/process_list.h"
+#include "symbol/process_names.h"
 
 /* What the stages know of one process. */
 
@@ -73,27 +74,33 @@ void session_forget(struct session *session, pid_t pid)
 	process_table_forget(session->processes, pid);
 }
 
-/* --mappings: what each mapping is for, as far as the names on its call stack tell. */
+/* What names tell of a call stack: with --mappings, what each mapping is for; and of a process that
+ * compiles code while it runs, which stacks are of one call. */
 
-static void site_label(struct session *session, uint64_t pid, struct site *site)
+static void site_label(struct session *session, uint64_t pid, bool compiles, struct site *site)
 {
 	struct frames frames = {0};
 
-	if (site->family != FAMILY_MAPPING ||
+	if ((site->family != FAMILY_MAPPING && !compiles) ||
 	    symbolizer_name(session->symbolizer, pid, site->addresses, site->depth, LINES_NONE,
 			    &frames))
 		return;
 	site->kind = mapping_purpose(&frames, site->kind);
+	if (compiles)
+		site->native = symbolizer_native_id(&frames);
 	vec_free(&frames.list);
 }
 
-static void label_mappings(struct session *session, struct snapshot *snapshot)
+static void label_sites(struct session *session, struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
 		struct snapshot_process *process = &snapshot->processes.items[i];
+		const struct process *known =
+			process_table_find(session->processes, (pid_t)process->pid);
+		bool compiles = session->keeps_history && known && process_compiles(known);
 
 		for (size_t j = 0; j < process->sites.count; j++)
-			site_label(session, process->pid, &process->sites.items[j]);
+			site_label(session, process->pid, compiles, &process->sites.items[j]);
 	}
 }
 
@@ -431,7 +438,7 @@ int session_snapshot(struct session *session, struct session_threads *threads,
 			targets_attach_again(session, tracked);
 	}
 	doubt_unprobed(session, &taken);
-	label_mappings(session, &taken);
+	label_sites(session, &taken);
 	*snapshot = taken;
 	return 0;
 }

@@ -176,6 +176,21 @@ static void older_shares_write(struct json_writer *json, const struct site_trend
 	json_close(json, ']');
 }
 
+static void merged_write(struct json_writer *json, const struct merged_trend *merged)
+{
+	char native[17];
+
+	if (!merged->stacks)
+		return;
+	snprintf(native, sizeof(native), "%016" PRIx64, merged->native);
+	json_open(json, "merged", '{');
+	json_put_string(json, "id", native);
+	json_put_number(json, "stacks", merged->stacks);
+	json_put_number(json, "bytes", merged->bytes);
+	json_put_real(json, "bytes_per_s", merged->trend.slope);
+	json_close(json, '}');
+}
+
 void output_json_trend_fields(struct json_writer *json, const char *key,
 			      const struct site_trend *trend)
 {
@@ -198,6 +213,7 @@ void output_json_trend_fields(struct json_writer *json, const char *key,
 		json_put_null(json, "survival");
 	json_put_real(json, "turnover", trend->turnover);
 	older_shares_write(json, trend);
+	merged_write(json, &trend->merged);
 	json_close(json, '}');
 }
 

@@ -727,7 +727,10 @@ static int history_name_all(struct recording *recording, struct history *history
 			continue;
 		site->id = recording->sites.items[*position].stack;
 		error = stack_read(recording, &recording->sites.items[*position], &site->frames);
+		site->native = symbolizer_native_id(&site->frames);
 	}
+	if (!error)
+		error = history_merge(history);
 	return error ? recording_fail(recording, error, "its stacks") : 0;
 }
 

@@ -112,9 +112,8 @@ static bool may_be_compiled(const struct code_range *range)
 {
 	const char *path = range->mapping.path;
 
-	/* .NET maps its code from a memfd, to have it writable at another address. */
-	if (range->mapping.inode)
-		return !strncmp(path, "/memfd:", 7);
+	if (range->mapping.inode) /* .NET's */
+		return !strncmp(path, CODE_MEMFD, strlen(CODE_MEMFD));
 	return path[0] != '[' || !strncmp(path, "[anon:", 6);
 }
 
@@ -163,6 +162,11 @@ static void open_map(struct jit_names *names, int task)
 		close(names->fd);
 	names->fd = fd;
 	names->opened = true;
+}
+
+bool process_compiles(const struct process *process)
+{
+	return find_compiled(process);
 }
 
 bool jit_names_refresh(struct jit_names *names, const struct process *process)

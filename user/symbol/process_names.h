@@ -29,6 +29,9 @@ struct jit_names {
 	struct hash functions; /* place in the table -> readable name, interned */
 };
 
+/* Whether it has code that may be in such a map. */
+bool process_compiles(const struct process *process);
+
 /*
  * Looks whether there is a map, if the process has code that may be in one, and whether it has
  * changed. true: names found before may be wrong, and names not found may be found now. Nothing is

@@ -2,12 +2,14 @@
 #include "symbol/symbolizer.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "leakmon_abi.h"
 #include "parse/questions.h"
 #include "symbol/debuginfod.h"
 #include "symbol/module.h"
 #include "symbol/process_names.h"
+#include "target/process.h"
 
 struct symbolizer {
 	struct intern strings;
@@ -325,11 +327,11 @@ int frames_append(struct frames *frames, const struct frame *frame,
 	return err ? err : append(frames, frame, count ? &source->frames[count - 1] : NULL);
 }
 
-uint64_t symbolizer_stack_id(const struct frames *frames)
+static uint64_t id_of_first(const struct frames *frames, size_t count)
 {
 	uint64_t id = 0;
 
-	for (size_t i = 0; i < frames->list.count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct frame *frame = &frames->list.items[i];
 		const char *module = frame->build_id ? frame->build_id : frame->module;
 
@@ -344,4 +346,26 @@ uint64_t symbolizer_stack_id(const struct frames *frames)
 		id = hash_mix(id ^ frame->module_offset);
 	}
 	return id;
+}
+
+uint64_t symbolizer_stack_id(const struct frames *frames)
+{
+	return id_of_first(frames, frames->list.count);
+}
+
+static bool is_compiled(const struct frame *frame)
+{
+	if (frame->module)
+		return !strcmp(frame->module, FRAME_JIT) ||
+		       !strncmp(frame->module, CODE_MEMFD, strlen(CODE_MEMFD));
+	return frame->why && !strcmp(frame->why, CODE_ANONYMOUS);
+}
+
+uint64_t symbolizer_native_id(const struct frames *frames)
+{
+	for (size_t i = 0; i < frames->list.count; i++) {
+		if (is_compiled(&frames->list.items[i]))
+			return id_of_first(frames, i);
+	}
+	return 0;
 }

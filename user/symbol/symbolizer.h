@@ -121,6 +121,13 @@ int symbolizer_lines_fd(const struct symbolizer *symbolizer);
  */
 uint64_t symbolizer_stack_id(const struct frames *frames);
 
+/*
+ * The same of the frames before the first one in code that was compiled while the process ran,
+ * which moves whenever it is compiled anew: one call in a file has one number, however many stacks
+ * it comes by. 0: there is no such code, or nothing before it.
+ */
+uint64_t symbolizer_native_id(const struct frames *frames);
+
 /* From one named address to lines of a stack. */
 
 /*

@@ -98,7 +98,7 @@ static int open_range(struct process_table *table, struct code_range *range)
 	int fd;
 
 	if (!range->mapping.inode) {
-		range->why = "anonymous code";
+		range->why = CODE_ANONYMOUS;
 		return 0;
 	}
 	fd = target_file_open_mapping(range->source, &range->mapping);

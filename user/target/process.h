@@ -14,12 +14,17 @@
 
 #include "target/dso.h"
 
+/* Why code in no file has no names. */
+#define CODE_ANONYMOUS "anonymous code"
+/* What the paths of such code begin with that is mapped twice, to be written at another address. */
+#define CODE_MEMFD "/memfd:"
+
 /* Executable memory. */
 struct code_range {
 	struct mapping mapping;	     /* its path is owned */
 	struct memory_source source; /* that it is mapped in */
 	struct dso *dso;	     /* its DSO_SYMBOLS is held; NULL: see `why` */
-	const char *why;	     /* "anonymous code", "file gone", ...; static */
+	const char *why;	     /* CODE_ANONYMOUS, "file gone", ...; static */
 };
 
 struct code_ranges {
