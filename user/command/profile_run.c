@@ -595,6 +595,17 @@ static int choose_targets(struct profile_run *run)
 	return error ? error : targets_follow(run);
 }
 
+/* While nobody else is probed: the kernel counts what a program does for all of them together. */
+static void calibrate(struct profile_run *run)
+{
+	struct session *session = run->session;
+
+	probe_cost_calibrate(&session->bpf, &session->target_config, &run->calibration);
+	run->calibrated = true;
+	for (size_t i = 0; i < run->targets.count; i++)
+		run->targets.items[i]->pace.attach_s = run->calibration.attach_s;
+}
+
 static int tend_targets(struct profile_run *run)
 {
 	struct profile_target *next = NULL;
@@ -602,8 +613,11 @@ static int tend_targets(struct profile_run *run)
 
 	for (size_t i = 0; i < run->targets.count && !error; i++)
 		error = tend_target(run, run->targets.items[i]);
-	if (!error && !run->open && profile_window_has_parted(&run->window))
+	if (!error && !run->open && profile_window_has_parted(&run->window)) {
+		if (!run->calibrated)
+			calibrate(run);
 		error = next_target(run, &next);
+	}
 	if (next)
 		open_window(run, next);
 	return error;
@@ -709,7 +723,7 @@ static int begin(void *context, struct session *session)
 		log_error("cannot begin to profile: %s", strerror(-error));
 		return error;
 	}
-	probe_cost_calibrate(&session->bpf, &session->target_config, &run->calibration);
+	run->calibration = probe_cost_guess();
 	if (run->options->session.targets.come_later) {
 		run->choice = profile_choice_new(run->options);
 		if (!run->choice)

@@ -18,8 +18,9 @@
  * counts the time in our programs by the clock, that of others in between included. */
 #define PAIRS 200
 #define ROUNDS 31
-/* Where nothing can be measured: a trap on a slow host, with our program. */
+/* Where nothing can be measured: a trap on a slow host, with our program, and an attach. */
 #define GUESS_NS 2000.0
+#define GUESS_ATTACH_S 0.002
 
 double probe_thread_cpu_s(void)
 {
@@ -191,12 +192,17 @@ static void measure(const struct trial *trial, const struct bpf_side *bpf,
 	process_table_forget(config->processes, trial->pid);
 }
 
+struct probe_calibration probe_cost_guess(void)
+{
+	return (struct probe_calibration){.trap_ns = GUESS_NS, .attach_s = GUESS_ATTACH_S};
+}
+
 void probe_cost_calibrate(const struct bpf_side *bpf, const struct target_config *config,
 			  struct probe_calibration *calibration)
 {
 	struct trial trial = {0};
 
-	*calibration = (struct probe_calibration){.attach_s = 0.002};
+	*calibration = probe_cost_guess();
 	if (!trial_start(&trial))
 		measure(&trial, bpf, config, calibration);
 	trial_end(&trial);

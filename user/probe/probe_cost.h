@@ -26,7 +26,11 @@ struct probe_calibration {
 	double attach_s; /* CPU time of setting the probes once */
 };
 
-/* With programs that are loaded. Takes about a tenth of a second. */
+/* Until it is measured. */
+struct probe_calibration probe_cost_guess(void);
+
+/* With programs that are loaded, while they have no probes but those set here: run_ns is of all
+ * processes. Takes about a tenth of a second. */
 void probe_cost_calibrate(const struct bpf_side *bpf, const struct target_config *config,
 			  struct probe_calibration *calibration);
 
