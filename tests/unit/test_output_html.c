@@ -207,7 +207,7 @@ struct run {
 
 static uint64_t leak_at(uint64_t tick)
 {
-	return 1000 + tick * 64;
+	return 1000 + tick * 4096;
 }
 
 /* One snapshot in 97 is far above the others. */

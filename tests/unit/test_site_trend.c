@@ -438,7 +438,7 @@ static void a_process_that_comes_late_is_judged_as_if_it_had_been_watched_alone(
 }
 
 /* One block of 100 bytes at every reading, as a runtime's that compiles method by method. */
-static void while_a_process_warms_up_little_growth_is_not_called_leaking(void **state)
+static void what_has_gained_little_is_growing_and_not_called_leaking(void **state)
 {
 	static const struct {
 		uint64_t age_s; /* at the end */
@@ -446,9 +446,12 @@ static void while_a_process_warms_up_little_growth_is_not_called_leaking(void **
 		enum trend_verdict verdict;
 		const char *words;
 	} cases[] = {
-		{599, 100, TREND_GROWING, ", warming up (started 599 s ago)"},
-		{599, 1200, TREND_LEAKING, ", warming up (started 599 s ago)"},
-		{601, 100, TREND_LEAKING, "100% of the blocks"},
+		{599, 100, TREND_GROWING,
+		 ", too little to tell (+5.76 KiB), warming up (started 599 s ago)"},
+		{601, 100, TREND_GROWING, ", too little to tell (+5.76 KiB)"},
+		{601, 2200, TREND_GROWING, ", too little to tell (+127 KiB)"},
+		{599, 2300, TREND_LEAKING, ", warming up (started 599 s ago)"},
+		{601, 2300, TREND_LEAKING, "100% of the blocks"},
 	};
 
 	(void)state;
@@ -518,9 +521,9 @@ static void moving_step(struct snapshot_process *process, const struct moving_ca
 static void a_leak_whose_code_moves_is_one_leak(void **state)
 {
 	static const struct moving_case cases[] = {
-		{2, {9, 9}, COMPILED_STACKS},
-		{2, {9, 8}, COMPILED_STACKS},
-		{2, {0, 0}, 0}, /* nothing was compiled: each stands for itself */
+		{4, {9, 9}, COMPILED_STACKS},
+		{4, {9, 8}, COMPILED_STACKS},
+		{4, {0, 0}, 0}, /* nothing was compiled: each stands for itself */
 		{0, {9, 9}, 0},
 	};
 
@@ -555,9 +558,9 @@ static void a_leak_whose_code_moves_is_one_leak(void **state)
 			assert_non_null(strstr(site_trend_evidence(&trend, evidence),
 					       " call stacks through compiled code that hold "));
 			/* Sums over stacks are right. */
-			assert_true(trend.merged.trend.slope > 399 &&
-				    trend.merged.trend.slope < 401);
-			assert_true(trend.trend.slope < 401);
+			assert_true(trend.merged.trend.slope > 799 &&
+				    trend.merged.trend.slope < 801);
+			assert_true(trend.trend.slope < 801);
 		}
 		print_message("%zu of %d stacks leaking\n", leaking, COMPILED_STACKS);
 		assert_int_equal(leaking, cases[i].leaking);
@@ -565,13 +568,135 @@ static void a_leak_whose_code_moves_is_one_leak(void **state)
 	}
 }
 
+/* What a process does beside the site that is looked at. */
+struct company {
+	uint64_t held;	/* bytes that it holds all the time */
+	uint64_t age_s; /* when it is seen first */
+};
+
+/* A site's bytes at each reading, in blocks of 100 bytes; when it is called leaking first, in
+ * seconds, or 0; and what it is called at the end. */
+static uint64_t leaking_after_s(const uint64_t *bytes, size_t count, const struct company *company,
+				enum trend_verdict *last)
+{
+	_cleanup_(history_free) struct history history = {0};
+	struct snapshot snapshot = {0};
+	struct snapshot_process *process = vec_push(&snapshot.processes);
+	uint64_t found_s = 0;
+
+	*process = (struct snapshot_process){.key = 77ull << 32 | 1, .pid = 77};
+	*(struct site *)vec_push(&process->sites) = (struct site){.index = 1};
+	for (size_t i = 0; i < count; i++) {
+		struct site *site = &process->sites.items[0];
+		struct site_trend trend;
+
+		snapshot.monotonic_ns += TICK_NS;
+		process->age_ns = company->age_s * 1000000000 + snapshot.monotonic_ns;
+		site->bytes = site->allocated_bytes = bytes[i];
+		site->count = site->allocated_count = bytes[i] / 100;
+		process->outstanding_bytes = company->held + bytes[i];
+		assert_int_equal(history_add(&history, &snapshot, NULL), 0);
+		site_trend_of(&trend, &history, &history.sites.items[0]);
+		if (trend.verdict == TREND_LEAKING && !found_s)
+			found_s = (i + 1) * TICK_NS / 1000000000;
+		*last = trend.verdict;
+	}
+	snapshot_free(&snapshot);
+	return found_s;
+}
+
+/* A table of the methods that a JVM (OpenJDK 17, 40 requests a second) has compiled, of two runs
+ * and of two call stacks, every 15 s from the first minute on: then it is full. */
+#define COURSE_READINGS 264
+
+static const uint64_t compiled_methods[][41] = {
+	{5144,	5784,  8784,  10600, 13664, 23472, 24160, 25400, 26008, 29536, 29584,
+	 29584, 34232, 34360, 37976, 37976, 38592, 38784, 38840, 40416, 43792, 48560,
+	 51656, 51656, 51656, 51656, 52288, 53056, 53056, 53056, 53056, 61280, 63776,
+	 63776, 63776, 63816, 65440, 65440, 65440, 65440, 65848},
+	{5312,	7696,  9248,  10984, 14040, 24048, 24736, 26040, 26488, 29912, 29992,
+	 30480, 33464, 35360, 38520, 38592, 39112, 39112, 39360, 40032, 43488, 48984,
+	 54680, 54680, 54704, 54704, 56336, 57080, 57080, 57080, 57080, 63520, 65168,
+	 65168, 65168, 65168, 65576, 65576, 65576, 65576, 65576},
+	{83736, 86584, 86584, 86584, 86632, 86680, 86680, 86680, 86680, 86680, 86680,
+	 86680, 86680, 86680, 86680, 86680, 86680, 86680, 86680, 86680, 86680, 86680,
+	 86680, 86680, 86680, 86680, 86680, 86680, 86680, 86680, 86680, 86680, 86680,
+	 86680, 86680, 86680, 86680, 86680, 86680, 86704, 86704},
+};
+
+/* What it held at a reading: there was none before the first, and it goes on as it was. */
+static uint64_t course_at(const uint64_t course[41], size_t reading)
+{
+	size_t place;
+
+	if (reading < 12)
+		return course[0] * reading / 12;
+	place = (reading - 12) / 3;
+	if (place >= 40)
+		return course[40];
+	return course[place] + (course[place + 1] - course[place]) * ((reading - 12) % 3) / 3;
+}
+
+static void what_fills_until_a_runtime_has_warmed_up_is_never_called_leaking(void **state)
+{
+	/* From its start on, and where leakmon comes when nobody can tell that it warms up. */
+	static const struct company companies[] = {{340000, 0}, {0, 0}, {340000, 3600}, {0, 3600}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(compiled_methods); i++) {
+		uint64_t bytes[COURSE_READINGS];
+
+		for (size_t j = 0; j < COURSE_READINGS; j++)
+			bytes[j] = course_at(compiled_methods[i], j);
+		for (size_t j = 0; j < ARRAY_SIZE(companies); j++) {
+			enum trend_verdict last;
+
+			assert_int_equal(
+				leaking_after_s(bytes, COURSE_READINGS, &companies[j], &last), 0);
+			assert_false(trend_is_suspect(last));
+		}
+	}
+}
+
+/* Ten blocks of 100 bytes a second, and one; in a process of 300 MiB, and in one of nothing else.
+ */
+static void a_slow_leak_of_small_blocks_is_called_leaking_within_minutes(void **state)
+{
+	static const struct {
+		uint64_t bytes_per_s, within_s;
+		struct company company;
+	} cases[] = {
+		{1000, 140, {300 << 20, 3600}},
+		{1000, 140, {300 << 20, 0}},
+		{1000, 140, {0, 3600}},
+		{10000, 60, {300 << 20, 3600}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t bytes[COURSE_READINGS], seconds;
+		enum trend_verdict last;
+
+		for (size_t j = 0; j < COURSE_READINGS; j++)
+			bytes[j] = cases[i].bytes_per_s * (j + 1) * TICK_NS / 1000000000;
+		seconds = leaking_after_s(bytes, COURSE_READINGS, &cases[i].company, &last);
+		print_message("%d B/s beside %d MiB: leaking after %d s\n",
+			      (int)cases[i].bytes_per_s, (int)(cases[i].company.held >> 20),
+			      (int)seconds);
+		assert_true(seconds > 0 && seconds <= cases[i].within_s);
+		assert_int_equal(last, TREND_LEAKING);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(while_a_process_warms_up_little_growth_is_not_called_leaking),
+		cmocka_unit_test(what_has_gained_little_is_growing_and_not_called_leaking),
 		cmocka_unit_test(
 			a_process_that_comes_late_is_judged_as_if_it_had_been_watched_alone),
 		cmocka_unit_test(a_leak_whose_code_moves_is_one_leak),
+		cmocka_unit_test(what_fills_until_a_runtime_has_warmed_up_is_never_called_leaking),
+		cmocka_unit_test(a_slow_leak_of_small_blocks_is_called_leaking_within_minutes),
 		cmocka_unit_test(no_cache_is_called_a_leak_and_no_leak_is_overlooked),
 		cmocka_unit_test(survival_is_the_share_of_blocks_that_are_still_there),
 		cmocka_unit_test(shares_older_than_each_age_follow_the_blocks),

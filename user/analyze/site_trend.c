@@ -378,6 +378,18 @@ static bool is_young(const struct site_trend *trend)
 	return trend->process_age_s > 0 && trend->process_age_s < VERDICT_WARM_UP_S;
 }
 
+static void doubt_leak(struct site_trend *trend, const struct history_site *site)
+{
+	bool leaking = trend->verdict == TREND_LEAKING;
+
+	trend->gained = (double)gained(site).bytes;
+	trend->too_short = leaking && trend->trend.span_s <
+					      (is_young(trend) ? SITE_LEAK_YOUNG_S : SITE_LEAK_S);
+	trend->too_small = leaking && trend->gained < SITE_LEAK_BYTES;
+	if (trend->too_short || trend->too_small)
+		trend->verdict = TREND_GROWING;
+}
+
 static void judge_alone(struct site_trend *trend, const struct history *history,
 			const struct history_site *site)
 {
@@ -395,12 +407,7 @@ static void judge_alone(struct site_trend *trend, const struct history *history,
 		return;
 	if (process)
 		trend->process_age_s = (double)process->age_ns / NS_PER_S;
-	trend->too_short =
-		trend->verdict == TREND_LEAKING &&
-		trend->trend.span_s < (is_young(trend) ? SITE_LEAK_YOUNG_S : SITE_LEAK_S);
-	if (trend->too_short || (trend->verdict == TREND_LEAKING && is_young(trend) &&
-				 gained(site).bytes < SITE_LEAK_YOUNG_BYTES))
-		trend->verdict = TREND_GROWING;
+	doubt_leak(trend, site);
 	doubt_growth(trend, history, site);
 	count = series->points.items[series->points.count - 1].count;
 	trend->has_ages = count && series->points.items[series->points.count - 1].oldest_ns;
@@ -416,10 +423,12 @@ static void judge_merged(struct site_trend *trend, const struct history *history
 
 	judge_alone(&whole, history, &merged->site);
 	if (!trend_is_suspect(whole.verdict) || whole.verdict <= trend->verdict ||
-	    (double)gained(site).bytes < SITE_MERGED_SHARE * (double)gained(&merged->site).bytes)
+	    trend->gained < SITE_MERGED_SHARE * whole.gained)
 		return;
 	trend->verdict = whole.verdict;
 	trend->too_short = whole.too_short;
+	trend->too_small = whole.too_small;
+	trend->gained = whole.gained;
 	trend->too_little = false;
 	trend->merged = (struct merged_trend){
 		.stacks = merged->stacks,
@@ -534,6 +543,11 @@ static void evidence_print(FILE *out, const struct site_trend *trend)
 		fputs(", its blocks are replaced by larger ones", out);
 	if (trend->too_short)
 		fprintf(out, ", too short to tell (%.3g s)", told->span_s);
+	if (trend->too_small) {
+		fputs(", too little to tell (", out);
+		bytes_print(out, trend->gained);
+		fputc(')', out);
+	}
 	if (trend_is_suspect(trend->verdict) && is_young(trend))
 		fprintf(out, ", warming up (started %.0f s ago)", trend->process_age_s);
 }

@@ -15,12 +15,15 @@
 #include "analyze/verdict.h"
 #include "base/poisson.h"
 
-/* Nothing is called leaking that has been seen for less, however many snapshots there are; and
- * nothing in a process that warms up (VERDICT_WARM_UP_S) that has been seen for less than that, or
- * has gained less: a JVM registers each method that it compiles, for minutes. */
+/* Nothing is called leaking that has been seen for less, however many snapshots there are; in a
+ * process that warms up (VERDICT_WARM_UP_S), for less than that. */
 #define SITE_LEAK_S 10.0
 #define SITE_LEAK_YOUNG_S 20.0
-#define SITE_LEAK_YOUNG_BYTES (64u << 10)
+
+/* Nor what has gained less: tables fill for minutes, such as that of the methods that a JVM has
+ * compiled, up to 96 KB of them in a small server. Until then it is growing. Not a share of
+ * what the process holds, for that is known only from the attach on. */
+#define SITE_LEAK_BYTES (128u << 10)
 
 /* Of what the call stacks of one call have gained together, a part worth naming. */
 #define SITE_MERGED_SHARE 0.01
@@ -54,7 +57,9 @@ struct site_trend {
 	bool low_points_rise; /* from each eighth of the time to the next */
 	bool too_little;      /* it would be suspect but for a growth of a few small blocks, or of
 				 a ten-thousandth of what its process holds */
-	bool too_short;	      /* it would be leaking, but has not been seen for long enough */
+	/* It would be leaking, but has not been seen for long enough, or has gained too little. */
+	bool too_short, too_small;
+	double gained;	      /* bytes, since it held least */
 	double process_age_s; /* 0: not known; it warms up below VERDICT_WARM_UP_S */
 	/* Of a program that samples itself: the hits of its sampler by which the site has grown
 	 * within trend.span_s, and the limits of that in bytes, 95 %; else 0. */

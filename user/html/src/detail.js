@@ -27,6 +27,8 @@ function trendFacts(trend) {
     ...fact('Survival', trend.survival === null ? '' : `${format.percent(trend.survival)} of what it allocated since the first snapshot is still there`),
     ...fact('Turnover', trend.turnover > 0 ? `${format.count(trend.turnover)} blocks freed per block held` : ''),
     ...fact('Ages', ages(trend)),
+    ...fact('Judged', trend.merged ? `together with the others of ${format.count(trend.merged.stacks)} call stacks that differ only in compiled code: ` +
+      `${format.bytes(trend.merged.bytes)}, ${format.rate(trend.merged.bytes_per_s)}` : ''),
   ];
 }
 

@@ -43,11 +43,14 @@ export function exactness(processes, sampled) {
   return el('a', { class: 'badge is-warning', href: '#ledger' }, '\u26a0 Inexact: see the losses');
 }
 
+// Of a call that comes by several stacks, what grows is their sum.
+const rateOf = ({ trend }) => trend.merged?.bytes_per_s ?? trend.bytes_per_s;
+
 function sentence(model) {
   const heap = model.sites.filter((site) => site.family === model.family);
   const judged = heap.filter((site) => site.trend && site.trend.verdict !== 'too-early');
   const leaks = judged.filter((site) => ['leaking', 'growing'].includes(site.trend.verdict))
-    .sort((a, b) => VERDICTS.indexOf(a.trend.verdict) - VERDICTS.indexOf(b.trend.verdict) || b.trend.bytes_per_s - a.trend.bytes_per_s);
+    .sort((a, b) => VERDICTS.indexOf(a.trend.verdict) - VERDICTS.indexOf(b.trend.verdict) || rateOf(b) - rateOf(a));
   if (!judged.length) return null;
   if (!leaks.length)
     return el('p', { class: 'answer is-calm' }, `None of ${format.many(judged.length, 'call stack')} grows.`);
@@ -57,7 +60,8 @@ function sentence(model) {
     `${leaks.length === 1 ? ': ' : ', most of all '}`,
     el('code', {}, first.title.name),
     first.title.source ? el('span', { class: 'dim' }, ` ${first.title.sourceShort}`) : null,
-    `, ${format.rate(first.trend.bytes_per_s)}`,
+    `, ${format.rate(rateOf(first))}`,
+    first.trend.merged ? ` in ${format.count(first.trend.merged.stacks)} call stacks through compiled code` : null,
     first.trend.survival === null ? '.' : `; ${format.percent(first.trend.survival)} of what it allocated is still there.`);
 }
 
