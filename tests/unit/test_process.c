@@ -8,13 +8,11 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "child_fixture.h"
 #include "proc/process_list.h"
 #include "target/process.h"
 
@@ -51,26 +49,6 @@ static struct process *refresh(struct process_table *table, pid_t pid)
 	assert_int_equal(process_table_refresh(table, pid, &process), 0);
 	assert_ptr_equal(process_table_find(table, pid), process);
 	return process;
-}
-
-/* A child that stands still, with what we have mapped. */
-static pid_t start_child(void)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pause();
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	return pid;
-}
-
-static void stop_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
 }
 
 static void the_mappings_are_read_once_per_refresh_whoever_uses_them(void **state)

@@ -11,13 +11,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "child_fixture.h"
 #include "parse/questions.h"
 #include "target/process.h"
 #include "unwind/unwind_store.h"
@@ -101,26 +99,6 @@ static size_t open_files(void)
 	while (readdir(opened))
 		count++;
 	return count;
-}
-
-/* A child that stands still, with what we have mapped. */
-static pid_t start_child(void)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pause();
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	return pid;
-}
-
-static void stop_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
 }
 
 static bool kernel_has(const struct fixture *fixture, pid_t pid)

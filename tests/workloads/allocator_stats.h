@@ -16,7 +16,7 @@
 #ifndef LEAKMON_ALLOCATOR_STATS_H
 #define LEAKMON_ALLOCATOR_STATS_H
 
-#include "workload.h"
+#include "mixed_blocks.h"
 
 #include <pthread.h>
 
@@ -27,41 +27,21 @@ static void tell(void);
 static void thread_filled(void);
 static void crossed(void *block);
 
-#define BLOCKS 60000
 #define LARGE 40
 #define THREADS 16
 
-static void *blocks[BLOCKS], *large[LARGE];
+static void *large[LARGE];
 static pthread_barrier_t filled;
-
-static void *make(size_t size)
-{
-	void *block = malloc(size);
-
-	if (!block)
-		abort();
-	memset(block, 1, size);
-	return OPAQUE(block);
-}
+static const struct mix mix = {.count = MIXED_BLOCKS_MAX, .smallest = 1, .sizes = 113, .step = 131};
 
 static void mixed(void)
 {
-	for (size_t i = 0; i < BLOCKS; i++)
-		blocks[i] = make(1 + i % 113 * 131);
-	for (size_t i = 0; i < BLOCKS; i += 3) {
-		free(blocks[i]);
-		blocks[i] = NULL;
-	}
+	mixed_make(&mix);
 }
 
 static void drop(void)
 {
-	for (size_t i = 0; i < BLOCKS; i++) {
-		if (i % 1000 == 1)
-			continue;
-		free(blocks[i]);
-		blocks[i] = NULL;
-	}
+	mixed_drop(&mix);
 }
 
 static void make_large(void)

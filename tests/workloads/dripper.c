@@ -13,9 +13,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "noise.h"
 
 #define DRIP_BYTES 100
 #define HELD 2000
@@ -24,34 +24,7 @@
 #define CHURNS 20 /* in each round, in which one block is held, too */
 
 static volatile sig_atomic_t done;
-static uint64_t random_state = 88172645463325252u;
 static void *volatile last;
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* G. Marsaglia, "Xorshift RNGs" (2003) */
-static uint64_t next_random(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
-
-static void fill(char *block, size_t size)
-{
-	for (size_t i = 0; i + 8 <= size; i += 8) {
-		uint64_t word = next_random();
-
-		memcpy(block + i, &word, 8);
-	}
-}
 
 __attribute__((noinline)) static void drip(int zeros)
 {

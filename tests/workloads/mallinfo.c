@@ -11,48 +11,28 @@
  *   drop     frees all but every 1000th block of `mixed`
  *   trim     malloc_trim(0)
  */
-#include "workload.h"
+#include "mixed_blocks.h"
 
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 
-#define BLOCKS 30000
 #define THREADS 64
 #define MAPPED 5
 #define FAST_BLOCKS 400
 
-static void *blocks[BLOCKS], *mapped[MAPPED], *fast[FAST_BLOCKS], *cached[64][7];
+static void *mapped[MAPPED], *fast[FAST_BLOCKS], *cached[64][7];
 static pthread_barrier_t filled;
-
-static void *make(size_t size)
-{
-	void *block = malloc(size);
-
-	if (!block)
-		abort();
-	memset(block, 1, size);
-	return OPAQUE(block);
-}
+static const struct mix mix = {.count = 30000, .smallest = 24, .sizes = 97, .step = 40};
 
 static void mixed(void)
 {
-	for (size_t i = 0; i < BLOCKS; i++)
-		blocks[i] = make(24 + i % 97 * 40);
-	for (size_t i = 0; i < BLOCKS; i += 3) {
-		free(blocks[i]);
-		blocks[i] = NULL;
-	}
+	mixed_make(&mix);
 }
 
 static void drop(void)
 {
-	for (size_t i = 0; i < BLOCKS; i++) {
-		if (i % 1000 == 1)
-			continue;
-		free(blocks[i]);
-		blocks[i] = NULL;
-	}
+	mixed_drop(&mix);
 }
 
 /* The first seven of a size go into the cache. */

@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "noise.h"
+
 #define ENTRIES 20000
 #define KEYS 400000
 #define BUCKETS 32768
@@ -26,16 +28,6 @@
 #define NOINLINE __attribute__((noinline))
 
 static volatile sig_atomic_t done;
-static uint64_t random_state = 88172645463325252u;
-
-/* G. Marsaglia, "Xorshift RNGs" (2003) */
-static uint64_t next_random(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
 
 static char *make_value(uint64_t key)
 {
@@ -44,11 +36,7 @@ static char *make_value(uint64_t key)
 
 	if (!value)
 		abort();
-	for (size_t i = 0; i + 8 <= size; i += 8) {
-		uint64_t word = next_random();
-
-		memcpy(value + i, &word, 8);
-	}
+	fill(value, size);
 	return value;
 }
 
