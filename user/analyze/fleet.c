@@ -183,6 +183,7 @@ static int site_add(struct builder *builder, struct fleet_build *build, uint64_t
 	struct fleet_site *site = site_of(builder, build, key, ranked);
 	struct site_trend trend = {0};
 	const struct report_host *host;
+	double per_s;
 	size_t place;
 
 	if (!site)
@@ -197,13 +198,14 @@ static int site_add(struct builder *builder, struct fleet_build *build, uint64_t
 		trend_on_host(&trend, builder->report->history, ranked->series, host);
 	if (!trend_is_suspect(trend.verdict))
 		return 0;
+	per_s = site_trend_growth(&trend);
 	count_host(&site->growing_hosts, &site->last_growing, place);
 	count_host(&build->growing_hosts, &build->last_growing, place);
-	site->bytes_per_s += trend.trend.slope;
-	build->bytes_per_s += trend.trend.slope;
+	site->bytes_per_s += per_s;
+	build->bytes_per_s += per_s;
 	if (trend.verdict == TREND_LEAKING) {
-		site->leak_bytes_per_s += trend.trend.slope;
-		build->leak_bytes_per_s += trend.trend.slope;
+		site->leak_bytes_per_s += per_s;
+		build->leak_bytes_per_s += per_s;
 	}
 	return 0;
 }

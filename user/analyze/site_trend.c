@@ -428,14 +428,15 @@ static void judge_merged(struct site_trend *trend, const struct history *history
 	trend->verdict = whole.verdict;
 	trend->too_short = whole.too_short;
 	trend->too_small = whole.too_small;
-	trend->gained = whole.gained;
 	trend->too_little = false;
 	trend->merged = (struct merged_trend){
 		.stacks = merged->stacks,
 		.native = site->native,
 		.bytes = series->points.items[series->points.count - 1].bytes,
 		.trend = whole.trend,
+		.per_s = whole.trend.slope * trend->gained / MAX(whole.gained, 1),
 	};
+	trend->gained = whole.gained;
 }
 
 void site_trend_of(struct site_trend *trend, const struct history *history,
@@ -455,7 +456,9 @@ void site_trend_of_process(struct site_trend *trend, const struct history *histo
 double site_trend_growth(const struct site_trend *trend)
 {
 	/* Whoever shrinks or churns comes behind whoever grows, however little. */
-	return trend_is_suspect(trend->verdict) ? MAX(trend->trend.slope, 0) : 0;
+	if (!trend_is_suspect(trend->verdict))
+		return 0;
+	return MAX(trend->merged.stacks ? trend->merged.per_s : trend->trend.slope, 0);
 }
 
 /* "1.2 KiB": three significant digits, powers of 1024. */

@@ -35,6 +35,7 @@ struct merged_trend {
 	uint64_t native;
 	uint64_t bytes;
 	struct trend trend;
+	double per_s; /* of its slope, the part of this site: as much as of what was gained */
 };
 
 struct site_trend {
@@ -71,8 +72,8 @@ struct site_trend {
 	/*
 	 * A call of a runtime that compiles comes by ever new stacks, each of which grows for a
 	 * while: where all of them together are suspect, or more so than this one, it has their
-	 * verdict if it had a part in their growth. All other numbers stay its own, so that sums
-	 * over sites are right.
+	 * verdict if it had a part in their growth. All other numbers stay its own, but for
+	 * `gained`, so that sums over sites are right.
 	 */
 	struct merged_trend merged;
 };
@@ -85,7 +86,8 @@ void site_trend_of(struct site_trend *trend, const struct history *history,
 void site_trend_of_process(struct site_trend *trend, const struct history *history,
 			   const struct history_process *process);
 
-/* What a site is ranked by with --sort growth: bytes per second, and only if it is real. */
+/* What a site is ranked by with --sort growth: bytes per second, and only if it is real; of what
+ * was judged together, its part. */
 double site_trend_growth(const struct site_trend *trend);
 
 /*
