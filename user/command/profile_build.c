@@ -99,6 +99,8 @@ static int add_process(const struct profile_run *run, struct profile_target *tar
 	process->samples = target->profiled.samples;
 	process->dropped = target->dropped;
 	process->unfollowed = target->profiled.unfollowed;
+	process->missed = target->missed;
+	process->missed_why = target->missed_why;
 	process_figures_judge(&target->profiled.figures, &process->judgement);
 	judge_memory(target, profile_now_s(run), process);
 	for (size_t i = 0; i < target->profiled.sites.count && !error; i++)
@@ -124,6 +126,7 @@ static void sum_up(const struct profile_run *run, struct profile_report *report)
 	report->spent = used_s > 0 ? spent_s / used_s : 0;
 	report->measured = run->calibration.measured;
 	report->trap_ns = run->calibration.trap_ns;
+	report->held_back = run->held_back;
 	report->cpu_s = cost.cpu_s + parting_apart_s(run->window.parting);
 	report->rss_bytes = cost.rss_bytes;
 	report->colour = emit_wants_colour(&run->options->session.output);

@@ -323,6 +323,17 @@ static bool lost_some(const struct profile_window_run *window, struct profile_ta
 	return lost != 0;
 }
 
+/* A window came to nothing; only without memory that is the end of all. */
+static int miss(struct profile_target *target, int error)
+{
+	log_debug("PID %d: no window: %s", target->pid, strerror(-error));
+	if (error == -ESRCH) /* it has ended, and says so itself */
+		return 0;
+	target->missed++;
+	target->missed_why = -error;
+	return error == -ENOMEM ? error : 0;
+}
+
 static int take_window(struct profile_run *run)
 {
 	struct profile_target *target = run->open;
@@ -330,7 +341,7 @@ static int take_window(struct profile_run *run)
 	int error = profile_window_read(&run->window, run->session);
 
 	if (error)
-		return error == -ENOMEM ? error : 0;
+		return miss(target, error);
 	if (target->key && run->window.after.process != target->key)
 		target_restart(run, target, run->window.after.process);
 	target->key = run->window.after.process;
@@ -351,15 +362,15 @@ static int take_window(struct profile_run *run)
 }
 
 /* Opening it has failed: the process pays for it all the same, and is left alone for a while. */
-static void refuse(struct profile_run *run, struct profile_target *target, int error)
+static int refuse(struct profile_run *run, struct profile_target *target, int error)
 {
-	log_debug("PID %d: no window: %s", target->pid, strerror(error));
 	pace_spend(&target->pace, run->window.attach_s, 0, 0, 0);
 	target->refused_until_s = profile_now_s(run) + target->refused_for_s;
 	target->refused_for_s = MIN(target->refused_for_s * 2, REFUSED_MAX_S);
+	return miss(target, error);
 }
 
-static void open_window(struct profile_run *run, struct profile_target *target)
+static int open_window(struct profile_run *run, struct profile_target *target)
 {
 	double length_s = pace_length_s(&target->pace);
 	int error = profile_window_open(&run->window, run->session, target->pid, length_s,
@@ -367,13 +378,12 @@ static void open_window(struct profile_run *run, struct profile_target *target)
 
 	target->wants_window = false;
 	target->turn_s = profile_now_s(run);
-	if (error) {
-		refuse(run, target, -error);
-		return;
-	}
+	if (error)
+		return refuse(run, target, error);
 	target->refused_for_s = REFUSED_S;
 	run->open = target;
 	run->births = 0;
+	return 0;
 }
 
 double profile_cpu_s(const struct profile_run *run)
@@ -398,8 +408,9 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 		return -ENOMEM;
 	/* A screen costs more, and somebody waits before it: what the target may lose is limit
 	 * enough. */
-	if (!run->options->live &&
-	    !turns_afford(&run->turns, profile_now_s(run), total_s, total_s - run->reported_s))
+	run->held_back = !run->options->live && !turns_afford(&run->turns, profile_now_s(run),
+							      total_s, total_s - run->reported_s);
+	if (run->held_back)
 		return 0;
 	for (size_t i = 0; i < run->targets.count; i++) {
 		const struct profile_target *target = run->targets.items[i];
@@ -469,9 +480,10 @@ static int begin_births(struct profile_run *run)
 	run->cpu_s = cpu_of(run->open);
 	run->hits_s =
 		profile_window_hits_s(&run->window, &run->session->bpf, run->calibration.trap_ns);
-	if (error)
-		profile_window_give_up(&run->window);
-	return error == -ENOMEM ? error : 0;
+	if (!error)
+		return 0;
+	profile_window_give_up(&run->window);
+	return miss(run->open, error);
 }
 
 static int end_births(struct profile_run *run)
@@ -479,9 +491,10 @@ static int end_births(struct profile_run *run)
 	int error = profile_window_end_births(&run->window, run->session);
 
 	run->slowed_s = slowed_by(run);
-	if (error)
-		profile_window_give_up(&run->window);
-	return error == -ENOMEM ? error : 0;
+	if (!error)
+		return 0;
+	profile_window_give_up(&run->window);
+	return miss(run->open, error);
 }
 
 static int tend_window(struct profile_run *run)
@@ -599,8 +612,10 @@ static int choose_targets(struct profile_run *run)
 static void calibrate(struct profile_run *run)
 {
 	struct session *session = run->session;
+	double begin_s = profile_cpu_s(run);
 
 	probe_cost_calibrate(&session->bpf, &session->target_config, &run->calibration);
+	run->cpu_begin_s += profile_cpu_s(run) - begin_s;
 	run->calibrated = true;
 	for (size_t i = 0; i < run->targets.count; i++)
 		run->targets.items[i]->pace.attach_s = run->calibration.attach_s;
@@ -618,9 +633,7 @@ static int tend_targets(struct profile_run *run)
 			calibrate(run);
 		error = next_target(run, &next);
 	}
-	if (next)
-		open_window(run, next);
-	return error;
+	return next ? open_window(run, next) : error;
 }
 
 static void set_timer(const struct profile_run *run)

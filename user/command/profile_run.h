@@ -28,6 +28,8 @@ struct profile_target {
 	double turn_s; /* when it had its latest window, or came */
 	double refused_until_s, refused_for_s; /* it could not be probed: not asked again before */
 	uint64_t dropped;
+	uint64_t missed;		    /* windows that could not be opened, or read in time */
+	int missed_why;			    /* errno of the latest */
 	double memory_bytes, memory_read_s; /* negative: not known, not read yet */
 	VEC(struct trend_point) memory;	    /* bytes over time */
 };
@@ -38,11 +40,12 @@ struct profile_run {
 	struct profile_choice *choice; /* NULL: targets are named */
 	struct look look;
 	struct probe_calibration calibration;
-	bool calibrated; /* false: it is a guess so far */
+	bool calibrated;		      /* false: it is a guess so far */
 	VEC(struct profile_target *) targets; /* owned */
 	struct profile_window_run window;
 	struct profile_target *open; /* whose window it is; NULL: nobody's */
 	struct turns turns;
+	bool held_back;			/* leakmon has used up what it may: windows wait */
 	double cpu_begin_s, reported_s; /* CPU time of leakmon before the first one; for reports */
 	double births;			/* in the open one */
 	double cpu_s, hits_s;		/* of its process, when births began to count */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "profile/profile_report.h"
+
+#include <string.h>
+
 #include "output/formats.h"
 #include "output/json_writer.h"
 #include "output/output.h"
@@ -99,6 +102,8 @@ static void process_write(struct json_writer *json, const char *key,
 	json_put_number(json, "samples", process->samples);
 	json_put_number(json, "dropped", process->dropped);
 	json_put_number(json, "unfollowed", process->unfollowed);
+	json_put_number(json, "missed_windows", process->missed);
+	json_put_string(json, "missed_why", process->missed ? strerror(process->missed_why) : NULL);
 	chosen_write(json, process);
 	json_open(json, "net_growth", '{');
 	json_put_real(json, "blocks_per_s", net->estimate);
@@ -138,6 +143,7 @@ int profile_json_write(FILE *out, const struct profile_report *report)
 	json_open(&json, "monitor", '{');
 	json_put_real(&json, "cpu_s", report->cpu_s);
 	json_put_number(&json, "resident_bytes", report->rss_bytes);
+	json_put_bool(&json, "held_back", report->held_back);
 	json_close(&json, '}');
 	json_put_number(&json, "windows", report->windows);
 	json_put_real(&json, "tracked_s", report->tracked_s);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -102,6 +103,11 @@ static void sites_write(FILE *out, bool colour, const struct profile_report_proc
 			"   %llu allocations came from call stacks beyond the limit, which are "
 			"not followed\n",
 			(unsigned long long)process->unfollowed);
+	if (process->missed)
+		fprintf(out, "   %llu windows came to nothing (the latest: %s)\n",
+			(unsigned long long)process->missed,
+			process->missed_why == ECANCELED ? "it was over before it could be read"
+							 : strerror(process->missed_why));
 	for (size_t i = 0; i < process->sites.count; i++)
 		site_write(out, colour, &process->sites.items[i]);
 }
@@ -169,6 +175,8 @@ int profile_text_write(FILE *out, const struct profile_report *report)
 		100 * report->limit);
 	if (!report->measured)
 		fputs("   what a trap costs could not be measured: it is a guess\n", out);
+	if (report->held_back)
+		fputs("   leakmon has used as much CPU time as it may: windows wait\n", out);
 	if (report->choosing)
 		fprintf(out, "   chosen: %zu of %zu processes, whose heap grows for sure\n",
 			report->processes.count, report->watched);

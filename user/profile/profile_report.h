@@ -36,8 +36,12 @@ struct profile_report_process {
 			     is to be explained */
 	double spent;	  /* of its CPU time, what the profile has cost it */
 	size_t samples;
-	uint64_t dropped;		       /* allocations that windows could not count */
-	uint64_t unfollowed;		       /* those of call stacks that there was no room for */
+	uint64_t dropped;    /* allocations that windows could not count */
+	uint64_t unfollowed; /* those of call stacks that there was no room for */
+	/* Windows that could not be opened, or read in time, and the errno of the latest; not kept
+	 * in recordings. */
+	uint64_t missed;
+	int missed_why;
 	VEC(struct profile_report_site) sites; /* those that surely grow most first */
 	size_t sites_total;
 	/* Why the triage chose it; a confidence of 0: it did not. */
@@ -53,7 +57,8 @@ struct profile_report {
 	double trap_ns;
 	size_t windows, samples;
 	double tracked_s;
-	double cpu_s; /* of leakmon itself so far */
+	double cpu_s;	/* of leakmon itself so far */
+	bool held_back; /* by its own limit: windows wait until it is below that again */
 	uint64_t rss_bytes;
 	bool choosing; /* there is no target: the triage chooses among so many processes */
 	size_t watched;
