@@ -119,6 +119,8 @@ def run(allocator, number, options, errors):
         "windows": report["windows"] if report else 0,
         "tracked_s": report["tracked_s"] if report else 0,
         "spent": report["overhead"]["spent"] if report else None,
+        "missed": report["processes"][0]["missed_windows"] if sites else None,
+        "monitor": report["monitor"] if report else None,
         "load": os.getloadavg()[0],
     }
 

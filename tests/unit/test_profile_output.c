@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 
@@ -28,6 +29,9 @@ static char *written_with(writer write, size_t top, const struct oom_kills *kill
 
 	assert_non_null(out);
 	profile_report_fill(&report);
+	report.held_back = true;
+	report.processes.items[1].missed = 3;
+	report.processes.items[1].missed_why = EAGAIN;
 	profile_report_rank(&report, top);
 	assert_int_equal(write(out, &report), 0);
 	assert_int_equal(fclose(out), 0);
@@ -214,6 +218,27 @@ static void a_kill_is_told(void **state)
 	assert_null(strchr(prom, '\033'));
 }
 
+/* Who has no windows is told why. */
+static void windows_that_came_to_nothing_are_said(void **state)
+{
+	_cleanup_free_ char *text = written(profile_text_write, 0);
+	_cleanup_free_ char *json = written(profile_json_write, 0);
+	json_t *report = json_loads(json, 0, NULL), *processes;
+
+	(void)state;
+	assert_non_null(strstr(text, "   3 windows came to nothing (the latest: Resource "
+				     "temporarily unavailable)\n"));
+	assert_non_null(strstr(text, "   leakmon has used as much CPU time as it may: windows "
+				     "wait\n"));
+	processes = json_object_get(report, "processes");
+	assert_true(real_at(json_array_get(processes, 0), "missed_windows") == 3);
+	assert_string_equal(text_at(json_array_get(processes, 0), "missed_why"),
+			    "Resource temporarily unavailable");
+	assert_true(json_is_null(json_object_get(json_array_get(processes, 1), "missed_why")));
+	assert_true(json_is_true(json_object_get(json_object_get(report, "monitor"), "held_back")));
+	json_decref(report);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +250,7 @@ int main(void)
 		cmocka_unit_test(the_page_has_curves_and_nothing_that_a_name_could_start),
 		cmocka_unit_test(prometheus_has_bounds_and_every_verdict),
 		cmocka_unit_test(a_kill_is_told),
+		cmocka_unit_test(windows_that_came_to_nothing_are_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
