@@ -82,5 +82,6 @@ bench-profile-first:
 
 .PHONY: bench-profile-steady bench-profile-crowd
 bench-profile-steady bench-profile-crowd:
+	@$(DEPS) --check bench
 	@$(MAKE) --no-print-directory all $(B)/workloads/steady
 	@tests/bench/profile_steady.py $(if $(@:%crowd=),programs $(STEADY),crowd $(CROWD))

@@ -31,6 +31,7 @@ WORKLOADS = os.environ.get("LEAKMON_WORKLOADS", "build/workloads")
 CPU_MOST = 0.01
 MEMORY_MOST = 64e6
 READINGS = 30
+REDIS = "/usr/bin/redis-check-rdb"  # redis-tools carries the server: it chooses by its name
 INTERVAL_LEAST_S = 30  # reports cost leakmon time that windows could have
 stopping = threading.Event()
 
@@ -121,20 +122,18 @@ def feed_sqlite(child):
 def start_programs(programs):
     """Names by PID."""
     names = {}
-    if shutil.which("redis-server"):
-        path = os.path.join(programs.directory, "redis")
-        server = programs.start("redis-server", "--port", "0", "--unixsocket", path, "--save", "",
-                                "--dir", programs.directory)
-        programs.feed(feed_redis, path)
-        names[server.pid] = "redis, keys that expire"
+    path = os.path.join(programs.directory, "redis")
+    server = programs.start("redis-server", "--port", "0", "--unixsocket", path, "--save", "",
+                            "--dir", programs.directory, executable=REDIS)
+    programs.feed(feed_redis, path)
+    names[server.pid] = "redis, keys that expire"
     for mode, name in (("lru", "LRU cache"), ("batches", "batches")):
         child = programs.start(os.path.join(WORKLOADS, "steady"), mode, "100")
         names[child.pid] = name
-    if shutil.which("sqlite3"):
-        child = programs.start("sqlite3", "-batch", "-init", "/dev/null", ":memory:",
-                               stdin=subprocess.PIPE)
-        programs.feed(feed_sqlite, child)
-        names[child.pid] = "sqlite3"
+    child = programs.start("sqlite3", "-batch", "-init", "/dev/null", ":memory:",
+                           stdin=subprocess.PIPE)
+    programs.feed(feed_sqlite, child)
+    names[child.pid] = "sqlite3"
     child = programs.start(sys.executable, "-c", PYTHON_WORK,
                            env=dict(os.environ, PYTHONMALLOC="malloc"))
     names[child.pid] = "python3"
@@ -185,10 +184,13 @@ def run_programs(programs, options):
     for pid, name in names.items():
         process = processes.get(pid)
         if not process or not process["windows"]:
-            print("%-24s no windows" % name)
+            print("%-24s no windows: %s" % (name, process and process["missed_why"]))
             good = False
             continue
         found = [site["verdict"] for site in process["sites"]]
+        if process["missed_windows"]:
+            print("%-24s %d windows came to nothing: %s" % (name, process["missed_windows"],
+                                                            process["missed_why"]))
         print("%-24s %8d %7.2f s %5.2f %% %6d" % (name, process["windows"], process["tracked_s"],
                                                   100 * process["spent"], len(found)) +
               "".join("%10d" % found.count(verdict) for verdict in verdicts))
