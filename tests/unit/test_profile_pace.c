@@ -148,6 +148,21 @@ static void windows_are_as_long_as_their_births_and_their_attach_ask(void **stat
 	assert_true(fabs(pace_length_s(&pace) - 0.06) < 1e-9);
 }
 
+/* On a busy machine it may be read too late: the next one must not last a second for that. */
+static void one_that_came_to_nothing_is_paid_and_tells_nothing_of_births(void **state)
+{
+	struct pace pace;
+
+	(void)state;
+	pace_begin(&pace, 0.01, 0.003, 1);
+	pace_spend(&pace, 0.003, 0.01, 0.01, -1);
+	assert_true(pace_length_s(&pace) == PACE_WINDOW_MIN_S);
+	assert_true(pace.spent_s == 0.003 + 0.01);
+	pace_spend(&pace, 0.003, 0.001, 0.01, 1000);
+	pace_spend(&pace, 0.003, 0.001, 0.01, -1);
+	assert_true(fabs(pace_length_s(&pace) - 0.06) < 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +171,7 @@ int main(void)
 		cmocka_unit_test(one_that_idles_has_windows_out_of_what_is_granted),
 		cmocka_unit_test(windows_open_as_often_in_busy_times_as_these_are),
 		cmocka_unit_test(windows_are_as_long_as_their_births_and_their_attach_ask),
+		cmocka_unit_test(one_that_came_to_nothing_is_paid_and_tells_nothing_of_births),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

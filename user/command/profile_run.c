@@ -353,8 +353,8 @@ static int take_window(struct profile_run *run)
 			error = list_blocks(&run->window, &births);
 		if (!error)
 			error = take_births(run, target, &births);
+		run->births = births.count;
 	}
-	run->births = births.count;
 	births_free(&births);
 	if (!error && target->key)
 		error = forget_others(run, target);
@@ -370,9 +370,17 @@ static int refuse(struct profile_run *run, struct profile_target *target, int er
 	return miss(target, error);
 }
 
+static double cpu_of(const struct profile_target *target)
+{
+	struct timespec cpu = {0};
+
+	clock_gettime(target->clock, &cpu);
+	return (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
+}
+
 static int open_window(struct profile_run *run, struct profile_target *target)
 {
-	double length_s = pace_length_s(&target->pace);
+	double length_s = pace_length_s(&target->pace), begin_s = cpu_of(target);
 	int error = profile_window_open(&run->window, run->session, target->pid, length_s,
 					pace_allowance_s(&target->pace));
 
@@ -382,8 +390,20 @@ static int open_window(struct profile_run *run, struct profile_target *target)
 		return refuse(run, target, error);
 	target->refused_for_s = REFUSED_S;
 	run->open = target;
-	run->births = 0;
+	run->open_cpu_s = begin_s;
+	run->births = -1;
 	return 0;
+}
+
+/* What the open window's hits have cost. No more than the process has used: time in our programs is
+ * counted by the clock, also while a thread waits for a CPU there. */
+static double hits_of(const struct profile_run *run)
+{
+	double hits_s =
+		profile_window_hits_s(&run->window, &run->session->bpf, run->calibration.trap_ns);
+	double used_s = cpu_of(run->open) - run->open_cpu_s;
+
+	return used_s > 0 ? fmin(hits_s, used_s) : hits_s; /* it may have ended */
 }
 
 double profile_cpu_s(const struct profile_run *run)
@@ -431,7 +451,7 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 static void account(struct profile_run *run)
 {
 	const struct profile_window_run *window = &run->window;
-	double hits_s = profile_window_hits_s(window, &run->session->bpf, run->calibration.trap_ns);
+	double hits_s = hits_of(run);
 	double open_s = (double)(window->births_to_ns - window->births_from_ns) / 1e9;
 
 	log_debug("PID %d: a window of %.1f ms, %.0f births: %.2f ms for the attach, %.2f ms for "
@@ -440,22 +460,14 @@ static void account(struct profile_run *run)
 		  hits_s * 1000);
 	pace_spend(&run->open->pace, window->attach_s, hits_s, open_s * (1 + 2 * PACE_GRACE_SHARE),
 		   run->births);
+	/* What was wanted meanwhile was so by what was known before. */
+	run->open->wants_window = false;
 	run->open = NULL;
 }
 
 static bool is_too_dear(const struct profile_run *run)
 {
-	return run->window.attach_s + profile_window_hits_s(&run->window, &run->session->bpf,
-							    run->calibration.trap_ns) >
-	       run->window.allowance_s;
-}
-
-static double cpu_of(const struct profile_target *target)
-{
-	struct timespec cpu = {0};
-
-	clock_gettime(target->clock, &cpu);
-	return (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
+	return run->window.attach_s + hits_of(run) > run->window.allowance_s;
 }
 
 /*
@@ -468,9 +480,9 @@ static double slowed_by(const struct profile_run *run)
 	const struct profile_window_run *window = &run->window;
 	double length_s = (double)(window->births_to_ns - window->births_from_ns) / 1e9;
 	double cores = (cpu_of(run->open) - run->cpu_s) / fmax(length_s, 1e-6);
-	double hits_s = profile_window_hits_s(window, &run->session->bpf, run->calibration.trap_ns);
 
-	return fmin(HITS_DEARER * (hits_s - run->hits_s) / fmax(cores, 1), length_s * SLOWED_MAX);
+	return fmin(HITS_DEARER * (hits_of(run) - run->hits_s) / fmax(cores, 1),
+		    length_s * SLOWED_MAX);
 }
 
 static int begin_births(struct profile_run *run)
@@ -478,8 +490,7 @@ static int begin_births(struct profile_run *run)
 	int error = profile_window_begin_births(&run->window, run->session);
 
 	run->cpu_s = cpu_of(run->open);
-	run->hits_s =
-		profile_window_hits_s(&run->window, &run->session->bpf, run->calibration.trap_ns);
+	run->hits_s = hits_of(run);
 	if (!error)
 		return 0;
 	profile_window_give_up(&run->window);

@@ -47,8 +47,9 @@ struct profile_run {
 	struct turns turns;
 	bool held_back;			/* leakmon has used up what it may: windows wait */
 	double cpu_begin_s, reported_s; /* CPU time of leakmon before the first one; for reports */
-	double births;			/* in the open one */
-	double cpu_s, hits_s;		/* of its process, when births began to count */
+	double births;			/* in the open one; negative: not known (yet) */
+	double open_cpu_s;		/* of its process, before it was opened */
+	double cpu_s, hits_s;		/* of the same, when births began to count */
 	double slowed_s;		/* by which its births took longer than they do alone */
 	int timer_fd;
 	uint64_t begin_ns, sequence, seed;

@@ -100,6 +100,8 @@ void pace_spend(struct pace *pace, double attach_s, double hits_s, double open_s
 		return;
 	pace->attach_s += (attach_s - pace->attach_s) * weight;
 	pace->loss += (hits_s / open_s - pace->loss) * weight;
+	if (births < 0)
+		return;
 	pace->births_per_s += (births / open_s - pace->births_per_s) * weight;
 	pace->windows++;
 }

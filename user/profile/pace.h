@@ -50,7 +50,8 @@ bool pace_step(struct pace *pace, double now_s, double cpu_s);
 double pace_length_s(const struct pace *pace);
 double pace_allowance_s(const struct pace *pace);
 
-/* After a window, and what closing it costs later. */
+/* After a window, and what closing it costs later. Negative births: it came to nothing, and only
+ * what it has cost is known. */
 void pace_spend(struct pace *pace, double attach_s, double hits_s, double open_s, double births);
 
 /* Of its CPU time, what windows have cost so far. */
