@@ -521,10 +521,20 @@ static int tend_window(struct profile_run *run)
 	return 0;
 }
 
+/* In a window, nothing else: the process waits for it to end. */
+static bool is_busy(void *context)
+{
+	const struct profile_run *run = context;
+
+	return run->window.stage == WINDOW_SETTLING || run->window.stage == WINDOW_BIRTHS ||
+	       run->window.stage == WINDOW_GRACE;
+}
+
 /* Probes that were set to see what there is are out as soon as nothing else is on its way. */
 static int part(struct profile_run *run)
 {
-	if (!profile_window_has_parted(&run->window))
+	/* They may have gone at their deadline, while the window still waits to be read. */
+	if (is_busy(run) || !profile_window_has_parted(&run->window))
 		return 0;
 	if (run->open)
 		account(run);
@@ -662,15 +672,6 @@ static void set_timer(const struct profile_run *run)
 	timer.it_value.tv_sec = (time_t)delay_s;
 	timer.it_value.tv_nsec = (long)((delay_s - floor(delay_s)) * 1e9);
 	timerfd_settime(run->timer_fd, 0, &timer, NULL);
-}
-
-/* In a window, nothing else: the process waits for it to end. */
-static bool is_busy(void *context)
-{
-	const struct profile_run *run = context;
-
-	return run->window.stage == WINDOW_SETTLING || run->window.stage == WINDOW_BIRTHS ||
-	       run->window.stage == WINDOW_GRACE;
 }
 
 static int tend(struct profile_run *run)
