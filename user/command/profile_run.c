@@ -456,7 +456,7 @@ static void account(struct profile_run *run)
 
 	log_debug("PID %d: a window of %.1f ms, %.0f births: %.2f ms for the attach, %.2f ms for "
 		  "traps",
-		  run->open->pid, open_s * 1000, run->births, window->attach_s * 1000,
+		  run->open->pid, open_s * 1000, fmax(run->births, 0), window->attach_s * 1000,
 		  hits_s * 1000);
 	pace_spend(&run->open->pace, window->attach_s, hits_s, open_s * (1 + 2 * PACE_GRACE_SHARE),
 		   run->births);

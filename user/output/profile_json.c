@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "profile/profile_report.h"
-
-#include <string.h>
-
 #include "output/formats.h"
 #include "output/json_writer.h"
 #include "output/output.h"
@@ -103,7 +100,7 @@ static void process_write(struct json_writer *json, const char *key,
 	json_put_number(json, "dropped", process->dropped);
 	json_put_number(json, "unfollowed", process->unfollowed);
 	json_put_number(json, "missed_windows", process->missed);
-	json_put_string(json, "missed_why", process->missed ? strerror(process->missed_why) : NULL);
+	json_put_string(json, "missed_why", profile_missed_why(process));
 	chosen_write(json, process);
 	json_open(json, "net_growth", '{');
 	json_put_real(json, "blocks_per_s", net->estimate);

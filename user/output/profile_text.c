@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -105,9 +103,7 @@ static void sites_write(FILE *out, bool colour, const struct profile_report_proc
 			(unsigned long long)process->unfollowed);
 	if (process->missed)
 		fprintf(out, "   %llu windows came to nothing (the latest: %s)\n",
-			(unsigned long long)process->missed,
-			process->missed_why == ECANCELED ? "it was over before it could be read"
-							 : strerror(process->missed_why));
+			(unsigned long long)process->missed, profile_missed_why(process));
 	for (size_t i = 0; i < process->sites.count; i++)
 		site_write(out, colour, &process->sites.items[i]);
 }

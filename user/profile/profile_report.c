@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "profile/profile_report.h"
 
+#include <errno.h>
 #include <math.h>
+#include <string.h>
 
 static int descending(double a, double b)
 {
@@ -72,4 +74,12 @@ void profile_report_free(struct profile_report *report)
 		free(process->exe);
 	}
 	vec_free(&report->processes);
+}
+
+const char *profile_missed_why(const struct profile_report_process *process)
+{
+	if (!process->missed)
+		return NULL;
+	return process->missed_why == ECANCELED ? "it was over before it could be read"
+						: strerror(process->missed_why);
 }

@@ -74,4 +74,7 @@ void profile_report_rank(struct profile_report *report, size_t top);
 void profile_report_cut(struct profile_report *report, size_t top);
 void profile_report_free(struct profile_report *report);
 
+/* Of the latest window that came to nothing; NULL: none has. Static, or strerror()'s. */
+const char *profile_missed_why(const struct profile_report_process *process);
+
 #endif
