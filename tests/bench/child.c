@@ -35,6 +35,17 @@ int child_fail(const struct child *child, int error, const char *what)
 	return error;
 }
 
+int child_cpu_ns(const struct child *child, int64_t *ns)
+{
+	struct timespec cpu;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(child->pid, &clock) || clock_gettime(clock, &cpu))
+		return child_fail(child, -ESRCH, "has no CPU clock");
+	*ns = cpu.tv_sec * NS_PER_S + cpu.tv_nsec;
+	return 0;
+}
+
 static void child_exec(const char *const *argv, int in, int out, int err)
 {
 	sigset_t none;

@@ -52,6 +52,8 @@ int child_ask(struct child *child, const char *command, char **answer);
 int child_do(struct child *child, const char *command);
 /* Asks a workload to `time` what it does: how long one takes, by its answer "COUNT NANOSECONDS". */
 int child_time(struct child *child, double *ns);
+/* CPU time of a child so far, of its own and of its threads. */
+int child_cpu_ns(const struct child *child, int64_t *ns);
 /* Waits at most so long for anything the child does, and takes in what it wrote. */
 int child_drain(struct child *child, const struct timespec *wait);
 /* Until it has ended; -EPROTO unless its exit code is 0. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -16,8 +17,13 @@
 #include "redis.h"
 
 #define REPETITIONS 11
-#define REQUESTS "600000"
-#define REQUESTS_QUICK "100000"
+#define REQUESTS 600000
+#define REQUESTS_QUICK 100000
+
+struct server {
+	struct child *child;
+	char socket[64], requests[16]; /* of each command */
+};
 
 /* What redis-benchmark calls each command, and where its figures begin. */
 static const struct {
@@ -45,14 +51,14 @@ static void take_line(struct bench *bench, const char *line, bool profiled)
 	}
 }
 
-static int throughput(struct bench *bench, const char *socket, bool profiled)
+static int commands_run(struct bench *bench, const struct server *server, bool profiled)
 {
 	_cleanup_(child_cleanup) struct child *child = NULL;
 	char *line;
 	int error = child_start(&child,
-				ARGUMENTS("redis-benchmark", "-s", socket, "-t", "set,get,lpush",
-					  "-n", bench->quick ? REQUESTS_QUICK : REQUESTS, "-r",
-					  "100000", "--csv"),
+				ARGUMENTS("redis-benchmark", "-s", server->socket, "-t",
+					  "set,get,lpush", "-n", server->requests, "-r", "100000",
+					  "--csv"),
 				&bench->results.why);
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands) && !error; i++) {
@@ -65,17 +71,34 @@ static int throughput(struct bench *bench, const char *socket, bool profiled)
 	return error ? error : child_end(child);
 }
 
+/* Throughput wanders with the machine; the server's CPU time for a request wanders less. */
+static int throughput(struct bench *bench, const struct server *server, bool profiled)
+{
+	int64_t before, after;
+	int error = child_cpu_ns(server->child, &before);
+
+	if (!error)
+		error = commands_run(bench, server, profiled);
+	if (!error)
+		error = child_cpu_ns(server->child, &after);
+	if (!error)
+		results_add(&bench->results, profiled ? PROFILE_SERVER : PROFILE_SERVER_ALONE,
+			    (double)(after - before) / 1e3 / (double)ARRAY_SIZE(commands) /
+				    atof(server->requests));
+	return error;
+}
+
 /* "99.902% <= 0.927 milliseconds (cumulative count ...)": the first at or beyond 99.9 %. */
-static int latency(struct bench *bench, const char *socket, bool profiled)
+static int latency(struct bench *bench, const struct server *server, bool profiled)
 {
 	_cleanup_(child_cleanup) struct child *child = NULL;
 	double percent = 0, ms = 0;
 	char *line;
-	int error = child_start(&child,
-				ARGUMENTS("redis-benchmark", "-s", socket, "-t", "set", "-n",
-					  bench->quick ? REQUESTS_QUICK : REQUESTS, "-r", "100000",
-					  "--precision", "3"),
-				&bench->results.why);
+	int error =
+		child_start(&child,
+			    ARGUMENTS("redis-benchmark", "-s", server->socket, "-t", "set", "-n",
+				      server->requests, "-r", "100000", "--precision", "3"),
+			    &bench->results.why);
 
 	while (!error && percent < 99.9) {
 		error = child_line(child, &child->out, "", &line, NULL);
@@ -102,22 +125,6 @@ static void take_report(struct bench *bench, const char *line, double seconds)
 	json_decref(report);
 }
 
-/* CPU time, user's and the system's, in seconds. */
-static double cpu_s(pid_t pid)
-{
-	char path[32];
-	_cleanup_fclose_ FILE *file = NULL;
-	unsigned long user = 0, system = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (!file ||
-	    fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-		   &system) != 2)
-		return 0;
-	return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
-}
-
 int profile_start(struct child **monitor, pid_t pid, struct why *why)
 {
 	char text[16];
@@ -132,29 +139,36 @@ int profile_start(struct child **monitor, pid_t pid, struct why *why)
 				  NULL);
 }
 
-static int measure_profiled(struct bench *bench, struct child *server, const char *socket)
+static int measure(struct bench *bench, const struct server *server, bool profiled)
+{
+	int error = throughput(bench, server, profiled);
+
+	return error ? error : latency(bench, server, profiled);
+}
+
+static int measure_profiled(struct bench *bench, const struct server *server)
 {
 	_cleanup_(child_cleanup) struct child *monitor = NULL;
 	char *line;
-	int64_t begin_ns;
-	double begin_s, ms;
-	int error = profile_start(&monitor, server->pid, &bench->results.why);
+	int64_t begin_ns, before, after;
+	double ms;
+	int error = profile_start(&monitor, server->child->pid, &bench->results.why);
 
-	if (error)
-		return error;
 	begin_ns = now_ns();
-	begin_s = cpu_s(monitor->pid);
-	error = throughput(bench, socket, true);
 	if (!error)
-		error = latency(bench, socket, true);
+		error = child_cpu_ns(monitor, &before);
+	if (!error)
+		error = measure(bench, server, true);
+	if (!error)
+		error = child_cpu_ns(monitor, &after);
 	if (!error) {
-		double seconds = (double)(now_ns() - begin_ns) / 1e9;
+		double elapsed_ns = (double)(now_ns() - begin_ns);
 
 		results_add(&bench->results, PROFILE_CPU,
-			    100 * (cpu_s(monitor->pid) - begin_s) / seconds);
+			    100 * (double)(after - before) / elapsed_ns);
 		error = monitor_snapshot(monitor, &ms, &line);
 		if (!error)
-			take_report(bench, line, seconds);
+			take_report(bench, line, elapsed_ns / 1e9);
 	}
 	return error ? error : monitor_stop(monitor);
 }
@@ -162,27 +176,30 @@ static int measure_profiled(struct bench *bench, struct child *server, const cha
 /* Each with a server of its own, which begins empty. */
 static int run_one(struct bench *bench, bool profiled)
 {
-	_cleanup_(child_cleanup) struct child *server = NULL;
-	char socket[64];
+	_cleanup_(child_cleanup) struct child *child = NULL;
+	struct server server;
 	int error;
 
-	snprintf(socket, sizeof(socket), "%s/socket", bench->directory);
-	error = redis_start(bench, &server, socket);
+	snprintf(server.socket, sizeof(server.socket), "%s/socket", bench->directory);
+	snprintf(server.requests, sizeof(server.requests), "%d",
+		 bench->quick ? REQUESTS_QUICK : REQUESTS);
+	error = redis_start(bench, &child, server.socket);
+	server.child = child;
 	if (!error)
-		error = redis_wait(bench, socket);
-	if (!error && profiled)
-		return measure_profiled(bench, server, socket);
-	if (!error)
-		error = throughput(bench, socket, false);
-	return error ? error : latency(bench, socket, false);
+		error = redis_wait(bench, server.socket);
+	if (error)
+		return error;
+	return profiled ? measure_profiled(bench, &server) : measure(bench, &server, false);
 }
 
+/* Each is first every other time: a machine gets slower, or faster, while they run. */
 static int run_both(struct bench *bench)
 {
-	int error = run_one(bench, false);
+	bool profiled = bench->results.figures[PROFILE_SET].values.count % 2;
+	int error = run_one(bench, profiled);
 
 	if (!error)
-		error = run_one(bench, true);
+		error = run_one(bench, !profiled);
 	error = results_settle(&bench->results, PROFILE_SET_ALONE, PROFILE_RSS, error);
 	return error ? error : profile_programs(bench);
 }

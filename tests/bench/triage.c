@@ -66,17 +66,6 @@ int triage_start(struct child **monitor, struct why *why)
 	return child_start(monitor, ARGUMENTS(monitor_program(), "--format", "json", "5"), why);
 }
 
-int triage_cpu_ns(struct child *monitor, int64_t *ns)
-{
-	struct timespec cpu;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(monitor->pid, &clock) || clock_gettime(clock, &cpu))
-		return child_fail(monitor, -ESRCH, "has no CPU clock");
-	*ns = cpu.tv_sec * INT64_C(1000000000) + cpu.tv_nsec;
-	return 0;
-}
-
 /* From the second report on: what starting costs is paid once. */
 static int cost_measure(struct bench *bench, struct child *monitor)
 {
@@ -87,11 +76,11 @@ static int cost_measure(struct bench *bench, struct child *monitor)
 	for (int i = 0; i < count && !error; i++) {
 		progress("triage", i, count);
 		wall_before = now_ns();
-		error = triage_cpu_ns(monitor, &cpu_before);
+		error = child_cpu_ns(monitor, &cpu_before);
 		if (!error)
 			error = child_line(monitor, &monitor->out, "{", NULL, NULL);
 		if (!error)
-			error = triage_cpu_ns(monitor, &cpu_after);
+			error = child_cpu_ns(monitor, &cpu_after);
 		if (!error)
 			results_add(&bench->results, TRIAGE_CPU,
 				    100.0 * (double)(cpu_after - cpu_before) /
@@ -142,7 +131,7 @@ static int crowd_run(struct bench *bench)
 			 (int)seconds);
 	}
 	if (!error)
-		error = triage_cpu_ns(monitor, &cpu);
+		error = child_cpu_ns(monitor, &cpu);
 	if (error)
 		return error;
 	results_add(&bench->results, TRIAGE_CROWD,

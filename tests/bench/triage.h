@@ -7,8 +7,6 @@
 
 /* leakmon without a target, a report of JSON every 5 s. */
 int triage_start(struct child **monitor, struct why *why);
-/* CPU time of a child so far, of its own and of its threads. */
-int triage_cpu_ns(struct child *child, int64_t *ns);
 
 /* Whether redis-server notices. */
 int triage_redis_run(struct bench *bench);

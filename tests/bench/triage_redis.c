@@ -51,7 +51,7 @@ static int load_run(struct load *load, struct child *server, double least_s, str
 {
 	int64_t before, after, begin_ns = now_ns();
 	double seconds = 0, requests = 0;
-	int error = triage_cpu_ns(server, &before);
+	int error = child_cpu_ns(server, &before);
 
 	do {
 		if (!error)
@@ -59,7 +59,7 @@ static int load_run(struct load *load, struct child *server, double least_s, str
 		requests += 2 * REQUESTS;
 	} while (!error && (double)(now_ns() - begin_ns) / 1e9 < least_s);
 	if (!error)
-		error = triage_cpu_ns(server, &after);
+		error = child_cpu_ns(server, &after);
 	if (error)
 		return error;
 	load->kilo_per_s = requests / seconds / 1000;
