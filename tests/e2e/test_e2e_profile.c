@@ -4,6 +4,7 @@
  * what a quarter of an hour does; what takes minutes of age (verdicts) is in
  * tests/unit/test_profile_sites.c, on a simulated clock, with the same code.
  */
+#include "base/cleanup.h"
 #include "code_bytes.h"
 #include "harness.h"
 
@@ -371,6 +372,54 @@ static void a_target_that_ends_is_reported(void **state)
 	assert_int_equal(site_rank(process, "drip"), 0);
 }
 
+static void set_perturb(void)
+{
+	setenv("MALLOC_PERTURB_", "165", 1);
+}
+
+/* Memory that leakmon has freed is overwritten: what it said of a window would be nonsense. */
+static void processes_that_end_while_their_probes_go_are_accounted_for(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *stays = dripper_start(harness, "dripper", NULL, NULL);
+	struct child *monitor =
+		monitor_start(harness,
+			      ARGUMENTS("leakmon", "profile", "-v", "-n", "dripper", "--overhead",
+					"50%", "--format", "json", "0.02"),
+			      set_perturb);
+	pid_t pids[12] = {stays->pid};
+	size_t windows = 0;
+
+	monitor_wait_attached(harness, monitor, stays->pid);
+	for (size_t i = 1; i < ARRAY_SIZE(pids); i++) {
+		struct child *leaves = dripper_start(harness, "dripper", NULL, NULL);
+		json_t *process;
+
+		pids[i] = leaves->pid;
+		do
+			process = process_in(monitor_report(harness, monitor), pids[i]);
+		while (!process || number_at(process, "windows") < 1);
+		child_signal(leaves, SIGKILL);
+		assert_int_equal(child_end(harness, leaves), 128 + SIGKILL);
+	}
+	after_windows(harness, monitor, 1);
+	monitor_stop(harness, monitor);
+	while (monitor->err.taken < monitor->err.size) {
+		char *line = child_line(harness, monitor, &monitor->err);
+		bool known = false;
+		pid_t pid;
+
+		if (strstr(line, ": a window of ") && sscanf(line, "leakmon: PID %d:", &pid) == 1) {
+			for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+				known |= pid == pids[i];
+			assert_true(known);
+			windows++;
+		}
+		free(line);
+	}
+	assert_true(windows > ARRAY_SIZE(pids));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +437,7 @@ int main(void)
 		e2e_test(a_target_that_is_stopped_meanwhile_goes_on),
 		e2e_test(a_target_that_execs_begins_anew),
 		e2e_test(a_target_that_ends_is_reported),
+		e2e_test(processes_that_end_while_their_probes_go_are_accounted_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,18 +113,6 @@ static int targets_follow(struct profile_run *run)
 	return error;
 }
 
-void profile_run_forget_ended(struct profile_run *run)
-{
-	for (size_t i = run->targets.count; i-- > 0;) {
-		struct profile_target *target = run->targets.items[i];
-
-		if (!target->ended || run->session->collect_options.keep_exited)
-			continue;
-		target_free(run, target);
-		run->targets.items[i] = run->targets.items[--run->targets.count];
-	}
-}
-
 /* The process has become another program: what was known of it is of no use. */
 static void target_restart(struct profile_run *run, struct profile_target *target,
 			   lm_process_key key)
@@ -465,6 +453,20 @@ static void account(struct profile_run *run)
 	run->open = NULL;
 }
 
+void profile_run_forget_ended(struct profile_run *run)
+{
+	for (size_t i = run->targets.count; i-- > 0;) {
+		struct profile_target *target = run->targets.items[i];
+
+		if (!target->ended || run->session->collect_options.keep_exited)
+			continue;
+		if (target == run->open) /* its probes are still on their way out */
+			account(run);
+		target_free(run, target);
+		run->targets.items[i] = run->targets.items[--run->targets.count];
+	}
+}
+
 static bool is_too_dear(const struct profile_run *run)
 {
 	return run->window.attach_s + hits_of(run) > run->window.allowance_s;
@@ -530,17 +532,11 @@ static bool is_busy(void *context)
 	       run->window.stage == WINDOW_GRACE;
 }
 
-/* Probes that were set to see what there is are out as soon as nothing else is on its way. */
-static int part(struct profile_run *run)
+/* Probes may have gone at their deadline, while the window still waits to be read. */
+static void part(struct profile_run *run)
 {
-	/* They may have gone at their deadline, while the window still waits to be read. */
-	if (is_busy(run) || !profile_window_has_parted(&run->window))
-		return 0;
-	if (run->open)
+	if (!is_busy(run) && profile_window_has_parted(&run->window) && run->open)
 		account(run);
-	if (!run->session->parting.fds.count)
-		return 0;
-	return parting_take(run->window.parting, &run->session->parting, 0);
 }
 
 /* -------- in between */
@@ -629,19 +625,6 @@ static int choose_targets(struct profile_run *run)
 	return error ? error : targets_follow(run);
 }
 
-/* While nobody else is probed: the kernel counts what a program does for all of them together. */
-static void calibrate(struct profile_run *run)
-{
-	struct session *session = run->session;
-	double begin_s = profile_cpu_s(run);
-
-	probe_cost_calibrate(&session->bpf, &session->target_config, &run->calibration);
-	run->cpu_begin_s += profile_cpu_s(run) - begin_s;
-	run->calibrated = true;
-	for (size_t i = 0; i < run->targets.count; i++)
-		run->targets.items[i]->pace.attach_s = run->calibration.attach_s;
-}
-
 static int tend_targets(struct profile_run *run)
 {
 	struct profile_target *next = NULL;
@@ -649,11 +632,8 @@ static int tend_targets(struct profile_run *run)
 
 	for (size_t i = 0; i < run->targets.count && !error; i++)
 		error = tend_target(run, run->targets.items[i]);
-	if (!error && !run->open && profile_window_has_parted(&run->window)) {
-		if (!run->calibrated)
-			calibrate(run);
+	if (!error && !run->open && profile_window_has_parted(&run->window))
 		error = next_target(run, &next);
-	}
 	return next ? open_window(run, next) : error;
 }
 
@@ -678,8 +658,7 @@ static int tend(struct profile_run *run)
 {
 	int error = tend_window(run);
 
-	if (!error)
-		error = part(run);
+	part(run);
 	if (!error && !is_busy(run))
 		error = tend_targets(run);
 	set_timer(run);
@@ -749,6 +728,8 @@ static int begin(void *context, struct session *session)
 		return error;
 	}
 	run->calibration = probe_cost_guess();
+	/* Nobody is probed yet: the kernel counts what a program does for all of them together. */
+	probe_cost_calibrate(&session->bpf, &session->target_config, &run->calibration);
 	if (run->options->session.targets.come_later) {
 		run->choice = profile_choice_new(run->options);
 		if (!run->choice)

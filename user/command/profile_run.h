@@ -40,7 +40,6 @@ struct profile_run {
 	struct profile_choice *choice; /* NULL: targets are named */
 	struct look look;
 	struct probe_calibration calibration;
-	bool calibrated;		      /* false: it is a guess so far */
 	VEC(struct profile_target *) targets; /* owned */
 	struct profile_window_run window;
 	struct profile_target *open; /* whose window it is; NULL: nobody's */

@@ -794,7 +794,6 @@ void session_close(struct session *session)
 
 	targets_close(session);
 	thread_shared_detach(&session->thread_shared);
-	attachments_close(&session->parting);
 	launch_close(&session->launch);
 	collector_free(session->collector);
 	event_streams_close(&session->streams);

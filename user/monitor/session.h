@@ -49,8 +49,6 @@ struct session {
 	bool tracks_heap;     /* false for `leakmon threads` without --heap */
 	bool follows_threads; /* false with --no-threads */
 	bool everywhere;      /* threads of all processes: see thread_shared */
-	/* With tracking.windowed: probes that were set to see what can be probed, and are to go. */
-	struct attachments parting;
 	struct thread_shared thread_shared;
 	uint64_t outstanding_bytes; /* of the latest report, not accepted: for --fail-over */
 	struct test_report tests;   /* --suppress, --junit */

@@ -464,29 +464,18 @@ static void drop_lost_probes(struct session *session, struct tracked *tracked)
 	tracked->thread_execs = target.thread_execs;
 }
 
-/* What can be probed is known then, and said; the probes go again, and come with a window. */
-static int probe_for_a_moment(struct session *session, struct tracked *tracked,
-			      const struct process *process)
-{
-	int error;
-
-	if (tracked->probes.functions)
-		return 0;
-	error = target_attach(&tracked->probes, process, &session->target_config, &session->bpf);
-	if (attachments_move(&session->parting, &tracked->probes.attachments))
-		attachments_close(&tracked->probes.attachments);
-	code_watch_free(&tracked->probes.code);
-	return error;
-}
-
 int targets_probe_mapped(struct session *session, struct tracked *tracked)
 {
 	const struct process *process = process_table_find(session->processes, tracked->probes.pid);
 
 	if (!process)
 		return -ENOMEM;
+	/* Probes come with a window: see command/profile_window.h. */
 	if (session->options->tracking.windowed)
-		return probe_for_a_moment(session, tracked, process);
+		return tracked->probes.functions
+			       ? 0
+			       : target_rehearse(&tracked->probes, process, &session->target_config,
+						 &session->bpf);
 	drop_lost_probes(session, tracked);
 	session_threads_attach(session, tracked, process);
 	if (interrupt_check())

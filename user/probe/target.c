@@ -434,6 +434,7 @@ struct attaching {
 	struct target *target;
 	const struct target_config *config;
 	const struct bpf_side *bpf;
+	bool rehearsal; /* no probe is set */
 	VEC(struct waiting_file) files;
 };
 
@@ -501,7 +502,8 @@ static int attach_probes(const struct attaching *attaching, const struct visited
 					 .pid = attaching->target->pid,
 					 .method = attaching->config->features.method,
 					 .bpf = attaching->bpf};
-	int error = probes_attach(&attaching->target->attachments, &request);
+	int error =
+		attaching->rehearsal ? 0 : probes_attach(&attaching->target->attachments, &request);
 
 	return explain_attach(attaching->target, request.path, error);
 }
@@ -593,7 +595,7 @@ static int attach_places(const struct attaching *attaching, const struct visited
 		request.cookies = places->cookies;
 		request.counters = places->counters;
 		request.count = places->count;
-		if (!error && places->count)
+		if (!error && places->count && !attaching->rehearsal)
 			error = attach(&attaching->target->attachments,
 				       attaching->config->features.method, &request);
 	}
@@ -758,21 +760,41 @@ static int attach_files(struct attaching *attaching)
 	return error;
 }
 
-int target_attach(struct target *target, const struct process *process,
-		  const struct target_config *config, const struct bpf_side *bpf)
+static int attach_mapped(struct attaching *attaching, const struct process *process)
 {
-	struct attaching attaching = {.target = target, .config = config, .bpf = bpf};
+	struct target *target = attaching->target;
 	int error;
 
 	if (target->execed)
 		target->seen.count = 0;
-	error = visit_files(&(struct visiting){target, process, config, keep_file, &attaching});
+	error = visit_files(
+		&(struct visiting){target, process, attaching->config, keep_file, attaching});
 	if (!error) {
-		end_means(&attaching);
-		choose_means(&attaching);
-		error = attach_files(&attaching);
+		end_means(attaching);
+		choose_means(attaching);
+		error = attach_files(attaching);
 	}
-	release_files(&attaching);
+	release_files(attaching);
+	return error;
+}
+
+int target_rehearse(struct target *target, const struct process *process,
+		    const struct target_config *config, const struct bpf_side *bpf)
+{
+	struct attaching attaching = {
+		.target = target, .config = config, .bpf = bpf, .rehearsal = true};
+	int error = attach_mapped(&attaching, process);
+
+	code_watch_free(&target->code);
+	return error;
+}
+
+int target_attach(struct target *target, const struct process *process,
+		  const struct target_config *config, const struct bpf_side *bpf)
+{
+	struct attaching attaching = {.target = target, .config = config, .bpf = bpf};
+	int error = attach_mapped(&attaching, process);
+
 	if (process->error)
 		return error;
 	target->code.pid = target->pid;

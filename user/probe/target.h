@@ -82,6 +82,10 @@ bool target_is_ending(pid_t pid, const struct target_config *config);
 int target_attach(struct target *target, const struct process *process,
 		  const struct target_config *config, const struct bpf_side *bpf);
 
+/* Says and notes what target_attach() would probe, and sets no probe: the target is not slowed. */
+int target_rehearse(struct target *target, const struct process *process,
+		    const struct target_config *config, const struct bpf_side *bpf);
+
 /* It has replaced itself: the next target_attach() finds out by which probes it is followed now. */
 void target_note_exec(struct target *target);
 
