@@ -29,6 +29,12 @@ static double cpu_at(const struct program *program, double now_s)
 	return program->share * (periods * program->on_s + on_s);
 }
 
+/* One whose hits came all while births counted. */
+static void spend(struct pace *pace, double attach_s, double hits_s, double births_s, double births)
+{
+	pace_spend(pace, &(struct pace_window){attach_s, hits_s, births_s, hits_s, births});
+}
+
 struct outcome {
 	double spent, tracked_s, busy; /* of windows, the share that opened while it was busy */
 	unsigned windows;
@@ -53,7 +59,7 @@ static struct outcome run(const struct program *program, double limit, double at
 		/* Closed early when it is too dear. */
 		if (attach_s + births * program->pair_s > pace_allowance_s(&pace))
 			births = (pace_allowance_s(&pace) - attach_s) / program->pair_s;
-		pace_spend(&pace, attach_s, births * program->pair_s, length_s, births);
+		spend(&pace, attach_s, births * program->pair_s, length_s, births);
 		outcome.tracked_s += length_s;
 		outcome.busy += cpu_s > 0;
 		outcome.windows++;
@@ -108,7 +114,7 @@ static void one_that_idles_has_windows_out_of_what_is_granted(void **state)
 	for (double now_s = 0; now_s <= 3600; now_s += TICK_S) {
 		if (!pace_step(&pace, now_s, 0))
 			continue;
-		pace_spend(&pace, 0.003, 0, 0.01, 0);
+		spend(&pace, 0.003, 0, 0.01, 0);
 		windows++;
 		early += now_s <= 1;
 		assert_true(pace.spent_s <= 0.0005 * (now_s + PACE_AHEAD_S) + 1e-9);
@@ -138,14 +144,42 @@ static void windows_are_as_long_as_their_births_and_their_attach_ask(void **stat
 	(void)state;
 	pace_begin(&pace, 0.01, 0.003, 1);
 	assert_true(pace_length_s(&pace) == PACE_WINDOW_MIN_S); /* nothing is known yet */
-	pace_spend(&pace, 0.003, 0.0001, 0.01, 1);
+	spend(&pace, 0.003, 0.0001, 0.01, 1);
 	assert_true(pace_length_s(&pace) == PACE_WINDOW_MAX_S);
 	pace_begin(&pace, 0.01, 0.003, 1);
-	pace_spend(&pace, 0.003, 0.008, 0.01, 4000);
+	spend(&pace, 0.003, 0.008, 0.01, 4000);
 	assert_true(pace_length_s(&pace) == PACE_WINDOW_MIN_S);
 	pace_begin(&pace, 0.01, 0.003, 1);
-	pace_spend(&pace, 0.003, 0.001, 0.01, 1000); /* 100,000 a second, a tenth of its time */
+	spend(&pace, 0.003, 0.001, 0.01, 1000); /* 100,000 a second, a tenth of its time */
 	assert_true(fabs(pace_length_s(&pace) - 0.06) < 1e-9);
+}
+
+/* Else one that allocates in turns would wait for a second of it to be earned, and a program that
+ * only frees for as long. */
+static void a_burst_beside_the_births_makes_no_window_dear(void **state)
+{
+	static const struct pace_window beside = {.attach_s = 0.002,
+						  .hits_s = 0.002,
+						  .births_s = 0.01},
+					frees = {.attach_s = 0.002,
+						 .hits_s = 0.006,
+						 .births_s = 0.01,
+						 .births_hits_s = 0.005};
+	struct pace pace;
+	unsigned windows = 0;
+
+	(void)state;
+	pace_begin(&pace, 0.01, 0.002, 1);
+	pace.granted = 0.0005;
+	pace_spend(&pace, &beside);
+	assert_true(pace.spent_s == beside.attach_s + beside.hits_s);
+	assert_true(pace_length_s(&pace) == PACE_WINDOW_MAX_S);
+	for (double now_s = 0; now_s < 30; now_s += TICK_S)
+		windows += pace_step(&pace, now_s, 0);
+	assert_true(windows > 0);
+	pace_begin(&pace, 0.01, 0.002, 1);
+	pace_spend(&pace, &frees);
+	assert_true(fabs(pace_length_s(&pace) - 0.04) < 1e-9);
 }
 
 /* On a busy machine it may be read too late: the next one must not last a second for that. */
@@ -155,11 +189,11 @@ static void one_that_came_to_nothing_is_paid_and_tells_nothing_of_births(void **
 
 	(void)state;
 	pace_begin(&pace, 0.01, 0.003, 1);
-	pace_spend(&pace, 0.003, 0.01, 0.01, -1);
+	spend(&pace, 0.003, 0.01, 0.01, -1);
 	assert_true(pace_length_s(&pace) == PACE_WINDOW_MIN_S);
 	assert_true(pace.spent_s == 0.003 + 0.01);
-	pace_spend(&pace, 0.003, 0.001, 0.01, 1000);
-	pace_spend(&pace, 0.003, 0.001, 0.01, -1);
+	spend(&pace, 0.003, 0.001, 0.01, 1000);
+	spend(&pace, 0.003, 0.001, 0.01, -1);
 	assert_true(fabs(pace_length_s(&pace) - 0.06) < 1e-9);
 }
 
@@ -171,6 +205,7 @@ int main(void)
 		cmocka_unit_test(one_that_idles_has_windows_out_of_what_is_granted),
 		cmocka_unit_test(windows_open_as_often_in_busy_times_as_these_are),
 		cmocka_unit_test(windows_are_as_long_as_their_births_and_their_attach_ask),
+		cmocka_unit_test(a_burst_beside_the_births_makes_no_window_dear),
 		cmocka_unit_test(one_that_came_to_nothing_is_paid_and_tells_nothing_of_births),
 	};
 

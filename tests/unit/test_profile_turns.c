@@ -51,7 +51,11 @@ static void open_window(struct machine *machine, struct simulated_process *proce
 	/* Closed early when it is too dear. */
 	if (0.002 + births * 2e-6 > pace_allowance_s(&process->pace))
 		births = (pace_allowance_s(&process->pace) - 0.002) / 2e-6;
-	pace_spend(&process->pace, 0.002, births * 2e-6, length_s, births);
+	pace_spend(&process->pace, &(struct pace_window){.attach_s = 0.002,
+							 .hits_s = births * 2e-6,
+							 .births_s = length_s,
+							 .births_hits_s = births * 2e-6,
+							 .births = births});
 	process->candidate.wants = false;
 	process->candidate.since_s = machine->now_s;
 	process->candidate.windows++;

@@ -352,7 +352,7 @@ static int take_window(struct profile_run *run)
 /* Opening it has failed: the process pays for it all the same, and is left alone for a while. */
 static int refuse(struct profile_run *run, struct profile_target *target, int error)
 {
-	pace_spend(&target->pace, run->window.attach_s, 0, 0, 0);
+	pace_spend(&target->pace, &(struct pace_window){.attach_s = run->window.attach_s});
 	target->refused_until_s = profile_now_s(run) + target->refused_for_s;
 	target->refused_for_s = MIN(target->refused_for_s * 2, REFUSED_MAX_S);
 	return miss(target, error);
@@ -380,6 +380,7 @@ static int open_window(struct profile_run *run, struct profile_target *target)
 	run->open = target;
 	run->open_cpu_s = begin_s;
 	run->births = -1;
+	run->births_hits_s = 0;
 	return 0;
 }
 
@@ -439,15 +440,19 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 static void account(struct profile_run *run)
 {
 	const struct profile_window_run *window = &run->window;
-	double hits_s = hits_of(run);
-	double open_s = (double)(window->births_to_ns - window->births_from_ns) / 1e9;
+	const struct pace_window spent = {
+		.attach_s = window->attach_s,
+		.hits_s = hits_of(run),
+		.births_s = (double)(window->births_to_ns - window->births_from_ns) / 1e9,
+		.births_hits_s = run->births_hits_s,
+		.births = run->births,
+	};
 
 	log_debug("PID %d: a window of %.1f ms, %.0f births: %.2f ms for the attach, %.2f ms for "
 		  "traps",
-		  run->open->pid, open_s * 1000, fmax(run->births, 0), window->attach_s * 1000,
-		  hits_s * 1000);
-	pace_spend(&run->open->pace, window->attach_s, hits_s, open_s * (1 + 2 * PACE_GRACE_SHARE),
-		   run->births);
+		  run->open->pid, spent.births_s * 1000, fmax(spent.births, 0),
+		  spent.attach_s * 1000, spent.hits_s * 1000);
+	pace_spend(&run->open->pace, &spent);
 	/* What was wanted meanwhile was so by what was known before. */
 	run->open->wants_window = false;
 	run->open = NULL;
@@ -483,8 +488,7 @@ static double slowed_by(const struct profile_run *run)
 	double length_s = (double)(window->births_to_ns - window->births_from_ns) / 1e9;
 	double cores = (cpu_of(run->open) - run->cpu_s) / fmax(length_s, 1e-6);
 
-	return fmin(HITS_DEARER * (hits_of(run) - run->hits_s) / fmax(cores, 1),
-		    length_s * SLOWED_MAX);
+	return fmin(HITS_DEARER * run->births_hits_s / fmax(cores, 1), length_s * SLOWED_MAX);
 }
 
 static int begin_births(struct profile_run *run)
@@ -503,6 +507,7 @@ static int end_births(struct profile_run *run)
 {
 	int error = profile_window_end_births(&run->window, run->session);
 
+	run->births_hits_s = hits_of(run) - run->hits_s;
 	run->slowed_s = slowed_by(run);
 	if (!error)
 		return 0;

@@ -49,6 +49,7 @@ struct profile_run {
 	double births;			/* in the open one; negative: not known (yet) */
 	double open_cpu_s;		/* of its process, before it was opened */
 	double cpu_s, hits_s;		/* of the same, when births began to count */
+	double births_hits_s;		/* what hits have cost it since, until births end */
 	double slowed_s;		/* by which its births took longer than they do alone */
 	int timer_fd;
 	uint64_t begin_ns, sequence, seed;

@@ -8,6 +8,9 @@
 #define WEIGHT (1.0 / 3)
 /* A window is worth opening for so many births, and for so much tracking beside the attach. */
 #define BIRTHS_WANTED 2000.0
+/* But not so many that they cost more than this: a process may free all day and allocate nothing.
+ */
+#define BIRTHS_COST_MAX_S 0.02
 #define ATTACH_TIMES 2.0
 /* A window is closed early when it costs so many times what was thought. */
 #define SURPRISE 3.0
@@ -50,9 +53,12 @@ double pace_length_s(const struct pace *pace)
 	if (!pace->windows)
 		return PACE_WINDOW_MIN_S;
 	/* Long enough for both; one that costs next to nothing lasts as long as it may. */
-	if (pace->births_per_s > 0 && pace->loss > 0)
-		length = fmax(BIRTHS_WANTED / pace->births_per_s,
-			      ATTACH_TIMES * pace->attach_s / pace->loss);
+	if (pace->loss > 0)
+		length = fmin(length, BIRTHS_COST_MAX_S / pace->loss);
+	if (pace->births_per_s > 0)
+		length = fmin(length, BIRTHS_WANTED / pace->births_per_s);
+	if (pace->loss > 0)
+		length = fmax(length, ATTACH_TIMES * pace->attach_s / pace->loss);
 	return clamp(length, PACE_WINDOW_MIN_S, PACE_WINDOW_MAX_S);
 }
 
@@ -91,18 +97,18 @@ bool pace_step(struct pace *pace, double now_s, double cpu_s)
 	       pace->limit * pace->used_s + pace->granted * (pace->watched_s + PACE_AHEAD_S);
 }
 
-void pace_spend(struct pace *pace, double attach_s, double hits_s, double open_s, double births)
+void pace_spend(struct pace *pace, const struct pace_window *window)
 {
 	double weight = pace->windows ? WEIGHT : 1;
 
-	pace->spent_s += attach_s + hits_s;
-	if (open_s <= 0)
+	pace->spent_s += window->attach_s + window->hits_s;
+	if (window->births_s <= 0)
 		return;
-	pace->attach_s += (attach_s - pace->attach_s) * weight;
-	pace->loss += (hits_s / open_s - pace->loss) * weight;
-	if (births < 0)
+	pace->attach_s += (window->attach_s - pace->attach_s) * weight;
+	pace->loss += (window->births_hits_s / window->births_s - pace->loss) * weight;
+	if (window->births < 0)
 		return;
-	pace->births_per_s += (births / open_s - pace->births_per_s) * weight;
+	pace->births_per_s += (window->births / window->births_s - pace->births_per_s) * weight;
 	pace->windows++;
 }
 

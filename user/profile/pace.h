@@ -32,7 +32,7 @@ struct pace {
 	double watched_s;
 	double share;	     /* CPU time a second, lately */
 	double attach_s;     /* what opening and closing a window costs it, lately */
-	double loss;	     /* what it loses a second while a window is open, lately */
+	double loss;	     /* what it loses a second while births count, lately */
 	double births_per_s; /* lately */
 	double last_s;	     /* when it was looked at; negative: not yet */
 	double hazard;	     /* of a window, gathered since the latest */
@@ -50,9 +50,15 @@ bool pace_step(struct pace *pace, double now_s, double cpu_s);
 double pace_length_s(const struct pace *pace);
 double pace_allowance_s(const struct pace *pace);
 
-/* After a window, and what closing it costs later. Negative births: it came to nothing, and only
- * what it has cost is known. */
-void pace_spend(struct pace *pace, double attach_s, double hits_s, double open_s, double births);
+struct pace_window {
+	double attach_s, hits_s; /* CPU time that it has cost the process, and its closing will */
+	double births_s;	 /* for how long births counted; 0: it was not opened */
+	double births_hits_s;	 /* of hits_s, what came meanwhile: a burst before does not count */
+	double births;		 /* negative: it came to nothing, and only its cost is known */
+};
+
+/* After a window. */
+void pace_spend(struct pace *pace, const struct pace_window *window);
 
 /* Of its CPU time, what windows have cost so far. */
 double pace_spent(const struct pace *pace);
