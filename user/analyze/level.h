@@ -6,8 +6,8 @@
  * It is the least that the site held in a window of snapshots around the one in question, since
  * nothing below that was freed meanwhile. Of what only grows that would be too little: a site that
  * has never given anything back and rises in at least half of the steps holds what it holds now,
- * one that rises now and then what it has held for LEVEL_HELD snapshots. Of what comes and goes above
- * something that grows for sure, the growth since the low points is added.
+ * one that rises now and then what it has held for LEVEL_HELD snapshots. Of what comes and goes
+ * above something that grows for sure, the growth since the low points is added.
  */
 #ifndef LEAKMON_ANALYZE_LEVEL_H
 #define LEAKMON_ANALYZE_LEVEL_H
