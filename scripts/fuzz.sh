@@ -176,7 +176,8 @@ make_perf_map_seeds() {
 	write_odd_perf_map >"$1/odd"
 	: >"$1/empty"
 	if command -v node >/dev/null; then
-		node --perf-basic-prof -e 'for (let i = 0; i < 1e4; i++) JSON.stringify([i])' &
+		node --perf-basic-prof --logfile=- --no-logfile-per-isolate \
+			-e 'for (let i = 0; i < 1e4; i++) JSON.stringify([i])' >/dev/null &
 		node_pid=$!
 		wait "$node_pid" || :
 		[ ! -f "/tmp/perf-$node_pid.map" ] ||
