@@ -5,6 +5,7 @@
  * programs of profile_programs.c.
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,29 @@ static const struct {
 	{"\"LPUSH\"", PROFILE_LPUSH_ALONE, PROFILE_LPUSH},
 };
 
+/*
+ * The server and its client have a CPU each, under a profile and without. Left to themselves, they
+ * may share one for a while after each window, while the other CPU idles: a scheduler that packs
+ * goes by how busy they were lately, and a client is not while its server is slow.
+ */
+enum role { SERVER, CLIENT };
+
+static void pin(pid_t pid, enum role role)
+{
+	cpu_set_t allowed, own;
+	int nth = 0;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) || CPU_COUNT(&allowed) < 2)
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed) || nth++ != (int)role)
+			continue;
+		CPU_ZERO(&own);
+		CPU_SET(cpu, &own);
+		sched_setaffinity(pid, sizeof(own), &own);
+	}
+}
+
 /* `"SET","12345.67","avg","min","p50","p95","p99","max"`: requests a second; of redis-benchmark's
  * lines only the largest says more than p99, so the rare ones are asked for apart. */
 static void take_line(struct bench *bench, const char *line, bool profiled)
@@ -61,6 +85,8 @@ static int commands_run(struct bench *bench, const struct server *server, bool p
 					  "--csv"),
 				&bench->results.why);
 
+	if (!error)
+		pin(child->pid, CLIENT);
 	for (size_t i = 0; i < ARRAY_SIZE(commands) && !error; i++) {
 		do
 			error = child_line(child, &child->out, "\"", &line, NULL);
@@ -100,6 +126,8 @@ static int latency(struct bench *bench, const struct server *server, bool profil
 				      server->requests, "-r", "100000", "--precision", "3"),
 			    &bench->results.why);
 
+	if (!error)
+		pin(child->pid, CLIENT);
 	while (!error && percent < 99.9) {
 		error = child_line(child, &child->out, "", &line, NULL);
 		if (!error && sscanf(line, "%lf%% <= %lf milliseconds", &percent, &ms) != 2)
@@ -189,6 +217,7 @@ static int run_one(struct bench *bench, bool profiled)
 		error = redis_wait(bench, server.socket);
 	if (error)
 		return error;
+	pin(child->pid, SERVER);
 	return profiled ? measure_profiled(bench, &server) : measure(bench, &server, false);
 }
 
