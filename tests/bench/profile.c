@@ -37,26 +37,22 @@ static const struct {
 };
 
 /*
- * The server and its client have a CPU each, under a profile and without. Left to themselves, they
- * may share one for a while after each window, while the other CPU idles: a scheduler that packs
- * goes by how busy they were lately, and a client is not while its server is slow.
+ * The server and its client have a CPU each, where there are two, under a profile and without. Left
+ * to themselves, they may share one for a while after each window, while the other CPU idles.
  */
 enum role { SERVER, CLIENT };
 
 static void pin(pid_t pid, enum role role)
 {
-	cpu_set_t allowed, own;
-	int nth = 0;
+	cpu_set_t cpus;
+	int others = role;
 
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) || CPU_COUNT(&allowed) < 2)
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 2)
 		return;
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &allowed) || nth++ != (int)role)
-			continue;
-		CPU_ZERO(&own);
-		CPU_SET(cpu, &own);
-		sched_setaffinity(pid, sizeof(own), &own);
-	}
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &cpus) && others-- != 0)
+			CPU_CLR(cpu, &cpus);
+	sched_setaffinity(pid, sizeof(cpus), &cpus);
 }
 
 /* `"SET","12345.67","avg","min","p50","p95","p99","max"`: requests a second; of redis-benchmark's
