@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What `leakmon profile` takes from redis-server at its default of 1 %: runs without and with it in
- * turns, each of some seconds, for there is about one window a second. Twenty minutes with the
+ * What `leakmon profile` takes from redis-server at its default of 1 %: each command without and
+ * with it in turns, on one server, for so long that it has some windows. Half an hour with the
  * programs of profile_programs.c.
  */
 #include <errno.h>
@@ -18,22 +18,29 @@
 #include "redis.h"
 
 #define REPETITIONS 11
-#define REQUESTS 600000
+#define REQUESTS 2000000 /* of a command: some 14 s */
 #define REQUESTS_QUICK 100000
+#define REQUESTS_WARM 200000
 
 struct server {
 	struct child *child;
-	char socket[64], requests[16]; /* of each command */
+	char socket[64];
+	int requests;
 };
 
-/* What redis-benchmark calls each command, and where its figures begin. */
-static const struct {
+/* What a request took, from the client's side and of the server's CPU, and what the slowest of
+ * 1,000 waited: sums over so many runs. */
+struct service {
+	double runs, request_s, cpu_us, p999_ms;
+};
+
+static const struct command {
 	const char *name;
 	enum figure alone, profiled;
 } commands[] = {
-	{"\"SET\"", PROFILE_SET_ALONE, PROFILE_SET},
-	{"\"GET\"", PROFILE_GET_ALONE, PROFILE_GET},
-	{"\"LPUSH\"", PROFILE_LPUSH_ALONE, PROFILE_LPUSH},
+	{"set", PROFILE_SET_ALONE, PROFILE_SET},
+	{"get", PROFILE_GET_ALONE, PROFILE_GET},
+	{"lpush", PROFILE_LPUSH_ALONE, PROFILE_LPUSH},
 };
 
 /*
@@ -55,83 +62,55 @@ static void pin(pid_t pid, enum role role)
 	sched_setaffinity(pid, sizeof(cpus), &cpus);
 }
 
-/* `"SET","12345.67","avg","min","p50","p95","p99","max"`: requests a second; of redis-benchmark's
- * lines only the largest says more than p99, so the rare ones are asked for apart. */
-static void take_line(struct bench *bench, const char *line, bool profiled)
+/* "99.902% <= 0.927 milliseconds (cumulative count ...)", of which the first at or beyond 99.9 %
+ * counts, and then "  throughput summary: 12345.67 requests per second". */
+static int read_service(struct child *client, struct service *service)
 {
-	double rate;
-
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		size_t length = strlen(commands[i].name);
-
-		if (!strncmp(line, commands[i].name, length) &&
-		    sscanf(line + length, ",\"%lf\"", &rate) == 1)
-			results_add(&bench->results,
-				    profiled ? commands[i].profiled : commands[i].alone, rate);
-	}
-}
-
-static int commands_run(struct bench *bench, const struct server *server, bool profiled)
-{
-	_cleanup_(child_cleanup) struct child *child = NULL;
+	double percent = 0, ms = 0, rate = 0;
 	char *line;
-	int error = child_start(&child,
-				ARGUMENTS("redis-benchmark", "-s", server->socket, "-t",
-					  "set,get,lpush", "-n", server->requests, "-r", "100000",
-					  "--csv"),
-				&bench->results.why);
+	int error = 0;
 
-	if (!error)
-		pin(child->pid, CLIENT);
-	for (size_t i = 0; i < ARRAY_SIZE(commands) && !error; i++) {
-		do
-			error = child_line(child, &child->out, "\"", &line, NULL);
-		while (!error && !strncmp(line, "\"test\"", 6));
-		if (!error)
-			take_line(bench, line, profiled);
+	while (!error && !rate) {
+		error = child_line(client, &client->out, "", &line, NULL);
+		if (error)
+			return error;
+		if (percent < 99.9 && sscanf(line, "%lf%% <= %lf milliseconds", &percent, &ms) != 2)
+			percent = 0;
+		sscanf(line, " throughput summary: %lf", &rate);
 	}
-	return error ? error : child_end(child);
+	service->runs++;
+	service->request_s += 1 / rate;
+	service->p999_ms += ms;
+	return 0;
 }
 
 /* Throughput wanders with the machine; the server's CPU time for a request wanders less. */
-static int throughput(struct bench *bench, const struct server *server, bool profiled)
+static int command_run(struct bench *bench, const struct server *server, const char *command,
+		       int requests, struct service *service)
 {
+	_cleanup_(child_cleanup) struct child *client = NULL;
+	char count[16];
 	int64_t before, after;
 	int error = child_cpu_ns(server->child, &before);
 
+	snprintf(count, sizeof(count), "%d", requests);
 	if (!error)
-		error = commands_run(bench, server, profiled);
+		error = child_start(&client,
+				    ARGUMENTS("redis-benchmark", "-s", server->socket, "-t",
+					      command, "-n", count, "-r", "100000", "--precision",
+					      "3"),
+				    &bench->results.why);
+	if (error)
+		return error;
+	pin(client->pid, CLIENT);
+	error = read_service(client, service);
+	if (!error)
+		error = child_end(client);
 	if (!error)
 		error = child_cpu_ns(server->child, &after);
 	if (!error)
-		results_add(&bench->results, profiled ? PROFILE_SERVER : PROFILE_SERVER_ALONE,
-			    (double)(after - before) / 1e3 / (double)ARRAY_SIZE(commands) /
-				    atof(server->requests));
+		service->cpu_us += (double)(after - before) / 1e3 / requests;
 	return error;
-}
-
-/* "99.902% <= 0.927 milliseconds (cumulative count ...)": the first at or beyond 99.9 %. */
-static int latency(struct bench *bench, const struct server *server, bool profiled)
-{
-	_cleanup_(child_cleanup) struct child *child = NULL;
-	double percent = 0, ms = 0;
-	char *line;
-	int error =
-		child_start(&child,
-			    ARGUMENTS("redis-benchmark", "-s", server->socket, "-t", "set", "-n",
-				      server->requests, "-r", "100000", "--precision", "3"),
-			    &bench->results.why);
-
-	if (!error)
-		pin(child->pid, CLIENT);
-	while (!error && percent < 99.9) {
-		error = child_line(child, &child->out, "", &line, NULL);
-		if (!error && sscanf(line, "%lf%% <= %lf milliseconds", &percent, &ms) != 2)
-			percent = 0;
-	}
-	if (!error)
-		results_add(&bench->results, profiled ? PROFILE_P999 : PROFILE_P999_ALONE, ms);
-	return error ? error : child_end(child);
 }
 
 static void take_report(struct bench *bench, const char *line, double seconds)
@@ -163,50 +142,99 @@ int profile_start(struct child **monitor, pid_t pid, struct why *why)
 				  NULL);
 }
 
-static int measure(struct bench *bench, const struct server *server, bool profiled)
+/* After a warm run: a monitor that has just begun, and what the run before left behind, count for
+ * none. */
+static int command_measure(struct bench *bench, const struct server *server, const char *command,
+			   struct service *service)
 {
-	int error = throughput(bench, server, profiled);
+	struct service warm = {0};
+	int error = command_run(bench, server, command, REQUESTS_WARM, &warm);
 
-	return error ? error : latency(bench, server, profiled);
+	return error ? error : command_run(bench, server, command, server->requests, service);
 }
 
-static int measure_profiled(struct bench *bench, const struct server *server)
+/* The command under a profile, and what leakmon itself used and counted meanwhile. */
+static int command_profiled(struct bench *bench, const struct server *server, const char *command,
+			    struct service *service)
 {
 	_cleanup_(child_cleanup) struct child *monitor = NULL;
 	char *line;
 	int64_t begin_ns, before, after;
-	double ms;
+	double ms, elapsed_ns;
 	int error = profile_start(&monitor, server->child->pid, &bench->results.why);
 
 	begin_ns = now_ns();
 	if (!error)
 		error = child_cpu_ns(monitor, &before);
 	if (!error)
-		error = measure(bench, server, true);
+		error = command_measure(bench, server, command, service);
 	if (!error)
 		error = child_cpu_ns(monitor, &after);
-	if (!error) {
-		double elapsed_ns = (double)(now_ns() - begin_ns);
-
-		results_add(&bench->results, PROFILE_CPU,
-			    100 * (double)(after - before) / elapsed_ns);
+	elapsed_ns = (double)(now_ns() - begin_ns);
+	if (!error)
 		error = monitor_snapshot(monitor, &ms, &line);
-		if (!error)
-			take_report(bench, line, elapsed_ns / 1e9);
-	}
-	return error ? error : monitor_stop(monitor);
+	if (error)
+		return error;
+	results_add(&bench->results, PROFILE_CPU, 100 * (double)(after - before) / elapsed_ns);
+	take_report(bench, line, elapsed_ns / 1e9);
+	return monitor_stop(monitor);
 }
 
-/* Each with a server of its own, which begins empty. */
-static int run_one(struct bench *bench, bool profiled)
+/* Without, with, with, without, and the other way round every other time: what gets faster or
+ * slower meanwhile, the machine or a list that grows, is then the same for both. */
+static int compare(struct bench *bench, const struct server *server, const struct command *command,
+		   struct service services[2])
+{
+	bool reversed = bench->results.figures[command->profiled].values.count % 2;
+	int error = 0;
+
+	for (int turn = 0; turn < 4 && !error; turn++) {
+		bool profiled = (turn == 1 || turn == 2) != reversed;
+
+		error = profiled ? command_profiled(bench, server, command->name, &services[true])
+				 : command_measure(bench, server, command->name, &services[false]);
+	}
+	return error;
+}
+
+static void add_services(struct results *results, struct service services[][2])
+{
+	double cpu_us[2] = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		for (int profiled = false; profiled <= true; profiled++) {
+			const struct service *service = &services[i][profiled];
+
+			results_add(results, profiled ? commands[i].profiled : commands[i].alone,
+				    service->runs / service->request_s);
+			cpu_us[profiled] += service->cpu_us / service->runs;
+		}
+	results_add(results, PROFILE_SERVER_ALONE, cpu_us[false] / ARRAY_SIZE(commands));
+	results_add(results, PROFILE_SERVER, cpu_us[true] / ARRAY_SIZE(commands));
+	results_add(results, PROFILE_P999_ALONE,
+		    services[0][false].p999_ms / services[0][false].runs);
+	results_add(results, PROFILE_P999, services[0][true].p999_ms / services[0][true].runs);
+}
+
+static int compare_all(struct bench *bench, const struct server *server)
+{
+	struct service services[ARRAY_SIZE(commands)][2] = {0};
+	int error = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands) && !error; i++)
+		error = compare(bench, server, &commands[i], services[i]);
+	if (!error)
+		add_services(&bench->results, services);
+	return error;
+}
+
+static int run_redis(struct bench *bench)
 {
 	_cleanup_(child_cleanup) struct child *child = NULL;
-	struct server server;
+	struct server server = {.requests = bench->quick ? REQUESTS_QUICK : REQUESTS};
 	int error;
 
 	snprintf(server.socket, sizeof(server.socket), "%s/socket", bench->directory);
-	snprintf(server.requests, sizeof(server.requests), "%d",
-		 bench->quick ? REQUESTS_QUICK : REQUESTS);
 	error = redis_start(bench, &child, server.socket);
 	server.child = child;
 	if (!error)
@@ -214,22 +242,18 @@ static int run_one(struct bench *bench, bool profiled)
 	if (error)
 		return error;
 	pin(child->pid, SERVER);
-	return profiled ? measure_profiled(bench, &server) : measure(bench, &server, false);
+	return compare_all(bench, &server);
 }
 
-/* Each is first every other time: a machine gets slower, or faster, while they run. */
-static int run_both(struct bench *bench)
+static int run_all(struct bench *bench)
 {
-	bool profiled = bench->results.figures[PROFILE_SET].values.count % 2;
-	int error = run_one(bench, profiled);
+	int error =
+		results_settle(&bench->results, PROFILE_SET_ALONE, PROFILE_RSS, run_redis(bench));
 
-	if (!error)
-		error = run_one(bench, !profiled);
-	error = results_settle(&bench->results, PROFILE_SET_ALONE, PROFILE_RSS, error);
 	return error ? error : profile_programs(bench);
 }
 
 int section_profile(struct bench *bench)
 {
-	return repeat(bench, "profile", bench->quick ? 1 : REPETITIONS, run_both);
+	return repeat(bench, "profile", bench->quick ? 1 : REPETITIONS, run_all);
 }
