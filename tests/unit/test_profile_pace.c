@@ -69,7 +69,8 @@ static struct outcome run(const struct program *program, double limit, double at
 	return outcome;
 }
 
-static void what_is_spent_is_near_the_limit_and_not_above_it(void **state)
+/* Windows were seen to cost 1.5 times what was counted. */
+static void what_is_spent_leaves_a_third_of_the_limit_to_what_cannot_be_counted(void **state)
 {
 	static const struct program programs[] = {
 		{1, 1, 1, 400000, 3e-6}, /* nothing but malloc and free */
@@ -87,8 +88,8 @@ static void what_is_spent_is_near_the_limit_and_not_above_it(void **state)
 				double used_s = cpu_at(&programs[i], 3600);
 
 				/* One window may come before it is earned. */
-				assert_true(outcome.spent < limits[j] * 1.02 + 0.06 / used_s);
-				assert_true(outcome.spent > limits[j] * 0.5 - 0.06 / used_s);
+				assert_true(1.5 * outcome.spent < limits[j] * 1.02 + 0.09 / used_s);
+				assert_true(1.5 * outcome.spent > limits[j] * 0.5 - 0.09 / used_s);
 			}
 		}
 	}
@@ -200,7 +201,8 @@ static void one_that_came_to_nothing_is_paid_and_tells_nothing_of_births(void **
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_spent_is_near_the_limit_and_not_above_it),
+		cmocka_unit_test(
+			what_is_spent_leaves_a_third_of_the_limit_to_what_cannot_be_counted),
 		cmocka_unit_test(an_idle_process_has_no_windows),
 		cmocka_unit_test(one_that_idles_has_windows_out_of_what_is_granted),
 		cmocka_unit_test(windows_open_as_often_in_busy_times_as_these_are),

@@ -12,6 +12,9 @@
  */
 #define BIRTHS_COST_MAX_S 0.02
 #define ATTACH_TIMES 2.0
+/* A window may cost so many times what is counted of it: most where the scheduler packs the process
+ * and who waits for it onto one CPU (see "What it costs" in user/doc/profile.md). */
+#define UNCOUNTED 1.5
 /* A window is closed early when it costs so many times what was thought. */
 #define SURPRISE 3.0
 /* A window is not closed early before it has cost this. */
@@ -35,8 +38,11 @@ static void draw_next(struct pace *pace)
 
 void pace_begin(struct pace *pace, double limit, double attach_s, uint64_t seed)
 {
-	*pace = (struct pace){
-		.limit = limit, .attach_s = attach_s, .last_s = -1, .loss = 1, .random = seed};
+	*pace = (struct pace){.limit = limit / UNCOUNTED,
+			      .attach_s = attach_s,
+			      .last_s = -1,
+			      .loss = 1,
+			      .random = seed};
 	draw_next(pace);
 	pace->next = fmin(pace->next, 0.5); /* the first one need not be waited for */
 }

@@ -22,7 +22,7 @@
 #define PACE_AHEAD_S 60.0
 
 struct pace {
-	double limit; /* share of the process's CPU time */
+	double limit; /* share of the process's CPU time, of what is counted */
 	/* Share of a core that it may lose beyond that, PACE_AHEAD_S of it in advance, so that the
 	 * first windows need not be waited for; 0 unless it is set. */
 	double granted;
@@ -41,6 +41,8 @@ struct pace {
 	unsigned windows;
 };
 
+/* `limit`: the share of its CPU time that the process may lose. Two thirds of it are what windows
+ * may cost by what is counted, for the rest cannot be. */
 void pace_begin(struct pace *pace, double limit, double attach_s, uint64_t seed);
 
 /* From time to time; `cpu_s` is the process's CPU time. True: a window is to open now. */
