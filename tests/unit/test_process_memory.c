@@ -101,12 +101,37 @@ static void an_odd_address_is_no_word(void **state)
 	free_scene(&scene);
 }
 
+/* Rss does not count it either. Without CAP_SYS_ADMIN nobody can tell it from others. */
+static void the_shared_page_of_zeros_is_not_there(void **state)
+{
+	_cleanup_close_ int pagemap = pagemap_open(live_memory(getpid()));
+	volatile char *pages = mmap(NULL, 2 * MEMORY_PAGE, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t entries[2];
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_true(pages != MAP_FAILED);
+	assert_int_equal(madvise((void *)pages, 2 * MEMORY_PAGE, MADV_NOHUGEPAGE), 0);
+	assert_int_equal(pages[0], 0);
+	pages[MEMORY_PAGE] = 1;
+	pagemap_read(pagemap, (uintptr_t)pages, entries, 2);
+	assert_false(pagemap_is_present(entries[0]));
+	assert_true(pagemap_is_present(entries[1]));
+	pages[0] = 1;
+	pagemap_read(pagemap, (uintptr_t)pages, entries, 1);
+	assert_true(pagemap_is_present(entries[0]));
+	munmap((void *)pages, 2 * MEMORY_PAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_there_is_not_brought_in),
 		cmocka_unit_test(what_was_seen_holds_until_it_is_forgotten),
 		cmocka_unit_test(an_odd_address_is_no_word),
+		cmocka_unit_test(the_shared_page_of_zeros_is_not_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

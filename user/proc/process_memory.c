@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
@@ -12,6 +13,7 @@
 
 /* Present, and nothing else known. */
 #define ENTRY_UNKNOWN (1ull << 63)
+#define ENTRY_FRAME ((1ull << 55) - 1)
 
 static ssize_t read_once(pid_t task, uint64_t address, void *buffer, size_t size)
 {
@@ -52,6 +54,27 @@ int memory_read_exact(struct memory_source source, uint64_t address, void *buffe
 	return (size_t)got == size ? 0 : -EFAULT;
 }
 
+/* The page of zeros that every process shares until it writes: pagemap has it, Rss has not. Its
+ * frame is that of any page of ours that was only looked at; 0: not known, for frames are not
+ * shown. */
+static uint64_t zero_frame;
+
+static void learn_zero_frame(int own_pagemap)
+{
+	const volatile char *page =
+		mmap(NULL, MEMORY_PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t entry;
+
+	if (page == MAP_FAILED)
+		return;
+	(void)page[0];
+	if (pread(own_pagemap, &entry, sizeof(entry),
+		  (off_t)((uintptr_t)page / MEMORY_PAGE * sizeof(entry))) == sizeof(entry) &&
+	    pagemap_is_present(entry))
+		zero_frame = entry & ENTRY_FRAME;
+	munmap((void *)page, MEMORY_PAGE);
+}
+
 int pagemap_open(struct memory_source source)
 {
 	char path[64];
@@ -59,6 +82,11 @@ int pagemap_open(struct memory_source source)
 
 	if (source.core)
 		return core_pagemap(source.core);
+	if (!zero_frame) {
+		_cleanup_close_ int own = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+		learn_zero_frame(own);
+	}
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", source.task);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
@@ -76,6 +104,9 @@ void pagemap_read(int fd, uint64_t address, uint64_t *entries, size_t count)
 			break;
 		done += (size_t)got / sizeof(*entries);
 	}
+	for (size_t i = 0; i < done && zero_frame; i++)
+		if (pagemap_is_present(entries[i]) && (entries[i] & ENTRY_FRAME) == zero_frame)
+			entries[i] = 0;
 	for (; done < count; done++)
 		entries[done] = ENTRY_UNKNOWN;
 }

@@ -38,7 +38,8 @@ int memory_read_exact(struct memory_source source, uint64_t address, void *buffe
 
 /* A descriptor that the caller closes, or -errno: then every page must be taken for present. */
 int pagemap_open(struct memory_source source);
-/* One entry per page; fd -1 or what cannot be read: present. */
+/* One entry per page; fd -1 or what cannot be read: present. The shared page of zeros is not, where
+ * frames are shown (CAP_SYS_ADMIN). */
 void pagemap_read(int fd, uint64_t address, uint64_t *entries, size_t count);
 
 static inline bool pagemap_is_present(uint64_t entry)
