@@ -18,7 +18,7 @@
 #include "redis.h"
 
 #define REPETITIONS 11
-#define REQUESTS 2000000 /* of a command: some 14 s */
+#define REQUESTS 2000000 /* of a command: some 10 s */
 #define REQUESTS_QUICK 100000
 #define REQUESTS_WARM 200000
 

@@ -13,9 +13,6 @@
 #define MIB (1024 * 1024)
 /* Of 96 MiB of objects, what does not find room in pages that were touched before. */
 #define GROWN (64 * MIB)
-/* A JVM may go on for seconds: twenty. */
-#define REST_TRIES 100
-#define REST_PAUSE_US 200000
 #define SOURCES "tests/workloads/managed/"
 
 struct managed_case {
@@ -53,16 +50,15 @@ static json_int_t part_of(json_t *process, const char *part, const char *figure)
 }
 
 /* All parts, and nothing left over. A runtime's own threads work when they like, also between two
- * readings of one report: it is asked again, until it has come to rest. */
+ * readings of one report: it is asked again. */
 static json_t *memory_that_adds_up(struct harness *harness, const struct child *target)
 {
 	json_t *process = NULL;
 
-	for (int tries = 0; tries < REST_TRIES; tries++) {
+	for (int tries = 0; tries < 20; tries++) {
 		process = memory_of(harness, target);
 		if (!number_at(process, "difference_bytes"))
 			return process;
-		usleep(REST_PAUSE_US);
 	}
 	fail_msg("the parts are %lld bytes away from its resident size",
 		 (long long)number_at(process, "difference_bytes"));

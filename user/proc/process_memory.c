@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -58,9 +59,11 @@ int memory_read_exact(struct memory_source source, uint64_t address, void *buffe
  * frame is that of any page of ours that was only looked at; 0: not known, for frames are not
  * shown. */
 static uint64_t zero_frame;
+static pthread_once_t zero_frame_learnt = PTHREAD_ONCE_INIT;
 
-static void learn_zero_frame(int own_pagemap)
+static void learn_zero_frame(void)
 {
+	_cleanup_close_ int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	const volatile char *page =
 		mmap(NULL, MEMORY_PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t entry;
@@ -68,7 +71,7 @@ static void learn_zero_frame(int own_pagemap)
 	if (page == MAP_FAILED)
 		return;
 	(void)page[0];
-	if (pread(own_pagemap, &entry, sizeof(entry),
+	if (pread(pagemap, &entry, sizeof(entry),
 		  (off_t)((uintptr_t)page / MEMORY_PAGE * sizeof(entry))) == sizeof(entry) &&
 	    pagemap_is_present(entry))
 		zero_frame = entry & ENTRY_FRAME;
@@ -82,11 +85,7 @@ int pagemap_open(struct memory_source source)
 
 	if (source.core)
 		return core_pagemap(source.core);
-	if (!zero_frame) {
-		_cleanup_close_ int own = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-
-		learn_zero_frame(own);
-	}
+	pthread_once(&zero_frame_learnt, learn_zero_frame);
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", source.task);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
