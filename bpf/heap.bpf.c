@@ -19,6 +19,27 @@
 #define WANT_RETURN 0
 #define SKIP_RETURN (session ? 1 : 0)
 
+static __always_inline u64 hit_begin(void)
+{
+	return counts_hits ? bpf_ktime_get_ns() : 0;
+}
+
+/* Returns `answer`, the program's. */
+static __always_inline int hit_end(u64 begin_ns, int answer)
+{
+	u32 all = 0;
+	struct lm_hits *counted;
+
+	if (!counts_hits)
+		return answer;
+	counted = bpf_map_lookup_elem(&hits, &all);
+	if (counted) {
+		ledger_add(&counted->count, 1);
+		ledger_add(&counted->ns, bpf_ktime_get_ns() - begin_ns);
+	}
+	return answer;
+}
+
 /* Where a thread's state cannot be had, the loss is charged to the slot that nobody owns. */
 static __always_inline void count_no_thread(void)
 {
@@ -216,7 +237,9 @@ static __noinline int call_end(struct pt_regs *ctx)
 SEC("uprobe")
 int heap_return(struct pt_regs *ctx)
 {
-	return call_end(ctx);
+	u64 begin_ns = hit_begin();
+
+	return hit_end(begin_ns, call_end(ctx));
 }
 
 /* A session program also runs at the return; the others have heap_return there. */
@@ -280,8 +303,7 @@ static __always_inline void asked_read(struct pt_regs *ctx, struct asked *asked)
 	}
 }
 
-SEC("uprobe")
-int heap_call(struct pt_regs *ctx)
+static __always_inline int call_hit(struct pt_regs *ctx)
 {
 	struct asked asked;
 
@@ -294,15 +316,27 @@ int heap_call(struct pt_regs *ctx)
 }
 
 SEC("uprobe")
+int heap_call(struct pt_regs *ctx)
+{
+	u64 begin_ns = hit_begin();
+
+	return hit_end(begin_ns, call_hit(ctx));
+}
+
+SEC("uprobe")
 int heap_new(struct pt_regs *ctx)
 {
-	return throwing_begin(ctx);
+	u64 begin_ns = hit_begin();
+
+	return hit_end(begin_ns, throwing_begin(ctx));
 }
 
 SEC("uprobe")
 int heap_result(struct pt_regs *ctx)
 {
-	return throwing_end(ctx);
+	u64 begin_ns = hit_begin();
+
+	return hit_end(begin_ns, throwing_end(ctx));
 }
 
 /*
@@ -314,8 +348,7 @@ static __always_inline bool free_goes_on(struct thread *thread, u64 address, u64
 	return thread->freed == address && sp <= thread->freed_sp;
 }
 
-SEC("uprobe")
-int heap_free(struct pt_regs *ctx)
+static __always_inline int free_hit(struct pt_regs *ctx)
 {
 	u64 address = PT_REGS_PARM1(ctx);
 	struct lm_ledger *ledger;
@@ -341,6 +374,14 @@ int heap_free(struct pt_regs *ctx)
 	thread->freed = address;
 	thread->freed_sp = PT_REGS_SP(ctx);
 	return 0;
+}
+
+SEC("uprobe")
+int heap_free(struct pt_regs *ctx)
+{
+	u64 begin_ns = hit_begin();
+
+	return hit_end(begin_ns, free_hit(ctx));
 }
 
 char LICENSE[] SEC("license") = "GPL";

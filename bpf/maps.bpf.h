@@ -38,8 +38,21 @@ const volatile bool follow_forks __weak = false;
 const volatile __u32 launched_tgid __weak = 0;
 /* Probes see the threads of a process only, and no other process that shares its memory. */
 const volatile bool sees_group_only __weak = false;
+/*
+ * Hits of allocators' probes are counted and timed. The kernel does that, too (BPF_ENABLE_STATS),
+ * but only for CAP_SYS_ADMIN and for every program of the machine, and to switch it on and off
+ * costs more than a short window.
+ */
+const volatile bool counts_hits __weak = false;
 
 /* --- counters --- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct lm_hits);
+} hits __weak SEC(".maps");
 
 __u32 site_count __weak = 1;	/* next free index in `sites`; 0 is LM_SITE_LOST */
 __u32 process_count __weak = 1; /* next free index in `processes`; 0 is LM_SLOT_LOST */

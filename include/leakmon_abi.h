@@ -263,6 +263,12 @@ struct lm_ledger {
 	__u64 allocations; /* successful calls that passed the size filter and the sampler */
 };
 
+/* Of our programs at allocators' probes, whoever ran into them; see `counts_hits`. */
+struct lm_hits {
+	__u64 count;
+	__u64 ns; /* by the clock, what else the CPU did meanwhile included */
+};
+
 enum lm_event_type {
 	LM_EVENT_NONE,
 	LM_EVENT_ALLOCATE = 1, /* --trace */
@@ -339,6 +345,7 @@ _Static_assert(sizeof(struct lm_live_thread) == 24, "ABI");
 _Static_assert(sizeof(struct lm_site) == 64, "ABI: one cache line");
 _Static_assert(sizeof(struct lm_stack) == 1024, "ABI");
 _Static_assert(sizeof(struct lm_process) == 88, "ABI");
+_Static_assert(sizeof(struct lm_hits) == 16, "ABI");
 _Static_assert(sizeof(struct lm_event) == 48, "ABI");
 
 #endif

@@ -9,7 +9,9 @@
 #include "harness.h"
 
 #include <math.h>
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define LIBRARIES "/usr/lib/x86_64-linux-gnu/"
@@ -160,6 +162,30 @@ static void expect_schema_of(struct harness *harness, json_t *report, const char
 static void expect_schema(struct harness *harness, json_t *report)
 {
 	expect_schema_of(harness, report, "profile");
+}
+
+static void drop_sys_admin(void)
+{
+	if (prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0))
+		_exit(126);
+}
+
+/* As pods run it: the kernel's own count of what programs cost is for CAP_SYS_ADMIN alone. */
+static void traps_count_without_cap_sys_admin(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = dripper_start(harness, "dripper", NULL, NULL);
+	struct child *monitor =
+		monitor_start(harness,
+			      ARGUMENTS("leakmon", "profile", "-v", "-p", workload->pid_text,
+					"--overhead", "20%", "--format", "json", "2"),
+			      drop_sys_admin);
+
+	after_windows(harness, monitor, 5);
+	monitor_stop(harness, monitor);
+	assert_non_null(strstr(monitor->err.text, " ms for traps"));
+	assert_null(strstr(monitor->err.text, " 0.00 ms for traps"));
+	rate_of(harness, workload);
 }
 
 /* What a command prints about a recording. */
@@ -430,6 +456,7 @@ int main(void)
 		e2e_test(a_leak_is_the_first_site_with_mimalloc),
 		e2e_test(contents_that_all_blocks_share_prove_nothing),
 		e2e_test(the_target_loses_no_more_than_it_may),
+		e2e_test(traps_count_without_cap_sys_admin),
 		e2e_test(profiles_are_recorded_shown_and_compared),
 		e2e_test(without_a_target_what_grows_is_profiled_while_it_lives),
 		e2e_test(a_process_that_is_idle_has_no_windows),

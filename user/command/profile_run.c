@@ -779,7 +779,7 @@ static void end(void *context)
 
 int profile_run(const struct profile_options *options)
 {
-	struct profile_run run = {.options = options, .timer_fd = -1, .window = {.counting = -1}};
+	struct profile_run run = {.options = options, .timer_fd = -1};
 	const struct watch_work work = {.begin = begin,
 					.wait_for = wait_for,
 					.handle = handle,

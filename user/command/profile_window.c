@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -23,21 +22,13 @@ static uint64_t to_ns(double seconds)
 
 int profile_window_init(struct profile_window_run *window)
 {
-	*window = (struct profile_window_run){.counting = -1, .parting = parting_new()};
+	*window = (struct profile_window_run){.parting = parting_new()};
 	return window->parting ? 0 : -ENOMEM;
-}
-
-static void stop_counting(struct profile_window_run *window)
-{
-	if (window->counting >= 0)
-		close(window->counting);
-	window->counting = -1;
 }
 
 void profile_window_free(struct profile_window_run *window)
 {
 	parting_free(window->parting);
-	stop_counting(window);
 	window_counts_free(&window->before);
 	window_counts_free(&window->after);
 	vec_free(&window->blocks.list);
@@ -71,8 +62,7 @@ int profile_window_open(struct profile_window_run *window, struct session *sessi
 	window->pid = pid;
 	window->allowance_s = allowance_s;
 	window->grace_ns = to_ns(MIN(MAX(grace_s, GRACE_MIN_S), GRACE_MAX_S));
-	window->counting = probe_cost_count();
-	error = probe_cost_read(&session->bpf, &window->cost_before);
+	error = probe_cost_read(&session->bpf, &window->hits_before);
 	if (!error)
 		error = set_probes(session, tracked);
 	/* It goes as it came. */
@@ -139,21 +129,19 @@ bool profile_window_has_parted(struct profile_window_run *window)
 {
 	if (!parting_is_done(window->parting))
 		return false;
-	if (window->stage == WINDOW_PARTING) {
+	if (window->stage == WINDOW_PARTING)
 		window->stage = WINDOW_CLOSED;
-		stop_counting(window);
-	}
 	return true;
 }
 
 double profile_window_hits_s(const struct profile_window_run *window, const struct bpf_side *bpf,
 			     double trap_ns)
 {
-	struct probe_cost now;
+	struct lm_hits now;
 
 	if (probe_cost_read(bpf, &now))
 		return 0;
-	return ((double)(now.run_ns - window->cost_before.run_ns) +
-		(double)(now.runs - window->cost_before.runs) * trap_ns) /
+	return ((double)(now.ns - window->hits_before.ns) +
+		(double)(now.count - window->hits_before.count) * trap_ns) /
 	       1e9;
 }

@@ -30,12 +30,11 @@ struct profile_window_run {
 	double attach_s;    /* what setting the probes has */
 	struct window_counts before, after;
 	struct outstanding_list blocks;
-	struct probe_cost cost_before;
-	int counting; /* -1: the kernel does not count */
+	struct lm_hits hits_before;
 	struct parting *parting;
 };
 
-/* Zero-initialised but for counting. 0 or -ENOMEM. */
+/* 0 or -ENOMEM. */
 int profile_window_init(struct profile_window_run *window);
 void profile_window_free(struct profile_window_run *window);
 

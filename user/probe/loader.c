@@ -172,6 +172,7 @@ static void set_heap(struct leakmon_bpf *skeleton, const struct loader_config *c
 	bool session = config->method == ATTACH_SESSION;
 
 	skeleton->rodata->session = session;
+	skeleton->rodata->counts_hits = config->counts_hits;
 	for (size_t i = 0; i < HEAP_PROGRAM_MAX_; i++) {
 		enum attach_point point = heap_programs[i].point;
 
@@ -266,6 +267,7 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton,
 	bpf->unwind.ranges_fd = bpf_map__fd(skeleton->maps.unwind_ranges);
 	bpf->unwind.generation = &skeleton->data->unwind_generation;
 	bpf->live_threads_fd = bpf_link__fd(skeleton->links.live_threads);
+	bpf->hits_fd = bpf_map__fd(skeleton->maps.hits);
 	for (size_t i = 0; i < HEAP_PROGRAM_MAX_; i++)
 		bpf->heap_fds[i] = bpf_program__fd(heap_program(skeleton, i));
 	export_threads(bpf, skeleton);

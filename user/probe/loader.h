@@ -42,9 +42,10 @@ struct loader_config {
 	struct blocks_map *blocks_map; /* begun with the same max_blocks, or not at all; or NULL */
 	/* What is followed: else its programs are not loaded. */
 	bool heap;
-	bool usdt;     /* of programs that sample themselves, instead of their heap */
-	bool mappings; /* mmap, munmap, mremap, brk */
-	bool threads;  /* their creation, end and reaping */
+	bool counts_hits; /* of the heap's probes, and their time: probe_cost.h */
+	bool usdt;	  /* of programs that sample themselves, instead of their heap */
+	bool mappings;	  /* mmap, munmap, mremap, brk */
+	bool threads;	  /* their creation, end and reaping */
 };
 
 /*
@@ -101,6 +102,7 @@ struct bpf_side {
 	int live_threads_fd; /* reads of its iterator give struct lm_live_thread; -1: none */
 	uint32_t max_sites, max_processes;
 	int heap_fds[HEAP_PROGRAM_MAX_];
+	int hits_fd; /* stays zero without loader_config.counts_hits */
 	/* Without loader_config.usdt -1, and specs is NULL. */
 	int usdt_fds[USDT_KIND_MAX_], usdt_specs_fd, usdt_blocks_fd;
 	struct usdt_specs *specs; /* owned */

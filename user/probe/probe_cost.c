@@ -2,6 +2,7 @@
 #include "probe/probe_cost.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,8 +15,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-/* Pairs of malloc and free in one measurement: less than a millisecond under probes, for the kernel
- * counts the time in our programs by the clock, that of others in between included. */
+/* Pairs of malloc and free in one measurement: less than a millisecond under probes, for the time
+ * in our programs is counted by the clock, that of others in between included. */
 #define PAIRS 200
 #define ROUNDS 31
 /* Where nothing can be measured: a trap on a slow host, with our program, and an attach. */
@@ -30,37 +31,23 @@ double probe_thread_cpu_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-int probe_cost_count(void)
+int probe_cost_read(const struct bpf_side *bpf, struct lm_hits *hits)
 {
-	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	int cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct lm_hits *per_cpu =
+		cpus > 0 ? calloc((size_t)cpus, sizeof(*per_cpu)) : NULL;
+	uint32_t all = 0;
 
-	return fd < 0 ? -errno : fd;
-}
-
-static int add_program(int fd, struct probe_cost *cost)
-{
-	struct bpf_prog_info info = {0};
-	uint32_t size = sizeof(info);
-
-	if (fd < 0)
-		return 0;
-	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+	if (!per_cpu)
+		return cpus > 0 ? -ENOMEM : cpus;
+	if (bpf_map_lookup_elem(bpf->hits_fd, &all, per_cpu))
 		return -errno;
-	cost->runs += info.run_cnt;
-	cost->run_ns += info.run_time_ns;
+	*hits = (struct lm_hits){0};
+	for (int i = 0; i < cpus; i++) {
+		hits->count += per_cpu[i].count;
+		hits->ns += per_cpu[i].ns;
+	}
 	return 0;
-}
-
-int probe_cost_read(const struct bpf_side *bpf, struct probe_cost *cost)
-{
-	struct probe_cost read = {0};
-	int error = 0;
-
-	for (size_t i = 0; i < HEAP_PROGRAM_MAX_ && !error; i++)
-		error = add_program(bpf->heap_fds[i], &read);
-	if (!error)
-		*cost = read;
-	return error;
 }
 
 /* -------- a child that allocates when it is told to */
@@ -133,24 +120,21 @@ static double trial_ns(const struct trial *trial)
 	return spent;
 }
 
-/* Under probes: what each run took beside the time in our programs; negative: not known. */
-static double traced_ns(const struct trial *trial, const struct bpf_side *bpf, double untraced_ns,
-			bool counts)
+/* Under probes: what each hit took beside the time in our programs; negative: not known. */
+static double traced_ns(const struct trial *trial, const struct bpf_side *bpf, double untraced_ns)
 {
-	struct probe_cost before, after;
+	struct lm_hits before, after;
 	double spent_ns;
-	uint64_t runs;
 
 	if (probe_cost_read(bpf, &before))
 		return -1;
 	spent_ns = trial_ns(trial);
 	if (spent_ns < 0 || probe_cost_read(bpf, &after))
 		return -1;
-	/* Without the kernel's counting, a pair is three runs: two entries and a return. */
-	runs = counts ? after.runs - before.runs : 3ull * PAIRS;
-	if (!runs)
+	if (after.count == before.count)
 		return -1;
-	return (spent_ns - untraced_ns - (double)(after.run_ns - before.run_ns)) / (double)runs;
+	return (spent_ns - untraced_ns - (double)(after.ns - before.ns)) /
+	       (double)(after.count - before.count);
 }
 
 static int by_value(const void *left, const void *right)
@@ -173,7 +157,6 @@ static void measure(const struct trial *trial, const struct bpf_side *bpf,
 {
 	struct target target = {.pid = trial->pid};
 	double untraced[ROUNDS], traced[ROUNDS], begin_s;
-	_cleanup_close_ int counting = probe_cost_count();
 	struct process *process;
 
 	for (size_t i = 0; i < ROUNDS; i++)
@@ -184,7 +167,7 @@ static void measure(const struct trial *trial, const struct bpf_side *bpf,
 		calibration->attach_s =
 			probe_thread_cpu_s() - begin_s + (double)target.attachments.apart_ns / 1e9;
 		for (size_t i = 0; i < ROUNDS; i++)
-			traced[i] = traced_ns(trial, bpf, untraced[i], counting >= 0);
+			traced[i] = traced_ns(trial, bpf, untraced[i]);
 		calibration->trap_ns = quartile_of(traced);
 		calibration->measured = calibration->trap_ns > 0;
 	}
