@@ -572,6 +572,7 @@ static int load(struct session *session)
 		.follow_forks = options->targets.follow_forks,
 		.many = session->many && !session->everywhere,
 		.heap = session->tracks_heap,
+		.counts_hits = options->tracking.windowed,
 		/* --trace shows every call, and a window has a beginning: samples do not help. */
 		.usdt = session->tracks_heap && !options->probes.no_usdt &&
 			!options->tracking.trace && !options->tracking.windowed,

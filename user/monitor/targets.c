@@ -162,6 +162,38 @@ static bool is_young(const struct process_entry *process)
 	return (uint64_t)now.tv_sec * second < process->start_ticks + second;
 }
 
+/* A loader needs some milliseconds; an emulated or starved processor makes it more. */
+#define LOADING_MS 1000
+#define LOADING_STEP_MS 5
+
+static void loading_forget(struct targets *targets, pid_t pid)
+{
+	for (size_t i = targets->loading.count; i-- > 0;) {
+		if (targets->loading.items[i].pid == pid)
+			targets->loading.items[i] =
+				targets->loading.items[--targets->loading.count];
+	}
+}
+
+/* Whether the process is looked at again before it is given up: the older it is, the later. */
+static bool loading_wait(struct targets *targets, const struct process_entry *process,
+			 const struct arrival *arrival)
+{
+	uint64_t now_ns = monotonic_ns(), age_ns = now_ns - arrival->event_ns;
+	struct loading *loading;
+
+	if (!arrival->how || age_ns > LOADING_MS * 1000000ull)
+		return false;
+	loading = vec_push(&targets->loading);
+	if (!loading)
+		return false;
+	*loading = (struct loading){.pid = process->pid,
+				    .start_ticks = process->start_ticks,
+				    .arrival = *arrival,
+				    .due_ns = now_ns + age_ns / 2 + 1000000};
+	return true;
+}
+
 /* Attaches to one that is not named, unless it was refused before. */
 static void attach_unnamed(struct session *session, pid_t pid, const struct arrival *arrival)
 {
@@ -185,6 +217,8 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 	error = session->everywhere ? 0 : target_check(pid, &session->target_config, !arrival->how);
 	if (!error) {
 		error = targets_probe(session, pid, arrival, false);
+		if (error == -ENOENT && loading_wait(&session->targets, &process, arrival))
+			return;
 		if (error && error != -ESRCH && error != -EINTR && !session->everywhere)
 			targets_explain_refusal(session, name, pid, error);
 		session->targets.starved |= descriptors_are_out(error);
@@ -196,6 +230,36 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 	session_forget(session, pid);
 	if (!ended && error != -ESRCH && error != -EINTR)
 		remember_refusal(&session->targets, &process);
+}
+
+void targets_load(struct session *session)
+{
+	uint64_t now_ns = monotonic_ns();
+
+	for (size_t i = session->targets.loading.count; i-- > 0;) {
+		struct loading loading = session->targets.loading.items[i];
+		struct process_entry process;
+
+		if (loading.due_ns > now_ns)
+			continue;
+		loading_forget(&session->targets, loading.pid);
+		if (!process_read(loading.pid, &process) &&
+		    process.start_ticks == loading.start_ticks)
+			attach_unnamed(session, loading.pid, &loading.arrival);
+		else
+			session->targets.missed++;
+	}
+}
+
+int targets_load_in_ms(const struct session *session)
+{
+	uint64_t now_ns = monotonic_ns(), due_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < session->targets.loading.count; i++)
+		due_ns = MIN(due_ns, session->targets.loading.items[i].due_ns);
+	if (due_ns == UINT64_MAX)
+		return -1;
+	return due_ns > now_ns ? (int)((due_ns - now_ns) / 1000000 + 1) : 0;
 }
 
 static int attach_selection(struct session *session, bool first)
@@ -320,6 +384,7 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 	struct tracked *tracked = targets_find(session, pid);
 	bool wanted = is_wanted(session, pid, tracked);
 
+	loading_forget(&session->targets, pid);
 	if (tracked && !strcmp(arrival->how, "execed")) {
 		code_watch_forgive(&tracked->probes.code);
 		code_watch_forgive(&tracked->threads.code);
@@ -573,10 +638,6 @@ void targets_end(struct session *session, struct tracked *tracked)
 	attachments_close(&parting);
 }
 
-/* A loader needs some milliseconds; an emulated or starved processor makes it more. */
-#define LOADING_MS 1000
-#define LOADING_STEP_MS 5
-
 /*
  * After an exec by another thread no probe is left that would come with the library that it stands
  * in; and when the exec is told, the loader has hardly begun: the C library is not mapped yet.
@@ -672,6 +733,7 @@ void targets_close(struct session *session)
 	}
 	attachments_close(&all);
 	vec_free(&targets->list);
+	vec_free(&targets->loading);
 	vec_free(&targets->pids);
 	hash_free(&targets->refused);
 }

@@ -34,8 +34,24 @@ struct tracked {
 	bool ended; /* its probes are gone; what it held is in the reports until it is purged */
 };
 
+/* How leakmon came to know of a process, for the message that it is attached to. */
+struct arrival {
+	const char *how;   /* "was forked", "execed"; NULL: it had been running */
+	uint64_t event_ns; /* CLOCK_MONOTONIC of the event */
+	char comm[17];	   /* of what execed; else "" */
+};
+
+/* It has just execed, and its loader has not mapped an allocator yet. */
+struct loading {
+	pid_t pid;
+	uint64_t start_ticks; /* of the process */
+	struct arrival arrival;
+	uint64_t due_ns; /* CLOCK_MONOTONIC: it is looked at again */
+};
+
 struct targets {
 	VEC(struct tracked) list;
+	VEC(struct loading) loading;
 	/* (pid, start time) of processes that were left out: said once, not tried again before they
 	 * exec. */
 	struct hash refused;
@@ -46,13 +62,6 @@ struct targets {
 	size_t missed, unknown;
 	bool said_unknown;
 	VEC(int) pids; /* those that reports show even before their first allocation */
-};
-
-/* How leakmon came to know of a process, for the message that it is attached to. */
-struct arrival {
-	const char *how;   /* "was forked", "execed"; NULL: it had been running */
-	uint64_t event_ns; /* CLOCK_MONOTONIC of the event */
-	char comm[17];	   /* of what execed; else "" */
 };
 
 /* -p: attaches to a process, or says why not. 0 or -errno. */
@@ -72,6 +81,11 @@ void targets_say_missed(struct session *session);
 
 /* A process that was forked by a traced one, or that has just execed. */
 void targets_consider(struct session *session, pid_t pid, const struct arrival *arrival);
+
+/* Looks again at those that had mapped no allocator when they were considered, and are due. */
+void targets_load(struct session *session);
+/* When the next one is, in milliseconds; -1: there is none. */
+int targets_load_in_ms(const struct session *session);
 
 /* Execs and forks may have come unseen: who was forked is looked for. Cheap when none was lost. */
 void targets_recover(struct session *session);

@@ -492,6 +492,14 @@ static int wait_for(void *context, struct pollfds *fds)
 	return error;
 }
 
+/* Who is loading is looked at again in time. */
+static int timeout_ms(void *context)
+{
+	struct watch *watch = context;
+
+	return is_busy(watch) ? -1 : targets_load_in_ms(&watch->session);
+}
+
 static bool any_is_ready(const struct pollfd *fds, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -528,6 +536,8 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 	/* An end is told after what led to it, which may not have waked us. */
 	if (fds[EVENTS].revents || (ends && !is_busy(watch)))
 		error = take_events(watch);
+	if (!is_busy(watch))
+		targets_load(&watch->session);
 	if (!error)
 		error = report_victims(watch);
 	if (ends)
@@ -554,6 +564,7 @@ static int run_with(const struct session_options *options, const struct report_s
 	const struct reporter reporter = {.context = &watch,
 					  .report = make_report,
 					  .wait_for = wait_for,
+					  .timeout_ms = timeout_ms,
 					  .handle = handle,
 					  .on_child = on_child,
 					  .is_done = is_done};
