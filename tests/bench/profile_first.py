@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 Whether `leakmon profile` at its default of 1 % has a leak of 10 blocks of 100 bytes a second, among
-100,000 allocations a second, as its first site within five minutes; for five allocators.
+100,000 allocations a second or more, as its first site within five minutes; for five allocators.
 
     profile_first.py [--runs N] [--jobs N] [--seconds S] [--readings N] [--only ALLOCATOR]
-                     [--results FILE]
+                     [--nothing-else] [--results FILE]
+
+The program has other work besides, for a third of a core or so. With --nothing-else it has none, and
+allocates a million times a second and more: windows slow it tenfold, and see so much less of it.
 
 A run is over when the leak has been first in so many readings in a row, one every five seconds (or
 when time is up): what counts is when the first of them was. --jobs runs are made beside each other,
@@ -36,14 +39,17 @@ LEAKMON = os.environ.get("LEAKMON_PROGRAM", "build/leakmon")
 WORKLOADS = os.environ.get("LEAKMON_WORKLOADS", "build/workloads")
 INTERVAL_S = 5
 ALLOCATIONS_PER_S = 100000
+# Blocks a second, microseconds of sleep in each round, contents, work: see dripper.c.
+USUAL = ("10", "1000", "noise", "250")
+NOTHING_ELSE = ("10", "20")
 stopping = threading.Event()
 
 
-def start_workload(program, preload):
+def start_workload(program, preload, arguments):
     environment = dict(os.environ)
     if preload:
         environment["LD_PRELOAD"] = preload
-    child = subprocess.Popen([os.path.join(WORKLOADS, program), "10", "20"],
+    child = subprocess.Popen([os.path.join(WORKLOADS, program), *arguments],
                              stdout=subprocess.PIPE, env=environment)
     child.stdout.readline()
     return child
@@ -87,7 +93,8 @@ def follow(monitor, options):
 
 
 def run(allocator, number, options, errors):
-    workload = start_workload(*ALLOCATORS[allocator])
+    workload = start_workload(*ALLOCATORS[allocator],
+                              NOTHING_ELSE if options.nothing_else else USUAL)
     monitor = subprocess.Popen([LEAKMON, "profile", "-p", str(workload.pid), "--format", "json",
                                 str(INTERVAL_S)],
                                stdout=subprocess.PIPE, stderr=errors)
@@ -127,7 +134,7 @@ def run(allocator, number, options, errors):
 
 def settings(options):
     """Results of other settings are not of this series."""
-    return [options.seconds, options.readings, options.jobs]
+    return [options.seconds, options.readings, options.jobs, options.nothing_else]
 
 
 def say(result):
@@ -213,6 +220,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--readings", type=int, default=3)
     parser.add_argument("--only", choices=ALLOCATORS)
+    parser.add_argument("--nothing-else", action="store_true")
     parser.add_argument("--results")
     options = parser.parse_args()
     chosen = [options.only] if options.only else list(ALLOCATORS)

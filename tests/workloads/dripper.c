@@ -4,7 +4,11 @@
  * (`drip`), among hundreds of thousands that live for a moment (`churn`) or for a while (`hold`: a
  * table whose entries are replaced at random, `touch`: one that stays and is written to).
  *
- *   dripper RATE [PAUSE_US]     `zeros` as a third argument: what drips holds nothing but zeros
+ *   dripper RATE [PAUSE_US [CONTENTS [WORK]]]
+ *
+ * CONTENTS `zeros`: what drips holds nothing but zeros. PAUSE_US: how long it sleeps in each round
+ * of some 320 allocations. WORK: how many thousand random numbers it draws in each, for nothing:
+ * without, it does nothing but allocate, a million times a second and more.
  *
  * It says "ready PID", and runs until it is told to end; then it says how many blocks have dripped,
  * how many were allocated, in how many rounds (of each one block is held) and nanoseconds.
@@ -69,6 +73,15 @@ __attribute__((noinline)) static void touch(char **table)
 	fill(table[i], DRIP_BYTES);
 }
 
+__attribute__((noinline)) static uint64_t work(uint64_t thousands)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < thousands * 1000; i++)
+		sum += next_random();
+	return sum;
+}
+
 static void on_term(int signal)
 {
 	(void)signal;
@@ -78,7 +91,8 @@ static void on_term(int signal)
 int main(int argc, char **argv)
 {
 	uint64_t rate = argc > 1 ? strtoull(argv[1], NULL, 10) : 10, begin, now, dripped = 0,
-		 rounds = 0;
+		 rounds = 0, thousands = argc > 4 ? strtoull(argv[4], NULL, 10) : 0;
+	volatile uint64_t worked = 0;
 	unsigned pause_us = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
 	int zeros = argc > 3 && !strcmp(argv[3], "zeros");
 	char **held = calloc(HELD, sizeof(*held)), **touched = calloc(TOUCHED, sizeof(*touched));
@@ -93,6 +107,7 @@ int main(int argc, char **argv)
 		rounds++;
 		hold(held);
 		touch(touched);
+		worked += work(thousands);
 		if (pause_us)
 			usleep(pause_us);
 		now = now_ns();
