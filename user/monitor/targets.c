@@ -166,13 +166,17 @@ static bool is_young(const struct process_entry *process)
 #define LOADING_MS 1000
 #define LOADING_STEP_MS 5
 
-static void loading_forget(struct targets *targets, pid_t pid)
+/* Whether it was known. */
+static bool loading_forget(struct targets *targets, pid_t pid)
 {
+	size_t before = targets->loading.count;
+
 	for (size_t i = targets->loading.count; i-- > 0;) {
 		if (targets->loading.items[i].pid == pid)
 			targets->loading.items[i] =
 				targets->loading.items[--targets->loading.count];
 	}
+	return targets->loading.count < before;
 }
 
 /* Whether the process is looked at again before it is given up: the older it is, the later. */
@@ -384,7 +388,8 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 	struct tracked *tracked = targets_find(session, pid);
 	bool wanted = is_wanted(session, pid, tracked);
 
-	loading_forget(&session->targets, pid);
+	/* One that a target forked, and that execed before it could be probed, still is. */
+	wanted |= loading_forget(&session->targets, pid) && session->options->targets.follow_forks;
 	if (tracked && !strcmp(arrival->how, "execed")) {
 		code_watch_forgive(&tracked->probes.code);
 		code_watch_forgive(&tracked->threads.code);
