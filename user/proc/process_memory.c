@@ -56,26 +56,28 @@ int memory_read_exact(struct memory_source source, uint64_t address, void *buffe
 }
 
 /* The page of zeros that every process shares until it writes: pagemap has it, Rss has not. Its
- * frame is that of any page of ours that was only looked at; 0: not known, for frames are not
- * shown. */
+ * frame is that of any two pages of ours that were only looked at; 0: not known, for frames are not
+ * shown, or each has its own (pvm_no_zero_page). */
 static uint64_t zero_frame;
 static pthread_once_t zero_frame_learnt = PTHREAD_ONCE_INIT;
 
 static void learn_zero_frame(void)
 {
 	_cleanup_close_ int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	const volatile char *page =
-		mmap(NULL, MEMORY_PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t entry;
+	const volatile char *pages =
+		mmap(NULL, 2 * MEMORY_PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t entries[2];
 
-	if (page == MAP_FAILED)
+	if (pages == MAP_FAILED)
 		return;
-	(void)page[0];
-	if (pread(pagemap, &entry, sizeof(entry),
-		  (off_t)((uintptr_t)page / MEMORY_PAGE * sizeof(entry))) == sizeof(entry) &&
-	    pagemap_is_present(entry))
-		zero_frame = entry & ENTRY_FRAME;
-	munmap((void *)page, MEMORY_PAGE);
+	(void)pages[0];
+	(void)pages[MEMORY_PAGE];
+	if (pread(pagemap, entries, sizeof(entries),
+		  (off_t)((uintptr_t)pages / MEMORY_PAGE * sizeof(*entries))) == sizeof(entries) &&
+	    pagemap_is_present(entries[0]) && pagemap_is_present(entries[1]) &&
+	    (entries[0] & ENTRY_FRAME) == (entries[1] & ENTRY_FRAME))
+		zero_frame = entries[0] & ENTRY_FRAME;
+	munmap((void *)pages, 2 * MEMORY_PAGE);
 }
 
 int pagemap_open(struct memory_source source)
