@@ -14,7 +14,7 @@ work=build/vm
 timeout=${VM_TIMEOUT:-900}
 programs="build/leakmon"
 workloads="leak allocators mixed quick execer mapper kernelmem threads older grower sharer
-rewriter dispatcher waiter usdt victim"
+rewriter dispatcher waiter usdt victim dripper"
 
 explain() {
 	echo "vm.sh: $*" >&2

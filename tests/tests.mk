@@ -75,7 +75,7 @@ clean-servers: all
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
 	kernelmem threads older grower sharer rewriter dispatcher waiter usdt \
-	victim)
+	victim dripper)
 test-vm:
 	@$(DEPS) --check vm
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)
