@@ -7,7 +7,7 @@ Whether `leakmon profile` at its default of 1 % has a leak of 10 blocks of 100 b
     profile_first.py [--runs N] [--jobs N] [--seconds S] [--readings N] [--only ALLOCATOR]
                      [--nothing-else] [--results FILE]
 
-The program has other work besides, for a third of a core or so. With --nothing-else it has none, and
+The program has other work besides, for most of a core. With --nothing-else it has none, and
 allocates a million times a second and more: windows slow it tenfold, and see so much less of it.
 
 A run is over when the leak has been first in so many readings in a row, one every five seconds (or
@@ -40,7 +40,7 @@ WORKLOADS = os.environ.get("LEAKMON_WORKLOADS", "build/workloads")
 INTERVAL_S = 5
 ALLOCATIONS_PER_S = 100000
 # Blocks a second, microseconds of sleep in each round, contents, work: see dripper.c.
-USUAL = ("10", "1000", "noise", "250")
+USUAL = ("10", "400", "noise", "650")
 NOTHING_ELSE = ("10", "20")
 stopping = threading.Event()
 
