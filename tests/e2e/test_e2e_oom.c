@@ -268,6 +268,8 @@ static void a_monitor_that_gets_no_more_memory_writes_its_last_snapshot(void **s
 	group_remove(place);
 }
 
+#define LEFT_BYTES 65536
+
 /* As far as the kernel goes along: what it can drop is gone then. */
 static void fill_up(const struct place *place)
 {
@@ -285,8 +287,8 @@ static void fill_up(const struct place *place)
 		if (bytes >= least)
 			return;
 		least = bytes;
-		/* v2 kills where it cannot reclaim. */
-		snprintf(text, sizeof(text), "%llu", bytes + (unified ? 65536 : 0));
+		/* v2 kills where it cannot reclaim; and who wakes up takes a page or two. */
+		snprintf(text, sizeof(text), "%llu", bytes + LEFT_BYTES);
 		if (!group_write(place, place->limit, text))
 			return;
 		snprintf(text, sizeof(text), "%llu", bytes - (1 << 20));
@@ -314,6 +316,7 @@ static void a_monitor_in_a_full_group_writes_its_last_snapshot(void **state)
 	group_to_join = &own;
 	monitor = monitor_start(harness, watch, join_group);
 	child_wait_text(harness, monitor, &monitor->err, "attached to");
+	monitor_snapshot(harness, monitor); /* then it is at rest */
 	fill_up(&own);
 	workload_send(victim.child, "go");
 	expect_last_snapshot(report_of_kill(harness, monitor, pid), &victim, pid);

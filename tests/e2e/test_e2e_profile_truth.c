@@ -89,7 +89,7 @@ static bool is_known(json_t *process, const char *function)
 
 static void run_once(struct harness *harness, struct coverage *by_clock, struct coverage *by_pace)
 {
-	struct child *dripper = WORKLOAD(harness, "dripper", "200", "2000");
+	struct child *dripper = WORKLOAD(harness, "dripper", "200", "2000", "noise", "250");
 	struct child *adversary = WORKLOAD(harness, "adversary");
 	pid_t pids[] = {dripper->pid, adversary->pid};
 	char targets[40];

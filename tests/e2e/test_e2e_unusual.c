@@ -2,7 +2,10 @@
 /* Processes that are not like others: exact as every one, and unharmed. */
 #include "retain_json.h"
 
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include "shell.h"
 
@@ -53,6 +56,30 @@ static void a_process_with_nearly_as_many_mappings_as_it_may_have_is_exact(void 
 	quit(harness, workload);
 }
 
+static __attribute__((noinline)) void pass_breakpoint(void)
+{
+	__asm__ volatile("");
+}
+
+/* Under some hypervisors they can be set, and are never hit. */
+static bool has_hardware_breakpoints(void)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
+				       .size = sizeof(attr),
+				       .bp_type = HW_BREAKPOINT_X,
+				       .bp_addr = (uintptr_t)pass_breakpoint,
+				       .bp_len = sizeof(long),
+				       .exclude_kernel = 1};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	uint64_t hits = 0;
+
+	pass_breakpoint();
+	if (fd < 0 || read(fd, &hits, sizeof(hits)) != sizeof(hits))
+		hits = 0;
+	close(fd);
+	return hits == 1;
+}
+
 /* gdb comes while leakmon watches, with a breakpoint in a debug register, and goes. */
 static void a_hardware_breakpoint_changes_nothing(void **state)
 {
@@ -62,6 +89,10 @@ static void a_hardware_breakpoint_changes_nothing(void **state)
 
 	if (access(GDB, X_OK)) {
 		fprintf(stderr, "SKIPPED, nothing was tested: there is no gdb\n");
+		skip();
+	}
+	if (!has_hardware_breakpoints()) {
+		fprintf(stderr, "SKIPPED, nothing was tested: hardware breakpoints are not hit\n");
 		skip();
 	}
 	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--format", "json",

@@ -51,6 +51,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "calls_32.h"
 #include "workload.h"
 
 #define HOUR_S 3600
@@ -85,11 +86,15 @@ static long call6(long number, long a, long b, long c, long d, long e, long f)
 #define CALL(name, a, b, c, d, e, f)                                                               \
 	call6(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
+static bool has_calls_32;
+
 /* As a 32-bit program calls; pointers must be below 4 GiB. */
 static long call_32(long number, long a, long b, long c, long d)
 {
 	long result;
 
+	if (!has_calls_32)
+		return -ENOSYS;
 	__asm__ volatile("push %%rbx\n"
 			 "mov %[first], %%rbx\n"
 			 "int $0x80\n"
@@ -871,6 +876,7 @@ int main(int argc, char **argv)
 	};
 	static const struct truth nothing = {0};
 
+	has_calls_32 = takes_32_bit_calls();
 	/* What is left of queues and semaphores ends with the process. */
 	unshare(CLONE_NEWIPC);
 	if (!mkdtemp(directory))

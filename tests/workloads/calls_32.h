@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whether this kernel takes calls of 32-bit programs (int $0x80) from 64-bit ones. */
+#ifndef LEAKMON_CALLS_32_H
+#define LEAKMON_CALLS_32_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Without IA32_EMULATION, or with ia32_emulation=0, it kills who calls so: a child tries. */
+static inline bool takes_32_bit_calls(void)
+{
+	pid_t child = fork();
+	int status, result;
+
+	if (!child) {
+		signal(SIGSEGV, SIG_DFL); /* a handler would go on with what the parent does */
+		__asm__ volatile("int $0x80"
+				 : "=a"(result)
+				 : "0"(20 /* getpid */)
+				 : "r8", "r9", "r10", "r11", "memory");
+		_exit(result != getpid());
+	}
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+#endif
