@@ -3,15 +3,13 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "elf/tls_layout.h"
 #include "proc/core.h"
+#include "proc/process_list.h"
 
 /* What the parts of thread_blocks.c share. */
 
@@ -161,21 +159,7 @@ static int thread_finder_add_module(struct thread_finder *finder, const struct d
 /* Where the program begins to run: in the program itself. 0: not known. */
 static uint64_t read_entry(struct memory_source source)
 {
-	_cleanup_close_ int fd = -1;
-	Elf64_auxv_t vector[64];
-	char path[64];
-	ssize_t got;
-
-	if (source.core)
-		return core_entry(source.core);
-	snprintf(path, sizeof(path), "/proc/%d/auxv", source.task);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? 0 : read(fd, vector, sizeof(vector));
-	for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(*vector); i++) {
-		if (vector[i].a_type == AT_ENTRY)
-			return vector[i].a_un.a_val;
-	}
-	return 0;
+	return source.core ? core_entry(source.core) : process_auxiliary(source.task, AT_ENTRY);
 }
 
 /* The linker has put it there: Drepper, 3.4.2 and 4.4.2, with PT_TLS at its own alignment. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "monitor/targets.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <poll.h>
@@ -186,7 +187,9 @@ static bool loading_wait(struct targets *targets, const struct process_entry *pr
 	uint64_t now_ns = monotonic_ns(), age_ns = now_ns - arrival->event_ns;
 	struct loading *loading;
 
-	if (!arrival->how || age_ns > LOADING_MS * 1000000ull)
+	/* Without a loader nothing more will come. */
+	if (!arrival->how || age_ns > LOADING_MS * 1000000ull ||
+	    !process_auxiliary(process->pid, AT_BASE))
 		return false;
 	loading = vec_push(&targets->loading);
 	if (!loading)

@@ -451,7 +451,7 @@ static int on_child(void *context)
 static bool all_gone(struct watch *watch)
 {
 	return !watch->session.selector && !watch->session.options->targets.come_later &&
-	       !targets_alive(&watch->session);
+	       !targets_alive(&watch->session) && !watch->session.targets.loading.count;
 }
 
 static bool is_done(void *context)

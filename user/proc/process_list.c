@@ -2,9 +2,12 @@
 #include "proc/process_list.h"
 
 #include <ctype.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -58,6 +61,23 @@ int process_read(pid_t pid, struct process_entry *entry)
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	return read_stat(path, entry);
+}
+
+uint64_t process_auxiliary(pid_t pid, uint64_t type)
+{
+	_cleanup_close_ int fd = -1;
+	Elf64_auxv_t vector[64];
+	char path[64];
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? 0 : read(fd, vector, sizeof(vector));
+	for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(*vector); i++) {
+		if (vector[i].a_type == type)
+			return vector[i].a_un.a_val;
+	}
+	return 0;
 }
 
 char process_task_state(pid_t pid, pid_t tid)

@@ -48,6 +48,10 @@ int process_read(pid_t pid, struct process_entry *entry);
 /* Of one thread, as process_entry.state; 0: it is gone, or cannot be read. */
 char process_task_state(pid_t pid, pid_t tid);
 
+/* From the auxiliary vector of a 64-bit process (getauxval(3)), AT_ENTRY say; 0: it is not there,
+ * or cannot be read. */
+uint64_t process_auxiliary(pid_t pid, uint64_t type);
+
 /* What process_read makes of the text of /proc/PID/stat. 0 or -EBADMSG. */
 int process_parse_stat(const char *text, struct process_entry *entry);
 
