@@ -35,6 +35,7 @@ int section_sqlite(struct bench *bench);
 int section_crowd(struct bench *bench);
 int section_redis(struct bench *bench);
 int section_profile(struct bench *bench);
+int section_programs(struct bench *bench);
 int section_retain(struct bench *bench);
 
 /* Says on stderr how far the run is. */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What `leakmon profile` takes from redis-server at its default of 1 %: each command without and
- * with it in turns, on one server, for so long that it has some windows. Half an hour with the
- * programs of profile_programs.c.
+ * with it in turns, on one server, for so long that it has some windows.
  */
 #include <errno.h>
 #include <sched.h>
@@ -17,7 +16,6 @@
 #include "profile.h"
 #include "redis.h"
 
-#define REPETITIONS 11
 #define REQUESTS 2000000 /* of a command: some 10 s */
 #define REQUESTS_QUICK 100000
 #define REQUESTS_WARM 200000
@@ -247,13 +245,10 @@ static int run_redis(struct bench *bench)
 
 static int run_all(struct bench *bench)
 {
-	int error =
-		results_settle(&bench->results, PROFILE_SET_ALONE, PROFILE_RSS, run_redis(bench));
-
-	return error ? error : profile_programs(bench);
+	return results_settle(&bench->results, PROFILE_SET_ALONE, PROFILE_RSS, run_redis(bench));
 }
 
 int section_profile(struct bench *bench)
 {
-	return repeat(bench, "profile", bench->quick ? 1 : REPETITIONS, run_all);
+	return repeat(bench, "profile", bench->quick ? 1 : PROFILE_REPETITIONS, run_all);
 }

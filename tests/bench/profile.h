@@ -7,10 +7,9 @@
 #include "bench.h"
 #include "child.h"
 
+#define PROFILE_REPETITIONS 11
+
 /* Starts a profile of a process, and waits until it is attached. 0 or -errno. */
 int profile_start(struct child **monitor, pid_t pid, struct why *why);
-
-/* One repetition. 0 or -errno. */
-int profile_programs(struct bench *bench);
 
 #endif

@@ -14,13 +14,13 @@
 #include "monitor.h"
 #include "profile.h"
 
-#define ROUNDS 20
+#define ROUNDS 40 /* some 9 s */
 #define ROUNDS_QUICK 2
 
 static const char python_work[] =
 	"import sys, json\n"
 	"for line in sys.stdin:\n"
-	"  for i in range(int(line) * 1200):\n"
+	"  for i in range(int(line) * 2400):\n"
 	"    text = json.dumps([{'id': i + j, 'name': 'n%d' % (i * j), 'tags': ['a' * (j % 90)] * "
 	"3}\n"
 	"                       for j in range(40)])\n"
@@ -95,7 +95,7 @@ static int run_program(struct bench *bench, const struct program *program, bool 
 	return error;
 }
 
-int profile_programs(struct bench *bench)
+static int run_all(struct bench *bench)
 {
 	int error = 0;
 
@@ -105,4 +105,9 @@ int profile_programs(struct bench *bench)
 			error = run_program(bench, &programs[i], true);
 	}
 	return results_settle(&bench->results, PROFILE_SQLITE_ALONE, PROFILE_PYTHON_RATIO, error);
+}
+
+int section_programs(struct bench *bench)
+{
+	return repeat(bench, "programs", bench->quick ? 1 : PROFILE_REPETITIONS, run_all);
 }
