@@ -268,8 +268,6 @@ static void a_monitor_that_gets_no_more_memory_writes_its_last_snapshot(void **s
 	group_remove(place);
 }
 
-#define LEFT_BYTES 65536
-
 /* As far as the kernel goes along: what it can drop is gone then. */
 static void fill_up(const struct place *place)
 {
@@ -287,8 +285,8 @@ static void fill_up(const struct place *place)
 		if (bytes >= least)
 			return;
 		least = bytes;
-		/* v2 kills where it cannot reclaim; and who wakes up takes a page or two. */
-		snprintf(text, sizeof(text), "%llu", bytes + LEFT_BYTES);
+		/* v2 kills where it cannot reclaim. */
+		snprintf(text, sizeof(text), "%llu", bytes + (unified ? 65536 : 0));
 		if (!group_write(place, place->limit, text))
 			return;
 		snprintf(text, sizeof(text), "%llu", bytes - (1 << 20));
