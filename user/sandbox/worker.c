@@ -184,7 +184,7 @@ static void charge(struct worker *worker, uint64_t key, uint32_t deadline_ms, ui
 		memcpy(value, &account, sizeof(account));
 }
 
-/* How long the next request may take. 0 or -ETIME. */
+/* How long the next request may take. 0; -ETIME: too little is left to say that a file hangs. */
 static int find_slot(const struct worker *worker, uint64_t key, uint32_t deadline_ms,
 		     uint32_t *slot_ms)
 {
@@ -192,8 +192,8 @@ static int find_slot(const struct worker *worker, uint64_t key, uint32_t deadlin
 	uint32_t small_ms = small_part(deadline_ms), reserve_ms = SMALL_PARTS * small_ms;
 	uint32_t half_ms = (MAX(left_ms, reserve_ms) - reserve_ms) / 2;
 
-	*slot_ms = MIN(left_ms, MAX(half_ms, small_ms));
-	return *slot_ms ? 0 : -ETIME;
+	*slot_ms = MAX(half_ms, small_ms);
+	return left_ms >= small_ms ? 0 : -ETIME;
 }
 
 /* The answer is there, or will not come. */

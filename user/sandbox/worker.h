@@ -10,8 +10,8 @@
  *
  * A file may be slow without being hung, and a process may map as many as it likes. So what the
  * files of one process may take in sum is limited, too (worker_begin_process()): each gets less
- * than the one before, and -ETIME when nothing is left. It comes back with time, a fiftieth of it;
- * a file that took too long is tried again after a minute.
+ * than the one before, and -ETIME when too little is left. It comes back with time, a fiftieth of
+ * it; a file that took too long is tried again after a minute.
  *
  * When the monitor is asked to end (base/interrupt.h), nothing is begun that no last report needs,
  * and one file more that hangs ends all the rest.
