@@ -278,6 +278,15 @@ static void threads_says_what_each_left_on_the_heap(void **state)
 	monitor_stop(harness, monitor);
 }
 
+/* What unwinding a process takes is given to the kernel when a first walk has come to it. */
+static void let_it_be_walked(struct harness *harness, struct child *workload, struct child *monitor)
+{
+	workload_ask(harness, workload, "reuse");
+	workload_do(harness, workload, "end");
+	child_signal(monitor, SIGUSR1);
+	monitor_report(harness, monitor);
+}
+
 /* One process was there before, one comes later. */
 static void threads_of_the_whole_machine_are_followed(void **state)
 {
@@ -288,6 +297,8 @@ static void threads_of_the_whole_machine_are_followed(void **state)
 
 	child_wait_text(harness, monitor, &monitor->err, "for the threads of ");
 	after = WORKLOAD(harness, "thread_heap");
+	let_it_be_walked(harness, before, monitor);
+	let_it_be_walked(harness, after, monitor);
 	workload_do(harness, before, "go");
 	workload_do(harness, after, "go");
 	expect_dead(report_now(harness, before, monitor), workload_ask(harness, before, "ledger"),
