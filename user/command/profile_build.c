@@ -95,7 +95,7 @@ static int add_process(const struct profile_run *run, struct profile_target *tar
 		process->exe = read_exe(target->pid);
 	}
 	memcpy(process->comm, target->comm, sizeof(process->comm));
-	process->spent = pace_spent(&target->pace);
+	process->spent = window_budget_spent_share(&target->budget);
 	process->samples = target->profiled.samples;
 	process->dropped = target->dropped;
 	process->unfollowed = target->profiled.unfollowed;
@@ -118,8 +118,8 @@ static void sum_up(const struct profile_run *run, struct profile_report *report)
 	struct report_cost cost = emit_cost();
 
 	for (size_t i = 0; i < run->targets.count; i++) {
-		spent_s += run->targets.items[i]->pace.spent_s;
-		used_s += run->targets.items[i]->pace.used_s;
+		spent_s += run->targets.items[i]->budget.spent_s;
+		used_s += run->targets.items[i]->budget.used_s;
 	}
 	clock_gettime(CLOCK_REALTIME, &report->time);
 	report->limit = run->options->overhead;

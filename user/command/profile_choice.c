@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "profile/places.h"
+#include "profile/window_scheduler.h"
 #include "triage/triage.h"
 
 /* As the triage's --near-limit by default. */
@@ -18,7 +18,7 @@
 struct profile_choice {
 	const struct profile_options *options;
 	struct triage own, *triage;
-	struct places places;
+	struct profile_slots slots;
 	double charged_s, charged_before_s; /* CPU time that the triage's budget knows of */
 };
 
@@ -34,7 +34,7 @@ static int open_own(struct profile_choice *choice)
 	choice->triage = &choice->own;
 	log_info("no target: profiling what grows on this machine, %zu processes at most; first "
 		 "verdicts in about %.3g s",
-		 choice->places.limit, GROWTH_READINGS_MIN * poll_s);
+		 choice->slots.limit, GROWTH_READINGS_MIN * poll_s);
 	return 0;
 }
 
@@ -62,7 +62,7 @@ struct profile_choice *profile_choice_new(const struct profile_options *options)
 		return NULL;
 	choice->options = options;
 	choice->triage = options->triage;
-	choice->places.limit = options->places ? options->places : PROFILE_PLACES;
+	choice->slots.limit = options->places ? options->places : PROFILE_SLOTS;
 	if (!choice->triage && open_own(choice)) {
 		free(choice);
 		return NULL;
@@ -79,34 +79,34 @@ void profile_choice_free(struct profile_choice *choice)
 		return;
 	if (choice->triage == &choice->own)
 		triage_close(&choice->own);
-	vec_free(&choice->places.list);
+	vec_free(&choice->slots.list);
 	free(choice);
 }
 
-static void leave(struct profile_choice *choice, struct session *session, struct place *place)
+static void leave(struct profile_choice *choice, struct session *session, struct profile_slot *slot)
 {
-	struct tracked *tracked = targets_find(session, place->pid);
+	struct tracked *tracked = targets_find(session, slot->pid);
 
 	log_info("PID %d is not profiled any longer: another one grows, or is near to a memory "
 		 "limit",
-		 place->pid);
-	if (tracked && tracked->start_ticks == place->start_ticks)
+		 slot->pid);
+	if (tracked && tracked->start_ticks == slot->start_ticks)
 		targets_end(session, tracked);
-	places_leave(&choice->places, place);
+	profile_slots_release(&choice->slots, slot);
 }
 
-static bool is_there(const struct place *place, void *context)
+static bool is_alive(const struct profile_slot *slot, void *context)
 {
 	const struct profile_choice *choice = context;
 
-	return population_find_same(&choice->triage->population, place->pid, place->start_ticks);
+	return population_find_same(&choice->triage->population, slot->pid, slot->start_ticks);
 }
 
-static void say_joined(const struct place *chosen)
+static void say_joined(const struct profile_slot *chosen)
 {
 	char rate[16];
 
-	if (chosen->near)
+	if (chosen->near_limit)
 		log_info("PID %d is profiled: a memory limit is near to it", chosen->pid);
 	else
 		log_info("PID %d is profiled: its heap grows by %s/s, at a confidence of %.2f",
@@ -116,15 +116,15 @@ static void say_joined(const struct place *chosen)
 static int join(struct profile_choice *choice, struct session *session,
 		const struct triage_entry *entry, uint64_t start_ticks, bool near)
 {
-	struct place *chosen =
-		places_take(&choice->places, &(struct place){
-						     .pid = entry->pid,
-						     .start_ticks = start_ticks,
-						     .suspect_s = triage_now(choice->triage),
-						     .per_s = entry->growth.per_s,
-						     .confidence = entry->growth.confidence,
-						     .near = near,
-					     });
+	struct profile_slot *chosen =
+		profile_slots_add(&choice->slots, &(struct profile_slot){
+							  .pid = entry->pid,
+							  .start_ticks = start_ticks,
+							  .suspect_s = triage_now(choice->triage),
+							  .per_s = entry->growth.per_s,
+							  .confidence = entry->growth.confidence,
+							  .near_limit = near,
+						  });
 	char name[32];
 	int error;
 
@@ -146,36 +146,36 @@ static int join(struct profile_choice *choice, struct session *session,
 }
 
 /* A suspect, in order of rank, or who is near to a memory limit: it goes on, or joins if there is a
- * place. */
+ * slot. */
 static int consider(struct profile_choice *choice, struct session *session,
 		    const struct triage_entry *entry, pid_t busy, bool near)
 {
 	const struct member *member = population_find(&choice->triage->population, entry->pid);
 	double now_s = triage_now(choice->triage);
-	struct place *chosen, *leaving;
+	struct profile_slot *chosen, *evicted;
 
 	if (!member || entry->pid == getpid() ||
 	    (!near &&
 	     (entry->growth.kind != QUANTITY_HEAP || !growth_is_worth_probes(&entry->growth))))
 		return 0;
-	chosen = places_find(&choice->places, entry->pid, member->reading.start_ticks);
+	chosen = profile_slots_find(&choice->slots, entry->pid, member->reading.start_ticks);
 	if (chosen && !chosen->refused && !targets_find(session, entry->pid)) {
 		/* It has become another program. */
-		places_leave(&choice->places, chosen);
+		profile_slots_release(&choice->slots, chosen);
 		chosen = NULL;
 	}
 	if (chosen && !chosen->refused) {
 		chosen->suspect_s = now_s;
-		chosen->near |= near;
+		chosen->near_limit |= near;
 		chosen->per_s = entry->growth.per_s;
 		chosen->confidence = entry->growth.confidence;
 	}
 	if (chosen)
 		return 0;
-	if (!places_has_room(&choice->places, now_s, busy, near, &leaving))
+	if (!profile_slots_has_room(&choice->slots, now_s, busy, near, &evicted))
 		return 0;
-	if (leaving)
-		leave(choice, session, leaving);
+	if (evicted)
+		leave(choice, session, evicted);
 	return join(choice, session, entry, member->reading.start_ticks, near);
 }
 
@@ -184,9 +184,9 @@ static int choose(struct profile_choice *choice, struct session *session, pid_t 
 	struct triage_report report = {0};
 	int error = triage_report(choice->triage, 0, &report);
 
-	places_forget(&choice->places, triage_now(choice->triage), is_there, choice);
-	for (size_t i = 0; i < choice->places.list.count; i++)
-		choice->places.list.items[i].near = false;
+	profile_slots_expire(&choice->slots, triage_now(choice->triage), is_alive, choice);
+	for (size_t i = 0; i < choice->slots.list.count; i++)
+		choice->slots.list.items[i].near_limit = false;
 	/* Who is at its end soon comes first. */
 	for (size_t i = 0; i < report.limits.count && !error; i++)
 		error = consider(choice, session, &report.limits.items[i].entry, busy, true);
@@ -219,14 +219,14 @@ void profile_choice_explain(const struct profile_choice *choice, struct profile_
 	for (size_t i = 0; i < report->processes.count; i++) {
 		struct profile_report_process *process = &report->processes.items[i];
 
-		for (size_t j = 0; j < choice->places.list.count; j++) {
-			const struct place *chosen = &choice->places.list.items[j];
+		for (size_t j = 0; j < choice->slots.list.count; j++) {
+			const struct profile_slot *chosen = &choice->slots.list.items[j];
 
 			if (chosen->pid != (pid_t)process->pid || chosen->refused)
 				continue;
 			process->chosen_per_s = chosen->per_s;
 			process->chosen_confidence = chosen->confidence;
-			process->chosen_near = chosen->near;
+			process->chosen_near = chosen->near_limit;
 		}
 	}
 }

@@ -76,16 +76,16 @@ static int target_add(struct profile_run *run, const struct tracked *tracked)
 		target->refused_until_s = INFINITY; /* it has just ended */
 	run->seed = run->seed * 6364136223846793005u + 1442695040888963407u;
 	profiled_init(&target->profiled, run->seed);
-	pace_begin(&target->pace, run->options->overhead, run->calibration.attach_s,
-		   run->seed ^ 0x9e3779b97f4a7c15u);
-	target->pace.granted = run->options->granted;
+	window_budget_init(&target->budget, run->options->overhead, run->calibration.attach_s,
+			   run->seed ^ 0x9e3779b97f4a7c15u);
+	target->budget.granted = run->options->granted;
 	return 0;
 }
 
 static void target_free(struct profile_run *run, struct profile_target *target)
 {
-	run->spent_s += target->pace.spent_s;
-	run->used_s += target->pace.used_s;
+	run->spent_s += target->budget.spent_s;
+	run->used_s += target->budget.used_s;
 	profiled_free(&target->profiled);
 	vec_free(&target->memory);
 	container_free(target->container);
@@ -352,7 +352,8 @@ static int take_window(struct profile_run *run)
 /* Opening it has failed: the process pays for it all the same, and is left alone for a while. */
 static int refuse(struct profile_run *run, struct profile_target *target, int error)
 {
-	pace_spend(&target->pace, &(struct pace_window){.attach_s = run->window.attach_s});
+	window_budget_spend(&target->budget,
+			    &(struct window_cost){.attach_s = run->window.attach_s});
 	target->refused_until_s = profile_now_s(run) + target->refused_for_s;
 	target->refused_for_s = MIN(target->refused_for_s * 2, REFUSED_MAX_S);
 	return miss(target, error);
@@ -368,11 +369,11 @@ static double cpu_of(const struct profile_target *target)
 
 static int open_window(struct profile_run *run, struct profile_target *target)
 {
-	double length_s = pace_length_s(&target->pace), begin_s = cpu_of(target);
+	double length_s = window_budget_length_s(&target->budget), begin_s = cpu_of(target);
 	int error = profile_window_open(&run->window, run->session, target->pid, length_s,
-					pace_allowance_s(&target->pace));
+					window_budget_allowance_s(&target->budget));
 
-	target->wants_window = false;
+	target->is_due = false;
 	target->turn_s = profile_now_s(run);
 	if (error)
 		return refuse(run, target, error);
@@ -407,7 +408,7 @@ double profile_cpu_s(const struct profile_run *run)
 /* Of those whose time has come, and if leakmon has not used its own up; NULL: none. -ENOMEM. */
 static int next_target(struct profile_run *run, struct profile_target **next)
 {
-	_cleanup_free_ struct turn_candidate *candidates =
+	_cleanup_free_ struct window_candidate *candidates =
 		calloc(run->targets.count + 1, sizeof(*candidates));
 	double total_s = profile_cpu_s(run) - run->cpu_begin_s;
 	size_t turn;
@@ -417,20 +418,21 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 		return -ENOMEM;
 	/* A screen costs more, and somebody waits before it: what the target may lose is limit
 	 * enough. */
-	run->held_back = !run->options->live && !turns_afford(&run->turns, profile_now_s(run),
-							      total_s, total_s - run->reported_s);
+	run->held_back = !run->options->live &&
+			 !window_scheduler_has_credit(&run->scheduler, profile_now_s(run), total_s,
+						      total_s - run->reported_s);
 	if (run->held_back)
 		return 0;
 	for (size_t i = 0; i < run->targets.count; i++) {
 		const struct profile_target *target = run->targets.items[i];
 
 		candidates[i] =
-			(struct turn_candidate){.wants = target->wants_window && !target->ended,
-						.windows = target->pace.windows,
-						.growth = target->growth,
-						.since_s = target->turn_s};
+			(struct window_candidate){.is_due = target->is_due && !target->ended,
+						  .windows = target->budget.windows,
+						  .growth = target->growth,
+						  .since_s = target->turn_s};
 	}
-	turn = turns_next(&run->turns, candidates, run->targets.count);
+	turn = window_scheduler_next(&run->scheduler, candidates, run->targets.count);
 	if (turn < run->targets.count)
 		*next = run->targets.items[turn];
 	return 0;
@@ -440,7 +442,7 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 static void account(struct profile_run *run)
 {
 	const struct profile_window_run *window = &run->window;
-	const struct pace_window spent = {
+	const struct window_cost spent = {
 		.attach_s = window->attach_s,
 		.hits_s = hits_of(run),
 		.births_s = (double)(window->births_to_ns - window->births_from_ns) / 1e9,
@@ -452,9 +454,9 @@ static void account(struct profile_run *run)
 		  "traps",
 		  run->open->pid, spent.births_s * 1000, fmax(spent.births, 0),
 		  spent.attach_s * 1000, spent.hits_s * 1000);
-	pace_spend(&run->open->pace, &spent);
+	window_budget_spend(&run->open->budget, &spent);
 	/* What was wanted meanwhile was so by what was known before. */
-	run->open->wants_window = false;
+	run->open->is_due = false;
 	run->open = NULL;
 }
 
@@ -599,8 +601,9 @@ static int tend_target(struct profile_run *run, struct profile_target *target)
 
 	if (target->ended || clock_gettime(target->clock, &cpu))
 		return 0;
-	if (pace_step(&target->pace, now_s, (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9))
-		target->wants_window = now_s >= target->refused_until_s;
+	if (window_budget_step(&target->budget, now_s,
+			       (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9))
+		target->is_due = now_s >= target->refused_until_s;
 	if (target->memory_read_s < 0 || now_s >= target->memory_read_s + MEMORY_EVERY_S)
 		note_memory(target, now_s);
 	return look_where_due(run, target);
@@ -741,7 +744,7 @@ static int begin(void *context, struct session *session)
 			return -ENOMEM;
 	}
 	run->cpu_begin_s = profile_cpu_s(run);
-	turns_begin(&run->turns, run->options->overhead, profile_now_s(run));
+	window_scheduler_init(&run->scheduler, run->options->overhead, profile_now_s(run));
 	return tend(run);
 }
 

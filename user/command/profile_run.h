@@ -9,10 +9,9 @@
 #include "command/command.h"
 #include "command/profile_choice.h"
 #include "command/profile_window.h"
-#include "profile/pace.h"
+#include "profile/window_scheduler.h"
 #include "profile/profile_report.h"
 #include "profile/profiled.h"
-#include "profile/turns.h"
 
 struct profile_target {
 	pid_t pid;
@@ -21,9 +20,9 @@ struct profile_target {
 	char comm[16];
 	struct container *container; /* owned; NULL: none */
 	struct profiled profiled;
-	struct pace pace;
+	struct window_budget budget;
 	clockid_t clock;
-	bool wants_window, ended;
+	bool is_due, ended;
 	double growth; /* bytes per second for sure, by the latest report: who grows comes first */
 	double turn_s; /* when it had its latest window, or came */
 	double refused_until_s, refused_for_s; /* it could not be probed: not asked again before */
@@ -43,7 +42,7 @@ struct profile_run {
 	VEC(struct profile_target *) targets; /* owned */
 	struct profile_window_run window;
 	struct profile_target *open; /* whose window it is; NULL: nobody's */
-	struct turns turns;
+	struct window_scheduler scheduler;
 	bool held_back;			/* leakmon has used up what it may: windows wait */
 	double cpu_begin_s, reported_s; /* CPU time of leakmon before the first one; for reports */
 	double births;			/* in the open one; negative: not known (yet) */

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "profile/pace.h"
+#include "profile/window_scheduler.h"
 
 /* Probes go by themselves when the loop is held up for so long beyond the window's end. Reading the
  * live set takes 6 ms of CPU time, which on a machine that is busy are 100 ms. */
@@ -53,7 +53,7 @@ int profile_window_open(struct profile_window_run *window, struct session *sessi
 			double length_s, double allowance_s)
 {
 	struct tracked *tracked = targets_find(session, pid);
-	double begin_s = probe_thread_cpu_s(), grace_s = length_s * PACE_GRACE_SHARE;
+	double begin_s = probe_thread_cpu_s(), grace_s = length_s * PROFILE_GRACE_SHARE;
 	uint64_t now_ns;
 	int error;
 

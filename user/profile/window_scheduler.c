@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "profile/window_scheduler.h"
+
+#include <math.h>
+
+#include "base/cleanup.h"
+
+/* -------- the window budget of a process */
+
+/* "Lately": the time constant for CPU time, and the weight of the newest window. */
+#define LATELY_S 60.0
+#define NEWEST_WEIGHT (1.0 / 3)
+/* A window is long enough for so many births, and to track for so many times the attach's cost. */
+#define BIRTHS_WANTED 2000.0
+#define ATTACH_TIMES 2.0
+/* But hits may not cost more than this: a process may free all day and allocate nothing. */
+#define HITS_COST_MAX_S 0.02
+/* A window may cost so many times its counted cost: the most where the kernel packs the process and
+ * one that waits for it onto one CPU (see "What it costs" in user/doc/profile.md). */
+#define UNCOUNTED 1.5
+/* A window is closed early at so many times its expected cost, and not before the minimum. */
+#define SURPRISE 3.0
+#define ALLOWANCE_MIN_S 0.02
+
+/* splitmix64 (Sebastiano Vigna, public domain). */
+static double random_unit(struct window_budget *budget)
+{
+	uint64_t mixed = budget->random += 0x9e3779b97f4a7c15u;
+
+	mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+	mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+	return (double)((mixed ^ mixed >> 31) >> 11) / 9007199254740992.0;
+}
+
+static void draw_next(struct window_budget *budget)
+{
+	budget->hazard = 0;
+	budget->next = -log1p(-random_unit(budget));
+}
+
+void window_budget_init(struct window_budget *budget, double limit, double attach_s, uint64_t seed)
+{
+	*budget = (struct window_budget){.limit = limit / UNCOUNTED,
+					 .attach_s = attach_s,
+					 .last_s = -1,
+					 .loss = 1,
+					 .random = seed};
+	draw_next(budget);
+	budget->next = fmin(budget->next, 0.5); /* an early first window */
+}
+
+static double clamp(double value, double low, double high)
+{
+	return fmin(fmax(value, low), high);
+}
+
+double window_budget_length_s(const struct window_budget *budget)
+{
+	double length = PROFILE_WINDOW_MAX_S;
+
+	if (!budget->windows)
+		return PROFILE_WINDOW_MIN_S;
+	/* Long enough for both; a window that costs next to nothing gets the maximum. */
+	if (budget->loss > 0)
+		length = fmin(length, HITS_COST_MAX_S / budget->loss);
+	if (budget->births_per_s > 0)
+		length = fmin(length, BIRTHS_WANTED / budget->births_per_s);
+	if (budget->loss > 0)
+		length = fmax(length, ATTACH_TIMES * budget->attach_s / budget->loss);
+	return clamp(length, PROFILE_WINDOW_MIN_S, PROFILE_WINDOW_MAX_S);
+}
+
+static double expected_cost_s(const struct window_budget *budget)
+{
+	return budget->attach_s + window_budget_length_s(budget) * budget->loss;
+}
+
+double window_budget_allowance_s(const struct window_budget *budget)
+{
+	return fmax(SURPRISE * expected_cost_s(budget), ALLOWANCE_MIN_S);
+}
+
+bool window_budget_step(struct window_budget *budget, double now_s, double cpu_s)
+{
+	double elapsed_s = now_s - budget->last_s, used_s = fmax(cpu_s - budget->clock_s, 0);
+	bool first = budget->last_s < 0;
+
+	if (!first && elapsed_s <= 0)
+		return false;
+	budget->clock_s = fmax(cpu_s, budget->clock_s);
+	budget->last_s = now_s;
+	if (first)
+		return false;
+	/* A short history has little weight. */
+	budget->watched_s += elapsed_s;
+	budget->used_s += used_s;
+	budget->share +=
+		(used_s / elapsed_s - budget->share) *
+		fmax(-expm1(-elapsed_s / LATELY_S), fmin(elapsed_s / budget->watched_s, 1));
+	budget->hazard += elapsed_s * (budget->limit * budget->share + budget->granted) /
+			  expected_cost_s(budget);
+	if (budget->hazard < budget->next && !(budget->granted > 0 && !budget->windows))
+		return false;
+	draw_next(budget);
+	return budget->spent_s + expected_cost_s(budget) <=
+	       budget->limit * budget->used_s +
+		       budget->granted * (budget->watched_s + WINDOW_GRANT_AHEAD_S);
+}
+
+void window_budget_spend(struct window_budget *budget, const struct window_cost *cost)
+{
+	double weight = budget->windows ? NEWEST_WEIGHT : 1;
+
+	budget->spent_s += cost->attach_s + cost->hits_s;
+	if (cost->births_s <= 0)
+		return;
+	budget->attach_s += (cost->attach_s - budget->attach_s) * weight;
+	budget->loss += (cost->births_hits_s / cost->births_s - budget->loss) * weight;
+	if (cost->births < 0)
+		return;
+	budget->births_per_s += (cost->births / cost->births_s - budget->births_per_s) * weight;
+	budget->windows++;
+}
+
+double window_budget_spent_share(const struct window_budget *budget)
+{
+	return budget->used_s > 0 ? budget->spent_s / budget->used_s : 0;
+}
+
+/* -------- the scheduler: one window at a time */
+
+/* Windows that each process gets before growth decides. */
+#define FIRST_WINDOWS 3
+/* Share of the limit that is reserved for windows and looks. */
+#define WINDOWS_SHARE 0.5
+
+void window_scheduler_init(struct window_scheduler *scheduler, double limit, double now_s)
+{
+	*scheduler = (struct window_scheduler){.limit = limit,
+					       .clock_s = now_s,
+					       .total_credit_s = WINDOW_CREDIT_S,
+					       .windows_credit_s = WINDOW_CREDIT_S};
+}
+
+/* A token bucket: it fills by the clock and drains by use. */
+static double credit_after(double credit_s, double earned_s, double used_s)
+{
+	return fmin(credit_s + earned_s, WINDOW_CREDIT_S) - used_s;
+}
+
+bool window_scheduler_has_credit(struct window_scheduler *scheduler, double now_s, double total_s,
+				 double windows_s)
+{
+	double earned_s = scheduler->limit * fmax(now_s - scheduler->clock_s, 0);
+
+	scheduler->total_credit_s =
+		credit_after(scheduler->total_credit_s, earned_s, total_s - scheduler->total_s);
+	scheduler->windows_credit_s =
+		credit_after(scheduler->windows_credit_s, earned_s * WINDOWS_SHARE,
+			     windows_s - scheduler->windows_s);
+	scheduler->clock_s = fmax(now_s, scheduler->clock_s);
+	scheduler->total_s = total_s;
+	scheduler->windows_s = windows_s;
+	return scheduler->total_credit_s > 0 || scheduler->windows_credit_s > 0;
+}
+
+static bool is_less_known(const struct window_candidate *one, const struct window_candidate *other)
+{
+	unsigned a = MIN(one->windows, FIRST_WINDOWS), b = MIN(other->windows, FIRST_WINDOWS);
+
+	return a != b ? a < b : one->since_s < other->since_s;
+}
+
+static size_t least_known(const struct window_candidate *candidates, size_t count)
+{
+	size_t found = count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (candidates[i].is_due &&
+		    (found == count || is_less_known(&candidates[i], &candidates[found])))
+			found = i;
+	}
+	return found;
+}
+
+static size_t fastest(const struct window_candidate *candidates, size_t count)
+{
+	size_t found = count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (candidates[i].is_due && candidates[i].growth > 0 &&
+		    (found == count || candidates[i].growth > candidates[found].growth))
+			found = i;
+	}
+	return found;
+}
+
+size_t window_scheduler_next(struct window_scheduler *scheduler,
+			     const struct window_candidate *candidates, size_t count)
+{
+	size_t oldest = least_known(candidates, count), grows = fastest(candidates, count);
+
+	if (oldest == count || candidates[oldest].windows < FIRST_WINDOWS)
+		return oldest;
+	scheduler->oldest_next = !scheduler->oldest_next;
+	return scheduler->oldest_next || grows == count ? oldest : grows;
+}
+
+/* -------- slots: the processes that are followed */
+
+struct profile_slot *profile_slots_find(const struct profile_slots *slots, pid_t pid,
+					uint64_t start_ticks)
+{
+	for (size_t i = 0; i < slots->list.count; i++) {
+		struct profile_slot *slot = &slots->list.items[i];
+
+		if (slot->pid == pid && slot->start_ticks == start_ticks)
+			return slot;
+	}
+	return NULL;
+}
+
+static struct profile_slot *find_stale(const struct profile_slots *slots, double now_s, pid_t busy)
+{
+	struct profile_slot *found = NULL;
+
+	for (size_t i = 0; i < slots->list.count; i++) {
+		struct profile_slot *slot = &slots->list.items[i];
+
+		if (!slot->refused && slot->pid != busy &&
+		    now_s - slot->suspect_s > PROFILE_SLOT_STAY_S &&
+		    (!found || slot->suspect_s < found->suspect_s))
+			found = slot;
+	}
+	return found;
+}
+
+static struct profile_slot *find_slowest(const struct profile_slots *slots, pid_t busy)
+{
+	struct profile_slot *found = NULL;
+
+	for (size_t i = 0; i < slots->list.count; i++) {
+		struct profile_slot *slot = &slots->list.items[i];
+
+		if (!slot->refused && !slot->near_limit && slot->pid != busy &&
+		    (!found || slot->per_s < found->per_s))
+			found = slot;
+	}
+	return found;
+}
+
+bool profile_slots_has_room(const struct profile_slots *slots, double now_s, pid_t busy,
+			    bool near_limit, struct profile_slot **evicted)
+{
+	size_t taken = 0;
+
+	for (size_t i = 0; i < slots->list.count; i++)
+		taken += !slots->list.items[i].refused;
+	*evicted = taken < slots->limit ? NULL : find_stale(slots, now_s, busy);
+	if (taken >= slots->limit && !*evicted && near_limit)
+		*evicted = find_slowest(slots, busy);
+	return taken < slots->limit || *evicted;
+}
+
+struct profile_slot *profile_slots_add(struct profile_slots *slots, const struct profile_slot *slot)
+{
+	struct profile_slot *taken = vec_push(&slots->list);
+
+	if (taken)
+		*taken = *slot;
+	return taken;
+}
+
+void profile_slots_release(struct profile_slots *slots, struct profile_slot *slot)
+{
+	*slot = slots->list.items[--slots->list.count];
+}
+
+void profile_slots_expire(struct profile_slots *slots, double now_s,
+			  bool (*is_alive)(const struct profile_slot *slot, void *context),
+			  void *context)
+{
+	for (size_t i = slots->list.count; i-- > 0;) {
+		struct profile_slot *slot = &slots->list.items[i];
+
+		if ((slot->refused && now_s - slot->suspect_s > PROFILE_SLOT_REFUSED_S) ||
+		    !is_alive(slot, context))
+			profile_slots_release(slots, slot);
+	}
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which processes a profile follows, and when their windows open. Three parts, each of them pure
+ * (clocks and costs are handed in):
+ *
+ * - a window budget per process: when its windows are due and how long they last, so that it loses
+ *   no more than a share of the CPU time that it uses;
+ * - one window scheduler: which of the due windows opens next, and whether leakmon has CPU time
+ *   left for it, as only one window is open at a time;
+ * - profile slots: which processes are followed at all, where a triage chooses them.
+ */
+#ifndef LEAKMON_PROFILE_WINDOW_SCHEDULER_H
+#define LEAKMON_PROFILE_WINDOW_SCHEDULER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+
+/* -------- the window budget of a process */
+
+#define PROFILE_WINDOW_MIN_S 0.01
+#define PROFILE_WINDOW_MAX_S 1.0
+/* Grace before births count, until the process runs as it does under probes, and after them, until
+ * the program has filled in its newest blocks. A share of the window's length. */
+#define PROFILE_GRACE_SHARE 0.1
+/* Time for which a granted share is available in advance. */
+#define WINDOW_GRANT_AHEAD_S 60.0
+
+/*
+ * Windows begin at random, with exponential gaps: a Poisson process samples a program that works in
+ * phases in proportion to their length. The rate follows the CPU time that the process has used
+ * lately, not what it does just now. The expected cost of a window is earned first; a window that
+ * turns out dearer is closed early, and the next one is delayed.
+ */
+struct window_budget {
+	double limit; /* share of the process's CPU time, of counted costs */
+	/* Share of a core that the process may lose beyond that, WINDOW_GRANT_AHEAD_S of it in
+	 * advance, so that the first windows are not delayed; 0 unless set. */
+	double granted;
+	double clock_s;	     /* latest reading of its CPU clock */
+	double used_s;	     /* CPU time that it has used since the beginning */
+	double spent_s;	     /* of it, the cost of windows */
+	double watched_s;    /* wall clock time since the beginning */
+	double share;	     /* CPU time per second, lately */
+	double attach_s;     /* cost of opening and closing a window, lately */
+	double loss;	     /* loss per second while births count, lately */
+	double births_per_s; /* lately */
+	double last_s;	     /* time of the latest step; negative: none yet */
+	double hazard;	     /* of a window, accumulated since the latest one */
+	double next;	     /* hazard at which the next one opens */
+	uint64_t random;
+	unsigned windows;
+};
+
+/* `limit`: share of its CPU time that the process may lose. Windows may use two thirds of it by
+ * counted costs; the rest is for what cannot be counted. */
+void window_budget_init(struct window_budget *budget, double limit, double attach_s, uint64_t seed);
+
+/* From time to time; `cpu_s` is the process's CPU time. True: a window is due now. */
+bool window_budget_step(struct window_budget *budget, double now_s, double cpu_s);
+
+/* Length of the next window, and the cost at which it is closed early. */
+double window_budget_length_s(const struct window_budget *budget);
+double window_budget_allowance_s(const struct window_budget *budget);
+
+struct window_cost {
+	double attach_s, hits_s; /* CPU time of the process; attach_s includes the detach */
+	double births_s;	 /* time for which births counted; 0: the window was not opened */
+	double births_hits_s;	 /* part of hits_s while births counted, without bursts before */
+	double births;		 /* negative: the window was lost, and only its cost is known */
+};
+
+/* After a window. */
+void window_budget_spend(struct window_budget *budget, const struct window_cost *cost);
+
+/* Share of its CPU time that windows have cost so far. */
+double window_budget_spent_share(const struct window_budget *budget);
+
+/* -------- the scheduler: one window at a time */
+
+/* CPU time that may be used at once, at the beginning and after a pause. */
+#define WINDOW_CREDIT_S 0.5
+
+struct window_scheduler {
+	double limit;		   /* CPU time of leakmon, as a share of one core */
+	double clock_s;		   /* time of the latest call */
+	double total_s, windows_s; /* CPU time by then */
+	double total_credit_s, windows_credit_s;
+	bool oldest_next; /* the next turn is for the oldest, not for the fastest */
+};
+
+void window_scheduler_init(struct window_scheduler *scheduler, double limit, double now_s);
+
+/*
+ * Whether a window may open. Of CPU time so far, total_s is all of leakmon's, windows_s the part of
+ * windows and looks, which may use half of the limit whatever reports cost.
+ */
+bool window_scheduler_has_credit(struct window_scheduler *scheduler, double now_s, double total_s,
+				 double windows_s);
+
+struct window_candidate {
+	bool is_due;	  /* by its window budget */
+	unsigned windows; /* so far */
+	double growth;	  /* certain growth, bytes per second; <= 0: none */
+	double since_s;	  /* time of its latest window, or since when it is followed */
+};
+
+/*
+ * The index of the process that has its turn; `count`: none is due. Processes with the fewest
+ * windows come first, until each has had a few: before that nothing is known of them. From then on
+ * every other turn is for the fastest growth, the rest for the longest wait: a leak that begins
+ * later is found, too.
+ */
+size_t window_scheduler_next(struct window_scheduler *scheduler,
+			     const struct window_candidate *candidates, size_t count);
+
+/* -------- slots: the processes that are followed, chosen as the profile runs */
+
+#define PROFILE_SLOTS 16
+/* A process that is no suspect any more keeps its slot for so long: its figures are worth it. */
+#define PROFILE_SLOT_STAY_S 900.0
+/* A process that could not be probed is tried again after so long. */
+#define PROFILE_SLOT_REFUSED_S 600.0
+
+struct profile_slot {
+	pid_t pid;
+	uint64_t start_ticks;
+	double suspect_s; /* when it was a suspect last */
+	double per_s, confidence;
+	bool near_limit; /* close to a memory limit: it keeps its slot */
+	bool refused;	 /* could not be probed: it does not count */
+};
+
+/* Zero-initialise, with a limit; vec_free() the list. */
+struct profile_slots {
+	VEC(struct profile_slot) list;
+	size_t limit; /* processes at a time */
+};
+
+/* NULL: it has no slot. Valid until the next change. */
+struct profile_slot *profile_slots_find(const struct profile_slots *slots, pid_t pid,
+					uint64_t start_ticks);
+
+/*
+ * Whether a suspect without a slot can have one at `now_s`. *evicted is the slot to release for it,
+ * NULL if one is free: the one that has been no suspect for longest, if that is long enough. A
+ * process close to a memory limit, which may be its end, evicts the slowest growth instead. `busy`
+ * (0: none) is never evicted.
+ */
+bool profile_slots_has_room(const struct profile_slots *slots, double now_s, pid_t busy,
+			    bool near_limit, struct profile_slot **evicted);
+
+/* NULL: out of memory. */
+struct profile_slot *profile_slots_add(struct profile_slots *slots,
+				       const struct profile_slot *slot);
+/* Other slots may move. */
+void profile_slots_release(struct profile_slots *slots, struct profile_slot *slot);
+
+/* Releases the slots of processes that have ended, and refusals that have expired. */
+void profile_slots_expire(struct profile_slots *slots, double now_s,
+			  bool (*is_alive)(const struct profile_slot *slot, void *context),
+			  void *context);
+
+#endif
