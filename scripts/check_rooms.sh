@@ -8,8 +8,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-rooms="base sandbox serve elf arch parse proc target symbol unwind probe collect analyze triage pause heap
-	retain threads memory profile store output top cli monitor command"
+rooms="base cli sandbox serve elf arch parse proc target symbol unwind probe collect analyze triage pause heap
+	retain threads memory profile store output top monitor command"
 
 find user -name '*.[ch]' | sort | xargs awk -v rooms="$rooms" '
 BEGIN {

@@ -17,8 +17,8 @@ static void defaults_are_those_of_the_manual(void **state)
 
 	(void)state;
 	options = line_watch(&line, "leakmon -p 1");
-	assert_int_equal(options->targets.pids.count, 1);
-	assert_int_equal(options->targets.pids.items[0], 1);
+	assert_int_equal(options->targets.chosen.pids.count, 1);
+	assert_int_equal(options->targets.chosen.pids.items[0], 1);
 	assert_null(options->targets.command);
 	assert_int_equal(options->schedule.interval_ns, 5000000000);
 	assert_int_equal(options->schedule.count, 0);
@@ -56,8 +56,8 @@ static void every_letter_sets_its_field(void **state)
 	options = line_watch(
 		&line,
 		"leakmon watch -p 7,8 -o 250 -a -s 3 -T 4 -z 16 -Z 1K -O /lib/x.so -S je_ -tv");
-	assert_int_equal(options->targets.pids.count, 2);
-	assert_int_equal(options->targets.pids.items[1], 8);
+	assert_int_equal(options->targets.chosen.pids.count, 2);
+	assert_int_equal(options->targets.chosen.pids.items[1], 8);
 	assert_int_equal(options->tracking.older_ns, 250000000);
 	assert_true(options->output.report.show_allocs);
 	assert_int_equal(options->tracking.sample_rate, 3);
@@ -124,7 +124,7 @@ static void every_long_name_sets_its_field(void **state)
 		       "--sort count "
 		       "--fail-over 1M --no-color --probe-at=entry --attach=perf "
 		       "--stack-walk=fp --empty-programs");
-	assert_int_equal(options->targets.pids.items[0], 9);
+	assert_int_equal(options->targets.chosen.pids.items[0], 9);
 	assert_int_equal(options->tracking.older_ns, 0);
 	assert_true(options->output.report.show_allocs);
 	assert_int_equal(options->tracking.sample_bytes, 65536);
@@ -186,11 +186,11 @@ static void pids_are_gathered_and_folded(void **state)
 
 	(void)state;
 	options = line_watch(&line, "leakmon -p 3,1,3 -p 1,2 -p 4194304");
-	assert_int_equal(options->targets.pids.count, 4);
-	assert_int_equal(options->targets.pids.items[0], 3);
-	assert_int_equal(options->targets.pids.items[1], 1);
-	assert_int_equal(options->targets.pids.items[2], 2);
-	assert_int_equal(options->targets.pids.items[3], 4194304);
+	assert_int_equal(options->targets.chosen.pids.count, 4);
+	assert_int_equal(options->targets.chosen.pids.items[0], 3);
+	assert_int_equal(options->targets.chosen.pids.items[1], 1);
+	assert_int_equal(options->targets.chosen.pids.items[2], 2);
+	assert_int_equal(options->targets.chosen.pids.items[3], 4194304);
 	line_free(&line);
 }
 
@@ -202,7 +202,7 @@ static void a_command_behind_dashes_is_taken_word_for_word(void **state)
 	(void)state;
 	options = line_watch(&line, "leakmon -v -- prog -p --help '' -- 'a b'");
 	assert_true(line.parsed.verbose);
-	assert_int_equal(options->targets.pids.count, 0);
+	assert_int_equal(options->targets.chosen.pids.count, 0);
 	assert_string_equal(options->targets.command[0], "prog");
 	assert_string_equal(options->targets.command[1], "-p");
 	assert_string_equal(options->targets.command[2], "--help");
@@ -363,11 +363,11 @@ static void threads_without_a_target_are_those_of_all_processes(void **state)
 	(void)state;
 	line_parse(&line, "leakmon threads");
 	options = line_options(&line, &command_threads);
-	assert_true(options->session.targets.everywhere && options->session.tracking.no_heap);
+	assert_true(options->session.targets.chosen.all && options->session.tracking.no_heap);
 	line_free(&line);
 	line_parse(&line, "leakmon threads -p 1 --heap --max-pause 7 --holders");
 	options = line_options(&line, &command_threads);
-	assert_false(options->session.targets.everywhere || options->session.tracking.no_heap);
+	assert_false(options->session.targets.chosen.all || options->session.tracking.no_heap);
 	assert_int_equal(options->pause.max_pause_ns, 7000000);
 	assert_true(options->holders);
 	line_free(&line);

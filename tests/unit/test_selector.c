@@ -61,12 +61,12 @@ static void stranger_end(const struct stranger *stranger)
 	waitpid(stranger->keeper, NULL, 0);
 }
 
-static struct selector *selector_of(enum selector_kind kind, const char *const *words, size_t count)
+static struct selector *selector_of(enum selector_kind kind, const char **words, size_t count)
 {
 	struct selector_config config = {0};
 	struct selector *selector;
 
-	config.words[kind] = (struct selector_words){words, count};
+	config.words[kind] = (struct selector_words){.items = words, .count = count};
 	selector = selector_new(&config, NULL);
 
 	assert_non_null(selector);
@@ -84,7 +84,7 @@ static bool has(const struct selection *selection, pid_t pid)
 
 static void a_name_selects_its_processes_and_no_others(void **state)
 {
-	static const char *const words[] = {"lm-stranger-1", "lm-nobody"};
+	static const char *words[] = {"lm-stranger-1", "lm-nobody"};
 	struct selector *selector = selector_of(SELECT_COMM, words, 2);
 	struct stranger one, other;
 	struct selection selection;
@@ -109,7 +109,7 @@ static void a_name_selects_its_processes_and_no_others(void **state)
 
 static void fifteen_bytes_of_a_name_count(void **state)
 {
-	static const char *const words[] = {"lm-stranger-long-name"};
+	static const char *words[] = {"lm-stranger-long-name"};
 	struct selector *selector = selector_of(SELECT_COMM, words, 1);
 	struct stranger stranger;
 
@@ -122,7 +122,7 @@ static void fifteen_bytes_of_a_name_count(void **state)
 
 static void we_and_our_children_and_the_dead_are_never_selected(void **state)
 {
-	static const char *const words[] = {"/"};
+	static const char *words[] = {"/"};
 	struct selector *selector = selector_of(SELECT_CGROUP, words, 1);
 	struct stranger stranger;
 	struct selection selection;
@@ -157,11 +157,10 @@ static void we_and_our_children_and_the_dead_are_never_selected(void **state)
 
 static void given_pids_are_listed_once_and_as_they_are(void **state)
 {
-	static const char *const words[] = {"lm-given"};
+	static const char *words[] = {"lm-given"};
 	struct stranger stranger;
 	int pids[] = {1 << 21, 0};
-	struct selector_config config = {
-		.pids = pids, .pid_count = 2, .words[SELECT_COMM] = {words, 1}};
+	struct selector_config config = {.pids = {pids, 2}, .words[SELECT_COMM] = {words, 1}};
 	struct selector *selector;
 	struct selection selection;
 
@@ -184,7 +183,7 @@ static void given_pids_are_listed_once_and_as_they_are(void **state)
 static void pids_alone_match_nothing_else(void **state)
 {
 	int pid = 1;
-	struct selector_config config = {.pids = &pid, .pid_count = 1};
+	struct selector_config config = {.pids = {&pid, 1}};
 	struct selector *selector = selector_new(&config, NULL);
 
 	(void)state;
@@ -243,12 +242,12 @@ static void a_word_means_what_its_option_says(void **state)
 
 static int matched_by_name(const char *comm, enum selector_kind kind, const char *word)
 {
-	const char *const words[] = {"nginx", word};
+	const char *words[] = {"nginx", word};
 	struct selector_config config = {.words[SELECT_COMM] = {words, 1}};
 	struct selector *selector;
 	int matched;
 
-	config.words[kind] = (struct selector_words){words + 1, 1};
+	config.words[kind] = (struct selector_words){.items = words + 1, .count = 1};
 	selector = selector_new(&config, NULL);
 	assert_non_null(selector);
 	matched = selector_matched(selector, comm);

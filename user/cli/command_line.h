@@ -12,9 +12,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-
-/* What the process exits with. */
-enum exit_code { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_LEAK = 3 };
+#include "base/exit_code.h"
 
 struct option_row {
 	const char *name;     /* long, without dashes */

@@ -81,8 +81,7 @@ static int describe_target(pid_t pid, const struct target_config *config)
 static int describe_targets(const struct doctor_options *options,
 			    const struct target_config *config)
 {
-	struct selector_config wanted = targets_config(&options->targets);
-	struct selector *selector = selector_new(&wanted, NULL);
+	struct selector *selector = selector_new(&options->targets, NULL);
 	struct selection selection = {0};
 	int error = selector ? selector_list(selector, &selection) : -ENOMEM;
 
@@ -135,7 +134,7 @@ static int run(const void *options)
 
 static void free_targets(void *options)
 {
-	targets_free(&((struct doctor_options *)options)->targets);
+	selector_config_free(&((struct doctor_options *)options)->targets);
 }
 
 static int check(void *options, const struct given *given)
@@ -143,7 +142,8 @@ static int check(void *options, const struct given *given)
 	const struct doctor_options *doctor = options;
 
 	(void)given;
-	if (doctor->purpose == PRIVILEGES_TO_TRIAGE && targets_given(&doctor->targets)) {
+	if (doctor->purpose == PRIVILEGES_TO_TRIAGE &&
+	    !selector_config_is_empty(&doctor->targets)) {
 		log_error("--for triage: triage has no target, and puts a probe nowhere: leave one "
 			  "of the two out");
 		return -EINVAL;

@@ -55,9 +55,9 @@ static void explain(pid_t pid, int error)
 /* 0, or -errno after an error message. */
 static int select_processes(const struct memory_options *options, struct selection *selection)
 {
-	struct selector_config config = targets_config(&options->targets);
+	struct selector_config config = options->targets; /* borrowed */
 
-	config.all = targets_none(&options->targets);
+	config.all = selector_config_is_empty(&options->targets);
 	return selection_take(&config, selection);
 }
 
@@ -104,9 +104,10 @@ static int write_report(struct memory_run *run, struct memory_report *report, bo
 			   run->options->schedule.repeat ? &run->losses : NULL, report, last);
 }
 
-static bool wants_groups(const struct target_options *targets)
+static bool wants_groups(const struct selector_config *targets)
 {
-	return targets->cgroups.count || targets->containers.count || targets->pods.count;
+	return targets->words[SELECT_CGROUP].count || targets->words[SELECT_CONTAINER].count ||
+	       targets->words[SELECT_POD].count;
 }
 
 /* What the kernel charges to the groups of these processes. 0 or -ENOMEM. */
@@ -217,7 +218,7 @@ static int run_report(void *context, enum report_cause cause)
 	_cleanup_(memory_report_free) struct memory_report report = {
 		.sequence = ++run->reports,
 		.top = output->report.top,
-		.everywhere = !run->core && targets_none(&run->options->targets),
+		.everywhere = !run->core && selector_config_is_empty(&run->options->targets),
 		.colour = emit_wants_colour(output),
 	};
 	int error = run->core ? read_core(run, &report) : read_all(run, &report);
@@ -283,7 +284,8 @@ static int run(const void *options)
 		return EXIT_ERROR;
 	/* Of the whole machine, fewer: they are many. */
 	if (run.format->wants_history)
-		run.history.max = targets_none(&memory->targets) ? SPLITS_OF_ALL : SPLITS;
+		run.history.max =
+			selector_config_is_empty(&memory->targets) ? SPLITS_OF_ALL : SPLITS;
 	error = open_core(&run);
 	if (run.format->single)
 		run.containers = container_cache_new();
@@ -318,7 +320,7 @@ static void memory_options_free(void *options)
 {
 	struct memory_options *memory = options;
 
-	targets_free(&memory->targets);
+	selector_config_free(&memory->targets);
 }
 
 static const struct option_row format_rows[] = {FORMAT_ROW(OUTPUT_MEMORY)};

@@ -64,7 +64,7 @@ const struct command command_profile = {
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
 	.uses = {{&profile_group, 0},
-		 {&target_group, PART(targets)},
+		 {&target_group, PART(targets.chosen)},
 		 {&launch_group, PART(targets)},
 		 {&fork_group, PART(targets)},
 		 {&allocator_group, PART(probes)},

@@ -302,7 +302,7 @@ const struct command command_record = {
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
 	.uses = {{&record_group, 0},
-		 {&target_group, PART(targets)},
+		 {&target_group, PART(targets.chosen)},
 		 {&launch_group, PART(targets)},
 		 TRACKING_USES,
 		 {&fail_over_group, PART(output)},

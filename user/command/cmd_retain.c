@@ -403,9 +403,7 @@ static bool is_interrupted(const struct retain_options *options)
 /* 0, or -errno after an error message. */
 static int select_processes(const struct retain_options *options, struct selection *selection)
 {
-	struct selector_config config = targets_config(&options->session.targets);
-
-	return selection_take(&config, selection);
+	return selection_take(&options->session.targets.chosen, selection);
 }
 
 static int run_once(struct retain_run *run)
@@ -420,7 +418,7 @@ static int run_once(struct retain_run *run)
 				: -ESRCH;
 		done += !failed;
 		/* Of a container's processes, one may end at any time. */
-		if (failed == -ESRCH && !run->options->session.targets.pids.count)
+		if (failed == -ESRCH && !run->options->session.targets.chosen.pids.count)
 			failed = 0;
 	}
 	run->runs++;
@@ -587,7 +585,7 @@ static int take_heap_image(struct tracking *tracking, pid_t pid)
 
 static int take_heap_images(struct tracking *tracking, const struct report *report)
 {
-	bool named = tracking->run.options->session.targets.pids.count;
+	bool named = tracking->run.options->session.targets.chosen.pids.count;
 
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct snapshot_process *process = report->processes.items[i].process;
@@ -779,7 +777,7 @@ const struct command command_retain = {
 		"                                        minute; for any allocator\n",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
-	.uses = {{&target_group, PART(targets)},
+	.uses = {{&target_group, PART(targets.chosen)},
 		 {&launch_group, PART(targets)},
 		 {&pause_group, offsetof(struct retain_options, pause)},
 		 {&core_group, offsetof(struct retain_options, core)},

@@ -183,8 +183,8 @@ static int check(void *options, const struct given *given)
 		return -EINVAL;
 	session->tracking.no_heap = !threads->heap;
 	session->probes.no_usdt = true; /* every block is wanted */
-	session->targets.everywhere = targets_none(&session->targets);
-	if (session->targets.everywhere && (threads->heap || session->targets.follow_forks)) {
+	session->targets.chosen.all = targets_none(&session->targets);
+	if (session->targets.chosen.all && (threads->heap || session->targets.follow_forks)) {
 		log_error("no target, and --%s needs one: name it, as in `leakmon threads -p PID`",
 			  threads->heap ? "heap" : "follow-forks");
 		return -EINVAL;
@@ -237,7 +237,7 @@ const struct command command_threads = {
 		    "  leakmon threads -- ./server           from its first thread on\n",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
-	.uses = {{&target_group, PART(targets)},
+	.uses = {{&target_group, PART(targets.chosen)},
 		 {&launch_group, PART(targets)},
 		 {&fork_group, PART(targets)},
 		 {&heap_group, 0},

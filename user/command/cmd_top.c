@@ -67,7 +67,7 @@ const struct command command_top = {
 		    "                                        F2 puts snapshots into web.lkm\n",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
-	.uses = {{&target_group, PART(targets)},
+	.uses = {{&target_group, PART(targets.chosen)},
 		 {&launch_group, PART(targets)},
 		 TRACKING_USES,
 		 {&screen_group, 0},

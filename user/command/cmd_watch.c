@@ -50,7 +50,7 @@ const struct command command_watch = {
 		"                                        in continuous integration\n",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
-	.uses = {{&target_group, PART(targets)},
+	.uses = {{&target_group, PART(targets.chosen)},
 		 {&launch_group, PART(targets)},
 		 TRACKING_USES,
 		 {&format_group, PART(output)},

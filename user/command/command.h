@@ -7,7 +7,7 @@
 #define LEAKMON_COMMAND_COMMAND_H
 
 #include "analyze/diff.h"
-#include "cli/options.h"
+#include "command/options.h"
 #include "probe/privileges.h"
 
 extern const struct command_table commands;
@@ -120,14 +120,14 @@ struct kernel_options {
 };
 
 struct memory_options {
-	struct target_options targets; /* none: every process */
-	struct core_options core;      /* path NULL: processes */
+	struct selector_config targets; /* none: every process */
+	struct core_options core;	/* path NULL: processes */
 	struct schedule schedule;
 	struct output_options output;
 };
 
 struct doctor_options {
-	struct target_options targets;
+	struct selector_config targets;
 	enum privilege_use purpose; /* what has to be possible */
 	bool quiet;		    /* only the exit code says it */
 	struct probe_options probes;

@@ -92,7 +92,8 @@ static bool is_due(const struct escalation *escalation, const struct triage_entr
 static void suspect_options(struct suspect *suspect, const struct triage_options *options)
 {
 	suspect->options = options->session;
-	memset(&suspect->options.targets.pids, 0, sizeof(suspect->options.targets.pids));
+	memset(&suspect->options.targets.chosen.pids, 0,
+	       sizeof(suspect->options.targets.chosen.pids));
 	suspect->options.output.path = NULL; /* ours to write */
 	suspect->options.tracking.mappings = suspect->kind == QUANTITY_MAPPING;
 	suspect->options.tracking.older_ns = (uint64_t)((double)options->window_ns * YOUNG_SHARE);
@@ -104,7 +105,7 @@ static int suspect_attach(struct suspect *suspect, const struct triage_options *
 	int *slot, error;
 
 	suspect_options(suspect, options);
-	slot = vec_push(&suspect->options.targets.pids);
+	slot = vec_push(&suspect->options.targets.chosen.pids);
 	if (!slot)
 		return -ENOMEM;
 	*slot = suspect->pid;
@@ -297,7 +298,7 @@ void escalation_clear(struct escalation *escalation)
 		snapshot_free(&suspect->snapshot);
 		if (suspect->attached)
 			session_close(&suspect->session);
-		vec_free(&suspect->options.targets.pids);
+		vec_free(&suspect->options.targets.chosen.pids);
 	}
 	escalation->count = 0;
 	escalation->running = false;

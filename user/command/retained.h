@@ -3,7 +3,7 @@
 #ifndef LEAKMON_COMMAND_RETAINED_H
 #define LEAKMON_COMMAND_RETAINED_H
 
-#include "cli/options.h"
+#include "command/options.h"
 #include "retain/result.h"
 #include "store/recording.h"
 

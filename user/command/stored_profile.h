@@ -3,7 +3,7 @@
 #ifndef LEAKMON_COMMAND_STORED_PROFILE_H
 #define LEAKMON_COMMAND_STORED_PROFILE_H
 
-#include "cli/options.h"
+#include "command/options.h"
 #include "store/recording.h"
 
 /* Whether it holds profiles and no snapshots. */

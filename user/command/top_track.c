@@ -213,23 +213,22 @@ static int make_title(struct track *track)
 {
 	const struct target_options *targets = &track->options->session.targets;
 	uint64_t interval_ns = track->options->session.schedule.interval_ns;
-	const struct {
-		const char *what;
-		const struct option_words *words;
-	} selections[] = {{"", &targets->comms},
-			  {"cgroup ", &targets->cgroups},
-			  {"container ", &targets->containers},
-			  {"pod ", &targets->pods}};
+	static const char *const kinds[SELECT_MAX_] = {[SELECT_COMM] = "",
+						       [SELECT_CGROUP] = "cgroup ",
+						       [SELECT_CONTAINER] = "container ",
+						       [SELECT_POD] = "pod "};
 	size_t size;
 	FILE *out = open_memstream(&track->front.title, &size);
 
 	if (!out)
 		return -ENOMEM;
-	for (size_t i = 0; i < targets->pids.count; i++)
-		fprintf(out, "%s%d", i ? "," : "PID ", targets->pids.items[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(selections); i++) {
-		for (size_t j = 0; j < selections[i].words->count; j++)
-			fprintf(out, "%s%s ", selections[i].what, selections[i].words->items[j]);
+	for (size_t i = 0; i < targets->chosen.pids.count; i++)
+		fprintf(out, "%s%d", i ? "," : "PID ", targets->chosen.pids.items[i]);
+	for (enum selector_kind kind = 0; kind < SELECT_MAX_; kind++) {
+		const struct selector_words *words = &targets->chosen.words[kind];
+
+		for (size_t i = 0; i < words->count; i++)
+			fprintf(out, "%s%s ", kinds[kind], words->items[i]);
 	}
 	if (targets->command)
 		fputs(*targets->command, out);

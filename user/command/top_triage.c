@@ -173,8 +173,9 @@ static int track(struct overview *overview)
 	char text[64];
 	int code = EXIT_ERROR;
 
-	options.session.targets.pids.items = &overview->chosen;
-	options.session.targets.pids.count = options.session.targets.pids.capacity = 1;
+	options.session.targets.chosen.pids.items = &overview->chosen;
+	options.session.targets.chosen.pids.count = options.session.targets.chosen.pids.capacity =
+		1;
 	snprintf(text, sizeof(text), "attaching to PID %d...", overview->chosen);
 	top_model_say(&overview->front.model, text);
 	top_front_draw(&overview->front);

@@ -5,12 +5,32 @@
 #define LEAKMON_MONITOR_EMIT_H
 
 #include "analyze/report.h"
-#include "cli/options.h"
+#include "base/exit_code.h"
 #include "output/output.h"
 #include "serve/listener.h"
 
 struct pollfd;
 struct pollfds;
+struct schedule;
+
+/* Where reports go, and in which form. The texts are borrowed. */
+struct output_options {
+	const char *format;
+	const char *path;	  /* file, or NULL: stdout */
+	const char *textfile_dir; /* prom: the directory whose leakmon.prom is kept up to date */
+	struct report_options report;
+	const char *listen;   /* [ADDRESS:]PORT to serve reports at over HTTP, or NULL */
+	const char *suppress; /* file of rules, see analyze/suppress.h; or NULL */
+	const char *junit;    /* file that the last report is also written to; or NULL */
+	bool top_given;
+	bool no_color;
+	uint64_t fail_over; /* exit 3 when more bytes are outstanding at the end; UINT64_MAX: off */
+};
+
+#define OUTPUT_DEFAULTS                                                                            \
+	{                                                                                          \
+		.format = "text", .report.sort = SORT_BYTES, .fail_over = UINT64_MAX               \
+	}
 
 /* In monitor/watch_loop.h. */
 

@@ -695,12 +695,11 @@ static int start_command(struct session *session)
 static int open_selector(struct session *session)
 {
 	const struct session_options *options = session->options;
-	struct selector_config config = targets_config(&options->targets);
 	bool open;
 
 	session->containers = container_cache_new();
 	session->processes = process_table_new(true);
-	session->selector = selector_new(&config, session->containers);
+	session->selector = selector_new(&options->targets.chosen, session->containers);
 	if (!session->containers || !session->processes || !session->selector) {
 		log_error("out of memory");
 		return -ENOMEM;
@@ -710,8 +709,8 @@ static int open_selector(struct session *session)
 	thread_libraries_register(&session->processes->dsos);
 	data_modules_register(&session->processes->dsos);
 	open = selector_is_open(session->selector);
-	session->many = open || options->targets.pids.count > 1 || options->targets.follow_forks ||
-			options->targets.come_later;
+	session->many = open || options->targets.chosen.pids.count > 1 ||
+			options->targets.follow_forks || options->targets.come_later;
 	if (!open) {
 		selector_free(session->selector);
 		session->selector = NULL;
@@ -735,19 +734,21 @@ static int open_all(struct session *session)
 		error = open_selector(session);
 	if (!error)
 		error = try_kernel(session);
-	for (size_t i = 0; i < options->targets.pids.count && !error; i++)
-		error = target_check(options->targets.pids.items[i], &session->target_config, true);
+	for (size_t i = 0; i < options->targets.chosen.pids.count && !error; i++)
+		error = target_check(options->targets.chosen.pids.items[i], &session->target_config,
+				     true);
 	if (!error)
 		error = load(session);
 	if (!error)
 		error = open_stages(session);
-	if (!error && options->targets.pids.count)
-		session_load_rows(session, options->targets.pids.items,
-				  options->targets.pids.count);
-	for (size_t i = 0; i < options->targets.pids.count && !error; i++) {
+	if (!error && options->targets.chosen.pids.count)
+		session_load_rows(session, options->targets.chosen.pids.items,
+				  options->targets.chosen.pids.count);
+	for (size_t i = 0; i < options->targets.chosen.pids.count && !error; i++) {
 		error = interrupt_check();
 		if (!error)
-			error = targets_attach_named(session, options->targets.pids.items[i]);
+			error = targets_attach_named(session,
+						     options->targets.chosen.pids.items[i]);
 	}
 	if (!error && session->everywhere)
 		error = session_threads_everywhere(session);
@@ -768,7 +769,7 @@ static int open_session(struct session *session, const struct session_options *o
 
 	*session = (struct session){.options = options,
 				    .beside = beside,
-				    .everywhere = options->targets.everywhere,
+				    .everywhere = options->targets.chosen.all,
 				    .tracks_heap = !options->tracking.no_heap,
 				    .follows_threads = !options->tracking.no_threads &&
 						       !options->tracking.empty_programs,

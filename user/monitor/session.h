@@ -6,13 +6,13 @@
 #include <stdio.h>
 
 #include "analyze/history.h"
-#include "cli/options.h"
 #include "collect/collect.h"
 #include "collect/event_streams.h"
 #include "monitor/emit.h"
 #include "monitor/oom.h"
 #include "monitor/targets.h"
 #include "monitor/test_report.h"
+#include "monitor/watch_loop.h"
 #include "output/output.h"
 #include "probe/launch.h"
 #include "probe/loader.h"
@@ -23,6 +23,54 @@
 #include "unwind/unwind_store.h"
 
 struct session_threads;
+
+/* Which processes are watched. */
+struct target_options {
+	struct selector_config chosen;
+	char **command;	     /* NULL-terminated argv to start, or NULL; owned */
+	bool follow_forks;   /* what targets fork become targets */
+	bool come_later;     /* none now: whoever runs finds them */
+	bool silent_command; /* what it prints is not shown: the terminal is taken */
+};
+
+/* What is tracked of them. */
+struct tracking_options {
+	uint64_t older_ns; /* leave out blocks younger than this */
+	uint64_t min_size, max_size;
+	uint64_t sample_rate;  /* each allocation with probability 1/N; 1: all */
+	uint64_t sample_bytes; /* Poisson by bytes with this mean; 0: off */
+	uint64_t max_blocks, max_sites;
+	uint64_t max_processes; /* 0: as many as the targets ask for */
+	bool combined_only;	/* per-site counters only, no ages */
+	bool by_dead_threads;	/* only blocks of threads that have ended */
+	bool mappings;		/* also mmap, munmap, mremap, brk */
+	bool no_threads;	/* leave out who created threads, and which were joined */
+	bool no_heap;		/* nothing but threads */
+	bool trace;		/* print each event */
+	bool windowed;		/* probes are set for short times only: command/profile_run.h */
+	bool debuginfod;	/* fetch missing debug files from $DEBUGINFOD_URLS */
+	bool empty_programs;	/* benchmark: probes that do nothing */
+};
+
+#define TRACKING_DEFAULTS                                                                          \
+	{                                                                                          \
+		.older_ns = 500000000ull, .max_size = UINT64_MAX, .sample_rate = 1,                \
+		.max_blocks = 1000000, .max_sites = 16384                                          \
+	}
+
+struct session_options {
+	struct target_options targets;
+	struct schedule schedule;
+	struct tracking_options tracking;
+	struct probe_options probes;
+	struct output_options output;
+};
+
+#define SESSION_DEFAULTS                                                                           \
+	{                                                                                          \
+		.schedule = SCHEDULE_DEFAULTS, .tracking = TRACKING_DEFAULTS,                      \
+		.probes = PROBE_DEFAULTS, .output = OUTPUT_DEFAULTS                                \
+	}
 
 struct session {
 	const struct session_options *options;

@@ -7,7 +7,7 @@
 #define LEAKMON_MONITOR_TEST_REPORT_H
 
 #include "analyze/suppress.h"
-#include "cli/options.h"
+#include "monitor/emit.h"
 
 struct test_report {
 	const struct output_options *options; /* NULL: neither was asked for; borrowed */

@@ -6,12 +6,24 @@
 
 #include <poll.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "cli/options.h"
 #include "monitor/emit.h"
 
 struct pollfd;
 struct session;
+struct session_options;
+
+/* When reports are made. */
+struct schedule {
+	uint64_t interval_ns, count; /* count 0: until interrupted */
+	bool repeat;		     /* INTERVAL was given */
+};
+
+#define SCHEDULE_DEFAULTS                                                                          \
+	{                                                                                          \
+		.interval_ns = 5000000000ull                                                       \
+	}
 
 /*
  * The loop of every command that reports at intervals: a report each INTERVAL and at SIGUSR1, the

@@ -24,6 +24,12 @@
 
 struct pause_guard;
 
+/* Whether a process may be stopped, and for how long. */
+struct pause_options {
+	bool no_stop;
+	uint64_t max_pause_ns; /* 0: by the size of the process */
+};
+
 /*
  * System calls that a stop has interrupted (signal(7), "Interruption of system calls ... by stop
  * signals"; kernel: arch_do_signal_or_restart()).

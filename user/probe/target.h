@@ -18,6 +18,21 @@
 
 struct worker;
 
+/* Which functions of a process get probes, and of what kind. The texts are borrowed. */
+struct probe_options {
+	const char *object;	   /* only this file, not every mapped one with an allocator */
+	const char *symbol_prefix; /* "je_" for je_malloc, ... ; "" */
+	bool no_usdt;		   /* the allocator, also of programs that sample themselves */
+	enum probe_at probe_at;
+	enum attach_method attach_method;
+	enum lm_stack_walk stack_walk;
+};
+
+#define PROBE_DEFAULTS                                                                             \
+	{                                                                                          \
+		.symbol_prefix = ""                                                                \
+	}
+
 struct target_config {
 	const char *object;	   /* -O, or NULL: every mapped file */
 	const char *symbol_prefix; /* -S */

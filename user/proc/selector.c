@@ -338,14 +338,30 @@ static int copy_words(struct selector *selector, const struct selector_config *c
 				return -ENOMEM;
 		}
 	}
-	for (size_t i = 0; i < config->pid_count; i++) {
+	for (size_t i = 0; i < config->pids.count; i++) {
 		int *pid = vec_push(&selector->pids);
 
 		if (!pid)
 			return -ENOMEM;
-		*pid = config->pids[i];
+		*pid = config->pids.items[i];
 	}
 	return 0;
+}
+
+bool selector_config_is_empty(const struct selector_config *config)
+{
+	size_t words = 0;
+
+	for (enum selector_kind kind = 0; kind < SELECT_MAX_; kind++)
+		words += config->words[kind].count;
+	return !config->pids.count && !words;
+}
+
+void selector_config_free(struct selector_config *config)
+{
+	vec_free(&config->pids);
+	for (enum selector_kind kind = 0; kind < SELECT_MAX_; kind++)
+		vec_free(&config->words[kind]);
 }
 
 struct selector *selector_new(const struct selector_config *config,

@@ -23,23 +23,27 @@ enum selector_kind {
 	SELECT_MAX_,
 };
 
+/* The words of one kind, which are borrowed. */
 struct selector_words {
-	const char *const *items;
-	size_t count;
+	const char **items;
+	size_t count, capacity;
 };
 
-/* Everything is borrowed from the options. */
+/* What an operator names. */
 struct selector_config {
-	const int *pids;
-	size_t pid_count;
+	VEC(int) pids;
 	struct selector_words words[SELECT_MAX_];
 	bool all; /* every process, whatever the words say */
 };
 
+/* Whether it names no process, by PID or by word. */
+bool selector_config_is_empty(const struct selector_config *config);
+void selector_config_free(struct selector_config *config);
+
 struct selector;
 
-/* The words are copied; `containers` is borrowed, and may be NULL: then the selector has its own.
- * NULL: out of memory. */
+/* The configuration is copied; `containers` is borrowed, and may be NULL: then the selector has its
+ * own. NULL: out of memory. */
 struct selector *selector_new(const struct selector_config *config,
 			      struct container_cache *containers);
 void selector_free(struct selector *selector);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/options.h"
+#include "command/options.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -25,16 +25,16 @@
 
 /* -------- processes */
 
-static bool has_pid(const struct target_options *targets, int pid)
+static bool has_pid(const struct selector_config *chosen, int pid)
 {
-	for (size_t i = 0; i < targets->pids.count; i++) {
-		if (targets->pids.items[i] == pid)
+	for (size_t i = 0; i < chosen->pids.count; i++) {
+		if (chosen->pids.items[i] == pid)
 			return true;
 	}
 	return false;
 }
 
-static int pid_add(struct target_options *targets, const struct option_row *row, const char *word)
+static int pid_add(struct selector_config *chosen, const struct option_row *row, const char *word)
 {
 	uint64_t value;
 	int error = value_parse_number(word, &value);
@@ -42,9 +42,9 @@ static int pid_add(struct target_options *targets, const struct option_row *row,
 
 	if (!error)
 		error = value_check_range(row, value);
-	if (error || has_pid(targets, (int)value))
+	if (error || has_pid(chosen, (int)value))
 		return error;
-	slot = vec_push(&targets->pids);
+	slot = vec_push(&chosen->pids);
 	if (!slot)
 		return -ENOMEM;
 	*slot = (int)value;
@@ -54,9 +54,9 @@ static int pid_add(struct target_options *targets, const struct option_row *row,
 /* Each once. */
 static int set_pids(void *field, const struct option_row *row, const char *text)
 {
-	struct target_options *targets = field;
+	struct selector_config *chosen = field;
 	_cleanup_free_ char *copy = strdup(text);
-	size_t before = targets->pids.count;
+	size_t before = chosen->pids.count;
 	char *rest = copy, *word;
 	int error = 0;
 
@@ -64,13 +64,13 @@ static int set_pids(void *field, const struct option_row *row, const char *text)
 		return -ENOMEM;
 	/* strsep keeps empty words, which are refused as numbers. */
 	while (!error && (word = strsep(&rest, ",")))
-		error = pid_add(targets, row, word);
+		error = pid_add(chosen, row, word);
 	if (error)
-		targets->pids.count = before;
+		chosen->pids.count = before;
 	return error;
 }
 
-static int word_add(struct option_words *words, const char *word)
+static int word_add(struct selector_words *words, const char *word)
 {
 	const char **slot = vec_push(words);
 
@@ -132,20 +132,22 @@ static int set_command(void *field, const struct option_row *row, const char *te
 	return 0;
 }
 
-#define FIELD(name) .offset = offsetof(struct target_options, name)
+#define FIELD(kind) .offset = offsetof(struct selector_config, words[kind])
 static const struct option_row target_rows[] = {
 	{"pid", 'p', "PID[,PID...]", "running processes", set_pids,
 	 "PIDs separated by commas, e.g. 1234 or 1234,1240", .minimum = 1, .maximum = PID_LIMIT},
 	{"comm", 'n', "NAME", "processes with this name, including those that start later",
-	 add_word, "a name as `ps -o comm` shows it, e.g. redis-server", FIELD(comms)},
+	 add_word, "a name as `ps -o comm` shows it, e.g. redis-server", FIELD(SELECT_COMM)},
 	{"cgroup", 0, "PATH", "processes in this cgroup or below it", add_word,
-	 "a path, e.g. /system.slice/web.service", FIELD(cgroups)},
+	 "a path, e.g. /system.slice/web.service", FIELD(SELECT_CGROUP)},
 	{"container", 0, "ID|NAME", "processes in the container with this name or ID prefix",
 	 add_container, "a name or the first digits of an ID, e.g. 3f2a91c0b7d5",
-	 FIELD(containers)},
+	 FIELD(SELECT_CONTAINER)},
 	{"pod", 0, "[NAMESPACE/]NAME", "processes in this Kubernetes pod", add_pod,
-	 "NAME or NAMESPACE/NAME, e.g. shop/web-0", FIELD(pods)},
+	 "NAME or NAMESPACE/NAME, e.g. shop/web-0", FIELD(SELECT_POD)},
 };
+#undef FIELD
+#define FIELD(name) .offset = offsetof(struct target_options, name)
 static const struct option_row fork_rows[] = {
 	{"follow-forks", 'f', NULL, "also follow the children that the processes fork",
 	 value_set_flag, FIELD(follow_forks)},
@@ -160,15 +162,9 @@ const struct option_group target_group = {"Target", target_rows, ARRAY_SIZE(targ
 const struct option_group fork_group = {TRACKED, fork_rows, ARRAY_SIZE(fork_rows)};
 const struct option_group launch_group = {"Target", launch_rows, ARRAY_SIZE(launch_rows)};
 
-bool targets_given(const struct target_options *targets)
-{
-	return targets->pids.count || targets->comms.count || targets->cgroups.count ||
-	       targets->containers.count || targets->pods.count;
-}
-
 bool targets_none(const struct target_options *targets)
 {
-	return !targets_given(targets) && !targets->command;
+	return selector_config_is_empty(&targets->chosen) && !targets->command;
 }
 
 int targets_require(const struct target_options *targets, const char *example)
@@ -177,38 +173,6 @@ int targets_require(const struct target_options *targets, const char *example)
 		return 0;
 	log_error("no target: name a process, as in `%s`", example);
 	return -EINVAL;
-}
-
-static struct selector_words words_of(const struct option_words *words)
-{
-	return (struct selector_words){.items = words->items, .count = words->count};
-}
-
-struct selector_config targets_config(const struct target_options *targets)
-{
-	return (struct selector_config){
-		.all = targets->everywhere,
-		.pids = targets->pids.items,
-		.pid_count = targets->pids.count,
-		.words =
-			{
-				[SELECT_COMM] = words_of(&targets->comms),
-				[SELECT_CGROUP] = words_of(&targets->cgroups),
-				[SELECT_CONTAINER] = words_of(&targets->containers),
-				[SELECT_POD] = words_of(&targets->pods),
-			},
-	};
-}
-
-void targets_free(struct target_options *targets)
-{
-	vec_free(&targets->pids);
-	vec_free(&targets->comms);
-	vec_free(&targets->cgroups);
-	vec_free(&targets->containers);
-	vec_free(&targets->pods);
-	words_free(targets->command);
-	targets->command = NULL;
 }
 
 /* -------- time */
@@ -544,5 +508,9 @@ int session_options_check(struct session_options *session, const struct given *g
 
 void session_options_free(void *session)
 {
-	targets_free(&((struct session_options *)session)->targets);
+	struct target_options *targets = &((struct session_options *)session)->targets;
+
+	selector_config_free(&targets->chosen);
+	words_free(targets->command);
+	targets->command = NULL;
 }
