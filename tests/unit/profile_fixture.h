@@ -152,8 +152,8 @@ static inline bool dies_in(const struct simulated *block, double at_s, double en
 }
 
 /* What a window sees of earlier blocks: those that die in it are gone from the live set. */
-static inline void program_bury(struct profiled *profiled, const struct program *program,
-				double at_s, double end_s)
+static inline void program_mark_freed(struct profiled *profiled, const struct program *program,
+				      double at_s, double end_s)
 {
 	struct profile_index index = {0};
 	size_t left = 0;
@@ -167,7 +167,7 @@ static inline void program_bury(struct profiled *profiled, const struct program 
 		if (!dies_in(block, at_s, end_s))
 			index.blocks.items[left++] = *known;
 	}
-	profiled_bury(profiled, index.blocks.items, left);
+	profiled_mark_freed(profiled, index.blocks.items, left);
 	vec_free(&index.blocks);
 }
 
@@ -182,7 +182,7 @@ static inline void window_over(struct profiled *profiled, const struct program *
 	size_t room = program->room > profiled->samples ? program->room - profiled->samples : 0;
 
 	room = program->room ? room : 100000;
-	program_bury(profiled, program, at_s, end_s);
+	program_mark_freed(profiled, program, at_s, end_s);
 	for (size_t i = first; i < program->blocks.count; i++) {
 		const struct simulated *block = &program->blocks.items[i];
 		size_t j = 0;

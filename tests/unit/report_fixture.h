@@ -210,8 +210,8 @@ static inline void fixture_plain(struct fixture *fixture)
 	process = fixture_process(fixture, 1234, "redis-server", "/usr/bin/redis-server");
 	fixture_container(process, "shop", "cache-0", "redis");
 	process->exited = true;
-	snapshot_doubt(process, INEXACT_DROPPED);
-	snapshot_doubt(process, INEXACT_FILE_UNREAD);
+	snapshot_mark_inexact(process, INEXACT_DROPPED);
+	snapshot_mark_inexact(process, INEXACT_FILE_UNREAD);
 	process->ledger.scanned = 13;
 	site = fixture_site(process, 3, 4096, 2, 12399 * SECOND / 1000);
 	site->by_dead_bytes = 4000;

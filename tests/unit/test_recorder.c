@@ -95,10 +95,10 @@ static void the_causes_of_inexactness_come_back(void **state)
 
 	run_site(process, 7, 10, 100);
 	assert_int_equal(run_append(run, "exact", false), 0);
-	snapshot_doubt(process, INEXACT_FILE_UNREAD);
+	snapshot_mark_inexact(process, INEXACT_FILE_UNREAD);
 	assert_int_equal(run_append(run, "unread", false), 0);
 	process->inexact = 0;
-	snapshot_doubt(process, INEXACT_SHARED_MEMORY);
+	snapshot_mark_inexact(process, INEXACT_SHARED_MEMORY);
 	process->hidden_tasks = 3;
 	process->hidden_pid = 77;
 	assert_int_equal(run_append(run, "shared", false), 0);
@@ -120,7 +120,7 @@ static void a_recording_without_causes_says_no_more_than_inexact(void **state)
 	struct snapshot_process *process = run_process(run, 1234, "server");
 
 	run_site(process, 7, 10, 100);
-	snapshot_doubt(process, INEXACT_LATE_EXEC);
+	snapshot_mark_inexact(process, INEXACT_LATE_EXEC);
 	assert_int_equal(run_append(run, "here", false), 0);
 	run_end(run);
 	store_sql(run->path, "DELETE FROM losses WHERE kind='inexact'");

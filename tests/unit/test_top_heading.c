@@ -75,7 +75,7 @@ static void a_ledger_that_does_not_agree_says_so(void **state)
 		snapshot_make(&snapshot);
 		snapshot.ledger.scanned = scanned;
 		expect_ledger(&snapshot, line, true);
-		snapshot_doubt(&snapshot.processes.items[0], INEXACT_LEDGER);
+		snapshot_mark_inexact(&snapshot.processes.items[0], INEXACT_LEDGER);
 		expect_ledger(&snapshot, line, true);
 		snapshot_free(&snapshot);
 	}
@@ -93,8 +93,8 @@ static void the_cause_stands_in_the_line(void **state)
 
 	(void)state;
 	snapshot_make(&snapshot);
-	snapshot_doubt(&snapshot.processes.items[0], INEXACT_LEDGER);
-	snapshot_doubt(&snapshot.processes.items[0], INEXACT_CODE_MOVED);
+	snapshot_mark_inexact(&snapshot.processes.items[0], INEXACT_LEDGER);
+	snapshot_mark_inexact(&snapshot.processes.items[0], INEXACT_CODE_MOVED);
 	snprintf(line, sizeof(line), LEDGER "; INEXACT: %s", inexact_advice(INEXACT_CODE_MOVED));
 	expect_ledger(&snapshot, line, true);
 	snapshot.ledger.lost_stacks[LM_LOST_SITES_FULL] = 4;

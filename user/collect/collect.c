@@ -128,11 +128,11 @@ static void doubt_ledgers(struct snapshot *snapshot)
 
 		if (ledger_agrees(snapshot, &process->ledger))
 			continue;
-		snapshot_doubt(process, INEXACT_LEDGER);
+		snapshot_mark_inexact(process, INEXACT_LEDGER);
 		told = true;
 	}
 	for (size_t i = 0; i < snapshot->processes.count && !told; i++)
-		snapshot_doubt(&snapshot->processes.items[i], INEXACT_LEDGER);
+		snapshot_mark_inexact(&snapshot->processes.items[i], INEXACT_LEDGER);
 }
 
 int collector_read(struct collector *collector, struct snapshot *snapshot)

@@ -243,7 +243,7 @@ static int fill_process(const struct mapping_view *view, const struct bpf_side *
 	error = ranges_walk(view->ranges, sum_range, &summing);
 	process->mapping = view->ledger;
 	if (!view->exact)
-		snapshot_doubt(process, INEXACT_MAPPINGS);
+		snapshot_mark_inexact(process, INEXACT_MAPPINGS);
 	for (size_t i = 0; i < view->site_count && !error; i++)
 		error = add_site(bpf, &view->sites[i], &sums[i], process);
 	return error;

@@ -497,14 +497,14 @@ static void judge(const struct reading *reading, const struct ledger *ledger,
 	process->exact = true;
 	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
 		if (ledger->dropped[i])
-			snapshot_doubt(process, INEXACT_DROPPED);
+			snapshot_mark_inexact(process, INEXACT_DROPPED);
 	}
 	for (size_t i = 0; i < LM_LOST_MAX_; i++) {
 		if (ledger->lost_stacks[i])
-			snapshot_doubt(process, INEXACT_LOST_STACKS);
+			snapshot_mark_inexact(process, INEXACT_LOST_STACKS);
 	}
 	if (sampling(reading->options))
-		snapshot_doubt(process, INEXACT_SAMPLED);
+		snapshot_mark_inexact(process, INEXACT_SAMPLED);
 }
 
 /* It has told of a sample of its own. */
@@ -514,7 +514,7 @@ static void note_samples(const struct lm_process *raw, struct snapshot_process *
 	process->samples_itself = raw->interval > 0;
 	process->without_free = raw->without_free;
 	if (process->samples_itself)
-		snapshot_doubt(process, INEXACT_SAMPLED);
+		snapshot_mark_inexact(process, INEXACT_SAMPLED);
 }
 
 /* What the ledger cannot show: nobody saw it happen. */
@@ -527,11 +527,11 @@ static void note_doubts(const struct reading *reading, uint64_t start_ticks,
 	process->hidden_tasks = target.hidden_tasks;
 	process->hidden_pid = target.hidden_tgid;
 	if (target.hidden_tasks)
-		snapshot_doubt(process, INEXACT_SHARED_MEMORY);
+		snapshot_mark_inexact(process, INEXACT_SHARED_MEMORY);
 	if (target.late_execs)
-		snapshot_doubt(process, INEXACT_LATE_EXEC);
+		snapshot_mark_inexact(process, INEXACT_LATE_EXEC);
 	if (__atomic_load_n(reading->bpf->events_lost, __ATOMIC_RELAXED))
-		snapshot_doubt(process, INEXACT_EVENTS_LOST);
+		snapshot_mark_inexact(process, INEXACT_EVENTS_LOST);
 }
 
 static void ledger_fill(const struct reading *reading, const uint64_t *purged, size_t slot,
@@ -679,7 +679,7 @@ static bool has_pid(const struct snapshot *snapshot, uint32_t pid)
 static void doubt_all(struct snapshot *snapshot, enum inexact_cause cause)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++)
-		snapshot_doubt(&snapshot->processes.items[i], cause);
+		snapshot_mark_inexact(&snapshot->processes.items[i], cause);
 }
 
 /* A target that has not allocated since the attach holds nothing that we know of: it says so. */

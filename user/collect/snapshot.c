@@ -186,7 +186,7 @@ struct estimate snapshot_estimate_process(const struct snapshot_process *process
 	return estimate;
 }
 
-void snapshot_doubt(struct snapshot_process *process, enum inexact_cause cause)
+void snapshot_mark_inexact(struct snapshot_process *process, enum inexact_cause cause)
 {
 	process->exact = false;
 	process->inexact |= 1u << cause;

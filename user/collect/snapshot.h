@@ -239,7 +239,7 @@ void snapshot_keep_host(struct snapshot *snapshot, const char *host);
 bool ledger_agrees(const struct snapshot *snapshot, const struct ledger *ledger);
 
 /* From here on its numbers are not exact, for this cause. */
-void snapshot_doubt(struct snapshot_process *process, enum inexact_cause cause);
+void snapshot_mark_inexact(struct snapshot_process *process, enum inexact_cause cause);
 
 /* How many processes have it. */
 size_t snapshot_count_inexact(const struct snapshot *snapshot, enum inexact_cause cause);

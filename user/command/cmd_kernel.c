@@ -156,7 +156,7 @@ static void say_misses(const struct kernel_run *run, struct snapshot *snapshot)
 		    "leakmon was counting on the same CPU",
 		    (unsigned long long)births, (unsigned long long)deaths);
 	for (size_t i = 0; i < snapshot->processes.count; i++)
-		snapshot_doubt(&snapshot->processes.items[i], INEXACT_MISSED);
+		snapshot_mark_inexact(&snapshot->processes.items[i], INEXACT_MISSED);
 }
 
 static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool last)

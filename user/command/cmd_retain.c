@@ -336,7 +336,7 @@ static int testify(struct retain_run *run, const struct retain *retain,
 			return -ENOMEM;
 		*witness = (struct witness){.pid = retain->pid};
 	}
-	return witness_testify(retain, &witness->look, result);
+	return witness_confirm_stale(retain, &witness->look, result);
 }
 
 static int conclude(struct retain_run *run, struct retain **retain,

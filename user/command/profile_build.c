@@ -127,7 +127,7 @@ static void sum_up(const struct profile_run *run, struct profile_report *report)
 	report->measured = run->calibration.measured;
 	report->trap_ns = run->calibration.trap_ns;
 	report->held_back = run->held_back;
-	report->cpu_s = cost.cpu_s + parting_apart_s(run->window.parting);
+	report->cpu_s = cost.cpu_s + async_detach_cpu_s(run->window.detach);
 	report->rss_bytes = cost.rss_bytes;
 	report->colour = emit_wants_colour(&run->options->session.output);
 }

@@ -15,7 +15,7 @@
 /* How often the loop looks: without a window, in one, and while its probes go. */
 #define TICK_S 0.1
 #define TICK_OPEN_S 0.01
-#define TICK_PARTING_S 0.02
+#define TICK_DETACHING_S 0.02
 /* How often a process's memory is read. */
 #define MEMORY_EVERY_S 5.0
 #define MEMORY_POINTS 256
@@ -294,7 +294,7 @@ static int take_births(struct profile_run *run, struct profile_target *target,
 	};
 	int error;
 
-	profiled_bury(&target->profiled, births->known.items, births->known.count);
+	profiled_mark_freed(&target->profiled, births->known.items, births->known.count);
 	error = profiled_take(&target->profiled, &taken);
 	if (!error)
 		error = look(run, target, target->profiled.windows.count - 1);
@@ -402,7 +402,7 @@ double profile_cpu_s(const struct profile_run *run)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 +
-	       parting_apart_s(run->window.parting);
+	       async_detach_cpu_s(run->window.detach);
 }
 
 /* Of those whose time has come, and if leakmon has not used its own up; NULL: none. -ENOMEM. */
@@ -542,7 +542,7 @@ static bool is_busy(void *context)
 /* Probes may have gone at their deadline, while the window still waits to be read. */
 static void part(struct profile_run *run)
 {
-	if (!is_busy(run) && profile_window_has_parted(&run->window) && run->open)
+	if (!is_busy(run) && profile_window_is_detached(&run->window) && run->open)
 		account(run);
 }
 
@@ -640,7 +640,7 @@ static int tend_targets(struct profile_run *run)
 
 	for (size_t i = 0; i < run->targets.count && !error; i++)
 		error = tend_target(run, run->targets.items[i]);
-	if (!error && !run->open && profile_window_has_parted(&run->window))
+	if (!error && !run->open && profile_window_is_detached(&run->window))
 		error = next_target(run, &next);
 	return next ? open_window(run, next) : error;
 }
@@ -650,8 +650,8 @@ static void set_timer(const struct profile_run *run)
 	double delay_s = TICK_S;
 	struct itimerspec timer = {0};
 
-	if (run->window.stage == WINDOW_PARTING) {
-		delay_s = TICK_PARTING_S;
+	if (run->window.stage == WINDOW_DETACHING) {
+		delay_s = TICK_DETACHING_S;
 	} else if (run->window.stage != WINDOW_CLOSED) {
 		double left_s = seconds_of(run, run->window.next_ns) - profile_now_s(run);
 
@@ -769,7 +769,7 @@ static void end(void *context)
 {
 	struct profile_run *run = context;
 
-	if (run->window.parting && run->window.stage != WINDOW_CLOSED)
+	if (run->window.detach && run->window.stage != WINDOW_CLOSED)
 		profile_window_give_up(&run->window);
 	profile_window_free(&run->window);
 	for (size_t i = 0; i < run->targets.count; i++)

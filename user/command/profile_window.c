@@ -22,17 +22,17 @@ static uint64_t to_ns(double seconds)
 
 int profile_window_init(struct profile_window_run *window)
 {
-	*window = (struct profile_window_run){.parting = parting_new()};
-	return window->parting ? 0 : -ENOMEM;
+	*window = (struct profile_window_run){.detach = async_detach_new()};
+	return window->detach ? 0 : -ENOMEM;
 }
 
 void profile_window_free(struct profile_window_run *window)
 {
-	parting_free(window->parting);
+	async_detach_free(window->detach);
 	window_counts_free(&window->before);
 	window_counts_free(&window->after);
 	vec_free(&window->blocks.list);
-	window->parting = NULL;
+	window->detach = NULL;
 }
 
 /* What the target was found to be before may no longer hold: all of it is looked at anew. */
@@ -71,11 +71,11 @@ int profile_window_open(struct profile_window_run *window, struct session *sessi
 	now_ns = monotonic_ns();
 	window->length_ns = to_ns(length_s);
 	window->next_ns = now_ns + window->grace_ns;
-	window->stage = WINDOW_PARTING;
-	if (parting_take(window->parting, &tracked->probes.attachments,
-			 error ? 0
-			       : now_ns + window->length_ns + 2 * window->grace_ns +
-					 DEADLINE_SLACK_NS))
+	window->stage = WINDOW_DETACHING;
+	if (async_detach_add(window->detach, &tracked->probes.attachments,
+			     error ? 0
+				   : now_ns + window->length_ns + 2 * window->grace_ns +
+					     DEADLINE_SLACK_NS))
 		return -ENOMEM;
 	if (error)
 		return error;
@@ -106,8 +106,8 @@ int profile_window_end_births(struct profile_window_run *window, struct session 
 
 void profile_window_give_up(struct profile_window_run *window)
 {
-	parting_now(window->parting);
-	window->stage = WINDOW_PARTING;
+	async_detach_now(window->detach);
+	window->stage = WINDOW_DETACHING;
 }
 
 int profile_window_read(struct profile_window_run *window, struct session *session)
@@ -120,16 +120,16 @@ int profile_window_read(struct profile_window_run *window, struct session *sessi
 	if (process)
 		error = window_blocks_read(&session->bpf, process, &window->blocks);
 	window->read_ns = monotonic_ns();
-	in_time = parting_now(window->parting);
-	window->stage = WINDOW_PARTING;
+	in_time = async_detach_now(window->detach);
+	window->stage = WINDOW_DETACHING;
 	return error || (in_time && same) ? error : -ECANCELED;
 }
 
-bool profile_window_has_parted(struct profile_window_run *window)
+bool profile_window_is_detached(struct profile_window_run *window)
 {
-	if (!parting_is_done(window->parting))
+	if (!async_detach_is_done(window->detach))
 		return false;
-	if (window->stage == WINDOW_PARTING)
+	if (window->stage == WINDOW_DETACHING)
 		window->stage = WINDOW_CLOSED;
 	return true;
 }

@@ -9,7 +9,7 @@
 
 #include "collect/window.h"
 #include "monitor/session.h"
-#include "probe/parting.h"
+#include "probe/async_detach.h"
 #include "probe/probe_cost.h"
 
 enum window_stage {
@@ -17,7 +17,7 @@ enum window_stage {
 	WINDOW_SETTLING, /* the process runs slower than before: at first, it shows where it was */
 	WINDOW_BIRTHS,	 /* what is born counts */
 	WINDOW_GRACE,	 /* what was born is filled in, or freed at once */
-	WINDOW_PARTING,
+	WINDOW_DETACHING,
 };
 
 struct profile_window_run {
@@ -31,7 +31,7 @@ struct profile_window_run {
 	struct window_counts before, after;
 	struct outstanding_list blocks;
 	struct lm_hits hits_before;
-	struct parting *parting;
+	struct async_detach *detach;
 };
 
 /* 0 or -ENOMEM. */
@@ -59,7 +59,7 @@ int profile_window_read(struct profile_window_run *window, struct session *sessi
 void profile_window_give_up(struct profile_window_run *window);
 
 /* Whether the last probe is out; then the stage is WINDOW_CLOSED. */
-bool profile_window_has_parted(struct profile_window_run *window);
+bool profile_window_is_detached(struct profile_window_run *window);
 
 /* What its hits have cost the process so far. */
 double profile_window_hits_s(const struct profile_window_run *window, const struct bpf_side *bpf,

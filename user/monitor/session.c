@@ -374,7 +374,7 @@ static void note_samples(struct snapshot *snapshot, const struct target *target)
 			continue;
 		process->samples_itself = true;
 		process->without_free = !target->frees;
-		snapshot_doubt(process, INEXACT_SAMPLED);
+		snapshot_mark_inexact(process, INEXACT_SAMPLED);
 		snapshot->sampled = true;
 	}
 }
@@ -388,7 +388,7 @@ static void doubt(struct snapshot *snapshot, uint32_t pid, uint32_t causes, bool
 			continue;
 		for (unsigned cause = 0; cause < INEXACT_MAX_; cause++) {
 			if (causes & 1u << cause)
-				snapshot_doubt(process, cause);
+				snapshot_mark_inexact(process, cause);
 		}
 		if (threads)
 			process->threads.exact = false;

@@ -394,8 +394,8 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 	/* One that a target forked, and that execed before it could be probed, still is. */
 	wanted |= loading_forget(&session->targets, pid) && session->options->targets.follow_forks;
 	if (tracked && !strcmp(arrival->how, "execed")) {
-		code_watch_forgive(&tracked->probes.code);
-		code_watch_forgive(&tracked->threads.code);
+		code_watch_reset(&tracked->probes.code);
+		code_watch_reset(&tracked->threads.code);
 		target_note_exec(&tracked->probes);
 	}
 	if (tracked && wanted) {
@@ -488,21 +488,21 @@ int targets_list_pids(struct session *session)
 	return 0;
 }
 
-/* What cannot be moved to *parting is closed here; the rest is the caller's to close, at once. */
-static void tracked_part(struct tracked *tracked, struct attachments *parting)
+/* What cannot be moved to *closing is closed here; the rest is the caller's to close, at once. */
+static void tracked_part(struct tracked *tracked, struct attachments *closing)
 {
-	attachments_move(parting, &tracked->probes.attachments);
-	attachments_move(parting, &tracked->threads.attachments);
+	attachments_move(closing, &tracked->probes.attachments);
+	attachments_move(closing, &tracked->threads.attachments);
 	target_detach(&tracked->probes);
 	thread_target_detach(&tracked->threads);
 }
 
 static void tracked_detach(struct tracked *tracked)
 {
-	struct attachments parting = {0};
+	struct attachments closing = {0};
 
-	tracked_part(tracked, &parting);
-	attachments_close(&parting);
+	tracked_part(tracked, &closing);
+	attachments_close(&closing);
 }
 
 /* Undoes the addition of the last one. */
@@ -621,14 +621,14 @@ int targets_add_launched(struct session *session, pid_t pid)
 }
 
 static void tracked_end(struct session *session, struct tracked *tracked,
-			struct attachments *parting)
+			struct attachments *closing)
 {
 	if (tracked->named)
 		log_info("PID %d has ended", tracked->probes.pid);
 	else
 		log_debug("PID %d has ended", tracked->probes.pid);
 	event_streams_forget(&session->streams, tracked->probes.pid);
-	tracked_part(tracked, parting);
+	tracked_part(tracked, closing);
 	cleanup_close(&tracked->pidfd);
 	tracked->pidfd = -1;
 	tracked->ended = true;
@@ -640,10 +640,10 @@ static void tracked_end(struct session *session, struct tracked *tracked,
 
 void targets_end(struct session *session, struct tracked *tracked)
 {
-	struct attachments parting = {0};
+	struct attachments closing = {0};
 
-	tracked_end(session, tracked, &parting);
-	attachments_close(&parting);
+	tracked_end(session, tracked, &closing);
+	attachments_close(&closing);
 }
 
 /*
@@ -703,13 +703,13 @@ static bool is_readable(int fd)
 void targets_notice_ends(struct session *session)
 {
 	struct targets *targets = &session->targets;
-	struct attachments parting = {0};
+	struct attachments closing = {0};
 
 	for (size_t i = 0; i < targets->list.count; i++) {
 		if (is_readable(targets->list.items[i].pidfd))
-			tracked_end(session, &targets->list.items[i], &parting);
+			tracked_end(session, &targets->list.items[i], &closing);
 	}
-	attachments_close(&parting);
+	attachments_close(&closing);
 }
 
 void targets_drop_ended(struct session *session)

@@ -552,7 +552,7 @@ void code_watch_look(struct code_watch *watch, enum attach_method method, const 
 	maps_free(&own);
 }
 
-void code_watch_forgive(struct code_watch *watch)
+void code_watch_reset(struct code_watch *watch)
 {
 	watch->faults = 0;
 	watch->places.count = 0;

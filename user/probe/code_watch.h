@@ -89,8 +89,8 @@ int code_watch_add(struct code_watch *watch, struct code_file *file);
  */
 void code_watch_look(struct code_watch *watch, enum attach_method method, const struct maps *maps);
 
-/* It has become another program, to which nothing has happened yet. */
-void code_watch_forgive(struct code_watch *watch);
+/* After an exec: no fault is known of the new program. */
+void code_watch_reset(struct code_watch *watch);
 
 void code_watch_free(struct code_watch *watch);
 

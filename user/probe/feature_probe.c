@@ -28,7 +28,7 @@
 #include "feature_probe.skel.h"
 #include "probe/attach.h"
 #include "probe/loader.h"
-#include "probe/parting.h"
+#include "probe/async_detach.h"
 #include "proc/memory_room.h"
 
 /* The function that is probed: only ever called to see whether a probe fires. */
@@ -104,7 +104,7 @@ static int attach_both(struct attachments *attachments, enum attach_method metho
 	return error ? error : attach(attachments, method, &request);
 }
 
-/* The probes of trials are taken out together, and nobody waits for it: see struct parting. */
+/* The probes of trials are taken out together, and nobody waits for it: see struct async_detach. */
 struct trials {
 	struct attach_request probe;	    /* of feature_probe_target */
 	struct feature_probe_bpf *skeleton; /* loaded for the method that is tried */
@@ -366,7 +366,7 @@ void feature_probe_close(struct kernel_features *features)
 {
 	struct dispatch_finder *finder = TAKE_PTR(features->dispatch_finder);
 
-	parting_free(TAKE_PTR(features->parting));
+	async_detach_free(TAKE_PTR(features->detach));
 	if (!finder)
 		return;
 	bpf_link__destroy(finder->link);
@@ -421,9 +421,9 @@ static void end_trials(struct trials *trials, struct kernel_features *features)
 {
 	feature_probe_bpf__destroy(trials->skeleton);
 	if (trials->attachments.fds.count)
-		features->parting = parting_new();
-	if (features->parting)
-		parting_take(features->parting, &trials->attachments, 0);
+		features->detach = async_detach_new();
+	if (features->detach)
+		async_detach_add(features->detach, &trials->attachments, 0);
 	else
 		attachments_close(&trials->attachments);
 }

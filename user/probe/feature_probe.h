@@ -29,7 +29,7 @@ struct kernel_features {
 	 * (since 6.11; older ones have none). Session programs give up the return. */
 	bool dispatch_safe;
 	struct dispatch_finder *dispatch_finder; /* unless that is so; owned */
-	struct parting *parting;		 /* takes the trials' probes out; owned, or NULL */
+	struct async_detach *detach;		 /* takes the trials' probes out; owned, or NULL */
 };
 
 /* "session", "multi", "perf". */

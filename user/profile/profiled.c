@@ -227,7 +227,7 @@ static bool knows(const struct known_block *known, size_t count, uint64_t addres
 	return count && bsearch(&wanted, known, count, sizeof(*known), by_address);
 }
 
-void profiled_bury(struct profiled *profiled, const struct known_block *known, size_t count)
+void profiled_mark_freed(struct profiled *profiled, const struct known_block *known, size_t count)
 {
 	for (size_t i = 0; i < profiled->windows.count; i++) {
 		struct sample_window *window = &profiled->windows.items[i];

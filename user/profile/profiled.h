@@ -114,7 +114,7 @@ void profiled_halve(struct profiled *profiled);
 struct known_block {
 	uint64_t address, born_ns;
 };
-void profiled_bury(struct profiled *profiled, const struct known_block *known, size_t count);
+void profiled_mark_freed(struct profiled *profiled, const struct known_block *known, size_t count);
 
 /* Whether a block is followed. `windows` must not have changed since profiled_index(). */
 struct profile_index {

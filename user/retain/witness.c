@@ -233,8 +233,8 @@ static int tell(const struct witness_kinds *kinds, struct retain_result *result)
 	return 0;
 }
 
-int witness_testify(const struct retain *retain, struct witness_look *before,
-		    struct retain_result *result)
+int witness_confirm_stale(const struct retain *retain, struct witness_look *before,
+			  struct retain_result *result)
 {
 	_cleanup_(witness_look_free) struct witness_look now = {0};
 	_cleanup_(kinds_free) struct witness_kinds kinds = {0};

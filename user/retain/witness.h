@@ -60,7 +60,7 @@ void witness_look_free(struct witness_look *look);
  * Takes a look, puts what the comparison with *before tells into the result if that was long enough
  * ago, and becomes *before itself then. 0 or -ENOMEM.
  */
-int witness_testify(const struct retain *retain, struct witness_look *before,
-		    struct retain_result *result);
+int witness_confirm_stale(const struct retain *retain, struct witness_look *before,
+			  struct retain_result *result);
 
 #endif

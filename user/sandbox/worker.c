@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "sandbox/lane.h"
-#include "sandbox/marked.h"
+#include "sandbox/failed_files.h"
 #include "sandbox/worker_process.h"
 
 #define DEFAULT_MEMORY_BYTES (1ull << 30)
@@ -53,7 +53,7 @@ struct worker {
 	const struct parse_kinds *kinds;
 	struct lane lanes[WORKER_LANE_MAX_];
 	struct asked asked[WORKER_LANE_MAX_];
-	struct marked_files marked;
+	struct failed_files failed;
 	struct hash accounts; /* PID -> struct account */
 	uint64_t account;     /* of those who ask now */
 	uint64_t made_ns;
@@ -133,7 +133,7 @@ void worker_free(struct worker *worker)
 		return;
 	for (size_t i = 0; i < WORKER_LANE_MAX_; i++)
 		lane_free(&worker->lanes[i]);
-	vec_free(&worker->marked.list);
+	vec_free(&worker->failed.list);
 	hash_free(&worker->accounts);
 	free(worker);
 }
@@ -214,14 +214,14 @@ static void settle(struct worker *worker, enum worker_lane lane, int error)
 static int mark(struct worker *worker, enum worker_lane lane, int error)
 {
 	const struct asked *asked = &worker->asked[lane];
-	struct marked_file file = {
+	struct failed_file file = {
 		.identity = asked->identity, .kind = asked->kind, .error = error};
 
 	/* What answers nonsense may be the hostile file's own program by now. */
 	if (error == -EPROTO)
 		lane_stop(&worker->lanes[lane]);
 	if (is_marking(error))
-		marked_add(&worker->marked, &file);
+		failed_files_add(&worker->failed, &file);
 	return error;
 }
 
@@ -247,7 +247,7 @@ int worker_begin(struct worker *worker, uint32_t number, const struct worker_que
 	if (interrupt_check() && (worker->cut || kind->haste == LANE_AT_ONCE))
 		return -EINTR;
 	if (!error)
-		error = marked_find(&worker->marked, &asked.identity, number);
+		error = failed_files_find(&worker->failed, &asked.identity, number);
 	if (!error)
 		error = find_slot(worker, asked.account, lane->limits.deadline_ms, &slot_ms);
 	if (!error)
