@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 rooms="base cli sandbox serve elf arch parse proc target symbol unwind probe collect analyze triage pause heap
-	retain threads memory profile store output top monitor command"
+	runtime retain threads memory profile store output top monitor command"
 
 find user -name '*.[ch]' | sort | xargs awk -v rooms="$rooms" '
 BEGIN {

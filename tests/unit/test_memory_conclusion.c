@@ -79,7 +79,7 @@ static void the_part_that_makes_up_half_decides(void **state)
 		give(&now, one->first, one->first_bytes);
 		give(&now, one->second, one->second_bytes);
 		now.heap.trimmable = one->trimmable;
-		now.managed.runtime = MANAGED_HOTSPOT;
+		now.runtime = "hotspot";
 		now.huge = (struct memory_huge){one->zero, one->zero, one->zero};
 		conclude(&before, &now, &conclusion);
 		if (conclusion.verdict != one->verdict || !strstr(conclusion.text, one->words))

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "memory/memory_split.h"
+#include "runtime/runtime.h"
 #include "unit/store_fixture.h"
 
 #define TICKS 80
@@ -36,7 +37,7 @@ static struct memory_split split_at(size_t process, uint64_t tick)
 		.ended_stacks = 5,
 		.huge_bytes = 6,
 		.huge_zero = 2,
-		.runtime = process ? MANAGED_GO : MANAGED_NONE,
+		.runtime = process ? runtime_find("go")->key : NULL,
 		.why = process ? "a heap was at work" : NULL,
 	};
 
@@ -182,13 +183,30 @@ static void an_older_recording_has_none(void **state)
 	assert_int_equal(history.list.count, 0);
 }
 
+/* A newer leakmon may have recorded it: it is kept as it is, also when it is recorded again. */
+static void a_runtime_that_is_not_known_is_kept_by_its_key(void **state)
+{
+	struct run *run = *state;
+	_cleanup_(recording_cleanup) struct recording *recording = NULL;
+	_cleanup_(memory_history_free) struct memory_history history = {0};
+	const struct memory_series *series;
+
+	record_ticks(run);
+	store_sql(run->path, "UPDATE memory SET runtime='beam' WHERE runtime='go'");
+	assert_int_equal(recording_open(&recording, run->path), 0);
+	assert_int_equal(recording_memory(recording, TICKS - 1, &history), 0);
+	series = memory_history_find(&history, (pid_t)processes[1].pid,
+				     (uint64_t)processes[1].pid << 32 | 9);
+	assert_non_null(series);
+	assert_string_equal(series->splits.items[0].runtime, "beam");
+}
+
 /* What somebody may have done to a good file. */
 static const char *const forgeries[] = {
 	"UPDATE memory SET rss_bytes=-1",
 	"UPDATE memory SET rss_bytes='many'",
 	"UPDATE memory SET rss_bytes=1<<62",
 	"UPDATE memory SET process=99 WHERE process=1",
-	"UPDATE memory SET runtime='cobol'",
 	"UPDATE memory_parts SET part='treasure' WHERE part='kernel'",
 	"UPDATE memory_parts SET resident_bytes=-5",
 	"UPDATE memory_parts SET swap_bytes=x'00'",
@@ -226,6 +244,7 @@ int main(void)
 		store_test(what_is_forgotten_leaves_its_latest_reading),
 		store_test(what_has_ended_is_forgotten_with_its_snapshots),
 		store_test(an_older_recording_has_none),
+		store_test(a_runtime_that_is_not_known_is_kept_by_its_key),
 		store_test(forged_values_are_refused),
 	};
 

@@ -133,7 +133,7 @@ static void fixture_fill(struct fixture *fixture)
 				      .processes = 1,
 				      .now = {{2048000, 200, 65, NAN}},
 				      .growth = grown(QUANTITY_THREADS, TREND_GROWING, 0.1)};
-	fixture->managed[0] = (struct managed_growth){.runtime = MANAGED_HOTSPOT,
+	fixture->managed[0] = (struct managed_growth){.runtime = "hotspot",
 						      .first_s = 100,
 						      .last_s = 160,
 						      .heap = 100 << 20,
@@ -141,11 +141,8 @@ static void fixture_fill(struct fixture *fixture)
 						      .heap_grown = 3 << 20,
 						      .all_grown = 4 << 20};
 	/* Looked at only once. */
-	fixture->managed[1] = (struct managed_growth){.runtime = MANAGED_V8,
-						      .first_s = 160,
-						      .last_s = 160,
-						      .heap = 30 << 20,
-						      .all = 50 << 20};
+	fixture->managed[1] = (struct managed_growth){
+		.runtime = "v8", .first_s = 160, .last_s = 160, .heap = 30 << 20, .all = 50 << 20};
 	fixture->processes[0].managed = &fixture->managed[0];
 	fixture->processes[1].managed = &fixture->managed[1];
 	fixture->processes[1].growth.warms_up = true;

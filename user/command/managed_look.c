@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "memory/smaps.h"
-#include "proc/managed_heap.h"
+#include "runtime/runtime.h"
 
 /* Suspects that are looked at, by rank, and the seconds between two looks at one. */
 #define SUSPECTS 5
@@ -34,30 +34,31 @@ static int look(struct member *member, double now_s)
 {
 	_cleanup_(smaps_free) struct smaps smaps = {0};
 	struct managed_growth *managed = &member->managed;
-	struct managed_search search = {0};
+	_cleanup_(runtime_heap_free) struct runtime_heap known = {0};
 	uint64_t heap = 0, all = 0;
-	struct managed_heap known;
+	const char *key;
 	int error = smaps_read(member->reading.pid, member->reading.pid, &smaps);
 
+	if (!error && smaps.list.count)
+		error = runtime_heap_find(&smaps.list.items->mapping, smaps.list.count,
+					  sizeof(*smaps.list.items), &known);
 	if (error)
 		return error;
-	for (size_t i = 0; i < smaps.list.count; i++)
-		managed_search_add(&search, &smaps.list.items[i].mapping);
-	known = managed_search_end(&search);
+	key = known.runtime ? known.runtime->key : NULL;
 	for (size_t i = 0; i < smaps.list.count; i++) {
 		const struct smaps_entry *entry = &smaps.list.items[i];
 
-		if (managed_heap_has(&known, &entry->mapping))
+		if (runtime_heap_owns(&known, &entry->mapping))
 			heap += heap_bytes_of(entry);
 		all += bytes_of(entry);
 	}
-	if (!managed->last_s || managed->runtime != known.runtime) {
+	if (!managed->last_s || managed->runtime != key) {
 		first_look(managed, now_s);
 	} else {
 		managed->heap_grown += (int64_t)(heap - managed->heap);
 		managed->all_grown += (int64_t)(all - managed->all);
 	}
-	managed->runtime = known.runtime;
+	managed->runtime = key;
 	managed->heap = heap;
 	managed->all = all;
 	managed->last_s = now_s;
@@ -88,7 +89,7 @@ void managed_look(struct triage *triage, struct triage_report *report)
 		suspects++;
 		if (is_due(triage, member, now_s))
 			look(member, now_s);
-		if (member->managed.runtime != MANAGED_NONE)
+		if (member->managed.runtime)
 			entry->managed = &member->managed;
 	}
 }

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "memory/memory_split.h"
+#include "runtime/runtime.h"
 
 /* So many arenas more are worth a word. */
 #define MANY_ARENAS 4
@@ -351,13 +352,12 @@ static void managed_say(const struct sentence *sentence)
 {
 	const struct memory_split *now = sentence->deciding->now;
 	const struct memory_growth *growth = sentence->deciding->growth;
-	const char *name = managed_runtime_name(now->runtime);
-	char tool[MANAGED_TOOL_SIZE], text[16];
+	char tool[RUNTIME_TOOL_SIZE], text[16];
 
 	fprintf(sentence->out,
 		"it is in the garbage-collected heap of the %s, of which malloc knows nothing: %s; "
 		"a leak there are objects that something still refers to. All else changed by %s",
-		name ? name : "runtime", managed_runtime_tool(now->runtime, now->pid, tool),
+		runtime_name(now->runtime), runtime_tool(now->runtime, now->pid, tool),
 		units_bytes(text, (double)(growth->total - growth->groups[GROUP_MANAGED]), "+"));
 }
 

@@ -12,6 +12,7 @@
 #include "memory/huge_pages.h"
 #include "proc/core.h"
 #include "proc/process_list.h"
+#include "runtime/runtime.h"
 
 static bool begins(const char *text, const char *with)
 {
@@ -146,6 +147,7 @@ struct splitting {
 	struct memory_process *process;
 	struct maps maps;
 	struct smaps smaps;
+	struct runtime_heap runtime;
 	int pagemap;
 	struct peek peek;
 	VEC(struct heap_extent) extents; /* of all heaps; ascending */
@@ -397,7 +399,7 @@ static int add_anonymous(struct splitting *splitting, size_t i, enum memory_part
 		part = stack == MEMORY_ANONYMOUS ? part : stack;
 	}
 	if ((part == MEMORY_ANONYMOUS || part == MEMORY_NAMED) &&
-	    managed_heap_has(&splitting->process->managed, &entry->mapping))
+	    runtime_heap_owns(&splitting->runtime, &entry->mapping))
 		part = MEMORY_MANAGED;
 	if (part == MEMORY_NAMED)
 		return add_named(splitting->process, part, entry->mapping.path, &share);
@@ -418,7 +420,7 @@ static int add_mapping(struct splitting *splitting, size_t i)
 	case MEMORY_FILES:
 		return add_file(splitting->process, entry);
 	case MEMORY_SHARED:
-		if (managed_heap_has(&splitting->process->managed, &entry->mapping))
+		if (runtime_heap_owns(&splitting->runtime, &entry->mapping))
 			part = MEMORY_MANAGED;
 		return add_named(splitting->process, part, entry->mapping.path, &share);
 	case MEMORY_STACKS:
@@ -449,21 +451,24 @@ static void add_heap(struct splitting *splitting)
 	}
 }
 
-static void find_runtime(struct splitting *splitting)
+static int find_runtime(struct splitting *splitting)
 {
-	struct managed_search search = {0};
+	const struct smaps_entry *entries = splitting->smaps.list.items;
+	size_t count = splitting->smaps.list.count;
+	int error = count ? runtime_heap_find(&entries->mapping, count, sizeof(*entries),
+					      &splitting->runtime)
+			  : 0;
 
-	for (size_t i = 0; i < splitting->smaps.list.count; i++)
-		managed_search_add(&search, &splitting->smaps.list.items[i].mapping);
-	splitting->process->managed = managed_search_end(&search);
+	splitting->process->runtime =
+		splitting->runtime.runtime ? splitting->runtime.runtime->key : NULL;
+	return error;
 }
 
 static int split(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;
-	int error = 0;
+	int error = find_runtime(splitting);
 
-	find_runtime(splitting);
 	for (size_t i = 0; !error && i < splitting->smaps.list.count; i++)
 		error = add_mapping(splitting, i);
 	if (error)
@@ -657,6 +662,7 @@ static int read_process(pid_t pid, const struct core *core, struct memory_proces
 	cleanup_close(&splitting.pagemap);
 	maps_free(&splitting.maps);
 	smaps_free(&splitting.smaps);
+	runtime_heap_free(&splitting.runtime);
 	made.read_ns = monotonic_ns() - started_ns;
 	if (error)
 		memory_process_free(&made);

@@ -15,7 +15,6 @@
 #include "memory/other_heap.h"
 #include "memory/smaps.h"
 #include "proc/container.h"
-#include "proc/managed_heap.h"
 #include "proc/process_memory.h"
 
 /* Whose a mapping is: a file's, a thread's stack, shared memory, nobody's that is known. */
@@ -46,7 +45,7 @@ enum memory_part {
 	MEMORY_MODULE_DATA,   /* of modules: the zeroed rest of their data */
 	MEMORY_SHARED,	      /* shared memory: System V, memfd, /dev/shm, shared anonymous */
 	MEMORY_CODE,	      /* generated code */
-	MEMORY_MANAGED,	      /* the heap of a garbage collector: proc/managed_heap.h */
+	MEMORY_MANAGED,	      /* the heap of a garbage collector: runtime/runtime.h */
 	MEMORY_NAMED,	      /* anonymous, with a name that prctl(2) gave it */
 	MEMORY_ANONYMOUS,     /* whose it is is not known */
 	MEMORY_KERNEL,	      /* vdso and the like */
@@ -88,7 +87,7 @@ struct memory_process {
 	struct memory_status status;
 	struct memory_share parts[MEMORY_PART_MAX_];
 	VEC(struct memory_item) items; /* greatest first */
-	struct managed_heap managed;   /* the runtime that it has, if any */
+	const char *runtime; /* key of the one that it has; NULL: none that is known; static */
 	bool has_glibc;
 	struct glibc_heap heap; /* if it has */
 	bool has_other;

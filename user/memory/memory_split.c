@@ -56,7 +56,7 @@ struct memory_split memory_split_of(const struct memory_process *process)
 		.ended_stacks = process->ended_stacks + process->joined_stacks,
 		.huge_bytes = process->huge.bytes,
 		.huge_zero = huge_zero(&process->huge),
-		.runtime = process->managed.runtime,
+		.runtime = process->runtime,
 		.why = process->why,
 	};
 

@@ -24,7 +24,9 @@ struct memory_split {
 	uint64_t arenas, arenas_free; /* of glibc; free and resident in all but the main one */
 	uint64_t live_stacks, ended_stacks; /* ended, never joined or kept for reuse */
 	uint64_t huge_bytes, huge_zero; /* of huge pages; what was read of them stands for all */
-	enum managed_runtime runtime;
+	/* The key of its runtime, see runtime/runtime.h; NULL: none that is known. Static, or as a
+	 * recording has it: untrusted, borrowed. */
+	const char *runtime;
 	const char *why; /* not all is known of the allocator; borrowed; NULL: it is */
 };
 

@@ -22,7 +22,7 @@
 #include "monitor/session.h"
 #include "monitor/session_threads.h"
 #include "proc/container.h"
-#include "proc/managed_heap.h"
+#include "runtime/runtime.h"
 #include "proc/process_list.h"
 
 /* What is said of a target that is attached to, and of one that is not. */
@@ -56,15 +56,14 @@ static void what_is_probed(const struct session *session, const struct tracked *
 /* What a collector runs is not malloc's: growth there shows in no report of ours. */
 static void log_managed_heap(pid_t pid)
 {
-	struct managed_heap heap;
-	char tool[MANAGED_TOOL_SIZE];
+	const struct runtime *runtime = runtime_of_process(pid);
+	char tool[RUNTIME_TOOL_SIZE];
 
-	if (managed_heap_find(pid, &heap) || heap.runtime == MANAGED_NONE)
+	if (!runtime)
 		return;
 	log_info("PID %d has a %s: its garbage-collected heap is no part of what is shown, native "
 		 "memory is; for that heap, %s",
-		 pid, managed_runtime_name(heap.runtime),
-		 managed_runtime_tool(heap.runtime, pid, tool));
+		 pid, runtime->name, runtime_tool(runtime->key, pid, tool));
 }
 
 void targets_log_attached(const struct session *session, const struct tracked *tracked,

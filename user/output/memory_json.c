@@ -6,6 +6,7 @@
 #include "output/output.h"
 #include "output/report_json.h"
 #include "output/split_writers.h"
+#include "runtime/runtime.h"
 
 static void share_json(struct json_writer *json, const struct memory_share *share)
 {
@@ -189,16 +190,15 @@ static void huge_json(struct json_writer *json, const struct memory_huge *huge)
 
 static void managed_json(struct json_writer *json, const struct memory_process *process)
 {
-	char tool[MANAGED_TOOL_SIZE];
+	char tool[RUNTIME_TOOL_SIZE];
 
-	if (process->managed.runtime == MANAGED_NONE) {
+	if (!process->runtime) {
 		json_put_null(json, "managed");
 		return;
 	}
 	json_open(json, "managed", '{');
-	json_put_string(json, "runtime", managed_runtime_key(process->managed.runtime));
-	json_put_string(json, "next",
-			managed_runtime_tool(process->managed.runtime, process->pid, tool));
+	json_put_string(json, "runtime", process->runtime);
+	json_put_string(json, "next", runtime_tool(process->runtime, process->pid, tool));
 	json_close(json, '}');
 }
 

@@ -9,6 +9,7 @@
 #include "memory/memory_parts.h"
 #include "output/formats.h"
 #include "output/output.h"
+#include "runtime/runtime.h"
 
 #define BAR_CELLS 20
 
@@ -188,12 +189,12 @@ static void items_write(FILE *out, const struct memory_report *report,
 
 static void managed_write(FILE *out, const struct memory_process *process)
 {
-	char tool[MANAGED_TOOL_SIZE];
+	char tool[RUNTIME_TOOL_SIZE];
 
-	if (process->managed.runtime != MANAGED_NONE)
+	if (process->runtime)
 		fprintf(out, "\t%s with a garbage-collected heap: %s\n",
-			managed_runtime_name(process->managed.runtime),
-			managed_runtime_tool(process->managed.runtime, process->pid, tool));
+			runtime_name(process->runtime),
+			runtime_tool(process->runtime, process->pid, tool));
 }
 
 static void process_write(FILE *out, const struct memory_report *report,

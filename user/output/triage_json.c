@@ -11,6 +11,7 @@
 #include "output/output.h"
 #include "output/report_json.h"
 #include "output/triage_format.h"
+#include "runtime/runtime.h"
 #include "triage/limits.h"
 #include "triage/population.h"
 
@@ -80,16 +81,16 @@ static void growth_write(struct json_writer *json, const struct triage_entry *en
 static void managed_write(struct json_writer *json, const struct triage_entry *entry)
 {
 	const struct managed_growth *managed = entry->managed;
-	char tool[MANAGED_TOOL_SIZE];
+	char tool[RUNTIME_TOOL_SIZE];
 
 	json_open(json, "managed", '{');
-	json_put_string(json, "runtime", managed_runtime_key(managed->runtime));
+	json_put_string(json, "runtime", managed->runtime);
 	json_put_number(json, "heap_bytes", managed->heap);
 	json_put_number(json, "anonymous_bytes", managed->all);
 	json_put_real(json, "since_s", managed->last_s - managed->first_s);
 	json_put_signed(json, "heap_growth_bytes", managed->heap_grown);
 	json_put_signed(json, "growth_bytes", managed->all_grown);
-	json_put_string(json, "next", managed_runtime_tool(managed->runtime, entry->pid, tool));
+	json_put_string(json, "next", runtime_tool(managed->runtime, entry->pid, tool));
 	json_close(json, '}');
 }
 

@@ -12,6 +12,7 @@
 #include "output/output.h"
 #include "output/report_text.h"
 #include "output/triage_format.h"
+#include "runtime/runtime.h"
 #include "triage/limits.h"
 #include "triage/population.h"
 
@@ -226,9 +227,9 @@ static void evidence_write(FILE *out, const struct style *style, const struct gr
 void output_triage_managed_write(FILE *out, const struct triage_entry *entry)
 {
 	const struct managed_growth *managed = entry->managed;
-	char tool[MANAGED_TOOL_SIZE], heap[16], all[16], span[16];
+	char tool[RUNTIME_TOOL_SIZE], heap[16], all[16], span[16];
 
-	fprintf(out, "its %s ", managed_runtime_name(managed->runtime));
+	fprintf(out, "its %s ", runtime_name(managed->runtime));
 	if (managed->last_s > managed->first_s)
 		fprintf(out, "has added %s to its garbage-collected heap in %s, of %s in all",
 			units_bytes(heap, (double)managed->heap_grown, "+"),
@@ -238,7 +239,7 @@ void output_triage_managed_write(FILE *out, const struct triage_entry *entry)
 		fprintf(out, "has %s of %s in its garbage-collected heap",
 			units_bytes(heap, (double)managed->heap, ""),
 			units_bytes(all, (double)managed->all, ""));
-	fprintf(out, ": %s", managed_runtime_tool(managed->runtime, entry->pid, tool));
+	fprintf(out, ": %s", runtime_tool(managed->runtime, entry->pid, tool));
 }
 
 static void managed_write(FILE *out, const struct style *style, const struct triage_entry *entry)

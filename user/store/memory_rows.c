@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "runtime/runtime.h"
 #include "store/recording_state.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -24,11 +25,11 @@ int memory_rows_put(sqlite3_stmt *put, sqlite3_stmt *put_part, int64_t snapshot,
 	int error = database_do(put, "iiiiiititiiiiiiiit", snapshot, process, time_ns_of(split),
 				(int64_t)split->rss, (int64_t)split->pss, (int64_t)split->swap,
 				split->allocator[0] ? split->allocator : NULL,
-				(int64_t)split->is_glibc, managed_runtime_key(split->runtime),
-				(int64_t)split->trimmable, (int64_t)split->glibc_trimmable,
-				(int64_t)split->arenas, (int64_t)split->arenas_free,
-				(int64_t)split->live_stacks, (int64_t)split->ended_stacks,
-				(int64_t)split->huge_bytes, (int64_t)split->huge_zero, split->why);
+				(int64_t)split->is_glibc, split->runtime, (int64_t)split->trimmable,
+				(int64_t)split->glibc_trimmable, (int64_t)split->arenas,
+				(int64_t)split->arenas_free, (int64_t)split->live_stacks,
+				(int64_t)split->ended_stacks, (int64_t)split->huge_bytes,
+				(int64_t)split->huge_zero, split->why);
 
 	for (size_t part = 0; part < MEMORY_PART_MAX_ && !error; part++) {
 		const struct memory_amount *amount = &split->parts[part];
@@ -59,19 +60,12 @@ static uint64_t bytes_at(struct reader *reader, sqlite3_stmt *row, int column)
 	return bytes;
 }
 
-static enum managed_runtime runtime_at(struct reader *reader, sqlite3_stmt *row, int column)
+/* A newer leakmon may know more of them. */
+static const char *runtime_key(struct reader *reader, sqlite3_stmt *row, int column)
 {
-	const char *text = database_text(row, column);
+	const struct runtime *known = runtime_find(database_text(row, column));
 
-	for (size_t i = 0; text && i < MANAGED_MAX_; i++) {
-		const char *key = managed_runtime_key(i);
-
-		if (key && !strcmp(text, key))
-			return i;
-	}
-	if (text)
-		reader->error = -EUCLEAN;
-	return MANAGED_NONE;
+	return known ? known->key : recording_text(reader->recording, row, column, &reader->error);
 }
 
 static void part_read(struct reader *reader, struct memory_split *split)
@@ -115,7 +109,7 @@ static struct memory_split row_read(struct reader *reader)
 		.pss = bytes_at(reader, row, 4),
 		.swap = bytes_at(reader, row, 5),
 		.is_glibc = bytes_at(reader, row, 7) != 0,
-		.runtime = runtime_at(reader, row, 8),
+		.runtime = runtime_key(reader, row, 8),
 		.trimmable = bytes_at(reader, row, 9),
 		.glibc_trimmable = bytes_at(reader, row, 10),
 		.arenas = bytes_at(reader, row, 11),

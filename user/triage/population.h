@@ -4,7 +4,6 @@
 #define LEAKMON_TRIAGE_POPULATION_H
 
 #include "base/vec.h"
-#include "proc/managed_heap.h"
 #include "triage/growth.h"
 #include "triage/process_reading.h"
 
@@ -14,7 +13,7 @@ struct triage_samples;
 
 /* Where a suspect with a garbage collector grows: filled by who reads its mappings. */
 struct managed_growth {
-	enum managed_runtime runtime;
+	const char *runtime;	/* its key, see runtime/runtime.h; NULL: it has none */
 	double first_s, last_s; /* when it was looked at; last_s 0: never */
 	uint64_t heap, all;	/* at last: bytes of the collector's heap, and all anonymous */
 	int64_t heap_grown, all_grown; /* since first_s */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Runtimes with a heap of their own: which one a process has, and which of its mappings are that
+ * heap. What grows there is objects of the language, which no probe on malloc sees. One file and
+ * one row of the table in runtime.c each.
+ *
+ * Detection goes by names and addresses of mappings. They are the target's word: they decide over
+ * words of a report, and nothing else. Reports and recordings keep a runtime's key.
+ */
+#ifndef LEAKMON_RUNTIME_RUNTIME_H
+#define LEAKMON_RUNTIME_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "proc/maps.h"
+
+struct runtime {
+	const char *key;  /* as it stands in JSON and recordings: "hotspot" */
+	const char *name; /* for people: "JVM" */
+	const char *tool; /* what shows the objects of its heap; %d: the PID */
+	/* Whether a process that has this mapping has the runtime. */
+	bool (*detect)(const struct mapping *mapping);
+	/* What owns() must know of all mappings: told each, in order, beginning with zeros. */
+	void (*survey)(void *state, const struct mapping *mapping); /* NULL: nothing */
+	size_t state_size;
+	/* Whether a mapping that has no other known owner is the runtime's heap. */
+	bool (*owns)(const void *state, const struct mapping *mapping);
+};
+
+/* The heap of a process's runtime. */
+struct runtime_heap {
+	const struct runtime *runtime; /* NULL: none that is known */
+	void *state;		       /* the row's own; owned */
+};
+
+/*
+ * From all mappings of a process, by ascending address: `count` of them, the first one at `first`,
+ * the next ones each `stride` bytes on. Of several runtimes the first one in the table counts. 0 or
+ * -ENOMEM.
+ */
+int runtime_heap_find(const struct mapping *first, size_t count, size_t stride,
+		      struct runtime_heap *heap);
+/* Of a mapping that has no other known owner. */
+bool runtime_heap_owns(const struct runtime_heap *heap, const struct mapping *mapping);
+void runtime_heap_free(struct runtime_heap *heap);
+
+/* The runtime that a process has now; NULL: none that is known, or it cannot be read. */
+const struct runtime *runtime_of_process(pid_t pid);
+
+/* The n-th row of the table; NULL: there are no more. */
+const struct runtime *runtime_at(size_t n);
+/* By its key; NULL: none has that one, which may be NULL. */
+const struct runtime *runtime_find(const char *key);
+/* "JVM"; "runtime" for a key that is not known: a newer leakmon may have recorded it. */
+const char *runtime_name(const char *key);
+
+/* What shows the objects of that heap: "jcmd 1234 GC.class_histogram ..."; "" if the key is not
+ * known. Returns text. */
+#define RUNTIME_TOOL_SIZE 160
+char *runtime_tool(const char *key, pid_t pid, char text[RUNTIME_TOOL_SIZE]);
+
+#endif
