@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "command/escalate.h"
+#include "command/top_track.h"
 #include "unit/options_fixture.h"
 
 static void defaults_are_those_of_the_manual(void **state)

@@ -16,6 +16,13 @@
 #include "probe/kernel_loader.h"
 #include "symbol/kernel_symbols.h"
 
+struct kernel_options {
+	struct schedule schedule;
+	struct tracking_options tracking;
+	struct output_options output;
+	bool kernel; /* says no more than the command's name does */
+};
+
 /* --kernel: from the maps to a named report. */
 
 struct kernel_run {

@@ -19,6 +19,13 @@
 #include "proc/container.h"
 #include "proc/selector.h"
 
+struct memory_options {
+	struct selector_config targets; /* none: every process */
+	struct core_options core;	/* path NULL: processes */
+	struct schedule schedule;
+	struct output_options output;
+};
+
 /* Readings of each process that a page shows. */
 #define SPLITS 240
 #define SPLITS_OF_ALL 60

@@ -10,6 +10,11 @@
 #include "command/command.h"
 #include "store/merge.h"
 
+struct merge_options {
+	VEC(const char *) paths;
+	const char *fleet; /* the file to make */
+};
+
 static int write_fleet(struct merge *merge, const struct merge_options *options)
 {
 	static const struct recorder_options all = {0};

@@ -71,7 +71,7 @@ static int run_open(struct run *run)
 	if (options->exact)
 		run->escalation = escalation_new(options, &run->triage);
 	if (!options->no_stacks)
-		run->sampling = sampling_new(options, &run->triage);
+		run->sampling = sampling_new(options->session.probes.stack_walk, &run->triage);
 	run->causes = causes_new(&run->triage);
 	run->kills = kills_new(&run->triage, !options->no_stacks);
 	if (!run->escalation == !options->exact && !run->sampling == options->no_stacks &&

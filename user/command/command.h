@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The commands: one file each, which holds what its help says, its options and its entry function;
- * one row each in the table. What a command's options are is said here.
+ * one row each in the table. Options of commands that are more than those of an engine are here.
  */
 #ifndef LEAKMON_COMMAND_COMMAND_H
 #define LEAKMON_COMMAND_COMMAND_H
@@ -15,35 +15,6 @@ extern const struct command_table commands;
 extern const struct command command_profile, command_triage, command_watch, command_record,
 	command_report, command_diff, command_retain, command_threads, command_top, command_kernel,
 	command_memory, command_doctor, command_merge, command_help;
-
-/* watch's are those of a session alone. */
-
-struct triage_options {
-	struct session_options session; /* of what --escalate tracks; no targets */
-	double budget;			/* of one core, ours and our probes' */
-	bool no_stacks;			/* suspects get no probes but those of --escalate */
-	uint64_t escalate;		/* so many suspects at most are profiled; 0: none */
-	bool exact;			/* they are tracked instead */
-	uint64_t window_ns;		/* and for so long */
-	double near_limit;		/* who is that near to a limit is a suspect; 0: nobody */
-};
-
-struct profile_options {
-	struct session_options session;
-	double overhead; /* of the CPU time of each target */
-	double granted;	 /* share of a core that each may lose beyond that */
-	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
-	 * message, which ends the run. */
-	int (*take)(void *context, const struct profile_report *report, bool last);
-	/* With targets.come_later: who chooses them, instead of a triage of the run's own, how many
-	 * at most, and what is to be done after each of its polls. */
-	struct triage *triage;
-	size_t places;
-	void (*polled)(void *context);
-	/* What a screen has to say between reports, or NULL; its context is this one. */
-	const struct live_sink *live;
-	void *context;
-};
 
 struct record_options {
 	struct session_options session;
@@ -72,11 +43,6 @@ struct diff_options {
 	struct output_options output;
 };
 
-struct merge_options {
-	VEC(const char *) paths;
-	const char *fleet; /* the file to make */
-};
-
 struct retain_options {
 	struct session_options session;
 	struct pause_options pause;
@@ -96,35 +62,11 @@ struct threads_options {
 	bool holders;	   /* who still holds their pthread_ts */
 };
 
-struct top_options {
-	struct session_options session;
-	double budget;	       /* as triage's */
-	const char *recording; /* of snapshots; NULL: leakmon-TIME.lkm */
-	const char *label;
-};
-
 /* TRACKING_USES and session_options_free() rely on it. */
-_Static_assert(!offsetof(struct triage_options, session) &&
-		       !offsetof(struct profile_options, session) &&
-		       !offsetof(struct record_options, session) &&
+_Static_assert(!offsetof(struct record_options, session) &&
 		       !offsetof(struct retain_options, session) &&
-		       !offsetof(struct threads_options, session) &&
-		       !offsetof(struct top_options, session),
+		       !offsetof(struct threads_options, session),
 	       "a session's options stand first");
-
-struct kernel_options {
-	struct schedule schedule;
-	struct tracking_options tracking;
-	struct output_options output;
-	bool kernel; /* says no more than the command's name does */
-};
-
-struct memory_options {
-	struct selector_config targets; /* none: every process */
-	struct core_options core;	/* path NULL: processes */
-	struct schedule schedule;
-	struct output_options output;
-};
 
 struct doctor_options {
 	struct selector_config targets;
@@ -132,10 +74,6 @@ struct doctor_options {
 	bool quiet;		    /* only the exit code says it */
 	struct probe_options probes;
 	struct output_options output; /* no_color alone, to no effect */
-};
-
-struct help_options {
-	const char *topic; /* NULL: all */
 };
 
 #endif

@@ -7,6 +7,10 @@
 #include "cli/help.h"
 #include "command/command.h"
 
+struct help_options {
+	const char *topic; /* NULL: all */
+};
+
 static const struct command *const rows[] = {
 	&command_triage, &command_watch,  &command_profile, &command_record, &command_report,
 	&command_diff,	 &command_retain, &command_threads, &command_memory, &command_top,

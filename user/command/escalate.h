@@ -10,10 +10,22 @@
 #ifndef LEAKMON_COMMAND_ESCALATE_H
 #define LEAKMON_COMMAND_ESCALATE_H
 
-#include "command/command.h"
+#include "monitor/session.h"
 #include "triage/triage.h"
 
 #define ESCALATE_COOLDOWN_S 600.0
+
+struct triage_options {
+	struct session_options session; /* of what --escalate tracks; no targets */
+	double budget;			/* of one core, ours and our probes' */
+	bool no_stacks;			/* suspects get no probes but those of --escalate */
+	uint64_t escalate;		/* so many suspects at most are profiled; 0: none */
+	bool exact;			/* they are tracked instead */
+	uint64_t window_ns;		/* and for so long */
+	double near_limit;		/* who is that near to a limit is a suspect; 0: nobody */
+};
+
+_Static_assert(!offsetof(struct triage_options, session), "a session's options stand first");
 
 struct escalation;
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "command/profile_run.h"
 #include "profile/window_scheduler.h"
 #include "triage/triage.h"
 

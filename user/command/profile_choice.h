@@ -7,11 +7,11 @@
 #ifndef LEAKMON_COMMAND_PROFILE_CHOICE_H
 #define LEAKMON_COMMAND_PROFILE_CHOICE_H
 
-#include "command/command.h"
 #include "monitor/session.h"
 #include "profile/profile_report.h"
 
 struct profile_choice;
+struct profile_options;
 
 /*
  * By a triage of somebody else's, which goes on being his (options->triage), or by one of its own,

@@ -6,12 +6,30 @@
 #include <time.h>
 
 #include "analyze/trend.h"
-#include "command/command.h"
 #include "command/profile_choice.h"
 #include "command/profile_window.h"
 #include "profile/window_scheduler.h"
 #include "profile/profile_report.h"
 #include "profile/profiled.h"
+
+struct profile_options {
+	struct session_options session;
+	double overhead; /* of the CPU time of each target */
+	double granted;	 /* share of a core that each may lose beyond that */
+	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
+	 * message, which ends the run. */
+	int (*take)(void *context, const struct profile_report *report, bool last);
+	/* With targets.come_later: who chooses them, instead of a triage of the run's own, how many
+	 * at most, and what is to be done after each of its polls. */
+	struct triage *triage;
+	size_t places;
+	void (*polled)(void *context);
+	/* What a screen has to say between reports, or NULL; its context is this one. */
+	const struct live_sink *live;
+	void *context;
+};
+
+_Static_assert(!offsetof(struct profile_options, session), "a session's options stand first");
 
 struct profile_target {
 	pid_t pid;
@@ -82,14 +100,6 @@ void profile_run_forget_ended(struct profile_run *run);
 #define PROFILE_OVERHEAD 0.01
 /* Of a core, for one that somebody waits for: a window in a quarter of a minute, if it idles. */
 #define PROFILE_GRANTED 0.0005
-/* For a row of a command's options. */
-#define PROFILE_OVERHEAD_ROW(type)                                                                 \
-	{                                                                                          \
-		"overhead", 0, "PERCENT", "limit on what each target loses, of its CPU time (1%)", \
-			value_set_percent, "a percentage, e.g. 1% or 0.2%",                        \
-			.offset = offsetof(type, overhead), .minimum = 10000000,                   \
-			.maximum = 50 * 1000000000ull, .limits = "0.01% to 50%"                    \
-	}
 
 /* Returns the exit code. */
 int profile_run(const struct profile_options *options);

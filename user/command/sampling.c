@@ -55,7 +55,7 @@ struct sampled {
 };
 
 struct sampling {
-	const struct triage_options *options;
+	enum lm_stack_walk stack_walk;
 	struct triage *triage;
 	struct sampled *list[SAMPLING_SUSPECTS]; /* NULL: free */
 	/* Loaded for as long as somebody is followed. */
@@ -207,7 +207,7 @@ static int sampling_load(struct sampling *sampling)
 		sampling->refusal = "leakmon runs in a PID namespace of its own";
 		return -EOPNOTSUPP;
 	}
-	error = suspect_loader_open(&sampling->side, sampling->options->session.probes.stack_walk);
+	error = suspect_loader_open(&sampling->side, sampling->stack_walk);
 	if (!error)
 		error = open_stages(sampling);
 	sampling->loaded = !error;
@@ -567,13 +567,13 @@ static int sampled_examine(struct sampling *sampling, struct sampled *sampled,
 #define UNSUSPECTED_REPORTS 3
 #define LAST_LINES_WAIT_MS 2000
 
-struct sampling *sampling_new(const struct triage_options *options, struct triage *triage)
+struct sampling *sampling_new(enum lm_stack_walk stack_walk, struct triage *triage)
 {
 	struct sampling *sampling = calloc(1, sizeof(*sampling));
 
 	if (!sampling)
 		return NULL;
-	sampling->options = options;
+	sampling->stack_walk = stack_walk;
 	sampling->triage = triage;
 	return sampling;
 }

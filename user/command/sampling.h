@@ -10,13 +10,13 @@
 #ifndef LEAKMON_COMMAND_SAMPLING_H
 #define LEAKMON_COMMAND_SAMPLING_H
 
-#include "command/command.h"
+#include "leakmon_abi.h"
 #include "triage/triage.h"
 
 struct sampling;
 
-/* NULL: out of memory. Both are borrowed. Nothing is loaded before there is a suspect. */
-struct sampling *sampling_new(const struct triage_options *options, struct triage *triage);
+/* NULL: out of memory. `triage` is borrowed. Nothing is loaded before there is a suspect. */
+struct sampling *sampling_new(enum lm_stack_walk stack_walk, struct triage *triage);
 void sampling_free(struct sampling *sampling);
 
 /* Takes what has come; after each poll. */

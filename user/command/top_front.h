@@ -3,7 +3,7 @@
 #ifndef LEAKMON_COMMAND_TOP_FRONT_H
 #define LEAKMON_COMMAND_TOP_FRONT_H
 
-#include "command/command.h"
+#include "monitor/emit.h"
 #include "monitor/watch_loop.h"
 #include "top/model.h"
 #include "top/terminal.h"

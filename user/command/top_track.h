@@ -3,10 +3,19 @@
 #ifndef LEAKMON_COMMAND_TOP_TRACK_H
 #define LEAKMON_COMMAND_TOP_TRACK_H
 
-#include "command/command.h"
+#include "monitor/session.h"
 #include "top/model.h"
 #include "top/terminal.h"
 #include "triage/triage.h"
+
+struct top_options {
+	struct session_options session;
+	double budget;	       /* as triage's */
+	const char *recording; /* of snapshots; NULL: leakmon-TIME.lkm */
+	const char *label;
+};
+
+_Static_assert(!offsetof(struct top_options, session), "a session's options stand first");
 
 /*
  * Runs until it is quit. Opens the terminal when the probes are in, unless it is open. `triage`

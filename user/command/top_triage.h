@@ -3,8 +3,9 @@
 #ifndef LEAKMON_COMMAND_TOP_TRIAGE_H
 #define LEAKMON_COMMAND_TOP_TRIAGE_H
 
-#include "command/command.h"
 #include "top/terminal.h"
+
+struct top_options;
 
 /* The triage of the whole machine, and from there to single processes. Returns the exit code. */
 int top_triage(const struct top_options *options, struct top_terminal *terminal);
