@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "cli/completion.h"
 #include "cli/help.h"
 #include "unit/golden.h"
 #include "unit/options_fixture.h"

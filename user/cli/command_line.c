@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/shell_split.h"
 #include "cli/values.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --help and --version print, from the tables of command_line.h. */
+/* What --help, --version and --completion print, from the tables of command_line.h. */
 #ifndef LEAKMON_CLI_HELP_H
 #define LEAKMON_CLI_HELP_H
 
@@ -12,5 +12,12 @@ void help_print_overview(FILE *out, const struct command_table *table);
 /* A command: its own options, and examples. */
 void help_print(FILE *out, const struct command *command);
 void help_print_version(FILE *out);
+
+/*
+ * The completion script for a shell, "bash", "fish" or "zsh": commands, options with their help,
+ * and the values they can have. Names of processes that are offered come from targets; the shells
+ * quote them, and expand nothing.
+ */
+void completion_print(FILE *out, const char *shell, const struct command_table *table);
 
 #endif
