@@ -8,8 +8,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-rooms="base cli sandbox serve elf arch parse proc target symbol unwind probe collect analyze triage pause heap
-	runtime retain threads memory profile store output top monitor command"
+rooms="base cli sandbox serve elf arch parse proc target symbol unwind probe report collect analyze pause
+	heap runtime retain threads memory store output top monitor profile triage command"
 
 find user -name '*.[ch]' | sort | xargs awk -v rooms="$rooms" '
 BEGIN {

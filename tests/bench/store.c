@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "analyze/diff.h"
+#include "analyze/report_build.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "output/output.h"

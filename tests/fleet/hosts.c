@@ -18,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/history.h"
-#include "analyze/report.h"
+#include "analyze/report_build.h"
+#include "report/history.h"
+#include "report/report.h"
 #include "base/cleanup.h"
 #include "output/output.h"
 #include "unit/series_fixture.h"

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 
 #define HOSTILE "e\033[31m\"\\\n;"
 

@@ -6,7 +6,8 @@
 #ifndef LEAKMON_TESTS_REPORT_FIXTURE_H
 #define LEAKMON_TESTS_REPORT_FIXTURE_H
 
-#include "analyze/report.h"
+#include "analyze/report_build.h"
+#include "report/report.h"
 #include "proc/container.h"
 
 #define SECOND UINT64_C(1000000000)

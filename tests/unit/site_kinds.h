@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "analyze/trend.h"
-#include "collect/snapshot.h"
+#include "report/snapshot.h"
 
 enum site_behaviour {
 	LEAK_STEADY,

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "store/recorder.h"
 #include "store/recording.h"

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "analyze/diff.h"
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "output/formats.h"
 

@@ -15,6 +15,7 @@
 
 #include "analyze/diff.h"
 #include "analyze/level.h"
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "series_fixture.h"
 

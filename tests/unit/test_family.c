@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the outputs rely on when they loop over the descriptors of families. */
-#include "analyze/family.h"
+#include "report/family.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,8 @@
 
 #include <cmocka.h>
 
-#include "analyze/history.h"
+#include "analyze/report_build.h"
+#include "report/history.h"
 #include "base/cleanup.h"
 
 #define TICK_NS UINT64_C(2000000000)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "analyze/family.h"
+#include "report/family.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

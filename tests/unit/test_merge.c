@@ -5,6 +5,7 @@
 
 #include "analyze/diff.h"
 #include "analyze/fleet.h"
+#include "analyze/report_build.h"
 #include "store/merge.h"
 #include "unit/store_fixture.h"
 

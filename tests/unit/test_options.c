@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "command/escalate.h"
 #include "command/top_track.h"

@@ -3,7 +3,8 @@
 #include <jansson.h>
 
 #include "analyze/diff.h"
-#include "analyze/history.h"
+#include "analyze/report_build.h"
+#include "report/history.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "golden.h"

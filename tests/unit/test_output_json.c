@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <jansson.h>
 
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "golden.h"

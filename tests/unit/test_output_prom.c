@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "proc/container.h"

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "golden.h"

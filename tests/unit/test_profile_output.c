@@ -11,10 +11,11 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "analyze/report.h"
+#include "report/oom_kills.h"
+#include "report/report.h"
 #include "base/cleanup.h"
 #include "output/formats.h"
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 #include "unit/profile_report_fixture.h"
 
 typedef int (*writer)(FILE *out, const struct profile_report *report);

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "output/formats.h"
-#include "profile/profile_diff.h"
+#include "report/profile_diff.h"
 #include "store/profile_runs.h"
 #include "unit/profile_report_fixture.h"
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <sqlite3.h>
 
+#include "analyze/report_build.h"
 #include "analyze/site_trend.h"
 #include "unit/site_kinds.h"
 #include "unit/store_fixture.h"

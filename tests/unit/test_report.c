@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "report_fixture.h"
 

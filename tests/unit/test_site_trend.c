@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "analyze/fleet.h"
+#include "analyze/report_build.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "unit/site_kinds.h"

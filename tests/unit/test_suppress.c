@@ -137,7 +137,7 @@ static void what_is_accepted_leaves_the_report(void **state)
 	assert_int_equal(process->family_totals[FAMILY_HEAP], 2);
 	assert_int_equal(process->suppressed.count, 1);
 	assert_ptr_equal(process->suppressed.items[0].rule, &rules.list.items[1]);
-	assert_int_equal(suppressions_heap_bytes(&fixture.report), 4096);
+	assert_int_equal(report_suppressed_heap_bytes(&fixture.report), 4096);
 	assert_false(rules.list.items[0].used);
 	assert_true(rules.list.items[1].used);
 	assert_int_equal(rules.list.items[1].bytes, 4096);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "top/heading.h"
 

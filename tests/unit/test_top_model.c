@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "profile_report_fixture.h"
 #include "report_fixture.h"

@@ -8,7 +8,7 @@
 #include "profile_report_fixture.h"
 #include "output/triage_format.h"
 #include "triage/population.h"
-#include "triage/triage_report.h"
+#include "report/triage_report.h"
 
 static char hostile_comm[] = "a\"b\\\x1b[2J\n\xff\xe2\x80\xae";
 

@@ -6,10 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/family.h"
+#include "analyze/report_build.h"
+#include "report/family.h"
 #include "analyze/fleet.h"
 #include "analyze/level.h"
-#include "analyze/report.h"
+#include "report/report.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "proc/container.h"

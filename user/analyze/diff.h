@@ -7,7 +7,8 @@
 #ifndef LEAKMON_ANALYZE_DIFF_H
 #define LEAKMON_ANALYZE_DIFF_H
 
-#include "analyze/report.h"
+#include "analyze/report_build.h"
+#include "report/report.h"
 
 /* What makes two sites one row. Function, module and file: of the frame that called the allocator.
  */

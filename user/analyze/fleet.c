@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyze/history.h"
+#include "report/history.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/hash.h"

@@ -7,7 +7,7 @@
 #ifndef LEAKMON_ANALYZE_FLEET_H
 #define LEAKMON_ANALYZE_FLEET_H
 
-#include "analyze/report.h"
+#include "report/report.h"
 
 /* Call stacks of a build that outputs show; those that grow on most hosts. */
 #define FLEET_SITES_SHOWN 10

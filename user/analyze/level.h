@@ -12,7 +12,7 @@
 #ifndef LEAKMON_ANALYZE_LEVEL_H
 #define LEAKMON_ANALYZE_LEVEL_H
 
-#include "analyze/history.h"
+#include "report/history.h"
 
 /* A window of at most so many snapshots, and a quarter of those that there are. */
 #define LEVEL_SNAPSHOTS 16

@@ -373,18 +373,14 @@ static void doubt_growth(struct site_trend *trend, const struct history *history
 		trend->verdict = TREND_STEADY;
 }
 
-static bool is_young(const struct site_trend *trend)
-{
-	return trend->process_age_s > 0 && trend->process_age_s < VERDICT_WARM_UP_S;
-}
-
 static void doubt_leak(struct site_trend *trend, const struct history_site *site)
 {
 	bool leaking = trend->verdict == TREND_LEAKING;
 
 	trend->gained = (double)gained(site).bytes;
-	trend->too_short = leaking && trend->trend.span_s <
-					      (is_young(trend) ? SITE_LEAK_YOUNG_S : SITE_LEAK_S);
+	trend->too_short =
+		leaking && trend->trend.span_s <
+				   (site_trend_is_young(trend) ? SITE_LEAK_YOUNG_S : SITE_LEAK_S);
 	trend->too_small = leaking && trend->gained < SITE_LEAK_BYTES;
 	if (trend->too_short || trend->too_small)
 		trend->verdict = TREND_GROWING;
@@ -451,119 +447,4 @@ void site_trend_of_process(struct site_trend *trend, const struct history *histo
 			   const struct history_process *process)
 {
 	series_judge(trend, history, &process->series, process->series.first, 0);
-}
-
-double site_trend_growth(const struct site_trend *trend)
-{
-	/* Whoever shrinks or churns comes behind whoever grows, however little. */
-	if (!trend_is_suspect(trend->verdict))
-		return 0;
-	return MAX(trend->merged.stacks ? trend->merged.per_s : trend->trend.slope, 0);
-}
-
-/* "1.2 KiB": three significant digits, powers of 1024. */
-static void size_print(FILE *out, double size)
-{
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	size_t unit = 0;
-
-	while (size >= 1024 && unit + 1 < ARRAY_SIZE(units)) {
-		size /= 1024;
-		unit++;
-	}
-	fprintf(out, "%.3g %s", size, units[unit]);
-}
-
-static void bytes_print(FILE *out, double bytes)
-{
-	fputc(bytes < 0 ? '-' : '+', out);
-	size_print(out, bytes < 0 ? -bytes : bytes);
-}
-
-/* The age that says most: the greatest that at least half of the blocks have reached. */
-static void age_print(FILE *out, const struct site_trend *trend)
-{
-	static const char *const ages[SITE_AGES_MAX_] = {"1 s", "10 s", "1 min", "10 min",
-							 "1 h", "6 h",	"1 day"};
-	size_t i = SITE_AGES_MAX_;
-
-	while (i && trend->older_share[i - 1] < 0.5)
-		i--;
-	if (trend->has_ages && i)
-		fprintf(out, ", %.0f%% of its blocks are over %s old",
-			100 * trend->older_share[i - 1], ages[i - 1]);
-}
-
-static void hits_print(FILE *out, const struct site_trend *trend)
-{
-	if (!trend->too_few_hits && !(trend->hits > 0 && trend_is_suspect(trend->verdict)))
-		return;
-	fprintf(out, ", by %.3g samples (95%%: ", trend->hits);
-	bytes_print(out, trend->growth_limits.low);
-	fputs(" to ", out);
-	bytes_print(out, trend->growth_limits.high);
-	fputs(trend->too_few_hits ? "): too few to tell" : ")", out);
-}
-
-static void merged_print(FILE *out, const struct merged_trend *merged)
-{
-	if (!merged->stacks)
-		return;
-	fprintf(out, ", in %zu call stacks through compiled code that hold ", merged->stacks);
-	size_print(out, (double)merged->bytes);
-}
-
-static void evidence_print(FILE *out, const struct site_trend *trend)
-{
-	const struct trend *told = trend->merged.stacks ? &trend->merged.trend : &trend->trend;
-
-	if (trend->verdict == TREND_TOO_EARLY) {
-		if (trend->early.readings && trend->early.per_s != 0) {
-			fputc('~', out);
-			bytes_print(out, 60 * trend->early.per_s);
-			fputs("/min so far, ", out);
-		}
-		fprintf(out, "only %zu snapshots yet", trend->trend.points);
-		return;
-	}
-	bytes_print(out, told->slope);
-	fputs("/s (95%: ", out);
-	bytes_print(out, told->slope_low);
-	fputs(" to ", out);
-	bytes_print(out, told->slope_high);
-	fprintf(out, "), R\xc2\xb2 %.2f", told->r_squared);
-	merged_print(out, &trend->merged);
-	if (trend->survival >= 0)
-		fprintf(out, ", %.3g%% of the blocks it allocated since are still there",
-			100 * trend->survival);
-	age_print(out, trend);
-	if (trend->verdict == TREND_GROWING && trend->low_points_rise)
-		fputs(", its low points rise all the time", out);
-	if (trend->too_little)
-		fputs(", rises, but by too little yet", out);
-	hits_print(out, trend);
-	if (trend_is_suspect(trend->verdict) && trend->blocks_grow)
-		fputs(", its blocks are replaced by larger ones", out);
-	if (trend->too_short)
-		fprintf(out, ", too short to tell (%.3g s)", told->span_s);
-	if (trend->too_small) {
-		fputs(", too little to tell (", out);
-		bytes_print(out, trend->gained);
-		fputc(')', out);
-	}
-	if (trend_is_suspect(trend->verdict) && is_young(trend))
-		fprintf(out, ", warming up (started %.0f s ago)", trend->process_age_s);
-}
-
-char *site_trend_evidence(const struct site_trend *trend, char text[EVIDENCE_SIZE])
-{
-	FILE *out = fmemopen(text, EVIDENCE_SIZE, "w");
-
-	*text = '\0';
-	if (!out)
-		return text;
-	evidence_print(out, trend);
-	fclose(out);
-	text[EVIDENCE_SIZE - 1] = '\0';
-	return text;
 }

@@ -179,30 +179,3 @@ int suppressions_apply(struct suppressions *suppressions, struct report *report)
 		error = apply_to(suppressions, &report->processes.items[i]);
 	return error;
 }
-
-struct suppressed_total suppressions_total(const struct report_process *process)
-{
-	struct suppressed_total total = {0};
-
-	for (size_t i = 0; i < process->suppressed.count; i++) {
-		total.bytes += process->suppressed.items[i].site->bytes;
-		total.blocks += process->suppressed.items[i].site->count;
-	}
-	return total;
-}
-
-uint64_t suppressions_heap_bytes(const struct report *report)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < report->processes.count; i++) {
-		const struct report_process *process = &report->processes.items[i];
-
-		for (size_t j = 0; j < process->suppressed.count; j++) {
-			const struct site *site = process->suppressed.items[j].site;
-
-			bytes += site->family == FAMILY_HEAP ? site->bytes : 0;
-		}
-	}
-	return bytes;
-}

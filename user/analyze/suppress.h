@@ -12,16 +12,7 @@
 #ifndef LEAKMON_ANALYZE_SUPPRESS_H
 #define LEAKMON_ANALYZE_SUPPRESS_H
 
-#include "analyze/report.h"
-
-struct suppression {
-	char *pattern;	 /* owned */
-	unsigned line;	 /* in its file */
-	uint64_t sites;	 /* of the latest report that it was applied to */
-	uint64_t bytes;	 /* of these, outstanding */
-	uint64_t blocks; /* likewise */
-	bool used;	 /* by any report */
-};
+#include "report/report.h"
 
 struct suppressions {
 	VEC(struct suppression) list;
@@ -41,14 +32,5 @@ struct suppression *suppressions_find(struct suppressions *suppressions,
  * report_process.suppressed, which keeps them for whoever lists them. 0 or -ENOMEM.
  */
 int suppressions_apply(struct suppressions *suppressions, struct report *report);
-
-/* What was taken out of a process's part of a report. */
-struct suppressed_total {
-	uint64_t bytes, blocks;
-};
-struct suppressed_total suppressions_total(const struct report_process *process);
-
-/* Outstanding heap bytes that were taken out of a report. */
-uint64_t suppressions_heap_bytes(const struct report *report);
 
 #endif

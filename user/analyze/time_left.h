@@ -17,15 +17,7 @@
 #ifndef LEAKMON_ANALYZE_TIME_LEFT_H
 #define LEAKMON_ANALYZE_TIME_LEFT_H
 
-#include "analyze/trend.h"
-
-struct time_left {
-	bool known; /* it surely grows, and enough of it was seen */
-	double seconds, low,
-		high; /* from the last point on; 95 %; high: INFINITY if it may never */
-	double per_s;
-	size_t points; /* that it stands on: the latest ones, in which the rate did not change */
-};
+#include "report/trend.h"
 
 /* Below so many points nothing is said. */
 #define TIME_LEFT_POINTS_MIN 9

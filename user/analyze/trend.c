@@ -724,21 +724,3 @@ void trend_judge(struct trend *trend, const struct trend_point *points, size_t c
 	trend->verdict = verdict_of(trend, thinned, kept, &zigzag, options);
 	trend->confidence = trend_confidence(trend);
 }
-
-const char *trend_verdict_name(enum trend_verdict verdict)
-{
-	static const char *const names[] = {
-		[TREND_TOO_EARLY] = "too-early", [TREND_STEADY] = "steady",
-		[TREND_ONE_OFF] = "one-off",	 [TREND_PLATEAU] = "plateau",
-		[TREND_CHURNING] = "churning",	 [TREND_GROWING] = "growing",
-		[TREND_LEAKING] = "leaking",
-	};
-	_Static_assert(ARRAY_SIZE(names) == TREND_MAX_, "a name for every verdict");
-
-	return names[verdict];
-}
-
-bool trend_is_suspect(enum trend_verdict verdict)
-{
-	return verdict == TREND_GROWING || verdict == TREND_LEAKING;
-}

@@ -21,79 +21,19 @@
 #ifndef LEAKMON_ANALYZE_TREND_H
 #define LEAKMON_ANALYZE_TREND_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "report/trend.h"
 
 /* More points than this are averaged in groups before slopes are taken; others see all of them. */
 #define TREND_POINTS_MAX 128
-
-struct trend_point {
-	double time_s; /* never descends */
-	double value;
-};
-
-/* In the order in which they concern an operator. */
-enum trend_verdict {
-	TREND_TOO_EARLY, /* fewer than points_min points */
-	TREND_STEADY,	 /* no movement that matters, or downwards */
-	TREND_ONE_OFF,	 /* one jump upwards, or a few unequal ones, level before and after */
-	TREND_PLATEAU,	 /* grew early in the window, not lately: a cache that is warm */
-	TREND_CHURNING,	 /* up and down again: batches, garbage collection, a cache that turns over
-			  */
-	TREND_GROWING,	 /* grows, but in few steps, or slowing down, or not for sure */
-	TREND_LEAKING,	 /* grows all the time, at a rate that does not fall */
-	TREND_MAX_,
-};
 
 struct trend_options {
 	double quantum;	   /* least growth that matters, in the unit of the values; > 0 */
 	size_t points_min; /* 0: 12 */
 };
 
-/* The verdict and the figures that it stands on. Rates are per second. */
-struct trend {
-	enum trend_verdict verdict;
-	/*
-	 * 0..1, that the growth is real and goes on: (1 - 2p) of a rise, times the share of the
-	 * window's parts that grew, times the recent rate over the whole one's (at most 1).
-	 */
-	double confidence;
-	size_t points;
-	double span_s;
-	double first, last, minimum, maximum; /* values */
-	double slope;			      /* Theil-Sen; of the troughs if by_troughs */
-	double slope_low, slope_high;	      /* 95 % */
-	double growth;			      /* slope * span_s */
-	double z;			      /* of Mann-Kendall's S, corrected; > 0: rising */
-	double p;			      /* one-sided, of a rise */
-	double effective_points;	      /* points / Hamed and Rao's correction */
-	double r_squared;		      /* of the least-squares line */
-	double noise;			      /* standard deviation about the line, from the median
-						 absolute deviation */
-	double jitter;	    /* standard deviation of what neighbouring points do beside the trend */
-	double thirds[3];   /* growth in each third of the window */
-	double recent;	    /* that of the last third over a third of `growth`; 0 without growth */
-	double consistency; /* of six parts of the window, the share of steps that went up */
-	double step_share;  /* of the net growth, what came between a point and its next but one */
-	bool few_unequal_steps; /* it is level but for them */
-	double stalled_s;	/* since the last new high */
-	double stall_max_s;	/* between two new highs before that */
-	double rise, fall;	/* sums of the movements that stand out */
-	size_t falls;		/* how many of them went down */
-	bool by_troughs;	/* the growth is that of the lower turning points */
-	double integral;	/* of value over time (trapezoid), e.g. byte-seconds of residency */
-	bool keeps_leaking;	/* good enough to go on being called leaking, see verdict.h */
-};
-
 /* Fills *trend. Allocates nothing; `count` may be 0. About 100 µs for 128 points. */
 void trend_judge(struct trend *trend, const struct trend_point *points, size_t count,
 		 const struct trend_options *options);
-
-/* "too-early", "steady", "one-off", "plateau", "churning", "growing", "leaking". */
-const char *trend_verdict_name(enum trend_verdict verdict);
-
-/* Whether a verdict asks for somebody's attention: growing or leaking. */
-bool trend_is_suspect(enum trend_verdict verdict);
 
 /* Of the figures that are there: see `confidence`; 0 unless the verdict is a suspect's. */
 double trend_confidence(const struct trend *trend);

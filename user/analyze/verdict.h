@@ -33,13 +33,6 @@
 #define EARLY_MISSED 0.05
 #define EARLY_READINGS_MIN 3
 
-struct early {
-	size_t readings; /* 0: fewer than EARLY_READINGS_MIN, and nothing else is known */
-	double span_s;
-	double per_s; /* median slope (Theil-Sen) */
-	bool grows;
-};
-
 /* At most TREND_POINTS_MAX points; quantum as in trend_options. */
 void early_judge(struct early *early, const struct trend_point *points, size_t count,
 		 double quantum);
@@ -48,9 +41,6 @@ void early_judge(struct early *early, const struct trend_point *points, size_t c
 #define VERDICT_WINDOWS 4
 #define VERDICT_POINTS 64
 #define VERDICT_FOLD 8
-
-/* Processes that are younger fill caches, open files and start threads: theirs is a warm-up. */
-#define VERDICT_WARM_UP_S 600.0
 
 struct verdict_window {
 	struct trend trend; /* filled by verdict_judge() */

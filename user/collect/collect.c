@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "collect/map_walk.h"
 #include "collect/reading.h"
-#include "collect/snapshot.h"
+#include "report/snapshot.h"
 #include "proc/container.h"
 
 /*

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "collect/owners.h"
-#include "collect/snapshot.h"
+#include "report/snapshot.h"
 #include "probe/loader.h"
 
 struct container_cache;

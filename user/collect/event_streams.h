@@ -7,7 +7,7 @@
 #define LEAKMON_COLLECT_EVENT_STREAMS_H
 
 #include "collect/collect.h"
-#include "collect/snapshot.h"
+#include "report/snapshot.h"
 #include "probe/loader.h"
 
 struct event_stream;

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "collect/collect.h"
 #include "collect/ranges.h"
-#include "collect/snapshot.h"
+#include "report/snapshot.h"
 #include "leakmon_mapping.h"
 #include "proc/maps.h"
 

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "collect/collect.h"
-#include "collect/snapshot.h"
+#include "report/snapshot.h"
 #include "leakmon_abi.h"
 #include "probe/loader.h"
 

@@ -5,6 +5,7 @@
 
 #include "analyze/diff.h"
 #include "analyze/level.h"
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/values.h"

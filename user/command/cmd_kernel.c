@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/family.h"
+#include "report/family.h"
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"

@@ -5,7 +5,8 @@
 #include <time.h>
 
 #include "analyze/fleet.h"
-#include "analyze/history.h"
+#include "analyze/report_build.h"
+#include "report/history.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"

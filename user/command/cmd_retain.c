@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/report.h"
+#include "report/report.h"
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"

@@ -34,7 +34,7 @@ static void place_fill(const struct kills *kills, const struct group *group,
 
 	cgroup_place_set(place, group->path, kills->triage->groups.mount.unified);
 	for (size_t i = 0; i < limits->list.count; i++) {
-		const struct limit *limit = limits->list.items[i];
+		const struct limit *limit = &limits->list.items[i]->facts;
 
 		if (place->known || limit->kind != LIMIT_MAX || isnan(limit->bytes) ||
 		    !cgroup_is_within(group->path, limit->path))

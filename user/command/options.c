@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analyze/report_build.h"
 #include "base/log.h"
 #include "cli/shell_split.h"
 #include "cli/values.h"

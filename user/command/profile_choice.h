@@ -8,7 +8,7 @@
 #define LEAKMON_COMMAND_PROFILE_CHOICE_H
 
 #include "monitor/session.h"
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 
 struct profile_choice;
 struct profile_options;

@@ -9,7 +9,7 @@
 #include "command/profile_choice.h"
 #include "command/profile_window.h"
 #include "profile/window_scheduler.h"
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 #include "profile/profiled.h"
 
 struct profile_options {

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "monitor/emit.h"
 #include "output/output.h"
-#include "profile/profile_diff.h"
+#include "report/profile_diff.h"
 
 bool stored_profiles_only(const struct recording *recording)
 {

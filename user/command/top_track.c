@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "command/profile_run.h"

@@ -4,8 +4,9 @@
 #ifndef LEAKMON_MONITOR_EMIT_H
 #define LEAKMON_MONITOR_EMIT_H
 
-#include "analyze/report.h"
+#include "analyze/report_build.h"
 #include "base/exit_code.h"
+#include "report/report.h"
 #include "output/output.h"
 #include "serve/listener.h"
 

@@ -6,7 +6,8 @@
 #ifndef LEAKMON_MONITOR_OOM_H
 #define LEAKMON_MONITOR_OOM_H
 
-#include "analyze/report.h"
+#include "report/oom_kills.h"
+#include "report/report.h"
 
 struct cgroup_place;
 

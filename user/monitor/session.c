@@ -6,7 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyze/family.h"
+#include "analyze/report_build.h"
+#include "report/family.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/descriptors.h"

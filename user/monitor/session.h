@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "analyze/history.h"
+#include "report/history.h"
 #include "collect/collect.h"
 #include "collect/event_streams.h"
 #include "monitor/emit.h"

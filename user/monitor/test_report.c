@@ -106,7 +106,7 @@ int test_report_take(struct test_report *tests, struct report *report, bool last
 	error = suppressions_apply(&tests->accepted, report);
 	if (error)
 		return error;
-	*accepted_bytes = suppressions_heap_bytes(report);
+	*accepted_bytes = report_suppressed_heap_bytes(report);
 	if (last && tests->path) {
 		junit = junit_options(tests);
 		error = emit_report(&junit, output_find("junit"), NULL, NULL, report, true);

@@ -2,7 +2,7 @@
 /* What changed, as one object on one line: see user/schema/diff.schema.json. */
 #include <inttypes.h>
 
-#include "analyze/family.h"
+#include "report/family.h"
 #include "base/cleanup.h"
 #include "output/formats.h"
 #include "output/json_writer.h"

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/family.h"
+#include "report/family.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/retain_format.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "analyze/diff.h"
-#include "analyze/report.h"
+#include "report/report.h"
 
 struct memory_report;
 struct profile_diff;

@@ -20,8 +20,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyze/family.h"
-#include "analyze/history.h"
+#include "report/family.h"
+#include "analyze/report_build.h"
+#include "report/history.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/hash.h"

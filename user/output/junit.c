@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyze/family.h"
+#include "report/family.h"
 #include "analyze/suppress.h"
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -93,7 +93,7 @@ static int stack_write(FILE *out, const struct report_site *site)
 static bool is_over(const struct report *report)
 {
 	uint64_t bytes = report->snapshot->ledger.outstanding_bytes,
-		 accepted = suppressions_heap_bytes(report);
+		 accepted = report_suppressed_heap_bytes(report);
 
 	return bytes > accepted && bytes - accepted > report->fail_over;
 }

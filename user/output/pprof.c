@@ -9,7 +9,7 @@
 #include <time.h>
 #include <zlib.h>
 
-#include "analyze/family.h"
+#include "report/family.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -17,7 +17,7 @@
 #include "output/output.h"
 #include "output/retain_format.h"
 #include "proc/container.h"
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 #include "symbol/intern.h"
 #include "symbol/symbolizer.h"
 

@@ -13,7 +13,7 @@
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/report_text.h"
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 
 /* More would make a page that nobody reads. */
 #define SITES_SHOWN 50

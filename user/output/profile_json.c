@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 #include "output/formats.h"
 #include "output/json_writer.h"
 #include "output/output.h"
 #include "output/report_json.h"
-#include "profile/profile_diff.h"
+#include "report/profile_diff.h"
 
 static void survival_write(struct json_writer *json, const struct site_judgement *judgement)
 {

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/prom.h"

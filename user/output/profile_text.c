@@ -3,11 +3,11 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/report_text.h"
-#include "profile/profile_diff.h"
+#include "report/profile_diff.h"
 
 static const struct style {
 	const char *bold, *plain;

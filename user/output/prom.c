@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "analyze/family.h"
+#include "report/family.h"
 #include "analyze/fleet.h"
 #include "analyze/verdict.h"
 #include "base/cleanup.h"
@@ -191,7 +191,7 @@ static void group_add(struct group *group, const struct snapshot_process *proces
 	group->bytes += process->outstanding_bytes;
 	group->count += process->outstanding_count;
 	group->processes++;
-	group->warming_up += process->age_ns && (double)process->age_ns < VERDICT_WARM_UP_S * 1e9;
+	group->warming_up += process->age_ns && (double)process->age_ns < TREND_WARM_UP_S * 1e9;
 	for (size_t id = 0; id < FAMILY_MAX_; id++)
 		figures_add(group, id, process);
 }

@@ -17,7 +17,7 @@ void prom_label(FILE *out, const char *key, const char *value, const char *befor
  */
 void prom_container_labels(FILE *out, const struct container *container);
 
-struct oom_kills; /* analyze/report.h */
+struct oom_kills; /* report/report.h */
 /* The counter of kills, if there was one; NULL: nothing. */
 void prom_lost_reports_write(FILE *out, uint64_t count);
 void prom_kills_write(FILE *out, const struct oom_kills *kills);

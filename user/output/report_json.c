@@ -4,9 +4,9 @@
 
 #include <inttypes.h>
 
-#include "analyze/family.h"
+#include "report/family.h"
 #include "analyze/fleet.h"
-#include "analyze/history.h"
+#include "report/history.h"
 #include "analyze/suppress.h"
 #include "analyze/verdict.h"
 #include "base/cleanup.h"
@@ -383,7 +383,7 @@ void output_json_threads_write(struct json_writer *json, const struct snapshot *
 
 static void suppressed_write(struct json_writer *json, const struct report_process *ranked)
 {
-	struct suppressed_total total = suppressions_total(ranked);
+	struct suppressed_total total = report_suppressed(ranked);
 
 	if (!ranked->suppressed.count)
 		return;
@@ -405,8 +405,7 @@ static void process_write(struct json_writer *json, const struct report *report,
 	json_put_number(json, "outstanding_count", process->outstanding_count);
 	if (process->age_ns) {
 		json_put_number(json, "age_ms", process->age_ns / 1000000);
-		json_put_bool(json, "warming_up",
-			      (double)process->age_ns < VERDICT_WARM_UP_S * 1e9);
+		json_put_bool(json, "warming_up", (double)process->age_ns < TREND_WARM_UP_S * 1e9);
 	}
 	json_put_number(json, "sites_total", ranked->sites_total);
 	output_json_ledgers_write(json, report->snapshot, process);

@@ -4,7 +4,7 @@
 #define LEAKMON_OUTPUT_REPORT_JSON_H
 
 #include "analyze/diff.h"
-#include "analyze/report.h"
+#include "report/report.h"
 #include "analyze/site_trend.h"
 #include "output/json_writer.h"
 #include "proc/container.h"

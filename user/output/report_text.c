@@ -10,9 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyze/family.h"
+#include "report/family.h"
 #include "analyze/fleet.h"
-#include "analyze/history.h"
+#include "report/history.h"
 #include "analyze/site_trend.h"
 #include "analyze/suppress.h"
 #include "base/cleanup.h"
@@ -512,7 +512,7 @@ static void inexact_write(FILE *out, const struct snapshot_process *process)
 /* What --suppress accepts is counted above, and not listed. */
 static void suppressed_write(FILE *out, const struct report_process *ranked)
 {
-	struct suppressed_total total = suppressions_total(ranked);
+	struct suppressed_total total = report_suppressed(ranked);
 
 	if (!ranked->suppressed.count)
 		return;

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "analyze/family.h"
-#include "analyze/report.h"
+#include "report/family.h"
+#include "report/report.h"
 
 /* The frames of a stack, the caller of the allocator first, and why it has none, or no more. */
 void output_text_stack_write(FILE *out, bool colour, const struct report_site *ranked);

@@ -4,7 +4,7 @@
 #define LEAKMON_OUTPUT_TRIAGE_FORMAT_H
 
 #include "output/json_writer.h"
-#include "triage/triage_report.h"
+#include "report/triage_report.h"
 
 int output_triage_text_write(FILE *out, const struct triage_report *report);
 int output_triage_json_write(FILE *out, const struct triage_report *report);

@@ -12,8 +12,6 @@
 #include "output/report_json.h"
 #include "output/triage_format.h"
 #include "runtime/runtime.h"
-#include "triage/limits.h"
-#include "triage/population.h"
 
 static void count_write(struct json_writer *json, const char *key, double count)
 {

@@ -13,7 +13,6 @@
 #include "output/output.h"
 #include "output/prom.h"
 #include "output/triage_format.h"
-#include "triage/limits.h"
 
 /* Suspects by scope; the most urgent come first. */
 #define TOP_SUSPECTS 20

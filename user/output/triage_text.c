@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyze/history.h"
+#include "report/history.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -13,8 +13,6 @@
 #include "output/report_text.h"
 #include "output/triage_format.h"
 #include "runtime/runtime.h"
-#include "triage/limits.h"
-#include "triage/population.h"
 
 /* What the sites of an escalation explain. */
 

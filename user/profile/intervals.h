@@ -23,9 +23,7 @@
 
 #include <stddef.h>
 
-struct interval {
-	double estimate, low, high;
-};
+#include "report/profile_report.h"
 
 /* Of all windows that count. */
 struct window_sums {

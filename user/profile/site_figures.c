@@ -26,19 +26,6 @@ double profile_age_s(size_t age)
 	return 64 * pow(1.25, (double)(age - PROFILE_AGE_SETTLED));
 }
 
-static const char *const verdict_names[] = {
-	[PROFILE_TOO_EARLY] = "too-early",
-	[PROFILE_CHURNING] = "churning",
-	[PROFILE_RETAINED] = "retained",
-	[PROFILE_LEAKING] = "leaking",
-};
-_Static_assert(ARRAY_SIZE(verdict_names) == PROFILE_VERDICT_MAX_, "a name for every verdict");
-
-const char *profile_verdict_name(enum profile_verdict verdict)
-{
-	return verdict_names[verdict];
-}
-
 /* -------- epochs */
 
 static double epoch_length_s(unsigned merges)

@@ -19,10 +19,7 @@
 
 #include "profile/intervals.h"
 
-/* The ages at which blocks are looked at: 0 (the window's end), 1, 2, 4 ... 64 s, then a quarter
- * more each time, up to a day. */
-#define PROFILE_AGES 41
-#define PROFILE_AGE_SETTLED 7
+/* In seconds. */
 double profile_age_s(size_t age);
 
 /* Who passes for alive. */
@@ -108,49 +105,14 @@ void site_figures_looked(struct site_figures *site, const struct process_figures
 			 const struct profile_window *window, size_t age,
 			 const struct look_tally tally[SURVIVOR_MAX_]);
 
-enum profile_verdict {
-	PROFILE_TOO_EARLY,
-	PROFILE_CHURNING, /* its blocks die */
-	PROFILE_RETAINED, /* they live, but are written to, die slowly, or no more come */
-	PROFILE_LEAKING,  /* they come, live, and nothing ever touches them */
-	PROFILE_VERDICT_MAX_,
-};
-const char *profile_verdict_name(enum profile_verdict verdict);
-
 /* Blocks that reach this age (745 s) without a loss tell a leak from what lives for minutes. */
 #define PROFILE_AGE_LEAK 18
 /* And so many must. */
 #define PROFILE_LEAK_SAMPLES 6
 
-struct survival_point {
-	double age_s;
-	struct interval untouched, undead;
-	double samples; /* that were alive at the age before */
-};
-
-struct site_judgement {
-	enum profile_verdict verdict;
-	double ready_s; /* until it is not too early; negative: not known; else 0 */
-	const char *why;
-	struct interval births_per_s;
-	double birth_bytes_per_s;
-	struct interval growth_blocks_per_s; /* untouched; `low` of those that are telling */
-	struct interval growth_bytes_per_s;
-	double most_bytes_per_s; /* upper limit if what is not known to be dead is alive */
-	size_t age;		 /* up to which blocks were followed */
-	struct survival_point survival[PROFILE_AGES];
-	size_t points;
-};
-
 /* The site is brought up to date with its process, or nothing is changed. */
 void site_figures_judge(struct site_figures *site, const struct process_figures *process,
 			struct site_judgement *judgement);
-
-struct process_judgement {
-	size_t windows;
-	double tracked_s;
-	struct interval net_blocks_per_s; /* allocations - frees, in the latest third */
-};
 
 void process_figures_judge(const struct process_figures *process,
 			   struct process_judgement *judgement);

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "analyze/report.h"
+#include "report/report.h"
 #include "analyze/retention.h"
 #include "base/cleanup.h"
 #include "proc/core.h"

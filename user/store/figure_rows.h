@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The figures of a family as rows of its table: what writing and reading must agree on, from the
- * descriptors of analyze/family.h. Internal to store/.
+ * descriptors of report/family.h. Internal to store/.
  */
 #ifndef LEAKMON_STORE_FIGURE_ROWS_H
 #define LEAKMON_STORE_FIGURE_ROWS_H
 
-#include "analyze/family.h"
+#include "report/family.h"
 #include "store/database.h"
 
 #define FIGURES_SQL_SIZE 1024

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/interrupt.h"

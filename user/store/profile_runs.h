@@ -6,7 +6,7 @@
 #ifndef LEAKMON_STORE_PROFILE_RUNS_H
 #define LEAKMON_STORE_PROFILE_RUNS_H
 
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 #include "store/recorder.h"
 
 struct profile_recorder;

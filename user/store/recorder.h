@@ -6,7 +6,7 @@
 #ifndef LEAKMON_STORE_RECORDER_H
 #define LEAKMON_STORE_RECORDER_H
 
-#include "analyze/report.h"
+#include "report/report.h"
 
 /* A day of 1,000 sites at 5 s, three of ten of which change every time. */
 #define RECORDER_KEEP_BYTES_DEFAULT (UINT64_C(190) << 20)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "analyze/family.h"
+#include "report/family.h"
 #include "store/recorder_state.h"
 #include "store/memory_rows.h"
 

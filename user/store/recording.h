@@ -10,8 +10,8 @@
 #ifndef LEAKMON_STORE_RECORDING_H
 #define LEAKMON_STORE_RECORDING_H
 
-#include "analyze/history.h"
-#include "analyze/report.h"
+#include "report/history.h"
+#include "report/report.h"
 
 struct recording;
 struct memory_history;

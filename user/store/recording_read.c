@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/family.h"
+#include "report/family.h"
 #include "base/cleanup.h"
 #include "leakmon_usdt.h"
 #include "base/log.h"

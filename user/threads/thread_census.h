@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "collect/owners.h"
-#include "collect/snapshot.h"
+#include "report/snapshot.h"
 #include "symbol/symbolizer.h"
 #include "threads/thread_holders.h"
 #include "threads/thread_table.h"

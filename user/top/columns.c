@@ -8,8 +8,8 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "analyze/family.h"
-#include "analyze/history.h"
+#include "report/family.h"
+#include "report/history.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"

@@ -3,9 +3,9 @@
 #ifndef LEAKMON_TOP_HEADING_H
 #define LEAKMON_TOP_HEADING_H
 
-#include "analyze/report.h"
-#include "profile/profile_report.h"
-#include "triage/triage_report.h"
+#include "report/report.h"
+#include "report/profile_report.h"
+#include "report/triage_report.h"
 
 enum top_heading_line { HEADING_TOTAL, HEADING_LEDGER, HEADING_COST, HEADING_LINES_ };
 

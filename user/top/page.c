@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/family.h"
-#include "analyze/history.h"
+#include "report/family.h"
+#include "report/history.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/history.h"
+#include "report/history.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/hash.h"

@@ -6,10 +6,10 @@
 #ifndef LEAKMON_TOP_ROW_H
 #define LEAKMON_TOP_ROW_H
 
-#include "analyze/report.h"
+#include "report/report.h"
 #include "analyze/trend.h"
-#include "profile/profile_report.h"
-#include "triage/triage_report.h"
+#include "report/profile_report.h"
+#include "report/triage_report.h"
 
 /* What a row can be sorted by, and what columns show. A field that is not known is NAN. */
 enum top_field {

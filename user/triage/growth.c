@@ -130,13 +130,12 @@ void series_free(struct series *series)
  *           of its own, and there the memory outweighs it.
  */
 static const struct {
-	const char *name;
 	double quantum, leaking, bytes;
 } kinds[] = {
-	[QUANTITY_HEAP] = {"heap", 1024 * KIB, 1024 * KIB, 1},
-	[QUANTITY_MAPPING] = {"mapping", 16, 32, 16 * KIB},
-	[QUANTITY_THREADS] = {"threads", 4, 8, 256 * KIB},
-	[QUANTITY_FILES] = {"files", 16, 32, 32 * KIB},
+	[QUANTITY_HEAP] = {1024 * KIB, 1024 * KIB, 1},
+	[QUANTITY_MAPPING] = {16, 32, 16 * KIB},
+	[QUANTITY_THREADS] = {4, 8, 256 * KIB},
+	[QUANTITY_FILES] = {16, 32, 32 * KIB},
 };
 
 _Static_assert(ARRAY_SIZE(kinds) == QUANTITY_MAX_, "a row for every quantity");
@@ -255,12 +254,12 @@ static bool is_warming_up(const struct growth *growth, const struct series *seri
 {
 	const struct trend *evidence = &growth->evidence;
 	double per_s = fmin(growth->per_s, recent_per_s(growth, series));
-	double warm_s = born_s + VERDICT_WARM_UP_S;
+	double warm_s = born_s + TREND_WARM_UP_S;
 	double began_s = born_s + growth->age_s - evidence->span_s;
 	bool slows = per_s * growth->age_s < WARM_UP_PACE * evidence->last;
 
 	/* Without an age it is none: comparisons with NAN fail. */
-	if (growth->age_s < VERDICT_WARM_UP_S)
+	if (growth->age_s < TREND_WARM_UP_S)
 		return slows;
 	return began_s < warm_s && slows && !leaks_when_warm(growth, series, options, warm_s);
 }
@@ -329,16 +328,6 @@ void growth_of(struct growth *growth, const struct series *series, double born_s
 			*growth = other;
 	}
 	growth->memory_per_s = memory_per_s;
-}
-
-const char *growth_kind_name(enum quantity kind)
-{
-	return kinds[kind].name;
-}
-
-bool growth_is_early(const struct growth *growth)
-{
-	return growth->verdict == TREND_TOO_EARLY && growth->early.grows;
 }
 
 bool growth_is_worth_probes(const struct growth *growth)

@@ -7,19 +7,7 @@
 #include <stdint.h>
 
 #include "analyze/verdict.h"
-
-enum quantity {
-	QUANTITY_HEAP,	  /* anonymous memory, resident and swapped out, in bytes */
-	QUANTITY_MAPPING, /* mappings */
-	QUANTITY_THREADS, /* threads that live */
-	QUANTITY_FILES,	  /* open files */
-	QUANTITY_MAX_,
-};
-
-/* One reading; NAN: not known. */
-struct quantities {
-	double values[QUANTITY_MAX_];
-};
+#include "report/triage_report.h"
 
 /*
  * The past of one process or container, in bounded memory and at several resolutions: the readings
@@ -69,35 +57,8 @@ void series_free(struct series *series);
  * and of every quantity, weighed against each other.
  */
 
-/* Everything grows in its first minutes: the readings that a first verdict takes. */
-#define GROWTH_READINGS_MIN 24
-
-struct growth {
-	enum quantity kind;
-	enum trend_verdict verdict;
-	double confidence;     /* 0..1, of the verdict's growth; 0 when nothing grows */
-	double per_s;	       /* of the kind's own unit */
-	double low_per_s;      /* 95 % */
-	double high_per_s;     /* 95 % */
-	double memory_per_s;   /* bytes of anonymous memory, whatever the kind */
-	double urgency;	       /* for ranking: per_s in bytes (see growth.c) times confidence */
-	struct trend evidence; /* of the window that decided */
-	size_t level;	       /* of the series: its resolution */
-	struct early early;    /* while the verdict is too-early */
-	/*
-	 * It is younger than VERDICT_WARM_UP_S, and lately grows clearly slower than it has on
-	 * average since it began; or it is older, and has no evidence but from that time: what
-	 * starts up slows down, and at most is called growing.
-	 */
-	bool warms_up;
-	double age_s; /* of the process, at its last reading; NAN: not known */
-};
-
 /* Whether it is a suspect, and as surely as is worth the probes of a closer look. */
 bool growth_is_worth_probes(const struct growth *growth);
-
-/* Whether there is no verdict yet, but it grows: to be listed next to the suspects. */
-bool growth_is_early(const struct growth *growth);
 
 /*
  * The most urgent of all quantities; the heap if none grows. `born_s` is when the process began, on
@@ -107,8 +68,5 @@ void growth_of(struct growth *growth, const struct series *series, double born_s
 
 /* For sorting: below 0 when `one` concerns an operator more than `other`. */
 int growth_compare(const struct growth *one, const struct growth *other);
-
-/* "heap", "mapping", "threads", "files": as JSON has it. */
-const char *growth_kind_name(enum quantity kind);
 
 #endif

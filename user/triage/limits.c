@@ -20,26 +20,21 @@
 #define SUSPECT_READINGS 12
 
 static const struct {
-	const char *name, *file[2]; /* v1, v2; NULL: not there */
+	const char *file[2]; /* v1, v2; NULL: not there */
 } kinds[] = {
-	[LIMIT_MAX] = {"memory.max", {"memory.limit_in_bytes", "memory.max"}},
-	[LIMIT_HIGH] = {"memory.high", {NULL, "memory.high"}},
-	[LIMIT_MACHINE] = {"machine", {NULL, NULL}},
+	[LIMIT_MAX] = {{"memory.limit_in_bytes", "memory.max"}},
+	[LIMIT_HIGH] = {{NULL, "memory.high"}},
+	[LIMIT_MACHINE] = {{NULL, NULL}},
 };
 _Static_assert(ARRAY_SIZE(kinds) == LIMIT_KIND_MAX_, "a row for every kind");
 
-const char *limit_kind_name(enum limit_kind kind)
-{
-	return kinds[kind].name;
-}
-
-static void limit_free(struct limit *limit)
+static void limit_free(struct limit_watch *limit)
 {
 	cleanup_close(&limit->limit_fd);
 	cleanup_close(&limit->usage_fd);
 	cleanup_close(&limit->stat_fd);
 	cleanup_close(&limit->pressure_fd);
-	free(limit->path);
+	free(limit->facts.path);
 	free(limit);
 }
 
@@ -105,27 +100,28 @@ bool limits_parse_machine(const char *text, double *used, double *bytes)
 	return true;
 }
 
-static struct limit *limit_find(const struct limits *limits, const char *path, enum limit_kind kind)
+static struct limit_watch *limit_find(const struct limits *limits, const char *path,
+				      enum limit_kind kind)
 {
 	for (size_t i = 0; i < limits->list.count; i++) {
-		struct limit *limit = limits->list.items[i];
+		struct limit_watch *limit = limits->list.items[i];
 
-		if (limit->kind == kind && !strcmp(limit->path, path))
+		if (limit->facts.kind == kind && !strcmp(limit->facts.path, path))
 			return limit;
 	}
 	return NULL;
 }
 
-static struct limit *limit_add(struct limits *limits, const char *path, enum limit_kind kind)
+static struct limit_watch *limit_add(struct limits *limits, const char *path, enum limit_kind kind)
 {
-	struct limit *limit = calloc(1, sizeof(*limit)), **slot;
+	struct limit_watch *limit = calloc(1, sizeof(*limit)), **slot;
 
 	if (!limit)
 		return NULL;
 	limit->limit_fd = limit->usage_fd = limit->stat_fd = limit->pressure_fd = -1;
-	limit->kind = kind;
-	limit->path = strdup(path);
-	slot = limit->path ? vec_push(&limits->list) : NULL;
+	limit->facts.kind = kind;
+	limit->facts.path = strdup(path);
+	slot = limit->facts.path ? vec_push(&limits->list) : NULL;
 	if (!slot) {
 		limit_free(limit);
 		return NULL;
@@ -147,7 +143,7 @@ static int look_at(struct limits *limits, const struct memory_mount *mount, cons
 		   enum limit_kind kind)
 {
 	char directory[PATH_MAX];
-	struct limit *limit = limit_find(limits, path, kind);
+	struct limit_watch *limit = limit_find(limits, path, kind);
 	int fd;
 
 	if (limit || !kinds[kind].file[mount->unified]) {
@@ -195,7 +191,7 @@ static int look_above(struct limits *limits, const struct memory_mount *mount, c
 
 static int look(struct limits *limits, const struct groups *groups)
 {
-	struct limit *machine = limit_find(limits, "", LIMIT_MACHINE);
+	struct limit_watch *machine = limit_find(limits, "", LIMIT_MACHINE);
 	size_t kept = 0;
 	int error = 0;
 
@@ -225,35 +221,35 @@ static int look(struct limits *limits, const struct groups *groups)
 }
 
 /* False: its files are gone, or tell nothing. */
-static bool limit_read(struct limit *limit, bool unified)
+static bool limit_read(struct limit_watch *limit, bool unified)
 {
 	char text[8192];
 	double usage;
 
-	if (limit->kind == LIMIT_MACHINE)
+	if (limit->facts.kind == LIMIT_MACHINE)
 		return text_of(limit->stat_fd, text, sizeof(text)) &&
-		       limits_parse_machine(text, &limit->used, &limit->bytes);
-	limit->bytes = number_of(limit->limit_fd);
+		       limits_parse_machine(text, &limit->facts.used, &limit->facts.bytes);
+	limit->facts.bytes = number_of(limit->limit_fd);
 	usage = number_of(limit->usage_fd);
-	if (isnan(limit->bytes) || isnan(usage) || limit->bytes <= 0 ||
+	if (isnan(limit->facts.bytes) || isnan(usage) || limit->facts.bytes <= 0 ||
 	    !text_of(limit->stat_fd, text, sizeof(text)))
 		return false;
-	limit->used = fmax(usage - limits_parse_cache(text, unified), 0);
+	limit->facts.used = fmax(usage - limits_parse_cache(text, unified), 0);
 	return true;
 }
 
-static void read_pressure(struct limit *limit)
+static void read_pressure(struct limit_watch *limit)
 {
 	char text[512];
 	double some;
 
-	limit->pressure = NAN;
+	limit->facts.pressure = NAN;
 	if (text_of(limit->pressure_fd, text, sizeof(text)) &&
 	    sscanf(text, "some avg10=%lf", &some) == 1)
-		limit->pressure = some / 100;
+		limit->facts.pressure = some / 100;
 }
 
-static void limit_poll(struct limits *limits, struct limit *limit, bool unified, double now_s)
+static void limit_poll(struct limits *limits, struct limit_watch *limit, bool unified, double now_s)
 {
 	bool was_near = limit->near;
 	double share, soon_s;
@@ -265,14 +261,14 @@ static void limit_poll(struct limits *limits, struct limit *limit, bool unified,
 	}
 	if (limit->count == LIMIT_POINTS)
 		memmove(limit->points, limit->points + 1, --limit->count * sizeof(*limit->points));
-	limit->points[limit->count++] = (struct trend_point){now_s, limit->used};
-	time_left_judge(&limit->left, limit->points, limit->count, limit->bytes);
-	limit->left.known &= now_s - limit->points[0].time_s >= LIMIT_SPAN_S;
+	limit->points[limit->count++] = (struct trend_point){now_s, limit->facts.used};
+	time_left_judge(&limit->facts.left, limit->points, limit->count, limit->facts.bytes);
+	limit->facts.left.known &= now_s - limit->points[0].time_s >= LIMIT_SPAN_S;
 	read_pressure(limit);
 	share = limits->near_share - (was_near ? STAYS_SHARE : 0);
 	soon_s = LIMIT_SOON_S * (was_near ? STAYS_TIMES : 1);
-	limit->near = limit->used >= share * limit->bytes ||
-		      (limit->left.known && limit->left.seconds <= soon_s);
+	limit->near = limit->facts.used >= share * limit->facts.bytes ||
+		      (limit->facts.left.known && limit->facts.left.seconds <= soon_s);
 	if (!limit->near || was_near || (limit->told_s > 0 && now_s - limit->told_s < LIMIT_TOLD_S))
 		return;
 	limit->told_s = now_s;

@@ -12,6 +12,7 @@
 
 #include "analyze/time_left.h"
 #include "base/vec.h"
+#include "report/triage_report.h"
 #include "triage/groups.h"
 
 /* Beyond, groups that come later are not looked at. */
@@ -24,30 +25,18 @@
 /* And is told of once in so long, between the reports of the interval. */
 #define LIMIT_TOLD_S 60.0
 
-enum limit_kind {
-	LIMIT_MAX,  /* memory.max, or v1's memory.limit_in_bytes: who passes it is killed */
-	LIMIT_HIGH, /* memory.high: who passes it is slowed down */
-	LIMIT_MACHINE,
-	LIMIT_KIND_MAX_,
-};
-
-struct limit {
-	char *path; /* of the group; untrusted; owned; "": the machine */
-	enum limit_kind kind;
+struct limit_watch {
+	struct limit facts;
 	int limit_fd, usage_fd, stat_fd, pressure_fd; /* -1: not there */
-	double bytes, used;			      /* of the latest poll */
-	double pressure; /* share of the last 10 s in which some waited for memory; NAN: not known
-			  */
 	struct trend_point points[LIMIT_POINTS];
 	size_t count;
-	struct time_left left;
 	double told_s; /* when it came near, as far as that is news; 0: never */
 	bool near, seen;
 };
 
 struct limits {
-	VEC(struct limit *) list; /* owned */
-	double near_share;	  /* from so much of a limit on it is near; 0: none is looked at */
+	VEC(struct limit_watch *) list; /* owned */
+	double near_share; /* from so much of a limit on it is near; 0: none is looked at */
 	unsigned polls;
 	size_t groups; /* there were, when it was looked for limits */
 	bool news;     /* one has come near since this was cleared */
@@ -61,9 +50,6 @@ int limits_poll(struct limits *limits, const struct groups *groups, double now_s
 /* Whose memory is to be looked at: of the processes below it, the one that grew most lately, or is
  * largest; NULL: there is none. */
 struct member *limit_suspect(const struct limit *limit, const struct population *population);
-
-/* "memory.max", "memory.high", "machine". */
-const char *limit_kind_name(enum limit_kind kind);
 
 /* What of usage can be dropped, by the text of memory.stat. Exposed for the tests. */
 double limits_parse_cache(const char *text, bool unified);

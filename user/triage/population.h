@@ -8,16 +8,8 @@
 #include "triage/process_reading.h"
 
 struct group;	     /* triage/groups.h */
-struct triage_sites; /* triage/triage_report.h */
+struct triage_sites; /* report/triage_report.h */
 struct triage_samples;
-
-/* Where a suspect with a garbage collector grows: filled by who reads its mappings. */
-struct managed_growth {
-	const char *runtime;	/* its key, see runtime/runtime.h; NULL: it has none */
-	double first_s, last_s; /* when it was looked at; last_s 0: never */
-	uint64_t heap, all;	/* at last: bytes of the collector's heap, and all anonymous */
-	int64_t heap_grown, all_grown; /* since first_s */
-};
 
 struct member {
 	struct process_reading reading;

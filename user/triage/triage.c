@@ -79,13 +79,6 @@ static int by_rank(const void *a, const void *b)
 		     : strcmp(one->cgroup ? one->cgroup : "", other->cgroup ? other->cgroup : "");
 }
 
-const char *triage_entry_verdict(const struct triage_entry *entry)
-{
-	if (entry->cause && entry->cause->no_leak && trend_is_suspect(entry->growth.verdict))
-		return entry->cause->verdict;
-	return trend_verdict_name(entry->growth.verdict);
-}
-
 void triage_report_explain(struct triage_report *report, struct triage_entry *entry,
 			   const struct triage_cause *cause)
 {
@@ -163,11 +156,12 @@ static int by_time_left(const void *a, const void *b)
 static int list_limits(const struct triage *triage, struct triage_report *report)
 {
 	for (size_t i = 0; i < triage->limits.list.count; i++) {
-		const struct limit *limit = triage->limits.list.items[i];
-		struct triage_limit *near = limit->near ? vec_push(&report->limits) : NULL;
+		const struct limit_watch *watch = triage->limits.list.items[i];
+		const struct limit *limit = &watch->facts;
+		struct triage_limit *near = watch->near ? vec_push(&report->limits) : NULL;
 		const struct member *suspect;
 
-		if (!limit->near)
+		if (!watch->near)
 			continue;
 		if (!near)
 			return -ENOMEM;
@@ -228,26 +222,6 @@ int triage_report(struct triage *triage, size_t top, struct triage_report *repor
 	triage->reports++;
 	*report = built;
 	return 0;
-}
-
-void triage_samples_free(struct triage_samples *samples)
-{
-	for (size_t i = 0; i < samples->stacks.count; i++) {
-		free(samples->stacks.items[i].site.addresses);
-		vec_free(&samples->stacks.items[i].named.frames.list);
-	}
-	vec_free(&samples->stacks);
-	for (size_t i = 0; i < samples->files.count; i++)
-		free(samples->files.items[i].name);
-	vec_free(&samples->files);
-}
-
-void triage_report_free(struct triage_report *report)
-{
-	free(report->processes.items);
-	free(report->groups.items);
-	vec_free(&report->limits);
-	*report = (struct triage_report){0};
 }
 
 static double monotonic_s(void)

@@ -10,7 +10,7 @@
 #include "triage/groups.h"
 #include "triage/limits.h"
 #include "triage/population.h"
-#include "triage/triage_report.h"
+#include "report/triage_report.h"
 
 /* The pause between polls that --budget allows by default, and that intervals above it keep to. */
 #define TRIAGE_POLL_NS 5000000000ull
@@ -62,5 +62,10 @@ void triage_entry_of(struct triage_entry *entry, const struct member *member,
  * borrows from the triage, until the next poll.
  */
 int triage_report(struct triage *triage, size_t top, struct triage_report *report);
+
+/* Of a process of the report: what its growth is. The ranking stays until it is made again. */
+void triage_report_explain(struct triage_report *report, struct triage_entry *entry,
+			   const struct triage_cause *cause);
+void triage_report_rank(struct triage_report *report);
 
 #endif

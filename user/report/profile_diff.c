@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "profile/profile_diff.h"
+#include "report/profile_diff.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+
+#include "base/cleanup.h"
+
+static const char *const verdict_names[] = {
+	[PROFILE_TOO_EARLY] = "too-early",
+	[PROFILE_CHURNING] = "churning",
+	[PROFILE_RETAINED] = "retained",
+	[PROFILE_LEAKING] = "leaking",
+};
+_Static_assert(ARRAY_SIZE(verdict_names) == PROFILE_VERDICT_MAX_, "a name for every verdict");
+
+const char *profile_verdict_name(enum profile_verdict verdict)
+{
+	return verdict_names[verdict];
+}
 
 static int descending(double a, double b)
 {

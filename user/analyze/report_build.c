@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "analyze/report.h"
+#include "analyze/report_build.h"
 
 #include <errno.h>
 
-#include "analyze/history.h"
+#include "report/history.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -88,13 +88,6 @@ static const struct {
 	[SORT_AGE] = {"age", site_compare_age, NULL},
 };
 _Static_assert(ARRAY_SIZE(sort_keys) == SORT_MAX_, "a row for every sort key");
-
-char *oom_kill_limit_group(const struct oom_kill *kill)
-{
-	if (!kill->cgroup)
-		return NULL;
-	return kill->limit_length ? strndup(kill->cgroup, kill->limit_length) : strdup("/");
-}
 
 int sort_key_parse(const char *text, enum sort_key *key)
 {
@@ -277,54 +270,4 @@ int report_build(struct report *report, const struct snapshot *snapshot,
 	*report = built;
 	built = (struct report){0};
 	return 0;
-}
-
-static void site_free(struct report_site *site)
-{
-	vec_free(&site->frames.list);
-	vec_free(&site->blocks);
-}
-
-static void cut_process(struct report_process *process, size_t top)
-{
-	size_t kept = 0, shown[FAMILY_MAX_] = {0};
-
-	for (size_t i = 0; i < process->sites.count; i++) {
-		struct report_site *site = &process->sites.items[i];
-
-		if (shown[site->site->family]++ < top)
-			process->sites.items[kept++] = *site;
-		else
-			site_free(site);
-	}
-	process->sites.count = kept;
-}
-
-void report_cut(struct report *report, size_t top)
-{
-	for (size_t i = 0; top && i < report->processes.count; i++)
-		cut_process(&report->processes.items[i], top);
-}
-
-static void report_process_free(struct report_process *process)
-{
-	for (size_t i = 0; i < process->sites.count; i++)
-		site_free(&process->sites.items[i]);
-	for (size_t i = 0; i < process->suppressed.count; i++)
-		site_free(&process->suppressed.items[i]);
-	vec_free(&process->sites);
-	vec_free(&process->suppressed);
-	for (size_t i = 0; i < process->dead.count; i++) {
-		vec_free(&process->dead.items[i].stack.list);
-		vec_free(&process->dead.items[i].start.list);
-	}
-	vec_free(&process->dead);
-}
-
-void report_free(struct report *report)
-{
-	for (size_t i = 0; i < report->processes.count; i++)
-		report_process_free(&report->processes.items[i]);
-	free(report->processes.items);
-	*report = (struct report){0};
 }

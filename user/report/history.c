@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "analyze/history.h"
+#include "report/history.h"
 
 #include <errno.h>
 
-#include "analyze/family.h"
+#include "report/family.h"
 #include "base/cleanup.h"
 
 /* What a history may hold: what is gone gives way to what comes. */

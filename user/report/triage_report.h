@@ -1,17 +1,60 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What triage hands to the output: who grows, in order of rank. Plain data, all borrowed. */
-#ifndef LEAKMON_TRIAGE_TRIAGE_REPORT_H
-#define LEAKMON_TRIAGE_TRIAGE_REPORT_H
+#ifndef LEAKMON_REPORT_TRIAGE_REPORT_H
+#define LEAKMON_REPORT_TRIAGE_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
 
-#include "analyze/report.h"
 #include "base/vec.h"
 #include "proc/container.h"
-#include "triage/growth.h"
+#include "report/report.h"
+#include "report/trend.h"
+
+enum quantity {
+	QUANTITY_HEAP,	  /* anonymous memory, resident and swapped out, in bytes */
+	QUANTITY_MAPPING, /* mappings */
+	QUANTITY_THREADS, /* threads that live */
+	QUANTITY_FILES,	  /* open files */
+	QUANTITY_MAX_,
+};
+
+/* One reading; NAN: not known. */
+struct quantities {
+	double values[QUANTITY_MAX_];
+};
+
+/* Everything grows in its first minutes: the readings that a first verdict takes. */
+#define GROWTH_READINGS_MIN 24
+
+struct growth {
+	enum quantity kind;
+	enum trend_verdict verdict;
+	double confidence;     /* 0..1, of the verdict's growth; 0 when nothing grows */
+	double per_s;	       /* of the kind's own unit */
+	double low_per_s;      /* 95 % */
+	double high_per_s;     /* 95 % */
+	double memory_per_s;   /* bytes of anonymous memory, whatever the kind */
+	double urgency;	       /* for ranking: per_s in bytes (see growth.c) times confidence */
+	struct trend evidence; /* of the window that decided */
+	size_t level;	       /* of the series: its resolution */
+	struct early early;    /* while the verdict is too-early */
+	/*
+	 * It is younger than TREND_WARM_UP_S, and lately grows clearly slower than it has on
+	 * average since it began; or it is older, and has no evidence but from that time: what
+	 * starts up slows down, and at most is called growing.
+	 */
+	bool warms_up;
+	double age_s; /* of the process, at its last reading; NAN: not known */
+};
+
+/* Whether there is no verdict yet, but it grows: to be listed next to the suspects. */
+bool growth_is_early(const struct growth *growth);
+
+/* "heap", "mapping", "threads", "files": as JSON has it. */
+const char *growth_kind_name(enum quantity kind);
 
 #define TRIAGE_SPARK_POINTS 16
 
@@ -60,8 +103,15 @@ struct triage_samples {
 
 void triage_samples_free(struct triage_samples *samples);
 
-struct managed_growth;	       /* triage/population.h */
-struct profile_report_process; /* profile/profile_report.h */
+/* Where a suspect with a garbage collector grows: filled by who reads its mappings. */
+struct managed_growth {
+	const char *runtime;	/* its key, see runtime/runtime.h; NULL: it has none */
+	double first_s, last_s; /* when it was looked at; last_s 0: never */
+	uint64_t heap, all;	/* at last: bytes of the collector's heap, and all anonymous */
+	int64_t heap_grown, all_grown; /* since first_s */
+};
+
+struct profile_report_process; /* report/profile_report.h */
 /* What the memory of a suspect has grown by since it became one, as `leakmon memory` finds out. */
 struct triage_cause {
 	const char *verdict; /* "live", "retained", "fragmentation", ...; static */
@@ -110,7 +160,26 @@ struct triage_kill {
 
 #define TRIAGE_LIMITS_SHOWN 10
 
-struct limit; /* triage/limits.h */
+enum limit_kind {
+	LIMIT_MAX,  /* memory.max, or v1's memory.limit_in_bytes: who passes it is killed */
+	LIMIT_HIGH, /* memory.high: who passes it is slowed down */
+	LIMIT_MACHINE,
+	LIMIT_KIND_MAX_,
+};
+
+/* "memory.max", "memory.high", "machine". */
+const char *limit_kind_name(enum limit_kind kind);
+
+/* A limit of a control group, or of the machine. */
+struct limit {
+	char *path; /* of the group; untrusted; owned; "": the machine */
+	enum limit_kind kind;
+	double bytes, used; /* of the latest poll */
+	double pressure; /* share of the last 10 s in which some waited for memory; NAN: not known
+			  */
+	struct time_left left;
+};
+
 /* A limit that is near, or will be reached soon. */
 struct triage_limit {
 	const struct limit *limit;
@@ -155,10 +224,5 @@ void triage_report_free(struct triage_report *report);
 
 /* What is said of an entry: a trend, or the cause of its growth if that is no leak. Static. */
 const char *triage_entry_verdict(const struct triage_entry *entry);
-
-/* Of a process of the report: what its growth is. The ranking stays until it is made again. */
-void triage_report_explain(struct triage_report *report, struct triage_entry *entry,
-			   const struct triage_cause *cause);
-void triage_report_rank(struct triage_report *report);
 
 #endif

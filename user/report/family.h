@@ -4,10 +4,10 @@
  * figures with all of their names. They loop over these tables. A new family is a value of enum
  * family_id, a struct of figures in the snapshot, and a row here.
  */
-#ifndef LEAKMON_ANALYZE_FAMILY_H
-#define LEAKMON_ANALYZE_FAMILY_H
+#ifndef LEAKMON_REPORT_FAMILY_H
+#define LEAKMON_REPORT_FAMILY_H
 
-#include "collect/snapshot.h"
+#include "report/snapshot.h"
 #include "symbol/symbolizer.h"
 
 /* What the memory of a site is for: in words, and as far as the names on its call stack tell. */

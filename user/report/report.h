@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A snapshot ranked and named: the struct that every output format gets. */
-#ifndef LEAKMON_ANALYZE_REPORT_H
-#define LEAKMON_ANALYZE_REPORT_H
+#ifndef LEAKMON_REPORT_REPORT_H
+#define LEAKMON_REPORT_REPORT_H
 
-#include "collect/snapshot.h"
+#include "report/oom_kills.h"
+#include "report/snapshot.h"
 #include "symbol/symbolizer.h"
-
-/* Growth and integral need a history, age needs ages; without, they rank by bytes. */
-enum sort_key { SORT_BYTES, SORT_COUNT, SORT_GROWTH, SORT_INTEGRAL, SORT_AGE, SORT_MAX_ };
 
 struct history;
 struct history_site;
 struct memory_history;
 struct retain_result;
-struct suppression;
+
+/* A rule of --suppress: analyze/suppress.h. */
+struct suppression {
+	char *pattern;	 /* owned */
+	unsigned line;	 /* in its file */
+	uint64_t sites;	 /* of the latest report that it was applied to */
+	uint64_t bytes;	 /* of these, outstanding */
+	uint64_t blocks; /* likewise */
+	bool used;	 /* by any report */
+};
 
 /* What the monitor itself has cost so far; all zero: not known. */
 struct report_cost {
@@ -78,71 +85,18 @@ struct report {
 	VEC(struct report_process) processes; /* most outstanding bytes first */
 };
 
-/* A process that the kernel killed for want of memory. */
-struct oom_kill {
-	pid_t pid;
-	char *cgroup; /* whose memory it counted in; untrusted; owned; NULL: not known */
-	/* The least of that and of all above it; UINT64_MAX: none, or not known. And the length of
-	 * the path of the group whose it is, a part of `cgroup`; 0: the root's. */
-	uint64_t limit_bytes;
-	size_t limit_length;
-	struct container *container; /* owned; NULL: none, or not known yet */
-};
-
-/* Whose limit it is; "/": the root's. NULL: not known, or out of memory. The caller frees it. */
-char *oom_kill_limit_group(const struct oom_kill *kill);
-
-/* How many there were of a name, in a container, since the monitor began. */
-struct oom_total {
-	char comm[16];
-	struct container *container; /* owned; or NULL */
-	uint64_t kills;
-};
-
-/* A call stack of the last one, by who called the allocator. Texts are untrusted and owned; NULL:
- * not known. */
-struct oom_site {
-	uint64_t id;
-	char *function, *module, *file;
-	uint32_t line;
-	uint64_t bytes, count;	   /* that it held */
-	double growth_bytes_per_s; /* of a profile, which has that instead */
-};
-
-#define OOM_SITES 5
-
-struct oom_last {
-	char comm[16];
-	struct container *container; /* owned; or NULL */
-	bool profiled;
-	VEC(struct oom_site)
-	sites; /* OOM_SITES at most, those that held most first; none: there
-		  was no kill, or nothing is known */
-};
-
-struct oom_kills {
-	struct oom_last last;
-	VEC(struct oom_kill) list; /* that this report is made for; nothing of them comes later */
-	VEC(struct oom_total) totals;
-};
-
-struct report_options {
-	size_t top; /* sites per process and family; 0: all */
-	enum sort_key sort;
-	bool show_allocs;
-	const struct history *history; /* that holds the snapshot already; or NULL */
-};
-
-/* Ranks and cuts; frames are still empty. 0 or -ENOMEM (then *report is untouched). */
-int report_build(struct report *report, const struct snapshot *snapshot,
-		 const struct report_options *options);
 void report_free(struct report *report);
 
 /* Keeps the first `top` sites of each family; 0: all. */
 void report_cut(struct report *report, size_t top);
 
-/* "bytes" -> SORT_BYTES; -EINVAL for anything unknown. */
-int sort_key_parse(const char *text, enum sort_key *key);
-const char *sort_key_name(enum sort_key key);
+/* What was taken out of a process's part of a report. */
+struct suppressed_total {
+	uint64_t bytes, blocks;
+};
+struct suppressed_total report_suppressed(const struct report_process *process);
+
+/* Outstanding heap bytes that were taken out of a report. */
+uint64_t report_suppressed_heap_bytes(const struct report *report);
 
 #endif

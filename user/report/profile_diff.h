@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Two profiles side by side: which call stacks grow faster or slower, and whether that is sure. */
-#ifndef LEAKMON_PROFILE_PROFILE_DIFF_H
-#define LEAKMON_PROFILE_PROFILE_DIFF_H
+#ifndef LEAKMON_REPORT_PROFILE_DIFF_H
+#define LEAKMON_REPORT_PROFILE_DIFF_H
 
-#include "profile/profile_report.h"
+#include "report/profile_report.h"
 
 struct profile_change {
 	/* NULL: it has no such call stack. Borrowed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A profile as output formats get it: processes and their sites, ranked and named. */
-#ifndef LEAKMON_PROFILE_PROFILE_REPORT_H
-#define LEAKMON_PROFILE_PROFILE_REPORT_H
+#ifndef LEAKMON_REPORT_PROFILE_REPORT_H
+#define LEAKMON_REPORT_PROFILE_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,10 +9,54 @@
 
 #include "base/vec.h"
 #include "leakmon_abi.h"
-#include "profile/site_figures.h"
 #include "symbol/symbolizer.h"
 
 struct oom_kills;
+
+/* An estimate with its limits, 95 %. */
+struct interval {
+	double estimate, low, high;
+};
+
+/* The ages at which blocks are looked at: 0 (the window's end), 1, 2, 4 ... 64 s, then a quarter
+ * more each time, up to a day. */
+#define PROFILE_AGES 41
+#define PROFILE_AGE_SETTLED 7
+
+enum profile_verdict {
+	PROFILE_TOO_EARLY,
+	PROFILE_CHURNING, /* its blocks die */
+	PROFILE_RETAINED, /* they live, but are written to, die slowly, or no more come */
+	PROFILE_LEAKING,  /* they come, live, and nothing ever touches them */
+	PROFILE_VERDICT_MAX_,
+};
+const char *profile_verdict_name(enum profile_verdict verdict);
+
+struct survival_point {
+	double age_s;
+	struct interval untouched, undead;
+	double samples; /* that were alive at the age before */
+};
+
+struct site_judgement {
+	enum profile_verdict verdict;
+	double ready_s; /* until it is not too early; negative: not known; else 0 */
+	const char *why;
+	struct interval births_per_s;
+	double birth_bytes_per_s;
+	struct interval growth_blocks_per_s; /* untouched; `low` of those that are telling */
+	struct interval growth_bytes_per_s;
+	double most_bytes_per_s; /* upper limit if what is not known to be dead is alive */
+	size_t age;		 /* up to which blocks were followed */
+	struct survival_point survival[PROFILE_AGES];
+	size_t points;
+};
+
+struct process_judgement {
+	size_t windows;
+	double tracked_s;
+	struct interval net_blocks_per_s; /* allocations - frees, in the latest third */
+};
 
 struct profile_report_site {
 	uint32_t index;	      /* of bpf_side.sites */
@@ -64,7 +108,7 @@ struct profile_report {
 	size_t watched;
 	bool colour;
 	uint64_t lost_reports;	     /* of this run that could not be written so far */
-	const struct oom_kills *oom; /* analyze/report.h; NULL: it is not looked for; borrowed */
+	const struct oom_kills *oom; /* report/report.h; NULL: it is not looked for; borrowed */
 	VEC(struct profile_report_process) processes; /* that grow most first */
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "collect/snapshot.h"
+#include "report/snapshot.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

@@ -13,12 +13,12 @@
  *
  * Pointers to sites and processes are good until the next history_add().
  */
-#ifndef LEAKMON_ANALYZE_HISTORY_H
-#define LEAKMON_ANALYZE_HISTORY_H
+#ifndef LEAKMON_REPORT_HISTORY_H
+#define LEAKMON_REPORT_HISTORY_H
 
-#include "analyze/report.h"
+#include "report/report.h"
 #include "base/hash.h"
-#include "collect/snapshot.h"
+#include "report/snapshot.h"
 
 struct history_time {
 	uint64_t sequence;    /* snapshot.sequence */

@@ -3,8 +3,8 @@
  * What the maps held at one time: the struct that collect hands on. It holds addresses, no names;
  * nothing in it refers to BPF. Snapshots own everything they point to.
  */
-#ifndef LEAKMON_COLLECT_SNAPSHOT_H
-#define LEAKMON_COLLECT_SNAPSHOT_H
+#ifndef LEAKMON_REPORT_SNAPSHOT_H
+#define LEAKMON_REPORT_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ void thread_figures_count(struct thread_figures *threads, pid_t pid);
 void thread_figures_free(struct thread_figures *threads);
 
 /*
- * Families of events, whose sites are ranked and counted apart; analyze/family.h has all that is
+ * Families of events, whose sites are ranked and counted apart; report/family.h has all that is
  * said of them.
  */
 enum family_id { FAMILY_HEAP, FAMILY_THREADS, FAMILY_MAPPING, FAMILY_KERNEL, FAMILY_MAX_ };
