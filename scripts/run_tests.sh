@@ -1,30 +1,96 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs cmocka programs one after the other, and closes with one line for all of them.
-# Skipped tests say why themselves; here they are counted, so that nobody takes them for passed.
+#
+# run_tests.sh [-j N] PROGRAM… [-- PROGRAM…]
+#
+# Runs cmocka programs, N at once (default: one per CPU), then those after `--` one at a time, and
+# closes with one line for all. Each program's output is printed whole when it ends. Skipped tests
+# say why themselves; they are counted, so that nobody takes them for passed.
+#
+# SIGINT and SIGTERM end it with 130: each running program gets SIGTERM, and five seconds later its
+# process group gets SIGKILL.
+set -um # a process group for each program
+
 passed=0 failed=0 skipped=0 broken=''
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT INT TERM
+declare -A running=()
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+trap stop INT TERM
 
-count() { grep -c "$1" "$log" || true; }
+stop() {
+	trap '' INT TERM
+	printf 'interrupted:%s\n' "$(printf ' %s' "${running[@]##*/}")" >&2
+	exec 2>/dev/null
+	for pid in "${!running[@]}"; do kill -TERM -- "-$pid"; done
+	SECONDS=0
+	while [ -n "$(jobs -pr)" ] && [ "$SECONDS" -lt 5 ]; do sleep 0.1; done
+	for pid in "${!running[@]}"; do kill -KILL -- "-$pid"; done
+	exit 130
+}
 
-for program in "$@"; do
-	printf '== %s\n' "${program##*/}"
-	"$program" >"$log" 2>&1
-	status=$?
+start() {
+	local log=$logs/${1##*/}
+	(
+		trap : INT TERM # the program ends first, and cleans up
+		TIMEFORMAT='%0R s, %0U s user, %0S s system'
+		time "$1" >"$log" 2>&1
+		echo $? >"$log.status"
+	) </dev/null 2>"$log.time" &
+	running[$!]=$1
+}
+
+count() { grep -c "$1" "$log"; }
+
+# report PROGRAM: a program that has ended.
+report() {
+	local log=$logs/${1##*/} status ok bad skip
+	status=$(cat "$log.status" 2>/dev/null || echo 137)
 	ok=$(count '^\[       OK \]') bad=$(count '^\[  FAILED  \] [^0-9]') skip=$(count '^\[  SKIPPED \] [^0-9]')
 	# cmocka lists each failed and skipped test twice: where it ran and in the summary.
 	bad=$((bad / 2)) skip=$((skip / 2))
 	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
+	printf '== %s (%s)\n' "${1##*/}" "$(tail -n 1 "$log.time")"
 	if [ "$status" -ne 0 ]; then
 		cat "$log"
-		broken="$broken ${program##*/}"
+		[ "$status" -le 128 ] || printf 'ended by signal %d\n' $((status - 128))
+		broken="$broken ${1##*/}"
 		[ "$bad" -gt 0 ] || failed=$((failed + 1))
 	elif [ "$skip" -gt 0 ]; then
-		grep -v '^\[' "$log" || true
+		grep -v '^\[' "$log"
 		grep '^\[  SKIPPED' "$log"
 	fi
+	rm -f "$log" "$log".*
+}
+
+# Until fewer than so many run. Which one ended is read from what it left, so that none is missed.
+wait_below() {
+	while [ "${#running[@]}" -ge "$1" ]; do
+		wait -n
+		for pid in "${!running[@]}"; do
+			if [ -e "$logs/${running[$pid]##*/}.status" ] || ! kill -0 "$pid" 2>/dev/null; then
+				wait "$pid"
+				report "${running[$pid]}"
+				unset "running[$pid]"
+			fi
+		done
+	done
+}
+
+at_once=$(nproc)
+if [ "${1:-}" = -j ]; then
+	at_once=$2
+	shift 2
+fi
+for program in "$@"; do
+	if [ "$program" = -- ]; then
+		wait_below 1
+		at_once=1
+		continue
+	fi
+	wait_below "$at_once"
+	start "$program"
 done
+wait_below 1
 [ -z "$broken" ] || printf 'failed:%s\n' "$broken"
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" -eq 0 ]

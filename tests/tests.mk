@@ -39,7 +39,7 @@ $(B)/consumers/packages: scripts/consumers.sh
 	@touch $@
 
 e2e: $(B)/has-test all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS) $(B)/truth/backtrace_preload.so $(B)/truth/counting_preload.so
-	@scripts/run_tests.sh $(E2E_TESTS)
+	@scripts/run_tests.sh -- $(E2E_TESTS)
 
 # Other projects' suites, from source trees of theirs that are given:
 #   make corpora LSAN_TESTS=…/compiler-rt/test/lsan/TestCases MEMCHECK_TESTS=…/valgrind/memcheck/tests

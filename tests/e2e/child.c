@@ -116,6 +116,8 @@ static bool child_pump(struct child *child, int64_t deadline)
 				{.fd = child->pidfd, .events = POLLIN}};
 	int64_t left = deadline - now_ms();
 
+	if (harness_interrupted())
+		child_fail(child, "interrupted");
 	if (left <= 0)
 		child_fail(child, "PID %s: nothing more within the limit", child->pid_text);
 	poll(ends, 3, (int)left);

@@ -12,12 +12,31 @@ static const char *setting(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+bool harness_interrupted(void)
+{
+	static bool reported;
+	bool first = interrupted && !reported;
+
+	reported |= first;
+	return first;
+}
+
 int harness_setup(void **state)
 {
 	struct harness *harness = calloc(1, sizeof(*harness));
 
-	if (!harness)
+	if (!harness || interrupted)
 		return -1;
+	signal(SIGINT, interrupt);
+	signal(SIGTERM, interrupt);
 	/* A child may close its end while we write to it. */
 	signal(SIGPIPE, SIG_IGN);
 	harness->documents = json_array();

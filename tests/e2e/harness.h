@@ -5,7 +5,8 @@
  * Nothing here sleeps to synchronise: a workload answers each command, and leakmon says on stderr
  * `leakmon: attached to PID …` when its probes are in. Every wait has a limit (120 s, or
  * LEAKMON_TEST_LIMIT seconds), after which the test fails. The teardown kills whatever a failed
- * test left behind and frees every document, so tests own nothing.
+ * test left behind and frees every document, so tests own nothing. SIGINT and SIGTERM fail the
+ * running test at its next wait, with its teardown, and those after it before they begin.
  *
  * LEAKMON_PROGRAM (build/leakmon) and LEAKMON_WORKLOADS (build/workloads) say what is tested.
  */
@@ -66,6 +67,9 @@ struct harness *harness_any(void **state);
 /* Prints what the child wrote to stderr and fails the test. */
 void child_fail(const struct child *child, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
+
+/* True once after SIGINT or SIGTERM: the waits of the teardown must not fail as well. */
+bool harness_interrupted(void);
 
 /* Runs in the forked child before exec; returns on success, else _exit()s. */
 typedef void (*before_exec)(void);
