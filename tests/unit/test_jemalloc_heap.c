@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* jemalloc's state made by hand in this process: what holds together is read, the rest is not. */
 #include "heap/jemalloc_heap.h"
-#include "unit/foreign_fixture.h"
+#include "unit/heap_fixture.h"
 
 #define GIB (1ull << 30)
 #define PAGE 4096ull
@@ -134,14 +134,14 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int find(struct fixture *fixture, struct foreign_place *place)
+static int find(struct fixture *fixture, struct heap_place *place)
 {
 	return made_find(&fixture->memory, jemalloc_find_in, place);
 }
 
-static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
+static void read_heap(struct fixture *fixture, struct heap *heap)
 {
-	struct foreign_place place = {0};
+	struct heap_place place = {0};
 
 	assert_int_equal(find(fixture, &place), 0);
 	assert_int_equal(place.root, fixture->root);
@@ -163,7 +163,7 @@ static void put_usual(struct fixture *fixture)
 static void blocks_and_free_pages_are_counted_as_jemalloc_does(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_usual(fixture);
 	read_heap(fixture, &heap);
@@ -179,13 +179,13 @@ static void blocks_and_free_pages_are_counted_as_jemalloc_does(void **state)
 	assert_int_equal(heap.figures.mapped, 17 * PAGE + 2 * MIB);
 	assert_int_equal(heap.arenas, 1);
 	assert_int_equal(heap.caches, 1);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void what_a_threads_cache_keeps_is_not_live(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 	const struct heap_run *run;
 
 	put_usual(fixture);
@@ -195,11 +195,11 @@ static void what_a_threads_cache_keeps_is_not_live(void **state)
 	assert_null(heap.why);
 	assert_int_equal(heap.live_blocks, 251 + 1);
 	assert_int_equal(heap.figures.cached, 2 * 48);
-	run = foreign_heap_at(&heap, fixture->extents + 100);
-	assert_false(foreign_heap_is_live(&heap, run, 5));
-	assert_true(foreign_heap_is_cached(&heap, run, 5));
-	assert_true(foreign_heap_is_live(&heap, run, 6));
-	foreign_heap_free(&heap);
+	run = heap_at(&heap, fixture->extents + 100);
+	assert_false(heap_is_live(&heap, run, 5));
+	assert_true(heap_is_cached(&heap, run, 5));
+	assert_true(heap_is_live(&heap, run, 6));
+	heap_free(&heap);
 }
 
 static void a_cache_that_lies_makes_it_uncertain(void **state)
@@ -212,13 +212,13 @@ static void a_cache_that_lies_makes_it_uncertain(void **state)
 
 	put_usual(fixture);
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-		struct foreign_heap heap;
+		struct heap heap;
 
 		cache_block(fixture, CLASS_48, wrong[i]);
 		read_heap(fixture, &heap);
 		assert_non_null(heap.why);
 		assert_int_equal(heap.live_blocks, 253 + 1);
-		foreign_heap_free(&heap);
+		heap_free(&heap);
 		at(fixture->caches + 64)[3 * CLASS_48] += 8;
 	}
 }
@@ -226,7 +226,7 @@ static void a_cache_that_lies_makes_it_uncertain(void **state)
 static void a_ring_of_caches_that_does_not_close_ends(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_usual(fixture);
 	at(fixture->caches)[0] = fixture->caches + 4096;
@@ -234,14 +234,14 @@ static void a_ring_of_caches_that_does_not_close_ends(void **state)
 	read_heap(fixture, &heap);
 	assert_non_null(heap.why);
 	assert_int_equal(heap.live_blocks, 253 + 1);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void records_that_contradict_themselves_are_left_out(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t *record;
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_usual(fixture);
 	for (uint64_t i = 0; i < 64; i++)
@@ -258,13 +258,13 @@ static void records_that_contradict_themselves_are_left_out(void **state)
 	assert_non_null(heap.why);
 	assert_int_equal(heap.broken, 4);
 	assert_int_equal(heap.live_blocks, 253 + 1 + 64 * 512);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void what_overlaps_counts_once(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_usual(fixture);
 	/* The arena says that memory of blocks is its own. */
@@ -275,13 +275,13 @@ static void what_overlaps_counts_once(void **state)
 	assert_true(heap.broken > 0);
 	for (size_t i = 1; i < heap.runs.count; i++)
 		assert_true(heap.runs.items[i].start >= heap.runs.items[i - 1].end);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void a_leaf_counts_once(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_usual(fixture);
 	for (uint64_t i = fixture->extents / GIB + 1; i < 1 << 18; i += 10)
@@ -289,13 +289,13 @@ static void a_leaf_counts_once(void **state)
 	read_heap(fixture, &heap);
 	assert_non_null(heap.why);
 	assert_int_equal(heap.live_blocks, 253 + 1);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void what_is_no_tree_is_not_found(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_place place = {0};
+	struct heap_place place = {0};
 
 	assert_int_equal(find(fixture, &place), -ENOENT);
 	/* Records of another page than the one that leads to them. */
@@ -309,7 +309,7 @@ static void what_is_no_tree_is_not_found(void **state)
 static void a_slab_behind_much_that_is_free_is_enough(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_arena(fixture);
 	for (uint64_t i = 0; i < 200; i++)
@@ -319,20 +319,20 @@ static void a_slab_behind_much_that_is_free_is_enough(void **state)
 	read_heap(fixture, &heap);
 	assert_int_equal(heap.live_blocks, 500);
 	assert_int_equal(heap.figures.dirty, 200 * PAGE);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void without_arenas_caches_are_not_known(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_usual(fixture);
 	*at(fixture->base + BASE_COUNTS + 16) += PAGE;
 	read_heap(fixture, &heap);
 	assert_non_null(strstr(heap.why, "arenas were not found"));
 	assert_int_equal(heap.live_blocks, 253 + 2);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 int main(void)

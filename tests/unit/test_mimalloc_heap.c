@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* mimalloc's state made by hand in this process: what holds together is read, the rest is not. */
 #include "heap/mimalloc_heap.h"
-#include "unit/foreign_fixture.h"
+#include "unit/heap_fixture.h"
 
 #define SLICE 65536ull
 #define SEGMENT (32 * MIB)
@@ -132,14 +132,14 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int find(struct fixture *fixture, struct foreign_place *place)
+static int find(struct fixture *fixture, struct heap_place *place)
 {
 	return made_find(&fixture->memory, mimalloc_find_in, place);
 }
 
-static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
+static void read_heap(struct fixture *fixture, struct heap *heap)
 {
-	struct foreign_place place = {0};
+	struct heap_place place = {0};
 
 	assert_int_equal(find(fixture, &place), 0);
 	assert_int_equal(place.root, fixture->heap);
@@ -168,7 +168,7 @@ static uint64_t *put_usual(struct fixture *fixture)
 
 static void expect_usual(struct fixture *fixture, const char *name)
 {
-	struct foreign_heap heap;
+	struct heap heap;
 	const struct heap_run *run;
 
 	read_heap(fixture, &heap);
@@ -183,10 +183,10 @@ static void expect_usual(struct fixture *fixture, const char *name)
 	assert_int_equal(heap.figures.retained, 452 * SLICE);
 	assert_int_equal(heap.figures.metadata, SLICE);
 	assert_int_equal(heap.arenas, 1);
-	run = foreign_heap_at(&heap, BLOCK_48(fixture, 4));
-	assert_false(foreign_heap_is_live(&heap, run, 4));
-	assert_true(foreign_heap_is_live(&heap, run, 5));
-	foreign_heap_free(&heap);
+	run = heap_at(&heap, BLOCK_48(fixture, 4));
+	assert_false(heap_is_live(&heap, run, 4));
+	assert_true(heap_is_live(&heap, run, 5));
+	heap_free(&heap);
 }
 
 static void blocks_and_free_pages_are_counted_as_mimalloc_does(void **state)
@@ -211,7 +211,7 @@ static void encoded_lists_are_read_too(void **state)
 static void what_other_threads_have_freed_is_not_live(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 	uint64_t *page = put_usual(fixture);
 
 	free_block(fixture, page, fixture->thread_free, BLOCK_48(fixture, 20));
@@ -223,20 +223,20 @@ static void what_other_threads_have_freed_is_not_live(void **state)
 	assert_int_equal(heap.live_blocks, 94 + 1);
 	assert_int_equal(heap.figures.transfer, 3 * 48);
 	assert_int_equal(heap.figures.allocated, 97 * 48 + 2 * SLICE);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void a_thread_may_be_stopped_within_malloc(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t *page = put_usual(fixture);
-	struct foreign_heap heap;
+	struct heap heap;
 
 	page[3]++;
 	read_heap(fixture, &heap);
 	assert_null(heap.why);
 	assert_int_equal(heap.live_blocks, 97 + 1);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 /* Nothing is said of that page's blocks, and all others are as certain as before. */
@@ -251,16 +251,16 @@ static void lists_that_contradict_their_page_are_left_out(void **state)
 
 	assert_int_equal(page[2], BLOCK_48(fixture, 99));
 	for (size_t i = 0; i < ARRAY_SIZE(next); i++) {
-		struct foreign_heap heap;
+		struct heap heap;
 
 		*at(BLOCK_48(fixture, 1)) = next[i];
 		read_heap(fixture, &heap);
 		assert_int_equal(heap.broken, 1);
 		assert_non_null(heap.why);
 		assert_true(heap.blocks_certain);
-		assert_null(foreign_heap_at(&heap, BLOCK_48(fixture, 0)));
+		assert_null(heap_at(&heap, BLOCK_48(fixture, 0)));
 		assert_int_equal(heap.live_blocks, 1);
-		foreign_heap_free(&heap);
+		heap_free(&heap);
 	}
 }
 
@@ -272,27 +272,27 @@ static void a_delayed_list_that_lies_makes_it_uncertain(void **state)
 
 	put_usual(fixture);
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-		struct foreign_heap heap;
+		struct heap heap;
 
 		*at(fixture->heap + HEAP_DELAYED) = wrong[i];
 		read_heap(fixture, &heap);
 		assert_non_null(heap.why);
 		assert_false(heap.blocks_certain);
-		foreign_heap_free(&heap);
+		heap_free(&heap);
 	}
 }
 
 static void other_segments_than_were_counted_make_it_uncertain(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_usual(fixture);
 	*at(fixture->memory.start + 0x3000 + THREAD_SEGMENTS) = 2;
 	read_heap(fixture, &heap);
 	assert_non_null(heap.why);
 	assert_false(heap.blocks_certain);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void a_segment_that_contradicts_itself_is_left_out(void **state)
@@ -310,7 +310,7 @@ static void a_segment_that_contradicts_itself_is_left_out(void **state)
 	for (size_t i = 0; i < 4; i++) {
 		uint64_t *page = at(second + SLICES_AT + 80);
 		uint64_t saved[10];
-		struct foreign_heap heap;
+		struct heap heap;
 
 		memcpy(saved, page, sizeof(saved));
 		if (i == 0)
@@ -325,7 +325,7 @@ static void a_segment_that_contradicts_itself_is_left_out(void **state)
 		assert_int_equal(heap.broken, 1);
 		assert_non_null(heap.why);
 		assert_int_equal(heap.live_blocks, 97 + 1);
-		foreign_heap_free(&heap);
+		heap_free(&heap);
 		memcpy(page, saved, sizeof(saved));
 	}
 }
@@ -333,7 +333,7 @@ static void a_segment_that_contradicts_itself_is_left_out(void **state)
 static void what_is_no_heap_is_not_found(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_place place = {0};
+	struct heap_place place = {0};
 
 	/* No page in use says how a page looks. */
 	put_free(fixture, 1, 511);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tcmalloc's state made by hand in this process: what holds together is read, the rest is not. */
 #include "heap/tcmalloc_heap.h"
-#include "unit/foreign_fixture.h"
+#include "unit/heap_fixture.h"
 
 #define PAGE 8192ull
 
@@ -146,14 +146,14 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int find(struct fixture *fixture, struct foreign_place *place)
+static int find(struct fixture *fixture, struct heap_place *place)
 {
 	return made_find(&fixture->memory, tcmalloc_find_in, place);
 }
 
-static void read_heap(struct fixture *fixture, struct foreign_heap *heap)
+static void read_heap(struct fixture *fixture, struct heap *heap)
 {
-	struct foreign_place place = {0};
+	struct heap_place place = {0};
 
 	assert_int_equal(find(fixture, &place), 0);
 	assert_int_equal(place.tcmalloc.map, fixture->map);
@@ -183,7 +183,7 @@ static uint64_t *put_usual(struct fixture *fixture)
 static void blocks_and_free_pages_are_counted_as_tcmalloc_does(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_usual(fixture);
 	read_heap(fixture, &heap);
@@ -196,13 +196,13 @@ static void blocks_and_free_pages_are_counted_as_tcmalloc_does(void **state)
 	assert_int_equal(heap.figures.dirty, 10 * PAGE);
 	assert_int_equal(heap.figures.retained, 100 * PAGE);
 	assert_int_equal(heap.caches, 1);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void what_caches_keep_is_not_live(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 	const struct heap_run *run;
 	uint64_t slots = fixture->central + CLASS_48 * CENTRAL;
 
@@ -220,12 +220,12 @@ static void what_caches_keep_is_not_live(void **state)
 	assert_int_equal(heap.figures.cached, 3 * 48);
 	assert_int_equal(heap.figures.transfer, 2 * 48);
 	assert_int_equal(heap.caches, 2);
-	run = foreign_heap_at(&heap, fixture->heap);
-	assert_true(foreign_heap_is_cached(&heap, run, 9));
-	assert_false(foreign_heap_is_cached(&heap, run, 10));
-	assert_false(foreign_heap_is_live(&heap, run, 10));
-	assert_true(foreign_heap_is_live(&heap, run, 12));
-	foreign_heap_free(&heap);
+	run = heap_at(&heap, fixture->heap);
+	assert_true(heap_is_cached(&heap, run, 9));
+	assert_false(heap_is_cached(&heap, run, 10));
+	assert_false(heap_is_live(&heap, run, 10));
+	assert_true(heap_is_live(&heap, run, 12));
+	heap_free(&heap);
 }
 
 static void a_cache_that_lies_makes_it_uncertain(void **state)
@@ -239,7 +239,7 @@ static void a_cache_that_lies_makes_it_uncertain(void **state)
 	put_usual(fixture);
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		uint64_t *list = at(*at(fixture->caches) + CLASS_48 * 32);
-		struct foreign_heap heap;
+		struct heap heap;
 
 		list[0] = wrong[i];
 		list[1] = 2;
@@ -247,7 +247,7 @@ static void a_cache_that_lies_makes_it_uncertain(void **state)
 		assert_non_null(heap.why);
 		assert_false(heap.blocks_certain);
 		assert_int_equal(heap.live_blocks, 167 + 1);
-		foreign_heap_free(&heap);
+		heap_free(&heap);
 	}
 }
 
@@ -255,7 +255,7 @@ static void a_cache_that_lies_makes_it_uncertain(void **state)
 static void a_thread_may_be_stopped_within_malloc(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 	uint64_t *list;
 
 	put_usual(fixture);
@@ -266,7 +266,7 @@ static void a_thread_may_be_stopped_within_malloc(void **state)
 		read_heap(fixture, &heap);
 		assert_int_equal(heap.blocks_certain, counted <= 2);
 		assert_int_equal(heap.live_blocks, 166 + 1);
-		foreign_heap_free(&heap);
+		heap_free(&heap);
 	}
 }
 
@@ -274,8 +274,8 @@ static void a_thread_may_be_stopped_within_malloc(void **state)
 static void caches_that_come_later_are_found_too(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_place place = {0};
-	struct foreign_heap heap;
+	struct heap_place place = {0};
+	struct heap heap;
 	uint64_t first;
 
 	put_usual(fixture);
@@ -287,13 +287,13 @@ static void caches_that_come_later_are_found_too(void **state)
 	assert_null(heap.why);
 	assert_int_equal(heap.caches, 2);
 	assert_int_equal(heap.figures.cached, 48);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void caches_that_do_not_end_end(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 	uint64_t first, second;
 
 	put_usual(fixture);
@@ -303,7 +303,7 @@ static void caches_that_do_not_end_end(void **state)
 	read_heap(fixture, &heap);
 	assert_non_null(heap.why);
 	assert_int_equal(heap.live_blocks, 167 + 1);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 /* Nothing is said of that span's blocks, and all others are as certain as before. */
@@ -319,16 +319,16 @@ static void free_lists_that_contradict_their_span_are_left_out(void **state)
 	assert_int_equal(record[4], BLOCK_48(fixture, 4));
 	cache_block(*at(fixture->caches), CLASS_48, BLOCK_48(fixture, 5));
 	for (size_t i = 0; i < ARRAY_SIZE(next); i++) {
-		struct foreign_heap heap;
+		struct heap heap;
 
 		*at(BLOCK_48(fixture, 1)) = next[i];
 		read_heap(fixture, &heap);
 		assert_int_equal(heap.broken, 1);
 		assert_non_null(heap.why);
 		assert_true(heap.blocks_certain);
-		assert_null(foreign_heap_at(&heap, fixture->heap));
+		assert_null(heap_at(&heap, fixture->heap));
 		assert_int_equal(heap.live_blocks, 1);
-		foreign_heap_free(&heap);
+		heap_free(&heap);
 	}
 }
 
@@ -338,7 +338,7 @@ static void spans_that_contradict_themselves_are_left_out(void **state)
 	const uint64_t bits[] = {200ull << 16, /* no such class */
 				 5ull << 16,   /* of more pages */
 				 3ull << 24};  /* in no known place */
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_usual(fixture);
 	for (size_t i = 0; i < ARRAY_SIZE(bits); i++)
@@ -351,13 +351,13 @@ static void spans_that_contradict_themselves_are_left_out(void **state)
 	assert_int_equal(heap.broken, 6 + 1);
 	assert_non_null(heap.why);
 	assert_int_equal(heap.live_blocks, 167 + 1);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void a_leaf_counts_once(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_usual(fixture);
 	for (uint64_t i = fixture->heap / PAGE / LEAF_PLACES + 1; i < ROOT_BYTES / 8; i += 10)
@@ -365,13 +365,13 @@ static void a_leaf_counts_once(void **state)
 	read_heap(fixture, &heap);
 	assert_non_null(heap.why);
 	assert_int_equal(heap.live_blocks, 167 + 1);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void sums_that_do_not_hold_make_it_uncertain(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_heap heap;
+	struct heap heap;
 
 	put_usual(fixture);
 	at(fixture->stats)[0] += PAGE;
@@ -379,13 +379,13 @@ static void sums_that_do_not_hold_make_it_uncertain(void **state)
 	read_heap(fixture, &heap);
 	assert_non_null(heap.why);
 	assert_false(heap.blocks_certain);
-	foreign_heap_free(&heap);
+	heap_free(&heap);
 }
 
 static void what_is_no_page_heap_is_not_found(void **state)
 {
 	struct fixture *fixture = *state;
-	struct foreign_place place = {0};
+	struct heap_place place = {0};
 	uint64_t *root = at(fixture->map) + fixture->heap / PAGE / LEAF_PLACES;
 
 	assert_int_equal(find(fixture, &place), -ENOENT);

@@ -205,13 +205,13 @@ int builder_find_spans(struct image_builder *builder, struct heap_spans *spans)
 static int find_foreign(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	int error = foreign_heap_find(&builder->peek, &builder->heaps, &heap_image->maps,
-				      &builder->foreign);
+	int error =
+		heap_find(&builder->peek, &builder->heaps, &heap_image->maps, &builder->foreign);
 
 	builder->has_foreign = !error;
 	if (error != -ENOENT)
 		return error;
-	heap_image->why_not_foreign = foreign_heap_why_not(&heap_image->maps);
+	heap_image->why_not_foreign = heap_why_not(&heap_image->maps);
 	return 0;
 }
 
@@ -219,13 +219,13 @@ static int find_foreign(struct image_builder *builder)
 int builder_read_foreign(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	struct foreign_heap *foreign = &heap_image->foreign;
+	struct heap *foreign = &heap_image->foreign;
 	int error;
 
-	foreign_heap_free(foreign);
+	heap_free(foreign);
 	if (!builder->has_foreign)
 		return 0;
-	error = foreign_heap_read(&builder->peek, &builder->heaps, &builder->foreign, foreign);
+	error = heap_read(&builder->peek, &builder->heaps, &builder->foreign, foreign);
 	heap_image->why_not_foreign = NULL;
 	if (!error && foreign->blocks_certain)
 		return 0;
@@ -233,7 +233,7 @@ int builder_read_foreign(struct image_builder *builder)
 		foreign->why ? foreign->why
 			     : "what the allocator has for itself cannot be told from what the "
 			       "program has";
-	foreign_heap_free(foreign);
+	heap_free(foreign);
 	return error == -ENOENT ? 0 : error;
 }
 
@@ -520,6 +520,6 @@ void heap_image_free(struct heap_image *heap_image)
 	vec_free(&heap_image->late);
 	heap_spans_free(&heap_image->spans);
 	free_lists_free(&heap_image->free_chunks);
-	foreign_heap_free(&heap_image->foreign);
+	heap_free(&heap_image->foreign);
 	*heap_image = (struct heap_image){0};
 }

@@ -13,9 +13,9 @@
 #define LEAKMON_HEAP_HEAP_IMAGE_H
 
 #include "elf/tls_layout.h"
-#include "heap/foreign_heap.h"
-#include "heap/heap_walk.h"
-#include "heap/malloc_state.h"
+#include "heap/heap.h"
+#include "heap/glibc_walk.h"
+#include "heap/glibc_arenas.h"
 #include "heap/pages.h"
 #include "pause/stop.h"
 #include "proc/maps.h"
@@ -93,7 +93,7 @@ struct heap_image {
 	struct heap_spans spans;
 	struct free_chunks free_chunks;
 	uint64_t heap_start;	     /* see malloc_heap_start() */
-	struct foreign_heap foreign; /* of another allocator than glibc's; no runs: not known */
+	struct heap foreign;	     /* of another allocator than glibc's; no runs: not known */
 	const char *why_not_foreign; /* static; NULL: it is, or there is none */
 	VEC(struct heap_image_thread) threads;
 	VEC(struct ended_stack) ended;

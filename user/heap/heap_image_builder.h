@@ -19,7 +19,7 @@ struct image_builder {
 	struct deadline deadline; /* of everything that is done while the process stands */
 	struct peek peek;	  /* keeps to that deadline */
 	struct heap_spans walked; /* while it ran */
-	struct foreign_place foreign;
+	struct heap_place foreign;
 	bool has_foreign;
 	struct {
 		uint64_t start, end;

@@ -96,7 +96,7 @@ struct reading {
 	struct peek *peek;
 	const struct filter *heaps;
 	const struct jemalloc_layout *layout;
-	struct foreign_heap *heap;
+	struct heap *heap;
 	uint64_t internal; /* bytes of blocks that the allocator has for itself */
 	bool huge;
 };
@@ -287,7 +287,7 @@ struct search {
 	uint64_t start, end; /* of a module's data */
 	size_t arenas;	     /* of place->arenas */
 	struct node node;
-	struct foreign_place *place;
+	struct heap_place *place;
 };
 
 /* A word that may be the root's pointer to a leaf. */
@@ -334,7 +334,7 @@ static int walk_base(const struct reading *reading, const struct base *base, boo
 		    !filter_has(reading->heaps, at + words[0] - 1))
 			return -EBADMSG;
 		run.end = at + words[0];
-		if (keep && foreign_heap_add(reading->heap, &run))
+		if (keep && heap_add(reading->heap, &run))
 			return -ENOMEM;
 		sum += words[0];
 		at = words[1];
@@ -416,8 +416,8 @@ static bool visit_words(struct search *search, bool (*visit)(struct search *, ui
 {
 	struct word_visit words = {search, visit, MAX_TRIES};
 
-	return foreign_data_visit(search->reading.peek, search->start, search->end, visit_page,
-				  &words);
+	return heap_data_visit(search->reading.peek, search->start, search->end, visit_page,
+			       &words);
 }
 
 static bool try_arenas(struct search *search, uint64_t at, uint64_t arena)
@@ -435,7 +435,7 @@ static bool try_arenas(struct search *search, uint64_t at, uint64_t arena)
 }
 
 int jemalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
-		     struct foreign_place *place)
+		     struct heap_place *place)
 {
 	_cleanup_free_ struct search *search = NULL;
 
@@ -469,7 +469,7 @@ static enum run_use use_of(uint32_t state)
 
 static void count_record(struct reading *reading, const struct record *record)
 {
-	struct foreign_figures *figures = &reading->heap->figures;
+	struct heap_figures *figures = &reading->heap->figures;
 	uint64_t bytes = record->end - record->start;
 
 	switch (use_of(record->state)) {
@@ -505,13 +505,12 @@ static int add_record(struct reading *reading, struct record *record)
 	if (!record->slab)
 		record->unused = 0;
 	count_record(reading, record);
-	if (foreign_heap_add(reading->heap, &run))
+	if (heap_add(reading->heap, &run))
 		return -ENOMEM;
 	for (uint32_t i = 0; record->slab && i < run.count; i++) {
 		if (record->bitmap[i / 64] >> i % 64 & 1)
-			foreign_heap_set_free(
-				reading->heap,
-				&reading->heap->runs.items[reading->heap->runs.count - 1], i);
+			heap_set_free(reading->heap,
+				      &reading->heap->runs.items[reading->heap->runs.count - 1], i);
 	}
 	return 0;
 }
@@ -633,7 +632,7 @@ static void add_cached(struct reading *reading, const struct cache_bin *bin, uin
 
 	for (uint64_t at = bin->from; at < bin->until; at += 8) {
 		if (!peek_words(reading->peek, at, &block, 1) &&
-		    foreign_heap_cache(reading->heap, block, size))
+		    heap_cache(reading->heap, block, size))
 			continue;
 		reading->heap->broken_caches++;
 		return;
@@ -657,7 +656,7 @@ static uint32_t add_bins(struct reading *reading, uint64_t bins, uint32_t class,
 			break;
 		/* The pointers lie in a block that jemalloc has allocated for itself. */
 		if (!class && !i)
-			foreign_heap_own(reading->heap, by_head ? bin.low : bin.high - 8);
+			heap_own(reading->heap, by_head ? bin.low : bin.high - 8);
 		add_cached(reading, &bin, class + i);
 		before = bin.high;
 	}
@@ -741,7 +740,7 @@ static int read_arenas(struct reading *reading, uint64_t array, bool caches)
 
 static const char *why_uncertain(const struct reading *reading, bool has_arenas)
 {
-	const struct foreign_heap *heap = reading->heap;
+	const struct heap *heap = reading->heap;
 
 	if (heap->why)
 		return heap->why;
@@ -759,13 +758,13 @@ static const char *why_uncertain(const struct reading *reading, bool has_arenas)
 	return NULL;
 }
 
-int jemalloc_read(struct peek *peek, const struct filter *heaps, const struct foreign_place *place,
-		  struct foreign_heap *heap)
+int jemalloc_read(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
+		  struct heap *heap)
 {
 	_cleanup_free_ struct tree *tree = calloc(1, sizeof(*tree));
 	struct reading reading = {
 		.peek = peek, .heaps = heaps, .layout = place->jemalloc, .heap = heap};
-	struct foreign_figures *figures = &heap->figures;
+	struct heap_figures *figures = &heap->figures;
 	int error = tree ? walk_tree(&reading, place->root, tree) : -ENOMEM;
 
 	if (!error && place->arenas)
@@ -773,10 +772,10 @@ int jemalloc_read(struct peek *peek, const struct filter *heaps, const struct fo
 	if (error)
 		return error;
 	figures->mapped += figures->active + figures->dirty + figures->muzzy;
-	foreign_heap_sort(heap);
+	heap_sort(heap);
 	if (place->arenas)
 		read_arenas(&reading, place->arenas, true);
-	foreign_heap_finish(heap);
+	heap_finish(heap);
 	snprintf(heap->name, sizeof(heap->name), "%s", place->jemalloc->versions);
 	heap->why = why_uncertain(&reading, place->arenas);
 	heap->blocks_certain =

@@ -83,7 +83,7 @@ struct page {
 struct reading {
 	struct peek *peek;
 	const struct filter *heaps;
-	struct foreign_heap *heap;
+	struct heap *heap;
 	const struct mimalloc_layout *layout;
 	uint64_t main, cookie;
 	uint64_t blocks;
@@ -94,7 +94,7 @@ struct reading {
 
 static int read_word(const struct reading *reading, uint64_t address, uint64_t *word)
 {
-	return address % 8 ? -EFAULT : foreign_words(reading->peek, address, word, 1);
+	return address % 8 ? -EFAULT : heap_words(reading->peek, address, word, 1);
 }
 
 /* Heaps. */
@@ -110,7 +110,7 @@ static bool heap_holds(const struct reading *reading, uint64_t heap, uint64_t *t
 			return false;
 	}
 	if (read_word(reading, heap, thread_data) || *thread_data % 8 ||
-	    foreign_words(reading->peek, *thread_data + THREAD_LINKS, links, 2) ||
+	    heap_words(reading->peek, *thread_data + THREAD_LINKS, links, 2) ||
 	    links[0] != *thread_data + THREAD_STATS || links[1] != *thread_data + THREAD_OS ||
 	    read_word(reading, *thread_data + THREAD_HEAP, &backing) ||
 	    read_word(reading, backing, &data))
@@ -155,7 +155,7 @@ static uint64_t next_slice(const struct reading *reading, const struct segment *
 static int read_segment(const struct reading *reading, uint64_t address,
 			uint64_t words[SEGMENT_WORDS], struct segment *segment)
 {
-	int error = foreign_words(reading->peek, address, words, SEGMENT_WORDS);
+	int error = heap_words(reading->peek, address, words, SEGMENT_WORDS);
 	uint64_t slices = words[SEGMENT_SLICES];
 
 	if (error == -ETIMEDOUT)
@@ -243,7 +243,7 @@ static bool try_layouts(struct reading *reading)
 
 static bool find_layout(struct reading *reading)
 {
-	for (size_t try = 0; try < FOREIGN_FIND_TRIES; try++) {
+	for (size_t try = 0; try < HEAP_FIND_TRIES; try++) {
 		if (try_layouts(reading))
 			return true;
 		peek_forget(reading->peek);
@@ -252,7 +252,7 @@ static bool find_layout(struct reading *reading)
 }
 
 int mimalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
-		     struct foreign_place *place)
+		     struct heap_place *place)
 {
 	struct search search = {.reading = {.peek = peek, .heaps = heaps},
 				.start = start,
@@ -261,7 +261,7 @@ int mimalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t sta
 
 	if (end < start || end - start < HEAP_BYTES)
 		return -ENOENT;
-	if (!foreign_data_visit(peek, start, end, visit_page, &search) ||
+	if (!heap_data_visit(peek, start, end, visit_page, &search) ||
 	    !find_layout(&search.reading))
 		return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : -ENOENT;
 	place->mimalloc = search.reading.layout;
@@ -325,7 +325,7 @@ static uint64_t next_slice(const struct reading *reading, const struct segment *
 	uint64_t words[MAX_PAGE_WORDS] = {0}, count;
 	uint64_t at = segment->start + SEGMENT_SLICES_AT + i * reading->layout->page_words * 8;
 
-	if (foreign_words(reading->peek, at, words, reading->layout->page_words))
+	if (heap_words(reading->peek, at, words, reading->layout->page_words))
 		return 0;
 	count = (uint32_t)words[0];
 	if (!count || words[0] >> 32 || count > (segment->end - segment->start) / SLICE_BYTES - i)
@@ -351,7 +351,7 @@ static void look_ahead(struct reading *reading, const struct page *page)
 static bool free_listed(struct reading *reading, const struct page *page, uint64_t block,
 			uint32_t *count)
 {
-	struct foreign_heap *heap = reading->heap;
+	struct heap *heap = reading->heap;
 	const struct heap_run *run = &heap->runs.items[heap->runs.count - 1];
 
 	for (*count = 0; block; (*count)++) {
@@ -359,11 +359,11 @@ static bool free_listed(struct reading *reading, const struct page *page, uint64
 		uint32_t i = (uint32_t)(distance / page->block);
 
 		if (block < page->first || distance / page->block >= page->capacity ||
-		    distance % page->block || !foreign_heap_is_live(heap, run, i))
+		    distance % page->block || !heap_is_live(heap, run, i))
 			return false;
-		foreign_heap_set_free(heap, run, i);
+		heap_set_free(heap, run, i);
 		if (read_word(reading, block, &block)) {
-			reading->swapped |= foreign_is_swapped(reading->peek, block);
+			reading->swapped |= heap_is_swapped(reading->peek, block);
 			return false;
 		}
 		block = decode(reading, page->address, page->keys, block);
@@ -390,7 +390,7 @@ static bool lists_hold(struct reading *reading, const struct page *page, uint32_
 /* 0; -ENOENT: it is none; -ENOMEM. Of a page that a thread is just changing, nothing is said. */
 static int add_page(struct reading *reading, const struct page *page)
 {
-	struct foreign_heap *heap = reading->heap;
+	struct heap *heap = reading->heap;
 	struct heap_run run = {.start = page->start,
 			       .end = page->end,
 			       .first = page->first,
@@ -401,10 +401,10 @@ static int add_page(struct reading *reading, const struct page *page)
 	reading->blocks += run.count;
 	if (reading->blocks > MAX_BLOCKS)
 		return -ENOENT;
-	if (foreign_heap_add(heap, &run))
+	if (heap_add(heap, &run))
 		return -ENOMEM;
 	if (!lists_hold(reading, page, &given_back)) {
-		foreign_heap_drop(&heap->runs.items[heap->runs.count - 1]);
+		heap_drop(&heap->runs.items[heap->runs.count - 1]);
 		heap->broken++;
 		return 0;
 	}
@@ -431,7 +431,7 @@ static bool is_committed(const struct segment *segment, uint64_t slice)
 static int add_free(struct reading *reading, const struct segment *segment, uint64_t i,
 		    uint64_t end)
 {
-	struct foreign_figures *figures = &reading->heap->figures;
+	struct heap_figures *figures = &reading->heap->figures;
 	int error = 0;
 
 	while (!error && i < end) {
@@ -446,7 +446,7 @@ static int add_free(struct reading *reading, const struct segment *segment, uint
 			figures->dirty += run.end - run.start;
 		else
 			figures->retained += run.end - run.start;
-		error = foreign_heap_add(reading->heap, &run);
+		error = heap_add(reading->heap, &run);
 	}
 	return error;
 }
@@ -456,7 +456,7 @@ static int add_own(struct reading *reading, uint64_t start, uint64_t end)
 	struct heap_run run = {.start = start, .end = end, .use = RUN_OWN};
 
 	reading->heap->figures.metadata += end - start;
-	return foreign_heap_add(reading->heap, &run);
+	return heap_add(reading->heap, &run);
 }
 
 static int walk_slices(struct reading *reading, const struct segment *segment)
@@ -537,20 +537,20 @@ static int compare_words(const void *left_pointer, const void *right_pointer)
 /* Blocks that other threads have freed in pages that were full. */
 static bool delayed_hold(struct reading *reading, uint64_t owner)
 {
-	struct foreign_heap *heap = reading->heap;
+	struct heap *heap = reading->heap;
 	uint64_t block, keys[2];
 
 	if (read_word(reading, owner + HEAP_DELAYED, &block) ||
-	    foreign_words(reading->peek, owner + HEAP_KEYS, keys, 2))
+	    heap_words(reading->peek, owner + HEAP_KEYS, keys, 2))
 		return false;
 	while (block) {
-		const struct heap_run *run = foreign_heap_at(heap, block);
+		const struct heap_run *run = heap_at(heap, block);
 
 		/* Of what is in no run, nothing is said, and it is on no second list. */
-		if (!run || !foreign_heap_transfer(heap, block, run->block))
+		if (!run || !heap_transfer(heap, block, run->block))
 			return false;
 		if (read_word(reading, block, &block)) {
-			reading->swapped |= foreign_is_swapped(reading->peek, block);
+			reading->swapped |= heap_is_swapped(reading->peek, block);
 			return false;
 		}
 		block = decode(reading, owner, keys, block);
@@ -575,7 +575,7 @@ static bool count_holds(const struct reading *reading, uint64_t owner, uint64_t 
 /* Each lies at the front of pages of its own, with what belongs to its thread. 0 or -ENOMEM. */
 static int read_owner(struct reading *reading, uint64_t owner)
 {
-	struct foreign_heap *heap = reading->heap;
+	struct heap *heap = reading->heap;
 	uint64_t data;
 
 	if (owner % 8 || !heap_holds(reading, owner, &data) || !count_holds(reading, owner, data) ||
@@ -584,7 +584,7 @@ static int read_owner(struct reading *reading, uint64_t owner)
 		return 0;
 	}
 	heap->arenas++;
-	if (owner % MEMORY_PAGE || data != owner + HEAP_BYTES || foreign_heap_at(heap, owner))
+	if (owner % MEMORY_PAGE || data != owner + HEAP_BYTES || heap_at(heap, owner))
 		return 0;
 	return add_own(reading, owner,
 		       owner + (THREAD_DATA_BYTES + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE);
@@ -609,7 +609,7 @@ static int read_owners(struct reading *reading)
 
 static const char *why_uncertain(const struct reading *reading)
 {
-	const struct foreign_heap *heap = reading->heap;
+	const struct heap *heap = reading->heap;
 
 	if (heap->why)
 		return heap->why;
@@ -631,16 +631,16 @@ static int read_all(struct reading *reading)
 
 	if (error)
 		return error;
-	foreign_heap_sort(reading->heap);
+	heap_sort(reading->heap);
 	error = read_owners(reading);
-	foreign_heap_sort(reading->heap);
+	heap_sort(reading->heap);
 	return error;
 }
 
-int mimalloc_read(struct peek *peek, const struct filter *heaps, const struct foreign_place *place,
-		  struct foreign_heap *heap)
+int mimalloc_read(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
+		  struct heap *heap)
 {
-	struct foreign_figures *figures = &heap->figures;
+	struct heap_figures *figures = &heap->figures;
 	struct reading reading = {.peek = peek,
 				  .heaps = heaps,
 				  .heap = heap,
@@ -653,7 +653,7 @@ int mimalloc_read(struct peek *peek, const struct filter *heaps, const struct fo
 	if (error)
 		return error;
 	figures->mapped = figures->active + figures->dirty + figures->metadata;
-	foreign_heap_finish(heap);
+	heap_finish(heap);
 	snprintf(heap->name, sizeof(heap->name), "%s", place->mimalloc->name);
 	heap->blocks_certain = !heap->why && !heap->broken_caches;
 	heap->why = why_uncertain(&reading);

@@ -15,12 +15,12 @@
 #ifndef LEAKMON_HEAP_MIMALLOC_HEAP_H
 #define LEAKMON_HEAP_MIMALLOC_HEAP_H
 
-#include "heap/foreign_heap.h"
+#include "heap/heap.h"
 
-/* In [start, end) of one module's data. As foreign_heap_find() and foreign_heap_read(). */
+/* In [start, end) of one module's data. As heap_find() and heap_read(). */
 int mimalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
-		     struct foreign_place *place);
-int mimalloc_read(struct peek *peek, const struct filter *heaps, const struct foreign_place *place,
-		  struct foreign_heap *heap);
+		     struct heap_place *place);
+int mimalloc_read(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
+		  struct heap *heap);
 
 #endif

@@ -62,7 +62,7 @@ struct reading {
 	struct peek *peek;
 	const struct filter *heaps;
 	struct tcmalloc_place place;
-	struct foreign_heap *heap;
+	struct heap *heap;
 	uint32_t classes;
 	uint32_t sizes[MAX_CLASSES], spans[MAX_CLASSES], moved[MAX_CLASSES];
 	uint64_t blocks;
@@ -101,7 +101,7 @@ static uint64_t list_count(uint32_t page_shift)
 
 static int read_word(const struct reading *reading, uint64_t address, uint64_t *word)
 {
-	return address % 8 ? -EFAULT : foreign_words(reading->peek, address, word, 1);
+	return address % 8 ? -EFAULT : heap_words(reading->peek, address, word, 1);
 }
 
 /* 0; -EBADMSG: it cannot be one; -EFAULT; -ETIMEDOUT. */
@@ -110,7 +110,7 @@ static int read_span(const struct reading *reading, uint64_t address, struct spa
 	uint64_t words[SPAN_WORDS];
 	int error = address % 8 || !filter_has(reading->heaps, address)
 			    ? -EBADMSG
-			    : foreign_words(reading->peek, address, words, SPAN_WORDS);
+			    : heap_words(reading->peek, address, words, SPAN_WORDS);
 	uint64_t pages = 1ull << (ADDRESS_BITS - reading->place.page_shift);
 
 	if (error)
@@ -146,7 +146,7 @@ static bool is_list(const struct search *search, uint64_t head)
 	uint64_t words[SPAN_WORDS];
 
 	if (head < search->start || head + SPAN_BYTES > search->end ||
-	    foreign_words(search->reading.peek, head, words, SPAN_WORDS) || words[SPAN_START] ||
+	    heap_words(search->reading.peek, head, words, SPAN_WORDS) || words[SPAN_START] ||
 	    words[SPAN_LENGTH])
 		return false;
 	if (words[SPAN_NEXT] == head || words[SPAN_PREVIOUS] == head)
@@ -216,7 +216,7 @@ static void try_page_heap(struct search *search, uint64_t head)
 		/* The sets in front of them may look like lists, too. */
 		if (end - first < bytes || end - first > bytes + LARGE_SETS_BYTES ||
 		    end - search->start < bytes + before ||
-		    foreign_words(search->reading.peek, end, stats, STAT_WORDS) ||
+		    heap_words(search->reading.peek, end, stats, STAT_WORDS) ||
 		    !stats_hold(stats, shift))
 			continue;
 		place->page_shift = shift;
@@ -263,9 +263,9 @@ static int read_sizes(struct reading *reading, uint64_t at, uint32_t page_shift)
 	uint64_t sizes[MAX_CLASSES / 2], moved[MAX_CLASSES / 2], pages[MAX_CLASSES], count;
 
 	if (read_word(reading, at + SIZES_TO_COUNT, &count) || count < 3 || count > MAX_CLASSES ||
-	    foreign_words(reading->peek, at, sizes, ARRAY_SIZE(sizes)) ||
-	    foreign_words(reading->peek, at - MOVED_TO_SIZES, moved, ARRAY_SIZE(moved)) ||
-	    foreign_words(reading->peek, at + SIZES_TO_PAGES, pages, ARRAY_SIZE(pages)))
+	    heap_words(reading->peek, at, sizes, ARRAY_SIZE(sizes)) ||
+	    heap_words(reading->peek, at - MOVED_TO_SIZES, moved, ARRAY_SIZE(moved)) ||
+	    heap_words(reading->peek, at + SIZES_TO_PAGES, pages, ARRAY_SIZE(pages)))
 		return -EBADMSG;
 	for (uint32_t i = 1; i < count; i++) {
 		reading->sizes[i] = (uint32_t)(sizes[(i - 1) / 2] >> (i - 1) % 2 * 32);
@@ -301,8 +301,8 @@ static bool is_first_cache(const struct reading *reading, uint64_t cache)
 {
 	uint64_t links[2], back;
 
-	if (!is_cache(reading, cache) ||
-	    foreign_words(reading->peek, cache + CACHE_NEXT, links, 2) || links[1])
+	if (!is_cache(reading, cache) || heap_words(reading->peek, cache + CACHE_NEXT, links, 2) ||
+	    links[1])
 		return false;
 	return !links[0] ||
 	       (!read_word(reading, links[0] + CACHE_NEXT + 8, &back) && back == cache);
@@ -346,7 +346,7 @@ static bool visit_caches(void *context, uint64_t page, const uint64_t *words)
 }
 
 int tcmalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
-		     struct foreign_place *place)
+		     struct heap_place *place)
 {
 	struct tcmalloc_place found = {0};
 	struct search search = {.reading = {.peek = peek, .heaps = heaps},
@@ -358,8 +358,8 @@ int tcmalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t sta
 	/* The map alone is larger than most modules' data. */
 	if (end < start || end - start < root_places(MAX_PAGE_SHIFT) * 8)
 		return -ENOENT;
-	for (size_t try = 0; try < FOREIGN_FIND_TRIES; try++) {
-		if (foreign_data_visit(peek, start, end, visit_tables, &search) ||
+	for (size_t try = 0; try < HEAP_FIND_TRIES; try++) {
+		if (heap_data_visit(peek, start, end, visit_tables, &search) ||
 		    !(found.sizes && found.central))
 			break;
 		peek_forget(peek);
@@ -369,7 +369,7 @@ int tcmalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t sta
 	    read_sizes(&search.reading, found.sizes, found.page_shift))
 		return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : -ENOENT;
 	search.tries = MAX_TRIES;
-	foreign_data_visit(peek, start, end, visit_caches, &search);
+	heap_data_visit(peek, start, end, visit_caches, &search);
 	place->tcmalloc = found;
 	return 0;
 }
@@ -413,28 +413,28 @@ struct chain {
 
 static bool release_listed(struct reading *reading, const struct chain *chain)
 {
-	struct foreign_heap *heap = reading->heap;
+	struct heap *heap = reading->heap;
 	const struct heap_run *run = &heap->runs.items[chain->run];
 	uint64_t distance = chain->block - run->first;
 	uint32_t i = (uint32_t)(distance / run->block);
 
 	if (chain->block < run->first || distance / run->block >= run->count ||
-	    distance % run->block || !foreign_heap_is_live(heap, run, i))
+	    distance % run->block || !heap_is_live(heap, run, i))
 		return false;
-	foreign_heap_set_free(heap, run, i);
+	heap_set_free(heap, run, i);
 	return true;
 }
 
 /* Of what is in no run, nothing is said. */
 static bool release_cached(struct reading *reading, const struct chain *chain)
 {
-	struct foreign_heap *heap = reading->heap;
+	struct heap *heap = reading->heap;
 	uint32_t size = reading->sizes[chain->class];
 
-	if (chain->kind == CHAIN_TRANSFER ? foreign_heap_transfer(heap, chain->block, size)
-					  : foreign_heap_cache(heap, chain->block, size))
+	if (chain->kind == CHAIN_TRANSFER ? heap_transfer(heap, chain->block, size)
+					  : heap_cache(heap, chain->block, size))
 		return true;
-	return heap->broken && !foreign_heap_at(heap, chain->block);
+	return heap->broken && !heap_at(heap, chain->block);
 }
 
 /* One step. False: the list is wrong. */
@@ -466,7 +466,7 @@ static void chain_end(struct reading *reading, const struct chain *chain)
 	if (chain_holds(reading, chain))
 		return;
 	if (chain->kind == CHAIN_SPAN) {
-		foreign_heap_drop(&reading->heap->runs.items[chain->run]);
+		heap_drop(&reading->heap->runs.items[chain->run]);
 		reading->heap->broken++;
 	} else {
 		reading->heap->broken_caches++;
@@ -477,7 +477,7 @@ static void chain_end(struct reading *reading, const struct chain *chain)
 static void chain_break(struct reading *reading, struct chain *chain, uint64_t address)
 {
 	chain->wrong = true;
-	reading->swapped |= foreign_is_swapped(reading->peek, address);
+	reading->swapped |= heap_is_swapped(reading->peek, address);
 }
 
 static int compare_chains(const void *left_pointer, const void *right_pointer)
@@ -559,7 +559,7 @@ static int add_small(struct reading *reading, const struct span *span)
 {
 	uint64_t bytes = span_bytes(reading, span->length),
 		 start = span_bytes(reading, span->start);
-	struct foreign_heap *heap = reading->heap;
+	struct heap *heap = reading->heap;
 	struct heap_run run = {.start = start, .end = start + bytes, .first = start};
 
 	run.block = reading->sizes[span->class];
@@ -567,12 +567,12 @@ static int add_small(struct reading *reading, const struct span *span)
 	reading->blocks += run.count;
 	if (reading->blocks > MAX_BLOCKS)
 		return -ENOENT;
-	if (foreign_heap_add(heap, &run))
+	if (heap_add(heap, &run))
 		return -ENOMEM;
 	heap->figures.active += bytes;
 	heap->figures.allocated += span->used * run.block;
 	if (span->used > run.count) {
-		foreign_heap_drop(&heap->runs.items[heap->runs.count - 1]);
+		heap_drop(&heap->runs.items[heap->runs.count - 1]);
 		heap->broken++;
 		return 0;
 	}
@@ -588,7 +588,7 @@ static int add_span(struct reading *reading, const struct span *span)
 {
 	uint64_t bytes = span_bytes(reading, span->length),
 		 start = span_bytes(reading, span->start);
-	struct foreign_figures *figures = &reading->heap->figures;
+	struct heap_figures *figures = &reading->heap->figures;
 	struct heap_run run = {.start = start, .end = start + bytes};
 
 	if (span->location == SPAN_IN_USE && span->class)
@@ -606,7 +606,7 @@ static int add_span(struct reading *reading, const struct span *span)
 		figures->active += bytes;
 		figures->allocated += bytes;
 	}
-	return foreign_heap_add(reading->heap, &run);
+	return heap_add(reading->heap, &run);
 }
 
 static bool span_holds(const struct reading *reading, const struct span *span, uint64_t page)
@@ -649,7 +649,7 @@ static int read_elements(struct reading *reading, uint64_t at, uint64_t left, ui
 		pages[i] = page + i * MEMORY_PAGE;
 	if (done / MEMORY_PAGE % (PEEK_AHEAD - 1) == 0)
 		peek_ahead_present(reading->peek, pages, count);
-	return foreign_words(reading->peek, at, elements, ELEMENTS);
+	return heap_words(reading->peek, at, elements, ELEMENTS);
 }
 
 /* *next: in pages. 0; -ENOENT: it is no such map (any more); -ENOMEM; -ETIMEDOUT. */
@@ -662,7 +662,7 @@ static int walk_leaf(struct reading *reading, uint64_t leaf, uint64_t first, uin
 	for (uint64_t i = from; !error && i < places; i += ELEMENTS, done += MEMORY_PAGE) {
 		error = read_elements(reading, leaf + i * 8, (places - i) * 8, done, elements);
 		if (error == -EFAULT) {
-			reading->swapped |= foreign_is_swapped(reading->peek, leaf + i * 8);
+			reading->swapped |= heap_is_swapped(reading->peek, leaf + i * 8);
 			error = 0;
 			continue;
 		}
@@ -736,7 +736,7 @@ static void read_transfers(struct reading *reading, uint32_t class)
 {
 	uint64_t central = reading->place.central + class * CENTRAL_BYTES, used;
 	uint64_t slots[2];
-	struct foreign_heap *heap = reading->heap;
+	struct heap *heap = reading->heap;
 
 	if (read_word(reading, central + CENTRAL_CLASS, &used) || used != class ||
 	    read_word(reading, central + CENTRAL_USED, &used) || (uint32_t)used > MAX_SLOTS) {
@@ -744,7 +744,7 @@ static void read_transfers(struct reading *reading, uint32_t class)
 		return;
 	}
 	for (uint32_t i = 0; i < (uint32_t)used; i++) {
-		if (foreign_words(reading->peek, central + CENTRAL_SLOTS + i * 16ull, slots, 2) ||
+		if (heap_words(reading->peek, central + CENTRAL_SLOTS + i * 16ull, slots, 2) ||
 		    !slots[1]) {
 			heap->broken_caches++;
 			return;
@@ -762,7 +762,7 @@ static void read_cache(struct reading *reading, uint64_t cache)
 	uint64_t list[2];
 
 	for (uint32_t i = 1; i < reading->classes; i++) {
-		if (foreign_words(reading->peek, cache + i * CACHE_LIST_BYTES, list, 2)) {
+		if (heap_words(reading->peek, cache + i * CACHE_LIST_BYTES, list, 2)) {
 			reading->heap->broken_caches++;
 			return;
 		}
@@ -793,14 +793,13 @@ static uint64_t first_cache(const struct reading *reading)
 /* 0 or -ENOMEM. */
 static int read_caches(struct reading *reading)
 {
-	struct foreign_heap *heap = reading->heap;
+	struct heap *heap = reading->heap;
 	uint64_t cache = first_cache(reading), before = 0, links[2];
 	int error = 0;
 
 	for (; !error && cache; cache = links[0]) {
 		if (heap->caches == MAX_CACHES || !is_cache(reading, cache) ||
-		    foreign_words(reading->peek, cache + CACHE_NEXT, links, 2) ||
-		    links[1] != before) {
+		    heap_words(reading->peek, cache + CACHE_NEXT, links, 2) || links[1] != before) {
 			heap->broken_caches++;
 			break;
 		}
@@ -831,7 +830,7 @@ static int add_own(struct reading *reading)
 		for (i++; i < count && pages[i] <= run.end; i++)
 			run.end = pages[i] + MEMORY_PAGE;
 		reading->heap->figures.metadata += run.end - run.start;
-		error = foreign_heap_add(reading->heap, &run);
+		error = heap_add(reading->heap, &run);
 	}
 	return error;
 }
@@ -843,23 +842,23 @@ static int add_tables(struct reading *reading)
 			       .end = reading->place.central + MAX_CLASSES * CENTRAL_BYTES,
 			       .use = RUN_TABLES};
 
-	return foreign_heap_add(reading->heap, &run);
+	return heap_add(reading->heap, &run);
 }
 
 /* What it counts itself is what was found. */
 static bool sums_hold(struct reading *reading)
 {
-	const struct foreign_figures *figures = &reading->heap->figures;
+	const struct heap_figures *figures = &reading->heap->figures;
 	uint64_t stats[STAT_WORDS];
 
-	return !foreign_words(reading->peek, reading->place.stats, stats, STAT_WORDS) &&
+	return !heap_words(reading->peek, reading->place.stats, stats, STAT_WORDS) &&
 	       stats[STAT_FREE] == figures->dirty && stats[STAT_UNMAPPED] == figures->retained &&
 	       stats[STAT_SYSTEM] == figures->active + figures->dirty + figures->retained;
 }
 
 static const char *why_uncertain(const struct reading *reading, bool sums)
 {
-	const struct foreign_heap *heap = reading->heap;
+	const struct heap *heap = reading->heap;
 
 	if (reading->swapped)
 		return "a part of its records or of its free blocks is swapped out";
@@ -876,14 +875,14 @@ static const char *why_uncertain(const struct reading *reading, bool sums)
 
 static int read_all(struct reading *reading)
 {
-	struct foreign_heap *heap = reading->heap;
+	struct heap *heap = reading->heap;
 	int error = read_sizes(reading, reading->place.sizes, reading->place.page_shift)
 			    ? -ENOENT
 			    : walk_map(reading);
 
 	if (error)
 		return error;
-	foreign_heap_sort(heap);
+	heap_sort(heap);
 	for (uint32_t i = 1; i < reading->classes; i++)
 		read_transfers(reading, i);
 	error = read_caches(reading);
@@ -891,12 +890,12 @@ static int read_all(struct reading *reading)
 		error = add_own(reading);
 	if (!error)
 		error = add_tables(reading);
-	foreign_heap_sort(heap);
+	heap_sort(heap);
 	return error;
 }
 
-int tcmalloc_read(struct peek *peek, const struct filter *heaps, const struct foreign_place *place,
-		  struct foreign_heap *heap)
+int tcmalloc_read(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
+		  struct heap *heap)
 {
 	struct chain chains[PEEK_AHEAD];
 	struct reading reading = {.peek = peek,
@@ -904,7 +903,7 @@ int tcmalloc_read(struct peek *peek, const struct filter *heaps, const struct fo
 				  .place = place->tcmalloc,
 				  .heap = heap,
 				  .chains = chains};
-	struct foreign_figures *figures = &heap->figures;
+	struct heap_figures *figures = &heap->figures;
 	int error = read_all(&reading);
 	bool sums = !error && sums_hold(&reading);
 
@@ -913,7 +912,7 @@ int tcmalloc_read(struct peek *peek, const struct filter *heaps, const struct fo
 		return error;
 	heap->broken += !sums;
 	figures->mapped = figures->active + figures->dirty + figures->metadata;
-	foreign_heap_finish(heap);
+	heap_finish(heap);
 	snprintf(heap->name, sizeof(heap->name), "tcmalloc 2.8 to 2.10");
 	heap->why = why_uncertain(&reading, sums);
 	heap->blocks_certain = sums && heap->caches && !heap->broken_caches;

@@ -9,7 +9,7 @@
 #ifndef LEAKMON_MEMORY_GLIBC_HEAP_H
 #define LEAKMON_MEMORY_GLIBC_HEAP_H
 
-#include "heap/heap_walk.h"
+#include "heap/glibc_walk.h"
 #include "memory/residency.h"
 
 enum heap_use {

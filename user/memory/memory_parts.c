@@ -485,7 +485,7 @@ static int split(struct splitting *splitting)
 
 static const char *why_unknown(const struct memory_process *process, const struct maps *maps)
 {
-	const char *why_not = process->has_other ? NULL : foreign_heap_why_not(maps);
+	const char *why_not = process->has_other ? NULL : heap_why_not(maps);
 	const struct glibc_heap *heap = &process->heap;
 
 	if (process->has_other && (process->other.why || !process->has_glibc))

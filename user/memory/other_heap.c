@@ -20,17 +20,16 @@ static void add_share(struct heap_share *share, const struct residency *residenc
 	share->swapped += residency_bytes(residency, start, end, IN_SWAP);
 }
 
-static enum heap_use use_of_block(const struct foreign_heap *read, const struct heap_run *run,
-				  uint32_t i)
+static enum heap_use use_of_block(const struct heap *read, const struct heap_run *run, uint32_t i)
 {
-	if (foreign_heap_is_live(read, run, i))
+	if (heap_is_live(read, run, i))
 		return HEAP_LIVE;
-	return foreign_heap_is_cached(read, run, i) ? HEAP_CACHED : HEAP_BINS;
+	return heap_is_cached(read, run, i) ? HEAP_CACHED : HEAP_BINS;
 }
 
 /* What lies before, between and behind its blocks is free, too: it serves nobody. */
-static void add_blocks(struct other_heap *heap, const struct foreign_heap *read,
-		       const struct heap_run *run, const struct residency *residency)
+static void add_blocks(struct other_heap *heap, const struct heap *read, const struct heap_run *run,
+		       const struct residency *residency)
 {
 	uint64_t at = run->start;
 
@@ -50,8 +49,8 @@ static void add_blocks(struct other_heap *heap, const struct foreign_heap *read,
 		add_share(&heap->uses[HEAP_BINS], residency, at, run->end);
 }
 
-static void add_run(struct other_heap *heap, const struct foreign_heap *read,
-		    const struct heap_run *run, const struct residency *residency)
+static void add_run(struct other_heap *heap, const struct heap *read, const struct heap_run *run,
+		    const struct residency *residency)
 {
 	static const enum heap_use uses[] = {
 		[RUN_DIRTY] = HEAP_DIRTY, [RUN_MUZZY] = HEAP_DIRTY, [RUN_RETAINED] = HEAP_DIRTY,
@@ -81,7 +80,7 @@ static bool is_tables(const struct heap_run *run)
 }
 
 /* Runs from the i-th on without a gap between them; *next gets the first one behind. */
-static uint64_t stretch_end(const struct foreign_heap *read, size_t i, size_t *next)
+static uint64_t stretch_end(const struct heap *read, size_t i, size_t *next)
 {
 	const struct heap_run *runs = read->runs.items;
 	uint64_t end = runs[i].end;
@@ -98,7 +97,7 @@ static uint64_t stretch_end(const struct foreign_heap *read, size_t i, size_t *n
 /* Beyond this, which pages are resident is not asked for one by one: nobody has so much. */
 #define RUN_MAX_BYTES (1ull << 40)
 
-static int sum_up(struct other_heap *heap, const struct foreign_heap *read, int pagemap)
+static int sum_up(struct other_heap *heap, const struct heap *read, int pagemap)
 {
 	size_t next;
 
@@ -118,22 +117,22 @@ static int sum_up(struct other_heap *heap, const struct foreign_heap *read, int 
 	return 0;
 }
 
-static int read_once(struct peek *peek, const struct filter *heaps,
-		     const struct foreign_place *place, struct foreign_heap *read)
+static int read_once(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
+		     struct heap *read)
 {
-	foreign_heap_free(read);
+	heap_free(read);
 	peek_forget(peek);
-	return foreign_heap_read(peek, heaps, place, read);
+	return heap_read(peek, heaps, place, read);
 }
 
-static int read_heap(const struct maps *maps, struct peek *peek, struct foreign_heap *read)
+static int read_heap(const struct maps *maps, struct peek *peek, struct heap *read)
 {
 	_cleanup_(filter_free) struct filter heaps = {0};
-	struct foreign_place place = {0};
+	struct heap_place place = {0};
 	int error = filter_heaps_from_maps(maps, &heaps);
 
 	if (!error)
-		error = foreign_heap_find(peek, &heaps, maps, &place);
+		error = heap_find(peek, &heaps, maps, &place);
 	if (!error)
 		error = read_once(peek, &heaps, &place, read);
 	for (size_t try = 1; !error && (read->broken || read->broken_caches) && try < READ_TRIES;
@@ -144,7 +143,7 @@ static int read_heap(const struct maps *maps, struct peek *peek, struct foreign_
 
 int other_heap_read(const struct maps *maps, int pagemap, struct other_heap *heap)
 {
-	_cleanup_(foreign_heap_free) struct foreign_heap read = {0};
+	_cleanup_(heap_free) struct heap read = {0};
 	struct peek peek = {.source = maps->source, .pagemap = pagemap};
 	int error;
 

@@ -6,14 +6,14 @@
 #ifndef LEAKMON_MEMORY_OTHER_HEAP_H
 #define LEAKMON_MEMORY_OTHER_HEAP_H
 
-#include "heap/foreign_heap.h"
+#include "heap/heap.h"
 #include "memory/glibc_heap.h"
 
 struct other_heap {
 	char name[48];			 /* "jemalloc 5.3" */
 	VEC(struct heap_extent) extents; /* that it has; ascending */
 	struct heap_share uses[HEAP_USE_MAX_];
-	struct foreign_figures figures; /* as it counts itself */
+	struct heap_figures figures; /* as it counts itself */
 	size_t arenas, caches;
 	uint64_t live_bytes;
 	size_t live_blocks;

@@ -102,7 +102,7 @@ static void allocator_json(struct json_writer *json, const struct memory_process
 static void other_json(struct json_writer *json, const struct memory_process *process)
 {
 	const struct other_heap *heap = &process->other;
-	const struct foreign_figures *figures = &heap->figures;
+	const struct heap_figures *figures = &heap->figures;
 
 	if (!process->has_other) {
 		json_put_null(json, "other_allocator");

@@ -98,7 +98,7 @@ static void allocator_write(FILE *out, const struct memory_process *process)
 static void other_write(FILE *out, const struct memory_process *process)
 {
 	const struct other_heap *heap = &process->other;
-	const struct foreign_figures *figures = &heap->figures;
+	const struct heap_figures *figures = &heap->figures;
 	char first[16], second[16], third[16], fourth[16];
 
 	if (!process->has_other)

@@ -106,7 +106,7 @@ static int push_run(struct lister *lister, const struct heap_run *run)
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < run->count; i++) {
-		if (foreign_heap_is_live(&lister->heap_image->foreign, run, i))
+		if (heap_is_live(&lister->heap_image->foreign, run, i))
 			error = push_chunk(lister, run->first + i * run->block, run->block);
 	}
 	return error;
@@ -115,7 +115,7 @@ static int push_run(struct lister *lister, const struct heap_run *run)
 /* Blocks of another allocator below `address`. */
 static int push_foreign_below(struct lister *lister, uint64_t address)
 {
-	const struct foreign_heap *foreign = &lister->heap_image->foreign;
+	const struct heap *foreign = &lister->heap_image->foreign;
 	int error = 0;
 
 	while (!error && lister->run < foreign->runs.count &&

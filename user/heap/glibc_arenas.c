@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "heap/malloc_state.h"
+#include "heap/glibc_arenas.h"
 
 #include <errno.h>
 #include <string.h>

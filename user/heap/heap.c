@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "heap/foreign_heap.h"
+#include "heap/heap.h"
 
 #include <errno.h>
 
@@ -17,7 +17,7 @@ static uint32_t words_of(uint32_t count)
 	return (count + WORD_BITS - 1) / WORD_BITS;
 }
 
-static int reserve_bits(struct foreign_heap *heap, uint32_t count, uint32_t *first)
+static int reserve_bits(struct heap *heap, uint32_t count, uint32_t *first)
 {
 	size_t wanted = heap->bits.count + 2 * (size_t)words_of(count);
 
@@ -38,13 +38,12 @@ static int reserve_bits(struct foreign_heap *heap, uint32_t count, uint32_t *fir
 	return 0;
 }
 
-static uint64_t *live_word(const struct foreign_heap *heap, const struct heap_run *run, uint32_t i)
+static uint64_t *live_word(const struct heap *heap, const struct heap_run *run, uint32_t i)
 {
 	return &heap->bits.items[run->bits + i / WORD_BITS];
 }
 
-static uint64_t *cached_word(const struct foreign_heap *heap, const struct heap_run *run,
-			     uint32_t i)
+static uint64_t *cached_word(const struct heap *heap, const struct heap_run *run, uint32_t i)
 {
 	return live_word(heap, run, i) + words_of(run->count);
 }
@@ -54,7 +53,7 @@ static uint64_t bit(uint32_t i)
 	return 1ull << i % WORD_BITS;
 }
 
-int foreign_heap_add(struct foreign_heap *heap, const struct heap_run *run)
+int heap_add(struct heap *heap, const struct heap_run *run)
 {
 	struct heap_run *added;
 	uint32_t first = 0;
@@ -78,7 +77,7 @@ static int compare_runs(const void *left_pointer, const void *right_pointer)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
-void foreign_heap_sort(struct foreign_heap *heap)
+void heap_sort(struct heap *heap)
 {
 	struct heap_run *runs = heap->runs.items;
 	size_t kept = 0;
@@ -94,92 +93,91 @@ void foreign_heap_sort(struct foreign_heap *heap)
 	heap->runs.count = kept;
 }
 
-const struct heap_run *foreign_heap_at(const struct foreign_heap *heap, uint64_t address)
+const struct heap_run *heap_at(const struct heap *heap, uint64_t address)
 {
 	return RANGE_AT(heap->runs.items, heap->runs.count, address);
 }
 
-bool foreign_heap_is_live(const struct foreign_heap *heap, const struct heap_run *run, uint32_t i)
+bool heap_is_live(const struct heap *heap, const struct heap_run *run, uint32_t i)
 {
 	return *live_word(heap, run, i) & bit(i);
 }
 
-bool foreign_heap_is_cached(const struct foreign_heap *heap, const struct heap_run *run, uint32_t i)
+bool heap_is_cached(const struct heap *heap, const struct heap_run *run, uint32_t i)
 {
 	return *cached_word(heap, run, i) & bit(i);
 }
 
-void foreign_heap_drop(struct heap_run *run)
+void heap_drop(struct heap_run *run)
 {
 	run->end = run->start;
 }
 
-void foreign_heap_set_free(struct foreign_heap *heap, const struct heap_run *run, uint32_t i)
+void heap_set_free(struct heap *heap, const struct heap_run *run, uint32_t i)
 {
 	*live_word(heap, run, i) &= ~bit(i);
 }
 
 /* The run of the live block that holds address, and which one it is; NULL: there is none. */
-static const struct heap_run *block_at(const struct foreign_heap *heap, uint64_t address,
-				       uint32_t *i)
+static const struct heap_run *block_at(const struct heap *heap, uint64_t address, uint32_t *i)
 {
-	const struct heap_run *run = foreign_heap_at(heap, address);
+	const struct heap_run *run = heap_at(heap, address);
 
 	if (!run || !run->count || address < run->first ||
 	    (address - run->first) / run->block >= run->count)
 		return NULL;
 	*i = (uint32_t)((address - run->first) / run->block);
-	return foreign_heap_is_live(heap, run, *i) ? run : NULL;
+	return heap_is_live(heap, run, *i) ? run : NULL;
 }
 
 /* The run of a live block that begins at address and is of that size, or NULL. */
-static const struct heap_run *block_from(const struct foreign_heap *heap, uint64_t address,
-					 uint64_t block, uint32_t *i)
+static const struct heap_run *block_from(const struct heap *heap, uint64_t address, uint64_t block,
+					 uint32_t *i)
 {
 	const struct heap_run *run = block_at(heap, address, i);
 
 	return run && run->block == block && run->first + *i * block == address ? run : NULL;
 }
 
-bool foreign_heap_cache(struct foreign_heap *heap, uint64_t address, uint64_t block)
+bool heap_cache(struct heap *heap, uint64_t address, uint64_t block)
 {
 	uint32_t i;
 	const struct heap_run *run = block_from(heap, address, block, &i);
 
 	if (!run)
 		return false;
-	foreign_heap_set_free(heap, run, i);
+	heap_set_free(heap, run, i);
 	*cached_word(heap, run, i) |= bit(i);
 	heap->cached_blocks++;
 	heap->figures.cached += block;
 	return true;
 }
 
-bool foreign_heap_transfer(struct foreign_heap *heap, uint64_t address, uint64_t block)
+bool heap_transfer(struct heap *heap, uint64_t address, uint64_t block)
 {
 	uint32_t i;
 	const struct heap_run *run = block_from(heap, address, block, &i);
 
 	if (!run)
 		return false;
-	foreign_heap_set_free(heap, run, i);
+	heap_set_free(heap, run, i);
 	heap->figures.transfer += block;
 	return true;
 }
 
-bool foreign_heap_own(struct foreign_heap *heap, uint64_t address)
+bool heap_own(struct heap *heap, uint64_t address)
 {
 	uint32_t i;
 	const struct heap_run *run = block_at(heap, address, &i);
 
 	if (!run)
 		return false;
-	foreign_heap_set_free(heap, run, i);
+	heap_set_free(heap, run, i);
 	heap->figures.own += run->block;
 	return true;
 }
 
-void foreign_heap_finish(struct foreign_heap *heap)
+void heap_finish(struct heap *heap)
 {
 	for (size_t i = 0; i < heap->runs.count; i++) {
 		const struct heap_run *run = &heap->runs.items[i];
@@ -201,7 +199,7 @@ static uint64_t entry_of(const struct peek *peek, uint64_t address)
 	return entry;
 }
 
-bool foreign_is_swapped(const struct peek *peek, uint64_t address)
+bool heap_is_swapped(const struct peek *peek, uint64_t address)
 {
 	uint64_t entry = entry_of(peek, address);
 
@@ -225,7 +223,7 @@ static int words_of_page(struct peek *peek, uint64_t address, uint64_t *words, s
 	return 0;
 }
 
-int foreign_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count)
+int heap_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count)
 {
 	int error = 0;
 	size_t part;
@@ -239,9 +237,9 @@ int foreign_words(struct peek *peek, uint64_t address, uint64_t *words, size_t c
 
 #define AHEAD_PAGES 512
 
-bool foreign_data_visit(struct peek *peek, uint64_t start, uint64_t end,
-			bool (*visit)(void *context, uint64_t page, const uint64_t *words),
-			void *context)
+bool heap_data_visit(struct peek *peek, uint64_t start, uint64_t end,
+		     bool (*visit)(void *context, uint64_t page, const uint64_t *words),
+		     void *context)
 {
 	uint64_t entries[AHEAD_PAGES], words[MEMORY_PAGE / 8];
 	uint64_t at = start & ~(MEMORY_PAGE - 1);
@@ -261,11 +259,11 @@ bool foreign_data_visit(struct peek *peek, uint64_t start, uint64_t end,
 }
 
 typedef int find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
-		    struct foreign_place *place);
-typedef int read_heap(struct peek *peek, const struct filter *heaps,
-		      const struct foreign_place *place, struct foreign_heap *heap);
+		    struct heap_place *place);
+typedef int read_heap(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
+		      struct heap *heap);
 
-static const struct foreign_allocator {
+static const struct heap_allocator {
 	const char *library;
 	find_in *find;
 	read_heap *read;
@@ -288,7 +286,7 @@ static const struct foreign_allocator {
 #define MAX_DATA_BYTES (64ull << 20)
 
 static int find_allocator(struct peek *peek, const struct filter *heaps, uint64_t start,
-			  uint64_t end, struct foreign_place *place)
+			  uint64_t end, struct heap_place *place)
 {
 	int error = -ENOENT;
 
@@ -300,8 +298,8 @@ static int find_allocator(struct peek *peek, const struct filter *heaps, uint64_
 	return error;
 }
 
-int foreign_heap_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
-		      struct foreign_place *place)
+int heap_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
+	      struct heap_place *place)
 {
 	int error = -ENOENT;
 
@@ -317,13 +315,13 @@ int foreign_heap_find(struct peek *peek, const struct filter *heaps, const struc
 	return error;
 }
 
-int foreign_heap_read(struct peek *peek, const struct filter *heaps,
-		      const struct foreign_place *place, struct foreign_heap *heap)
+int heap_read(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
+	      struct heap *heap)
 {
 	return place->allocator ? place->allocator->read(peek, heaps, place, heap) : -ENOENT;
 }
 
-const char *foreign_heap_why_not(const struct maps *maps)
+const char *heap_why_not(const struct maps *maps)
 {
 	for (size_t i = 0; i < maps->list.count; i++) {
 		const char *slash = strrchr(maps->list.items[i].path, '/');
@@ -338,9 +336,9 @@ const char *foreign_heap_why_not(const struct maps *maps)
 	return NULL;
 }
 
-void foreign_heap_free(struct foreign_heap *heap)
+void heap_free(struct heap *heap)
 {
 	vec_free(&heap->runs);
 	vec_free(&heap->bits);
-	*heap = (struct foreign_heap){0};
+	*heap = (struct heap){0};
 }

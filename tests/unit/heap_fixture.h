@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* For tests of readers of other allocators' heaps: memory of this process in which such a heap is
  * made by hand. */
-#ifndef LEAKMON_UNIT_FOREIGN_FIXTURE_H
-#define LEAKMON_UNIT_FOREIGN_FIXTURE_H
+#ifndef LEAKMON_UNIT_HEAP_FIXTURE_H
+#define LEAKMON_UNIT_HEAP_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/foreign_heap.h"
+#include "heap/heap.h"
 
 #define MIB (1ull << 20)
 
@@ -62,12 +62,12 @@ static inline void made_free(struct made_memory *memory)
 }
 
 typedef int find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
-		    struct foreign_place *place);
+		    struct heap_place *place);
 typedef int read_heap_at(struct peek *peek, const struct filter *heaps,
-			 const struct foreign_place *place, struct foreign_heap *heap);
+			 const struct heap_place *place, struct heap *heap);
 
 /* Both as it is now. */
-static inline int made_find(struct made_memory *memory, find_in *find, struct foreign_place *place)
+static inline int made_find(struct made_memory *memory, find_in *find, struct heap_place *place)
 {
 	peek_forget(&memory->peek);
 	return find(&memory->peek, &memory->heaps, memory->start,
@@ -75,10 +75,10 @@ static inline int made_find(struct made_memory *memory, find_in *find, struct fo
 }
 
 static inline void made_read(struct made_memory *memory, read_heap_at *read,
-			     const struct foreign_place *place, struct foreign_heap *heap)
+			     const struct heap_place *place, struct heap *heap)
 {
 	peek_forget(&memory->peek);
-	*heap = (struct foreign_heap){0};
+	*heap = (struct heap){0};
 	assert_int_equal(read(&memory->peek, &memory->heaps, place, heap), 0);
 }
 

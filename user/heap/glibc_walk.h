@@ -4,10 +4,10 @@
  * from windows as they are read, and mended later where pages have changed since. A heap that
  * contradicts itself ends its walk there: nothing beyond is guessed.
  */
-#ifndef LEAKMON_HEAP_HEAP_WALK_H
-#define LEAKMON_HEAP_HEAP_WALK_H
+#ifndef LEAKMON_HEAP_GLIBC_WALK_H
+#define LEAKMON_HEAP_GLIBC_WALK_H
 
-#include "heap/malloc_state.h"
+#include "heap/glibc_arenas.h"
 #include "heap/pages.h"
 #include "proc/maps.h"
 

@@ -7,8 +7,8 @@
  * Each allocator's reader finds the state by what it looks like, and takes nothing for it unless
  * all of it fits together. What contradicts itself is counted, never guessed.
  */
-#ifndef LEAKMON_HEAP_FOREIGN_HEAP_H
-#define LEAKMON_HEAP_FOREIGN_HEAP_H
+#ifndef LEAKMON_HEAP_HEAP_H
+#define LEAKMON_HEAP_HEAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ struct heap_run {
 };
 
 /* As the allocator itself counts them, in bytes. */
-struct foreign_figures {
+struct heap_figures {
 	uint64_t
 		allocated; /* blocks handed out, those in caches and the allocator's own included */
 	uint64_t cached;   /* of them in the caches of threads */
@@ -55,11 +55,11 @@ struct foreign_figures {
 	uint64_t mapped;
 };
 
-struct foreign_heap {
+struct heap {
 	char name[48];		   /* "jemalloc 5.3"; empty: none */
 	VEC(struct heap_run) runs; /* ascending, not overlapping */
 	VEC(uint64_t) bits;
-	struct foreign_figures figures;
+	struct heap_figures figures;
 	size_t live_blocks, cached_blocks;
 	uint64_t live_bytes;
 	size_t arenas, caches;
@@ -79,8 +79,8 @@ struct tcmalloc_place {
 };
 
 /* Where an allocator's state is: found once, read often. */
-struct foreign_place {
-	const struct foreign_allocator *allocator;
+struct heap_place {
+	const struct heap_allocator *allocator;
 	const struct jemalloc_layout *jemalloc;
 	const struct mimalloc_layout *mimalloc;
 	uint64_t root, arenas; /* jemalloc's; root: the main thread's heap of mimalloc */
@@ -91,57 +91,56 @@ struct foreign_place {
  * Looks for an allocator's state in the data of all modules. `heaps`: anonymous writable memory. 0;
  * -ENOENT: none that is known; -ENOMEM; -ETIMEDOUT: by peek's deadline.
  */
-int foreign_heap_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
-		      struct foreign_place *place);
+int heap_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
+	      struct heap_place *place);
 
 /* Reads it. *heap is to be freed in any case. 0; -ENOENT: it is not there (any more); -ENOMEM;
  * -ETIMEDOUT. */
-int foreign_heap_read(struct peek *peek, const struct filter *heaps,
-		      const struct foreign_place *place, struct foreign_heap *heap);
-void foreign_heap_free(struct foreign_heap *heap);
+int heap_read(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
+	      struct heap *heap);
+void heap_free(struct heap *heap);
 
 /*
  * Of a process in which nothing was found: that it has an allocator whose records are not read, and
  * what would help, by the names of what it has mapped. Static; NULL: it has none that is known.
  */
-const char *foreign_heap_why_not(const struct maps *maps);
+const char *heap_why_not(const struct maps *maps);
 
 /* The run that holds address, or NULL. */
-const struct heap_run *foreign_heap_at(const struct foreign_heap *heap, uint64_t address);
+const struct heap_run *heap_at(const struct heap *heap, uint64_t address);
 
-bool foreign_heap_is_live(const struct foreign_heap *heap, const struct heap_run *run, uint32_t i);
-bool foreign_heap_is_cached(const struct foreign_heap *heap, const struct heap_run *run,
-			    uint32_t i);
+bool heap_is_live(const struct heap *heap, const struct heap_run *run, uint32_t i);
+bool heap_is_cached(const struct heap *heap, const struct heap_run *run, uint32_t i);
 
 /* For readers. */
 
 /* 0 or -ENOMEM; all its blocks are live. Runs may come in any order. */
-int foreign_heap_add(struct foreign_heap *heap, const struct heap_run *run);
+int heap_add(struct heap *heap, const struct heap_run *run);
 /* Nothing is known of it: it is in no run when they have been sorted. */
-void foreign_heap_drop(struct heap_run *run);
-void foreign_heap_set_free(struct foreign_heap *heap, const struct heap_run *run, uint32_t i);
+void heap_drop(struct heap_run *run);
+void heap_set_free(struct heap *heap, const struct heap_run *run, uint32_t i);
 /* When all are added, and before any is asked for: sorts, and drops what overlaps. */
-void foreign_heap_sort(struct foreign_heap *heap);
+void heap_sort(struct heap *heap);
 /*
  * Calls with every page of a module's data [start, end) that is there, until one call says that it
  * is enough: true.
  */
-bool foreign_data_visit(struct peek *peek, uint64_t start, uint64_t end,
-			bool (*visit)(void *context, uint64_t page, const uint64_t *words),
-			void *context);
+bool heap_data_visit(struct peek *peek, uint64_t start, uint64_t end,
+		     bool (*visit)(void *context, uint64_t page, const uint64_t *words),
+		     void *context);
 /* Whether the page that holds a word cannot be read because it is in swap. */
-bool foreign_is_swapped(const struct peek *peek, uint64_t address);
+bool heap_is_swapped(const struct peek *peek, uint64_t address);
 /* As peek_words(), but words of pages that have never been touched, or given back, are 0. */
-int foreign_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count);
+int heap_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count);
 /* A process that runs may change what is looked for meanwhile: so often it is looked for anew. */
-#define FOREIGN_FIND_TRIES 3
+#define HEAP_FIND_TRIES 3
 /* A block that a thread's cache keeps: false if no live block of that size begins there. */
-bool foreign_heap_cache(struct foreign_heap *heap, uint64_t address, uint64_t block);
+bool heap_cache(struct heap *heap, uint64_t address, uint64_t block);
 /* Likewise a cache between threads: the block is free. */
-bool foreign_heap_transfer(struct foreign_heap *heap, uint64_t address, uint64_t block);
+bool heap_transfer(struct heap *heap, uint64_t address, uint64_t block);
 /* Whatever block holds address is the allocator's own. */
-bool foreign_heap_own(struct foreign_heap *heap, uint64_t address);
+bool heap_own(struct heap *heap, uint64_t address);
 /* Counts live blocks. */
-void foreign_heap_finish(struct foreign_heap *heap);
+void heap_finish(struct heap *heap);
 
 #endif

@@ -7,8 +7,8 @@
  * Source of the layouts: glibc 2.26 to 2.41, malloc/malloc.c (struct malloc_state, malloc_par) and
  * malloc/arena.c (heap_info).
  */
-#ifndef LEAKMON_HEAP_MALLOC_STATE_H
-#define LEAKMON_HEAP_MALLOC_STATE_H
+#ifndef LEAKMON_HEAP_GLIBC_ARENAS_H
+#define LEAKMON_HEAP_GLIBC_ARENAS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/heap_walk.h"
+#include "heap/glibc_walk.h"
 #include "retain/heap_graph.h"
 
 #define HEAP_BYTES (256ull << 10)

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/heap_walk.h"
-#include "heap/malloc_state.h"
+#include "heap/glibc_walk.h"
+#include "heap/glibc_arenas.h"
 
 #define TOP 96
 #define BINS 112

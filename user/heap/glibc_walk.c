@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "heap/heap_walk.h"
+#include "heap/glibc_walk.h"
 
 #include <errno.h>
 #include <sys/mman.h>
