@@ -26,10 +26,14 @@ Q := @
 say = @printf '  %-6s %s\n' $(1) $@
 endif
 
+# The folder of user/arch/ and the header of bpf/arch/; and libbpf's word for it.
+ARCH     := $(patsubst aarch64,arm64,$(shell uname -m))
+ARCH_BPF := $(patsubst x86_64,x86,$(ARCH))
+
 # What is given on the command line or in the environment is added to, never replaced.
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wformat=2
 CFLAGS   ?= -O2 -g
-override CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iinclude -I$(B)/gen
+override CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iuser/arch/$(ARCH) -Iinclude -I$(B)/gen
 override CFLAGS += -std=gnu11 $(WARNINGS) -MMD -MP
 LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -lcap-ng -llzma -lzstd -llz4 -ljansson -lsqlite3 -lncursesw -ltinfo -lz -lm -lpthread
 STATIC_LIBS := $(LIBS) -lz -llzma -lbz2
@@ -40,10 +44,6 @@ HARDENING := -fPIE -fstack-protector-strong -fstack-clash-protection \
 	$(if $(filter -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 LINK      := $(if $(filter 1,$(STATIC)),-static-pie,-pie) -Wl,-z,relro,-z,now $(LDFLAGS)
 LINK_LIBS := $(if $(filter 1,$(STATIC)),$(STATIC_LIBS),$(LIBS))
-
-# The folder of user/arch/, and libbpf's word for it.
-ARCH     := x86_64
-ARCH_BPF := x86
 
 # No path of the machine that it was built on: line information goes into the program.
 # clang 14 cannot put the result of an atomic addition to use without the v3 instruction set.

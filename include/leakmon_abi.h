@@ -68,7 +68,8 @@ enum lm_lost {
 
 /*
  * Unwind rows: what .eh_frame says, reduced to what a walk in the kernel needs. One row holds from
- * its `pc` up to the next row's. The return address is always at CFA - 8 (psABI).
+ * its `pc` up to the next row's. The return address is where a call puts it, if the kind has no
+ * enum lm_return_place. How a row is applied: leakmon_unwind.h.
  */
 enum lm_unwind_kind {
 	LM_UNWIND_NONE,	       /* no FDE covers this: try the frame pointer */
@@ -84,12 +85,24 @@ enum lm_unwind_kind {
 	LM_UNWIND_MAX_,
 };
 
+/*
+ * In the high bits of a row's kind, only where a call puts the return address in a register: a
+ * function that makes calls itself has saved it.
+ */
+enum lm_return_place {
+	LM_RETURN_IN_REGISTER = 0,
+	LM_RETURN_IN_RECORD = 1 << 4, /* a word above fp; `fp_words` counts from the CFA less its
+					 offset */
+	LM_RETURN_ALONE = 2 << 4,     /* at CFA + 8 * fp_words; fp still has the caller's value */
+};
+#define LM_UNWIND_KIND_MASK 0x0fu
+
 struct lm_unwind_row {
 	__u32 pc;	 /* relative to the module's lowest PT_LOAD address */
 	__s16 cfa_words; /* offset of the CFA in units of 8 bytes */
 	__s8 fp_words;	 /* fp was saved at CFA + 8 * fp_words; 0: it still has the caller's value
 			  */
-	__u8 kind;	 /* enum lm_unwind_kind */
+	__u8 kind;	 /* enum lm_unwind_kind, enum lm_return_place */
 };
 
 /*

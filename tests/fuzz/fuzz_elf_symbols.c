@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "parse/questions.h"
 
@@ -48,7 +49,7 @@ static void read_debug_sections(int fd)
 	struct debug_description description, decoded;
 	_cleanup_(bytes_free) struct bytes body = {0};
 
-	if (debug_describe(fd, &description))
+	if (debug_describe(fd, &machine_abi, &description))
 		return;
 	check(!encode_description(&description, &body) && !decode_description(&body, &decoded));
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "arch/usdt.h"
 #include "base/cleanup.h"
 #include "parse/stapsdt.h"
@@ -29,7 +30,7 @@ static void read_file(const uint8_t *data, size_t size)
 	struct cursor cursor;
 	struct elf_file file;
 
-	if (elf_file_open_memory(data, size, &file))
+	if (elf_file_open_memory(data, size, &machine_abi, &file))
 		return;
 	check(!stapsdt_read(&file, &notes) && !encode_stapsdt(&notes, &body));
 	elf_file_close(&file);

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 #include "parse/unwind_table.h"
@@ -36,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		return 0;
-	if (!elf_file_open(fd, &file) && !unwind_table_compile(&file, &table))
+	if (!elf_file_open(fd, &machine_abi, &file) && !unwind_table_compile(&file, &table))
 		check(&table);
 	return 0;
 }

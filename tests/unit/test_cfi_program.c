@@ -8,7 +8,9 @@
 
 #include <dwarf.h>
 
-#include "arch/cfa.h"
+#include "elf/cfi.h"
+#include "elf/elf_abi.h"
+#include "leakmon_unwind.h"
 #include "unit/unwind_fixture.h"
 
 /* One function of 64 bytes at the base, compiled by hand. */
@@ -210,6 +212,32 @@ static void code_alignments_that_overflow_are_unsupported(void **state)
 	assert_int_equal(table.rows[0].kind, UNSUPPORTED);
 }
 
+/* DW_CFA_AARCH64_negate_ra_state is one: it says that the return address is signed. */
+static void an_opcode_that_the_abi_says_moves_nothing_does_not(void **state)
+{
+	static const uint8_t bytes[] = {0x2d, ADVANCE(4), FRAME(16), DW_CFA_offset | 30, 2};
+	static const struct lm_frame_abi frame = {.return_words = 0};
+	struct elf_abi abi = {.cfi = {.sp = 31, .fp = 29, .return_column = 30, .frame = &frame}};
+	struct eh_section section = {.abi = &abi, .bytes = (uint8_t *)bytes, .size = sizeof(bytes)};
+	struct eh_cie cie = {.code_alignment = 1, .data_alignment = -8};
+	struct eh_fde fde = {.start = 0x1000, .end = 0x1000 + SIZE, .code = {0, sizeof(bytes)}};
+	struct cfa_rules initial = {.cfa = CFA_SP};
+
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		struct row_builder builder = {.base = 0x1000};
+
+		abi.cfi.no_effect = known ? 0x2d : 0;
+		assert_int_equal(cfi_run_fde(&section, &cie, &fde, &initial, &builder), 0);
+		assert_row("first", &builder.rows.items[0],
+			   &(struct expected){0, known ? SP : UNSUPPORTED, 0, 0});
+		if (known)
+			assert_row("saved", &builder.rows.items[1],
+				   &(struct expected){4, SP | LM_RETURN_ALONE, 2, -2});
+		vec_free(&builder.rows);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +246,7 @@ int main(void)
 		cmocka_unit_test(functions_of_a_broken_cie_are_unsupported),
 		cmocka_unit_test(states_are_remembered_64_deep),
 		cmocka_unit_test(code_alignments_that_overflow_are_unsupported),
+		cmocka_unit_test(an_opcode_that_the_abi_says_moves_nothing_does_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,11 @@
 
 #include <cmocka.h>
 
-#include "arch/cfa.h"
+#include "arch/machine.h"
 #include "base/cleanup.h"
+#include "elf/cfi.h"
+#include "elf/elf_abi.h"
+#include "leakmon_unwind.h"
 
 #define RA                                                                                         \
 	{                                                                                          \
@@ -76,7 +79,8 @@ static void rules_become_the_row_that_says_the_same_or_unsupported(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct lm_unwind_row row = cfa_rules_row(&cases[i].rules, cases[i].signal_frame);
+		struct lm_unwind_row row =
+			cfi_row(&machine_abi.cfi, &cases[i].rules, cases[i].signal_frame);
 
 		assert_int_equal(row.kind, cases[i].row.kind);
 		assert_int_equal(row.cfa_words, cases[i].row.cfa_words);
@@ -85,9 +89,56 @@ static void rules_become_the_row_that_says_the_same_or_unsupported(void **state)
 	}
 }
 
+/* A call leaves the return address in a register, as AAPCS64 has it. */
+static const struct lm_frame_abi link_frame = {.return_words = 0};
+static const struct cfi_abi link_abi = {
+	.sp = 31, .fp = 29, .return_column = 30, .frame = &link_frame};
+
+#define SAVED(n)                                                                                   \
+	{                                                                                          \
+		n, SAVED_AT_CFA                                                                    \
+	}
+
+static const struct {
+	struct cfa_rules rules;
+	struct lm_unwind_row row;
+} link_cases[] = {
+	/* At the entry, and in a function that calls nothing. */
+	{{0, {{0}, {0}, {0}}, CFA_SP}, {0, 0, 0, LM_UNWIND_SP}},
+	{{32, {{0}, {0}, {0, SAVED_SAME}}, CFA_SP}, {0, 4, 0, LM_UNWIND_SP}},
+	/* A frame record at the bottom of the frame, and above what is passed on the stack. */
+	{{32, {SAVED(-32), {0}, SAVED(-24)}, CFA_SP},
+	 {0, 4, 0, LM_UNWIND_SP | LM_RETURN_IN_RECORD}},
+	{{64, {SAVED(-48), {0}, SAVED(-40)}, CFA_SP},
+	 {0, 8, 2, LM_UNWIND_SP | LM_RETURN_IN_RECORD}},
+	{{4112, {SAVED(-4112), {0}, SAVED(-4104)}, CFA_FP},
+	 {0, 514, 0, LM_UNWIND_FP | LM_RETURN_IN_RECORD}},
+	{{4112, {SAVED(-16), {0}, SAVED(-8)}, CFA_FP}, {.kind = UNSUPPORTED}},
+	/* Without a frame pointer. */
+	{{16, {{0}, {0}, SAVED(-16)}, CFA_SP}, {0, 2, -2, LM_UNWIND_SP | LM_RETURN_ALONE}},
+	{{2048, {{0}, {0}, SAVED(-1032)}, CFA_SP}, {.kind = UNSUPPORTED}},
+	{{32, {SAVED(-32), {0}, SAVED(-16)}, CFA_SP}, {.kind = UNSUPPORTED}},
+	{{32, {{0}, {0}, {0, SAVED_OTHER}}, CFA_SP}, {.kind = UNSUPPORTED}},
+	{{INT64_MAX, {SAVED(16), {0}, SAVED(24)}, CFA_SP}, {.kind = UNSUPPORTED}},
+	{{0, {{0}, {0}, {0, SAVED_UNDEFINED}}, CFA_SP}, {.kind = LM_UNWIND_END}},
+};
+
+static void rows_say_where_a_link_register_was_saved(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(link_cases); i++) {
+		struct lm_unwind_row row = cfi_row(&link_abi, &link_cases[i].rules, false);
+
+		assert_int_equal(row.kind, link_cases[i].row.kind);
+		assert_int_equal(row.cfa_words, link_cases[i].row.cfa_words);
+		assert_int_equal(row.fp_words, link_cases[i].row.fp_words);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_say_where_a_link_register_was_saved),
 		cmocka_unit_test(rules_become_the_row_that_says_the_same_or_unsupported),
 	};
 

@@ -6,12 +6,14 @@
 
 #include <cmocka.h>
 
+#include "arch/machine.h"
 #include "elf/eh_frame.h"
 #include "unit/unwind_fixture.h"
 
 static int parse(struct unwind_fixture *elf, struct eh_frame *frame)
 {
 	struct eh_section section = {
+		.abi = &machine_abi,
 		.bytes = elf->frames,
 		.size = elf->size,
 		.address = UNWIND_FRAMES,
@@ -191,7 +193,8 @@ static void augmentation_data_beyond_its_record_makes_no_function(void **state)
 static void a_terminator_ends_the_frames_only_where_the_size_is_not_known(void **state)
 {
 	struct unwind_fixture elf;
-	struct eh_section section = {.bytes = elf.frames, .address = UNWIND_FRAMES};
+	struct eh_section section = {
+		.abi = &machine_abi, .bytes = elf.frames, .address = UNWIND_FRAMES};
 	uint32_t cie;
 
 	(void)state;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 #include "unit/elf_fixture.h"
@@ -18,7 +19,7 @@ static int open_contents(const void *contents, size_t size, struct elf_file *fil
 	int fd = fixture_file(contents, size);
 
 	assert_true(fd >= 0);
-	return elf_file_open(fd, file);
+	return elf_file_open(fd, &machine_abi, file);
 }
 
 static void a_whole_file_gives_type_entry_segments_and_build_id(void **state)
@@ -169,7 +170,7 @@ static void a_file_that_is_foreign_or_contradicts_itself_is_refused(void **state
 		fixture_init(&elf);
 		refusals[i].mutate(&elf);
 		fd = fixture_file(&elf, sizeof(elf));
-		assert_int_equal(elf_file_open(fd, &file), refusals[i].expected);
+		assert_int_equal(elf_file_open(fd, &machine_abi, &file), refusals[i].expected);
 		assert_memory_equal(&file, &untouched, sizeof(file));
 	}
 }
@@ -203,7 +204,7 @@ static void thread_locals_are_taken_if_they_can_be_true(void **state)
 		elf.programs[FIXTURE_THREAD_LOCALS] = cases[i].header;
 		elf.programs[FIXTURE_THREAD_LOCALS].p_type = PT_TLS;
 		fd = fixture_file(&elf, sizeof(elf));
-		assert_int_equal(elf_file_open(fd, &file), 0);
+		assert_int_equal(elf_file_open(fd, &machine_abi, &file), 0);
 		assert_memory_equal(&file.thread_locals, &cases[i].taken, sizeof(cases[i].taken));
 	}
 }
@@ -216,10 +217,10 @@ static void what_is_no_regular_file_is_not_read(void **state)
 	struct elf_file file;
 
 	(void)state;
-	assert_int_equal(elf_file_open(directory, &file), -ENOEXEC);
-	assert_int_equal(elf_file_open(device, &file), -ENOEXEC);
-	assert_int_equal(elf_file_open(empty, &file), -ENOEXEC);
-	assert_int_equal(elf_file_open(-1, &file), -EBADF);
+	assert_int_equal(elf_file_open(directory, &machine_abi, &file), -ENOEXEC);
+	assert_int_equal(elf_file_open(device, &machine_abi, &file), -ENOEXEC);
+	assert_int_equal(elf_file_open(empty, &machine_abi, &file), -ENOEXEC);
+	assert_int_equal(elf_file_open(-1, &machine_abi, &file), -EBADF);
 }
 
 static void reading_past_the_end_is_short_and_never_exact(void **state)

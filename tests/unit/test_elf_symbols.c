@@ -11,6 +11,7 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 #include "unit/elf_fixture.h"
@@ -20,7 +21,7 @@ static const char *names_of(int fd, char text[256])
 {
 	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0};
 	_cleanup_(elf_file_close) struct elf_file file = {0};
-	int error = elf_file_open(fd, &file);
+	int error = elf_file_open(fd, &machine_abi, &file);
 	size_t used = 0;
 
 	if (!error)
@@ -50,7 +51,7 @@ static void functions_of_both_tables_are_read_with_their_places(void **state)
 	(void)state;
 	fixture_init(&elf);
 	fd = fixture_file(&elf, sizeof(elf));
-	assert_int_equal(elf_file_open(fd, &file), 0);
+	assert_int_equal(elf_file_open(fd, &machine_abi, &file), 0);
 	assert_int_equal(elf_symbols_read(&file, &symbols), 0);
 	assert_int_equal(symbols.list.count, 5);
 	assert_true(symbols.has_symtab);
@@ -89,7 +90,7 @@ static void data_is_read_with_thread_locals_apart_from_addresses(void **state)
 	elf.dynsym[3].st_info = ELF64_ST_INFO(STB_WEAK, STT_TLS);
 	elf.dynsym[3].st_value = 24;
 	fd = fixture_file(&elf, sizeof(elf));
-	assert_int_equal(elf_file_open(fd, &file), 0);
+	assert_int_equal(elf_file_open(fd, &machine_abi, &file), 0);
 	assert_int_equal(elf_objects_read(&file, &symbols), 0);
 	list = symbols.list.items;
 	assert_int_equal(symbols.list.count, 3);

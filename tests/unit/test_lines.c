@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 #include "parse/lines.h"
@@ -67,7 +68,7 @@ static uint64_t vaddr_of(uint64_t address)
 	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	uint64_t vaddr = 0;
 
-	assert_int_equal(elf_file_open(fd, &file), 0);
+	assert_int_equal(elf_file_open(fd, &machine_abi, &file), 0);
 	assert_int_equal(maps_read(getpid(), MAPS_EXECUTABLE, &maps), 0);
 	for (size_t i = 0; i < maps.list.count; i++) {
 		const struct mapping *mapping = &maps.list.items[i];

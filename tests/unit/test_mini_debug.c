@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <lzma.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/debug_sections.h"
 #include "elf/elf_file.h"
@@ -80,7 +81,7 @@ static int read_mini(int fd)
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
 	int error;
 
-	assert_int_equal(elf_file_open(fd, &file), 0);
+	assert_int_equal(elf_file_open(fd, &machine_abi, &file), 0);
 	error = mini_debug_read(&file, &symbols);
 	if (error)
 		assert_int_equal(symbols.list.count, 0);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "leakmon_abi.h"
 #include "parse/plan.h"
@@ -101,7 +102,7 @@ static void check(const struct example *example)
 	memset(elf.code, 0, sizeof(elf.code));
 	code_from_hex(example->code, elf.code);
 	code_from_hex(example->other, elf.code + OTHER);
-	assert_int_equal(elf_file_open_memory(&elf, sizeof(elf), &file), 0);
+	assert_int_equal(elf_file_open_memory(&elf, sizeof(elf), &machine_abi, &file), 0);
 	code = code_new(&file, example);
 	assert_int_equal(results_find(code, &request, &results), 0);
 	describe(&results, text);

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "arch/cfa.h"
 #include "base/cleanup.h"
+#include "elf/cfi.h"
 
 static const struct lm_unwind_row one = {.kind = LM_UNWIND_SP, .cfa_words = 1};
 static const struct lm_unwind_row two = {.kind = LM_UNWIND_SP, .cfa_words = 2};

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "arch/machine.h"
 #include "arch/usdt.h"
 #include "base/cleanup.h"
 #include "parse/plan.h"
@@ -331,7 +332,7 @@ static void notes_behind_the_end_of_the_file_are_refused(void **state)
 	scene_init(&scene);
 	scene.elf.sections[FIXTURE_DYNSYM].sh_size = 4096;
 	fd = fixture_file(&scene, sizeof(scene));
-	assert_int_equal(elf_file_open(fd, &file), 0);
+	assert_int_equal(elf_file_open(fd, &machine_abi, &file), 0);
 	assert_int_equal(stapsdt_read(&file, &notes), 0);
 	assert_non_null(strstr(notes.refused, "outside the file"));
 	elf_file_close(&file);

@@ -476,7 +476,7 @@ static void the_c_library_tells_where_its_threads_keep_what(void **state)
 	if (fd < 0)
 		skip();
 	assert_int_equal(image_read_objects(fd, &image), 0);
-	assert_true(tls_layout_is_sound(layout));
+	assert_true(tls_layout_is_sound(layout, &machine_abi));
 	assert_true(image.file.thread_locals.size > 0);
 	assert_true((char *)&errno_like < self);
 	assert_int_equal(pthread_key_create(&key, NULL), 0);

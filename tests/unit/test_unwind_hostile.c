@@ -8,6 +8,7 @@
 
 #include <time.h>
 
+#include "arch/machine.h"
 #include "elf/elf_file.h"
 #include "unit/unwind_fixture.h"
 
@@ -40,7 +41,8 @@ static int load_victim(void **state)
 	struct victim *victim = calloc(1, sizeof(*victim));
 	const struct elf_section *frames;
 
-	if (!victim || fd < 0 || elf_file_open(fd, &file) || elf_sections_read(&file, &sections))
+	if (!victim || fd < 0 || elf_file_open(fd, &machine_abi, &file) ||
+	    elf_sections_read(&file, &sections))
 		return -1;
 	frames = elf_sections_find(&sections, ".eh_frame");
 	victim->random = 0x9e3779b97f4a7c15;
@@ -84,7 +86,7 @@ static bool compile_victim(const struct victim *victim)
 {
 	_cleanup_(unwind_table_free) struct unwind_table table = {0};
 	_cleanup_(elf_file_close) struct elf_file file = {0};
-	int error = elf_file_open(victim->fd, &file);
+	int error = elf_file_open(victim->fd, &machine_abi, &file);
 
 	if (!error)
 		error = unwind_table_compile(&file, &table);

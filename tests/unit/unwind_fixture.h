@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "parse/unwind_table.h"
 #include "unit/elf_fixture.h"
@@ -153,7 +154,7 @@ static inline int unwind_compile_bytes(const void *bytes, size_t size, struct un
 {
 	_cleanup_(elf_file_close) struct elf_file file = {0};
 	_cleanup_close_ int fd = fixture_file(bytes, size);
-	int error = fd < 0 ? -EIO : elf_file_open(fd, &file);
+	int error = fd < 0 ? -EIO : elf_file_open(fd, &machine_abi, &file);
 
 	return error ? error : unwind_table_compile(&file, table);
 }
@@ -167,7 +168,7 @@ static inline int unwind_compile_path(const char *path, struct elf_file *file,
 				      struct unwind_table *table)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int error = fd < 0 ? -errno : elf_file_open(fd, file);
+	int error = fd < 0 ? -errno : elf_file_open(fd, &machine_abi, file);
 
 	return error ? error : unwind_table_compile(file, table);
 }

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Facts of the processor and its ABI, by the names of what they mean. Facts alone: nothing of ours
- * is included here, so every room may include this header (scripts/check_rooms.sh).
+ * Facts of the processor and its ABI, by the names of what they mean. The processor's folder, which
+ * the Makefile chooses (ARCH), has them in facts.h and frame.h:
  *
- *   MACHINE_ELF             e_machine of its programs
- *   MACHINE_RETURN_COLUMN   the DWARF register that stands for the return address
  *   MACHINE_RED_ZONE        bytes below the stack pointer that a leaf function may use
  *   MACHINE_USER_BITS       addresses of programs are below 1 << this
  *   MACHINE_DTV_AT          from the thread pointer to the pointer to the vector of thread-locals
  *   MACHINE_THREAD_SELF_AT, _TID_AT  in glibc's thread descriptor: its own address, and its number
  *   MACHINE_BREAKPOINT      first byte of the kernel's breakpoint; MACHINE_INSTRUCTION_MAX: bytes
- *   MACHINE_SIGNAL_SP, _IP, _FP      from a handler's return address to the saved registers
+ *   machine_frame           what frames look like (leakmon_unwind.h)
  *   MACHINE_URETPROBE_CALL, MACHINE_UPROBE_CALL    system calls of the kernel's own probes; 0: none
  *   machine_enable_shadow_stack()
  *
@@ -21,11 +19,11 @@
 #ifndef LEAKMON_ARCH_MACHINE_H
 #define LEAKMON_ARCH_MACHINE_H
 
-#if defined(__x86_64__)
-#include "arch/x86_64/machine.h" /* IWYU pragma: export */
-#else
-#error "this processor has no folder in user/arch yet"
-#endif
+#include "facts.h" /* IWYU pragma: export */
+#include "frame.h" /* IWYU pragma: export */
+
+/* What ELF files of this machine have in numbers of their own. */
+extern const struct elf_abi machine_abi;
 
 /* What register `number` holds, below MACHINE_REGISTERS. */
 uint64_t machine_register(const struct user_regs_struct *registers, unsigned number);

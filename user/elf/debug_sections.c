@@ -93,10 +93,11 @@ static int decompress(const struct elf_file *file, const struct elf_section *sec
 	return end < 0 ? end : 0;
 }
 
-static int read_symbols(const struct buffer *buffer, struct elf_symbols *symbols)
+static int read_symbols(const struct buffer *buffer, const struct elf_abi *abi,
+			struct elf_symbols *symbols)
 {
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
-	int error = elf_file_open_memory(buffer->data, buffer->size, &file);
+	int error = elf_file_open_memory(buffer->data, buffer->size, abi, &file);
 
 	return error ? error : elf_symbols_read(&file, symbols);
 }
@@ -114,7 +115,7 @@ int mini_debug_read(const struct elf_file *file, struct elf_symbols *symbols)
 	if (!section)
 		return -ENOENT;
 	error = decompress(file, section, &buffer);
-	return error ? error : read_symbols(&buffer, symbols);
+	return error ? error : read_symbols(&buffer, file->abi, symbols);
 }
 
 /* elf.h knows it from glibc 2.37. */
@@ -226,11 +227,11 @@ static int check_sections(const struct elf_file *file, const struct elf_sections
 	return 0;
 }
 
-int debug_sections_check(int fd, struct debug_link *link)
+int debug_sections_check(int fd, const struct elf_abi *abi, struct debug_link *link)
 {
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
-	int error = elf_file_open(fd, &file);
+	int error = elf_file_open(fd, abi, &file);
 
 	if (!error)
 		error = elf_sections_read(&file, &sections);
@@ -251,12 +252,12 @@ static void read_link_name(const struct elf_file *file, const struct elf_section
 		name[0] = '\0';
 }
 
-int debug_describe(int fd, struct debug_description *description)
+int debug_describe(int fd, const struct elf_abi *abi, struct debug_description *description)
 {
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
 	struct debug_description read = {0};
-	int error = elf_file_open(fd, &file);
+	int error = elf_file_open(fd, abi, &file);
 
 	if (error)
 		return error;

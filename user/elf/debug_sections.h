@@ -21,7 +21,7 @@ struct debug_link {
  * DWARF at all); -ENOTSUP: zstd-compressed; -EFBIG: more than DEBUG_MAX_BYTES once decompressed;
  * -EBADMSG, -ENOEXEC; -EIO; -ENOMEM. *link, if not NULL, is filled when the result is 0.
  */
-int debug_sections_check(int fd, struct debug_link *link);
+int debug_sections_check(int fd, const struct elf_abi *abi, struct debug_link *link);
 
 /* Where the debug information of a file is to be found. */
 struct debug_description {
@@ -32,7 +32,7 @@ struct debug_description {
 };
 
 /* 0; -ENOEXEC, -EBADMSG: not an ELF file we can read; -EIO; -ENOMEM. Untouched on error. */
-int debug_describe(int fd, struct debug_description *description);
+int debug_describe(int fd, const struct elf_abi *abi, struct debug_description *description);
 
 /*
  * The functions that stripping took away, as Fedora and others put them back: an ELF file with

@@ -5,10 +5,10 @@
 #include <elf.h>
 #include <errno.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "elf/byte_reader.h"
+#include "elf/elf_abi.h"
 #include "elf/elf_file.h"
 
 #define FORMAT_MASK 0x0f
@@ -207,7 +207,7 @@ static int read_by_segment(const struct elf_file *file, struct eh_section *secti
 
 int eh_section_read(const struct elf_file *file, struct eh_section *section)
 {
-	struct eh_section read = {0};
+	struct eh_section read = {.abi = file->abi};
 	bool found_any;
 	int error = read_by_section(file, &read, &found_any);
 
@@ -227,6 +227,7 @@ void eh_section_free(struct eh_section *section)
 #define EXTENDED_LENGTH 0xffffffffu
 
 struct parser {
+	const struct elf_abi *abi;
 	struct eh_place place;
 	struct eh_frame frame;
 	uint32_t last_cie; /* the next FDE's, most likely */
@@ -290,7 +291,7 @@ static bool parse_cie(const struct parser *parser, struct byte_reader *record, s
 	column = version == 1 ? byte_reader_u8(record) : byte_reader_uleb128(record);
 	cie->augmented = letters[0] == 'z';
 	cie->pointer_encoding = DW_EH_PE_absptr;
-	if (column != MACHINE_RETURN_COLUMN || (letters[0] && !cie->augmented))
+	if (column != parser->abi->cfi.return_column || (letters[0] && !cie->augmented))
 		return false;
 	if (cie->augmented) {
 		size = byte_reader_uleb128(record);
@@ -407,7 +408,7 @@ static int parse_records(const struct eh_section *section, struct parser *parser
 
 int eh_frame_parse(const struct eh_section *section, struct eh_frame *frame)
 {
-	struct parser parser = {.place = {section->bytes, section->address}};
+	struct parser parser = {.abi = section->abi, .place = {section->bytes, section->address}};
 	int error = parse_records(section, &parser);
 
 	if (error)

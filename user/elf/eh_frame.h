@@ -37,7 +37,8 @@ bool eh_pointer_fits_code(uint8_t encoding);
 #define EH_MAX_BYTES (256ull << 20)
 
 struct eh_section {
-	uint8_t *bytes; /* owned */
+	const struct elf_abi *abi; /* borrowed: the file's */
+	uint8_t *bytes;		   /* owned */
 	size_t size;
 	uint64_t address; /* of the first byte, in the file's own numbering */
 	/*

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
+#include "elf/elf_abi.h"
 
 /* Bytes of an ELF file, wherever it is. */
 
@@ -275,7 +275,7 @@ static int read_header(struct elf_file *file, Elf64_Ehdr *header)
 		return error;
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
-	    header->e_machine != MACHINE_ELF)
+	    header->e_machine != file->abi->machine)
 		return -ENOEXEC;
 	/* ET_REL is what dwz makes of the debug information that several files share. */
 	if (header->e_type != ET_EXEC && header->e_type != ET_DYN && header->e_type != ET_REL)
@@ -392,9 +392,9 @@ static int open_sized(const struct elf_file *sized, struct elf_file *file)
 	return 0;
 }
 
-int elf_file_open(int fd, struct elf_file *file)
+int elf_file_open(int fd, const struct elf_abi *abi, struct elf_file *file)
 {
-	struct elf_file sized = {.fd = fd};
+	struct elf_file sized = {.abi = abi, .fd = fd};
 	struct stat status;
 
 	if (fstat(fd, &status) < 0)
@@ -405,9 +405,10 @@ int elf_file_open(int fd, struct elf_file *file)
 	return open_sized(&sized, file);
 }
 
-int elf_file_open_memory(const void *memory, size_t size, struct elf_file *file)
+int elf_file_open_memory(const void *memory, size_t size, const struct elf_abi *abi,
+			 struct elf_file *file)
 {
-	struct elf_file sized = {.fd = -1, .memory = memory, .size = size};
+	struct elf_file sized = {.abi = abi, .fd = -1, .memory = memory, .size = size};
 
 	return open_sized(&sized, file);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Our own reader of 64-bit little-endian ELF files of this machine, for files that a target mapped
+ * Our own reader of 64-bit little-endian ELF files of one machine, for files that a target mapped
  * and that may be hostile: every offset and count is checked against the file's size, nothing is
  * mapped (a file truncated under us gives a short read, never SIGBUS), and sizes are capped. Source
  * of the layout: System V gABI, chapters 4 and 5; the psABI.
@@ -35,8 +35,11 @@ struct elf_thread_locals {
 	uint64_t vaddr, size, alignment; /* size 0: it has none; alignment: a power of two */
 };
 
+struct elf_abi;
+
 struct elf_file {
-	int fd;		    /* borrowed */
+	const struct elf_abi *abi; /* borrowed */
+	int fd;			   /* borrowed */
 	const void *memory; /* borrowed; where the file is, if it is not behind fd, else NULL */
 	uint64_t size;
 	uint16_t type; /* ET_EXEC, ET_DYN, ET_REL */
@@ -57,10 +60,11 @@ struct elf_symbols {
  * Reads header, segments and build-id. 0; -ENOEXEC: not an ELF file we can read (wrong class,
  * machine or byte order); -EBADMSG: it contradicts itself; -EIO; -ENOMEM. *file untouched on error.
  */
-int elf_file_open(int fd, struct elf_file *file);
+int elf_file_open(int fd, const struct elf_abi *abi, struct elf_file *file);
 
 /* The same of a file in memory, which stays the caller's. */
-int elf_file_open_memory(const void *memory, size_t size, struct elf_file *file);
+int elf_file_open_memory(const void *memory, size_t size, const struct elf_abi *abi,
+			 struct elf_file *file);
 void elf_file_close(struct elf_file *file);
 
 /* Where virtual address `vaddr` lies in the file; -ENOENT if no segment's file part holds it. */

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
+#include "elf/elf_abi.h"
 
 #define DESCRIPTOR_WORDS 3
 
@@ -85,14 +85,14 @@ static bool lists_are_sound(const struct tls_layout *layout)
 	       layout->state_at <= layout->thread_size - 4;
 }
 
-bool tls_layout_is_sound(const struct tls_layout *layout)
+bool tls_layout_is_sound(const struct tls_layout *layout, const struct elf_abi *abi)
 {
 	return layout->heads_at && layout->slots_at <= TLS_LAYOUT_MAX &&
 	       layout->list_length_at <= TLS_LAYOUT_MAX && layout->list_next_at <= TLS_LAYOUT_MAX &&
 	       layout->list_slots_at <= TLS_LAYOUT_MAX &&
 	       layout->slot_generation_at <= TLS_LAYOUT_SLOT_BYTES - 8 &&
 	       layout->slot_map_at <= TLS_LAYOUT_SLOT_BYTES - 8 &&
-	       layout->map_offset_at <= TLS_LAYOUT_MAX && layout->vector_at == MACHINE_DTV_AT &&
+	       layout->map_offset_at <= TLS_LAYOUT_MAX && layout->vector_at == abi->vector_at &&
 	       layout->vector_pointer_at == 0 && layout->vector_counter_at == 0 &&
 	       layout->thread_size <= TLS_LAYOUT_MAX &&
 	       layout->thread_size >= TLS_KEYS * TLS_KEY_BYTES &&
@@ -115,7 +115,7 @@ bool tls_layout_find(const struct elf_file *file, const struct elf_symbols *obje
 		else if (glibc_descriptors_take(&descriptors, file, object))
 			return false;
 	}
-	if (descriptors.found != ROWS_ALL || !tls_layout_is_sound(&found))
+	if (descriptors.found != ROWS_ALL || !tls_layout_is_sound(&found, file->abi))
 		return false;
 	*layout = found;
 	return true;

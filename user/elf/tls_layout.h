@@ -44,7 +44,7 @@ bool tls_layout_find(const struct elf_file *file, const struct elf_symbols *obje
 		     struct tls_layout *layout);
 
 /* Whether every field lies where it can: for a layout that comes from elsewhere. */
-bool tls_layout_is_sound(const struct tls_layout *layout);
+bool tls_layout_is_sound(const struct tls_layout *layout, const struct elf_abi *abi);
 
 /*
  * What glibc tells debuggers about its structures: constants named `_thread_db_*` (nptl_db/

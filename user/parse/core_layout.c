@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_abi.h"
 #include "parse/wire.h"
 
 /* vm.max_map_count can be raised to two billions; nobody has so many. */
@@ -59,7 +60,7 @@ static bool is_core(const Elf64_Ehdr *header)
 {
 	return !memcmp(header->e_ident, ELFMAG, SELFMAG) &&
 	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
-	       header->e_type == ET_CORE && header->e_machine == MACHINE_ELF &&
+	       header->e_type == ET_CORE && header->e_machine == machine_abi.machine &&
 	       header->e_phentsize == sizeof(Elf64_Phdr);
 }
 

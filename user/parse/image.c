@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/debug_sections.h"
 #include "parse/wire.h"
@@ -41,7 +42,7 @@ static int read_table(struct image *image)
 int image_read(int fd, struct image *image)
 {
 	_cleanup_(image_free) struct image read = {.file.fd = -1};
-	int error = elf_file_open(fd, &read.file);
+	int error = elf_file_open(fd, &machine_abi, &read.file);
 
 	if (!error)
 		error = read_table(&read);
@@ -57,7 +58,7 @@ int image_read_objects(int fd, struct image *image)
 {
 	_cleanup_(image_free) struct image read = {.file.fd = -1};
 	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0};
-	int error = elf_file_open(fd, &read.file);
+	int error = elf_file_open(fd, &machine_abi, &read.file);
 
 	if (error)
 		return error;
@@ -196,7 +197,7 @@ static bool is_sound(const struct wire_image *wire)
 	       (alignment || !wire->thread_locals.size) &&
 	       !__builtin_add_overflow(wire->thread_locals.vaddr, wire->thread_locals.size,
 				       &ignored) &&
-	       (!wire->tls_layout.heads_at || tls_layout_is_sound(&wire->tls_layout));
+	       (!wire->tls_layout.heads_at || tls_layout_is_sound(&wire->tls_layout, &machine_abi));
 }
 
 int decode_file(struct cursor *cursor, struct wire_image *wire, struct elf_file *file)

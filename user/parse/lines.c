@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/search.h"
@@ -358,7 +359,7 @@ static int attach_alternate(struct lines *lines, const struct debug_link *link, 
 
 	if (!link->name[0])
 		return 0;
-	error = fd < 0 ? -ENOENT : debug_sections_check(fd, NULL);
+	error = fd < 0 ? -ENOENT : debug_sections_check(fd, &machine_abi, NULL);
 	if (!error)
 		error = open_handle(fd, &lines->alt);
 	if (!error)
@@ -370,7 +371,7 @@ int lines_open(int fd, int alternate_fd, struct lines **lines)
 {
 	struct debug_link link = {0};
 	struct lines *opened;
-	int error = debug_sections_check(fd, &link);
+	int error = debug_sections_check(fd, &machine_abi, &link);
 
 	if (error)
 		return error;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/elf_dynamic.h"
 #include "parse/wire.h"
@@ -476,7 +477,7 @@ int probe_plan_file(int fd, const char *symbol_prefix, enum probe_at probe_at,
 {
 	struct probe_plan planned = {0};
 	struct elf_file file;
-	int error = elf_file_open(fd, &file);
+	int error = elf_file_open(fd, &machine_abi, &file);
 
 	if (error)
 		return error;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "parse/wire.h"
 #include "sandbox/bytes.h"
@@ -154,7 +155,7 @@ int decode_description(const struct bytes *body, struct debug_description *descr
 static int parse(const struct parse_input *input, struct bytes *body)
 {
 	struct debug_description description;
-	int error = debug_describe(input->files[0], &description);
+	int error = debug_describe(input->files[0], &machine_abi, &description);
 
 	return error ? error : encode_description(&description, body);
 }

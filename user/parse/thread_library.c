@@ -9,6 +9,7 @@
 
 #include "arch/code.h"
 #include "arch/control_flow.h"
+#include "arch/machine.h"
 #include "arch/placement.h"
 #include "base/cleanup.h"
 #include "elf/tls_layout.h"
@@ -519,7 +520,7 @@ static int plan(struct thread_reader *reader)
 int thread_library_read(int fd, struct thread_library *library)
 {
 	_cleanup_(reader_free) struct thread_reader reader = {.file = {.fd = -1}};
-	int error = elf_file_open(fd, &reader.file);
+	int error = elf_file_open(fd, &machine_abi, &reader.file);
 
 	if (!error)
 		error = elf_symbols_read(&reader.file, &reader.symbols);

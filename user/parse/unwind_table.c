@@ -3,15 +3,17 @@
 
 #include <errno.h>
 
-#include "arch/cfa.h"
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "elf/cfi.h"
 #include "elf/eh_frame.h"
 #include "parse/image.h"
 #include "parse/wire.h"
 #include "sandbox/bytes.h"
 
-#define PAGE_SIZE 4096ull
+/* Those that the kernel side searches by: it has nothing to do with the machine's pages. */
+#define ROW_PAGE (1ull << LM_UNWIND_PAGE_SHIFT)
 
 struct range {
 	uint64_t start, end;
@@ -80,7 +82,7 @@ static uint64_t lowest_page(const struct elf_file *file)
 
 	for (size_t i = 0; i < file->segments.count; i++)
 		lowest = MIN(lowest, file->segments.items[i].vaddr);
-	return lowest & ~(PAGE_SIZE - 1);
+	return lowest & ~(ROW_PAGE - 1);
 }
 
 /* What of the file is code that a row's 32 bits can reach. */
@@ -149,7 +151,7 @@ static int run_cies(struct compiler *compiler)
 	if (!compiler->initial || !compiler->understood)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		compiler->understood[i] = cfa_program_initial(
+		compiler->understood[i] = cfi_run_cie(
 			&compiler->section, &compiler->frame.cies.items[i], &compiler->initial[i]);
 	return 0;
 }
@@ -163,10 +165,10 @@ static int run_fdes(struct compiler *compiler)
 
 		if (compiler->builder.rows.count && fde->end <= compiler->builder.end)
 			continue;
-		error = cfa_program_run(
-			&compiler->section, &compiler->frame.cies.items[fde->cie], fde,
-			compiler->understood[fde->cie] ? &compiler->initial[fde->cie] : NULL,
-			&compiler->builder);
+		error = cfi_run_fde(&compiler->section, &compiler->frame.cies.items[fde->cie], fde,
+				    compiler->understood[fde->cie] ? &compiler->initial[fde->cie]
+								   : NULL,
+				    &compiler->builder);
 	}
 	return error ? error : row_builder_finish(&compiler->builder);
 }
@@ -228,10 +230,20 @@ int encode_unwind(const struct elf_file *file, const struct unwind_table *table,
 	return error ? error : bytes_append(body, table->rows, rows_size);
 }
 
+static bool is_row(const struct lm_unwind_row *row)
+{
+	unsigned place = row->kind & ~LM_UNWIND_KIND_MASK;
+
+	if ((row->kind & LM_UNWIND_KIND_MASK) >= LM_UNWIND_MAX_)
+		return false;
+	return !place || (!machine_frame.return_words &&
+			  (place == LM_RETURN_IN_RECORD || place == LM_RETURN_ALONE));
+}
+
 static int check_rows(const struct lm_unwind_row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (rows[i].kind >= LM_UNWIND_MAX_ || (i && rows[i].pc <= rows[i - 1].pc))
+		if (!is_row(&rows[i]) || (i && rows[i].pc <= rows[i - 1].pc))
 			return -EPROTO;
 	}
 	return 0;
@@ -253,7 +265,7 @@ int decode_unwind(const struct bytes *body, struct elf_file *file, struct unwind
 					 (void **)&read.rows);
 	if (error)
 		return error;
-	if (cursor.left || (wire.base & 0xfff) || check_rows(read.rows, wire.count))
+	if (cursor.left || wire.base % ROW_PAGE || check_rows(read.rows, wire.count))
 		return -EPROTO;
 	read.base = wire.base;
 	read.count = wire.count;
@@ -268,7 +280,7 @@ static int parse(const struct parse_input *input, struct bytes *body)
 {
 	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
 	_cleanup_(unwind_table_free) struct unwind_table table = {0};
-	int error = elf_file_open(input->files[0], &file);
+	int error = elf_file_open(input->files[0], &machine_abi, &file);
 
 	if (!error)
 		error = unwind_table_compile(&file, &table);

@@ -16,7 +16,8 @@
 #include "sandbox/parse_kind.h"
 
 struct unwind_table {
-	uint64_t base; /* lowest PT_LOAD address, rounded down to a page: rows count from here */
+	uint64_t base; /* lowest PT_LOAD address, rounded down to 1 << LM_UNWIND_PAGE_SHIFT: rows
+			  count from here */
 	struct lm_unwind_row *rows; /* ascending pc, no two alike in a row; owned */
 	size_t count;
 };

@@ -51,7 +51,7 @@ static int target_offset(int self_fd, uint64_t *offset)
 	extern const char __executable_start[];
 	uint64_t vaddr = (uint64_t)(uintptr_t)feature_probe_target;
 	struct elf_file file;
-	int error = elf_file_open(self_fd, &file);
+	int error = elf_file_open(self_fd, &machine_abi, &file);
 
 	if (error)
 		return error;

@@ -97,9 +97,9 @@ static bool leave_signal(const struct heap_image_thread *thread, struct register
 {
 	uint64_t sp, ip, fp;
 
-	if (!read_stack(thread, registers->sp + MACHINE_SIGNAL_SP, &sp) ||
-	    !read_stack(thread, registers->sp + MACHINE_SIGNAL_IP, &ip) ||
-	    !read_stack(thread, registers->sp + MACHINE_SIGNAL_FP, &fp))
+	if (!read_stack(thread, registers->sp + machine_frame.signal_sp, &sp) ||
+	    !read_stack(thread, registers->sp + machine_frame.signal_sp + 8, &ip) ||
+	    !read_stack(thread, registers->sp + machine_frame.signal_fp, &fp))
 		return false;
 	*registers = (struct registers){ip, sp, fp, true};
 	return ip >= MIN_ADDRESS;

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* x86-64: what arch/machine.h promises. Sources: psABI x86-64 1.0, and the kernel's arch/x86. */
-#ifndef LEAKMON_ARCH_X86_64_MACHINE_H
-#define LEAKMON_ARCH_X86_64_MACHINE_H
+#ifndef LEAKMON_ARCH_X86_64_FACTS_H
+#define LEAKMON_ARCH_X86_64_FACTS_H
 
-#include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
-
-#define MACHINE_ELF EM_X86_64
-
-/* psABI, figure 3.36 */
-#define MACHINE_RETURN_COLUMN 16
 
 /* psABI, 3.2.2 */
 #define MACHINE_RED_ZONE 128
@@ -30,12 +24,6 @@
 /* int3; and Intel's manual, volume 2, 2.3.11. */
 #define MACHINE_BREAKPOINT 0xcc
 #define MACHINE_INSTRUCTION_MAX 15
-
-/* struct rt_sigframe at the handler's return: where struct sigcontext has what a walk needs
- * (arch/x86/include/uapi/asm/sigcontext.h, behind uc_flags, uc_link and uc_stack). */
-#define MACHINE_SIGNAL_FP 120
-#define MACHINE_SIGNAL_SP 160
-#define MACHINE_SIGNAL_IP 168
 
 /* arch/x86/entry/syscalls/syscall_64.tbl, since 6.11 */
 #define MACHINE_URETPROBE_CALL 335

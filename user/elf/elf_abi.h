@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The numbers that a processor's ABI fixes in ELF files. A reader gets them as an argument: the row
+ * of the machine that leakmon runs on is machine_abi (arch/machine.h).
+ */
+#ifndef LEAKMON_ELF_ELF_ABI_H
+#define LEAKMON_ELF_ELF_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct lm_frame_abi;
+
+/* Where a register of the caller is, by call frame information. */
+enum saved_place {
+	SAVED_UNSPECIFIED, /* the ABI's default: fp and a link register are unchanged, sp is the CFA
+			    */
+	SAVED_UNDEFINED,
+	SAVED_SAME,
+	SAVED_AT_CFA, /* *(CFA + offset) */
+	SAVED_AT_SP,  /* *(sp + offset) */
+	SAVED_AT_FP,  /* *(fp + offset) */
+	SAVED_OTHER,
+};
+
+struct saved_rule {
+	int64_t offset;
+	enum saved_place place;
+};
+
+/* The CFA in a stub of the procedure linkage table: an expression that linkers write. */
+struct cfi_plt_formula {
+	const uint8_t *bytes;
+	size_t size;	/* 0: stubs need none */
+	size_t literal; /* place of the DW_OP_lit0..15 that becomes the row's offset */
+};
+
+/* Call frame information (.eh_frame). Registers are DWARF numbers below 32. */
+struct cfi_abi {
+	uint8_t sp, fp;
+	uint8_t return_column; /* stands for the return address */
+	uint8_t no_effect;     /* an opcode of the ABI's own that moves no register; 0: none */
+	const struct lm_frame_abi *frame;
+	struct saved_rule signal_return; /* of the return address in the kernel's signal frame */
+	struct cfi_plt_formula plt;
+};
+
+struct elf_abi {
+	uint16_t machine;   /* e_machine */
+	uint32_t vector_at; /* from a thread pointer to the pointer to the vector (DTV) */
+	struct cfi_abi cfi;
+};
+
+#endif
