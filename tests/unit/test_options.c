@@ -9,8 +9,8 @@
 
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
-#include "command/escalate.h"
-#include "command/top_track.h"
+#include "triage/escalate.h"
+#include "top/top_track.h"
 #include "unit/options_fixture.h"
 
 static void defaults_are_those_of_the_manual(void **state)

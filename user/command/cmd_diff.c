@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "command/retained.h"
-#include "command/stored_profile.h"
+#include "runs/stored_retention.h"
+#include "runs/stored_profile.h"
 #include "memory/memory_split.h"
 #include "monitor/emit.h"
 #include "store/recording.h"
@@ -241,10 +241,10 @@ static int diff_retained(const struct comparison *comparison, const struct diff_
 {
 	const struct side *before = &comparison->before, *after = &comparison->after;
 	int64_t growth = 0;
-	int error =
-		retained_diff(&(struct retained_side){before->recording, before->path, before->at},
-			      &(struct retained_side){after->recording, after->path, after->at},
-			      &options->output, &growth);
+	int error = stored_retention_diff(
+		&(struct stored_retention_side){before->recording, before->path, before->at},
+		&(struct stored_retention_side){after->recording, after->path, after->at},
+		&options->output, &growth);
 
 	return error ? EXIT_ERROR : exit_code_of(options, growth);
 }
@@ -274,8 +274,8 @@ static int run(const void *options)
 	    (!wanted->retain_runs && stored_profiles_only(comparison.before.recording) &&
 	     stored_profiles_only(comparison.after.recording)))
 		return diff_profiles(&comparison, wanted);
-	if (wanted->retain_runs || (retained_only(comparison.before.recording) &&
-				    retained_only(comparison.after.recording)))
+	if (wanted->retain_runs || (stored_retentions_only(comparison.before.recording) &&
+				    stored_retentions_only(comparison.after.recording)))
 		return diff_retained(&comparison, wanted);
 	return diff_snapshots(&comparison, wanted);
 }
@@ -290,7 +290,7 @@ static int check(void *options, const struct given *given)
 			  "`leakmon diff FILE`");
 		return -EINVAL;
 	}
-	if (diff->retain_runs && retained_check_diff_format(diff->output.format))
+	if (diff->retain_runs && stored_retention_check_diff_format(diff->output.format))
 		return -EINVAL;
 	return output_check(&diff->output);
 }

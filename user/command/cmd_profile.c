@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "command/profile_run.h"
+#include "profile/profile_run.h"
 
 static int run(const void *options)
 {

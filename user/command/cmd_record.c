@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "command/profile_run.h"
+#include "profile/profile_run.h"
 #include "memory/memory_split.h"
 #include "monitor/watch_loop.h"
 #include "store/profile_runs.h"

@@ -12,8 +12,8 @@
 #include "base/text.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "command/retained.h"
-#include "command/stored_profile.h"
+#include "runs/stored_retention.h"
+#include "runs/stored_profile.h"
 #include "monitor/emit.h"
 #include "memory/memory_split.h"
 #include "monitor/oom.h"
@@ -25,7 +25,7 @@ struct source {
 	struct snapshot snapshot;
 	struct report report;
 	struct memory_history memory;
-	struct retained_set retained;
+	struct stored_retentions retained;
 	struct oom_kills oom;
 	size_t hosts;	     /* of a fleet; 0: it is none */
 	struct report whole; /* of a fleet: nothing of it is cut */
@@ -38,7 +38,7 @@ static void source_free(struct source *source)
 	report_free(&source->whole);
 	report_free(&source->report);
 	memory_history_free(&source->memory);
-	retained_set_free(&source->retained);
+	stored_retentions_free(&source->retained);
 	snapshot_free(&source->snapshot);
 	history_free(&source->history);
 	oom_kills_free(&source->oom);
@@ -152,7 +152,7 @@ static int report_snapshot(struct source *source, const struct show_options *opt
 	int error = source_read(source, options);
 
 	if (!error && output_find(options->output.format)->wants_retained)
-		error = retained_set_read(source->recording, &source->retained);
+		error = stored_retentions_read(source->recording, &source->retained);
 	source->report.retained = source->retained.list.items;
 	source->report.retained_count = source->retained.list.count;
 	source->report.lost_reports = error ? 0 : recording_missed(source->recording);
@@ -244,8 +244,8 @@ static int run(const void *options)
 		return EXIT_ERROR;
 	if (profiles)
 		error = stored_profile_report(source.recording, show->at, &show->output);
-	else if (show->retain_runs || retained_only(source.recording))
-		error = retained_report(source.recording, show->at, &show->output);
+	else if (show->retain_runs || stored_retentions_only(source.recording))
+		error = stored_retention_report(source.recording, show->at, &show->output);
 	else
 		error = report_snapshot(&source, show);
 	return error ? EXIT_ERROR : EXIT_OK;
@@ -261,7 +261,7 @@ static int check(void *options, const struct given *given)
 			  "`leakmon report FILE`");
 		return -EINVAL;
 	}
-	if (show->retain_runs && retained_check_format(show->output.format))
+	if (show->retain_runs && stored_retention_check_format(show->output.format))
 		return -EINVAL;
 	return output_check(&show->output);
 }

@@ -2,8 +2,8 @@
 /* leakmon top: full-screen in the terminal. */
 #include "cli/values.h"
 #include "command/command.h"
-#include "command/top_track.h"
-#include "command/top_triage.h"
+#include "top/top_track.h"
+#include "top/top_triage.h"
 
 static int run(const void *options)
 {

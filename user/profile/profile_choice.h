@@ -4,8 +4,8 @@
  * heap grows for sure, the most urgent first, and no more of them than there are slots. One leaves
  * when it ends, or when it has not been such a suspect for a while and another one waits.
  */
-#ifndef LEAKMON_COMMAND_PROFILE_CHOICE_H
-#define LEAKMON_COMMAND_PROFILE_CHOICE_H
+#ifndef LEAKMON_PROFILE_PROFILE_CHOICE_H
+#define LEAKMON_PROFILE_PROFILE_CHOICE_H
 
 #include "monitor/session.h"
 #include "report/profile_report.h"

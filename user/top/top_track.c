@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/top_track.h"
+#include "top/top_track.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "command/profile_run.h"
-#include "command/top_front.h"
+#include "profile/profile_run.h"
+#include "top/top_front.h"
 #include "monitor/watch_loop.h"
 #include "store/profile_runs.h"
 #include "store/recorder.h"

@@ -7,8 +7,8 @@
  * What it costs, ours and in the suspects, is charged to the budget; when nothing is saved up
  * any more, it stops until there is.
  */
-#ifndef LEAKMON_COMMAND_SAMPLING_H
-#define LEAKMON_COMMAND_SAMPLING_H
+#ifndef LEAKMON_TRIAGE_SAMPLING_H
+#define LEAKMON_TRIAGE_SAMPLING_H
 
 #include "leakmon_abi.h"
 #include "triage/triage.h"

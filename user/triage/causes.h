@@ -5,8 +5,8 @@
  * suspect: what came in between is its growth. The CPU time comes out of the budget; when nothing
  * is saved up, nothing is read.
  */
-#ifndef LEAKMON_COMMAND_CAUSES_H
-#define LEAKMON_COMMAND_CAUSES_H
+#ifndef LEAKMON_TRIAGE_CAUSES_H
+#define LEAKMON_TRIAGE_CAUSES_H
 
 #include "triage/triage.h"
 

@@ -4,8 +4,8 @@
  * out again by a thread of their own. What the target may be asked for, and what it costs, is for
  * profile_run.c to decide.
  */
-#ifndef LEAKMON_COMMAND_PROFILE_WINDOW_H
-#define LEAKMON_COMMAND_PROFILE_WINDOW_H
+#ifndef LEAKMON_PROFILE_PROFILE_WINDOW_H
+#define LEAKMON_PROFILE_PROFILE_WINDOW_H
 
 #include "collect/window.h"
 #include "monitor/session.h"

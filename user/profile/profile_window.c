@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/profile_window.h"
+#include "profile/profile_window.h"
 
 #include <errno.h>
 #include <string.h>

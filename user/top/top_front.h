@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The screen in a report loop: its descriptors, its keys, its messages. */
-#ifndef LEAKMON_COMMAND_TOP_FRONT_H
-#define LEAKMON_COMMAND_TOP_FRONT_H
+#ifndef LEAKMON_TOP_TOP_FRONT_H
+#define LEAKMON_TOP_TOP_FRONT_H
 
 #include "monitor/emit.h"
 #include "monitor/watch_loop.h"

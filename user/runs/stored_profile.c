@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/stored_profile.h"
+#include "runs/stored_profile.h"
 
 #include <errno.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/command_line.h"
 #include "monitor/emit.h"
 #include "output/output.h"
 #include "report/profile_diff.h"

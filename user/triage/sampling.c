@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/sampling.h"
+#include "triage/sampling.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

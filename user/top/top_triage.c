@@ -6,12 +6,12 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "command/causes.h"
-#include "command/kills.h"
-#include "command/managed_look.h"
-#include "command/top_front.h"
-#include "command/top_track.h"
-#include "command/top_triage.h"
+#include "triage/causes.h"
+#include "triage/kills.h"
+#include "triage/managed_look.h"
+#include "top/top_front.h"
+#include "top/top_track.h"
+#include "top/top_triage.h"
 #include "output/output.h"
 #include "output/replace_file.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "command/profile_run.h"
+#include "profile/profile_run.h"
 #include "monitor/emit.h"
 #include "monitor/oom.h"
 

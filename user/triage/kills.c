@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/kills.h"
+#include "triage/kills.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* `leakmon top` without a target. */
-#ifndef LEAKMON_COMMAND_TOP_TRIAGE_H
-#define LEAKMON_COMMAND_TOP_TRIAGE_H
+#ifndef LEAKMON_TOP_TOP_TRIAGE_H
+#define LEAKMON_TOP_TOP_TRIAGE_H
 
 #include "top/terminal.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/top_front.h"
+#include "top/top_front.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -7,8 +7,8 @@
  * A suspect is escalated once in COOLDOWN; a window ends early when the estimated time of the
  * probes in the targets exceeds what --budget has saved up so far.
  */
-#ifndef LEAKMON_COMMAND_ESCALATE_H
-#define LEAKMON_COMMAND_ESCALATE_H
+#ifndef LEAKMON_TRIAGE_ESCALATE_H
+#define LEAKMON_TRIAGE_ESCALATE_H
 
 #include "monitor/session.h"
 #include "triage/triage.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/causes.h"
+#include "triage/causes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/profile_run.h"
+#include "profile/profile_run.h"
 
 #include <errno.h>
 #include <math.h>

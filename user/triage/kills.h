@@ -4,8 +4,8 @@
  * told by a BPF program as they are chosen, or, where there is none, found at a poll: a process has
  * ended, and the count of kills of its control group has risen.
  */
-#ifndef LEAKMON_COMMAND_KILLS_H
-#define LEAKMON_COMMAND_KILLS_H
+#ifndef LEAKMON_TRIAGE_KILLS_H
+#define LEAKMON_TRIAGE_KILLS_H
 
 #include "triage/triage.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/managed_look.h"
+#include "triage/managed_look.h"
 
 #include "base/cleanup.h"
 #include "memory/smaps.h"

@@ -4,8 +4,8 @@
  * the sizes of all mappings of a process takes milliseconds, so that is done for the first few
  * suspects, each a few times a minute, and only as the budget allows.
  */
-#ifndef LEAKMON_COMMAND_MANAGED_LOOK_H
-#define LEAKMON_COMMAND_MANAGED_LOOK_H
+#ifndef LEAKMON_TRIAGE_MANAGED_LOOK_H
+#define LEAKMON_TRIAGE_MANAGED_LOOK_H
 
 #include "triage/triage.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* `leakmon profile`: who is profiled, when their windows open, and when blocks are looked at. */
-#ifndef LEAKMON_COMMAND_PROFILE_RUN_H
-#define LEAKMON_COMMAND_PROFILE_RUN_H
+#ifndef LEAKMON_PROFILE_PROFILE_RUN_H
+#define LEAKMON_PROFILE_PROFILE_RUN_H
 
 #include <time.h>
 
 #include "analyze/trend.h"
-#include "command/profile_choice.h"
-#include "command/profile_window.h"
+#include "profile/profile_choice.h"
+#include "profile/profile_window.h"
 #include "profile/window_scheduler.h"
 #include "report/profile_report.h"
 #include "profile/profiled.h"

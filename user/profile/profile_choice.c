@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/profile_choice.h"
+#include "profile/profile_choice.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "command/profile_run.h"
+#include "profile/profile_run.h"
 #include "profile/window_scheduler.h"
 #include "triage/triage.h"
 

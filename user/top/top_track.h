@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* `leakmon top` over processes that are tracked. */
-#ifndef LEAKMON_COMMAND_TOP_TRACK_H
-#define LEAKMON_COMMAND_TOP_TRACK_H
+#ifndef LEAKMON_TOP_TOP_TRACK_H
+#define LEAKMON_TOP_TOP_TRACK_H
 
 #include "monitor/session.h"
 #include "top/model.h"

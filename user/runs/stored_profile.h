@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* `leakmon report` and `leakmon diff` of profiles in recordings. */
-#ifndef LEAKMON_COMMAND_STORED_PROFILE_H
-#define LEAKMON_COMMAND_STORED_PROFILE_H
+#ifndef LEAKMON_RUNS_STORED_PROFILE_H
+#define LEAKMON_RUNS_STORED_PROFILE_H
 
-#include "command/options.h"
+#include "monitor/emit.h"
 #include "store/recording.h"
 
 /* Whether it holds profiles and no snapshots. */

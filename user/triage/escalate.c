@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/escalate.h"
+#include "triage/escalate.h"
 
 #include <errno.h>
 #include <string.h>

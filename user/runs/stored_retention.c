@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "command/retained.h"
+#include "runs/stored_retention.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/command_line.h"
 #include "monitor/emit.h"
 #include "output/retain_format.h"
 
-bool retained_only(const struct recording *recording)
+bool stored_retentions_only(const struct recording *recording)
 {
 	size_t snapshots, runs;
 
@@ -52,25 +53,25 @@ static int check(const char *name, enum output_kind kind)
 	return -EINVAL;
 }
 
-int retained_check_format(const char *format)
+int stored_retention_check_format(const char *format)
 {
 	return check(format, OUTPUT_RETAIN);
 }
 
-int retained_check_diff_format(const char *format)
+int stored_retention_check_diff_format(const char *format)
 {
 	return check(format, OUTPUT_RETAIN_DIFF);
 }
 
-int retained_report(struct recording *recording, const char *at,
-		    const struct output_options *output)
+int stored_retention_report(struct recording *recording, const char *at,
+			    const struct output_options *output)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
 	const struct output_format *format = output_find(output->format);
 	struct retain_report report = {.result = &result, .colour = emit_wants_colour(output)};
 	size_t position;
 	FILE *out;
-	int error = retained_check_format(output->format);
+	int error = stored_retention_check_format(output->format);
 
 	if (!error)
 		error = read_run(recording, at, &position, &result);
@@ -85,8 +86,8 @@ int retained_report(struct recording *recording, const char *at,
 	return close_output(out, format->retain(out, &report));
 }
 
-static void describe(struct retain_diff_report *report, const struct retained_side *before,
-		     size_t before_position, const struct retained_side *after,
+static void describe(struct retain_diff_report *report, const struct stored_retention_side *before,
+		     size_t before_position, const struct stored_retention_side *after,
 		     size_t after_position)
 {
 	size_t count;
@@ -124,15 +125,16 @@ static int write_diff(const struct retain_diff_report *report, const struct outp
 	return close_output(out, format->retain_diff(out, report));
 }
 
-int retained_diff(const struct retained_side *before, const struct retained_side *after,
-		  const struct output_options *output, int64_t *growth)
+int stored_retention_diff(const struct stored_retention_side *before,
+			  const struct stored_retention_side *after,
+			  const struct output_options *output, int64_t *growth)
 {
 	_cleanup_(retain_result_free) struct retain_result was = {0}, is = {0};
 	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
 	const struct output_format *format = output_find(output->format);
 	struct retain_diff_report report = {.diff = &diff, .colour = emit_wants_colour(output)};
 	size_t before_position, after_position;
-	int error = retained_check_diff_format(output->format);
+	int error = stored_retention_check_diff_format(output->format);
 
 	if (!error)
 		error = read_run(before->recording, before->at, &before_position, &was);
@@ -159,7 +161,7 @@ static bool is_latest(const struct recording_retain *runs, size_t count, size_t 
 	return true;
 }
 
-int retained_set_read(struct recording *recording, struct retained_set *set)
+int stored_retentions_read(struct recording *recording, struct stored_retentions *set)
 {
 	size_t count;
 	const struct recording_retain *runs = recording_retains(recording, &count);
@@ -177,7 +179,7 @@ int retained_set_read(struct recording *recording, struct retained_set *set)
 	return error;
 }
 
-void retained_set_free(struct retained_set *set)
+void stored_retentions_free(struct stored_retentions *set)
 {
 	for (size_t i = 0; i < set->list.count; i++)
 		retain_result_free(&set->list.items[i]);
