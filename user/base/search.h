@@ -12,6 +12,7 @@
  *
  *     first = SORTED_BEFORE(row, table->rows, table->count, row->pc < pc);
  */
+/* NOLINTBEGIN(bugprone-macro-parentheses): the name in a declaration takes none */
 #define SORTED_BEFORE(item, items, count, is_before)                                               \
 	({                                                                                         \
 		__typeof__(&(items)[0]) sorted_ = (items);                                         \
@@ -28,6 +29,7 @@
 		}                                                                                  \
 		low_;                                                                              \
 	})
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* Of sorted ranges from `start` to before `end`, none of which overlap: a pointer to the one that
  * holds `address`, or NULL. */

@@ -283,7 +283,7 @@ static bool read_limits(struct cgroup_place *place, const char *point)
 
 void cgroup_place_set(struct cgroup_place *place, const char *path, bool unified)
 {
-	if (!place->path || strcmp(place->path, path) || place->unified != unified) {
+	if (!place->path || strcmp(place->path, path) != 0 || place->unified != unified) {
 		cgroup_place_free(place);
 		place->path = strdup(path);
 		place->unified = unified;
@@ -303,7 +303,7 @@ void cgroup_place_read(struct cgroup_place *place, pid_t pid)
 	_cleanup_free_ char *path = cgroup_memory_path(pid, &unified);
 
 	/* Of one that is ending v1 no longer tells. */
-	if (path && (strcmp(path, "/") || !place->path))
+	if (path && (strcmp(path, "/") != 0 || !place->path))
 		cgroup_place_set(place, path, unified);
 }
 

@@ -489,11 +489,12 @@ static void end_and_verdict_read(struct profile_reader *reader, sqlite3_stmt *ro
 	const char *end = database_text(row, 4), *verdict = database_text(row, 5);
 	unsigned i = 0;
 
-	while (i < LM_WALK_MAX_ && (!end || strcmp(end, walk_end_name(i))))
+	while (i < LM_WALK_MAX_ && (!end || strcmp(end, walk_end_name(i)) != 0))
 		i++;
 	site->end = i < LM_WALK_MAX_ ? (enum lm_walk_end)i : 0;
 	i = 0;
-	while (i < PROFILE_VERDICT_MAX_ && (!verdict || strcmp(verdict, profile_verdict_name(i))))
+	while (i < PROFILE_VERDICT_MAX_ &&
+	       (!verdict || strcmp(verdict, profile_verdict_name(i)) != 0))
 		i++;
 	if (i == PROFILE_VERDICT_MAX_)
 		reader->error = -EUCLEAN;
