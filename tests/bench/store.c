@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "analyze/diff.h"
+#include "analyze/diff_build.h"
+#include "report/diff.h"
 #include "analyze/report_build.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "retain/result.h"
+#include "report/retain_result.h"
 
 static inline void fixture_site(struct retain_result *result, uint64_t id, const char *function)
 {

@@ -7,7 +7,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "analyze/diff.h"
+#include "analyze/diff_build.h"
+#include "report/diff.h"
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "output/formats.h"

@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-#include "analyze/diff.h"
+#include "analyze/diff_build.h"
+#include "report/diff.h"
 #include "analyze/level.h"
 #include "analyze/report_build.h"
 #include "base/cleanup.h"

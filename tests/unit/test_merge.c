@@ -3,8 +3,10 @@
  * apart. */
 #include <errno.h>
 
-#include "analyze/diff.h"
-#include "analyze/fleet.h"
+#include "analyze/diff_build.h"
+#include "analyze/fleet_build.h"
+#include "report/diff.h"
+#include "report/fleet.h"
 #include "analyze/report_build.h"
 #include "store/merge.h"
 #include "unit/store_fixture.h"

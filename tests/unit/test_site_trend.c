@@ -6,7 +6,8 @@
 
 #include <cmocka.h>
 
-#include "analyze/fleet.h"
+#include "analyze/fleet_build.h"
+#include "report/fleet.h"
 #include "analyze/report_build.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"

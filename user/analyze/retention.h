@@ -18,12 +18,7 @@
 #include <stdbool.h>
 
 #include "analyze/graph.h"
-
-enum verdict { VERDICT_HELD, VERDICT_UNTRACKED, VERDICT_LOST, VERDICT_MAX_ };
-
-struct retention_total {
-	uint64_t blocks, bytes;
-};
+#include "report/retain_result.h"
 
 struct retention {
 	uint32_t blocks, strong, weak; /* counts of nodes, in this order */

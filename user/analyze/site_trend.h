@@ -13,7 +13,6 @@
 #include "report/history.h"
 #include "analyze/trend.h"
 #include "analyze/verdict.h"
-#include "report/history.h"
 
 /* Nothing is called leaking that has been seen for less, however many snapshots there are; in a
  * process that warms up (TREND_WARM_UP_S), for less than that. */

@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyze/diff.h"
+#include "report/diff.h"
+#include "analyze/diff_build.h"
 #include "analyze/level.h"
 #include "analyze/report_build.h"
 #include "base/cleanup.h"

@@ -4,7 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyze/fleet.h"
+#include "report/fleet.h"
+#include "analyze/fleet_build.h"
 #include "analyze/report_build.h"
 #include "report/history.h"
 #include "base/cleanup.h"

@@ -6,7 +6,7 @@
 #ifndef LEAKMON_COMMAND_COMMAND_H
 #define LEAKMON_COMMAND_COMMAND_H
 
-#include "analyze/diff.h"
+#include "report/diff.h"
 #include "command/options.h"
 #include "probe/privileges.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "analyze/diff.h"
+#include "report/diff.h"
 #include "report/report.h"
 
 struct memory_report;

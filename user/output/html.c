@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "report/family.h"
+#include "analyze/diff_build.h"
 #include "analyze/report_build.h"
 #include "report/history.h"
 #include "analyze/site_trend.h"

@@ -10,8 +10,9 @@
 #include <inttypes.h>
 #include <stddef.h>
 
+#include "analyze/fleet_build.h"
 #include "report/family.h"
-#include "analyze/fleet.h"
+#include "report/fleet.h"
 #include "analyze/verdict.h"
 #include "base/cleanup.h"
 #include "base/hash.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "report/family.h"
-#include "analyze/fleet.h"
+#include "report/fleet.h"
 #include "report/history.h"
 #include "analyze/suppress.h"
 #include "analyze/verdict.h"

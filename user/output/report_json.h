@@ -3,7 +3,7 @@
 #ifndef LEAKMON_OUTPUT_REPORT_JSON_H
 #define LEAKMON_OUTPUT_REPORT_JSON_H
 
-#include "analyze/diff.h"
+#include "report/diff.h"
 #include "report/report.h"
 #include "analyze/site_trend.h"
 #include "output/json_writer.h"

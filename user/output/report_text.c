@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "report/family.h"
-#include "analyze/fleet.h"
+#include "report/fleet.h"
 #include "report/history.h"
 #include "analyze/site_trend.h"
 #include "analyze/suppress.h"

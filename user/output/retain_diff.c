@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "analyze/diff.h"
+#include "report/diff.h"
 #include "base/text.h"
 #include "output/json_writer.h"
 #include "output/output.h"

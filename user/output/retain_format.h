@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "retain/result.h"
-#include "retain/result_diff.h"
+#include "report/retain_result.h"
+#include "report/retain_diff.h"
 
 struct retain_report {
 	const struct retain_result *result;

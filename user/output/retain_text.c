@@ -7,8 +7,8 @@
 #include "output/output.h"
 #include "output/report_text.h"
 #include "output/retain_format.h"
-#include "retain/classes.h"
-#include "retain/result.h"
+#include "symbol/demangle.h"
+#include "report/retain_result.h"
 
 /* What roots and classes are called. */
 
@@ -133,7 +133,7 @@ static const struct frame *telling_frame(const struct retained_site *site)
 	for (size_t i = 0; i < count; i++) {
 		const struct frame *frame = &site->frames.list.items[i];
 
-		if (!frame->function || !template_is_library(frame->function))
+		if (!frame->function || !demangle_is_library(frame->function))
 			return frame;
 	}
 	return count ? site->frames.list.items : NULL;

@@ -3,7 +3,7 @@
 #ifndef LEAKMON_OUTPUT_SPLIT_WRITERS_H
 #define LEAKMON_OUTPUT_SPLIT_WRITERS_H
 
-#include "analyze/diff.h"
+#include "report/diff.h"
 #include "memory/memory_split.h"
 #include "output/json_writer.h"
 

@@ -76,7 +76,7 @@ struct report {
 	const char *host;	     /* where it was taken, untrusted; NULL: not known; borrowed */
 	const struct report_host *hosts; /* of a fleet; or NULL; borrowed */
 	size_t host_count;
-	const struct fleet *fleet; /* its builds (analyze/fleet.h); NULL: none; borrowed */
+	const struct fleet *fleet; /* its builds (report/fleet.h); NULL: none; borrowed */
 	struct report_cost cost;
 	uint64_t lost_reports; /* of this run, or recording, that could not be written so far */
 	uint64_t fail_over;    /* outstanding bytes that are allowed, see --fail-over */

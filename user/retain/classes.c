@@ -50,12 +50,6 @@ static bool begins(const char *text, const char *beginning)
 	return !strncmp(text, beginning, strlen(beginning));
 }
 
-bool template_is_library(const char *function)
-{
-	return begins(function, "std::") || begins(function, "__gnu_cxx::") ||
-	       begins(function, "operator new");
-}
-
 /* What hands the size on as it is. */
 static bool is_transparent(const char *function)
 {

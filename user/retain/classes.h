@@ -12,7 +12,7 @@
 #include "analyze/retention.h"
 #include "heap/data_modules.h"
 #include "retain/heap_graph.h"
-#include "retain/kinds.h"
+#include "report/retain_result.h"
 #include "symbol/symbolizer.h"
 
 /*
@@ -31,9 +31,6 @@ char *template_type(const char *function, bool inlines_known);
 
 /* The same of the innermost frame that is not operator new. */
 char *template_type_of_frames(const struct frames *frames);
-
-/* operator new, or a function of the C++ standard library's. */
-bool template_is_library(const char *function);
 
 struct block_class {
 	enum class_kind kind;

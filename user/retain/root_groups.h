@@ -10,7 +10,7 @@
 #include "heap/data_modules.h"
 #include "retain/heap_graph.h"
 #include "retain/kernel_roots.h"
-#include "retain/kinds.h"
+#include "report/retain_result.h"
 #include "retain/stack_frames.h"
 #include "symbol/intern.h"
 #include "symbol/symbolizer.h"

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "retain/result.h"
+#include "report/retain_result.h"
 
 /* Looks that are closer together are not compared. */
 #define WITNESS_S 60

@@ -4,7 +4,7 @@
 #define LEAKMON_RUNS_STORED_RETENTION_H
 
 #include "monitor/emit.h"
-#include "retain/result.h"
+#include "report/retain_result.h"
 #include "store/recording.h"
 
 /* Whether it holds such runs and no snapshots. */

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "retain/result.h"
+#include "report/retain_result.h"
 #include "store/database.h"
 #include "store/recorder_state.h"
 #include "store/recording_state.h"

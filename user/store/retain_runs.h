@@ -7,7 +7,7 @@
 #ifndef LEAKMON_STORE_RETAIN_RUNS_H
 #define LEAKMON_STORE_RETAIN_RUNS_H
 
-#include "retain/result.h"
+#include "report/retain_result.h"
 
 /*
  * The recording is made if it is not there. `label` may be NULL. *number gets the run's number

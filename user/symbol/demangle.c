@@ -56,3 +56,14 @@ char *demangle(const char *name)
 		return strdup(output.text);
 	return NULL;
 }
+
+bool demangle_is_library(const char *function)
+{
+	static const char *const beginnings[] = {"std::", "__gnu_cxx::", "operator new"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
+		if (!strncmp(function, beginnings[i], strlen(beginnings[i])))
+			return true;
+	}
+	return false;
+}

@@ -3,11 +3,16 @@
 #ifndef LEAKMON_SYMBOL_DEMANGLE_H
 #define LEAKMON_SYMBOL_DEMANGLE_H
 
+#include <stdbool.h>
+
 /*
  * "_ZN3foo3barEi" -> "foo::bar(int)": with parameter types, without the return type of templates.
  * NULL: the name is not mangled, is longer than 4096 bytes, or its readable form would be longer
  * than 16384 (a short mangled name can expand without end), or out of memory. The caller frees.
  */
 char *demangle(const char *name);
+
+/* Of a readable name: operator new, or a function of the C++ standard library. */
+bool demangle_is_library(const char *function);
 
 #endif

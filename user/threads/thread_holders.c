@@ -6,6 +6,7 @@
 #include "analyze/retention.h"
 #include "base/cleanup.h"
 #include "retain/double_scan.h"
+#include "retain/result_build.h"
 #include "threads/thread_census.h"
 
 /* In the heap image, a pthread_t is a block of one byte: only a word with its very value points to

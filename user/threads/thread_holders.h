@@ -10,7 +10,7 @@
 #ifndef LEAKMON_THREADS_THREAD_HOLDERS_H
 #define LEAKMON_THREADS_THREAD_HOLDERS_H
 
-#include "retain/result.h"
+#include "report/retain_result.h"
 #include "retain/retain.h"
 
 /* Threads of one group whose pthread_t is kept in one place: a root, or blocks of a class. */

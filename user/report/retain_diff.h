@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What changed between two runs of `leakmon retain`, of one process or of two: class by class. */
-#ifndef LEAKMON_RETAIN_RESULT_DIFF_H
-#define LEAKMON_RETAIN_RESULT_DIFF_H
+#ifndef LEAKMON_REPORT_RETAIN_DIFF_H
+#define LEAKMON_REPORT_RETAIN_DIFF_H
 
-#include "retain/result.h"
+#include "report/retain_result.h"
 
 /* A class, or a root. Roots of one name (a variable, threads of one name) are one row. */
 struct retained_change {

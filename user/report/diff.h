@@ -4,10 +4,9 @@
  * the same on every run and host, and their difference: of what stays, as far as the reports have
  * the snapshots around them (report.around), with what was there at the very moments beside it.
  */
-#ifndef LEAKMON_ANALYZE_DIFF_H
-#define LEAKMON_ANALYZE_DIFF_H
+#ifndef LEAKMON_REPORT_DIFF_H
+#define LEAKMON_REPORT_DIFF_H
 
-#include "analyze/report_build.h"
 #include "report/report.h"
 
 /* What makes two sites one row. Function, module and file: of the frame that called the allocator.
@@ -83,12 +82,6 @@ struct diff {
 	struct diff_amount dead_before, dead_after;
 };
 
-/*
- * Both reports must be named and without a cut, and outlive the diff. `sort`: SORT_COUNT ranks by
- * blocks, all else by bytes. 0 or -ENOMEM (then *diff is untouched).
- */
-int diff_build(struct diff *diff, const struct report *before, const struct report *after,
-	       enum diff_group by, enum sort_key sort);
 void diff_free(struct diff *diff);
 
 /*

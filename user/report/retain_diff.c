@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "retain/result_diff.h"
+#include "report/retain_diff.h"
 
 #include <errno.h>
 

@@ -4,8 +4,8 @@
  * it, and at which call stacks. A call stack has one number on all hosts (symbolizer_stack_id), and
  * a build is told by the build-id of its program's file.
  */
-#ifndef LEAKMON_ANALYZE_FLEET_H
-#define LEAKMON_ANALYZE_FLEET_H
+#ifndef LEAKMON_REPORT_FLEET_H
+#define LEAKMON_REPORT_FLEET_H
 
 #include "report/report.h"
 
@@ -41,15 +41,6 @@ struct fleet {
 	VEC(struct fleet_build) builds; /* likewise */
 };
 
-/*
- * Of a named report, of a fleet or of one host (which names none), with a history for growth, since
- * and trends; without a cut, which would leave out hosts. 0 or -ENOMEM (then *fleet is untouched).
- */
-int fleet_build(struct fleet *fleet, const struct report *report);
 void fleet_free(struct fleet *fleet);
-
-/* The build-id of the program's file, as frames in it tell; of a process that ended before anybody
- * knew its file, where it starts. NULL: no frame is. */
-const char *fleet_build_id(const char *exe, const struct frames *frames);
 
 #endif

@@ -4,17 +4,54 @@
  * compared. It needs neither the process nor its heap image any more, and owns all it points to.
  * Names in it came from the target, or from a recording that somebody else made: untrusted.
  */
-#ifndef LEAKMON_RETAIN_RESULT_H
-#define LEAKMON_RETAIN_RESULT_H
+#ifndef LEAKMON_REPORT_RETAIN_RESULT_H
+#define LEAKMON_REPORT_RETAIN_RESULT_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 #include <time.h>
 
-#include "analyze/retention.h"
-#include "retain/kinds.h"
 #include "symbol/intern.h"
 #include "symbol/symbolizer.h"
+
+enum verdict { VERDICT_HELD, VERDICT_UNTRACKED, VERDICT_LOST, VERDICT_MAX_ };
+
+struct retention_total {
+	uint64_t blocks, bytes;
+};
+
+enum class_kind {
+	CLASS_CXX,	 /* name: the class */
+	CLASS_CXX_ARRAY, /* likewise, of `new T[n]` */
+	CLASS_OPS,	 /* name: the table's symbol, or NULL: module and offset tell */
+	CLASS_SITE,	 /* site: where it was allocated; name: its type, if the stack tells */
+	CLASS_SIZE,	 /* size: as usable */
+	CLASS_KIND_MAX_
+};
+
+enum root_kind {
+	ROOT_GLOBAL,
+	ROOT_STACK,
+	ROOT_THREAD_LOCAL,
+	ROOT_REGISTER,
+	ROOT_KERNEL,
+	/* Weak ones: they may hold what they lead to. */
+	ROOT_UNTRACKED,
+	ROOT_STALE, /* a word of a thread that no function is known to use any more */
+	ROOT_KIND_MAX_
+};
+
+/* Of so many pointers beside each other, nobody asks which one it is. */
+#define PATH_WIDE 16
+
+/* "class", "ops table", ... */
+const char *class_kind_name(enum class_kind kind);
+/* "global", "stack", ... */
+const char *root_kind_name(enum root_kind kind);
+
+/* From such a word; 0, or -EINVAL for any other and NULL. */
+int class_kind_parse(const char *name, enum class_kind *kind);
+int root_kind_parse(const char *name, enum root_kind *kind);
 
 #define RESULT_NONE UINT32_MAX
 
@@ -139,9 +176,6 @@ struct retain_result {
 	struct intern strings;
 };
 
-struct retain;
-struct report_site;
-
 /* The site of a class or a leak, or NULL: not known. */
 const struct retained_site *retained_site(const struct retain_result *result, uint32_t site);
 
@@ -152,17 +186,6 @@ const struct retained_site *retained_site(const struct retain_result *result, ui
  */
 bool retained_leak_held(const struct retain_result *result, const struct retained_leak *leak,
 			struct retention_total *held);
-
-struct retain_result_sources {
-	const struct report_site *const *sites; /* of tracked blocks, by number - 1; or NULL */
-	size_t site_count;
-	uint64_t dropped; /* see NUMBER_DROPPED */
-	bool samples;	  /* they take a while */
-};
-
-/* 0 or -ENOMEM, then *result is untouched. */
-int retain_result_build(const struct retain *retain, const struct retain_result_sources *sources,
-			struct retain_result *result);
 
 /* Fills the ids of classes and roots from what they are called. */
 void retain_result_identify(struct retain_result *result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "analyze/fleet.h"
+#include "analyze/fleet_build.h"
 
 #include <errno.h>
 #include <string.h>
@@ -328,11 +328,4 @@ int fleet_build(struct fleet *fleet, const struct report *report)
 	rank(&builder.fleet);
 	*fleet = builder.fleet;
 	return 0;
-}
-
-void fleet_free(struct fleet *fleet)
-{
-	for (size_t i = 0; i < fleet->builds.count; i++)
-		vec_free(&fleet->builds.items[i].sites);
-	vec_free(&fleet->builds);
 }
