@@ -9,6 +9,7 @@
 
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
+#include "runs/retain_run.h"
 #include "triage/escalate.h"
 #include "top/top_track.h"
 #include "unit/options_fixture.h"

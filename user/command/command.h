@@ -43,17 +43,6 @@ struct diff_options {
 	struct output_options output;
 };
 
-struct retain_options {
-	struct session_options session;
-	struct pause_options pause;
-	struct core_options core; /* path NULL: processes */
-	bool census;
-	const char *recording; /* to make or to add to, or NULL */
-	const char *label;
-	uint64_t address; /* 0: none */
-	const char *class, *site;
-};
-
 struct threads_options {
 	struct session_options session;
 	struct pause_options pause;
@@ -64,7 +53,6 @@ struct threads_options {
 
 /* TRACKING_USES and session_options_free() rely on it. */
 _Static_assert(!offsetof(struct record_options, session) &&
-		       !offsetof(struct retain_options, session) &&
 		       !offsetof(struct threads_options, session),
 	       "a session's options stand first");
 
