@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/interrupt.h"
-#include "monitor/watch_loop.h"
+#include "monitor/report_loop.h"
 
 /* A report that answers each cause with a signal, an error, or the end of what is watched. */
 struct script {
@@ -45,12 +45,12 @@ static bool is_done(void *context)
 static int run(struct script *script, uint64_t count)
 {
 	const struct schedule schedule = {.interval_ns = 1000000, .count = count};
-	const struct reporter reporter = {.context = script, .report = take, .is_done = is_done};
+	const struct run_hooks hooks = {.context = script, .report = take, .is_done = is_done};
 	struct report_loop loop = REPORT_LOOP_CLOSED;
 	int error;
 
 	assert_int_equal(report_loop_open(&loop, &schedule, false), 0);
-	error = report_loop_run(&loop, &reporter);
+	error = report_loop_run(&loop, &hooks);
 	report_loop_close(&loop);
 	return error;
 }
@@ -140,15 +140,15 @@ static int take_nothing(void *context, enum report_cause cause)
 	return take(&pipes->script, cause);
 }
 
-static void descriptors_of_the_reporter_are_waited_for(void **state)
+static void descriptors_of_the_hooks_are_waited_for(void **state)
 {
 	const struct schedule schedule = {.interval_ns = 3600 * 1000000000ull};
 	struct report_loop loop = REPORT_LOOP_CLOSED;
 	struct pipes pipes = {0};
-	const struct reporter reporter = {.context = &pipes,
-					  .report = take_nothing,
-					  .wait_for = wait_for_pipe,
-					  .handle = read_pipe};
+	const struct run_hooks hooks = {.context = &pipes,
+					.report = take_nothing,
+					.wait_for = wait_for_pipe,
+					.handle = read_pipe};
 	int fds[2];
 
 	(void)state;
@@ -156,7 +156,7 @@ static void descriptors_of_the_reporter_are_waited_for(void **state)
 	pipes.in = fds[0];
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	assert_int_equal(report_loop_open(&loop, &schedule, false), 0);
-	assert_int_equal(report_loop_run(&loop, &reporter), 0);
+	assert_int_equal(report_loop_run(&loop, &hooks), 0);
 	report_loop_close(&loop);
 	interrupt_close();
 	assert_string_equal(pipes.read, "x");
@@ -173,7 +173,7 @@ int main(void)
 		cmocka_unit_test(a_signal_to_end_brings_the_last_report),
 		cmocka_unit_test(the_end_of_what_is_watched_brings_the_last_report),
 		cmocka_unit_test(an_error_ends_without_a_last_report),
-		cmocka_unit_test(descriptors_of_the_reporter_are_waited_for),
+		cmocka_unit_test(descriptors_of_the_hooks_are_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

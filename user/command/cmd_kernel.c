@@ -12,7 +12,7 @@
 #include "collect/collect.h"
 #include "command/command.h"
 #include "monitor/emit.h"
-#include "monitor/watch_loop.h"
+#include "monitor/report_loop.h"
 #include "output/output.h"
 #include "probe/kernel_loader.h"
 #include "symbol/kernel_symbols.h"
@@ -230,8 +230,8 @@ static int run(const void *options)
 	interrupt_ends(false);
 	if (!error) {
 		log_info("attached to the kernel's allocators");
-		error = report_loop_run(&loop,
-					&(struct reporter){.context = &run, .report = make_report});
+		error = report_loop_run(
+			&loop, &(struct run_hooks){.context = &run, .report = make_report});
 	}
 	code = emit_finish(&kernel->output, &run.losses, error, run.outstanding_bytes);
 	kernel_run_close(&run);

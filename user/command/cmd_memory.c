@@ -15,7 +15,7 @@
 #include "proc/core.h"
 #include "sandbox/worker.h"
 #include "monitor/emit.h"
-#include "monitor/watch_loop.h"
+#include "monitor/report_loop.h"
 #include "proc/container.h"
 #include "proc/selector.h"
 
@@ -254,13 +254,13 @@ static int read_first(struct memory_run *run)
 static int run_repeatedly(struct memory_run *run)
 {
 	struct report_loop loop = REPORT_LOOP_CLOSED;
-	const struct reporter reporter = {.context = run, .report = run_report};
+	const struct run_hooks hooks = {.context = run, .report = run_report};
 	int error = report_loop_open(&loop, &run->options->schedule, false);
 
 	if (!error)
 		error = read_first(run);
 	if (!error)
-		error = report_loop_run(&loop, &reporter);
+		error = report_loop_run(&loop, &hooks);
 	report_loop_close(&loop);
 	return error;
 }

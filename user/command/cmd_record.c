@@ -12,7 +12,7 @@
 #include "command/command.h"
 #include "profile/profile_run.h"
 #include "memory/memory_split.h"
-#include "monitor/watch_loop.h"
+#include "monitor/watch.h"
 #include "store/profile_runs.h"
 #include "store/recorder.h"
 
@@ -179,8 +179,9 @@ static int run(const void *options)
 	const struct record_options *record = options;
 	const struct recorder_options keep = {.keep_bytes = record->keep_bytes,
 					      .keep_ns = record->keep_ns};
-	struct report_sink sink = {.take = take, .label = record->label, .takes_kills = true};
 	struct record_run run = {0};
+	const struct run_hooks hooks = {
+		.context = &run, .take = take, .label = record->label, .takes_kills = true};
 	struct recorder *recorder;
 	int code;
 
@@ -189,9 +190,8 @@ static int run(const void *options)
 	if (recorder_open(&run.recorder, record->path, &keep))
 		return EXIT_ERROR;
 	recorder = run.recorder;
-	sink.context = &run;
 	interrupt_removes_database(record->path);
-	code = watch_run(&record->session, &sink);
+	code = watch_run(&record->session, &hooks);
 	interrupt_removes(NULL);
 	/* A run that never began leaves no file. */
 	if (!recorder_snapshots(recorder) && !recorder_missed(recorder)) {

@@ -10,7 +10,7 @@
 #include "command/command.h"
 #include "monitor/session.h"
 #include "monitor/session_threads.h"
-#include "monitor/watch_loop.h"
+#include "monitor/watch.h"
 
 /* `leakmon threads`: from a session to a named report of dead threads. */
 
@@ -122,11 +122,23 @@ static int write_report(const struct session *session, const struct thread_repor
 	return error;
 }
 
-/* A session_reporter; `options` is a struct threads_options. Takes a census, names it and writes
- * it. 0, or -errno after an error message. */
-static int threads_run_report(struct session *session, const void *options, bool last)
+struct threads_run {
+	const struct threads_options *options;
+	struct session *session;
+};
+
+static int begin(void *context, struct session *session)
 {
-	const struct threads_options *threads = options;
+	((struct threads_run *)context)->session = session;
+	return 0;
+}
+
+/* Takes a census, names it and writes it. */
+static int make_report(void *context, enum report_cause cause)
+{
+	struct threads_run *run = context;
+	const struct threads_options *threads = run->options;
+	struct session *session = run->session;
 	_cleanup_(snapshot_free) struct snapshot snapshot = {0};
 	_cleanup_(thread_report_free) struct thread_report report = {
 		.show_threads = threads->show_threads,
@@ -140,7 +152,7 @@ static int threads_run_report(struct session *session, const void *options, bool
 		return error;
 	error = find_holders(session, threads, &report);
 	if (!error)
-		error = name_report(session, &report, last);
+		error = name_report(session, &report, cause == REPORT_LAST);
 	if (error)
 		log_error("out of memory");
 	else
@@ -154,9 +166,11 @@ static int threads_run_report(struct session *session, const void *options, bool
 
 static int run(const void *options)
 {
-	const struct threads_options *threads = options;
+	struct threads_run threads = {.options = options};
+	const struct run_hooks hooks = {
+		.context = &threads, .begin = begin, .report = make_report, .takes_kills = true};
 
-	return watch_run_reporter(&threads->session, threads_run_report, threads);
+	return watch_run(&threads.options->session, &hooks);
 }
 
 /* What would have no effect without --heap. */

@@ -14,7 +14,7 @@
 #include "profile/profile_run.h"
 #include "triage/sampling.h"
 #include "monitor/emit.h"
-#include "monitor/watch_loop.h"
+#include "monitor/report_loop.h"
 #include "triage/triage.h"
 
 /* How often an open window is looked at. */
@@ -211,17 +211,17 @@ static void say_begin(const struct run *run)
 
 static int loop(struct run *run)
 {
-	const struct reporter reporter = {.context = run,
-					  .report = make_report,
-					  .wait_for = wait_for,
-					  .handle = poll_if_due,
-					  .timeout_ms = timeout_ms};
+	const struct run_hooks hooks = {.context = run,
+					.report = make_report,
+					.wait_for = wait_for,
+					.handle = poll_if_due,
+					.timeout_ms = timeout_ms};
 	int error = triage_poll(&run->triage);
 
 	if (error)
 		return error;
 	say_begin(run);
-	return report_loop_run(&run->loop, &reporter);
+	return report_loop_run(&run->loop, &hooks);
 }
 
 /* -------- with suspects that are profiled */

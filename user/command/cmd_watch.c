@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "monitor/watch_loop.h"
+#include "monitor/watch.h"
 
 static int check(void *options, const struct given *given)
 {

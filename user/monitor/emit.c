@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "monitor/watch_loop.h"
+#include "monitor/report_loop.h"
 #include "output/output.h"
 #include "output/replace_file.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the reports of a session go: to a sink, to a stream, or each into a file that it replaces.
- */
+/* Where the reports of a run go: to a stream, or each into a file that it replaces. */
 #ifndef LEAKMON_MONITOR_EMIT_H
 #define LEAKMON_MONITOR_EMIT_H
 
@@ -10,8 +9,6 @@
 #include "output/output.h"
 #include "serve/listener.h"
 
-struct pollfd;
-struct pollfds;
 struct schedule;
 
 /* Where reports go, and in which form. The texts are borrowed. */
@@ -32,38 +29,6 @@ struct output_options {
 	{                                                                                          \
 		.format = "text", .report.sort = SORT_BYTES, .fail_over = UINT64_MAX               \
 	}
-
-/* In monitor/watch_loop.h. */
-
-/* What a sink that somebody looks at, such as a screen, has to say between reports. Its reports
- * have a history, and do not wait for line numbers. */
-struct live_sink {
-	/* As reporter.wait_for of monitor/watch_loop.h. */
-	int (*wait_for)(void *context, struct pollfds *fds);
-	/* As reporter.handle; and 1: a report is wanted now. */
-	int (*handle)(void *context, const struct pollfd *fds, size_t count);
-	/* Whether the run is to end: not before, also when all targets have. */
-	bool (*is_done)(void *context);
-	/* Once, when all targets are gone: the report before was the last. */
-	void (*targets_gone)(void *context);
-};
-
-/* Takes named reports of all sites instead of an output format: `record` does. */
-struct report_sink {
-	/* `label` is NULL but for a snapshot that was asked for by signal, or shows a kill. 0;
-	 * REPORT_AGAIN: the next report at once; -errno after a message, which ends the run; what
-	 * can be mended is the sink's to count. */
-	int (*take)(void *context, const struct report *report, const char *label, bool last);
-	/* Whether it wants no more; NULL: never. */
-	bool (*is_done)(void *context);
-	/* What snapshots that are asked for by signal are called; NULL: nothing. */
-	const char *label;
-	/* It also wants, between the others, what was killed for want of memory (oom.h). */
-	bool takes_kills;
-	/* Of a sink that is looked at; NULL for others. */
-	const struct live_sink *live;
-	void *context;
-};
 
 /* Opens standard output or --output's file, or sees whether a file can be replaced there. 0, or
  * -errno after a message. */

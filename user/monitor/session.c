@@ -198,7 +198,8 @@ static int wait_for_lines(struct session *session, bool last)
 	int error;
 
 	progress_hide(session);
-	if (session->sink && session->sink->live) /* somebody waits for the next key to work */
+	/* In a live run somebody waits for the next key to work. */
+	if (session->hooks && session->hooks->targets_gone)
 		return symbolizer_find_lines(session->symbolizer, 0);
 	error = symbolizer_find_lines(session->symbolizer, LINES_SILENT_MS);
 	if (error != -EAGAIN)
@@ -247,14 +248,19 @@ static int name_report(struct session *session, struct report *report, bool last
 					 : say_unnamed(name_sites(session, report));
 }
 
-/* What came before, if reports are to show it; a sink gets all sites. */
+static bool takes_reports(const struct session *session)
+{
+	return session->hooks && session->hooks->take;
+}
+
+/* What came before, if reports are to show it; who takes reports gets all sites. */
 static int build_report(struct session *session, const struct snapshot *snapshot,
 			struct report *report)
 {
 	struct report_options options = session->options->output.report;
 	int error = 0;
 
-	if (session->sink || session->tests.options || session->listener)
+	if (takes_reports(session) || session->tests.options || session->listener)
 		options.top = 0;
 	if (session->keeps_history) {
 		error = history_add(&session->history, snapshot, session->label);
@@ -303,8 +309,9 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 		log_error("out of memory");
 	else if (error)
 		; /* said */
-	else if (session->sink)
-		error = session->sink->take(session->sink->context, &report, session->label, last);
+	else if (takes_reports(session))
+		error = session->hooks->take(session->hooks->context, &report, session->label,
+					     last);
 	else
 		error = emit_rest(session, &report, last);
 	report_free(&report);

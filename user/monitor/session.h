@@ -10,9 +10,9 @@
 #include "collect/event_streams.h"
 #include "monitor/emit.h"
 #include "monitor/oom.h"
+#include "monitor/report_loop.h"
 #include "monitor/targets.h"
 #include "monitor/test_report.h"
-#include "monitor/watch_loop.h"
 #include "output/output.h"
 #include "probe/launch.h"
 #include "probe/loader.h"
@@ -102,9 +102,9 @@ struct session {
 	struct test_report tests;   /* --suppress, --junit */
 	bool keeps_history;	    /* reports show how it came about */
 	struct history history;
-	const struct report_sink *sink; /* takes the reports instead of `format`; or NULL */
-	const char *label;		/* of the snapshot being taken, or NULL */
-	struct oom_kills oom;		/* monitor/oom.h */
+	const struct run_hooks *hooks; /* or NULL */
+	const char *label;	       /* of the snapshot being taken, or NULL */
+	struct oom_kills oom;	       /* monitor/oom.h */
 	struct emit_losses losses;
 };
 
@@ -118,7 +118,7 @@ void session_close(struct session *session);
 
 /*
  * Takes a snapshot, names it and writes it; the last report of a run waits longer for line numbers.
- * 0, REPORT_AGAIN (watch_loop.h), or -errno after an error message.
+ * 0, REPORT_AGAIN (report_loop.h), or -errno after an error message.
  */
 int session_report(struct session *session, bool last);
 

@@ -262,10 +262,9 @@ static int emit_all(struct session *session, const struct profile_report *report
 			    &session->losses, report, last);
 }
 
-int profile_run_report(struct session *session, const void *context, bool last)
+int profile_run_report(struct profile_run *run, bool last)
 {
-	/* The loop hands its context on as it is not to be changed by others; it is the run. */
-	struct profile_run *run = (struct profile_run *)context;
+	struct session *session = run->session;
 	_cleanup_(profile_report_free) struct profile_report report = {0};
 	double begin_s = profile_cpu_s(run);
 	int error;

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "monitor/watch_loop.h"
+#include "monitor/watch.h"
 
 /* How often the loop looks: without a window, in one, and while its probes go. */
 #define TICK_S 0.1
@@ -418,7 +418,7 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 		return -ENOMEM;
 	/* A screen costs more, and somebody waits before it: what the target may lose is limit
 	 * enough. */
-	run->held_back = !run->options->live &&
+	run->held_back = !run->options->screen &&
 			 !window_scheduler_has_credit(&run->scheduler, profile_now_s(run), total_s,
 						      total_s - run->reported_s);
 	if (run->held_back)
@@ -748,21 +748,44 @@ static int begin(void *context, struct session *session)
 	return tend(run);
 }
 
+static int make_report(void *context, enum report_cause cause)
+{
+	return profile_run_report(context, cause == REPORT_LAST);
+}
+
 static int wait_for(void *context, struct pollfds *fds)
 {
 	struct profile_run *run = context;
+	const struct run_hooks *screen = run->options->screen;
+	int error = pollfds_add(fds, run->timer_fd);
 
-	return pollfds_add(fds, run->timer_fd);
+	return error || !screen ? error : screen->wait_for(screen->context, fds);
 }
 
 static int handle(void *context, const struct pollfd *fds, size_t count)
 {
 	struct profile_run *run = context;
+	const struct run_hooks *screen = run->options->screen;
+	int error = screen ? screen->handle(screen->context, fds + 1, count - 1) : 0;
 	uint64_t expirations;
 
-	if (!count || !fds[0].revents || read(run->timer_fd, &expirations, sizeof(expirations)) < 0)
-		return 0;
+	if (error || !fds[0].revents || read(run->timer_fd, &expirations, sizeof(expirations)) < 0)
+		return error;
 	return tend(run);
+}
+
+static bool is_done(void *context)
+{
+	const struct run_hooks *screen = ((struct profile_run *)context)->options->screen;
+
+	return screen && screen->is_done(screen->context);
+}
+
+static void targets_gone(void *context)
+{
+	const struct run_hooks *screen = ((struct profile_run *)context)->options->screen;
+
+	screen->targets_gone(screen->context);
 }
 
 static void end(void *context)
@@ -783,15 +806,17 @@ static void end(void *context)
 int profile_run(const struct profile_options *options)
 {
 	struct profile_run run = {.options = options, .timer_fd = -1};
-	const struct watch_work work = {.begin = begin,
+	const struct run_hooks hooks = {.context = &run,
+					.begin = begin,
+					.report = make_report,
 					.wait_for = wait_for,
 					.handle = handle,
+					.is_done = is_done,
 					.is_busy = is_busy,
+					.targets_gone = options->screen ? targets_gone : NULL,
 					.end = end,
 					.takes_kills = true,
-					.report = profile_run_report,
-					.context = &run};
-	const struct report_sink sink = {.live = options->live, .context = options->context};
+					.keeps_ended = true};
 
-	return watch_run_work(&options->session, options->live ? &sink : NULL, &work);
+	return watch_run(&options->session, &hooks);
 }

@@ -24,8 +24,9 @@ struct profile_options {
 	struct triage *triage;
 	size_t places;
 	void (*polled)(void *context);
-	/* What a screen has to say between reports, or NULL; its context is this one. */
-	const struct live_sink *live;
+	/* A screen, which waits for keys and says when the run ends (its targets_gone is there);
+	 * or NULL. */
+	const struct run_hooks *screen;
 	void *context;
 };
 
@@ -82,8 +83,8 @@ double profile_cpu_s(const struct profile_run *run);
 /* What it calls itself now; stays as it was if that cannot be read. */
 void profile_read_comm(pid_t pid, char comm[16]);
 
-/* A session_reporter; its context is a struct profile_run. */
-int profile_run_report(struct session *session, const void *context, bool last);
+/* Makes and writes a report. 0, or -errno after a message. */
+int profile_run_report(struct profile_run *run, bool last);
 
 /* Between reports, what the report needs: figures of processes that were replaced are given up, an
  * open window is brought to its end; and those that ended are forgotten, once they were reported.

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "heap/data_modules.h"
 #include "monitor/emit.h"
-#include "monitor/watch_loop.h"
+#include "monitor/watch.h"
 #include "output/retain_format.h"
 #include "parse/questions.h"
 #include "proc/memory_room.h"
@@ -661,9 +661,9 @@ static int run_tracked(const struct retain_options *options)
 	watched.schedule.count = 0;
 	watched.output.path = NULL;
 	if (!error)
-		code = watch_run(&watched, &(struct report_sink){.take = take,
-								 .is_done = is_done,
-								 .context = &tracking});
+		code = watch_run(&watched, &(struct run_hooks){.context = &tracking,
+							       .take = take,
+							       .is_done = is_done});
 	if (!error && !tracking.run.runs)
 		code = explain_nothing(code);
 	for (size_t i = 0; i < tracking.images.count; i++)

@@ -4,7 +4,7 @@
 #define LEAKMON_TOP_TOP_FRONT_H
 
 #include "monitor/emit.h"
-#include "monitor/watch_loop.h"
+#include "monitor/report_loop.h"
 #include "top/model.h"
 #include "top/terminal.h"
 
@@ -18,11 +18,11 @@ struct top_front {
 int top_front_open(struct top_terminal *terminal, const struct output_options *output);
 void top_front_close(struct top_front *front);
 
-/* For reporter.wait_for. */
+/* For run_hooks.wait_for. */
 int top_front_wait_for(const struct top_front *front, struct pollfds *fds);
 
 /*
- * For reporter.handle: takes keys and resizes, and draws. Returns the first action that is the
+ * For run_hooks.handle: takes keys and resizes, and draws. Returns the first action that is the
  * command's; keys behind it wait for the next call.
  */
 enum top_action top_front_handle(struct top_front *front, const struct pollfd *fds);

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "profile/profile_run.h"
 #include "top/top_front.h"
-#include "monitor/watch_loop.h"
+#include "monitor/watch.h"
 #include "store/profile_runs.h"
 #include "store/recorder.h"
 
@@ -133,7 +133,8 @@ static int wait_for(void *context, struct pollfds *fds)
 	return top_front_wait_for(&track->front, fds);
 }
 
-/* What has been seen stays on the screen, but there is nothing more to write down. */
+/* What has been seen stays on the screen, but there is nothing more to write down. REPORT_AGAIN or
+ * 0. */
 static int ask_for_report(struct track *track, bool snapshot)
 {
 	bool ended = track->front.model.ended;
@@ -144,7 +145,7 @@ static int ask_for_report(struct track *track, bool snapshot)
 		top_front_draw(&track->front);
 	}
 	track->snapshot_wanted = snapshot && !ended;
-	return !ended;
+	return ended ? 0 : REPORT_AGAIN;
 }
 
 /* Tracking was asked for: it is no reason for the triage to shed anything. */
@@ -237,15 +238,24 @@ static int make_title(struct track *track)
 	return fclose(out) ? -ENOMEM : 0;
 }
 
-static const struct live_sink live_track = {wait_for, handle, is_done, targets_gone};
+/* The screen's part, which profiles and exact tracking share. */
+static struct run_hooks screen_hooks(struct track *track)
+{
+	return (struct run_hooks){.context = track,
+				  .wait_for = wait_for,
+				  .handle = handle,
+				  .is_done = is_done,
+				  .targets_gone = targets_gone};
+}
 
 static int run_exact(struct track *track)
 {
 	struct session_options own = track->options->session;
-	const struct report_sink sink = {.take = take, .live = &live_track, .context = track};
+	struct run_hooks hooks = screen_hooks(track);
 
+	hooks.take = take;
 	own.targets.silent_command = true;
-	return watch_run(&own, &sink);
+	return watch_run(&own, &hooks);
 }
 
 /* Call stacks that are shown at most, those that grow most. */
@@ -254,11 +264,12 @@ static int run_exact(struct track *track)
 static int run_profile(struct track *track)
 {
 	const struct tracking_options tracking = PROFILE_TRACKING;
+	const struct run_hooks hooks = screen_hooks(track);
 	struct profile_options profile = {.session = track->options->session,
 					  .overhead = PROFILE_OVERHEAD,
 					  .granted = PROFILE_GRANTED,
 					  .take = take_profile,
-					  .live = &live_track,
+					  .screen = &hooks,
 					  .context = track};
 
 	profile.session.tracking = tracking;

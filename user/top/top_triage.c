@@ -109,9 +109,9 @@ static int act(struct overview *overview, enum top_action action)
 		return 0;
 	case TOP_SNAPSHOT:
 		overview->snapshot_wanted = true;
-		return make_report(overview, REPORT_ASKED);
+		return REPORT_AGAIN;
 	case TOP_REFRESH:
-		return make_report(overview, REPORT_ASKED);
+		return REPORT_AGAIN;
 	default:
 		return 0;
 	}
@@ -146,12 +146,12 @@ static bool is_done(void *context)
 /* Until it is quit, or a process is chosen. 0, or -errno after a message. */
 static int look_around(struct overview *overview)
 {
-	const struct reporter reporter = {.context = overview,
-					  .report = make_report,
-					  .wait_for = wait_for,
-					  .handle = handle,
-					  .timeout_ms = timeout_ms,
-					  .is_done = is_done};
+	const struct run_hooks hooks = {.context = overview,
+					.report = make_report,
+					.wait_for = wait_for,
+					.handle = handle,
+					.timeout_ms = timeout_ms,
+					.is_done = is_done};
 	struct report_loop loop = REPORT_LOOP_CLOSED;
 	int error = report_loop_open(&loop, &overview->options->session.schedule, false);
 
@@ -159,7 +159,7 @@ static int look_around(struct overview *overview)
 	if (!error)
 		error = make_report(overview, REPORT_ASKED);
 	if (!error)
-		error = report_loop_run(&loop, &reporter);
+		error = report_loop_run(&loop, &hooks);
 	overview->done |= loop.finished; /* by a signal, or by COUNT */
 	report_loop_close(&loop);
 	return error;

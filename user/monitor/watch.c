@@ -1,161 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "monitor/watch_loop.h"
+#include "monitor/watch.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/pidfd.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/log.h"
-#include "base/pollable.h"
 #include "base/vec.h"
 #include "collect/events.h"
 #include "leakmon_abi.h"
-#include "monitor/session.h"
 #include "parse/allocators.h"
 #include "proc/memory_room.h"
-
-/* The loop's own descriptors stand before those of the reporter. */
-enum { INTERRUPT, SIGNAL, TIMER, OWN };
-
-static int cannot_set_up(int error)
-{
-	log_error("cannot set up the event loop: %s", strerror(-error));
-	return error;
-}
-
-int report_loop_open(struct report_loop *loop, const struct schedule *schedule, bool children)
-{
-	int error = interrupt_open();
-	int fd = error ? error : pollable_signals(children);
-
-	if (fd < 0)
-		return cannot_set_up(fd);
-	interrupt_ends(false);
-	*loop = (struct report_loop){.schedule = schedule, .signal_fd = fd, .timer_fd = -1};
-	return 0;
-}
-
-void report_loop_close(struct report_loop *loop)
-{
-	cleanup_close(&loop->timer_fd);
-	cleanup_close(&loop->signal_fd);
-}
-
-static int loop_report(struct report_loop *loop, const struct reporter *reporter,
-		       enum report_cause cause)
-{
-	int result;
-
-	loop->reports += cause != REPORT_ASKED;
-	do
-		result = reporter->report(reporter->context, cause);
-	while (result == REPORT_AGAIN && !interrupt_check());
-	return result == REPORT_AGAIN ? 0 : result;
-}
-
-static int on_signal(struct report_loop *loop, const struct reporter *reporter)
-{
-	struct signalfd_siginfo info;
-	int error = 0;
-
-	while (!error && read(loop->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
-			error = reporter->on_child ? reporter->on_child(reporter->context) : 0;
-		else
-			error = loop_report(loop, reporter, REPORT_ASKED);
-	}
-	return error;
-}
-
-/* The last report of COUNT is made after the loop, as every last one. */
-static int on_timer(struct report_loop *loop, const struct reporter *reporter)
-{
-	uint64_t count = loop->schedule->count, expirations;
-
-	if (read(loop->timer_fd, &expirations, sizeof(expirations)) < 0)
-		return 0;
-	loop->finished = count && loop->reports + 1 >= count;
-	return loop->finished ? 0 : loop_report(loop, reporter, REPORT_INTERVAL);
-}
-
-int pollfds_add(struct pollfds *fds, int fd)
-{
-	struct pollfd *slot = vec_push(fds);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = (struct pollfd){.fd = fd, .events = POLLIN};
-	return 0;
-}
-
-static int list_descriptors(const struct report_loop *loop, const struct reporter *reporter,
-			    struct pollfds *fds)
-{
-	const int own[OWN] = {
-		[INTERRUPT] = interrupt_fd(), [SIGNAL] = loop->signal_fd, [TIMER] = loop->timer_fd};
-	int error = 0;
-
-	fds->count = 0;
-	for (size_t i = 0; i < OWN && !error; i++)
-		error = pollfds_add(fds, own[i]);
-	if (!error && reporter->wait_for)
-		error = reporter->wait_for(reporter->context, fds);
-	return error;
-}
-
-static bool loop_is_done(const struct report_loop *loop, const struct reporter *reporter)
-{
-	return loop->finished || interrupt_check() ||
-	       (reporter->is_done && reporter->is_done(reporter->context));
-}
-
-static int wait_and_handle(struct report_loop *loop, const struct reporter *reporter,
-			   struct pollfds *fds)
-{
-	void *context = reporter->context;
-	int error = list_descriptors(loop, reporter, fds);
-
-	if (error)
-		return error;
-	if (poll(fds->items, fds->count,
-		 reporter->timeout_ms ? reporter->timeout_ms(context) : -1) < 0)
-		return errno == EINTR ? 0 : -errno;
-	if (reporter->handle)
-		error = reporter->handle(context, fds->items + OWN, fds->count - OWN);
-	if (!error && fds->items[SIGNAL].revents)
-		error = on_signal(loop, reporter);
-	if (!error && fds->items[TIMER].revents && !loop_is_done(loop, reporter))
-		error = on_timer(loop, reporter);
-	return error;
-}
-
-int report_loop_run(struct report_loop *loop, const struct reporter *reporter)
-{
-	uint64_t count = loop->schedule->count;
-	struct pollfds fds = {0};
-	int error = 0;
-
-	loop->timer_fd = pollable_interval(loop->schedule->interval_ns);
-	if (loop->timer_fd < 0)
-		return cannot_set_up(loop->timer_fd);
-	while (!error && !loop_is_done(loop, reporter))
-		error = wait_and_handle(loop, reporter, &fds);
-	vec_free(&fds);
-	loop->finished |= interrupt_check() != 0;
-	if (!error && (!count || loop->reports < count))
-		error = loop_report(loop, reporter, REPORT_LAST);
-	return error;
-}
 
 /* --trace: one line per call of an allocator. */
 
@@ -193,12 +53,9 @@ struct watch {
 	struct events *events;
 	struct report_loop loop;
 	VEC(pid_t) new_code; /* who came to code without rows, in the latest batch of events */
-	const struct live_sink *live;  /* the sink's, or NULL */
-	const struct watch_work *work; /* or NULL */
-	size_t targets_waited_for, live_waited_for;
-	bool gone; /* a live sink knows that no target is left */
-	session_reporter report;
-	const void *report_context;
+	const struct run_hooks *hooks;
+	size_t targets_waited_for;
+	bool gone;		       /* a live run knows that no target is left */
 	struct memory_reserve reserve; /* for who is killed */
 	uint32_t stops;		       /* how often the launched program waited to be followed */
 	uint64_t calls_lost;	       /* --trace: that were said */
@@ -299,46 +156,35 @@ static int take_events(struct watch *watch)
 	return error;
 }
 
-/* Whether a report is made of what is killed for want of memory. Who does something of its own
- * between reports, or with them, has no use for one. */
-static bool tells_of_kills(const struct watch *watch)
+static int watch_open(struct watch *watch, const struct session_options *options)
 {
-	const struct report_sink *sink = watch->session.sink;
-
-	if (watch->work)
-		return watch->work->takes_kills;
-	return !sink || sink->takes_kills;
-}
-
-static int watch_open(struct watch *watch, const struct session_options *options,
-		      const struct report_sink *sink)
-{
+	const struct run_hooks *hooks = watch->hooks;
 	int error = report_loop_open(&watch->loop, &options->schedule, true);
 
 	if (!error)
 		error = session_open(&watch->session, options);
 	if (error)
 		return error;
-	watch->session.sink = sink;
+	watch->session.hooks = hooks;
 	watch->stops = watch->session.launch.pid > 0; /* at its start: session_open has followed */
-	watch->live = sink ? sink->live : NULL;
 	/* One report has no history. */
-	watch->session.keeps_history = (!sink || watch->live) && options->schedule.count != 1;
+	watch->session.keeps_history =
+		(!hooks->take || hooks->targets_gone) && options->schedule.count != 1;
 	watch->session.history.limits.max_times = HISTORY_TIMES;
 	watch->events = events_new(&watch->session.bpf, on_event, watch);
 	if (!watch->events) {
 		log_error("out of memory");
 		return -ENOMEM;
 	}
-	if (tells_of_kills(watch))
+	if (watch->hooks->takes_kills)
 		memory_reserve_hold(&watch->reserve, RESERVE_BYTES);
-	return watch->work ? watch->work->begin(watch->work->context, &watch->session) : 0;
+	return hooks->begin ? hooks->begin(hooks->context, &watch->session) : 0;
 }
 
 static void watch_close(struct watch *watch)
 {
-	if (watch->work)
-		watch->work->end(watch->work->context);
+	if (watch->hooks->end)
+		watch->hooks->end(watch->hooks->context);
 	events_free(watch->events);
 	vec_free(&watch->new_code);
 	memory_reserve_give_up(&watch->reserve);
@@ -347,45 +193,46 @@ static void watch_close(struct watch *watch)
 }
 
 /* What was killed is shown once more, whatever becomes of others that ended. */
-static int write_report(struct watch *watch, bool last, const char *label)
+static int write_report(struct watch *watch, enum report_cause cause, const char *label)
 {
+	const struct run_hooks *hooks = watch->hooks;
 	struct session *session = &watch->session;
-	bool victims = session->oom.list.count && tells_of_kills(watch);
+	bool victims = session->oom.list.count && hooks->takes_kills;
 	bool keep_exited = session->collect_options.keep_exited;
-	_cleanup_free_ char *own = victims && session->sink ? oom_kills_label(&session->oom) : NULL;
+	_cleanup_free_ char *own = victims && hooks->take ? oom_kills_label(&session->oom) : NULL;
 	int error;
 
 	session->label = own ? own : label;
-	session->collect_options.keep_exited |= victims && !watch->work;
-	error = watch->report(session, watch->report_context, last);
+	session->collect_options.keep_exited |= victims && !hooks->keeps_ended;
+	error = hooks->report ? hooks->report(hooks->context, cause)
+			      : session_report(session, cause == REPORT_LAST);
 	session->collect_options.keep_exited = keep_exited;
 	session->label = NULL;
 	oom_kills_reported(&session->oom);
-	if (tells_of_kills(watch))
+	if (hooks->takes_kills)
 		memory_reserve_hold(&watch->reserve, RESERVE_BYTES);
 	return error;
 }
 
 static bool is_busy(const struct watch *watch)
 {
-	return watch->work && watch->work->is_busy(watch->work->context);
+	return watch->hooks->is_busy && watch->hooks->is_busy(watch->hooks->context);
 }
 
 static int make_report(void *context, enum report_cause cause)
 {
 	struct watch *watch = context;
-	const struct report_sink *sink = watch->session.sink;
+	const struct run_hooks *hooks = watch->hooks;
 	int error;
 
-	/* A live sink keeps what it has when all is gone, and wants nothing when it ends. */
-	if (watch->gone || (watch->live && cause == REPORT_LAST))
+	/* A live run keeps what it has when all is gone, and wants nothing when it ends. */
+	if (watch->gone || (hooks->targets_gone && cause == REPORT_LAST))
 		return 0;
 	/* What came before the wish for it belongs before the report. */
 	error = is_busy(watch) && cause != REPORT_LAST ? 0 : take_events(watch);
 	if (error)
 		return error;
-	return write_report(watch, cause == REPORT_LAST,
-			    sink && cause == REPORT_ASKED ? sink->label : NULL);
+	return write_report(watch, cause, cause == REPORT_ASKED ? hooks->label : NULL);
 }
 
 /* Until they have ended, when nothing changes any more: their memory is being taken from them, and
@@ -408,10 +255,10 @@ static void wait_for_victims(struct watch *watch)
 /* Soon, for it is given up with the next report. */
 static int report_victims(struct watch *watch)
 {
-	if (!watch->session.oom.list.count || !tells_of_kills(watch))
+	if (!watch->session.oom.list.count || !watch->hooks->takes_kills)
 		return 0;
 	wait_for_victims(watch);
-	return write_report(watch, false, NULL);
+	return write_report(watch, REPORT_ASKED, NULL);
 }
 
 /*
@@ -457,11 +304,10 @@ static bool all_gone(struct watch *watch)
 static bool is_done(void *context)
 {
 	struct watch *watch = context;
-	const struct report_sink *sink = watch->session.sink;
+	const struct run_hooks *hooks = watch->hooks;
 
-	if (watch->live)
-		return watch->live->is_done(sink->context);
-	return all_gone(watch) || (sink && sink->is_done && sink->is_done(sink->context));
+	return (!hooks->targets_gone && all_gone(watch)) ||
+	       (hooks->is_done && hooks->is_done(hooks->context));
 }
 
 /* What is waited for, those of the targets last. */
@@ -483,12 +329,8 @@ static int wait_for(void *context, struct pollfds *fds)
 	for (size_t i = 0; i < session->targets.list.count && !error; i++)
 		error = pollfds_add(fds, session->targets.list.items[i].pidfd);
 	watch->targets_waited_for = session->targets.list.count;
-	watch->live_waited_for = fds->count;
-	if (!error && watch->live)
-		error = watch->live->wait_for(session->sink->context, fds);
-	watch->live_waited_for = fds->count - watch->live_waited_for;
-	if (!error && watch->work)
-		error = watch->work->wait_for(watch->work->context, fds);
+	if (!error && watch->hooks->wait_for)
+		error = watch->hooks->wait_for(watch->hooks->context, fds);
 	return error;
 }
 
@@ -509,19 +351,19 @@ static bool any_is_ready(const struct pollfd *fds, size_t count)
 	return false;
 }
 
-/* What a live sink wants, `fds` being its own. */
-static int handle_live(struct watch *watch, const struct pollfd *fds, size_t count)
+/* What the hooks have to do, `fds` being their own. */
+static int handle_hooks(struct watch *watch, const struct pollfd *fds, size_t count)
 {
-	void *context = watch->session.sink->context;
-	int error = watch->live->handle(context, fds, count);
+	const struct run_hooks *hooks = watch->hooks;
+	int error = hooks->handle ? hooks->handle(hooks->context, fds, count) : 0;
 
-	if (error > 0)
+	if (error == REPORT_AGAIN)
 		error = make_report(watch, REPORT_ASKED);
-	if (error || watch->gone || !all_gone(watch))
+	if (error || !hooks->targets_gone || watch->gone || !all_gone(watch))
 		return error;
 	error = make_report(watch, REPORT_INTERVAL);
 	watch->gone = true;
-	watch->live->targets_gone(context);
+	hooks->targets_gone(hooks->context);
 	return error;
 }
 
@@ -546,57 +388,26 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 		error = event_streams_consume(&watch->session.streams);
 	if (fds[LINES].revents) /* line numbers for the next report */
 		session_take_lines(&watch->session);
-	if (!error && watch->live)
-		error = handle_live(watch, fds + own, count - own);
-	own += watch->live_waited_for;
-	if (!error && watch->work)
-		error = watch->work->handle(watch->work->context, fds + own, count - own);
-	return error;
+	return error ? error : handle_hooks(watch, fds + own, count - own);
 }
 
-static int run_with(const struct session_options *options, const struct report_sink *sink,
-		    session_reporter report, const void *context, const struct watch_work *work)
+int watch_run(const struct session_options *options, const struct run_hooks *hooks)
 {
-	struct watch watch = {.loop = REPORT_LOOP_CLOSED,
-			      .work = work,
-			      .report = report,
-			      .report_context = context};
-	const struct reporter reporter = {.context = &watch,
-					  .report = make_report,
-					  .wait_for = wait_for,
-					  .timeout_ms = timeout_ms,
-					  .handle = handle,
-					  .on_child = on_child,
-					  .is_done = is_done};
-	int code, error = watch_open(&watch, options, sink);
+	static const struct run_hooks none = {.takes_kills = true};
+	struct watch watch = {.loop = REPORT_LOOP_CLOSED, .hooks = hooks ? hooks : &none};
+	const struct run_hooks own = {.context = &watch,
+				      .report = make_report,
+				      .wait_for = wait_for,
+				      .timeout_ms = timeout_ms,
+				      .handle = handle,
+				      .on_child = on_child,
+				      .is_done = is_done};
+	int code, error = watch_open(&watch, options);
 
 	if (!error)
-		error = report_loop_run(&watch.loop, &reporter);
+		error = report_loop_run(&watch.loop, &own);
 	code = emit_finish(&options->output, &watch.session.losses, error,
 			   watch.session.outstanding_bytes);
 	watch_close(&watch);
 	return code;
-}
-
-static int report_session(struct session *session, const void *context, bool last)
-{
-	(void)context;
-	return session_report(session, last);
-}
-
-int watch_run(const struct session_options *options, const struct report_sink *sink)
-{
-	return run_with(options, sink, report_session, NULL, NULL);
-}
-
-int watch_run_reporter(const struct session_options *options, session_reporter report,
-		       const void *context)
-{
-	return run_with(options, NULL, report, context, NULL);
-}
-
-int watch_run_work(const struct session_options *options, const struct report_sink *sink,
-		   const struct watch_work *work)
-{
-	return run_with(options, sink, work->report, work->context, work);
 }

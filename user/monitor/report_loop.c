@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "monitor/report_loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/pollable.h"
+#include "base/vec.h"
+
+/* The loop's own descriptors stand before those of the hooks. */
+enum { INTERRUPT, SIGNAL, TIMER, OWN };
+
+static int cannot_set_up(int error)
+{
+	log_error("cannot set up the event loop: %s", strerror(-error));
+	return error;
+}
+
+int report_loop_open(struct report_loop *loop, const struct schedule *schedule, bool children)
+{
+	int error = interrupt_open();
+	int fd = error ? error : pollable_signals(children);
+
+	if (fd < 0)
+		return cannot_set_up(fd);
+	interrupt_ends(false);
+	*loop = (struct report_loop){.schedule = schedule, .signal_fd = fd, .timer_fd = -1};
+	return 0;
+}
+
+void report_loop_close(struct report_loop *loop)
+{
+	cleanup_close(&loop->timer_fd);
+	cleanup_close(&loop->signal_fd);
+}
+
+static int loop_report(struct report_loop *loop, const struct run_hooks *hooks,
+		       enum report_cause cause)
+{
+	int result;
+
+	loop->reports += cause != REPORT_ASKED;
+	do
+		result = hooks->report(hooks->context, cause);
+	while (result == REPORT_AGAIN && !interrupt_check());
+	return result == REPORT_AGAIN ? 0 : result;
+}
+
+static int on_signal(struct report_loop *loop, const struct run_hooks *hooks)
+{
+	struct signalfd_siginfo info;
+	int error = 0;
+
+	while (!error && read(loop->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			error = hooks->on_child ? hooks->on_child(hooks->context) : 0;
+		else
+			error = loop_report(loop, hooks, REPORT_ASKED);
+	}
+	return error;
+}
+
+/* The last report of COUNT is made after the loop, as every last one. */
+static int on_timer(struct report_loop *loop, const struct run_hooks *hooks)
+{
+	uint64_t count = loop->schedule->count, expirations;
+
+	if (read(loop->timer_fd, &expirations, sizeof(expirations)) < 0)
+		return 0;
+	loop->finished = count && loop->reports + 1 >= count;
+	return loop->finished ? 0 : loop_report(loop, hooks, REPORT_INTERVAL);
+}
+
+int pollfds_add(struct pollfds *fds, int fd)
+{
+	struct pollfd *slot = vec_push(fds);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = (struct pollfd){.fd = fd, .events = POLLIN};
+	return 0;
+}
+
+static int list_descriptors(const struct report_loop *loop, const struct run_hooks *hooks,
+			    struct pollfds *fds)
+{
+	const int own[OWN] = {
+		[INTERRUPT] = interrupt_fd(), [SIGNAL] = loop->signal_fd, [TIMER] = loop->timer_fd};
+	int error = 0;
+
+	fds->count = 0;
+	for (size_t i = 0; i < OWN && !error; i++)
+		error = pollfds_add(fds, own[i]);
+	if (!error && hooks->wait_for)
+		error = hooks->wait_for(hooks->context, fds);
+	return error;
+}
+
+static bool loop_is_done(const struct report_loop *loop, const struct run_hooks *hooks)
+{
+	return loop->finished || interrupt_check() ||
+	       (hooks->is_done && hooks->is_done(hooks->context));
+}
+
+static int wait_and_handle(struct report_loop *loop, const struct run_hooks *hooks,
+			   struct pollfds *fds)
+{
+	void *context = hooks->context;
+	int error = list_descriptors(loop, hooks, fds);
+
+	if (error)
+		return error;
+	if (poll(fds->items, fds->count, hooks->timeout_ms ? hooks->timeout_ms(context) : -1) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (hooks->handle)
+		error = hooks->handle(context, fds->items + OWN, fds->count - OWN);
+	if (error == REPORT_AGAIN)
+		error = loop_report(loop, hooks, REPORT_ASKED);
+	if (!error && fds->items[SIGNAL].revents)
+		error = on_signal(loop, hooks);
+	if (!error && fds->items[TIMER].revents && !loop_is_done(loop, hooks))
+		error = on_timer(loop, hooks);
+	return error;
+}
+
+int report_loop_run(struct report_loop *loop, const struct run_hooks *hooks)
+{
+	uint64_t count = loop->schedule->count;
+	struct pollfds fds = {0};
+	int error = 0;
+
+	loop->timer_fd = pollable_interval(loop->schedule->interval_ns);
+	if (loop->timer_fd < 0)
+		return cannot_set_up(loop->timer_fd);
+	while (!error && !loop_is_done(loop, hooks))
+		error = wait_and_handle(loop, hooks, &fds);
+	vec_free(&fds);
+	loop->finished |= interrupt_check() != 0;
+	if (!error && (!count || loop->reports < count))
+		error = loop_report(loop, hooks, REPORT_LAST);
+	return error;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A run that watches processes: a session in the report loop, with what happens to its targets. */
+#ifndef LEAKMON_MONITOR_WATCH_H
+#define LEAKMON_MONITOR_WATCH_H
+
+#include "monitor/report_loop.h"
+#include "monitor/session.h"
+
+/* `hooks` may be NULL: the session's reports are written, at intervals. Returns the exit code. */
+int watch_run(const struct session_options *options, const struct run_hooks *hooks);
+
+#endif
