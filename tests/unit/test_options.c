@@ -10,6 +10,8 @@
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "runs/retain_run.h"
+#include "runs/stored_diff.h"
+#include "runs/stored_report.h"
 #include "triage/escalate.h"
 #include "top/top_track.h"
 #include "unit/options_fixture.h"

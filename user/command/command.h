@@ -25,24 +25,6 @@ struct record_options {
 	double overhead;	      /* then; see struct profile_options */
 };
 
-/* Which part of a recording is shown, by `report`. */
-struct show_options {
-	const char *path;
-	const char *at;	  /* NULL: the last */
-	const char *host; /* of a fleet, only this one; or NULL */
-	bool oom;	  /* list kills, and show one */
-	bool retain_runs; /* of retain runs, not of snapshots */
-	bool profiles;	  /* of profiles */
-	struct output_options output;
-};
-
-struct diff_options {
-	const char *before, *after; /* each perhaps with @SEQ; after NULL: the end of `before` */
-	enum diff_group by;
-	bool retain_runs, profiles;
-	struct output_options output;
-};
-
 struct threads_options {
 	struct session_options session;
 	struct pause_options pause;

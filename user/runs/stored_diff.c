@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/stored_diff.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/level.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "memory/memory_split.h"
+#include "output/retain_format.h"
+#include "report/profile_diff.h"
+#include "runs/stored_report.h"
+#include "store/recording.h"
+
+struct side {
+	struct recording *recording; /* owned by the first side that opened it */
+	char *path;		     /* without @SEQ */
+	const char *at;		     /* into path's allocation; NULL: not said */
+	size_t position;
+	struct history history; /* empty unless the format wants it */
+	struct history around;	/* with what came after the snapshot */
+	struct snapshot snapshot;
+	struct memory_history memory;
+	struct report report;
+};
+
+static void side_free(struct side *side)
+{
+	report_free(&side->report);
+	snapshot_free(&side->snapshot);
+	memory_history_free(&side->memory);
+	history_free(&side->history);
+	history_free(&side->around);
+	free(side->path);
+}
+
+/* FILE@SEQ. A file whose very name holds an @ is that file. */
+static int side_parse(struct side *side, const char *word)
+{
+	char *at;
+
+	side->path = strdup(word);
+	if (!side->path)
+		return -ENOMEM;
+	at = strrchr(side->path, '@');
+	if (!at || !at[1] || at == side->path || !access(word, F_OK))
+		return 0;
+	*at = '\0';
+	side->at = at + 1;
+	return 0;
+}
+
+static int side_read(struct side *side, bool with_history)
+{
+	struct report_options all = {.sort = SORT_BYTES};
+	int error = recording_find(side->recording, side->at, &side->position);
+
+	if (with_history)
+		all.history = &side->history;
+	if (!error && with_history)
+		error = recording_history(side->recording, side->position, &side->history);
+	if (!error)
+		error = recording_read(side->recording, side->position, &side->snapshot);
+	if (!error)
+		error = recording_memory(side->recording, side->position, &side->memory);
+	if (error)
+		return error;
+	error = report_build(&side->report, &side->snapshot, &all);
+	side->report.memory = &side->memory;
+	side->report.host = recording_host(side->recording);
+	if (error)
+		log_error("out of memory");
+	return error ? error : recording_name(side->recording, &side->report);
+}
+
+/* `span`: how many snapshots both ends have for what is around them. */
+static int side_look_around(struct side *side, size_t span)
+{
+	size_t count, last;
+	int error;
+
+	recording_snapshots(side->recording, &count);
+	last = MIN(side->position + MIN(span / LEVEL_SHARE, (size_t)LEVEL_SNAPSHOTS), count - 1);
+	error = recording_history(side->recording, last, &side->around);
+	if (error)
+		return error;
+	side->report.around = &side->around;
+	side->report.around_span = MIN(span, side->around.times.count);
+	return 0;
+}
+
+struct comparison {
+	struct side before, after;
+	bool one_recording;
+	struct diff diff;
+};
+
+static void comparison_free(struct comparison *comparison)
+{
+	diff_free(&comparison->diff);
+	side_free(&comparison->before);
+	side_free(&comparison->after);
+	if (!comparison->one_recording)
+		recording_close(comparison->after.recording);
+	recording_close(comparison->before.recording);
+}
+
+/* One FILE alone: its first snapshot, or the one it names, against its last. */
+static int parse(struct comparison *comparison, const struct diff_options *options)
+{
+	int error = side_parse(&comparison->before, options->before);
+
+	if (!error)
+		error = side_parse(&comparison->after,
+				   options->after ? options->after : comparison->before.path);
+	if (error) {
+		log_error("out of memory");
+		return error;
+	}
+	comparison->one_recording = !strcmp(comparison->before.path, comparison->after.path);
+	/* Two recordings are compared as they ended, one as it began and ended. */
+	if (comparison->one_recording && !comparison->before.at)
+		comparison->before.at = "first";
+	return 0;
+}
+
+static int open_both(struct comparison *comparison)
+{
+	int error = recording_open(&comparison->before.recording, comparison->before.path);
+
+	if (error)
+		return error;
+	if (comparison->one_recording)
+		comparison->after.recording = comparison->before.recording;
+	else
+		error = recording_open(&comparison->after.recording, comparison->after.path);
+	return error;
+}
+
+/* Of one recording, the ends share what lies between them. */
+static int look_around(struct comparison *comparison)
+{
+	struct side *before = &comparison->before, *after = &comparison->after;
+	size_t spans[2];
+	int error;
+
+	if (comparison->one_recording) {
+		spans[0] = MAX(before->position, after->position) + 1 -
+			   MIN(before->position, after->position);
+		spans[1] = spans[0];
+	} else {
+		recording_snapshots(before->recording, &spans[0]);
+		recording_snapshots(after->recording, &spans[1]);
+	}
+	error = side_look_around(before, spans[0]);
+	return error ? error : side_look_around(after, spans[1]);
+}
+
+static int compare(struct comparison *comparison, const struct diff_options *options)
+{
+	bool with_history = output_find(options->output.format)->wants_history;
+	int error = side_read(&comparison->before, with_history);
+
+	if (!error)
+		error = side_read(&comparison->after, with_history);
+	if (!error)
+		error = look_around(comparison);
+	if (error)
+		return error;
+	error = diff_build(&comparison->diff, &comparison->before.report, &comparison->after.report,
+			   options->by, options->output.report.sort);
+	if (error)
+		log_error("out of memory");
+	return error;
+}
+
+static const char *label_of(const struct side *side)
+{
+	size_t count;
+
+	return recording_snapshots(side->recording, &count)[side->position].label;
+}
+
+static void describe(struct comparison *comparison, const struct diff_options *options)
+{
+	struct diff *diff = &comparison->diff;
+
+	diff->before_name = comparison->before.path;
+	diff->after_name = comparison->after.path;
+	diff->before_label = label_of(&comparison->before);
+	diff->after_label = label_of(&comparison->after);
+	diff->same_run = comparison->one_recording;
+	diff->top = options->output.report.top;
+	diff->colour = emit_wants_colour(&options->output);
+	if (diff->unrelated)
+		log_warning("no call stack of %s is in %s: are they of the same program?",
+			    comparison->before.path, comparison->after.path);
+}
+
+static int write_out(const struct comparison *comparison, const struct diff_options *options)
+{
+	const struct output_format *format = output_find(options->output.format);
+	FILE *out;
+	int error = emit_open_stream(&options->output, &out);
+
+	if (error)
+		return error;
+	emit_guard(&options->output, out);
+	error = format->diff(out, &comparison->diff);
+	if (error)
+		emit_say_failed("the difference", error);
+	emit_close(out);
+	return error;
+}
+
+static int exit_code_of(const struct diff_options *options, int64_t growth)
+{
+	if (growth <= 0 || (uint64_t)growth <= options->output.fail_over)
+		return EXIT_OK;
+	log_error("it grew by %lld bytes, more than --fail-over allows", (long long)growth);
+	return EXIT_LEAK;
+}
+
+static int diff_snapshots(struct comparison *comparison, const struct diff_options *options)
+{
+	const struct diff *diff = &comparison->diff;
+
+	if (compare(comparison, options))
+		return EXIT_ERROR;
+	describe(comparison, options);
+	if (write_out(comparison, options))
+		return EXIT_ERROR;
+	return exit_code_of(options, (int64_t)(diff->stays_after.bytes - diff->stays_before.bytes));
+}
+
+/* -------- retentions */
+
+static void describe_retentions(struct retain_diff_report *report, const struct side *before,
+				size_t before_position, const struct side *after,
+				size_t after_position)
+{
+	size_t count;
+	const struct recording_retain *was =
+		&recording_retains(before->recording, &count)[before_position];
+	const struct recording_retain *is =
+		&recording_retains(after->recording, &count)[after_position];
+
+	report->before_name = before->path;
+	report->after_name = after->path;
+	report->before_number = was->number;
+	report->after_number = is->number;
+	report->before_label = was->label;
+	report->after_label = is->label;
+}
+
+static uint64_t bytes_of(const struct retain_result *result)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < VERDICT_MAX_; i++)
+		bytes += result->totals[i].bytes;
+	return bytes;
+}
+
+static int write_retentions(const struct retain_diff_report *report,
+			    const struct output_options *output, const struct output_format *format)
+{
+	FILE *out;
+	int error = emit_open_stream(output, &out);
+
+	if (error)
+		return error;
+	emit_guard(output, out);
+	return stored_close(out, format->retain_diff(out, report));
+}
+
+static int compare_retentions(const struct side *before, const struct side *after,
+			      const struct output_options *output, int64_t *growth)
+{
+	_cleanup_(retain_result_free) struct retain_result was = {0}, is = {0};
+	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
+	const struct output_format *format = output_find(output->format);
+	struct retain_diff_report report = {.diff = &diff, .colour = emit_wants_colour(output)};
+	size_t before_position, after_position;
+	int error = stored_check_format(output->format, OUTPUT_RETAIN_DIFF);
+
+	if (!error)
+		error = stored_retention_read(before->recording, before->at, &before_position,
+					      &was);
+	if (!error)
+		error = stored_retention_read(after->recording, after->at, &after_position, &is);
+	if (error)
+		return error;
+	if (retain_diff_build(&was, &is, &diff)) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	describe_retentions(&report, before, before_position, after, after_position);
+	report.top = output->top_given ? output->report.top : format->retain_top;
+	*growth = (int64_t)(bytes_of(&is) - bytes_of(&was));
+	return write_retentions(&report, output, format);
+}
+
+static int diff_retentions(const struct comparison *comparison, const struct diff_options *options)
+{
+	int64_t growth = 0;
+	int error = compare_retentions(&comparison->before, &comparison->after, &options->output,
+				       &growth);
+
+	return error ? EXIT_ERROR : exit_code_of(options, growth);
+}
+
+/* -------- profiles */
+
+static int compare_profiles(const struct side *before, const struct side *after,
+			    const struct output_options *output)
+{
+	_cleanup_(profile_report_free) struct profile_report was = {0}, is = {0};
+	_cleanup_(profile_diff_free) struct profile_diff diff = {.before_name = before->path,
+								 .after_name = after->path};
+	const struct output_format *format = output_find(output->format);
+	FILE *out;
+	int error = stored_check_format(output->format, OUTPUT_PROFILE_DIFF);
+
+	if (!error)
+		error = stored_profile_read(before->recording, before->at, &was);
+	if (!error)
+		error = stored_profile_read(after->recording, after->at, &is);
+	if (error)
+		return error;
+	if (profile_diff_build(&diff, &was, &is)) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	error = emit_open_stream(output, &out);
+	if (error)
+		return error;
+	emit_guard(output, out);
+	diff.top = output->top_given ? output->report.top : format->default_top;
+	diff.colour = emit_wants_colour(output);
+	return stored_close(out, format->profile_diff(out, &diff));
+}
+
+/* -------- which of them */
+
+int stored_diff(const struct diff_options *options)
+{
+	_cleanup_(comparison_free) struct comparison comparison = {0};
+	int error = parse(&comparison, options);
+
+	if (!error)
+		error = open_both(&comparison);
+	if (error)
+		return EXIT_ERROR;
+	if (options->profiles ||
+	    (!options->retain_runs && stored_profiles_only(comparison.before.recording) &&
+	     stored_profiles_only(comparison.after.recording)))
+		return compare_profiles(&comparison.before, &comparison.after, &options->output)
+			       ? EXIT_ERROR
+			       : EXIT_OK;
+	if (options->retain_runs || (stored_retentions_only(comparison.before.recording) &&
+				     stored_retentions_only(comparison.after.recording)))
+		return diff_retentions(&comparison, options);
+	return diff_snapshots(&comparison, options);
+}

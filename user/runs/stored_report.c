@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/stored_report.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "analyze/fleet_build.h"
+#include "analyze/report_build.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/command_line.h"
+#include "memory/memory_split.h"
+#include "monitor/oom.h"
+#include "output/retain_format.h"
+#include "report/fleet.h"
+#include "report/history.h"
+#include "report/profile_report.h"
+
+bool stored_profiles_only(const struct recording *recording)
+{
+	size_t snapshots, profiles;
+
+	recording_snapshots(recording, &snapshots);
+	recording_profiles(recording, &profiles);
+	return !snapshots && profiles;
+}
+
+bool stored_retentions_only(const struct recording *recording)
+{
+	size_t snapshots, runs;
+
+	recording_snapshots(recording, &snapshots);
+	recording_retains(recording, &runs);
+	return !snapshots && runs;
+}
+
+int stored_check_format(const char *name, enum output_kind kind)
+{
+	static const char *const nouns[OUTPUT_KIND_MAX_] = {
+		[OUTPUT_PROFILE] = "a profile",
+		[OUTPUT_PROFILE_DIFF] = "the difference of profiles",
+		[OUTPUT_RETAIN] = "runs of `leakmon retain`",
+		[OUTPUT_RETAIN_DIFF] = "runs of `leakmon retain`",
+	};
+	const struct output_format *format = output_find(name);
+	char phrase[CHOICES_PHRASE_SIZE];
+
+	if (format && output_has(format, kind))
+		return 0;
+	log_error("--format %s cannot show %s: choose %s", name, nouns[kind],
+		  choices_phrase(phrase, output_words(kind)));
+	return -EINVAL;
+}
+
+int stored_profile_read(struct recording *recording, const char *at, struct profile_report *report)
+{
+	size_t position;
+	int error = recording_find_profile(recording, at, &position);
+
+	return error ? error : recording_read_profile(recording, position, report);
+}
+
+int stored_retention_read(struct recording *recording, const char *at, size_t *position,
+			  struct retain_result *result)
+{
+	int error = recording_find_retain(recording, at, position);
+
+	return error ? error : recording_read_retain(recording, *position, result);
+}
+
+int stored_close(FILE *out, int error)
+{
+	if (emit_close(out) && !error)
+		error = -errno;
+	if (error)
+		emit_say_failed("the report", error);
+	return error;
+}
+
+/* -------- profiles and retentions */
+
+static int report_profile(struct recording *recording, const char *at,
+			  const struct output_options *output)
+{
+	_cleanup_(profile_report_free) struct profile_report report = {0};
+	const struct output_format *format = output_find(output->format);
+	FILE *out;
+	int error = stored_check_format(output->format, OUTPUT_PROFILE);
+
+	if (!error)
+		error = stored_profile_read(recording, at, &report);
+	if (error)
+		return error;
+	error = emit_open_stream(output, &out);
+	if (error)
+		return error;
+	emit_guard(output, out);
+	report.lost_reports = recording_missed(recording);
+	report.colour = emit_wants_colour(output);
+	profile_report_cut(&report, output->top_given ? output->report.top : format->default_top);
+	return stored_close(out, format->profile(out, &report));
+}
+
+static int report_retention(struct recording *recording, const char *at,
+			    const struct output_options *output)
+{
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+	const struct output_format *format = output_find(output->format);
+	struct retain_report report = {.result = &result, .colour = emit_wants_colour(output)};
+	size_t position;
+	FILE *out;
+	int error = stored_check_format(output->format, OUTPUT_RETAIN);
+
+	if (!error)
+		error = stored_retention_read(recording, at, &position, &result);
+	if (error)
+		return error;
+	error = emit_open_stream(output, &out);
+	if (error)
+		return error;
+	emit_guard(output, out);
+	report.top = output->top_given ? output->report.top : format->retain_top;
+	return stored_close(out, format->retain(out, &report));
+}
+
+/* The latest retention of each process, in the order of their first ones. */
+struct retentions {
+	VEC(struct retain_result) list;
+};
+
+static bool is_latest(const struct recording_retain *runs, size_t count, size_t i)
+{
+	for (size_t j = i + 1; j < count; j++) {
+		if (runs[j].pid == runs[i].pid)
+			return false;
+	}
+	return true;
+}
+
+static int retentions_read(struct recording *recording, struct retentions *set)
+{
+	size_t count;
+	const struct recording_retain *runs = recording_retains(recording, &count);
+	int error = 0;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		struct retain_result *result =
+			is_latest(runs, count, i) ? vec_push(&set->list) : NULL;
+
+		if (result)
+			error = recording_read_retain(recording, i, result);
+		else if (is_latest(runs, count, i))
+			error = -ENOMEM;
+	}
+	return error;
+}
+
+static void retentions_free(struct retentions *set)
+{
+	for (size_t i = 0; i < set->list.count; i++)
+		retain_result_free(&set->list.items[i]);
+	vec_free(&set->list);
+}
+
+/* -------- snapshots */
+
+struct source {
+	struct recording *recording;
+	struct history history;
+	struct snapshot snapshot;
+	struct report report;
+	struct memory_history memory;
+	struct retentions retained;
+	struct oom_kills oom;
+	size_t hosts;	     /* of a fleet; 0: it is none */
+	struct report whole; /* of a fleet: nothing of it is cut */
+	struct fleet fleet;
+};
+
+static void source_free(struct source *source)
+{
+	fleet_free(&source->fleet);
+	report_free(&source->whole);
+	report_free(&source->report);
+	memory_history_free(&source->memory);
+	retentions_free(&source->retained);
+	snapshot_free(&source->snapshot);
+	history_free(&source->history);
+	oom_kills_free(&source->oom);
+	recording_close(source->recording);
+}
+
+static const char *label_at(const struct recording *recording, size_t position)
+{
+	size_t count;
+
+	return recording_snapshots(recording, &count)[position].label;
+}
+
+/* Of all sites: those that the report leaves out are on hosts, too. */
+static int fleet_read(struct source *source)
+{
+	const struct report_options all = {.sort = SORT_BYTES, .history = &source->history};
+	struct report *report = &source->report;
+	size_t count;
+	const struct report_host *hosts = recording_hosts(source->recording, &count);
+	int error;
+
+	if (!count)
+		return 0;
+	error = report_build(&source->whole, &source->snapshot, &all);
+	source->whole.hosts = report->hosts = hosts;
+	source->whole.host_count = report->host_count = count;
+	if (!error && recording_name(source->recording, &source->whole))
+		return -EUCLEAN; /* said */
+	if (!error)
+		error = fleet_build(&source->fleet, &source->whole);
+	if (error)
+		log_error("out of memory");
+	else
+		report->fleet = &source->fleet;
+	return error;
+}
+
+static bool is_host(const struct recording *recording, const char *name)
+{
+	size_t count;
+	const struct report_host *hosts = recording_hosts(recording, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(hosts[i].name, name))
+			return true;
+	}
+	return !count && !strcmp(recording_host(recording), name);
+}
+
+/* --host: the others are left out, of the ledger too. */
+static int host_choose(struct source *source, const char *host)
+{
+	if (!is_host(source->recording, host)) {
+		log_error("--host %s: the recording has no host of that name; `leakmon report FILE "
+			  "--format json` names them",
+			  host);
+		return -ENOENT;
+	}
+	if (source->hosts)
+		snapshot_keep_host(&source->snapshot, host);
+	return 0;
+}
+
+static int source_read(struct source *source, const struct show_options *options)
+{
+	struct report_options report = options->output.report;
+	size_t position;
+	int error = recording_find(source->recording, options->at, &position);
+
+	if (!error)
+		error = recording_history(source->recording, position, &source->history);
+	if (!error)
+		error = recording_read(source->recording, position, &source->snapshot);
+	if (!error)
+		error = recording_memory(source->recording, position, &source->memory);
+	if (!error)
+		recording_hosts(source->recording, &source->hosts);
+	if (!error && options->host)
+		error = host_choose(source, options->host);
+	if (error)
+		return error;
+	report.history = &source->history;
+	error = report_build(&source->report, &source->snapshot, &report);
+	if (!error)
+		error = oom_kills_of_label(&source->oom, label_at(source->recording, position));
+	if (error)
+		log_error("out of memory");
+	source->report.memory = &source->memory;
+	source->report.oom = &source->oom;
+	if (!error)
+		error = recording_name(source->recording, &source->report);
+	return error || options->host ? error : fleet_read(source);
+}
+
+static int write_out(const struct source *source, const struct show_options *options)
+{
+	const struct output_format *format = output_find(options->output.format);
+	FILE *out;
+	int error = emit_open(&options->output, format, &out);
+
+	if (error)
+		return error;
+	emit_guard(&options->output, out);
+	error = emit_report(&options->output, format, out, NULL, &source->report, true);
+	return emit_close(out) && !error ? -EIO : error;
+}
+
+static int report_snapshot(struct source *source, const struct show_options *options)
+{
+	int error = source_read(source, options);
+
+	if (!error && output_find(options->output.format)->wants_retained)
+		error = retentions_read(source->recording, &source->retained);
+	source->report.retained = source->retained.list.items;
+	source->report.retained_count = source->retained.list.count;
+	source->report.lost_reports = error ? 0 : recording_missed(source->recording);
+	source->report.host = error ? NULL : recording_host(source->recording);
+	source->report.colour = emit_wants_colour(&options->output);
+	return error ? error : write_out(source, options);
+}
+
+/* "#12  2026-11-22 13:00:05  oom 1234" */
+static void kill_print(uint64_t number, const struct timespec *time, const char *what)
+{
+	char when[32] = "";
+	struct tm local;
+
+	if (localtime_r(&time->tv_sec, &local))
+		strftime(when, sizeof(when), "%F %T", &local);
+	fprintf(stderr, "#%llu  %s  ", (unsigned long long)number, when);
+	text_print_inert(stderr, what);
+	fputc('\n', stderr);
+}
+
+static int say_no_kill(const struct show_options *show)
+{
+	log_error("while %s was recorded the kernel killed no target for want of memory",
+		  show->path);
+	return -ENOENT;
+}
+
+/* The same of profiles; `own_at` has room for a number. */
+static int choose_kill_of_profiles(const struct recording *recording, struct show_options *show,
+				   char own_at[24])
+{
+	size_t count, kills = 0;
+	const struct recording_profile *profiles = recording_profiles(recording, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		char what[64];
+
+		if (!profiles[i].oom_kills)
+			continue;
+		snprintf(what, sizeof(what), "%zu killed", profiles[i].oom_kills);
+		kill_print((uint64_t)profiles[i].number, &profiles[i].time, what);
+		snprintf(own_at, 24, "%lld", (long long)profiles[i].number);
+		kills++;
+	}
+	if (kills && !show->at)
+		show->at = own_at;
+	return kills ? 0 : say_no_kill(show);
+}
+
+/* Lists what was killed; the last one is shown unless --at says which. 0, -ENOENT: there is none;
+ * -ENOMEM. */
+static int choose_kill(const struct recording *recording, struct show_options *show)
+{
+	const char *at = show->at;
+	size_t count, kills = 0;
+	const struct recording_snapshot *snapshots = recording_snapshots(recording, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		_cleanup_(oom_kills_free) struct oom_kills told = {0};
+
+		if (oom_kills_of_label(&told, snapshots[i].label))
+			return -ENOMEM;
+		if (!told.list.count)
+			continue;
+		kill_print(snapshots[i].sequence, &snapshots[i].time, snapshots[i].label);
+		kills++;
+		if (!at)
+			show->at = snapshots[i].label;
+	}
+	return kills ? 0 : say_no_kill(show);
+}
+
+/* -------- which of them */
+
+int stored_report(const struct show_options *options)
+{
+	struct show_options own = *options;
+	const struct show_options *show = &own;
+	_cleanup_(source_free) struct source source = {0};
+	int error = recording_open(&source.recording, show->path);
+	bool profiles;
+	char at[24];
+
+	profiles = !error && (show->profiles ||
+			      (!show->retain_runs && stored_profiles_only(source.recording)));
+	if (!error && show->oom)
+		error = profiles ? choose_kill_of_profiles(source.recording, &own, at)
+				 : choose_kill(source.recording, &own);
+	if (error)
+		return EXIT_ERROR;
+	if (profiles)
+		error = report_profile(source.recording, show->at, &show->output);
+	else if (show->retain_runs || stored_retentions_only(source.recording))
+		error = report_retention(source.recording, show->at, &show->output);
+	else
+		error = report_snapshot(&source, show);
+	return error ? EXIT_ERROR : EXIT_OK;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `leakmon report`: a snapshot, a profile or a retention out of a recording. */
+#ifndef LEAKMON_RUNS_STORED_REPORT_H
+#define LEAKMON_RUNS_STORED_REPORT_H
+
+#include "monitor/emit.h"
+#include "output/output.h"
+#include "store/recording.h"
+
+/* Which part of a recording is shown. */
+struct show_options {
+	const char *path;
+	const char *at;	  /* NULL: the last */
+	const char *host; /* of a fleet, only this one; or NULL */
+	bool oom;	  /* list kills, and show one */
+	bool retain_runs; /* show retentions, not snapshots */
+	bool profiles;	  /* show profiles */
+	struct output_options output;
+};
+
+/* Returns the exit code. */
+int stored_report(const struct show_options *options);
+
+/* For stored_diff.c, too. */
+
+/* Whether a recording holds these, and no snapshots. */
+bool stored_profiles_only(const struct recording *recording);
+bool stored_retentions_only(const struct recording *recording);
+
+/* Whether a format can show this kind of stored data: 0, or -EINVAL after a message. */
+int stored_check_format(const char *name, enum output_kind kind);
+
+/* 0 or -errno after a message. `at` NULL: the last one. */
+int stored_profile_read(struct recording *recording, const char *at, struct profile_report *report);
+int stored_retention_read(struct recording *recording, const char *at, size_t *position,
+			  struct retain_result *result);
+
+/* Closes what emit_open_stream() opened. `error` is that of writing. 0, or -errno after a message.
+ */
+int stored_close(FILE *out, int error);
+
+#endif
