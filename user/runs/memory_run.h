@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `leakmon memory`: readings of processes, or one of a core file, from the first to the last. */
+#ifndef LEAKMON_RUNS_MEMORY_RUN_H
+#define LEAKMON_RUNS_MEMORY_RUN_H
+
+#include "monitor/emit.h"
+#include "monitor/report_loop.h"
+#include "proc/core.h"
+#include "proc/selector.h"
+
+struct memory_options {
+	struct selector_config targets; /* none: every process */
+	struct core_options core;	/* path NULL: processes */
+	struct schedule schedule;
+	struct output_options output;
+};
+
+/* Returns the exit code. */
+int memory_run(const struct memory_options *options);
+
+#endif
