@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Fails if a page links to a file or a heading that is not there, if a page of user/doc is linked
-# from nowhere, or if the README is longer than 200 lines.
+# Fails if a page links to a missing file or heading, if no page links to a page of user/doc, or if
+# the README is longer than 200 lines.
 set -eu
 cd "$(dirname "$0")/.."
 pages=$(ls README.md .github/*.md user/doc/*.md)
@@ -11,7 +11,7 @@ complain() {
 	failed=1
 }
 
-# The anchors of a page, as forges make them of its headings.
+# The anchors of a page, as forges derive them from its headings.
 anchors() {
 	# shellcheck disable=SC2016 # back-quotes as such
 	sed -n '/^```/,/^```/d; s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' |
@@ -34,7 +34,7 @@ for page in $pages; do
 done
 for page in user/doc/*.md; do
 	# shellcheck disable=SC2086 # a list of words
-	grep -lF "${page##*/}" $pages | grep -qvxF "$page" || complain "$page: linked from nowhere"
+	grep -lF "${page##*/}" $pages | grep -qvxF "$page" || complain "$page: no page links to it"
 done
 lines=$(wc -l <README.md)
 [ "$lines" -le 200 ] || complain "README.md: $lines lines; move something into user/doc"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# consumers.sh DIRECTORY [PACKAGE...]: unpacks programs there that tests need: those that read what
-# leakmon writes, and nginx, which leakmon looks at, or those of the packages. Their packages start daemons when they are installed; an unpacked
-# one starts nothing. What cannot be had is said, and its tests skip.
+# consumers.sh DIRECTORY [PACKAGE...]: unpacks programs for tests there: consumers of leakmon's output,
+# and nginx as a target, or the programs of the given packages. An installed package would start its
+# daemon; an unpacked one starts nothing. Unavailable packages are reported, and their tests skip.
 set -eu
 directory=$1
 shift
@@ -15,7 +15,7 @@ for package in ${*:-prometheus prometheus-node-exporter nginx}; do
 		{ apt-get update -q >/dev/null 2>&1 && apt-get download -q "$package" >/dev/null 2>&1; } ||
 		echo "consumers.sh: the package $package cannot be downloaded: its tests will skip" >&2
 done
-# Only the programs: make would take etc/init.d for one of its own files.
+# Only the programs: make would mistake etc/init.d for one of its own files.
 for archive in *.deb; do
 	[ -e "$archive" ] && dpkg --fsys-tarfile "$archive" | tar -x -C .. --wildcards './usr/*bin/*'
 done

@@ -14,4 +14,4 @@ trap 'kill $server 2>/dev/null || true' EXIT INT TERM
 sleep 0.5
 echo "+ leakmon -p $server -T 3 2 3     # three reports, two seconds apart"
 build/leakmon -p "$server" -T 3 2 3
-echo 'The first stack is the leak: the function on its first line allocates what nobody frees.'
+echo 'The first stack is the leak: the function on its first line allocates blocks that are never freed.'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A cache that is never trimmed and a list that was lost: what leakmon says of them while the
-# program runs, and what LeakSanitizer says of the same program, rebuilt for it, at its end.
+# A cache that is never trimmed and a lost list: leakmon's report while the program runs, and
+# LeakSanitizer's at the exit of the same program, rebuilt for it.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -26,5 +26,5 @@ exec 9>&-
 
 echo '+ the same program, rebuilt with -fsanitize=leak, at its exit:'
 printf 'go\nquit\n' | build/workloads/holder_lsan 1000 300 2>&1 >/dev/null | grep -E 'leak of|SUMMARY' || true
-echo 'Both find 310 lost blocks; LeakSanitizer adds the sizes that were asked for, leakmon those that'
-echo 'malloc gave. It counts no ring as a direct leak; leakmon counts each ring as one.'
+echo 'Both find 310 lost blocks; LeakSanitizer sums the requested sizes, leakmon the sizes of chunks.'
+echo 'LeakSanitizer counts no ring as a direct leak; leakmon counts each ring as one.'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Starts a server that makes a thread per request and never joins one, comes a second late, and
-# shows what has died until then and where the others are made.
+# Starts a server that creates a thread per request and never joins one, attaches a second later, and
+# shows the threads that died before, and the creators of later ones.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,5 +15,5 @@ trap 'kill $server 2>/dev/null || true' EXIT INT TERM
 sleep 1
 echo "+ leakmon threads -p $server 2 2     # two reports, two seconds apart"
 build/leakmon threads -p "$server" 2 2
-echo 'Threads that had died before the attach are found in the server'"'"'s memory, with what they ran;'
-echo 'of the others, the first line below "created by" is where they are made and nobody joins them.'
+echo 'Threads that died before the attach are found in the server'"'"'s memory, with their function.'
+echo 'For later ones, the first line below "created by" is the code that creates and never joins them.'

@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# deps.sh [GROUP…]          installs the Debian packages that are missing, and says which before it does
-# deps.sh --check [GROUP…]  installs nothing: says what is missing, and fails if anything is
+# deps.sh [GROUP…]          lists the missing Debian packages, then installs them
+# deps.sh --check [GROUP…]  installs nothing: lists what is missing, and fails if anything is
 #
-# Groups: build static vm package kubernetes test, and those that test contains: unit fuzz check bench. By default build
-# and test. Silent when nothing is missing.
-# CC, CLANG and BPFTOOL are the tools to use instead of those that Debian calls so.
+# Groups: build static vm package kubernetes test, and the parts of test: unit fuzz check bench.
+# Default: build and test. Silent when nothing is missing.
+# CC, CLANG and BPFTOOL replace Debian's tools of these names.
 #
-# Only what cannot be found is missing, wherever it comes from: a compiler of one's own will do.
-# Packages without a second word are asked of dpkg, and elsewhere than on Debian taken as there.
+# A dependency is missing if it cannot be found, whatever its origin: any compiler will do. For
+# packages without a second word dpkg decides; on other systems they count as present.
 #
-# redis-tools carries the very binary of redis-server (it chooses by its name): the package
-# redis-server would start a daemon on the machine, and a daemon of the user's is not ours to stop.
+# redis-tools contains the binary of redis-server (it chooses by its name): the package redis-server
+# would start a daemon on the machine, and may conflict with the user's own.
 set -eu
 
 packages_of() {
@@ -135,7 +135,7 @@ packages_of() {
 	esac
 }
 
-# Whether a package is there, by what it is needed for.
+# Whether a package is present, by its second word.
 is_there() {
 	package=$1 kind=${2:-} what=${3:-}
 	case $kind in
@@ -196,12 +196,12 @@ install_missing() {
 	# shellcheck disable=SC2086 # a list of words
 	apt-get install -y -q --no-install-recommends $missing >"$log" 2>&1
 }
-# The package lists of a fresh or an old machine may name versions that are gone.
+# The package lists of a fresh or an old machine may name removed versions.
 if ! install_missing; then
 	apt-get update -q >"$log" 2>&1 || true
 	if ! install_missing; then
 		cat "$log" >&2
-		echo 'leakmon: apt-get failed; mend what it says above, and try again' >&2
+		echo 'leakmon: apt-get failed; fix the errors above, and try again' >&2
 		exit 1
 	fi
 fi

@@ -4,8 +4,8 @@
 # fuzz.sh DIRECTORY SECONDS PROGRAM…: runs libFuzzer programs, two at a time, each for SECONDS.
 #
 # DIRECTORY/corpus/NAME   seeds from real files, and what libFuzzer adds; kept for the next run
-# DIRECTORY/crashes       inputs that were findings, tried again first in every run
-# DIRECTORY/NAME.log      what the program said
+# DIRECTORY/crashes       former findings, run first every time
+# DIRECTORY/NAME.log      output of the program
 set -eu
 
 directory=$1 seconds=$2
@@ -54,7 +54,7 @@ void je_free(void *p) { if (p) used--; }
 END
 }
 
-# Thread-locals, and what glibc says of them.
+# Thread-locals, and glibc's description of them.
 write_locals() {
 	cat <<'END'
 static __thread char *mine;
@@ -119,7 +119,7 @@ open(sys.argv[1], 'wb').write(out + notes + b'\x7fELF' + bytes(8188))
 END
 }
 
-# Shared objects of a few kilobytes: our own in several dresses, and the system's smallest.
+# Shared objects of a few kilobytes: our own in several variants, and the system's smallest.
 make_elf_seeds() {
 	write_source >"$seeds/source.c"
 	cc='gcc -w -shared -fPIC -nostdlib -ffreestanding -Wl,--build-id'
@@ -139,7 +139,7 @@ make_elf_seeds() {
 	xz -c "$seeds/plain.elf" >"$seeds/mini.xz" 2>/dev/null &&
 		objcopy --add-section .gnu_debugdata="$seeds/mini.xz" "$seeds/stripped.elf" \
 			"$seeds/mini.elf"
-	# Of the C library, what the readers look at.
+	# The parts of the C library that the readers use.
 	library=$(gcc -print-file-name=libc.so.6)
 	objcopy -j .dynsym -j .dynstr -j .gnu.hash -j .note.gnu.build-id -j .eh_frame \
 		-j .eh_frame_hdr "$library" "$seeds/libc.elf" 2>/dev/null || true
@@ -160,8 +160,8 @@ ffffffffffffff00 100 Ljava/lang/Object;::<init>
 END
 }
 
-# What goes wrong in perf maps: in the middle of a write, other line ends, numbers without an end,
-# names with anything in them, code that lies across other code.
+# Defects of perf maps: partial writes, other line ends, endless numbers, names with any bytes,
+# overlapping code.
 write_odd_perf_map() {
 	printf '7f0000003000 40 cut\r\n7f0000003040 0x40 a\tb\033[31m\377\n\n'
 	printf '10000000000000000 1 too_large\nffffffffffffffff ffffffffffffffff wraps\n'
@@ -170,7 +170,7 @@ write_odd_perf_map() {
 	printf '7f00000030f0 20 %02000d\n7f0000004000 40 unfini' 7
 }
 
-# Real ones, where a program that writes them is installed.
+# Real ones, if a program that writes them is installed.
 make_perf_map_seeds() {
 	write_perf_map >"$1/map"
 	write_odd_perf_map >"$1/odd"
@@ -227,7 +227,7 @@ make_process_seeds() {
 		>"$1/large"
 }
 
-# One line per harness: where its seeds come from.
+# One line per harness: the source of its seeds.
 make_seeds() {
 	case $1 in
 	fuzz_maps)

@@ -4,9 +4,9 @@
 # vm.sh [PATTERN…]: a short end-to-end test on other kernels. For each pattern of a Debian kernel
 # package (by default the newest 6.1 and 6.12 cloud kernels) it fetches the package into build/vm/,
 # boots the kernel under qemu with an initramfs of busybox, leakmon and workloads, and runs
-# tests/vm/init there. No KVM is needed, and times measured there mean nothing.
+# tests/vm/init there. It needs no KVM; times measured there are meaningless.
 #
-# Nothing is installed but the packages of `deps.sh vm`. VM_TIMEOUT: seconds per kernel (900).
+# It installs only the packages of `deps.sh vm`. VM_TIMEOUT: seconds per kernel (900).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -35,13 +35,13 @@ kernel_fetch() {
 		explain "cannot download $1; try \`apt-get update\`"
 	dpkg-deb -x "$work/$1"_*.deb "$work/$1.part"
 	rm -f "$work/$1"_*.deb
-	# Only the kernel itself is wanted; its modules are large.
+	# Only the kernel itself: its modules are large.
 	rm -rf "$work/$1.part/lib" "$work/$1.part/usr" "$work/$1"
 	mv "$work/$1.part" "$work/$1"
 	vmlinuz=$(ls "$work/$1"/boot/vmlinuz-*)
 }
 
-# Copies a program and the libraries that it loads to the same paths under a root.
+# Copies a program and its libraries to the same paths under a root.
 install_program() {
 	install -D -m 755 "$1" "$root/bin/$(basename "$1")"
 	for library in $(ldd "$1" 2>/dev/null | grep -o '/[^ ]*'); do
@@ -62,7 +62,7 @@ initramfs_make() {
 	# glibc loads it when a thread is cancelled or calls pthread_exit.
 	unwinder=$(gcc -print-file-name=libgcc_s.so.1)
 	install -D -m 755 "$unwinder" "$root/lib/$(gcc -print-multiarch)/libgcc_s.so.1"
-	# A second C library (dlmopen) looks for its loader where libraries are.
+	# A second C library (dlmopen) searches for its loader among the libraries.
 	loader=$(ldd build/workloads/rewriter | grep -o '/[^ ]*ld-linux[^ ]*')
 	install -D -m 755 "$loader" "$root/lib/$(gcc -print-multiarch)/$(basename "$loader")"
 	for workload in $workloads; do

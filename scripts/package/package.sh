@@ -5,7 +5,7 @@
 # package.sh deb VERSION     build/dist/: a Debian package, built from these sources; checked by lintian
 # package.sh rpm VERSION     build/dist/: an RPM package, of the static program
 # package.sh image VERSION   build/dist/: a container image (OCI archive): the static program and licences
-# package.sh root VERSION    build/dist/root/: what is in that image
+# package.sh root VERSION    build/dist/root/: the contents of that image
 #
 # The same sources give the same bytes: the date is that of the last commit, or SOURCE_DATE_EPOCH.
 # `make dist` and `make deb` call it from the top of the tree.
@@ -20,7 +20,7 @@ say() {
 	echo "$*" >&2
 }
 
-# A release has no .git: its files are what it holds.
+# A release has no .git: use all of its files.
 sources() {
 	if [ -e .git ]; then
 		git ls-files
@@ -48,8 +48,8 @@ copy_sources() {
 	chmod -R u=rwX,go=rX "$1"
 }
 
-# static_program DIRECTORY [PACKAGE...]: there the program, its licence and those of all it holds, and
-# their list; the packages lie beside it. From the copy of the sources in $work.
+# static_program DIRECTORY [PACKAGE...]: builds the program there from the sources in $work, with the
+# licences of all components and their list; the packages are beside it.
 static_program() {
 	directory=$1
 	shift
@@ -77,7 +77,7 @@ dist() {
 	(cd "$out" && ls -l "$@" SHA256SUMS) >&2
 }
 
-# Debian's own sources of a package have a person who signs for it; who builds this one is asked for.
+# Debian's own packages have a maintainer; this one needs the name of its builder.
 changelog() {
 	cat <<-END
 		leakmon ($version) unstable; urgency=medium
@@ -89,7 +89,7 @@ changelog() {
 	END
 }
 
-# Nothing but the program, its papers, and the terminals that `leakmon top` is looked at on.
+# Only the program, its licences, and terminal descriptions for `leakmon top`.
 root() {
 	copy_sources "$work/$name"
 	static_program "$work/papers" ncurses-base
@@ -103,7 +103,7 @@ root() {
 	done
 }
 
-# Without a daemon, in a storage of its own, which goes again.
+# Without a daemon, in a temporary storage of its own.
 image() {
 	root
 	mkdir "$work/context"
@@ -141,7 +141,7 @@ deb() {
 	say "$(ls "$out"/leakmon_"$version"_*.deb)"
 }
 
-# Debian's database knows nothing of the packages that a build requires: what is missing, deps.sh says.
+# Debian's RPM database has no build requirements: deps.sh reports missing packages.
 rpm() {
 	mkdir -p "$work/rpm/SOURCES"
 	copy_sources "$work/$name"

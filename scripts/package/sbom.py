@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""sbom.py PROGRAM LINK_MAP VERSION DIRECTORY [PACKAGE…]: what a static program holds, and the packages
-of which something lies beside it.
+"""sbom.py PROGRAM LINK_MAP VERSION DIRECTORY [PACKAGE…]: lists the components of a static
+program, and packages with files beside it.
 
-Writes DIRECTORY/leakmon.spdx.json (SPDX 2.3) and the licences below DIRECTORY/licenses/. Which
-archives the program was linked from, the linker says (-Wl,-Map); which packages they are of, dpkg
-does. The time inside is SOURCE_DATE_EPOCH's: the same program on the same packages gives the same
-bytes.
+Writes DIRECTORY/leakmon.spdx.json (SPDX 2.3) and the licences below DIRECTORY/licenses/. The linker
+lists the archives in the program (-Wl,-Map), and dpkg their packages. The time inside is
+SOURCE_DATE_EPOCH's: the same program on the same packages gives the same bytes.
 """
 import hashlib
 import json
@@ -18,14 +17,14 @@ import subprocess
 import sys
 import time
 
-# The page that reports are made of holds a library from npm.
+# The page of reports contains a library from npm.
 PAGE_LOCK = "user/html/package-lock.json"
 COPYRIGHT = "scripts/package/debian/copyright"
 COMMON = pathlib.Path("/usr/share/common-licenses")
 
 
 def linked_files(link_map):
-    """Archives of which a member was taken, and objects that stand alone."""
+    """Archives with a linked member, and separate objects."""
     text = pathlib.Path(link_map).read_text(errors="replace")
     taken = re.findall(r"^(/\S+\.a)\(\S+\)", text.split("Discarded input sections")[0], re.M)
     alone = re.findall(r"^LOAD (/\S+\.o)$", text, re.M)
@@ -33,7 +32,7 @@ def linked_files(link_map):
 
 
 def package_of(path):
-    """Its name, or None where dpkg knows nothing of the file."""
+    """Its name, or None if dpkg does not know the file."""
     asked = [path, "/usr" + path if path.startswith("/lib") else path.removeprefix("/usr")]
     for name in asked:
         answer = subprocess.run(["dpkg-query", "-S", name], capture_output=True, text=True)
@@ -96,7 +95,7 @@ class Document:
             "relatedSpdxElement": spdx_id})
 
     def keep_license(self, name, text):
-        """The text of a package, and what it refers to of Debian's common ones."""
+        """The text of a package, with the common licences of Debian that it refers to."""
         (self.licenses / name).write_text(text)
         for common in re.findall(r"common-licenses/([A-Za-z0-9.-]*[A-Za-z0-9])", text):
             if (COMMON / common).exists():
