@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What may deceive whoever looks at blocks from outside: a site for each way, some of which grow.
+ * Deceptions for a check of blocks from outside: a site for each, some of which grow.
  *
  *   grow_mapped     blocks of 300 KB, mapped by malloc, that stay
  *   grow_in_thread  blocks of threads that end, and stay
  *   grow_touched    blocks that stay, and are written to all the time
  *   grow_equal      blocks that stay; all bytes of all of them are equal
  *   same_place      freed, and soon allocated again by the same site, with other contents
- *   first_of_two, second_of_two    in turns at the same places
- *   zeros           freed after a while; they hold nothing but zeros
+ *   first_of_two, second_of_two    alternating at the same places
+ *   zeros           freed after a while; contents are zeros
  *   mapped          of 300 KB, unmapped again
- *   quiet           a size class that nobody uses any more after SIGUSR1
+ *   quiet           a size class that is unused after SIGUSR1
  *   in_child        of a forked child, which ends
  *
- * It says "ready PID" and runs until SIGTERM; then it says how many blocks there are of each that
- * grows, and after how long: {"ns":n,"grown":n}.
+ * It prints "ready PID" and runs until SIGTERM; then it prints the number of blocks of each growing
+ * site, and the elapsed time: {"ns":n,"grown":n}.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -158,7 +158,7 @@ static void on_signal(int signal)
 		is_quiet = 1;
 }
 
-/* What dies, once around. */
+/* The dying sites, one round. */
 static void churn(void)
 {
 	static void *same[PLACES], *pair[PLACES], *zero[PLACES], *big[PLACES], *still[PLACES];
@@ -175,7 +175,7 @@ static void churn(void)
 	}
 }
 
-/* So many of each kind in a second. */
+/* Blocks of each kind per second. */
 #define RATE 100
 #define MOST 100000
 

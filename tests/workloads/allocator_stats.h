@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fills an allocator in one way after the other; `truth` answers with what it counts itself, while
- * nothing is allocated. A program for each allocator includes this, and has what is declared here.
+ * Fills an allocator in one way after the other; `truth` answers with its own statistics, while
+ * nothing is allocated. A program for each allocator includes this, and defines its functions.
  *
  *   mixed    blocks of many sizes, every third freed
  *   large    blocks above the size of slabs
- *   threads  16 threads, with blocks in use and others in their caches, which live on
- *   cross    frees from here what those threads hold
+ *   threads  16 threads, that live on, with blocks in use and others in their caches
+ *   cross    frees the blocks of those threads from here
  *   drop     frees all but every 1000th block of `mixed`
  *   lose     forgets 100 blocks of 48 bytes, 20 of 3000 and one of 100000
  *   flush    empties this thread's cache
  *   purge    gives all free pages back
- *   truth    says what it counts
+ *   truth    prints its statistics
  */
 #ifndef LEAKMON_ALLOCATOR_STATS_H
 #define LEAKMON_ALLOCATOR_STATS_H
@@ -99,7 +99,7 @@ static void cross(void)
 	}
 }
 
-/* Where the last one's address was left, that of one that is kept is left in the end. */
+/* The place of the last address ends up with the address of a kept block. */
 static void lose_blocks(size_t count, size_t size)
 {
 	static void *volatile kept[64];
@@ -111,7 +111,7 @@ static void lose_blocks(size_t count, size_t size)
 		kept[used++ % ARRAY_SIZE(kept)] = make(size);
 }
 
-/* What an allocator left on the stack. */
+/* Left-over words of the allocator on the stack. */
 static SITE void scrub(void)
 {
 	volatile char stack[16384];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * alone: linked statically too. `go` starts threads that keep blocks in thread-locals of odd sizes;
- * `truth` tells them as the workload `locals` does.
+ * `truth` prints them as the workload `locals` does.
  */
 #define _GNU_SOURCE
 #include "workload.h"
@@ -24,7 +24,7 @@ static SITE void keep(void)
 	second_local = calloc(1, sizes[1]);
 }
 
-/* What calls left behind must not hold anything. */
+/* Left-over words of calls must not hold anything. */
 static SITE void wipe(void)
 {
 	volatile char stack[16384];

@@ -3,12 +3,12 @@
  * brood [STORM]: a process with children.
  *
  *   seed    10 blocks of 64 bytes
- *   fork    one child, which waits; "child" says who it is
+ *   fork    one child, which waits; "child" prints its PID
  *   work    the child frees 4 blocks that it inherited, leaks 5 of 32 bytes of its own, and waits
  *   storm   STORM (2,000) children, 16 at a time, each leaks 10 blocks of 100 bytes and ends
  *   crowd   STORM children that wait until this process ends
  *   burst   20,000 children, which end at once
- *   spawn   one child by posix_spawn, another brood; "child" says who it is
+ *   spawn   one child by posix_spawn, another brood; "child" prints its PID
  *   late    3 more blocks of 64 bytes
  *   end     the child ends
  */

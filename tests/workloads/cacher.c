@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * cacher: what happens to a program's blocks inside its calls of malloc; with evictor.so preloaded.
+ * cacher: events on a program's blocks inside its calls of malloc; with evictor.so preloaded.
  *
  *   fill    500 blocks of 64 bytes are handed to the library
  *   evict   400 blocks of 32 bytes are allocated; in each call the library frees one of those that

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Without IA32_EMULATION, or with ia32_emulation=0, it kills who calls so: a child tries. */
+/* Without IA32_EMULATION, or with ia32_emulation=0, such a call kills the caller: a child tries. */
 static inline bool takes_32_bit_calls(void)
 {
 	pid_t child = fork();

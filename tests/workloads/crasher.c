@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * crasher: `crash` leaks 20 blocks of 300 bytes and kills itself with SIGKILL. `storm` keeps two
- * threads allocating and freeing until the process is killed or told to `calm` down.
+ * threads allocating and freeing until the process is killed or gets `calm`.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A word in the frame of a function that runs, whose variable is dead.
+ * A word of a dead variable in the frame of a running function.
  *
  *   serve() waits in read(2), and has spilled two pointers. One it will not use any more: the list
  *   of LINKS blocks of 1000 bytes that it leads to is held by nothing else. The other it will: 1
@@ -15,7 +15,7 @@
 
 static volatile uintptr_t inverted[3];
 
-/* Everything that a call would preserve is needed for something else: what lives is spilled. */
+/* All call-preserved registers are needed for something else: live values are spilled. */
 #define PRESSURE()                                                                                 \
 	__asm__ volatile(""                                                                        \
 			 :                                                                         \
@@ -70,7 +70,7 @@ static SITE void make(void)
 	inverted[2] = ~(uintptr_t)calloc(1, 3016);
 }
 
-/* What malloc left on the stack is written over. */
+/* Overwrite left-over words of malloc on the stack. */
 static SITE void clear(void)
 {
 	volatile char left[8192];

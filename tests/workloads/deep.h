@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-// What the parts of deep share.
+// Shared by the parts of deep.
 #ifndef LEAKMON_WORKLOAD_DEEP_H
 #define LEAKMON_WORKLOAD_DEEP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-// What of deep are ordinary calls, in every shape that a compiler gives them.
+// The ordinary calls of deep, in every shape that compilers produce.
 #ifndef LEAKMON_WORKLOAD_DEEP_CALLS_H
 #define LEAKMON_WORKLOAD_DEEP_CALLS_H
 
@@ -174,7 +174,7 @@ static void containers()
 	}
 }
 
-// Frames whose size nobody knows beforehand, and frames that align themselves (DRAP).
+// Frames of dynamic size, and frames that align themselves (DRAP).
 SITE static void realigned(int depth)
 {
 	alignas(64) char line[192];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-// What of deep are stacks that no call began: a signal handler's, a coroutine's.
+// The stacks of deep without a call at their start: a signal handler's, a coroutine's.
 #ifndef LEAKMON_WORKLOAD_DEEP_CONTEXTS_H
 #define LEAKMON_WORKLOAD_DEEP_CONTEXTS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * dispatcher: a process whose system calls are, at times, handed to a signal handler of its own
+ * dispatcher: a process that at times directs its system calls to a signal handler of its own
  * (Syscall User Dispatch, as emulators use it); here there is no handler, and one of those kills
  * it.
  *

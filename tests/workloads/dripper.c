@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A program that leaks little and allocates much: RATE blocks a second of 100 bytes are never freed
- * (`drip`), among hundreds of thousands that live for a moment (`churn`) or for a while (`hold`: a
- * table whose entries are replaced at random, `touch`: one that stays and is written to).
+ * (`drip`), among hundreds of thousands that live briefly (`churn`) or for a while (`hold`: a table
+ * with entries replaced at random, `touch`: one that stays and is written to).
  *
  *   dripper RATE [PAUSE_US [CONTENTS [WORK]]]
  *
- * CONTENTS `zeros`: what drips holds nothing but zeros. PAUSE_US: how long it sleeps in each round
- * of some 320 allocations. WORK: how many thousand random numbers it draws in each, for nothing:
- * without, it does nothing but allocate, a million times a second and more.
+ * CONTENTS `zeros`: leaked blocks contain zeros only. PAUSE_US: sleep in each round of some 320
+ * allocations. WORK: thousands of random numbers drawn per round, as work: without, it only
+ * allocates, a million times a second and more.
  *
- * It says "ready PID", and runs until it is told to end; then it says how many blocks have dripped,
- * how many were allocated, in how many rounds (of each one block is held) and nanoseconds.
+ * It prints "ready PID", and runs until SIGTERM; then it prints the numbers of leaked blocks,
+ * of allocations, of rounds (each of which keeps one block), and the elapsed nanoseconds.
  */
 #include <signal.h>
 #include <stdint.h>

@@ -20,7 +20,7 @@
 
 enum { BY_ARGUMENT, BY_RESULT, BY_THREAD_LOCAL };
 
-/* Three gates, one after the other: what waits there holds what it holds. */
+/* Three gates, one after the other: a waiting thread keeps its blocks. */
 static pthread_mutex_t ends = PTHREAD_MUTEX_INITIALIZER, joins = PTHREAD_MUTEX_INITIALIZER;
 static volatile int holding;
 static pthread_attr_t small;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * execer [first]: `go` leaks 10 blocks of 100 bytes; `exec` replaces the program by itself with the
- * argument "second", which says `ready` again and whose `go` leaks 4 blocks of 64 bytes;
+ * argument "second", which prints `ready` again and leaks 4 blocks of 64 bytes on `go`;
  * `exec_thread` is the same by a thread that is not the main one.
  */
 #include <pthread.h>

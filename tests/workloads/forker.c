@@ -73,7 +73,7 @@ static void child_truth(void)
 		truth_say(&theirs);
 }
 
-/* Lets the child go and says what became of it. */
+/* Releases the child and prints its end. */
 static void end(void)
 {
 	int status = -1;

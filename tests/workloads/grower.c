@@ -98,14 +98,14 @@ static void batch(void)
 	double periods = elapsed_s() * 1000 / (double)second, phase = periods - (uint64_t)periods;
 	uint64_t kib = phase < 0.6 ? (uint64_t)(phase / 0.6 * (double)first) : 0;
 
-	/* Of a size that glibc gives back when it is freed. */
+	/* A size that glibc gives back on free. */
 	while (block_count > kib * 1024 / BATCH_CHUNK)
 		free(blocks[--block_count]);
 	while (block_count < kib * 1024 / BATCH_CHUNK && block_count < BLOCKS_MAX)
 		blocks[block_count++] = touched(BATCH_CHUNK);
 }
 
-/* What is free at the top of the heap stays there. */
+/* Free memory at the top of the heap stays there. */
 static void peaks(void)
 {
 	uint64_t wanted = (uint64_t)(elapsed_s() * (double)first) * 1024 / PEAK_CHUNK;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * handles: `go` creates threads that end at once and are never joined; each function keeps their
- * pthread_ts somewhere else, or nowhere. `truth` tells how many of each.
+ * pthread_ts somewhere else, or nowhere. `truth` prints the number of each.
  */
 #include "workload.h"
 
@@ -110,7 +110,7 @@ static void *keeper(void *)
 	return nullptr;
 }
 
-/* What calls left behind must not hold anything. */
+/* Left-over words of calls must not hold anything. */
 static SITE void wipe()
 {
 	volatile char stack[65536];

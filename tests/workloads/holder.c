@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * holder [ENTRIES [LOST]]: a cache behind a global that is never trimmed, and a list whose only
- * pointer was overwritten. `ledger` answers with what it knows of its own heap.
+ * pointer was overwritten. `ledger` prints the truth on its own heap.
  *
  *   cache        global, holds a table of ENTRIES pointers; each entry holds a value of its own
- *   lost list    LOST nodes, the first of which nothing points to
- *   lost ring    10 nodes in a ring that nothing points to
+ *   lost list    LOST nodes, the first without a pointer to it
+ *   lost ring    10 nodes in an unreferenced ring
  */
 #include "workload.h"
 
@@ -83,7 +83,7 @@ static SITE void lose_ring(void)
 	last->next = first;
 }
 
-/* What calls left behind, below and in registers, must not hold anything. */
+/* Left-over words of calls, below and in registers, must not hold anything. */
 static SITE void wipe(void)
 {
 	volatile char stack[16384];
@@ -102,7 +102,7 @@ static void go(void)
 	wipe();
 }
 
-/* A list that a global holds and that nobody cuts: 100 more. */
+/* A list held by a global and never trimmed: 100 more. */
 static struct job {
 	struct job *next;
 	char body[192];

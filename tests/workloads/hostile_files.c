@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * hostile_files DIRECTORY KIND [COUNT [KILOBYTES]]: maps COUNT files of its own making as code,
- * each made so that reading it takes long, and goes on as any program. Kinds: names   a symbol
- * table of allocator functions, all of them local slots   hundreds of `operator new` that call
- * through a table of relocations frames  an .eh_frame of tiny functions with a row for every byte
- *   mixed   one after the other   thrower  quick to read: an allocator whose `operator new` is
- * such that no probe can follow it
+ * each slow to read, and continues as any program. Kinds:
+ *
+ *   names    a symbol table of allocator functions, all of them local
+ *   slots    hundreds of `operator new` that call through a table of relocations
+ *   frames   an .eh_frame of tiny functions with a row for every byte
+ *   mixed    one after the other
+ *   thrower  quick to read: an allocator with an `operator new` that no probe can follow
+ *
  * `go` allocates 100 blocks of 64 bytes.
  */
 #include <elf.h>
@@ -59,7 +62,7 @@ static void end_section(struct made *made, unsigned section)
 	made->sections[section].sh_size = made->used - made->sections[section].sh_offset;
 }
 
-/* Functions lie side by side in the code, whose size does not limit their number. */
+/* Functions are adjacent in the code, so its size does not limit their number. */
 static void put_symbol(struct made *made, uint32_t name, unsigned binding, uint64_t place)
 {
 	const Elf64_Sym symbol = {.st_name = name,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * interrupted: functions whose very first instruction raises a signal, and whose handler leaks.
- * The byte before that instruction belongs to another function, so that whoever names the
- * interrupted frame as a return address names the wrong one.
+ * interrupted: functions with a first instruction that raises a signal, and a handler that leaks.
+ * The byte before that instruction belongs to another function, so treating the interrupted
+ * frame as a return address gives the wrong function.
  *
  *   go    leaks 10 blocks of 777 bytes, each in a handler of its own signal
- *   park  leaks one of 4242 bytes in a handler, which then stands there until `quit`
+ *   park  leaks one of 4242 bytes in a handler, which then waits there until `quit`
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* REG_RIP */

@@ -9,8 +9,8 @@
  *   arenas    32 threads, each of which frees 512 KiB in an arena of its own
  *   caches    64 threads, each with a full cache
  *   stacks    16 threads, each of which has used 1 MiB of its stack
- *   file      looks at every page of a mapped file of 16 MiB
- *   huge      asks for huge pages, 64 MiB, and uses a tenth of each
+ *   file      reads every page of a mapped file of 16 MiB
+ *   huge      requests huge pages, 64 MiB, and uses a tenth of each
  *   shared    fills 16 MiB of shared memory
  */
 #include "workload.h"

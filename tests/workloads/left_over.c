@@ -14,7 +14,7 @@
 
 static char *sessions[SESSIONS];
 static unsigned generation;
-/* In main()'s frame: what a compiler would have left of locals that nobody needs any more. */
+/* In main()'s frame: left-over words, as a compiler leaves them of unused locals. */
 static char *volatile *left_over;
 
 SITE static char *session_open(unsigned number)

@@ -2,8 +2,8 @@
 /*
  * locals DIRECTORY: `go` starts three threads that each keep blocks in thread-locals of the
  * program, of a library it is linked to, and of libraries in DIRECTORY that it loads while the
- * threads run; `truth` tells how many blocks, of which size, each variable holds in how many
- * threads. Nothing else points to them.
+ * threads run; `truth` prints the number and size of the blocks of each variable, and the number of
+ * its threads. Nothing else points to them.
  */
 #include "workload.h"
 
@@ -91,7 +91,7 @@ static SITE void keep_all()
 		later_keep[i](block(later_sizes[i][0]), block(later_sizes[i][1]));
 }
 
-/* What calls left behind must not hold anything. */
+/* Left-over words of calls must not hold anything. */
 static SITE void wipe()
 {
 	volatile char stack[16384];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * mallinfo: fills malloc in one way after the other, and says what glibc itself counts while it
- * stands still. `truth` answers with mallinfo2's fields and with what the kernel says of the heap.
+ * mallinfo: fills malloc in one way after the other, and prints glibc's own statistics while it is
+ * idle. `truth` answers with mallinfo2's fields and the kernel's figures for the heap.
  *
  *   mixed    blocks of many sizes, every third freed: bins, and a top
- *   fast     freed blocks that no thread's cache has room for: fast bins
+ *   fast     freed blocks beyond the thread caches: fast bins
  *   cache    a full tcache, and nothing else free
  *   arenas   64 threads, each with an arena of its own, which live on
  *   mapped   blocks above the mmap threshold

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a process maps for different purposes, one command each: its own memory, a file, reserved
- * addresses, a thread's stack, what malloc needs, the program break; and what becomes of mappings
- * over fork, vfork and exec. Sizes are constants that the test knows.
+ * Mappings for different purposes, one command each: anonymous memory, a file, reserved addresses,
+ * a thread's stack, memory of malloc, the program break; and mappings over fork, vfork and exec.
+ * Sizes are constants that the test knows.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -89,7 +89,7 @@ static int call_32(int number, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 #define NR_32_MUNMAP 91
 #define NR_32_MMAP2 192
 
-/* 11 pages come and 2 of them go again. What fails, and a brk that only asks, changes nothing. */
+/* 11 pages are mapped, 2 of them unmapped. A failure, and a brk that only queries, is no change. */
 static void map_32(void)
 {
 	uint32_t at =
@@ -112,7 +112,7 @@ static int child_maps(void *nothing)
 	_exit(map_child() == MAP_FAILED);
 }
 
-/* A child in the same address space, as vfork makes it: what it maps is its parent's. */
+/* A child in the same address space, as by vfork: its mappings are its parent's. */
 static void shared_child(void)
 {
 	static char stack[16384] __attribute__((aligned(16)));
@@ -123,7 +123,7 @@ static void shared_child(void)
 	must(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
 }
 
-/* A child of its own: what it does is not its parent's, and it is not watched. */
+/* A separate child: its mappings are not its parent's, and it is not watched. */
 static void forked_child(void)
 {
 	void *mine = mmap(NULL, PAGE, WRITABLE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

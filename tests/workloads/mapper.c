@@ -5,8 +5,8 @@
  *
  * Each thread has slots, where the kernel chose the address (and gives freed ones to other
  * threads), and a field of its own in a zone that the kernel never chooses, for MAP_FIXED. A page
- * knows which call made it (birth) and which function that call stands in. Rules: what mremap
- * moves stays with the call that made it; what it adds belongs to mremap's caller; with
+ * knows the call that made it (birth) and the function of that call. Rules: pages moved by mremap
+ * stay with the call that made them; added pages belong to mremap's caller; with
  * MREMAP_DONTUNMAP the old pages stay and the new ones are mremap's caller's.
  */
 #define _GNU_SOURCE
@@ -53,7 +53,7 @@ static struct worker workers[MAX_THREADS];
 static pthread_barrier_t start, finish;
 static uint64_t threads, calls;
 
-/* The program break is one for all: who moves it holds this. */
+/* All threads share the program break: lock this to move it. */
 static pthread_mutex_t break_lock = PTHREAD_MUTEX_INITIALIZER;
 static char *break_first, *break_now;
 static uint32_t break_births[FIELD_PAGES];
@@ -98,7 +98,7 @@ static SITE void *call_brk(void *to)
 	return OPAQUE((void *)syscall(SYS_brk, to));
 }
 
-/* `count` pages from `first` on are one call's now; what was there is gone. */
+/* `count` pages from `first` on belong to one call now; former ones are gone. */
 static void pages_born(struct worker *worker, struct area *area, size_t first, size_t count,
 		       enum site site)
 {
@@ -233,7 +233,7 @@ static void step_remap_fixed(struct worker *worker)
 		return;
 	count = run_choose(worker, slot, 16, &first);
 	at = random_below(worker, FIELD_PAGES - 16);
-	/* Of one call only: otherwise the kernel may fail half-way, with the target gone. */
+	/* Pages of one call only: otherwise the kernel may fail half-way, with the target gone. */
 	for (size_t i = 1; i < count; i++)
 		if (slot->pages[first + i].birth != slot->pages[first].birth)
 			count = i;

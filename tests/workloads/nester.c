@@ -23,7 +23,7 @@ static struct truth truth = {
 };
 static void *blocks[LEVELS];
 
-/* In the form of an allocator: what is pending is what counts. */
+/* In the form of an allocator: the pending call counts. */
 void *nest_malloc(size_t left, void (*visit)(size_t));
 void nest_free(void *block);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Contents that no other block has, for workloads whose blocks are told by what is in them. */
+/* Unique contents, for workloads with blocks that are identified by their contents. */
 #ifndef LEAKMON_NOISE_H
 #define LEAKMON_NOISE_H
 

@@ -121,7 +121,7 @@ static void destroy(unsigned site, void *block, size_t size, bool sized)
 	truth_died(&truth, site, size);
 }
 
-// libstdc++ rounds the size up to the alignment before it asks for memory: then all say the same.
+// libstdc++ rounds the size up to the alignment before it allocates: so do all here.
 static size_t fitting(unsigned site, size_t size)
 {
 	return site >= ALIGNED && site <= ARRAY_ALIGNED_NOTHROW ? (size + 63) & ~size_t{63} : size;

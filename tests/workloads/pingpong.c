@@ -2,7 +2,7 @@
 /*
  * pingpong [ROUNDS]: two threads allocate and free one size as fast as they can (1,000,000 rounds
  * each), so that the same address goes back and forth. The size is above what the allocator caches
- * per thread and there is one arena: what one thread frees, the other gets next. Every 8th round
+ * per thread and there is one arena: a block freed by one thread goes to the other. Every 8th round
  * the block changes hands before it is freed.
  */
 #include <malloc.h>

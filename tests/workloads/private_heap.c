@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An allocator of the program's own, under a prefix, which takes its memory from nobody's heap. It
- * has what no allocator of Debian has yet: C23's sized frees, and BSD's reallocf.
+ * An allocator of the program's own, under a prefix, with memory from no other heap. It has
+ * functions missing from Debian's allocators so far: C23's sized frees, and BSD's reallocf.
  */
 #include "workload.h"
 

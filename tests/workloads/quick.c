@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * quick [COUNT [SIZE]]: leaks COUNT (10) blocks of SIZE (100) bytes and one block of 33 bytes
- * before main(), then exits at once. It says nothing: its truth is its arguments.
+ * before main(), then exits at once. It prints nothing: its truth is its arguments.
  */
 #include "workload.h"
 

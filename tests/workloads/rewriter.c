@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Changes the code of its own C library, as hooking libraries, hot patchers and services that move
- * their code to huge pages do. What it calls for that must not be the library itself: while the
- * code is away, only raw system calls are made.
+ * their code to huge pages do. It must not call the library for that: while the code is
+ * gone, it makes raw system calls only.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static struct code {
 	char path[4096];
 } code;
 
-static char *copy; /* of the code, as the file has it */
+static char *copy; /* code bytes from the file */
 static void *(*second_malloc)(size_t);
 static unsigned hooked_calls;
 
@@ -175,7 +175,7 @@ static SITE void leak(void)
 	truth_born(&truth, LEAK, 1000);
 }
 
-/* In a link-map namespace of its own lies a C library of its own, of the same file. */
+/* A separate link-map namespace has its own C library, from the same file. */
 static SITE void leak_second(void)
 {
 	truth.sites[SECOND].line = __LINE__ + 1;
@@ -206,7 +206,7 @@ static void load_second(void)
 	must(second_malloc && second_malloc != malloc, "dlsym");
 }
 
-/* What a report misses is taken off the truth by the test: it is told what a `go` leaks. */
+/* The test subtracts missed blocks from the truth: it gets the leak of one `go`. */
 int main(void)
 {
 	static const struct command commands[] = {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program with an io_uring, for which the kernel runs threads of its own in the process
- * (IORING_SETUP_SQPOLL: one that looks for requests, without a system call).
+ * A program with an io_uring and kernel threads in the process (IORING_SETUP_SQPOLL: one that polls
+ * for requests, without a system call).
  *
  *   go      allocates 100 blocks of 64 bytes        nops    1,000 requests, each answered
- *   ring    whether the kernel offers such a ring: {"ring": 1}
+ *   ring    whether the kernel supports such a ring: {"ring": 1}
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>

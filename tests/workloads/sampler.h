@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A program's own sampler, as OpenTelemetry's contract has it: a Poisson process over the bytes
- * that are allocated, and the probes by which samples are told, built with the system's sys/sdt.h.
+ * A program's own sampler by OpenTelemetry's contract: a Poisson process over the allocated bytes,
+ * and the probes that report samples, built with the system's sys/sdt.h.
  * WITHOUT_FREE: it has no otel_memory:free.
  */
 #ifndef LEAKMON_WORKLOAD_SAMPLER_H
@@ -15,7 +15,7 @@
 
 #define SAMPLE_BYTES (512 << 10)
 
-/* Raised by the kernel while somebody listens. */
+/* Raised by the kernel while a tool is attached. */
 unsigned short otel_memory_alloc_semaphore __attribute__((section(".probes")));
 #ifndef WITHOUT_FREE
 unsigned short otel_memory_free_semaphore __attribute__((section(".probes")));
@@ -32,7 +32,7 @@ static uint64_t random_next(void)
 	return random_state * 0x2545F4914F6CDD1Dull;
 }
 
-/* Of 0 < x: libm is not in the images of containers. */
+/* For 0 < x: images of containers have no libm. */
 static double natural_log(double x)
 {
 	int exponent = 0;

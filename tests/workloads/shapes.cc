@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * shapes [PLUGIN]: `go` builds graphs of blocks whose verdict is known, each of blocks of a size
- * (or a class) that nothing else has; `truth` tells how many of which size are held, lost, or held
- * by untracked memory only. PLUGIN: path of plugin.so, with nortti.so beside it.
+ * shapes [PLUGIN]: `go` builds graphs of blocks with known verdicts, each with a size (or a class)
+ * of its own; `truth` prints how many of which size are held, lost, or held by untracked
+ * memory only. PLUGIN: path of plugin.so, with nortti.so beside it.
  *
  * Three of them are known misses, and expected as such: a pointer that is tagged, compressed or not
  * aligned is not seen, so what only it holds counts as lost. And stale words hold what is lost: in
@@ -26,7 +26,7 @@ struct expectation {
 	const char *type; /* a class; NULL: by size */
 	size_t size;	  /* as usable */
 	unsigned held, lost, untracked;
-	unsigned direct; /* of the lost */
+	unsigned direct; /* of lost blocks */
 };
 
 static expectation expectations[64];
@@ -150,7 +150,7 @@ static SITE void make_missed()
 		~reinterpret_cast<uint64_t>(block(shape("inverted (known miss)", 0, 1, 0, 1)));
 }
 
-/* What an earlier block left behind the end of the one that has its place now. */
+/* A left-over word of an earlier block, behind the end of its successor. */
 static SITE void make_stale_end()
 {
 	size_t held =
@@ -357,7 +357,7 @@ static void *hold_in_call(void *)
 	return nullptr;
 }
 
-/* The pointer stands below the red zone: whoever is interrupted would overwrite it. */
+/* The pointer is below the red zone: an interruption would overwrite it. */
 static void *hold_below_stack(void *)
 {
 	void *held = block(below_size);
@@ -382,7 +382,7 @@ static void *hold_below_stack(void *)
 static SITE void *hold_on_stack(void *)
 {
 	void *volatile held = block(stack_size);
-	/* Nobody will read it again; nothing tells that from one that somebody will. */
+	/* Never read again, but not distinguishable from a pointer that is. */
 	void *volatile stale = block(stale_size);
 
 	(void)stale;
@@ -451,7 +451,7 @@ static SITE void make_without_rtti()
 	shape_of_type("compiled with -fno-rtti, lost", "plain::Untyped", 0, 3);
 }
 
-/* What calls left behind, below and in registers, must not hold anything. */
+/* Left-over words of calls, below and in registers, must not hold anything. */
 static SITE void wipe()
 {
 	volatile char stack[32768];

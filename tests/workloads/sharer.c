@@ -7,7 +7,7 @@
  *   vfork    a vfork child leaks 4,444 blocks of 100 bytes and ends
  *   swap     a vfork child frees 1,000 of the parent's blocks and ends
  *   go       own, spawn, vfork
- *   clone    a clone(CLONE_VM) child, which waits; "child" says who it is
+ *   clone    a clone(CLONE_VM) child, which waits; "child" prints its PID
  *   work     that child leaks 444 blocks of 50 bytes, and waits
  *   hasty    another one, which leaks 444 blocks of 50 bytes at once and waits
  *   end      both end

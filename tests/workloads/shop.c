@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * shop [SECONDS]: a server's inner life without its sockets, for `make demo-report`. Its memory
- * does what memory of real servers does: a configuration that stays, a cache that fills up, an
- * index that is built once, reports that come and go, and sessions, of which those whose token has
- * expired are lost: search for BUG. Built with -DFIXED as fixed/shop, without the bug.
+ * behaves like that of real servers: a configuration that stays, a cache that fills up, an index
+ * that is built once, reports that come and go, and sessions, of which those with an expired token
+ * are lost: search for BUG. Built with -DFIXED as fixed/shop, without the bug.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 
 	puts("ready");
 	fflush(stdout);
-	sleep(3); /* until somebody watches */
+	sleep(3); /* until it is watched */
 	config_load();
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (; shop.tick < seconds * TICKS_A_SECOND; shop.tick++) {

@@ -74,7 +74,7 @@ static SITE void map_alone(void)
 	page[512 * 8] = (uintptr_t)malloc(ALONE_BYTES);
 }
 
-/* What malloc left on this stack and in registers is written over. */
+/* Overwrite left-over words of malloc on this stack and in registers. */
 static SITE void clear(void)
 {
 	volatile char left[16384];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Words below the stack pointer, where a leaf function may keep what it uses.
+ * Words below the stack pointer, where a leaf function may keep its data.
  *
- *   STALE threads wait in a system call, and below their stack pointers stands what a function left
- *   that has returned: nothing else leads to these blocks, of 1000 bytes each
+ *   STALE threads wait in a system call, with left-over words of a returned function below their
+ *   stack pointers: nothing else leads to these blocks, of 1000 bytes each
  *   LEAVES threads run in user code, in a leaf that keeps its pointer there: blocks of 2008 bytes
  *
- * The pointers stand nowhere else: they are kept inverted until the last moment, and every register
- * that had one is cleared.
+ * The pointers are nowhere else: they are kept inverted until the end, and every register that had
+ * one is cleared.
  */
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -92,7 +92,7 @@ static void begin(size_t i, void *(*run)(void *), size_t size)
 	pthread_create(&thread, &attributes, run, &inverted[i]);
 }
 
-/* What malloc left in registers and on this stack is written over. */
+/* Overwrite left-over words of malloc in registers and on this stack. */
 static void __attribute__((noinline)) clear(void)
 {
 	volatile char left[4096];

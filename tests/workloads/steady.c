@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Programs that leak nothing and allocate all the time, for as long as one likes:
+ * Programs that allocate all the time and leak nothing:
  *
- *   steady lru [PAUSE_US]       a cache of 20,000 entries, of which the one that was used least
- *                               recently gives way; few keys are asked for often, many seldom. What
- *                               is in it is written once, and stays as it was for as long as it is
- *                               asked for
+ *   steady lru [PAUSE_US]       a cache of 20,000 entries that replaces the least recently used
+ *                               one; few keys are requested often, many seldom. An entry is
+ *                               written once, and stays unchanged for as long as it is
+ *                               requested
  *   steady batches [PAUSE_US]   some thousand records are made, sorted and freed, all together,
  *                               some seconds after the first of them was made
  *
- * It says "ready PID" and runs until SIGTERM; then it frees all it has.
+ * It prints "ready PID" and runs until SIGTERM; then it frees everything.
  */
 #include <signal.h>
 #include <stdint.h>

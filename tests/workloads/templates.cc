@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * templates: `go` fills containers of objects that have no vtable, so that only the call stacks of
- * their blocks tell of which type they are; `truth` tells how many blocks of which type there are.
+ * templates: `go` fills containers of objects without a vtable, so that only the call stacks of
+ * their blocks reveal their types; `truth` prints the number of blocks of each type.
  */
 #include "workload.h"
 
@@ -31,7 +31,7 @@ static std::map<int, shop::Item> map;
 static std::vector<std::unique_ptr<shop::Item>> items;
 static std::vector<std::unique_ptr<shop::Owner>> owners;
 static std::vector<std::string> strings;
-/* Of `new Closed[0]` there is only a count, and the program has the address behind that. */
+/* `new Closed[0]` has only a count, and the program keeps the address behind that. */
 struct Closed {
 	uint64_t value;
 	~Closed()

@@ -20,7 +20,7 @@
 #define DETACHED 30
 #define FORGOTTEN 20
 #define STAYING 10
-/* Somebody else on the machine may be given the tid. */
+/* Another process on the machine may get the tid. */
 #define REUSE_TRIES 1000
 
 enum { BY_JOINED, BY_DETACHED, BY_FORGOTTEN, BY_STAYING, BY_MAIN, BEFORE_REUSE, AFTER_REUSE };
@@ -57,7 +57,7 @@ static uint64_t count_of(unsigned site)
 	return count;
 }
 
-/* What each of the leaking functions does; a frame of its own names it. */
+/* Shared by the leaking functions; each has a frame of its own. */
 #define LEAKER(name, site)                                                                         \
 	SITE static void name(size_t size)                                                         \
 	{                                                                                          \

@@ -49,7 +49,7 @@ CALLED static int request_dispatch(int number)
 		return -1;
 	strcpy(request->path, "/index.html");
 	request->number = number;
-	return pthread_create(&thread, NULL, request_serve, request); /* BUG: nobody joins it */
+	return pthread_create(&thread, NULL, request_serve, request); /* BUG: never joined */
 }
 
 CALLED static void job_start_and_wait(void)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * turmoil: says "ready PID", and then throws exceptions through frames that hold memory, cancels
+ * turmoil: prints "ready PID", and then throws exceptions through frames that hold memory, cancels
  * threads that allocate, and forks children that allocate and end with a status of their own, all
  * the time, until SIGTERM. It ends with 43 if each exception was caught with its value, each thread
- * was cancelled, and each child ended as it should.
+ * was cancelled, and each child ended as expected.
  */
 #include <cerrno>
 #include <csignal>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Threads in C++: what must go on unchanged while somebody watches. Exceptions cross the callers of
+ * Threads in C++: behaviour that must not change under observation. Exceptions cross the callers of
  * pthread_join, in both directions; joins are cancelled, and what they waited for is joined by
  * another; threads leave by pthread_exit; destructors must run exactly once.
  *
  *   unwinding            commands: some (100 rounds), truth, quit
  *   unwinding ROUNDS     that many rounds at once; exit code 42
  *
- * Whatever is not as it should be ends the program with abort().
+ * Any deviation ends the program with abort().
  */
 #include <atomic>
 #include <future>
@@ -50,7 +50,7 @@ struct joining {
 	}
 };
 
-/* An exception passes a frame whose destructor is in pthread_join. */
+/* An exception passes a frame with a destructor in pthread_join. */
 SITE static void throw_past_a_join(int value)
 {
 	joining running{std::thread([value] { must(value > 0); })};
@@ -160,7 +160,7 @@ static void cancelled_join()
 	must(!pthread_cancel(outer));
 	must(!pthread_join(outer, &result) && result == PTHREAD_CANCELED);
 	pthread_mutex_unlock(&shared.gate);
-	/* Nobody has joined it yet. */
+	/* Not joined yet. */
 	must(!pthread_join(shared.inner, &result) && result == &shared);
 	joined += 2;
 }
@@ -202,7 +202,7 @@ static void run_round()
 		forget_one();
 }
 
-/* Threads have ended when the kernel says so; std::async's had a guard until then. */
+/* Threads have ended when the kernel reports it; std::async's had a guard until then. */
 static void settle()
 {
 	for (int tries = 0; guards && tries < 10000; tries++)

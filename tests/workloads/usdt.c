@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * usdt [SEED [SHARE [PROGRAM]]]: a program that samples its own allocations and tells of them by
+ * usdt [SEED [SHARE [PROGRAM]]]: a program that samples its own allocations and reports them by
  * the probes otel_memory:alloc and otel_memory:free, built with the system's sys/sdt.h. The sampler
  * is a Poisson process over the bytes, of mean SAMPLE_BYTES; a sample's weight is that mean times
- * the hits that an allocation took. Beside it goes the exact account.
+ * the hits that an allocation took. It also keeps the exact account.
  *
  *   go          allocates at several sites, SHARE percent of what a test needs; gives back half
  *   clear       gives everything back
- *   samples     how many it has told of and of the end of, and of how many that were its parent's
+ *   samples     numbers of reported samples and frees, and of frees of its parent's
  *   semaphores  where they are
  *   load, part  loads usdt_part.so, which has probes of its own; uses it
  *   fork        from now on a child answers; at its end the parent says `done`

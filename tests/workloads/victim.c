@@ -67,7 +67,7 @@ static void go(void)
 	}
 }
 
-/* What it leaks for: a process that does nothing is hardly profiled. */
+/* Work between leaks: an idle process is hardly profiled. */
 static void compute(uint64_t ns)
 {
 	uint64_t end = now_ns() + ns;
@@ -76,7 +76,7 @@ static void compute(uint64_t ns)
 		;
 }
 
-/* By the clock: who is held up by others catches up, but not when the machine stood still. */
+/* By the clock: catch up after delays by others, but not after a halt of the machine. */
 static void stroll(void)
 {
 	uint64_t due_ns = now_ns();

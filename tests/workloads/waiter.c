@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * waiter [FILTER]: a thread in each kind of system call that blocks, for an hour or for ever. None
- * of them has a signal handler, so none may return: whoever stops the process and lets it go must
- * not be noticed. What comes back all the same is counted, and the call is made again.
+ * of them has a signal handler, so none may return: a stop and release of the process must go
+ * unnoticed. Calls that return all the same are counted and repeated.
  *
  * FILTER: strict kills the process when it calls restart_syscall(2), errno fails that call with
  * EPERM, lenient allows all.
@@ -68,7 +68,7 @@ static const char *in_directory(const char *name)
 	return path;
 }
 
-/* What the kernel gave: a failure is -errno. Without libc, which may call again by itself. */
+/* The kernel's result: a failure is -errno. Without libc, which may repeat the call. */
 static long call6(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;
@@ -111,7 +111,7 @@ static void *low_memory(void)
 		    0);
 }
 
-/* A socket that nothing comes from, and whose calls have a time limit. */
+/* A socket without input, with a time limit on its calls. */
 static int timed_socket(int option)
 {
 	const struct timeval limit = {.tv_sec = HOUR_S};
@@ -412,7 +412,7 @@ static long in_accept_timed(void)
 	return CALL(accept4, listener(true, "accept-timed", &address), NULL, NULL, 0, 0, 0);
 }
 
-/* To one whose queue is full. */
+/* To one with a full queue. */
 static long in_connect_timed(void)
 {
 	const struct timeval limit = {.tv_sec = HOUR_S};
@@ -670,7 +670,7 @@ static void *run(void *argument)
 
 		if (!kind->returns++)
 			kind->error = result;
-		/* What cannot be done here at all; or what has been wrong often enough. */
+		/* A call that is impossible here, or has failed often enough. */
 		if (result == -ENOSYS || result == -EPERM || result == -EINVAL ||
 		    kind->returns >= 1000)
 			break;
@@ -877,7 +877,7 @@ int main(int argc, char **argv)
 	static const struct truth nothing = {0};
 
 	has_calls_32 = takes_32_bit_calls();
-	/* What is left of queues and semaphores ends with the process. */
+	/* Remaining queues and semaphores end with the process. */
 	unshare(CLONE_NEWIPC);
 	if (!mkdtemp(directory))
 		return 1;

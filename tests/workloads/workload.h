@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the test programs share. A workload knows its own truth: it counts every allocation it
- * makes, by function, and says so when asked. The protocol is lines over stdin and stdout:
+ * Shared by the test programs. A workload knows its own truth: it counts every allocation it
+ * makes, by function, and prints them on request. The protocol is lines over stdin and stdout:
  *
  *   workload: ready PID      it is parked in read(); a monitor may attach
  *   test:     COMMAND        a row of the workload's table, "ledger" or "quit"
@@ -35,7 +35,7 @@
 #define SITE __attribute__((noinline))
 #endif
 
-/* What one allocating function still holds. */
+/* Outstanding memory of one allocating function. */
 struct truth_site {
 	const char *function;
 	unsigned line;
@@ -108,7 +108,7 @@ static inline void truth_born(struct truth *truth, unsigned site, size_t size)
 	truth->sites[site].bytes += size;
 }
 
-/* Of one thread the counters may go below zero; summed over threads they are right. */
+/* Counters of one thread may go below zero; their sum over threads is right. */
 static inline void truth_died(struct truth *truth, unsigned site, size_t size)
 {
 	truth->frees++;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * To be preloaded: malloc does what a caching library does inside an allocation, on blocks that its
- * caller had got from malloc before. Which of it is asked for by evictor_ask():
+ * To be preloaded: malloc acts like a caching library inside an allocation, on blocks of its
+ * caller. evictor_ask() chooses the action:
  *
  *   'f'  frees one block of those that were handed to evictor_keep()
  *   'r'  grows one of them by 16 bytes
- *   'i'  allocates a block of its own and frees it again: nobody else ever sees it
+ *   'i'  allocates a block of its own and frees it again, unseen by its caller
  */
 #include <dlfcn.h>
 #include <stddef.h>

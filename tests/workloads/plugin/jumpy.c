@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * To be preloaded to leakmon: the wall's clock jumps by a day, to and fro, between any two looks at
- * it. The other clocks are as they are.
+ * To be preloaded to leakmon: the wall clock jumps by a day, to and fro, between any two readings.
+ * The other clocks are unchanged.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_NEXT */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A library whose function allocates: its name must stand in call stacks (late). */
+/* A library with an allocating function: its name must be in call stacks (late). */
 #include <stdlib.h>
 
 void *make_block(size_t size);
