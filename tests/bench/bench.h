@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the sections of the benchmark share. A section starts its own processes, adds samples, and
- * returns 0 even when a figure could not be had: the table says why. Only -EINTR ends the run.
+ * Shared by the sections of the benchmark. A section starts its own processes, adds samples, and
+ * returns 0 even without a figure: the table has the reason. Only -EINTR ends the run.
  */
 #ifndef LEAKMON_BENCH_BENCH_H
 #define LEAKMON_BENCH_BENCH_H
@@ -38,7 +38,7 @@ int section_profile(struct bench *bench);
 int section_programs(struct bench *bench);
 int section_retain(struct bench *bench);
 
-/* Says on stderr how far the run is. */
+/* Prints the progress of the run on stderr. */
 void progress(const char *section, int repetition, int repetitions);
 
 /* Runs a measurement so many times, with progress, until it fails. 0 or its -errno. */

@@ -61,8 +61,8 @@ int child_end(struct child *child);
 /* The same for what may take longer than other waits. */
 int child_end_by(struct child *child, int64_t deadline_ns);
 
-/* A program of ours: starts it and waits until it says `ready`; gives its PID, which is not the
- * child's own when a launcher such as heaptrack stands between. */
+/* Starts a program of ours and waits for its `ready`; gives its PID, which differs from the
+ * child's under a launcher such as heaptrack. */
 int workload_start(struct child **child, const char *const *argv, pid_t *pid, struct why *why);
 
 int child_fail(const struct child *child, int error, const char *what);

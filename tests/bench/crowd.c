@@ -15,7 +15,7 @@
 #define CROWD "400"
 #define CROWD_LARGE "1500"
 #define CROWD_QUICK "40"
-/* Each takes long: so often, and the large one once. */
+/* Repetitions; each takes long, and the large one runs once. */
 #define CROWD_REPETITIONS 3
 /* In the kernel it grows with the third power of how many they are. */
 #define LEAVE_LIMIT_NS INT64_C(900000000000)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * depth [MS [FRAMES]]: what a malloc and a free cost FRAMES (20) deep in the stack. The answers are
- * "PAIRS NANOSECONDS", for at least MS milliseconds (300):
+ * depth [MS [FRAMES]]: the cost of a malloc and a free FRAMES (20) deep in the stack. The answers
+ * are "PAIRS NANOSECONDS", for at least MS milliseconds (300):
  *
  *   same      from one and the same place each time: the previous walk can be used again
  *   changing  from two places in turn
@@ -74,7 +74,7 @@ static void changing(void)
 	descend(depth, (void (*const[])(void)){pair_here, pair_there});
 }
 
-/* For a look at the stack itself. */
+/* To inspect the stack itself. */
 static SITE void leak(void)
 {
 	OPAQUE(malloc(100));

@@ -162,7 +162,7 @@ struct figure_row {
 	const char *title;
 	const char *unit;
 	int decimals;
-	double aim; /* what the median must not exceed, or NO_AIM */
+	double aim; /* upper limit of the median, or NO_AIM */
 	/* A ratio: sample by sample, of figures taken in the same repetition. Else both are 0. */
 	enum figure over, under;
 };
@@ -176,7 +176,7 @@ struct samples {
 
 struct results {
 	struct samples figures[FIGURE_MAX_];
-	struct why why; /* what went wrong last */
+	struct why why; /* the last error */
 };
 
 struct summary {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a monitor costs that has nothing to say. */
+/* The cost of an idle monitor. */
 #include <errno.h>
 #include <time.h>
 

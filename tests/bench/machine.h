@@ -9,7 +9,7 @@ struct machine {
 	char cpu[96]; /* model name of /proc/cpuinfo */
 	char kernel[72];
 	long cores;	  /* online */
-	bool virtualised; /* CPUID says that a hypervisor is present */
+	bool virtualised; /* CPUID reports a hypervisor */
 	double load;	  /* runnable tasks over the last minute, before the first measurement */
 };
 

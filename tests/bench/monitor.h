@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* leakmon as the benchmark drives it. LEAKMON_PROGRAM (build/leakmon) says which one. */
+/* leakmon as driven by the benchmark. LEAKMON_PROGRAM (build/leakmon) chooses the program. */
 #ifndef LEAKMON_BENCH_MONITOR_H
 #define LEAKMON_BENCH_MONITOR_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Naming a thousand stacks of python3 by a monitor that has seen none of its files before. Lines
- * need python3's debug package; without it, the share of frames with a line tells.
+ * need python3's debug package; without it, see the share of frames with a line.
  */
 #include <errno.h>
 #include <signal.h>

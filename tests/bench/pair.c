@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * pair [MS] [threads]: what a malloc and a free cost, or a pthread_create and its join. The answers
- * are numbers:
+ * pair [MS] [threads]: the cost of a malloc and a free, or a pthread_create and its join. The
+ * answers are numbers:
  *
  *   time      "PAIRS NANOSECONDS" of pairs (of 100 bytes), for at least MS milliseconds (300)
- *   probed    how many of malloc and free have a breakpoint as their first byte: monitors that
- *             say nothing when they are ready show it so
+ *   probed    how many of malloc and free have a breakpoint as their first byte: the only
+ *             sign of readiness of some monitors
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* CPU_SET */
@@ -67,7 +67,7 @@ static uint64_t run(uint64_t *elapsed)
 	return count;
 }
 
-/* The first run warms up: heaptrack, for one, is slower in its first moments. */
+/* The first run warms up: heaptrack, for one, starts slowly. */
 static void measure(void)
 {
 	uint64_t elapsed, count;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a malloc and a free cost: untraced, under leakmon, under its peers, and next to a target. */
+/* The cost of a malloc and a free: untraced, under leakmon, under its peers, and next to a target.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,7 +97,7 @@ static int mode_run(struct bench *bench, const struct mode *mode)
 	double ns;
 	int error;
 
-	/* What failed once is not tried again: later samples would stand beside the wrong ones. */
+	/* A failure is not retried: later samples would pair with the wrong ones. */
 	if (results->figures[mode->figure].why.text[0])
 		return 0;
 	error = mode->run(bench, mode->options, &ns);
@@ -119,7 +120,7 @@ int section_pairs(struct bench *bench)
 	return repeat(bench, "pairs", bench->repetitions, modes_run);
 }
 
-/* The program's own sampler is at work only while somebody listens: that is part of the cost. */
+/* The program's own sampler runs only while a tool is attached: that is part of the cost. */
 static int sampled_run(struct bench *bench)
 {
 	_cleanup_(child_cleanup) struct child *target = NULL, *monitor = NULL;

@@ -16,7 +16,7 @@
 
 static const char *const programs[] = {"memleak", "memleak-bpfcc"};
 
-/* Where a file of that name is mapped first; 0: nowhere. */
+/* First address of a mapped file of that name; 0: none. */
 static uintptr_t mapped_at(pid_t pid, const char *name)
 {
 	char path[32], line[512];
@@ -61,7 +61,7 @@ static int is_probed(struct child *target, pid_t pid, bool *probed)
 	return error;
 }
 
-/* memleak says nothing when it is ready, so the target's code shows whether it is. */
+/* memleak does not report readiness, so the target's code has to show it. */
 static int wait_probed(struct child *peer, struct child *target, pid_t pid)
 {
 	const struct timespec pause = {.tv_nsec = 5000000};

@@ -5,9 +5,9 @@
 
 #include "child.h"
 
-/* Attaches whichever is installed and works to a process, and returns when malloc and free are
- * probed. `target` is asked (tests/bench/probed.h); NULL: looked at from outside, a process of this
- * program's own libc. LEAKMON_BENCH_MEMLEAK names another program of that usage. */
+/* Attaches an installed and working peer to a process, and returns when malloc and free are
+ * probed. `target` is queried (tests/bench/probed.h); NULL: inspected from outside, a process of
+ * this program's own libc. LEAKMON_BENCH_MEMLEAK: another program of that usage. */
 int memleak_start(struct child **peer, struct child *target, pid_t pid, struct why *why);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `probed`: of malloc and free, how many have a breakpoint on their first instruction. */
+/* `probed`: how many of malloc and free have a breakpoint on their first instruction. */
 #ifndef LEAKMON_BENCH_PROBED_H
 #define LEAKMON_BENCH_PROBED_H
 

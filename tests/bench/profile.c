@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What `leakmon profile` takes from redis-server at its default of 1 %: each command without and
- * with it in turns, on one server, for so long that it has some windows.
+ * The cost of `leakmon profile` for redis-server at its default of 1 %: each command without and
+ * with it in turns, on one server, long enough for some windows.
  */
 #include <errno.h>
 #include <sched.h>
@@ -16,7 +16,7 @@
 #include "profile.h"
 #include "redis.h"
 
-#define REQUESTS 2000000 /* of a command: some 10 s */
+#define REQUESTS 2000000 /* per command: some 10 s */
 #define REQUESTS_QUICK 100000
 #define REQUESTS_WARM 200000
 
@@ -26,8 +26,8 @@ struct server {
 	int requests;
 };
 
-/* What a request took, from the client's side and of the server's CPU, and what the slowest of
- * 1,000 waited: sums over so many runs. */
+/* Time of a request at the client, CPU time of the server, and the slowest of 1,000: sums over so
+ * many runs. */
 struct service {
 	double runs, request_s, cpu_us, p999_ms;
 };
@@ -178,8 +178,8 @@ static int command_profiled(struct bench *bench, const struct server *server, co
 	return monitor_stop(monitor);
 }
 
-/* Without, with, with, without, and the other way round every other time: what gets faster or
- * slower meanwhile, the machine or a list that grows, is then the same for both. */
+/* Without, with, with, without, and the reverse every other time: drift of the machine or of a
+ * growing list is then the same for both. */
 static int compare(struct bench *bench, const struct server *server, const struct command *command,
 		   struct service services[2])
 {

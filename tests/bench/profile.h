@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `leakmon profile` takes from programs: profile.c has redis-server, profile_programs.c the
+/* The cost of `leakmon profile` for programs: profile.c has redis-server, profile_programs.c the
  * others. */
 #ifndef LEAKMON_BENCH_PROFILE_H
 #define LEAKMON_BENCH_PROFILE_H

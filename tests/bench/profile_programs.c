@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What `leakmon profile` takes from two programs that nobody here wrote, at its default of 1 %:
- * sqlite3 and python3, which wait until it is attached and then have fixed work of some seconds to
- * do. Runs without and with it in turns.
+ * The cost of `leakmon profile` for two third-party programs, at its default of 1 %: sqlite3 and
+ * python3, which wait until it is attached and then do fixed work of some
+ * seconds. Runs without and with it in turns.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A server that nobody here wrote, with an allocator of its own: redis-server and its jemalloc. */
+/* A third-party server with an allocator of its own: redis-server and its jemalloc. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@
 /* redis-tools carries the server: it chooses by its name. */
 #define PROGRAM "/usr/bin/redis-check-rdb"
 
-/* Short runs, and many: what the machine does besides changes from one minute to the next. */
+/* Many short runs: other load on the machine changes from one minute to the next. */
 #define REQUESTS "10000"
 #define REPETITIONS 11
 
 enum mode { UNTRACED, TRACKED, ENTRY, MODES };
 
-/* What redis-benchmark calls each command, and where its figures begin. */
+/* redis-benchmark's name of each command, and the start of its figures. */
 static const struct {
 	const char *name;
 	enum figure figures[MODES];
@@ -54,7 +54,7 @@ int redis_start(struct bench *bench, struct child **server, const char *socket)
 		     : child_line(*server, &(*server)->out, "", NULL, NULL) /* it has begun */;
 }
 
-/* Whoever asks too early is refused: redis-cli tells when the server listens. */
+/* The server refuses early clients: redis-cli shows when it listens. */
 int redis_wait(struct bench *bench, const char *socket)
 {
 	const struct timespec pause = {.tv_nsec = 50000000};

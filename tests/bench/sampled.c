@@ -21,7 +21,7 @@
 static struct truth truth;
 static uint64_t budget_ns, work = 1;
 
-/* Of the processor, the kernel's part included: who else runs matters less. */
+/* CPU time, the kernel's part included: other load matters less. */
 static uint64_t now_ns(void)
 {
 	struct timespec now;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A program that nobody here wrote, from its start to its end: sqlite3 with a fixed script. */
+/* A third-party program from start to end: sqlite3 with a fixed script. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -68,7 +68,7 @@ static int run_heaptrack(struct bench *bench, double *seconds)
 	return error ? error : run_to_end(child, seconds);
 }
 
-/* The script alone: sqlite3 stands already, and so does who watches it. */
+/* The script alone: sqlite3 and its monitor are already running. */
 static int run_script(struct child *child, double *seconds)
 {
 	int64_t start_ns = now_ns();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a day's recording costs: 24 hours at 5 s with 1,000 sites, by a simulated clock. Prints
+ * The cost of a day's recording: 24 hours at 5 s with 1,000 sites, by a simulated clock. Prints
  * size, time per append, drift of our memory, and how long a diff and a report take to read.
  *
  *	build/bench/store [--all-change] [--leave] [DIRECTORY]
@@ -30,7 +30,7 @@
 #define FRAMES 20
 #define TICK_NS UINT64_C(5000000000)
 #define TICKS 17280 /* 24 h */
-/* For the five seconds in which nothing is appended: what goes on in them may go on. */
+/* For the five seconds without an append: background work may continue in them. */
 #define PAUSE_NS 3000000
 
 struct day {
@@ -50,7 +50,7 @@ static double now_ms(void)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* Of this thread (Documentation/scheduler/sched-stats.rst); 0: the kernel does not count it. */
+/* For this thread (Documentation/scheduler/sched-stats.rst); 0: not counted by the kernel. */
 static double starved_ms(void)
 {
 	FILE *stat = fopen("/proc/thread-self/schedstat", "re");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a child wrote to one pipe, taken in by large pieces and handed out by lines. */
+/* Output of a child on one pipe, read in large pieces and returned by lines. */
 #ifndef LEAKMON_BENCH_STREAM_H
 #define LEAKMON_BENCH_STREAM_H
 
@@ -20,7 +20,7 @@ struct stream {
 int stream_read(struct stream *stream);
 /* One whole line without its newline, good until the next read; false when there is none yet. */
 bool stream_take(struct stream *stream, char **line, size_t *size);
-/* Length (at most 140) and start of the last line it holds, where programs say why they gave up. */
+/* Length (at most 140) and start of the last line, where programs report their errors. */
 int stream_last_line(const struct stream *stream, const char **line);
 void stream_free(struct stream *stream);
 

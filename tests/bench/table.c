@@ -40,7 +40,7 @@ static void reasons_print(FILE *out, const struct results *results)
 		const struct figure_row *row = &figure_rows[figure];
 		const char *why = results->figures[figure].why.text;
 
-		/* What a ratio lacks is said where it lacks. */
+		/* A ratio reports its missing part. */
 		if (*why && row->over == row->under)
 			fprintf(out, "  %s: %s\n", row->title, why);
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What `leakmon threads` adds to a pthread_create and its join. One process is measured before the
- * attach, during it and after it, so that where its memory lies is the same; untraced is the mean
- * of before and after.
+ * The cost that `leakmon threads` adds to a pthread_create and its join. One process is measured
+ * before the attach, during it and after it, so that its memory layout is the same; untraced is the
+ * mean of before and after.
  */
 #include <errno.h>
 #include <stdio.h>

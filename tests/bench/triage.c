@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * leakmon without a target, on real processes: what it costs on a node of 200, whether a server
- * beside it notices, and when it names the one among 100 that leaks 1 MiB a minute. The confusion
- * matrix over seeded scenarios is tests/unit/test_triage_detection.c.
+ * leakmon without a target, on real processes: its cost on a node of 200, its effect on a server
+ * beside it, and the time until it reports the one among 100 that leaks 1 MiB a minute. The
+ * confusion matrix over seeded scenarios is tests/unit/test_triage_detection.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -66,7 +66,7 @@ int triage_start(struct child **monitor, struct why *why)
 	return child_start(monitor, ARGUMENTS(monitor_program(), "--format", "json", "5"), why);
 }
 
-/* From the second report on: what starting costs is paid once. */
+/* From the second report on: the start is paid once. */
 static int cost_measure(struct bench *bench, struct child *monitor)
 {
 	int count = bench->quick ? 1 : 12;
@@ -139,7 +139,7 @@ static int crowd_run(struct bench *bench)
 	return monitor_stop(monitor);
 }
 
-/* Where `pid` stands, and how many others are accused. 0: it is not accused. */
+/* Rank of `pid`, and the number of others accused. 0: not accused. */
 static unsigned rank_read(const char *line, pid_t pid, const struct node *node, unsigned *accused)
 {
 	json_t *report = json_loads(line, 0, NULL), *entry;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the measurements of leakmon without a target share. */
+/* Shared by the measurements of leakmon without a target. */
 #ifndef LEAKMON_BENCH_TRIAGE_H
 #define LEAKMON_BENCH_TRIAGE_H
 

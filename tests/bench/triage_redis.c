@@ -111,7 +111,7 @@ static int compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Of the median of n values, between those of ranks (n -+ 1.96 sqrt(n)) / 2. */
+/* For the median of n values: between those of ranks (n -+ 1.96 sqrt(n)) / 2. */
 static void interval_add(struct results *results)
 {
 	const struct samples *alone = &results->figures[TRIAGE_REDIS_ALONE];

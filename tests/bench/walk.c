@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What walking the stack costs: deep against shallow, so that all else cancels out. */
+/* The cost of a stack walk: deep against shallow, so that all else cancels out. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Preloaded into programs of other projects' test suites: stops them where a leak detector would
- * look, says who it is on descriptor 198, and goes on when it is told to on descriptor 199. That is
- * when main() has returned, or where a program asks for a leak check itself. What a sanitizer's
- * runtime offers to programs is here without an effect, so that they link and run as they are.
+ * check, prints its PID on descriptor 198, and continues on input from descriptor 199. That is when
+ * main() has returned, or where a program requests a leak check itself. The interface of a
+ * sanitizer's runtime is here without an effect, so that they link and run unmodified.
  */
 #include <stdio.h>
 #include <stdlib.h>

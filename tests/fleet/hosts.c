@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * hosts SEED [HOSTS]: half an hour of many hosts that leakmon watches, as Prometheus would scrape
- * them every two minutes. The memory is simulated; what leakmon says of it is not: each host has
- * the history, the verdicts and the Prometheus output of a real run that takes a snapshot every 15
- * s.
+ * them every two minutes. The memory is simulated, leakmon's output is not: each host has the
+ * history, the verdicts and the Prometheus output of a real run that takes a snapshot every
+ * 15 s.
  *
- * Three programs run everywhere. At some moment a part of the hosts gets another build of one of
+ * Three programs run everywhere. At some time a part of the hosts gets another build of one of
  * them, within two minutes, which leaks in four of five runs; caches that fill and batches that
  * come and go are everywhere, more so after a start.
  *
  * Standard output: a line `# TRUTH {...}`, then for each minute and host "# AT MINUTE HOST" and the
- * series that rules over a fleet use. Standard error: how many series a host has at most.
+ * series that rules over a fleet use. Standard error: the maximum of series per host.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -185,7 +185,7 @@ static bool is_for_rules(const char *line)
 	return !strncmp(line, "leakmon_build_", 14) || !strncmp(line, "leakmon_site_leak_", 18);
 }
 
-/* What rules use; returns how many series there are in all. */
+/* Series for the rules; returns the number of all series. */
 static size_t scrape(struct host *host, const struct snapshot *snapshot)
 {
 	const struct report_options all = {.sort = SORT_BYTES, .history = &host->history};
@@ -238,7 +238,7 @@ static struct host *hosts_make(struct random *random, const struct plan *plan, u
 			host->update_s = plan->start_s + random_between(random, 0, 120);
 			++*updated;
 		}
-		/* Most have run for long, and some were started a moment ago. */
+		/* Most have run for long, and some have just started. */
 		for (unsigned j = 0; j < PROGRAMS; j++)
 			program_start(host, plan, j, -random_between(&host->random, 0, 7200));
 	}

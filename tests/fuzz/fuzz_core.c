@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libFuzzer harness of the core reader: the input is a core file, compressed or not. What the
- * parser makes of it must pass the monitor's checks, and no memory may be read that the file has
- * not got.
+ * libFuzzer harness of the core reader: the input is a core file, compressed or not. The
+ * parser's answer must pass the monitor's checks, and no memory may be read that is missing from
+ * the file.
  *
  * Seeds: a small core with all kinds of notes.
  */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * libFuzzer harness of the readers of symbols and debug sections: the input is a whole ELF file.
- * What they make of any file must pass the monitor's checks, or the honest parser would be taken
- * for a hostile one.
+ * Their answer about any file must pass the monitor's checks, or the honest parser would count as
+ * hostile.
  *
- * Seeds: small shared objects, whole, and debug files. -max_len must hold them.
+ * Seeds: small shared objects, whole, and debug files. -max_len must cover them.
  */
 #include <stddef.h>
 #include <stdint.h>

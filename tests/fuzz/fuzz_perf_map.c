@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libFuzzer harness of the perf-map reader: the input is a map. What it makes of any map must pass
- * the monitor's checks, and each address must have the name of the newest line that holds it, or
- * none.
+ * libFuzzer harness of the perf-map reader: the input is a map. Its answer about any map must
+ * pass the monitor's checks, and each address must have the name of the newest line that covers
+ * it, or none.
  *
  * Seeds: maps of node --perf-basic-prof, and lines that overlap.
  */
@@ -34,7 +34,7 @@ static void check_table(const struct symbol_table *table, size_t size)
 
 		check(symbol->size > 0 && symbol->name == names && *name);
 		names += strlen(name) + 1;
-		/* Nothing newer lies on its first byte. */
+		/* Nothing newer covers its first byte. */
 		check(symbol_table_find(table, symbol->address) == symbol);
 	}
 	check(names <= size);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * libFuzzer harness of the planning of probes (symbols, and the decoding of code): the input is a
- * whole ELF file. What is made of any file must pass the monitor's checks.
+ * whole ELF file. The answer about any file must pass the monitor's checks.
  *
- * Seeds: small shared objects that hold an allocator, whole. -max_len must hold them.
+ * Seeds: small shared objects with an allocator, whole. -max_len must cover them.
  */
 #include <stddef.h>
 #include <stdint.h>

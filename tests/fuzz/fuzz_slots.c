@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * libFuzzer harness of the search for dead slots (scopes and location lists, through libdw): the
- * input is a whole ELF file, whose last eight bytes are an address that is asked for; the others
- * are where small shared objects have their code. What is made of any file must pass the monitor's
+ * input is a whole ELF file, with the requested address in its last eight bytes; the other
+ * addresses are code of small shared objects. The answer about any file must pass the monitor's
  * checks.
  *
- * Seeds: small shared objects with debug information, whole. -max_len must hold them.
+ * Seeds: small shared objects with debug information, whole. -max_len must cover them.
  */
 #include <stddef.h>
 #include <stdint.h>

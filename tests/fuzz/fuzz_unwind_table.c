@@ -17,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What a walk relies on: rows that ascend and are of known kinds. */
+/* Requirements of a walk: ascending rows of known kinds. */
 static void check(const struct unwind_table *table)
 {
 	for (size_t i = 0; i < table->count; i++) {

@@ -143,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	/* Of exactly its size, so that the sanitizer sees a read past the end. */
+	/* Exactly its size, so that the sanitizer sees a read past the end. */
 	body.data = malloc(MAX(size - 1, 1u));
 	body.size = body.capacity = size - 1;
 	memcpy(body.data, data + 1, size - 1);

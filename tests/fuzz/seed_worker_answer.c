@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Seeds for fuzz_worker_answer: what the honest parser answers about real files.
+ * Seeds for fuzz_worker_answer: answers of the honest parser about real files.
  *
  *   seed_worker_answer DIRECTORY FILE…
  */

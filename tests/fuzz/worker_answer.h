@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The first byte of an input of fuzz_worker_answer: what the rest is taken for. */
+/* The first byte of an input of fuzz_worker_answer: the type of the rest. */
 #ifndef LEAKMON_TESTS_FUZZ_WORKER_ANSWER_H
 #define LEAKMON_TESTS_FUZZ_WORKER_ANSWER_H
 

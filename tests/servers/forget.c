@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Preloaded into servers that nobody here wrote: forgets blocks at a known rate, from inside the
- * calls by which they read from their clients, while it is told to, and counts them by process.
+ * Preloaded into third-party servers: leaks blocks at a known rate, from inside the calls that read
+ * from their clients, while it is enabled, and counts them by process.
  * The file $FORGET_FILE is a struct forget, made by servers.py.
  */
 #define _GNU_SOURCE

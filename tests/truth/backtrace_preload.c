@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Records who really called the allocator, as libgcc's unwinder sees it. See truth.h.
+ * Records the true callers of the allocator, by libgcc's unwinder. See truth.h.
  *
- * Its tables lie in a mapped file, so recording does not allocate; whatever the unwinder allocates
- * passes through unrecorded. Allocations of a signal handler that interrupted this library do too.
+ * Its tables are in a mapped file, so recording does not allocate; allocations of the unwinder pass
+ * through unrecorded. Allocations of a signal handler that interrupted this library do too.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ struct allocator {
 static struct allocator next;
 static __thread unsigned busy __attribute__((tls_model("initial-exec"))); /* calls in flight */
 
-/* What dlsym allocates while we look for the allocator; given out zeroed, never given back. */
+/* Allocations of dlsym during the search for the allocator; zeroed, never freed. */
 static char bootstrap[16384];
 static size_t bootstrap_used;
 
@@ -98,7 +98,7 @@ static bool enter_ready(void)
 	return enter();
 }
 
-/* The end of every wrapper: `outer` is what enter() said. */
+/* The end of every wrapper: `outer` is the result of enter(). */
 static void *leave(bool outer, void *block, size_t size)
 {
 	int error = errno;

@@ -27,7 +27,7 @@ struct stack_view {
 	size_t depth;
 };
 
-/* All blocks whose stacks part in the same way at the same frame, and the first of them. */
+/* All blocks with stacks that diverge in the same way at the same frame, and the first of them. */
 struct difference_kind {
 	enum difference how;
 	uint64_t parting; /* the last frame that both have; 0: none */
@@ -41,7 +41,7 @@ struct difference_kind {
 struct comparison {
 	uint64_t equal, different;
 	uint64_t missing; /* blocks that leakmon does not have */
-	uint64_t cut;	  /* of the equal ones: leakmon's stack is full, and equal so far */
+	uint64_t cut;	  /* among the equal ones: leakmon's stack is full, and equal so far */
 	uint64_t lost;	  /* allocations for which the truth file had no room */
 	size_t kind_count;
 	struct difference_kind kinds[COMPARE_KINDS];

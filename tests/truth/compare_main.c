@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * compare start TRUTH              from now on allocations are recorded
- * compare stop TRUTH               no more; to be said before leakmon ends
+ * compare stop TRUTH               no more; run it before leakmon ends
  * compare NAME TRUTH REPORT SHARE  compares the last report of REPORT (JSON lines); exit code 1 if
  *                                  less than SHARE percent of the stacks are equal, or if a block
  *                                  is missing

@@ -41,7 +41,7 @@ static struct entry *table;
 static struct counts *counts;
 static bool ready, lock;
 
-/* The whole environment is inherited, by whoever starts the program as well. */
+/* The whole environment is inherited, also by the program's launcher. */
 static bool is_wanted(void)
 {
 	const char *wanted = getenv(COUNTS_PROGRAM_VARIABLE);
@@ -102,7 +102,7 @@ static size_t slot_of(uintptr_t address)
 }
 _Static_assert(TABLE_SIZE == 1u << (64 - 42), "slots of the whole table");
 
-/* Where the address is, or would be. */
+/* The slot of the address, present or not. */
 static struct entry *find(uintptr_t address)
 {
 	size_t slot = slot_of(address);
@@ -112,7 +112,7 @@ static struct entry *find(uintptr_t address)
 	return &table[slot];
 }
 
-/* Whoever was pushed on by the one that goes moves back (Knuth 6.4, algorithm R). */
+/* Entries displaced by the removed one move back (Knuth 6.4, algorithm R). */
 static void take_out(struct entry *gone)
 {
 	size_t hole = gone - table, at = hole;

@@ -190,7 +190,7 @@ struct truth_block recorder_take(const void *block)
 	struct truth_block taken = {0};
 	uint64_t slot;
 
-	/* Also when nothing more is recorded: what is on the ledger must stay true. */
+	/* Even when recording has ended: the ledger must stay true. */
 	if (!block || !is_ours())
 		return taken;
 	lock();

@@ -14,7 +14,7 @@ void recorder_open(void);
 /* Whether what is recorded must never be given back. */
 bool recorder_keeps(void);
 
-/* Enters the block under the stack of whoever called this library, if the sampler takes it. */
+/* Records the block under the stack of this library's caller, if the sampler takes it. */
 void recorder_add(void *block, size_t size);
 
 /* The block's entry, with address 0 if it has none; takes it off the ledger unless it is kept. */

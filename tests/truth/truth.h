@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What really called the allocator: the file that backtrace_preload.so keeps while its process
- * runs. It is mapped by both sides, so nothing is dumped and nothing is asked of the process.
+ * The true callers of the allocator: the file that backtrace_preload.so keeps while its process
+ * runs. Both sides map it, so nothing is dumped, and the process gets no requests.
  *
  * The library is preloaded with LEAKMON_TRUTH=FILE. leakmon must probe the allocator below it
  * (-O libc.so.6 or whichever): where it probed the library's own malloc, that function's return
@@ -9,8 +9,8 @@
  * leakmon's stacks then begin with the library's frame, which truth_compare drops.
  *
  *   LEAKMON_TRUTH_ONE_IN=N  records each allocation with probability 1/N (1)
- *   LEAKMON_TRUTH_KEEP=1    what is recorded is never given back, so that in the end every
- *                           (sampled) allocation is outstanding and can be compared
+ *   LEAKMON_TRUTH_KEEP=1    recorded blocks are never freed, so that in the end every (sampled)
+ *                           allocation is outstanding and can be compared
  */
 #ifndef LEAKMON_TRUTH_H
 #define LEAKMON_TRUTH_H
@@ -55,7 +55,7 @@ static inline uint64_t truth_hash(uint64_t value)
 	return value ^ value >> 32;
 }
 
-/* Where the block is, or would be. The table is never full. */
+/* The slot of the block, present or not. The table is never full. */
 static inline uint64_t truth_slot(const struct truth_file *truth, uint64_t address)
 {
 	uint64_t slot = truth_hash(address) % TRUTH_BLOCKS;
