@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The part of the harness that starts processes, reads what they say, and ends them. */
+/* The part of the harness that starts processes, reads their output, and ends them. */
 #include "harness.h"
 
 #include <errno.h>
@@ -106,8 +106,9 @@ static void stream_read(struct stream *stream)
 }
 
 /*
- * Reads what there is of both streams, so that the child never blocks on the other one. Returns
- * false when the child has ended and nothing is left: what it started may hold its streams open.
+ * Reads the available data of both streams, so that the child never blocks on the other one.
+ * Returns false when the child has ended and nothing is left: its children may keep its streams
+ * open.
  */
 static bool child_pump(struct child *child, int64_t deadline)
 {

@@ -9,8 +9,8 @@
 
 #define MAX_CONTAINERS 8
 
-/* cmocka hands the harness to a test; what is beside it has to be found by the teardown. Free:
- * those without a runtime. */
+/* cmocka passes the harness to a test; the teardown must find data beside it. Free: those without
+ * a runtime. */
 static struct running containers[MAX_CONTAINERS];
 static unsigned containers_started;
 
@@ -45,7 +45,7 @@ int containers_teardown(void **state)
 		if (*containers[i].runtime)
 			runtime_forget(&containers[i]);
 	}
-	/* The kernel lets go of an emptied cgroup a moment later. */
+	/* The kernel releases an emptied cgroup slightly later. */
 	for (int i = 0; i < 20 && shell("! find /sys/fs/cgroup -maxdepth 2 -name '%s' 2>/dev/null |"
 					" grep -q .",
 					CONTAINERS_CGROUP + 1);
@@ -148,7 +148,7 @@ static void config_write(const struct running *container, const struct container
 	json_decref(config);
 }
 
-/* What the runtime says of its container. */
+/* The runtime's state of its container. */
 static pid_t host_pid(const struct running *container)
 {
 	const struct timespec pause = {.tv_nsec = 20000000};
@@ -159,7 +159,7 @@ static pid_t host_pid(const struct running *container)
 
 	snprintf(path, sizeof(path), "/run/%s/%s/%s", container->runtime, container->id,
 		 runc ? "state.json" : "status");
-	/* The runtime may write it a moment after the workload began. */
+	/* The runtime may write it slightly after the workload began. */
 	for (int tries = 0; !(state = json_load_file(path, 0, NULL)) && tries < 500; tries++)
 		nanosleep(&pause, NULL);
 	assert_non_null(state);

@@ -54,7 +54,7 @@ struct harness *containers_bpf(void **state);
 void image_make(const char *path, enum image image);
 /* Returns when the workload inside is ready. */
 struct running *container_start(struct harness *harness, const struct container_spec *spec);
-/* The workload is told to quit, or killed. */
+/* Makes the workload quit, or kills it. */
 void container_kill(const struct running *container);
 /* It is gone, with what it was made of: there is room for another one. The teardown does that, too.
  */

@@ -2,13 +2,13 @@
 /*
  * End-to-end tests: start a workload that knows its own truth, watch it with leakmon, compare.
  *
- * Nothing here sleeps to synchronise: a workload answers each command, and leakmon says on stderr
- * `leakmon: attached to PID …` when its probes are in. Every wait has a limit (120 s, or
- * LEAKMON_TEST_LIMIT seconds), after which the test fails. The teardown kills whatever a failed
- * test left behind and frees every document, so tests own nothing. SIGINT and SIGTERM fail the
+ * Nothing here sleeps to synchronise: a workload answers each command, and leakmon prints on stderr
+ * `leakmon: attached to PID …` when its probes are set. Every wait has a limit (120 s, or
+ * LEAKMON_TEST_LIMIT seconds), after which the test fails. The teardown kills the processes of a
+ * failed test and frees every document, so tests own nothing. SIGINT and SIGTERM fail the
  * running test at its next wait, with its teardown, and those after it before they begin.
  *
- * LEAKMON_PROGRAM (build/leakmon) and LEAKMON_WORKLOADS (build/workloads) say what is tested.
+ * LEAKMON_PROGRAM (build/leakmon) and LEAKMON_WORKLOADS (build/workloads) choose the programs.
  */
 #ifndef LEAKMON_E2E_HARNESS_H
 #define LEAKMON_E2E_HARNESS_H
@@ -29,7 +29,7 @@
 
 #define MAX_CHILDREN 256
 
-/* What a child wrote to one stream so far. */
+/* Output of a child on one stream so far. */
 struct stream {
 	int fd;		    /* -1: closed */
 	char *text;	    /* NUL-terminated */
@@ -38,7 +38,7 @@ struct stream {
 
 struct child {
 	pid_t pid;   /* 0: reaped */
-	pid_t group; /* of its own, with what it starts */
+	pid_t group; /* its own group, with its children */
 	int pidfd;
 	char pid_text[16];
 	int in; /* -1: closed */
@@ -127,17 +127,17 @@ void monitor_expect_error(struct harness *harness, struct child *monitor, int co
 json_t *watch(struct harness *harness, struct child *workload, const char *command,
 	      const char *const *argv);
 
-/* What a report says. Missing fields fail the test. */
+/* Fields of a report. Missing fields fail the test. */
 json_int_t number_at(json_t *object, const char *key);
 double real_at(json_t *object, const char *key);
 json_int_t ledger_at(json_t *report, const char *key);
 json_int_t dropped_sum(json_t *report);
 json_t *process_of(json_t *report, pid_t pid);
-/* The first site whose innermost frame is that: its rank (SIZE_MAX: none), and itself or NULL. */
+/* The first site with that innermost frame: its rank (SIZE_MAX: none), and itself or NULL. */
 size_t site_rank(json_t *process, const char *function);
 json_t *site_of(json_t *process, const char *function);
 
-/* What sites whose innermost frame is `function` hold. */
+/* Memory of the sites with the innermost frame `function`. */
 struct held {
 	json_int_t sites, count, bytes;
 };
@@ -151,7 +151,7 @@ struct held held_by(json_t *process, const char *function);
 
 /* Whether this is among the causes for which a process is not exact. */
 bool is_inexact_by(json_t *process, const char *cause);
-/* What is not exact says why, once. */
+/* Inexact numbers have one message with the cause. */
 void expect_doubt(json_t *process, const char *cause);
 /* allocations = frees + outstanding + purged + dropped. */
 void expect_balance(json_t *report);

@@ -15,7 +15,7 @@ static inline struct child *holder_start(struct harness *harness, const char *en
 	return target;
 }
 
-/* What the program counted with malloc_usable_size() is what the heap walk finds; to the byte. */
+/* The heap walk finds the program's own count by malloc_usable_size(), to the byte. */
 static inline void expect_holder(json_t *report, json_t *truth)
 {
 	json_t *root = json_array_get(json_object_get(report, "roots"), 0);

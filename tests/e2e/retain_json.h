@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a report of `leakmon retain --format json` says. */
+/* Fields of a report of `leakmon retain --format json`. */
 #ifndef LEAKMON_E2E_RETAIN_JSON_H
 #define LEAKMON_E2E_RETAIN_JSON_H
 
@@ -33,7 +33,7 @@ static inline const char *text_at(json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* Of the root that leads to most. */
+/* The root that leads to most. */
 static inline const char *first_root(json_t *report)
 {
 	return text_at(json_array_get(json_object_get(report, "roots"), 0), "name");

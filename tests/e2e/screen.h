@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A terminal for tests: a tmux of its own, without configuration, in which a script runs. What is
- * on it is read as text; nothing sleeps but between two looks.
+ * A terminal for tests: a tmux of its own, without configuration, in which a script runs. Its
+ * content is read as text; nothing sleeps except between two readings.
  */
 #ifndef LEAKMON_E2E_SCREEN_H
 #define LEAKMON_E2E_SCREEN_H
@@ -12,7 +12,7 @@ struct screen {
 	struct harness *harness;
 	struct child *server;
 	char socket[64];
-	char text[65536]; /* of the latest look */
+	char text[65536]; /* of the latest reading */
 };
 
 /*
@@ -32,7 +32,7 @@ void screen_tmux(struct screen *screen, const char *format, ...)
 /* tmux's names for keys: "Enter", "C-c", "F6", "q". */
 void screen_press(struct screen *screen, const char *keys);
 
-/* Looks until the text is there, or is not. */
+/* Reads until the text is there, or is not. */
 void screen_expect(struct screen *screen, const char *text);
 void screen_expect_no(struct screen *screen, const char *text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Every allocator, with the real library: what is counted is what happened, to the last byte. */
+/* Every allocator, with the real library: counts equal the truth, to the last byte. */
 #include "harness.h"
 
 #include <signal.h>

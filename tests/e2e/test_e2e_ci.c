@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What continuous integration does: known leaks are accepted, the rest are failed tests. */
+/* Continuous integration: known leaks are accepted, the rest are failed tests. */
 #include "harness.h"
 
 #include <limits.h>

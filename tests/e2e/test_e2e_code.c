@@ -202,7 +202,7 @@ static void two_c_libraries_are_both_seen(void **state)
 	expect_alive(harness, workload);
 }
 
-/* What it calls in there may throw, and where its results are nobody can tell. */
+/* Its callees may throw, and the places of its results are unknown. */
 static void a_function_that_no_probe_can_follow_is_no_secret(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -235,7 +235,7 @@ static void copy_file(const char *from, const char *to)
 	assert_int_equal(fclose(out), 0);
 }
 
-/* What was deleted can be opened through /proc/PID/map_files only, which takes one of these. */
+/* Deleted files can be opened through /proc/PID/map_files only, which needs one of these. */
 static void leave_deleted_files_alone(void)
 {
 	if (prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0) ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* `leakmon -- CMD ARGS` and `leakmon -c 'CMD ARGS'`: from the first allocation to the exit.
- * quick leaks one block of 33 bytes before main() and then as many as it is told. */
+ * quick leaks one block of 33 bytes before main() and then the requested number. */
 #include "harness.h"
 
 #include <signal.h>
@@ -91,7 +91,8 @@ static void fail_over_catches_a_command_that_ends_at_once(void **state)
 	assert_int_equal(child_end(harness, passes), 0);
 }
 
-/* What dash and env allocate is purged with them; what they exec is watched from its start. */
+/* Allocations of dash and env are purged with them; their exec'd program is watched from its start.
+ */
 static void an_exec_chain_is_followed(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -28,7 +28,7 @@ static void expect_container(json_t *process, const struct running *container, c
 	}
 }
 
-/* What one `go` of the workload leaves. */
+/* Blocks left by one `go` of the workload. */
 static void expect_leaks(json_t *process)
 {
 	expect_held(process, "leak_a", 10, 1000);
@@ -162,7 +162,7 @@ static void a_pod_that_is_not_there_lists_those_that_are(void **state)
 			     "no process runs in a pod of that name; pods here: shop/web-0");
 }
 
-/* crun's state says only where the bundle is. */
+/* crun's state has only the path of the bundle. */
 static void an_unreadable_bundle_leaves_the_id(void **state)
 {
 	struct harness *harness = containers_bpf(state);
@@ -236,7 +236,7 @@ static void docker_names_a_container_that_no_annotation_names(void **state)
 	assert_true(json_is_null(json_object_get(named, "pod")));
 }
 
-/* The kernel holds what is mapped: nothing is looked for by its name. */
+/* The kernel holds mapped files: nothing is opened by its name. */
 static void a_root_that_is_read_only_or_gone_changes_nothing(void **state)
 {
 	static const struct container_spec specs[] = {
@@ -265,7 +265,7 @@ static void a_root_that_is_read_only_or_gone_changes_nothing(void **state)
 	}
 }
 
-/* Its last report still says what it was. */
+/* Its last report still has its identity. */
 static void a_container_that_dies_keeps_its_name(void **state)
 {
 	struct harness *harness = containers_bpf(state);
@@ -292,8 +292,8 @@ static void a_container_that_dies_keeps_its_name(void **state)
 #define NOBODY 65534
 
 /*
- * What user 65534 can do with a cgroup that was delegated to them: give a group below it the name
- * of a container, and stand beside it as a runtime does, with a bundle.
+ * A user 65534 with a delegated cgroup can give a group below it the name of a container, and pose
+ * beside it as a runtime, with a bundle.
  */
 static const char impostor[] =
 	"set -e\n"
@@ -370,7 +370,7 @@ static void expect_claims(json_t *process)
 	assert_string_equal(text_at(claims, "name"), "app");
 }
 
-/* Of one report: standard output whole. */
+/* One report: standard output whole. */
 static void expect_output(struct harness *harness, const char *pid, const char *format,
 			  const char *words, const char *never)
 {
@@ -414,7 +414,7 @@ static void a_user_who_claims_to_be_a_pod_is_not_believed(void **state)
 	}
 }
 
-/* The cgroup has the victim's id, and every file says whose that is: all of them are root's. */
+/* The cgroup has the victim's id, and every file names its owner: all of them are root's. */
 static void a_user_who_takes_the_id_of_a_container_is_not_taken_for_it(void **state)
 {
 	struct harness *harness = containers_bpf(state);

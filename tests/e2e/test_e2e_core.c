@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A core file says what the process said from which it was made: block for block; no BPF. */
+/* A core file gives the same answers as its process: block for block; no BPF. */
 #include "retain_holder.h"
 #include "shell.h"
 
@@ -7,8 +7,8 @@
 
 #define GCORE "/usr/bin/gcore"
 
-/* What is about the moment and the way of reading, and not about the process; and what a core has
- * not: the names of threads. */
+/* Fields on the time and way of reading, not on the process; and names of threads, which a core
+ * lacks. */
 static const char *const passing[] = {
 	"time",	      "core",	       "comm",	       "stopped",  "soft_dirty",
 	"pause_ns",   "max_pause_ns",  "read_ns",      "total_ns", "own_peak_bytes",
@@ -43,7 +43,7 @@ static void expect_same(json_t *live, json_t *core)
 	fail_msg("the core says something else");
 }
 
-/* Of a process that stands from now on; *path is static. */
+/* Core of a process that is stopped from now on; *path is static. */
 static const char *core_of(struct harness *harness, const struct child *target)
 {
 	static char path[64];
@@ -98,7 +98,7 @@ static void expect_same_memory(struct harness *harness, struct child *target, co
 	}
 	assert_int_equal(json_is_null(json_object_get(live, "allocator")),
 			 json_is_null(json_object_get(core, "allocator")));
-	/* How large each part is; how much of it is resident, a core does not tell. */
+	/* Sizes of the parts; a core does not record residency. */
 	json_object_foreach(json_object_get(live, "parts"), part, share)
 	{
 		json_t *same = json_object_get(json_object_get(core, "parts"), part);
@@ -146,7 +146,7 @@ static void of_sixty_four_arenas_too(void **state)
 	expect_same_answers(harness, target);
 }
 
-/* Programs that nobody wrote for this. Each says when it is at rest. */
+/* Third-party programs. Each prints a line when it is idle. */
 static void of_programs_of_others_too(void **state)
 {
 	static const char *const programs[][5] = {

@@ -93,7 +93,7 @@ static void server_start(struct harness *harness)
 	server = child_start(
 		harness, SERVER,
 		ARGUMENTS("debuginfod", "-v", "-p", port_text, "-d", database, "-F", debug), NULL);
-	/* What it says once a scan is over: the second one finds nothing new. */
+	/* Its message after a scan: the second one finds nothing new. */
 	child_wait_text(harness, server, &server->err, "fts traversed");
 	use_server(harness, port);
 }
@@ -127,7 +127,7 @@ static void a_stripped_program_has_names_and_lines_from_the_server(void **state)
 	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "-T", "0",
 				   "--debuginfod", "--format", "json", "3600");
 	workload_do(harness, workload, "go");
-	/* A first report asks the server; one that Ctrl-C asks for waits for nobody. */
+	/* A first report queries the server; a report on Ctrl-C does not wait for it. */
 	child_signal(monitor, SIGUSR1);
 	monitor_report(harness, monitor);
 	child_wait_text(harness, monitor, &monitor->err, "debuginfod: fetched the debug file of ");
@@ -153,7 +153,7 @@ static int64_t now_ms(void)
 	return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
 }
 
-/* It takes connections (the kernel does that) and says nothing. */
+/* It accepts connections (by the kernel) and answers nothing. */
 static void a_server_that_never_answers_keeps_no_report_waiting(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -182,7 +182,7 @@ static void a_server_that_never_answers_keeps_no_report_waiting(void **state)
 	clean_up(harness);
 }
 
-/* What a server that lies does with a connection, once it was asked. */
+/* A hostile server's handling of a connection, after the request. */
 enum lie {
 	LIE_OTHER_BUILD, /* all of a file, which names the function, but is of another build */
 	LIE_HUGE,	 /* announces 10 GB */

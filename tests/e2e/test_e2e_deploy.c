@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What scripts/deploy/ hands out: alerts that fire on our metrics, a dashboard that shows no other,
- * a systemd unit and DaemonSets whose command lines leakmon takes.
+ * Contents of scripts/deploy/: alerts that fire on our metrics, a dashboard that shows no other, a
+ * systemd unit and DaemonSets with command lines that leakmon accepts.
  */
 #include "shell.h"
 
@@ -17,7 +17,7 @@ static void alerts_fire_when_they_should(void **state)
 	free(shell(harness, 0, "%s test rules tests/golden/alerts_test.yml 2>&1", promtool));
 }
 
-/* Of the triage, of a process with every cause of loss and inexactness, and of hostile names. */
+/* Metrics of triage, of a process with every cause of loss and inexactness, and hostile names. */
 static void metrics_have_no_fault(void **state)
 {
 	static const char *const files[] = {"triage", "report", "hostile"};

@@ -46,7 +46,7 @@ static json_int_t difference(json_t *object, const char *key)
 	return number_at(json_object_get(object, key), "difference");
 }
 
-/* The row of that name, or whose innermost function has it. */
+/* The row of that name, or with that innermost function. */
 static json_t *row_of(json_t *document, const char *name)
 {
 	json_t *row;
@@ -251,7 +251,7 @@ static void watch_shows_sparklines_and_ranks_by_integral(void **state)
 				   "integral", "0.2", "5");
 	workload_do(harness, workload, "go");
 	assert_int_equal(child_end(harness, monitor), 0);
-	/* The highest block of the sparkline, U+2588: what is held is at its maximum. */
+	/* The highest block of the sparkline, U+2588: the memory is at its maximum. */
 	assert_non_null(strstr(monitor->out.text, "\xe2\x96\x88"));
 }
 

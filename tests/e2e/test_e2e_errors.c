@@ -318,7 +318,7 @@ static void a_limit_on_file_sizes_is_said(void **state)
 	workload_do(harness, workload, "go");
 }
 
-/* Whoever else may write to that directory must not choose the file that root writes to. */
+/* Another user with write access to the directory must not choose the file that root writes. */
 static void a_link_below_textfile_dir_is_refused(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -396,8 +396,8 @@ static void a_missing_capability_is_named(void **state)
 }
 
 /*
- * A program that may not be read makes a process that is not dumpable, as setuid and
- * PR_SET_DUMPABLE do: its own user is told so, and root sees all of it.
+ * An unreadable program makes a process that is not dumpable, as setuid and PR_SET_DUMPABLE do: its
+ * own user gets a message, and root sees all of it.
  */
 static void a_process_that_is_not_dumpable_is_read_by_root_alone(void **state)
 {
@@ -454,7 +454,7 @@ static void enter_small_cgroup(void)
 	write_text(SMALL_CGROUP "/cgroup.procs", "0");
 }
 
-/* The kernel kills without a word: what cannot work is refused before. */
+/* The kernel kills silently: impossible targets are refused before. */
 static void a_memory_cgroup_that_is_too_small_is_named(void **state)
 {
 	static const char *const sizes[] = {"4194304", "8388608", "29360128"};

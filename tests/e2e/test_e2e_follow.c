@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Who is who: a PID that is used again is not the process that had it, every child of a target is
- * met, and an exec by any thread is followed, or the report says what it lacks.
+ * Identity: a reused PID is not its former process, every child of a target is followed, and so is
+ * an exec by any thread, or the report names the gap.
  */
 #include "harness.h"
 
@@ -30,7 +30,7 @@ static pid_t start_stranger(pid_t pid, const char *path, const char *argument)
 		_exit(127);
 	}
 	if (made < 0)
-		skip(); /* the PID was given to somebody else meanwhile */
+		skip(); /* the PID was reused meanwhile */
 	assert_int_equal(made, pid);
 	return made;
 }
@@ -246,7 +246,7 @@ static void an_exec_by_another_thread_of_the_launched_program_is_exact(void **st
 	expect_exact(process, true);
 }
 
-/* A copy of `leak` that becomes root whoever runs it, under a name that nobody else has. */
+/* A setuid-root copy of `leak`, under a unique name. */
 static void copy_setuid(struct harness *harness, char *path, size_t size)
 {
 	const char *directory = getenv("LEAKMON_WORKLOADS");
@@ -258,7 +258,7 @@ static void copy_setuid(struct harness *harness, char *path, size_t size)
 	assert_int_equal(system(command), 0);
 }
 
-/* It has become root: whoever watched it took nothing from it. */
+/* It has become root: watching it took nothing from it. */
 static void expect_setuid(pid_t pid)
 {
 	char path[64], line[256] = "";

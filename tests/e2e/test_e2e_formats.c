@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the real readers make of our files: Go's pprof, promtool, node-exporter, a folded-stack
- * parser, and a JSON Schema validator. One run is recorded, and every format made of it.
+ * Our files in their real readers: Go's pprof, promtool, node-exporter, a folded-stack parser, and
+ * a JSON Schema validator. One run is recorded, and every format derived from it.
  */
 #include "shell.h"
 

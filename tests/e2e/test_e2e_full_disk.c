@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where reports cannot be written (a full tmpfs, a reader that has gone) the run goes on, counts
- * what is lost, and says so where it is written again.
+ * When reports cannot be written (a full tmpfs, a closed reader), the run continues, counts the
+ * losses, and reports them once writing works again.
  */
 #include "harness.h"
 
@@ -52,7 +52,7 @@ static void disk_remove(const struct disk *disk)
 	assert_false(umount2(disk->directory, MNT_DETACH));
 }
 
-/* Every line is a whole report; the last one says how many are missing. */
+/* Every line is a whole report; the last one has the number of missing ones. */
 static json_int_t lost_in(struct harness *harness, const char *path)
 {
 	char *text = shell(harness, 0, "cat %s", path), *rest = text, *line;
@@ -69,7 +69,7 @@ static json_int_t lost_in(struct harness *harness, const char *path)
 	return lost;
 }
 
-/* It stops because it is told to, says how many it has lost, and that is an error. */
+/* It stops on request, reports the number of losses, and that is an error. */
 static void expect_end_with_losses(struct harness *harness, struct child *monitor)
 {
 	child_signal(monitor, SIGINT);
@@ -140,7 +140,7 @@ static void a_file_that_cannot_be_replaced_stays(void **state)
 	disk_remove(&disk);
 }
 
-/* What could not be recorded is told by the recording. */
+/* The recording has the number of missed snapshots. */
 static void a_recording_tells_what_it_misses(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -221,7 +221,7 @@ int main(void)
 		e2e_test(a_fifo_may_change_its_reader),
 	};
 
-	/* What is mounted is seen by these tests alone, and gone with them. */
+	/* Only these tests see the mounts, which go with them. */
 	if (!unshare(CLONE_NEWNS) && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Hosts that are not as one expects: what cannot be watched is named, all the rest is exact. */
+/* Unusual hosts: unwatchable processes are reported, all the rest is exact. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static const char *workloads(void)
 	return directory ? directory : "build/workloads";
 }
 
-/* A name that nobody else's processes have. */
+/* A unique process name. */
 static const char *unique_name(void)
 {
 	static char name[16];
@@ -67,7 +67,7 @@ static struct child *copy_start(struct harness *harness)
 	return child;
 }
 
-/* What one `go` of the workload leaves. */
+/* Blocks left by one `go` of the workload. */
 static void expect_leaks(json_t *report, pid_t pid)
 {
 	expect_held(process_of(report, pid), "leak_a", 10, 1000);
@@ -140,7 +140,7 @@ static void a_triage_says_that_processes_are_hidden(void **state)
 
 static void limit_files_for_a_few(void);
 
-/* What stands in the way is said on stdout, with its remedy, and by the exit code. */
+/* Obstacles are reported on stdout, with the remedy, and by the exit code. */
 static void doctor_says_what_the_host_lacks(void **state)
 {
 	static const struct {
@@ -276,7 +276,7 @@ static void out_of_descriptors_says_who_is_not_traced(void **state)
 	expect_balance(report);
 }
 
-/* The same names lead to other files by now: what is mapped counts, not what is called so. */
+/* The same names lead to other files by now: the mapped file counts, not its name. */
 static void replaced_and_removed_files_are_traced_as_they_are_mapped(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Pages of recordings of a real run, whose program has chosen a name to do harm with. What they
- * show and how they are operated is checked in a browser, by page.py.
+ * Pages of recordings of a real run, of a program with a hostile name. page.py checks their content
+ * and operation in a browser.
  */
 #include "harness.h"
 

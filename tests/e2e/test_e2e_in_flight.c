@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What happens inside a call of the allocator, and calls whose return cannot be followed. */
+/* Events inside a call of the allocator, and calls with an unfollowable return. */
 #include "harness.h"
 
 #include <signal.h>
@@ -83,7 +83,7 @@ static void calls_beyond_the_kernels_limit_of_return_probes_are_dropped(void **s
 		assert_int_equal(ledger_at(report, "abandoned"), 0);
 		assert_true(
 			json_is_false(json_object_get(process_of(report, workload->pid), "exact")));
-		/* 63 are followed to their new size; what was not known is no surprise. */
+		/* 63 are followed to their new size; an unknown block is no surprise. */
 		workload_do(harness, workload, "resize");
 		child_signal(monitor, SIGUSR1);
 		report = monitor_report(harness, monitor);

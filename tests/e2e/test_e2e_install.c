@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What `make install` brings beside the program: manual page, completion for bash, JSON schemas. */
+/* Files of `make install` beside the program: manual page, completion for bash, JSON schemas. */
 #include "screen.h"
 
 /* A shell command with $D, the test's directory; its output, on standard error as well. */
@@ -95,7 +95,7 @@ static void completion_offers_what_the_options_take(void **state)
 	}
 }
 
-/* The same rows in another shell, which says what they are for. */
+/* The same rows in another shell, which shows their purpose. */
 static void fish_offers_the_same_with_what_it_is_for(void **state)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * --kernel: what a program makes the kernel allocate is outstanding under the function that did it,
- * to the block, and gone when the program lets go of it. Other programs allocate meanwhile: the
- * blocks are told apart by the thread that caused them.
+ * --kernel: kernel memory allocated for a program is outstanding under the function that did it, to
+ * the block, and gone when the program releases it. Other programs allocate meanwhile: blocks are
+ * distinguished by the thread that caused them.
  */
 #include "harness.h"
 
@@ -141,7 +141,7 @@ static void a_site_size_filter_leaves_the_others_out(void **state)
 	assert_true(ledger_at(report, "filtered") >= 2 * COUNT);
 }
 
-/* One in four, at random: of 2000, between 400 and 600 (five deviations of 19.4). */
+/* One in four, at random: between 400 and 600 of 2000 (five deviations of 19.4). */
 static void sampling_takes_its_share(void **state)
 {
 	struct harness *harness = harness_bpf(state);

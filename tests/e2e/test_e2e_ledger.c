@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The numbers: what leakmon counts is what happened, to the last block and byte. */
+/* The numbers: leakmon's counts equal the truth, to the last block and byte. */
 #include "harness.h"
 
 #include <bpf/bpf.h>
@@ -96,7 +96,7 @@ static void a_million_blocks_come_and_go(void **state)
 	expect_exact(harness, workload, monitor_stop(harness, monitor));
 }
 
-/* What does not fit is counted by its cause, and never silently. */
+/* Dropped allocations are counted by cause, never silently. */
 static void a_full_block_table_is_confessed_and_the_ledger_balances(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -196,9 +196,9 @@ static bool handler_above_survives(struct harness *harness)
 }
 
 /*
- * Above the interrupted call a second return probe would kill the process. A session probe forgoes
+ * Above the interrupted call a second return probe would kill the process. A session probe omits
  * it, unless another monitor probes the same file, even for another process: the kernel then makes
- * the return probe for that one. A monitor that was killed a moment ago is still being detached:
+ * the return probe for that one. A monitor that was just killed is still being detached:
  * hence more than one try.
  */
 static void a_handler_above_an_interrupted_call_survives_a_session(void **state)
@@ -230,7 +230,7 @@ static void two_monitors_on_one_process_both_count_exactly(void **state)
 	expect_exact(harness, workload, monitor_stop(harness, other));
 }
 
-/* The blocks counted one by one are what the ledger says, but for what moved meanwhile. */
+/* The blocks counted one by one equal the ledger, except for activity in between. */
 static void expect_agreement(json_t *process, json_t *report)
 {
 	json_int_t difference = ledger_at(report, "scanned") - ledger_at(report, "outstanding");

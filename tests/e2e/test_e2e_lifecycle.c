@@ -23,7 +23,7 @@ static json_t *last_report(struct harness *harness, struct child *monitor)
 	return last;
 }
 
-/* Of a process that is gone the blocks are either still on the ledger or purged. */
+/* Blocks of an ended process are either still on the ledger or purged. */
 static void expect_gone(json_t *report, json_int_t allocations, json_int_t frees)
 {
 	expect_balance(report);
@@ -153,7 +153,7 @@ static void a_process_whose_main_thread_has_left_is_refused_with_the_reason(void
 	workload_do(harness, workload, "go");
 }
 
-/* What the child does with its copy of the heap changes nothing in the parent's ledger. */
+/* The child's use of its copy of the heap changes nothing in the parent's ledger. */
 static void a_fork_does_not_touch_the_parents_ledger(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * --listen: what a scraper, `go tool pprof` and a browser get, from a process that may do nothing
- * else, and that answers whatever others do to it.
+ * --listen: answers to a scraper, `go tool pprof` and a browser, from a process that may do nothing
+ * else, and that keeps answering under attack.
  */
 #include <signal.h>
 
@@ -16,7 +16,7 @@ struct served {
 	unsigned port;
 };
 
-/* The port is the kernel's choice; a report is asked for, and is there when healthz says ok. */
+/* The port is the kernel's choice; a report is requested, and is there when healthz is ok. */
 static struct served serve(struct harness *harness)
 {
 	struct served served = {.workload = WORKLOAD(harness, "leak")};
@@ -42,7 +42,7 @@ static void end(struct harness *harness, struct served *served)
 {
 	child_signal(served->monitor, SIGINT);
 	assert_int_equal(child_end(harness, served->monitor), 0);
-	/* Nobody listens any more. */
+	/* The port is closed. */
 	free(shell(harness, 7, "curl -s http://127.0.0.1:%u/healthz", served->port));
 }
 

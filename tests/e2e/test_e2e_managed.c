@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Heaps of garbage collectors, in real runtimes, against what these say of themselves: the sizes
- * are theirs to the byte where they map by fixed steps (HotSpot's G1, Go), and growth is told apart
- * from native memory. A runtime that is not installed skips its test.
+ * Garbage-collected heaps in real runtimes, against the runtimes' own figures: sizes are equal to
+ * the byte where they map by fixed steps (HotSpot's G1, Go), and growth is separate from native
+ * memory. A missing runtime skips its test.
  */
 #include "retain_json.h"
 #include "shell.h"
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define MIB (1024 * 1024)
-/* Of 96 MiB of objects, what does not find room in pages that were touched before. */
+/* The part of 96 MiB of objects beyond pages that were touched before. */
 #define GROWN (64 * MIB)
 #define SOURCES "tests/workloads/managed/"
 
@@ -73,7 +73,7 @@ static void expect_named(const struct managed_case *one, json_t *process)
 	assert_non_null(strstr(text_at(managed, "next"), one->tool));
 }
 
-/* A collector works when it likes: what both say must hold before and after. */
+/* A collector runs at any time: both figures must hold before and after. */
 static json_t *agreed_truth(struct harness *harness, struct child *target, json_t **process)
 {
 	for (int tries = 0; tries < 50; tries++) {
@@ -88,7 +88,7 @@ static json_t *agreed_truth(struct harness *harness, struct child *target, json_
 	return NULL;
 }
 
-/* What it had, and has once it has grown by 96 MiB of objects: in that heap, and nowhere else. */
+/* Sizes before and after a growth by 96 MiB of objects: in that heap, and nowhere else. */
 static json_t *grow(struct harness *harness, const struct managed_case *one, struct child *target)
 {
 	json_t *before = memory_that_adds_up(harness, target), *after;
@@ -121,7 +121,7 @@ static void the_heap_of_a_jvm_is_what_it_says_to_the_byte(void **state)
 	assert_true(part_of(after, "managed_heap", "resident_bytes") <= number_at(truth, "mapped"));
 }
 
-/* What the kernel put right beside the reservation cannot be told from it. */
+/* A mapping right beside the reservation cannot be distinguished from it. */
 static void without_compressed_pointers_it_is_found_as_well(void **state)
 {
 	static const struct managed_case jvm = {"hotspot",
@@ -177,7 +177,7 @@ static void the_heap_of_go_is_what_it_says_to_the_arena(void **state)
 	assert_int_equal(part_of(after, "managed_heap", "size_bytes"), number_at(truth, "mapped"));
 }
 
-/* With an interval: where the growth lies, and what to look at it with. */
+/* With an interval: the place of the growth, and the tool for it. */
 static void growth_is_said_to_be_the_collectors(void **state)
 {
 	static const struct managed_case jvm = {

@@ -64,7 +64,7 @@ static void inherited_frees_are_no_errors_and_children_have_ledgers_of_their_own
 		    number_at(truth, "outstanding_bytes"));
 	assert_true(json_is_true(json_object_get(child, "exact")));
 
-	/* What the child held goes with it. */
+	/* The child's blocks go with it. */
 	workload_do(harness, brood, "end");
 	report = monitor_stop(harness, monitor);
 	expect_balance(report);
@@ -315,7 +315,7 @@ static void leave_memory_cgroup(void)
 		nanosleep(&pause, NULL);
 }
 
-/* What the kernel keeps for each thread is charged to the monitor, which may be limited. */
+/* Kernel memory per thread is charged to the monitor, which may be limited. */
 static void threads_without_memory_for_their_state_are_counted_as_dropped(void **state)
 {
 	struct harness *harness = harness_bpf(state);

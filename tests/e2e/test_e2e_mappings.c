@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* --mappings: what a process maps is counted to the last byte, by call stack and purpose. */
+/* --mappings: mappings are counted to the last byte, by call stack and purpose. */
 #include "../workloads/calls_32.h"
 #include "harness.h"
 
@@ -299,7 +299,7 @@ static void what_exec_replaces_is_purged(void **state)
 	assert_int_equal(mapped_at(report, "events_lost"), 0);
 }
 
-/* A command is followed from its first call: what its loader maps is there, too. */
+/* A command is followed from its first call: its loader's mappings are there, too. */
 static void a_launched_command_is_followed_from_the_start(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -18,7 +18,7 @@ static json_t *share_at(json_t *object, const char *list, const char *name)
 	return json_object_get(json_object_get(object, list), name);
 }
 
-/* What every report must be, whatever the heap is like; nothing is left out of the sum. */
+/* Requirements of every report, for any heap; nothing is missing from the sum. */
 static void expect_sums(json_t *process)
 {
 	json_int_t sum = 0;
@@ -50,7 +50,7 @@ static void expect_mallinfo(json_t *process, json_t *truth)
 	expect_sums(process);
 }
 
-/* Reads it, and checks it against what the program says while it stands still. */
+/* Reads it, and checks it against the program's own figures while it is idle. */
 static json_t *compare(struct harness *harness, struct child *target)
 {
 	json_t *truth = workload_ask(harness, target, "truth");
@@ -135,7 +135,7 @@ static void a_static_programs_parts_are_mallinfos(void **state)
 	compare(harness, target);
 }
 
-/* What is not known is said, and is part of the sum all the same. */
+/* Unknown memory is reported, and is part of the sum all the same. */
 static void of_another_c_library_the_reason_is_given(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -150,14 +150,14 @@ static void of_another_c_library_the_reason_is_given(void **state)
 	expect_sums(process);
 }
 
-/* It says so before, and the kernel says it afterwards; to the page. */
+/* The prediction equals the kernel's figure afterwards, to the page. */
 static void what_malloc_trim_gives_back_is_known_before(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target = WORKLOAD(harness, "mallinfo");
 	json_int_t promised, before, after;
 
-	/* What a first call touches besides. */
+	/* Other pages touched by a first call. */
 	workload_do(harness, target, "trim");
 	workload_ask(harness, target, "truth");
 	workload_do(harness, target, "mixed");
@@ -311,7 +311,7 @@ static void expect_group_cause(struct harness *harness, const struct cause *caus
 	assert_true(number_at(first, "growth_bytes") >= 16 << 20);
 }
 
-/* Page cache is charged to who read a file first, and belongs to no process. */
+/* Page cache is charged to the first reader of a file, and belongs to no process. */
 static void what_grows_in_a_group_may_be_no_processs(void **state)
 {
 	static const struct {
@@ -365,7 +365,7 @@ static long long grown(json_t *change, const char *group)
 	return number_at(json_object_get(json_object_get(change, "groups"), group), "difference");
 }
 
-/* What a command has written to a file, which is valid. */
+/* Output of a command in a file, which is valid. */
 static json_t *json_of(struct harness *harness, struct child *command, const char *path,
 		       const char *schema)
 {

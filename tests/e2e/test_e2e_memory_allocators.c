@@ -22,7 +22,7 @@ static json_t *known_allocator(json_t *process, const char *name)
 	return allocator;
 }
 
-/* What leakmon says under these names is what the allocator says under those. */
+/* leakmon's figures of these names equal the allocator's of those. */
 static void expect_same_figures(json_t *allocator, json_t *truth, const char *const (*same)[2],
 				size_t count)
 {

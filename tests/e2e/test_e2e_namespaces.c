@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes that are elsewhere by the time they map more: in another mount namespace, where a path
- * leads to another file than here. What they map there is found, probed and named.
+ * Processes that have changed the mount namespace before they map more: a path there leads to
+ * another file than here. New mappings there are found, probed and named.
  */
 #include "harness.h"
 

@@ -27,7 +27,7 @@ static void after_a_detach_the_code_is_the_files(void **state)
 	}
 }
 
-/* Nobody takes the breakpoints out but the kernel, soon after. */
+/* Only the kernel removes the breakpoints, soon after. */
 static void a_killed_monitor_leaves_the_target_alive_and_clean(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -45,8 +45,8 @@ static void a_killed_monitor_leaves_the_target_alive_and_clean(void **state)
 }
 
 /*
- * What is killed while it detaches, as a service manager does after some time, leaves nothing: one
- * by one, perf events are slow to be closed.
+ * A monitor killed while it detaches, as by a service manager's timeout, leaves nothing: closing
+ * perf events one by one is slow.
  */
 static void a_monitor_that_is_killed_while_it_detaches_leaves_no_breakpoint(void **state)
 {
@@ -88,7 +88,7 @@ static void a_busy_target_survives_attach_and_detach_again_and_again(void **stat
 	assert_int_equal(child_end(harness, workload), 0);
 }
 
-/* What unwinders do when a return address is not what they expect kills the process. */
+/* An unwinder's reaction to an unexpected return address kills the process. */
 static void unwinding_is_undisturbed(void **state)
 {
 	static const struct {
@@ -125,7 +125,7 @@ static void a_forked_child_lives(void **state)
 	free(line);
 }
 
-/* True: it lives, and 253 calls are said to have been given up. */
+/* True: it lives, and 253 calls are reported as dropped. */
 static bool dispatching_later_survives(struct harness *harness)
 {
 	struct child *workload = WORKLOAD(harness, "dispatcher");
@@ -175,9 +175,9 @@ static void a_process_that_dispatches_later_survives_a_session(void **state)
 }
 
 /*
- * Where there are no sessions, leakmon plants no return probe for threads. A session of another
- * monitor does, in whatever process holds a breakpoint on the same function: the kernel asks it for
- * no other process whether the return is wanted. Hence more than one try.
+ * Where there are no sessions, leakmon sets no return probe for threads. A session of another
+ * monitor does, in every process with a breakpoint on the same function: the kernel asks it in no
+ * other process whether the return is wanted. Hence more than one try.
  */
 static void a_process_that_dispatches_later_survives_plain_thread_probes(void **state)
 {

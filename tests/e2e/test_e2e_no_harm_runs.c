@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The ways in which monitors have harmed processes, each again and again: no process may die, hang
- * or see anything of it. LEAKMON_RUNS says how often (once); the number of runs of each is printed.
+ * The ways in which monitors have harmed processes, each repeated: no process may die, hang or
+ * notice. LEAKMON_RUNS sets the repetitions (1); the number of runs of each is printed.
  */
 #include "harness.h"
 
@@ -19,7 +19,7 @@ static void expect_unharmed(struct harness *harness, struct child *workload,
 	assert_int_equal(child_end(harness, workload), 0);
 }
 
-/* What the workload is before leakmon comes keeps leakmon away. */
+/* The workload's state before the attach keeps leakmon away. */
 static void expect_refused(struct harness *harness, const char *name, const char *before,
 			   const char *method, const char *words)
 {
@@ -69,7 +69,7 @@ static void dispatch_before_perf(struct harness *harness)
 	expect_refused(harness, "dispatcher", "on", "perf", "is under Syscall User Dispatch");
 }
 
-/* What it does to its code while it is watched. */
+/* Changes to its code while it is watched. */
 static void change_after(struct harness *harness, const char *command, const char *method)
 {
 	struct child *workload = WORKLOAD(harness, "rewriter");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Programs that the kernel kills for want of memory: the last snapshot says what they held, and
- * agrees with the account that they kept themselves. LEAKMON_OOM_KILLS says how many of them are
- * killed one after the other, and LEAKMON_OOM_RUNTIME (crun, runc) in whose containers.
+ * OOM-killed programs: the last snapshot shows their memory, and agrees with their own account.
+ * LEAKMON_OOM_KILLS sets the number of kills in a row, and LEAKMON_OOM_RUNTIME (crun, runc) the
+ * runtime of their containers.
  */
 #include "harness.h"
 
@@ -71,7 +71,7 @@ static const struct place *group_make(uint64_t limit)
 
 static void group_remove(const struct place *place)
 {
-	/* Who was killed leaves it some time after it was waited for. */
+	/* A killed process leaves it some time after the wait. */
 	for (int i = 0; rmdir(place->directory) && errno == EBUSY && i < 500; i++)
 		usleep(10000);
 }
@@ -187,7 +187,7 @@ static void join_group(void)
 		_exit(126);
 }
 
-/* Whoever is larger is chosen: leakmon, which loads its probes there, lives to tell. */
+/* The larger process is chosen: leakmon, which loads its probes there, survives. */
 static void leakmon_lives_in_the_group_of_its_victim(void **state)
 {
 	static const char *const kinds[] = {"watch", "triage"};
@@ -238,7 +238,7 @@ static void refuse_memory(struct harness *harness, struct child *monitor)
 	assert_false(prlimit(monitor->pid, RLIMIT_AS, &limit, NULL));
 }
 
-/* What it needs for that was held back. */
+/* The memory for that was reserved. */
 static void a_monitor_that_gets_no_more_memory_writes_its_last_snapshot(void **state)
 {
 	static const char *const kinds[] = {"watch", "profile", "triage"};
@@ -268,7 +268,7 @@ static void a_monitor_that_gets_no_more_memory_writes_its_last_snapshot(void **s
 	group_remove(place);
 }
 
-/* As far as the kernel goes along: what it can drop is gone then. */
+/* As far as the kernel permits: droppable memory is gone then. */
 static void fill_up(const struct place *place)
 {
 	bool unified = !strcmp(place->limit, "memory.max");
@@ -423,8 +423,8 @@ static void stop_reading(struct child *child)
 	child->out.fd = child->err.fd = -1;
 }
 
-/* A recording keeps it by name; reports that are scraped count it. Whoever started them may have
- * gone, with the pipes that their messages went to. */
+/* A recording keeps it by name; scraped reports count it. Their starter may have ended, with the
+ * pipes for their messages. */
 static void a_kill_is_recorded_and_counted(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -515,7 +515,7 @@ static void expect_history(json_t *kill, const char *noticed)
 	assert_non_null(json_object_get(last, "growth"));
 }
 
-/* Told as it is chosen, whoever it is: nobody tracks it. */
+/* Reported at the kill, for any process: it is not tracked. */
 static void the_triage_tells_what_it_knew_of_a_victim(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -530,7 +530,7 @@ static void the_triage_tells_what_it_knew_of_a_victim(void **state)
 	kill = kill_in_triage(harness, monitor, pid);
 	expect_history(kill, "tracepoint");
 	memory = json_object_get(kill, "memory");
-	/* The kernel tells it from 6.9 on; pages that CPUs hold back are missing. */
+	/* The kernel reports it from 6.9 on; pages cached by CPUs are missing. */
 	if (!json_is_null(memory))
 		assert_in_range(number_at(memory, "anonymous_bytes"), LIMIT_BYTES / 2, LIMIT_BYTES);
 	child_kill(monitor);
@@ -571,7 +571,7 @@ static json_t *limit_of(json_t *report, const char *cgroup)
 	return NULL;
 }
 
-/* By its trend, long before its share of the limit says so. */
+/* By its trend, long before its share of the limit. */
 static void the_triage_says_that_a_limit_is_near_and_whose_growth_it_is(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -597,7 +597,7 @@ static void the_triage_says_that_a_limit_is_near_and_whose_growth_it_is(void **s
 	group_remove(place);
 }
 
-/* Of one runtime, or of both in turns. */
+/* With one runtime, or both in turns. */
 static struct running *victim_in_container(struct harness *harness, int number, long memory_max,
 					   struct victim *victim)
 {
@@ -618,7 +618,7 @@ static struct running *victim_in_container(struct harness *harness, int number, 
 	return container;
 }
 
-/* What the runtime made of memory.max, and whose container it is, stand in the report. */
+/* The report has the runtime's memory.max, and the container. */
 static void expect_container(json_t *report, const struct running *container, long memory_max)
 {
 	json_t *kill = kill_of(report, container->pid), *in = json_object_get(kill, "container");
@@ -709,7 +709,7 @@ static void a_profile_without_a_target_takes_who_is_near_to_its_limit(void **sta
 	group_remove(place);
 }
 
-/* 95 % of the intervals hold the truth: of few, one may miss it. */
+/* 95 % of the intervals hold the truth: among few, one may miss it. */
 static void a_profile_of_a_container_agrees_with_its_own_account(void **state)
 {
 	struct harness *harness = containers_bpf(state);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * leakmon profile on real programs. At 20 % instead of 1 % of their time, so that a minute says
- * what a quarter of an hour does; what takes minutes of age (verdicts) is in
+ * leakmon profile on real programs. At 20 % instead of 1 % of their time, so that a minute
+ * replaces a quarter of an hour; checks that need minutes of age (verdicts) are in
  * tests/unit/test_profile_sites.c, on a simulated clock, with the same code.
  */
 #include "base/cleanup.h"
@@ -61,7 +61,7 @@ static struct child *dripper_start(struct harness *harness, const char *name, co
 	MONITOR(harness, "profile", "-p", (workload)->pid_text, "--overhead", "20%", "--format",   \
 		"json", ##__VA_ARGS__, "2")
 
-/* What it leaks in a second, by its own count. */
+/* Its leak per second, by its own count. */
 static double rate_of(struct harness *harness, struct child *workload)
 {
 	json_t *truth;
@@ -188,7 +188,7 @@ static void traps_count_without_cap_sys_admin(void **state)
 	rate_of(harness, workload);
 }
 
-/* What a command prints about a recording. */
+/* Output of a command about a recording. */
 static json_t *shown(struct harness *harness, const char *command, const char *path, const char *at)
 {
 	struct child *child = at ? MONITOR(harness, command, path, "--format", "json", "--at", at)
@@ -231,7 +231,7 @@ static void profiles_are_recorded_shown_and_compared(void **state)
 	assert_true(json_array_size(changes) >= 3);
 }
 
-/* What is spent is within the limit, but for one window; the reports are what the schema says. */
+/* The cost is within the limit, except for one window; reports match the schema. */
 static void the_target_loses_no_more_than_it_may(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -248,7 +248,7 @@ static void the_target_loses_no_more_than_it_may(void **state)
 	monitor_stop(harness, monitor);
 }
 
-/* The greatest age at which a site's blocks were looked at. */
+/* The greatest age at which a site's blocks were checked. */
 static double oldest_look(json_t *site)
 {
 	json_t *survival = json_object_get(site, "survival");
@@ -348,7 +348,7 @@ static void a_target_that_is_stopped_meanwhile_goes_on(void **state)
 	rate_of(harness, workload);
 }
 
-/* What it was is over, and its sites with it. */
+/* The former program is gone, and its sites with it. */
 static void a_target_that_execs_begins_anew(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -357,7 +357,7 @@ static void a_target_that_execs_begins_anew(void **state)
 	struct child *workload, *monitor;
 	json_t *process;
 
-	/* A shell that allocates until it is told to become the other one. */
+	/* A shell that allocates until it has to become the other one. */
 	snprintf(command, sizeof(command),
 		 "echo ready $$; trap 'exec %s/dripper 200 20' TERM; while :; do x=\"$x$x.\"; "
 		 "x=${x%%%%??????????*}; done",
@@ -403,7 +403,7 @@ static void set_perturb(void)
 	setenv("MALLOC_PERTURB_", "165", 1);
 }
 
-/* Memory that leakmon has freed is overwritten: what it said of a window would be nonsense. */
+/* leakmon's freed memory is overwritten: reports on a window would be nonsense. */
 static void processes_that_end_while_their_probes_go_are_accounted_for(void **state)
 {
 	struct harness *harness = harness_bpf(state);

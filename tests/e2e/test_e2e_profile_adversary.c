@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * leakmon profile against what deceives whoever looks from outside: places that are used again,
- * contents that many blocks share, blocks that are written to, mapped memory, a size class that
- * falls quiet, threads that end, forks. One program does all of it at once, and knows what grows.
- * What takes a quarter of an hour is in tests/unit/test_profile_sites.c.
+ * leakmon profile against deceptions of checks from outside: reused places, contents shared by many
+ * blocks, blocks that are written to, mapped memory, a size class that falls quiet, threads that
+ * end, forks. One program does all of it at once, and knows its growth. Checks that take a quarter
+ * of an hour are in tests/unit/test_profile_sites.c.
  */
 #include "harness.h"
 
@@ -132,8 +132,8 @@ static void swap_begin(const struct harness *harness)
 	skip();
 }
 
-/* A machine must not be left with it: whoever has pages there goes first, and a signal or want of
- * memory is no reason to give up. */
+/* The machine must get rid of it: processes with pages there end first, and neither a signal nor
+ * lack of memory is a reason to give up. */
 static int swap_teardown(void **state)
 {
 	struct harness *harness = *state;
@@ -219,8 +219,8 @@ static void touch_page(pid_t pid, uint64_t address)
 }
 
 /*
- * It stands still, so that whoever brings a page back is leakmon. Its heap is swapped out; what is
- * mapped is not, and says that looks go on.
+ * It is idle, so that only leakmon could bring a page back. Its heap is swapped out; its mappings
+ * are not, and show that checks continue.
  */
 static void looks_leave_what_is_swapped_out_where_it_is(void **state)
 {
@@ -246,13 +246,13 @@ static void looks_leave_what_is_swapped_out_where_it_is(void **state)
 	assert_true(swapped > 50);
 	after(harness, monitor, workload->pid, 20, 4 * age_s);
 	assert_int_equal(pages_in_swap(workload->pid, &heap, &one), swapped);
-	/* Whoever reads one does bring it back. */
+	/* A read does bring it back. */
 	touch_page(workload->pid, one);
 	assert_true(pages_in_swap(workload->pid, &heap, &one) < swapped);
 	child_signal(workload, SIGCONT);
 	process = after(harness, monitor, workload->pid, 25, 4 * age_s);
 	monitor_stop(harness, monitor);
-	/* What was away is as it was, and is followed further. */
+	/* Swapped blocks are unchanged, and still followed. */
 	assert_true(oldest_look(site_of(process, "grow_equal")) >= age_s);
 	assert_true(real_at(site_of(process, "grow_in_thread"), "low") > 0);
 	child_signal(workload, SIGTERM);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * leakmon profile that is killed where it hurts most: while a window's probes come, while they go,
- * and in between. The kernel cannot take breakpoints out on behalf of who is being killed
- * (probe/attach.h has why), and a profile does so about once a second, for days.
+ * leakmon profile killed at the worst times: while a window's probes are set, while they are
+ * removed, and in between. The kernel cannot remove breakpoints on behalf of a process that is
+ * being killed (see probe/attach.h), and a profile does so about once a second, for days.
  */
 #include "code_bytes.h"
 #include "harness.h"
@@ -19,7 +19,7 @@ static const char *const moment_names[MOMENTS] = {
 	[WHEN_THEY_GO] = "while they go",
 };
 
-/* Where probes stand, for those to see who may look at single bytes only. */
+/* Locations of probes, for readers of single bytes only. */
 struct places {
 	uint64_t addresses[CODE_BYTES_MAX];
 	unsigned char alone[CODE_BYTES_MAX];
@@ -63,7 +63,7 @@ static void find_places(struct harness *harness, struct child *workload, const c
 		places->alone[i] = byte_at(places, i);
 }
 
-/* A window has this moment soon: half of the time is theirs. */
+/* A window soon reaches this state: it takes half of the time. */
 static void wait_for_moment(const struct places *places, enum moment moment)
 {
 	size_t most = 0, now;

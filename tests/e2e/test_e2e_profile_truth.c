@@ -33,7 +33,7 @@ static const struct checked grown[] = {
 	{"grow_touched", BIRTHS, 0},	 {"grow_equal", BIRTHS, 0},
 };
 
-/* What it does by its own pace, which probes slow. */
+/* Self-paced work, which probes slow down. */
 static const struct checked paced[] = {
 	{"hold", BIRTHS, 0},
 	{"churn", BIRTHS, 0},
@@ -62,7 +62,7 @@ static void check(struct coverage *coverage, json_t *process, const struct check
 	coverage->all++;
 }
 
-/* Ends a program; what it says of itself. */
+/* Ends a program; returns its own figures. */
 static json_t *truth_of(struct harness *harness, struct child *workload)
 {
 	json_t *truth;

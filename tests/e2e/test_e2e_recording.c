@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Recordings of a real run: what was recorded is what the workload knows of itself, whatever ends
- * the monitor, and it can be read without the target and without any privilege.
+ * Recordings of a real run: they equal the workload's own counts, after any end of the monitor, and
+ * can be read without the target and without any privilege.
  */
 #include "harness.h"
 
@@ -113,7 +113,7 @@ static void be_web_2(void)
 		_exit(125);
 }
 
-/* What one host records of a workload that does so many `go`s. */
+/* Recording by one host of a workload with that many `go`s. */
 static char *record_on_host(struct harness *harness, const char *name, void (*be)(void),
 			    struct child *workload, int goes)
 {
@@ -264,7 +264,7 @@ static void what_cannot_be_read_or_made_is_said(void **state)
 
 #define HALF_A_DAY_MS (12 * 3600 * 1000)
 
-/* For leakmon, the wall's clock jumps by a day between any two looks at it. */
+/* For leakmon, the wall clock jumps by a day between any two readings. */
 static void let_the_clock_jump(void)
 {
 	const char *directory = getenv("LEAKMON_WORKLOADS");

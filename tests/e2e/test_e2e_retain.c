@@ -21,7 +21,7 @@ static void a_heap_that_was_never_watched_is_known_to_the_byte(void **state)
 	workload_do(harness, target, "go");
 }
 
-/* In a thread's heap, free chunks do not say whose they are (glibc's set_head() of remainders). */
+/* In a thread's heap, free chunks have no owner mark (glibc's set_head() of remainders). */
 static void the_heaps_of_threads_are_known_to_the_byte_too(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -124,7 +124,7 @@ static void a_killed_monitor_leaves_the_process_running(void **state)
 		wait_ms(2 + i * 4);
 		child_signal(monitor, SIGKILL);
 		child_end(harness, monitor);
-		/* A busy machine may not let it run at once; who stands never does. */
+		/* A busy machine may not run it at once; a stopped process never runs. */
 		for (int tries = 0; tries < 1000; tries++) {
 			wait_ms(20);
 			check = workload_ask(harness, target, "check");
@@ -219,8 +219,7 @@ static void every_known_graph_gets_the_verdict_it_must_get(void **state)
 	assert_int_equal(total_at(report, "direct", "blocks"), direct);
 }
 
-/* Of a register nothing is known then, unless it is an argument of the call that a thread waits in.
- */
+/* Registers are unknown then, except for arguments of the call that a thread waits in. */
 static void without_a_stop_what_a_waiting_call_was_given_is_held_too(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -315,7 +314,7 @@ static const char *allocator_of(json_t *leak)
 	return text_at(json_array_get(frames, 0), "function");
 }
 
-/* What was watched since its allocation has its size as requested, and its call stack. */
+/* A block watched since its allocation has its requested size, and its call stack. */
 static void tracked_blocks_carry_their_stacks_and_exact_sizes(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -376,8 +375,7 @@ static void blocks_without_a_vtable_have_the_type_of_their_template(void **state
 	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
 }
 
-/* A thread that waits in a call has left its functions, as far as anybody can tell; one that was
- * interrupted has not. */
+/* A thread that waits in a call has supposedly left its functions; an interrupted one has not. */
 static void a_word_below_the_stack_pointer_holds_only_where_a_leaf_may_use_it(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -430,7 +428,7 @@ static void a_dead_variable_of_a_function_that_runs_is_a_stale_word(void **state
 	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
 }
 
-/* Of the workload `ended`, by its blocks' size. How many only stacks and registers hold. */
+/* For the workload `ended`, by block size: blocks held only by stacks and registers. */
 static json_int_t expect_ended(struct harness *harness, struct child *target, json_int_t held,
 			       json_int_t lost)
 {
@@ -466,7 +464,7 @@ static void what_threads_held_that_have_been_joined_is_lost(void **state)
 	assert_int_equal(expect_ended(harness, target, 0, 10), 0);
 }
 
-/* What it returns can still be fetched; so might its argument, which is not told apart. */
+/* Its result can still be fetched; its argument is not distinguished from it. */
 static void of_a_thread_that_was_not_joined_only_the_result_is_held(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -503,7 +501,7 @@ static void a_block_that_mprotect_has_split_is_one_block(void **state)
 	class = class_of_size(report, number_at(truth, "block_bytes"));
 	assert_int_equal(count_of(class, "held"), 3);
 	assert_int_equal(count_of(class, "unreachable"), 2);
-	/* Also those whose pointers stand where only reading is allowed. */
+	/* Also those with pointers in read-only memory. */
 	class = class_of_size(report, 1000);
 	assert_int_equal(count_of(class, "held"), number_at(truth, "kept_small"));
 	assert_int_equal(count_of(class, "unreachable"), number_at(truth, "lost_small"));

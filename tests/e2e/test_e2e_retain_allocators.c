@@ -12,8 +12,8 @@ static void expect_walked(json_t *report, const char *name)
 }
 
 /*
- * What a program lost, and none of what it uses or what the caches of its threads keep. tcmalloc
- * itself loses one block of 8 bytes when it begins: its first MallocExtension.
+ * Lost blocks of a program, and none in use or in thread caches. tcmalloc itself loses one block of
+ * 8 bytes at its start: its first MallocExtension.
  */
 static void expect_lost(struct harness *harness, const char *program, const char *name,
 			json_int_t own_bytes, json_int_t bytes)
@@ -79,7 +79,7 @@ static void without_a_stop_it_is_the_same(void **state)
 	}
 }
 
-/* What cannot be known is said with its reason, and accuses nobody: mimalloc has not been used. */
+/* Unknown state is reported with its reason, without a false leak: mimalloc has not been used. */
 static void of_an_allocator_that_is_not_found_the_reason_is_given(void **state)
 {
 	struct harness *harness = harness_any(state);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * `leakmon retain` on a process of a real container: in mount and PID namespaces of its own, where
- * its program lies at a path at which this machine has another one.
+ * `leakmon retain` on a process of a real container: in mount and PID namespaces of its own, with
+ * its program at a path where this machine has another one.
  */
 #include "containers.h"
 #include "retain_holder.h"
@@ -11,7 +11,7 @@ static const struct container_spec specs[] = {
 	{.runtime = "crun", .image = IMAGE_GLIBC, .pod = "web-1", .program = "holder"},
 };
 
-/* The program inside; outside, at its path, lies one without its variables. */
+/* The program inside; outside, its path has one without its variables. */
 static struct running *start(struct harness *harness, const struct container_spec *wanted,
 			     json_t **truth)
 {

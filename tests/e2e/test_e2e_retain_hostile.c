@@ -45,7 +45,7 @@ static void a_corrupted_heap_is_walked_up_to_there_and_the_place_is_named(void *
 	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
 }
 
-/* The process ends at any moment of the run: an error or a report, never a hang or a crash. */
+/* The process ends at any time in the run: an error or a report, never a hang or a crash. */
 static void a_process_may_end_at_any_moment(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -82,7 +82,7 @@ static void a_process_may_be_replaced_at_any_moment(void **state)
 		if (code != 0 && code != 1)
 			child_fail(monitor, "exit code %d", code);
 	}
-	/* It lives, and nobody traces it. */
+	/* It lives, and is not traced. */
 	assert_int_equal(kill(target->pid, 0), 0);
 	assert_int_equal(ptrace(PTRACE_SEIZE, target->pid, 0, 0), 0);
 }
@@ -187,7 +187,7 @@ static const char *limited_group(struct harness *harness)
 	return NULL;
 }
 
-/* Not ended by the kernel while it holds the process: told that there is no more. */
+/* Not killed by the kernel while it stops the process: it reports lack of memory. */
 static void a_limit_of_our_own_memory_ends_the_run_with_a_reason(void **state)
 {
 	static const char script[] = "echo $$ > $0/cgroup.procs && exec \"$@\"";

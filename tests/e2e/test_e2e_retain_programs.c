@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `leakmon retain` on programs that nobody here wrote. */
+/* `leakmon retain` on third-party programs. */
 #include "losing.h"
 #include "retain_json.h"
 
@@ -70,7 +70,7 @@ static void a_leak_injected_into_sqlite_is_known_with_its_exact_count(void **sta
 	expect_lost(report_of(harness, monitor), &losing, 0);
 }
 
-/* What lies in its arenas is no block of malloc's, and what only they hold has a root all the same:
+/* Its arenas contain no blocks of malloc, and blocks held only by them have a root all the same:
  * the interpreter itself. */
 static void a_leak_injected_into_python_is_found_and_the_rest_is_the_interpreters(void **state)
 {
@@ -265,7 +265,7 @@ static void redis_from_its_start_is_known_to_the_block_and_what_it_lost_too(void
 	expect_lost(report, &losing, 0);
 }
 
-/* redis moves its environment to the heap; a large one would lie beside what `server` leads to. */
+/* redis moves its environment to the heap; a large one would be beside the blocks of `server`. */
 static void forget_environment(void)
 {
 	static char *none[] = {NULL};
@@ -283,8 +283,7 @@ static json_t *report_after_keys(struct redis *redis, struct child *server, cons
 	return report_of(redis->harness, monitor);
 }
 
-/* Its tables and the memory that leads to them are older than the attach: jemalloc's records tell.
- */
+/* Its tables and the memory that leads to them predate the attach: jemalloc's records have them. */
 static void redis_that_ran_before_is_held_by_its_root_to_the_block(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -93,7 +93,7 @@ static void a_difference_of_two_runs_is_what_the_program_did(void **state)
 		assert_int_equal(number_at(json_object_get(class, "bytes"), "difference"), 40 * 72);
 	}
 	assert_true(found);
-	/* What the variable alone holds is as much as before. */
+	/* The variable alone holds as much as before. */
 	assert_int_equal(json_array_size(json_object_get(diff, "roots")), 0);
 }
 
@@ -116,7 +116,7 @@ static void it_is_what_the_schemas_say(void **state)
 	free(shell(harness, 0,
 		   "python3 -W ignore -m jsonschema -i %s.diff user/schema/retain_diff.schema.json",
 		   path));
-	/* It can tell what is wrong. */
+	/* It has a reason. */
 	free(shell(harness, 0,
 		   "sed 's/\"totals\":/\"total\":/' %s.one > %s.bad; ! python3 -W ignore -m "
 		   "jsonschema -i %s.bad user/schema/retain.schema.json 2>/dev/null",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What `leakmon retain` stops goes on as if nothing had been, whatever becomes of leakmon itself.
- */
+/* A process stopped by `leakmon retain` resumes unaffected, whatever happens to leakmon itself. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -9,7 +8,7 @@
 
 #include "retain_json.h"
 
-/* Of each kind of filter; LEAKMON_STOPS says how often instead. */
+/* Stops per kind of filter; LEAKMON_STOPS overrides it. */
 #define STOPS 8
 
 static char state_of(pid_t pid)
@@ -60,7 +59,7 @@ static void expect_undisturbed(struct child *target, json_t *truth)
 	{
 		json_int_t error = number_at(call, "error");
 
-		/* What the kernel cannot do, or a container must not. */
+		/* Calls unsupported by the kernel, or forbidden in a container. */
 		if (!number_at(call, "returns") ||
 		    (number_at(call, "returns") == 1 && (error == ENOSYS || error == EINVAL)))
 			continue;
@@ -193,7 +192,7 @@ static struct child *large_target(struct harness *harness)
 	return target;
 }
 
-/* leakmon leaves no processor to others meanwhile: those that look must come before it. */
+/* leakmon leaves no processor to others meanwhile: observers need a higher priority. */
 static void go_first(void)
 {
 	const struct sched_param above = {.sched_priority = sched_get_priority_min(SCHED_RR) + 2};
@@ -212,7 +211,7 @@ static struct child *monitor_in_pause(struct harness *harness, const struct chil
 	return monitor;
 }
 
-/* Else nobody could end it, before leakmon. */
+/* Otherwise nothing could end it before leakmon. */
 static void expect_let_go(const struct child *target, const struct child *monitor)
 {
 	if (comes_to(target->pid, "t", false, 5000))
@@ -221,7 +220,7 @@ static void expect_let_go(const struct child *target, const struct child *monito
 	child_fail(monitor, "PID %s still stands", target->pid_text);
 }
 
-/* It stops when the process goes on again, not before; and goes on itself when it is told to. */
+/* It stops after the process has resumed, not before; and continues on SIGCONT. */
 static void stopped_itself_it_holds_nothing(void **state)
 {
 	static const int signals[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGSTOP};
@@ -248,7 +247,7 @@ static void stopped_itself_it_holds_nothing(void **state)
 	workload_ask(harness, target, "truth");
 }
 
-/* What ends it does so soon, also in a pause. */
+/* Signals end it soon, even in a pause. */
 static void ended_in_a_pause_it_holds_nothing(void **state)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGKILL};
@@ -279,12 +278,12 @@ static void fill_stderr(void)
 	while (write(ends[1], bytes, sizeof(bytes)) > 0)
 		;
 	fcntl(ends[1], F_SETFL, flags);
-	/* The end that is read stays open: by nobody who reads. */
+	/* The read end stays open, without a reader. */
 	fcntl(ends[0], F_SETFD, 0);
 	dup2(ends[1], STDERR_FILENO);
 }
 
-/* As with a pager that nobody pages through. */
+/* As with an idle pager. */
 static void who_does_not_read_what_it_says_holds_nothing_up(void **state)
 {
 	struct harness *harness = harness_any(state);

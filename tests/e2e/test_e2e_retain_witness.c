@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two looks at one process, a minute apart: what only left-over words hold, and nobody touches. */
+/* Two runs on one process, a minute apart: blocks held only by left-over words, and untouched. */
 #include "retain_json.h"
 
 #include <signal.h>
 
-/* At the end of the first look, and of the second: the workload's blocks are all that there are. */
+/* At the end of the first run, and of the second: all blocks are the workload's. */
 static json_t *look(struct harness *harness, struct child *monitor)
 {
 	json_t *report = monitor_report(harness, monitor);
@@ -42,7 +42,7 @@ static void what_nobody_touches_while_its_like_goes_is_probably_lost(void **stat
 	assert_int_equal(number_at(json_object_get(lost, "total"), "bytes"), 5 * 200);
 	assert_int_equal(number_at(lost, "others"), 40);
 	assert_int_equal(number_at(lost, "others_gone"), 40);
-	/* Where the others stay as well, it is no witness. */
+	/* If the others stay as well, it is no witness. */
 	report = look(harness, other);
 	assert_int_equal(json_array_size(json_object_get(report, "probably_lost")), 0);
 	assert_int_equal(child_end(harness, monitor), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes on another one's heap: vfork, posix_spawn, clone(CLONE_VM). What they allocate is
- * right, or the report says that it is not, and why; and who only execs makes nothing inexact.
+ * Processes on another one's heap: vfork, posix_spawn, clone(CLONE_VM). Their allocations
+ * are right, or the report is marked with the cause; a mere exec makes nothing inexact.
  */
 #include "harness.h"
 
@@ -40,7 +40,7 @@ static void who_spawns_programs_stays_exact(void **state)
 	expect_exact(process);
 }
 
-/* Whichever way the probes ask whose call it is: right, or inexact and its cause named. */
+/* For any way of identifying the caller: right, or inexact with the cause. */
 static void a_vfork_child_that_allocates_is_not_passed_over(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -92,7 +92,7 @@ static void a_child_that_stays_is_followed_and_counted_with_its_parent(void **st
 	workload_do(harness, workload, "own");
 	workload_do(harness, workload, "clone");
 	monitor_wait_attached(harness, monitor, workload_child(harness, workload));
-	/* The message comes a moment before the child is known to be followed. */
+	/* The message comes slightly before the child is known to be followed. */
 	monitor_snapshot(harness, monitor);
 	workload_do(harness, workload, "work");
 	report = monitor_snapshot(harness, monitor);
@@ -125,7 +125,7 @@ static void a_child_that_does_not_wait_makes_its_parent_inexact(void **state)
 		expect_unseen(process, 1);
 }
 
-/* There before the attach: a report looks for it. */
+/* There before the attach: a report searches for it. */
 static void a_child_from_before_the_attach_is_found_once_it_allocates(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -109,7 +109,8 @@ static struct comparison *subject_compare(struct subject *subject, const char *n
 	struct comparison *comparison = calloc(1, sizeof(*comparison));
 	json_t *report;
 
-	/* First, since the program may go on allocating: what is recorded, leakmon has seen. */
+	/* First, since the program may continue to allocate: leakmon has seen all recorded blocks.
+	 */
 	record(subject, 0);
 	report = monitor_stop(subject->harness, subject->monitor);
 	assert_non_null(comparison);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Blocks whose threads have ended, against a program that knows who allocated what. */
+/* Blocks of ended threads, against a program that knows the allocating threads. */
 #include "harness.h"
 
 #include <signal.h>
 
-/* What sites of one function hold, as "bytes" and "count" under some names. */
+/* Sums over sites of one function, as "bytes" and "count" under some names. */
 static struct held sum_of(json_t *process, const char *function, const char *bytes,
 			  const char *count)
 {
@@ -59,7 +59,7 @@ static json_t *report_now(struct harness *harness, struct child *workload, struc
 	return process_of(monitor_report(harness, monitor), workload->pid);
 }
 
-/* Those that nobody joined, with the stacks they keep and the blocks they left. */
+/* Unjoined threads, with their stacks and their blocks. */
 static void expect_forgotten(json_t *process, json_t *truth, json_int_t alive)
 {
 	json_t *threads = json_object_get(process, "threads");
@@ -242,7 +242,7 @@ static void without_thread_probes_only_the_living_are_counted(void **state)
 	monitor_stop(harness, monitor);
 }
 
-/* What `leakmon threads` says of the 20 that nobody joined; three blocks each, with --heap. */
+/* `leakmon threads` on the 20 unjoined threads; three blocks each, with --heap. */
 static void expect_dead(json_t *process, json_t *truth, bool heap)
 {
 	json_t *threads = json_object_get(process, "threads");
@@ -278,7 +278,7 @@ static void threads_says_what_each_left_on_the_heap(void **state)
 	monitor_stop(harness, monitor);
 }
 
-/* What unwinding a process takes is given to the kernel when a first walk has come to it. */
+/* Unwind rows of a process go to the kernel after a first walk has reached it. */
 static void let_it_be_walked(struct harness *harness, struct child *workload, struct child *monitor)
 {
 	workload_ask(harness, workload, "reuse");

@@ -109,7 +109,7 @@ static void show_threads_lists_each(void **state)
 	monitor_stop(harness, monitor);
 }
 
-/* What the program knows of where it keeps the threads that each of its functions created. */
+/* The program's own record of the pthread_ts of each of its functions. */
 static const struct {
 	const char *function, *verdict, *kind, *name;
 	size_t steps;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `leakmon threads` comes late: what it finds of the threads that were there before. */
+/* A late attach of `leakmon threads`: it finds the earlier threads. */
 #include "harness.h"
 
 #include <signal.h>
@@ -115,7 +115,7 @@ static void child_of(pid_t parent, char pid[16])
 	fclose(file);
 }
 
-/* There it calls its threads by other numbers than the kernel tells leakmon. */
+/* Thread numbers there differ from those that leakmon gets from the kernel. */
 static void so_it_is_in_another_pid_namespace(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -146,7 +146,7 @@ static void a_forked_child_has_none(void **state)
 	monitor_stop(harness, monitor);
 }
 
-/* What comes, goes and dies while leakmon looks is counted once. */
+/* Threads that start, end and die during the scan are counted once. */
 static void an_attach_amid_the_coming_and_going_is_exact(void **state)
 {
 	static const char *const seeds[] = {"1", "2", "3"};

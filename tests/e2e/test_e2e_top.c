@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon top on a real terminal (tmux): what it shows, what keys do, and how it leaves. */
+/* leakmon top on a real terminal (tmux): its screens, keys and exit. */
 #include "screen.h"
 
 #include <signal.h>
@@ -105,7 +105,7 @@ static void what_has_ended_stays_on_the_screen(void **state)
 	screen_expect(&screen, "has ended");
 }
 
-/* What it prints would spoil the picture. */
+/* Its output would spoil the screen. */
 static void a_started_command_is_silent_and_tracked_from_its_first_block(void **state)
 {
 	struct screen screen;
@@ -297,7 +297,7 @@ static void leave_cgroup(struct screen *screen)
 		usleep(10000);
 }
 
-/* What cannot work is refused on the terminal that it was asked on, and what can does. */
+/* Impossible targets are refused on the same terminal; possible ones work. */
 static void a_memory_cgroup_is_named_or_enough(void **state)
 {
 	static const char *const small[] = {"4194304", "8388608", "16777216", "29360128"};

@@ -81,7 +81,7 @@ static bool has_frame(json_t *stack, const char *function)
 	return false;
 }
 
-/* What stacks with that function explain of the growth. */
+/* Share of the growth explained by stacks with that function. */
 static double explained_by(json_t *sampled, const char *function)
 {
 	double sum = 0;
@@ -117,7 +117,7 @@ static void expect_sampled_shares(json_t *sampled)
 	assert_string_equal(json_string_value(json_object_get(sampled, "kind")), "heap");
 	assert_int_equal(number_at(sampled, "samples_lost"), 0);
 	assert_int_equal(number_at(sampled, "threads_missed"), 0);
-	/* Of 150 samples a share of a third is known to 0.04. /proc lags by 32 pages a CPU. */
+	/* With 150 samples a share of a third is known to 0.04. /proc lags by 32 pages a CPU. */
 	for (size_t i = 0; i < 3; i++) {
 		double share = 1.0 / (double)(i == 2 ? 6 : i + 2);
 
@@ -137,7 +137,7 @@ static void a_leak_is_the_first_of_all_with_its_rate_and_stacks(void **state)
 	size_t rank;
 
 	entry = entry_of(report, leaker->pid, &rank);
-	/* Of what else runs on this machine something may grow as well. */
+	/* Other processes of this machine may grow as well. */
 	assert_true(rank < rank_of(report, cache->pid));
 	assert_string_equal(word_at(entry, "kind"), "heap");
 	assert_true(growth_at(entry, "confidence") > 0.7);
@@ -179,7 +179,7 @@ static void what_malloc_keeps_is_not_called_leaking(void **state)
 		json_t *report = monitor_report(harness, monitor);
 		json_t *entry = entry_of(report, keeper->pid, NULL);
 
-		/* Looked at in the middle of its work, it has live blocks. */
+		/* Read in the middle of its work, it has live blocks. */
 		if (has_cause(entry, "retained")) {
 			assert_string_equal(word_at(entry, "verdict"), "retained");
 			expect_cause(entry, true, "malloc_trim(3)");
@@ -205,7 +205,7 @@ static void expect_sampled_course(struct harness *harness, struct child *monitor
 	assert_true(share > 0.8 && share < 1.2);
 }
 
-/* Who opens files is not sampled, but which kind they are of is known. */
+/* Opens of files are not sampled, but their kinds are known. */
 static void expect_sampled_files(struct harness *harness, struct child *monitor, pid_t pid)
 {
 	json_t *files, *kind;
@@ -219,7 +219,7 @@ static void expect_sampled_files(struct harness *harness, struct child *monitor,
 	assert_int_equal(json_array_size(files), 1);
 }
 
-/* Threads that nobody joins grow as mappings do; what they are, their stacks say. */
+/* Unjoined threads grow as mappings do; their stacks identify them. */
 static void a_process_whose_dead_threads_grow_is_named_with_who_makes_them(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -352,7 +352,7 @@ static void escalation_finds_the_sites_and_their_shares(void **state)
 			sum += json_number_value(json_array_get(explained, i));
 		assert_int_equal(json_array_size(found), 3);
 	}
-	/* What malloc adds to each block is growth that no site asked for. */
+	/* malloc's overhead per block is growth that no site requested. */
 	assert_true(sum > 0.75 && sum < 1.15);
 	for (size_t i = 0; i < 3; i++) {
 		json_t *frames = json_object_get(json_array_get(found, i), "frames");

@@ -113,7 +113,7 @@ static void a_hardware_breakpoint_changes_nothing(void **state)
 	quit(harness, workload);
 }
 
-/* The unified hierarchy, wherever it is: what is frozen there can be killed. */
+/* The unified hierarchy, wherever it is: frozen processes there can be killed. */
 static const char *unified(void)
 {
 	return access("/sys/fs/cgroup/cgroup.procs", F_OK) ? "/sys/fs/cgroup/unified"

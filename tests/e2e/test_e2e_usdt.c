@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Programs that sample themselves and tell of it by otel_memory's probes. The workload keeps an
- * exact account beside its sampler: estimates are compared with that. LEAKMON_USDT_RUNS says over
- * how many runs (20).
+ * Programs that sample themselves and report it through otel_memory's probes. The workload keeps an
+ * exact account beside its sampler: estimates are compared with that, over LEAKMON_USDT_RUNS runs
+ * (20).
  */
 #include "harness.h"
 
@@ -13,7 +13,7 @@
 
 #define SITES 4
 
-/* Of all runs, whose limits hold the truth: of the bytes and of the count, by site and in sum. */
+/* Runs with limits that hold the truth: of bytes and count, by site and in sum. */
 struct held_truths {
 	int bytes[SITES + 1], count[SITES + 1];
 };
@@ -53,7 +53,7 @@ static void compare(json_t *process, json_t *truth, struct held_truths *held)
 	held->count[SITES] += is_within(process, "count", number_at(truth, "outstanding_count"));
 }
 
-/* What was told is counted to the last sample. */
+/* Reported samples are counted to the last one. */
 static void expect_samples(json_t *report, json_t *samples)
 {
 	assert_int_equal(ledger_at(report, "allocations"), number_at(samples, "allocations"));
@@ -112,7 +112,7 @@ static void estimates_are_within_their_limits(void **state)
 	assert_false(is_within(process_of(report, workload->pid), "bytes", 2000000));
 }
 
-/* What a reader of recordings prints. */
+/* Output of a reader of recordings. */
 static json_t *read_recording(struct harness *harness, const char *const *argv)
 {
 	struct child *reader = monitor_start(harness, argv, NULL);
@@ -151,7 +151,7 @@ static void expect_growth(json_t *of, bool chance)
 	assert_int_equal(json_is_true(json_object_get(estimate, "within_chance")), chance);
 }
 
-/* Whatever is made of a recording says that its numbers are estimates. */
+/* All output from a recording marks its numbers as estimates. */
 static void expect_marks(struct harness *harness, const char *path)
 {
 	static const struct {
@@ -227,7 +227,7 @@ static unsigned semaphore_of(struct harness *harness, struct child *workload, pi
 	return value;
 }
 
-/* Of the process that answers for the workload: itself, or a child of it. */
+/* Report of the process that answers for the workload: itself, or a child of it. */
 static void expect_semaphores_of(struct harness *harness, struct child *workload, pid_t pid,
 				 bool raised)
 {
@@ -307,7 +307,7 @@ static void a_library_that_is_loaded_later_is_followed_too(void **state)
 	assert_int_equal(number_at(site, "allocated_count"), 10);
 }
 
-/* Of one process among several: bytes and blocks of all sites, and limits. */
+/* One process among several: bytes and blocks of all sites, and limits. */
 static void expect_sampled(json_t *report, pid_t pid)
 {
 	json_t *process = process_of(report, pid);
@@ -338,7 +338,7 @@ static void children_are_followed_by_their_own_samples(void **state)
 	workload_do(harness, workload, "clear");
 	child = workload_ask(harness, workload, "samples");
 	inherited = number_at(child, "inherited");
-	/* What the parent had told of stays on its own ledger. */
+	/* Samples reported by the parent stay on its own ledger. */
 	assert_int_equal(inherited, number_at(parent, "outstanding"));
 	report = monitor_snapshot(harness, monitor);
 	expect_balance(report);
@@ -437,7 +437,7 @@ static void a_program_is_followed_into_one_that_tells_of_nothing(void **state)
 	assert_null(json_object_get(process, "estimate"));
 }
 
-/* Two of one program, and one that tells of nothing: each in its own way. */
+/* Two of one program, and one that reports nothing: each in its own way. */
 static void processes_that_sample_themselves_and_others_are_followed_in_one_run(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -491,7 +491,7 @@ static void without_free_what_was_allocated_is_shown_and_nothing_is_outstanding(
 	assert_int_equal(json_array_size(json_object_get(process, "sites")), SITES);
 	site = site_of(process, "small_block");
 	assert_int_equal(number_at(site, "bytes"), 0);
-	/* 400,000 blocks of 256 bytes, which 195 samples tell of. */
+	/* 400,000 blocks of 256 bytes, represented by 195 samples. */
 	assert_in_range(number_at(site, "allocated_bytes"), 70000000, 140000000);
 }
 
@@ -517,7 +517,7 @@ static void doctor_lists_the_probes_that_a_process_carries(void **state)
 	assert_non_null(strstr(doctor->out.text, "with a semaphore"));
 }
 
-/* The same program, but what its notes say is nonsense. */
+/* The same program with nonsense in its notes. */
 static void notes_that_lie_are_refused_and_the_allocator_is_tracked(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -191,7 +191,7 @@ static void object_names_the_file_to_probe(void **state)
 	expect_truth(report, workload_ask(harness, workload, "ledger"));
 }
 
-/* Sampled numbers are estimates, and say so; the ledger counts the sampled blocks exactly. */
+/* Sampled numbers are marked as estimates; the ledger counts the sampled blocks exactly. */
 static void sampling_is_called_an_estimate(void **state)
 {
 	static const char *const options[][2] = {{"--sample-bytes", "4K"}, {"--sample-rate", "3"}};
