@@ -9,9 +9,11 @@
 
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
+#include "runs/record_run.h"
 #include "runs/retain_run.h"
 #include "runs/stored_diff.h"
 #include "runs/stored_report.h"
+#include "runs/threads_run.h"
 #include "triage/escalate.h"
 #include "top/top_track.h"
 #include "unit/options_fixture.h"

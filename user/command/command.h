@@ -16,28 +16,6 @@ extern const struct command command_profile, command_triage, command_watch, comm
 	command_report, command_diff, command_retain, command_threads, command_top, command_kernel,
 	command_memory, command_doctor, command_merge, command_help;
 
-struct record_options {
-	struct session_options session;
-	const char *path;	      /* the file to make */
-	uint64_t keep_bytes, keep_ns; /* see store/recorder.h */
-	const char *label;	      /* of snapshots on SIGUSR1, or NULL */
-	bool profile;		      /* windows instead of exact tracking */
-	double overhead;	      /* then; see struct profile_options */
-};
-
-struct threads_options {
-	struct session_options session;
-	struct pause_options pause;
-	bool show_threads; /* list each dead one */
-	bool heap;	   /* track the heap, too */
-	bool holders;	   /* who still holds their pthread_ts */
-};
-
-/* TRACKING_USES and session_options_free() rely on it. */
-_Static_assert(!offsetof(struct record_options, session) &&
-		       !offsetof(struct threads_options, session),
-	       "a session's options stand first");
-
 struct doctor_options {
 	struct selector_config targets;
 	enum privilege_use purpose; /* what has to be possible */

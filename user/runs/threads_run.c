@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/threads_run.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "monitor/session_threads.h"
+#include "monitor/watch.h"
+
+static int name_group(struct session *session, uint32_t pid, struct thread_group *group)
+{
+	int error = symbolizer_name(session->symbolizer, pid, group->addresses, group->depth,
+				    LINES_KNOWN, &group->stack);
+
+	if (!error && group->start_routine)
+		error = symbolizer_name_function(session->symbolizer, pid, group->start_routine,
+						 LINES_KNOWN, &group->start);
+	return error;
+}
+
+static int name_all(struct session *session, struct thread_report *report)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < report->processes.count; i++) {
+		struct thread_census *census = &report->processes.items[i];
+
+		for (size_t j = 0; j < census->groups.count && !error; j++)
+			error = name_group(session, census->pid, &census->groups.items[j]);
+	}
+	return error;
+}
+
+/* Most dead threads first. */
+static int by_dead(const void *left, const void *right)
+{
+	const struct thread_census *a = left, *b = right;
+
+	if (a->dead.count != b->dead.count)
+		return a->dead.count > b->dead.count ? -1 : 1;
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+/* The censuses are the report's from then on; *snapshot is to be freed with it. */
+static int take_census(struct session *session, struct snapshot *snapshot,
+		       struct thread_report *report)
+{
+	_cleanup_(session_threads_free) struct session_threads threads = {.keeps = true};
+	int error = session_snapshot(session, &threads, snapshot);
+
+	if (error)
+		return error;
+	report->now_ns = monotonic_ns();
+	report->time = snapshot->time;
+	report->sequence = snapshot->sequence;
+	for (size_t i = 0; i < threads.censuses.count; i++) {
+		struct thread_census *census = vec_push(&report->processes);
+
+		if (!census)
+			return -ENOMEM;
+		*census = threads.censuses.items[i];
+		threads.censuses.items[i] = (struct thread_census){0};
+	}
+	if (report->processes.count)
+		qsort(report->processes.items, report->processes.count,
+		      sizeof(*report->processes.items), by_dead);
+	return 0;
+}
+
+static int find_holders(struct session *session, const struct threads_options *options,
+			struct thread_report *report)
+{
+	const struct heap_image_options wanted = {.no_stop = options->pause.no_stop,
+						  .max_pause_ns = options->pause.max_pause_ns};
+	const struct retain_sources sources = {.worker = session->worker,
+					       .processes = session->processes,
+					       .symbolizer = session->symbolizer};
+	int error = 0;
+
+	if (!options->holders)
+		return 0;
+	/* As in retain: it can take long, and nothing is to be undone. Of a last report that was
+	 * asked for, it is a part. */
+	interrupt_ends(!interrupt_check());
+	for (size_t i = 0; !error && i < report->processes.count; i++) {
+		if (report->processes.items[i].dead.count)
+			error = thread_holders_find(&report->processes.items[i], &wanted,
+						    &session->bpf, &sources);
+	}
+	interrupt_ends(false);
+	return error;
+}
+
+static int name_report(struct session *session, struct thread_report *report, bool last)
+{
+	int error;
+
+	for (size_t i = 0; i < report->processes.count && session->everywhere; i++) {
+		if (report->processes.items[i].dead.count)
+			session_refresh(session, (pid_t)report->processes.items[i].pid);
+	}
+	error = name_all(session, report);
+	if (error)
+		return error;
+	symbolizer_find_lines(session->symbolizer, session_lines_wait_ms(last));
+	return name_all(session, report);
+}
+
+static int write_report(const struct session *session, const struct thread_report *report)
+{
+	int error = session->format->threads(session->out, report);
+
+	if (error)
+		emit_say_failed("the report", error);
+	return error;
+}
+
+struct threads_run {
+	const struct threads_options *options;
+	struct session *session;
+};
+
+static int begin(void *context, struct session *session)
+{
+	((struct threads_run *)context)->session = session;
+	return 0;
+}
+
+/* Takes a census, names it and writes it. */
+static int make_report(void *context, enum report_cause cause)
+{
+	struct threads_run *run = context;
+	const struct threads_options *threads = run->options;
+	struct session *session = run->session;
+	_cleanup_(snapshot_free) struct snapshot snapshot = {0};
+	_cleanup_(thread_report_free) struct thread_report report = {
+		.show_threads = threads->show_threads,
+		.heap = session->tracks_heap,
+		.everywhere = session->everywhere,
+		.colour = emit_wants_colour(&session->options->output),
+	};
+	int error = take_census(session, &snapshot, &report);
+
+	if (error)
+		return error;
+	error = find_holders(session, threads, &report);
+	if (!error)
+		error = name_report(session, &report, cause == REPORT_LAST);
+	if (error)
+		log_error("out of memory");
+	else
+		error = write_report(session, &report);
+	symbolizer_release_lines(session->symbolizer);
+	targets_drop_ended(session);
+	return error;
+}
+
+int threads_run(const struct threads_options *options)
+{
+	struct threads_run threads = {.options = options};
+	const struct run_hooks hooks = {
+		.context = &threads, .begin = begin, .report = make_report, .takes_kills = true};
+
+	return watch_run(&threads.options->session, &hooks);
+}
