@@ -420,7 +420,7 @@ static void a_process_that_is_not_dumpable_is_read_by_root_alone(void **state)
 		monitor_start(harness,
 			      ARGUMENTS("leakmon", "retain", "--census", "-p", workload->pid_text),
 			      become_nobody),
-		1, "PR_SET_DUMPABLE); run leakmon as root");
+		1, "not dumpable); run leakmon as root");
 	report = WATCH(harness, workload, "go");
 	expect_truth(report, workload_ask(harness, workload, "ledger"));
 	assert_int_equal(child_end(harness, MONITOR(harness, "retain", "--census", "-p",

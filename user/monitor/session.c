@@ -14,66 +14,11 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "heap/data_modules.h"
 #include "monitor/session_threads.h"
-#include "parse/questions.h"
 #include "proc/container.h"
 #include "proc/memory_room.h"
 #include "proc/process_list.h"
 #include "symbol/process_names.h"
-
-/* What the stages know of one process. */
-
-/* Returns whether rows were loaded. */
-static bool load_rows(struct session *session, const struct process *process)
-{
-	uint32_t generation = *session->bpf.unwind.generation;
-	int error = process->error;
-
-	/* At the end, only names are of use. */
-	if (!error && !interrupt_check())
-		error = unwind_store_refresh(session->unwind, process);
-	if (error && error != -ESRCH && error != -EINTR)
-		log_warning("process %d: its stacks are walked by frame pointer where new code is "
-			    "mapped: %s",
-			    process->pid, strerror(-error));
-	return *session->bpf.unwind.generation != generation;
-}
-
-void session_load(struct session *session, struct process *process)
-{
-	/* That takes time, in which the process goes on: probes are set by what it maps then. */
-	if (load_rows(session, process))
-		process_table_refresh(session->processes, process->pid, &process);
-	symbolizer_refresh(session->symbolizer, (uint64_t)process->pid, process);
-}
-
-void session_refresh(struct session *session, pid_t pid)
-{
-	struct process *process;
-
-	process_table_refresh(session->processes, pid, &process);
-	if (process)
-		session_load(session, process);
-}
-
-void session_load_rows(struct session *session, const pid_t *pids, size_t count)
-{
-	struct process **processes = calloc(count + 1, sizeof(*processes));
-
-	if (!processes)
-		return;
-	count = process_table_refresh_all(session->processes, pids, count, processes);
-	unwind_store_refresh_all(session->unwind, processes, count);
-	free(processes);
-}
-
-void session_forget(struct session *session, pid_t pid)
-{
-	unwind_store_forget(session->unwind, pid);
-	symbolizer_forget(session->symbolizer, (uint64_t)pid);
-	process_table_forget(session->processes, pid);
-}
 
 /* What names tell of a call stack: with --mappings, what each mapping is for; and of a process that
  * compiles code while it runs, which stacks are of one call. */
@@ -83,8 +28,8 @@ static void site_label(struct session *session, uint64_t pid, bool compiles, str
 	struct frames frames = {0};
 
 	if ((site->family != FAMILY_MAPPING && !compiles) ||
-	    symbolizer_name(session->symbolizer, pid, site->addresses, site->depth, LINES_NONE,
-			    &frames))
+	    symbolizer_name(session->stages.symbolizer, pid, site->addresses, site->depth,
+			    LINES_NONE, &frames))
 		return;
 	site->kind = mapping_purpose(&frames, site->kind);
 	if (compiles)
@@ -97,7 +42,7 @@ static void label_sites(struct session *session, struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
 		struct snapshot_process *process = &snapshot->processes.items[i];
 		const struct process *known =
-			process_table_find(session->processes, (pid_t)process->pid);
+			process_table_find(session->stages.processes, (pid_t)process->pid);
 		bool compiles = session->keeps_history && known && process_compiles(known);
 
 		for (size_t j = 0; j < process->sites.count; j++)
@@ -119,12 +64,12 @@ static void label_sites(struct session *session, struct snapshot *snapshot)
 static int name_dead(struct session *session, uint64_t pid, struct report_dead *dead)
 {
 	const struct dead_group *group = dead->group;
-	int error = symbolizer_name(session->symbolizer, pid, group->addresses, group->depth,
+	int error = symbolizer_name(session->stages.symbolizer, pid, group->addresses, group->depth,
 				    LINES_KNOWN, &dead->stack);
 
 	if (!error && group->start_routine)
-		error = symbolizer_name_function(session->symbolizer, pid, group->start_routine,
-						 LINES_KNOWN, &dead->start);
+		error = symbolizer_name_function(session->stages.symbolizer, pid,
+						 group->start_routine, LINES_KNOWN, &dead->start);
 	if (!error)
 		dead->id = symbolizer_stack_id(&dead->stack);
 	return error;
@@ -138,7 +83,7 @@ static int name_process(struct session *session, struct report_process *process)
 	for (size_t i = 0; i < process->sites.count; i++) {
 		struct report_site *site = &process->sites.items[i];
 
-		if (symbolizer_name(session->symbolizer, pid, site->site->addresses,
+		if (symbolizer_name(session->stages.symbolizer, pid, site->site->addresses,
 				    site->site->depth, LINES_KNOWN, &site->frames))
 			return -ENOMEM;
 		site->id = symbolizer_stack_id(&site->frames);
@@ -181,8 +126,8 @@ void session_take_lines(struct session *session)
 	char text[80];
 
 	progress_hide(session); /* messages may come */
-	symbolizer_find_lines(session->symbolizer, 0);
-	symbolizer_progress(session->symbolizer, text, sizeof(text));
+	symbolizer_find_lines(session->stages.symbolizer, 0);
+	symbolizer_progress(session->stages.symbolizer, text, sizeof(text));
 	progress_show(session, text);
 }
 
@@ -200,15 +145,15 @@ static int wait_for_lines(struct session *session, bool last)
 	progress_hide(session);
 	/* In a live run somebody waits for the next key to work. */
 	if (session->hooks && session->hooks->targets_gone)
-		return symbolizer_find_lines(session->symbolizer, 0);
-	error = symbolizer_find_lines(session->symbolizer, LINES_SILENT_MS);
+		return symbolizer_find_lines(session->stages.symbolizer, 0);
+	error = symbolizer_find_lines(session->stages.symbolizer, LINES_SILENT_MS);
 	if (error != -EAGAIN)
 		return error;
 	progress_show(session, "reading debug information for line numbers...");
 	/* Only the last report waits for servers: the others go on without. */
 	if (last)
-		symbolizer_wait_for_files(session->symbolizer, limit_ms);
-	error = symbolizer_find_lines(session->symbolizer, limit_ms - LINES_SILENT_MS);
+		symbolizer_wait_for_files(session->stages.symbolizer, limit_ms);
+	error = symbolizer_find_lines(session->stages.symbolizer, limit_ms - LINES_SILENT_MS);
 	progress_hide(session);
 	if (error == -EAGAIN)
 		log_debug("some line numbers are still being looked for");
@@ -439,7 +384,7 @@ int session_snapshot(struct session *session, struct session_threads *threads,
 					session->target_config.features.method, NULL);
 			continue;
 		}
-		session_refresh(session, tracked->probes.pid);
+		stages_refresh(&session->stages, tracked->probes.pid);
 		/* Nobody tells it any more when it is killed there. */
 		cgroup_place_read(&tracked->place, tracked->probes.pid);
 		if (!interrupt_check())
@@ -506,7 +451,7 @@ int session_report(struct session *session, bool last)
 	if (session->oom.list.count)
 		fill_containers(session, &snapshot);
 	error = write_report(session, &snapshot, last);
-	symbolizer_release_lines(session->symbolizer);
+	symbolizer_release_lines(session->stages.symbolizer);
 	snapshot_free(&snapshot);
 	targets_drop_ended(session);
 	return error;
@@ -606,8 +551,9 @@ static void use_debuginfod(struct session *session)
 {
 	const char *obstacle = NULL;
 
-	if (session->options->tracking.debuginfod && session->symbolizer)
-		obstacle = symbolizer_use_debuginfod(session->symbolizer, DEBUGINFOD_DEADLINE_MS);
+	if (session->options->tracking.debuginfod)
+		obstacle = symbolizer_use_debuginfod(session->stages.symbolizer,
+						     DEBUGINFOD_DEADLINE_MS);
 	if (obstacle)
 		log_warning("--debuginfod fetches nothing: %s", obstacle);
 }
@@ -615,7 +561,7 @@ static void use_debuginfod(struct session *session)
 static int open_stages(struct session *session)
 {
 	const struct session_options *options = session->options;
-	bool streams_open;
+	bool unwind_open, streams_open;
 
 	session->collect_options = (struct collect_options){
 		.older_ns = options->tracking.older_ns,
@@ -634,18 +580,11 @@ static int open_stages(struct session *session)
 		session->collect_options.context = session;
 	}
 	session->collector = collector_new(&session->bpf, &session->collect_options);
-	session->worker = worker_new(&parse_kinds, NULL);
-	session->target_config.worker = session->worker;
-	if (session->worker) {
-		struct dso_cache *dsos = &session->processes->dsos;
-
-		session->symbolizer = symbolizer_new(session->worker, dsos);
-		session->unwind = unwind_store_new(&session->bpf.unwind, session->worker, dsos);
-	}
+	unwind_open = !stages_open_unwind(&session->stages, &session->bpf.unwind);
 	use_debuginfod(session);
 	streams_open = !event_streams_open(&session->streams, &session->bpf,
 					   options->tracking.mappings ? 1u << FAMILY_MAPPING : 0);
-	if (session->collector && session->symbolizer && session->unwind && streams_open)
+	if (session->collector && unwind_open && streams_open)
 		return 0;
 	log_error("out of memory");
 	return -ENOMEM;
@@ -657,7 +596,7 @@ static int on_mapped(void *context)
 	struct tracked *tracked = targets_find(session, session->launch.pid);
 	int error;
 
-	session_refresh(session, tracked->probes.pid);
+	stages_refresh(&session->stages, tracked->probes.pid);
 	error = targets_probe_mapped(session, tracked);
 	return error ? error : (int)targets_probed(session, tracked);
 }
@@ -706,16 +645,13 @@ static int open_selector(struct session *session)
 	bool open;
 
 	session->containers = container_cache_new();
-	session->processes = process_table_new(true);
 	session->selector = selector_new(&options->targets.chosen, session->containers);
-	if (!session->containers || !session->processes || !session->selector) {
+	if (stages_open(&session->stages) || !session->containers || !session->selector) {
 		log_error("out of memory");
 		return -ENOMEM;
 	}
-	session->target_config.processes = session->processes;
-	target_plans_register(&session->processes->dsos);
-	thread_libraries_register(&session->processes->dsos);
-	data_modules_register(&session->processes->dsos);
+	session->target_config.processes = session->stages.processes;
+	session->target_config.worker = session->stages.worker;
 	open = selector_is_open(session->selector);
 	session->many = open || options->targets.chosen.pids.count > 1 ||
 			options->targets.follow_forks || options->targets.come_later;
@@ -750,8 +686,8 @@ static int open_all(struct session *session)
 	if (!error)
 		error = open_stages(session);
 	if (!error && options->targets.chosen.pids.count)
-		session_load_rows(session, options->targets.chosen.pids.items,
-				  options->targets.chosen.pids.count);
+		stages_load_rows(&session->stages, options->targets.chosen.pids.items,
+				 options->targets.chosen.pids.count);
 	for (size_t i = 0; i < options->targets.chosen.pids.count && !error; i++) {
 		error = interrupt_check();
 		if (!error)
@@ -766,8 +702,8 @@ static int open_all(struct session *session)
 		error = start_command(session);
 	if (error == -EINTR)
 		log_info("interrupted while attaching: there is nothing to report");
-	if (session->worker)
-		worker_end(session->worker, WORKER_LANE_PER_FILE);
+	if (session->stages.worker)
+		worker_end(session->stages.worker, WORKER_LANE_PER_FILE);
 	return error;
 }
 
@@ -807,10 +743,7 @@ void session_close(struct session *session)
 	launch_close(&session->launch);
 	collector_free(session->collector);
 	event_streams_close(&session->streams);
-	symbolizer_free(session->symbolizer);
-	unwind_store_free(session->unwind);
-	process_table_free(session->processes);
-	worker_free(session->worker);
+	stages_close(&session->stages);
 	selector_free(session->selector);
 	container_cache_free(session->containers);
 	feature_probe_close(&session->target_config.features);

@@ -11,16 +11,13 @@
 #include "monitor/emit.h"
 #include "monitor/oom.h"
 #include "monitor/report_loop.h"
+#include "monitor/stages.h"
 #include "monitor/targets.h"
 #include "monitor/test_report.h"
 #include "output/output.h"
 #include "probe/launch.h"
 #include "probe/loader.h"
 #include "proc/selector.h"
-#include "sandbox/worker.h"
-#include "symbol/symbolizer.h"
-#include "target/process.h"
-#include "unwind/unwind_store.h"
 
 struct session_threads;
 
@@ -88,10 +85,7 @@ struct session {
 	struct container_cache *containers;
 	bool beside; /* see session_open_beside() */
 	bool many;   /* more than one process may come to be watched */
-	struct worker *worker;
-	struct process_table *processes; /* what the stages know of them is taken from here */
-	struct symbolizer *symbolizer;
-	struct unwind_store *unwind;
+	struct stages stages;
 	bool progress_shown; /* a line on the terminal that is not ended yet */
 	struct event_streams streams;
 	bool tracks_heap;     /* false for `leakmon threads` without --heap */
@@ -141,19 +135,8 @@ int session_examine(struct session *session, struct snapshot *snapshot, struct r
 /* Takes line numbers that were found, and what --debuginfod brought, for the next report. */
 void session_take_lines(struct session *session);
 
-/* Reads a target's mappings again: for the stack walk, and for names. */
-void session_refresh(struct session *session, pid_t pid);
-/* The same of one whose mappings have just been read. */
-void session_load(struct session *session, struct process *process);
-
-/* Loads the unwind rows of many targets, with one wait for all of them: see unwind_store.h. */
-void session_load_rows(struct session *session, const pid_t *pids, size_t count);
-
 /* Who is watched from now on; what ended processes held is given up. 0 or -errno. */
 int session_update_targets(struct session *session);
-
-/* Drops what names and walks the stacks of a process that is gone. */
-void session_forget(struct session *session, pid_t pid);
 
 /* Follows the loader of the launched program, which stands stopped after an exec. */
 int session_follow(struct session *session);

@@ -16,8 +16,8 @@ void session_threads_attach(struct session *session, struct tracked *tracked,
 	const struct thread_config config = {
 		.bpf = &session->bpf,
 		.method = session->target_config.features.method,
-		.worker = session->worker,
-		.dsos = &session->processes->dsos,
+		.worker = session->stages.worker,
+		.dsos = &session->stages.processes->dsos,
 		.shared = session->everywhere ? &session->thread_shared : NULL,
 	};
 	struct thread_target *target = &tracked->threads;

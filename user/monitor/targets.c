@@ -233,7 +233,7 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 	session->targets.missed += ended;
 	if (!error)
 		return;
-	session_forget(session, pid);
+	stages_forget(&session->stages, pid);
 	if (!ended && error != -ESRCH && error != -EINTR)
 		remember_refusal(&session->targets, &process);
 }
@@ -282,7 +282,7 @@ static int attach_selection(struct session *session, bool first)
 		targets_say_it_takes_time("attaching to", selection.pids.count);
 	/* One wait for all: each by itself would wait for the kernel. */
 	if (first && !error && !session->everywhere)
-		session_load_rows(session, selection.pids.items, selection.pids.count);
+		stages_load_rows(&session->stages, selection.pids.items, selection.pids.count);
 	for (size_t i = 0; i < selection.pids.count && !error; i++) {
 		error = interrupt_check();
 		if (!error)
@@ -313,7 +313,7 @@ static void read_and_attach_again(struct session *session, struct tracked *track
 {
 	struct process *process;
 
-	process_table_refresh(session->processes, tracked->probes.pid, &process);
+	process_table_refresh(session->stages.processes, tracked->probes.pid, &process);
 	targets_attach_again(session, tracked);
 }
 
@@ -512,7 +512,7 @@ static void target_drop_last(struct session *session)
 
 	tracked_detach(last);
 	cleanup_close(&last->pidfd);
-	session_forget(session, last->probes.pid);
+	stages_forget(&session->stages, last->probes.pid);
 	target_remove(session, targets->list.count - 1);
 }
 
@@ -538,7 +538,8 @@ static void drop_lost_probes(struct session *session, struct tracked *tracked)
 
 int targets_probe_mapped(struct session *session, struct tracked *tracked)
 {
-	const struct process *process = process_table_find(session->processes, tracked->probes.pid);
+	const struct process *process =
+		process_table_find(session->stages.processes, tracked->probes.pid);
 
 	if (!process)
 		return -ENOMEM;
@@ -576,9 +577,9 @@ int targets_probe(struct session *session, pid_t pid, const struct arrival *arri
 		return -ENOMEM;
 	tracked->named = named;
 	if (session->everywhere) /* the rest by and by: when a walk comes to it */
-		process_table_refresh(session->processes, pid, &process);
+		process_table_refresh(session->stages.processes, pid, &process);
 	else
-		session_load(session, process_table_find(session->processes, pid));
+		stages_load(&session->stages, process_table_find(session->stages.processes, pid));
 	error = targets_probe_mapped(session, tracked);
 	if (!error && !targets_probed(session, tracked))
 		error = targets_explain_nothing(session, tracked);
@@ -658,7 +659,7 @@ static int probe_when_loaded(struct session *session, struct tracked *tracked)
 				!targets_probed(session, tracked);
 	     waited_ms += LOADING_STEP_MS) {
 		nanosleep(&step, NULL);
-		session_refresh(session, tracked->probes.pid);
+		stages_refresh(&session->stages, tracked->probes.pid);
 		error = targets_probe_mapped(session, tracked);
 	}
 	return error;
@@ -721,7 +722,7 @@ void targets_drop_ended(struct session *session)
 		if (!tracked->ended || session->collect_options.keep_exited)
 			continue;
 		if (!targets_find(session, tracked->probes.pid))
-			session_forget(session, tracked->probes.pid);
+			stages_forget(&session->stages, tracked->probes.pid);
 		target_remove(session, i);
 	}
 }

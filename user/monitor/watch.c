@@ -82,7 +82,7 @@ static void on_new_code(struct watch *watch, pid_t pid)
 {
 	struct tracked *tracked = targets_find(&watch->session, pid);
 
-	session_refresh(&watch->session, pid);
+	stages_refresh(&watch->session.stages, pid);
 	if (tracked)
 		targets_attach_again(&watch->session, tracked);
 }
@@ -320,7 +320,7 @@ static int wait_for(void *context, struct pollfds *fds)
 	const int own[TARGETS] = {
 		[EVENTS] = is_busy(watch) ? -1 : events_fd(watch->events),
 		[STREAMS] = session->streams.fd,
-		[LINES] = symbolizer_lines_fd(session->symbolizer),
+		[LINES] = symbolizer_lines_fd(session->stages.symbolizer),
 	};
 	int error = 0;
 

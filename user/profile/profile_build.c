@@ -198,8 +198,8 @@ static int name_sites(struct session *session, struct profile_report *report)
 			size_t depth = 0;
 
 			stack = window_site_stack(&session->bpf, site->index, &depth, &site->end);
-			error = stack ? symbolizer_name(session->symbolizer, process->pid, stack,
-							depth, LINES_KNOWN, &site->frames)
+			error = stack ? symbolizer_name(session->stages.symbolizer, process->pid,
+							stack, depth, LINES_KNOWN, &site->frames)
 				      : 0;
 			site->id = symbolizer_stack_id(&site->frames);
 		}
@@ -243,12 +243,12 @@ static int name_report(struct session *session, struct profile_report *report, b
 
 	for (size_t i = 0; i < report->processes.count; i++) {
 		if (!report->processes.items[i].exited)
-			session_refresh(session, (pid_t)report->processes.items[i].pid);
+			stages_refresh(&session->stages, (pid_t)report->processes.items[i].pid);
 	}
 	error = name_sites(session, report);
 	if (error)
 		return error;
-	symbolizer_find_lines(session->symbolizer, session_lines_wait_ms(last));
+	symbolizer_find_lines(session->stages.symbolizer, session_lines_wait_ms(last));
 	error = name_sites(session, report);
 	if (!error)
 		keep_sites(session, report);
@@ -280,7 +280,7 @@ int profile_run_report(struct profile_run *run, bool last)
 		error = run->options->take(run->options->context, &report, last);
 	else
 		error = emit_all(session, &report, last);
-	symbolizer_release_lines(session->symbolizer);
+	symbolizer_release_lines(session->stages.symbolizer);
 	if (!error)
 		error = session_update_targets(session);
 	profile_run_forget_ended(run);

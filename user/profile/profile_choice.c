@@ -140,7 +140,7 @@ static int join(struct profile_choice *choice, struct session *session,
 	}
 	chosen->refused = error != 0;
 	if (error)
-		session_forget(session, entry->pid);
+		stages_forget(&session->stages, entry->pid);
 	else
 		say_joined(chosen);
 	return error == -ENOMEM ? error : 0;

@@ -45,7 +45,7 @@ static int set_probes(struct session *session, struct tracked *tracked)
 		return error;
 	target_detach(&tracked->probes);
 	tracked->probes = (struct target){.pid = pid};
-	return target_attach(&tracked->probes, process_table_find(session->processes, pid),
+	return target_attach(&tracked->probes, process_table_find(session->stages.processes, pid),
 			     &session->target_config, &session->bpf);
 }
 

@@ -13,11 +13,10 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "heap/data_modules.h"
 #include "monitor/emit.h"
 #include "monitor/watch.h"
 #include "output/retain_format.h"
-#include "parse/questions.h"
+#include "monitor/stages.h"
 #include "proc/memory_room.h"
 #include "report/report.h"
 #include "report/retain_result.h"
@@ -26,10 +25,7 @@
 #include "retain/result_build.h"
 #include "retain/retain.h"
 #include "retain/witness.h"
-#include "sandbox/worker.h"
 #include "store/retain_runs.h"
-#include "symbol/symbolizer.h"
-#include "target/process.h"
 
 /* With an INTERVAL: what the next run of a process is compared with. */
 struct earlier_run {
@@ -42,9 +38,7 @@ struct retain_run {
 	const struct retain_options *options;
 	const struct output_format *format;
 	FILE *out;
-	struct worker *worker;
-	struct process_table *processes;
-	struct symbolizer *symbolizer;
+	struct stages stages;
 	struct core *core;		 /* NULL: processes that run */
 	VEC(struct earlier_run) earlier; /* one of each process */
 	uint64_t runs;
@@ -65,25 +59,19 @@ struct retain_tracked {
 /* 0, or -errno after an error message. */
 static int retain_run_open(struct retain_run *run, const struct retain_options *options)
 {
-	int error;
+	int error, stages_error;
 
 	*run = (struct retain_run){.options = options,
-				   .format = output_find(options->session.output.format),
-				   .worker = worker_new(&parse_kinds, NULL),
-				   .processes = process_table_new(true)};
-	if (run->worker && run->processes) {
-		run->symbolizer = symbolizer_new(run->worker, &run->processes->dsos);
-		data_modules_register(&run->processes->dsos);
-	}
+				   .format = output_find(options->session.output.format)};
+	stages_error = stages_open(&run->stages);
 	error = emit_open_stream(&options->session.output, &run->out);
 	if (error)
 		return error;
 	if (!options->session.schedule.repeat)
 		emit_guard(&options->session.output, run->out);
-	if (run->symbolizer)
-		return 0;
-	log_error("out of memory");
-	return -ENOMEM;
+	if (stages_error)
+		log_error("out of memory");
+	return stages_error;
 }
 
 static void retain_run_close(struct retain_run *run)
@@ -93,10 +81,8 @@ static void retain_run_close(struct retain_run *run)
 		retain_result_free(&run->earlier.items[i].result);
 	}
 	vec_free(&run->earlier);
-	symbolizer_free(run->symbolizer);
-	process_table_free(run->processes);
+	stages_close(&run->stages);
 	core_free(run->core);
-	worker_free(run->worker);
 	if (run->out)
 		emit_close(run->out);
 }
@@ -132,7 +118,8 @@ static struct heap_image_options heap_image_options_of(const struct retain_run *
 static struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 {
 	struct heap_image_options options = heap_image_options_of(run);
-	const struct retain_sources sources = {.worker = run->worker, .processes = run->processes};
+	const struct retain_sources sources = {.worker = run->stages.worker,
+					       .processes = run->stages.processes};
 	struct retain *retain = NULL;
 	int error;
 
@@ -318,9 +305,9 @@ static int conclude(struct retain_run *run, struct retain **retain,
 {
 	_cleanup_(site_types_free) struct site_types types = {0};
 	struct heap_image_options options = heap_image_options_of(run);
-	struct retain_sources sources = {.worker = run->worker,
-					 .processes = run->processes,
-					 .symbolizer = run->symbolizer,
+	struct retain_sources sources = {.worker = run->stages.worker,
+					 .processes = run->stages.processes,
+					 .symbolizer = run->stages.symbolizer,
 					 .tracked = tracked->blocks,
 					 .tracked_count = tracked->count,
 					 .complete = tracked->complete};
@@ -403,14 +390,14 @@ static int run_once(struct retain_run *run)
 static int run_core(struct retain_run *run)
 {
 	struct retain *retain;
-	int error = core_open(&run->options->core, run->worker, &run->core);
+	int error = core_open(&run->options->core, run->stages.worker, &run->core);
 
 	if (error)
 		return error;
 	core_warn(run->core);
 	log_info("a core file lacks kernel-held references (epoll, timers): blocks that only "
 		 "those hold seem unreachable");
-	run->processes->core = run->core;
+	run->stages.processes->core = run->core;
 	retain = retain_run_begin(run, core_layout(run->core)->pid);
 	return retain ? retain_run_finish(run, retain, &(struct retain_tracked){0}) : -ENOMEM;
 }

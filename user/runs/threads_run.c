@@ -13,12 +13,12 @@
 
 static int name_group(struct session *session, uint32_t pid, struct thread_group *group)
 {
-	int error = symbolizer_name(session->symbolizer, pid, group->addresses, group->depth,
+	int error = symbolizer_name(session->stages.symbolizer, pid, group->addresses, group->depth,
 				    LINES_KNOWN, &group->stack);
 
 	if (!error && group->start_routine)
-		error = symbolizer_name_function(session->symbolizer, pid, group->start_routine,
-						 LINES_KNOWN, &group->start);
+		error = symbolizer_name_function(session->stages.symbolizer, pid,
+						 group->start_routine, LINES_KNOWN, &group->start);
 	return error;
 }
 
@@ -76,9 +76,9 @@ static int find_holders(struct session *session, const struct threads_options *o
 {
 	const struct heap_image_options wanted = {.no_stop = options->pause.no_stop,
 						  .max_pause_ns = options->pause.max_pause_ns};
-	const struct retain_sources sources = {.worker = session->worker,
-					       .processes = session->processes,
-					       .symbolizer = session->symbolizer};
+	const struct retain_sources sources = {.worker = session->stages.worker,
+					       .processes = session->stages.processes,
+					       .symbolizer = session->stages.symbolizer};
 	int error = 0;
 
 	if (!options->holders)
@@ -101,12 +101,12 @@ static int name_report(struct session *session, struct thread_report *report, bo
 
 	for (size_t i = 0; i < report->processes.count && session->everywhere; i++) {
 		if (report->processes.items[i].dead.count)
-			session_refresh(session, (pid_t)report->processes.items[i].pid);
+			stages_refresh(&session->stages, (pid_t)report->processes.items[i].pid);
 	}
 	error = name_all(session, report);
 	if (error)
 		return error;
-	symbolizer_find_lines(session->symbolizer, session_lines_wait_ms(last));
+	symbolizer_find_lines(session->stages.symbolizer, session_lines_wait_ms(last));
 	return name_all(session, report);
 }
 
@@ -154,7 +154,7 @@ static int make_report(void *context, enum report_cause cause)
 		log_error("out of memory");
 	else
 		error = write_report(session, &report);
-	symbolizer_release_lines(session->symbolizer);
+	symbolizer_release_lines(session->stages.symbolizer);
 	targets_drop_ended(session);
 	return error;
 }

@@ -10,19 +10,16 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "collect/events.h"
-#include "parse/questions.h"
+#include "monitor/stages.h"
 #include "probe/fault_events.h"
 #include "probe/privileges.h"
 #include "probe/suspect_loader.h"
 #include "proc/maps.h"
 #include "proc/process_list.h"
-#include "symbol/symbolizer.h"
-#include "target/process.h"
 #include "triage/attribute.h"
 #include "triage/file_kinds.h"
 #include "triage/process_reading.h"
 #include "triage/samples.h"
-#include "unwind/unwind_store.h"
 
 /* What sampling keeps, for its parts. Internal to sampling*.c. */
 
@@ -64,10 +61,7 @@ struct sampling {
 	struct suspect_side side;
 	struct ring_buffer *ring;
 	struct events *events;
-	struct worker *worker;
-	struct process_table *processes;
-	struct symbolizer *symbolizer;
-	struct unwind_store *unwind;
+	struct stages stages;
 };
 
 static int sampled_count(const struct sampled *sampled, const struct member *member,
@@ -116,12 +110,12 @@ static int on_sample(void *context, void *data, size_t size)
 static void sampling_refresh(struct sampling *sampling, pid_t pid, bool rows)
 {
 	struct process *process;
-	int error = process_table_refresh(sampling->processes, pid, &process);
+	int error = process_table_refresh(sampling->stages.processes, pid, &process);
 
 	if (!error && rows)
-		unwind_store_refresh(sampling->unwind, process);
+		unwind_store_refresh(sampling->stages.unwind, process);
 	if (process)
-		symbolizer_refresh(sampling->symbolizer, (uint64_t)pid, process);
+		symbolizer_refresh(sampling->stages.symbolizer, (uint64_t)pid, process);
 }
 
 /* Code whose unwind rows are missing. */
@@ -138,37 +132,23 @@ static void sampling_unload(struct sampling *sampling)
 {
 	ring_buffer__free(sampling->ring);
 	events_free(sampling->events);
-	symbolizer_free(sampling->symbolizer);
-	unwind_store_free(sampling->unwind);
-	process_table_free(sampling->processes);
-	worker_free(sampling->worker);
+	stages_close(&sampling->stages);
 	if (sampling->side.skeleton)
 		suspect_loader_close(&sampling->side);
 	sampling->ring = NULL;
 	sampling->events = NULL;
-	sampling->symbolizer = NULL;
-	sampling->worker = NULL;
-	sampling->processes = NULL;
-	sampling->unwind = NULL;
 	sampling->loaded = false;
 }
 
 static int open_stages(struct sampling *sampling)
 {
-	sampling->worker = worker_new(&parse_kinds, NULL);
-	sampling->processes = process_table_new(true);
-	if (sampling->worker && sampling->processes) {
-		struct dso_cache *dsos = &sampling->processes->dsos;
+	int error = stages_open(&sampling->stages);
 
-		sampling->symbolizer = symbolizer_new(sampling->worker, dsos);
-		sampling->unwind =
-			unwind_store_new(&sampling->side.bpf.unwind, sampling->worker, dsos);
-	}
+	if (!error)
+		error = stages_open_unwind(&sampling->stages, &sampling->side.bpf.unwind);
 	sampling->ring = ring_buffer__new(sampling->side.samples_fd, on_sample, sampling, NULL);
 	sampling->events = events_new(&sampling->side.bpf, on_event, sampling);
-	return sampling->symbolizer && sampling->unwind && sampling->ring && sampling->events
-		       ? 0
-		       : -ENOMEM;
+	return !error && sampling->ring && sampling->events ? 0 : -ENOMEM;
 }
 
 /* Why it cannot be, for the reports; more of it is logged, once. */
@@ -244,9 +224,7 @@ static void sampled_stop(struct sampling *sampling, struct sampled *sampled)
 	fault_events_close(&sampled->faults);
 	if (sampled->followed) {
 		suspect_loader_forget(&sampling->side, sampled->pid);
-		symbolizer_forget(sampling->symbolizer, (uint64_t)sampled->pid);
-		unwind_store_forget(sampling->unwind, sampled->pid);
-		process_table_forget(sampling->processes, sampled->pid);
+		stages_forget(&sampling->stages, sampled->pid);
 	}
 	sampled->followed = false;
 }
@@ -421,8 +399,9 @@ static int stack_add(struct triage_samples *result, struct sampling *sampling, p
 	stack->share = result->added > 0 ? sum->units / result->added : 0;
 	error = site_fill(&stack->site, &sampling->side, sum->site);
 	if (!error && stack->site.depth)
-		error = symbolizer_name(sampling->symbolizer, (uint64_t)pid, stack->site.addresses,
-					stack->site.depth, LINES_KNOWN, &stack->named.frames);
+		error = symbolizer_name(sampling->stages.symbolizer, (uint64_t)pid,
+					stack->site.addresses, stack->site.depth, LINES_KNOWN,
+					&stack->named.frames);
 	if (!error)
 		stack->named.id = symbolizer_stack_id(&stack->named.frames);
 	return error;
@@ -710,15 +689,15 @@ void sampling_examine(struct sampling *sampling, bool last)
 	sampling_consume(sampling);
 	before_s = triage_cpu_s();
 	if (sampling->loaded)
-		symbolizer_find_lines(sampling->symbolizer, 0);
+		symbolizer_find_lines(sampling->stages.symbolizer, 0);
 	examine_all(sampling);
 	/* Lines come with a later report; after the last one there is none. */
 	if (sampling->loaded && last) {
-		symbolizer_find_lines(sampling->symbolizer, LAST_LINES_WAIT_MS);
+		symbolizer_find_lines(sampling->stages.symbolizer, LAST_LINES_WAIT_MS);
 		examine_all(sampling);
 	}
 	if (sampling->loaded)
-		symbolizer_release_lines(sampling->symbolizer);
+		symbolizer_release_lines(sampling->stages.symbolizer);
 	sampling->triage->escalation_cpu_s += triage_cpu_s() - before_s;
 }
 
