@@ -14,7 +14,7 @@
 #define COLUMNS_MAX 100
 
 /* `command` is NULL for the page of all of them. The caller frees it. */
-static char *page_of(const struct command *command)
+static char *page_of(const struct command *command, bool all)
 {
 	char *text = NULL;
 	size_t size;
@@ -22,7 +22,7 @@ static char *page_of(const struct command *command)
 
 	assert_non_null(out);
 	if (command)
-		help_print(out, command);
+		help_print(out, command, all);
 	else
 		help_print_overview(out, &commands);
 	assert_int_equal(fclose(out), 0);
@@ -31,7 +31,7 @@ static char *page_of(const struct command *command)
 
 static void the_page_of_leakmon_is_as_committed(void **state)
 {
-	_cleanup_free_ char *page = page_of(NULL);
+	_cleanup_free_ char *page = page_of(NULL, false);
 
 	(void)state;
 	golden_check("tests/golden/help.txt", page);
@@ -41,13 +41,25 @@ static void the_page_of_each_command_is_as_committed(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < commands.count; i++) {
-		_cleanup_free_ char *page = page_of(commands.commands[i]);
+		_cleanup_free_ char *page = page_of(commands.commands[i], false);
 		char path[64];
 
 		snprintf(path, sizeof(path), "tests/golden/help_%s.txt",
 			 commands.commands[i]->name);
 		golden_check(path, page);
 	}
+}
+
+static void the_page_of_triage_shows_what_escalation_tracks_when_all_is_asked_for(void **state)
+{
+	_cleanup_free_ char *page = page_of(&command_triage, false);
+	_cleanup_free_ char *all = page_of(&command_triage, true);
+
+	(void)state;
+	golden_check("tests/golden/help_triage_all.txt", all);
+	assert_null(strstr(page, "--sample-rate"));
+	assert_non_null(strstr(page, "`leakmon triage --help --all`"));
+	assert_null(strstr(all, "--help --all"));
 }
 
 static unsigned count_lines(const char *text)
@@ -62,7 +74,7 @@ static unsigned count_lines(const char *text)
 /* On a terminal of 50 rows. */
 static void the_page_of_leakmon_names_every_command_with_a_line_and_fits_a_screen(void **state)
 {
-	_cleanup_free_ char *page = page_of(NULL);
+	_cleanup_free_ char *page = page_of(NULL, false);
 
 	(void)state;
 	assert_in_range(count_lines(page), 20, 50);
@@ -81,7 +93,7 @@ static void no_line_is_wider_than_100_columns(void **state)
 	(void)state;
 	for (size_t i = 0; i <= commands.count; i++) {
 		_cleanup_free_ char *page =
-			page_of(i < commands.count ? commands.commands[i] : NULL);
+			page_of(i < commands.count ? commands.commands[i] : NULL, true);
 		char *rest = page, *line;
 
 		while ((line = strsep(&rest, "\n")))
@@ -95,9 +107,9 @@ static void each_page_lists_exactly_the_options_of_its_command(void **state)
 	(void)state;
 	for (size_t i = 0; i < commands.count; i++) {
 		const struct command *command = commands.commands[i];
-		_cleanup_free_ char *page = page_of(command);
+		_cleanup_free_ char *page = page_of(command, true);
 		char *options = strstr(page, command->about) + strlen(command->about);
-		unsigned expected = general_group.count - 1, shown = 0; /* one is hidden */
+		unsigned expected = general_group.count - 2, shown = 0; /* two are hidden */
 
 		assert_non_null(strstr(page, "\nExamples:\n  leakmon"));
 		*strstr(options, "\nExamples:") = '\0';
@@ -140,6 +152,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_page_of_leakmon_is_as_committed),
 		cmocka_unit_test(the_page_of_each_command_is_as_committed),
+		cmocka_unit_test(
+			the_page_of_triage_shows_what_escalation_tracks_when_all_is_asked_for),
 		cmocka_unit_test(
 			the_page_of_leakmon_names_every_command_with_a_line_and_fits_a_screen),
 		cmocka_unit_test(no_line_is_wider_than_100_columns),

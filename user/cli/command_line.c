@@ -16,10 +16,12 @@
 #define ENTRIES_MAX 96
 
 static const struct option_row general_rows[] = {
-	{"verbose", 'v', NULL, "say where probes go, and why", value_set_flag,
+	{"verbose", 'v', NULL, "log where probes go, and why", value_set_flag,
 	 .offset = offsetof(struct general_options, verbose)},
 	{"help", 'h', NULL, "print this help", value_set_flag,
 	 .offset = offsetof(struct general_options, help)},
+	{"all", 0, NULL, "with --help: all options of the command", value_set_flag,
+	 .offset = offsetof(struct general_options, all), .hidden = true},
 	{"version", 0, NULL, "print the version", value_set_flag,
 	 .offset = offsetof(struct general_options, version)},
 	{"completion", 0, "bash|fish|zsh", "print the completion script for a shell",
@@ -597,7 +599,7 @@ static int show(const struct parser *parser)
 	else if (parser->general.completion)
 		completion_print(stdout, parser->general.completion, parser->table);
 	else if (parser->named)
-		help_print(stdout, parser->named);
+		help_print(stdout, parser->named, parser->general.all);
 	else
 		help_print_overview(stdout, parser->table);
 	if (!fflush(stdout) && !ferror(stdout))
@@ -617,6 +619,10 @@ int command_line_parse(struct command_line *line, const struct command_table *ta
 		error = options_begin(&parser);
 	if (!error)
 		error = read_words(&parser, argc, argv);
+	if (!error && parser.general.all && !parser.general.help) {
+		log_error("--all is for --help: add --help, or leave --all out");
+		error = -EINVAL;
+	}
 	if (!error && !is_asked_to_show(&parser.general) && parser.command->check)
 		error = parser.command->check(parser.options, &parser.given);
 	parsed = (struct command_line){.command = parser.command,

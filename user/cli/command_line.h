@@ -82,11 +82,14 @@ char option_letter(const struct command *command, const struct option_row *row);
 #define OPTION_USES_MAX 24
 #define POSITIONALS_MAX 2
 #define IMPLYING_GROUPS_MAX 2
+#define FOLDED_TITLES_MAX 2
 
 struct command {
 	const char *name;
 	const char *summary;		      /* a line */
 	const char *usage, *about, *examples; /* lines of its help */
+	/* Titles of groups that its help shows with --all alone, and the options they are for. */
+	const char *folded[FOLDED_TITLES_MAX], *folded_for;
 	size_t options_size;
 	const void *defaults;			 /* options_size bytes */
 	struct option_use uses[OPTION_USES_MAX]; /* the last one has no group */
@@ -119,7 +122,7 @@ struct command_table {
 
 /* Options of every command. */
 struct general_options {
-	bool verbose, help, version;
+	bool verbose, help, all, version;
 	const char *completion;
 };
 extern const struct option_group general_group;

@@ -59,11 +59,21 @@ static bool is_titled_before(const struct command *command, const struct option_
 	return false;
 }
 
+static bool is_folded(const struct command *command, const char *title)
+{
+	bool folded = false;
+
+	for (size_t i = 0; i < FOLDED_TITLES_MAX && command->folded[i]; i++)
+		folded |= !strcmp(command->folded[i], title);
+	return folded;
+}
+
 /* Groups of one title stand where the first of them does. */
-static void print_options(FILE *out, const struct command *command)
+static void print_options(FILE *out, const struct command *command, bool all)
 {
 	for (const struct option_use *use = command->uses; use->group; use++) {
-		if (!shows_any(use->group) || is_titled_before(command, use))
+		if (!shows_any(use->group) || is_titled_before(command, use) ||
+		    (!all && is_folded(command, use->group->title)))
 			continue;
 		fprintf(out, "\n%s:\n", use->group->title);
 		for (const struct option_use *same = use; same->group; same++) {
@@ -75,9 +85,11 @@ static void print_options(FILE *out, const struct command *command)
 	print_rows(out, &general_group, command);
 }
 
-static bool takes_bytes(const struct command *command)
+static bool takes_bytes(const struct command *command, bool all)
 {
 	for (const struct option_use *use = command->uses; use->group; use++) {
+		if (!all && is_folded(command, use->group->title))
+			continue;
 		for (size_t i = 0; i < use->group->count; i++) {
 			const char *argument = option_argument(&use->group->rows[i]);
 
@@ -88,11 +100,14 @@ static bool takes_bytes(const struct command *command)
 	return false;
 }
 
-void help_print(FILE *out, const struct command *command)
+void help_print(FILE *out, const struct command *command, bool all)
 {
 	fprintf(out, "Usage:\n%s\n%s", command->usage, command->about);
-	print_options(out, command);
-	if (takes_bytes(command))
+	print_options(out, command, all);
+	if (!all && command->folded_for)
+		fprintf(out, "\n`leakmon %s --help --all` also lists the options of %s.\n",
+			command->name, command->folded_for);
+	if (takes_bytes(command, all))
 		fprintf(out, "\nBYTES may end in K, M or G (1024, 1024^2, 1024^3).\n");
 	fprintf(out, "\nExamples:\n%s", command->examples);
 }
@@ -111,7 +126,7 @@ void help_print_overview(FILE *out, const struct command_table *table)
 		"\nExamples:\n%s"
 		"\nExit codes:\n"
 		"  %d  done; also after Ctrl-C, and when the process has ended\n"
-		"  %d  error: the message says what, why and what to do\n"
+		"  %d  error: the message names the cause and the fix\n"
 		"  %d  wrong usage\n"
 		"  %d  more outstanding than --fail-over allows\n"
 		"\n`leakmon help COMMAND` describes a command and its options; see also "

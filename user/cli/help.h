@@ -9,8 +9,8 @@
 
 /* One page: the commands with a line each, how targets are named, and examples. */
 void help_print_overview(FILE *out, const struct command_table *table);
-/* A command: its own options, and examples. */
-void help_print(FILE *out, const struct command *command);
+/* A command: its own options, and examples; `all`: also those that it folds. */
+void help_print(FILE *out, const struct command *command, bool all);
 void help_print_version(FILE *out);
 
 /*

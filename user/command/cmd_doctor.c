@@ -167,7 +167,7 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "check what this kernel, your privileges and a process allow",
 	.usage = "  leakmon doctor [TARGET] [OPTION...]\n",
-	.about = "Says what this kernel, your privileges and the given processes allow, where\n"
+	.about = "Reports what this kernel, your privileges and the given processes allow, where\n"
 		 "probes would go and why, and how to fix what is missing.\n",
 	.examples =
 		"  leakmon doctor                        kernel and privileges\n"

@@ -46,18 +46,16 @@ const struct command command_profile = {
 	.summary = "show which call stacks grow, at 1% of the processes' speed",
 	.usage = "  leakmon profile [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
 		 "  leakmon profile [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
-	.about = "Tracks everything for a moment, takes the probes away, and looks later, from\n"
-		 "outside, whether the blocks of that moment are still there and untouched: what\n"
-		 "grows, by call stack, with bounds. Cheap enough to leave running. Without a\n"
-		 "target: up to 16 processes of this machine whose heap grows for sure, as they\n"
-		 "come and go. It reports every INTERVAL seconds (5), COUNT times (until\n"
-		 "Ctrl-C), and once more at the end. A leak is called one after about 13\n"
-		 "minutes; it ranks first long before.\n",
+	.about = "Samples allocations in short windows, then re-reads each block: growth by call\n"
+		 "stack, with bounds, at 1% overhead. Without a target: up to 16 processes of\n"
+		 "this machine with certain heap growth, as they come and go. It reports every\n"
+		 "INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the end. A\n"
+		 "leak is confirmed after about 13 minutes; it ranks first long before.\n",
 	.examples =
 		"  leakmon profile -p 1234 60            a report every minute until Ctrl-C\n"
 		"  leakmon profile 60                    of what grows on this machine\n"
 		"  leakmon profile -p 1234 --overhead 0.2% 300\n"
-		"                                        cheaper, and slower to tell\n"
+		"                                        cheaper, with slower verdicts\n"
 		"  leakmon profile -n worker --format prom --textfile-dir /var/lib/node-exporter "
 		"60\n"
 		"                                        metrics of all that are called worker\n",

@@ -55,8 +55,8 @@ const struct command command_report = {
 	.name = "report",
 	.summary = "show a snapshot of a recording",
 	.usage = "  leakmon report FILE [--at TIME|SEQ] [OPTION...]\n",
-	.about = "Shows one snapshot of a recording, the last one unless --at says which, and\n"
-		 "how it came about. The processes need not be there any more.\n",
+	.about = "Shows one snapshot of a recording (--at; the last one by default) and its\n"
+		 "history. The processes need not exist any more.\n",
 	.examples =
 		"  leakmon report web.lkm                as it was at the end\n"
 		"  leakmon report web.lkm --at 13:00     as it was at one o'clock\n"

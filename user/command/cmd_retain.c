@@ -31,7 +31,7 @@ static int check(void *options, const struct given *given)
 #define FIELD(name) .offset = offsetof(struct retain_options, name)
 
 static const struct option_row census_rows[] = {
-	{"census", 0, NULL, "only what the heap itself tells: no probes, no BPF, no call stacks",
+	{"census", 0, NULL, "read the heap alone: no probes, no BPF, no call stacks",
 	 value_set_flag, FIELD(census)},
 };
 
@@ -50,7 +50,7 @@ static const struct option_row retain_rows[] = {
 
 #undef FIELD
 
-static const struct option_group census_group = {"What is tracked", census_rows,
+static const struct option_group census_group = {TITLE_TRACKED, census_rows,
 						 ARRAY_SIZE(census_rows)};
 
 static const struct option_group retain_group = {"Output", retain_rows, ARRAY_SIZE(retain_rows)};

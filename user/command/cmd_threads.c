@@ -50,19 +50,19 @@ static int check(void *options, const struct given *given)
 #define FIELD(name) .offset = offsetof(struct threads_options, name)
 
 static const struct option_row heap_rows[] = {
-	{"heap", 0, NULL, "also track the heap: what dead threads allocated and nobody freed",
-	 value_set_flag, FIELD(heap)},
+	{"heap", 0, NULL, "also track the heap: unfreed blocks of dead threads", value_set_flag,
+	 FIELD(heap)},
 };
 
 static const struct option_row threads_rows[] = {
 	{"show-threads", 0, NULL, "list every dead thread", value_set_flag, FIELD(show_threads)},
-	{"holders", 0, NULL, "find who holds their pthread_t; stops the process for a moment",
+	{"holders", 0, NULL, "find what holds their pthread_t; briefly stops the process",
 	 value_set_flag, FIELD(holders)},
 };
 
 #undef FIELD
 
-static const struct option_group heap_group = {"What is tracked", heap_rows, ARRAY_SIZE(heap_rows)};
+static const struct option_group heap_group = {TITLE_TRACKED, heap_rows, ARRAY_SIZE(heap_rows)};
 
 static const struct option_group threads_group = {"Output", threads_rows, ARRAY_SIZE(threads_rows)};
 
@@ -80,7 +80,7 @@ const struct command command_threads = {
 	.usage = "  leakmon threads [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
 		 "  leakmon threads [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
 	.about = "Lists the threads that have ended and were never joined, which keep their\n"
-		 "stacks mapped: who created them, what they ran, how much they hold. Without\n"
+		 "stacks mapped: their creator, what they ran, how much they hold. Without\n"
 		 "a target, those of all processes.\n",
 	.examples = "  leakmon threads                       of all processes of this machine\n"
 		    "  leakmon threads -p 1234               report every 5 s until Ctrl-C\n"

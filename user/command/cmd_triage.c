@@ -71,12 +71,12 @@ static const struct option_row triage_rows[] = {
 	 .maximum = 100 * 1000000000ull, .limits = "0.001% to 100%"},
 	{"no-stacks", 0, NULL, "do not sample call stacks of suspects: no BPF, no privileges",
 	 value_set_flag, FIELD(no_stacks)},
-	{"escalate", 0, "[=K]", "profile up to K processes whose heap grows for sure (3)",
+	{"escalate", 0, "[=K]", "profile up to K processes with certain heap growth (3)",
 	 set_escalate, "an integer, e.g. 3, as in --escalate=3", FIELD(escalate), .minimum = 1,
 	 .maximum = 50},
-	{"exact", 0, NULL, "--escalate tracks the first suspects for a while instead",
+	{"exact", 0, NULL, "with --escalate: track the first suspects for a while instead",
 	 value_set_flag, FIELD(exact)},
-	{"near-limit", 0, "PERCENT", "look at once at who is that near to a memory limit (90%)",
+	{"near-limit", 0, "PERCENT", "sample a process at once this near its memory limit (90%)",
 	 value_set_percent, "a percentage, e.g. 90%", FIELD(near_limit), .minimum = 1000000000ull,
 	 .maximum = 100 * 1000000000ull, .limits = "1% to 100%"},
 	{"window", 0, "TIME", "how long --exact tracks them (30s)", value_set_duration,
@@ -104,13 +104,14 @@ const struct command command_triage = {
 	.about = "Ranks the processes of this machine by how fast and how surely they grow:\n"
 		 "every INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the\n"
 		 "end. It reads /proc, which costs next to nothing; suspects are sampled for\n"
-		 "the call stacks that make them grow. The first verdicts take two minutes.\n"
-		 "Where probes go applies to --escalate only, what is tracked to --exact.\n",
+		 "the call stacks that make them grow. The first verdicts take two minutes.\n",
 	.examples = "  leakmon                               which processes leak?\n"
 		    "  leakmon --escalate 30                 and from which call stacks?\n"
 		    "  leakmon --no-stacks --budget 0.2%     as cheap as can be\n"
 		    "  leakmon --format prom --textfile-dir /var/lib/node-exporter 60\n"
 		    "                                        metrics, every minute\n",
+	.folded = {TITLE_TRACKED, TITLE_PROBES},
+	.folded_for = "--escalate and --exact",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
 	.uses = {{&triage_group, 0},

@@ -27,7 +27,7 @@ const struct command_table commands = {
 		 "The programs need no restart and no rebuild.\n",
 	.examples = "  leakmon                         which processes leak?\n"
 		    "  leakmon -p 1234                 what has this one allocated and not freed?\n"
-		    "  leakmon retain -p 1234 --census who holds its memory?\n",
+		    "  leakmon retain -p 1234 --census what holds its memory?\n",
 	.groups = groups,
 	.group_count = ARRAY_SIZE(groups),
 };
@@ -51,7 +51,7 @@ static int run(const void *options)
 	const struct help_options *help = options;
 
 	if (help->topic)
-		help_print(stdout, command_find(&commands, help->topic));
+		help_print(stdout, command_find(&commands, help->topic), false);
 	else
 		help_print_overview(stdout, &commands);
 	if (!fflush(stdout) && !ferror(stdout))

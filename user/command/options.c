@@ -13,7 +13,6 @@
 #include "proc/container.h"
 #include "serve/listener.h"
 
-#define TRACKED "What is tracked"
 #define SIZE_EXPECTED "a size, e.g. 4096, 64K, 10M or 2G"
 
 /* PID_MAX_LIMIT, include/linux/threads.h */
@@ -160,7 +159,7 @@ static const struct option_row launch_rows[] = {
 };
 #undef FIELD
 const struct option_group target_group = {"Target", target_rows, ARRAY_SIZE(target_rows)};
-const struct option_group fork_group = {TRACKED, fork_rows, ARRAY_SIZE(fork_rows)};
+const struct option_group fork_group = {TITLE_TRACKED, fork_rows, ARRAY_SIZE(fork_rows)};
 const struct option_group launch_group = {"Target", launch_rows, ARRAY_SIZE(launch_rows)};
 
 bool targets_none(const struct target_options *targets)
@@ -271,9 +270,11 @@ static const struct option_row benchmark_rows[] = {
 	 .hidden = true},
 };
 #undef FIELD
-const struct option_group counting_group = {TRACKED, counting_rows, ARRAY_SIZE(counting_rows)};
-const struct option_group room_group = {TRACKED, room_rows, ARRAY_SIZE(room_rows)};
-const struct option_group tracking_group = {TRACKED, tracking_rows, ARRAY_SIZE(tracking_rows)};
+const struct option_group counting_group = {TITLE_TRACKED, counting_rows,
+					    ARRAY_SIZE(counting_rows)};
+const struct option_group room_group = {TITLE_TRACKED, room_rows, ARRAY_SIZE(room_rows)};
+const struct option_group tracking_group = {TITLE_TRACKED, tracking_rows,
+					    ARRAY_SIZE(tracking_rows)};
 const struct option_group debuginfod_group = {"Output", debuginfod_rows,
 					      ARRAY_SIZE(debuginfod_rows)};
 const struct option_group benchmark_group = {"For benchmarks", benchmark_rows,
@@ -281,7 +282,6 @@ const struct option_group benchmark_group = {"For benchmarks", benchmark_rows,
 
 /* -------- where probes go */
 
-#define PROBES "Where probes go"
 #define FIELD(name) .offset = offsetof(struct probe_options, name)
 static const struct option_row allocator_rows[] = {
 	{"obj", 'O', "PATH", "probe the allocator in this file only", value_set_text, FILE_EXPECTED,
@@ -306,10 +306,12 @@ static const struct option_row stack_walk_rows[] = {
 	 value_set_choice, NULL, FIELD(stack_walk)},
 };
 #undef FIELD
-const struct option_group allocator_group = {PROBES, allocator_rows, ARRAY_SIZE(allocator_rows)};
-const struct option_group usdt_group = {PROBES, usdt_rows, ARRAY_SIZE(usdt_rows)};
-const struct option_group probe_group = {PROBES, probe_rows, ARRAY_SIZE(probe_rows)};
-const struct option_group stack_walk_group = {PROBES, stack_walk_rows, ARRAY_SIZE(stack_walk_rows)};
+const struct option_group allocator_group = {TITLE_PROBES, allocator_rows,
+					     ARRAY_SIZE(allocator_rows)};
+const struct option_group usdt_group = {TITLE_PROBES, usdt_rows, ARRAY_SIZE(usdt_rows)};
+const struct option_group probe_group = {TITLE_PROBES, probe_rows, ARRAY_SIZE(probe_rows)};
+const struct option_group stack_walk_group = {TITLE_PROBES, stack_walk_rows,
+					      ARRAY_SIZE(stack_walk_rows)};
 
 /* -------- output */
 
@@ -360,7 +362,7 @@ static const struct option_row fail_over_rows[] = {
 	 value_set_size, SIZE_EXPECTED, FIELD(fail_over), .maximum = UINT64_MAX - 1},
 };
 static const struct option_row test_rows[] = {
-	{"suppress", 0, "FILE", "accept the call stacks that FILE names, as LeakSanitizer does",
+	{"suppress", 0, "FILE", "accept the call stacks in FILE, a LeakSanitizer suppression list",
 	 value_set_text, "a file with a line leak:PATTERN for each", FIELD(suppress)},
 	{"junit", 0, "FILE", "also write the last report to FILE as JUnit XML; %p: our PID",
 	 value_set_text, "a file name", FIELD(junit)},
@@ -423,9 +425,9 @@ const struct option_group pause_group = {"Stopping the process", pause_rows,
 
 #define FIELD(name) .offset = offsetof(struct core_options, name)
 static const struct option_row core_rows[] = {
-	{"core", 0, "FILE", "look at a core file, in place of a process that runs", value_set_text,
+	{"core", 0, "FILE", "read a core file instead of a running process", value_set_text,
 	 FILE_EXPECTED, FIELD(path)},
-	{"exe", 0, "FILE", "file of its program (where the core says it was)", value_set_text,
+	{"exe", 0, "FILE", "file of its program (the path in the core)", value_set_text,
 	 FILE_EXPECTED, FIELD(exe)},
 	{"sysroot", 0, "DIR", "directory below which its libraries are where they were (/)",
 	 value_set_text, "a directory", FIELD(sysroot)},

@@ -124,6 +124,10 @@ extern const struct option_group core_group; /* struct core_options */
 int core_check(const struct core_options *core, const struct schedule *schedule,
 	       const struct given *given);
 
+/* Titles of groups. */
+#define TITLE_TRACKED "What is tracked"
+#define TITLE_PROBES "Where probes go"
+
 #define FILE_EXPECTED "a file name that is not empty"
 #define TEXT_EXPECTED "a text that is not empty"
 
