@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * BPF programs, compiled for this machine: a test includes this, and then a file of bpf/. What the
- * kernel offers them is made up here, so that it can fail where the test wants it to: maps refuse
- * access once in a blue moon only (a bucket's lock that is held by what was interrupted).
+ * BPF programs, compiled for this machine: a test includes this, and then a file of bpf/. The
+ * kernel's interface is emulated here, so that a test can make it fail: real maps hardly ever
+ * refuse access (a bucket's lock held by interrupted code).
  *
  * Maps hold a few entries, in the order in which they came. One thread, one CPU.
  */
 #ifndef LEAKMON_TESTS_BPF_HOST_H
 #define LEAKMON_TESTS_BPF_HOST_H
 
-/* Instead of libbpf's, whose helpers are numbers that only the kernel can call. */
+/* Instead of libbpf's helpers, which are numbers that only the kernel can call. */
 #define __BPF_HELPERS__
 #define __BPF_TRACING_H__
 #define __BPF_CORE_READ_H__
@@ -57,7 +57,7 @@
 #define HOST_KEY 16
 #define HOST_VALUE 1100
 
-/* What a map holds, and what becomes of the next calls that would change it. */
+/* Contents of a map, and the results of its next updates. */
 struct host_map {
 	const void *map;
 	size_t key_size, value_size;
@@ -174,7 +174,7 @@ static inline long bpf_map_pop_elem(const void *map, void *value)
 
 struct task_struct;
 static struct task_struct *host_task(void);
-static void *host_storage; /* what the one thread has in its storage */
+static void *host_storage; /* storage of the single thread */
 
 static inline struct task_struct *bpf_get_current_task_btf(void)
 {

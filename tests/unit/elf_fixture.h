@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A small but whole ELF file, whose parts tests can reach and break. */
+/* A small but whole ELF file with parts that tests can reach and break. */
 #ifndef LEAKMON_TESTS_ELF_FIXTURE_H
 #define LEAKMON_TESTS_ELF_FIXTURE_H
 

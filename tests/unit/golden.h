@@ -18,7 +18,7 @@
 
 #include "output/output.h"
 
-/* What `format` writes for `report`; the caller frees it. */
+/* Output of `format` for `report`; the caller frees it. */
 static inline char *golden_render(const char *format, const struct report *report)
 {
 	char *text = NULL;

@@ -46,7 +46,7 @@ static inline void made_map(struct made_memory *memory, uint64_t data_bytes, uin
 	};
 }
 
-/* Where heaps are: 0 or -ENOMEM. */
+/* Finds heaps: 0 or -ENOMEM. */
 static inline int made_heap(struct made_memory *memory, uint64_t start, uint64_t end)
 {
 	int error = filter_add(&memory->heaps, start, end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A simulated program: sites whose blocks live as told, seen through windows and looks as a profile
- * sees them. Contents are numbers; who reuses an address writes its own.
+ * A simulated program: sites with blocks of given lifetimes, seen through windows and checks as in
+ * a profile. Contents are numbers; a new block at an old address writes its own.
  */
 #ifndef LEAKMON_TESTS_PROFILE_FIXTURE_H
 #define LEAKMON_TESTS_PROFILE_FIXTURE_H
@@ -22,12 +22,12 @@ struct simulated {
 	double again_s; /* once dead, one just like it is there again, for so long; and again */
 	double swapped_from_s, swapped_to_s;
 	bool quiet;    /* once dead, its memory stays as it is, */
-	bool zeroed;   /* it holds nothing but zeros, and so does whoever has its memory next */
+	bool zeroed;   /* it contains zeros only, and so does the next block at its address */
 	bool unmapped; /* its memory goes with it */
 	bool chunked;  /* glibc's: while its memory is free, that can be seen */
 };
 
-/* Blocks that were born in windows: of the others nobody learns. */
+/* Blocks born in windows: the others remain unknown. */
 struct program {
 	struct {
 		struct simulated *items;
@@ -95,7 +95,7 @@ static inline uint64_t born_ns(const struct simulated *block)
 	return (uint64_t)(block->at_s * 1e9);
 }
 
-/* What stands at an address at a time. */
+/* Contents of an address at a time. */
 static inline struct look_result program_look(const struct program *program,
 					      const struct look_request *request, double now_s)
 {
@@ -151,7 +151,7 @@ static inline bool dies_in(const struct simulated *block, double at_s, double en
 	return next_s >= at_s && next_s <= end_s;
 }
 
-/* What a window sees of earlier blocks: those that die in it are gone from the live set. */
+/* A window's view of earlier blocks: those that die in it leave the live set. */
 static inline void program_mark_freed(struct profiled *profiled, const struct program *program,
 				      double at_s, double end_s)
 {

@@ -42,7 +42,7 @@ static inline void fixture_container(struct snapshot_process *process, const cha
 	process->container = container_copy(&container);
 }
 
-/* A site all of whose other numbers follow from these; its one address is 0x1000 + index. */
+/* A site with all other numbers derived from these; its one address is 0x1000 + index. */
 static inline struct site *fixture_site(struct snapshot_process *process, uint32_t index,
 					uint64_t bytes, uint64_t count, uint64_t oldest_ns)
 {
@@ -121,7 +121,7 @@ static inline void fixture_frames_plain(struct report_site *site)
 	fixture_frame(site, (struct frame){.address = 0x7fffdeadbeef, .why = "in no mapped file"});
 }
 
-/* Of two creators: one known, one from before the attach. */
+/* Two creators: one known, one from before the attach. */
 static inline void fixture_threads(struct snapshot_process *process)
 {
 	struct thread_figures *threads = &process->threads;
@@ -178,7 +178,7 @@ static inline void fixture_dead_named(struct report_dead *dead)
 			       .line = 26};
 }
 
-/* Two processes, a cut, a lost site, blocks, drops: everything that a report can say. */
+/* Two processes, a cut, a lost site, blocks, drops: everything that a report can contain. */
 static inline void fixture_plain(struct fixture *fixture)
 {
 	const struct report_options options = {.top = 2, .show_allocs = true};
@@ -250,7 +250,7 @@ static inline void fixture_mapped(struct fixture *fixture)
 	site = fixture_site(process, 2, 4096, 1, 0);
 	site->family = FAMILY_MAPPING;
 	site->kind = KIND_ARENA;
-	/* What the heap alone holds. */
+	/* Figures of the heap alone. */
 	process->outstanding_bytes = process->outstanding_count = 0;
 	fixture_site(process, 3, 512, 1, 0);
 	report_build(&fixture->report, &fixture->snapshot, &options);

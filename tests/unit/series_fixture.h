@@ -35,11 +35,11 @@ static inline double random_normal(struct random *random)
 	return sum;
 }
 
-/* One process' memory over time. What a field means depends on the kind. */
+/* One process' memory over time. The meaning of a field depends on the kind. */
 struct course {
 	double level_kib;     /* at time 0 */
-	double amplitude_kib; /* of what is not noise: cache, batch, step, leak per second */
-	double time_s;	      /* time constant, period or moment */
+	double amplitude_kib; /* amount without noise: cache, batch, step, leak per second */
+	double time_s;	      /* time constant, period or point in time */
 	double noise_kib;     /* standard deviation */
 	double wander_kib;    /* state of a noise that remembers */
 	double high_kib;      /* high-water mark of an allocator that returns nothing */

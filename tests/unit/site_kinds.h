@@ -16,7 +16,7 @@
 enum site_behaviour {
 	LEAK_STEADY,
 	LEAK_SLOW,	/* below the noise of a working set */
-	LEAK_PARTIAL,	/* of a hundred blocks one is never freed */
+	LEAK_PARTIAL,	/* one block in a hundred is never freed */
 	LEAK_LUMPS,	/* nothing for a while, then many at once */
 	LEAK_BATCHES,	/* a batch job that forgets a few each time */
 	STEP,		/* one jump, kept */
@@ -73,7 +73,7 @@ static inline uint64_t kinds_random(uint64_t *state)
 	return mixed ^ mixed >> 31;
 }
 
-/* What was allocated at one tick and is still there. */
+/* Outstanding allocations of one tick. */
 #define SITE_TICKS_MAX 4096
 struct simulated_site {
 	enum site_behaviour behaviour;

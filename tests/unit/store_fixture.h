@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A run to record: one process or two, sites whose numbers a test sets, and a directory of its own.
- */
+/* A run to record: one process or two, sites with numbers set by a test, and a directory. */
 #ifndef LEAKMON_TESTS_STORE_FIXTURE_H
 #define LEAKMON_TESTS_STORE_FIXTURE_H
 
@@ -28,7 +27,7 @@
 struct run {
 	char directory[32], path[64];
 	struct snapshot snapshot;
-	const struct memory_history *memory; /* what was read for the next one; or NULL */
+	const struct memory_history *memory; /* data read for the next one; or NULL */
 	struct recorder *recorder;
 	struct recorder_options options;
 };
@@ -63,7 +62,7 @@ static inline int run_teardown(void **state)
 }
 #define store_test(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
 
-/* What somebody else does to a recording. */
+/* Damage to a recording by another program. */
 static inline void store_sql(const char *path, const char *text)
 {
 	sqlite3 *database;
@@ -185,7 +184,7 @@ static inline void recording_cleanup(struct recording **recording)
 	recording_close(*recording);
 }
 
-/* What a snapshot of that number must have been read as; `known`: its file is not an old one. */
+/* Expected reading of the snapshot of that number; `known`: its file is not an old one. */
 typedef void expect_snapshot(struct recording *recording, size_t position, size_t number,
 			     bool known);
 
@@ -203,8 +202,8 @@ static inline void read_expect(const char *path, size_t count, expect_snapshot *
 		expect(recording, i, all[i].sequence, known);
 }
 
-/* What somebody may have done to a good file, which `record` writes: that its eleventh snapshot is
- * not read. */
+/* Possible damage to a good file written by `record`, so that its eleventh snapshot is not
+ * read. */
 static inline void read_refuse(struct run *run, void (*record)(struct run *run),
 			       const char *const *forgeries, size_t count)
 {

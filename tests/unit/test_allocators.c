@@ -79,7 +79,7 @@ static void no_name_stands_twice_behind_one_prefix(void **state)
 	}
 }
 
-/* What takes no return probe has a result all the same, and the other way round. */
+/* A function without a return probe has a result all the same, and vice versa. */
 static void what_throws_carries_no_return_probe(void **state)
 {
 	(void)state;

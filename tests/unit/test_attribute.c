@@ -50,7 +50,7 @@ static void a_page_is_worth_what_it_holds(void **state)
 		assert_float_equal(attribute_page(&cases[i].page), cases[i].bytes, 0);
 }
 
-/* Of this very process: touched, given back, never touched, of a file, unmapped. */
+/* Pages of this process: touched, given back, never touched, of a file, unmapped. */
 static void only_pages_that_are_there_weigh(void **state)
 {
 	char *own =
@@ -95,7 +95,7 @@ static void mapping_at(struct maps *maps, uint64_t start, uint64_t end)
 	mapping->end = end;
 }
 
-/* What was unmapped and mapped anew is the later one's; what was split counts twice. */
+/* A remapped range belongs to the later call; a split one counts twice. */
 static void mappings_belong_to_the_latest_that_found_their_room(void **state)
 {
 	struct samples samples = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The memory of a control group is read from the files of either version; what grew is told. */
+/* The memory of a control group is read from the files of either version; growth is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

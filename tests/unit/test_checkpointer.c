@@ -10,7 +10,7 @@
 #include "store/recorder_state.h"
 #include "unit/store_fixture.h"
 
-/* Of 4,096 bytes, as SQLite makes them. */
+/* Pages of 4,096 bytes, as in SQLite. */
 #define PAGE 4096
 
 struct written {
@@ -65,7 +65,7 @@ static int64_t pages_in(const char *path)
 	return count;
 }
 
-/* As if the log were lost: what is not in the file does not count. */
+/* As if the log were lost: only data in the file counts. */
 static int64_t pages_without_log(const struct run *run)
 {
 	char copy[80], command[200];
@@ -144,7 +144,7 @@ static void fill_disk(const char *path)
 	fclose(file);
 }
 
-/* What is said to the operator from here to said(), in a file that is not on the full disk. */
+/* Captures messages to the operator from here to said(), in a file on another disk. */
 static int listen_to_messages(FILE *heard)
 {
 	int before = dup(STDERR_FILENO);
@@ -215,7 +215,7 @@ static void a_full_disk_leaves_all_in_the_log_and_moves_it_later(void **state)
 	assert_int_equal(umount(run->directory), 0);
 }
 
-/* Tells by `fd` of each commit that is done, until it is killed. */
+/* Reports each finished commit on `fd`, until it is killed. */
 static void __attribute__((noreturn)) write_until_killed(struct run *run, int fd)
 {
 	struct written written;
@@ -240,7 +240,7 @@ static int64_t kill_after(struct run *run, useconds_t microseconds)
 	if (!child)
 		write_until_killed(run, ends[1]);
 	close(ends[1]);
-	/* The first one says that there is a file. */
+	/* The first one reports that there is a file. */
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	usleep(microseconds);
 	kill(child, SIGKILL);
@@ -297,7 +297,7 @@ static pid_t written_thread(void)
 	return other;
 }
 
-/* SIGINT and SIGTERM are for those who wait for them, whatever stands open for others. */
+/* SIGINT and SIGTERM are for the waiting thread, whatever the masks of others. */
 static void the_thread_takes_no_signal(void **state)
 {
 	_cleanup_(written_close) struct written written;

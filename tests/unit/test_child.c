@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The socket to the parser, with this test as a parser that lies. */
+/* The socket to the parser, with this test as a hostile parser. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

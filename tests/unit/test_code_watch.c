@@ -202,7 +202,7 @@ static void who_maps_a_file_to_read_it_has_not_loaded_it(void **state)
 	munmap(written, 4 * PAGE);
 }
 
-/* No breakpoint stands there, and the kernel could set none: the file is written to by nobody. */
+/* No breakpoint is there, and the kernel could set none: nothing writes to the file. */
 static void what_is_not_probed_is_a_fault_for_good(void **state)
 {
 	struct library *library = *state;
@@ -211,7 +211,7 @@ static void what_is_not_probed_is_a_fault_for_good(void **state)
 
 	change(library, POINT, (char)0xcc);
 	assert_int_equal(code_watch_add(&watch, &library->file), 0);
-	code_watch_look(&watch, ATTACH_MULTI, NULL); /* nowhere yet: it is told where */
+	code_watch_look(&watch, ATTACH_MULTI, NULL); /* no address yet: it is set later */
 	assert_int_equal(watch.faults, 0);
 	{
 		_cleanup_(maps_free) struct maps maps = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What runtimes and the kubelet leave on a machine, and what a hostile one may. */
+/* Files of runtimes and the kubelet on a machine, and those of a hostile one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -130,7 +130,7 @@ static void make_core(struct fixture *fixture)
 						       .p_vaddr = loads[i].address,
 						       .p_filesz = loads[i].in_file,
 						       .p_memsz = loads[i].size};
-		/* Each page says where it is, but the second ones, and those of guards. */
+		/* Each page contains its address, except the second ones, and those of guards. */
 		for (uint64_t page = 0; page < loads[i].in_file; page += PAGE) {
 			uint64_t word = loads[i].address + page;
 

@@ -88,7 +88,7 @@ static int tear_down(void **state)
 	return rmdir(directory);
 }
 
-/* What debuginfod_open() says once nothing is under way any more. */
+/* The result of debuginfod_open() once nothing is pending. */
 static int outcome(struct debuginfod *debuginfod, const char *build_id)
 {
 	int fd = debuginfod_open(debuginfod, build_id, "/usr/lib/libx.so");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the monitor makes of answers: honest ones come through whole, no others do any harm. */
+/* The monitor's decoding of answers: honest ones pass unchanged, no others do any harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -444,7 +444,7 @@ static void no_plan_leads_out_of_its_file_or_function(void **state)
 		{FIRST + offsetof(struct wire_point, needless), 2},
 		{FIRST + offsetof(struct wire_point, is_result), 2},
 		{FIRST + offsetof(struct wire_point, prefix), PREFIX_MAX_},
-		/* an entry has no result; a result before an entry; one that nobody can read */
+		/* an entry has no result; a result before an entry; an unreadable one */
 		{FIRST + offsetof(struct wire_point, number), 1},
 		{FIRST + offsetof(struct wire_point, condition), 1},
 		{FIRST + offsetof(struct wire_point, words), 1},
@@ -576,7 +576,7 @@ static void mutated_answers_do_no_harm(void **state)
 			body.data[next_random(&seed) % body.size] ^= 1u << next_random(&seed) % 8;
 		if (next_random(&seed) % 4 == 0)
 			body.size = next_random(&seed) % body.size;
-		/* Of exactly its size, so that the sanitizer sees a read past the end. */
+		/* Exactly its size, so that the sanitizer sees a read past the end. */
 		exact = (struct bytes){malloc(body.size + !body.size), body.size, body.size};
 		memcpy(exact.data, body.data, body.size);
 		use_everything(&exact);

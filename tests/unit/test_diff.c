@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "output/formats.h"
 
-/* One side: a snapshot whose sites are named by hand. */
+/* One side: a snapshot with sites named by hand. */
 struct side {
 	struct snapshot snapshot;
 	struct report report;
@@ -304,7 +304,7 @@ static void text_names_what_changed_and_leaves_out_the_same(void **state)
 	assert_non_null(strstr(text, "evil\\x0a\\x1b[2Jname"));
 }
 
-/* Of the first site's blocks, half; of each side. */
+/* Half of the first site's blocks, on each side. */
 static void side_set_owners(struct side *side)
 {
 	struct site *site = &side->snapshot.processes.items[0].sites.items[0];
@@ -426,7 +426,7 @@ static void a_difference_of_samples_says_whether_it_is_chance(void **state)
 		/* Six more and nothing freed, on top of a thousand. */
 		{{1000, 1000, 0}, {1006, 1006, 0}, true, false},
 		{{1000, 1000, 0}, {1002, 1002, 0}, true, true},
-		/* Of two runs nobody knows that the thousand are the same. */
+		/* Across two runs, the identity of the thousand is unknown. */
 		{{1000, 1000, 0}, {1006, 1006, 0}, false, true},
 		{{1000, 1000, 0}, {1200, 1200, 0}, false, false},
 		/* All is replaced many times: 100 and 120 are two samples of the same. */

@@ -134,8 +134,8 @@ struct tally {
 	size_t wrong, instants_wrong, bursts;
 };
 
-/* What is said of anything but sessions, or wrongly of these: between two runs of one program, or
- * before and after the repair. */
+/* Reports on anything but sessions, or wrong ones on these: between two runs of one program, or
+ * before and after the fix. */
 static void judge(struct tally *tally, const struct run *before, const struct run *after)
 {
 	_cleanup_(diff_free) struct diff diff = {0};
@@ -183,7 +183,7 @@ static void two_hundred_pairs_of_runs_have_no_wrong_headline(void **state)
 	assert_true(tally.instants_wrong > 40);
 }
 
-/* Points of one site; the last one is the snapshot's, unless the window says otherwise. */
+/* Points of one site; the last one is the snapshot's, unless the window differs. */
 static struct level level_after(const uint64_t *bytes, size_t count, size_t at)
 {
 	_cleanup_(history_free) struct history history = {0};
@@ -239,7 +239,7 @@ static void what_stays_is_told_from_what_is_in_flight(void **state)
 	}
 }
 
-/* Two snapshots, and one: what there is. */
+/* Two snapshots, and one: uses those available. */
 static void without_snapshots_around_the_instants_are_compared(void **state)
 {
 	_cleanup_(run_free) struct run before, after;

@@ -178,7 +178,7 @@ static void count_idle(void *value, void *context)
 	counts->idle++;
 }
 
-/* Each when nobody holds it and so many others came after it; the file goes with the last one. */
+/* Each without a reference, after that many later ones; the file goes with the last one. */
 static void all_facets_of_a_file_are_released_once_when_their_last_users_have_gone(void **state)
 {
 	struct dso_cache cache = new_cache();

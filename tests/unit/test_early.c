@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is said of a process before its verdict: how soon, how often rightly, how often wrongly. */
+/* Reports on a process before its verdict: delay, detections and false alarms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #define SEEDS 1000
 #define MB_PER_S (1e6 / KIB)
 
-/* What triage would say of a process that has been read for so long. */
+/* Triage's report on a process after that many readings. */
 static struct growth growth_after(enum course_kind kind, unsigned seed, double until_s,
 				  double kib_per_s)
 {
@@ -114,7 +114,7 @@ static void one_jump_is_no_growth(void **state)
 	}
 }
 
-/* Behind whoever has a verdict, before whoever is quiet, the fastest first. */
+/* After processes with a verdict, before quiet ones, the fastest first. */
 static void early_growth_ranks_by_its_rate(void **state)
 {
 	struct growth slow = growth_after(COURSE_LEAK, 1, 15, 2 * MB_PER_S);

@@ -77,7 +77,7 @@ static void data_is_read_with_thread_locals_apart_from_addresses(void **state)
 
 	(void)state;
 	fixture_init(&elf);
-	/* The first one lies at the start of the segment; nothing says that it ends in it. */
+	/* The first one starts the segment; its end may be outside. */
 	elf.symtab[1].st_info = ELF64_ST_INFO(STB_LOCAL, STT_TLS);
 	elf.symtab[1].st_value = 0;
 	elf.symtab[1].st_size = UINT64_MAX;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Lists of stacks that a C library keeps, in memory that nobody can be trusted with: our own. */
+/* Lists of stacks kept by a C library, in untrusted memory: our own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ struct heads {
 	uint64_t used[2], user[2], cache[2], sum;
 };
 
-/* struct pthread: what is looked at. */
+/* struct pthread: the fields read. */
 struct fake_thread {
 	uint64_t self, vector, rest[6];
 	uint64_t node[2];
@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct fake_thread) == THREAD_BYTES, "at the top of a stac
 struct scene {
 	char *stacks;
 	struct heads heads;
-	uint64_t global; /* of the library: points to heads */
+	uint64_t global; /* in the library: points to heads */
 	struct c_library library;
 	struct heap_image heap_image;
 	struct stop stop;
@@ -187,7 +187,7 @@ static void stacks_that_are_kept_and_those_of_the_dead_are_found(void **state)
 	assert_true(found(scene, CACHED)->descriptor == at(thread_of(scene, CACHED)));
 }
 
-/* One that takes itself off while it still runs; a fibre that somebody put there. */
+/* A stack that is unlinked while in use; a foreign fibre. */
 static void where_a_thread_stands_nothing_has_ended(void **state)
 {
 	struct scene *scene = *state;
@@ -309,7 +309,7 @@ static void the_dead_alone_tell_where_their_stacks_are(void **state)
 	expect_none(scene);
 }
 
-/* Two places in the descriptor say the same: which one counts? */
+/* Two places in the descriptor have the same value: ambiguous. */
 static void what_is_ambiguous_is_not_believed(void **state)
 {
 	struct scene *scene = *state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the outputs rely on when they loop over the descriptors of families. */
+/* Guarantees for outputs that loop over the descriptors of families. */
 #include "report/family.h"
 
 #include <setjmp.h>

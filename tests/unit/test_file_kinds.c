@@ -85,7 +85,7 @@ static void own_files_are_counted_by_kind(void **state)
 	file_kinds_free(&after);
 }
 
-/* Only every so many is looked at, and each stands for as many. */
+/* Only every n-th is read, and each represents n. */
 static void many_files_are_sampled(void **state)
 {
 	int fds[300], dup_of = open("/dev/null", O_RDONLY);

@@ -102,7 +102,7 @@ static void stacks_of_one_call_through_compiled_code_share_a_native_number(void 
 	assert_true(id != 0);
 	for (size_t i = 0; i < ARRAY_SIZE(compiled); i++) {
 		assert_true(native_id((struct frame[]){reads, compiled[i], outer}, 3) == id);
-		/* Nothing before it tells one call from another. */
+		/* Nothing before it distinguishes the calls. */
 		assert_true(native_id((struct frame[]){compiled[i], outer}, 2) == 0);
 	}
 	assert_true(native_id((struct frame[]){other, compiled[0]}, 2) != id);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Arenas made by hand in this process: what is one is found, what only resembles one is not. */
+/* Handmade arenas in this process: true ones are found, lookalikes are not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -143,7 +143,7 @@ static void what_contradicts_itself_anywhere_is_no_arena(void **state)
 		assert_int_equal(find(fixture, &arenas), 1);
 		vec_free(&arenas.list);
 		*at(arena + damages[i].offset) = damages[i].value;
-		/* It looks like one still: another time it may be one. */
+		/* It still resembles one, and may become one. */
 		if (try_to_find(fixture, &arenas) != -EAGAIN || arenas.list.count)
 			fail_msg("%s", damages[i].what);
 		vec_free(&arenas.list);

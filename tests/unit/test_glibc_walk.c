@@ -14,7 +14,7 @@
 #include "retain/heap_graph.h"
 
 #define HEAP_BYTES (256ull << 10)
-#define FREE_CHUNK 0 /* what follows it says that it is not in use */
+#define FREE_CHUNK 0 /* the next chunk marks it as free */
 
 struct fixture {
 	uint64_t *heap;
@@ -186,7 +186,7 @@ static void fence_posts_end_a_heap_that_is_used_no_more(void **state)
 	assert_false(fixture->spans.list.items[0].broken);
 }
 
-/* Safe-linking: what is stored is mangled with where it is stored. */
+/* Safe-linking: a stored pointer is mangled with its own address. */
 static void link_mangled(struct fixture *fixture, uint64_t place, uint64_t target)
 {
 	*word(fixture, place) = target ^ place >> 12;
@@ -300,7 +300,7 @@ static void a_thread_cache_is_found_through_its_thread_and_so_are_its_chunks(voi
 	a_cache_is_found(*state, true, 0x290);
 }
 
-/* Of an arena that another thread has left: no chunk is split for 16 bytes. */
+/* In an arena left by another thread, no chunk is split for 16 bytes. */
 static void a_thread_cache_in_a_chunk_that_was_free_before_is_found(void **state)
 {
 	a_cache_is_found(*state, false, 0x2a0);

@@ -14,7 +14,7 @@
 #define MIB (1024.0 * 1024)
 #define PAUSE_S 5
 
-/* A reading every 5 s from `from_s` to `to_s`; what is not given stays. */
+/* A reading every 5 s from `from_s` to `to_s`; other figures stay. */
 struct plan {
 	double from_s, to_s;
 	double start[QUANTITY_MAX_], per_minute[QUANTITY_MAX_];
@@ -200,7 +200,7 @@ static void a_process_that_starts_up_is_not_called_leaking(void **state)
 	}
 }
 
-/* What leaks since it began has not slowed down; what is old does not start up. */
+/* A leak since the start has not slowed down; an old process does not start up. */
 static void a_leak_of_a_young_process_and_a_small_one_of_an_old_one_are_leaks(void **state)
 {
 	const struct plan young = {0, 180, {MIB, 50, 4, 9}, {20 * MIB, 0, 0, 0}};

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "retain/heap_graph.h"
 
-#define MEMORY 0x555500000000ull /* pages of tracked blocks, and what lies between them */
+#define MEMORY 0x555500000000ull /* pages of tracked blocks, and the memory between them */
 
 struct word {
 	uint64_t address, value;
@@ -91,7 +91,7 @@ static void words_in_blocks_are_edges_and_others_are_roots(void **state)
 		{MEMORY + 0x110, MEMORY + 0x214},  /* one past its end */
 		{MEMORY + 0x138, MEMORY + 0xff0},  /* the last word of the first */
 		{MEMORY + 0x140, MEMORY + 0x200},  /* behind it: a root */
-		{MEMORY + 0x210, MEMORY + 0x100},  /* only half inside: of nobody */
+		{MEMORY + 0x210, MEMORY + 0x100},  /* only half inside: ignored */
 		{MEMORY + 0x1008, MEMORY + 0x100}, /* in the second page of the third */
 	};
 	struct fixture *fixture = *state;

@@ -102,7 +102,7 @@ static void points_follow_the_snapshots(void **state)
 	assert_int_equal(site->series.points.count, 3);
 	assert_int_equal(history_point_at(&site->series, 1).bytes, 150);
 	assert_int_equal(history_point_at(&site->series, 2).bytes, 0);
-	/* What is gone was freed. */
+	/* Missing blocks were freed. */
 	assert_int_equal(history_point_at(&site->series, 2).freed_bytes, 158);
 	assert_true(site->series.integral_byte_s == (100 + 150) / 2.0 * 2 + 150 / 2.0 * 2);
 	site = find(&course, 1, 8);
@@ -151,7 +151,7 @@ static void sites_of_one_call_through_compiled_code_are_summed_up_once(void **st
 		assert_int_equal(sum.allocated_bytes, sum.bytes + 16);
 		assert_int_equal(sum.freed_bytes, 16);
 	}
-	/* What has left goes on being part of it, and holds nothing. */
+	/* A former member remains part of it, with zero bytes. */
 	process_of(&course, 2)->sites.items[1].native = 0;
 	vec_free(&process_of(&course, 2)->sites);
 	hold(&course, 2, 1, 50);

@@ -41,7 +41,7 @@ static void requests_get_what_they_ask_for_or_a_status(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		/* Of exactly that size: ASan sees what reads beyond. */
+		/* Exactly that size: ASan sees reads beyond. */
 		size_t size = strlen(cases[i].head);
 		char *head = memcpy(malloc(size), cases[i].head, size);
 		struct http_request request = {0};

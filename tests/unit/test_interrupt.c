@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What SIGINT, SIGTERM and SIGHUP do: noted, ended by, held back; and what is left behind. */
+/* Effects of SIGINT, SIGTERM and SIGHUP: noted, fatal, deferred; and cleanup. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* jemalloc's state made by hand in this process: what holds together is read, the rest is not. */
+/* Handmade jemalloc state in this process: consistent state is read, the rest is not. */
 #include "heap/jemalloc_heap.h"
 #include "unit/heap_fixture.h"
 
@@ -66,7 +66,7 @@ static uint64_t *put_slab(struct fixture *fixture, uint64_t start, uint32_t clas
 	return record;
 }
 
-/* An arena with one block of its own memory, and one cache whose bins are empty. */
+/* An arena with one block of its own memory, and one cache with empty bins. */
 static void put_arena(struct fixture *fixture)
 {
 	uint64_t bins = fixture->caches + 64, stack = fixture->extents + 1 * MIB;
@@ -267,7 +267,7 @@ static void what_overlaps_counts_once(void **state)
 	struct heap heap;
 
 	put_usual(fixture);
-	/* The arena says that memory of blocks is its own. */
+	/* The arena claims memory of blocks as its own. */
 	at(fixture->records)[0] = MIB;
 	at(fixture->records)[1] = fixture->extents + 64 * PAGE;
 	at(fixture->extents + 64 * PAGE)[0] = MIB;
@@ -305,7 +305,7 @@ static void what_is_no_tree_is_not_found(void **state)
 	assert_int_equal(find(fixture, &place), -ENOENT);
 }
 
-/* Many free extents at the front: what convinces comes behind them. */
+/* Many free extents at the front: the evidence follows them. */
 static void a_slab_behind_much_that_is_free_is_enough(void **state)
 {
 	struct fixture *fixture = *state;

@@ -59,7 +59,7 @@ static void an_address_belongs_to_the_function_before_it(void **state)
 		 */
 		{0xffffffff81000200, "helper", "kernel", 0x100},
 		{0xffffffff81000201, "alloc_pipe_info", "kernel", 1},
-		/* Of two names the first; data is no function. */
+		/* The first of two names; data is no function. */
 		{0xffffffff81000010, "_stext", "kernel", 0x10},
 		{0xffffffff81000580, "bpf_trace_run6", "kernel", 0x180},
 		{0xffffffff81000610, "weak_function", "kernel", 0x10},
@@ -146,7 +146,7 @@ static void hidden_addresses_are_recognised(void **state)
 	assert_null(kernel_symbols_read(NULL));
 }
 
-/* KASLR moves the kernel: what stays is the distance from its start. */
+/* KASLR moves the kernel: distances from its start stay. */
 static void a_place_in_the_kernel_is_the_same_after_a_reboot(void **state)
 {
 	static const char moved[] = "ffffffff9a000000 T _stext\n"

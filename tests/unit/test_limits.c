@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What counts as used of a limit, by the kernel's own texts. */
+/* Usage of a limit, from the kernel's own files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

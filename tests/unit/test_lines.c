@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Lines and inlined calls of this very program, whose layout is known here. */
+/* Lines and inlined calls of this program, with a known layout. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -39,8 +39,8 @@ static void a_block_is_of_the_thread_that_had_the_tid_then(void **state)
 	} cases[] = {
 		{PROCESS, {.tid = 7, .born_ns = 100}, false},
 		{PROCESS, {.tid = 7, .born_ns = 500}, false},
-		{PROCESS, {.tid = 7, .born_ns = 99}, true},  /* somebody else had it before */
-		{PROCESS, {.tid = 9, .born_ns = 500}, true}, /* nobody has it */
+		{PROCESS, {.tid = 7, .born_ns = 99}, true},  /* another thread had it before */
+		{PROCESS, {.tid = 9, .born_ns = 500}, true}, /* unused */
 		{PROCESS, {.tid = 8, .born_ns = 500}, true}, /* a stranger has it now */
 		{OTHER, {.tid = 8, .born_ns = 500}, false},
 		{PROCESS, {.tid = 9, .born_ns = UINT64_MAX}, false}, /* came after the reading */
@@ -95,7 +95,7 @@ static void owner_add(struct owners *owners, lm_process_key process, uint32_t ti
 static void of_threads_with_one_tid_each_owns_its_time(void **state)
 {
 	static const struct {
-		uint64_t process, at_ns, born_ns; /* born_ns 0: nobody */
+		uint64_t process, at_ns, born_ns; /* born_ns 0: none */
 		uint32_t tid;
 	} cases[] = {
 		{PROCESS, 10, 10, 7}, {PROCESS, 20, 10, 7}, {PROCESS, 21, 0, 7},

@@ -38,7 +38,7 @@ static bool has_word(const char *text, const char *words)
 	return false;
 }
 
-/* What stands from one line of the manual to another, which are there. The caller frees it. */
+/* The text from one line of the manual to another, which must exist. The caller frees it. */
 static char *part_of(const char *manual, const char *from, const char *to)
 {
 	const char *begin = strstr(manual, from),
@@ -90,7 +90,7 @@ static bool is_listed(const char *part, const char *name)
 	return false;
 }
 
-/* Where its command is described, or among those that are shared: with its letter. */
+/* In its command's section, or among the shared options: with its letter. */
 static void manual_describes_every_option_of_each_command(void **state)
 {
 	_cleanup_free_ char *manual = file_read("user/man/leakmon.8");
@@ -162,7 +162,7 @@ static void manual_describes_no_other_option(void **state)
 	}
 }
 
-/* What "Takes" and "Also takes" list. */
+/* The lists of "Takes" and "Also takes". */
 static void manual_gives_no_command_an_option_that_it_does_not_take(void **state)
 {
 	_cleanup_free_ char *manual = file_read("user/man/leakmon.8");

@@ -34,7 +34,7 @@ static void names_on_the_stack_tell_what_a_mapping_is_for(void **state)
 		{{"mmap", "_mi_os_alloc", "pthread_create"}, KIND_MAPPING, KIND_ARENA},
 		{{"brk", "sbrk", "sysmalloc", "malloc"}, KIND_BRK, KIND_ARENA},
 		{{"brk", "sbrk", "malloc_info_page", "main"}, KIND_BRK, KIND_BRK},
-		/* What the kernel was told is never doubted. */
+		/* Flags given to the kernel are never doubted. */
 		{{"mmap", "malloc"}, KIND_FILE, KIND_FILE},
 		{{"mmap", "malloc"}, KIND_THREAD_STACK, KIND_THREAD_STACK},
 		{{"mmap", "pthread_create"}, KIND_ARENA, KIND_ARENA},

@@ -19,7 +19,7 @@
 #define PROCESS (UINT64_C(77) << 32 | 5)
 #define OTHER (UINT64_C(78) << 32 | 9)
 
-/* --- what /proc/PID/maps says in these tests --- */
+/* --- /proc/PID/maps in these tests --- */
 
 struct area {
 	uint64_t start, end; /* pages */
@@ -336,7 +336,7 @@ static void what_was_there_before_is_what_stood_when_the_watch_began(void **stat
 	mappings_free(mappings);
 }
 
-/* The set was read after the call that an event now tells of. */
+/* The set was read after the call of a later event. */
 static void an_event_older_than_the_first_reading_is_no_loss(void **state)
 {
 	static const struct area before[] = {{.start = 2, .end = 6}};
@@ -393,7 +393,7 @@ static void a_loss_is_mended_from_proc_and_confessed(void **state)
 	mappings_free(mappings);
 }
 
-/* Of the process that made the call alone; and once, until it makes another. */
+/* Only for the calling process; and once, until its next call. */
 static void a_call_that_events_do_not_tell_is_mended_from_proc_and_confessed(void **state)
 {
 	static const struct area after[] = {{.start = 2, .end = 7}};

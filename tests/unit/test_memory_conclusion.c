@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What growth means follows from which part makes up half of it; limits are kept exactly. */
+/* The part that makes up half of a growth gives its meaning; limits are exact. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define NONE MEMORY_PART_MAX_
 
-/* What one reading has more than the other. */
+/* Difference between two readings. */
 static const struct growth_case {
 	enum memory_part first, second;
 	uint64_t first_bytes, second_bytes;
@@ -103,7 +103,7 @@ static void three_parts_of_a_third_each_are_mixed(void **state)
 	assert_non_null(strstr(conclusion.text, "besides, live blocks grew by 3.00 MiB"));
 }
 
-/* Of 200 MiB, 1 % is more than 1 MiB. */
+/* 1 % of 200 MiB is more than 1 MiB. */
 static void growth_below_a_hundredth_is_steady(void **state)
 {
 	struct memory_process before = {.pid = 7}, now;
@@ -120,7 +120,7 @@ static void growth_below_a_hundredth_is_steady(void **state)
 	assert_int_equal(conclusion.verdict, MEMORY_LIVE_GROWS);
 }
 
-/* What goes to swap has not shrunk. */
+/* Swapped memory is no shrinkage. */
 static void what_is_swapped_out_still_counts(void **state)
 {
 	struct memory_process before = {.pid = 7}, now = {.pid = 7};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Recordings of several hosts in one: nothing is lost, nothing counts twice, and builds are told
- * apart. */
+/* Recordings of several hosts in one: nothing is lost, nothing counts twice, and builds are
+ * distinguished. */
 #include <errno.h>
 
 #include "analyze/diff_build.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* mimalloc's state made by hand in this process: what holds together is read, the rest is not. */
+/* Handmade mimalloc state in this process: consistent state is read, the rest is not. */
 #include "heap/mimalloc_heap.h"
 #include "unit/heap_fixture.h"
 
@@ -239,7 +239,7 @@ static void a_thread_may_be_stopped_within_malloc(void **state)
 	heap_free(&heap);
 }
 
-/* Nothing is said of that page's blocks, and all others are as certain as before. */
+/* That page's blocks are unknown, and all others are as certain as before. */
 static void lists_that_contradict_their_page_are_left_out(void **state)
 {
 	struct fixture *fixture = *state;
@@ -335,7 +335,7 @@ static void what_is_no_heap_is_not_found(void **state)
 	struct fixture *fixture = *state;
 	struct heap_place place = {0};
 
-	/* No page in use says how a page looks. */
+	/* No used page shows the layout of pages. */
 	put_free(fixture, 1, 511);
 	assert_int_equal(find(fixture, &place), -ENOENT);
 	put_usual(fixture);

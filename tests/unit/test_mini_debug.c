@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files whose .gnu_debugdata is made here; its contents are the small file of elf_fixture.h. */
+/* Files with a .gnu_debugdata made here, which contains the small file of elf_fixture.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -149,7 +149,7 @@ static void broken_streams_are_errors(void **state)
 	assert_int_equal(read_mini(hold((const uint8_t *)"not xz", 6)), -EBADMSG);
 }
 
-/* What cannot be unpacked must not cost the file itself. */
+/* A failure to unpack must not cost the file itself. */
 static void a_broken_section_leaves_the_rest_of_the_file(void **state)
 {
 	_cleanup_close_ int fd = hold((const uint8_t *)"not xz", 6);

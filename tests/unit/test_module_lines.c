@@ -144,7 +144,7 @@ static void a_crash_costs_lines_and_no_names(void **state)
 	assert_string_equal(frame.function, "clear_stage");
 	assert_null(frame.file);
 	assert_int_equal(worker_pid(stage.worker, WORKER_LANE_BACKGROUND), 0);
-	/* What was found before stays. */
+	/* Earlier results stay. */
 	frame = name_one(&stage, (uintptr_t)set_stage + 1, LINES_KNOWN);
 	assert_non_null(frame.file);
 	clear_stage(&stage);

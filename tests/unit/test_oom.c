@@ -38,7 +38,7 @@ static void a_label_says_who_was_killed(void **state)
 	assert_int_equal(told.list.items[1].pid, 7);
 }
 
-/* Thousands of victims do not fit; none that is told is cut in two. */
+/* Thousands of victims do not fit; no reported one is truncated. */
 static void a_label_is_cut_between_numbers(void **state)
 {
 	_cleanup_(oom_kills_free) struct oom_kills kills = {0}, told = {0};

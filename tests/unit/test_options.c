@@ -318,7 +318,7 @@ static void recordings_are_named_by_words(void **state)
 	line_free(&line);
 }
 
-/* Whatever a line says first, its options say which command it is. */
+/* The options of a line determine its command, whatever comes first. */
 static void a_line_without_a_command_means_what_its_options_imply(void **state)
 {
 	static const struct {

@@ -200,7 +200,7 @@ static void hostile_names_are_inert(void **state)
 	fixture_free(&fixture);
 }
 
-/* A run of `ticks` snapshots whose numbers are set by formula. */
+/* A run of `ticks` snapshots with numbers set by formula. */
 struct run {
 	struct snapshot snapshot;
 	struct history history;
@@ -292,7 +292,7 @@ static void a_series_holds_every_snapshot(void **state)
 	for (json_int_t i = 0; i < 40; i++)
 		assert_int_equal(value_at(site_with(data, (json_int_t)leak_at(39)), "bytes", i),
 				 leak_at((uint64_t)i));
-	/* What is gone is there too, and ends with what it stopped changing at. */
+	/* Gone sites are there too, and end with their last value. */
 	assert_int_equal(json_array_size(json_object_get(data, "sites")), 3);
 	gone = site_with(data, 0);
 	assert_int_equal(value_at(gone, "bytes", 4), 300);
@@ -309,7 +309,7 @@ static void a_series_holds_every_snapshot(void **state)
 	json_decref(data);
 }
 
-/* Graphs need times that ascend: so far apart as they were, up to the last. */
+/* Graphs need ascending times: with their true distances, up to the last. */
 static void a_clock_that_was_set_back_leaves_times_in_order(void **state)
 {
 	static const long long days[] = {0, 1, -1, 0, 1};
@@ -400,7 +400,7 @@ static const char *verdict_of(json_t *site, const char *key)
 	return json_string_value(json_object_get(json_object_get(site, key), "verdict"));
 }
 
-/* Two runs: what leaked in the first one, and what it does in the second. */
+/* Two runs: the leak of the first one, and its course in the second. */
 static void two_runs_are_told_with_both_verdicts(void **state)
 {
 	_cleanup_(run_free) struct run before = {0}, after = {0};

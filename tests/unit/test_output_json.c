@@ -123,7 +123,7 @@ static void hostile_names_stay_valid_and_on_one_line(void **state)
 	fixture_free(&fixture);
 }
 
-/* What is valid UTF-8 comes back as it was, however it had to be written. */
+/* Valid UTF-8 is restored exactly, whatever its escapes. */
 static void names_survive_the_round_trip(void **state)
 {
 	_cleanup_free_ char *text = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Decodes the profile with a reader of its own: what pprof(1) makes of it, the e2e tests see. */
+/* Decodes the profile with a reader of its own; the e2e tests use pprof(1). */
 #include <zlib.h>
 
 #include "base/cleanup.h"
@@ -169,7 +169,7 @@ static void four_sample_types_add_up(void **state)
 	fixture_free(&fixture);
 }
 
-/* Blocks lie in mappings: each has columns of its own. */
+/* Blocks are inside mappings: each has columns of its own. */
 static void mappings_and_blocks_are_never_in_one_sum(void **state)
 {
 	_cleanup_(profile_free) struct profile profile = {0};

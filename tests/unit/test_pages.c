@@ -155,7 +155,7 @@ static void expect_words(const struct page_table *table, const struct page *page
 }
 
 /*
- * What changed lately is looked at although there is no time; the rest is read later, and what has
+ * Recently changed memory is read although there is no time; the rest is read later, and memory
  * changed by then has both its words.
  */
 static void without_patience_only_what_changes_is_looked_at_in_time(void **state)

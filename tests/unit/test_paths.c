@@ -84,7 +84,7 @@ static void a_path_names_the_field_of_every_step(void **state)
 	assert_int_equal(path_find(&scene->maker, 3, &none), -ENOENT);
 }
 
-/* A block whose page changed too late to say is called neither lost nor held by anything. */
+/* A block on a page that changed too late is called neither lost nor held. */
 static void what_only_may_be_held_is_no_sample_of_a_pattern(void **state)
 {
 	struct scene *scene = *state;

@@ -27,7 +27,7 @@
 #define THREADS 40
 #define LONG_NS 60000000000ull
 
-/* What the child's threads count, each for itself. */
+/* Counters of the child's threads. */
 struct shared {
 	atomic_ulong turns[THREADS];
 	atomic_uint ready;
@@ -236,7 +236,7 @@ static void a_stop_that_takes_too_long_holds_nothing(void **state)
 	assert_int_equal(tracer_of(fixture->child), 0);
 }
 
-/* It is listed as long as the others live, and can be traced by nobody. */
+/* It is listed as long as the others live, and cannot be traced. */
 static void a_main_thread_that_has_ended_is_no_refusal(void **state)
 {
 	struct fixture *fixture = *state;
@@ -281,7 +281,7 @@ static void a_picture_of_a_process_that_stands_has_its_stacks(void **state)
 	assert_int_equal(tracer_of(fixture->child), 0);
 }
 
-/* What a loop does with a deadline that has passed; its state is of this very process. */
+/* A loop with an expired deadline; its state is that of this process. */
 static int read_mappings(struct peek *peek)
 {
 	struct maps maps = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who holds something does not do so for longer than it may, whatever happens to it. */
+/* A holder never exceeds its time, whatever happens to it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static int be_in_time(void)
 		pause_guard_watch(&guard, 0);
 		if (pause_guard_end(&guard))
 			return 2;
-		/* Its end is reaped, and said twice does no harm. */
+		/* Its end is reaped, and a second call is harmless. */
 		if (waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD || pause_guard_end(&guard))
 			return 3;
 	}

@@ -322,7 +322,7 @@ static void an_argument_may_move_where_the_program_can_be_told(void **state)
 			fail_msg("%s: +%u, %s%u, %u", examples[i].name, placement.offset,
 				 placement.moved ? "moved to " : "", placement.registers[0],
 				 placement.registers[1]);
-		/* Where no program can be told, everything stays where it came in. */
+		/* Without a known program, everything stays at the entry. */
 		request.movable = false;
 		placement_choose(&request, &placement);
 		assert_false(placement.moved);

@@ -19,7 +19,7 @@
 
 #define MAX_SYMBOLS 520
 #define GLOBAL_FUNCTION ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
-/* The code lies at another place in the file than in memory. */
+/* The code's place in the file differs from that in memory. */
 #define SHIFT 0x4000
 
 /* A file with functions that the test names. */

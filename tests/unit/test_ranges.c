@@ -72,7 +72,7 @@ static void insert(struct ranges *ranges, uint64_t start, uint64_t end, uint32_t
 	assert_int_equal(ranges_insert(ranges, start, end, &tag), 0);
 }
 
-/* mmap(MAP_FIXED): what was there goes. */
+/* mmap(MAP_FIXED): former mappings go. */
 static void map(struct ranges *ranges, struct model *model, uint64_t start, uint64_t end,
 		uint32_t site)
 {

@@ -113,7 +113,7 @@ static void the_causes_of_inexactness_come_back(void **state)
 	expect_doubts(run->path, "forgiven", 0, 0);
 }
 
-/* What an older recording does not hold is not made up. */
+/* Data missing from an older recording is not invented. */
 static void a_recording_without_causes_says_no_more_than_inexact(void **state)
 {
 	_cleanup_(back_free) struct back back = {0};
@@ -213,7 +213,7 @@ static void every_snapshot_of_a_long_run_reads_as_it_was(void **state)
 		expect_tick(run->path, tick);
 }
 
-/* Forgets snapshots by time: what is left must not change by it. */
+/* Deletes snapshots by time: the rest must not change. */
 static void keep_forgets_what_is_older_and_changes_nothing_else(void **state)
 {
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What estimates rest on: as it was at every snapshot, and so their limits; unknown in old files.
- */
+/* The basis of estimates, and so their limits, at every snapshot; unknown in old files. */
 #include <errno.h>
 #include <sqlite3.h>
 
@@ -96,7 +95,7 @@ static void what_keep_leaves_is_still_right(void **state)
 	read_expect(run->path, 21, expect_sites, true);
 }
 
-/* Who tells of no free holds nothing, and what was allocated is shown. */
+/* A program without free events holds nothing, and its allocations are shown. */
 static void without_free_what_was_allocated_is_read(void **state)
 {
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where memory was is read as it was recorded, at every snapshot, whatever --keep has left. */
+/* The memory breakdown is read as recorded, at every snapshot, whatever --keep has left. */
 #include <errno.h>
 
 #include "memory/memory_split.h"
@@ -143,7 +143,7 @@ static void what_is_forgotten_leaves_its_latest_reading(void **state)
 		expect_series(&history, i, first - first % processes[i].every, TICKS);
 }
 
-/* Of a process that has ended long ago nothing is left. */
+/* Nothing is left of a process that ended long ago. */
 static void what_has_ended_is_forgotten_with_its_snapshots(void **state)
 {
 	struct run *run = *state;
@@ -201,7 +201,7 @@ static void a_runtime_that_is_not_known_is_kept_by_its_key(void **state)
 	assert_string_equal(series->splits.items[0].runtime, "beam");
 }
 
-/* What somebody may have done to a good file. */
+/* Possible damage to a good file. */
 static const char *const forgeries[] = {
 	"UPDATE memory SET rss_bytes=-1",
 	"UPDATE memory SET rss_bytes='many'",

@@ -143,7 +143,7 @@ static void expect_process(const struct snapshot *snapshot, uint64_t tick)
 	assert_int_equal(threads->followed, tick > 2);
 	assert_int_equal(threads->exact, tick > 2 && tick % 5 != 0);
 	assert_int_equal(threads->untold, tick > 2 ? tick / 30 : 0);
-	/* Neither counted nor followed: there is nothing to say. */
+	/* Neither counted nor followed: nothing to report. */
 	if (threads->counted || threads->followed)
 		assert_string_equal(threads->why, tick > 2 ? "" : "not yet");
 	assert_int_equal(threads->alive, tick % 3 ? 4 + tick / 9 : 0);
@@ -188,7 +188,7 @@ static void threads_are_read_as_they_were_at_every_snapshot(void **state)
 		expect_tick(recording, i, i + 1);
 }
 
-/* A window of five minutes: what is older is forgotten, what stays is as it was. */
+/* A window of five minutes: older data is deleted, the rest is unchanged. */
 static void what_keep_leaves_is_still_right(void **state)
 {
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;
@@ -208,7 +208,7 @@ static void what_keep_leaves_is_still_right(void **state)
 		expect_tick(recording, i, all[i].sequence);
 }
 
-/* What somebody may have done to a good file. */
+/* Possible damage to a good file. */
 static const char *const forgeries[] = {
 	"UPDATE threads SET dead=-1",
 	"UPDATE threads SET alive='many'",

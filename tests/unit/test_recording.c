@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Recordings from somebody else: every one is refused with a message or read within bounds. */
+/* Untrusted recordings: each is refused with a message or read within bounds. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -94,7 +94,7 @@ static void a_recording_without_a_snapshot_says_so(void **state)
 	assert_int_equal(read_everything(run->path), -ENODATA);
 }
 
-/* What somebody may have done to a good file. */
+/* Possible damage to a good file. */
 static const struct {
 	const char *sql;
 	int error;
@@ -264,8 +264,8 @@ static void snapshots_are_found_by_number_label_and_time(void **state)
 }
 
 /*
- * The wall's clock jumps by a day, to and fro, between any two snapshots. What is asked for by how
- * long before the last it was, and what ages and histories say, comes from another clock.
+ * The wall clock jumps by a day, to and fro, between any two snapshots. Times before the last
+ * snapshot, ages and histories come from another clock.
  */
 static void a_clock_that_jumps_changes_times_and_nothing_else(void **state)
 {

@@ -139,7 +139,7 @@ static u64 sum_of(size_t offset)
 }
 #define SUM(field) sum_of(offsetof(struct lm_ledger, field))
 
-/* All of it: so many blocks, drops of one cause and no other, and nothing under way. */
+/* Everything: that many blocks, drops of one cause and no other, and nothing pending. */
 static void expect(u64 allocations, u64 frees, size_t outstanding, enum lm_drop cause, u64 drops)
 {
 	u64 dropped = 0;
@@ -203,7 +203,7 @@ static void a_free_that_is_refused_leaves_its_block_and_counts(void **state)
 	expect(2, 1, 0, LM_DROP_BUSY, 1);
 }
 
-/* A thread for whose state there is no memory frees all the same. */
+/* A thread without memory for its state frees all the same. */
 static void a_free_of_a_thread_without_state_counts_its_refusal(void **state)
 {
 	(void)state;
@@ -269,7 +269,7 @@ static void a_site_that_is_refused_costs_a_stack_and_no_index(void **state)
 	expect(3, 0, 3, LM_DROP_BUSY, 0);
 }
 
-/* Where the queue refuses it, too, user space is told (test_purge.c). */
+/* If the queue refuses it, too, user space is notified (test_purge.c). */
 static void an_index_that_the_queue_refuses_is_marked(void **state)
 {
 	(void)state;

@@ -225,7 +225,7 @@ static void a_fifo_gives_each_report_to_its_end(void **state)
 	unlink(fifo);
 }
 
-/* As after `>> out.prom 9>&1`: what is there is kept, by name and by link. */
+/* As after `>> out.prom 9>&1`: existing data is kept, by name and by link. */
 static void names_of_our_own_descriptors_go_on_where_these_stand(void **state)
 {
 	char link[96], number[32], text[64] = "";

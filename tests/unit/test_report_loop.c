@@ -18,7 +18,7 @@
 struct script {
 	int raise_at_first, error_at_first;
 	bool done_after_first;
-	char causes[16]; /* I, A and L: what the loop asked for */
+	char causes[16]; /* I, A and L: requests of the loop */
 };
 
 static int take(void *context, enum report_cause cause)

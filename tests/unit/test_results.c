@@ -213,7 +213,7 @@ static void the_cookie_says_where_the_result_is(void **state)
 	assert_int_equal(cookie >> LM_COOKIE_WORDS_SHIFT, 4095);
 }
 
-/* What Debian 12 ships: every throwing operator is either probed or comes back. */
+/* Libraries of Debian 12: every throwing operator is either probed or calls malloc. */
 static void the_operators_of_real_allocators_are_understood(void **state)
 {
 	static const struct {

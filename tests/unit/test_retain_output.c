@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is written of results of `leakmon retain` and of their differences. */
+/* Output of results of `leakmon retain` and of their differences. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void the_roots_of_threads_with_one_name_are_one_change(void **state)
 	assert_int_equal(change_blocks(change), 15);
 }
 
-/* A class that goes, one that comes, one that grows and whose chain gets longer. */
+/* A class that goes, one that comes, one that grows with a longer chain. */
 static void make_two_runs(struct retain_result *was, struct retain_result *is)
 {
 	retain_fixture(was);
@@ -139,7 +139,7 @@ static void nothing_in_a_name_ends_a_folded_line_or_frame(void **state)
 		      "[unreachable];[0x55];make:</script>\\x1b[31m;blocks of 72 bytes 720\n");
 }
 
-/* gzip, RFC 1952. What is in it, Go's pprof tells: tests/e2e/test_e2e_retain_record.c. */
+/* gzip, RFC 1952. tests/e2e/test_e2e_retain_record.c checks the contents with Go's pprof. */
 static void a_profile_is_a_gzip_file(void **state)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
@@ -155,7 +155,7 @@ static void a_profile_is_a_gzip_file(void **state)
 	assert_memory_equal(bytes, "\x1f\x8b\x08", 3);
 }
 
-/* What it looks like, Chromium tells: tests/e2e/test_e2e_html.c. */
+/* tests/e2e/test_e2e_html.c checks its look in Chromium. */
 static void nothing_in_a_name_ends_the_script_of_the_page(void **state)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};

@@ -171,7 +171,7 @@ static void an_older_recording_is_read_and_brought_up_to_date_when_added_to(void
 	assert_int_equal(snapshot.processes.items[0].outstanding_count, 5);
 }
 
-/* The second version did not say how many threads have a root, nor what was not tracked. */
+/* The second version lacked the number of threads of a root, and untracked memory. */
 static void runs_of_the_second_schema_are_read_and_added_to(void **state)
 {
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;
@@ -222,7 +222,7 @@ static void what_is_no_recording_is_left_alone(void **state)
 	assert_int_equal(append(run->path, NULL, &number), -EPROTO);
 }
 
-/* What somebody may have done to a good file. */
+/* Possible damage to a good file. */
 static const char *const forgeries[] = {
 	"UPDATE retains SET pid=-1",
 	"UPDATE retains SET pid=99999999999",

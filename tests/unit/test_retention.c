@@ -171,7 +171,7 @@ static uint64_t led_through(const struct sample *sample, const struct retention 
 	return bytes;
 }
 
-/* Bytes of what no root but the last weak ones reaches; what these lead to. */
+/* Bytes reached only by the last weak roots; the blocks of these. */
 static uint64_t held_by_stale(const struct sample *sample)
 {
 	uint32_t groups = sample->strong + sample->weak;
@@ -195,7 +195,7 @@ static uint64_t led_by_stale(const struct sample *sample, const struct retention
 	return bytes;
 }
 
-/* What strong groups lead to that do not last: only what no lasting one reaches. */
+/* Blocks of strong short-lived groups: only those that no lasting one reaches. */
 static void expect_passing(const struct sample *sample, const struct retention *retention)
 {
 	bool lasting[MAX_NODES] = {0}, passing[MAX_NODES] = {0};
@@ -266,7 +266,7 @@ static void paths_are_the_shortest(void **state)
 		struct sample sample;
 
 		sample_make(&sample);
-		/* What strong roots lead to is preferred to what is near. */
+		/* Strong roots are preferred to near ones. */
 		sample.lasting = sample.through = sample.stale = 0;
 		sample_compute(&sample, &retention);
 		for (uint32_t j = 0; j < sample.blocks; j++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What nobody but root can have written, and what somebody can. */
+/* Files that only root can have written, and others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

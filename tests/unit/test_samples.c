@@ -38,7 +38,7 @@ static void sums_are_by_site_and_largest_first(void **state)
 	assert_int_equal(sums.list.items[0].site, 9);
 	assert_float_equal(sums.list.items[0].units, 4 * 4096, 0);
 	assert_int_equal(sums.list.items[0].samples, 1);
-	/* Of equals, the site that is older. */
+	/* Among equals, the older site. */
 	assert_int_equal(sums.list.items[1].site, 5);
 	assert_int_equal(sums.list.items[2].site, 7);
 	assert_int_equal(sums.list.items[2].samples, 2);

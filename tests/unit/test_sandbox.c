@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a process in the sandbox can still do, tried in children of this test. */
+/* Remaining rights of a process in the sandbox, tried in children of this test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

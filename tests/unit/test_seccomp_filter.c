@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a filter answers is what the kernel makes of it. */
+/* The evaluation of a filter equals the kernel's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static const struct seccomp_data call = {
 	.args = {1, 0x200000003, 0, 40, UINT32_MAX, 7},
 };
 
-/* What every filter must let through, so that the child can tell. */
+/* Calls that every filter must allow, so that the child can report. */
 #define PREAMBLE                                                                                   \
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),                     \
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 1, 0),                            \
@@ -190,7 +190,7 @@ static void only_allow_and_log_leave_a_call_alone(void **state)
 	}
 }
 
-/* Of programs that no kernel took. */
+/* Programs that no kernel accepts. */
 static void what_is_no_program_allows_nothing(void **state)
 {
 	static const struct sock_filter programs[][2] = {

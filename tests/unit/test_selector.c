@@ -20,7 +20,7 @@
 
 /*
  * A grandchild with this name, adopted away from us: the selector never takes our own children.
- * It lives until the keeper is told to end.
+ * It lives until the keeper ends.
  */
 struct stranger {
 	pid_t keeper, pid;

@@ -17,7 +17,7 @@ static struct quantities of(double heap)
 					      [QUANTITY_FILES] = 3}};
 }
 
-/* A reading a second, whose value is its number. */
+/* A reading a second, with its number as the value. */
 static void fill(struct series *series, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {

@@ -114,7 +114,7 @@ static void shares_older_than_each_age_follow_the_blocks(void **state)
 	struct site_trend trend;
 
 	(void)state;
-	/* Of a steady leak over 600 s, after 120 ticks of 5 s: all are over 1 s old, 118 of 120
+	/* A steady leak over 600 s, after 120 ticks of 5 s: all are over 1 s old, 118 of 120
 	 * ticks over 10 s, 108 over a minute, none over ten minutes. */
 	history_make(&history, 3, 120);
 	site_trend_of(&trend, &history, &history.sites.items[LEAK_STEADY]);
@@ -306,8 +306,8 @@ static enum trend_verdict sampled_verdict(const struct sampled_case *sampled, ui
 }
 
 /*
- * Verdicts of 100 seeds each. What a few samples tell is chance; so, with few exceptions, are the
- * ups and downs of samples whose blocks live for a fifth of the time that is looked at.
+ * Verdicts of 100 seeds each. A few samples are chance; so, with few exceptions, are fluctuations
+ * of samples with blocks that live for a fifth of the observed time.
  */
 static void what_chance_may_have_done_is_no_growth_and_leaks_are_found(void **state)
 {
@@ -484,14 +484,13 @@ static void what_has_gained_little_is_growing_and_not_called_leaking(void **stat
 	}
 }
 
-/* A call whose code is compiled anew every so many readings, and each time comes by another stack.
- */
+/* A call that is recompiled every few readings, each time with another stack. */
 #define COMPILED_EVERY 12
 #define COMPILED_STACKS 5
 
 struct moving_case {
 	uint64_t leaks;	    /* blocks of 1,000 bytes that are never freed, at each reading */
-	uint64_t native[2]; /* of the call, and of one whose blocks were there before */
+	uint64_t native[2]; /* of the call, and of one with earlier blocks */
 	size_t leaking;	    /* of COMPILED_STACKS */
 };
 
@@ -577,7 +576,7 @@ static void a_leak_whose_code_moves_is_one_leak(void **state)
 
 			site_trend_of(&trend, &history, &history.sites.items[j]);
 			leaking += trend.verdict == TREND_LEAKING;
-			/* What has not grown is not accused of what others do. */
+			/* A site without growth is not accused for others. */
 			if (!j)
 				assert_false(trend_is_suspect(trend.verdict));
 			if (trend.verdict != TREND_LEAKING)
@@ -602,7 +601,7 @@ static void a_leak_whose_code_moves_is_one_leak(void **state)
 	}
 }
 
-/* What a process does beside the site that is looked at. */
+/* The rest of the process, beside the observed site. */
 struct company {
 	uint64_t held;	/* bytes that it holds all the time */
 	uint64_t age_s; /* when it is seen first */
@@ -658,7 +657,7 @@ static const uint64_t compiled_methods[][41] = {
 	 86680, 86680, 86680, 86680, 86680, 86680, 86704, 86704},
 };
 
-/* What it held at a reading: there was none before the first, and it goes on as it was. */
+/* Its bytes at a reading: none before the first, then continued. */
 static uint64_t course_at(const uint64_t course[41], size_t reading)
 {
 	size_t place;
@@ -673,7 +672,7 @@ static uint64_t course_at(const uint64_t course[41], size_t reading)
 
 static void what_fills_until_a_runtime_has_warmed_up_is_never_called_leaking(void **state)
 {
-	/* From its start on, and where leakmon comes when nobody can tell that it warms up. */
+	/* From its start on, and with an attach too late to detect the warm-up. */
 	static const struct company companies[] = {{340000, 0}, {0, 0}, {340000, 3600}, {0, 3600}};
 
 	(void)state;

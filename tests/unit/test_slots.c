@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Answers about dead slots as a parser may give them that a hostile file has taken over. What an
- * honest one finds is tests/e2e/test_e2e_retain.c's. */
+/* Answers about dead slots from a parser taken over by a hostile file. For honest ones see
+ * tests/e2e/test_e2e_retain.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ static void what_no_honest_parser_says_is_refused(void **state)
 		{{{1, 0}, {{-20, -12}}, 1}, 0},		    /* half a word */
 		{{{2, 0}, {{-32, -16}, {-24, -8}}, 2}, 0},  /* into each other */
 		{{{2, 0}, {{-32, -24}, {-64, -48}}, 2}, 0}, /* in no order */
-		{{{1, 1}, {{-32, -24}}, 1}, 0},		    /* fewer than it says */
+		{{{1, 1}, {{-32, -24}}, 1}, 0},		    /* fewer than announced */
 		{{{1, 0}, {{-32, -24}, {-16, -8}}, 2}, 0},  /* and more */
 		{{{SLOTS_MAX + 1, 0}, {{-32, -24}}, 1}, 0},
 		{{{UINT32_MAX, UINT32_MAX}, {{-32, -24}}, 1}, 0},

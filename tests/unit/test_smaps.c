@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the kernel says of mappings is read field by field; what it never writes is refused. */
+/* smaps is read field by field; text that the kernel never writes is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Probes that programs carry: what the notes say, and what of it is believed. */
+/* Probes carried by programs: parsing and validation of the notes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 #define DATA_SHIFT 0x2000
 
-/* A file with notes; its data lies behind them. */
+/* A file with notes; its data follows them. */
 struct scene {
 	struct elf_fixture elf;
 	_Alignas(4096) uint8_t data[4096];
@@ -144,7 +144,7 @@ static void a_sampled_allocation_is_found_with_its_arguments(void **state)
 	assert_string_equal(notes.listed.items[2].name, "memory_heap_new");
 }
 
-/* Prelinking moves the sections, not what the notes say. */
+/* Prelinking moves the sections, not the addresses in the notes. */
 static void a_file_that_was_moved_is_read_by_its_base(void **state)
 {
 	_cleanup_(stapsdt_free) struct stapsdt notes = {0};

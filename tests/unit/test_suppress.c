@@ -159,7 +159,7 @@ static void text_and_json_say_how_much_was_accepted(void **state)
 	assert_int_equal(suppressions_apply(&rules, &fixture.report), 0);
 	text = golden_render("text", &fixture.report);
 	assert_non_null(strstr(text, "suppressed: 4096 bytes in 2 allocations from 1 stacks"));
-	/* What is cut is what is left. */
+	/* The cut string is the result. */
 	assert_non_null(strstr(text, "and 1 more stacks (256 bytes)"));
 	assert_null(strstr(text, "list_append"));
 	free(text);

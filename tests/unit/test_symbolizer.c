@@ -29,7 +29,7 @@
 /* Everything holds with files read in this process (NULL) and in the sandbox. */
 static struct worker *parser;
 
-/* A function whose return address is known, and the line that it lies on. */
+/* A function with a known return address, and its line. */
 enum { KNOWN_LINE = __LINE__ + 7 };
 __attribute__((noinline)) static uint64_t return_address(void)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which calls may be made again; what becomes of them is in the e2e tests of stops. */
+/* Restartable calls; the e2e tests of stops check their results. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static void what_has_done_nothing_can_be_repeated(void **state)
 		/* The same numbers mean other calls. */
 		{AUDIT_ARCH_I386, SYS_epoll_wait, false},
 		{AUDIT_ARCH_X86_64, 256, false},
-		/* Who knows. */
+		/* Unknown. */
 		{AUDIT_ARCH_X86_64, SYS_ioctl, false},
 		{AUDIT_ARCH_X86_64, 100000, false},
 	};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tcmalloc's state made by hand in this process: what holds together is read, the rest is not. */
+/* Handmade tcmalloc state in this process: consistent state is read, the rest is not. */
 #include "heap/tcmalloc_heap.h"
 #include "unit/heap_fixture.h"
 
@@ -306,14 +306,14 @@ static void caches_that_do_not_end_end(void **state)
 	heap_free(&heap);
 }
 
-/* Nothing is said of that span's blocks, and all others are as certain as before. */
+/* That span's blocks are unknown, and all others are as certain as before. */
 static void free_lists_that_contradict_their_span_are_left_out(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t *record = put_usual(fixture);
 	const uint64_t next[] = {BLOCK_48(fixture, 1), /* in a circle */
 				 BLOCK_48(fixture, 170), BLOCK_48(fixture, 2) + 1,
-				 BLOCK_48(fixture, 3), /* one more than the record says */
+				 BLOCK_48(fixture, 3), /* one more than in the record */
 				 UINT64_MAX};
 
 	assert_int_equal(record[4], BLOCK_48(fixture, 4));

@@ -47,7 +47,7 @@ static const struct {
 	 "app::Foo"},
 	{"std::__1::allocator<app::Foo>::allocate[abi:v160006](unsigned long)", "app::Foo",
 	 "app::Foo"},
-	/* -O1: what is not inlined any more */
+	/* -O1: no longer inlined */
 	{"std::_Vector_base<app::Foo, std::allocator<app::Foo> >::_M_allocate(unsigned long)",
 	 "app::Foo", "app::Foo"},
 	{"std::_Deque_base<app::Foo, std::allocator<app::Foo> >::_M_allocate_node()", "app::Foo",
@@ -57,7 +57,7 @@ static const struct {
 	 "std::_List_node<app::Pair<int> >", "std::_List_node<app::Pair<int> >"},
 	{"std::__cxx11::_List_base<int, std::allocator<int> >::_M_get_node()",
 	 "std::_List_node<int>", "std::_List_node<int>"},
-	/* -O2: what libraries have, and what cannot have a constructor in it */
+	/* -O2: as in libraries, and without a possible constructor */
 	{STRING "::_M_create(unsigned long&, unsigned long)", "char", "char"},
 	{STRING "::_M_construct(unsigned long, char)", "char", "char"},
 	{STRING "::_M_mutate(unsigned long, unsigned long, char const*, unsigned long)", "char",

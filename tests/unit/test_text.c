@@ -88,7 +88,7 @@ static void controls_and_invisible_code_points_are_not_printable(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++) {
 		for (uint32_t code = hidden[i].first; code <= hidden[i].last; code++)
 			assert_false(text_is_printable(code));
-		/* What comes before U+0000 is nothing, before a plane a noncharacter. */
+		/* The predecessor of U+0000 is nothing, that of a plane a noncharacter. */
 		if (hidden[i].first & 0xffff)
 			assert_true(text_is_printable(hidden[i].first - 1));
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Whose thread-locals lie where: from structures like glibc's that stand in this very process. */
+/* Places of thread-locals, from structures like glibc's in this process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ struct fake_thread {
 	uint64_t last[2];
 };
 
-/* What a target's memory holds; page-aligned, between pages that nobody may touch. */
+/* Contents of a target's memory; page-aligned, between guard pages. */
 struct memory {
 	uint64_t heads, list_head; /* the pointer to _rtld_global; and what would be in it */
 	struct fake_map maps[MODULES];
@@ -175,7 +175,7 @@ static void find(struct scene *scene)
 			 0);
 }
 
-/* One letter for what lies at an address: P(rogram), L(ibrary), l(oaded), T(hread), K(eys),
+/* One letter for the contents of an address: P(rogram), L(ibrary), l(oaded), T(hread), K(eys),
  * V(ector); '-': nothing that is known. */
 static char at(const struct scene *scene, const void *address)
 {
@@ -320,7 +320,7 @@ static void put_keys_outside(struct scene *scene)
 
 static const struct {
 	void (*change)(struct scene *scene);
-	const char *first; /* what becomes of the first thread */
+	const char *first; /* the fate of the first thread */
 } lies[] = {
 	{drop_generation, START THREAD "--"},
 	{load_after_the_heap_image, START THREAD "--"},

@@ -49,7 +49,7 @@ static void glibc_joins_are_seen_where_the_descriptor_is_freed(void **state)
 	assert_true(library.has_layout);
 	assert_true(thread_layout_is_sound(&library.layout));
 	assert_true(library.layout.indirect);
-	/* What a thread of this very library says of itself. */
+	/* A thread of this library describes itself. */
 	assert_int_equal(*word_of(pthread_self(), library.layout.tid_at), gettid());
 	assert_int_equal(*word_of(pthread_self(), library.layout.joinid_at), 0);
 	pthread_detach(pthread_self());

@@ -40,7 +40,7 @@ static void a_stack_lies_right_above_its_guard(void **state)
 		 2},
 		/* Not right above. */
 		{"1000-2000 ---p 00000000 00:00 0 \n3000-12000 rw-p 00000000 00:00 0 \n", 0},
-		/* What an arena has not used yet, and the next arena. */
+		/* The unused part of an arena, and the next arena. */
 		{"21000-4000000 ---p 00000000 00:00 0 \n4000000-4021000 rw-p 00000000 00:00 0 \n",
 		 0},
 		/* The hole in a library, and its data. */
@@ -61,7 +61,7 @@ static void *end_at_once(void *argument)
 	return argument;
 }
 
-/* The real thing: forty threads that nobody joins, until they are joined. */
+/* The real thing: forty unjoined threads, until they are joined. */
 static void threads_that_were_not_joined_keep_their_stacks(void **state)
 {
 	_cleanup_(maps_free) struct maps before = {0}, after = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Lists of threads in memory that nobody can be trusted with. */
+/* Lists of threads in untrusted memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -320,7 +320,7 @@ static void a_change_at_any_time_gives_one_state_or_the_other(void **state)
 		scene.fail_at = i / ARRAY_SIZE(cases) + 1;
 		scene.then = cases[i % ARRAY_SIZE(cases)].change;
 		assert_int_equal(walk(&scene, &threads, &why), 0);
-		/* What moved behind the walk's back is missing, but nothing is there twice. */
+		/* Threads that move during the walk are missing, but none is there twice. */
 		assert_in_range(threads.list.count, COUNT - 1, COUNT);
 		if (scene.reads < scene.fail_at)
 			assert_int_equal(threads.list.count, COUNT);

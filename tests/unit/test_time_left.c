@@ -67,7 +67,7 @@ static double bursts(struct course *course)
 	return course->value;
 }
 
-/* What a collector takes back, with the leak below it. */
+/* Memory released by a collector, with the leak below it. */
 static double collected(struct course *course)
 {
 	course->value += course->rate;
@@ -100,7 +100,7 @@ static double much_faster(struct course *course)
 	return speed_up(course, 0.1);
 }
 
-/* What was loaded at the start says nothing of what comes. */
+/* Memory loaded at the start predicts nothing. */
 static double started(struct course *course)
 {
 	course->value += (course->time_s < 30 ? 8 : 1) * course->rate * (1 + normal(course));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What fills the columns of a terminal: exactly as many as there are, and nothing that acts. */
+/* Cells of a terminal: exactly as many as there are, without control characters. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void test_text_fills_exactly_its_columns(void **state)
 		/* Accents take none, and have something to stand on. */
 		{"e\u0301x", 3, CELLS_LEFT, L"e\u0301x "},
 		{"\u0301x", 2, CELLS_LEFT, L"x "},
-		/* What acts on a terminal is spelt. */
+		/* Control characters are escaped. */
 		{"\033[2J", 8, CELLS_LEFT, L"\\x1b[2J "},
 		{"a\u202eb", 10, CELLS_LEFT, L"a\\u{202e}b"},
 		{"\xff\xfe", 3, CELLS_LEFT, L"\ufffd\ufffd "},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The lines above the list of `leakmon top`: what is not exact is said there, and why. */
+/* The lines above the list of `leakmon top`: inexact numbers have their cause there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,11 +52,11 @@ static void a_ledger_that_agrees_is_exact(void **state)
 	(void)state;
 	snapshot_make(&snapshot);
 	expect_ledger(&snapshot, LEDGER "; exact", false);
-	/* What moved while the live set was read explains as much. */
+	/* Activity during the reading of the live set explains as much. */
 	snapshot.ledger.scanned = 9;
 	snapshot.ledger.moved = 2;
 	expect_ledger(&snapshot, LEDGER "; exact", false);
-	/* Where it was not read there is nothing to compare. */
+	/* Without a reading there is nothing to compare. */
 	snapshot.ledger.moved = 0;
 	snapshot.has_ages = false;
 	expect_ledger(&snapshot, LEDGER "; exact", false);

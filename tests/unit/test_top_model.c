@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon top without a terminal: what keys do to rows, order, selection and pages. */
+/* leakmon top without a terminal: effects of keys on rows, order, selection and pages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -261,7 +261,7 @@ static void test_filters_show_only_what_matches_any_name(void **state)
 		type(&scene, "\n");
 		expect_order(&scene, cases[i].order);
 	}
-	/* What is typed can be taken back; Esc on the list takes the filter away. */
+	/* Input can be deleted; Esc on the list removes the filter. */
 	type(&scene, "f_3\177\177_2\n");
 	expect_order(&scene, "2");
 	type(&scene, "\033");

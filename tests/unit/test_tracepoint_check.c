@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Against type information made here: what kernels of other versions say. */
+/* Against type information made here, like that of other kernel versions. */
 #include "probe/feature_probe.h"
 
 #include <setjmp.h>

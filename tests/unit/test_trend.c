@@ -86,7 +86,7 @@ static void intervals_may_differ_and_times_may_be_equal(void **state)
 	assert_float_equal(trend_theil_sen(points, 3, 0).slope, 0, 0);
 }
 
-/* By hand: of the 10 pairs of (1 2 2 3 5) one is tied; 9 rise. Var = (5*4*15 - 2*1*9) / 18. */
+/* By hand: one of the 10 pairs of (1 2 2 3 5) is tied; 9 rise. Var = (5*4*15 - 2*1*9) / 18. */
 static void ties_lower_the_variance_as_kendall_says(void **state)
 {
 	size_t count = FILL(1, 2, 2, 3, 5);
@@ -297,7 +297,7 @@ static void matrix_print(size_t count, unsigned matrix[COURSE_MAX_][TREND_MAX_])
 	puts("");
 }
 
-/* What must never be called a leak, and what must always be, in windows of every length. */
+/* Courses that are never a leak, and those that always are, in windows of every length. */
 static void verdicts_on_15_kinds_of_series(void **state)
 {
 	static const size_t counts[] = {36, 64, 128, 500};
@@ -312,7 +312,7 @@ static void verdicts_on_15_kinds_of_series(void **state)
 			bool leak = kind >= COURSE_LEAK && kind <= COURSE_LEAK_GC;
 
 			assert_int_equal(matrix[kind][TREND_TOO_EARLY], 0);
-			/* What wanders does grow for a while; one in forty may look like it. */
+			/* A random walk does grow for a while; one in forty may look like it. */
 			if (!leak)
 				assert_in_range(matrix[kind][TREND_LEAKING], 0,
 						kind == COURSE_WANDER);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Does triage find the one that leaks among a hundred? Simulated nodes with a simulated clock, and
- * everything behind the reading of /proc as it is: series, verdicts, ranking.
+ * Does triage find the leaking process among a hundred? Simulated nodes with a simulated clock, and
+ * the real code behind the reading of /proc: series, verdicts, ranking.
  *
- * settled node  what warms up does so within two minutes, batches come every 15 to 50 s: the leak
- * of 1 MiB a minute must be the first of all after 3 minutes busy node     caches warm up for ten
- * minutes, batches take up to 8: after 3 minutes much really grows; after 40 all has settled but
- * the leak
+ *   settled node  warm-up ends within two minutes, batches come every 15 to 50 s: the leak of
+ *                 1 MiB a minute must be the first of all after 3 minutes
+ *   busy node     caches warm up for ten minutes, batches take up to 8: after 3 minutes much
+ *                 really grows; after 40 all has settled but the leak
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +62,7 @@ struct node {
 	struct process processes[PROCESSES];
 };
 
-/* What a node runs besides the leak; idle ones fill it up. */
+/* Processes of a node besides the leak; idle ones fill it up. */
 static const struct {
 	enum role role;
 	unsigned count;

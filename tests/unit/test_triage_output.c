@@ -140,7 +140,7 @@ static void fixture_fill(struct fixture *fixture)
 						      .all = 120 << 20,
 						      .heap_grown = 3 << 20,
 						      .all_grown = 4 << 20};
-	/* Looked at only once. */
+	/* Read only once. */
 	fixture->managed[1] = (struct managed_growth){
 		.runtime = "v8", .first_s = 160, .last_s = 160, .heap = 30 << 20, .all = 50 << 20};
 	fixture->processes[0].managed = &fixture->managed[0];
@@ -207,7 +207,7 @@ static void text_is_written_to_the_byte(void **state)
 	golden_check("tests/golden/triage.txt", text);
 }
 
-/* A rate and no more; Prometheus, whose alerts wake people, says nothing yet. */
+/* A rate and no more; Prometheus, with alerts for people, gets nothing yet. */
 static void growth_without_a_verdict_has_its_rate_so_far(void **state)
 {
 	_cleanup_free_ char *text = NULL, *json = NULL, *prom = NULL;
@@ -374,8 +374,7 @@ static void a_full_disk_is_an_error(void **state)
 	fclose(full);
 }
 
-/* Of 1 MiB that came in the part of the window that counts, a site that holds half explains half.
- */
+/* A site with half of the 1 MiB in the relevant part of the window explains half. */
 static void a_share_is_of_the_growth_in_the_window(void **state)
 {
 	struct triage_sites sites = {.window_s = 30, .counted_s = 27, .growth_per_s = 1000};
@@ -387,7 +386,7 @@ static void a_share_is_of_the_growth_in_the_window(void **state)
 	assert_float_equal(output_triage_share(&sites, &site), 0, 0);
 }
 
-/* What was known of it comes with it; without a kill nothing is said. */
+/* Its known data is included; without a kill there is no report. */
 static void a_kill_is_told_with_what_was_known(void **state)
 {
 	struct fixture fixture;

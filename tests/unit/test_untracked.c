@@ -78,7 +78,7 @@ static void expect_roots(const struct fixture *fixture, struct untracked_start *
 
 static void pages_are_led_to_by_pointers_and_by_what_lies_before(void **state)
 {
-	/* The block lies in page 9 and points to page 2. */
+	/* The block is in page 9 and points to page 2. */
 	static const struct tracked_block blocks[] = {{PAGE(9) + 64, 64, 1}};
 	static const struct word words[] = {
 		{PAGE(0) + 8, PAGE(4) + 100}, /* 4 and, as nothing points there, 5 */
@@ -132,7 +132,7 @@ static void what_is_known_is_left_out(void **state)
 	assert_int_equal(untracked_page(&fixture->graph.untracked, PAGE(3)), UNTRACKED_NONE);
 	assert_int_equal(untracked_page(&fixture->graph.untracked, PAGE(6)), 3);
 	assert_int_equal(untracked_address(&fixture->graph.untracked, 3), PAGE(6));
-	/* From the stack: a root, whose group others tell. */
+	/* From the stack: a root; its group comes from others. */
 	assert_int_equal(fixture->graph.untracked.roots.count, 1);
 	assert_int_equal(fixture->graph.untracked.roots.items[0].page, 3);
 	expect_roots(fixture, starts, ARRAY_SIZE(starts), expected);

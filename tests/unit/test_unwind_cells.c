@@ -14,7 +14,7 @@
 #define PAGE (1u << LM_UNWIND_PAGE_SHIFT)
 #define SAMPLES 200000
 
-/* The end of the last page that the cells index: what lies behind belongs to the last row. */
+/* The end of the last indexed page: addresses behind it belong to the last row. */
 static uint32_t last_reached(const struct unwind_table *table)
 {
 	return table->rows[table->count - 1].pc | (PAGE - 1);
@@ -123,7 +123,7 @@ static void cells_of_a_real_file_find_what_its_table_finds(void **state)
 	check(&table);
 }
 
-/* Rows at these addresses, told apart by their CFA. */
+/* Rows at these addresses, distinguished by their CFA. */
 static void check_made(const uint32_t *pcs, size_t count)
 {
 	struct lm_unwind_row rows[16] = {{0}};

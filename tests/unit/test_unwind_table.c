@@ -185,7 +185,7 @@ static void find_gives_the_row_that_covers_an_address(void **state)
 	assert_ptr_equal(unwind_table_find(&table, UINT32_MAX), &rows[2]);
 }
 
-/* The kernel's own shared object, as it lies in memory. */
+/* The kernel's own shared object, as mapped. */
 static void the_vdso_has_rows(void **state)
 {
 	_cleanup_(unwind_table_free) struct unwind_table table = {0};
@@ -203,7 +203,7 @@ static void the_vdso_has_rows(void **state)
 	assert_int_equal(table.rows[0].kind, LM_UNWIND_SP);
 }
 
-/* What a quadratic compiler would take hours for. */
+/* A case that would take a quadratic compiler hours. */
 static void a_long_cie_is_run_once_and_covered_functions_never(void **state)
 {
 	const size_t nops = 1 << 20, functions = 100000, record = 4 + 4 + 8 + 8 + 1 + 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Are the rows of real files what libdw says of the same addresses? */
+/* Rows of real files equal libdw's for the same addresses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -20,7 +20,7 @@ static void *refusing(void *items, size_t count, size_t size)
 	return NULL;
 }
 
-/* What vec.h calls: memory runs out when a test says so. */
+/* Called by vec.h: a test decides when memory runs out. */
 static void *(*allocator)(void *items, size_t count, size_t size) = growing;
 #define reallocarray(items, count, size) allocator(items, count, size)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is said from reading to reading: the same course in triage (anonymous memory of a process)
- * and in a watch (bytes of a call stack), judged at every reading.
+ * Verdicts from reading to reading: the same course in triage (anonymous memory of a process) and
+ * in a watch (bytes of a call stack), judged at every reading.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -135,7 +135,7 @@ static void a_cache_that_is_full_stays_a_plateau(void **state)
 	}
 }
 
-/* A queue of constant length whose messages grow: no block stays, and yet it has no bound. */
+/* A queue of constant length with growing messages: no block stays, and yet it has no bound. */
 static void messages_that_grow_in_a_queue_of_constant_length_leak(void **state)
 {
 	struct watched watched;

@@ -32,7 +32,7 @@ static double cpu_at(const struct program *program, double now_s)
 	return program->share * (periods * program->on_s + on_s);
 }
 
-/* One whose hits came all while births counted. */
+/* A window with all hits while births counted. */
 static void spend(struct window_budget *budget, double attach_s, double hits_s, double births_s,
 		  double births)
 {
@@ -108,7 +108,7 @@ static void an_idle_process_has_no_windows(void **state)
 	assert_int_equal(run(&idle, 0.01, 0.003, 86400, 1).windows, 0);
 }
 
-/* Somebody waits for it: it may lose a two-thousandth of a core, and loses no more. */
+/* A client waits for it: it may lose a two-thousandth of a core, and loses no more. */
 static void one_that_idles_has_windows_out_of_what_is_granted(void **state)
 {
 	struct window_budget budget;
@@ -219,7 +219,7 @@ struct simulated_process {
 struct machine {
 	struct simulated_process processes[PROCESSES];
 	struct window_scheduler scheduler;
-	double window_cost_s; /* CPU time of leakmon for a window and its looks */
+	double window_cost_s; /* CPU time of leakmon for a window and its checks */
 	double report_cost_s; /* and for a report */
 	double windows_s, total_s, now_s;
 };
@@ -384,7 +384,7 @@ static void whoever_waits_and_has_fewest_windows_is_first(void **state)
 	}
 }
 
-/* -------- exactly: costs and clocks are powers of two, and whoever is busy always wants a window
+/* -------- exactly: costs and clocks are powers of two, and a busy process always wants a window
  */
 
 #define EXACT_LIMIT (1.0 / 64)
@@ -426,10 +426,10 @@ static void run_exactly(const struct busy *processes, size_t count, unsigned win
 }
 
 /*
- * Three windows each, then every other one for the fastest, and those between for whoever has
- * waited longest. So of 1056 it has 3 + (1056 - 3 n) / 2 where n are busy, and one more for having
- * been the first to have its third; the others share what is left. What those that idle do not take
- * is lost to nobody.
+ * Three windows each, then every other one for the fastest, and those between for the process that
+ * has waited longest. With n busy ones it thus gets 3 + (1056 - 3 n) / 2 of 1056, and one more for
+ * being the first with its third; the others share the rest. Windows not taken by idle ones are not
+ * lost.
  */
 static void what_idle_processes_leave_goes_to_the_busy_ones_by_growth(void **state)
 {
@@ -439,7 +439,7 @@ static void what_idle_processes_leave_goes_to_the_busy_ones_by_growth(void **sta
 	} cases[] = {
 		{1, {{true, 0, 1056}}},
 		{4, {{true, 9, 526}, {true, 5, 177}, {true, 0, 177}, {true, 0, 176}}},
-		/* Two idle: what they had goes to the other, and the fastest has its half. */
+		/* Two idle: their share goes to the other, and the fastest has its half. */
 		{4, {{true, 9, 529}, {true, 5, 527}, {false, 0, 0}, {false, 0, 0}}},
 		/* The fastest idles: the second is it. */
 		{4, {{false, 9, 0}, {true, 5, 527}, {true, 0, 265}, {true, 0, 264}}},
@@ -458,7 +458,7 @@ static void what_idle_processes_leave_goes_to_the_busy_ones_by_growth(void **sta
 	}
 }
 
-/* Reports that cost more than the limit: what is left for windows is half of it. */
+/* Reports above the limit: windows keep half of it. */
 static void dear_reports_leave_half_of_the_limit_to_windows(void **state)
 {
 	struct machine machine;
@@ -473,7 +473,7 @@ static void dear_reports_leave_half_of_the_limit_to_windows(void **state)
 
 /* -------- slots */
 
-/* A suspect at that time: joins if there is room, and says so. */
+/* A suspect at that time: joins if there is room, and reports it. */
 static bool suspect(struct profile_slots *slots, pid_t pid, double now_s, pid_t busy)
 {
 	struct profile_slot *slot = profile_slots_find(slots, pid, 5), *evicted;
@@ -526,7 +526,7 @@ static void who_has_been_no_suspect_for_a_quarter_of_an_hour_gives_way(void **st
 	for (pid_t pid = 1; pid <= PROFILE_SLOTS; pid++)
 		suspect(&slots, pid, pid == 9 ? 50 : pid == 4 ? 100 : 1000, 0);
 	assert_false(suspect(&slots, 17, 950, 0));
-	/* The one for whom it is longest, unless a window of it is open. */
+	/* The one with the longest wait, unless its window is open. */
 	assert_false(suspect(&slots, 17, 951, 9));
 	assert_true(suspect(&slots, 17, 951, 0));
 	assert_null(profile_slots_find(&slots, 9, 5));
@@ -537,7 +537,7 @@ static void who_has_been_no_suspect_for_a_quarter_of_an_hour_gives_way(void **st
 	assert_int_equal(slots.list.count, 16);
 }
 
-/* Nobody goes where nobody waits. */
+/* Without a waiting process, none leaves. */
 static void who_is_no_suspect_any_more_stays_while_there_is_room(void **state)
 {
 	_cleanup_slots_ struct profile_slots slots = {.limit = PROFILE_SLOTS};
@@ -551,7 +551,7 @@ static void who_is_no_suspect_any_more_stays_while_there_is_room(void **state)
 	assert_non_null(profile_slots_find(&slots, 1, 5));
 }
 
-/* Who grows least, of those that are not near to one themselves. */
+/* The slowest-growing one that is not near a limit itself. */
 static void to_who_is_near_to_a_memory_limit_another_one_gives_way(void **state)
 {
 	_cleanup_slots_ struct profile_slots slots = {.limit = PROFILE_SLOTS};

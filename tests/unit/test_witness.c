@@ -26,7 +26,7 @@ static void look_make(struct witness_look *look, size_t others, size_t changed)
 		};
 }
 
-/* What is said of two looks at 20 others, and what somebody does to the second one. */
+/* Result of two runs over 20 others, with changes before the second. */
 static struct witness_kind say(size_t others, size_t changed, void (*spoil)(struct witness_look *))
 {
 	struct witness_look first = {0}, now = {0};
@@ -114,7 +114,7 @@ static void another_block_or_another_holder_is_no_witness(void **state)
 		struct witness_kind kind = say(40, 40, spoils[i]);
 
 		assert_int_equal(kind.probable.blocks, FORGOTTEN - 1);
-		/* What is well held now stays; all else is another block now. */
+		/* Strongly held blocks stay; all others are different blocks now. */
 		assert_int_equal(kind.others, 41);
 		assert_int_equal(kind.gone, spoils[i] == hold ? 40 : 41);
 	}

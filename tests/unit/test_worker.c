@@ -183,7 +183,7 @@ static void a_prefix_that_no_request_holds_is_refused(void **state)
 	worker_free(worker);
 }
 
-/* Of a function of this program, in the file's numbering. */
+/* Address of a function of this program, in the file's numbering. */
 static uint64_t own_vaddr(const void *function)
 {
 	struct link_map *map;
@@ -309,7 +309,7 @@ static void a_file_that_hangs_the_parser_costs_that_file(void **state)
 	int64_t start;
 
 	(void)state;
-	worker_begin_process(worker, 2); /* what starting a parser takes is not this one's */
+	worker_begin_process(worker, 2); /* the start of a parser does not count here */
 	assert_names(worker, good);
 	worker_begin_process(worker, 1);
 	first = worker_pid(worker, WORKER_LANE_AWAITED);
@@ -338,7 +338,7 @@ static int64_t hang(struct worker *worker, int number)
 	struct image image = {0};
 	int64_t start;
 
-	worker_begin_process(worker, 1 + number); /* who starts a parser */
+	worker_begin_process(worker, 1 + number); /* the request that starts a parser */
 	assert_names(worker, good);
 	worker_begin_process(worker, 1);
 	kill(worker_pid(worker, WORKER_LANE_AWAITED), SIGSTOP);
@@ -363,7 +363,7 @@ static void many_files_that_hang_cost_less_and_less(void **state)
 
 /*
  * The sum: at most 2.8 times the deadline, plus a fiftieth of the time that goes by. Each gets at
- * least a 25th of the deadline, for in less a file cannot be told to hang.
+ * least a 25th of the deadline, because less does not prove that a file hangs.
  */
 static void all_files_of_a_process_that_hang_have_an_end(void **state)
 {
@@ -394,7 +394,7 @@ static void all_files_of_a_process_that_hang_have_an_end(void **state)
 	assert_in_range(waited, 2500, 10000);
 	assert_string_equal(worker_failure(-ETIME),
 			    "parsing the process's other files took too long");
-	/* Of another process, that is no matter; and it was not the file's fault. */
+	/* In another process that is harmless; and it was not the file's fault. */
 	worker_begin_process(worker, 1000);
 	assert_names(worker, good);
 	close(good);
@@ -585,7 +585,7 @@ static void the_parser_ends_with_the_monitor(void **state)
 
 		assert_names(worker, open_fixture(1));
 		parser = worker_pid(worker, WORKER_LANE_AWAITED);
-		/* Not even the end of its socket would tell one that is stopped. */
+		/* A stopped process does not notice even the end of its socket. */
 		kill(parser, SIGSTOP);
 		_exit(write(ends[1], &parser, sizeof(parser)) != sizeof(parser));
 	}

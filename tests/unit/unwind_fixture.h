@@ -108,7 +108,7 @@ static inline void unwind_put_u64(struct unwind_fixture *elf, uint64_t value)
 	unwind_put(elf, &value, sizeof(value));
 }
 
-/* A record with its length, unpadded; where it begins. */
+/* A record with its length, unpadded; returns its start. */
 static inline uint32_t unwind_put_record(struct unwind_fixture *elf, const void *bytes, size_t size)
 {
 	uint32_t offset = (uint32_t)elf->size;
