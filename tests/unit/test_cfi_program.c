@@ -212,7 +212,7 @@ static void code_alignments_that_overflow_are_unsupported(void **state)
 	assert_int_equal(table.rows[0].kind, UNSUPPORTED);
 }
 
-/* DW_CFA_AARCH64_negate_ra_state is one: it says that the return address is signed. */
+/* DW_CFA_AARCH64_negate_ra_state is one: it marks the return address as signed. */
 static void an_opcode_that_the_abi_says_moves_nothing_does_not(void **state)
 {
 	static const uint8_t bytes[] = {0x2d, ADVANCE(4), FRAME(16), DW_CFA_offset | 30, 2};

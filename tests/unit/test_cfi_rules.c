@@ -32,7 +32,7 @@ static const struct {
 	{{16, {FP(-16), {0}, RA}, CFA_SP}, true, {0, 2, -2, LM_UNWIND_SP}},
 	{{11, {{0}, {0}, RA}, CFA_PLT}, false, {0, 11, 0, LM_UNWIND_PLT}},
 	{{160, {{0}, {0}, RA}, CFA_SP_DEREF}, false, {0, 20, 0, LM_UNWIND_SP_DEREF}},
-	/* The frame pointer: where it is, or promised not to be needed. */
+	/* The frame pointer: its place, or a promise that it is not needed. */
 	{{16, {{0, SAVED_UNDEFINED}, {0}, RA}, CFA_SP}, false, {0, 2, 0, LM_UNWIND_SP}},
 	{{16, {{0, SAVED_SAME}, {0}, RA}, CFA_SP}, false, {0, 2, 0, LM_UNWIND_SP}},
 	{{16, {{0, SAVED_OTHER}, {0}, RA}, CFA_SP}, false, {.kind = UNSUPPORTED}},

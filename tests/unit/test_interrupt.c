@@ -56,7 +56,7 @@ static void the_first_is_noted(void **state)
 		assert_int_equal(interrupt_check(), 0);
 		assert_false(is_readable(interrupt_fd()));
 		raise(signals[i]);
-		raise(SIGTERM); /* so soon after, it is the same wish */
+		raise(SIGTERM); /* so soon after, it is the same request */
 		assert_int_equal(interrupt_check(), -EINTR);
 		assert_true(interrupt_time_ns() > 0);
 		assert_true(is_readable(interrupt_fd()));

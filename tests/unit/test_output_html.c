@@ -153,7 +153,7 @@ static void frames_and_strings_are_written_once(void **state)
 	assert_string_equal(frame_text(data, first, 2), "/usr/bin/redis-server");
 	assert_string_equal(frame_text(data, first, 4), "src/string.c");
 	assert_int_equal(json_integer_value(json_array_get(item(data, "frames", first), 5)), 7);
-	/* NULL, three modules, two build-ids, ... of which redis-server's comes twice. */
+	/* NULL, three modules, two build-ids (redis-server's twice), ... */
 	assert_true(json_is_null(item(data, "strings", 0)));
 	assert_int_equal(json_array_size(json_object_get(data, "strings")), 13);
 	assert_string_equal(json_string_value(json_array_get(item(data, "frames", 4), 3)),

@@ -199,7 +199,7 @@ static void names_that_share_an_address_go_by_the_one_that_may_throw(void **stat
 	assert_non_null(strstr(plan.points.items[2].placement.reason, "runs off the end"));
 }
 
-/* As browsers are built. Without the size nobody knows where it ends: then it is not probed. */
+/* As in browsers. Without the size its end is unknown: then it is not probed. */
 static void of_a_file_without_unwind_information_symbols_say_where_functions_end(void **state)
 {
 	static const uint8_t code[] = {0x55, 0xff, 0x17, 0x5d, 0xc3}; /* returns what it calls */
@@ -294,7 +294,7 @@ static void files_that_contradict_themselves_are_refused(void **state)
 	scene.symbols[1].st_value = 0x7000000000000000;
 	assert_refused(&scene, -ENOENT);
 	scene = good;
-	scene.symbols[1].st_size = 0; /* no code to look at */
+	scene.symbols[1].st_size = 0; /* no code to read */
 	assert_refused(&scene, -EBADMSG);
 	scene = good;
 	scene.elf.programs[FIXTURE_LOAD].p_vaddr += 8; /* no kernel would map it */
@@ -362,13 +362,13 @@ static void libc_is_an_allocator_with_every_function_of_its_manual(void **state)
 		if (at == plan.points.count)
 			fail_msg("%s is missing", names[i]);
 		assert_false(plan.points.items[at].placement.refused);
-		/* Where it really is: the sanitizer has a malloc of its own, but not libc's. */
+		/* Its true place: the sanitizer has a malloc of its own, but not libc's. */
 		assert_ptr_equal(dlsym(libc, names[i]), map->l_addr + plan.points.items[at].vaddr);
 	}
 	dlclose(libc);
 }
 
-/* A static-pie's own names are local: each address is looked up among those of global names. */
+/* A static-pie's own names are local: each address is searched among those of global names. */
 static void local_names_count_where_a_global_one_leads(void **state)
 {
 	struct scene scene;
@@ -398,7 +398,7 @@ static void a_table_of_local_names_takes_no_time(void **state)
 		Elf64_Sym symbols[COUNT];
 	} *huge = calloc(1, sizeof(*huge));
 	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
-	clock_t start; /* of CPU time: others may run, too */
+	clock_t start; /* CPU time: other processes may run, too */
 	int fd;
 
 	(void)state;

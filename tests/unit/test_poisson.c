@@ -17,7 +17,7 @@
 #define SEEDS 2000
 #define SAMPLE_BYTES 524288.0
 
-/* So many blocks, as many of one size as of the next. */
+/* That many blocks, the same number of each size. */
 struct allocations {
 	const char *name;
 	size_t blocks, sizes;
@@ -53,7 +53,7 @@ static struct run run_of(const struct allocations *kind, uint64_t seed)
 	for (size_t i = 0; i < kind->sizes; i++) {
 		double size = kind->size[i], worth = SAMPLE_BYTES / size;
 		double blocks = (double)kind->blocks / (double)kind->sizes;
-		/* Of all blocks of this size together. */
+		/* Sum over all blocks of this size. */
 		double hits = (double)sim_poisson(&random, blocks * size / SAMPLE_BYTES);
 
 		run.true_bytes += blocks * size;
@@ -78,8 +78,8 @@ static bool holds(const struct poisson_sum *sum, double truth)
 }
 
 /*
- * 95 % is what they promise. Of a few blocks of many sizes the smallest may never be hit, and then
- * nobody knows of them: the limits of the count hold a little less often there.
+ * They promise 95 %. With a few blocks of many sizes the smallest may never be hit, and then remain
+ * unknown: the limits of the count hold slightly less often there.
  */
 static void limits_hold_the_truth_for_all_sizes_of_blocks(void **state)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Real processes: children that do what they are told, one letter at a time. */
+/* Real processes: children that follow commands, one letter at a time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -121,7 +121,7 @@ static const struct quantities *polled(struct population *population, const stru
 	return &member->reading.quantities;
 }
 
-/* What maps says, line by line. */
+/* The lines of maps. */
 static double lines_of_maps(pid_t pid)
 {
 	char path[64];
@@ -269,7 +269,7 @@ static void who_is_new_waits_when_there_is_no_time(void **state)
 	assert_true(population.waiting > 1);
 	polled(&population, &child, 1);
 	assert_int_equal(population.waiting, 0);
-	/* Who is known is read all the same. */
+	/* Known processes are read all the same. */
 	assert_int_equal(population_poll(&population, 2, &none), 0);
 	assert_int_equal(population_find(&population, child.pid)->series.levels[0].count, 2);
 	child_end(&child);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is known of processes: this one, and children that map the same. */
+/* Data on processes: this one, and children that map the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

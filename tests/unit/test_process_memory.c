@@ -16,7 +16,7 @@
 
 struct scene {
 	struct peek peek;
-	uint64_t *words; /* of two pages: the first is there */
+	uint64_t *words; /* the first of two pages is there */
 };
 
 static struct scene make_scene(void)
@@ -68,7 +68,7 @@ static void what_is_not_there_is_not_brought_in(void **state)
 	free_scene(&scene);
 }
 
-/* Both what was there and what was not are of the moment of the first look. */
+/* Presence and absence are both as of the first reading. */
 static void what_was_seen_holds_until_it_is_forgotten(void **state)
 {
 	struct scene scene = make_scene();
@@ -121,9 +121,9 @@ static size_t rss_of(const volatile void *address)
 }
 
 /*
- * What was only read is there where Rss has it: mostly not, for it is a page that all share; but
+ * A page that was only read is present if Rss has it: mostly not, because it is a shared page; but
  * some kernels under a hypervisor of their own have none (pvm_no_zero_page). Without CAP_SYS_ADMIN
- * nobody can tell it from others.
+ * it cannot be distinguished from others.
  */
 static void the_shared_page_of_zeros_is_not_there(void **state)
 {

@@ -100,7 +100,7 @@ static void a_balance_may_be_negative_and_is_covered(void **state)
 	assert_true(covered >= SEEDS * 90 / 100);
 }
 
-/* Of `blocks`, each lives for an exponential time; some are lost from sight on the way. */
+/* Each of `blocks` lives for an exponential time; some leave the observation earlier. */
 static struct interval survival_seen(uint64_t seed, size_t blocks, double mean_s, size_t to)
 {
 	struct life_cell cells[PROFILE_AGES] = {0};

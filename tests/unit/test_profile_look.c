@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Looks at the memory of a process: at our own, which we know. */
+/* Checks of the memory of a process: our own, which is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ static void blocks_of_equal_bytes_are_told(void **state)
 
 	(void)state;
 	assert_int_equal(look_open(&look), 0);
-	page[PAGE - 1] = 1; /* there, but zero where it is looked at */
+	page[PAGE - 1] = 1; /* there, but zero in the checked part */
 	assert_true(look_once(&look, page, 100).uniform);
 	memset(page, 7, 64);
 	assert_true(look_once(&look, page, 100).uniform);
@@ -178,7 +178,7 @@ static void a_process_that_is_gone_is_gone(void **state)
 	assert_int_equal(look_at(&look, child, &request, 1, &result), -ESRCH);
 }
 
-/* Its blocks are not dead, it is: nobody waits for it, so it is still there. */
+/* Its blocks are not dead, the process is: without a wait, it is still there. */
 static void a_process_that_is_killed_tells_nothing_more(void **state)
 {
 	unsigned char *page = map_pages(1);
@@ -260,7 +260,7 @@ static void chunks_are_known_by_the_size_before_them(void **state)
 	assert_int_equal(look_for(&heap, 5, 105, 0).chunk, 0);
 	assert_int_equal(look_for(&heap, 5, 73, 0).chunk, CHUNK);
 	assert_int_equal(look_for(&heap, 5, 72, 0).chunk, 0);
-	block_at(&heap, 5)[-1] = CHUNK | 5; /* of a thread's arena */
+	block_at(&heap, 5)[-1] = CHUNK | 5; /* in a thread's arena */
 	assert_int_equal(look_for(&heap, 5, 100, 0).chunk, CHUNK);
 	block_at(&heap, 5)[-1] = CHUNK | 2; /* mapped by itself: nothing stands behind it */
 	assert_int_equal(look_for(&heap, 5, 100, 0).chunk, 0);
@@ -284,7 +284,7 @@ static void blocks_in_use_are_not_free(void **state)
 	munmap(heap.pages, 2 * PAGE);
 }
 
-/* Joined with what is free before it, a block stays as it was; only the next chunk tells. */
+/* Merged with a free chunk before it, a block is unchanged; only the next chunk shows it. */
 static void a_free_block_that_stays_as_it_was_is_told(void **state)
 {
 	struct look_result before, after;
@@ -307,7 +307,7 @@ static void memory_that_is_cut_in_another_way_held_another_block(void **state)
 	heap_begin(&heap);
 	block_at(&heap, 3)[-1] = 2 * CHUNK | 1;
 	assert_true(is_freed(&heap, 3));
-	block_at(&heap, 3)[-1] = 0x4142434445464748; /* it lies within one by now */
+	block_at(&heap, 3)[-1] = 0x4142434445464748; /* it is inside one by now */
 	assert_true(is_freed(&heap, 3));
 	munmap(heap.pages, 2 * PAGE);
 }
@@ -378,7 +378,7 @@ static void pointers_in_blocks_are_no_lists(void **state)
 	munmap(heap.pages, 2 * PAGE);
 }
 
-/* What stands around a block that is alone in its page is in no page. */
+/* The headers around a block that is alone in its page are in no page. */
 static void neighbours_that_are_absent_tell_nothing_and_stay_absent(void **state)
 {
 	unsigned char *pages = map_pages(3), present[3];

@@ -137,7 +137,7 @@ static void text_says_how_much_how_surely_and_when_there_is_more(void **state)
 	assert_non_null(strstr(text, "untouched: 50% after 1 s"));
 	assert_non_null(strstr(text, "of which these sites explain 50%"));
 	assert_non_null(strstr(text, "1 more call stacks"));
-	assert_non_null(strstr(text, "it is a guess")); /* what a trap costs */
+	assert_non_null(strstr(text, "it is a guess")); /* cost of a trap */
 }
 
 /* Names of a target are text, and the page runs nothing. */
@@ -183,7 +183,7 @@ static void prometheus_has_bounds_and_every_verdict(void **state)
 	assert_non_null(strstr(text, "leakmon_profile_overhead_spent_ratio 0.008\n"));
 }
 
-/* Who is killed is said in each format; without a kill nothing is. */
+/* Each format reports a killed process; without a kill it reports nothing. */
 static void a_kill_is_told(void **state)
 {
 	struct oom_kill kill = {.pid = 8, .cgroup = (char *)"/" HOSTILE, .limit_bytes = 1 << 20};
@@ -219,7 +219,7 @@ static void a_kill_is_told(void **state)
 	assert_null(strchr(prom, '\033'));
 }
 
-/* Who has no windows is told why. */
+/* A process without windows has a reason. */
 static void windows_that_came_to_nothing_are_said(void **state)
 {
 	_cleanup_free_ char *text = written(profile_text_write, 0);

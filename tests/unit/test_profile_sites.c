@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sites whose truth is known, through windows and looks as a profile has them: intervals cover the
- * truth, and verdicts are right, for 200 fixed seeds and the eighteen kinds of sites.
+ * Sites with known truth, through windows and checks as in a profile: intervals cover the truth,
+ * and verdicts are right, for 200 fixed seeds and the eighteen kinds of sites.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #define SEEDS 200
 
-/* A site of a simulated program: so many blocks a second, each with these qualities. */
+/* A site of a simulated program: blocks per second, and their properties. */
 struct habit {
 	double rate, rate_until_s;	      /* 0: to the end */
 	double life_s;			      /* mean of an exponential time, or exact; INFINITY */
@@ -23,8 +23,8 @@ struct habit {
 	double quiet_share;		      /* of them, quiet ones */
 	double swapped_from_s, swapped_for_s; /* of every other block's life */
 	bool exact_life, zeroed, quiet, unmapped, chunked;
-	bool again; /* when one dies, another of this site takes its place, and looks the same */
-	bool equal; /* all have the same contents, and so has whoever comes next */
+	bool again; /* a dead block is replaced by an identical one of this site */
+	bool equal; /* all have the same contents, and so have later blocks */
 };
 
 static void live_through(struct program *program, uint32_t site, const struct habit *habit,
@@ -199,7 +199,7 @@ static void blocks_that_die_at_ten_minutes_are_never_called_a_leak(void **state)
 			assert_int_not_equal(judgement.verdict, PROFILE_LEAKING);
 			if (now_s == 660)
 				assert_int_equal(judgement.verdict, PROFILE_TOO_EARLY);
-			/* 11 min: what is 745 s old in 85 s. */
+			/* 11 min: blocks that are 745 s old in 85 s. */
 			if (now_s == 660)
 				assert_true(judgement.ready_s > 60 && judgement.ready_s < 400);
 		}
@@ -276,7 +276,7 @@ static void adversaries_are_not_called_leaks(void **state)
 	}
 }
 
-/* What is on a disk for minutes is not counted meanwhile, and again when it is back. */
+/* Blocks swapped out for minutes are not counted meanwhile, and again afterwards. */
 static void a_leak_that_is_swapped_out_for_minutes_is_called_one(void **state)
 {
 	static const struct habit habit = {
@@ -296,7 +296,7 @@ static void a_leak_that_is_swapped_out_for_minutes_is_called_one(void **state)
 	}
 }
 
-/* Freed memory stays as it is, and is never used again: only the allocator's own state tells. */
+/* Freed memory stays unchanged and unused: only the allocator's own state reveals it. */
 static void what_can_be_seen_to_be_free_does_not_grow(void **state)
 {
 	(void)state;
@@ -334,7 +334,7 @@ static void a_size_that_stands_before_few_blocks_is_an_accident(void **state)
 	run_end(&run);
 }
 
-/* What just looks alive has no place among leaks: what is sure of it is next to nothing. */
+/* Apparent survivors must not rank among leaks: their lower limit is close to zero. */
 static void places_that_are_taken_again_do_not_come_first(void **state)
 {
 	static const struct habit habits[] = {

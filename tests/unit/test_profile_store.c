@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Profiles in recordings: what comes out is what went in, and nothing in a file is believed. */
+/* Profiles in recordings: read as written, and nothing in a file is trusted. */
 #include "unit/store_fixture.h"
 
 #include <math.h>
@@ -96,7 +96,7 @@ static void profiles_are_found_by_number_and_time(void **state)
 	recording_close(recording);
 }
 
-/* The first one stays: what came later is compared with it. */
+/* The first one stays: later ones are compared with it. */
 static void old_profiles_give_way(void **state)
 {
 	struct run *run = *state;
@@ -151,7 +151,7 @@ static void what_grows_faster_now_comes_first_and_is_sure_or_not(void **state)
 	profile_report_free(&after);
 }
 
-/* What somebody may have done to a good file. */
+/* Possible damage to a good file. */
 static const char *const forgeries[] = {
 	"UPDATE profiles SET windows=-1",
 	"UPDATE profiles SET spent='much'",

@@ -117,7 +117,7 @@ static void slot_set(const struct fixture *fixture, uint32_t slot, const struct 
 			 0);
 }
 
-/* What the queue holds, or 0. */
+/* The entry of the queue, or 0. */
 static uint32_t pop(int queue_fd)
 {
 	uint32_t index = 0;

@@ -15,7 +15,7 @@
 #define PAGES 512
 #define OPERATIONS 100000
 
-/* 0: nothing is there. Tags tell each insertion apart. */
+/* 0: nothing is there. Tags distinguish insertions. */
 struct model {
 	uint32_t pages[PAGES];
 };

@@ -47,7 +47,7 @@ static void sites_rank_by_the_key_then_the_other_key_then_the_index(void **state
 	} cases[] = {
 		{SORT_BYTES, {1, 2, 3, 7, 5, 6}},
 		{SORT_COUNT, {7, 1, 2, 3, 5, 6}},
-		{SORT_AGE, {7, 6, 5, 2, 3, 1}}, /* of the oldest block, here index / 2 s */
+		{SORT_AGE, {7, 6, 5, 2, 3, 1}}, /* age of the oldest block, here index / 2 s */
 	};
 	struct fixture fixture;
 

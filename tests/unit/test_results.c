@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where results are known: proven places, and refusals. */
+/* Places of results: proven ones, and refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -312,7 +312,7 @@ static void verdicts_on_15_kinds_of_series(void **state)
 			bool leak = kind >= COURSE_LEAK && kind <= COURSE_LEAK_GC;
 
 			assert_int_equal(matrix[kind][TREND_TOO_EARLY], 0);
-			/* A random walk does grow for a while; one in forty may look like it. */
+			/* A random walk does grow for a while; one in forty may resemble it. */
 			if (!leak)
 				assert_in_range(matrix[kind][TREND_LEAKING], 0,
 						kind == COURSE_WANDER);

@@ -15,7 +15,7 @@
 struct example {
 	const char *text;
 	int result;
-	uint64_t value; /* of those that are taken */
+	uint64_t value; /* of the accepted ones */
 };
 
 static void check_all(int (*parse)(const char *, uint64_t *), const struct example *examples,

@@ -41,7 +41,7 @@ static void spend(struct window_budget *budget, double attach_s, double hits_s, 
 }
 
 struct outcome {
-	double spent, tracked_s, busy; /* of windows, the share that opened while it was busy */
+	double spent, tracked_s, busy; /* share of windows that opened while it was busy */
 	unsigned windows;
 };
 
@@ -210,7 +210,7 @@ static void one_that_came_to_nothing_is_paid_and_tells_nothing_of_births(void **
 #define LIMIT 0.01
 
 struct simulated_process {
-	double share;  /* of a core that it uses */
+	double share;  /* share of a core that it uses */
 	double growth; /* that its windows find, once it has had one */
 	struct window_budget budget;
 	struct window_candidate candidate;
@@ -390,7 +390,7 @@ static void whoever_waits_and_has_fewest_windows_is_first(void **state)
 #define EXACT_LIMIT (1.0 / 64)
 #define EXACT_COST_S (1.0 / 64)
 #define EXACT_TICK_S (1.0 / 8)
-#define EXACT_TIME_S 1024 /* so 1024 windows, and 32 of WINDOW_CREDIT_S */
+#define EXACT_TIME_S 1024 /* hence 1024 windows, and 32 of WINDOW_CREDIT_S */
 #define EXACT_MOST 16
 
 struct busy {
