@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-#   make            build/leakmon; says what is missing     make demo     install that, build, show a leak
-#   make STATIC=1   the same as one static-pie file         make test     install that, run every test
-#   make deps       install what building and tests need    make install  DESTDIR= PREFIX=/usr/local
-#   make check      formatting, linting, warnings, layers   make bench    what leakmon costs here
+#   make            build/leakmon; lists missing packages   make demo     install them, build, show a leak
+#   make STATIC=1   the same as one static-pie file         make test     install them, run every test
+#   make deps       install packages for build and tests    make install  DESTDIR= PREFIX=/usr/local
+#   make check      formatting, linting, warnings, layers   make bench    the cost of leakmon here
 #   make fuzz       TIME=S  every reader of hostile input   make test-vm  other kernels, under qemu
 #   make demo-threads demo-retain demo-report               make dist   sources, static program
 #   make image      a container image, from scratch         make deb    a Debian package
 #   make clean                                              make rpm    an RPM package
 #
-# Only `deps`, `demo` and `test` install packages, and they say which. V=1 shows the commands.
+# Only `deps`, `demo` and `test` install packages, and list them first. V=1 shows the commands.
 # Rules for tests: tests/tests.mk, tests/bench/bench.mk, tests/fuzz/fuzz.mk.
 
 VERSION := 0.1.0
@@ -26,11 +26,11 @@ Q := @
 say = @printf '  %-6s %s\n' $(1) $@
 endif
 
-# The folder of user/arch/ and the header of bpf/arch/; and libbpf's word for it.
+# The folder of user/arch/ and the header of bpf/arch/; and libbpf's name for it.
 ARCH     := $(patsubst aarch64,arm64,$(shell uname -m))
 ARCH_BPF := $(patsubst x86_64,x86,$(ARCH))
 
-# What is given on the command line or in the environment is added to, never replaced.
+# Values from the command line or the environment are extended, never replaced.
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wformat=2
 CFLAGS   ?= -O2 -g
 override CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iuser/arch/$(ARCH) -Iinclude -I$(B)/gen
@@ -67,12 +67,12 @@ DEPS     := CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' scripts/deps.sh
 COMPLETIONS := $(patsubst %,$(B)/gen/leakmon.%,bash fish zsh)
 all: $(B)/leakmon $(COMPLETIONS)
 
-# Once for a build directory, before any compiler says in its own words what it cannot find.
+# Once for a build directory, before compilers report missing files in their own words.
 $(B)/has-%: scripts/deps.sh
 	@$(DEPS) --check $*
 	@mkdir -p $(@D) && touch $@
 
-# Holds the link mode, and changes only when the mode does: then the binary is linked anew.
+# Contains the link mode, and changes only with it: then the binary is relinked.
 $(B)/link-mode: FORCE
 	@mkdir -p $(@D)
 	@echo '$(LINK)' | cmp -s - $@ || echo '$(LINK)' > $@
@@ -111,7 +111,7 @@ $(B)/user/%.o: user/%.c | $(SKELETONS)
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDENING) -c $< -o $@
 
-# The page is embedded as it is committed; `make html-bundle` makes it of its sources, with npm.
+# The page is embedded as committed; `make html-bundle` builds it from its sources, with npm.
 $(B)/user/output/html.o $(B)/san/user/output/html.o: user/html/report.html
 
 # make deps FOR='build vm': scripts/deps.sh has the groups.

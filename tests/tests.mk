@@ -33,7 +33,7 @@ test: deps
 unit: $(UNIT_TESTS)
 	@scripts/run_tests.sh $(UNIT_TESTS)
 
-# Readers of our formats whose packages would start daemons: unpacked, not installed.
+# Readers of our formats: unpacked, because their packages would start daemons.
 $(B)/consumers/packages: scripts/consumers.sh
 	@scripts/consumers.sh $(B)/consumers
 	@touch $@
@@ -41,9 +41,9 @@ $(B)/consumers/packages: scripts/consumers.sh
 e2e: $(B)/has-test all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS) $(B)/truth/backtrace_preload.so $(B)/truth/counting_preload.so
 	@scripts/run_tests.sh -- $(E2E_TESTS)
 
-# Other projects' suites, from source trees of theirs that are given:
+# Other projects' suites, from their source trees:
 #   make corpora LSAN_TESTS=…/compiler-rt/test/lsan/TestCases MEMCHECK_TESTS=…/valgrind/memcheck/tests
-# and programs of this machine that lose nothing, so many times: make clean-runs RUNS=1000
+# and programs of this machine that lose nothing, run repeatedly: make clean-runs RUNS=1000
 $(B)/corpora/stop_at_exit.so: tests/corpora/stop_at_exit.c
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -57,9 +57,9 @@ RUNS ?= 1000
 clean-runs: all
 	@tests/corpora/corpora.py clean $(RUNS)
 
-# Debian's servers under a steady load, with their own clients; what is not installed is left out:
-#   make servers         each forgets blocks: named first, called leaking, found by the census?
-#   make clean-servers   all at once lose nothing: who is accused in SECONDS, and did it grow on?
+# Debian's servers under a steady load, with their own clients; missing ones are skipped:
+#   make servers         each leaks blocks: ranked first, called leaking, found by the census?
+#   make clean-servers   all at once lose nothing: false leaks in SECONDS, and their further growth
 $(B)/servers/forget.so: tests/servers/forget.c
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -81,7 +81,7 @@ test-vm:
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)
 	@scripts/vm.sh
 
-# What helm does with a chart, of Debian's packages.
+# Renders a chart as helm does, from Debian's packages.
 $(B)/kubernetes/render: tests/kubernetes/render.go
 	@mkdir -p $(@D)
 	$(call say,GO)
@@ -140,7 +140,7 @@ $(B)/workloads/%: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
 	$(call say,CXX)
 	$(Q)$(CXX) $(WORKLOAD_CFLAGS) $< -o $@ $(WORKLOAD_LIBS)
 
-# Each allocator, as real programs come to have it.
+# Each allocator, linked in the ways of real programs.
 $(B)/workloads/jemalloc_api $(B)/workloads/jemalloc_stats: WORKLOAD_LIBS := -ljemalloc
 $(B)/workloads/tcmalloc_api $(B)/workloads/tcmalloc_stats: WORKLOAD_LIBS := -ltcmalloc_minimal
 $(B)/workloads/mimalloc_api $(B)/workloads/mimalloc_stats: WORKLOAD_LIBS := -lmimalloc
@@ -179,7 +179,7 @@ $(B)/workloads/operators_static: tests/workloads/operators.cc $(wildcard tests/w
 	$(call say,CXX)
 	$(Q)$(CXX) -static $(WORKLOAD_CFLAGS) $< -o $@
 
-# Threads that a monitor finds when it comes late, by C library.
+# Threads found by a late attach, by C library.
 $(OLDER): $(B)/workloads/older_%: tests/workloads/older.c $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -190,14 +190,14 @@ $(DRIPPER): $(B)/workloads/dripper_%: tests/workloads/dripper.c
 	$(call say,LD)
 	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
 
-# Thread-locals of which no C library tells.
+# Thread-locals unknown to any C library.
 $(B)/workloads/alone_static: $(B)/workloads/alone_%: tests/workloads/alone.c \
 		$(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(BUILD_OF_$*) $(WORKLOAD_CFLAGS) $< -o $@
 
-# What a program loads later (shapes, late), and what is preloaded to it (loser, evictor) or to leakmon
+# Libraries loaded later by a program (shapes, late), and preloaded to it (loser, evictor) or to leakmon
 # (killer, jumpy).
 $(B)/workloads/%.so: tests/workloads/plugin/%.c
 	@mkdir -p $(@D)
@@ -209,7 +209,7 @@ $(B)/workloads/nortti.so: tests/workloads/plugin/nortti.cc
 	$(call say,CXX)
 	$(Q)$(CXX) -O2 -g -fno-rtti -fPIC -shared -Wall -Wextra -o $@ $<
 
-# One library with thread-locals, in every way that it can come to a program (locals).
+# One library with thread-locals, linked and loaded in every way (locals).
 LOCALS := $(addprefix $(B)/workloads/locals_,start.so later.so later_static.so later_stripped.so)
 FLAGS_OF_start := -DPADDING=64
 FLAGS_OF_later := -DPADDING=4096
@@ -241,13 +241,13 @@ $(B)/workloads/holder_lsan: tests/workloads/holder.c tests/workloads/workload.h
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fsanitize=leak $< -o $@
 
-# What optimised C++ is in production: the walk has nothing but .eh_frame.
+# Optimised C++ as in production: the walk has only .eh_frame.
 $(B)/workloads/deep: tests/workloads/deep.cc $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
 	$(call say,CXX)
 	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -pthread -Wall -Wextra $< -o $@ -ldl
 
-# What libgcc's unwinder says of every allocation, for comparison with leakmon's stacks.
+# The stack of every allocation by libgcc's unwinder, for comparison with leakmon's.
 TRUTH_COMPARE := tests/truth/compare.c tests/truth/compare_print.c
 $(B)/truth/backtrace_preload.so: tests/truth/backtrace_preload.c tests/truth/recorder.c \
 		$(wildcard tests/truth/*.h)

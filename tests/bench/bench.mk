@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-#   make bench [BENCH='--quick' | BENCH='--only pairs,walk']   what leakmon costs on this machine
-#   make bench-speed [MEMLEAK_SOURCE=DIR]                 of it, what its speed is judged by
-#   make bench-profile-first [FIRST='--runs 20']          how soon a profile has a leak first: an hour
-#   make bench-profile-steady [STEADY='--seconds 1800']   whether it calls a leak what is none: half an hour
-#   make bench-profile-crowd [CROWD='--seconds 3600']     what it uses itself with 50 processes: an hour
+#   make bench [BENCH='--quick' | BENCH='--only pairs,walk']   the cost of leakmon on this machine
+#   make bench-speed [MEMLEAK_SOURCE=DIR]                 its speed, beside its peers
+#   make bench-profile-first [FIRST='--runs 20']          time until a profile ranks a leak first: an hour
+#   make bench-profile-steady [STEADY='--seconds 1800']   its false leaks: half an hour
+#   make bench-profile-crowd [CROWD='--seconds 3600']     its own cost with 50 processes: an hour
 #
-# Included by tests/tests.mk. Nothing is installed: what is missing is said. MEMLEAK_SOURCE is a source
-# tree of bcc, whose memleak is built there and measured, too; without it, one that is installed is.
+# Included by tests/tests.mk. Installs nothing: lists what is missing. MEMLEAK_SOURCE is a source
+# tree of bcc: its memleak is built there and measured, too; default: an installed one.
 
 # Against memleak, heaptrack and empty programs: some ten minutes.
 BENCH_SPEED := pairs,bystander,walk,lifecycle,sqlite,threads,crowd
 
-# The driver is a program of ours; what it measures keeps its frame pointers, like every workload.
+# The driver is a program of ours; its subjects keep their frame pointers, like every workload.
 BENCH_PROGRAMS := pair depth maps_many store graph_many sampled
 BENCH_SOURCES := $(filter-out $(BENCH_PROGRAMS:%=tests/bench/%.c),$(wildcard tests/bench/*.c))
 $(B)/bench/bench: $(BENCH_SOURCES) $(wildcard tests/bench/*.h user/base/*.h)
@@ -30,7 +30,7 @@ $(B)/bench/sampled: tests/bench/sampled.c tests/workloads/sampler.h tests/worklo
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -Itests $< -o $@ -lm
 
-# Without frame pointers: the walk has nothing but .eh_frame, as in production.
+# Without frame pointers: the walk has only .eh_frame, as in production.
 $(B)/bench/depth: tests/bench/depth.c tests/bench/probed.h tests/workloads/workload.h
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -52,7 +52,7 @@ $(B)/bench/store: tests/bench/store.c tests/unit/site_kinds.h $(filter-out $(B)/
 	$(call say,LD)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) -Itests $(filter-out %.h,$^) -o $@ $(LIBS)
 
-# Where it comes from is not ours: if it cannot be built, the benchmark goes without it.
+# Third-party sources: if the build fails, the benchmark omits it.
 .PHONY: bench-memleak
 bench-memleak:
 ifdef MEMLEAK_SOURCE
