@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is calling: the process incarnation, its slot, and the state of the calling thread. */
+/* The caller: the process incarnation, its slot, and the state of the calling thread. */
 #ifndef LEAKMON_BPF_PROCESS_H
 #define LEAKMON_BPF_PROCESS_H
 
 #include "maps.bpf.h"
 
 /*
- * Pointers of the kernel's are followed by BPF_CORE_READ wherever some nanoseconds do not count.
- * For each one that a program follows by itself, the verifier (since 6.3: type_is_trusted() and its
- * kin) looks through all of the kernel's types by name, up to four times, whenever it comes by:
- * half of the time that loading took.
+ * BPF_CORE_READ follows kernel pointers wherever some nanoseconds do not matter. For each one that
+ * a program follows directly, the verifier (since 6.3: type_is_trusted() and its kin) searches all
+ * of the kernel's types by name, up to four times, at every visit: half of the loading time.
  */
 
 /* See lm_process_key. exec_id is a parameter because exec closes the ledger of the one before. */
@@ -21,7 +20,7 @@ static __always_inline lm_process_key process_key(struct task_struct *task, u64 
 	return (u64)(u32)BPF_CORE_READ(task, tgid) << 32 | epoch;
 }
 
-/* What user space watches, or NULL: `task` may have the PID of one that has ended. */
+/* The watched target, or NULL: `task` may have the PID of an ended one. */
 static __always_inline struct lm_target *target_of(struct task_struct *task)
 {
 	u32 tgid = BPF_CORE_READ(task, tgid);
@@ -55,7 +54,7 @@ static __always_inline void ledger_drop(struct lm_ledger *ledger, u32 cause)
 	ledger_add(&ledger->settled, 1);
 }
 
-/* Of NO_ROWS nothing is lost: the stacks that end early are counted, and every report looks. */
+/* NO_ROWS is no loss: stacks that end early are counted, and every report checks. */
 static __always_inline void event_count_lost(u32 type)
 {
 	if (type == LM_EVENT_ALLOCATE || type == LM_EVENT_FREE)
@@ -87,7 +86,7 @@ static __always_inline void event_send(u32 type, lm_process_key process, u64 add
 	bpf_ringbuf_submit(event, 0);
 }
 
-/* A forked child is told apart from a stranger: its frees of inherited blocks are no errors. */
+/* A forked child is no stranger: its frees of inherited blocks are no errors. */
 static __always_inline lm_process_key process_traced_parent(struct task_struct *leader)
 {
 	struct task_struct *parent = BPF_CORE_READ(leader, real_parent);
@@ -131,7 +130,7 @@ static __always_inline void slot_give_back(struct lm_process *process, u32 slot)
 	__sync_fetch_and_add(&strays, 1);
 }
 
-/* LM_SLOT_LOST: *cause says why. */
+/* LM_SLOT_LOST: *cause has the reason. */
 static __noinline u32 process_open(struct task_struct *owner, lm_process_key key, u32 *cause)
 {
 	struct task_struct *leader = BPF_CORE_READ(owner, group_leader);
@@ -239,7 +238,7 @@ static __always_inline struct thread *thread_current(void)
 	return thread_identify(thread) ? thread : NULL;
 }
 
-/* What a return probe puts in place of a return address; 0: this process has met none. */
+/* The address that return probes put in place of a return address; 0: none met yet. */
 static __always_inline u64 return_trampoline(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Processes that share a target's memory: what vfork (posix_spawn, too) and clone(CLONE_VM) make,
- * until it execs. Breakpoints are in the memory, so it meets them; but a probe of uprobe_multi asks
- * whether the thread group is the target's (uprobe_prog_run, kernel/trace/bpf_trace.c), and looks
- * away.
+ * Processes that share a target's memory: children of vfork (posix_spawn, too) and clone(CLONE_VM),
+ * until an exec. Breakpoints are in the memory, so they hit them; but a probe of uprobe_multi
+ * checks whether the thread group is the target's (uprobe_prog_run, kernel/trace/bpf_trace.c), and
+ * ignores them.
  *
- * Hardly any of them touches the heap: it execs at once. The kernel makes task->utask at a task's
- * first breakpoint (handle_swbp, kernel/events/uprobes.c), and so it is the evidence that one did.
+ * Hardly any of them touches the heap: most exec at once. The kernel creates task->utask at a
+ * task's first breakpoint (handle_swbp, kernel/events/uprobes.c), which is therefore the evidence
+ * of one.
  */
 #ifndef LEAKMON_BPF_SHARER_H
 #define LEAKMON_BPF_SHARER_H
@@ -26,7 +27,7 @@ struct {
 	__type(value, struct sharer);
 } sharers __weak SEC(".maps");
 
-/* Notes a new task that shares the memory of a target; what it makes in turn does so, too. */
+/* Notes a new task that shares the memory of a target; so do its own children. */
 static __always_inline void sharer_begin(struct task_struct *parent, struct task_struct *child)
 {
 	struct sharer *made, *sharer = bpf_task_storage_get(&sharers, parent, 0, 0);
@@ -69,9 +70,9 @@ static __always_inline void sharer_count(struct sharer *sharer, struct task_stru
 }
 
 /*
- * Charges the target if `task` came to a breakpoint and no probe saw it. Before it gives up the
- * memory: the evidence goes with it. Where that is over already (before 6.16 an exit is told
- * afterwards), what cannot be excluded is charged.
+ * Charges the target if `task` hit a breakpoint unseen by any probe. Called before it releases the
+ * memory, because the evidence goes with it. If that is over already (before 6.16 an exit is
+ * reported afterwards), possible hits are charged.
  */
 static __always_inline void sharer_check(struct sharer *sharer, struct task_struct *task)
 {

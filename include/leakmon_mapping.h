@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The mapping family's part of the ABI (see leakmon_abi.h for the rules): what the system calls
- * that change an address space did, as ordered events.
+ * The mapping family's part of the ABI (see leakmon_abi.h for the rules): effects of the system
+ * calls that change an address space, as ordered events.
  *
- * What goes is told when the call begins, what comes when it has returned: of two threads one can
- * only be given a range that the other's call has freed by then, so that the events stand in the
- * order in which the kernel acted. A call that took something off is always followed, on the same
- * thread, by LM_MAPPING_DONE, _FAILED, _INSERT or _MOVE; after _FAILED what it took stands again.
+ * Removals are reported when the call begins, additions after its return: a thread can only get a
+ * range that another thread's call has freed by then, so the events are in the order of the
+ * kernel's actions. A call that removed something is always followed, on the same thread, by
+ * LM_MAPPING_DONE, _FAILED, _INSERT or _MOVE; after _FAILED its removals are void.
  *
  * 64-bit programs hardly ever make 32-bit calls (int $0x80). These are counted, not followed.
  */
@@ -19,14 +19,14 @@ enum lm_mapping_op {
 	LM_MAPPING_REMOVE = 1, /* begins to take [start, start + length) away */
 	LM_MAPPING_LIFT,       /* mremap begins to move or resize it */
 	LM_MAPPING_INSERT,     /* [start, start + length) was mapped */
-	LM_MAPPING_MOVE,       /* what was lifted (old_*) is now at start, length bytes long */
+	LM_MAPPING_MOVE,       /* the lifted range (old_*) is now at start, length bytes long */
 	LM_MAPPING_COPY,       /* the same, and what was lifted stays as well (MREMAP_DONTUNMAP) */
 	LM_MAPPING_DONE,       /* the call returned; nothing new is mapped */
 	LM_MAPPING_FAILED,     /* the call returned an error */
-	LM_MAPPING_UNTOLD,     /* a 32-bit call has changed something: /proc/PID/maps says what */
+	LM_MAPPING_UNTOLD,     /* a 32-bit call has changed something: see /proc/PID/maps */
 };
 
-/* What a range is for. */
+/* The purpose of a range. */
 enum lm_mapping_kind {
 	LM_KIND_MAPPING,      /* anonymous memory */
 	LM_KIND_FILE,	      /* a file's pages */

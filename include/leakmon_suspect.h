@@ -17,8 +17,8 @@ enum lm_sample_kind {
 #define LM_MAX_SUSPECTS 16
 
 /*
- * What is sampled of one thread group; user space puts it there and takes it away. How many of its
- * events are, the kernel side finds by itself: about LM_SAMPLES_MANY in LM_SAMPLES_NS.
+ * Sampling of one thread group; user space adds and removes it. The kernel side chooses the rate by
+ * itself: about LM_SAMPLES_MANY events in LM_SAMPLES_NS.
  */
 struct lm_suspect {
 	__u32 kind;	 /* enum lm_sample_kind */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The threads family's share of leakmon_abi.h: what bpf/thread.bpf.c and user/threads both know.
+ * The threads family's share of leakmon_abi.h: shared by bpf/thread.bpf.c and user/threads.
  *
  * A thread is on the ledger from its creation until it is reaped (joined, or ended while detached).
- * What has `died_ns` and is still there is a dead thread: it ended, and nobody took its pthread_t.
+ * An entry with `died_ns` is a dead thread: it ended, and its pthread_t was never released.
  */
 #ifndef LEAKMON_THREAD_H
 #define LEAKMON_THREAD_H
@@ -40,7 +40,7 @@ struct lm_thread_handle {
 	lm_process_key process;
 };
 
-/* What happened to the threads of one process since the attach; only grows. */
+/* Events of the threads of one process since the attach; only grows. */
 struct lm_thread_ledger {
 	__u64 created;
 	__u64 ended;
@@ -53,7 +53,7 @@ struct lm_thread_ledger {
 	__u64 untracked_ends;
 };
 
-/* A thread as the kernel has it: what bpf/thread_list.bpf.c tells of each. */
+/* A thread as seen by the kernel: a record of bpf/thread_list.bpf.c. */
 enum lm_task_flag {
 	LM_TASK_EXITING = 1,	    /* it will not run any more code of its own */
 	LM_TASK_WITHOUT_MEMORY = 2, /* and has given up its address space */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What both sides know of probes that programs carry (USDT): where the arguments of one are when it
- * is reached. The attach cookie is the index of its struct lm_usdt_spec.
+ * Shared data on probes that programs carry (USDT): the places of the arguments when one is
+ * reached. The attach cookie is the index of its struct lm_usdt_spec.
  */
 #ifndef LEAKMON_USDT_H
 #define LEAKMON_USDT_H
@@ -11,7 +11,7 @@
 enum lm_usdt_operand_kind {
 	LM_USDT_CONSTANT, /* `value` */
 	LM_USDT_REGISTER, /* base */
-	LM_USDT_MEMORY,	  /* what lies at base + index * scale + value */
+	LM_USDT_MEMORY,	  /* the word at base + index * scale + value */
 	LM_USDT_OPERAND_MAX_,
 };
 
@@ -34,7 +34,7 @@ struct lm_usdt_operand {
 
 struct lm_usdt_spec {
 	struct lm_usdt_operand arguments[LM_USDT_ARGUMENTS];
-	__u32 without_free; /* its process tells of no free: nothing is outstanding */
+	__u32 without_free; /* its process reports no free: nothing is outstanding */
 	__u32 padding_;
 };
 
@@ -44,12 +44,12 @@ struct lm_usdt_block {
 	__u64 weight; /* how many bytes it stands for */
 };
 
-/* What a process says of more than that, no address space could hold. */
+/* More than that would fit in no address space. */
 #define LM_USDT_MAX_WEIGHT (1ull << 46)
 
 /*
- * What one sample stands for, as the counters of struct lm_site are scaled in sampling mode: it
- * was one of weight / size blocks.
+ * The blocks and bytes represented by one sample, scaled as the counters of struct lm_site in
+ * sampling mode: it was one of weight / size blocks.
  */
 #define LM_USDT_BYTES(weight) ((weight) << LM_WEIGHT_SHIFT)
 #define LM_USDT_COUNT(weight, size) (LM_USDT_BYTES(weight) / (size))

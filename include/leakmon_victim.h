@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the victim family tells: whom the kernel kills for want of memory, on the whole machine. */
+/* Events of the victim family: OOM-killed processes of the whole machine. */
 #ifndef LEAKMON_VICTIM_H
 #define LEAKMON_VICTIM_H
 
@@ -7,7 +7,7 @@
 
 struct lm_victim {
 	__u32 pid;	/* before Linux 6.9, of the thread that was chosen: mostly the main one */
-	__u32 has_task; /* what follows is known, from 6.9 on */
+	__u32 has_task; /* the fields below are known, from 6.9 on */
 	/* Pages when it was chosen; each CPU may hold back some dozens (percpu counters). */
 	__u64 file, anon, swap, shmem;
 	char comm[16]; /* untrusted */
