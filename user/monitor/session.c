@@ -174,7 +174,7 @@ static int say_unnamed(int error)
 {
 	if (error != -ENOMEM)
 		return error;
-	log_warning("out of memory: call stacks are named as far as there was room");
+	log_warning("out of memory: some call stacks are unnamed");
 	return 0;
 }
 
@@ -701,7 +701,7 @@ static int open_all(struct session *session)
 	if (!error && options->targets.command)
 		error = start_command(session);
 	if (error == -EINTR)
-		log_info("interrupted while attaching: there is nothing to report");
+		log_info("interrupted while attaching: nothing to report");
 	if (session->stages.worker)
 		worker_end(session->stages.worker, WORKER_LANE_PER_FILE);
 	return error;

@@ -70,36 +70,39 @@ struct session_options {
 	}
 
 struct session {
+	/* -------- what hooks of a run may use */
 	const struct session_options *options;
+	struct stages stages;
+	struct target_config target_config;
+	struct bpf_side bpf;
+	struct targets targets;
+	struct container_cache *containers;
+	struct collect_options collect_options;
+	struct event_streams streams;
+	struct oom_kills oom; /* monitor/oom.h */
 	const struct output_format *format;
 	FILE *out;
 	struct listener *listener; /* --listen; or NULL */
-	struct target_config target_config;
+	struct emit_losses losses;
+	bool tracks_heap; /* false for `leakmon threads` without --heap */
+	bool everywhere;  /* threads of all processes: see thread_shared */
+
+	/* -------- monitor/'s own */
 	struct blocks_map blocks_map; /* until it is loaded */
-	struct bpf_side bpf;
-	struct targets targets;
-	struct selector *selector; /* what --comm, --cgroup, ... choose; NULL: nothing */
-	struct launch launch;	   /* pid -1: nothing was launched */
-	struct collect_options collect_options;
+	struct selector *selector;    /* what --comm, --cgroup, ... choose; NULL: nothing */
+	struct launch launch;	      /* pid -1: nothing was launched */
 	struct collector *collector;
-	struct container_cache *containers;
-	bool beside; /* see session_open_beside() */
-	bool many;   /* more than one process may come to be watched */
-	struct stages stages;
-	bool progress_shown; /* a line on the terminal that is not ended yet */
-	struct event_streams streams;
-	bool tracks_heap;     /* false for `leakmon threads` without --heap */
+	bool beside;	      /* see session_open_beside() */
+	bool many;	      /* more than one process may come to be watched */
+	bool progress_shown;  /* a line on the terminal that is not ended yet */
 	bool follows_threads; /* false with --no-threads */
-	bool everywhere;      /* threads of all processes: see thread_shared */
 	struct thread_shared thread_shared;
 	uint64_t outstanding_bytes; /* of the latest report, not accepted: for --fail-over */
 	struct test_report tests;   /* --suppress, --junit */
-	bool keeps_history;	    /* reports show how it came about */
+	bool keeps_history;	    /* reports show their history */
 	struct history history;
 	const struct run_hooks *hooks; /* or NULL */
 	const char *label;	       /* of the snapshot being taken, or NULL */
-	struct oom_kills oom;	       /* monitor/oom.h */
-	struct emit_losses losses;
 };
 
 /* Opens the output, tries the kernel, loads, attaches. 0, or -errno after an error message. */

@@ -45,7 +45,7 @@ static void what_is_probed(const struct session *session, const struct tracked *
 		snprintf(text, 96, "%zu places of otel_memory in %zu file%s%s", target->functions,
 			 files, files == 1 ? "" : "s",
 			 target->frees ? ": it samples itself"
-				       : " that tell of no free: an allocation profile");
+				       : " without a probe on free: an allocation profile");
 	else if (session->tracks_heap)
 		snprintf(text, 96, "%zu functions in %zu file%s", target->functions, files,
 			 files == 1 ? "" : "s");
@@ -61,8 +61,8 @@ static void log_managed_heap(pid_t pid)
 
 	if (!runtime)
 		return;
-	log_info("PID %d has a %s: its garbage-collected heap is no part of what is shown, native "
-		 "memory is; for that heap, %s",
+	log_info("PID %d has a %s: only native memory is tracked; for its garbage-collected "
+		 "heap, %s",
 		 pid, runtime->name, runtime_tool(runtime->key, pid, tool));
 }
 
@@ -73,9 +73,9 @@ void targets_log_attached(const struct session *session, const struct tracked *t
 	char probed[96], gap[96] = "";
 
 	if (gap_ns > GAP_WORTH_SAYING_NS)
-		snprintf(gap, sizeof(gap), "; it %s %.1f ms before, and what it %s was not seen",
-			 arrival->how, (double)gap_ns / 1e6,
-			 session->tracks_heap ? "allocated in them" : "did in them");
+		snprintf(gap, sizeof(gap), "; it %s: %s in the %.1f ms since then were missed",
+			 arrival->how, session->tracks_heap ? "allocations" : "threads",
+			 (double)gap_ns / 1e6);
 	what_is_probed(session, tracked, probed);
 	log_info("attached to PID %d: %s (%s)%s", tracked->probes.pid, probed,
 		 attach_method_name(session->target_config.features.method), gap);
@@ -91,10 +91,9 @@ int targets_explain_nothing(const struct session *session, const struct tracked 
 	if (session->tracks_heap && tracked->named)
 		target_explain_nothing(&tracked->probes, &session->target_config);
 	else if (tracked->named)
-		log_error(
-			"process %d maps no file with pthread_create, pthread_join and "
-			"pthread_detach: if it has threads, leakmon does not know by what library",
-			tracked->probes.pid);
+		log_error("process %d maps no file with pthread_create, pthread_join and "
+			  "pthread_detach: its thread library, if it has one, is unknown",
+			  tracked->probes.pid);
 	return -ENOENT;
 }
 
@@ -126,12 +125,10 @@ void targets_say_missed(struct session *session)
 
 	session->targets.missed = session->targets.unknown = 0;
 	if (missed)
-		log_info("%zu %s that a target had forked, or of a name that was chosen, ended "
-			 "before leakmon could look: what was allocated there is in no report",
-			 missed, missed == 1 ? "process" : "processes");
+		log_info("%zu matching %s exited before attach: not reported", missed,
+			 missed == 1 ? "process" : "processes");
 	if (unknown && !session->targets.said_unknown)
-		log_info("%zu %s ended before leakmon could tell whether they were chosen: if so, "
-			 "what was allocated there is in no report; said once",
+		log_info("%zu %s exited before a match could be checked: not reported; logged once",
 			 unknown, unknown == 1 ? "process" : "processes");
 	session->targets.said_unknown |= unknown != 0;
 }
@@ -677,16 +674,16 @@ void targets_attach_again(struct session *session, struct tracked *tracked)
 		return;
 	if (tracked->thread_execs != execs && !targets_probed(session, tracked))
 		log_warning("PID %d was replaced by a thread other than the main one, and nothing "
-			    "that leakmon knows is mapped yet: it is looked at again before the "
+			    "that leakmon knows is mapped yet: it is scanned again before the "
 			    "next report",
 			    tracked->probes.pid);
 	else if (tracked->thread_execs != execs)
 		log_info("PID %d was replaced by a thread other than the main one: probed it "
-			 "again; %s before this moment were not seen",
+			 "again; earlier %s were missed",
 			 tracked->probes.pid, session->tracks_heap ? "allocations" : "threads");
 	else if (targets_probed(session, tracked) > before)
-		log_info("PID %d has mapped another %s: probed %zu more %s; %s before this moment "
-			 "were not seen",
+		log_info("PID %d has mapped another %s: probed %zu more %s; earlier %s were "
+			 "missed",
 			 tracked->probes.pid, session->tracks_heap ? "allocator" : "thread library",
 			 targets_probed(session, tracked) - before,
 			 session->tracks_heap ? "functions" : "places",
