@@ -26,7 +26,7 @@ Q := @
 say = @printf '  %-6s %s\n' $(1) $@
 endif
 
-# The folder of user/arch/ and the header of bpf/arch/; and libbpf's name for it.
+# The folder in user/arch/ and in bpf/arch/; and libbpf's name for it.
 ARCH     := $(patsubst aarch64,arm64,$(shell uname -m))
 ARCH_BPF := $(patsubst x86_64,x86,$(ARCH))
 
@@ -48,6 +48,7 @@ LINK_LIBS := $(if $(filter 1,$(STATIC)),$(STATIC_LIBS),$(LIBS))
 # No path of the machine that it was built on: line information goes into the program.
 # clang 14 cannot put the result of an atomic addition to use without the v3 instruction set.
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH_BPF) -D__bpf__ -Iinclude -Ibpf \
+	-Ibpf/arch/$(ARCH) -Iuser/arch/$(ARCH) \
 	-ffile-prefix-map=$(CURDIR)=. \
 	-I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -Wall -Wno-unused-function -MMD -MP
 
@@ -86,7 +87,7 @@ $(COMPLETIONS): $(B)/gen/leakmon.%: $(B)/leakmon
 	$(call say,GEN)
 	$(Q)$(B)/leakmon --completion $* > $@
 
-$(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h include/*.h) | $(BUILD_TOOLS)
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/arch/*/*.h include/*.h) | $(BUILD_TOOLS)
 	@mkdir -p $(@D)
 	$(call say,BPF)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
@@ -136,7 +137,7 @@ demo-report: all $(B)/workloads/shop $(B)/workloads/fixed/shop
 html-bundle:
 	cd user/html && npm ci --no-audit --no-fund && npm run build
 
-C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] user/arch/*/*.[ch] include/*.h bpf/*.[ch] tests/*/*.[ch] \
+C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] user/arch/*/*.[ch] include/*.h bpf/*.[ch] bpf/arch/*/*.h tests/*/*.[ch] \
 	tests/*/*/*.[ch] tests/*/*.cc tests/*/*/*.cc)
 check:
 	@$(DEPS) --check build check

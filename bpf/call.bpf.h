@@ -19,16 +19,12 @@ static __always_inline bool on_signal_stack(u64 sp)
 }
 
 /*
- * Whether the call that entered at stack pointer `sp` is still running: then its return address
- * is the kernel's uretprobe trampoline. After a longjmp or an exception past it, it is not.
+ * Whether the call from a caller with this stack pointer is still running: then its return probe
+ * waits. After a longjmp or an exception past it, it does not.
  */
 __weak __noinline bool call_is_alive(u64 sp)
 {
-	u64 trampoline = return_trampoline(), return_address = 0;
-
-	if (bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
-		return false;
-	return trampoline && return_address == trampoline;
+	return return_probe_waits(sp, return_trampoline());
 }
 
 static __always_inline bool is_resize(u32 kind)
@@ -64,8 +60,10 @@ static __always_inline void throwing_abandon(struct throwing_call *call, struct 
  * pointers, takes the first one for dead (arch_uretprobe_is_alive() in its uprobes.c) and
  * finds nothing to return to. Only a session program can forgo it.
  */
-static __always_inline bool call_would_kill(u64 sp, struct thread *thread)
+static __always_inline bool call_would_kill(struct pt_regs *ctx, struct thread *thread)
 {
+	u64 sp = caller_sp(ctx, 0);
+
 	return session && thread->calls[0].kind != CALL_NONE && on_signal_stack(sp) &&
 	       sp > thread->calls[0].sp && call_is_alive(thread->calls[0].sp);
 }
@@ -79,10 +77,9 @@ static __always_inline bool call_is_running(const struct call *call, u64 sp)
 static __always_inline struct call *call_slot(struct pt_regs *ctx, struct thread *thread,
 					      struct lm_ledger *ledger)
 {
-	u64 sp = PT_REGS_SP(ctx);
-	u32 stack = on_signal_stack(sp);
+	u32 stack = on_signal_stack(PT_REGS_SP(ctx));
 
-	if (call_is_running(&thread->calls[stack], sp))
+	if (call_is_running(&thread->calls[stack], caller_sp(ctx, 0)))
 		return NULL;
 	call_abandon(&thread->calls[stack], ledger);
 	call_abandon(&thread->inner[stack], ledger);
@@ -93,10 +90,9 @@ static __always_inline struct call *call_slot(struct pt_regs *ctx, struct thread
 static __always_inline struct call *inner_slot(struct pt_regs *ctx, struct thread *thread,
 					       struct lm_ledger *ledger)
 {
-	u64 sp = PT_REGS_SP(ctx);
-	struct call *call = &thread->inner[on_signal_stack(sp)];
+	struct call *call = &thread->inner[on_signal_stack(PT_REGS_SP(ctx))];
 
-	if (call_is_running(call, sp))
+	if (call_is_running(call, caller_sp(ctx, 0)))
 		return NULL;
 	call_abandon(call, ledger);
 	return call;
@@ -109,11 +105,10 @@ static __always_inline struct call *inner_slot(struct pt_regs *ctx, struct threa
  */
 static __always_inline bool is_unfollowed(struct pt_regs *ctx, struct thread *thread)
 {
-	u64 sp = PT_REGS_SP(ctx), return_address = 0;
-	struct unfollowed_call *call = &thread->unfollowed[on_signal_stack(sp)];
+	u64 sp = caller_sp(ctx, 0), return_address = 0;
+	struct unfollowed_call *call = &thread->unfollowed[on_signal_stack(PT_REGS_SP(ctx))];
 
-	if (!call->sp || sp != call->sp ||
-	    bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
+	if (!call->sp || sp != call->sp || !caller_address(ctx, 0, &return_address))
 		return false;
 	return return_address == call->return_address &&
 	       (bpf_get_attach_cookie(ctx) & LM_COOKIE_FUNCTION_MASK) != call->function;
@@ -121,20 +116,18 @@ static __always_inline bool is_unfollowed(struct pt_regs *ctx, struct thread *th
 
 static __always_inline void unfollowed_note(struct pt_regs *ctx, struct thread *thread)
 {
-	u64 sp = PT_REGS_SP(ctx);
-	struct unfollowed_call *call = &thread->unfollowed[on_signal_stack(sp)];
+	struct unfollowed_call *call = &thread->unfollowed[on_signal_stack(PT_REGS_SP(ctx))];
 
-	call->sp = sp;
+	call->sp = caller_sp(ctx, 0);
 	call->function = bpf_get_attach_cookie(ctx) & LM_COOKIE_FUNCTION_MASK;
-	if (bpf_probe_read_user(&call->return_address, sizeof(u64), (void *)sp))
+	if (!caller_address(ctx, 0, &call->return_address))
 		call->sp = 0;
 }
 
 /* The call whose return this is, or NULL: an inner one's, or one begun before the attach. */
 static __always_inline struct call *call_returning(struct pt_regs *ctx, struct thread *thread)
 {
-	/* `ret` has popped the return address. */
-	u64 sp = PT_REGS_SP(ctx) - sizeof(u64);
+	u64 sp = PT_REGS_SP(ctx); /* the caller's again */
 	u32 stack = on_signal_stack(sp);
 	struct call *call = &thread->calls[stack];
 

@@ -138,7 +138,7 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 		count_no_thread();
 		return SKIP_RETURN;
 	}
-	if (call_would_kill(PT_REGS_SP(ctx), thread)) {
+	if (call_would_kill(ctx, thread)) {
 		ledger_drop(ledger, LM_DROP_HANDLER);
 		return SKIP_RETURN;
 	}
@@ -148,7 +148,7 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 		call = is_resize(kind) && pointer ? inner_slot(ctx, thread, ledger) : NULL;
 	if (!call)
 		return SKIP_RETURN;
-	call->sp = PT_REGS_SP(ctx);
+	call->sp = caller_sp(ctx, 0);
 	call->size = size;
 	call->pointer = pointer;
 	call->kind = kind;

@@ -24,12 +24,6 @@ typedef __s8 s8;
 typedef __s32 s32;
 typedef __s64 s64;
 
-#ifdef __TARGET_ARCH_x86
-#include "arch_x86_64.bpf.h"
-#else
-#error "this processor has no bpf/arch_*.bpf.h yet"
-#endif
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {
@@ -75,7 +69,6 @@ struct uprobe_task {
 };
 
 struct task_struct {
-	struct thread_info thread_info;
 	int pid;
 	int tgid;
 	u64 start_time, start_boottime;
@@ -90,7 +83,6 @@ struct task_struct {
 	struct completion *vfork_done; /* not NULL: the parent waits for its exec or its end */
 	unsigned long sas_ss_sp;
 	unsigned long sas_ss_size;
-	struct thread_struct thread;
 	char comm[16];
 };
 
@@ -116,11 +108,6 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-/* include/linux/thread_info.h: its value is the running kernel's. */
-enum syscall_work_bit {
-	SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH = 5,
-};
-
 /* include/linux/sched.h; *_WORKER: threads that the kernel made for itself in a process */
 #define PF_EXITING 0x00000004 /* it runs none of the program's code any more */
 #define PF_IO_WORKER 0x00000010
@@ -137,15 +124,27 @@ enum syscall_work_bit {
 #define ENOMEM 12
 #define EEXIST 17
 
-/* Whether system calls of this thread may be turned into SIGSYS (prctl(2), Syscall User Dispatch).
+/*
+ * What a processor differs in. Arguments, results, the stack and frame pointers are read by
+ * libbpf's names (PT_REGS_PARM1, PT_REGS_PARM1_SYSCALL, ...); the header in the processor's folder,
+ * which the Makefile chooses (ARCH), has the rest:
+ *
+ *   caller_sp(), caller_address()  of the function that was entered: its caller's stack pointer,
+ * and where it goes on there. Or where the stack pointer has moved down since, by so many words.
+ * The address may be unreadable. return_probe_place()  what a return_instance of the call has as
+ * `stack` return_probe_waits()  whether that call has a return probe and has not returned
+ *   regs_set()          so that a walk begins there
+ *   regs_are_of_user()
+ *   register_at(), STACK_POINTER, condition_holds()  as instructions and attach cookies number them
+ *   syscall_number()    at sys_exit; NR_MMAP, NR_MUNMAP, NR_BRK, NR_MREMAP
+ *   task_is_compat(), syscall_is_mapping_compat(), NR_COMPAT_BRK  calls of 32-bit programs
+ *   task_dispatches()   whether its system calls may be turned into SIGSYS (prctl(2), Syscall User
+ *                       Dispatch)
+ *   task_thread_pointer()  what pthread_self() gives there
+ *   USER_MAX_ADDRESS, TRAMPOLINE_BITS
+ *   machine_frame       what frames look like (leakmon_unwind.h)
  */
-static __always_inline bool task_dispatches(struct task_struct *task)
-{
-	return task->thread_info.syscall_work >>
-		       bpf_core_enum_value(enum syscall_work_bit,
-					   SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH) &
-	       1;
-}
+#include "machine.bpf.h"
 
 /* Since 6.13, and only in session programs, which run at a function's entry and at its return. */
 extern bool bpf_session_is_return(void) __weak __ksym;

@@ -52,27 +52,17 @@ static __always_inline bool is_error(u64 result)
 	return result > ~0ull - MAX_ERRNO;
 }
 
-static __always_inline bool is_32_bit(void)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	return syscall_is_compat(&task->thread_info);
-}
-
 static __always_inline bool is_mapping_call(u64 number)
 {
 	if (number == NR_MMAP || number == NR_MUNMAP || number == NR_BRK || number == NR_MREMAP)
-		return !is_32_bit();
+		return !task_is_compat(bpf_get_current_task_btf());
 	return false;
 }
 
 /* As 64-bit calls these numbers are rarer ones: recvfrom, chmod, fchmod, acct, lgetxattr. */
-static __always_inline bool is_mapping_call_32(u64 number)
+static __always_inline bool is_mapping_call_compat(u64 number)
 {
-	if (number == NR_32_MMAP || number == NR_32_OLD_MMAP || number == NR_32_MUNMAP ||
-	    number == NR_32_BRK || number == NR_32_MREMAP)
-		return is_32_bit();
-	return false;
+	return syscall_is_mapping_compat(number) && task_is_compat(bpf_get_current_task_btf());
 }
 
 /* The calling thread, if its address space is followed; a vfork child works on its parent's. */
@@ -130,17 +120,17 @@ static __always_inline void brk_begin(struct thread *thread, u64 asked)
 }
 
 /* Where the break stands says more than what brk answers: that it did not move is no error. */
-static __always_inline int begin_32(u64 number)
+static __always_inline int begin_compat(u64 number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *thread = number == NR_32_BRK ? thread_followed() : NULL;
+	struct thread *thread = number == NR_COMPAT_BRK ? thread_followed() : NULL;
 
 	if (thread)
 		thread->brk = BPF_CORE_READ(task, mm, brk);
 	return 0;
 }
 
-static __always_inline int end_32(u64 number, u64 result)
+static __always_inline int end_compat(u64 number, u64 result)
 {
 	struct lm_mapping_event event = {.op = LM_MAPPING_UNTOLD};
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -148,7 +138,8 @@ static __always_inline int end_32(u64 number, u64 result)
 
 	if (!thread)
 		return 0;
-	if (number == NR_32_BRK ? thread->brk == BPF_CORE_READ(task, mm, brk) : is_error(result))
+	if (number == NR_COMPAT_BRK ? thread->brk == BPF_CORE_READ(task, mm, brk)
+				    : is_error(result))
 		return 0;
 	event.process = thread->process;
 	mapping_send(&event);
@@ -160,8 +151,8 @@ int BPF_PROG(mapping_begin, struct pt_regs *regs, long number)
 {
 	struct thread *thread;
 
-	if (is_mapping_call_32(number))
-		return begin_32(number);
+	if (is_mapping_call_compat(number))
+		return begin_compat(number);
 	if (!is_mapping_call(number))
 		return 0;
 	thread = thread_followed();
@@ -273,8 +264,8 @@ int BPF_PROG(mapping_end, struct pt_regs *regs, long result)
 	struct lm_mapping_event event = {.op = LM_MAPPING_DONE};
 	struct thread *thread;
 
-	if (is_mapping_call_32(number))
-		return end_32(number, result);
+	if (is_mapping_call_compat(number))
+		return end_compat(number, result);
 	if (!is_mapping_call(number))
 		return 0;
 	thread = thread_followed();

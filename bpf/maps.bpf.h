@@ -160,7 +160,7 @@ enum call_kind {
 };
 
 struct call {
-	u64 sp; /* at entry: the address of the return address */
+	u64 sp; /* the caller's, to which the stack pointer comes back */
 	u64 size;
 	u64 pointer; /* CALL_OUT: where the result goes; CALL_RESIZE*: the old block, or NULL */
 	struct lm_block old; /* CALL_RESIZE*: what was on the ledger for it */

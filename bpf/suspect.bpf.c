@@ -150,16 +150,17 @@ int BPF_PROG(suspect_mapping, unsigned long address, struct vm_unmapped_area_inf
 
 /*
  * The C libraries' clone has no unwind information behind its system call, so that a new thread's
- * stack ends there. It has pushed nothing: its return address is on top.
+ * stack ends there. It has pushed nothing: the caller is where it was at the entry.
  */
 static __always_inline void leave_clone(struct unwind_start *start)
 {
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	u64 caller = 0;
 
-	if (bpf_probe_read_user(&caller, sizeof(caller), (void *)start->sp) || !caller)
+	if (!caller_address(regs, 0, &caller) || !caller)
 		return;
 	start->ip = caller;
-	start->sp += sizeof(caller);
+	start->sp = caller_sp(regs, 0);
 }
 
 SEC("tp_btf/sched_process_fork")

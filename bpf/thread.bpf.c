@@ -107,7 +107,7 @@ int thread_joined(struct pt_regs *ctx)
 	struct thread_call *call =
 		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), 0, 0);
 
-	if (!call || call->kind != THREAD_CALL_JOIN || call->sp != PT_REGS_SP(ctx))
+	if (!call || call->kind != THREAD_CALL_JOIN || call->sp != caller_sp(ctx, 0))
 		return 0;
 	call->kind = THREAD_CALL_NONE;
 	/* Whom another thread has already replaced was counted then. */
@@ -121,8 +121,8 @@ static __noinline int call_end(struct pt_regs *ctx)
 	struct thread_call *call =
 		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), 0, 0);
 
-	/* `ret` has popped the return address. */
-	if (!call || call->sp + sizeof(u64) != PT_REGS_SP(ctx))
+	/* The stack pointer is the caller's again. */
+	if (!call || call->sp != PT_REGS_SP(ctx))
 		return 0;
 	if (call->kind == THREAD_CALL_CREATE)
 		return create_end(ctx, call);

@@ -25,14 +25,12 @@ static __always_inline u32 attributes(u64 attr, u64 cookie)
 static __always_inline u32 site_of_caller(struct pt_regs *ctx, struct thread *thread)
 {
 	struct lm_ledger *ledger = ledger_of(thread->slot);
-	u64 sp = PT_REGS_SP(ctx);
 	struct pt_regs caller;
 	u64 return_address;
 
-	if (!ledger || thread->slot == LM_SLOT_LOST ||
-	    bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
+	if (!ledger || thread->slot == LM_SLOT_LOST || !caller_address(ctx, 0, &return_address))
 		return LM_SITE_LOST;
-	regs_set(&caller, return_address, sp + sizeof(u64), PT_REGS_FP(ctx));
+	regs_set(&caller, return_address, caller_sp(ctx, 0), PT_REGS_FP(ctx));
 	return site_current(&caller, thread, ledger);
 }
 
@@ -49,7 +47,7 @@ static __always_inline int create_begin(struct pt_regs *ctx)
 		return session ? 1 : 0;
 	call->process = thread->process;
 	call->id = 0;
-	call->sp = PT_REGS_SP(ctx);
+	call->sp = caller_sp(ctx, 0);
 	call->start_routine = PT_REGS_PARM3(ctx);
 	call->site = site_of_caller(ctx, thread);
 	call->flags = attributes(attr, bpf_get_attach_cookie(ctx));
@@ -115,7 +113,7 @@ static __always_inline void handle_take(const struct lm_thread_handle *key,
 static __always_inline void thread_born(struct thread_call *call, struct task_struct *child)
 {
 	struct lm_thread_ledger *ledger = thread_ledger_open(call->process);
-	struct lm_thread_handle key = {.handle = thread_pointer_of(&child->thread),
+	struct lm_thread_handle key = {.handle = task_thread_pointer(child),
 				       .process = call->process};
 	struct lm_thread record = {
 		.process = call->process,

@@ -52,7 +52,7 @@ enum thread_call_kind {
 struct thread_call {
 	lm_process_key process;
 	lm_thread_id id; /* whom it is about; CREATE: whom it made, 0: nobody yet */
-	u64 sp;		 /* at the function's entry */
+	u64 sp;		 /* the caller's */
 	u64 start_routine;
 	u32 site;
 	u32 flags; /* enum lm_thread_flag */

@@ -28,11 +28,11 @@ static __always_inline struct thread_call *call_note(struct pt_regs *ctx, u32 ki
 		return NULL;
 	/* musl detaches a thread that has ended by a jump to pthread_join: it remains a detach. */
 	if (kind == THREAD_CALL_JOIN && call->kind == THREAD_CALL_DETACH &&
-	    call->sp == PT_REGS_SP(ctx) && call->id)
+	    call->sp == caller_sp(ctx, 0) && call->id)
 		return call;
 	call->process = process_of(task);
 	call->id = id_of(call->process, PT_REGS_PARM1(ctx));
-	call->sp = PT_REGS_SP(ctx);
+	call->sp = caller_sp(ctx, 0);
 	call->kind = kind;
 	record = bpf_map_lookup_elem(&thread_records, &call->id);
 	if (record)

@@ -26,7 +26,7 @@ static __always_inline bool is_continued(const struct throwing_call *call, u64 s
 
 static __always_inline int throwing_begin(struct pt_regs *ctx)
 {
-	u64 sp = PT_REGS_SP(ctx), return_address = 0, cookie;
+	u64 sp = caller_sp(ctx, 0), return_address = 0, cookie;
 	struct throwing_call *call;
 	struct lm_ledger *ledger;
 	struct thread *thread;
@@ -38,11 +38,11 @@ static __always_inline int throwing_begin(struct pt_regs *ctx)
 	ledger = thread ? ledger_of(thread->slot) : NULL;
 	if (!ledger || !call_slot(ctx, thread, ledger))
 		return 0;
-	if (bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
+	if (!caller_address(ctx, 0, &return_address))
 		return 0;
 	cookie = bpf_get_attach_cookie(ctx);
 	function = cookie & LM_COOKIE_FUNCTION_MASK;
-	call = &thread->throwing[on_signal_stack(sp)];
+	call = &thread->throwing[on_signal_stack(PT_REGS_SP(ctx))];
 	if (!is_continued(call, sp, return_address, function))
 		throwing_abandon(call, ledger);
 	call->sp = sp;
@@ -56,13 +56,14 @@ static __always_inline int throwing_begin(struct pt_regs *ctx)
 }
 
 /* The call whose result is known now, or NULL: shared code has other callers. */
-static __always_inline struct throwing_call *throwing_ending(struct thread *thread, u64 sp)
+static __always_inline struct throwing_call *throwing_ending(struct pt_regs *ctx,
+							     struct thread *thread, u64 words)
 {
-	struct throwing_call *call = &thread->throwing[on_signal_stack(sp)];
+	struct throwing_call *call = &thread->throwing[on_signal_stack(PT_REGS_SP(ctx))];
 	u64 return_address = 0;
 
-	if (!call->pending || call->sp != sp ||
-	    bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))
+	if (!call->pending || call->sp != caller_sp(ctx, words) ||
+	    !caller_address(ctx, words, &return_address))
 		return NULL;
 	return return_address == call->return_address ? call : NULL;
 }
@@ -74,7 +75,7 @@ static __always_inline void new_account(struct thread *thread, struct lm_ledger 
 	struct call born = {.size = call->size, .function = call->function};
 	struct pt_regs caller = {};
 
-	regs_set(&caller, call->return_address, call->sp + sizeof(u64), call->fp);
+	regs_set(&caller, call->return_address, call->sp, call->fp);
 	if (!result)
 		ledger_add(&ledger->failed, 1);
 	else if (result != thread->returned)
@@ -101,8 +102,7 @@ static __always_inline int throwing_end(struct pt_regs *ctx)
 	ledger = thread ? ledger_of(thread->slot) : NULL;
 	if (!ledger)
 		return 0;
-	call = throwing_ending(thread,
-			       PT_REGS_SP(ctx) + (cookie >> LM_COOKIE_WORDS_SHIFT) * sizeof(u64));
+	call = throwing_ending(ctx, thread, cookie >> LM_COOKIE_WORDS_SHIFT);
 	if (!call)
 		return 0;
 	result = register_at(ctx, cookie >> LM_COOKIE_REGISTER_SHIFT & 0xf);

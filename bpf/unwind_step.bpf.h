@@ -100,7 +100,7 @@ static __always_inline int leave_frame(struct thread *thread, u64 cfa, u64 fp_at
 	return_address = read.return_address;
 	if ((return_address & TRAMPOLINE_BITS) == TRAMPOLINE_BITS) {
 		state->fp_words = UNWIND_OPAQUE;
-		return_address = return_address_at(cfa - sizeof(u64), return_address);
+		return_address = return_address_at(return_probe_place(cfa), return_address);
 	}
 	if (return_address < UNWIND_MIN_ADDRESS)
 		return walk_end(state, LM_WALK_ROOT);
@@ -128,8 +128,10 @@ static __always_inline int step_out_of_signal(struct unwind_state *state)
 	u64 saved[2];
 
 	state->fp_words = UNWIND_OPAQUE;
-	if (bpf_probe_read_user(saved, sizeof(saved), (void *)(state->sp + SIGNAL_FRAME_SP)) ||
-	    bpf_probe_read_user(&state->fp, sizeof(u64), (void *)(state->sp + SIGNAL_FRAME_FP)))
+	if (bpf_probe_read_user(saved, sizeof(saved),
+				(void *)(state->sp + machine_frame.signal_sp)) ||
+	    bpf_probe_read_user(&state->fp, sizeof(u64),
+				(void *)(state->sp + machine_frame.signal_fp)))
 		return walk_end(state, LM_WALK_UNREADABLE);
 	state->sp = saved[0];
 	state->ip = saved[1];

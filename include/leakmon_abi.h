@@ -323,7 +323,7 @@ enum lm_arguments {
 /*
  * Attach cookies. All: the row of the allocator table. At entries: enum lm_arguments, and in which
  * register what is, as 1 + its number in instructions (0: there is none). Where a result is known:
- * in which register, how many words above the stack pointer the return address lies, and under
+ * in which register, by how many words the stack pointer is lower than at the entry, and under
  * which condition of the branch that stands there (0: always; else 1 + the low four bits of its
  * opcode).
  */

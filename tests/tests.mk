@@ -117,7 +117,7 @@ $(B)/san/leakmon.a: $(SAN_OBJECTS)
 $(B)/unit/%: tests/unit/%.c $(B)/san/leakmon.a
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests $< $(B)/san/leakmon.a -o $@ \
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests -Ibpf/arch/$(ARCH) $< $(B)/san/leakmon.a -o $@ \
 		-lcmocka -ljansson $(LIBS)
 
 E2E_SUPPORT := $(filter-out tests/e2e/test_%.c,$(wildcard tests/e2e/*.c)) tests/truth/compare.c \

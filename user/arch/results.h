@@ -33,7 +33,7 @@ struct result_site {
 	uint8_t number;	   /* of the register that holds the result, as x86 encodes it */
 	uint8_t condition; /* 0: always; else 1 + the low four bits of a conditional jump's opcode
 			    */
-	uint16_t words;	   /* from the stack pointer up to the return address */
+	uint16_t words;	   /* by which the stack pointer is lower than at the entry */
 	bool emulated;
 };
 

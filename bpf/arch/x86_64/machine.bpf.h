@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All that the kernel side knows of x86-64; kernel.h includes it. Arguments, results, the stack and
- * frame pointers are read by libbpf's names (PT_REGS_PARM1, PT_REGS_PARM1_SYSCALL, ...). Sources:
- * psABI x86-64 1.0, Intel's manual, and the kernel's arch/x86.
+ * All that the kernel side knows of x86-64; kernel.h says what is promised. Sources: psABI x86-64
+ * 1.0, Intel's manual, and the kernel's arch/x86.
  */
 #ifndef LEAKMON_BPF_ARCH_X86_64_H
 #define LEAKMON_BPF_ARCH_X86_64_H
+
+#include "frame.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -18,7 +19,17 @@ struct thread_info {
 	u32 status;		    /* arch/x86/include/asm/thread_info.h */
 };
 
+struct task_struct___x86 {
+	struct thread_info thread_info;
+	struct thread_struct thread;
+};
+
 #pragma clang attribute pop
+
+/* include/linux/thread_info.h: its value is the running kernel's. */
+enum syscall_work_bit {
+	SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH = 5,
+};
 
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 #define NR_MMAP 9
@@ -26,11 +37,11 @@ struct thread_info {
 #define NR_BRK 12
 #define NR_MREMAP 25
 /* arch/x86/entry/syscalls/syscall_32.tbl */
-#define NR_32_BRK 45
-#define NR_32_OLD_MMAP 90
-#define NR_32_MUNMAP 91
-#define NR_32_MREMAP 163
-#define NR_32_MMAP 192
+#define NR_COMPAT_BRK 45
+#define NR_COMPAT_OLD_MMAP 90
+#define NR_COMPAT_MUNMAP 91
+#define NR_COMPAT_MREMAP 163
+#define NR_COMPAT_MMAP 192
 
 /* arch/x86/include/asm/thread_info.h: a 32-bit system call, whose numbers mean other things */
 #define TS_COMPAT 2
@@ -40,15 +51,28 @@ static __always_inline u64 syscall_number(const struct pt_regs *regs)
 	return regs->orig_rax;
 }
 
-static __always_inline bool syscall_is_compat(const struct thread_info *info)
+static __always_inline bool task_is_compat(const struct task_struct *task)
 {
-	return info->status & TS_COMPAT;
+	return ((const struct task_struct___x86 *)task)->thread_info.status & TS_COMPAT;
 }
 
-/* What pthread_self() gives there. */
-static __always_inline u64 thread_pointer_of(const struct thread_struct *thread)
+static __always_inline bool syscall_is_mapping_compat(u64 number)
 {
-	return thread->fsbase;
+	return number == NR_COMPAT_MMAP || number == NR_COMPAT_OLD_MMAP ||
+	       number == NR_COMPAT_MUNMAP || number == NR_COMPAT_BRK || number == NR_COMPAT_MREMAP;
+}
+
+static __always_inline bool task_dispatches(const struct task_struct *task)
+{
+	return ((const struct task_struct___x86 *)task)->thread_info.syscall_work >>
+		       bpf_core_enum_value(enum syscall_work_bit,
+					   SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH) &
+	       1;
+}
+
+static __always_inline u64 task_thread_pointer(const struct task_struct *task)
+{
+	return ((const struct task_struct___x86 *)task)->thread.fsbase;
 }
 
 /* arch/x86/include/asm/segment.h: the privilege level, in the code segment */
@@ -62,6 +86,32 @@ static __always_inline void regs_set(struct pt_regs *regs, u64 ip, u64 sp, u64 f
 	regs->rbp = fp;
 }
 
+/* A call has pushed the return address, and nothing since, or `words` words. */
+static __always_inline u64 caller_sp(const struct pt_regs *ctx, u64 words)
+{
+	return PT_REGS_SP(ctx) + (words + 1) * sizeof(u64);
+}
+
+static __always_inline bool caller_address(const struct pt_regs *ctx, u64 words, u64 *address)
+{
+	return !bpf_probe_read_user(address, sizeof(*address),
+				    (void *)(PT_REGS_SP(ctx) + words * sizeof(u64)));
+}
+
+/* A return probe takes the place of the return address on the stack. */
+static __always_inline u64 return_probe_place(u64 caller_sp)
+{
+	return caller_sp - sizeof(u64);
+}
+
+static __always_inline bool return_probe_waits(u64 caller_sp, u64 trampoline)
+{
+	u64 found = 0;
+
+	return !bpf_probe_read_user(&found, sizeof(found), (void *)return_probe_place(caller_sp)) &&
+	       trampoline && found == trampoline;
+}
+
 /* User space ends there, with five levels of page tables. */
 #define USER_MAX_ADDRESS (1ull << 56)
 
@@ -71,11 +121,6 @@ static __always_inline void regs_set(struct pt_regs *regs, u64 ip, u64 sp, u64 f
  * bits are set. Nothing else is worth a look.
  */
 #define TRAMPOLINE_BITS 0x7ffffff00000ull
-
-/* struct rt_sigframe at the handler's return: where struct sigcontext keeps what a walk needs
- * (arch/x86/include/uapi/asm/sigcontext.h, behind uc_flags, uc_link and uc_stack). */
-#define SIGNAL_FRAME_FP 120
-#define SIGNAL_FRAME_SP 160 /* followed by the instruction pointer */
 
 /* Its number in instructions; register_at() leaves it out. */
 #define STACK_POINTER 4
