@@ -204,8 +204,7 @@ static __always_inline u32 site_walked(const struct unwind_start *start, struct 
 static __always_inline u32 site_current(struct pt_regs *ctx, struct thread *thread,
 					struct lm_ledger *ledger)
 {
-	struct unwind_start start = {
-		.ip = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx)};
+	struct unwind_start start = unwind_start_at(ctx, false);
 
 	return site_walked(&start, thread, ledger);
 }

@@ -134,6 +134,7 @@ struct bpf_iter__task {
  * The address may be unreadable. return_probe_place()  what a return_instance of the call has as
  * `stack` return_probe_waits()  whether that call has a return probe and has not returned
  *   regs_set()          so that a walk begins there
+ *   regs_link()         the register that a call leaves the return address in; 0: there is none
  *   regs_are_of_user()
  *   register_at(), STACK_POINTER, condition_holds()  as instructions and attach cookies number them
  *   syscall_number()    at sys_exit; NR_MMAP, NR_MUNMAP, NR_BRK, NR_MREMAP
@@ -142,7 +143,7 @@ struct bpf_iter__task {
  *                       Dispatch)
  *   task_thread_pointer()  what pthread_self() gives there
  *   USER_MAX_ADDRESS, TRAMPOLINE_BITS
- *   machine_frame       what frames look like (leakmon_unwind.h)
+ *   machine_frame       what frames look like (leakmon_abi.h)
  */
 #include "machine.bpf.h"
 

@@ -193,6 +193,7 @@ struct throwing_call {
 /* A stack walk in progress: the registers of the frame it has come to. */
 struct unwind_state {
 	u64 ip, sp, fp;
+	u64 link;	       /* see struct lm_frame */
 	struct lm_range range; /* the mapping that the latest ip was in */
 	u32 tgid;
 	u32 generation; /* `range` is from this unwind_generation */

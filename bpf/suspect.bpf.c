@@ -106,16 +106,14 @@ static __always_inline int sample_take(struct lm_sample *sample, const struct un
 }
 
 /* Where user space stood when it came into the kernel. */
+static __always_inline const struct pt_regs *user_regs(void)
+{
+	return (const struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+}
+
 static __always_inline struct unwind_start user_start(bool exact)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct unwind_start start = {.exact = exact};
-
-	start.ip = PT_REGS_IP(regs);
-	start.sp = PT_REGS_SP(regs);
-	start.fp = PT_REGS_FP(regs);
-	return start;
+	return unwind_start_at(user_regs(), exact);
 }
 
 /* By user space itself, or by the kernel in a system call of its. */
@@ -154,7 +152,7 @@ int BPF_PROG(suspect_mapping, unsigned long address, struct vm_unmapped_area_inf
  */
 static __always_inline void leave_clone(struct unwind_start *start)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	const struct pt_regs *regs = user_regs();
 	u64 caller = 0;
 
 	if (!caller_address(regs, 0, &caller) || !caller)

@@ -194,8 +194,11 @@ static __always_inline bool frame_holds(const struct unwind_trail *trail, u32 at
 	u64 offset = step_sp(step) - base, word;
 	s32 fp_words = (s8)(step->at >> 56);
 
-	if (fp_words == UNWIND_OPAQUE || !window_has(trail, offset - sizeof(u64), span, &word) ||
-	    word != trail->frames[at & UNWIND_MASK])
+	if (fp_words == UNWIND_OPAQUE ||
+	    !window_has(trail,
+			offset + lm_return_words(&machine_frame, fp_words) * (s64)sizeof(u64), span,
+			&word) ||
+	    (word & machine_frame.code_mask) != trail->frames[at & UNWIND_MASK])
 		return false;
 	if (!fp_words)
 		return true;
@@ -357,8 +360,18 @@ static int walk_on(u32 i, struct unwind_loop *loop)
  */
 struct unwind_start {
 	u64 ip, sp, fp;
+	u64 link;
 	bool exact;
 };
+
+static __always_inline struct unwind_start unwind_start_at(const struct pt_regs *regs, bool exact)
+{
+	return (struct unwind_start){.ip = PT_REGS_IP(regs),
+				     .sp = PT_REGS_SP(regs),
+				     .fp = PT_REGS_FP(regs),
+				     .link = regs_link(regs),
+				     .exact = exact};
+}
 
 static __always_inline void unwind_begin(const struct unwind_start *start, struct thread *thread)
 {
@@ -367,6 +380,7 @@ static __always_inline void unwind_begin(const struct unwind_start *start, struc
 	state->ip = start->ip;
 	state->sp = start->sp;
 	state->fp = start->fp;
+	state_link(state, start->link);
 	state->tgid = thread->process >> 32;
 	state->exact_ip = start->exact;
 	state->fp_words = UNWIND_OPAQUE;

@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * From one frame to its caller: by the unwind row that covers it, by its frame pointer, or out of a
- * signal handler.
- */
+/* From one frame to its caller, by the rules of leakmon_unwind.h. */
 #ifndef LEAKMON_BPF_UNWIND_STEP_H
 #define LEAKMON_BPF_UNWIND_STEP_H
 
 #include "process.bpf.h"
+
+#define LM_UNWIND_MEMORY void
+#define LM_UNWIND_READ(memory, to, size, address) bpf_probe_read_user(to, size, (void *)(address))
+#include "leakmon_unwind.h"
+
 #ifndef LEAKMON_UNWIND_ELSEWHERE
 #include "unwind_rows.bpf.h"
 #endif
 
 /* The largest step between two frames that is believed of a frame pointer: more is data. */
 #define UNWIND_MAX_STEP (8ull << 20)
-/* Addresses below are never code (vm.mmap_min_addr). */
-#define UNWIND_MIN_ADDRESS 4096ull
 
 static __always_inline int walk_end(struct unwind_state *state, u32 end)
 {
 	state->end = end;
 	return 1;
+}
+
+/* Only where there is a link register has a frame one. */
+static __always_inline void state_link(struct unwind_state *state, u64 link)
+{
+	if (!machine_frame.return_words)
+		state->link = link;
 }
 
 /* As many calls as can be inside each other under return probes, and be told apart here. */
@@ -46,142 +53,137 @@ static __noinline u64 return_address_at(u64 place, u64 found)
 	return 0;
 }
 
-/* What a step reads: the return address below `cfa`, and at `fp_at`, if it is not 0, fp. */
-struct frame_read {
-	u64 cfa, fp_at;
+/* What a step reads. */
+struct frame_words {
 	u64 return_address, fp;
 };
+
+/* One of the words right below the CFA. */
+static __always_inline bool near_word(const u64 *words, u64 below, u64 *word)
+{
+	if (below > UNWIND_NEAR_WORDS * sizeof(u64) || below < sizeof(u64) || below & 7)
+		return false;
+	*word = words[(UNWIND_NEAR_WORDS - below / sizeof(u64)) & (UNWIND_NEAR_WORDS - 1)];
+	return true;
+}
 
 /*
  * Mostly both are within a few words: one read has them. The BPF stack has no room for these: on
  * 6.1 those of all functions from a program to here share 512 bytes.
  */
-static __always_inline bool frame_read_near(struct thread *thread, struct frame_read *read)
+static __always_inline bool frame_read_near(struct thread *thread, const struct lm_caller *caller,
+					    struct frame_words *read)
 {
 	u64 *words = thread->trail.window;
-	u64 below = read->cfa - read->fp_at;
+	u64 below = caller->sp - caller->fp_at;
 
 	if (bpf_probe_read_user(words, UNWIND_NEAR_WORDS * sizeof(u64),
-				(void *)(read->cfa - UNWIND_NEAR_WORDS * sizeof(u64))))
+				(void *)(caller->sp - UNWIND_NEAR_WORDS * sizeof(u64))))
 		return false;
-	read->return_address = words[UNWIND_NEAR_WORDS - 1];
-	if (!read->fp_at)
+	if (!near_word(words, caller->sp - caller->return_at, &read->return_address))
+		return false;
+	if (!caller->fp_at)
 		return true;
-	if (below > UNWIND_NEAR_WORDS * sizeof(u64) || below < 2 * sizeof(u64) || below & 7)
+	if (!near_word(words, below, &read->fp))
 		return false;
-	read->fp = words[(UNWIND_NEAR_WORDS - below / sizeof(u64)) & (UNWIND_NEAR_WORDS - 1)];
 	thread->walk.fp_words = -(s32)(below / sizeof(u64));
 	return true;
 }
 
-static __always_inline int frame_read(struct thread *thread, struct frame_read *read)
-{
-	thread->walk.fp_words = 0;
-	if (frame_read_near(thread, read))
-		return 0;
-	thread->walk.fp_words = UNWIND_OPAQUE;
-	if (bpf_probe_read_user(&read->return_address, sizeof(u64),
-				(void *)(read->cfa - sizeof(u64))))
-		return -1;
-	return read->fp_at ? bpf_probe_read_user(&read->fp, sizeof(u64), (void *)read->fp_at) : 0;
-}
-
-/* Leaves a frame whose caller's stack pointer is `cfa` and whose return address is below it. */
-static __always_inline int leave_frame(struct thread *thread, u64 cfa, u64 fp_at)
+/* In the order of what is mostly there. `fp_words` says where both were, or nothing does. */
+static __always_inline int frame_read(struct thread *thread, const struct lm_caller *caller,
+				      struct frame_words *read)
 {
 	struct unwind_state *state = &thread->walk;
-	struct frame_read read = {.cfa = cfa, .fp_at = fp_at};
+
+	state->fp_words = 0;
+	if (frame_read_near(thread, caller, read)) {
+		if (lm_return_words(&machine_frame, state->fp_words) * (s64)sizeof(u64) !=
+		    (s64)(caller->return_at - caller->sp))
+			state->fp_words = UNWIND_OPAQUE;
+		return 0;
+	}
+	state->fp_words = UNWIND_OPAQUE;
+	if (!machine_frame.return_words && !caller->return_at)
+		read->return_address = state->link;
+	else if (bpf_probe_read_user(&read->return_address, sizeof(u64), (void *)caller->return_at))
+		return -1;
+	return caller->fp_at ? bpf_probe_read_user(&read->fp, sizeof(u64), (void *)caller->fp_at)
+			     : 0;
+}
+
+static __always_inline int leave_frame(struct thread *thread, const struct lm_caller *caller)
+{
+	struct unwind_state *state = &thread->walk;
+	struct frame_words read = {};
 	u64 return_address;
 
-	if (frame_read(thread, &read))
+	if (frame_read(thread, caller, &read))
 		return walk_end(state, LM_WALK_UNREADABLE);
-	if (fp_at)
+	if (caller->fp_at)
 		state->fp = read.fp;
-	return_address = read.return_address;
+	return_address = read.return_address & machine_frame.code_mask;
 	if ((return_address & TRAMPOLINE_BITS) == TRAMPOLINE_BITS) {
 		state->fp_words = UNWIND_OPAQUE;
-		return_address = return_address_at(return_probe_place(cfa), return_address);
+		return_address = return_address_at(return_probe_place(caller->sp), return_address);
 	}
-	if (return_address < UNWIND_MIN_ADDRESS)
+	if (return_address < LM_UNWIND_MIN_ADDRESS)
 		return walk_end(state, LM_WALK_ROOT);
 	if (return_address >= USER_MAX_ADDRESS)
 		return walk_end(state, LM_WALK_UNREADABLE);
 	state->ip = return_address;
-	state->sp = cfa;
+	state->sp = caller->sp;
+	state_link(state, 0);
 	state->exact_ip = false;
 	return 0;
 }
 
-/* By the chain of frame pointers: each points at the caller's, above it the return address. */
 static __always_inline int step_by_frame_pointer(struct thread *thread, u32 otherwise)
 {
 	struct unwind_state *state = &thread->walk;
+	struct lm_caller caller = lm_caller_by_fp(state->fp);
 	u64 fp = state->fp;
 
 	if (fp - state->sp > UNWIND_MAX_STEP || fp & 7)
 		return walk_end(state, otherwise);
-	return leave_frame(thread, fp + 2 * sizeof(u64), fp);
+	return leave_frame(thread, &caller);
 }
 
 static __always_inline int step_out_of_signal(struct unwind_state *state)
 {
-	u64 saved[2];
+	struct lm_frame frame = {.sp = state->sp};
 
 	state->fp_words = UNWIND_OPAQUE;
-	if (bpf_probe_read_user(saved, sizeof(saved),
-				(void *)(state->sp + machine_frame.signal_sp)) ||
-	    bpf_probe_read_user(&state->fp, sizeof(u64),
-				(void *)(state->sp + machine_frame.signal_fp)))
+	if (lm_signal_leave(&machine_frame, NULL, &frame))
 		return walk_end(state, LM_WALK_UNREADABLE);
-	state->sp = saved[0];
-	state->ip = saved[1];
+	state->sp = frame.sp;
+	state->fp = frame.fp;
+	state->ip = frame.ip;
+	state_link(state, frame.link);
 	state->exact_ip = true;
 	if (state->ip >= USER_MAX_ADDRESS)
 		return walk_end(state, LM_WALK_UNREADABLE);
-	return state->ip < UNWIND_MIN_ADDRESS ? walk_end(state, LM_WALK_ROOT) : 0;
+	return state->ip < LM_UNWIND_MIN_ADDRESS ? walk_end(state, LM_WALK_ROOT) : 0;
 }
 
 static __always_inline int step_by_row(struct thread *thread, struct lm_unwind_row row)
 {
 	struct unwind_state *state = &thread->walk;
-	s64 offset = (s64)row.cfa_words * 8;
-	bool opaque = false;
-	u64 cfa = 0, fp_at;
+	const struct lm_frame frame = {state->ip, state->sp, state->fp, state->link};
+	struct lm_caller caller = {};
 	int ended;
+	u32 end;
 
-	switch (row.kind) {
-	case LM_UNWIND_SP:
-		cfa = state->sp + offset;
-		break;
-	case LM_UNWIND_FP:
-		cfa = state->fp + offset;
-		break;
-	case LM_UNWIND_PLT:
-		cfa = state->sp + 8 + ((state->ip & 15) >= row.cfa_words ? 8 : 0);
-		break;
-	case LM_UNWIND_FP_DEREF:
-		opaque = true;
-		if (bpf_probe_read_user(&cfa, sizeof(cfa), (void *)(state->fp + offset)))
-			return walk_end(state, LM_WALK_UNREADABLE);
-		break;
-	case LM_UNWIND_SP_DEREF:
-		opaque = true;
-		if (bpf_probe_read_user(&cfa, sizeof(cfa), (void *)(state->sp + offset)))
-			return walk_end(state, LM_WALK_UNREADABLE);
-		break;
-	case LM_UNWIND_SIGNAL:
+	if (row.kind == LM_UNWIND_SIGNAL)
 		return step_out_of_signal(state);
-	case LM_UNWIND_END:
-		state->closed = true;
-		return walk_end(state, LM_WALK_ROOT);
-	default:
-		return walk_end(state, LM_WALK_UNSUPPORTED);
+	end = lm_row_apply(&machine_frame, row, &frame, NULL, &caller);
+	if (end != LM_WALK_MAX_) {
+		state->closed = end == LM_WALK_ROOT;
+		return walk_end(state, end);
 	}
-	fp_at = row.fp_words ? cfa + (s64)row.fp_words * 8 : 0;
-	if (row.kind == LM_UNWIND_FP_DEREF && !row.fp_words)
-		fp_at = state->fp;
-	ended = leave_frame(thread, cfa, fp_at);
-	if (opaque)
+	ended = leave_frame(thread, &caller);
+	/* It depends on more than the words that were read. */
+	if (row.kind == LM_UNWIND_FP_DEREF || row.kind == LM_UNWIND_SP_DEREF)
 		state->fp_words = UNWIND_OPAQUE;
 	return ended;
 }

@@ -172,8 +172,7 @@ static __always_inline void sample_count_birth(const struct lm_usdt_block *sampl
 static __always_inline u32 sample_site(struct pt_regs *ctx, struct thread *thread,
 				       struct lm_ledger *ledger)
 {
-	struct unwind_start start = {
-		.ip = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx), .exact = true};
+	struct unwind_start start = unwind_start_at(ctx, true);
 
 	return site_walked(&start, thread, ledger);
 }

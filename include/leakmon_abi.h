@@ -105,6 +105,18 @@ struct lm_unwind_row {
 	__u8 kind;	 /* enum lm_unwind_kind, enum lm_return_place */
 };
 
+/* What calls and signals of one processor leave in memory. The arch room has the row: frame.h. */
+struct lm_frame_abi {
+	__u64 code_mask;   /* the address in a return address: the rest may be a signature */
+	__s8 return_words; /* from the CFA to where a call puts the return address, in words; 0: a
+			      call leaves it in a register, the link */
+	__u8 padding_;
+	/* In the kernel's signal frame, from the stack pointer at the handler's return: where the
+	 * interrupted registers are saved. The instruction pointer follows the stack pointer. */
+	__u16 signal_fp, signal_sp;
+	__u16 signal_link; /* 0: there is none */
+};
+
 /*
  * A module's rows as one array of 8-byte cells, so that one kind of map holds them all:
  *
@@ -324,8 +336,7 @@ enum lm_arguments {
  * Attach cookies. All: the row of the allocator table. At entries: enum lm_arguments, and in which
  * register what is, as 1 + its number in instructions (0: there is none). Where a result is known:
  * in which register, by how many words the stack pointer is lower than at the entry, and under
- * which condition of the branch that stands there (0: always; else 1 + the low four bits of its
- * opcode).
+ * which condition of the branch that stands there (0: always; else 1 + its number in instructions).
  */
 #define LM_COOKIE_FUNCTION_MASK 0xffffu
 #define LM_COOKIE_OPERAND_MASK 0x1fu
@@ -350,6 +361,7 @@ enum lm_arguments {
 #define LM_SLOT_LOST 0u
 
 _Static_assert(sizeof(struct lm_unwind_row) == 8, "ABI");
+_Static_assert(sizeof(struct lm_frame_abi) == 16, "ABI");
 _Static_assert(sizeof(struct lm_range) == 32, "ABI");
 _Static_assert(sizeof(struct lm_target) == 32, "ABI");
 _Static_assert(sizeof(struct lm_block_key) == 16, "ABI");

@@ -10,7 +10,6 @@
 
 #include "elf/cfi.h"
 #include "elf/elf_abi.h"
-#include "leakmon_unwind.h"
 #include "unit/unwind_fixture.h"
 
 /* One function of 64 bytes at the base, compiled by hand. */

@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "elf/cfi.h"
 #include "elf/elf_abi.h"
-#include "leakmon_unwind.h"
 
 #define RA                                                                                         \
 	{                                                                                          \

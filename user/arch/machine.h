@@ -8,12 +8,13 @@
  *   MACHINE_DTV_AT          from the thread pointer to the pointer to the vector of thread-locals
  *   MACHINE_THREAD_SELF_AT, _TID_AT  in glibc's thread descriptor: its own address, and its number
  *   MACHINE_BREAKPOINT      first byte of the kernel's breakpoint; MACHINE_INSTRUCTION_MAX: bytes
- *   machine_frame           what frames look like (leakmon_unwind.h)
+ *   machine_frame           what frames look like (leakmon_abi.h)
  *   MACHINE_URETPROBE_CALL, MACHINE_UPROBE_CALL    system calls of the kernel's own probes; 0: none
  *   machine_enable_shadow_stack()
  *
  * Of a stopped thread's registers (struct user_regs_struct):
  *   machine_ip(), _sp(), _fp(), _thread_pointer()
+ *   machine_link()          where a call leaves the return address; 0: in no register
  *   machine_register(), machine_register_name()    all that may hold a pointer, by number
  */
 #ifndef LEAKMON_ARCH_MACHINE_H

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "elf/byte_reader.h"
 #include "elf/elf_abi.h"
-#include "leakmon_unwind.h"
 
 #define WORD 8
 

@@ -13,8 +13,25 @@
 #include "retain/heap_graph.h"
 #include "symbol/debuginfod.h"
 
+/* The walk reads the copied part of the stack: of whole words, nothing else is there. */
+static int read_stack(const struct heap_image_thread *thread, void *to, size_t size,
+		      uint64_t address)
+{
+	uint64_t distance = address - thread->stack_start, at = distance / sizeof(uint64_t),
+		 words = size / sizeof(uint64_t);
+
+	if (address < thread->stack_start || distance % sizeof(uint64_t) ||
+	    at >= thread->stack_words || words > thread->stack_words - at)
+		return -1;
+	memcpy(to, &thread->stack[at], size);
+	return 0;
+}
+
+#define LM_UNWIND_MEMORY const struct heap_image_thread
+#define LM_UNWIND_READ(memory, to, size, address) read_stack(memory, to, size, address)
+#include "leakmon_unwind.h"
+
 #define MAX_FRAMES 512
-#define MIN_ADDRESS 4096ull
 
 /* The rows of one mapping's file. */
 struct code_rows {
@@ -32,7 +49,7 @@ struct unwinder {
 };
 
 struct registers {
-	uint64_t ip, sp, fp;
+	struct lm_frame frame;
 	bool exact; /* ip is where it stands, not where it returns to */
 };
 
@@ -70,83 +87,55 @@ static const struct code_rows *code_at(struct unwinder *unwinder, uint64_t addre
 	return read_code(unwinder, mapping);
 }
 
-/* Of the copied part of the stack. */
-static bool read_stack(const struct heap_image_thread *thread, uint64_t address, uint64_t *word)
+/* False: the caller is not known, or there is none. */
+static bool leave(const struct heap_image_thread *thread, struct registers *registers,
+		  const struct lm_caller *caller)
 {
-	uint64_t distance = address - thread->stack_start;
+	struct lm_frame *frame = &registers->frame;
+	uint64_t ip = frame->link;
 
-	if (address < thread->stack_start || distance % 8 || distance / 8 >= thread->stack_words)
+	/* A function that has saved nothing may use no stack at all. */
+	if (caller->sp < frame->sp || (caller->sp == frame->sp && caller->return_at))
 		return false;
-	*word = thread->stack[distance / 8];
-	return true;
-}
-
-static bool leave(const struct heap_image_thread *thread, struct registers *registers, uint64_t cfa,
-		  uint64_t fp_at)
-{
-	uint64_t ip;
-
-	if (cfa <= registers->sp || !read_stack(thread, cfa - 8, &ip) ||
-	    (fp_at && !read_stack(thread, fp_at, &registers->fp)))
+	if (caller->return_at && read_stack(thread, &ip, sizeof(ip), caller->return_at))
 		return false;
-	*registers = (struct registers){.ip = ip, .sp = cfa, .fp = registers->fp};
-	return ip >= MIN_ADDRESS;
+	if (caller->fp_at && read_stack(thread, &frame->fp, sizeof(frame->fp), caller->fp_at))
+		return false;
+	*registers = (struct registers){
+		.frame = {.ip = ip & machine_frame.code_mask, .sp = caller->sp, .fp = frame->fp}};
+	return registers->frame.ip >= LM_UNWIND_MIN_ADDRESS;
 }
 
 static bool leave_signal(const struct heap_image_thread *thread, struct registers *registers)
 {
-	uint64_t sp, ip, fp;
+	struct lm_frame frame = registers->frame;
 
-	if (!read_stack(thread, registers->sp + machine_frame.signal_sp, &sp) ||
-	    !read_stack(thread, registers->sp + machine_frame.signal_sp + 8, &ip) ||
-	    !read_stack(thread, registers->sp + machine_frame.signal_fp, &fp))
+	if (lm_signal_leave(&machine_frame, thread, &frame))
 		return false;
-	*registers = (struct registers){ip, sp, fp, true};
-	return ip >= MIN_ADDRESS;
+	*registers = (struct registers){frame, true};
+	return frame.ip >= LM_UNWIND_MIN_ADDRESS;
 }
 
 static bool leave_by_row(const struct heap_image_thread *thread, struct registers *registers,
 			 struct lm_unwind_row row)
 {
-	uint64_t offset = (uint64_t)((int64_t)row.cfa_words * 8), cfa;
-	uint64_t fp_at;
+	struct lm_caller caller;
 
-	switch (row.kind) {
-	case LM_UNWIND_SP:
-		cfa = registers->sp + offset;
-		break;
-	case LM_UNWIND_FP:
-		cfa = registers->fp + offset;
-		break;
-	case LM_UNWIND_PLT:
-		cfa = registers->sp + 8 + ((registers->ip & 15) >= (uint64_t)row.cfa_words ? 8 : 0);
-		break;
-	case LM_UNWIND_FP_DEREF:
-		if (!read_stack(thread, registers->fp + offset, &cfa))
-			return false;
-		break;
-	case LM_UNWIND_SP_DEREF:
-		if (!read_stack(thread, registers->sp + offset, &cfa))
-			return false;
-		break;
-	case LM_UNWIND_SIGNAL:
+	if (row.kind == LM_UNWIND_SIGNAL)
 		return leave_signal(thread, registers);
-	default:
-		return false;
-	}
-	fp_at = row.fp_words ? cfa + (uint64_t)((int64_t)row.fp_words * 8) : 0;
-	if (row.kind == LM_UNWIND_FP_DEREF && !row.fp_words)
-		fp_at = registers->fp;
-	return leave(thread, registers, cfa, fp_at);
+	return lm_row_apply(&machine_frame, row, &registers->frame, thread, &caller) ==
+		       LM_WALK_MAX_ &&
+	       leave(thread, registers, &caller);
 }
 
 /* *root: there is no caller. False: the walk is over. */
 static bool step(struct unwinder *unwinder, const struct heap_image_thread *thread,
 		 struct registers *registers, bool *root)
 {
-	uint64_t address = registers->exact ? registers->ip : registers->ip - 1;
+	uint64_t address = registers->exact ? registers->frame.ip : registers->frame.ip - 1;
 	const struct code_rows *code = code_at(unwinder, address);
 	const struct lm_unwind_row *row = NULL;
+	struct lm_caller caller;
 
 	if (!code)
 		return false;
@@ -156,14 +145,18 @@ static bool step(struct unwinder *unwinder, const struct heap_image_thread *thre
 	*root = row && row->kind == LM_UNWIND_END;
 	if (row && row->kind != LM_UNWIND_NONE)
 		return leave_by_row(thread, registers, *row);
-	return leave(thread, registers, registers->fp + 16, registers->fp);
+	caller = lm_caller_by_fp(registers->frame.fp);
+	return leave(thread, registers, &caller);
 }
 
 static int unwind(struct unwinder *unwinder, uint32_t number)
 {
 	const struct heap_image_thread *thread = &unwinder->heap_image->threads.items[number];
-	struct registers registers = {machine_ip(&thread->registers), thread->stack_start,
-				      machine_fp(&thread->registers), true};
+	struct registers registers = {.frame = {.ip = machine_ip(&thread->registers),
+						.sp = thread->stack_start,
+						.fp = machine_fp(&thread->registers),
+						.link = machine_link(&thread->registers)},
+				      .exact = true};
 	bool more = thread->stack_words > 0, root = false;
 
 	for (size_t i = 0; more && i < MAX_FRAMES; i++) {
@@ -175,11 +168,12 @@ static int unwind(struct unwinder *unwinder, uint32_t number)
 		if (!frame)
 			return -ENOMEM;
 		*frame = (struct stack_frame){
-			.low = before.sp,
-			.high = registers.sp > before.sp ? registers.sp : before.sp + 8,
-			.address = before.ip + before.exact,
+			.low = before.frame.sp,
+			.high = registers.frame.sp > before.frame.sp ? registers.frame.sp
+								     : before.frame.sp + 8,
+			.address = before.frame.ip + before.exact,
 			.thread = number,
-			.outermost = root || registers.ip < MIN_ADDRESS,
+			.outermost = root || registers.frame.ip < LM_UNWIND_MIN_ADDRESS,
 			.has_cfa = more && !registers.exact,
 		};
 	}

@@ -75,6 +75,13 @@ static __always_inline u64 task_thread_pointer(const struct task_struct *task)
 	return ((const struct task_struct___x86 *)task)->thread.fsbase;
 }
 
+/* A call pushes the return address. */
+static __always_inline u64 regs_link(const struct pt_regs *regs)
+{
+	(void)regs;
+	return 0;
+}
+
 /* arch/x86/include/asm/segment.h: the privilege level, in the code segment */
 #define USER_RPL 3
 #define regs_are_of_user(regs) (((regs)->cs & USER_RPL) == USER_RPL)

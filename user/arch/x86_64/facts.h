@@ -48,6 +48,13 @@ static inline uint64_t machine_fp(const struct user_regs_struct *registers)
 	return registers->rbp;
 }
 
+/* A call pushes the return address. */
+static inline uint64_t machine_link(const struct user_regs_struct *registers)
+{
+	(void)registers;
+	return 0;
+}
+
 static inline uint64_t machine_thread_pointer(const struct user_regs_struct *registers)
 {
 	return registers->fs_base;

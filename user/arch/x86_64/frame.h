@@ -3,7 +3,7 @@
 #ifndef LEAKMON_ARCH_X86_64_FRAME_H
 #define LEAKMON_ARCH_X86_64_FRAME_H
 
-#include "leakmon_unwind.h"
+#include "leakmon_abi.h"
 
 /*
  * psABI, 3.2.2. struct rt_sigframe at the handler's return: where struct sigcontext has what a walk
@@ -12,6 +12,7 @@
 #define FRAME_SIGNAL_SP 160
 
 static const struct lm_frame_abi machine_frame = {
+	.code_mask = ~0ull,
 	.return_words = -1,
 	.signal_fp = 120,
 	.signal_sp = FRAME_SIGNAL_SP,
