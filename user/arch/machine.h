@@ -39,4 +39,7 @@ void machine_set_arguments(struct user_regs_struct *registers, const unsigned lo
 /* Whether processor and kernel offer shadow stacks to programs. */
 bool machine_has_shadow_stacks(void);
 
+/* Whether this line of /proc/PID/status says that the process uses one. */
+bool machine_status_has_shadow_stack(const char *line);
+
 #endif

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -901,7 +902,6 @@ struct process_status {
 
 static int status_read(pid_t pid, struct process_status *status)
 {
-	static const char features[] = "x86_Thread_features:";
 	char path[64], line[256];
 	_cleanup_fclose_ FILE *stream = NULL;
 	struct process_status read = {0};
@@ -915,8 +915,7 @@ static int status_read(pid_t pid, struct process_status *status)
 		sscanf(line, "Seccomp: %d", &read.seccomp);
 		sscanf(line, "Threads: %d", &read.threads);
 		sscanf(line, "State: %c", &read.state);
-		if (!strncmp(line, features, strlen(features)))
-			read.shadow_stack = strstr(line, "shstk");
+		read.shadow_stack |= machine_status_has_shadow_stack(line);
 	}
 	*status = read;
 	return 0;

@@ -70,3 +70,11 @@ bool machine_has_shadow_stacks(void)
 	}
 	return false;
 }
+
+/* Documentation/arch/x86/shstk.rst, "Proc Status" */
+bool machine_status_has_shadow_stack(const char *line)
+{
+	static const char features[] = "x86_Thread_features:";
+
+	return !strncmp(line, features, strlen(features)) && strstr(line, "shstk");
+}
