@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From what a profile knows to a named report. */
+#include "profile/profile_build.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,14 +9,14 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "profile/profile_run.h"
+#include "collect/window.h"
 #include "monitor/emit.h"
 #include "monitor/oom.h"
 
 /* Memory that grows by less does not have to be explained. */
 #define MEMORY_QUANTUM 65536.0
 
-static int add_site(const struct profile_run *run, const struct profile_target *target,
+static int add_site(const struct profile_sources *sources, const struct profile_target *target,
 		    struct profile_site *known, struct profile_report_process *process)
 {
 	struct profile_report_site *site = vec_push(&process->sites);
@@ -25,7 +26,7 @@ static int add_site(const struct profile_run *run, const struct profile_target *
 		return -ENOMEM;
 	site->index = known->index;
 	site_figures_judge(&known->figures, &target->profiled.figures, &site->judgement);
-	window_site_stack(&run->session->bpf, known->index, &depth, &site->end);
+	window_site_stack(&sources->session->bpf, known->index, &depth, &site->end);
 	return 0;
 }
 
@@ -68,18 +69,7 @@ static char *read_exe(pid_t pid)
 	return length > 0 ? strndup(link, (size_t)length) : NULL;
 }
 
-void profile_read_comm(pid_t pid, char comm[16])
-{
-	char path[64];
-	_cleanup_fclose_ FILE *stream = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	stream = fopen(path, "re");
-	if (stream && fgets(comm, 16, stream))
-		comm[strcspn(comm, "\n")] = '\0';
-}
-
-static int add_process(const struct profile_run *run, struct profile_target *target,
+static int add_process(const struct profile_sources *sources, struct profile_target *target,
 		       struct profile_report *report)
 {
 	struct profile_report_process *process = vec_push(&report->processes);
@@ -89,9 +79,9 @@ static int add_process(const struct profile_run *run, struct profile_target *tar
 		return -ENOMEM;
 	process->pid = (uint32_t)target->pid;
 	process->exited = target->ended;
-	process->oom_killed = oom_kills_has(&run->session->oom, target->pid);
+	process->oom_killed = oom_kills_has(&sources->session->oom, target->pid);
 	if (!target->ended) {
-		profile_read_comm(target->pid, target->comm);
+		profile_target_read_comm(target);
 		process->exe = read_exe(target->pid);
 	}
 	memcpy(process->comm, target->comm, sizeof(process->comm));
@@ -102,9 +92,9 @@ static int add_process(const struct profile_run *run, struct profile_target *tar
 	process->missed = target->missed;
 	process->missed_why = target->missed_why;
 	process_figures_judge(&target->profiled.figures, &process->judgement);
-	judge_memory(target, profile_now_s(run), process);
+	judge_memory(target, sources->now_s, process);
 	for (size_t i = 0; i < target->profiled.sites.count && !error; i++)
-		error = add_site(run, target, target->profiled.sites.items[i], process);
+		error = add_site(sources, target, target->profiled.sites.items[i], process);
 	judge_explained(process);
 	report->windows += process->judgement.windows;
 	report->tracked_s += process->judgement.tracked_s;
@@ -112,24 +102,24 @@ static int add_process(const struct profile_run *run, struct profile_target *tar
 	return error;
 }
 
-static void sum_up(const struct profile_run *run, struct profile_report *report)
+static void sum_up(const struct profile_sources *sources, struct profile_report *report)
 {
-	double spent_s = run->spent_s, used_s = run->used_s;
+	double spent_s = sources->spent_s, used_s = sources->used_s;
 	struct report_cost cost = emit_cost();
 
-	for (size_t i = 0; i < run->targets.count; i++) {
-		spent_s += run->targets.items[i]->budget.spent_s;
-		used_s += run->targets.items[i]->budget.used_s;
+	for (size_t i = 0; i < sources->target_count; i++) {
+		spent_s += sources->targets[i]->budget.spent_s;
+		used_s += sources->targets[i]->budget.used_s;
 	}
 	clock_gettime(CLOCK_REALTIME, &report->time);
-	report->limit = run->options->overhead;
+	report->limit = sources->limit;
 	report->spent = used_s > 0 ? spent_s / used_s : 0;
-	report->measured = run->calibration.measured;
-	report->trap_ns = run->calibration.trap_ns;
-	report->held_back = run->held_back;
-	report->cpu_s = cost.cpu_s + async_detach_cpu_s(run->window.detach);
+	report->measured = sources->calibration->measured;
+	report->trap_ns = sources->calibration->trap_ns;
+	report->held_back = sources->held_back;
+	report->cpu_s = cost.cpu_s + sources->detach_cpu_s;
 	report->rss_bytes = cost.rss_bytes;
-	report->colour = emit_wants_colour(&run->options->session.output);
+	report->colour = emit_wants_colour(&sources->session->options->output);
 }
 
 /* For whose turn it is next: what its sites or its memory tell, whichever is more. */
@@ -143,17 +133,17 @@ static double growth_of(const struct profile_report_process *process)
 }
 
 /* While it is known what they were. */
-static int count_kills(struct profile_run *run)
+static int count_kills(const struct profile_sources *sources)
 {
-	struct oom_kills *kills = &run->session->oom;
+	struct oom_kills *kills = &sources->session->oom;
 	int error = 0;
 
 	for (size_t i = 0; i < kills->list.count && !error; i++) {
 		const struct profile_target *killed = NULL;
 
-		for (size_t j = 0; j < run->targets.count; j++) {
-			if (run->targets.items[j]->pid == kills->list.items[i].pid)
-				killed = run->targets.items[j];
+		for (size_t j = 0; j < sources->target_count; j++) {
+			if (sources->targets[j]->pid == kills->list.items[i].pid)
+				killed = sources->targets[j];
 		}
 		error = oom_kills_count_one(kills, &kills->list.items[i],
 					    killed ? killed->comm : "",
@@ -162,26 +152,25 @@ static int count_kills(struct profile_run *run)
 	return error;
 }
 
-static int build(struct profile_run *run, struct profile_report *report)
+static int fill(const struct profile_sources *sources, struct profile_report *report)
 {
 	int error = 0;
 
-	report->sequence = ++run->sequence;
-	report->oom = &run->session->oom;
-	report->lost_reports = run->session->losses.reports;
-	for (size_t i = 0; i < run->targets.count && !error; i++) {
-		struct profile_target *target = run->targets.items[i];
+	report->oom = &sources->session->oom;
+	report->lost_reports = sources->session->losses.reports;
+	for (size_t i = 0; i < sources->target_count && !error; i++) {
+		struct profile_target *target = sources->targets[i];
 
-		error = add_process(run, target, report);
+		error = add_process(sources, target, report);
 		if (!error)
 			target->growth = growth_of(&report->processes.items[i]);
 	}
 	if (!error)
-		error = count_kills(run);
-	sum_up(run, report);
-	if (run->choice)
-		profile_choice_explain(run->choice, report);
-	profile_report_rank(report, run->options->session.output.report.top);
+		error = count_kills(sources);
+	sum_up(sources, report);
+	if (sources->choice)
+		profile_choice_explain(sources->choice, report);
+	profile_report_rank(report, sources->session->options->output.report.top);
 	return error;
 }
 
@@ -255,40 +244,9 @@ static int name_report(struct session *session, struct profile_report *report, b
 	return error;
 }
 
-static int emit_all(struct session *session, const struct profile_report *report, bool last)
+int profile_build(const struct profile_sources *sources, struct profile_report *report, bool last)
 {
-	emit_serve_profile(session->listener, report, &session->options->schedule);
-	return emit_profile(&session->options->output, session->format, session->out,
-			    &session->losses, report, last);
-}
+	int error = fill(sources, report);
 
-int profile_run_report(struct profile_run *run, bool last)
-{
-	struct session *session = run->session;
-	_cleanup_(profile_report_free) struct profile_report report = {0};
-	double begin_s = profile_cpu_s(run);
-	int error;
-
-	targets_notice_ends(session);
-	profile_run_settle(run);
-	error = build(run, &report);
-	if (!error)
-		error = name_report(session, &report, last);
-	if (error)
-		log_error("out of memory");
-	else if (run->options->take)
-		error = run->options->take(run->options->context, &report, last);
-	else
-		error = emit_all(session, &report, last);
-	symbolizer_release_lines(session->stages.symbolizer);
-	if (!error)
-		error = session_update_targets(session);
-	profile_run_forget_ended(run);
-	targets_drop_ended(session);
-	/* Somebody else's report is paid by somebody else. */
-	if (run->options->triage)
-		run->cpu_begin_s += profile_cpu_s(run) - begin_s;
-	else
-		run->reported_s += profile_cpu_s(run) - begin_s;
-	return error;
+	return error ? error : name_report(sources->session, report, last);
 }

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "profile/profile_run.h"
 #include "profile/window_scheduler.h"
 #include "triage/triage.h"
 

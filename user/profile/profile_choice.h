@@ -7,8 +7,7 @@
 #ifndef LEAKMON_PROFILE_PROFILE_CHOICE_H
 #define LEAKMON_PROFILE_PROFILE_CHOICE_H
 
-#include "monitor/session.h"
-#include "report/profile_report.h"
+#include "profile/profile_options.h"
 
 struct profile_choice;
 struct profile_options;

@@ -10,7 +10,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "monitor/emit.h"
 #include "monitor/watch.h"
+#include "profile/look.h"
+#include "profile/profile_build.h"
+#include "profile/profile_choice.h"
+#include "profile/profile_target.h"
+#include "profile/profile_window.h"
 
 /* How often the loop looks: without a window, in one, and while its probes go. */
 #define TICK_S 0.1
@@ -18,7 +24,6 @@
 #define TICK_DETACHING_S 0.02
 /* How often a process's memory is read. */
 #define MEMORY_EVERY_S 5.0
-#define MEMORY_POINTS 256
 /* A process that cannot be probed is asked again after so long, and longer each time. */
 #define REFUSED_S 10.0
 #define REFUSED_MAX_S 600.0
@@ -31,7 +36,29 @@
 #define SAMPLES_MAX 65536
 #define SITES_MAX 4096
 
-double profile_now_s(const struct profile_run *run)
+struct profile_run {
+	const struct profile_options *options;
+	struct session *session;
+	struct profile_choice *choice; /* NULL: targets are named */
+	struct look look;
+	struct probe_calibration calibration;
+	VEC(struct profile_target *) targets; /* owned */
+	struct profile_window_run window;
+	struct profile_target *open; /* whose window it is; NULL: nobody's */
+	struct window_scheduler scheduler;
+	bool held_back;			/* leakmon has used up what it may: windows wait */
+	double cpu_begin_s, reported_s; /* CPU time of leakmon before the first one; for reports */
+	double births;			/* in the open one; negative: not known (yet) */
+	double open_cpu_s;		/* of its process, before it was opened */
+	double cpu_s, hits_s;		/* of the same, when births began to count */
+	double births_hits_s;		/* what hits have cost it since, until births end */
+	double slowed_s;		/* by which its births took longer than they do alone */
+	int timer_fd;
+	uint64_t begin_ns, sequence, seed;
+	double spent_s, used_s; /* of targets that are gone */
+};
+
+static double now_of(const struct profile_run *run)
 {
 	return (double)(monotonic_ns() - run->begin_ns) / 1e9;
 }
@@ -67,11 +94,11 @@ static int target_add(struct profile_run *run, const struct tracked *tracked)
 	*slot = target;
 	target->pid = tracked->probes.pid;
 	target->start_ticks = tracked->start_ticks;
-	profile_read_comm(target->pid, target->comm); /* it may end before its first report */
+	profile_target_read_comm(target); /* it may end before its first report */
 	target->container = container_copy(container_find(run->session->containers, target->pid));
 	target->refused_for_s = REFUSED_S;
 	target->memory_bytes = target->memory_read_s = -1;
-	target->turn_s = profile_now_s(run);
+	target->turn_s = now_of(run);
 	if (clock_getcpuclockid(target->pid, &target->clock))
 		target->refused_until_s = INFINITY; /* it has just ended */
 	run->seed = run->seed * 6364136223846793005u + 1442695040888963407u;
@@ -86,10 +113,7 @@ static void target_free(struct profile_run *run, struct profile_target *target)
 {
 	run->spent_s += target->budget.spent_s;
 	run->used_s += target->budget.used_s;
-	profiled_free(&target->profiled);
-	vec_free(&target->memory);
-	container_free(target->container);
-	free(target);
+	profile_target_free(target);
 }
 
 /* Those of the session, and whether they have ended. */
@@ -113,15 +137,11 @@ static int targets_follow(struct profile_run *run)
 	return error;
 }
 
-/* The process has become another program: what was known of it is of no use. */
 static void target_restart(struct profile_run *run, struct profile_target *target,
 			   lm_process_key key)
 {
-	profiled_free(&target->profiled);
 	run->seed = run->seed * 6364136223846793005u + 1442695040888963407u;
-	profiled_init(&target->profiled, run->seed);
-	target->memory.count = 0;
-	target->key = key;
+	profile_target_restart(target, run->seed, key);
 }
 
 /* -------- windows */
@@ -262,7 +282,7 @@ static int look(struct profile_run *run, struct profile_target *target, size_t w
 		return -ENOMEM;
 	profiled_look_begin(profiled, window, requests);
 	error = count ? look_at(&run->look, target->pid, requests, count, results) : 0;
-	profiled_look_finish(profiled, window, profile_now_s(run), error ? NULL : results);
+	profiled_look_finish(profiled, window, now_of(run), error ? NULL : results);
 	return 0;
 }
 
@@ -354,27 +374,20 @@ static int refuse(struct profile_run *run, struct profile_target *target, int er
 {
 	window_budget_spend(&target->budget,
 			    &(struct window_cost){.attach_s = run->window.attach_s});
-	target->refused_until_s = profile_now_s(run) + target->refused_for_s;
+	target->refused_until_s = now_of(run) + target->refused_for_s;
 	target->refused_for_s = MIN(target->refused_for_s * 2, REFUSED_MAX_S);
 	return miss(target, error);
 }
 
-static double cpu_of(const struct profile_target *target)
-{
-	struct timespec cpu = {0};
-
-	clock_gettime(target->clock, &cpu);
-	return (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
-}
-
 static int open_window(struct profile_run *run, struct profile_target *target)
 {
-	double length_s = window_budget_length_s(&target->budget), begin_s = cpu_of(target);
+	double length_s = window_budget_length_s(&target->budget),
+	       begin_s = profile_target_cpu_s(target);
 	int error = profile_window_open(&run->window, run->session, target->pid, length_s,
 					window_budget_allowance_s(&target->budget));
 
 	target->is_due = false;
-	target->turn_s = profile_now_s(run);
+	target->turn_s = now_of(run);
 	if (error)
 		return refuse(run, target, error);
 	target->refused_for_s = REFUSED_S;
@@ -391,12 +404,12 @@ static double hits_of(const struct profile_run *run)
 {
 	double hits_s =
 		profile_window_hits_s(&run->window, &run->session->bpf, run->calibration.trap_ns);
-	double used_s = cpu_of(run->open) - run->open_cpu_s;
+	double used_s = profile_target_cpu_s(run->open) - run->open_cpu_s;
 
 	return used_s > 0 ? fmin(hits_s, used_s) : hits_s; /* it may have ended */
 }
 
-double profile_cpu_s(const struct profile_run *run)
+static double cpu_used_s(const struct profile_run *run)
 {
 	struct timespec now = {0};
 
@@ -410,7 +423,7 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 {
 	_cleanup_free_ struct window_candidate *candidates =
 		calloc(run->targets.count + 1, sizeof(*candidates));
-	double total_s = profile_cpu_s(run) - run->cpu_begin_s;
+	double total_s = cpu_used_s(run) - run->cpu_begin_s;
 	size_t turn;
 
 	*next = NULL;
@@ -419,7 +432,7 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 	/* A screen costs more, and somebody waits before it: what the target may lose is limit
 	 * enough. */
 	run->held_back = !run->options->screen &&
-			 !window_scheduler_has_credit(&run->scheduler, profile_now_s(run), total_s,
+			 !window_scheduler_has_credit(&run->scheduler, now_of(run), total_s,
 						      total_s - run->reported_s);
 	if (run->held_back)
 		return 0;
@@ -460,7 +473,7 @@ static void account(struct profile_run *run)
 	run->open = NULL;
 }
 
-void profile_run_forget_ended(struct profile_run *run)
+static void forget_ended(struct profile_run *run)
 {
 	for (size_t i = run->targets.count; i-- > 0;) {
 		struct profile_target *target = run->targets.items[i];
@@ -488,7 +501,7 @@ static double slowed_by(const struct profile_run *run)
 {
 	const struct profile_window_run *window = &run->window;
 	double length_s = (double)(window->births_to_ns - window->births_from_ns) / 1e9;
-	double cores = (cpu_of(run->open) - run->cpu_s) / fmax(length_s, 1e-6);
+	double cores = (profile_target_cpu_s(run->open) - run->cpu_s) / fmax(length_s, 1e-6);
 
 	return fmin(HITS_DEARER * run->births_hits_s / fmax(cores, 1), length_s * SLOWED_MAX);
 }
@@ -497,7 +510,7 @@ static int begin_births(struct profile_run *run)
 {
 	int error = profile_window_begin_births(&run->window, run->session);
 
-	run->cpu_s = cpu_of(run->open);
+	run->cpu_s = profile_target_cpu_s(run->open);
 	run->hits_s = hits_of(run);
 	if (!error)
 		return 0;
@@ -548,55 +561,19 @@ static void part(struct profile_run *run)
 
 /* -------- in between */
 
-/* Anonymous memory of a process, also what is swapped out; -1: it cannot be read. */
-static double read_memory(pid_t pid)
-{
-	char path[64], line[256];
-	_cleanup_fclose_ FILE *status = NULL;
-	unsigned long resident_kib = 0, swapped_kib = 0;
-	bool found = false;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status)) {
-		found |= sscanf(line, "RssAnon: %lu", &resident_kib) == 1;
-		sscanf(line, "VmSwap: %lu", &swapped_kib);
-	}
-	return found ? 1024.0 * (double)(resident_kib + swapped_kib) : -1;
-}
-
-static void note_memory(struct profile_target *target, double now_s)
-{
-	double bytes = read_memory(target->pid);
-	struct trend_point *point;
-
-	target->memory_read_s = now_s;
-	if (bytes < 0)
-		return;
-	target->memory_bytes = bytes;
-	if (target->memory.count == MEMORY_POINTS) {
-		for (size_t i = 0; i < MEMORY_POINTS / 2; i++)
-			target->memory.items[i] = target->memory.items[2 * i];
-		target->memory.count = MEMORY_POINTS / 2;
-	}
-	point = vec_push(&target->memory);
-	if (point)
-		*point = (struct trend_point){now_s, bytes};
-}
-
 static int look_where_due(struct profile_run *run, struct profile_target *target)
 {
 	size_t window;
 	int error = 0;
 
-	while (!error && (window = profiled_due(&target->profiled, profile_now_s(run))) != SIZE_MAX)
+	while (!error && (window = profiled_due(&target->profiled, now_of(run))) != SIZE_MAX)
 		error = look(run, target, window);
 	return error;
 }
 
 static int tend_target(struct profile_run *run, struct profile_target *target)
 {
-	double now_s = profile_now_s(run);
+	double now_s = now_of(run);
 	struct timespec cpu;
 
 	if (target->ended || clock_gettime(target->clock, &cpu))
@@ -605,7 +582,7 @@ static int tend_target(struct profile_run *run, struct profile_target *target)
 			       (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9))
 		target->is_due = now_s >= target->refused_until_s;
 	if (target->memory_read_s < 0 || now_s >= target->memory_read_s + MEMORY_EVERY_S)
-		note_memory(target, now_s);
+		profile_target_read_memory(target, now_s);
 	return look_where_due(run, target);
 }
 
@@ -617,11 +594,11 @@ static int choose_targets(struct profile_run *run)
 
 	if (error || !run->choice)
 		return error;
-	begin_s = profile_cpu_s(run);
+	begin_s = cpu_used_s(run);
 	error = profile_choice_tend(run->choice, run->session, run->open ? run->open->pid : 0);
 	/* Somebody else's triage has a budget of its own. */
 	if (run->options->triage)
-		run->cpu_begin_s += profile_cpu_s(run) - begin_s;
+		run->cpu_begin_s += cpu_used_s(run) - begin_s;
 	for (size_t i = run->targets.count; i-- > 0;) {
 		struct profile_target *target = run->targets.items[i];
 
@@ -653,7 +630,7 @@ static void set_timer(const struct profile_run *run)
 	if (run->window.stage == WINDOW_DETACHING) {
 		delay_s = TICK_DETACHING_S;
 	} else if (run->window.stage != WINDOW_CLOSED) {
-		double left_s = seconds_of(run, run->window.next_ns) - profile_now_s(run);
+		double left_s = seconds_of(run, run->window.next_ns) - now_of(run);
 
 		delay_s = fmin(fmax(left_s, 1e-4), TICK_OPEN_S);
 	}
@@ -704,7 +681,7 @@ static bool was_replaced(const struct bpf_side *bpf, lm_process_key key)
 	return true;
 }
 
-void profile_run_settle(struct profile_run *run)
+static void settle(struct profile_run *run)
 {
 	if (close_window(run) || targets_follow(run))
 		log_error("out of memory");
@@ -714,6 +691,66 @@ void profile_run_settle(struct profile_run *run)
 		if (!target->ended && target->key && was_replaced(&run->session->bpf, target->key))
 			target_restart(run, target, 0);
 	}
+}
+
+/* -------- a report */
+
+static int build(struct profile_run *run, struct profile_report *report, bool last)
+{
+	const struct profile_sources sources = {
+		.session = run->session,
+		.choice = run->choice,
+		.targets = run->targets.items,
+		.target_count = run->targets.count,
+		.calibration = &run->calibration,
+		.limit = run->options->overhead,
+		.held_back = run->held_back,
+		.now_s = now_of(run),
+		.detach_cpu_s = async_detach_cpu_s(run->window.detach),
+		.spent_s = run->spent_s,
+		.used_s = run->used_s,
+	};
+
+	report->sequence = ++run->sequence;
+	return profile_build(&sources, report, last);
+}
+
+static int emit_all(struct session *session, const struct profile_report *report, bool last)
+{
+	emit_serve_profile(session->listener, report, &session->options->schedule);
+	return emit_profile(&session->options->output, session->format, session->out,
+			    &session->losses, report, last);
+}
+
+static int make_report(void *context, enum report_cause cause)
+{
+	struct profile_run *run = context;
+	struct session *session = run->session;
+	bool last = cause == REPORT_LAST;
+	_cleanup_(profile_report_free) struct profile_report report = {0};
+	double begin_s = cpu_used_s(run);
+	int error;
+
+	targets_notice_ends(session);
+	settle(run);
+	error = build(run, &report, last);
+	if (error)
+		log_error("out of memory");
+	else if (run->options->take)
+		error = run->options->take(run->options->context, &report, last);
+	else
+		error = emit_all(session, &report, last);
+	symbolizer_release_lines(session->stages.symbolizer);
+	if (!error)
+		error = session_update_targets(session);
+	forget_ended(run);
+	targets_drop_ended(session);
+	/* The report of another run has a budget of its own. */
+	if (run->options->triage)
+		run->cpu_begin_s += cpu_used_s(run) - begin_s;
+	else
+		run->reported_s += cpu_used_s(run) - begin_s;
+	return error;
 }
 
 /* -------- the loop's side */
@@ -743,14 +780,9 @@ static int begin(void *context, struct session *session)
 		if (!run->choice)
 			return -ENOMEM;
 	}
-	run->cpu_begin_s = profile_cpu_s(run);
-	window_scheduler_init(&run->scheduler, run->options->overhead, profile_now_s(run));
+	run->cpu_begin_s = cpu_used_s(run);
+	window_scheduler_init(&run->scheduler, run->options->overhead, now_of(run));
 	return tend(run);
-}
-
-static int make_report(void *context, enum report_cause cause)
-{
-	return profile_run_report(context, cause == REPORT_LAST);
 }
 
 static int wait_for(void *context, struct pollfds *fds)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The options of a profile, and what they are by default. */
+#ifndef LEAKMON_PROFILE_PROFILE_OPTIONS_H
+#define LEAKMON_PROFILE_PROFILE_OPTIONS_H
+
+#include "monitor/session.h"
+#include "report/profile_report.h"
+
+struct triage;
+
+struct profile_options {
+	struct session_options session;
+	double overhead; /* of the CPU time of each target */
+	double granted;	 /* share of a core that each may lose beyond that */
+	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
+	 * message, which ends the run. */
+	int (*take)(void *context, const struct profile_report *report, bool last);
+	/* With targets.come_later: who chooses them, instead of a triage of the run's own, how many
+	 * at most, and what is to be done after each of its polls. */
+	struct triage *triage;
+	size_t places;
+	void (*polled)(void *context);
+	/* A screen, which waits for keys and says when the run ends (its targets_gone is there);
+	 * or NULL. */
+	const struct run_hooks *screen;
+	void *context;
+};
+
+_Static_assert(!offsetof(struct profile_options, session), "a session's options stand first");
+
+/* Blocks stay in the live set for one window only, but for those that are followed. */
+#define PROFILE_TRACKING                                                                           \
+	{                                                                                          \
+		.max_size = UINT64_MAX, .sample_rate = 1, .max_blocks = 131072,                    \
+		.max_sites = 16384, .no_threads = true, .windowed = true                           \
+	}
+#define PROFILE_OVERHEAD 0.01
+/* Of a core, for one that somebody waits for: a window in a quarter of a minute, if it idles. */
+#define PROFILE_GRANTED 0.0005
+
+#endif

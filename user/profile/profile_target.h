@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One profiled process: its samples, its window budget, and its memory over time. */
+#ifndef LEAKMON_PROFILE_PROFILE_TARGET_H
+#define LEAKMON_PROFILE_PROFILE_TARGET_H
+
+#include <time.h>
+
+#include "analyze/trend.h"
+#include "leakmon_abi.h"
+#include "profile/profiled.h"
+#include "profile/window_scheduler.h"
+
+struct profile_target {
+	pid_t pid;
+	uint64_t start_ticks;
+	lm_process_key key; /* whose figures these are; 0: none yet */
+	char comm[16];
+	struct container *container; /* owned; NULL: none */
+	struct profiled profiled;
+	struct window_budget budget;
+	clockid_t clock;
+	bool is_due, ended;
+	double growth; /* bytes per second for sure, by the latest report: who grows comes first */
+	double turn_s; /* when it had its latest window, or came */
+	double refused_until_s, refused_for_s; /* it could not be probed: not asked again before */
+	uint64_t dropped;
+	uint64_t missed;		    /* windows that could not be opened, or read in time */
+	int missed_why;			    /* errno of the latest */
+	double memory_bytes, memory_read_s; /* negative: not known, not read yet */
+	VEC(struct trend_point) memory;	    /* bytes over time */
+};
+
+/* Updates comm; it stays as it was if it cannot be read. */
+void profile_target_read_comm(struct profile_target *target);
+
+/* Adds a reading of its memory; no effect if it cannot be read. */
+void profile_target_read_memory(struct profile_target *target, double now_s);
+
+/* CPU time that the process has used, in seconds; 0: it has ended. */
+double profile_target_cpu_s(const struct profile_target *target);
+
+/* After an exec: the figures of the program before are dropped. `key` is that of the new one, 0 if
+ * it is not known yet. */
+void profile_target_restart(struct profile_target *target, uint64_t seed, lm_process_key key);
+
+void profile_target_free(struct profile_target *target);
+
+#endif
