@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For tests of readers of other allocators' heaps: memory of this process in which such a heap is
- * made by hand. */
+/* For tests of readers of heaps: memory of this process in which such a heap is made by hand. */
 #ifndef LEAKMON_UNIT_HEAP_FIXTURE_H
 #define LEAKMON_UNIT_HEAP_FIXTURE_H
 
@@ -15,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/heap.h"
+#include "heap/heap_reader.h"
 
 #define MIB (1ull << 20)
 
@@ -24,6 +23,8 @@ struct made_memory {
 	uint64_t start, bytes, data_bytes;
 	struct filter heaps;
 	struct peek peek;
+	const struct heap_reader *reader;
+	void *state; /* of its last find */
 };
 
 static inline uint64_t *at(uint64_t address)
@@ -32,7 +33,8 @@ static inline uint64_t *at(uint64_t address)
 }
 
 /* Zeros. */
-static inline void made_map(struct made_memory *memory, uint64_t data_bytes, uint64_t bytes)
+static inline void made_map(struct made_memory *memory, const char *reader, uint64_t data_bytes,
+			    uint64_t bytes)
 {
 	void *mapped = mmap(NULL, data_bytes + bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -43,6 +45,7 @@ static inline void made_map(struct made_memory *memory, uint64_t data_bytes, uin
 		.bytes = data_bytes + bytes,
 		.data_bytes = data_bytes,
 		.peek = {.source = live_memory(getpid()), .pagemap = -1},
+		.reader = heap_reader_of(reader),
 	};
 }
 
@@ -58,28 +61,35 @@ static inline void made_free(struct made_memory *memory)
 {
 	peek_free(&memory->peek);
 	filter_free(&memory->heaps);
+	free(memory->state);
 	munmap(at(memory->start), memory->bytes);
 }
 
-typedef int find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
-		    struct heap_place *place);
-typedef int read_heap_at(struct peek *peek, const struct filter *heaps,
-			 const struct heap_place *place, struct heap *heap);
-
 /* Both as it is now. */
-static inline int made_find(struct made_memory *memory, find_in *find, struct heap_place *place)
+static inline int made_find(struct made_memory *memory)
 {
+	const struct heap_view view = {.peek = &memory->peek, .heaps = &memory->heaps};
+
 	peek_forget(&memory->peek);
-	return find(&memory->peek, &memory->heaps, memory->start,
-		    memory->start + memory->data_bytes, place);
+	free(memory->state);
+	memory->state = calloc(1, memory->reader->state_size);
+	return memory->reader->find(memory->state, &view, memory->start,
+				    memory->start + memory->data_bytes);
 }
 
-static inline void made_read(struct made_memory *memory, read_heap_at *read,
-			     const struct heap_place *place, struct heap *heap)
+static inline void made_read_again(struct made_memory *memory, struct heap *heap)
 {
+	const struct heap_view view = {.peek = &memory->peek, .heaps = &memory->heaps};
+
 	peek_forget(&memory->peek);
-	*heap = (struct heap){0};
-	assert_int_equal(read(&memory->peek, &memory->heaps, place, heap), 0);
+	*heap = (struct heap){.reader = memory->reader};
+	assert_int_equal(memory->reader->read(memory->state, &view, heap), 0);
+}
+
+static inline void made_read(struct made_memory *memory, struct heap *heap)
+{
+	assert_int_equal(made_find(memory), 0);
+	made_read_again(memory, heap);
 }
 
 #endif

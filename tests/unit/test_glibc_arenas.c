@@ -156,7 +156,7 @@ static void heaps_of_an_arena_are_followed_from_its_top_back(void **state)
 	struct malloc_arenas arenas = {0};
 	struct heap_spans spans = {0};
 	struct maps maps = {0};
-	uint64_t first = heap_start(fixture), second = first + MALLOC_HEAP_BYTES, lost = 0;
+	uint64_t first = heap_start(fixture), second = first + MALLOC_HEAP_BYTES;
 	uint64_t arena = first + HEAP_INFO_BYTES, main_arena = data_start(fixture);
 
 	make_state(main_arena, main_arena + TOP, arena);
@@ -165,7 +165,7 @@ static void heaps_of_an_arena_are_followed_from_its_top_back(void **state)
 	memcpy(at(first), (uint64_t[]){arena, 0, 0x21000}, 24);
 	memcpy(at(second), (uint64_t[]){arena, first, 0x9000}, 24);
 	assert_int_equal(find(fixture, &arenas), 2);
-	assert_int_equal(heap_spans_find(&fixture->peek, &arenas, &maps, 0, &spans, &lost), 0);
+	assert_int_equal(heap_spans_find(&fixture->peek, &arenas, &maps, 0, &spans), 0);
 	assert_int_equal(spans.list.count, 2);
 	assert_int_equal(spans.list.items[0].start, (arena + STATE_BYTES + 15) & ~15ull);
 	assert_int_equal(spans.list.items[0].end, first + 0x21000);
@@ -176,9 +176,9 @@ static void heaps_of_an_arena_are_followed_from_its_top_back(void **state)
 
 	*at(second) = 0;
 	peek_forget(&fixture->peek);
-	assert_int_equal(heap_spans_find(&fixture->peek, &arenas, &maps, 0, &spans, &lost),
-			 -EBADMSG);
-	assert_int_equal(lost, second);
+	assert_int_equal(heap_spans_find(&fixture->peek, &arenas, &maps, 0, &spans), 0);
+	assert_int_equal(spans.list.count, 0);
+	assert_int_equal(spans.lost, second);
 	heap_spans_free(&spans);
 	vec_free(&arenas.list);
 }
@@ -228,17 +228,22 @@ static void where_the_heap_begins_is_found_by_what_stands_around_it(void **state
 {
 	struct fixture *fixture = *state;
 	uint64_t start = data_start(fixture), end = start + 4096, heap = heap_start(fixture);
+	struct malloc_par_tail tail = {0};
 	uint64_t *par = &fixture->data[12];
 
 	memcpy(par, (uint64_t[]){0x63000, 0x90000, heap, 64, 1032, 7}, 48);
-	assert_int_equal(malloc_heap_start(&fixture->peek, &fixture->filter, start, end), heap);
+	assert_int_equal(malloc_par_find(&fixture->peek, &fixture->filter, start, end, &tail), 0);
+	assert_int_equal(tail.heap_start, heap);
+	assert_int_equal(tail.mapped_bytes, 0x63000);
 	par[0] = 0x91000;
 	peek_forget(&fixture->peek);
-	assert_int_equal(malloc_heap_start(&fixture->peek, &fixture->filter, start, end), 0);
+	assert_int_equal(malloc_par_find(&fixture->peek, &fixture->filter, start, end, &tail),
+			 -ENOENT);
 	par[0] = 0x63000;
 	par[2] = 0x555500000000;
 	peek_forget(&fixture->peek);
-	assert_int_equal(malloc_heap_start(&fixture->peek, &fixture->filter, start, end), 0);
+	assert_int_equal(malloc_par_find(&fixture->peek, &fixture->filter, start, end, &tail),
+			 -ENOENT);
 }
 
 int main(void)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Handmade jemalloc state in this process: consistent state is read, the rest is not. */
-#include "heap/jemalloc_heap.h"
 #include "unit/heap_fixture.h"
 
 #define GIB (1ull << 30)
@@ -106,7 +105,7 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	uint64_t start, heap;
 
-	made_map(&fixture->memory, DATA_BYTES, 2 * HEAP_BYTES);
+	made_map(&fixture->memory, "jemalloc", DATA_BYTES, 2 * HEAP_BYTES);
 	start = fixture->memory.start;
 	heap = start + DATA_BYTES;
 	/* Not across the border of two leaves. */
@@ -134,20 +133,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int find(struct fixture *fixture, struct heap_place *place)
-{
-	return made_find(&fixture->memory, jemalloc_find_in, place);
-}
-
-static void read_heap(struct fixture *fixture, struct heap *heap)
-{
-	struct heap_place place = {0};
-
-	assert_int_equal(find(fixture, &place), 0);
-	assert_int_equal(place.root, fixture->root);
-	made_read(&fixture->memory, jemalloc_read, &place, heap);
-}
-
 /* A slab of 48 bytes with three free regions, dirty and retained pages, a large block. */
 static void put_usual(struct fixture *fixture)
 {
@@ -166,19 +151,19 @@ static void blocks_and_free_pages_are_counted_as_jemalloc_does(void **state)
 	struct heap heap;
 
 	put_usual(fixture);
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_null(heap.why);
-	assert_int_equal(heap.live_blocks, 253 + 1);
-	assert_int_equal(heap.live_bytes, 253 * 48 + 20480);
-	assert_int_equal(heap.figures.own, 20480);
-	assert_int_equal(heap.figures.allocated, 253 * 48 + 2 * 20480);
-	assert_int_equal(heap.figures.active, 15 * PAGE);
-	assert_int_equal(heap.figures.dirty, 2 * PAGE);
-	assert_int_equal(heap.figures.retained, 8 * PAGE);
-	assert_int_equal(heap.figures.metadata, 5000 + 20480);
-	assert_int_equal(heap.figures.mapped, 17 * PAGE + 2 * MIB);
-	assert_int_equal(heap.arenas, 1);
-	assert_int_equal(heap.caches, 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 253 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE], 253 * 48 + 20480);
+	assert_int_equal(heap.figures[ALLOCATOR_OWN], 20480);
+	assert_int_equal(heap.figures[ALLOCATOR_ALLOCATED], 253 * 48 + 2 * 20480);
+	assert_int_equal(heap.figures[ALLOCATOR_ACTIVE], 15 * PAGE);
+	assert_int_equal(heap.figures[ALLOCATOR_DIRTY], 2 * PAGE);
+	assert_int_equal(heap.figures[ALLOCATOR_RETAINED], 8 * PAGE);
+	assert_int_equal(heap.figures[ALLOCATOR_METADATA], 5000 + 20480);
+	assert_int_equal(heap.figures[ALLOCATOR_MAPPED], 17 * PAGE + 2 * MIB);
+	assert_int_equal(heap.figures[ALLOCATOR_ARENAS], 1);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHES], 1);
 	heap_free(&heap);
 }
 
@@ -191,13 +176,13 @@ static void what_a_threads_cache_keeps_is_not_live(void **state)
 	put_usual(fixture);
 	cache_block(fixture, CLASS_48, fixture->extents + 5 * 48);
 	cache_block(fixture, CLASS_48, fixture->extents + 7 * 48);
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_null(heap.why);
-	assert_int_equal(heap.live_blocks, 251 + 1);
-	assert_int_equal(heap.figures.cached, 2 * 48);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 251 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHED], 2 * 48);
 	run = heap_at(&heap, fixture->extents + 100);
 	assert_false(heap_is_live(&heap, run, 5));
-	assert_true(heap_is_cached(&heap, run, 5));
+	assert_int_equal(heap_block(&heap, run, 5).use, BLOCK_CACHED);
 	assert_true(heap_is_live(&heap, run, 6));
 	heap_free(&heap);
 }
@@ -215,9 +200,9 @@ static void a_cache_that_lies_makes_it_uncertain(void **state)
 		struct heap heap;
 
 		cache_block(fixture, CLASS_48, wrong[i]);
-		read_heap(fixture, &heap);
+		made_read(&fixture->memory, &heap);
 		assert_non_null(heap.why);
-		assert_int_equal(heap.live_blocks, 253 + 1);
+		assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 253 + 1);
 		heap_free(&heap);
 		at(fixture->caches + 64)[3 * CLASS_48] += 8;
 	}
@@ -231,9 +216,9 @@ static void a_ring_of_caches_that_does_not_close_ends(void **state)
 	put_usual(fixture);
 	at(fixture->caches)[0] = fixture->caches + 4096;
 	at(fixture->caches + 4096)[0] = fixture->caches + 4096;
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_non_null(heap.why);
-	assert_int_equal(heap.live_blocks, 253 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 253 + 1);
 	heap_free(&heap);
 }
 
@@ -254,10 +239,10 @@ static void records_that_contradict_themselves_are_left_out(void **state)
 			    bits_of(CLASS_20480, 0, 0, 0));
 	record[1] = UINT64_MAX - 4095;
 	set_leaf(fixture, fixture->extents + 203 * PAGE, 1ull << 46);
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_non_null(heap.why);
 	assert_int_equal(heap.broken, 4);
-	assert_int_equal(heap.live_blocks, 253 + 1 + 64 * 512);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 253 + 1 + 64 * 512);
 	heap_free(&heap);
 }
 
@@ -271,7 +256,7 @@ static void what_overlaps_counts_once(void **state)
 	at(fixture->records)[0] = MIB;
 	at(fixture->records)[1] = fixture->extents + 64 * PAGE;
 	at(fixture->extents + 64 * PAGE)[0] = MIB;
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_true(heap.broken > 0);
 	for (size_t i = 1; i < heap.runs.count; i++)
 		assert_true(heap.runs.items[i].start >= heap.runs.items[i - 1].end);
@@ -286,23 +271,22 @@ static void a_leaf_counts_once(void **state)
 	put_usual(fixture);
 	for (uint64_t i = fixture->extents / GIB + 1; i < 1 << 18; i += 10)
 		at(fixture->root)[i] = fixture->leaf;
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_non_null(heap.why);
-	assert_int_equal(heap.live_blocks, 253 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 253 + 1);
 	heap_free(&heap);
 }
 
 static void what_is_no_tree_is_not_found(void **state)
 {
 	struct fixture *fixture = *state;
-	struct heap_place place = {0};
 
-	assert_int_equal(find(fixture, &place), -ENOENT);
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 	/* Records of another page than the one that leads to them. */
 	put_usual(fixture);
 	for (uint32_t i = 1; i < fixture->record_count; i++)
 		at(fixture->records + i * 128ull)[1] += 1 + PAGE * i;
-	assert_int_equal(find(fixture, &place), -ENOENT);
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 }
 
 /* Many free extents at the front: the evidence follows them. */
@@ -316,9 +300,9 @@ static void a_slab_behind_much_that_is_free_is_enough(void **state)
 		put_extent(fixture, fixture->extents + 2 * i * PAGE, PAGE,
 			   bits_of(NO_CLASS, DIRTY, 0, 0));
 	put_slab(fixture, fixture->extents + 600 * PAGE, CLASS_8, PAGE, 12);
-	read_heap(fixture, &heap);
-	assert_int_equal(heap.live_blocks, 500);
-	assert_int_equal(heap.figures.dirty, 200 * PAGE);
+	made_read(&fixture->memory, &heap);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 500);
+	assert_int_equal(heap.figures[ALLOCATOR_DIRTY], 200 * PAGE);
 	heap_free(&heap);
 }
 
@@ -329,9 +313,9 @@ static void without_arenas_caches_are_not_known(void **state)
 
 	put_usual(fixture);
 	*at(fixture->base + BASE_COUNTS + 16) += PAGE;
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_non_null(strstr(heap.why, "arenas were not found"));
-	assert_int_equal(heap.live_blocks, 253 + 2);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 253 + 2);
 	heap_free(&heap);
 }
 

@@ -68,6 +68,15 @@ static void conclude(const struct memory_process *before, const struct memory_pr
 	memory_conclude(&was, &is, conclusion);
 }
 
+static struct allocator_report *libc_of(struct memory_process *process)
+{
+	struct allocator_report *report = vec_push(&process->allocators.list);
+
+	assert_non_null(report);
+	report->kind = ALLOCATOR_LIBC;
+	return report;
+}
+
 static void the_part_that_makes_up_half_decides(void **state)
 {
 	(void)state;
@@ -78,7 +87,7 @@ static void the_part_that_makes_up_half_decides(void **state)
 
 		give(&now, one->first, one->first_bytes);
 		give(&now, one->second, one->second_bytes);
-		now.heap.trimmable = one->trimmable;
+		libc_of(&now)->figures[ALLOCATOR_TRIMMABLE] = one->trimmable;
 		now.runtime = "hotspot";
 		now.huge = (struct memory_huge){one->zero, one->zero, one->zero};
 		conclude(&before, &now, &conclusion);
@@ -86,6 +95,7 @@ static void the_part_that_makes_up_half_decides(void **state)
 			fail_msg("case %zu: %s", i, conclusion.text);
 		assert_int_equal(conclusion.growth.since_ms, 60000);
 		assert_int_equal(conclusion.growth.total, one->first_bytes + one->second_bytes);
+		allocator_reports_free(&now.allocators);
 	}
 }
 
@@ -136,8 +146,10 @@ static void what_is_swapped_out_still_counts(void **state)
 
 static void give_arenas(struct memory_process *process, size_t count, uint64_t free_bytes)
 {
+	struct allocator_report *report = libc_of(process);
+
 	for (size_t i = 0; i < count; i++) {
-		struct glibc_arena *arena = vec_push(&process->heap.arenas);
+		struct heap_arena *arena = vec_push(&report->arenas);
 
 		assert_non_null(arena);
 		arena->main = !i;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Handmade mimalloc state in this process: consistent state is read, the rest is not. */
-#include "heap/mimalloc_heap.h"
 #include "unit/heap_fixture.h"
 
 #define SLICE 65536ull
@@ -111,7 +110,7 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	uint64_t start;
 
-	made_map(&fixture->memory, DATA_BYTES, HEAPS_BYTES);
+	made_map(&fixture->memory, "mimalloc", DATA_BYTES, HEAPS_BYTES);
 	start = fixture->memory.start;
 	fixture->heap = start + 0x1040;
 	fixture->segment = (start + DATA_BYTES + SEGMENT - 1) / SEGMENT * SEGMENT;
@@ -130,20 +129,6 @@ static int teardown(void **state)
 	made_free(&fixture->memory);
 	free(fixture);
 	return 0;
-}
-
-static int find(struct fixture *fixture, struct heap_place *place)
-{
-	return made_find(&fixture->memory, mimalloc_find_in, place);
-}
-
-static void read_heap(struct fixture *fixture, struct heap *heap)
-{
-	struct heap_place place = {0};
-
-	assert_int_equal(find(fixture, &place), 0);
-	assert_int_equal(place.root, fixture->heap);
-	made_read(&fixture->memory, mimalloc_read, &place, heap);
 }
 
 #define BLOCK_48(fixture, i) ((fixture)->segment + SLICE + PAGE_OFFSET + (i)*48ull)
@@ -171,18 +156,18 @@ static void expect_usual(struct fixture *fixture, const char *name)
 	struct heap heap;
 	const struct heap_run *run;
 
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_string_equal(heap.name, name);
 	assert_null(heap.why);
 	assert_true(heap.blocks_certain);
-	assert_int_equal(heap.live_blocks, 97 + 1);
-	assert_int_equal(heap.live_bytes, 97 * 48 + 2 * SLICE);
-	assert_int_equal(heap.figures.allocated, heap.live_bytes);
-	assert_int_equal(heap.figures.active, 3 * SLICE);
-	assert_int_equal(heap.figures.dirty, 56 * SLICE);
-	assert_int_equal(heap.figures.retained, 452 * SLICE);
-	assert_int_equal(heap.figures.metadata, SLICE);
-	assert_int_equal(heap.arenas, 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 97 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE], 97 * 48 + 2 * SLICE);
+	assert_int_equal(heap.figures[ALLOCATOR_ALLOCATED], heap.figures[ALLOCATOR_LIVE]);
+	assert_int_equal(heap.figures[ALLOCATOR_ACTIVE], 3 * SLICE);
+	assert_int_equal(heap.figures[ALLOCATOR_DIRTY], 56 * SLICE);
+	assert_int_equal(heap.figures[ALLOCATOR_RETAINED], 452 * SLICE);
+	assert_int_equal(heap.figures[ALLOCATOR_METADATA], SLICE);
+	assert_int_equal(heap.figures[ALLOCATOR_ARENAS], 1);
 	run = heap_at(&heap, BLOCK_48(fixture, 4));
 	assert_false(heap_is_live(&heap, run, 4));
 	assert_true(heap_is_live(&heap, run, 5));
@@ -218,11 +203,11 @@ static void what_other_threads_have_freed_is_not_live(void **state)
 	free_block(fixture, page, fixture->thread_free, BLOCK_48(fixture, 21));
 	page[fixture->thread_free] |= 2; /* flags */
 	*at(fixture->heap + HEAP_DELAYED) = BLOCK_48(fixture, 30);
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_null(heap.why);
-	assert_int_equal(heap.live_blocks, 94 + 1);
-	assert_int_equal(heap.figures.transfer, 3 * 48);
-	assert_int_equal(heap.figures.allocated, 97 * 48 + 2 * SLICE);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 94 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_TRANSFER], 3 * 48);
+	assert_int_equal(heap.figures[ALLOCATOR_ALLOCATED], 97 * 48 + 2 * SLICE);
 	heap_free(&heap);
 }
 
@@ -233,9 +218,9 @@ static void a_thread_may_be_stopped_within_malloc(void **state)
 	struct heap heap;
 
 	page[3]++;
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_null(heap.why);
-	assert_int_equal(heap.live_blocks, 97 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 97 + 1);
 	heap_free(&heap);
 }
 
@@ -254,12 +239,12 @@ static void lists_that_contradict_their_page_are_left_out(void **state)
 		struct heap heap;
 
 		*at(BLOCK_48(fixture, 1)) = next[i];
-		read_heap(fixture, &heap);
+		made_read(&fixture->memory, &heap);
 		assert_int_equal(heap.broken, 1);
 		assert_non_null(heap.why);
 		assert_true(heap.blocks_certain);
 		assert_null(heap_at(&heap, BLOCK_48(fixture, 0)));
-		assert_int_equal(heap.live_blocks, 1);
+		assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 1);
 		heap_free(&heap);
 	}
 }
@@ -275,7 +260,7 @@ static void a_delayed_list_that_lies_makes_it_uncertain(void **state)
 		struct heap heap;
 
 		*at(fixture->heap + HEAP_DELAYED) = wrong[i];
-		read_heap(fixture, &heap);
+		made_read(&fixture->memory, &heap);
 		assert_non_null(heap.why);
 		assert_false(heap.blocks_certain);
 		heap_free(&heap);
@@ -289,7 +274,7 @@ static void other_segments_than_were_counted_make_it_uncertain(void **state)
 
 	put_usual(fixture);
 	*at(fixture->memory.start + 0x3000 + THREAD_SEGMENTS) = 2;
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_non_null(heap.why);
 	assert_false(heap.blocks_certain);
 	heap_free(&heap);
@@ -321,10 +306,10 @@ static void a_segment_that_contradicts_itself_is_left_out(void **state)
 			page[1] += 1ull << 32; /* more blocks than there is room for */
 		else
 			page[3] = 100 | 12ull << 32; /* a size that is none */
-		read_heap(fixture, &heap);
+		made_read(&fixture->memory, &heap);
 		assert_int_equal(heap.broken, 1);
 		assert_non_null(heap.why);
-		assert_int_equal(heap.live_blocks, 97 + 1);
+		assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 97 + 1);
 		heap_free(&heap);
 		memcpy(page, saved, sizeof(saved));
 	}
@@ -333,22 +318,21 @@ static void a_segment_that_contradicts_itself_is_left_out(void **state)
 static void what_is_no_heap_is_not_found(void **state)
 {
 	struct fixture *fixture = *state;
-	struct heap_place place = {0};
 
 	/* No used page shows the layout of pages. */
 	put_free(fixture, 1, 511);
-	assert_int_equal(find(fixture, &place), -ENOENT);
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 	put_usual(fixture);
-	assert_int_equal(find(fixture, &place), 0);
+	assert_int_equal(made_find(&fixture->memory), 0);
 	/* Another number; queues of other sizes; a thread that is another's. */
 	*at(fixture->heap + HEAP_COOKIE) = 2;
-	assert_int_equal(find(fixture, &place), -ENOENT);
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 	*at(fixture->heap + HEAP_COOKIE) = COOKIE;
 	*at(fixture->heap + HEAP_QUEUE_SIZE + 5 * 24) = 41;
-	assert_int_equal(find(fixture, &place), -ENOENT);
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 	*at(fixture->heap + HEAP_QUEUE_SIZE + 5 * 24) = 40;
 	at(fixture->memory.start + 0x3000 + THREAD_LINKS)[1] += 8;
-	assert_int_equal(find(fixture, &place), -ENOENT);
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 }
 
 int main(void)

@@ -208,40 +208,6 @@ static void a_deadline_that_has_passed_leaves_what_is_known(void **state)
 	expect_words(&fixture->table, first, (uint64_t[]){0x555500000010}, 1);
 }
 
-/* A mapping of its own, as malloc makes it: at the front, or behind an aligned address. */
-static void headers_of_mapped_chunks_are_told_from_other_words(void **state)
-{
-	static const struct {
-		uint64_t distance, previous, size_word;
-		bool is;
-	} cases[] = {
-		{0, 0, 0x21000 | 2, true},
-		{0, 0, 0x21000 | 3, false},  /* in an arena */
-		{0, 0, 0x21010 | 2, false},  /* not whole pages */
-		{0, 0, 0x100000 | 2, false}, /* longer than the mapping */
-		{0, 16, 0x21000 | 2, false}, /* nothing before it to be 16 bytes long */
-		{48, 48, 0x20fd0 | 2, true}, /* aligned to 64 */
-		{48, 32, 0x20fd0 | 2, false},
-		{4080, 4080, 0x20010 | 2, true}, /* aligned to a page */
-		{4080, 8176, 0x20010 | 2, true}, /* or more */
-		{0, 0, 0, false},
-	};
-	uint64_t words[PAGE_WORDS];
-	struct mapped_chunk chunk;
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		memset(words, 0, sizeof(words));
-		words[cases[i].distance / 8] = cases[i].previous;
-		words[cases[i].distance / 8 + 1] = cases[i].size_word;
-		assert_int_equal(
-			page_has_mapped_chunk(0x7f0000000000, words, 0x7f0000022000, &chunk),
-			cases[i].is);
-		if (cases[i].is)
-			assert_int_equal(chunk.address, 0x7f0000000000 + cases[i].distance);
-	}
-}
-
 static void a_hash_changes_with_any_bit(void **state)
 {
 	uint64_t words[PAGE_WORDS] = {0}, before = page_hash(words);
@@ -328,7 +294,6 @@ int main(void)
 		WITH_MEMORY(the_second_reading_finds_what_changed_came_and_went),
 		WITH_MEMORY(without_patience_only_what_changes_is_looked_at_in_time),
 		WITH_MEMORY(a_deadline_that_has_passed_leaves_what_is_known),
-		cmocka_unit_test(headers_of_mapped_chunks_are_told_from_other_words),
 		cmocka_unit_test(a_hash_changes_with_any_bit),
 		cmocka_unit_test(a_filter_passes_exactly_its_ranges),
 		cmocka_unit_test(devices_and_the_kernels_own_pages_are_never_read),

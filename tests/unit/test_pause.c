@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "heap/glibc_walk.h"
 #include "heap/heap_image.h"
 #include "heap/heap_image_zones.h"
 #include "proc/process_list.h"

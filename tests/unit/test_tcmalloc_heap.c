@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Handmade tcmalloc state in this process: consistent state is read, the rest is not. */
-#include "heap/tcmalloc_heap.h"
 #include "unit/heap_fixture.h"
 
 #define PAGE 8192ull
@@ -117,7 +116,7 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	uint64_t start;
 
-	made_map(&fixture->memory, DATA_BYTES, 2 * HEAP_BYTES);
+	made_map(&fixture->memory, "tcmalloc", DATA_BYTES, 2 * HEAP_BYTES);
 	start = fixture->memory.start;
 	fixture->map = start + 0x1238;
 	fixture->lists = fixture->map + ROOT_BYTES + 8 + 96;
@@ -146,22 +145,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int find(struct fixture *fixture, struct heap_place *place)
-{
-	return made_find(&fixture->memory, tcmalloc_find_in, place);
-}
-
-static void read_heap(struct fixture *fixture, struct heap *heap)
-{
-	struct heap_place place = {0};
-
-	assert_int_equal(find(fixture, &place), 0);
-	assert_int_equal(place.tcmalloc.map, fixture->map);
-	assert_int_equal(place.tcmalloc.page_shift, 13);
-	assert_int_equal(place.tcmalloc.central, fixture->central);
-	made_read(&fixture->memory, tcmalloc_read, &place, heap);
-}
-
 #define BLOCK_48(fixture, i) ((fixture)->heap + (i)*48ull)
 
 /* A span of 170 blocks of 48 bytes, three of which are free; one block of three pages; free pages
@@ -186,16 +169,16 @@ static void blocks_and_free_pages_are_counted_as_tcmalloc_does(void **state)
 	struct heap heap;
 
 	put_usual(fixture);
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_null(heap.why);
 	assert_true(heap.blocks_certain);
-	assert_int_equal(heap.live_blocks, 167 + 1);
-	assert_int_equal(heap.live_bytes, 167 * 48 + 3 * PAGE);
-	assert_int_equal(heap.figures.allocated, heap.live_bytes);
-	assert_int_equal(heap.figures.active, 4 * PAGE);
-	assert_int_equal(heap.figures.dirty, 10 * PAGE);
-	assert_int_equal(heap.figures.retained, 100 * PAGE);
-	assert_int_equal(heap.caches, 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 167 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE], 167 * 48 + 3 * PAGE);
+	assert_int_equal(heap.figures[ALLOCATOR_ALLOCATED], heap.figures[ALLOCATOR_LIVE]);
+	assert_int_equal(heap.figures[ALLOCATOR_ACTIVE], 4 * PAGE);
+	assert_int_equal(heap.figures[ALLOCATOR_DIRTY], 10 * PAGE);
+	assert_int_equal(heap.figures[ALLOCATOR_RETAINED], 100 * PAGE);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHES], 1);
 	heap_free(&heap);
 }
 
@@ -214,15 +197,15 @@ static void what_caches_keep_is_not_live(void **state)
 	at(slots)[16] = BLOCK_48(fixture, 10);
 	at(slots)[17] = BLOCK_48(fixture, 11);
 	*at(slots + CENTRAL_USED) = 1;
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_null(heap.why);
-	assert_int_equal(heap.live_blocks, 162 + 1);
-	assert_int_equal(heap.figures.cached, 3 * 48);
-	assert_int_equal(heap.figures.transfer, 2 * 48);
-	assert_int_equal(heap.caches, 2);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 162 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHED], 3 * 48);
+	assert_int_equal(heap.figures[ALLOCATOR_TRANSFER], 2 * 48);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHES], 2);
 	run = heap_at(&heap, fixture->heap);
-	assert_true(heap_is_cached(&heap, run, 9));
-	assert_false(heap_is_cached(&heap, run, 10));
+	assert_int_equal(heap_block(&heap, run, 9).use, BLOCK_CACHED);
+	assert_int_not_equal(heap_block(&heap, run, 10).use, BLOCK_CACHED);
 	assert_false(heap_is_live(&heap, run, 10));
 	assert_true(heap_is_live(&heap, run, 12));
 	heap_free(&heap);
@@ -243,10 +226,10 @@ static void a_cache_that_lies_makes_it_uncertain(void **state)
 
 		list[0] = wrong[i];
 		list[1] = 2;
-		read_heap(fixture, &heap);
+		made_read(&fixture->memory, &heap);
 		assert_non_null(heap.why);
 		assert_false(heap.blocks_certain);
-		assert_int_equal(heap.live_blocks, 167 + 1);
+		assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 167 + 1);
 		heap_free(&heap);
 	}
 }
@@ -263,9 +246,9 @@ static void a_thread_may_be_stopped_within_malloc(void **state)
 	list = at(*at(fixture->caches) + CLASS_48 * 32);
 	for (uint64_t counted = 0; counted <= 3; counted++) {
 		list[1] = counted;
-		read_heap(fixture, &heap);
+		made_read(&fixture->memory, &heap);
 		assert_int_equal(heap.blocks_certain, counted <= 2);
-		assert_int_equal(heap.live_blocks, 166 + 1);
+		assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 166 + 1);
 		heap_free(&heap);
 	}
 }
@@ -274,19 +257,18 @@ static void a_thread_may_be_stopped_within_malloc(void **state)
 static void caches_that_come_later_are_found_too(void **state)
 {
 	struct fixture *fixture = *state;
-	struct heap_place place = {0};
 	struct heap heap;
 	uint64_t first;
 
 	put_usual(fixture);
 	first = *at(fixture->caches);
-	assert_int_equal(find(fixture, &place), 0);
+	assert_int_equal(made_find(&fixture->memory), 0);
 	cache_block(put_cache(fixture), CLASS_48, BLOCK_48(fixture, 9));
 	*at(fixture->caches) = first;
-	made_read(&fixture->memory, tcmalloc_read, &place, &heap);
+	made_read_again(&fixture->memory, &heap);
 	assert_null(heap.why);
-	assert_int_equal(heap.caches, 2);
-	assert_int_equal(heap.figures.cached, 48);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHES], 2);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHED], 48);
 	heap_free(&heap);
 }
 
@@ -300,9 +282,9 @@ static void caches_that_do_not_end_end(void **state)
 	first = *at(fixture->caches);
 	second = put_cache(fixture);
 	*at(first + CACHE_NEXT) = second;
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_non_null(heap.why);
-	assert_int_equal(heap.live_blocks, 167 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 167 + 1);
 	heap_free(&heap);
 }
 
@@ -322,12 +304,12 @@ static void free_lists_that_contradict_their_span_are_left_out(void **state)
 		struct heap heap;
 
 		*at(BLOCK_48(fixture, 1)) = next[i];
-		read_heap(fixture, &heap);
+		made_read(&fixture->memory, &heap);
 		assert_int_equal(heap.broken, 1);
 		assert_non_null(heap.why);
 		assert_true(heap.blocks_certain);
 		assert_null(heap_at(&heap, fixture->heap));
-		assert_int_equal(heap.live_blocks, 1);
+		assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 1);
 		heap_free(&heap);
 	}
 }
@@ -346,11 +328,11 @@ static void spans_that_contradict_themselves_are_left_out(void **state)
 	put_span(fixture, 210, 1, LARGE, IN_USE)[0]++; /* about another page */
 	put_span(fixture, 211, 1, LARGE, IN_USE)[1] = 1ull << 34;
 	set_map(fixture, fixture->heap / PAGE + 212, 8);
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	/* And the sums do not hold. */
 	assert_int_equal(heap.broken, 6 + 1);
 	assert_non_null(heap.why);
-	assert_int_equal(heap.live_blocks, 167 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 167 + 1);
 	heap_free(&heap);
 }
 
@@ -362,9 +344,9 @@ static void a_leaf_counts_once(void **state)
 	put_usual(fixture);
 	for (uint64_t i = fixture->heap / PAGE / LEAF_PLACES + 1; i < ROOT_BYTES / 8; i += 10)
 		at(fixture->map)[i] = fixture->leaf;
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_non_null(heap.why);
-	assert_int_equal(heap.live_blocks, 167 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 167 + 1);
 	heap_free(&heap);
 }
 
@@ -376,7 +358,7 @@ static void sums_that_do_not_hold_make_it_uncertain(void **state)
 	put_usual(fixture);
 	at(fixture->stats)[0] += PAGE;
 	at(fixture->stats)[3] += PAGE;
-	read_heap(fixture, &heap);
+	made_read(&fixture->memory, &heap);
 	assert_non_null(heap.why);
 	assert_false(heap.blocks_certain);
 	heap_free(&heap);
@@ -385,28 +367,27 @@ static void sums_that_do_not_hold_make_it_uncertain(void **state)
 static void what_is_no_page_heap_is_not_found(void **state)
 {
 	struct fixture *fixture = *state;
-	struct heap_place place = {0};
 	uint64_t *root = at(fixture->map) + fixture->heap / PAGE / LEAF_PLACES;
 
-	assert_int_equal(find(fixture, &place), -ENOENT);
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 	put_usual(fixture);
-	assert_int_equal(find(fixture, &place), 0);
+	assert_int_equal(made_find(&fixture->memory), 0);
 	/* One list fewer; numbers that do not fit; a map that leads to other pages' records; sizes
 	 * that do not rise. */
 	at(fixture->lists + 7 * SPAN)[3] = 0;
-	assert_int_equal(find(fixture, &place), -ENOENT);
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 	put_head(fixture->lists + 7 * SPAN);
 	at(fixture->stats)[3]--;
-	assert_int_equal(find(fixture, &place), -ENOENT);
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 	at(fixture->stats)[3]++;
 	root[1] = root[0];
 	root[0] = 0;
-	assert_int_equal(find(fixture, &place), -ENOENT);
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 	root[0] = root[1];
 	root[1] = 0;
-	assert_int_equal(find(fixture, &place), 0);
+	assert_int_equal(made_find(&fixture->memory), 0);
 	at(fixture->sizes)[1] = 0;
-	assert_int_equal(find(fixture, &place), -ENOENT);
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 }
 
 int main(void)

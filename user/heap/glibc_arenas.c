@@ -293,12 +293,3 @@ int malloc_par_find(struct peek *peek, const struct filter *heaps, uint64_t star
 	}
 	return -ENOENT;
 }
-
-uint64_t malloc_heap_start(struct peek *peek, const struct filter *heaps, uint64_t start,
-			   uint64_t end)
-{
-	struct malloc_par_tail tail = {0};
-
-	malloc_par_find(peek, heaps, start, end, &tail);
-	return tail.heap_start;
-}

@@ -58,7 +58,8 @@ int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
 
 /* struct malloc_par from mmapped_mem to tcache_count, as the defaults have them. */
 struct malloc_par_tail {
-	uint64_t mapped_bytes, mapped_bytes_most, heap_start;
+	uint64_t mapped_bytes, mapped_bytes_most;
+	uint64_t heap_start; /* of the main heap's first chunk, up to alignment */
 	uint64_t cache_bins, cache_max_bytes, cache_count;
 };
 
@@ -66,10 +67,5 @@ struct malloc_par_tail {
  * yet; -ETIMEDOUT. *tail is untouched on error. */
 int malloc_par_find(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
 		    struct malloc_par_tail *tail);
-
-/* Where the main heap's first chunk is, up to alignment, by malloc_par in [start, end); 0: it is
- * not there, or there is no heap yet. */
-uint64_t malloc_heap_start(struct peek *peek, const struct filter *heaps, uint64_t start,
-			   uint64_t end);
 
 #endif

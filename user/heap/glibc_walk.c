@@ -81,7 +81,7 @@ static int add_main(const struct malloc_arena *arena, uint32_t index, const stru
 
 /* heap_info: the arena, the heap before, the size. */
 static int add_heaps(struct peek *peek, const struct malloc_arena *arena, uint32_t index,
-		     struct heap_spans *spans, uint64_t *lost)
+		     struct heap_spans *spans)
 {
 	uint64_t first = arena->address & ~(MALLOC_HEAP_BYTES - 1);
 	uint64_t heap = arena->top & ~(MALLOC_HEAP_BYTES - 1);
@@ -93,8 +93,8 @@ static int add_heaps(struct peek *peek, const struct malloc_arena *arena, uint32
 
 		if (i > 1 << 20 || peek_words(peek, heap, info, 3) || info[0] != arena->address ||
 		    info[2] > MALLOC_HEAP_BYTES || head > MEMORY_PAGE) {
-			*lost = heap;
-			return -EBADMSG;
+			spans->lost = heap;
+			return 0;
 		}
 		start = heap == first ? arena->address + arena->layout->size : heap + head;
 		error = add_span(spans, start, heap + info[2], arena->top, index, false);
@@ -111,24 +111,20 @@ static int compare_spans(const void *left_pointer, const void *right_pointer)
 }
 
 int heap_spans_find(struct peek *peek, const struct malloc_arenas *arenas, const struct maps *maps,
-		    uint64_t heap_start, struct heap_spans *spans, uint64_t *lost)
+		    uint64_t heap_start, struct heap_spans *spans)
 {
-	int error = 0, broken = 0;
+	int error = 0;
 
 	for (size_t i = 0; !error && i < arenas->list.count; i++) {
 		const struct malloc_arena *arena = &arenas->list.items[i];
 
 		error = arena->main ? add_main(arena, (uint32_t)i, maps, heap_start, spans)
-				    : add_heaps(peek, arena, (uint32_t)i, spans, lost);
-		if (error == -EBADMSG) {
-			broken = error;
-			error = 0;
-		}
+				    : add_heaps(peek, arena, (uint32_t)i, spans);
 	}
 	if (spans->list.count)
 		qsort(spans->list.items, spans->list.count, sizeof(*spans->list.items),
 		      compare_spans);
-	return error ? error : broken;
+	return error;
 }
 
 struct heap_span *heap_spans_at(const struct heap_spans *spans, uint64_t address)
@@ -141,6 +137,7 @@ void heap_spans_free(struct heap_spans *spans)
 	for (size_t i = 0; i < spans->list.count; i++)
 		vec_free(&spans->list.items[i].chunks);
 	vec_free(&spans->list);
+	spans->lost = 0;
 }
 
 /* Taking over an older walk of a heap, but for what has changed since. */
@@ -296,6 +293,7 @@ static bool take_whole(struct mending *mending, struct heap_span *older)
 	memcpy(&span->chunks, &older->chunks, sizeof(span->chunks));
 	memset(&older->chunks, 0, sizeof(older->chunks));
 	span->next = older->next;
+	span->top_size = older->top_size;
 	span->done = true;
 	return true;
 }
@@ -375,6 +373,7 @@ static int heap_span_step(struct heap_span *span, uint64_t size_word)
 
 	if (span->next == span->top || fence) {
 		span->done = true;
+		span->top_size = size;
 		return push(span, size_word);
 	}
 	if (!is_chunk(span, size_word)) {
@@ -397,6 +396,59 @@ int heap_span_feed(struct heap_span *span, uint64_t address, const uint64_t *wor
 	while (!error && !span->done && span->next >= address && span->next + 16 <= end)
 		error = heap_span_step(span, words[(span->next - address) / 8 + 1]);
 	return error;
+}
+
+struct window {
+	uint64_t words[WINDOW_PAGES * PAGE_WORDS];
+};
+
+/* How many pages from `page` on are in memory, as far as a window reaches. */
+static size_t present_pages(const struct peek *peek, uint64_t page)
+{
+	uint64_t entries[WINDOW_PAGES];
+	size_t count = 0;
+
+	pagemap_read(peek->pagemap, page, entries, WINDOW_PAGES);
+	while (count < WINDOW_PAGES && pagemap_is_present(entries[count]))
+		count++;
+	return count;
+}
+
+static int walk_window(struct heap_span *span, struct peek *peek, struct window *window)
+{
+	uint64_t page = span->next & ~(MEMORY_PAGE - 1), before = span->next;
+	uint64_t left = (span->end - page + MEMORY_PAGE - 1) / MEMORY_PAGE;
+	size_t count = MIN(present_pages(peek, page), left);
+	ssize_t got =
+		count ? memory_read(peek->source, page, window->words, count * MEMORY_PAGE) : 0;
+	int error = 0;
+
+	if (got == -ESRCH) /* it has ended: nothing else can be read either */
+		return -ESRCH;
+	if (got >= (ssize_t)MEMORY_PAGE)
+		error = heap_span_feed(span, page, window->words, (size_t)got / 8);
+	if (error || span->done || span->next != before)
+		return error;
+	span->absent = !count;
+	span->broken = span->done = true;
+	return 0;
+}
+
+int heap_span_walk(struct heap_span *span, struct peek *peek)
+{
+	_cleanup_free_ struct window *window = span->done ? NULL : malloc(sizeof(*window));
+	int error = window || span->done ? 0 : -ENOMEM;
+
+	while (!error && !span->done)
+		error = walk_window(span, peek, window);
+	return error;
+}
+
+void heap_span_resume(struct heap_span *span)
+{
+	if (span->chunks.count)
+		span->next = span->start + chunk_distance(span->chunks.items[--span->chunks.count]);
+	span->broken = span->done = span->absent = false;
 }
 
 int heap_span_finish(struct heap_span *span, struct peek *peek)
@@ -626,28 +678,8 @@ int free_lists_add_all_caches(struct free_chunks *free_chunks, struct peek *peek
 	return error;
 }
 
-static int compare_addresses(const void *left_pointer, const void *right_pointer)
-{
-	uint64_t left = *(const uint64_t *)left_pointer, right = *(const uint64_t *)right_pointer;
-
-	return left < right ? -1 : left > right;
-}
-
-void free_lists_finish(struct free_chunks *free_chunks)
-{
-	if (free_chunks->list.count)
-		qsort(free_chunks->list.items, free_chunks->list.count, sizeof(uint64_t),
-		      compare_addresses);
-}
-
-bool free_lists_has(const struct free_chunks *free_chunks, uint64_t chunk)
-{
-	return free_chunks->list.count &&
-	       bsearch(&chunk, free_chunks->list.items, free_chunks->list.count, sizeof(chunk),
-		       compare_addresses);
-}
-
 void free_lists_free(struct free_chunks *free_chunks)
 {
 	vec_free(&free_chunks->list);
+	free_chunks->broken = 0;
 }

@@ -29,29 +29,35 @@ static inline uint64_t chunk_distance(uint32_t chunk)
 struct heap_span {
 	uint64_t start, end; /* of the first chunk; where no chunk can be any more */
 	uint64_t top;	     /* the chunk that ends it, or 0: the last one is a fence post */
+	uint64_t top_size;   /* known when the walk is done */
 	bool main;	     /* of the main arena */
 	uint32_t arena;
 	/* The last one is no block but what ends the span. */
 	VEC(uint32_t) chunks;
 	uint64_t next;	   /* of the walk */
 	bool done, broken; /* broken: at `next`, where no chunk can be */
+	bool absent;	   /* broken because that page is not in memory */
 };
 
 struct heap_spans {
 	VEC(struct heap_span) list; /* by ascending address */
+	uint64_t lost; /* the last heap whose own description is broken: it has no span; 0: none */
 };
 
-/*
- * The spans of the arenas. maps: to find the main heap; heap_start: its first chunk, 0: unknown. 0;
- * -EBADMSG: a heap's own description is broken (its span is left out and *lost gets its address);
- * -ENOMEM.
- */
+/* The spans of the arenas. maps: to find the main heap; heap_start: its first chunk, 0: unknown. 0
+ * or -ENOMEM. */
 int heap_spans_find(struct peek *peek, const struct malloc_arenas *arenas, const struct maps *maps,
-		    uint64_t heap_start, struct heap_spans *spans, uint64_t *lost);
+		    uint64_t heap_start, struct heap_spans *spans);
 void heap_spans_free(struct heap_spans *spans);
 
 /* Goes on with the walk as far as the words reach. 0 or -ENOMEM. */
 int heap_span_feed(struct heap_span *span, uint64_t address, const uint64_t *words, size_t count);
+
+/* Finishes the walk of a process that runs, with windows of pages that are in memory. 0 (also when
+ * it is broken); -ENOMEM; -ESRCH. */
+int heap_span_walk(struct heap_span *span, struct peek *peek);
+/* A broken walk goes on at the last chunk that held. */
+void heap_span_resume(struct heap_span *span);
 
 /* Finishes the walk with words peeked one by one. 0 (also when it is broken); -ENOMEM; -ETIMEDOUT.
  */
@@ -75,7 +81,7 @@ struct heap_span *heap_spans_at(const struct heap_spans *spans, uint64_t address
  */
 
 struct free_chunks {
-	VEC(uint64_t) list; /* addresses of chunks (not of what malloc returned); ascending */
+	VEC(uint64_t) list; /* addresses of chunks (not of what malloc returned) */
 	size_t broken;	    /* lists that contradicted themselves before their end */
 };
 
@@ -91,9 +97,6 @@ int free_lists_add_cache(struct free_chunks *free_chunks, struct peek *peek,
 int free_lists_add_all_caches(struct free_chunks *free_chunks, struct peek *peek,
 			      const struct heap_spans *spans);
 
-/* Sorts; to be called last. */
-void free_lists_finish(struct free_chunks *free_chunks);
-bool free_lists_has(const struct free_chunks *free_chunks, uint64_t chunk);
 void free_lists_free(struct free_chunks *free_chunks);
 
 #endif

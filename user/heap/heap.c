@@ -3,18 +3,32 @@
 
 #include <errno.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
-#include "heap/jemalloc_heap.h"
-#include "heap/mimalloc_heap.h"
-#include "heap/tcmalloc_heap.h"
 
 #define WORD_BITS 64u
+#define PLACE_BYTES 16ull
+
+/* Two planes of bits: 1 0 is live, 0 1 cached, 1 1 fast, 0 0 free. */
 
 static uint32_t words_of(uint32_t count)
 {
 	return (count + WORD_BITS - 1) / WORD_BITS;
+}
+
+static uint64_t *first_word(const struct heap *heap, const struct heap_run *run, uint32_t i)
+{
+	return &heap->bits.items[run->bits + i / WORD_BITS];
+}
+
+static uint64_t *second_word(const struct heap *heap, const struct heap_run *run, uint32_t i)
+{
+	return first_word(heap, run, i) + words_of(run->count);
+}
+
+static uint64_t bit(uint32_t i)
+{
+	return 1ull << i % WORD_BITS;
 }
 
 static int reserve_bits(struct heap *heap, uint32_t count, uint32_t *first)
@@ -34,40 +48,60 @@ static int reserve_bits(struct heap *heap, uint32_t count, uint32_t *first)
 	}
 	*first = (uint32_t)heap->bits.count;
 	heap->bits.count = wanted;
-	memset(heap->bits.items + *first, 0, 2 * words_of(count) * sizeof(*heap->bits.items));
 	return 0;
 }
 
-static uint64_t *live_word(const struct heap *heap, const struct heap_run *run, uint32_t i)
+/* All blocks of a run are live from here on. 0 or -ENOMEM. */
+static int add_bits(struct heap *heap, struct heap_run *run)
 {
-	return &heap->bits.items[run->bits + i / WORD_BITS];
-}
+	uint32_t words = words_of(run->count);
 
-static uint64_t *cached_word(const struct heap *heap, const struct heap_run *run, uint32_t i)
-{
-	return live_word(heap, run, i) + words_of(run->count);
-}
-
-static uint64_t bit(uint32_t i)
-{
-	return 1ull << i % WORD_BITS;
+	if (!words)
+		return 0;
+	if (reserve_bits(heap, run->count, &run->bits))
+		return -ENOMEM;
+	memset(first_word(heap, run, 0), 0xff, words * sizeof(uint64_t));
+	memset(second_word(heap, run, 0), 0, words * sizeof(uint64_t));
+	if (run->count % WORD_BITS)
+		*first_word(heap, run, run->count) = bit(run->count) - 1;
+	return 0;
 }
 
 int heap_add(struct heap *heap, const struct heap_run *run)
 {
-	struct heap_run *added;
-	uint32_t first = 0;
+	struct heap_run *added = vec_push(&heap->runs);
 
-	if (run->count && reserve_bits(heap, run->count, &first))
-		return -ENOMEM;
-	added = vec_push(&heap->runs);
 	if (!added)
 		return -ENOMEM;
 	*added = *run;
-	added->bits = first;
-	for (uint32_t i = 0; i < run->count; i++)
-		*live_word(heap, added, i) |= bit(i);
-	return 0;
+	return add_bits(heap, added);
+}
+
+int heap_add_mapped(struct heap *heap, const struct mapped_block *block)
+{
+	return heap_add(heap, &(struct heap_run){.start = block->page,
+						 .end = block->end,
+						 .first = block->address,
+						 .block = block->end - block->address,
+						 .count = 1,
+						 .use = RUN_MAPPED});
+}
+
+int heap_set_places(struct heap *heap, struct heap_run *run, uint32_t *places, uint32_t count)
+{
+	run->packed = true;
+	run->places = places;
+	run->count = count;
+	return add_bits(heap, run);
+}
+
+static void drop_places(struct heap_run *run)
+{
+	if (run->packed)
+		free(run->places);
+	run->packed = false;
+	run->places = NULL;
+	run->count = 0;
 }
 
 static int compare_runs(const void *left_pointer, const void *right_pointer)
@@ -85,27 +119,36 @@ void heap_sort(struct heap *heap)
 	if (heap->runs.count)
 		qsort(runs, heap->runs.count, sizeof(*runs), compare_runs);
 	for (size_t i = 0; i < heap->runs.count; i++) {
-		if (kept && runs[i].start < runs[kept - 1].end)
-			heap->broken++;
-		else if (runs[i].start < runs[i].end)
+		bool overlaps = kept && runs[i].start < runs[kept - 1].end;
+
+		heap->broken += overlaps;
+		if (!overlaps && runs[i].start < runs[i].end)
 			runs[kept++] = runs[i];
+		else
+			drop_places(&runs[i]);
 	}
 	heap->runs.count = kept;
 }
 
-const struct heap_run *heap_at(const struct heap *heap, uint64_t address)
+struct heap_run *heap_at(const struct heap *heap, uint64_t address)
 {
 	return RANGE_AT(heap->runs.items, heap->runs.count, address);
 }
 
-bool heap_is_live(const struct heap *heap, const struct heap_run *run, uint32_t i)
+bool heap_overlaps(const struct heap *heap, uint64_t start, uint64_t end)
 {
-	return *live_word(heap, run, i) & bit(i);
+	size_t at = SORTED_BEFORE(run, heap->runs.items, heap->runs.count, run->end <= start);
+
+	return at < heap->runs.count && heap->runs.items[at].start < end;
 }
 
-bool heap_is_cached(const struct heap *heap, const struct heap_run *run, uint32_t i)
+bool heaps_have(const struct heaps *heaps, uint64_t address)
 {
-	return *cached_word(heap, run, i) & bit(i);
+	for (size_t i = 0; i < heaps->list.count; i++) {
+		if (heap_at(&heaps->list.items[i], address))
+			return true;
+	}
+	return false;
 }
 
 void heap_drop(struct heap_run *run)
@@ -113,9 +156,59 @@ void heap_drop(struct heap_run *run)
 	run->end = run->start;
 }
 
-void heap_set_free(struct heap *heap, const struct heap_run *run, uint32_t i)
+void heap_set_use(struct heap *heap, const struct heap_run *run, uint32_t i, enum block_use use)
 {
-	*live_word(heap, run, i) &= ~bit(i);
+	uint64_t *first = first_word(heap, run, i), *second = second_word(heap, run, i);
+
+	*first = use == BLOCK_LIVE || use == BLOCK_FAST ? *first | bit(i) : *first & ~bit(i);
+	*second = use == BLOCK_CACHED || use == BLOCK_FAST ? *second | bit(i) : *second & ~bit(i);
+}
+
+static enum block_use use_of(const struct heap *heap, const struct heap_run *run, uint32_t i)
+{
+	static const enum block_use uses[2][2] = {{BLOCK_FREE, BLOCK_CACHED},
+						  {BLOCK_LIVE, BLOCK_FAST}};
+	uint64_t first = *first_word(heap, run, i), second = *second_word(heap, run, i);
+
+	return uses[first >> i % WORD_BITS & 1][second >> i % WORD_BITS & 1];
+}
+
+bool heap_is_live(const struct heap *heap, const struct heap_run *run, uint32_t i)
+{
+	return use_of(heap, run, i) == BLOCK_LIVE;
+}
+
+static uint64_t place_of(const struct heap_run *run, uint32_t i)
+{
+	return run->start + (run->places[i] >> 1) * PLACE_BYTES;
+}
+
+struct heap_block heap_block(const struct heap *heap, const struct heap_run *run, uint32_t i)
+{
+	struct heap_block block = {.use = use_of(heap, run, i)};
+
+	if (run->packed) {
+		block.start = place_of(run, i);
+		block.end = place_of(run, i + 1);
+		block.address = block.start + heap->header;
+		block.size = block.end + heap->overlap - block.address;
+	} else {
+		block.start = block.address = run->first + i * run->block;
+		block.end = block.start + run->block;
+		block.size = run->block;
+	}
+	return block;
+}
+
+struct heap_run *heap_block_from(const struct heap *heap, uint64_t start, uint32_t *i)
+{
+	struct heap_run *run = heap_at(heap, start);
+
+	if (!run || !run->packed)
+		return NULL;
+	*i = (uint32_t)SORTED_BEFORE(place, run->places, run->count,
+				     run->start + (*place >> 1) * PLACE_BYTES < start);
+	return *i < run->count && place_of(run, *i) == start ? run : NULL;
 }
 
 /* The run of the live block that holds address, and which one it is; NULL: there is none. */
@@ -123,46 +216,39 @@ static const struct heap_run *block_at(const struct heap *heap, uint64_t address
 {
 	const struct heap_run *run = heap_at(heap, address);
 
-	if (!run || !run->count || address < run->first ||
+	if (!run || run->packed || !run->count || address < run->first ||
 	    (address - run->first) / run->block >= run->count)
 		return NULL;
 	*i = (uint32_t)((address - run->first) / run->block);
 	return heap_is_live(heap, run, *i) ? run : NULL;
 }
 
-/* The run of a live block that begins at address and is of that size, or NULL. */
-static const struct heap_run *block_from(const struct heap *heap, uint64_t address, uint64_t block,
-					 uint32_t *i)
+/* The block that begins at address and is of that size gets another use. False: it is not live. */
+static bool set_from(struct heap *heap, uint64_t address, uint64_t block, enum block_use use)
 {
-	const struct heap_run *run = block_at(heap, address, i);
+	uint32_t i;
+	const struct heap_run *run = block_at(heap, address, &i);
 
-	return run && run->block == block && run->first + *i * block == address ? run : NULL;
+	if (!run || run->block != block || run->first + i * block != address)
+		return false;
+	heap_set_use(heap, run, i, use);
+	return true;
 }
 
 bool heap_cache(struct heap *heap, uint64_t address, uint64_t block)
 {
-	uint32_t i;
-	const struct heap_run *run = block_from(heap, address, block, &i);
+	bool was_live = set_from(heap, address, block, BLOCK_CACHED);
 
-	if (!run)
-		return false;
-	heap_set_free(heap, run, i);
-	*cached_word(heap, run, i) |= bit(i);
-	heap->cached_blocks++;
-	heap->figures.cached += block;
-	return true;
+	heap->figures[ALLOCATOR_CACHED] += was_live ? block : 0;
+	return was_live;
 }
 
 bool heap_transfer(struct heap *heap, uint64_t address, uint64_t block)
 {
-	uint32_t i;
-	const struct heap_run *run = block_from(heap, address, block, &i);
+	bool was_live = set_from(heap, address, block, BLOCK_FREE);
 
-	if (!run)
-		return false;
-	heap_set_free(heap, run, i);
-	heap->figures.transfer += block;
-	return true;
+	heap->figures[ALLOCATOR_TRANSFER] += was_live ? block : 0;
+	return was_live;
 }
 
 bool heap_own(struct heap *heap, uint64_t address)
@@ -172,8 +258,8 @@ bool heap_own(struct heap *heap, uint64_t address)
 
 	if (!run)
 		return false;
-	heap_set_free(heap, run, i);
-	heap->figures.own += run->block;
+	heap_set_use(heap, run, i, BLOCK_FREE);
+	heap->figures[ALLOCATOR_OWN] += run->block;
 	return true;
 }
 
@@ -181,164 +267,38 @@ void heap_finish(struct heap *heap)
 {
 	for (size_t i = 0; i < heap->runs.count; i++) {
 		const struct heap_run *run = &heap->runs.items[i];
-		size_t live = 0;
+		uint32_t words = words_of(run->count);
+		uint64_t live = 0;
 
-		for (uint32_t j = 0; j < words_of(run->count); j++)
-			live += (size_t)__builtin_popcountll(heap->bits.items[run->bits + j]);
-		heap->live_blocks += live;
-		heap->live_bytes += live * run->block;
-	}
-}
+		for (uint32_t j = 0; j < words; j++) {
+			const uint64_t *plane = &heap->bits.items[run->bits + j];
 
-static uint64_t entry_of(const struct peek *peek, uint64_t address)
-{
-	uint64_t entry = UINT64_MAX;
-
-	if (address < 1ull << MACHINE_USER_BITS)
-		pagemap_read(peek->pagemap, address & ~(MEMORY_PAGE - 1), &entry, 1);
-	return entry;
-}
-
-bool heap_is_swapped(const struct peek *peek, uint64_t address)
-{
-	uint64_t entry = entry_of(peek, address);
-
-	return !pagemap_is_present(entry) && pagemap_is_swapped(entry);
-}
-
-/* Of one page. A core has no entry for a page of zeros, either, and not for one that it lacks. */
-static int words_of_page(struct peek *peek, uint64_t address, uint64_t *words, size_t count)
-{
-	int error = peek_words(peek, address, words, count);
-	uint64_t entry;
-
-	if (error != -EFAULT || address % 8)
-		return error;
-	entry = entry_of(peek, address);
-	if (pagemap_is_present(entry) || pagemap_is_swapped(entry))
-		return error;
-	if (peek->source.core)
-		return memory_read_exact(peek->source, address, words, count * sizeof(*words));
-	memset(words, 0, count * sizeof(*words));
-	return 0;
-}
-
-int heap_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count)
-{
-	int error = 0;
-	size_t part;
-
-	for (; !error && count; address += part * 8, words += part, count -= part) {
-		part = MIN(count, (MEMORY_PAGE - address % MEMORY_PAGE + 7) / 8);
-		error = words_of_page(peek, address, words, part);
-	}
-	return error;
-}
-
-#define AHEAD_PAGES 512
-
-bool heap_data_visit(struct peek *peek, uint64_t start, uint64_t end,
-		     bool (*visit)(void *context, uint64_t page, const uint64_t *words),
-		     void *context)
-{
-	uint64_t entries[AHEAD_PAGES], words[MEMORY_PAGE / 8];
-	uint64_t at = start & ~(MEMORY_PAGE - 1);
-
-	for (; at < end; at += AHEAD_PAGES * MEMORY_PAGE) {
-		size_t count = MIN((end - at + MEMORY_PAGE - 1) / MEMORY_PAGE, AHEAD_PAGES);
-
-		pagemap_read(peek->pagemap, at, entries, count);
-		for (size_t i = 0; i < count; i++) {
-			if (pagemap_is_present(entries[i]) &&
-			    !peek_words(peek, at + i * MEMORY_PAGE, words, ARRAY_SIZE(words)) &&
-			    visit(context, at + i * MEMORY_PAGE, words))
-				return true;
+			live += (uint64_t)__builtin_popcountll(plane[0] & ~plane[words]);
 		}
+		heap->figures[ALLOCATOR_LIVE_BLOCKS] += live;
+		heap->figures[ALLOCATOR_LIVE] += live * run->block;
 	}
-	return false;
 }
 
-typedef int find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
-		    struct heap_place *place);
-typedef int read_heap(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
-		      struct heap *heap);
-
-static const struct heap_allocator {
-	const char *library;
-	find_in *find;
-	read_heap *read;
-	const char *why_not;
-} allocators[] = {
-	{"libjemalloc", jemalloc_find_in, jemalloc_read,
-	 "jemalloc's records are not where versions 5.2 and 5.3 have them, or it has not been used "
-	 "yet: malloc_stats_print (jemalloc(3)) tells more, and so does tracking from the first "
-	 "allocation on"},
-	{"libtcmalloc", tcmalloc_find_in, tcmalloc_read,
-	 "tcmalloc's records are not where gperftools 2.8 to 2.10 have them, or it has not been "
-	 "used yet: MALLOCSTATS=2, or MallocExtension's statistics, tell more, and so does "
-	 "tracking from the first allocation on"},
-	{"libmimalloc", mimalloc_find_in, mimalloc_read,
-	 "mimalloc's records are not where version 2.0.9 has them, or it has not been used yet: "
-	 "MIMALLOC_SHOW_STATS=1 tells more, and so does tracking from the first allocation on"},
-};
-
-/* Data of a module beyond this is not searched. */
-#define MAX_DATA_BYTES (64ull << 20)
-
-static int find_allocator(struct peek *peek, const struct filter *heaps, uint64_t start,
-			  uint64_t end, struct heap_place *place)
+void heap_drop_blocks(struct heap *heap)
 {
-	int error = -ENOENT;
-
-	for (size_t i = 0; error == -ENOENT && i < ARRAY_SIZE(allocators); i++) {
-		error = allocators[i].find(peek, heaps, start, end, place);
-		if (!error)
-			place->allocator = &allocators[i];
-	}
-	return error;
-}
-
-int heap_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
-	      struct heap_place *place)
-{
-	int error = -ENOENT;
-
-	for (size_t i = 0; error == -ENOENT && i < maps->list.count; i++) {
-		const struct mapping *mapping = &maps->list.items[i];
-
-		if (mapping->inode && mapping->writable && !mapping->shared)
-			error = find_allocator(
-				peek, heaps, mapping->start,
-				MIN(maps_data_end(maps, i), mapping->start + MAX_DATA_BYTES),
-				place);
-	}
-	return error;
-}
-
-int heap_read(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
-	      struct heap *heap)
-{
-	return place->allocator ? place->allocator->read(peek, heaps, place, heap) : -ENOENT;
-}
-
-const char *heap_why_not(const struct maps *maps)
-{
-	for (size_t i = 0; i < maps->list.count; i++) {
-		const char *slash = strrchr(maps->list.items[i].path, '/');
-
-		for (size_t j = 0; slash && j < ARRAY_SIZE(allocators); j++) {
-			const char *library = allocators[j].library;
-
-			if (!strncmp(slash + 1, library, strlen(library)))
-				return allocators[j].why_not;
-		}
-	}
-	return NULL;
+	for (size_t i = 0; i < heap->runs.count; i++)
+		drop_places(&heap->runs.items[i]);
+	vec_free(&heap->bits);
 }
 
 void heap_free(struct heap *heap)
 {
+	heap_drop_blocks(heap);
 	vec_free(&heap->runs);
-	vec_free(&heap->bits);
+	vec_free(&heap->arenas);
+	vec_free(&heap->trims);
 	*heap = (struct heap){0};
+}
+
+void heaps_free(struct heaps *heaps)
+{
+	for (size_t i = 0; i < heaps->list.count; i++)
+		heap_free(&heaps->list.items[i]);
+	vec_free(&heaps->list);
 }

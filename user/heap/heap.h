@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Heaps of other allocators than glibc's, read from outside: which stretches of memory are cut into
- * blocks of which size, which blocks the program has, and which ones the caches of its threads
- * keep.
- *
- * Each allocator's reader finds the state by what it looks like, and takes nothing for it unless
- * all of it fits together. What contradicts itself is counted, never guessed.
+ * The heap of one allocator, whichever it is: which stretches of memory are for what, which blocks
+ * are in them, and its figures. Readers fill it (heap_reader.h); a heap image, `retain` and
+ * `memory` read it.
  */
 #ifndef LEAKMON_HEAP_HEAP_H
 #define LEAKMON_HEAP_HEAP_H
@@ -15,132 +12,136 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "heap/pointer_filter.h"
-#include "proc/maps.h"
-#include "proc/process_memory.h"
+#include "report/allocator_report.h"
+
+struct heap_reader;
 
 enum run_use {
 	RUN_BLOCKS,   /* cut into blocks */
+	RUN_MAPPED,   /* one block with a mapping of its own */
+	RUN_TOP,      /* free, at the end of an arena */
 	RUN_DIRTY,    /* free, in memory; given back after a while, or by a purge */
 	RUN_MUZZY,    /* free; the kernel takes it back when it needs it */
 	RUN_RETAINED, /* free addresses, without memory */
 	RUN_OWN,      /* the allocator's records */
-	RUN_TABLES,   /* likewise, in its module's data: no part of its heap */
-	RUN_UNKNOWN,
+	RUN_TABLES,   /* likewise, outside its heap: in a module's data, or in front of an arena */
+	RUN_CHANGING, /* pages whose use was just being changed: they have no blocks */
+	RUN_UNKNOWN,  /* a walk ended early: it may hold anything */
 	RUN_USE_MAX_
 };
 
-/* Whole pages of one use. */
+/* A stretch of memory of one use. */
 struct heap_run {
 	uint64_t start, end;
-	uint64_t first; /* address of its first block */
-	uint64_t block; /* size of each, as the program can use it */
+	uint64_t first; /* address of its first block, of those of one size */
+	union {
+		uint64_t block; /* size of each, as the program can use it */
+		/* packed: where each block begins and the last one ends, in units of 16 bytes from
+		 * `start` on, times two; the lowest bit is the reader's. Owned. */
+		uint32_t *places;
+	};
 	uint32_t count; /* of blocks */
-	uint32_t bits;	/* in foreign_heap.bits: `count` bits of live blocks, then as many of
-			 * cached ones, each from a new word on */
-	enum run_use use;
+	uint32_t bits;	/* in heap.bits: two bits for each block, in two planes */
+	uint32_t arena;
+	bool packed; /* blocks of many sizes without a gap */
+	uint8_t use; /* enum run_use */
 };
 
-/* As the allocator itself counts them, in bytes. */
-struct heap_figures {
-	uint64_t
-		allocated; /* blocks handed out, those in caches and the allocator's own included */
-	uint64_t cached;   /* of them in the caches of threads */
-	uint64_t transfer; /* likewise in those that go from thread to thread, or freed by others
-			    * than the thread that they are to go back to */
-	uint64_t own;	   /* of them the allocator's */
-	uint64_t active;   /* pages that have such blocks */
-	uint64_t dirty, muzzy, retained;
-	uint64_t metadata;
-	uint64_t mapped;
+enum block_use {
+	BLOCK_LIVE,
+	BLOCK_CACHED, /* in a thread's cache */
+	BLOCK_FAST,   /* free, and not to be joined with its neighbours */
+	BLOCK_FREE
+};
+
+struct heap_block {
+	uint64_t start, end;	/* with what the allocator keeps beside it */
+	uint64_t address, size; /* as the program has it */
+	enum block_use use;
+};
+
+/* Memory that could be given back, in one piece. */
+struct heap_trim {
+	uint64_t start, end;
+	uint32_t arena;
+};
+
+/* A block that has a mapping of its own, by what looks like its header. */
+struct mapped_block {
+	uint64_t page;	     /* that the header begins in */
+	uint64_t start, end; /* with the header */
+	uint64_t address;    /* as the program has it */
+	const struct heap_reader *reader;
 };
 
 struct heap {
+	const struct heap_reader *reader;
 	char name[48];		   /* "jemalloc 5.3"; empty: none */
 	VEC(struct heap_run) runs; /* ascending, not overlapping */
 	VEC(uint64_t) bits;
-	struct heap_figures figures;
-	size_t live_blocks, cached_blocks;
-	uint64_t live_bytes;
-	size_t arenas, caches;
+	uint8_t header, overlap; /* of packed blocks: what lies before each, and how far it
+				  * reaches into what lies before the next one */
+	uint64_t figures[ALLOCATOR_FIGURE_MAX_];
+	/* What is known of arenas one by one, and of what could be given back, besides free pages;
+	 * `uses` and `trimmable` are for others to fill. */
+	VEC(struct heap_arena) arenas;
+	VEC(struct heap_trim) trims;
 	size_t broken;	      /* records that contradict themselves, or changed while being read */
 	size_t broken_caches; /* likewise: what they keep may count as live */
+	size_t broken_walks;  /* what lies behind is not known */
+	size_t absent_walks;  /* of them, those that ended at a page that is not in memory */
+	uint64_t broken_at;   /* where the first of them ended */
 	const char *why;      /* not all is certain; static; NULL: it is */
 	/* What is live is, and every other block is none: all of them in runs, that is; memory that
 	 * a broken record is about is in no run. */
 	bool blocks_certain;
+	/* At a stop: a walk ended where it had gone on while the process ran. */
+	bool torn;
 };
 
-/* tcmalloc's: addresses of the map of its pages, of what it counts, of the sizes of classes from 1
- * on, of the first central list, and of a word that leads to a thread's cache; 0: not found. */
-struct tcmalloc_place {
-	uint64_t map, stats, sizes, central, caches;
-	uint32_t page_shift;
+struct heaps {
+	VEC(struct heap) list;
 };
 
-/* Where an allocator's state is: found once, read often. */
-struct heap_place {
-	const struct heap_allocator *allocator;
-	const struct jemalloc_layout *jemalloc;
-	const struct mimalloc_layout *mimalloc;
-	uint64_t root, arenas; /* jemalloc's; root: the main thread's heap of mimalloc */
-	struct tcmalloc_place tcmalloc;
-};
-
-/*
- * Looks for an allocator's state in the data of all modules. `heaps`: anonymous writable memory. 0;
- * -ENOENT: none that is known; -ENOMEM; -ETIMEDOUT: by peek's deadline.
- */
-int heap_find(struct peek *peek, const struct filter *heaps, const struct maps *maps,
-	      struct heap_place *place);
-
-/* Reads it. *heap is to be freed in any case. 0; -ENOENT: it is not there (any more); -ENOMEM;
- * -ETIMEDOUT. */
-int heap_read(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
-	      struct heap *heap);
 void heap_free(struct heap *heap);
-
-/*
- * Of a process in which nothing was found: that it has an allocator whose records are not read, and
- * what would help, by the names of what it has mapped. Static; NULL: it has none that is known.
- */
-const char *heap_why_not(const struct maps *maps);
+void heaps_free(struct heaps *heaps);
+/* The blocks are needed no more, and are large: nothing may ask for them from here on. */
+void heap_drop_blocks(struct heap *heap);
 
 /* The run that holds address, or NULL. */
-const struct heap_run *heap_at(const struct heap *heap, uint64_t address);
+struct heap_run *heap_at(const struct heap *heap, uint64_t address);
+bool heaps_have(const struct heaps *heaps, uint64_t address);
 
-bool heap_is_live(const struct heap *heap, const struct heap_run *run, uint32_t i);
-bool heap_is_cached(const struct heap *heap, const struct heap_run *run, uint32_t i);
+/* Whether any run lies in [start, end). */
+bool heap_overlaps(const struct heap *heap, uint64_t start, uint64_t end);
+
+/* The i-th block of a run. */
+struct heap_block heap_block(const struct heap *heap, const struct heap_run *run, uint32_t i);
 
 /* For readers. */
 
 /* 0 or -ENOMEM; all its blocks are live. Runs may come in any order. */
 int heap_add(struct heap *heap, const struct heap_run *run);
+/* A block with a mapping of its own, by its header. 0 or -ENOMEM. */
+int heap_add_mapped(struct heap *heap, const struct mapped_block *block);
+/* Packed blocks of a run that was added without any, all of them live. The run owns `places`, also
+ * on failure. 0 or -ENOMEM. */
+int heap_set_places(struct heap *heap, struct heap_run *run, uint32_t *places, uint32_t count);
+/* The run of the packed block that begins at `start`, and which one it is; NULL: there is none. */
+struct heap_run *heap_block_from(const struct heap *heap, uint64_t start, uint32_t *i);
 /* Nothing is known of it: it is in no run when they have been sorted. */
 void heap_drop(struct heap_run *run);
-void heap_set_free(struct heap *heap, const struct heap_run *run, uint32_t i);
+bool heap_is_live(const struct heap *heap, const struct heap_run *run, uint32_t i);
+void heap_set_use(struct heap *heap, const struct heap_run *run, uint32_t i, enum block_use use);
 /* When all are added, and before any is asked for: sorts, and drops what overlaps. */
 void heap_sort(struct heap *heap);
-/*
- * Calls with every page of a module's data [start, end) that is there, until one call says that it
- * is enough: true.
- */
-bool heap_data_visit(struct peek *peek, uint64_t start, uint64_t end,
-		     bool (*visit)(void *context, uint64_t page, const uint64_t *words),
-		     void *context);
-/* Whether the page that holds a word cannot be read because it is in swap. */
-bool heap_is_swapped(const struct peek *peek, uint64_t address);
-/* As peek_words(), but words of pages that have never been touched, or given back, are 0. */
-int heap_words(struct peek *peek, uint64_t address, uint64_t *words, size_t count);
-/* A process that runs may change what is looked for meanwhile: so often it is looked for anew. */
-#define HEAP_FIND_TRIES 3
 /* A block that a thread's cache keeps: false if no live block of that size begins there. */
 bool heap_cache(struct heap *heap, uint64_t address, uint64_t block);
 /* Likewise a cache between threads: the block is free. */
 bool heap_transfer(struct heap *heap, uint64_t address, uint64_t block);
 /* Whatever block holds address is the allocator's own. */
 bool heap_own(struct heap *heap, uint64_t address);
-/* Counts live blocks. */
+/* Counts live blocks, if all runs have blocks of one size each. */
 void heap_finish(struct heap *heap);
 
 #endif

@@ -11,7 +11,8 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "heap/heap_image_builder.h"
+#include "base/search.h"
+#include "heap/heap_image_stop.h"
 #include "heap/heap_image_zones.h"
 #include "proc/core.h"
 #include "proc/process_memory.h"
@@ -21,8 +22,6 @@
  * soft-dirty.rst). Starting resets them, which an incremental checkpoint of the same process (CRIU)
  * would notice; to the process each page costs one more minor fault.
  */
-
-static void heap_image_forget_threads(struct heap_image *heap_image);
 
 static int clear_bits(pid_t pid)
 {
@@ -76,12 +75,6 @@ static int soft_dirty_start(pid_t pid)
 
 /* The part of a heap image that is taken while the process runs. */
 
-/* Data of a module beyond this is not searched for malloc's state. */
-#define MAX_DATA_BYTES (64ull << 20)
-
-/* While it runs, a heap can change under the walk: this often it is begun anew. */
-#define WALK_TRIES 3
-
 /* From here on it is worth knowing, before a stop, which pages change all the time. */
 #define MANY_PAGES 32768
 
@@ -119,175 +112,36 @@ static int open_maps(struct image_builder *builder)
 	return error ? error : filter_heaps_from_maps(&heap_image->maps, &builder->heaps);
 }
 
-/* What leads to arenas becomes malloc_data. 0, -EAGAIN or -ENOMEM, as malloc_arenas_find(). */
-static int find_in_data(struct image_builder *builder, uint64_t start, uint64_t end)
+static bool has_other(const struct heap_finds *finds)
 {
-	struct heap_image *heap_image = builder->heap_image;
-	size_t before = heap_image->arenas.list.count;
-	int error = malloc_arenas_find(&builder->peek, &builder->heaps, start, end,
-				       &heap_image->arenas);
-
-	if (error == -EAGAIN || heap_image->arenas.list.count > before) {
-		builder->malloc_data.start = start;
-		builder->malloc_data.end = end;
+	for (size_t i = 0; heap_reader_at(i); i++) {
+		if (finds->states[i] && !heap_reader_at(i)->libc)
+			return true;
 	}
-	if (!error && heap_image->arenas.list.count > before && !heap_image->heap_start)
-		heap_image->heap_start =
-			malloc_heap_start(&builder->peek, &builder->heaps, start, end);
-	return error;
+	return false;
 }
 
-/* 0; -EAGAIN: malloc was at work in the meantime, where is in taking->malloc_data; -ENOMEM. */
-static int find_arenas(struct image_builder *builder)
-{
-	struct heap_image *heap_image = builder->heap_image;
-	int error = 0;
-
-	for (size_t i = 0; !error && i < heap_image->maps.list.count; i++) {
-		const struct mapping *mapping = &heap_image->maps.list.items[i];
-
-		if (!mapping->inode || !mapping->writable || mapping->shared)
-			continue;
-		error = find_in_data(
-			builder, mapping->start,
-			MIN(maps_data_end(&heap_image->maps, i), mapping->start + MAX_DATA_BYTES));
-	}
-	return error;
-}
-
-int builder_read_arenas(struct image_builder *builder)
-{
-	struct heap_image *heap_image = builder->heap_image;
-	int error = builder->arenas_left ? find_in_data(builder, builder->malloc_data.start,
-							builder->malloc_data.end)
-					 : malloc_arenas_refresh(&builder->peek, &builder->heaps,
-								 &heap_image->arenas);
-
-	if (!error || error == -ENOMEM || error == -ETIMEDOUT)
-		return error;
-	heap_image->broken_address = heap_image->arenas.list.count
-					     ? heap_image->arenas.list.items[0].address
-					     : builder->malloc_data.start;
-	heap_image->broken_spans++;
-	vec_free(&heap_image->arenas.list);
-	builder->arenas_left = true;
-	return 0;
-}
-
-/* An arena that grows, or that a thread changes just now, may take more than one look. */
+/* A heap that grows, or that a thread changes just now, may take more than one look. */
 static int open_heaps(struct image_builder *builder)
 {
-	int error = open_maps(builder);
+	struct heap_view view = builder_view(builder, NULL);
+	int error = open_maps(builder), found = -EAGAIN;
 
-	for (size_t try = 0; !error && try < WALK_TRIES; try++) {
-		error = find_arenas(builder);
-		if (error != -EAGAIN)
-			return error;
-		vec_free(&builder->heap_image->arenas.list);
-		error = open_maps(builder);
+	for (size_t try = 0; !error && found == -EAGAIN && try < HEAP_FIND_TRIES; try++) {
+		found = heap_finds_make(&builder->finds, &view);
+		if (found)
+			error = found == -EAGAIN ? open_maps(builder) : found;
 	}
-	builder->arenas_left = !error;
+	builder->why_not = has_other(&builder->finds) ? NULL : heap_readers_why_not(view.maps);
 	return error;
 }
 
-int builder_find_spans(struct image_builder *builder, struct heap_spans *spans)
-{
-	struct heap_image *heap_image = builder->heap_image;
-	int error = heap_spans_find(&builder->peek, &heap_image->arenas, &heap_image->maps,
-				    heap_image->heap_start, spans, &heap_image->broken_address);
-
-	if (error != -EBADMSG)
-		return error;
-	heap_image->broken_spans++;
-	return 0;
-}
-
-static int find_foreign(struct image_builder *builder)
-{
-	struct heap_image *heap_image = builder->heap_image;
-	int error =
-		heap_find(&builder->peek, &builder->heaps, &heap_image->maps, &builder->foreign);
-
-	builder->has_foreign = !error;
-	if (error != -ENOENT)
-		return error;
-	heap_image->why_not_foreign = heap_why_not(&heap_image->maps);
-	return 0;
-}
-
-/* Only if it is certain: a free block that counted as live would be called lost. */
-int builder_read_foreign(struct image_builder *builder)
-{
-	struct heap_image *heap_image = builder->heap_image;
-	struct heap *foreign = &heap_image->foreign;
-	int error;
-
-	heap_free(foreign);
-	if (!builder->has_foreign)
-		return 0;
-	error = heap_read(&builder->peek, &builder->heaps, &builder->foreign, foreign);
-	heap_image->why_not_foreign = NULL;
-	if (!error && foreign->blocks_certain)
-		return 0;
-	heap_image->why_not_foreign =
-		foreign->why ? foreign->why
-			     : "what the allocator has for itself cannot be told from what the "
-			       "program has";
-	heap_free(foreign);
-	return error == -ENOENT ? 0 : error;
-}
-
-static void feed_spans(void *context, uint64_t address, const uint64_t *words, size_t count)
+static void feed_walks(void *context, uint64_t address, const uint64_t *words, size_t count)
 {
 	struct image_builder *builder = context;
-	struct heap_spans *spans = &builder->walked;
 
-	for (size_t i = 0; !builder->error && i < spans->list.count; i++) {
-		struct heap_span *span = &spans->list.items[i];
-
-		if (span->start < address + count * 8 && span->end > address)
-			builder->error = heap_span_feed(span, address, words, count);
-	}
-}
-
-/* Walks what has not been walked yet; what broke may just have changed while it was read. 0;
- * -ENOMEM. */
-static int builder_finish_walks(struct image_builder *builder)
-{
-	int error = 0;
-
-	for (size_t i = 0; !error && i < builder->walked.list.count; i++) {
-		struct heap_span *span = &builder->walked.list.items[i];
-
-		for (size_t try = 0; !error && try < WALK_TRIES; try++) {
-			peek_forget(&builder->peek);
-			if (span->broken && span->chunks.count) {
-				/* Again from the last chunk that held. */
-				span->next =
-					span->start +
-					chunk_distance(span->chunks.items[--span->chunks.count]);
-				span->broken = span->done = false;
-			}
-			error = heap_span_finish(span, &builder->peek);
-			if (!span->broken)
-				break;
-		}
-	}
-	return error;
-}
-
-struct page_scan builder_scan(const struct image_builder *builder)
-{
-	unsigned int threads = builder->options->threads;
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return (struct page_scan){
-		.source = builder->heap_image->maps.source,
-		.pagemap = builder->pagemap,
-		.filter = &builder->filter,
-		.threads = threads ? threads : (unsigned int)MAX(cpus, 1),
-		.soft_dirty = builder->heap_image->soft_dirty,
-	};
+	if (!builder->error)
+		builder->error = heap_finds_walk_feed(&builder->finds, address, words, count);
 }
 
 /* Whether there will be a stop. */
@@ -300,6 +154,7 @@ static bool runs(const struct image_builder *builder)
 static int read_once(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
+	struct heap_view view = builder_view(builder, NULL);
 	struct page_scan scan;
 	int error = open_heaps(builder);
 
@@ -307,17 +162,15 @@ static int read_once(struct image_builder *builder)
 		return error;
 	heap_image->soft_dirty =
 		runs(builder) && heap_image->pagemap_readable && !soft_dirty_start(heap_image->pid);
-	error = find_foreign(builder);
-	if (!error)
-		error = builder_find_spans(builder, &builder->walked);
+	error = heap_finds_walk_begin(&builder->finds, &view);
 	scan = builder_scan(builder);
-	scan.visit = feed_spans;
+	scan.visit = feed_walks;
 	scan.context = builder;
 	if (!error)
 		error = pages_read(&heap_image->pages, &scan);
 	if (!error)
 		error = builder->error;
-	return error ? error : builder_finish_walks(builder);
+	return error ? error : heap_finds_walk_end(&builder->finds, &view);
 }
 
 /* Looks again while it still runs: what changes now is looked at first when it stands. */
@@ -342,67 +195,138 @@ static int builder_read_running(struct image_builder *builder)
 	return error ? error : read_twice(builder);
 }
 
-/* Forgets threads, zones and free chunks of a stop that was too short. */
-static void builder_forget_stopped(struct image_builder *builder)
+/* Also what the threads own. */
+static void forget_threads(struct heap_image *heap_image)
+{
+	for (size_t i = 0; i < heap_image->threads.count; i++) {
+		free(heap_image->threads.items[i].stack);
+		free(heap_image->threads.items[i].vector.blocks);
+	}
+	heap_image->threads.count = 0;
+}
+
+/* What a stop would have settled: what one that was too short has left is forgotten. */
+static int read_unstopped(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
+	int error;
 
-	heap_image_forget_threads(heap_image);
+	forget_threads(heap_image);
 	heap_image->ended.count = 0;
 	heap_image->zones.count = 0;
-	free_lists_free(&heap_image->free_chunks);
-	heap_image->free_chunks.broken = 0;
 	builder->deadline = (struct deadline){0};
 	builder->peek.is_present = NULL;
 	peek_forget(&builder->peek);
+	error = builder_read_heaps(builder, NULL);
+	return error ? error : zones_add_threads_unstopped(heap_image);
 }
 
-int builder_find_free_chunks(struct image_builder *builder, const struct stop *stop)
+/* What of reading the heaps could wait. */
+static int settle_heaps(struct image_builder *builder)
 {
-	struct heap_image *heap_image = builder->heap_image;
-	struct free_chunks *free_chunks = &heap_image->free_chunks;
-	int error = free_lists_add_fastbins(free_chunks, &builder->peek, &heap_image->arenas,
-					    &heap_image->spans);
+	struct heaps *heaps = &builder->heap_image->heaps;
+	int error = 0;
 
-	if (!stop && !error)
-		error = free_lists_add_all_caches(free_chunks, &builder->peek, &heap_image->spans);
-	for (size_t i = 0; stop && !error && i < stop->threads.count; i++)
-		error = free_lists_add_cache(
-			free_chunks, &builder->peek,
-			machine_thread_pointer(&stop->threads.items[i].registers),
-			&heap_image->spans);
+	for (size_t i = 0, at = 0; !error && at < heaps->list.count; i++) {
+		struct heap *heap = &heaps->list.items[at];
+
+		if (heap->reader != heap_reader_at(i))
+			continue;
+		if (heap->reader->settle)
+			error = heap->reader->settle(builder->finds.states[i], heap);
+		at++;
+	}
 	return error;
 }
 
-/* The stop was too short, and has used up the first walk, or there was none. */
-static int walk_again(struct image_builder *builder)
-{
-	int error;
+/* Blocks with mappings of their own: what only looks like the header of one is left out. */
 
-	heap_spans_free(&builder->walked);
-	builder->heap_image->broken_spans = 0;
-	error = builder->arenas_left ? builder_read_arenas(builder) : 0;
-	if (!error)
-		error = builder_find_spans(builder, &builder->walked);
-	return error ? error : builder_finish_walks(builder);
+static int compare_mapped(const void *left_pointer, const void *right_pointer)
+{
+	const struct mapped_block *left = left_pointer, *right = right_pointer;
+
+	return left->start < right->start ? -1 : left->start > right->start;
 }
 
-/* What a stop would have settled. */
-static int settle_running(struct image_builder *builder)
+/* Whether nothing of another kind lies in what mprotect(2) has split off. */
+static bool is_one_block(const struct heap_image *heap_image, const struct mapped_block *block)
 {
-	struct heap_image *heap_image = builder->heap_image;
-	int error;
+	size_t at = SORTED_BEFORE(zone, heap_image->zones.items, heap_image->zones.count,
+				  zone->end <= block->start);
 
-	heap_spans_free(&heap_image->spans);
-	builder_forget_stopped(builder);
-	error = builder->walk_is_used || builder->arenas_left ? walk_again(builder) : 0;
-	heap_image->spans = builder->walked;
-	builder->walked = (struct heap_spans){0};
-	if (!error)
-		error = builder_find_free_chunks(builder, NULL);
-	if (!error)
-		error = builder_read_foreign(builder);
-	return error ? error : zones_add_threads_unstopped(heap_image);
+	for (; at < heap_image->zones.count && heap_image->zones.items[at].start < block->end;
+	     at++) {
+		if (heap_image->zones.items[at].kind != ZONE_TLS)
+			return false;
+	}
+	return true;
+}
+
+static bool is_plausible(const struct heap_image *heap_image, const struct mapped_block *block)
+{
+	const struct zone *zone = heap_image_zone(heap_image, block->start);
+	const struct page_range *range = pages_range_of(&heap_image->pages, block->start);
+	uint64_t size = block->end - block->start;
+
+	/* The kernel joins mappings: thread-locals may have been given neighbours. */
+	if ((zone && zone->kind != ZONE_TLS) || !range)
+		return false;
+	return size <= range->end - block->start ||
+	       (size <= range->reach - MIN(range->reach, block->start) &&
+		is_one_block(heap_image, block));
+}
+
+/*
+ * Of an aligned block two headers may be left: that of the whole mapping at its front, and behind
+ * it the one that counts. Both end at the same address.
+ */
+static size_t last_of_mapping(const struct mapped_block *mapped, size_t count, size_t at)
+{
+	size_t last = at;
+
+	for (size_t i = at + 1; i < count && mapped[i].start < mapped[at].end; i++) {
+		if (mapped[i].end == mapped[at].end)
+			last = i;
+	}
+	return last;
+}
+
+static struct heap *heap_of(struct heaps *heaps, const struct heap_reader *reader)
+{
+	for (size_t i = 0; i < heaps->list.count; i++) {
+		if (heaps->list.items[i].reader == reader)
+			return &heaps->list.items[i];
+	}
+	return NULL;
+}
+
+static int add_mapped(struct heap_image *heap_image)
+{
+	struct mapped_block *mapped = heap_image->pages.mapped.items;
+	size_t count = heap_image->pages.mapped.count, kept = 0;
+	uint64_t end = 0;
+
+	if (count)
+		qsort(mapped, count, sizeof(*mapped), compare_mapped);
+	for (size_t i = 0; i < count; i++) {
+		struct heap *heap = heap_of(&heap_image->heaps, mapped[i].reader);
+
+		if (!heap || !heap->name[0] || mapped[i].start < end ||
+		    !is_plausible(heap_image, &mapped[i]))
+			continue;
+		i = last_of_mapping(mapped, count, i);
+		end = mapped[i].end;
+		if (!heap_overlaps(heap, mapped[i].page, end))
+			mapped[kept++] = mapped[i];
+	}
+	heap_image->pages.mapped.count = kept;
+	for (size_t i = 0; i < kept; i++) {
+		if (heap_add_mapped(heap_of(&heap_image->heaps, mapped[i].reader), &mapped[i]))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < heap_image->heaps.list.count; i++)
+		heap_sort(&heap_image->heaps.list.items[i]);
+	return 0;
 }
 
 static void sum_up(struct heap_image *heap_image)
@@ -414,11 +338,14 @@ static void sum_up(struct heap_image *heap_image)
 		heap_image->swapped_bytes += page->flags & PAGE_SWAPPED ? MEMORY_PAGE : 0;
 		heap_image->pages_changed += (page->flags & PAGE_CHANGED) != 0;
 	}
-	for (size_t i = 0; i < heap_image->spans.list.count; i++) {
-		const struct heap_span *span = &heap_image->spans.list.items[i];
+	for (size_t i = 0; i < heap_image->heaps.list.count; i++) {
+		const struct heap *heap = &heap_image->heaps.list.items[i];
 
-		if (span->broken && !heap_image->broken_spans++)
-			heap_image->broken_address = span->next;
+		if (!heap_image->broken_spans)
+			heap_image->broken_address = heap->broken_at;
+		heap_image->broken_spans += heap->broken_walks;
+		heap_image->broken_lists += heap->figures[ALLOCATOR_BROKEN_LISTS];
+		heap_image->arenas += heap->reader->libc ? heap->figures[ALLOCATOR_ARENAS] : 0;
 	}
 	heap_image->read_ns = monotonic_ns() - heap_image->started_ns;
 }
@@ -458,12 +385,16 @@ static int take(struct image_builder *builder)
 	else
 		error = builder->options->no_stop ? -EAGAIN : builder_stop(builder);
 	if (error == -EAGAIN)
-		error = settle_running(builder);
+		error = read_unstopped(builder);
+	if (!error)
+		error = settle_heaps(builder);
 	if (!error)
 		error = zones_add_idle(builder->heap_image, builder->options);
 	zones_name_threads(builder->heap_image);
 	if (!error)
 		error = zones_finish(builder->heap_image);
+	if (!error)
+		error = add_mapped(builder->heap_image);
 	if (!error)
 		error = list_late(builder->heap_image);
 	if (!error)
@@ -487,7 +418,7 @@ int heap_image_take(pid_t pid, const struct heap_image_options *options,
 		peek_free(&builder->peek);
 		filter_free(&builder->filter);
 		filter_free(&builder->heaps);
-		heap_spans_free(&builder->walked);
+		heap_finds_free(&builder->finds);
 		cleanup_close(&builder->pagemap);
 		free(builder);
 	}
@@ -498,28 +429,26 @@ int heap_image_take(pid_t pid, const struct heap_image_options *options,
 	return error;
 }
 
-/* Also what the threads own. */
-static void heap_image_forget_threads(struct heap_image *heap_image)
+const char *heap_image_allocator(const struct heap_image *heap_image)
 {
-	for (size_t i = 0; i < heap_image->threads.count; i++) {
-		free(heap_image->threads.items[i].stack);
-		free(heap_image->threads.items[i].vector.blocks);
+	for (size_t i = heap_image->heaps.list.count; i-- > 0;) {
+		const struct heap *heap = &heap_image->heaps.list.items[i];
+
+		if (heap->name[0] && heap->runs.count)
+			return heap->name;
 	}
-	heap_image->threads.count = 0;
+	return NULL;
 }
 
 void heap_image_free(struct heap_image *heap_image)
 {
-	heap_image_forget_threads(heap_image);
+	forget_threads(heap_image);
 	vec_free(&heap_image->threads);
 	vec_free(&heap_image->ended);
 	vec_free(&heap_image->zones);
 	maps_free(&heap_image->maps);
 	pages_free(&heap_image->pages);
-	vec_free(&heap_image->arenas.list);
 	vec_free(&heap_image->late);
-	heap_spans_free(&heap_image->spans);
-	free_lists_free(&heap_image->free_chunks);
-	heap_free(&heap_image->foreign);
+	heaps_free(&heap_image->heaps);
 	*heap_image = (struct heap_image){0};
 }

@@ -14,8 +14,6 @@
 
 #include "elf/tls_layout.h"
 #include "heap/heap.h"
-#include "heap/glibc_walk.h"
-#include "heap/glibc_arenas.h"
 #include "heap/pages.h"
 #include "pause/stop.h"
 #include "proc/maps.h"
@@ -89,12 +87,8 @@ struct heap_image {
 	pid_t pid;
 	struct maps maps; /* maps.source.core: it is that of a core file */
 	struct page_table pages;
-	struct malloc_arenas arenas;
-	struct heap_spans spans;
-	struct free_chunks free_chunks;
-	uint64_t heap_start;	     /* see malloc_heap_start() */
-	struct heap foreign;	     /* of another allocator than glibc's; no runs: not known */
-	const char *why_not_foreign; /* static; NULL: it is, or there is none */
+	struct heaps heaps;	    /* whose blocks are certain: by row of heap_readers.c */
+	const char *why_not_walked; /* another one's, or all; static; NULL: none */
 	VEC(struct heap_image_thread) threads;
 	VEC(struct ended_stack) ended;
 	const char *why_not_ended; /* static; NULL: all are known */
@@ -106,10 +100,12 @@ struct heap_image {
 	uint64_t pause_ns, max_pause_ns, read_ns, started_ns;
 	uint64_t writable_bytes, read_bytes, swapped_bytes;
 	size_t pages_checked, pages_changed;
-	VEC(uint64_t) late;    /* addresses of pages that are PAGE_LATE; ascending */
-	size_t stacks_missing; /* of threads, for want of time: functions on them have no names */
-	size_t broken_spans;
-	uint64_t broken_address; /* of the first one */
+	VEC(uint64_t) late;	 /* addresses of pages that are PAGE_LATE; ascending */
+	size_t stacks_missing;	 /* of threads, for want of time: functions on them have no names */
+	size_t arenas;		 /* of the C library's malloc */
+	size_t broken_spans;	 /* walks of heaps that ended early */
+	uint64_t broken_address; /* where the first one did */
+	size_t broken_lists;	 /* of free blocks */
 };
 
 /*
@@ -121,6 +117,10 @@ struct heap_image {
 int heap_image_take(pid_t pid, const struct heap_image_options *options,
 		    struct heap_image *heap_image);
 void heap_image_free(struct heap_image *heap_image);
+
+/* The name of the allocator whose blocks are known; of several, of the one that is not the C
+ * library's. NULL: none. */
+const char *heap_image_allocator(const struct heap_image *heap_image);
 
 /* What lies at address, or NULL: nothing known. */
 const struct zone *heap_image_zone(const struct heap_image *heap_image, uint64_t address);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "heap/heap_image_stop.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -10,7 +12,6 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "heap/ended_stacks.h"
-#include "heap/heap_image_builder.h"
 #include "heap/heap_image_zones.h"
 #include "heap/thread_blocks.h"
 #include "proc/core.h"
@@ -93,24 +94,62 @@ static int look_again(struct image_builder *builder)
 	return 0;
 }
 
-static struct heap_span *same_span(struct heap_spans *spans, const struct heap_span *wanted)
+struct page_scan builder_scan(const struct image_builder *builder)
 {
-	struct heap_span *span = heap_spans_at(spans, wanted->start);
+	unsigned int threads = builder->options->threads;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return span && span->start == wanted->start ? span : NULL;
+	return (struct page_scan){
+		.source = builder->heap_image->maps.source,
+		.pagemap = builder->pagemap,
+		.filter = &builder->filter,
+		.find_mapped = heap_readers_find_mapped,
+		.threads = threads ? threads : (unsigned int)MAX(cpus, 1),
+		.soft_dirty = builder->heap_image->soft_dirty,
+	};
 }
 
-static int mend_spans(struct image_builder *builder)
+struct heap_view builder_view(struct image_builder *builder, const struct stop *stop)
+{
+	return (struct heap_view){.peek = &builder->peek,
+				  .heaps = &builder->heaps,
+				  .maps = &builder->heap_image->maps,
+				  .stop = stop,
+				  .pages = &builder->heap_image->pages};
+}
+
+/* Only if it is certain: a free block that counted as live would be called lost. */
+static int read_heap(struct image_builder *builder, const struct heap_view *view, size_t n)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	int error = builder_find_spans(builder, &heap_image->spans);
+	struct heap *heap = vec_push(&heap_image->heaps.list);
+	int error;
 
-	for (size_t i = 0; !error && i < heap_image->spans.list.count; i++) {
-		struct heap_span *span = &heap_image->spans.list.items[i];
-		struct heap_span *older = same_span(&builder->walked, span);
+	if (!heap)
+		return -ENOMEM;
+	heap->reader = heap_reader_at(n);
+	error = heap->reader->read(builder->finds.states[n], view, heap);
+	if (!error && heap->blocks_certain)
+		return 0;
+	heap_image->why_not_walked =
+		heap->why ? heap->why
+			  : "what the allocator has for itself cannot be told from what the "
+			    "program has";
+	heap_free(heap);
+	heap_image->heaps.list.count--;
+	return error == -ENOENT ? 0 : error;
+}
 
-		error = older ? heap_span_mend(span, older, &heap_image->pages, &builder->peek)
-			      : heap_span_finish(span, &builder->peek);
+int builder_read_heaps(struct image_builder *builder, const struct stop *stop)
+{
+	struct heap_view view = builder_view(builder, stop);
+	int error = 0;
+
+	heaps_free(&builder->heap_image->heaps);
+	builder->heap_image->why_not_walked = builder->why_not;
+	for (size_t i = 0; !error && heap_reader_at(i); i++) {
+		if (builder->finds.states[i])
+			error = read_heap(builder, &view, i);
 	}
 	return error;
 }
@@ -120,23 +159,14 @@ static bool is_surely_present(const void *known, uint64_t page)
 	return page_is_surely_present(known, page);
 }
 
-static int read_heaps(struct image_builder *builder, const struct stop *stop)
+static int read_stopped_heaps(struct image_builder *builder, const struct stop *stop)
 {
-	struct heap_image *heap_image = builder->heap_image;
 	int error;
 
 	peek_forget(&builder->peek);
-	builder->peek.known = &heap_image->pages;
+	builder->peek.known = &builder->heap_image->pages;
 	builder->peek.is_present = is_surely_present;
-	error = builder_read_arenas(builder);
-	if (error)
-		return error;
-	builder->walk_is_used = true;
-	error = mend_spans(builder);
-	if (!error)
-		error = builder_find_free_chunks(builder, stop);
-	if (!error)
-		error = builder_read_foreign(builder);
+	error = builder_read_heaps(builder, stop);
 	/* Words that came too late look like a heap that contradicts itself. */
 	return !error && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : error;
 }
@@ -199,7 +229,7 @@ static int builder_read_stopped(struct image_builder *builder, const struct stop
 	error = pages_check(&heap_image->pages, &scan, &heap_image->pages_checked);
 	times->checked_ns = monotonic_ns();
 	if (!error)
-		error = read_heaps(builder, stop);
+		error = read_stopped_heaps(builder, stop);
 	times->walked_ns = monotonic_ns();
 	if (!error)
 		error = read_threads(builder, stop);
@@ -230,7 +260,7 @@ int builder_read_core(struct image_builder *builder)
 
 	builder->heap_image->max_pause_ns = CORE_PATIENCE_NS;
 	if (!error)
-		error = read_heaps(builder, &stop);
+		error = read_stopped_heaps(builder, &stop);
 	if (!error)
 		error = read_threads(builder, &stop);
 	builder->heap_image->max_pause_ns = 0;
@@ -280,15 +310,6 @@ static uint64_t pause_limit(const struct image_builder *builder)
 				     PAUSE_NS_PER_GIB);
 
 	return given ? given : MAX(scaled, PAUSE_MIN_NS);
-}
-
-static size_t count_broken(const struct heap_spans *spans)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < spans->list.count; i++)
-		count += spans->list.items[i].broken;
-	return count;
 }
 
 struct holder {
@@ -428,6 +449,15 @@ static int refuse(struct image_builder *builder, const char *why)
 	return -EAGAIN;
 }
 
+static bool any_is_torn(const struct heaps *heaps)
+{
+	for (size_t i = 0; i < heaps->list.count; i++) {
+		if (heaps->list.items[i].torn)
+			return true;
+	}
+	return false;
+}
+
 /* It runs again: what is left to do, and whether what was read is enough. */
 static int finish(struct image_builder *builder, int error)
 {
@@ -438,7 +468,7 @@ static int finish(struct image_builder *builder, int error)
 	if (!error)
 		error = read_late(builder);
 	/* A chunk's header changed after the second reading, and was not looked at again. */
-	if (!error && count_broken(&heap_image->spans) > count_broken(&builder->walked))
+	if (!error && any_is_torn(&heap_image->heaps))
 		return refuse(builder, "its heap changed where there was no time to look: a "
 				       "longer --max-pause would do");
 	heap_image->stopped = !error;

@@ -234,7 +234,7 @@ static uint64_t stack_end(const struct mapping *mapping, uint64_t thread_pointer
 /* A stack pointer inside malloc's memory: a fibre. Its block is held by the register itself. */
 static bool is_in_heap(const struct heap_image *heap_image, uint64_t address)
 {
-	return heap_spans_at(&heap_image->spans, address) != NULL;
+	return heaps_have(&heap_image->heaps, address);
 }
 
 /* Below a stack of glibc's lies memory that nobody may touch: so nothing else is in its mapping. */
@@ -439,57 +439,27 @@ int zones_add_idle(struct heap_image *heap_image, const struct heap_image_option
 	return error;
 }
 
-/*
- * What lies behind a break may hold anything; so may the chunk before it: whether it is in use
- * stood in the broken one.
- */
-static uint64_t walked_end(const struct heap_span *span)
-{
-	size_t count = span->chunks.count;
-
-	if (!span->broken)
-		return span->end;
-	return count ? span->start + chunk_distance(span->chunks.items[count - 1]) : span->start;
-}
-
 static bool is_own(const struct heap_run *run)
 {
 	return run->use == RUN_OWN || run->use == RUN_TABLES;
 }
 
-/* Neighbours of one kind as one. */
-static int add_foreign(struct heap_image *heap_image)
+/* Neighbours of one kind as one. What lies where a walk ended may hold anything. */
+static int add_heap(struct heap_image *heap_image, const struct heap *heap)
 {
-	const struct heap_run *runs = heap_image->foreign.runs.items;
-	size_t count = heap_image->foreign.runs.count, next;
+	const struct heap_run *runs = heap->runs.items;
+	size_t count = heap->runs.count, next;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < count; i = next) {
 		bool own = is_own(&runs[i]);
 
 		for (next = i + 1; next < count && runs[next].start == runs[next - 1].end &&
-				   is_own(&runs[next]) == own;)
+				   runs[next].use != RUN_UNKNOWN && is_own(&runs[next]) == own;)
 			next++;
-		error = zones_add(heap_image, own ? ZONE_ALLOCATOR : ZONE_HEAP, runs[i].start,
-				  runs[next - 1].end, 0);
-	}
-	return error;
-}
-
-static int add_allocator(struct heap_image *heap_image)
-{
-	int error = add_foreign(heap_image);
-
-	for (size_t i = 0; !error && i < heap_image->arenas.list.count; i++) {
-		const struct malloc_arena *arena = &heap_image->arenas.list.items[i];
-
-		error = zones_add(heap_image, ZONE_ALLOCATOR, arena->address,
-				  arena->address + arena->layout->size, 0);
-	}
-	for (size_t i = 0; !error && i < heap_image->spans.list.count; i++) {
-		const struct heap_span *span = &heap_image->spans.list.items[i];
-
-		error = zones_add(heap_image, ZONE_HEAP, span->start, walked_end(span), 0);
+		if (runs[i].use != RUN_UNKNOWN)
+			error = zones_add(heap_image, own ? ZONE_ALLOCATOR : ZONE_HEAP,
+					  runs[i].start, runs[next - 1].end, 0);
 	}
 	return error;
 }
@@ -526,9 +496,10 @@ static void cut_overlaps(struct heap_image *heap_image)
 
 int zones_finish(struct heap_image *heap_image)
 {
-	int error = add_allocator(heap_image);
+	int error = 0;
 
-	free_lists_finish(&heap_image->free_chunks);
+	for (size_t i = 0; !error && i < heap_image->heaps.list.count; i++)
+		error = add_heap(heap_image, &heap_image->heaps.list.items[i]);
 	if (heap_image->zones.count)
 		qsort(heap_image->zones.items, heap_image->zones.count,
 		      sizeof(*heap_image->zones.items), compare_zones);

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "heap/mimalloc_heap.h"
-
+/*
+ * mimalloc's heap, read from outside. The main thread's heap lies in the module's data, and is
+ * found by the sizes of its queues and by what points to it. It has a random number that every
+ * segment carries together with its own address: at a multiple of 32 MiB, such a segment is one.
+ * Its records tell which pages are cut into blocks of which size, with their lists of free ones;
+ * blocks that other threads have freed are on lists of their own.
+ *
+ * What was read is believed if in every page the lists have as many blocks as its record says, and
+ * if there are as many segments as each thread has counted.
+ *
+ * Source: mimalloc 2.0.9, mimalloc-types.h, segment.c, page.c; without padding, that is not as a
+ * debug build; with encoded lists (MI_SECURE=4), too.
+ */
 #include <errno.h>
 #include <stdio.h>
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "heap/heap_reader.h"
 
 /* struct mi_segment_s, which has a record for each slice of 64 KiB. */
 #define SEGMENT_BYTES (32ull << 20)
@@ -63,6 +75,11 @@ struct mimalloc_layout {
 static const struct mimalloc_layout layouts[] = {
 	{"mimalloc 2.0.9", .page_words = 10, .thread_free = 5, .heap = 6},
 	{"mimalloc 2.0.9 (secure)", .page_words = 12, .thread_free = 7, .heap = 8, .encoded = true},
+};
+
+struct mimalloc {
+	const struct mimalloc_layout *layout;
+	uint64_t main; /* the main thread's heap */
 };
 
 struct segment {
@@ -251,10 +268,10 @@ static bool find_layout(struct reading *reading)
 	return false;
 }
 
-int mimalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
-		     struct heap_place *place)
+static int mimalloc_find(void *state, const struct heap_view *view, uint64_t start, uint64_t end)
 {
-	struct search search = {.reading = {.peek = peek, .heaps = heaps},
+	struct peek *peek = view->peek;
+	struct search search = {.reading = {.peek = peek, .heaps = view->heaps},
 				.start = start,
 				.end = end,
 				.tries = MAX_TRIES};
@@ -264,8 +281,7 @@ int mimalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t sta
 	if (!heap_data_visit(peek, start, end, visit_page, &search) ||
 	    !find_layout(&search.reading))
 		return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : -ENOENT;
-	place->mimalloc = search.reading.layout;
-	place->root = search.reading.main;
+	*(struct mimalloc *)state = (struct mimalloc){search.reading.layout, search.reading.main};
 	return 0;
 }
 
@@ -361,7 +377,7 @@ static bool free_listed(struct reading *reading, const struct page *page, uint64
 		if (block < page->first || distance / page->block >= page->capacity ||
 		    distance % page->block || !heap_is_live(heap, run, i))
 			return false;
-		heap_set_free(heap, run, i);
+		heap_set_use(heap, run, i, BLOCK_FREE);
 		if (read_word(reading, block, &block)) {
 			reading->swapped |= heap_is_swapped(reading->peek, block);
 			return false;
@@ -408,9 +424,9 @@ static int add_page(struct reading *reading, const struct page *page)
 		heap->broken++;
 		return 0;
 	}
-	heap->figures.active += run.end - run.start;
-	heap->figures.allocated += page->used * page->block;
-	heap->figures.transfer += given_back * page->block;
+	heap->figures[ALLOCATOR_ACTIVE] += run.end - run.start;
+	heap->figures[ALLOCATOR_ALLOCATED] += page->used * page->block;
+	heap->figures[ALLOCATOR_TRANSFER] += given_back * page->block;
 	if (page->heap && (!reading->owners.count ||
 			   reading->owners.items[reading->owners.count - 1] != page->heap)) {
 		uint64_t *owner = vec_push(&reading->owners);
@@ -431,7 +447,7 @@ static bool is_committed(const struct segment *segment, uint64_t slice)
 static int add_free(struct reading *reading, const struct segment *segment, uint64_t i,
 		    uint64_t end)
 {
-	struct heap_figures *figures = &reading->heap->figures;
+	uint64_t *figures = reading->heap->figures;
 	int error = 0;
 
 	while (!error && i < end) {
@@ -443,9 +459,9 @@ static int add_free(struct reading *reading, const struct segment *segment, uint
 			i++;
 		run.end = segment->start + i * SLICE_BYTES;
 		if (committed)
-			figures->dirty += run.end - run.start;
+			figures[ALLOCATOR_DIRTY] += run.end - run.start;
 		else
-			figures->retained += run.end - run.start;
+			figures[ALLOCATOR_RETAINED] += run.end - run.start;
 		error = heap_add(reading->heap, &run);
 	}
 	return error;
@@ -455,7 +471,7 @@ static int add_own(struct reading *reading, uint64_t start, uint64_t end)
 {
 	struct heap_run run = {.start = start, .end = end, .use = RUN_OWN};
 
-	reading->heap->figures.metadata += end - start;
+	reading->heap->figures[ALLOCATOR_METADATA] += end - start;
 	return heap_add(reading->heap, &run);
 }
 
@@ -583,7 +599,7 @@ static int read_owner(struct reading *reading, uint64_t owner)
 		heap->broken_caches++;
 		return 0;
 	}
-	heap->arenas++;
+	heap->figures[ALLOCATOR_ARENAS]++;
 	if (owner % MEMORY_PAGE || data != owner + HEAP_BYTES || heap_at(heap, owner))
 		return 0;
 	return add_own(reading, owner,
@@ -637,25 +653,40 @@ static int read_all(struct reading *reading)
 	return error;
 }
 
-int mimalloc_read(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
-		  struct heap *heap)
+static int mimalloc_read(void *state, const struct heap_view *view, struct heap *heap)
 {
-	struct heap_figures *figures = &heap->figures;
-	struct reading reading = {.peek = peek,
-				  .heaps = heaps,
+	const struct mimalloc *found = state;
+	struct reading reading = {.peek = view->peek,
+				  .heaps = view->heaps,
 				  .heap = heap,
-				  .layout = place->mimalloc,
-				  .main = place->root};
+				  .layout = found->layout,
+				  .main = found->main};
+	uint64_t *figures = heap->figures;
 	int error = read_all(&reading);
 
 	vec_free(&reading.threads);
 	vec_free(&reading.owners);
 	if (error)
 		return error;
-	figures->mapped = figures->active + figures->dirty + figures->metadata;
+	figures[ALLOCATOR_MAPPED] =
+		figures[ALLOCATOR_ACTIVE] + figures[ALLOCATOR_DIRTY] + figures[ALLOCATOR_METADATA];
 	heap_finish(heap);
-	snprintf(heap->name, sizeof(heap->name), "%s", place->mimalloc->name);
+	snprintf(heap->name, sizeof(heap->name), "%s", found->layout->name);
 	heap->blocks_certain = !heap->why && !heap->broken_caches;
 	heap->why = why_uncertain(&reading);
-	return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : 0;
+	return view->peek->deadline && view->peek->deadline->passed ? -ETIMEDOUT : 0;
 }
+
+const struct heap_reader heap_reader_mimalloc = {
+	.name = "mimalloc",
+	.library = "libmimalloc",
+	.why_not = "mimalloc's records are not where version 2.0.9 has them, or it has not been "
+		   "used yet: MIMALLOC_SHOW_STATS=1 tells more, and so does tracking from the "
+		   "first allocation on",
+	.advice.retained = ": it does so by itself while it is used, after "
+			   "MIMALLOC_DECOMMIT_DELAY; mi_collect(true) (mimalloc.h) does it at "
+			   "once, for the thread that calls it",
+	.state_size = sizeof(struct mimalloc),
+	.find = mimalloc_find,
+	.read = mimalloc_read,
+};

@@ -20,8 +20,6 @@ struct page_window {
 /* What is made of the words of one page. */
 
 #define LANES 8
-#define CHUNK_FLAGS 7ull
-#define CHUNK_IS_MAPPED 2ull
 
 /*
  * Each word is multiplied, half by half, with a key that depends on where it stands, and added to
@@ -105,36 +103,6 @@ static size_t page_find(const struct filter *filter, const uint64_t *words, uint
 			found[count++] = found_pack(words[i], i);
 	}
 	return count;
-}
-
-/* prev_size of such a chunk is how far behind the start of its mapping it lies (memalign). */
-static bool is_mapped_header(uint64_t distance, const uint64_t *header, uint64_t room)
-{
-	uint64_t size = header[1] & ~CHUNK_FLAGS;
-
-	return (header[1] & CHUNK_FLAGS) == CHUNK_IS_MAPPED &&
-	       header[0] % MEMORY_PAGE == distance && size >= MEMORY_PAGE - distance &&
-	       size <= room && (header[0] + size) % MEMORY_PAGE == 0;
-}
-
-bool page_has_mapped_chunk(uint64_t page, const uint64_t *words, uint64_t range_end,
-			   struct mapped_chunk *chunk)
-{
-	/*
-	 * At the front, or 16 bytes before an aligned address: then the one at the front may have
-	 * stayed there too, so the last one is asked first.
-	 */
-	for (uint64_t align = MEMORY_PAGE; align >= 16; align /= 2) {
-		uint64_t distance = align - 16;
-		const uint64_t *header = words + distance / 8;
-
-		if (!is_mapped_header(distance, header, range_end - page - distance) ||
-		    (distance != MEMORY_PAGE - 16 && header[0] != distance))
-			continue;
-		*chunk = (struct mapped_chunk){page + distance, header[1] & ~CHUNK_FLAGS, page};
-		return true;
-	}
-	return false;
 }
 
 /* Mappings change from one reading to the next; what is known of their pages stays known. */
@@ -221,7 +189,7 @@ static int take_page(struct page_table *table, const struct page_scan *scan,
 		     const struct page_range *range, uint64_t address, const uint64_t *words)
 {
 	struct page *page = &table->pages[range->first + (address - range->start) / MEMORY_PAGE];
-	struct mapped_chunk chunk, *kept;
+	struct mapped_block block, *kept;
 	int error = found_reserve(&table->found, PAGE_WORDS);
 
 	if (error)
@@ -232,13 +200,13 @@ static int take_page(struct page_table *table, const struct page_scan *scan,
 	page->count =
 		(uint16_t)page_find(scan->filter, words, table->found.items + table->found.count);
 	table->found.count += page->count;
-	if (range->file ||
-	    !page_has_mapped_chunk(address, words, MAX(range->end, range->reach), &chunk))
+	if (range->file || !scan->find_mapped ||
+	    !scan->find_mapped(address, words, MAX(range->end, range->reach), &block))
 		return 0;
 	kept = vec_push(&table->mapped);
 	if (!kept)
 		return -ENOMEM;
-	*kept = chunk;
+	*kept = block;
 	return 0;
 }
 
@@ -354,7 +322,7 @@ struct checker {
 	struct page_window *window;
 	struct found_words found;
 	VEC(struct changed_page) changed;
-	VEC(struct mapped_chunk) mapped;
+	VEC(struct mapped_block) mapped;
 	size_t checked;
 	int error;
 };
@@ -464,27 +432,27 @@ static int merge(struct page_table *table, const struct checker *checker, uint64
 		take_new(&table->pages[changed->page], changed, base);
 	}
 	for (size_t i = 0; i < checker->mapped.count; i++) {
-		struct mapped_chunk *chunk = vec_push(&table->mapped);
+		struct mapped_block *block = vec_push(&table->mapped);
 
-		if (!chunk)
+		if (!block)
 			return -ENOMEM;
-		*chunk = checker->mapped.items[i];
+		*block = checker->mapped.items[i];
 	}
 	return 0;
 }
 
 /* Of the `older` first ones, those whose page has changed since. */
-static void drop_stale_chunks(struct page_table *table, size_t older)
+static void drop_stale_blocks(struct page_table *table, size_t older)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < table->mapped.count; i++) {
-		const struct mapped_chunk chunk = table->mapped.items[i];
-		const struct page *page = pages_find(table, chunk.page);
+		const struct mapped_block block = table->mapped.items[i];
+		const struct page *page = pages_find(table, block.page);
 
 		if (i < older && (!page || page->flags & PAGE_CHANGED))
 			continue;
-		table->mapped.items[kept++] = chunk;
+		table->mapped.items[kept++] = block;
 	}
 	table->mapped.count = kept;
 }
@@ -533,7 +501,7 @@ static int page_checkers_collect(struct check *check, struct checker *checkers, 
 	for (size_t i = 0; i < check->windows.count; i++)
 		mark_window(check, &check->windows.items[i]);
 	if (!check->scan->late)
-		drop_stale_chunks(table, older);
+		drop_stale_blocks(table, older);
 	return error;
 }
 
@@ -542,28 +510,29 @@ static int page_checkers_collect(struct check *check, struct checker *checkers, 
 static int take_changed(struct checker *checker, const struct page_range *part, size_t place,
 			const uint64_t *words, uint64_t hash)
 {
+	const struct page_scan *scan = checker->check->scan;
 	uint64_t address = part->start + place * MEMORY_PAGE;
 	struct changed_page *changed = vec_push(&checker->changed);
-	struct mapped_chunk chunk, *kept;
+	struct mapped_block block, *kept;
 
 	if (!changed || found_reserve(&checker->found, PAGE_WORDS))
 		return -ENOMEM;
 	*changed = (struct changed_page){
 		.page = part->first + place,
 		.first = (uint32_t)checker->found.count,
-		.count = (uint16_t)page_find(checker->check->scan->filter, words,
+		.count = (uint16_t)page_find(scan->filter, words,
 					     checker->found.items + checker->found.count),
 		.flags = PAGE_WAS_READ | PAGE_CHANGED,
 		.hash = hash,
 	};
 	checker->found.count += changed->count;
-	if (part->file || checker->check->scan->late ||
-	    !page_has_mapped_chunk(address, words, part->reach, &chunk))
+	if (part->file || scan->late || !scan->find_mapped ||
+	    !scan->find_mapped(address, words, part->reach, &block))
 		return 0;
 	kept = vec_push(&checker->mapped);
 	if (!kept)
 		return -ENOMEM;
-	*kept = chunk;
+	*kept = block;
 	return 0;
 }
 

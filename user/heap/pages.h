@@ -13,6 +13,7 @@
 #define LEAKMON_HEAP_PAGES_H
 
 #include "base/vec.h"
+#include "heap/heap.h"
 #include "heap/pointer_filter.h"
 #include "proc/process_memory.h"
 
@@ -70,19 +71,13 @@ struct page_range {
 	uint64_t reach;
 };
 
-/* A block that the allocator mapped by itself: by its header, so not yet certain. */
-struct mapped_chunk {
-	uint64_t address, size; /* of the chunk, with its header */
-	uint64_t page;
-};
-
 struct page_table {
 	VEC(struct page_range) ranges; /* ascending */
 	struct page *pages;
 	size_t count;
 	struct found_words found;
-	VEC(struct mapped_chunk) mapped;
-	uint64_t swapped; /* pages */
+	VEC(struct mapped_block) mapped; /* by their headers: not yet certain */
+	uint64_t swapped;		 /* pages */
 };
 
 /* Sees windows of consecutive present pages in ascending order. */
@@ -92,6 +87,10 @@ struct page_scan {
 	struct memory_source source;
 	int pagemap; /* -1: none */
 	const struct filter *filter;
+	/* Whether a block with a mapping of its own begins in a page, see heap_reader.h; or NULL.
+	 */
+	bool (*find_mapped)(uint64_t page, const uint64_t *words, uint64_t end,
+			    struct mapped_block *block);
 	page_visitor *visit; /* may be NULL */
 	void *context;
 	uint64_t deadline_ns; /* for pages_check(): CLOCK_MONOTONIC */
@@ -129,9 +128,5 @@ void pages_free(struct page_table *table);
 
 /* Of one page: for tests. */
 uint64_t page_hash(const uint64_t *words);
-
-/* Whether a chunk header of glibc's own mappings stands in this page. */
-bool page_has_mapped_chunk(uint64_t page, const uint64_t *words, uint64_t range_end,
-			   struct mapped_chunk *chunk);
 
 #endif

@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "heap/tcmalloc_heap.h"
-
+/*
+ * gperftools' tcmalloc, read from outside. Its page heap lies in the module's zeroed data: a map
+ * that leads from the first page of every span to the span's record, two lists of free spans for
+ * every length, and how many bytes there are of each kind. Beside it lie the size classes, and for
+ * each class its central list with the transfer cache; the caches of threads are a list of their
+ * own.
+ *
+ * Each is found by what it looks like: so many heads of lists that point to themselves or to spans,
+ * a map that leads to records of the very pages, numbers that fit. What was read is believed if the
+ * spans that the map leads to are as many bytes as the page heap has counted, of every kind, and if
+ * in every span as many blocks are free as its record says.
+ *
+ * Source: gperftools 2.8 to 2.10, page_heap.h, pagemap.h, span.h, central_freelist.h,
+ * thread_cache.h, common.h; for 48 bits of addresses and every size of pages that it can be built
+ * with. Not with TCMALLOC_SMALL_BUT_SLOW.
+ */
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "heap/heap_reader.h"
 
 #define ADDRESS_BITS 48
 #define MIN_PAGE_SHIFT 12
@@ -58,10 +73,17 @@ struct span {
 	enum span_location location;
 };
 
+/* Addresses of the map of its pages, of what it counts, of the sizes of classes from 1 on, of the
+ * first central list, and of a word that leads to a thread's cache; 0: not found. */
+struct tcmalloc {
+	uint64_t map, stats, sizes, central, caches;
+	uint32_t page_shift;
+};
+
 struct reading {
 	struct peek *peek;
 	const struct filter *heaps;
-	struct tcmalloc_place place;
+	struct tcmalloc place;
 	struct heap *heap;
 	uint32_t classes;
 	uint32_t sizes[MAX_CLASSES], spans[MAX_CLASSES], moved[MAX_CLASSES];
@@ -134,7 +156,7 @@ struct search {
 	uint64_t start, end; /* of a module's data */
 	uint64_t tried;	     /* what lies before it is no list of the page heap's */
 	size_t tries;
-	struct tcmalloc_place *place;
+	struct tcmalloc *place;
 };
 
 /*
@@ -197,7 +219,7 @@ static bool map_holds(const struct reading *reading)
 /* Lists for each length of spans follow each other; how many, tells how large a page is. */
 static void try_page_heap(struct search *search, uint64_t head)
 {
-	struct tcmalloc_place *place = &search->reading.place;
+	struct tcmalloc *place = &search->reading.place;
 	uint64_t first = head, end = head, stats[STAT_WORDS];
 
 	if (head < search->tried)
@@ -345,11 +367,11 @@ static bool visit_caches(void *context, uint64_t page, const uint64_t *words)
 	return false;
 }
 
-int tcmalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,
-		     struct heap_place *place)
+static int tcmalloc_find(void *state, const struct heap_view *view, uint64_t start, uint64_t end)
 {
-	struct tcmalloc_place found = {0};
-	struct search search = {.reading = {.peek = peek, .heaps = heaps},
+	struct peek *peek = view->peek;
+	struct tcmalloc found = {0};
+	struct search search = {.reading = {.peek = peek, .heaps = view->heaps},
 				.start = start,
 				.end = end,
 				.tries = MAX_TRIES,
@@ -370,7 +392,7 @@ int tcmalloc_find_in(struct peek *peek, const struct filter *heaps, uint64_t sta
 		return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : -ENOENT;
 	search.tries = MAX_TRIES;
 	heap_data_visit(peek, start, end, visit_caches, &search);
-	place->tcmalloc = found;
+	*(struct tcmalloc *)state = found;
 	return 0;
 }
 
@@ -421,7 +443,7 @@ static bool release_listed(struct reading *reading, const struct chain *chain)
 	if (chain->block < run->first || distance / run->block >= run->count ||
 	    distance % run->block || !heap_is_live(heap, run, i))
 		return false;
-	heap_set_free(heap, run, i);
+	heap_set_use(heap, run, i, BLOCK_FREE);
 	return true;
 }
 
@@ -569,8 +591,8 @@ static int add_small(struct reading *reading, const struct span *span)
 		return -ENOENT;
 	if (heap_add(heap, &run))
 		return -ENOMEM;
-	heap->figures.active += bytes;
-	heap->figures.allocated += span->used * run.block;
+	heap->figures[ALLOCATOR_ACTIVE] += bytes;
+	heap->figures[ALLOCATOR_ALLOCATED] += span->used * run.block;
 	if (span->used > run.count) {
 		heap_drop(&heap->runs.items[heap->runs.count - 1]);
 		heap->broken++;
@@ -588,23 +610,23 @@ static int add_span(struct reading *reading, const struct span *span)
 {
 	uint64_t bytes = span_bytes(reading, span->length),
 		 start = span_bytes(reading, span->start);
-	struct heap_figures *figures = &reading->heap->figures;
+	uint64_t *figures = reading->heap->figures;
 	struct heap_run run = {.start = start, .end = start + bytes};
 
 	if (span->location == SPAN_IN_USE && span->class)
 		return add_small(reading, span);
 	if (span->location == SPAN_FREE) {
 		run.use = RUN_DIRTY;
-		figures->dirty += bytes;
+		figures[ALLOCATOR_DIRTY] += bytes;
 	} else if (span->location == SPAN_RETURNED) {
 		run.use = RUN_RETAINED;
-		figures->retained += bytes;
+		figures[ALLOCATOR_RETAINED] += bytes;
 	} else {
 		run.first = start;
 		run.block = bytes;
 		run.count = 1;
-		figures->active += bytes;
-		figures->allocated += bytes;
+		figures[ALLOCATOR_ACTIVE] += bytes;
+		figures[ALLOCATOR_ALLOCATED] += bytes;
 	}
 	return heap_add(reading->heap, &run);
 }
@@ -798,18 +820,18 @@ static int read_caches(struct reading *reading)
 	int error = 0;
 
 	for (; !error && cache; cache = links[0]) {
-		if (heap->caches == MAX_CACHES || !is_cache(reading, cache) ||
+		if (heap->figures[ALLOCATOR_CACHES] == MAX_CACHES || !is_cache(reading, cache) ||
 		    heap_words(reading->peek, cache + CACHE_NEXT, links, 2) || links[1] != before) {
 			heap->broken_caches++;
 			break;
 		}
-		heap->caches++;
+		heap->figures[ALLOCATOR_CACHES]++;
 		read_cache(reading, cache);
 		error = add_record(reading, cache, CACHE_BYTES);
 		before = cache;
 	}
 	follow_chains(reading);
-	if (reading->uncounted > heap->caches)
+	if (reading->uncounted > heap->figures[ALLOCATOR_CACHES])
 		heap->broken_caches++;
 	return error;
 }
@@ -829,7 +851,7 @@ static int add_own(struct reading *reading)
 
 		for (i++; i < count && pages[i] <= run.end; i++)
 			run.end = pages[i] + MEMORY_PAGE;
-		reading->heap->figures.metadata += run.end - run.start;
+		reading->heap->figures[ALLOCATOR_METADATA] += run.end - run.start;
 		error = heap_add(reading->heap, &run);
 	}
 	return error;
@@ -848,12 +870,14 @@ static int add_tables(struct reading *reading)
 /* What it counts itself is what was found. */
 static bool sums_hold(struct reading *reading)
 {
-	const struct heap_figures *figures = &reading->heap->figures;
+	const uint64_t *figures = reading->heap->figures;
 	uint64_t stats[STAT_WORDS];
 
 	return !heap_words(reading->peek, reading->place.stats, stats, STAT_WORDS) &&
-	       stats[STAT_FREE] == figures->dirty && stats[STAT_UNMAPPED] == figures->retained &&
-	       stats[STAT_SYSTEM] == figures->active + figures->dirty + figures->retained;
+	       stats[STAT_FREE] == figures[ALLOCATOR_DIRTY] &&
+	       stats[STAT_UNMAPPED] == figures[ALLOCATOR_RETAINED] &&
+	       stats[STAT_SYSTEM] == figures[ALLOCATOR_ACTIVE] + figures[ALLOCATOR_DIRTY] +
+					     figures[ALLOCATOR_RETAINED];
 }
 
 static const char *why_uncertain(const struct reading *reading, bool sums)
@@ -862,7 +886,7 @@ static const char *why_uncertain(const struct reading *reading, bool sums)
 
 	if (reading->swapped)
 		return "a part of its records or of its free blocks is swapped out";
-	if (!heap->caches)
+	if (!heap->figures[ALLOCATOR_CACHES])
 		return "the caches of its threads were not found where its version has them: what "
 		       "they keep counts as live";
 	if (heap->broken || !sums)
@@ -894,16 +918,15 @@ static int read_all(struct reading *reading)
 	return error;
 }
 
-int tcmalloc_read(struct peek *peek, const struct filter *heaps, const struct heap_place *place,
-		  struct heap *heap)
+static int tcmalloc_read(void *state, const struct heap_view *view, struct heap *heap)
 {
 	struct chain chains[PEEK_AHEAD];
-	struct reading reading = {.peek = peek,
-				  .heaps = heaps,
-				  .place = place->tcmalloc,
+	struct reading reading = {.peek = view->peek,
+				  .heaps = view->heaps,
+				  .place = *(const struct tcmalloc *)state,
 				  .heap = heap,
 				  .chains = chains};
-	struct heap_figures *figures = &heap->figures;
+	uint64_t *figures = heap->figures;
 	int error = read_all(&reading);
 	bool sums = !error && sums_hold(&reading);
 
@@ -911,10 +934,25 @@ int tcmalloc_read(struct peek *peek, const struct filter *heaps, const struct he
 	if (error)
 		return error;
 	heap->broken += !sums;
-	figures->mapped = figures->active + figures->dirty + figures->metadata;
+	figures[ALLOCATOR_MAPPED] =
+		figures[ALLOCATOR_ACTIVE] + figures[ALLOCATOR_DIRTY] + figures[ALLOCATOR_METADATA];
 	heap_finish(heap);
 	snprintf(heap->name, sizeof(heap->name), "tcmalloc 2.8 to 2.10");
 	heap->why = why_uncertain(&reading, sums);
-	heap->blocks_certain = sums && heap->caches && !heap->broken_caches;
-	return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : 0;
+	heap->blocks_certain = sums && figures[ALLOCATOR_CACHES] && !heap->broken_caches;
+	return view->peek->deadline && view->peek->deadline->passed ? -ETIMEDOUT : 0;
 }
+
+const struct heap_reader heap_reader_tcmalloc = {
+	.name = "tcmalloc",
+	.library = "libtcmalloc",
+	.why_not = "tcmalloc's records are not where gperftools 2.8 to 2.10 have them, or it has "
+		   "not been used yet: MALLOCSTATS=2, or MallocExtension's statistics, tell more, "
+		   "and so does tracking from the first allocation on",
+	.advice.retained = ": it does so by itself while it is used, the sooner the higher "
+			   "TCMALLOC_RELEASE_RATE is; MallocExtension's ReleaseFreeMemory() "
+			   "(gperftools' tcmalloc.html) does it at once",
+	.state_size = sizeof(struct tcmalloc),
+	.find = tcmalloc_find,
+	.read = tcmalloc_read,
+};

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/units.h"
+#include "heap/heap_reader.h"
 #include "memory/memory_split.h"
 #include "runtime/runtime.h"
 
@@ -212,94 +213,80 @@ static void live_say(const struct sentence *sentence)
 		sentence->deciding->now->pid, sentence->deciding->now->pid);
 }
 
-/* How another allocator is made to give back what it keeps. */
-static const char *other_advice(const char *name)
+/* How the allocator that keeps most is made to give back. */
+static struct heap_advice advice_of(const struct memory_split *split)
 {
-	static const struct {
-		const char *name, *advice;
-	} advices[] = {
-		{"jemalloc", ": it does so by itself while it is used, after dirty_decay_ms; "
-			     "arena.<i>.purge (jemalloc(3)) does it at once"},
-		{"tcmalloc", ": it does so by itself while it is used, the sooner the higher "
-			     "TCMALLOC_RELEASE_RATE is; MallocExtension's ReleaseFreeMemory() "
-			     "(gperftools' tcmalloc.html) does it at once"},
-		{"mimalloc", ": it does so by itself while it is used, after "
-			     "MIMALLOC_DECOMMIT_DELAY; mi_collect(true) (mimalloc.h) does it at "
-			     "once, for the thread that calls it"},
-	};
+	const struct heap_reader *reader =
+		split->is_libc ? heap_reader_at(0) : heap_reader_of(split->allocator);
 
-	for (size_t i = 0; i < ARRAY_SIZE(advices); i++) {
-		if (!strncmp(name, advices[i].name, strlen(advices[i].name)))
-			return advices[i].advice;
-	}
-	return "";
+	return reader ? reader->advice : (struct heap_advice){0};
 }
 
-static void other_retained_say(const struct sentence *sentence)
+static const char *or_nothing(const char *text)
 {
-	const struct memory_split *now = sentence->deciding->now;
-
-	fprintf(sentence->out, "not a leak; %s keeps it, and could give back up to ",
-		now->allocator);
-	bytes_say(sentence, (double)now->trimmable);
-	fputs(other_advice(now->allocator), sentence->out);
+	return text ? text : "";
 }
 
 static void retained_say(const struct sentence *sentence)
 {
+	const struct memory_split *now = sentence->deciding->now;
+	struct heap_advice advice = advice_of(now);
+
 	if (own_records_grow(sentence->deciding)) {
 		fputs("not a leak; these are malloc's own records of the most that it has had, "
 		      "and stay",
 		      sentence->out);
 		return;
 	}
-	if (!sentence->deciding->now->is_glibc) {
-		other_retained_say(sentence);
-		return;
-	}
-	fputs("not a leak; malloc keeps it. malloc_trim(3) would give back up to ", sentence->out);
-	bytes_say(sentence, (double)sentence->deciding->now->glibc_trimmable);
-	fputs("; a lower M_TRIM_THRESHOLD (mallopt(3)) gives the top back by itself",
-	      sentence->out);
+	if (advice.trim)
+		fprintf(sentence->out, "not a leak; malloc keeps it. %s would give back up to ",
+			advice.trim);
+	else
+		fprintf(sentence->out, "not a leak; %s keeps it, and could give back up to ",
+			now->allocator);
+	bytes_say(sentence, (double)(advice.trim ? now->libc_trimmable : now->trimmable));
+	fputs(or_nothing(advice.retained), sentence->out);
 }
 
 static void fragmentation_say(const struct sentence *sentence)
 {
+	const struct memory_split *now = sentence->deciding->now;
+	struct heap_advice advice = advice_of(now);
+
 	fprintf(sentence->out,
 		"not a leak; fragmentation: what is free lies between live blocks. %s would give "
 		"back only ",
-		sentence->deciding->now->is_glibc ? "malloc_trim(3)"
-						  : sentence->deciding->now->allocator);
-	bytes_say(sentence, (double)sentence->deciding->now->trimmable);
+		advice.trim ? advice.trim : now->allocator);
+	bytes_say(sentence, (double)now->trimmable);
 	fputs(" of ", sentence->out);
-	bytes_say(sentence, (double)memory_split_free(sentence->deciding->now));
+	bytes_say(sentence, (double)memory_split_free(now));
 	fputs("; blocks that live long should be allocated apart from those that do not",
 	      sentence->out);
 }
 
 static void arenas_say(const struct sentence *sentence)
 {
+	struct heap_advice advice = heap_reader_at(0)->advice;
+
 	fprintf(sentence->out,
 		"not a leak; malloc keeps it in %" PRIu64 " arenas, one for each of many threads. "
-		"MALLOC_ARENA_MAX=2 (mallopt(3)) avoids them; malloc_trim(3) would give back up "
-		"to ",
-		sentence->deciding->now->arenas);
-	bytes_say(sentence, (double)sentence->deciding->now->glibc_trimmable);
+		"%s; %s would give back up to ",
+		sentence->deciding->now->arenas, or_nothing(advice.arenas),
+		or_nothing(advice.trim));
+	bytes_say(sentence, (double)sentence->deciding->now->libc_trimmable);
 }
 
 static void caches_say(const struct sentence *sentence)
 {
-	if (!sentence->deciding->now->is_glibc) {
+	struct heap_advice advice = advice_of(sentence->deciding->now);
+
+	if (advice.caches)
+		fprintf(sentence->out, "not a leak; %s", advice.caches);
+	else
 		fprintf(sentence->out,
 			"not a leak; %s keeps it in the caches of threads, until they end or use "
 			"it",
 			sentence->deciding->now->allocator);
-		return;
-	}
-	fputs("not a leak; the caches of threads (tcache) keep it until the threads end, and "
-	      "malloc_trim(3) does not reach it. GLIBC_TUNABLES=glibc.malloc.tcache_count=… "
-	      "(ld.so(8)) makes them smaller",
-	      sentence->out);
 }
 
 static void huge_say(const struct sentence *sentence)

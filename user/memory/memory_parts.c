@@ -8,8 +8,10 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "heap/pages.h"
+#include "base/search.h"
+#include "memory/heap_shares.h"
 #include "memory/huge_pages.h"
+#include "memory/residency.h"
 #include "proc/core.h"
 #include "proc/process_list.h"
 #include "runtime/runtime.h"
@@ -150,7 +152,7 @@ struct splitting {
 	struct runtime_heap runtime;
 	int pagemap;
 	struct peek peek;
-	VEC(struct heap_extent) extents; /* of all heaps; ascending */
+	struct heap_shares shares;
 	/* Of mappings in which there are heaps. */
 	uint64_t heap_rss, heap_pss;
 };
@@ -269,63 +271,53 @@ static void add_claim(struct memory_share *share, const struct residency *reside
 	share->swapped += residency_bytes(residency, start, end, IN_SWAP);
 }
 
-/* The first one of an ascending list of ranges that ends behind an address. */
-#define FIRST_BEHIND(list, end_of, address)                                                        \
-	({                                                                                         \
-		size_t low_ = 0, high_ = (list)->count;                                            \
-		while (low_ < high_) {                                                             \
-			size_t middle_ = low_ + (high_ - low_) / 2;                                \
-			if (end_of((list)->items[middle_]) <= (address))                           \
-				low_ = middle_ + 1;                                                \
-			else                                                                       \
-				high_ = middle_;                                                   \
-		}                                                                                  \
-		low_;                                                                              \
-	})
-#define EXTENT_END(extent) ((extent).end)
-#define CHUNK_END(chunk) ((chunk).address + (chunk).size)
+/* The first one that ends behind an address. */
+#define FIRST_BEHIND(list, address)                                                                \
+	SORTED_BEFORE(extent_, (list)->items, (list)->count, extent_->end <= (address))
 
 /* Beyond this, which pages are resident is not asked for one by one: the mapping is not split. */
 #define SPLIT_MAX_BYTES (256ull << 30)
 
 static void add_claims(struct splitting *splitting, const struct residency *residency,
-		       size_t extent, size_t chunk, struct claims *claims)
+		       size_t extent, size_t block, struct claims *claims)
 {
-	const struct glibc_heap *heap = &splitting->process->heap;
-	const struct heap_extent *extents = splitting->extents.items;
+	const struct heap_shares *shares = &splitting->shares;
 
-	for (; extent < splitting->extents.count && extents[extent].start < residency->end;
+	for (;
+	     extent < shares->extents.count && shares->extents.items[extent].start < residency->end;
 	     extent++)
-		add_claim(&claims->heap, residency, extents[extent].start, extents[extent].end);
-	for (; chunk < heap->mapped.count && heap->mapped.items[chunk].page < residency->end;
-	     chunk++)
-		add_claim(&claims->blocks, residency, heap->mapped.items[chunk].page,
-			  CHUNK_END(heap->mapped.items[chunk]));
+		add_claim(&claims->heap, residency, shares->extents.items[extent].start,
+			  shares->extents.items[extent].end);
+	for (; block < shares->mapped.count && shares->mapped.items[block].start < residency->end;
+	     block++)
+		add_claim(&claims->blocks, residency, shares->mapped.items[block].start,
+			  shares->mapped.items[block].end);
 }
 
 /* What of a mapping belongs to heaps and mapped blocks. 0 or -ENOMEM. */
 static int claim(struct splitting *splitting, const struct mapping *mapping,
 		 struct residency *residency, struct claims *claims)
 {
-	const struct glibc_heap *heap = &splitting->process->heap;
-	size_t extent = FIRST_BEHIND(&splitting->extents, EXTENT_END, mapping->start);
-	size_t chunk = FIRST_BEHIND(&heap->mapped, CHUNK_END, mapping->start);
-	bool in_extent = extent < splitting->extents.count &&
-			 splitting->extents.items[extent].start < mapping->end;
-	bool in_chunk = chunk < heap->mapped.count && heap->mapped.items[chunk].page < mapping->end;
+	const struct heap_shares *shares = &splitting->shares;
+	size_t extent = FIRST_BEHIND(&shares->extents, mapping->start);
+	size_t block = FIRST_BEHIND(&shares->mapped, mapping->start);
+	bool in_extent = extent < shares->extents.count &&
+			 shares->extents.items[extent].start < mapping->end;
+	bool in_block =
+		block < shares->mapped.count && shares->mapped.items[block].start < mapping->end;
 
 	/* One block that fills it: smaps says it all. */
-	claims->is_block = !in_extent && in_chunk &&
-			   heap->mapped.items[chunk].page == mapping->start &&
-			   CHUNK_END(heap->mapped.items[chunk]) >= mapping->end;
-	if (claims->is_block || (!in_extent && !in_chunk) ||
+	claims->is_block = !in_extent && in_block &&
+			   shares->mapped.items[block].start == mapping->start &&
+			   shares->mapped.items[block].end >= mapping->end;
+	if (claims->is_block || (!in_extent && !in_block) ||
 	    mapping->end - mapping->start > SPLIT_MAX_BYTES)
 		return 0;
 	if (residency_read(residency, splitting->pagemap, mapping->start, mapping->end))
 		return -ENOMEM;
-	add_claims(splitting, residency, extent, chunk, claims);
+	add_claims(splitting, residency, extent, block, claims);
 	claims->has_heap = in_extent;
-	claims->has_blocks = in_chunk;
+	claims->has_blocks = in_block;
 	return 0;
 }
 
@@ -434,20 +426,36 @@ static int add_mapping(struct splitting *splitting, size_t i)
 	}
 }
 
-/* The heap's parts, as the walk has them. */
-static void add_heap(struct splitting *splitting)
+/* The heaps' parts, as their readers have them. */
+static void add_heaps(struct splitting *splitting)
 {
-	struct memory_process *process = splitting->process;
+	const struct allocator_reports *reports = &splitting->process->allocators;
 
 	for (size_t use = 0; use < HEAP_USE_MAX_; use++) {
-		const struct heap_share *one = &process->heap.uses[use];
-		const struct heap_share *other = &process->other.uses[use];
-		uint64_t resident = one->resident + other->resident;
-		struct memory_share share = {
-			one->bytes + other->bytes, resident, one->swapped + other->swapped,
-			part_of_pss(resident, splitting->heap_rss, splitting->heap_pss)};
+		struct memory_share share = {0};
 
-		add_share(&process->parts[use], &share);
+		for (size_t i = 0; i < reports->list.count; i++) {
+			const struct heap_share *one = &reports->list.items[i].uses[use];
+
+			share.size += one->bytes;
+			share.resident += one->resident;
+			share.swapped += one->swapped;
+		}
+		share.pss = part_of_pss(share.resident, splitting->heap_rss, splitting->heap_pss);
+		add_share(&splitting->process->parts[use], &share);
+	}
+}
+
+/* Figures of the whole process. */
+static void complete_reports(struct memory_process *process)
+{
+	for (size_t i = 0; i < process->allocators.list.count; i++) {
+		struct allocator_report *report = &process->allocators.list.items[i];
+
+		report->figures[ALLOCATOR_PROCESS_RESIDENT] = memory_heap_resident(process);
+		report->figures[ALLOCATOR_PROCESS_FREE] = memory_free_resident(process);
+		report->figures[ALLOCATOR_PROCESS_TRIMMABLE] = memory_trimmable(process);
+		report->fragmentation = memory_fragmentation(process);
 	}
 }
 
@@ -473,7 +481,8 @@ static int split(struct splitting *splitting)
 		error = add_mapping(splitting, i);
 	if (error)
 		return error;
-	add_heap(splitting);
+	add_heaps(splitting);
+	complete_reports(process);
 	process->sum = smaps_sum(&splitting->smaps);
 	process->difference = (int64_t)process->sum.rss;
 	for (size_t i = 0; i < MEMORY_PART_MAX_; i++)
@@ -481,30 +490,6 @@ static int split(struct splitting *splitting)
 	join_items(process);
 	return huge_pages_check(&splitting->smaps, splitting->maps.source, splitting->pagemap,
 				&process->huge);
-}
-
-static const char *why_unknown(const struct memory_process *process, const struct maps *maps)
-{
-	const char *why_not = process->has_other ? NULL : heap_why_not(maps);
-	const struct glibc_heap *heap = &process->heap;
-
-	if (process->has_other && (process->other.why || !process->has_glibc))
-		return process->other.why;
-	if (why_not)
-		return why_not;
-	if (!process->has_glibc)
-		return heap->changed ? "glibc's arenas changed whenever they were read"
-				     : "the allocator is not glibc's, or has not been used yet: "
-				       "nothing is known of its state";
-	if (heap->absent_spans)
-		return "a heap was walked only up to a page that is swapped out";
-	if (heap->broken_spans)
-		return "a heap was walked only up to where it contradicts itself, or changed while "
-		       "it was read";
-	if (heap->broken_lists)
-		return "lists of free blocks changed while they were read: some of their blocks "
-		       "count as live";
-	return NULL;
 }
 
 /* A heap that has grown since the mappings were read leads out of them: so often they are read
@@ -522,72 +507,31 @@ static bool read_maps_again(struct splitting *splitting)
 	maps_free(&splitting->maps);
 	splitting->maps = fresh;
 	peek_forget(&splitting->peek);
-	glibc_heap_free(&process->heap);
-	process->heap = (struct glibc_heap){0};
 	return true;
 }
 
-/* As glibc_heap_read(). */
-static int read_glibc(struct splitting *splitting)
-{
-	struct glibc_heap *heap = &splitting->process->heap;
-
-	for (int tries = 1;; tries++) {
-		int error = glibc_heap_read(&splitting->maps, splitting->pagemap, heap);
-
-		if (!heap->changed || tries == MAPS_TRIES || !read_maps_again(splitting))
-			return error;
-	}
-}
-
-static int read_heap(struct splitting *splitting)
+static int read_heaps(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;
-	int error;
+	struct heap_shares *shares = &splitting->shares;
+	int error = 0;
 
 	if (splitting->pagemap < 0) {
 		process->why = "/proc/PID/pagemap cannot be read, and without it pages that are "
 			       "absent or in swap would be brought in";
 		return 0;
 	}
-	error = read_glibc(splitting);
-	process->has_glibc = !error;
-	if (!error || error == -ENOENT)
-		error = other_heap_read(&splitting->maps, splitting->pagemap, &process->other);
-	process->has_other = !error;
-	process->why = why_unknown(process, &splitting->maps);
-	return error == -ENOENT ? 0 : error;
-}
-
-static int compare_extents(const void *left_pointer, const void *right_pointer)
-{
-	const struct heap_extent *left = left_pointer, *right = right_pointer;
-
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-static int add_extent(struct splitting *splitting, const struct heap_extent *extent)
-{
-	struct heap_extent *added = vec_push(&splitting->extents);
-
-	if (!added)
-		return -ENOMEM;
-	*added = *extent;
-	return 0;
-}
-
-static int join_extents(struct splitting *splitting)
-{
-	const struct memory_process *process = splitting->process;
-	int error = 0;
-
-	for (size_t i = 0; !error && i < process->heap.extents.count; i++)
-		error = add_extent(splitting, &process->heap.extents.items[i]);
-	for (size_t i = 0; !error && i < process->other.extents.count; i++)
-		error = add_extent(splitting, &process->other.extents.items[i]);
-	if (!error && splitting->extents.count)
-		qsort(splitting->extents.items, splitting->extents.count,
-		      sizeof(*splitting->extents.items), compare_extents);
+	for (int tries = 1;; tries++) {
+		error = heap_shares_read(&splitting->maps, splitting->pagemap, shares);
+		if (error || !shares->changed || tries == MAPS_TRIES || !read_maps_again(splitting))
+			break;
+		heap_shares_free(shares);
+		*shares = (struct heap_shares){0};
+	}
+	process->allocators = shares->reports;
+	shares->reports = (struct allocator_reports){0};
+	process->heap_changed = shares->changed;
+	process->why = shares->why;
 	return error;
 }
 
@@ -639,9 +583,7 @@ static int read_all(struct splitting *splitting, const struct core *core)
 	process->pagemap_readable = splitting->pagemap >= 0;
 	splitting->peek.source = splitting->maps.source;
 	splitting->peek.pagemap = splitting->pagemap;
-	error = read_heap(splitting);
-	if (!error)
-		error = join_extents(splitting);
+	error = read_heaps(splitting);
 	if (!error)
 		error = read_figures(splitting);
 	return error ? error : split(splitting);
@@ -658,7 +600,7 @@ static int read_process(pid_t pid, const struct core *core, struct memory_proces
 	peek_forget(&splitting.peek);
 	error = read_all(&splitting, core);
 	peek_free(&splitting.peek);
-	vec_free(&splitting.extents);
+	heap_shares_free(&splitting.shares);
 	cleanup_close(&splitting.pagemap);
 	maps_free(&splitting.maps);
 	smaps_free(&splitting.smaps);
@@ -686,9 +628,17 @@ void memory_process_free(struct memory_process *process)
 	for (size_t i = 0; i < process->items.count; i++)
 		free(process->items.items[i].name);
 	vec_free(&process->items);
-	glibc_heap_free(&process->heap);
-	other_heap_free(&process->other);
+	allocator_reports_free(&process->allocators);
 	container_free(process->container);
+}
+
+static bool has_unknown_blocks(const struct allocator_reports *reports)
+{
+	for (size_t i = 0; i < reports->list.count; i++) {
+		if (reports->list.items[i].figures[ALLOCATOR_MAPPED_BYTES] == ALLOCATOR_NOT_KNOWN)
+			return true;
+	}
+	return false;
 }
 
 size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[MEMORY_GAPS_MAX])
@@ -705,7 +655,7 @@ size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[
 		{process->parts[MEMORY_HEAP_UNKNOWN].resident,
 		 {"heap", "a heap could not be walked further, or changed while it was read",
 		  process->parts[MEMORY_HEAP_UNKNOWN].resident}},
-		{process->has_glibc && !process->heap.mapped_known,
+		{has_unknown_blocks(&process->allocators),
 		 {"mapped-blocks", "malloc's own sum of blocks with own mappings was not found",
 		  MEMORY_GAP_UNKNOWN}},
 		{huge->checked < huge->bytes,
@@ -748,7 +698,11 @@ uint64_t memory_heap_resident(const struct memory_process *process)
 
 uint64_t memory_trimmable(const struct memory_process *process)
 {
-	return process->heap.trimmable + process->other.uses[HEAP_DIRTY].resident;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < process->allocators.list.count; i++)
+		sum += process->allocators.list.items[i].figures[ALLOCATOR_TRIMMABLE];
+	return sum;
 }
 
 double memory_fragmentation(const struct memory_process *process)

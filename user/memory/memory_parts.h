@@ -11,11 +11,10 @@
 
 #include "memory/cgroup_memory.h"
 #include "memory/conclusion.h"
-#include "memory/glibc_heap.h"
-#include "memory/other_heap.h"
 #include "memory/smaps.h"
 #include "proc/container.h"
 #include "proc/process_memory.h"
+#include "report/allocator_report.h"
 
 /* Whose a mapping is: a file's, a thread's stack, shared memory, nobody's that is known. */
 
@@ -88,11 +87,9 @@ struct memory_process {
 	struct memory_share parts[MEMORY_PART_MAX_];
 	VEC(struct memory_item) items; /* greatest first */
 	const char *runtime; /* key of the one that it has; NULL: none that is known; static */
-	bool has_glibc;
-	struct glibc_heap heap; /* if it has */
-	bool has_other;
-	struct other_heap other; /* of another allocator, if it has one */
-	const char *why;	 /* the allocator's state is not known, or not all of it; static */
+	struct allocator_reports allocators;
+	bool heap_changed; /* whenever it was read */
+	const char *why;   /* the allocator's state is not known, or not all of it; static */
 	size_t live_stacks, ended_stacks, joined_stacks; /* joined ones are kept for reuse */
 	struct memory_huge huge;
 	int64_t difference; /* rss minus the sum of the parts */
@@ -127,7 +124,7 @@ size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[
 /* Free inside malloc: resident bytes, and those of them that malloc_trim(3) would not give back. */
 uint64_t memory_free_resident(const struct memory_process *process);
 uint64_t memory_heap_resident(const struct memory_process *process);
-/* What could be given back: see glibc_arena.trimmable; of other allocators, free pages. */
+/* What could be given back: see ALLOCATOR_TRIMMABLE. */
 uint64_t memory_trimmable(const struct memory_process *process);
 /* Free resident bytes that cannot be given back, of all resident bytes of the arenas: 0 to 1. */
 double memory_fragmentation(const struct memory_process *process);

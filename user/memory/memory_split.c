@@ -6,28 +6,40 @@
 
 #include "base/cleanup.h"
 
-static uint64_t arenas_free(const struct glibc_heap *heap)
+static uint64_t arenas_free(const struct allocator_report *report)
 {
 	static const enum heap_use unused[] = {HEAP_CACHED, HEAP_FAST, HEAP_BINS, HEAP_TOP};
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < heap->arenas.count; i++) {
-		for (size_t j = 0; !heap->arenas.items[i].main && j < ARRAY_SIZE(unused); j++)
-			sum += heap->arenas.items[i].uses[unused[j]].resident;
+	for (size_t i = 0; report && i < report->arenas.count; i++) {
+		const struct heap_arena *arena = &report->arenas.items[i];
+
+		for (size_t j = 0; !arena->main && j < ARRAY_SIZE(unused); j++)
+			sum += arena->uses[unused[j]].resident;
 	}
 	return sum;
 }
 
-/* Whether more of what is free is another allocator's than glibc's. */
-static bool other_keeps(const struct memory_process *process)
+static uint64_t kept_by(const struct allocator_report *report)
 {
-	uint64_t sums[2] = {0};
+	uint64_t sum = 0;
 
-	for (size_t use = HEAP_CACHED; use <= HEAP_DIRTY; use++) {
-		sums[0] += process->heap.uses[use].resident;
-		sums[1] += process->other.uses[use].resident;
+	for (size_t use = HEAP_CACHED; report && use <= HEAP_DIRTY; use++)
+		sum += report->uses[use].resident;
+	return sum;
+}
+
+/* The allocator that keeps most of what is free; NULL: none does. */
+static const struct allocator_report *keeper(const struct memory_process *process)
+{
+	const struct allocator_report *most =
+		allocator_report_of(&process->allocators, ALLOCATOR_LIBC);
+
+	for (size_t i = 0; i < process->allocators.list.count; i++) {
+		if (kept_by(&process->allocators.list.items[i]) > kept_by(most))
+			most = &process->allocators.list.items[i];
 	}
-	return process->has_other && sums[1] > sums[0];
+	return most;
 }
 
 /* What was read stands for all huge pages. */
@@ -40,18 +52,20 @@ static uint64_t huge_zero(const struct memory_huge *huge)
 
 struct memory_split memory_split_of(const struct memory_process *process)
 {
-	bool other = other_keeps(process);
+	const struct allocator_report *most = keeper(process);
+	const struct allocator_report *libc =
+		allocator_report_of(&process->allocators, ALLOCATOR_LIBC);
 	struct memory_split split = {
 		.time = process->time,
 		.pid = process->pid,
 		.rss = process->sum.rss,
 		.pss = process->sum.pss,
 		.swap = process->sum.swap,
-		.is_glibc = !other,
+		.is_libc = !most || most == libc,
 		.trimmable = memory_trimmable(process),
-		.glibc_trimmable = process->heap.trimmable,
-		.arenas = process->heap.arenas.count,
-		.arenas_free = arenas_free(&process->heap),
+		.libc_trimmable = libc ? libc->figures[ALLOCATOR_TRIMMABLE] : 0,
+		.arenas = libc ? libc->arenas.count : 0,
+		.arenas_free = arenas_free(libc),
 		.live_stacks = process->live_stacks,
 		.ended_stacks = process->ended_stacks + process->joined_stacks,
 		.huge_bytes = process->huge.bytes,
@@ -60,11 +74,9 @@ struct memory_split memory_split_of(const struct memory_process *process)
 		.why = process->why,
 	};
 
-	_Static_assert(sizeof(split.allocator) == sizeof(process->heap.name) &&
-			       sizeof(split.allocator) == sizeof(process->other.name),
-		       "room for a name");
-	memcpy(split.allocator, other ? process->other.name : process->heap.name,
-	       sizeof(split.allocator));
+	_Static_assert(sizeof(split.allocator) == sizeof(most->name), "room for a name");
+	if (most)
+		memcpy(split.allocator, most->name, sizeof(split.allocator));
 	for (size_t part = 0; part < MEMORY_PART_MAX_; part++)
 		split.parts[part] = (struct memory_amount){process->parts[part].resident,
 							   process->parts[part].swapped};

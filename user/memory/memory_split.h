@@ -17,11 +17,12 @@ struct memory_split {
 	pid_t pid;
 	uint64_t rss, pss, swap;
 	struct memory_amount parts[MEMORY_PART_MAX_];
-	/* What keeps most of what is free inside malloc: "glibc 2.36"; "": not known. */
+	/* What keeps most of what is free inside malloc: "jemalloc 5.3"; "": not known. */
 	char allocator[48];
-	bool is_glibc;			     /* that is */
-	uint64_t trimmable, glibc_trimmable; /* see memory_trimmable(); of glibc's heap alone */
-	uint64_t arenas, arenas_free; /* of glibc; free and resident in all but the main one */
+	bool is_libc;			    /* the C library's own malloc */
+	uint64_t trimmable, libc_trimmable; /* see memory_trimmable(); of that malloc alone */
+	uint64_t arenas,
+		arenas_free; /* of that malloc; free and resident in all but the main one */
 	uint64_t live_stacks, ended_stacks; /* ended, never joined or kept for reuse */
 	uint64_t huge_bytes, huge_zero; /* of huge pages; what was read of them stands for all */
 	/* The key of its runtime, see runtime/runtime.h; NULL: none that is known. Static, or as a

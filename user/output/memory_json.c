@@ -16,7 +16,7 @@ static void share_json(struct json_writer *json, const struct memory_share *shar
 	json_put_number(json, "swap_bytes", share->swapped);
 }
 
-static void arena_json(struct json_writer *json, const struct glibc_arena *arena)
+static void arena_json(struct json_writer *json, const struct heap_arena *arena)
 {
 	json_open(json, NULL, '{');
 	json_put_bool(json, "main", arena->main);
@@ -27,106 +27,51 @@ static void arena_json(struct json_writer *json, const struct glibc_arena *arena
 	for (size_t use = 0; use < HEAP_USE_MAX_; use++) {
 		json_open(json, memory_part_name(use), '{');
 		json_put_number(json, "bytes", arena->uses[use].bytes);
-		json_put_number(json, "chunks", arena->uses[use].chunks);
+		json_put_number(json, "chunks", arena->uses[use].blocks);
 		json_put_number(json, "resident_bytes", arena->uses[use].resident);
 		json_close(json, '}');
 	}
 	json_close(json, '}');
 }
 
-static void arenas_json(struct json_writer *json, const struct glibc_heap *heap)
+static void figure_of_json(struct json_writer *json, const struct allocator_report *report,
+			   const struct allocator_figure_row *row)
 {
-	size_t idle = 0;
+	uint64_t value = report->figures[row->figure];
 
-	for (size_t i = 0; i < heap->arenas.count; i++)
-		idle += !heap->arenas.items[i].main && !heap->arenas.items[i].threads;
-	json_put_number(json, "arenas", heap->arenas.count);
-	json_put_number(json, "idle_arenas", idle);
-	json_open(json, "arena_list", '[');
-	for (size_t i = 0; i < heap->arenas.count; i++)
-		arena_json(json, &heap->arenas.items[i]);
-	json_close(json, ']');
+	switch (row->unit) {
+	case ALLOCATOR_NUMBER:
+		json_put_known(json, row->json, value != ALLOCATOR_NOT_KNOWN, value);
+		break;
+	case ALLOCATOR_FLAG:
+		json_put_bool(json, row->json, value);
+		break;
+	case ALLOCATOR_REAL:
+		json_put_real(json, row->json, report->fragmentation);
+		break;
+	}
 }
 
-static void free_json(struct json_writer *json, const struct glibc_heap *heap)
+static void allocator_json(struct json_writer *json, const struct memory_process *process,
+			   enum allocator_kind kind)
 {
-	json_put_number(json, "cached_bytes", heap->uses[HEAP_CACHED].bytes);
-	json_put_number(json, "fast_bytes", heap->uses[HEAP_FAST].bytes);
-	json_put_number(json, "bins_bytes", heap->uses[HEAP_BINS].bytes);
-	json_put_number(json, "unsorted_bytes", heap->unsorted_bytes);
-	json_put_number(json, "small_bytes", heap->small_bytes);
-	json_put_number(json, "large_bytes", heap->large_bytes);
-	json_put_number(json, "top_bytes", heap->uses[HEAP_TOP].bytes);
-	json_put_number(json, "largest_free_bytes", heap->largest_free);
-}
+	const struct allocator_report *report = allocator_report_of(&process->allocators, kind);
+	const struct allocator_kind_row *row = allocator_kind_row(kind);
 
-/* What was asked for is between two limits: a chunk has 8 bytes of header, and its size is a
- * multiple of 16, at least 32. */
-static void live_json(struct json_writer *json, const struct glibc_heap *heap)
-{
-	const struct heap_share *live = &heap->uses[HEAP_LIVE];
-
-	json_put_number(json, "live_blocks", live->chunks);
-	json_put_number(json, "live_bytes", live->bytes);
-	json_put_number(json, "live_header_bytes", 8 * live->chunks);
-	json_put_number(json, "mapped_blocks", heap->mapped.count);
-	json_put_known(json, "mapped_bytes", heap->mapped_known, heap->mapped_bytes);
-}
-
-static void allocator_json(struct json_writer *json, const struct memory_process *process)
-{
-	const struct glibc_heap *heap = &process->heap;
-
-	if (!process->has_glibc) {
-		json_put_null(json, "allocator");
+	if (!report) {
+		json_put_null(json, row->json);
 		return;
 	}
-	json_open(json, "allocator", '{');
-	json_put_string(json, "name", heap->name);
-	json_put_number(json, "system_bytes", heap->system_bytes);
-	json_put_number(json, "used_bytes", glibc_heap_used(heap));
-	json_put_number(json, "free_bytes", glibc_heap_unused(heap));
-	live_json(json, heap);
-	free_json(json, heap);
-	json_put_number(json, "unknown_bytes", heap->uses[HEAP_UNKNOWN].bytes);
-	json_put_number(json, "resident_bytes", memory_heap_resident(process));
-	json_put_number(json, "free_resident_bytes", memory_free_resident(process));
-	json_put_number(json, "trimmable_bytes", heap->trimmable);
-	json_put_real(json, "fragmentation", memory_fragmentation(process));
-	json_put_number(json, "broken_heaps", heap->broken_spans);
-	json_put_number(json, "broken_lists", heap->broken_lists);
-	arenas_json(json, heap);
-	json_close(json, '}');
-}
-
-static void other_json(struct json_writer *json, const struct memory_process *process)
-{
-	const struct other_heap *heap = &process->other;
-	const struct heap_figures *figures = &heap->figures;
-
-	if (!process->has_other) {
-		json_put_null(json, "other_allocator");
-		return;
+	json_open(json, row->json, '{');
+	json_put_string(json, "name", report->name);
+	for (size_t i = 0; i < row->count; i++)
+		figure_of_json(json, report, &row->figures[i]);
+	if (row->has_arenas) {
+		json_open(json, "arena_list", '[');
+		for (size_t i = 0; i < report->arenas.count; i++)
+			arena_json(json, &report->arenas.items[i]);
+		json_close(json, ']');
 	}
-	json_open(json, "other_allocator", '{');
-	json_put_string(json, "name", heap->name);
-	json_put_number(json, "arenas", heap->arenas);
-	json_put_number(json, "thread_caches", heap->caches);
-	json_put_number(json, "live_blocks", heap->live_blocks);
-	json_put_number(json, "live_bytes", heap->live_bytes);
-	json_put_number(json, "cached_bytes", figures->cached);
-	json_put_number(json, "transfer_bytes", figures->transfer);
-	json_put_number(json, "own_bytes", figures->own);
-	json_put_number(json, "allocated_bytes", figures->allocated);
-	json_put_number(json, "active_bytes", figures->active);
-	json_put_number(json, "dirty_bytes", figures->dirty);
-	json_put_number(json, "muzzy_bytes", figures->muzzy);
-	json_put_number(json, "retained_bytes", figures->retained);
-	json_put_number(json, "metadata_bytes", figures->metadata);
-	json_put_number(json, "mapped_bytes", figures->mapped);
-	json_put_number(json, "free_resident_bytes", memory_free_resident(process));
-	json_put_number(json, "trimmable_bytes", memory_trimmable(process));
-	json_put_bool(json, "certain", !heap->why);
 	json_close(json, '}');
 }
 
@@ -232,8 +177,8 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	json_put_number(json, "page_table_bytes", process->status.page_tables);
 	json_put_number(json, "hugetlb_bytes", process->sum.hugetlb);
 	parts_json(json, process);
-	allocator_json(json, process);
-	other_json(json, process);
+	for (enum allocator_kind kind = 0; kind < ALLOCATOR_KIND_MAX_; kind++)
+		allocator_json(json, process, kind);
 	managed_json(json, process);
 	json_put_string(json, "not_known", process->why);
 	gaps_json(json, process);

@@ -60,73 +60,86 @@ static void difference_write(FILE *out, const struct memory_process *process)
 		units_bytes(text, (double)process->difference, "+"), BAR_CELLS, "");
 }
 
-static void arenas_write(FILE *out, const struct glibc_heap *heap)
+/* A malloc that cuts its arenas into chunks, in the words of mallinfo2(3) and malloc_trim(3). */
+static void libc_write(FILE *out, const struct allocator_report *report)
 {
-	size_t idle = 0;
-
-	for (size_t i = 0; i < heap->arenas.count; i++)
-		idle += !heap->arenas.items[i].main && !heap->arenas.items[i].threads;
-	fprintf(out, "%zu arena%s", heap->arenas.count, heap->arenas.count == 1 ? "" : "s");
-	if (idle)
-		fprintf(out, " (%zu without a thread)", idle);
-}
-
-static void allocator_write(FILE *out, const struct memory_process *process)
-{
-	const struct glibc_heap *heap = &process->heap;
+	const uint64_t *figures = report->figures;
+	bool mapped_known = figures[ALLOCATOR_MAPPED_BYTES] != ALLOCATOR_NOT_KNOWN;
 	char first[16], second[16], third[16];
 
-	if (!process->has_glibc)
-		return;
 	fprintf(out, "\tmalloc (%s): %s used, %s free (mallinfo2), %s in own mappings; ",
-		heap->name, bytes_text(first, glibc_heap_used(heap)),
-		bytes_text(second, glibc_heap_unused(heap)),
-		heap->mapped_known ? bytes_text(third, heap->mapped_bytes) : "unknown");
-	arenas_write(out, heap);
+		report->name, bytes_text(first, figures[ALLOCATOR_USED]),
+		bytes_text(second, figures[ALLOCATOR_FREE]),
+		mapped_known ? bytes_text(third, figures[ALLOCATOR_MAPPED_BYTES]) : "unknown");
+	fprintf(out, "%" PRIu64 " arena%s", figures[ALLOCATOR_ARENAS],
+		figures[ALLOCATOR_ARENAS] == 1 ? "" : "s");
+	if (figures[ALLOCATOR_IDLE_ARENAS])
+		fprintf(out, " (%" PRIu64 " without a thread)", figures[ALLOCATOR_IDLE_ARENAS]);
 	fprintf(out,
 		"\n\tlive: %" PRIu64 " blocks, of which headers take %s; what was asked for is at "
 		"most 24 bytes less in each block\n",
-		heap->uses[HEAP_LIVE].chunks, bytes_text(first, 8 * heap->uses[HEAP_LIVE].chunks));
+		figures[ALLOCATOR_LIVE_BLOCKS], bytes_text(first, figures[ALLOCATOR_HEADERS]));
 	fprintf(out,
 		"\tmalloc_trim(3) would give back %s of %s that are free and resident; largest "
 		"free run: %s; fragmentation: %.1f %%\n",
-		bytes_text(first, heap->trimmable),
-		bytes_text(second, memory_free_resident(process)),
-		bytes_text(third, heap->largest_free), 100 * memory_fragmentation(process));
+		bytes_text(first, figures[ALLOCATOR_TRIMMABLE]),
+		bytes_text(second, figures[ALLOCATOR_PROCESS_FREE]),
+		bytes_text(third, figures[ALLOCATOR_LARGEST_FREE]), 100 * report->fragmentation);
 }
 
-static void other_write(FILE *out, const struct memory_process *process)
+static void live_write(FILE *out, const struct allocator_report *report)
 {
-	const struct other_heap *heap = &process->other;
-	const struct heap_figures *figures = &heap->figures;
+	const uint64_t *figures = report->figures;
+	uint64_t arenas = figures[ALLOCATOR_ARENAS], caches = figures[ALLOCATOR_CACHES];
+	char first[16], second[16], third[16];
+
+	fprintf(out, "\tmalloc (%s): %s live in %" PRIu64 " blocks", report->name,
+		bytes_text(first, figures[ALLOCATOR_LIVE]), figures[ALLOCATOR_LIVE_BLOCKS]);
+	if (caches)
+		fprintf(out, ", %s in caches of threads (%" PRIu64 ")",
+			bytes_text(second, figures[ALLOCATOR_CACHED]), caches);
+	if (figures[ALLOCATOR_TRANSFER])
+		fprintf(out, ", %s on the way between threads",
+			bytes_text(third, figures[ALLOCATOR_TRANSFER]));
+	/* Without caches, each thread has a heap to itself. */
+	if (arenas)
+		fprintf(out, "; %" PRIu64 " %s%s", arenas, caches ? "arena" : "heap",
+			arenas == 1 ? "" : "s");
+	fputc('\n', out);
+}
+
+static void other_write(FILE *out, const struct allocator_report *report)
+{
+	const uint64_t *figures = report->figures;
 	char first[16], second[16], third[16], fourth[16];
 
-	if (!process->has_other)
-		return;
-	fprintf(out, "\tmalloc (%s): %s live in %zu blocks", heap->name,
-		bytes_text(first, heap->live_bytes), heap->live_blocks);
-	if (heap->caches)
-		fprintf(out, ", %s in caches of threads (%zu)", bytes_text(second, figures->cached),
-			heap->caches);
-	if (figures->transfer)
-		fprintf(out, ", %s on the way between threads",
-			bytes_text(third, figures->transfer));
-	/* Without caches, each thread has a heap to itself. */
-	if (heap->arenas)
-		fprintf(out, "; %zu %s%s", heap->arenas, heap->caches ? "arena" : "heap",
-			heap->arenas == 1 ? "" : "s");
-	fputc('\n', out);
+	live_write(out, report);
 	fprintf(out, "\tallocated: %s, active: %s, metadata: %s, mapped: %s; ",
-		bytes_text(first, figures->allocated), bytes_text(second, figures->active),
-		bytes_text(third, figures->metadata), bytes_text(fourth, figures->mapped));
-	fprintf(out, "dirty: %s, muzzy: %s, retained: %s\n", bytes_text(first, figures->dirty),
-		bytes_text(second, figures->muzzy), bytes_text(third, figures->retained));
+		bytes_text(first, figures[ALLOCATOR_ALLOCATED]),
+		bytes_text(second, figures[ALLOCATOR_ACTIVE]),
+		bytes_text(third, figures[ALLOCATOR_METADATA]),
+		bytes_text(fourth, figures[ALLOCATOR_MAPPED]));
+	fprintf(out, "dirty: %s, muzzy: %s, retained: %s\n",
+		bytes_text(first, figures[ALLOCATOR_DIRTY]),
+		bytes_text(second, figures[ALLOCATOR_MUZZY]),
+		bytes_text(third, figures[ALLOCATOR_RETAINED]));
 	fprintf(out,
 		"\t%s of %s that are free and resident could be given back; fragmentation: %.1f "
 		"%%\n",
-		bytes_text(first, memory_trimmable(process)),
-		bytes_text(second, memory_free_resident(process)),
-		100 * memory_fragmentation(process));
+		bytes_text(first, figures[ALLOCATOR_PROCESS_TRIMMABLE]),
+		bytes_text(second, figures[ALLOCATOR_PROCESS_FREE]), 100 * report->fragmentation);
+}
+
+static void allocators_write(FILE *out, const struct allocator_reports *reports)
+{
+	static void (*const writers[])(FILE * out, const struct allocator_report *report) = {
+		[ALLOCATOR_LIBC] = libc_write,
+		[ALLOCATOR_OTHER] = other_write,
+	};
+	_Static_assert(ARRAY_SIZE(writers) == ALLOCATOR_KIND_MAX_, "a writer for every kind");
+
+	for (size_t i = 0; i < reports->list.count; i++)
+		writers[reports->list.items[i].kind](out, &reports->list.items[i]);
 }
 
 static void stacks_write(FILE *out, const struct memory_process *process)
@@ -216,8 +229,7 @@ static void process_write(FILE *out, const struct memory_report *report,
 	for (size_t part = 0; part < MEMORY_PART_MAX_; part++)
 		part_write(out, process, part);
 	difference_write(out, process);
-	allocator_write(out, process);
-	other_write(out, process);
+	allocators_write(out, &process->allocators);
 	managed_write(out, process);
 	if (process->why)
 		fprintf(out, "\tnot known: %s\n", process->why);

@@ -158,7 +158,7 @@ struct retain_result {
 	char comm[16];
 	const char *core;	     /* the core file that it is of; NULL: of a live process */
 	const char *allocator;	     /* NULL: its heap could not be walked */
-	const char *why_not_walked;  /* of another allocator than glibc's; NULL: it was */
+	const char *why_not_walked;  /* why an allocator's blocks are not known; NULL: they are */
 	const char *why_not_stopped; /* NULL: it was, or was not to be */
 	bool settled, stopped, soft_dirty, pagemap;
 	uint64_t numbers[RETAINED_NUMBER_MAX_];

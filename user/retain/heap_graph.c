@@ -5,19 +5,14 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
-#include "base/search.h"
-
-#define CHUNK_HEADER 16
-
-/* The last word of a chunk in use lies in the next one's header. */
-#define CHUNK_OVERLAP 8
+#include "heap/heap_reader.h"
 
 struct lister {
 	const struct heap_image *heap_image;
 	struct heap_graph *graph;
 	const struct tracked_block *tracked;
 	size_t tracked_count, tracked_at;
-	size_t run; /* the next one of the foreign heap */
+	size_t runs[HEAP_READERS_MAX]; /* by heap: the next one */
 	size_t capacity;
 	uint64_t end; /* of the last block */
 };
@@ -64,7 +59,7 @@ static int push(struct lister *lister, uint64_t start, uint64_t size, uint32_t s
 	return 0;
 }
 
-/* Tracked blocks below `address` that no heap of glibc's has. */
+/* Tracked blocks below `address` that no heap has. */
 static int push_tracked_below(struct lister *lister, uint64_t address)
 {
 	int error = 0;
@@ -76,13 +71,13 @@ static int push_tracked_below(struct lister *lister, uint64_t address)
 
 		error = push(lister, block->address, block->size, block->site);
 		lister->graph->tracked_blocks += lister->graph->blocks - before;
-		lister->graph->foreign_blocks += lister->graph->blocks - before;
+		lister->graph->unwalked_blocks += lister->graph->blocks - before;
 	}
 	return error;
 }
 
-/* A block of the heap's own; what was asked for is known if it was tracked. */
-static int push_chunk(struct lister *lister, uint64_t start, uint64_t size)
+/* A block of a heap; what was asked for is known if it was tracked. */
+static int push_walked(struct lister *lister, uint64_t start, uint64_t size)
 {
 	uint32_t site = 0;
 	int error = push_tracked_below(lister, start);
@@ -101,150 +96,54 @@ static int push_chunk(struct lister *lister, uint64_t start, uint64_t size)
 	return error;
 }
 
-static int push_run(struct lister *lister, const struct heap_run *run)
+static int push_run(struct lister *lister, const struct heap *heap, const struct heap_run *run)
 {
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < run->count; i++) {
-		if (heap_is_live(&lister->heap_image->foreign, run, i))
-			error = push_chunk(lister, run->first + i * run->block, run->block);
+		struct heap_block block = heap_block(heap, run, i);
+
+		if (block.use == BLOCK_LIVE)
+			error = push_walked(lister, block.address, block.size);
 	}
 	return error;
 }
 
-/* Blocks of another allocator below `address`. */
-static int push_foreign_below(struct lister *lister, uint64_t address)
+/* The heap that has the lowest of the runs that are left; `count`: none is. */
+static size_t next_heap(const struct lister *lister)
 {
-	const struct heap *foreign = &lister->heap_image->foreign;
-	int error = 0;
+	const struct heaps *heaps = &lister->heap_image->heaps;
+	size_t next = heaps->list.count;
+	uint64_t lowest = UINT64_MAX;
 
-	while (!error && lister->run < foreign->runs.count &&
-	       foreign->runs.items[lister->run].start < address)
-		error = push_run(lister, &foreign->runs.items[lister->run++]);
-	return error;
-}
+	for (size_t i = 0; i < heaps->list.count; i++) {
+		const struct heap *heap = &heaps->list.items[i];
+		size_t run = lister->runs[i];
 
-static int add_span(struct lister *lister, const struct heap_span *span)
-{
-	const struct free_chunks *free_chunks = &lister->heap_image->free_chunks;
-	const uint64_t *next_free = free_chunks->list.items;
-	const uint64_t *end = next_free + free_chunks->list.count;
-	int error = 0;
-
-	for (size_t i = 0; !error && i + 1 < span->chunks.count; i++) {
-		const uint32_t *chunk = &span->chunks.items[i];
-		uint64_t address = span->start + chunk_distance(chunk[0]);
-		uint64_t size = chunk_distance(chunk[1]) - chunk_distance(chunk[0]);
-
-		while (next_free < end && *next_free < address)
-			next_free++;
-		/* Whether this one is in use stands in the next one. */
-		if (!(chunk[1] & 1) || (next_free < end && *next_free == address))
-			continue;
-		error = push_chunk(lister, address + CHUNK_HEADER, size - CHUNK_OVERLAP);
-	}
-	return error;
-}
-
-static int compare_mapped(const void *left_pointer, const void *right_pointer)
-{
-	const struct mapped_chunk *left = left_pointer, *right = right_pointer;
-
-	return left->address < right->address ? -1 : left->address > right->address;
-}
-
-/* Whether nothing of another kind lies in what mprotect(2) has split off. */
-static bool is_one_block(const struct lister *lister, const struct mapped_chunk *chunk)
-{
-	const struct heap_image *heap_image = lister->heap_image;
-	uint64_t end = chunk->address + chunk->size;
-	size_t at = SORTED_BEFORE(zone, heap_image->zones.items, heap_image->zones.count,
-				  zone->end <= chunk->address);
-
-	for (; at < heap_image->zones.count && heap_image->zones.items[at].start < end; at++) {
-		if (heap_image->zones.items[at].kind != ZONE_TLS)
-			return false;
-	}
-	return true;
-}
-
-/* What looks like a header within a stack, a heap or another mapped chunk is none. */
-static bool is_plausible(const struct lister *lister, const struct mapped_chunk *chunk,
-			 uint64_t mapped_end)
-{
-	const struct zone *zone = heap_image_zone(lister->heap_image, chunk->address);
-	const struct page_range *range = pages_range_of(&lister->heap_image->pages, chunk->address);
-
-	/* The kernel joins mappings: thread-locals may have been given neighbours. */
-	if (chunk->address < mapped_end || (zone && zone->kind != ZONE_TLS) || !range)
-		return false;
-	return chunk->size <= range->end - chunk->address ||
-	       (chunk->size <= range->reach - MIN(range->reach, chunk->address) &&
-		is_one_block(lister, chunk));
-}
-
-/*
- * Of an aligned block two headers may be left: that of the whole mapping at its front, and behind
- * it the one that counts. Both end at the same address.
- */
-static size_t last_of_mapping(const struct mapped_chunk *mapped, size_t count, size_t at)
-{
-	uint64_t end = mapped[at].address + mapped[at].size;
-	size_t last = at;
-
-	for (size_t i = at + 1; i < count && mapped[i].address < end; i++) {
-		if (mapped[i].address + mapped[i].size == end)
-			last = i;
-	}
-	return last;
-}
-
-static int list_all(struct lister *lister, const struct mapped_chunk *mapped, size_t count)
-{
-	const struct heap_spans *spans = &lister->heap_image->spans;
-	uint64_t mapped_end = 0;
-	size_t at = 0;
-	int error = 0;
-
-	for (size_t i = 0; !error && i <= spans->list.count; i++) {
-		uint64_t limit = i < spans->list.count ? spans->list.items[i].start : UINT64_MAX;
-
-		for (; !error && at < count && mapped[at].address < limit; at++) {
-			if (!is_plausible(lister, &mapped[at], mapped_end))
-				continue;
-			at = last_of_mapping(mapped, count, at);
-			mapped_end = mapped[at].address + mapped[at].size;
-			error = push_foreign_below(lister, mapped[at].address);
-			if (!error)
-				error = push_chunk(lister, mapped[at].address + CHUNK_HEADER,
-						   mapped[at].size - CHUNK_HEADER);
+		if (run < heap->runs.count && heap->runs.items[run].start < lowest) {
+			lowest = heap->runs.items[run].start;
+			next = i;
 		}
-		if (!error)
-			error = push_foreign_below(lister, limit);
-		if (!error && i < spans->list.count)
-			error = add_span(lister, &spans->list.items[i]);
 	}
-	return error ? error : push_tracked_below(lister, UINT64_MAX);
+	return next;
 }
 
 int heap_blocks_list(const struct heap_image *heap_image, const struct tracked_block *tracked,
 		     size_t tracked_count, struct heap_graph *graph)
 {
-	/* Without an arena there is no glibc, and so none of its chunks. */
-	size_t count = heap_image->arenas.list.count ? heap_image->pages.mapped.count : 0;
-	_cleanup_free_ struct mapped_chunk *mapped = calloc(count + 1, sizeof(*mapped));
 	struct lister lister = {.heap_image = heap_image,
 				.graph = graph,
 				.tracked = tracked,
 				.tracked_count = tracked_count};
+	int error = grow(&lister);
+	size_t next;
 
-	if (!mapped || grow(&lister))
-		return -ENOMEM;
-	if (count) {
-		memcpy(mapped, heap_image->pages.mapped.items, count * sizeof(*mapped));
-		qsort(mapped, count, sizeof(*mapped), compare_mapped);
+	while (!error && (next = next_heap(&lister)) < heap_image->heaps.list.count) {
+		const struct heap *heap = &heap_image->heaps.list.items[next];
+
+		error = push_run(&lister, heap, &heap->runs.items[lister.runs[next]++]);
 	}
-	return list_all(&lister, mapped, count);
+	return error ? error : push_tracked_below(&lister, UINT64_MAX);
 }
 
 struct builder {

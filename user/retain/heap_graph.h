@@ -51,7 +51,7 @@ struct heap_graph {
 	size_t memory_roots;
 	struct untracked untracked; /* what leads through memory that no block is known in */
 	size_t census_blocks, tracked_blocks; /* both, where a block is known from both */
-	size_t foreign_blocks;		      /* tracked ones that no heap of glibc's has */
+	size_t unwalked_blocks;		      /* tracked ones that no heap has */
 };
 
 /* `tracked` is sorted by address; may be NULL. *graph is untouched on failure. 0 or -ENOMEM. */
@@ -63,7 +63,7 @@ void heap_graph_free(struct heap_graph *graph);
 /* Of root_word.address. */
 const char *register_name(uint64_t number);
 
-/* The blocks of a heap image: chunks in use, and blocks that were tracked, in one list. */
+/* The blocks of a heap image: those of its heaps, and those that were tracked, in one list. */
 
 /* Fills blocks, starts, sizes, sites and the counts. 0 or -ENOMEM. */
 int heap_blocks_list(const struct heap_image *heap_image, const struct tracked_block *tracked,

@@ -361,10 +361,10 @@ static void set_numbers(const struct retain *retain, uint64_t numbers[RETAINED_N
 	numbers[NUMBER_BLOCKS] = retain->graph.blocks;
 	numbers[NUMBER_WALKED] = retain->graph.census_blocks;
 	numbers[NUMBER_TRACKED] = retain->graph.tracked_blocks;
-	numbers[NUMBER_ARENAS] = heap_image->arenas.list.count;
+	numbers[NUMBER_ARENAS] = heap_image->arenas;
 	numbers[NUMBER_BROKEN] = heap_image->broken_spans;
 	numbers[NUMBER_BROKEN_AT] = heap_image->broken_spans ? heap_image->broken_address : 0;
-	numbers[NUMBER_BROKEN_FREE_LISTS] = heap_image->free_chunks.broken;
+	numbers[NUMBER_BROKEN_FREE_LISTS] = heap_image->broken_lists;
 }
 
 static int set_head(struct building *building)
@@ -380,7 +380,7 @@ static int set_head(struct building *building)
 		result->core =
 			text(building, core_path(retain->heap_image.maps.source.core), &error);
 	result->allocator = text(building, retain->allocator, &error);
-	result->why_not_walked = text(building, retain->heap_image.why_not_foreign, &error);
+	result->why_not_walked = text(building, retain->heap_image.why_not_walked, &error);
 	result->why_not_stopped = text(building, retain->heap_image.why_not_stopped, &error);
 	result->settled = retain->settled;
 	result->stopped = retain->heap_image.stopped;

@@ -122,8 +122,8 @@ static void drop_words(struct retain *retain)
 	retain->heap_image.pages.found = (struct found_words){0};
 	free(retain->heap_image.pages.pages);
 	retain->heap_image.pages.pages = NULL;
-	for (size_t i = 0; i < retain->heap_image.spans.list.count; i++)
-		vec_free(&retain->heap_image.spans.list.items[i].chunks);
+	for (size_t i = 0; i < retain->heap_image.heaps.list.count; i++)
+		heap_drop_blocks(&retain->heap_image.heaps.list.items[i]);
 }
 
 /* How long each part took, for benchmarks. */
@@ -200,10 +200,7 @@ static void sum_up(struct retain *retain)
 	const struct core *core = retain->heap_image.maps.source.core;
 	struct rusage usage;
 
-	if (retain->heap_image.foreign.runs.count)
-		retain->allocator = retain->heap_image.foreign.name;
-	else if (retain->heap_image.arenas.list.count)
-		retain->allocator = retain->heap_image.arenas.list.items[0].layout->versions;
+	retain->allocator = heap_image_allocator(&retain->heap_image);
 	retain->settled = retain->heap_image.stopped && (!core || core_is_complete(core));
 	if (!getrusage(RUSAGE_SELF, &usage))
 		retain->rss_bytes = (uint64_t)usage.ru_maxrss * 1024;

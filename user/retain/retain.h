@@ -33,8 +33,8 @@ struct retain {
 	struct timespec time; /* CLOCK_REALTIME */
 	pid_t pid;
 	char comm[16];
-	const char *allocator; /* "glibc 2.27 to 2.41", or NULL: its heap could not be walked */
-	bool settled;	       /* of one moment, or agreed on by two scans */
+	const char *allocator;	      /* "jemalloc 5.3", or NULL: its heap could not be walked */
+	bool settled;		      /* of one moment, or agreed on by two scans */
 	uint64_t total_ns, rss_bytes; /* of our own work */
 
 	struct heap_image heap_image;

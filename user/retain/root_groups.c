@@ -591,7 +591,7 @@ static bool is_led(const struct grouper *grouper, uint32_t holder)
  */
 static bool has_ledger(const struct grouper *grouper)
 {
-	return grouper->sources->complete && grouper->graph->foreign_blocks;
+	return grouper->sources->complete && grouper->graph->unwalked_blocks;
 }
 
 static bool is_nothing(const struct grouper *grouper, const struct led *led, uint32_t page,

@@ -90,7 +90,7 @@ static int look_at(struct causes *causes, pid_t pid, double expected_s, struct m
 	*cost_s = triage_cpu_s() - before_s;
 	causes->triage->escalation_cpu_s += *cost_s;
 	/* At work, its heap would not stand still: the next time, maybe. */
-	if (error || !now->heap.changed)
+	if (error || !now->heap_changed)
 		return error;
 	memory_process_free(now);
 	return -EAGAIN;

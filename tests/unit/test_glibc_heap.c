@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A heap of glibc's made by hand in this process: what becomes of it for every use of a block. */
+#include "unit/heap_fixture.h"
+
+#include "retain/heap_graph.h"
+
+/* struct malloc_state of glibc 2.27 to 2.41. */
+#define FASTBINS 16
+#define TOP 96
+#define BINS 112
+#define BIN_COUNT 126
+#define NEXT 2160
+#define ATTACHED 2176
+#define SYSTEM_MEM 2184
+
+#define DATA_BYTES 16384
+#define HEAP_BYTES (256ull << 10)
+#define MAPPED_BYTES 0x21000
+
+/* A module's data with the main arena; its heap, at the end of which a mapped block lies. */
+struct fixture {
+	struct made_memory memory;
+	struct mapping mappings[2];
+	struct maps maps;
+	uint64_t arena, heap, at; /* where the next chunk goes */
+	bool previous_in_use;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	uint64_t start;
+
+	made_map(&fixture->memory, "glibc", DATA_BYTES, HEAP_BYTES + MAPPED_BYTES);
+	start = fixture->memory.start;
+	fixture->arena = start + 800;
+	fixture->heap = fixture->at = start + DATA_BYTES;
+	fixture->previous_in_use = true;
+	fixture->mappings[0] = (struct mapping){.start = fixture->heap,
+						.end = fixture->heap + HEAP_BYTES,
+						.path = "",
+						.readable = true,
+						.writable = true};
+	fixture->mappings[1] = (struct mapping){.start = fixture->heap + HEAP_BYTES,
+						.end = fixture->heap + HEAP_BYTES + MAPPED_BYTES,
+						.path = "",
+						.readable = true,
+						.writable = true};
+	fixture->maps.source = live_memory(getpid());
+	fixture->maps.list.items = fixture->mappings;
+	fixture->maps.list.count = ARRAY_SIZE(fixture->mappings);
+	*state = fixture;
+	return made_heap(&fixture->memory, fixture->heap,
+			 fixture->heap + HEAP_BYTES + MAPPED_BYTES);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->memory.reader->release(fixture->memory.state);
+	made_free(&fixture->memory);
+	free(fixture);
+	return 0;
+}
+
+/* The address of the chunk. */
+static uint64_t add_chunk(struct fixture *fixture, uint64_t size, bool in_use)
+{
+	uint64_t chunk = fixture->at;
+
+	at(chunk)[1] = size | fixture->previous_in_use;
+	fixture->previous_in_use = in_use;
+	fixture->at += size;
+	return chunk;
+}
+
+/* The top, and the arena that leads to it. */
+static void finish(struct fixture *fixture)
+{
+	uint64_t arena = fixture->arena;
+
+	for (uint64_t i = 0; i < BIN_COUNT; i++) {
+		at(arena + BINS)[2 * i] = arena + BINS + i * 16 - 16;
+		at(arena + BINS)[2 * i + 1] = arena + BINS + i * 16 - 16;
+	}
+	at(fixture->at)[1] = (fixture->heap + HEAP_BYTES - fixture->at) | fixture->previous_in_use;
+	*at(arena + TOP) = fixture->at;
+	*at(arena + NEXT) = arena;
+	*at(arena + ATTACHED) = 1;
+	*at(arena + SYSTEM_MEM) = *at(arena + SYSTEM_MEM + 8) = HEAP_BYTES;
+}
+
+static struct heap_view view_of(struct fixture *fixture)
+{
+	return (struct heap_view){.peek = &fixture->memory.peek,
+				  .heaps = &fixture->memory.heaps,
+				  .maps = &fixture->maps};
+}
+
+static void read_heap(struct fixture *fixture, struct heap *heap)
+{
+	const struct heap_reader *reader = fixture->memory.reader;
+	struct heap_view view = view_of(fixture);
+
+	assert_int_equal(made_find(&fixture->memory), 0);
+	assert_int_equal(reader->walk_begin(fixture->memory.state, &view), 0);
+	assert_int_equal(reader->walk_end(fixture->memory.state, &view), 0);
+	*heap = (struct heap){.reader = reader};
+	assert_int_equal(reader->read(fixture->memory.state, &view, heap), 0);
+	assert_int_equal(reader->settle(fixture->memory.state, heap), 0);
+	assert_true(heap->blocks_certain);
+	assert_string_equal(heap->name, "glibc 2.27 to 2.41");
+}
+
+static void expect_block(const struct heap *heap, uint64_t chunk, uint64_t size, enum block_use use)
+{
+	uint32_t i;
+	const struct heap_run *run = heap_block_from(heap, chunk, &i);
+	struct heap_block block;
+
+	assert_non_null(run);
+	block = heap_block(heap, run, i);
+	assert_int_equal(block.end - block.start, size);
+	assert_int_equal(block.address, chunk + 16);
+	assert_int_equal(block.size, size - 8);
+	assert_int_equal(block.use, use);
+}
+
+static void chunks_are_live_free_fast_or_cached(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t cache, cached, live, unused, fast;
+	const struct heap_run *top;
+	struct heap heap;
+
+	cache = add_chunk(fixture, 0x290, true);
+	cached = add_chunk(fixture, 0x20, true);
+	live = add_chunk(fixture, 0x40, true);
+	unused = add_chunk(fixture, 0x110, false);
+	fast = add_chunk(fixture, 0x30, true);
+	finish(fixture);
+	*(uint16_t *)at(cache + 16) = 1;
+	*at(cache + 16 + 128) = cached + 16;
+	*at(cached + 16) = (cached + 16) >> 12;
+	at(fixture->arena + FASTBINS)[1] = fast;
+	*at(fast + 16) = (fast + 16) >> 12;
+	read_heap(fixture, &heap);
+	expect_block(&heap, cache, 0x290, BLOCK_CACHED);
+	expect_block(&heap, cached, 0x20, BLOCK_CACHED);
+	expect_block(&heap, live, 0x40, BLOCK_LIVE);
+	expect_block(&heap, unused, 0x110, BLOCK_FREE);
+	expect_block(&heap, fast, 0x30, BLOCK_FAST);
+	top = heap_at(&heap, fixture->at);
+	assert_int_equal(top->use, RUN_TOP);
+	assert_int_equal(top->end, fixture->heap + HEAP_BYTES);
+	assert_int_equal(heap_at(&heap, fixture->arena)->use, RUN_TABLES);
+	heap_free(&heap);
+}
+
+static void live_chunks_are_the_blocks_of_an_image(void **state)
+{
+	struct fixture *fixture = *state;
+	struct heap_image heap_image = {0};
+	struct heap_graph graph = {0};
+	struct heap heap;
+	uint64_t first, third;
+
+	first = add_chunk(fixture, 0x20, true);
+	add_chunk(fixture, 0x110, false);
+	third = add_chunk(fixture, 0x40, true);
+	finish(fixture);
+	read_heap(fixture, &heap);
+	heap_image.heaps.list.items = &heap;
+	heap_image.heaps.list.count = 1;
+	assert_int_equal(heap_blocks_list(&heap_image, NULL, 0, &graph), 0);
+	assert_int_equal(graph.blocks, 2);
+	assert_int_equal(graph.starts[0], first + 16);
+	assert_int_equal(graph.sizes[0], 0x18);
+	assert_int_equal(graph.starts[1], third + 16);
+	assert_int_equal(graph.sizes[1], 0x38);
+	heap_graph_free(&graph);
+	heap_free(&heap);
+}
+
+static void figures_and_trims_follow_mallinfo_and_malloc_trim(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t unused, start = fixture->heap + HEAP_BYTES;
+	struct heap_view view = view_of(fixture);
+	struct heap heap;
+
+	add_chunk(fixture, 0x20, true);
+	unused = add_chunk(fixture, 0x5000, false);
+	add_chunk(fixture, 0x40, true);
+	add_chunk(fixture, 0x210, false);
+	add_chunk(fixture, 0x20, true);
+	finish(fixture);
+	memcpy(at(start), (uint64_t[]){0, MAPPED_BYTES | 2}, 16);
+	read_heap(fixture, &heap);
+	assert_int_equal(heap.reader->account(fixture->memory.state, &view, &heap), 0);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 3);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE], 0x80);
+	assert_int_equal(heap.figures[ALLOCATOR_SMALL], 0x210);
+	assert_int_equal(heap.figures[ALLOCATOR_LARGE], 0x5000);
+	assert_int_equal(heap.figures[ALLOCATOR_TOP], HEAP_BYTES - 0x5290);
+	assert_int_equal(heap.figures[ALLOCATOR_FREE], HEAP_BYTES - 0x80);
+	assert_int_equal(heap.figures[ALLOCATOR_USED], 0x80);
+	assert_int_equal(heap.figures[ALLOCATOR_LARGEST_FREE], HEAP_BYTES - 0x5290);
+	assert_int_equal(heap.figures[ALLOCATOR_MAPPED_BYTES], ALLOCATOR_NOT_KNOWN);
+	assert_int_equal(heap.figures[ALLOCATOR_MAPPED_BLOCKS], 1);
+	assert_int_equal(heap_at(&heap, start)->use, RUN_MAPPED);
+	assert_int_equal(heap.arenas.count, 1);
+	assert_int_equal(heap.arenas.items[0].threads, 1);
+	/* Not the top, which is no part of [heap]; of the free chunk, whole pages behind its
+	 * fields. */
+	assert_int_equal(heap.trims.count, 1);
+	assert_int_equal(heap.trims.items[0].start, (unused + 48 + 4095) & ~4095ull);
+	assert_int_equal(heap.trims.items[0].end - heap.trims.items[0].start, 0x4000);
+	heap_free(&heap);
+}
+
+static void a_broken_chunk_ends_the_heap_and_what_lies_behind_is_unknown(void **state)
+{
+	struct fixture *fixture = *state;
+	struct heap heap;
+	uint64_t last;
+
+	add_chunk(fixture, 0x20, true);
+	last = add_chunk(fixture, 0x40, true);
+	at(add_chunk(fixture, 0x40, true))[1] = 0x18;
+	finish(fixture);
+	read_heap(fixture, &heap);
+	assert_int_equal(heap.broken_walks, 1);
+	assert_int_equal(heap.absent_walks, 0);
+	assert_int_equal(heap.broken_at, last + 0x40);
+	expect_block(&heap, fixture->heap, 0x20, BLOCK_LIVE);
+	assert_int_equal(heap_at(&heap, last)->use, RUN_UNKNOWN);
+	assert_int_equal(heap_at(&heap, last)->end, fixture->heap + HEAP_BYTES);
+	heap_free(&heap);
+}
+
+/* A mapping of its own, as malloc makes it: at the front, or behind an aligned address. */
+static void headers_of_mapped_chunks_are_told_from_other_words(void **state)
+{
+	static const struct {
+		uint64_t distance, previous, size_word;
+		bool is;
+	} cases[] = {
+		{0, 0, 0x21000 | 2, true},
+		{0, 0, 0x21000 | 3, false},  /* in an arena */
+		{0, 0, 0x21010 | 2, false},  /* not whole pages */
+		{0, 0, 0x100000 | 2, false}, /* longer than the mapping */
+		{0, 16, 0x21000 | 2, false}, /* nothing before it to be 16 bytes long */
+		{48, 48, 0x20fd0 | 2, true}, /* aligned to 64 */
+		{48, 32, 0x20fd0 | 2, false},
+		{4080, 4080, 0x20010 | 2, true}, /* aligned to a page */
+		{4080, 8176, 0x20010 | 2, true}, /* or more */
+		{0, 0, 0, false},
+	};
+	uint64_t words[PAGE_WORDS];
+	struct mapped_block block;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		memset(words, 0, sizeof(words));
+		words[cases[i].distance / 8] = cases[i].previous;
+		words[cases[i].distance / 8 + 1] = cases[i].size_word;
+		assert_int_equal(
+			heap_readers_find_mapped(0x7f0000000000, words, 0x7f0000022000, &block),
+			cases[i].is);
+		if (!cases[i].is)
+			continue;
+		assert_int_equal(block.page, 0x7f0000000000);
+		assert_int_equal(block.start, block.page + cases[i].distance);
+		assert_int_equal(block.address, block.start + 16);
+		assert_int_equal(block.end, block.page + 0x21000);
+		assert_ptr_equal(block.reader, heap_reader_of("glibc"));
+	}
+}
+
+int main(void)
+{
+#define WITH_HEAP(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		WITH_HEAP(chunks_are_live_free_fast_or_cached),
+		WITH_HEAP(live_chunks_are_the_blocks_of_an_image),
+		WITH_HEAP(figures_and_trims_follow_mallinfo_and_malloc_trim),
+		WITH_HEAP(a_broken_chunk_ends_the_heap_and_what_lies_behind_is_unknown),
+		cmocka_unit_test(headers_of_mapped_chunks_are_told_from_other_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
