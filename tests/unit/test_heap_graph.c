@@ -19,6 +19,7 @@ struct word {
 struct fixture {
 	struct heap_image heap_image;
 	struct heap_graph graph;
+	struct intern strings;
 };
 
 static int setup(void **state)
@@ -38,6 +39,7 @@ static int teardown(void **state)
 
 	heap_graph_free(&fixture->graph);
 	heap_image_free(&fixture->heap_image);
+	intern_free(&fixture->strings);
 	free(fixture);
 	return 0;
 }
@@ -82,6 +84,27 @@ static const struct tracked_block tracked[] = {
 	{MEMORY + 0xff0, 0x20, 1}, /* in two pages */
 };
 
+static int build_walked(struct fixture *fixture, const struct thread_blocks *locals,
+			int (*walk)(const struct maps *, const struct data_modules *,
+				    struct heap_sink *))
+{
+	static const struct data_modules none;
+
+	return heap_graph_build(&(struct graph_sources){.heap_image = &fixture->heap_image,
+							.modules = &none,
+							.locals = locals,
+							.tracked = tracked,
+							.tracked_count = ARRAY_SIZE(tracked),
+							.walk = walk,
+							.strings = &fixture->strings},
+				&fixture->graph);
+}
+
+static int build(struct fixture *fixture, const struct thread_blocks *locals)
+{
+	return build_walked(fixture, locals, NULL);
+}
+
 static void words_in_blocks_are_edges_and_others_are_roots(void **state)
 {
 	static const struct word words[] = {
@@ -98,10 +121,7 @@ static void words_in_blocks_are_edges_and_others_are_roots(void **state)
 	struct heap_graph *graph = &fixture->graph;
 
 	put_words(fixture, words, ARRAY_SIZE(words));
-	assert_int_equal(heap_graph_build(&fixture->heap_image, &(struct data_modules){0},
-					  &(struct thread_blocks){0}, tracked, ARRAY_SIZE(tracked),
-					  graph),
-			 0);
+	assert_int_equal(build(fixture, &(struct thread_blocks){0}), 0);
 	assert_int_equal(graph->blocks, 3);
 	assert_int_equal(graph->tracked_blocks, 3);
 	assert_int_equal(graph->graph.first[3], 3);
@@ -130,10 +150,7 @@ static void memory_that_nobody_uses_holds_nothing(void **state)
 	add_zone(fixture, 0x600, 0x608, ZONE_HEAP);
 	add_zone(fixture, 0x700, 0x708, ZONE_STACK);
 	put_words(fixture, words, ARRAY_SIZE(words));
-	assert_int_equal(heap_graph_build(&fixture->heap_image, &(struct data_modules){0},
-					  &(struct thread_blocks){0}, tracked, ARRAY_SIZE(tracked),
-					  &fixture->graph),
-			 0);
+	assert_int_equal(build(fixture, &(struct thread_blocks){0}), 0);
 	assert_int_equal(fixture->graph.roots.count, 2);
 	assert_int_equal(fixture->graph.roots.items[0].address, MEMORY + 0x700);
 	assert_int_equal(fixture->graph.roots.items[1].address, MEMORY + 0x800);
@@ -157,9 +174,7 @@ static void thread_locals_in_a_block_are_roots(void **state)
 
 	add_zone(fixture, 0x600, 0x700, ZONE_HEAP);
 	put_words(fixture, words, ARRAY_SIZE(words));
-	assert_int_equal(heap_graph_build(&fixture->heap_image, &(struct data_modules){0}, &blocks,
-					  tracked, ARRAY_SIZE(tracked), graph),
-			 0);
+	assert_int_equal(build(fixture, &blocks), 0);
 	assert_int_equal(graph->graph.first[3], 2);
 	assert_true(has_edge(graph, 0, 1, 0));
 	assert_true(has_edge(graph, 0, 1, 4));
@@ -169,6 +184,75 @@ static void thread_locals_in_a_block_are_roots(void **state)
 	assert_int_equal(graph->roots.items[2].address, MEMORY + 0x610);
 }
 
+#define OBJECT (MEMORY + 0x2000) /* with links of a collector's list before it */
+#define PRECISE (MEMORY + 0x2100)
+#define PART (MEMORY + 0x2200)
+
+/* A runtime with three stretches of memory, of which the last one belongs to the second. */
+static int walk(const struct maps *maps, const struct data_modules *modules, struct heap_sink *sink)
+{
+	const struct managed_class linked = {
+		.name = "app.Linked", .runtime = "test", .quiet_start = 0, .quiet_end = 16};
+	const struct managed_class plain = {.name = "app.Plain", .runtime = "test"};
+	uint32_t first, second;
+	uint64_t nonsense = 0;
+
+	(void)maps;
+	(void)modules;
+	assert_non_null(heap_sink_report(sink, "test"));
+	assert_int_equal(heap_sink_class(sink, &linked, &first), 0);
+	assert_int_equal(heap_sink_class(sink, &plain, &second), 0);
+	assert_int_equal(heap_sink_add(sink, PART, 0x40, NODE_OWN), 0);
+	assert_int_equal(heap_sink_add(sink, OBJECT, 0x30, first), 0);
+	assert_int_equal(heap_sink_add(sink, PRECISE, 0x20, second), 0);
+	assert_int_equal(heap_sink_settle(sink, &nonsense), 0);
+	assert_int_equal(heap_sink_root(sink, "test", "module app → cache", OBJECT + 16), 0);
+	sink->whats[4] |= NODE_PRECISE;
+	assert_true(heap_sink_part(sink, 4, PART + 8, 0x18, true));
+	assert_int_equal(heap_sink_reference(sink, 4, MEMORY + 0x204, label_index(7)), 0);
+	assert_int_equal(heap_sink_reference(sink, 4, OBJECT,
+					     heap_sink_label(sink, LABEL_ATTRIBUTE, "back")),
+			 0);
+	return heap_sink_finish(sink);
+}
+
+/* Their own words count but where the runtime says what they hold. */
+static void objects_of_a_runtime_are_nodes_with_its_references(void **state)
+{
+	static const struct word words[] = {
+		{MEMORY + 0x100, PART + 0x10},	 /* malloc's block leads to them */
+		{OBJECT, MEMORY + 0x100},	 /* a link of the list */
+		{OBJECT + 0x10, MEMORY + 0x200}, /* a field */
+		{PRECISE + 8, MEMORY + 0x100},	 /* left over */
+		{PART, MEMORY + 0x100},		 /* likewise */
+		{PART + 0x18, MEMORY + 0x100},	 /* behind it */
+	};
+	struct fixture *fixture = *state;
+	struct heap_graph *graph = &fixture->graph;
+	const char *label;
+
+	put_words(fixture, words, ARRAY_SIZE(words));
+	assert_int_equal(build_walked(fixture, &(struct thread_blocks){0}, walk), 0);
+	assert_int_equal(graph->blocks, 6);
+	assert_int_equal(graph->starts[3], OBJECT);
+	assert_int_equal(graph->sizes[5], 0x18);
+	assert_int_equal(graph->sites[0], 1);
+	assert_int_equal(graph->sites[3], 0);
+	assert_int_equal(graph->graph.first[6], 4);
+	assert_true(has_edge(graph, 0, 5, 0));
+	assert_true(has_edge(graph, 3, 1, 2));
+	assert_true(has_edge(graph, 4, 1, EDGE_LABELLED | label_index(7)));
+	label = heap_sink_label_name(&graph->managed,
+				     graph->places[graph->graph.first[5] - 1] & ~EDGE_LABELLED);
+	assert_string_equal(label, "back");
+	assert_int_equal(graph->roots.count, 1);
+	assert_int_equal(graph->roots.items[0].address, PART + 0x18);
+	assert_int_equal(graph->managed.roots.items[0].node, 3);
+	assert_true(heap_graph_counts(graph, 4));
+	assert_false(heap_graph_counts(graph, 5));
+	assert_int_equal(heap_graph_what(graph, 0), NODE_PLAIN);
+}
+
 static void registers_are_roots(void **state)
 {
 	struct fixture *fixture = *state;
@@ -176,10 +260,7 @@ static void registers_are_roots(void **state)
 
 	thread->registers.rbx = MEMORY + 0x200;
 	thread->vectors[3] = MEMORY + 0x100;
-	assert_int_equal(heap_graph_build(&fixture->heap_image, &(struct data_modules){0},
-					  &(struct thread_blocks){0}, tracked, ARRAY_SIZE(tracked),
-					  &fixture->graph),
-			 0);
+	assert_int_equal(build(fixture, &(struct thread_blocks){0}), 0);
 	assert_int_equal(fixture->graph.roots.count, 2);
 	assert_string_equal(register_name(fixture->graph.roots.items[0].address), "rbx");
 	assert_string_equal(register_name(fixture->graph.roots.items[1].address), "xmm1");
@@ -193,6 +274,7 @@ int main(void)
 		WITH_PICTURE(words_in_blocks_are_edges_and_others_are_roots),
 		WITH_PICTURE(memory_that_nobody_uses_holds_nothing),
 		WITH_PICTURE(thread_locals_in_a_block_are_roots),
+		WITH_PICTURE(objects_of_a_runtime_are_nodes_with_its_references),
 		WITH_PICTURE(registers_are_roots),
 	};
 

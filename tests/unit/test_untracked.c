@@ -48,6 +48,7 @@ static void build(struct fixture *fixture, const struct word *words, size_t coun
 		  const struct tracked_block *blocks, size_t block_count)
 {
 	static const struct data_modules none;
+	static const struct thread_blocks locals;
 	struct page_table *pages = &fixture->heap_image.pages;
 
 	pages->found.items = calloc(count + 1, sizeof(uint64_t));
@@ -60,9 +61,14 @@ static void build(struct fixture *fixture, const struct word *words, size_t coun
 		pages->found.items[i] =
 			found_pack(words[i].value, words[i].address % MEMORY_PAGE / 8);
 	}
-	assert_int_equal(heap_graph_build(&fixture->heap_image, &none, &(struct thread_blocks){0},
-					  blocks, block_count, &fixture->graph),
-			 0);
+	assert_int_equal(
+		heap_graph_build(&(struct graph_sources){.heap_image = &fixture->heap_image,
+							 .modules = &none,
+							 .locals = &locals,
+							 .tracked = blocks,
+							 .tracked_count = block_count},
+				 &fixture->graph),
+		0);
 }
 
 static void expect_roots(const struct fixture *fixture, struct untracked_start *starts,

@@ -253,8 +253,11 @@ static int allocate(struct retention *retention)
 static int reach_all(struct computing *computing, const struct retention_nodes *nodes)
 {
 	uint32_t strong = nodes->blocks, weak = strong + nodes->strong;
-	int error = reach(computing, strong, nodes->lasting, VERDICT_HELD, NULL);
+	int error = reach(computing, strong, nodes->named, VERDICT_HELD, NULL);
 
+	if (!error)
+		error = reach(computing, strong + nodes->named, nodes->lasting - nodes->named,
+			      VERDICT_HELD, NULL);
 	if (!error)
 		error = reach(computing, strong + nodes->lasting, nodes->strong - nodes->lasting,
 			      VERDICT_HELD, NULL);

@@ -8,9 +8,9 @@
  *
  * What a group retains is what would be lost without it, among blocks of the same verdict. What it
  * leads to is what the shortest paths from it end at, so each block that is held counts for one
- * group: one that lasts (a variable) if there is any, only then one that may be gone in a moment (a
- * stack, a register); of the weak ones, one that a strong root leads to, if there is any, and a
- * stale one only if there is no other.
+ * group: one that a managed language has a name for, if there is any; else one that lasts (a
+ * variable); only then one that may be gone in a moment (a stack, a register); of the weak ones,
+ * one that a strong root leads to, if there is any, and a stale one only if there is no other.
  */
 #ifndef LEAKMON_ANALYZE_RETENTION_H
 #define LEAKMON_ANALYZE_RETENTION_H
@@ -35,10 +35,11 @@ struct retention {
 		through; /* of the untracked: what a strong root leads to after all */
 };
 
-/* Nodes of a graph, in this order; first among the strong ones come `lasting` ones, first among the
- * weak ones `through` ones, that a strong root leads to; last among them `stale` ones. */
+/* Nodes of a graph, in this order; first among the strong ones come `lasting` ones, and first among
+ * these `named` ones; first among the weak ones `through` ones, that a strong root leads to; last
+ * among them `stale` ones. */
 struct retention_nodes {
-	uint32_t blocks, strong, weak, lasting, through, stale;
+	uint32_t blocks, strong, weak, named, lasting, through, stale;
 };
 
 /*

@@ -70,6 +70,27 @@ static void heap_image_write(struct json_writer *json, const struct retain_resul
 	json_close(json, '}');
 }
 
+static void runtimes_write(struct json_writer *json, const struct retain_result *result)
+{
+	json_open(json, "runtimes", '[');
+	for (size_t i = 0; i < result->runtimes.count; i++) {
+		const struct retained_runtime *runtime = &result->runtimes.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "runtime", runtime->key);
+		json_put_string(json, "version", runtime->version[0] ? runtime->version : NULL);
+		json_put_string(json, "why_not_walked", runtime->why);
+		json_put_number(json, "objects", runtime->objects);
+		json_put_number(json, "bytes", runtime->bytes);
+		json_put_number(json, "heap_bytes", runtime->heap_bytes);
+		json_put_number(json, "free_bytes", runtime->free_bytes);
+		json_put_number(json, "unread_bytes", runtime->unread_bytes);
+		json_put_number(json, "nonsense", runtime->nonsense);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void site_write(struct json_writer *json, const struct retained_site *site)
 {
 	char id[17];
@@ -226,7 +247,9 @@ static void step_write(struct json_writer *json, const struct retain_result *res
 		       const struct retained_step *step)
 {
 	json_open(json, NULL, '{');
-	json_put_number(json, "offset", step->offset);
+	json_put_number(json, "offset", step->offset == STEP_NOWHERE ? 0 : step->offset);
+	if (step->label || step->offset == STEP_NOWHERE)
+		json_put_string(json, "label", step->label);
 	json_put_number(json, "width", step->width);
 	json_put_number(json, "address", step->address);
 	json_put_number(json, "size", step->size);
@@ -278,6 +301,9 @@ void retain_json_object(struct json_writer *json, const struct retain_report *re
 	json_put_string(json, "core", result->core);
 	json_put_bool(json, "settled", result->settled);
 	heap_image_write(json, result);
+	/* Only where there are any: reports of native programs are as they were. */
+	if (result->runtimes.count)
+		runtimes_write(json, result);
 	totals_write(json, result);
 	leaks_write(json, report);
 	probable_write(json, report);

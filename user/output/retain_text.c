@@ -4,11 +4,13 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "output/output.h"
 #include "output/report_text.h"
 #include "output/retain_format.h"
 #include "symbol/demangle.h"
 #include "report/retain_result.h"
+#include "runtime/runtime.h"
 
 /* What roots and classes are called. */
 
@@ -84,6 +86,12 @@ static void write_kernel(FILE *out, const struct retained_root *root)
 	fprintf(out, " %" PRIu64 " (held by the kernel)", root->address);
 }
 
+static void write_managed(FILE *out, const struct retained_root *root)
+{
+	text_print_inert(out, root->name ? root->name : "?");
+	write_module(out, root->module);
+}
+
 static void write_untracked(FILE *out, const struct retained_root *root)
 {
 	fprintf(out, "memory at 0x%" PRIx64, root->address);
@@ -114,6 +122,7 @@ void retain_root_write(FILE *out, const struct retained_root *root)
 		[ROOT_THREAD_LOCAL] = write_thread_local,
 		[ROOT_REGISTER] = write_register,
 		[ROOT_KERNEL] = write_kernel,
+		[ROOT_RUNTIME] = write_managed,
 		[ROOT_UNTRACKED] = write_untracked,
 		[ROOT_STALE] = write_stale,
 	};
@@ -198,8 +207,14 @@ void retain_class_write(FILE *out, const struct retain_result *result,
 void retain_step_write(FILE *out, const struct retain_result *result,
 		       const struct retained_step *step)
 {
-	if (step->width >= PATH_WIDE)
+	if (step->label && (step->label[0] == '.' || step->width < PATH_WIDE)) {
+		fputs(" → ", out);
+		text_print_inert(out, step->label);
+		fputs(" → ", out);
+	} else if (step->width >= PATH_WIDE)
 		fprintf(out, " → one of %" PRIu32 " pointers → ", step->width);
+	else if (step->offset == STEP_NOWHERE)
+		fputs(" → ", out);
 	else
 		fprintf(out, " → +0x%" PRIx64 " → ", step->offset);
 	retain_class_write(out, result, &result->classes.items[step->class]);
@@ -299,6 +314,30 @@ static void write_source(FILE *out, const struct retain_result *result)
 			numbers[NUMBER_BROKEN_FREE_LISTS]);
 }
 
+static void write_runtime(FILE *out, const struct retained_runtime *runtime)
+{
+	char bytes[16], heap[16], unused[16];
+
+	fputs(runtime_name(runtime->key), out);
+	if (runtime->version[0]) {
+		fputc(' ', out);
+		text_print_inert(out, runtime->version);
+	}
+	if (runtime->objects || !runtime->why)
+		fprintf(out, ": %" PRIu64 " objects with %s; %s of the %s for small ones are free",
+			runtime->objects, units_bytes(bytes, (double)runtime->bytes, ""),
+			units_bytes(unused, (double)runtime->free_bytes, ""),
+			units_bytes(heap, (double)runtime->heap_bytes, ""));
+	if (runtime->unread_bytes)
+		fprintf(out, "; %s could not be read",
+			units_bytes(bytes, (double)runtime->unread_bytes, ""));
+	if (runtime->nonsense)
+		fprintf(out, "; %" PRIu64 " pools of it contradict themselves", runtime->nonsense);
+	if (runtime->why)
+		fprintf(out, "%s: %s", runtime->objects ? "" : ": objects not known", runtime->why);
+	fputc('\n', out);
+}
+
 static void write_stop(FILE *out, const struct retain_result *result)
 {
 	if (result->core) {
@@ -346,6 +385,8 @@ static void retain_text_head_write(FILE *out, const struct retain_result *result
 	fprintf(out, ": who holds its %" PRIu64 " blocks\n", result->numbers[NUMBER_BLOCKS]);
 	write_heap_image(out, result);
 	write_source(out, result);
+	for (size_t i = 0; i < result->runtimes.count; i++)
+		write_runtime(out, &result->runtimes.items[i]);
 }
 
 static void heading(FILE *out, const struct retain_report *report, const char *text)

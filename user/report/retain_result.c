@@ -11,7 +11,7 @@
 static const char *const class_kinds[] = {
 	[CLASS_CXX] = "class",	   [CLASS_CXX_ARRAY] = "array of class",
 	[CLASS_OPS] = "ops table", [CLASS_SITE] = "site",
-	[CLASS_SIZE] = "size",
+	[CLASS_SIZE] = "size",	   [CLASS_RUNTIME] = "managed class",
 };
 _Static_assert(ARRAY_SIZE(class_kinds) == CLASS_KIND_MAX_, "a name for every kind");
 
@@ -21,6 +21,7 @@ static const char *const root_kinds[] = {
 	[ROOT_THREAD_LOCAL] = "thread-local",
 	[ROOT_REGISTER] = "register",
 	[ROOT_KERNEL] = "kernel",
+	[ROOT_RUNTIME] = "managed",
 	[ROOT_UNTRACKED] = "untracked memory",
 	[ROOT_STALE] = "stale word",
 };
@@ -175,6 +176,7 @@ void retain_result_free(struct retain_result *result)
 	vec_free(&result->paths);
 	vec_free(&result->samples);
 	vec_free(&result->probable);
+	vec_free(&result->runtimes);
 	intern_free(&result->strings);
 	*result = (struct retain_result){0};
 }

@@ -26,6 +26,7 @@ enum class_kind {
 	CLASS_OPS,	 /* name: the table's symbol, or NULL: module and offset tell */
 	CLASS_SITE,	 /* site: where it was allocated; name: its type, if the stack tells */
 	CLASS_SIZE,	 /* size: as usable */
+	CLASS_RUNTIME,	 /* of a managed language; name: the class; module: the runtime's key */
 	CLASS_KIND_MAX_
 };
 
@@ -35,11 +36,15 @@ enum root_kind {
 	ROOT_THREAD_LOCAL,
 	ROOT_REGISTER,
 	ROOT_KERNEL,
+	ROOT_RUNTIME, /* what the language has a name for; module: the runtime's key */
 	/* Weak ones: they may hold what they lead to. */
 	ROOT_UNTRACKED,
 	ROOT_STALE, /* a word of a thread that no function is known to use any more */
 	ROOT_KIND_MAX_
 };
+
+/* No offset: the pointer is no word of the block, or nobody knows which one. */
+#define STEP_NOWHERE ((uint64_t)INT64_MAX)
 
 /* Of so many pointers beside each other, nobody asks which one it is. */
 #define PATH_WIDE 16
@@ -125,8 +130,9 @@ struct retained_leak {
 };
 
 struct retained_step {
-	uint64_t offset, address, size;
-	uint32_t class, width, repeated; /* see struct path_step */
+	uint64_t offset, address, size;	 /* offset: see struct path_step */
+	uint32_t class, width, repeated; /* likewise */
+	const char *label;		 /* ".items", "[3]"; NULL: none is known. Not recorded */
 };
 
 struct retained_path {
@@ -152,6 +158,16 @@ struct retained_probable {
 		gone; /* of the same class, and how many of them were freed or written to */
 };
 
+/* A managed heap, as it was walked. */
+struct retained_runtime {
+	const char *key, *version; /* static; "": not known */
+	const char *why;	   /* it was not walked, or not all of it; static; NULL: it was */
+	uint64_t objects, bytes;   /* bytes: with what belongs to them */
+	uint64_t heap_bytes, free_bytes; /* that the runtime has for small objects; free in them */
+	uint64_t unread_bytes;		 /* of its heap */
+	uint64_t nonsense;		 /* what cannot be, and was left out */
+};
+
 struct retain_result {
 	struct timespec time; /* CLOCK_REALTIME */
 	pid_t pid;
@@ -173,6 +189,7 @@ struct retain_result {
 	VEC(struct retained_sample) samples;
 	uint64_t witness_ns; /* since the look that this one was compared with; 0: there was none */
 	VEC(struct retained_probable) probable; /* not recorded */
+	VEC(struct retained_runtime) runtimes;	/* not recorded */
 	struct intern strings;
 };
 

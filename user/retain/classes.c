@@ -350,6 +350,7 @@ static int type_name_find(const struct heap_image *heap_image, const struct data
 
 struct classifier {
 	const struct heap_graph *graph;
+	uint32_t *managed; /* of the runtimes' classes: place in the list, or TYPE_NONE */
 	const struct site_types *types;
 	struct classes *classes;
 	struct hash index;    /* of a key -> place in the list, plus 1 */
@@ -419,11 +420,31 @@ static int name_sites(const struct classifier *classifier, struct intern *intern
 	return 0;
 }
 
+/* Classes of one name are one: a module may have been loaded twice. */
+static int classify_managed(struct classifier *classifier, uint32_t number, uint32_t *place)
+{
+	const struct managed_class *class = &classifier->graph->managed.classes.items[number];
+	uint32_t *known = &classifier->managed[number];
+	int error = 0;
+
+	if (*known == TYPE_NONE)
+		error = join(classifier, (uintptr_t) class->name,
+			     &(struct block_class){.kind = CLASS_RUNTIME,
+						   .name = class->name,
+						   .module = class->runtime},
+			     known);
+	*place = *known;
+	return error;
+}
+
 static int classify(struct classifier *classifier, uint32_t block, uint32_t *place)
 {
 	const struct heap_graph *graph = classifier->graph;
 	struct block_class fresh = {.kind = CLASS_SIZE, .size = graph->sizes[block]};
+	uint32_t what = heap_graph_what(graph, block);
 
+	if (node_has_class(what))
+		return classify_managed(classifier, what & NODE_CLASS, place);
 	*place = graph->types[block];
 	if (*place != TYPE_NONE)
 		*place = classifier->type_class[*place];
@@ -444,7 +465,7 @@ static int classify_all(struct classifier *classifier)
 		error = classify(classifier, i, &classes->of_blocks[i]);
 		if (error || !classes->list.items)
 			break;
-		classes->list.items[classes->of_blocks[i]].count++;
+		classes->list.items[classes->of_blocks[i]].count += heap_graph_counts(graph, i);
 		classes->list.items[classes->of_blocks[i]].bytes += graph->sizes[i];
 	}
 	return error;
@@ -460,7 +481,10 @@ int classes_find(const struct heap_image *heap_image, const struct data_modules 
 
 	made.of_blocks = malloc(((size_t)graph->blocks + 1) * sizeof(uint32_t));
 	classifier.type_class = malloc((graph->type_words.count + 1) * sizeof(uint32_t));
-	if (made.of_blocks && classifier.type_class)
+	classifier.managed = malloc((graph->managed.classes.count + 1) * sizeof(uint32_t));
+	if (classifier.managed)
+		memset(classifier.managed, 0xff, graph->managed.classes.count * sizeof(uint32_t));
+	if (made.of_blocks && classifier.type_class && classifier.managed)
 		error = name_types(&classifier, heap_image, modules, intern);
 	if (!error)
 		error = classify_all(&classifier);
@@ -468,6 +492,7 @@ int classes_find(const struct heap_image *heap_image, const struct data_modules 
 		error = name_sites(&classifier, intern);
 	hash_free(&classifier.index);
 	free(classifier.type_class);
+	free(classifier.managed);
 	if (error)
 		return error;
 	*classes = made;
@@ -484,7 +509,7 @@ int classes_count(struct classes *classes, const struct heap_graph *graph,
 		struct block_class *class = &classes->list.items[classes->of_blocks[i]];
 		struct retention_total *total = &class->verdicts[retention->verdicts[i]];
 
-		total->blocks++;
+		total->blocks += heap_graph_counts(graph, i);
 		total->bytes += graph->sizes[i];
 		class->distance = MAX(class->distance, retention->distances[i]);
 	}

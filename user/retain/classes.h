@@ -3,6 +3,8 @@
  * What kind of thing a block is, as far as it shows: a C++ object by its vtable and the type
  * information beside it (Itanium C++ ABI, 2.5 and 2.9), a C object by the table of functions that
  * its first word points to; else where it was allocated, where that is known; else only its size.
+ * Objects of managed languages have the class that their runtime says. Memory that belongs to such
+ * an object is of its class, but counts as no block of it.
  */
 #ifndef LEAKMON_RETAIN_CLASSES_H
 #define LEAKMON_RETAIN_CLASSES_H

@@ -157,7 +157,7 @@ struct builder {
 	uint32_t edges, capacity;
 };
 
-static int add_edge(struct builder *builder, uint32_t target, uint64_t place)
+static int add_edge(struct builder *builder, uint32_t target, uint32_t place)
 {
 	struct heap_graph *graph = builder->graph;
 
@@ -178,7 +178,7 @@ static int add_edge(struct builder *builder, uint32_t target, uint64_t place)
 		builder->capacity = (uint32_t)grown;
 	}
 	graph->graph.targets[builder->edges] = target;
-	graph->places[builder->edges++] = (uint32_t)MIN(place, UINT32_MAX);
+	graph->places[builder->edges++] = place;
 	return 0;
 }
 
@@ -219,17 +219,34 @@ static int set_type(struct builder *builder, uint32_t block, uint64_t place, uin
 	return 0;
 }
 
+/* Of an object whose runtime says what its words hold. */
+static bool is_quiet(const struct heap_graph *graph, uint32_t block, uint64_t address)
+{
+	uint32_t what = heap_graph_what(graph, block);
+	const struct managed_class *class;
+
+	if (!node_has_class(what))
+		return false;
+	if (what & (NODE_PRECISE | NODE_PART))
+		return what & NODE_PRECISE;
+	class = &graph->managed.classes.items[what & NODE_CLASS];
+	return address - graph->starts[block] >= class->quiet_start &&
+	       address - graph->starts[block] < class->quiet_end;
+}
+
 static int add_from_block(struct builder *builder, uint32_t block, uint64_t address, uint64_t value)
 {
 	struct heap_graph *graph = builder->graph;
 	uint64_t place = (address - graph->starts[block]) / 8;
 	uint32_t target = block_index_find(&graph->index, value);
 
-	if (address + 8 > graph->starts[block] + graph->sizes[block] || target == block)
+	if (address + 8 > graph->starts[block] + graph->sizes[block] || target == block ||
+	    is_quiet(graph, block, address))
 		return 0;
 	if (target != BLOCK_NONE)
-		return add_edge(builder, target, place);
-	if (set_type(builder, block, place, value))
+		return add_edge(builder, target, (uint32_t)MIN(place, EDGE_LABELLED - 1));
+	if (!node_has_class(heap_graph_what(graph, block)) &&
+	    set_type(builder, block, place, value))
 		return -ENOMEM;
 	return untracked_add_from_block(&graph->untracked, block, value);
 }
@@ -267,6 +284,22 @@ static bool is_thread_local(struct builder *builder, uint64_t address)
 	       locals->list.items[builder->local].start <= address;
 }
 
+/* No more words of the first block: what its runtime says that it refers to is the rest. */
+static int end_block(struct builder *builder)
+{
+	struct heap_graph *graph = builder->graph;
+	const struct heap_sink *managed = &graph->managed;
+	uint32_t block = builder->block++;
+	int error = 0;
+
+	for (uint32_t i = managed->first ? managed->first[block] : 0;
+	     !error && managed->first && i < managed->first[block + 1]; i++)
+		error = add_edge(builder, managed->references.targets[i],
+				 EDGE_LABELLED | managed->references.labels[i]);
+	graph->graph.first[builder->block] = builder->edges;
+	return error;
+}
+
 /* Words come by ascending address: so do the blocks they lie in. */
 static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 {
@@ -274,8 +307,8 @@ static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 
 	while (builder->block < graph->blocks &&
 	       graph->starts[builder->block] + graph->sizes[builder->block] <= address) {
-		builder->block++;
-		graph->graph.first[builder->block] = builder->edges;
+		if (end_block(builder))
+			return -ENOMEM;
 	}
 	if (is_thread_local(builder, address))
 		return add_root(builder, address, value, 0);
@@ -309,8 +342,8 @@ static int add_memory(struct builder *builder)
 		     at += MEMORY_PAGE, page++)
 			error = add_page(builder, at, page);
 	}
-	while (builder->block < graph->blocks)
-		graph->graph.first[++builder->block] = builder->edges;
+	while (!error && builder->block < graph->blocks)
+		error = end_block(builder);
 	return error;
 }
 
@@ -350,26 +383,63 @@ static int prepare(struct builder *builder)
 	if (!graph->types || !graph->graph.first)
 		return -ENOMEM;
 	memset(graph->types, 0xff, nodes * sizeof(uint32_t));
-	return block_index_build(graph->starts, graph->sizes, graph->blocks, &graph->index);
+	return 0;
 }
 
-int heap_graph_build(const struct heap_image *heap_image, const struct data_modules *modules,
-		     const struct thread_blocks *locals, const struct tracked_block *tracked,
-		     size_t tracked_count, struct heap_graph *graph)
+/* What is needed only once: references have become edges, and most nodes have no class at all. */
+static void drop_managed(struct heap_sink *managed)
+{
+	free(managed->first);
+	free(managed->references.targets);
+	free(managed->references.labels);
+	managed->first = NULL;
+	memset(&managed->references, 0, sizeof(managed->references));
+	if (!managed->reports.count) {
+		free(managed->whats);
+		managed->whats = NULL;
+	}
+}
+
+/* Objects of runtimes take their places among the blocks. */
+static int add_objects(const struct graph_sources *sources, struct heap_graph *graph)
+{
+	struct heap_sink *managed = &graph->managed;
+	int error;
+
+	if (!sources->walk)
+		return block_index_build(graph->starts, graph->sizes, graph->blocks, &graph->index);
+	error = heap_sink_init(managed, sources->strings, TAKE_PTR(graph->starts),
+			       TAKE_PTR(graph->sizes), TAKE_PTR(graph->sites), graph->blocks);
+	if (!error)
+		error = sources->walk(&sources->heap_image->maps, sources->modules, managed);
+	graph->starts = TAKE_PTR(managed->starts);
+	graph->sizes = TAKE_PTR(managed->sizes);
+	graph->sites = TAKE_PTR(managed->sites);
+	graph->blocks = managed->count;
+	SWAP(graph->index, managed->index);
+	return error;
+}
+
+int heap_graph_build(const struct graph_sources *sources, struct heap_graph *graph)
 {
 	_cleanup_(heap_graph_free) struct heap_graph built = {0};
-	struct builder builder = {.heap_image = heap_image, .locals = locals, .graph = &built};
-	int error = heap_blocks_list(heap_image, tracked, tracked_count, &built);
+	const struct heap_image *heap_image = sources->heap_image;
+	struct builder builder = {
+		.heap_image = heap_image, .locals = sources->locals, .graph = &built};
+	int error = heap_blocks_list(heap_image, sources->tracked, sources->tracked_count, &built);
 
+	if (!error)
+		error = add_objects(sources, &built);
 	if (!error)
 		error = prepare(&builder);
 	if (!error)
-		error = untracked_prepare(heap_image, modules, &built.untracked);
+		error = untracked_prepare(heap_image, sources->modules, &built.untracked);
 	if (!error)
 		error = add_memory(&builder);
 	if (!error)
 		error = add_registers(&builder);
 	hash_free(&builder.type_index);
+	drop_managed(&built.managed);
 	if (error)
 		return error;
 	*graph = built;
@@ -390,5 +460,6 @@ void heap_graph_free(struct heap_graph *graph)
 	vec_free(&graph->type_words);
 	vec_free(&graph->roots);
 	untracked_free(&graph->untracked);
+	heap_sink_free(&graph->managed);
 	*graph = (struct heap_graph){0};
 }

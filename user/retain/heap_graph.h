@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "heap/heap_image.h"
 #include "heap/thread_blocks.h"
+#include "runtime/heap_sink.h"
 #include "retain/untracked.h"
 
 /* A block that was watched since its allocation. */
@@ -36,6 +37,7 @@ struct root_word {
 };
 
 #define TYPE_NONE UINT32_MAX
+#define EDGE_LABELLED (1u << 31)
 #define REGISTER_VECTORS 64 /* from here on: words of the vector registers */
 
 struct heap_graph {
@@ -45,7 +47,11 @@ struct heap_graph {
 	uint32_t *types;	  /* in type_words, or TYPE_NONE */
 	struct block_index index;
 	struct graph graph; /* blocks only, until root_groups_add() */
-	uint32_t *places;   /* per edge: which word of its source it is, counted in words */
+	uint32_t *places;   /* per edge: which word of its source it is, counted in words; or
+			     * EDGE_LABELLED and a label of the runtime's */
+	/* Classes of nodes, labels and roots, as runtimes have them; its whats are NULL if there
+	 * are none. */
+	struct heap_sink managed;
 	VEC(struct type_word) type_words;
 	VEC(struct root_word) roots; /* those in memory first, by ascending address */
 	size_t memory_roots;
@@ -54,11 +60,36 @@ struct heap_graph {
 	size_t unwalked_blocks;		      /* tracked ones that no heap has */
 };
 
-/* `tracked` is sorted by address; may be NULL. *graph is untouched on failure. 0 or -ENOMEM. */
-int heap_graph_build(const struct heap_image *heap_image, const struct data_modules *modules,
-		     const struct thread_blocks *locals, const struct tracked_block *tracked,
-		     size_t tracked_count, struct heap_graph *graph);
+/* What a graph is built from; all borrowed. */
+struct graph_sources {
+	const struct heap_image *heap_image;
+	const struct data_modules *modules;
+	const struct thread_blocks *locals;
+	const struct tracked_block *tracked; /* sorted by address; may be NULL */
+	size_t tracked_count;
+	/* Objects of runtimes, as runtime_walk_heaps() finds them; NULL: none are looked for. */
+	int (*walk)(const struct maps *maps, const struct data_modules *modules,
+		    struct heap_sink *sink);
+	struct intern *strings; /* for their names */
+};
+
+/* *graph is untouched on failure. 0 or -ENOMEM. */
+int heap_graph_build(const struct graph_sources *sources, struct heap_graph *graph);
 void heap_graph_free(struct heap_graph *graph);
+
+/* What a node is to a runtime: a class, NODE_OWN or NODE_PLAIN. */
+static inline uint32_t heap_graph_what(const struct heap_graph *graph, uint32_t block)
+{
+	return graph->managed.whats ? graph->managed.whats[block] : NODE_PLAIN;
+}
+
+/* Whether it counts as a block of its class: it is not memory that belongs to another one. */
+static inline bool heap_graph_counts(const struct heap_graph *graph, uint32_t block)
+{
+	uint32_t what = heap_graph_what(graph, block);
+
+	return !node_has_class(what) || !(what & NODE_PART);
+}
 
 /* Of root_word.address. */
 const char *register_name(uint64_t number);

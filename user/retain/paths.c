@@ -10,17 +10,27 @@
 /* Steps that are followed for one pattern, over all samples: lists can be millions long. */
 #define MAX_STEPS (4u << 20)
 
-/* Where in its parent the pointer to a block stands, in bytes; 0 if there are very many. */
-static uint64_t offset_in_block(const struct heap_graph *graph, uint32_t parent, uint32_t block)
+/* Where in its parent the pointer to a block stands, in bytes; 0 if there are very many. A name
+ * that the runtime has for it says more. */
+static void find_in_block(const struct heap_graph *graph, uint32_t parent, struct path_step *step)
 {
 	uint32_t first = graph->graph.first[parent], end = graph->graph.first[parent + 1];
+	bool found = false;
 
 	/* Of a table with thousands of pointers, nobody asks which one it is. */
-	for (uint32_t i = first; end - first < MAX_WIDTH && i < end; i++) {
-		if (graph->graph.targets[i] == block)
-			return (uint64_t)graph->places[i] * 8;
+	for (uint32_t i = first; end - first < MAX_WIDTH && i < end && !step->label; i++) {
+		uint32_t place = graph->places[i];
+
+		if (graph->graph.targets[i] != step->block)
+			continue;
+		if (place & EDGE_LABELLED) {
+			step->offset = STEP_NOWHERE;
+			step->label = place & ~EDGE_LABELLED;
+		} else if (!found) {
+			step->offset = (uint64_t)place * 8;
+		}
+		found = true;
 	}
-	return 0;
 }
 
 /* Where in its root; only variables have an offset that says something. */
@@ -28,6 +38,8 @@ static uint64_t offset_in_root(const struct path_maker *maker, uint32_t number, 
 {
 	const struct root_group *group = &maker->groups->list.items[number];
 
+	if (group->kind == ROOT_RUNTIME)
+		return STEP_NOWHERE;
 	for (size_t i = 0; group->kind == ROOT_GLOBAL && i < maker->graph->roots.count; i++) {
 		const struct root_word *word = &maker->graph->roots.items[i];
 
@@ -74,11 +86,11 @@ static int climb(const struct path_maker *maker, uint32_t block, struct path *pa
 		if (parent >= retention->blocks)
 			step.offset = offset_in_root(maker, parent - retention->blocks, node);
 		else
-			step.offset = offset_in_block(maker->graph, parent, node);
+			find_in_block(maker->graph, parent, &step);
 		last = path->steps.count ? &path->steps.items[path->steps.count - 1] : NULL;
 		/* The farther block is named: the nearer ones are as many as `repeated` says. */
 		if (last && last->class == step.class && last->offset == step.offset &&
-		    parent < retention->blocks)
+		    last->label == step.label && parent < retention->blocks)
 			last->repeated++;
 		else if (push_step(path, &step))
 			return -ENOMEM;
@@ -108,6 +120,8 @@ int path_find(const struct path_maker *maker, uint32_t block, struct path *path)
 /* What of a step's place is the same for the whole pattern. */
 static uint64_t field_of(const struct path_step *step)
 {
+	if (label_kind(step->label) == LABEL_ATTRIBUTE)
+		return step->label;
 	return step->width >= PATH_WIDE ? UINT64_MAX : step->offset;
 }
 
@@ -132,7 +146,7 @@ static size_t sample(const struct path_maker *maker, uint32_t class, uint32_t *s
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < maker->graph->blocks && count < MAX_SAMPLES; i++) {
-		if (maker->classes->of_blocks[i] == class &&
+		if (maker->classes->of_blocks[i] == class && heap_graph_counts(maker->graph, i) &&
 		    maker->retention->parents[i] != GRAPH_NONE && seen++ % every == 0)
 			samples[count++] = i;
 	}

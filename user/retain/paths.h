@@ -13,8 +13,9 @@
 
 /* From the block before (first: the root) through its word at `offset` to a block. */
 struct path_step {
-	uint64_t offset;
-	uint32_t width; /* how many pointers there are where this one stands */
+	uint64_t offset; /* STEP_NOWHERE: a runtime says that it refers to it */
+	uint32_t label;	 /* then: what that calls the reference, or 0 */
+	uint32_t width;	 /* how many pointers there are where this one stands */
 	uint32_t class, block;
 	uint32_t repeated; /* how many such steps follow each other: 1 and more */
 };

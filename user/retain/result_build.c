@@ -2,6 +2,8 @@
 #include "retain/result_build.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "report/report.h"
 #include "analyze/retention.h"
@@ -76,7 +78,7 @@ static uint64_t key_of(const struct retained_sample *sample)
 }
 
 static int count_block(struct retain_result *result, struct hash *index,
-		       const struct retained_sample *fresh, uint64_t bytes)
+		       const struct retained_sample *fresh, uint64_t bytes, bool counts)
 {
 	uint64_t *slot = hash_put(index, key_of(fresh), NULL);
 	struct retained_sample *sample;
@@ -91,7 +93,7 @@ static int count_block(struct retain_result *result, struct hash *index,
 		*slot = result->samples.count;
 	}
 	sample = &result->samples.items[*slot - 1];
-	sample->total.blocks++;
+	sample->total.blocks += counts;
 	sample->total.bytes += bytes;
 	return 0;
 }
@@ -128,7 +130,8 @@ static int count_all(const struct retain *retain, const uint32_t *class_places,
 			sample.root = root_places[groups[i]];
 		if (sample.site > result->sites.count)
 			sample.site = 0;
-		error = count_block(result, &index, &sample, retain->graph.sizes[i]);
+		error = count_block(result, &index, &sample, retain->graph.sizes[i],
+				    heap_graph_counts(&retain->graph, i));
 	}
 	return error;
 }
@@ -307,11 +310,30 @@ static int add_leaks(struct building *building)
 	return 0;
 }
 
+/* What a runtime calls a reference. */
+static const char *step_label(struct building *building, uint32_t label, int *error)
+{
+	const char *name = heap_sink_label_name(&building->retain->graph.managed, label);
+	char written[32];
+	_cleanup_free_ char *attribute = NULL;
+
+	if (label_kind(label) == LABEL_INDEX) {
+		snprintf(written, sizeof(written), "[%" PRIu32 "]", label & LABEL_VALUE);
+		return text(building, written, error);
+	}
+	if (name && asprintf(&attribute, ".%s", name) < 0) {
+		attribute = NULL;
+		*error = -ENOMEM;
+	}
+	return text(building, attribute, error);
+}
+
 static int add_path(struct building *building, const struct retain_path *shown)
 {
 	const struct heap_graph *graph = &building->retain->graph;
 	const struct path *path = &shown->path;
 	struct retained_path *added = vec_push(&building->result->paths);
+	int error = 0;
 
 	if (!added)
 		return -ENOMEM;
@@ -326,13 +348,14 @@ static int add_path(struct building *building, const struct retain_path *shown)
 		if (!copy)
 			return -ENOMEM;
 		*copy = (struct retained_step){.offset = step->offset,
+					       .label = step_label(building, step->label, &error),
 					       .address = graph->starts[step->block],
 					       .size = graph->sizes[step->block],
 					       .class = building->class_places[step->class],
 					       .width = step->width,
 					       .repeated = step->repeated};
 	}
-	return 0;
+	return error;
 }
 
 static int add_paths(struct building *building)
@@ -395,10 +418,36 @@ static int set_head(struct building *building)
 	return error;
 }
 
+static int add_runtimes(struct building *building)
+{
+	const struct heap_sink *managed = &building->retain->graph.managed;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < managed->reports.count; i++) {
+		const struct walk_report *report = &managed->reports.items[i];
+		struct retained_runtime *added = vec_push(&building->result->runtimes);
+
+		if (!added)
+			return -ENOMEM;
+		*added = (struct retained_runtime){.key = report->runtime,
+						   .why = report->why,
+						   .objects = report->objects,
+						   .bytes = report->bytes,
+						   .heap_bytes = report->heap_bytes,
+						   .free_bytes = report->free_bytes,
+						   .unread_bytes = report->unread_bytes,
+						   .nonsense = report->nonsense};
+		added->version = text(building, report->version, &error);
+	}
+	return error;
+}
+
 static int build(struct building *building)
 {
 	int error = set_head(building);
 
+	if (!error)
+		error = add_runtimes(building);
 	if (!error)
 		error = add_sites(building);
 	if (!error)

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "proc/core.h"
+#include "runtime/runtime.h"
 #include "target/process.h"
 
 static struct path_maker maker_of(const struct retain *retain)
@@ -140,6 +141,7 @@ static int compute_retention(struct retain *retain)
 	struct retention_nodes nodes = {.blocks = retain->graph.blocks,
 					.strong = retain->groups.strong,
 					.weak = retain->groups.weak,
+					.named = retain->groups.named,
 					.lasting = retain->groups.lasting,
 					.through = retain->groups.through,
 					.stale = retain->groups.stale};
@@ -148,9 +150,40 @@ static int compute_retention(struct retain *retain)
 				 &retain->retention);
 }
 
+/*
+ * Objects of runtimes were read after the heap image was, and not every word that can refer to one
+ * is known: that nothing leads to one proves nothing.
+ */
+static int take_back_managed(struct retain *retain)
+{
+	const struct heap_graph *graph = &retain->graph;
+	_cleanup_free_ uint32_t *doubtful = NULL;
+	uint32_t count = 0;
+
+	if (!graph->managed.whats)
+		return 0;
+	doubtful = malloc(((size_t)graph->blocks + 1) * sizeof(*doubtful));
+	if (!doubtful)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < graph->blocks; i++) {
+		if (retain->retention.verdicts[i] == VERDICT_LOST &&
+		    heap_graph_what(graph, i) != NODE_PLAIN)
+			doubtful[count++] = i;
+	}
+	return retention_take_back(&graph->graph, graph->sizes, doubtful, count,
+				   &retain->retention);
+}
+
 static int analyze(struct retain *retain, const struct retain_sources *sources)
 {
 	struct heap_graph *graph = &retain->graph;
+	const struct graph_sources graph_sources = {.heap_image = &retain->heap_image,
+						    .modules = &retain->modules,
+						    .locals = &retain->locals,
+						    .tracked = sources->tracked,
+						    .tracked_count = sources->tracked_count,
+						    .walk = runtime_walk_heaps,
+						    .strings = &retain->intern};
 	uint64_t since_ns = monotonic_ns();
 	int error = data_modules_read(&retain->heap_image, sources->worker,
 				      &sources->processes->dsos, &retain->modules);
@@ -159,8 +192,7 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 	if (!error)
 		error = thread_blocks_find(&retain->heap_image, &retain->modules, &retain->locals);
 	if (!error)
-		error = heap_graph_build(&retain->heap_image, &retain->modules, &retain->locals,
-					 sources->tracked, sources->tracked_count, graph);
+		error = heap_graph_build(&graph_sources, graph);
 	drop_words(retain);
 	log_step("graph", &since_ns);
 	if (!error)
@@ -172,6 +204,8 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 	log_step("classes", &since_ns);
 	if (!error)
 		error = compute_retention(retain);
+	if (!error)
+		error = take_back_managed(retain);
 	if (!error)
 		error = retain_take_back_uncertain(retain);
 	log_step("retention", &since_ns);

@@ -12,6 +12,8 @@
 
 /* root_word.thread of what the kernel holds: its address is the place in kernel_held. */
 #define KERNEL_WORD UINT32_MAX
+/* Likewise of what a runtime has names for: its address is the place in graph->managed.roots. */
+#define RUNTIME_WORD (UINT32_MAX - 1)
 /* Of a word: its memory is not known, so what leads there must be found first. */
 #define GROUP_LATER UINT32_MAX
 /* Of a word that is left over in memory that is free: it is none after all. */
@@ -65,15 +67,15 @@ void root_functions_free(struct root_functions *functions)
 
 /* Groups of roots become nodes of the graph. */
 
-enum rank { RANK_LASTING, RANK_STRONG, RANK_THROUGH, RANK_WEAK, RANK_STALE, RANK_MAX_ };
+enum rank { RANK_NAMED, RANK_LASTING, RANK_STRONG, RANK_THROUGH, RANK_WEAK, RANK_STALE, RANK_MAX_ };
 
 static enum rank rank_of(const struct root_group *group)
 {
 	static const enum rank ranks[] = {
-		[ROOT_GLOBAL] = RANK_LASTING,  [ROOT_THREAD_LOCAL] = RANK_LASTING,
-		[ROOT_KERNEL] = RANK_LASTING,  [ROOT_STACK] = RANK_STRONG,
-		[ROOT_REGISTER] = RANK_STRONG, [ROOT_UNTRACKED] = RANK_WEAK,
-		[ROOT_STALE] = RANK_STALE,
+		[ROOT_GLOBAL] = RANK_LASTING, [ROOT_THREAD_LOCAL] = RANK_LASTING,
+		[ROOT_KERNEL] = RANK_LASTING, [ROOT_RUNTIME] = RANK_NAMED,
+		[ROOT_STACK] = RANK_STRONG,   [ROOT_REGISTER] = RANK_STRONG,
+		[ROOT_UNTRACKED] = RANK_WEAK, [ROOT_STALE] = RANK_STALE,
 	};
 
 	_Static_assert(ARRAY_SIZE(ranks) == ROOT_KIND_MAX_, "a rank for every kind");
@@ -84,7 +86,8 @@ static void count_ranks(struct root_groups *groups, uint32_t at[RANK_MAX_ + 1])
 {
 	for (size_t i = 0; i < groups->list.count; i++)
 		at[rank_of(&groups->list.items[i]) + 1]++;
-	groups->lasting = at[RANK_LASTING + 1];
+	groups->named = at[RANK_NAMED + 1];
+	groups->lasting = groups->named + at[RANK_LASTING + 1];
 	groups->strong = groups->lasting + at[RANK_STRONG + 1];
 	groups->through = at[RANK_THROUGH + 1];
 	groups->stale = at[RANK_STALE + 1];
@@ -414,6 +417,15 @@ static int join_kernel(struct grouper *grouper, uint64_t place, uint32_t *number
 	return root_join(grouper, root_key(group.kind, word->timer, group.address), &group, number);
 }
 
+static int join_managed(struct grouper *grouper, uint64_t place, uint32_t *number)
+{
+	const struct managed_root *root = &grouper->graph->managed.roots.items[place];
+	struct root_group group = {
+		.kind = ROOT_RUNTIME, .name = root->name, .module = root->runtime};
+
+	return root_join(grouper, root_key(ROOT_RUNTIME, (uintptr_t)root->name, 0), &group, number);
+}
+
 static int join_register(struct grouper *grouper, uint64_t address, uint32_t thread,
 			 uint32_t *number)
 {
@@ -437,6 +449,8 @@ static int root_join_word(struct grouper *grouper, uint64_t address, uint32_t th
 
 	if (thread == KERNEL_WORD)
 		return join_kernel(grouper, address, number);
+	if (thread == RUNTIME_WORD)
+		return join_managed(grouper, address, number);
 	if (thread)
 		return join_register(grouper, address, thread, number);
 	block = thread_blocks_at(grouper->sources->locals, address);
@@ -467,6 +481,20 @@ static int add_kernel_words(struct grouper *grouper)
 		if (!word)
 			return -ENOMEM;
 		*word = (struct root_word){i, target, KERNEL_WORD};
+	}
+	return 0;
+}
+
+static int add_managed_words(struct grouper *grouper)
+{
+	const struct heap_sink *managed = &grouper->graph->managed;
+
+	for (size_t i = 0; i < managed->roots.count; i++) {
+		struct root_word *word = vec_push(&grouper->graph->roots);
+
+		if (!word)
+			return -ENOMEM;
+		*word = (struct root_word){i, managed->roots.items[i].node, RUNTIME_WORD};
 	}
 	return 0;
 }
@@ -684,6 +712,8 @@ static int group_all(struct grouper *grouper)
 	struct heap_graph *graph = grouper->graph;
 	int error = add_kernel_words(grouper);
 
+	if (!error)
+		error = add_managed_words(grouper);
 	grouper->groups->word_groups = calloc(graph->roots.count + 1, sizeof(uint32_t));
 	if (!grouper->groups->word_groups)
 		return -ENOMEM;

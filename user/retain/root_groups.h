@@ -42,11 +42,11 @@ struct root_group {
 };
 
 struct root_groups {
-	/* First strong ones that last; other strong ones; weak ones with a holder; others;
-	 * stale ones. */
+	/* First those that a managed language names; other strong ones that last; other strong
+	 * ones; weak ones with a holder; others; stale ones. */
 	VEC(struct root_group) list;
-	uint32_t strong, weak, lasting, through, stale; /* see struct retention_nodes */
-	uint32_t *word_groups;				/* of graph->roots, in their order */
+	uint32_t strong, weak, named, lasting, through, stale; /* see struct retention_nodes */
+	uint32_t *word_groups;				       /* of graph->roots, in their order */
 };
 
 /* What names roots; all borrowed. */

@@ -110,7 +110,9 @@ static bool is_weak(const struct retain *retain, const uint32_t *roots, uint32_t
 	enum verdict verdict = retain->retention.verdicts[block];
 	uint32_t root = roots[block];
 
-	if (verdict == VERDICT_LOST || root == ROOT_NONE)
+	/* Of what a runtime manages, not every reference is known. */
+	if (verdict == VERDICT_LOST || root == ROOT_NONE ||
+	    heap_graph_what(&retain->graph, block) != NODE_PLAIN)
 		return false;
 	switch (retain->groups.list.items[root].kind) {
 	case ROOT_STACK:

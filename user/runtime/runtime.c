@@ -6,11 +6,15 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "runtime/heap_sink.h"
+#include "runtime/target_memory.h"
 
-extern const struct runtime runtime_hotspot, runtime_v8, runtime_go, runtime_mono, runtime_dotnet;
+extern const struct runtime runtime_hotspot, runtime_v8, runtime_go, runtime_mono, runtime_dotnet,
+	runtime_cpython;
 
 static const struct runtime *const runtimes[] = {
-	&runtime_hotspot, &runtime_v8, &runtime_go, &runtime_mono, &runtime_dotnet,
+	&runtime_hotspot, &runtime_v8,	   &runtime_go,
+	&runtime_mono,	  &runtime_dotnet, &runtime_cpython,
 };
 
 const struct runtime *runtime_at(size_t n)
@@ -45,7 +49,7 @@ static bool is_detected(const struct runtime *runtime, const struct mapping *fir
 static const struct runtime *detect(const struct mapping *first, size_t count, size_t stride)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++) {
-		if (is_detected(runtimes[i], first, count, stride))
+		if (runtimes[i]->owns && is_detected(runtimes[i], first, count, stride))
 			return runtimes[i];
 	}
 	return NULL;
@@ -86,6 +90,104 @@ const struct runtime *runtime_of_process(pid_t pid)
 	if (maps_read(pid, MAPS_ALL, &maps))
 		return NULL;
 	return detect(maps.list.items, maps.list.count, sizeof(*maps.list.items));
+}
+
+/* A walk, from its nodes to its references. */
+struct walking {
+	const struct runtime *runtime;
+	void *state; /* NULL: there is nothing to walk */
+	uint32_t first_class, classes;
+};
+
+static int begin(struct walking *walking, struct target_memory *memory, struct heap_sink *sink)
+{
+	struct walk_report *report = heap_sink_report(sink, walking->runtime->key);
+	uint64_t unread = memory->unread_bytes;
+	int error;
+
+	if (!report)
+		return -ENOMEM;
+	walking->first_class = (uint32_t)sink->classes.count;
+	error = walking->runtime->walker->walk(memory, sink, report, &walking->state);
+	walking->classes = (uint32_t)sink->classes.count - walking->first_class;
+	report->unread_bytes = memory->unread_bytes - unread;
+	if (error && error != -ENOMEM && !report->why)
+		report->why = "it cannot be read";
+	return error == -ENOMEM ? error : 0;
+}
+
+/* Of an object, which its own runtime knows. */
+static int refer(const struct walking *walking, size_t count, struct heap_sink *sink, uint32_t node)
+{
+	uint32_t class = sink->whats[node] & NODE_CLASS;
+
+	for (size_t i = 0; i < count; i++) {
+		if (walking[i].state && class >= walking[i].first_class &&
+		    class - walking[i].first_class < walking[i].classes)
+			return walking[i].runtime->walker->refer(walking[i].state, sink, node);
+	}
+	return 0;
+}
+
+static void sum_up(const struct walking *walking, struct heap_sink *sink,
+		   struct walk_report *report)
+{
+	report->objects = report->bytes = 0;
+	for (uint32_t i = 0; i < sink->count; i++) {
+		uint32_t class = sink->whats[i] & NODE_CLASS;
+
+		if (!node_has_class(sink->whats[i]) || class < walking->first_class ||
+		    class - walking->first_class >= walking->classes)
+			continue;
+		report->objects += !(sink->whats[i] & NODE_PART);
+		report->bytes += sink->sizes[i];
+	}
+}
+
+static int finish(struct walking *walking, size_t count, struct heap_sink *sink)
+{
+	uint64_t nonsense = 0;
+	int error = heap_sink_settle(sink, &nonsense);
+
+	for (size_t i = 0; !error && i < count; i++) {
+		if (walking[i].state)
+			error = walking[i].runtime->walker->roots(walking[i].state, sink);
+	}
+	for (uint32_t i = 0; !error && i < sink->count; i++) {
+		if (node_has_class(sink->whats[i]) && !(sink->whats[i] & NODE_PART))
+			error = refer(walking, count, sink, i);
+	}
+	for (size_t i = 0; !error && i < count; i++)
+		sum_up(&walking[i], sink, &sink->reports.items[i]);
+	if (!error && count)
+		sink->reports.items[0].nonsense += nonsense;
+	return error ? error : heap_sink_finish(sink);
+}
+
+int runtime_walk_heaps(const struct maps *maps, const struct data_modules *modules,
+		       struct heap_sink *sink)
+{
+	struct walking walking[ARRAY_SIZE(runtimes)] = {0};
+	struct target_memory memory = {.pagemap = -1};
+	size_t count = 0;
+	int error = target_memory_open(maps, modules, &memory);
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(runtimes); i++) {
+		if (!runtimes[i]->walker ||
+		    !is_detected(runtimes[i], maps->list.items, maps->list.count,
+				 sizeof(*maps->list.items)))
+			continue;
+		walking[count].runtime = runtimes[i];
+		error = begin(&walking[count++], &memory, sink);
+	}
+	if (!error)
+		error = finish(walking, count, sink);
+	for (size_t i = 0; i < count; i++) {
+		if (walking[i].state)
+			walking[i].runtime->walker->end(walking[i].state);
+	}
+	target_memory_close(&memory);
+	return error;
 }
 
 const char *runtime_name(const char *key)

@@ -16,6 +16,25 @@
 
 #include "proc/maps.h"
 
+struct data_modules;
+struct heap_sink;
+struct target_memory;
+struct walk_report;
+
+/*
+ * Reads a runtime's heap object by object, in this order: walk() adds nodes to the sink, and what
+ * it has found to the report; when the sink has settled, roots() is called, and refer() for each
+ * node of its classes that is an object, by ascending address; then end(). 0 or -ENOMEM; any other
+ * error of walk() means that there is no such heap, or none that can be read (report->why).
+ */
+struct heap_walker {
+	int (*walk)(struct target_memory *memory, struct heap_sink *sink,
+		    struct walk_report *report, void **state);
+	int (*roots)(void *state, struct heap_sink *sink);
+	int (*refer)(void *state, struct heap_sink *sink, uint32_t node);
+	void (*end)(void *state); /* only where walk() has succeeded */
+};
+
 struct runtime {
 	const char *key;  /* as it stands in JSON and recordings: "hotspot" */
 	const char *name; /* for people: "JVM" */
@@ -25,11 +44,13 @@ struct runtime {
 	/* What owns() must know of all mappings: told each, in order, beginning with zeros. */
 	void (*survey)(void *state, const struct mapping *mapping); /* NULL: nothing */
 	size_t state_size;
-	/* Whether a mapping that has no other known owner is the runtime's heap. */
+	/* Whether a mapping that has no other known owner is the runtime's heap; NULL: mappings do
+	 * not tell. */
 	bool (*owns)(const void *state, const struct mapping *mapping);
+	const struct heap_walker *walker; /* NULL: its objects are not read yet */
 };
 
-/* The heap of a process's runtime. */
+/* The heap of a process's runtime that mappings tell. */
 struct runtime_heap {
 	const struct runtime *runtime; /* NULL: none that is known */
 	void *state;		       /* the row's own; owned */
@@ -46,8 +67,17 @@ int runtime_heap_find(const struct mapping *first, size_t count, size_t stride,
 bool runtime_heap_owns(const struct runtime_heap *heap, const struct mapping *mapping);
 void runtime_heap_free(struct runtime_heap *heap);
 
-/* The runtime that a process has now; NULL: none that is known, or it cannot be read. */
+/* The runtime with such a heap that a process has now; NULL: none that is known, or it cannot be
+ * read. */
 const struct runtime *runtime_of_process(pid_t pid);
+
+/*
+ * Walks the heaps of all runtimes that a process has and that can be walked: sink gets their
+ * objects, references and roots, and is complete then. It reads the process as it is now. 0 or
+ * -ENOMEM.
+ */
+int runtime_walk_heaps(const struct maps *maps, const struct data_modules *modules,
+		       struct heap_sink *sink);
 
 /* The n-th row of the table; NULL: there are no more. */
 const struct runtime *runtime_at(size_t n);

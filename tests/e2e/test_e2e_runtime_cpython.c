@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Objects of Python programs, against what their own interpreter says of them
+ * (tests/runtimes/cpython_census.py). Every CPython that is installed is asked: Debian's, and those
+ * below pyenv's directory. No BPF is needed.
+ */
+#include "retain_json.h"
+#include "shell.h"
+
+#include <glob.h>
+#include <unistd.h>
+
+#define CENSUS "tests/runtimes/cpython_census.py"
+#define DEBIAN "/usr/bin/python3"
+#define GCORE "/usr/bin/gcore"
+#define PYTHONS_MAX 32
+
+struct pythons {
+	char *paths[PYTHONS_MAX];
+	size_t count;
+};
+
+static void add_python(struct pythons *pythons, const char *path)
+{
+	if (pythons->count < PYTHONS_MAX && !access(path, X_OK))
+		pythons->paths[pythons->count++] = strdup(path);
+}
+
+/* Of pyenv's versions those that match. */
+static void add_pyenv(struct pythons *pythons, const char *versions)
+{
+	const char *root = getenv("PYENV_ROOT"), *home = getenv("HOME");
+	char pattern[512];
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%s%s/versions/%s/bin/python3",
+		 root	? root
+		 : home ? home
+			: "",
+		 root ? "" : "/.pyenv", versions);
+	if (glob(pattern, 0, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		add_python(pythons, found.gl_pathv[i]);
+	globfree(&found);
+}
+
+static void pythons_free(struct pythons *pythons)
+{
+	for (size_t i = 0; i < pythons->count; i++)
+		free(pythons->paths[i]);
+}
+
+static struct child *start(struct harness *harness, const char *python, const char *option)
+{
+	struct child *child = child_start(harness, python,
+					  option ? ARGUMENTS("python3", "-X", option, CENSUS)
+						 : ARGUMENTS("python3", CENSUS),
+					  NULL);
+	char *line = child_line(harness, child, &child->out);
+
+	assert_int_equal(strncmp(line, "ready ", 6), 0);
+	free(line);
+	return child;
+}
+
+static json_t *runtime_of(json_t *report)
+{
+	json_t *runtimes = json_object_get(report, "runtimes");
+
+	assert_int_equal(json_array_size(runtimes), 1);
+	assert_string_equal(text_at(json_array_get(runtimes, 0), "runtime"), "cpython");
+	return json_array_get(runtimes, 0);
+}
+
+static json_t *class_named(json_t *report, const char *name)
+{
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (!strcmp(text_at(class, "name"), name) &&
+		    !strcmp(text_at(class, "kind"), "managed class"))
+			return class;
+	}
+	return NULL;
+}
+
+/* Of these sys.getsizeof() counts other than their memory: values of attributes beside them, a
+ * dictionary's pointer in an int, letters of a str. */
+static bool is_larger(const char *name)
+{
+	static const char *const names[] = {"Session", "Item",	"Square", "Sparse",
+					    "Local",   "Money", "Label"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(strrchr(name, '.') + 1, names[i]))
+			return true;
+	}
+	return false;
+}
+
+static void expect_class(const char *version, const char *name, json_t *truth, json_t *class)
+{
+	json_int_t count = number_at(truth, "count"), bytes = number_at(truth, "bytes");
+
+	if (!count) {
+		assert_null(class);
+		return;
+	}
+	if (!class)
+		fail_msg("%s: %s is missing", version, name);
+	if (number_at(class, "count") != count)
+		fail_msg("%s: %s: %lld objects, not %lld", version, name,
+			 (long long)number_at(class, "count"), (long long)count);
+	if (is_larger(name) ? number_at(class, "bytes") < bytes
+			    : number_at(class, "bytes") != bytes)
+		fail_msg("%s: %s: %lld bytes, not %lld", version, name,
+			 (long long)number_at(class, "bytes"), (long long)bytes);
+	assert_string_equal(text_at(class, "module"), "cpython");
+	assert_int_equal(total_at(class, "unreachable", "blocks"), 0);
+}
+
+static void expect_classes(json_t *truth, json_t *report)
+{
+	const char *version = text_at(truth, "version"), *name;
+	json_t *class, *runtime = runtime_of(report);
+
+	assert_string_equal(text_at(runtime, "why_not_walked"), "");
+	assert_int_equal(number_at(runtime, "nonsense"), 0);
+	assert_int_equal(
+		strncmp(version, text_at(runtime, "version"), strlen(text_at(runtime, "version"))),
+		0);
+	json_object_foreach(json_object_get(truth, "classes"), name, class)
+		expect_class(version, name, class, class_named(report, name));
+}
+
+/* All 300 of them, by the variable that the program calls it by. */
+static void expect_path(json_t *report)
+{
+	json_t *path = json_array_get(json_object_get(report, "paths"), 0);
+	json_t *root = json_object_get(path, "root");
+
+	assert_int_equal(number_at(path, "sharing"), 300);
+	assert_string_equal(text_at(root, "kind"), "managed");
+	assert_string_equal(text_at(root, "name"), "module __main__ → sessions");
+	assert_int_equal(json_array_size(json_object_get(path, "steps")), 2);
+}
+
+static void the_objects_of_every_version_are_counted_as_it_counts_them(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct pythons pythons = {0};
+
+	add_python(&pythons, DEBIAN);
+	add_pyenv(&pythons, "3.9.*");
+	add_pyenv(&pythons, "3.1[0-3].*");
+	if (!pythons.count)
+		skip();
+	for (size_t i = 0; i < pythons.count; i++) {
+		struct child *target = start(harness, pythons.paths[i], NULL);
+		json_t *truth = workload_ask(harness, target, "truth");
+		json_t *report =
+			RETAIN(harness, target, "--top", "0", "--class", "__main__.Session");
+
+		expect_classes(truth, report);
+		expect_path(report);
+	}
+	pythons_free(&pythons);
+}
+
+/* What the variable alone holds: 300 sessions with their ten items each, keys and lists. */
+static void a_variable_retains_what_only_it_leads_to(void **state)
+{
+	struct harness *harness = harness_any(state);
+	json_t *report, *root;
+	size_t i, found = 0;
+
+	if (access(DEBIAN, X_OK))
+		skip();
+	report = RETAIN(harness, start(harness, DEBIAN, NULL), "--top", "0");
+	json_array_foreach(json_object_get(report, "roots"), i, root)
+	{
+		if (strcmp(text_at(root, "name"), "module __main__ → sessions") != 0)
+			continue;
+		found++;
+		assert_true(number_at(root, "retained_blocks") >= 300 + 3000);
+		assert_true(number_at(root, "led_bytes") >= number_at(root, "retained_bytes"));
+	}
+	assert_int_equal(found, 1);
+}
+
+static void attributes_are_called_by_their_names(void **state)
+{
+	struct harness *harness = harness_any(state);
+	json_t *report, *steps;
+
+	if (access(DEBIAN, X_OK))
+		skip();
+	report = RETAIN(harness, start(harness, DEBIAN, NULL), "--class", "__main__.Square");
+	steps = json_object_get(json_array_get(json_object_get(report, "paths"), 0), "steps");
+	assert_string_equal(text_at(json_array_get(steps, 0), "label"), "");
+	report = RETAIN(harness, start(harness, DEBIAN, NULL), "--class", "__main__.Item");
+	steps = json_object_get(json_array_get(json_object_get(report, "paths"), 0), "steps");
+	assert_true(json_array_size(steps) >= 2);
+}
+
+static void expect_why(struct harness *harness, struct child *target, const char *words)
+{
+	json_t *report = RETAIN(harness, target, "--top", "0");
+	json_t *runtime = runtime_of(report);
+
+	if (!strstr(text_at(runtime, "why_not_walked"), words))
+		fail_msg("%s", text_at(runtime, "why_not_walked"));
+	assert_null(class_named(report, "__main__.Session"));
+}
+
+static void hooks_of_a_debugger_are_named(void **state)
+{
+	struct harness *harness = harness_any(state);
+
+	if (access(DEBIAN, X_OK))
+		skip();
+	expect_why(harness, start(harness, DEBIAN, "dev"), "PYTHONMALLOC=debug");
+}
+
+static void a_version_that_is_not_known_is_not_guessed_at(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct pythons pythons = {0};
+
+	add_pyenv(&pythons, "3.[78].*");
+	if (!pythons.count)
+		skip();
+	for (size_t i = 0; i < pythons.count; i++) {
+		struct child *target = child_start(
+			harness, pythons.paths[i],
+			ARGUMENTS("python3", "-c", "print('ready', flush=True); input()"), NULL);
+
+		free(child_line(harness, target, &target->out));
+		expect_why(harness, target, "version");
+	}
+	pythons_free(&pythons);
+}
+
+static void a_core_file_has_the_same_objects(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	char path[256];
+	json_t *truth;
+
+	if (access(DEBIAN, X_OK) || access(GCORE, X_OK))
+		skip();
+	target = start(harness, DEBIAN, NULL);
+	truth = workload_ask(harness, target, "truth");
+	free(shell(harness, 0, "%s -o %s/core %s >/dev/null 2>&1", GCORE, harness->directory,
+		   target->pid_text));
+	snprintf(path, sizeof(path), "%s/core.%s", harness->directory, target->pid_text);
+	expect_classes(truth, report_of(harness, MONITOR(harness, "retain", "--core", path, "--top",
+							 "0", "--format", "json")));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(the_objects_of_every_version_are_counted_as_it_counts_them),
+		e2e_test(a_variable_retains_what_only_it_leads_to),
+		e2e_test(attributes_are_called_by_their_names),
+		e2e_test(hooks_of_a_debugger_are_named),
+		e2e_test(a_version_that_is_not_known_is_not_guessed_at),
+		e2e_test(a_core_file_has_the_same_objects),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * CPython 3.9 to 3.13: libpython3.*, or a program named python3.*, or any that has the variables
+ * _PyRuntime and PyType_Type. Layouts are by version; where a version's is not known, or what is
+ * there contradicts it, nothing is read.
+ *
+ * An object is a block, of obmalloc's arenas or of malloc's, in which a type stands where objects
+ * of that type have theirs, and which has room for such an object.
+ */
+#include "runtime/cpython.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "runtime/mapping_shape.h"
+#include "runtime/runtime.h"
+
+#define KEY "cpython"
+#define INTERPRETERS_MAX 1024
+#define SMALL_MAX 512 /* SMALL_REQUEST_THRESHOLD */
+#define PREFIX_MAX 32
+#define HEAD_BYTES SMALL_MAX
+
+/* Where types name another thread state's interpreter: PyThreadState.interp */
+#define THREAD_INTERPRETER 16
+
+#define ARENA_SMALL (256u << 10)
+#define ARENA_LARGE (1u << 20)
+#define POOL_SMALL (4u << 10)
+#define POOL_LARGE (16u << 10)
+
+static const struct cpython_layout layouts[] = {
+	{.version = 0x0309,
+	 .interpreters = 32,
+	 .next = 0,
+	 .threads = 8,
+	 .modules = 856,
+	 .arenas = ARENAS_IN_VARIABLE,
+	 .arena_bytes = ARENA_SMALL,
+	 .pool_bytes = POOL_SMALL,
+	 .qualname = 856,
+	 .cached_keys = 864,
+	 .old_keys = true,
+	 .ascii_bytes = 48,
+	 .compact_bytes = 72},
+	{.version = 0x030a,
+	 .interpreters = 32,
+	 .next = 0,
+	 .threads = 8,
+	 .modules = 856,
+	 .arenas = ARENAS_IN_VARIABLE,
+	 .arena_bytes = ARENA_LARGE,
+	 .pool_bytes = POOL_LARGE,
+	 .qualname = 864,
+	 .cached_keys = 872,
+	 .old_keys = true,
+	 .ascii_bytes = 48,
+	 .compact_bytes = 72},
+	{.version = 0x030b,
+	 .interpreters = 40,
+	 .next = 0,
+	 .threads = 16,
+	 .modules = 888,
+	 .arenas = ARENAS_IN_VARIABLE,
+	 .arena_bytes = ARENA_LARGE,
+	 .pool_bytes = POOL_LARGE,
+	 .qualname = 864,
+	 .cached_keys = 872,
+	 .preheader_flags = FLAG_MANAGED_DICT,
+	 .values = VALUES_BEFORE,
+	 .frames_inside = true,
+	 .ascii_bytes = 48,
+	 .compact_bytes = 72},
+	{.version = 0x030c,
+	 .interpreters = 40,
+	 .next = 0,
+	 .threads = 72,
+	 .modules = 944,
+	 .obmalloc = 3960,
+	 .arenas = ARENAS_IN_INTERPRETER,
+	 .arena_bytes = ARENA_LARGE,
+	 .pool_bytes = POOL_LARGE,
+	 .qualname = 872,
+	 .cached_keys = 880,
+	 .preheader_flags = 1ull << 3 | FLAG_MANAGED_DICT, /* weak references, too */
+	 .values = VALUES_TAGGED,
+	 .ascii_bytes = 40,
+	 .compact_bytes = 56,
+	 .tagged_digits = true,
+	 .frames_inside = true},
+	{.version = 0x030d,
+	 .interpreters = 632,
+	 .next = 7264,
+	 .threads = 7344,
+	 .modules = 7656,
+	 .obmalloc = 10800,
+	 .arenas = ARENAS_BY_INTERPRETER,
+	 .arena_bytes = ARENA_LARGE,
+	 .pool_bytes = POOL_LARGE,
+	 .qualname = 872,
+	 .cached_keys = 880,
+	 .preheader_flags = 1ull << 3 | FLAG_MANAGED_DICT,
+	 .split_values = 8,
+	 .values = VALUES_INLINE,
+	 .ascii_bytes = 40,
+	 .compact_bytes = 56,
+	 .tagged_digits = true,
+	 .frames_inside = true},
+};
+
+const struct cpython_layout *cpython_layout(unsigned version)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+		if (layouts[i].version == version)
+			return &layouts[i];
+	}
+	return NULL;
+}
+
+static bool detect(const struct mapping *mapping)
+{
+	static const struct module_name names[] = {{"libpython3.", false}, {"python3.", false}};
+
+	return mapping_is_module(mapping, names, ARRAY_SIZE(names));
+}
+
+/* Finding the interpreter. */
+
+/* "python3.11", "libpython3.9.so.1.0": 0x030b, 0x0309; 0: not a name of that kind. */
+static unsigned version_by_name(const char *path)
+{
+	const char *name = text_path_base(path);
+	unsigned minor;
+
+	if (sscanf(name, "libpython3.%2u", &minor) != 1 && sscanf(name, "python3.%2u", &minor) != 1)
+		return 0;
+	return 0x0300 | minor;
+}
+
+/* Py_Version (3.11 and later): as PY_VERSION_HEX. The name alone says it of older ones. */
+static unsigned version_of(struct cpython *python, char text[24])
+{
+	uint64_t place = target_variable(python->module, "Py_Version");
+	uint32_t hex = 0;
+	unsigned version;
+
+	if (place && !target_read(python->memory, place, &hex, sizeof(hex))) {
+		snprintf(text, 24, "%u.%u.%u", hex >> 24, hex >> 16 & 0xff, hex >> 8 & 0xff);
+		return hex >> 16;
+	}
+	version = version_by_name(python->module->path);
+	if (version)
+		snprintf(text, 24, "%u.%u", version >> 8, version & 0xff);
+	return version;
+}
+
+static bool find_module(struct cpython *python)
+{
+	static const char *const frames[] = {"PyGen_Type", "PyCoro_Type", "PyAsyncGen_Type",
+					     "PyFrame_Type"};
+	const struct data_modules *modules = python->memory->modules;
+
+	for (size_t i = 0; i < modules->list.count; i++) {
+		const struct data_module *module = &modules->list.items[i];
+
+		python->runtime = target_variable(module, "_PyRuntime");
+		python->type_type = target_variable(module, "PyType_Type");
+		if (!python->runtime || !python->type_type)
+			continue;
+		python->module = module;
+		python->set_type = target_variable(module, "PySet_Type");
+		python->frozenset_type = target_variable(module, "PyFrozenSet_Type");
+		python->module_type = target_variable(module, "PyModule_Type");
+		python->weakref_type = target_variable(module, "_PyWeakref_RefType");
+		for (size_t j = 0; j < ARRAY_SIZE(frames); j++)
+			python->frame_types[j] = target_variable(module, frames[j]);
+		return true;
+	}
+	return false;
+}
+
+/* Its threads say that they are of it, and it has a dictionary of modules. */
+static bool is_interpreter(struct cpython *python, uint64_t interpreter)
+{
+	const struct cpython_layout *layout = python->layout;
+	uint64_t thread = target_word(python->memory, interpreter + layout->threads);
+	uint64_t modules = target_word(python->memory, interpreter + layout->modules);
+	const struct cpython_type *type = cpython_type_of(python, modules);
+
+	return thread && type && type->kind == CPYTHON_DICT &&
+	       target_word(python->memory, thread + THREAD_INTERPRETER) == interpreter;
+}
+
+/* 0; -ENOENT: the first one is none; -ENOMEM. */
+static int find_interpreters(struct cpython *python)
+{
+	uint64_t at = target_word(python->memory, python->runtime + python->layout->interpreters);
+
+	while (at && python->interpreters.count < INTERPRETERS_MAX && is_interpreter(python, at)) {
+		uint64_t *added = vec_push(&python->interpreters);
+
+		if (!added)
+			return -ENOMEM;
+		*added = at;
+		at = target_word(python->memory, at + python->layout->next);
+	}
+	return python->interpreters.count ? 0 : -ENOENT;
+}
+
+/* Objects in blocks. */
+
+struct walk {
+	struct cpython *python;
+	struct heap_sink *sink;
+	uint64_t objects, blocks;
+};
+
+static uint64_t word_at(const unsigned char *bytes, size_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+/* Digits of an int, from 3.12 on: PyLongObject.long_value.lv_tag. */
+#define TAG_DIGITS(tag) ((tag) >> 3)
+
+static uint64_t item_count(const struct cpython *python, const struct cpython_type *type,
+			   uint64_t size)
+{
+	if (type->flags & FLAG_INT && python->layout->tagged_digits)
+		return MAX(TAG_DIGITS(size), 1u);
+	return (int64_t)size < 0 ? -size : size;
+}
+
+/* PyASCIIObject.state */
+#define STR_STATE 32
+#define STR_COMPACT_ASCII (3u << 5)
+#define STR_COMPACT (1u << 5)
+#define STR_WIDTH(state) ((state) >> 2 & 7)
+
+/* A str with its letters; one that has them elsewhere is as large as its type says. */
+static uint64_t str_bytes(const struct cpython *python, const struct cpython_type *type,
+			  const unsigned char *object)
+{
+	const struct cpython_layout *layout = python->layout;
+	uint64_t length = word_at(object, OBJECT_SIZE);
+	uint32_t state = (uint32_t)word_at(object, STR_STATE);
+
+	if (!(state & STR_COMPACT) || length >> 48)
+		return type->basicsize;
+	if ((state & STR_COMPACT_ASCII) == STR_COMPACT_ASCII)
+		return layout->ascii_bytes + length + 1;
+	return layout->compact_bytes + (length + 1) * STR_WIDTH(state);
+}
+
+/* PyDictValues in the object: a head, the values, and a byte for each of them. */
+static uint64_t inline_bytes(const struct cpython *python, const struct cpython_type *type,
+			     const unsigned char *object, size_t bytes)
+{
+	uint64_t capacity;
+
+	if (python->layout->values != VALUES_INLINE || !(type->flags & FLAG_INLINE_VALUES) ||
+	    bytes <= type->basicsize)
+		return 0;
+	capacity = object[type->basicsize + INLINE_CAPACITY];
+	return INLINE_VALUES + capacity * 8 + (capacity + 7) / 8 * 8;
+}
+
+/* What an object takes, of which there are so many bytes in its block. */
+static uint64_t object_bytes(const struct cpython *python, const struct cpython_type *type,
+			     const unsigned char *object, size_t bytes)
+{
+	uint64_t count;
+
+	if (type->flags & FLAG_STR && bytes >= STR_STATE + 8)
+		return str_bytes(python, type, object);
+	if (!type->itemsize || bytes < OBJECT_SIZE + 8)
+		return type->basicsize + inline_bytes(python, type, object, bytes);
+	count = item_count(python, type, word_at(object, OBJECT_SIZE));
+	return count >> 40 ? UINT64_MAX >> 1 : type->basicsize + count * type->itemsize;
+}
+
+/* Alive, as far as its count of references says; 0 is in a list of free ones. */
+static bool is_counted(uint64_t references)
+{
+	return (references && references < 1u << 31) || references == UINT32_MAX;
+}
+
+/* The type of the object in a block of which `head` has the first bytes. */
+static struct cpython_type *type_in_block(struct cpython *python, const unsigned char *head,
+					  size_t bytes)
+{
+	for (uint32_t prefix = 0; prefix <= PREFIX_MAX && prefix + 16 <= bytes; prefix += 16) {
+		uint64_t references = word_at(head, prefix + OBJECT_REFCOUNT);
+		uint64_t address = word_at(head, prefix + OBJECT_TYPE);
+		struct cpython_type *type;
+
+		if (!is_counted(references) || address % 8 || address < MEMORY_PAGE ||
+		    address >> 47)
+			continue;
+		type = cpython_type_at(python, address);
+		if (type && type->prefix == prefix)
+			return type;
+	}
+	return NULL;
+}
+
+static int give_class(struct walk *walk, struct cpython_type *type)
+{
+	struct cpython *python = walk->python;
+	char name[CPYTHON_NAME_BYTES];
+	struct managed_class class = {.name = name, .runtime = KEY};
+	uint32_t place = (uint32_t)(type - python->types.items), *added, number;
+	int error;
+
+	if (type->flags & FLAG_COLLECTED) {
+		class.quiet_start = (uint16_t)(type->prefix - COLLECTOR_LINKS);
+		class.quiet_end = (uint16_t)type->prefix;
+	}
+	/* The type may move: its name leads to others. */
+	cpython_type_name(python,
+			  &(struct cpython_type){.address = type->address, .flags = type->flags},
+			  name);
+	error = heap_sink_class(walk->sink, &class, &number);
+	added = error ? NULL : vec_push(&python->class_types);
+	if (!added)
+		return error ? error : -ENOMEM;
+	*added = place;
+	python->types.items[place].class = number;
+	return 0;
+}
+
+/* The object in a block: its class, and its size. NODE_OWN: there is none. */
+static int object_in_block(struct walk *walk, const unsigned char *head, size_t bytes,
+			   uint64_t block, uint64_t *size, uint32_t *what)
+{
+	struct cpython *python = walk->python;
+	struct cpython_type *type = type_in_block(python, head, bytes);
+	uint64_t needed;
+	size_t place;
+	int error;
+
+	*what = NODE_OWN;
+	if (!type)
+		return 0;
+	needed = type->whole_block ? block
+				   : type->prefix + object_bytes(python, type, head + type->prefix,
+								 bytes - type->prefix);
+	if (needed > block)
+		return 0;
+	place = (size_t)(type - python->types.items);
+	error = type->class == UINT32_MAX ? give_class(walk, type) : 0;
+	if (error)
+		return error;
+	*what = python->types.items[place].class;
+	*size = needed;
+	walk->objects++;
+	return 0;
+}
+
+static int visit(void *context, uint64_t address, const unsigned char *bytes, size_t block)
+{
+	struct walk *walk = context;
+	uint64_t size = block;
+	uint32_t what;
+	int error = object_in_block(walk, bytes, block, block, &size, &what);
+
+	walk->blocks++;
+	return error ? error : heap_sink_add(walk->sink, address, size, what);
+}
+
+static int walk_arenas(struct walk *walk, struct walk_report *report)
+{
+	struct cpython *python = walk->python;
+	unsigned char *buffer = malloc(python->layout->arena_bytes);
+	struct arena_figures figures = {0};
+	int error = buffer ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !error && i < python->arenas.count; i++)
+		error = cpython_walk_arena(python, &python->arenas.items[i], buffer, visit, walk,
+					   &figures);
+	free(buffer);
+	report->heap_bytes = python->arenas.count * (uint64_t)python->layout->arena_bytes;
+	report->free_bytes = figures.free_bytes;
+	report->nonsense = figures.nonsense;
+	return error;
+}
+
+/* Objects of more than 512 bytes. */
+static int walk_blocks(struct walk *walk)
+{
+	struct heap_sink *sink = walk->sink;
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < sink->count; i++) {
+		unsigned char head[HEAD_BYTES];
+		uint64_t size = sink->sizes[i];
+		uint32_t what;
+
+		if (size <= SMALL_MAX || node_has_class(sink->whats[i]) ||
+		    target_read(walk->python->memory, sink->starts[i], head, sizeof(head)))
+			continue;
+		error = object_in_block(walk, head, sizeof(head), size, &size, &what);
+		if (!error && node_has_class(what))
+			heap_sink_set(sink, i, size, what);
+	}
+	return error;
+}
+
+static int walk_all(struct walk *walk, struct walk_report *report)
+{
+	int error = walk_arenas(walk, report);
+
+	if (!error)
+		error = walk_blocks(walk);
+	report->objects = walk->objects;
+	/* Debug hooks stand before each object. */
+	if (!error && walk->objects < walk->blocks / 8)
+		report->why = "hardly a block of its heap is an object: a debug build, or "
+			      "PYTHONMALLOC=debug";
+	return error;
+}
+
+/* 0, or an error with *why, unless it is -ENOMEM. */
+static int find(struct cpython *python, char version[24], const char **why)
+{
+	int error;
+
+	*why = "its variables _PyRuntime and PyType_Type are not found";
+	if (!find_module(python))
+		return -ENOENT;
+	python->layout = cpython_layout(version_of(python, version));
+	*why = "this version's objects are not known: 3.9 to 3.13 are";
+	if (!python->layout)
+		return -ENOENT;
+	*why = "its interpreter is not where this version has it: another build of it, or it "
+	       "begins or ends just now";
+	error = find_interpreters(python);
+	if (error)
+		return error;
+	*why = "its own memory allocator is not found: PYTHONMALLOC, or it was built without";
+	return cpython_find_arenas(python);
+}
+
+static void end(void *state)
+{
+	struct cpython *python = state;
+
+	for (size_t i = 0; i < python->types.count; i++)
+		free(python->types.items[i].labels);
+	vec_free(&python->types);
+	vec_free(&python->class_types);
+	vec_free(&python->interpreters);
+	vec_free(&python->arenas);
+	hash_free(&python->type_index);
+	hash_free(&python->namespaces);
+	free(python);
+}
+
+static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
+		     struct walk_report *report, void **state)
+{
+	struct cpython *python = calloc(1, sizeof(*python));
+	struct walk walk = {.python = python, .sink = sink};
+	const char *why = NULL;
+	int error;
+
+	if (!python)
+		return -ENOMEM;
+	python->memory = memory;
+	python->first_class = (uint32_t)sink->classes.count;
+	error = find(python, report->version, &why);
+	if (error == -ENOENT)
+		report->why = why;
+	if (!error)
+		error = walk_all(&walk, report);
+	if (!error) {
+		*state = python;
+		return 0;
+	}
+	end(python);
+	return error;
+}
+
+static const struct heap_walker walker = {
+	.walk = walk_heap, .refer = cpython_refer, .roots = cpython_roots, .end = end};
+
+const struct runtime runtime_cpython = {
+	.key = KEY,
+	.name = "CPython",
+	.tool = "`leakmon retain --census -p %d` counts its objects by class",
+	.detect = detect,
+	.walker = &walker,
+};

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parts of the CPython walker share. Sources: Include/cpython/object.h,
+ * Objects/obmalloc.c and Objects/dictobject.c of each version; offsets from DWARF of 3.9.18,
+ * 3.10.13, 3.11.7, 3.12.1 and 3.13.0 for x86-64.
+ */
+#ifndef LEAKMON_RUNTIME_CPYTHON_H
+#define LEAKMON_RUNTIME_CPYTHON_H
+
+#include "heap/data_modules.h"
+#include "runtime/heap_sink.h"
+#include "runtime/target_memory.h"
+
+/* Where obmalloc's arenas are described. */
+enum arena_place {
+	ARENAS_IN_VARIABLE,    /* a static one, that no symbol names */
+	ARENAS_IN_INTERPRETER, /* a struct in the interpreter's */
+	ARENAS_BY_INTERPRETER, /* it points to that struct */
+};
+
+/* Where instances have their attributes. */
+enum values_place {
+	VALUES_IN_DICT, /* in a dictionary only */
+	VALUES_BEFORE,	/* 3.11: behind a pointer before the object */
+	VALUES_TAGGED,	/* 3.12: likewise, or a dictionary: the low bit tells */
+	VALUES_INLINE,	/* 3.13: in the object */
+};
+
+/* What differs between versions. All offsets in bytes. */
+struct cpython_layout {
+	unsigned version; /* 0x030b: 3.11 */
+	/* _PyRuntimeState; PyInterpreterState. */
+	uint32_t interpreters, next, threads, modules, obmalloc;
+	enum arena_place arenas;
+	uint32_t arena_bytes, pool_bytes;
+	uint32_t qualname, cached_keys; /* PyHeapTypeObject */
+	uint64_t preheader_flags;	/* of types whose objects have two words more before them */
+	bool old_keys;			/* PyDictKeysObject as before 3.11 */
+	uint32_t split_values;		/* of PyDictValues: where its values begin */
+	enum values_place values;
+	uint32_t ascii_bytes, compact_bytes; /* PyASCIIObject, PyCompactUnicodeObject */
+	bool tagged_digits;		     /* of int: 3.12 */
+	bool frames_inside; /* generators and frames have items, but no count of them: 3.11 */
+};
+
+/* NULL: not a version that is known. */
+const struct cpython_layout *cpython_layout(unsigned version);
+
+/* PyObject, PyVarObject, PyTypeObject: the same in all of them. */
+#define OBJECT_REFCOUNT 0
+#define OBJECT_TYPE 8
+#define OBJECT_SIZE 16
+#define TYPE_NAME 24
+#define TYPE_BASICSIZE 32
+#define TYPE_ITEMSIZE 40
+#define TYPE_FLAGS 168
+#define TYPE_BASE 256
+#define TYPE_DICT 264
+#define TYPE_DICTOFFSET 288
+
+#define FLAG_INLINE_VALUES (1ull << 2) /* from 3.13 on */
+#define FLAG_MANAGED_DICT (1ull << 4)  /* from 3.11 on */
+#define FLAG_HEAP_TYPE (1ull << 9)
+#define FLAG_READY (1ull << 12)
+#define FLAG_COLLECTED (1ull << 14)
+#define FLAG_INT (1ull << 24)
+#define FLAG_LIST (1ull << 25)
+#define FLAG_TUPLE (1ull << 26)
+#define FLAG_BYTES (1ull << 27)
+#define FLAG_STR (1ull << 28)
+#define FLAG_DICT (1ull << 29)
+#define FLAG_TYPE (1ull << 31)
+
+#define COLLECTOR_LINKS 16 /* PyGC_Head, before an object */
+
+/* PyDictValues of 3.13, in the object */
+#define INLINE_CAPACITY 0
+#define INLINE_EMBEDDED 2
+#define INLINE_VALID 3
+#define INLINE_VALUES 8
+
+enum cpython_kind {
+	CPYTHON_OTHER,
+	CPYTHON_LIST,
+	CPYTHON_TUPLE,
+	CPYTHON_DICT,
+	CPYTHON_SET,
+	CPYTHON_STR,
+	CPYTHON_TYPE,
+	CPYTHON_MODULE,
+	CPYTHON_WEAKREF,
+};
+
+/* A type of which there are objects. */
+struct cpython_type {
+	uint64_t address, flags;
+	uint64_t basicsize, itemsize;
+	int64_t dictoffset;
+	uint32_t prefix; /* bytes before an object, in its block */
+	uint32_t class;	 /* of the sink; UINT32_MAX: none yet */
+	enum cpython_kind kind;
+	/* Labels of the attributes that its instances have beside a dictionary. */
+	uint32_t *labels;
+	uint32_t label_count;
+	bool labels_read;
+	bool whole_block; /* its objects do not say how large they are */
+};
+
+struct cpython_arena {
+	uint64_t address;
+	uint64_t pools_end; /* of the pools that were ever used */
+	uint32_t number, free_pools, pools;
+};
+
+struct cpython {
+	const struct cpython_layout *layout;
+	struct target_memory *memory;
+	const struct data_module *module; /* the program or libpython */
+	uint64_t runtime;		  /* _PyRuntime */
+	uint64_t type_type, set_type, frozenset_type, module_type, weakref_type;
+	uint64_t frame_types[4]; /* of generators and the like, and frames */
+	VEC(uint64_t) interpreters;
+	VEC(struct cpython_arena) arenas; /* by ascending address */
+	struct hash type_index; /* address -> place in types plus 1; TYPE_IS_NONE: it is no type */
+	VEC(struct cpython_type) types;
+	uint32_t first_class; /* of the sink: those of types that have one are numbered from it */
+	VEC(uint32_t) class_types; /* by class - first_class: place in types */
+	struct hash namespaces;	   /* dictionaries of modules whose variables are roots */
+};
+
+/* What the interpreter's memory allocator has: see cpython_arenas.c. 0; -ENOENT: its arenas are
+ * not found; -ENOMEM. */
+int cpython_find_arenas(struct cpython *python);
+
+/* Sees every block of an arena that is in use, with `size` bytes of its contents. 0 or an error. */
+typedef int cpython_visit(void *context, uint64_t address, const unsigned char *bytes, size_t size);
+struct arena_figures {
+	uint64_t free_bytes;
+	uint64_t blocks;
+	uint64_t nonsense; /* pools that contradict themselves, or changed while they were read */
+};
+/* `buffer` has room for an arena. */
+int cpython_walk_arena(const struct cpython *python, const struct cpython_arena *arena,
+		       unsigned char *buffer, cpython_visit *visit, void *context,
+		       struct arena_figures *figures);
+
+/* Types and names: see cpython_types.c. */
+
+/* The type at an address, or NULL: there is none, or no memory. Good until the next call. */
+struct cpython_type *cpython_type_at(struct cpython *python, uint64_t address);
+/* That of an object, without more ado. */
+struct cpython_type *cpython_type_of(struct cpython *python, uint64_t object);
+/* "module.Qualname" of a type. */
+#define CPYTHON_NAME_BYTES 256
+void cpython_type_name(struct cpython *python, const struct cpython_type *type,
+		       char name[CPYTHON_NAME_BYTES]);
+/* The text of a str, in UTF-8; false: it is none, or longer. *identifier, unless NULL: it is a name
+ * in the program's code, as far as can be told, and no data. */
+bool cpython_text(struct cpython *python, uint64_t object, char *text, size_t size,
+		  bool *identifier);
+
+/* Entries of a dictionary. */
+struct cpython_dict {
+	uint64_t keys, keys_bytes; /* the table; what it takes */
+	uint64_t keys_references;
+	uint64_t entries, count; /* where they begin, and how many places there are */
+	uint32_t stride, key, value;
+	uint64_t values; /* where those of a split dictionary are; 0: in the entries */
+	uint64_t values_block;
+};
+/* false: it makes no sense. */
+bool cpython_dict_open(struct cpython *python, uint64_t object, struct cpython_dict *dict);
+/* The table alone, as types have one for their instances. */
+bool cpython_keys_open(struct cpython *python, uint64_t keys, struct cpython_dict *dict);
+struct cpython_entry {
+	uint64_t key, value; /* 0: none */
+};
+/* The i-th one; false: it cannot be read. */
+bool cpython_dict_entry(struct cpython *python, const struct cpython_dict *dict, uint64_t i,
+			struct cpython_entry *entry);
+
+/* References and roots: see cpython_references.c. As struct heap_walker has them. */
+int cpython_refer(void *state, struct heap_sink *sink, uint32_t node);
+int cpython_roots(void *state, struct heap_sink *sink);
+
+#endif

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What objects refer to: lists, tuples, dictionaries, sets, weak references, and attributes of
+ * instances, classes and modules. Of other objects their own words speak.
+ *
+ * The arrays that an object has beside itself belong to it. How many entries of one are looked at,
+ * the block that it lies in says, never its own count alone.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/cpython.h"
+
+#define CHUNK 64
+/* Entries of tables that lie in no block: those of an empty dictionary, and of static types. */
+#define STATIC_ENTRIES_MAX 4096
+#define ROOTS_MAX (1u << 20)
+
+/* PyListObject, PyTupleObject, PySetObject, PyModuleObject, PyWeakReference */
+#define LIST_ITEMS 24
+#define LIST_ALLOCATED 32
+#define TUPLE_ITEMS 24
+#define SET_MASK 32
+#define SET_TABLE 40
+#define SET_SMALL_TABLE 64
+#define SET_ENTRY 16
+#define MODULE_DICT 16
+#define WEAKREF_CALLBACK 24
+
+/* Before an object with FLAG_MANAGED_DICT. */
+#define MANAGED_DICT (-24)
+#define MANAGED_VALUES (-32) /* of 3.11 */
+
+struct referrer {
+	struct cpython *python;
+	struct heap_sink *sink;
+	uint32_t node;
+	uint64_t object;
+	struct cpython_type *type;
+};
+
+static int refer_to(const struct referrer *referrer, uint64_t to, uint32_t label)
+{
+	return to ? heap_sink_reference(referrer->sink, referrer->node, to, label) : 0;
+}
+
+/* How many entries from `address` on lie in the node that holds it. */
+static uint64_t room(const struct heap_sink *sink, uint64_t address, uint32_t stride)
+{
+	uint32_t node = heap_sink_node(sink, address);
+
+	if (node == BLOCK_NONE)
+		return 0;
+	return (sink->starts[node] + sink->sizes[node] - address) / stride;
+}
+
+/* `count` pointers to objects that stand in a row. */
+static int refer_items(const struct referrer *referrer, uint64_t address, uint64_t count)
+{
+	uint64_t words[CHUNK];
+	int error = 0;
+
+	count = MIN(count, room(referrer->sink, address, 8));
+	for (uint64_t i = 0; !error && i < count; i += CHUNK) {
+		size_t here = (size_t)MIN(count - i, (uint64_t)CHUNK);
+
+		if (target_read(referrer->python->memory, address + i * 8, words, here * 8))
+			continue;
+		for (size_t j = 0; !error && j < here; j++)
+			error = refer_to(referrer, words[j], label_index(i + j));
+	}
+	return error;
+}
+
+static int refer_list(const struct referrer *referrer)
+{
+	uint64_t words[3]; /* ob_size, ob_item, allocated */
+
+	if (target_read(referrer->python->memory, referrer->object + OBJECT_SIZE, words,
+			sizeof(words)) ||
+	    !words[1])
+		return 0;
+	if (words[2] < UINT64_MAX / 8)
+		heap_sink_part(referrer->sink, referrer->node, words[1], words[2] * 8, true);
+	return refer_items(referrer, words[1], words[0]);
+}
+
+static int refer_tuple(const struct referrer *referrer)
+{
+	uint64_t count = target_word(referrer->python->memory, referrer->object + OBJECT_SIZE);
+
+	referrer->sink->whats[referrer->node] |= NODE_PRECISE;
+	return refer_items(referrer, referrer->object + TUPLE_ITEMS, count);
+}
+
+static int refer_set(const struct referrer *referrer)
+{
+	struct target_memory *memory = referrer->python->memory;
+	uint64_t mask = target_word(memory, referrer->object + SET_MASK);
+	uint64_t table = target_word(memory, referrer->object + SET_TABLE);
+	uint64_t count = mask < UINT32_MAX ? mask + 1 : 0;
+	int error = 0;
+
+	if (table != referrer->object + SET_SMALL_TABLE)
+		heap_sink_part(referrer->sink, referrer->node, table, count * SET_ENTRY, true);
+	count = MIN(count, room(referrer->sink, table, SET_ENTRY));
+	for (uint64_t i = 0; !error && i < count; i++)
+		error = refer_to(referrer, target_word(memory, table + i * SET_ENTRY), 0);
+	return error;
+}
+
+/* The name of an attribute; 0: it may be data. */
+static uint32_t name_label(struct cpython *python, struct heap_sink *sink, uint64_t key)
+{
+	char name[CPYTHON_NAME_BYTES];
+	bool identifier = false;
+
+	if (!cpython_text(python, key, name, sizeof(name), &identifier) || !identifier)
+		return 0;
+	return heap_sink_label(sink, LABEL_ATTRIBUTE, name);
+}
+
+/* Of a dictionary's entries those that are in the block, which the process may have changed. */
+static uint64_t entry_count(const struct heap_sink *sink, const struct cpython_dict *dict)
+{
+	uint64_t count = dict->count;
+
+	if (dict->values)
+		count = MIN(count, room(sink, dict->values, 8));
+	if (heap_sink_node(sink, dict->keys) == BLOCK_NONE)
+		return MIN(count, (uint64_t)STATIC_ENTRIES_MAX);
+	return MIN(count, room(sink, dict->entries, dict->stride));
+}
+
+/* What a dictionary has under names is an attribute of the node; unless it is a module's, whose
+ * variables are roots: no other thing holds them. */
+static int refer_attributes(const struct referrer *referrer, uint64_t object)
+{
+	struct cpython_dict dict;
+	uint64_t count;
+	int error = 0;
+
+	if (hash_get(&referrer->python->namespaces, object) ||
+	    !cpython_dict_open(referrer->python, object, &dict))
+		return 0;
+	count = entry_count(referrer->sink, &dict);
+	for (uint64_t i = 0; !error && i < count; i++) {
+		struct cpython_entry entry;
+
+		if (cpython_dict_entry(referrer->python, &dict, i, &entry) && entry.value &&
+		    heap_sink_node(referrer->sink, entry.value) != BLOCK_NONE)
+			error = refer_to(referrer, entry.value,
+					 name_label(referrer->python, referrer->sink, entry.key));
+	}
+	return error;
+}
+
+/* Values that stand in the instance of which the dictionary is. */
+static bool is_embedded(const struct referrer *referrer, uint64_t values)
+{
+	unsigned char head[INLINE_VALUES];
+
+	return referrer->python->layout->values == VALUES_INLINE &&
+	       (target_read(referrer->python->memory, values, head, sizeof(head)) ||
+		head[INLINE_EMBEDDED]);
+}
+
+static int refer_dict(const struct referrer *referrer)
+{
+	struct cpython_dict dict;
+	uint64_t count;
+	int error = 0;
+
+	if (!cpython_dict_open(referrer->python, referrer->object, &dict))
+		return 0;
+	if (hash_get(&referrer->python->namespaces, referrer->object)) {
+		heap_sink_part(referrer->sink, referrer->node, dict.keys, dict.keys_bytes, true);
+		return 0;
+	}
+	/* Other keys are of a class, which its instances share. */
+	if (dict.keys_references == 1)
+		heap_sink_part(referrer->sink, referrer->node, dict.keys, dict.keys_bytes, true);
+	if (dict.values_block && !is_embedded(referrer, dict.values_block))
+		heap_sink_part(referrer->sink, referrer->node, dict.values_block, 0, true);
+	count = entry_count(referrer->sink, &dict);
+	for (uint64_t i = 0; !error && i < count; i++) {
+		struct cpython_entry entry;
+
+		if (!cpython_dict_entry(referrer->python, &dict, i, &entry))
+			continue;
+		error = refer_to(referrer, entry.key, 0);
+		if (!error)
+			error = refer_to(referrer, entry.value, 0);
+	}
+	return error;
+}
+
+/* The names of the attributes that instances of a type have beside a dictionary. */
+static void read_labels(const struct referrer *referrer)
+{
+	struct cpython_type *type = referrer->type;
+	struct cpython *python = referrer->python;
+	struct cpython_dict keys;
+	uint64_t count;
+
+	type->labels_read = true;
+	if (!(type->flags & FLAG_HEAP_TYPE) ||
+	    !cpython_keys_open(
+		    python,
+		    target_word(python->memory, type->address + python->layout->cached_keys),
+		    &keys))
+		return;
+	/* In their block, no more than instances can have. */
+	count = MIN(entry_count(referrer->sink, &keys), (uint64_t)STATIC_ENTRIES_MAX);
+	type->labels = calloc(count + 1, sizeof(*type->labels));
+	for (uint64_t i = 0; type->labels && i < count; i++) {
+		struct cpython_entry entry;
+
+		if (cpython_dict_entry(python, &keys, i, &entry))
+			type->labels[i] = name_label(python, referrer->sink, entry.key);
+		type->label_count = (uint32_t)i + 1;
+	}
+}
+
+static int refer_values(const struct referrer *referrer, uint64_t values)
+{
+	struct cpython_type *type = referrer->type;
+	uint64_t count;
+	int error = 0;
+
+	if (!type->labels_read)
+		read_labels(referrer);
+	count = MIN(type->label_count, room(referrer->sink, values, 8));
+	for (uint32_t i = 0; !error && i < count; i++)
+		error = refer_to(referrer,
+				 target_word(referrer->python->memory, values + (uint64_t)i * 8),
+				 type->labels[i]);
+	return error;
+}
+
+/* Values in a block of their own. */
+static int refer_block(const struct referrer *referrer, uint64_t values)
+{
+	heap_sink_part(referrer->sink, referrer->node, values, 0, true);
+	return refer_values(referrer, values);
+}
+
+static int refer_inline(const struct referrer *referrer)
+{
+	uint64_t values = referrer->object + referrer->type->basicsize;
+	unsigned char head[INLINE_VALUES];
+
+	if (!(referrer->type->flags & FLAG_INLINE_VALUES) ||
+	    target_read(referrer->python->memory, values, head, sizeof(head)) ||
+	    !head[INLINE_VALID])
+		return 0;
+	return refer_values(referrer, values + INLINE_VALUES);
+}
+
+static uint64_t word_before(const struct referrer *referrer, int64_t offset)
+{
+	return target_word(referrer->python->memory, referrer->object + (uint64_t)offset);
+}
+
+static int refer_managed(const struct referrer *referrer)
+{
+	uint64_t dict = word_before(referrer, MANAGED_DICT);
+	int error = 0;
+
+	switch (referrer->python->layout->values) {
+	case VALUES_IN_DICT:
+		return 0;
+	case VALUES_BEFORE:
+		if (word_before(referrer, MANAGED_VALUES))
+			error = refer_block(referrer, word_before(referrer, MANAGED_VALUES));
+		break;
+	case VALUES_TAGGED:
+		if (dict & 1)
+			return refer_block(referrer, dict + 1);
+		break;
+	case VALUES_INLINE:
+		error = refer_inline(referrer);
+		break;
+	}
+	return error || !dict ? error : refer_attributes(referrer, dict);
+}
+
+/* Where an object has its dictionary; behind its items if the offset is negative. */
+static uint64_t dict_place(const struct referrer *referrer)
+{
+	const struct cpython_type *type = referrer->type;
+	int64_t size;
+
+	if (type->dictoffset >= 0)
+		return referrer->object + (uint64_t)type->dictoffset;
+	size = (int64_t)target_word(referrer->python->memory, referrer->object + OBJECT_SIZE);
+	size = MIN(size < 0 ? -size : size, INT64_MAX / 64);
+	return referrer->object +
+	       (uint64_t)((((int64_t)type->basicsize + size * (int64_t)type->itemsize + 7) & ~7) +
+			  type->dictoffset);
+}
+
+static int refer_instance(const struct referrer *referrer)
+{
+	const struct cpython_type *type = referrer->type;
+	uint64_t place;
+
+	if (type->flags & FLAG_MANAGED_DICT && type->prefix > COLLECTOR_LINKS)
+		return refer_managed(referrer);
+	if (!type->dictoffset || type->dictoffset < -(int64_t)CPYTHON_NAME_BYTES ||
+	    type->itemsize > CPYTHON_NAME_BYTES)
+		return 0;
+	place = dict_place(referrer);
+	if (heap_sink_node(referrer->sink, place) != referrer->node)
+		return 0;
+	return refer_attributes(referrer, target_word(referrer->python->memory, place));
+}
+
+/* A str whose letters stand in another block: of a subclass, or made by an old interface. */
+static int refer_letters(const struct referrer *referrer)
+{
+	uint64_t place = referrer->object + referrer->python->layout->compact_bytes;
+
+	if (referrer->type->basicsize > referrer->python->layout->compact_bytes &&
+	    referrer->sink->sizes[referrer->node] >=
+		    referrer->type->prefix + referrer->type->basicsize)
+		heap_sink_part(referrer->sink, referrer->node,
+			       target_word(referrer->python->memory, place), 0, true);
+	return 0;
+}
+
+static int refer_weakly(const struct referrer *referrer)
+{
+	referrer->sink->whats[referrer->node] |= NODE_PRECISE;
+	return refer_to(referrer,
+			target_word(referrer->python->memory, referrer->object + WEAKREF_CALLBACK),
+			0);
+}
+
+static int refer_contents(const struct referrer *referrer)
+{
+	struct target_memory *memory = referrer->python->memory;
+
+	switch (referrer->type->kind) {
+	case CPYTHON_LIST:
+		return refer_list(referrer);
+	case CPYTHON_TUPLE:
+		return refer_tuple(referrer);
+	case CPYTHON_DICT:
+		return refer_dict(referrer);
+	case CPYTHON_SET:
+		return refer_set(referrer);
+	case CPYTHON_TYPE:
+		return refer_attributes(referrer,
+					target_word(memory, referrer->object + TYPE_DICT));
+	case CPYTHON_MODULE:
+		return refer_attributes(referrer,
+					target_word(memory, referrer->object + MODULE_DICT));
+	case CPYTHON_STR:
+		return refer_letters(referrer);
+	case CPYTHON_WEAKREF:
+		return refer_weakly(referrer);
+	case CPYTHON_OTHER:
+		break;
+	}
+	return 0;
+}
+
+int cpython_refer(void *state, struct heap_sink *sink, uint32_t node)
+{
+	struct cpython *python = state;
+	uint32_t class = sink->whats[node] & NODE_CLASS, place;
+	struct referrer referrer = {.python = python, .sink = sink, .node = node};
+	int error;
+
+	if (class < python->first_class || class - python->first_class >= python->class_types.count)
+		return 0;
+	place = python->class_types.items[class - python->first_class];
+	referrer.type = &python->types.items[place];
+	referrer.object = sink->starts[node] + referrer.type->prefix;
+	error = refer_contents(&referrer);
+	/* Types may have been found meanwhile. */
+	referrer.type = &python->types.items[place];
+	return error ? error : refer_instance(&referrer);
+}
+
+/* Variables of modules. */
+
+static int add_variable(struct cpython *python, struct heap_sink *sink, const char *module,
+			const struct cpython_entry *entry)
+{
+	char name[CPYTHON_NAME_BYTES], root[2 * CPYTHON_NAME_BYTES + 16];
+	bool identifier = false;
+
+	if (!cpython_text(python, entry->key, name, sizeof(name), &identifier) || !identifier)
+		snprintf(root, sizeof(root), "module %s", module);
+	else
+		snprintf(root, sizeof(root), "module %s → %s", module, name);
+	return heap_sink_root(sink, "cpython", root, entry->value);
+}
+
+/* Modules are not what a variable of a module holds. */
+static bool is_module(struct cpython *python, uint64_t object)
+{
+	const struct cpython_type *type = cpython_type_of(python, object);
+
+	return type && type->kind == CPYTHON_MODULE;
+}
+
+static int add_module(struct cpython *python, struct heap_sink *sink, uint64_t key, uint64_t module)
+{
+	uint64_t object = target_word(python->memory, module + MODULE_DICT), count;
+	char name[CPYTHON_NAME_BYTES];
+	struct cpython_dict dict;
+	int error = 0;
+
+	if (!is_module(python, module) || !cpython_text(python, key, name, sizeof(name), NULL) ||
+	    !cpython_dict_open(python, object, &dict))
+		return 0;
+	if (!hash_put(&python->namespaces, object, NULL))
+		return -ENOMEM;
+	count = entry_count(sink, &dict);
+	for (uint64_t i = 0; !error && i < count && sink->roots.count < ROOTS_MAX; i++) {
+		struct cpython_entry entry;
+
+		if (cpython_dict_entry(python, &dict, i, &entry) && entry.value &&
+		    !is_module(python, entry.value))
+			error = add_variable(python, sink, name, &entry);
+	}
+	return error;
+}
+
+static int add_modules(struct cpython *python, struct heap_sink *sink, uint64_t modules)
+{
+	struct cpython_dict dict;
+	struct cpython_entry entry;
+	uint64_t count;
+	int error = 0;
+
+	if (!cpython_dict_open(python, modules, &dict))
+		return 0;
+	count = entry_count(sink, &dict);
+	for (uint64_t i = 0; !error && i < count; i++) {
+		if (cpython_dict_entry(python, &dict, i, &entry) && entry.value)
+			error = add_module(python, sink, entry.key, entry.value);
+	}
+	return error;
+}
+
+int cpython_roots(void *state, struct heap_sink *sink)
+{
+	struct cpython *python = state;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < python->interpreters.count; i++)
+		error = add_modules(python, sink,
+				    target_word(python->memory, python->interpreters.items[i] +
+									python->layout->modules));
+	return error;
+}

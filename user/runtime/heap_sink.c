@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/heap_sink.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define SIZE_BITS 48
+#define ADDRESS_BITS 47 /* as block_index.h */
+
+int heap_sink_init(struct heap_sink *sink, struct intern *strings, uint64_t *starts,
+		   uint64_t *sizes, uint32_t *sites, uint32_t count)
+{
+	*sink = (struct heap_sink){.strings = strings,
+				   .starts = starts,
+				   .sizes = sizes,
+				   .sites = sites,
+				   .count = count};
+	sink->whats = malloc(((size_t)count + 1) * sizeof(*sink->whats));
+	if (!sink->whats)
+		return -ENOMEM;
+	memset(sink->whats, 0xff, count * sizeof(*sink->whats));
+	return 0;
+}
+
+void heap_sink_free(struct heap_sink *sink)
+{
+	free(sink->starts);
+	free(sink->sizes);
+	free(sink->whats);
+	free(sink->sites);
+	free(sink->first);
+	free(sink->references.targets);
+	free(sink->references.labels);
+	block_index_free(&sink->index);
+	vec_free(&sink->classes);
+	vec_free(&sink->roots);
+	vec_free(&sink->names);
+	vec_free(&sink->reports);
+	vec_free(&sink->added);
+	hash_free(&sink->name_index);
+	*sink = (struct heap_sink){0};
+}
+
+struct walk_report *heap_sink_report(struct heap_sink *sink, const char *runtime)
+{
+	struct walk_report *report = vec_push(&sink->reports);
+
+	if (report)
+		report->runtime = runtime;
+	return report;
+}
+
+int heap_sink_class(struct heap_sink *sink, const struct managed_class *class, uint32_t *number)
+{
+	const char *name = intern_string(sink->strings, class->name);
+	struct managed_class *added;
+
+	if (sink->classes.count >= NODE_CLASS)
+		return -E2BIG;
+	added = name ? vec_push(&sink->classes) : NULL;
+	if (!added)
+		return -ENOMEM;
+	*added = *class;
+	added->name = name;
+	*number = (uint32_t)sink->classes.count - 1;
+	return 0;
+}
+
+int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_t what)
+{
+	struct sink_node *node;
+
+	if (start >> ADDRESS_BITS || size >> ADDRESS_BITS)
+		return 0;
+	node = vec_push(&sink->added);
+	if (!node)
+		return -ENOMEM;
+	*node = (struct sink_node){.start = start,
+				   .size_high = (uint16_t)(size >> 32),
+				   .size_low = (uint32_t)size,
+				   .what = what};
+	return 0;
+}
+
+void heap_sink_set(struct heap_sink *sink, uint32_t block, uint64_t size, uint32_t what)
+{
+	sink->sizes[block] = MIN(sink->sizes[block], size);
+	sink->whats[block] = what;
+}
+
+static uint64_t node_size(const struct sink_node *node)
+{
+	return (uint64_t)node->size_high << 32 | node->size_low;
+}
+
+static uint64_t node_end(const struct sink_node *node)
+{
+	return node->start + block_reach(node_size(node));
+}
+
+static int compare_nodes(const void *left_pointer, const void *right_pointer)
+{
+	const struct sink_node *left = left_pointer, *right = right_pointer;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+static void sort_added(struct heap_sink *sink)
+{
+	const struct sink_node *nodes = sink->added.items;
+
+	for (size_t i = 1; i < sink->added.count; i++) {
+		if (nodes[i].start >= nodes[i - 1].start)
+			continue;
+		qsort(sink->added.items, sink->added.count, sizeof(*nodes), compare_nodes);
+		return;
+	}
+}
+
+/* Malloc's blocks and what was added, on their way into one list. */
+struct merge {
+	const struct heap_sink *sink;
+	struct {
+		uint64_t *starts, *sizes;
+		uint32_t *whats, *sites;
+		uint32_t count;
+	} made;
+	uint64_t end; /* of the last one */
+	uint64_t nonsense;
+};
+
+static void merge_push(struct merge *merge, uint64_t start, uint64_t size, uint32_t what,
+		       uint32_t site)
+{
+	uint32_t at = merge->made.count;
+
+	if (start < merge->end) {
+		merge->nonsense++;
+		return;
+	}
+	merge->made.starts[at] = start;
+	merge->made.sizes[at] = size;
+	merge->made.whats[at] = what;
+	if (merge->made.sites)
+		merge->made.sites[at] = site;
+	merge->made.count++;
+	merge->end = start + block_reach(size);
+}
+
+static void merge_block(struct merge *merge, uint32_t block)
+{
+	const struct heap_sink *sink = merge->sink;
+
+	merge_push(merge, sink->starts[block], sink->sizes[block], sink->whats[block],
+		   sink->sites ? sink->sites[block] : 0);
+}
+
+/* Whether what was added lies in a block of malloc's. */
+static bool is_inside(const struct heap_sink *sink, const struct sink_node *node, uint32_t block)
+{
+	return node->start >= sink->starts[block] &&
+	       node_end(node) <= sink->starts[block] + sink->sizes[block];
+}
+
+static void merge_all(struct merge *merge)
+{
+	const struct heap_sink *sink = merge->sink;
+	const struct sink_node *node = sink->added.items, *end = node + sink->added.count;
+
+	for (uint32_t block = 0; block < sink->count; block++) {
+		for (; node < end && node->start < sink->starts[block]; node++)
+			merge_push(merge, node->start, node_size(node), node->what, 0);
+		if (node < end && is_inside(sink, node, block))
+			continue;
+		merge_block(merge, block);
+	}
+	for (; node < end; node++)
+		merge_push(merge, node->start, node_size(node), node->what, 0);
+}
+
+static bool merge_allocate(struct merge *merge, size_t nodes)
+{
+	merge->made.starts = malloc((nodes + 1) * sizeof(*merge->made.starts));
+	merge->made.sizes = malloc((nodes + 1) * sizeof(*merge->made.sizes));
+	merge->made.whats = malloc((nodes + 1) * sizeof(*merge->made.whats));
+	if (merge->sink->sites)
+		merge->made.sites = malloc((nodes + 1) * sizeof(*merge->made.sites));
+	return merge->made.starts && merge->made.sizes && merge->made.whats &&
+	       (merge->made.sites || !merge->sink->sites);
+}
+
+static void take_over(struct heap_sink *sink, struct merge *merge)
+{
+	SWAP(sink->starts, merge->made.starts);
+	SWAP(sink->sizes, merge->made.sizes);
+	SWAP(sink->whats, merge->made.whats);
+	SWAP(sink->sites, merge->made.sites);
+	sink->count = merge->made.count;
+}
+
+static int merge_added(struct heap_sink *sink, uint64_t *nonsense)
+{
+	struct merge merge = {.sink = sink};
+	size_t nodes = sink->count + sink->added.count;
+	bool fits = nodes < BLOCK_NONE - 16;
+
+	if (fits && merge_allocate(&merge, nodes)) {
+		merge_all(&merge);
+		take_over(sink, &merge);
+		*nonsense += merge.nonsense;
+	} else {
+		fits = false;
+	}
+	free(merge.made.starts);
+	free(merge.made.sizes);
+	free(merge.made.whats);
+	free(merge.made.sites);
+	return fits ? 0 : -ENOMEM;
+}
+
+int heap_sink_settle(struct heap_sink *sink, uint64_t *nonsense)
+{
+	int error = 0;
+
+	sort_added(sink);
+	if (sink->added.count)
+		error = merge_added(sink, nonsense);
+	vec_free(&sink->added);
+	return error ? error
+		     : block_index_build(sink->starts, sink->sizes, sink->count, &sink->index);
+}
+
+bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, uint64_t size,
+		    bool precise)
+{
+	uint32_t node = heap_sink_node(sink, address), *what;
+
+	if (node == BLOCK_NONE || node == owner)
+		return false;
+	what = &sink->whats[node];
+	if (node_has_class(*what) && *what & NODE_PART)
+		return false;
+	*what = (sink->whats[owner] & NODE_CLASS) | NODE_PART | (precise ? NODE_PRECISE : 0);
+	if (size)
+		sink->sizes[node] = MIN(sink->sizes[node], size);
+	return true;
+}
+
+uint32_t heap_sink_label(struct heap_sink *sink, enum label_kind kind, const char *name)
+{
+	const char *interned = intern_string(sink->strings, name);
+	uint64_t *place =
+		interned ? hash_put(&sink->name_index, (uint64_t)(uintptr_t)interned, NULL) : NULL;
+	const char **added;
+
+	if (!place || (!*place && sink->names.count >= LABEL_VALUE))
+		return 0;
+	if (!*place) {
+		added = vec_push(&sink->names);
+		if (!added)
+			return 0;
+		*added = interned;
+		*place = sink->names.count;
+	}
+	return (uint32_t)kind << LABEL_VALUE_BITS | (uint32_t)(*place - 1);
+}
+
+const char *heap_sink_label_name(const struct heap_sink *sink, uint32_t label)
+{
+	uint32_t value = label & LABEL_VALUE;
+
+	return label_kind(label) == LABEL_ATTRIBUTE && value < sink->names.count
+		       ? sink->names.items[value]
+		       : NULL;
+}
+
+static int grow(struct heap_sink *sink)
+{
+	size_t grown = MAX(sink->references.capacity * 3 / 2, (size_t)4096);
+	uint32_t *targets, *labels;
+
+	if (grown >= UINT32_MAX)
+		return -ENOMEM;
+	targets = reallocarray(sink->references.targets, grown, sizeof(*targets));
+	if (targets)
+		sink->references.targets = targets;
+	labels = reallocarray(sink->references.labels, grown, sizeof(*labels));
+	if (labels)
+		sink->references.labels = labels;
+	if (!targets || !labels)
+		return -ENOMEM;
+	sink->references.capacity = grown;
+	return 0;
+}
+
+/* Notes where the references of the nodes up to `node` begin. */
+static int begin_node(struct heap_sink *sink, uint32_t node)
+{
+	if (!sink->first) {
+		sink->first = calloc((size_t)sink->count + 1, sizeof(*sink->first));
+		if (!sink->first)
+			return -ENOMEM;
+	}
+	while (sink->from < node)
+		sink->first[++sink->from] = (uint32_t)sink->references.count;
+	return 0;
+}
+
+int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint32_t label)
+{
+	uint32_t target = heap_sink_node(sink, to);
+
+	if (target == BLOCK_NONE || target == from)
+		return 0;
+	if (from < sink->from || from >= sink->count)
+		return -EINVAL;
+	if (begin_node(sink, from))
+		return -ENOMEM;
+	if (sink->references.count == sink->references.capacity && grow(sink))
+		return -ENOMEM;
+	sink->references.targets[sink->references.count] = target;
+	sink->references.labels[sink->references.count++] = label;
+	return 0;
+}
+
+int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to)
+{
+	uint32_t node = heap_sink_node(sink, to);
+	const char *interned = intern_string(sink->strings, name);
+	struct managed_root *root;
+
+	if (node == BLOCK_NONE)
+		return 0;
+	root = interned ? vec_push(&sink->roots) : NULL;
+	if (!root)
+		return -ENOMEM;
+	*root = (struct managed_root){interned, runtime, node};
+	return 0;
+}
+
+int heap_sink_finish(struct heap_sink *sink)
+{
+	return sink->first ? begin_node(sink, sink->count) : 0;
+}

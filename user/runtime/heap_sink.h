@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a walk over a runtime's heap finds, handed to retain/: objects with their classes, memory
+ * that belongs to an object, references with labels, roots with names.
+ *
+ * A walk comes in two parts. First it adds every object and every stretch of memory that it manages
+ * (a node each); the sink settles: nodes are put in order among malloc's blocks. Then it says of
+ * each node, by ascending address, what that refers to.
+ *
+ * Nothing that a walk reads is believed: sizes, counts and names are the target's word. A node that
+ * overlaps another one is left out and counted. Names are untrusted, of the language's own things
+ * only: classes, modules, variables, attributes; contents never come here.
+ *
+ * 20 bytes a node, 8 a reference and 4 a node that has any.
+ */
+#ifndef LEAKMON_RUNTIME_HEAP_SINK_H
+#define LEAKMON_RUNTIME_HEAP_SINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/block_index.h"
+#include "base/vec.h"
+#include "symbol/intern.h"
+
+/* What a node is: the number of its class, or one of these. */
+#define NODE_PLAIN UINT32_MAX	  /* a block of malloc's, of no class */
+#define NODE_OWN (UINT32_MAX - 1) /* likewise one of the runtime's own */
+#define NODE_CLASS_BITS 28
+#define NODE_CLASS ((1u << NODE_CLASS_BITS) - 1)
+#define NODE_PART (1u << 31)	/* belongs to an object of the class, and counts as no object */
+#define NODE_PRECISE (1u << 30) /* its words hold nothing: the references from it are all */
+
+static inline bool node_has_class(uint32_t what)
+{
+	return what < NODE_OWN;
+}
+
+struct managed_class {
+	const char *name;    /* interned */
+	const char *runtime; /* the key of its runtime */
+	/* Bytes of each object that hold nothing: links of the collector's lists. */
+	uint16_t quiet_start, quiet_end;
+};
+
+/* The name of a reference. */
+enum label_kind {
+	LABEL_NONE,
+	LABEL_ATTRIBUTE, /* value: a name, see heap_sink_label() */
+	LABEL_INDEX,	 /* value: a number */
+	LABEL_KIND_MAX_
+};
+#define LABEL_VALUE_BITS 29
+#define LABEL_VALUE ((1u << LABEL_VALUE_BITS) - 1)
+
+static inline enum label_kind label_kind(uint32_t label)
+{
+	return label >> LABEL_VALUE_BITS;
+}
+
+/* `number` is cut to what there is room for. */
+static inline uint32_t label_index(uint64_t number)
+{
+	return LABEL_INDEX << LABEL_VALUE_BITS |
+	       (uint32_t)(number < LABEL_VALUE ? number : LABEL_VALUE);
+}
+
+struct managed_root {
+	const char *name;    /* "module app"; interned */
+	const char *runtime; /* key */
+	uint32_t node;
+};
+
+/* How a walk went. */
+struct walk_report {
+	const char *runtime;	 /* key */
+	char version[24];	 /* "3.11.2"; "": not known */
+	const char *why;	 /* nothing was walked, or not all of it; static; NULL: it was */
+	uint64_t objects, bytes; /* bytes: with what belongs to them */
+	uint64_t heap_bytes;	 /* that the runtime has for its objects */
+	uint64_t free_bytes;	 /* of them in no object and no block */
+	uint64_t unread_bytes;	 /* of them that could not be read: swapped out, or gone */
+	uint64_t nonsense;	 /* nodes and references that cannot be, and were left out */
+	bool since_collection;	 /* objects are those that lived when it collected last */
+};
+
+struct heap_sink {
+	/* Settled: by ascending address, not overlapping. */
+	uint64_t *starts, *sizes;
+	uint32_t *whats;
+	uint32_t *sites; /* of malloc's blocks that were tracked; NULL: none was */
+	uint32_t count;
+	struct block_index index;
+	VEC(struct managed_class) classes;
+	/* Of node i those from first[i] to before first[i + 1]; NULL: no node has any. */
+	uint32_t *first;
+	struct {
+		uint32_t *targets, *labels;
+		size_t count, capacity;
+	} references;
+	VEC(struct managed_root) roots;
+	VEC(const char *) names; /* of labels */
+	VEC(struct walk_report) reports;
+	struct intern *strings; /* borrowed */
+
+	/* Private. */
+	VEC(struct sink_node) added;
+	struct hash name_index;
+	uint32_t from; /* references of the nodes before it are complete */
+};
+
+/* A node before it is settled. */
+struct sink_node {
+	uint64_t start : 48, size_high : 16;
+	uint32_t size_low, what;
+};
+
+/*
+ * Begins with malloc's blocks, by ascending address, which it owns from then on, also on failure;
+ * `sites` may be NULL. 0 or -ENOMEM.
+ */
+int heap_sink_init(struct heap_sink *sink, struct intern *strings, uint64_t *starts,
+		   uint64_t *sizes, uint32_t *sites, uint32_t count);
+void heap_sink_free(struct heap_sink *sink);
+
+/* A new report, beginning with zeros; the pointer is good until the next one. NULL: no memory. */
+struct walk_report *heap_sink_report(struct heap_sink *sink, const char *runtime);
+
+/* The number of a class; its name is copied. 0; -ENOMEM; -E2BIG: there are too many. */
+int heap_sink_class(struct heap_sink *sink, const struct managed_class *class, uint32_t *number);
+
+/* `what`: a class, or NODE_OWN. By ascending address it takes less time. 0 or -ENOMEM. */
+int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_t what);
+/* An object that is a block of malloc's: the i-th one. */
+void heap_sink_set(struct heap_sink *sink, uint32_t block, uint64_t size, uint32_t what);
+
+/*
+ * Gives nodes that were added their places. Blocks of malloc's in which some lie are no nodes any
+ * more. *nonsense gets how many overlap others and were left out. 0 or -ENOMEM.
+ */
+int heap_sink_settle(struct heap_sink *sink, uint64_t *nonsense);
+
+/* The node that holds an address, or BLOCK_NONE. */
+static inline uint32_t heap_sink_node(const struct heap_sink *sink, uint64_t address)
+{
+	return block_index_find(&sink->index, address);
+}
+
+/* The node that holds `address` belongs to the object `owner`, so many bytes of it from its start
+ * on, 0: all. False: there is none, or it belongs to another one. */
+bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, uint64_t size,
+		    bool precise);
+
+/* A label with that name; 0 if there is no memory, or there are too many. */
+uint32_t heap_sink_label(struct heap_sink *sink, enum label_kind kind, const char *name);
+/* The name of such a label; NULL: it has none. */
+const char *heap_sink_label_name(const struct heap_sink *sink, uint32_t label);
+
+/* From a node on, of which all before it are complete, to the one that holds an address; if none
+ * does, or it is the same, this is no reference. 0 or -ENOMEM. */
+int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint32_t label);
+/* 0 or -ENOMEM. */
+int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);
+
+/* When all references are known. 0 or -ENOMEM. */
+int heap_sink_finish(struct heap_sink *sink);
+
+#endif

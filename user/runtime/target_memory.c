@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/target_memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "heap/data_modules.h"
+
+#define SLOT_PAGES 4
+#define WINDOW (SLOT_PAGES * MEMORY_PAGE)
+#define WINDOWS 1024
+#define PAGES_AT_ONCE 256
+#define PAGE_PRESENT (1ull << 63) /* as pagemap_is_present() */
+
+/* Whole windows, each in the place that its address hashes to. */
+struct memory_windows {
+	struct {
+		uint64_t address; /* plus 1; 0: empty */
+		bool present[SLOT_PAGES];
+		unsigned char *bytes;
+	} slots[WINDOWS];
+};
+
+int target_memory_open(const struct maps *maps, const struct data_modules *modules,
+		       struct target_memory *memory)
+{
+	struct memory_windows *windows = calloc(1, sizeof(*windows));
+
+	if (!windows)
+		return -ENOMEM;
+	*memory = (struct target_memory){.maps = maps,
+					 .modules = modules,
+					 .pagemap = pagemap_open(maps->source),
+					 .windows = windows};
+	return 0;
+}
+
+void target_memory_close(struct target_memory *memory)
+{
+	for (size_t i = 0; memory->windows && i < WINDOWS; i++)
+		free(memory->windows->slots[i].bytes);
+	free(memory->windows);
+	if (memory->pagemap >= 0)
+		cleanup_close(&memory->pagemap);
+	*memory = (struct target_memory){.pagemap = -1};
+}
+
+/* Pages that follow each other and are all there. How many of them could be read. */
+static size_t read_run(const struct target_memory *memory, uint64_t address, unsigned char *bytes,
+		       size_t pages)
+{
+	ssize_t got =
+		memory_read(memory->maps->source, address, bytes, pages * (size_t)MEMORY_PAGE);
+
+	return got > 0 ? (size_t)got / MEMORY_PAGE : 0;
+}
+
+/* Pages [address, address + pages); the others are zeros, and present[] says which ones. */
+static void read_present(const struct target_memory *memory, uint64_t address,
+			 const uint64_t *entries, unsigned char *bytes, bool *present, size_t pages)
+{
+	for (size_t i = 0; i < pages;) {
+		size_t run = 0, got;
+
+		while (i + run < pages && pagemap_is_present(entries[i + run]))
+			run++;
+		got = run ? read_run(memory, address + i * MEMORY_PAGE, bytes + i * MEMORY_PAGE,
+				     run)
+			  : 0;
+		for (size_t j = 0; j < MAX(run, 1u); j++) {
+			present[i + j] = j < got;
+			if (j >= got)
+				memset(bytes + (i + j) * MEMORY_PAGE, 0, MEMORY_PAGE);
+		}
+		i += MAX(run, 1u);
+	}
+}
+
+static size_t slot_of(uint64_t window)
+{
+	return hash_mix(window / WINDOW) % WINDOWS;
+}
+
+/* Of a file's page that nobody wrote the file has the contents. */
+static void find_files(const struct target_memory *memory, uint64_t address, uint64_t *entries,
+		       size_t pages)
+{
+	for (size_t i = 0; i < pages; i++) {
+		const struct mapping *mapping;
+
+		if (pagemap_is_present(entries[i]) || pagemap_is_swapped(entries[i]))
+			continue;
+		mapping = maps_find(memory->maps, address + i * MEMORY_PAGE);
+		if (mapping && mapping->inode && !mapping->shared)
+			entries[i] = PAGE_PRESENT;
+	}
+}
+
+/* The bytes from `address` on to the end of its page; NULL: it cannot be read. */
+static const unsigned char *page_at(struct target_memory *memory, uint64_t address)
+{
+	uint64_t window = address & ~(WINDOW - 1), entries[SLOT_PAGES];
+	size_t place = slot_of(window), page = (address - window) / MEMORY_PAGE;
+	__typeof__(&memory->windows->slots[0]) slot = &memory->windows->slots[place];
+
+	if (slot->address != window + 1) {
+		if (!slot->bytes)
+			slot->bytes = malloc(WINDOW);
+		if (!slot->bytes)
+			return NULL;
+		pagemap_read(memory->pagemap, window, entries, SLOT_PAGES);
+		find_files(memory, window, entries, SLOT_PAGES);
+		read_present(memory, window, entries, slot->bytes, slot->present, SLOT_PAGES);
+		slot->address = window + 1;
+	}
+	return slot->present[page] ? slot->bytes + (address - window) : NULL;
+}
+
+int target_read(struct target_memory *memory, uint64_t address, void *buffer, size_t size)
+{
+	unsigned char *to = buffer;
+
+	while (size) {
+		size_t here = MIN(size, MEMORY_PAGE - address % MEMORY_PAGE);
+		const unsigned char *from = page_at(memory, address);
+
+		if (!from || address + here < address)
+			return -EFAULT;
+		memcpy(to, from, here);
+		to += here;
+		address += here;
+		size -= here;
+	}
+	return 0;
+}
+
+uint64_t target_word(struct target_memory *memory, uint64_t address)
+{
+	uint64_t word;
+
+	return target_read(memory, address, &word, sizeof(word)) ? 0 : word;
+}
+
+void target_read_pages(struct target_memory *memory, uint64_t address, void *buffer, size_t size)
+{
+	unsigned char *bytes = buffer;
+
+	for (size_t done = 0; done < size / MEMORY_PAGE; done += PAGES_AT_ONCE) {
+		size_t pages = MIN(size / MEMORY_PAGE - done, PAGES_AT_ONCE);
+		uint64_t entries[PAGES_AT_ONCE], at = address + done * MEMORY_PAGE;
+		bool present[PAGES_AT_ONCE];
+
+		pagemap_read(memory->pagemap, at, entries, pages);
+		read_present(memory, at, entries, bytes + done * MEMORY_PAGE, present, pages);
+		for (size_t i = 0; i < pages; i++) {
+			if (!present[i] &&
+			    (pagemap_is_swapped(entries[i]) || pagemap_is_present(entries[i])))
+				memory->unread_bytes += MEMORY_PAGE;
+		}
+	}
+}
+
+uint64_t target_variable(const struct data_module *module, const char *name)
+{
+	const struct symbol_table *table = &module->image->table;
+
+	for (size_t i = 0; i < table->count; i++) {
+		if (!strcmp(table->names + table->symbols[i].name, name))
+			return module->bias + table->symbols[i].address;
+	}
+	return 0;
+}

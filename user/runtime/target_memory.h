@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What walks read from: the memory of a process, that runs, stands or left a core file, through a
+ * cache of what was read lately. Pages that are absent or swapped out stay so.
+ *
+ * Of a process that runs two readings may be of two moments: a walk proves what it believes.
+ */
+#ifndef LEAKMON_RUNTIME_TARGET_MEMORY_H
+#define LEAKMON_RUNTIME_TARGET_MEMORY_H
+
+#include "proc/maps.h"
+#include "proc/process_memory.h"
+
+struct data_module;
+struct data_modules;
+struct memory_windows;
+
+struct target_memory {
+	const struct maps *maps;	    /* maps->source is the process; borrowed */
+	const struct data_modules *modules; /* its files' variables; borrowed */
+	int pagemap;			    /* -1: every page is taken for present */
+	struct memory_windows *windows;	    /* what was read lately */
+	uint64_t unread_bytes;		    /* of what was asked for: swapped out, or gone */
+};
+
+/* 0 or -ENOMEM. Both pointers are borrowed until target_memory_close(). */
+int target_memory_open(const struct maps *maps, const struct data_modules *modules,
+		       struct target_memory *memory);
+void target_memory_close(struct target_memory *memory);
+
+/* All `size` bytes, or -EFAULT. */
+int target_read(struct target_memory *memory, uint64_t address, void *buffer, size_t size);
+/* A word; 0 if it cannot be read. */
+uint64_t target_word(struct target_memory *memory, uint64_t address);
+
+/*
+ * Much at once, past the cache: whole pages. Those that were never touched are zeros; others that
+ * cannot be read are, too, and count as unread.
+ */
+void target_read_pages(struct target_memory *memory, uint64_t address, void *buffer, size_t size);
+
+/* The address of a variable that a module's symbols name; 0: they do not. */
+uint64_t target_variable(const struct data_module *module, const char *name);
+
+#endif
