@@ -2,7 +2,7 @@
 /*
  * What the parts of the CPython walker share. Sources: Include/cpython/object.h,
  * Objects/obmalloc.c and Objects/dictobject.c of each version; offsets from DWARF of 3.9.18,
- * 3.10.13, 3.11.7, 3.12.1 and 3.13.0 for x86-64.
+ * 3.10.13, 3.11.7, 3.12.1 and 3.13.0.
  */
 #ifndef LEAKMON_RUNTIME_CPYTHON_H
 #define LEAKMON_RUNTIME_CPYTHON_H
