@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analyze/diff_build.h"
 #include "analyze/level.h"
+#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "memory/memory_split.h"
