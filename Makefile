@@ -52,7 +52,7 @@ BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH_BPF) -D__bpf__ 
 	-ffile-prefix-map=$(CURDIR)=. \
 	-I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -Wall -Wno-unused-function -MMD -MP
 
-SOURCES  := $(sort $(wildcard user/*.c user/*/*.c user/arch/$(ARCH)/*.c))
+SOURCES  := $(sort $(wildcard user/*.c user/*/*.c user/output/*/*.c user/arch/$(ARCH)/*.c))
 OBJECTS  := $(SOURCES:%.c=$(B)/%.o)
 HEAP_BPF := $(patsubst bpf/%.c,$(B)/bpf/%.o,$(filter-out \
 	bpf/feature_probe.bpf.c bpf/kernel.bpf.c bpf/suspect.bpf.c bpf/victim.bpf.c,$(wildcard bpf/*.bpf.c)))
@@ -113,7 +113,7 @@ $(B)/user/%.o: user/%.c | $(SKELETONS)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDENING) -c $< -o $@
 
 # The page is embedded as committed; `make html-bundle` builds it from its sources, with npm.
-$(B)/user/output/html.o $(B)/san/user/output/html.o: user/html/report.html
+$(B)/user/output/html/html.o $(B)/san/user/output/html/html.o: user/html/report.html
 
 # make deps FOR='build vm': scripts/deps.sh has the groups.
 deps:
@@ -137,7 +137,7 @@ demo-report: all $(B)/workloads/shop $(B)/workloads/fixed/shop
 html-bundle:
 	cd user/html && npm ci --no-audit --no-fund && npm run build
 
-C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] user/arch/*/*.[ch] include/*.h bpf/*.[ch] bpf/arch/*/*.h tests/*/*.[ch] \
+C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] user/output/*/*.[ch] user/arch/*/*.[ch] include/*.h bpf/*.[ch] bpf/arch/*/*.h tests/*/*.[ch] \
 	tests/*/*/*.[ch] tests/*/*.cc tests/*/*/*.cc)
 check:
 	@$(DEPS) --check build check

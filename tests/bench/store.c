@@ -277,7 +277,7 @@ static void write_page(const char *path)
 	    recording_history(recording, position, &history) ||
 	    recording_read(recording, position, &snapshot) ||
 	    report_build(&report, &snapshot, &options) || recording_name(recording, &report) ||
-	    output_find("html")->report(out, &report))
+	    output_find("html")->write[OUTPUT_REPORT](out, &report))
 		exit(1);
 	fclose(out);
 	printf("HTML page             %10.2f s with opening, %.1f MB\n", (now_ms() - from) / 1e3,

@@ -197,7 +197,7 @@ static size_t scrape(struct host *host, const struct snapshot *snapshot)
 	if (!out || report_build(&report, snapshot, &all))
 		abort();
 	report_name(host, &report);
-	if (output_find("prom")->report(out, &report))
+	if (output_find("prom")->write[OUTPUT_REPORT](out, &report))
 		abort();
 	fclose(out);
 	rest = text;

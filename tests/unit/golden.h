@@ -26,7 +26,7 @@ static inline char *golden_render(const char *format, const struct report *repor
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	assert_int_equal(output_find(format)->report(out, report), 0);
+	assert_int_equal(output_find(format)->write[OUTPUT_REPORT](out, report), 0);
 	assert_int_equal(fclose(out), 0);
 	assert_int_equal(strlen(text), size);
 	return text;

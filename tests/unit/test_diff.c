@@ -11,6 +11,8 @@
 #include "report/diff.h"
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
+#include "output/text/text.h"
+#include "output/json/json.h"
 #include "output/formats.h"
 
 /* One side: a snapshot with sites named by hand. */
@@ -268,7 +270,7 @@ static void sites_that_cannot_be_told_apart_are_one_row(void **state)
 	expect_rebuilt(old_rows, one_less, rows, ARRAY_SIZE(rows), 2);
 }
 
-static char *written(int (*write)(FILE *, const struct diff *), const struct diff *diff)
+static char *written(int (*write)(FILE *, const void *), const struct diff *diff)
 {
 	char *text = NULL;
 	size_t size;
@@ -292,7 +294,7 @@ static void text_names_what_changed_and_leaves_out_the_same(void **state)
 			 0);
 	diff.top = 2;
 	diff.before_name = "evil\n\033[2Jname";
-	text = written(output_text_diff_write, &diff);
+	text = written(text_diff_write, &diff);
 	assert_non_null(strstr(text, "+2830 bytes, +30 blocks (2434 -> 5264 bytes, 31 -> 61 "
 				     "blocks)"));
 	assert_non_null(strstr(text, "1 new, 2 grown, 1 shrunk, 1 gone, 1 same by site"));
@@ -336,8 +338,8 @@ static void what_ended_threads_left_is_told_if_both_sides_tell_it(void **state)
 		assert_int_equal(
 			diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
 			0);
-		text = written(output_text_diff_write, &diff);
-		json = written(output_json_diff_write, &diff);
+		text = written(text_diff_write, &diff);
+		json = written(json_diff_write, &diff);
 		assert_int_equal(both, strstr(text, line) != NULL);
 		assert_int_equal(both, strstr(text, "by threads that have ended") != NULL);
 		assert_int_equal(both,
@@ -362,7 +364,7 @@ static void snapshots_that_count_other_blocks_are_told_apart(void **state)
 		assert_int_equal(
 			diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
 			0);
-		text = written(output_text_diff_write, &diff);
+		text = written(text_diff_write, &diff);
 		assert_int_equal(only == 1 || only == 2,
 				 strstr(text, "only one of them was taken with "
 					      "--by-dead-threads") != NULL);
@@ -381,7 +383,7 @@ static void json_and_folded_carry_the_same_numbers(void **state)
 	side_make(&after, after_rows);
 	assert_int_equal(diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
 			 0);
-	text = written(output_json_diff_write, &diff);
+	text = written(json_diff_write, &diff);
 	document = json_loads(text, 0, NULL);
 	assert_non_null(document);
 	assert_int_equal(json_array_size(json_object_get(document, "rows")), 5);
@@ -391,7 +393,7 @@ static void json_and_folded_carry_the_same_numbers(void **state)
 		json_integer_value(json_object_get(json_object_get(row, "bytes"), "difference")),
 		-400);
 	json_decref(document);
-	folded = written(output_folded_diff_write, &diff);
+	folded = written(output_folded.write[OUTPUT_DIFF], &diff);
 	assert_string_equal(folded, "server;parse 3000\nserver;fresh 300\n");
 }
 

@@ -67,7 +67,7 @@ static void metrics_are_named_by_convention(void **state)
 			if (!name)
 				continue;
 			assert_int_equal(figure->help[strlen(figure->help) - 1], '.');
-			/* For its source see output/prom.c. */
+			/* For its source see output/prom/prom_report.c. */
 			assert_true(total ? family->of_snapshot : family->of_process);
 			counters += total;
 			gauges += !total;

@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "output/output.h"
-#include "output/retain_format.h"
 #include "unit/options_fixture.h"
 
 /* Sends descriptor fd into a file until capture_end, which reads it into text. */
@@ -398,10 +397,11 @@ static void formats_are_offered_where_they_can_be_written(void **state)
 			{&command_watch, "leakmon -p 1", true},
 			{&command_kernel, "leakmon kernel", true},
 			{&command_report, "leakmon report x", true},
-			{&command_triage, "leakmon", format->triage},
-			{&command_diff, "leakmon diff x", format->diff},
-			{&command_retain, "leakmon retain -p 1", format->retain},
-			{&command_threads, "leakmon threads -p 1", format->threads},
+			{&command_triage, "leakmon", output_has(format, OUTPUT_TRIAGE)},
+			{&command_diff, "leakmon diff x", output_has(format, OUTPUT_DIFF)},
+			{&command_retain, "leakmon retain -p 1", output_has(format, OUTPUT_RETAIN)},
+			{&command_threads, "leakmon threads -p 1",
+			 output_has(format, OUTPUT_THREADS)},
 		};
 
 		for (size_t j = 0; j < ARRAY_SIZE(cases); j++) {

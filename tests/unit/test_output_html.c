@@ -20,7 +20,7 @@ static char *render_diff(const struct diff *diff)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	assert_int_equal(output_find("html")->diff(out, diff), 0);
+	assert_int_equal(output_find("html")->write[OUTPUT_DIFF](out, diff), 0);
 	assert_int_equal(fclose(out), 0);
 	return text;
 }

@@ -123,7 +123,7 @@ static void profile_of(struct profile *profile, const struct report *report)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	assert_int_equal(output_find("pprof")->report(out, report), 0);
+	assert_int_equal(output_find("pprof")->write[OUTPUT_REPORT](out, report), 0);
 	fclose(out);
 	profile_read(profile, text, size);
 	free(text);

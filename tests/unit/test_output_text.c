@@ -175,7 +175,7 @@ static void a_full_disk_is_said(void **state)
 	(void)state;
 	assert_non_null(full);
 	for (size_t i = 0; output_at(i); i++)
-		assert_int_equal(output_at(i)->report(full, &report), -ENOSPC);
+		assert_int_equal(output_at(i)->write[OUTPUT_REPORT](full, &report), -ENOSPC);
 	fclose(full);
 }
 

@@ -14,11 +14,14 @@
 #include "report/oom_kills.h"
 #include "report/report.h"
 #include "base/cleanup.h"
+#include "output/text/text.h"
+#include "output/json/json.h"
+#include "output/prom/prom.h"
 #include "output/formats.h"
 #include "report/profile_report.h"
 #include "unit/profile_report_fixture.h"
 
-typedef int (*writer)(FILE *out, const struct profile_report *report);
+typedef int (*writer)(FILE *out, const void *report);
 
 /* The caller frees it. */
 static char *written_with(writer write, size_t top, const struct oom_kills *kills)
@@ -58,7 +61,7 @@ static double real_at(json_t *object, const char *key)
 
 static void what_surely_grows_most_comes_first(void **state)
 {
-	_cleanup_free_ char *text = written(profile_json_write, 2);
+	_cleanup_free_ char *text = written(json_profile_write, 2);
 	json_t *report = json_loads(text, 0, NULL), *process, *sites;
 
 	(void)state;
@@ -76,7 +79,7 @@ static void what_surely_grows_most_comes_first(void **state)
 
 static void json_has_limits_survival_and_nulls_for_what_is_not_known(void **state)
 {
-	_cleanup_free_ char *text = written(profile_json_write, 0);
+	_cleanup_free_ char *text = written(json_profile_write, 0);
 	json_t *report = json_loads(text, 0, NULL), *process, *site, *point;
 
 	(void)state;
@@ -102,8 +105,8 @@ static void json_has_limits_survival_and_nulls_for_what_is_not_known(void **stat
 
 static void no_format_lets_a_name_through_as_it_is(void **state)
 {
-	static const writer writers[] = {profile_text_write, profile_json_write, profile_prom_write,
-					 profile_folded_write};
+	const writer writers[] = {text_profile_write, json_profile_write, prom_profile_write,
+				  output_folded.write[OUTPUT_PROFILE]};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(writers); i++) {
@@ -118,7 +121,7 @@ static void no_format_lets_a_name_through_as_it_is(void **state)
 /* Bytes that an hour adds; a site that adds none has no line. */
 static void folded_stacks_are_of_an_hours_growth(void **state)
 {
-	_cleanup_free_ char *text = written(profile_folded_write, 1);
+	_cleanup_free_ char *text = written(output_folded.write[OUTPUT_PROFILE], 1);
 
 	(void)state;
 	assert_non_null(strstr(text, "other;surest 2160000\n"));
@@ -128,7 +131,7 @@ static void folded_stacks_are_of_an_hours_growth(void **state)
 
 static void text_says_how_much_how_surely_and_when_there_is_more(void **state)
 {
-	_cleanup_free_ char *text = written(profile_text_write, 2);
+	_cleanup_free_ char *text = written(text_profile_write, 2);
 
 	(void)state;
 	assert_non_null(
@@ -154,7 +157,7 @@ static void the_page_has_curves_and_nothing_that_a_name_could_start(void **state
 		 PROFILE_LEAKING);
 	strcpy(report.processes.items[1].comm, "</h2><img>");
 	profile_report_rank(&report, 0);
-	assert_int_equal(profile_html_write(out, &report), 0);
+	assert_int_equal(output_html.write[OUTPUT_PROFILE](out, &report), 0);
 	fclose(out);
 	assert_null(strchr(text, '\033'));
 	assert_null(strstr(text, "<script"));
@@ -172,7 +175,7 @@ static void the_page_has_curves_and_nothing_that_a_name_could_start(void **state
 
 static void prometheus_has_bounds_and_every_verdict(void **state)
 {
-	_cleanup_free_ char *text = written(profile_prom_write, 0);
+	_cleanup_free_ char *text = written(prom_profile_write, 0);
 
 	(void)state;
 	assert_non_null(strstr(text,
@@ -202,9 +205,9 @@ static void a_kill_is_told(void **state)
 	kills.list.items = &kill;
 	kills.totals.items = &total;
 	kills.list.count = kills.totals.count = 1;
-	text = written_with(profile_text_write, 0, &kills);
-	json = written_with(profile_json_write, 0, &kills);
-	prom = written_with(profile_prom_write, 0, &kills);
+	text = written_with(text_profile_write, 0, &kills);
+	json = written_with(json_profile_write, 0, &kills);
+	prom = written_with(prom_profile_write, 0, &kills);
 	assert_non_null(strstr(text, "killed by the kernel for want of memory: process 8, "));
 	assert_non_null(strstr(text, "PID 8 (other), killed by the kernel for want of memory:"));
 	assert_null(strchr(text, '\033'));
@@ -222,8 +225,8 @@ static void a_kill_is_told(void **state)
 /* A process without windows has a reason. */
 static void windows_that_came_to_nothing_are_said(void **state)
 {
-	_cleanup_free_ char *text = written(profile_text_write, 0);
-	_cleanup_free_ char *json = written(profile_json_write, 0);
+	_cleanup_free_ char *text = written(text_profile_write, 0);
+	_cleanup_free_ char *json = written(json_profile_write, 0);
 	json_t *report = json_loads(json, 0, NULL), *processes;
 
 	(void)state;

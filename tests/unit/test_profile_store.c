@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "output/formats.h"
+#include "output/json/json.h"
 #include "report/profile_diff.h"
 #include "store/profile_runs.h"
 #include "unit/profile_report_fixture.h"
@@ -44,7 +44,7 @@ static char *written(const struct profile_report *report)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	assert_int_equal(profile_json_write(out, report), 0);
+	assert_int_equal(json_profile_write(out, report), 0);
 	fclose(out);
 	return text;
 }

@@ -12,7 +12,9 @@
 
 #include "base/cleanup.h"
 #include "output/output.h"
-#include "output/retain_format.h"
+#include "output/text/text.h"
+#include "output/formats.h"
+#include "report/retain_diff.h"
 #include "unit/retain_fixture.h"
 
 static void the_roots_of_threads_with_one_name_are_one_change(void **state)
@@ -87,7 +89,7 @@ static void a_difference_is_written_as_a_difference(void **state)
 	make_two_runs(&was, &is);
 	assert_int_equal(retain_diff_build(&was, &is, &diff), 0);
 	assert_int_equal(
-		retain_text_diff_write(out, &(struct retain_diff_report){.diff = &diff,
+		text_retain_diff_write(out, &(struct retain_diff_report){.diff = &diff,
 									 .before_name = "a.lkm",
 									 .after_name = "b.lkm",
 									 .before_number = 1,
@@ -111,9 +113,9 @@ static void what_a_leaking_place_made_and_something_holds_is_said_beside_its_lea
 	retain_fixture(&result);
 	leak = &result.leaks.items[0];
 	leak->class = 1;
-	assert_int_equal(retain_text_write(out, &(struct retain_report){.result = &result}), 0);
+	assert_int_equal(text_retain_write(out, &(struct retain_report){.result = &result}), 0);
 	leak->class = 0; /* others may be of that class, too */
-	assert_int_equal(retain_text_write(out, &(struct retain_report){.result = &result}), 0);
+	assert_int_equal(text_retain_write(out, &(struct retain_report){.result = &result}), 0);
 	fclose(out);
 	assert_non_null(strstr(text, "and with them 576 bytes in 8 blocks; 100 more from there are "
 				     "held; one is at 0x55550000\n"));
@@ -129,7 +131,9 @@ static void nothing_in_a_name_ends_a_folded_line_or_frame(void **state)
 
 	(void)state;
 	retain_fixture(&result);
-	assert_int_equal(retain_folded_write(out, &(struct retain_report){.result = &result}), 0);
+	assert_int_equal(
+		output_folded.write[OUTPUT_RETAIN](out, &(struct retain_report){.result = &result}),
+		0);
 	fclose(out);
 	assert_string_equal(
 		text, "global cache [server];class Cache\\u{202e} [server] 19000\n"
@@ -149,7 +153,9 @@ static void a_profile_is_a_gzip_file(void **state)
 
 	(void)state;
 	retain_fixture(&result);
-	assert_int_equal(retain_pprof_write(out, &(struct retain_report){.result = &result}), 0);
+	assert_int_equal(
+		output_pprof.write[OUTPUT_RETAIN](out, &(struct retain_report){.result = &result}),
+		0);
 	fclose(out);
 	assert_true(size > 100);
 	assert_memory_equal(bytes, "\x1f\x8b\x08", 3);
@@ -166,7 +172,9 @@ static void nothing_in_a_name_ends_the_script_of_the_page(void **state)
 
 	(void)state;
 	retain_fixture(&result);
-	assert_int_equal(retain_html_write(out, &(struct retain_report){.result = &result}), 0);
+	assert_int_equal(
+		output_html.write[OUTPUT_RETAIN](out, &(struct retain_report){.result = &result}),
+		0);
 	fclose(out);
 	data = strstr(text, "\"kind\":\"retention\"");
 	assert_non_null(data);
@@ -185,11 +193,12 @@ static void a_full_disk_is_told(void **state)
 		FILE *full = fopen("/dev/full", "w");
 
 		assert_int_equal(output_find(formats[i])
-					 ->retain(full, &(struct retain_report){.result = &result}),
+					 ->write[OUTPUT_RETAIN](
+						 full, &(struct retain_report){.result = &result}),
 				 -ENOSPC);
 		fclose(full);
 	}
-	assert_null(output_find("prom")->retain);
+	assert_null(output_find("prom")->write[OUTPUT_RETAIN]);
 }
 
 int main(void)

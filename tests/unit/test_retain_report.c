@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "output/retain_format.h"
+#include "output/text/text.h"
+#include "output/json/json.h"
+#include "report/retain_diff.h"
 
 static const char *keep(struct retain_result *result, const char *text)
 {
@@ -64,7 +66,7 @@ static void make_result(struct retain_result *result, uint64_t blocks, uint32_t 
 	retain_result_identify(result);
 }
 
-typedef int report_writer(FILE *out, const struct retain_report *report);
+typedef int report_writer(FILE *out, const void *report);
 
 static char *written(report_writer *write)
 {
@@ -86,7 +88,7 @@ static char *written(report_writer *write)
 
 static void text_names_leaks_roots_and_changes_and_lets_no_control_character_through(void **state)
 {
-	_cleanup_free_ char *text = written(retain_text_write);
+	_cleanup_free_ char *text = written(text_retain_write);
 
 	(void)state;
 	assert_non_null(strstr(text, "process 42 \\x1b]0;x: who holds its 4 blocks"));
@@ -106,7 +108,7 @@ static json_int_t number_at(json_t *object, const char *outer, const char *inner
 
 static void json_is_one_line_with_the_same_numbers(void **state)
 {
-	_cleanup_free_ char *text = written(retain_json_write);
+	_cleanup_free_ char *text = written(json_retain_write);
 	json_t *report = json_loads(text, 0, NULL), *root;
 
 	(void)state;

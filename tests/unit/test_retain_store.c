@@ -6,14 +6,16 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-#include "output/retain_format.h"
+#include "output/text/text.h"
+#include "output/json/json.h"
+#include "output/formats.h"
+#include "report/retain_diff.h"
 #include "store/retain_runs.h"
 #include "unit/retain_fixture.h"
 #include "unit/site_kinds.h"
 #include "unit/store_fixture.h"
 
-static char *written(const struct retain_result *result,
-		     int (*write)(FILE *, const struct retain_report *))
+static char *written(const struct retain_result *result, int (*write)(FILE *, const void *))
 {
 	char *text = NULL;
 	size_t size;
@@ -60,8 +62,8 @@ static int read_runs(const char *path)
 
 static void expect_same(const char *path, size_t position)
 {
-	static int (*const writers[])(FILE *, const struct retain_report *) = {
-		retain_text_write, retain_json_write, retain_folded_write};
+	int (*const writers[])(FILE *, const void *) = {text_retain_write, json_retain_write,
+							output_folded.write[OUTPUT_RETAIN]};
 	_cleanup_(retain_result_free) struct retain_result was = {0}, is = {0};
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;
 

@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "golden.h"
 #include "profile_report_fixture.h"
-#include "output/triage_format.h"
 #include "triage/population.h"
 #include "report/triage_report.h"
 
@@ -190,7 +189,7 @@ static char *render(const char *format, const struct triage_report *report)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	assert_int_equal(output_find(format)->triage(out, report), 0);
+	assert_int_equal(output_find(format)->write[OUTPUT_TRIAGE](out, report), 0);
 	assert_int_equal(fclose(out), 0);
 	assert_int_equal(strlen(text), size);
 	return text;
@@ -368,9 +367,9 @@ static void a_full_disk_is_an_error(void **state)
 	(void)state;
 	assert_non_null(full);
 	fixture_fill(&fixture);
-	assert_int_equal(output_find("text")->triage(full, &fixture.report), -ENOSPC);
-	assert_int_equal(output_find("json")->triage(full, &fixture.report), -ENOSPC);
-	assert_int_equal(output_find("prom")->triage(full, &fixture.report), -ENOSPC);
+	assert_int_equal(output_find("text")->write[OUTPUT_TRIAGE](full, &fixture.report), -ENOSPC);
+	assert_int_equal(output_find("json")->write[OUTPUT_TRIAGE](full, &fixture.report), -ENOSPC);
+	assert_int_equal(output_find("prom")->write[OUTPUT_TRIAGE](full, &fixture.report), -ENOSPC);
 	fclose(full);
 }
 
@@ -381,9 +380,9 @@ static void a_share_is_of_the_growth_in_the_window(void **state)
 	struct site site = {.bytes = 13500};
 
 	(void)state;
-	assert_float_equal(output_triage_share(&sites, &site), 0.5, 1e-9);
+	assert_float_equal(triage_site_share(&sites, &site), 0.5, 1e-9);
 	sites.growth_per_s = -5;
-	assert_float_equal(output_triage_share(&sites, &site), 0, 0);
+	assert_float_equal(triage_site_share(&sites, &site), 0, 0);
 }
 
 /* Its known data is included; without a kill there is no report. */

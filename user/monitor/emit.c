@@ -54,26 +54,19 @@ static int check_replaceable(const struct output_options *options)
 	return error;
 }
 
-int emit_open_stream(const struct output_options *options, FILE **out)
+static int open_stream(struct emitter *emitter)
 {
+	const char *path = emitter->options->path;
 	char why[OUTPUT_EXPLANATION_SIZE];
 	int error;
 
-	if (!options->path) {
-		*out = stdout;
+	emitter->out = stdout;
+	if (!path)
 		return 0;
-	}
-	error = replace_file_open_stream(options->path, out);
+	error = replace_file_open_stream(path, &emitter->out);
 	if (error)
-		log_error("cannot write to %s: %s", options->path, output_explain(error, why));
+		log_error("cannot write to %s: %s", path, output_explain(error, why));
 	return error;
-}
-
-void emit_say_failed(const char *what, int error)
-{
-	char why[OUTPUT_EXPLANATION_SIZE];
-
-	log_error("cannot write %s: %s", what, output_explain(error, why));
 }
 
 /* Devices, pipes and what links lead to are left alone. */
@@ -85,34 +78,70 @@ static bool is_own_file(const char *path, FILE *out)
 	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-void emit_guard(const struct output_options *options, FILE *out)
+static bool is_once(const struct emitter *emitter)
 {
-	if (out != stdout && is_own_file(options->path, out))
-		interrupt_removes(options->path);
+	return emitter->mode == EMIT_ONCE || emitter->mode == EMIT_ONCE_STREAM;
 }
 
-int emit_close(FILE *out)
+/* Whether each report replaces the one before. */
+static bool is_single(const struct emitter *emitter)
+{
+	return emitter->format->single &&
+	       (emitter->mode == EMIT_REPEATED || emitter->mode == EMIT_ONCE);
+}
+
+int emitter_open(struct emitter *emitter, const struct output_options *options, enum emit_mode mode)
+{
+	int error;
+
+	*emitter = (struct emitter){.options = options,
+				    .format = output_find(options->format),
+				    .mode = mode,
+				    .out = stdout};
+	if (!emitter->format)
+		return -EINVAL; /* the options were checked */
+	if (is_single(emitter) && (options->path || options->textfile_dir))
+		return check_replaceable(options);
+	error = open_stream(emitter);
+	emitter->guarded = !error && is_once(emitter) && emitter->out != stdout &&
+			   is_own_file(options->path, emitter->out);
+	if (emitter->guarded)
+		interrupt_removes(options->path);
+	return error;
+}
+
+/* Three intervals may pass without a report, and a minute for what takes long. */
+static uint32_t good_for_ms(const struct schedule *schedule)
+{
+	return (uint32_t)MIN(3 * (schedule->interval_ns / 1000000) + 60000, UINT32_MAX);
+}
+
+int emitter_listen(struct emitter *emitter, const struct schedule *schedule)
+{
+	const char *address = emitter->options->listen;
+
+	emitter->good_for_ms = good_for_ms(schedule);
+	return address ? listener_open(&emitter->listener, address) : 0;
+}
+
+int emitter_close(struct emitter *emitter)
 {
 	int error = 0;
 
-	if (out != stdout && fclose(out))
+	listener_close(emitter->listener);
+	if (emitter->out && emitter->out != stdout && fclose(emitter->out))
 		error = -errno;
-	interrupt_removes(NULL);
+	if (emitter->guarded)
+		interrupt_removes(NULL);
+	emitter->listener = NULL;
+	emitter->out = NULL;
+	emitter->guarded = false;
 	return error;
 }
 
 bool emit_wants_colour(const struct output_options *options)
 {
 	return !options->no_color && !options->path && isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-}
-
-int emit_open(const struct output_options *options, const struct output_format *format, FILE **out)
-{
-	if (format->single && (options->path || options->textfile_dir)) {
-		*out = stdout; /* it is not written to */
-		return check_replaceable(options);
-	}
-	return emit_open_stream(options, out);
 }
 
 /* 0666 as the umask has it: what fopen() would give. */
@@ -124,34 +153,27 @@ static mode_t default_mode(void)
 	return 0666 & ~mask;
 }
 
-/* Exactly one of them. */
+/* A report of a kind. */
 struct emission {
-	const struct report *report;
-	const struct triage_report *triage;
-	const struct profile_report *profile;
-	const struct memory_report *memory;
+	enum output_kind kind;
+	const void *report;
 };
 
 static int write_to(FILE *out, const struct output_format *format, const struct emission *emission)
 {
-	if (emission->memory)
-		return format->memory(out, emission->memory);
-	if (emission->profile)
-		return format->profile(out, emission->profile);
-	return emission->triage ? format->triage(out, emission->triage)
-				: format->report(out, emission->report);
+	return format->write[emission->kind](out, emission->report);
 }
 
-static int replace_with(const struct output_options *options, const struct output_format *format,
-			const char *path, const struct emission *emission, bool *in_place)
+static int replace_with(const struct emitter *emitter, const char *path,
+			const struct emission *emission, bool *in_place)
 {
+	const struct output_options *options = emitter->options;
 	struct replace_file file = {0};
 	int error = replace_file_open(&file, path, policy_of(options));
 
 	*in_place = !error && !file.temporary;
-
 	if (!error)
-		error = write_to(file.out, format, emission);
+		error = write_to(file.out, emitter->format, emission);
 	if (!error)
 		error = replace_file_commit(&file,
 					    options->textfile_dir ? TEXTFILE_MODE : default_mode());
@@ -196,32 +218,29 @@ static int append_to(FILE *out, const struct output_format *format, const struct
 	return error;
 }
 
-/* As it fails, and not with every report. */
-static void complain(struct emit_losses *losses, const char *path, bool in_place, int error)
+/* As it fails, and not with every report. `counted`: the run goes on. */
+static void complain(struct emitter *emitter, const char *path, bool in_place, bool counted,
+		     int error)
 {
+	const char *rest = counted ? "; the run goes on, and counts what is lost" : "";
 	char why[OUTPUT_EXPLANATION_SIZE];
-	bool known = losses && losses->told == error;
 
-	if (losses)
-		losses->told = error;
-	if (known)
+	if (counted && emitter->told == error)
 		return;
+	emitter->told = error;
 	output_explain(error, why);
 	if (!path)
-		log_error("cannot write the report: %s%s", why,
-			  losses ? "; the run goes on, and counts what is lost" : "");
+		log_error("cannot write the report: %s%s", why, rest);
 	else
 		log_error("cannot %s %s: %s%s%s", in_place ? "write to" : "replace", path, why,
-			  in_place ? "" : "; what was there is still there",
-			  losses ? "; the run goes on, and counts what is lost" : "");
+			  in_place ? "" : "; what was there is still there", rest);
 }
 
-static void recover(struct emit_losses *losses)
+static void recover(struct emitter *emitter)
 {
-	if (losses && losses->told)
-		log_info("reports are written again; %" PRIu64 " so far were not", losses->reports);
-	if (losses)
-		losses->told = 0;
+	if (emitter->told)
+		log_info("reports are written again; %" PRIu64 " so far were not", emitter->lost);
+	emitter->told = 0;
 }
 
 /* Nobody reads what a run in the foreground prints: it ends, as whatever stands before `head`. */
@@ -243,110 +262,71 @@ static bool may_pass(int error)
 	return false;
 }
 
-static int emit(const struct output_options *options, const struct output_format *format, FILE *out,
-		struct emit_losses *losses, const struct emission *emission, bool last)
+static int write_report(struct emitter *emitter, const struct emission *emission, bool last)
 {
-	_cleanup_free_ char *path = format->single ? replaced_path(options) : NULL;
-	bool in_place = false;
+	bool single = is_single(emitter), counts = emitter->mode == EMIT_REPEATED, in_place = false;
+	_cleanup_free_ char *path = single ? replaced_path(emitter->options) : NULL;
 	int error;
 
-	if (format->single && !path && !last)
+	if (single && !path && !last)
 		return 0;
-	error = path ? replace_with(options, format, path, emission, &in_place)
-		     : append_to(out, format, emission);
+	error = path ? replace_with(emitter, path, emission, &in_place)
+		     : append_to(emitter->out, emitter->format, emission);
 	if (!error)
-		recover(losses);
-	if (!error || (losses && is_unread(options, path, error)))
+		recover(emitter);
+	if (!error || (counts && is_unread(emitter->options, path, error)))
 		return error;
-	losses = may_pass(error) ? losses : NULL;
-	complain(losses, path, in_place, error);
-	if (!losses)
+	counts &= may_pass(error);
+	complain(emitter, path, in_place, counts, error);
+	if (!counts)
 		return error;
-	losses->reports++;
+	emitter->lost++;
 	return 0;
 }
 
-int emit_report(const struct output_options *options, const struct output_format *format, FILE *out,
-		struct emit_losses *losses, const struct report *report, bool last)
-{
-	return emit(options, format, out, losses, &(struct emission){.report = report}, last);
-}
-
-int emit_triage(const struct output_options *options, const struct output_format *format, FILE *out,
-		struct emit_losses *losses, const struct triage_report *report, bool last)
-{
-	return emit(options, format, out, losses, &(struct emission){.triage = report}, last);
-}
-
-int emit_memory(const struct output_options *options, const struct output_format *format, FILE *out,
-		struct emit_losses *losses, const struct memory_report *report, bool last)
-{
-	return emit(options, format, out, losses, &(struct emission){.memory = report}, last);
-}
-
-int emit_profile(const struct output_options *options, const struct output_format *format,
-		 FILE *out, struct emit_losses *losses, const struct profile_report *report,
-		 bool last)
-{
-	return emit(options, format, out, losses, &(struct emission){.profile = report}, last);
-}
-
-int emit_listen(const struct output_options *options, struct listener **listener)
-{
-	*listener = NULL;
-	return options->listen ? listener_open(listener, options->listen) : 0;
-}
-
-static bool has_kind(const struct output_format *format, const struct emission *emission)
-{
-	return output_has(format, emission->profile  ? OUTPUT_PROFILE
-				  : emission->triage ? OUTPUT_TRIAGE
-						     : OUTPUT_REPORT);
-}
-
-/* Three intervals may pass without a report, and a minute for what takes long. */
-static uint32_t good_for_ms(const struct schedule *schedule)
-{
-	return (uint32_t)MIN(3 * (schedule->interval_ns / 1000000) + 60000, UINT32_MAX);
-}
-
-static void serve(struct listener *listener, const struct emission *emission,
-		  const struct schedule *schedule)
+void emit_serve(struct emitter *emitter, enum output_kind kind, const void *report)
 {
 	static const char *const formats[] = {
 		[HTTP_METRICS] = "prom", [HTTP_PROFILE] = "pprof", [HTTP_PAGE] = "html"};
+	const struct emission emission = {kind, report};
 
 	_Static_assert(ARRAY_SIZE(formats) == HTTP_DOCUMENT_MAX_, "a format for every document");
-	for (size_t i = 0; listener && i < HTTP_DOCUMENT_MAX_; i++) {
+	for (size_t i = 0; emitter->listener && i < HTTP_DOCUMENT_MAX_; i++) {
 		const struct output_format *format = output_find(formats[i]);
-		FILE *stream = has_kind(format, emission) ? listener_stream() : NULL;
+		FILE *stream = output_has(format, kind) ? listener_stream() : NULL;
 
 		if (stream)
-			listener_publish(listener, (enum http_document)i, stream,
-					 write_to(stream, format, emission), good_for_ms(schedule));
+			listener_publish(emitter->listener, (enum http_document)i, stream,
+					 write_to(stream, format, &emission), emitter->good_for_ms);
 	}
+	emitter->served = true;
 }
 
-void emit_serve_report(struct listener *listener, const struct report *report,
-		       const struct schedule *schedule)
+int emit(struct emitter *emitter, enum output_kind kind, const void *report, bool last)
 {
-	serve(listener, &(struct emission){.report = report}, schedule);
+	if (!emitter->served)
+		emit_serve(emitter, kind, report);
+	emitter->served = false;
+	return write_report(emitter, &(struct emission){kind, report}, last);
 }
 
-void emit_serve_triage(struct listener *listener, const struct triage_report *report,
-		       const struct schedule *schedule)
+int emit_once(const struct output_options *options, enum emit_mode mode, enum output_kind kind,
+	      const void *report)
 {
-	serve(listener, &(struct emission){.triage = report}, schedule);
+	char why[OUTPUT_EXPLANATION_SIZE];
+	struct emitter emitter = {0};
+	int closing, error = emitter_open(&emitter, options, mode);
+
+	if (!error)
+		error = emit(&emitter, kind, report, true);
+	closing = emitter_close(&emitter);
+	if (closing && !error)
+		log_error("cannot write the report: %s", output_explain(closing, why));
+	return error ? error : closing;
 }
 
-void emit_serve_profile(struct listener *listener, const struct profile_report *report,
-			const struct schedule *schedule)
-{
-	serve(listener, &(struct emission){.profile = report}, schedule);
-}
-
-int emit_finish(const struct output_options *options, const struct emit_losses *losses, int error,
-		uint64_t outstanding_bytes)
+int emitter_finish(const struct emitter *emitter, const struct output_options *options, int error,
+		   uint64_t outstanding_bytes)
 {
 	_cleanup_free_ char *path = options->textfile_dir ? replaced_path(options) : NULL;
 
@@ -354,9 +334,9 @@ int emit_finish(const struct output_options *options, const struct emit_losses *
 		return interrupt_exit_code(EXIT_ERROR);
 	if (path)
 		unlink(path);
-	if (losses->reports) {
+	if (emitter->lost) {
 		log_error("%" PRIu64 " report%s could not be written: see the messages above",
-			  losses->reports, losses->reports == 1 ? "" : "s");
+			  emitter->lost, emitter->lost == 1 ? "" : "s");
 		return EXIT_ERROR;
 	}
 	if (outstanding_bytes <= options->fail_over)

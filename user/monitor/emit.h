@@ -30,73 +30,65 @@ struct output_options {
 		.format = "text", .report.sort = SORT_BYTES, .fail_over = UINT64_MAX               \
 	}
 
-/* Opens standard output or --output's file, or sees whether a file can be replaced there. 0, or
- * -errno after a message. */
-int emit_open(const struct output_options *options, const struct output_format *format, FILE **out);
-
-/* The same for what replaces no file: replace_file_open_stream() for --output. On failure *out is
- * untouched. */
-int emit_open_stream(const struct output_options *options, FILE **out);
-
-/* The message for what could not be written: `error` is -errno. */
-void emit_say_failed(const char *what, int error);
-/* From here until emit_close() an interruption that ends the process removes --output's file, if
- * `out` is one: for what is written once, and is of no use in parts. */
-void emit_guard(const struct output_options *options, FILE *out);
-/* 0, or -errno; standard output stays open. */
-int emit_close(FILE *out);
-
 /* Whether text goes to a terminal that shows colours, and nobody asked for none. */
 bool emit_wants_colour(const struct output_options *options);
 
-/* What of a run could not be written. Zero-initialise. */
-struct emit_losses {
-	uint64_t reports;
+enum emit_mode {
+	EMIT_REPEATED, /* reports until the run ends: what cannot be written is counted, and lost */
+	EMIT_ONCE,     /* an interruption removes --output's file, which is of no use in parts */
+	EMIT_ONCE_STREAM,     /* likewise, and no file is replaced */
+	EMIT_REPEATED_STREAM, /* every report is appended, whatever the format; an error is one */
+};
+
+/* Where the reports of a run go, and how many of them were lost. Zero-initialise. */
+struct emitter {
+	const struct output_options *options; /* borrowed */
+	const struct output_format *format;
+	enum emit_mode mode;
+	FILE *out;		   /* standard output while a file is replaced */
+	struct listener *listener; /* --listen; or NULL */
+	uint32_t good_for_ms;	   /* until then a served report may stand for the present */
+	bool served;		   /* the next report was already served */
+	bool guarded;
+	uint64_t lost;
 	int told; /* -errno that a message was about, until a report is written again */
 };
 
+/* Opens standard output or --output's file, or sees whether a file can be replaced there. 0, or
+ * -errno after a message. To be closed in either case. */
+int emitter_open(struct emitter *emitter, const struct output_options *options,
+		 enum emit_mode mode);
+/* --listen: starts the process that serves reports over HTTP. 0, or -errno after a message. */
+int emitter_listen(struct emitter *emitter, const struct schedule *schedule);
+/* 0, or -errno of what was written; standard output stays open, and the counts stay. */
+int emitter_close(struct emitter *emitter);
+
 /*
- * Writes a report in `format`. A format of which a file holds one report replaces --output's file
- * (or --textfile-dir's), and prints only the last one to standard output; output/replace_file.h
- * says what is replaced, and what is written to in place. A file that could not be replaced, or
- * appended to, is as it was.
+ * Writes a report of that kind (output/output.h has the structs), and serves it in every format
+ * that has a document. A format of which a file holds one report replaces --output's file (or
+ * --textfile-dir's), and prints only the last one to standard output; output/replace_file.h says
+ * what is replaced, and what is written to in place. A file that could not be replaced, or appended
+ * to, is as it was.
  *
- * 0, or -errno after a message. With `losses` what cannot be written now, but perhaps later, is
- * counted there, said once, and no error, but that nobody reads standard output any more: -EPIPE,
- * without a message.
+ * 0, or -errno after a message. EMIT_REPEATED: what cannot be written now, but perhaps later, is
+ * counted, said once, and no error, but that nobody reads standard output any more: -EPIPE, without
+ * a message.
  */
-int emit_report(const struct output_options *options, const struct output_format *format, FILE *out,
-		struct emit_losses *losses, const struct report *report, bool last);
-int emit_triage(const struct output_options *options, const struct output_format *format, FILE *out,
-		struct emit_losses *losses, const struct triage_report *report, bool last);
+int emit(struct emitter *emitter, enum output_kind kind, const void *report, bool last);
+/* Serves a report before it is cut to what emit() is to write. What goes wrong is logged. */
+void emit_serve(struct emitter *emitter, enum output_kind kind, const void *report);
 
-int emit_memory(const struct output_options *options, const struct output_format *format, FILE *out,
-		struct emit_losses *losses, const struct memory_report *report, bool last);
-int emit_profile(const struct output_options *options, const struct output_format *format,
-		 FILE *out, struct emit_losses *losses, const struct profile_report *report,
-		 bool last);
-
-/*
- * --listen: the process that serves reports over HTTP; *listener is NULL without that option. 0, or
- * -errno after a message. And a report for it, in every format that has one: what goes wrong is
- * logged, and ends nothing.
- */
-int emit_listen(const struct output_options *options, struct listener **listener);
-void emit_serve_report(struct listener *listener, const struct report *report,
-		       const struct schedule *schedule);
-void emit_serve_triage(struct listener *listener, const struct triage_report *report,
-		       const struct schedule *schedule);
-void emit_serve_profile(struct listener *listener, const struct profile_report *report,
-			const struct schedule *schedule);
+/* Opens, writes and closes. 0, or -errno after a message. */
+int emit_once(const struct output_options *options, enum emit_mode mode, enum output_kind kind,
+	      const void *report);
 
 /*
  * The end of a run: the exit code for its `error` (0: none; -EPIPE of standard output is none), for
- * reports that are lost, and for what --fail-over says of what
- * is outstanding, with a message. After a run without an error --textfile-dir's file is taken away,
- * for it would grow stale.
+ * reports that are lost, and for what --fail-over says of what is outstanding, with a message.
+ * After a run without an error --textfile-dir's file is taken away, for it would grow stale.
  */
-int emit_finish(const struct output_options *options, const struct emit_losses *losses, int error,
-		uint64_t outstanding_bytes);
+int emitter_finish(const struct emitter *emitter, const struct output_options *options, int error,
+		   uint64_t outstanding_bytes);
 
 /* What this process has cost so far. */
 struct report_cost emit_cost(void);

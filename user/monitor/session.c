@@ -205,7 +205,7 @@ static int build_report(struct session *session, const struct snapshot *snapshot
 	struct report_options options = session->options->output.report;
 	int error = 0;
 
-	if (takes_reports(session) || session->tests.options || session->listener)
+	if (takes_reports(session) || session->tests.options || session->emitter.listener)
 		options.top = 0;
 	if (session->keeps_history) {
 		error = history_add(&session->history, snapshot, session->label);
@@ -215,12 +215,11 @@ static int build_report(struct session *session, const struct snapshot *snapshot
 }
 
 /* What is served is not cut. */
-static int emit_rest(struct session *session, struct report *report, bool last)
+static int emit_cut(struct session *session, struct report *report, bool last)
 {
-	if (session->listener)
+	if (session->emitter.listener)
 		report_cut(report, session->options->output.report.top);
-	return emit_report(&session->options->output, session->format, session->out,
-			   &session->losses, report, last);
+	return emit(&session->emitter, OUTPUT_REPORT, report, last);
 }
 
 static int write_report(struct session *session, const struct snapshot *snapshot, bool last)
@@ -241,11 +240,11 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	report.colour = emit_wants_colour(&session->options->output);
 	report.cost = emit_cost();
 	report.oom = &session->oom;
-	report.lost_reports = session->losses.reports;
+	report.lost_reports = session->emitter.lost;
 	if (session->options->output.fail_over != UINT64_MAX)
 		report.fail_over = session->options->output.fail_over;
-	if (!error && session->listener)
-		emit_serve_report(session->listener, &report, &session->options->schedule);
+	if (!error)
+		emit_serve(&session->emitter, OUTPUT_REPORT, &report);
 	if (!error)
 		error = test_report_take(&session->tests, &report, last, &accepted);
 	session->outstanding_bytes = snapshot->ledger.outstanding_bytes -
@@ -258,7 +257,7 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 		error = session->hooks->take(session->hooks->context, &report, session->label,
 					     last);
 	else
-		error = emit_rest(session, &report, last);
+		error = emit_cut(session, &report, last);
 	report_free(&report);
 	return error;
 }
@@ -471,14 +470,12 @@ static int open_output(struct session *session)
 	const struct session_options *options = session->options;
 	int error;
 
-	session->format = output_find(options->output.format);
-	if (!session->format)
-		return -EINVAL; /* the options were checked */
 	error = test_report_open(&session->tests, &options->output);
 	if (!error)
-		error = emit_open(&options->output, session->format, &session->out);
+		error = emitter_open(&session->emitter, &options->output, EMIT_REPEATED);
 	/* A run beside another leaves its listener to that. */
-	return error || session->beside ? error : emit_listen(&options->output, &session->listener);
+	return error || session->beside ? error
+					: emitter_listen(&session->emitter, &options->schedule);
 }
 
 static int try_kernel(struct session *session)
@@ -751,8 +748,6 @@ void session_close(struct session *session)
 	history_free(&session->history);
 	oom_kills_free(&session->oom);
 	test_report_close(&session->tests);
-	listener_close(session->listener);
-	if (session->out && session->out != stdout)
-		fclose(session->out);
+	emitter_close(&session->emitter);
 	*session = (struct session){.launch = {.pid = -1, .go_fd = -1, .result_fd = -1}};
 }

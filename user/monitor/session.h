@@ -80,10 +80,7 @@ struct session {
 	struct collect_options collect_options;
 	struct event_streams streams;
 	struct oom_kills oom; /* monitor/oom.h */
-	const struct output_format *format;
-	FILE *out;
-	struct listener *listener; /* --listen; or NULL */
-	struct emit_losses losses;
+	struct emitter emitter;
 	bool tracks_heap; /* false for `leakmon threads` without --heap */
 	bool everywhere;  /* threads of all processes: see thread_shared */
 

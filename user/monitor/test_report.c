@@ -41,20 +41,8 @@ static char *expand_path(const char *path)
 	return expanded;
 }
 
-/* Like --output's, in the format of that name. */
-static struct output_options junit_options(const struct test_report *tests)
-{
-	struct output_options junit = *tests->options;
-
-	junit.path = tests->path;
-	junit.textfile_dir = NULL;
-	return junit;
-}
-
 int test_report_open(struct test_report *tests, const struct output_options *options)
 {
-	struct output_options junit;
-	FILE *unused = NULL;
 	int error = 0;
 
 	if (!options->suppress && !options->junit)
@@ -67,12 +55,16 @@ int test_report_open(struct test_report *tests, const struct output_options *opt
 	tests->path = expand_path(options->junit);
 	if (!tests->path)
 		return -ENOMEM;
-	junit = junit_options(tests);
-	return emit_open(&junit, output_find("junit"), &unused);
+	tests->junit = *options;
+	tests->junit.format = "junit";
+	tests->junit.path = tests->path;
+	tests->junit.textfile_dir = NULL;
+	return emitter_open(&tests->emitter, &tests->junit, EMIT_ONCE);
 }
 
 void test_report_close(struct test_report *tests)
 {
+	emitter_close(&tests->emitter);
 	suppressions_free(&tests->accepted);
 	free(tests->path);
 	*tests = (struct test_report){0};
@@ -97,7 +89,6 @@ static void name_unused(const struct test_report *tests)
 int test_report_take(struct test_report *tests, struct report *report, bool last,
 		     uint64_t *accepted_bytes)
 {
-	struct output_options junit;
 	int error;
 
 	*accepted_bytes = 0;
@@ -107,10 +98,8 @@ int test_report_take(struct test_report *tests, struct report *report, bool last
 	if (error)
 		return error;
 	*accepted_bytes = report_suppressed_heap_bytes(report);
-	if (last && tests->path) {
-		junit = junit_options(tests);
-		error = emit_report(&junit, output_find("junit"), NULL, NULL, report, true);
-	}
+	if (last && tests->path)
+		error = emit(&tests->emitter, OUTPUT_REPORT, report, true);
 	report_cut(report, tests->options->report.top);
 	if (last)
 		name_unused(tests);

@@ -12,7 +12,10 @@
 struct test_report {
 	const struct output_options *options; /* NULL: neither was asked for; borrowed */
 	struct suppressions accepted;
-	char *path; /* --junit's file, or NULL; owned */
+	/* --junit: like --output, in the format of that name. */
+	struct output_options junit;
+	struct emitter emitter;
+	char *path; /* its file, or NULL; owned */
 };
 
 /* Reads the rules, and sees whether --junit's file can be written. 0, or -errno after a message.

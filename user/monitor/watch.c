@@ -130,7 +130,7 @@ static void on_event(const struct lm_event *event, void *context)
 	else if (event->type == LM_EVENT_VICTIM)
 		on_victim(watch, (pid_t)(event->process >> 32));
 	else if (watch->session.options->tracking.trace)
-		trace_print(watch->session.out, event);
+		trace_print(watch->session.emitter.out, event);
 }
 
 /* A line of its own, where they are missing. */
@@ -140,7 +140,7 @@ static void say_calls_lost(struct watch *watch)
 
 	if (lost == watch->calls_lost)
 		return;
-	trace_print_lost(watch->session.out, lost - watch->calls_lost);
+	trace_print_lost(watch->session.emitter.out, lost - watch->calls_lost);
 	watch->calls_lost = lost;
 }
 
@@ -406,8 +406,8 @@ int watch_run(const struct session_options *options, const struct run_hooks *hoo
 
 	if (!error)
 		error = report_loop_run(&watch.loop, &own);
-	code = emit_finish(&options->output, &watch.session.losses, error,
-			   watch.session.outstanding_bytes);
+	code = emitter_finish(&watch.session.emitter, &options->output, error,
+			      watch.session.outstanding_bytes);
 	watch_close(&watch);
 	return code;
 }

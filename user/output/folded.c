@@ -10,7 +10,7 @@
 #include "report/profile_report.h"
 #include "output/formats.h"
 #include "output/output.h"
-#include "output/retain_format.h"
+#include "output/text/text.h"
 #include "symbol/symbolizer.h"
 
 /* Pieces of folded stacks. */
@@ -21,7 +21,7 @@
  */
 
 /* Nothing in a name may end the frame or the line. */
-static void output_folded_name_write(FILE *out, const char *name)
+static void name_write(FILE *out, const char *name)
 {
 	_cleanup_free_ char *inert = text_inert(name);
 
@@ -33,14 +33,14 @@ static void output_folded_name_write(FILE *out, const char *name)
 	fputs(inert && *inert ? inert : "?", out);
 }
 
-static void output_folded_frame_write(FILE *out, const struct frame *frame)
+static void frame_write(FILE *out, const struct frame *frame)
 {
 	fputc(';', out);
 	if (frame->function) {
-		output_folded_name_write(out, frame->function);
+		name_write(out, frame->function);
 	} else if (frame->module) {
 		fputc('[', out);
-		output_folded_name_write(out, text_path_base(frame->module));
+		name_write(out, text_path_base(frame->module));
 		fprintf(out, "+0x%" PRIx64 "]", frame->module_offset);
 	} else {
 		fprintf(out, "[0x%" PRIx64 "]", frame->address);
@@ -51,7 +51,7 @@ static void stack_write(FILE *out, const char *comm, const struct report_site *s
 {
 	const struct site *numbers = site->site;
 
-	output_folded_name_write(out, comm);
+	name_write(out, comm);
 	/* Roots of their own: blocks lie in mappings, and in the kernel slabs in pages. */
 	if (numbers->family != FAMILY_HEAP)
 		fprintf(out, ";[%s]", family_name(numbers->family));
@@ -61,14 +61,16 @@ static void stack_write(FILE *out, const char *comm, const struct report_site *s
 	if (numbers->lost)
 		fprintf(out, ";[lost: %s]", lost_name(numbers->lost));
 	for (size_t i = site->frames.list.count; i-- > 0;)
-		output_folded_frame_write(out, &site->frames.list.items[i]);
+		frame_write(out, &site->frames.list.items[i]);
 	for (size_t i = site->frames.list.count ? 0 : numbers->depth; i-- > 0;)
 		fprintf(out, ";[0x%" PRIx64 "]",
 			(uint64_t)(numbers->addresses[i] & ~LM_FRAME_EXACT));
 }
 
-int output_folded_write(FILE *out, const struct report *report)
+static int folded_report_write(FILE *out, const void *data)
 {
+	const struct report *report = data;
+
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct report_process *process = &report->processes.items[i];
 
@@ -85,15 +87,17 @@ int output_folded_write(FILE *out, const struct report *report)
 }
 
 /* What grew, as a flame graph of the growth: what shrank has no place in one. */
-int output_folded_diff_write(FILE *out, const struct diff *diff)
+static int folded_diff_write(FILE *out, const void *data)
 {
+	const struct diff *diff = data;
+
 	for (size_t i = 0; i < diff->rows.count; i++) {
 		const struct diff_row *row = &diff->rows.items[i];
 
 		if (diff_bytes(row) <= 0)
 			continue;
 		if (row->name)
-			output_folded_name_write(out, row->name);
+			name_write(out, row->name);
 		else
 			stack_write(out, row->comm, row->site);
 		fprintf(out, " %" PRId64 "\n", diff_bytes(row));
@@ -102,8 +106,10 @@ int output_folded_diff_write(FILE *out, const struct diff *diff)
 }
 
 /* What an hour adds, by a profile. */
-int profile_folded_write(FILE *out, const struct profile_report *report)
+static int folded_profile_write(FILE *out, const void *data)
 {
+	const struct profile_report *report = data;
+
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct profile_report_process *process = &report->processes.items[i];
 
@@ -114,9 +120,9 @@ int profile_folded_write(FILE *out, const struct profile_report *report)
 
 			if (!bytes)
 				continue;
-			output_folded_name_write(out, process->comm);
+			name_write(out, process->comm);
 			for (size_t k = site->frames.list.count; k-- > 0;)
-				output_folded_frame_write(out, &site->frames.list.items[k]);
+				frame_write(out, &site->frames.list.items[k]);
 			fprintf(out, " %" PRIu64 "\n", bytes);
 		}
 	}
@@ -133,26 +139,26 @@ static bool retained_sample_write(FILE *out, const struct retain_result *result,
 {
 	const struct retained_class *class = &result->classes.items[sample->class];
 	const struct retained_site *site = retained_site(result, sample->site);
-	_cleanup_free_ char *holder = retain_holder_text(result, sample);
-	_cleanup_free_ char *name = retain_class_text(result, class);
+	_cleanup_free_ char *holder = text_retain_holder(result, sample);
+	_cleanup_free_ char *name = text_retain_class(result, class);
 
 	if (!holder || !name)
 		return false;
-	output_folded_name_write(out, holder);
+	name_write(out, holder);
 	for (size_t i = site ? site->frames.list.count : 0; i-- > 0;)
-		output_folded_frame_write(out, &site->frames.list.items[i]);
+		frame_write(out, &site->frames.list.items[i]);
 	/* What a stack allocated is told by the stack. */
 	if (!site || class->kind != CLASS_SITE || class->name) {
 		fputc(';', out);
-		output_folded_name_write(out,
-					 class->kind == CLASS_SITE && site ? class->name : name);
+		name_write(out, class->kind == CLASS_SITE && site ? class->name : name);
 	}
 	fprintf(out, " %" PRIu64 "\n", sample->total.bytes);
 	return true;
 }
 
-int retain_folded_write(FILE *out, const struct retain_report *report)
+static int folded_retain_write(FILE *out, const void *data)
 {
+	const struct retain_report *report = data;
 	const struct retain_result *result = report->result;
 
 	for (size_t i = 0; i < result->samples.count; i++) {
@@ -162,3 +168,13 @@ int retain_folded_write(FILE *out, const struct retain_report *report)
 	}
 	return output_finish(out);
 }
+
+const struct output_format output_folded = {
+	.name = "folded",
+	.write = {[OUTPUT_REPORT] = folded_report_write,
+		  [OUTPUT_DIFF] = folded_diff_write,
+		  [OUTPUT_RETAIN] = folded_retain_write,
+		  [OUTPUT_PROFILE] = folded_profile_write},
+	.single = true,
+	.wants_samples = true,
+};

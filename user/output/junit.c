@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "output/formats.h"
 #include "output/output.h"
-#include "output/report_text.h"
+#include "output/text/text.h"
 
 /* In quotes or between tags; text_inert() leaves no character that XML 1.0 does not know. */
 static void text_write(FILE *out, const char *text)
@@ -76,7 +76,7 @@ static int stack_write(FILE *out, const struct report_site *site)
 
 	if (!memory)
 		return -ENOMEM;
-	output_text_stack_write(memory, false, site);
+	text_stack_write(memory, false, site);
 	if (fclose(memory))
 		return -ENOMEM;
 	for (char *line = text, *end; *line; line = end) {
@@ -160,8 +160,9 @@ static int suite_write(FILE *out, const struct report *report, const struct repo
 	return error;
 }
 
-int output_junit_write(FILE *out, const struct report *report)
+static int junit_report_write(FILE *out, const void *data)
 {
+	const struct report *report = data;
 	bool failed = is_over(report);
 	int error = 0;
 
@@ -171,3 +172,9 @@ int output_junit_write(FILE *out, const struct report *report)
 	fputs("</testsuites>\n", out);
 	return error ? error : output_finish(out);
 }
+
+const struct output_format output_junit = {
+	.name = "junit",
+	.write = {[OUTPUT_REPORT] = junit_report_write},
+	.single = true,
+};

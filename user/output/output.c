@@ -7,94 +7,22 @@
 
 #include "base/cleanup.h"
 #include "output/formats.h"
-#include "output/retain_format.h"
-#include "output/triage_format.h"
 
-static const struct output_format formats[] = {
-	{.name = "text",
-	 .report = output_text_write,
-	 .diff = output_text_diff_write,
-	 .triage = output_triage_text_write,
-	 .retain = retain_text_write,
-	 .retain_diff = retain_text_diff_write,
-	 .threads = output_text_census_write,
-	 .profile = profile_text_write,
-	 .profile_diff = profile_text_diff_write,
-	 .memory = memory_text_write,
-	 .default_top = 10,
-	 .retain_top = 10},
-	{.name = "json",
-	 .report = output_json_write,
-	 .diff = output_json_diff_write,
-	 .triage = output_triage_json_write,
-	 .retain = retain_json_write,
-	 .retain_diff = retain_json_diff_write,
-	 .threads = output_json_census_write,
-	 .profile = profile_json_write,
-	 .profile_diff = profile_json_diff_write,
-	 .memory = memory_json_write},
-	{.name = "folded",
-	 .report = output_folded_write,
-	 .diff = output_folded_diff_write,
-	 .retain = retain_folded_write,
-	 .profile = profile_folded_write,
-	 .single = true,
-	 .wants_samples = true},
-	{.name = "pprof",
-	 .report = output_pprof_write,
-	 .retain = retain_pprof_write,
-	 .profile = profile_pprof_write,
-	 .single = true,
-	 .wants_samples = true},
-	{.name = "prom",
-	 .report = output_prom_write,
-	 .triage = output_triage_prom_write,
-	 .profile = profile_prom_write,
-	 .memory = memory_prom_write,
-	 .single = true},
-	{.name = "html",
-	 .report = output_html_write,
-	 .diff = output_html_diff_write,
-	 .retain = retain_html_write,
-	 .profile = profile_html_write,
-	 .memory = memory_html_write,
-	 .single = true,
-	 .wants_history = true,
-	 .wants_retained = true,
-	 .retain_top = 200},
-	{.name = "junit", .report = output_junit_write, .single = true},
-};
+#define ROW(name) &output_##name,
+static const struct output_format *const formats[] = {OUTPUT_FORMATS(ROW)};
 
 const struct output_format *output_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		if (!strcmp(name, formats[i].name))
-			return &formats[i];
+		if (!strcmp(name, formats[i]->name))
+			return formats[i];
 	}
 	return NULL;
 }
 
 const struct output_format *output_at(size_t i)
 {
-	return i < ARRAY_SIZE(formats) ? &formats[i] : NULL;
-}
-
-bool output_has(const struct output_format *format, enum output_kind kind)
-{
-	const bool has[] = {
-		[OUTPUT_REPORT] = format->report,
-		[OUTPUT_DIFF] = format->diff,
-		[OUTPUT_TRIAGE] = format->triage,
-		[OUTPUT_RETAIN] = format->retain,
-		[OUTPUT_RETAIN_DIFF] = format->retain_diff,
-		[OUTPUT_THREADS] = format->threads,
-		[OUTPUT_PROFILE] = format->profile,
-		[OUTPUT_PROFILE_DIFF] = format->profile_diff,
-		[OUTPUT_MEMORY] = format->memory,
-	};
-	_Static_assert(ARRAY_SIZE(has) == OUTPUT_KIND_MAX_, "every kind");
-
-	return has[kind];
+	return i < ARRAY_SIZE(formats) ? formats[i] : NULL;
 }
 
 /* Derived from the table once. */
@@ -106,11 +34,11 @@ static void words_fill(void)
 		char *at = words[kind];
 
 		for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-			if (!output_has(&formats[i], kind))
+			if (!output_has(formats[i], kind))
 				continue;
 			if (at != words[kind])
 				*at++ = '|';
-			at = stpcpy(at, formats[i].name);
+			at = stpcpy(at, formats[i]->name);
 		}
 	}
 }

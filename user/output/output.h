@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Output formats: a row in output.c each, with a writer for every kind of report that the format
- * can show. What commands offer, check and complete follows from that table. A writer takes a
+ * Output formats: a row of the table in formats.h each, with a writer for every kind of report that
+ * the format can show. What commands offer, check and complete follows from it. A writer takes a
  * finished report and a stream, and looks nothing up; everything that came from the target is made
  * inert on the way. All return 0, or -errno when the stream failed (output_finish()), or -ENOMEM;
  * and flush.
@@ -13,42 +13,24 @@
 #include <stddef.h>
 #include <stdio.h>
 
-struct diff;
-struct memory_report;
-struct profile_diff;
-struct profile_report;
-struct report;
-struct retain_diff_report;
-struct retain_report;
-struct thread_report;
-struct triage_report;
-
-/* The columns of the table. */
+/* Kinds of reports, and the struct that a writer of each gets. */
 enum output_kind {
-	OUTPUT_REPORT,
-	OUTPUT_DIFF,
-	OUTPUT_TRIAGE,
-	OUTPUT_RETAIN,
-	OUTPUT_RETAIN_DIFF,
-	OUTPUT_THREADS,
-	OUTPUT_PROFILE,
-	OUTPUT_PROFILE_DIFF,
-	OUTPUT_MEMORY,
+	OUTPUT_REPORT,	     /* struct report */
+	OUTPUT_DIFF,	     /* struct diff */
+	OUTPUT_TRIAGE,	     /* struct triage_report */
+	OUTPUT_RETAIN,	     /* struct retain_report */
+	OUTPUT_RETAIN_DIFF,  /* struct retain_diff_report */
+	OUTPUT_THREADS,	     /* struct thread_report */
+	OUTPUT_PROFILE,	     /* struct profile_report */
+	OUTPUT_PROFILE_DIFF, /* struct profile_diff */
+	OUTPUT_MEMORY,	     /* struct memory_report */
 	OUTPUT_KIND_MAX_,
 };
 
 struct output_format {
 	const char *name;
-	/* NULL: this format has no way to show it. */
-	int (*report)(FILE *out, const struct report *report);
-	int (*diff)(FILE *out, const struct diff *diff);
-	int (*triage)(FILE *out, const struct triage_report *report);
-	int (*retain)(FILE *out, const struct retain_report *report);
-	int (*retain_diff)(FILE *out, const struct retain_diff_report *report);
-	int (*threads)(FILE *out, const struct thread_report *report);
-	int (*profile)(FILE *out, const struct profile_report *report);
-	int (*profile_diff)(FILE *out, const struct profile_diff *diff);
-	int (*memory)(FILE *out, const struct memory_report *report);
+	/* By kind; NULL: this format has no way to show it. */
+	int (*write[OUTPUT_KIND_MAX_])(FILE *out, const void *report);
 	bool single;	     /* a file holds one report: each replaces the one before */
 	bool wants_history;  /* a difference is shown with what came before both sides */
 	bool wants_retained; /* report->retained is shown */
@@ -62,7 +44,10 @@ const struct output_format *output_find(const char *name);
 /* The i-th format, NULL past the last. */
 const struct output_format *output_at(size_t i);
 
-bool output_has(const struct output_format *format, enum output_kind kind);
+static inline bool output_has(const struct output_format *format, enum output_kind kind)
+{
+	return format->write[kind];
+}
 
 /* "text|json|...": the formats that have it, as an option's argument shows them. */
 const char *output_words(unsigned kind);

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "output/formats.h"
 #include "output/output.h"
-#include "output/retain_format.h"
+#include "output/text/text.h"
 #include "proc/container.h"
 #include "report/profile_report.h"
 #include "symbol/intern.h"
@@ -553,8 +553,9 @@ static void program_first(struct profile *profile, const struct report_process *
 	}
 }
 
-int output_pprof_write(FILE *out, const struct report *report)
+static int pprof_report_write(FILE *out, const void *data)
 {
+	const struct report *report = data;
 	const struct sample_types types = sample_types_of(report->snapshot);
 	struct profile profile = {0};
 
@@ -602,8 +603,9 @@ static void hourly_sample(struct profile *profile, const struct profile_report_p
 	profile_sample_end(profile);
 }
 
-int profile_pprof_write(FILE *out, const struct profile_report *report)
+static int pprof_profile_write(FILE *out, const void *data)
 {
+	const struct profile_report *report = data;
 	struct profile profile = {0};
 
 	profile_begin(&profile, hourly_types, ARRAY_SIZE(hourly_types));
@@ -641,8 +643,8 @@ static void retained_sample_write(struct profile *profile, const struct retain_r
 	const struct retained_site *site = retained_site(result, sample->site);
 	const uint64_t values[] = {sample->total.blocks, sample->total.bytes};
 	_cleanup_free_ char *class =
-		retain_class_text(result, &result->classes.items[sample->class]);
-	_cleanup_free_ char *root = retain_holder_text(result, sample);
+		text_retain_class(result, &result->classes.items[sample->class]);
+	_cleanup_free_ char *root = text_retain_holder(result, sample);
 
 	_Static_assert(ARRAY_SIZE(values) == ARRAY_SIZE(value_types), "a value of every type");
 	if (!class || !root) {
@@ -659,8 +661,9 @@ static void retained_sample_write(struct profile *profile, const struct retain_r
 	profile_sample_end(profile);
 }
 
-int retain_pprof_write(FILE *out, const struct retain_report *report)
+static int pprof_retain_write(FILE *out, const void *data)
 {
+	const struct retain_report *report = data;
 	const struct retain_result *result = report->result;
 	struct profile profile = {0};
 
@@ -669,3 +672,12 @@ int retain_pprof_write(FILE *out, const struct retain_report *report)
 		retained_sample_write(&profile, result, &result->samples.items[i]);
 	return profile_write(out, &profile, &result->time, "inuse_space");
 }
+
+const struct output_format output_pprof = {
+	.name = "pprof",
+	.write = {[OUTPUT_REPORT] = pprof_report_write,
+		  [OUTPUT_RETAIN] = pprof_retain_write,
+		  [OUTPUT_PROFILE] = pprof_profile_write},
+	.single = true,
+	.wants_samples = true,
+};

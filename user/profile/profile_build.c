@@ -157,7 +157,7 @@ static int fill(const struct profile_sources *sources, struct profile_report *re
 	int error = 0;
 
 	report->oom = &sources->session->oom;
-	report->lost_reports = sources->session->losses.reports;
+	report->lost_reports = sources->session->emitter.lost;
 	for (size_t i = 0; i < sources->target_count && !error; i++) {
 		struct profile_target *target = sources->targets[i];
 

@@ -715,13 +715,6 @@ static int build(struct profile_run *run, struct profile_report *report, bool la
 	return profile_build(&sources, report, last);
 }
 
-static int emit_all(struct session *session, const struct profile_report *report, bool last)
-{
-	emit_serve_profile(session->listener, report, &session->options->schedule);
-	return emit_profile(&session->options->output, session->format, session->out,
-			    &session->losses, report, last);
-}
-
 static int make_report(void *context, enum report_cause cause)
 {
 	struct profile_run *run = context;
@@ -739,7 +732,7 @@ static int make_report(void *context, enum report_cause cause)
 	else if (run->options->take)
 		error = run->options->take(run->options->context, &report, last);
 	else
-		error = emit_all(session, &report, last);
+		error = emit(&session->emitter, OUTPUT_PROFILE, &report, last);
 	symbolizer_release_lines(session->stages.symbolizer);
 	if (!error)
 		error = session_update_targets(session);

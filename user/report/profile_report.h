@@ -121,4 +121,10 @@ void profile_report_free(struct profile_report *report);
 /* Of the latest window that came to nothing; NULL: none has. Static, or strerror()'s. */
 const char *profile_missed_why(const struct profile_report_process *process);
 
+/* What a rate comes to in an hour, for formats whose numbers are whole. */
+static inline uint64_t profile_hourly(double per_s)
+{
+	return per_s > 0 ? (uint64_t)(per_s * 3600 + 0.5) : 0;
+}
+
 #endif

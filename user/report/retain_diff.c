@@ -173,3 +173,15 @@ void retain_diff_free(struct retain_diff *diff)
 	free(diff->of_classes);
 	*diff = (struct retain_diff){0};
 }
+
+enum diff_state retained_change_state(const struct retained_change *change)
+{
+	return diff_state_of(&(struct diff_amount){change->was.bytes, change->was.blocks},
+			     &(struct diff_amount){change->is.bytes, change->is.blocks});
+}
+
+bool retained_change_is_news(const struct retained_change *change)
+{
+	return (change->was.blocks || change->is.blocks) &&
+	       retained_change_state(change) != DIFF_SAME;
+}

@@ -3,6 +3,7 @@
 #ifndef LEAKMON_REPORT_RETAIN_DIFF_H
 #define LEAKMON_REPORT_RETAIN_DIFF_H
 
+#include "report/diff.h"
 #include "report/retain_result.h"
 
 /* A class, or a root. Roots of one name (a variable, threads of one name) are one row. */
@@ -26,6 +27,24 @@ struct retain_diff {
 	uint32_t *of_classes; /* places in classes.list, by class of `after`; or RESULT_NONE */
 };
 
+/* A result as outputs show it. */
+struct retain_report {
+	const struct retain_result *result;
+	const struct retain_diff *diff; /* to the run before; NULL: this is the first one */
+	size_t top;			/* rows of each list; 0: all */
+	bool colour;
+};
+
+/* What changed from one run to another, of one recording or of two. */
+struct retain_diff_report {
+	const struct retain_diff *diff;
+	const char *before_name, *after_name;	/* of the recordings, untrusted */
+	int64_t before_number, after_number;	/* of the runs in them */
+	const char *before_label, *after_label; /* or NULL */
+	size_t top;
+	bool colour;
+};
+
 /* 0 or -ENOMEM, then *diff is untouched. */
 int retain_diff_build(const struct retain_result *before, const struct retain_result *after,
 		      struct retain_diff *diff);
@@ -39,6 +58,22 @@ static inline int64_t change_bytes(const struct retained_change *change)
 static inline int64_t change_blocks(const struct retained_change *change)
 {
 	return (int64_t)(change->is.blocks - change->was.blocks);
+}
+
+enum diff_state retained_change_state(const struct retained_change *change);
+/* False for a root that retains nothing by itself in either run, and for all that stayed. */
+bool retained_change_is_news(const struct retained_change *change);
+
+/* The later run that has it, else the earlier one; and its place in that one's rows. */
+static inline const struct retain_result *retained_change_side(const struct retain_diff *diff,
+							       const struct retained_change *change)
+{
+	return change->after != RESULT_NONE ? diff->after : diff->before;
+}
+
+static inline uint32_t retained_change_place(const struct retained_change *change)
+{
+	return change->after != RESULT_NONE ? change->after : change->before;
 }
 
 #endif

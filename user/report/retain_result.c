@@ -209,3 +209,14 @@ struct retention_total retain_result_passing(const struct retain_result *result)
 	add_led(result, ROOT_REGISTER, &passing);
 	return passing;
 }
+
+struct retention_total retain_result_total(const struct retain_result *result)
+{
+	struct retention_total all = {0};
+
+	for (size_t i = 0; i < VERDICT_MAX_; i++) {
+		all.blocks += result->totals[i].blocks;
+		all.bytes += result->totals[i].bytes;
+	}
+	return all;
+}

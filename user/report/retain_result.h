@@ -208,6 +208,9 @@ bool retained_leak_held(const struct retain_result *result, const struct retaine
 void retain_result_identify(struct retain_result *result);
 void retain_result_free(struct retain_result *result);
 
+/* All blocks. */
+struct retention_total retain_result_total(const struct retain_result *result);
+
 /* Of the untracked blocks, those that only stale words lead to. */
 struct retention_total retain_result_stale(const struct retain_result *result);
 

@@ -69,6 +69,12 @@ struct triage_sites {
 	const char *refusal;		      /* why it was not tracked, or NULL */
 };
 
+/* Whether a site is of what was tracked. */
+bool triage_site_counts(const struct triage_sites *sites, const struct site *site);
+/* The share of the growth in the window that a site explains: what it allocated then and still
+ * holds. 0..1, above 1 when the program reused memory that it had. */
+double triage_site_share(const struct triage_sites *sites, const struct site *site);
+
 /* A call stack at which a suspect's growth was sampled. */
 struct triage_stack {
 	double units; /* bytes, mappings, threads that came there and are there now: an estimate */
@@ -141,6 +147,16 @@ struct triage_entry {
 	const struct managed_growth *managed;
 	const struct triage_cause *cause; /* NULL: not looked at, or nothing to explain yet */
 };
+
+/* What is sampled for a kind: "page faults"; and the unit of its amounts: "threads", NULL: bytes.
+ */
+const char *triage_samples_event(enum quantity kind);
+const char *triage_samples_unit(enum quantity kind);
+/* So many threads ended without a join in the window that it is no coincidence. */
+bool triage_samples_have_dead_threads(const struct triage_samples *sampled);
+/* The command that shows more of a sampled suspect. Returns text. */
+#define TRIAGE_NEXT_SIZE 64
+char *triage_samples_next(const struct triage_entry *entry, char text[TRIAGE_NEXT_SIZE]);
 
 /* What the kernel counted of a process's memory when it chose it, in bytes. */
 struct triage_kill_memory {

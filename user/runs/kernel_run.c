@@ -17,9 +17,7 @@
 
 struct kernel_run {
 	const struct kernel_options *options;
-	const struct output_format *format;
-	FILE *out;
-	struct emit_losses losses;
+	struct emitter emitter;
 	struct kernel_side side;
 	struct collect_options collect_options;
 	struct collector *collector;
@@ -82,11 +80,8 @@ static int kernel_run_open(struct kernel_run *run, const struct kernel_options *
 {
 	int error;
 
-	*run = (struct kernel_run){.options = options,
-				   .format = output_find(options->output.format)};
-	if (!run->format)
-		return -EINVAL; /* the options were checked */
-	error = emit_open(&options->output, run->format, &run->out);
+	*run = (struct kernel_run){.options = options};
+	error = emitter_open(&run->emitter, &options->output, EMIT_REPEATED);
 	if (!error)
 		error = open_names(run);
 	return error ? error : open_ledgers(run);
@@ -97,8 +92,7 @@ static void kernel_run_close(struct kernel_run *run)
 	collector_free(run->collector);
 	kernel_loader_close(&run->side);
 	kernel_symbols_free(run->symbols);
-	if (run->out && run->out != stdout)
-		fclose(run->out);
+	emitter_close(&run->emitter);
 }
 
 /* Which of the kernel's allocators, and whether its bytes are in other rows, too. */
@@ -169,12 +163,11 @@ static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool 
 		error = sites_name(run, &report.processes.items[i]);
 	report.colour = emit_wants_colour(&run->options->output);
 	report.cost = emit_cost();
-	report.lost_reports = run->losses.reports;
+	report.lost_reports = run->emitter.lost;
 	if (error)
 		log_error("out of memory");
 	else
-		error = emit_report(&run->options->output, run->format, run->out, &run->losses,
-				    &report, last);
+		error = emit(&run->emitter, OUTPUT_REPORT, &report, last);
 	report_free(&report);
 	return error;
 }
@@ -219,7 +212,7 @@ int kernel_run(const struct kernel_options *options)
 		error = report_loop_run(
 			&loop, &(struct run_hooks){.context = &run, .report = make_report});
 	}
-	code = emit_finish(&options->output, &run.losses, error, run.outstanding_bytes);
+	code = emitter_finish(&run.emitter, &options->output, error, run.outstanding_bytes);
 	kernel_run_close(&run);
 	report_loop_close(&loop);
 	return code;

@@ -20,9 +20,7 @@
 
 struct memory_run {
 	const struct memory_options *options;
-	const struct output_format *format;
-	FILE *out;
-	struct emit_losses losses;
+	struct emitter emitter;
 	uint64_t reports;
 	struct memory_history history;
 	struct cgroup_memories first_groups; /* of each group, the first reading */
@@ -94,8 +92,7 @@ static int write_report(struct memory_run *run, struct memory_report *report, bo
 	if (report->processes.count)
 		qsort(report->processes.items, report->processes.count,
 		      sizeof(*report->processes.items), by_rss);
-	return emit_memory(&run->options->output, run->format, run->out,
-			   run->options->schedule.repeat ? &run->losses : NULL, report, last);
+	return emit(&run->emitter, OUTPUT_MEMORY, report, last);
 }
 
 static bool wants_groups(const struct selector_config *targets)
@@ -269,33 +266,33 @@ static int open_core(struct memory_run *run)
 
 int memory_run(const struct memory_options *options)
 {
-	struct memory_run run = {.options = options, .format = output_find(options->output.format)};
-	int error = emit_open(&options->output, run.format, &run.out);
+	struct memory_run run = {.options = options};
+	int error = emitter_open(&run.emitter, &options->output,
+				 options->schedule.repeat ? EMIT_REPEATED : EMIT_ONCE);
 
 	signal(SIGPIPE, SIG_IGN);
 	if (error)
 		return EXIT_ERROR;
 	/* Fewer for the whole machine, which has many processes. */
-	if (run.format->wants_history)
+	if (run.emitter.format->wants_history)
 		run.history.max =
 			selector_config_is_empty(&options->targets) ? SPLITS_OF_ALL : SPLITS;
 	error = open_core(&run);
-	if (run.format->single)
+	if (run.emitter.format->single)
 		run.containers = container_cache_new();
 	if (!error && options->schedule.repeat) {
 		error = run_repeatedly(&run);
 	} else if (!error) {
-		emit_guard(&options->output, run.out);
 		error = run_report(&run, REPORT_LAST);
 	}
 	memory_history_free(&run.history);
 	cgroup_memories_free(&run.first_groups);
 	core_free(run.core);
 	container_cache_free(run.containers);
-	if (emit_close(run.out))
+	if (emitter_close(&run.emitter))
 		error = -EIO;
 	/* What is written once stays: cron(8) may come again. */
 	if (options->schedule.repeat)
-		return emit_finish(&options->output, &run.losses, error, 0);
+		return emitter_finish(&run.emitter, &options->output, error, 0);
 	return error ? EXIT_ERROR : EXIT_OK;
 }

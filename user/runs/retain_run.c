@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "monitor/emit.h"
 #include "monitor/watch.h"
-#include "output/retain_format.h"
+#include "report/retain_diff.h"
 #include "monitor/stages.h"
 #include "proc/memory_room.h"
 #include "report/report.h"
@@ -36,8 +36,7 @@ struct earlier_run {
 
 struct retain_run {
 	const struct retain_options *options;
-	const struct output_format *format;
-	FILE *out;
+	struct emitter emitter;
 	struct stages stages;
 	struct core *core;		 /* NULL: processes that run */
 	VEC(struct earlier_run) earlier; /* one of each process */
@@ -61,14 +60,13 @@ static int retain_run_open(struct retain_run *run, const struct retain_options *
 {
 	int error, stages_error;
 
-	*run = (struct retain_run){.options = options,
-				   .format = output_find(options->session.output.format)};
+	*run = (struct retain_run){.options = options};
 	stages_error = stages_open(&run->stages);
-	error = emit_open_stream(&options->session.output, &run->out);
+	error = emitter_open(&run->emitter, &options->session.output,
+			     options->session.schedule.repeat ? EMIT_REPEATED_STREAM
+							      : EMIT_ONCE_STREAM);
 	if (error)
 		return error;
-	if (!options->session.schedule.repeat)
-		emit_guard(&options->session.output, run->out);
 	if (stages_error)
 		log_error("out of memory");
 	return stages_error;
@@ -83,8 +81,7 @@ static void retain_run_close(struct retain_run *run)
 	vec_free(&run->earlier);
 	stages_close(&run->stages);
 	core_free(run->core);
-	if (run->out)
-		emit_close(run->out);
+	emitter_close(&run->emitter);
 }
 
 /* Logs why the memory of a process could not be read, and what to do about it. */
@@ -241,14 +238,11 @@ static int write_report(struct retain_run *run, const struct retain_result *resu
 	struct retain_report report = {
 		.result = result,
 		.diff = diff,
-		.top = output->top_given ? output->report.top : run->format->retain_top,
+		.top = output->top_given ? output->report.top : run->emitter.format->retain_top,
 		.colour = emit_wants_colour(output),
 	};
-	int error = run->format->retain(run->out, &report);
 
-	if (error)
-		emit_say_failed("the report", error);
-	return error;
+	return emit(&run->emitter, OUTPUT_RETAIN, &report, true);
 }
 
 static int record(const struct retain_options *options, const struct retain_result *result)
@@ -314,7 +308,7 @@ static int conclude(struct retain_run *run, struct retain **retain,
 	struct retain_result_sources wanted = {.sites = tracked->sites,
 					       .site_count = tracked->site_count,
 					       .dropped = tracked->dropped,
-					       .samples = run->format->wants_samples ||
+					       .samples = run->emitter.format->wants_samples ||
 							  run->options->recording};
 	int error = find_site_types(tracked, &types);
 

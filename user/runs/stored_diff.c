@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "memory/memory_split.h"
-#include "output/retain_format.h"
+#include "report/retain_diff.h"
 #include "report/profile_diff.h"
 #include "runs/stored_report.h"
 #include "store/recording.h"
@@ -200,22 +200,6 @@ static void describe(struct comparison *comparison, const struct diff_options *o
 			    comparison->before.path, comparison->after.path);
 }
 
-static int write_out(const struct comparison *comparison, const struct diff_options *options)
-{
-	const struct output_format *format = output_find(options->output.format);
-	FILE *out;
-	int error = emit_open_stream(&options->output, &out);
-
-	if (error)
-		return error;
-	emit_guard(&options->output, out);
-	error = format->diff(out, &comparison->diff);
-	if (error)
-		emit_say_failed("the difference", error);
-	emit_close(out);
-	return error;
-}
-
 static int exit_code_of(const struct diff_options *options, int64_t growth)
 {
 	if (growth <= 0 || (uint64_t)growth <= options->output.fail_over)
@@ -231,7 +215,7 @@ static int diff_snapshots(struct comparison *comparison, const struct diff_optio
 	if (compare(comparison, options))
 		return EXIT_ERROR;
 	describe(comparison, options);
-	if (write_out(comparison, options))
+	if (emit_once(&options->output, EMIT_ONCE_STREAM, OUTPUT_DIFF, diff))
 		return EXIT_ERROR;
 	return exit_code_of(options, (int64_t)(diff->stays_after.bytes - diff->stays_before.bytes));
 }
@@ -254,27 +238,6 @@ static void describe_retentions(struct retain_diff_report *report, const struct 
 	report->after_number = is->number;
 	report->before_label = was->label;
 	report->after_label = is->label;
-}
-
-static uint64_t bytes_of(const struct retain_result *result)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < VERDICT_MAX_; i++)
-		bytes += result->totals[i].bytes;
-	return bytes;
-}
-
-static int write_retentions(const struct retain_diff_report *report,
-			    const struct output_options *output, const struct output_format *format)
-{
-	FILE *out;
-	int error = emit_open_stream(output, &out);
-
-	if (error)
-		return error;
-	emit_guard(output, out);
-	return stored_close(out, format->retain_diff(out, report));
 }
 
 static int compare_retentions(const struct side *before, const struct side *after,
@@ -300,8 +263,8 @@ static int compare_retentions(const struct side *before, const struct side *afte
 	}
 	describe_retentions(&report, before, before_position, after, after_position);
 	report.top = output->top_given ? output->report.top : format->retain_top;
-	*growth = (int64_t)(bytes_of(&is) - bytes_of(&was));
-	return write_retentions(&report, output, format);
+	*growth = (int64_t)(retain_result_total(&is).bytes - retain_result_total(&was).bytes);
+	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_RETAIN_DIFF, &report);
 }
 
 static int diff_retentions(const struct comparison *comparison, const struct diff_options *options)
@@ -322,7 +285,6 @@ static int compare_profiles(const struct side *before, const struct side *after,
 	_cleanup_(profile_diff_free) struct profile_diff diff = {.before_name = before->path,
 								 .after_name = after->path};
 	const struct output_format *format = output_find(output->format);
-	FILE *out;
 	int error = stored_check_format(output->format, OUTPUT_PROFILE_DIFF);
 
 	if (!error)
@@ -335,13 +297,9 @@ static int compare_profiles(const struct side *before, const struct side *after,
 		log_error("out of memory");
 		return -ENOMEM;
 	}
-	error = emit_open_stream(output, &out);
-	if (error)
-		return error;
-	emit_guard(output, out);
 	diff.top = output->top_given ? output->report.top : format->default_top;
 	diff.colour = emit_wants_colour(output);
-	return stored_close(out, format->profile_diff(out, &diff));
+	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_PROFILE_DIFF, &diff);
 }
 
 /* -------- which of them */

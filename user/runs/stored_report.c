@@ -13,7 +13,7 @@
 #include "cli/command_line.h"
 #include "memory/memory_split.h"
 #include "monitor/oom.h"
-#include "output/retain_format.h"
+#include "report/retain_diff.h"
 #include "report/fleet.h"
 #include "report/history.h"
 #include "report/profile_report.h"
@@ -70,15 +70,6 @@ int stored_retention_read(struct recording *recording, const char *at, size_t *p
 	return error ? error : recording_read_retain(recording, *position, result);
 }
 
-int stored_close(FILE *out, int error)
-{
-	if (emit_close(out) && !error)
-		error = -errno;
-	if (error)
-		emit_say_failed("the report", error);
-	return error;
-}
-
 /* -------- profiles and retentions */
 
 static int report_profile(struct recording *recording, const char *at,
@@ -86,21 +77,16 @@ static int report_profile(struct recording *recording, const char *at,
 {
 	_cleanup_(profile_report_free) struct profile_report report = {0};
 	const struct output_format *format = output_find(output->format);
-	FILE *out;
 	int error = stored_check_format(output->format, OUTPUT_PROFILE);
 
 	if (!error)
 		error = stored_profile_read(recording, at, &report);
 	if (error)
 		return error;
-	error = emit_open_stream(output, &out);
-	if (error)
-		return error;
-	emit_guard(output, out);
 	report.lost_reports = recording_missed(recording);
 	report.colour = emit_wants_colour(output);
 	profile_report_cut(&report, output->top_given ? output->report.top : format->default_top);
-	return stored_close(out, format->profile(out, &report));
+	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_PROFILE, &report);
 }
 
 static int report_retention(struct recording *recording, const char *at,
@@ -110,19 +96,14 @@ static int report_retention(struct recording *recording, const char *at,
 	const struct output_format *format = output_find(output->format);
 	struct retain_report report = {.result = &result, .colour = emit_wants_colour(output)};
 	size_t position;
-	FILE *out;
 	int error = stored_check_format(output->format, OUTPUT_RETAIN);
 
 	if (!error)
 		error = stored_retention_read(recording, at, &position, &result);
 	if (error)
 		return error;
-	error = emit_open_stream(output, &out);
-	if (error)
-		return error;
-	emit_guard(output, out);
 	report.top = output->top_given ? output->report.top : format->retain_top;
-	return stored_close(out, format->retain(out, &report));
+	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_RETAIN, &report);
 }
 
 /* The latest retention of each process, in the order of their first ones. */
@@ -281,19 +262,6 @@ static int source_read(struct source *source, const struct show_options *options
 	return error || options->host ? error : fleet_read(source);
 }
 
-static int write_out(const struct source *source, const struct show_options *options)
-{
-	const struct output_format *format = output_find(options->output.format);
-	FILE *out;
-	int error = emit_open(&options->output, format, &out);
-
-	if (error)
-		return error;
-	emit_guard(&options->output, out);
-	error = emit_report(&options->output, format, out, NULL, &source->report, true);
-	return emit_close(out) && !error ? -EIO : error;
-}
-
 static int report_snapshot(struct source *source, const struct show_options *options)
 {
 	int error = source_read(source, options);
@@ -305,7 +273,8 @@ static int report_snapshot(struct source *source, const struct show_options *opt
 	source->report.lost_reports = error ? 0 : recording_missed(source->recording);
 	source->report.host = error ? NULL : recording_host(source->recording);
 	source->report.colour = emit_wants_colour(&options->output);
-	return error ? error : write_out(source, options);
+	return error ? error
+		     : emit_once(&options->output, EMIT_ONCE, OUTPUT_REPORT, &source->report);
 }
 
 /* "#12  2026-11-22 13:00:05  oom 1234" */

@@ -35,8 +35,4 @@ int stored_profile_read(struct recording *recording, const char *at, struct prof
 int stored_retention_read(struct recording *recording, const char *at, size_t *position,
 			  struct retain_result *result);
 
-/* Closes what emit_open_stream() opened. `error` is that of writing. 0, or -errno after a message.
- */
-int stored_close(FILE *out, int error);
-
 #endif

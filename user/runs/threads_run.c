@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "monitor/session_threads.h"
 #include "monitor/watch.h"
+#include "threads/thread_holders.h"
 
 static int name_group(struct session *session, uint32_t pid, struct thread_group *group)
 {
@@ -110,15 +111,6 @@ static int name_report(struct session *session, struct thread_report *report, bo
 	return name_all(session, report);
 }
 
-static int write_report(const struct session *session, const struct thread_report *report)
-{
-	int error = session->format->threads(session->out, report);
-
-	if (error)
-		emit_say_failed("the report", error);
-	return error;
-}
-
 struct threads_run {
 	const struct threads_options *options;
 	struct session *session;
@@ -153,7 +145,7 @@ static int make_report(void *context, enum report_cause cause)
 	if (error)
 		log_error("out of memory");
 	else
-		error = write_report(session, &report);
+		error = emit(&session->emitter, OUTPUT_THREADS, &report, cause == REPORT_LAST);
 	symbolizer_release_lines(session->stages.symbolizer);
 	targets_drop_ended(session);
 	return error;

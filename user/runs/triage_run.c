@@ -22,10 +22,7 @@
 
 struct triage_run {
 	const struct triage_options *options;
-	const struct output_format *format;
-	FILE *out;
-	struct emit_losses losses;
-	struct listener *listener; /* --listen; or NULL */
+	struct emitter emitter;
 	struct triage triage;
 	struct escalation *escalation;	       /* NULL: no exact tracking was asked for */
 	const struct profile_report *profiles; /* of suspects, while a report is made; or NULL */
@@ -43,12 +40,10 @@ static bool is_profiled(const struct triage_options *options)
 
 static int open_output(struct triage_run *run)
 {
-	const struct output_options *output = &run->options->session.output;
-	int error;
+	const struct session_options *session = &run->options->session;
+	int error = emitter_open(&run->emitter, &session->output, EMIT_REPEATED);
 
-	run->format = output_find(output->format);
-	error = emit_open(output, run->format, &run->out);
-	return error ? error : emit_listen(output, &run->listener);
+	return error ? error : emitter_listen(&run->emitter, &session->schedule);
 }
 
 static int run_open(struct triage_run *run)
@@ -87,9 +82,7 @@ static void run_close(struct triage_run *run)
 	kills_free(run->kills);
 	triage_close(&run->triage);
 	report_loop_close(&run->loop);
-	listener_close(run->listener);
-	if (run->out && run->out != stdout)
-		fclose(run->out);
+	emitter_close(&run->emitter);
 }
 
 /* Adds the call stacks of suspects that are profiled. */
@@ -128,9 +121,8 @@ static int write_report(struct triage_run *run, bool last)
 		attach_profiles(run->profiles, &report.processes);
 	report.colour = emit_wants_colour(output);
 	report.cpu_s = triage_cpu_s();
-	report.lost_reports = run->losses.reports;
-	emit_serve_triage(run->listener, &report, &run->options->session.schedule);
-	error = emit_triage(output, run->format, run->out, &run->losses, &report, last);
+	report.lost_reports = run->emitter.lost;
+	error = emit(&run->emitter, OUTPUT_TRIAGE, &report, last);
 	if (!error && run->sampling && !last)
 		sampling_update(run->sampling, &report);
 	if (!error && run->escalation && !last)
@@ -284,5 +276,5 @@ int triage_run(const struct triage_options *options)
 	else if (!error)
 		error = loop(&run);
 	run_close(&run);
-	return emit_finish(&options->session.output, &run.losses, error, 0);
+	return emitter_finish(&run.emitter, &options->session.output, error, 0);
 }

@@ -343,22 +343,3 @@ int thread_census_take(struct thread_census *census, const struct thread_table *
 		      by_count);
 	return error;
 }
-
-void thread_census_free(struct thread_census *census)
-{
-	for (size_t i = 0; i < census->groups.count; i++) {
-		vec_free(&census->groups.items[i].stack.list);
-		vec_free(&census->groups.items[i].start.list);
-		vec_free(&census->groups.items[i].holders.list);
-	}
-	thread_holding_free(census->holding);
-	vec_free(&census->groups);
-	vec_free(&census->dead);
-}
-
-void thread_report_free(struct thread_report *report)
-{
-	for (size_t i = 0; i < report->processes.count; i++)
-		thread_census_free(&report->processes.items[i]);
-	vec_free(&report->processes);
-}

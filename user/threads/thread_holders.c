@@ -275,10 +275,3 @@ int thread_holders_find(struct thread_census *census, const struct heap_image_op
 	census->holding->err = find(census, options, bpf, sources);
 	return census->holding->err == -ENOMEM ? -ENOMEM : 0;
 }
-
-void thread_holding_free(struct thread_holding *holding)
-{
-	if (holding)
-		retain_result_free(&holding->result);
-	free(holding);
-}

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/triage_format.h"
+#include "output/text/text.h"
 
 /* What stands in one cell of a list: one function per kind of column. */
 
@@ -250,7 +250,7 @@ void column_format_triage_rate(const struct top_row *row, const struct top_colum
 
 	(void)width;
 	if (number_of(row, column, text, &value))
-		output_triage_rate(text, row->kind, value);
+		text_triage_rate(text, row->kind, value);
 }
 
 void column_format_age(const struct top_row *row, const struct top_column *column, size_t width,

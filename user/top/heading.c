@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/units.h"
-#include "output/report_text.h"
+#include "output/text/text.h"
 
 void top_heading_free(struct top_heading *heading)
 {
@@ -90,7 +90,7 @@ static bool ledger_write(FILE *out, const struct snapshot *snapshot)
 	const char *doubt = find_doubt(snapshot);
 
 	fputs("Ledger:", out);
-	output_text_balance_write(out, family_get(FAMILY_HEAP), ledger, TERM_PART);
+	text_balance_write(out, family_get(FAMILY_HEAP), ledger, TERM_PART);
 	if (dropped || lost)
 		loss_write(out, ledger);
 	else if (doubt)

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/report_text.h"
+#include "output/text/text.h"
 #include "top/columns.h"
 
 static const char help[] =
@@ -165,7 +165,7 @@ static void stack_write(FILE *out, const struct top_row *row, const struct top_r
 	fputs("\n\n", out);
 	numbers_write(out, row);
 	fputs("\nFrames, from the caller of the allocator to the root\n\n", out);
-	output_text_stack_write(out, false, &site);
+	text_stack_write(out, false, &site);
 }
 
 /* What output writes begins its lines with tabs. */

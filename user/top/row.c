@@ -10,8 +10,7 @@
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "output/formats.h"
-#include "output/triage_format.h"
+#include "output/text/text.h"
 #include "proc/container.h"
 
 void top_rows_free(struct top_rows *rows)
@@ -229,7 +228,7 @@ static char *numbers_text(const struct profile_report_site *site)
 
 	if (!out)
 		return NULL;
-	profile_text_numbers_write(out, false, site);
+	text_profile_numbers_write(out, false, site);
 	fclose(out);
 	return text;
 }
@@ -311,15 +310,15 @@ static int put_texts(struct top_row *row, const struct triage_entry *entry)
 	row->name = strdup(entry->pid	      ? entry->comm
 			   : entry->container ? "(container)"
 					      : "(cgroup)");
-	row->place = strdup(output_triage_place(place, entry));
+	row->place = strdup(text_triage_place(place, entry));
 	if (growth_is_early(&entry->growth) || trend_is_suspect(entry->growth.verdict)) {
 		out = open_memstream(&row->evidence, &size);
 		if (!out)
 			return -ENOMEM;
-		output_triage_evidence_write(out, &entry->growth);
+		text_triage_evidence_write(out, &entry->growth);
 		if (entry->managed) {
 			fputs("; ", out);
-			output_triage_managed_write(out, entry);
+			text_triage_managed_write(out, entry);
 		}
 		if (entry->cause)
 			fprintf(out, "; %s", entry->cause->text);
@@ -356,7 +355,7 @@ static int entry_row(const struct triage_entry *entry, double urgency, struct to
 	row->fields[TOP_CONFIDENCE] = suspect ? entry->growth.confidence : NAN;
 	row->fields[TOP_AGE] = entry->age_s;
 	row->fields[TOP_PROCESSES] = (double)entry->processes;
-	row->spark_count = output_triage_heights(entry, row->spark);
+	row->spark_count = text_triage_heights(entry, row->spark);
 	return put_texts(row, entry);
 }
 

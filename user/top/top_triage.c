@@ -41,7 +41,7 @@ static void take_snapshot(struct overview *overview, const struct triage_report 
 	strftime(name, sizeof(name), "leakmon-%Y%m%d-%H%M%S.txt", &local);
 	error = replace_file_open(&file, name, REPLACE_OR_WRITE);
 	if (!error)
-		error = output_find("text")->triage(file.out, report);
+		error = output_find("text")->write[OUTPUT_TRIAGE](file.out, report);
 	if (!error)
 		error = replace_file_commit(&file, 0644);
 	replace_file_abort(&file);

@@ -6,11 +6,9 @@
 #include <math.h>
 
 #include "base/cleanup.h"
-#include "output/formats.h"
-#include "output/json_writer.h"
+#include "output/json/json.h"
+#include "output/json/json_writer.h"
 #include "output/output.h"
-#include "output/report_json.h"
-#include "output/triage_format.h"
 #include "runtime/runtime.h"
 
 static void count_write(struct json_writer *json, const char *key, double count)
@@ -102,13 +100,69 @@ static void sites_write(struct json_writer *json, const struct triage_sites *sit
 	json_open(json, "explained", '[');
 	for (size_t i = 0; sites->process && i < sites->process->sites.count; i++)
 		json_put_real(json, NULL,
-			      output_triage_share(sites, sites->process->sites.items[i].site));
+			      triage_site_share(sites, sites->process->sites.items[i].site));
 	json_close(json, ']');
 	json_close(json, '}');
 	json_open(json, "sites", '[');
 	for (size_t i = 0; sites->process && i < sites->process->sites.count; i++)
-		output_json_site_write(json, sites->report, &sites->process->sites.items[i]);
+		json_site_write(json, sites->report, &sites->process->sites.items[i]);
 	json_close(json, ']');
+}
+
+static void stack_json(struct json_writer *json, const struct triage_stack *stack)
+{
+	char id[24];
+
+	json_open(json, NULL, '{');
+	snprintf(id, sizeof(id), "%016llx", (unsigned long long)stack->named.id);
+	json_put_string(json, "id", id);
+	json_put_real(json, "units", stack->units);
+	json_put_real(json, "explained", stack->share);
+	json_put_number(json, "samples", stack->samples);
+	json_frames_write(json, &stack->named);
+	json_close(json, '}');
+}
+
+static void files_json(struct json_writer *json, const struct triage_samples *sampled)
+{
+	json_open(json, "files", '[');
+	for (size_t i = 0; i < sampled->files.count; i++) {
+		const struct triage_file_kind *kind = &sampled->files.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "kind", kind->name);
+		json_put_real(json, "open", kind->open);
+		json_put_real(json, "added", kind->added);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void samples_write(struct json_writer *json, const struct triage_entry *entry)
+{
+	const struct triage_samples *sampled = entry->sampled;
+	char next[TRIAGE_NEXT_SIZE];
+
+	json_open(json, "sampled", '{');
+	json_put_string(json, "kind", growth_kind_name(sampled->kind));
+	json_put_string(json, "event", triage_samples_event(sampled->kind));
+	json_put_real(json, "window_s", sampled->window_s);
+	json_put_real(json, "added", sampled->added);
+	json_put_real(json, "explained", sampled->share);
+	json_put_number(json, "samples", sampled->taken);
+	json_put_number(json, "samples_lost", sampled->lost);
+	json_put_number(json, "threads_missed", sampled->missed);
+	json_put_string(json, "refused", sampled->why);
+	json_put_number(json, "stacks_total", sampled->stacks_total);
+	json_open(json, "stacks", '[');
+	for (size_t i = 0; i < sampled->stacks.count; i++)
+		stack_json(json, &sampled->stacks.items[i]);
+	json_close(json, ']');
+	files_json(json, sampled);
+	json_put_real(json, "dead_threads", sampled->orphans);
+	json_put_real(json, "dead_threads_added", sampled->orphans_added);
+	json_put_string(json, "next", triage_samples_next(entry, next));
+	json_close(json, '}');
 }
 
 static void entry_write(struct json_writer *json, const struct triage_entry *entry)
@@ -124,7 +178,7 @@ static void entry_write(struct json_writer *json, const struct triage_entry *ent
 		json_put_number(json, "processes", entry->processes);
 	}
 	json_put_string(json, "cgroup", entry->cgroup);
-	output_json_container_write(json, entry->container);
+	json_container_write(json, entry->container);
 	count_write(json, "memory_bytes", now[QUANTITY_HEAP]);
 	json_open(json, "threads", '{');
 	count_write(json, "alive", now[QUANTITY_THREADS]);
@@ -135,11 +189,11 @@ static void entry_write(struct json_writer *json, const struct triage_entry *ent
 	if (entry->managed)
 		managed_write(json, entry);
 	if (entry->sampled)
-		output_triage_samples_json(json, entry);
+		samples_write(json, entry);
 	if (entry->sites)
 		sites_write(json, entry->sites);
 	if (entry->profiled)
-		profile_json_suspect_write(json, entry->profiled);
+		json_profile_suspect_write(json, entry->profiled);
 	json_close(json, '}');
 }
 
@@ -160,7 +214,7 @@ static void limit_write(struct json_writer *json, const struct triage_limit *nea
 	json_open(json, NULL, '{');
 	json_put_string(json, "kind", limit_kind_name(limit->kind));
 	json_put_string(json, "cgroup", *limit->path ? limit->path : NULL);
-	output_json_container_write(json, near->container);
+	json_container_write(json, near->container);
 	json_put_real(json, "limit_bytes", limit->bytes);
 	json_put_real(json, "used_bytes", limit->used);
 	json_put_real(json, "used_share", limit->used / limit->bytes);
@@ -203,7 +257,7 @@ static void kill_write(struct json_writer *json, const struct triage_kill *kill)
 	json_open(json, NULL, '{');
 	json_put_number(json, "pid", (uint64_t)kill->where->pid);
 	json_put_string(json, "comm", kill->comm);
-	output_json_kill_place_write(json, kill->where);
+	json_kill_place_write(json, kill->where);
 	json_put_string(json, "noticed", kill->by_counter ? "counter" : "tracepoint");
 	kill_memory_write(json, &kill->memory);
 	json_put_real(json, "read_s", kill->entry.pid ? kill->read_s : NAN);
@@ -256,13 +310,14 @@ static void budget_write(struct json_writer *json, const struct triage_report *r
 	json_close(json, '}');
 }
 
-int output_triage_json_write(FILE *out, const struct triage_report *report)
+int json_triage_write(FILE *out, const void *data)
 {
+	const struct triage_report *report = data;
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
-	output_json_time(&json, "time", &report->time);
+	json_time_write(&json, "time", &report->time);
 	json_put_number(&json, "sequence", report->sequence);
 	json_put_bool(&json, "triage", true);
 	ledger_write(&json);
@@ -270,7 +325,7 @@ int output_triage_json_write(FILE *out, const struct triage_report *report)
 	json_put_bool(&json, "hidden", report->hidden);
 	limits_write(&json, report);
 	kills_write(&json, report->kills);
-	output_json_lost_reports_write(&json, report->lost_reports);
+	json_lost_reports_write(&json, report->lost_reports);
 	json_put_number(&json, "processes_total", report->processes.total);
 	entries_write(&json, "processes", &report->processes);
 	json_put_number(&json, "groups_total", report->groups.total);

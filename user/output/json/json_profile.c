@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "report/profile_report.h"
-#include "output/formats.h"
-#include "output/json_writer.h"
+#include "output/json/json.h"
+#include "output/json/json_writer.h"
 #include "output/output.h"
-#include "output/report_json.h"
 #include "report/profile_diff.h"
 
 static void survival_write(struct json_writer *json, const struct site_judgement *judgement)
@@ -49,7 +48,7 @@ static void site_write(struct json_writer *json, const struct profile_report_sit
 	else
 		json_put_null(json, "ready_s");
 	json_put_string(json, "end", walk_end_name(site->end));
-	output_json_stack_write(json, NULL, 0, &site->frames);
+	json_stack_write(json, NULL, 0, &site->frames);
 	json_close(json, '}');
 }
 
@@ -116,20 +115,21 @@ static void process_write(struct json_writer *json, const char *key,
 	json_close(json, '}');
 }
 
-void profile_json_suspect_write(struct json_writer *json,
+void json_profile_suspect_write(struct json_writer *json,
 				const struct profile_report_process *process)
 {
 	process_write(json, "profile", process);
 }
 
-int profile_json_write(FILE *out, const struct profile_report *report)
+int json_profile_write(FILE *out, const void *data)
 {
+	const struct profile_report *report = data;
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
 	json_put_bool(&json, "profile", true);
-	output_json_time(&json, "time", &report->time);
+	json_time_write(&json, "time", &report->time);
 	json_put_number(&json, "sequence", report->sequence);
 	json_open(&json, "overhead", '{');
 	json_put_real(&json, "limit", report->limit);
@@ -149,8 +149,8 @@ int profile_json_write(FILE *out, const struct profile_report *report)
 		json_put_number(&json, "watched", report->watched);
 	else
 		json_put_null(&json, "watched");
-	output_json_kills_write(&json, report->oom);
-	output_json_lost_reports_write(&json, report->lost_reports);
+	json_kills_write(&json, report->oom);
+	json_lost_reports_write(&json, report->lost_reports);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(&json, NULL, &report->processes.items[i]);
@@ -165,7 +165,7 @@ static void side_write(struct json_writer *json, const char *key, const char *na
 {
 	json_open(json, key, '{');
 	json_put_string(json, "file", name);
-	output_json_time(json, "time", &report->time);
+	json_time_write(json, "time", &report->time);
 	json_put_number(json, "windows", report->windows);
 	json_put_real(json, "tracked_s", report->tracked_s);
 	json_close(json, '}');
@@ -201,12 +201,13 @@ static void change_write(struct json_writer *json, const struct profile_change *
 	json_put_bool(json, "sure", change->sure);
 	growth_write(json, "before", change->before);
 	growth_write(json, "after", change->after);
-	output_json_stack_write(json, NULL, 0, &site->frames);
+	json_stack_write(json, NULL, 0, &site->frames);
 	json_close(json, '}');
 }
 
-int profile_json_diff_write(FILE *out, const struct profile_diff *diff)
+int json_profile_diff_write(FILE *out, const void *data)
 {
+	const struct profile_diff *diff = data;
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');

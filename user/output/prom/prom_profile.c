@@ -11,9 +11,8 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "report/profile_report.h"
-#include "output/formats.h"
+#include "output/prom/prom.h"
 #include "output/output.h"
-#include "output/prom.h"
 
 #define TOP_SITES 10
 
@@ -156,8 +155,9 @@ static void cost_write(FILE *out, const struct profile_report *report)
 	}
 }
 
-int profile_prom_write(FILE *out, const struct profile_report *report)
+int prom_profile_write(FILE *out, const void *data)
 {
+	const struct profile_report *report = data;
 	struct series_list all = {0};
 	int error = 0;
 

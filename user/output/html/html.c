@@ -28,9 +28,9 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "output/formats.h"
+#include "output/html/html.h"
 #include "output/output.h"
-#include "output/report_json.h"
-#include "output/retain_format.h"
+#include "output/json/json.h"
 #include "output/split_writers.h"
 #include "symbol/intern.h"
 
@@ -500,7 +500,7 @@ static void html_ledgers_write(struct json_writer *json, const struct snapshot *
 {
 	const struct family *heap = family_get(FAMILY_HEAP);
 
-	output_json_ledgers_write(json, snapshot, NULL);
+	json_ledgers_write(json, snapshot, NULL);
 	json_open(json, "losses", '[');
 	for (size_t i = 0; i < heap->figure_count; i++) {
 		const struct figure *figure = &heap->figures[i];
@@ -572,7 +572,7 @@ static void series_write(struct html_page *page, const struct history_process *p
 		page->process_count;
 	html_series_write(&page->json, &page->columns, &process->series);
 	site_trend_of_process(&trend, page->report->history, process);
-	output_json_trend_fields(&page->json, "trend", &trend);
+	json_trend_fields(&page->json, "trend", &trend);
 }
 
 static void process_write(struct html_page *page, const struct report_process *ranked)
@@ -581,15 +581,15 @@ static void process_write(struct html_page *page, const struct report_process *r
 	const struct ledger *ledger = &ranked->process->ledger;
 
 	json_open(json, NULL, '{');
-	output_json_process_write(json, ranked->process);
+	json_process_write(json, ranked->process);
 	json_put_number(json, "outstanding_bytes", ranked->process->outstanding_bytes);
 	json_put_number(json, "outstanding_count", ranked->process->outstanding_count);
 	json_put_number(json, "sites_total", ranked->sites_total);
 	json_put_number(json, "allocations", ledger->allocations);
 	json_put_number(json, "frees", ledger->frees);
-	output_json_threads_write(json, page->report->snapshot, ranked);
+	json_process_threads_write(json, page->report->snapshot, ranked);
 	series_write(page, series_of(page, ranked));
-	split_html_write(json, split_series_of(page->report, ranked->process));
+	html_split_write(json, split_series_of(page->report, ranked->process));
 	json_close(json, '}');
 	page->process_count++;
 }
@@ -601,7 +601,7 @@ static void past_process_write(struct html_page *page, const struct history_proc
 
 	memcpy(past.comm, process->comm, sizeof(past.comm));
 	json_open(&page->json, NULL, '{');
-	output_json_process_write(&page->json, &past);
+	json_process_write(&page->json, &past);
 	json_put_number(&page->json, "outstanding_bytes", 0);
 	json_put_number(&page->json, "outstanding_count", 0);
 	series_write(page, process);
@@ -649,7 +649,7 @@ static void site_write(struct html_page *page, size_t process, const struct repo
 	if (site->series) {
 		page->shown[site->series - page->report->history->sites.items] = true;
 		html_series_write(json, &page->columns, &site->series->series);
-		output_json_trend_write(json, page->report, site);
+		json_trend_write(json, page->report, site);
 	}
 	json_close(json, '}');
 }
@@ -710,7 +710,7 @@ static void retention_write(struct json_writer *json, const struct report *repor
 		return;
 	json_open(json, "retention", '[');
 	for (size_t i = 0; i < report->retained_count; i++)
-		retain_json_object(json, &(struct retain_report){.result = &report->retained[i],
+		json_retain_object(json, &(struct retain_report){.result = &report->retained[i],
 								 .top = RETAINED_ROWS});
 	json_close(json, ']');
 }
@@ -726,7 +726,7 @@ static void data_write(struct html_page *page)
 	html_ledgers_write(json, page->report->snapshot);
 	cost_write(json, &page->report->cost);
 	html_columns_write(json, &page->columns);
-	output_json_fleet_write(json, page->report);
+	json_fleet_write(json, page->report);
 	processes_write(page);
 	sites_write(page);
 	retention_write(json, page->report);
@@ -757,8 +757,9 @@ static void page_free(struct html_page *page)
 	html_names_free(&page->names);
 }
 
-int output_html_write(FILE *out, const struct report *report)
+static int html_report_write(FILE *out, const void *data)
 {
+	const struct report *report = data;
 	_cleanup_(page_free) struct html_page page = {.json = page_json(out), .report = report};
 	int error = page_prepare(&page);
 
@@ -789,7 +790,7 @@ static void side_of_diff_write(struct json_writer *json, const char *key, const 
 	json_open(json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++) {
 		json_open(json, NULL, '{');
-		output_json_process_write(json, report->processes.items[i].process);
+		json_process_write(json, report->processes.items[i].process);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -811,7 +812,7 @@ static void diff_trend_write(struct json_writer *json, const char *key, const st
 	if (!site || !site->series)
 		return;
 	site_trend_of(&trend, report->history, site->series);
-	output_json_trend_fields(json, key, &trend);
+	json_trend_fields(json, key, &trend);
 }
 
 static void diff_row_write(struct json_writer *json, struct html_names *names,
@@ -848,14 +849,15 @@ static void diff_data_write(struct json_writer *json, struct html_names *names,
 	for (size_t i = 0; i < by_site->rows.count; i++)
 		diff_row_write(json, names, diff, &by_site->rows.items[i]);
 	json_close(json, ']');
-	output_json_diff_dead_write(json, diff);
-	split_json_changes_write(json, memory);
+	json_diff_dead_write(json, diff);
+	json_split_changes_write(json, memory);
 	html_names_write(json, names);
 	json_close(json, '}');
 }
 
-int output_html_diff_write(FILE *out, const struct diff *diff)
+static int html_diff_write(FILE *out, const void *data)
 {
+	const struct diff *diff = data;
 	_cleanup_(diff_free) struct diff by_site = {0};
 	_cleanup_(html_names_free) struct html_names names = {0};
 	_cleanup_(memory_changes_free) struct memory_changes memory = {0};
@@ -873,15 +875,16 @@ int output_html_diff_write(FILE *out, const struct diff *diff)
 
 /* A run of `leakmon retain` as a page of its own. */
 
-int retain_html_write(FILE *out, const struct retain_report *report)
+static int html_retain_write(FILE *out, const void *data)
 {
+	const struct retain_report *report = data;
 	struct json_writer json = page_json(out);
 
 	page_begin(out);
 	json_open(&json, NULL, '{');
 	html_head_write(&json, "retention");
 	json_open(&json, "retention", '[');
-	retain_json_object(&json, report);
+	json_retain_object(&json, report);
 	json_close(&json, ']');
 	json_close(&json, '}');
 	return page_end(out);
@@ -889,8 +892,9 @@ int retain_html_write(FILE *out, const struct retain_report *report)
 
 /* `leakmon memory` as a page: the parts of every process over time. */
 
-int memory_html_write(FILE *out, const struct memory_report *report)
+static int html_memory_write(FILE *out, const void *data)
 {
+	const struct memory_report *report = data;
 	struct json_writer json = page_json(out);
 
 	page_begin(out);
@@ -905,7 +909,7 @@ int memory_html_write(FILE *out, const struct memory_report *report)
 		json_open(&json, NULL, '{');
 		json_put_number(&json, "pid", (uint64_t)process->pid);
 		json_put_string(&json, "comm", process->comm);
-		split_html_write(&json, memory_history_find(report->history, process->pid,
+		html_split_write(&json, memory_history_find(report->history, process->pid,
 							    process->start_ticks));
 		json_close(&json, '}');
 	}
@@ -913,3 +917,16 @@ int memory_html_write(FILE *out, const struct memory_report *report)
 	json_close(&json, '}');
 	return page_end(out);
 }
+
+const struct output_format output_html = {
+	.name = "html",
+	.write = {[OUTPUT_REPORT] = html_report_write,
+		  [OUTPUT_DIFF] = html_diff_write,
+		  [OUTPUT_RETAIN] = html_retain_write,
+		  [OUTPUT_PROFILE] = html_profile_write,
+		  [OUTPUT_MEMORY] = html_memory_write},
+	.single = true,
+	.wants_history = true,
+	.wants_retained = true,
+	.retain_top = 200,
+};

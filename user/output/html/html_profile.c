@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/formats.h"
+#include "output/html/html.h"
 #include "output/output.h"
-#include "output/report_text.h"
+#include "output/text/text.h"
 #include "report/profile_report.h"
 
 /* More would make a page that nobody reads. */
@@ -211,7 +211,7 @@ static int stack_write(FILE *out, const struct frames *frames)
 
 	if (!stack)
 		return -ENOMEM;
-	output_text_frames_write(stack, false, frames);
+	text_frames_write(stack, false, frames);
 	if (fclose(stack))
 		return -ENOMEM;
 	fputs("<pre>", out);
@@ -272,8 +272,9 @@ static int process_write(FILE *out, const struct profile_report_process *process
 	return error;
 }
 
-int profile_html_write(FILE *out, const struct profile_report *report)
+int html_profile_write(FILE *out, const void *data)
 {
+	const struct profile_report *report = data;
 	char time[32] = "?";
 	struct tm local;
 	int error = 0;

@@ -12,9 +12,8 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "memory/memory_parts.h"
-#include "output/formats.h"
+#include "output/prom/prom.h"
 #include "output/output.h"
-#include "output/prom.h"
 
 /* Programs; each has a series for every group. */
 #define TOP_PROGRAMS 10
@@ -149,8 +148,9 @@ static void growth_write(FILE *out, const struct programs *programs)
 			memory_verdict_name(i), programs->verdicts[i]);
 }
 
-int memory_prom_write(FILE *out, const struct memory_report *report)
+int prom_memory_write(FILE *out, const void *data)
 {
+	const struct memory_report *report = data;
 	struct programs programs = {0};
 	int error = 0;
 

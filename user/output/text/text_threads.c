@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `leakmon threads`: dead threads by who created them, as text and as JSON. */
+/* `leakmon threads`: dead threads by who created them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/text.h"
-#include "output/formats.h"
+#include "output/text/text.h"
 #include "output/output.h"
-#include "output/report_json.h"
-#include "output/report_text.h"
-#include "output/retain_format.h"
+#include "output/json/json.h"
 #include "threads/thread_census.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
 
 /* Who holds the pthread_t. */
-
-static const char *why_not(int error)
-{
-	if (error == -ESRCH)
-		return "the process has ended";
-	if (error == -EPERM || error == -EACCES)
-		return "its memory cannot be read without CAP_SYS_PTRACE";
-	return strerror(-error);
-}
 
 /* Where in the root or block: offsets in a stack or a register say nothing. */
 static void offsets_write(FILE *out, const struct thread_holder *holder,
@@ -44,10 +33,10 @@ static void path_write(FILE *out, const struct retain_result *result,
 	const struct retained_path *path = &result->paths.items[holder->path];
 	const struct retained_root *root = &result->roots.items[path->root];
 
-	retain_root_write(out, root);
+	text_retain_root_write(out, root);
 	/* The last step leads to the thread itself. */
 	for (size_t i = 0; i + 1 < path->steps.count; i++)
-		retain_step_write(out, result, &path->steps.items[i]);
+		text_retain_step_write(out, result, &path->steps.items[i]);
 	offsets_write(out, holder, path, root);
 }
 
@@ -75,7 +64,7 @@ static void holders_write(FILE *out, const struct thread_census *census,
 		return;
 	if (census->holding->err) {
 		fprintf(out, "\t\tcannot tell who holds the pthread_t: %s\n",
-			why_not(census->holding->err));
+			thread_holding_why(census->holding));
 		return;
 	}
 	for (size_t i = 0; i < group->holders.list.count; i++)
@@ -86,8 +75,6 @@ static void holders_write(FILE *out, const struct thread_census *census,
 			"just been joined\n",
 			group->holders.unknown, group->count);
 }
-
-/* As text. */
 
 static void bytes_write(FILE *out, uint64_t bytes)
 {
@@ -144,7 +131,7 @@ static void group_write(FILE *out, const struct thread_report *report,
 
 	stack.frames = group->stack;
 	fprintf(out, "\t%zu dead thread%s that ran ", group->count, group->count == 1 ? "" : "s");
-	output_text_place_write(out, &group->start, group->start_routine);
+	text_place_write(out, &group->start, group->start_routine);
 	fputs("\n\t\t", out);
 	if (group->newest_died_ns) {
 		when_write(out, "oldest ended", report->now_ns, group->oldest_died_ns);
@@ -162,7 +149,7 @@ static void group_write(FILE *out, const struct thread_report *report,
 	if (group->before_attach)
 		fputs("\t\t[not known: before the attach]\n", out);
 	else if (group->depth)
-		output_text_stack_write(out, report->colour, &stack);
+		text_stack_write(out, report->colour, &stack);
 	else
 		fputs("\t\t[not known]\n", out);
 	holders_write(out, census, group);
@@ -219,8 +206,9 @@ static void everywhere_write(FILE *out, const struct thread_report *report)
 	fputc('\n', out);
 }
 
-int output_text_census_write(FILE *out, const struct thread_report *report)
+int text_threads_write(FILE *out, const void *data)
 {
+	const struct thread_report *report = data;
 	struct tm local = {0};
 	char clock[16];
 
@@ -235,147 +223,6 @@ int output_text_census_write(FILE *out, const struct thread_report *report)
 	}
 	if (report->everywhere)
 		everywhere_write(out, report);
-	fputc('\n', out);
-	return output_finish(out);
-}
-
-/* As JSON. */
-
-static void holder_json(struct json_writer *json, const struct retain_result *result,
-			const struct thread_holder *holder)
-{
-	const struct retained_path *path =
-		holder->path == RESULT_NONE ? NULL : &result->paths.items[holder->path];
-
-	json_open(json, NULL, '{');
-	json_put_number(json, "count", holder->count);
-	json_put_string(json, "verdict", verdict_name(holder->verdict));
-	if (path) {
-		json_put_number(json, "first_offset", holder->first);
-		json_put_number(json, "last_offset", holder->last);
-		retain_json_way(json, result, path, path->steps.count - 1);
-	}
-	json_close(json, '}');
-}
-
-static void holders_json(struct json_writer *json, const struct thread_census *census,
-			 const struct thread_group *group)
-{
-	if (!census->holding)
-		return;
-	json_put_string(json, "holders_unknown_why",
-			census->holding->err ? why_not(census->holding->err) : NULL);
-	json_put_number(json, "holders_unknown",
-			census->holding->err ? group->count : group->holders.unknown);
-	json_open(json, "holders", '[');
-	for (size_t i = 0; !census->holding->err && i < group->holders.list.count; i++)
-		holder_json(json, &census->holding->result, &group->holders.list.items[i]);
-	json_close(json, ']');
-}
-
-static void age_json(struct json_writer *json, const char *key, uint64_t now_ns, uint64_t then_ns)
-{
-	if (then_ns)
-		json_put_number(json, key,
-				(now_ns - (then_ns < now_ns ? then_ns : now_ns)) / NS_PER_MS);
-	else
-		json_put_null(json, key);
-}
-
-static void dead_json(struct json_writer *json, const struct thread_report *report,
-		      const struct dead_thread *dead)
-{
-	char name[sizeof(dead->thread.name) + 1] = "";
-
-	memcpy(name, dead->thread.name, sizeof(dead->thread.name));
-	json_open(json, NULL, '{');
-	json_put_number(json, "tid", dead->thread.tid);
-	json_put_number(json, "pthread_t", dead->thread.handle);
-	json_put_string(json, "name", dead->thread.name[0] ? name : NULL);
-	age_json(json, "born_ms", report->now_ns, dead->thread.born_ns);
-	age_json(json, "ended_ms", report->now_ns, dead->thread.died_ns);
-	json_put_bool(json, "before_attach", dead->thread.flags & LM_THREAD_BEFORE_ATTACH);
-	json_put_number(json, "stack_bytes", dead->stack_end - dead->stack_start);
-	json_put_number(json, "resident_bytes", dead->resident_bytes);
-	json_put_known(json, "heap_bytes", report->heap, dead->heap_bytes);
-	json_put_known(json, "heap_count", report->heap, dead->heap_count);
-	json_close(json, '}');
-}
-
-static void group_json(struct json_writer *json, const struct thread_report *report,
-		       const struct thread_census *census, const struct thread_group *group)
-{
-	json_open(json, NULL, '{');
-	json_put_number(json, "count", group->count);
-	json_put_bool(json, "before_attach", group->before_attach);
-	age_json(json, "oldest_ms", report->now_ns, group->oldest_died_ns);
-	age_json(json, "newest_ms", report->now_ns, group->newest_died_ns);
-	json_put_number(json, "stack_bytes", group->stack_bytes);
-	json_put_number(json, "resident_bytes", group->resident_bytes);
-	json_put_known(json, "heap_bytes", report->heap, group->heap_bytes);
-	json_put_known(json, "heap_count", report->heap, group->heap_count);
-	json_open(json, "start_routine", '{');
-	output_json_stack_write(json, &group->start_routine, 1, &group->start);
-	json_close(json, '}');
-	output_json_stack_write(json, group->addresses, group->depth, &group->stack);
-	holders_json(json, census, group);
-	if (report->show_threads) {
-		json_open(json, "threads", '[');
-		for (size_t i = 0; i < group->count; i++)
-			dead_json(json, report, &census->dead.items[group->first + i]);
-		json_close(json, ']');
-	}
-	json_close(json, '}');
-}
-
-static void census_json(struct json_writer *json, const struct thread_report *report,
-			const struct thread_census *census)
-{
-	const struct lm_thread_ledger *ledger = &census->ledger;
-
-	json_open(json, NULL, '{');
-	json_put_number(json, "pid", census->pid);
-	json_put_string(json, "comm", census->comm);
-	json_open(json, "threads", '{');
-	json_put_number(json, "alive", census->alive);
-	json_put_number(json, "dead", census->dead.count);
-	json_put_number(json, "dead_before_attach", census->dead_before);
-	json_put_number(json, "dead_stack_bytes", census->stack_bytes);
-	json_put_number(json, "dead_resident_bytes", census->resident_bytes);
-	json_put_known(json, "dead_heap_bytes", report->heap, census->heap_bytes);
-	json_put_known(json, "dead_heap_count", report->heap, census->heap_count);
-	json_put_number(json, "created", ledger->created);
-	json_put_number(json, "ended", ledger->ended);
-	json_put_number(json, "joined", ledger->joined);
-	json_put_number(json, "detached", ledger->detached);
-	json_put_number(json, "failed", ledger->failed);
-	json_put_number(json, "reaped_unseen", ledger->reaped_unseen);
-	json_put_number(json, "dropped", ledger->dropped);
-	json_put_number(json, "untracked_joins", ledger->untracked_joins);
-	json_put_number(json, "untracked_ends", ledger->untracked_ends);
-	json_put_string(json, "cannot_tell", census->why);
-	json_put_string(json, "cannot_tell_before_attach", census->why_before);
-	json_open(json, "groups", '[');
-	for (size_t i = 0; i < census->groups.count; i++)
-		group_json(json, report, census, &census->groups.items[i]);
-	json_close(json, ']');
-	json_close(json, '}');
-	json_close(json, '}');
-}
-
-int output_json_census_write(FILE *out, const struct thread_report *report)
-{
-	struct json_writer json = {.out = out};
-
-	json_open(&json, NULL, '{');
-	json_put_number(&json, "schema", 1);
-	output_json_time(&json, "time", &report->time);
-	json_put_number(&json, "sequence", report->sequence);
-	json_open(&json, "processes", '[');
-	for (size_t i = 0; i < report->processes.count; i++)
-		census_json(&json, report, &report->processes.items[i]);
-	json_close(&json, ']');
-	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "output/json_writer.h"
+#include "output/json/json_writer.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * Writes JSON (RFC 8259) to a stream, on one line. The caller opens and closes in pairs; commas
  * are put here. `key` is NULL for the members of an array, and never comes from a target.
  */
-#ifndef LEAKMON_OUTPUT_JSON_WRITER_H
-#define LEAKMON_OUTPUT_JSON_WRITER_H
+#ifndef LEAKMON_OUTPUT_JSON_JSON_WRITER_H
+#define LEAKMON_OUTPUT_JSON_JSON_WRITER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/report_json.h"
+#include "output/json/json.h"
 
 const struct memory_series *split_series_of(const struct report *report,
 					    const struct snapshot_process *process)
@@ -36,7 +36,7 @@ static bool conclude(const struct memory_series *series, struct memory_conclusio
 	return true;
 }
 
-void split_text_write(FILE *out, const struct memory_series *series)
+void text_split_write(FILE *out, const struct memory_series *series)
 {
 	const struct memory_split *split = series ? latest(series) : NULL;
 	struct memory_conclusion conclusion;
@@ -68,7 +68,7 @@ void split_text_write(FILE *out, const struct memory_series *series)
 		fprintf(out, "\t%s\n", conclusion.text);
 }
 
-void conclusion_json_write(struct json_writer *json, const struct memory_conclusion *conclusion)
+void json_conclusion_write(struct json_writer *json, const struct memory_conclusion *conclusion)
 {
 	if (!conclusion) {
 		json_put_null(json, "conclusion");
@@ -92,17 +92,17 @@ static void latest_json(struct json_writer *json, const struct memory_series *se
 	const struct memory_split *split = latest(series);
 	struct memory_conclusion conclusion;
 
-	output_json_time(json, "time", &split->time);
+	json_time_write(json, "time", &split->time);
 	json_put_number(json, "rss_bytes", split->rss);
 	json_put_number(json, "pss_bytes", split->pss);
 	json_put_number(json, "swap_bytes", split->swap);
 	json_put_string(json, "allocator", split->allocator[0] ? split->allocator : NULL);
 	json_put_number(json, "trimmable_bytes", split->trimmable);
 	json_put_string(json, "not_known", split->why);
-	conclusion_json_write(json, conclude(series, &conclusion) ? &conclusion : NULL);
+	json_conclusion_write(json, conclude(series, &conclusion) ? &conclusion : NULL);
 }
 
-void split_json_write(struct json_writer *json, const struct memory_series *series)
+void json_split_write(struct json_writer *json, const struct memory_series *series)
 {
 	if (!series)
 		return;
@@ -140,7 +140,7 @@ static void part_html(struct json_writer *json, const struct memory_series *seri
 	json_close(json, '}');
 }
 
-void split_html_write(struct json_writer *json, const struct memory_series *series)
+void html_split_write(struct json_writer *json, const struct memory_series *series)
 {
 	if (!series)
 		return;
@@ -239,7 +239,7 @@ static void change_write(FILE *out, const struct memory_change *change)
 		fprintf(out, "\t\t%s\n", change->conclusion.text);
 }
 
-void split_text_changes_write(FILE *out, const struct memory_changes *changes, size_t top)
+void text_split_changes_write(FILE *out, const struct memory_changes *changes, size_t top)
 {
 	size_t count = changes->list.count, shown = top ? MIN(count, top) : count;
 
@@ -251,7 +251,7 @@ void split_text_changes_write(FILE *out, const struct memory_changes *changes, s
 		fprintf(out, "\t\xe2\x80\xa6 and %zu more\n", count - shown);
 }
 
-void split_json_changes_write(struct json_writer *json, const struct memory_changes *changes)
+void json_split_changes_write(struct json_writer *json, const struct memory_changes *changes)
 {
 	json_open(json, "memory", '[');
 	for (size_t i = 0; i < changes->list.count; i++) {
@@ -260,16 +260,14 @@ void split_json_changes_write(struct json_writer *json, const struct memory_chan
 		json_open(json, NULL, '{');
 		json_put_string(json, "comm", change->comm);
 		json_put_known(json, "pid", change->pid, (uint64_t)change->pid);
-		output_json_amounts_write(json, "processes", change->processes_before,
-					  change->processes);
-		output_json_amounts_write(json, "rss_bytes", change->rss_before, change->rss);
+		json_amounts_write(json, "processes", change->processes_before, change->processes);
+		json_amounts_write(json, "rss_bytes", change->rss_before, change->rss);
 		json_open(json, "groups", '{');
 		for (size_t group = 0; group < GROUP_MAX_; group++)
-			output_json_amounts_write(json, memory_group_name(group),
-						  change->groups_before[group],
-						  change->groups[group]);
+			json_amounts_write(json, memory_group_name(group),
+					   change->groups_before[group], change->groups[group]);
 		json_close(json, '}');
-		conclusion_json_write(json, change->has_conclusion ? &change->conclusion : NULL);
+		json_conclusion_write(json, change->has_conclusion ? &change->conclusion : NULL);
 		json_close(json, '}');
 	}
 	json_close(json, ']');

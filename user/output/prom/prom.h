@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The grammar of Prometheus' text format 0.0.4. */
-#ifndef LEAKMON_OUTPUT_PROM_H
-#define LEAKMON_OUTPUT_PROM_H
+/* Prometheus' text format 0.0.4: a writer for each kind of report, and the grammar. The contract of
+ * writers is in output.h. */
+#ifndef LEAKMON_OUTPUT_PROM_PROM_H
+#define LEAKMON_OUTPUT_PROM_PROM_H
 
 #include <stdio.h>
 
 #include "proc/container.h"
+
+int prom_report_write(FILE *out, const void *data);
+int prom_triage_write(FILE *out, const void *data);
+int prom_profile_write(FILE *out, const void *data);
+int prom_memory_write(FILE *out, const void *data);
 
 /* HELP and TYPE of leakmon_NAME; once for each metric, before its first sample. */
 void prom_header(FILE *out, const char *name, const char *type, const char *help);

@@ -3,10 +3,9 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "output/json_writer.h"
+#include "output/json/json_writer.h"
 #include "output/output.h"
-#include "output/report_json.h"
-#include "output/retain_format.h"
+#include "output/json/json.h"
 
 static size_t shown(const struct retain_report *report, size_t count)
 {
@@ -102,11 +101,11 @@ static void site_write(struct json_writer *json, const struct retained_site *sit
 	snprintf(id, sizeof(id), "%016" PRIx64, site->id);
 	json_open(json, "site", '{');
 	json_put_string(json, "id", id);
-	output_json_stack_write(json, NULL, 0, &site->frames);
+	json_stack_write(json, NULL, 0, &site->frames);
 	json_close(json, '}');
 }
 
-void retain_json_class(struct json_writer *json, const struct retain_result *result,
+void json_retain_class(struct json_writer *json, const struct retain_result *result,
 		       const struct retained_class *class)
 {
 	json_put_string(json, "kind", class_kind_name(class->kind));
@@ -124,7 +123,7 @@ static void class_write(struct json_writer *json, const struct retain_result *re
 			uint32_t class)
 {
 	json_open(json, "class", '{');
-	retain_json_class(json, result, &result->classes.items[class]);
+	json_retain_class(json, result, &result->classes.items[class]);
 	json_close(json, '}');
 }
 
@@ -172,7 +171,7 @@ static void probable_write(struct json_writer *json, const struct retain_report 
 	json_close(json, ']');
 }
 
-void retain_json_root(struct json_writer *json, const struct retained_root *root)
+void json_retain_root(struct json_writer *json, const struct retained_root *root)
 {
 	json_put_string(json, "kind", root_kind_name(root->kind));
 	json_put_string(json, "name", root->name);
@@ -198,7 +197,7 @@ static void roots_write(struct json_writer *json, const struct retain_report *re
 		const struct retained_root *root = &result->roots.items[i];
 
 		json_open(json, NULL, '{');
-		retain_json_root(json, root);
+		json_retain_root(json, root);
 		json_put_number(json, "led_bytes", root->led.bytes);
 		json_put_number(json, "led_blocks", root->led.blocks);
 		json_put_number(json, "retained_bytes", root->retained.bytes);
@@ -232,7 +231,7 @@ static void classes_write(struct json_writer *json, const struct retain_report *
 		const struct retained_class *class = &result->classes.items[i];
 
 		json_open(json, NULL, '{');
-		retain_json_class(json, result, class);
+		json_retain_class(json, result, class);
 		json_put_number(json, "count", class->total.blocks);
 		json_put_number(json, "bytes", class->total.bytes);
 		verdicts_write(json, class->verdicts);
@@ -258,11 +257,11 @@ static void step_write(struct json_writer *json, const struct retain_result *res
 	json_close(json, '}');
 }
 
-void retain_json_way(struct json_writer *json, const struct retain_result *result,
+void json_retain_way(struct json_writer *json, const struct retain_result *result,
 		     const struct retained_path *path, size_t steps)
 {
 	json_open(json, "root", '{');
-	retain_json_root(json, &result->roots.items[path->root]);
+	json_retain_root(json, &result->roots.items[path->root]);
 	json_close(json, '}');
 	json_open(json, "steps", '[');
 	for (size_t i = 0; i < steps; i++)
@@ -277,7 +276,7 @@ static void path_write(struct json_writer *json, const struct retain_result *res
 	class_write(json, result, path->class);
 	json_put_number(json, "sharing", path->sharing);
 	json_put_number(json, "sampled", path->sampled);
-	retain_json_way(json, result, path, path->steps.count);
+	json_retain_way(json, result, path, path->steps.count);
 	json_close(json, '}');
 }
 
@@ -289,13 +288,13 @@ static void paths_write(struct json_writer *json, const struct retain_result *re
 	json_close(json, ']');
 }
 
-void retain_json_object(struct json_writer *json, const struct retain_report *report)
+void json_retain_object(struct json_writer *json, const struct retain_report *report)
 {
 	const struct retain_result *result = report->result;
 
 	json_open(json, NULL, '{');
 	json_put_number(json, "schema", 1);
-	output_json_time(json, "time", &result->time);
+	json_time_write(json, "time", &result->time);
 	json_put_number(json, "pid", (uint64_t)result->pid);
 	json_put_string(json, "comm", result->comm);
 	json_put_string(json, "core", result->core);
@@ -313,11 +312,103 @@ void retain_json_object(struct json_writer *json, const struct retain_report *re
 	json_close(json, '}');
 }
 
-int retain_json_write(FILE *out, const struct retain_report *report)
+int json_retain_write(FILE *out, const void *data)
 {
+	const struct retain_report *report = data;
 	struct json_writer json = {.out = out};
 
-	retain_json_object(&json, report);
+	json_retain_object(&json, report);
+	fputc('\n', out);
+	return output_finish(out);
+}
+
+/* What changed between two runs: classes, and what roots retain. */
+
+static void side_json(struct json_writer *json, const char *key, const char *name, int64_t number,
+		      const char *label, const struct retain_result *result)
+{
+	json_open(json, key, '{');
+	json_put_string(json, "recording", name);
+	json_put_signed(json, "run", number);
+	json_time_write(json, "time", &result->time);
+	json_put_string(json, "label", label);
+	json_put_number(json, "pid", (uint64_t)result->pid);
+	json_put_string(json, "comm", result->comm);
+	json_close(json, '}');
+}
+
+static void amounts_json(struct json_writer *json, const struct retention_total *was,
+			 const struct retention_total *is)
+{
+	json_amounts_write(json, "bytes", was->bytes, is->bytes);
+	json_amounts_write(json, "count", was->blocks, is->blocks);
+}
+
+static void total_json(struct json_writer *json, const char *key, struct retention_total was,
+		       struct retention_total is)
+{
+	json_open(json, key, '{');
+	amounts_json(json, &was, &is);
+	json_close(json, '}');
+}
+
+static void class_json(struct json_writer *json, const struct retain_diff *diff,
+		       const struct retained_change *change)
+{
+	const struct retain_result *result = retained_change_side(diff, change);
+
+	json_put_number(json, "farther", change->farther);
+	json_retain_class(json, result, &result->classes.items[retained_change_place(change)]);
+}
+
+static void root_json(struct json_writer *json, const struct retain_diff *diff,
+		      const struct retained_change *change)
+{
+	const struct retain_result *result = retained_change_side(diff, change);
+
+	json_retain_root(json, &result->roots.items[retained_change_place(change)]);
+}
+
+static void changes_json(struct json_writer *json, const struct retain_diff_report *report,
+			 const char *key, const struct retained_changes *changes,
+			 void (*write)(struct json_writer *, const struct retain_diff *,
+				       const struct retained_change *))
+{
+	size_t shown = 0;
+
+	json_open(json, key, '[');
+	for (size_t i = 0; i < changes->list.count; i++) {
+		const struct retained_change *change = &changes->list.items[i];
+
+		if (!retained_change_is_news(change) || (report->top && shown++ >= report->top))
+			continue;
+		json_open(json, NULL, '{');
+		json_put_string(json, "state", diff_state_name(retained_change_state(change)));
+		amounts_json(json, &change->was, &change->is);
+		write(json, report->diff, change);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+int json_retain_diff_write(FILE *out, const void *data)
+{
+	const struct retain_diff_report *report = data;
+	const struct retain_result *before = report->diff->before, *after = report->diff->after;
+	struct json_writer json = {.out = out};
+
+	json_open(&json, NULL, '{');
+	json_put_number(&json, "schema", 1);
+	json_put_string(&json, "kind", "retain_diff");
+	side_json(&json, "from", report->before_name, report->before_number, report->before_label,
+		  before);
+	side_json(&json, "to", report->after_name, report->after_number, report->after_label,
+		  after);
+	total_json(&json, "total", retain_result_total(before), retain_result_total(after));
+	total_json(&json, "unreachable", before->totals[VERDICT_LOST], after->totals[VERDICT_LOST]);
+	changes_json(&json, report, "classes", &report->diff->classes, class_json);
+	changes_json(&json, report, "roots", &report->diff->roots, root_json);
+	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);
 }

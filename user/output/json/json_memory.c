@@ -2,9 +2,8 @@
 /* `leakmon memory --format json`; user/schema/memory.schema.json. */
 #include "base/cleanup.h"
 #include "memory/memory_parts.h"
-#include "output/formats.h"
+#include "output/json/json.h"
 #include "output/output.h"
-#include "output/report_json.h"
 #include "output/split_writers.h"
 #include "runtime/runtime.h"
 
@@ -186,7 +185,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	files_json(json, process);
 	huge_json(json, &process->huge);
 	items_json(json, report, process);
-	conclusion_json_write(json, process->has_conclusion ? &process->conclusion : NULL);
+	json_conclusion_write(json, process->has_conclusion ? &process->conclusion : NULL);
 	json_put_number(json, "read_us", process->read_ns / 1000);
 	json_close(json, '}');
 }
@@ -276,14 +275,15 @@ static void group_json(struct json_writer *json, const struct cgroup_memory *gro
 	json_close(json, '}');
 }
 
-int memory_json_write(FILE *out, const struct memory_report *report)
+int json_memory_write(FILE *out, const void *data)
 {
+	const struct memory_report *report = data;
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
 	json_put_bool(&json, "memory", true);
-	output_json_time(&json, "time", &report->time);
+	json_time_write(&json, "time", &report->time);
 	json_put_number(&json, "sequence", report->sequence);
 	json_put_number(&json, "unreadable", report->unreadable);
 	json_open(&json, "processes", '[');

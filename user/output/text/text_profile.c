@@ -4,9 +4,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/profile_report.h"
-#include "output/formats.h"
+#include "output/text/text.h"
 #include "output/output.h"
-#include "output/report_text.h"
 #include "report/profile_diff.h"
 
 static const struct style {
@@ -61,7 +60,7 @@ static void verdict_write(FILE *out, bool colour, const struct site_judgement *j
 	fputc('\n', out);
 }
 
-void profile_text_numbers_write(FILE *out, bool colour, const struct profile_report_site *site)
+void text_profile_numbers_write(FILE *out, bool colour, const struct profile_report_site *site)
 {
 	const struct site_judgement *judgement = &site->judgement;
 
@@ -77,8 +76,8 @@ void profile_text_numbers_write(FILE *out, bool colour, const struct profile_rep
 
 static void site_write(FILE *out, bool colour, const struct profile_report_site *site)
 {
-	profile_text_numbers_write(out, colour, site);
-	output_text_frames_write(out, colour, &site->frames);
+	text_profile_numbers_write(out, colour, site);
+	text_frames_write(out, colour, &site->frames);
 	if (!site->frames.list.count)
 		fputs("      [no stack]\n", out);
 }
@@ -108,7 +107,7 @@ static void sites_write(FILE *out, bool colour, const struct profile_report_proc
 		site_write(out, colour, &process->sites.items[i]);
 }
 
-void profile_text_suspect_write(FILE *out, bool colour,
+void text_profile_suspect_write(FILE *out, bool colour,
 				const struct profile_report_process *process)
 {
 	char share[64] = "";
@@ -157,8 +156,9 @@ static void process_write(FILE *out, const struct profile_report *report,
 			process->sites_total - process->sites.count);
 }
 
-int profile_text_write(FILE *out, const struct profile_report *report)
+int text_profile_write(FILE *out, const void *data)
 {
+	const struct profile_report *report = data;
 	char clock[16] = "?";
 	struct tm local;
 
@@ -176,10 +176,10 @@ int profile_text_write(FILE *out, const struct profile_report *report)
 	if (report->choosing)
 		fprintf(out, "   chosen: %zu of %zu processes, whose heap grows for sure\n",
 			report->processes.count, report->watched);
-	output_text_kills_write(out, report->oom);
+	text_kills_write(out, report->oom);
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(out, report, &report->processes.items[i]);
-	output_text_lost_reports_write(out, report->lost_reports);
+	text_lost_reports_write(out, report->lost_reports);
 	return output_finish(out);
 }
 
@@ -207,11 +207,12 @@ static void change_write(FILE *out, const struct profile_diff *diff,
 			growth_write(out, &sites[i]->judgement.growth_bytes_per_s);
 		fprintf(out, "%s%s\n", sites[i] ? "  " : "", verdict_of(sites[i]));
 	}
-	output_text_frames_write(out, diff->colour, &profile_change_site(change)->frames);
+	text_frames_write(out, diff->colour, &profile_change_site(change)->frames);
 }
 
-int profile_text_diff_write(FILE *out, const struct profile_diff *diff)
+int text_profile_diff_write(FILE *out, const void *data)
 {
+	const struct profile_diff *diff = data;
 	size_t shown = diff->changes.count;
 	const struct profile_report *sides[] = {diff->before, diff->after};
 	const char *const names[] = {diff->before_name, diff->after_name};

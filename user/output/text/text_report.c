@@ -3,7 +3,7 @@
  * For people, and for scripts that read memleak: its two lines, "[HH:MM:SS] Top N stacks with
  * outstanding allocations:" and "B bytes in K allocations from stack", stand alone on their lines.
  */
-#include "output/report_text.h"
+#include "output/text/text.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -18,7 +18,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/formats.h"
 #include "output/output.h"
 #include "output/split_writers.h"
 #include "proc/container.h"
@@ -83,7 +82,7 @@ static void frame_write(FILE *out, const struct text_style *style, const struct 
 	fputc('\n', out);
 }
 
-void output_text_stack_write(FILE *out, bool colour, const struct report_site *ranked)
+void text_stack_write(FILE *out, bool colour, const struct report_site *ranked)
 {
 	const struct text_style *style = &styles[colour];
 	const struct site *site = ranked->site;
@@ -100,7 +99,7 @@ void output_text_stack_write(FILE *out, bool colour, const struct report_site *r
 		fprintf(out, "\t\t[the stack ends early: %s]\n", walk_end_advice(site->end));
 }
 
-void output_text_frames_write(FILE *out, bool colour, const struct frames *frames)
+void text_frames_write(FILE *out, bool colour, const struct frames *frames)
 {
 	for (size_t i = 0; i < frames->list.count; i++)
 		frame_write(out, &styles[colour], &frames->list.items[i]);
@@ -193,8 +192,7 @@ static void estimate_write(FILE *out, const struct estimate *estimate)
 	fputc('\n', out);
 }
 
-void output_text_site_write(FILE *out, const struct report *report,
-			    const struct report_site *ranked)
+void text_site_write(FILE *out, const struct report *report, const struct report_site *ranked)
 {
 	const struct site *site = ranked->site;
 	const struct family *family = family_get(site->family);
@@ -231,7 +229,7 @@ void output_text_site_write(FILE *out, const struct report *report,
 			"\t\t%" PRIu64 " bytes in %" PRIu64 " of them by threads that have ended\n",
 			site->by_dead_bytes, site->by_dead_count);
 	trend_write(out, report, ranked);
-	output_text_stack_write(out, report->colour, ranked);
+	text_stack_write(out, report->colour, ranked);
 }
 
 /* Sums up what is cut. */
@@ -281,7 +279,7 @@ static void family_write(FILE *out, const struct report *report,
 	heading_write(out, report, family, shown);
 	for (size_t i = 0; i < ranked->sites.count; i++) {
 		if (ranked->sites.items[i].site->family == family)
-			output_text_site_write(out, report, &ranked->sites.items[i]);
+			text_site_write(out, report, &ranked->sites.items[i]);
 	}
 	cut_write(out, ranked, family, shown);
 }
@@ -291,7 +289,7 @@ static void family_write(FILE *out, const struct report *report,
 /* Of those that created dead threads. */
 #define TOP_CREATORS 3
 
-void output_text_place_write(FILE *out, const struct frames *frames, uint64_t address)
+void text_place_write(FILE *out, const struct frames *frames, uint64_t address)
 {
 	const struct frame *frame = frames->list.count ? &frames->list.items[0] : NULL;
 
@@ -314,12 +312,12 @@ static void creator_write(FILE *out, const struct report_dead *dead)
 
 	fprintf(out, "\t%" PRIu64 " dead: created by ", group->count);
 	if (group->depth)
-		output_text_place_write(out, &dead->stack, LM_FRAME_ADDRESS(group->addresses[0]));
+		text_place_write(out, &dead->stack, LM_FRAME_ADDRESS(group->addresses[0]));
 	else
 		fputs("an unknown stack", out);
 	if (group->start_routine) {
 		fputs(", ran ", out);
-		output_text_place_write(out, &dead->start, group->start_routine);
+		text_place_write(out, &dead->start, group->start_routine);
 	}
 	if (group->heap_count)
 		fprintf(out, "; %" PRIu64 " bytes in %" PRIu64 " blocks are theirs",
@@ -364,8 +362,8 @@ static void threads_write(FILE *out, const struct report_process *ranked)
 
 /* What the ledgers say below a report, and what it lacks. */
 
-void output_text_balance_write(FILE *out, const struct family *family, const void *figures,
-			       enum figure_term last)
+void text_balance_write(FILE *out, const struct family *family, const void *figures,
+			enum figure_term last)
 {
 	static const char *const before[] = {
 		[TERM_SUM] = " ",     [TERM_FIRST] = " = ",	 [TERM_PART] = " + ",
@@ -386,7 +384,7 @@ void output_text_balance_write(FILE *out, const struct family *family, const voi
 static void balance_write(FILE *out, const struct family *family, const void *figures)
 {
 	fprintf(out, "%s:", family->balance);
-	output_text_balance_write(out, family, figures, TERM_UNLESS_ZERO);
+	text_balance_write(out, family, figures, TERM_UNLESS_ZERO);
 	fputc('\n', out);
 	for (size_t i = 0; i < family->figure_count; i++) {
 		const struct figure *figure = &family->figures[i];
@@ -564,7 +562,7 @@ static void process_write(FILE *out, const struct report *report,
 	if (process->container)
 		container_write(out, process->container);
 	threads_write(out, ranked);
-	split_text_write(out, split_series_of(report, process));
+	text_split_write(out, split_series_of(report, process));
 	for (size_t family = 0; family < FAMILY_MAX_; family++) {
 		/* Of a user process the heap is always there, if only to say that it holds nothing.
 		 */
@@ -574,14 +572,14 @@ static void process_write(FILE *out, const struct report *report,
 	suppressed_write(out, ranked);
 }
 
-void output_text_lost_reports_write(FILE *out, uint64_t count)
+void text_lost_reports_write(FILE *out, uint64_t count)
 {
 	if (count)
 		fprintf(out, "lost: %" PRIu64 " report%s could not be written\n", count,
 			count == 1 ? "" : "s");
 }
 
-void output_text_kill_limit_write(FILE *out, const struct oom_kill *kill)
+void text_kill_limit_write(FILE *out, const struct oom_kill *kill)
 {
 	_cleanup_free_ char *group = NULL;
 	char limit[16];
@@ -596,7 +594,7 @@ void output_text_kill_limit_write(FILE *out, const struct oom_kill *kill)
 	text_print_inert(out, group ? group : "?");
 }
 
-void output_text_kills_write(FILE *out, const struct oom_kills *kills)
+void text_kills_write(FILE *out, const struct oom_kills *kills)
 {
 	for (size_t i = 0; kills && i < kills->list.count; i++) {
 		const struct oom_kill *kill = &kills->list.items[i];
@@ -610,7 +608,7 @@ void output_text_kills_write(FILE *out, const struct oom_kills *kills)
 			fputs(", container ", out);
 			container_print_name(out, kill->container);
 		}
-		output_text_kill_limit_write(out, kill);
+		text_kill_limit_write(out, kill);
 		fputs("; what it held at its end follows\n", out);
 	}
 }
@@ -643,7 +641,7 @@ static void fleet_site_write(FILE *out, const struct report *report,
 			build->hosts, units_bytes(rate, site->bytes_per_s, ""));
 	fprintf(out, "on %zu of %zu hosts; site %016" PRIx64 "\n", site->hosts, build->hosts,
 		site->site->id);
-	output_text_stack_write(out, report->colour, site->site);
+	text_stack_write(out, report->colour, site->site);
 }
 
 static void fleet_build_write(FILE *out, const struct report *report,
@@ -690,9 +688,11 @@ static void fleet_write(FILE *out, const struct report *report)
 		fleet_build_write(out, report, &report->fleet->builds.items[i]);
 }
 
-int output_text_write(FILE *out, const struct report *report)
+int text_report_write(FILE *out, const void *data)
 {
-	output_text_kills_write(out, report->oom);
+	const struct report *report = data;
+
+	text_kills_write(out, report->oom);
 	if (report->fleet)
 		fleet_write(out, report);
 	for (size_t i = 0; !report->fleet && i < report->processes.count; i++)
@@ -700,7 +700,22 @@ int output_text_write(FILE *out, const struct report *report)
 	if (!report->fleet && !report->processes.count)
 		heading_write(out, report, FAMILY_HEAP, 0);
 	ledgers_write(out, report->snapshot);
-	output_text_lost_reports_write(out, report->lost_reports);
+	text_lost_reports_write(out, report->lost_reports);
 	fputc('\n', out);
 	return output_finish(out);
 }
+
+const struct output_format output_text = {
+	.name = "text",
+	.write = {[OUTPUT_REPORT] = text_report_write,
+		  [OUTPUT_DIFF] = text_diff_write,
+		  [OUTPUT_TRIAGE] = text_triage_write,
+		  [OUTPUT_RETAIN] = text_retain_write,
+		  [OUTPUT_RETAIN_DIFF] = text_retain_diff_write,
+		  [OUTPUT_THREADS] = text_threads_write,
+		  [OUTPUT_PROFILE] = text_profile_write,
+		  [OUTPUT_PROFILE_DIFF] = text_profile_diff_write,
+		  [OUTPUT_MEMORY] = text_memory_write},
+	.default_top = 10,
+	.retain_top = 10,
+};

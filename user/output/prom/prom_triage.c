@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "output/output.h"
-#include "output/prom.h"
-#include "output/triage_format.h"
+#include "output/prom/prom.h"
+#include "report/triage_report.h"
 
 /* Suspects by scope; the most urgent come first. */
 #define TOP_SUSPECTS 20
@@ -242,8 +242,9 @@ static void cost_write(FILE *out, const struct triage_report *report)
 	}
 }
 
-int output_triage_prom_write(FILE *out, const struct triage_report *report)
+int prom_triage_write(FILE *out, const void *data)
 {
+	const struct triage_report *report = data;
 	struct suspects suspects = {0};
 	int error = suspects_collect(&suspects, "process", &report->processes);
 

@@ -6,8 +6,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "output/output.h"
-#include "output/report_text.h"
-#include "output/retain_format.h"
+#include "output/text/text.h"
 #include "symbol/demangle.h"
 #include "report/retain_result.h"
 #include "runtime/runtime.h"
@@ -114,7 +113,7 @@ static void write_stale(FILE *out, const struct retained_root *root)
 	write_thread(out, root);
 }
 
-void retain_root_write(FILE *out, const struct retained_root *root)
+void text_retain_root_write(FILE *out, const struct retained_root *root)
 {
 	static void (*const writers[])(FILE *, const struct retained_root *) = {
 		[ROOT_GLOBAL] = write_global,
@@ -161,7 +160,7 @@ static void write_caller_and_its(FILE *out, const struct retained_site *site,
 	text_print_inert(out, next->function);
 }
 
-void retain_site_write(FILE *out, const struct retained_site *site)
+void text_retain_site_write(FILE *out, const struct retained_site *site)
 {
 	const struct frame *frame = telling_frame(site);
 
@@ -176,8 +175,8 @@ void retain_site_write(FILE *out, const struct retained_site *site)
 		write_module(out, frame->module);
 }
 
-void retain_class_write(FILE *out, const struct retain_result *result,
-			const struct retained_class *class)
+void text_retain_class_write(FILE *out, const struct retain_result *result,
+			     const struct retained_class *class)
 {
 	switch (class->kind) {
 	case CLASS_SIZE:
@@ -188,7 +187,7 @@ void retain_class_write(FILE *out, const struct retain_result *result,
 			text_print_inert(out, class->name);
 			fputs(", ", out);
 		}
-		retain_site_write(out, retained_site(result, class->site));
+		text_retain_site_write(out, retained_site(result, class->site));
 		return;
 	case CLASS_OPS:
 		fputs("with ops table ", out);
@@ -204,8 +203,8 @@ void retain_class_write(FILE *out, const struct retain_result *result,
 		write_module(out, class->module);
 }
 
-void retain_step_write(FILE *out, const struct retain_result *result,
-		       const struct retained_step *step)
+void text_retain_step_write(FILE *out, const struct retain_result *result,
+			    const struct retained_step *step)
 {
 	if (step->label && (step->label[0] == '.' || step->width < PATH_WIDE)) {
 		fputs(" → ", out);
@@ -217,7 +216,7 @@ void retain_step_write(FILE *out, const struct retain_result *result,
 		fputs(" → ", out);
 	else
 		fprintf(out, " → +0x%" PRIx64 " → ", step->offset);
-	retain_class_write(out, result, &result->classes.items[step->class]);
+	text_retain_class_write(out, result, &result->classes.items[step->class]);
 	if (step->repeated > 1)
 		fprintf(out, ", %" PRIu32 " times one after the other", step->repeated);
 }
@@ -230,12 +229,12 @@ static char *retain_root_text(const struct retained_root *root)
 
 	if (!out)
 		return NULL;
-	retain_root_write(out, root);
+	text_retain_root_write(out, root);
 	fclose(out);
 	return text;
 }
 
-char *retain_class_text(const struct retain_result *result, const struct retained_class *class)
+char *text_retain_class(const struct retain_result *result, const struct retained_class *class)
 {
 	char *text = NULL;
 	size_t size;
@@ -243,12 +242,12 @@ char *retain_class_text(const struct retain_result *result, const struct retaine
 
 	if (!out)
 		return NULL;
-	retain_class_write(out, result, class);
+	text_retain_class_write(out, result, class);
 	fclose(out);
 	return text;
 }
 
-char *retain_holder_text(const struct retain_result *result, const struct retained_sample *sample)
+char *text_retain_holder(const struct retain_result *result, const struct retained_sample *sample)
 {
 	if (sample->root != RESULT_NONE)
 		return retain_root_text(&result->roots.items[sample->root]);
@@ -453,9 +452,9 @@ static void write_leak(FILE *out, const struct retain_report *report,
 	fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " blocks: ", leak->direct.bytes,
 		leak->direct.blocks);
 	if (site)
-		retain_site_write(out, site);
+		text_retain_site_write(out, site);
 	else
-		retain_class_write(out, result, &result->classes.items[leak->class]);
+		text_retain_class_write(out, result, &result->classes.items[leak->class]);
 	if (leak->indirect.blocks)
 		fprintf(out, ", and with them %" PRIu64 " bytes in %" PRIu64 " blocks",
 			leak->indirect.bytes, leak->indirect.blocks);
@@ -463,7 +462,7 @@ static void write_leak(FILE *out, const struct retain_report *report,
 		fprintf(out, "; %" PRIu64 " more from there are held", held.blocks);
 	fprintf(out, "; one is at 0x%" PRIx64 "\n", leak->example);
 	if (site)
-		output_text_frames_write(out, report->colour, &site->frames);
+		text_frames_write(out, report->colour, &site->frames);
 }
 
 static void write_leaks(FILE *out, const struct retain_report *report)
@@ -491,7 +490,7 @@ static void write_probable(FILE *out, const struct retain_report *report)
 
 		fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " blocks: ", probable->total.bytes,
 			probable->total.blocks);
-		retain_class_write(out, result, &result->classes.items[probable->class]);
+		text_retain_class_write(out, result, &result->classes.items[probable->class]);
 		fprintf(out,
 			"; untouched for %.0f s, while %" PRIu64 " of %" PRIu64
 			" others were freed or written to\n",
@@ -515,7 +514,7 @@ static void write_roots(FILE *out, const struct retain_report *report)
 		fprintf(out, "\t%5.1f%%  %" PRIu64 " bytes in %" PRIu64 " blocks, alone %.1f%%: ",
 			share(root->led.bytes, all), root->led.bytes, root->led.blocks,
 			share(root->retained.bytes, all));
-		retain_root_write(out, root);
+		text_retain_root_write(out, root);
 		fputc('\n', out);
 	}
 	write_more(out, result->retaining, count);
@@ -542,7 +541,7 @@ static void write_classes(FILE *out, const struct retain_report *report)
 
 		fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " blocks: ", class->total.bytes,
 			class->total.blocks);
-		retain_class_write(out, result, class);
+		text_retain_class_write(out, result, class);
 		if (report->diff && report->diff->of_classes[i] != RESULT_NONE)
 			write_change(
 				out,
@@ -558,16 +557,16 @@ static void write_path(FILE *out, const struct retain_result *result,
 	const struct retained_step *last = &path->steps.items[path->steps.count - 1];
 
 	fputs("\tto ", out);
-	retain_class_write(out, result, &result->classes.items[path->class]);
+	text_retain_class_write(out, result, &result->classes.items[path->class]);
 	if (path->sampled > 1)
 		fprintf(out, ", %" PRIu64 " of %" PRIu64 " looked at", path->sharing,
 			path->sampled);
 	fprintf(out, "; shown: 0x%" PRIx64 ", %" PRIu64 " bytes\n\t  ", last->address, last->size);
-	retain_root_write(out, &result->roots.items[path->root]);
+	text_retain_root_write(out, &result->roots.items[path->root]);
 	fputc('\n', out);
 	for (size_t i = 0; i < path->steps.count; i++) {
 		fputs("\t ", out);
-		retain_step_write(out, result, &path->steps.items[i]);
+		text_retain_step_write(out, result, &path->steps.items[i]);
 		fputc('\n', out);
 	}
 }
@@ -583,8 +582,10 @@ static void write_paths(FILE *out, const struct retain_report *report)
 		write_path(out, result, &result->paths.items[i]);
 }
 
-int retain_text_write(FILE *out, const struct retain_report *report)
+int text_retain_write(FILE *out, const void *data)
 {
+	const struct retain_report *report = data;
+
 	retain_text_head_write(out, report->result);
 	write_totals(out, report->result);
 	write_leaks(out, report);
@@ -592,6 +593,119 @@ int retain_text_write(FILE *out, const struct retain_report *report)
 	write_roots(out, report);
 	write_classes(out, report);
 	write_paths(out, report);
+	fputc('\n', out);
+	return output_finish(out);
+}
+
+/* What changed between two runs: classes, and what roots retain. */
+
+static void side_write(FILE *out, const char *name, int64_t number, const char *label,
+		       const struct retain_result *result)
+{
+	struct tm local = {0};
+	char clock[32];
+
+	localtime_r(&result->time.tv_sec, &local);
+	strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &local);
+	text_print_inert(out, name);
+	fprintf(out, " retain run %" PRId64 " of process %d ", number, result->pid);
+	text_print_inert(out, result->comm);
+	fprintf(out, " (%s", clock);
+	if (label) {
+		fputs(", ", out);
+		text_print_inert(out, label);
+	}
+	fputc(')', out);
+}
+
+static void total_write(FILE *out, const char *what, struct retention_total was,
+			struct retention_total is)
+{
+	fprintf(out,
+		"%s%+" PRId64 " bytes, %+" PRId64 " blocks (%" PRIu64 " -> %" PRIu64
+		" bytes, %" PRIu64 " -> %" PRIu64 " blocks)\n",
+		what, (int64_t)(is.bytes - was.bytes), (int64_t)(is.blocks - was.blocks), was.bytes,
+		is.bytes, was.blocks, is.blocks);
+}
+
+static void change_write(FILE *out, bool colour, const struct retained_change *change)
+{
+	enum diff_state state = retained_change_state(change);
+	bool more = state == DIFF_NEW || state == DIFF_GROWN;
+
+	fprintf(out, "\t%s%+" PRId64 " bytes, %+" PRId64 " blocks%s  %s",
+		!colour ? ""
+		: more	? "\033[31m"
+			: "\033[32m",
+		change_bytes(change), change_blocks(change), colour ? "\033[0m" : "",
+		diff_state_name(state));
+	if (change->was.blocks && change->is.blocks)
+		fprintf(out,
+			" (%" PRIu64 " -> %" PRIu64 " bytes, %" PRIu64 " -> %" PRIu64 " blocks)",
+			change->was.bytes, change->is.bytes, change->was.blocks, change->is.blocks);
+	fputs(": ", out);
+}
+
+static void class_write(FILE *out, const struct retain_diff *diff,
+			const struct retained_change *change)
+{
+	const struct retain_result *result = retained_change_side(diff, change);
+
+	text_retain_class_write(out, result, &result->classes.items[retained_change_place(change)]);
+	if (change->farther)
+		fprintf(out, "  GROWING CHAIN: %" PRIu32 " steps longer than before",
+			change->farther);
+}
+
+static void root_change_write(FILE *out, const struct retain_diff *diff,
+			      const struct retained_change *change)
+{
+	const struct retain_result *result = retained_change_side(diff, change);
+
+	text_retain_root_write(out, &result->roots.items[retained_change_place(change)]);
+}
+
+static void changes_write(FILE *out, const struct retain_diff_report *report, const char *heading,
+			  const struct retained_changes *changes,
+			  void (*write)(FILE *, const struct retain_diff *,
+					const struct retained_change *))
+{
+	size_t news = 0, shown = 0;
+
+	fprintf(out, "\n%s%s%s\n", report->colour ? "\033[1m" : "", heading,
+		report->colour ? "\033[0m" : "");
+	for (size_t i = 0; i < changes->list.count; i++) {
+		const struct retained_change *change = &changes->list.items[i];
+
+		if (!retained_change_is_news(change) || (report->top && news++ >= report->top))
+			continue;
+		change_write(out, report->colour, change);
+		write(out, report->diff, change);
+		fputc('\n', out);
+		shown++;
+	}
+	if (!shown)
+		fputs("\tnone\n", out);
+	if (report->top && news > shown)
+		fprintf(out, "\t… and %zu more that changed\n", news - shown);
+}
+
+int text_retain_diff_write(FILE *out, const void *data)
+{
+	const struct retain_diff_report *report = data;
+	const struct retain_result *before = report->diff->before, *after = report->diff->after;
+
+	side_write(out, report->before_name, report->before_number, report->before_label, before);
+	fputs(" -> ", out);
+	side_write(out, report->after_name, report->after_number, report->after_label, after);
+	fputc('\n', out);
+	total_write(out, "", retain_result_total(before), retain_result_total(after));
+	total_write(out, "unreachable: ", before->totals[VERDICT_LOST],
+		    after->totals[VERDICT_LOST]);
+	changes_write(out, report, "Classes that changed:", &report->diff->classes, class_write);
+	changes_write(out, report,
+		      "Roots that changed, by what they alone hold:", &report->diff->roots,
+		      root_change_write);
 	fputc('\n', out);
 	return output_finish(out);
 }

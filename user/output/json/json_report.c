@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One object on one line per snapshot: schema 1. Fields may be added, none changes its meaning. */
-#include "output/report_json.h"
+#include "output/json/json.h"
 
 #include <inttypes.h>
 
@@ -8,9 +8,8 @@
 #include "report/fleet.h"
 #include "report/history.h"
 #include "analyze/suppress.h"
-#include "analyze/verdict.h"
+#include "analyze/site_trend.h"
 #include "base/cleanup.h"
-#include "output/formats.h"
 #include "output/output.h"
 #include "output/split_writers.h"
 
@@ -19,7 +18,7 @@
 
 /* When it was, whose it is, and what the ledgers say: the same in every kind of object. */
 
-void output_json_container_write(struct json_writer *json, const struct container *container)
+void json_container_write(struct json_writer *json, const struct container *container)
 {
 	if (!container) {
 		json_put_null(json, "container");
@@ -41,7 +40,7 @@ void output_json_container_write(struct json_writer *json, const struct containe
 	json_close(json, '}');
 }
 
-void output_json_time(struct json_writer *json, const char *key, const struct timespec *time)
+void json_time_write(struct json_writer *json, const char *key, const struct timespec *time)
 {
 	char seconds[32], text[40];
 	struct tm utc = {0};
@@ -98,14 +97,14 @@ static void estimate_write(struct json_writer *json, const struct snapshot_proce
 	json_close(json, '}');
 }
 
-void output_json_process_write(struct json_writer *json, const struct snapshot_process *process)
+void json_process_write(struct json_writer *json, const struct snapshot_process *process)
 {
 	json_put_number(json, "pid", process->pid);
 	json_put_string(json, "comm", process->comm);
 	json_put_string(json, "exe", process->exe);
 	if (process->host)
 		json_put_string(json, "host", process->host);
-	output_json_container_write(json, process->container);
+	json_container_write(json, process->container);
 	json_put_bool(json, "exact", process->exact);
 	inexact_write(json, process);
 	estimate_write(json, process);
@@ -146,8 +145,8 @@ static void figures_write(struct json_writer *json, const struct snapshot *snaps
 	}
 }
 
-void output_json_ledgers_write(struct json_writer *json, const struct snapshot *snapshot,
-			       const struct snapshot_process *process)
+void json_ledgers_write(struct json_writer *json, const struct snapshot *snapshot,
+			const struct snapshot_process *process)
 {
 	for (size_t id = 0; id < FAMILY_MAX_; id++) {
 		const struct family *family = family_get(id);
@@ -191,8 +190,7 @@ static void merged_write(struct json_writer *json, const struct merged_trend *me
 	json_close(json, '}');
 }
 
-void output_json_trend_fields(struct json_writer *json, const char *key,
-			      const struct site_trend *trend)
+void json_trend_fields(struct json_writer *json, const char *key, const struct site_trend *trend)
 {
 	char evidence[EVIDENCE_SIZE];
 
@@ -217,15 +215,15 @@ void output_json_trend_fields(struct json_writer *json, const char *key,
 	json_close(json, '}');
 }
 
-void output_json_trend_write(struct json_writer *json, const struct report *report,
-			     const struct report_site *site)
+void json_trend_write(struct json_writer *json, const struct report *report,
+		      const struct report_site *site)
 {
 	struct site_trend trend;
 
 	if (!report->history || !site->series)
 		return;
 	site_trend_of(&trend, report->history, site->series);
-	output_json_trend_fields(json, "trend", &trend);
+	json_trend_fields(json, "trend", &trend);
 }
 
 /* Readers refuse numbers from 2^63 on: addresses in the kernel lose their highest bit. */
@@ -252,7 +250,7 @@ static void frame_write(struct json_writer *json, const struct frame *frame)
 	json_close(json, '}');
 }
 
-void output_json_frames_write(struct json_writer *json, const struct report_site *site)
+void json_frames_write(struct json_writer *json, const struct report_site *site)
 {
 	json_open(json, "frames", '[');
 	for (size_t i = 0; i < site->frames.list.count; i++)
@@ -264,13 +262,13 @@ void output_json_frames_write(struct json_writer *json, const struct report_site
 	json_close(json, ']');
 }
 
-void output_json_stack_write(struct json_writer *json, const uint64_t *addresses, size_t depth,
-			     const struct frames *frames)
+void json_stack_write(struct json_writer *json, const uint64_t *addresses, size_t depth,
+		      const struct frames *frames)
 {
 	struct site site = {.addresses = (uint64_t *)addresses, .depth = depth};
 	struct report_site stack = {.site = &site, .frames = *frames};
 
-	output_json_frames_write(json, &stack);
+	json_frames_write(json, &stack);
 }
 
 static void age_write(struct json_writer *json, const char *key, bool has_ages, uint64_t age_ns)
@@ -297,8 +295,8 @@ static void blocks_write(struct json_writer *json, const struct report_site *sit
 	json_close(json, ']');
 }
 
-void output_json_site_write(struct json_writer *json, const struct report *report,
-			    const struct report_site *ranked)
+void json_site_write(struct json_writer *json, const struct report *report,
+		     const struct report_site *ranked)
 {
 	const struct site *site = ranked->site;
 	bool has_ages = report->snapshot->has_ages;
@@ -328,8 +326,8 @@ void output_json_site_write(struct json_writer *json, const struct report *repor
 		bounds_write(json, &estimate);
 		json_close(json, '}');
 	}
-	output_json_frames_write(json, ranked);
-	output_json_trend_write(json, report, ranked);
+	json_frames_write(json, ranked);
+	json_trend_write(json, report, ranked);
 	if (report->show_allocs)
 		blocks_write(json, ranked, has_ages, has_owners);
 	json_close(json, '}');
@@ -355,15 +353,14 @@ static void group_write(struct json_writer *json, const struct report_dead *dead
 	json_put_number(json, "heap_bytes", group->heap_bytes);
 	json_put_number(json, "heap_count", group->heap_count);
 	json_open(json, "start_routine", '{');
-	output_json_stack_write(json, &group->start_routine, group->start_routine ? 1 : 0,
-				&dead->start);
+	json_stack_write(json, &group->start_routine, group->start_routine ? 1 : 0, &dead->start);
 	json_close(json, '}');
-	output_json_stack_write(json, group->addresses, group->depth, &dead->stack);
+	json_stack_write(json, group->addresses, group->depth, &dead->stack);
 	json_close(json, '}');
 }
 
-void output_json_threads_write(struct json_writer *json, const struct snapshot *snapshot,
-			       const struct report_process *ranked)
+void json_process_threads_write(struct json_writer *json, const struct snapshot *snapshot,
+				const struct report_process *ranked)
 {
 	const struct thread_figures *threads = &ranked->process->threads;
 	const struct family *family = family_get(FAMILY_THREADS);
@@ -400,7 +397,7 @@ static void process_write(struct json_writer *json, const struct report *report,
 	const struct snapshot_process *process = ranked->process;
 
 	json_open(json, NULL, '{');
-	output_json_process_write(json, process);
+	json_process_write(json, process);
 	json_put_number(json, "outstanding_bytes", process->outstanding_bytes);
 	json_put_number(json, "outstanding_count", process->outstanding_count);
 	if (process->age_ns) {
@@ -408,30 +405,30 @@ static void process_write(struct json_writer *json, const struct report *report,
 		json_put_bool(json, "warming_up", (double)process->age_ns < TREND_WARM_UP_S * 1e9);
 	}
 	json_put_number(json, "sites_total", ranked->sites_total);
-	output_json_ledgers_write(json, report->snapshot, process);
+	json_ledgers_write(json, report->snapshot, process);
 	json_open(json, "sites", '[');
 	for (size_t i = 0; i < ranked->sites.count; i++)
-		output_json_site_write(json, report, &ranked->sites.items[i]);
+		json_site_write(json, report, &ranked->sites.items[i]);
 	json_close(json, ']');
 	suppressed_write(json, ranked);
-	output_json_threads_write(json, report->snapshot, ranked);
-	split_json_write(json, split_series_of(report, process));
+	json_process_threads_write(json, report->snapshot, ranked);
+	json_split_write(json, split_series_of(report, process));
 	json_close(json, '}');
 }
 
-void output_json_lost_reports_write(struct json_writer *json, uint64_t count)
+void json_lost_reports_write(struct json_writer *json, uint64_t count)
 {
 	if (count)
 		json_put_number(json, "lost_reports", count);
 }
 
-void output_json_kill_place_write(struct json_writer *json, const struct oom_kill *kill)
+void json_kill_place_write(struct json_writer *json, const struct oom_kill *kill)
 {
 	bool limited = kill->limit_bytes != UINT64_MAX;
 	_cleanup_free_ char *group = limited ? oom_kill_limit_group(kill) : NULL;
 
 	json_put_string(json, "cgroup", kill->cgroup);
-	output_json_container_write(json, kill->container);
+	json_container_write(json, kill->container);
 	if (limited)
 		json_put_number(json, "limit_bytes", kill->limit_bytes);
 	else
@@ -439,7 +436,7 @@ void output_json_kill_place_write(struct json_writer *json, const struct oom_kil
 	json_put_string(json, "limit_cgroup", group);
 }
 
-void output_json_kills_write(struct json_writer *json, const struct oom_kills *kills)
+void json_kills_write(struct json_writer *json, const struct oom_kills *kills)
 {
 	if (!kills || !kills->list.count)
 		return;
@@ -449,7 +446,7 @@ void output_json_kills_write(struct json_writer *json, const struct oom_kills *k
 
 		json_open(json, NULL, '{');
 		json_put_number(json, "pid", (uint64_t)kill->pid);
-		output_json_kill_place_write(json, kill);
+		json_kill_place_write(json, kill);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -469,7 +466,7 @@ static void fleet_site_write(struct json_writer *json, const struct fleet_site *
 	json_put_number(json, "bytes", site->bytes);
 	json_put_number(json, "count", site->count);
 	json_put_real(json, "bytes_per_s", site->bytes_per_s);
-	output_json_frames_write(json, site->site);
+	json_frames_write(json, site->site);
 	json_close(json, '}');
 }
 
@@ -489,7 +486,7 @@ static void build_write(struct json_writer *json, const struct fleet_build *buil
 	json_put_number(json, "count", build->count);
 	json_put_real(json, "bytes_per_s", build->bytes_per_s);
 	if (build->since_ns)
-		output_json_time(json, "since", &since);
+		json_time_write(json, "since", &since);
 	json_open(json, "sites", '[');
 	for (size_t i = 0; i < MIN(build->sites.count, (size_t)FLEET_SITES_SHOWN); i++)
 		fleet_site_write(json, &build->sites.items[i]);
@@ -498,7 +495,7 @@ static void build_write(struct json_writer *json, const struct fleet_build *buil
 	json_close(json, '}');
 }
 
-void output_json_fleet_write(struct json_writer *json, const struct report *report)
+void json_fleet_write(struct json_writer *json, const struct report *report)
 {
 	if (!report->fleet)
 		return;
@@ -512,20 +509,21 @@ void output_json_fleet_write(struct json_writer *json, const struct report *repo
 	json_close(json, ']');
 }
 
-int output_json_write(FILE *out, const struct report *report)
+int json_report_write(FILE *out, const void *data)
 {
+	const struct report *report = data;
 	const struct snapshot *snapshot = report->snapshot;
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
-	output_json_time(&json, "time", &snapshot->time);
+	json_time_write(&json, "time", &snapshot->time);
 	json_put_number(&json, "sequence", snapshot->sequence);
 	json_put_bool(&json, "sampled", snapshot->sampled);
-	output_json_ledgers_write(&json, snapshot, NULL);
-	output_json_kills_write(&json, report->oom);
-	output_json_lost_reports_write(&json, report->lost_reports);
-	output_json_fleet_write(&json, report);
+	json_ledgers_write(&json, snapshot, NULL);
+	json_kills_write(&json, report->oom);
+	json_lost_reports_write(&json, report->lost_reports);
+	json_fleet_write(&json, report);
 	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(&json, report, &report->processes.items[i]);
@@ -534,3 +532,16 @@ int output_json_write(FILE *out, const struct report *report)
 	fputc('\n', out);
 	return output_finish(out);
 }
+
+const struct output_format output_json = {
+	.name = "json",
+	.write = {[OUTPUT_REPORT] = json_report_write,
+		  [OUTPUT_DIFF] = json_diff_write,
+		  [OUTPUT_TRIAGE] = json_triage_write,
+		  [OUTPUT_RETAIN] = json_retain_write,
+		  [OUTPUT_RETAIN_DIFF] = json_retain_diff_write,
+		  [OUTPUT_THREADS] = json_threads_write,
+		  [OUTPUT_PROFILE] = json_profile_write,
+		  [OUTPUT_PROFILE_DIFF] = json_profile_diff_write,
+		  [OUTPUT_MEMORY] = json_memory_write},
+};

@@ -8,30 +8,14 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/formats.h"
+#include "output/text/text.h"
 #include "output/output.h"
-#include "output/report_text.h"
-#include "output/triage_format.h"
 #include "runtime/runtime.h"
 
 /* What the sites of an escalation explain. */
 
-/* What was not asked about is tracked as well. */
-static bool is_of_kind(const struct triage_sites *sites, const struct site *site)
-{
-	return site->family == (sites->kind == QUANTITY_MAPPING ? FAMILY_MAPPING : FAMILY_HEAP);
-}
-
-double output_triage_share(const struct triage_sites *sites, const struct site *site)
-{
-	double grown = sites->growth_per_s * sites->counted_s;
-	uint64_t kept = sites->kind == QUANTITY_MAPPING ? site->count : site->bytes;
-
-	return grown > 0 && is_of_kind(sites, site) ? (double)kept / grown : 0;
-}
-
 /* What an escalation found, below its process. */
-static void output_triage_sites_write(FILE *out, const struct triage_sites *sites)
+static void sites_write(FILE *out, const struct triage_sites *sites)
 {
 	const struct report_process *process = sites->process;
 	double all = 0;
@@ -43,7 +27,7 @@ static void output_triage_sites_write(FILE *out, const struct triage_sites *site
 		return;
 	}
 	for (size_t i = 0; process && i < process->process->sites.count; i++)
-		all += output_triage_share(sites, &process->process->sites.items[i]);
+		all += triage_site_share(sites, &process->process->sites.items[i]);
 	fprintf(out,
 		"         %s tracked for %.0f s: what came then and stayed explains %.0f %% of the "
 		"growth\n",
@@ -51,11 +35,86 @@ static void output_triage_sites_write(FILE *out, const struct triage_sites *site
 	for (size_t i = 0; process && i < process->sites.count; i++) {
 		const struct report_site *ranked = &process->sites.items[i];
 
-		if (!is_of_kind(sites, ranked->site))
+		if (!triage_site_counts(sites, ranked->site))
 			continue;
-		fprintf(out, "       %3.0f %%", 100 * output_triage_share(sites, ranked->site));
-		output_text_site_write(out, sites->report, ranked);
+		fprintf(out, "       %3.0f %%", 100 * triage_site_share(sites, ranked->site));
+		text_site_write(out, sites->report, ranked);
 	}
+}
+
+/* The call stacks at which a suspect's growth was sampled, and what to run to see more. */
+
+static void amount_format(char text[32], enum quantity kind, double amount)
+{
+	if (triage_samples_unit(kind))
+		snprintf(text, 32, "%+.0f %s", amount, triage_samples_unit(kind));
+	else
+		units_bytes(text, amount, "+");
+}
+
+static void loss_write(FILE *out, const struct triage_samples *sampled)
+{
+	if (sampled->lost)
+		fprintf(out, "         %llu samples were lost: they came too fast\n",
+			(unsigned long long)sampled->lost);
+	if (sampled->missed)
+		fprintf(out, "         %zu of its threads are not sampled: there are too many\n",
+			sampled->missed);
+}
+
+static void stacks_write(FILE *out, bool colour, const struct triage_samples *sampled)
+{
+	char added[32], units[32];
+
+	amount_format(added, sampled->kind, sampled->added);
+	fprintf(out,
+		"         %s sampled for %.0f s: what came then and is there explains ~%.0f %% of "
+		"%s\n",
+		triage_samples_event(sampled->kind), sampled->window_s, 100 * sampled->share,
+		added);
+	loss_write(out, sampled);
+	for (size_t i = 0; i < sampled->stacks.count; i++) {
+		const struct triage_stack *stack = &sampled->stacks.items[i];
+
+		amount_format(units, sampled->kind, stack->units);
+		fprintf(out, "      ~%3.0f %%\t~%s in %zu samples from stack\n", 100 * stack->share,
+			units + 1, stack->samples);
+		text_stack_write(out, colour, &stack->named);
+	}
+	if (sampled->stacks_total > sampled->stacks.count)
+		fprintf(out, "\t… and %zu more stacks\n",
+			sampled->stacks_total - sampled->stacks.count);
+}
+
+static void files_write(FILE *out, const struct triage_samples *sampled)
+{
+	for (size_t i = 0; i < sampled->files.count; i++) {
+		const struct triage_file_kind *kind = &sampled->files.items[i];
+
+		fprintf(out, "       %+8.0f in %.0f s: ", kind->added, sampled->window_s);
+		text_print_inert(out, kind->name);
+		fprintf(out, ", %.0f open\n", kind->open);
+	}
+}
+
+static void triage_samples_write(FILE *out, bool colour, const struct triage_entry *entry)
+{
+	const struct triage_samples *sampled = entry->sampled;
+	char next[TRIAGE_NEXT_SIZE];
+
+	if (sampled->why)
+		fprintf(out, "         %s not sampled: %s\n", triage_samples_event(sampled->kind),
+			sampled->why);
+	else if (sampled->kind != QUANTITY_FILES)
+		stacks_write(out, colour, sampled);
+	files_write(out, sampled);
+	if (triage_samples_have_dead_threads(sampled))
+		fprintf(out,
+			"         ~%.0f threads ended and were not joined: their stacks are "
+			"mapped, "
+			"%.0f more than %.0f s ago\n",
+			sampled->orphans, sampled->orphans_added, sampled->window_s);
+	fprintf(out, "         next: %s\n", triage_samples_next(entry, next));
 }
 
 /* Triage for people: one row per process, what grows on top, with its evidence below the row. */
@@ -98,7 +157,7 @@ static void doubted_place(char text[TRIAGE_PLACE_SIZE], const struct container *
 			 claims->name ? claims->name : container->id);
 }
 
-char *output_triage_place(char text[TRIAGE_PLACE_SIZE], const struct triage_entry *entry)
+char *text_triage_place(char text[TRIAGE_PLACE_SIZE], const struct triage_entry *entry)
 {
 	const struct container *container = entry->container;
 	const char *slash = entry->cgroup ? strrchr(entry->cgroup, '/') : NULL;
@@ -125,7 +184,7 @@ static void count_write(FILE *out, double count, int width)
 		fprintf(out, " %*.0f", width, count);
 }
 
-char *output_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double per_s)
+char *text_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double per_s)
 {
 	static const char *const units[] = {
 		[QUANTITY_HEAP] = NULL,
@@ -142,8 +201,8 @@ char *output_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double
 	return text;
 }
 
-size_t output_triage_heights(const struct triage_entry *entry,
-			     unsigned char heights[TRIAGE_SPARK_POINTS])
+size_t text_triage_heights(const struct triage_entry *entry,
+			   unsigned char heights[TRIAGE_SPARK_POINTS])
 {
 	float low = INFINITY, high = -INFINITY;
 
@@ -162,7 +221,7 @@ size_t output_triage_heights(const struct triage_entry *entry,
 static void spark_write(FILE *out, const struct triage_entry *entry)
 {
 	unsigned char heights[TRIAGE_SPARK_POINTS];
-	size_t count = output_triage_heights(entry, heights);
+	size_t count = text_triage_heights(entry, heights);
 
 	for (size_t i = 0; i < count; i++)
 		fputs(sparkline_block(heights[i]), out);
@@ -188,22 +247,22 @@ static void verdict_write(FILE *out, const struct style *style, const struct tri
 		fputs("      -  ", out);
 }
 
-void output_triage_evidence_write(FILE *out, const struct growth *growth)
+void text_triage_evidence_write(FILE *out, const struct growth *growth)
 {
 	const struct trend *evidence = &growth->evidence;
 	char so_far[TRIAGE_RATE_SIZE];
 	char low[TRIAGE_RATE_SIZE], high[TRIAGE_RATE_SIZE], total[TRIAGE_RATE_SIZE], span[16];
 
 	if (growth_is_early(growth)) {
-		output_triage_rate(so_far, growth->kind, growth->early.per_s);
+		text_triage_rate(so_far, growth->kind, growth->early.per_s);
 		fprintf(out, "%s: ~%s/min so far, in %zu readings of %s; a verdict takes %d",
 			growth_kind_name(growth->kind), so_far, growth->early.readings,
 			units_time(span, growth->early.span_s), GROWTH_READINGS_MIN);
 		return;
 	}
-	output_triage_rate(low, growth->kind, growth->low_per_s);
-	output_triage_rate(high, growth->kind, growth->high_per_s);
-	output_triage_rate(total, growth->kind, evidence->growth / 60);
+	text_triage_rate(low, growth->kind, growth->low_per_s);
+	text_triage_rate(high, growth->kind, growth->high_per_s);
+	text_triage_rate(total, growth->kind, evidence->growth / 60);
 	if (growth->warms_up)
 		fprintf(out, "warming up, started %s ago; ", units_time(span, growth->age_s));
 	fprintf(out,
@@ -218,11 +277,11 @@ void output_triage_evidence_write(FILE *out, const struct growth *growth)
 static void evidence_write(FILE *out, const struct style *style, const struct growth *growth)
 {
 	fprintf(out, "         %s", style->dim);
-	output_triage_evidence_write(out, growth);
+	text_triage_evidence_write(out, growth);
 	fprintf(out, "%s\n", style->plain);
 }
 
-void output_triage_managed_write(FILE *out, const struct triage_entry *entry)
+void text_triage_managed_write(FILE *out, const struct triage_entry *entry)
 {
 	const struct managed_growth *managed = entry->managed;
 	char tool[RUNTIME_TOOL_SIZE], heap[16], all[16], span[16];
@@ -243,7 +302,7 @@ void output_triage_managed_write(FILE *out, const struct triage_entry *entry)
 static void managed_write(FILE *out, const struct style *style, const struct triage_entry *entry)
 {
 	fprintf(out, "         %s", style->dim);
-	output_triage_managed_write(out, entry);
+	text_triage_managed_write(out, entry);
 	fprintf(out, "%s\n", style->plain);
 }
 
@@ -254,14 +313,14 @@ static void entry_write(FILE *out, const struct triage_report *report,
 	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_RATE_SIZE + 1] = "-";
 	bool early = growth_is_early(&entry->growth);
 
-	output_triage_place(place, entry);
+	text_triage_place(place, entry);
 	if (!isnan(entry->now.values[QUANTITY_HEAP]))
 		units_bytes(memory, entry->now.values[QUANTITY_HEAP], "");
 	if (trend_is_suspect(entry->growth.verdict))
-		output_triage_rate(rate, entry->growth.kind, entry->growth.per_s);
+		text_triage_rate(rate, entry->growth.kind, entry->growth.per_s);
 	if (early) {
 		rate[0] = '~';
-		output_triage_rate(rate + 1, entry->growth.kind, entry->growth.early.per_s);
+		text_triage_rate(rate + 1, entry->growth.kind, entry->growth.early.per_s);
 	}
 	if (entry->pid) {
 		fprintf(out, "%7d  ", entry->pid);
@@ -286,11 +345,11 @@ static void entry_write(FILE *out, const struct triage_report *report,
 	if (entry->cause)
 		fprintf(out, "         %s%s%s\n", style->dim, entry->cause->text, style->plain);
 	if (entry->sampled)
-		output_triage_samples_write(out, report->colour, entry);
+		triage_samples_write(out, report->colour, entry);
 	if (entry->sites)
-		output_triage_sites_write(out, entry->sites);
+		sites_write(out, entry->sites);
 	if (entry->profiled)
-		profile_text_suspect_write(out, report->colour, entry->profiled);
+		text_profile_suspect_write(out, report->colour, entry->profiled);
 }
 
 static void entries_write(FILE *out, const struct triage_report *report,
@@ -398,7 +457,7 @@ static void limit_write(FILE *out, const struct triage_report *report,
 	}
 	if (limit->left.known && limit->left.seconds > 0) {
 		fprintf(out, ", %s a minute; ",
-			output_triage_rate(rate, QUANTITY_HEAP, limit->left.per_s));
+			text_triage_rate(rate, QUANTITY_HEAP, limit->left.per_s));
 		time_left_write(out, &limit->left);
 	}
 	if (limit->pressure > 0)
@@ -443,7 +502,7 @@ static void kill_write(FILE *out, const struct triage_report *report,
 		fputs(", control group ", out);
 		text_print_inert(out, kill->where->cgroup);
 	}
-	output_text_kill_limit_write(out, kill->where);
+	text_kill_limit_write(out, kill->where);
 	fprintf(out, "%s\n",
 		kill->by_counter ? " (found by its group's count, after its end)" : "");
 	if (kill->memory.known)
@@ -457,8 +516,10 @@ static void kill_write(FILE *out, const struct triage_report *report,
 	entries_write(out, report, &last, "PID");
 }
 
-int output_triage_text_write(FILE *out, const struct triage_report *report)
+int text_triage_write(FILE *out, const void *data)
 {
+	const struct triage_report *report = data;
+
 	heading_write(out, report);
 	for (size_t i = 0; report->kills && i < report->kills->list.count; i++)
 		kill_write(out, report, &report->kills->list.items[i]);
@@ -467,7 +528,7 @@ int output_triage_text_write(FILE *out, const struct triage_report *report)
 	entries_write(out, report, &report->processes, "PID");
 	groups_write(out, report);
 	cost_write(out, report);
-	output_text_lost_reports_write(out, report->lost_reports);
+	text_lost_reports_write(out, report->lost_reports);
 	fputc('\n', out);
 	return output_finish(out);
 }

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "memory/memory_parts.h"
-#include "output/formats.h"
+#include "output/text/text.h"
 #include "output/output.h"
 #include "runtime/runtime.h"
 
@@ -386,8 +386,9 @@ static void table_write(FILE *out, const struct memory_report *report)
 		report->unreadable);
 }
 
-int memory_text_write(FILE *out, const struct memory_report *report)
+int text_memory_write(FILE *out, const void *data)
 {
+	const struct memory_report *report = data;
 	struct tm local = {0};
 	char clock[16];
 

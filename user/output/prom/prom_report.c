@@ -4,7 +4,7 @@
  * collector: no timestamps, HELP and TYPE for all, samples of one metric in one group. Few series:
  * processes of one name and container are one, and of the sites only the first ones are shown.
  */
-#include "output/prom.h"
+#include "output/prom/prom.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "output/formats.h"
 #include "output/output.h"
 #include "symbol/intern.h"
 
@@ -661,8 +660,9 @@ static void snapshot_write(FILE *out, const struct report *report)
 	fprintf(out, "leakmon_resident_memory_bytes %" PRIu64 "\n", cost->rss_bytes);
 }
 
-int output_prom_write(FILE *out, const struct report *report)
+int prom_report_write(FILE *out, const void *data)
 {
+	const struct report *report = data;
 	int error = groups_write(out, report);
 
 	if (error)
@@ -683,3 +683,12 @@ int output_prom_write(FILE *out, const struct report *report)
 	snapshot_write(out, report);
 	return output_finish(out);
 }
+
+const struct output_format output_prom = {
+	.name = "prom",
+	.write = {[OUTPUT_REPORT] = prom_report_write,
+		  [OUTPUT_TRIAGE] = prom_triage_write,
+		  [OUTPUT_PROFILE] = prom_profile_write,
+		  [OUTPUT_MEMORY] = prom_memory_write},
+	.single = true,
+};

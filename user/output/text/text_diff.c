@@ -7,9 +7,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "output/formats.h"
+#include "output/text/text.h"
 #include "output/output.h"
-#include "output/report_text.h"
 #include "output/split_writers.h"
 
 struct style {
@@ -153,7 +152,7 @@ static void row_write(FILE *out, const struct diff *diff, const struct diff_row 
 	fputs(" from stack\n", out);
 	limits_write(out, "\t\t", diff, row);
 	by_dead_write(out, diff, row);
-	output_text_stack_write(out, diff->colour, row->site);
+	text_stack_write(out, diff->colour, row->site);
 }
 
 /* What came and went, and was met by a snapshot: one line each. */
@@ -230,7 +229,7 @@ static void dead_row_write(FILE *out, const struct diff *diff, const struct diff
 	fputs(", that ran ", out);
 	text_print_inert(out, start && start->function ? start->function : "[not known]");
 	fputs(", created by\n", out);
-	output_text_frames_write(out, diff->colour, &row->dead->stack);
+	text_frames_write(out, diff->colour, &row->dead->stack);
 }
 
 static void dead_write(FILE *out, const struct diff *diff)
@@ -253,8 +252,9 @@ static void dead_write(FILE *out, const struct diff *diff)
 		fprintf(out, "\t\xe2\x80\xa6 and %zu more that changed\n", changed - diff->top);
 }
 
-int output_text_diff_write(FILE *out, const struct diff *diff)
+int text_diff_write(FILE *out, const void *data)
 {
+	const struct diff *diff = data;
 	_cleanup_(memory_changes_free) struct memory_changes memory = {0};
 	size_t changed = 0, shown = 0;
 	int error = split_changes_of(diff, &memory);
@@ -274,7 +274,7 @@ int output_text_diff_write(FILE *out, const struct diff *diff)
 		fprintf(out, "\t\xe2\x80\xa6 and %zu more that changed\n", changed - shown);
 	bursts_write(out, diff);
 	dead_write(out, diff);
-	split_text_changes_write(out, &memory, diff->top);
+	text_split_changes_write(out, &memory, diff->top);
 	fputc('\n', out);
 	return output_finish(out);
 }

@@ -4,10 +4,9 @@
 
 #include "report/family.h"
 #include "base/cleanup.h"
-#include "output/formats.h"
-#include "output/json_writer.h"
+#include "output/json/json.h"
+#include "output/json/json_writer.h"
 #include "output/output.h"
-#include "output/report_json.h"
 #include "output/split_writers.h"
 
 static void side_write(struct json_writer *json, const char *key, const char *name,
@@ -16,13 +15,12 @@ static void side_write(struct json_writer *json, const char *key, const char *na
 	json_open(json, key, '{');
 	json_put_string(json, "recording", name);
 	json_put_number(json, "sequence", report->snapshot->sequence);
-	output_json_time(json, "time", &report->snapshot->time);
+	json_time_write(json, "time", &report->snapshot->time);
 	json_put_string(json, "label", label);
 	json_close(json, '}');
 }
 
-void output_json_amounts_write(struct json_writer *json, const char *key, uint64_t before,
-			       uint64_t after)
+void json_amounts_write(struct json_writer *json, const char *key, uint64_t before, uint64_t after)
 {
 	json_open(json, key, '{');
 	json_put_number(json, "before", before);
@@ -53,18 +51,16 @@ static void row_write(struct json_writer *json, const struct diff *diff, const s
 	json_open(json, NULL, '{');
 	json_put_string(json, "state", diff_state_name(row->state));
 	json_put_string(json, "name", row->name);
-	output_json_amounts_write(json, "bytes", row->before.bytes, row->after.bytes);
-	output_json_amounts_write(json, "count", row->before.count, row->after.count);
-	output_json_amounts_write(json, "stays_bytes", row->stays_before.bytes,
-				  row->stays_after.bytes);
-	output_json_amounts_write(json, "stays_count", row->stays_before.count,
-				  row->stays_after.count);
+	json_amounts_write(json, "bytes", row->before.bytes, row->after.bytes);
+	json_amounts_write(json, "count", row->before.count, row->after.count);
+	json_amounts_write(json, "stays_bytes", row->stays_before.bytes, row->stays_after.bytes);
+	json_amounts_write(json, "stays_count", row->stays_before.count, row->stays_after.count);
 	estimate_write(json, diff, row);
 	if (diff->has_owners) {
-		output_json_amounts_write(json, "by_dead_bytes", row->by_dead_before.bytes,
-					  row->by_dead_after.bytes);
-		output_json_amounts_write(json, "by_dead_count", row->by_dead_before.count,
-					  row->by_dead_after.count);
+		json_amounts_write(json, "by_dead_bytes", row->by_dead_before.bytes,
+				   row->by_dead_after.bytes);
+		json_amounts_write(json, "by_dead_count", row->by_dead_before.count,
+				   row->by_dead_after.count);
 	}
 	json_put_number(json, "sites", row->sites);
 	if (!row->name) {
@@ -73,7 +69,7 @@ static void row_write(struct json_writer *json, const struct diff *diff, const s
 		json_put_string(json, "comm", row->comm);
 		json_put_bool(json, "by_name", row->by_name);
 		json_put_string(json, "family", family_name(row->site->site->family));
-		output_json_frames_write(json, row->site);
+		json_frames_write(json, row->site);
 	}
 	json_close(json, '}');
 }
@@ -105,18 +101,18 @@ static void dead_row_write(struct json_writer *json, const struct diff_dead *row
 	snprintf(id, sizeof(id), "%016" PRIx64, row->dead->id);
 	json_open(json, NULL, '{');
 	json_put_string(json, "state", diff_state_name(row->state));
-	output_json_amounts_write(json, "count", row->before.count, row->after.count);
-	output_json_amounts_write(json, "stack_bytes", row->before.bytes, row->after.bytes);
+	json_amounts_write(json, "count", row->before.count, row->after.count);
+	json_amounts_write(json, "stack_bytes", row->before.bytes, row->after.bytes);
 	json_put_string(json, "id", id);
 	json_put_string(json, "comm", row->comm);
 	json_open(json, "start_routine", '{');
-	output_json_stack_write(json, NULL, 0, &row->dead->start);
+	json_stack_write(json, NULL, 0, &row->dead->start);
 	json_close(json, '}');
-	output_json_stack_write(json, NULL, 0, &row->dead->stack);
+	json_stack_write(json, NULL, 0, &row->dead->stack);
 	json_close(json, '}');
 }
 
-void output_json_diff_dead_write(struct json_writer *json, const struct diff *diff)
+void json_diff_dead_write(struct json_writer *json, const struct diff *diff)
 {
 	size_t shown = 0;
 
@@ -130,8 +126,9 @@ void output_json_diff_dead_write(struct json_writer *json, const struct diff *di
 	json_close(json, ']');
 }
 
-int output_json_diff_write(FILE *out, const struct diff *diff)
+int json_diff_write(FILE *out, const void *data)
 {
+	const struct diff *diff = data;
 	_cleanup_(memory_changes_free) struct memory_changes memory = {0};
 	struct json_writer json = {.out = out};
 	int error = split_changes_of(diff, &memory);
@@ -146,19 +143,15 @@ int output_json_diff_write(FILE *out, const struct diff *diff)
 	side_write(&json, "to", diff->after_name, diff->after_label, diff->after);
 	json_put_bool(&json, "same_run", diff->same_run);
 	json_put_bool(&json, "unrelated", diff->unrelated);
-	output_json_amounts_write(&json, "bytes", diff->total_before.bytes,
-				  diff->total_after.bytes);
-	output_json_amounts_write(&json, "count", diff->total_before.count,
-				  diff->total_after.count);
-	output_json_amounts_write(&json, "stays_bytes", diff->stays_before.bytes,
-				  diff->stays_after.bytes);
-	output_json_amounts_write(&json, "stays_count", diff->stays_before.count,
-				  diff->stays_after.count);
+	json_amounts_write(&json, "bytes", diff->total_before.bytes, diff->total_after.bytes);
+	json_amounts_write(&json, "count", diff->total_before.count, diff->total_after.count);
+	json_amounts_write(&json, "stays_bytes", diff->stays_before.bytes, diff->stays_after.bytes);
+	json_amounts_write(&json, "stays_count", diff->stays_before.count, diff->stays_after.count);
 	estimate_write(&json, diff, NULL);
 	rows_write(&json, "rows", diff, row_has_changed);
 	rows_write(&json, "bursts", diff, diff_is_burst);
-	output_json_diff_dead_write(&json, diff);
-	split_json_changes_write(&json, &memory);
+	json_diff_dead_write(&json, diff);
+	json_split_changes_write(&json, &memory);
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);

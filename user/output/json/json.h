@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* JSON: a writer for each kind of report, and the parts that other objects have, too; those write
+ * members. The contract of writers is in output.h. */
+#ifndef LEAKMON_OUTPUT_JSON_JSON_H
+#define LEAKMON_OUTPUT_JSON_JSON_H
+
+#include "output/json/json_writer.h"
+#include "proc/container.h"
+#include "report/diff.h"
+#include "report/profile_report.h"
+#include "report/report.h"
+#include "report/retain_diff.h"
+#include "report/triage_report.h"
+#include "report/trend.h"
+
+int json_report_write(FILE *out, const void *data);
+int json_diff_write(FILE *out, const void *data);
+int json_triage_write(FILE *out, const void *data);
+int json_retain_write(FILE *out, const void *data);
+int json_retain_diff_write(FILE *out, const void *data);
+int json_threads_write(FILE *out, const void *data);
+int json_profile_write(FILE *out, const void *data);
+int json_profile_diff_write(FILE *out, const void *data);
+int json_memory_write(FILE *out, const void *data);
+
+/* UTC, to the millisecond. */
+void json_time_write(struct json_writer *json, const char *key, const struct timespec *time);
+
+/* "container":{"id","namespace","pod","name"}, or null outside any; unknown names are null, as are
+ * those that are only claimed: then there are "proven":false and "claims", too. */
+void json_container_write(struct json_writer *json, const struct container *container);
+
+/* "lost_reports"; nothing if all were written. */
+void json_lost_reports_write(struct json_writer *json, uint64_t count);
+/* Of one, where it was: its control group, its container, and the limit there. */
+void json_kill_place_write(struct json_writer *json, const struct oom_kill *kill);
+/* "oom_kills", if the report is made for any; NULL: nothing. */
+void json_kills_write(struct json_writer *json, const struct oom_kills *kills);
+
+/* "pid", "comm", "exe", "host" (of a fleet), "container", "exact", "exited". */
+void json_process_write(struct json_writer *json, const struct snapshot_process *process);
+
+/* "ledger" and those of other families, "mappings"; of a process, unless it is NULL: of these what
+ * is known by process. */
+void json_ledgers_write(struct json_writer *json, const struct snapshot *snapshot,
+			const struct snapshot_process *process);
+
+/* An object, in an array. */
+void json_site_write(struct json_writer *json, const struct report *report,
+		     const struct report_site *ranked);
+
+/* "frames" of a site, and of a stack that has been named otherwise. */
+void json_frames_write(struct json_writer *json, const struct report_site *site);
+void json_stack_write(struct json_writer *json, const uint64_t *addresses, size_t depth,
+		      const struct frames *frames);
+
+/* "threads": null is not known, which is not zero. */
+void json_process_threads_write(struct json_writer *json, const struct snapshot *snapshot,
+				const struct report_process *ranked);
+
+/* Of a fleet: "hosts" (names) and "builds"; of anything else nothing. */
+void json_fleet_write(struct json_writer *json, const struct report *report);
+
+/* A trend as an object; that of a site as the member "trend", nothing without a history. */
+void json_trend_fields(struct json_writer *json, const char *key, const struct site_trend *trend);
+void json_trend_write(struct json_writer *json, const struct report *report,
+		      const struct report_site *site);
+
+/* {"before", "after", "difference"}; "dead_threads" of a difference. */
+void json_amounts_write(struct json_writer *json, const char *key, uint64_t before, uint64_t after);
+void json_diff_dead_write(struct json_writer *json, const struct diff *diff);
+
+/* Of one that a triage suspects: its "profile". */
+void json_profile_suspect_write(struct json_writer *json,
+				const struct profile_report_process *process);
+
+/* The whole of it, as a member of an array or a document of its own. */
+void json_retain_object(struct json_writer *json, const struct retain_report *report);
+/* The members of an object. */
+void json_retain_root(struct json_writer *json, const struct retained_root *root);
+void json_retain_class(struct json_writer *json, const struct retain_result *result,
+		       const struct retained_class *class);
+/* "root" and the first `steps` of "steps". */
+void json_retain_way(struct json_writer *json, const struct retain_result *result,
+		     const struct retained_path *path, size_t steps);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The text format: a writer for each kind of report, and the parts that several of them, other
+ * formats or the terminal use. The contract of writers is in output.h. */
+#ifndef LEAKMON_OUTPUT_TEXT_TEXT_H
+#define LEAKMON_OUTPUT_TEXT_TEXT_H
+
+#include <stdio.h>
+
+#include "report/family.h"
+#include "report/profile_report.h"
+#include "report/report.h"
+#include "report/retain_diff.h"
+#include "report/triage_report.h"
+
+int text_report_write(FILE *out, const void *data);
+int text_diff_write(FILE *out, const void *data);
+int text_triage_write(FILE *out, const void *data);
+int text_retain_write(FILE *out, const void *data);
+int text_retain_diff_write(FILE *out, const void *data);
+int text_threads_write(FILE *out, const void *data);
+int text_profile_write(FILE *out, const void *data);
+int text_profile_diff_write(FILE *out, const void *data);
+int text_memory_write(FILE *out, const void *data);
+
+/* The frames of a stack, the caller of the allocator first, and why it has none, or no more. */
+void text_stack_write(FILE *out, bool colour, const struct report_site *ranked);
+void text_frames_write(FILE *out, bool colour, const struct frames *frames);
+
+/* A line for each kill that a report is made for; NULL: none. */
+/* Nothing if all were written. */
+void text_lost_reports_write(FILE *out, uint64_t count);
+/* ", limit BYTES", and of which control group, if it is not its own. Nothing if there is none. */
+void text_kill_limit_write(FILE *out, const struct oom_kill *kill);
+void text_kills_write(FILE *out, const struct oom_kills *kills);
+
+/* Function, file and line of the innermost one, or the address where it has no name. */
+void text_place_write(FILE *out, const struct frames *frames, uint64_t address);
+
+/* " allocations = ... + N dropped": what balances in a family's figures, up to that term. */
+void text_balance_write(FILE *out, const struct family *family, const void *figures,
+			enum figure_term last);
+
+/* A site: what it holds, and its stack. */
+void text_site_write(FILE *out, const struct report *report, const struct report_site *ranked);
+
+/* A site's growth, verdict, births and survival, without its frames. */
+void text_profile_numbers_write(FILE *out, bool colour, const struct profile_report_site *site);
+/* Of one that a triage suspects: below its row. */
+void text_profile_suspect_write(FILE *out, bool colour,
+				const struct profile_report_process *process);
+
+/* Where it runs, as shortly as it can be told: pod/container, container id, service. Untrusted.
+ * Returns text. */
+#define TRIAGE_PLACE_SIZE 128
+char *text_triage_place(char text[TRIAGE_PLACE_SIZE], const struct triage_entry *entry);
+
+/* Its course between the lowest and the highest point, for what moves is what matters: heights for
+ * sparkline_block(). Returns how many. */
+size_t text_triage_heights(const struct triage_entry *entry,
+			   unsigned char heights[TRIAGE_SPARK_POINTS]);
+
+/* "+2.32 MiB", "+1.5 threads": what comes in a minute. Returns text. */
+#define TRIAGE_RATE_SIZE 32
+char *text_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double per_s);
+
+/* Why a verdict is what it is, without a newline. */
+void text_triage_evidence_write(FILE *out, const struct growth *growth);
+/* Likewise, of an entry with a garbage collector: what its heap has to do with the growth. */
+void text_triage_managed_write(FILE *out, const struct triage_entry *entry);
+
+/* Pieces of the two for other reports. "global cache [holder]": */
+void text_retain_root_write(FILE *out, const struct retained_root *root);
+/* "class std::string", "blocks of 56 bytes", ... */
+void text_retain_class_write(FILE *out, const struct retain_result *result,
+			     const struct retained_class *class);
+/* The innermost function of its stack that is not the C++ library's. */
+void text_retain_site_write(FILE *out, const struct retained_site *site);
+
+/* " → +0x8 → blocks of 56 bytes", or " → one of 400 pointers → …" where many stand together. */
+void text_retain_step_write(FILE *out, const struct retain_result *result,
+			    const struct retained_step *step);
+
+/* The same as strings that the caller frees; NULL: out of memory. */
+char *text_retain_class(const struct retain_result *result, const struct retained_class *class);
+
+/* Who holds the blocks of a sample: a root, "[unreachable]", ... */
+char *text_retain_holder(const struct retain_result *result, const struct retained_sample *sample);
+
+#endif

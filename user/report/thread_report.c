@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/thread_report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *thread_holding_why(const struct thread_holding *holding)
+{
+	int error = holding->err;
+
+	if (error == -ESRCH)
+		return "the process has ended";
+	if (error == -EPERM || error == -EACCES)
+		return "its memory cannot be read without CAP_SYS_PTRACE";
+	return strerror(-error);
+}
+
+void thread_holding_free(struct thread_holding *holding)
+{
+	if (holding)
+		retain_result_free(&holding->result);
+	free(holding);
+}
+
+void thread_census_free(struct thread_census *census)
+{
+	for (size_t i = 0; i < census->groups.count; i++) {
+		vec_free(&census->groups.items[i].stack.list);
+		vec_free(&census->groups.items[i].start.list);
+		vec_free(&census->groups.items[i].holders.list);
+	}
+	thread_holding_free(census->holding);
+	vec_free(&census->groups);
+	vec_free(&census->dead);
+}
+
+void thread_report_free(struct thread_report *report)
+{
+	for (size_t i = 0; i < report->processes.count; i++)
+		thread_census_free(&report->processes.items[i]);
+	vec_free(&report->processes);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Dead threads, by who created them, and who holds what could still join them: plain data. */
+#ifndef LEAKMON_REPORT_THREAD_REPORT_H
+#define LEAKMON_REPORT_THREAD_REPORT_H
+
+#include <time.h>
+
+#include "base/vec.h"
+#include "leakmon_thread.h"
+#include "report/retain_result.h"
+#include "symbol/symbolizer.h"
+
+/* Threads of one group whose pthread_t is kept in one place: a root, or blocks of a class. */
+struct thread_holder {
+	enum verdict verdict; /* VERDICT_LOST: nobody keeps it */
+	size_t count;	      /* threads */
+	uint64_t first, last; /* in the root or block: the lowest and the highest offset */
+	uint32_t path;	      /* in holding->result.paths: to one of them; RESULT_NONE: none */
+};
+
+struct thread_holder_list {
+	VEC(struct thread_holder) list; /* most threads first */
+	/* Threads whose stack lies in a block of the heap, or that were joined meanwhile. */
+	size_t unknown;
+};
+
+/* What the paths of a process's holders are about. */
+struct thread_holding {
+	int err;		     /* 0; else nothing was found out, and why */
+	struct retain_result result; /* of the paths */
+};
+
+/* The threads of the watched processes at one time: what `leakmon threads` prints. */
+
+struct dead_thread {
+	struct lm_thread thread;
+	uint64_t stack_start, stack_end; /* equal: given by the program, or not found */
+	uint64_t resident_bytes;	 /* of it */
+	uint64_t heap_bytes, heap_count; /* outstanding blocks that it allocated */
+};
+
+/* Dead threads that were made by the same stack to run the same function. */
+struct thread_group {
+	uint32_t site;
+	bool before_attach; /* that is when they were made: nobody saw by whom */
+	uint64_t start_routine;
+	size_t first, count; /* in thread_census.dead */
+	uint64_t oldest_died_ns, newest_died_ns;
+	uint64_t stack_bytes, resident_bytes, heap_bytes, heap_count;
+	size_t depth;
+	uint64_t addresses[LM_MAX_FRAMES]; /* of pthread_create's caller, and its callers */
+	enum lm_walk_end end;
+	struct frames stack, start; /* owned */
+	struct thread_holder_list holders;
+};
+
+struct thread_census {
+	lm_process_key process; /* 0: it has no ledger yet */
+	uint32_t pid;
+	char comm[16];
+	const char *why;	/* its threads cannot be followed; NULL: they are. Borrowed */
+	const char *why_before; /* the same of those that were there before the attach */
+	size_t dead_before;	/* of `dead`: made before the attach */
+	uint64_t alive;
+	struct lm_thread_ledger ledger;
+	uint64_t stack_bytes, resident_bytes; /* of dead threads */
+	uint64_t heap_bytes, heap_count;
+	VEC(struct dead_thread) dead;	 /* by group, then by age */
+	VEC(struct thread_group) groups; /* most threads first */
+	struct thread_holding *holding;	 /* who has their pthread_ts; NULL: not asked */
+};
+
+struct thread_report {
+	struct timespec time;
+	uint64_t sequence, now_ns; /* CLOCK_MONOTONIC */
+	bool show_threads, colour;
+	bool everywhere; /* all processes: those without dead threads are only counted */
+	bool heap;	 /* heap_bytes and heap_count are known */
+	VEC(struct thread_census) processes;
+};
+
+void thread_holding_free(struct thread_holding *holding);
+void thread_census_free(struct thread_census *census);
+void thread_report_free(struct thread_report *report);
+
+/* Why nothing was found out: of an err that is not 0. Static, or strerror()'s. */
+const char *thread_holding_why(const struct thread_holding *holding);
+
+#endif
