@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The memory of a small Python 3.11, made by hand in this process: an interpreter with a module
+ * `app`, whose variable `sessions` is a list of objects of app.Session. Used by a unit test and a
+ * fuzzer, so it asserts nothing.
+ */
+#ifndef LEAKMON_UNIT_CPYTHON_FIXTURE_H
+#define LEAKMON_UNIT_CPYTHON_FIXTURE_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "heap/data_modules.h"
+#include "runtime/cpython.h"
+#include "runtime/runtime.h"
+
+#define FORGED_BYTES (3u << 20)
+#define FORGED_DATA 0x10000u /* of the module: the rest is heap */
+#define FORGED_MALLOC 0x20000u
+#define FORGED_ARENA (1u << 20)
+#define FORGED_POOL (16u << 10)
+#define FORGED_SESSIONS 5
+
+enum forged_symbol {
+	FORGED_RUNTIME,
+	FORGED_VERSION,
+	FORGED_TYPE,
+	FORGED_SET,
+	FORGED_MODULE,
+	FORGED_STR,
+	FORGED_DICT,
+	FORGED_LIST,
+	FORGED_SYMBOLS_
+};
+
+struct forged {
+	unsigned char *bytes; /* FORGED_BYTES of them; addresses are those of this process */
+	uint64_t base, malloc_end, pools;
+	uint64_t session_type, sessions, names, free_session;
+	struct maps maps;
+	struct data_modules modules;
+	struct data_module module;
+	struct mapping mappings[2];
+	struct image image;
+	struct symbol symbols[FORGED_SYMBOLS_];
+	char names_text[256];
+	uint64_t blocks[64], sizes[64]; /* of malloc's */
+	uint32_t block_count;
+	struct {
+		uint64_t address;
+		uint32_t block, used;
+	} pool_of[8];
+	uint32_t pool_count;
+};
+
+static inline void forged_put(uint64_t address, size_t offset, uint64_t word)
+{
+	memcpy((void *)(uintptr_t)(address + offset), &word, sizeof(word));
+}
+
+static inline void forged_put_half(uint64_t address, size_t offset, uint32_t half)
+{
+	memcpy((void *)(uintptr_t)(address + offset), &half, sizeof(half));
+}
+
+/* A block of malloc's, as large as is asked for. */
+static inline uint64_t forged_malloc(struct forged *forged, uint64_t size)
+{
+	uint64_t address = (forged->malloc_end + 31) / 16 * 16;
+
+	forged->malloc_end = address + size;
+	forged->blocks[forged->block_count] = address;
+	forged->sizes[forged->block_count++] = size;
+	return address;
+}
+
+/* A block of a pool of that size class, which is begun with the first one. */
+static inline uint64_t forged_block(struct forged *forged, uint32_t size)
+{
+	uint32_t block = (size + 15) / 16 * 16, i = 0;
+	uint64_t address, pool;
+
+	while (i < forged->pool_count && forged->pool_of[i].block != block)
+		i++;
+	pool = forged->pools + (uint64_t)i * FORGED_POOL;
+	if (i == forged->pool_count) {
+		forged->pool_of[forged->pool_count++].block = block;
+		forged->pool_of[i].address = pool;
+		forged_put_half(pool, 36, block / 16 - 1);
+		forged_put_half(pool, 44, FORGED_POOL - block);
+	}
+	address = pool + 48 + (uint64_t)block * forged->pool_of[i].used++;
+	forged_put_half(pool, 0, forged->pool_of[i].used);
+	forged_put_half(pool, 40, 48 + block * forged->pool_of[i].used);
+	return address;
+}
+
+static inline uint64_t forged_object(struct forged *forged, uint64_t type, uint32_t size,
+				     bool collected)
+{
+	uint64_t address = forged_block(forged, size + (collected ? 16 : 0));
+
+	address += collected ? 16 : 0;
+	forged_put(address, OBJECT_REFCOUNT, 2);
+	forged_put(address, OBJECT_TYPE, type);
+	return address;
+}
+
+static inline uint64_t forged_symbol(const struct forged *forged, enum forged_symbol symbol)
+{
+	return forged->base + forged->symbols[symbol].address;
+}
+
+/* Interned, of ASCII letters. */
+static inline uint64_t forged_str(struct forged *forged, const char *text)
+{
+	uint64_t address = forged_object(forged, forged_symbol(forged, FORGED_STR),
+					 (uint32_t)(48 + strlen(text) + 1), false);
+
+	forged_put(address, OBJECT_SIZE, strlen(text));
+	forged_put_half(address, 32, 1u | 1u << 2 | 1u << 5 | 1u << 6);
+	memcpy((void *)(uintptr_t)(address + 48), text, strlen(text) + 1);
+	return address;
+}
+
+/* Up to five entries, with names only. */
+static inline uint64_t forged_dict(struct forged *forged, const uint64_t (*entries)[2],
+				   size_t count)
+{
+	uint64_t dict = forged_object(forged, forged_symbol(forged, FORGED_DICT), 48, true);
+	uint64_t keys = forged_block(forged, 32 + 8 + 5 * 16);
+
+	forged_put(keys, 0, 1);
+	((unsigned char *)(uintptr_t)keys)[8] = 3;
+	((unsigned char *)(uintptr_t)keys)[9] = 3;
+	((unsigned char *)(uintptr_t)keys)[10] = 1;
+	forged_put(keys, 24, count);
+	for (size_t i = 0; i < count; i++) {
+		forged_put(keys, 40 + i * 16, entries[i][0]);
+		forged_put(keys, 48 + i * 16, entries[i][1]);
+	}
+	forged_put(dict, 16, count);
+	forged_put(dict, 32, keys);
+	return dict;
+}
+
+static inline void forged_type(const struct forged *forged, uint64_t type, const char *name,
+			       uint64_t flags, uint64_t basicsize, uint64_t itemsize)
+{
+	uint64_t text = type + 0x300;
+
+	memcpy((void *)(uintptr_t)text, name, strlen(name) + 1);
+	forged_put(type, OBJECT_REFCOUNT, 7);
+	forged_put(type, OBJECT_TYPE, forged_symbol(forged, FORGED_TYPE));
+	forged_put(type, TYPE_NAME, text);
+	forged_put(type, TYPE_BASICSIZE, basicsize);
+	forged_put(type, TYPE_ITEMSIZE, itemsize);
+	forged_put(type, TYPE_FLAGS, flags | FLAG_READY);
+}
+
+static inline void forged_symbols(struct forged *forged)
+{
+	static const char *const names[] = {"_PyRuntime",  "Py_Version",    "PyType_Type",
+					    "PySet_Type",  "PyModule_Type", "PyUnicode_Type",
+					    "PyDict_Type", "PyList_Type"};
+	size_t used = 0;
+
+	for (size_t i = 0; i < FORGED_SYMBOLS_; i++) {
+		memcpy(forged->names_text + used, names[i], strlen(names[i]) + 1);
+		forged->symbols[i] = (struct symbol){
+			.address = 0x1000 * (i + 1), .size = 8, .name = (uint32_t)used};
+		used += strlen(names[i]) + 1;
+	}
+	forged->image.table = (struct symbol_table){
+		.symbols = forged->symbols, .count = FORGED_SYMBOLS_, .names = forged->names_text};
+}
+
+/* The module's mapping, and that of the heap; paths are of constant text. */
+static inline void forged_maps(struct forged *forged)
+{
+	static char program[] = "/usr/bin/python3.11", nothing[] = "";
+
+	forged->mappings[0] = (struct mapping){.start = forged->base,
+					       .end = forged->base + FORGED_DATA,
+					       .inode = 7,
+					       .readable = true,
+					       .writable = true,
+					       .path = program};
+	forged->mappings[1] = (struct mapping){.start = forged->base + FORGED_DATA,
+					       .end = forged->base + FORGED_BYTES,
+					       .readable = true,
+					       .writable = true,
+					       .path = nothing};
+	forged->maps.list.items = forged->mappings;
+	forged->maps.list.count = 2;
+	forged->maps.source = live_memory(getpid());
+	forged->module = (struct data_module){.path = program,
+					      .start = forged->base,
+					      .end = forged->base + FORGED_DATA,
+					      .bias = forged->base,
+					      .image = &forged->image};
+	forged->modules.list.items = &forged->module;
+	forged->modules.list.count = 1;
+}
+
+static inline void forged_types(struct forged *forged)
+{
+	static const struct {
+		enum forged_symbol symbol;
+		const char *name;
+		uint64_t flags, basicsize, itemsize;
+	} types[] = {
+		{FORGED_TYPE, "type", FLAG_TYPE | FLAG_COLLECTED, 880, 40},
+		{FORGED_SET, "set", FLAG_COLLECTED, 200, 0},
+		{FORGED_MODULE, "module", FLAG_COLLECTED, 56, 0},
+		{FORGED_STR, "str", FLAG_STR, 72, 0},
+		{FORGED_DICT, "dict", FLAG_DICT | FLAG_COLLECTED, 48, 0},
+		{FORGED_LIST, "list", FLAG_LIST | FLAG_COLLECTED, 40, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		forged_type(forged, forged_symbol(forged, types[i].symbol), types[i].name,
+			    types[i].flags, types[i].basicsize, types[i].itemsize);
+}
+
+static inline void forged_arena(struct forged *forged)
+{
+	uint64_t objects = forged_malloc(forged, 2 * 48);
+	uint64_t arena = forged->base + FORGED_ARENA;
+
+	forged->pools = (arena + FORGED_POOL - 1) / FORGED_POOL * FORGED_POOL;
+	forged_put(objects, 0, arena);
+	forged_put(objects, 8, forged->pools + 8 * (uint64_t)FORGED_POOL);
+	forged_put_half(objects, 16, 40);
+	forged_put_half(objects, 20, forged->pools == arena ? 64 : 63);
+	/* The second one is the last unused one. The variable has no symbol. */
+	forged_put(forged->base, 0xf000, objects);
+}
+
+/* class Session, in module app. */
+static inline void forged_session_type(struct forged *forged)
+{
+	uint64_t module[1][2] = {{forged_str(forged, "__module__"), forged_str(forged, "app")}};
+	uint64_t type = forged_malloc(forged, 16 + 904 + 64) + 16;
+
+	forged_type(forged, type, "Session", FLAG_COLLECTED | FLAG_HEAP_TYPE, 32, 0);
+	forged_put(type, TYPE_DICT, forged_dict(forged, module, 1));
+	forged_put(type, TYPE_DICTOFFSET, 24);
+	forged_put(type, 864, forged_str(forged, "Session"));
+	forged->session_type = type;
+}
+
+static inline uint64_t forged_session(struct forged *forged)
+{
+	uint64_t attributes[1][2] = {{forged->names, forged_str(forged, "value")}};
+	uint64_t session = forged_object(forged, forged->session_type, 32, true);
+
+	forged_put(session, 24, forged_dict(forged, attributes, 1));
+	return session;
+}
+
+static inline void forged_sessions(struct forged *forged)
+{
+	uint64_t items = forged_malloc(forged, 600);
+	uint64_t freed, dead, list;
+
+	forged->names = forged_str(forged, "name");
+	list = forged_object(forged, forged_symbol(forged, FORGED_LIST), 40, true);
+	for (size_t i = 0; i < FORGED_SESSIONS; i++)
+		forged_put(items, i * 8, forged_session(forged));
+	forged_put(list, 16, FORGED_SESSIONS);
+	forged_put(list, 24, items);
+	forged_put(list, 32, 75);
+	forged->sessions = list;
+	/* One in the pool's list of free blocks, one in a list of the type's. */
+	freed = forged_object(forged, forged->session_type, 32, true);
+	dead = forged_object(forged, forged->session_type, 32, true);
+	forged_put(dead, OBJECT_REFCOUNT, 0);
+	forged->free_session = freed - 16;
+	for (uint32_t i = 0; i < forged->pool_count; i++) {
+		if (forged->pool_of[i].block != 48)
+			continue;
+		forged_put(forged->pool_of[i].address, 8, freed - 16);
+		forged_put(freed - 16, 0, 0);
+		forged_put_half(forged->pool_of[i].address, 0, forged->pool_of[i].used - 1);
+	}
+}
+
+static inline void forged_interpreter(struct forged *forged)
+{
+	uint64_t runtime = forged_symbol(forged, FORGED_RUNTIME);
+	uint64_t interpreter = forged->base + 0xa000, thread = forged->base + 0xc000;
+	uint64_t variables[1][2] = {{forged_str(forged, "sessions"), forged->sessions}};
+	uint64_t app = forged_object(forged, forged_symbol(forged, FORGED_MODULE), 56, true);
+	uint64_t modules[1][2] = {{forged_str(forged, "app"), app}};
+
+	forged_put(app, 16, forged_dict(forged, variables, 1));
+	forged_put_half(forged_symbol(forged, FORGED_VERSION), 0, 0x030b02f0);
+	forged_put(runtime, 40, interpreter);
+	forged_put(interpreter, 16, thread);
+	forged_put(interpreter, 888, forged_dict(forged, modules, 1));
+	forged_put(thread, 16, interpreter);
+}
+
+/* False: no memory. */
+static inline bool forged_make(struct forged *forged)
+{
+	void *bytes = mmap(NULL, FORGED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+
+	if (bytes == MAP_FAILED)
+		return false;
+	*forged = (struct forged){.bytes = bytes, .base = (uintptr_t)bytes};
+	forged->malloc_end = forged->base + FORGED_MALLOC;
+	forged_symbols(forged);
+	forged_maps(forged);
+	forged_types(forged);
+	forged_arena(forged);
+	forged_session_type(forged);
+	forged_sessions(forged);
+	forged_interpreter(forged);
+	for (uint32_t i = forged->pool_count; i < 8; i++)
+		forged_put_half(forged->pools + (uint64_t)i * FORGED_POOL, 36, 1);
+	return true;
+}
+
+/* Walks it; the sink is to be freed in any case, and `strings` after it. */
+static inline int forged_walk(const struct forged *forged, struct intern *strings,
+			      struct heap_sink *sink)
+{
+	uint64_t *starts = malloc(sizeof(forged->blocks)), *sizes = malloc(sizeof(forged->sizes));
+	int error;
+
+	if (starts)
+		memcpy(starts, forged->blocks, sizeof(forged->blocks));
+	if (sizes)
+		memcpy(sizes, forged->sizes, sizeof(forged->sizes));
+	error = heap_sink_init(sink, strings, starts, sizes, NULL, forged->block_count);
+	return error ? error : runtime_walk_heaps(&forged->maps, &forged->modules, sink);
+}
+
+static inline void forged_free(struct forged *forged)
+{
+	munmap(forged->bytes, FORGED_BYTES);
+}
+
+#endif
