@@ -37,14 +37,16 @@ static const struct format formats[FORMAT_MASK + 1] = {
 
 static uint64_t read_number(struct byte_reader *reader, const struct format *format)
 {
-	unsigned int unused_bits = 64 - 8u * format->size;
 	uint64_t value;
 
 	if (format->kind == NUMBER_LEB128)
 		return byte_reader_leb128(reader, format->is_signed);
 	value = byte_reader_fixed(reader, format->size);
-	if (format->is_signed && unused_bits)
+	if (format->is_signed && format->size && format->size < sizeof(value)) {
+		unsigned int unused_bits = 64 - 8u * format->size;
+
 		value = (uint64_t)((int64_t)(value << unused_bits) >> unused_bits);
+	}
 	return value;
 }
 

@@ -123,7 +123,7 @@ static double trial_ns(const struct trial *trial)
 /* Under probes: what each hit took beside the time in our programs; negative: not known. */
 static double traced_ns(const struct trial *trial, const struct bpf_side *bpf, double untraced_ns)
 {
-	struct lm_hits before, after;
+	struct lm_hits before = {0}, after = {0};
 	double spent_ns;
 
 	if (probe_cost_read(bpf, &before))

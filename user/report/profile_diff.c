@@ -29,6 +29,8 @@ static struct profile_change *find(struct profile_diff *diff,
 	for (size_t i = 0; i < diff->changes.count; i++) {
 		struct profile_change *change = &diff->changes.items[i];
 
+		/* A vector with a count has items, which the analyzer does not know. */
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 		if (change->before && !change->after && change->before->id == site->id &&
 		    is_same_process(change->process_before, process, by_pid))
 			return change;

@@ -261,7 +261,7 @@ static int ask_slots(struct unwinder *unwinder, int fd, int alternate_fd,
 	if (request->count && !parse_slots(unwinder->worker, fd, alternate_fd, request->addresses,
 					   request->count, &answer)) {
 		ranges = answer.ranges;
-		for (size_t i = 0; i < answer.count && !error; i++) {
+		for (size_t i = 0; i < request->count && !error; i++) {
 			error = add_dead(unwinder->frames, request->frames[i], ranges,
 					 answer.counts[i]);
 			ranges += answer.counts[i];

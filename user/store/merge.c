@@ -186,7 +186,7 @@ static int times_choose(struct merge *merge)
 	size_t kept = 0, count;
 	int error = times_collect(merge);
 
-	if (error)
+	if (error || !merge->times.count)
 		return error;
 	times = merge->times.items;
 	qsort(times, merge->times.count, sizeof(*times), by_time);
