@@ -27,13 +27,14 @@ struct simulated {
 	bool chunked;  /* glibc's: while its memory is free, that can be seen */
 };
 
-/* Blocks born in windows: the others remain unknown. */
+/* Blocks that outlive the windows they were born in: the others remain unknown. */
 struct program {
 	struct {
 		struct simulated *items;
 		size_t count, capacity;
 	} blocks;
-	struct hash by_address; /* -> index + 1 */
+	struct hash by_address;	    /* -> index + 1 */
+	struct profile_index index; /* kept for its room */
 	uint64_t random, next_address;
 	size_t room; /* for samples; 0: as many as come */
 };
@@ -79,7 +80,6 @@ static inline struct simulated *program_allocate(struct program *program, uint32
 				    .size = 100,
 				    .contents = program->next_address * 31 + 7,
 				    .site = site};
-	*hash_put(&program->by_address, block->address, NULL) = program->blocks.count;
 	return block;
 }
 
@@ -87,6 +87,7 @@ static inline void program_free(struct program *program)
 {
 	vec_free(&program->blocks);
 	hash_free(&program->by_address);
+	vec_free(&program->index.blocks);
 }
 
 /* A block born in the window, as the end of the window sees it. */
@@ -152,28 +153,37 @@ static inline bool dies_in(const struct simulated *block, double at_s, double en
 }
 
 /* A window's view of earlier blocks: those that die in it leave the live set. */
-static inline void program_mark_freed(struct profiled *profiled, const struct program *program,
+static inline void program_mark_freed(struct profiled *profiled, struct program *program,
 				      double at_s, double end_s)
 {
-	struct profile_index index = {0};
+	struct profile_index *index = &program->index;
 	size_t left = 0;
 
-	assert_int_equal(profiled_index(profiled, &index), 0);
-	for (size_t i = 0; i < index.blocks.count; i++) {
-		const struct known_block *known = &index.blocks.items[i];
+	assert_int_equal(profiled_index(profiled, index), 0);
+	for (size_t i = 0; i < index->blocks.count; i++) {
+		const struct known_block *known = &index->blocks.items[i];
 		const struct simulated *block =
 			&program->blocks.items[*hash_get(&program->by_address, known->address) - 1];
 
 		if (!dies_in(block, at_s, end_s))
-			index.blocks.items[left++] = *known;
+			index->blocks.items[left++] = *known;
 	}
-	profiled_mark_freed(profiled, index.blocks.items, left);
-	vec_free(&index.blocks);
+	profiled_mark_freed(profiled, index->blocks.items, left);
 }
 
-/* A window over the blocks from `first` on, all of which were born in it. */
-static inline void window_over(struct profiled *profiled, const struct program *program,
-			       size_t first, double at_s, double length_s)
+static inline void program_keep(struct program *program, size_t index,
+				const struct simulated *block)
+{
+	program->blocks.items[index] = *block;
+	*hash_put(&program->by_address, block->address, NULL) = index + 1;
+}
+
+/*
+ * A window over the blocks from `first` on, all of which were born in it. Most die in it, and can
+ * be forgotten.
+ */
+static inline void window_over(struct profiled *profiled, struct program *program, size_t first,
+			       double at_s, double length_s)
 {
 	size_t born = program->blocks.count - first, outstanding = 0, births = 0;
 	struct window_block *blocks = calloc(born + 1, sizeof(*blocks));
@@ -193,10 +203,13 @@ static inline void window_over(struct profiled *profiled, const struct program *
 		sums[j].site = block->site;
 		sums[j].blocks++;
 		sums[j].bytes += block->size;
-		if (block->dies_s > end_s)
-			blocks[outstanding++] = (struct window_block){block->address, block->size,
-								      born_ns(block), block->site};
+		if (block->dies_s <= end_s)
+			continue;
+		program_keep(program, first + outstanding, block);
+		blocks[outstanding++] = (struct window_block){block->address, block->size,
+							      born_ns(block), block->site};
 	}
+	program->blocks.count = first + outstanding;
 	assert_int_equal(
 		profiled_take(profiled, &(struct window_taken){.at_s = at_s + length_s / 2,
 							       .length_s = length_s,
