@@ -41,7 +41,7 @@ static void only_metrics_that_exist_are_asked_for(void **state)
 		harness, 0,
 		"grep -oh 'leakmon_[a-z_]*' " ALERTS " " DASHBOARD " | sort -u > %s/asked; "
 		"{ sed -nE 's/^(# TYPE )?(leakmon_[a-z_]+).*/\\2/p' tests/golden/*.prom; "
-		"sed -nE 's/.*prom_header.out, \"([a-z_]+)\".*/leakmon_\\1/p' user/output/*.c; } "
+		"sed -nE 's/.*prom_header.out, \"([a-z_]+)\".*/leakmon_\\1/p' user/output/prom/*.c; } "
 		"| sort -u > %s/there; "
 		"test -s %s/asked && comm -23 %s/asked %s/there",
 		harness->directory, harness->directory, harness->directory, harness->directory,
