@@ -26,14 +26,14 @@ static void expect_lost(struct harness *harness, const char *program, const char
 	workload_do(harness, target, "threads");
 	workload_do(harness, target, "cross");
 	workload_do(harness, target, "drop");
-	report = RETAIN(harness, target);
+	report = RETAIN(harness, target, "--max-pause", "5000");
 	expect_walked(report, name);
 	blocks = total_at(report, "unreachable", "blocks");
 	assert_in_range(blocks, 0, own_bytes / 8);
 	bytes += total_at(report, "unreachable", "bytes");
 	assert_int_equal(total_at(report, "untracked", "blocks"), 0);
 	workload_do(harness, target, "lose");
-	report = RETAIN(harness, target);
+	report = RETAIN(harness, target, "--max-pause", "5000");
 	assert_int_equal(total_at(report, "unreachable", "blocks"), blocks + 100 + 20 + 1);
 	assert_int_equal(total_at(report, "unreachable", "bytes"), bytes);
 }
