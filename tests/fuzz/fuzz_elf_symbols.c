@@ -62,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	read_image(fd, image_read);
 	read_image(fd, image_read_objects);
+	read_image(fd, image_read_all_symbols);
 	read_debug_sections(fd);
 	return 0;
 }

@@ -99,6 +99,10 @@ int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols);
 #define ELF_THREAD_LOCAL (1ull << 63)
 
 int elf_objects_read(const struct elf_file *file, struct elf_symbols *symbols);
+
+/* Likewise everything that has an address, whatever its type and size: compilers of other languages
+ * give their data neither. */
+int elf_all_symbols_read(const struct elf_file *file, struct elf_symbols *symbols);
 void elf_symbols_free(struct elf_symbols *symbols);
 
 /* The section headers of an ELF file, with the same mistrust as elf_file.h. */

@@ -159,13 +159,15 @@ const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_
 
 #define CHUNK_SYMBOLS 4096
 
+enum symbol_choice { CHOOSE_FUNCTIONS, CHOOSE_OBJECTS, CHOOSE_ALL };
+
 struct reader {
 	const struct elf_file *file;
 	const struct elf_sections *sections;
 	struct elf_symbols *symbols;
 	uint64_t budget; /* bytes of tables that may still be read */
 	size_t tables;	 /* how many were read */
-	bool objects;	 /* data instead of functions */
+	enum symbol_choice choice;
 };
 
 static const struct elf_segment *segment_of(const struct elf_file *file, uint64_t vaddr)
@@ -207,9 +209,28 @@ static bool is_object(const Elf64_Sym *symbol)
 	return symbol->st_value && ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
 }
 
+/* Whatever has an address. */
+static bool is_any(const Elf64_Sym *symbol)
+{
+	unsigned char type = ELF64_ST_TYPE(symbol->st_info);
+
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS && symbol->st_value &&
+	       symbol->st_value < ELF_THREAD_LOCAL &&
+	       (type == STT_NOTYPE || type == STT_OBJECT || type == STT_FUNC ||
+		type == STT_GNU_IFUNC);
+}
+
 static bool is_wanted(const struct reader *reader, const Elf64_Sym *symbol)
 {
-	return reader->objects ? is_object(symbol) : is_function(reader->file, symbol);
+	switch (reader->choice) {
+	case CHOOSE_FUNCTIONS:
+		return is_function(reader->file, symbol);
+	case CHOOSE_OBJECTS:
+		return is_object(symbol);
+	case CHOOSE_ALL:
+		return is_any(symbol);
+	}
+	return false;
 }
 
 /* How far an unsized symbol can reach at most. */
@@ -368,7 +389,8 @@ static int read_all(struct reader *reader)
 	return dynsym_err == -ENOENT ? 0 : dynsym_err;
 }
 
-static int read_kind(const struct elf_file *file, bool objects, struct elf_symbols *symbols)
+static int read_kind(const struct elf_file *file, enum symbol_choice choice,
+		     struct elf_symbols *symbols)
 {
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
 	_cleanup_(elf_symbols_free) struct elf_symbols read = {0};
@@ -377,7 +399,7 @@ static int read_kind(const struct elf_file *file, bool objects, struct elf_symbo
 		.sections = &sections,
 		.symbols = &read,
 		.budget = ELF_MAX_TABLE_BYTES,
-		.objects = objects,
+		.choice = choice,
 	};
 	int error = elf_sections_read(file, &sections);
 
@@ -393,12 +415,17 @@ static int read_kind(const struct elf_file *file, bool objects, struct elf_symbo
 
 int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols)
 {
-	return read_kind(file, false, symbols);
+	return read_kind(file, CHOOSE_FUNCTIONS, symbols);
 }
 
 int elf_objects_read(const struct elf_file *file, struct elf_symbols *symbols)
 {
-	return read_kind(file, true, symbols);
+	return read_kind(file, CHOOSE_OBJECTS, symbols);
+}
+
+int elf_all_symbols_read(const struct elf_file *file, struct elf_symbols *symbols)
+{
+	return read_kind(file, CHOOSE_ALL, symbols);
 }
 
 void elf_symbols_free(struct elf_symbols *symbols)

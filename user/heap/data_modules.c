@@ -30,8 +30,12 @@ bool module_bias(const struct elf_file *file, const struct mapping *mapping, uin
 	return false;
 }
 
-static void add_debug_objects(struct worker *worker, struct memory_source source,
-			      const struct mapping *mapping, int fd, struct image *image)
+typedef int parse_image_kind(struct worker *worker, int fd, struct image *image);
+
+/* Takes what a separate debug file names, if there is one that names more. */
+static void add_debug(struct worker *worker, struct memory_source source,
+		      const struct mapping *mapping, int fd, parse_image_kind *parse,
+		      struct image *image)
 {
 	_cleanup_(image_free) struct image debug = {.file.fd = -1};
 	struct debug_description description;
@@ -45,7 +49,7 @@ static void add_debug_objects(struct worker *worker, struct memory_source source
 	if (parse_description(worker, fd, &description))
 		return;
 	debug_fd = debug_file_open(&request, &(struct debug_description){0});
-	if (debug_fd >= 0 && !parse_objects(worker, debug_fd, &debug))
+	if (debug_fd >= 0 && !parse(worker, debug_fd, &debug))
 		image_take_debug_symbols(image, &debug);
 }
 
@@ -91,7 +95,7 @@ static const struct image *read_image(struct dso *dso, struct worker *worker,
 		return NULL;
 	}
 	if (!image->has_symtab)
-		add_debug_objects(worker, source, mapping, fd, image);
+		add_debug(worker, source, mapping, fd, parse_objects, image);
 	dso->facets[DSO_DATA].value = image;
 	return image;
 }
@@ -112,8 +116,11 @@ static int add_held_module(const struct mapping *mapping, struct dso *dso,
 		dso_release(modules->dsos, dso, DSO_DATA);
 		return -ENOMEM;
 	}
-	*module = (struct data_module){
-		.path = mapping->path, .bias = bias, .dso = dso, .image = image};
+	*module = (struct data_module){.path = mapping->path,
+				       .bias = bias,
+				       .dso = dso,
+				       .image = image,
+				       .mapping = mapping};
 	set_bounds(module, mapping);
 	return 0;
 }
@@ -181,6 +188,8 @@ int data_modules_read(const struct heap_image *heap_image, struct worker *worker
 		      struct dso_cache *dsos, struct data_modules *modules)
 {
 	modules->dsos = dsos;
+	modules->worker = worker;
+	modules->source = heap_image->maps.source;
 	return read_modules(&heap_image->maps, false, worker, modules);
 }
 
@@ -203,6 +212,23 @@ int data_modules_library(pid_t pid, const struct core *core, struct worker *work
 	data_modules_free(&modules);
 	maps_free(&maps);
 	return error;
+}
+
+const struct symbol_table *data_module_symbols(const struct data_modules *modules,
+					       const struct data_module *module, struct image *own)
+{
+	_cleanup_close_ int fd = -1;
+
+	*own = (struct image){.file.fd = -1};
+	if (!modules->worker || !module->mapping)
+		return &module->image->table;
+	fd = target_file_open_mapping(modules->source, module->mapping);
+	if (fd < 0 || parse_symbols(modules->worker, fd, own))
+		return &module->image->table;
+	if (!own->has_symtab)
+		add_debug(modules->worker, modules->source, module->mapping, fd, parse_symbols,
+			  own);
+	return &own->table;
 }
 
 const struct data_module *data_modules_at(const struct data_modules *modules, uint64_t address)

@@ -25,11 +25,14 @@ struct data_module {
 		end;   /* of all its segments in memory, the zeroed rest of its data included */
 	uint64_t bias; /* address in memory minus address in the file */
 	struct dso *dso;
-	const struct image *image; /* its facet, held */
+	const struct image *image;     /* its facet, held */
+	const struct mapping *mapping; /* its first one; borrowed likewise; NULL: of a test */
 };
 
 struct data_modules {
 	struct dso_cache *dsos;	      /* NULL: there are no modules */
+	struct worker *worker;	      /* reads their files; borrowed */
+	struct memory_source source;  /* the process that maps them */
 	VEC(struct data_module) list; /* by ascending address */
 };
 
@@ -46,6 +49,14 @@ int data_modules_read(const struct heap_image *heap_image, struct worker *worker
 int data_modules_library(pid_t pid, const struct core *core, struct worker *worker,
 			 struct dso_cache *dsos, struct c_library *library);
 void data_modules_free(struct data_modules *modules);
+
+/*
+ * Every symbol of a module that has an address, functions and untyped data too, read anew: for the
+ * few modules that are a language's programs. It is *own, which the caller image_free()s in any
+ * case, or the module's variables if there is no more.
+ */
+const struct symbol_table *data_module_symbols(const struct data_modules *modules,
+					       const struct data_module *module, struct image *own);
 
 /* The module whose memory holds address, or NULL. */
 const struct data_module *data_modules_at(const struct data_modules *modules, uint64_t address);

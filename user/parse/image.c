@@ -54,7 +54,9 @@ int image_read(int fd, struct image *image)
 	return 0;
 }
 
-int image_read_objects(int fd, struct image *image)
+typedef int symbols_reader(const struct elf_file *file, struct elf_symbols *symbols);
+
+static int read_with(int fd, symbols_reader *reader, struct image *image)
 {
 	_cleanup_(image_free) struct image read = {.file.fd = -1};
 	_cleanup_(elf_symbols_free) struct elf_symbols symbols = {0};
@@ -62,7 +64,7 @@ int image_read_objects(int fd, struct image *image)
 
 	if (error)
 		return error;
-	error = elf_objects_read(&read.file, &symbols);
+	error = reader(&read.file, &symbols);
 	if (error == -ENOMEM || error == -EIO)
 		return error;
 	read.has_symtab = symbols.has_symtab;
@@ -74,6 +76,16 @@ int image_read_objects(int fd, struct image *image)
 	image->file.fd = -1;
 	memset(&read, 0, sizeof(read));
 	return 0;
+}
+
+int image_read_objects(int fd, struct image *image)
+{
+	return read_with(fd, elf_objects_read, image);
+}
+
+int image_read_all_symbols(int fd, struct image *image)
+{
+	return read_with(fd, elf_all_symbols_read, image);
 }
 
 void image_take_debug_symbols(struct image *image, struct image *debug)
@@ -284,6 +296,14 @@ static int parse_objects_of(const struct parse_input *input, struct bytes *body)
 	return error ? error : encode_image(&image, body);
 }
 
+static int parse_symbols_of(const struct parse_input *input, struct bytes *body)
+{
+	_cleanup_(image_free) struct image image = {.file.fd = -1};
+	int error = image_read_all_symbols(input->files[0], &image);
+
+	return error ? error : encode_image(&image, body);
+}
+
 static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
 {
 	(void)origin;
@@ -303,5 +323,13 @@ const struct parse_kind objects_kind = {
 	.lane = WORKER_LANE_AWAITED,
 	.max_files = 1,
 	.parse = parse_objects_of,
+	.decode = decode,
+};
+
+const struct parse_kind symbols_kind = {
+	.name = "symbols",
+	.lane = WORKER_LANE_AWAITED,
+	.max_files = 1,
+	.parse = parse_symbols_of,
 	.decode = decode,
 };

@@ -26,6 +26,9 @@ int image_read(int fd, struct image *image);
 /* The same with the file's data objects and thread-locals in place of its functions. */
 int image_read_objects(int fd, struct image *image);
 
+/* The same with every symbol that has an address. */
+int image_read_all_symbols(int fd, struct image *image);
+
 /*
  * Replaces the symbol table by that of a separate debug file, if that has the same build-id and
  * names more: then *debug gets the old one.
@@ -36,6 +39,7 @@ void image_free(struct image *image);
 
 extern const struct parse_kind image_kind;   /* -> struct image */
 extern const struct parse_kind objects_kind; /* -> struct image */
+extern const struct parse_kind symbols_kind; /* -> struct image */
 
 int encode_image(const struct image *image, struct bytes *body);
 int decode_image(const struct bytes *body, struct image *image);

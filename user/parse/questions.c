@@ -16,6 +16,7 @@ static const struct parse_kind *const kinds[] = {
 	[PARSE_DESCRIPTION] = &description_kind,
 	[PARSE_IMAGE] = &image_kind,
 	[PARSE_OBJECTS] = &objects_kind,
+	[PARSE_SYMBOLS] = &symbols_kind,
 	[PARSE_LINES] = &lines_kind,
 	[PARSE_UNWIND] = &unwind_kind,
 	[PARSE_PLAN] = &plan_kind,
@@ -48,6 +49,11 @@ int parse_image(struct worker *worker, int fd, struct image *image)
 int parse_objects(struct worker *worker, int fd, struct image *image)
 {
 	return ask(worker, PARSE_OBJECTS, fd, image);
+}
+
+int parse_symbols(struct worker *worker, int fd, struct image *image)
+{
+	return ask(worker, PARSE_SYMBOLS, fd, image);
 }
 
 int parse_perf_map(struct worker *worker, int fd, struct symbol_table *table)

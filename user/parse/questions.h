@@ -23,6 +23,7 @@ enum parse_question {
 	PARSE_DESCRIPTION,
 	PARSE_IMAGE,
 	PARSE_OBJECTS,
+	PARSE_SYMBOLS,
 	PARSE_LINES,
 	PARSE_UNWIND,
 	PARSE_PLAN,
@@ -43,6 +44,8 @@ int parse_description(struct worker *worker, int fd, struct debug_description *d
 int parse_image(struct worker *worker, int fd, struct image *image);
 /* The same with data objects in place of functions. Errors as image_read_objects(). */
 int parse_objects(struct worker *worker, int fd, struct image *image);
+/* The same with every symbol that has an address. */
+int parse_symbols(struct worker *worker, int fd, struct image *image);
 /* Functions by their addresses in the process. Errors as perf_map_read(); the caller frees. */
 int parse_perf_map(struct worker *worker, int fd, struct symbol_table *table);
 /* Unwind rows, and the file's segments. Errors as elf_file_open() and unwind_table_compile(). */
