@@ -154,6 +154,7 @@ struct builder {
 	const struct thread_blocks *locals;
 	size_t local;	/* the first one that ends behind the word looked at */
 	uint32_t block; /* the first one that ends behind the word looked at */
+	size_t claimed; /* likewise of what runtimes have claimed */
 	uint32_t edges, capacity;
 };
 
@@ -234,6 +235,20 @@ static bool is_quiet(const struct heap_graph *graph, uint32_t block, uint64_t ad
 	       address - graph->starts[block] < class->quiet_end;
 }
 
+/* Of a managed object with fields only its references are. */
+static int add_block_edge(struct builder *builder, uint32_t block, uint32_t target, uint64_t place,
+			  uint64_t value)
+{
+	uint32_t what = heap_graph_what(builder->graph, block);
+
+	if (!node_has_class(what) ||
+	    !builder->graph->managed.classes.items[what & NODE_CLASS].fields)
+		return add_edge(builder, target, (uint32_t)MIN(place, EDGE_LABELLED - 1));
+	if (value % 8 || !place)
+		return 0;
+	return add_edge(builder, target, EDGE_LABELLED | label_index(place - 1));
+}
+
 static int add_from_block(struct builder *builder, uint32_t block, uint64_t address, uint64_t value)
 {
 	struct heap_graph *graph = builder->graph;
@@ -244,7 +259,7 @@ static int add_from_block(struct builder *builder, uint32_t block, uint64_t addr
 	    is_quiet(graph, block, address))
 		return 0;
 	if (target != BLOCK_NONE)
-		return add_edge(builder, target, (uint32_t)MIN(place, EDGE_LABELLED - 1));
+		return add_block_edge(builder, block, target, place, value);
 	if (!node_has_class(heap_graph_what(graph, block)) &&
 	    set_type(builder, block, place, value))
 		return -ENOMEM;
@@ -300,6 +315,21 @@ static int end_block(struct builder *builder)
 	return error;
 }
 
+/* Whether a runtime has said what there is, and it is not in an object of its own. */
+static bool is_claimed(struct builder *builder, uint64_t address)
+{
+	const struct heap_sink *managed = &builder->graph->managed;
+	const struct claimed_range *ranges = managed->claimed.items;
+
+	while (builder->claimed < managed->claimed.count && ranges[builder->claimed].end <= address)
+		builder->claimed++;
+	if (builder->claimed == managed->claimed.count || ranges[builder->claimed].start > address)
+		return false;
+	return builder->block >= builder->graph->blocks ||
+	       builder->graph->starts[builder->block] > address ||
+	       !node_has_class(heap_graph_what(builder->graph, builder->block));
+}
+
 /* Words come by ascending address: so do the blocks they lie in. */
 static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 {
@@ -310,6 +340,8 @@ static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 		if (end_block(builder))
 			return -ENOMEM;
 	}
+	if (is_claimed(builder, address))
+		return 0;
 	if (is_thread_local(builder, address))
 		return add_root(builder, address, value, 0);
 	if (builder->block < graph->blocks && graph->starts[builder->block] <= address)
@@ -393,6 +425,7 @@ static void drop_managed(struct heap_sink *managed)
 	free(managed->references.targets);
 	free(managed->references.labels);
 	managed->first = NULL;
+	vec_free(&managed->claimed);
 	memset(&managed->references, 0, sizeof(managed->references));
 	if (!managed->reports.count) {
 		free(managed->whats);

@@ -79,6 +79,8 @@ static enum rank rank_of(const struct root_group *group)
 	};
 
 	_Static_assert(ARRAY_SIZE(ranks) == ROOT_KIND_MAX_, "a rank for every kind");
+	if (group->last)
+		return RANK_STRONG;
 	return group->holder ? RANK_THROUGH : ranks[group->kind];
 }
 
@@ -420,8 +422,10 @@ static int join_kernel(struct grouper *grouper, uint64_t place, uint32_t *number
 static int join_managed(struct grouper *grouper, uint64_t place, uint32_t *number)
 {
 	const struct managed_root *root = &grouper->graph->managed.roots.items[place];
-	struct root_group group = {
-		.kind = ROOT_RUNTIME, .name = root->name, .module = root->runtime};
+	struct root_group group = {.kind = ROOT_RUNTIME,
+				   .name = root->name,
+				   .module = root->runtime,
+				   .last = root->last};
 
 	return root_join(grouper, root_key(ROOT_RUNTIME, (uintptr_t)root->name, 0), &group, number);
 }

@@ -37,6 +37,7 @@ void heap_sink_free(struct heap_sink *sink)
 	block_index_free(&sink->index);
 	vec_free(&sink->classes);
 	vec_free(&sink->roots);
+	vec_free(&sink->claimed);
 	vec_free(&sink->names);
 	vec_free(&sink->reports);
 	vec_free(&sink->added);
@@ -326,7 +327,8 @@ int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint
 	return 0;
 }
 
-int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to)
+static int add_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to,
+		    bool last)
 {
 	uint32_t node = heap_sink_node(sink, to);
 	const char *interned = intern_string(sink->strings, name);
@@ -337,11 +339,60 @@ int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name
 	root = interned ? vec_push(&sink->roots) : NULL;
 	if (!root)
 		return -ENOMEM;
-	*root = (struct managed_root){interned, runtime, node};
+	*root = (struct managed_root){interned, runtime, node, last};
 	return 0;
+}
+
+int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to)
+{
+	return add_root(sink, runtime, name, to, false);
+}
+
+int heap_sink_last_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to)
+{
+	return add_root(sink, runtime, name, to, true);
+}
+
+int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size)
+{
+	struct claimed_range *range;
+
+	if (start >> ADDRESS_BITS || size >> ADDRESS_BITS || !size)
+		return 0;
+	range = vec_push(&sink->claimed);
+	if (!range)
+		return -ENOMEM;
+	*range = (struct claimed_range){start, start + size};
+	return 0;
+}
+
+static int compare_claimed(const void *left_pointer, const void *right_pointer)
+{
+	const struct claimed_range *left = left_pointer, *right = right_pointer;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+/* In order, and none of them in another one. */
+static void sort_claimed(struct heap_sink *sink)
+{
+	struct claimed_range *ranges = sink->claimed.items;
+	size_t kept = 0;
+
+	if (!sink->claimed.count)
+		return;
+	qsort(ranges, sink->claimed.count, sizeof(*ranges), compare_claimed);
+	for (size_t i = 1; i < sink->claimed.count; i++) {
+		if (ranges[i].start <= ranges[kept].end)
+			ranges[kept].end = MAX(ranges[kept].end, ranges[i].end);
+		else
+			ranges[++kept] = ranges[i];
+	}
+	sink->claimed.count = kept + 1;
 }
 
 int heap_sink_finish(struct heap_sink *sink)
 {
+	sort_claimed(sink);
 	return sink->first ? begin_node(sink, sink->count) : 0;
 }

@@ -41,6 +41,9 @@ struct managed_class {
 	const char *runtime; /* the key of its runtime */
 	/* Bytes of each object that hold nothing: links of the collector's lists. */
 	uint16_t quiet_start, quiet_end;
+	/* Its references are multiples of 8: other words are numbers. After a header of one word,
+	 * they are called by their places. */
+	bool fields;
 };
 
 /* The name of a reference. */
@@ -69,6 +72,12 @@ struct managed_root {
 	const char *name;    /* "module app"; interned */
 	const char *runtime; /* key */
 	uint32_t node;
+	bool last; /* holds only what nothing lasting does: see heap_sink_last_root() */
+};
+
+/* Memory that a runtime has said all about: its words, outside of objects, hold nothing. */
+struct claimed_range {
+	uint64_t start, end;
 };
 
 /* How a walk went. */
@@ -99,7 +108,8 @@ struct heap_sink {
 		size_t count, capacity;
 	} references;
 	VEC(struct managed_root) roots;
-	VEC(const char *) names; /* of labels */
+	VEC(struct claimed_range) claimed; /* settled: by ascending address */
+	VEC(const char *) names;	   /* of labels */
 	VEC(struct walk_report) reports;
 	struct intern *strings; /* borrowed */
 
@@ -129,7 +139,8 @@ struct walk_report *heap_sink_report(struct heap_sink *sink, const char *runtime
 /* The number of a class; its name is copied. 0; -ENOMEM; -E2BIG: there are too many. */
 int heap_sink_class(struct heap_sink *sink, const struct managed_class *class, uint32_t *number);
 
-/* `what`: a class, or NODE_OWN. By ascending address it takes less time. 0 or -ENOMEM. */
+/* `what`: a class, maybe with NODE_PRECISE, or NODE_OWN. By ascending address it takes less time. 0
+ * or -ENOMEM. */
 int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_t what);
 /* An object that is a block of malloc's: the i-th one. */
 void heap_sink_set(struct heap_sink *sink, uint32_t block, uint64_t size, uint32_t what);
@@ -161,6 +172,11 @@ const char *heap_sink_label_name(const struct heap_sink *sink, uint32_t label);
 int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint32_t label);
 /* 0 or -ENOMEM. */
 int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);
+
+/* Likewise one that comes after variables: what waits there for its end. */
+int heap_sink_last_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);
+/* Until heap_sink_finish(). 0 or -ENOMEM. */
+int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size);
 
 /* When all references are known. 0 or -ENOMEM. */
 int heap_sink_finish(struct heap_sink *sink);

@@ -6,15 +6,16 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "heap/data_modules.h"
 #include "runtime/heap_sink.h"
 #include "runtime/target_memory.h"
 
 extern const struct runtime runtime_hotspot, runtime_v8, runtime_go, runtime_mono, runtime_dotnet,
-	runtime_cpython;
+	runtime_cpython, runtime_ocaml;
 
 static const struct runtime *const runtimes[] = {
-	&runtime_hotspot, &runtime_v8,	   &runtime_go,
-	&runtime_mono,	  &runtime_dotnet, &runtime_cpython,
+	&runtime_hotspot, &runtime_v8,	    &runtime_go,    &runtime_mono,
+	&runtime_dotnet,  &runtime_cpython, &runtime_ocaml,
 };
 
 const struct runtime *runtime_at(size_t n)
@@ -39,7 +40,7 @@ static const struct mapping *mapping_at(const struct mapping *first, size_t stri
 static bool is_detected(const struct runtime *runtime, const struct mapping *first, size_t count,
 			size_t stride)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; runtime->detect && i < count; i++) {
 		if (runtime->detect(mapping_at(first, stride, i)))
 			return true;
 	}
@@ -90,6 +91,15 @@ const struct runtime *runtime_of_process(pid_t pid)
 	if (maps_read(pid, MAPS_ALL, &maps))
 		return NULL;
 	return detect(maps.list.items, maps.list.count, sizeof(*maps.list.items));
+}
+
+static bool is_detected_in(const struct runtime *runtime, const struct data_modules *modules)
+{
+	for (size_t i = 0; runtime->detect_module && i < modules->list.count; i++) {
+		if (runtime->detect_module(&modules->list.items[i]))
+			return true;
+	}
+	return false;
 }
 
 /* A walk, from its nodes to its references. */
@@ -174,8 +184,9 @@ int runtime_walk_heaps(const struct maps *maps, const struct data_modules *modul
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(runtimes); i++) {
 		if (!runtimes[i]->walker ||
-		    !is_detected(runtimes[i], maps->list.items, maps->list.count,
-				 sizeof(*maps->list.items)))
+		    (!is_detected(runtimes[i], maps->list.items, maps->list.count,
+				  sizeof(*maps->list.items)) &&
+		     !is_detected_in(runtimes[i], modules)))
 			continue;
 		walking[count].runtime = runtimes[i];
 		error = begin(&walking[count++], &memory, sink);

@@ -16,6 +16,7 @@
 
 #include "proc/maps.h"
 
+struct data_module;
 struct data_modules;
 struct heap_sink;
 struct target_memory;
@@ -39,8 +40,10 @@ struct runtime {
 	const char *key;  /* as it stands in JSON and recordings: "hotspot" */
 	const char *name; /* for people: "JVM" */
 	const char *tool; /* what shows the objects of its heap; %d: the PID */
-	/* Whether a process that has this mapping has the runtime. */
+	/* Whether a process that has this mapping has the runtime; NULL: mappings do not tell. */
 	bool (*detect)(const struct mapping *mapping);
+	/* Whether one that has this file has it, for walks; NULL: files do not tell. */
+	bool (*detect_module)(const struct data_module *module);
 	/* What owns() must know of all mappings: told each, in order, beginning with zeros. */
 	void (*survey)(void *state, const struct mapping *mapping); /* NULL: nothing */
 	size_t state_size;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parts of the OCaml walker share: native code, 4.10 to 4.14. Sources: runtime/caml/
+ * mlvalues.h, major_gc.h, domain_state.tbl and finalise.c of 4.13.
+ */
+#ifndef LEAKMON_RUNTIME_OCAML_H
+#define LEAKMON_RUNTIME_OCAML_H
+
+#include "base/hash.h"
+#include "heap/data_modules.h"
+#include "runtime/heap_sink.h"
+#include "runtime/target_memory.h"
+
+#define OCAML_KEY "ocaml"
+
+/* A value's block: a header, then `size` words. A value points behind the header. */
+#define HEADER_BYTES 8
+#define HEADER_TAG(header) ((unsigned)((header)&0xff))
+#define HEADER_COLOUR(header) ((unsigned)((header) >> 8 & 3))
+#define HEADER_SIZE(header) ((header) >> 10)
+
+enum ocaml_colour { COLOUR_WHITE, COLOUR_GRAY, COLOUR_BLUE, COLOUR_BLACK };
+
+enum ocaml_tag {
+	TAG_LAZY = 246,
+	TAG_CLOSURE = 247,
+	TAG_OBJECT = 248,
+	TAG_INFIX = 249,
+	TAG_FORWARD = 250,
+	TAG_NO_SCAN = 251, /* from here on no words are values */
+	TAG_ABSTRACT = 251,
+	TAG_STRING = 252,
+	TAG_DOUBLE = 253,
+	TAG_DOUBLE_ARRAY = 254,
+	TAG_CUSTOM = 255,
+};
+
+/* Caml_state: words that are where they are in all of these versions. */
+#define STATE_BYTES (64 * 8)
+#define STATE_YOUNG_START 6
+#define STATE_YOUNG_END 7
+#define STATE_IN_MINOR_COLLECTION 11
+#define STATE_REMEMBERED 13 /* and the next two: tables of what points to young values */
+#define STATE_MARK_STACK 16
+#define STATE_EXCEPTION 24
+#define STATE_LAST_EXCEPTION 32
+
+struct ocaml_chunk {
+	uint64_t start, end;
+};
+
+struct ocaml {
+	struct target_memory *memory;
+	const struct data_module *module; /* the program */
+	struct image own;
+	const struct symbol_table *symbols; /* of the program */
+	uint64_t state;			    /* *Caml_state */
+	VEC(struct ocaml_chunk) chunks;	    /* of the major heap; by ascending address */
+	struct ocaml_chunk young;
+	int32_t phase;		/* of the major collector */
+	uint64_t sweep_at;	/* white blocks from here on are free, in the phase that sweeps */
+	struct hash classes;	/* of what makes a class -> its number plus 1 */
+	struct hash exceptions; /* constructors -> class of such exceptions plus 1 */
+	uint64_t nonsense;
+	uint64_t retries;
+};
+
+/* The address of a symbol of the program; 0: it has none of that name. */
+uint64_t ocaml_symbol(const struct ocaml *ocaml, const char *name);
+/* "Feeds.add_457" for camlFeeds__add_457; false: nothing has a name there. *distance: from there.
+ */
+#define OCAML_NAME_BYTES 256
+bool ocaml_name_at(const struct ocaml *ocaml, uint64_t address, char name[OCAML_NAME_BYTES],
+		   uint64_t *distance);
+/* That of a function: "Feeds.add_457", or its address. */
+void ocaml_code_name(const struct ocaml *ocaml, uint64_t code, char name[OCAML_NAME_BYTES]);
+/* The header of a value, anywhere; false: it is none, or cannot be read. */
+bool ocaml_header(const struct ocaml *ocaml, uint64_t value, uint64_t *header);
+/* The text of an OCaml string; false: it is none, or longer. */
+bool ocaml_text(const struct ocaml *ocaml, uint64_t value, char *text, size_t size);
+/* The class that such a key has, or a new one of that name. 0 or an error. */
+int ocaml_class(struct ocaml *ocaml, struct heap_sink *sink, uint64_t key, const char *name,
+		bool fields, uint32_t *class);
+
+/* Roots, and memory that holds nothing: see ocaml_roots.c. As struct heap_walker has them. */
+int ocaml_roots(void *state, struct heap_sink *sink);
+int ocaml_refer(void *state, struct heap_sink *sink, uint32_t node);
+/* Exceptions by their constructors, which modules have; before the walk. 0 or an error. */
+int ocaml_find_exceptions(struct ocaml *ocaml, struct heap_sink *sink);
+
+#endif
