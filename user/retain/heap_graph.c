@@ -316,18 +316,24 @@ static int end_block(struct builder *builder)
 }
 
 /* Whether a runtime has said what there is, and it is not in an object of its own. */
-static bool is_claimed(struct builder *builder, uint64_t address)
+static bool is_claimed(struct builder *builder, uint64_t address, uint64_t value)
 {
 	const struct heap_sink *managed = &builder->graph->managed;
 	const struct claimed_range *ranges = managed->claimed.items;
+	uint32_t target;
 
 	while (builder->claimed < managed->claimed.count && ranges[builder->claimed].end <= address)
 		builder->claimed++;
 	if (builder->claimed == managed->claimed.count || ranges[builder->claimed].start > address)
 		return false;
-	return builder->block >= builder->graph->blocks ||
-	       builder->graph->starts[builder->block] > address ||
-	       !node_has_class(heap_graph_what(builder->graph, builder->block));
+	if (builder->block < builder->graph->blocks &&
+	    builder->graph->starts[builder->block] <= address &&
+	    node_has_class(heap_graph_what(builder->graph, builder->block)))
+		return false;
+	if (!ranges[builder->claimed].blocks)
+		return true;
+	target = block_index_find(&builder->graph->index, value);
+	return target != BLOCK_NONE && node_has_class(heap_graph_what(builder->graph, target));
 }
 
 /* Words come by ascending address: so do the blocks they lie in. */
@@ -340,7 +346,7 @@ static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 		if (end_block(builder))
 			return -ENOMEM;
 	}
-	if (is_claimed(builder, address))
+	if (is_claimed(builder, address, value))
 		return 0;
 	if (is_thread_local(builder, address))
 		return add_root(builder, address, value, 0);

@@ -79,8 +79,8 @@ static enum rank rank_of(const struct root_group *group)
 	};
 
 	_Static_assert(ARRAY_SIZE(ranks) == ROOT_KIND_MAX_, "a rank for every kind");
-	if (group->last)
-		return RANK_STRONG;
+	if (group->waiting)
+		return RANK_WEAK;
 	return group->holder ? RANK_THROUGH : ranks[group->kind];
 }
 
@@ -425,7 +425,7 @@ static int join_managed(struct grouper *grouper, uint64_t place, uint32_t *numbe
 	struct root_group group = {.kind = ROOT_RUNTIME,
 				   .name = root->name,
 				   .module = root->runtime,
-				   .last = root->last};
+				   .waiting = root->waiting};
 
 	return root_join(grouper, root_key(ROOT_RUNTIME, (uintptr_t)root->name, 0), &group, number);
 }

@@ -32,7 +32,7 @@ struct root_group {
 	const char *module; /* path of the file, or of the mapping; NULL or "": none */
 	uint64_t address;   /* of the variable, frame or memory */
 	uint64_t offset;    /* the same as the module's file counts it; 0: in no file */
-	bool last;	    /* ROOT_RUNTIME: as struct managed_root has it */
+	bool waiting;	    /* ROOT_RUNTIME: as struct managed_root has it */
 	pid_t tid;	    /* of a thread's; 0: of several */
 	char comm[16];	    /* likewise */
 	uint32_t threads;   /* ROOT_THREAD_LOCAL: how many have one that holds something */

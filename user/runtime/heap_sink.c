@@ -328,7 +328,7 @@ int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint
 }
 
 static int add_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to,
-		    bool last)
+		    bool waiting)
 {
 	uint32_t node = heap_sink_node(sink, to);
 	const char *interned = intern_string(sink->strings, name);
@@ -339,7 +339,7 @@ static int add_root(struct heap_sink *sink, const char *runtime, const char *nam
 	root = interned ? vec_push(&sink->roots) : NULL;
 	if (!root)
 		return -ENOMEM;
-	*root = (struct managed_root){interned, runtime, node, last};
+	*root = (struct managed_root){interned, runtime, node, waiting};
 	return 0;
 }
 
@@ -348,12 +348,13 @@ int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name
 	return add_root(sink, runtime, name, to, false);
 }
 
-int heap_sink_last_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to)
+int heap_sink_waiting_root(struct heap_sink *sink, const char *runtime, const char *name,
+			   uint64_t to)
 {
 	return add_root(sink, runtime, name, to, true);
 }
 
-int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size)
+int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool blocks)
 {
 	struct claimed_range *range;
 
@@ -362,7 +363,7 @@ int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size)
 	range = vec_push(&sink->claimed);
 	if (!range)
 		return -ENOMEM;
-	*range = (struct claimed_range){start, start + size};
+	*range = (struct claimed_range){start, start + size, blocks};
 	return 0;
 }
 
@@ -373,7 +374,7 @@ static int compare_claimed(const void *left_pointer, const void *right_pointer)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
-/* In order, and none of them in another one. */
+/* In order, and none of them reaches into the next one. */
 static void sort_claimed(struct heap_sink *sink)
 {
 	struct claimed_range *ranges = sink->claimed.items;
@@ -383,9 +384,8 @@ static void sort_claimed(struct heap_sink *sink)
 		return;
 	qsort(ranges, sink->claimed.count, sizeof(*ranges), compare_claimed);
 	for (size_t i = 1; i < sink->claimed.count; i++) {
-		if (ranges[i].start <= ranges[kept].end)
-			ranges[kept].end = MAX(ranges[kept].end, ranges[i].end);
-		else
+		ranges[i].start = MAX(ranges[i].start, ranges[kept].end);
+		if (ranges[i].end > ranges[i].start)
 			ranges[++kept] = ranges[i];
 	}
 	sink->claimed.count = kept + 1;

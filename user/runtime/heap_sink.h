@@ -72,12 +72,14 @@ struct managed_root {
 	const char *name;    /* "module app"; interned */
 	const char *runtime; /* key */
 	uint32_t node;
-	bool last; /* holds only what nothing lasting does: see heap_sink_last_root() */
+	bool waiting; /* see heap_sink_waiting_root() */
 };
 
-/* Memory that a runtime has said all about: its words, outside of objects, hold nothing. */
+/* Memory that a runtime has said all about: its words, outside of objects, hold nothing; or no
+ * objects, but blocks of malloc's. */
 struct claimed_range {
 	uint64_t start, end;
+	bool blocks;
 };
 
 /* How a walk went. */
@@ -173,10 +175,11 @@ int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint
 /* 0 or -ENOMEM. */
 int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);
 
-/* Likewise one that comes after variables: what waits there for its end. */
-int heap_sink_last_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);
-/* Until heap_sink_finish(). 0 or -ENOMEM. */
-int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size);
+/* Likewise of what only waits there for its end: what nothing else holds is due. */
+int heap_sink_waiting_root(struct heap_sink *sink, const char *runtime, const char *name,
+			   uint64_t to);
+/* See struct claimed_range. Until heap_sink_finish(). 0 or -ENOMEM. */
+int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool blocks);
 
 /* When all references are known. 0 or -ENOMEM. */
 int heap_sink_finish(struct heap_sink *sink);

@@ -87,7 +87,7 @@ bool ocaml_name_at(const struct ocaml *ocaml, uint64_t address, char name[OCAML_
 
 /* Arity: in the upper byte from 4.12 on, before that all of the word (mlvalues.h: Closinfo_val).
  * Of more than one argument the code proper comes third; first is what takes them one by one. */
-static uint64_t closure_code(const uint64_t *fields, size_t count)
+uint64_t ocaml_closure_code(const uint64_t *fields, size_t count)
 {
 	int64_t arity;
 
@@ -222,9 +222,9 @@ static uint64_t partial_code(const struct ocaml *ocaml, const struct block *bloc
 	    HEADER_SIZE(header) < 2 || target_read(ocaml->memory, function, fields, 16))
 		return 0;
 	if (HEADER_SIZE(header) < HEAD_FIELDS)
-		return closure_code(fields, 2);
+		return ocaml_closure_code(fields, 2);
 	fields[2] = target_word(ocaml->memory, function + 16);
-	return closure_code(fields, HEAD_FIELDS);
+	return ocaml_closure_code(fields, HEAD_FIELDS);
 }
 
 static void code_name(const struct ocaml *ocaml, const char *what, uint64_t code,
@@ -255,7 +255,7 @@ static int partial_class(struct ocaml *ocaml, struct heap_sink *sink, const stru
 static int closure_class(struct ocaml *ocaml, struct heap_sink *sink, const struct block *block,
 			 uint32_t *class)
 {
-	uint64_t code = closure_code(block->fields, block->count);
+	uint64_t code = ocaml_closure_code(block->fields, block->count);
 	uint64_t key = class_key(KEY_CLOSURE, code), *known = hash_get(&ocaml->classes, key);
 	char name[OCAML_NAME_BYTES];
 
@@ -297,7 +297,7 @@ static int class_of(struct ocaml *ocaml, struct heap_sink *sink, const struct bl
 		custom_name(ocaml, block->fields[0], name);
 	else
 		shape_name(tag, size, name);
-	return ocaml_class(ocaml, sink, key, name, tag < TAG_NO_SCAN, class);
+	return ocaml_class(ocaml, sink, key, name, tag != TAG_STRING, class);
 }
 
 /* Memory, one stretch after the other. */
@@ -363,6 +363,12 @@ static bool is_free(const struct ocaml *ocaml, const struct block *block)
 					 block->address >= ocaml->sweep_at);
 }
 
+/* Custom and abstract ones may have memory of C's. */
+static bool holds_nothing(const struct block *block)
+{
+	return HEADER_TAG(block->header) >= TAG_STRING && HEADER_TAG(block->header) != TAG_CUSTOM;
+}
+
 static int add_block(struct walk *walk, const struct block *block)
 {
 	uint64_t bytes = HEADER_BYTES + HEADER_SIZE(block->header) * 8;
@@ -377,7 +383,7 @@ static int add_block(struct walk *walk, const struct block *block)
 	if (error)
 		return error;
 	return heap_sink_add(walk->sink, block->address, bytes,
-			     class | (HEADER_TAG(block->header) >= TAG_NO_SCAN ? NODE_PRECISE : 0));
+			     class | (holds_nothing(block) ? NODE_PRECISE : 0));
 }
 
 static void wait_a_moment(void)
@@ -580,6 +586,7 @@ static void end(void *state)
 	vec_free(&ocaml->chunks);
 	hash_free(&ocaml->classes);
 	hash_free(&ocaml->exceptions);
+	hash_free(&ocaml->ephemerons);
 	image_free(&ocaml->own);
 	free(ocaml);
 }

@@ -27,7 +27,6 @@ enum ocaml_tag {
 	TAG_OBJECT = 248,
 	TAG_INFIX = 249,
 	TAG_FORWARD = 250,
-	TAG_NO_SCAN = 251, /* from here on no words are values */
 	TAG_ABSTRACT = 251,
 	TAG_STRING = 252,
 	TAG_DOUBLE = 253,
@@ -61,6 +60,7 @@ struct ocaml {
 	uint64_t sweep_at;	/* white blocks from here on are free, in the phase that sweeps */
 	struct hash classes;	/* of what makes a class -> its number plus 1 */
 	struct hash exceptions; /* constructors -> class of such exceptions plus 1 */
+	struct hash ephemerons; /* values */
 	uint64_t nonsense;
 	uint64_t retries;
 };
@@ -74,6 +74,8 @@ bool ocaml_name_at(const struct ocaml *ocaml, uint64_t address, char name[OCAML_
 		   uint64_t *distance);
 /* That of a function: "Feeds.add_457", or its address. */
 void ocaml_code_name(const struct ocaml *ocaml, uint64_t code, char name[OCAML_NAME_BYTES]);
+/* The address of a closure's function by its first fields. */
+uint64_t ocaml_closure_code(const uint64_t *fields, size_t count);
 /* The header of a value, anywhere; false: it is none, or cannot be read. */
 bool ocaml_header(const struct ocaml *ocaml, uint64_t value, uint64_t *header);
 /* The text of an OCaml string; false: it is none, or longer. */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -15,6 +16,7 @@
 #define MODULES_MAX 65536
 #define BLOCKS_MAX 4096 /* of one module */
 #define FIELDS_MAX 65536
+#define PAGE_TABLE_ENTRIES 32 /* memory.h: struct page_table */
 
 /* Sees each block of each module whose fields are roots. 0 or an error. */
 typedef int visit_module(void *context, uint64_t block, uint64_t fields);
@@ -105,17 +107,287 @@ int ocaml_find_exceptions(struct ocaml *ocaml, struct heap_sink *sink)
 	return error ? error : visit_modules(ocaml, find_exceptions_in, &visit);
 }
 
-int ocaml_roots(void *state, struct heap_sink *sink)
+/* Fields of modules. */
+
+static int add_fields(void *context, uint64_t block, uint64_t fields)
 {
-	(void)state;
-	(void)sink;
+	const struct visit *visit = context;
+	char name[OCAML_NAME_BYTES] = "", root[OCAML_NAME_BYTES + 24];
+	uint64_t distance = 0;
+	int error = 0;
+
+	if (!ocaml_name_at(visit->ocaml, block, name, &distance) || distance)
+		snprintf(name, sizeof(name), "module at 0x%llx", (unsigned long long)block);
+	for (uint64_t i = 0; !error && i < fields && visit->sink->roots.count < ROOTS_MAX; i++) {
+		uint64_t value = target_word(visit->ocaml->memory, block + i * 8);
+
+		if (value % 8 || heap_sink_node(visit->sink, value) == BLOCK_NONE)
+			continue;
+		snprintf(root, sizeof(root), "%s[%llu]", name, (unsigned long long)i);
+		error = heap_sink_root(visit->sink, OCAML_KEY, root, value);
+	}
+	return error;
+}
+
+/* Finalisers: finalise.c. */
+
+/* struct finalisable */
+#define FINALISABLE_TABLE 0
+#define FINALISABLE_USED 16 /* the young ones come last */
+#define FINALISABLE_SIZE 24
+/* struct final */
+#define FINAL_BYTES 24
+#define FINAL_FUNCTION 0
+#define FINAL_VALUE 8
+
+struct finaliser {
+	uint64_t function, value;
+};
+
+struct finalisers {
+	VEC(struct finaliser) list;
+	struct hash counts; /* code of a function -> how many there are */
+	bool values;	    /* what they are for waits for them */
+};
+
+static uint64_t function_code(const struct ocaml *ocaml, uint64_t closure)
+{
+	uint64_t fields[3] = {0}, header;
+	size_t count;
+
+	if (!ocaml_header(ocaml, closure, &header) ||
+	    (HEADER_TAG(header) != TAG_CLOSURE && HEADER_TAG(header) != TAG_INFIX))
+		return 0;
+	count = MIN(HEADER_SIZE(header), ARRAY_SIZE(fields));
+	if (target_read(ocaml->memory, closure, fields, count * 8))
+		return 0;
+	return ocaml_closure_code(fields, count);
+}
+
+static int read_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_t finalisable,
+			   struct finalisers *finalisers)
+{
+	struct target_memory *memory = ocaml->memory;
+	uint64_t table = target_word(memory, finalisable + FINALISABLE_TABLE);
+	uint64_t used = target_word(memory, finalisable + FINALISABLE_USED);
+	uint64_t size = target_word(memory, finalisable + FINALISABLE_SIZE);
+	uint32_t node = heap_sink_node(sink, table);
+
+	if (node == BLOCK_NONE || used > size || size > sink->sizes[node] / FINAL_BYTES) {
+		ocaml->nonsense += table != 0;
+		return 0;
+	}
+	for (uint64_t i = 0; i < MIN(used, ROOTS_MAX); i++) {
+		struct finaliser *added = vec_push(&finalisers->list);
+		uint64_t place = table + i * FINAL_BYTES, *count;
+
+		if (!added)
+			return -ENOMEM;
+		added->function = target_word(memory, place + FINAL_FUNCTION);
+		added->value = target_word(memory, place + FINAL_VALUE);
+		count = hash_put(&finalisers->counts, function_code(ocaml, added->function), NULL);
+		if (!count)
+			return -ENOMEM;
+		++*count;
+	}
+	return heap_sink_claim(sink, sink->starts[node], sink->sizes[node], true);
+}
+
+/* Functions hold what they need; the values only wait, and not even that if they are to be lost
+ * before theirs is called (Gc.finalise_last). */
+static int add_finalisers(struct ocaml *ocaml, struct heap_sink *sink,
+			  const struct finalisers *finalisers)
+{
+	char name[OCAML_NAME_BYTES], root[OCAML_NAME_BYTES + 64];
+	int error = 0;
+
+	for (size_t i = 0; !error && i < finalisers->list.count; i++) {
+		const struct finaliser *finaliser = &finalisers->list.items[i];
+		uint64_t code = function_code(ocaml, finaliser->function);
+		const uint64_t *count = hash_get(&finalisers->counts, code);
+
+		ocaml_code_name(ocaml, code, name);
+		snprintf(root, sizeof(root), "finaliser %s × %llu", name,
+			 (unsigned long long)(count ? *count : 0));
+		error = heap_sink_root(sink, OCAML_KEY, root, finaliser->function);
+		if (error || !finalisers->values)
+			continue;
+		snprintf(root, sizeof(root), "value that awaits finaliser %s × %llu", name,
+			 (unsigned long long)(count ? *count : 0));
+		error = heap_sink_waiting_root(sink, OCAML_KEY, root, finaliser->value);
+	}
+	return error;
+}
+
+static int add_finalisable(struct ocaml *ocaml, struct heap_sink *sink, const char *symbol,
+			   bool values)
+{
+	struct finalisers finalisers = {.values = values};
+	uint64_t finalisable = ocaml_symbol(ocaml, symbol);
+	int error = 0;
+
+	if (finalisable)
+		error = read_finalisers(ocaml, sink, finalisable, &finalisers);
+	if (!error)
+		error = add_finalisers(ocaml, sink, &finalisers);
+	vec_free(&finalisers.list);
+	hash_free(&finalisers.counts);
+	return error;
+}
+
+/* What the collector keeps for itself. */
+
+static uint64_t state_word(const struct ocaml *ocaml, size_t place)
+{
+	return target_word(ocaml->memory, ocaml->state + place * 8);
+}
+
+/* The block of malloc's in which something lies. */
+static int claim_block(struct heap_sink *sink, uint64_t address)
+{
+	uint32_t node = heap_sink_node(sink, address);
+
+	if (node == BLOCK_NONE || node_has_class(sink->whats[node]))
+		return 0;
+	return heap_sink_claim(sink, sink->starts[node], sink->sizes[node], true);
+}
+
+/* minor_gc.h, struct caml_ref_table, and major_gc.c, struct mark_stack: they begin with a pointer
+ * to what they have. */
+static int claim_tables(const struct ocaml *ocaml, struct heap_sink *sink)
+{
+	int error = heap_sink_claim(sink, ocaml->state, STATE_BYTES, true);
+
+	for (size_t i = STATE_REMEMBERED; !error && i <= STATE_MARK_STACK; i++)
+		error = claim_block(sink, target_word(ocaml->memory, state_word(ocaml, i)));
+	return error;
+}
+
+/* The collector's own variables, and what is left over in those of extern.c and intern.c. */
+static bool is_left_out(const char *name)
+{
+	static const char *const names[] = {
+		"caml_heap_start",     "caml_gc_sweep_hp",
+		"caml_fl_merge",       "markhp",
+		"caml_ephe_list_head", "ephes_checked_if_pure",
+		"ephes_to_check",      "pos_table_entries_init",
+		"extern_stack_init",   "intern_stack_init",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(name, names[i]))
+			return true;
+	}
+	return false;
+}
+
+static int claim_variables(const struct ocaml *ocaml, struct heap_sink *sink)
+{
+	const struct symbol_table *symbols = ocaml->symbols;
+	uint64_t pages = ocaml_symbol(ocaml, "caml_page_table");
+	int error = 0;
+
+	for (size_t i = 0; !error && i < symbols->count; i++) {
+		if (is_left_out(symbols->names + symbols->symbols[i].name))
+			error = heap_sink_claim(sink,
+						ocaml->module->bias + symbols->symbols[i].address,
+						symbols->symbols[i].size, true);
+	}
+	if (!error && pages)
+		error = claim_block(sink, target_word(ocaml->memory, pages + PAGE_TABLE_ENTRIES));
+	return error;
+}
+
+/* Data of modules, of which the collector looks at what modules have as roots. */
+static int claim_data(const struct ocaml *ocaml, struct heap_sink *sink)
+{
+	uint64_t segments = ocaml_symbol(ocaml, "caml_data_segments");
+	int error = 0;
+
+	for (size_t i = 0; !error && segments && i < MODULES_MAX; i++) {
+		uint64_t start = target_word(ocaml->memory, segments + i * 16);
+		uint64_t last = target_word(ocaml->memory, segments + i * 16 + 8);
+
+		if (!start || last < start)
+			break;
+		error = heap_sink_claim(sink, start, last - start, false);
+	}
+	return error;
+}
+
+static int claim_all(const struct ocaml *ocaml, struct heap_sink *sink)
+{
+	int error = heap_sink_claim(sink, ocaml->young.start, ocaml->young.end - ocaml->young.start,
+				    false);
+
+	for (size_t i = 0; !error && i < ocaml->chunks.count; i++)
+		error = heap_sink_claim(sink, ocaml->chunks.items[i].start,
+					ocaml->chunks.items[i].end - ocaml->chunks.items[i].start,
+					false);
+	if (!error)
+		error = claim_tables(ocaml, sink);
+	if (!error)
+		error = claim_variables(ocaml, sink);
+	return error ? error : claim_data(ocaml, sink);
+}
+
+/* Ephemerons and weak arrays: weak.h. Their keys are weak. */
+
+#define EPHEMERON_DATA 8
+#define EPHEMERONS_MAX (16u << 20)
+
+static int find_ephemerons(struct ocaml *ocaml)
+{
+	uint64_t at = target_word(ocaml->memory, ocaml_symbol(ocaml, "caml_ephe_list_head"));
+	uint64_t header;
+	bool fresh = true;
+
+	for (size_t i = 0; i < EPHEMERONS_MAX && ocaml_header(ocaml, at, &header) &&
+			   HEADER_TAG(header) == TAG_ABSTRACT;
+	     i++) {
+		if (!hash_put(&ocaml->ephemerons, at, &fresh))
+			return -ENOMEM;
+		if (!fresh)
+			break;
+		at = target_word(ocaml->memory, at);
+	}
 	return 0;
 }
 
 int ocaml_refer(void *state, struct heap_sink *sink, uint32_t node)
 {
-	(void)state;
-	(void)sink;
-	(void)node;
-	return 0;
+	const struct ocaml *ocaml = state;
+	uint64_t value = sink->starts[node] + HEADER_BYTES;
+
+	if (!ocaml->ephemerons.count || !hash_get(&ocaml->ephemerons, value))
+		return 0;
+	sink->whats[node] |= NODE_PRECISE;
+	return heap_sink_reference(sink, node, target_word(ocaml->memory, value + EPHEMERON_DATA),
+				   heap_sink_label(sink, LABEL_ATTRIBUTE, "data"));
+}
+
+static int add_exceptions(const struct ocaml *ocaml, struct heap_sink *sink)
+{
+	int error = heap_sink_root(sink, OCAML_KEY, "exception being raised",
+				   state_word(ocaml, STATE_EXCEPTION));
+
+	return error ? error
+		     : heap_sink_root(sink, OCAML_KEY, "last exception (backtrace)",
+				      state_word(ocaml, STATE_LAST_EXCEPTION));
+}
+
+int ocaml_roots(void *state, struct heap_sink *sink)
+{
+	struct visit visit = {state, sink};
+	int error = visit_modules(visit.ocaml, add_fields, &visit);
+
+	if (!error)
+		error = add_finalisable(visit.ocaml, sink, "finalisable_first", true);
+	if (!error)
+		error = add_finalisable(visit.ocaml, sink, "finalisable_last", false);
+	if (!error)
+		error = add_exceptions(visit.ocaml, sink);
+	if (!error)
+		error = find_ephemerons(visit.ocaml);
+	return error ? error : claim_all(visit.ocaml, sink);
 }
