@@ -20,7 +20,7 @@ static void every_family_has_its_words(void **state)
 		assert_non_null(family->title);
 		assert_non_null(family->noun);
 		assert_non_null(family->unit);
-		assert_int_equal(family->figure_count != 0, family->section != NULL);
+		assert_int_equal(family->figures.count != 0, family->section != NULL);
 		assert_int_equal(family->table != NULL, family->since != 0);
 		assert_true(!family->balance || family->of_snapshot);
 		for (size_t other = 0; other < id; other++)
@@ -34,14 +34,17 @@ static void figures_have_names_of_their_own(void **state)
 	for (size_t id = 0; id < FAMILY_MAX_; id++) {
 		const struct family *family = family_get(id);
 
-		for (size_t i = 0; i < family->figure_count; i++) {
+		for (size_t i = 0; i < family->figures.count; i++) {
 			for (size_t j = 0; j < i; j++) {
-				assert_string_not_equal(family->figures[i].json,
-							family->figures[j].json);
-				assert_string_not_equal(figure_column(&family->figures[i]),
-							figure_column(&family->figures[j]));
-				assert_int_not_equal(family->figures[i].offset,
-						     family->figures[j].offset);
+				assert_string_not_equal(family->figures.items[i].json,
+							family->figures.items[j].json);
+				if (figure_column(&family->figures.items[i]) &&
+				    figure_column(&family->figures.items[j]))
+					assert_string_not_equal(
+						figure_column(&family->figures.items[i]),
+						figure_column(&family->figures.items[j]));
+				assert_int_not_equal(family->figures.items[i].offset,
+						     family->figures.items[j].offset);
 			}
 		}
 	}
@@ -56,8 +59,8 @@ static void metrics_are_named_by_convention(void **state)
 	for (size_t id = 0; id < FAMILY_MAX_; id++) {
 		const struct family *family = family_get(id);
 
-		for (size_t i = 0; i < family->figure_count; i++) {
-			const struct figure *figure = &family->figures[i];
+		for (size_t i = 0; i < family->figures.count; i++) {
+			const struct figure *figure = &family->figures.items[i];
 			const char *name = figure->metric_name;
 			bool total = name && strlen(name) > 6 &&
 				     !strcmp(name + strlen(name) - 6, "_total");
@@ -86,13 +89,13 @@ static void figures_are_read_where_they_lie(void **state)
 
 	(void)state;
 	assert_ptr_equal(figures, &process.threads);
-	assert_string_equal(threads->figures[0].json, "alive");
-	assert_int_equal(figure_value(&threads->figures[0], figures), 3);
-	assert_true(figure_is_known(&threads->figures[0], figures));
-	assert_false(figure_is_known(&threads->figures[1], figures));
+	assert_string_equal(threads->figures.items[0].json, "alive");
+	assert_int_equal(figure_value(&threads->figures.items[0], figures), 3);
+	assert_true(figure_is_known(&threads->figures.items[0], figures));
+	assert_false(figure_is_known(&threads->figures.items[1], figures));
 	assert_null(family_total(threads, &snapshot));
 	assert_null(family_of_process(heap, &process));
-	assert_int_equal(figure_value(&heap->figures[0], family_total(heap, &snapshot)), 5);
+	assert_int_equal(figure_value(&heap->figures.items[0], family_total(heap, &snapshot)), 5);
 	assert_false(family_is_present(family_get(FAMILY_MAPPING), &snapshot));
 	assert_true(family_is_present(heap, &snapshot));
 }
@@ -105,8 +108,8 @@ static void what_is_counted_by_cause_is_summed_up(void **state)
 
 	(void)state;
 	ledger.dropped[LM_DROP_MAX_ - 1] = 4;
-	for (size_t i = 0; i < heap->figure_count; i++) {
-		const struct figure *figure = &heap->figures[i];
+	for (size_t i = 0; i < heap->figures.count; i++) {
+		const struct figure *figure = &heap->figures.items[i];
 
 		if (!figure->causes)
 			continue;

@@ -204,7 +204,8 @@ static const struct figure thread_figures[] = {
 	{"dead_stack_bytes", .offset = THREADS(dead_stack_bytes), FOLLOWED,
 	 METRIC(GAUGE, "threads_dead_stack_bytes",
 		"Bytes of stacks that dead threads keep mapped.")},
-	{"cannot_tell", "why", THREADS(why), .type = FIGURE_TEXT},
+	{"cannot_tell", "why", THREADS(why), FIGURE_NOTE,
+	 .size = sizeof(((struct thread_figures *)0)->why)},
 	{"exact", NULL, THREADS(exact), FIGURE_FLAG, FOLLOWED, .left_out = true},
 	{"untold", .offset = THREADS(untold), FOLLOWED, .left_out = true},
 	{"dead_resident_bytes", .offset = THREADS(dead_resident_bytes), FOLLOWED, .left_out = true},
@@ -238,7 +239,6 @@ static const struct figure mapping_figures[] = {
 	{"healed_bytes", "healed", .offset = MAPPING(healed)},
 };
 
-#define FIGURES(rows) .figures = (rows), .figure_count = ARRAY_SIZE(rows)
 _Static_assert(ARRAY_SIZE(heap_figures) <= FAMILY_FIGURES_MAX, "room for the longest");
 _Static_assert(ARRAY_SIZE(thread_figures) <= FAMILY_FIGURES_MAX, "room for the longest");
 _Static_assert(ARRAY_SIZE(mapping_figures) <= FAMILY_FIGURES_MAX, "room for the longest");
@@ -253,7 +253,7 @@ static const struct family families[] = {
 			 .table = "ledgers",
 			 .since = 1,
 			 .of_snapshot = offsetof(struct snapshot, ledger),
-			 FIGURES(heap_figures)},
+			 .figures = FIGURES(heap_figures)},
 	[FAMILY_THREADS] = {.name = "threads",
 			    .title = "Threads",
 			    .noun = "threads",
@@ -263,7 +263,7 @@ static const struct family families[] = {
 			    .since = 2,
 			    .of_process = offsetof(struct snapshot_process, threads),
 			    .size = sizeof(struct thread_figures),
-			    FIGURES(thread_figures)},
+			    .figures = FIGURES(thread_figures)},
 	[FAMILY_MAPPING] = {.name = "mapping",
 			    .title = "Mappings",
 			    .noun = "mappings",
@@ -279,7 +279,7 @@ static const struct family families[] = {
 			    .present = offsetof(struct snapshot, has_mappings),
 			    .of_process = offsetof(struct snapshot_process, mapping),
 			    .size = sizeof(struct mapping_ledger),
-			    FIGURES(mapping_figures)},
+			    .figures = FIGURES(mapping_figures)},
 	[FAMILY_KERNEL] = {.name = "kernel",
 			   .title = "Kernel",
 			   .noun = "allocations",
@@ -310,41 +310,4 @@ const void *family_total(const struct family *family, const struct snapshot *sna
 const void *family_of_process(const struct family *family, const struct snapshot_process *process)
 {
 	return family->of_process ? (const char *)process + family->of_process : NULL;
-}
-
-bool figure_is_known(const struct figure *figure, const void *figures)
-{
-	return !figure->known || *((const bool *)figures + figure->known);
-}
-
-uint64_t figure_number(const void *figures, size_t offset)
-{
-	const char *at = (const char *)figures + offset;
-
-	return *(const uint64_t *)(const void *)at;
-}
-
-uint64_t figure_by_cause(const struct figure *figure, const void *figures, unsigned cause)
-{
-	return figure_number(figures, figure->offset + cause * sizeof(uint64_t));
-}
-
-uint64_t figure_value(const struct figure *figure, const void *figures)
-{
-	uint64_t sum = 0;
-
-	if (figure->type == FIGURE_TEXT)
-		return 0;
-	if (figure->type == FIGURE_FLAG)
-		return *((const bool *)figures + figure->offset);
-	if (!figure->causes)
-		return figure_number(figures, figure->offset);
-	for (unsigned i = figure->causes->first; i < figure->causes->count; i++)
-		sum += figure_by_cause(figure, figures, i);
-	return sum;
-}
-
-const char *figure_column(const struct figure *figure)
-{
-	return figure->column ? figure->column : figure->json;
 }

@@ -7,6 +7,7 @@
 #ifndef LEAKMON_REPORT_FAMILY_H
 #define LEAKMON_REPORT_FAMILY_H
 
+#include "report/figures.h"
 #include "report/snapshot.h"
 #include "symbol/symbolizer.h"
 
@@ -31,47 +32,6 @@ enum site_kind mapping_purpose(const struct frames *frames, enum site_kind kind)
  */
 enum site_kind kernel_page_kind(const struct frames *frames, const char *allocator);
 
-/* Counts by cause, which a ledger has several of. */
-struct causes {
-	unsigned first, count; /* what stands before `first` is no loss */
-	const char *(*name)(unsigned cause);
-	const char *(*advice)(unsigned cause);
-	const char *recorded;	 /* their `kind` among the losses of a recording */
-	const char *line, *what; /* of the text: "LINE: N WHAT: advice" */
-	const char *label;	 /* on the page */
-};
-
-enum figure_type {
-	FIGURE_NUMBER, /* uint64_t */
-	FIGURE_FLAG,   /* bool */
-	FIGURE_TEXT,   /* char[FIGURE_TEXT_SIZE], "": nothing */
-};
-#define FIGURE_TEXT_SIZE sizeof(((struct thread_figures *)0)->why)
-
-/* Where a figure stands in the line that shows that a ledger balances. */
-enum figure_term { TERM_NONE, TERM_SUM, TERM_FIRST, TERM_PART, TERM_BESIDE, TERM_UNLESS_ZERO };
-
-/* Counters are of all processes together, gauges of each program. */
-enum figure_metric { METRIC_NONE, METRIC_COUNTER, METRIC_GAUGE };
-
-struct figure {
-	const char *json;   /* its member */
-	const char *column; /* in recordings; NULL: called as in JSON */
-	size_t offset;	    /* in the struct of figures */
-	enum figure_type type;
-	const struct causes *causes; /* it is a uint64_t for each of them */
-	size_t known;		     /* offset of a bool: whether it is known; 0: always */
-	bool needs_ages;	     /* known when snapshot.has_ages */
-	bool left_out;		     /* of JSON when it is not known; else it is null */
-	enum figure_term term;
-	const char *label; /* of the term */
-	enum figure_metric metric;
-	const char *metric_name, *help;
-	/* Above 0 it is a loss: "inexact: N INEXACT", with `mended` "; MENDED M bytes". */
-	const char *inexact, *mended;
-	size_t mended_bytes; /* offset of M */
-};
-
 #define FAMILY_FIGURES_MAX 16
 
 struct family {
@@ -93,8 +53,7 @@ struct family {
 	size_t of_snapshot, present;
 	/* Where they are in struct snapshot_process, and how large; 0: nowhere. */
 	size_t of_process, size;
-	const struct figure *figures;
-	size_t figure_count;
+	struct figures figures;
 };
 
 const struct family *family_get(enum family_id id);
@@ -106,13 +65,5 @@ bool family_is_present(const struct family *family, const struct snapshot *snaps
 /* Where the figures are; NULL: they are not summed up, not known by process. */
 const void *family_total(const struct family *family, const struct snapshot *snapshot);
 const void *family_of_process(const struct family *family, const struct snapshot_process *process);
-
-bool figure_is_known(const struct figure *figure, const void *figures);
-/* A number, a flag, the sum over causes; 0 for a text. */
-uint64_t figure_value(const struct figure *figure, const void *figures);
-uint64_t figure_by_cause(const struct figure *figure, const void *figures, unsigned cause);
-/* The number at an offset of the figures. */
-uint64_t figure_number(const void *figures, size_t offset);
-const char *figure_column(const struct figure *figure);
 
 #endif

@@ -1,14 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The figures of a family as rows of its table: what writing and reading must agree on, from the
- * descriptors of report/family.h. Internal to store/.
+ * Figures as rows of a table: what writing and reading must agree on, from the descriptors of
+ * report/figures.h. Internal to store/.
  */
 #ifndef LEAKMON_STORE_FIGURE_ROWS_H
 #define LEAKMON_STORE_FIGURE_ROWS_H
 
 #include "report/family.h"
 #include "store/database.h"
+#include "symbol/intern.h"
 
+#define FIGURE_PARTS_MAX 2
+
+/* A table: columns that are bound and read one by one, then those of the figures. */
+struct figure_rows {
+	const char *table, *keys; /* "profile,process" */
+	const char *of;		  /* the column that chooses rows to read */
+	const char *order;	  /* to read them in */
+	const struct figures *parts[FIGURE_PARTS_MAX];
+};
+
+int figure_rows_insert(sqlite3 *database, const struct figure_rows *rows, sqlite3_stmt **statement);
+/* `version`: the schema of the file. The statement has one parameter, of the column `of`. */
+int figure_rows_select(sqlite3 *database, const struct figure_rows *rows, int64_t version,
+		       sqlite3_stmt **statement);
+
+/* What rows refer to; NULL where a table has no figures of such types. */
+struct figure_links {
+	struct intern *strings; /* gets the texts that are read */
+	const void *whole;	/* of FIGURE_PLACE */
+	/* Of FIGURE_SITE: its ID, false if it has none; and back, making it known. 0: none. */
+	bool (*site_id)(const struct figure_links *links, uint32_t site, uint64_t *id);
+	uint32_t (*site_of)(const struct figure_links *links, uint64_t id, int *error);
+};
+
+/* Binds all figures of a row, from parameter `first` on; what is not known is null. 0 or -errno. */
+int figure_row_bind(sqlite3_stmt *statement, int first, const struct figure_rows *rows,
+		    const void *row, const struct figure_links *links);
+/* Reads them, from column `first` on. Nothing in the file is believed: *error is -EUCLEAN. */
+void figure_row_read(sqlite3_stmt *statement, int first, const struct figure_rows *rows, void *row,
+		     const struct figure_links *links, int *error);
+
+/* The figures of a family. */
 #define FIGURES_SQL_SIZE 1024
 
 /*
@@ -19,10 +52,8 @@ void figures_create_sql(char sql[FIGURES_SQL_SIZE], const struct family *family)
 void figures_insert_sql(char sql[FIGURES_SQL_SIZE], const struct family *family, const char *fixed);
 void figures_select_sql(char sql[FIGURES_SQL_SIZE], const struct family *family, const char *fixed);
 
-/* Binds the figures, from parameter `first` on; what is not known is null. 0 or -errno. */
 int figures_bind(sqlite3_stmt *statement, int first, const struct family *family,
 		 const void *figures);
-/* Reads them, from column `first` on. */
 void figures_read(sqlite3_stmt *statement, int first, const struct family *family, void *figures,
 		  int *error);
 

@@ -3,12 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "store/database.h"
+#include "store/figure_rows.h"
 #include "store/recorder_state.h"
 #include "store/recording_state.h"
 
@@ -20,132 +19,31 @@
 /* What stands in `exited`: readers before this took whatever is not 0 for an end. */
 enum { ALIVE, EXITED, OOM_KILLED };
 
-/* -------- columns of real numbers: NaN is NULL */
-
-struct real {
-	const char *name;
-	size_t offset;
-};
-
-struct reals {
-	const struct real *items;
-	size_t count;
-};
-
-static const struct real head_reals[] = {
-	{"overhead_limit", offsetof(struct profile_report, limit)},
-	{"spent", offsetof(struct profile_report, spent)},
-	{"trap_ns", offsetof(struct profile_report, trap_ns)},
-	{"tracked_s", offsetof(struct profile_report, tracked_s)},
-	{"cpu_s", offsetof(struct profile_report, cpu_s)},
-};
-
-#define OF_PROCESS(member) offsetof(struct profile_report_process, member)
-static const struct real process_reals[] = {
-	{"tracked_s", OF_PROCESS(judgement.tracked_s)},
-	{"spent", OF_PROCESS(spent)},
-	{"net_blocks", OF_PROCESS(judgement.net_blocks_per_s.estimate)},
-	{"net_blocks_low", OF_PROCESS(judgement.net_blocks_per_s.low)},
-	{"net_blocks_high", OF_PROCESS(judgement.net_blocks_per_s.high)},
-	{"memory_bytes", OF_PROCESS(memory_bytes)},
-	{"memory_growth", OF_PROCESS(memory_growth_per_s)},
-	{"explained", OF_PROCESS(explained)},
-	{"chosen_growth", OF_PROCESS(chosen_per_s)},
-	{"chosen_confidence", OF_PROCESS(chosen_confidence)},
-};
-
-#define OF_SITE(member) offsetof(struct profile_report_site, judgement.member)
-static const struct real site_reals[] = {
-	{"births", OF_SITE(births_per_s.estimate)},
-	{"births_low", OF_SITE(births_per_s.low)},
-	{"births_high", OF_SITE(births_per_s.high)},
-	{"birth_bytes", OF_SITE(birth_bytes_per_s)},
-	{"growth_blocks", OF_SITE(growth_blocks_per_s.estimate)},
-	{"growth_blocks_low", OF_SITE(growth_blocks_per_s.low)},
-	{"growth_blocks_high", OF_SITE(growth_blocks_per_s.high)},
-	{"growth_bytes", OF_SITE(growth_bytes_per_s.estimate)},
-	{"growth_bytes_low", OF_SITE(growth_bytes_per_s.low)},
-	{"growth_bytes_high", OF_SITE(growth_bytes_per_s.high)},
-	{"most_bytes", OF_SITE(most_bytes_per_s)},
-	{"ready_s", OF_SITE(ready_s)},
-};
-
-static const struct real point_reals[] = {
-	{"age_s", offsetof(struct survival_point, age_s)},
-	{"untouched", offsetof(struct survival_point, untouched.estimate)},
-	{"untouched_low", offsetof(struct survival_point, untouched.low)},
-	{"untouched_high", offsetof(struct survival_point, untouched.high)},
-	{"undead", offsetof(struct survival_point, undead.estimate)},
-	{"undead_low", offsetof(struct survival_point, undead.low)},
-	{"undead_high", offsetof(struct survival_point, undead.high)},
-	{"samples", offsetof(struct survival_point, samples)},
-};
-
 enum table { HEAD, PROCESSES, SITES, POINTS, TABLES };
 
-static const struct profile_table {
-	const char *name;
-	const char *columns; /* before the real numbers */
-	size_t plain;	     /* how many those are */
-	const char *order;
-	struct reals reals;
-} tables[] = {
-	[HEAD] = {"profiles",
-		  "id,time_ns,sequence,windows,samples,resident_bytes,watched,measured",
-		  8,
-		  "id",
-		  {head_reals, ARRAY_SIZE(head_reals)}},
+static const struct figure_rows tables[] = {
+	/* watched: -1, its targets are named */
+	[HEAD] = {"profiles", "id,watched", "id", "id", {&profile_report_figures}},
 	[PROCESSES] = {"profile_processes",
-		       "profile,process,pid,comm,exe,exited,windows,samples,dropped,unfollowed,"
-		       "sites_total,has_growth",
-		       12,
+		       "profile,process,exe,exited",
+		       "profile",
 		       "process",
-		       {process_reals, ARRAY_SIZE(process_reals)}},
+		       {&profile_process_figures}},
 	[SITES] = {"profile_sites",
-		   "profile,process,site,stack,walk_end,verdict,why",
-		   7,
+		   "profile,process,site",
+		   "profile",
 		   "process,site",
-		   {site_reals, ARRAY_SIZE(site_reals)}},
+		   {&profile_site_figures, &profile_site_verdict_figures}},
 	[POINTS] = {"profile_survival",
 		    "profile,process,site,position",
-		    4,
+		    "profile",
 		    "process,site,position",
-		    {point_reals, ARRAY_SIZE(point_reals)}},
+		    {&survival_figures}},
 };
 _Static_assert(ARRAY_SIZE(tables) == TABLES, "every table");
 
-#define SQL_SIZE 1024
-
-static void columns_write(FILE *sql, const struct profile_table *table)
-{
-	fputs(table->columns, sql);
-	for (size_t i = 0; i < table->reals.count; i++)
-		fprintf(sql, ",%s", table->reals.items[i].name);
-}
-
-static int prepare(sqlite3 *database, enum table which, bool insert, sqlite3_stmt **statement)
-{
-	const struct profile_table *table = &tables[which];
-	char text[SQL_SIZE] = "";
-	FILE *sql = fmemopen(text, sizeof(text), "w");
-
-	if (!sql)
-		return -ENOMEM;
-	fputs(insert ? "INSERT INTO " : "SELECT ", sql);
-	if (insert)
-		fprintf(sql, "%s(", table->name);
-	columns_write(sql, table);
-	fputs(insert ? ") VALUES(?" : " FROM ", sql);
-	for (size_t i = 1; i < table->plain + table->reals.count && insert; i++)
-		fputs(",?", sql);
-	if (insert)
-		fputc(')', sql);
-	else
-		fprintf(sql, "%s WHERE %s=? ORDER BY %s", table->name,
-			which == HEAD ? "id" : "profile", table->order);
-	fclose(sql);
-	return database_errno(sqlite3_prepare_v2(database, text, -1, statement, NULL));
-}
+/* How many columns come before the figures. */
+static const int keys[] = {[HEAD] = 2, [PROCESSES] = 4, [SITES] = 3, [POINTS] = 4};
 
 /* -------- writing */
 
@@ -164,74 +62,42 @@ struct profile_writer {
 };
 
 /* Behind what is bound already. */
-static int put_reals(struct profile_writer *writer, enum table table, const void *row)
+static int put_figures(struct profile_writer *writer, enum table table, const void *row)
 {
 	sqlite3_stmt *statement = writer->statements[table];
-	const struct reals *reals = &tables[table].reals;
-	int column = (int)tables[table].plain, error = 0;
+	int error = figure_row_bind(statement, keys[table] + 1, &tables[table], row, NULL);
 
-	for (size_t i = 0; i < reals->count && !error; i++) {
-		double value;
-
-		memcpy(&value, (const char *)row + reals->items[i].offset, sizeof(value));
-		error = database_errno(sqlite3_bind_double(statement, ++column, value));
-	}
 	return error ? error : database_next(statement);
-}
-
-static int put_frames(struct profile_writer *writer, const char *stack, const struct frames *frames)
-{
-	int error = 0;
-
-	for (size_t i = 0; i < frames->list.count && !error; i++) {
-		const struct frame *frame = &frames->list.items[i];
-
-		error = database_do(writer->frames, "tittiititiit", stack, (int64_t)i,
-				    frame->module, frame->build_id,
-				    (int64_t)(frame->module_offset & INT64_MAX),
-				    (int64_t)(frame->address & INT64_MAX), frame->function,
-				    (int64_t)(frame->offset & INT64_MAX), frame->file,
-				    (int64_t)frame->line, (int64_t)frame->inlined, frame->why);
-	}
-	return error;
 }
 
 static int put_site(struct profile_writer *writer, int64_t process, int64_t number,
 		    const struct profile_report_site *site)
 {
-	char stack[17];
-	int error;
+	int error =
+		database_bind(writer->statements[SITES], "iii", writer->profile, process, number);
 
-	snprintf(stack, sizeof(stack), "%016" PRIx64, site->id);
-	error = database_bind(writer->statements[SITES], "iiitttt", writer->profile, process,
-			      number, stack, walk_end_name(site->end),
-			      profile_verdict_name(site->judgement.verdict), site->judgement.why);
 	if (!error)
-		error = put_reals(writer, SITES, site);
+		error = put_figures(writer, SITES, site);
 	for (size_t i = 0; i < site->judgement.points && !error; i++) {
 		error = database_bind(writer->statements[POINTS], "iiii", writer->profile, process,
 				      number, (int64_t)i);
 		if (!error)
-			error = put_reals(writer, POINTS, &site->judgement.survival[i]);
+			error = put_figures(writer, POINTS, &site->judgement.survival[i]);
 	}
-	return error ? error : put_frames(writer, stack, &site->frames);
+	return error ? error : stored_stack_put(writer->frames, site->id, &site->frames);
 }
 
 static int put_process(struct profile_writer *writer, int64_t number,
 		       const struct profile_report_process *process)
 {
-	int error =
-		database_bind(writer->statements[PROCESSES], "iiittiiiiiii", writer->profile,
-			      number, (int64_t)process->pid, process->comm, process->exe,
-			      (int64_t)(process->oom_killed ? OOM_KILLED
-					: process->exited   ? EXITED
-							    : ALIVE),
-			      (int64_t)process->judgement.windows, (int64_t)process->samples,
-			      (int64_t)process->dropped, (int64_t)process->unfollowed,
-			      (int64_t)process->sites_total, (int64_t)process->has_memory_growth);
+	int error = database_bind(writer->statements[PROCESSES], "iiti", writer->profile, number,
+				  process->exe,
+				  (int64_t)(process->oom_killed ? OOM_KILLED
+					    : process->exited	? EXITED
+								: ALIVE));
 
 	if (!error)
-		error = put_reals(writer, PROCESSES, process);
+		error = put_figures(writer, PROCESSES, process);
 	for (size_t i = 0; i < process->sites.count && !error; i++)
 		error = put_site(writer, number, (int64_t)i, &process->sites.items[i]);
 	return error;
@@ -244,15 +110,11 @@ static int64_t time_ns_of(const struct profile_report *report)
 
 static int put_report(struct profile_writer *writer, const struct profile_report *report)
 {
-	int error = database_bind(writer->statements[HEAD], "iiiiiiii", writer->profile,
-				  time_ns_of(report), (int64_t)report->sequence,
-				  (int64_t)report->windows, (int64_t)report->samples,
-				  (int64_t)report->rss_bytes,
-				  report->choosing ? (int64_t)report->watched : (int64_t)-1,
-				  (int64_t)report->measured);
+	int error = database_bind(writer->statements[HEAD], "ii", writer->profile,
+				  report->choosing ? (int64_t)report->watched : (int64_t)-1);
 
 	if (!error)
-		error = put_reals(writer, HEAD, report);
+		error = put_figures(writer, HEAD, report);
 	for (size_t i = 0; i < report->processes.count && !error; i++)
 		error = put_process(writer, (int64_t)i, &report->processes.items[i]);
 	return error;
@@ -260,13 +122,10 @@ static int put_report(struct profile_writer *writer, const struct profile_report
 
 static int writer_prepare(struct profile_writer *writer, sqlite3 *database)
 {
-	int error = database_errno(sqlite3_prepare_v2(database,
-						      "INSERT OR REPLACE INTO retain_stacks"
-						      " VALUES(?,?,?,?,?,?,?,?,?,nullif(?,0),?,?)",
-						      -1, &writer->frames, NULL));
+	int error = stored_stacks_prepare_put(database, &writer->frames);
 
 	for (enum table i = 0; i < TABLES && !error; i++)
-		error = prepare(database, i, true, &writer->statements[i]);
+		error = figure_rows_insert(database, &tables[i], &writer->statements[i]);
 	return error;
 }
 
@@ -277,8 +136,8 @@ static int forget(sqlite3 *database, int64_t profile)
 	for (enum table i = 0; i < TABLES && !error; i++) {
 		char sql[128];
 
-		snprintf(sql, sizeof(sql), "DELETE FROM %s WHERE %s=%" PRId64, tables[i].name,
-			 i == HEAD ? "id" : "profile", profile);
+		snprintf(sql, sizeof(sql), "DELETE FROM %s WHERE %s=%" PRId64, tables[i].table,
+			 tables[i].of, profile);
 		error = database_run(database, sql);
 	}
 	return error;
@@ -420,48 +279,30 @@ static uint64_t number(struct profile_reader *reader, sqlite3_stmt *row, int col
 	return database_unsigned(row, column, &reader->error);
 }
 
-static void get_reals(struct profile_reader *reader, sqlite3_stmt *row, enum table table,
-		      void *into)
+static void get_figures(struct profile_reader *reader, sqlite3_stmt *row, enum table table,
+			void *into)
 {
-	const struct reals *reals = &tables[table].reals;
-	int column = (int)tables[table].plain;
+	const struct figure_links links = {.strings = &reader->recording->strings};
 
-	for (size_t i = 0; i < reals->count; i++, column++) {
-		int type = sqlite3_column_type(row, column);
-		double value = type == SQLITE_NULL ? NAN : sqlite3_column_double(row, column);
-
-		if (type != SQLITE_NULL && type != SQLITE_FLOAT && type != SQLITE_INTEGER)
-			reader->error = -EUCLEAN;
-		memcpy((char *)into + reals->items[i].offset, &value, sizeof(value));
-	}
+	figure_row_read(row, keys[table], &tables[table], into, &links, &reader->error);
 }
 
 static void head_read(struct profile_reader *reader, sqlite3_stmt *row)
 {
-	struct profile_report *report = reader->report;
-	uint64_t time_ns = number(reader, row, 1);
-	int64_t watched = sqlite3_column_int64(row, 6);
+	int64_t watched = sqlite3_column_int64(row, 1);
 
-	report->time = (struct timespec){.tv_sec = (time_t)(time_ns / 1000000000),
-					 .tv_nsec = (long)(time_ns % 1000000000)};
-	report->sequence = number(reader, row, 2);
-	report->windows = number(reader, row, 3);
-	report->samples = number(reader, row, 4);
-	report->rss_bytes = number(reader, row, 5);
-	report->choosing = watched >= 0;
-	report->watched = watched >= 0 ? (size_t)watched : 0;
-	report->measured = number(reader, row, 7) != 0;
-	get_reals(reader, row, HEAD, report);
+	reader->report->choosing = watched >= 0;
+	reader->report->watched = watched >= 0 ? (size_t)watched : 0;
+	get_figures(reader, row, HEAD, reader->report);
 }
 
 static void process_read(struct profile_reader *reader, sqlite3_stmt *row)
 {
 	struct profile_report *report = reader->report;
 	struct profile_report_process *process;
-	const char *comm = database_text(row, 3), *exe = database_text(row, 4);
-	uint64_t pid = number(reader, row, 2);
+	const char *exe = database_text(row, 2);
 
-	if (number(reader, row, 1) != report->processes.count || pid > INT32_MAX ||
+	if (number(reader, row, 1) != report->processes.count ||
 	    report->processes.count >= PROCESSES_MAX)
 		reader->error = -EUCLEAN;
 	process = reader->error ? NULL : vec_push(&report->processes);
@@ -469,47 +310,19 @@ static void process_read(struct profile_reader *reader, sqlite3_stmt *row)
 		reader->error = reader->error ? reader->error : -ENOMEM;
 		return;
 	}
-	process->pid = (uint32_t)pid;
-	snprintf(process->comm, sizeof(process->comm), "%s", comm ? comm : "");
 	process->exe = exe ? strndup(exe, RECORDING_TEXT_MAX) : NULL;
-	process->exited = number(reader, row, 5) != ALIVE;
-	process->oom_killed = number(reader, row, 5) == OOM_KILLED;
-	process->judgement.windows = number(reader, row, 6);
-	process->samples = number(reader, row, 7);
-	process->dropped = number(reader, row, 8);
-	process->unfollowed = number(reader, row, 9);
-	process->sites_total = number(reader, row, 10);
-	process->has_memory_growth = number(reader, row, 11) != 0;
-	get_reals(reader, row, PROCESSES, process);
-}
-
-static void end_and_verdict_read(struct profile_reader *reader, sqlite3_stmt *row,
-				 struct profile_report_site *site)
-{
-	const char *end = database_text(row, 4), *verdict = database_text(row, 5);
-	unsigned i = 0;
-
-	while (i < LM_WALK_MAX_ && (!end || strcmp(end, walk_end_name(i)) != 0))
-		i++;
-	site->end = i < LM_WALK_MAX_ ? (enum lm_walk_end)i : 0;
-	i = 0;
-	while (i < PROFILE_VERDICT_MAX_ &&
-	       (!verdict || strcmp(verdict, profile_verdict_name(i)) != 0))
-		i++;
-	if (i == PROFILE_VERDICT_MAX_)
-		reader->error = -EUCLEAN;
-	else
-		site->judgement.verdict = (enum profile_verdict)i;
+	process->exited = number(reader, row, 3) != ALIVE;
+	process->oom_killed = number(reader, row, 3) == OOM_KILLED;
+	get_figures(reader, row, PROCESSES, process);
 }
 
 static void site_read(struct profile_reader *reader, sqlite3_stmt *row)
 {
 	uint64_t at = number(reader, row, 1);
-	const char *stack = database_text(row, 3);
 	struct profile_report_process *process;
 	struct profile_report_site *site;
 
-	if (at >= reader->report->processes.count || !stack)
+	if (at >= reader->report->processes.count)
 		reader->error = -EUCLEAN;
 	if (reader->error)
 		return;
@@ -517,14 +330,10 @@ static void site_read(struct profile_reader *reader, sqlite3_stmt *row)
 	if (number(reader, row, 2) != process->sites.count || process->sites.count >= SITES_MAX)
 		reader->error = -EUCLEAN;
 	site = reader->error ? NULL : vec_push(&process->sites);
-	if (!site) {
+	if (site)
+		get_figures(reader, row, SITES, site);
+	else
 		reader->error = reader->error ? reader->error : -ENOMEM;
-		return;
-	}
-	site->id = strtoull(stack, NULL, 16);
-	end_and_verdict_read(reader, row, site);
-	site->judgement.why = recording_text(reader->recording, row, 6, &reader->error);
-	get_reals(reader, row, SITES, site);
 }
 
 static void point_read(struct profile_reader *reader, sqlite3_stmt *row)
@@ -543,7 +352,7 @@ static void point_read(struct profile_reader *reader, sqlite3_stmt *row)
 		reader->error = -EUCLEAN;
 		return;
 	}
-	get_reals(reader, row, POINTS, &judgement->survival[judgement->points++]);
+	get_figures(reader, row, POINTS, &judgement->survival[judgement->points++]);
 }
 
 static int read_table(struct profile_reader *reader, enum table table, int64_t profile)
@@ -555,7 +364,8 @@ static int read_table(struct profile_reader *reader, enum table table, int64_t p
 		[POINTS] = point_read,
 	};
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
-	int more = 0, error = prepare(reader->recording->database, table, false, &statement);
+	int more = 0, error = figure_rows_select(reader->recording->database, &tables[table],
+						 reader->recording->version, &statement);
 
 	if (!error)
 		error = database_bind(statement, "i", profile);

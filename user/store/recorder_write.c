@@ -546,9 +546,9 @@ static int ledger_write(struct recorder *recorder, const struct ledger_row *row)
 		error = figures_bind(statement, 7, heap, row->ledger);
 	if (!error)
 		error = database_next(statement);
-	for (size_t i = 0; i < heap->figure_count && !error; i++) {
-		if (heap->figures[i].causes)
-			error = losses_write(recorder, row->process, &heap->figures[i],
+	for (size_t i = 0; i < heap->figures.count && !error; i++) {
+		if (heap->figures.items[i].causes)
+			error = losses_write(recorder, row->process, &heap->figures.items[i],
 					     row->ledger);
 	}
 	return error || !row->seen ? error : doubts_write(recorder, row->process, row->seen);

@@ -96,6 +96,32 @@ static struct frame stored_frame(struct intern *strings, sqlite3_stmt *row, int 
 	};
 }
 
+int stored_stacks_prepare_put(sqlite3 *database, sqlite3_stmt **statement)
+{
+	return database_errno(sqlite3_prepare_v2(
+		database,
+		"INSERT OR REPLACE INTO retain_stacks VALUES(?,?,?,?,?,?,?,?,?,nullif(?,0),?,?)",
+		-1, statement, NULL));
+}
+
+int stored_stack_put(sqlite3_stmt *statement, uint64_t id, const struct frames *frames)
+{
+	char stack[17];
+	int error = 0;
+
+	snprintf(stack, sizeof(stack), "%016" PRIx64, id);
+	for (size_t i = 0; i < frames->list.count && !error; i++) {
+		const struct frame *frame = &frames->list.items[i];
+
+		error = database_do(statement, "tittiititiit", stack, (int64_t)i, frame->module,
+				    frame->build_id, (int64_t)(frame->module_offset & INT64_MAX),
+				    (int64_t)(frame->address & INT64_MAX), frame->function,
+				    (int64_t)(frame->offset & INT64_MAX), frame->file,
+				    (int64_t)frame->line, (int64_t)frame->inlined, frame->why);
+	}
+	return error;
+}
+
 int stored_stacks_prepare(const struct recording *recording, sqlite3_stmt **statement)
 {
 	return database_errno(sqlite3_prepare_v2(

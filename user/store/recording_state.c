@@ -217,9 +217,10 @@ static void loss_read(struct recording *recording, struct state *state, sqlite3_
 		doubt_read(&process->seen, cause, count);
 	if (!strcmp(kind, LOSS_INEXACT_PID))
 		process->seen.hidden_pid = (uint32_t)MIN(count, UINT32_MAX);
-	for (size_t i = 0; i < heap->figure_count; i++) {
-		if (heap->figures[i].causes && !strcmp(heap->figures[i].causes->recorded, kind))
-			cause_read(&process->seen.ledger, &heap->figures[i], cause, count);
+	for (size_t i = 0; i < heap->figures.count; i++) {
+		if (heap->figures.items[i].causes &&
+		    !strcmp(heap->figures.items[i].causes->recorded, kind))
+			cause_read(&process->seen.ledger, &heap->figures.items[i], cause, count);
 	}
 }
 

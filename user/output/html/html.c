@@ -461,8 +461,8 @@ static void families_write(struct json_writer *json)
 		json_put_bool(json, "overlaps", family->overlaps);
 		json_put_string(json, "section", family->section);
 		json_open(json, "terms", '[');
-		for (size_t i = 0; i < family->figure_count; i++)
-			term_write(json, &family->figures[i]);
+		for (size_t i = 0; i < family->figures.count; i++)
+			term_write(json, &family->figures.items[i]);
 		json_close(json, ']');
 		json_close(json, '}');
 	}
@@ -502,8 +502,8 @@ static void html_ledgers_write(struct json_writer *json, const struct snapshot *
 
 	json_ledgers_write(json, snapshot, NULL);
 	json_open(json, "losses", '[');
-	for (size_t i = 0; i < heap->figure_count; i++) {
-		const struct figure *figure = &heap->figures[i];
+	for (size_t i = 0; i < heap->figures.count; i++) {
+		const struct figure *figure = &heap->figures.items[i];
 		const struct causes *causes = figure->causes;
 
 		for (unsigned j = causes ? causes->first : 0; causes && j < causes->count; j++)

@@ -7,6 +7,7 @@
 #include "output/json/json_writer.h"
 #include "proc/container.h"
 #include "report/diff.h"
+#include "report/figures.h"
 #include "report/profile_report.h"
 #include "report/report.h"
 #include "report/retain_diff.h"
@@ -22,6 +23,11 @@ int json_threads_write(FILE *out, const void *data);
 int json_profile_write(FILE *out, const void *data);
 int json_profile_diff_write(FILE *out, const void *data);
 int json_memory_write(FILE *out, const void *data);
+
+/* The figures of a struct that JSON has, as members; one of them. */
+void json_figures_write(struct json_writer *json, const struct figures *figures, const void *row);
+void json_figure_write(struct json_writer *json, const struct figure *figure, const void *row,
+		       bool known);
 
 /* UTC, to the millisecond. */
 void json_time_write(struct json_writer *json, const char *key, const struct timespec *time);

@@ -111,37 +111,15 @@ void json_process_write(struct json_writer *json, const struct snapshot_process 
 	json_put_bool(json, "exited", process->exited);
 }
 
-static void causes_write(struct json_writer *json, const struct figure *figure, const void *figures)
+static void family_figures_write(struct json_writer *json, const struct snapshot *snapshot,
+				 const struct family *family, const void *figures)
 {
-	json_open(json, figure->json, '{');
-	for (unsigned i = figure->causes->first; i < figure->causes->count; i++) {
-		uint64_t count = figure_by_cause(figure, figures, i);
+	for (size_t i = 0; i < family->figures.count; i++) {
+		const struct figure *figure = &family->figures.items[i];
 
-		if (count)
-			json_put_number(json, figure->causes->name(i), count);
-	}
-	json_close(json, '}');
-}
-
-static void figures_write(struct json_writer *json, const struct snapshot *snapshot,
-			  const struct family *family, const void *figures)
-{
-	for (size_t i = 0; i < family->figure_count; i++) {
-		const struct figure *figure = &family->figures[i];
-		const char *text = (const char *)figures + figure->offset;
-		bool known = figure_is_known(figure, figures) &&
-			     (!figure->needs_ages || snapshot->has_ages);
-
-		if (!known && figure->left_out)
-			continue;
-		if (figure->causes)
-			causes_write(json, figure, figures);
-		else if (figure->type == FIGURE_TEXT)
-			json_put_string(json, figure->json, *text ? text : NULL);
-		else if (figure->type == FIGURE_FLAG)
-			json_put_bool(json, figure->json, figure_value(figure, figures));
-		else
-			json_put_known(json, figure->json, known, figure_value(figure, figures));
+		json_figure_write(json, figure, figures,
+				  figure_is_known(figure, figures) &&
+					  (!figure->needs_ages || snapshot->has_ages));
 	}
 }
 
@@ -156,7 +134,7 @@ void json_ledgers_write(struct json_writer *json, const struct snapshot *snapsho
 		if (!total || !figures || !family_is_present(family, snapshot))
 			continue;
 		json_open(json, family->section, '{');
-		figures_write(json, snapshot, family, figures);
+		family_figures_write(json, snapshot, family, figures);
 		json_close(json, '}');
 	}
 }
@@ -366,7 +344,7 @@ void json_process_threads_write(struct json_writer *json, const struct snapshot 
 	const struct family *family = family_get(FAMILY_THREADS);
 
 	json_open(json, family->section, '{');
-	figures_write(json, snapshot, family, threads);
+	family_figures_write(json, snapshot, family, threads);
 	if (threads->followed) {
 		json_open(json, "groups", '[');
 		for (size_t i = 0; i < ranked->dead.count; i++)

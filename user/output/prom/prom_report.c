@@ -180,9 +180,9 @@ static void figures_add(struct group *group, enum family_id id,
 	const struct family *family = family_get(id);
 	const void *figures = family_of_process(family, process);
 
-	for (size_t i = 0; figures && i < family->figure_count; i++) {
-		group->figures[id][i] += figure_value(&family->figures[i], figures);
-		group->known[id][i] |= figure_is_known(&family->figures[i], figures);
+	for (size_t i = 0; figures && i < family->figures.count; i++) {
+		group->figures[id][i] += figure_value(&family->figures.items[i], figures);
+		group->known[id][i] |= figure_is_known(&family->figures.items[i], figures);
 	}
 }
 
@@ -284,8 +284,8 @@ static void gauges_write(FILE *out, const struct groups *groups, enum family_id 
 {
 	const struct family *family = family_get(id);
 
-	for (size_t i = 0; i < family->figure_count; i++) {
-		const struct figure *figure = &family->figures[i];
+	for (size_t i = 0; i < family->figures.count; i++) {
+		const struct figure *figure = &family->figures.items[i];
 
 		if (figure->metric != METRIC_GAUGE)
 			continue;
@@ -601,8 +601,8 @@ static void causes_write(FILE *out, const struct figure *figure, const void *fig
 static void some_counters_write(FILE *out, const struct family *family, const void *total,
 				bool by_cause)
 {
-	for (size_t i = 0; i < family->figure_count; i++) {
-		const struct figure *figure = &family->figures[i];
+	for (size_t i = 0; i < family->figures.count; i++) {
+		const struct figure *figure = &family->figures.items[i];
 
 		if (figure->metric != METRIC_COUNTER || by_cause != (figure->causes != NULL))
 			continue;

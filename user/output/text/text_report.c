@@ -370,8 +370,8 @@ void text_balance_write(FILE *out, const struct family *family, const void *figu
 		[TERM_BESIDE] = "; ", [TERM_UNLESS_ZERO] = ", ",
 	};
 
-	for (size_t i = 0; i < family->figure_count; i++) {
-		const struct figure *figure = &family->figures[i];
+	for (size_t i = 0; i < family->figures.count; i++) {
+		const struct figure *figure = &family->figures.items[i];
 		uint64_t value = figure_value(figure, figures);
 
 		if (figure->term && figure->term <= last &&
@@ -386,8 +386,8 @@ static void balance_write(FILE *out, const struct family *family, const void *fi
 	fprintf(out, "%s:", family->balance);
 	text_balance_write(out, family, figures, TERM_UNLESS_ZERO);
 	fputc('\n', out);
-	for (size_t i = 0; i < family->figure_count; i++) {
-		const struct figure *figure = &family->figures[i];
+	for (size_t i = 0; i < family->figures.count; i++) {
+		const struct figure *figure = &family->figures.items[i];
 		uint64_t value = figure_value(figure, figures);
 
 		if (!figure->inexact || !value)
@@ -461,9 +461,9 @@ static void ledgers_write(FILE *out, const struct snapshot *snapshot)
 			balance_write(out, family, family_total(family, snapshot));
 	}
 	young_write(out, snapshot);
-	for (size_t i = 0; i < heap->figure_count; i++) {
-		if (heap->figures[i].causes)
-			causes_write(out, &heap->figures[i], &snapshot->ledger);
+	for (size_t i = 0; i < heap->figures.count; i++) {
+		if (heap->figures.items[i].causes)
+			causes_write(out, &heap->figures.items[i], &snapshot->ledger);
 	}
 	checks_write(out, snapshot);
 }

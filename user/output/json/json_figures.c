@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Members of JSON from the descriptors of report/figures.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "output/json/json.h"
+
+static void causes_write(struct json_writer *json, const struct figure *figure, const void *figures)
+{
+	json_open(json, figure->json, '{');
+	for (unsigned i = figure->causes->first; i < figure->causes->count; i++) {
+		uint64_t count = figure_by_cause(figure, figures, i);
+
+		if (count)
+			json_put_number(json, figure->causes->name(i), count);
+	}
+	json_close(json, '}');
+}
+
+static void total_write(struct json_writer *json, const char *key,
+			const struct retention_total *total)
+{
+	json_open(json, key, '{');
+	json_put_number(json, "blocks", total->blocks);
+	json_put_number(json, "bytes", total->bytes);
+	json_close(json, '}');
+}
+
+static void id_write(struct json_writer *json, const char *key, uint64_t id)
+{
+	char text[17];
+
+	snprintf(text, sizeof(text), "%016" PRIx64, id);
+	json_put_string(json, key, text);
+}
+
+static void value_write(struct json_writer *json, const struct figure *figure, const void *row)
+{
+	const void *at = (const char *)row + figure->offset;
+	uint64_t value = figure_value(figure, row);
+	const char *key = figure->json, *text = at;
+
+	switch (figure->type) {
+	case FIGURE_FLAG:
+		json_put_bool(json, key, value);
+		break;
+	case FIGURE_REAL:
+		json_put_real(json, key, *(const double *)at);
+		break;
+	case FIGURE_CHARS:
+		json_put_string(json, key, text);
+		break;
+	case FIGURE_NOTE:
+		json_put_string(json, key, *text ? text : NULL);
+		break;
+	case FIGURE_TEXT:
+		json_put_string(json, key, *(const char *const *)at);
+		break;
+	case FIGURE_CALL:
+		json_put_string(json, key, figure->text(row));
+		break;
+	case FIGURE_TIME:
+		json_time_write(json, key, at);
+		break;
+	case FIGURE_NAME:
+		json_put_string(json, key, figure->name((unsigned)value));
+		break;
+	case FIGURE_ID:
+		id_write(json, key, value);
+		break;
+	case FIGURE_TOTAL:
+		total_write(json, key, at);
+		break;
+	default:
+		json_put_number(json, key, value);
+	}
+}
+
+void json_figure_write(struct json_writer *json, const struct figure *figure, const void *row,
+		       bool known)
+{
+	if (figure->causes)
+		causes_write(json, figure, row);
+	else if (known)
+		value_write(json, figure, row);
+	else if (!figure->left_out)
+		json_put_null(json, figure->json);
+}
+
+static bool is_shown(const struct figure *figure, const void *row)
+{
+	return figure_is_known(figure, row) && (!figure->shown || figure->shown(row));
+}
+
+/* Returns the last figure of the section that begins at `i`. */
+static size_t section_write(struct json_writer *json, const struct figures *figures, size_t i,
+			    const void *row)
+{
+	const char *section = figures->items[i].section;
+	bool shown = is_shown(&figures->items[i], row);
+
+	if (shown)
+		json_open(json, section, '{');
+	else
+		json_put_null(json, section);
+	for (;; i++) {
+		const struct figure *figure = &figures->items[i];
+
+		if (shown)
+			json_figure_write(json, figure, row, is_shown(figure, row));
+		if (i + 1 == figures->count || !figure[1].section ||
+		    strcmp(figure[1].section, section) != 0)
+			break;
+	}
+	if (shown)
+		json_close(json, '}');
+	return i;
+}
+
+void json_figures_write(struct json_writer *json, const struct figures *figures, const void *row)
+{
+	for (size_t i = 0; i < figures->count; i++) {
+		const struct figure *figure = &figures->items[i];
+
+		if (!figure->json)
+			continue;
+		if (figure->section)
+			i = section_write(json, figures, i, row);
+		else
+			json_figure_write(json, figure, row, is_shown(figure, row));
+	}
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/figures.h"
+
+#include "base/cleanup.h"
+
+_Static_assert(sizeof(size_t) == sizeof(uint64_t), "one type of numbers for both");
+
+bool figure_is_known(const struct figure *figure, const void *figures)
+{
+	return !figure->known || *((const bool *)figures + figure->known);
+}
+
+uint64_t figure_number(const void *figures, size_t offset)
+{
+	const char *at = (const char *)figures + offset;
+
+	return *(const uint64_t *)(const void *)at;
+}
+
+uint64_t figure_by_cause(const struct figure *figure, const void *figures, unsigned cause)
+{
+	return figure_number(figures, figure->offset + cause * sizeof(uint64_t));
+}
+
+uint64_t figure_value(const struct figure *figure, const void *figures)
+{
+	const void *at = (const char *)figures + figure->offset;
+	uint64_t sum = 0;
+
+	switch (figure->type) {
+	case FIGURE_FLAG:
+		return *(const bool *)at;
+	case FIGURE_COUNT:
+	case FIGURE_PID:
+	case FIGURE_NAME:
+	case FIGURE_PLACE:
+	case FIGURE_SITE:
+		return *(const uint32_t *)at;
+	case FIGURE_NUMBER:
+	case FIGURE_ID:
+		break;
+	default:
+		return 0;
+	}
+	if (!figure->causes)
+		return figure_number(figures, figure->offset);
+	for (unsigned i = figure->causes->first; i < figure->causes->count; i++)
+		sum += figure_by_cause(figure, figures, i);
+	return sum;
+}
+
+const char *figure_column(const struct figure *figure)
+{
+	if (figure->causes || figure->unrecorded || figure->type == FIGURE_CALL)
+		return NULL;
+	return figure->column ? figure->column : figure->json;
+}
