@@ -328,6 +328,23 @@ static void what_grows_in_a_group_may_be_no_processs(void **state)
 		expect_group_cause(harness, &groups[i].cause, groups[i].first);
 }
 
+/* Ten readings, by a program whose arena leaves the mappings before both are read. */
+static void a_heap_that_never_stands_still_is_read_every_time(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "restless");
+
+	for (int i = 0; i < 10; i++) {
+		json_t *process = MEMORY(harness, target);
+
+		assert_true(number_at(share_at(process, "parts", "live_blocks"),
+				      "resident_bytes") >= 1000 * 1000);
+		assert_true(json_is_object(json_object_get(process, "allocator")));
+	}
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(number_at(MEMORY(harness, target, "--no-stop"), "pause_us"), 0);
+}
+
 static void json_is_valid_by_the_published_schema(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -490,6 +507,7 @@ int main(void)
 		e2e_test(each_cause_of_growth_gets_its_sentence),
 		e2e_test(huge_pages_of_which_a_tenth_is_used_are_no_leak),
 		e2e_test(what_grows_in_a_group_may_be_no_processs),
+		e2e_test(a_heap_that_never_stands_still_is_read_every_time),
 		e2e_test(json_is_valid_by_the_published_schema),
 		e2e_test(a_recording_keeps_where_memory_was),
 		e2e_test(two_runs_are_compared_by_the_name_of_the_program),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon memory: where a process's memory is; no probes, no stop. */
+/* leakmon memory: where a process's memory is; no probes. */
 #include "cli/values.h"
 #include "command/command.h"
 #include "runs/memory_run.h"
@@ -39,11 +39,13 @@ const struct command command_memory = {
 	.summary = "show where a process's memory is: live, or kept by malloc",
 	.usage = "  leakmon memory [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
 		 "  leakmon memory --core FILE [OPTION...]\n",
-	.about = "Shows where the memory of processes is: live blocks, what malloc keeps and\n"
-		 "what malloc_trim would give back, stacks, files, shared memory. The parts add\n"
-		 "up to what the kernel counts. Without probes and without a stop. With an\n"
-		 "INTERVAL, what has grown since the start, and whether that is a leak. Without a\n"
-		 "target, a line for every process.\n",
+	.about =
+		"Shows where the memory of processes is: live blocks, what malloc keeps and\n"
+		"what malloc_trim would give back, stacks, files, shared memory. The parts add\n"
+		"up to what the kernel counts. Without probes. A heap that changes too fast to be\n"
+		"read is read at a short stop, unless --no-stop is given. With an INTERVAL, what\n"
+		"has grown since the start, and whether that is a leak. Without a target, a line\n"
+		"for every process, and no stop.\n",
 	.examples = "  leakmon memory                        of all processes, a line each\n"
 		    "  leakmon memory -p 1234                is it live, or free inside malloc?\n"
 		    "  leakmon memory -p 1234 60             every minute, with what has grown and "
@@ -57,6 +59,7 @@ const struct command command_memory = {
 	.defaults = &defaults,
 	.uses = {{&target_group, PART(targets)},
 		 {&core_group, PART(core)},
+		 {&pause_group, PART(pause)},
 		 {&format_group, PART(output)},
 		 {&output_group, PART(output)},
 		 {&textfile_group, PART(output)},

@@ -411,8 +411,7 @@ int output_check(struct output_options *output)
 
 #define FIELD(name) .offset = offsetof(struct pause_options, name)
 static const struct option_row pause_rows[] = {
-	{"no-stop", 0, NULL, "never stop the process: scan it twice instead", value_set_flag,
-	 FIELD(no_stop)},
+	{"no-stop", 0, NULL, "never stop the process", value_set_flag, FIELD(no_stop)},
 	{"max-pause", 0, "MS", "stop it for at most MS milliseconds (100 per GiB, at least 100)",
 	 value_set_milliseconds, "whole milliseconds, e.g. 200", FIELD(max_pause_ns), .minimum = 1,
 	 .maximum = 60000},

@@ -673,7 +673,7 @@ const struct heap_reader heap_reader_glibc = {
 	.name = "glibc",
 	.why_not = "the allocator is not glibc's, or has not been used yet: nothing is known of "
 		   "its state",
-	.why_changing = "glibc's arenas changed whenever they were read",
+	.why_changing = "glibc's heap changed too fast to be read; only a short stop would show it",
 	.libc = true,
 	.several = true,
 	.advice =

@@ -2,18 +2,13 @@
 #include "heap/heap_image_stop.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "base/cleanup.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "heap/ended_stacks.h"
 #include "heap/heap_image_zones.h"
 #include "heap/thread_blocks.h"
+#include "pause/hold.h"
 #include "proc/core.h"
 
 /* What is read while the process stands: everything here keeps to the deadline of the pause. */
@@ -209,13 +204,15 @@ static int read_threads(struct image_builder *builder, const struct stop *stop)
  * wait for anything, so it logs nothing. 0; -ETIMEDOUT: the deadline has passed
  * (what is known of the running process still holds); -ESRCH; -ENOMEM.
  */
-static int builder_read_stopped(struct image_builder *builder, const struct stop *stop)
+static int read_stopped(void *context, const struct stop *stop, struct deadline *deadline)
 {
+	struct image_builder *builder = context;
 	struct heap_image *heap_image = builder->heap_image;
 	struct pause_times *times = &builder->times;
 	struct page_scan scan;
 	int error;
 
+	builder->deadline = *deadline;
 	times->stopped_ns = monotonic_ns();
 	error = look_again(builder);
 	if (error)
@@ -271,16 +268,6 @@ int builder_read_core(struct image_builder *builder)
 
 /* Stopping a process for a heap image, and letting it go on in time. */
 
-#define NS_PER_MS 1000000ull
-#define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
-#define PAUSE_MIN_NS (100 * NS_PER_MS)
-#define HOLDER_STACK_BYTES (1u << 20)
-
-/* Linux 5.14; older headers do not have it. */
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
-
 /* What there was no time for while it stood. */
 static int read_late(struct image_builder *builder)
 {
@@ -291,140 +278,6 @@ static int read_late(struct image_builder *builder)
 	scan.deadline_ns = UINT64_MAX;
 	scan.late = true;
 	return pages_check(&heap_image->pages, &scan, &checked);
-}
-
-static const char *why_not(int error)
-{
-	if (error == -EPERM)
-		return "the kernel refuses to stop it (a debugger traces it, or yama forbids)";
-	if (error == -ETIMEDOUT)
-		return "a thread is in an uninterruptible call, or stopping all took longer than "
-		       "--max-pause allows";
-	return "stopping it failed";
-}
-
-static uint64_t pause_limit(const struct image_builder *builder)
-{
-	uint64_t given = builder->options->max_pause_ns;
-	uint64_t scaled = (uint64_t)((double)builder->heap_image->writable_bytes / (1 << 30) *
-				     PAUSE_NS_PER_GIB);
-
-	return given ? given : MAX(scaled, PAUSE_MIN_NS);
-}
-
-struct holder {
-	struct image_builder *builder;
-	struct stop stop;
-	sigset_t signals; /* that stay blocked while the process stands */
-	bool stood;
-	int error;
-};
-
-/*
- * Others must not make the pause longer: not by a share of their own either, which nice leaves
- * them. Not everybody may; then it stays as it is. Threads that are started to help get nice only:
- * they keep all CPUs busy.
- */
-static void go_first(void)
-{
-	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_RR)};
-
-	setpriority(PRIO_PROCESS, 0, -20);
-	sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest);
-}
-
-/*
- * What of our own program and its libraries is not in memory would be read from a disk, or over a
- * network, while the process stands. It need not succeed.
- */
-static void load_own_files(void)
-{
-	_cleanup_(maps_free) struct maps maps = {0};
-
-	if (maps_read(getpid(), MAPS_ALL, &maps))
-		return;
-	for (size_t i = 0; i < maps.list.count; i++) {
-		const struct mapping *mapping = &maps.list.items[i];
-
-		if (mapping->inode && mapping->readable && !mapping->shared)
-			madvise((void *)(uintptr_t)mapping->start, mapping->end - mapping->start,
-				MADV_POPULATE_READ);
-	}
-}
-
-static void add_stop_signals(sigset_t *set)
-{
-	sigaddset(set, SIGTSTP);
-	sigaddset(set, SIGTTIN);
-	sigaddset(set, SIGTTOU);
-}
-
-/* All that says no more than that we should end, or stop. */
-static void block_signals(sigset_t *before)
-{
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-	sigset_t blocked;
-
-	sigfillset(&blocked);
-	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
-		sigdelset(&blocked, faults[i]);
-	pthread_sigmask(SIG_SETMASK, &blocked, before);
-}
-
-/*
- * A thread of its own, so that its end lets go of every thread of the process, also of one that
- * comes out of an uninterruptible call much later. While it stops them, no signal ends us: who is
- * on the way to a stop might have a call that must be mended.
- *
- * Nothing here may wait for others: no output (what is to be said is said later), nothing that
- * job control could stop.
- */
-static void *hold(void *argument)
-{
-	struct holder *holder = argument;
-	struct image_builder *builder = holder->builder;
-	struct heap_image *heap_image = builder->heap_image;
-	struct stop *stop = &holder->stop;
-
-	go_first();
-	interrupt_hold();
-	holder->error =
-		stop_process(heap_image->pid, heap_image->max_pause_ns, &builder->guard, stop);
-	holder->stood = !holder->error;
-	if (holder->error) {
-		interrupt_release();
-		return NULL;
-	}
-	pthread_sigmask(SIG_SETMASK, &holder->signals, NULL);
-	builder->deadline = (struct deadline){.at_ns = stop->resume_ns};
-	holder->error = builder_read_stopped(builder, stop);
-	stop_resume(stop);
-	interrupt_release();
-	return NULL;
-}
-
-/* 0; -EAGAIN: there can be no thread. */
-static int hold_by_thread(struct holder *holder)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-	sigset_t before;
-	int error;
-
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, HOLDER_STACK_BYTES);
-	block_signals(&before);
-	holder->signals = before;
-	add_stop_signals(&holder->signals);
-	error = pthread_create(&thread, &attributes, hold, holder);
-	pthread_attr_destroy(&attributes);
-	if (!error)
-		pthread_join(thread, NULL);
-	/* Who stopped us while we could not stand still: now we can. */
-	if (pause_guard_end(&holder->builder->guard))
-		raise(SIGSTOP);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error ? -EAGAIN : 0;
 }
 
 static void log_pause(const struct image_builder *builder, const struct stop *stop)
@@ -488,22 +341,23 @@ static int finish(struct image_builder *builder, int error)
 int builder_stop(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	struct holder holder = {.builder = builder};
+	struct hold hold = {.pid = heap_image->pid,
+			    .guard = &builder->guard,
+			    .read = read_stopped,
+			    .context = builder};
 	int error;
 
 	if (!builder->guard.pid)
-		return refuse(builder, "there can be no process beside leakmon that would let it "
-				       "go on if leakmon could not");
-	heap_image->max_pause_ns = pause_limit(builder);
-	load_own_files();
-	error = hold_by_thread(&holder);
-	if (!error)
-		error = holder.error;
-	heap_image->pause_ns = holder.stop.ended_ns - holder.stop.began_ns;
-	if (holder.stood && builder->times.ended_ns)
-		log_pause(builder, &holder.stop);
-	stop_free(&holder.stop);
-	if (holder.stood)
+		return refuse(builder, hold_why_not(-EAGAIN));
+	heap_image->max_pause_ns =
+		hold_limit_ns(builder->options->max_pause_ns, heap_image->writable_bytes);
+	hold.max_pause_ns = heap_image->max_pause_ns;
+	error = hold_process(&hold);
+	heap_image->pause_ns = hold.stop.ended_ns - hold.stop.began_ns;
+	if (hold.stood && builder->times.ended_ns)
+		log_pause(builder, &hold.stop);
+	stop_free(&hold.stop);
+	if (hold.stood)
 		return finish(builder, error);
-	return error == -ESRCH || error == -ENOMEM ? error : refuse(builder, why_not(error));
+	return error == -ESRCH || error == -ENOMEM ? error : refuse(builder, hold_why_not(error));
 }

@@ -352,8 +352,7 @@ static void other_say(const struct sentence *sentence)
 {
 	const struct memory_split *now = sentence->deciding->now;
 
-	fputs("not known whether it is a leak: it is not in a heap that can be read",
-	      sentence->out);
+	fputs("it is outside every heap that could be read", sentence->out);
 	if (now->why)
 		fprintf(sentence->out, " (%s)", now->why);
 	fprintf(sentence->out, ". `leakmon -p %d --mappings` shows who maps it", now->pid);

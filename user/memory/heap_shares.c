@@ -8,6 +8,7 @@
 #include "heap/heap_image_zones.h"
 #include "heap/heap_reader.h"
 #include "memory/residency.h"
+#include "pause/hold.h"
 
 /* A heap can change while it is read: this often it is begun anew. */
 #define READ_TRIES 3
@@ -312,6 +313,155 @@ int heap_shares_read(const struct maps *maps, int pagemap, struct heap_shares *s
 	if (!error)
 		error = read_heaps(&reading);
 	shares->why = why_unknown(&reading);
+	heap_finds_free(&reading.finds);
+	peek_free(&peek);
+	return error;
+}
+
+/* The same of a process that stands. */
+
+struct standing {
+	pid_t pid;
+	struct reading *reading;
+	struct maps *maps;
+	struct filter *heaps;
+	struct deadline deadline;
+	struct heap read[HEAP_READERS_MAX]; /* those that were read in time have a name, or runs */
+	bool in_time[HEAP_READERS_MAX];
+};
+
+static int read_maps_again(struct standing *standing)
+{
+	struct maps fresh;
+	int error = maps_read_until(standing->pid, &standing->deadline, &fresh);
+
+	if (error)
+		return error;
+	maps_free(standing->maps);
+	*standing->maps = fresh;
+	filter_free(standing->heaps);
+	*standing->heaps = (struct filter){0};
+	return filter_heaps_from_maps(standing->maps, standing->heaps);
+}
+
+/* Only what must be of one moment: records of the allocators, and a walk through their blocks. */
+static int read_standing(void *context, const struct stop *stop, struct deadline *deadline)
+{
+	struct standing *standing = context;
+	struct heap_view *view = &standing->reading->view;
+	struct heap_finds *finds = &standing->reading->finds;
+	int error;
+
+	standing->deadline = *deadline;
+	view->peek->deadline = &standing->deadline;
+	view->stop = stop;
+	error = read_maps_again(standing);
+	peek_forget(view->peek);
+	for (size_t i = 0; !error && heap_reader_at(i); i++) {
+		standing->read[i].reader = heap_reader_at(i);
+		if (!finds->states[i])
+			continue;
+		error = heap_reader_at(i)->read(finds->states[i], view, &standing->read[i]);
+		if (!error && deadline_has_passed(&standing->deadline))
+			error = -ETIMEDOUT;
+		standing->in_time[i] = !error;
+	}
+	view->peek->deadline = NULL;
+	view->stop = NULL;
+	return error;
+}
+
+/* What could wait until it ran again; of a heap that took too long, all but its records. */
+static int add_standing(struct standing *standing, size_t i)
+{
+	struct reading *reading = standing->reading;
+	struct heap *heap = &standing->read[i];
+	void *state = reading->finds.states[i];
+	int error = 0;
+
+	if (!standing->in_time[i])
+		return read_reader(reading, heap_reader_at(i), state);
+	if (heap->reader->settle)
+		error = heap->reader->settle(state, heap);
+	if (!error && heap->name[0] && heap->reader->account)
+		error = heap->reader->account(state, &reading->view, heap);
+	return error || !heap->name[0] ? error : add_heap(heap, reading->pagemap, reading->shares);
+}
+
+static int add_all_standing(struct standing *standing)
+{
+	struct heap_shares *shares = standing->reading->shares;
+	int error = 0;
+
+	peek_forget(standing->reading->view.peek);
+	for (size_t i = 0; !error && heap_reader_at(i); i++) {
+		if (standing->reading->finds.states[i])
+			error = add_standing(standing, i);
+	}
+	if (shares->extents.count)
+		qsort(shares->extents.items, shares->extents.count, sizeof(*shares->extents.items),
+		      compare_extents);
+	return error;
+}
+
+static uint64_t writable_bytes(const struct maps *maps)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping->writable && !mapping->shared)
+			sum += mapping->end - mapping->start;
+	}
+	return sum;
+}
+
+/* Searching the modules takes long; what is at work is found, too, and read when it stands. */
+static int find_running(struct reading *reading)
+{
+	int error =
+		filter_heaps_from_maps(reading->view.maps, (struct filter *)reading->view.heaps);
+
+	if (!error)
+		error = heap_finds_make(&reading->finds, &reading->view);
+	return error == -EAGAIN ? 0 : error;
+}
+
+int heap_shares_read_stopped(pid_t pid, struct maps *maps, int pagemap, uint64_t max_pause_ns,
+			     struct heap_shares *shares)
+{
+	_cleanup_(filter_free) struct filter heaps = {0};
+	struct peek peek = {.source = maps->source, .pagemap = pagemap};
+	struct reading reading = {.view = {.peek = &peek, .heaps = &heaps, .maps = maps},
+				  .pagemap = pagemap,
+				  .shares = shares};
+	struct standing standing = {.pid = pid, .reading = &reading, .maps = maps, .heaps = &heaps};
+	struct pause_guard guard = {0};
+	struct hold hold = {.pid = pid,
+			    .max_pause_ns = hold_limit_ns(max_pause_ns, writable_bytes(maps)),
+			    .guard = &guard,
+			    .read = read_standing,
+			    .context = &standing};
+	int error = pause_guard_start(&guard) ? -EAGAIN : 0;
+
+	if (!error)
+		error = find_running(&reading);
+	if (!error)
+		error = hold_process(&hold);
+	if (hold.stood)
+		shares->pause_ns = hold.stop.ended_ns - hold.stop.began_ns;
+	if (hold.stood && (!error || error == -ETIMEDOUT)) {
+		int late = error;
+
+		error = add_all_standing(&standing);
+		if (!error && !shares->reports.list.count)
+			error = late;
+	}
+	stop_free(&hold.stop);
+	shares->why = why_unknown(&reading);
+	for (size_t i = 0; i < HEAP_READERS_MAX; i++)
+		heap_free(&standing.read[i]);
 	heap_finds_free(&reading.finds);
 	peek_free(&peek);
 	return error;

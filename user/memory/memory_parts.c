@@ -12,6 +12,7 @@
 #include "memory/heap_shares.h"
 #include "memory/huge_pages.h"
 #include "memory/residency.h"
+#include "pause/hold.h"
 #include "proc/core.h"
 #include "proc/process_list.h"
 #include "runtime/runtime.h"
@@ -153,6 +154,7 @@ struct splitting {
 	int pagemap;
 	struct peek peek;
 	struct heap_shares shares;
+	const struct pause_options *pause; /* NULL: it must not be stopped */
 	/* Of mappings in which there are heaps. */
 	uint64_t heap_rss, heap_pss;
 };
@@ -495,6 +497,8 @@ static int split(struct splitting *splitting)
 /* A heap that has grown since the mappings were read leads out of them: so often they are read
  * again. */
 #define MAPS_TRIES 3
+/* A busy machine may leave no time for what a stop is for. */
+#define STOP_TRIES 3
 
 /* False: they cannot be. */
 static bool read_maps_again(struct splitting *splitting)
@@ -510,10 +514,49 @@ static bool read_maps_again(struct splitting *splitting)
 	return true;
 }
 
+/* The one way to read a heap that never stands still. If it fails, what was read before stays. */
+static int read_heaps_stopped(struct splitting *splitting)
+{
+	struct memory_process *process = splitting->process;
+	struct heap_shares stopped = {0};
+	int error = -ETIMEDOUT;
+
+	for (int tries = 0; error == -ETIMEDOUT && tries < STOP_TRIES; tries++) {
+		uint64_t before_ns = stopped.pause_ns;
+
+		heap_shares_free(&stopped);
+		stopped = (struct heap_shares){0};
+		error = heap_shares_read_stopped(process->pid, &splitting->maps, splitting->pagemap,
+						 splitting->pause->max_pause_ns, &stopped);
+		stopped.pause_ns = MAX(stopped.pause_ns, before_ns);
+	}
+	process->pause_ns = stopped.pause_ns;
+	if (!error)
+		SWAP(splitting->shares, stopped);
+	else
+		process->why_not_stopped = hold_why_not(error);
+	heap_shares_free(&stopped);
+	return error == -ENOMEM || error == -ESRCH ? error : 0;
+}
+
+/* Whether a library is mapped that has a heap, in spite of none that was found. */
+static bool hides_heap(const struct maps *maps, const struct heap_shares *shares)
+{
+	for (size_t i = 0; !shares->reports.list.count && i < maps->list.count; i++) {
+		const char *slash = strrchr(maps->list.items[i].path, '/');
+
+		if (slash && (begins(slash, "/libc.so.6") || begins(slash, "/libc-2.")))
+			return true;
+	}
+	return false;
+}
+
 static int read_heaps(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;
 	struct heap_shares *shares = &splitting->shares;
+	const struct pause_options *pause = splitting->pause;
+	bool may_stop = pause && !pause->no_stop && !process->core;
 	int error = 0;
 
 	if (splitting->pagemap < 0) {
@@ -523,11 +566,14 @@ static int read_heaps(struct splitting *splitting)
 	}
 	for (int tries = 1;; tries++) {
 		error = heap_shares_read(&splitting->maps, splitting->pagemap, shares);
-		if (error || !shares->changed || tries == MAPS_TRIES || !read_maps_again(splitting))
+		if (error || !shares->changed || tries == MAPS_TRIES || may_stop ||
+		    !read_maps_again(splitting))
 			break;
 		heap_shares_free(shares);
 		*shares = (struct heap_shares){0};
 	}
+	if (!error && may_stop && (shares->changed || hides_heap(&splitting->maps, shares)))
+		error = read_heaps_stopped(splitting);
 	process->allocators = shares->reports;
 	shares->reports = (struct allocator_reports){0};
 	process->heap_changed = shares->changed;
@@ -589,10 +635,11 @@ static int read_all(struct splitting *splitting, const struct core *core)
 	return error ? error : split(splitting);
 }
 
-static int read_process(pid_t pid, const struct core *core, struct memory_process *process)
+static int read_process(pid_t pid, const struct core *core, const struct pause_options *pause,
+			struct memory_process *process)
 {
 	struct memory_process made = {.pid = pid};
-	struct splitting splitting = {.process = &made, .pagemap = -1};
+	struct splitting splitting = {.process = &made, .pagemap = -1, .pause = pause};
 	uint64_t started_ns = monotonic_ns();
 	int error;
 
@@ -613,14 +660,15 @@ static int read_process(pid_t pid, const struct core *core, struct memory_proces
 	return error;
 }
 
-int memory_process_read(pid_t pid, struct memory_process *process)
+int memory_process_read(pid_t pid, const struct pause_options *pause,
+			struct memory_process *process)
 {
-	return read_process(pid, NULL, process);
+	return read_process(pid, NULL, pause, process);
 }
 
 int memory_core_read(const struct core *core, struct memory_process *process)
 {
-	return read_process(0, core, process);
+	return read_process(0, core, NULL, process);
 }
 
 void memory_process_free(struct memory_process *process)

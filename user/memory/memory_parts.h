@@ -12,6 +12,7 @@
 #include "memory/cgroup_memory.h"
 #include "memory/conclusion.h"
 #include "memory/smaps.h"
+#include "pause/stop.h"
 #include "proc/container.h"
 #include "proc/process_memory.h"
 #include "report/allocator_report.h"
@@ -89,7 +90,11 @@ struct memory_process {
 	const char *runtime; /* key of the one that it has; NULL: none that is known; static */
 	struct allocator_reports allocators;
 	bool heap_changed; /* whenever it was read */
-	const char *why;   /* the allocator's state is not known, or not all of it; static */
+	/* For so long it stood, because its heap changed whenever it was read; 0: not at all. */
+	uint64_t pause_ns;
+	const char *why_not_stopped; /* it would have had to; static; NULL: no need, or not wanted
+				      */
+	const char *why; /* the allocator's state is not known, or not all of it; static */
 	size_t live_stacks, ended_stacks, joined_stacks; /* joined ones are kept for reuse */
 	struct memory_huge huge;
 	int64_t difference; /* rss minus the sum of the parts */
@@ -101,9 +106,11 @@ struct memory_process {
 
 /*
  * 0; -ESRCH: no such process, or none with memory; -EACCES, -EPERM; -ENOENT: a kernel without
- * smaps; -ENOMEM. *process is untouched on error.
+ * smaps; -ENOMEM. *process is untouched on error. `pause`: whether, and for how long, it may be
+ * stopped where its heap changes too fast to be read; NULL: never.
  */
-int memory_process_read(pid_t pid, struct memory_process *process);
+int memory_process_read(pid_t pid, const struct pause_options *pause,
+			struct memory_process *process);
 /* The same of a core file, which is borrowed: see smaps_of_core(). 0 or -ENOMEM. */
 int memory_core_read(const struct core *core, struct memory_process *process);
 void memory_process_free(struct memory_process *process);

@@ -58,7 +58,8 @@ static int read_one(struct memory_run *run, pid_t pid, struct memory_report *rep
 {
 	struct memory_process process;
 	struct memory_process *kept;
-	int error = memory_process_read(pid, &process);
+	bool is_named = !selector_config_is_empty(&run->options->targets);
+	int error = memory_process_read(pid, is_named ? &run->options->pause : NULL, &process);
 
 	if (error && run->options->targets.pids.count) {
 		explain(pid, error);

@@ -5,12 +5,14 @@
 
 #include "monitor/emit.h"
 #include "monitor/report_loop.h"
+#include "pause/stop.h"
 #include "proc/core.h"
 #include "proc/selector.h"
 
 struct memory_options {
 	struct selector_config targets; /* none: every process */
 	struct core_options core;	/* path NULL: processes */
+	struct pause_options pause;	/* of processes that are named: nothing else is stopped */
 	struct schedule schedule;
 	struct output_options output;
 };

@@ -62,7 +62,7 @@ static int memory_of(struct record_run *run, const struct snapshot_process *proc
 	if (process->exited || !process->pid || process->pid > INT32_MAX ||
 	    is_too_big(run, (pid_t)process->pid))
 		return 0;
-	error = memory_process_read((pid_t)process->pid, &now);
+	error = memory_process_read((pid_t)process->pid, NULL, &now);
 	if (error)
 		return error == -ENOMEM ? error : 0;
 	split = memory_split_of(&now);

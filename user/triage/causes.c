@@ -86,7 +86,7 @@ static int look_at(struct causes *causes, pid_t pid, double expected_s, struct m
 
 	if (expected_s > triage_credit_s(causes->triage))
 		return -EAGAIN;
-	error = memory_process_read(pid, now);
+	error = memory_process_read(pid, NULL, now);
 	*cost_s = triage_cpu_s() - before_s;
 	causes->triage->escalation_cpu_s += *cost_s;
 	/* At work, its heap would not stand still: the next time, maybe. */

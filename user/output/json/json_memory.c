@@ -187,6 +187,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	items_json(json, report, process);
 	json_conclusion_write(json, process->has_conclusion ? &process->conclusion : NULL);
 	json_put_number(json, "read_us", process->read_ns / 1000);
+	json_put_number(json, "pause_us", process->pause_ns / 1000);
 	json_close(json, '}');
 }
 

@@ -166,6 +166,18 @@ static void huge_write(FILE *out, const struct memory_huge *huge)
 	fputc('\n', out);
 }
 
+/* A heap that changes too fast is read at a stop. */
+static void stop_write(FILE *out, const struct memory_process *process)
+{
+	if (process->pause_ns)
+		fprintf(out,
+			"\tstopped for %.1f ms: its heap changes too fast to be read otherwise\n",
+			(double)process->pause_ns / 1e6);
+	else if (process->why_not_stopped)
+		fprintf(out, "\tnot stopped to read its heap, which changes too fast: %s\n",
+			process->why_not_stopped);
+}
+
 static void kernel_write(FILE *out, const struct memory_process *process)
 {
 	char first[16], second[16], third[16];
@@ -233,6 +245,7 @@ static void process_write(FILE *out, const struct memory_report *report,
 	managed_write(out, process);
 	if (process->why)
 		fprintf(out, "\tnot known: %s\n", process->why);
+	stop_write(out, process);
 	stacks_write(out, process);
 	huge_write(out, &process->huge);
 	kernel_write(out, process);

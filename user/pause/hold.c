@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pause/hold.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/interrupt.h"
+#include "proc/maps.h"
+
+#define NS_PER_MS 1000000ull
+#define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
+#define PAUSE_MIN_NS (100 * NS_PER_MS)
+#define HOLDER_STACK_BYTES (1u << 20)
+
+/* Linux 5.14; older headers do not have it. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+struct holder {
+	struct hold *hold;
+	sigset_t signals; /* that stay blocked while the process stands */
+	int error;
+};
+
+/*
+ * Others must not make the pause longer: not by a share of their own either, which nice leaves
+ * them. Not everybody may; then it stays as it is. Threads that are started to help get nice only:
+ * they keep all CPUs busy.
+ */
+static void go_first(void)
+{
+	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+
+	setpriority(PRIO_PROCESS, 0, -20);
+	sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest);
+}
+
+/*
+ * What of our own program and its libraries is not in memory would be read from a disk, or over a
+ * network, while the process stands. It need not succeed.
+ */
+static void load_own_files(void)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+
+	if (maps_read(getpid(), MAPS_ALL, &maps))
+		return;
+	for (size_t i = 0; i < maps.list.count; i++) {
+		const struct mapping *mapping = &maps.list.items[i];
+
+		if (mapping->inode && mapping->readable && !mapping->shared)
+			madvise((void *)(uintptr_t)mapping->start, mapping->end - mapping->start,
+				MADV_POPULATE_READ);
+	}
+}
+
+static void add_stop_signals(sigset_t *set)
+{
+	sigaddset(set, SIGTSTP);
+	sigaddset(set, SIGTTIN);
+	sigaddset(set, SIGTTOU);
+}
+
+/* All that says no more than that we should end, or stop. */
+static void block_signals(sigset_t *before)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+	sigset_t blocked;
+
+	sigfillset(&blocked);
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+/*
+ * A thread of its own, so that its end lets go of every thread of the process, also of one that
+ * comes out of an uninterruptible call much later. While it stops them, no signal ends us: who is
+ * on the way to a stop might have a call that must be mended.
+ *
+ * Nothing here may wait for others: no output (what is to be said is said later), nothing that
+ * job control could stop.
+ */
+static void *hold_and_read(void *argument)
+{
+	struct holder *holder = argument;
+	struct hold *hold = holder->hold;
+	struct deadline deadline;
+
+	go_first();
+	interrupt_hold();
+	holder->error = stop_process(hold->pid, hold->max_pause_ns, hold->guard, &hold->stop);
+	hold->stood = !holder->error;
+	if (holder->error) {
+		interrupt_release();
+		return NULL;
+	}
+	pthread_sigmask(SIG_SETMASK, &holder->signals, NULL);
+	deadline = (struct deadline){.at_ns = hold->stop.resume_ns};
+	holder->error = hold->read(hold->context, &hold->stop, &deadline);
+	stop_resume(&hold->stop);
+	interrupt_release();
+	return NULL;
+}
+
+int hold_process(struct hold *hold)
+{
+	struct holder holder = {.hold = hold};
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t before;
+	int error;
+
+	hold->stood = false;
+	if (!hold->guard->pid)
+		return -EAGAIN;
+	load_own_files();
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, HOLDER_STACK_BYTES);
+	block_signals(&before);
+	holder.signals = before;
+	add_stop_signals(&holder.signals);
+	error = pthread_create(&thread, &attributes, hold_and_read, &holder);
+	pthread_attr_destroy(&attributes);
+	if (!error)
+		pthread_join(thread, NULL);
+	/* Who stopped us while we could not stand still: now we can. */
+	if (pause_guard_end(hold->guard))
+		raise(SIGSTOP);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error ? -EAGAIN : holder.error;
+}
+
+const char *hold_why_not(int error)
+{
+	if (error == -EPERM)
+		return "the kernel refuses to stop it (a debugger traces it, or yama forbids)";
+	if (error == -ETIMEDOUT)
+		return "a thread is in an uninterruptible call, or stopping all took longer than "
+		       "--max-pause allows";
+	if (error == -EAGAIN)
+		return "there can be no process beside leakmon that would let it go on if leakmon "
+		       "could not";
+	return "stopping it failed";
+}
+
+uint64_t hold_limit_ns(uint64_t given_ns, uint64_t writable_bytes)
+{
+	uint64_t scaled = (uint64_t)((double)writable_bytes / (1 << 30) * PAUSE_NS_PER_GIB);
+
+	return given_ns ? given_ns : MAX(scaled, PAUSE_MIN_NS);
+}

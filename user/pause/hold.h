@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reads something of a process while all its threads stand (stop.h), and lets them go on in time,
+ * whatever happens to this process meanwhile (pause_guard.h).
+ */
+#ifndef LEAKMON_PAUSE_HOLD_H
+#define LEAKMON_PAUSE_HOLD_H
+
+#include "base/clock.h"
+#include "pause/pause_guard.h"
+#include "pause/stop.h"
+
+struct hold {
+	pid_t pid;
+	uint64_t max_pause_ns;
+	struct pause_guard *guard; /* started; hold_process() ends it */
+	/*
+	 * Called while it stands, by another thread: it must keep to the deadline, and wait for
+	 * nothing (no output). 0 or -errno.
+	 */
+	int (*read)(void *context, const struct stop *stop, struct deadline *deadline);
+	void *context;
+
+	/* Filled in. */
+	struct stop stop; /* to be freed by stop_free() */
+	bool stood;	  /* read() was called */
+};
+
+/* The result of read(); without a call of it: errors of stop_process(), or -EAGAIN: there can be no
+ * thread, or no guard. */
+int hold_process(struct hold *hold);
+
+/* Why a process did not stand, by that error; static. */
+const char *hold_why_not(int error);
+
+/* What the options allow for a process with so much memory that it can write to. */
+uint64_t hold_limit_ns(uint64_t given_ns, uint64_t writable_bytes);
+
+#endif
