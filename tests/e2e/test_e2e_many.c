@@ -133,6 +133,7 @@ static void expect_children_accounted_for(struct child *monitor, long children)
 	const char *said = monitor->err.text;
 
 	assert_int_equal(sum_of_lines(said, "attached to PID ", NULL) - 1 +
+				 sum_of_lines(said, "leakmon: ", " matching process") +
 				 sum_of_lines(said, "leakmon: ", " process"),
 			 children);
 }
