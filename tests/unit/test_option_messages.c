@@ -118,8 +118,7 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon retain --core c -p 1", "--core and --pid contradict each other: a core "
 						 "file is what is left of one process"},
 		{"leakmon retain --core c 60", "--core and INTERVAL contradict each other"},
-		{"leakmon memory --core c --no-stop",
-		 "--no-stop is not supported by `leakmon memory`"},
+		{"leakmon memory --core c --no-stop", "--core and --no-stop contradict each other"},
 		{"leakmon retain -p 1 --exe f",
 		 "--exe is about a core file: give --core FILE, too"},
 		{"leakmon retain -p 1 --format prom",
