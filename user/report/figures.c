@@ -30,11 +30,8 @@ uint64_t figure_value(const struct figure *figure, const void *figures)
 	switch (figure->type) {
 	case FIGURE_FLAG:
 		return *(const bool *)at;
-	case FIGURE_COUNT:
 	case FIGURE_PID:
 	case FIGURE_NAME:
-	case FIGURE_PLACE:
-	case FIGURE_SITE:
 		return *(const uint32_t *)at;
 	case FIGURE_NUMBER:
 	case FIGURE_ID:

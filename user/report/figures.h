@@ -10,10 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct retention_total {
-	uint64_t blocks, bytes;
-};
-
 /* Counts by cause, which a ledger has several of. */
 struct causes {
 	unsigned first, count; /* what stands before `first` is no loss */
@@ -27,7 +23,6 @@ struct causes {
 /* The member, and what stands for nothing where that is not zero. */
 enum figure_type {
 	FIGURE_NUMBER, /* uint64_t, size_t */
-	FIGURE_COUNT,  /* uint32_t */
 	FIGURE_PID,    /* pid_t, uint32_t */
 	FIGURE_FLAG,   /* bool */
 	FIGURE_REAL,   /* double, NaN; in JSON null */
@@ -37,13 +32,8 @@ enum figure_type {
 	FIGURE_TIME,   /* struct timespec; recorded in ns since 1970 */
 	FIGURE_NAME,   /* an enum; recorded and written by its name */
 	FIGURE_ID,     /* uint64_t; recorded and written as 16 hex digits */
-	FIGURE_TOTAL,  /* struct retention_total; two columns, X_blocks and X_bytes */
-	FIGURE_PLACE,  /* uint32_t: a place among the rows of another table; never in JSON */
-	FIGURE_SITE,   /* uint32_t: place among call stacks, plus 1; recorded by its ID, not in JSON
-			*/
 	FIGURE_CALL,   /* no member: a text that `text` makes of the others; not recorded */
 };
-#define FIGURE_NOWHERE UINT32_MAX /* an optional place: none */
 
 /* Where a figure stands in the line that shows that a ledger balances. */
 enum figure_term { TERM_NONE, TERM_SUM, TERM_FIRST, TERM_PART, TERM_BESIDE, TERM_UNLESS_ZERO };
@@ -57,14 +47,11 @@ struct figure {
 	size_t offset;	    /* in the struct of figures */
 	enum figure_type type;
 	bool unrecorded;
-	int since;   /* the schema that brought the column, if not the table's; before, it is 0 */
 	size_t size; /* of an array of characters */
 	/* Of an enum: its names, how many; an unknown one is the first, not an error. */
 	const char *(*name)(unsigned value);
 	unsigned names;
 	bool lenient;
-	size_t places; /* offset of a size_t in the whole: a place must be below it */
-	bool optional; /* a place that may be FIGURE_NOWHERE, recorded as null */
 	const char *(*text)(const void *figures);
 	const struct causes *causes; /* it is a uint64_t for each of them */
 	size_t known;		     /* offset of a bool: whether it is known; 0: always */

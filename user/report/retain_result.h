@@ -11,11 +11,14 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "report/figures.h"
 #include "symbol/intern.h"
 #include "symbol/symbolizer.h"
 
 enum verdict { VERDICT_HELD, VERDICT_UNTRACKED, VERDICT_LOST, VERDICT_MAX_ };
+
+struct retention_total {
+	uint64_t blocks, bytes;
+};
 
 enum class_kind {
 	CLASS_CXX,	 /* name: the class */

@@ -13,27 +13,21 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NAMES_SIZE 768
-_Static_assert(FIGURES_SQL_SIZE >= NAMES_SIZE, "names, and as many question marks");
+_Static_assert(FIGURES_SQL_SIZE >= 2 * NAMES_SIZE, "names, and as many question marks");
 
-/* ",name", of all figures; those that a schema did not have yet are 0. */
-static void names_write(FILE *sql, const struct figures *figures, int64_t version)
+/* ",name", of all figures. */
+static void names_write(FILE *sql, const struct figures *figures)
 {
 	for (size_t i = 0; i < figures->count; i++) {
 		const char *column = figure_column(&figures->items[i]);
 
-		if (!column)
-			continue;
-		if (version < figures->items[i].since)
-			fputs(",0", sql);
-		else if (figures->items[i].type == FIGURE_TOTAL)
-			fprintf(sql, ",%s_blocks,%s_bytes", column, column);
-		else
+		if (column)
 			fprintf(sql, ",%s", column);
 	}
 }
 
 /* "snapshot,process,...": the keys, and the figures. */
-static void columns_print(char names[NAMES_SIZE], const struct figure_rows *rows, int64_t version)
+static void columns_print(char names[NAMES_SIZE], const struct figure_rows *rows)
 {
 	FILE *sql = fmemopen(names, NAMES_SIZE, "w");
 
@@ -42,7 +36,7 @@ static void columns_print(char names[NAMES_SIZE], const struct figure_rows *rows
 		return; /* no statement comes of it */
 	fputs(rows->keys, sql);
 	for (size_t i = 0; i < FIGURE_PARTS_MAX && rows->parts[i]; i++)
-		names_write(sql, rows->parts[i], version);
+		names_write(sql, rows->parts[i]);
 	fclose(sql);
 }
 
@@ -51,7 +45,7 @@ static void insert_print(char sql[FIGURES_SQL_SIZE], const struct figure_rows *r
 	char names[NAMES_SIZE];
 	int length;
 
-	columns_print(names, rows, INT64_MAX);
+	columns_print(names, rows);
 	length = snprintf(sql, FIGURES_SQL_SIZE, "INSERT OR REPLACE INTO %s(%s) VALUES(?",
 			  rows->table, names);
 	for (const char *c = names; *c && length < FIGURES_SQL_SIZE - 4; c++) {
@@ -69,12 +63,11 @@ int figure_rows_insert(sqlite3 *database, const struct figure_rows *rows, sqlite
 	return database_errno(sqlite3_prepare_v2(database, sql, -1, statement, NULL));
 }
 
-int figure_rows_select(sqlite3 *database, const struct figure_rows *rows, int64_t version,
-		       sqlite3_stmt **statement)
+int figure_rows_select(sqlite3 *database, const struct figure_rows *rows, sqlite3_stmt **statement)
 {
 	char names[NAMES_SIZE], sql[FIGURES_SQL_SIZE];
 
-	columns_print(names, rows, version);
+	columns_print(names, rows);
 	snprintf(sql, sizeof(sql), "SELECT %s FROM %s WHERE %s=? ORDER BY %s", names, rows->table,
 		 rows->of, rows->order);
 	return database_errno(sqlite3_prepare_v2(database, sql, -1, statement, NULL));
@@ -116,8 +109,7 @@ void figures_select_sql(char sql[FIGURES_SQL_SIZE], const struct family *family,
 	char keys[128], names[NAMES_SIZE];
 
 	snprintf(keys, sizeof(keys), "process%s", fixed);
-	columns_print(names, &(struct figure_rows){.keys = keys, .parts = {&family->figures}},
-		      INT64_MAX);
+	columns_print(names, &(struct figure_rows){.keys = keys, .parts = {&family->figures}});
 	snprintf(sql, FIGURES_SQL_SIZE,
 		 "SELECT %s FROM %s WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot", names,
 		 family->table);
@@ -144,52 +136,37 @@ static int bind_id(sqlite3_stmt *statement, int parameter, uint64_t id)
 	return bind_text(statement, parameter, text);
 }
 
-/* Two columns, and the parameter is the second one then. */
-static int bind_total(sqlite3_stmt *statement, int *parameter, const struct retention_total *total)
-{
-	int code = bind_number(statement, *parameter, total->blocks);
-
-	return code ? code : bind_number(statement, ++*parameter, total->bytes);
-}
-
-static int figure_bind(sqlite3_stmt *statement, int *parameter, const struct figure *figure,
-		       const void *row, const struct figure_links *links)
+static int figure_bind(sqlite3_stmt *statement, int parameter, const struct figure *figure,
+		       const void *row)
 {
 	const void *at = (const char *)row + figure->offset;
-	uint64_t value = figure_value(figure, row), id;
+	uint64_t value = figure_value(figure, row);
 	const struct timespec *time = at;
 
-	if (!figure_is_known(figure, row) || (figure->optional && value == FIGURE_NOWHERE) ||
-	    (figure->type == FIGURE_NOTE && !*(const char *)at))
-		return sqlite3_bind_null(statement, *parameter);
+	if (!figure_is_known(figure, row) || (figure->type == FIGURE_NOTE && !*(const char *)at))
+		return sqlite3_bind_null(statement, parameter);
 	switch (figure->type) {
 	case FIGURE_REAL:
-		return sqlite3_bind_double(statement, *parameter, *(const double *)at);
+		return sqlite3_bind_double(statement, parameter, *(const double *)at);
 	case FIGURE_CHARS:
 	case FIGURE_NOTE:
-		return bind_text(statement, *parameter, at);
+		return bind_text(statement, parameter, at);
 	case FIGURE_TEXT:
-		return bind_text(statement, *parameter, *(const char *const *)at);
+		return bind_text(statement, parameter, *(const char *const *)at);
 	case FIGURE_TIME:
-		return bind_number(statement, *parameter,
+		return bind_number(statement, parameter,
 				   (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_nsec);
 	case FIGURE_NAME:
-		return bind_text(statement, *parameter, figure->name((unsigned)value));
+		return bind_text(statement, parameter, figure->name((unsigned)value));
 	case FIGURE_ID:
-		return bind_id(statement, *parameter, value);
-	case FIGURE_TOTAL:
-		return bind_total(statement, parameter, at);
-	case FIGURE_SITE:
-		return links->site_id(links, (uint32_t)value, &id)
-			       ? bind_id(statement, *parameter, id)
-			       : sqlite3_bind_null(statement, *parameter);
+		return bind_id(statement, parameter, value);
 	default:
-		return bind_number(statement, *parameter, value);
+		return bind_number(statement, parameter, value);
 	}
 }
 
 int figure_row_bind(sqlite3_stmt *statement, int first, const struct figure_rows *rows,
-		    const void *row, const struct figure_links *links)
+		    const void *row)
 {
 	int code = SQLITE_OK;
 
@@ -197,10 +174,8 @@ int figure_row_bind(sqlite3_stmt *statement, int first, const struct figure_rows
 		const struct figures *part = rows->parts[i];
 
 		for (size_t j = 0; j < part->count && !code; j++) {
-			if (!figure_column(&part->items[j]))
-				continue;
-			code = figure_bind(statement, &first, &part->items[j], row, links);
-			first++;
+			if (figure_column(&part->items[j]))
+				code = figure_bind(statement, first++, &part->items[j], row);
 		}
 	}
 	return database_errno(code);
@@ -210,7 +185,7 @@ int figures_bind(sqlite3_stmt *statement, int first, const struct family *family
 		 const void *figures)
 {
 	return figure_row_bind(statement, first, &(struct figure_rows){.parts = {&family->figures}},
-			       figures, NULL);
+			       figures);
 }
 
 /* -------- reading: nothing in the file is believed */
@@ -248,14 +223,6 @@ static uint32_t number_below(sqlite3_stmt *statement, int column, uint64_t end, 
 	return 0;
 }
 
-static uint32_t place_read(sqlite3_stmt *statement, int column, const struct figure *figure,
-			   const struct figure_links *links, int *error)
-{
-	if (figure->optional && sqlite3_column_type(statement, column) == SQLITE_NULL)
-		return FIGURE_NOWHERE;
-	return number_below(statement, column, figure_number(links->whole, figure->places), error);
-}
-
 static uint64_t id_read(sqlite3_stmt *statement, int column, int *error)
 {
 	const char *text = database_text(statement, column);
@@ -266,11 +233,9 @@ static uint64_t id_read(sqlite3_stmt *statement, int column, int *error)
 }
 
 static uint64_t value_read(sqlite3_stmt *statement, int column, const struct figure *figure,
-			   const struct figure_links *links, int *error)
+			   int *error)
 {
 	switch (figure->type) {
-	case FIGURE_COUNT:
-		return number_below(statement, column, UINT32_MAX, error);
 	case FIGURE_PID:
 		return number_below(statement, column, (uint64_t)INT32_MAX + 1, error);
 	case FIGURE_FLAG:
@@ -279,12 +244,6 @@ static uint64_t value_read(sqlite3_stmt *statement, int column, const struct fig
 		return name_read(figure, database_text(statement, column), error);
 	case FIGURE_ID:
 		return id_read(statement, column, error);
-	case FIGURE_PLACE:
-		return place_read(statement, column, figure, links, error);
-	case FIGURE_SITE:
-		return sqlite3_column_type(statement, column) == SQLITE_NULL
-			       ? 0
-			       : links->site_of(links, id_read(statement, column, error), error);
 	default:
 		return database_unsigned(statement, column, error);
 	}
@@ -308,59 +267,46 @@ static struct timespec time_read(sqlite3_stmt *statement, int column, int *error
 				 .tv_nsec = (long)(time_ns % NS_PER_S)};
 }
 
-/* Two columns, and the column is the second one then. */
-static struct retention_total total_read(sqlite3_stmt *statement, int *column, int *error)
-{
-	struct retention_total total = {.blocks = database_unsigned(statement, *column, error)};
-
-	total.bytes = database_unsigned(statement, ++*column, error);
-	return total;
-}
-
-static void figure_read(sqlite3_stmt *statement, int *column, const struct figure *figure,
-			void *row, const struct figure_links *links, int *error)
+static void figure_read(sqlite3_stmt *statement, int column, const struct figure *figure, void *row,
+			struct intern *strings, int *error)
 {
 	void *at = (char *)row + figure->offset;
 	const char *text;
 
-	if (figure->known && sqlite3_column_type(statement, *column) == SQLITE_NULL)
+	if (figure->known && sqlite3_column_type(statement, column) == SQLITE_NULL)
 		return;
 	if (figure->known)
 		*((bool *)row + figure->known) = true;
 	switch (figure->type) {
 	case FIGURE_REAL:
-		*(double *)at = real_read(statement, *column, error);
+		*(double *)at = real_read(statement, column, error);
 		break;
 	case FIGURE_CHARS:
 	case FIGURE_NOTE:
-		text = database_text(statement, *column);
+		text = database_text(statement, column);
 		snprintf(at, figure->size, "%s", text ? text : "");
 		break;
 	case FIGURE_TEXT:
-		*(const char **)at = recording_text_into(links->strings, statement, *column, error);
+		*(const char **)at = recording_text_into(strings, statement, column, error);
 		break;
 	case FIGURE_TIME:
-		*(struct timespec *)at = time_read(statement, *column, error);
-		break;
-	case FIGURE_TOTAL:
-		*(struct retention_total *)at = total_read(statement, column, error);
+		*(struct timespec *)at = time_read(statement, column, error);
 		break;
 	default:
-		integer_put(at, figure->type, value_read(statement, *column, figure, links, error));
+		integer_put(at, figure->type, value_read(statement, column, figure, error));
 	}
 }
 
 void figure_row_read(sqlite3_stmt *statement, int first, const struct figure_rows *rows, void *row,
-		     const struct figure_links *links, int *error)
+		     struct intern *strings, int *error)
 {
 	for (size_t i = 0; i < FIGURE_PARTS_MAX && rows->parts[i]; i++) {
 		const struct figures *part = rows->parts[i];
 
 		for (size_t j = 0; j < part->count; j++) {
-			if (!figure_column(&part->items[j]))
-				continue;
-			figure_read(statement, &first, &part->items[j], row, links, error);
-			first++;
+			if (figure_column(&part->items[j]))
+				figure_read(statement, first++, &part->items[j], row, strings,
+					    error);
 		}
 	}
 }

@@ -21,28 +21,19 @@ struct figure_rows {
 };
 
 int figure_rows_insert(sqlite3 *database, const struct figure_rows *rows, sqlite3_stmt **statement);
-/* `version`: the schema of the file. The statement has one parameter, of the column `of`. */
-int figure_rows_select(sqlite3 *database, const struct figure_rows *rows, int64_t version,
-		       sqlite3_stmt **statement);
-
-/* What rows refer to; NULL where a table has no figures of such types. */
-struct figure_links {
-	struct intern *strings; /* gets the texts that are read */
-	const void *whole;	/* of FIGURE_PLACE */
-	/* Of FIGURE_SITE: its ID, false if it has none; and back, making it known. 0: none. */
-	bool (*site_id)(const struct figure_links *links, uint32_t site, uint64_t *id);
-	uint32_t (*site_of)(const struct figure_links *links, uint64_t id, int *error);
-};
+/* The statement has one parameter, of the column `of`. */
+int figure_rows_select(sqlite3 *database, const struct figure_rows *rows, sqlite3_stmt **statement);
 
 /* Binds all figures of a row, from parameter `first` on; what is not known is null. 0 or -errno. */
 int figure_row_bind(sqlite3_stmt *statement, int first, const struct figure_rows *rows,
-		    const void *row, const struct figure_links *links);
-/* Reads them, from column `first` on. Nothing in the file is believed: *error is -EUCLEAN. */
+		    const void *row);
+/* Reads them, from column `first` on; texts go into `strings`, NULL: there are none. Nothing in the
+ * file is believed: *error is -EUCLEAN. */
 void figure_row_read(sqlite3_stmt *statement, int first, const struct figure_rows *rows, void *row,
-		     const struct figure_links *links, int *error);
+		     struct intern *strings, int *error);
 
 /* The figures of a family. */
-#define FIGURES_SQL_SIZE 1024
+#define FIGURES_SQL_SIZE 2048
 
 /*
  * A row is of a snapshot and a process, 0: all of them; then come the columns `fixed` (",a,b", ""),

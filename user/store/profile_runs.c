@@ -65,7 +65,7 @@ struct profile_writer {
 static int put_figures(struct profile_writer *writer, enum table table, const void *row)
 {
 	sqlite3_stmt *statement = writer->statements[table];
-	int error = figure_row_bind(statement, keys[table] + 1, &tables[table], row, NULL);
+	int error = figure_row_bind(statement, keys[table] + 1, &tables[table], row);
 
 	return error ? error : database_next(statement);
 }
@@ -282,9 +282,8 @@ static uint64_t number(struct profile_reader *reader, sqlite3_stmt *row, int col
 static void get_figures(struct profile_reader *reader, sqlite3_stmt *row, enum table table,
 			void *into)
 {
-	const struct figure_links links = {.strings = &reader->recording->strings};
-
-	figure_row_read(row, keys[table], &tables[table], into, &links, &reader->error);
+	figure_row_read(row, keys[table], &tables[table], into, &reader->recording->strings,
+			&reader->error);
 }
 
 static void head_read(struct profile_reader *reader, sqlite3_stmt *row)
@@ -364,8 +363,8 @@ static int read_table(struct profile_reader *reader, enum table table, int64_t p
 		[POINTS] = point_read,
 	};
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
-	int more = 0, error = figure_rows_select(reader->recording->database, &tables[table],
-						 reader->recording->version, &statement);
+	int more = 0,
+	    error = figure_rows_select(reader->recording->database, &tables[table], &statement);
 
 	if (!error)
 		error = database_bind(statement, "i", profile);

@@ -17,15 +17,6 @@ static void causes_write(struct json_writer *json, const struct figure *figure, 
 	json_close(json, '}');
 }
 
-static void total_write(struct json_writer *json, const char *key,
-			const struct retention_total *total)
-{
-	json_open(json, key, '{');
-	json_put_number(json, "blocks", total->blocks);
-	json_put_number(json, "bytes", total->bytes);
-	json_close(json, '}');
-}
-
 static void id_write(struct json_writer *json, const char *key, uint64_t id)
 {
 	char text[17];
@@ -67,9 +58,6 @@ static void value_write(struct json_writer *json, const struct figure *figure, c
 		break;
 	case FIGURE_ID:
 		id_write(json, key, value);
-		break;
-	case FIGURE_TOTAL:
-		total_write(json, key, at);
 		break;
 	default:
 		json_put_number(json, key, value);
