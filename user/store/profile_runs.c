@@ -122,7 +122,8 @@ static int put_report(struct profile_writer *writer, const struct profile_report
 
 static int writer_prepare(struct profile_writer *writer, sqlite3 *database)
 {
-	int error = stored_stacks_prepare_put(database, &writer->frames);
+	int error = database_errno(
+		sqlite3_prepare_v2(database, STORED_STACK_INSERT, -1, &writer->frames, NULL));
 
 	for (enum table i = 0; i < TABLES && !error; i++)
 		error = figure_rows_insert(database, &tables[i], &writer->statements[i]);

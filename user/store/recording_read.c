@@ -96,14 +96,6 @@ static struct frame stored_frame(struct intern *strings, sqlite3_stmt *row, int 
 	};
 }
 
-int stored_stacks_prepare_put(sqlite3 *database, sqlite3_stmt **statement)
-{
-	return database_errno(sqlite3_prepare_v2(
-		database,
-		"INSERT OR REPLACE INTO retain_stacks VALUES(?,?,?,?,?,?,?,?,?,nullif(?,0),?,?)",
-		-1, statement, NULL));
-}
-
 int stored_stack_put(sqlite3_stmt *statement, uint64_t id, const struct frames *frames)
 {
 	char stack[17];

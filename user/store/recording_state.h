@@ -134,8 +134,9 @@ void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *er
 
 /* Stacks of retain_stacks: a statement for them, and the frames of one. 0 or -errno. */
 int stored_stacks_prepare(const struct recording *recording, sqlite3_stmt **statement);
-/* And to write them. */
-int stored_stacks_prepare_put(sqlite3 *database, sqlite3_stmt **statement);
+/* And to write them: with this statement. */
+#define STORED_STACK_INSERT                                                                        \
+	"INSERT OR REPLACE INTO retain_stacks VALUES(?,?,?,?,?,?,?,?,?,nullif(?,0),?,?)"
 int stored_stack_put(sqlite3_stmt *statement, uint64_t id, const struct frames *frames);
 int stored_stack_read(struct intern *strings, sqlite3_stmt *statement, uint64_t id,
 		      struct frames *frames);

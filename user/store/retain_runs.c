@@ -560,21 +560,9 @@ static int put_sample(struct writer *writer, sqlite3_stmt *statement, size_t i)
 
 static int put_frames(struct writer *writer, sqlite3_stmt *statement, size_t i)
 {
-	const struct frames *frames = &writer->result->sites.items[i].frames;
-	struct stack_text room;
-	const char *stack = stack_of(writer, (uint32_t)i + 1, &room);
-	int error = 0;
+	const struct retained_site *site = &writer->result->sites.items[i];
 
-	for (size_t j = 0; j < frames->list.count && !error; j++) {
-		const struct frame *frame = &frames->list.items[j];
-
-		error = database_do(statement, "tittiititiit", stack, (int64_t)j, frame->module,
-				    frame->build_id, plain(frame->module_offset),
-				    plain(frame->address), frame->function, plain(frame->offset),
-				    frame->file, (int64_t)frame->line, (int64_t)frame->inlined,
-				    frame->why);
-	}
-	return error;
+	return stored_stack_put(statement, site->id, &site->frames);
 }
 
 /* Lines come late: the latest stack is the one that is kept. */
@@ -605,8 +593,7 @@ static const struct {
 	{"DELETE FROM retain_stacks WHERE stack=?", offsetof(struct retain_result, sites.count),
 	 forget_frames},
 	/* Two sites of one stack differ in what is not compared. */
-	{"INSERT OR REPLACE INTO retain_stacks VALUES(?,?,?,?,?,?,?,?,?,nullif(?,0),?,?)",
-	 offsetof(struct retain_result, sites.count), put_frames},
+	{STORED_STACK_INSERT, offsetof(struct retain_result, sites.count), put_frames},
 };
 
 static int put_table(struct writer *writer, size_t table)
