@@ -29,6 +29,9 @@ void json_figures_write(struct json_writer *json, const struct figures *figures,
 void json_figure_write(struct json_writer *json, const struct figure *figure, const void *row,
 		       bool known);
 
+/* As 16 hex digits. */
+void json_id_write(struct json_writer *json, const char *key, uint64_t id);
+
 /* UTC, to the millisecond. */
 void json_time_write(struct json_writer *json, const char *key, const struct timespec *time);
 

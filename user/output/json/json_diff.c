@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What changed, as one object on one line: see user/schema/diff.schema.json. */
-#include <inttypes.h>
 
 #include "report/family.h"
 #include "base/cleanup.h"
@@ -46,8 +45,6 @@ static void estimate_write(struct json_writer *json, const struct diff *diff,
 
 static void row_write(struct json_writer *json, const struct diff *diff, const struct diff_row *row)
 {
-	char id[17];
-
 	json_open(json, NULL, '{');
 	json_put_string(json, "state", diff_state_name(row->state));
 	json_put_string(json, "name", row->name);
@@ -64,8 +61,7 @@ static void row_write(struct json_writer *json, const struct diff *diff, const s
 	}
 	json_put_number(json, "sites", row->sites);
 	if (!row->name) {
-		snprintf(id, sizeof(id), "%016" PRIx64, row->site->id);
-		json_put_string(json, "id", id);
+		json_id_write(json, "id", row->site->id);
 		json_put_string(json, "comm", row->comm);
 		json_put_bool(json, "by_name", row->by_name);
 		json_put_string(json, "family", family_name(row->site->site->family));
@@ -96,14 +92,11 @@ static void rows_write(struct json_writer *json, const char *key, const struct d
 
 static void dead_row_write(struct json_writer *json, const struct diff_dead *row)
 {
-	char id[17];
-
-	snprintf(id, sizeof(id), "%016" PRIx64, row->dead->id);
 	json_open(json, NULL, '{');
 	json_put_string(json, "state", diff_state_name(row->state));
 	json_amounts_write(json, "count", row->before.count, row->after.count);
 	json_amounts_write(json, "stack_bytes", row->before.bytes, row->after.bytes);
-	json_put_string(json, "id", id);
+	json_id_write(json, "id", row->dead->id);
 	json_put_string(json, "comm", row->comm);
 	json_open(json, "start_routine", '{');
 	json_stack_write(json, NULL, 0, &row->dead->start);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Members of JSON from the descriptors of report/figures.h. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "output/json/json.h"
@@ -15,14 +14,6 @@ static void causes_write(struct json_writer *json, const struct figure *figure, 
 			json_put_number(json, figure->causes->name(i), count);
 	}
 	json_close(json, '}');
-}
-
-static void id_write(struct json_writer *json, const char *key, uint64_t id)
-{
-	char text[17];
-
-	snprintf(text, sizeof(text), "%016" PRIx64, id);
-	json_put_string(json, key, text);
 }
 
 static void value_write(struct json_writer *json, const struct figure *figure, const void *row)
@@ -57,7 +48,7 @@ static void value_write(struct json_writer *json, const struct figure *figure, c
 		json_put_string(json, key, figure->name((unsigned)value));
 		break;
 	case FIGURE_ID:
-		id_write(json, key, value);
+		json_id_write(json, key, value);
 		break;
 	default:
 		json_put_number(json, key, value);

@@ -94,11 +94,9 @@ static void change_write(struct json_writer *json, const struct profile_change *
 {
 	const struct profile_report_process *process = profile_change_process(change);
 	const struct profile_report_site *site = profile_change_site(change);
-	char id[17];
 
-	snprintf(id, sizeof(id), "%016llx", (unsigned long long)site->id);
 	json_open(json, NULL, '{');
-	json_put_string(json, "id", id);
+	json_id_write(json, "id", site->id);
 	json_put_number(json, "pid", process->pid);
 	json_put_string(json, "comm", process->comm);
 	json_put_real(json, "change_bytes_per_s", change->bytes_per_s);

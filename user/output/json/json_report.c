@@ -40,6 +40,14 @@ void json_container_write(struct json_writer *json, const struct container *cont
 	json_close(json, '}');
 }
 
+void json_id_write(struct json_writer *json, const char *key, uint64_t id)
+{
+	char text[17];
+
+	snprintf(text, sizeof(text), "%016" PRIx64, id);
+	json_put_string(json, key, text);
+}
+
 void json_time_write(struct json_writer *json, const char *key, const struct timespec *time)
 {
 	char seconds[32], text[40];
@@ -155,13 +163,10 @@ static void older_shares_write(struct json_writer *json, const struct site_trend
 
 static void merged_write(struct json_writer *json, const struct merged_trend *merged)
 {
-	char native[17];
-
 	if (!merged->stacks)
 		return;
-	snprintf(native, sizeof(native), "%016" PRIx64, merged->native);
 	json_open(json, "merged", '{');
-	json_put_string(json, "id", native);
+	json_id_write(json, "id", merged->native);
 	json_put_number(json, "stacks", merged->stacks);
 	json_put_number(json, "bytes", merged->bytes);
 	json_put_real(json, "bytes_per_s", merged->trend.slope);
@@ -279,11 +284,9 @@ void json_site_write(struct json_writer *json, const struct report *report,
 	const struct site *site = ranked->site;
 	bool has_ages = report->snapshot->has_ages;
 	bool has_owners = report->snapshot->has_owners && site->family == FAMILY_HEAP;
-	char id[17];
 
-	snprintf(id, sizeof(id), "%016" PRIx64, ranked->id);
 	json_open(json, NULL, '{');
-	json_put_string(json, "id", id);
+	json_id_write(json, "id", ranked->id);
 	json_put_string(json, "lost", site->lost ? lost_name(site->lost) : NULL);
 	json_put_string(json, "end", walk_end_name(site->end));
 	json_put_string(json, "family", family_name(site->family));
@@ -317,11 +320,9 @@ static void group_write(struct json_writer *json, const struct report_dead *dead
 {
 	const struct dead_group *group = dead->group;
 	bool dated = group->count > group->before_attach;
-	char id[17];
 
-	snprintf(id, sizeof(id), "%016" PRIx64, dead->id);
 	json_open(json, NULL, '{');
-	json_put_string(json, "id", id);
+	json_id_write(json, "id", dead->id);
 	json_put_number(json, "count", group->count);
 	json_put_number(json, "before_attach", group->before_attach);
 	json_put_known(json, "oldest_ms", dated, group->oldest_ns / NS_PER_MS);
@@ -432,11 +433,8 @@ void json_kills_write(struct json_writer *json, const struct oom_kills *kills)
 
 static void fleet_site_write(struct json_writer *json, const struct fleet_site *site)
 {
-	char id[17];
-
-	snprintf(id, sizeof(id), "%016" PRIx64, site->site->id);
 	json_open(json, NULL, '{');
-	json_put_string(json, "id", id);
+	json_id_write(json, "id", site->site->id);
 	json_put_string(json, "family", family_name(site->site->site->family));
 	json_put_string(json, "kind", kind_name(site->site->site->kind));
 	json_put_number(json, "hosts", site->hosts);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One object on one line per run: "schema" 1, as in json.c; fields may be added. */
-#include <inttypes.h>
 
 #include "base/cleanup.h"
 #include "output/json/json_writer.h"
@@ -92,15 +91,12 @@ static void runtimes_write(struct json_writer *json, const struct retain_result 
 
 static void site_write(struct json_writer *json, const struct retained_site *site)
 {
-	char id[17];
-
 	if (!site) {
 		json_put_null(json, "site");
 		return;
 	}
-	snprintf(id, sizeof(id), "%016" PRIx64, site->id);
 	json_open(json, "site", '{');
-	json_put_string(json, "id", id);
+	json_id_write(json, "id", site->id);
 	json_stack_write(json, NULL, 0, &site->frames);
 	json_close(json, '}');
 }

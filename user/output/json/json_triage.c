@@ -111,11 +111,8 @@ static void sites_write(struct json_writer *json, const struct triage_sites *sit
 
 static void stack_json(struct json_writer *json, const struct triage_stack *stack)
 {
-	char id[24];
-
 	json_open(json, NULL, '{');
-	snprintf(id, sizeof(id), "%016llx", (unsigned long long)stack->named.id);
-	json_put_string(json, "id", id);
+	json_id_write(json, "id", stack->named.id);
 	json_put_real(json, "units", stack->units);
 	json_put_real(json, "explained", stack->share);
 	json_put_number(json, "samples", stack->samples);
