@@ -280,28 +280,28 @@ int decode_image(const struct bytes *body, struct image *image)
 	return 0;
 }
 
-static int parse(const struct parse_input *input, struct bytes *body)
+static int read_and_encode(const struct parse_input *input,
+			   int (*read)(int fd, struct image *image), struct bytes *body)
 {
 	_cleanup_(image_free) struct image image = {.file.fd = -1};
-	int error = image_read(input->files[0], &image);
+	int error = read(input->files[0], &image);
 
 	return error ? error : encode_image(&image, body);
+}
+
+static int parse(const struct parse_input *input, struct bytes *body)
+{
+	return read_and_encode(input, image_read, body);
 }
 
 static int parse_objects_of(const struct parse_input *input, struct bytes *body)
 {
-	_cleanup_(image_free) struct image image = {.file.fd = -1};
-	int error = image_read_objects(input->files[0], &image);
-
-	return error ? error : encode_image(&image, body);
+	return read_and_encode(input, image_read_objects, body);
 }
 
 static int parse_symbols_of(const struct parse_input *input, struct bytes *body)
 {
-	_cleanup_(image_free) struct image image = {.file.fd = -1};
-	int error = image_read_all_symbols(input->files[0], &image);
-
-	return error ? error : encode_image(&image, body);
+	return read_and_encode(input, image_read_all_symbols, body);
 }
 
 static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
