@@ -222,6 +222,16 @@ static bool is_unsettled(const struct heap *heap, size_t tries)
 	       (heap->figures[ALLOCATOR_BROKEN_LISTS] && tries == 1);
 }
 
+/* What can wait until the records of a heap are read. */
+static int settle_heap(struct reading *reading, void *state, struct heap *heap)
+{
+	int error = heap->reader->settle ? heap->reader->settle(state, heap) : 0;
+
+	if (!error && heap->name[0] && heap->reader->account)
+		error = heap->reader->account(state, &reading->view, heap);
+	return error;
+}
+
 /* 0; -ENOENT: it is not there (any more); -ENOMEM; -ESRCH. */
 static int read_heap(struct reading *reading, void *state, struct heap *heap)
 {
@@ -236,11 +246,7 @@ static int read_heap(struct reading *reading, void *state, struct heap *heap)
 		heap_free(heap);
 		heap->reader = reader;
 	}
-	if (!error && reader->settle)
-		error = reader->settle(state, heap);
-	if (!error && heap->name[0] && reader->account)
-		error = reader->account(state, &reading->view, heap);
-	return error;
+	return error ? error : settle_heap(reading, state, heap);
 }
 
 static int read_reader(struct reading *reading, const struct heap_reader *reader, void *state)
@@ -266,9 +272,15 @@ static int compare_extents(const void *left_pointer, const void *right_pointer)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
+static void sort_extents(struct heap_shares *shares)
+{
+	if (shares->extents.count)
+		qsort(shares->extents.items, shares->extents.count, sizeof(*shares->extents.items),
+		      compare_extents);
+}
+
 static int read_heaps(struct reading *reading)
 {
-	struct heap_shares *shares = reading->shares;
 	int error = heap_finds_make(&reading->finds, &reading->view);
 
 	/* What was being changed is read again, as often as what changes later. */
@@ -280,9 +292,7 @@ static int read_heaps(struct reading *reading)
 		if (reading->finds.states[i])
 			error = read_reader(reading, heap_reader_at(i), reading->finds.states[i]);
 	}
-	if (shares->extents.count)
-		qsort(shares->extents.items, shares->extents.count, sizeof(*shares->extents.items),
-		      compare_extents);
+	sort_extents(reading->shares);
 	return error;
 }
 
@@ -377,20 +387,16 @@ static int add_standing(struct standing *standing, size_t i)
 	struct reading *reading = standing->reading;
 	struct heap *heap = &standing->read[i];
 	void *state = reading->finds.states[i];
-	int error = 0;
+	int error;
 
 	if (!standing->in_time[i])
 		return read_reader(reading, heap_reader_at(i), state);
-	if (heap->reader->settle)
-		error = heap->reader->settle(state, heap);
-	if (!error && heap->name[0] && heap->reader->account)
-		error = heap->reader->account(state, &reading->view, heap);
+	error = settle_heap(reading, state, heap);
 	return error || !heap->name[0] ? error : add_heap(heap, reading->pagemap, reading->shares);
 }
 
 static int add_all_standing(struct standing *standing)
 {
-	struct heap_shares *shares = standing->reading->shares;
 	int error = 0;
 
 	peek_forget(standing->reading->view.peek);
@@ -398,9 +404,7 @@ static int add_all_standing(struct standing *standing)
 		if (standing->reading->finds.states[i])
 			error = add_standing(standing, i);
 	}
-	if (shares->extents.count)
-		qsort(shares->extents.items, shares->extents.count, sizeof(*shares->extents.items),
-		      compare_extents);
+	sort_extents(standing->reading->shares);
 	return error;
 }
 
@@ -415,17 +419,6 @@ static uint64_t writable_bytes(const struct maps *maps)
 			sum += mapping->end - mapping->start;
 	}
 	return sum;
-}
-
-/* Searching the modules takes long; what is at work is found, too, and read when it stands. */
-static int find_running(struct reading *reading)
-{
-	int error =
-		filter_heaps_from_maps(reading->view.maps, (struct filter *)reading->view.heaps);
-
-	if (!error)
-		error = heap_finds_make(&reading->finds, &reading->view);
-	return error == -EAGAIN ? 0 : error;
 }
 
 int heap_shares_read_stopped(pid_t pid, struct maps *maps, int pagemap, uint64_t max_pause_ns,
@@ -443,12 +436,13 @@ int heap_shares_read_stopped(pid_t pid, struct maps *maps, int pagemap, uint64_t
 			    .guard = &guard,
 			    .read = read_standing,
 			    .context = &standing};
-	int error = pause_guard_start(&guard) ? -EAGAIN : 0;
+	int error = filter_heaps_from_maps(maps, &heaps);
 
+	/* Searching the modules takes long. A heap that changes is found as well. */
 	if (!error)
-		error = find_running(&reading);
-	if (!error)
-		error = hold_process(&hold);
+		error = heap_finds_make(&reading.finds, &reading.view);
+	if (!error || error == -EAGAIN)
+		error = pause_guard_start(&guard) ? -EAGAIN : hold_process(&hold);
 	if (hold.stood)
 		shares->pause_ns = hold.stop.ended_ns - hold.stop.began_ns;
 	if (hold.stood && (!error || error == -ETIMEDOUT)) {
