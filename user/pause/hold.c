@@ -42,8 +42,8 @@ static void go_first(void)
 }
 
 /*
- * What of our own program and its libraries is not in memory would be read from a disk, or over a
- * network, while the process stands. It need not succeed.
+ * Absent pages of our own program and its libraries would be read from a disk, or over a network,
+ * while the process stands. It need not succeed.
  */
 static void load_own_files(void)
 {
@@ -67,7 +67,7 @@ static void add_stop_signals(sigset_t *set)
 	sigaddset(set, SIGTTOU);
 }
 
-/* All that says no more than that we should end, or stop. */
+/* All but faults: signals that ask us to end, or to stop. */
 static void block_signals(sigset_t *before)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
@@ -81,8 +81,8 @@ static void block_signals(sigset_t *before)
 
 /*
  * A thread of its own, so that its end lets go of every thread of the process, also of one that
- * comes out of an uninterruptible call much later. While it stops them, no signal ends us: who is
- * on the way to a stop might have a call that must be mended.
+ * comes out of an uninterruptible call much later. While it stops them, no signal ends us: a thread
+ * on the way to its stop might have a call that must be mended.
  *
  * Nothing here may wait for others: no output (what is to be said is said later), nothing that
  * job control could stop.
@@ -130,7 +130,7 @@ int hold_process(struct hold *hold)
 	pthread_attr_destroy(&attributes);
 	if (!error)
 		pthread_join(thread, NULL);
-	/* Who stopped us while we could not stand still: now we can. */
+	/* A stop signal came when it had to wait: now it need not. */
 	if (pause_guard_end(hold->guard))
 		raise(SIGSTOP);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads something of a process while all its threads stand (stop.h), and lets them go on in time,
- * whatever happens to this process meanwhile (pause_guard.h).
+ * Reads something of a process while all its threads stand (stop.h). They go on in time even if
+ * leakmon is killed or stopped meanwhile (pause_guard.h).
  */
 #ifndef LEAKMON_PAUSE_HOLD_H
 #define LEAKMON_PAUSE_HOLD_H
