@@ -159,7 +159,8 @@ int ocaml_class(struct ocaml *ocaml, struct heap_sink *sink, uint64_t key, const
 	return 0;
 }
 
-/* custom.h: the first word of such a block leads to a struct, whose first one is a text. */
+/* custom.h, struct custom_operations: the block leads to it by its first word, and it to the
+ * identifier by its own. */
 static void custom_name(const struct ocaml *ocaml, uint64_t operations, char name[OCAML_NAME_BYTES])
 {
 	uint64_t text = target_word(ocaml->memory, operations);
@@ -332,7 +333,7 @@ static const unsigned char *window_at(struct walk *walk, const struct ocaml_chun
 	return window->bytes + (address - window->start);
 }
 
-/* The block whose header is at address; false: it cannot be one that lies in the chunk. */
+/* The block with its header at address; false: there is none that lies in the chunk. */
 static bool read_block(struct walk *walk, const struct ocaml_chunk *chunk, uint64_t address,
 		       struct block *block)
 {
@@ -428,11 +429,6 @@ static int walk_chunk(struct walk *walk, const struct ocaml_chunk *chunk)
 
 /* Finding the heap. */
 
-static uint64_t state_word(const struct ocaml *ocaml, size_t place)
-{
-	return target_word(ocaml->memory, ocaml->state + place * 8);
-}
-
 /* Where a chunk's size and the next one are, before it: memory.h of 4.11, 4.13, 4.14. */
 struct chunk_layout {
 	uint64_t size, next;
@@ -467,7 +463,7 @@ static int read_chunks(struct ocaml *ocaml, const struct chunk_layout *layout, u
 		at = target_word(ocaml->memory, at - layout->next);
 	}
 	for (size_t i = STATE_LAST_EXCEPTION; sum && i < STATE_BYTES / 8; i++) {
-		if (state_word(ocaml, i) == sum)
+		if (ocaml_state_word(ocaml, i) == sum)
 			return 0;
 	}
 	return -ENOENT;
@@ -488,10 +484,10 @@ static int find_chunks(struct ocaml *ocaml)
  * next collection is due. */
 static uint64_t young_pointer(const struct ocaml *ocaml)
 {
-	uint64_t first = state_word(ocaml, 0), second = state_word(ocaml, 1);
-	uint64_t start = state_word(ocaml, STATE_YOUNG_START);
-	uint64_t end = state_word(ocaml, STATE_YOUNG_END);
-	uint64_t trigger = state_word(ocaml, STATE_YOUNG_END + 2);
+	uint64_t first = ocaml_state_word(ocaml, 0), second = ocaml_state_word(ocaml, 1);
+	uint64_t start = ocaml_state_word(ocaml, STATE_YOUNG_START);
+	uint64_t end = ocaml_state_word(ocaml, STATE_YOUNG_END);
+	uint64_t trigger = ocaml_state_word(ocaml, STATE_YOUNG_END + 2);
 	uint64_t pointer = first == trigger || first == end || first < start ? second : first;
 
 	return pointer >= start && pointer <= end && pointer % 8 == 0 ? pointer : 0;
@@ -516,8 +512,8 @@ static bool ends_well(struct walk *walk, const struct ocaml_chunk *young)
 static int walk_young(struct walk *walk, const char **why)
 {
 	struct ocaml *ocaml = walk->ocaml;
-	uint64_t start = state_word(ocaml, STATE_YOUNG_START);
-	struct ocaml_chunk young = {young_pointer(ocaml), state_word(ocaml, STATE_YOUNG_END)};
+	uint64_t start = ocaml_state_word(ocaml, STATE_YOUNG_START);
+	struct ocaml_chunk young = {young_pointer(ocaml), ocaml_state_word(ocaml, STATE_YOUNG_END)};
 	const struct mapping *mapping = maps_find(ocaml->memory->maps, start);
 
 	if (!mapping || !mapping->writable || start >= young.end || young.end > mapping->end) {
@@ -526,7 +522,7 @@ static int walk_young(struct walk *walk, const char **why)
 	}
 	ocaml->young = (struct ocaml_chunk){start, young.end};
 	walk->free_bytes += young.start > start ? young.start - start : 0;
-	if (!young.start || state_word(ocaml, STATE_IN_MINOR_COLLECTION) ||
+	if (!young.start || ocaml_state_word(ocaml, STATE_IN_MINOR_COLLECTION) ||
 	    !ends_well(walk, &young)) {
 		*why = "its minor heap was just collected or filled: young blocks are missing";
 		return 0;

@@ -65,6 +65,12 @@ struct ocaml {
 	uint64_t retries;
 };
 
+/* A word of Caml_state; 0: it cannot be read. */
+static inline uint64_t ocaml_state_word(const struct ocaml *ocaml, size_t place)
+{
+	return target_word(ocaml->memory, ocaml->state + place * 8);
+}
+
 /* The address of a symbol of the program; 0: it has none of that name. */
 uint64_t ocaml_symbol(const struct ocaml *ocaml, const char *name);
 /* "Feeds.add_457" for camlFeeds__add_457; false: nothing has a name there. *distance: from there.

@@ -18,7 +18,7 @@
 #define FIELDS_MAX 65536
 #define PAGE_TABLE_ENTRIES 32 /* memory.h: struct page_table */
 
-/* Sees each block of each module whose fields are roots. 0 or an error. */
+/* Sees each block of each module that has roots as its fields. 0 or an error. */
 typedef int visit_module(void *context, uint64_t block, uint64_t fields);
 
 /* startup_nat.c, caml_init_atom_table and roots_nat.c: caml_globals leads to a list of blocks of
@@ -237,11 +237,6 @@ static int add_finalisable(struct ocaml *ocaml, struct heap_sink *sink, const ch
 
 /* What the collector keeps for itself. */
 
-static uint64_t state_word(const struct ocaml *ocaml, size_t place)
-{
-	return target_word(ocaml->memory, ocaml->state + place * 8);
-}
-
 /* The block of malloc's in which something lies. */
 static int claim_block(struct heap_sink *sink, uint64_t address)
 {
@@ -259,7 +254,7 @@ static int claim_tables(const struct ocaml *ocaml, struct heap_sink *sink)
 	int error = heap_sink_claim(sink, ocaml->state, STATE_BYTES, true);
 
 	for (size_t i = STATE_REMEMBERED; !error && i <= STATE_MARK_STACK; i++)
-		error = claim_block(sink, target_word(ocaml->memory, state_word(ocaml, i)));
+		error = claim_block(sink, target_word(ocaml->memory, ocaml_state_word(ocaml, i)));
 	return error;
 }
 
@@ -369,11 +364,11 @@ int ocaml_refer(void *state, struct heap_sink *sink, uint32_t node)
 static int add_exceptions(const struct ocaml *ocaml, struct heap_sink *sink)
 {
 	int error = heap_sink_root(sink, OCAML_KEY, "exception being raised",
-				   state_word(ocaml, STATE_EXCEPTION));
+				   ocaml_state_word(ocaml, STATE_EXCEPTION));
 
 	return error ? error
 		     : heap_sink_root(sink, OCAML_KEY, "last exception (backtrace)",
-				      state_word(ocaml, STATE_LAST_EXCEPTION));
+				      ocaml_state_word(ocaml, STATE_LAST_EXCEPTION));
 }
 
 int ocaml_roots(void *state, struct heap_sink *sink)
