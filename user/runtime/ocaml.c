@@ -21,7 +21,8 @@
 #define HEAD_FIELDS 3
 #define CHUNKS_MAX (1u << 20)
 #define EXACT_SIZE_MAX 32 /* blocks of more fields are classed by powers of two */
-#define MAX_RETRIES 20
+#define MAX_RETRIES 20	  /* of one block */
+#define MAX_RETRIES_IN_ALL 1000
 #define RETRY_NS 1000000
 #define PHASE_SWEEP 2 /* major_gc.h: Phase_sweep */
 #define NAME_MAX_SCAN 64
@@ -396,16 +397,15 @@ static void wait_a_moment(void)
 static bool read_block_surely(struct walk *walk, const struct ocaml_chunk *chunk, uint64_t address,
 			      struct block *block)
 {
-	for (unsigned i = 0; i < MAX_RETRIES; i++) {
-		if (read_block(walk, chunk, address, block))
-			return true;
-		if (walk->ocaml->memory->maps->source.core)
-			break;
+	for (unsigned i = 0; !read_block(walk, chunk, address, block); i++) {
+		if (walk->ocaml->memory->maps->source.core || i == MAX_RETRIES ||
+		    walk->ocaml->retries == MAX_RETRIES_IN_ALL)
+			return false;
 		walk->ocaml->retries++;
 		walk->window.start = walk->window.end = 0;
 		wait_a_moment();
 	}
-	return false;
+	return true;
 }
 
 static int walk_chunk(struct walk *walk, const struct ocaml_chunk *chunk)

@@ -14,8 +14,9 @@
 
 #define ROOTS_MAX (1u << 20)
 #define MODULES_MAX 65536
-#define BLOCKS_MAX 4096 /* of one module */
-#define FIELDS_MAX 65536
+#define BLOCKS_MAX 4096	 /* of one module */
+#define FIELDS_MAX 65536 /* of one block */
+#define FIELDS_MAX_IN_ALL (1u << 22)
 #define PAGE_TABLE_ENTRIES 32 /* memory.h: struct page_table */
 
 /* Sees each block of each module that has roots as its fields. 0 or an error. */
@@ -25,7 +26,7 @@ typedef int visit_module(void *context, uint64_t block, uint64_t fields);
  * each module. */
 static int visit_modules(const struct ocaml *ocaml, visit_module *visit, void *context)
 {
-	uint64_t globals = ocaml_symbol(ocaml, "caml_globals");
+	uint64_t globals = ocaml_symbol(ocaml, "caml_globals"), left = FIELDS_MAX_IN_ALL;
 	int error = 0;
 
 	for (size_t i = 0; !error && globals && i < MODULES_MAX; i++) {
@@ -34,11 +35,13 @@ static int visit_modules(const struct ocaml *ocaml, visit_module *visit, void *c
 		if (!list)
 			break;
 		for (size_t j = 0; !error && j < BLOCKS_MAX; j++) {
-			uint64_t block = target_word(ocaml->memory, list + j * 8), header;
+			uint64_t block = target_word(ocaml->memory, list + j * 8), header, fields;
 
-			if (!block || !ocaml_header(ocaml, block, &header))
+			if (!block || !left || !ocaml_header(ocaml, block, &header))
 				break;
-			error = visit(context, block, MIN(HEADER_SIZE(header), FIELDS_MAX));
+			fields = MIN(MIN(HEADER_SIZE(header), FIELDS_MAX), left);
+			left -= MIN(left, fields + 1);
+			error = visit(context, block, fields);
 		}
 	}
 	return error;
