@@ -13,11 +13,10 @@
 int heap_sink_init(struct heap_sink *sink, struct intern *strings, uint64_t *starts,
 		   uint64_t *sizes, uint32_t *sites, uint32_t count)
 {
-	*sink = (struct heap_sink){.strings = strings,
-				   .starts = starts,
-				   .sizes = sizes,
-				   .sites = sites,
-				   .count = count};
+	*sink = (struct heap_sink){.strings = strings, .count = count};
+	sink->starts = starts;
+	sink->sizes = sizes;
+	sink->sites = sites;
 	sink->whats = malloc(((size_t)count + 1) * sizeof(*sink->whats));
 	if (!sink->whats)
 		return -ENOMEM;

@@ -53,7 +53,7 @@ static int hex_digit(char digit)
 /* asmcomp/emitaux.ml, emit_symbol: "camlStdlib__$5e_123" is Stdlib.^_123. */
 static void demangle_symbol(const char *symbol, char name[OCAML_NAME_BYTES])
 {
-	const char *from = strncmp(symbol, "caml", 4) || !isupper((unsigned char)symbol[4])
+	const char *from = strncmp(symbol, "caml", 4) != 0 || !isupper((unsigned char)symbol[4])
 				   ? symbol
 				   : symbol + 4;
 	size_t used = 0;
