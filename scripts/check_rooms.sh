@@ -7,8 +7,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-rooms="base cli sandbox serve elf arch parse proc target symbol unwind probe report collect analyze pause
-	heap runtime retain threads memory store output monitor triage profile top runs command"
+rooms="base cli sandbox serve elf arch parse proc target symbol unwind report analyze store output probe collect
+	pause heap runtime retain threads memory monitor triage profile top runs command"
 
 find user -name '*.[ch]' | sort | xargs awk -v rooms="$rooms" '
 BEGIN {

@@ -8,7 +8,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "memory/memory_split.h"
+#include "memory/conclusion.h"
+#include "report/memory_split.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define NONE MEMORY_PART_MAX_
@@ -89,7 +90,7 @@ static void the_part_that_makes_up_half_decides(void **state)
 		give(&now, one->first, one->first_bytes);
 		give(&now, one->second, one->second_bytes);
 		libc_of(&now)->figures[ALLOCATOR_TRIMMABLE] = one->trimmable;
-		now.runtime = "hotspot";
+		now.runtime.key = "hotspot";
 		now.huge = (struct memory_huge){one->zero, one->zero, one->zero};
 		conclude(&before, &now, &conclusion);
 		if (conclusion.verdict != one->verdict || !strstr(conclusion.text, one->words))

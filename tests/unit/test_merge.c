@@ -8,7 +8,7 @@
 #include "report/diff.h"
 #include "report/fleet.h"
 #include "analyze/report_build.h"
-#include "store/merge.h"
+#include "runs/merge.h"
 #include "unit/store_fixture.h"
 
 #define SNAPSHOTS 24

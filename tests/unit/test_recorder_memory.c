@@ -2,7 +2,7 @@
 /* The memory breakdown is read as recorded, at every snapshot, whatever --keep has left. */
 #include <errno.h>
 
-#include "memory/memory_split.h"
+#include "report/memory_split.h"
 #include "runtime/runtime.h"
 #include "unit/store_fixture.h"
 
@@ -80,6 +80,9 @@ static void expect_split(const struct memory_split *read, size_t process, uint64
 	if (expected.why)
 		assert_string_equal(read->why, expected.why);
 	expected.why = read->why;
+	if (expected.runtime)
+		assert_string_equal(read->runtime, expected.runtime);
+	expected.runtime = read->runtime;
 	assert_memory_equal(read, &expected, sizeof(expected));
 }
 

@@ -8,6 +8,7 @@
 #include "profile_report_fixture.h"
 #include "triage/population.h"
 #include "report/triage_report.h"
+#include "runtime/runtime.h"
 
 static char hostile_comm[] = "a\"b\\\x1b[2J\n\xff\xe2\x80\xae";
 
@@ -132,16 +133,21 @@ static void fixture_fill(struct fixture *fixture)
 				      .processes = 1,
 				      .now = {{2048000, 200, 65, NAN}},
 				      .growth = grown(QUANTITY_THREADS, TREND_GROWING, 0.1)};
-	fixture->managed[0] = (struct managed_growth){.runtime = "hotspot",
-						      .first_s = 100,
-						      .last_s = 160,
-						      .heap = 100 << 20,
-						      .all = 120 << 20,
-						      .heap_grown = 3 << 20,
-						      .all_grown = 4 << 20};
+	fixture->managed[0] =
+		(struct managed_growth){.runtime = runtime_label_of(runtime_find("hotspot")),
+					.first_s = 100,
+					.last_s = 160,
+					.heap = 100 << 20,
+					.all = 120 << 20,
+					.heap_grown = 3 << 20,
+					.all_grown = 4 << 20};
 	/* Read only once. */
-	fixture->managed[1] = (struct managed_growth){
-		.runtime = "v8", .first_s = 160, .last_s = 160, .heap = 30 << 20, .all = 50 << 20};
+	fixture->managed[1] =
+		(struct managed_growth){.runtime = runtime_label_of(runtime_find("v8")),
+					.first_s = 160,
+					.last_s = 160,
+					.heap = 30 << 20,
+					.all = 50 << 20};
 	fixture->processes[0].managed = &fixture->managed[0];
 	fixture->processes[1].managed = &fixture->managed[1];
 	fixture->processes[1].growth.warms_up = true;

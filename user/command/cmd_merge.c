@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
-#include "store/merge.h"
+#include "runs/merge.h"
 
 struct merge_options {
 	VEC(const char *) paths;

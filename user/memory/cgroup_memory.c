@@ -188,12 +188,6 @@ int cgroup_memories_add(struct cgroup_memories *groups, const struct cgroup_memb
 	return add_member(group, member);
 }
 
-static void group_free(struct cgroup_memory *group)
-{
-	free(group->path);
-	vec_free(&group->members);
-}
-
 /* Of two groups, one of which is in the other, the outer one stays: its figures are those of both.
  */
 /* 0 or -ENOMEM. */
@@ -216,7 +210,7 @@ static int join(struct cgroup_memories *groups)
 			if (add_member(outer, &items[i].members.items[j]))
 				return -ENOMEM;
 		}
-		group_free(&items[i]);
+		cgroup_memory_free(&items[i]);
 		items[i] = items[--groups->list.count];
 	}
 	return 0;
@@ -359,7 +353,7 @@ static int keep(const struct cgroup_memory *group, struct cgroup_memory *kept)
 		*kept = copy;
 		return 0;
 	}
-	group_free(&copy);
+	cgroup_memory_free(&copy);
 	return -ENOMEM;
 }
 
@@ -385,37 +379,20 @@ int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memori
 	return 0;
 }
 
-void cgroup_memories_free(struct cgroup_memories *groups)
-{
-	for (size_t i = 0; i < groups->list.count; i++)
-		group_free(&groups->list.items[i]);
-	vec_free(&groups->list);
-}
-
 /* What grew, and whose it is. */
 
-static const struct {
-	const char *name, *words;
-} verdicts[] = {
-	[CGROUP_STEADY] = {"steady", "no growth to explain"},
-	[CGROUP_PROCESSES] = {"processes", "anonymous memory of its processes"},
-	[CGROUP_PAGE_CACHE] = {"page-cache",
-			       "no process's: page cache, which the kernel takes back before the "
-			       "limit is reached (posix_fadvise(2))"},
-	[CGROUP_SHARED] = {"shared-memory",
-			   "tmpfs and shared memory, which stay until they are removed, whatever "
-			   "process ends (tmpfs(5), shm_overview(7))"},
-	[CGROUP_KERNEL] = {"kernel",
-			   "no process's: the kernel's own memory for it (slab, sockets, page "
-			   "tables). `leakmon kernel` shows which code allocates it"},
-	[CGROUP_MIXED] = {"mixed", "no part makes up half of it"},
+static const char *const verdict_words[] = {
+	[CGROUP_STEADY] = "no growth to explain",
+	[CGROUP_PROCESSES] = "anonymous memory of its processes",
+	[CGROUP_PAGE_CACHE] = "no process's: page cache, which the kernel takes back before the "
+			      "limit is reached (posix_fadvise(2))",
+	[CGROUP_SHARED] = "tmpfs and shared memory, which stay until they are removed, whatever "
+			  "process ends (tmpfs(5), shm_overview(7))",
+	[CGROUP_KERNEL] = "no process's: the kernel's own memory for it (slab, sockets, page "
+			  "tables). `leakmon kernel` shows which code allocates it",
+	[CGROUP_MIXED] = "no part makes up half of it",
 };
-_Static_assert(ARRAY_SIZE(verdicts) == CGROUP_VERDICT_MAX_, "a row for every verdict");
-
-const char *cgroup_verdict_name(enum cgroup_verdict verdict)
-{
-	return verdicts[verdict].name;
-}
+_Static_assert(ARRAY_SIZE(verdict_words) == CGROUP_VERDICT_MAX_, "words for every verdict");
 
 static int64_t growth(uint64_t before, uint64_t now)
 {
@@ -544,7 +521,7 @@ void cgroup_conclude(const struct cgroup_memory *before, struct cgroup_memory *n
 		 units_bytes(kernel, (double)grown->kernel, "+"),
 		 units_bytes(processes,
 			     (double)(int64_t)(now->processes_anon - before->processes_anon), "+"),
-		 verdicts[grown->verdict].words);
+		 verdict_words[grown->verdict]);
 	grown->cause_count = 0;
 	find_causes(before, now, grown);
 	say_first_cause(grown);

@@ -8,81 +8,10 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "heap/heap_reader.h"
-#include "memory/memory_split.h"
 #include "runtime/runtime.h"
 
 /* So many arenas more are worth a word. */
 #define MANY_ARENAS 4
-
-static const struct {
-	const char *name, *words;
-} groups[] = {
-	[GROUP_LIVE] = {"live", "live blocks"},
-	[GROUP_FREE] = {"free", "free inside malloc"},
-	[GROUP_MALLOC] = {"malloc", "malloc's records and what could not be walked"},
-	[GROUP_STACKS] = {"stacks", "stacks"},
-	[GROUP_FILES] = {"files", "mapped files"},
-	[GROUP_SHARED] = {"shared", "shared memory"},
-	[GROUP_MANAGED] = {"managed", "garbage-collected heap"},
-	[GROUP_OTHER] = {"other", "other anonymous memory"},
-};
-_Static_assert(ARRAY_SIZE(groups) == GROUP_MAX_, "a row for every group");
-
-static const enum memory_group group_of_part[] = {
-	[MEMORY_LIVE] = GROUP_LIVE,
-	[MEMORY_CACHED] = GROUP_FREE,
-	[MEMORY_FAST] = GROUP_FREE,
-	[MEMORY_BINS] = GROUP_FREE,
-	[MEMORY_TOP] = GROUP_FREE,
-	[MEMORY_DIRTY] = GROUP_FREE,
-	[MEMORY_MALLOC_OWN] = GROUP_MALLOC,
-	[MEMORY_HEAP_UNKNOWN] = GROUP_MALLOC,
-	[MEMORY_MAPPED_BLOCKS] = GROUP_LIVE,
-	[MEMORY_STACKS] = GROUP_STACKS,
-	[MEMORY_ENDED_STACKS] = GROUP_STACKS,
-	[MEMORY_FILES] = GROUP_FILES,
-	[MEMORY_FILES_WRITTEN] = GROUP_FILES,
-	[MEMORY_MODULE_DATA] = GROUP_OTHER,
-	[MEMORY_SHARED] = GROUP_SHARED,
-	[MEMORY_CODE] = GROUP_OTHER,
-	[MEMORY_MANAGED] = GROUP_MANAGED,
-	[MEMORY_NAMED] = GROUP_OTHER,
-	[MEMORY_ANONYMOUS] = GROUP_OTHER,
-	[MEMORY_KERNEL] = GROUP_OTHER,
-};
-_Static_assert(ARRAY_SIZE(group_of_part) == MEMORY_PART_MAX_, "a group for every part");
-
-uint64_t memory_group_resident(const struct memory_process *process, enum memory_group group)
-{
-	uint64_t sum = 0;
-
-	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
-		if (group_of_part[part] == group)
-			sum += process->parts[part].resident;
-	}
-	return sum;
-}
-
-uint64_t memory_split_group(const struct memory_split *split, enum memory_group group)
-{
-	uint64_t sum = 0;
-
-	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
-		if (group_of_part[part] == group)
-			sum += split->parts[part].resident;
-	}
-	return sum;
-}
-
-const char *memory_group_name(enum memory_group group)
-{
-	return groups[group].name;
-}
-
-const char *memory_group_words(enum memory_group group)
-{
-	return groups[group].words;
-}
 
 struct deciding {
 	const struct memory_split *before, *now;
@@ -109,7 +38,7 @@ static void measure(const struct memory_split *before, const struct memory_split
 	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
 		int64_t grown = part_growth(&deciding, part);
 
-		growth->groups[group_of_part[part]] += grown;
+		growth->groups[memory_part_group(part)] += grown;
 		growth->total += grown;
 	}
 }
@@ -193,8 +122,8 @@ static void growth_say(const struct sentence *sentence)
 		/* What is not worth a word. */
 		if (!growth->total || llabs(growth->groups[i]) * 100 < llabs(growth->total))
 			continue;
-		fprintf(sentence->out, "%s%s %s (%.0f %%)", follows ? ", " : ": ", groups[i].words,
-			units_bytes(text, (double)growth->groups[i], "+"),
+		fprintf(sentence->out, "%s%s %s (%.0f %%)", follows ? ", " : ": ",
+			memory_group_words(i), units_bytes(text, (double)growth->groups[i], "+"),
 			100 * (double)growth->groups[i] / (double)growth->total);
 		follows = true;
 	}
@@ -363,30 +292,16 @@ static void mixed_say(const struct sentence *sentence)
 	fputs("no part makes up half of it", sentence->out);
 }
 
-static const struct {
-	const char *name;
-	void (*say)(const struct sentence *sentence);
-} verdicts[] = {
-	[MEMORY_STEADY] = {"steady", steady_say},
-	[MEMORY_LIVE_GROWS] = {"live", live_say},
-	[MEMORY_RETAINED] = {"retained", retained_say},
-	[MEMORY_FRAGMENTATION] = {"fragmentation", fragmentation_say},
-	[MEMORY_ARENAS] = {"arenas", arenas_say},
-	[MEMORY_THREAD_CACHES] = {"thread-caches", caches_say},
-	[MEMORY_HUGE_PAGES] = {"huge-pages", huge_say},
-	[MEMORY_STACKS_GROW] = {"stacks", stacks_say},
-	[MEMORY_PAGE_CACHE] = {"files", files_say},
-	[MEMORY_SHARED_GROWS] = {"shared-memory", shared_say},
-	[MEMORY_MANAGED_GROWS] = {"managed", managed_say},
-	[MEMORY_OTHER_GROWS] = {"unknown", other_say},
-	[MEMORY_MIXED] = {"mixed", mixed_say},
+static void (*const says[])(const struct sentence *sentence) = {
+	[MEMORY_STEADY] = steady_say,	      [MEMORY_LIVE_GROWS] = live_say,
+	[MEMORY_RETAINED] = retained_say,     [MEMORY_FRAGMENTATION] = fragmentation_say,
+	[MEMORY_ARENAS] = arenas_say,	      [MEMORY_THREAD_CACHES] = caches_say,
+	[MEMORY_HUGE_PAGES] = huge_say,	      [MEMORY_STACKS_GROW] = stacks_say,
+	[MEMORY_PAGE_CACHE] = files_say,      [MEMORY_SHARED_GROWS] = shared_say,
+	[MEMORY_MANAGED_GROWS] = managed_say, [MEMORY_OTHER_GROWS] = other_say,
+	[MEMORY_MIXED] = mixed_say,
 };
-_Static_assert(ARRAY_SIZE(verdicts) == MEMORY_VERDICT_MAX_, "a row for every verdict");
-
-const char *memory_verdict_name(enum memory_verdict verdict)
-{
-	return verdicts[verdict].name;
-}
+_Static_assert(ARRAY_SIZE(says) == MEMORY_VERDICT_MAX_, "words for every verdict");
 
 /* What is a leak may hide behind what is none. */
 static void live_besides_say(const struct sentence *sentence, enum memory_verdict verdict)
@@ -416,7 +331,7 @@ void memory_conclude(const struct memory_split *before, const struct memory_spli
 		return;
 	growth_say(&sentence);
 	fputs(": ", out);
-	verdicts[conclusion->verdict].say(&sentence);
+	says[conclusion->verdict](&sentence);
 	live_besides_say(&sentence, conclusion->verdict);
 	fclose(out); /* what does not fit is cut, and ends in NUL */
 	conclusion->text[sizeof(conclusion->text) - 1] = '\0';

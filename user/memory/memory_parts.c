@@ -67,6 +67,8 @@ enum memory_part mapping_owner(const struct smaps *smaps, size_t i)
 	return is_module_data(smaps, i) ? MEMORY_MODULE_DATA : MEMORY_ANONYMOUS;
 }
 
+enum thread_stack { STACK_NONE, STACK_LIVE, STACK_ENDED, STACK_JOINED };
+
 static enum thread_stack stack_by_tid(int32_t tid, int32_t main_tid)
 {
 	if (tid > 0)
@@ -108,42 +110,6 @@ static enum thread_stack thread_stack_at(struct peek *peek, const struct mapping
 	     i++)
 		stack = stack_in_page(peek, mapping->end - i * MEMORY_PAGE, mapping->end, main_tid);
 	return stack;
-}
-
-static const struct {
-	const char *name, *words;
-} part_texts[] = {
-	[MEMORY_LIVE] = {"live_blocks", "live blocks of malloc"},
-	[MEMORY_CACHED] = {"thread_caches", "free in malloc: caches of threads (tcache)"},
-	[MEMORY_FAST] = {"fast_bins", "free in malloc: fast bins"},
-	[MEMORY_BINS] = {"bins", "free in malloc: bins, between live blocks"},
-	[MEMORY_TOP] = {"tops", "free in malloc: top of the arenas"},
-	[MEMORY_DIRTY] = {"dirty_pages", "free in malloc: whole pages, given back later"},
-	[MEMORY_MALLOC_OWN] = {"malloc_own", "malloc's own records"},
-	[MEMORY_HEAP_UNKNOWN] = {"heap_unknown", "heap that could not be walked"},
-	[MEMORY_MAPPED_BLOCKS] = {"mapped_blocks", "live blocks with own mappings (mmap)"},
-	[MEMORY_STACKS] = {"stacks", "stacks of threads"},
-	[MEMORY_ENDED_STACKS] = {"ended_stacks", "stacks of threads that have ended"},
-	[MEMORY_FILES] = {"files", "mapped files"},
-	[MEMORY_FILES_WRITTEN] = {"files_written", "mapped files: own, written copies"},
-	[MEMORY_MODULE_DATA] = {"module_data", "data of modules"},
-	[MEMORY_SHARED] = {"shared", "shared memory"},
-	[MEMORY_CODE] = {"generated_code", "generated code"},
-	[MEMORY_MANAGED] = {"managed_heap", "garbage-collected heap"},
-	[MEMORY_NAMED] = {"named", "anonymous, named by the program"},
-	[MEMORY_ANONYMOUS] = {"anonymous", "anonymous, of unknown owner"},
-	[MEMORY_KERNEL] = {"kernel", "the kernel's own mappings"},
-};
-_Static_assert(ARRAY_SIZE(part_texts) == MEMORY_PART_MAX_, "a row for every part");
-
-const char *memory_part_name(enum memory_part part)
-{
-	return part_texts[part].name;
-}
-
-const char *memory_part_words(enum memory_part part)
-{
-	return part_texts[part].words;
 }
 
 struct splitting {
@@ -469,8 +435,7 @@ static int find_runtime(struct splitting *splitting)
 					      &splitting->runtime)
 			  : 0;
 
-	splitting->process->runtime =
-		splitting->runtime.runtime ? splitting->runtime.runtime->key : NULL;
+	splitting->process->runtime = runtime_label_of(splitting->runtime.runtime);
 	return error;
 }
 
@@ -669,103 +634,4 @@ int memory_process_read(pid_t pid, const struct pause_options *pause,
 int memory_core_read(const struct core *core, struct memory_process *process)
 {
 	return read_process(0, core, NULL, process);
-}
-
-void memory_process_free(struct memory_process *process)
-{
-	for (size_t i = 0; i < process->items.count; i++)
-		free(process->items.items[i].name);
-	vec_free(&process->items);
-	allocator_reports_free(&process->allocators);
-	container_free(process->container);
-}
-
-static bool has_unknown_blocks(const struct allocator_reports *reports)
-{
-	for (size_t i = 0; i < reports->list.count; i++) {
-		if (reports->list.items[i].figures[ALLOCATOR_MAPPED_BYTES] == ALLOCATOR_NOT_KNOWN)
-			return true;
-	}
-	return false;
-}
-
-size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[MEMORY_GAPS_MAX])
-{
-	const struct memory_huge *huge = &process->huge;
-	const struct {
-		bool is_gap;
-		struct memory_gap gap;
-	} all[] = {
-		{process->why, {"allocator", process->why, MEMORY_GAP_UNKNOWN}},
-		{!process->pagemap_readable,
-		 {"stacks", "/proc/PID/pagemap cannot be read: threads' stacks count as anonymous",
-		  MEMORY_GAP_UNKNOWN}},
-		{process->parts[MEMORY_HEAP_UNKNOWN].resident,
-		 {"heap", "a heap could not be walked further, or changed while it was read",
-		  process->parts[MEMORY_HEAP_UNKNOWN].resident}},
-		{has_unknown_blocks(&process->allocators),
-		 {"mapped-blocks", "malloc's own sum of blocks with own mappings was not found",
-		  MEMORY_GAP_UNKNOWN}},
-		{huge->checked < huge->bytes,
-		 {"huge-pages", "of huge pages, no more are read than tell the share of zeros",
-		  huge->bytes - huge->checked}},
-		{process->difference,
-		 {"difference", "the process went on between two looks at it",
-		  (uint64_t)llabs(process->difference)}},
-		{process->core,
-		 {"kernel", "a core file tells nothing of swap, page tables and locked pages",
-		  MEMORY_GAP_UNKNOWN}},
-	};
-	size_t count = 0;
-
-	_Static_assert(ARRAY_SIZE(all) <= MEMORY_GAPS_MAX, "room for all");
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		if (all[i].is_gap)
-			gaps[count++] = all[i].gap;
-	}
-	return count;
-}
-
-uint64_t memory_free_resident(const struct memory_process *process)
-{
-	const struct memory_share *parts = process->parts;
-
-	return parts[MEMORY_CACHED].resident + parts[MEMORY_FAST].resident +
-	       parts[MEMORY_BINS].resident + parts[MEMORY_TOP].resident +
-	       parts[MEMORY_DIRTY].resident;
-}
-
-uint64_t memory_heap_resident(const struct memory_process *process)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < HEAP_USE_MAX_; i++)
-		sum += process->parts[i].resident;
-	return sum;
-}
-
-uint64_t memory_trimmable(const struct memory_process *process)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < process->allocators.list.count; i++)
-		sum += process->allocators.list.items[i].figures[ALLOCATOR_TRIMMABLE];
-	return sum;
-}
-
-double memory_fragmentation(const struct memory_process *process)
-{
-	uint64_t heap = memory_heap_resident(process), unused = memory_free_resident(process);
-
-	if (!heap)
-		return 0;
-	return (double)(unused - MIN(memory_trimmable(process), unused)) / (double)heap;
-}
-
-void memory_report_free(struct memory_report *report)
-{
-	for (size_t i = 0; i < report->processes.count; i++)
-		memory_process_free(&report->processes.items[i]);
-	vec_free(&report->processes);
-	cgroup_memories_free(&report->groups);
 }

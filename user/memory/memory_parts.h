@@ -7,102 +7,15 @@
 #ifndef LEAKMON_MEMORY_MEMORY_PARTS_H
 #define LEAKMON_MEMORY_MEMORY_PARTS_H
 
-#include <time.h>
-
-#include "memory/cgroup_memory.h"
-#include "memory/conclusion.h"
 #include "memory/smaps.h"
 #include "pause/stop.h"
-#include "proc/container.h"
 #include "proc/process_memory.h"
-#include "report/allocator_report.h"
-
-/* Whose a mapping is: a file's, a thread's stack, shared memory, nobody's that is known. */
-
-enum thread_stack { STACK_NONE, STACK_LIVE, STACK_ENDED, STACK_JOINED };
 
 /*
  * By what /proc tells of the i-th mapping alone: MEMORY_ANONYMOUS where it tells nothing. Names are
  * the target's word, and decide over nothing but the words of a report.
  */
 enum memory_part mapping_owner(const struct smaps *smaps, size_t i);
-
-enum memory_part {
-	/* The first ones are those of enum heap_use, in the same order. */
-	MEMORY_LIVE,
-	MEMORY_CACHED,
-	MEMORY_FAST,
-	MEMORY_BINS,
-	MEMORY_TOP,
-	MEMORY_DIRTY,
-	MEMORY_MALLOC_OWN,
-	MEMORY_HEAP_UNKNOWN,
-	MEMORY_MAPPED_BLOCKS, /* live blocks of malloc with mappings of their own */
-	MEMORY_STACKS,	      /* of threads that live */
-	MEMORY_ENDED_STACKS,  /* of threads that have ended: never joined, or kept for reuse */
-	MEMORY_FILES,	      /* pages of files, which the page cache has anyway */
-	MEMORY_FILES_WRITTEN, /* a process's own copies of such pages */
-	MEMORY_MODULE_DATA,   /* of modules: the zeroed rest of their data */
-	MEMORY_SHARED,	      /* shared memory: System V, memfd, /dev/shm, shared anonymous */
-	MEMORY_CODE,	      /* generated code */
-	MEMORY_MANAGED,	      /* the heap of a garbage collector: runtime/runtime.h */
-	MEMORY_NAMED,	      /* anonymous, with a name that prctl(2) gave it */
-	MEMORY_ANONYMOUS,     /* whose it is is not known */
-	MEMORY_KERNEL,	      /* vdso and the like */
-	MEMORY_PART_MAX_
-};
-_Static_assert((int)MEMORY_MAPPED_BLOCKS == (int)HEAP_USE_MAX_, "the uses of a heap come first");
-
-/* "live_blocks"; and what it is in words. Static. */
-const char *memory_part_name(enum memory_part part);
-const char *memory_part_words(enum memory_part part);
-
-struct memory_share {
-	uint64_t size, resident, swapped;
-	/* Of a heap's parts: as much of them as of the whole heap. */
-	uint64_t pss;
-};
-
-/* Of a part by name: of a file, of a shared or named mapping. */
-struct memory_item {
-	enum memory_part part;
-	char *name; /* untrusted; owned */
-	struct memory_share share;
-};
-
-/* Huge pages, and how much of them holds nothing but zeros: it was hardly ever written to. */
-struct memory_huge {
-	uint64_t bytes;
-	uint64_t checked, zero; /* of those that were read */
-};
-
-struct memory_process {
-	pid_t pid;
-	uint64_t start_ticks; /* since boot: with the PID, which process it is */
-	char comm[16];	      /* untrusted */
-	const char *core;     /* the core file that it is read from; borrowed; NULL: it lives */
-	struct container *container; /* owned; NULL: none, or not asked for */
-	struct timespec time;
-	struct smaps_figures sum;
-	struct memory_status status;
-	struct memory_share parts[MEMORY_PART_MAX_];
-	VEC(struct memory_item) items; /* greatest first */
-	const char *runtime; /* key of the one that it has; NULL: none that is known; static */
-	struct allocator_reports allocators;
-	bool heap_changed; /* whenever it was read */
-	/* For so long it stood, because its heap changed whenever it was read; 0: not at all. */
-	uint64_t pause_ns;
-	const char *why_not_stopped; /* it would have had to; static; NULL: no need, or not wanted
-				      */
-	const char *why; /* the allocator's state is not known, or not all of it; static */
-	size_t live_stacks, ended_stacks, joined_stacks; /* joined ones are kept for reuse */
-	struct memory_huge huge;
-	int64_t difference; /* rss minus the sum of the parts */
-	bool pagemap_readable;
-	uint64_t read_ns;
-	bool has_conclusion; /* there was a reading before */
-	struct memory_conclusion conclusion;
-};
 
 /*
  * 0; -ESRCH: no such process, or none with memory; -EACCES, -EPERM; -ENOENT: a kernel without
@@ -113,44 +26,4 @@ int memory_process_read(pid_t pid, const struct pause_options *pause,
 			struct memory_process *process);
 /* The same of a core file, which is borrowed: see smaps_of_core(). 0 or -ENOMEM. */
 int memory_core_read(const struct core *core, struct memory_process *process);
-void memory_process_free(struct memory_process *process);
-
-/* What could not be read, or not all of it. */
-struct memory_gap {
-	const char *what; /* "heap", "huge-pages", ...; static */
-	const char *why;  /* static */
-	uint64_t bytes;	  /* how many that concerns; MEMORY_GAP_UNKNOWN */
-};
-
-#define MEMORY_GAP_UNKNOWN UINT64_MAX
-#define MEMORY_GAPS_MAX 8
-
-/* Returns how many there are. */
-size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[MEMORY_GAPS_MAX]);
-
-/* Free inside malloc: resident bytes, and those of them that malloc_trim(3) would not give back. */
-uint64_t memory_free_resident(const struct memory_process *process);
-uint64_t memory_heap_resident(const struct memory_process *process);
-/* What could be given back: see ALLOCATOR_TRIMMABLE. */
-uint64_t memory_trimmable(const struct memory_process *process);
-/* Free resident bytes that cannot be given back, of all resident bytes of the arenas: 0 to 1. */
-double memory_fragmentation(const struct memory_process *process);
-
-struct memory_history;
-
-struct memory_report {
-	struct timespec time;
-	uint64_t sequence;
-	VEC(struct memory_process) processes;
-	/* What was read of them before, and this; borrowed; NULL: not kept. */
-	const struct memory_history *history;
-	struct cgroup_memories groups; /* those that hold them, if groups were asked for */
-	size_t unreadable;	       /* others that may not be read */
-	size_t top;		       /* rows of a list; 0: all */
-	bool everywhere;	       /* of the whole machine */
-	bool colour;
-};
-
-void memory_report_free(struct memory_report *report);
-
 #endif

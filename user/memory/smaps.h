@@ -10,15 +10,7 @@
 
 #include "base/vec.h"
 #include "proc/maps.h"
-
-/* In bytes. A field that a kernel does not have is 0. */
-struct smaps_figures {
-	uint64_t size, rss, pss, swap, swap_pss, locked;
-	uint64_t private_dirty, private_clean, shared_dirty, shared_clean;
-	uint64_t anonymous;
-	uint64_t anon_huge, file_huge, shmem_huge;
-	uint64_t hugetlb; /* is no part of Rss */
-};
+#include "report/memory_report.h"
 
 struct smaps_entry {
 	struct mapping mapping; /* its path is owned */
@@ -47,13 +39,6 @@ int smaps_of_core(const struct maps *maps, int pagemap, struct smaps *smaps);
 
 /* The sum over all mappings. */
 struct smaps_figures smaps_sum(const struct smaps *smaps);
-
-/* From /proc/PID/status; a line that is missing is 0. */
-struct memory_status {
-	uint64_t page_tables, locked, hugetlb, swap;
-	uint64_t rss_anon, rss_file, rss_shmem;
-	int32_t own_pid; /* as the process itself knows it, in its PID namespace */
-};
 
 /* 0 or -errno; *status is untouched on error. */
 int memory_status_read(int pid, struct memory_status *status);

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "report/family.h"
-#include "analyze/suppress.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "output/formats.h"

@@ -78,4 +78,5 @@ void diff_free(struct diff *diff)
 		free(diff->rows.items[i].name);
 	vec_free(&diff->rows);
 	vec_free(&diff->dead);
+	memory_changes_free(&diff->memory);
 }

@@ -7,6 +7,7 @@
 #ifndef LEAKMON_REPORT_DIFF_H
 #define LEAKMON_REPORT_DIFF_H
 
+#include "report/memory_split.h"
 #include "report/report.h"
 
 /* What makes two sites one row. Function, module and file: of the frame that called the allocator.
@@ -76,9 +77,10 @@ struct diff {
 	struct diff_amount total_before, total_after; /* without mappings, which hold the rest */
 	struct diff_amount stays_before, stays_after; /* likewise, of what stays */
 	struct diff_hits hits_before, hits_after;
-	bool has_levels;	    /* there are snapshots around the two: what stays can be told */
-	VEC(struct diff_row) rows;  /* that differ, or are in both: greatest growth first */
-	VEC(struct diff_dead) dead; /* likewise */
+	bool has_levels; /* there are snapshots around the two: what stays can be told */
+	struct memory_changes memory; /* where memory was; empty: neither side knows */
+	VEC(struct diff_row) rows;    /* that differ, or are in both: greatest growth first */
+	VEC(struct diff_dead) dead;   /* likewise */
 	struct diff_amount dead_before, dead_after;
 };
 

@@ -69,7 +69,7 @@ struct report {
 	size_t around_span;
 	const struct retain_result *retained; /* who holds what, by process; or NULL; borrowed */
 	size_t retained_count;
-	/* Where memory was (memory/memory_split.h), by a process' PID and key; NULL: that was not
+	/* Where memory was (report/memory_split.h), by a process' PID and key; NULL: that was not
 	 * looked at; borrowed. */
 	const struct memory_history *memory;
 	const struct oom_kills *oom; /* NULL: it is not looked for; borrowed */

@@ -160,9 +160,9 @@ struct retained_probable {
 
 /* A managed heap, as it was walked. */
 struct retained_runtime {
-	const char *key, *version; /* static; "": not known */
-	const char *why;	   /* it was not walked, or not all of it; static; NULL: it was */
-	uint64_t objects, bytes;   /* bytes: with what belongs to them */
+	const char *key, *name, *version; /* static; "": not known */
+	const char *why;	 /* it was not walked, or not all of it; static; NULL: it was */
+	uint64_t objects, bytes; /* bytes: with what belongs to them */
 	uint64_t heap_bytes, free_bytes; /* that the runtime has for small objects; free in them */
 	uint64_t unread_bytes;		 /* of its heap */
 	uint64_t nonsense;		 /* what cannot be, and was left out */

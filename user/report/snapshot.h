@@ -184,7 +184,7 @@ struct snapshot_process {
 	uint32_t pid;
 	char comm[16];
 	char *exe;  /* as /proc/PID/exe said while it lived, or NULL; untrusted; owned */
-	char *host; /* of a fleet (store/merge.h), untrusted; owned; NULL: where it was taken */
+	char *host; /* of a fleet (runs/merge.h), untrusted; owned; NULL: where it was taken */
 	struct container *container; /* proc/container.h; NULL: none, or not known; owned */
 	bool exited;
 	uint64_t age_ns;       /* since it began; 0: not known, or it has ended */

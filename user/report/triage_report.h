@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "proc/container.h"
 #include "report/report.h"
+#include "report/runtime_label.h"
 #include "report/trend.h"
 
 enum quantity {
@@ -111,7 +112,7 @@ void triage_samples_free(struct triage_samples *samples);
 
 /* Where a suspect with a garbage collector grows: filled by who reads its mappings. */
 struct managed_growth {
-	const char *runtime;	/* its key, see runtime/runtime.h; NULL: it has none */
+	struct runtime_label runtime;
 	double first_s, last_s; /* when it was looked at; last_s 0: never */
 	uint64_t heap, all;	/* at last: bytes of the collector's heap, and all anonymous */
 	int64_t heap_grown, all_grown; /* since first_s */

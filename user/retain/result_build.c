@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "proc/core.h"
 #include "retain/retain.h"
+#include "runtime/runtime.h"
 
 /* Blocks counted by the root that their shortest path begins at. */
 
@@ -430,6 +431,7 @@ static int add_runtimes(struct building *building)
 		if (!added)
 			return -ENOMEM;
 		*added = (struct retained_runtime){.key = report->runtime,
+						   .name = runtime_name(report->runtime),
 						   .why = report->why,
 						   .objects = report->objects,
 						   .bytes = report->bytes,

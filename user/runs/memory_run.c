@@ -9,7 +9,10 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "memory/memory_split.h"
+#include "memory/memory_parts.h"
+#include "memory/conclusion.h"
+#include "memory/cgroup_memory.h"
+#include "report/memory_split.h"
 #include "parse/questions.h"
 #include "sandbox/worker.h"
 #include "proc/container.h"

@@ -9,7 +9,8 @@
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "memory/memory_split.h"
+#include "memory/changes.h"
+#include "report/memory_split.h"
 #include "report/retain_diff.h"
 #include "report/profile_diff.h"
 #include "runs/stored_report.h"
@@ -68,6 +69,7 @@ static int side_read(struct side *side, bool with_history)
 		error = recording_memory(side->recording, side->position, &side->memory);
 	if (error)
 		return error;
+	memory_history_conclude(&side->memory);
 	error = report_build(&side->report, &side->snapshot, &all);
 	side->report.memory = &side->memory;
 	side->report.host = recording_host(side->recording);
@@ -172,6 +174,9 @@ static int compare(struct comparison *comparison, const struct diff_options *opt
 		return error;
 	error = diff_build(&comparison->diff, &comparison->before.report, &comparison->after.report,
 			   options->by, options->output.report.sort);
+	comparison->diff.same_run = comparison->one_recording;
+	if (!error)
+		error = memory_changes_build(&comparison->diff, &comparison->diff.memory);
 	if (error)
 		log_error("out of memory");
 	return error;
@@ -192,7 +197,6 @@ static void describe(struct comparison *comparison, const struct diff_options *o
 	diff->after_name = comparison->after.path;
 	diff->before_label = label_of(&comparison->before);
 	diff->after_label = label_of(&comparison->after);
-	diff->same_run = comparison->one_recording;
 	diff->top = options->output.report.top;
 	diff->colour = emit_wants_colour(&options->output);
 	if (diff->unrelated)

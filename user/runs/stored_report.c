@@ -11,7 +11,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command_line.h"
-#include "memory/memory_split.h"
+#include "memory/changes.h"
+#include "report/memory_split.h"
 #include "monitor/oom.h"
 #include "report/retain_diff.h"
 #include "report/fleet.h"
@@ -250,6 +251,7 @@ static int source_read(struct source *source, const struct show_options *options
 	if (error)
 		return error;
 	report.history = &source->history;
+	memory_history_conclude(&source->memory);
 	error = report_build(&source->report, &source->snapshot, &report);
 	if (!error)
 		error = oom_kills_of_label(&source->oom, label_at(source->recording, position));

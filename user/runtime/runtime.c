@@ -208,24 +208,16 @@ const char *runtime_name(const char *key)
 	return runtime ? runtime->name : "runtime";
 }
 
+struct runtime_label runtime_label_of(const struct runtime *runtime)
+{
+	if (!runtime)
+		return (struct runtime_label){0};
+	return (struct runtime_label){runtime->key, runtime->name, runtime->tool};
+}
+
 char *runtime_tool(const char *key, pid_t pid, char text[RUNTIME_TOOL_SIZE])
 {
-	const struct runtime *runtime = runtime_find(key);
-	const char *from = runtime ? runtime->tool : "";
-	FILE *out = fmemopen(text, RUNTIME_TOOL_SIZE, "w");
+	const struct runtime_label label = runtime_label_of(runtime_find(key));
 
-	*text = '\0';
-	if (!out)
-		return text;
-	for (; *from; from++) {
-		if (from[0] == '%' && from[1] == 'd') {
-			fprintf(out, "%d", pid);
-			from++;
-		} else {
-			fputc(*from, out);
-		}
-	}
-	fclose(out);
-	text[RUNTIME_TOOL_SIZE - 1] = '\0';
-	return text;
+	return runtime_label_tool(&label, pid, text);
 }

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "proc/maps.h"
+#include "report/runtime_label.h"
 
 struct data_module;
 struct data_modules;
@@ -89,9 +90,10 @@ const struct runtime *runtime_find(const char *key);
 /* "JVM"; "runtime" for a key that is not known: a newer leakmon may have recorded it. */
 const char *runtime_name(const char *key);
 
+/* For a report; NULL: none. */
+struct runtime_label runtime_label_of(const struct runtime *runtime);
 /* What shows the objects of that heap: "jcmd 1234 GC.class_histogram ..."; "" if the key is not
  * known. Returns text. */
-#define RUNTIME_TOOL_SIZE 160
 char *runtime_tool(const char *key, pid_t pid, char text[RUNTIME_TOOL_SIZE]);
 
 #endif

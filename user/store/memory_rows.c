@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "runtime/runtime.h"
 #include "store/recording_state.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -60,14 +59,6 @@ static uint64_t bytes_at(struct reader *reader, sqlite3_stmt *row, int column)
 	return bytes;
 }
 
-/* A newer leakmon may know more of them. */
-static const char *runtime_key(struct reader *reader, sqlite3_stmt *row, int column)
-{
-	const struct runtime *known = runtime_find(database_text(row, column));
-
-	return known ? known->key : recording_text(reader->recording, row, column, &reader->error);
-}
-
 static void part_read(struct reader *reader, struct memory_split *split)
 {
 	const char *name = database_text(reader->parts, 0);
@@ -109,7 +100,7 @@ static struct memory_split row_read(struct reader *reader)
 		.pss = bytes_at(reader, row, 4),
 		.swap = bytes_at(reader, row, 5),
 		.is_libc = bytes_at(reader, row, 7) != 0,
-		.runtime = runtime_key(reader, row, 8),
+		.runtime = recording_text(reader->recording, row, 8, &reader->error),
 		.trimmable = bytes_at(reader, row, 9),
 		.libc_trimmable = bytes_at(reader, row, 10),
 		.arenas = bytes_at(reader, row, 11),

@@ -7,7 +7,7 @@
 #ifndef LEAKMON_STORE_MEMORY_ROWS_H
 #define LEAKMON_STORE_MEMORY_ROWS_H
 
-#include "memory/memory_split.h"
+#include "report/memory_split.h"
 #include "store/database.h"
 
 #define MEMORY_PUT_SQL "INSERT INTO memory VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "memory/memory_split.h"
+#include "memory/memory_parts.h"
+#include "memory/conclusion.h"
+#include "report/memory_split.h"
 
 /* Of so many processes at once, the most urgent ones. */
 #define MAX_LOOKED_AT 10

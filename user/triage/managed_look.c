@@ -36,7 +36,7 @@ static int look(struct member *member, double now_s)
 	struct managed_growth *managed = &member->managed;
 	_cleanup_(runtime_heap_free) struct runtime_heap known = {0};
 	uint64_t heap = 0, all = 0;
-	const char *key;
+	struct runtime_label runtime;
 	int error = smaps_read(member->reading.pid, member->reading.pid, &smaps);
 
 	if (!error && smaps.list.count)
@@ -44,7 +44,7 @@ static int look(struct member *member, double now_s)
 					  sizeof(*smaps.list.items), &known);
 	if (error)
 		return error;
-	key = known.runtime ? known.runtime->key : NULL;
+	runtime = runtime_label_of(known.runtime);
 	for (size_t i = 0; i < smaps.list.count; i++) {
 		const struct smaps_entry *entry = &smaps.list.items[i];
 
@@ -52,13 +52,13 @@ static int look(struct member *member, double now_s)
 			heap += heap_bytes_of(entry);
 		all += bytes_of(entry);
 	}
-	if (!managed->last_s || managed->runtime != key) {
+	if (!managed->last_s || managed->runtime.key != runtime.key) {
 		first_look(managed, now_s);
 	} else {
 		managed->heap_grown += (int64_t)(heap - managed->heap);
 		managed->all_grown += (int64_t)(all - managed->all);
 	}
-	managed->runtime = key;
+	managed->runtime = runtime;
 	managed->heap = heap;
 	managed->all = all;
 	managed->last_s = now_s;
@@ -89,7 +89,7 @@ void managed_look(struct triage *triage, struct triage_report *report)
 		suspects++;
 		if (is_due(triage, member, now_s))
 			look(member, now_s);
-		if (member->managed.runtime)
+		if (member->managed.runtime.key)
 			entry->managed = &member->managed;
 	}
 }

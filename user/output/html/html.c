@@ -589,7 +589,7 @@ static void process_write(struct html_page *page, const struct report_process *r
 	json_put_number(json, "frees", ledger->frees);
 	json_process_threads_write(json, page->report->snapshot, ranked);
 	series_write(page, series_of(page, ranked));
-	html_split_write(json, split_series_of(page->report, ranked->process));
+	html_split_write(json, memory_series_of(page->report, ranked->process));
 	json_close(json, '}');
 	page->process_count++;
 }
@@ -834,8 +834,7 @@ static void diff_row_write(struct json_writer *json, struct html_names *names,
 }
 
 static void diff_data_write(struct json_writer *json, struct html_names *names,
-			    const struct diff *diff, const struct diff *by_site,
-			    const struct memory_changes *memory)
+			    const struct diff *diff, const struct diff *by_site)
 {
 	json_open(json, NULL, '{');
 	html_head_write(json, "diff");
@@ -850,7 +849,7 @@ static void diff_data_write(struct json_writer *json, struct html_names *names,
 		diff_row_write(json, names, diff, &by_site->rows.items[i]);
 	json_close(json, ']');
 	json_diff_dead_write(json, diff);
-	json_split_changes_write(json, memory);
+	json_split_changes_write(json, &diff->memory);
 	html_names_write(json, names);
 	json_close(json, '}');
 }
@@ -860,16 +859,13 @@ static int html_diff_write(FILE *out, const void *data)
 	const struct diff *diff = data;
 	_cleanup_(diff_free) struct diff by_site = {0};
 	_cleanup_(html_names_free) struct html_names names = {0};
-	_cleanup_(memory_changes_free) struct memory_changes memory = {0};
 	struct json_writer json = page_json(out);
 	int error = diff_build(&by_site, diff->before, diff->after, DIFF_BY_SITE, SORT_BYTES);
 
-	if (!error)
-		error = split_changes_of(diff, &memory);
 	if (error)
 		return error;
 	page_begin(out);
-	diff_data_write(&json, &names, diff, &by_site, &memory);
+	diff_data_write(&json, &names, diff, &by_site);
 	return names.failed ? -ENOMEM : page_end(out);
 }
 

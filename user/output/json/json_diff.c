@@ -122,12 +122,8 @@ void json_diff_dead_write(struct json_writer *json, const struct diff *diff)
 int json_diff_write(FILE *out, const void *data)
 {
 	const struct diff *diff = data;
-	_cleanup_(memory_changes_free) struct memory_changes memory = {0};
 	struct json_writer json = {.out = out};
-	int error = split_changes_of(diff, &memory);
 
-	if (error)
-		return error;
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
 	json_put_string(&json, "kind", "diff");
@@ -144,7 +140,7 @@ int json_diff_write(FILE *out, const void *data)
 	rows_write(&json, "rows", diff, row_has_changed);
 	rows_write(&json, "bursts", diff, diff_is_burst);
 	json_diff_dead_write(&json, diff);
-	json_split_changes_write(&json, &memory);
+	json_split_changes_write(&json, &diff->memory);
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);

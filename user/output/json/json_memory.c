@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* `leakmon memory --format json`; user/schema/memory.schema.json. */
 #include "base/cleanup.h"
-#include "memory/memory_parts.h"
 #include "output/json/json.h"
 #include "output/output.h"
+#include "report/memory_report.h"
 #include "output/split_writers.h"
-#include "runtime/runtime.h"
 
 static void share_json(struct json_writer *json, const struct memory_share *share)
 {
@@ -136,13 +135,13 @@ static void managed_json(struct json_writer *json, const struct memory_process *
 {
 	char tool[RUNTIME_TOOL_SIZE];
 
-	if (!process->runtime) {
+	if (!process->runtime.key) {
 		json_put_null(json, "managed");
 		return;
 	}
 	json_open(json, "managed", '{');
-	json_put_string(json, "runtime", process->runtime);
-	json_put_string(json, "next", runtime_tool(process->runtime, process->pid, tool));
+	json_put_string(json, "runtime", process->runtime.key);
+	json_put_string(json, "next", runtime_label_tool(&process->runtime, process->pid, tool));
 	json_close(json, '}');
 }
 

@@ -7,7 +7,6 @@
 #include "report/family.h"
 #include "report/fleet.h"
 #include "report/history.h"
-#include "analyze/suppress.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "output/output.h"
@@ -391,7 +390,7 @@ static void process_write(struct json_writer *json, const struct report *report,
 	json_close(json, ']');
 	suppressed_write(json, ranked);
 	json_process_threads_write(json, report->snapshot, ranked);
-	json_split_write(json, split_series_of(report, process));
+	json_split_write(json, memory_series_of(report, process));
 	json_close(json, '}');
 }
 

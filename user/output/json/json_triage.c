@@ -9,7 +9,6 @@
 #include "output/json/json.h"
 #include "output/json/json_writer.h"
 #include "output/output.h"
-#include "runtime/runtime.h"
 
 static void count_write(struct json_writer *json, const char *key, double count)
 {
@@ -80,13 +79,13 @@ static void managed_write(struct json_writer *json, const struct triage_entry *e
 	char tool[RUNTIME_TOOL_SIZE];
 
 	json_open(json, "managed", '{');
-	json_put_string(json, "runtime", managed->runtime);
+	json_put_string(json, "runtime", managed->runtime.key);
 	json_put_number(json, "heap_bytes", managed->heap);
 	json_put_number(json, "anonymous_bytes", managed->all);
 	json_put_real(json, "since_s", managed->last_s - managed->first_s);
 	json_put_signed(json, "heap_growth_bytes", managed->heap_grown);
 	json_put_signed(json, "growth_bytes", managed->all_grown);
-	json_put_string(json, "next", runtime_tool(managed->runtime, entry->pid, tool));
+	json_put_string(json, "next", runtime_label_tool(&managed->runtime, entry->pid, tool));
 	json_close(json, '}');
 }
 

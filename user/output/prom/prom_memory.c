@@ -11,9 +11,9 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "memory/memory_parts.h"
 #include "output/prom/prom.h"
 #include "output/output.h"
+#include "report/memory_report.h"
 
 /* Programs; each has a series for every group. */
 #define TOP_PROGRAMS 10

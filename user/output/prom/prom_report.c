@@ -4,6 +4,7 @@
  * collector: no timestamps, HELP and TYPE for all, samples of one metric in one group. Few series:
  * processes of one name and container are one, and of the sites only the first ones are shown.
  */
+#include "analyze/trend.h"
 #include "output/prom/prom.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include "analyze/fleet_build.h"
 #include "report/family.h"
 #include "report/fleet.h"
-#include "analyze/verdict.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"

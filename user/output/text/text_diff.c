@@ -255,12 +255,8 @@ static void dead_write(FILE *out, const struct diff *diff)
 int text_diff_write(FILE *out, const void *data)
 {
 	const struct diff *diff = data;
-	_cleanup_(memory_changes_free) struct memory_changes memory = {0};
 	size_t changed = 0, shown = 0;
-	int error = split_changes_of(diff, &memory);
 
-	if (error)
-		return error;
 	heading_write(out, diff);
 	states_write(out, diff);
 	for (size_t i = 0; i < diff->rows.count; i++) {
@@ -274,7 +270,7 @@ int text_diff_write(FILE *out, const void *data)
 		fprintf(out, "\t\xe2\x80\xa6 and %zu more that changed\n", changed - shown);
 	bursts_write(out, diff);
 	dead_write(out, diff);
-	text_split_changes_write(out, &memory, diff->top);
+	text_split_changes_write(out, &diff->memory, diff->top);
 	fputc('\n', out);
 	return output_finish(out);
 }

@@ -6,10 +6,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "memory/memory_parts.h"
 #include "output/text/text.h"
 #include "output/output.h"
-#include "runtime/runtime.h"
+#include "report/memory_report.h"
 
 #define BAR_CELLS 20
 
@@ -216,10 +215,9 @@ static void managed_write(FILE *out, const struct memory_process *process)
 {
 	char tool[RUNTIME_TOOL_SIZE];
 
-	if (process->runtime)
-		fprintf(out, "\t%s with a garbage-collected heap: %s\n",
-			runtime_name(process->runtime),
-			runtime_tool(process->runtime, process->pid, tool));
+	if (process->runtime.key)
+		fprintf(out, "\t%s with a garbage-collected heap: %s\n", process->runtime.name,
+			runtime_label_tool(&process->runtime, process->pid, tool));
 }
 
 static void process_write(FILE *out, const struct memory_report *report,

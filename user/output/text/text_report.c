@@ -14,7 +14,6 @@
 #include "report/fleet.h"
 #include "report/history.h"
 #include "analyze/site_trend.h"
-#include "analyze/suppress.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -562,7 +561,7 @@ static void process_write(FILE *out, const struct report *report,
 	if (process->container)
 		container_write(out, process->container);
 	threads_write(out, ranked);
-	text_split_write(out, split_series_of(report, process));
+	text_split_write(out, memory_series_of(report, process));
 	for (size_t family = 0; family < FAMILY_MAX_; family++) {
 		/* Of a user process the heap is always there, if only to say that it holds nothing.
 		 */

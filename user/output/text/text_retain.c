@@ -9,7 +9,6 @@
 #include "output/text/text.h"
 #include "symbol/demangle.h"
 #include "report/retain_result.h"
-#include "runtime/runtime.h"
 
 /* What roots and classes are called. */
 
@@ -317,7 +316,7 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 {
 	char bytes[16], heap[16], unused[16];
 
-	fputs(runtime_name(runtime->key), out);
+	fputs(runtime->name, out);
 	if (runtime->version[0]) {
 		fputc(' ', out);
 		text_print_inert(out, runtime->version);

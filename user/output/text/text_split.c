@@ -11,35 +11,14 @@
 #include "base/units.h"
 #include "output/json/json.h"
 
-const struct memory_series *split_series_of(const struct report *report,
-					    const struct snapshot_process *process)
-{
-	const struct memory_history *memory = process->pid ? report->memory : NULL;
-	const struct memory_series *series =
-		memory ? memory_history_find(memory, (pid_t)process->pid, process->key) : NULL;
-
-	/* Before its first allocation it had no key. */
-	return series || !memory ? series : memory_history_find(memory, (pid_t)process->pid, 0);
-}
-
 static const struct memory_split *latest(const struct memory_series *series)
 {
 	return &series->splits.items[series->splits.count - 1];
 }
 
-/* False: there is but one reading. */
-static bool conclude(const struct memory_series *series, struct memory_conclusion *conclusion)
-{
-	if (series->splits.count < 2)
-		return false;
-	memory_conclude(&series->splits.items[0], latest(series), conclusion);
-	return true;
-}
-
 void text_split_write(FILE *out, const struct memory_series *series)
 {
 	const struct memory_split *split = series ? latest(series) : NULL;
-	struct memory_conclusion conclusion;
 	char clock[16], bytes[16];
 	struct tm local = {0};
 	const char *before = ": ";
@@ -64,8 +43,8 @@ void text_split_write(FILE *out, const struct memory_series *series)
 	fputc('\n', out);
 	if (split->why)
 		fputs("\tnot known: ", out), text_print_inert(out, split->why), fputc('\n', out);
-	if (conclude(series, &conclusion))
-		fprintf(out, "\t%s\n", conclusion.text);
+	if (series->has_conclusion)
+		fprintf(out, "\t%s\n", series->conclusion.text);
 }
 
 void json_conclusion_write(struct json_writer *json, const struct memory_conclusion *conclusion)
@@ -90,7 +69,6 @@ void json_conclusion_write(struct json_writer *json, const struct memory_conclus
 static void latest_json(struct json_writer *json, const struct memory_series *series)
 {
 	const struct memory_split *split = latest(series);
-	struct memory_conclusion conclusion;
 
 	json_time_write(json, "time", &split->time);
 	json_put_number(json, "rss_bytes", split->rss);
@@ -99,7 +77,7 @@ static void latest_json(struct json_writer *json, const struct memory_series *se
 	json_put_string(json, "allocator", split->allocator[0] ? split->allocator : NULL);
 	json_put_number(json, "trimmable_bytes", split->trimmable);
 	json_put_string(json, "not_known", split->why);
-	json_conclusion_write(json, conclude(series, &conclusion) ? &conclusion : NULL);
+	json_conclusion_write(json, series->has_conclusion ? &series->conclusion : NULL);
 }
 
 void json_split_write(struct json_writer *json, const struct memory_series *series)
@@ -162,53 +140,6 @@ void html_split_write(struct json_writer *json, const struct memory_series *seri
 }
 
 /* -------- differences */
-
-static int add_side(const struct report *report, bool same_run, bool later,
-		    struct memory_changes *changes)
-{
-	int error = 0;
-
-	for (size_t i = 0; i < report->processes.count && !error; i++) {
-		const struct snapshot_process *process = report->processes.items[i].process;
-		const struct memory_series *series = split_series_of(report, process);
-
-		if (series && !process->exited)
-			error = memory_changes_add(changes, series->comm,
-						   same_run ? series->pid : 0, latest(series),
-						   later);
-	}
-	return error;
-}
-
-/* Of one that is on both sides. */
-static void conclude_change(const struct diff *diff, const struct report_process *process,
-			    struct memory_changes *changes)
-{
-	const struct memory_series *before = split_series_of(diff->before, process->process);
-	const struct memory_series *after = split_series_of(diff->after, process->process);
-
-	for (size_t i = 0; before && after && i < changes->list.count; i++) {
-		struct memory_change *change = &changes->list.items[i];
-
-		if (change->pid != after->pid || !change->processes_before || !change->processes)
-			continue;
-		change->has_conclusion = true;
-		memory_conclude(latest(before), latest(after), &change->conclusion);
-	}
-}
-
-int split_changes_of(const struct diff *diff, struct memory_changes *changes)
-{
-	const struct report *after = diff->after;
-	int error = add_side(diff->before, diff->same_run, false, changes);
-
-	if (!error)
-		error = add_side(after, diff->same_run, true, changes);
-	for (size_t i = 0; !error && diff->same_run && i < after->processes.count; i++)
-		conclude_change(diff, &after->processes.items[i], changes);
-	memory_changes_sort(changes);
-	return error;
-}
 
 static void change_write(FILE *out, const struct memory_change *change)
 {

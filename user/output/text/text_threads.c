@@ -5,11 +5,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "report/thread_report.h"
 #include "base/text.h"
 #include "output/text/text.h"
 #include "output/output.h"
 #include "output/json/json.h"
-#include "threads/thread_census.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)

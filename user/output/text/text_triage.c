@@ -10,7 +10,6 @@
 #include "base/units.h"
 #include "output/text/text.h"
 #include "output/output.h"
-#include "runtime/runtime.h"
 
 /* What the sites of an escalation explain. */
 
@@ -286,7 +285,7 @@ void text_triage_managed_write(FILE *out, const struct triage_entry *entry)
 	const struct managed_growth *managed = entry->managed;
 	char tool[RUNTIME_TOOL_SIZE], heap[16], all[16], span[16];
 
-	fprintf(out, "its %s ", runtime_name(managed->runtime));
+	fprintf(out, "its %s ", managed->runtime.name);
 	if (managed->last_s > managed->first_s)
 		fprintf(out, "has added %s to its garbage-collected heap in %s, of %s in all",
 			units_bytes(heap, (double)managed->heap_grown, "+"),
@@ -296,7 +295,7 @@ void text_triage_managed_write(FILE *out, const struct triage_entry *entry)
 		fprintf(out, "has %s of %s in its garbage-collected heap",
 			units_bytes(heap, (double)managed->heap, ""),
 			units_bytes(all, (double)managed->all, ""));
-	fprintf(out, ": %s", runtime_tool(managed->runtime, entry->pid, tool));
+	fprintf(out, ": %s", runtime_label_tool(&managed->runtime, entry->pid, tool));
 }
 
 static void managed_write(FILE *out, const struct style *style, const struct triage_entry *entry)

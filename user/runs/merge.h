@@ -9,8 +9,8 @@
  *
  * A host is told by its name and boot id; a second one of the same name is called "NAME (BOOT)".
  */
-#ifndef LEAKMON_STORE_MERGE_H
-#define LEAKMON_STORE_MERGE_H
+#ifndef LEAKMON_RUNS_MERGE_H
+#define LEAKMON_RUNS_MERGE_H
 
 #include "store/recorder.h"
 

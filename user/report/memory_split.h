@@ -3,10 +3,11 @@
  * What a reading of a process comes to: plain numbers that can be kept, recorded, and compared with
  * later ones; and a series of them.
  */
-#ifndef LEAKMON_MEMORY_MEMORY_SPLIT_H
-#define LEAKMON_MEMORY_MEMORY_SPLIT_H
+#ifndef LEAKMON_REPORT_MEMORY_SPLIT_H
+#define LEAKMON_REPORT_MEMORY_SPLIT_H
 
-#include "memory/memory_parts.h"
+#include "report/memory_report.h"
+#include "report/report.h"
 
 struct memory_amount {
 	uint64_t resident, swapped;
@@ -25,8 +26,8 @@ struct memory_split {
 		arenas_free; /* of that malloc; free and resident in all but the main one */
 	uint64_t live_stacks, ended_stacks; /* ended, never joined or kept for reuse */
 	uint64_t huge_bytes, huge_zero; /* of huge pages; what was read of them stands for all */
-	/* The key of its runtime, see runtime/runtime.h; NULL: none that is known. Static, or as a
-	 * recording has it: untrusted, borrowed. */
+	/* The key of its runtime, see report/runtime_label.h; NULL: none that is known. Static, or
+	 * as a recording has it: untrusted, borrowed. */
 	const char *runtime;
 	const char *why; /* not all is known of the allocator; borrowed; NULL: it is */
 };
@@ -46,6 +47,8 @@ struct memory_series {
 	pid_t pid;
 	char comm[16]; /* untrusted */
 	VEC(struct memory_split) splits;
+	bool has_conclusion; /* from the first to the latest */
+	struct memory_conclusion conclusion;
 };
 
 struct memory_history {
@@ -62,6 +65,9 @@ int memory_history_add(struct memory_history *history, uint64_t key, const char 
 /* NULL: there is none. */
 const struct memory_series *memory_history_find(const struct memory_history *history, pid_t pid,
 						uint64_t key);
+/* Of a process of a report; NULL: that was not looked at. */
+const struct memory_series *memory_series_of(const struct report *report,
+					     const struct snapshot_process *process);
 /* Forgets series for which `is_kept` says no. */
 void memory_history_keep(struct memory_history *history,
 			 bool (*is_kept)(const struct memory_series *series, const void *context),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "store/merge.h"
+#include "runs/merge.h"
 
 #include <errno.h>
 #include <stdio.h>

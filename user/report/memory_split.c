@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "memory/memory_split.h"
+#include "report/memory_split.h"
 
 #include <errno.h>
 #include <string.h>
@@ -70,7 +70,7 @@ struct memory_split memory_split_of(const struct memory_process *process)
 		.ended_stacks = process->ended_stacks + process->joined_stacks,
 		.huge_bytes = process->huge.bytes,
 		.huge_zero = huge_zero(&process->huge),
-		.runtime = process->runtime,
+		.runtime = process->runtime.key,
 		.why = process->why,
 	};
 
@@ -81,6 +81,17 @@ struct memory_split memory_split_of(const struct memory_process *process)
 		split.parts[part] = (struct memory_amount){process->parts[part].resident,
 							   process->parts[part].swapped};
 	return split;
+}
+
+uint64_t memory_split_group(const struct memory_split *split, enum memory_group group)
+{
+	uint64_t sum = 0;
+
+	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
+		if (memory_part_group(part) == group)
+			sum += split->parts[part].resident;
+	}
+	return sum;
 }
 
 uint64_t memory_split_free(const struct memory_split *split)
@@ -144,6 +155,17 @@ int memory_history_add(struct memory_history *history, uint64_t key, const char 
 	}
 	*added = *split;
 	return 0;
+}
+
+const struct memory_series *memory_series_of(const struct report *report,
+					     const struct snapshot_process *process)
+{
+	const struct memory_history *memory = process->pid ? report->memory : NULL;
+	const struct memory_series *series =
+		memory ? memory_history_find(memory, (pid_t)process->pid, process->key) : NULL;
+
+	/* Before its first allocation it had no key. */
+	return series || !memory ? series : memory_history_find(memory, (pid_t)process->pid, 0);
 }
 
 void memory_history_keep(struct memory_history *history,

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A managed runtime as reports name it: a row of runtime/runtime.h has the words. */
+#ifndef LEAKMON_REPORT_RUNTIME_LABEL_H
+#define LEAKMON_REPORT_RUNTIME_LABEL_H
+
+#include <sys/types.h>
+
+struct runtime_label {
+	const char *key;  /* as it stands in JSON and recordings: "hotspot"; NULL: no runtime */
+	const char *name; /* for people: "JVM" */
+	const char *tool; /* what shows the objects of its heap; %d: the PID */
+};			  /* all are static */
+
+/* "jcmd 1234 GC.class_histogram ..."; "" without a runtime. Returns text. */
+#define RUNTIME_TOOL_SIZE 160
+char *runtime_label_tool(const struct runtime_label *label, pid_t pid,
+			 char text[RUNTIME_TOOL_SIZE]);
+
+#endif
