@@ -1,14 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* .NET: libcoreclr.so. The reservation of which most is in use. */
+/*
+ * .NET 9 and 10 (CoreCLR): libcoreclr.so, or a single-file program, which the file of its code
+ * mappings betrays. What is garbage-collected is the reservation of which most is in use.
+ *
+ * Objects lie one after the other in regions; each begins with its MethodTable's address, which
+ * gives its size. Structures of the collector are where GcDacVars says, which the runtime's table
+ * for debuggers leads to; nothing is read while a collection moves objects.
+ */
+#include "runtime/dotnet.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/runtime.h"
+
+#define KEY "dotnet"
+#define HEAPS_MAX 1024
+#define SEGMENTS_MAX (1u << 20)
+#define HEAP_BYTES_MAX (1ull << 40)
+#define THREADS_MAX (1u << 16)
+#define DAC_ENTRIES 128
+#define LOOKED_AT_MAX (1u << 23)
+
+/* GcDacVars: after versions, the size of a generation and their number, addresses of variables. */
+#define COLLECTOR_GENERATION_SIZE 8
+#define COLLECTOR_GENERATIONS 16
+#define COLLECTOR_VARIABLES 24
+/* Places in those arrays. */
+#define HEAP_ALLOCATED 0
+#define HEAP_EPHEMERAL 1
+#define HEAP_QUEUE 2
+#define HEAP_TABLE 18
+#define GENERATION_SEGMENT 1
+
+/* heap_segment */
+#define SEGMENT_ALLOCATED 0
+#define SEGMENT_COMMITTED 8
+#define SEGMENT_MEMORY 32
+#define SEGMENT_NEXT 48
+
+#define STREAM_BYTES (256u << 10)
 
 static bool detect(const struct mapping *mapping)
 {
 	static const struct module_name names[] = {{"libcoreclr.so", true}};
 
-	return mapping_is_module(mapping, names, ARRAY_SIZE(names));
+	return mapping_is_module(mapping, names, ARRAY_SIZE(names)) ||
+	       !strncmp(mapping->path, "/memfd:doublemapper", 19);
 }
 
 static void survey(void *state, const struct mapping *mapping)
@@ -24,12 +65,480 @@ static bool owns(const void *state, const struct mapping *mapping)
 	       reservation_has(&largest->best, mapping);
 }
 
+/* Finding the runtime and its collector. */
+
+/* What 9 and 10 have in common, and their descriptors may not say. */
+static const struct dotnet_layout base_layout = {
+	.table_flags = 0,
+	.table_base_size = 4,
+	.table_flags2 = 8,
+	.table_parent = 16,
+	.table_module = 24,
+	.table_auxiliary = 32,
+	.table_class = 40,
+	.table_instance = 48,
+	.class_table = 16,
+	.class_fields = 24,
+	.class_instance_fields = 50,
+	.class_static_fields = 54,
+	.class_rank = 72,
+	.map_table = 8,
+	.map_count = 16,
+	.context_limit = 8,
+	.dynamic_data = 4,
+};
+
+/* The value of a variable that GcDacVars has the address of. */
+uint64_t dotnet_collector_place(struct dotnet *dotnet, enum collector_variable variable)
+{
+	return target_word(dotnet->memory,
+			   dotnet->collector + COLLECTOR_VARIABLES + variable * 8ull);
+}
+
+uint64_t dotnet_collector_word(struct dotnet *dotnet, enum collector_variable variable)
+{
+	return target_word(dotnet->memory, dotnet_collector_place(dotnet, variable));
+}
+
+static uint32_t collector_number(struct dotnet *dotnet, enum collector_variable variable)
+{
+	return (uint32_t)dotnet_collector_word(dotnet, variable);
+}
+
+/* Of all that the debuggers' table leads to, GcDacVars says that there are five generations. */
+static bool find_collector(struct dotnet *dotnet, const struct data_module *module)
+{
+	uint64_t table = target_variable(module, "g_dacTable");
+
+	for (uint32_t i = 0; table && i < DAC_ENTRIES; i++) {
+		uint64_t place = target_word(dotnet->memory, table + i * 8ull);
+		uint64_t collector = target_word(dotnet->memory, place), size;
+
+		size = target_word(dotnet->memory, collector + COLLECTOR_GENERATION_SIZE);
+		if (!collector || size < 32 || size > 65536 ||
+		    target_word(dotnet->memory, collector + COLLECTOR_GENERATIONS) !=
+			    DOTNET_GENERATIONS)
+			continue;
+		dotnet->collector = collector;
+		dotnet->generation_size = size;
+		return true;
+	}
+	return false;
+}
+
+/* 0, or an error with *why. */
+static int find_runtime(struct dotnet *dotnet, char version[24], const char **why)
+{
+	const struct data_modules *modules = dotnet->memory->modules;
+	int error;
+
+	*why = "no program or library with the variable g_dacTable is mapped";
+	for (size_t i = 0; i < modules->list.count; i++) {
+		const struct data_module *module = &modules->list.items[i];
+		uint64_t descriptor = target_variable(module, "DotNetRuntimeContractDescriptor");
+
+		if (!target_variable(module, "g_dacTable"))
+			continue;
+		*why = "it does not describe its structures: only .NET 9 and 10 do";
+		if (!descriptor)
+			continue;
+		dotnet->layout = base_layout;
+		error = dotnet_descriptor_read(dotnet->memory, descriptor, &dotnet->layout,
+					       &dotnet->variables);
+		if (error)
+			return error;
+		*why = "its collector is not found, or has not started";
+		snprintf(version, 24, "%s", dotnet->layout.context_inner ? "10" : "9");
+		return find_collector(dotnet, module) ? 0 : -ENOENT;
+	}
+	return -ENOENT;
+}
+
+/* Memory that threads have for objects to come. */
+
+static int compare_contexts(const void *left_pointer, const void *right_pointer)
+{
+	const struct dotnet_context *left = left_pointer, *right = right_pointer;
+
+	return left->pointer < right->pointer ? -1 : left->pointer > right->pointer;
+}
+
+static int read_contexts(struct dotnet *dotnet)
+{
+	const struct dotnet_layout *layout = &dotnet->layout;
+	struct target_memory *memory = dotnet->memory;
+	uint64_t store = target_word(memory, dotnet->variables.thread_store);
+	uint64_t link = target_word(memory, store + layout->store_first);
+
+	for (uint32_t i = 0; store && link && i < THREADS_MAX; i++) {
+		uint64_t thread = link - layout->thread_next;
+		uint64_t locals = target_word(memory, thread + layout->thread_locals);
+		uint64_t at = locals + layout->locals_context + layout->context_inner;
+		uint64_t pointer = target_word(memory, at + layout->context_pointer);
+		uint64_t limit = target_word(memory, at + layout->context_limit);
+		struct dotnet_context *context;
+
+		link = target_word(memory, link);
+		if (!locals || !pointer || pointer > limit)
+			continue;
+		context = vec_push(&dotnet->contexts);
+		if (!context)
+			return -ENOMEM;
+		*context = (struct dotnet_context){pointer, limit};
+	}
+	if (dotnet->contexts.count)
+		qsort(dotnet->contexts.items, dotnet->contexts.count,
+		      sizeof(*dotnet->contexts.items), compare_contexts);
+	return 0;
+}
+
+/* Where the next object is if threads have the memory at `address` for others; else `address`. */
+static uint64_t skip_contexts(const struct dotnet *dotnet, uint64_t address)
+{
+	size_t low = 0, high = dotnet->contexts.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (dotnet->contexts.items[middle].pointer < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == dotnet->contexts.count || dotnet->contexts.items[low].pointer != address)
+		return address;
+	return dotnet->contexts.items[low].limit + OBJECT_BYTES_MIN;
+}
+
+/* Objects in regions. */
+
+struct walk {
+	struct dotnet *dotnet;
+	struct heap_sink *sink;
+	struct walk_report *report;
+	unsigned char *bytes; /* STREAM_BYTES, whole pages, from `at` on */
+	uint64_t at;
+	struct hash segments; /* that were walked */
+	uint64_t bytes_left;  /* no more of the target is read */
+	uint64_t objects;
+};
+
+struct head {
+	uint64_t table;
+	uint32_t count, padding;
+};
+
+/* The first two words of what may be an object; they may lie in two pages. */
+static struct head read_head(struct walk *walk, uint64_t address, uint64_t end)
+{
+	struct head head = {0};
+
+	if (address < walk->at || address + sizeof(head) > walk->at + STREAM_BYTES) {
+		uint64_t start = address & ~(MEMORY_PAGE - 1);
+		size_t size = (size_t)MIN((uint64_t)STREAM_BYTES,
+					  ((end - start) + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1));
+
+		memset(walk->bytes, 0, STREAM_BYTES);
+		target_read_pages(walk->dotnet->memory, start, walk->bytes, size);
+		walk->at = start;
+	}
+	memcpy(&head, walk->bytes + (address - walk->at), sizeof(head));
+	return head;
+}
+
+/* From the word at `address` on, which is 0, to the next one that is not, as far as was read. */
+static uint64_t skip_zeros(const struct walk *walk, uint64_t address, uint64_t end)
+{
+	uint64_t last = MIN(end, walk->at + STREAM_BYTES), word = 0;
+
+	for (; !word && address + 8 <= last; address += word ? 0 : 8)
+		memcpy(&word, walk->bytes + (address - walk->at), sizeof(word));
+	return address;
+}
+
+static int give_class(struct walk *walk, size_t place)
+{
+	struct dotnet *dotnet = walk->dotnet;
+	char name[DOTNET_NAME_BYTES];
+	struct managed_class class = {.name = name, .runtime = KEY};
+	uint32_t number, *added;
+	int error;
+
+	dotnet_type_name(dotnet, dotnet->types.items[place].address, name);
+	error = heap_sink_class(walk->sink, &class, &number);
+	added = error ? NULL : vec_push(&dotnet->class_types);
+	if (!added)
+		return error ? error : -ENOMEM;
+	*added = (uint32_t)place;
+	dotnet->types.items[place].class = number;
+	return 0;
+}
+
+static uint64_t object_bytes(const struct dotnet_type *type, uint32_t count)
+{
+	uint64_t size = type->base_size;
+
+	if (type->flags & TABLE_COMPONENTS)
+		size += (uint64_t)count * (type->flags & 0xffff);
+	return (size + 7) & ~7ull;
+}
+
+static int add_object(struct walk *walk, size_t place, uint64_t address, uint64_t size)
+{
+	int error = 0;
+
+	if (walk->dotnet->types.items[place].is_free) {
+		walk->report->free_bytes += size;
+		return 0;
+	}
+	if (walk->dotnet->types.items[place].class == UINT32_MAX)
+		error = give_class(walk, place);
+	walk->objects++;
+	return error ? error
+		     : heap_sink_add(walk->sink, address, size,
+				     walk->dotnet->types.items[place].class | NODE_PRECISE);
+}
+
+/* From `address` on until `end`; after nonsense, at the next word that begins an object. */
+static int walk_objects(struct walk *walk, uint64_t address, uint64_t end)
+{
+	bool lost = false;
+	int error = 0;
+
+	while (!error && address + OBJECT_BYTES_MIN <= end) {
+		struct head head = read_head(walk, address, end);
+		const struct dotnet_type *type;
+		uint64_t next = skip_contexts(walk->dotnet, address), size;
+
+		if (next == address && !head.table)
+			next = skip_zeros(walk, address, end);
+		if (next != address) {
+			address = next;
+			continue;
+		}
+		/* The collector marks objects in the lowest bits. */
+		type = dotnet_type_at(walk->dotnet, head.table & ~7ull);
+		size = type ? object_bytes(type, head.count) : 0;
+		if (!type || size > end - address + OBJECT_HEADER) {
+			walk->report->nonsense += !lost;
+			lost = true;
+			address += 8;
+			continue;
+		}
+		lost = false;
+		error = add_object(walk, (size_t)(type - walk->dotnet->types.items), address, size);
+		address += size;
+	}
+	return error;
+}
+
+/* As far as memory is mapped from `start` on; past it nothing is believed. */
+static uint64_t mapped_until(const struct walk *walk, uint64_t start, uint64_t end)
+{
+	uint64_t at = start;
+
+	while (at < end) {
+		const struct mapping *mapping = maps_find(walk->dotnet->memory->maps, at);
+
+		if (!mapping || !mapping->readable || !mapping->writable)
+			break;
+		at = mapping->end;
+	}
+	return MIN(at, end);
+}
+
+struct managed_heap {
+	uint64_t table; /* of generations */
+	uint64_t queue; /* of objects that have finalisers */
+	uint64_t ephemeral, allocated;
+};
+
+/* No word of a region holds anything but those of its objects. */
+static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint64_t segment)
+{
+	struct target_memory *memory = walk->dotnet->memory;
+	uint64_t start = target_word(memory, segment + SEGMENT_MEMORY);
+	uint64_t committed = target_word(memory, segment + SEGMENT_COMMITTED);
+	uint64_t end = segment == heap->ephemeral
+			       ? heap->allocated
+			       : target_word(memory, segment + SEGMENT_ALLOCATED);
+	int error;
+
+	if (!start || start & 7 || start > end || end > committed || committed >> 47 ||
+	    committed - start > walk->bytes_left || mapped_until(walk, start, end) != end) {
+		walk->report->nonsense++;
+		return 0;
+	}
+	walk->bytes_left -= committed - start;
+	walk->report->heap_bytes += committed - start;
+	walk->report->free_bytes += committed - end;
+	walk->at = 0;
+	error = walk_objects(walk, start, end);
+	return error ? error : heap_sink_claim(walk->sink, start, committed - start, false);
+}
+
+/* Of one generation: a list that ends. */
+static int walk_segments(struct walk *walk, const struct managed_heap *heap, uint64_t segment)
+{
+	int error = 0;
+
+	while (!error && segment) {
+		bool fresh = false;
+
+		if (!hash_put(&walk->segments, segment, &fresh))
+			return -ENOMEM;
+		if (!fresh || walk->segments.count > SEGMENTS_MAX) {
+			walk->report->nonsense++;
+			break;
+		}
+		error = walk_segment(walk, heap, segment);
+		segment = target_word(walk->dotnet->memory, segment + SEGMENT_NEXT);
+	}
+	return error;
+}
+
+static int walk_generations(struct walk *walk, const struct managed_heap *heap)
+{
+	struct dotnet *dotnet = walk->dotnet;
+	uint64_t offsets = dotnet_collector_place(dotnet, COLLECTOR_GENERATION_FIELDS);
+	uint32_t first = (uint32_t)target_word(dotnet->memory, offsets + GENERATION_SEGMENT * 4ull);
+	uint64_t *queue = vec_push(&dotnet->queues);
+	int error = 0;
+
+	if (!queue)
+		return -ENOMEM;
+	*queue = heap->queue;
+	if (first >= dotnet->generation_size)
+		return -ENOENT;
+	for (uint64_t i = 0; !error && i < DOTNET_GENERATIONS; i++)
+		error = walk_segments(
+			walk, heap,
+			target_word(dotnet->memory,
+				    heap->table + i * dotnet->generation_size + first));
+	return error;
+}
+
+/* The server's collector has a heap for each processor. */
+static int walk_server(struct walk *walk, uint32_t count)
+{
+	struct dotnet *dotnet = walk->dotnet;
+	uint64_t list = dotnet_collector_word(dotnet, COLLECTOR_HEAP_LIST);
+	uint64_t fields = dotnet_collector_place(dotnet, COLLECTOR_HEAP_FIELDS);
+	uint32_t offsets[HEAP_TABLE + 1];
+	int error = 0;
+
+	if (target_read(dotnet->memory, fields, offsets, sizeof(offsets)))
+		return -ENOENT;
+	for (uint32_t i = 0; !error && i < MIN(count, (uint32_t)HEAPS_MAX); i++) {
+		uint64_t at = target_word(dotnet->memory, list + i * 8ull);
+		struct managed_heap heap = {
+			.table = at + offsets[HEAP_TABLE],
+			.queue = target_word(dotnet->memory, at + offsets[HEAP_QUEUE]),
+			.ephemeral = target_word(dotnet->memory, at + offsets[HEAP_EPHEMERAL]),
+			.allocated = target_word(dotnet->memory, at + offsets[HEAP_ALLOCATED])};
+
+		error = at ? walk_generations(walk, &heap) : 0;
+	}
+	return error;
+}
+
+static int walk_all(struct walk *walk)
+{
+	struct dotnet *dotnet = walk->dotnet;
+	uint32_t heaps = collector_number(dotnet, COLLECTOR_HEAPS);
+	struct managed_heap heap = {.table = dotnet_collector_place(dotnet, COLLECTOR_TABLE),
+				    .queue = dotnet_collector_word(dotnet, COLLECTOR_QUEUE),
+				    .ephemeral = dotnet_collector_word(dotnet, COLLECTOR_EPHEMERAL),
+				    .allocated =
+					    dotnet_collector_word(dotnet, COLLECTOR_ALLOCATED)};
+	int error;
+
+	walk->bytes = malloc(STREAM_BYTES);
+	if (!walk->bytes)
+		return -ENOMEM;
+	error = heaps && dotnet_collector_place(dotnet, COLLECTOR_HEAP_LIST)
+			? walk_server(walk, heaps)
+			: walk_generations(walk, &heap);
+	free(walk->bytes);
+	hash_free(&walk->segments);
+	walk->report->objects = walk->objects;
+	return error;
+}
+
+static void end(void *state)
+{
+	struct dotnet *dotnet = state;
+
+	for (size_t i = 0; i < dotnet->types.count; i++) {
+		vec_free(&dotnet->types.items[i].series);
+		vec_free(&dotnet->types.items[i].items);
+		vec_free(&dotnet->types.items[i].fields);
+	}
+	vec_free(&dotnet->types);
+	vec_free(&dotnet->class_types);
+	vec_free(&dotnet->metadata);
+	vec_free(&dotnet->contexts);
+	vec_free(&dotnet->modules);
+	vec_free(&dotnet->slots);
+	vec_free(&dotnet->queues);
+	vec_free(&dotnet->dependents);
+	hash_free(&dotnet->type_index);
+	hash_free(&dotnet->metadata_index);
+	hash_free(&dotnet->module_index);
+	hash_free(&dotnet->statics);
+	free(dotnet);
+}
+
+static int walk_found(struct dotnet *dotnet, struct heap_sink *sink, struct walk_report *report)
+{
+	struct walk walk = {
+		.dotnet = dotnet, .sink = sink, .report = report, .bytes_left = HEAP_BYTES_MAX};
+	int error = find_runtime(dotnet, report->version, &report->why);
+
+	if (error)
+		return error;
+	dotnet->variables.free_table = target_word(dotnet->memory, dotnet->variables.free_table);
+	report->why = "a collection is under way: try again";
+	if (collector_number(dotnet, COLLECTOR_INVALID))
+		return -EAGAIN;
+	report->why = NULL;
+	error = read_contexts(dotnet);
+	if (!error)
+		error = walk_all(&walk);
+	return error;
+}
+
+static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
+		     struct walk_report *report, void **state)
+{
+	struct dotnet *dotnet = calloc(1, sizeof(*dotnet));
+	int error;
+
+	if (!dotnet)
+		return -ENOMEM;
+	dotnet->memory = memory;
+	dotnet->fields_left = dotnet->series_left = dotnet->tables_left = LOOKED_AT_MAX;
+	dotnet->first_class = (uint32_t)sink->classes.count;
+	error = walk_found(dotnet, sink, report);
+	if (!error) {
+		*state = dotnet;
+		return 0;
+	}
+	end(dotnet);
+	return error;
+}
+
+static const struct heap_walker walker = {
+	.walk = walk_heap, .refer = dotnet_refer, .roots = dotnet_roots, .end = end};
+
 const struct runtime runtime_dotnet = {
-	.key = "dotnet",
+	.key = KEY,
 	.name = ".NET runtime",
-	.tool = "`dotnet-gcdump collect -p %d` keeps its objects, dotnet-counters watches it",
+	.tool = "`leakmon retain --census -p %d` counts its objects by class, if it is .NET 9 or "
+		"10",
 	.detect = detect,
 	.survey = survey,
 	.state_size = sizeof(struct largest_reservation),
 	.owns = owns,
+	.walker = &walker,
 };

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The memory of a small .NET 9, made by hand in this process: classes Planted.Session, with the
+ * fields Next and Payload and the static field Kept, Planted.Box<T> and Planted.Box<T>.Inner; an
+ * array of sessions in that field, a boxed one in a pinned handle, one that waits for its
+ * finaliser. Used by a unit test and a fuzzer, so it asserts nothing.
+ */
+#ifndef LEAKMON_UNIT_DOTNET_FIXTURE_H
+#define LEAKMON_UNIT_DOTNET_FIXTURE_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "heap/data_modules.h"
+#include "runtime/dotnet.h"
+#include "runtime/runtime.h"
+
+#define FORGED_BYTES (1u << 20)
+#define FORGED_DATA 0x40000u /* of the module: the rest is heap */
+#define FORGED_REGION 0x40000u
+#define FORGED_REGION_BYTES 0x8000u
+#define FORGED_SESSIONS 5
+#define FORGED_GAP 0x180u /* memory that a thread has for objects to come */
+
+/* Places of structures in the module's data. */
+enum {
+	AT_TABLE = 0x1000, /* g_dacTable */
+	AT_DESCRIPTOR = 0x1400,
+	AT_TEXT = 0x1500,
+	AT_POINTERS = 0x1d00, /* of the descriptor; then what they point to */
+	AT_COLLECTOR = 0x2000,
+	AT_FIELDS = 0x2200, /* of heaps and generations */
+	AT_VALUES = 0x2300, /* of the collector's variables, 8 bytes each */
+	AT_GENERATIONS = 0x2500,
+	AT_SEGMENTS = 0x2800,
+	AT_STORE = 0x3000, /* threads */
+	AT_THREAD = 0x3200,
+	AT_LOCALS = 0x3600,
+	AT_DOMAIN = 0x3800,
+	AT_ASSEMBLY = 0x4400,
+	AT_MODULE = 0x4800,
+	AT_MAP = 0x5000, /* of types */
+	AT_QUEUE = 0x5400,
+	AT_HANDLES = 0x5800, /* map, buckets, tables */
+	AT_TYPES = 0x8000,   /* FORGED_TYPE_BYTES each */
+	AT_IMAGE = 0x10000,
+	AT_SEGMENT = 0x20000, /* of handles */
+};
+#define FORGED_TYPE_BYTES 0x400
+
+enum forged_type {
+	FORGED_FREE,
+	FORGED_OBJECT,
+	FORGED_SESSION,
+	FORGED_SESSIONS_ARRAY,
+	FORGED_BYTE,
+	FORGED_BYTES_ARRAY,
+	FORGED_BOX,
+	FORGED_INNER,
+	FORGED_PAIR,
+	FORGED_PAIRS_ARRAY,
+	FORGED_TYPES_
+};
+
+struct forged {
+	unsigned char *bytes; /* FORGED_BYTES of them; addresses are those of this process */
+	uint64_t base, heap_end;
+	uint64_t sessions[FORGED_SESSIONS], array, pairs, box, finalised;
+	struct maps maps;
+	struct data_modules modules;
+	struct data_module module;
+	struct mapping mappings[2];
+	struct image image;
+	struct symbol symbols[2];
+	char names_text[64];
+};
+
+static inline void forged_put(uint64_t address, size_t offset, uint64_t word)
+{
+	memcpy((void *)(uintptr_t)(address + offset), &word, sizeof(word));
+}
+
+static inline void forged_put_half(uint64_t address, size_t offset, uint32_t half)
+{
+	memcpy((void *)(uintptr_t)(address + offset), &half, sizeof(half));
+}
+
+static inline void forged_put_short(uint64_t address, size_t offset, uint16_t number)
+{
+	memcpy((void *)(uintptr_t)(address + offset), &number, sizeof(number));
+}
+
+static inline uint64_t forged_table(const struct forged *forged, enum forged_type type)
+{
+	return forged->base + AT_TYPES + (uint64_t)type * FORGED_TYPE_BYTES + 0x100;
+}
+
+/* Where the static fields of Session are: an array, as the runtime has it. */
+static inline uint64_t forged_statics(const struct forged *forged)
+{
+	return forged->base + FORGED_REGION + 0x20;
+}
+
+/* The descriptor: only what 9 does not have where leakmon expects it, and what moves. */
+static inline void forged_descriptor(const struct forged *forged)
+{
+	static const char text[] =
+		"{\"version\":0,\"types\":{"
+		"\"Thread\":{\"RuntimeThreadLocals\":32,\"LinkNext\":[112,\"pointer\"]},"
+		"\"ThreadStore\":{\"FirstThreadLink\":160,\"ThreadCount\":184},"
+		"\"RuntimeThreadLocals\":{\"AllocContext\":[0,\"AllocContext\"]},"
+		"\"GCAllocContext\":{\"Pointer\":0,\"Limit\":8},"
+		"\"Module\":{\"Assembly\":312,\"Base\":288,\"DynamicMetadata\":1120,"
+		"\"TypeDefToMethodTableMap\":624}},"
+		"\"globals\":{\"AppDomain\":[[1],\"pointer\"],\"ThreadStore\":[[2],\"pointer\"],"
+		"\"FreeObjectMethodTable\":[[3],\"pointer\"]}}";
+	uint64_t at = forged->base + AT_DESCRIPTOR, pointers = forged->base + AT_POINTERS;
+	const uint64_t values[] = {0, forged->base + AT_DOMAIN, forged->base + AT_STORE,
+				   forged_table(forged, FORGED_FREE)};
+
+	memcpy((void *)(uintptr_t)(forged->base + AT_TEXT), text, sizeof(text));
+	forged_put(at, 0, 0x0043414443434e44ull);
+	forged_put_half(at, 8, 1);
+	forged_put_half(at, 12, sizeof(text) - 1);
+	forged_put(at, 16, forged->base + AT_TEXT);
+	forged_put_half(at, 24, 4);
+	forged_put(at, 32, pointers);
+	for (size_t i = 0; i < 4; i++) {
+		forged_put(pointers, i * 8, pointers + 64 + i * 8);
+		forged_put(pointers, 64 + i * 8, values[i]);
+	}
+}
+
+static inline void forged_collector(const struct forged *forged)
+{
+	uint64_t collector = forged->base + AT_COLLECTOR, values = forged->base + AT_VALUES;
+
+	forged_put(forged->base + AT_TABLE, 16, values + 0x1f8);
+	forged_put(values, 0x1f8, collector);
+	forged_put(collector, 8, 64);
+	forged_put(collector, 16, DOTNET_GENERATIONS);
+	for (size_t i = 0; i < 32; i++)
+		forged_put(collector, 24 + i * 8, values + i * 8);
+	forged_put(collector, 24 + COLLECTOR_TABLE * 8, forged->base + AT_GENERATIONS);
+	forged_put(collector, 24 + COLLECTOR_HEAP_LIST * 8, 0);
+	forged_put(collector, 24 + COLLECTOR_HANDLES * 8, forged->base + AT_HANDLES);
+	forged_put(collector, 24 + COLLECTOR_HEAP_FIELDS * 8, forged->base + AT_FIELDS);
+	forged_put(collector, 24 + COLLECTOR_GENERATION_FIELDS * 8, forged->base + AT_FIELDS + 128);
+	forged_put_half(forged->base + AT_FIELDS, 128 + 4, 8); /* start_segment */
+	forged_put(values, COLLECTOR_EPHEMERAL * 8, forged->base + AT_SEGMENTS);
+	forged_put(values, COLLECTOR_QUEUE * 8, forged->base + AT_QUEUE);
+}
+
+/* Its EEClass is behind it. `row`: of its name; 0: an array, whose components are of `item`. */
+static inline void forged_type(const struct forged *forged, enum forged_type type, uint32_t row,
+			       uint32_t flags, uint32_t base_size, enum forged_type item)
+{
+	uint64_t table = forged_table(forged, type), class = table + 0x100;
+
+	forged_put_half(table, 0, flags);
+	forged_put_half(table, 4, base_size);
+	forged_put_half(table, 8, row << 8);
+	forged_put(table, 24, forged->base + AT_MODULE);
+	forged_put(table, 40, class);
+	forged_put(table, 48, row ? 0 : forged_table(forged, item));
+	forged_put(class, 16, table);
+	if (type != FORGED_OBJECT && row)
+		forged_put(table, 16, forged_table(forged, FORGED_OBJECT));
+}
+
+/* One run of references, `words` of them from `start` on; 0: an array's components. */
+static inline void forged_series(const struct forged *forged, enum forged_type type, uint64_t start,
+				 uint64_t words, uint32_t base_size)
+{
+	uint64_t table = forged_table(forged, type);
+
+	forged_put(table - 8, 0, 1);
+	forged_put(table - 16, 0, start);
+	forged_put(table - 24, 0, words * 8 - base_size);
+}
+
+/* The n-th field of a class: an object reference. */
+static inline void forged_field(const struct forged *forged, enum forged_type type, size_t n,
+				uint32_t token, uint32_t offset, bool is_static)
+{
+	uint64_t class = forged_table(forged, type) + 0x100, list = class + 0x80;
+
+	forged_put(class, 24, list);
+	forged_put(list + n * 16, 8,
+		   token | (uint64_t)is_static << 24 | (uint64_t)offset << 32 | 0x12ull << 59);
+}
+
+static inline void forged_types(const struct forged *forged)
+{
+	uint64_t session = forged_table(forged, FORGED_SESSION);
+	uint64_t box = forged_table(forged, FORGED_BOX), pairs;
+
+	forged_type(forged, FORGED_FREE, 1, 0x80000001u, 24, 0);
+	forged_type(forged, FORGED_OBJECT, 1, 0, 24, 0);
+	forged_type(forged, FORGED_SESSION, 2, TABLE_POINTERS, 32, 0);
+	forged_series(forged, FORGED_SESSION, 8, 2, 32);
+	forged_field(forged, FORGED_SESSION, 0, 1, 0, false);
+	forged_field(forged, FORGED_SESSION, 1, 2, 8, false);
+	forged_field(forged, FORGED_SESSION, 2, 3, 0, true);
+	forged_put_short(session + 0x100, 50, 2);
+	forged_put_short(session + 0x100, 54, 1);
+	/* MethodTableAuxiliaryData, and before it where static fields are. */
+	forged_put(session, 32, session + 0x2c0);
+	forged_put(session, 0x2c0 - 8, session);
+	forged_put(session, 0x2c0 - 24, forged_statics(forged) | 1);
+	forged_type(forged, FORGED_SESSIONS_ARRAY, 0,
+		    TABLE_COMPONENTS | TABLE_POINTERS | TABLE_ARRAY | TABLE_VECTOR | 8, 24,
+		    FORGED_SESSION);
+	forged_series(forged, FORGED_SESSIONS_ARRAY, 16, 0, 24);
+	forged_type(forged, FORGED_BYTE, 6, 0, 24, 0);
+	forged_type(forged, FORGED_BYTES_ARRAY, 0, TABLE_COMPONENTS | TABLE_ARRAY | 1, 24,
+		    FORGED_BYTE);
+	forged_put_half(forged_table(forged, FORGED_BYTES_ARRAY) + 0x100, 72, 3);
+	/* Box<Session>: its arguments are behind one list for each class that it derives from. */
+	forged_type(forged, FORGED_BOX, 3, TABLE_POINTERS | 0x10, 24, 0);
+	forged_series(forged, FORGED_BOX, 8, 1, 24);
+	forged_put(box, 48, box + 0x60);
+	forged_put(box, 0x58, 1ull << 32 | 1ull << 48);
+	forged_put(box, 0x60, box + 0x70);
+	forged_put(box, 0x70, session);
+	forged_type(forged, FORGED_INNER, 4, 0x10, 24, 0);
+	memcpy((void *)(uintptr_t)(forged_table(forged, FORGED_INNER) + 48),
+	       (void *)(uintptr_t)(box + 48), 8);
+	/* struct Pair { object Left; long Number; object Right; } */
+	forged_type(forged, FORGED_PAIR, 5, TABLE_POINTERS, 40, 0);
+	forged_type(forged, FORGED_PAIRS_ARRAY, 0,
+		    TABLE_COMPONENTS | TABLE_POINTERS | TABLE_ARRAY | TABLE_VECTOR | 24, 24,
+		    FORGED_PAIR);
+	pairs = forged_table(forged, FORGED_PAIRS_ARRAY);
+	forged_put(pairs - 8, 0, -2ull);
+	forged_put(pairs - 16, 0, 16);
+	forged_put(pairs - 24, 0, 1 | 8ull << 32);
+	forged_put(pairs - 32, 0, 1);
+}
+
+/* An image with metadata; its row numbers are those of forged_types() and forged_field(). */
+static inline void forged_image(const struct forged *forged)
+{
+	static const char strings[] =
+		"\0Object\0System\0Session\0Planted\0Box`1\0Inner\0Pair\0Byte\0"
+		"Next\0<Payload>k__BackingField\0Kept";
+	/* Names: 1, 8 System, 15, 23 Planted, 31, 37, 43, 48; fields 53, 58, 83. */
+	static const uint16_t types[][2] = {{1, 8}, {15, 23}, {31, 23}, {37, 0}, {43, 23}, {48, 8}};
+	static const uint16_t fields[] = {53, 58, 83};
+	uint64_t image = forged->base + AT_IMAGE, metadata = image + 0x400, tables, at;
+
+	forged_put_short(image, 0, 0x5a4d);
+	forged_put_half(image, 60, 0x80);
+	forged_put_half(image, 0x80, 0x4550);
+	forged_put_short(image, 0x80 + 24, 0x20b);
+	forged_put_half(image, 0x80 + 24 + 112 + 14 * 8, 0x300);
+	forged_put_half(image, 0x300 + 8, 0x400);
+	forged_put_half(metadata, 0, 0x424a5342);
+	forged_put_half(metadata, 12, 4); /* bytes of the version's text */
+	forged_put_short(metadata, 22, 2);
+	forged_put_half(metadata, 24, 0x100);
+	forged_put_half(metadata, 28, 0x200);
+	forged_put_half(metadata, 32, 0x7e23); /* "#~" */
+	forged_put_half(metadata, 36, 0x400);
+	forged_put_half(metadata, 40, sizeof(strings));
+	forged_put(metadata, 44, 0x73676e6972745323ull); /* "#Strings" */
+	memcpy((void *)(uintptr_t)(metadata + 0x400), strings, sizeof(strings));
+	tables = metadata + 0x100;
+	forged_put(tables, 8, 1ull << 2 | 1ull << 4 | 1ull << 0x29);
+	forged_put_half(tables, 24, ARRAY_SIZE(types));
+	forged_put_half(tables, 28, ARRAY_SIZE(fields));
+	forged_put_half(tables, 32, 1);
+	at = tables + 36;
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++, at += 14) {
+		forged_put_short(at, 4, types[i][0]);
+		forged_put_short(at, 6, types[i][1]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++, at += 6)
+		forged_put_short(at, 2, fields[i]);
+	forged_put_short(at, 0, 4); /* Inner in Box */
+	forged_put_short(at, 2, 3);
+}
+
+/* A domain with one assembly with one module with one class that has static fields. */
+static inline void forged_module(const struct forged *forged)
+{
+	uint64_t list = forged->base + AT_DOMAIN + 0x100, module = forged->base + AT_MODULE;
+
+	forged_put_half(list, 0, 1);
+	forged_put_half(list, 8 + 8, 4);
+	forged_put(list, 8 + 16, forged->base + AT_ASSEMBLY);
+	forged_put(forged->base + AT_ASSEMBLY, 24, module);
+	forged_put(module, 312, forged->base + AT_ASSEMBLY);
+	forged_put(module, 288, forged->base + AT_IMAGE);
+	forged_put(module, 624 + 8, forged->base + AT_MAP);
+	forged_put_half(module, 624 + 16, 3);
+	forged_put(forged->base + AT_MAP, 16, forged_table(forged, FORGED_SESSION));
+}
+
+static inline uint64_t forged_object(struct forged *forged, enum forged_type type, uint32_t count)
+{
+	uint64_t address = forged->heap_end, table = forged_table(forged, type), size;
+	uint32_t flags, base_size;
+
+	memcpy(&flags, (void *)(uintptr_t)table, 4);
+	memcpy(&base_size, (void *)(uintptr_t)(table + 4), 4);
+	size = base_size + (flags & TABLE_COMPONENTS ? (uint64_t)count * (flags & 0xffff) : 0);
+	forged_put(address, 0, table);
+	if (flags & TABLE_COMPONENTS)
+		forged_put_half(address, 8, count);
+	forged->heap_end = address + (size + 7) / 8 * 8;
+	return address;
+}
+
+/* What the statics of Session are in comes first. */
+static inline void forged_objects(struct forged *forged)
+{
+	uint64_t gap;
+
+	forged_object(forged, FORGED_SESSIONS_ARRAY, 4);
+	forged->array = forged_object(forged, FORGED_SESSIONS_ARRAY, FORGED_SESSIONS);
+	forged_put(forged_statics(forged), 0, forged->array);
+	for (size_t i = 0; i < FORGED_SESSIONS; i++) {
+		forged->sessions[i] = forged_object(forged, FORGED_SESSION, 0);
+		forged_put(forged->array, 16 + i * 8, forged->sessions[i]);
+		forged_put(forged->sessions[i], 16, forged_object(forged, FORGED_BYTES_ARRAY, 100));
+		if (i)
+			forged_put(forged->sessions[i - 1], 8, forged->sessions[i]);
+		if (i == 2)
+			forged_object(forged, FORGED_FREE, 40);
+	}
+	/* A thread's memory: anything may stand there. */
+	gap = forged->heap_end;
+	memset((void *)(uintptr_t)gap, 0x5a, FORGED_GAP);
+	forged_put(forged->base + AT_LOCALS, 0, gap);
+	forged_put(forged->base + AT_LOCALS, 8, gap + FORGED_GAP - OBJECT_BYTES_MIN);
+	forged->heap_end = gap + FORGED_GAP;
+	forged->box = forged_object(forged, FORGED_BOX, 0);
+	forged->pairs = forged_object(forged, FORGED_PAIRS_ARRAY, 3);
+	for (size_t i = 0; i < 3; i++) {
+		forged_put(forged->pairs, 16 + i * 24, forged_object(forged, FORGED_INNER, 0));
+		forged_put(forged->pairs, 24 + i * 24, forged->sessions[0]); /* a number */
+	}
+	forged_put(forged->pairs, 16 + 16, forged->box);
+	forged->finalised = forged_object(forged, FORGED_OBJECT, 0);
+}
+
+static inline void forged_regions(const struct forged *forged)
+{
+	uint64_t segment = forged->base + AT_SEGMENTS, region = forged->base + FORGED_REGION;
+
+	forged_put(forged->base + AT_GENERATIONS, 8, segment);
+	forged_put(segment, 0, region); /* as it was at the last collection */
+	forged_put(segment, 8, region + FORGED_REGION_BYTES);
+	forged_put(segment, 32, region);
+	forged_put(forged->base + AT_VALUES, COLLECTOR_ALLOCATED * 8, forged->heap_end);
+}
+
+static inline void forged_threads(const struct forged *forged)
+{
+	uint64_t store = forged->base + AT_STORE, thread = forged->base + AT_THREAD;
+
+	forged_put(store, 160, thread + 112);
+	forged_put(thread, 32, forged->base + AT_LOCALS);
+}
+
+/* A table with one segment: a pinned handle of the box, a weak one of the first session, and a
+ * dependent one, whose second object is in the fourth block. */
+static inline void forged_handles(const struct forged *forged)
+{
+	uint64_t map = forged->base + AT_HANDLES, segment = forged->base + AT_SEGMENT;
+	uint64_t handles = segment + 4096, table = map + 0x200;
+
+	forged_put(map, 0, map + 0x80);
+	forged_put(map, 0x80, map + 0x100);
+	forged_put(map, 0x100, map + 0x180);
+	forged_put(map, 0x180, table);
+	forged_put(table, 48, segment);
+	memset((void *)(uintptr_t)(segment + 1560), 0xff, 360);
+	((unsigned char *)(uintptr_t)segment)[1560] = 3;
+	((unsigned char *)(uintptr_t)segment)[1561] = 0;
+	((unsigned char *)(uintptr_t)segment)[1562] = 6;
+	((unsigned char *)(uintptr_t)segment)[1680 + 2] = 3;
+	forged_put(segment, 1920 + 12 * 6, 0);
+	forged_put(segment, 1920 + 12 * 6 + 8, table);
+	forged_put(handles, 0, forged->pairs);
+	forged_put(handles, 64 * 8, forged->sessions[0]);
+	forged_put(handles, 2 * 64 * 8ul + 8, forged->box);
+	forged_put(handles, 3 * 64 * 8ul + 8, forged->sessions[4]);
+}
+
+static inline void forged_queue(const struct forged *forged)
+{
+	uint64_t queue = forged->base + AT_QUEUE, list = queue + 0x100;
+
+	for (size_t i = 0; i < 5; i++)
+		forged_put(queue, i * 8, list);
+	forged_put(queue, 5 * 8, list);
+	forged_put(queue, 6 * 8, list + 8);
+	forged_put(list, 0, forged->finalised);
+}
+
+/* The module's mapping, and that of the heap; paths are of constant text. */
+static inline void forged_maps(struct forged *forged)
+{
+	static char program[] = "/usr/share/dotnet/libcoreclr.so", nothing[] = "";
+	static const char names[] = "g_dacTable\0DotNetRuntimeContractDescriptor";
+
+	memcpy(forged->names_text, names, sizeof(names));
+	forged->symbols[0] = (struct symbol){.address = AT_TABLE, .size = 8, .name = 0};
+	forged->symbols[1] = (struct symbol){.address = AT_DESCRIPTOR, .size = 8, .name = 11};
+	forged->image.table = (struct symbol_table){
+		.symbols = forged->symbols, .count = 2, .names = forged->names_text};
+	forged->mappings[0] = (struct mapping){.start = forged->base,
+					       .end = forged->base + FORGED_DATA,
+					       .inode = 7,
+					       .readable = true,
+					       .writable = true,
+					       .path = program};
+	forged->mappings[1] = (struct mapping){.start = forged->base + FORGED_DATA,
+					       .end = forged->base + FORGED_BYTES,
+					       .readable = true,
+					       .writable = true,
+					       .path = nothing};
+	forged->maps.list.items = forged->mappings;
+	forged->maps.list.count = 2;
+	forged->maps.source = live_memory(getpid());
+	forged->module = (struct data_module){.path = program,
+					      .start = forged->base,
+					      .end = forged->base + FORGED_DATA,
+					      .bias = forged->base,
+					      .image = &forged->image};
+	forged->modules.list.items = &forged->module;
+	forged->modules.list.count = 1;
+}
+
+/* False: no memory. */
+static inline bool forged_make(struct forged *forged)
+{
+	void *bytes = mmap(NULL, FORGED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+
+	if (bytes == MAP_FAILED)
+		return false;
+	*forged = (struct forged){.bytes = bytes, .base = (uintptr_t)bytes};
+	forged->heap_end = forged->base + FORGED_REGION;
+	forged_maps(forged);
+	forged_descriptor(forged);
+	forged_collector(forged);
+	forged_types(forged);
+	forged_image(forged);
+	forged_module(forged);
+	forged_objects(forged);
+	forged_regions(forged);
+	forged_threads(forged);
+	forged_handles(forged);
+	forged_queue(forged);
+	return true;
+}
+
+/* Walks it; the sink is to be freed in any case, and `strings` after it. */
+static inline int forged_walk(const struct forged *forged, struct intern *strings,
+			      struct heap_sink *sink)
+{
+	int error = heap_sink_init(sink, strings, NULL, NULL, NULL, 0);
+
+	return error ? error : runtime_walk_heaps(&forged->maps, &forged->modules, sink);
+}
+
+static inline void forged_free(struct forged *forged)
+{
+	munmap(forged->bytes, FORGED_BYTES);
+}
+
+#endif

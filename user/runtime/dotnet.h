@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parts of the .NET walker share. Sources: src/coreclr/vm/methodtable.h, class.h,
+ * field.h, gc/gcinterface.dac.h and gc/handletablepriv.h of each version; ECMA-335 II.24 for
+ * metadata.
+ */
+#ifndef LEAKMON_RUNTIME_DOTNET_H
+#define LEAKMON_RUNTIME_DOTNET_H
+
+#include "heap/data_modules.h"
+#include "runtime/heap_sink.h"
+#include "runtime/target_memory.h"
+
+/*
+ * Where the runtime's structures have what is read of them, in bytes. The runtime's own descriptor
+ * says most of it; the rest, and that of runtimes without one, is the same from 8 to 10.
+ */
+struct dotnet_layout {
+	/* MethodTable: what an object begins with the address of. */
+	uint32_t table_flags, table_base_size, table_flags2, table_parent, table_module,
+		table_auxiliary, table_class, table_instance;
+	/* EEClass, ArrayClass */
+	uint32_t class_table, class_fields, class_instance_fields, class_static_fields, class_rank;
+	/* Module */
+	uint32_t module_base, module_dynamic, module_assembly, module_types;
+	uint32_t map_table, map_count; /* LookupMapBase */
+	/* ThreadStore, Thread */
+	uint32_t store_first, store_threads, store_dead;
+	uint32_t thread_next, thread_locals, thread_id, thread_system_id, thread_state,
+		thread_object;
+	uint32_t locals_context, context_inner; /* RuntimeThreadLocals, EEAllocContext */
+	uint32_t context_pointer, context_limit;
+	uint32_t dynamic_size, dynamic_data; /* DynamicMetadata */
+};
+
+/* Variables of the runtime, by address; 0: not known. */
+struct dotnet_variables {
+	uint64_t free_table; /* of the pointer to the MethodTable of free memory */
+	uint64_t thread_store, domain;
+};
+
+/*
+ * Reads DotNetRuntimeContractDescriptor, which is at `address`: *layout and *variables keep what it
+ * does not say. 0; -EBADMSG: it is none; -ENOMEM.
+ */
+int dotnet_descriptor_read(struct target_memory *memory, uint64_t address,
+			   struct dotnet_layout *layout, struct dotnet_variables *variables);
+
+/* MethodTable.flags */
+#define TABLE_COMPONENTS 0x80000000u /* the low 16 bits are the size of one */
+#define TABLE_POINTERS 0x01000000u
+#define TABLE_ARRAY_MASK 0x000c0000u
+#define TABLE_ARRAY 0x00080000u
+#define TABLE_VECTOR 0x00020000u /* an array of one dimension that begins with 0 */
+#define TABLE_GENERICS 0x00000030u
+
+#define OBJECT_TABLE 0
+#define OBJECT_COUNT 8	/* of an array or a string, 4 bytes */
+#define OBJECT_FIELDS 8 /* fields of other objects begin there */
+#define OBJECT_BYTES_MIN 24
+#define OBJECT_HEADER 8 /* before it; part of the size of the object before */
+
+/* A stretch of an object that holds references: `size` grows with the object's. */
+struct dotnet_series {
+	uint32_t start;
+	int64_t size; /* plus the object's */
+};
+/* Of an array's components: so many references, then so many bytes of other things. */
+struct dotnet_item {
+	uint32_t references, skip;
+};
+/* A field of references, or of a structure that has some. */
+struct dotnet_field {
+	uint32_t offset; /* in the object */
+	uint32_t label;
+};
+
+/* A MethodTable. */
+struct dotnet_type {
+	uint64_t address, class_address;
+	uint32_t flags, base_size;
+	uint32_t class; /* of the sink; UINT32_MAX: none yet */
+	bool described; /* what follows was read */
+	bool is_free;	/* no objects, but free memory */
+	VEC(struct dotnet_series) series;
+	VEC(struct dotnet_item) items; /* instead, from the start of the one series on */
+	VEC(struct dotnet_field) fields;
+};
+
+#define METADATA_TABLES 0x2d
+/* The metadata of a module, in memory. */
+struct dotnet_metadata {
+	uint64_t module;  /* address of the runtime's Module */
+	uint64_t strings; /* 0: there is none that can be read */
+	uint32_t strings_size;
+	bool wide_strings;
+	uint64_t tables[METADATA_TABLES];
+	uint32_t rows[METADATA_TABLES], row_bytes[METADATA_TABLES];
+	uint8_t field_name; /* columns: how far into their row */
+	uint8_t type_namespace;
+	uint8_t nested_bytes;
+};
+
+struct dotnet_context {
+	uint64_t pointer, limit; /* memory for objects to come */
+};
+
+/* The second object is held by the first one. */
+struct dotnet_dependent {
+	uint64_t first, second;
+};
+
+#define DOTNET_GENERATIONS 5 /* 0 to 2, large objects, pinned objects */
+
+/* GcDacVars: after versions, the size of a generation and their number, addresses of variables. */
+enum collector_variable {
+	COLLECTOR_TABLE = 3,	 /* generation_table */
+	COLLECTOR_EPHEMERAL = 7, /* ephemeral_heap_segment */
+	COLLECTOR_ALLOCATED = 12,
+	COLLECTOR_QUEUE = 15, /* finalize_queue */
+	COLLECTOR_HEAPS = 19, /* n_heaps */
+	COLLECTOR_HEAP_LIST = 20,
+	COLLECTOR_INVALID = 21,
+	COLLECTOR_HANDLES = 26,
+	COLLECTOR_HEAP_FIELDS = 27, /* arrays of offsets */
+	COLLECTOR_GENERATION_FIELDS = 28,
+};
+
+struct dotnet {
+	struct target_memory *memory;
+	struct dotnet_layout layout;
+	struct dotnet_variables variables;
+	uint64_t collector; /* GcDacVars */
+	uint64_t generation_size;
+	uint32_t handle_kinds;	/* 0: not known yet */
+	struct hash type_index; /* address -> place in types plus 1; TYPE_IS_NONE: it is no type */
+	VEC(struct dotnet_type) types;
+	uint32_t first_class; /* of the sink: those of types that have one are numbered from it */
+	VEC(uint32_t) class_types;  /* by class - first_class: place in types */
+	struct hash metadata_index; /* module -> place in metadata plus 1 */
+	VEC(struct dotnet_metadata) metadata;
+	VEC(struct dotnet_context) contexts; /* by ascending address */
+	struct hash module_index;	     /* those in modules */
+	VEC(uint64_t) modules;
+	VEC(uint64_t) queues;			 /* CFinalize of each heap */
+	VEC(struct dotnet_dependent) dependents; /* by the first one */
+	struct hash statics;			 /* classes whose statics are roots already */
+	/* Where static fields that are roots are, by ascending address: in arrays, for which their
+	 * classes speak. */
+	VEC(uint64_t) slots;
+	/* What all types together may still have, whatever they say. */
+	uint32_t fields_left, series_left, tables_left;
+};
+
+/* Rows of fields are looked at one by one; false: there were too many. */
+static inline bool dotnet_take(uint32_t *left)
+{
+	return *left ? (--*left, true) : false;
+}
+
+/* Where a variable of the collector's is, and what it has. */
+uint64_t dotnet_collector_place(struct dotnet *dotnet, enum collector_variable variable);
+uint64_t dotnet_collector_word(struct dotnet *dotnet, enum collector_variable variable);
+
+/* Types and their names: see dotnet_types.c. */
+
+/* The type at an address, or NULL: there is none, or no memory. Good until the next call. */
+struct dotnet_type *dotnet_type_at(struct dotnet *dotnet, uint64_t address);
+#define DOTNET_NAME_BYTES 512
+/* "Namespace.Class<Argument>[]" of a TypeHandle. */
+void dotnet_type_name(struct dotnet *dotnet, uint64_t handle, char name[DOTNET_NAME_BYTES]);
+/* The name of a field, by its FieldDesc; "" if it cannot be read. */
+void dotnet_field_name(struct dotnet *dotnet, uint64_t module, uint32_t token,
+		       char name[DOTNET_NAME_BYTES]);
+/* The Module in whose metadata a type is. */
+uint64_t dotnet_type_module(struct dotnet *dotnet, const struct dotnet_type *type);
+
+/* Metadata: see dotnet_metadata.c. NULL: it cannot be read, or no memory. */
+const struct dotnet_metadata *dotnet_metadata_of(struct dotnet *dotnet, uint64_t module);
+/* Parts of the name of the type with that row number; false: there is none. */
+struct dotnet_type_row {
+	char space[DOTNET_NAME_BYTES / 2], name[DOTNET_NAME_BYTES / 2];
+	uint32_t enclosing; /* row; 0: none */
+};
+bool dotnet_metadata_type(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
+			  uint32_t row, struct dotnet_type_row *type);
+bool dotnet_metadata_field(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
+			   uint32_t row, char name[DOTNET_NAME_BYTES]);
+
+/* How many fields a class adds to those of the one that it derives from, statics aside. */
+uint32_t dotnet_own_fields(struct dotnet *dotnet, const struct dotnet_type *type);
+
+/* Handles, those that are roots; others are kept for dotnet_refer(). See dotnet_handles.c. */
+int dotnet_add_handles(struct dotnet *dotnet, struct heap_sink *sink);
+#define DOTNET_ROOTS_MAX (1u << 24)
+
+/* References and roots: see dotnet_references.c and dotnet_roots.c. As struct heap_walker. */
+int dotnet_refer(void *state, struct heap_sink *sink, uint32_t node);
+int dotnet_roots(void *state, struct heap_sink *sink);
+
+#endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Handles by kind (gc/handletablepriv.h): segments of 64 KiB, whose blocks of 64 handles each are
+ * of one kind. And the queue of objects whose finalisers wait (gc/gcpriv.h: CFinalize).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "runtime/dotnet.h"
+
+#define KEY "dotnet"
+#define MAPS_MAX 64
+#define BUCKETS 10
+#define HEAPS_MAX 1024
+#define SEGMENTS_MAX 16384 /* of all tables */
+#define SEGMENT_BYTES 65536
+#define SEGMENT_HEADER 4096
+#define SEGMENT_BLOCKS 120
+#define BLOCK_HANDLES 64
+#define SEGMENT_KINDS 1560 /* rgBlockType */
+#define SEGMENT_USERS 1680 /* rgUserData: the block that has the second words of one */
+#define SEGMENT_TAILS                                                                              \
+	1920 /* rgTail: so many bytes as there are kinds; likewise rgHint; then words */
+#define MAP_NEXT 8
+#define MAP_COUNT 16
+#define FINALISERS_MAX (1u << 20)
+
+enum handle_kind {
+	HANDLE_STRONG = 2,
+	HANDLE_PINNED = 3,
+	HANDLE_COUNTED = 5,
+	HANDLE_DEPENDENT = 6,
+	HANDLE_ASYNC_PINNED = 7,
+	HANDLE_SIZED = 8,
+	HANDLE_KINDS = 16,
+};
+
+/* Those that hold their object. */
+static const char *const root_names[HANDLE_KINDS] = {
+	[HANDLE_STRONG] = "strong handle",
+	[HANDLE_PINNED] = "pinned handle",
+	[HANDLE_COUNTED] = "reference-counted handle",
+	[HANDLE_ASYNC_PINNED] = "async pinned handle",
+	[HANDLE_SIZED] = "strong handle",
+};
+
+static uint64_t word_at(const unsigned char *bytes, size_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+struct visit {
+	struct dotnet *dotnet;
+	struct heap_sink *sink;
+	unsigned char *segment; /* SEGMENT_BYTES */
+	uint32_t segments;
+};
+
+static int add_handle(const struct visit *visit, uint32_t kind, uint64_t object, uint64_t second)
+{
+	struct dotnet_dependent *dependent;
+
+	if (root_names[kind])
+		return visit->sink->roots.count < DOTNET_ROOTS_MAX
+			       ? heap_sink_root(visit->sink, KEY, root_names[kind], object)
+			       : 0;
+	if (kind != HANDLE_DEPENDENT || !second)
+		return 0;
+	dependent = vec_push(&visit->dotnet->dependents);
+	if (!dependent)
+		return -ENOMEM;
+	*dependent = (struct dotnet_dependent){object, second};
+	return 0;
+}
+
+static int visit_block(const struct visit *visit, uint32_t block)
+{
+	const unsigned char *segment = visit->segment;
+	uint32_t kind = segment[SEGMENT_KINDS + block], user = segment[SEGMENT_USERS + block];
+	int error = 0;
+
+	if (kind >= HANDLE_KINDS)
+		return 0;
+	for (uint32_t i = 0; !error && i < BLOCK_HANDLES; i++) {
+		size_t place = SEGMENT_HEADER + ((size_t)block * BLOCK_HANDLES + i) * 8;
+		uint64_t object = word_at(segment, place), second = 0;
+
+		if (kind == HANDLE_DEPENDENT && user < SEGMENT_BLOCKS)
+			second = word_at(segment,
+					 SEGMENT_HEADER + ((size_t)user * BLOCK_HANDLES + i) * 8);
+		if (object)
+			error = add_handle(visit, kind, object, second);
+	}
+	return error;
+}
+
+/* No word of a table holds anything but its handles. */
+static int visit_segment(const struct visit *visit, uint64_t segment)
+{
+	int error = heap_sink_claim(visit->sink, segment, SEGMENT_BYTES, false);
+
+	target_read_pages(visit->dotnet->memory, segment, visit->segment, SEGMENT_BYTES);
+	for (uint32_t i = 0; !error && i < SEGMENT_BLOCKS; i++)
+		error = visit_block(visit, i);
+	return error;
+}
+
+/* rgTypeFlags comes first; a pointer follows it. */
+static uint64_t segments_of(struct dotnet *dotnet, uint64_t table)
+{
+	return target_word(dotnet->memory,
+			   table + ((uint64_t)dotnet->handle_kinds * 4 + 7) / 8 * 8);
+}
+
+/* A segment names the table that it is of, which tells how many kinds there are, too. */
+static bool is_segment_of(struct dotnet *dotnet, uint64_t segment, uint64_t table)
+{
+	return segment && !(segment & (MEMORY_PAGE - 1)) &&
+	       target_word(dotnet->memory,
+			   segment + SEGMENT_TAILS + dotnet->handle_kinds * 6ull + 8) == table;
+}
+
+static bool find_kinds(struct dotnet *dotnet, uint64_t table)
+{
+	for (dotnet->handle_kinds = 12; dotnet->handle_kinds < HANDLE_KINDS;
+	     dotnet->handle_kinds++) {
+		if (is_segment_of(dotnet, segments_of(dotnet, table), table))
+			return true;
+	}
+	dotnet->handle_kinds = 0;
+	return false;
+}
+
+static int visit_table(struct visit *visit, uint64_t table)
+{
+	struct dotnet *dotnet = visit->dotnet;
+	uint64_t segment;
+	int error = 0;
+
+	if (!table || (!dotnet->handle_kinds && !find_kinds(dotnet, table)))
+		return 0;
+	segment = segments_of(dotnet, table);
+	while (!error && visit->segments < SEGMENTS_MAX && is_segment_of(dotnet, segment, table)) {
+		visit->segments++;
+		error = visit_segment(visit, segment);
+		segment = target_word(dotnet->memory,
+				      segment + SEGMENT_TAILS + dotnet->handle_kinds * 6ull);
+	}
+	return error;
+}
+
+/* A bucket has a table for each heap. */
+static int visit_bucket(struct visit *visit, uint64_t bucket, uint32_t heaps)
+{
+	struct target_memory *memory = visit->dotnet->memory;
+	uint64_t tables = target_word(memory, bucket);
+	int error = 0;
+
+	for (uint32_t i = 0; bucket && tables && !error && i < MIN(heaps, (uint32_t)HEAPS_MAX); i++)
+		error = visit_table(visit, target_word(memory, tables + i * 8ull));
+	return error;
+}
+
+static int visit_handles(struct visit *visit)
+{
+	struct dotnet *dotnet = visit->dotnet;
+	uint64_t map = dotnet_collector_place(dotnet, COLLECTOR_HANDLES);
+	uint32_t heaps = MAX((uint32_t)dotnet_collector_word(dotnet, COLLECTOR_HEAPS), 1u);
+	int error = 0;
+
+	for (uint32_t maps = 0; !error && map && maps < MAPS_MAX; maps++) {
+		uint64_t buckets = target_word(dotnet->memory, map);
+
+		for (uint32_t i = 0; !error && buckets && i < BUCKETS; i++)
+			error = visit_bucket(visit, target_word(dotnet->memory, buckets + i * 8ull),
+					     heaps);
+		map = target_word(dotnet->memory, map + MAP_NEXT);
+	}
+	return error;
+}
+
+static int compare_dependents(const void *left_pointer, const void *right_pointer)
+{
+	const struct dotnet_dependent *left = left_pointer, *right = right_pointer;
+
+	return left->first < right->first ? -1 : left->first > right->first;
+}
+
+/* Objects that nothing held when the heap was collected last, and whose finalisers are to run. */
+static int add_finalisers(struct dotnet *dotnet, struct heap_sink *sink, uint64_t queue)
+{
+	/* Fill pointers of each generation and of the two lists that wait; the array. */
+	uint64_t words[DOTNET_GENERATIONS + 3], at, end;
+	int error = 0;
+
+	if (!queue || target_read(dotnet->memory, queue, words, sizeof(words)))
+		return 0;
+	at = words[DOTNET_GENERATIONS - 1];
+	end = words[DOTNET_GENERATIONS + 1];
+	for (uint32_t i = 0;
+	     !error && at < end && i < FINALISERS_MAX && sink->roots.count < DOTNET_ROOTS_MAX;
+	     i++, at += 8)
+		error = heap_sink_root(sink, KEY, "finaliser queue",
+				       target_word(dotnet->memory, at));
+	return error;
+}
+
+int dotnet_add_handles(struct dotnet *dotnet, struct heap_sink *sink)
+{
+	struct visit visit = {.dotnet = dotnet, .sink = sink, .segment = malloc(SEGMENT_BYTES)};
+	int error = visit.segment ? visit_handles(&visit) : -ENOMEM;
+
+	free(visit.segment);
+	if (dotnet->dependents.count)
+		qsort(dotnet->dependents.items, dotnet->dependents.count,
+		      sizeof(*dotnet->dependents.items), compare_dependents);
+	for (size_t i = 0; !error && i < dotnet->queues.count; i++)
+		error = add_finalisers(dotnet, sink, dotnet->queues.items[i]);
+	return error;
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What objects refer to, as the collector sees it: series of references before a MethodTable
+ * (CGCDesc, src/coreclr/gc/gcdesc.h). Names are those of the fields; the second object of a
+ * dependent handle is held by the first one.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/dotnet.h"
+
+#define SERIES_MAX 4096
+#define ITEMS_MAX 1024
+#define FIELDS_MAX 4096
+#define PARENTS_MAX 64
+#define CHUNK 128 /* words read at once */
+
+/* FieldDesc */
+#define FIELD_BYTES 16
+#define FIELD_TOKEN(word) ((uint32_t)(word)&0xffffff)
+#define FIELD_IS_STATIC(word) ((word) >> 24 & 1)
+#define FIELD_OFFSET(word) ((uint32_t)((word) >> 32) & 0x7ffffff)
+#define FIELD_TYPE(word) ((word) >> 59)
+#define ELEMENT_STRUCTURE 0x11
+#define ELEMENT_CLASS 0x12
+
+/* Of an array of structures: as CGCDesc has it, a count below 0. */
+static int read_items(struct dotnet *dotnet, struct dotnet_type *type, uint64_t count)
+{
+	uint64_t start = target_word(dotnet->memory, type->address - 16);
+	struct dotnet_series *series = vec_push(&type->series);
+
+	if (!series)
+		return -ENOMEM;
+	series->start = (uint32_t)MIN(start, (uint64_t)UINT32_MAX);
+	for (uint64_t i = 0;
+	     i < MIN(count, (uint64_t)ITEMS_MAX) && dotnet_take(&dotnet->series_left); i++) {
+		uint64_t word = target_word(dotnet->memory, type->address - 24 - i * 8);
+		struct dotnet_item *item = vec_push(&type->items);
+
+		if (!item)
+			return -ENOMEM;
+		*item = (struct dotnet_item){(uint32_t)word, (uint32_t)(word >> 32)};
+		if (!word)
+			type->items.count--;
+	}
+	return 0;
+}
+
+static int read_series(struct dotnet *dotnet, struct dotnet_type *type)
+{
+	int64_t count = (int64_t)target_word(dotnet->memory, type->address - 8);
+
+	if (count < 0)
+		return count < -ITEMS_MAX ? 0 : read_items(dotnet, type, (uint64_t)-count);
+	for (uint64_t i = 0;
+	     i < (uint64_t)MIN(count, (int64_t)SERIES_MAX) && dotnet_take(&dotnet->series_left);
+	     i++) {
+		uint64_t words[2]; /* size less that of the object, start */
+		struct dotnet_series *series;
+
+		if (target_read(dotnet->memory, type->address - 24 - i * 16, words,
+				sizeof(words)) ||
+		    words[1] > UINT32_MAX)
+			return 0;
+		series = vec_push(&type->series);
+		if (!series)
+			return -ENOMEM;
+		*series = (struct dotnet_series){(uint32_t)words[1], (int64_t)words[0]};
+	}
+	return 0;
+}
+
+static uint64_t class_of(struct dotnet *dotnet, uint64_t table)
+{
+	const struct dotnet_type *type = table ? dotnet_type_at(dotnet, table) : NULL;
+
+	return type ? type->class_address : 0;
+}
+
+static uint32_t count_fields(struct dotnet *dotnet, uint64_t class)
+{
+	uint64_t place = class + dotnet->layout.class_instance_fields;
+
+	return class ? target_word(dotnet->memory, place) & 0xffff : 0;
+}
+
+uint32_t dotnet_own_fields(struct dotnet *dotnet, const struct dotnet_type *type)
+{
+	uint64_t parent = target_word(dotnet->memory, type->address + dotnet->layout.table_parent);
+	uint32_t count = count_fields(dotnet, type->class_address);
+
+	return count - MIN(count_fields(dotnet, class_of(dotnet, parent)), count);
+}
+
+/* Fields that a class adds to those of its parent. */
+static int read_own_fields(struct dotnet *dotnet, struct heap_sink *sink, uint64_t class,
+			   uint64_t module, uint32_t count, struct dotnet_type *type)
+{
+	uint64_t list = target_word(dotnet->memory, class + dotnet->layout.class_fields);
+
+	for (uint32_t i = 0; list && i < count && dotnet_take(&dotnet->fields_left); i++) {
+		uint64_t word = target_word(dotnet->memory, list + i * (uint64_t)FIELD_BYTES + 8);
+		struct dotnet_field *field;
+		char name[DOTNET_NAME_BYTES];
+
+		if (FIELD_IS_STATIC(word) ||
+		    (FIELD_TYPE(word) != ELEMENT_STRUCTURE && FIELD_TYPE(word) != ELEMENT_CLASS))
+			continue;
+		dotnet_field_name(dotnet, module, FIELD_TOKEN(word), name);
+		field = vec_push(&type->fields);
+		if (!field)
+			return -ENOMEM;
+		*field = (struct dotnet_field){
+			OBJECT_FIELDS + FIELD_OFFSET(word),
+			name[0] ? heap_sink_label(sink, LABEL_ATTRIBUTE, name) : 0};
+	}
+	return 0;
+}
+
+static int compare_fields(const void *left_pointer, const void *right_pointer)
+{
+	const struct dotnet_field *left = left_pointer, *right = right_pointer;
+
+	return left->offset < right->offset ? -1 : left->offset > right->offset;
+}
+
+/* Of a class and those that it derives from. */
+static int read_fields(struct dotnet *dotnet, struct heap_sink *sink, struct dotnet_type *type)
+{
+	const struct dotnet_layout *layout = &dotnet->layout;
+	uint64_t table = type->address, class = type->class_address;
+	uint32_t count = count_fields(dotnet, class);
+	int error = 0;
+
+	for (uint32_t i = 0; !error && class && i < PARENTS_MAX; i++) {
+		uint64_t parent = target_word(dotnet->memory, table + layout->table_parent);
+		uint64_t module = target_word(dotnet->memory, table + layout->table_module);
+		uint64_t parent_class = class_of(dotnet, parent);
+		uint32_t inherited = MIN(count_fields(dotnet, parent_class), count);
+
+		error = read_own_fields(dotnet, sink, class, module,
+					MIN(count - inherited, (uint32_t)FIELDS_MAX), type);
+		table = parent;
+		class = parent_class;
+		count = inherited;
+	}
+	if (type->fields.count)
+		qsort(type->fields.items, type->fields.count, sizeof(*type->fields.items),
+		      compare_fields);
+	return error;
+}
+
+/* What is to know of a type whose objects are looked into. */
+static int describe(struct dotnet *dotnet, struct heap_sink *sink, size_t place)
+{
+	struct dotnet_type type = dotnet->types.items[place];
+	int error = 0;
+
+	type.described = true;
+	if (type.flags & TABLE_POINTERS) {
+		error = read_series(dotnet, &type);
+		if (!error && !(type.flags & TABLE_COMPONENTS))
+			error = read_fields(dotnet, sink, &type);
+	}
+	/* Others may have been added meanwhile. */
+	dotnet->types.items[place] = type;
+	return error;
+}
+
+struct referrer {
+	struct dotnet *dotnet;
+	struct heap_sink *sink;
+	const struct dotnet_type *type;
+	uint32_t node;
+	uint64_t object, size;
+	uint64_t words_left;  /* series may overlap: no more than the object has */
+	const uint64_t *slot; /* the next static field in it; see dotnet->slots */
+	const uint64_t *last_slot;
+};
+
+/* The field that has the reference at an offset, itself or in its structure. */
+static uint32_t field_label(const struct dotnet_type *type, uint64_t offset)
+{
+	size_t low = 0, high = type->fields.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (type->fields.items[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? type->fields.items[low - 1].label : 0;
+}
+
+/* Whether an address, each higher than the one before, is that of a static field. */
+static bool is_slot(struct referrer *referrer, uint64_t address)
+{
+	while (referrer->slot < referrer->last_slot && *referrer->slot < address)
+		referrer->slot++;
+	return referrer->slot < referrer->last_slot && *referrer->slot == address;
+}
+
+/* The first static field at or after an address. */
+static const uint64_t *find_slot(const struct dotnet *dotnet, uint64_t address)
+{
+	size_t low = 0, high = dotnet->slots.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (dotnet->slots.items[middle] < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return dotnet->slots.items + low;
+}
+
+/* The references at [offset, end) of the object. */
+static int refer_words(struct referrer *referrer, uint64_t offset, uint64_t end, uint32_t label,
+		       bool is_array)
+{
+	uint64_t words[CHUNK];
+	int error = 0;
+
+	for (; !error && offset + 8 <= end; offset += sizeof(words)) {
+		size_t count = (size_t)MIN((end - offset) / 8, (uint64_t)CHUNK);
+
+		if (target_read(referrer->dotnet->memory, referrer->object + offset, words,
+				count * 8))
+			continue;
+		for (size_t i = 0; !error && i < count; i++) {
+			uint64_t at = offset + i * 8;
+
+			if (!words[i] || is_slot(referrer, referrer->object + at) ||
+			    !referrer->words_left)
+				continue;
+			referrer->words_left--;
+			if (is_array)
+				label = label_index((at - OBJECT_FIELDS - 8) / 8);
+			else if (!referrer->type->items.count)
+				label = field_label(referrer->type, at);
+			error = heap_sink_reference(referrer->sink, referrer->node, words[i],
+						    label);
+		}
+	}
+	return error;
+}
+
+/* An array of structures, some of whose fields are references. */
+static int refer_items(struct referrer *referrer)
+{
+	const struct dotnet_type *type = referrer->type;
+	uint64_t offset = type->series.items[0].start, end = referrer->size - OBJECT_HEADER;
+	uint64_t first = offset, stride = type->flags & 0xffff;
+	int error = 0;
+
+	while (!error && stride && offset < end) {
+		uint64_t before = offset;
+
+		for (size_t i = 0; !error && i < type->items.count && offset < end; i++) {
+			uint64_t bytes = type->items.items[i].references * 8ull;
+			uint64_t last = MIN(offset + bytes, end);
+
+			error = refer_words(referrer, offset, last,
+					    label_index((offset - first) / stride), false);
+			offset += bytes + type->items.items[i].skip;
+		}
+		if (offset == before)
+			break;
+	}
+	return error;
+}
+
+static int refer_series(struct referrer *referrer)
+{
+	const struct dotnet_type *type = referrer->type;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < type->series.count; i++) {
+		const struct dotnet_series *series = &type->series.items[i];
+		int64_t bytes = series->size + (int64_t)referrer->size;
+		uint64_t end = series->start + (uint64_t)bytes;
+
+		if (bytes <= 0 || end > referrer->size)
+			continue;
+		error = refer_words(referrer, series->start, end, 0,
+				    type->flags & TABLE_COMPONENTS);
+	}
+	return error;
+}
+
+/* What dependent handles add: entries of a ConditionalWeakTable. */
+static int refer_dependents(const struct referrer *referrer)
+{
+	const struct dotnet_dependent *dependents = referrer->dotnet->dependents.items;
+	size_t low = 0, high = referrer->dotnet->dependents.count;
+	uint32_t label = 0;
+	int error = 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (dependents[middle].first < referrer->object)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; !error && low < referrer->dotnet->dependents.count &&
+	       dependents[low].first == referrer->object;
+	     low++) {
+		if (!label)
+			label = heap_sink_label(referrer->sink, LABEL_ATTRIBUTE,
+						"dependent handle");
+		error = heap_sink_reference(referrer->sink, referrer->node, dependents[low].second,
+					    label);
+	}
+	return error;
+}
+
+int dotnet_refer(void *state, struct heap_sink *sink, uint32_t node)
+{
+	struct dotnet *dotnet = state;
+	uint32_t class = sink->whats[node] & NODE_CLASS, place;
+	struct referrer referrer = {.dotnet = dotnet,
+				    .sink = sink,
+				    .node = node,
+				    .object = sink->starts[node],
+				    .size = sink->sizes[node],
+				    .words_left = sink->sizes[node] / 8,
+				    .slot = find_slot(dotnet, sink->starts[node]),
+				    .last_slot = dotnet->slots.items + dotnet->slots.count};
+	int error = 0;
+
+	if (class < dotnet->first_class || class - dotnet->first_class >= dotnet->class_types.count)
+		return 0;
+	place = dotnet->class_types.items[class - dotnet->first_class];
+	if (!dotnet->types.items[place].described)
+		error = describe(dotnet, sink, place);
+	referrer.type = &dotnet->types.items[place];
+	if (!error && referrer.type->items.count)
+		error = refer_items(&referrer);
+	else if (!error)
+		error = refer_series(&referrer);
+	return error ? error : refer_dependents(&referrer);
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What holds objects from outside the heap: static fields, handles, objects whose finalisers wait.
+ * Stacks, registers and thread-locals are those of the process itself, word by word.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/dotnet.h"
+
+#define KEY "dotnet"
+#define ASSEMBLIES_MAX (1u << 16)
+#define FIELDS_MAX 4096
+#define MAPS_MAX 4096
+
+/* Where an AppDomain has its list of assemblies: found by what the list leads to. */
+#define DOMAIN_BYTES 2048
+#define LIST_NEXT 8 /* ArrayListBase: a count, then a block: the next one, its size, items */
+#define BLOCK_SIZE 8
+#define BLOCK_ITEMS 16
+#define BLOCK_ITEMS_MAX (1u << 16)
+#define ASSEMBLY_WORDS 10
+
+/* DynamicStaticsInfo, before MethodTableAuxiliaryData */
+#define STATICS_REFERENCES 24 /* so far before it */
+#define STATICS_TABLE 8
+#define STATICS_TAG 1ull
+
+/* FieldDesc */
+#define FIELD_BYTES 16
+#define FIELD_TOKEN(word) ((uint32_t)(word)&0xffffff)
+#define FIELD_IS_STATIC(word) ((word) >> 24 & 1)
+#define FIELD_IS_OF_THREAD(word) ((word) >> 25 & 1)
+#define FIELD_IS_IN_IMAGE(word) ((word) >> 26 & 1)
+#define FIELD_OFFSET(word) ((uint32_t)((word) >> 32) & 0x7ffffff)
+#define FIELD_TYPE(word) ((word) >> 59)
+#define ELEMENT_STRUCTURE 0x11
+#define ELEMENT_CLASS 0x12
+
+/* Modules. */
+
+/* The module of an assembly, which says that it is of that one; 0: this is no assembly. */
+static uint64_t module_of(struct dotnet *dotnet, uint64_t assembly)
+{
+	uint64_t words[ASSEMBLY_WORDS];
+
+	if (!assembly || target_read(dotnet->memory, assembly, words, sizeof(words)))
+		return 0;
+	for (size_t i = 0; i < ASSEMBLY_WORDS; i++) {
+		uint64_t module = words[i];
+
+		if (module && !(module & 7) &&
+		    target_word(dotnet->memory, module + dotnet->layout.module_assembly) ==
+			    assembly)
+			return module;
+	}
+	return 0;
+}
+
+/* An assembly, or what has one: a DomainAssembly. */
+static uint64_t module_of_item(struct dotnet *dotnet, uint64_t item)
+{
+	uint64_t words[ASSEMBLY_WORDS], module = module_of(dotnet, item);
+
+	if (module || !item || target_read(dotnet->memory, item, words, sizeof(words)))
+		return module;
+	for (size_t i = 0; !module && i < ASSEMBLY_WORDS; i++)
+		module = words[i] & 7 ? 0 : module_of(dotnet, words[i]);
+	return module;
+}
+
+static int add_module(struct dotnet *dotnet, uint64_t module)
+{
+	bool fresh = false;
+	uint64_t *added;
+
+	if (!hash_put(&dotnet->module_index, module, &fresh))
+		return -ENOMEM;
+	if (!fresh)
+		return 0;
+	added = vec_push(&dotnet->modules);
+	if (!added)
+		return -ENOMEM;
+	*added = module;
+	return 0;
+}
+
+/* All that the list of assemblies at `list` has. */
+static int read_assemblies(struct dotnet *dotnet, uint64_t list)
+{
+	struct target_memory *memory = dotnet->memory;
+	uint32_t count = (uint32_t)target_word(memory, list), seen = 0;
+	uint64_t block = list + LIST_NEXT;
+	int error = 0;
+
+	while (!error && block && seen < MIN(count, ASSEMBLIES_MAX)) {
+		uint32_t size = (uint32_t)target_word(memory, block + BLOCK_SIZE);
+
+		if (!size || size > BLOCK_ITEMS_MAX)
+			break;
+		for (uint32_t i = 0; !error && i < size && seen < count; i++, seen++) {
+			uint64_t item = target_word(memory, block + BLOCK_ITEMS + i * 8ull);
+			uint64_t module = module_of_item(dotnet, item);
+
+			error = module ? add_module(dotnet, module) : 0;
+		}
+		block = target_word(memory, block);
+	}
+	return error;
+}
+
+static int find_modules(struct dotnet *dotnet)
+{
+	uint64_t domain = target_word(dotnet->memory, dotnet->variables.domain);
+	int error = 0;
+
+	for (uint64_t at = 0; domain && !error && at < DOMAIN_BYTES; at += 8) {
+		uint64_t list = domain + at;
+		uint32_t count = (uint32_t)target_word(dotnet->memory, list);
+		uint64_t first = target_word(dotnet->memory, list + LIST_NEXT + BLOCK_ITEMS);
+
+		if (count && count <= ASSEMBLIES_MAX && module_of_item(dotnet, first)) {
+			error = read_assemblies(dotnet, list);
+			break;
+		}
+	}
+	/* Those of classes that have objects, if the list is not found. */
+	for (size_t i = 0; !error && i < dotnet->types.count; i++) {
+		struct dotnet_type type = dotnet->types.items[i];
+		uint64_t module = dotnet_type_module(dotnet, &type);
+
+		if (module)
+			error = add_module(dotnet, module);
+	}
+	return error;
+}
+
+/* Static fields. */
+
+/* Where those of a class are that are references; 0: it has none, or is not initialised. */
+static uint64_t find_statics(struct dotnet *dotnet, uint64_t table)
+{
+	uint64_t auxiliary = target_word(dotnet->memory, table + dotnet->layout.table_auxiliary);
+
+	if (!auxiliary || target_word(dotnet->memory, auxiliary - STATICS_TABLE) != table)
+		return 0;
+	return target_word(dotnet->memory, auxiliary - STATICS_REFERENCES) & ~STATICS_TAG;
+}
+
+static int add_static(struct dotnet *dotnet, struct heap_sink *sink, const struct dotnet_type *type,
+		      uint64_t statics, uint64_t field)
+{
+	uint64_t address = statics + FIELD_OFFSET(field), *slot;
+	uint64_t value = target_word(dotnet->memory, address);
+	char class[DOTNET_NAME_BYTES], name[DOTNET_NAME_BYTES], root[2 * DOTNET_NAME_BYTES + 16];
+
+	if (heap_sink_node(sink, value) == BLOCK_NONE || sink->roots.count >= DOTNET_ROOTS_MAX)
+		return 0;
+	slot = vec_push(&dotnet->slots);
+	if (!slot)
+		return -ENOMEM;
+	*slot = address;
+	dotnet_type_name(dotnet, type->address, class);
+	dotnet_field_name(dotnet, dotnet_type_module(dotnet, type), FIELD_TOKEN(field), name);
+	snprintf(root, sizeof(root), "static %s.%s", class, name[0] ? name : "?");
+	return heap_sink_root(sink, KEY, root, value);
+}
+
+/* Static fields follow those of instances. */
+static int add_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t table)
+{
+	const struct dotnet_layout *layout = &dotnet->layout;
+	const struct dotnet_type *found = dotnet_type_at(dotnet, table);
+	struct dotnet_type type;
+	uint64_t statics, list;
+	uint32_t fields, own;
+	bool fresh = false;
+	int error = 0;
+
+	if (!found || !found->class_address || !hash_put(&dotnet->statics, table, &fresh) || !fresh)
+		return 0;
+	type = *found;
+	statics = find_statics(dotnet, table);
+	fields = target_word(dotnet->memory, type.class_address + layout->class_static_fields) &
+		 0xffff;
+	list = target_word(dotnet->memory, type.class_address + layout->class_fields);
+	if (!statics || !fields || !list)
+		return 0;
+	own = dotnet_own_fields(dotnet, &type);
+	for (uint32_t i = own; !error && i < own + MIN(fields, (uint32_t)FIELDS_MAX) &&
+			       dotnet_take(&dotnet->fields_left);
+	     i++) {
+		uint64_t word = target_word(dotnet->memory, list + i * (uint64_t)FIELD_BYTES + 8);
+
+		if (!FIELD_IS_STATIC(word) || FIELD_IS_OF_THREAD(word) || FIELD_IS_IN_IMAGE(word) ||
+		    (FIELD_TYPE(word) != ELEMENT_STRUCTURE && FIELD_TYPE(word) != ELEMENT_CLASS))
+			continue;
+		error = add_static(dotnet, sink, &type, statics, word);
+	}
+	return error;
+}
+
+/* The classes that a module defines and that are loaded. */
+static int add_module_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t module)
+{
+	const struct dotnet_layout *layout = &dotnet->layout;
+	struct target_memory *memory = dotnet->memory;
+	uint64_t map = module + layout->module_types;
+	int error = 0;
+
+	for (uint32_t maps = 0; !error && map && maps < MAPS_MAX; maps++) {
+		uint64_t table = target_word(memory, map + layout->map_table);
+		uint32_t count = (uint32_t)target_word(memory, map + layout->map_count);
+
+		for (uint32_t i = 0;
+		     !error && table && i < count && dotnet_take(&dotnet->tables_left); i++) {
+			uint64_t type = target_word(memory, table + i * 8ull) & ~7ull;
+
+			if (type)
+				error = add_statics(dotnet, sink, type);
+		}
+		map = target_word(memory, map);
+	}
+	return error;
+}
+
+static int add_all_statics(struct dotnet *dotnet, struct heap_sink *sink)
+{
+	size_t types = dotnet->types.count;
+	int error = find_modules(dotnet);
+
+	for (size_t i = 0; !error && i < dotnet->modules.count; i++)
+		error = add_module_statics(dotnet, sink, dotnet->modules.items[i]);
+	/* Instances of generic classes have their own. */
+	for (size_t i = 0; !error && i < types; i++)
+		error = add_statics(dotnet, sink, dotnet->types.items[i].address);
+	return error;
+}
+
+static int compare_slots(const void *left_pointer, const void *right_pointer)
+{
+	uint64_t left = *(const uint64_t *)left_pointer, right = *(const uint64_t *)right_pointer;
+
+	return left < right ? -1 : left > right;
+}
+
+int dotnet_roots(void *state, struct heap_sink *sink)
+{
+	struct dotnet *dotnet = state;
+	int error = add_all_statics(dotnet, sink);
+
+	if (dotnet->slots.count)
+		qsort(dotnet->slots.items, dotnet->slots.count, sizeof(*dotnet->slots.items),
+		      compare_slots);
+	return error ? error : dotnet_add_handles(dotnet, sink);
+}
