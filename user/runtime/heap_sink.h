@@ -144,6 +144,12 @@ int heap_sink_class(struct heap_sink *sink, const struct managed_class *class, u
 /* `what`: a class, maybe with NODE_PRECISE, or NODE_OWN. By ascending address it takes less time. 0
  * or -ENOMEM. */
 int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_t what);
+/* Forgets what was added since: a walk begins again. */
+struct heap_sink_mark {
+	size_t nodes, ranges;
+};
+struct heap_sink_mark heap_sink_mark(const struct heap_sink *sink);
+void heap_sink_rewind(struct heap_sink *sink, struct heap_sink_mark mark);
 /* An object that is a block of malloc's: the i-th one. */
 void heap_sink_set(struct heap_sink *sink, uint32_t block, uint64_t size, uint32_t what);
 

@@ -48,6 +48,12 @@ void target_memory_close(struct target_memory *memory)
 	*memory = (struct target_memory){.pagemap = -1};
 }
 
+void target_memory_forget(struct target_memory *memory)
+{
+	for (size_t i = 0; i < WINDOWS; i++)
+		memory->windows->slots[i].address = 0;
+}
+
 /* Pages that follow each other and are all there. How many of them could be read. */
 static size_t read_run(const struct target_memory *memory, uint64_t address, unsigned char *bytes,
 		       size_t pages)

@@ -28,6 +28,9 @@ int target_memory_open(const struct maps *maps, const struct data_modules *modul
 		       struct target_memory *memory);
 void target_memory_close(struct target_memory *memory);
 
+/* What was read is read again from now on. */
+void target_memory_forget(struct target_memory *memory);
+
 /* All `size` bytes, or -EFAULT. */
 int target_read(struct target_memory *memory, uint64_t address, void *buffer, size_t size);
 /* A word; 0 if it cannot be read. */
