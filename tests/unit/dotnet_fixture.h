@@ -398,11 +398,14 @@ static inline void forged_queue(const struct forged *forged)
 {
 	uint64_t queue = forged->base + AT_QUEUE, list = queue + 0x100;
 
-	for (size_t i = 0; i < 5; i++)
-		forged_put(queue, i * 8, list);
-	forged_put(queue, 5 * 8, list);
-	forged_put(queue, 6 * 8, list + 8);
-	forged_put(list, 0, forged->finalised);
+	/* The second session has one, too. */
+	for (size_t i = 0; i < 6; i++)
+		forged_put(queue, i * 8, list + 8);
+	forged_put(queue, 6 * 8, list + 16);
+	forged_put(queue, 7 * 8, list);
+	forged_put(queue, 8 * 8, list + 0x80);
+	forged_put(list, 0, forged->sessions[1]);
+	forged_put(list, 8, forged->finalised);
 }
 
 /* The module's mapping, and that of the heap; paths are of constant text. */

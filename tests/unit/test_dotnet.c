@@ -158,6 +158,7 @@ static void what_holds_objects_has_a_name(void **state)
 		{"static Planted.Session.Kept", forged->array},
 		{"pinned handle", forged->pairs},
 		{"finaliser queue", forged->finalised},
+		{"object that awaits its finaliser", forged->sessions[1]},
 	};
 	struct walked walked;
 	const struct heap_sink *sink = &walked.sink;
@@ -193,7 +194,7 @@ static void what_cannot_be_read_is_said(void **state)
 	uint64_t invalid = forged->base + AT_VALUES + COLLECTOR_INVALID * 8;
 
 	forged_put(invalid, 0, 1);
-	expect_why(forged, "collection");
+	expect_why(forged, "collects too often");
 	forged_put(invalid, 0, 0);
 	forged_put(forged->base + AT_COLLECTOR, 16, 4);
 	expect_why(forged, "collector");

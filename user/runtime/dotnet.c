@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "runtime/mapping_shape.h"
@@ -20,10 +21,13 @@
 #define KEY "dotnet"
 #define HEAPS_MAX 1024
 #define SEGMENTS_MAX (1u << 20)
-#define HEAP_BYTES_MAX (1ull << 40)
+#define GROWTH_MAX (1ull << 30)
 #define THREADS_MAX (1u << 16)
 #define DAC_ENTRIES 128
+#define THREAD_IS_DEAD 0x800u /* Thread::TS_Dead */
 #define LOOKED_AT_MAX (1u << 23)
+#define RETRIES_MAX 10
+#define RETRY_NS 5000000
 
 /* GcDacVars: after versions, the size of a generation and their number, addresses of variables. */
 #define COLLECTOR_GENERATION_SIZE 8
@@ -63,6 +67,13 @@ static bool owns(const void *state, const struct mapping *mapping)
 
 	return mapping_is_anonymous(mapping) && mapping_is_data(mapping) &&
 	       reservation_has(&largest->best, mapping);
+}
+
+static void wait_a_moment(void)
+{
+	struct timespec moment = {.tv_nsec = RETRY_NS};
+
+	nanosleep(&moment, NULL);
 }
 
 /* Finding the runtime and its collector. */
@@ -147,6 +158,7 @@ static int find_runtime(struct dotnet *dotnet, char version[24], const char **wh
 					       &dotnet->variables);
 		if (error)
 			return error;
+		dotnet->module = module;
 		*why = "its collector is not found, or has not started";
 		snprintf(version, 24, "%s", dotnet->layout.context_inner ? "10" : "9");
 		return find_collector(dotnet, module) ? 0 : -ENOENT;
@@ -163,33 +175,65 @@ static int compare_contexts(const void *left_pointer, const void *right_pointer)
 	return left->pointer < right->pointer ? -1 : left->pointer > right->pointer;
 }
 
-static int read_contexts(struct dotnet *dotnet)
+static int add_context(struct dotnet *dotnet, uint64_t thread)
 {
 	const struct dotnet_layout *layout = &dotnet->layout;
-	struct target_memory *memory = dotnet->memory;
-	uint64_t store = target_word(memory, dotnet->variables.thread_store);
-	uint64_t link = target_word(memory, store + layout->store_first);
+	uint64_t locals = target_word(dotnet->memory, thread + layout->thread_locals);
+	uint64_t at = locals + layout->locals_context + layout->context_inner;
+	uint64_t pointer = target_word(dotnet->memory, at + layout->context_pointer);
+	uint64_t limit = target_word(dotnet->memory, at + layout->context_limit);
+	struct dotnet_context *context;
 
-	for (uint32_t i = 0; store && link && i < THREADS_MAX; i++) {
-		uint64_t thread = link - layout->thread_next;
-		uint64_t locals = target_word(memory, thread + layout->thread_locals);
-		uint64_t at = locals + layout->locals_context + layout->context_inner;
-		uint64_t pointer = target_word(memory, at + layout->context_pointer);
-		uint64_t limit = target_word(memory, at + layout->context_limit);
-		struct dotnet_context *context;
+	if (!locals || !pointer || pointer > limit)
+		return 0;
+	context = vec_push(&dotnet->contexts);
+	if (!context)
+		return -ENOMEM;
+	*context = (struct dotnet_context){pointer, limit};
+	return 0;
+}
 
-		link = target_word(memory, link);
-		if (!locals || !pointer || pointer > limit)
-			continue;
-		context = vec_push(&dotnet->contexts);
-		if (!context)
+/* The object of a thread that has ended, which keeps the rest of the thread as long as it lives. */
+static int note_ended(struct dotnet *dotnet, uint64_t thread)
+{
+	const struct dotnet_layout *layout = &dotnet->layout;
+	uint64_t state = target_word(dotnet->memory, thread + layout->thread_state), handle;
+	uint64_t *place;
+
+	if (!layout->thread_object || !(state & THREAD_IS_DEAD))
+		return 0;
+	handle = target_word(dotnet->memory, thread + layout->thread_object);
+	place = hash_put(&dotnet->ended, target_word(dotnet->memory, handle), NULL);
+	if (!place)
+		return -ENOMEM;
+	*place = thread;
+	return 0;
+}
+
+static int read_threads(struct dotnet *dotnet)
+{
+	const struct dotnet_layout *layout = &dotnet->layout;
+	uint64_t store = target_word(dotnet->memory, dotnet->variables.thread_store);
+	uint64_t link = store ? target_word(dotnet->memory, store + layout->store_first) : 0;
+	int error = 0;
+
+	dotnet->contexts.count = dotnet->threads.count = 0;
+	hash_free(&dotnet->ended);
+	for (uint32_t i = 0; !error && link && i < THREADS_MAX; i++) {
+		struct dotnet_thread *thread = vec_push(&dotnet->threads);
+
+		if (!thread)
 			return -ENOMEM;
-		*context = (struct dotnet_context){pointer, limit};
+		*thread = (struct dotnet_thread){.address = link - layout->thread_next};
+		error = add_context(dotnet, thread->address);
+		if (!error)
+			error = note_ended(dotnet, thread->address);
+		link = target_word(dotnet->memory, link);
 	}
 	if (dotnet->contexts.count)
 		qsort(dotnet->contexts.items, dotnet->contexts.count,
 		      sizeof(*dotnet->contexts.items), compare_contexts);
-	return 0;
+	return error;
 }
 
 /* Where the next object is if threads have the memory at `address` for others; else `address`. */
@@ -221,6 +265,9 @@ struct walk {
 	struct hash segments; /* that were walked */
 	uint64_t bytes_left;  /* no more of the target is read */
 	uint64_t objects;
+	uint64_t signature;
+	bool only_signs;	/* and walks nothing */
+	uint32_t first_segment; /* in a generation */
 };
 
 struct head {
@@ -256,22 +303,41 @@ static uint64_t skip_zeros(const struct walk *walk, uint64_t address, uint64_t e
 	return address;
 }
 
-static int give_class(struct walk *walk, size_t place)
+static int give_class(struct walk *walk, size_t place, const char *more, uint32_t *number)
 {
 	struct dotnet *dotnet = walk->dotnet;
-	char name[DOTNET_NAME_BYTES];
+	char name[DOTNET_NAME_BYTES + 16];
 	struct managed_class class = {.name = name, .runtime = KEY};
-	uint32_t number, *added;
+	uint32_t *added;
 	int error;
 
 	dotnet_type_name(dotnet, dotnet->types.items[place].address, name);
-	error = heap_sink_class(walk->sink, &class, &number);
+	strcat(name, more);
+	error = heap_sink_class(walk->sink, &class, number);
 	added = error ? NULL : vec_push(&dotnet->class_types);
 	if (!added)
 		return error ? error : -ENOMEM;
 	*added = (uint32_t)place;
-	dotnet->types.items[place].class = number;
 	return 0;
+}
+
+/* Threads that have ended are a class of their own. */
+static int class_of(struct walk *walk, size_t place, uint64_t address, uint32_t *class)
+{
+	struct dotnet *dotnet = walk->dotnet;
+	bool ended = dotnet->ended.count && hash_get(&dotnet->ended, address);
+	uint32_t *number = ended ? &dotnet->ended_class : &dotnet->types.items[place].class;
+	int error = 0;
+
+	if (*number == UINT32_MAX) {
+		error = give_class(walk, place, ended ? " (ended)" : "", class);
+		/* Naming it may have moved the list of types. */
+		number = ended ? &dotnet->ended_class : &dotnet->types.items[place].class;
+		if (!error)
+			*number = *class;
+	}
+	*class = *number;
+	return error;
 }
 
 static uint64_t object_bytes(const struct dotnet_type *type, uint32_t count)
@@ -285,18 +351,17 @@ static uint64_t object_bytes(const struct dotnet_type *type, uint32_t count)
 
 static int add_object(struct walk *walk, size_t place, uint64_t address, uint64_t size)
 {
-	int error = 0;
+	uint32_t class;
+	int error;
 
 	if (walk->dotnet->types.items[place].is_free) {
 		walk->report->free_bytes += size;
 		return 0;
 	}
-	if (walk->dotnet->types.items[place].class == UINT32_MAX)
-		error = give_class(walk, place);
+	error = class_of(walk, place, address, &class);
 	walk->objects++;
-	return error ? error
-		     : heap_sink_add(walk->sink, address, size,
-				     walk->dotnet->types.items[place].class | NODE_PRECISE);
+	walk->dotnet->last_object = MAX(walk->dotnet->last_object, address);
+	return error ? error : heap_sink_add(walk->sink, address, size, class | NODE_PRECISE);
 }
 
 /* From `address` on until `end`; after nonsense, at the next word that begins an object. */
@@ -319,7 +384,8 @@ static int walk_objects(struct walk *walk, uint64_t address, uint64_t end)
 		/* The collector marks objects in the lowest bits. */
 		type = dotnet_type_at(walk->dotnet, head.table & ~7ull);
 		size = type ? object_bytes(type, head.count) : 0;
-		if (!type || size > end - address + OBJECT_HEADER) {
+		if (!type || type->base_size < OBJECT_BYTES_MIN - 8 ||
+		    size > end - address + OBJECT_HEADER) {
 			walk->report->nonsense += !lost;
 			lost = true;
 			address += 8;
@@ -332,7 +398,8 @@ static int walk_objects(struct walk *walk, uint64_t address, uint64_t end)
 	return error;
 }
 
-/* As far as memory is mapped from `start` on; past it nothing is believed. */
+/* As far as memory is mapped from `start` on, if only reserved when maps were read; past it nothing
+ * is believed. */
 static uint64_t mapped_until(const struct walk *walk, uint64_t start, uint64_t end)
 {
 	uint64_t at = start;
@@ -340,7 +407,7 @@ static uint64_t mapped_until(const struct walk *walk, uint64_t start, uint64_t e
 	while (at < end) {
 		const struct mapping *mapping = maps_find(walk->dotnet->memory->maps, at);
 
-		if (!mapping || !mapping->readable || !mapping->writable)
+		if (!mapping)
 			break;
 		at = mapping->end;
 	}
@@ -369,6 +436,8 @@ static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint
 		walk->report->nonsense++;
 		return 0;
 	}
+	if (walk->only_signs)
+		return 0;
 	walk->bytes_left -= committed - start;
 	walk->report->heap_bytes += committed - start;
 	walk->report->free_bytes += committed - end;
@@ -377,9 +446,25 @@ static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint
 	return error ? error : heap_sink_claim(walk->sink, start, committed - start, false);
 }
 
-/* Of one generation: a list that ends. */
-static int walk_segments(struct walk *walk, const struct managed_heap *heap, uint64_t segment)
+/* Each collection changes which regions the older generations have, or up to where. */
+static void sign(struct walk *walk, uint64_t generation, uint64_t segment)
 {
+	struct target_memory *memory = walk->dotnet->memory;
+
+	if (generation != 1 && generation != 2)
+		return;
+	walk->signature = hash_mix(walk->signature ^ generation ^ segment);
+	walk->signature = hash_mix(walk->signature ^ target_word(memory, segment + SEGMENT_MEMORY));
+	walk->signature =
+		hash_mix(walk->signature ^ target_word(memory, segment + SEGMENT_ALLOCATED));
+}
+
+/* Of one generation: a list that ends. */
+static int walk_segments(struct walk *walk, const struct managed_heap *heap, uint64_t generation)
+{
+	uint64_t segment = target_word(walk->dotnet->memory,
+				       heap->table + generation * walk->dotnet->generation_size +
+					       walk->first_segment);
 	int error = 0;
 
 	while (!error && segment) {
@@ -387,6 +472,7 @@ static int walk_segments(struct walk *walk, const struct managed_heap *heap, uin
 
 		if (!hash_put(&walk->segments, segment, &fresh))
 			return -ENOMEM;
+		sign(walk, generation, segment);
 		if (!fresh || walk->segments.count > SEGMENTS_MAX) {
 			walk->report->nonsense++;
 			break;
@@ -401,20 +487,19 @@ static int walk_generations(struct walk *walk, const struct managed_heap *heap)
 {
 	struct dotnet *dotnet = walk->dotnet;
 	uint64_t offsets = dotnet_collector_place(dotnet, COLLECTOR_GENERATION_FIELDS);
-	uint32_t first = (uint32_t)target_word(dotnet->memory, offsets + GENERATION_SEGMENT * 4ull);
-	uint64_t *queue = vec_push(&dotnet->queues);
+	uint64_t *queue = walk->only_signs ? NULL : vec_push(&dotnet->queues);
 	int error = 0;
 
-	if (!queue)
+	if (!walk->only_signs && !queue)
 		return -ENOMEM;
-	*queue = heap->queue;
-	if (first >= dotnet->generation_size)
+	if (queue)
+		*queue = heap->queue;
+	walk->first_segment =
+		(uint32_t)target_word(dotnet->memory, offsets + GENERATION_SEGMENT * 4ull);
+	if (walk->first_segment >= dotnet->generation_size)
 		return -ENOENT;
 	for (uint64_t i = 0; !error && i < DOTNET_GENERATIONS; i++)
-		error = walk_segments(
-			walk, heap,
-			target_word(dotnet->memory,
-				    heap->table + i * dotnet->generation_size + first));
+		error = walk_segments(walk, heap, i);
 	return error;
 }
 
@@ -442,7 +527,7 @@ static int walk_server(struct walk *walk, uint32_t count)
 	return error;
 }
 
-static int walk_all(struct walk *walk)
+static int walk_heaps(struct walk *walk)
 {
 	struct dotnet *dotnet = walk->dotnet;
 	uint32_t heaps = collector_number(dotnet, COLLECTOR_HEAPS);
@@ -451,17 +536,88 @@ static int walk_all(struct walk *walk)
 				    .ephemeral = dotnet_collector_word(dotnet, COLLECTOR_EPHEMERAL),
 				    .allocated =
 					    dotnet_collector_word(dotnet, COLLECTOR_ALLOCATED)};
+	int error = heaps && dotnet_collector_place(dotnet, COLLECTOR_HEAP_LIST)
+			    ? walk_server(walk, heaps)
+			    : walk_generations(walk, &heap);
+
+	hash_free(&walk->segments);
+	return error;
+}
+
+/* No more than the process may have by now is read, whatever it says. */
+static uint64_t bytes_at_most(const struct dotnet *dotnet)
+{
+	const struct maps *maps = dotnet->memory->maps;
+	uint64_t bytes = GROWTH_MAX;
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		if (maps->list.items[i].writable)
+			bytes += maps->list.items[i].end - maps->list.items[i].start;
+	}
+	return bytes;
+}
+
+/* 0: a collection is under way. */
+static uint64_t read_signature(struct dotnet *dotnet)
+{
+	struct walk_report nothing = {0};
+	struct walk walk = {.dotnet = dotnet,
+			    .report = &nothing,
+			    .signature = 1,
+			    .bytes_left = UINT64_MAX,
+			    .only_signs = true};
+
+	target_memory_forget(dotnet->memory);
+	if (collector_number(dotnet, COLLECTOR_INVALID) || walk_heaps(&walk))
+		return 0;
+	return walk.signature;
+}
+
+bool dotnet_was_collected(struct dotnet *dotnet)
+{
+	return read_signature(dotnet) != dotnet->signature;
+}
+
+/* -EAGAIN: a collection came between. */
+static int walk_once(struct walk *walk)
+{
+	struct dotnet *dotnet = walk->dotnet;
 	int error;
 
-	walk->bytes = malloc(STREAM_BYTES);
-	if (!walk->bytes)
-		return -ENOMEM;
-	error = heaps && dotnet_collector_place(dotnet, COLLECTOR_HEAP_LIST)
-			? walk_server(walk, heaps)
-			: walk_generations(walk, &heap);
-	free(walk->bytes);
-	hash_free(&walk->segments);
-	walk->report->objects = walk->objects;
+	dotnet->signature = read_signature(dotnet);
+	if (!dotnet->signature)
+		return -EAGAIN;
+	error = read_threads(dotnet);
+	if (!error)
+		error = walk_heaps(walk);
+	return !error && dotnet_was_collected(dotnet) ? -EAGAIN : error;
+}
+
+static int walk_all(struct dotnet *dotnet, struct heap_sink *sink, struct walk_report *report)
+{
+	struct heap_sink_mark mark = heap_sink_mark(sink);
+	unsigned char *bytes = malloc(STREAM_BYTES);
+	int error = bytes ? -EAGAIN : -ENOMEM;
+
+	for (unsigned i = 0; error == -EAGAIN && i <= RETRIES_MAX; i++) {
+		struct walk walk = {.dotnet = dotnet,
+				    .sink = sink,
+				    .report = report,
+				    .bytes = bytes,
+				    .bytes_left = bytes_at_most(dotnet)};
+
+		if (i && dotnet->memory->maps->source.core)
+			break;
+		if (i)
+			wait_a_moment();
+		heap_sink_rewind(sink, mark);
+		dotnet->queues.count = 0;
+		dotnet->last_object = 0;
+		report->heap_bytes = report->free_bytes = report->nonsense = 0;
+		error = walk_once(&walk);
+		report->objects = walk.objects;
+	}
+	free(bytes);
 	return error;
 }
 
@@ -478,11 +634,13 @@ static void end(void *state)
 	vec_free(&dotnet->class_types);
 	vec_free(&dotnet->metadata);
 	vec_free(&dotnet->contexts);
+	vec_free(&dotnet->threads);
 	vec_free(&dotnet->modules);
 	vec_free(&dotnet->slots);
 	vec_free(&dotnet->queues);
 	vec_free(&dotnet->dependents);
 	hash_free(&dotnet->type_index);
+	hash_free(&dotnet->ended);
 	hash_free(&dotnet->metadata_index);
 	hash_free(&dotnet->module_index);
 	hash_free(&dotnet->statics);
@@ -491,20 +649,17 @@ static void end(void *state)
 
 static int walk_found(struct dotnet *dotnet, struct heap_sink *sink, struct walk_report *report)
 {
-	struct walk walk = {
-		.dotnet = dotnet, .sink = sink, .report = report, .bytes_left = HEAP_BYTES_MAX};
 	int error = find_runtime(dotnet, report->version, &report->why);
 
 	if (error)
 		return error;
 	dotnet->variables.free_table = target_word(dotnet->memory, dotnet->variables.free_table);
-	report->why = "a collection is under way: try again";
-	if (collector_number(dotnet, COLLECTOR_INVALID))
-		return -EAGAIN;
 	report->why = NULL;
-	error = read_contexts(dotnet);
-	if (!error)
-		error = walk_all(&walk);
+	error = walk_all(dotnet, sink, report);
+	if (error == -EAGAIN) {
+		report->objects = 0;
+		report->why = "it collects too often to be read: look again";
+	}
 	return error;
 }
 
@@ -518,6 +673,8 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 		return -ENOMEM;
 	dotnet->memory = memory;
 	dotnet->fields_left = dotnet->series_left = dotnet->tables_left = LOOKED_AT_MAX;
+	dotnet->ended_class = UINT32_MAX;
+	dotnet->report = (size_t)(report - sink->reports.items);
 	dotnet->first_class = (uint32_t)sink->classes.count;
 	error = walk_found(dotnet, sink, report);
 	if (!error) {

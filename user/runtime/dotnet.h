@@ -110,6 +110,13 @@ struct dotnet_dependent {
 	uint64_t first, second;
 };
 
+/* A thread of the runtime's. */
+struct dotnet_thread {
+	uint64_t address;
+	uint64_t statics; /* an array of arrays, by class; 0: it has none */
+	uint32_t classes;
+};
+
 #define DOTNET_GENERATIONS 5 /* 0 to 2, large objects, pinned objects */
 
 /* GcDacVars: after versions, the size of a generation and their number, addresses of variables. */
@@ -128,9 +135,13 @@ enum collector_variable {
 
 struct dotnet {
 	struct target_memory *memory;
+	const struct data_module *module; /* that has the runtime */
 	struct dotnet_layout layout;
 	struct dotnet_variables variables;
 	uint64_t collector; /* GcDacVars */
+	uint64_t signature; /* of where objects are that have survived a collection */
+	uint64_t last_object;
+	size_t report; /* place in sink->reports */
 	uint64_t generation_size;
 	uint32_t handle_kinds;	/* 0: not known yet */
 	struct hash type_index; /* address -> place in types plus 1; TYPE_IS_NONE: it is no type */
@@ -140,7 +151,10 @@ struct dotnet {
 	struct hash metadata_index; /* module -> place in metadata plus 1 */
 	VEC(struct dotnet_metadata) metadata;
 	VEC(struct dotnet_context) contexts; /* by ascending address */
-	struct hash module_index;	     /* those in modules */
+	VEC(struct dotnet_thread) threads;
+	struct hash ended;	  /* the objects of threads that have ended, to the runtime's */
+	uint32_t ended_class;	  /* of the sink; UINT32_MAX: none yet */
+	struct hash module_index; /* those in modules */
 	VEC(uint64_t) modules;
 	VEC(uint64_t) queues;			 /* CFinalize of each heap */
 	VEC(struct dotnet_dependent) dependents; /* by the first one */
@@ -161,6 +175,9 @@ static inline bool dotnet_take(uint32_t *left)
 /* Where a variable of the collector's is, and what it has. */
 uint64_t dotnet_collector_place(struct dotnet *dotnet, enum collector_variable variable);
 uint64_t dotnet_collector_word(struct dotnet *dotnet, enum collector_variable variable);
+
+/* Whether a collection is under way, or was since the walk, which has moved objects. */
+bool dotnet_was_collected(struct dotnet *dotnet);
 
 /* Types and their names: see dotnet_types.c. */
 

@@ -59,6 +59,7 @@ static const struct {
 	FIELD("Thread", "Id", thread_id),
 	FIELD("Thread", "OSId", thread_system_id),
 	FIELD("Thread", "State", thread_state),
+	FIELD("Thread", "GCHandle", thread_object), /* 9 */
 	FIELD("Thread", "ExposedObject", thread_object),
 	FIELD("RuntimeThreadLocals", "AllocContext", locals_context),
 	FIELD("EEAllocContext", "GCAllocationContext", context_inner),

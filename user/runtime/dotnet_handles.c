@@ -22,9 +22,12 @@
 #define SEGMENT_USERS 1680 /* rgUserData: the block that has the second words of one */
 #define SEGMENT_TAILS                                                                              \
 	1920 /* rgTail: so many bytes as there are kinds; likewise rgHint; then words */
+/* CFinalize: where parts end; the array; its end. */
+#define QUEUE_WAITING (DOTNET_GENERATIONS - 1)
+#define QUEUE_ARRAY (DOTNET_GENERATIONS + 2)
+#define QUEUE_WORDS (QUEUE_ARRAY + 2)
 #define MAP_NEXT 8
 #define MAP_COUNT 16
-#define FINALISERS_MAX (1u << 20)
 
 enum handle_kind {
 	HANDLE_STRONG = 2,
@@ -190,23 +193,43 @@ static int compare_dependents(const void *left_pointer, const void *right_pointe
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-/* Objects that nothing held when the heap was collected last, and whose finalisers are to run. */
+/* Those in [at, end) of the list of objects with finalisers. */
+static int add_listed(struct dotnet *dotnet, struct heap_sink *sink, uint64_t at, uint64_t end,
+		      bool waiting)
+{
+	int error = 0;
+
+	for (; !error && at < end && sink->roots.count < DOTNET_ROOTS_MAX; at += 8) {
+		uint64_t object = target_word(dotnet->memory, at);
+
+		if (!object)
+			break;
+		error = waiting ? heap_sink_waiting_root(sink, KEY,
+							 "object that awaits its finaliser", object)
+				: heap_sink_root(sink, KEY, "finaliser queue", object);
+	}
+	return error;
+}
+
+/*
+ * The list has parts, each as long as the next pointer says: objects by generation, then those that
+ * nothing held when the heap was collected last, and whose finalisers are to run.
+ */
 static int add_finalisers(struct dotnet *dotnet, struct heap_sink *sink, uint64_t queue)
 {
-	/* Fill pointers of each generation and of the two lists that wait; the array. */
-	uint64_t words[DOTNET_GENERATIONS + 3], at, end;
-	int error = 0;
+	uint64_t words[QUEUE_WORDS], start;
+	int error;
 
 	if (!queue || target_read(dotnet->memory, queue, words, sizeof(words)))
 		return 0;
-	at = words[DOTNET_GENERATIONS - 1];
-	end = words[DOTNET_GENERATIONS + 1];
-	for (uint32_t i = 0;
-	     !error && at < end && i < FINALISERS_MAX && sink->roots.count < DOTNET_ROOTS_MAX;
-	     i++, at += 8)
-		error = heap_sink_root(sink, KEY, "finaliser queue",
-				       target_word(dotnet->memory, at));
-	return error;
+	start = words[QUEUE_ARRAY];
+	for (size_t i = 0; i < QUEUE_ARRAY; i++) {
+		if (words[i] < start || words[i] > words[QUEUE_ARRAY + 1] ||
+		    (i && words[i] < words[i - 1]))
+			return 0;
+	}
+	error = add_listed(dotnet, sink, words[QUEUE_WAITING], words[QUEUE_WAITING + 2], false);
+	return error ? error : add_listed(dotnet, sink, start, words[QUEUE_WAITING], true);
 }
 
 int dotnet_add_handles(struct dotnet *dotnet, struct heap_sink *sink)

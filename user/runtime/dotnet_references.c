@@ -347,5 +347,10 @@ int dotnet_refer(void *state, struct heap_sink *sink, uint32_t node)
 		error = refer_items(&referrer);
 	else if (!error)
 		error = refer_series(&referrer);
-	return error ? error : refer_dependents(&referrer);
+	if (!error)
+		error = refer_dependents(&referrer);
+	if (referrer.object == dotnet->last_object && dotnet_was_collected(dotnet))
+		sink->reports.items[dotnet->report].why =
+			"it collected while references were read: some are wrong, look again";
+	return error;
 }

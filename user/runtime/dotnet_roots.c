@@ -27,6 +27,29 @@
 #define STATICS_REFERENCES 24 /* so far before it */
 #define STATICS_TABLE 8
 #define STATICS_TAG 1ull
+/* ThreadStaticsInfo, before that: where in a thread's array a class has its own. */
+#define STATICS_INDEX 36
+#define INDEX_KIND(index) ((index) >> 24)	    /* 0: as long as the process */
+#define INDEX_PLACE(index) (((index)&0xffffff) - 2) /* no array has the first two */
+
+/* Thread: one of its first words leads to its ThreadLocalData, which leads back. */
+#define THREAD_WORDS 192
+#define LOCAL_COUNT 0
+#define LOCAL_STATICS 8
+#define LOCAL_THREAD 24
+#define ARRAY_ITEMS 16
+
+/* Between blocks of malloc's that follow each other. */
+#define BLOCK_GAP 64
+
+/* DacEnumerableHashTable, of types with type arguments: its module, then a heap, buckets, a count.
+ * Buckets: how many, two other words; then lists, which end with an odd number. */
+#define MODULE_WORDS 160
+#define HASH_BUCKETS 16
+#define BUCKETS_FIRST 3
+#define BUCKETS_MAX (1u << 22)
+#define ENTRY_NEXT 8
+#define ENTRY_TAGS 3ull
 
 /* FieldDesc */
 #define FIELD_BYTES 16
@@ -139,21 +162,26 @@ static int find_modules(struct dotnet *dotnet)
 
 /* Static fields. */
 
+static bool has_statics(struct dotnet *dotnet, uint64_t table)
+{
+	uint64_t auxiliary = target_word(dotnet->memory, table + dotnet->layout.table_auxiliary);
+
+	return auxiliary && target_word(dotnet->memory, auxiliary - STATICS_TABLE) == table;
+}
+
 /* Where those of a class are that are references; 0: it has none, or is not initialised. */
 static uint64_t find_statics(struct dotnet *dotnet, uint64_t table)
 {
 	uint64_t auxiliary = target_word(dotnet->memory, table + dotnet->layout.table_auxiliary);
 
-	if (!auxiliary || target_word(dotnet->memory, auxiliary - STATICS_TABLE) != table)
-		return 0;
 	return target_word(dotnet->memory, auxiliary - STATICS_REFERENCES) & ~STATICS_TAG;
 }
 
+/* The field at `address`, of the class. */
 static int add_static(struct dotnet *dotnet, struct heap_sink *sink, const struct dotnet_type *type,
-		      uint64_t statics, uint64_t field)
+		      const char *kind, uint64_t address, uint64_t field)
 {
-	uint64_t address = statics + FIELD_OFFSET(field), *slot;
-	uint64_t value = target_word(dotnet->memory, address);
+	uint64_t value = target_word(dotnet->memory, address), *slot;
 	char class[DOTNET_NAME_BYTES], name[DOTNET_NAME_BYTES], root[2 * DOTNET_NAME_BYTES + 16];
 
 	if (heap_sink_node(sink, value) == BLOCK_NONE || sink->roots.count >= DOTNET_ROOTS_MAX)
@@ -164,8 +192,51 @@ static int add_static(struct dotnet *dotnet, struct heap_sink *sink, const struc
 	*slot = address;
 	dotnet_type_name(dotnet, type->address, class);
 	dotnet_field_name(dotnet, dotnet_type_module(dotnet, type), FIELD_TOKEN(field), name);
-	snprintf(root, sizeof(root), "static %s.%s", class, name[0] ? name : "?");
+	snprintf(root, sizeof(root), "%s %s.%s", kind, class, name[0] ? name : "?");
 	return heap_sink_root(sink, KEY, root, value);
+}
+
+/* Of every thread. */
+static int add_thread_static(struct dotnet *dotnet, struct heap_sink *sink,
+			     const struct dotnet_type *type, uint64_t field)
+{
+	uint64_t auxiliary =
+		target_word(dotnet->memory, type->address + dotnet->layout.table_auxiliary);
+	uint32_t index = (uint32_t)target_word(dotnet->memory, auxiliary - STATICS_INDEX);
+	int error = 0;
+
+	if (INDEX_KIND(index))
+		return 0;
+	for (size_t i = 0; !error && i < dotnet->threads.count && dotnet_take(&dotnet->fields_left);
+	     i++) {
+		const struct dotnet_thread *thread = &dotnet->threads.items[i];
+		uint64_t statics = 0;
+
+		if (INDEX_PLACE(index) < thread->classes)
+			statics = target_word(dotnet->memory, thread->statics + ARRAY_ITEMS +
+								      INDEX_PLACE(index) * 8ull);
+		if (statics)
+			error = add_static(dotnet, sink, type, "thread static",
+					   statics + FIELD_OFFSET(field), field);
+	}
+	return error;
+}
+
+/* Of a class that is initialised. */
+static int add_field(struct dotnet *dotnet, struct heap_sink *sink, const struct dotnet_type *type,
+		     uint64_t field)
+{
+	uint64_t statics;
+
+	if (!FIELD_IS_STATIC(field) || FIELD_IS_IN_IMAGE(field) ||
+	    (FIELD_TYPE(field) != ELEMENT_STRUCTURE && FIELD_TYPE(field) != ELEMENT_CLASS))
+		return 0;
+	if (FIELD_IS_OF_THREAD(field))
+		return add_thread_static(dotnet, sink, type, field);
+	statics = find_statics(dotnet, type->address);
+	return statics ? add_static(dotnet, sink, type, "static", statics + FIELD_OFFSET(field),
+				    field)
+		       : 0;
 }
 
 /* Static fields follow those of instances. */
@@ -174,7 +245,7 @@ static int add_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t t
 	const struct dotnet_layout *layout = &dotnet->layout;
 	const struct dotnet_type *found = dotnet_type_at(dotnet, table);
 	struct dotnet_type type;
-	uint64_t statics, list;
+	uint64_t list;
 	uint32_t fields, own;
 	bool fresh = false;
 	int error = 0;
@@ -182,11 +253,10 @@ static int add_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t t
 	if (!found || !found->class_address || !hash_put(&dotnet->statics, table, &fresh) || !fresh)
 		return 0;
 	type = *found;
-	statics = find_statics(dotnet, table);
 	fields = target_word(dotnet->memory, type.class_address + layout->class_static_fields) &
 		 0xffff;
 	list = target_word(dotnet->memory, type.class_address + layout->class_fields);
-	if (!statics || !fields || !list)
+	if (!has_statics(dotnet, table) || !fields || !list)
 		return 0;
 	own = dotnet_own_fields(dotnet, &type);
 	for (uint32_t i = own; !error && i < own + MIN(fields, (uint32_t)FIELDS_MAX) &&
@@ -194,10 +264,7 @@ static int add_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t t
 	     i++) {
 		uint64_t word = target_word(dotnet->memory, list + i * (uint64_t)FIELD_BYTES + 8);
 
-		if (!FIELD_IS_STATIC(word) || FIELD_IS_OF_THREAD(word) || FIELD_IS_IN_IMAGE(word) ||
-		    (FIELD_TYPE(word) != ELEMENT_STRUCTURE && FIELD_TYPE(word) != ELEMENT_CLASS))
-			continue;
-		error = add_static(dotnet, sink, &type, statics, word);
+		error = add_field(dotnet, sink, &type, word);
 	}
 	return error;
 }
@@ -226,14 +293,74 @@ static int add_module_statics(struct dotnet *dotnet, struct heap_sink *sink, uin
 	return error;
 }
 
+/* Of the types in a hash table of a module's. */
+static int add_hashed_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t table)
+{
+	struct target_memory *memory = dotnet->memory;
+	uint64_t buckets = target_word(memory, table + HASH_BUCKETS);
+	uint64_t count = target_word(memory, buckets);
+	int error = 0;
+
+	for (uint64_t i = 0; !error && count <= BUCKETS_MAX && i < count; i++) {
+		uint64_t entry = target_word(memory, buckets + (BUCKETS_FIRST + i) * 8);
+
+		while (!error && entry && !(entry & 1) && dotnet_take(&dotnet->tables_left)) {
+			uint64_t type = target_word(memory, entry);
+
+			if (!(type & 2))
+				error = add_statics(dotnet, sink, type & ~ENTRY_TAGS);
+			entry = target_word(memory, entry + ENTRY_NEXT);
+		}
+	}
+	return error;
+}
+
+/* A type with arguments has its own static fields. Such a table begins with its module's address.
+ */
+static int add_generic_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t module)
+{
+	int error = 0;
+
+	for (uint64_t i = 0; !error && i < MODULE_WORDS && dotnet_take(&dotnet->tables_left); i++) {
+		uint64_t table = target_word(dotnet->memory, module + i * 8);
+
+		if (table && !(table & 7) && target_word(dotnet->memory, table) == module)
+			error = add_hashed_statics(dotnet, sink, table);
+	}
+	return error;
+}
+
+/* Where threads have their static fields. */
+static void find_thread_statics(struct dotnet *dotnet)
+{
+	for (size_t i = 0; i < dotnet->threads.count; i++) {
+		struct dotnet_thread *thread = &dotnet->threads.items[i];
+
+		for (uint64_t j = 0; j < THREAD_WORDS; j++) {
+			uint64_t local = target_word(dotnet->memory, thread->address + j * 8);
+
+			if (!local || local & 7 ||
+			    target_word(dotnet->memory, local + LOCAL_THREAD) != thread->address)
+				continue;
+			thread->statics = target_word(dotnet->memory, local + LOCAL_STATICS);
+			thread->classes =
+				(uint32_t)target_word(dotnet->memory, local + LOCAL_COUNT);
+			break;
+		}
+	}
+}
+
 static int add_all_statics(struct dotnet *dotnet, struct heap_sink *sink)
 {
 	size_t types = dotnet->types.count;
 	int error = find_modules(dotnet);
 
+	find_thread_statics(dotnet);
 	for (size_t i = 0; !error && i < dotnet->modules.count; i++)
 		error = add_module_statics(dotnet, sink, dotnet->modules.items[i]);
-	/* Instances of generic classes have their own. */
+	for (size_t i = 0; !error && i < dotnet->modules.count; i++)
+		error = add_generic_statics(dotnet, sink, dotnet->modules.items[i]);
+	/* If there is another kind of table. */
 	for (size_t i = 0; !error && i < types; i++)
 		error = add_statics(dotnet, sink, dotnet->types.items[i].address);
 	return error;
@@ -246,6 +373,40 @@ static int compare_slots(const void *left_pointer, const void *right_pointer)
 	return left < right ? -1 : left > right;
 }
 
+/* The arrays themselves. */
+static int add_thread_arrays(struct dotnet *dotnet, struct heap_sink *sink)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < dotnet->threads.count; i++)
+		error = heap_sink_root(sink, KEY, "thread statics",
+				       dotnet->threads.items[i].statics);
+	return error;
+}
+
+/*
+ * Native code holds objects by handles only. Other words with an object's address, outside of
+ * stacks, are the collector's own: lists of what has a finaliser, marks, memory for objects to
+ * come.
+ */
+static int claim_native(struct dotnet *dotnet, struct heap_sink *sink)
+{
+	const struct data_module *module = dotnet->module;
+	uint64_t start = module->start, end = module->end;
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < sink->count; i++) {
+		if (node_has_class(sink->whats[i]))
+			continue;
+		if (sink->starts[i] < end || sink->starts[i] - end > BLOCK_GAP) {
+			error = heap_sink_claim(sink, start, end - start, true);
+			start = sink->starts[i];
+		}
+		end = sink->starts[i] + sink->sizes[i];
+	}
+	return error ? error : heap_sink_claim(sink, start, end - start, true);
+}
+
 int dotnet_roots(void *state, struct heap_sink *sink)
 {
 	struct dotnet *dotnet = state;
@@ -254,5 +415,9 @@ int dotnet_roots(void *state, struct heap_sink *sink)
 	if (dotnet->slots.count)
 		qsort(dotnet->slots.items, dotnet->slots.count, sizeof(*dotnet->slots.items),
 		      compare_slots);
-	return error ? error : dotnet_add_handles(dotnet, sink);
+	if (!error)
+		error = add_thread_arrays(dotnet, sink);
+	if (!error)
+		error = dotnet_add_handles(dotnet, sink);
+	return error ? error : claim_native(dotnet, sink);
 }

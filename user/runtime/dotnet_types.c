@@ -67,7 +67,7 @@ static bool read_type(struct dotnet *dotnet, uint64_t address, struct dotnet_typ
 		.class = UINT32_MAX,
 		.is_free = address == dotnet->variables.free_table,
 	};
-	if (type->base_size < OBJECT_BYTES_MIN - 8 || type->base_size > BASE_BYTES_MAX)
+	if (type->base_size > BASE_BYTES_MAX)
 		return false;
 	type->class_address = find_class(dotnet, address, word_at(bytes, layout->table_class));
 	return type->class_address || type->is_free;
