@@ -161,11 +161,155 @@ static void what_holds_an_object_has_a_name(void **state)
 			    held[i].root);
 }
 
+/* The one with that name in a list of a report or a comparison; NULL: there is none. */
+static json_t *named(json_t *report, const char *list, const char *name)
+{
+	json_t *found;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, list), i, found)
+	{
+		if (!strcmp(text_at(found, "name"), name))
+			return found;
+	}
+	return NULL;
+}
+
+/* To the object. */
+static void fields_retain_what_nothing_else_reaches(void **state)
+{
+	/* 300 subscribers, their delegates, the list of those, the delegate that has it. An array
+	 * in a list in a field of a type that has no object. 300 sessions with their payloads, of
+	 * which 40 are in another field's dictionary, too. */
+	static const struct {
+		const char *root;
+		json_int_t blocks;
+	} retained[] = {
+		{"static Planted.Publisher.Changed", 602},
+		{"static Planted.Generic<Planted.Pair[]>.Kept", 3},
+		{"static Planted.Census.cache", 2 + 260 * 2},
+		{"static Planted.Census.large", 1},
+		{"thread static Planted.Census.own", 1},
+	};
+	struct harness *harness = harness_any(state);
+	struct child *target = start_or_skip(harness, "census", "300");
+	json_t *report = RETAIN(harness, target, "--top", "0");
+
+	for (size_t i = 0; i < sizeof(retained) / sizeof(retained[0]); i++) {
+		json_t *root = named(report, "roots", retained[i].root);
+
+		if (!root)
+			fail_msg("there is no %s", retained[i].root);
+		assert_int_equal(number_at(root, "retained_blocks"), retained[i].blocks);
+	}
+}
+
+static void record(struct harness *harness, struct child *target, const char *path)
+{
+	struct child *monitor =
+		MONITOR(harness, "retain", "-p", target->pid_text, "--census", "-o", path);
+
+	if (child_end(harness, monitor))
+		child_fail(monitor, "retain -o failed");
+}
+
+/* What has changed between two looks, between which the target did more of the same. */
+static json_t *compare_looks(struct harness *harness, struct child *target)
+{
+	char path[256], *text;
+	json_t *comparison;
+
+	snprintf(path, sizeof(path), "%s/looks.lkm", harness->directory);
+	record(harness, target, path);
+	workload_do(harness, target, "more");
+	record(harness, target, path);
+	text = shell(harness, 0, "build/leakmon diff %s --retain --format json", path);
+	comparison = json_loads(text, 0, NULL);
+	free(text);
+	assert_non_null(comparison);
+	return comparison;
+}
+
+static json_int_t change_of(json_t *comparison, const char *list, const char *name)
+{
+	json_t *row = named(comparison, list, name);
+
+	if (!row)
+		fail_msg("%s has not changed", name);
+	return number_at(json_object_get(row, "count"), "difference");
+}
+
+/* The story: a loop each of whose turns awaits the one before. */
+static void a_chain_of_continuations_grows_with_its_messages(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start_or_skip(harness, "continuations", "0");
+	json_t *comparison = compare_looks(harness, target), *report, *path;
+
+	assert_int_equal(change_of(comparison, "classes", "Continuations.Message"), 300);
+	assert_int_equal(
+		number_at(named(comparison, "classes", "Continuations.Message"), "farther"), 3);
+	assert_int_equal(change_of(comparison, "classes", "Continuations.Continuation"), 1);
+	json_decref(comparison);
+	report = RETAIN(harness, target, "--class", "Continuations.Message");
+	path = path_of(report);
+	expect_root(report, "managed", "static Continuations.Mailbox.loop");
+	assert_int_equal(number_at(path, "sharing"), 300);
+	assert_int_equal(number_at(named(report, "roots", "static Continuations.Mailbox.loop"),
+				   "retained_blocks"),
+			 600 + 2 * 3 + 2);
+}
+
+/* The story: a static dictionary from which nothing is removed; then the fix. */
+static void a_static_cache_that_grows_is_named(void **state)
+{
+	static const char field[] = "static MemoryLeak.MyWorker._memoryCache";
+	struct harness *harness = harness_any(state);
+	struct child *target = start_or_skip(harness, "cache", "300");
+	json_t *comparison = compare_looks(harness, target), *report;
+
+	assert_int_equal(change_of(comparison, "classes", "MemoryLeak.Entry"), 300);
+	/* Each entry with its key and its bytes. */
+	assert_int_equal(change_of(comparison, "roots", field), 900);
+	json_decref(comparison);
+	expect_root(RETAIN(harness, target, "--class", "MemoryLeak.Entry"), "managed", field);
+	target = start_or_skip(harness, "fixed", "300");
+	report = RETAIN(harness, target, "--top", "0");
+	assert_int_equal(count_of(report, "MemoryLeak.Entry"), 0);
+	assert_int_equal(number_at(named(report, "roots", field), "retained_blocks"), 3);
+}
+
+/* The story: operations that never complete hold the threads that began them. */
+static void threads_that_have_ended_are_counted_with_what_holds_them(void **state)
+{
+	static const char *const steps[] = {"System.Threading.Overlapped",
+					    "System.Threading.IOCompletionCallback",
+					    "Threads.Callback", "System.Threading.Thread (ended)"};
+	struct harness *harness = harness_any(state);
+	struct child *target = start_or_skip(harness, "threads", "100");
+	json_t *truth = workload_ask(harness, target, "truth"), *report, *step;
+	size_t i;
+
+	report = RETAIN(harness, target, "--top", "0", "--class", "(ended)");
+	assert_int_equal(count_of(report, steps[3]), number_at(truth, "ended"));
+	assert_int_equal(number_at(path_of(report), "sharing"), number_at(truth, "ended"));
+	expect_root(report, "managed", "strong handle");
+	json_array_foreach(json_object_get(path_of(report), "steps"), i, step)
+	{
+		assert_true(i < sizeof(steps) / sizeof(steps[0]));
+		assert_string_equal(text_at(json_object_get(step, "class"), "name"), steps[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_objects_of_every_version_are_counted_as_it_counts_them),
 		e2e_test(what_holds_an_object_has_a_name),
+		e2e_test(fields_retain_what_nothing_else_reaches),
+		e2e_test(a_chain_of_continuations_grows_with_its_messages),
+		e2e_test(a_static_cache_that_grows_is_named),
+		e2e_test(threads_that_have_ended_are_counted_with_what_holds_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,17 +190,27 @@ namespace Continuations {
 	}
 
 	static class Mailbox {
-		static readonly List<Message> messages = new List<Message>();
-		static object loop = messages;
+		static object loop = new List<Message>();
+
+		/* What the innermost step has. */
+		static List<Message> Messages() {
+			object step = loop;
+
+			while (step is Continuation)
+				step = ((Closure)((Continuation)step).Next.Target).Awaited;
+			return (List<Message>)step;
+		}
 
 		public static void Step() {
+			List<Message> messages = Messages();
+
 			for (int i = 0; i < 300; i++)
 				messages.Add(new Message { Number = i });
 			loop = new Continuation(loop);
 		}
 
 		public static string Truth() {
-			return "{\"messages\":" + messages.Count + "}";
+			return "{\"messages\":" + Messages().Count + "}";
 		}
 	}
 }
@@ -256,8 +266,14 @@ namespace Threads {
 			new Overlapped().Pack(callback.Done, callback.Buffer);
 		}
 
+		static int ended;
+
+		public static string Truth() {
+			return "{\"ended\":" + ended + "}";
+		}
+
 		public static void Run(int count) {
-			for (int i = 0; i < count; i++) {
+			for (int i = 0; i < count; i++, ended++) {
 				Thread thread = new Thread(Issue);
 
 				thread.Start();
@@ -322,6 +338,7 @@ static class Program {
 	static void Answer(string story, string line, int count) {
 		if (line == "truth") {
 			Console.WriteLine(story == "continuations" ? Continuations.Mailbox.Truth() :
+					  story == "threads" ? Threads.Pool.Truth() :
 					  story == "cache" || story == "fixed" ?
 					  MemoryLeak.MyWorker.Truth() : Planted.Census.Truth());
 			return;
