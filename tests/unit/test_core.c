@@ -247,8 +247,8 @@ static void threads_come_by_number_that_of_the_process_first(void **state)
 	assert_string_equal(layout->comm, "program");
 	assert_int_equal(layout->threads.count, 2);
 	assert_int_equal(layout->threads.items[0].tid, 70);
-	assert_int_equal(layout->threads.items[0].registers.rsp, STACK + 8);
-	assert_int_equal(layout->threads.items[1].vectors[0], 71);
+	assert_int_equal(layout->threads.items[0].registers.general.rsp, STACK + 8);
+	assert_int_equal(layout->threads.items[1].registers.vectors[0], 71);
 }
 
 static void what_is_missing_is_counted(void **state)

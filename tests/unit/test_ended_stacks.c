@@ -102,7 +102,7 @@ static void add_stopped(struct scene *scene, uint64_t sp, uint64_t pointer)
 {
 	struct stopped_thread *thread = vec_push(&scene->stop.threads);
 
-	*thread = (struct stopped_thread){.registers = {.rsp = sp, .fs_base = pointer}};
+	*thread = (struct stopped_thread){.registers.general = {.rsp = sp, .fs_base = pointer}};
 }
 
 static int setup(void **state)

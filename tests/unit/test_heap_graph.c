@@ -258,8 +258,8 @@ static void registers_are_roots(void **state)
 	struct fixture *fixture = *state;
 	struct heap_image_thread *thread = vec_push(&fixture->heap_image.threads);
 
-	thread->registers.rbx = MEMORY + 0x200;
-	thread->vectors[3] = MEMORY + 0x100;
+	thread->registers.general.rbx = MEMORY + 0x200;
+	thread->registers.vectors[3] = MEMORY + 0x100;
 	assert_int_equal(build(fixture, &(struct thread_blocks){0}), 0);
 	assert_int_equal(fixture->graph.roots.count, 2);
 	assert_string_equal(register_name(fixture->graph.roots.items[0].address), "rbx");

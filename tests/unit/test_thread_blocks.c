@@ -72,7 +72,7 @@ static void make_threads(struct scene *scene)
 		struct heap_image_thread *pictured = vec_push(&scene->heap_image.threads);
 
 		pictured->tid = 100 + (pid_t)i;
-		pictured->registers.fs_base = AT(*thread);
+		pictured->registers.general.fs_base = AT(*thread);
 		thread->self = AT(*thread);
 		thread->vector = AT(scene->memory->threads[i].vector[1]);
 		thread->specific[0] = AT(thread->keys);

@@ -12,13 +12,17 @@
  *   MACHINE_URETPROBE_CALL, MACHINE_UPROBE_CALL    system calls of the kernel's own probes; 0: none
  *   machine_enable_shadow_stack()
  *
- * Of a stopped thread's registers (struct user_regs_struct):
+ * struct machine_registers is a stopped thread's registers, plain data without pointers:
+ *   vectors[MACHINE_VECTOR_WORDS]                  words of the vector registers
  *   machine_ip(), _sp(), _fp(), _thread_pointer()
  *   machine_link()          where a call leaves the return address; 0: in no register
- *   machine_register(), machine_register_name()    all that may hold a pointer, by number
+ *   MACHINE_REGISTERS       how many others may hold a pointer
  */
 #ifndef LEAKMON_ARCH_MACHINE_H
 #define LEAKMON_ARCH_MACHINE_H
+
+#include <stddef.h>
+#include <sys/procfs.h>
 
 #include "facts.h" /* IWYU pragma: export */
 #include "frame.h" /* IWYU pragma: export */
@@ -26,15 +30,22 @@
 /* What ELF files of this machine have in numbers of their own. */
 extern const struct elf_abi machine_abi;
 
+/* Of a thread that stands (ptrace(2)). 0 or -errno; vector registers that cannot be read are 0. */
+int machine_registers_read(pid_t tid, struct machine_registers *registers);
+
+/* The same of a core file: NT_PRSTATUS, and the whole of NT_FPREGSET. False: it is too short. */
+void machine_registers_take(struct machine_registers *registers, const elf_gregset_t given);
+bool machine_vectors_take(struct machine_registers *registers, const void *note, size_t size);
+
 /* What register `number` holds, below MACHINE_REGISTERS. */
-uint64_t machine_register(const struct user_regs_struct *registers, unsigned number);
+uint64_t machine_register(const struct machine_registers *registers, unsigned number);
 
 /* "rax"; of a word of the vector registers, by word: "xmm0". "register": there is no such one. */
 const char *machine_register_name(unsigned number);
 const char *machine_vector_name(unsigned word);
 
 /* Puts in what a thread gave to the system call that it waits in. */
-void machine_set_arguments(struct user_regs_struct *registers, const unsigned long long given[6]);
+void machine_set_arguments(struct machine_registers *registers, const unsigned long long given[6]);
 
 /* Whether processor and kernel offer shadow stacks to programs. */
 bool machine_has_shadow_stacks(void);

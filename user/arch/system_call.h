@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/user.h>
+
+#include "arch/machine.h"
 
 /*
  * Whether EINTR of this call means that nothing was done: it can be made again. Not of close(2),
@@ -21,16 +22,16 @@ bool system_call_can_be_repeated(uint32_t architecture, uint32_t number);
 /* What a dynamic loader does before it hands over: any other call is the program's own code. */
 bool system_call_is_of_loader(uint64_t number);
 
-uint32_t system_call_number(const struct user_regs_struct *registers);
+uint32_t system_call_number(const struct machine_registers *registers);
 
 /* What the call that a thread leaves returns: -EINTR, ...; 0 also: it is in none. */
-long system_call_result(const struct user_regs_struct *registers, uint32_t architecture);
+long system_call_result(const struct machine_registers *registers, uint32_t architecture);
 
 /* Whether it may be one of those in some table: cheaper than asking for its architecture. */
-bool system_call_may_return(const struct user_regs_struct *registers, long result);
+bool system_call_may_return(const struct machine_registers *registers, long result);
 
 /* What its seccomp filters would be shown of restart_syscall(2), which would go on with it. */
-struct seccomp_data system_call_restart(const struct user_regs_struct *registers,
+struct seccomp_data system_call_restart(const struct machine_registers *registers,
 					uint32_t architecture);
 
 /* Of a thread that stands (ptrace(2)). 0 or -errno. */

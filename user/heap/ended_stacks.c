@@ -53,7 +53,7 @@ static int compare_addresses(const void *left_pointer, const void *right_pointer
 static int list_live(struct finder *finder, const struct stop *stop)
 {
 	for (size_t i = 0; i < stop->threads.count; i++) {
-		const struct user_regs_struct *registers = &stop->threads.items[i].registers;
+		const struct machine_registers *registers = &stop->threads.items[i].registers;
 		uint64_t *sp = vec_push(&finder->live), *pointer;
 
 		if (!sp)

@@ -57,8 +57,7 @@ struct thread_vector {
 struct heap_image_thread {
 	pid_t tid;
 	char comm[16];
-	struct user_regs_struct registers;
-	uint64_t vectors[MACHINE_VECTOR_WORDS];
+	struct machine_registers registers;
 	uint64_t stack_start, stack_end; /* in use; 0: nowhere known */
 	bool in_call;			 /* it waits in a system call, or is just leaving it */
 	uint64_t *stack;		 /* copied from stack_start on; owned */

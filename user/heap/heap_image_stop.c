@@ -245,7 +245,6 @@ static int list_threads(const struct core_layout *layout, struct stop *stop)
 		stopped->tid = (pid_t)thread->tid;
 		stopped->stopped = true;
 		stopped->registers = thread->registers;
-		memcpy(stopped->vectors, thread->vectors, sizeof(stopped->vectors));
 	}
 	return 0;
 }

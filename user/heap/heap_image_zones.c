@@ -311,7 +311,6 @@ static int add_thread(struct heap_image *heap_image, const struct stopped_thread
 	thread->tid = stopped->tid;
 	thread->registers = stopped->registers;
 	thread->in_call = (int32_t)system_call_number(&stopped->registers) >= 0;
-	memcpy(thread->vectors, stopped->vectors, sizeof(thread->vectors));
 	mapping = maps_find(&heap_image->maps, sp);
 	if (mapping && (!mapping->writable || mapping->inode || is_in_heap(heap_image, sp)))
 		mapping = NULL;

@@ -124,7 +124,6 @@ static int add_thread(struct notes *notes, const uint8_t *data, size_t size)
 	struct elf_prstatus status;
 	struct core_thread *thread;
 
-	_Static_assert(sizeof(status.pr_reg) == sizeof(thread->registers), "the same registers");
 	notes->has_thread = false;
 	if (size < sizeof(status))
 		return -EBADMSG;
@@ -137,7 +136,7 @@ static int add_thread(struct notes *notes, const uint8_t *data, size_t size)
 	if (!thread)
 		return -ENOMEM;
 	thread->tid = status.pr_pid;
-	memcpy(&thread->registers, status.pr_reg, sizeof(thread->registers));
+	machine_registers_take(&thread->registers, status.pr_reg);
 	notes->has_thread = true;
 	return 0;
 }
@@ -146,13 +145,10 @@ static int add_thread(struct notes *notes, const uint8_t *data, size_t size)
 static int add_vectors(struct notes *notes, const uint8_t *data, size_t size)
 {
 	struct core_thread *threads = notes->layout->threads.items;
-	struct user_fpregs_struct registers;
 
-	if (!notes->has_thread || size < sizeof(registers))
-		return 0;
-	memcpy(&registers, data, sizeof(registers));
-	memcpy(threads[notes->layout->threads.count - 1].vectors, registers.xmm_space,
-	       sizeof(threads->vectors));
+	if (notes->has_thread)
+		machine_vectors_take(&threads[notes->layout->threads.count - 1].registers, data,
+				     size);
 	return 0;
 }
 

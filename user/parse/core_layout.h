@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
 #include "arch/machine.h"
 #include "base/vec.h"
@@ -36,8 +35,7 @@ struct core_mapped {
 
 struct core_thread {
 	int64_t tid;
-	struct user_regs_struct registers;
-	uint64_t vectors[MACHINE_VECTOR_WORDS];
+	struct machine_registers registers;
 };
 
 struct core_layout {

@@ -2,13 +2,11 @@
 #include "pause/stop.h"
 
 #include <ctype.h>
-#include <elf.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -40,7 +38,7 @@ static bool has_filter(pid_t tid)
 }
 
 /* Whether every filter of the thread lets it call restart_syscall(2). */
-static bool may_go_on(pid_t tid, const struct user_regs_struct *registers, uint32_t architecture,
+static bool may_go_on(pid_t tid, const struct machine_registers *registers, uint32_t architecture,
 		      struct sock_filter *program)
 {
 	const struct seccomp_data call = system_call_restart(registers, architecture);
@@ -70,7 +68,7 @@ static uint32_t architecture_of(pid_t tid)
 	return info.arch;
 }
 
-static bool is_mended(pid_t tid, const struct user_regs_struct *registers, uint32_t architecture,
+static bool is_mended(pid_t tid, const struct machine_registers *registers, uint32_t architecture,
 		      struct sock_filter *program)
 {
 	switch (system_call_result(registers, architecture)) {
@@ -84,11 +82,10 @@ static bool is_mended(pid_t tid, const struct user_regs_struct *registers, uint3
 }
 
 /*
- * Of a thread that stands (ptrace(2)), with its registers as PTRACE_GETREGS gives them. `program`
- * has room for BPF_MAXINSNS instructions. 1: its call will begin again; 0: nothing is to do;
- * -errno: it could not be done.
+ * Of a thread that stands (ptrace(2)), with its registers. `program` has room for BPF_MAXINSNS
+ * instructions. 1: its call will begin again; 0: nothing is to do; -errno: it could not be done.
  */
-static int interrupted_call_mend(pid_t tid, const struct user_regs_struct *registers,
+static int interrupted_call_mend(pid_t tid, const struct machine_registers *registers,
 				 struct sock_filter *program)
 {
 	uint32_t architecture;
@@ -198,19 +195,6 @@ static void drop(struct stop *stop, size_t i)
 	stop->threads.items[i] = stop->threads.items[--stop->threads.count];
 }
 
-static int read_registers(struct stopped_thread *thread)
-{
-	struct user_fpregs_struct other = {0};
-	struct iovec floating = {&other, sizeof(other)};
-
-	/* In the tracer's layout, also of a 32-bit program. */
-	if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &thread->registers))
-		return -errno;
-	if (!ptrace(PTRACE_GETREGSET, thread->tid, NT_PRFPREG, &floating))
-		memcpy(thread->vectors, other.xmm_space, sizeof(thread->vectors));
-	return 0;
-}
-
 /*
  * 1: it stands; -ESRCH: it is gone; 0: not yet. What we interrupted is mended here, and not when it
  * goes on, since nobody asks us then if we are killed.
@@ -228,7 +212,7 @@ static int look_at(struct stop *stop, struct stopped_thread *thread)
 	if (status >> 16 != PTRACE_EVENT_STOP)
 		thread->signal = WSTOPSIG(status);
 	/* Killed while it stood. */
-	if (read_registers(thread))
+	if (machine_registers_read(thread->tid, &thread->registers))
 		return -ESRCH;
 	thread->stopped = true;
 	/* A group stop is not our doing. */

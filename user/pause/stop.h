@@ -16,7 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
 #include "arch/machine.h"
 #include "base/hash.h"
@@ -44,8 +43,7 @@ struct stopped_thread {
 	pid_t tid;
 	bool interrupted, stopped;
 	int signal; /* that it was about to get; 0: none */
-	struct user_regs_struct registers;
-	uint64_t vectors[MACHINE_VECTOR_WORDS];
+	struct machine_registers registers;
 };
 
 struct stop {

@@ -404,8 +404,8 @@ static int add_registers(struct builder *builder)
 			error = add_root(builder, j, machine_register(&thread->registers, j),
 					 (uint32_t)i + 1);
 		for (size_t j = 0; !error && j < MACHINE_VECTOR_WORDS; j++)
-			error = add_root(builder, REGISTER_VECTORS + j, thread->vectors[j],
-					 (uint32_t)i + 1);
+			error = add_root(builder, REGISTER_VECTORS + j,
+					 thread->registers.vectors[j], (uint32_t)i + 1);
 	}
 	return error;
 }

@@ -33,31 +33,36 @@
 #define MACHINE_REGISTERS 17
 #define MACHINE_VECTOR_WORDS 32
 
-static inline uint64_t machine_ip(const struct user_regs_struct *registers)
+struct machine_registers {
+	struct user_regs_struct general;
+	uint64_t vectors[MACHINE_VECTOR_WORDS];
+};
+
+static inline uint64_t machine_ip(const struct machine_registers *registers)
 {
-	return registers->rip;
+	return registers->general.rip;
 }
 
-static inline uint64_t machine_sp(const struct user_regs_struct *registers)
+static inline uint64_t machine_sp(const struct machine_registers *registers)
 {
-	return registers->rsp;
+	return registers->general.rsp;
 }
 
-static inline uint64_t machine_fp(const struct user_regs_struct *registers)
+static inline uint64_t machine_fp(const struct machine_registers *registers)
 {
-	return registers->rbp;
+	return registers->general.rbp;
 }
 
 /* A call pushes the return address. */
-static inline uint64_t machine_link(const struct user_regs_struct *registers)
+static inline uint64_t machine_link(const struct machine_registers *registers)
 {
 	(void)registers;
 	return 0;
 }
 
-static inline uint64_t machine_thread_pointer(const struct user_regs_struct *registers)
+static inline uint64_t machine_thread_pointer(const struct machine_registers *registers)
 {
-	return registers->fs_base;
+	return registers->general.fs_base;
 }
 
 /*

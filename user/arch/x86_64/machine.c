@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "arch/machine.h"
 
+#include <elf.h>
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
 
 #include "base/cleanup.h"
 
@@ -28,11 +32,43 @@ static const char *const vectors[] = {"xmm0",  "xmm1",	"xmm2",	 "xmm3", "xmm4", 
 				      "xmm12", "xmm13", "xmm14", "xmm15"};
 _Static_assert(ARRAY_SIZE(vectors) * 2 == MACHINE_VECTOR_WORDS, "two words each");
 
-uint64_t machine_register(const struct user_regs_struct *registers, unsigned number)
+int machine_registers_read(pid_t tid, struct machine_registers *registers)
+{
+	struct user_fpregs_struct other = {0};
+	struct iovec floating = {&other, sizeof(other)};
+
+	/* In the tracer's layout, also of a 32-bit program. */
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &registers->general))
+		return -errno;
+	if (ptrace(PTRACE_GETREGSET, tid, NT_PRFPREG, &floating))
+		memset(&other, 0, sizeof(other));
+	machine_vectors_take(registers, &other, sizeof(other));
+	return 0;
+}
+
+void machine_registers_take(struct machine_registers *registers, const elf_gregset_t given)
+{
+	_Static_assert(sizeof(elf_gregset_t) == sizeof(registers->general), "the same registers");
+	memcpy(&registers->general, given, sizeof(registers->general));
+}
+
+bool machine_vectors_take(struct machine_registers *registers, const void *note, size_t size)
+{
+	struct user_fpregs_struct given;
+
+	_Static_assert(sizeof(given.xmm_space) == sizeof(registers->vectors), "all of them");
+	if (size < sizeof(given))
+		return false;
+	memcpy(&given, note, sizeof(given));
+	memcpy(registers->vectors, given.xmm_space, sizeof(registers->vectors));
+	return true;
+}
+
+uint64_t machine_register(const struct machine_registers *registers, unsigned number)
 {
 	uint64_t value;
 
-	memcpy(&value, (const char *)registers + general[number].offset, sizeof(value));
+	memcpy(&value, (const char *)&registers->general + general[number].offset, sizeof(value));
 	return value;
 }
 
@@ -47,14 +83,14 @@ const char *machine_vector_name(unsigned word)
 }
 
 /* psABI, A.2.1 */
-void machine_set_arguments(struct user_regs_struct *registers, const unsigned long long given[6])
+void machine_set_arguments(struct machine_registers *registers, const unsigned long long given[6])
 {
-	registers->rdi = given[0];
-	registers->rsi = given[1];
-	registers->rdx = given[2];
-	registers->r10 = given[3];
-	registers->r8 = given[4];
-	registers->r9 = given[5];
+	registers->general.rdi = given[0];
+	registers->general.rsi = given[1];
+	registers->general.rdx = given[2];
+	registers->general.r10 = given[3];
+	registers->general.r8 = given[4];
+	registers->general.r9 = given[5];
 }
 
 /* The kernel shows the flag, since 6.6, where the processor has them and it offers them. */

@@ -117,43 +117,45 @@ bool system_call_is_of_loader(uint64_t number)
 	return false;
 }
 
-uint32_t system_call_number(const struct user_regs_struct *registers)
+uint32_t system_call_number(const struct machine_registers *registers)
 {
-	return (uint32_t)registers->orig_rax;
+	return (uint32_t)registers->general.orig_rax;
 }
 
 /* A 32-bit call has half a register. */
-long system_call_result(const struct user_regs_struct *registers, uint32_t architecture)
+long system_call_result(const struct machine_registers *registers, uint32_t architecture)
 {
 	/* On its way out of an interrupt, or of a signal handler. */
-	if ((int)registers->orig_rax < 0)
+	if ((int)registers->general.orig_rax < 0)
 		return 0;
-	return architecture == AUDIT_ARCH_I386 ? (int)registers->rax : (long)registers->rax;
+	return architecture == AUDIT_ARCH_I386 ? (int)registers->general.rax
+					       : (long)registers->general.rax;
 }
 
-bool system_call_may_return(const struct user_regs_struct *registers, long result)
+bool system_call_may_return(const struct machine_registers *registers, long result)
 {
 	return system_call_result(registers, AUDIT_ARCH_I386) == result;
 }
 
-struct seccomp_data system_call_restart(const struct user_regs_struct *registers,
+struct seccomp_data system_call_restart(const struct machine_registers *registers,
 					uint32_t architecture)
 {
 	if (architecture == AUDIT_ARCH_I386)
 		return (struct seccomp_data){
 			.nr = NR_RESTART_SYSCALL_32,
 			.arch = architecture,
-			.instruction_pointer = registers->rip,
-			.args = {(uint32_t)registers->rbx, (uint32_t)registers->rcx,
-				 (uint32_t)registers->rdx, (uint32_t)registers->rsi,
-				 (uint32_t)registers->rdi, (uint32_t)registers->rbp},
+			.instruction_pointer = registers->general.rip,
+			.args = {(uint32_t)registers->general.rbx, (uint32_t)registers->general.rcx,
+				 (uint32_t)registers->general.rdx, (uint32_t)registers->general.rsi,
+				 (uint32_t)registers->general.rdi,
+				 (uint32_t)registers->general.rbp},
 		};
 	return (struct seccomp_data){
-		.nr = (int)(SYS_restart_syscall | (registers->orig_rax & X32_BIT)),
+		.nr = (int)(SYS_restart_syscall | (registers->general.orig_rax & X32_BIT)),
 		.arch = architecture,
-		.instruction_pointer = registers->rip,
-		.args = {registers->rdi, registers->rsi, registers->rdx, registers->r10,
-			 registers->r8, registers->r9},
+		.instruction_pointer = registers->general.rip,
+		.args = {registers->general.rdi, registers->general.rsi, registers->general.rdx,
+			 registers->general.r10, registers->general.r8, registers->general.r9},
 	};
 }
 
