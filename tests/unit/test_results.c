@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "arch/decoder.h"
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "leakmon_abi.h"
@@ -69,7 +70,7 @@ static struct code *code_new(const struct elf_file *file, const struct example *
 
 	assert_non_null(code);
 	code->file = file;
-	assert_int_equal(cs_open(CS_ARCH_X86, CS_MODE_64, &code->decoder), 0);
+	assert_int_equal(decoder_open(&code->decoder), 0);
 	cs_option(code->decoder, CS_OPT_DETAIL, CS_OPT_ON);
 	code->instruction = cs_malloc(code->decoder);
 	add_function(code, 0, hex_size(example->code));

@@ -3,43 +3,15 @@
 #ifndef LEAKMON_ARCH_CODE_H
 #define LEAKMON_ARCH_CODE_H
 
-#include <capstone/capstone.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/vec.h"
 #include "elf/elf_file.h"
 
-/* A word that the dynamic loader fills with the address of a symbol. */
-struct code_slot {
-	uint64_t address;
-	uint64_t symbol; /* where its Elf64_Sym lies in the file */
-	uint64_t names, names_size;
-};
+struct code;
 
-/* A function. */
-struct code_extent {
-	uint64_t start, end;
-};
-
-#define CODE_WINDOW_BYTES 4096
-#define CODE_MAX_SLOTS (1u << 20)
 #define CODE_NAME_BYTES 96
 #define CODE_FORWARD_BYTES 5 /* enough to see whether a function jumps away */
-/* For all functions of a file together; tcmalloc's take 1,400. */
-#define CODE_MAX_DECODED 20000
-
-struct code {
-	const struct elf_file *file; /* borrowed */
-	csh decoder;
-	cs_insn *instruction; /* the one decoded last */
-	/* By ascending start: as unwind information has them; as symbols do. */
-	VEC(struct code_extent) frames, sized;
-	VEC(struct code_slot) slots; /* by address */
-	size_t decoded;
-	uint64_t window_at;
-	size_t window_size;
-	uint8_t window[CODE_WINDOW_BYTES];
-};
 
 /* Where a jump or a call leads. */
 struct code_target {
@@ -54,13 +26,16 @@ struct code_target {
 int code_open(const struct elf_file *file, const struct elf_symbols *symbols, struct code **code);
 void code_close(struct code **code);
 
-/* Decodes into code->instruction. 0, or -EBADMSG: no code that can be decoded, or too much was. */
+/* 0, or -EBADMSG: no code that can be decoded, or too much was. */
 int code_decode(struct code *code, uint64_t vaddr);
+
+/* Whether too much was decoded for one file. */
+bool code_is_exhausted(const struct code *code);
 
 /* The end of the function that `vaddr` is in; 0: not known. */
 uint64_t code_function_end(const struct code *code, uint64_t vaddr);
 
-/* Sees through a PLT entry at `vaddr`; code->instruction is lost. */
+/* Sees through a PLT entry at `vaddr`; decodes. */
 void code_follow(struct code *code, uint64_t vaddr, struct code_target *target);
 
 /* Whether the function at `vaddr` is nothing but a direct jump; decodes. The second one looks at
@@ -80,7 +55,7 @@ bool code_exchanges_argument(const struct code *code, int64_t *at);
 /* Whether it stores this constant of 32 bits at this distance from some register. */
 bool code_stores(const struct code *code, int32_t constant, int64_t distance);
 
-/* The immediate target of a direct jump, branch or call, or false. */
-bool code_direct_target(const cs_insn *instruction, uint64_t *target);
+/* The target of a direct jump, branch or call, or false. */
+bool code_direct_target(const struct code *code, uint64_t *target);
 
 #endif

@@ -46,7 +46,9 @@ struct cfi_abi {
 };
 
 struct elf_abi {
-	uint16_t machine;   /* e_machine */
+	uint16_t machine; /* e_machine */
+	/* Relocations that fill a word with a symbol's address. */
+	uint32_t jump_slot, glob_dat;
 	uint32_t vector_at; /* from a thread pointer to the pointer to the vector (DTV) */
 	struct cfi_abi cfi;
 };

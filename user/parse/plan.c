@@ -215,7 +215,7 @@ static int find_results(struct placer *placer, size_t index)
 		return 0;
 	}
 	error = results_find(placer->code, &request, &results);
-	if (!error && placer->code->decoded > CODE_MAX_DECODED)
+	if (!error && code_is_exhausted(placer->code))
 		error = -E2BIG;
 	if (!error)
 		error = take_results(placer, index, &results);

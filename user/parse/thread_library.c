@@ -230,7 +230,7 @@ static uint64_t step_goes_to(const struct code *code, const struct step *step)
 	uint64_t target = 0;
 
 	if (step->kind == STEP_PLAIN || step->kind == STEP_RETURN ||
-	    !code_direct_target(code->instruction, &target))
+	    !code_direct_target(code, &target))
 		return 0;
 	return target;
 }

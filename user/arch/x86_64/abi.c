@@ -19,6 +19,8 @@ static const uint8_t plt_formula[] = {
 
 const struct elf_abi machine_abi = {
 	.machine = EM_X86_64,
+	.jump_slot = R_X86_64_JUMP_SLOT,
+	.glob_dat = R_X86_64_GLOB_DAT,
 	/* psABI, 3.4.6: the thread control block begins with its own address. */
 	.vector_at = MACHINE_DTV_AT,
 	.cfi =

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arch/control_flow.h"
+#include "arch/decoder.h"
 #include "arch/trap.h"
 #include "arch/x86_64/effects.h"
 #include "base/cleanup.h"

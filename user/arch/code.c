@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "arch/code.h"
+#include "arch/decoder.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "elf/eh_frame.h"
+#include "elf/elf_abi.h"
 #include "elf/elf_file.h"
 
-#define LONGEST_INSTRUCTION 15
 #define CHUNK_RELOCATIONS 1024
 
 static int by_start(const void *left, const void *right)
@@ -74,7 +75,7 @@ static int add_slots(struct code *code, const Elf64_Rela *relocations, size_t co
 		uint64_t index = ELF64_R_SYM(relocations[i].r_info);
 		struct code_slot *slot;
 
-		if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
+		if (type != code->file->abi->jump_slot && type != code->file->abi->glob_dat)
 			continue;
 		if (index >= symbols->size / sizeof(Elf64_Sym) ||
 		    code->slots.count == CODE_MAX_SLOTS)
@@ -156,7 +157,7 @@ static int read_slots(struct code *code)
 
 static int open_decoder(struct code *code)
 {
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &code->decoder))
+	if (decoder_open(&code->decoder))
 		return -ENOMEM;
 	cs_option(code->decoder, CS_OPT_DETAIL, CS_OPT_ON);
 	code->instruction = cs_malloc(code->decoder);
@@ -205,7 +206,7 @@ static const uint8_t *bytes_at(struct code *code, uint64_t vaddr, size_t *size)
 	ssize_t got;
 
 	if (vaddr < code->window_at || vaddr - code->window_at >= code->window_size ||
-	    code->window_size - (vaddr - code->window_at) < LONGEST_INSTRUCTION) {
+	    code->window_size - (vaddr - code->window_at) < MACHINE_INSTRUCTION_MAX) {
 		if (elf_file_offset(code->file, vaddr, &offset))
 			return NULL;
 		got = elf_file_read(code->file, offset, code->window, sizeof(code->window));
@@ -231,6 +232,11 @@ int code_decode(struct code *code, uint64_t vaddr)
 	return 0;
 }
 
+bool code_is_exhausted(const struct code *code)
+{
+	return code->decoded > CODE_MAX_DECODED;
+}
+
 /* The end of the last one that starts at or below `vaddr`, if it reaches that far. */
 static uint64_t extent_end(const struct code_extent *extents, size_t count, uint64_t vaddr)
 {
@@ -244,34 +250,6 @@ uint64_t code_function_end(const struct code *code, uint64_t vaddr)
 	uint64_t end = extent_end(code->frames.items, code->frames.count, vaddr);
 
 	return end ? end : extent_end(code->sized.items, code->sized.count, vaddr);
-}
-
-bool code_direct_target(const cs_insn *instruction, uint64_t *target)
-{
-	const cs_x86 *x86 = &instruction->detail->x86;
-
-	if (x86->op_count != 1 || x86->operands[0].type != X86_OP_IMM)
-		return false;
-	*target = (uint64_t)x86->operands[0].imm;
-	return true;
-}
-
-/* The word that the PLT entry at `vaddr` jumps through: `[endbr64] jmp *slot(%rip)`. */
-static bool plt_slot(struct code *code, uint64_t vaddr, uint64_t *slot)
-{
-	const cs_insn *instruction = code->instruction;
-	const cs_x86_op *operand;
-
-	if (code_decode(code, vaddr))
-		return false;
-	if (instruction->id == X86_INS_ENDBR64 && code_decode(code, vaddr + instruction->size))
-		return false;
-	operand = &instruction->detail->x86.operands[0];
-	if (instruction->id != X86_INS_JMP || operand->type != X86_OP_MEM ||
-	    operand->mem.base != X86_REG_RIP || operand->mem.index != X86_REG_INVALID)
-		return false;
-	*slot = instruction->address + instruction->size + (uint64_t)operand->mem.disp;
-	return true;
 }
 
 static void read_target(const struct code *code, const struct code_slot *slot,
@@ -296,7 +274,7 @@ void code_follow(struct code *code, uint64_t vaddr, struct code_target *target)
 	uint64_t address;
 
 	memset(target, 0, sizeof(*target));
-	if (!plt_slot(code, vaddr, &address)) {
+	if (!decoder_plt_slot(code, vaddr, &address)) {
 		target->vaddr = vaddr;
 		return;
 	}
@@ -308,69 +286,4 @@ void code_follow(struct code *code, uint64_t vaddr, struct code_target *target)
 bool code_is_call(const struct code *code)
 {
 	return cs_insn_group(code->decoder, code->instruction, CS_GRP_CALL);
-}
-
-bool code_writes_argument(const struct code *code)
-{
-	cs_regs read, written;
-	uint8_t read_count, written_count;
-
-	if (cs_regs_access(code->decoder, code->instruction, read, &read_count, written,
-			   &written_count))
-		return true;
-	for (uint8_t i = 0; i < written_count; i++) {
-		if (written[i] == X86_REG_RDI || written[i] == X86_REG_EDI ||
-		    written[i] == X86_REG_DI || written[i] == X86_REG_DIL)
-			return true;
-	}
-	return false;
-}
-
-bool code_is_exchange(const struct code *code)
-{
-	return code->instruction->id == X86_INS_CMPXCHG;
-}
-
-/* `cmpxchg %rdi, at(%rdi)` */
-bool code_exchanges_argument(const struct code *code, int64_t *at)
-{
-	const cs_x86_op *to = &code->instruction->detail->x86.operands[0];
-	const cs_x86_op *from = &code->instruction->detail->x86.operands[1];
-
-	if (!code_is_exchange(code) || to->type != X86_OP_MEM || to->mem.base != X86_REG_RDI ||
-	    to->mem.index != X86_REG_INVALID || from->type != X86_OP_REG ||
-	    from->reg != X86_REG_RDI)
-		return false;
-	*at = to->mem.disp;
-	return true;
-}
-
-/* `movl $constant, distance(%reg)` */
-bool code_stores(const struct code *code, int32_t constant, int64_t distance)
-{
-	const cs_x86 *x86 = &code->instruction->detail->x86;
-	const cs_x86_op *to = &x86->operands[0], *from = &x86->operands[1];
-
-	return code->instruction->id == X86_INS_MOV && x86->op_count == 2 &&
-	       to->type == X86_OP_MEM && from->type == X86_OP_IMM &&
-	       (int32_t)from->imm == constant && to->size == 4 && to->mem.disp == distance;
-}
-
-/* endbr64, where control-flow enforcement may lead to the function; `jmp rel32`. */
-bool code_may_forward(const uint8_t first[CODE_FORWARD_BYTES])
-{
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-
-	return first[memcmp(first, endbr64, sizeof(endbr64)) ? 0 : sizeof(endbr64)] == 0xe9;
-}
-
-bool code_forwards(struct code *code, uint64_t vaddr, uint64_t *target)
-{
-	if (code_decode(code, vaddr))
-		return false;
-	if (code->instruction->id == X86_INS_ENDBR64 &&
-	    code_decode(code, vaddr + code->instruction->size))
-		return false;
-	return code->instruction->id == X86_INS_JMP &&
-	       code_direct_target(code->instruction, target);
 }

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "arch/decoder.h"
 #include "base/cleanup.h"
 
 /* A power of two, and never more than half full. */
@@ -111,30 +112,10 @@ static void take_call(struct follower *follower, struct step *step, bool direct)
 	step->falls = false;
 }
 
-static enum step_kind kind_of(const struct code *code, const cs_insn *instruction)
-{
-	if (cs_insn_group(code->decoder, instruction, CS_GRP_RET) ||
-	    cs_insn_group(code->decoder, instruction, CS_GRP_IRET))
-		return STEP_RETURN;
-	if (cs_insn_group(code->decoder, instruction, CS_GRP_CALL))
-		return STEP_CALL;
-	if (instruction->id == X86_INS_JMP || instruction->id == X86_INS_LJMP)
-		return STEP_JUMP;
-	if (cs_insn_group(code->decoder, instruction, CS_GRP_JUMP) ||
-	    cs_insn_group(code->decoder, instruction, CS_GRP_BRANCH_RELATIVE))
-		return STEP_BRANCH;
-	if (instruction->id == X86_INS_UD2 || instruction->id == X86_INS_HLT ||
-	    instruction->id == X86_INS_INT3)
-		return STEP_END;
-	return STEP_PLAIN;
-}
-
 /* What follows the decoded instruction. */
 static int take_step(struct follower *follower, struct step *step)
 {
-	const cs_insn *instruction = follower->code->instruction;
-	bool direct = code_direct_target(instruction, &step->target);
-	bool plain_return = instruction->id == X86_INS_RET && !instruction->detail->x86.op_count;
+	bool direct = code_direct_target(follower->code, &step->target);
 
 	switch (step->kind) {
 	case STEP_JUMP:
@@ -150,7 +131,7 @@ static int take_step(struct follower *follower, struct step *step)
 		break;
 	case STEP_RETURN:
 		follower->flow->returns = true;
-		if (!plain_return)
+		if (!decoder_is_plain_return(follower->code))
 			stop(follower, step->vaddr, "is no plain return", "");
 		break;
 	case STEP_PLAIN:
@@ -176,7 +157,7 @@ static int follow_step(struct follower *follower, uint64_t vaddr, uint64_t end, 
 		return 0;
 	}
 	step.size = (uint8_t)follower->code->instruction->size;
-	step.kind = (uint8_t)kind_of(follower->code, follower->code->instruction);
+	step.kind = (uint8_t)decoder_step_kind(follower->code);
 	error = take_step(follower, &step);
 	if (error)
 		return error;
