@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "arch/machine.h"
+#include "arch/trap.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "parse/plan.h"
@@ -121,48 +122,24 @@ static int read_code(const struct memory *memory, uint64_t address, void *bytes,
 	return got < 0 && errno != EFAULT ? -errno : -EOPNOTSUPP;
 }
 
-/* How long the instructions are that probes mostly stand on; of any other: as long as can be. */
-static size_t instruction_size(const uint8_t *code, size_t size)
+/* A page that kernels map for probes which they have made into calls. */
+static bool is_trampoline(const struct maps *maps, uint64_t address)
 {
-	size_t at = size > 1 && code[0] == 0x41; /* REX.B of push */
+	const struct mapping *mapping = maps_find(maps, address);
 
-	if ((code[at] & 0xf8) == 0x50) /* push %reg */
-		return at + 1;
-	if (code[0] == 0x90 || code[0] == 0xc3) /* nop, ret */
-		return 1;
-	if ((code[0] & 0xf0) == 0x70 || code[0] == 0xeb) /* jcc rel8, jmp rel8 */
-		return 2;
-	if (code[0] == 0xe8 || code[0] == 0xe9) /* call, jmp rel32 */
-		return 5;
-	if (size > 1 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80) /* jcc rel32 */
-		return 6;
-	return MACHINE_INSTRUCTION_MAX;
-}
-
-/* Kernels turn a probe on a five-byte nop into a call of a page that they map for it. */
-static bool is_optimised(const struct maps *maps, uint64_t address, const uint8_t *memory,
-			 const uint8_t *file)
-{
-	static const uint8_t nop[5] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-	const struct mapping *mapping;
-	int32_t distance;
-
-	if (memory[0] != 0xe8 || memcmp(file, nop, sizeof(nop)) != 0)
-		return false;
-	memcpy(&distance, memory + 1, sizeof(distance));
-	mapping = maps_find(maps, address + sizeof(nop) + (uint64_t)(int64_t)distance);
 	return mapping && !mapping->inode && !strcmp(mapping->path, "[uprobes-trampoline]");
 }
 
 static bool is_same(const struct maps *maps, uint64_t address, const uint8_t *memory,
 		    const uint8_t *file, size_t size)
 {
-	for (size_t i = 0; i < size; i++) {
-		if (memory[i] == file[i] || memory[i] == MACHINE_BREAKPOINT)
-			continue;
-		if (size - i < 5 || !is_optimised(maps, address + i, memory + i, file + i))
+	struct trap_patch patch;
+
+	for (size_t i = 0; i < size; i += patch.size) {
+		patch = trap_patch_at(memory + i, file + i, size - i);
+		if (!patch.size ||
+		    (patch.calls && !is_trampoline(maps, address + i + patch.distance)))
 			return false;
-		i += 4;
 	}
 	return true;
 }
@@ -186,8 +163,8 @@ static int read_file_code(const struct code_point *point, int file_fd, struct fi
 	if ((size_t)got <= lead)
 		return -EOPNOTSUPP;
 	code->offset = point->entry;
-	code->size =
-		MIN((size_t)got, lead + instruction_size(code->bytes + lead, (size_t)got - lead));
+	code->size = MIN((size_t)got,
+			 lead + trap_instruction_size(code->bytes + lead, (size_t)got - lead));
 	return 0;
 }
 
@@ -419,13 +396,15 @@ static void batch_fill(const struct code_watch *watch, struct memory *memory, si
 	batch->count = 0;
 	for (; *next < watch->places.count && batch->count < IOV_MAX; (*next)++) {
 		uint64_t address = watch->places.items[*next].address;
+		void *there;
 
 		watch->places.items[*next].probed = false;
 		if (!is_present(memory, address))
 			continue;
 		batch->places[batch->count] = *next;
 		// NOLINTNEXTLINE(performance-no-int-to-ptr)
-		batch->from[batch->count++] = (struct iovec){(void *)(uintptr_t)address, 1};
+		there = (void *)(uintptr_t)address;
+		batch->from[batch->count++] = (struct iovec){there, MACHINE_BREAKPOINT_BYTES};
 	}
 }
 
@@ -433,20 +412,22 @@ static void batch_fill(const struct code_watch *watch, struct memory *memory, si
 static int batch_read(struct code_watch *watch, const struct memory *memory,
 		      const struct batch *batch)
 {
-	uint8_t bytes[IOV_MAX];
+	uint8_t bytes[IOV_MAX][MACHINE_BREAKPOINT_BYTES];
 	size_t done = 0;
 
 	while (done < batch->count) {
-		struct iovec to = {bytes, batch->count - done};
+		struct iovec to = {bytes, (batch->count - done) * sizeof(bytes[0])};
 		ssize_t got = process_vm_readv(memory->task, &to, 1, batch->from + done,
 					       batch->count - done, 0);
+		size_t whole;
 
 		if (got < 0 && errno != EFAULT)
 			return -errno;
-		for (ssize_t i = 0; i < got; i++)
-			watch->places.items[batch->places[done + (size_t)i]].probed =
-				bytes[i] == MACHINE_BREAKPOINT;
-		done += got > 0 ? (size_t)got : 1;
+		whole = got < 0 ? 0 : (size_t)got / sizeof(bytes[0]);
+		for (size_t i = 0; i < whole; i++)
+			watch->places.items[batch->places[done + i]].probed =
+				trap_is_breakpoint(bytes[i]);
+		done += MAX(whole, (size_t)1);
 	}
 	return 0;
 }

@@ -400,14 +400,14 @@ static struct dispatch_finder *find_dispatch(struct trials *trials, enum attach_
 static void try_restrictions(struct trials *trials, struct kernel_features *features)
 {
 	const bool asked[RESTRICTIONS] = {
-		[UNDER_SECCOMP] = true,
+		[UNDER_SECCOMP] = MACHINE_URETPROBE_CALL > 0,
 		[WITH_SHADOW_STACK] = machine_has_shadow_stacks(),
 		[UNDER_DISPATCH] = true,
 	};
 	bool survives[RESTRICTIONS] = {false};
 
 	try_children(trials, features->method, asked, survives);
-	features->seccomp_safe = survives[UNDER_SECCOMP];
+	features->seccomp_safe = !asked[UNDER_SECCOMP] || survives[UNDER_SECCOMP];
 	features->shadow_stack_safe = !asked[WITH_SHADOW_STACK] || survives[WITH_SHADOW_STACK];
 	features->dispatch_safe = survives[UNDER_DISPATCH];
 	log_debug("feature probe: return probes and Syscall User Dispatch: %s",

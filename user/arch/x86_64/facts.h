@@ -22,7 +22,7 @@
 #define MACHINE_THREAD_TID_AT 0x2d0
 
 /* int3; and Intel's manual, volume 2, 2.3.11. */
-#define MACHINE_BREAKPOINT 0xcc
+#define MACHINE_BREAKPOINT_BYTES 1
 #define MACHINE_INSTRUCTION_MAX 15
 
 /* arch/x86/entry/syscalls/syscall_64.tbl, since 6.11 */

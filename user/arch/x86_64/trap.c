@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "arch/trap.h"
 
-#include <stdbool.h>
+#include <string.h>
+
+#include "arch/machine.h"
+
+#define BREAKPOINT 0xcc /* int3 */
 
 struct prefixes {
 	size_t length;
@@ -65,7 +69,7 @@ enum trap_kind trap_classify(const uint8_t *code, size_t length)
 	size_t left = length - prefixes.length;
 	bool one_byte_nop, branch;
 
-	if (!left || prefixes.refused || is_vex(opcode[0]) || opcode[0] == 0xcc)
+	if (!left || prefixes.refused || is_vex(opcode[0]) || opcode[0] == BREAKPOINT)
 		return TRAP_REFUSED;
 	one_byte_nop = opcode[0] == 0x90 && left == 1;
 	branch = is_branch(opcode, left);
@@ -77,4 +81,42 @@ enum trap_kind trap_classify(const uint8_t *code, size_t length)
 	if (is_push(code, length) || (one_byte_nop && length == 1) || (branch && !prefixes.other))
 		return TRAP_EMULATED;
 	return is_long_nop(opcode, left) ? TRAP_NOP : TRAP_STEPPED;
+}
+
+bool trap_is_breakpoint(const uint8_t code[MACHINE_BREAKPOINT_BYTES])
+{
+	return code[0] == BREAKPOINT;
+}
+
+/* Kernels turn a probe on a five-byte nop into a call. */
+struct trap_patch trap_patch_at(const uint8_t *memory, const uint8_t *file, size_t size)
+{
+	static const uint8_t nop[5] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+	int32_t distance;
+
+	if (memory[0] == file[0] || memory[0] == BREAKPOINT)
+		return (struct trap_patch){.size = 1};
+	if (size < sizeof(nop) || memory[0] != 0xe8 || memcmp(file, nop, sizeof(nop)) != 0)
+		return (struct trap_patch){0};
+	memcpy(&distance, memory + 1, sizeof(distance));
+	return (struct trap_patch){.size = sizeof(nop),
+				   .calls = true,
+				   .distance = sizeof(nop) + (uint64_t)(int64_t)distance};
+}
+
+size_t trap_instruction_size(const uint8_t *code, size_t size)
+{
+	size_t at = size > 1 && code[0] == 0x41; /* REX.B of push */
+
+	if ((code[at] & 0xf8) == 0x50) /* push %reg */
+		return at + 1;
+	if (code[0] == 0x90 || code[0] == 0xc3) /* nop, ret */
+		return 1;
+	if ((code[0] & 0xf0) == 0x70 || code[0] == 0xeb) /* jcc rel8, jmp rel8 */
+		return 2;
+	if (code[0] == 0xe8 || code[0] == 0xe9) /* call, jmp rel32 */
+		return 5;
+	if (size > 1 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80) /* jcc rel32 */
+		return 6;
+	return MACHINE_INSTRUCTION_MAX;
 }
