@@ -29,7 +29,7 @@ static struct image small_image(void)
 	image.file.thread_locals = (struct elf_thread_locals){0x2000, 48, 16};
 	image.tls_layout = (struct tls_layout){.heads_at = 0x2100,
 					       .slots_at = 4208,
-					       .vector_at = MACHINE_DTV_AT,
+					       .vector_at = machine_abi.tls.vector_at,
 					       .thread_size = 2368,
 					       .keys_at = 1296,
 					       .key_value_at = 8,

@@ -15,6 +15,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "elf/elf_abi.h"
 #include "heap/thread_blocks.h"
 #include "retain/root_groups.h"
 
@@ -128,7 +129,7 @@ static void make_modules(struct scene *scene)
 		.slot_generation_at = 0,
 		.slot_map_at = 8,
 		.map_offset_at = offsetof(struct fake_map, offset),
-		.vector_at = MACHINE_DTV_AT,
+		.vector_at = machine_abi.tls.vector_at,
 		.thread_size = sizeof(struct fake_thread),
 		.keys_at = offsetof(struct fake_thread, specific),
 		.key_value_at = 8,

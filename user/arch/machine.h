@@ -5,8 +5,8 @@
  *
  *   MACHINE_RED_ZONE        bytes below the stack pointer that a leaf function may use
  *   MACHINE_USER_BITS       addresses of programs are below 1 << this
- *   MACHINE_DTV_AT          from the thread pointer to the pointer to the vector of thread-locals
- *   MACHINE_THREAD_SELF_AT, _TID_AT  in glibc's thread descriptor: its own address, and its number
+ *   MACHINE_THREAD_SELF_AT, _TID_AT  in glibc's thread descriptor: its own address (0: it is not
+ *                           there), and its number
  *   MACHINE_BREAKPOINT_BYTES, MACHINE_INSTRUCTION_MAX    of the kernel's breakpoint; of any
  *   machine_frame           what frames look like (leakmon_abi.h)
  *   MACHINE_URETPROBE_CALL, MACHINE_UPROBE_CALL    system calls of the kernel's own probes; 0: none

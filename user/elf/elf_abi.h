@@ -6,6 +6,7 @@
 #ifndef LEAKMON_ELF_ELF_ABI_H
 #define LEAKMON_ELF_ELF_ABI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,11 +46,22 @@ struct cfi_abi {
 	struct cfi_plt_formula plt;
 };
 
+/*
+ * Thread-locals (Drepper, "ELF Handling For Thread-Local Storage", 3.4). In variant II the modules'
+ * blocks lie below the thread pointer, and glibc's struct pthread begins at it. In variant I they
+ * lie above, behind a head, and struct pthread ends where the head begins: at the thread pointer.
+ */
+struct tls_abi {
+	bool is_variant_1;
+	uint32_t head_bytes; /* variant I */
+	uint32_t vector_at;  /* from the thread pointer to the pointer to the vector (DTV) */
+};
+
 struct elf_abi {
 	uint16_t machine; /* e_machine */
 	/* Relocations that fill a word with a symbol's address. */
 	uint32_t jump_slot, glob_dat;
-	uint32_t vector_at; /* from a thread pointer to the pointer to the vector (DTV) */
+	struct tls_abi tls;
 	struct cfi_abi cfi;
 };
 

@@ -85,14 +85,45 @@ static bool lists_are_sound(const struct tls_layout *layout)
 	       layout->state_at <= layout->thread_size - 4;
 }
 
+uint64_t tls_descriptor(const struct tls_abi *abi, uint64_t thread_pointer, uint32_t thread_size)
+{
+	return abi->is_variant_1 ? thread_pointer - thread_size : thread_pointer;
+}
+
+uint64_t tls_block(const struct tls_abi *abi, uint64_t thread_pointer, uint64_t distance,
+		   uint64_t size)
+{
+	if (abi->is_variant_1)
+		return distance < abi->head_bytes || distance > UINT64_MAX - thread_pointer
+			       ? 0
+			       : thread_pointer + distance;
+	return distance < size || distance > thread_pointer ? 0 : thread_pointer - distance;
+}
+
+/* Drepper, 3.4 and 4.4.2, with PT_TLS at its own alignment. */
+uint64_t tls_program_distance(const struct tls_abi *abi, const struct elf_thread_locals *locals)
+{
+	uint64_t mask = locals->alignment - 1, first = -locals->vaddr & mask;
+	uint64_t size = locals->size > first ? locals->size - first : 0;
+
+	if (!locals->size)
+		return 0;
+	if (abi->is_variant_1)
+		return abi->head_bytes + ((locals->vaddr - abi->head_bytes) & mask);
+	return ((size + mask) & ~mask) + first;
+}
+
 bool tls_layout_is_sound(const struct tls_layout *layout, const struct elf_abi *abi)
 {
+	/* From struct pthread, not from the thread pointer. */
+	uint32_t vector_at = abi->tls.vector_at + (abi->tls.is_variant_1 ? layout->thread_size : 0);
+
 	return layout->heads_at && layout->slots_at <= TLS_LAYOUT_MAX &&
 	       layout->list_length_at <= TLS_LAYOUT_MAX && layout->list_next_at <= TLS_LAYOUT_MAX &&
 	       layout->list_slots_at <= TLS_LAYOUT_MAX &&
 	       layout->slot_generation_at <= TLS_LAYOUT_SLOT_BYTES - 8 &&
 	       layout->slot_map_at <= TLS_LAYOUT_SLOT_BYTES - 8 &&
-	       layout->map_offset_at <= TLS_LAYOUT_MAX && layout->vector_at == abi->vector_at &&
+	       layout->map_offset_at <= TLS_LAYOUT_MAX && layout->vector_at == vector_at &&
 	       layout->vector_pointer_at == 0 && layout->vector_counter_at == 0 &&
 	       layout->thread_size <= TLS_LAYOUT_MAX &&
 	       layout->thread_size >= TLS_KEYS * TLS_KEY_BYTES &&

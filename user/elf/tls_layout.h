@@ -2,13 +2,14 @@
 /*
  * Where glibc keeps which module's thread-locals, as its descriptors tell:
  * every module that has thread-locals has a slot in a list, and its number there is its place in
- * each thread's vector (DTV). Sources: Drepper, "ELF Handling For Thread-Local Storage", 3.4.2
- * (variant II: blocks lie below the thread pointer); nptl_db/td_thr_tlsbase.c for the
- * rules. And where it lists its threads, whose blocks these are.
+ * each thread's vector (DTV). Sources: Drepper, "ELF Handling For Thread-Local Storage", 3.4 (both
+ * variants: struct tls_abi); nptl_db/td_thr_tlsbase.c for the rules. And where it lists its
+ * threads, whose blocks these are.
  */
 #ifndef LEAKMON_ELF_TLS_LAYOUT_H
 #define LEAKMON_ELF_TLS_LAYOUT_H
 
+#include "elf/elf_abi.h"
 #include "elf/elf_file.h"
 
 /* An entry of a vector: a pointer, and what to free. The first one is the vector's generation, the
@@ -25,7 +26,7 @@ struct tls_layout {
 	uint32_t slots_at; /* in _rtld_global: pointer to the first list of slots */
 	uint32_t list_length_at, list_next_at, list_slots_at;
 	uint32_t slot_generation_at, slot_map_at; /* a slot has 16 bytes */
-	uint32_t map_offset_at; /* in struct link_map: how far below the thread pointer it lies */
+	uint32_t map_offset_at; /* in struct link_map: how far from the thread pointer it lies */
 	uint32_t vector_at, vector_pointer_at, vector_counter_at;
 	uint32_t thread_size;		/* of struct pthread */
 	uint32_t keys_at, key_value_at; /* struct pthread.specific; in an entry of it */
@@ -42,6 +43,16 @@ struct tls_layout {
 /* From a file's data objects. False: it does not tell, or contradicts itself. */
 bool tls_layout_find(const struct elf_file *file, const struct elf_symbols *objects,
 		     struct tls_layout *layout);
+
+/* Where struct pthread, of so many bytes, begins. */
+uint64_t tls_descriptor(const struct tls_abi *abi, uint64_t thread_pointer, uint32_t thread_size);
+
+/* A module's block of `size` bytes, by its distance from thread pointers; 0: none can be there. */
+uint64_t tls_block(const struct tls_abi *abi, uint64_t thread_pointer, uint64_t distance,
+		   uint64_t size);
+
+/* The program's distance, which the linker has put into its code. 0: it has no thread-locals. */
+uint64_t tls_program_distance(const struct tls_abi *abi, const struct elf_thread_locals *locals);
 
 /* Whether every field lies where it can: for a layout that comes from elsewhere. */
 bool tls_layout_is_sound(const struct tls_layout *layout, const struct elf_abi *abi);

@@ -6,6 +6,7 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "elf/elf_abi.h"
 #include "parse/thread_library.h"
 
 /* glibc aligns descriptors to 64 bytes; no psABI lets them have less than this. */
@@ -108,15 +109,19 @@ static int read_links(const struct finder *finder, uint64_t node, uint64_t *next
 	return error;
 }
 
+/* Variant I has them behind the descriptor: all that a stack has room for by default. */
+#define THREAD_LOCALS_BYTES (1u << 20)
+
 /* A stack of whole pages with its guard at the bottom and the descriptor at the top. */
 static bool is_block(const struct finder *finder, uint64_t descriptor, const uint64_t *words)
 {
 	uint64_t start = words[BLOCK_START], size = words[BLOCK_SIZE], guard = words[BLOCK_GUARD];
 	uint64_t end = descriptor + finder->layout->thread_size;
+	uint64_t thread_locals = machine_abi.tls.is_variant_1 ? THREAD_LOCALS_BYTES : 0;
 
 	return start && start < descriptor && !((start | size | guard) % MEMORY_PAGE) &&
 	       size < USER_ADDRESSES && guard < size && descriptor - start > guard &&
-	       start + size >= end && start + size - end < MEMORY_PAGE;
+	       start + size >= end && start + size - end < MEMORY_PAGE + thread_locals;
 }
 
 static int add_candidates(struct finder *finder, uint64_t descriptor)
@@ -182,7 +187,8 @@ static int add(struct finder *finder, const struct ended_thread *thread)
 	stack = vec_push(&heap_image->ended);
 	if (!stack)
 		return -ENOMEM;
-	*stack = (struct ended_stack){start, end, thread->descriptor, thread->cached};
+	*stack = (struct ended_stack){start, end, thread->descriptor, finder->layout->vector_at,
+				      thread->cached};
 	return 0;
 }
 

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "elf/elf_abi.h"
 
 /* Which memory the arenas cut into chunks. */
 
@@ -471,7 +473,7 @@ int heap_span_finish(struct heap_span *span, struct peek *peek)
 
 #define CHUNK_FLAGS 7ull
 #define CACHE_BINS 64
-/* How far below the thread pointer libc's own thread-locals can lie. */
+/* How far from the thread pointer libc's own thread-locals can lie. */
 #define TLS_SEARCH_BYTES (64ull << 10)
 #define MAX_LIST (1u << 26)
 
@@ -643,13 +645,15 @@ static int add_cache(struct free_chunks *free_chunks, struct peek *peek,
 int free_lists_add_cache(struct free_chunks *free_chunks, struct peek *peek,
 			 uint64_t thread_pointer, const struct heap_spans *spans)
 {
-	uint64_t word, stop = thread_pointer - MIN(thread_pointer, TLS_SEARCH_BYTES);
-	bool found = false;
+	bool above = machine_abi.tls.is_variant_1, found = false;
+	uint64_t word, at = above ? thread_pointer + machine_abi.tls.head_bytes
+				  : thread_pointer - sizeof(word);
 	int error = 0;
 
-	/* Below the thread pointer are the thread-locals; the nearest are the program's own. */
-	for (uint64_t at = thread_pointer; !error && !found && at > stop; at -= 8) {
-		if (peek_words(peek, at - 8, &word, 1))
+	/* The nearest are the program's own. */
+	for (size_t i = 0;
+	     thread_pointer && !error && !found && i < TLS_SEARCH_BYTES / sizeof(word); i++) {
+		if (peek_words(peek, at + (above ? i : -i) * sizeof(word), &word, 1))
 			break;
 		if (word % 16 == 0 && heap_spans_at(spans, word - 16))
 			error = add_cache(free_chunks, peek, spans, word - 16, &found);

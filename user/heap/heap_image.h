@@ -43,6 +43,7 @@ struct heap_image_options {
 struct ended_stack {
 	uint64_t start, end; /* without its guard */
 	uint64_t descriptor; /* struct pthread, in it */
+	uint64_t vector_at;  /* from there to the pointer to its vector */
 	bool cached;	     /* kept for the next thread; else it can still be joined */
 };
 

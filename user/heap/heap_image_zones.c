@@ -9,6 +9,7 @@
 #include "arch/system_call.h"
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "elf/elf_abi.h"
 #include "proc/core.h"
 
 #define CLUSTER_GAP (1ull << 30)
@@ -207,7 +208,8 @@ int stacks_copy(struct heap_image *heap_image, int pagemap, struct deadline *dea
 
 /* Where threads have their stacks and thread-locals. */
 
-/* glibc puts struct pthread at the thread pointer; it is smaller than this. */
+/* glibc puts struct pthread at the thread pointer, or below it (struct tls_abi); it is smaller than
+ * this. */
 #define THREAD_STRUCT_BYTES MEMORY_PAGE
 
 /* Thread-locals that ld.so set up for the main thread, with what else it keeps beside them. */
@@ -228,6 +230,8 @@ static uint64_t stack_end(const struct mapping *mapping, uint64_t thread_pointer
 {
 	if (thread_pointer < mapping->start || thread_pointer >= mapping->end)
 		return mapping->end;
+	if (machine_abi.tls.is_variant_1)
+		return MIN(mapping->end, page_up(thread_pointer + MAIN_TLS_BYTES));
 	return MIN(mapping->end, page_up(thread_pointer + THREAD_STRUCT_BYTES));
 }
 
@@ -272,12 +276,13 @@ static int add_thread_locals(struct heap_image *heap_image, size_t i, const stru
 {
 	uint64_t pointer = machine_thread_pointer(&heap_image->threads.items[i].registers);
 	const struct mapping *mapping = maps_find(&heap_image->maps, pointer);
-	uint64_t end, start;
+	uint64_t end, start, below;
 
 	if (!mapping || !mapping->writable || mapping->inode || is_in_heap(heap_image, pointer))
 		return 0;
 	end = stack_end(mapping, pointer);
-	start = MAX(mapping->start, pointer - MIN(pointer, MAIN_TLS_BYTES));
+	below = machine_abi.tls.is_variant_1 ? THREAD_STRUCT_BYTES : MAIN_TLS_BYTES;
+	start = MAX(mapping->start, pointer - MIN(pointer, below));
 	if (mapping == stack)
 		return 0;
 	if (heap_image->threads.items[i].tid != heap_image->pid)
@@ -414,7 +419,7 @@ static int zones_add(struct heap_image *heap_image, enum zone_kind kind, uint64_
  */
 static int add_ended(struct heap_image *heap_image, const struct ended_stack *stack)
 {
-	uint64_t kept = stack->descriptor + (stack->cached ? MACHINE_DTV_AT : 0);
+	uint64_t kept = stack->descriptor + (stack->cached ? stack->vector_at : 0);
 	uint64_t behind = stack->cached ? kept + sizeof(uint64_t) : stack->end;
 	int error = zones_add(heap_image, ZONE_NOTHING, stack->start, kept, 0);
 

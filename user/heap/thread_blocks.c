@@ -7,6 +7,7 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "elf/elf_abi.h"
 #include "elf/tls_layout.h"
 #include "proc/core.h"
 #include "proc/process_list.h"
@@ -57,7 +58,7 @@ static int read_vector(struct heap_image_thread *thread, struct peek *peek, size
 	struct thread_vector read = {0};
 	uint64_t words[WORDS_PER_ENTRY];
 
-	if (peek_words(peek, machine_thread_pointer(&thread->registers) + MACHINE_DTV_AT,
+	if (peek_words(peek, machine_thread_pointer(&thread->registers) + machine_abi.tls.vector_at,
 		       &read.address, 1))
 		return 0;
 	read.count = entries_of(peek, read.address);
@@ -129,24 +130,22 @@ static uint64_t block_in_vector(const struct thread_vector *vector, const struct
 }
 
 /*
- * Each thread's block of a module. `below`: how far below the thread pointer it lies; 0: the
- * vectors tell, by the module's slot. 0 or -ENOMEM.
+ * Each thread's block of a module. `distance` from the thread pointer; 0: the vectors have it, by
+ * the module's slot. 0 or -ENOMEM.
  */
 static int thread_finder_add_module(struct thread_finder *finder, const struct data_module *module,
-				    uint64_t below, const struct thread_slot *slot)
+				    uint64_t distance, const struct thread_slot *slot)
 {
 	const struct heap_image *heap_image = finder->heap_image;
 	uint64_t size = module->image->file.thread_locals.size;
 	int error = 0;
 
-	if (below && below < size)
-		return 0;
 	for (size_t i = 0; !error && i < heap_image->threads.count; i++) {
 		uint64_t pointer = machine_thread_pointer(&heap_image->threads.items[i].registers),
 			 start;
 
-		start = below ? pointer - MIN(below, pointer)
-			      : block_in_vector(&heap_image->threads.items[i].vector, slot);
+		start = distance ? tls_block(&machine_abi.tls, pointer, distance, size)
+				 : block_in_vector(&heap_image->threads.items[i].vector, slot);
 		if (start)
 			error = thread_finder_add(finder,
 						  &(struct thread_block){start, start + size,
@@ -162,15 +161,12 @@ static uint64_t read_entry(struct memory_source source)
 	return source.core ? core_entry(source.core) : process_auxiliary(source.task, AT_ENTRY);
 }
 
-/* The linker has put it there: Drepper, 3.4.2 and 4.4.2, with PT_TLS at its own alignment. */
 static int add_program(struct thread_finder *finder, const struct data_module *program)
 {
-	const struct elf_thread_locals *locals = &program->image->file.thread_locals;
-	uint64_t first = -locals->vaddr & (locals->alignment - 1);
-	uint64_t size = locals->size > first ? locals->size - first : 0;
-	uint64_t below = ((size + locals->alignment - 1) & ~(locals->alignment - 1)) + first;
+	uint64_t distance =
+		tls_program_distance(&machine_abi.tls, &program->image->file.thread_locals);
 
-	return below ? thread_finder_add_module(finder, program, below, NULL) : 0;
+	return distance ? thread_finder_add_module(finder, program, distance, NULL) : 0;
 }
 
 static int compare_blocks(const void *left_pointer, const void *right_pointer)
@@ -270,26 +266,32 @@ const struct thread_block *thread_blocks_at(const struct thread_blocks *blocks, 
 /* struct link_map: l_addr comes first (<link.h>). */
 #define MAP_BIAS_AT 0
 
-/* l_tls_offset of what does not lie below the thread pointer. */
+/* l_tls_offset of what has no distance from thread pointers. */
 #define OFFSET_NONE 0
 #define OFFSET_FORCED_DYNAMIC UINT64_MAX
 
 /* How many threads are asked where their keys are. */
 #define KEYS_TRIES 16
 
+static uint64_t descriptor_of(const struct thread_finder *finder,
+			      const struct heap_image_thread *thread)
+{
+	return tls_descriptor(&machine_abi.tls, machine_thread_pointer(&thread->registers),
+			      finder->library->image->tls_layout.thread_size);
+}
+
 static bool peek_word(const struct thread_finder *finder, uint64_t address, uint64_t *word)
 {
 	return address < USER_ADDRESSES && !peek_words(finder->peek, address, word, 1);
 }
 
-/* How far behind the thread pointer the first keys' values are; 0: not known. */
+/* How far from the descriptor the first keys' values are; 0: not known. */
 static uint64_t find_keys(const struct thread_finder *finder)
 {
 	const struct tls_layout *layout = &finder->library->image->tls_layout;
 
 	for (size_t i = 0; i < MIN(finder->heap_image->threads.count, KEYS_TRIES); i++) {
-		uint64_t thread = machine_thread_pointer(
-				 &finder->heap_image->threads.items[i].registers),
+		uint64_t thread = descriptor_of(finder, &finder->heap_image->threads.items[i]),
 			 keys;
 
 		if (thread && peek_word(finder, thread + layout->keys_at, &keys) && keys > thread &&
@@ -303,7 +305,7 @@ static uint64_t find_keys(const struct thread_finder *finder)
 static int add_thread(struct thread_finder *finder, uint32_t number, uint64_t keys)
 {
 	const struct heap_image_thread *thread = &finder->heap_image->threads.items[number];
-	uint64_t start = machine_thread_pointer(&thread->registers), at = start + keys;
+	uint64_t start = descriptor_of(finder, thread), at = start + keys;
 	uint64_t end = start + finder->library->image->tls_layout.thread_size;
 	uint64_t keys_end = keys ? at + TLS_KEYS * TLS_KEY_BYTES : start;
 	const struct thread_block parts[] = {
@@ -352,18 +354,18 @@ static int add_slot(struct thread_finder *finder, const struct thread_slot *slot
 {
 	const struct tls_layout *layout = &finder->library->image->tls_layout;
 	const struct data_module *module;
-	uint64_t bias, below;
+	uint64_t bias, distance;
 
 	if (!slot->map || !peek_word(finder, slot->map + MAP_BIAS_AT, &bias) ||
-	    !peek_word(finder, slot->map + layout->map_offset_at, &below))
+	    !peek_word(finder, slot->map + layout->map_offset_at, &distance))
 		return 0;
 	module = module_at_bias(finder->modules, bias);
 	if (!module)
 		return 0;
 	finder->has_program |= module == program;
-	if (below == OFFSET_FORCED_DYNAMIC)
-		below = OFFSET_NONE;
-	return thread_finder_add_module(finder, module, below, slot);
+	if (distance == OFFSET_FORCED_DYNAMIC)
+		distance = OFFSET_NONE;
+	return thread_finder_add_module(finder, module, distance, slot);
 }
 
 static int add_list(struct thread_finder *finder, uint64_t list, size_t length,

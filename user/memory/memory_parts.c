@@ -82,6 +82,8 @@ static enum thread_stack stack_by_tid(int32_t tid, int32_t main_tid)
 static enum thread_stack stack_in_page(struct peek *peek, uint64_t page, uint64_t end,
 				       int32_t main_tid)
 {
+	if (!MACHINE_THREAD_SELF_AT)
+		return STACK_NONE;
 	for (uint64_t at = page; at < page + MEMORY_PAGE && at + MACHINE_THREAD_TID_AT + 8 <= end;
 	     at += 16) {
 		uint64_t own, self, tid;

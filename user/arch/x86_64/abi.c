@@ -21,8 +21,9 @@ const struct elf_abi machine_abi = {
 	.machine = EM_X86_64,
 	.jump_slot = R_X86_64_JUMP_SLOT,
 	.glob_dat = R_X86_64_GLOB_DAT,
-	/* psABI, 3.4.6: the thread control block begins with its own address. */
-	.vector_at = MACHINE_DTV_AT,
+	/* psABI, 3.4.6: the thread control block begins with its own address; its vector comes
+	   next. */
+	.tls = {.vector_at = 8},
 	.cfi =
 		{
 			.sp = DWARF_RSP,

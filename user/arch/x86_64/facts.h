@@ -14,9 +14,6 @@
 /* Four levels of page tables; with five, programs must ask for more (Documentation/arch/x86). */
 #define MACHINE_USER_BITS 47
 
-/* psABI, 3.4.6: the thread control block begins with its own address; its vector comes next. */
-#define MACHINE_DTV_AT 8
-
 /* glibc, sysdeps/x86_64/nptl/tls.h (tcbhead_t.self) and nptl/descr.h (struct pthread.tid). */
 #define MACHINE_THREAD_SELF_AT 16
 #define MACHINE_THREAD_TID_AT 0x2d0
