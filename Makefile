@@ -144,6 +144,7 @@ check:
 	@scripts/check_rooms.sh
 	@scripts/check_arch.sh
 	@scripts/check_links.sh
+	@$(MAKE) --no-print-directory check-arch
 	@clang-format --dry-run --Werror $(C_FILES)
 	@$(MAKE) --no-print-directory B=$(B)/check CFLAGS='-O2 -g -Werror' all
 	@printf '%s\n' $(SOURCES) | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- \

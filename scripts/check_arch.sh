@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# check_arch.sh: registers, instructions and the ABI of one processor are named in user/arch/ and in
-# bpf/arch/, and nowhere else: a second processor is two folders, not a hunt.
+# check_arch.sh: registers, instructions and the ABI of one processor are named in user/arch/ARCH and
+# in bpf/arch/ARCH, and nowhere else: a second processor is two folders, not a hunt. This looks for
+# words, also in comments; `make check-arch` compiles everything against a processor that is made up.
 set -eu
 cd "$(dirname "$0")/.."
 

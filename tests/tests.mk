@@ -25,7 +25,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
-.PHONY: test unit e2e fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers
+.PHONY: check-arch test unit e2e fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers
 
 test: deps
 	@$(MAKE) --no-print-directory unit e2e fuzz
@@ -119,6 +119,42 @@ $(B)/unit/%: tests/unit/%.c $(B)/san/leakmon.a
 	$(call say,LD)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests -Ibpf/arch/$(ARCH) $< $(B)/san/leakmon.a -o $@ \
 		-lcmocka -ljansson $(LIBS)
+
+# Everything outside user/arch/ARCH and bpf/arch/ARCH, against a processor that is made up; and what
+# must not compile against it (tests/arch/planted/: one fault a file). Headers of the stub stand in
+# for those of the C library and the kernel that describe a processor.
+STUB      := tests/arch/stub
+STUB_USER := $(CLANG) -fsyntax-only -std=gnu11 $(filter-out -Iuser/arch/%,$(CPPFLAGS)) \
+	-I$(STUB)/user -isystem $(STUB)/include -funsigned-char -Wno-everything \
+	-Werror=implicit-function-declaration
+STUB_BPF  := $(CLANG) -fsyntax-only $(patsubst -D__TARGET_ARCH_%,-D__TARGET_ARCH_riscv,$(filter-out \
+	-MMD -MP -Ibpf/arch/% -Iuser/arch/%,-I$(STUB)/include $(BPF_CFLAGS))) \
+	-I$(STUB)/bpf -I$(STUB)/user
+PLANTED   := $(wildcard tests/arch/planted/*.c)
+STUB_FILES := $(filter-out user/arch/$(ARCH)/%,$(SOURCES)) $(wildcard bpf/*.bpf.c)
+
+check-arch: $(STUB_FILES:%.c=$(B)/stub/%.checked) $(PLANTED:%.c=$(B)/stub/%.refused)
+
+$(B)/stub/user/%.checked: user/%.c $(wildcard $(STUB)/*/*.h $(STUB)/*/*/*.h) | $(SKELETONS)
+	@mkdir -p $(@D)
+	$(Q)$(STUB_USER) -MMD -MP -MT $@ -MF $@.d $< && touch $@
+
+$(B)/stub/bpf/%.checked: bpf/%.c $(wildcard $(STUB)/*/*.h $(STUB)/*/*/*.h)
+	@mkdir -p $(@D)
+	$(Q)$(STUB_BPF) -MMD -MP -MT $@ -MF $@.d $< && touch $@
+
+# Each compiles for this machine, if that is the one that it names.
+$(B)/stub/%.bpf.refused: %.bpf.c $(wildcard $(STUB)/*/*.h $(STUB)/*/*/*.h bpf/*.h bpf/arch/*/*.h)
+	@mkdir -p $(@D)
+	$(Q)$(if $(filter x86_64,$(ARCH)),$(CLANG) -fsyntax-only $(filter-out -MMD -MP,$(BPF_CFLAGS)) $<)
+	$(Q)! $(STUB_BPF) $< 2>/dev/null || { echo '$<: compiles for every processor' >&2; exit 1; }
+	$(Q)touch $@
+
+$(B)/stub/%.refused: %.c $(wildcard $(STUB)/*/*.h $(STUB)/*/*/*.h user/arch/*.h user/arch/*/*.h)
+	@mkdir -p $(@D)
+	$(Q)$(if $(filter x86_64,$(ARCH)),$(CC) -fsyntax-only -std=gnu11 $(CPPFLAGS) $<)
+	$(Q)! $(STUB_USER) $< 2>/dev/null || { echo '$<: compiles for every processor' >&2; exit 1; }
+	$(Q)touch $@
 
 E2E_SUPPORT := $(filter-out tests/e2e/test_%.c,$(wildcard tests/e2e/*.c)) tests/truth/compare.c \
 	tests/truth/compare_print.c

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Planted: must not compile for another processor. */
+#include <stddef.h>
+#include <sys/user.h>
+
+size_t planted(void)
+{
+	return offsetof(struct user_fpregs_struct, xmm_space);
+}
