@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/page.h"
 #include "monitor/report_loop.h"
 #include "output/output.h"
 #include "output/replace_file.h"
@@ -357,6 +358,6 @@ struct report_cost emit_cost(void)
 	cost.cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
 		     (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 	if (statm && fscanf(statm, "%*u %lu", &pages) == 1)
-		cost.rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+		cost.rss_bytes = pages * page_size();
 	return cost;
 }

@@ -9,6 +9,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "elf/elf_dynamic.h"
 #include "parse/wire.h"
 #include "sandbox/bytes.h"
@@ -50,7 +51,7 @@ static int place(const struct elf_file *file, enum probe_at probe_at, struct pro
 
 	if (error)
 		return error;
-	if (!plan_is_congruent(point->vaddr, entry))
+	if (!page_is_congruent(point->vaddr, entry))
 		return -EBADMSG;
 	count = elf_file_read(file, entry, code, point->placement.offset);
 	if (count <= 0)
@@ -146,7 +147,7 @@ static int add_result(struct placer *placer, size_t function, const struct resul
 		if (point->is_result && point->vaddr == site->vaddr)
 			return 0; /* shared code: functions that may throw return the same way */
 	}
-	if (!error && !plan_is_congruent(site->vaddr, offset))
+	if (!error && !page_is_congruent(site->vaddr, offset))
 		error = -EBADMSG;
 	if (!error && placer->plan->points.count == PLAN_MAX_POINTS)
 		error = -E2BIG;
@@ -595,7 +596,7 @@ static bool is_point(const struct wire_point *wire, uint64_t file_size)
 	       is_terminated(wire->reason, sizeof(wire->reason)) &&
 	       wire->placement_offset < PLAN_CODE_BYTES && wire->offset < file_size &&
 	       wire->offset >= wire->placement_offset &&
-	       plan_is_congruent(wire->vaddr, wire->offset - wire->placement_offset);
+	       page_is_congruent(wire->vaddr, wire->offset - wire->placement_offset);
 }
 
 static int add_point(const struct wire_point *wire, uint64_t file_size, struct probe_plan *plan)

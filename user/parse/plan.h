@@ -61,12 +61,6 @@ static inline bool plan_is_used(const struct probe_point *point)
 	return !point->placement.refused && !point->placement.needless;
 }
 
-/* Whether the byte at `offset` of a file can be mapped to `vaddr`: whole pages are. */
-static inline bool plan_is_congruent(uint64_t vaddr, uint64_t offset)
-{
-	return ((vaddr - offset) & 4095) == 0;
-}
-
 extern const struct parse_kind plan_kind; /* struct wire_plan_question -> struct probe_plan */
 
 int encode_plan(const struct probe_plan *plan, struct bytes *body);

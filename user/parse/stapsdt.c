@@ -7,6 +7,7 @@
 
 #include "arch/usdt.h"
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "base/text.h"
 #include "elf/byte_reader.h"
 #include "parse/wire.h"
@@ -137,7 +138,7 @@ static bool file_place(const struct elf_file *file, const struct elf_segment *se
 		       uint64_t vaddr, uint64_t *offset)
 {
 	*offset = vaddr - segment->vaddr + segment->offset;
-	return *offset < file->size && !((vaddr - *offset) & 4095);
+	return *offset < file->size && page_is_congruent(vaddr, *offset);
 }
 
 static const char *find_place(const struct elf_file *file, struct usdt_probe *probe)
@@ -438,7 +439,7 @@ static bool is_probe(const struct usdt_probe *probe, uint64_t file_size)
 		if (!is_operand(&probe->arguments[i]))
 			return false;
 	}
-	return probe->offset < file_size && !((probe->vaddr - probe->offset) & 4095) &&
+	return probe->offset < file_size && page_is_congruent(probe->vaddr, probe->offset) &&
 	       !(probe->semaphore & 1) && probe->semaphore < file_size;
 }
 

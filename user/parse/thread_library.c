@@ -12,6 +12,7 @@
 #include "arch/machine.h"
 #include "arch/placement.h"
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "elf/tls_layout.h"
 #include "leakmon_thread.h"
 #include "parse/plan.h"
@@ -170,7 +171,7 @@ static int thread_reader_add(struct thread_reader *reader, enum thread_probe pro
 	uint64_t offset;
 	int error = elf_file_offset(&reader->file, vaddr, &offset);
 
-	if (error || !plan_is_congruent(vaddr, offset))
+	if (error || !page_is_congruent(vaddr, offset))
 		return -EBADMSG;
 	return add_point(reader, probe, offset);
 }
@@ -190,7 +191,7 @@ static int thread_reader_add_entry(struct thread_reader *reader,
 	ssize_t count;
 	int error = elf_file_offset(&reader->file, function->vaddr, &entry);
 
-	if (error || !plan_is_congruent(function->vaddr, entry))
+	if (error || !page_is_congruent(function->vaddr, entry))
 		return -EBADMSG;
 	count = elf_file_read(&reader->file, entry, code, MIN(function->size, sizeof(code)));
 	if (count <= 0)

@@ -13,11 +13,11 @@
 #include "arch/trap.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/page.h"
 #include "parse/plan.h"
 #include "probe/attach.h"
 #include "proc/target_file.h"
 
-#define PAGE_BYTES 4096
 /* From the beginning of a function, as far as it is decoded, to the end of an instruction. */
 #define WINDOW_MAX (PLAN_CODE_BYTES + MACHINE_INSTRUCTION_MAX)
 
@@ -98,7 +98,7 @@ static void memory_close(const struct memory *memory)
  */
 static bool is_present(struct memory *memory, uint64_t address)
 {
-	uint64_t page = address / PAGE_BYTES, entry;
+	uint64_t page = address / page_size(), entry;
 
 	if (memory->page == page + 1)
 		return memory->present;
@@ -175,12 +175,12 @@ static int compare(const struct maps *maps, struct memory *memory, const struct 
 	uint64_t from = MAX(code->offset, mapping->offset);
 	uint64_t end =
 		MIN(code->offset + code->size, mapping->offset + mapping->end - mapping->start);
-	uint8_t bytes[PAGE_BYTES];
+	uint8_t bytes[WINDOW_MAX];
 	int error = 0;
 
 	while (from < end && !error) {
 		uint64_t address = mapping->start + (from - mapping->offset);
-		size_t size = MIN(end - from, PAGE_BYTES - address % PAGE_BYTES);
+		size_t size = MIN(end - from, page_size() - address % page_size());
 
 		if (is_present(memory, address)) {
 			error = read_code(memory, address, bytes, size);

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/page.h"
 #include "leakmon.skel.h"
 #include "probe/attach.h"
 #include "probe/privileges.h"
@@ -415,9 +416,7 @@ void ledger_maps_size(const struct bpf_object *object, const struct loader_confi
 
 static size_t array_bytes(size_t count, size_t value_size)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (count * value_size + page - 1) / page * page;
+	return page_up(count * value_size);
 }
 
 /* Read-only; NULL with errno. */

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "proc/maps.h"
 
-#define PAGE 4096u
 /* Read at once; the kernel takes up to 1024 (UIO_MAXIOV). */
 #define BATCH 512
 /* Documentation/admin-guide/mm/pagemap.rst */
@@ -35,7 +35,7 @@ struct pages {
 
 static uint64_t page_entry(struct pages *pages, uint64_t address)
 {
-	uint64_t page = address / PAGE, entry = 0;
+	uint64_t page = address / page_size(), entry = 0;
 
 	if (pages->known && pages->page == page)
 		return pages->entry;
@@ -79,7 +79,7 @@ static enum look_state piece_state(struct pages *pages, const struct piece *piec
 			return LOOK_SWAPPED;
 		if (!(entry & PAGEMAP_PRESENT))
 			return absent_state(pages, at);
-		if (at / PAGE == last / PAGE)
+		if (page_down(at) == page_down(last))
 			return LOOK_READ;
 	}
 }

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "base/search.h"
 #include "proc/maps.h"
 
 /* What dead threads keep mapped: man 5 proc, /proc/PID/maps and /proc/PID/pagemap. */
 
-#define PAGE_BYTES 4096ull
 #define PAGE_PRESENT (1ull << 63)
 #define PAGES_AT_ONCE 4096
 
@@ -23,17 +23,17 @@ static uint64_t count_present(int pagemap, uint64_t start, uint64_t end)
 	uint64_t entries[PAGES_AT_ONCE], present = 0;
 
 	while (start < end) {
-		size_t pages = MIN((end - start) / PAGE_BYTES, PAGES_AT_ONCE);
+		size_t pages = MIN((end - start) / page_size(), PAGES_AT_ONCE);
 		ssize_t got = pread(pagemap, entries, pages * sizeof(*entries),
-				    (off_t)(start / PAGE_BYTES * sizeof(*entries)));
+				    (off_t)(start / page_size() * sizeof(*entries)));
 
 		if (got < (ssize_t)sizeof(*entries))
 			break;
 		for (size_t i = 0; i < (size_t)got / sizeof(*entries); i++)
 			present += (entries[i] & PAGE_PRESENT) != 0;
-		start += (uint64_t)got / sizeof(*entries) * PAGE_BYTES;
+		start += (uint64_t)got / sizeof(*entries) * page_size();
 	}
-	return present * PAGE_BYTES;
+	return present * page_size();
 }
 
 /*
@@ -53,9 +53,9 @@ static void find_stack(struct dead_thread *dead, const struct maps *maps, const 
 	dead->stack_start = mapping->start;
 	dead->stack_end = mapping->end;
 	if (at && handles[at - 1] >= mapping->start)
-		dead->stack_start = (handles[at - 1] + PAGE_BYTES) & ~(PAGE_BYTES - 1);
+		dead->stack_start = page_down(handles[at - 1]) + page_size();
 	if (at + 1 < count && handles[at + 1] < mapping->end)
-		dead->stack_end = (dead->thread.handle + PAGE_BYTES) & ~(PAGE_BYTES - 1);
+		dead->stack_end = page_down(dead->thread.handle) + page_size();
 }
 
 static int by_value(const void *left, const void *right)

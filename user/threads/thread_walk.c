@@ -7,11 +7,11 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/page.h"
 
 /* glibc aligns descriptors to 64 bytes; no psABI lets them have less than this. */
 #define DESCRIPTOR_ALIGNMENT 16
 #define USER_ADDRESSES (1ull << MACHINE_USER_BITS)
-#define PAGE_BYTES 4096ull
 /* A neighbour that came or went is looked for anew, but not for ever. */
 #define MAX_REPAIRS 1024
 
@@ -83,7 +83,7 @@ static int read_descriptor(struct walk *walk, uint64_t node, struct links *links
 	uint64_t handle = node - walk->layout->list_at;
 	int error;
 
-	if (handle % DESCRIPTOR_ALIGNMENT || handle < PAGE_BYTES || handle >= USER_ADDRESSES)
+	if (handle % DESCRIPTOR_ALIGNMENT || handle < page_size() || handle >= USER_ADDRESSES)
 		return give_up(walk, "a list of threads leads to an address that no thread has");
 	error = read_memory(walk, handle, walk->descriptor, walk->read_size);
 	if (error == -EFAULT)
@@ -189,7 +189,7 @@ static int find_heads(struct walk *walk, uint64_t bias, uint64_t *heads)
 	}
 	if (!error && !pointer)
 		return not_begun(walk);
-	if (!error && (pointer % sizeof(pointer) || pointer < PAGE_BYTES ||
+	if (!error && (pointer % sizeof(pointer) || pointer < page_size() ||
 		       pointer >= USER_ADDRESSES - THREAD_LAYOUT_MAX))
 		return give_up(walk, "its C library is not where it should be");
 	*heads = pointer;

@@ -7,12 +7,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "base/search.h"
-
-#define PAGE_BYTES 4096.0
-#define PAGE_SHIFT 12
-#define HUGE_BYTES (512 * PAGE_BYTES)
-#define HUGE_SHIFT 21
 
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define PM_FRAME ((1ull << 55) - 1)
@@ -28,12 +24,12 @@ double attribute_page(const struct page_state *state)
 	if (!(state->pagemap & (PM_PRESENT | PM_SWAP)) || state->pagemap & PM_FILE)
 		return PAGE_ABSENT;
 	if (state->pagemap & PM_SWAP)
-		return PAGE_BYTES;
+		return (double)page_size();
 	if (state->flags & KPF_ZERO_PAGE)
 		return PAGE_ABSENT;
 	/* Several faults in it: it was small pages when they came, and was made a huge one since.
 	 */
-	return state->flags & KPF_THP && state->alone ? HUGE_BYTES : PAGE_BYTES;
+	return (double)(state->flags & KPF_THP && state->alone ? page_huge_size() : page_size());
 }
 
 /* Zero without the privilege: then every page is taken for a small one. */
@@ -51,8 +47,8 @@ static uint64_t flags_read(int fd, uint64_t pagemap)
 static int count_neighbours(const struct samples *samples, struct hash *neighbours)
 {
 	for (size_t i = 0; i < samples->list.count; i++) {
-		uint64_t *count =
-			hash_put(neighbours, samples->list.items[i].address >> HUGE_SHIFT, NULL);
+		uint64_t *count = hash_put(neighbours,
+					   samples->list.items[i].address / page_huge_size(), NULL);
 
 		if (!count)
 			return -ENOMEM;
@@ -67,8 +63,8 @@ static void attribute_each(struct samples *samples, const struct hash *neighbour
 	for (size_t i = 0; i < samples->list.count; i++) {
 		struct sample *sample = &samples->list.items[i];
 		struct page_state state = {
-			.alone = *hash_get(neighbours, sample->address >> HUGE_SHIFT) == 1};
-		off_t offset = (off_t)(sample->address >> PAGE_SHIFT) * (off_t)sizeof(uint64_t);
+			.alone = *hash_get(neighbours, sample->address / page_huge_size()) == 1};
+		off_t offset = (off_t)(sample->address / page_size()) * (off_t)sizeof(uint64_t);
 
 		if (pread(pagemap_fd, &state.pagemap, sizeof(state.pagemap), offset) !=
 		    sizeof(state.pagemap))

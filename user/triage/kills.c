@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/page.h"
 #include "memory/cgroup_memory.h"
 #include "monitor/oom.h"
 #include "probe/victims.h"
@@ -98,7 +99,7 @@ static pid_t process_of(uint32_t tid)
 
 static void memory_fill(struct triage_kill_memory *memory, const struct lm_victim *victim)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t page = page_size();
 
 	*memory = (struct triage_kill_memory){
 		.known = victim->has_task,

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/page.h"
 #include "collect/events.h"
 #include "monitor/stages.h"
 #include "probe/fault_events.h"
@@ -100,7 +101,7 @@ static int on_sample(void *context, void *data, size_t size)
 					.site = from->site};
 
 		if (from->kind == LM_SAMPLE_FAULT)
-			sample.address &= ~UINT64_C(4095);
+			sample.address = page_down(sample.address);
 		samples_add(&sampled->samples, &sample);
 	}
 	return 0;

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/page.h"
 
 /* From what is remembered to what is reported. */
 
@@ -192,7 +193,7 @@ static uint64_t resident_bytes(void)
 
 	if (!file || fscanf(file, "%lu %lu", &size, &resident) != 2)
 		return 0;
-	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	return resident * page_size();
 }
 
 int triage_report(struct triage *triage, size_t top, struct triage_report *report)

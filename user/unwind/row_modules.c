@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/page.h"
 #include "parse/questions.h"
 
 static void free_module(void *value, void *context)
@@ -37,7 +38,7 @@ int row_module_vaddr(const struct row_module *module, const struct mapping *mapp
 {
 	for (size_t i = 0; i < module->segment_count; i++) {
 		const struct elf_segment *segment = &module->segments[i];
-		uint64_t page_offset = segment->offset & ~4095ull;
+		uint64_t page_offset = page_down(segment->offset);
 
 		if (segment->executable && mapping->offset >= page_offset &&
 		    mapping->offset < segment->offset + segment->file_size) {
