@@ -75,7 +75,8 @@ static void add_files(struct notes *notes)
 static void make_notes(struct notes *notes)
 {
 	struct elf_prpsinfo process = {.pr_pid = 70, .pr_fname = "program"};
-	Elf64_auxv_t auxiliary[] = {{AT_ENTRY, {PROGRAM + PAGE}}, {AT_EXECFN, {STACK + 64}}};
+	Elf64_auxv_t auxiliary[] = {
+		{AT_ENTRY, {PROGRAM + PAGE}}, {AT_EXECFN, {STACK + 64}}, {AT_PAGESZ, {4 * PAGE}}};
 
 	add_note(notes, NT_PRPSINFO, &process, sizeof(process));
 	add_thread(notes, 71, HEAP);
@@ -225,11 +226,13 @@ static void pages_of_zeros_count_as_absent(void **state)
 {
 	struct fixture *fixture = *state;
 	_cleanup_close_ int pagemap = -1;
+	struct memory_source source = {0};
 	uint64_t entries[4];
 
 	assert_int_equal(open_core(fixture), 0);
-	pagemap = pagemap_open((struct memory_source){.core = fixture->core});
-	pagemap_read(pagemap, HEAP, entries, 4);
+	source.core = fixture->core;
+	pagemap = pagemap_open(source);
+	pagemap_read(source, pagemap, HEAP, entries, 4);
 	assert_true(pagemap_is_present(entries[0]));
 	assert_false(pagemap_is_present(entries[1]));
 	assert_true(pagemap_is_present(entries[2]));
@@ -305,6 +308,7 @@ static void an_answer_about_bytes_that_the_file_has_not_got_is_refused(void **st
 	body.size++;
 	assert_int_equal(decode_core_layout(&body, fixture->size, &decoded), 0);
 	assert_int_equal(decoded.segments.count, layout.segments.count);
+	assert_int_equal(decoded.page_bytes, 4 * PAGE);
 }
 
 int main(void)

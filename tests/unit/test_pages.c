@@ -80,7 +80,7 @@ static size_t resident(const struct fixture *fixture)
 	uint64_t entries[PAGES];
 	size_t count = 0;
 
-	pagemap_read(fixture->pagemap, fixture->start, entries, PAGES);
+	pagemap_read(live_memory(getpid()), fixture->pagemap, fixture->start, entries, PAGES);
 	for (size_t i = 0; i < PAGES; i++)
 		count += pagemap_is_present(entries[i]);
 	return count;

@@ -141,21 +141,43 @@ static void the_shared_page_of_zeros_is_not_there(void **state)
 	assert_int_equal(madvise((void *)pages, 2 * MEMORY_PAGE, MADV_NOHUGEPAGE), 0);
 	assert_int_equal(pages[0], 0);
 	pages[MEMORY_PAGE] = 1;
-	pagemap_read(pagemap, (uintptr_t)pages, entries, 2);
+	pagemap_read(live_memory(getpid()), pagemap, (uintptr_t)pages, entries, 2);
 	assert_int_equal(MEMORY_PAGE *
 				 (pagemap_is_present(entries[0]) + pagemap_is_present(entries[1])),
 			 rss_of(pages));
 	assert_true(pagemap_is_present(entries[1]));
 	pages[0] = 1;
-	pagemap_read(pagemap, (uintptr_t)pages, entries, 1);
+	pagemap_read(live_memory(getpid()), pagemap, (uintptr_t)pages, entries, 1);
 	assert_true(pagemap_is_present(entries[0]));
 	munmap(around, 4 * MEMORY_PAGE);
+}
+
+static void parts_of_a_larger_page_are_as_the_page_is(void **state)
+{
+	static const struct {
+		uint64_t first, parts;
+		uint64_t want[6];
+	} cases[] = {
+		{8, 1, {10, 11, 12, 13, 14, 15}},
+		{8, 4, {10, 10, 10, 10, 11, 11}},
+		{11, 4, {10, 11, 11, 11, 11, 12}},
+		{15, 16, {10, 11, 11, 11, 11, 11}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t entries[6] = {10, 11, 12, 13, 14, 15};
+
+		pagemap_spread(entries, ARRAY_SIZE(entries), cases[i].first, cases[i].parts);
+		assert_memory_equal(entries, cases[i].want, sizeof(entries));
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_there_is_not_brought_in),
+		cmocka_unit_test(parts_of_a_larger_page_are_as_the_page_is),
 		cmocka_unit_test(what_was_seen_holds_until_it_is_forgotten),
 		cmocka_unit_test(an_odd_address_is_no_word),
 		cmocka_unit_test(the_shared_page_of_zeros_is_not_there),

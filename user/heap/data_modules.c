@@ -13,13 +13,12 @@
 #include "symbol/debuginfod.h"
 #include "symbol/module.h"
 
-#define PAGE_BYTES 4096ull
-
-bool module_bias(const struct elf_file *file, const struct mapping *mapping, uint64_t *bias)
+bool module_bias(const struct elf_file *file, uint64_t page_bytes, const struct mapping *mapping,
+		 uint64_t *bias)
 {
 	for (size_t i = 0; i < file->segments.count; i++) {
 		const struct elf_segment *segment = &file->segments.items[i];
-		uint64_t start = segment->offset & ~(PAGE_BYTES - 1);
+		uint64_t start = segment->offset & ~(page_bytes - 1);
 
 		if (mapping->offset < start ||
 		    mapping->offset >= segment->offset + segment->file_size)
@@ -53,7 +52,7 @@ static void add_debug(struct worker *worker, struct memory_source source,
 		image_take_debug_symbols(image, &debug);
 }
 
-static void set_bounds(struct data_module *module, const struct mapping *first)
+static void set_bounds(struct data_module *module, uint64_t page_bytes, const struct mapping *first)
 {
 	module->start = first->start;
 	module->end = first->end;
@@ -61,7 +60,7 @@ static void set_bounds(struct data_module *module, const struct mapping *first)
 		const struct elf_segment *segment = &module->image->file.segments.items[i];
 		uint64_t end = module->bias + segment->vaddr + segment->memory_size;
 
-		module->end = MAX(module->end, (end + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1));
+		module->end = MAX(module->end, (end + page_bytes - 1) & ~(page_bytes - 1));
 	}
 }
 
@@ -101,13 +100,13 @@ static const struct image *read_image(struct dso *dso, struct worker *worker,
 }
 
 /* 0 (also when it is no module after all: the DSO is not held then) or -ENOMEM. */
-static int add_held_module(const struct mapping *mapping, struct dso *dso,
+static int add_held_module(const struct mapping *mapping, uint64_t page_bytes, struct dso *dso,
 			   const struct image *image, struct data_modules *modules)
 {
 	struct data_module *module;
 	uint64_t bias;
 
-	if (!image || !module_bias(&image->file, mapping, &bias)) {
+	if (!image || !module_bias(&image->file, page_bytes, mapping, &bias)) {
 		dso_release(modules->dsos, dso, DSO_DATA);
 		return 0;
 	}
@@ -121,7 +120,7 @@ static int add_held_module(const struct mapping *mapping, struct dso *dso,
 				       .dso = dso,
 				       .image = image,
 				       .mapping = mapping};
-	set_bounds(module, mapping);
+	set_bounds(module, page_bytes, mapping);
 	return 0;
 }
 
@@ -134,7 +133,8 @@ static int add_module(struct memory_source source, struct worker *worker,
 
 	if (!dso)
 		return 0;
-	return add_held_module(mapping, dso, read_image(dso, worker, source, mapping, fd), modules);
+	return add_held_module(mapping, memory_page_size(source), dso,
+			       read_image(dso, worker, source, mapping, fd), modules);
 }
 
 /* Whether a file's mappings, which stand together, include code: data files are no modules. */

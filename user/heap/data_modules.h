@@ -72,7 +72,8 @@ const char *data_module_name(const struct data_module *module, const struct symb
 /* Where a file's own addresses begin in memory. */
 
 /* An address in memory minus the same in the file; false: the mapping is of none of its segments.
- */
-bool module_bias(const struct elf_file *file, const struct mapping *mapping, uint64_t *bias);
+ * `page_bytes`: memory_page_size() of the process. */
+bool module_bias(const struct elf_file *file, uint64_t page_bytes, const struct mapping *mapping,
+		 uint64_t *bias);
 
 #endif

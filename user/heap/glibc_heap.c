@@ -352,24 +352,26 @@ static int add_trim(struct accounting *accounting, uint64_t start, uint64_t end,
  * hold nothing of the chunk's own fields. */
 static int trim_stretch(struct accounting *accounting, uint64_t start, uint64_t end, uint32_t arena)
 {
-	uint64_t from = (start + CHUNK_STRUCT_BYTES + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1);
+	uint64_t page = memory_page_size(accounting->view->maps->source);
+	uint64_t from = (start + CHUNK_STRUCT_BYTES + page - 1) & ~(page - 1);
 
-	if (end - start < MEMORY_PAGE - 1 + CHUNK_STRUCT_BYTES || end <= from)
+	if (end - start < page - 1 + CHUNK_STRUCT_BYTES || end <= from)
 		return 0;
-	return add_trim(accounting, from, from + ((end - from) & ~(MEMORY_PAGE - 1)), arena);
+	return add_trim(accounting, from, from + ((end - from) & ~(page - 1)), arena);
 }
 
 /* systrim(): the break goes back by whole pages, if nobody else has moved it. */
 static int trim_top(struct accounting *accounting, uint64_t start, uint64_t end, uint32_t arena)
 {
 	const struct mapping *mapping = maps_find(accounting->view->maps, end - 1);
+	uint64_t page = memory_page_size(accounting->view->maps->source);
 	uint64_t size = end - start, extra;
 
 	if (!mapping || strcmp(mapping->path, "[heap]") != 0 ||
 	    !accounting->heap->arenas.items[arena].main || size <= CHUNK_MIN + 1 ||
-	    ((end + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1)) != mapping->end)
+	    ((end + page - 1) & ~(page - 1)) != mapping->end)
 		return 0;
-	extra = (size - CHUNK_MIN - 1) & ~(MEMORY_PAGE - 1);
+	extra = (size - CHUNK_MIN - 1) & ~(page - 1);
 	return add_trim(accounting, end - extra, end, arena);
 }
 
@@ -549,7 +551,7 @@ static bool reaches_span(const struct heap_spans *spans, uint64_t start, uint64_
 	return at < spans->list.count && spans->list.items[at].start < end;
 }
 
-static uint64_t page_up(uint64_t address)
+static uint64_t memory_up(uint64_t address)
 {
 	return (address + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1);
 }
@@ -564,7 +566,7 @@ static int account_mapping(const struct glibc *glibc, const struct heap_view *vi
 		struct mapped_block block;
 
 		if (span) {
-			at = page_up(span->end);
+			at = memory_up(span->end);
 			continue;
 		}
 		if (peek_words(view->peek, at, words, PAGE_WORDS) ||
@@ -574,7 +576,7 @@ static int account_mapping(const struct glibc *glibc, const struct heap_view *vi
 		if (heap_add_mapped(heap, &block))
 			return -ENOMEM;
 		heap->figures[ALLOCATOR_MAPPED_BLOCKS]++;
-		at = page_up(block.end);
+		at = memory_up(block.end);
 	}
 	return 0;
 }

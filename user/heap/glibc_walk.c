@@ -410,7 +410,7 @@ static size_t present_pages(const struct peek *peek, uint64_t page)
 	uint64_t entries[WINDOW_PAGES];
 	size_t count = 0;
 
-	pagemap_read(peek->pagemap, page, entries, WINDOW_PAGES);
+	pagemap_read(peek->source, peek->pagemap, page, entries, WINDOW_PAGES);
 	while (count < WINDOW_PAGES && pagemap_is_present(entries[count]))
 		count++;
 	return count;

@@ -43,9 +43,9 @@ static int try_here(int pagemap, volatile char *page)
 	*page = 1;
 	if (clear_bits(getpid()))
 		return -EACCES;
-	pagemap_read(pagemap, (uintptr_t)page, &before, 1);
+	pagemap_read(live_memory(getpid()), pagemap, (uintptr_t)page, &before, 1);
 	*page = 2;
-	pagemap_read(pagemap, (uintptr_t)page, &after, 1);
+	pagemap_read(live_memory(getpid()), pagemap, (uintptr_t)page, &after, 1);
 	return !pagemap_is_soft_dirty(before) && pagemap_is_soft_dirty(after) ? 0 : -ENOTSUP;
 }
 

@@ -161,7 +161,7 @@ int filter_heaps_from_maps(const struct maps *maps, struct filter *filter)
 #define STACK_COPY_BYTES (256ull << 10)
 
 /* How much from `start` on is there, up to `end`. */
-static uint64_t present_bytes(const struct page_table *pages, int pagemap, uint64_t start,
+static uint64_t present_bytes(const struct heap_image *heap_image, int pagemap, uint64_t start,
 			      uint64_t end)
 {
 	uint64_t page = start & ~(MEMORY_PAGE - 1);
@@ -169,9 +169,9 @@ static uint64_t present_bytes(const struct page_table *pages, int pagemap, uint6
 	for (; page < end; page += MEMORY_PAGE) {
 		uint64_t entry;
 
-		if (page_is_surely_present(pages, page))
+		if (page_is_surely_present(&heap_image->pages, page))
 			continue;
-		pagemap_read(pagemap, page, &entry, 1);
+		pagemap_read(heap_image->maps.source, pagemap, page, &entry, 1);
 		if (!pagemap_is_present(entry))
 			break;
 	}
@@ -181,7 +181,7 @@ static uint64_t present_bytes(const struct page_table *pages, int pagemap, uint6
 static int copy_stack(struct heap_image *heap_image, struct heap_image_thread *thread, int pagemap)
 {
 	uint64_t end = MIN(thread->stack_end, thread->stack_start + STACK_COPY_BYTES);
-	uint64_t size = present_bytes(&heap_image->pages, pagemap, thread->stack_start, end);
+	uint64_t size = present_bytes(heap_image, pagemap, thread->stack_start, end);
 	ssize_t got;
 
 	if (!size)
@@ -220,7 +220,7 @@ static bool is_main_stack(const struct mapping *mapping)
 	return !mapping->inode && !strcmp(mapping->path, "[stack]");
 }
 
-static uint64_t page_up(uint64_t address)
+static uint64_t memory_up(uint64_t address)
 {
 	return (address + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1);
 }
@@ -231,8 +231,8 @@ static uint64_t stack_end(const struct mapping *mapping, uint64_t thread_pointer
 	if (thread_pointer < mapping->start || thread_pointer >= mapping->end)
 		return mapping->end;
 	if (machine_abi.tls.is_variant_1)
-		return MIN(mapping->end, page_up(thread_pointer + MAIN_TLS_BYTES));
-	return MIN(mapping->end, page_up(thread_pointer + THREAD_STRUCT_BYTES));
+		return MIN(mapping->end, memory_up(thread_pointer + MAIN_TLS_BYTES));
+	return MIN(mapping->end, memory_up(thread_pointer + THREAD_STRUCT_BYTES));
 }
 
 /* A stack pointer inside malloc's memory: a fibre. Its block is held by the register itself. */

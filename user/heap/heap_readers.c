@@ -184,7 +184,7 @@ bool heap_data_visit(struct peek *peek, uint64_t start, uint64_t end,
 	for (; at < end; at += AHEAD_PAGES * MEMORY_PAGE) {
 		size_t count = MIN((end - at + MEMORY_PAGE - 1) / MEMORY_PAGE, AHEAD_PAGES);
 
-		pagemap_read(peek->pagemap, at, entries, count);
+		pagemap_read(peek->source, peek->pagemap, at, entries, count);
 		for (size_t i = 0; i < count; i++) {
 			if (pagemap_is_present(entries[i]) &&
 			    !peek_words(peek, at + i * MEMORY_PAGE, words, ARRAY_SIZE(words)) &&
@@ -200,7 +200,7 @@ static uint64_t entry_of(const struct peek *peek, uint64_t address)
 	uint64_t entry = UINT64_MAX;
 
 	if (address < 1ull << MACHINE_USER_BITS)
-		pagemap_read(peek->pagemap, address & ~(MEMORY_PAGE - 1), &entry, 1);
+		pagemap_read(peek->source, peek->pagemap, address & ~(MEMORY_PAGE - 1), &entry, 1);
 	return entry;
 }
 

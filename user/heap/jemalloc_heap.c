@@ -217,8 +217,8 @@ static void node_open(const struct reading *reading, uint64_t address, struct no
 	node->address = address;
 	node->swapped = false;
 	node->from = node->to = 0;
-	pagemap_read(reading->peek->pagemap, address & ~(MEMORY_PAGE - 1), node->entries,
-		     ARRAY_SIZE(node->entries));
+	pagemap_read(reading->peek->source, reading->peek->pagemap, address & ~(MEMORY_PAGE - 1),
+		     node->entries, ARRAY_SIZE(node->entries));
 	for (size_t i = 0; i < ARRAY_SIZE(node->entries); i++)
 		node->swapped |= pagemap_is_swapped(node->entries[i]);
 }

@@ -238,7 +238,7 @@ static int read_window(struct page_table *table, const struct page_scan *scan,
 	size_t count = MIN((range->end - address) / MEMORY_PAGE, WINDOW_PAGES);
 	int error = 0;
 
-	pagemap_read(scan->pagemap, address, window->entries, count);
+	pagemap_read(scan->source, scan->pagemap, address, window->entries, count);
 	for (size_t i = 0; !error && i < count;) {
 		size_t run = 0;
 
@@ -595,7 +595,7 @@ static int check_window(struct checker *checker, const struct check_window *wind
 	size_t count = (part->end - part->start) / MEMORY_PAGE;
 	int error = 0;
 
-	pagemap_read(scan->pagemap, part->start, checker->window->entries, count);
+	pagemap_read(scan->source, scan->pagemap, part->start, checker->window->entries, count);
 	for (size_t i = 0; !error && i < count;) {
 		size_t run = 0;
 

@@ -149,15 +149,15 @@ static size_t stretch_end(const struct heap *heap, size_t i)
 		extent_ ? 0 : -ENOMEM;                                                             \
 	})
 
-static int add_stretch(struct summing *summing, size_t first, size_t behind, int pagemap,
-		       struct heap_shares *shares)
+static int add_stretch(struct summing *summing, size_t first, size_t behind,
+		       const struct peek *peek, struct heap_shares *shares)
 {
 	const struct heap_run *runs = summing->heap->runs.items;
 	uint64_t start = runs[first].start, end = runs[behind - 1].end;
 
 	if (end - start > RUN_MAX_BYTES)
 		return 0;
-	if (residency_read(&summing->residency, pagemap, start, end))
+	if (residency_read(&summing->residency, peek->source, peek->pagemap, start, end))
 		return -ENOMEM;
 	for (size_t i = first; i < behind; i++)
 		add_run(summing, &runs[i]);
@@ -167,7 +167,7 @@ static int add_stretch(struct summing *summing, size_t first, size_t behind, int
 	return ADD_EXTENT(&shares->extents, start, end);
 }
 
-static int add_runs(struct summing *summing, int pagemap, struct heap_shares *shares)
+static int add_runs(struct summing *summing, const struct peek *peek, struct heap_shares *shares)
 {
 	const struct heap *heap = summing->heap;
 	int error = 0;
@@ -177,14 +177,14 @@ static int add_runs(struct summing *summing, int pagemap, struct heap_shares *sh
 
 		next = is_inside(run) ? stretch_end(heap, i) : i + 1;
 		if (is_inside(run))
-			error = add_stretch(summing, i, next, pagemap, shares);
+			error = add_stretch(summing, i, next, peek, shares);
 		else if (run->use == RUN_MAPPED)
 			error = ADD_EXTENT(&shares->mapped, run->start, run->end);
 	}
 	return error;
 }
 
-static int add_heap(struct heap *heap, int pagemap, struct heap_shares *shares)
+static int add_heap(struct heap *heap, const struct peek *peek, struct heap_shares *shares)
 {
 	struct allocator_report *report = vec_push(&shares->reports.list);
 	struct summing summing = {.heap = heap, .report = report};
@@ -199,7 +199,7 @@ static int add_heap(struct heap *heap, int pagemap, struct heap_shares *shares)
 	memcpy(&report->arenas, &heap->arenas, sizeof(report->arenas));
 	memset(&heap->arenas, 0, sizeof(heap->arenas));
 	report->figures[ALLOCATOR_CERTAIN] = !heap->why;
-	error = add_runs(&summing, pagemap, shares);
+	error = add_runs(&summing, peek, shares);
 	residency_free(&summing.residency);
 	report->figures[ALLOCATOR_TRIMMABLE] += report->uses[HEAP_DIRTY].resident;
 	return error;
@@ -210,7 +210,6 @@ static int add_heap(struct heap *heap, int pagemap, struct heap_shares *shares)
 struct reading {
 	struct heap_view view;
 	struct heap_finds finds;
-	int pagemap;
 	const char *why_changing; /* of one that could not be read at all */
 	struct heap_shares *shares;
 };
@@ -259,7 +258,7 @@ static int read_reader(struct reading *reading, const struct heap_reader *reader
 		return error == -ENOENT ? 0 : error;
 	reading->shares->changed |= changed;
 	if (heap.name[0])
-		return add_heap(&heap, reading->pagemap, reading->shares);
+		return add_heap(&heap, reading->view.peek, reading->shares);
 	if (changed)
 		reading->why_changing = reader->why_changing;
 	return 0;
@@ -316,7 +315,6 @@ int heap_shares_read(const struct maps *maps, int pagemap, struct heap_shares *s
 	_cleanup_(filter_free) struct filter heaps = {0};
 	struct peek peek = {.source = maps->source, .pagemap = pagemap};
 	struct reading reading = {.view = {.peek = &peek, .heaps = &heaps, .maps = maps},
-				  .pagemap = pagemap,
 				  .shares = shares};
 	int error = filter_heaps_from_maps(maps, &heaps);
 
@@ -392,7 +390,8 @@ static int add_standing(struct standing *standing, size_t i)
 	if (!standing->in_time[i])
 		return read_reader(reading, heap_reader_at(i), state);
 	error = settle_heap(reading, state, heap);
-	return error || !heap->name[0] ? error : add_heap(heap, reading->pagemap, reading->shares);
+	return error || !heap->name[0] ? error
+				       : add_heap(heap, reading->view.peek, reading->shares);
 }
 
 static int add_all_standing(struct standing *standing)
@@ -427,7 +426,6 @@ int heap_shares_read_stopped(pid_t pid, struct maps *maps, int pagemap, uint64_t
 	_cleanup_(filter_free) struct filter heaps = {0};
 	struct peek peek = {.source = maps->source, .pagemap = pagemap};
 	struct reading reading = {.view = {.peek = &peek, .heaps = &heaps, .maps = maps},
-				  .pagemap = pagemap,
 				  .shares = shares};
 	struct standing standing = {.pid = pid, .reading = &reading, .maps = maps, .heaps = &heaps};
 	struct pause_guard guard = {0};

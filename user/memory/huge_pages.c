@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "proc/process_memory.h"
 
-#define HUGE_PAGE (2ull << 20)
-#define SMALL_PAGES (HUGE_PAGE / MEMORY_PAGE)
+/* A huge page is read in parts: with pages of 64 KiB it has 512 MiB. */
+#define PART_BYTES (2ull << 20)
+#define PART_PAGES (PART_BYTES / MEMORY_PAGE)
 #define CHECK_MAX (256ull << 20)
 
 struct checking {
@@ -16,7 +18,7 @@ struct checking {
 	int pagemap;
 	uint64_t step; /* one huge page in so many is read */
 	uint64_t seen;
-	uint64_t *words; /* of one huge page */
+	uint64_t *words; /* of one part */
 	struct memory_huge *huge;
 };
 
@@ -24,12 +26,14 @@ struct checking {
  * one: they are no worse. */
 static bool is_whole(const struct checking *checking, uint64_t address)
 {
-	uint64_t entries[SMALL_PAGES];
+	uint64_t entries[PART_PAGES], end = address + page_huge_size();
 
-	pagemap_read(checking->pagemap, address, entries, SMALL_PAGES);
-	for (size_t i = 0; i < SMALL_PAGES; i++) {
-		if (!pagemap_is_present(entries[i]) || pagemap_is_shared(entries[i]))
-			return false;
+	for (uint64_t at = address; at < end; at += PART_BYTES) {
+		pagemap_read(checking->source, checking->pagemap, at, entries, PART_PAGES);
+		for (size_t i = 0; i < PART_PAGES; i++) {
+			if (!pagemap_is_present(entries[i]) || pagemap_is_shared(entries[i]))
+				return false;
+		}
 	}
 	return true;
 }
@@ -45,14 +49,18 @@ static bool is_zero(const uint64_t *words)
 
 static void check_one(struct checking *checking, uint64_t address)
 {
-	if (!is_whole(checking, address) || checking->seen++ % checking->step ||
-	    memory_read_exact(checking->source, address, checking->words, HUGE_PAGE))
+	uint64_t end = address + page_huge_size(), zero = 0;
+
+	if (!is_whole(checking, address) || checking->seen++ % checking->step)
 		return;
-	checking->huge->checked += HUGE_PAGE;
-	for (size_t i = 0; i < SMALL_PAGES; i++) {
-		if (is_zero(checking->words + i * (MEMORY_PAGE / 8)))
-			checking->huge->zero += MEMORY_PAGE;
+	for (uint64_t at = address; at < end; at += PART_BYTES) {
+		if (memory_read_exact(checking->source, at, checking->words, PART_BYTES))
+			return;
+		for (size_t i = 0; i < PART_PAGES; i++)
+			zero += is_zero(checking->words + i * (MEMORY_PAGE / 8)) ? MEMORY_PAGE : 0;
 	}
+	checking->huge->checked += page_huge_size();
+	checking->huge->zero += zero;
 }
 
 int huge_pages_check(const struct smaps *smaps, struct memory_source source, int pagemap,
@@ -65,16 +73,17 @@ int huge_pages_check(const struct smaps *smaps, struct memory_source source, int
 	/* Without pagemap a page that is absent would be faulted in. */
 	if (!huge->bytes || pagemap < 0)
 		return 0;
-	words = checking.words = malloc(HUGE_PAGE);
+	words = checking.words = malloc(PART_BYTES);
 	if (!words)
 		return -ENOMEM;
 	checking.step = (huge->bytes + CHECK_MAX - 1) / CHECK_MAX;
 	for (size_t i = 0; i < smaps->list.count; i++) {
 		const struct smaps_entry *entry = &smaps->list.items[i];
-		uint64_t at = (entry->mapping.start + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+		uint64_t at =
+			(entry->mapping.start + page_huge_size() - 1) & ~(page_huge_size() - 1);
 
-		for (; entry->figures.anon_huge && at + HUGE_PAGE <= entry->mapping.end;
-		     at += HUGE_PAGE)
+		for (; entry->figures.anon_huge && at + page_huge_size() <= entry->mapping.end;
+		     at += page_huge_size())
 			check_one(&checking, at);
 	}
 	return 0;

@@ -283,7 +283,8 @@ static int claim(struct splitting *splitting, const struct mapping *mapping,
 	if (claims->is_block || (!in_extent && !in_block) ||
 	    mapping->end - mapping->start > SPLIT_MAX_BYTES)
 		return 0;
-	if (residency_read(residency, splitting->pagemap, mapping->start, mapping->end))
+	if (residency_read(residency, splitting->maps.source, splitting->pagemap, mapping->start,
+			   mapping->end))
 		return -ENOMEM;
 	add_claims(splitting, residency, extent, block, claims);
 	claims->has_heap = in_extent;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "proc/process_memory.h"
 
 #define WINDOW 4096
 
-int residency_read(struct residency *residency, int pagemap, uint64_t start, uint64_t end)
+int residency_read(struct residency *residency, struct memory_source source, int pagemap,
+		   uint64_t start, uint64_t end)
 {
 	struct residency made = {.start = start & ~(MEMORY_PAGE - 1),
 				 .end = (end + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1)};
@@ -22,7 +22,7 @@ int residency_read(struct residency *residency, int pagemap, uint64_t start, uin
 	for (size_t i = 0; i < count; i += WINDOW) {
 		size_t window = MIN(count - i, (size_t)WINDOW);
 
-		pagemap_read(pagemap, made.start + i * MEMORY_PAGE, entries, window);
+		pagemap_read(source, pagemap, made.start + i * MEMORY_PAGE, entries, window);
 		for (size_t j = 0; j < window; j++) {
 			uint8_t kind = pagemap_is_present(entries[j])	? RESIDENT
 				       : pagemap_is_swapped(entries[j]) ? IN_SWAP

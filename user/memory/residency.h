@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proc/process_memory.h"
+
 #define RESIDENT 1
 #define IN_SWAP 2
 
@@ -17,7 +19,8 @@ struct residency {
 };
 
 /* `pagemap` as pagemap_open() gives it; -1: every page counts as resident. 0 or -ENOMEM. */
-int residency_read(struct residency *residency, int pagemap, uint64_t start, uint64_t end);
+int residency_read(struct residency *residency, struct memory_source source, int pagemap,
+		   uint64_t start, uint64_t end);
 void residency_free(struct residency *residency);
 
 /* Bytes of [start, end) in pages of that kind; what lies outside is none. */
@@ -26,7 +29,7 @@ uint64_t residency_bytes(const struct residency *residency, uint64_t start, uint
 static inline bool residency_is(const struct residency *residency, uint64_t address, int kind)
 {
 	return address >= residency->start && address < residency->end &&
-	       residency->pages[(address - residency->start) / 4096] == kind;
+	       residency->pages[(address - residency->start) / MEMORY_PAGE] == kind;
 }
 
 #endif

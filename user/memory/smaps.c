@@ -126,7 +126,7 @@ int smaps_read(int pid, int task, struct smaps *smaps)
 
 #define WINDOW 512
 
-static void count_pages(int pagemap, struct smaps_entry *entry)
+static void count_pages(struct memory_source source, int pagemap, struct smaps_entry *entry)
 {
 	struct smaps_figures *figures = &entry->figures;
 	uint64_t entries[WINDOW];
@@ -135,7 +135,7 @@ static void count_pages(int pagemap, struct smaps_entry *entry)
 	     at += WINDOW * MEMORY_PAGE) {
 		size_t count = MIN((entry->mapping.end - at) / MEMORY_PAGE, (uint64_t)WINDOW);
 
-		pagemap_read(pagemap, at, entries, count);
+		pagemap_read(source, pagemap, at, entries, count);
 		for (size_t i = 0; i < count; i++) {
 			bool shared = pagemap_is_shared(entries[i]) || entry->mapping.shared;
 
@@ -163,7 +163,7 @@ int smaps_of_core(const struct maps *maps, int pagemap, struct smaps *smaps)
 		entry->mapping = maps->list.items[i];
 		entry->mapping.path = path;
 		entry->figures.size = entry->mapping.end - entry->mapping.start;
-		count_pages(pagemap, entry);
+		count_pages(maps->source, pagemap, entry);
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "elf/elf_abi.h"
 #include "parse/wire.h"
 
@@ -17,7 +18,9 @@
 #define MAX_FILES (1u << 20)
 #define MAX_THREADS (1u << 18)
 #define MAX_NOTES_BYTES (512ull << 20)
-#define PAGE_BYTES 4096ull
+/* Every kernel has pages of whole ones of these; and none has larger ones than the second. */
+#define PAGE_MIN_BYTES 4096ull
+#define PAGE_MAX_BYTES 65536ull
 #define USER_END (1ull << MACHINE_USER_BITS)
 
 static int read_exact(int fd, uint64_t offset, void *buffer, size_t size)
@@ -96,7 +99,7 @@ static int add_segment(struct core_layout *layout, const Elf64_Phdr *header, uin
 
 	if (!header->p_memsz || header->p_vaddr >= USER_END ||
 	    header->p_memsz > USER_END - header->p_vaddr ||
-	    (header->p_vaddr | header->p_memsz) % PAGE_BYTES)
+	    (header->p_vaddr | header->p_memsz) % PAGE_MIN_BYTES)
 		return 0;
 	there = header->p_offset < file_size ? MIN(wanted, file_size - header->p_offset) : 0;
 	segment = vec_push(&layout->segments);
@@ -167,6 +170,11 @@ static int take_process(struct notes *notes, const uint8_t *data, size_t size)
 	return 0;
 }
 
+static bool is_page_size(uint64_t bytes)
+{
+	return bytes >= PAGE_MIN_BYTES && bytes <= PAGE_MAX_BYTES && !(bytes & (bytes - 1));
+}
+
 static int take_auxiliary(struct notes *notes, const uint8_t *data, size_t size)
 {
 	Elf64_auxv_t entry;
@@ -179,6 +187,8 @@ static int take_auxiliary(struct notes *notes, const uint8_t *data, size_t size)
 			notes->layout->stack_top = entry.a_un.a_val;
 		else if (entry.a_type == AT_SYSINFO_EHDR)
 			notes->layout->vdso = entry.a_un.a_val;
+		else if (entry.a_type == AT_PAGESZ && is_page_size(entry.a_un.a_val))
+			notes->layout->page_bytes = entry.a_un.a_val;
 	}
 	return 0;
 }
@@ -318,7 +328,8 @@ static int compare_threads(const void *left_pointer, const void *right_pointer)
 
 static bool is_place(uint64_t start, uint64_t end, uint64_t behind)
 {
-	return start >= behind && start < end && end <= USER_END && !((start | end) % PAGE_BYTES);
+	return start >= behind && start < end && end <= USER_END &&
+	       !((start | end) % PAGE_MIN_BYTES);
 }
 
 static void drop_overlaps(struct core_layout *layout)
@@ -372,7 +383,7 @@ static void sort(struct core_layout *layout)
  * was mapped how. */
 
 struct module {
-	uint8_t page[PAGE_BYTES];
+	uint8_t page[PAGE_MIN_BYTES];
 	const Elf64_Phdr *headers; /* in it */
 	size_t count;
 	uint64_t bias; /* address in memory minus address in the file */
@@ -385,8 +396,8 @@ static bool find_module_headers(struct module *module)
 	memcpy(&header, module->page, sizeof(header));
 	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr) ||
-	    header.e_phoff % 8 || header.e_phoff > PAGE_BYTES ||
-	    header.e_phnum > (PAGE_BYTES - header.e_phoff) / sizeof(Elf64_Phdr))
+	    header.e_phoff % 8 || header.e_phoff > PAGE_MIN_BYTES ||
+	    header.e_phnum > (PAGE_MIN_BYTES - header.e_phoff) / sizeof(Elf64_Phdr))
 		return false;
 	module->headers = (const void *)(module->page + header.e_phoff);
 	module->count = header.e_phnum;
@@ -402,26 +413,26 @@ static bool read_module(int fd, const struct core_layout *layout, uint64_t start
 				  sizeof(*segment), compare_start)
 			: NULL;
 
-	if (!segment || segment->in_file < PAGE_BYTES ||
-	    read_exact(fd, segment->offset, module->page, PAGE_BYTES) ||
+	if (!segment || segment->in_file < PAGE_MIN_BYTES ||
+	    read_exact(fd, segment->offset, module->page, PAGE_MIN_BYTES) ||
 	    !find_module_headers(module))
 		return false;
 	for (size_t i = 0; i < module->count; i++) {
 		if (module->headers[i].p_type != PT_LOAD)
 			continue;
-		module->bias = start - (module->headers[i].p_vaddr & ~(PAGE_BYTES - 1));
+		module->bias = start - (module->headers[i].p_vaddr & ~(layout->page_bytes - 1));
 		return true;
 	}
 	return false;
 }
 
-static uint64_t flags_at(const struct module *module, uint64_t address)
+static uint64_t flags_at(const struct module *module, uint64_t page_bytes, uint64_t address)
 {
 	uint64_t vaddr = address - module->bias;
 
 	for (size_t i = 0; i < module->count; i++) {
 		const Elf64_Phdr *header = &module->headers[i];
-		uint64_t from = header->p_vaddr & ~(PAGE_BYTES - 1);
+		uint64_t from = header->p_vaddr & ~(page_bytes - 1);
 
 		if (header->p_type == PT_LOAD && vaddr >= from &&
 		    vaddr - from < header->p_filesz + (header->p_vaddr - from))
@@ -442,13 +453,13 @@ static void find_flags(int fd, struct core_layout *layout)
 		if (!file->offset)
 			path = read_module(fd, layout, file->start, module) ? own : NULL;
 		if (path && !strcmp(path, own))
-			file->flags = flags_at(module, file->start);
+			file->flags = flags_at(module, layout->page_bytes, file->start);
 	}
 }
 
 int core_layout_read(int fd, struct core_layout *layout)
 {
-	_cleanup_(core_layout_free) struct core_layout read = {0};
+	_cleanup_(core_layout_free) struct core_layout read = {.page_bytes = page_size()};
 	_cleanup_free_ Elf64_Phdr *headers = NULL;
 	struct stat status;
 	size_t count = 0;
@@ -483,7 +494,8 @@ void core_layout_free(struct core_layout *layout)
 /* The answer. */
 
 struct wire_core {
-	uint64_t entry, stack_top, vdso, cut_bytes, segments, files, threads, paths_size;
+	uint64_t entry, stack_top, vdso, page_bytes, cut_bytes, segments, files, threads,
+		paths_size;
 	int64_t pid;
 	char comm[16];
 };
@@ -493,6 +505,7 @@ int encode_core_layout(const struct core_layout *layout, struct bytes *body)
 	struct wire_core wire = {.entry = layout->entry,
 				 .stack_top = layout->stack_top,
 				 .vdso = layout->vdso,
+				 .page_bytes = layout->page_bytes,
 				 .cut_bytes = layout->cut_bytes,
 				 .segments = layout->segments.count,
 				 .files = layout->files.count,
@@ -589,14 +602,16 @@ int decode_core_layout(const struct bytes *body, uint64_t file_size, struct core
 		error = take_lists(&cursor, &wire, &read);
 	if (error)
 		return error;
-	if (wire.pid < 0 || wire.pid > INT32_MAX || !is_terminated(wire.comm, sizeof(wire.comm)) ||
-	    !are_segments(&read, file_size) || !are_files(&read) || !are_threads(&read))
+	if (wire.pid < 0 || wire.pid > INT32_MAX || !is_page_size(wire.page_bytes) ||
+	    !is_terminated(wire.comm, sizeof(wire.comm)) || !are_segments(&read, file_size) ||
+	    !are_files(&read) || !are_threads(&read))
 		return -EPROTO;
 	read.pid = (pid_t)wire.pid;
 	memcpy(read.comm, wire.comm, sizeof(read.comm));
 	read.entry = wire.entry;
 	read.stack_top = wire.stack_top;
 	read.vdso = wire.vdso;
+	read.page_bytes = wire.page_bytes;
 	read.cut_bytes = wire.cut_bytes;
 	*layout = read;
 	read = (struct core_layout){0};

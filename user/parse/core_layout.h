@@ -41,10 +41,11 @@ struct core_thread {
 struct core_layout {
 	pid_t pid;
 	char comm[16];
-	uint64_t entry;	    /* AT_ENTRY: where the program begins to run; 0: not known */
-	uint64_t stack_top; /* AT_EXECFN: in the main thread's stack; 0: not known */
-	uint64_t vdso;	    /* AT_SYSINFO_EHDR: the kernel's own code in it; 0: not known */
-	uint64_t cut_bytes; /* of segments, behind the file's end: it is truncated */
+	uint64_t entry;	     /* AT_ENTRY: where the program begins to run; 0: not known */
+	uint64_t stack_top;  /* AT_EXECFN: in the main thread's stack; 0: not known */
+	uint64_t vdso;	     /* AT_SYSINFO_EHDR: the kernel's own code in it; 0: not known */
+	uint64_t page_bytes; /* AT_PAGESZ; not known: as of this machine */
+	uint64_t cut_bytes;  /* of segments, behind the file's end: it is truncated */
 	VEC(struct core_segment) segments;
 	VEC(struct core_mapped) files;
 	VEC(struct core_thread) threads; /* by number, that of the process first */

@@ -80,6 +80,11 @@ uint64_t core_entry(const struct core *core)
 	return core->layout.entry;
 }
 
+uint64_t core_page_size(const struct core *core)
+{
+	return core->layout.page_bytes;
+}
+
 struct core_gaps core_gaps(const struct core *core)
 {
 	return core->gaps;

@@ -54,12 +54,14 @@ struct timespec core_time(const struct core *core);
 int core_maps(const struct core *core, enum maps_filter filter, struct maps *maps);
 /* As memory_read(). */
 ssize_t core_read(const struct core *core, uint64_t address, void *buffer, size_t size);
-/* As pagemap_open(): a file of the same layout. */
+/* As pagemap_open(): a file of the same layout, with an entry for each MEMORY_PAGE. */
 int core_pagemap(const struct core *core);
 /* As target_file_open_mapping(): -ENOENT: it is not there; -ESTALE: it is another build. */
 int core_open_file(const struct core *core, const struct mapping *mapping);
 /* Where the program begins to run; 0: not known. */
 uint64_t core_entry(const struct core *core);
+/* A power of two, from 4 to 64 KiB. */
+uint64_t core_page_size(const struct core *core);
 
 /* What is not there, for which nothing is certain that its contents would tell. */
 struct core_gaps {

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "proc/core.h"
 
 /* Present, and nothing else known. */
@@ -22,6 +23,11 @@ static ssize_t read_once(pid_t task, uint64_t address, void *buffer, size_t size
 	ssize_t got = process_vm_readv(task, &local, 1, &remote, 1, 0);
 
 	return got < 0 ? -errno : got;
+}
+
+uint64_t memory_page_size(struct memory_source source)
+{
+	return source.core ? core_page_size(source.core) : page_size();
 }
 
 ssize_t memory_read(struct memory_source source, uint64_t address, void *buffer, size_t size)
@@ -65,19 +71,19 @@ static void learn_zero_frame(void)
 {
 	_cleanup_close_ int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	const volatile char *pages =
-		mmap(NULL, 2 * MEMORY_PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, 2 * page_size(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t entries[2];
 
 	if (pages == MAP_FAILED)
 		return;
 	(void)pages[0];
-	(void)pages[MEMORY_PAGE];
+	(void)pages[page_size()];
 	if (pread(pagemap, entries, sizeof(entries),
-		  (off_t)((uintptr_t)pages / MEMORY_PAGE * sizeof(*entries))) == sizeof(entries) &&
+		  (off_t)((uintptr_t)pages / page_size() * sizeof(*entries))) == sizeof(entries) &&
 	    pagemap_is_present(entries[0]) && pagemap_is_present(entries[1]) &&
 	    (entries[0] & ENTRY_FRAME) == (entries[1] & ENTRY_FRAME))
 		zero_frame = entries[0] & ENTRY_FRAME;
-	munmap((void *)pages, 2 * MEMORY_PAGE);
+	munmap((void *)pages, 2 * page_size());
 }
 
 int pagemap_open(struct memory_source source)
@@ -93,14 +99,15 @@ int pagemap_open(struct memory_source source)
 	return fd < 0 ? -errno : fd;
 }
 
-void pagemap_read(int fd, uint64_t address, uint64_t *entries, size_t count)
+/* One entry per page, from that number on. */
+static void read_entries(int fd, uint64_t page, uint64_t *entries, size_t count)
 {
 	size_t done = 0;
 	ssize_t got;
 
 	while (fd >= 0 && done < count) {
 		got = pread(fd, entries + done, (count - done) * sizeof(*entries),
-			    (off_t)((address / MEMORY_PAGE + done) * sizeof(*entries)));
+			    (off_t)((page + done) * sizeof(*entries)));
 		if (got < (ssize_t)sizeof(*entries))
 			break;
 		done += (size_t)got / sizeof(*entries);
@@ -110,6 +117,26 @@ void pagemap_read(int fd, uint64_t address, uint64_t *entries, size_t count)
 			entries[i] = 0;
 	for (; done < count; done++)
 		entries[done] = ENTRY_UNKNOWN;
+}
+
+void pagemap_spread(uint64_t *entries, size_t count, uint64_t first, uint64_t parts)
+{
+	/* Backwards: none is behind the place that it goes to. */
+	for (size_t i = count; i-- > 0;)
+		entries[i] = entries[(first + i) / parts - first / parts];
+}
+
+void pagemap_read(struct memory_source source, int fd, uint64_t address, uint64_t *entries,
+		  size_t count)
+{
+	uint64_t parts = source.core ? 1 : page_size() / MEMORY_PAGE;
+	uint64_t first = address / MEMORY_PAGE;
+
+	if (!count)
+		return;
+	read_entries(fd, first / parts, entries, (first + count - 1) / parts - first / parts + 1);
+	if (parts > 1)
+		pagemap_spread(entries, count, first, parts);
 }
 
 static const uint64_t *peek_page(struct peek *peek, uint64_t page)
@@ -122,7 +149,7 @@ static const uint64_t *peek_page(struct peek *peek, uint64_t page)
 	if (peek->absent[slot] == page + 1)
 		return NULL;
 	if (!peek->is_present || !peek->is_present(peek->known, page)) {
-		pagemap_read(peek->pagemap, page, &entry, 1);
+		pagemap_read(peek->source, peek->pagemap, page, &entry, 1);
 		if (!pagemap_is_present(entry)) {
 			peek->absent[slot] = page + 1;
 			return NULL;
@@ -212,7 +239,7 @@ static void find_present(struct peek *peek, const uint64_t *pages, bool *present
 		if (!held || pages[i] - at >= held * MEMORY_PAGE) {
 			at = pages[i];
 			held = entries_ahead(pages + i, count - i);
-			pagemap_read(peek->pagemap, at, entries, held);
+			pagemap_read(peek->source, peek->pagemap, at, entries, held);
 		}
 		present[i] = pagemap_is_present(entries[(pages[i] - at) / MEMORY_PAGE]);
 	}

@@ -16,6 +16,10 @@
 
 #include "base/clock.h"
 
+/*
+ * What memory is read and counted in: it divides the pages of every kernel (base/page.h) and of
+ * every core file, so that nothing above asks for their size.
+ */
 #define MEMORY_PAGE 4096ull
 
 struct core;
@@ -31,6 +35,9 @@ static inline struct memory_source live_memory(pid_t task)
 	return (struct memory_source){.task = task};
 }
 
+/* Of the pages that it was mapped in: those of this kernel, or of the core's. */
+uint64_t memory_page_size(struct memory_source source);
+
 /* Up to `size` bytes from the start on: fewer where a page is missing; or -errno if none at all. */
 ssize_t memory_read(struct memory_source source, uint64_t address, void *buffer, size_t size);
 /* All of them: 0; -EFAULT, -ESRCH, -EPERM. */
@@ -38,9 +45,16 @@ int memory_read_exact(struct memory_source source, uint64_t address, void *buffe
 
 /* A descriptor that the caller closes, or -errno: then every page must be taken for present. */
 int pagemap_open(struct memory_source source);
-/* One entry per page; fd -1 or what cannot be read: present. The shared page of zeros is not, where
- * frames are shown (CAP_SYS_ADMIN). */
-void pagemap_read(int fd, uint64_t address, uint64_t *entries, size_t count);
+/* One entry per MEMORY_PAGE; fd -1 or what cannot be read: present. The shared page of zeros is
+ * not, where frames are shown (CAP_SYS_ADMIN). */
+void pagemap_read(struct memory_source source, int fd, uint64_t address, uint64_t *entries,
+		  size_t count);
+
+/*
+ * Gives each MEMORY_PAGE the entry of the page that it is part of, in place. `entries` begins with
+ * the entry of the page of part `first`; a page has `parts`.
+ */
+void pagemap_spread(uint64_t *entries, size_t count, uint64_t first, uint64_t parts);
 
 static inline bool pagemap_is_present(uint64_t entry)
 {

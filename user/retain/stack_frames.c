@@ -60,7 +60,8 @@ static bool compile(struct unwinder *unwinder, struct code_rows *code)
 		target_file_open_mapping(unwinder->heap_image->maps.source, code->mapping);
 
 	return fd >= 0 && !parse_unwind(unwinder->worker, fd, &file, &code->table) &&
-	       module_bias(&file, code->mapping, &code->bias);
+	       module_bias(&file, memory_page_size(unwinder->heap_image->maps.source),
+			   code->mapping, &code->bias);
 }
 
 static const struct code_rows *read_code(struct unwinder *unwinder, const struct mapping *mapping)

@@ -117,7 +117,7 @@ static const unsigned char *page_at(struct target_memory *memory, uint64_t addre
 			slot->bytes = malloc(WINDOW);
 		if (!slot->bytes)
 			return NULL;
-		pagemap_read(memory->pagemap, window, entries, SLOT_PAGES);
+		pagemap_read(memory->maps->source, memory->pagemap, window, entries, SLOT_PAGES);
 		find_files(memory, window, entries, SLOT_PAGES);
 		read_present(memory, window, entries, slot->bytes, slot->present, SLOT_PAGES);
 		slot->address = window + 1;
@@ -159,7 +159,7 @@ void target_read_pages(struct target_memory *memory, uint64_t address, void *buf
 		uint64_t entries[PAGES_AT_ONCE], at = address + done * MEMORY_PAGE;
 		bool present[PAGES_AT_ONCE];
 
-		pagemap_read(memory->pagemap, at, entries, pages);
+		pagemap_read(memory->maps->source, memory->pagemap, at, entries, pages);
 		read_present(memory, at, entries, bytes + done * MEMORY_PAGE, present, pages);
 		for (size_t i = 0; i < pages; i++) {
 			if (!present[i] &&
