@@ -17,7 +17,6 @@
 
 /* kmalloc(0) gives (void *)16, and free takes it (include/linux/slab.h, ZERO_SIZE_PTR). */
 #define ZERO_SIZE_PTR 16ull
-#define PAGE_SIZE 4096ull
 /* enum migratetype, include/linux/mmzone.h: pages of processes and of the page cache */
 #define MIGRATE_MOVABLE 1
 /* More than the contexts that can interrupt each other: task, softirq, irq, NMI. */
@@ -267,7 +266,7 @@ int BPF_PROG(kernel_page_alloc, void *page, unsigned int order, unsigned int fla
 {
 	if (migrate_type == MIGRATE_MOVABLE)
 		return 0;
-	return kernel_birth(ctx, (u64)page, PAGE_SIZE << (order & 31), LM_KERNEL_PAGES);
+	return kernel_birth(ctx, (u64)page, page_size << (order & 31), LM_KERNEL_PAGES);
 }
 
 /* Most are pages of processes: their frees are no untracked ones. */

@@ -24,7 +24,6 @@
 #define MREMAP_FIXED 2
 #define MREMAP_DONTUNMAP 4
 
-#define PAGE_SIZE 4096ull
 #define MAX_ERRNO 4095ull
 
 /* Thread groups whose mappings are followed, put here by user space. */
@@ -44,7 +43,7 @@ __u64 mapping_events_lost = 0;
 
 static __always_inline u64 page_up(u64 address)
 {
-	return (address + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
+	return (address + page_size - 1) & ~(page_size - 1);
 }
 
 static __always_inline bool is_error(u64 result)

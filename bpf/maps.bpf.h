@@ -19,6 +19,8 @@ const volatile bool dispatch_kills __weak = false;
 const volatile bool trace __weak = false; /* --trace: an event per call */
 const volatile __u64 min_size __weak = 0;
 const volatile __u64 max_size __weak = ~0ull;
+/* Of this kernel, in bytes: a power of two. */
+const volatile __u64 page_size __weak = 4096;
 const volatile __u32 max_sites __weak = 0;
 const volatile __u32 max_processes __weak = 0;
 const volatile __u64 sample_rate __weak = 1;  /* each allocation with probability 1/N */

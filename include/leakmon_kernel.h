@@ -9,7 +9,7 @@
 enum lm_kernel_kind {
 	LM_KERNEL_KMALLOC, /* sizes as they were asked for */
 	LM_KERNEL_CACHE,   /* kmem_cache_alloc: the size of the cache's objects */
-	LM_KERNEL_PAGES,   /* 4096 bytes << order; what may move belongs to processes: left out */
+	LM_KERNEL_PAGES,   /* a page << order; what may move belongs to processes: left out */
 	LM_KERNEL_MAX_,
 };
 

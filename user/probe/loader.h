@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/page.h"
 #include "leakmon_abi.h"
 #include "leakmon_usdt.h"
 #include "parse/plan.h"
@@ -141,6 +142,7 @@ void ledger_maps_close(struct bpf_side *bpf);
 		(skeleton)->rodata->max_size = (config)->max_size;                                 \
 		(skeleton)->rodata->sample_rate = (config)->sample_rate;                           \
 		(skeleton)->rodata->sample_bytes = (config)->sample_bytes;                         \
+		(skeleton)->rodata->page_size = page_size();                                       \
 		(skeleton)->rodata->max_sites = (config)->max_sites;                               \
 		(skeleton)->rodata->max_processes = (config)->max_processes;                       \
 		ledger_fill_exp_table((skeleton)->rodata->exp_table);                              \
