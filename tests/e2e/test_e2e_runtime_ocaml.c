@@ -92,6 +92,10 @@ static void the_blocks_of_a_program_are_counted_as_it_counts_them(void **state)
 	    number_at(runtime, "objects") > blocks + YOUNG_MAX)
 		fail_msg("%lld blocks, not %lld", (long long)number_at(runtime, "objects"),
 			 (long long)blocks);
+	assert_int_equal(
+		number_at(json_object_get(json_object_get(report, "totals"), "unreachable"),
+			  "bytes"),
+		0);
 	assert_int_equal(count_of(report, "closure Feeds.fun_"), LEAKED);
 	assert_int_equal(count_of(report, "partial application of Feeds.fun_"), 77);
 	assert_int_equal(count_of(report, "exception Feeds.Broken"), 21);

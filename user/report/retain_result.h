@@ -166,6 +166,7 @@ struct retained_runtime {
 	uint64_t heap_bytes, free_bytes; /* that the runtime has for small objects; free in them */
 	uint64_t unread_bytes;		 /* of its heap */
 	uint64_t nonsense;		 /* what cannot be, and was left out */
+	uint64_t retries;		 /* what was read anew because it was just changing */
 };
 
 struct retain_result {

@@ -438,7 +438,8 @@ static int add_runtimes(struct building *building)
 						   .heap_bytes = report->heap_bytes,
 						   .free_bytes = report->free_bytes,
 						   .unread_bytes = report->unread_bytes,
-						   .nonsense = report->nonsense};
+						   .nonsense = report->nonsense,
+						   .retries = report->retries};
 		added->version = text(building, report->version, &error);
 	}
 	return error;

@@ -544,6 +544,7 @@ static int walk_all(struct walk *walk, struct walk_report *report)
 	report->heap_bytes += ocaml->young.end - ocaml->young.start;
 	report->free_bytes = walk->free_bytes;
 	report->nonsense = ocaml->nonsense;
+	report->retries = ocaml->retries;
 	return error;
 }
 

@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/cleanup.h"
+#include "proc/process_list.h"
 
 #define ROOTS_MAX (1u << 20)
 #define MODULES_MAX 65536
@@ -18,6 +20,9 @@
 #define FIELDS_MAX 65536 /* of one block */
 #define FIELDS_MAX_IN_ALL (1u << 22)
 #define PAGE_TABLE_ENTRIES 32 /* memory.h: struct page_table */
+#define SIGNAL_STACK_MIN 8192 /* SIGSTKSZ before it was a function */
+#define SIGNAL_STACKS_MAX 64
+#define MALLOC_SLACK 16 /* glibc's blocks are up to so many bytes larger than asked for */
 
 /* Sees each block of each module that has roots as its fields. 0 or an error. */
 typedef int visit_module(void *context, uint64_t block, uint64_t fields);
@@ -374,6 +379,46 @@ static int add_exceptions(const struct ocaml *ocaml, struct heap_sink *sink)
 				      ocaml_state_word(ocaml, STATE_LAST_EXCEPTION));
 }
 
+/* Stacks for signals: signals_nat.c, caml_setup_stack_overflow_detection. */
+
+/* As sysconf(3), _SC_SIGSTKSZ: the kernel of a core is taken to be like this one. */
+static uint64_t signal_stack_bytes(const struct memory_source *source)
+{
+	uint64_t minimum = source->core ? getauxval(AT_MINSIGSTKSZ)
+					: process_auxiliary(source->task, AT_MINSIGSTKSZ);
+
+	return MAX(minimum * 4, SIGNAL_STACK_MIN);
+}
+
+static uint32_t threads_of(const struct memory_source *source)
+{
+	struct process_entry entry = {0};
+
+	return source->core || process_read(source->task, &entry) || !entry.threads ? 1
+										    : entry.threads;
+}
+
+/* Each thread gets one from malloc, and then only the kernel has its address: a block of that size
+ * is one unless there are more of them than threads. */
+static int add_signal_stacks(const struct ocaml *ocaml, struct heap_sink *sink)
+{
+	const struct memory_source *source = &ocaml->memory->maps->source;
+	uint64_t bytes = signal_stack_bytes(source);
+	uint32_t stacks[SIGNAL_STACKS_MAX], count = 0;
+	int error = 0;
+
+	for (uint32_t i = 0; i < sink->count && count < SIGNAL_STACKS_MAX; i++) {
+		if (sink->whats[i] == NODE_PLAIN && sink->sizes[i] >= bytes &&
+		    sink->sizes[i] < bytes + MALLOC_SLACK)
+			stacks[count++] = i;
+	}
+	if (count > threads_of(source))
+		return 0;
+	for (uint32_t i = 0; !error && i < count; i++)
+		error = heap_sink_root(sink, OCAML_KEY, "signal stack", sink->starts[stacks[i]]);
+	return error;
+}
+
 int ocaml_roots(void *state, struct heap_sink *sink)
 {
 	struct visit visit = {state, sink};
@@ -385,6 +430,8 @@ int ocaml_roots(void *state, struct heap_sink *sink)
 		error = add_finalisable(visit.ocaml, sink, "finalisable_last", false);
 	if (!error)
 		error = add_exceptions(visit.ocaml, sink);
+	if (!error)
+		error = add_signal_stacks(visit.ocaml, sink);
 	if (!error)
 		error = find_ephemerons(visit.ocaml);
 	return error ? error : claim_all(visit.ocaml, sink);

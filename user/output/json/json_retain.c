@@ -84,6 +84,7 @@ static void runtimes_write(struct json_writer *json, const struct retain_result 
 		json_put_number(json, "free_bytes", runtime->free_bytes);
 		json_put_number(json, "unread_bytes", runtime->unread_bytes);
 		json_put_number(json, "nonsense", runtime->nonsense);
+		json_put_number(json, "retries", runtime->retries);
 		json_close(json, '}');
 	}
 	json_close(json, ']');

@@ -330,7 +330,9 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 		fprintf(out, "; %s could not be read",
 			units_bytes(bytes, (double)runtime->unread_bytes, ""));
 	if (runtime->nonsense)
-		fprintf(out, "; %" PRIu64 " pools of it contradict themselves", runtime->nonsense);
+		fprintf(out, "; %" PRIu64 " parts of it contradict themselves", runtime->nonsense);
+	if (runtime->retries)
+		fprintf(out, "; %" PRIu64 " reads repeated while it changed", runtime->retries);
 	if (runtime->why)
 		fprintf(out, "%s: %s", runtime->objects ? "" : ": objects not known", runtime->why);
 	fputc('\n', out);

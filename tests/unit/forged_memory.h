@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Memory of a program made by hand in this process: one file with symbols, some blocks of malloc's,
+ * and what a fixture makes of the rest. Used by unit tests and fuzzers, so it asserts nothing.
+ */
+#ifndef LEAKMON_UNIT_FORGED_MEMORY_H
+#define LEAKMON_UNIT_FORGED_MEMORY_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "heap/data_modules.h"
+#include "runtime/heap_sink.h"
+#include "runtime/runtime.h"
+
+#define FORGED_SYMBOLS_MAX 64
+#define FORGED_BLOCKS_MAX 64
+
+struct forged_memory {
+	unsigned char *bytes; /* at `base`: the addresses are those of this process */
+	uint64_t base, size;
+	uint64_t malloc_end;
+	struct maps maps;
+	struct data_modules modules;
+	struct data_module module;
+	struct mapping mappings[2];
+	struct image image;
+	struct symbol symbols[FORGED_SYMBOLS_MAX];
+	char names[4096];
+	size_t names_used;
+	uint64_t blocks[FORGED_BLOCKS_MAX], sizes[FORGED_BLOCKS_MAX]; /* of malloc's */
+	uint32_t block_count;
+};
+
+/* At an address that is the same on every run, as the inputs of a fuzzer need it. */
+static inline void *forged_memory_place(uint64_t base)
+{
+	return (void *)(uintptr_t)base; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static inline void forged_put(uint64_t address, uint64_t word)
+{
+	memcpy(forged_memory_place(address), &word, sizeof(word));
+}
+
+static inline uint64_t forged_word(uint64_t address)
+{
+	uint64_t word;
+
+	memcpy(&word, forged_memory_place(address), sizeof(word));
+	return word;
+}
+
+/* Text with its NUL. */
+static inline void forged_put_text(uint64_t address, const char *text)
+{
+	memcpy(forged_memory_place(address), text, strlen(text) + 1);
+}
+
+/*
+ * `size` bytes, the first `data` of which are a file's, the others are heap; malloc's blocks begin
+ * at `blocks`. False: no memory.
+ */
+static inline bool forged_memory_make(struct forged_memory *memory, uint64_t base, uint64_t size,
+				      uint64_t data, uint64_t blocks)
+{
+	static char program[] = "/usr/bin/program", nothing[] = "";
+	void *bytes = mmap(forged_memory_place(base), size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (bytes == MAP_FAILED)
+		return false;
+	*memory = (struct forged_memory){
+		.bytes = bytes, .base = base, .size = size, .malloc_end = base + blocks};
+	memory->mappings[0] = (struct mapping){.start = base,
+					       .end = base + data,
+					       .inode = 7,
+					       .readable = true,
+					       .writable = true,
+					       .path = program};
+	memory->mappings[1] = (struct mapping){.start = base + data,
+					       .end = base + size,
+					       .readable = true,
+					       .writable = true,
+					       .path = nothing};
+	memory->maps.list.items = memory->mappings;
+	memory->maps.list.count = 2;
+	memory->maps.source = live_memory(getpid());
+	memory->image.table =
+		(struct symbol_table){.symbols = memory->symbols, .names = memory->names};
+	memory->module = (struct data_module){.path = program,
+					      .start = base,
+					      .end = base + data,
+					      .bias = base,
+					      .image = &memory->image};
+	memory->modules.list.items = &memory->module;
+	memory->modules.list.count = 1;
+	return true;
+}
+
+static inline void forged_memory_free(struct forged_memory *memory)
+{
+	munmap(memory->bytes, memory->size);
+}
+
+/* By ascending offset. Returns its address. */
+static inline uint64_t forged_memory_symbol(struct forged_memory *memory, const char *name,
+					    uint64_t offset, uint32_t size)
+{
+	size_t length = strlen(name) + 1;
+
+	memory->symbols[memory->image.table.count++] = (struct symbol){
+		.address = offset, .size = size, .name = (uint32_t)memory->names_used};
+	memcpy(memory->names + memory->names_used, name, length);
+	memory->names_used += length;
+	return memory->base + offset;
+}
+
+/* A block of malloc's, as large as is asked for. */
+static inline uint64_t forged_memory_malloc(struct forged_memory *memory, uint64_t size)
+{
+	uint64_t address = (memory->malloc_end + 31) / 16 * 16;
+
+	memory->malloc_end = address + size;
+	memory->blocks[memory->block_count] = address;
+	memory->sizes[memory->block_count++] = size;
+	return address;
+}
+
+/* Walks it; the sink is to be freed in any case, and `strings` after it. */
+static inline int forged_memory_walk(const struct forged_memory *memory, struct intern *strings,
+				     struct heap_sink *sink)
+{
+	uint64_t *starts = malloc(sizeof(memory->blocks)), *sizes = malloc(sizeof(memory->sizes));
+	int error;
+
+	if (starts)
+		memcpy(starts, memory->blocks, sizeof(memory->blocks));
+	if (sizes)
+		memcpy(sizes, memory->sizes, sizeof(memory->sizes));
+	error = heap_sink_init(sink, strings, starts, sizes, NULL, memory->block_count);
+	return error ? error : runtime_walk_heaps(&memory->maps, &memory->modules, sink);
+}
+
+/* What holds of every walk's findings. */
+static inline bool forged_walk_is_sound(const struct heap_sink *sink)
+{
+	for (uint32_t i = 0; i < sink->count; i++) {
+		if (i && sink->starts[i] < sink->starts[i - 1] + sink->sizes[i - 1])
+			return false;
+		if (node_has_class(sink->whats[i]) &&
+		    (sink->whats[i] & NODE_CLASS) >= sink->classes.count)
+			return false;
+	}
+	for (size_t i = 0; i < sink->references.count; i++) {
+		if (sink->references.targets[i] >= sink->count)
+			return false;
+	}
+	for (size_t i = 0; i < sink->roots.count; i++) {
+		if (sink->roots.items[i].node >= sink->count)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * One run of a fuzzer: `kept` is how the memory was, `data` says how it changes. A change is a
+ * place, in words from the start on, and what comes there, the least byte first. Of the place the
+ * upper byte is not needed: it makes the word an address of this memory, or of a symbol.
+ */
+#define FORGED_CHANGE 12
+static inline void forged_memory_fuzz(const struct forged_memory *memory, const unsigned char *kept,
+				      const uint8_t *data, size_t size)
+{
+	struct intern strings = {0};
+	struct heap_sink sink;
+
+	memcpy(memory->bytes, kept, memory->size);
+	for (size_t i = 0; i + FORGED_CHANGE <= size; i += FORGED_CHANGE) {
+		uint32_t place;
+		uint64_t word;
+
+		memcpy(&place, data + i, sizeof(place));
+		memcpy(&word, data + i + sizeof(place), sizeof(word));
+		if (place >> 24 == 1)
+			word = memory->base + word % memory->size;
+		else if (place >> 24 == 2)
+			word = memory->base +
+			       memory->symbols[word % memory->image.table.count].address;
+		forged_put(memory->base + (place & 0xffffff) % (memory->size / 8) * 8, word);
+	}
+	if (forged_memory_walk(memory, &strings, &sink) || !forged_walk_is_sound(&sink))
+		abort();
+	heap_sink_free(&sink);
+	intern_free(&strings);
+}
+
+/* The same numbers on every run. */
+static inline uint64_t forged_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return *seed >> 16;
+}
+
+/* What may stand in a word: small, large, an address of the forged memory, or another word of it.
+ */
+static inline uint64_t forged_random_word(const struct forged_memory *memory, uint64_t *seed)
+{
+	uint64_t random = forged_random(seed), place = (random >> 8) % (memory->size / 8) * 8;
+
+	switch (random % 6) {
+	case 0:
+		return random >> 8 & 0xff;
+	case 1:
+		return UINT64_MAX - (random >> 8 & 0xff);
+	case 2:
+		return random << 24 ^ forged_random(seed);
+	case 3:
+		return memory->base + place;
+	case 4:
+		return forged_word(memory->base + place);
+	default:
+		return memory->base +
+		       memory->symbols[place / 8 % memory->image.table.count].address;
+	}
+}
+
+#endif

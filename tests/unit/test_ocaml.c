@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The heap of a small OCaml program made by hand; then the same with nonsense in it. */
+#include "unit/walked.h"
+
+#include <sys/auxv.h>
+
+#include "unit/ocaml_fixture.h"
+
+#define MUTANTS 600
+#define REPORT(walked) (&(walked)->sink.reports.items[0])
+
+/* Nothing here changes: no retry needs to wait. */
+int nanosleep(const struct timespec *requested, struct timespec *left)
+{
+	(void)requested;
+	(void)left;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	struct forged *forged = malloc(sizeof(*forged));
+
+	*state = forged;
+	return forged && forged_make(forged) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_memory_free(&forged->memory);
+	free(forged);
+	return 0;
+}
+
+static void blocks_have_the_kinds_of_their_values(void **state)
+{
+	static const struct {
+		const char *class;
+		size_t count;
+	} expected[] = {
+		{"float array", FORGED_SESSIONS},
+		{"block of tag 0, 3 fields", FORGED_SESSIONS},
+		{"block of tag 0, 2 fields", FORGED_SESSIONS},
+		{"block of tag 7, 4 fields", FORGED_YOUNG_BLOCKS},
+		{"exception App.Broken", 1},
+		{"custom _j", 1},
+		{"closure App.fun_13", 1},
+		{"closure App.add_12", 1 + FORGED_FINALISERS},
+		{"partial application of App.add_12", 1},
+		{"string", FORGED_FINALISERS + 1},
+		{"abstract", 1},
+	};
+	struct forged *forged = *state;
+	struct walked walked;
+	size_t sum = 0;
+
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	assert_int_equal(REPORT(&walked)->retries, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		assert_int_equal(count_class(&walked.sink, expected[i].class), expected[i].count);
+		sum += expected[i].count;
+	}
+	assert_int_equal(REPORT(&walked)->objects, sum);
+	assert_int_equal(REPORT(&walked)->bytes + REPORT(&walked)->free_bytes,
+			 FORGED_CHUNK_BYTES + FORGED_OTHER_CHUNK_BYTES + FORGED_YOUNG_BYTES);
+	walked_free(&walked);
+}
+
+static void modules_and_finalisers_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	const struct managed_root *waiting;
+
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "App[0]", forged->sessions);
+	assert_null(root_named(&walked.sink, "App[1]")); /* static data */
+	expect_root(&walked.sink, "App[2]", forged_word(forged->module + 16));
+	expect_root(&walked.sink, "finaliser App.add_12 × 2", forged_word(forged->finalisers));
+	waiting = root_named(&walked.sink, "value that awaits finaliser App.add_12 × 2");
+	assert_non_null(waiting);
+	assert_true(waiting->waiting);
+	walked_free(&walked);
+}
+
+/* Gc.finalise_last: the value is lost before its function is called. */
+static void values_do_not_await_the_last_finalisers(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	for (size_t i = 0; i < 32; i += 8) {
+		forged_put(forged->finalisable_last + i,
+			   forged_word(forged->finalisable_first + i));
+		forged_put(forged->finalisable_first + i, 0);
+	}
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "finaliser App.add_12 × 2", forged_word(forged->finalisers));
+	assert_null(root_named(&walked.sink, "value that awaits finaliser App.add_12 × 2"));
+	walked_free(&walked);
+}
+
+static void keys_of_ephemerons_are_weak(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	const struct heap_sink *sink = &walked.sink;
+	uint32_t node, at;
+
+	walk(&forged->memory, &walked);
+	node = heap_sink_node(sink, forged->weak);
+	assert_true(sink->whats[node] & NODE_PRECISE);
+	at = sink->first[node];
+	assert_int_equal(sink->first[node + 1] - at, 1);
+	assert_int_equal(sink->references.targets[at], heap_sink_node(sink, forged->kept));
+	walked_free(&walked);
+	forged_put(forged->weak, forged->weak); /* in a circle */
+	walk(&forged->memory, &walked);
+	walked_free(&walked);
+}
+
+static void white_blocks_that_await_the_sweep_are_free(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint64_t header = forged_header(TAG_STRING, 1, COLOUR_WHITE);
+
+	forged_put(forged->kept - HEADER_BYTES, header);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "string"), FORGED_FINALISERS + 1);
+	walked_free(&walked);
+	forged_put(forged->phase, 2); /* Phase_sweep */
+	forged_put(forged->sweep_at, forged->kept - HEADER_BYTES);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "string"), FORGED_FINALISERS);
+	walked_free(&walked);
+	forged_put(forged->sweep_at, forged->kept); /* it was swept */
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "string"), FORGED_FINALISERS + 1);
+	walked_free(&walked);
+}
+
+static void what_contradicts_itself_is_not_read(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t first = forged->memory.base + FORGED_CHUNK;
+	uint64_t second = forged->memory.base + FORGED_OTHER_CHUNK;
+
+	forged_chunk(second, FORGED_OTHER_CHUNK_BYTES, first); /* in a circle */
+	expect_why(&forged->memory, "chunks");
+	forged_chunk(second, FORGED_OTHER_CHUNK_BYTES + 0x1000, 0); /* not what its sum is */
+	expect_why(&forged->memory, "chunks");
+	forged_chunk(second, 1ull << 46, 0);
+	expect_why(&forged->memory, "chunks");
+	forged_put(forged->heap_start, 0);
+	expect_why(&forged->memory, "chunks");
+	forged_put(forged->memory.base + 0x300, 0);
+	expect_why(&forged->memory, "state");
+}
+
+/* The blocks before it are known, and it was read again and again. */
+static void a_block_that_leaves_its_chunk_ends_it(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->kept - HEADER_BYTES, forged_header(0, UINT64_MAX >> 10, COLOUR_BLACK));
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->nonsense, 1);
+	assert_int_equal(REPORT(&walked)->retries, 20);
+	assert_int_equal(count_class(&walked.sink, "string"), FORGED_FINALISERS);
+	assert_int_equal(count_class(&walked.sink, "abstract"), 0);
+	assert_int_equal(count_class(&walked.sink, "block of tag 7, 4 fields"),
+			 FORGED_YOUNG_BLOCKS);
+	walked_free(&walked);
+}
+
+static void a_minor_heap_that_is_collected_is_left_out(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->state + 8ull * STATE_IN_MINOR_COLLECTION, 1);
+	walk(&forged->memory, &walked);
+	assert_non_null(strstr(REPORT(&walked)->why, "young blocks are missing"));
+	assert_int_equal(count_class(&walked.sink, "block of tag 7, 4 fields"), 0);
+	assert_int_equal(count_class(&walked.sink, "float array"), FORGED_SESSIONS);
+	walked_free(&walked);
+	forged_put(forged->state + 8ull * STATE_IN_MINOR_COLLECTION, 0);
+	forged_put(forged->young, forged_header(7, 5, COLOUR_WHITE)); /* does not end well */
+	walk(&forged->memory, &walked);
+	assert_non_null(strstr(REPORT(&walked)->why, "young blocks are missing"));
+	walked_free(&walked);
+}
+
+static void a_table_of_finalisers_ends_where_its_block_does(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->finalisable_first + 16, UINT64_MAX);
+	forged_put(forged->finalisable_first + 24, UINT64_MAX);
+	walk(&forged->memory, &walked);
+	assert_int_equal(walked.sink.roots.count, 3);
+	walked_free(&walked);
+	forged_put(forged->finalisable_first + 16, FORGED_FINALISERS + 1);
+	forged_put(forged->finalisable_first + 24, FORGED_FINALISERS);
+	walk(&forged->memory, &walked);
+	assert_int_equal(walked.sink.roots.count, 3);
+	walked_free(&walked);
+}
+
+/* Each of many modules says that it has as many fields as there can be. */
+static void modules_of_endless_fields_are_bounded(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint64_t list = forged->memory.base + 0x1000;
+
+	forged_put(forged->module - HEADER_BYTES, forged_header(0, UINT64_MAX >> 10, COLOUR_BLACK));
+	for (size_t i = 0; i < 4096; i++) {
+		forged_put(list + i * 8, forged->module);
+		if (i < 16)
+			forged_put(forged->globals + i * 8, list);
+	}
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "float array"), FORGED_SESSIONS);
+	walked_free(&walked);
+}
+
+static void the_stack_for_signals_is_the_kernels(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint64_t bytes = MAX(getauxval(AT_MINSIGSTKSZ) * 4, 8192);
+	uint64_t other = forged_memory_malloc(&forged->memory, bytes - 8);
+	uint64_t stack = forged_memory_malloc(&forged->memory, bytes + 8);
+
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "signal stack", stack);
+	for (size_t i = 0; i < walked.sink.roots.count; i++)
+		assert_true(walked.sink.roots.items[i].node != heap_sink_node(&walked.sink, other));
+	walked_free(&walked);
+	/* This process has one thread: one of them is something else. */
+	forged_memory_malloc(&forged->memory, bytes);
+	walk(&forged->memory, &walked);
+	assert_null(root_named(&walked.sink, "signal stack"));
+	walked_free(&walked);
+}
+
+static void nonsense_anywhere_does_no_harm(void **state)
+{
+	struct forged *forged = *state;
+
+	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
+}
+
+int main(void)
+{
+#define FORGED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		FORGED(blocks_have_the_kinds_of_their_values),
+		FORGED(modules_and_finalisers_are_roots),
+		FORGED(values_do_not_await_the_last_finalisers),
+		FORGED(keys_of_ephemerons_are_weak),
+		FORGED(white_blocks_that_await_the_sweep_are_free),
+		FORGED(what_contradicts_itself_is_not_read),
+		FORGED(a_block_that_leaves_its_chunk_ends_it),
+		FORGED(a_minor_heap_that_is_collected_is_left_out),
+		FORGED(a_table_of_finalisers_ends_where_its_block_does),
+		FORGED(modules_of_endless_fields_are_bounded),
+		FORGED(the_stack_for_signals_is_the_kernels),
+		FORGED(nonsense_anywhere_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

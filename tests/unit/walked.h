@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Assertions about a walk over forged memory. */
+#ifndef LEAKMON_UNIT_WALKED_H
+#define LEAKMON_UNIT_WALKED_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "unit/forged_memory.h"
+
+struct walked {
+	struct heap_sink sink;
+	struct intern strings;
+};
+
+static inline void walk(const struct forged_memory *memory, struct walked *walked)
+{
+	*walked = (struct walked){0};
+	assert_int_equal(forged_memory_walk(memory, &walked->strings, &walked->sink), 0);
+	assert_int_equal(walked->sink.reports.count, 1);
+	assert_true(forged_walk_is_sound(&walked->sink));
+}
+
+static inline void walked_free(struct walked *walked)
+{
+	heap_sink_free(&walked->sink);
+	intern_free(&walked->strings);
+}
+
+static inline const char *class_at(const struct heap_sink *sink, uint32_t node)
+{
+	uint32_t what = sink->whats[node];
+
+	return node_has_class(what) ? sink->classes.items[what & NODE_CLASS].name : "";
+}
+
+static inline size_t count_class(const struct heap_sink *sink, const char *name)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < sink->count; i++)
+		count += !strcmp(class_at(sink, i), name) && !(sink->whats[i] & NODE_PART);
+	return count;
+}
+
+/* The one with that name; NULL: there is none. */
+static inline const struct managed_root *root_named(const struct heap_sink *sink, const char *name)
+{
+	for (size_t i = 0; i < sink->roots.count; i++) {
+		if (!strcmp(sink->roots.items[i].name, name))
+			return &sink->roots.items[i];
+	}
+	return NULL;
+}
+
+static inline void expect_root(const struct heap_sink *sink, const char *name, uint64_t holds)
+{
+	const struct managed_root *root = root_named(sink, name);
+
+	if (!root)
+		fail_msg("no root %s", name);
+	assert_int_equal(root->node, heap_sink_node(sink, holds));
+}
+
+/* Nothing was walked, and that is why. */
+static inline void expect_why(const struct forged_memory *memory, const char *words)
+{
+	struct walked walked;
+	const char *why;
+
+	walk(memory, &walked);
+	why = walked.sink.reports.items[0].why;
+	if (!why || !strstr(why, words))
+		fail_msg("%s: %s", words, why ? why : "walked");
+	assert_int_equal(walked.sink.classes.count, 0);
+	assert_int_equal(walked.sink.roots.count, 0);
+	walked_free(&walked);
+}
+
+/* Where something stands. */
+static inline uint64_t random_place(const struct forged_memory *memory, uint64_t *seed)
+{
+	for (;;) {
+		uint64_t place = memory->base + forged_random(seed) % (memory->size / 8) * 8;
+
+		if (forged_word(place))
+			return place;
+	}
+}
+
+/* Under sanitizers: nothing is read or written where it must not be, and it ends. */
+static inline void expect_no_harm_of_nonsense(struct forged_memory *memory, size_t mutants)
+{
+	unsigned char *kept = malloc(memory->size);
+	uint64_t seed = 42;
+
+	assert_non_null(kept);
+	memcpy(kept, memory->bytes, memory->size);
+	for (size_t i = 0; i < mutants; i++) {
+		struct walked walked;
+
+		for (uint64_t j = forged_random(&seed) % 4; j < 4; j++)
+			forged_put(random_place(memory, &seed), forged_random_word(memory, &seed));
+		walk(memory, &walked);
+		walked_free(&walked);
+		if (i % 4 == 3)
+			memcpy(memory->bytes, kept, memory->size);
+	}
+	free(kept);
+}
+
+#endif
