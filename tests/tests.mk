@@ -263,6 +263,7 @@ $(B)/workloads/holder: $(B)/workloads/loser.so
 $(B)/workloads/cacher: $(B)/workloads/evictor.so
 $(B)/workloads/late: $(B)/workloads/maker.so
 $(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so
+$(B)/e2e/test_e2e_memory: $(B)/workloads/bump.so
 $(B)/e2e/test_e2e_deploy: $(B)/kubernetes/render
 $(B)/e2e/test_e2e_recording: $(B)/workloads/jumpy.so
 

@@ -345,6 +345,40 @@ static void a_heap_that_never_stands_still_is_read_every_time(void **state)
 		assert_int_equal(number_at(MEMORY(harness, target, "--no-stop"), "pause_us"), 0);
 }
 
+static char *workload_path(const char *name)
+{
+	const char *directory = getenv("LEAKMON_WORKLOADS");
+	char path[512], *found;
+
+	snprintf(path, sizeof(path), "%s/%s", directory ? directory : "build/workloads", name);
+	found = realpath(path, NULL);
+	assert_non_null(found);
+	return found;
+}
+
+static void preload_unknown_allocator(void)
+{
+	setenv("LD_PRELOAD", workload_path("bump.so"), 1);
+}
+
+/* glibc is mapped, but its malloc was never called: a stop would show nothing more. */
+static void a_program_without_a_known_heap_is_never_stopped(void **state)
+{
+	struct harness *harness = harness_any(state);
+	char *path = workload_path("keeper");
+	struct child *target =
+		child_start(harness, path, ARGUMENTS("keeper"), preload_unknown_allocator);
+
+	free(child_line(harness, target, &target->out));
+	for (int i = 0; i < 3; i++) {
+		json_t *process = MEMORY(harness, target);
+
+		assert_true(json_is_null(json_object_get(process, "allocator")));
+		assert_int_equal(number_at(process, "pause_us"), 0);
+	}
+	free(path);
+}
+
 static void json_is_valid_by_the_published_schema(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -508,6 +542,7 @@ int main(void)
 		e2e_test(huge_pages_of_which_a_tenth_is_used_are_no_leak),
 		e2e_test(what_grows_in_a_group_may_be_no_processs),
 		e2e_test(a_heap_that_never_stands_still_is_read_every_time),
+		e2e_test(a_program_without_a_known_heap_is_never_stopped),
 		e2e_test(json_is_valid_by_the_published_schema),
 		e2e_test(a_recording_keeps_where_memory_was),
 		e2e_test(two_runs_are_compared_by_the_name_of_the_program),

@@ -101,6 +101,39 @@ static void the_part_that_makes_up_half_decides(void **state)
 	}
 }
 
+/* Each case has the share of live blocks beside memory that malloc or the kernel keeps. */
+static void no_report_calls_a_growth_a_leak_and_none(void **state)
+{
+	static const struct {
+		enum memory_part kept;
+		uint64_t kept_bytes, live_bytes;
+		bool no_leak;
+	} shares[] = {
+		{MEMORY_BINS, 8 * MIB, 2 * MIB, false},
+		{MEMORY_BINS, 8 * MIB, 2 * MIB - 16, true},
+		{MEMORY_CACHED, 3 * MIB, MIB, false},
+		{MEMORY_CACHED, 3 * MIB, MIB - 1, true},
+		{MEMORY_FILES, 8 * MIB, 2 * MIB, false},
+		{MEMORY_FILES, 8 * MIB, MIB, true},
+		{MEMORY_FILES_WRITTEN, 8 * MIB, 0, false},
+		{MEMORY_LIVE, 8 * MIB, 0, false},
+		{MEMORY_ANONYMOUS, 8 * MIB, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+		struct memory_process before = {.pid = 7}, now = {.pid = 7};
+		struct memory_conclusion conclusion;
+
+		give(&now, shares[i].kept, shares[i].kept_bytes);
+		give(&now, MEMORY_LIVE, shares[i].live_bytes);
+		conclude(&before, &now, &conclusion);
+		if (conclusion.no_leak != shares[i].no_leak ||
+		    !strstr(conclusion.text, "not a leak") == shares[i].no_leak)
+			fail_msg("case %zu: %s", i, conclusion.text);
+	}
+}
+
 static void three_parts_of_a_third_each_are_mixed(void **state)
 {
 	struct memory_process before = {.pid = 7}, now = {.pid = 7};
@@ -181,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_part_that_makes_up_half_decides),
+		cmocka_unit_test(no_report_calls_a_growth_a_leak_and_none),
 		cmocka_unit_test(three_parts_of_a_third_each_are_mixed),
 		cmocka_unit_test(growth_below_a_hundredth_is_steady),
 		cmocka_unit_test(what_is_swapped_out_still_counts),

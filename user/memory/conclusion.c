@@ -95,6 +95,38 @@ static enum memory_verdict decide(const struct deciding *deciding)
 	return MEMORY_MIXED;
 }
 
+/* Private copies of a file's pages are the process's own, unlike its page cache. */
+static bool written_copies_grow(const struct deciding *deciding)
+{
+	return 2 * part_growth(deciding, MEMORY_FILES_WRITTEN) >=
+	       deciding->growth->groups[GROUP_FILES];
+}
+
+/* Whether the allocator, the kernel or the page cache keeps what makes up most of the growth. */
+static bool most_is_kept(const struct deciding *deciding, enum memory_verdict verdict)
+{
+	switch (verdict) {
+	case MEMORY_RETAINED:
+	case MEMORY_FRAGMENTATION:
+	case MEMORY_ARENAS:
+	case MEMORY_THREAD_CACHES:
+	case MEMORY_HUGE_PAGES:
+		return true;
+	case MEMORY_PAGE_CACHE:
+		return !written_copies_grow(deciding);
+	default:
+		return false;
+	}
+}
+
+/* Beside what is kept, live blocks grow as a leak would. */
+static bool live_may_leak(const struct memory_growth *growth)
+{
+	int64_t live = growth->groups[GROUP_LIVE];
+
+	return live >= MEMORY_GROWTH_MIN && 5 * live >= growth->total;
+}
+
 /* The sentence. */
 
 struct sentence {
@@ -162,17 +194,14 @@ static void retained_say(const struct sentence *sentence)
 	struct heap_advice advice = advice_of(now);
 
 	if (own_records_grow(sentence->deciding)) {
-		fputs("not a leak; these are malloc's own records of the most that it has had, "
-		      "and stay",
+		fputs("these are malloc's own records of the most that it has had, and stay",
 		      sentence->out);
 		return;
 	}
 	if (advice.trim)
-		fprintf(sentence->out, "not a leak; malloc keeps it. %s would give back up to ",
-			advice.trim);
+		fprintf(sentence->out, "malloc keeps it. %s would give back up to ", advice.trim);
 	else
-		fprintf(sentence->out, "not a leak; %s keeps it, and could give back up to ",
-			now->allocator);
+		fprintf(sentence->out, "%s keeps it, and could give back up to ", now->allocator);
 	bytes_say(sentence, (double)(advice.trim ? now->libc_trimmable : now->trimmable));
 	fputs(or_nothing(advice.retained), sentence->out);
 }
@@ -183,7 +212,7 @@ static void fragmentation_say(const struct sentence *sentence)
 	struct heap_advice advice = advice_of(now);
 
 	fprintf(sentence->out,
-		"not a leak; fragmentation: what is free lies between live blocks. %s would give "
+		"fragmentation: what is free lies between live blocks. %s would give "
 		"back only ",
 		advice.trim ? advice.trim : now->allocator);
 	bytes_say(sentence, (double)now->trimmable);
@@ -198,7 +227,7 @@ static void arenas_say(const struct sentence *sentence)
 	struct heap_advice advice = heap_reader_at(0)->advice;
 
 	fprintf(sentence->out,
-		"not a leak; malloc keeps it in %" PRIu64 " arenas, one for each of many threads. "
+		"malloc keeps it in %" PRIu64 " arenas, one for each of many threads. "
 		"%s; %s would give back up to ",
 		sentence->deciding->now->arenas, or_nothing(advice.arenas),
 		or_nothing(advice.trim));
@@ -210,17 +239,17 @@ static void caches_say(const struct sentence *sentence)
 	struct heap_advice advice = advice_of(sentence->deciding->now);
 
 	if (advice.caches)
-		fprintf(sentence->out, "not a leak; %s", advice.caches);
+		fputs(advice.caches, sentence->out);
 	else
 		fprintf(sentence->out,
-			"not a leak; %s keeps it in the caches of threads, until they end or use "
+			"%s keeps it in the caches of threads, until they end or use "
 			"it",
 			sentence->deciding->now->allocator);
 }
 
 static void huge_say(const struct sentence *sentence)
 {
-	fputs("not a leak; of huge pages ", sentence->out);
+	fputs("of huge pages ", sentence->out);
 	bytes_say(sentence, (double)sentence->deciding->now->huge_zero);
 	fputs(" of ", sentence->out);
 	bytes_say(sentence, (double)sentence->deciding->now->huge_bytes);
@@ -245,15 +274,13 @@ static void stacks_say(const struct sentence *sentence)
 
 static void files_say(const struct sentence *sentence)
 {
-	int64_t written = part_growth(sentence->deciding, MEMORY_FILES_WRITTEN);
-
-	if (2 * written >= sentence->deciding->growth->groups[GROUP_FILES]) {
+	if (written_copies_grow(sentence->deciding)) {
 		fputs("pages of private file mappings that were written to (mmap(2), MAP_PRIVATE): "
 		      "they are the process's own",
 		      sentence->out);
 		return;
 	}
-	fputs("not a leak; pages of mapped files are page cache, which the kernel takes back when "
+	fputs("pages of mapped files are page cache, which the kernel takes back when "
 	      "it needs it. madvise(2) with MADV_DONTNEED lets go of them",
 	      sentence->out);
 }
@@ -308,8 +335,7 @@ static void live_besides_say(const struct sentence *sentence, enum memory_verdic
 {
 	int64_t live = sentence->deciding->growth->groups[GROUP_LIVE];
 
-	if (verdict == MEMORY_LIVE_GROWS || verdict == MEMORY_STEADY ||
-	    verdict == MEMORY_HUGE_PAGES || live < MEMORY_GROWTH_MIN)
+	if (verdict == MEMORY_LIVE_GROWS || verdict == MEMORY_STEADY || live < MEMORY_GROWTH_MIN)
 		return;
 	fputs("; besides, live blocks grew by ", sentence->out);
 	bytes_say(sentence, (double)live);
@@ -323,14 +349,19 @@ void memory_conclude(const struct memory_split *before, const struct memory_spli
 	const struct deciding deciding = {before, now, &conclusion->growth};
 	FILE *out = fmemopen(conclusion->text, sizeof(conclusion->text), "w");
 	const struct sentence sentence = {&deciding, out};
+	bool is_kept;
 
 	measure(before, now, &conclusion->growth);
 	conclusion->verdict = decide(&deciding);
+	is_kept = most_is_kept(&deciding, conclusion->verdict);
+	conclusion->no_leak = is_kept && !live_may_leak(&conclusion->growth);
 	conclusion->text[0] = '\0';
 	if (!out)
 		return;
 	growth_say(&sentence);
 	fputs(": ", out);
+	if (is_kept)
+		fputs(conclusion->no_leak ? "not a leak; " : "the larger part: ", out);
 	says[conclusion->verdict](&sentence);
 	live_besides_say(&sentence, conclusion->verdict);
 	fclose(out); /* what does not fit is cut, and ends in NUL */

@@ -507,16 +507,21 @@ static int read_heaps_stopped(struct splitting *splitting)
 	return error == -ENOMEM || error == -ESRCH ? error : 0;
 }
 
-/* Whether a library is mapped that has a heap, in spite of none that was found. */
+/*
+ * Whether glibc's malloc is at work, in spite of no heap that was found: it was being changed. A
+ * program with another allocator does not extend the data segment, and is not stopped for nothing.
+ */
 static bool hides_heap(const struct maps *maps, const struct heap_shares *shares)
 {
-	for (size_t i = 0; !shares->reports.list.count && i < maps->list.count; i++) {
-		const char *slash = strrchr(maps->list.items[i].path, '/');
+	bool has_libc = false, has_segment = false;
 
-		if (slash && (begins(slash, "/libc.so.6") || begins(slash, "/libc-2.")))
-			return true;
+	for (size_t i = 0; !shares->reports.list.count && i < maps->list.count; i++) {
+		const char *path = maps->list.items[i].path, *slash = strrchr(path, '/');
+
+		has_libc |= slash && (begins(slash, "/libc.so.6") || begins(slash, "/libc-2."));
+		has_segment |= !strcmp(path, "[heap]");
 	}
-	return false;
+	return has_libc && has_segment;
 }
 
 static int read_heaps(struct splitting *splitting)

@@ -108,6 +108,12 @@ struct memory_growth {
 
 struct memory_conclusion {
 	enum memory_verdict verdict;
+	/*
+	 * The allocator, the page cache or the kernel keeps the growth, and live blocks make up
+	 * less than a fifth of it. Nothing else may call it a leak then, and what is not `no_leak`
+	 * is never said to be none.
+	 */
+	bool no_leak;
 	struct memory_growth growth;
 	char text[1024]; /* numbers, what they mean, what to do */
 };

@@ -121,23 +121,6 @@ static void look_first(struct causes *causes, const struct triage_entry *entry)
 		free(look);
 }
 
-/* Memory that nobody can reach by a pointer, and that comes back when it is needed, or asked for.
- */
-static bool is_no_leak(enum memory_verdict verdict)
-{
-	switch (verdict) {
-	case MEMORY_RETAINED:
-	case MEMORY_FRAGMENTATION:
-	case MEMORY_ARENAS:
-	case MEMORY_THREAD_CACHES:
-	case MEMORY_HUGE_PAGES:
-	case MEMORY_PAGE_CACHE:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void conclude(struct look *look, const struct memory_split *now)
 {
 	const struct memory_growth *growth = &look->conclusion.growth;
@@ -152,14 +135,11 @@ static void conclude(struct look *look, const struct memory_split *now)
 	look->cause = (struct triage_cause){
 		.verdict = memory_verdict_name(look->conclusion.verdict),
 		.text = look->conclusion.text,
-		.no_leak = is_no_leak(look->conclusion.verdict),
+		.no_leak = look->conclusion.no_leak,
 		.since_s = (double)growth->since_ms / 1000,
 		.grown = growth->total,
 		.live = growth->groups[GROUP_LIVE],
 	};
-	/* Beside what is kept, what is live grows as a leak would. */
-	if (look->cause.live >= MEMORY_GROWTH_MIN && 5 * look->cause.live >= look->cause.grown)
-		look->cause.no_leak = false;
 	if (look->cause.no_leak)
 		look->looks = 0;
 }
