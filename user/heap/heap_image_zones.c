@@ -160,7 +160,7 @@ int filter_heaps_from_maps(const struct maps *maps, struct filter *filter)
 /* Of a stack, what is copied at most. */
 #define STACK_COPY_BYTES (256ull << 10)
 
-/* How much from `start` on is there, up to `end`. */
+/* How much from `start` on is there, up to `end`; a stack that is not known ends before it. */
 static uint64_t present_bytes(const struct heap_image *heap_image, int pagemap, uint64_t start,
 			      uint64_t end)
 {
@@ -175,7 +175,7 @@ static uint64_t present_bytes(const struct heap_image *heap_image, int pagemap, 
 		if (!pagemap_is_present(entry))
 			break;
 	}
-	return MIN(page, end) - MIN(page, start);
+	return start < end ? MIN(page, end) - MIN(page, start) : 0;
 }
 
 static int copy_stack(struct heap_image *heap_image, struct heap_image_thread *thread, int pagemap)
