@@ -161,13 +161,10 @@ static void the_heap_of_node_is_what_v8_says(void **state)
 	assert_true(llabs(size - number_at(truth, "mapped")) <= 2 * MIB);
 }
 
-static void the_heap_of_go_is_what_it_says_to_the_arena(void **state)
+static struct child *start_go(struct harness *harness)
 {
 	static const char go[] = "/usr/lib/go-1.19/bin/go";
 	static struct managed_case api = {"go", "pprof", NULL, {"grow"}};
-	struct harness *harness = harness_any(state);
-	struct child *target;
-	json_t *after, *truth;
 	char program[96];
 
 	if (access(go, X_OK))
@@ -177,10 +174,36 @@ static void the_heap_of_go_is_what_it_says_to_the_arena(void **state)
 		   "HOME=%s GOCACHE=%s/go GOFLAGS=-mod=mod %s build -o %s " SOURCES "grow.go",
 		   harness->directory, harness->directory, go, program));
 	api.program = program;
-	target = start(harness, &api);
-	after = grow(harness, &api, target);
-	truth = agreed_truth(harness, target, &after);
+	return start(harness, &api);
+}
+
+static void the_heap_of_go_is_what_it_says_to_the_arena(void **state)
+{
+	static const struct managed_case api = {"go", "pprof", NULL, {"grow"}};
+	struct harness *harness = harness_any(state);
+	struct child *target = start_go(harness);
+	json_t *after = grow(harness, &api, target);
+	json_t *truth = agreed_truth(harness, target, &after);
+
 	assert_int_equal(part_of(after, "managed_heap", "size_bytes"), number_at(truth, "mapped"));
+}
+
+/* Neither an error that asks for options, nor a result that seems to be of all memory. */
+static void a_program_without_malloc_is_handed_over(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *target = start_go(harness);
+	json_t *managed;
+
+	workload_do(harness, target, "grow");
+	monitor_expect_error(harness, MONITOR(harness, "-p", target->pid_text, "1"), 1,
+			     "heap of its Go runtime, and malloc is not in use; `go tool pprof");
+	managed = json_object_get(report_of(harness, MONITOR(harness, "retain", "--census", "-p",
+							     target->pid_text, "--format", "json")),
+				  "managed");
+	assert_string_equal(text_at(managed, "runtime"), "go");
+	assert_true(number_at(managed, "heap_bytes") >= GROWN);
+	assert_true(number_at(managed, "anonymous_bytes") >= number_at(managed, "heap_bytes"));
 }
 
 /* With an interval: the place of the growth, and the tool for it. */
@@ -223,6 +246,7 @@ static void a_watch_says_that_it_shows_native_memory_only(void **state)
 
 	child_wait_text(harness, monitor, &monitor->err, "only native memory is tracked");
 	child_signal(monitor, SIGINT);
+	child_wait_text(harness, monitor, &monitor->out, "native memory only; ");
 	assert_int_equal(child_end(harness, monitor), 0);
 }
 
@@ -233,6 +257,7 @@ int main(void)
 		e2e_test(without_compressed_pointers_it_is_found_as_well),
 		e2e_test(the_heap_of_node_is_what_v8_says),
 		e2e_test(the_heap_of_go_is_what_it_says_to_the_arena),
+		e2e_test(a_program_without_malloc_is_handed_over),
 		e2e_test(growth_is_said_to_be_the_collectors),
 		e2e_test(a_watch_says_that_it_shows_native_memory_only),
 	};

@@ -64,6 +64,20 @@ static void a_ledger_that_agrees_is_exact(void **state)
 	expect_ledger(&snapshot, LEDGER "; estimated from a sample", false);
 }
 
+static void an_exact_ledger_states_what_malloc_knows_nothing_of(void **state)
+{
+	_cleanup_(snapshot_free) struct snapshot snapshot;
+
+	(void)state;
+	snapshot_make(&snapshot);
+	snapshot.processes.items[0].managed =
+		(struct managed_share){"go", 297ull << 20, 300ull << 20};
+	expect_ledger(&snapshot,
+		      LEDGER "; exact for native memory only: 297.0 MiB of 300.0 MiB are the heap "
+			     "of the Go runtime",
+		      false);
+}
+
 /* As a live run marks its processes, and as a recording without causes reads. */
 static void a_ledger_that_does_not_agree_says_so(void **state)
 {
@@ -116,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_ledger_that_agrees_is_exact),
+		cmocka_unit_test(an_exact_ledger_states_what_malloc_knows_nothing_of),
 		cmocka_unit_test(a_ledger_that_does_not_agree_says_so),
 		cmocka_unit_test(the_cause_stands_in_the_line),
 	};

@@ -14,6 +14,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "monitor/coverage.h"
 #include "monitor/session_threads.h"
 #include "proc/container.h"
 #include "proc/memory_room.h"
@@ -391,6 +392,8 @@ int session_snapshot(struct session *session, struct session_threads *threads,
 	}
 	doubt_unprobed(session, &taken);
 	label_sites(session, &taken);
+	if (session->tracks_heap && !session->options->tracking.windowed)
+		coverage_fill(session, &taken);
 	*snapshot = taken;
 	return 0;
 }

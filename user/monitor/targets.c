@@ -18,7 +18,9 @@
 #include "base/descriptors.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "collect/watched.h"
+#include "memory/managed_share.h"
 #include "monitor/session.h"
 #include "monitor/session_threads.h"
 #include "proc/container.h"
@@ -83,13 +85,31 @@ void targets_log_attached(const struct session *session, const struct tracked *t
 		log_managed_heap(tracked->probes.pid);
 }
 
+/* A program whose runtime has all of its memory needs no allocator: that is no fault of its own. */
+static void explain_no_allocator(const struct session *session, const struct tracked *tracked)
+{
+	char tool[RUNTIME_TOOL_SIZE], heap[16], all[16];
+	struct managed_share share = {0};
+	pid_t pid = tracked->probes.pid;
+
+	if (managed_share_read(pid, &share) || !share.runtime.key) {
+		target_explain_nothing(&tracked->probes, &session->target_config);
+		return;
+	}
+	log_error("process %d has no allocator to track: %s of %s are the heap of its %s, and "
+		  "malloc is not in use; %s",
+		  pid, units_bytes(heap, (double)share.heap_bytes, ""),
+		  units_bytes(all, (double)share.anonymous_bytes, ""), share.runtime.name,
+		  runtime_label_tool(&share.runtime, pid, tool));
+}
+
 int targets_explain_nothing(const struct session *session, const struct tracked *tracked)
 {
 	/* Why its threads cannot be followed stands in the reports. */
 	if (!session->tracks_heap && tracked->threads.why[0])
 		return 0;
 	if (session->tracks_heap && tracked->named)
-		target_explain_nothing(&tracked->probes, &session->target_config);
+		explain_no_allocator(session, tracked);
 	else if (tracked->named)
 		log_error("process %d maps no file with pthread_create, pthread_join and "
 			  "pthread_detach: its thread library, if it has one, is unknown",

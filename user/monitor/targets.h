@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "memory/cgroup_memory.h"
 #include "probe/target.h"
+#include "report/managed_share.h"
 #include "threads/thread_target.h"
 
 struct container;
@@ -27,10 +28,12 @@ struct tracked {
 	int pidfd;		      /* readable when the whole process has ended; -1: it has */
 	bool named;		      /* by -p or -c */
 	bool shares;		      /* the memory of another target: no heap of its own */
-	struct cgroup_place place;   /* its memory counts there, as of the latest snapshot; owned */
-	struct container *container; /* it joined in, or NULL; owned */
-	uint64_t start_ticks;	     /* of the process: see collect/watched.h */
-	uint32_t thread_execs;	     /* lm_target.thread_execs, as the probes were set */
+	struct cgroup_place place; /* its memory counts there, as of the latest snapshot; owned */
+	struct managed_share managed; /* see coverage.h */
+	uint64_t managed_read_ns;     /* 0: never */
+	struct container *container;  /* it joined in, or NULL; owned */
+	uint64_t start_ticks;	      /* of the process: see collect/watched.h */
+	uint32_t thread_execs;	      /* lm_target.thread_execs, as the probes were set */
 	bool ended; /* its probes are gone; what it held is in the reports until it is purged */
 };
 

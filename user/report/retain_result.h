@@ -11,6 +11,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "report/managed_share.h"
 #include "symbol/intern.h"
 #include "symbol/symbolizer.h"
 
@@ -173,10 +174,11 @@ struct retain_result {
 	struct timespec time; /* CLOCK_REALTIME */
 	pid_t pid;
 	char comm[16];
-	const char *core;	     /* the core file that it is of; NULL: of a live process */
-	const char *allocator;	     /* NULL: its heap could not be walked */
-	const char *why_not_walked;  /* why an allocator's blocks are not known; NULL: they are */
-	const char *why_not_stopped; /* NULL: it was, or was not to be */
+	const char *core;	      /* the core file that it is of; NULL: of a live process */
+	struct managed_share managed; /* of a runtime whose heap is not walked; not recorded */
+	const char *allocator;	      /* NULL: its heap could not be walked */
+	const char *why_not_walked;   /* why an allocator's blocks are not known; NULL: they are */
+	const char *why_not_stopped;  /* NULL: it was, or was not to be */
 	bool settled, stopped, soft_dirty, pagemap;
 	uint64_t numbers[RETAINED_NUMBER_MAX_];
 	struct retention_total totals[VERDICT_MAX_], direct, indirect;

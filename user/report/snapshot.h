@@ -15,6 +15,7 @@
 #include "base/poisson.h"
 #include "base/vec.h"
 #include "leakmon_abi.h"
+#include "report/managed_share.h"
 
 struct container;
 
@@ -185,7 +186,8 @@ struct snapshot_process {
 	char comm[16];
 	char *exe;  /* as /proc/PID/exe said while it lived, or NULL; untrusted; owned */
 	char *host; /* of a fleet (runs/merge.h), untrusted; owned; NULL: where it was taken */
-	struct container *container; /* proc/container.h; NULL: none, or not known; owned */
+	struct managed_share managed; /* what its allocator knows nothing of; not recorded */
+	struct container *container;  /* proc/container.h; NULL: none, or not known; owned */
 	bool exited;
 	uint64_t age_ns;       /* since it began; 0: not known, or it has ended */
 	bool exact;	       /* nothing of enum inexact_cause: every number below is exact */

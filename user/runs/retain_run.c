@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "memory/managed_share.h"
 #include "monitor/emit.h"
 #include "monitor/watch.h"
 #include "report/retain_diff.h"
@@ -25,6 +26,7 @@
 #include "retain/result_build.h"
 #include "retain/retain.h"
 #include "retain/witness.h"
+#include "runtime/runtime.h"
 #include "store/retain_runs.h"
 
 /* With an INTERVAL: what the next run of a process is compared with. */
@@ -293,6 +295,15 @@ static int find_site_types(const struct retain_tracked *tracked, struct site_typ
 	return 0;
 }
 
+/* A heap that no walker reads: else the result would seem to be of all memory. */
+static void find_managed(pid_t pid, struct retain_result *result)
+{
+	const struct runtime *runtime = runtime_of_process(pid);
+
+	if (runtime && !runtime->walker)
+		managed_share_read(pid, &result->managed);
+}
+
 /* What the graph says. 0 or -ENOMEM; *result is to be freed in any case. */
 static int conclude(struct retain_run *run, struct retain **retain,
 		    const struct retain_tracked *tracked, struct retain_result *result)
@@ -319,6 +330,8 @@ static int conclude(struct retain_run *run, struct retain **retain,
 		error = add_paths(run->options, tracked, *retain);
 	if (!error)
 		error = retain_result_build(*retain, &wanted, result);
+	if (!error && !run->core)
+		find_managed((*retain)->pid, result);
 	return error;
 }
 

@@ -413,7 +413,7 @@ const struct top_list top_lists[TOP_LISTS_] = {
 	[TOP_CALLS] =
 		{
 			"Call stacks",
-			"nothing is outstanding",
+			"no native memory is outstanding",
 			{
 				{"BYTES", 11, false, CELLS_RIGHT, 0, TOP_BYTES,
 				 column_format_bytes},

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "output/text/text.h"
+#include "runtime/runtime.h"
 
 void top_heading_free(struct top_heading *heading)
 {
@@ -82,6 +83,25 @@ static const char *find_doubt(const struct snapshot *snapshot)
 	return ledger_agrees(snapshot, &snapshot->ledger) ? NULL : inexact_advice(INEXACT_LEDGER);
 }
 
+/* The numbers cover native memory only, and exact ones must not seem to cover the rest. */
+static void managed_write(FILE *out, const struct snapshot *snapshot)
+{
+	const struct managed_share *most = NULL;
+	char heap[16], all[16];
+
+	for (size_t i = 0; i < snapshot->processes.count; i++) {
+		const struct managed_share *share = &snapshot->processes.items[i].managed;
+
+		if (share->runtime && (!most || share->heap_bytes > most->heap_bytes))
+			most = share;
+	}
+	if (most)
+		fprintf(out, " for native memory only: %s of %s are the heap of the %s",
+			units_bytes(heap, (double)most->heap_bytes, ""),
+			units_bytes(all, (double)most->anonymous_bytes, ""),
+			runtime_name(most->runtime));
+}
+
 static bool ledger_write(FILE *out, const struct snapshot *snapshot)
 {
 	const struct ledger *ledger = &snapshot->ledger;
@@ -97,6 +117,8 @@ static bool ledger_write(FILE *out, const struct snapshot *snapshot)
 		fprintf(out, "; INEXACT: %s", doubt);
 	else
 		fputs(snapshot->sampled ? "; estimated from a sample" : "; exact", out);
+	if (!dropped && !lost && !doubt)
+		managed_write(out, snapshot);
 	return dropped || lost || doubt;
 }
 

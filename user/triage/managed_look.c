@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "triage/managed_look.h"
 
-#include "base/cleanup.h"
-#include "memory/smaps.h"
-#include "runtime/runtime.h"
+#include "memory/managed_share.h"
 
 /* Suspects that are looked at, by rank, and the seconds between two looks at one. */
 #define SUSPECTS 5
@@ -11,18 +9,6 @@
 
 /* What one look may cost: it is left out where the budget has not saved up as much. */
 #define LOOK_S 0.005
-
-static uint64_t bytes_of(const struct smaps_entry *entry)
-{
-	return entry->figures.anonymous + entry->figures.swap;
-}
-
-/* What a memfd holds is shared memory, and no anonymous one. */
-static uint64_t heap_bytes_of(const struct smaps_entry *entry)
-{
-	return (entry->mapping.shared ? entry->figures.rss : entry->figures.anonymous) +
-	       entry->figures.swap;
-}
 
 static void first_look(struct managed_growth *managed, double now_s)
 {
@@ -32,35 +18,21 @@ static void first_look(struct managed_growth *managed, double now_s)
 
 static int look(struct member *member, double now_s)
 {
-	_cleanup_(smaps_free) struct smaps smaps = {0};
 	struct managed_growth *managed = &member->managed;
-	_cleanup_(runtime_heap_free) struct runtime_heap known = {0};
-	uint64_t heap = 0, all = 0;
-	struct runtime_label runtime;
-	int error = smaps_read(member->reading.pid, member->reading.pid, &smaps);
+	struct managed_share share;
+	int error = managed_share_read(member->reading.pid, &share);
 
-	if (!error && smaps.list.count)
-		error = runtime_heap_find(&smaps.list.items->mapping, smaps.list.count,
-					  sizeof(*smaps.list.items), &known);
 	if (error)
 		return error;
-	runtime = runtime_label_of(known.runtime);
-	for (size_t i = 0; i < smaps.list.count; i++) {
-		const struct smaps_entry *entry = &smaps.list.items[i];
-
-		if (runtime_heap_owns(&known, &entry->mapping))
-			heap += heap_bytes_of(entry);
-		all += bytes_of(entry);
-	}
-	if (!managed->last_s || managed->runtime.key != runtime.key) {
+	if (!managed->last_s || managed->runtime.key != share.runtime.key) {
 		first_look(managed, now_s);
 	} else {
-		managed->heap_grown += (int64_t)(heap - managed->heap);
-		managed->all_grown += (int64_t)(all - managed->all);
+		managed->heap_grown += (int64_t)(share.heap_bytes - managed->heap);
+		managed->all_grown += (int64_t)(share.anonymous_bytes - managed->all);
 	}
-	managed->runtime = runtime;
-	managed->heap = heap;
-	managed->all = all;
+	managed->runtime = share.runtime;
+	managed->heap = share.heap_bytes;
+	managed->all = share.anonymous_bytes;
 	managed->last_s = now_s;
 	return 0;
 }

@@ -48,6 +48,9 @@ void json_kills_write(struct json_writer *json, const struct oom_kills *kills);
 
 /* "pid", "comm", "exe", "host" (of a fleet), "container", "exact", "exited". */
 void json_process_write(struct json_writer *json, const struct snapshot_process *process);
+/* "managed": memory that malloc knows nothing of; nothing without a runtime. */
+void json_managed_share_write(struct json_writer *json, pid_t pid,
+			      const struct managed_share *share);
 
 /* "ledger" and those of other families, "mappings"; of a process, unless it is NULL: of these what
  * is known by process. */

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "output/output.h"
 #include "output/split_writers.h"
+#include "runtime/runtime.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
@@ -369,6 +370,21 @@ static void suppressed_write(struct json_writer *json, const struct report_proce
 	json_close(json, '}');
 }
 
+void json_managed_share_write(struct json_writer *json, pid_t pid,
+			      const struct managed_share *share)
+{
+	char tool[RUNTIME_TOOL_SIZE];
+
+	if (!share->runtime)
+		return;
+	json_open(json, "managed", '{');
+	json_put_string(json, "runtime", share->runtime);
+	json_put_number(json, "heap_bytes", share->heap_bytes);
+	json_put_number(json, "anonymous_bytes", share->anonymous_bytes);
+	json_put_string(json, "next", runtime_tool(share->runtime, pid, tool));
+	json_close(json, '}');
+}
+
 static void process_write(struct json_writer *json, const struct report *report,
 			  const struct report_process *ranked)
 {
@@ -382,6 +398,7 @@ static void process_write(struct json_writer *json, const struct report *report,
 		json_put_number(json, "age_ms", process->age_ns / 1000000);
 		json_put_bool(json, "warming_up", (double)process->age_ns < TREND_WARM_UP_S * 1e9);
 	}
+	json_managed_share_write(json, (pid_t)process->pid, &process->managed);
 	json_put_number(json, "sites_total", ranked->sites_total);
 	json_ledgers_write(json, report->snapshot, process);
 	json_open(json, "sites", '[');

@@ -300,6 +300,7 @@ void json_retain_object(struct json_writer *json, const struct retain_report *re
 	/* Only where there are any: reports of native programs are as they were. */
 	if (result->runtimes.count)
 		runtimes_write(json, result);
+	json_managed_share_write(json, result->pid, &result->managed);
 	totals_write(json, result);
 	leaks_write(json, report);
 	probable_write(json, report);

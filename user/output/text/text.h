@@ -40,6 +40,10 @@ void text_place_write(FILE *out, const struct frames *frames, uint64_t address);
 void text_balance_write(FILE *out, const struct family *family, const void *figures,
 			enum figure_term last);
 
+/* A line about memory that malloc knows nothing of, and what shows it; nothing without a runtime.
+ */
+void text_managed_share_write(FILE *out, pid_t pid, const struct managed_share *share);
+
 /* A site: what it holds, and its stack. */
 void text_site_write(FILE *out, const struct report *report, const struct report_site *ranked);
 

@@ -20,6 +20,7 @@
 #include "output/output.h"
 #include "output/split_writers.h"
 #include "proc/container.h"
+#include "runtime/runtime.h"
 
 /* Call stacks, one frame a line. */
 
@@ -539,6 +540,18 @@ static void samples_write(FILE *out, const struct snapshot_process *process)
 		estimate_write(out, &estimate);
 }
 
+void text_managed_share_write(FILE *out, pid_t pid, const struct managed_share *share)
+{
+	char heap[16], all[16], tool[RUNTIME_TOOL_SIZE];
+
+	if (!share->runtime)
+		return;
+	fprintf(out, "native memory only; %s of %s are the heap of the %s: %s\n",
+		units_bytes(heap, (double)share->heap_bytes, ""),
+		units_bytes(all, (double)share->anonymous_bytes, ""), runtime_name(share->runtime),
+		runtime_tool(share->runtime, pid, tool));
+}
+
 static void process_write(FILE *out, const struct report *report,
 			  const struct report_process *ranked)
 {
@@ -556,6 +569,7 @@ static void process_write(FILE *out, const struct report *report,
 		fputs(report->snapshot->sampled ? " (estimated)" : " (inexact)", out);
 	fprintf(out, ": %" PRIu64 " bytes in %" PRIu64 " blocks outstanding\n",
 		process->outstanding_bytes, process->outstanding_count);
+	text_managed_share_write(out, (pid_t)process->pid, &process->managed);
 	inexact_write(out, process);
 	samples_write(out, process);
 	if (process->container)

@@ -387,6 +387,7 @@ static void retain_text_head_write(FILE *out, const struct retain_result *result
 	write_source(out, result);
 	for (size_t i = 0; i < result->runtimes.count; i++)
 		write_runtime(out, &result->runtimes.items[i]);
+	text_managed_share_write(out, result->pid, &result->managed);
 }
 
 static void heading(FILE *out, const struct retain_report *report, const char *text)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads the share of a process's memory that is its runtime's heap (report/managed_share.h). */
+#ifndef LEAKMON_MEMORY_MANAGED_SHARE_H
+#define LEAKMON_MEMORY_MANAGED_SHARE_H
+
+#include <sys/types.h>
+
+#include "report/managed_share.h"
+
+/*
+ * Of a process of any kind. It costs the kernel a walk over all resident pages. 0 or -errno, and
+ * *share is untouched then.
+ */
+int managed_share_read(pid_t pid, struct managed_share *share);
+
+#endif
