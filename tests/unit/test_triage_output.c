@@ -113,7 +113,8 @@ static void fixture_fill(struct fixture *fixture)
 			   .budget_limit = 0.01,
 			   .budget_used = 0.00042,
 			   .stretch = 1,
-			   .resident_bytes = 9 << 20},
+			   .resident_bytes = 9 << 20,
+			   .verbose = true},
 	};
 	fixture->processes[0] =
 		(struct triage_entry){.pid = 1234,
@@ -210,6 +211,96 @@ static void text_is_written_to_the_byte(void **state)
 	fixture_fill(&fixture);
 	text = render("text", &fixture.report);
 	golden_check("tests/golden/triage.txt", text);
+}
+
+static size_t longest_line(const char *text)
+{
+	size_t longest = 0, length = 0;
+
+	for (; *text; text++) {
+		if (*text == '\n')
+			length = 0;
+		else if (((unsigned char)*text & 0xc0) != 0x80)
+			length++;
+		longest = length > longest ? length : longest;
+	}
+	return longest;
+}
+
+static size_t line_count(const char *text)
+{
+	size_t lines = 0;
+
+	for (; *text; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+static void by_default_text_is_short(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	fixture.report.verbose = false;
+	text = render("text", &fixture.report);
+	golden_check("tests/golden/triage_short.txt", text);
+	assert_in_range(longest_line(text), 80, 100);
+}
+
+/* The user's function, its line and its caller, with the command that shows more. */
+static void a_suspect_is_one_line_with_its_function(void **state)
+{
+	static struct frame frames[] = {
+		{.function = "xmalloc", .module = "/bin/server"},
+		{.function = "Cache<std::pair<int, int>>::add(int)",
+		 .module = "/bin/server",
+		 .file = "/src/cache.cc",
+		 .line = 44},
+		{.function = "serve", .module = "/bin/server"},
+	};
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	fixture.report.verbose = false;
+	fixture.processes[0].sites = NULL;
+	fixture.processes[0].managed = NULL;
+	fixture.stacks[0].named.frames.list.items = frames;
+	fixture.stacks[0].named.frames.list.count = 3;
+	text = render("text", &fixture.report);
+	assert_non_null(strstr(text,
+			       "\n         ~75 % by Cache<...>::add(int) cache.cc:44 ← serve; "
+			       "leakmon -p 1234\n"));
+}
+
+/* A suspect's line is cut, whatever a target calls its functions. */
+static void eight_suspects_fit_a_screen(void **state)
+{
+	static struct triage_entry entries[8];
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+	char name[400];
+
+	(void)state;
+	fixture_fill(&fixture);
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	for (size_t i = 0; i < 8; i++) {
+		entries[i] = fixture.processes[0];
+		entries[i].sites = NULL;
+		entries[i].managed = NULL;
+	}
+	named_frames[0].function = name;
+	fixture.report.verbose = false;
+	fixture.report.processes =
+		(struct triage_entries){.items = entries, .count = 8, .total = 203};
+	text = render("text", &fixture.report);
+	named_frames[0].function = hostile_comm;
+	assert_in_range(longest_line(text), 80, 100);
+	assert_in_range(line_count(text), 16, 40);
 }
 
 /* A rate and no more; Prometheus, with alerts for people, gets nothing yet. */
@@ -433,6 +524,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_written_to_the_byte),
+		cmocka_unit_test(by_default_text_is_short),
+		cmocka_unit_test(a_suspect_is_one_line_with_its_function),
+		cmocka_unit_test(eight_suspects_fit_a_screen),
 		cmocka_unit_test(growth_without_a_verdict_has_its_rate_so_far),
 		cmocka_unit_test(a_profiled_suspect_shows_its_call_stacks),
 		cmocka_unit_test(what_was_shed_is_said),

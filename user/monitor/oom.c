@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "memory/cgroup_memory.h"
 #include "proc/container.h"
+#include "symbol/site_label.h"
 
 /* Of one report; those beyond are in the log, and not in it. */
 #define KILLS_MAX 256
@@ -141,7 +142,7 @@ static char *text_copy(const char *text)
 void oom_kills_keep_site(struct oom_kills *kills, uint64_t id, const struct frames *frames,
 			 const struct oom_site *figures)
 {
-	const struct frame *caller = frames->list.count ? &frames->list.items[0] : NULL;
+	const struct frame *caller = site_label_frame(frames);
 	struct oom_site *site =
 		kills->last.sites.count < OOM_SITES ? vec_push(&kills->last.sites) : NULL;
 

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "output/text/text.h"
+#include "symbol/site_label.h"
 
 /* What stands in one cell of a list: one function per kind of column. */
 
@@ -313,8 +314,11 @@ void column_format_trend(const struct top_row *row, const struct top_column *col
 
 static void frame_print(FILE *out, const struct frame *frame, bool with_line)
 {
+	_cleanup_free_ char *collapsed =
+		frame->function ? site_label_collapse(frame->function) : NULL;
+
 	if (frame->function)
-		fputs(frame->function, out);
+		fputs(collapsed ? collapsed : frame->function, out);
 	else if (frame->module)
 		fprintf(out, "[%s+0x%" PRIx64 "]", text_path_base(frame->module),
 			frame->module_offset);
@@ -327,7 +331,9 @@ static void frame_print(FILE *out, const struct frame *frame, bool with_line)
 void column_format_where(const struct top_row *row, const struct top_column *column, size_t width,
 			 char *text)
 {
+	const struct frame *label = site_label_frame(&row->frames);
 	FILE *out = fmemopen(text, COLUMN_TEXT_SIZE, "w");
+	size_t first;
 
 	(void)column, (void)width;
 	*text = '\0';
@@ -337,9 +343,10 @@ void column_format_where(const struct top_row *row, const struct top_column *col
 		fprintf(out, "(%s) ", kind_name(row->site.kind));
 	if (row->site.lost)
 		fprintf(out, "[lost: %s]", lost_name(row->site.lost));
-	for (size_t i = 0; i < row->frames.list.count && i < CALLERS_SHOWN; i++) {
-		fputs(i ? " < " : "", out);
-		frame_print(out, &row->frames.list.items[i], !i);
+	first = label ? (size_t)(label - row->frames.list.items) : 0;
+	for (size_t i = first; i < row->frames.list.count && i < first + CALLERS_SHOWN; i++) {
+		fputs(i > first ? " < " : "", out);
+		frame_print(out, &row->frames.list.items[i], i == first);
 	}
 	fclose(out);
 	text[COLUMN_TEXT_SIZE - 1] = '\0';

@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "output/text/text.h"
-#include "runtime/runtime.h"
 
 void top_heading_free(struct top_heading *heading)
 {
@@ -92,14 +91,14 @@ static void managed_write(FILE *out, const struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
 		const struct managed_share *share = &snapshot->processes.items[i].managed;
 
-		if (share->runtime && (!most || share->heap_bytes > most->heap_bytes))
+		if (share->runtime.key && (!most || share->heap_bytes > most->heap_bytes))
 			most = share;
 	}
 	if (most)
 		fprintf(out, " for native memory only: %s of %s are the heap of the %s",
 			units_bytes(heap, (double)most->heap_bytes, ""),
 			units_bytes(all, (double)most->anonymous_bytes, ""),
-			runtime_name(most->runtime));
+			most->runtime.name);
 }
 
 static bool ledger_write(FILE *out, const struct snapshot *snapshot)

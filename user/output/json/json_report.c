@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "output/output.h"
 #include "output/split_writers.h"
-#include "runtime/runtime.h"
+#include "symbol/site_label.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
@@ -233,8 +233,19 @@ static void frame_write(struct json_writer *json, const struct frame *frame)
 	json_close(json, '}');
 }
 
+/* What every output calls the site by; nothing if that function has no name. */
+static void label_write(struct json_writer *json, const struct frames *frames)
+{
+	const char *function = site_label_function(frames);
+	_cleanup_free_ char *collapsed = function ? site_label_collapse(function) : NULL;
+
+	if (collapsed)
+		json_put_string(json, "label", collapsed);
+}
+
 void json_frames_write(struct json_writer *json, const struct report_site *site)
 {
+	label_write(json, &site->frames);
 	json_open(json, "frames", '[');
 	for (size_t i = 0; i < site->frames.list.count; i++)
 		frame_write(json, &site->frames.list.items[i]);
@@ -375,13 +386,13 @@ void json_managed_share_write(struct json_writer *json, pid_t pid,
 {
 	char tool[RUNTIME_TOOL_SIZE];
 
-	if (!share->runtime)
+	if (!share->runtime.key)
 		return;
 	json_open(json, "managed", '{');
-	json_put_string(json, "runtime", share->runtime);
+	json_put_string(json, "runtime", share->runtime.key);
 	json_put_number(json, "heap_bytes", share->heap_bytes);
 	json_put_number(json, "anonymous_bytes", share->anonymous_bytes);
-	json_put_string(json, "next", runtime_tool(share->runtime, pid, tool));
+	json_put_string(json, "next", runtime_label_tool(&share->runtime, pid, tool));
 	json_close(json, '}');
 }
 

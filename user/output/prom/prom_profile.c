@@ -13,6 +13,7 @@
 #include "report/profile_report.h"
 #include "output/prom/prom.h"
 #include "output/output.h"
+#include "symbol/site_label.h"
 
 #define TOP_SITES 10
 
@@ -39,16 +40,6 @@ static struct series *series_find(struct series_list *all, const char *comm, uin
 	return NULL;
 }
 
-/* The innermost function that has a name. */
-static const char *function_of(const struct frames *frames)
-{
-	for (size_t i = 0; i < frames->list.count; i++) {
-		if (frames->list.items[i].function)
-			return frames->list.items[i].function;
-	}
-	return NULL;
-}
-
 static int series_add(struct series_list *all, const char *comm,
 		      const struct profile_report_site *site)
 {
@@ -59,8 +50,9 @@ static int series_add(struct series_list *all, const char *comm,
 		series = vec_push(&all->list);
 		if (!series)
 			return -ENOMEM;
-		*series = (struct series){
-			.comm = comm, .function = function_of(&site->frames), .id = site->id};
+		*series = (struct series){.comm = comm,
+					  .function = site_label_function(&site->frames),
+					  .id = site->id};
 	}
 	if (judgement->verdict > series->verdict)
 		series->verdict = judgement->verdict;
@@ -107,7 +99,7 @@ static void sites_write(FILE *out, const struct series_list *all)
 			snprintf(id, sizeof(id), "%016" PRIx64, series->id);
 			fprintf(out, "leakmon_%s", metrics[i].name);
 			prom_label(out, "comm", series->comm, "{");
-			prom_label(out, "function", series->function, ",");
+			prom_function_label(out, series->function);
 			prom_label(out, "site", id, ",");
 			prom_label(out, "verdict", profile_verdict_name(series->verdict), ",");
 			fprintf(out, "} %.10g\n", *(const double *)(const void *)field);

@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "output/output.h"
 #include "symbol/intern.h"
+#include "symbol/site_label.h"
 
 #define NS_PER_S 1e9
 
@@ -39,6 +40,13 @@ void prom_label(FILE *out, const char *key, const char *value, const char *befor
 		fputc(*c, out);
 	}
 	fputc('"', out);
+}
+
+void prom_function_label(FILE *out, const char *function)
+{
+	_cleanup_free_ char *collapsed = function ? site_label_collapse(function) : NULL;
+
+	prom_label(out, "function", collapsed ? collapsed : function, ",");
 }
 
 void prom_container_labels(FILE *out, const struct container *container)
@@ -69,7 +77,7 @@ static void oom_site_write(FILE *out, const struct oom_last *last, const char *n
 	prom_container_labels(out, last->container);
 	snprintf(text, sizeof(text), "%016" PRIx64, site->id);
 	prom_label(out, "site", text, ",");
-	prom_label(out, "function", site->function, ",");
+	prom_function_label(out, site->function);
 	prom_label(out, "module", site->module, ",");
 	prom_label(out, "file", site->file, ",");
 	snprintf(text, sizeof(text), "%" PRIu32, site->line);
@@ -336,7 +344,7 @@ struct ranked_sites {
 static void stack_labels(FILE *out, const struct report_site *site)
 {
 	const struct frames *frames = &site->frames;
-	const struct frame *caller = frames->list.count ? &frames->list.items[0] : NULL;
+	const struct frame *caller = site_label_frame(frames);
 	char id[17], place[32];
 
 	snprintf(id, sizeof(id), "%016" PRIx64, site->id);
@@ -344,7 +352,7 @@ static void stack_labels(FILE *out, const struct report_site *site)
 	prom_label(out, "family", family_name(site->site->family), ",");
 	if (kind_name(site->site->kind))
 		prom_label(out, "kind", kind_name(site->site->kind), ",");
-	prom_label(out, "function", caller ? caller->function : NULL, ",");
+	prom_function_label(out, caller ? caller->function : NULL);
 	prom_label(out, "module", caller ? caller->module : NULL, ",");
 	prom_label(out, "file", caller ? caller->file : NULL, ",");
 	snprintf(place, sizeof(place), "%" PRIu32, caller ? caller->line : 0);

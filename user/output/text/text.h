@@ -33,6 +33,8 @@ void text_lost_reports_write(FILE *out, uint64_t count);
 void text_kill_limit_write(FILE *out, const struct oom_kill *kill);
 void text_kills_write(FILE *out, const struct oom_kills *kills);
 
+/* A function's readable name, its template arguments collapsed (symbol/site_label.h). */
+void text_label_write(FILE *out, const char *function);
 /* Function, file and line of the innermost one, or the address where it has no name. */
 void text_place_write(FILE *out, const struct frames *frames, uint64_t address);
 
@@ -67,6 +69,10 @@ size_t text_triage_heights(const struct triage_entry *entry,
 #define TRIAGE_RATE_SIZE 32
 char *text_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double per_s);
 
+/* A table that fits a screen, with one line for each suspect; `first` heads its first column. */
+void text_triage_short_write(FILE *out, const struct triage_report *report,
+			     const struct triage_entries *entries, const char *first);
+
 /* Why a verdict is what it is, without a newline. */
 void text_triage_evidence_write(FILE *out, const struct growth *growth);
 /* Likewise, of an entry with a garbage collector: what its heap has to do with the growth. */
@@ -77,7 +83,7 @@ void text_retain_root_write(FILE *out, const struct retained_root *root);
 /* "class std::string", "blocks of 56 bytes", ... */
 void text_retain_class_write(FILE *out, const struct retain_result *result,
 			     const struct retained_class *class);
-/* The innermost function of its stack that is not the C++ library's. */
+/* The function that its stack is called by, and its caller. */
 void text_retain_site_write(FILE *out, const struct retained_site *site);
 
 /* " → +0x8 → blocks of 56 bytes", or " → one of 400 pointers → …" where many stand together. */

@@ -20,7 +20,7 @@
 #include "output/output.h"
 #include "output/split_writers.h"
 #include "proc/container.h"
-#include "runtime/runtime.h"
+#include "symbol/site_label.h"
 
 /* Call stacks, one frame a line. */
 
@@ -289,6 +289,13 @@ static void family_write(FILE *out, const struct report *report,
 /* Of those that created dead threads. */
 #define TOP_CREATORS 3
 
+void text_label_write(FILE *out, const char *function)
+{
+	_cleanup_free_ char *collapsed = site_label_collapse(function);
+
+	text_print_inert(out, collapsed ? collapsed : function);
+}
+
 void text_place_write(FILE *out, const struct frames *frames, uint64_t address)
 {
 	const struct frame *frame = frames->list.count ? &frames->list.items[0] : NULL;
@@ -544,12 +551,12 @@ void text_managed_share_write(FILE *out, pid_t pid, const struct managed_share *
 {
 	char heap[16], all[16], tool[RUNTIME_TOOL_SIZE];
 
-	if (!share->runtime)
+	if (!share->runtime.key)
 		return;
 	fprintf(out, "native memory only; %s of %s are the heap of the %s: %s\n",
 		units_bytes(heap, (double)share->heap_bytes, ""),
-		units_bytes(all, (double)share->anonymous_bytes, ""), runtime_name(share->runtime),
-		runtime_tool(share->runtime, pid, tool));
+		units_bytes(all, (double)share->anonymous_bytes, ""), share->runtime.name,
+		runtime_label_tool(&share->runtime, pid, tool));
 }
 
 static void process_write(FILE *out, const struct report *report,

@@ -7,8 +7,8 @@
 #include "base/units.h"
 #include "output/output.h"
 #include "output/text/text.h"
-#include "symbol/demangle.h"
 #include "report/retain_result.h"
+#include "symbol/site_label.h"
 
 /* What roots and classes are called. */
 
@@ -131,37 +131,22 @@ void text_retain_root_write(FILE *out, const struct retained_root *root)
 		fputs(", through untracked memory", out);
 }
 
-/* The innermost frame that is not the C++ library's, for all allocate by way of that; else the
- * innermost. NULL: none. */
-static const struct frame *telling_frame(const struct retained_site *site)
-{
-	size_t count = site ? site->frames.list.count : 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct frame *frame = &site->frames.list.items[i];
-
-		if (!frame->function || !demangle_is_library(frame->function))
-			return frame;
-	}
-	return count ? site->frames.list.items : NULL;
-}
-
 /* Programs have allocators of their own above malloc: who called it tells more. */
 static void write_caller_and_its(FILE *out, const struct retained_site *site,
 				 const struct frame *frame)
 {
 	const struct frame *next = frame + 1;
 
-	text_print_inert(out, frame->function);
+	text_label_write(out, frame->function);
 	if (next == site->frames.list.items + site->frames.list.count || !next->function)
 		return;
 	fputs(" ← ", out);
-	text_print_inert(out, next->function);
+	text_label_write(out, next->function);
 }
 
 void text_retain_site_write(FILE *out, const struct retained_site *site)
 {
-	const struct frame *frame = telling_frame(site);
+	const struct frame *frame = site ? site_label_frame(&site->frames) : NULL;
 
 	fputs("allocated by ", out);
 	if (frame && frame->function)

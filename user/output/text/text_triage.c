@@ -356,6 +356,10 @@ static void entries_write(FILE *out, const struct triage_report *report,
 {
 	const struct style *style = &styles[report->colour];
 
+	if (!report->verbose) {
+		text_triage_short_write(out, report, entries, first);
+		return;
+	}
 	if (!entries->count)
 		return;
 	fprintf(out, "%s%7s  %-15s  %-20s %10s %12s %7s %6s %6s  %-9s %6s  %s%s\n", style->bold,

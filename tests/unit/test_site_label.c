@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One rule for what a site is called: the first function that is the user's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "symbol/site_label.h"
+
+#define DEPTH 4
+
+static void the_first_function_of_the_user_is_the_label(void **state)
+{
+	static const struct {
+		struct frame frames[DEPTH];
+		const char *label;
+	} cases[] = {
+		{{{.function = "leak", .module = "/app"}, {.function = "main"}}, "leak"},
+		{{{.function = "xmalloc"}, {.function = "load"}}, "load"},
+		{{{.function = "g_malloc0_n"}, {.function = "g_strdup"}, {.function = "load"}},
+		 "load"},
+		{{{.function = "PyMem_Malloc"}, {.function = "list_resize"}}, "list_resize"},
+		{{{.function = "app::my_calloc(unsigned long)"}, {.function = "load"}}, "load"},
+		{{{.function = "operator new(unsigned long)"},
+		  {.function = "std::vector<int, std::allocator<int>>::push_back(int&&)"},
+		  {.function = "Cache::add(int)"}},
+		 "Cache::add(int)"},
+		{{{.function = "alloc::raw_vec::RawVec<T,A>::grow_one"},
+		  {.function = "<alloc::vec::Vec<T> as core::clone::Clone>::clone"},
+		  {.function = "app::load"}},
+		 "app::load"},
+		{{{.function = "getdelim", .module = "/lib/libc.so.6"}, {.function = "read_lines"}},
+		 "read_lines"},
+		/* Its own allocator is what the user wrote. */
+		{{{.function = "allocate_session"}, {.function = "serve"}}, "allocate_session"},
+		{{{.function = "malloc_stats_of_app"}, {.function = "serve"}},
+		 "malloc_stats_of_app"},
+		/* Nothing else is there. */
+		{{{.function = "xmalloc"}, {.function = "std::__1::f"}}, "xmalloc"},
+		/* No name, but the user's module. */
+		{{{.function = "xmalloc"}, {.module = "/app", .module_offset = 7}}, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct frames frames = {0};
+
+		for (size_t j = 0; j < DEPTH; j++) {
+			const struct frame *frame = &cases[i].frames[j];
+
+			if (frame->function || frame->module)
+				*(struct frame *)vec_push(&frames.list) = *frame;
+		}
+		if (cases[i].label)
+			assert_string_equal(site_label_function(&frames), cases[i].label);
+		else
+			assert_null(site_label_function(&frames));
+		vec_free(&frames.list);
+	}
+}
+
+static void no_frame_has_no_label(void **state)
+{
+	const struct frames none = {0};
+
+	(void)state;
+	assert_null(site_label_frame(&none));
+	assert_null(site_label_function(&none));
+}
+
+static void template_arguments_collapse(void **state)
+{
+	static const struct {
+		const char *name, *collapsed;
+	} cases[] = {
+		{"leak", "leak"},
+		{"Cache<std::map<int, std::string>>::add(int)", "Cache<...>::add(int)"},
+		{"f<int>(std::vector<int, std::allocator<int>>&)", "f<...>(std::vector<...>&)"},
+		{"operator<(A<int> const&, int)", "operator<(A<...> const&, int)"},
+		{"A<B>::operator<<(int)", "A<...>::operator<<(int)"},
+		{"A<B>::operator->() const", "A<...>::operator->() const"},
+		{"A::operator()<int>(int)", "A::operator()<...>(int)"},
+		{"f<&(A::operator->)>(int)", "f<...>(int)"},
+		{"<alloc::vec::Vec<T> as Drop>::drop", "<alloc::vec::Vec<...> as Drop>::drop"},
+		{"a<", "a<"},
+		{"a<b", "a<b"},
+		{"a<>", "a<...>"},
+		{"", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *collapsed = site_label_collapse(cases[i].name);
+
+		assert_string_equal(collapsed, cases[i].collapsed);
+		free(collapsed);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_function_of_the_user_is_the_label),
+		cmocka_unit_test(no_frame_has_no_label),
+		cmocka_unit_test(template_arguments_collapse),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Triage as it fits a screen: a row for each process, and for a suspect one line with the user's
+ * function and the next command. `-v` shows the evidence instead (text_triage.c).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "output/text/text.h"
+#include "report/history.h"
+#include "symbol/site_label.h"
+
+/* No line is longer. */
+#define WIDTH 100
+#define INDENT 9
+#define SPARK_WIDTH 12
+#define VERDICT_WIDTH 9
+
+static const struct style {
+	const char *bold, *dim, *red, *yellow, *plain;
+} styles[] = {
+	[false] = {"", "", "", "", ""},
+	[true] = {"\033[1m", "\033[2m", "\033[31m", "\033[33m", "\033[0m"},
+};
+
+/* At most `width` characters; "…" stands for the rest. Returns how many were written. */
+static size_t cut_write(FILE *out, const char *text, size_t width)
+{
+	_cleanup_free_ char *inert = text_inert(text);
+	const char *at = inert ? inert : "?", *end = at;
+	size_t used = 0, kept = 0, length;
+	uint32_t code;
+
+	while ((length = text_decode_utf8(at + kept, &code)) && used <= width) {
+		kept += length;
+		if (++used == width - 1)
+			end = at + kept;
+	}
+	if (used <= width) {
+		fwrite(at, 1, kept, out);
+		return used;
+	}
+	fwrite(at, 1, (size_t)(end - at), out);
+	fputs("…", out);
+	return width;
+}
+
+static void column_write(FILE *out, const char *text, size_t width)
+{
+	size_t used = cut_write(out, text, width);
+
+	fprintf(out, "%*s", (int)(width - used), "");
+}
+
+/* The line of a suspect: where it grows, as well as that is known. */
+
+/* "session_open server.c:44 ← handle_request". Plain text, made inert later. */
+static void label_print(FILE *out, const struct frames *frames)
+{
+	const struct frame *frame = site_label_frame(frames);
+	const struct frame *end = frames->list.items + frames->list.count;
+	_cleanup_free_ char *name =
+		frame && frame->function ? site_label_collapse(frame->function) : NULL;
+
+	if (!frame) {
+		fputs("an unknown stack", out);
+	} else if (!name) {
+		fprintf(out, "[%s+0x%llx]", frame->module ? text_path_base(frame->module) : "?",
+			(unsigned long long)(frame->module ? frame->module_offset
+							   : frame->address));
+	} else {
+		fputs(name, out);
+		if (frame->file)
+			fprintf(out, " %s:%u", text_path_base(frame->file), frame->line);
+	}
+	if (name && frame + 1 < end && frame[1].function) {
+		_cleanup_free_ char *caller = site_label_collapse(frame[1].function);
+
+		fprintf(out, " ← %s", caller ? caller : frame[1].function);
+	}
+}
+
+static void tracked_print(FILE *out, const struct triage_sites *sites)
+{
+	const struct report_site *most = NULL;
+	size_t count = sites->process ? sites->process->sites.count : 0;
+
+	if (sites->refusal) {
+		fprintf(out, "%s not tracked: %s", growth_kind_name(sites->kind), sites->refusal);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct report_site *site = &sites->process->sites.items[i];
+
+		if (triage_site_counts(sites, site->site) &&
+		    (!most ||
+		     triage_site_share(sites, site->site) > triage_site_share(sites, most->site)))
+			most = site;
+	}
+	fprintf(out, "%s tracked for %.0f s: ", growth_kind_name(sites->kind), sites->window_s);
+	if (!most) {
+		fputs("nothing came and stayed", out);
+		return;
+	}
+	fprintf(out, "%.0f %% by ", 100 * triage_site_share(sites, most->site));
+	label_print(out, &most->frames);
+}
+
+static void profiled_print(FILE *out, const struct profile_report_process *process)
+{
+	char rate[16];
+
+	if (!process->sites.count) {
+		fprintf(out, "profiled in %zu windows: no call stack yet",
+			process->judgement.windows);
+		return;
+	}
+	fprintf(out, "%s/s by ",
+		units_bytes(rate, process->sites.items[0].judgement.growth_bytes_per_s.estimate,
+			    "+"));
+	label_print(out, &process->sites.items[0].frames);
+}
+
+static void sampled_print(FILE *out, const struct triage_samples *sampled)
+{
+	if (triage_samples_have_dead_threads(sampled)) {
+		fprintf(out, "~%+.0f threads that ended and were not joined in %.0f s",
+			sampled->orphans_added, sampled->window_s);
+	} else if (sampled->files.count) {
+		fprintf(out, "%+.0f in %.0f s: %s, %.0f open", sampled->files.items[0].added,
+			sampled->window_s, sampled->files.items[0].name,
+			sampled->files.items[0].open);
+	} else if (sampled->stacks.count) {
+		fprintf(out, "~%.0f %% by ", 100 * sampled->stacks.items[0].share);
+		label_print(out, &sampled->stacks.items[0].named.frames);
+	} else if (sampled->why) {
+		fprintf(out, "%s not sampled: %s", triage_samples_event(sampled->kind),
+			sampled->why);
+	} else {
+		fprintf(out, "%s sampled for %.0f s: nothing came and stayed yet",
+			triage_samples_event(sampled->kind), sampled->window_s);
+	}
+}
+
+/* The command in what is said of a tool: what stands between the first backticks. */
+static void tool_print(FILE *out, const char *tool)
+{
+	const char *begin = strchr(tool, '`');
+
+	if (begin)
+		fprintf(out, "; %.*s", (int)strcspn(begin + 1, "`"), begin + 1);
+}
+
+static void managed_print(FILE *out, const struct triage_entry *entry)
+{
+	const struct managed_growth *managed = entry->managed;
+	char tool[RUNTIME_TOOL_SIZE], heap[16], all[16];
+	bool grown = managed->last_s > managed->first_s;
+
+	fprintf(out, "heap of the %s: %s of %s", managed->runtime.name,
+		units_bytes(heap, (double)(grown ? managed->heap_grown : (int64_t)managed->heap),
+			    grown ? "+" : ""),
+		units_bytes(all, (double)(grown ? managed->all_grown : (int64_t)managed->all),
+			    grown ? "+" : ""));
+	tool_print(out, runtime_label_tool(&managed->runtime, entry->pid, tool));
+}
+
+static void cause_print(FILE *out, const struct triage_entry *entry)
+{
+	const struct triage_cause *cause = entry->cause;
+	char live[16], grown[16];
+
+	fprintf(out, "not a leak: live blocks %s of %s; leakmon memory -p %d 60",
+		units_bytes(live, (double)cause->live, "+"),
+		units_bytes(grown, (double)cause->grown, "+"), entry->pid);
+}
+
+/* Whether most of the growth is in the heap of a runtime, which no stack of ours shows. */
+static bool is_managed(const struct triage_entry *entry)
+{
+	const struct managed_growth *managed = entry->managed;
+
+	return managed && entry->growth.kind == QUANTITY_HEAP &&
+	       (managed->last_s <= managed->first_s ||
+		2 * managed->heap_grown >= managed->all_grown);
+}
+
+static void suspect_print(FILE *out, const struct triage_entry *entry)
+{
+	char next[TRIAGE_NEXT_SIZE];
+
+	if (entry->cause && entry->cause->no_leak) {
+		cause_print(out, entry);
+		return;
+	}
+	if (is_managed(entry)) {
+		managed_print(out, entry);
+		return;
+	}
+	if (entry->sites)
+		tracked_print(out, entry->sites);
+	else if (entry->profiled)
+		profiled_print(out, entry->profiled);
+	else if (entry->sampled)
+		sampled_print(out, entry->sampled);
+	else
+		return;
+	if (entry->sampled)
+		fprintf(out, "; %s", triage_samples_next(entry, next));
+	else
+		fprintf(out, "; leakmon -p %d", entry->pid);
+}
+
+static void suspect_write(FILE *out, const struct style *style, const struct triage_entry *entry)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *line = open_memstream(&text, &size);
+
+	if (!line)
+		return;
+	suspect_print(line, entry);
+	fclose(line);
+	if (!text || !*text)
+		return;
+	fprintf(out, "%*s%s", INDENT, "", style->dim);
+	cut_write(out, text, WIDTH - INDENT);
+	fprintf(out, "%s\n", style->plain);
+}
+
+/* Rows. */
+
+/* A long verdict takes its room. */
+static void spark_write(FILE *out, const struct triage_entry *entry)
+{
+	unsigned char heights[TRIAGE_SPARK_POINTS];
+	size_t count = text_triage_heights(entry, heights);
+	size_t taken = MAX(strlen(triage_entry_verdict(entry)), (size_t)VERDICT_WIDTH);
+	size_t width = SPARK_WIDTH + VERDICT_WIDTH - MIN(taken, (size_t)SPARK_WIDTH);
+
+	for (size_t i = count > width ? count - width : 0; i < count; i++)
+		fputs(sparkline_block(heights[i]), out);
+}
+
+static void rate_format(char text[TRIAGE_RATE_SIZE + 1], const struct growth *growth)
+{
+	text[0] = '-';
+	text[1] = '\0';
+	if (trend_is_suspect(growth->verdict))
+		text_triage_rate(text, growth->kind, growth->per_s);
+	if (!growth_is_early(growth))
+		return;
+	text[0] = '~';
+	text_triage_rate(text + 1, growth->kind, growth->early.per_s);
+}
+
+static void verdict_write(FILE *out, const struct style *style, const struct triage_entry *entry)
+{
+	const struct growth *growth = &entry->growth;
+	const char *colour = growth->verdict == TREND_LEAKING	? style->red
+			     : growth->verdict == TREND_GROWING ? style->yellow
+								: "";
+
+	fprintf(out, "  %s%-*s%s", colour, VERDICT_WIDTH, triage_entry_verdict(entry),
+		*colour ? style->plain : "");
+	if (trend_is_suspect(growth->verdict))
+		fprintf(out, " %4.0f %%  ", 100 * growth->confidence);
+	else
+		fputs("      -  ", out);
+}
+
+static void row_write(FILE *out, const struct triage_report *report,
+		      const struct triage_entry *entry)
+{
+	const struct style *style = &styles[report->colour];
+	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_RATE_SIZE + 1];
+
+	if (!isnan(entry->now.values[QUANTITY_HEAP]))
+		units_bytes(memory, entry->now.values[QUANTITY_HEAP], "");
+	rate_format(rate, &entry->growth);
+	if (entry->pid) {
+		fprintf(out, "%7d  ", entry->pid);
+		column_write(out, entry->comm, 15);
+	} else {
+		fprintf(out, "%7zu  %-15s", entry->processes,
+			entry->container ? "(container)" : "(cgroup)");
+	}
+	fputs("  ", out);
+	column_write(out, text_triage_place(place, entry), 17);
+	fprintf(out, " %10s %13s", memory, rate);
+	verdict_write(out, style, entry);
+	spark_write(out, entry);
+	fputc('\n', out);
+	if (entry->pid && (trend_is_suspect(entry->growth.verdict) ||
+			   growth_is_early(&entry->growth) || entry->sites))
+		suspect_write(out, style, entry);
+}
+
+void text_triage_short_write(FILE *out, const struct triage_report *report,
+			     const struct triage_entries *entries, const char *first)
+{
+	const struct style *style = &styles[report->colour];
+
+	if (!entries->count)
+		return;
+	fprintf(out, "%s%7s  %-15s  %-17s %10s %13s  %-9s %6s  %s%s\n", style->bold, first, "COMM",
+		"IN", "ANON+SWAP", "GROWTH/MIN", "VERDICT", "CONF", "TREND", style->plain);
+	for (size_t i = 0; i < entries->count; i++)
+		row_write(out, report, &entries->items[i]);
+	if (entries->total > entries->count)
+		fprintf(out, "%*s… and %zu more\n", INDENT, "", entries->total - entries->count);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "symbol/site_label.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "symbol/demangle.h"
+
+static bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+static bool is_of_runtime_library(const char *module)
+{
+	static const char *const names[] = {"libc.so.",	 "libc-2.",   "ld-linux",     "ld-musl",
+					    "ld-2.",	 "libgcc_s.", "libstdc++.so", "libc++.so",
+					    "libc++abi", "libm.so.",  "libpthread"};
+	const char *base = module ? text_path_base(module) : "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (begins(base, names[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool is_of_rust_library(const char *function)
+{
+	static const char *const beginnings[] = {"alloc::",  "core::",	"__rust_", "__rdl_",
+						 "<alloc::", "<core::", "<std::",  "hashbrown::"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
+		if (begins(function, beginnings[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Of a readable name, the last part of its path without parameters. Returns its length. */
+static size_t last_part(const char *function, const char **begin)
+{
+	size_t length = strcspn(function, "(<");
+	size_t start = length;
+
+	while (start && function[start - 1] != ':')
+		start--;
+	*begin = function + start;
+	return length - start;
+}
+
+static bool ends_in(const char *text, size_t length, const char *word)
+{
+	size_t size = strlen(word);
+
+	return length >= size && !strncasecmp(text + length - size, word, size);
+}
+
+static bool is_wrapper(const char *function)
+{
+	static const char *const words[] = {"malloc", "calloc", "realloc", "zalloc",  "strdup",
+					    "palloc", "memdup", "strndup", "memalign"};
+	static const char *const others[] = {"g_slice_alloc", "ngx_alloc", "AllocSetAlloc",
+					     "MemoryContextAlloc", "xalloc"};
+	const char *part;
+	size_t length = last_part(function, &part);
+
+	/* "g_malloc0_n": what only varies one. */
+	if (ends_in(part, length, "_n"))
+		length -= 2;
+	while (length && (isdigit((unsigned char)part[length - 1]) || part[length - 1] == '_'))
+		length--;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (ends_in(part, length, words[i]))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		if (strlen(others[i]) == length && !strncmp(part, others[i], length))
+			return true;
+	}
+	return false;
+}
+
+static bool is_the_users(const struct frame *frame)
+{
+	if (is_of_runtime_library(frame->module))
+		return false;
+	return !frame->function ||
+	       (!demangle_is_library(frame->function) && !is_of_rust_library(frame->function) &&
+		!is_wrapper(frame->function));
+}
+
+const struct frame *site_label_frame(const struct frames *frames)
+{
+	const struct frame *named = NULL;
+
+	for (size_t i = 0; i < frames->list.count; i++) {
+		const struct frame *frame = &frames->list.items[i];
+
+		if (is_the_users(frame))
+			return frame;
+		if (!named && frame->function)
+			named = frame;
+	}
+	return named || !frames->list.count ? named : frames->list.items;
+}
+
+const char *site_label_function(const struct frames *frames)
+{
+	const struct frame *frame = site_label_frame(frames);
+
+	return frame ? frame->function : NULL;
+}
+
+/* The length of template arguments that begin here, brackets included; 0: they are none. */
+static size_t arguments_length(const char *name, size_t at)
+{
+	size_t depth = 0;
+
+	if (!at || !(isalnum((unsigned char)name[at - 1]) || strchr("_)]", name[at - 1])))
+		return 0;
+	if (at >= 8 && begins(name + at - 8, "operator"))
+		return 0; /* operator<, operator<< */
+	for (size_t i = at; name[i]; i++) {
+		if (name[i] == '<')
+			depth++;
+		else if (name[i] == '>' && name[i - 1] != '-' && !--depth)
+			return i + 1 - at;
+	}
+	return 0;
+}
+
+char *site_label_collapse(const char *function)
+{
+	size_t length = 0;
+	/* "<>" becomes longer. */
+	char *text = malloc(3 * strlen(function) + 1);
+
+	for (size_t at = 0; text && function[at];) {
+		size_t skipped = function[at] == '<' ? arguments_length(function, at) : 0;
+
+		if (skipped) {
+			memcpy(text + length, "<...>", 5);
+			length += 5;
+			at += skipped;
+		} else {
+			text[length++] = function[at++];
+		}
+	}
+	if (text)
+		text[length] = '\0';
+	return text;
+}
