@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <cmocka.h>
 
 #include "triage/budget.h"
+#include "triage/triage.h"
 
 #define NEAR 1e-9
 
@@ -180,9 +182,31 @@ static void ten_thousand_processes_fit_from_the_start(void **state)
 	assert_int_equal(budget->step, 2);
 }
 
+/* What is spent between two polls is not spent twice, and the share of the stacks by nothing else.
+ */
+static void the_share_of_call_stacks_is_spent_by_nothing_else(void **state)
+{
+	struct triage triage = {.stacks_reserve_s = 0.35};
+
+	(void)state;
+	assert_true(triage_spare_s(&triage) <= 0);
+	triage.budget.credit_s = 0.3;
+	assert_true(triage_credit_s(&triage) > 0.29);
+	assert_true(triage_spare_s(&triage) <= 0);
+	triage.budget.credit_s = 1;
+	assert_true(fabs(triage_spare_s(&triage) - 0.65) < 1e-9);
+	triage.budget.last_cost.escalation_s = 2;
+	triage.escalation_cpu_s = 2.5;
+	assert_true(fabs(triage_credit_s(&triage) - 0.5) < 1e-9);
+	assert_true(fabs(triage_spare_s(&triage) - 0.15) < 1e-9);
+	triage.sampling_s = 1;
+	assert_true(triage_credit_s(&triage) <= 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_share_of_call_stacks_is_spent_by_nothing_else),
 		cmocka_unit_test(what_fits_is_not_shed),
 		cmocka_unit_test(what_does_not_fit_is_shed_step_by_step),
 		cmocka_unit_test(there_is_a_last_step),

@@ -114,6 +114,7 @@ static void fixture_fill(struct fixture *fixture)
 			   .budget_used = 0.00042,
 			   .stretch = 1,
 			   .resident_bytes = 9 << 20,
+			   .cpu_s = 0.00058 * 315,
 			   .verbose = true},
 	};
 	fixture->processes[0] =

@@ -121,7 +121,6 @@ static int write_report(struct triage_run *run, bool last)
 		attach_profiles(run->profiles, &report.processes);
 	report.colour = emit_wants_colour(output);
 	report.verbose = log_get_level() >= LOG_DEBUG;
-	report.cpu_s = triage_cpu_s();
 	report.lost_reports = run->emitter.lost;
 	error = emit(&run->emitter, OUTPUT_TRIAGE, &report, last);
 	if (!error && run->sampling && !last)

@@ -177,14 +177,15 @@ int top_heading_of_triage(struct top_heading *heading, const struct triage_repor
 			  processes->verdicts[TREND_LEAKING], processes->verdicts[TREND_GROWING],
 			  processes->verdicts[TREND_TOO_EARLY]);
 	if (length >= 0)
-		length =
-			asprintf(&made.lines[HEADING_COST],
-				 "Own cost: %.2g %% of a core (--budget %.3g %%), %s; polled every "
-				 "%.3g s%s",
-				 100 * report->budget_used, 100 * report->budget_limit,
-				 units_bytes(resident, (double)report->resident_bytes, ""),
-				 report->poll_interval_s,
-				 report->shed_mappings ? "; what costs most is shed" : "");
+		length = asprintf(
+			&made.lines[HEADING_COST],
+			"Own cost: %.2g %% of a core (--budget %.3g %%), %s; polled every "
+			"%.3g s%s",
+			report->running_s > 0 ? 100 * report->cpu_s / report->running_s : 0,
+			100 * report->budget_limit,
+			units_bytes(resident, (double)report->resident_bytes, ""),
+			report->poll_interval_s,
+			report->shed_mappings ? "; what costs most is shed" : "");
 	if (length < 0) {
 		top_heading_free(&made);
 		return -ENOMEM;

@@ -19,14 +19,19 @@
  */
 #define LIVE_LOOKS 3
 #define LIVE_LOOK_S 1.0
-/* CPU seconds that a first look may take, besides what it takes for each GiB. */
-#define LOOK_COST_S 0.02
-#define GIB_COST_S 0.15
+/* After a heap could not be read, doubled for each further time, at most so often. */
+#define FAILED_LOOK_S 10.0
+#define FAILED_DOUBLINGS 4
+/* CPU seconds that a first look may take, besides what it takes for each GiB at worst. */
+#define LOOK_COST_S 0.05
+#define GIB_COST_S 1.0
 
 struct look {
 	pid_t pid;
 	uint64_t start_ticks;
-	bool listed;		   /* in the report at hand */
+	bool listed; /* in the report at hand */
+	bool has_first;
+	unsigned failures;	   /* in a row: what cannot be read is tried ever more rarely */
 	struct memory_split first; /* as it was when it was first listed */
 	double looked_s, cost_s;   /* when, on the triage's clock; and what it cost */
 	bool explained;
@@ -79,46 +84,55 @@ static void forget(struct causes *causes, const struct look *look)
 	}
 }
 
-/* Reads it if there is enough saved up, and its heap can be read. 0 or -errno. */
-static int look_at(struct causes *causes, pid_t pid, double expected_s, struct memory_process *now,
-		   double *cost_s)
+/* Reads it if there is enough to spare, and its heap can be read. 0 or -errno. */
+static int look_at(struct causes *causes, struct look *look, double expected_s,
+		   struct memory_process *now)
 {
 	double before_s = triage_cpu_s();
 	int error;
 
-	if (expected_s > triage_credit_s(causes->triage))
+	if (expected_s > triage_spare_s(causes->triage))
 		return -EAGAIN;
-	error = memory_process_read(pid, NULL, now);
-	*cost_s = triage_cpu_s() - before_s;
-	causes->triage->escalation_cpu_s += *cost_s;
+	error = memory_process_read(look->pid, NULL, now);
+	look->cost_s = triage_cpu_s() - before_s;
+	look->looked_s = triage_now(causes->triage);
+	causes->triage->escalation_cpu_s += look->cost_s;
 	/* At work, its heap would not stand still: the next time, maybe. */
-	if (error || !now->heap_changed)
-		return error;
-	memory_process_free(now);
-	return -EAGAIN;
+	if (!error && now->heap_changed) {
+		memory_process_free(now);
+		error = -EAGAIN;
+	}
+	look->failures = error ? look->failures + 1 : 0;
+	return error;
 }
 
-static void look_first(struct causes *causes, const struct triage_entry *entry)
+static struct look *look_new(struct causes *causes, pid_t pid)
 {
-	double expected_s = LOOK_COST_S + GIB_COST_S * entry->now.values[QUANTITY_HEAP] / (1 << 30);
 	struct look *look = calloc(1, sizeof(*look)), **kept;
+
+	if (!look)
+		return NULL;
+	look->pid = pid;
+	kept = vec_push(&causes->looks);
+	if (!kept) {
+		free(look);
+		return NULL;
+	}
+	*kept = look;
+	return look;
+}
+
+static void look_first(struct causes *causes, struct look *look, const struct triage_entry *entry)
+{
+	double guess_s = LOOK_COST_S + GIB_COST_S * entry->now.values[QUANTITY_HEAP] / (1 << 30);
 	struct memory_process now;
 
-	if (!look || look_at(causes, entry->pid, expected_s, &now, &look->cost_s)) {
-		free(look);
+	if (look_at(causes, look, MAX(guess_s, look->cost_s), &now))
 		return;
-	}
 	look->first = memory_split_of(&now);
 	look->start_ticks = now.start_ticks;
+	look->has_first = true;
 	memory_process_free(&now);
-	look->pid = entry->pid;
-	look->listed = true;
-	look->looked_s = triage_now(causes->triage);
-	kept = vec_push(&causes->looks);
-	if (kept)
-		*kept = look;
-	else
-		free(look);
 }
 
 static void conclude(struct look *look, const struct memory_split *now)
@@ -146,6 +160,8 @@ static void conclude(struct look *look, const struct memory_split *now)
 
 static double pause_of(const struct look *look)
 {
+	if (look->failures)
+		return FAILED_LOOK_S * (1u << MIN(look->failures - 1, FAILED_DOUBLINGS));
 	if (!look->explained)
 		return 0;
 	return !look->cause.no_leak && look->looks < LIVE_LOOKS ? LIVE_LOOK_S : AGAIN_S;
@@ -155,14 +171,10 @@ static double pause_of(const struct look *look)
 static bool look_again(struct causes *causes, struct look *look)
 {
 	struct memory_process now = {0};
-	double now_s = triage_now(causes->triage);
 	bool same = true;
 
-	if (now_s - look->looked_s < pause_of(look))
+	if (look_at(causes, look, look->cost_s, &now))
 		return true;
-	if (look_at(causes, look->pid, look->cost_s, &now, &look->cost_s))
-		return true;
-	look->looked_s = now_s;
 	same = now.start_ticks == look->start_ticks;
 	if (same) {
 		const struct memory_split split = memory_split_of(&now);
@@ -179,21 +191,28 @@ static bool is_worth_a_look(const struct triage_entry *entry)
 	       (growth_is_early(&entry->growth) || trend_is_suspect(entry->growth.verdict));
 }
 
+static bool is_due(const struct causes *causes, const struct look *look)
+{
+	return !look->looked_s || triage_now(causes->triage) - look->looked_s >= pause_of(look);
+}
+
 static void explain(struct causes *causes, struct triage_report *report, struct triage_entry *entry)
 {
 	struct look *look = find(causes, entry->pid);
+	bool is_suspect = trend_is_suspect(entry->growth.verdict);
 
-	if (!look) {
-		if (causes->looks.count < MAX_LOOKED_AT)
-			look_first(causes, entry);
+	if (!look && causes->looks.count < MAX_LOOKED_AT)
+		look = look_new(causes, entry->pid);
+	if (!look)
+		return;
+	look->listed = true;
+	if (is_due(causes, look) && !look->has_first) {
+		look_first(causes, look, entry);
+	} else if (is_due(causes, look) && is_suspect && !look_again(causes, look)) {
+		forget(causes, look);
 		return;
 	}
-	look->listed = true;
-	if (!trend_is_suspect(entry->growth.verdict))
-		return;
-	if (!look_again(causes, look))
-		forget(causes, look);
-	else if (look->explained)
+	if (is_suspect && look->explained)
 		triage_report_explain(report, entry, &look->cause);
 }
 

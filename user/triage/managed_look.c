@@ -40,7 +40,7 @@ static int look(struct member *member, double now_s)
 static bool is_due(const struct triage *triage, const struct member *member, double now_s)
 {
 	return (!member->managed.last_s || now_s - member->managed.last_s >= PAUSE_S) &&
-	       triage_credit_s(triage) >= LOOK_S;
+	       triage_spare_s(triage) >= LOOK_S;
 }
 
 void managed_look(struct triage *triage, struct triage_report *report)

@@ -195,6 +195,7 @@ static int sampling_load(struct sampling *sampling)
 	if (!error)
 		return 0;
 	sampling->refusal = explain(error);
+	sampling->triage->stacks_reserve_s = 0;
 	sampling_unload(sampling);
 	return error;
 }
@@ -210,6 +211,8 @@ static int sampling_load(struct sampling *sampling)
 
 /* Loading the programs, and the unwind rows of a first suspect, of ours. */
 #define SETUP_COST_S 0.25
+/* And then samples, with the names of their stacks, until more is saved up. */
+#define SAMPLES_COST_S 0.1
 
 static const unsigned sample_kinds[] = {
 	[QUANTITY_HEAP] = LM_SAMPLE_FAULT,
@@ -555,6 +558,7 @@ struct sampling *sampling_new(enum lm_stack_walk stack_walk, struct triage *tria
 		return NULL;
 	sampling->stack_walk = stack_walk;
 	sampling->triage = triage;
+	triage->stacks_reserve_s = SETUP_COST_S + SAMPLES_COST_S;
 	return sampling;
 }
 

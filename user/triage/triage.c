@@ -211,6 +211,7 @@ int triage_report(struct triage *triage, size_t top, struct triage_report *repor
 		.shed_files = !budget_counts_files(budget),
 		.stretch = budget_stretch(budget),
 		.resident_bytes = resident_bytes(),
+		.cpu_s = triage_cpu_s(),
 	};
 
 	clock_gettime(CLOCK_REALTIME, &built.time);
@@ -292,9 +293,23 @@ static double next_variation(struct triage *triage)
 	return 0.8 + 0.4 * (double)(hash_mix(triage->random) >> 11) / 9007199254740992.0;
 }
 
+/* The budget learns at polls only what was spent meanwhile. */
+static double balance_s(const struct triage *triage)
+{
+	double spent_s = triage->escalation_cpu_s + triage->probe_s + triage->sampling_s -
+			 triage->budget.last_cost.escalation_s;
+
+	return triage->budget.credit_s - MAX(spent_s, 0.0);
+}
+
 double triage_credit_s(const struct triage *triage)
 {
-	return MAX(triage->budget.credit_s, 0.0);
+	return MAX(balance_s(triage), 0.0);
+}
+
+double triage_spare_s(const struct triage *triage)
+{
+	return MAX(balance_s(triage) - triage->stacks_reserve_s, 0.0);
 }
 
 static void log_step(const struct triage *triage)

@@ -28,6 +28,8 @@ struct triage {
 	/* CPU time so far: of ours, what went into escalation and sampling; and the estimated time
 	 * of their probes in targets. */
 	double escalation_cpu_s, probe_s, sampling_s;
+	/* Of the credit, what only call stacks of suspects may use: they are the answer. */
+	double stacks_reserve_s;
 	uint64_t reports;
 };
 
@@ -49,6 +51,8 @@ double triage_cpu_s(void);
 
 /* CPU seconds that the budget has saved up: what an escalation may cost. */
 double triage_credit_s(const struct triage *triage);
+/* The same without what is kept for call stacks: what everything else may cost. */
+double triage_spare_s(const struct triage *triage);
 
 /* 0 or -errno after an error message. Says when something is shed, or taken up again. */
 int triage_poll(struct triage *triage);

@@ -408,11 +408,14 @@ static void heading_write(FILE *out, const struct triage_report *report)
 
 static void cost_write(FILE *out, const struct triage_report *report)
 {
+	double used = report->running_s > 0 ? report->cpu_s / report->running_s : 0;
 	char resident[16];
 
 	units_bytes(resident, (double)report->resident_bytes, "");
-	fprintf(out, "cost: %.2g %% of a core (--budget %.3g %%), %s; polled every %.3g s\n",
-		100 * report->budget_used, 100 * report->budget_limit, resident,
+	fprintf(out,
+		"cost: %.2g %% of a core (--budget %.3g %%; %.2g %% now), %s; polled every %.3g "
+		"s\n",
+		100 * used, 100 * report->budget_limit, 100 * report->budget_used, resident,
 		report->poll_interval_s);
 	if (report->shed_mappings)
 		fprintf(out, "shed to keep --budget: mappings are not counted%s\n",
