@@ -256,6 +256,63 @@ static void what_has_started_up_and_stands_still_is_not_called_leaking(void **st
 	}
 }
 
+/* A JVM, as its memory was read: MiB each 78 s. The map in it grew evenly all the time. */
+static const double jvm_steps[] = {105,	  138, 150.9, 181.6, 203.6, 259.2, 259.2,
+				   259.2, 301, 301.2, 301.7, 301.7, 305.2, 323.7};
+
+static void a_collected_heap_that_grows_in_steps_keeps_its_verdict(void **state)
+{
+	struct series series = {0};
+	struct held_growth held = {0};
+	enum trend_verdict before = TREND_TOO_EARLY;
+	unsigned changes = 0, suspected = 0, flips = 0;
+
+	(void)state;
+	for (double time_s = 5; time_s < 78 * (ARRAY_SIZE(jvm_steps) - 1); time_s += 5) {
+		size_t step = (size_t)(time_s / 78);
+		double part = fmin((time_s / 78 - (double)step) * 4, 1);
+		double mib = jvm_steps[step] * (1 - part) + jvm_steps[step + 1] * part;
+		struct quantities now = {{mib * MIB, 50, 4, 9}};
+		struct growth growth;
+
+		assert_int_equal(series_add(&series, time_s, &now), 0);
+		growth_of(&growth, &series, -600);
+		flips += suspected && !trend_is_suspect(growth.verdict);
+		growth_hold(&held, &growth, mib * MIB, time_s);
+		assert_true(!suspected || trend_is_suspect(growth.verdict));
+		suspected += trend_is_suspect(growth.verdict);
+		changes += growth.verdict != before;
+		before = growth.verdict;
+	}
+	/* By itself it would have flipped; it has only ever become surer. */
+	assert_true(flips > 24);
+	assert_in_range(changes, 1, 4);
+	series_free(&series);
+}
+
+static void what_was_held_ends_with_the_growth(void **state)
+{
+	struct held_growth held = {0};
+	struct growth growth = {.verdict = TREND_LEAKING, .evidence.last = 100 * MIB};
+
+	(void)state;
+	growth_hold(&held, &growth, 100 * MIB, 100);
+	growth = (struct growth){.verdict = TREND_PLATEAU};
+	growth_hold(&held, &growth, 100 * MIB, 100 + GROWTH_HOLD_S - 1);
+	assert_int_equal(growth.verdict, TREND_LEAKING);
+	growth = (struct growth){.verdict = TREND_PLATEAU};
+	growth_hold(&held, &growth, 100 * MIB, 100 + GROWTH_HOLD_S);
+	assert_int_equal(growth.verdict, TREND_PLATEAU);
+	/* It gave memory back. */
+	growth = (struct growth){.verdict = TREND_CHURNING};
+	growth_hold(&held, &growth, 80 * MIB, 200);
+	assert_int_equal(growth.verdict, TREND_CHURNING);
+	/* Another kind has no such steps. */
+	growth = (struct growth){.kind = QUANTITY_THREADS, .verdict = TREND_STEADY};
+	growth_hold(&held, &growth, 100 * MIB, 200);
+	assert_int_equal(growth.verdict, TREND_STEADY);
+}
+
 /* It is called so as soon as there are two minutes of it after the first ten, and from then on. */
 static void a_leak_that_began_with_the_process_is_found_when_that_is_warm(void **state)
 {
@@ -339,6 +396,8 @@ int main(void)
 		cmocka_unit_test(a_process_that_starts_up_is_not_called_leaking),
 		cmocka_unit_test(a_leak_of_a_young_process_and_a_small_one_of_an_old_one_are_leaks),
 		cmocka_unit_test(what_has_started_up_and_stands_still_is_not_called_leaking),
+		cmocka_unit_test(a_collected_heap_that_grows_in_steps_keeps_its_verdict),
+		cmocka_unit_test(what_was_held_ends_with_the_growth),
 		cmocka_unit_test(a_leak_that_began_with_the_process_is_found_when_that_is_warm),
 		cmocka_unit_test(a_few_files_threads_and_mappings_make_no_leak),
 		cmocka_unit_test(what_grows_ranks_before_what_does_not),

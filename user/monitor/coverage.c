@@ -28,7 +28,8 @@ void coverage_fill(struct session *session, struct snapshot *snapshot)
 
 		if (!tracked->ended)
 			refresh(tracked);
-		for (size_t j = 0; tracked->managed.runtime.key && j < snapshot->processes.count; j++) {
+		for (size_t j = 0; tracked->managed.runtime.key && j < snapshot->processes.count;
+		     j++) {
 			if (snapshot->processes.items[j].pid == (uint32_t)tracked->probes.pid)
 				snapshot->processes.items[j].managed = tracked->managed;
 		}

@@ -97,8 +97,7 @@ static void managed_write(FILE *out, const struct snapshot *snapshot)
 	if (most)
 		fprintf(out, " for native memory only: %s of %s are the heap of the %s",
 			units_bytes(heap, (double)most->heap_bytes, ""),
-			units_bytes(all, (double)most->anonymous_bytes, ""),
-			most->runtime.name);
+			units_bytes(all, (double)most->anonymous_bytes, ""), most->runtime.name);
 }
 
 static bool ledger_write(FILE *out, const struct snapshot *snapshot)

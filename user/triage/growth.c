@@ -330,6 +330,36 @@ void growth_of(struct growth *growth, const struct series *series, double born_s
 	growth->memory_per_s = memory_per_s;
 }
 
+/* Below this share of what there was, memory was given back. */
+#define HELD_SHARE 0.9
+
+static bool is_recent(double time_s, double now_s)
+{
+	return time_s > 0 && now_s - time_s < GROWTH_HOLD_S;
+}
+
+void growth_hold(struct held_growth *held, struct growth *growth, double value, double now_s)
+{
+	enum trend_verdict own = growth->verdict;
+
+	if (growth->kind != QUANTITY_HEAP || own == TREND_TOO_EARLY)
+		return;
+	if (trend_is_suspect(own)) {
+		held->growth = *growth;
+		held->suspect_s = now_s;
+	} else if (is_recent(held->suspect_s, now_s) &&
+		   value >= HELD_SHARE * held->growth.evidence.last) {
+		double age_s = growth->age_s;
+
+		*growth = held->growth;
+		growth->age_s = age_s;
+	}
+	if (own == TREND_LEAKING)
+		held->leaking_s = now_s;
+	else if (growth->verdict == TREND_GROWING && is_recent(held->leaking_s, now_s))
+		growth->verdict = TREND_LEAKING;
+}
+
 bool growth_is_worth_probes(const struct growth *growth)
 {
 	return trend_is_suspect(growth->verdict) && !growth->warms_up &&

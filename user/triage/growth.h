@@ -66,6 +66,19 @@ bool growth_is_worth_probes(const struct growth *growth);
  */
 void growth_of(struct growth *growth, const struct series *series, double born_s);
 
+/*
+ * A heap with a garbage collector takes memory in steps, minutes apart, however evenly objects
+ * come: a flat stretch between two of them is no rest. So a suspect of that kind stays one, and
+ * what is called leaking stays so, for GROWTH_HOLD_S after the evidence, unless it gives memory
+ * back. *held begins as zeros; `value` is the quantity now.
+ */
+#define GROWTH_HOLD_S 600.0
+struct held_growth {
+	struct growth growth;	     /* of the last time that it was a suspect */
+	double suspect_s, leaking_s; /* when it was last one, or leaking, by itself; 0: never */
+};
+void growth_hold(struct held_growth *held, struct growth *growth, double value, double now_s);
+
 /* For sorting: below 0 when `one` concerns an operator more than `other`. */
 int growth_compare(const struct growth *one, const struct growth *other);
 

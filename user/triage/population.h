@@ -24,6 +24,7 @@ struct member {
 	const struct triage_sites *sites;     /* what that found; borrowed from the escalation */
 	const struct triage_samples *sampled; /* borrowed from the sampling */
 	struct managed_growth managed;
+	struct held_growth held; /* only with a garbage collector */
 };
 
 struct population {

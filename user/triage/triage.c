@@ -109,7 +109,7 @@ static void rank(struct triage_entries *entries, size_t top)
 		entries->count = MIN(entries->count, top);
 }
 
-static int rank_processes(struct triage_entries *entries, const struct population *population,
+static int rank_processes(struct triage_entries *entries, struct population *population,
 			  double now_s, size_t top)
 {
 	size_t count = population->members.count;
@@ -118,11 +118,16 @@ static int rank_processes(struct triage_entries *entries, const struct populatio
 	if (!entries->items)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		const struct member *member = population->members.items[i];
+		struct member *member = population->members.items[i];
+		struct triage_entry *entry;
 
-		if (member->reading.has_memory)
-			triage_entry_of(&entries->items[entries->count++], member, member->group,
-					now_s);
+		if (!member->reading.has_memory)
+			continue;
+		entry = &entries->items[entries->count++];
+		triage_entry_of(entry, member, member->group, now_s);
+		if (member->managed.runtime.key)
+			growth_hold(&member->held, &entry->growth, entry->now.values[QUANTITY_HEAP],
+				    now_s);
 	}
 	rank(entries, top);
 	return 0;

@@ -262,8 +262,10 @@ void text_triage_evidence_write(FILE *out, const struct growth *growth)
 	text_triage_rate(low, growth->kind, growth->low_per_s);
 	text_triage_rate(high, growth->kind, growth->high_per_s);
 	text_triage_rate(total, growth->kind, evidence->growth / 60);
-	if (growth->warms_up)
+	if (growth->warms_up && growth->age_s < TREND_WARM_UP_S)
 		fprintf(out, "warming up, started %s ago; ", units_time(span, growth->age_s));
+	else if (growth->warms_up)
+		fputs("reaches back into its warm-up; ", out);
 	fprintf(out,
 		"%s: %s in %s, 95 %% sure of %s to %s a minute; R² %.2f, rose in %.0f %% of its "
 		"parts%s",
