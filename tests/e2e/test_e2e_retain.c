@@ -393,6 +393,8 @@ static void a_word_below_the_stack_pointer_holds_only_where_a_leaf_may_use_it(vo
 			leaves += number_at(root, "led_bytes");
 	}
 	assert_int_equal(total_at(report, "stale", "blocks"), 3);
+	assert_int_equal(total_at(report, "lost", "blocks"),
+			 total_at(report, "unreachable", "blocks") + 3);
 	assert_int_equal(total_at(report, "stale", "bytes"), stale);
 	assert_int_equal(total_at(report, "untracked", "blocks"), 3);
 	assert_int_equal(total_at(report, "passing", "blocks"), 2);

@@ -122,6 +122,27 @@ static void what_a_leaking_place_made_and_something_holds_is_said_beside_its_lea
 	assert_null(strstr(strstr(text, "more from there") + 1, "more from there"));
 }
 
+/* What is unreachable and what only stale words lead to are one figure, each block once. */
+static void what_is_lost_comes_first_and_is_counted_once(void **state)
+{
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+	_cleanup_free_ char *text = NULL;
+	struct retained_root *stale;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	retain_fixture(&result);
+	stale = vec_push(&result.roots);
+	*stale = (struct retained_root){.kind = ROOT_STALE, .led = {50, 3280}};
+	assert_int_equal(text_retain_write(out, &(struct retain_report){.result = &result}), 0);
+	fclose(out);
+	assert_int_equal(retain_result_lost(&result).blocks, 60);
+	assert_int_equal(retain_result_lost(&result).bytes, 4000);
+	assert_non_null(strstr(text, "\nlost: 60 blocks (10 unreachable, 50 with only stale "
+				     "references), 3.91 KiB\n  unreachable "));
+}
+
 static void nothing_in_a_name_ends_a_folded_line_or_frame(void **state)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
@@ -208,6 +229,7 @@ int main(void)
 		cmocka_unit_test(a_difference_is_written_as_a_difference),
 		cmocka_unit_test(
 			what_a_leaking_place_made_and_something_holds_is_said_beside_its_leak),
+		cmocka_unit_test(what_is_lost_comes_first_and_is_counted_once),
 		cmocka_unit_test(nothing_in_a_name_ends_a_folded_line_or_frame),
 		cmocka_unit_test(a_profile_is_a_gzip_file),
 		cmocka_unit_test(nothing_in_a_name_ends_the_script_of_the_page),

@@ -200,6 +200,15 @@ struct retention_total retain_result_stale(const struct retain_result *result)
 	return stale;
 }
 
+struct retention_total retain_result_lost(const struct retain_result *result)
+{
+	struct retention_total lost = retain_result_stale(result);
+
+	lost.blocks += result->totals[VERDICT_LOST].blocks;
+	lost.bytes += result->totals[VERDICT_LOST].bytes;
+	return lost;
+}
+
 /* Roots that last are followed first: what is left to these, nothing else leads to. */
 struct retention_total retain_result_passing(const struct retain_result *result)
 {

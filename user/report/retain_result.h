@@ -217,6 +217,9 @@ struct retention_total retain_result_total(const struct retain_result *result);
 /* Of the untracked blocks, those that only stale words lead to. */
 struct retention_total retain_result_stale(const struct retain_result *result);
 
+/* All that is lost, each block once: the unreachable, and those with only stale references. */
+struct retention_total retain_result_lost(const struct retain_result *result);
+
 /*
  * Of the held blocks, those to which only threads' stacks and registers lead: what the functions
  * that run just now work with, and whatever is left over in their frames. Nobody can tell which.

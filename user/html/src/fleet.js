@@ -4,7 +4,7 @@
 import { el } from './dom.js';
 import { stackList } from './detail.js';
 import * as format from './format.js';
-import { titleAtOf } from './model.js';
+import { titleAtOf } from './label.js';
 import { plainStack } from './threads.js';
 
 const hostsOf = (one, all) =>

@@ -4,6 +4,7 @@
 // A report has one column per snapshot (or group of snapshots), a difference has two: before and
 // after. All that is shown is made of these.
 import { fileName } from './format.js';
+import { titleAtOf } from './label.js';
 
 const [FUNCTION, OFFSET, MODULE, PLACE, FILE, LINE, INLINED, WHY, BUILD_ID] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
@@ -47,14 +48,6 @@ const LOST = (site) => ({
   name: site.lost ? `[no stack: ${site.lost}]` : '[no stack]',
   named: false, module: null, moduleName: '', source: '', sourceShort: '', key: site.lost ?? '',
 });
-
-// Wrappers say nothing of who wanted the memory: the first frame that is neither the allocator's
-// nor the C++ library's names the site.
-const WRAPPER = new RegExp('^(operator new|__gnu_cxx::|std::|(x|z|g_|my_|safe_|ck_|ap_|je_|mi_|tc_|zm_|' +
-  'CRYPTO_|PyMem_|PyObject_|_Py)?(re|m|c|z|try_?m|try_?re|try_?c)?(alloc|malloc|calloc|realloc|zalloc|strdup|strndup)' +
-  '(_?n|_n_bytes|0|_usable|_zero)?$|.*(Malloc|Calloc|Realloc)$)', 'i');
-
-export const titleAtOf = (stack) => Math.max(0, stack.findIndex((frame) => frame.named && !WRAPPER.test(frame.name)));
 
 function siteOf(site, data, frames, columns) {
   const stack = site.stack.length ? site.stack.map((number) => frames[number]) : [LOST(site)];

@@ -4,17 +4,15 @@ import { el } from './dom.js';
 import { stackList } from './detail.js';
 import { brand } from './header.js';
 import * as format from './format.js';
+import { titleAtOf } from './label.js';
 import { plainStack } from './threads.js';
 
 const SHOWN = 50;
 
-// All allocate by way of the C++ library: it tells nothing.
-const isLibrary = (frame) => /^(std::|__gnu_cxx::|operator new)/.test(frame.name);
-
 function className(found) {
   if (found.kind === 'site' || found.site) {
     const stack = plainStack(found.site?.frames);
-    const at = Math.max(stack.findIndex((frame) => !isLibrary(frame)), 0);
+    const at = titleAtOf(stack);
     const callers = stack.slice(at, at + 2).map((frame) => frame.name).join(' \u2190 ');
     const type = found.kind === 'site' && found.name ? found.name : 'blocks';
     return callers ? `${type} of ${callers}` : `${type} of an unknown call stack`;
@@ -50,8 +48,12 @@ function totals(found) {
   const all = ['unreachable', 'held', 'untracked'].map((key) => found.totals[key]);
   const bytes = all.reduce((sum, total) => sum + total.bytes, 0) || 1;
   const names = ['Unreachable: nothing points to them', 'Held by roots', 'Held only through untracked memory'];
-  return el('dl', { class: 'figures' }, all.map((total, i) => (total.blocks || i < 2
-    ? el('div', { class: 'figure' }, el('dt', {}, names[i]), el('dd', { class: i === 0 && total.blocks ? 'more' : null }, format.bytes(total.bytes),
+  const { lost } = found.totals;
+  const first = lost && el('div', { class: 'figure' }, el('dt', {}, 'Lost'), el('dd', { class: lost.blocks ? 'more' : null }, format.bytes(lost.bytes),
+    el('small', {}, `${format.many(lost.blocks, 'block')}: ${format.count(found.totals.unreachable.blocks)} unreachable, `
+      + `${format.count(found.totals.stale.blocks)} with only stale references`)));
+  return el('dl', { class: 'figures' }, first, all.map((total, i) => (total.blocks || i < 2
+    ? el('div', { class: 'figure' }, el('dt', {}, names[i]), el('dd', { class: i === 0 && !lost && total.blocks ? 'more' : null }, format.bytes(total.bytes),
       el('small', {}, `${format.many(total.blocks, 'block')}, ${format.percent(total.bytes / bytes)}`))) : null)));
 }
 

@@ -31,12 +31,14 @@ static void totals_write(struct json_writer *json, const struct retain_result *r
 {
 	struct retention_total stale = retain_result_stale(result);
 	struct retention_total passing = retain_result_passing(result);
+	struct retention_total lost = retain_result_lost(result);
 
 	json_open(json, "totals", '{');
 	verdicts_write(json, result->totals);
 	total_write(json, "passing", &passing);
 	total_write(json, "through", &result->through);
 	total_write(json, "stale", &stale);
+	total_write(json, "lost", &lost);
 	total_write(json, "direct", &result->direct);
 	total_write(json, "indirect", &result->indirect);
 	json_close(json, '}');

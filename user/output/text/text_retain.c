@@ -404,6 +404,22 @@ static void write_total(FILE *out, const char *label, const struct retention_tot
 		total->bytes, total->blocks, share(total->bytes, all));
 }
 
+/* One figure first: the evidence for it is below. */
+static void write_lost(FILE *out, const struct retain_result *result)
+{
+	struct retention_total lost = retain_result_lost(result);
+	struct retention_total stale = retain_result_stale(result);
+	char bytes[16];
+
+	fprintf(out, "lost: %" PRIu64 " blocks", lost.blocks);
+	if (lost.blocks)
+		fprintf(out,
+			" (%" PRIu64 " unreachable, %" PRIu64 " with only stale references), %s",
+			result->totals[VERDICT_LOST].blocks, stale.blocks,
+			units_bytes(bytes, (double)lost.bytes, ""));
+	fputs(result->settled ? "\n" : "; not settled\n", out);
+}
+
 static void write_totals(FILE *out, const struct retain_result *result)
 {
 	struct retention_total stale = retain_result_stale(result);
@@ -412,6 +428,7 @@ static void write_totals(FILE *out, const struct retain_result *result)
 
 	for (size_t i = 0; i < VERDICT_MAX_; i++)
 		all += result->totals[i].bytes;
+	write_lost(out, result);
 	write_total(out, result->settled ? "unreachable" : "unreachable (not settled)",
 		    &result->totals[VERDICT_LOST], all);
 	if (result->totals[VERDICT_LOST].blocks) {
