@@ -16,7 +16,7 @@
 #define ENTRIES_MAX 96
 
 static const struct option_row general_rows[] = {
-	{"verbose", 'v', NULL, "log where probes go, and why", value_set_flag,
+	{"verbose", 'v', NULL, "more detail, in the log and in reports", value_set_flag,
 	 .offset = offsetof(struct general_options, verbose)},
 	{"help", 'h', NULL, "print this help", value_set_flag,
 	 .offset = offsetof(struct general_options, help)},

@@ -361,6 +361,10 @@ static const struct option_row fail_over_rows[] = {
 	{"fail-over", 0, "BYTES", "exit with code 3 if more than BYTES is outstanding at the end",
 	 value_set_size, SIZE_EXPECTED, FIELD(fail_over), .maximum = UINT64_MAX - 1},
 };
+static const struct option_row diff_fail_over_rows[] = {
+	{"fail-over", 0, "BYTES", "exit with code 3 if it grew by more than BYTES", value_set_size,
+	 SIZE_EXPECTED, FIELD(fail_over), .maximum = UINT64_MAX - 1},
+};
 static const struct option_row test_rows[] = {
 	{"suppress", 0, "FILE", "accept the call stacks in FILE, a LeakSanitizer suppression list",
 	 value_set_text, "a file with a line leak:PATTERN for each", FIELD(suppress)},
@@ -380,6 +384,11 @@ static const struct option_row listen_rows[] = {
 	{"listen", 0, "[ADDRESS:]PORT", "serve /metrics, /profile and a page over HTTP (127.0.0.1)",
 	 set_address, "a port, 127.0.0.1:9464 or [::1]:9464", FIELD(listen)},
 };
+/* Of a run without a target: it has no call stacks for the other documents. */
+static const struct option_row listen_metrics_rows[] = {
+	{"listen", 0, "[ADDRESS:]PORT", "serve /metrics over HTTP (127.0.0.1)", set_address,
+	 "a port, 127.0.0.1:9464 or [::1]:9464", FIELD(listen)},
+};
 static const struct option_row color_rows[] = {
 	{"no-color", 0, NULL, "no colours, even on a terminal (like NO_COLOR=1)", value_set_flag,
 	 FIELD(no_color)},
@@ -390,8 +399,12 @@ const struct option_group top_group = {"Output", top_rows, ARRAY_SIZE(top_rows)}
 const struct option_group sort_group = {"Output", sort_rows, ARRAY_SIZE(sort_rows)};
 const struct option_group blocks_group = {"Output", blocks_rows, ARRAY_SIZE(blocks_rows)};
 const struct option_group listen_group = {"Output", listen_rows, ARRAY_SIZE(listen_rows)};
+const struct option_group listen_metrics_group = {"Output", listen_metrics_rows,
+						  ARRAY_SIZE(listen_metrics_rows)};
 const struct option_group textfile_group = {"Output", textfile_rows, ARRAY_SIZE(textfile_rows)};
 const struct option_group fail_over_group = {"Output", fail_over_rows, ARRAY_SIZE(fail_over_rows)};
+const struct option_group diff_fail_over_group = {"Output", diff_fail_over_rows,
+						  ARRAY_SIZE(diff_fail_over_rows)};
 const struct option_group test_group = {"Output", test_rows, ARRAY_SIZE(test_rows)};
 const struct option_group color_group = {"Output", color_rows, ARRAY_SIZE(color_rows)};
 

@@ -1000,13 +1000,27 @@ static int count_code(pid_t pid, const struct target_config *config, size_t *cou
 	return error;
 }
 
+/* Nothing that leakmon lacks in general: this process is closed to it. */
+static void explain_hidden(pid_t pid, int error)
+{
+	char missing[128];
+
+	privileges_missing(PRIVILEGES_TO_TRACK, missing, sizeof(missing));
+	if (missing[0])
+		privileges_explain();
+	else
+		log_error("/proc/%d/maps: %s; the process is in another user namespace, or a "
+			  "security module or sandbox protects it",
+			  pid, strerror(-error));
+}
+
 static int check_memory(pid_t pid, const struct target_config *config, enum log_level if_ended)
 {
 	size_t count;
 	int error = count_code(pid, config, &count);
 
 	if (error == -EACCES || error == -EPERM) {
-		privileges_explain();
+		explain_hidden(pid, error);
 		return error;
 	}
 	if (error == -ESRCH || (!error && !count)) {

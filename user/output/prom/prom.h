@@ -19,6 +19,9 @@ void prom_header(FILE *out, const char *name, const char *type, const char *help
 /* KEY="VALUE" after `before`, the value made inert and escaped; NULL is "". */
 void prom_label(FILE *out, const char *key, const char *value, const char *before);
 
+/* Which leakmon writes: once in each document. */
+void prom_build_info_write(FILE *out);
+
 /* function="NAME", template arguments collapsed. */
 void prom_function_label(FILE *out, const char *function);
 

@@ -167,6 +167,7 @@ int prom_profile_write(FILE *out, const void *data)
 		prom_kills_write(out, report->oom);
 		prom_lost_reports_write(out, report->lost_reports);
 		cost_write(out, report);
+		prom_build_info_write(out);
 		error = output_finish(out);
 	}
 	vec_free(&all.list);

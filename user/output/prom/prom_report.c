@@ -42,6 +42,14 @@ void prom_label(FILE *out, const char *key, const char *value, const char *befor
 	fputc('"', out);
 }
 
+void prom_build_info_write(FILE *out)
+{
+	prom_header(out, "build_info", "gauge", "1, labelled with the version of leakmon.");
+	fputs("leakmon_build_info", out);
+	prom_label(out, "version", LEAKMON_VERSION, "{");
+	fputs("} 1\n", out);
+}
+
 void prom_function_label(FILE *out, const char *function)
 {
 	_cleanup_free_ char *collapsed = function ? site_label_collapse(function) : NULL;
@@ -689,6 +697,7 @@ int prom_report_write(FILE *out, const void *data)
 	prom_lost_reports_write(out, report->lost_reports);
 	inexact_write(out, report);
 	snapshot_write(out, report);
+	prom_build_info_write(out);
 	return output_finish(out);
 }
 

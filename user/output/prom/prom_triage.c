@@ -258,6 +258,7 @@ int prom_triage_write(FILE *out, const void *data)
 		prom_lost_reports_write(out, report->lost_reports);
 		shed_write(out, report);
 		cost_write(out, report);
+		prom_build_info_write(out);
 		error = output_finish(out);
 	}
 	vec_free(&suspects);
