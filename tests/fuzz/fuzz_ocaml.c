@@ -3,7 +3,7 @@
  * libFuzzer harness of the walker of OCaml's heaps: a small heap made by hand, in which the input
  * changes words. What the walk finds must be sound.
  *
- * Input: changes of 12 bytes each: a place and a word, see forged_memory.h.
+ * Input: changes of 12 bytes each, see forged_memory.h.
  *
  * Seeds: none are needed.
  */

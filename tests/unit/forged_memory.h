@@ -20,6 +20,7 @@
 
 #define FORGED_SYMBOLS_MAX 64
 #define FORGED_BLOCKS_MAX 64
+#define FORGED_PLACES_MAX 4096
 
 struct forged_memory {
 	unsigned char *bytes; /* at `base`: the addresses are those of this process */
@@ -28,13 +29,15 @@ struct forged_memory {
 	struct maps maps;
 	struct data_modules modules;
 	struct data_module module;
-	struct mapping mappings[2];
+	struct mapping mappings[3];
 	struct image image;
 	struct symbol symbols[FORGED_SYMBOLS_MAX];
 	char names[4096];
 	size_t names_used;
 	uint64_t blocks[FORGED_BLOCKS_MAX], sizes[FORGED_BLOCKS_MAX]; /* of malloc's */
 	uint32_t block_count;
+	uint32_t places[FORGED_PLACES_MAX]; /* of words that are not 0 */
+	uint32_t place_count;
 };
 
 /* At an address that is the same on every run, as the inputs of a fuzzer need it. */
@@ -103,6 +106,23 @@ static inline bool forged_memory_make(struct forged_memory *memory, uint64_t bas
 	return true;
 }
 
+/* From an offset on, the heap is a mapping of its own. */
+static inline void forged_memory_split(struct forged_memory *memory, uint64_t offset)
+{
+	memory->mappings[2] = memory->mappings[1];
+	memory->mappings[1].end = memory->mappings[2].start = memory->base + offset;
+	memory->maps.list.count = 3;
+}
+
+/* When all is made: where changes matter. */
+static inline void forged_memory_find_places(struct forged_memory *memory)
+{
+	for (uint64_t i = 0; i < memory->size / 8 && memory->place_count < FORGED_PLACES_MAX; i++) {
+		if (forged_word(memory->base + i * 8))
+			memory->places[memory->place_count++] = (uint32_t)i;
+	}
+}
+
 static inline void forged_memory_free(struct forged_memory *memory)
 {
 	munmap(memory->bytes, memory->size);
@@ -169,30 +189,46 @@ static inline bool forged_walk_is_sound(const struct heap_sink *sink)
 }
 
 /*
- * One run of a fuzzer: `kept` is how the memory was, `data` says how it changes. A change is a
- * place, in words from the start on, and what comes there, the least byte first. Of the place the
- * upper byte is not needed: it makes the word an address of this memory, or of a symbol.
+ * One run of a fuzzer: `kept` is how the memory was, `data` says how it changes. A change is the
+ * place, of those that matter, how many words behind it, how the word is meant, and the word.
  */
-#define FORGED_CHANGE 12
+struct forged_change {
+	uint16_t place;
+	uint8_t behind, meaning;
+	uint64_t word;
+} __attribute__((packed));
+
+static inline uint64_t forged_changed_word(const struct forged_memory *memory,
+					   const struct forged_change *change)
+{
+	switch (change->meaning % 4) {
+	case 1:
+		return memory->base + change->word % memory->size;
+	case 2: /* another word */
+		return forged_word(memory->base +
+				   memory->places[change->word % memory->place_count] * 8ull);
+	case 3:
+		return memory->base + memory->places[change->word % memory->place_count] * 8ull;
+	default:
+		return change->word;
+	}
+}
+
 static inline void forged_memory_fuzz(const struct forged_memory *memory, const unsigned char *kept,
 				      const uint8_t *data, size_t size)
 {
 	struct intern strings = {0};
+	struct forged_change change;
 	struct heap_sink sink;
 
 	memcpy(memory->bytes, kept, memory->size);
-	for (size_t i = 0; i + FORGED_CHANGE <= size; i += FORGED_CHANGE) {
-		uint32_t place;
-		uint64_t word;
+	for (size_t i = 0; i + sizeof(change) <= size; i += sizeof(change)) {
+		uint64_t place;
 
-		memcpy(&place, data + i, sizeof(place));
-		memcpy(&word, data + i + sizeof(place), sizeof(word));
-		if (place >> 24 == 1)
-			word = memory->base + word % memory->size;
-		else if (place >> 24 == 2)
-			word = memory->base +
-			       memory->symbols[word % memory->image.table.count].address;
-		forged_put(memory->base + (place & 0xffffff) % (memory->size / 8) * 8, word);
+		memcpy(&change, data + i, sizeof(change));
+		place = memory->places[change.place % memory->place_count] + change.behind % 8;
+		forged_put(memory->base + place % (memory->size / 8) * 8,
+			   forged_changed_word(memory, &change));
 	}
 	if (forged_memory_walk(memory, &strings, &sink) || !forged_walk_is_sound(&sink))
 		abort();

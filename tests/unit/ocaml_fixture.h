@@ -222,6 +222,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_symbols(forged);
 	forged_statics(forged);
 	forged_heap(forged);
+	forged_memory_find_places(&forged->memory);
 	return true;
 }
 

@@ -65,6 +65,24 @@ static inline void expect_root(const struct heap_sink *sink, const char *name, u
 	assert_int_equal(root->node, heap_sink_node(sink, holds));
 }
 
+static inline bool refers(const struct heap_sink *sink, uint64_t from, uint64_t to)
+{
+	uint32_t node = heap_sink_node(sink, from), target = heap_sink_node(sink, to);
+
+	for (uint32_t i = sink->first[node]; i < sink->first[node + 1]; i++) {
+		if (sink->references.targets[i] == target)
+			return true;
+	}
+	return false;
+}
+
+static inline uint32_t count_references(const struct heap_sink *sink, uint64_t from)
+{
+	uint32_t node = heap_sink_node(sink, from);
+
+	return sink->first[node + 1] - sink->first[node];
+}
+
 /* Nothing was walked, and that is why. */
 static inline void expect_why(const struct forged_memory *memory, const char *words)
 {
@@ -80,17 +98,6 @@ static inline void expect_why(const struct forged_memory *memory, const char *wo
 	walked_free(&walked);
 }
 
-/* Where something stands. */
-static inline uint64_t random_place(const struct forged_memory *memory, uint64_t *seed)
-{
-	for (;;) {
-		uint64_t place = memory->base + forged_random(seed) % (memory->size / 8) * 8;
-
-		if (forged_word(place))
-			return place;
-	}
-}
-
 /* Under sanitizers: nothing is read or written where it must not be, and it ends. */
 static inline void expect_no_harm_of_nonsense(struct forged_memory *memory, size_t mutants)
 {
@@ -103,7 +110,11 @@ static inline void expect_no_harm_of_nonsense(struct forged_memory *memory, size
 		struct walked walked;
 
 		for (uint64_t j = forged_random(&seed) % 4; j < 4; j++)
-			forged_put(random_place(memory, &seed), forged_random_word(memory, &seed));
+			forged_put(
+				memory->base +
+					memory->places[forged_random(&seed) % memory->place_count] *
+						8ull,
+				forged_random_word(memory, &seed));
 		walk(memory, &walked);
 		walked_free(&walked);
 		if (i % 4 == 3)

@@ -11,11 +11,11 @@
 #include "runtime/target_memory.h"
 
 extern const struct runtime runtime_hotspot, runtime_v8, runtime_go, runtime_mono, runtime_dotnet,
-	runtime_cpython, runtime_ocaml;
+	runtime_cpython, runtime_ocaml, runtime_ghc;
 
 static const struct runtime *const runtimes[] = {
 	&runtime_hotspot, &runtime_v8,	    &runtime_go,    &runtime_mono,
-	&runtime_dotnet,  &runtime_cpython, &runtime_ocaml,
+	&runtime_dotnet,  &runtime_cpython, &runtime_ocaml, &runtime_ghc,
 };
 
 const struct runtime *runtime_at(size_t n)

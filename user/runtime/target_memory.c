@@ -150,9 +150,11 @@ uint64_t target_word(struct target_memory *memory, uint64_t address)
 	return target_read(memory, address, &word, sizeof(word)) ? 0 : word;
 }
 
-void target_read_pages(struct target_memory *memory, uint64_t address, void *buffer, size_t size)
+uint64_t target_read_pages(struct target_memory *memory, uint64_t address, void *buffer,
+			   size_t size)
 {
 	unsigned char *bytes = buffer;
+	uint64_t there = 0;
 
 	for (size_t done = 0; done < size / MEMORY_PAGE; done += PAGES_AT_ONCE) {
 		size_t pages = MIN(size / MEMORY_PAGE - done, PAGES_AT_ONCE);
@@ -162,11 +164,13 @@ void target_read_pages(struct target_memory *memory, uint64_t address, void *buf
 		pagemap_read(memory->maps->source, memory->pagemap, at, entries, pages);
 		read_present(memory, at, entries, bytes + done * MEMORY_PAGE, present, pages);
 		for (size_t i = 0; i < pages; i++) {
+			there += present[i] ? MEMORY_PAGE : 0;
 			if (!present[i] &&
 			    (pagemap_is_swapped(entries[i]) || pagemap_is_present(entries[i])))
 				memory->unread_bytes += MEMORY_PAGE;
 		}
 	}
+	return there;
 }
 
 uint64_t target_variable(const struct data_module *module, const char *name)

@@ -38,9 +38,10 @@ uint64_t target_word(struct target_memory *memory, uint64_t address);
 
 /*
  * Much at once, past the cache: whole pages. Those that were never touched are zeros; others that
- * cannot be read are, too, and count as unread.
+ * cannot be read are, too, and count as unread. Returns how many bytes were there.
  */
-void target_read_pages(struct target_memory *memory, uint64_t address, void *buffer, size_t size);
+uint64_t target_read_pages(struct target_memory *memory, uint64_t address, void *buffer,
+			   size_t size);
 
 /* The address of a variable that a module's symbols name; 0: they do not. */
 uint64_t target_variable(const struct data_module *module, const char *name);

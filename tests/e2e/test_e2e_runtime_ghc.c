@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Closures of Haskell programs, against what the programs' own runtime counts (+RTS -hT:
+ * tests/runtimes/ghc). They are compiled here; without ghc there is nothing to test. No BPF is
+ * needed.
+ */
+#include "retain_json.h"
+#include "shell.h"
+
+#include <unistd.h>
+
+#define GHC "/usr/bin/ghc"
+#define STRIP "/usr/bin/strip"
+#define SOURCE "tests/runtimes/ghc/Census.hs"
+#define SESSIONS 3000
+#define ITEMS 21000
+#define ADDED 30000
+#define PINNED 7
+/* The bytes of a type that is not one of a few young closures: the census comes before they do. */
+#define LARGE_BAND 4096
+#define YOUNG_BYTES 512
+
+static void compile(struct harness *harness)
+{
+	if (access(GHC, X_OK)) {
+		fprintf(stderr, "SKIPPED, nothing was tested: there is no %s (ghc)\n", GHC);
+		skip();
+	}
+	free(shell(harness, 0, "cp %s %s && cd %s && %s -v0 -rtsopts Census.hs -o census", SOURCE,
+		   harness->directory, harness->directory, GHC));
+}
+
+static struct child *start(struct harness *harness, const char *mode)
+{
+	char command[512];
+	struct child *child;
+	char *line;
+
+	snprintf(command, sizeof(command), "cd %s && exec ./census %s +RTS -hT -i0",
+		 harness->directory, mode);
+	child = child_start(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
+	line = child_line(harness, child, &child->out);
+	assert_string_equal(line, "ready");
+	free(line);
+	return child;
+}
+
+static json_t *runtime_of(json_t *report)
+{
+	json_t *runtimes = json_object_get(report, "runtimes");
+
+	assert_int_equal(json_array_size(runtimes), 1);
+	assert_string_equal(text_at(json_array_get(runtimes, 0), "runtime"), "ghc");
+	assert_string_equal(text_at(json_array_get(runtimes, 0), "why_not_walked"), "");
+	assert_int_equal(number_at(json_array_get(runtimes, 0), "nonsense"), 0);
+	return json_array_get(runtimes, 0);
+}
+
+static json_t *named(json_t *report, const char *list, const char *name)
+{
+	json_t *found;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, list), i, found)
+	{
+		if (!strcmp(text_at(found, "name"), name) &&
+		    !strcmp(text_at(found, "module"), "ghc"))
+			return found;
+	}
+	return NULL;
+}
+
+static json_int_t count_of(json_t *report, const char *class)
+{
+	json_t *found = named(report, "classes", class);
+
+	return found ? number_at(found, "count") : 0;
+}
+
+/* Of a type or constructor, whatever function it stands in. */
+static json_int_t bytes_of(json_t *report, const char *band)
+{
+	size_t length = strlen(band);
+	json_int_t bytes = 0;
+	json_t *found;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, found)
+	{
+		const char *name = text_at(found, "name");
+
+		if (!strncmp(name, band, length) && (!name[length] || name[length] == ' ') &&
+		    !strcmp(text_at(found, "module"), "ghc"))
+			bytes += number_at(found, "bytes");
+	}
+	return bytes;
+}
+
+/* Each line of the last census: "main:Main.Item", a tab, and bytes. Returns how many are large. */
+static size_t compare_bands(json_t *report, char *census)
+{
+	char *last = census, *next, *line, *rest;
+	size_t large = 0;
+
+	while ((next = strstr(last, "\nBEGIN_SAMPLE")) && strchr(next + 1, '\t'))
+		last = next + 1;
+	for (line = strtok_r(last, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char *tab = strchr(line, '\t'), *colon;
+		json_int_t bytes, own;
+
+		if (!tab)
+			continue;
+		*tab = '\0';
+		colon = strchr(line, ':');
+		bytes = strtoll(tab + 1, NULL, 10);
+		own = bytes_of(report, colon && colon[1] ? colon + 1 : line);
+		if (bytes < LARGE_BAND || !strcmp(line, "ARR_WORDS"))
+			continue;
+		large++;
+		if (own < bytes || own > bytes + YOUNG_BYTES)
+			fail_msg("%s: %lld bytes, not %lld", line, (long long)own,
+				 (long long)bytes);
+	}
+	return large;
+}
+
+static void closures_are_counted_as_the_runtime_counts_them(void **state)
+{
+	struct harness *harness = harness_any(state);
+	json_t *report;
+	char *census;
+
+	compile(harness);
+	report = RETAIN(harness, start(harness, "leaking"), "--top", "0");
+	runtime_of(report);
+	assert_int_equal(count_of(report, "Main.Session"), SESSIONS);
+	assert_int_equal(count_of(report, "Main.Item"), ITEMS);
+	assert_int_equal(count_of(report, "Main.Pinned"), PINNED);
+	assert_int_equal(
+		number_at(json_object_get(json_object_get(report, "totals"), "unreachable"),
+			  "bytes"),
+		0);
+	census = shell(harness, 0, "cat %s/census.hp", harness->directory);
+	assert_int_equal(compare_bands(report, census), 6);
+	free(census);
+}
+
+static void constant_expressions_and_stable_pointers_are_roots(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	json_t *report, *root;
+
+	compile(harness);
+	target = start(harness, "leaking");
+	report = RETAIN(harness, target, "--top", "0", "--class", "Main.Item");
+	root = json_object_get(json_array_get(json_object_get(report, "paths"), 0), "root");
+	assert_string_equal(text_at(root, "name"), "CAF Main.sessions");
+	root = named(report, "roots", "CAF Main.sessions");
+	assert_non_null(root);
+	assert_true(number_at(root, "retained_bytes") > 3000 * (24 + 24 + 7 * 24));
+	report = RETAIN(harness, target, "--top", "0", "--class", "Main.Pinned");
+	root = json_object_get(json_array_get(json_object_get(report, "paths"), 0), "root");
+	assert_string_equal(text_at(root, "name"), "stable pointers");
+	/* The runtime's own libraries have some, too. */
+	assert_true(number_at(named(report, "roots", "stable pointers"), "words") >= PINNED);
+}
+
+/* The longest run of one class on the path to a thunk. */
+static json_int_t longest_run(json_t *report)
+{
+	json_t *path, *step;
+	json_int_t longest = 0;
+	size_t i, j;
+
+	json_array_foreach(json_object_get(report, "paths"), i, path)
+	{
+		json_array_foreach(json_object_get(path, "steps"), j, step)
+		{
+			if (number_at(step, "repeated") > longest)
+				longest = number_at(step, "repeated");
+		}
+	}
+	return longest;
+}
+
+/* The story of a large thunk, and its fix. */
+static void a_sum_that_nobody_looks_at_is_a_chain_of_thunks(void **state)
+{
+	struct harness *harness = harness_any(state);
+	json_t *report, *root;
+	json_int_t held;
+
+	compile(harness);
+	report = RETAIN(harness, start(harness, "leaking"), "--top", "0", "--class", "THUNK_2_0");
+	assert_true(bytes_of(report, "THUNK_2_0") >= ADDED * 32);
+	assert_true(longest_run(report) > ADDED / 10);
+	root = named(report, "roots", "CAF Main.total");
+	assert_non_null(root);
+	held = number_at(root, "retained_bytes");
+	assert_true(held >= ADDED * 32);
+	report = RETAIN(harness, start(harness, "fixed"), "--top", "0");
+	assert_true(bytes_of(report, "THUNK_2_0") < YOUNG_BYTES);
+	root = named(report, "roots", "CAF Main.total");
+	assert_true(!root || number_at(root, "retained_bytes") < YOUNG_BYTES);
+}
+
+/* Constructors have their names in memory; constant expressions lose theirs. */
+static void a_stripped_program_is_read_as_well(void **state)
+{
+	struct harness *harness = harness_any(state);
+	json_t *report;
+
+	compile(harness);
+	if (access(STRIP, X_OK))
+		skip();
+	free(shell(harness, 0, "%s %s/census", STRIP, harness->directory));
+	report = RETAIN(harness, start(harness, "leaking"), "--top", "0");
+	runtime_of(report);
+	assert_int_equal(count_of(report, "Main.Session"), SESSIONS);
+	assert_int_equal(count_of(report, "Main.Item"), ITEMS);
+	assert_true(bytes_of(report, "THUNK_2_0") >= ADDED * 32);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(closures_are_counted_as_the_runtime_counts_them),
+		e2e_test(constant_expressions_and_stable_pointers_are_roots),
+		e2e_test(a_sum_that_nobody_looks_at_is_a_chain_of_thunks),
+		e2e_test(a_stripped_program_is_read_as_well),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,52 @@
+-- SPDX-License-Identifier: GPL-2.0-or-later
+-- A workload (tests/workloads/workload.h) of Haskell: census MODE, of "leaking" and "fixed". With
+-- +RTS -hT -i0 its runtime counts its closures by type after each collection: see census.hp.
+module Main where
+
+import Control.Monad
+import Data.IORef
+import Foreign.StablePtr
+import System.Environment
+import System.IO
+import System.IO.Unsafe (unsafePerformIO)
+import System.Mem
+
+data Item = Item !Int String
+
+data Session = Session !Int [Item]
+
+newtype Ticket = Ticket Session
+
+data Pinned = Pinned !Int
+
+{-# NOINLINE sessions #-}
+sessions :: IORef [Session]
+sessions = unsafePerformIO (newIORef [])
+
+-- The story of a large thunk: nobody looks at the sum, so that nothing is ever added.
+{-# NOINLINE total #-}
+total :: IORef Int
+total = unsafePerformIO (newIORef 0)
+
+open :: Int -> Session
+open n = Session n [Item (n + i) (show i) | i <- [1 .. 7]]
+
+evaluated :: Session -> Int
+evaluated (Session _ items) = sum [n + length name | Item n name <- items]
+
+main :: IO ()
+main = do
+  [mode] <- getArgs
+  let add = if mode == "leaking" then modifyIORef else modifyIORef'
+  forM_ [1 .. 3000] $ \i -> do
+    let session = open i
+    evaluated session `seq` modifyIORef' sessions (session :)
+  pins <- forM [1 .. 7] (\i -> newStablePtr $! Pinned i)
+  forM_ [1 .. 30000] $ \i -> add total (+ i)
+  performMajorGC
+  putStrLn "ready"
+  hFlush stdout
+  line <- getLine
+  when (line == "total") $ readIORef total >>= print
+  readIORef sessions >>= print . length
+  mapM_ freeStablePtr pins

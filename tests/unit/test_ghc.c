@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The heap of a small Haskell program made by hand; then the same with nonsense in it. */
+#include "unit/walked.h"
+
+#include "unit/ghc_fixture.h"
+
+#define MUTANTS 100
+#define REPORT(walked) (&(walked)->sink.reports.items[0])
+
+/* Nothing here changes: no retry needs to wait. */
+int nanosleep(const struct timespec *requested, struct timespec *left)
+{
+	(void)requested;
+	(void)left;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	struct forged *forged = malloc(sizeof(*forged));
+
+	*state = forged;
+	return forged && forged_make(forged) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_memory_free(&forged->memory);
+	free(forged);
+	return 0;
+}
+
+static void closures_have_constructors_types_and_functions(void **state)
+{
+	static const struct {
+		const char *class;
+		size_t count;
+	} expected[] = {
+		{"Main.Item", FORGED_ITEMS + 1},
+		{"GHC.Types.:", FORGED_ITEMS},
+		/* Two blocks of the nursery are in use. */
+		{"THUNK_2_0 in Main.$wfun", 1 + 2 * FORGED_YOUNG},
+		{"FUN_1_0 Main.$wfun", 2},
+		{"BLACKHOLE", 1},
+		{"ARR_WORDS", 2},
+		{"MUT_ARR_PTRS_CLEAN", 1},
+		{"STACK", 1},
+		{"TSO", 1},
+		{"WEAK", 1},
+		{"PAP", 1},
+	};
+	struct forged *forged = *state;
+	struct walked walked;
+	size_t sum = 0;
+
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	assert_int_equal(REPORT(&walked)->retries, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		assert_int_equal(count_class(&walked.sink, expected[i].class), expected[i].count);
+		sum += expected[i].count;
+	}
+	assert_int_equal(REPORT(&walked)->objects, sum);
+	assert_int_equal(REPORT(&walked)->bytes + REPORT(&walked)->free_bytes, GHC_MEGABLOCK);
+	walked_free(&walked);
+}
+
+static void constant_expressions_stable_pointers_and_threads_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_int_equal(walked.sink.roots.count, 4);
+	expect_root(&walked.sink, "CAF Main.cache", forged->list);
+	expect_root(&walked.sink, "stable pointers", forged->pinned);
+	expect_root(&walked.sink, "thread 7", forged->thread);
+	expect_root(&walked.sink, "weak pointers", forged->weak);
+	assert_true(root_named(&walked.sink, "weak pointers")->waiting);
+	walked_free(&walked);
+}
+
+static void constant_expressions_that_the_collector_gave_up_hold_nothing(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->static_flag, 1);
+	forged_put(forged->cache + 16, 2);
+	walk(&forged->memory, &walked);
+	assert_null(root_named(&walked.sink, "CAF Main.cache"));
+	walked_free(&walked);
+	forged_put(forged->cache + 16, 1);
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "CAF Main.cache", forged->list);
+	walked_free(&walked);
+}
+
+static void only_pointers_of_closures_refer(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	const struct heap_sink *sink = &walked.sink;
+
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_references(sink, forged->list), 1);
+	assert_int_equal(count_references(sink, forged->stack), 1);
+	assert_true(refers(sink, forged->stack, forged->waited));
+	assert_true(refers(sink, forged->thread, forged->stack));
+	assert_int_equal(count_references(sink, forged->weak), 1);
+	assert_false(refers(sink, forged->weak, forged->key));
+	assert_int_equal(count_references(sink, forged->array), 1);
+	assert_true(refers(sink, forged->array, forged->pinned));
+	walked_free(&walked);
+}
+
+static void what_contradicts_itself_is_not_read(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_put(forged->generations, 1);
+	forged_put(forged->generations + 256, 0);
+	expect_why(&forged->memory, "blocks are not");
+	forged_put(forged_descriptor(forged, FORGED_OLD_BLOCK), forged->memory.base);
+	expect_why(&forged->memory, "blocks are not");
+}
+
+static void a_nursery_that_contradicts_itself_is_none(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->nurseries + 8, FORGED_NURSERY_BLOCKS + 1);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "THUNK_2_0 in Main.$wfun"),
+			 1 + FORGED_NURSERY_BLOCKS * FORGED_YOUNG);
+	walked_free(&walked);
+}
+
+/* As the collector leaves it where a closure was. */
+static void while_closures_move_they_are_read_again(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->key, forged->pinned + 1);
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->retries, 4);
+	assert_int_equal(REPORT(&walked)->nonsense, 1);
+	assert_int_equal(count_class(&walked.sink, "Main.Item"), FORGED_ITEMS + 1);
+	walked_free(&walked);
+}
+
+static void a_closure_that_leaves_its_blocks_ends_them(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->array + 16, UINT64_MAX / 8);
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->nonsense, 1);
+	assert_int_equal(count_class(&walked.sink, "PAP"), 0);
+	assert_int_equal(count_class(&walked.sink, "Main.Item"), FORGED_ITEMS + 1);
+	walked_free(&walked);
+}
+
+static void groups_end_where_their_megablock_does(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged_descriptor(forged, FORGED_BYTES_BLOCK) + 48, 1u << 20);
+	forged_put(forged_descriptor(forged, FORGED_BYTES_BLOCK) + 8,
+		   forged->memory.base + (1ull << 32));
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "ARR_WORDS"), 1);
+	walked_free(&walked);
+}
+
+static void nonsense_anywhere_does_no_harm(void **state)
+{
+	struct forged *forged = *state;
+
+	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
+}
+
+int main(void)
+{
+#define FORGED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		FORGED(closures_have_constructors_types_and_functions),
+		FORGED(constant_expressions_stable_pointers_and_threads_are_roots),
+		FORGED(constant_expressions_that_the_collector_gave_up_hold_nothing),
+		FORGED(only_pointers_of_closures_refer),
+		FORGED(what_contradicts_itself_is_not_read),
+		FORGED(a_nursery_that_contradicts_itself_is_none),
+		FORGED(while_closures_move_they_are_read_again),
+		FORGED(a_closure_that_leaves_its_blocks_ends_them),
+		FORGED(groups_end_where_their_megablock_does),
+		FORGED(nonsense_anywhere_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

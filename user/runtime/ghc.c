@@ -1,0 +1,659 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * GHC: the closures of Haskell programs. Their heap is megablocks of one reservation at a fixed
+ * address; each begins with descriptors of its blocks, and closures lie in groups of blocks one
+ * after the other. Anchors: a group's descriptor says where the group is, and leads to a generation
+ * of that number; a closure's first word leads to code with an info table before it; the blocks of
+ * a nursery are as many as it counts.
+ *
+ * A collection moves closures: memory is copied first, and anew if a collection ran meanwhile.
+ */
+#include "runtime/ghc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/search.h"
+#include "runtime/mapping_shape.h"
+#include "runtime/runtime.h"
+
+/* Block.h: bdescr. */
+#define DESCRIPTOR_BYTES 64
+#define DESCRIPTOR_LINK 16
+#define FIRST_BLOCK 4 /* before it are the descriptors */
+#define BLOCKS_PER_MEGABLOCK (GHC_MEGABLOCK / GHC_BLOCK)
+#define BLOCKS_MAX (1u << 28)
+#define GROUP_COPY_MAX (1ull << 30)
+#define FLAG_LARGE 2
+#define FLAG_PINNED 4
+#define FLAG_COMPACT 512
+#define FLAG_NON_MOVING 1024
+
+struct descriptor {
+	uint64_t start, free, link, back, generation;
+	uint16_t generation_number, destination, node, flags;
+	uint32_t blocks, padding[3];
+};
+_Static_assert(sizeof(struct descriptor) == DESCRIPTOR_BYTES, "as bdescr");
+
+/* GC.h: generation. */
+#define GENERATION_TO 120
+#define GENERATION_COLLECTIONS 128
+/* rts/sm/Storage.h: struct nursery. */
+#define NURSERY_BYTES 16
+#define NURSERY_BLOCKS_MAX (1u << 24)
+
+#define HEAD_WORDS 5 /* by which every closure's size is known */
+#define MAX_RETRIES 20
+#define SAME_MAX 4
+#define RETRY_NS 1000000
+
+static bool detect(const struct mapping *mapping)
+{
+	return mapping->start == GHC_HEAP && mapping_is_anonymous(mapping);
+}
+
+static bool owns(const void *state, const struct mapping *mapping)
+{
+	(void)state;
+	return mapping->start >= GHC_HEAP && mapping->end <= GHC_HEAP + GHC_HEAP_BYTES &&
+	       mapping_is_anonymous(mapping);
+}
+
+static bool detect_module(const struct data_module *module)
+{
+	return target_variable(module, "MainCapability") &&
+	       target_variable(module, "mblock_address_space");
+}
+
+uint64_t ghc_symbol(const struct ghc *ghc, const char *name)
+{
+	for (size_t i = 0; ghc->module && i < ghc->symbols->count; i++) {
+		if (!strcmp(ghc->symbols->names + ghc->symbols->symbols[i].name, name))
+			return ghc->module->bias + ghc->symbols->symbols[i].address;
+	}
+	return 0;
+}
+
+/* Copied memory. */
+
+const uint64_t *ghc_copied(const struct ghc *ghc, uint64_t address, size_t *count)
+{
+	const struct ghc_span *span = RANGE_AT(ghc->spans.items, ghc->spans.count, address);
+
+	if (!span || address % GHC_WORD || address - span->start >= span->copied)
+		return NULL;
+	*count = (span->copied - (address - span->start)) / GHC_WORD;
+	return (const uint64_t *)(const void *)(span->bytes + (address - span->start));
+}
+
+static void forget(struct ghc *ghc)
+{
+	for (size_t i = 0; i < ghc->copies.count; i++)
+		free(ghc->copies.items[i]);
+	ghc->copies.count = 0;
+	ghc->spans.count = 0;
+	hash_free(&ghc->unused);
+	ghc->unused = (struct hash){0};
+	ghc->heap_bytes = ghc->nonsense = 0;
+	ghc->non_moving = false;
+}
+
+/* NULL: no memory. */
+static void *add_copy(struct ghc *ghc, size_t size)
+{
+	void **added = vec_push(&ghc->copies);
+
+	if (!added)
+		return NULL;
+	*added = malloc(size);
+	return *added;
+}
+
+/* Nurseries: of their blocks, those behind the one that is being filled have old closures. */
+
+/* Where the descriptor of a group may be: in the first blocks of a megablock. */
+static bool is_descriptor(const struct ghc *ghc, uint64_t address)
+{
+	return address >= ghc->heap_start && address < ghc->heap_end &&
+	       address % DESCRIPTOR_BYTES == 0 &&
+	       address % GHC_MEGABLOCK >= (uint64_t)FIRST_BLOCK * DESCRIPTOR_BYTES &&
+	       address % GHC_MEGABLOCK < FIRST_BLOCK * GHC_BLOCK;
+}
+
+static uint64_t described_block(uint64_t descriptor)
+{
+	return (descriptor & ~(GHC_MEGABLOCK - 1)) +
+	       descriptor % GHC_MEGABLOCK / DESCRIPTOR_BYTES * GHC_BLOCK;
+}
+
+static bool read_descriptor(const struct ghc *ghc, uint64_t address, struct descriptor *read)
+{
+	return is_descriptor(ghc, address) &&
+	       !target_read(ghc->memory, address, read, sizeof(*read)) &&
+	       read->start == described_block(address) && read->blocks && read->blocks < BLOCKS_MAX;
+}
+
+/* Whether a chain has as many blocks as is said, with `current` among them, unless that is 0. */
+static bool is_nursery(const struct ghc *ghc, uint64_t first, uint64_t blocks, uint64_t current)
+{
+	uint64_t at = first, previous = 0, sum = 0;
+	bool found = !current;
+	struct descriptor read;
+
+	if (blocks > NURSERY_BLOCKS_MAX)
+		return false;
+	while (at && sum < blocks) {
+		if (!read_descriptor(ghc, at, &read) || read.back != previous ||
+		    read.generation_number)
+			return false;
+		found |= at == current;
+		sum += read.blocks;
+		previous = at;
+		at = read.link;
+	}
+	return !at && sum == blocks && found;
+}
+
+/* Capability.h, StgRegTable: rNursery leads to the nursery, and rCurrentNursery is next. The other
+ * nurseries stand behind the first one, those of other capabilities elsewhere. */
+static int find_nursery(void *context, uint64_t address, uint64_t word)
+{
+	struct ghc *ghc = context;
+	uint64_t blocks, current;
+
+	if (ghc->nursery_count || word % GHC_WORD || word >> 47)
+		return 0;
+	current = target_word(ghc->memory, address + GHC_WORD);
+	if (!is_descriptor(ghc, current))
+		return 0;
+	blocks = target_word(ghc->memory, word);
+	if (!is_descriptor(ghc, blocks) ||
+	    !is_nursery(ghc, blocks, target_word(ghc->memory, word + GHC_WORD), current))
+		return 0;
+	ghc->nurseries[ghc->nursery_count++] = (struct ghc_nursery){blocks, current};
+	for (uint64_t at = word + NURSERY_BYTES; ghc->nursery_count < GHC_NURSERIES_MAX;
+	     at += NURSERY_BYTES) {
+		blocks = target_word(ghc->memory, at);
+		if (!is_descriptor(ghc, blocks) ||
+		    !is_nursery(ghc, blocks, target_word(ghc->memory, at + GHC_WORD), 0))
+			break;
+		ghc->nurseries[ghc->nursery_count++] = (struct ghc_nursery){blocks, 0};
+	}
+	return 0;
+}
+
+static int mark_unused(struct ghc *ghc, const struct ghc_nursery *nursery)
+{
+	uint64_t at = nursery->blocks;
+	bool behind = false;
+	struct descriptor read;
+
+	for (uint32_t i = 0; i < NURSERY_BLOCKS_MAX && read_descriptor(ghc, at, &read); i++) {
+		if (behind && !hash_put(&ghc->unused, at, NULL))
+			return -ENOMEM;
+		behind |= at == nursery->current;
+		at = read.link;
+	}
+	return 0;
+}
+
+static int find_nurseries(struct ghc *ghc)
+{
+	int error;
+
+	ghc->nursery_count = 0;
+	error = ghc_visit_data(ghc, find_nursery, ghc);
+	for (size_t i = 0; !error && i < ghc->nursery_count; i++)
+		error = mark_unused(ghc, &ghc->nurseries[i]);
+	return error;
+}
+
+/* Groups of blocks. */
+
+struct copying {
+	struct ghc *ghc;
+	unsigned char *megablock; /* its memory, as read */
+	uint64_t address;
+	uint64_t end;	 /* of the mapping that it lies in */
+	uint64_t budget; /* bytes that are there, and were not copied yet: zeros cost nothing */
+};
+
+static bool is_generation(struct ghc *ghc, const struct descriptor *group)
+{
+	uint64_t *known;
+	uint32_t number;
+
+	if (group->generation_number >= GHC_GENERATIONS_MAX || !group->generation)
+		return false;
+	known = &ghc->generations[group->generation_number];
+	if (*known == group->generation)
+		return true;
+	if (target_read(ghc->memory, group->generation, &number, sizeof(number)) ||
+	    number != group->generation_number)
+		return false;
+	*known = group->generation;
+	return true;
+}
+
+/* Of bytes that are one array, the beginning is enough. */
+static uint64_t wanted_bytes(struct copying *copying, const struct descriptor *group, uint64_t used)
+{
+	uint32_t type;
+	uint64_t code;
+
+	if (!(group->flags & FLAG_LARGE))
+		return used;
+	if (group->flags & (FLAG_PINNED | FLAG_COMPACT))
+		return 0;
+	memcpy(&code, copying->megablock + group->start % GHC_MEGABLOCK, sizeof(code));
+	if (ghc_is_code(copying->ghc, code) &&
+	    !target_read(copying->ghc->memory, code - 8, &type, sizeof(type)) &&
+	    type == GHC_ARR_WORDS)
+		return MIN(used, 2 * GHC_WORD);
+	return used;
+}
+
+/* What was read beyond one megablock counts if it is there. */
+static void copy_large(struct copying *copying, uint64_t start, unsigned char *bytes, uint64_t size)
+{
+	copying->budget += target_read_pages(copying->ghc->memory, start, bytes, size);
+}
+
+static int add_span(struct copying *copying, const struct descriptor *group, uint64_t used)
+{
+	struct ghc *ghc = copying->ghc;
+	uint64_t wanted = wanted_bytes(copying, group, used), offset = group->start % GHC_MEGABLOCK;
+	uint64_t whole = (wanted + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1);
+	bool large = offset + whole > GHC_MEGABLOCK;
+	struct ghc_span *span = vec_push(&ghc->spans);
+	unsigned char *bytes;
+
+	if (!span)
+		return -ENOMEM;
+	*span = (struct ghc_span){group->start, group->start + used, 0, NULL};
+	if (!wanted)
+		return 0;
+	if (whole > GROUP_COPY_MAX || (!large && whole > copying->budget)) {
+		ghc->spans.count--;
+		ghc->nonsense++;
+		return 0;
+	}
+	bytes = add_copy(ghc, whole);
+	if (!bytes)
+		return -ENOMEM;
+	if (large)
+		copy_large(copying, group->start, bytes, whole);
+	else
+		memcpy(bytes, copying->megablock + offset, whole);
+	copying->budget -= MIN(copying->budget, whole);
+	span->bytes = bytes;
+	span->copied = wanted / GHC_WORD * GHC_WORD;
+	return 0;
+}
+
+/* A group in use. */
+static int add_group(struct copying *copying, uint64_t address, const struct descriptor *group)
+{
+	uint64_t bytes = group->blocks * GHC_BLOCK, used;
+
+	if (group->flags & FLAG_NON_MOVING) {
+		copying->ghc->non_moving = true;
+		return 0;
+	}
+	if (!is_generation(copying->ghc, group) || group->free < group->start ||
+	    group->free - group->start > bytes || hash_get(&copying->ghc->unused, address))
+		return 0;
+	used = MIN(group->free, copying->end) - group->start;
+	return used && group->free > group->start ? add_span(copying, group, used) : 0;
+}
+
+/* The megablocks that a group takes: only the first one has descriptors. */
+static uint64_t megablocks_of(uint64_t blocks)
+{
+	uint64_t first = BLOCKS_PER_MEGABLOCK - FIRST_BLOCK;
+
+	return blocks <= first
+		       ? 1
+		       : 1 + (blocks - first + BLOCKS_PER_MEGABLOCK - 1) / BLOCKS_PER_MEGABLOCK;
+}
+
+/* Whether a descriptor is of a group that ends where it may. */
+static bool is_group(const struct copying *copying, uint64_t block, const struct descriptor *group)
+{
+	return group->start == copying->address + block * GHC_BLOCK && group->blocks &&
+	       group->blocks <= (block == FIRST_BLOCK ? BLOCKS_MAX : BLOCKS_PER_MEGABLOCK - block);
+}
+
+/* *megablocks gets how many are done. */
+static int copy_megablock(struct copying *copying, uint64_t *megablocks)
+{
+	uint64_t block = FIRST_BLOCK;
+	unsigned char peeked;
+	int error = 0;
+
+	*megablocks = 1;
+	if (target_read(copying->ghc->memory, copying->address + FIRST_BLOCK * DESCRIPTOR_BYTES,
+			&peeked, 1))
+		return 0;
+	copying->budget += target_read_pages(copying->ghc->memory, copying->address,
+					     copying->megablock, GHC_MEGABLOCK);
+	while (!error && block < BLOCKS_PER_MEGABLOCK) {
+		uint64_t address = copying->address + block * DESCRIPTOR_BYTES;
+		struct descriptor group;
+
+		memcpy(&group, copying->megablock + block * DESCRIPTOR_BYTES, sizeof(group));
+		if (!is_group(copying, block, &group)) {
+			block++;
+			continue;
+		}
+		if (group.free != UINT64_MAX)
+			error = add_group(copying, address, &group);
+		if (block == FIRST_BLOCK)
+			*megablocks = megablocks_of(group.blocks);
+		block += group.blocks;
+	}
+	return error;
+}
+
+bool ghc_is_heap(const struct ghc *ghc, const struct mapping *mapping)
+{
+	return mapping->writable && mapping->start >= ghc->heap_start &&
+	       mapping->end <= ghc->heap_end && mapping_is_anonymous(mapping);
+}
+
+/* All of them in a mapping. */
+static int copy_mapping(struct copying *copying, const struct mapping *mapping)
+{
+	uint64_t at = (mapping->start + GHC_MEGABLOCK - 1) & ~(GHC_MEGABLOCK - 1), done;
+	int error = 0;
+
+	copying->end = mapping->end;
+	for (; !error && at < mapping->end && mapping->end - at >= GHC_MEGABLOCK;
+	     at += done * GHC_MEGABLOCK) {
+		copying->address = at;
+		error = copy_megablock(copying, &done);
+	}
+	copying->ghc->heap_bytes += mapping->end - mapping->start;
+	return error;
+}
+
+static int copy_heap(struct ghc *ghc)
+{
+	const struct maps *maps = ghc->memory->maps;
+	struct copying copying = {.ghc = ghc, .megablock = malloc(GHC_MEGABLOCK)};
+	int error = copying.megablock ? find_nurseries(ghc) : -ENOMEM;
+
+	for (size_t i = 0; !error && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (ghc_is_heap(ghc, mapping))
+			error = copy_mapping(&copying, mapping);
+	}
+	free(copying.megablock);
+	return error;
+}
+
+/* Closures. */
+
+static int add_closure(struct heap_sink *sink, const struct ghc_span *span, size_t at,
+		       uint64_t words, const struct ghc_info *info)
+{
+	return heap_sink_add(sink, span->start + at * GHC_WORD, words * GHC_WORD,
+			     info->class | NODE_PRECISE);
+}
+
+/* Blocks with one object, or with several that only bytes are in. */
+static int add_bytes(struct ghc *ghc, struct heap_sink *sink, const struct ghc_span *span)
+{
+	struct managed_class made = {.name = intern_string(sink->strings, "ARR_WORDS"),
+				     .runtime = GHC_KEY};
+	uint64_t *place =
+		made.name ? hash_put(&ghc->classes, (uint64_t)(uintptr_t)made.name, NULL) : NULL;
+	uint32_t class;
+	int error;
+
+	if (!place)
+		return -ENOMEM;
+	if (!*place) {
+		error = heap_sink_class(sink, &made, &class);
+		if (error)
+			return error;
+		*place = (uint64_t) class + 1;
+	}
+	return heap_sink_add(sink, span->start, span->end - span->start,
+			     ((uint32_t)*place - 1) | NODE_PRECISE);
+}
+
+/* What may have been larger before, or is in other versions. */
+static bool leaves_slop(const struct ghc_info *info)
+{
+	return info->shape == SHAPE_INDIRECTION || info->shape == SHAPE_BYTES ||
+	       info->shape == SHAPE_SMALL_ARRAY || info->shape == SHAPE_TSO ||
+	       info->shape == SHAPE_RECORD;
+}
+
+/* Words that are left over behind closures are no info tables, as a rule. */
+static int walk_span(struct ghc *ghc, struct heap_sink *sink, const struct ghc_span *span)
+{
+	const uint64_t *words = (const uint64_t *)(const void *)span->bytes;
+	size_t count = span->copied / GHC_WORD, at = 0;
+	uint64_t in_all = (span->end - span->start) / GHC_WORD;
+	bool slop = true;
+	int error = 0;
+
+	while (!error && at < count) {
+		const struct ghc_info *info;
+		uint64_t size;
+
+		error = ghc_info_at(ghc, sink, words[at], &info);
+		if (error == -ENOENT || (!error && info->shape == SHAPE_NONE)) {
+			ghc->nonsense += !slop && words[at] && at;
+			slop = true;
+			error = 0;
+			at++;
+			continue;
+		}
+		size = error ? 0 : ghc_closure_words(info, words + at, MIN(count - at, HEAD_WORDS));
+		if (error || !size || size > in_all - at) {
+			ghc->nonsense += !error;
+			break;
+		}
+		error = add_closure(sink, span, at, size, info);
+		slop = leaves_slop(info);
+		at += size;
+	}
+	return error;
+}
+
+static int walk_spans(struct ghc *ghc, struct heap_sink *sink)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ghc->spans.count; i++) {
+		const struct ghc_span *span = &ghc->spans.items[i];
+
+		error = span->bytes ? walk_span(ghc, sink, span) : add_bytes(ghc, sink, span);
+	}
+	return error;
+}
+
+/* How many collections there were. */
+static uint64_t collections(const struct ghc *ghc)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < GHC_GENERATIONS_MAX; i++) {
+		uint32_t count;
+
+		if (ghc->generations[i] &&
+		    !memory_read_exact(ghc->memory->maps->source,
+				       ghc->generations[i] + GENERATION_COLLECTIONS, &count,
+				       sizeof(count)))
+			sum += count;
+	}
+	return sum;
+}
+
+/* From a descriptor in the first megablock, and from one generation to the next. False: there is
+ * none. */
+static bool find_generations(struct ghc *ghc)
+{
+	uint64_t at = 0;
+
+	for (uint64_t i = FIRST_BLOCK; !at && i < BLOCKS_PER_MEGABLOCK; i++) {
+		struct descriptor group;
+
+		if (read_descriptor(ghc, ghc->heap_start + i * DESCRIPTOR_BYTES, &group) &&
+		    group.free != UINT64_MAX && is_generation(ghc, &group))
+			at = group.generation;
+	}
+	for (size_t i = 0; at && i < GHC_GENERATIONS_MAX; i++) {
+		uint32_t number = 0;
+
+		if (target_read(ghc->memory, at, &number, sizeof(number)) ||
+		    number >= GHC_GENERATIONS_MAX)
+			break;
+		ghc->generations[number] = at;
+		at = target_word(ghc->memory, at + GENERATION_TO);
+	}
+	return at != 0;
+}
+
+static int walk_once(struct ghc *ghc, struct heap_sink *sink)
+{
+	int error;
+
+	forget(ghc);
+	target_memory_forget(ghc->memory);
+	error = copy_heap(ghc);
+	return error ? error : walk_spans(ghc, sink);
+}
+
+/* Until a copy has no trace of a collection; or the same one again and again, without any. */
+static int walk_all(struct ghc *ghc, struct heap_sink *sink)
+{
+	size_t before = sink->added.count;
+	uint64_t since = 0, last = 0;
+	unsigned same = 0;
+	int error = 0;
+
+	while (!error) {
+		uint64_t now = collections(ghc);
+
+		sink->added.count = before;
+		error = walk_once(ghc, sink);
+		same = now == since && ghc->nonsense == last ? same + 1 : 0;
+		since = now;
+		last = ghc->nonsense;
+		if (error || ghc->memory->maps->source.core || ghc->retries == MAX_RETRIES ||
+		    same == SAME_MAX || (!ghc->nonsense && now == collections(ghc)))
+			break;
+		ghc->retries++;
+		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
+	}
+	return error;
+}
+
+static void report_on(const struct ghc *ghc, const struct heap_sink *sink, size_t before,
+		      struct walk_report *report)
+{
+	uint64_t used = 0;
+
+	for (size_t i = before; i < sink->added.count; i++) {
+		used += (uint64_t)sink->added.items[i].size_high << 32 |
+			sink->added.items[i].size_low;
+	}
+	report->heap_bytes = ghc->heap_bytes;
+	report->free_bytes = ghc->heap_bytes - MIN(used, ghc->heap_bytes);
+	report->nonsense = ghc->nonsense;
+	report->retries = ghc->retries;
+	if (ghc->non_moving)
+		report->why = "objects of the non-moving collector are missing";
+	else if (ghc->retries == MAX_RETRIES)
+		report->why = "it was collected whenever it was read: some objects are missing";
+}
+
+/* The program, or the library that has the runtime. */
+static void find_symbols(struct ghc *ghc)
+{
+	const struct data_modules *modules = ghc->memory->modules;
+
+	for (size_t i = 0; !ghc->module && i < modules->list.count; i++) {
+		const struct data_module *module = &modules->list.items[i];
+
+		if (detect_module(module))
+			ghc->module = module;
+	}
+	if (ghc->module)
+		ghc->symbols = data_module_symbols(modules, ghc->module, &ghc->own);
+}
+
+/* MBlock.c, struct mblock_address_space: elsewhere if less of the address space may be used. */
+static void find_heap(struct ghc *ghc)
+{
+	uint64_t space = ghc_symbol(ghc, "mblock_address_space");
+	uint64_t start = target_word(ghc->memory, space);
+	uint64_t limit = target_word(ghc->memory, space + GHC_WORD);
+
+	ghc->heap_start = GHC_HEAP;
+	ghc->heap_end = GHC_HEAP + GHC_HEAP_BYTES;
+	if (start && start % GHC_MEGABLOCK == 0 && limit > start && !(limit >> 47)) {
+		ghc->heap_start = start;
+		ghc->heap_end = limit;
+	}
+}
+
+static void end(void *state)
+{
+	struct ghc *ghc = state;
+
+	forget(ghc);
+	vec_free(&ghc->spans);
+	vec_free(&ghc->copies);
+	vec_free(&ghc->infos);
+	hash_free(&ghc->info_index);
+	hash_free(&ghc->classes);
+	image_free(&ghc->own);
+	free(ghc);
+}
+
+static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
+		     struct walk_report *report, void **state)
+{
+	struct ghc *ghc = calloc(1, sizeof(*ghc));
+	size_t before = sink->added.count;
+	int error;
+
+	if (!ghc)
+		return -ENOMEM;
+	ghc->memory = memory;
+	ghc->own.file.fd = -1;
+	find_symbols(ghc);
+	find_heap(ghc);
+	error = find_generations(ghc) ? walk_all(ghc, sink) : -ENOENT;
+	if (error) {
+		report->why = "its blocks are not as GHC has them";
+		end(ghc);
+		return error;
+	}
+	report_on(ghc, sink, before, report);
+	*state = ghc;
+	return 0;
+}
+
+static const struct heap_walker walker = {
+	.walk = walk_heap, .refer = ghc_refer, .roots = ghc_roots, .end = end};
+
+const struct runtime runtime_ghc = {
+	.key = GHC_KEY,
+	.name = "Haskell (GHC)",
+	.tool = "`leakmon retain --census -p %d` counts its objects by type and constructor",
+	.detect = detect,
+	.detect_module = detect_module,
+	.owns = owns,
+	.walker = &walker,
+};

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parts of the GHC walker share: programs of Haskell, 64-bit, not built for profiling.
+ * Sources: rts/include/rts/storage/{Block,ClosureTypes,Closures,InfoTables,TSO}.h and rts/Heap.c of
+ * 9.0.
+ */
+#ifndef LEAKMON_RUNTIME_GHC_H
+#define LEAKMON_RUNTIME_GHC_H
+
+#include "base/hash.h"
+#include "heap/data_modules.h"
+#include "runtime/heap_sink.h"
+#include "runtime/target_memory.h"
+
+#define GHC_KEY "ghc"
+
+#define GHC_WORD 8
+#define GHC_BLOCK 4096ull
+#define GHC_MEGABLOCK (1ull << 20)
+/* Where the reservation for all of them begins: MBlock.c, osReserveHeapMemory(). */
+#define GHC_HEAP 0x4200000000ull
+#define GHC_HEAP_BYTES (1ull << 40)
+#define GHC_NAME_BYTES 256
+
+/* ClosureTypes.h; those with a meaning of their own. */
+enum ghc_closure_type {
+	GHC_CONSTR = 1,
+	GHC_CONSTR_NOCAF = 7,
+	GHC_THUNK = 15,
+	GHC_THUNK_SELECTOR = 22,
+	GHC_AP_STACK = 26,
+	GHC_IND = 27,
+	GHC_IND_STATIC = 28,
+	GHC_RET_SMALL = 30,
+	GHC_UPDATE_FRAME = 33,
+	GHC_STOP_FRAME = 36,
+	GHC_BLACKHOLE = 38,
+	GHC_ARR_WORDS = 42,
+	GHC_WEAK = 49,
+	GHC_TSO = 52,
+	GHC_STACK = 53,
+	GHC_CLOSURE_TYPES = 64,
+};
+
+/* How the closures of a type are laid out. */
+enum ghc_shape {
+	SHAPE_NONE,    /* no such closure is in the heap */
+	SHAPE_PAYLOAD, /* as many pointers, then other words, as its info table has */
+	SHAPE_THUNK,   /* likewise, after a word for the result */
+	SHAPE_SELECTOR,
+	SHAPE_AP, /* an application that is not evaluated yet; SHAPE_PAP: one with too few arguments
+		   */
+	SHAPE_PAP,
+	SHAPE_AP_STACK,
+	SHAPE_INDIRECTION, /* it may have been larger before: words are left over behind it */
+	SHAPE_BYTES,
+	SHAPE_ARRAY,
+	SHAPE_SMALL_ARRAY,
+	SHAPE_WEAK,
+	SHAPE_TSO,
+	SHAPE_STACK,
+	SHAPE_BCO,
+	SHAPE_RECORD, /* of transactions */
+	SHAPE_MAX_
+};
+
+/* What an info table says: the same for all closures that point to it. */
+struct ghc_info {
+	uint64_t address;
+	uint32_t class;
+	uint32_t pointers, others; /* words of the payload */
+	uint8_t type, shape;
+};
+
+/* Used memory of some blocks, copied. */
+struct ghc_span {
+	uint64_t start, end;
+	uint64_t copied; /* so many bytes of it from its start on */
+	const unsigned char *bytes;
+};
+
+struct ghc_nursery {
+	uint64_t blocks;  /* descriptor of the first one */
+	uint64_t current; /* of the one that is being filled; 0: not known */
+};
+
+#define GHC_GENERATIONS_MAX 16
+#define GHC_NURSERIES_MAX 256
+
+struct ghc {
+	struct target_memory *memory;
+	const struct data_module *module; /* has the symbols; NULL: none has any */
+	struct image own;
+	const struct symbol_table *symbols;
+	uint64_t heap_start, heap_end; /* of the reservation */
+	VEC(struct ghc_span) spans;    /* by ascending address */
+	VEC(void *) copies;	       /* owned */
+	VEC(struct ghc_info) infos;
+	struct hash info_index; /* address of an info table -> its place in infos plus 1 */
+	struct hash classes;	/* name -> class plus 1 */
+	struct hash unused;	/* descriptors of blocks of nurseries that nothing is in */
+	struct ghc_nursery nurseries[GHC_NURSERIES_MAX];
+	size_t nursery_count;
+	uint64_t generations[GHC_GENERATIONS_MAX];
+	uint64_t heap_bytes;
+	uint64_t nonsense, retries;
+	bool non_moving; /* there are blocks of that collector, which are not read */
+};
+
+/* Whether the heap's memory lies there. */
+bool ghc_is_heap(const struct ghc *ghc, const struct mapping *mapping);
+
+/* The address of a symbol; 0: none has that name. */
+uint64_t ghc_symbol(const struct ghc *ghc, const char *name);
+/* "Main.cache" for Main_cache_closure; false: nothing has a name there. *exact: the name is that of
+ * the address; else of the code that comes next. */
+bool ghc_name_at(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYTES], bool *exact);
+
+/* The info table at an address, with its class. 0; -ENOENT: there is none of a closure; -ENOMEM. */
+int ghc_info_at(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
+		const struct ghc_info **info);
+/* Whether an address may be one of an info table. */
+bool ghc_is_code(const struct ghc *ghc, uint64_t address);
+/* The words of a closure of which the first `count` are known; 0: it cannot be. */
+uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, size_t count);
+/* The name of a type as in ClosureTypes.h; NULL: there is none of that number. */
+const char *ghc_type_name(unsigned type);
+enum ghc_shape ghc_type_shape(unsigned type);
+
+/* The copied words from an address on, and how many there are; NULL: it was not copied. */
+const uint64_t *ghc_copied(const struct ghc *ghc, uint64_t address, size_t *count);
+
+/* As struct heap_walker has them. */
+int ghc_roots(void *state, struct heap_sink *sink);
+int ghc_refer(void *state, struct heap_sink *sink, uint32_t node);
+
+/* Sees each aligned word of the programs' data that is not 0. 0 or an error. */
+typedef int ghc_visit_word(void *context, uint64_t address, uint64_t word);
+int ghc_visit_data(const struct ghc *ghc, ghc_visit_word *visit, void *context);
+
+#endif

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What holds Haskell's closures: constant expressions that were evaluated (CAFs), stable pointers,
+ * threads, weak pointers. Variables of C come last. What the collector itself keeps holds none.
+ */
+#include "runtime/ghc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define ROOTS_MAX (1u << 20)
+#define WINDOW_WORDS 512
+#define STABLE_MAX (1u << 24)
+/* Closures.h: StgIndStatic. */
+#define CAF_VALUE 8
+#define CAF_LINK 16
+#define CAF_CODE 24
+#define CAF_BYTES 32
+/* StgTSO, in words. */
+#define TSO_STATE 4 /* the lower half */
+#define TSO_ID 6
+#define STATE_KILLED 3
+#define STATE_COMPLETE 4
+
+/* Data of programs. */
+
+static int visit_mapping(const struct ghc *ghc, uint64_t start, uint64_t end, ghc_visit_word *visit,
+			 void *context)
+{
+	uint64_t words[WINDOW_WORDS];
+	int error = 0;
+
+	for (uint64_t at = start; !error && at < end; at += sizeof(words)) {
+		if (target_read(ghc->memory, at, words, sizeof(words)))
+			continue;
+		for (size_t i = 0; !error && i < WINDOW_WORDS; i++) {
+			if (words[i])
+				error = visit(context, at + i * GHC_WORD, words[i]);
+		}
+	}
+	return error;
+}
+
+int ghc_visit_data(const struct ghc *ghc, ghc_visit_word *visit, void *context)
+{
+	const struct data_modules *modules = ghc->memory->modules;
+	const struct maps *maps = ghc->memory->maps;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+		const struct data_module *module = data_modules_at(modules, mapping->start);
+
+		if (module && mapping->writable && !mapping->shared)
+			error = visit_mapping(ghc, mapping->start, MIN(mapping->end, module->end),
+					      visit, context);
+	}
+	return error;
+}
+
+struct visit {
+	struct ghc *ghc;
+	struct heap_sink *sink;
+	uint64_t flag; /* CAFs that lived at the last collection have it in their link; 0: not
+			  known */
+};
+
+/* Storage.c, Note [STATIC_LINK fields]: new ones have no flag, and 3 stands for all. */
+static bool caf_lives(const struct visit *visit, uint64_t caf)
+{
+	uint64_t flag = target_word(visit->ghc->memory, caf + CAF_LINK) & 3;
+
+	return !visit->flag || !flag || flag == 3 || flag == visit->flag;
+}
+
+/* Its own name, or that of the code by which it was evaluated. */
+static void caf_name(const struct ghc *ghc, uint64_t caf, char root[GHC_NAME_BYTES + 16])
+{
+	char name[GHC_NAME_BYTES];
+	bool exact = false;
+
+	if (ghc_name_at(ghc, caf, name, &exact) && exact)
+		snprintf(root, GHC_NAME_BYTES + 16, "CAF %s", name);
+	else if (ghc_name_at(ghc, target_word(ghc->memory, caf + CAF_CODE), name, &exact))
+		snprintf(root, GHC_NAME_BYTES + 16, "CAF in %s", name);
+	else
+		snprintf(root, GHC_NAME_BYTES + 16, "CAF 0x%llx", (unsigned long long)caf);
+}
+
+static int add_caf(void *context, uint64_t address, uint64_t word)
+{
+	struct visit *visit = context;
+	char root[GHC_NAME_BYTES + 16];
+	const struct ghc_info *info;
+	uint64_t value;
+	int error;
+
+	if (!ghc_is_code(visit->ghc, word) || visit->sink->roots.count >= ROOTS_MAX)
+		return 0;
+	error = ghc_info_at(visit->ghc, visit->sink, word, &info);
+	if (error || info->type != GHC_IND_STATIC)
+		return error == -ENOMEM ? error : 0;
+	value = target_word(visit->ghc->memory, address + CAF_VALUE);
+	if (heap_sink_node(visit->sink, value) == BLOCK_NONE)
+		return 0;
+	/* It is no variable of C besides. */
+	error = heap_sink_claim(visit->sink, address, CAF_BYTES, true);
+	if (error || !caf_lives(visit, address))
+		return error;
+	caf_name(visit->ghc, address, root);
+	return heap_sink_root(visit->sink, GHC_KEY, root, value);
+}
+
+static int add_cafs(struct ghc *ghc, struct heap_sink *sink)
+{
+	struct visit visit = {ghc, sink, 0};
+	uint64_t flag = ghc_symbol(ghc, "static_flag");
+
+	if (flag)
+		visit.flag = target_word(ghc->memory, flag) & 3;
+	return ghc_visit_data(ghc, add_caf, &visit);
+}
+
+/* StablePtr.c: free entries lead to each other. */
+static int add_stable_pointers(struct ghc *ghc, struct heap_sink *sink)
+{
+	uint64_t table = target_word(ghc->memory, ghc_symbol(ghc, "stable_ptr_table"));
+	uint32_t node = heap_sink_node(sink, table);
+	int error = 0;
+
+	if (!table || node == BLOCK_NONE || node_has_class(sink->whats[node]))
+		return 0;
+	for (uint64_t i = 0; !error && i < MIN(sink->sizes[node] / GHC_WORD, STABLE_MAX); i++) {
+		uint64_t value = target_word(ghc->memory, sink->starts[node] + i * GHC_WORD);
+		uint32_t held = heap_sink_node(sink, value);
+
+		if (held != BLOCK_NONE && node_has_class(sink->whats[held]))
+			error = heap_sink_root(sink, GHC_KEY, "stable pointers", value);
+	}
+	return error ? error : heap_sink_claim(sink, sink->starts[node], sink->sizes[node], true);
+}
+
+/* Threads and weak pointers, which are closures. */
+
+static int add_thread(struct heap_sink *sink, uint64_t address, const uint64_t *words, size_t count)
+{
+	char name[40];
+	uint64_t state;
+
+	if (count <= TSO_ID)
+		return 0;
+	state = words[TSO_STATE] & 0xffff;
+	if (state == STATE_KILLED || state == STATE_COMPLETE)
+		return 0;
+	snprintf(name, sizeof(name), "thread %llu", (unsigned long long)words[TSO_ID]);
+	return heap_sink_root(sink, GHC_KEY, name, address);
+}
+
+static int add_closures(struct ghc *ghc, struct heap_sink *sink)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < sink->count && sink->roots.count < ROOTS_MAX; i++) {
+		const struct ghc_info *info;
+		const uint64_t *words;
+		size_t count;
+
+		if (!node_has_class(sink->whats[i]))
+			continue;
+		words = ghc_copied(ghc, sink->starts[i], &count);
+		if (!words || !count)
+			continue;
+		error = ghc_info_at(ghc, sink, words[0], &info);
+		if (!error && info->shape == SHAPE_TSO)
+			error = add_thread(sink, sink->starts[i], words, count);
+		else if (!error && info->shape == SHAPE_WEAK)
+			error = heap_sink_waiting_root(sink, GHC_KEY, "weak pointers",
+						       sink->starts[i]);
+		if (error == -ENOENT)
+			error = 0;
+	}
+	return error;
+}
+
+/* The generations lead to threads and weak pointers that may be garbage. */
+static int claim_generations(const struct ghc *ghc, struct heap_sink *sink)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < GHC_GENERATIONS_MAX; i++) {
+		uint32_t node = heap_sink_node(sink, ghc->generations[i]);
+
+		if (node != BLOCK_NONE && !node_has_class(sink->whats[node]))
+			error = heap_sink_claim(sink, sink->starts[node], sink->sizes[node], true);
+	}
+	return error;
+}
+
+static int claim_heap(const struct ghc *ghc, struct heap_sink *sink)
+{
+	const struct maps *maps = ghc->memory->maps;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (ghc_is_heap(ghc, mapping))
+			error = heap_sink_claim(sink, mapping->start, mapping->end - mapping->start,
+						false);
+	}
+	return error;
+}
+
+int ghc_roots(void *state, struct heap_sink *sink)
+{
+	struct ghc *ghc = state;
+	int error = add_cafs(ghc, sink);
+
+	if (!error)
+		error = add_stable_pointers(ghc, sink);
+	if (!error)
+		error = add_closures(ghc, sink);
+	if (!error)
+		error = claim_generations(ghc, sink);
+	return error ? error : claim_heap(ghc, sink);
+}
