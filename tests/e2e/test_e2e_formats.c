@@ -319,6 +319,28 @@ static void live_json_is_valid_too(void **state)
 		   path, path, path));
 }
 
+/* Of a run, and with every member that there is. */
+static void json_of_the_machine_is_valid_too(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/triage.json", harness->directory);
+	assert_int_equal(child_end(harness, MONITOR(harness, "--format", "json", "--output", path,
+						    "--top", "5", "0.5", "1")),
+			 0);
+	free(shell(harness, 0,
+		   "python3 -W ignore -m jsonschema -i %s -i tests/golden/triage.json "
+		   "user/schema/triage.schema.json",
+		   path));
+	/* The schema can fail. */
+	free(shell(harness, 1,
+		   "sed 's/\"verdict\":\"plateau\"/\"verdict\":\"?\"/' tests/golden/triage.json > "
+		   "%s && "
+		   "python3 -W ignore -m jsonschema -i %s user/schema/triage.schema.json",
+		   path, path));
+}
+
 static void a_file_that_cannot_be_replaced_stays_as_it_was(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -346,6 +368,7 @@ int main(void)
 		e2e_test(folded_stacks_add_up_in_a_reader),
 		e2e_test(json_is_valid_by_the_published_schema),
 		e2e_test(live_json_is_valid_too),
+		e2e_test(json_of_the_machine_is_valid_too),
 		e2e_test(a_file_that_cannot_be_replaced_stays_as_it_was),
 	};
 

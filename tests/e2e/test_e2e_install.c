@@ -39,6 +39,7 @@ static void everything_is_installed_where_it_belongs(void **state)
 			    "644 usr/share/leakmon/schema/retain.schema.json\n"
 			    "644 usr/share/leakmon/schema/retain_diff.schema.json\n"
 			    "644 usr/share/leakmon/schema/threads.schema.json\n"
+			    "644 usr/share/leakmon/schema/triage.schema.json\n"
 			    "644 usr/share/man/man8/leakmon.8\n"
 			    "644 usr/share/zsh/vendor-completions/_leakmon\n"
 			    "755 usr/sbin/leakmon\n");

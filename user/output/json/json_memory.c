@@ -184,6 +184,8 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	files_json(json, process);
 	huge_json(json, &process->huge);
 	items_json(json, report, process);
+	if (process->has_conclusion)
+		json_put_string(json, "verdict", memory_verdict_name(process->conclusion.verdict));
 	json_conclusion_write(json, process->has_conclusion ? &process->conclusion : NULL);
 	json_put_number(json, "read_us", process->read_ns / 1000);
 	json_put_number(json, "pause_us", process->pause_ns / 1000);

@@ -206,6 +206,7 @@ void json_trend_write(struct json_writer *json, const struct report *report,
 	if (!report->history || !site->series)
 		return;
 	site_trend_of(&trend, report->history, site->series);
+	json_put_string(json, "verdict", trend_verdict_name(trend.verdict));
 	json_trend_fields(json, "trend", &trend);
 }
 

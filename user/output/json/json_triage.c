@@ -175,6 +175,7 @@ static void entry_write(struct json_writer *json, const struct triage_entry *ent
 	}
 	json_put_string(json, "cgroup", entry->cgroup);
 	json_container_write(json, entry->container);
+	json_put_string(json, "verdict", triage_entry_verdict(entry));
 	count_write(json, "memory_bytes", now[QUANTITY_HEAP]);
 	json_open(json, "threads", '{');
 	count_write(json, "alive", now[QUANTITY_THREADS]);
