@@ -9,7 +9,7 @@
  * that this leaf is about, in this layout, and so do those around it.
  *
  * Source: jemalloc 5.2.0 to 5.3.0, rtree.h, edata.h (extent_structs.h), cache_bin.h, base.h,
- * arena_structs.h, sc.c; for 4 KiB pages and 48 bits of addresses.
+ * arena_structs.h, sc.c; for 4 KiB pages.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,10 +19,12 @@
 #include "heap/heap_reader.h"
 
 #define PAGE_SHIFT 12
-#define PLACES (1u << 18) /* in a leaf, and in the root */
+/* Both levels of the tree take as many bits of an address. */
+#define LEVEL_BITS ((MACHINE_ALLOCATOR_BITS - PAGE_SHIFT) / 2)
+#define PLACES (1u << LEVEL_BITS) /* in a leaf, and in the root */
 #define NODE_BYTES (PLACES * 8ull)
 #define NODE_PAGES (NODE_BYTES / MEMORY_PAGE)
-#define LEAF_SPAN (1ull << 30) /* of addresses */
+#define LEAF_SPAN (1ull << (PAGE_SHIFT + LEVEL_BITS)) /* of addresses */
 
 #define RECORD_WORDS 16
 #define RECORD_BITMAP 8 /* words before it */

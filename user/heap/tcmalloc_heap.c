@@ -12,16 +12,16 @@
  * in every span as many blocks are free as its record says.
  *
  * Source: gperftools 2.8 to 2.10, page_heap.h, pagemap.h, span.h, central_freelist.h,
- * thread_cache.h, common.h; for 48 bits of addresses and every size of pages that it can be built
- * with. Not with TCMALLOC_SMALL_BUT_SLOW.
+ * thread_cache.h, common.h; for every size of pages that it can be built with. Not with
+ * TCMALLOC_SMALL_BUT_SLOW.
  */
 #include <errno.h>
 #include <stdio.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "heap/heap_reader.h"
 
-#define ADDRESS_BITS 48
 #define MIN_PAGE_SHIFT 12
 #define MAX_PAGE_SHIFT 18
 
@@ -103,7 +103,7 @@ static uint64_t span_bytes(const struct reading *reading, uint64_t pages)
 /* How the page numbers are divided between the root of the map and its leaves. */
 static uint32_t leaf_bits(uint32_t page_shift)
 {
-	return (ADDRESS_BITS - page_shift + 1) / 2;
+	return (MACHINE_ALLOCATOR_BITS - page_shift + 1) / 2;
 }
 
 static uint64_t leaf_places(uint32_t page_shift)
@@ -113,7 +113,7 @@ static uint64_t leaf_places(uint32_t page_shift)
 
 static uint64_t root_places(uint32_t page_shift)
 {
-	return 1ull << (ADDRESS_BITS - page_shift - leaf_bits(page_shift));
+	return 1ull << (MACHINE_ALLOCATOR_BITS - page_shift - leaf_bits(page_shift));
 }
 
 static uint64_t list_count(uint32_t page_shift)
@@ -133,7 +133,7 @@ static int read_span(const struct reading *reading, uint64_t address, struct spa
 	int error = address % 8 || !filter_has(reading->heaps, address)
 			    ? -EBADMSG
 			    : heap_words(reading->peek, address, words, SPAN_WORDS);
-	uint64_t pages = 1ull << (ADDRESS_BITS - reading->place.page_shift);
+	uint64_t pages = 1ull << (MACHINE_ALLOCATOR_BITS - reading->place.page_shift);
 
 	if (error)
 		return error;
@@ -183,7 +183,7 @@ static bool stats_hold(const uint64_t stats[STAT_WORDS], uint32_t page_shift)
 
 	for (uint32_t i = 0; i < STAT_WORDS; i++)
 		any |= stats[i];
-	return sum && sum < 1ull << ADDRESS_BITS && !(any & ((1ull << page_shift) - 1)) &&
+	return sum && sum < 1ull << MACHINE_ALLOCATOR_BITS && !(any & ((1ull << page_shift) - 1)) &&
 	       stats[STAT_UNMAPPED] <= sum && stats[STAT_COMMITTED] <= sum &&
 	       stats[STAT_FREE] <= sum - stats[STAT_UNMAPPED];
 }

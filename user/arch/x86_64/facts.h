@@ -14,6 +14,9 @@
 /* Four levels of page tables; with five, programs must ask for more (Documentation/arch/x86). */
 #define MACHINE_USER_BITS 47
 
+/* jemalloc, configure.ac (LG_VADDR); gperftools, common.h (kAddressBits). */
+#define MACHINE_ALLOCATOR_BITS 48
+
 /* glibc, sysdeps/x86_64/nptl/tls.h (tcbhead_t.self) and nptl/descr.h (struct pthread.tid). */
 #define MACHINE_THREAD_SELF_AT 16
 #define MACHINE_THREAD_TID_AT 0x2d0
