@@ -30,9 +30,8 @@
 
 struct result_site {
 	uint64_t vaddr;
-	uint8_t number;	   /* of the register that holds the result, as x86 encodes it */
-	uint8_t condition; /* 0: always; else 1 + the low four bits of a conditional jump's opcode
-			    */
+	uint8_t number;	   /* of the register that holds the result, as the processor encodes it */
+	uint8_t condition; /* 0: always; else 1 + a conditional branch's, as it encodes it */
 	uint16_t words;	   /* by which the stack pointer is lower than at the entry */
 	bool emulated;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "arch/x86_64/effects.h"
+#include "arch/effects.h"
 
+#include "arch/results.h"
 #include "base/cleanup.h"
 
 /*
@@ -44,6 +45,7 @@ static const unsigned registers[][5] = {
 
 /* psABI x86-64, section 3.2.3: rdi, rsi, rdx, rcx, r8, r9. */
 const uint8_t effect_arguments[EFFECT_MAX_ARGUMENTS] = {7, 6, 2, 1, 8, 9};
+const uint8_t effect_result = 0, effect_stack_pointer = 4;
 
 static bool is_listed(unsigned id, const unsigned *list, size_t count)
 {
@@ -100,4 +102,33 @@ bool effect_is_move(const cs_insn *instruction, int *from, int *to)
 	*to = register_number(x86->operands[0].reg);
 	*from = register_number(x86->operands[1].reg);
 	return *from >= 0 && *to >= 0;
+}
+
+/* pop, and `add $n, %rsp`. */
+int effect_words_popped(const cs_insn *instruction)
+{
+	const cs_x86 *x86 = &instruction->detail->x86;
+
+	if (instruction->id == X86_INS_POP)
+		return x86->op_count == 1 && x86->operands[0].size == 8 ? 1 : 0;
+	if (instruction->id != X86_INS_ADD || x86->operands[0].type != X86_OP_REG ||
+	    x86->operands[0].reg != X86_REG_RSP || x86->operands[1].type != X86_OP_IMM ||
+	    x86->operands[1].imm <= 0 || x86->operands[1].imm % 8 ||
+	    x86->operands[1].imm > RESULTS_MAX_WORDS * 8)
+		return 0;
+	return (int)(x86->operands[1].imm / 8);
+}
+
+bool effect_pushes(const cs_insn *instruction)
+{
+	return instruction->id == X86_INS_PUSH;
+}
+
+/* jcc rel8 and jcc rel32 have the condition in the low bits; the lowest turns it around. */
+uint8_t effect_condition(const cs_insn *instruction, bool taken)
+{
+	const uint8_t *opcode = instruction->detail->x86.opcode;
+	uint8_t code = opcode[0] == 0x0f ? opcode[1] : opcode[0];
+
+	return (uint8_t)(1 + ((code & 0xf) ^ !taken));
 }

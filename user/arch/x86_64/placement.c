@@ -4,14 +4,12 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
+#include "arch/effects.h"
 #include "arch/trap.h"
-#include "arch/x86_64/effects.h"
 #include "base/cleanup.h"
 
 /* How far beyond a NULL check a place is sought that NULL does not reach. */
 #define AFTER_NULL_CHECK 4
-
-#define STACK_POINTER 4 /* %rsp, as x86 encodes it */
 
 /* A place that has been proven. */
 struct spot {
@@ -168,7 +166,8 @@ static const char *follow_arguments(struct walk *walk)
 		    (!request->movable && !(walk->holders[i] & 1u << effect_arguments[i])))
 			return "writes an argument";
 	}
-	return request->returns && written & 1u << STACK_POINTER ? "moves the stack pointer" : NULL;
+	return request->returns && written & 1u << effect_stack_pointer ? "moves the stack pointer"
+									: NULL;
 }
 
 /* Goes past the current instruction; false when nothing can be proven beyond it. */

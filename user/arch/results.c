@@ -7,16 +7,13 @@
 
 #include "arch/control_flow.h"
 #include "arch/decoder.h"
+#include "arch/effects.h"
 #include "arch/trap.h"
-#include "arch/x86_64/effects.h"
 #include "base/cleanup.h"
 #include "leakmon_abi.h"
 
 /* How far back from a `ret` a place is sought. */
 #define MAX_DEPTH 48
-
-#define RAX 0
-#define RSP 4
 
 struct search {
 	struct code *code;
@@ -32,37 +29,22 @@ struct trail {
 	unsigned depth;
 };
 
-/* How many words the instruction takes off the stack: pop and `add $n, %rsp`. 0: not that kind. */
-static int words_popped(const cs_insn *instruction)
-{
-	const cs_x86 *x86 = &instruction->detail->x86;
-
-	if (instruction->id == X86_INS_POP)
-		return instruction->detail->x86.op_count == 1 && x86->operands[0].size == 8 ? 1 : 0;
-	if (instruction->id != X86_INS_ADD || x86->operands[0].type != X86_OP_REG ||
-	    x86->operands[0].reg != X86_REG_RSP || x86->operands[1].type != X86_OP_IMM ||
-	    x86->operands[1].imm <= 0 || x86->operands[1].imm % 8 ||
-	    x86->operands[1].imm > RESULTS_MAX_WORDS * 8)
-		return 0;
-	return (int)(x86->operands[1].imm / 8);
-}
-
 /* Goes back over straight code; false when what is sought cannot be told in front of it. */
 static bool pass_back(const struct search *search, struct trail *trail)
 {
 	const cs_insn *instruction = search->code->instruction;
-	int popped = words_popped(instruction), from, to;
+	int popped = effect_words_popped(instruction), from, to;
 	uint32_t written;
 
 	if (effect_of(instruction) == EFFECT_UNKNOWN ||
 	    !effect_writes(search->code->decoder, instruction, &written))
 		return false;
-	if (effect_is_move(instruction, &from, &to) && to == trail->number && from != RSP &&
-	    to != RSP) {
+	if (effect_is_move(instruction, &from, &to) && to == trail->number &&
+	    from != effect_stack_pointer && to != effect_stack_pointer) {
 		trail->number = from;
 		return true;
 	}
-	if (written & 1u << trail->number || (written & 1u << RSP && !popped))
+	if (written & 1u << trail->number || (written & 1u << effect_stack_pointer && !popped))
 		return false;
 	trail->words += popped;
 	return trail->words <= RESULTS_MAX_WORDS;
@@ -95,16 +77,12 @@ static bool stop_at(struct search *search, const struct step *step, bool taken,
 	if (step->kind == STEP_CALL)
 		return false; /* it is what makes the result */
 	if (step->kind == STEP_BRANCH) {
-		uint8_t code = instruction->detail->x86.opcode[0] == 0x0f
-				       ? instruction->detail->x86.opcode[1]
-				       : instruction->detail->x86.opcode[0];
-
 		/* A branch to the next instruction has but one side. */
 		if (step->target == step->vaddr + step->size)
 			return false;
-		site.condition = (uint8_t)(1 + ((code & 0xf) ^ !taken));
+		site.condition = effect_condition(instruction, taken);
 	}
-	if (instruction->id == X86_INS_PUSH) {
+	if (effect_pushes(instruction)) {
 		if (!trail->words)
 			return false;
 		site.words--; /* the push is still to come */
@@ -161,8 +139,8 @@ static bool is_new(const struct results *results, const struct result_site *site
 /* The places of one return, or the `ret` itself. */
 static int take_return(struct search *search, const struct step *step, struct results *results)
 {
-	const struct result_site at_return = {.vaddr = step->vaddr, .number = RAX};
-	struct trail trail = {.number = RAX};
+	const struct result_site at_return = {.vaddr = step->vaddr, .number = effect_result};
+	struct trail trail = {.number = effect_result};
 	bool complete;
 
 	search->found.count = 0;
